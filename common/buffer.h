@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+// Buffer: a counted lease on bytes that travel. Whoever holds one may read the bytes; when the last
+// lease ends the owner is told, once. A share, a value and a user's tensor all travel as leases, so
+// nothing is copied only to be kept alive.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <span>
+#include <utility>
+
+#include "common/check.h"
+#include "stretto/types.h"
+
+namespace stretto {
+
+/// Where bytes live. Only host memory is moved today; the others are named so that no interface
+/// has to change for them.
+enum class Memory : std::uint8_t { kHost, kPinned, kDevice };
+
+/// Thread: any. Copying a Buffer copies the lease, not the bytes.
+class Buffer {
+ public:
+  Buffer() = default;  ///< No bytes.
+  Buffer(const Buffer& other)
+      : block_(other.block_), data_(other.data_), size_(other.size_), memory_(other.memory_) {
+    if (block_ != nullptr) block_->leases.fetch_add(1, std::memory_order_relaxed);
+  }
+  Buffer(Buffer&& other) noexcept { swap(other); }
+  Buffer& operator=(Buffer other) noexcept {
+    swap(other);
+    return *this;
+  }
+  ~Buffer() {
+    if (block_ != nullptr && block_->leases.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+      block_->release(block_);
+    }
+  }
+
+  /// New writable host memory, 64-byte aligned, contents undefined.
+  static Buffer allocate(std::size_t bytes);
+  /// A copy of `bytes` in new memory.
+  static Buffer copy_of(std::span<const std::byte> bytes);
+
+  /// Somebody's memory, read-only for us. `release()` runs once, when the last lease ends, on
+  /// whatever thread ends it; it must not block.
+  template <typename Release>
+  static Buffer borrow(std::span<const std::byte> bytes, Release release) {
+    return Buffer(new Owned<Release>(std::move(release)), const_cast<std::byte*>(bytes.data()),
+                  bytes.size(), false);
+  }
+  /// Memory handed over to us: we may write to it while we hold the only lease.
+  template <typename Release>
+  static Buffer adopt(std::span<std::byte> bytes, Release release) {
+    return Buffer(new Owned<Release>(std::move(release)), bytes.data(), bytes.size(), true);
+  }
+
+  const std::byte* data() const { return data_; }
+  std::size_t size() const { return size_; }
+  bool empty() const { return size_ == 0; }
+  Memory memory() const { return memory_; }
+  std::span<const std::byte> bytes() const { return {data_, size_}; }
+
+  /// True while this is the only lease on memory that may be written.
+  bool exclusive() const {
+    return block_ != nullptr && block_->writable &&
+           block_->leases.load(std::memory_order_acquire) == 1;
+  }
+  /// The bytes for writing. Only while exclusive().
+  std::span<std::byte> writable() {
+    STRETTO_CHECK(exclusive());
+    return {data_, size_};
+  }
+
+ private:
+  struct Block {
+    std::atomic<std::uint32_t> leases{1};
+    void (*release)(Block*);
+    bool writable;
+  };
+
+  template <typename Release>
+  struct Owned : Block {
+    explicit Owned(Release r) : on_release(std::move(r)) {
+      this->release = [](Block* block) {
+        auto* self = static_cast<Owned*>(block);
+        self->on_release();
+        delete self;
+      };
+    }
+    Release on_release;
+  };
+
+  Buffer(Block* block, std::byte* data, std::size_t size, bool writable)
+      : block_(block), data_(data), size_(size) {
+    block_->writable = writable;
+  }
+
+  void swap(Buffer& other) noexcept {
+    std::swap(block_, other.block_);
+    std::swap(data_, other.data_);
+    std::swap(size_, other.size_);
+    std::swap(memory_, other.memory_);
+  }
+
+  Block* block_ = nullptr;
+  std::byte* data_ = nullptr;
+  std::size_t size_ = 0;
+  Memory memory_ = Memory::kHost;
+};
+
+}  // namespace stretto

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a process is told about its job: from STRETTO_* variables, or DMLC_* where those are missing.
+// The one place that reads the environment; docs/CONFIGURATION.md lists the names.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "stretto/status.h"
+#include "stretto/types.h"
+
+namespace stretto {
+
+enum class Role : std::uint8_t { kScheduler = 1, kServer = 2, kWorker = 3 };
+
+/// "scheduler", "server", "worker".
+std::string_view name_of(Role role);
+
+/// Looks a variable up; std::nullopt if unset or empty.
+using Environment = std::function<std::optional<std::string>(const std::string&)>;
+/// The process's own environment.
+Environment process_environment();
+
+/// Numbers that hold for the whole job. The scheduler's are told to everybody in the roster.
+struct JobSettings {
+  std::uint32_t part_bytes = 256 * 1024;  ///< Unit of pipelining and of preemption.
+  /// Bytes that one link, and one endpoint in all, may have handed over and not yet taken by the
+  /// far end. Bounded hand-over is what lets an urgent frame overtake.
+  std::uint64_t link_window_bytes = 4 * 1024 * 1024;
+  std::uint64_t total_window_bytes = 16 * 1024 * 1024;
+  Duration heartbeat = 500ms;
+  Duration dead_after = 5s;   ///< Silence after which a node is lost.
+  Duration stall_warn = 30s;  ///< Age at which an unfinished round is named in the log,
+  Duration stall_error = 300s;  ///< and at which its waiters get an error.
+};
+
+struct Config {
+  Role role = Role::kWorker;
+  std::int64_t rank = -1;
+  std::uint32_t workers = 1;
+  std::uint32_t servers = 1;
+  std::uint32_t shards = 1;  ///< Shards of each server.
+  std::string scheduler;     ///< host:port.
+  std::string bind_host = "127.0.0.1";  ///< Address that this node listens at.
+  std::string token;
+  bool token_given = false;
+  Duration rendezvous_timeout = 60s;
+  Duration operation_timeout = 300s;
+  std::uint64_t memory_limit_bytes = 0;  ///< Per server, for declared tensors; 0: no limit.
+  std::string log_level = "info";
+  JobSettings job;
+};
+
+/// Reads and checks everything for `role`. Errors name the variable, its value and what is wanted.
+Result<Config> config_from(const Environment& environment, Role role);
+
+/// True for 127.0.0.0/8, ::1 and localhost.
+bool is_loopback(std::string_view host);
+
+/// "host:port" in two; an error that says what was found.
+struct HostPort {
+  std::string host;
+  std::uint16_t port = 0;
+};
+Result<HostPort> parse_host_port(std::string_view text);
+
+}  // namespace stretto

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// The words that every part of Stretto shares: element types, ranks, time.
+// Public: installed with the worker API.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace stretto {
+
+/// Type of a tensor's elements. The numbers are the wire's; they never change.
+enum class Dtype : std::uint8_t {
+  kF32 = 1,
+  kF64 = 2,
+  kF16 = 3,   ///< IEEE 754 binary16.
+  kBf16 = 4,  ///< The upper half of a binary32.
+  kI8 = 5,
+  kU8 = 6,
+  kI32 = 7,
+  kI64 = 8,
+};
+
+/// Bytes of one element; 0 for a number that is no Dtype.
+constexpr std::size_t bytes_of(Dtype dtype) {
+  switch (dtype) {
+    case Dtype::kF32:
+    case Dtype::kI32:
+      return 4;
+    case Dtype::kF64:
+    case Dtype::kI64:
+      return 8;
+    case Dtype::kF16:
+    case Dtype::kBf16:
+      return 2;
+    case Dtype::kI8:
+    case Dtype::kU8:
+      return 1;
+  }
+  return 0;
+}
+
+/// "f32", "bf16" and so on; "unknown" for a number that is no Dtype.
+std::string_view name_of(Dtype dtype);
+
+/// Position of a worker among the workers, or of a server among the servers, from 0.
+using Rank = std::uint32_t;
+
+/// A node's identity for the whole job. Never used twice, so it is an incarnation too; 0 is nobody.
+using NodeId = std::uint32_t;
+
+/// Monotonic time. Only differences mean anything; wall clocks decide nothing.
+using Duration = std::chrono::nanoseconds;
+using Time = std::chrono::time_point<std::chrono::steady_clock, Duration>;
+
+using namespace std::chrono_literals;  // NOLINT: the literals are part of the vocabulary.
+
+}  // namespace stretto

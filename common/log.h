@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// One line to stderr for what an operator should know. Errors that are returned are not logged.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace stretto {
+
+enum class Level : std::uint8_t { kDebug, kInfo, kWarning, kError, kSilent };
+
+/// Who speaks in this process's lines.
+struct Identity {
+  std::string role = "process";
+  std::int64_t rank = -1;
+};
+
+/// Thread: any. `main` or Worker::join sets both once; later lines carry them.
+void set_log_identity(Identity who);
+Identity log_identity();
+void set_log_level(Level level);
+/// "debug", "info", "warning", "error", "silent"; kInfo for anything else.
+Level level_from(std::string_view name);
+
+bool log_enabled(Level level);
+void log_line(Level level, std::string_view text);
+
+/// log(Level::kInfo, "{} workers have joined", n): fmt's format strings. Thread: any.
+template <typename... Args>
+void log(Level level, fmt::format_string<Args...> format, Args&&... args) {
+  if (log_enabled(level)) log_line(level, fmt::format(format, std::forward<Args>(args)...));
+}
+
+}  // namespace stretto

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// Words for statuses, and the one line that a failed process ends with.
+#include "stretto/status.h"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+
+#include "common/log.h"
+
+namespace stretto {
+
+std::string_view name_of(Code code) {
+  switch (code) {
+    case Code::kOk:
+      return "Ok";
+    case Code::kInvalidArgument:
+      return "InvalidArgument";
+    case Code::kMismatch:
+      return "Mismatch";
+    case Code::kTimeout:
+      return "Timeout";
+    case Code::kRendezvousTimeout:
+      return "RendezvousTimeout";
+    case Code::kRefused:
+      return "Refused";
+    case Code::kPeerLost:
+      return "PeerLost";
+    case Code::kServerLost:
+      return "ServerLost";
+    case Code::kSchedulerLost:
+      return "SchedulerLost";
+    case Code::kLinkBroken:
+      return "LinkBroken";
+    case Code::kMalformed:
+      return "Malformed";
+    case Code::kUnsupported:
+      return "Unsupported";
+    case Code::kResource:
+      return "Resource";
+    case Code::kCancelled:
+      return "Cancelled";
+    case Code::kNetwork:
+      return "Network";
+    case Code::kInterrupted:
+      return "Interrupted";
+  }
+  return "Unknown";
+}
+
+Status Status::with_peer(std::string_view peer) && {
+  if (peer_.empty()) peer_ = peer;
+  return std::move(*this);
+}
+
+Status Status::with_operation(std::string_view operation) && {
+  if (operation_.empty()) operation_ = operation;
+  return std::move(*this);
+}
+
+std::string Status::text() const {
+  if (ok()) return "Ok";
+  return fmt::format("{}: {}", name_of(code_), cause_);
+}
+
+namespace {
+
+std::string one_line(std::string_view text) {
+  std::string line(text.empty() ? "-" : text);
+  for (char& c : line) {
+    if (static_cast<unsigned char>(c) < 0x20) c = ' ';
+  }
+  return line;
+}
+
+}  // namespace
+
+std::string Status::error_line(std::string_view role, std::int64_t rank) const {
+  return fmt::format("ERROR {} role={} rank={} peer={} op={} cause={}", name_of(code_), role,
+                     rank < 0 ? std::string("-") : std::to_string(rank), one_line(peer_),
+                     one_line(operation_), one_line(cause_));
+}
+
+void Status::or_exit() const {
+  if (ok()) return;
+  const Identity who = log_identity();
+  std::fflush(stdout);
+  std::fprintf(stderr, "%s\n", error_line(who.role, who.rank).c_str());
+  std::exit(1);
+}
+
+}  // namespace stretto

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// Transport: what Stretto asks of anything that moves frames. ZeroMQ, inproc and the simulator's
+// network are transports; libfabric and shared memory are planned to be. Every one passes the same
+// suite, tests/conformance.
+//
+//   transport.listen("127.0.0.1:0")            -> "127.0.0.1:40123"
+//   link = transport.connect("127.0.0.1:40123")
+//   transport.try_send(link, header, payload)  -> kTaken
+//   transport.poll(sink, 10ms)                 at the far end: on_link once, then on_frame
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "common/buffer.h"
+#include "stretto/status.h"
+#include "stretto/types.h"
+#include "van/wire.h"
+
+namespace stretto {
+
+/// A connection, as one endpoint names it. Never used twice by the same transport; 0 is none.
+using LinkId = std::uint32_t;
+
+/// Thread: loop, but for wake(). Frames arrive whole and in the order sent, or the link is reported
+/// broken, once; after that report nothing more comes from it. All callbacks happen inside poll(),
+/// on the caller's thread.
+class Transport {
+ public:
+  /// Who takes what arrives. A callback may call try_send, connect and close, but not poll.
+  class Sink {
+   public:
+    virtual ~Sink() = default;
+    /// Somebody connected to our address. Comes before any frame of that link, and may come only
+    /// when the first frame does.
+    virtual void on_link(LinkId link) = 0;
+    /// A frame. `payload` is a lease; it may outlive the call, and is writable if its memory is ours
+    /// alone. The header is bytes from outside: nothing in it has been checked but that the frame
+    /// was as long as a header at least, and that the payload is within the limit.
+    virtual void on_frame(LinkId link, wire::HeaderView header, Buffer payload) = 0;
+    /// The link has ended and why. Not called for a link that we closed ourselves.
+    virtual void on_broken(LinkId link, Status why) = 0;
+    /// A link that answered kFull may take frames again.
+    virtual void on_writable(LinkId link) = 0;
+    /// Where the payload of the frame with this header should land, for transports that can place
+    /// bytes directly (shared memory, RDMA). Empty: the transport provides memory. If it is used,
+    /// on_frame's payload starts at the returned address.
+    virtual std::span<std::byte> landing(LinkId, wire::HeaderView, std::size_t) { return {}; }
+  };
+
+  enum class Sent {
+    kTaken,  ///< The transport holds the lease until the bytes have left, then ends it, once.
+    kFull,   ///< Nothing was taken; on_writable will say when to try again.
+    kBroken  ///< The link has ended; on_broken says so in the next poll, unless it did already.
+  };
+
+  virtual ~Transport() = default;
+
+  /// Accepts connections at `address` (host:port; port 0 picks a free one). At most once. Returns
+  /// the address that others can connect to.
+  virtual Result<std::string> listen(std::string_view address) = 0;
+  /// Starts a connection. It may be used at once; if it cannot be made it is reported broken.
+  virtual Result<LinkId> connect(std::string_view address) = 0;
+  /// Hands a frame to the link. `header.bytes` equals `payload.size()`. Never blocks. The payload's
+  /// lease is copied if the frame is taken.
+  virtual Sent try_send(LinkId link, const wire::Header& header, const Buffer& payload) = 0;
+  /// Ends a link at once: what has not left is dropped (its leases end soon, perhaps on another
+  /// thread), nothing more arrives, the far end sees it broken. Unknown links are ignored.
+  virtual void close(LinkId link) = 0;
+  /// Delivers what has come; waits for something until `wait` has passed (0: does not wait, which
+  /// the simulator relies on). Returns after a bounded number of frames, so that the caller's turn
+  /// is bounded.
+  virtual void poll(Sink& sink, Duration wait) = 0;
+  /// Makes a poll that waits, or the next one, return soon. Thread: any.
+  virtual void wake() = 0;
+};
+
+}  // namespace stretto

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// The data header: what every frame on every transport begins with. docs/WIRE.md explains each
+// field; this file is where they are laid out, once. Fields marked "reserved" are sent as zero and
+// ignored, and are there so that exactly-once, tables and checksums need no new protocol.
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "stretto/status.h"
+#include "stretto/types.h"
+
+namespace stretto::wire {
+
+inline constexpr std::uint32_t kMagic = 0x4F525453;  // "STRO", read as little-endian bytes.
+inline constexpr std::uint16_t kProtocol = 1;
+inline constexpr std::size_t kHeaderBytes = 128;
+/// Largest payload that any frame may carry; an endpoint may ask for less.
+inline constexpr std::size_t kMaxPayloadBytes = std::size_t{1} << 30;
+/// Largest control message.
+inline constexpr std::size_t kMaxControlBytes = std::size_t{1} << 20;
+
+enum class Kind : std::uint8_t {
+  kControl = 1,  ///< Payload: a Protobuf Control message.
+  kPush = 2,     ///< One worker's share for one part. Worker to shard.
+  kPull = 3,     ///< Asks for a value at least as new as `version`. Worker to shard, no payload.
+  kValue = 4,    ///< A finished value. Shard to worker.
+  kDone = 5,     ///< Round `version` is finished, for one that pushed and did not ask for the value.
+  kCredit = 6,   ///< Carries only `credit` and `acked`, when nothing else is going that way.
+};
+
+enum Flags : std::uint16_t {
+  kWantsValue = 1,  ///< push: send the value when the round is done (push_pull).
+  kAssign = 2,      ///< push: this round sets the value (broadcast); its one payload is the root's.
+  kAbsent = 4,      ///< push: takes part in the round without bytes (a broadcast's receivers).
+};
+inline constexpr std::uint16_t kKnownFlags = kWantsValue | kAssign | kAbsent;
+
+/// A part's name on the wire: which tensor, and which piece of it.
+struct Key {
+  std::uint32_t tensor = 0;
+  std::uint32_t part = 0;
+  friend auto operator<=>(const Key&, const Key&) = default;
+};
+
+struct Header {
+  std::uint32_t magic = kMagic;
+  std::uint16_t protocol = kProtocol;
+  Kind kind = Kind::kControl;
+  std::uint8_t dtype = 0;      ///< Dtype of the payload's elements; 0 where there are none.
+  std::uint8_t codec = 0;      ///< Reserved: 0 is plain bytes.
+  std::uint8_t memory = 0;     ///< Reserved: kind of memory wanted at the far end.
+  std::uint16_t flags = 0;     ///< Flags.
+  std::uint32_t epoch = 0;     ///< The sender's roster.
+  NodeId sender = 0;           ///< Who sends; 0 before the scheduler has given an identity.
+  std::int32_t priority = 0;   ///< Higher goes first.
+  Key key;                     ///< Part (tensor and part); for tables later: table and slot.
+  std::uint32_t bytes = 0;     ///< Payload length.
+  std::uint32_t checksum = 0;  ///< Reserved: CRC32C of the payload.
+  std::uint64_t version = 0;   ///< push: the round. pull: least version. value: rounds applied.
+  std::uint64_t base = 0;      ///< push: version it was computed from. value: slowest round.
+  std::uint64_t sequence = 0;  ///< n-th frame on this link, from 1; a gap is a broken link.
+  std::uint64_t credit = 0;    ///< Data bytes taken off this link so far, headers included.
+  std::uint64_t push_sequence = 0;           ///< push: n-th push on this link, from 1.
+  std::uint64_t previous_push_sequence = 0;  ///< Reserved: same worker's last push to this slot.
+  std::uint64_t acked = 0;        ///< Pushes of the receiver that have been applied, cumulative.
+  std::uint64_t own_applied = 0;  ///< value: the receiver's own rounds that are in it.
+  std::uint32_t spread = 0;       ///< value: fastest minus slowest worker, in rounds.
+  std::uint32_t contributors = 0;  ///< value: workers whose shares are in the round.
+  std::uint64_t deadline = 0;  ///< Reserved: for deadlines as priorities.
+  std::uint64_t reserved = 0;
+};
+
+static_assert(sizeof(Header) == kHeaderBytes);
+static_assert(offsetof(Header, flags) == 10 && offsetof(Header, epoch) == 12);
+static_assert(offsetof(Header, key) == 24 && offsetof(Header, bytes) == 32);
+static_assert(offsetof(Header, version) == 40 && offsetof(Header, credit) == 64);
+static_assert(offsetof(Header, acked) == 88 && offsetof(Header, reserved) == 120);
+static_assert(std::endian::native == std::endian::little, "the wire is little-endian");
+
+using HeaderBytes = std::array<std::byte, kHeaderBytes>;
+using HeaderView = std::span<const std::byte, kHeaderBytes>;
+
+inline HeaderBytes encode(const Header& header) { return std::bit_cast<HeaderBytes>(header); }
+
+/// The header in `bytes`, or why it is not one of ours: magic, protocol, kind, flags, dtype, and a
+/// length that differs from `payload_bytes` (what the transport really delivered) are refused.
+Result<Header> decode(HeaderView bytes, std::size_t payload_bytes);
+
+}  // namespace stretto::wire

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+// The worker API: what a training program uses to exchange tensors through the servers.
+//
+//   stretto::Worker worker = stretto::Worker::join().or_exit();
+//   stretto::Tensor grads = worker.declare("grads", stretto::Dtype::kF32, n).or_exit();
+//   worker.push_pull(grads, mine, sum).wait().or_exit();   // sum over all workers
+//   worker.leave().or_exit();
+//
+// Every call may be made from any thread. Nothing waits for ever: each operation ends within
+// Options::operation_timeout with a Status that names the operation, the peer and the cause.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include "stretto/status.h"
+#include "stretto/types.h"
+
+namespace stretto {
+
+/// When the servers answer. Stale Synchronous Parallel is from Ho et al., NIPS 2013.
+enum class Mode : std::uint8_t {
+  kSync = 1,     ///< A round: the value is made of one share from every worker.
+  kBounded = 2,  ///< Shares apply as they come; nobody runs more than `bound` rounds ahead (SSP).
+  kAsync = 3,    ///< Shares apply as they come and are answered at once.
+};
+
+/// What a server does with a round's shares (sync), or with each share (bounded, async).
+enum class Rule : std::uint8_t {
+  kSum = 1,   ///< sync: the sum of the round. Otherwise: the value grows by each share.
+  kMean = 2,  ///< sync only: the sum divided by the number of workers (integers: rounded down).
+  kSgd = 3,   ///< w -= rate * g. This and the rest keep the parameters at the server; the shares
+              ///< are gradients (in sync mode averaged over the workers), and broadcast() sets w.
+  kMomentum = 4,  ///< v = momentum * v + g; w -= rate * v (Polyak; with `nesterov` Nesterov's).
+  kAdam = 5,      ///< Kingma & Ba, ICLR 2015, with bias correction.
+  kAdagrad = 6,   ///< Duchi et al., JMLR 2011.
+};
+
+/// An update rule and its numbers. Those that a rule does not use are ignored.
+struct RuleOptions {
+  Rule rule = Rule::kSum;
+  double rate = 0.01;
+  double momentum = 0.9;
+  bool nesterov = false;
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double epsilon = 1e-8;
+  double weight_decay = 0;  ///< Adds weight_decay * w to the gradient.
+};
+
+/// How a tensor is exchanged. Every worker must declare a name with the same options.
+struct TensorOptions {
+  Mode mode = Mode::kSync;
+  std::uint32_t bound = 0;  ///< kBounded: rounds that a worker may be ahead of the slowest.
+  RuleOptions update = {};
+  /// sync: add the shares in rank order, so that the bits of the result do not depend on timing.
+  bool deterministic = false;
+};
+
+/// A declared tensor. A small value; copy it freely. Only the Worker that made it can use it.
+struct Tensor {
+  std::uint32_t id = 0;
+  Dtype dtype = Dtype::kF32;
+  std::size_t elements = 0;
+  std::size_t bytes() const { return elements * bytes_of(dtype); }
+};
+
+/// What is known of the value that an operation brought. For tensors of several parts, the oldest
+/// part speaks for version and slowest, the most spread for spread.
+struct ValueInfo {
+  std::uint64_t version = 0;    ///< Rounds (sync) or shares (bounded, async) applied to the value.
+  std::uint64_t staleness = 0;  ///< Versions that had passed when it was answered, beyond our own.
+  std::uint64_t applied = 0;    ///< This worker's own rounds that are in it.
+  std::uint64_t slowest = 0;    ///< Rounds of the slowest worker.
+  std::uint32_t spread = 0;     ///< Rounds of the fastest worker, minus `slowest`.
+};
+
+namespace detail {
+struct TicketState;
+class WorkerImpl;
+}  // namespace detail
+
+/// The caller's handle on an operation under way. Ends exactly once. Thread: any. Dropping it does
+/// not cancel the operation: the memory that was given must stay until it has ended.
+class [[nodiscard]] Ticket {
+ public:
+  Ticket() = default;  ///< Ended, ok.
+  explicit Ticket(std::shared_ptr<detail::TicketState> state) : state_(std::move(state)) {}
+
+  /// Waits for the end. Bounded by the operation's own deadline.
+  Status wait() const;
+  /// Waits at most `limit`. kTimeout means that the operation still goes on.
+  Status wait_for(Duration limit) const;
+  /// True once it has ended; wait() then returns at once.
+  bool done() const;
+  /// Calls `then` once with the outcome: on Stretto's thread, or at once if it has ended. `then`
+  /// must not block or wait for tickets; it may start operations.
+  void on_done(std::function<void(const Status&)> then) const;
+  /// About the value received; meaningful after an ok pull, push_pull or broadcast.
+  ValueInfo info() const;
+
+ private:
+  std::shared_ptr<detail::TicketState> state_;
+};
+
+/// One tensor's part in a group operation. Both spans are the caller's memory, of tensor.bytes().
+struct Transfer {
+  Tensor tensor;
+  std::span<const std::byte> source;
+  std::span<std::byte> target;
+  int priority = 0;
+};
+
+struct Options {
+  std::string scheduler;      ///< host:port.
+  std::string token;          ///< The job's shared secret; needed when not on loopback.
+  std::int64_t rank = -1;     ///< -1: the scheduler chooses.
+  std::uint32_t workers = 1;  ///< World size; refused if the scheduler was told another.
+  std::uint32_t servers = 1;
+  Duration rendezvous_timeout = std::chrono::seconds(60);
+  Duration operation_timeout = std::chrono::seconds(300);
+
+  /// From STRETTO_* variables (docs/CONFIGURATION.md), or DMLC_* where those are missing.
+  static Result<Options> from_environment();
+};
+
+/// A training process's membership in a job. Thread: any. Movable.
+class Worker {
+ public:
+  /// Meets the others through the scheduler; returns when all are there.
+  static Result<Worker> join();  ///< With Options::from_environment().
+  static Result<Worker> join(const Options& options);
+
+  Worker(Worker&&) noexcept;
+  Worker& operator=(Worker&&) noexcept;
+  ~Worker();  ///< Leaves, if leave() was not called.
+
+  Rank rank() const;
+  std::uint32_t size() const;  ///< Workers in the job.
+
+  /// Makes a tensor of `elements` known. The same name with the same description gives the same
+  /// tensor; a different one is an error here and at the workers that declared it. Workers may
+  /// declare in any order.
+  Result<Tensor> declare(std::string_view name, Dtype dtype, std::size_t elements,
+                         const TensorOptions& options = {});
+
+  /// Contributes `source` to the tensor's next round. Ends when the servers have applied it.
+  Ticket push(const Tensor& tensor, std::span<const std::byte> source, int priority = 0);
+  /// Reads a value that has at least everything this worker pushed (and, in bounded mode, is within
+  /// the bound). Waits for a first value if there is none yet.
+  Ticket pull(const Tensor& tensor, std::span<std::byte> target, int priority = 0);
+  /// push and pull in one round trip: `target` receives the value with this round in it. `source`
+  /// and `target` may be the same memory; after an error its contents are undefined.
+  /// Higher priorities go first.
+  Ticket push_pull(const Tensor& tensor, std::span<const std::byte> source,
+                   std::span<std::byte> target, int priority = 0);
+  /// Several tensors as one operation, which ends when all have.
+  Ticket push_pull(std::span<const Transfer> transfers);
+  /// Every worker's `data` becomes what the worker `root` has in it; at servers that keep
+  /// parameters they become that too. All workers must call it; it takes part in the tensor's rounds.
+  Ticket broadcast(const Tensor& tensor, std::span<std::byte> data, Rank root, int priority = 0);
+
+  /// Returns when every worker has called it as often as this one.
+  Status barrier();
+
+  /// Leaves in order, after everything under way has ended. Calls made later fail with kCancelled.
+  Status leave();
+
+  // The same for spans of numbers.
+  template <typename T, std::size_t N>
+    requires(!std::is_same_v<std::remove_const_t<T>, std::byte>)
+  Ticket push(const Tensor& t, std::span<T, N> source, int priority = 0) {
+    return push(t, std::as_bytes(source), priority);
+  }
+  template <typename T>
+  Ticket push(const Tensor& t, const std::vector<T>& source, int priority = 0) {
+    return push(t, std::as_bytes(std::span(source)), priority);
+  }
+  template <typename T>
+  Ticket pull(const Tensor& t, std::vector<T>& target, int priority = 0) {
+    return pull(t, std::as_writable_bytes(std::span(target)), priority);
+  }
+  template <typename T>
+  Ticket push_pull(const Tensor& t, const std::vector<T>& source, std::vector<T>& target,
+                   int priority = 0) {
+    return push_pull(t, std::as_bytes(std::span(source)), std::as_writable_bytes(std::span(target)),
+                     priority);
+  }
+  template <typename T>
+  Ticket broadcast(const Tensor& t, std::vector<T>& data, Rank root, int priority = 0) {
+    return broadcast(t, std::as_writable_bytes(std::span(data)), root, priority);
+  }
+
+ private:
+  explicit Worker(std::unique_ptr<detail::WorkerImpl> impl);
+  std::unique_ptr<detail::WorkerImpl> impl_;
+};
+
+}  // namespace stretto
