@@ -5,8 +5,10 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "stretto/status.h"
 #include "stretto/types.h"
@@ -22,6 +24,8 @@ std::string_view name_of(Role role);
 using Environment = std::function<std::optional<std::string>(const std::string&)>;
 /// The process's own environment.
 Environment process_environment();
+/// `base`, with some variables set otherwise: how flags take precedence.
+Environment overlay(std::map<std::string, std::string> set, Environment base);
 
 /// Numbers that hold for the whole job. The scheduler's are told to everybody in the roster.
 struct JobSettings {
@@ -42,10 +46,10 @@ struct Config {
   std::uint32_t workers = 1;
   std::uint32_t servers = 1;
   std::uint32_t shards = 1;  ///< Shards of each server.
-  std::string scheduler;     ///< host:port.
+  std::string scheduler;     ///< host:port; empty at a scheduler that may choose its port.
   std::string bind_host = "127.0.0.1";  ///< Address that this node listens at.
+  std::string node_host;                ///< Address that others are told; empty: found out.
   std::string token;
-  bool token_given = false;
   Duration rendezvous_timeout = 60s;
   Duration operation_timeout = 300s;
   std::uint64_t memory_limit_bytes = 0;  ///< Per server, for declared tensors; 0: no limit.
@@ -55,6 +59,8 @@ struct Config {
 
 /// Reads and checks everything for `role`. Errors name the variable, its value and what is wanted.
 Result<Config> config_from(const Environment& environment, Role role);
+/// What config_from checks of the whole: addresses, that other hosts need a token, ranks.
+Status check(const Config& config);
 
 /// True for 127.0.0.0/8, ::1 and localhost.
 bool is_loopback(std::string_view host);

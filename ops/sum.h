@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums of arrays, the work of a server: one kernel for each element type and processor level, chosen
-// at run time. Every level gives the same bits.
+// Sums of arrays, the work of a server: one kernel for each element type and processor level,
+// chosen at run time. Every level gives the same bits, so a result does not tell which machine made
+// it: IEEE 754 with rounding to nearest even, subnormals, -0 and Inf as they should be. One
+// exception: where a sum is NaN it is NaN at every level, but its sign and payload may differ, as
+// IEEE 754 leaves open which operand's they are. (Threads must have the default floating-point
+// environment: nobody may have told the processor to round otherwise or to flush subnormals to
+// zero.)
 #pragma once
 
 #include <cstddef>
@@ -12,17 +17,18 @@
 
 namespace stretto::ops {
 
-/// Instruction sets that there are kernels for, least first.
+/// Instruction sets that there are kernels for, least first. kAvx2 needs F16C too; kAvx512 needs
+/// F, BW, VL and DQ.
 enum class Level : std::uint8_t { kPortable, kAvx2, kAvx512 };
 
 /// "portable", "avx2", "avx512".
 std::string_view name_of(Level level);
-/// The best level that this processor and build can run.
+/// The best level that this processor and build can run. Thread: any.
 Level best_level();
 
-/// target[i] += source[i]. Equal sizes in bytes, a multiple of the element's; any alignment; no
-/// partial overlap. f16 and bf16 are widened to f32, added, and rounded to nearest even; integers
-/// wrap around. Thread: any.
+/// target[i] += source[i]. Equal sizes in bytes, a multiple of the element's; any alignment; source
+/// is target itself or does not overlap it. f16 and bf16 are widened to f32, added, and rounded to
+/// nearest even; integers wrap around. Thread: any.
 void sum_into(Dtype dtype, std::span<std::byte> target, std::span<const std::byte> source);
 /// The same with the kernels of one level, which must not be above best_level(): for tests.
 void sum_into(Level level, Dtype dtype, std::span<std::byte> target,
@@ -34,7 +40,9 @@ void sum_to(Dtype dtype, std::span<std::byte> out, std::span<const std::byte> a,
 void sum_to(Level level, Dtype dtype, std::span<std::byte> out, std::span<const std::byte> a,
             std::span<const std::byte> b);
 
-/// target[i] /= divisor; integers are rounded towards minus infinity. divisor > 0.
+/// target[i] /= divisor, which is > 0. f16 and bf16 are widened to f32, divided, and rounded to
+/// nearest even; a divisor that f32 cannot hold (above 2^24) is rounded to it first. Integers are
+/// rounded towards minus infinity. Size and alignment as for sum_into. Thread: any.
 void divide(Dtype dtype, std::span<std::byte> target, std::uint32_t divisor);
 
 }  // namespace stretto::ops

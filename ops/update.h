@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Update rules: how a share, or a round's sum, changes parameters that live at the server.
+// Arithmetic and memory are f64 for f64 parameters and f32 for all other floating ones; only the
+// parameters are rounded to f16 or bf16, once an update. No operation is fused, so the bits are the
+// same everywhere.
 #pragma once
 
 #include <cstddef>
@@ -13,14 +16,27 @@
 namespace stretto::ops {
 
 /// The rule for one part, with whatever it remembers of it (velocity, moments, step count).
+/// With w the parameters, and g = gradient * scale + weight_decay * w:
+///   kSum, kMean  w += gradient * scale  (kMean: the caller's scale is 1 / workers)
+///   kSgd         w -= rate * g  (Robbins and Monro, Ann. Math. Statist. 22, 1951)
+///   kMomentum    v = momentum * v + g, from v = 0;  w -= rate * v  (Polyak, USSR Comput. Math. and
+///                Math. Phys. 4, 1964);  `nesterov`: w -= rate * (g + momentum * v)  (Nesterov,
+///                Soviet Math. Dokl. 27, 1983, in the form of Sutskever et al., ICML 2013, section
+///                2)
+///   kAdam        m = beta1 * m + (1 - beta1) * g;  v = beta2 * v + (1 - beta2) * g^2;  at step t
+///                w -= rate * m / (1 - beta1^t) / (sqrt(v / (1 - beta2^t)) + epsilon)
+///                (Kingma and Ba, ICLR 2015, algorithm 1)
+///   kAdagrad     s = s + g^2;  w -= rate * g / (sqrt(s) + epsilon)  (Duchi et al., JMLR 12, 2011,
+///                the diagonal form of figure 1)
 /// Thread: loop.
 class UpdateRule {
  public:
   virtual ~UpdateRule() = default;
-  /// True if updates commute and add (eager pull needs that): w += f(g), f without memory of w.
+  /// True if updates commute and add (eager pull needs that): w += f(g), f without memory of w. So
+  /// are kSum, kMean, and kSgd without weight decay.
   virtual bool additive() const = 0;
   /// Changes `parameters` in place by `gradient * scale`. Both hold the elements that the rule was
-  /// made for; any alignment; they do not overlap.
+  /// made for; any alignment; they do not overlap. Integers: scale 1 only.
   virtual void apply(std::span<std::byte> parameters, std::span<const std::byte> gradient,
                      double scale) = 0;
   /// Forgets velocity, moments and step count: called when the parameters are set anew.
@@ -28,8 +44,10 @@ class UpdateRule {
 };
 
 /// The rule that `options` names, for a part of `elements`. Refused with the reason: numbers that
-/// make no sense (a rate that is not finite, momentum outside [0, 1), ...), and kSgd and above for
-/// integer types. kSum gives w += g * scale for scale 1 in any dtype.
+/// make no sense (a rate that is not finite, momentum outside [0, 1), ...) if the rule uses them,
+/// and numbers that are neither Rule nor Dtype (kInvalidArgument); kSgd and above for integer types
+/// (kUnsupported); more elements than there is memory for (kResource). Takes one array of state for
+/// kMomentum and kAdagrad, two for kAdam.
 Result<std::unique_ptr<UpdateRule>> make_update_rule(const RuleOptions& options, Dtype dtype,
                                                      std::size_t elements);
 

@@ -20,6 +20,8 @@ inline constexpr std::uint16_t kProtocol = 1;
 inline constexpr std::size_t kHeaderBytes = 128;
 /// Largest payload that any frame may carry; an endpoint may ask for less.
 inline constexpr std::size_t kMaxPayloadBytes = std::size_t{1} << 30;
+/// Largest part that a job may be cut into, so the largest frame of a running job.
+inline constexpr std::size_t kMaxPartBytes = std::size_t{16} << 20;
 /// Largest control message.
 inline constexpr std::size_t kMaxControlBytes = std::size_t{1} << 20;
 

@@ -43,7 +43,7 @@ struct ValueInfo {
 };
 
 namespace detail {
-struct TicketState;
+class TicketState;
 class WorkerImpl;
 }  // namespace detail
 

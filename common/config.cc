@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+// From names and texts to a checked Config. Pure: the environment comes in as a function.
+#include "common/config.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <limits>
+
+namespace stretto {
+namespace {
+
+Status wrong(const std::string& name, std::string_view found, std::string_view wanted) {
+  return {Code::kInvalidArgument, fmt::format("{} is '{}', wanted {}", name, found, wanted)};
+}
+
+// Reads variables and remembers the first error, so that the caller reads like a list.
+class Reader {
+ public:
+  explicit Reader(const Environment& environment) : environment_(environment) {}
+
+  const Status& status() const { return status_; }
+
+  std::optional<std::string> text(std::initializer_list<const char*> names) {
+    for (const char* name : names) {
+      if (auto value = environment_(name)) {
+        found_ = name;
+        return value;
+      }
+    }
+    return std::nullopt;
+  }
+
+  template <typename T>
+  void number(std::initializer_list<const char*> names, T& value, std::int64_t least,
+              std::int64_t most) {
+    const auto found = text(names);
+    if (!found) return;
+    std::int64_t parsed = 0;
+    const char* end = found->data() + found->size();
+    const auto [stop, error] = std::from_chars(found->data(), end, parsed);
+    if (error != std::errc() || stop != end || parsed < least || parsed > most) {
+      fail(wrong(found_, *found, fmt::format("a whole number from {} to {}", least, most)));
+      return;
+    }
+    value = static_cast<T>(parsed);
+  }
+
+  void seconds(std::initializer_list<const char*> names, Duration& value) {
+    const auto found = text(names);
+    if (!found) return;
+    double parsed = 0;
+    const char* end = found->data() + found->size();
+    const auto [stop, error] = std::from_chars(found->data(), end, parsed);
+    if (error != std::errc() || stop != end || !(parsed >= 0.001) || !(parsed <= 86400)) {
+      fail(wrong(found_, *found, "seconds from 0.001 to 86400"));
+      return;
+    }
+    value = std::chrono::duration_cast<Duration>(std::chrono::duration<double>(parsed));
+  }
+
+  void fail(Status status) {
+    if (status_.ok()) status_ = std::move(status);
+  }
+
+ private:
+  const Environment& environment_;
+  std::string found_;
+  Status status_;
+};
+
+constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+
+// World size: STRETTO_WORLD_SIZE, or DMLC_NUM_WORKER x BYTEPS_LOCAL_SIZE.
+void read_world(Reader& reader, Config& config) {
+  if (reader.text({"STRETTO_WORLD_SIZE"})) {
+    reader.number({"STRETTO_WORLD_SIZE"}, config.workers, 1, 32768);
+  } else {
+    std::uint32_t local = 1;
+    reader.number({"DMLC_NUM_WORKER"}, config.workers, 1, 32768);
+    reader.number({"BYTEPS_LOCAL_SIZE"}, local, 1, 1024);
+    config.workers *= local;
+  }
+  reader.number({"STRETTO_SERVERS", "DMLC_NUM_SERVER"}, config.servers, 1, 32768);
+  reader.number({"STRETTO_SHARDS"}, config.shards, 1, 1024);
+}
+
+void read_rank(Reader& reader, Config& config) {
+  if (reader.text({"STRETTO_RANK", "BYTEPS_GLOBAL_RANK"})) {
+    reader.number({"STRETTO_RANK", "BYTEPS_GLOBAL_RANK"}, config.rank, -1, 32767);
+    return;
+  }
+  if (config.role != Role::kWorker || !reader.text({"DMLC_WORKER_ID"})) return;
+  std::int64_t host = 0;
+  std::int64_t local_size = 1;
+  std::int64_t local_rank = 0;
+  reader.number({"DMLC_WORKER_ID"}, host, 0, 32767);
+  reader.number({"BYTEPS_LOCAL_SIZE"}, local_size, 1, 1024);
+  reader.number({"BYTEPS_LOCAL_RANK"}, local_rank, 0, 1023);
+  config.rank = host * local_size + local_rank;
+}
+
+void read_scheduler(Reader& reader, Config& config) {
+  if (auto address = reader.text({"STRETTO_SCHEDULER"})) {
+    config.scheduler = *address;
+    return;
+  }
+  const auto host = reader.text({"DMLC_PS_ROOT_URI"});
+  const auto port = reader.text({"DMLC_PS_ROOT_PORT"});
+  if (!host || !port) return;
+  config.scheduler = *host + ":" + *port;
+  // Under DMLC names a root elsewhere than loopback says that the job spans hosts.
+  if (!is_loopback(*host)) config.bind_host = config.role == Role::kScheduler ? *host : "0.0.0.0";
+}
+
+void read_job(Reader& reader, JobSettings& job) {
+  constexpr std::int64_t kMostPart = 16 << 20;
+  reader.number({"STRETTO_PART_BYTES"}, job.part_bytes, 64, kMostPart);
+  if (job.part_bytes % 64 != 0) {
+    reader.fail(wrong("STRETTO_PART_BYTES", std::to_string(job.part_bytes), "a multiple of 64"));
+  }
+  reader.number({"STRETTO_LINK_WINDOW_BYTES"}, job.link_window_bytes, 1, kMost);
+  reader.number({"STRETTO_TOTAL_WINDOW_BYTES"}, job.total_window_bytes, 1, kMost);
+  reader.seconds({"STRETTO_HEARTBEAT_S"}, job.heartbeat);
+  reader.seconds({"STRETTO_DEAD_AFTER_S"}, job.dead_after);
+  reader.seconds({"STRETTO_STALL_WARN_S"}, job.stall_warn);
+  reader.seconds({"STRETTO_STALL_ERROR_S"}, job.stall_error);
+  if (job.dead_after < 2 * job.heartbeat) {
+    reader.fail({Code::kInvalidArgument,
+                 "STRETTO_DEAD_AFTER_S is less than two heartbeats: every node would be lost"});
+  }
+}
+
+}  // namespace
+
+std::string_view name_of(Role role) {
+  switch (role) {
+    case Role::kScheduler:
+      return "scheduler";
+    case Role::kServer:
+      return "server";
+    case Role::kWorker:
+      return "worker";
+  }
+  return "unknown";
+}
+
+Environment overlay(std::map<std::string, std::string> set, Environment base) {
+  return [set = std::move(set), base = std::move(base)](
+             const std::string& name) -> std::optional<std::string> {
+    auto found = set.find(name);
+    return found == set.end() ? base(name) : found->second;
+  };
+}
+
+bool is_loopback(std::string_view host) {
+  return host == "localhost" || host == "::1" || host == "[::1]" || host.starts_with("127.");
+}
+
+Result<HostPort> parse_host_port(std::string_view text) {
+  const std::size_t colon = text.rfind(':');
+  int port = -1;
+  if (colon != std::string_view::npos && colon > 0) {
+    const char* end = text.data() + text.size();
+    const auto [stop, error] = std::from_chars(text.data() + colon + 1, end, port);
+    if (error != std::errc() || stop != end) port = -1;
+  }
+  if (port < 0 || port > 65535) {
+    return Status(Code::kInvalidArgument,
+                  fmt::format("'{}' is no address, wanted host:port, such as 127.0.0.1:9000", text));
+  }
+  return HostPort{std::string(text.substr(0, colon)), static_cast<std::uint16_t>(port)};
+}
+
+Result<Config> config_from(const Environment& environment, Role role) {
+  Config config;
+  config.role = role;
+  Reader reader(environment);
+  read_world(reader, config);
+  read_rank(reader, config);
+  read_scheduler(reader, config);
+  if (auto host = reader.text({"STRETTO_BIND_HOST"})) config.bind_host = *host;
+  if (auto host = reader.text({"STRETTO_NODE_HOST", "DMLC_NODE_HOST"})) config.node_host = *host;
+  if (auto token = reader.text({"STRETTO_JOB_TOKEN"})) config.token = *token;
+  if (auto level = reader.text({"STRETTO_LOG_LEVEL"})) config.log_level = *level;
+  reader.seconds({"STRETTO_RENDEZVOUS_TIMEOUT_S"}, config.rendezvous_timeout);
+  reader.seconds({"STRETTO_OPERATION_TIMEOUT_S"}, config.operation_timeout);
+  std::uint64_t limit_mib = 0;
+  reader.number({"STRETTO_MEMORY_LIMIT_MIB"}, limit_mib, 0, std::int64_t{1} << 40);
+  config.memory_limit_bytes = limit_mib << 20;
+  read_job(reader, config.job);
+  if (!reader.status().ok()) return reader.status();
+  if (Status status = check(config); !status.ok()) return status;
+  return config;
+}
+
+Status check(const Config& config) {
+  if (!config.scheduler.empty()) {
+    if (Result<HostPort> address = parse_host_port(config.scheduler); !address.ok()) {
+      return address.status();
+    }
+  }
+  if (!is_loopback(config.bind_host) && config.token.empty()) {
+    return {Code::kInvalidArgument,
+            fmt::format("binding to {} lets other hosts in, and needs a job token: set "
+                        "STRETTO_JOB_TOKEN to the same secret for every process",
+                        config.bind_host)};
+  }
+  const std::uint32_t world = config.role == Role::kServer ? config.servers : config.workers;
+  if (config.rank >= static_cast<std::int64_t>(world)) {
+    return {Code::kInvalidArgument, fmt::format("rank {} in a job of {} {}s; ranks start at 0",
+                                                config.rank, world, name_of(config.role))};
+  }
+  return {};
+}
+
+}  // namespace stretto

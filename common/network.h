@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// Small facts about this host: addresses and limits.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "stretto/status.h"
+
+namespace stretto {
+
+/// The address of this host that its traffic to `host` carries; an error if there is no route.
+Result<std::string> address_towards(const std::string& host, std::uint16_t port);
+
+/// Raises the limit of open files to what the system allows; an error, with need and have, if that
+/// is less than `needed`.
+Status raise_file_limit(std::uint64_t needed);
+
+}  // namespace stretto

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// The first and the last thing that a program of ours does.
+#include "common/program.h"
+
+#include <cstdio>
+
+#include "common/log.h"
+
+namespace stretto {
+
+Result<Config> program_config(Role role, const std::map<std::string, std::string>& flags) {
+  set_log_identity({std::string(name_of(role)), -1});
+  Result<Config> config = config_from(overlay(flags, process_environment()), role);
+  if (!config.ok()) return config;
+  set_log_level(level_from(config->log_level));
+  set_log_identity({std::string(name_of(role)), config->rank});
+  return config;
+}
+
+int exit_status(const Status& status) {
+  if (status.ok()) return 0;
+  const Identity who = log_identity();
+  std::fflush(stdout);
+  std::fprintf(stderr, "%s\n", status.error_line(who.role, who.rank).c_str());
+  return 1;
+}
+
+}  // namespace stretto

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the scheduler's and the server's programs share: from flags and environment to a Config.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "common/config.h"
+
+namespace stretto {
+
+/// The Config of a program: `flags` holds what the command line set, as STRETTO_* names. Sets the
+/// log's level and identity.
+Result<Config> program_config(Role role, const std::map<std::string, std::string>& flags);
+
+/// Prints the error line of a status and returns the exit status of a program: 0 if it is ok.
+int exit_status(const Status& status);
+
+}  // namespace stretto

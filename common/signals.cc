@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// A signalfd on a thread of its own: no handler runs in the middle of other code.
+#include "common/signals.h"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <array>
+#include <csignal>
+
+#include "common/check.h"
+
+namespace stretto {
+
+SignalWatcher::SignalWatcher(std::function<void(int)> on_signal) {
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGINT);
+  sigaddset(&signals, SIGTERM);
+  STRETTO_CHECK(pthread_sigmask(SIG_BLOCK, &signals, nullptr) == 0);
+  signal_fd_ = signalfd(-1, &signals, SFD_CLOEXEC);
+  stop_fd_ = eventfd(0, EFD_CLOEXEC);
+  STRETTO_CHECK(signal_fd_ >= 0 && stop_fd_ >= 0);
+  thread_ = std::jthread([this, call = std::move(on_signal)] { watch(call); });
+}
+
+SignalWatcher::~SignalWatcher() {
+  eventfd_write(stop_fd_, 1);
+  thread_.join();
+  close(signal_fd_);
+  close(stop_fd_);
+}
+
+void SignalWatcher::watch(const std::function<void(int)>& on_signal) const {
+  std::array<pollfd, 2> fds{{{signal_fd_, POLLIN, 0}, {stop_fd_, POLLIN, 0}}};
+  while (poll(fds.data(), fds.size(), -1) < 0) {
+  }
+  if ((fds[0].revents & POLLIN) == 0) return;
+  signalfd_siginfo info{};
+  if (read(signal_fd_, &info, sizeof info) != sizeof info) return;
+  on_signal(static_cast<int>(info.ssi_signo));
+}
+
+}  // namespace stretto

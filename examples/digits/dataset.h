@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// The handwritten digits: reading them, the fixed split into training and test samples, and the
+// minibatches that one worker draws from its shard. Knows of no network.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <random>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "stretto/status.h"
+
+namespace digits {
+
+inline constexpr std::size_t kPixels = 64;  ///< 8 x 8, row by row.
+inline constexpr std::size_t kClasses = 10;
+
+struct Sample {
+  std::array<float, kPixels> pixels = {};  ///< From 0 (blank) to 1.
+  std::size_t label = 0;                   ///< The digit that was written.
+};
+
+struct Dataset {
+  std::vector<Sample> train;
+  std::vector<Sample> test;  ///< Every fifth sample of the file: its 5th, 10th, 15th and so on.
+};
+
+/// Each line of `text` is a sample: 64 pixels from 0 to 16, then the label, with commas between.
+/// kMalformed, with the line and what was found there, if it is anything else.
+stretto::Result<Dataset> parse_digits(std::string_view text);
+
+/// The same from a file; errors begin with its path.
+stretto::Result<Dataset> read_digits(const std::string& path);
+
+/// Worker `rank`'s share of the samples: those at rank, rank + workers, rank + 2 * workers...
+std::vector<Sample> shard(std::span<const Sample> samples, std::size_t rank, std::size_t workers);
+
+/// The picture, further right and down by so many pixels (left and up: below 0), and blank behind.
+Sample moved(const Sample& sample, int right, int down);
+
+/// Endless minibatches over one worker's samples, which are shuffled anew for every pass; what is
+/// left at its end and fills no batch is skipped. Half of the pictures come moved by one pixel, at
+/// random: with so few of them, that is what makes the model tell digits that it never saw.
+class Batches {
+ public:
+  /// `batch` is from 1 to samples.size().
+  Batches(std::vector<Sample> samples, std::size_t batch, std::uint64_t seed);
+  /// Holds until the next call.
+  std::span<const Sample> next();
+
+ private:
+  Sample perhaps_moved(const Sample& sample);
+
+  std::vector<Sample> samples_;
+  std::vector<Sample> batch_;
+  std::size_t position_;
+  std::mt19937_64 random_;
+};
+
+}  // namespace digits

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// The classifier: 64 pixels, one hidden layer of rectified linear units, 10 classes by softmax; the
+// gradient of its cross-entropy by backpropagation, and descent with momentum. Knows of no network.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "examples/digits/dataset.h"
+
+namespace digits {
+
+/// The model's tensors, from the input to the output.
+enum Layer : std::size_t { kHiddenWeight, kHiddenBias, kOutputWeight, kOutputBias, kTensors };
+inline constexpr std::array<std::string_view, kTensors> kTensorNames = {
+    "hidden.weight", "hidden.bias", "output.weight", "output.bias"};
+
+/// Parameters, or a gradient, which has the same shapes: weights are [from][to], row by row.
+using Tensors = std::array<std::vector<float>, kTensors>;
+
+/// Random weights, normal with variance 2 / inputs (He et al., ICCV 2015), and biases of zero.
+Tensors initial_parameters(std::size_t hidden_units, std::uint64_t seed);
+
+/// The mean cross-entropy over `batch`, which is not empty; `gradient` becomes its gradient.
+double loss_and_gradient(const Tensors& parameters, std::span<const Sample> batch,
+                         Tensors& gradient);
+
+/// tensors *= factor
+void scale(Tensors& tensors, double factor);
+
+/// Share of the samples whose digit is told right, from 0 to 1.
+double accuracy(const Tensors& parameters, std::span<const Sample> samples);
+
+/// A number that differs, but for a freak of chance, when any bit of the parameters does (FNV-1a).
+std::uint64_t checksum(const Tensors& parameters);
+
+/// v = momentum * v + g; w -= rate * v (Polyak, 1964): what stretto::Rule::kMomentum does, too.
+class Momentum {
+ public:
+  Momentum(double rate, double momentum);
+  void update(Tensors& parameters, const Tensors& gradient);
+
+ private:
+  float rate_;
+  float momentum_;
+  Tensors velocity_;
+};
+
+}  // namespace digits

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// The table of kernels that each processor level fills in, and who fills it. Private to ops/: sum.h
+// and convert.h are the doors. A level that this build lacks is a stub, so nobody needs an #ifdef.
+#pragma once
+
+#include <cstddef>
+
+#include "ops/sum.h"
+
+namespace stretto::ops {
+
+/// The kernels of one level. Any alignment; `out` may be `a`, and overlaps no input otherwise.
+struct Kernels {
+  using Sum = void (*)(std::byte* out, const std::byte* a, const std::byte* b, std::size_t bytes);
+  using Convert = void (*)(std::byte* out, const std::byte* in, std::size_t out_bytes);
+
+  Sum sum_f32;
+  Sum sum_f64;
+  Sum sum_f16;
+  Sum sum_bf16;
+  Sum sum_8;  ///< Integers wrap around, so signed and unsigned are the same sum.
+  Sum sum_32;
+  Sum sum_64;
+  Convert widen_f16;  ///< To f32, exactly.
+  Convert widen_bf16;
+  Convert narrow_f16;  ///< From f32, rounded to nearest even.
+  Convert narrow_bf16;
+};
+
+/// The table of one level. Call avx2 and avx512 only where processor_level() allows it.
+const Kernels& portable_kernels();
+const Kernels& avx2_kernels();
+const Kernels& avx512_kernels();
+
+/// The best level that there are kernels for in this build and that the processor and the operating
+/// system can run. Asks the processor each time; best_level() remembers.
+Level processor_level();
+
+/// The table of `level`, which must not be above best_level().
+const Kernels& kernels_of(Level level);
+
+}  // namespace stretto::ops

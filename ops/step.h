@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+// The arithmetic and the memory of each update rule for gradients, on plain arrays of Real (float
+// or double); update.h has the formulas and their sources. Private to ops/: update.cc reads,
+// scales, decays and writes around them. All are alike:
+//   Step(options, elements)
+//   begin()             once an update
+//   change(first, w, g) once a piece of it: w and g are those of the elements from `first` on
+//   reset()             forgets
+// The numbers have been checked.
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "stretto/tensor.h"
+
+namespace stretto::ops {
+
+/// Stochastic gradient descent.
+template <typename Real>
+class Sgd {
+ public:
+  /// Whether begin() and change() leave nothing that a later change() sees.
+  static constexpr bool kMemoryless = true;
+  Sgd(const RuleOptions& options, std::size_t) : rate_(static_cast<Real>(options.rate)) {}
+
+  void begin() {}
+  void change(std::size_t, std::span<Real> w, std::span<const Real> g) {
+    const Real rate = rate_;  // A local cannot be what w overwrites, so this becomes vector code.
+    for (std::size_t i = 0; i < w.size(); ++i) w[i] -= rate * g[i];
+  }
+  void reset() {}
+
+ private:
+  Real rate_;
+};
+
+/// Polyak's or Nesterov's momentum.
+template <typename Real>
+class Momentum {
+ public:
+  static constexpr bool kMemoryless = false;
+  Momentum(const RuleOptions& options, std::size_t elements)
+      : rate_(static_cast<Real>(options.rate)),
+        momentum_(static_cast<Real>(options.momentum)),
+        nesterov_(options.nesterov),
+        velocity_(elements) {}
+
+  void begin() {}
+  void change(std::size_t first, std::span<Real> w, std::span<const Real> g) {
+    const std::span<Real> v = std::span(velocity_).subspan(first, w.size());
+    const Real rate = rate_;
+    const Real momentum = momentum_;
+    for (std::size_t i = 0; i < w.size(); ++i) v[i] = momentum * v[i] + g[i];
+    if (nesterov_) {
+      for (std::size_t i = 0; i < w.size(); ++i) w[i] -= rate * (g[i] + momentum * v[i]);
+    } else {
+      for (std::size_t i = 0; i < w.size(); ++i) w[i] -= rate * v[i];
+    }
+  }
+  void reset() { velocity_.assign(velocity_.size(), 0); }
+
+ private:
+  Real rate_;
+  Real momentum_;
+  bool nesterov_;
+  std::vector<Real> velocity_;
+};
+
+/// Adam with bias correction.
+template <typename Real>
+class Adam {
+ public:
+  static constexpr bool kMemoryless = false;
+  Adam(const RuleOptions& options, std::size_t elements)
+      : options_(options), mean_(elements), square_(elements) {}
+
+  /// The powers are products, not pow(): that has other last bits in other libraries.
+  void begin() {
+    beta1_power_ *= options_.beta1;
+    beta2_power_ *= options_.beta2;
+  }
+  void change(std::size_t first, std::span<Real> w, std::span<const Real> g) {
+    const std::span<Real> m = std::span(mean_).subspan(first, w.size());
+    const std::span<Real> v = std::span(square_).subspan(first, w.size());
+    const auto beta1 = static_cast<Real>(options_.beta1);
+    const auto beta2 = static_cast<Real>(options_.beta2);
+    const auto rest1 = static_cast<Real>(1 - options_.beta1);
+    const auto rest2 = static_cast<Real>(1 - options_.beta2);
+    const auto rate = static_cast<Real>(options_.rate / (1 - beta1_power_));
+    const auto correction2 = static_cast<Real>(1 - beta2_power_);
+    const auto epsilon = static_cast<Real>(options_.epsilon);
+    for (std::size_t i = 0; i < w.size(); ++i) {
+      m[i] = beta1 * m[i] + rest1 * g[i];
+      v[i] = beta2 * v[i] + rest2 * (g[i] * g[i]);
+      w[i] -= rate * m[i] / (std::sqrt(v[i] / correction2) + epsilon);
+    }
+  }
+  void reset() {
+    beta1_power_ = 1;
+    beta2_power_ = 1;
+    mean_.assign(mean_.size(), 0);
+    square_.assign(square_.size(), 0);
+  }
+
+ private:
+  RuleOptions options_;
+  double beta1_power_ = 1;
+  double beta2_power_ = 1;
+  std::vector<Real> mean_;
+  std::vector<Real> square_;
+};
+
+/// Adagrad, diagonal.
+template <typename Real>
+class Adagrad {
+ public:
+  static constexpr bool kMemoryless = false;
+  Adagrad(const RuleOptions& options, std::size_t elements)
+      : rate_(static_cast<Real>(options.rate)),
+        epsilon_(static_cast<Real>(options.epsilon)),
+        squares_(elements) {}
+
+  void begin() {}
+  void change(std::size_t first, std::span<Real> w, std::span<const Real> g) {
+    const std::span<Real> s = std::span(squares_).subspan(first, w.size());
+    const Real rate = rate_;
+    const Real epsilon = epsilon_;
+    for (std::size_t i = 0; i < w.size(); ++i) {
+      s[i] += g[i] * g[i];
+      w[i] -= rate * g[i] / (std::sqrt(s[i]) + epsilon);
+    }
+  }
+  void reset() { squares_.assign(squares_.size(), 0); }
+
+ private:
+  Real rate_;
+  Real epsilon_;
+  std::vector<Real> squares_;
+};
+
+}  // namespace stretto::ops

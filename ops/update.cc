@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+// Update rules: choosing and checking one, and what they share, which is to read elements, scale
+// and decay the gradient, and write elements. step.h has what they differ in.
+#include "ops/update.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cstdint>
+#include <limits>
+#include <new>
+#include <string_view>
+
+#include "common/check.h"
+#include "ops/convert.h"
+#include "ops/step.h"
+#include "ops/sum.h"
+
+namespace stretto::ops {
+
+namespace {
+
+/// Above this no array of double can be.
+constexpr std::size_t kMaxElements = PTRDIFF_MAX / sizeof(double);
+
+/// Calls change(first, parameters, gradient) for one piece after another, with both as numbers and
+/// the gradient scaled.
+template <typename Real, typename Change>
+void update_in_pieces(Dtype dtype, std::span<std::byte> parameters,
+                      std::span<const std::byte> gradient, double scale, Change change) {
+  std::array<Real, kPieceNumbers> numbers;
+  const auto factor = static_cast<Real>(scale);
+  const auto update = [&](std::size_t first, std::span<Real> w) {
+    const std::span<Real> g = std::span(numbers).first(w.size());
+    widen(dtype, gradient.subspan(first * bytes_of(dtype), w.size() * bytes_of(dtype)), g);
+    for (Real& number : g) number *= factor;
+    change(first, w, std::span<const Real>(g));
+  };
+  change_in_pieces<Real>(dtype, parameters, update);
+}
+
+/// w += gradient * scale: kSum and kMean.
+class Addition final : public UpdateRule {
+ public:
+  Addition(Dtype dtype, std::size_t bytes) : dtype_(dtype), bytes_(bytes) {}
+
+  bool additive() const override { return true; }
+  void reset() override {}
+
+  void apply(std::span<std::byte> parameters, std::span<const std::byte> gradient,
+             double scale) override {
+    STRETTO_CHECK(parameters.size() == bytes_ && gradient.size() == bytes_);
+    if (scale == 1) return sum_into(dtype_, parameters, gradient);
+    STRETTO_CHECK(is_floating(dtype_));
+    if (dtype_ == Dtype::kF64) return add_scaled<double>(parameters, gradient, scale);
+    add_scaled<float>(parameters, gradient, scale);
+  }
+
+ private:
+  template <typename Real>
+  void add_scaled(std::span<std::byte> parameters, std::span<const std::byte> gradient,
+                  double scale) const {
+    const auto add = [](std::size_t, std::span<Real> w, std::span<const Real> g) {
+      for (std::size_t i = 0; i < w.size(); ++i) w[i] += g[i];
+    };
+    update_in_pieces<Real>(dtype_, parameters, gradient, scale, add);
+  }
+
+  Dtype dtype_;
+  std::size_t bytes_;
+};
+
+/// What the rules for gradients share. `Step` is one of those in step.h.
+template <typename Real, template <typename> class Step>
+class GradientRule final : public UpdateRule {
+ public:
+  GradientRule(const RuleOptions& options, Dtype dtype, std::size_t elements)
+      : dtype_(dtype),
+        bytes_(elements * bytes_of(dtype)),
+        weight_decay_(static_cast<Real>(options.weight_decay)),
+        step_(options, elements) {}
+
+  bool additive() const override { return Step<Real>::kMemoryless && weight_decay_ == 0; }
+  void reset() override { step_.reset(); }
+
+  void apply(std::span<std::byte> parameters, std::span<const std::byte> gradient,
+             double scale) override {
+    STRETTO_CHECK(parameters.size() == bytes_ && gradient.size() == bytes_);
+    step_.begin();
+    const auto change = [this](std::size_t first, std::span<Real> w, std::span<const Real> g) {
+      if (weight_decay_ == 0) return step_.change(first, w, g);
+      std::array<Real, kPieceNumbers> decayed;
+      const Real decay = weight_decay_;
+      for (std::size_t i = 0; i < w.size(); ++i) decayed[i] = g[i] + decay * w[i];
+      step_.change(first, w, std::span<const Real>(decayed).first(w.size()));
+    };
+    update_in_pieces<Real>(dtype_, parameters, gradient, scale, change);
+  }
+
+ private:
+  Dtype dtype_;
+  std::size_t bytes_;
+  Real weight_decay_;
+  Step<Real> step_;
+};
+
+/// The name of a rule, for texts; empty for a number that is no Rule.
+std::string_view name_of(Rule rule) {
+  switch (rule) {
+    case Rule::kSum:
+      return "sum";
+    case Rule::kMean:
+      return "mean";
+    case Rule::kSgd:
+      return "sgd";
+    case Rule::kMomentum:
+      return "momentum";
+    case Rule::kAdam:
+      return "adam";
+    case Rule::kAdagrad:
+      return "adagrad";
+  }
+  return "";
+}
+
+constexpr bool is_sum(Rule rule) { return rule == Rule::kSum || rule == Rule::kMean; }
+
+/// One of the numbers of RuleOptions, and the range that it has to be in if it is used.
+struct Number {
+  bool used;
+  std::string_view name;
+  double RuleOptions::*member;
+  double least;
+  double limit;  ///< The first that is too large.
+};
+
+Status check_number(const RuleOptions& options, const Number& number) {
+  const double found = options.*number.member;
+  if (found >= number.least && found < number.limit) return Status();
+  return Status(Code::kInvalidArgument,
+                fmt::format("rule '{}' wants {} from {} to below {}, but it is {}; set "
+                            "RuleOptions::{} to a number in that range, such as {}",
+                            name_of(options.rule), number.name, number.least, number.limit, found,
+                            number.name, RuleOptions().*number.member));
+}
+
+/// Checks the numbers that the rule uses, as those of arithmetic in Real.
+template <typename Real>
+Status check_numbers(const RuleOptions& options) {
+  constexpr double kMax = std::numeric_limits<Real>::max();
+  constexpr double kLeastNormal = std::numeric_limits<Real>::min();
+  const bool momentum = options.rule == Rule::kMomentum;
+  const bool adam = options.rule == Rule::kAdam;
+  // Epsilon: an element whose gradients were all 0 divides 0 by it.
+  const bool divides = adam || options.rule == Rule::kAdagrad;
+  const Number numbers[] = {{true, "rate", &RuleOptions::rate, 0, kMax},
+                            {true, "weight_decay", &RuleOptions::weight_decay, 0, kMax},
+                            {momentum, "momentum", &RuleOptions::momentum, 0, 1},
+                            {adam, "beta1", &RuleOptions::beta1, 0, 1},
+                            {adam, "beta2", &RuleOptions::beta2, 0, 1},
+                            {divides, "epsilon", &RuleOptions::epsilon, kLeastNormal, kMax}};
+  for (const Number& number : numbers) {
+    if (!number.used) continue;
+    if (Status status = check_number(options, number); !status.ok()) return status;
+  }
+  return Status();
+}
+
+template <typename Real>
+Result<std::unique_ptr<UpdateRule>> make_gradient_rule(const RuleOptions& options, Dtype dtype,
+                                                       std::size_t elements) {
+  if (Status status = check_numbers<Real>(options); !status.ok()) return status;
+  const auto make = [&]<template <typename> class Step>() -> std::unique_ptr<UpdateRule> {
+    return std::make_unique<GradientRule<Real, Step>>(options, dtype, elements);
+  };
+  if (options.rule == Rule::kSgd) return make.template operator()<Sgd>();
+  if (options.rule == Rule::kMomentum) return make.template operator()<Momentum>();
+  if (options.rule == Rule::kAdam) return make.template operator()<Adam>();
+  return make.template operator()<Adagrad>();
+}
+
+/// Refuses what no build of this could do.
+Status check_kind(Rule rule, Dtype dtype) {
+  if (bytes_of(dtype) == 0) {
+    return Status(Code::kInvalidArgument,
+                  fmt::format("wanted an element type, found number {}; use one that Dtype names",
+                              static_cast<unsigned int>(dtype)));
+  }
+  if (name_of(rule).empty()) {
+    return Status(Code::kInvalidArgument,
+                  fmt::format("wanted an update rule, found number {}; use one that Rule names",
+                              static_cast<unsigned int>(rule)));
+  }
+  if (!is_sum(rule) && !is_floating(dtype)) {
+    return Status(Code::kUnsupported,
+                  fmt::format("rule '{}' wants floating parameters, found {}; use f32, f64, f16 or "
+                              "bf16, or the rules sum and mean",
+                              name_of(rule), name_of(dtype)));
+  }
+  return Status();
+}
+
+Status too_large(Rule rule, Dtype dtype, std::size_t elements) {
+  return Status(
+      Code::kResource,
+      fmt::format("rule '{}' wants memory beside {} elements of {}, found too little; use "
+                  "more servers, or a rule that remembers less",
+                  name_of(rule), elements, name_of(dtype)));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<UpdateRule>> make_update_rule(const RuleOptions& options, Dtype dtype,
+                                                     std::size_t elements) {
+  if (Status status = check_kind(options.rule, dtype); !status.ok()) return status;
+  if (elements > kMaxElements) return too_large(options.rule, dtype, elements);
+  try {
+    if (is_sum(options.rule)) {
+      return std::unique_ptr<UpdateRule>(new Addition(dtype, elements * bytes_of(dtype)));
+    }
+    if (dtype == Dtype::kF64) return make_gradient_rule<double>(options, dtype, elements);
+    return make_gradient_rule<float>(options, dtype, elements);
+  } catch (const std::bad_alloc&) {
+    return too_large(options.rule, dtype, elements);
+  }
+}
+
+}  // namespace stretto::ops

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// The kernels of every level, written once over the vectors of a `Machine`. A level's source file
+// is compiled with that level's flags and names its Machine in an unnamed namespace: then all code
+// that it makes from here is its own, and the linker cannot put one level's code in another's
+// place. For the same reason nothing here calls inline functions of the standard library.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "ops/kernels.h"
+
+namespace stretto::ops {
+
+/// Fills a table of kernels. Machine says how wide its vectors are and how it converts f16:
+///   kVectorBytes; Halves and Floats, as many lanes each; Floats widen(Halves); Halves
+///   narrow(Floats)
+template <class Machine>
+class VectorKernels {
+ public:
+  static constexpr Kernels table() {
+    return {.sum_f32 = sum<float>,
+            .sum_f64 = sum<double>,
+            .sum_f16 = sum_f16,
+            .sum_bf16 = sum_bf16,
+            .sum_8 = sum<std::uint8_t>,
+            .sum_32 = sum<std::uint32_t>,
+            .sum_64 = sum<std::uint64_t>,
+            .widen_f16 = widen_f16,
+            .widen_bf16 = widen_bf16,
+            .narrow_f16 = narrow_f16,
+            .narrow_bf16 = narrow_bf16};
+  }
+
+ private:
+  template <typename Element, std::size_t bytes = Machine::kVectorBytes>
+  struct VectorOf {
+    using Type [[gnu::vector_size(bytes)]] = Element;
+  };
+  template <typename Element>
+  using Vector = typename VectorOf<Element>::Type;
+  using Words = Vector<std::uint32_t>;
+  using HalfWords = typename VectorOf<std::uint16_t, Machine::kVectorBytes / 2>::Type;
+  using Halves = typename Machine::Halves;
+  using Floats = typename Machine::Floats;
+
+  /// The first `bytes` of a vector, and zeros.
+  template <typename T>
+  static T load(const std::byte* from, std::size_t bytes = sizeof(T)) {
+    T value{};
+    std::memcpy(&value, from, bytes);
+    return value;
+  }
+
+  /// out = operation(in...), a vector at a time. The rest goes through the same operation, so that
+  /// an element's bits do not depend on where it lies.
+  template <typename In, typename Out, typename Operation, typename... Inputs>
+  static void transform(Operation operation, std::byte* out, std::size_t out_bytes, Inputs... in) {
+    const std::size_t whole = out_bytes / sizeof(Out);
+    for (std::size_t i = 0; i < whole; ++i) {
+      const Out result = operation(load<In>(in + i * sizeof(In))...);
+      std::memcpy(out + i * sizeof(Out), &result, sizeof(Out));
+    }
+    const std::size_t rest = out_bytes % sizeof(Out);
+    if (rest == 0) return;
+    const std::size_t rest_in = rest * sizeof(In) / sizeof(Out);
+    const Out result = operation(load<In>(in + whole * sizeof(In), rest_in)...);
+    std::memcpy(out + whole * sizeof(Out), &result, rest);
+  }
+
+  template <typename Element>
+  static void sum(std::byte* out, const std::byte* a, const std::byte* b, std::size_t bytes) {
+    using V = Vector<Element>;
+    transform<V, V>([](V x, V y) { return x + y; }, out, bytes, a, b);
+  }
+
+  static void sum_f16(std::byte* out, const std::byte* a, const std::byte* b, std::size_t bytes) {
+    const auto add = [](Halves x, Halves y) {
+      return Machine::narrow(Machine::widen(x) + Machine::widen(y));
+    };
+    transform<Halves, Halves>(add, out, bytes, a, b);
+  }
+
+  static void widen_f16(std::byte* out, const std::byte* in, std::size_t out_bytes) {
+    transform<Halves, Floats>([](Halves x) { return Machine::widen(x); }, out, out_bytes, in);
+  }
+
+  static void narrow_f16(std::byte* out, const std::byte* in, std::size_t out_bytes) {
+    transform<Floats, Halves>([](Floats x) { return Machine::narrow(x); }, out, out_bytes, in);
+  }
+
+  /// f32 rounded to nearest even in its upper 16 bits; the lower ones are left over. A NaN is made
+  /// quiet instead, as rounding could carry it into Inf.
+  static Words round_to_bf16(Vector<float> value) {
+    const Words bits = reinterpret_cast<Words>(value);
+    const Words nearest = bits + 0x7fffU + ((bits >> 16) & 1U);
+    const Words quiet = bits | 0x00400000U;
+    return value == value ? nearest : quiet;
+  }
+
+  /// Two bf16 a word: each is moved to, or is already in, the upper half of an f32, so no lane ever
+  /// crosses to another.
+  static void sum_bf16(std::byte* out, const std::byte* a, const std::byte* b, std::size_t bytes) {
+    const auto low = [](Words x) { return reinterpret_cast<Vector<float>>(x << 16); };
+    const auto high = [](Words x) { return reinterpret_cast<Vector<float>>(x & 0xffff0000U); };
+    const auto add = [low, high](Words x, Words y) {
+      const Words low_sum = round_to_bf16(low(x) + low(y));
+      const Words high_sum = round_to_bf16(high(x) + high(y));
+      return (low_sum >> 16) | (high_sum & 0xffff0000U);
+    };
+    transform<Words, Words>(add, out, bytes, a, b);
+  }
+
+  static void widen_bf16(std::byte* out, const std::byte* in, std::size_t out_bytes) {
+    const auto widen = [](HalfWords x) { return __builtin_convertvector(x, Words) << 16; };
+    transform<HalfWords, Words>(widen, out, out_bytes, in);
+  }
+
+  static void narrow_bf16(std::byte* out, const std::byte* in, std::size_t out_bytes) {
+    const auto narrow = [](Vector<float> x) {
+      return __builtin_convertvector(round_to_bf16(x) >> 16, HalfWords);
+    };
+    transform<Vector<float>, HalfWords>(narrow, out, out_bytes, in);
+  }
+};
+
+}  // namespace stretto::ops

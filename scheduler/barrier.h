@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Barriers: sets of who has come, never counters, so that a repeated message counts once. Pure.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+
+#include "stretto/types.h"
+
+namespace stretto {
+
+/// Thread: loop.
+class Barriers {
+ public:
+  enum class Outcome {
+    kWaiting,
+    kComplete,     ///< This was the last; all may go.
+    kPast,         ///< It is complete already: only this one need be told.
+    kOutOfBounds,  ///< Nobody can be that far ahead.
+  };
+
+  /// `node` is at barrier `number` (from 1), of `expected` nodes.
+  Outcome enter(std::uint64_t number, NodeId node, std::size_t expected);
+  /// True if somebody waits at an open barrier where `node` has not come.
+  bool waits_for(NodeId node) const;
+
+ private:
+  static constexpr std::uint64_t kMostAhead = 1;  // A worker is in one barrier at a time.
+  std::map<std::uint64_t, std::set<NodeId>> open_;
+  std::uint64_t completed_ = 0;
+};
+
+}  // namespace stretto

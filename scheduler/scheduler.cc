@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: Apache-2.0
+// The scheduler's phases, and its answers to what nodes say.
+#include "scheduler/scheduler.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "common/log.h"
+
+namespace stretto {
+namespace {
+
+constexpr Duration kWatchEvery = 100ms;
+constexpr Duration kSuspicion = 2s;        // How long a reported break may wait for its cause.
+constexpr Duration kFarewell = 500ms;      // How long failing waits for its words to leave.
+constexpr Duration kDispersal = 3s;        // How long servers have to go.
+
+Code lost_code(Role role) { return role == Role::kServer ? Code::kServerLost : Code::kPeerLost; }
+
+double seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
+
+}  // namespace
+
+Scheduler::Scheduler(const Config& config, std::unique_ptr<Transport> transport,
+                     const Clock& clock)
+    : config_(config),
+      clock_(clock),
+      van_(std::move(transport), clock),
+      deadline_(clock.now() + config.rendezvous_timeout),
+      next_watch_(clock.now()),
+      roll_(config) {
+  van_.set_node(kSchedulerNode);
+}
+
+Result<std::string> Scheduler::listen(std::string_view address) { return van_.listen(address); }
+
+void Scheduler::step(Duration wait) {
+  van_.step(*this, wait);
+  tick();
+}
+
+Time Scheduler::next_due() const { return std::min({van_.next_due(), next_watch_, deadline_}); }
+
+// ---- what nodes say
+
+void Scheduler::on_control(LinkId link, const wire::Control& message) {
+  if (message.has_hello()) {
+    on_hello(link, message.hello());
+    return;
+  }
+  auto known = by_link_.find(link);
+  if (known == by_link_.end()) return;
+  Node& node = nodes_.at(known->second);
+  node.last_heard = clock_.now();
+  if (message.has_heartbeat()) {
+    van_.send_control(link, message);
+    return;
+  }
+  if (message.has_leave() && phase_ != Phase::kFailing) on_leave(node);
+  if (phase_ != Phase::kRunning) return;
+  if (message.has_declare()) on_declare(node, message.declare());
+  if (message.has_barrier()) on_barrier(node, message.barrier());
+  if (message.has_link_report()) on_link_report(node, message.link_report());
+}
+
+void Scheduler::on_data(LinkId link, const wire::Header&, Buffer) {
+  van_.refuse(link, {Code::kMalformed, "the scheduler takes no data frames"});
+}
+
+void Scheduler::on_hello(LinkId link, const wire::Hello& hello) {
+  Result<Member> member = roll_.admit(hello);
+  if (!member.ok()) {
+    log(Level::kWarning, "refused: {}", member.status().cause());
+    van_.refuse(link, member.status());
+    return;
+  }
+  nodes_[member->node] = Node{*member, link, clock_.now()};
+  by_link_[link] = member->node;
+  van_.admit(link, member->node);
+  wire::Control welcome;
+  welcome.mutable_welcome()->set_node(member->node);
+  welcome.mutable_welcome()->set_rank(member->rank);
+  van_.send_control(link, welcome);
+  log(Level::kDebug, "{} came from {}", member->describe(), hello.host());
+  if (phase_ == Phase::kGathering && roll_.complete()) begin();
+}
+
+void Scheduler::on_declare(Node& node, const wire::Declare& declare) {
+  wire::Control answer;
+  Result<TensorSpec> spec = from_wire(declare.spec());
+  Status status = spec.status();
+  if (status.ok() && registry_.size() >= kMaxTensors) {
+    status = {Code::kResource, fmt::format("the job has {} tensors already", kMaxTensors)};
+  }
+  if (!status.ok()) {
+    answer = fault_message(status);
+    answer.mutable_fault()->set_name(declare.spec().name());
+    van_.send_control(node.link, answer);
+    return;
+  }
+  Registry::Entry& entry = registry_.declare(*spec, node.member.node, node.member.describe(),
+                                             *slots_, roster_.settings.part_bytes);
+  if (!entry.broken.ok()) {  // All who declared it hear of it, by name and by id.
+    answer = fault_message(entry.broken);
+    answer.mutable_fault()->set_name(entry.spec.name);
+    answer.mutable_fault()->set_tensor(entry.id);
+    for (const auto& [declarer, who] : entry.declarers) {
+      van_.send_control(nodes_.at(declarer).link, answer);
+    }
+    return;
+  }
+  wire::Declared& declared = *answer.mutable_declared();
+  declared.set_tensor(entry.id);
+  declared.set_name(entry.spec.name);
+  declared.set_first_slot(entry.placement.first_slot);
+  for (const wire::SlotRun& run : entry.placement.owners) *declared.add_owners() = run;
+  van_.send_control(node.link, answer);
+}
+
+void Scheduler::on_barrier(Node& node, const wire::Barrier& barrier) {
+  wire::Control answer;
+  *answer.mutable_barrier() = barrier;
+  switch (barriers_.enter(barrier.number(), node.member.node, roster_.workers)) {
+    case Barriers::Outcome::kComplete:
+      for (const auto& [id, other] : nodes_) {
+        if (other.member.role == Role::kWorker) van_.send_control(other.link, answer);
+      }
+      return;
+    case Barriers::Outcome::kPast:
+      van_.send_control(node.link, answer);
+      return;
+    case Barriers::Outcome::kOutOfBounds:
+      van_.refuse(node.link, {Code::kMalformed, fmt::format("barrier {} is out of turn",
+                                                            barrier.number())});
+      return;
+    case Barriers::Outcome::kWaiting:
+      break;
+  }
+  for (const auto& [id, other] : nodes_) {  // Somebody who left will never come.
+    if (other.member.role == Role::kWorker && other.member.left) fail_barriers(other);
+  }
+}
+
+void Scheduler::fail_barriers(const Node& absent) {
+  if (!barriers_.waits_for(absent.member.node)) return;
+  wire::Control message = fault_message(
+      Status(Code::kPeerLost,
+             fmt::format("{} has left the job and will not come", absent.member.describe()))
+          .with_peer(absent.member.describe()));
+  message.mutable_fault()->set_name("barrier");
+  for (const auto& [id, node] : nodes_) {
+    if (node.member.role == Role::kWorker && !node.member.left) {
+      van_.send_control(node.link, message);
+    }
+  }
+}
+
+void Scheduler::on_leave(Node& node) {
+  wire::Control answer;
+  answer.mutable_leave();
+  van_.send_control(node.link, answer);
+  if (node.member.left) return;
+  node.member.left = true;
+  if (phase_ == Phase::kGathering) return;
+  for (Member& member : roster_.members) {
+    if (member.node == node.member.node) member.left = true;
+  }
+  ++roster_.epoch;
+  if (!all_workers_left()) {
+    publish();
+    fail_barriers(node);
+    return;
+  }
+  phase_ = Phase::kDispersing;
+  deadline_ = clock_.now() + kDispersal;
+  broadcast(answer);
+}
+
+void Scheduler::on_link_report(const Node& node, const wire::LinkReport& report) {
+  auto subject = nodes_.find(report.node());
+  if (subject == nodes_.end() || subject->second.member.left) return;
+  suspicions_.push_back({.reporter = node.member.node,
+                         .subject = report.node(),
+                         .cause = report.cause(),
+                         .due = clock_.now() + kSuspicion});
+}
+
+void Scheduler::on_broken(LinkId link, const Status& why) {
+  auto known = by_link_.find(link);
+  if (known == by_link_.end()) return;
+  const NodeId id = known->second;
+  Node& node = nodes_.at(id);
+  by_link_.erase(known);
+  node.link = 0;
+  if (phase_ == Phase::kGathering) {
+    log(Level::kWarning, "{} went away before the job began: {}", node.member.describe(),
+        why.cause());
+    roll_.remove(id);
+    nodes_.erase(id);
+    return;
+  }
+  lose(node, why.cause());
+}
+
+// ---- what the scheduler decides
+
+void Scheduler::begin() {
+  roster_ = {.epoch = 1,
+             .fence = 1,
+             .workers = config_.workers,
+             .servers = config_.servers,
+             .slots = kSlots,
+             .members = roll_.members(),
+             .settings = config_.job};
+  std::vector<NodeId> shards;
+  for (const Member& member : roster_.members) {
+    if (member.role == Role::kServer) shards.push_back(member.node);
+  }
+  slots_.emplace(kSlots, std::move(shards));
+  phase_ = Phase::kRunning;
+  deadline_ = Time::max();
+  log(Level::kInfo, "all are here: {} workers, {} servers of {} shards", config_.workers,
+      config_.servers, config_.shards);
+  publish();
+}
+
+void Scheduler::publish() {
+  van_.set_epoch(roster_.epoch, roster_.fence);
+  broadcast(to_wire(roster_));
+}
+
+void Scheduler::broadcast(const wire::Control& message) {
+  for (const auto& [id, node] : nodes_) {
+    if (node.link != 0) van_.send_control(node.link, message);
+  }
+}
+
+void Scheduler::lose(Node& node, const std::string& cause) {
+  if (phase_ != Phase::kRunning || node.member.left) return;
+  fail(Status(lost_code(node.member.role),
+              fmt::format("{} is lost: {}", node.member.describe(), cause))
+           .with_peer(node.member.describe()));
+}
+
+void Scheduler::fail(Status why) {
+  if (phase_ == Phase::kFailing || phase_ == Phase::kOver) return;
+  wire::Control message;
+  message.mutable_failure()->set_code(static_cast<std::uint32_t>(why.code()));
+  message.mutable_failure()->set_peer(why.peer());
+  message.mutable_failure()->set_cause(why.cause());
+  broadcast(message);
+  status_ = std::move(why);
+  phase_ = Phase::kFailing;
+  deadline_ = clock_.now() + kFarewell;
+}
+
+bool Scheduler::all_workers_left() const {
+  return std::all_of(nodes_.begin(), nodes_.end(), [](const auto& item) {
+    return item.second.member.role != Role::kWorker || item.second.member.left;
+  });
+}
+
+// ---- time
+
+void Scheduler::tick() {
+  const Time now = clock_.now();
+  if (now >= next_watch_) {
+    next_watch_ = now + kWatchEvery;
+    watch(now);
+  }
+  const bool late = now >= deadline_;
+  switch (phase_) {
+    case Phase::kGathering:
+      if (late) {
+        fail(Status(Code::kRendezvousTimeout,
+                    fmt::format("not everybody came within {} s; missing: {}",
+                                seconds(config_.rendezvous_timeout), roll_.missing()))
+                 .with_peer(roll_.missing())
+                 .with_operation("rendezvous"));
+      }
+      break;
+    case Phase::kDispersing: {
+      const bool alone = std::all_of(nodes_.begin(), nodes_.end(), [](const auto& item) {
+        return item.second.link == 0 || item.second.member.role == Role::kWorker;
+      });
+      if (alone || late) phase_ = Phase::kOver;
+      break;
+    }
+    case Phase::kFailing: {
+      const bool alone = std::all_of(nodes_.begin(), nodes_.end(),
+                                     [](const auto& item) { return item.second.link == 0; });
+      if (alone || late) phase_ = Phase::kOver;
+      break;
+    }
+    case Phase::kRunning:
+    case Phase::kOver:
+      break;
+  }
+}
+
+void Scheduler::watch(Time now) {
+  if (wakefulness_.slept(now)) {
+    for (auto& [id, node] : nodes_) node.last_heard = now;
+  }
+  if (phase_ != Phase::kRunning) return;
+  for (auto& [id, node] : nodes_) {
+    if (!node.member.left && now - node.last_heard > config_.job.dead_after) {
+      lose(node, fmt::format("nothing heard of it for {:.1f} s", seconds(now - node.last_heard)));
+      return;
+    }
+  }
+  for (const Suspicion& suspicion : suspicions_) {
+    if (now < suspicion.due) continue;
+    const Member& reporter = nodes_.at(suspicion.reporter).member;
+    const Member& subject = nodes_.at(suspicion.subject).member;
+    if (subject.left || reporter.left) continue;
+    fail(Status(Code::kLinkBroken,
+                fmt::format("{} lost its link to {}, though both are alive: {}",
+                            reporter.describe(), subject.describe(), suspicion.cause))
+             .with_peer(subject.describe()));
+    return;
+  }
+  std::erase_if(suspicions_, [now](const Suspicion& s) { return now >= s.due; });
+}
+
+}  // namespace stretto

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// Scheduler: gathers the nodes, tells everybody who is in, keeps the tensors' names and places,
+// opens barriers, and decides when somebody is lost. It never sees a tensor's bytes.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/clock.h"
+#include "scheduler/barrier.h"
+#include "scheduler/registry.h"
+#include "scheduler/roll.h"
+#include "van/loop.h"
+#include "van/membership.h"
+#include "van/van.h"
+
+namespace stretto {
+
+/// Thread: loop.
+class Scheduler final : public Agent, private Van::Handler {
+ public:
+  Scheduler(const Config& config, std::unique_ptr<Transport> transport, const Clock& clock);
+
+  Result<std::string> listen(std::string_view address);
+
+  void step(Duration wait) override;
+  Time next_due() const override;
+  bool over() const override { return phase_ == Phase::kOver; }
+
+  /// Ok after an orderly end; else what every node was told.
+  const Status& status() const { return status_; }
+  /// Ends the job with an error, told to everybody. For signals.
+  void stop(Status why) { fail(std::move(why)); }
+  const Van& van() const { return van_; }
+
+ private:
+  enum class Phase {
+    kGathering,
+    kRunning,
+    kDispersing,  ///< All workers have left; the servers are told to go.
+    kFailing,     ///< Everybody is being told.
+    kOver
+  };
+  struct Node {
+    Member member;
+    LinkId link = 0;
+    Time last_heard;
+  };
+  struct Suspicion {  // A node's report that its link to another broke.
+    NodeId reporter = 0;
+    NodeId subject = 0;
+    std::string cause;
+    Time due;
+  };
+
+  void on_control(LinkId link, const wire::Control& message) override;
+  void on_data(LinkId link, const wire::Header& header, Buffer payload) override;
+  void on_acked(LinkId, wire::Key) override {}
+  void on_broken(LinkId link, const Status& why) override;
+
+  void on_hello(LinkId link, const wire::Hello& hello);
+  void on_declare(Node& node, const wire::Declare& declare);
+  void on_barrier(Node& node, const wire::Barrier& barrier);
+  void on_leave(Node& node);
+  void on_link_report(const Node& node, const wire::LinkReport& report);
+
+  void begin();
+  void publish();
+  void broadcast(const wire::Control& message);
+  void lose(Node& node, const std::string& cause);
+  void fail(Status why);
+  void fail_barriers(const Node& absent);
+  void tick();
+  void watch(Time now);
+  bool all_workers_left() const;
+
+  const Config& config_;
+  const Clock& clock_;
+  Van van_;
+  Phase phase_ = Phase::kGathering;
+  Status status_;
+  Time deadline_;   // Of gathering, dispersing or failing.
+  Time next_watch_;
+  Roll roll_;
+  Registry registry_;
+  Barriers barriers_;
+  std::optional<SlotTable> slots_;
+  Roster roster_;
+  std::map<NodeId, Node> nodes_;
+  std::map<LinkId, NodeId> by_link_;
+  std::vector<Suspicion> suspicions_;
+  Wakefulness wakefulness_;
+};
+
+}  // namespace stretto

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// Greedy placement by bytes.
+#include "scheduler/slot_table.h"
+
+#include <algorithm>
+
+namespace stretto {
+
+SlotTable::SlotTable(std::uint32_t slots, std::vector<NodeId> shards)
+    : shards_(std::move(shards)), loads_(shards_.size()), owners_(slots), index_(slots) {}
+
+std::size_t SlotTable::lightest() const {
+  return static_cast<std::size_t>(std::min_element(loads_.begin(), loads_.end()) - loads_.begin());
+}
+
+SlotTable::Placement SlotTable::place(const Cut& cut) {
+  const auto slots = static_cast<std::uint32_t>(owners_.size());
+  Placement placement{.first_slot = next_slot_, .owners = {}};
+  for (std::uint32_t part = 0; part < cut.parts(); ++part) {
+    const std::uint32_t slot = (placement.first_slot + part) % slots;
+    if (owners_[slot] == 0) {
+      index_[slot] = static_cast<std::uint32_t>(lightest());
+      owners_[slot] = shards_[index_[slot]];
+    }
+    loads_[index_[slot]] += cut.bytes_of_part(part);
+    if (part >= slots) continue;  // The slot has been named.
+    auto& runs = placement.owners;
+    if (!runs.empty() && runs.back().node() == owners_[slot] &&
+        runs.back().first() + runs.back().count() == slot) {
+      runs.back().set_count(runs.back().count() + 1);
+      continue;
+    }
+    wire::SlotRun run;
+    run.set_first(slot);
+    run.set_count(1);
+    run.set_node(owners_[slot]);
+    runs.push_back(run);
+  }
+  next_slot_ = (next_slot_ + cut.parts()) % slots;
+  return placement;
+}
+
+std::uint64_t SlotTable::load(NodeId shard) const {
+  auto found = std::find(shards_.begin(), shards_.end(), shard);
+  return found == shards_.end() ? 0 : loads_[static_cast<std::size_t>(found - shards_.begin())];
+}
+
+}  // namespace stretto

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// Cell: one part's state inside a shard: the open round's sum, the latest value, and who waits for
+// one. A value is immutable once finished: the next round is summed in other memory, so a fast
+// worker can never touch what a slow one has yet to receive. Sends nothing.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "common/buffer.h"
+#include "ops/update.h"
+#include "server/consistency.h"
+#include "van/messages.h"
+
+namespace stretto {
+
+/// Thread: loop.
+class Cell {
+ public:
+  /// One worker's contribution. `bytes` is empty for one that takes part without any (the receivers
+  /// of a broadcast).
+  struct Share {
+    Rank rank = 0;
+    std::uint64_t round = 0;
+    bool assign = false;
+    bool absent = false;
+    Buffer bytes;
+  };
+  /// Finished bytes at a version; the Buffer is a lease.
+  struct Value {
+    std::uint64_t version = 0;
+    Buffer bytes;
+    std::uint32_t contributors = 0;
+  };
+  /// A worker that waits for a value, or only to hear that the round is done.
+  struct Waiter {
+    Rank rank = 0;
+    std::int32_t priority = 0;
+    bool wants_value = false;
+    Consistency::Gate gate;
+    Time since;
+  };
+
+  /// `rule` is null where values are the rounds' own sums or means.
+  Cell(const TensorSpec& spec, std::size_t bytes, std::uint32_t workers,
+       std::unique_ptr<ops::UpdateRule> rule);
+
+  /// Applies a share: summed or kept when this returns ok, refused and without effect otherwise.
+  /// What the answer to it waits for is `*gate`.
+  Status contribute(Share share, Consistency::Gate* gate);
+  void wait(Waiter waiter) { waiters_.push_back(waiter); }
+  /// Those whose wait is over, in the order in which they came; they wait no longer.
+  std::vector<Waiter> take_ready();
+  /// Everybody who waits, ready or not.
+  std::vector<Waiter> take_all() { return std::move(waiters_); }
+
+  const Value& value() const { return value_; }
+  Consistency& consistency() { return consistency_; }
+  const Consistency& consistency() const { return consistency_; }
+  const std::vector<Waiter>& waiters() const { return waiters_; }
+
+ private:
+  Status check(const Share& share) const;
+  void collect(Share share);
+  void add(Buffer bytes);
+  void add_in_rank_order();
+  void finish(bool assign);
+  void apply(const Buffer& gradient, double scale);
+  std::span<std::byte> own_value();
+
+  Dtype dtype_;
+  std::size_t bytes_;
+  std::uint32_t workers_;
+  bool deterministic_;
+  bool mean_;
+  Consistency consistency_;
+  std::unique_ptr<ops::UpdateRule> rule_;
+  Buffer sum_;                // Of the open round; empty before its first bytes.
+  std::vector<Buffer> held_;  // Deterministic: shares that came before their turn, by rank.
+  Rank turn_ = 0;             // Deterministic: whose share is to be added next.
+  Value value_;
+  std::vector<Waiter> waiters_;
+};
+
+}  // namespace stretto

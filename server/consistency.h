@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// Consistency: when a share counts, when a round is done, and who may be told. Pure: it holds round
+// numbers and sets of ranks, no bytes. Sync is bulk-synchronous, bounded is Stale Synchronous
+// Parallel (Ho et al., NIPS 2013), async answers at once.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "stretto/status.h"
+#include "stretto/tensor.h"
+#include "stretto/types.h"
+
+namespace stretto {
+
+/// The rounds of one part. Thread: loop.
+class Consistency {
+ public:
+  Consistency(const TensorOptions& options, std::uint32_t workers);
+
+  /// What a waiting worker waits for.
+  struct Gate {
+    std::uint64_t finished = 0;  ///< Collected rounds that must be finished,
+    std::uint64_t version = 1;   ///< and updates that must have been applied.
+    bool bounded = false;        ///< And the staleness bound must hold for the worker.
+  };
+
+  /// True if rank's share for its `round` has counted already: it came twice.
+  bool repeated(Rank rank, std::uint64_t round) const { return round <= rounds_[rank]; }
+  /// Whether rank's share for its `round` may count now. A share of a round too far ahead, or of
+  /// another kind than the open round's, is refused and changes nothing.
+  Status admit(Rank rank, std::uint64_t round, bool assign) const;
+  /// True if shares are collected until all have come: every sync round, and every assignment.
+  bool collects(bool assign) const { return assign || mode_ == Mode::kSync; }
+  /// Counts an admitted share. True if it completes what it is part of: a collected round, or, where
+  /// shares apply as they come, itself.
+  bool contribute(Rank rank, bool assign);
+
+  /// What the answer to rank's share of the round just contributed to, or to its pull, waits for.
+  Gate gate_after(bool assign, bool completed) const;
+  Gate gate_of_pull(std::uint64_t least_round) const;
+  bool passes(const Gate& gate, Rank rank) const;
+
+  /// A worker that has left is waited for no longer by the bound; a collected round lacks it.
+  void leave(Rank rank) { left_[rank] = true; }
+  /// A worker without which the next or open collected round cannot finish; -1 if there is none.
+  std::int64_t absentee() const;
+  /// Ranks that the open round still lacks.
+  std::vector<Rank> missing() const;
+  bool open() const { return contributors_ > 0; }
+
+  std::uint64_t version() const { return version_; }
+  std::uint64_t rounds_of(Rank rank) const { return rounds_[rank]; }
+  std::uint64_t slowest() const;
+  std::uint32_t spread() const;
+
+ private:
+  std::uint64_t fastest() const;
+
+  Mode mode_;
+  std::uint32_t bound_;
+  std::vector<std::uint64_t> rounds_;  // Rounds that each worker has contributed to.
+  std::vector<bool> here_;             // The set of contributors to the open collected round.
+  std::vector<bool> left_;
+  std::uint32_t contributors_ = 0;     // Size of that set.
+  bool open_is_assign_ = false;
+  std::uint64_t finished_ = 0;         // Collected rounds.
+  std::uint64_t version_ = 0;
+};
+
+}  // namespace stretto

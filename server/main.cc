@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// stretto-server: the program: one thread and one endpoint a shard.
+#include <fmt/format.h>
+#include <gflags/gflags.h>
+#include <malloc.h>
+
+#include <atomic>
+#include <list>
+#include <thread>
+
+#include "common/network.h"
+#include "common/program.h"
+#include "common/signals.h"
+#include "common/version.h"
+#include "server/shard.h"
+#include "van/transports.h"
+
+DEFINE_int32(workers, 0, "Workers in the job (STRETTO_WORLD_SIZE)");
+DEFINE_int32(servers, 0, "Servers in the job (STRETTO_SERVERS)");
+DEFINE_int32(shards, 0, "Shards of this and every server (STRETTO_SHARDS)");
+DEFINE_int32(rank, -1, "This server's rank (STRETTO_RANK); the scheduler chooses if not given");
+DEFINE_string(scheduler, "", "host:port of the scheduler (STRETTO_SCHEDULER)");
+DEFINE_string(bind_host, "", "Address to bind (STRETTO_BIND_HOST); default 127.0.0.1");
+
+namespace stretto {
+namespace {
+
+std::map<std::string, std::string> flags_given() {
+  std::map<std::string, std::string> set;
+  if (FLAGS_workers != 0) set["STRETTO_WORLD_SIZE"] = std::to_string(FLAGS_workers);
+  if (FLAGS_servers != 0) set["STRETTO_SERVERS"] = std::to_string(FLAGS_servers);
+  if (FLAGS_shards != 0) set["STRETTO_SHARDS"] = std::to_string(FLAGS_shards);
+  if (FLAGS_rank >= 0) set["STRETTO_RANK"] = std::to_string(FLAGS_rank);
+  if (!FLAGS_scheduler.empty()) set["STRETTO_SCHEDULER"] = FLAGS_scheduler;
+  if (!FLAGS_bind_host.empty()) set["STRETTO_BIND_HOST"] = FLAGS_bind_host;
+  return set;
+}
+
+// The address that others are told: what was bound, unless that is every address.
+Result<std::string> advertised_host(const Config& config) {
+  if (!config.node_host.empty()) return config.node_host;
+  if (config.bind_host != "0.0.0.0") return std::string();
+  Result<HostPort> scheduler = parse_host_port(config.scheduler);
+  if (!scheduler.ok()) return scheduler.status();
+  return address_towards(scheduler->host, scheduler->port);
+}
+
+// The shards of this process, their loops, and the first error of any of them.
+class Server {
+ public:
+  Server(const Config& config, const Clock& clock) : config_(config), clock_(clock) {}
+
+  Status start() {
+    Result<std::string> host = advertised_host(config_);
+    if (!host.ok()) return host.status();
+    for (std::uint32_t index = 0; index < config_.shards; ++index) {
+      Result<std::unique_ptr<Transport>> transport = make_transport();
+      if (!transport.ok()) return transport.status();
+      wakeable_.push_back(transport->get());
+      shards_.emplace_back(config_, index, std::move(*transport), clock_);
+      Status status = shards_.back().start(config_.bind_host + ":0", *host);
+      if (!status.ok()) return status;
+    }
+    return {};
+  }
+
+  Status run_all() {
+    std::list<std::jthread> threads;
+    for (Shard& shard : shards_) threads.emplace_back([this, &shard] { run_one(shard); });
+    threads.clear();  // Joins.
+    for (const Shard& shard : shards_) {
+      if (!shard.status().ok()) return shard.status();
+    }
+    return {};
+  }
+
+  /// Thread: any.
+  void stop() {
+    stop_.store(true, std::memory_order_release);
+    for (Transport* transport : wakeable_) transport->wake();
+  }
+
+ private:
+  void run_one(Shard& shard) {
+    run(shard, clock_, stop_);
+    if (!shard.over()) shard.stop({Code::kInterrupted, "the server was asked to end by a signal"});
+    if (!shard.status().ok()) stop();  // One shard's error is the server's.
+  }
+
+  const Config& config_;
+  const Clock& clock_;
+  std::list<Shard> shards_;
+  std::vector<Transport*> wakeable_;
+  std::atomic<bool> stop_{false};
+};
+
+Status serve() {
+  Result<Config> config = program_config(Role::kServer, flags_given());
+  if (!config.ok()) return config.status();
+  if (config->scheduler.empty()) {
+    return {Code::kInvalidArgument,
+            "no scheduler is named: start servers with stretto-launch, or give --scheduler "
+            "host:port (STRETTO_SCHEDULER)"};
+  }
+  if (Status status = raise_file_limit(config->shards * (config->workers + 64ULL)); !status.ok()) {
+    return status;
+  }
+  // Parts come and go all the time: their memory stays with the process instead of being mapped
+  // anew, page by page, for each.
+  mallopt(M_MMAP_THRESHOLD, 256 << 20);
+  mallopt(M_TRIM_THRESHOLD, 512 << 20);
+
+  const SteadyClock clock;
+  Server server(*config, clock);
+  if (Status status = server.start(); !status.ok()) return status;
+  const SignalWatcher signals([&server](int) { server.stop(); });
+  return server.run_all();
+}
+
+}  // namespace
+}  // namespace stretto
+
+int main(int argc, char** argv) {
+  gflags::SetUsageMessage("a server of a Stretto job: sums and updates what workers push");
+  gflags::SetVersionString(stretto::kVersion);
+  gflags::ParseCommandLineFlags(&argc, &argv, true);
+  return stretto::exit_status(stretto::serve());
+}

@@ -1,0 +1,356 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a shard does with each frame.
+#include "server/shard.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "common/log.h"
+#include "van/greeting.h"
+
+namespace stretto {
+namespace {
+
+constexpr std::size_t kMaxCallers = 4096;
+constexpr Duration kStallWatchEvery = 1s;
+
+double seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
+
+std::string list_of(const std::vector<Rank>& ranks) {
+  std::string text;
+  for (std::size_t i = 0; i < ranks.size() && i < 8; ++i) {
+    text += fmt::format("{}{}", i == 0 ? "" : ", ", ranks[i]);
+  }
+  return ranks.size() > 8 ? text + ", ..." : text;
+}
+
+}  // namespace
+
+Shard::Shard(const Config& config, std::uint32_t index, std::unique_ptr<Transport> transport,
+             const Clock& clock)
+    : config_(config), index_(index), clock_(clock), van_(std::move(transport), clock) {}
+
+Status Shard::start(std::string_view address, const std::string& advertised_host) {
+  Result<std::string> bound = van_.listen(address);
+  if (!bound.ok()) return bound.status();
+  std::string told = *bound;
+  if (!advertised_host.empty()) {
+    Result<HostPort> parts = parse_host_port(*bound);
+    if (!parts.ok()) return parts.status();
+    told = fmt::format("{}:{}", advertised_host, parts->port);
+  }
+  membership_.emplace(config_, Membership::Self{.shard = index_, .address = told}, van_, clock_);
+  membership_->start();
+  return {};
+}
+
+void Shard::step(Duration wait) {
+  van_.step(*this, wait);
+  membership_->tick();
+  follow_roster();
+  const Time now = clock_.now();
+  if (now >= next_stall_watch_) {
+    next_stall_watch_ = now + kStallWatchEvery;
+    watch_stalls(now);
+  }
+}
+
+Time Shard::next_due() const {
+  return std::min({van_.next_due(), membership_->next_due(), next_stall_watch_});
+}
+
+// ---- who talks to us
+
+void Shard::on_control(LinkId link, const wire::Control& message) {
+  if (link == membership_->scheduler_link()) {
+    membership_->on_control(link, message);
+    return;
+  }
+  if (message.has_hello()) {
+    if (callers_.size() >= kMaxCallers) {
+      van_.refuse(link, {Code::kResource, "too many callers wait for the job to begin"});
+    } else if (Status status = check_greeting(message.hello(), config_.token); !status.ok()) {
+      van_.refuse(link, status);
+    } else {
+      callers_.push_back({link, message.hello()});  // Answered once there is a roster.
+    }
+  } else if (message.has_open()) {
+    on_open(link, message.open());
+  } else if (message.has_leave()) {
+    auto known = ranks_.find(link);
+    if (known != ranks_.end()) left_[known->second] = true;
+  }
+}
+
+void Shard::answer(const Caller& caller) {
+  const Roster& roster = *membership_->roster();
+  const Member* member = roster.find(caller.hello.node());
+  if (member == nullptr || member->role != Role::kWorker || member->left) {
+    van_.refuse(caller.link,
+                {Code::kRefused, fmt::format("{} says it is node {}, which is no worker of this job",
+                                             caller.hello.host(), caller.hello.node())});
+    return;
+  }
+  if (links_[member->rank] != 0) {
+    van_.refuse(caller.link,
+                {Code::kRefused, fmt::format("{} says it is {}, which is connected already",
+                                             caller.hello.host(), member->describe())});
+    return;
+  }
+  links_[member->rank] = caller.link;
+  ranks_[caller.link] = member->rank;
+  van_.admit(caller.link, member->node);
+  wire::Control welcome;
+  welcome.mutable_welcome()->set_node(member->node);
+  welcome.mutable_welcome()->set_rank(member->rank);
+  van_.send_control(caller.link, welcome);
+}
+
+void Shard::follow_roster() {
+  if (!membership_->roster()) return;
+  const Roster& roster = *membership_->roster();
+  links_.resize(roster.workers);
+  left_.resize(roster.workers);
+  for (const Caller& caller : std::exchange(callers_, {})) answer(caller);
+  if (roster.epoch == followed_epoch_) return;
+  followed_epoch_ = roster.epoch;
+  for (const Member& member : roster.members) {
+    if (member.role == Role::kWorker && member.left) left_[member.rank] = true;
+  }
+  for (auto& [id, tensor] : tensors_) {
+    for (auto& [part, cell] : tensor.cells) {
+      for (Rank rank = 0; rank < left_.size(); ++rank) {
+        if (left_[rank]) cell.consistency().leave(rank);
+      }
+      tell_ready({id, part}, tensor.spec.dtype, cell);
+      check_absentee({id, part}, tensor.spec, cell);
+    }
+  }
+}
+
+void Shard::on_broken(LinkId link, const Status& why) {
+  if (membership_->on_broken(link, why)) return;
+  std::erase_if(callers_, [link](const Caller& caller) { return caller.link == link; });
+  auto known = ranks_.find(link);
+  if (known == ranks_.end()) return;
+  const Rank rank = known->second;
+  ranks_.erase(known);
+  links_[rank] = 0;
+  if (left_[rank]) return;
+  const auto& members = membership_->roster()->members;
+  auto member = std::find_if(members.begin(), members.end(), [rank](const Member& m) {
+    return m.role == Role::kWorker && m.rank == rank;
+  });
+  const std::string who = member->describe();
+  membership_->report_broken(
+      member->node, why,
+      Status(Code::kPeerLost, fmt::format("the link to {} broke: {}", who, why.cause()))
+          .with_peer(who));
+}
+
+// ---- tensors
+
+void Shard::on_open(LinkId link, const wire::Open& open) {
+  Result<TensorSpec> spec = from_wire(open.spec());
+  if (!spec.ok() || !membership_->roster()) {
+    van_.refuse(link, {Code::kMalformed, "an open names a tensor that makes no sense"});
+    return;
+  }
+  auto known = tensors_.find(open.tensor());
+  if (known == tensors_.end()) {
+    const Cut cut(*spec, membership_->settings().part_bytes);
+    tensors_.emplace(open.tensor(), TensorState{*spec, cut, {}});
+    return;
+  }
+  if (known->second.spec == *spec) return;
+  wire::Header about;
+  about.key.tensor = open.tensor();
+  fault(link, about,
+        {Code::kMismatch, fmt::format("tensor '{}': opened as {}, known here as {}", spec->name,
+                                      spec->describe(), known->second.spec.describe())});
+}
+
+// The cell of a frame's key, made at its first use.
+Result<Cell*> Shard::find_cell(const wire::Header& header) {
+  auto known = tensors_.find(header.key.tensor);
+  if (known == tensors_.end() || header.key.part >= known->second.cut.parts()) {
+    return Status(Code::kMalformed, fmt::format("part {} of tensor {} is not known here",
+                                                header.key.part, header.key.tensor));
+  }
+  TensorState& tensor = known->second;
+  auto found = tensor.cells.find(header.key.part);
+  if (found != tensor.cells.end()) return &found->second;
+  const std::size_t bytes = tensor.cut.bytes_of_part(header.key.part);
+  if (config_.memory_limit_bytes != 0 && declared_bytes_ + bytes > config_.memory_limit_bytes) {
+    return Status(Code::kResource,
+                  fmt::format("tensor '{}' needs {} more bytes, this server may hold {} and holds "
+                              "{}; raise STRETTO_MEMORY_LIMIT_MIB or add servers",
+                              tensor.spec.name, bytes, config_.memory_limit_bytes,
+                              declared_bytes_));
+  }
+  const TensorOptions& options = tensor.spec.options;
+  const bool plain = options.mode == Mode::kSync && options.update.rule <= Rule::kMean;
+  std::unique_ptr<ops::UpdateRule> rule;
+  if (!plain) {
+    auto made = ops::make_update_rule(options.update, tensor.spec.dtype,
+                                      tensor.cut.elements_of(header.key.part));
+    if (!made.ok()) return made.status();
+    rule = std::move(*made);
+  }
+  declared_bytes_ += bytes;
+  const auto workers = static_cast<std::uint32_t>(links_.size());
+  auto made = tensor.cells.try_emplace(header.key.part, tensor.spec, bytes, workers,
+                                       std::move(rule));
+  Cell& cell = made.first->second;
+  for (Rank rank = 0; rank < workers; ++rank) {
+    if (left_[rank]) cell.consistency().leave(rank);
+  }
+  return &cell;
+}
+
+// ---- shares and values
+
+void Shard::on_data(LinkId link, const wire::Header& header, Buffer payload) {
+  auto known = ranks_.find(link);
+  if (known == ranks_.end()) return;
+  if (header.kind == wire::Kind::kPush) {
+    on_push(link, known->second, header, std::move(payload));
+  } else if (header.kind == wire::Kind::kPull) {
+    on_pull(link, known->second, header);
+  } else {
+    van_.refuse(link, {Code::kMalformed, "a server takes pushes and pulls only"});
+  }
+}
+
+void Shard::on_push(LinkId link, Rank rank, const wire::Header& header, Buffer payload) {
+  Result<Cell*> found = find_cell(header);
+  if (!found.ok()) return fault(link, header, found.status());
+  Cell& cell = **found;
+  const TensorSpec& spec = tensors_.at(header.key.tensor).spec;
+  if (payload.size() != 0 && header.dtype != static_cast<std::uint8_t>(spec.dtype)) {
+    return fault(link, header,
+                 {Code::kMismatch,
+                  fmt::format("tensor '{}' is {}, a share of {} came", spec.name,
+                              name_of(spec.dtype), name_of(static_cast<Dtype>(header.dtype)))});
+  }
+  if (cell.consistency().repeated(rank, header.version)) {  // It counted once, and that is enough.
+    van_.ack(link, header.push_sequence, true);
+    return;
+  }
+  const bool assign = (header.flags & wire::kAssign) != 0;
+  const bool wants_value = (header.flags & wire::kWantsValue) != 0;
+  Cell::Waiter waiter{.rank = rank,
+                      .priority = header.priority,
+                      .wants_value = wants_value,
+                      .gate = {},
+                      .since = clock_.now()};
+  Status status = cell.contribute({.rank = rank,
+                                   .round = header.version,
+                                   .assign = assign,
+                                   .absent = (header.flags & wire::kAbsent) != 0,
+                                   .bytes = std::move(payload)},
+                                  &waiter.gate);
+  if (!status.ok()) {
+    fault(link, header, status);
+    // The others of this round disagree with the sender just as much.
+    if (status.code() == Code::kMismatch) fail_waiters(header.key, spec, cell, status);
+    return;
+  }
+  if (wants_value || cell.consistency().collects(assign)) cell.wait(waiter);
+  van_.ack(link, header.push_sequence, !wants_value);
+  tell_ready(header.key, spec.dtype, cell);
+  check_absentee(header.key, spec, cell);
+}
+
+void Shard::on_pull(LinkId link, Rank rank, const wire::Header& header) {
+  Result<Cell*> found = find_cell(header);
+  if (!found.ok()) return fault(link, header, found.status());
+  Cell& cell = **found;
+  cell.wait({.rank = rank,
+             .priority = header.priority,
+             .wants_value = true,
+             .gate = cell.consistency().gate_of_pull(header.version),
+             .since = clock_.now()});
+  const TensorSpec& spec = tensors_.at(header.key.tensor).spec;
+  tell_ready(header.key, spec.dtype, cell);
+  check_absentee(header.key, spec, cell);
+}
+
+void Shard::tell_ready(const wire::Key& key, Dtype dtype, Cell& cell) {
+  for (const Cell::Waiter& waiter : cell.take_ready()) tell(key, dtype, cell, waiter);
+}
+
+void Shard::tell(const wire::Key& key, Dtype dtype, const Cell& cell, const Cell::Waiter& waiter) {
+  const Consistency& consistency = cell.consistency();
+  wire::Header header;
+  header.kind = waiter.wants_value ? wire::Kind::kValue : wire::Kind::kDone;
+  header.dtype = waiter.wants_value ? static_cast<std::uint8_t>(dtype) : std::uint8_t{0};
+  header.key = key;
+  header.priority = waiter.priority;
+  header.version = cell.value().version;
+  header.base = consistency.slowest();
+  header.own_applied = consistency.rounds_of(waiter.rank);
+  header.spread = consistency.spread();
+  header.contributors = cell.value().contributors;
+  van_.send(links_[waiter.rank], header, waiter.wants_value ? cell.value().bytes : Buffer());
+}
+
+// ---- errors and stalls
+
+void Shard::fault(LinkId link, const wire::Header& header, const Status& why) {
+  wire::Control message = fault_message(why);
+  message.mutable_fault()->set_tensor(header.key.tensor);
+  message.mutable_fault()->set_part(header.key.part);
+  message.mutable_fault()->set_round(header.version);
+  van_.send_control(link, message);
+}
+
+void Shard::fail_waiters(const wire::Key& key, const TensorSpec& spec, Cell& cell,
+                         const Status& why) {
+  wire::Header about;
+  about.key = key;
+  about.version = cell.consistency().version() + 1;
+  for (const Cell::Waiter& waiter : cell.take_all()) {
+    fault(links_[waiter.rank], about,
+          Status(why.code(), fmt::format("tensor '{}', round {}: {}", spec.name, about.version,
+                                         why.cause()))
+              .with_peer(why.peer()));
+  }
+}
+
+// A collected round that lacks somebody who has left can never finish: its waiters hear it now.
+void Shard::check_absentee(const wire::Key& key, const TensorSpec& spec, Cell& cell) {
+  if (cell.waiters().empty()) return;
+  const bool collecting = spec.options.mode == Mode::kSync || cell.consistency().open();
+  const std::int64_t absentee = cell.consistency().absentee();
+  if (!collecting || absentee < 0) return;
+  fail_waiters(key, spec, cell,
+               Status(Code::kPeerLost, fmt::format("worker {} has left the job", absentee))
+                   .with_peer(fmt::format("worker {}", absentee)));
+}
+
+void Shard::watch_stalls(Time now) {
+  const JobSettings& settings = membership_->settings();
+  const bool may_warn = now - last_stall_warning_ >= settings.stall_warn;
+  for (auto& [id, tensor] : tensors_) {
+    for (auto& [part, cell] : tensor.cells) {
+      if (cell.waiters().empty()) continue;
+      const Duration age = now - cell.waiters().front().since;
+      if (age < settings.stall_warn) continue;
+      const std::string missing = list_of(cell.consistency().missing());
+      if (age >= settings.stall_error) {
+        fail_waiters({id, part}, tensor.spec, cell,
+                     Status(Code::kTimeout, fmt::format("waited {:.0f} s for worker {}",
+                                                        seconds(age), missing))
+                         .with_peer(fmt::format("worker {}", missing)));
+      } else if (may_warn) {
+        last_stall_warning_ = now;
+        log(Level::kWarning, "tensor '{}' part {}: round {} has waited {:.0f} s for worker {}",
+            tensor.spec.name, part, cell.consistency().version() + 1, seconds(age), missing);
+      }
+    }
+  }
+}
+
+}  // namespace stretto

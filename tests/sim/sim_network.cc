@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: Apache-2.0
+// Virtual links: order is kept, time passes, faults happen.
+#include "tests/sim/sim_network.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+
+namespace stretto::sim {
+namespace {
+
+constexpr int kMostFramesAPoll = 64;
+
+std::size_t charge_of(const Buffer& payload) { return wire::kHeaderBytes + payload.size(); }
+
+}  // namespace
+
+/// An endpoint's view of the network. Thread: the simulation's.
+class SimTransport final : public Transport {
+ public:
+  SimTransport(SimNetwork& network, std::string name) : network_(network), name_(std::move(name)) {}
+  ~SimTransport() override { network_.leave(name_); }
+
+  Result<std::string> listen(std::string_view address) override {
+    return network_.listen(name_, address);
+  }
+  Result<LinkId> connect(std::string_view address) override {
+    return network_.connect(name_, address);
+  }
+  Sent try_send(LinkId link, const wire::Header& header, const Buffer& payload) override {
+    return network_.try_send(name_, link, header, payload);
+  }
+  void close(LinkId link) override { network_.close(name_, link); }
+  void poll(Sink& sink, Duration wait) override { network_.poll(name_, sink, wait); }
+  void wake() override { network_.endpoints_.at(name_).woken = true; }
+
+ private:
+  SimNetwork& network_;
+  std::string name_;
+};
+
+SimNetwork::SimNetwork(VirtualClock& clock, std::uint64_t seed, const NetworkOptions& options)
+    : clock_(clock), random_(seed), options_(options) {}
+
+SimNetwork::~SimNetwork() = default;
+
+std::unique_ptr<Transport> SimNetwork::endpoint(const std::string& name) {
+  endpoints_[name] = Endpoint{};
+  return std::make_unique<SimTransport>(*this, name);
+}
+
+Time SimNetwork::next_arrival() const {
+  Time next = Time::max();
+  for (const auto& [name, endpoint] : endpoints_) {
+    if (endpoint.alive && !endpoint.silent && !endpoint.events.empty()) {
+      next = std::min(next, endpoint.events.begin()->first.first);
+    }
+  }
+  return next;
+}
+
+bool SimNetwork::has_arrived(const std::string& name) const {
+  auto found = endpoints_.find(name);
+  if (found == endpoints_.end() || !found->second.alive || found->second.silent) return false;
+  const auto& events = found->second.events;
+  return !events.empty() && events.begin()->first.first <= clock_.now();
+}
+
+std::size_t SimNetwork::bytes_under_way() const {
+  std::size_t bytes = 0;
+  for (const auto& [name, endpoint] : endpoints_) {
+    for (const auto& [link, end] : endpoint.ends) bytes += end.under_way;
+  }
+  return bytes;
+}
+
+// ---- the transport's calls
+
+Result<std::string> SimNetwork::listen(const std::string& name, std::string_view address) {
+  Endpoint& endpoint = endpoints_.at(name);
+  if (!endpoint.address.empty()) {
+    return Status(Code::kInvalidArgument, "this endpoint listens already");
+  }
+  std::string bound(address);
+  if (bound.ends_with(":0")) bound = fmt::format("{}:{}", name, next_port_++);
+  if (names_.count(bound) != 0) {
+    return Status(Code::kNetwork, fmt::format("address {} is in use; choose another", bound));
+  }
+  names_[bound] = name;
+  endpoint.address = bound;
+  return bound;
+}
+
+Result<LinkId> SimNetwork::connect(const std::string& name, std::string_view address) {
+  Endpoint& endpoint = endpoints_.at(name);
+  const LinkId link = endpoint.next_link++;
+  End& end = endpoint.ends[link];
+  auto found = names_.find(std::string(address));
+  const Time arrival = clock_.now() + latency();
+  end.last_arrival = arrival;
+  if (found == names_.end() || !endpoints_.at(found->second).alive) {
+    end.broken = true;
+    Event broken{.kind = Event::Kind::kBroken, .link = link};
+    broken.why = {Code::kLinkBroken, fmt::format("nobody listens at {}", address)};
+    schedule(endpoint, arrival, std::move(broken));
+    return link;
+  }
+  Endpoint& far = endpoints_.at(found->second);
+  end.peer = found->second;
+  end.peer_link = far.next_link++;
+  End& far_end = far.ends[end.peer_link];
+  far_end.peer = name;
+  far_end.peer_link = link;
+  far_end.last_arrival = arrival;
+  schedule(far, arrival, Event{.kind = Event::Kind::kLink, .link = end.peer_link});
+  return link;
+}
+
+Transport::Sent SimNetwork::try_send(const std::string& name, LinkId link,
+                                     const wire::Header& header, const Buffer& payload) {
+  Endpoint& endpoint = endpoints_.at(name);
+  auto found = endpoint.ends.find(link);
+  if (found == endpoint.ends.end() || found->second.broken) return Transport::Sent::kBroken;
+  End& end = found->second;
+  if (end.under_way > 0 && end.under_way + charge_of(payload) > options_.link_capacity_bytes) {
+    end.told_full = true;
+    return Transport::Sent::kFull;
+  }
+  if (lossy_.erase({name, end.peer}) != 0) return Transport::Sent::kTaken;
+  const int times = tamper_ ? tamper_(name, end.peer, header) : 1;
+  for (int i = 0; i < times; ++i) {
+    if (i > 0) ++end.extra_frames;
+    wire::Header stamped = header;
+    stamped.sequence += static_cast<std::uint64_t>(end.extra_frames);
+    deliver(endpoints_.at(end.peer), end, wire::encode(stamped), payload);
+  }
+  return Transport::Sent::kTaken;
+}
+
+void SimNetwork::deliver(Endpoint& to, End& from, wire::HeaderBytes header, Buffer payload) {
+  const std::size_t charge = charge_of(payload);
+  const auto wire_time = std::chrono::duration_cast<Duration>(
+      std::chrono::duration<double>(static_cast<double>(charge) / options_.bytes_per_second));
+  from.last_arrival = std::max(from.last_arrival, clock_.now() + latency()) + wire_time;
+  from.under_way += charge;
+  Buffer carried = options_.lend ? std::move(payload) : Buffer::copy_of(payload.bytes());
+  Event event{.kind = Event::Kind::kFrame,
+              .link = from.peer_link,
+              .header = header,
+              .payload = std::move(carried),
+              .charge = charge};
+  schedule(to, from.last_arrival, std::move(event));
+}
+
+bool SimNetwork::inject(const std::string& from, const std::string& to, wire::Header header,
+                        Buffer payload) {
+  for (auto& [link, end] : endpoints_.at(from).ends) {
+    if (end.peer != to || end.broken) continue;
+    ++end.extra_frames;
+    deliver(endpoints_.at(to), end, wire::encode(header), std::move(payload));
+    return true;
+  }
+  return false;
+}
+
+void SimNetwork::schedule(Endpoint& to, Time when, Event event) {
+  to.events.emplace(std::pair(when, next_event_++), std::move(event));
+}
+
+void SimNetwork::close(const std::string& name, LinkId link) {
+  Endpoint& endpoint = endpoints_.at(name);
+  auto found = endpoint.ends.find(link);
+  if (found == endpoint.ends.end()) return;
+  const End end = found->second;
+  endpoint.ends.erase(found);
+  std::erase_if(endpoint.events, [link](const auto& item) { return item.second.link == link; });
+  if (end.peer.empty() || end.broken) return;
+  Endpoint& far = endpoints_.at(end.peer);
+  auto far_end = far.ends.find(end.peer_link);
+  if (far_end == far.ends.end() || far_end->second.broken) return;
+  far_end->second.broken = true;
+  Event broken{.kind = Event::Kind::kBroken, .link = end.peer_link};
+  broken.why = {Code::kLinkBroken, "the far end closed the connection"};
+  if (!endpoint.silent) schedule(far, end.last_arrival + latency(), std::move(broken));
+}
+
+void SimNetwork::poll(const std::string& name, Transport::Sink& sink, Duration wait) {
+  Endpoint& endpoint = endpoints_.at(name);
+  const Time limit = clock_.now() + wait;
+  if (wait > Duration::zero() && !endpoint.woken) {
+    const Time next = endpoint.events.empty() ? limit : endpoint.events.begin()->first.first;
+    clock_.advance_to(std::min(next, limit));
+  }
+  endpoint.woken = false;
+  const auto most = static_cast<int>(1 + random_.below(kMostFramesAPoll));
+  for (int i = 0; i < most && !endpoint.events.empty(); ++i) {
+    auto first = endpoint.events.begin();
+    if (first->first.first > clock_.now()) return;
+    Event event = std::move(first->second);
+    endpoint.events.erase(first);
+    auto found = endpoint.ends.find(event.link);
+    if (found == endpoint.ends.end()) continue;
+    switch (event.kind) {
+      case Event::Kind::kLink:
+        sink.on_link(event.link);
+        break;
+      case Event::Kind::kBroken:
+        endpoint.ends.erase(found);
+        sink.on_broken(event.link, event.why);
+        break;
+      case Event::Kind::kWritable:
+        sink.on_writable(event.link);
+        break;
+      case Event::Kind::kFrame: {
+        ++frames_delivered_;
+        Endpoint& from = endpoints_.at(found->second.peer);
+        auto sender = from.ends.find(found->second.peer_link);
+        if (sender != from.ends.end()) {
+          sender->second.under_way -= event.charge;
+          if (std::exchange(sender->second.told_full, false)) {
+            schedule(from, clock_.now(), Event{.kind = Event::Kind::kWritable, .link = sender->first});
+          }
+        }
+        trace(std::bit_cast<wire::Header>(event.header).sequence);
+        trace(static_cast<std::uint64_t>(clock_.now().time_since_epoch().count()));
+        sink.on_frame(event.link, wire::HeaderView(event.header), std::move(event.payload));
+        break;
+      }
+    }
+  }
+}
+
+// ---- faults
+
+void SimNetwork::leave(const std::string& name) {
+  Endpoint& endpoint = endpoints_.at(name);
+  while (!endpoint.ends.empty()) close(name, endpoint.ends.begin()->first);
+  endpoint.events.clear();
+  endpoint.alive = false;
+  names_.erase(endpoint.address);
+}
+
+void SimNetwork::kill(const std::string& name) { leave(name); }
+
+void SimNetwork::silence(const std::string& name) {
+  Endpoint& endpoint = endpoints_.at(name);
+  endpoint.silent = true;
+  // What it sent and has not arrived is lost with it.
+  for (auto& [other, far] : endpoints_) {
+    std::erase_if(far.events, [&, &far_end = far](const auto& item) {
+      auto end = far_end.ends.find(item.second.link);
+      return end != far_end.ends.end() && end->second.peer == name &&
+             item.first.first > clock_.now();
+    });
+  }
+}
+
+bool SimNetwork::cut(const std::string& a, const std::string& b) {
+  for (const auto& [link, end] : endpoints_.at(a).ends) {
+    if (end.peer != b || end.broken) continue;
+    const Status why(Code::kLinkBroken, "the connection was reset");
+    const LinkId far = end.peer_link;
+    break_end(a, link, why);
+    break_end(b, far, why);
+    return true;
+  }
+  return false;
+}
+
+void SimNetwork::break_end(const std::string& name, LinkId link, const Status& why) {
+  Endpoint& endpoint = endpoints_.at(name);
+  auto found = endpoint.ends.find(link);
+  if (found == endpoint.ends.end() || std::exchange(found->second.broken, true)) return;
+  Event broken{.kind = Event::Kind::kBroken, .link = link};
+  broken.why = why;
+  std::erase_if(endpoint.events, [link](const auto& item) { return item.second.link == link; });
+  schedule(endpoint, clock_.now(), std::move(broken));
+}
+
+void SimNetwork::lose_next(const std::string& from, const std::string& to) {
+  lossy_.insert({from, to});
+}
+
+}  // namespace stretto::sim

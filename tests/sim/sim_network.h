@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+// SimNetwork: a network in virtual time. It is one more transport (it passes the conformance suite),
+// with delays, rates and faults that come from a seed. Everything runs on one thread.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <random>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "common/clock.h"
+#include "van/transport.h"
+
+namespace stretto::sim {
+
+/// Numbers from a seed, the same on every machine.
+class Random {
+ public:
+  explicit Random(std::uint64_t seed) : engine_(seed) {}
+  /// 0 to n - 1.
+  std::uint64_t below(std::uint64_t n) { return n == 0 ? 0 : engine_() % n; }
+  bool chance(double p) { return static_cast<double>(engine_() >> 11) * 0x1p-53 < p; }
+  Duration between(Duration least, Duration most) {
+    const auto range = static_cast<std::uint64_t>((most - least).count()) + 1;
+    return least + Duration(static_cast<std::int64_t>(below(range)));
+  }
+
+ private:
+  std::mt19937_64 engine_;
+};
+
+class VirtualClock final : public Clock {
+ public:
+  Time now() const override { return now_; }
+  void advance_to(Time time) {
+    if (time > now_) now_ = time;
+  }
+
+ private:
+  Time now_{std::chrono::seconds(1000)};
+};
+
+struct NetworkOptions {
+  Duration least_latency = 10us;
+  Duration most_latency = 500us;
+  double bytes_per_second = 1e9;
+  std::size_t link_capacity_bytes = 1 << 20;  ///< More than this under way is kFull.
+  bool lend = true;  ///< Receivers get the sender's memory; else a copy of their own, as from TCP.
+};
+
+class SimTransport;
+
+/// Thread: the simulation's.
+class SimNetwork {
+ public:
+  SimNetwork(VirtualClock& clock, std::uint64_t seed, const NetworkOptions& options = {});
+  ~SimNetwork();
+
+  /// A new endpoint. `name` is for traces and faults.
+  std::unique_ptr<Transport> endpoint(const std::string& name);
+
+  /// When something is due to arrive anywhere; Time::max() if nothing is.
+  Time next_arrival() const;
+  /// True if something has arrived at the endpoint and waits for its poll.
+  bool has_arrived(const std::string& name) const;
+
+  // Faults. All take effect for what is sent from now on, unless said otherwise.
+  /// The endpoint is gone, as after a crash: far ends see their links broken.
+  void kill(const std::string& name);
+  /// The endpoint neither sends nor hears any more, and nobody is told.
+  void silence(const std::string& name);
+  /// Breaks one link between two endpoints, if there is one. Both ends are told.
+  bool cut(const std::string& a, const std::string& b);
+  /// Loses the next frame between two endpoints, as a transport that reconnects silently does.
+  void lose_next(const std::string& from, const std::string& to);
+  /// Sees and may rewrite each frame before it travels; returns how often it is delivered. The
+  /// sequence numbers of what follows are made to fit, as if the sender had sent it so often.
+  using Tamper = std::function<int(const std::string& from, const std::string& to,
+                                   const wire::Header& header)>;
+  void set_tamper(Tamper tamper) { tamper_ = std::move(tamper); }
+  /// Puts a frame into the stream from one endpoint to another, as if that had sent it.
+  bool inject(const std::string& from, const std::string& to, wire::Header header, Buffer payload);
+
+  std::uint64_t frames_delivered() const { return frames_delivered_; }
+  std::size_t bytes_under_way() const;
+  /// Folds something into the trace's hash.
+  void trace(std::uint64_t value) { trace_ = (trace_ ^ value) * 0x100000001b3ULL; }
+  std::uint64_t trace_hash() const { return trace_; }
+
+ private:
+  friend class SimTransport;
+
+  struct Event {
+    enum class Kind { kLink, kFrame, kBroken, kWritable } kind = Kind::kFrame;
+    LinkId link = 0;
+    wire::HeaderBytes header{};
+    Buffer payload = {};
+    std::size_t charge = 0;
+    Status why = {};
+  };
+  struct End {  // One end of a link, at one endpoint.
+    std::string peer;
+    LinkId peer_link = 0;
+    Time last_arrival;           // Of anything sent from here: order is kept.
+    std::size_t under_way = 0;   // Bytes sent from here that have not been delivered.
+    bool told_full = false;
+    bool broken = false;         // Nothing more can be sent.
+    int extra_frames = 0;        // Frames that the tamper added to or took from the stream.
+  };
+  struct Endpoint {
+    std::string address;
+    bool alive = true;
+    bool silent = false;
+    LinkId next_link = 1;
+    std::map<LinkId, End> ends;
+    std::map<std::pair<Time, std::uint64_t>, Event> events;  // By arrival, then order of sending.
+    bool woken = false;
+  };
+
+  Result<std::string> listen(const std::string& name, std::string_view address);
+  Result<LinkId> connect(const std::string& name, std::string_view address);
+  Transport::Sent try_send(const std::string& name, LinkId link, const wire::Header& header,
+                           const Buffer& payload);
+  void close(const std::string& name, LinkId link);
+  void poll(const std::string& name, Transport::Sink& sink, Duration wait);
+
+  void deliver(Endpoint& to, End& from, wire::HeaderBytes header, Buffer payload);
+  void schedule(Endpoint& to, Time when, Event event);
+  void break_end(const std::string& name, LinkId link, const Status& why);
+  void leave(const std::string& name);
+  Duration latency() { return random_.between(options_.least_latency, options_.most_latency); }
+
+  VirtualClock& clock_;
+  Random random_;
+  NetworkOptions options_;
+  std::map<std::string, Endpoint> endpoints_;
+  std::map<std::string, std::string> names_;  // By address.
+  std::set<std::pair<std::string, std::string>> lossy_;
+  Tamper tamper_;
+  std::uint64_t next_event_ = 1;
+  std::uint16_t next_port_ = 1;
+  std::uint64_t frames_delivered_ = 0;
+  std::uint64_t trace_ = 0xcbf29ce484222325ULL;
+};
+
+}  // namespace stretto::sim

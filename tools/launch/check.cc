@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// One function for each thing that can be wrong.
+#include "tools/launch/check.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <array>
+#include <filesystem>
+
+#include "common/version.h"
+#include "tools/launch/signals.h"
+#include "tools/launch/spawn.h"
+#include "tools/launch/system.h"
+
+namespace stretto::launch {
+namespace {
+
+constexpr Duration kPatience = 10s;
+constexpr std::size_t kMaxText = 4096;
+
+// Adds what can be read now to `text`; false at its end.
+bool read_more(const Descriptor& from, std::string& text) {
+  std::array<char, kMaxText> bytes;
+  const ssize_t got = ::read(from.get(), bytes.data(), bytes.size());
+  if (got <= 0) return got < 0;
+  text.append(bytes.data(), std::min(static_cast<std::size_t>(got), kMaxText - text.size()));
+  return true;
+}
+
+// The first line that `path --version` prints.
+Result<std::string> version_of(const std::string& path, const Variables& environment,
+                               const SignalState& signals, const Clock& clock) {
+  const Result<Child> child = spawn({path, {path, "--version"}, {}, environment}, -1, signals);
+  if (!child.ok()) return child.status();
+  std::string text;
+  std::optional<Exit> exit;
+  bool open = true;
+  for (const Time until = clock.now() + kPatience; !exit && clock.now() < until;) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - clock.now()).count();
+    std::array<pollfd, 2> looks{pollfd{child->handle.get(), POLLIN, 0},
+                                pollfd{open ? child->output.get() : -1, POLLIN, 0}};
+    ::poll(looks.data(), looks.size(), static_cast<int>(left));
+    exit = exit_of(*child);
+    if (looks[1].revents != 0) open = read_more(child->output, text);
+  }
+  if (exit) read_more(child->output, text);
+  kill_and_reap(*child);
+  if (!exit) return Status(Code::kTimeout, fmt::format("'{} --version' does not end", path));
+  if (exit->failed()) {
+    return Status(Code::kInvalidArgument, fmt::format("'{} --version' {}", path, exit->text()));
+  }
+  return text.substr(0, text.find('\n'));
+}
+
+Finding check_role(const std::string& name, const std::string& directory,
+                   const Variables& inherited, const SignalState& signals, const Clock& clock) {
+  const Result<std::string> path = find_program(directory + "/" + name, {});
+  if (!path.ok()) return {false, path.status().cause()};
+  const Result<std::string> version = version_of(*path, inherited, signals, clock);
+  if (!version.ok()) return {false, version.status().cause()};
+  if (version->find(kVersion) == std::string::npos) {
+    return {false, fmt::format("{} says '{}', and this launcher is of version {}", *path, *version,
+                               kVersion)};
+  }
+  return {true, fmt::format("{} is {}", name, *path)};
+}
+
+Finding check_program(const Plan& plan, const Variables& inherited) {
+  if (plan.command.empty()) return {true, "no PROGRAM was given to look for"};
+  const Result<std::string> path = find_worker(plan, inherited);
+  if (!path.ok()) return {false, path.status().cause()};
+  return {true, fmt::format("{} is {}", plan.command.front(), *path)};
+}
+
+Finding check_descriptors(const Plan& plan) {
+  const std::uint64_t limit = raise_descriptor_limit();
+  if (Status status = require_descriptors(plan, limit); !status.ok()) {
+    return {false, status.cause()};
+  }
+  return {true, fmt::format("{} open files needed, {} allowed", descriptors_needed(plan), limit)};
+}
+
+Finding check_log_directory(const Plan& plan) {
+  std::filesystem::path folder = std::filesystem::absolute(plan.log_directory);
+  std::error_code error;
+  while (!std::filesystem::exists(folder, error) && folder.has_relative_path()) {
+    folder = folder.parent_path();
+  }
+  if (!std::filesystem::is_directory(folder, error) || ::access(folder.c_str(), W_OK) != 0) {
+    return {false, fmt::format("logs cannot be written to '{}': '{}' is no folder we may write to",
+                               plan.log_directory, folder.string())};
+  }
+  return {true, fmt::format("logs go to {}", plan.log_directory)};
+}
+
+}  // namespace
+
+std::vector<Finding> check(const Plan& plan, const Variables& inherited, const Clock& clock) {
+  const Signals signals;
+  std::vector<Finding> findings;
+  const Result<std::string> directory = program_directory(plan, inherited);
+  if (directory.ok()) {
+    for (const char* name : {"stretto-scheduler", "stretto-server"}) {
+      findings.push_back(check_role(name, *directory, inherited, signals.before(), clock));
+    }
+  } else {
+    findings.push_back({false, directory.status().cause()});
+  }
+  findings.push_back(check_program(plan, inherited));
+  findings.push_back(check_descriptors(plan));
+  if (!plan.log_directory.empty()) findings.push_back(check_log_directory(plan));
+  if (const std::string note = allocation_note(inherited); !note.empty()) {
+    findings.push_back({true, note});
+  }
+  return findings;
+}
+
+}  // namespace stretto::launch

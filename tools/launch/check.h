@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// --check: could this plan be started here? Everything is looked at, so that one run names all that
+// is wrong.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "common/clock.h"
+#include "tools/launch/environment.h"
+#include "tools/launch/plan.h"
+
+namespace stretto::launch {
+
+struct Finding {
+  bool fine = false;
+  std::string text;
+};
+
+/// Runs stretto-scheduler and stretto-server with --version; starts nothing else.
+std::vector<Finding> check(const Plan& plan, const Variables& inherited, const Clock& clock);
+
+}  // namespace stretto::launch

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// What each process is told: the STRETTO names, and beside them the DMLC, BytePS and torchrun
+// names, so that programs written for those start unchanged. Pure.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "tools/launch/plan.h"
+
+namespace stretto::launch {
+
+using Variables = std::map<std::string, std::string>;
+
+/// Where the job meets, and what lets a process in.
+struct Rendezvous {
+  HostPort scheduler;  ///< Port 0 while only the scheduler itself is told: it binds a free one.
+  std::string token;
+};
+
+/// True for the names that the launcher gives each process itself, so that nobody else may.
+bool is_assigned(std::string_view name);
+
+/// What `member` is given on top of what the launcher's caller had (`inherited`).
+///
+/// A worker stands for a host of its own to BytePS (BYTEPS_LOCAL_SIZE=1, DMLC_WORKER_ID=rank), so
+/// that DMLC_NUM_WORKER x BYTEPS_LOCAL_SIZE is the world size; LOCAL_RANK counts the workers of
+/// this host. MASTER_ADDR and MASTER_PORT are for programs that also start torch.distributed:
+/// nothing of ours listens there. The port is the caller's, or derived from the scheduler's, so
+/// that jobs beside one another differ; it lies in 20000 to 29999, where the kernel gives none away
+/// by itself.
+Variables variables_for(const Plan& plan, const Member& member, const Rendezvous& rendezvous,
+                        const Variables& inherited);
+
+/// The whole environment of a process: `inherited` without stale names of another job, then
+/// `given`.
+Variables merged(Variables inherited, const Variables& given);
+
+/// What a Slurm or MPI allocation offers and a launch on this host leaves unused; empty: nothing.
+std::string allocation_note(const Variables& inherited);
+
+}  // namespace stretto::launch

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// The table of spellings.
+#include "tools/launch/flags.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <numeric>
+#include <vector>
+
+namespace stretto::launch {
+namespace {
+
+struct Spelling {
+  std::string_view name;
+  Flag flag;
+};
+
+constexpr Spelling kSpellings[] = {
+    {"workers", Flag::kWorkers},
+    {"num-workers", Flag::kWorkers},
+    {"n", Flag::kWorkers},
+    {"np", Flag::kWorkers},
+    {"servers", Flag::kServers},
+    {"num-servers", Flag::kServers},
+    {"s", Flag::kServers},
+    {"shards", Flag::kShards},
+    {"via", Flag::kVia},
+    {"launcher", Flag::kVia},
+    {"H", Flag::kHosts},
+    {"host", Flag::kHosts},
+    {"hosts", Flag::kHosts},
+    {"hostfile", Flag::kHostfile},
+    {"worker-hostfile", Flag::kWorkerHostfile},
+    {"server-hostfile", Flag::kServerHostfile},
+    {"env", Flag::kEnvironment},
+    {"log-dir", Flag::kLogDirectory},
+    {"bin-dir", Flag::kProgramDirectory},
+    {"start-timeout", Flag::kStartTimeout},
+    {"settle", Flag::kSettle},
+    {"drain", Flag::kDrain},
+    {"grace", Flag::kGrace},
+    {"dry-run", Flag::kDryRun},
+    {"check", Flag::kCheck},
+    {"help", Flag::kHelp},
+    {"h", Flag::kHelp},
+    {"version", Flag::kVersion},
+};
+
+// Insertions, deletions and replacements from one to the other (Levenshtein).
+std::size_t distance(std::string_view from, std::string_view to) {
+  std::vector<std::size_t> row(to.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 0; i < from.size(); ++i) {
+    std::size_t diagonal = row[0];
+    row[0] = i + 1;
+    for (std::size_t j = 0; j < to.size(); ++j) {
+      const std::size_t replaced = diagonal + (from[i] == to[j] ? 0 : 1);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({replaced, row[j] + 1, diagonal + 1});
+    }
+  }
+  return row.back();
+}
+
+}  // namespace
+
+std::string with_hyphens(std::string_view name) {
+  return fmt::format("{}{}", name.size() == 1 || name == "np" ? "-" : "--", name);
+}
+
+std::string plain_name(std::string_view word) {
+  std::string name(word.substr(std::min(word.find_first_not_of('-'), word.size())));
+  std::replace(name.begin(), name.end(), '_', '-');
+  return name;
+}
+
+std::optional<Flag> find_flag(std::string_view name) {
+  for (const Spelling& known : kSpellings) {
+    if (known.name == name) return known.flag;
+  }
+  return std::nullopt;
+}
+
+bool has_value(Flag flag) {
+  switch (flag) {
+    case Flag::kDryRun:
+    case Flag::kCheck:
+    case Flag::kHelp:
+    case Flag::kVersion:
+      return false;
+    default:
+      return true;
+  }
+}
+
+std::string nearest_flag(std::string_view name) {
+  const auto* nearest = std::min_element(std::begin(kSpellings), std::end(kSpellings),
+                                         [&](const Spelling& a, const Spelling& b) {
+                                           return distance(name, a.name) < distance(name, b.name);
+                                         });
+  return with_hyphens(nearest->name);
+}
+
+}  // namespace stretto::launch

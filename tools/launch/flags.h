@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// The flags of stretto-launch, and all the ways to spell them.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace stretto::launch {
+
+enum class Flag : std::uint8_t {
+  kWorkers,
+  kServers,
+  kShards,
+  kVia,
+  kHosts,
+  kHostfile,
+  kWorkerHostfile,
+  kServerHostfile,
+  kEnvironment,
+  kLogDirectory,
+  kProgramDirectory,
+  kStartTimeout,
+  kSettle,
+  kDrain,
+  kGrace,
+  kDryRun,
+  kCheck,
+  kHelp,
+  kVersion,
+};
+
+/// "--num_workers" and "-num-workers" become "num-workers".
+std::string plain_name(std::string_view word);
+
+/// The flag of a plain name, if there is one.
+std::optional<Flag> find_flag(std::string_view name);
+
+/// False for switches, such as --dry-run.
+bool has_value(Flag flag);
+
+/// A plain name as it is best typed, such as "--workers" or "-n".
+std::string with_hyphens(std::string_view name);
+
+/// The flag that is spelled most like the plain name, such as "--workers".
+std::string nearest_flag(std::string_view name);
+
+}  // namespace stretto::launch

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// What --help prints.
+#include "tools/launch/arguments.h"
+
+namespace stretto::launch {
+
+std::string_view help_text() {
+  return R"(usage: stretto-launch [FLAG]... [--] PROGRAM [ARG]...
+
+Starts a scheduler, servers and workers on this host; each worker runs PROGRAM. Ends with status 0 if
+every worker did, else with the status of the first failure (128 + signal for a signal; 127 if PROGRAM
+cannot be executed; 2 if the command line cannot be used) and one line ERROR ... on stderr.
+
+what to start
+  -n, -np, --workers N, --num-workers N  workers (default: 1, or the slots of the hosts)
+  -s, --servers N, --num-servers N       servers (default 1)
+  --shards N                             shards of each server (default 1)
+  --env NAME=VALUE                       a variable for every process; may be given more than once
+  --bin-dir DIR                          where stretto-scheduler and stretto-server are
+                                         (default: STRETTO_BIN_DIR, else beside stretto-launch)
+
+where
+  --via local, --launcher local          how processes are started; ssh, mpi and slurm are not built yet
+  -H HOST[:SLOTS],...                    hosts by name; only localhost can be used yet
+  --hostfile FILE                        the same, a line each: HOST slots=N
+  --worker-hostfile FILE                 a worker for each line
+  --server-hostfile FILE                 a server for each line
+
+supervision (seconds)
+  --start-timeout S  for everybody to come together (default 60)
+  --settle S         after a failure, for the others to end by themselves (default 12)
+  --drain S          after the last worker, for servers and scheduler to end (default 10)
+  --grace S          between the notice to end (SIGTERM) and SIGKILL (default 20)
+
+output
+  --log-dir DIR      also write each process's output to DIR/ROLE-RANK.log
+  --dry-run          print what would be started, and start nothing
+  --check            look whether it could be started: programs, versions, limits
+  --help, --version
+
+Hyphens and underscores are alike; --name=value and --name value too. SIGINT goes to every process of
+the job, as a terminal does it; SIGTERM and SIGHUP go to the processes that were started, not to their
+children. A second SIGINT kills. Standard input of every process is /dev/null.
+)";
+}
+
+}  // namespace stretto::launch

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who takes part in a launch, and what each is called.
+#include "tools/launch/plan.h"
+
+#include <fmt/format.h>
+
+namespace stretto::launch {
+
+std::vector<Member> members_of(const Plan& plan) {
+  std::vector<Member> members{{Role::kScheduler, 0}};
+  for (Rank rank = 0; rank < plan.servers; ++rank) members.push_back({Role::kServer, rank});
+  for (Rank rank = 0; rank < plan.workers; ++rank) members.push_back({Role::kWorker, rank});
+  return members;
+}
+
+std::string label_of(const Member& member) {
+  if (member.role == Role::kScheduler) return std::string(name_of(member.role));
+  return fmt::format("{} {}", name_of(member.role), member.rank);
+}
+
+}  // namespace stretto::launch

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// Writes in pieces that a pipe takes whole once it says that it is writable, so no write waits.
+#include "tools/launch/sink.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+namespace stretto::launch {
+
+void Sink::line(std::string_view prefix, std::string_view text) {
+  if (broken_) return;
+  queue_.append(prefix).append(text).push_back('\n');
+}
+
+bool Sink::writable() const {
+  pollfd look{descriptor_, POLLOUT, 0};
+  return ::poll(&look, 1, 0) > 0;
+}
+
+void Sink::write() {
+  while (pending() > 0 && writable()) {
+    std::string_view piece = std::string_view(queue_).substr(written_, PIPE_BUF);
+    // Whole lines where they fit, for the sake of others that write to the same place.
+    if (const std::size_t end = piece.rfind('\n'); end != std::string_view::npos) {
+      piece = piece.substr(0, end + 1);
+    }
+    const ssize_t done = ::write(descriptor_, piece.data(), piece.size());
+    if (done < 0 && (errno == EINTR || errno == EAGAIN)) break;
+    if (done < 0) {
+      broken_ = true;
+      discard();
+      return;
+    }
+    written_ += static_cast<std::size_t>(done);
+  }
+  if (written_ < std::max(kFullBytes, queue_.size() / 2) && !drained()) return;
+  queue_.erase(0, written_);
+  written_ = 0;
+}
+
+void Sink::discard() {
+  queue_.clear();
+  written_ = 0;
+}
+
+}  // namespace stretto::launch

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// Starts one process so that it cannot outlive the launcher and cannot be lost sight of: a process
+// group of its own, a pidfd, pipes for its output, and the kernel's promise to kill it when the
+// launcher dies. That promise is for the process itself: it does not reach its children, and the
+// kernel forgets it when a set-user-id program is executed.
+#pragma once
+
+#include <signal.h>
+#include <sys/types.h>
+
+#include <optional>
+
+#include "stretto/status.h"
+#include "tools/launch/command.h"
+#include "tools/launch/descriptor.h"
+#include "tools/launch/supervisor.h"
+
+namespace stretto::launch {
+
+/// Thread: loop. Leaves its process behind unless kill_and_reap() was called.
+struct Child {
+  pid_t process_id = -1;  ///< Also the id of its process group.
+  Descriptor handle;      ///< A pidfd: readable once the process has ended.
+  Descriptor output;      ///< The read end of its stdout; does not block.
+  Descriptor errors;      ///< The same of its stderr.
+};
+
+/// What the launcher changed about signals for itself, and a process gets back.
+struct SignalState {
+  sigset_t mask{};
+  bool pipe_ignored = false;
+};
+
+/// Needs descriptors 0 to 2 to be open. The process finds `ready` as kReadyDescriptor; -1: nothing.
+/// Errors: Resource if the system gives no process or descriptor, InvalidArgument if it cannot
+/// execute the program.
+Result<Child> spawn(const Command& command, int ready, const SignalState& signals);
+
+/// How it ended, or nothing while it runs. Leaves it unreaped: until then nobody else can get its
+/// id or its group's.
+std::optional<Exit> exit_of(const Child& child);
+
+/// Signals the process, or all of its group. Fine if it has ended.
+void send_signal(const Child& child, int signal, Order::Scope scope);
+
+/// SIGKILL for all that is left of its group; then the process is reaped if it has ended.
+void kill_and_reap(const Child& child);
+
+}  // namespace stretto::launch

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+// Files, limits and random bits.
+#include "tools/launch/system.h"
+
+#include <errno.h>
+#include <fmt/format.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+namespace stretto::launch {
+namespace {
+
+constexpr std::uint64_t kMaxDescriptors = 1 << 20;  // Some programs visit each possible one.
+constexpr std::uint64_t kDescriptorsEach = 4;       // stdout, stderr, pidfd, log.
+constexpr std::uint64_t kDescriptorsBesides = 40;
+
+// 0, or the errno that says why `path` cannot be executed.
+int refusal(const std::string& path) {
+  struct stat found {};
+  if (::stat(path.c_str(), &found) != 0) return errno;
+  if (S_ISDIR(found.st_mode)) return EISDIR;
+  return ::access(path.c_str(), X_OK) == 0 ? 0 : errno;
+}
+
+Status cannot_execute(const std::string& name, std::string_view why) {
+  return {Code::kInvalidArgument, fmt::format("cannot execute '{}': {}", name, why)};
+}
+
+std::string value_of(const Variables& variables, const std::string& name) {
+  const auto found = variables.find(name);
+  return found == variables.end() ? std::string() : found->second;
+}
+
+}  // namespace
+
+Result<std::string> find_program(const std::string& name, const std::string& search_path) {
+  if (name.find('/') != std::string::npos) {
+    const int error = refusal(name);
+    if (error != 0) return cannot_execute(name, ::strerror(error));
+    return name;
+  }
+  int best = ENOENT;
+  for (std::size_t start = 0; !name.empty() && start <= search_path.size();) {
+    const std::size_t end = std::min(search_path.find(':', start), search_path.size());
+    const std::string folder = search_path.substr(start, end - start);
+    const std::string path = (folder.empty() ? std::string(".") : folder) + "/" + name;
+    const int error = refusal(path);
+    if (error == 0) return path;
+    if (error == EACCES) best = error;
+    start = end + 1;
+  }
+  if (best == ENOENT) return cannot_execute(name, "not found in PATH");
+  return cannot_execute(name, ::strerror(best));
+}
+
+Result<std::string> program_directory(const Plan& plan, const Variables& inherited) {
+  if (!plan.program_directory.empty()) return plan.program_directory;
+  if (std::string given = value_of(inherited, "STRETTO_BIN_DIR"); !given.empty()) return given;
+  std::error_code error;
+  const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", error);
+  if (error) {
+    return Status(Code::kResource,
+                  fmt::format("cannot read /proc/self/exe ({}); say with --bin-dir where "
+                              "stretto-scheduler and stretto-server are",
+                              error.message()));
+  }
+  return self.parent_path().string();
+}
+
+Result<std::string> find_worker(const Plan& plan, const Variables& inherited) {
+  std::string search_path = value_of(inherited, "PATH");
+  for (const auto& [name, value] : plan.added_environment) {
+    if (name == "PATH") search_path = value;
+  }
+  return find_program(plan.command.front(), search_path);
+}
+
+Result<Programs> find_programs(const Plan& plan, const Variables& inherited) {
+  const Result<std::string> directory = program_directory(plan, inherited);
+  if (!directory.ok()) return directory.status();
+  Result<std::string> scheduler = find_program(*directory + "/stretto-scheduler", {});
+  if (!scheduler.ok()) return scheduler.status();
+  Result<std::string> server = find_program(*directory + "/stretto-server", {});
+  if (!server.ok()) return server.status();
+  Result<std::string> worker = find_worker(plan, inherited);
+  if (!worker.ok()) return worker.status();
+  return Programs{*scheduler, *server, *worker};
+}
+
+std::uint64_t raise_descriptor_limit() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return 0;
+  const rlim_t wanted = std::min<rlim_t>(limit.rlim_max, kMaxDescriptors);
+  if (limit.rlim_cur < wanted) {
+    const rlimit raised{wanted, limit.rlim_max};
+    if (::setrlimit(RLIMIT_NOFILE, &raised) == 0) limit = raised;
+  }
+  return limit.rlim_cur;
+}
+
+std::uint64_t descriptors_needed(const Plan& plan) {
+  const std::uint64_t processes = std::uint64_t{1} + plan.servers + plan.workers;
+  return processes * kDescriptorsEach + kDescriptorsBesides;
+}
+
+Status require_descriptors(const Plan& plan, std::uint64_t limit) {
+  if (limit >= descriptors_needed(plan)) return {};
+  return {
+      Code::kResource,
+      fmt::format("{} workers and {} servers need {} open files, the limit is {}; raise it with "
+                  "ulimit -n",
+                  plan.workers, plan.servers, descriptors_needed(plan), limit)};
+}
+
+Result<std::string> job_token(const Variables& inherited) {
+  if (std::string given = value_of(inherited, "STRETTO_JOB_TOKEN"); !given.empty()) return given;
+  std::array<unsigned char, 16> bits{};
+  if (::getrandom(bits.data(), bits.size(), 0) != static_cast<ssize_t>(bits.size())) {
+    return Status(Code::kResource, fmt::format("no random bits: {}", ::strerror(errno)));
+  }
+  std::string token;
+  for (const unsigned char byte : bits) token += fmt::format("{:02x}", byte);
+  return token;
+}
+
+Result<std::string> read_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  if (!file) {
+    return Status(Code::kInvalidArgument,
+                  fmt::format("cannot read '{}': {}", path, ::strerror(errno)));
+  }
+  return text;
+}
+
+}  // namespace stretto::launch

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+// The states of a membership and what moves it between them.
+#include "van/membership.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "common/version.h"
+
+namespace stretto {
+namespace {
+
+constexpr Duration kRetry = 100ms;
+constexpr Duration kLeavePatience = 5s;
+constexpr Duration kVerdictPatience = 3s;
+// The scheduler knows who is missing and says so; a node gives up a little later than it.
+constexpr Duration kRendezvousSlack = 3s;
+
+std::string host_and_process() {
+  char name[256] = {};
+  if (gethostname(name, sizeof name - 1) != 0) name[0] = '\0';
+  return fmt::format("{}:{}", name, getpid());
+}
+
+}  // namespace
+
+Membership::Membership(const Config& config, Self self, Van& van, const Clock& clock)
+    : config_(config), self_(std::move(self)), van_(van), clock_(clock) {}
+
+void Membership::start() {
+  state_ = State::kGreeting;
+  deadline_ = clock_.now() + config_.rendezvous_timeout;
+  connect();
+}
+
+wire::Hello Membership::hello() const {
+  wire::Hello hello;
+  hello.set_protocol(wire::kProtocol);
+  hello.set_token(config_.token);
+  hello.set_role(static_cast<std::uint32_t>(config_.role));
+  hello.set_rank(node_ == 0 ? config_.rank : rank_);
+  hello.set_workers(config_.workers);
+  hello.set_servers(config_.servers);
+  hello.set_node(node_);
+  hello.set_address(self_.address);
+  hello.set_shard(self_.shard);
+  hello.set_shards(config_.shards);
+  hello.set_host(host_and_process());
+  hello.set_version(kVersion);
+  return hello;
+}
+
+void Membership::connect() {
+  retry_at_ = clock_.now() + kRetry;
+  Result<LinkId> link = van_.connect(config_.scheduler, hello());
+  if (!link.ok()) {
+    fail(std::move(link.status()).with_operation("join"));
+    return;
+  }
+  link_ = *link;
+}
+
+bool Membership::on_control(LinkId link, const wire::Control& message) {
+  if (link != link_) return false;
+  last_heard_ = clock_.now();
+  switch (message.body_case()) {
+    case wire::Control::kWelcome:
+      on_welcome(message.welcome());
+      return true;
+    case wire::Control::kRoster:
+      on_roster(message.roster());
+      return true;
+    case wire::Control::kHeartbeat:
+      return true;
+    case wire::Control::kLeave:
+      if (!over()) state_ = State::kLeft;
+      return true;
+    case wire::Control::kFailure:
+      fail(status_of(message.failure()));
+      return true;
+    case wire::Control::kFault:
+      if (message.fault().tensor() != 0 || !message.fault().name().empty()) return false;
+      fail(status_of(message.fault()).with_peer("scheduler").with_operation("join"));
+      return true;
+    default:
+      return false;
+  }
+}
+
+void Membership::on_welcome(const wire::Welcome& welcome) {
+  if (state_ != State::kGreeting) return;
+  node_ = welcome.node();
+  rank_ = static_cast<Rank>(welcome.rank());
+  van_.admit(link_, kSchedulerNode);
+  van_.set_node(node_);
+  state_ = State::kRendezvous;
+  deadline_ += kRendezvousSlack;
+  next_heartbeat_ = clock_.now();
+}
+
+void Membership::on_roster(const wire::Roster& message) {
+  Result<Roster> roster = from_wire(message);
+  if (!roster.ok()) {
+    fail(std::move(roster.status()).with_peer("scheduler"));
+    return;
+  }
+  if (roster_ && roster->epoch <= roster_->epoch) return;
+  roster_ = std::move(*roster);
+  van_.set_epoch(roster_->epoch, roster_->fence);
+  van_.set_windows(roster_->settings.link_window_bytes, roster_->settings.total_window_bytes);
+  if (state_ == State::kRendezvous) state_ = State::kMember;
+}
+
+bool Membership::on_broken(LinkId link, const Status& why) {
+  if (link != link_) return false;
+  link_ = 0;
+  if (over()) return true;
+  if (state_ == State::kGreeting) {  // It may not be up yet; tick tries again.
+    last_break_ = why;
+    return true;
+  }
+  fail(Status(Code::kSchedulerLost, fmt::format("the link to the scheduler at {} broke: {}",
+                                                config_.scheduler, why.cause()))
+           .with_peer("scheduler"));
+  return true;
+}
+
+void Membership::tick() {
+  const Time now = clock_.now();
+  if (wakefulness_.slept(now)) last_heard_ = now;
+  if (verdict_ && now >= verdict_at_ && !over()) fail(*verdict_);
+  switch (state_) {
+    case State::kGreeting:
+      if (now >= deadline_) {
+        fail(Status(Code::kRendezvousTimeout,
+                    fmt::format("no scheduler answered at {} within {} s ({}); is it running, and "
+                                "is this its address?",
+                                config_.scheduler,
+                                std::chrono::duration<double>(config_.rendezvous_timeout).count(),
+                                last_break_.ok() ? "no answer" : last_break_.cause()))
+                 .with_peer("scheduler")
+                 .with_operation("join"));
+      } else if (link_ == 0 && now >= retry_at_) {
+        connect();
+      }
+      break;
+    case State::kRendezvous:
+      if (now >= deadline_) {
+        fail(Status(Code::kRendezvousTimeout, "the scheduler sent no roster in time")
+                 .with_peer("scheduler")
+                 .with_operation("join"));
+      }
+      watch_scheduler(now);
+      break;
+    case State::kMember:
+      watch_scheduler(now);
+      break;
+    case State::kLeaving:
+      watch_scheduler(now);
+      if (now >= deadline_ && !over()) {
+        fail(Status(Code::kTimeout, "the scheduler did not answer the request to leave")
+                 .with_peer("scheduler")
+                 .with_operation("leave"));
+      }
+      break;
+    case State::kIdle:
+    case State::kLeft:
+    case State::kFailed:
+      break;
+  }
+}
+
+void Membership::watch_scheduler(Time now) {
+  if (over()) return;
+  if (now >= next_heartbeat_) {
+    wire::Control beat;
+    beat.mutable_heartbeat()->set_number(++heartbeats_);
+    van_.send_control(link_, beat);
+    next_heartbeat_ = now + settings().heartbeat;
+  }
+  if (now - last_heard_ > settings().dead_after) {
+    fail(Status(Code::kSchedulerLost,
+                fmt::format("nothing heard of the scheduler at {} for {:.1f} s", config_.scheduler,
+                            std::chrono::duration<double>(now - last_heard_).count()))
+             .with_peer("scheduler"));
+  }
+}
+
+Time Membership::next_due() const {
+  Time due = Time::max();
+  if (state_ == State::kGreeting) due = link_ == 0 ? std::min(retry_at_, deadline_) : deadline_;
+  if (state_ == State::kRendezvous || state_ == State::kLeaving) due = deadline_;
+  if (state_ == State::kRendezvous || state_ == State::kMember || state_ == State::kLeaving) {
+    due = std::min(due, next_heartbeat_);
+  }
+  if (verdict_ && !over()) due = std::min(due, verdict_at_);
+  return due;
+}
+
+void Membership::leave() {
+  if (state_ != State::kMember) return;
+  wire::Control message;
+  message.mutable_leave();
+  van_.send_control(link_, message);
+  state_ = State::kLeaving;
+  deadline_ = clock_.now() + kLeavePatience;
+}
+
+void Membership::fail(Status why) {
+  if (over()) return;
+  state_ = State::kFailed;
+  status_ = std::move(why);
+}
+
+void Membership::report_broken(NodeId node, const Status& why, Status verdict) {
+  if (over()) return;
+  wire::Control message;
+  message.mutable_link_report()->set_node(node);
+  message.mutable_link_report()->set_cause(why.cause());
+  van_.send_control(link_, message);
+  if (verdict_) return;
+  verdict_ = std::move(verdict);
+  verdict_at_ = clock_.now() + kVerdictPatience;
+}
+
+}  // namespace stretto

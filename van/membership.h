@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// Membership: a node's side of its life in a job: greet the scheduler, wait for the roster, show
+// signs of life, watch for the scheduler's, leave. The scheduler alone decides who is in.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "common/clock.h"
+#include "common/config.h"
+#include "van/messages.h"
+#include "van/van.h"
+
+namespace stretto {
+
+/// Notices that this process itself stood still (stopped, suspended, swapped out): whoever slept
+/// must not accuse others of silence. Thread: loop.
+class Wakefulness {
+ public:
+  /// True if so much time has passed since the last call that we were not running.
+  bool slept(Time now) {
+    const bool long_gap = last_ != Time() && now - last_ > kGap;
+    last_ = now;
+    return long_gap;
+  }
+
+ private:
+  static constexpr Duration kGap = 2s;
+  Time last_;
+};
+
+/// Thread: loop.
+class Membership {
+ public:
+  enum class State {
+    kIdle,
+    kGreeting,    ///< Hello sent, or trying to connect.
+    kRendezvous,  ///< Welcomed; waiting for the others.
+    kMember,      ///< There is a roster.
+    kLeaving,     ///< Asked to leave.
+    kLeft,        ///< Out, in order.
+    kFailed       ///< Out, with an error: status().
+  };
+
+  /// What a node says of itself in its hello.
+  struct Self {
+    std::uint32_t shard = 0;
+    std::string address;  ///< Where a shard listens; empty for workers.
+  };
+
+  Membership(const Config& config, Self self, Van& van, const Clock& clock);
+
+  void start();
+  /// A control message of the scheduler's link. Roster, welcome, heartbeat, leave, failure and fault
+  /// of the whole job are handled here; true if it was one of these.
+  bool on_control(LinkId link, const wire::Control& message);
+  /// True if the link was the scheduler's.
+  bool on_broken(LinkId link, const Status& why);
+  void tick();
+  Time next_due() const;
+
+  void leave();
+  /// Ends membership with an error, as if the scheduler had said so.
+  void fail(Status why);
+  /// Tells the scheduler that a link to a member broke. If it does not decide what that means
+  /// within a few seconds, the membership fails with `verdict`.
+  void report_broken(NodeId node, const Status& why, Status verdict);
+
+  State state() const { return state_; }
+  bool over() const { return state_ == State::kLeft || state_ == State::kFailed; }
+  const Status& status() const { return status_; }
+  const std::optional<Roster>& roster() const { return roster_; }
+  NodeId node() const { return node_; }
+  Rank rank() const { return rank_; }
+  LinkId scheduler_link() const { return link_; }
+  const JobSettings& settings() const { return roster_ ? roster_->settings : config_.job; }
+  /// The hello for a link to another node.
+  wire::Hello hello() const;
+
+ private:
+  void connect();
+  void on_welcome(const wire::Welcome& welcome);
+  void on_roster(const wire::Roster& message);
+  void watch_scheduler(Time now);
+
+  const Config& config_;
+  Self self_;
+  Van& van_;
+  const Clock& clock_;
+  State state_ = State::kIdle;
+  Status status_;
+  std::optional<Roster> roster_;
+  NodeId node_ = 0;
+  Rank rank_ = 0;
+  LinkId link_ = 0;
+  Status last_break_;  // Why the last attempt to connect failed.
+  Time deadline_;      // Of greeting, rendezvous or leaving.
+  Time retry_at_;
+  Time next_heartbeat_;
+  Time last_heard_;
+  std::uint64_t heartbeats_ = 0;
+  Wakefulness wakefulness_;
+  std::optional<Status> verdict_;  // For when the scheduler does not decide.
+  Time verdict_at_;
+};
+
+}  // namespace stretto

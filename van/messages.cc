@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: Apache-2.0
+// Everything that a control message says is checked here before anybody acts on it.
+#include "van/messages.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+namespace stretto {
+namespace {
+
+Status malformed(std::string cause) { return {Code::kMalformed, std::move(cause)}; }
+Status invalid(std::string cause) { return {Code::kInvalidArgument, std::move(cause)}; }
+
+std::string_view name_of(Mode mode) {
+  constexpr std::string_view kNames[] = {"sync", "bounded", "async"};
+  return kNames[static_cast<std::size_t>(mode) - 1];
+}
+
+std::string_view name_of(Rule rule) {
+  constexpr std::string_view kNames[] = {"sum", "mean", "sgd", "momentum", "adam", "adagrad"};
+  return kNames[static_cast<std::size_t>(rule) - 1];
+}
+
+Status status_from(std::uint32_t code, const std::string& cause, const std::string& peer) {
+  const bool known = code > 0 && code <= static_cast<std::uint32_t>(Code::kInterrupted);
+  return Status(known ? static_cast<Code>(code) : Code::kCancelled, cause).with_peer(peer);
+}
+
+bool sensible(const wire::Settings& s) {
+  constexpr std::uint64_t kDay = 86'400'000'000'000;
+  const auto is_time = [](std::uint64_t ns) { return ns >= 1'000'000 && ns <= kDay; };
+  return s.part_bytes() >= 64 && s.part_bytes() <= wire::kMaxPartBytes &&
+         s.part_bytes() % 64 == 0 && s.link_window_bytes() > 0 && s.total_window_bytes() > 0 &&
+         is_time(s.heartbeat_ns()) && is_time(s.dead_after_ns()) && is_time(s.stall_warn_ns()) &&
+         is_time(s.stall_error_ns());
+}
+
+Duration nanoseconds(std::uint64_t count) { return Duration(static_cast<std::int64_t>(count)); }
+
+JobSettings settings_from(const wire::Settings& s) {
+  return {.part_bytes = s.part_bytes(),
+          .link_window_bytes = s.link_window_bytes(),
+          .total_window_bytes = s.total_window_bytes(),
+          .heartbeat = nanoseconds(s.heartbeat_ns()),
+          .dead_after = nanoseconds(s.dead_after_ns()),
+          .stall_warn = nanoseconds(s.stall_warn_ns()),
+          .stall_error = nanoseconds(s.stall_error_ns())};
+}
+
+std::uint64_t count_of(Duration duration) { return static_cast<std::uint64_t>(duration.count()); }
+
+Result<Member> member_from(const wire::Member& m) {
+  if (m.role() != static_cast<std::uint32_t>(Role::kServer) &&
+      m.role() != static_cast<std::uint32_t>(Role::kWorker)) {
+    return malformed(fmt::format("a roster names node {} of role {}", m.node(), m.role()));
+  }
+  return Member{.node = m.node(),
+                .role = static_cast<Role>(m.role()),
+                .rank = m.rank(),
+                .shard = m.shard(),
+                .address = m.address(),
+                .left = m.left()};
+}
+
+}  // namespace
+
+// ---- bytes
+
+Buffer serialize(const wire::Control& message) {
+  Buffer buffer = Buffer::allocate(message.ByteSizeLong());
+  auto bytes = buffer.writable();
+  message.SerializeToArray(bytes.data(), static_cast<int>(bytes.size()));
+  return buffer;
+}
+
+Status parse(const Buffer& payload, wire::Control& message) {
+  if (payload.size() > wire::kMaxControlBytes ||
+      !message.ParseFromArray(payload.data(), static_cast<int>(payload.size()))) {
+    return malformed("a control message cannot be read");
+  }
+  if (message.body_case() == wire::Control::BODY_NOT_SET) {
+    return malformed("a control message says nothing that is known here");
+  }
+  return {};
+}
+
+// ---- errors
+
+wire::Control fault_message(const Status& why) {
+  wire::Control message;
+  message.mutable_fault()->set_code(static_cast<std::uint32_t>(why.code()));
+  message.mutable_fault()->set_cause(why.cause());
+  message.mutable_fault()->set_peer(why.peer());
+  return message;
+}
+
+Status status_of(const wire::Fault& fault) {
+  return status_from(fault.code(), fault.cause(), fault.peer());
+}
+
+Status status_of(const wire::Failure& failure) {
+  return status_from(failure.code(), failure.cause(), failure.peer());
+}
+
+// ---- tensors
+
+std::string TensorSpec::describe() const {
+  std::string text = fmt::format("{}[{}] {}", stretto::name_of(dtype), elements,
+                                 name_of(options.mode));
+  if (options.mode == Mode::kBounded) text += fmt::format("({})", options.bound);
+  const RuleOptions& rule = options.update;
+  text += fmt::format(" {}", name_of(rule.rule));
+  if (rule.rule >= Rule::kSgd) {
+    text += fmt::format("(rate={} momentum={} nesterov={} beta1={} beta2={} epsilon={} decay={})",
+                        rule.rate, rule.momentum, rule.nesterov, rule.beta1, rule.beta2,
+                        rule.epsilon, rule.weight_decay);
+  }
+  if (options.deterministic) text += " deterministic";
+  return text;
+}
+
+Status check(const TensorSpec& spec) {
+  const TensorOptions& options = spec.options;
+  if (spec.name.empty() || spec.name.size() > kMaxNameBytes) {
+    return invalid(fmt::format("a tensor's name has 1 to {} bytes, this one has {}", kMaxNameBytes,
+                               spec.name.size()));
+  }
+  if (bytes_of(spec.dtype) == 0) {
+    return invalid(fmt::format("dtype {} of tensor '{}' is not known",
+                               static_cast<int>(spec.dtype), spec.name));
+  }
+  if (spec.elements > kMaxTensorBytes / 8) {
+    return invalid(fmt::format("tensor '{}' has {} elements, at most {} are taken", spec.name,
+                               spec.elements, kMaxTensorBytes / 8));
+  }
+  if (options.mode < Mode::kSync || options.mode > Mode::kAsync) {
+    return invalid(fmt::format("mode {} of tensor '{}' is not known",
+                               static_cast<int>(options.mode), spec.name));
+  }
+  if (options.update.rule < Rule::kSum || options.update.rule > Rule::kAdagrad) {
+    return invalid(fmt::format("update rule {} of tensor '{}' is not known",
+                               static_cast<int>(options.update.rule), spec.name));
+  }
+  if (options.update.rule == Rule::kMean && options.mode != Mode::kSync) {
+    return invalid(fmt::format("tensor '{}': a mean is taken over a round, and mode {} has no "
+                               "rounds; use the sum and scale the shares",
+                               spec.name, name_of(options.mode)));
+  }
+  if (options.deterministic && options.mode != Mode::kSync) {
+    return invalid(fmt::format("tensor '{}': only mode sync can be deterministic, this is {}",
+                               spec.name, name_of(options.mode)));
+  }
+  return {};
+}
+
+wire::TensorSpec to_wire(const TensorSpec& spec) {
+  wire::TensorSpec message;
+  message.set_name(spec.name);
+  message.set_dtype(static_cast<std::uint32_t>(spec.dtype));
+  message.set_elements(spec.elements);
+  message.set_mode(static_cast<std::uint32_t>(spec.options.mode));
+  message.set_bound(spec.options.bound);
+  const RuleOptions& update = spec.options.update;
+  message.set_rule(static_cast<std::uint32_t>(update.rule));
+  message.set_rate(update.rate);
+  message.set_momentum(update.momentum);
+  message.set_nesterov(update.nesterov);
+  message.set_beta1(update.beta1);
+  message.set_beta2(update.beta2);
+  message.set_epsilon(update.epsilon);
+  message.set_weight_decay(update.weight_decay);
+  message.set_deterministic(spec.options.deterministic);
+  return message;
+}
+
+Result<TensorSpec> from_wire(const wire::TensorSpec& message) {
+  if (message.dtype() > 255 || message.mode() > 255 || message.rule() > 255) {
+    return malformed("a tensor's dtype, mode or rule is out of range");
+  }
+  TensorSpec spec;
+  spec.name = message.name();
+  spec.dtype = static_cast<Dtype>(message.dtype());
+  spec.elements = message.elements();
+  spec.options.mode = static_cast<Mode>(message.mode());
+  spec.options.bound = message.bound();
+  spec.options.update = {.rule = static_cast<Rule>(message.rule()),
+                         .rate = message.rate(),
+                         .momentum = message.momentum(),
+                         .nesterov = message.nesterov(),
+                         .beta1 = message.beta1(),
+                         .beta2 = message.beta2(),
+                         .epsilon = message.epsilon(),
+                         .weight_decay = message.weight_decay()};
+  spec.options.deterministic = message.deterministic();
+  if (Status status = check(spec); !status.ok()) return status;
+  return spec;
+}
+
+Cut::Cut(const TensorSpec& spec, std::uint32_t part_bytes)
+    : elements(spec.elements), element_bytes(bytes_of(spec.dtype)) {
+  part_elements = std::max<std::uint64_t>(1, part_bytes / element_bytes);
+}
+
+std::uint32_t Cut::parts() const {
+  return static_cast<std::uint32_t>((elements + part_elements - 1) / part_elements);
+}
+
+std::uint64_t Cut::elements_of(std::uint32_t part) const {
+  return std::min(part_elements, elements - part * part_elements);
+}
+
+std::size_t Cut::offset_of(std::uint32_t part) const {
+  return part * part_elements * element_bytes;
+}
+
+std::size_t Cut::bytes_of_part(std::uint32_t part) const {
+  return elements_of(part) * element_bytes;
+}
+
+// ---- roster
+
+std::string Member::describe() const {
+  std::string text = fmt::format("{} {}", stretto::name_of(role), rank);
+  if (role == Role::kServer && shard != 0) text += fmt::format(" shard {}", shard);
+  return text;
+}
+
+const Member* Roster::find(NodeId node) const {
+  auto found = std::find_if(members.begin(), members.end(),
+                            [node](const Member& member) { return member.node == node; });
+  return found == members.end() ? nullptr : &*found;
+}
+
+wire::Control to_wire(const Roster& roster) {
+  wire::Control message;
+  wire::Roster& out = *message.mutable_roster();
+  out.set_epoch(roster.epoch);
+  out.set_fence(roster.fence);
+  out.set_workers(roster.workers);
+  out.set_servers(roster.servers);
+  out.set_slots(roster.slots);
+  for (const Member& member : roster.members) {
+    wire::Member& m = *out.add_members();
+    m.set_node(member.node);
+    m.set_role(static_cast<std::uint32_t>(member.role));
+    m.set_rank(member.rank);
+    m.set_shard(member.shard);
+    m.set_address(member.address);
+    m.set_left(member.left);
+  }
+  wire::Settings& settings = *out.mutable_settings();
+  settings.set_part_bytes(roster.settings.part_bytes);
+  settings.set_link_window_bytes(roster.settings.link_window_bytes);
+  settings.set_total_window_bytes(roster.settings.total_window_bytes);
+  settings.set_heartbeat_ns(count_of(roster.settings.heartbeat));
+  settings.set_dead_after_ns(count_of(roster.settings.dead_after));
+  settings.set_stall_warn_ns(count_of(roster.settings.stall_warn));
+  settings.set_stall_error_ns(count_of(roster.settings.stall_error));
+  return message;
+}
+
+Result<Roster> from_wire(const wire::Roster& message) {
+  Roster roster{.epoch = message.epoch(),
+                .fence = message.fence(),
+                .workers = message.workers(),
+                .servers = message.servers(),
+                .slots = message.slots(),
+                .members = {},
+                .settings = settings_from(message.settings())};
+  if (message.members_size() > static_cast<int>(kMaxNodes) || roster.workers > kMaxNodes ||
+      roster.slots == 0 || roster.slots > (1U << 20)) {
+    return malformed(fmt::format("a roster of {} members, {} workers and {} slots",
+                                 message.members_size(), roster.workers, roster.slots));
+  }
+  if (!sensible(message.settings())) return malformed("a roster's settings make no sense");
+  std::set<NodeId> nodes;
+  std::set<Rank> worker_ranks;
+  for (const wire::Member& m : message.members()) {
+    Result<Member> member = member_from(m);
+    if (!member.ok()) return member.status();
+    const bool worker = member->role == Role::kWorker;
+    if (!nodes.insert(member->node).second || member->node <= 1 ||
+        (worker && (member->rank >= roster.workers || !worker_ranks.insert(member->rank).second))) {
+      return malformed(fmt::format("a roster names {} (node {}) twice or out of range",
+                                   member->describe(), member->node));
+    }
+    roster.members.push_back(std::move(*member));
+  }
+  return roster;
+}
+
+}  // namespace stretto

@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: Apache-2.0
+// The Van's path of a frame, out (stamp, pump) and in (accept, take), and the lives of its links.
+#include "van/van.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "common/check.h"
+#include "van/messages.h"
+
+namespace stretto {
+namespace {
+
+constexpr Duration kCreditDelay = 1ms;        // Longest that credit waits for a frame to ride on.
+constexpr Duration kGreetingTime = 5s;        // Longest that a link may stay without a hello,
+constexpr Duration kRefusalTime = 1s;         // and a refused one with its fault unsent.
+constexpr std::size_t kMaxStrangers = 1024;   // Links not admitted, at most.
+
+bool may_come_before_admission(const wire::Control& message, bool ours) {
+  return ours ? message.has_welcome() || message.has_fault() : message.has_hello();
+}
+
+bool is_data(wire::Kind kind) {
+  return kind != wire::Kind::kControl && kind != wire::Kind::kCredit;
+}
+
+}  // namespace
+
+Van::Van(std::unique_ptr<Transport> transport, const Clock& clock)
+    : transport_(std::move(transport)), clock_(clock), queue_(0, 0) {
+  const JobSettings defaults;
+  set_windows(defaults.link_window_bytes, defaults.total_window_bytes);
+}
+
+Van::~Van() = default;
+
+void Van::set_windows(std::uint64_t link_window_bytes, std::uint64_t total_window_bytes) {
+  queue_.set_windows(link_window_bytes, total_window_bytes);
+  credit_step_bytes_ = link_window_bytes / 4;
+}
+
+void Van::set_epoch(std::uint32_t epoch, std::uint32_t fence) {
+  epoch_ = epoch;
+  fence_ = fence;
+}
+
+Result<LinkId> Van::connect(std::string_view address, const wire::Hello& hello) {
+  Result<LinkId> link = transport_->connect(address);
+  if (!link.ok()) return link;
+  Link& state = links_[*link];
+  state.ours = true;
+  state.greeted = true;
+  state.since = clock_.now();
+  ++strangers_;
+  queue_.add_link(*link);
+  wire::Control message;
+  *message.mutable_hello() = hello;
+  send_control(*link, message);
+  return link;
+}
+
+void Van::admit(LinkId link, NodeId peer) {
+  auto found = links_.find(link);
+  if (found == links_.end() || found->second.admitted) return;
+  found->second.admitted = true;
+  found->second.peer = peer;
+  --strangers_;
+}
+
+void Van::close(LinkId link) {
+  if (links_.count(link) == 0) return;
+  forget(link);
+  transport_->close(link);
+}
+
+void Van::refuse(LinkId link, const Status& why) {
+  auto found = links_.find(link);
+  if (found == links_.end()) return;
+  send_control(link, fault_message(why));
+  ++counters_.refused;
+  if (!found->second.closing) ++refused_;
+  found->second.closing = true;
+  found->second.since = clock_.now();
+}
+
+bool Van::is_open(LinkId link) const {
+  auto found = links_.find(link);
+  return found != links_.end() && found->second.admitted && !found->second.closing;
+}
+
+NodeId Van::peer_of(LinkId link) const {
+  auto found = links_.find(link);
+  return found == links_.end() ? 0 : found->second.peer;
+}
+
+void Van::send(LinkId link, const wire::Header& header, Buffer payload) {
+  queue_.push(link, Frame{header, std::move(payload)});
+}
+
+void Van::send_control(LinkId link, const wire::Control& message) {
+  wire::Header header;
+  header.kind = wire::Kind::kControl;
+  queue_.push_control(link, Frame{header, serialize(message)});
+}
+
+void Van::ack(LinkId id, std::uint64_t push_sequence, bool at_once) {
+  auto found = links_.find(id);
+  if (found == links_.end()) return;
+  found->second.acked = std::max(found->second.acked, push_sequence);
+  found->second.ack_at_once |= at_once;
+  note_owed(id, found->second);
+}
+
+void Van::step(Handler& handler, Duration wait) {
+  if (owner_ == std::thread::id()) owner_ = std::this_thread::get_id();
+  STRETTO_CHECK(owner_ == std::this_thread::get_id());
+  handler_ = &handler;
+  settle_debts();
+  pump();
+  transport_->poll(*this, wait);
+  settle_debts();
+  pump();
+  expire_strangers();
+  handler_ = nullptr;
+}
+
+Time Van::next_due() const {
+  Time due = Time::max();
+  if (!owing_.empty()) due = owing_.front().second + kCreditDelay;
+  if (strangers_ > 0 || refused_ > 0) due = std::min(due, clock_.now() + kGreetingTime / 5);
+  return due;
+}
+
+// ---- out
+
+void Van::stamp(Link& link, wire::Header& header) {
+  header.magic = wire::kMagic;
+  header.protocol = wire::kProtocol;
+  header.sender = node_;
+  header.epoch = epoch_;
+  header.sequence = link.sent_sequence + 1;
+  header.credit = link.taken_bytes;
+  header.acked = link.acked;
+  header.push_sequence = header.kind == wire::Kind::kPush ? link.push_sequence + 1 : 0;
+}
+
+void Van::pump() {
+  while (auto pick = queue_.next()) {
+    Link& link = links_.at(pick->link);
+    Frame& frame = *pick->frame;
+    frame.header.bytes = static_cast<std::uint32_t>(frame.payload.size());
+    stamp(link, frame.header);
+    switch (transport_->try_send(pick->link, frame.header, frame.payload)) {
+      case Transport::Sent::kTaken:
+        break;
+      case Transport::Sent::kFull:
+        queue_.full(pick->link);
+        continue;
+      case Transport::Sent::kBroken:
+        queue_.remove_link(pick->link);  // The report follows from poll.
+        continue;
+    }
+    link.sent_sequence = frame.header.sequence;
+    link.told_bytes = frame.header.credit;
+    link.told_acked = frame.header.acked;
+    if (frame.header.kind == wire::Kind::kPush) {
+      link.push_sequence = frame.header.push_sequence;
+      link.unacked.emplace_back(frame.header.push_sequence, frame.header.key);
+    }
+    if (frame.header.kind == wire::Kind::kCredit) link.credit_queued = false;
+    ++counters_.frames_out;
+    if (!pick->control) counters_.data_bytes_out += frame.payload.size();
+    queue_.taken(*pick);
+  }
+}
+
+void Van::note_owed(LinkId id, Link& link) {
+  if (link.owing || !link.admitted) return;
+  link.owing = true;
+  owing_.emplace_back(id, clock_.now());
+}
+
+// Tells what has been taken and applied, where it is much, urgent, or has waited long enough for a
+// frame to ride on.
+void Van::settle_debts() {
+  const Time late = clock_.now() - kCreditDelay;
+  std::size_t left = owing_.size();
+  for (; left > 0; --left) {
+    const auto [id, since] = owing_.front();
+    owing_.pop_front();
+    auto found = links_.find(id);
+    if (found == links_.end()) continue;
+    Link& link = found->second;
+    const bool settled = link.told_bytes == link.taken_bytes && link.told_acked == link.acked;
+    if (settled || link.credit_queued) {
+      link.owing = false;
+      link.ack_at_once = false;
+      continue;
+    }
+    const bool much = link.taken_bytes - link.told_bytes >= credit_step_bytes_;
+    const bool urgent = link.ack_at_once && link.told_acked != link.acked;
+    if (!much && !urgent && since > late) {
+      owing_.emplace_back(id, since);
+      continue;
+    }
+    link.owing = false;
+    link.ack_at_once = false;
+    link.credit_queued = true;
+    Frame frame;
+    frame.header.kind = wire::Kind::kCredit;
+    queue_.push_control(id, std::move(frame));
+  }
+}
+
+// ---- in
+
+void Van::on_link(LinkId id) {
+  if (strangers_ >= kMaxStrangers) {  // A flood: the newest goes, members are not touched.
+    ++counters_.refused;
+    transport_->close(id);
+    return;
+  }
+  Link& link = links_[id];
+  link.since = clock_.now();
+  ++strangers_;
+  queue_.add_link(id);
+}
+
+void Van::on_frame(LinkId id, wire::HeaderView bytes, Buffer payload) {
+  auto found = links_.find(id);
+  if (found == links_.end() || found->second.closing) return;
+  Link& link = found->second;
+  ++counters_.frames_in;
+  Result<wire::Header> header = wire::decode(bytes, payload.size());
+  Status status = header.status();
+  if (status.ok()) status = accept(id, link, *header);
+  if (status.ok()) status = take(id, link, *header, std::move(payload));
+  if (status.code() == Code::kRefused) {
+    refuse(id, status);
+  } else if (!status.ok()) {
+    ++counters_.refused;
+    drop(id, status);
+  }
+  pump();
+}
+
+// What must hold for every frame before anything is done with it.
+Status Van::accept(LinkId id, Link& link, const wire::Header& header) {
+  if (!link.admitted && header.kind != wire::Kind::kControl) {
+    return {Code::kMalformed, "the link's first frame is not a hello"};
+  }
+  if (link.admitted && header.sender != link.peer) {
+    return {Code::kMalformed, fmt::format("a frame says it is from node {}, the link is node {}'s",
+                                          header.sender, link.peer)};
+  }
+  if (header.sequence != link.received_sequence + 1) {
+    return {Code::kLinkBroken, fmt::format("frame {} came after frame {}: frames were lost",
+                                           header.sequence, link.received_sequence)};
+  }
+  if (is_data(header.kind) && header.epoch < fence_) {
+    return {Code::kRefused,
+            fmt::format("a frame of epoch {} came, epochs before {} are over", header.epoch, fence_)};
+  }
+  if (header.acked > link.push_sequence) {
+    return {Code::kMalformed, fmt::format("{} pushes are acked, {} were sent", header.acked,
+                                          link.push_sequence)};
+  }
+  if (!queue_.credited(id, header.credit)) {
+    return {Code::kMalformed, fmt::format("{} bytes are credited, more than were sent",
+                                          header.credit)};
+  }
+  link.received_sequence = header.sequence;
+  return {};
+}
+
+Status Van::take(LinkId id, Link& link, const wire::Header& header, Buffer payload) {
+  if (is_data(header.kind)) {
+    link.taken_bytes += wire::kHeaderBytes + payload.size();
+    counters_.data_bytes_in += payload.size();
+    note_owed(id, link);
+  }
+  if (!take_acks(id, link, header.acked)) return {};
+  if (header.kind == wire::Kind::kControl) return take_control(id, link, payload);
+  if (is_data(header.kind)) handler_->on_data(id, header, std::move(payload));
+  return {};
+}
+
+Status Van::take_control(LinkId id, Link& link, const Buffer& payload) {
+  wire::Control message;
+  if (Status status = parse(payload, message); !status.ok()) return status;
+  if (!link.admitted) {
+    if (!may_come_before_admission(message, link.ours)) {
+      return {Code::kMalformed, "a control message other than the greeting came before it"};
+    }
+    if (!link.ours && link.greeted) return {Code::kMalformed, "a second hello came"};
+    link.greeted = true;
+  }
+  handler_->on_control(id, message);
+  return {};
+}
+
+// False if the handler closed the link meanwhile.
+bool Van::take_acks(LinkId id, Link& link, std::uint64_t acked) {
+  while (!link.unacked.empty() && link.unacked.front().first <= acked) {
+    const wire::Key key = link.unacked.front().second;
+    link.unacked.pop_front();
+    handler_->on_acked(id, key);
+    if (links_.count(id) == 0) return false;
+  }
+  return true;
+}
+
+void Van::on_broken(LinkId id, Status why) { drop(id, why); }
+
+void Van::on_writable(LinkId id) { queue_.writable(id); }
+
+// ---- ends of links
+
+void Van::drop(LinkId id, const Status& why) {
+  auto found = links_.find(id);
+  if (found == links_.end()) return;
+  const bool known = found->second.greeted && !found->second.closing;
+  close(id);
+  if (known) handler_->on_broken(id, why);
+}
+
+void Van::forget(LinkId id) {
+  auto found = links_.find(id);
+  if (!found->second.admitted) --strangers_;
+  if (found->second.closing) --refused_;
+  queue_.remove_link(id);
+  links_.erase(found);
+}
+
+// Links that never said hello, and refused ones whose fault has left or would not leave.
+void Van::expire_strangers() {
+  if (strangers_ == 0 && refused_ == 0) return;
+  const Time now = clock_.now();
+  std::vector<LinkId> expired;
+  for (const auto& [id, link] : links_) {
+    const bool silent = !link.admitted && !link.greeted && now - link.since > kGreetingTime;
+    const bool refused = link.closing && now - link.since > kRefusalTime;
+    if (silent || refused) expired.push_back(id);
+  }
+  for (LinkId id : expired) close(id);
+}
+
+}  // namespace stretto

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// Van: frames in, frames out, over any transport. It admits links, checks what arrives, numbers what
+// leaves, tells the far end what has been taken, and lets the most urgent go first. What the frames
+// mean is its handler's business.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <thread>
+
+#include "common/clock.h"
+#include "van/control.pb.h"
+#include "van/send_queue.h"
+#include "van/transport.h"
+
+namespace stretto {
+
+/// The scheduler's identity; everybody else's is larger.
+inline constexpr NodeId kSchedulerNode = 1;
+
+/// Thread: loop.
+class Van final : private Transport::Sink {
+ public:
+  /// What a role does with what arrives. Called inside step().
+  class Handler {
+   public:
+    virtual ~Handler() = default;
+    /// A control message. On a link that has not been admitted it is a Hello (they connected), or a
+    /// Welcome or Fault (we did); anything else there has been refused already.
+    virtual void on_control(LinkId link, const wire::Control& message) = 0;
+    /// A data frame of an admitted link: kPush, kPull, kValue or kDone.
+    virtual void on_data(LinkId link, const wire::Header& header, Buffer payload) = 0;
+    /// The far end has applied a push of ours.
+    virtual void on_acked(LinkId link, wire::Key key) = 0;
+    /// The link has ended. Only for links that the handler has connected or seen a Hello of.
+    virtual void on_broken(LinkId link, const Status& why) = 0;
+  };
+
+  /// What has gone by, for metrics and tests.
+  struct Counters {
+    std::uint64_t frames_in = 0;
+    std::uint64_t frames_out = 0;
+    std::uint64_t data_bytes_in = 0;
+    std::uint64_t data_bytes_out = 0;
+    std::uint64_t refused = 0;  ///< Frames and links from outside that were not ours.
+  };
+
+  Van(std::unique_ptr<Transport> transport, const Clock& clock);
+  ~Van() override;
+
+  Result<std::string> listen(std::string_view address) { return transport_->listen(address); }
+  /// Connects and says hello.
+  Result<LinkId> connect(std::string_view address, const wire::Hello& hello);
+  /// From now on the link may carry everything, and everything from it must say that it is `peer`.
+  void admit(LinkId link, NodeId peer);
+  /// Ends a link; the handler hears no more of it.
+  void close(LinkId link);
+  /// Sends a last fault on a link, and ends it once that has left, or soon after.
+  void refuse(LinkId link, const Status& why);
+
+  /// Who we are, and which roster we follow: stamped on every frame. Data frames of epochs before
+  /// `fence` are refused.
+  void set_node(NodeId node) { node_ = node; }
+  void set_epoch(std::uint32_t epoch, std::uint32_t fence);
+  void set_windows(std::uint64_t link_window_bytes, std::uint64_t total_window_bytes);
+
+  /// Queues a data frame. Kind, dtype, flags, priority, key, version, base and what else the kind
+  /// needs are the caller's; the rest is filled in when it leaves.
+  void send(LinkId link, const wire::Header& header, Buffer payload);
+  void send_control(LinkId link, const wire::Control& message);
+  /// Drops the data frames of one tensor that still wait here.
+  void discard(std::uint32_t tensor) { queue_.discard(tensor); }
+  /// Pushes of the far end that have been applied, up to this push sequence. Told with whatever goes
+  /// there next; by a frame of its own if `at_once`.
+  void ack(LinkId link, std::uint64_t push_sequence, bool at_once);
+
+  /// Sends what may go and handles what has come, waiting at most `wait` for it.
+  void step(Handler& handler, Duration wait);
+  /// When it must be stepped at the latest: what it owes the far ends is told within a millisecond.
+  Time next_due() const;
+  /// Makes a waiting step return. Thread: any.
+  void wake() { transport_->wake(); }
+
+  bool is_open(LinkId link) const;
+  NodeId peer_of(LinkId link) const;
+  const Counters& counters() const { return counters_; }
+  const SendQueue& queue() const { return queue_; }
+  /// Control messages and data that wait, or are on the way and not yet taken.
+  bool idle() const { return queue_.waiting() == 0 && queue_.under_way() == 0; }
+
+ private:
+  struct Link {
+    NodeId peer = 0;
+    bool ours = false;      // We connected.
+    bool greeted = false;   // The handler knows of it.
+    bool admitted = false;
+    bool closing = false;   // Refused: ends when its fault has left.
+    Time since;             // When it came, or when it was refused.
+    std::uint64_t sent_sequence = 0;
+    std::uint64_t received_sequence = 0;
+    std::uint64_t push_sequence = 0;
+    std::deque<std::pair<std::uint64_t, wire::Key>> unacked;  // Pushes handed over, oldest first.
+    std::uint64_t taken_bytes = 0;  // Data bytes from the far end,
+    std::uint64_t told_bytes = 0;   // and how many of them it knows that we took.
+    std::uint64_t acked = 0;        // Its pushes that we applied,
+    std::uint64_t told_acked = 0;   // and how many of them it knows of.
+    bool ack_at_once = false;
+    bool credit_queued = false;
+    bool owing = false;  // Is in owing_.
+  };
+
+  void on_link(LinkId link) override;
+  void on_frame(LinkId link, wire::HeaderView bytes, Buffer payload) override;
+  void on_broken(LinkId link, Status why) override;
+  void on_writable(LinkId link) override;
+
+  Status accept(LinkId id, Link& link, const wire::Header& header);
+  Status take(LinkId id, Link& link, const wire::Header& header, Buffer payload);
+  Status take_control(LinkId id, Link& link, const Buffer& payload);
+  bool take_acks(LinkId id, Link& link, std::uint64_t acked);
+  void drop(LinkId id, const Status& why);
+  void forget(LinkId id);
+  void pump();
+  void stamp(Link& link, wire::Header& header);
+  void note_owed(LinkId id, Link& link);
+  void settle_debts();
+  void expire_strangers();
+
+  std::unique_ptr<Transport> transport_;
+  const Clock& clock_;
+  SendQueue queue_;
+  std::map<LinkId, Link> links_;
+  std::deque<std::pair<LinkId, Time>> owing_;  // Links owed credit or acks, and since when.
+  std::size_t strangers_ = 0;                  // Links not admitted,
+  std::size_t refused_ = 0;                    // and those that are about to be closed.
+  Handler* handler_ = nullptr;                 // Only inside step().
+  NodeId node_ = 0;
+  std::uint32_t epoch_ = 0;
+  std::uint32_t fence_ = 0;
+  std::uint64_t credit_step_bytes_ = 0;  // Owed credit that is told at once.
+  Counters counters_;
+  std::thread::id owner_;
+};
+
+}  // namespace stretto

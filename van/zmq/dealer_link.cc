@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+// The life of a connected link: open, ending once the monitor says so, over once reported.
+#include "van/zmq/dealer_link.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <limits>
+
+#include "van/zmq/address.h"
+
+namespace stretto::zmq {
+namespace {
+
+constexpr int kHandshakeFailed = ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL |
+                                 ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL |
+                                 ZMQ_EVENT_HANDSHAKE_FAILED_AUTH;
+// CLOSED says that a try to connect failed; CONNECT_RETRIED also that none could be made.
+constexpr int kNotConnected = ZMQ_EVENT_CLOSED | ZMQ_EVENT_CONNECT_RETRIED;
+
+void configure(Socket& socket, const ZmqOptions& options) {
+  socket.set(ZMQ_LINGER, 0);
+  socket.set(ZMQ_SNDHWM, options.queue_frames);
+  socket.set(ZMQ_RCVHWM, options.queue_frames);
+  socket.set<std::int64_t>(ZMQ_MAXMSGSIZE, static_cast<std::int64_t>(std::max(
+                                               options.max_payload_bytes, wire::kHeaderBytes)));
+  socket.set(ZMQ_HANDSHAKE_IVL, milliseconds(options.handshake_timeout));
+  socket.set(ZMQ_CONNECT_TIMEOUT, milliseconds(options.connect_timeout));
+  // Not -1, "never": that drops what has come but has not been read when a connection ends, and
+  // says nothing at all when no descriptor is left for a try.
+  socket.set(ZMQ_RECONNECT_IVL, std::numeric_limits<int>::max());
+  // Our hello makes the far end know the link, and which descriptor is its, before any frame.
+  socket.set(ZMQ_PROBE_ROUTER, 1);
+}
+
+}  // namespace
+
+DealerLink::DealerLink(LinkId link, std::string address, std::size_t max_payload_bytes,
+                       Socket socket, Monitor monitor)
+    : link_(link),
+      address_(std::move(address)),
+      socket_(std::move(socket)),
+      monitor_(std::move(monitor)),
+      reader_(false, max_payload_bytes) {}
+
+Result<std::unique_ptr<DealerLink>> DealerLink::connect(const Context& context,
+                                                        const ZmqOptions& options, LinkId link,
+                                                        std::string_view address) {
+  const Result<std::string> endpoint = to_connect(address);
+  if (!endpoint.ok()) return endpoint.status();
+  Result<Socket> socket = Socket::open(context, ZMQ_DEALER);
+  if (!socket.ok()) return socket.status();
+  configure(*socket, options);
+  Result<Monitor> monitor =
+      Monitor::attach(context, *socket, ZMQ_EVENT_DISCONNECTED | kNotConnected | kHandshakeFailed,
+                      fmt::format("link-{}", link));
+  if (!monitor.ok()) return monitor.status();
+  if (zmq_connect(socket->get(), endpoint->c_str()) != 0) {
+    return failure(fmt::format("wanted to connect to '{}'", address), zmq_errno());
+  }
+  return std::unique_ptr<DealerLink>(new DealerLink(link, std::string(address),
+                                                    options.max_payload_bytes, *std::move(socket),
+                                                    *std::move(monitor)));
+}
+
+Turn DealerLink::receive(Transport::Sink& sink, int limit) {
+  Turn turn;
+  while (!over() && turn.frames < limit) {
+    const Shape shape = reader_.next(socket_, in_);
+    if (shape == Shape::kNothing) {
+      if (state_ == State::kEnding) {
+        report(sink, turn);
+      } else {
+        offer_room(sink, turn);
+      }
+      return turn;
+    }
+    ++turn.frames;
+    if (shape == Shape::kFrame) {
+      turn.called = true;
+      sink.on_frame(link_, in_.header_view(), Message::take(std::move(in_.payload)));
+    } else {
+      end({Code::kMalformed, fmt::format("{} sent a message that is no frame", address_)});
+      report(sink, turn);
+    }
+  }
+  offer_room(sink, turn);
+  turn.more = !over();
+  return turn;
+}
+
+void DealerLink::report(Transport::Sink& sink, Turn& turn) {
+  state_ = State::kOver;
+  turn.called = true;
+  sink.on_broken(link_, std::move(why_));
+}
+
+void DealerLink::offer_room(Transport::Sink& sink, Turn& turn) {
+  if (!full_ || state_ != State::kOpen || !socket_.writable()) return;
+  full_ = false;
+  turn.called = true;
+  turn.more = true;  // Asking made libzmq hear what it had been told: there may be frames.
+  sink.on_writable(link_);
+}
+
+Transport::Sent DealerLink::send(const wire::Header& header, const Buffer& payload) {
+  using enum Transport::Sent;
+  if (state_ != State::kOpen) return kBroken;
+  if (full_) return kFull;
+  const int error = send_frame(socket_, header, payload);
+  if (error == 0) return kTaken;
+  if (error == EAGAIN) {
+    full_ = true;
+    return kFull;
+  }
+  end({Code::kLinkBroken, fmt::format("the connection to {} has ended", address_)});
+  return kBroken;
+}
+
+bool DealerLink::watch() {
+  while (const auto event = monitor_.next()) {
+    if ((event->kind & kHandshakeFailed) != 0) {
+      end({Code::kLinkBroken,
+           fmt::format("what answers at {} does not speak as a Stretto node does, or too slowly; "
+                       "check the address",
+                       address_)});
+    } else if ((event->kind & kNotConnected) != 0) {
+      end({Code::kLinkBroken,
+           fmt::format("no connection to {} could be made; check that it is up, and the address",
+                       address_)});
+    } else {
+      end({Code::kLinkBroken, fmt::format("the connection to {} has ended", address_)});
+    }
+  }
+  return state_ == State::kEnding;
+}
+
+void DealerLink::end(Status why) {
+  if (state_ != State::kOpen) return;
+  state_ = State::kEnding;
+  why_ = std::move(why);
+}
+
+}  // namespace stretto::zmq

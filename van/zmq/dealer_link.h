@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// DealerLink: a link that we connected. One DEALER with one connection under it; its monitor says
+// when that ends. libzmq would connect again in silence and lose what was under way, so it is told
+// to wait for weeks before it does, and the link is over long before.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "van/zmq/frames.h"
+#include "van/zmq/monitor.h"
+#include "van/zmq/options.h"
+
+namespace stretto::zmq {
+
+/// Thread: loop.
+class DealerLink {
+ public:
+  static Result<std::unique_ptr<DealerLink>> connect(const Context& context,
+                                                     const ZmqOptions& options, LinkId link,
+                                                     std::string_view address);
+
+  /// Delivers at most `limit` frames, and the end of the link once all that came before has been.
+  Turn receive(Transport::Sink& sink, int limit);
+  Transport::Sent send(const wire::Header& header, const Buffer& payload);
+  /// Reads what the monitor has to say; true if the link is ending.
+  bool watch();
+  /// Nothing is delivered any more.
+  void close() { state_ = State::kOver; }
+  bool over() const { return state_ == State::kOver; }
+
+  int descriptor() const { return socket_.descriptor(); }
+  int monitor_descriptor() const { return monitor_.descriptor(); }
+
+ private:
+  enum class State : std::uint8_t {
+    kOpen,    ///< Connected or connecting.
+    kEnding,  ///< The connection has ended; what it brought is still delivered.
+    kOver     ///< Reported, or closed by us.
+  };
+
+  DealerLink(LinkId link, std::string address, std::size_t max_payload_bytes, Socket socket,
+             Monitor monitor);
+  void end(Status why);
+  void report(Transport::Sink& sink, Turn& turn);
+  void offer_room(Transport::Sink& sink, Turn& turn);
+
+  LinkId link_;
+  std::string address_;
+  Socket socket_;
+  Monitor monitor_;
+  FrameReader reader_;
+  Incoming in_;
+  State state_ = State::kOpen;
+  Status why_;
+  bool full_ = false;
+};
+
+}  // namespace stretto::zmq

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// libzmq hands over whole messages, so once a first part is there the others are too; what a peer
+// can do is send another number of parts or other sizes, and that is all that is checked here.
+#include "van/zmq/frames.h"
+
+#include <cerrno>
+
+namespace stretto::zmq {
+namespace {
+
+constexpr int kDiscardedAtOnce = 256;
+
+}  // namespace
+
+Shape FrameReader::next(Socket& socket, Incoming& in) {
+  if (discarding_) {
+    discard(socket, in.payload);
+    return Shape::kRemains;
+  }
+  if (has_id_ && !socket.receive(in.id)) return Shape::kNothing;
+  if (!socket.receive(in.header)) return Shape::kNothing;
+  if (!in.header.more()) {
+    return in.header.bytes().empty() ? Shape::kHello : Shape::kMalformed;
+  }
+  STRETTO_CHECK(socket.receive(in.payload));
+  if (in.payload.more()) {
+    discarding_ = true;
+    discard(socket, in.payload);
+    return Shape::kMalformed;
+  }
+  const bool fits = in.header.bytes().size() == wire::kHeaderBytes &&
+                    in.payload.bytes().size() <= max_payload_bytes_;
+  return fits ? Shape::kFrame : Shape::kMalformed;
+}
+
+void FrameReader::discard(Socket& socket, Message& scratch) {
+  for (int i = 0; i < kDiscardedAtOnce && discarding_; ++i) {
+    STRETTO_CHECK(socket.receive(scratch));
+    discarding_ = scratch.more();
+  }
+}
+
+int send_frame(Socket& socket, const wire::Header& header, const Buffer& payload) {
+  const wire::HeaderBytes bytes = wire::encode(header);
+  if (const int error = socket.send(bytes, true); error != 0) return error;
+  return socket.send(Message::lend(payload), false) == 0 ? 0 : EHOSTUNREACH;
+}
+
+}  // namespace stretto::zmq

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+// The calls into libzmq that need more than one line: errors put into words, interrupted calls
+// repeated, payloads moved between Buffer and zmq_msg_t.
+#include "van/zmq/handles.h"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+#include <utility>
+
+namespace stretto::zmq {
+namespace {
+
+// Below this a copy is cheaper than a lease: libzmq would copy the bytes into its own batch anyway.
+constexpr std::size_t kLeastLent = 512;
+// libzmq reads in batches of this size. Smaller messages share the memory of their batch, at any
+// alignment, and would keep all of it from being freed.
+constexpr std::size_t kLeastTaken = 8192;
+constexpr std::uintptr_t kAlignment = alignof(std::max_align_t) / 2;  // What an lmsg has.
+
+bool is_aligned(const std::byte* data) {
+  return reinterpret_cast<std::uintptr_t>(data) % kAlignment == 0;
+}
+
+// A libzmq call until no signal interrupts it: 0, or its errno.
+template <typename Call>
+int uninterrupted(Call call) {
+  while (call() < 0) {
+    if (zmq_errno() != EINTR) return zmq_errno();
+  }
+  return 0;
+}
+
+}  // namespace
+
+Status failure(const std::string& wanted, int error) {
+  const char* hint = "";
+  Code code = Code::kNetwork;
+  switch (error) {
+    case EMFILE:
+    case ENFILE:
+    case ENOMEM:
+    case ENOBUFS:
+      code = Code::kResource;
+      hint = "; allow more open files (ulimit -n), or use fewer links in one process";
+      break;
+    case EADDRINUSE:
+      hint = "; stop who listens there, or ask for port 0 to be given a free one";
+      break;
+    case EADDRNOTAVAIL:
+    case ENODEV:
+      hint = "; give an address or an interface of this host";
+      break;
+    case EACCES:
+      hint = "; ports below 1024 need privileges, take a higher one";
+      break;
+    case EINVAL:
+      code = Code::kInvalidArgument;
+      hint = "; give an IPv4 address, or to connect a host name, and a port";
+      break;
+    default:
+      break;
+  }
+  return {code, fmt::format("{}: {}{}", wanted, zmq_strerror(error), hint)};
+}
+
+void TerminateContext::operator()(void* context) const {
+  uninterrupted([context] { return zmq_ctx_term(context); });
+}
+
+Result<Context> open_context(int io_threads, int max_sockets) {
+  Context context(zmq_ctx_new());
+  if (context == nullptr) return failure("wanted a libzmq context", zmq_errno());
+  STRETTO_CHECK(zmq_ctx_set(context.get(), ZMQ_IO_THREADS, io_threads) == 0);
+  STRETTO_CHECK(zmq_ctx_set(context.get(), ZMQ_MAX_SOCKETS, max_sockets) == 0);
+  // What is queued when a socket closes is dropped: with LINGER 0 nothing waits for the network.
+  STRETTO_CHECK(zmq_ctx_set(context.get(), ZMQ_BLOCKY, 0) == 0);
+  return context;
+}
+
+Message Message::lend(const Buffer& payload) {
+  Message message;
+  if (payload.size() < kLeastLent) {
+    STRETTO_CHECK(zmq_msg_init_size(&message.message_, payload.size()) == 0);
+    if (!payload.empty()) {
+      std::memcpy(zmq_msg_data(&message.message_), payload.data(), payload.size());
+    }
+    return message;
+  }
+  auto lease = std::make_unique<Buffer>(payload);
+  auto* data = const_cast<std::byte*>(payload.data());  // libzmq only reads what it sends.
+  const auto end_lease = [](void*, void* hint) { delete static_cast<Buffer*>(hint); };
+  STRETTO_CHECK(zmq_msg_init_data(&message.message_, data, payload.size(), end_lease,
+                                  lease.get()) == 0);
+  static_cast<void>(lease.release());
+  return message;
+}
+
+Buffer Message::take(Message message) {
+  const std::span<std::byte> bytes = message.bytes();
+  if (bytes.empty()) return {};
+  if (bytes.size() < kLeastTaken || !is_aligned(bytes.data())) return Buffer::copy_of(bytes);
+  return Buffer::adopt(bytes, [owner = std::move(message)] {});
+}
+
+std::string Message::peer_address() const {
+  const char* address = zmq_msg_gets(&message_, "Peer-Address");
+  return address == nullptr ? "an unknown address" : address;
+}
+
+Result<Socket> Socket::open(const Context& context, int type) {
+  void* socket = zmq_socket(context.get(), type);
+  if (socket == nullptr) return failure("wanted a libzmq socket", zmq_errno());
+  return Socket(socket);
+}
+
+bool Socket::receive(Message& message) {
+  return uninterrupted([&] {
+           return zmq_msg_recv(message.get(), socket_.get(), ZMQ_DONTWAIT);
+         }) == 0;
+}
+
+int Socket::send(std::span<const std::byte> bytes, bool more) {
+  const int flags = ZMQ_DONTWAIT | (more ? ZMQ_SNDMORE : 0);
+  return uninterrupted(
+      [&] { return zmq_send(socket_.get(), bytes.data(), bytes.size(), flags); });
+}
+
+int Socket::send(Message message, bool more) {
+  const int flags = ZMQ_DONTWAIT | (more ? ZMQ_SNDMORE : 0);
+  return uninterrupted([&] { return zmq_msg_send(message.get(), socket_.get(), flags); });
+}
+
+bool Socket::writable() const {
+  int events = 0;
+  std::size_t size = sizeof events;
+  return zmq_getsockopt(socket_.get(), ZMQ_EVENTS, &events, &size) == 0 &&
+         (events & ZMQ_POLLOUT) != 0;
+}
+
+int Socket::descriptor() const {
+  int descriptor = -1;
+  std::size_t size = sizeof descriptor;
+  STRETTO_CHECK(zmq_getsockopt(socket_.get(), ZMQ_FD, &descriptor, &size) == 0);
+  return descriptor;
+}
+
+}  // namespace stretto::zmq

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+// What comes to the ROUTER, sorted: frames of links, first words of new ones, and what is not ours.
+#include "van/zmq/router_links.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cerrno>
+#include <cstring>
+#include <optional>
+#include <utility>
+
+#include "common/log.h"
+#include "van/zmq/address.h"
+
+namespace stretto::zmq {
+namespace {
+
+// Events read at once: libzmq queues no more, so a full read leaves none that were there before it.
+constexpr int kMaxEvents = 1 << 16;
+
+// The number in a routing id that the ROUTER gave: a zero byte and four more. Ids that peers choose
+// themselves can be chosen twice; none of ours does that.
+std::optional<std::uint32_t> number_of(std::span<const std::byte> id) {
+  if (id.size() != 5 || id[0] != std::byte{0}) return std::nullopt;
+  std::uint32_t number = 0;
+  std::memcpy(&number, id.data() + 1, sizeof number);
+  return number;
+}
+
+std::array<std::byte, 5> id_of(std::uint32_t number) {
+  std::array<std::byte, 5> id{};
+  std::memcpy(id.data() + 1, &number, sizeof number);
+  return id;
+}
+
+void configure(Socket& socket, const ZmqOptions& options) {
+  socket.set(ZMQ_LINGER, 0);
+  socket.set(ZMQ_ROUTER_MANDATORY, 1);
+  socket.set(ZMQ_SNDHWM, options.queue_frames);
+  socket.set(ZMQ_RCVHWM, options.queue_frames);
+  socket.set<std::int64_t>(ZMQ_MAXMSGSIZE, static_cast<std::int64_t>(std::max(
+                                               options.max_payload_bytes, wire::kHeaderBytes)));
+  socket.set(ZMQ_HANDSHAKE_IVL, milliseconds(options.handshake_timeout));
+  socket.set(ZMQ_BACKLOG, 1024);
+  // All accepted connections in one I/O thread: then ACCEPTED is told before anything comes by it.
+  socket.set<std::uint64_t>(ZMQ_AFFINITY, 1);
+}
+
+}  // namespace
+
+RouterLinks::RouterLinks(const ZmqOptions& options, LinkIds& links, Socket socket, Monitor monitor)
+    : options_(options),
+      links_(links),
+      socket_(std::move(socket)),
+      monitor_(std::move(monitor)),
+      reader_(true, options.max_payload_bytes) {}
+
+Result<std::unique_ptr<RouterLinks>> RouterLinks::listen(const Context& context,
+                                                         const ZmqOptions& options, LinkIds& links,
+                                                         std::string_view address) {
+  const Result<std::string> endpoint = to_bind(address);
+  if (!endpoint.ok()) return endpoint.status();
+  Result<Socket> socket = Socket::open(context, ZMQ_ROUTER);
+  if (!socket.ok()) return socket.status();
+  configure(*socket, options);
+  Result<Monitor> monitor = Monitor::attach(
+      context, *socket, ZMQ_EVENT_ACCEPTED | ZMQ_EVENT_DISCONNECTED, "listener");
+  if (!monitor.ok()) return monitor.status();
+  if (zmq_bind(socket->get(), endpoint->c_str()) != 0) {
+    return failure(fmt::format("wanted to listen at '{}'", address), zmq_errno());
+  }
+  std::array<char, 256> bound{};
+  std::size_t size = bound.size();
+  STRETTO_CHECK(zmq_getsockopt(socket->get(), ZMQ_LAST_ENDPOINT, bound.data(), &size) == 0);
+  std::unique_ptr<RouterLinks> made(
+      new RouterLinks(options, links, *std::move(socket), *std::move(monitor)));
+  made->address_ = reachable(bound.data());
+  return made;
+}
+
+Turn RouterLinks::receive(Transport::Sink& sink, int limit) {
+  Turn turn;
+  while (turn.frames < limit) {
+    const Shape shape = reader_.next(socket_, in_);
+    if (shape == Shape::kNothing) {
+      peers_.drained();
+      report(sink, true, turn);
+      return turn;
+    }
+    ++turn.frames;
+    turn.called = true;
+    if (shape != Shape::kRemains) take(sink, shape);
+  }
+  report(sink, false, turn);
+  turn.more = true;
+  return turn;
+}
+
+void RouterLinks::take(Transport::Sink& sink, Shape shape) {
+  const std::optional<std::uint32_t> number = number_of(in_.id.bytes());
+  if (!number) return ignore_stranger(in_.header.descriptor());
+  Peer* peer = peers_.find(*number);
+  const bool first = peer == nullptr;
+  if (first) {
+    peer = introduce(sink, *number, shape);
+    if (peer == nullptr) return;
+  }
+  peers_.heard(*peer);
+  if (peer->muted) return shut(*peer);
+  if (shape == Shape::kHello && first) return;
+  if (shape != Shape::kFrame) return mute(sink, *peer);
+  sink.on_frame(peer->link, in_.header_view(), Message::take(std::move(in_.payload)));
+}
+
+Peer* RouterLinks::introduce(Transport::Sink& sink, std::uint32_t number, Shape shape) {
+  const int descriptor = in_.header.descriptor();
+  watch();  // So that what is still to be heard of this descriptor is about this peer.
+  if (descriptor < 0 || peers_.size() >= options_.max_links) {
+    ignore_stranger(descriptor);
+    return nullptr;
+  }
+  Peer& peer = peers_.add(number, links_.next(), descriptor, in_.header.peer_address());
+  if (shape == Shape::kMalformed) {
+    peer.muted = true;
+    count_refused("a connection whose first message was no frame");
+  } else {
+    sink.on_link(peer.link);
+  }
+  return &peer;
+}
+
+// Nothing is remembered of strangers, so that they cost no memory.
+void RouterLinks::ignore_stranger(int descriptor) {
+  count_refused("a message of a connection that is not ours or one too many");
+  watch();
+  if (peers_.is_current(descriptor)) shut_descriptor(descriptor);
+}
+
+void RouterLinks::mute(Transport::Sink& sink, Peer& peer) {
+  peer.muted = true;
+  count_refused("a link that sent a message that is no frame");
+  shut(peer);
+  sink.on_broken(peer.link, {Code::kMalformed, fmt::format("{} sent a message that is no frame",
+                                                           peer.address)});
+}
+
+void RouterLinks::shut(Peer& peer) {
+  if (!peers_.may_shut(peer)) return;
+  peer.shut = true;
+  shut_descriptor(peer.descriptor);
+}
+
+// libzmq cannot end one connection of a ROUTER, so the connection itself is ended. The descriptor is
+// libzmq's, which may close it at any time, and then it may be anybody's: but libzmq tells the
+// monitor before it closes. So if nothing has been told after we made a copy, the copy is of the
+// right connection.
+void RouterLinks::shut_descriptor(int descriptor) {
+  const int copy = ::fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
+  watch();
+  if (peers_.is_current(descriptor)) ::shutdown(copy < 0 ? descriptor : copy, SHUT_RDWR);
+  if (copy >= 0) ::close(copy);
+}
+
+void RouterLinks::report(Transport::Sink& sink, bool empty, Turn& turn) {
+  for (const LinkId link : peers_.take_ended(empty)) {
+    const std::unique_ptr<Peer> peer = peers_.remove(link);
+    if (peer->muted) continue;
+    turn.called = true;
+    sink.on_broken(link, std::move(peer->why));
+  }
+}
+
+Transport::Sent RouterLinks::send(LinkId link, const wire::Header& header, const Buffer& payload) {
+  using enum Transport::Sent;
+  Peer* peer = peers_.find_link(link);
+  if (peer == nullptr || peer->muted || peer->ended) return kBroken;
+  if (peer->full) return kFull;
+  int error = socket_.send(id_of(peer->number), true);
+  if (error == 0) error = send_frame(socket_, header, payload);
+  if (error == 0) return kTaken;
+  if (error == EAGAIN) {
+    peer->full = true;
+    full_.push_back(link);
+    return kFull;
+  }
+  peers_.end(*peer, {Code::kLinkBroken,
+                     fmt::format("the connection from {} has ended", peer->address)});
+  return kBroken;
+}
+
+void RouterLinks::close(LinkId link) {
+  Peer* peer = peers_.find_link(link);
+  if (peer == nullptr || peer->muted) return;
+  peer->muted = true;
+  watch();
+  shut(*peer);
+}
+
+void RouterLinks::watch() {
+  for (int i = 0; i < kMaxEvents; ++i) {
+    const auto event = monitor_.next();
+    if (!event) return;
+    if (event->kind == ZMQ_EVENT_ACCEPTED) {
+      peers_.accepted(event->descriptor);
+    } else {
+      peers_.disconnected(event->descriptor);
+    }
+  }
+}
+
+bool RouterLinks::offer_room(Transport::Sink& sink) {
+  bool called = false;
+  for (const LinkId link : std::exchange(full_, {})) {
+    Peer* peer = peers_.find_link(link);
+    if (peer == nullptr) continue;
+    peer->full = false;
+    if (peer->muted || peer->ended) continue;
+    called = true;
+    sink.on_writable(link);
+  }
+  return called;
+}
+
+// One line for the first, the second, the fourth and so on: a flood must not fill the log.
+void RouterLinks::count_refused(const char* what) {
+  ++refused_;
+  if (std::has_single_bit(refused_)) {
+    log(Level::kWarning, "ignored {} from {}; {} such so far", what, in_.header.peer_address(),
+        refused_);
+  }
+}
+
+}  // namespace stretto::zmq

@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+// The loop over the sockets: who has something gets a turn, in order, a bounded number of frames a
+// poll. A socket is in `ready_` from when its descriptor was readable, or it was used to send (which
+// may swallow that signal), until a read has found nothing.
+#include "van/zmq/zmq_transport.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <deque>
+#include <thread>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "common/check.h"
+#include "van/zmq/dealer_link.h"
+#include "van/zmq/poller.h"
+#include "van/zmq/router_links.h"
+
+namespace stretto {
+namespace zmq {
+namespace {
+
+constexpr int kFramesPerPoll = 64;
+constexpr int kFramesPerTurn = 16;
+// libzmq does not tell when a ROUTER's full link has room; so often it is tried again.
+constexpr Duration kRoomRetry = 1ms;
+// Stands for the ROUTER where DEALERs are named by their link.
+constexpr LinkId kRouter = 0;
+
+// Tokens of the poller: a link, and whether its socket or its monitor.
+constexpr std::uint64_t socket_token(LinkId link) { return std::uint64_t{link} << 1; }
+constexpr std::uint64_t monitor_token(LinkId link) { return socket_token(link) | 1; }
+
+/// Thread: loop, but for wake().
+class ZmqTransport final : public Transport {
+ public:
+  ZmqTransport(const ZmqOptions& options, Context context)
+      : options_(options), context_(std::move(context)) {}
+  Status open() { return poller_.open(); }
+
+  Result<std::string> listen(std::string_view address) override;
+  Result<LinkId> connect(std::string_view address) override;
+  Sent try_send(LinkId link, const wire::Header& header, const Buffer& payload) override;
+  void close(LinkId link) override;
+  void poll(Sink& sink, Duration wait) override;
+  void wake() override { poller_.wake(); }
+
+ private:
+  struct Dealer {
+    std::unique_ptr<DealerLink> link;
+    bool ready = false;  // Is in ready_.
+  };
+
+  template <typename Port>
+  Status watch(const Port& port, LinkId link);
+  void make_ready(LinkId link);
+  void look(Duration wait);
+  bool deliver(Sink& sink);
+  Turn give_turn(Sink& sink, LinkId link, int limit);
+  void bury(LinkId link);
+
+  ZmqOptions options_;
+  Context context_;  // Before the sockets: it ends after them, when all leases have.
+  Poller poller_;
+  LinkIds ids_;
+  std::unique_ptr<RouterLinks> router_;
+  bool router_ready_ = false;
+  std::unordered_map<LinkId, Dealer> dealers_;
+  std::vector<std::unique_ptr<DealerLink>> buried_;  // Over, but perhaps on the call stack.
+  std::deque<LinkId> ready_;
+  bool woken_ = false;
+  bool polling_ = false;
+  std::thread::id owner_;
+};
+
+template <typename Port>
+Status ZmqTransport::watch(const Port& port, LinkId link) {
+  if (Status status = poller_.add(port.descriptor(), socket_token(link)); !status.ok()) {
+    return status;
+  }
+  Status status = poller_.add(port.monitor_descriptor(), monitor_token(link));
+  if (!status.ok()) poller_.remove(port.descriptor());
+  return status;
+}
+
+Result<std::string> ZmqTransport::listen(std::string_view address) {
+  if (router_ != nullptr) {
+    return Status(Code::kInvalidArgument,
+                  fmt::format("wanted to listen at '{}', but this transport listens at {} already; "
+                              "make another transport",
+                              address, router_->address()));
+  }
+  Result<std::unique_ptr<RouterLinks>> made =
+      RouterLinks::listen(context_, options_, ids_, address);
+  if (!made.ok()) return made.status();
+  if (Status status = watch(**made, kRouter); !status.ok()) return status;
+  router_ = *std::move(made);
+  make_ready(kRouter);
+  return router_->address();
+}
+
+Result<LinkId> ZmqTransport::connect(std::string_view address) {
+  const std::size_t accepted = router_ == nullptr ? 0 : router_->size();
+  if (dealers_.size() + accepted >= options_.max_links) {
+    return Status(Code::kResource,
+                  fmt::format("wanted to connect to '{}', but {} links are open, which is the limit; "
+                              "raise max_links",
+                              address, dealers_.size() + accepted));
+  }
+  const LinkId link = ids_.next();
+  Result<std::unique_ptr<DealerLink>> made =
+      DealerLink::connect(context_, options_, link, address);
+  if (!made.ok()) return made.status();
+  if (Status status = watch(**made, link); !status.ok()) return status;
+  dealers_[link].link = *std::move(made);
+  make_ready(link);
+  return link;
+}
+
+Transport::Sent ZmqTransport::try_send(LinkId link, const wire::Header& header,
+                                       const Buffer& payload) {
+  if (const auto found = dealers_.find(link); found != dealers_.end()) {
+    const Sent sent = found->second.link->send(header, payload);
+    make_ready(link);
+    return sent;
+  }
+  if (router_ == nullptr) return Sent::kBroken;
+  const Sent sent = router_->send(link, header, payload);
+  make_ready(kRouter);
+  return sent;
+}
+
+void ZmqTransport::close(LinkId link) {
+  if (dealers_.count(link) != 0) {
+    bury(link);
+  } else if (router_ != nullptr) {
+    router_->close(link);
+    make_ready(kRouter);
+  }
+}
+
+void ZmqTransport::bury(LinkId link) {
+  auto node = dealers_.extract(link);
+  DealerLink& dealer = *node.mapped().link;
+  dealer.close();
+  poller_.remove(dealer.descriptor());
+  poller_.remove(dealer.monitor_descriptor());
+  if (polling_) buried_.push_back(std::move(node.mapped().link));
+}
+
+void ZmqTransport::poll(Sink& sink, Duration wait) {
+  if (owner_ == std::thread::id()) owner_ = std::this_thread::get_id();
+  STRETTO_CHECK(owner_ == std::this_thread::get_id());
+  STRETTO_CHECK(!polling_);
+  polling_ = true;
+  woken_ = false;
+  look(ready_.empty() ? wait : Duration::zero());
+  // What was ready only because it had been used to send has nothing to deliver: then wait.
+  if (!deliver(sink) && !woken_ && wait > Duration::zero()) {
+    look(wait);
+    deliver(sink);
+  }
+  if (router_ != nullptr && router_->any_full()) router_->offer_room(sink);
+  polling_ = false;
+  buried_.clear();
+}
+
+// Waits until something is readable, and notes who is.
+void ZmqTransport::look(Duration wait) {
+  if (router_ != nullptr && router_->any_full()) wait = std::min(wait, kRoomRetry);
+  for (const std::uint64_t token : poller_.wait(wait, woken_)) {
+    const auto link = static_cast<LinkId>(token >> 1);
+    if ((token & 1) == 0) {
+      make_ready(link);
+    } else if (link == kRouter) {
+      router_->watch();
+      make_ready(kRouter);
+    } else if (dealers_.at(link).link->watch()) {
+      make_ready(link);
+    }
+  }
+}
+
+void ZmqTransport::make_ready(LinkId link) {
+  bool& ready = link == kRouter ? router_ready_ : dealers_.at(link).ready;
+  if (!std::exchange(ready, true)) ready_.push_back(link);
+}
+
+bool ZmqTransport::deliver(Sink& sink) {
+  bool called = false;
+  int left = kFramesPerPoll;
+  while (left > 0 && !ready_.empty()) {
+    const LinkId link = ready_.front();
+    ready_.pop_front();
+    const Turn turn = give_turn(sink, link, std::min(left, kFramesPerTurn));
+    called = called || turn.called;
+    left -= std::max(turn.frames, 1);
+  }
+  return called;
+}
+
+Turn ZmqTransport::give_turn(Sink& sink, LinkId link, int limit) {
+  if (link == kRouter) {
+    router_ready_ = false;
+    const Turn turn = router_->receive(sink, limit);
+    if (turn.more) make_ready(kRouter);
+    return turn;
+  }
+  const auto found = dealers_.find(link);
+  if (found == dealers_.end()) return {};  // Closed since.
+  found->second.ready = false;
+  DealerLink& dealer = *found->second.link;
+  const Turn turn = dealer.receive(sink, limit);
+  if (dealers_.count(link) == 0) return turn;  // Closed by a callback.
+  if (dealer.over()) {
+    bury(link);
+  } else if (turn.more) {
+    make_ready(link);
+  }
+  return turn;
+}
+
+Status check(const ZmqOptions& options) {
+  const bool sizes = options.max_payload_bytes > 0 &&
+                     options.max_payload_bytes <= wire::kMaxPayloadBytes;
+  const bool counts = options.io_threads >= 1 && options.io_threads <= 64 &&
+                      options.queue_frames >= 1 && options.queue_frames <= (1 << 20) &&
+                      options.max_links >= 1 && options.max_links <= 16384;
+  if (sizes && counts) return {};
+  return {Code::kInvalidArgument,
+          fmt::format("ZeroMQ options are out of range: max_payload_bytes {} (1 to {}), io_threads "
+                      "{} (1 to 64), queue_frames {} (1 to 1048576), max_links {} (1 to 16384)",
+                      options.max_payload_bytes, wire::kMaxPayloadBytes, options.io_threads,
+                      options.queue_frames, options.max_links)};
+}
+
+}  // namespace
+}  // namespace zmq
+
+Result<std::unique_ptr<Transport>> make_zmq_transport(const ZmqOptions& options) {
+  if (Status status = zmq::check(options); !status.ok()) return status;
+  // A link that we connect has three sockets: itself and both ends of its monitor.
+  const auto sockets = static_cast<int>(3 * (options.max_links + 2));
+  Result<zmq::Context> context = zmq::open_context(options.io_threads, sockets);
+  if (!context.ok()) return context.status();
+  auto transport = std::make_unique<zmq::ZmqTransport>(options, *std::move(context));
+  if (Status status = transport->open(); !status.ok()) return status;
+  return std::unique_ptr<Transport>(std::move(transport));
+}
+
+}  // namespace stretto

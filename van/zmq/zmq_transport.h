@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// The ZeroMQ transport: frames over TCP. One context with one I/O thread, one ROUTER for those who
+// connect to us, one DEALER for each link that we connect. docs/TRANSPORTS.md tells how it keeps the
+// contract of van/transport.h over a library that hides connections.
+//
+//   auto transport = make_zmq_transport({});
+//   if (transport.ok()) (*transport)->listen("127.0.0.1:0");
+#pragma once
+
+#include <memory>
+
+#include "van/transport.h"
+#include "van/zmq/options.h"
+
+namespace stretto {
+
+/// Payloads move without a copy from 512 bytes on when sent, from 8 KiB on when received. Received
+/// payloads are aligned to 8 bytes at least, and writable. Destroying the transport ends all leases
+/// that it holds; received payloads may outlive it.
+Result<std::unique_ptr<Transport>> make_zmq_transport(const ZmqOptions& options);
+
+}  // namespace stretto

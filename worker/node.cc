@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: Apache-2.0
+// Joining, naming, meeting and leaving.
+#include "worker/node.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+namespace stretto {
+namespace {
+
+constexpr Duration kShardPatience = 10s;
+
+// The owner of each part, from the runs of slots; empty if a slot has none.
+std::vector<NodeId> owners_of(const wire::Declared& declared, std::uint32_t parts,
+                              std::uint32_t slots) {
+  std::map<std::uint32_t, NodeId> by_slot;
+  for (const wire::SlotRun& run : declared.owners()) {
+    if (run.first() >= slots || run.count() > slots - run.first()) return {};
+    for (std::uint32_t i = 0; i < run.count(); ++i) by_slot[run.first() + i] = run.node();
+  }
+  std::vector<NodeId> owners(parts);
+  for (std::uint32_t part = 0; part < parts; ++part) {
+    auto found = by_slot.find((declared.first_slot() % slots + part) % slots);
+    if (found == by_slot.end()) return {};
+    owners[part] = found->second;
+  }
+  return owners;
+}
+
+}  // namespace
+
+WorkerNode::WorkerNode(const Config& config, std::unique_ptr<Transport> transport,
+                       const Clock& clock)
+    : config_(config),
+      clock_(clock),
+      van_(std::move(transport), clock),
+      membership_(config, {}, van_, clock),
+      exchange_(van_, clock, config.operation_timeout) {}
+
+// ---- requests
+
+void WorkerNode::join(Done done) {
+  joining_ = std::move(done);
+  membership_.start();
+}
+
+Status WorkerNode::gone() const {
+  if (!membership_.status().ok()) return membership_.status();
+  return {Code::kCancelled, "this worker has left the job"};
+}
+
+void WorkerNode::declare(const TensorSpec& spec, Declared done) {
+  if (ended_ || leaving_) return done(gone());
+  if (Status status = check(spec); !status.ok()) return done(status);
+  std::uint32_t id = 0;
+  if (const TensorSpec* known = exchange_.find(spec.name, &id); known != nullptr && *known == spec) {
+    return done(Tensor{id, spec.dtype, spec.elements});
+  }
+  auto [pending, is_new] = declares_.try_emplace(spec.name);
+  if (!is_new && !(pending->second.spec == spec)) {
+    return done(Status(Code::kMismatch,
+                       fmt::format("tensor '{}': declared here as {} and as {}", spec.name,
+                                   pending->second.spec.describe(), spec.describe())));
+  }
+  pending->second.done.push_back(std::move(done));
+  if (!is_new) return;
+  pending->second.spec = spec;
+  pending->second.deadline = clock_.now() + config_.operation_timeout;
+  wire::Control message;
+  *message.mutable_declare()->mutable_spec() = to_wire(spec);
+  van_.send_control(membership_.scheduler_link(), message);
+}
+
+void WorkerNode::start(std::shared_ptr<Operation> operation) {
+  if (ended_ || leaving_) {
+    operation->ticket->end_one(
+        gone().with_operation(fmt::format("{}", name_of(operation->kind))), {});
+    return;
+  }
+  exchange_.start(std::move(operation));
+}
+
+void WorkerNode::barrier(Done done) {
+  if (ended_ || leaving_) return done(gone().with_operation("barrier"));
+  barriers_.push_back({std::move(done), clock_.now() + config_.operation_timeout});
+  if (barriers_.size() == 1) enter_barrier();
+}
+
+void WorkerNode::enter_barrier() {
+  wire::Control message;
+  message.mutable_barrier()->set_number(++barrier_number_);
+  van_.send_control(membership_.scheduler_link(), message);
+}
+
+void WorkerNode::leave(Done done) {
+  if (ended_ || leaving_) return done(gone().with_operation("leave"));
+  leaving_ = std::move(done);
+  go_if_free();
+}
+
+void WorkerNode::abandon() {
+  membership_.fail({Code::kCancelled, "this worker was destroyed before it had left the job"});
+  finish();
+}
+
+void WorkerNode::go_if_free() {
+  if (!leaving_ || membership_.state() != Membership::State::kMember || !exchange_.idle() ||
+      !declares_.empty() || !barriers_.empty()) {
+    return;
+  }
+  wire::Control message;
+  message.mutable_leave();
+  for (const auto& [node, shard] : shards_) van_.send_control(shard.link, message);
+  membership_.leave();
+}
+
+// ---- what comes
+
+void WorkerNode::on_control(LinkId link, const wire::Control& message) {
+  if (link == membership_.scheduler_link()) {
+    if (!membership_.on_control(link, message)) on_scheduler(message);
+    return;
+  }
+  ShardLink* shard = find_shard(link);
+  if (shard == nullptr) {
+    van_.refuse(link, {Code::kRefused, "a worker takes no callers"});
+  } else if (message.has_welcome()) {
+    shard->welcomed = true;
+    van_.admit(link, shard->member.node);
+    check_joined();
+  } else if (message.has_fault() && message.fault().tensor() == 0) {
+    membership_.fail(status_of(message.fault()).with_peer(shard->member.describe()));
+  } else if (message.has_fault()) {
+    on_fault(message.fault(), shard->member.describe());
+  }
+}
+
+void WorkerNode::on_scheduler(const wire::Control& message) {
+  if (message.has_declared()) {
+    on_declared(message.declared());
+  } else if (message.has_fault()) {
+    on_fault(message.fault(), "scheduler");
+  } else if (message.has_barrier() && !barriers_.empty() &&
+             message.barrier().number() == barrier_number_) {
+    const Done done = std::move(barriers_.front().done);
+    barriers_.pop_front();
+    if (!barriers_.empty()) enter_barrier();
+    done({});
+  }
+}
+
+void WorkerNode::on_declared(const wire::Declared& declared) {
+  auto pending = declares_.find(declared.name());
+  if (pending == declares_.end()) return;
+  const PendingDeclare declare = std::move(pending->second);
+  declares_.erase(pending);
+  const Roster& roster = *membership_.roster();
+  const Cut cut(declare.spec, roster.settings.part_bytes);
+  const std::vector<NodeId> owners = owners_of(declared, cut.parts(), roster.slots);
+  std::vector<LinkId> links;
+  for (NodeId owner : owners) {
+    auto shard = shards_.find(owner);
+    if (shard != shards_.end()) links.push_back(shard->second.link);
+  }
+  Result<Tensor> result = Tensor{declared.tensor(), declare.spec.dtype, declare.spec.elements};
+  if (links.size() != cut.parts()) {
+    result = Status(Code::kMalformed, "the scheduler named no owner for some part");
+  } else {
+    exchange_.add_tensor(declared.tensor(), declare.spec, cut, links);
+    wire::Control open;
+    open.mutable_open()->set_tensor(declared.tensor());
+    *open.mutable_open()->mutable_spec() = to_wire(declare.spec);
+    for (LinkId link : std::set<LinkId>(links.begin(), links.end())) van_.send_control(link, open);
+  }
+  for (const Declared& done : declare.done) done(result);
+}
+
+void WorkerNode::on_fault(const wire::Fault& fault, const std::string& peer) {
+  const Status why = status_of(fault).with_peer(peer);
+  if (fault.name() == "barrier" && fault.tensor() == 0) {
+    end_barriers(why);
+    return;
+  }
+  auto pending = declares_.find(fault.name());
+  if (pending != declares_.end()) {
+    const PendingDeclare declare = std::move(pending->second);
+    declares_.erase(pending);
+    for (const Declared& done : declare.done) done(Status(why).with_operation("declare"));
+  }
+  if (fault.tensor() != 0) exchange_.fail_tensor(fault.tensor(), why);
+}
+
+void WorkerNode::on_data(LinkId, const wire::Header& header, Buffer payload) {
+  exchange_.on_data(header, payload);
+}
+
+void WorkerNode::on_acked(LinkId, wire::Key key) { exchange_.on_acked(key); }
+
+void WorkerNode::on_broken(LinkId link, const Status& why) {
+  if (membership_.on_broken(link, why)) return;
+  ShardLink* shard = find_shard(link);
+  if (shard == nullptr || membership_.state() == Membership::State::kLeaving) return;
+  const std::string who = shard->member.describe();
+  membership_.report_broken(
+      shard->member.node, why,
+      Status(Code::kServerLost, fmt::format("the link to {} at {} broke: {}", who,
+                                            shard->member.address, why.cause()))
+          .with_peer(who));
+}
+
+WorkerNode::ShardLink* WorkerNode::find_shard(LinkId link) {
+  for (auto& [node, shard] : shards_) {
+    if (shard.link == link) return &shard;
+  }
+  return nullptr;
+}
+
+// ---- time
+
+void WorkerNode::step(Duration wait) {
+  van_.step(*this, wait);
+  if (ended_) {  // Only memory that the transport still holds is waited for.
+    exchange_.tick();
+  } else {
+    tick();
+  }
+}
+
+void WorkerNode::tick() {
+  membership_.tick();
+  exchange_.tick();
+  const Time now = clock_.now();
+  if (membership_.state() == Membership::State::kMember && shards_.empty()) connect_shards();
+  if (!joined_ && now >= join_deadline_) {
+    for (const auto& [node, shard] : shards_) {
+      if (shard.welcomed) continue;
+      membership_.fail(Status(Code::kServerLost,
+                              fmt::format("{} at {} did not answer; can this host reach it?",
+                                          shard.member.describe(), shard.member.address))
+                           .with_peer(shard.member.describe())
+                           .with_operation("join"));
+      break;
+    }
+  }
+  for (auto it = declares_.begin(); it != declares_.end();) {
+    if (it->second.deadline > now) {
+      ++it;
+      continue;
+    }
+    const PendingDeclare late = std::move(it->second);
+    it = declares_.erase(it);
+    for (const Declared& done : late.done) {
+      done(Status(Code::kTimeout, fmt::format("the scheduler did not answer for tensor '{}'",
+                                              late.spec.name))
+               .with_operation("declare"));
+    }
+  }
+  if (!barriers_.empty() && barriers_.front().deadline <= now) {
+    end_barriers({Code::kTimeout, "not every worker came to the barrier in time"});
+  }
+  if (exchange_.stuck()) membership_.fail({Code::kTimeout, "a link takes no more bytes"});
+  go_if_free();
+  if (membership_.over()) finish();
+}
+
+Time WorkerNode::next_due() const {
+  Time due = std::min({van_.next_due(), membership_.next_due(), exchange_.next_due()});
+  if (!joined_) due = std::min(due, join_deadline_);
+  if (!barriers_.empty()) due = std::min(due, barriers_.front().deadline);
+  for (const auto& [name, pending] : declares_) due = std::min(due, pending.deadline);
+  return due;
+}
+
+void WorkerNode::connect_shards() {
+  for (const Member& member : membership_.roster()->members) {
+    if (member.role != Role::kServer) continue;
+    Result<LinkId> link = van_.connect(member.address, membership_.hello());
+    if (!link.ok()) {
+      membership_.fail(std::move(link.status()).with_peer(member.describe()));
+      return;
+    }
+    shards_[member.node] = {.member = member, .link = *link};
+  }
+  join_deadline_ = clock_.now() + kShardPatience;
+}
+
+void WorkerNode::check_joined() {
+  joined_ = std::all_of(shards_.begin(), shards_.end(),
+                        [](const auto& item) { return item.second.welcomed; });
+  if (joined_ && joining_) std::exchange(joining_, nullptr)({});
+}
+
+void WorkerNode::end_barriers(const Status& why) {
+  for (PendingBarrier& barrier : std::exchange(barriers_, {})) {
+    barrier.done(Status(why).with_operation("barrier"));
+  }
+}
+
+// The membership is over: everything that anybody waits for ends now.
+void WorkerNode::finish() {
+  if (ended_) return;
+  ended_ = true;
+  const Status why = gone();
+  const bool in_order = membership_.state() == Membership::State::kLeft;
+  for (const auto& [node, shard] : shards_) van_.close(shard.link);
+  van_.close(membership_.scheduler_link());
+  exchange_.fail_all(why);
+  for (auto& [name, pending] : std::exchange(declares_, {})) {
+    for (const Declared& done : pending.done) done(Status(why).with_operation("declare"));
+  }
+  end_barriers(why);
+  if (joining_) std::exchange(joining_, nullptr)(Status(why).with_operation("join"));
+  if (leaving_) std::exchange(leaving_, nullptr)(in_order ? Status() : why);
+}
+
+}  // namespace stretto

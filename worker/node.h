@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// WorkerNode: a worker's life on its loop: join, links to every shard, names of tensors, barriers,
+// leaving, and the end when somebody is lost. What happens to tensors is the exchange's.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "common/clock.h"
+#include "common/config.h"
+#include "van/loop.h"
+#include "van/membership.h"
+#include "van/van.h"
+#include "worker/exchange.h"
+
+namespace stretto {
+
+/// Thread: loop. Every callback is called exactly once, inside step() or the call it was given to.
+class WorkerNode final : public Agent, private Van::Handler {
+ public:
+  using Done = std::function<void(const Status&)>;
+  using Declared = std::function<void(const Result<Tensor>&)>;
+
+  WorkerNode(const Config& config, std::unique_ptr<Transport> transport, const Clock& clock);
+
+  void join(Done done);
+  void declare(const TensorSpec& spec, Declared done);
+  void start(std::shared_ptr<Operation> operation);
+  void barrier(Done done);
+  /// Leaves when nothing is under way any more.
+  void leave(Done done);
+
+  /// Ends everything at once, without leaving: others will see this worker lost.
+  void abandon();
+
+  void step(Duration wait) override;
+  Time next_due() const override;
+  /// True once it has left or failed, and no user's memory is held any more.
+  bool over() const override { return ended_ && exchange_.idle(); }
+
+  void wake() { van_.wake(); }
+  Rank rank() const { return membership_.rank(); }
+  const Status& status() const { return membership_.status(); }
+  const Van& van() const { return van_; }
+  const Exchange& exchange() const { return exchange_; }
+
+ private:
+  struct ShardLink {
+    Member member;
+    LinkId link = 0;
+    bool welcomed = false;
+  };
+  struct PendingDeclare {
+    TensorSpec spec;
+    std::vector<Declared> done;
+    Time deadline;
+  };
+  struct PendingBarrier {
+    Done done;
+    Time deadline;
+  };
+
+  void on_control(LinkId link, const wire::Control& message) override;
+  void on_data(LinkId link, const wire::Header& header, Buffer payload) override;
+  void on_acked(LinkId link, wire::Key key) override;
+  void on_broken(LinkId link, const Status& why) override;
+
+  void on_scheduler(const wire::Control& message);
+  void on_declared(const wire::Declared& declared);
+  void on_fault(const wire::Fault& fault, const std::string& peer);
+  void connect_shards();
+  void check_joined();
+  void enter_barrier();
+  void end_barriers(const Status& why);
+  void go_if_free();
+  void tick();
+  void finish();
+  ShardLink* find_shard(LinkId link);
+  Status gone() const;
+
+  const Config& config_;
+  const Clock& clock_;
+  Van van_;
+  Membership membership_;
+  Exchange exchange_;
+  std::map<NodeId, ShardLink> shards_;
+  Done joining_;
+  Time join_deadline_ = Time::max();
+  bool joined_ = false;
+  std::map<std::string, PendingDeclare> declares_;
+  std::deque<PendingBarrier> barriers_;  // The first one is at the scheduler.
+  std::uint64_t barrier_number_ = 0;
+  Done leaving_;
+  bool ended_ = false;
+};
+
+}  // namespace stretto

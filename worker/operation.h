@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operation: one push, pull, push_pull or broadcast of one tensor, from the user's call to its end.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "stretto/worker.h"
+#include "worker/ticket.h"
+
+namespace stretto {
+
+/// Thread: loop, but for `leases`. Kept alive by the exchange and by every frame that carries its
+/// memory.
+struct Operation {
+  enum class Kind : std::uint8_t { kPush, kPull, kPushPull, kBroadcastRoot, kBroadcastReceiver };
+
+  Kind kind = Kind::kPush;
+  Tensor tensor;
+  std::span<const std::byte> source;  ///< Empty for pulls and a broadcast's receivers.
+  std::span<std::byte> target;        ///< Empty for pushes.
+  std::int32_t priority = 0;
+  std::shared_ptr<detail::TicketState> ticket;
+
+  // The exchange's:
+  std::uint64_t id = 0;
+  std::uint32_t parts_left = 0;
+  bool any_info = false;
+  ValueInfo info;
+  Time deadline;
+  /// Frames that may still be read from `source`. The user's memory is not given back before they
+  /// are gone, even after an error.
+  std::atomic<std::uint32_t> leases{0};
+
+  bool pushes() const { return kind != Kind::kPull; }
+  bool wants_value() const { return kind != Kind::kPush; }
+  bool broadcasts() const {
+    return kind == Kind::kBroadcastRoot || kind == Kind::kBroadcastReceiver;
+  }
+};
+
+std::string_view name_of(Operation::Kind kind);
+
+}  // namespace stretto

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// TicketState: what a user's Ticket points to. The loop ends it, once; any thread may wait for it.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "common/mutex.h"
+#include "stretto/worker.h"
+
+namespace stretto::detail {
+
+/// Thread: any. One mutex; callbacks run outside it.
+class TicketState {
+ public:
+  /// A ticket for `operations` operations; it ends when all of them have.
+  explicit TicketState(std::size_t operations) : pending_(operations) {}
+
+  /// One operation has ended. The first error is the ticket's. Callbacks run here, on this thread.
+  void end_one(const Status& status, const ValueInfo& info);
+
+  Status wait();
+  Status wait_for(Duration limit);
+  bool done();
+  void on_done(std::function<void(const Status&)> then);
+  ValueInfo info();
+
+ private:
+  Mutex mutex_;
+  Condition ended_;
+  std::size_t pending_ GUARDED_BY(mutex_);
+  bool any_info_ GUARDED_BY(mutex_) = false;
+  Status status_ GUARDED_BY(mutex_);
+  ValueInfo info_ GUARDED_BY(mutex_);
+  std::vector<std::function<void(const Status&)>> callbacks_ GUARDED_BY(mutex_);
+};
+
+/// A ticket that has ended already.
+Ticket ended_ticket(Status status);
+
+/// What is known of two values together: the older version, the larger spread and staleness.
+ValueInfo combine(const ValueInfo& a, const ValueInfo& b);
+
+}  // namespace stretto::detail
