@@ -2,7 +2,8 @@
 // Late binding: the choice is made when the transport can take a frame, not when it was queued.
 #include "van/send_queue.h"
 
-#include "common/check.h"
+#include <algorithm>
+#include <iterator>
 
 namespace stretto {
 
@@ -127,6 +128,12 @@ bool SendQueue::credited(LinkId link, std::uint64_t taken_bytes) {
 std::uint64_t SendQueue::under_way(LinkId link) const {
   auto found = links_.find(link);
   return found == links_.end() ? 0 : found->second.sent_bytes - found->second.credited_bytes;
+}
+
+std::uint64_t SendQueue::most_under_way() const {
+  std::uint64_t most = 0;
+  for (const auto& [id, link] : links_) most = std::max(most, link.sent_bytes - link.credited_bytes);
+  return most;
 }
 
 }  // namespace stretto

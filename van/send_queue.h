@@ -63,6 +63,8 @@ class SendQueue {
 
   std::uint64_t under_way(LinkId link) const;
   std::uint64_t under_way() const { return total_under_way_; }
+  /// Of the link that has most.
+  std::uint64_t most_under_way() const;
   std::size_t waiting() const { return waiting_; }
 
  private:

@@ -15,6 +15,7 @@ namespace {
 constexpr Duration kCreditDelay = 1ms;        // Longest that credit waits for a frame to ride on.
 constexpr Duration kGreetingTime = 5s;        // Longest that a link may stay without a hello,
 constexpr Duration kRefusalTime = 1s;         // and a refused one with its fault unsent.
+constexpr Duration kExpireEvery = 500ms;
 constexpr std::size_t kMaxStrangers = 1024;   // Links not admitted, at most.
 
 bool may_come_before_admission(const wire::Control& message, bool ours) {
@@ -96,12 +97,14 @@ NodeId Van::peer_of(LinkId link) const {
 
 void Van::send(LinkId link, const wire::Header& header, Buffer payload) {
   queue_.push(link, Frame{header, std::move(payload)});
+  unsent_ = true;
 }
 
 void Van::send_control(LinkId link, const wire::Control& message) {
   wire::Header header;
   header.kind = wire::Kind::kControl;
   queue_.push_control(link, Frame{header, serialize(message)});
+  unsent_ = true;
 }
 
 void Van::ack(LinkId id, std::uint64_t push_sequence, bool at_once) {
@@ -126,9 +129,10 @@ void Van::step(Handler& handler, Duration wait) {
 }
 
 Time Van::next_due() const {
+  if (unsent_) return clock_.now();
   Time due = Time::max();
   if (!owing_.empty()) due = owing_.front().second + kCreditDelay;
-  if (strangers_ > 0 || refused_ > 0) due = std::min(due, clock_.now() + kGreetingTime / 5);
+  if (strangers_ > 0 || refused_ > 0) due = std::min(due, next_expiry_);
   return due;
 }
 
@@ -146,6 +150,7 @@ void Van::stamp(Link& link, wire::Header& header) {
 }
 
 void Van::pump() {
+  unsent_ = false;
   while (auto pick = queue_.next()) {
     Link& link = links_.at(pick->link);
     Frame& frame = *pick->frame;
@@ -335,8 +340,9 @@ void Van::forget(LinkId id) {
 
 // Links that never said hello, and refused ones whose fault has left or would not leave.
 void Van::expire_strangers() {
-  if (strangers_ == 0 && refused_ == 0) return;
   const Time now = clock_.now();
+  if ((strangers_ == 0 && refused_ == 0) || now < next_expiry_) return;
+  next_expiry_ = now + kExpireEvery;
   std::vector<LinkId> expired;
   for (const auto& [id, link] : links_) {
     const bool silent = !link.admitted && !link.greeted && now - link.since > kGreetingTime;

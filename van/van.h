@@ -134,6 +134,8 @@ class Van final : private Transport::Sink {
   std::deque<std::pair<LinkId, Time>> owing_;  // Links owed credit or acks, and since when.
   std::size_t strangers_ = 0;                  // Links not admitted,
   std::size_t refused_ = 0;                    // and those that are about to be closed.
+  Time next_expiry_;
+  bool unsent_ = false;  // Something was queued since the last pump.
   Handler* handler_ = nullptr;                 // Only inside step().
   NodeId node_ = 0;
   std::uint32_t epoch_ = 0;

@@ -195,6 +195,7 @@ void Exchange::end(const std::shared_ptr<Operation>& operation, const Status& st
   operations_.erase(operation->id);
   if (!status.ok() && operation->leases.load(std::memory_order_acquire) > 0) {
     lingering_.push_back({operation, status, clock_.now()});
+    next_check_ = clock_.now() + kLingerCheck;
     return;
   }
   if (status.ok()) {
@@ -239,6 +240,8 @@ void Exchange::tick() {
                              tensor.spec.name, seconds(timeout_), late.parts_left,
                              tensor.parts.size())});
   }
+  if (lingering_.empty() || now < next_check_) return;
+  next_check_ = now + kLingerCheck;
   for (std::size_t i = 0; i < lingering_.size();) {
     if (lingering_[i].operation->leases.load(std::memory_order_acquire) > 0) {
       ++i;
@@ -251,7 +254,7 @@ void Exchange::tick() {
 }
 
 Time Exchange::next_due() const {
-  if (!lingering_.empty()) return clock_.now() + kLingerCheck;
+  if (!lingering_.empty()) return next_check_;
   return operations_.empty() ? Time::max() : operations_.begin()->second->deadline;
 }
 

@@ -85,6 +85,7 @@ class Exchange {
   std::map<std::string, std::uint32_t, std::less<>> ids_;
   std::map<std::uint64_t, std::shared_ptr<Operation>> operations_;  // By age, so by deadline.
   std::vector<Lingering> lingering_;
+  Time next_check_;  // Of the lingering.
   std::uint64_t next_id_ = 1;
 };
 

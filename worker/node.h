@@ -43,6 +43,9 @@ class WorkerNode final : public Agent, private Van::Handler {
 
   void wake() { van_.wake(); }
   Rank rank() const { return membership_.rank(); }
+  NodeId node() const { return membership_.node(); }
+  /// True once there are links to every shard.
+  bool joined() const { return joined_; }
   const Status& status() const { return membership_.status(); }
   const Van& van() const { return van_; }
   const Exchange& exchange() const { return exchange_; }

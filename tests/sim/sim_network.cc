@@ -50,21 +50,15 @@ std::unique_ptr<Transport> SimNetwork::endpoint(const std::string& name) {
   return std::make_unique<SimTransport>(*this, name);
 }
 
-Time SimNetwork::next_arrival() const {
-  Time next = Time::max();
-  for (const auto& [name, endpoint] : endpoints_) {
-    if (endpoint.alive && !endpoint.silent && !endpoint.events.empty()) {
-      next = std::min(next, endpoint.events.begin()->first.first);
-    }
-  }
-  return next;
+Time SimNetwork::next_arrival(const std::string& name) const {
+  auto found = endpoints_.find(name);
+  if (found == endpoints_.end() || !found->second.alive || found->second.silent) return Time::max();
+  const auto& events = found->second.events;
+  return events.empty() ? Time::max() : events.begin()->first.first;
 }
 
 bool SimNetwork::has_arrived(const std::string& name) const {
-  auto found = endpoints_.find(name);
-  if (found == endpoints_.end() || !found->second.alive || found->second.silent) return false;
-  const auto& events = found->second.events;
-  return !events.empty() && events.begin()->first.first <= clock_.now();
+  return next_arrival(name) <= clock_.now();
 }
 
 std::size_t SimNetwork::bytes_under_way() const {
@@ -128,17 +122,18 @@ Transport::Sent SimNetwork::try_send(const std::string& name, LinkId link,
     return Transport::Sent::kFull;
   }
   if (lossy_.erase({name, end.peer}) != 0) return Transport::Sent::kTaken;
+  end.last_sequence = header.sequence;
   const int times = tamper_ ? tamper_(name, end.peer, header) : 1;
-  for (int i = 0; i < times; ++i) {
-    if (i > 0) ++end.extra_frames;
-    wire::Header stamped = header;
-    stamped.sequence += static_cast<std::uint64_t>(end.extra_frames);
-    deliver(endpoints_.at(end.peer), end, wire::encode(stamped), payload);
-  }
+  for (int i = 0; i < times; ++i) deliver(endpoints_.at(end.peer), end, header, payload, i > 0);
   return Transport::Sent::kTaken;
 }
 
-void SimNetwork::deliver(Endpoint& to, End& from, wire::HeaderBytes header, Buffer payload) {
+void SimNetwork::deliver(Endpoint& to, End& from, const wire::Header& header, Buffer payload,
+                         bool extra) {
+  if (extra) ++from.extra_frames;
+  wire::Header stamped = header;
+  stamped.sequence += static_cast<std::uint64_t>(from.extra_frames);
+  stamped.credit -= std::min(stamped.credit, from.extra_taken);
   const std::size_t charge = charge_of(payload);
   const auto wire_time = std::chrono::duration_cast<Duration>(
       std::chrono::duration<double>(static_cast<double>(charge) / options_.bytes_per_second));
@@ -147,9 +142,10 @@ void SimNetwork::deliver(Endpoint& to, End& from, wire::HeaderBytes header, Buff
   Buffer carried = options_.lend ? std::move(payload) : Buffer::copy_of(payload.bytes());
   Event event{.kind = Event::Kind::kFrame,
               .link = from.peer_link,
-              .header = header,
+              .header = wire::encode(stamped),
               .payload = std::move(carried),
-              .charge = charge};
+              .charge = charge,
+              .extra = extra};
   schedule(to, from.last_arrival, std::move(event));
 }
 
@@ -157,8 +153,8 @@ bool SimNetwork::inject(const std::string& from, const std::string& to, wire::He
                         Buffer payload) {
   for (auto& [link, end] : endpoints_.at(from).ends) {
     if (end.peer != to || end.broken) continue;
-    ++end.extra_frames;
-    deliver(endpoints_.at(to), end, wire::encode(header), std::move(payload));
+    header.sequence = end.last_sequence;
+    deliver(endpoints_.at(to), end, header, std::move(payload), true);
     return true;
   }
   return false;
@@ -175,8 +171,12 @@ void SimNetwork::close(const std::string& name, LinkId link) {
   const End end = found->second;
   endpoint.ends.erase(found);
   std::erase_if(endpoint.events, [link](const auto& item) { return item.second.link == link; });
-  if (end.peer.empty() || end.broken) return;
+  if (end.peer.empty()) return;
   Endpoint& far = endpoints_.at(end.peer);
+  for (auto& [arrival, event] : far.events) {  // What is on the wire no longer needs our memory.
+    if (event.link == end.peer_link) event.payload = Buffer::copy_of(event.payload.bytes());
+  }
+  if (end.broken) return;
   auto far_end = far.ends.find(end.peer_link);
   if (far_end == far.ends.end() || far_end->second.broken) return;
   far_end->second.broken = true;
@@ -216,6 +216,8 @@ void SimNetwork::poll(const std::string& name, Transport::Sink& sink, Duration w
         ++frames_delivered_;
         Endpoint& from = endpoints_.at(found->second.peer);
         auto sender = from.ends.find(found->second.peer_link);
+        const bool counts = std::bit_cast<wire::Header>(event.header).kind != wire::Kind::kControl;
+        if (event.extra && counts) found->second.extra_taken += event.charge;
         if (sender != from.ends.end()) {
           sender->second.under_way -= event.charge;
           if (std::exchange(sender->second.told_full, false)) {

@@ -63,8 +63,8 @@ class SimNetwork {
   /// A new endpoint. `name` is for traces and faults.
   std::unique_ptr<Transport> endpoint(const std::string& name);
 
-  /// When something is due to arrive anywhere; Time::max() if nothing is.
-  Time next_arrival() const;
+  /// When something is due to arrive at the endpoint; Time::max() if nothing is.
+  Time next_arrival(const std::string& name) const;
   /// True if something has arrived at the endpoint and waits for its poll.
   bool has_arrived(const std::string& name) const;
 
@@ -85,6 +85,8 @@ class SimNetwork {
   /// Puts a frame into the stream from one endpoint to another, as if that had sent it.
   bool inject(const std::string& from, const std::string& to, wire::Header header, Buffer payload);
 
+  /// Where an endpoint listens; empty if it does not.
+  std::string address_of(const std::string& name) const { return endpoints_.at(name).address; }
   std::uint64_t frames_delivered() const { return frames_delivered_; }
   std::size_t bytes_under_way() const;
   /// Folds something into the trace's hash.
@@ -100,6 +102,7 @@ class SimNetwork {
     wire::HeaderBytes header{};
     Buffer payload = {};
     std::size_t charge = 0;
+    bool extra = false;  // Added by a fault: the sender does not know of it.
     Status why = {};
   };
   struct End {  // One end of a link, at one endpoint.
@@ -109,7 +112,9 @@ class SimNetwork {
     std::size_t under_way = 0;   // Bytes sent from here that have not been delivered.
     bool told_full = false;
     bool broken = false;         // Nothing more can be sent.
-    int extra_frames = 0;        // Frames that the tamper added to or took from the stream.
+    std::uint64_t last_sequence = 0;  // Of what was sent from here.
+    int extra_frames = 0;            // Frames that a fault added to what was sent from here,
+    std::uint64_t extra_taken = 0;   // and bytes of such frames that have arrived here.
   };
   struct Endpoint {
     std::string address;
@@ -128,7 +133,7 @@ class SimNetwork {
   void close(const std::string& name, LinkId link);
   void poll(const std::string& name, Transport::Sink& sink, Duration wait);
 
-  void deliver(Endpoint& to, End& from, wire::HeaderBytes header, Buffer payload);
+  void deliver(Endpoint& to, End& from, const wire::Header& header, Buffer payload, bool extra);
   void schedule(Endpoint& to, Time when, Event event);
   void break_end(const std::string& name, LinkId link, const Status& why);
   void leave(const std::string& name);

@@ -49,11 +49,11 @@ Status ended() { return {Code::kLinkBroken, "the endpoint at the far end closed 
 
 InprocTransport::~InprocTransport() {
   if (!address_.empty()) directory_->leave(address_);
-  for (const Event& event : mailbox_->shut()) {
-    if (event.kind == Event::Kind::kOpened) event.far.mailbox->broke(event.far.link, ended());
-  }
   for (const auto& [link, far] : links_) {
     if (far.mailbox != nullptr) far.mailbox->broke(far.link, ended());
+  }
+  for (const Event& event : mailbox_->shut()) {
+    if (event.kind == Event::Kind::kOpened) event.far.mailbox->broke(event.far.link, ended());
   }
 }
 
@@ -95,9 +95,9 @@ Transport::Sent InprocTransport::try_send(LinkId link, const wire::Header& heade
 void InprocTransport::close(LinkId link) {
   auto node = links_.extract(link);
   if (node.empty()) return;
-  mailbox_->forget(link);
   const FarEnd& far = node.mapped();
   if (far.mailbox != nullptr) far.mailbox->broke(far.link, ended());
+  mailbox_->forget(link);
 }
 
 void InprocTransport::poll(Sink& sink, Duration wait) {

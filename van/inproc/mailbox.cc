@@ -39,9 +39,10 @@ std::vector<Event> Mailbox::take(std::size_t limit, Duration wait) {
 }
 
 void Mailbox::note_taken(Event& event) {
-  if (event.kind != Event::Kind::kFrame) return;
   const auto line = lines_.find(event.link);
   if (line == lines_.end()) return;
+  if (event.kind == Event::Kind::kWritable) line->second.room_told = false;
+  if (event.kind != Event::Kind::kFrame) return;
   --line->second.queued;
   event.made_room = line->second.sender_waits && line->second.queued <= queue_frames_ / 2;
   if (event.made_room) line->second.sender_waits = false;
@@ -100,7 +101,8 @@ void Mailbox::broke(LinkId link, Status why) {
 
 void Mailbox::writable(LinkId link) {
   const MutexLock lock(mutex_);
-  if (lines_.count(link) == 0) return;
+  const auto line = lines_.find(link);
+  if (line == lines_.end() || std::exchange(line->second.room_told, true)) return;
   events_.push_back({.kind = Event::Kind::kWritable, .link = link});
   changed_.notify_all();
 }

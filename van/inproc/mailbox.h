@@ -66,6 +66,7 @@ class Mailbox {
   struct Line {
     std::size_t queued = 0;
     bool sender_waits = false;
+    bool room_told = false;  // A kWritable of this link is waiting.
   };
 
   void note_taken(Event& event) REQUIRES(mutex_);

@@ -69,8 +69,10 @@ Result<std::unique_ptr<RouterLinks>> RouterLinks::listen(const Context& context,
   Result<Socket> socket = Socket::open(context, ZMQ_ROUTER);
   if (!socket.ok()) return socket.status();
   configure(*socket, options);
-  Result<Monitor> monitor = Monitor::attach(
-      context, *socket, ZMQ_EVENT_ACCEPTED | ZMQ_EVENT_DISCONNECTED, "listener");
+  // A name of its own: that of a try which failed is taken until libzmq has closed its socket.
+  Result<Monitor> monitor =
+      Monitor::attach(context, *socket, ZMQ_EVENT_ACCEPTED | ZMQ_EVENT_DISCONNECTED,
+                      fmt::format("listener-{}", links.next()));
   if (!monitor.ok()) return monitor.status();
   if (zmq_bind(socket->get(), endpoint->c_str()) != 0) {
     return failure(fmt::format("wanted to listen at '{}'", address), zmq_errno());

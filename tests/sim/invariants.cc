@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+// What must hold after every step of a simulated job, and at its end.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "tests/sim/sim_cluster.h"
+
+namespace stretto::sim {
+namespace {
+
+constexpr Duration kErrorWithin = 12s;  // Dead time, a suspicion's time, and some travel.
+constexpr Duration kLongestJob = 600s;
+
+}  // namespace
+
+void SimCluster::check_after_step(const Node& node) {
+  if (node.scheduler != nullptr) check_windows(node, node.scheduler->van());
+  if (node.worker != nullptr) check_windows(node, node.worker->van());
+  if (node.shard != nullptr) {
+    check_windows(node, node.shard->van());
+    check_cells(node);
+  }
+  // Whatever the network carries was let out by a window; the rest is headers and control.
+  const std::size_t ends = nodes_.size() * nodes_.size();
+  const std::size_t most =
+      ends * (plan_.network.link_capacity_bytes + plan_.settings.part_bytes + 4096) + (1 << 20);
+  if (network_.bytes_under_way() > most) {
+    report("memory is bounded",
+           fmt::format("{} bytes are on the network", network_.bytes_under_way()));
+  }
+}
+
+void SimCluster::check_windows(const Node& node, const Van& van) {
+  const std::uint64_t frame = plan_.settings.part_bytes + wire::kHeaderBytes;
+  const std::uint64_t window =
+      std::max(plan_.settings.total_window_bytes, plan_.settings.link_window_bytes);
+  const bool has_roster = node.scheduler != nullptr || network_.frames_delivered() > 0;
+  if (has_roster && van.queue().under_way() >= window + frame) {
+    report("in flight within limits",
+           fmt::format("{} has {} bytes under way in all, the window is {}", node.name,
+                       van.queue().under_way(), window));
+  }
+  if (van.queue().most_under_way() >= plan_.settings.link_window_bytes + frame) {
+    report("in flight within limits",
+           fmt::format("{} has {} bytes under way on one link, the window is {}", node.name,
+                       van.queue().most_under_way(), plan_.settings.link_window_bytes));
+  }
+}
+
+void SimCluster::check_cells(const Node& node) {
+  std::uint64_t held = 0;
+  node.shard->for_each_cell([&](const TensorSpec& spec, std::uint32_t part, const Cell& cell) {
+    held += cell.value().bytes.size();
+    std::uint64_t& last = cell_versions_[{node.name, fmt::format("{}/{}", spec.name, part)}];
+    if (cell.value().version < last) {
+      report("versions never go back", fmt::format("{}: {} part {} went from {} to {}", node.name,
+                                                   spec.name, part, last, cell.value().version));
+    }
+    last = cell.value().version;
+    if (cell.waiters().size() > 2 * plan_.workers) {
+      report("memory is bounded", fmt::format("{}: {} part {} has {} waiters for {} workers",
+                                              node.name, spec.name, part, cell.waiters().size(),
+                                              plan_.workers));
+    }
+  });
+  if (held > node.shard->declared_bytes()) {
+    report("memory is bounded", fmt::format("{} holds {} bytes of values, {} are declared",
+                                            node.name, held, node.shard->declared_bytes()));
+  }
+}
+
+// What a worker was told is applied must be in the cells.
+void SimCluster::check_acknowledged(const Node& node) {
+  const Rank rank = node.worker->rank();
+  for (const auto& other : nodes_) {
+    if (other->shard == nullptr || !other->alive) continue;
+    other->shard->for_each_cell([&](const TensorSpec& spec, std::uint32_t part, const Cell& cell) {
+      for (std::size_t i = 0; i < plan_.tensors.size(); ++i) {
+        if (plan_.tensors[i].spec.name != spec.name) continue;
+        const std::uint64_t rounds = cell.consistency().rounds_of(rank);
+        if (rounds < node.user->acknowledged(i)) {
+          report("acked is applied",
+                 fmt::format("{} was told that round {} of {} is applied, part {} has {}",
+                             node.name, node.user->acknowledged(i), spec.name, part, rounds));
+        }
+      }
+    });
+  }
+}
+
+bool SimCluster::harmless() const {
+  return !harmed_ || plan_.fault == Fault::kNone || plan_.fault == Fault::kPause ||
+         plan_.fault == Fault::kHostile || plan_.fault == Fault::kMismatch ||
+         plan_.fault == Fault::kOverBudget;
+}
+
+void SimCluster::check_liveness() {
+  const Time now = clock_.now();
+  if (harmless()) {
+    if (now - began_ > kLongestJob) report("no hang", "the job goes on for ever");
+    return;
+  }
+  Duration limit = kErrorWithin;
+  if (plan_.fault == Fault::kLoss) limit += 60s;  // What nobody misses ends by its own deadline.
+  if (now - struck_at_ <= limit) return;
+  for (const auto& node : nodes_) {
+    if (node->alive && !node->gone) {
+      report("no hang", fmt::format("{} goes on {} s after the fault at {}", node->name,
+                                    std::chrono::duration<double>(now - struck_at_).count(),
+                                    victims_.front()));
+    }
+  }
+}
+
+Status SimCluster::status_of(const Node& node) const {
+  if (node.scheduler != nullptr) return node.scheduler->status();
+  if (node.shard != nullptr) return node.shard->status();
+  return *node.user->outcome();
+}
+
+void SimCluster::check_end() {
+  for (const auto& node : nodes_) {
+    if (!node->alive) continue;
+    if (node->user != nullptr && node->user->under_way() != 0) {
+      report("tickets end once", node->name + " has tickets that never ended");
+    }
+    check_survivor(*node, status_of(*node));
+    if (node->user == nullptr) continue;
+    for (Code code : node->user->codes()) {
+      const bool told = plan_.fault == Fault::kMismatch && code == Code::kMismatch;
+      const bool full = plan_.fault == Fault::kOverBudget && code == Code::kResource;
+      if (harmless() && code != Code::kOk && !told && !full) {
+        report("no error without a cause",
+               fmt::format("{} saw {}", node->name, name_of(code)));
+      }
+    }
+  }
+}
+
+// Every survivor ends either in order or with an error that names who was lost.
+void SimCluster::check_survivor(const Node& node, const Status& status) {
+  if (status.ok()) {
+    // Only somebody who had nothing more to do with the victim may end well.
+    return;
+  }
+  if (harmless()) {
+    report("no error without a cause", fmt::format("{} ended with {}", node.name, status.text()));
+    return;
+  }
+  if (status.code() == Code::kTimeout && plan_.fault == Fault::kLoss) return;
+  const bool named =
+      std::any_of(victims_.begin(), victims_.end(), [&](const std::string& victim) {
+        const std::string process = victim.substr(0, victim.find(" shard"));
+        return status.text().find(process) != std::string::npos ||
+               status.peer().find(process) != std::string::npos || node.name == victim;
+      });
+  if (!named) {
+    report("errors name the cause", fmt::format("{} ended with '{}' (peer {}), lost was {}",
+                                                node.name, status.text(), status.peer(),
+                                                victims_.front()));
+  }
+}
+
+}  // namespace stretto::sim

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+// From a seed to a plan, and the oracle: what every value must be, computed without any of the code
+// under test.
+#include "tests/sim/plan.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <cstring>
+
+namespace stretto::sim {
+namespace {
+
+constexpr Dtype kDtypes[] = {Dtype::kF32, Dtype::kF64, Dtype::kI32, Dtype::kI64};
+
+TensorOptions options_from(Random& random, std::uint32_t workers, Dtype dtype) {
+  TensorOptions options;
+  options.mode = static_cast<Mode>(1 + random.below(3));
+  if (options.mode == Mode::kBounded) options.bound = static_cast<std::uint32_t>(random.below(4));
+  if (options.mode != Mode::kSync) return options;
+  options.deterministic = random.chance(0.3);
+  const bool exact = (workers & (workers - 1)) == 0;  // Shares divide without rounding.
+  if (random.chance(0.25)) {
+    options.update.rule = Rule::kMean;
+  } else if (exact && dtype == Dtype::kF64 && random.chance(0.6)) {
+    options.update = {.rule = Rule::kSgd, .rate = 0.5};
+  }
+  return options;
+}
+
+TensorPlan tensor_from(Random& random, std::size_t index, const Plan& plan) {
+  TensorPlan tensor;
+  tensor.spec.name = fmt::format("tensor{}", index);
+  tensor.spec.dtype = kDtypes[random.below(4)];
+  const std::uint64_t part = plan.settings.part_bytes / bytes_of(tensor.spec.dtype);
+  tensor.spec.elements = random.chance(0.1) ? 1 + random.below(3) : 1 + random.below(part * 6);
+  tensor.spec.options = options_from(random, plan.workers, tensor.spec.dtype);
+  const bool sync = tensor.spec.options.mode == Mode::kSync;
+  const std::uint64_t count = 1 + random.below(12);
+  const bool begins_with_broadcast = random.chance(0.5);
+  for (std::uint64_t i = 0; i < count; ++i) {
+    Step step;
+    step.broadcast = (i == 0 && begins_with_broadcast) || (sync && i > 0 && random.chance(0.1));
+    step.root = static_cast<Rank>(random.below(plan.workers));
+    tensor.steps.push_back(step);
+  }
+  return tensor;
+}
+
+NetworkOptions network_from(Random& random) {
+  NetworkOptions network;
+  network.least_latency = random.between(1us, 100us);
+  network.most_latency = network.least_latency + random.between(0us, 5ms);
+  network.bytes_per_second = 1e5 * std::pow(10.0, static_cast<double>(random.below(5)));
+  network.link_capacity_bytes = 512U << random.below(8);
+  network.lend = random.chance(0.5);
+  return network;
+}
+
+JobSettings settings_from(Random& random) {
+  JobSettings settings;
+  settings.part_bytes = 64U << random.below(5);
+  settings.link_window_bytes = 256U << random.below(6);
+  settings.total_window_bytes = settings.link_window_bytes << random.below(3);
+  return settings;
+}
+
+}  // namespace
+
+std::string_view name_of(Fault fault) {
+  constexpr std::string_view kNames[] = {"none",  "crash",   "silence", "cut",      "loss",
+                                         "pause", "hostile", "missing", "mismatch", "over budget"};
+  return kNames[static_cast<std::size_t>(fault)];
+}
+
+Plan::Plan(std::uint64_t from) : seed(from) {
+  Random random(from * 0x9E3779B97F4A7C15ULL + 1);
+  workers = 1 + static_cast<std::uint32_t>(random.below(4));
+  servers = 1 + static_cast<std::uint32_t>(random.below(3));
+  shards = 1 + static_cast<std::uint32_t>(random.below(2));
+  network = network_from(random);
+  settings = settings_from(random);
+  const std::size_t count = 1 + random.below(4);
+  for (std::size_t i = 0; i < count; ++i) tensors.push_back(tensor_from(random, i, *this));
+  for (std::size_t i = 0; i < count; ++i) order.insert(order.end(), tensors[i].steps.size(), i);
+  for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random.below(i)]);
+  barriers = static_cast<std::uint32_t>(random.below(4));
+  most_under_way = 1 + random.below(6);
+  // Half of the seeds are left in peace; the rest see one fault each.
+  if (random.chance(0.5)) fault = static_cast<Fault>(1 + random.below(kFaults - 1));
+  fault_after = random.between(1ms, random.chance(0.5) ? 50ms : 1s);
+  pause = random.between(100ms, 4s);
+  if (fault == Fault::kOverBudget) memory_limit_bytes = settings.part_bytes * (1 + random.below(6));
+  if (fault == Fault::kMismatch && workers == 1) fault = Fault::kNone;
+}
+
+std::vector<std::string> Plan::nodes() const {
+  std::vector<std::string> names{"scheduler"};
+  for (Rank rank = 0; rank < servers; ++rank) {
+    for (std::uint32_t shard = 0; shard < shards; ++shard) {
+      names.push_back(Member{.node = 0, .role = Role::kServer, .rank = rank, .shard = shard, .address = {}}
+                          .describe());
+    }
+  }
+  for (Rank rank = 0; rank < workers; ++rank) names.push_back(fmt::format("worker {}", rank));
+  return names;
+}
+
+std::string Plan::describe() const {
+  std::string text =
+      fmt::format("seed {}: {} workers, {} servers of {} shards, parts of {}, fault {} after {} ms",
+                  seed, workers, servers, shards, settings.part_bytes, name_of(fault),
+                  std::chrono::duration<double, std::milli>(fault_after).count());
+  for (const TensorPlan& tensor : tensors) {
+    text += fmt::format("; {} {} in {} steps", tensor.spec.name, tensor.spec.describe(),
+                        tensor.steps.size());
+  }
+  return text;
+}
+
+std::int64_t share_of(const TensorPlan& tensor, Rank rank, std::uint64_t round, std::uint64_t i) {
+  if (tensor.spec.options.mode != Mode::kSync) {
+    // Each worker counts in digits of its own, so that a sum tells how many rounds of whom are in it.
+    return std::int64_t{1} << (6 * rank);
+  }
+  return static_cast<std::int64_t>((round * 7 + rank * 31 + i * 3) % 97) - 40;
+}
+
+double value_after(const TensorPlan& tensor, std::uint32_t workers, std::uint64_t round,
+                   std::uint64_t i) {
+  const RuleOptions& update = tensor.spec.options.update;
+  double value = 0;
+  for (std::uint64_t n = 1; n <= round; ++n) {
+    const Step& step = tensor.steps[n - 1];
+    if (step.broadcast) {
+      value = static_cast<double>(share_of(tensor, step.root, n, i));
+      continue;
+    }
+    double sum = 0;
+    for (Rank rank = 0; rank < workers; ++rank) {
+      sum += static_cast<double>(share_of(tensor, rank, n, i));
+    }
+    if (update.rule == Rule::kSum) value = sum;
+    if (update.rule == Rule::kMean) value = sum / workers;
+    if (update.rule == Rule::kSgd) value -= update.rate * (sum / workers);
+  }
+  const bool whole = tensor.spec.dtype == Dtype::kI32 || tensor.spec.dtype == Dtype::kI64;
+  if (whole) value = std::floor(value);
+  return tensor.spec.dtype == Dtype::kF32 ? static_cast<double>(static_cast<float>(value)) : value;
+}
+
+namespace {
+
+template <typename T>
+void store_as(std::byte* memory, std::uint64_t i, double value) {
+  const T element = static_cast<T>(value);
+  std::memcpy(memory + i * sizeof(T), &element, sizeof(T));
+}
+
+template <typename T>
+double load_as(const std::byte* memory, std::uint64_t i) {
+  T element;
+  std::memcpy(&element, memory + i * sizeof(T), sizeof(T));
+  return static_cast<double>(element);
+}
+
+}  // namespace
+
+void store(Dtype dtype, std::byte* memory, std::uint64_t i, double value) {
+  if (dtype == Dtype::kF32) store_as<float>(memory, i, value);
+  if (dtype == Dtype::kF64) store_as<double>(memory, i, value);
+  if (dtype == Dtype::kI32) store_as<std::int32_t>(memory, i, value);
+  if (dtype == Dtype::kI64) store_as<std::int64_t>(memory, i, value);
+}
+
+double load(Dtype dtype, const std::byte* memory, std::uint64_t i) {
+  if (dtype == Dtype::kF32) return load_as<float>(memory, i);
+  if (dtype == Dtype::kF64) return load_as<double>(memory, i);
+  if (dtype == Dtype::kI32) return load_as<std::int32_t>(memory, i);
+  return load_as<std::int64_t>(memory, i);
+}
+
+}  // namespace stretto::sim

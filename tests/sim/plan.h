@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// Plan: everything that a seed decides before a simulated job begins: its size, its network, its
+// tensors, what every worker does to them, and what goes wrong.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tests/sim/sim_network.h"
+#include "van/messages.h"
+
+namespace stretto::sim {
+
+enum class Fault {
+  kNone,
+  kCrash,        ///< A node is gone; its links break.
+  kSilence,      ///< A node falls silent; nobody is told.
+  kCut,          ///< One link breaks, both its ends live on.
+  kLoss,         ///< One frame is lost, as by a transport that reconnects silently.
+  kPause,        ///< A node stands still for less than the dead time: no harm.
+  kHostile,      ///< Strangers and repeated, invented frames: no harm.
+  kMissing,      ///< A node never comes.
+  kMismatch,     ///< A worker declares a tensor otherwise.
+  kOverBudget,   ///< A server may not hold all that is declared.
+};
+inline constexpr int kFaults = 10;
+std::string_view name_of(Fault fault);
+
+/// One step of a tensor's life, the same on every worker: a round, or a broadcast.
+struct Step {
+  bool broadcast = false;
+  Rank root = 0;
+};
+
+struct TensorPlan {
+  TensorSpec spec;
+  std::vector<Step> steps;
+};
+
+struct Plan {
+  std::uint64_t seed = 0;
+  std::uint32_t workers = 1;
+  std::uint32_t servers = 1;
+  std::uint32_t shards = 1;
+  NetworkOptions network;
+  JobSettings settings;
+  std::uint64_t memory_limit_bytes = 0;
+  std::vector<TensorPlan> tensors;
+  /// The tensor of each step, in the order in which every worker begins them: with a limit on what
+  /// is under way, workers that began in different orders could wait for each other.
+  std::vector<std::size_t> order;
+  std::uint32_t barriers = 0;
+  std::size_t most_under_way = 4;  ///< Operations that a worker has under way, at most.
+  Fault fault = Fault::kNone;
+  Duration fault_after = 0ns;  ///< From the start.
+  Duration pause = 0ns;
+
+  explicit Plan(std::uint64_t seed);
+  /// The nodes' names: "scheduler", "worker 1", "server 0", "server 0 shard 1".
+  std::vector<std::string> nodes() const;
+  std::string describe() const;
+};
+
+/// Element `i` of what worker `rank` contributes in its `round` (from 1) to the tensor.
+std::int64_t share_of(const TensorPlan& tensor, Rank rank, std::uint64_t round, std::uint64_t i);
+/// Element `i` of a sync tensor's value after `round` rounds, by the plain definition of its rule.
+double value_after(const TensorPlan& tensor, std::uint32_t workers, std::uint64_t round,
+                   std::uint64_t i);
+/// Numbers to and from a tensor's memory.
+void store(Dtype dtype, std::byte* memory, std::uint64_t i, double value);
+double load(Dtype dtype, const std::byte* memory, std::uint64_t i);
+
+}  // namespace stretto::sim

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// SimCluster: a whole job (scheduler, shards, workers) on one thread in virtual time. The objects are
+// those of production; only transport and clock differ. After every step the invariants are checked.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "scheduler/scheduler.h"
+#include "server/shard.h"
+#include "tests/sim/plan.h"
+#include "tests/sim/sim_network.h"
+#include "tests/sim/sim_worker.h"
+#include "worker/node.h"
+
+namespace stretto::sim {
+
+/// The first invariant that did not hold.
+struct Violation {
+  std::string invariant;
+  std::string text;
+};
+
+/// Thread: the simulation's.
+class SimCluster {
+ public:
+  explicit SimCluster(const Plan& plan);
+
+  /// Runs the job to its end, or to the first violation.
+  std::optional<Violation> run();
+
+  std::uint64_t trace_hash() const { return network_.trace_hash(); }
+  std::uint64_t steps() const { return steps_; }
+  Duration virtual_time() const { return clock_.now() - began_; }
+
+ private:
+  struct Node {
+    std::string name;
+    Config config;
+    std::unique_ptr<Agent> agent;
+    Scheduler* scheduler = nullptr;
+    Shard* shard = nullptr;
+    WorkerNode* worker = nullptr;
+    std::unique_ptr<SimWorker> user;
+    bool alive = true;
+    bool gone = false;  // Over, and its endpoint closed.
+    Time paused_until;
+  };
+
+  void add_nodes();
+  void add_scheduler(Node& node);
+  void add_shard(Node& node, const std::string& name);
+  void add_worker(Node& node, Rank rank);
+  std::string missing_node() const;
+
+  bool step_one();
+  void step(Node& node);
+  bool finished() const;
+  Time next_event() const;
+
+  void strike();
+  void end_abruptly(bool silently);
+  void cut_some_link();
+  void begin_hostility();
+  void hostile_turn();
+
+  void check_after_step(const Node& node);
+  void check_windows(const Node& node, const Van& van);
+  void check_cells(const Node& node);
+  void check_acknowledged(const Node& node);
+  void check_liveness();
+  void check_end();
+  void check_survivor(const Node& node, const Status& status);
+  bool harmless() const;
+  Status status_of(const Node& node) const;
+  void report(const std::string& invariant, const std::string& text);
+
+  Plan plan_;
+  VirtualClock clock_;
+  Random random_;
+  SimNetwork network_;
+  Time began_;
+  std::string scheduler_address_;
+  std::vector<std::unique_ptr<Node>> nodes_;
+  BarrierBoard barriers_;
+  std::optional<Violation> violation_;
+  std::uint64_t steps_ = 0;
+  bool struck_ = false;           // The fault has happened,
+  bool harmed_ = false;           // and hit somebody who was still in the job.
+  Time struck_at_;
+  std::vector<std::string> victims_;
+  std::unique_ptr<Transport> stranger_;
+  std::map<std::pair<std::string, std::string>, std::uint64_t> cell_versions_;
+};
+
+}  // namespace stretto::sim

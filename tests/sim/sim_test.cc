@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// Jobs from seeds. STRETTO_SIM_SEEDS says how many (default 1000), STRETTO_SIM_FIRST_SEED where to
+// begin: a failure prints what replays it.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+
+#include "common/config.h"
+#include "common/log.h"
+#include "tests/sim/sim_cluster.h"
+
+namespace stretto::sim {
+namespace {
+
+std::uint64_t from_environment(const std::string& name, std::uint64_t otherwise) {
+  const auto value = process_environment()(name);
+  return value ? std::stoull(*value) : otherwise;
+}
+
+class Quiet : public testing::Test {
+ protected:
+  void SetUp() override { set_log_level(Level::kSilent); }
+};
+
+using Simulation = Quiet;
+
+TEST_F(Simulation, EveryInvariantHoldsForEverySeed) {
+  const std::uint64_t first = from_environment("STRETTO_SIM_FIRST_SEED", 1);
+  const std::uint64_t count = from_environment("STRETTO_SIM_SEEDS", 1000);
+  const auto began = std::chrono::steady_clock::now();
+  std::uint64_t steps = 0;
+  for (std::uint64_t seed = first; seed < first + count; ++seed) {
+    const Plan plan(seed);
+    SimCluster cluster(plan);
+    const auto violation = cluster.run();
+    steps += cluster.steps();
+    ASSERT_FALSE(violation.has_value())
+        << "invariant: " << violation->invariant << "\n"
+        << violation->text << "\n"
+        << plan.describe() << "\nreplay: STRETTO_SIM_FIRST_SEED=" << seed
+        << " STRETTO_SIM_SEEDS=1 test_sim --gtest_filter='Simulation.Every*'";
+  }
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
+  fmt::print("{} seeds, {} steps, {:.0f} seeds per minute\n", count, steps,
+             static_cast<double>(count) / took.count() * 60);
+}
+
+TEST_F(Simulation, ASeedAlwaysTellsTheSameStory) {
+  for (std::uint64_t seed = 1; seed <= 100; ++seed) {
+    SimCluster one{Plan(seed)};
+    SimCluster two{Plan(seed)};
+    ASSERT_FALSE(one.run().has_value()) << "seed " << seed;
+    ASSERT_FALSE(two.run().has_value()) << "seed " << seed;
+    ASSERT_EQ(one.trace_hash(), two.trace_hash()) << "seed " << seed;
+    ASSERT_EQ(one.steps(), two.steps()) << "seed " << seed;
+  }
+}
+
+}  // namespace
+}  // namespace stretto::sim

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+// The script of a simulated user, and what it knows must be true.
+#include "tests/sim/sim_worker.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace stretto::sim {
+
+SimWorker::SimWorker(const Plan& plan, Rank rank, WorkerNode& node, BarrierBoard& board,
+                     Report report)
+    : plan_(plan),
+      rank_(rank),
+      node_(node),
+      board_(board),
+      report_(std::move(report)),
+      random_(plan.seed * 1000 + rank),
+      tensors_(plan.tensors.size()) {
+  join();
+}
+
+void SimWorker::join() {
+  node_.join([this](const Status& status) {
+    if (!status.ok()) {
+      outcome_ = status;
+      return;
+    }
+    joined_ = true;
+    if (node_.rank() != rank_) report_("ranks", fmt::format("worker {} got another rank", rank_));
+    declare_all();
+  });
+}
+
+void SimWorker::declare_all() {
+  std::vector<std::size_t> order(tensors_.size());
+  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+  for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random_.below(i)]);
+  for (std::size_t index : order) {
+    TensorSpec spec = plan_.tensors[index].spec;
+    if (plan_.fault == Fault::kMismatch && index == 0 && rank_ == plan_.workers - 1) {
+      spec.elements += 1;
+    }
+    node_.declare(spec, [this, index](const Result<Tensor>& tensor) {
+      if (tensor.ok()) {
+        tensors_[index].tensor = *tensor;
+      } else {
+        tensors_[index].refused = true;
+        codes_.insert(tensor.status().code());
+      }
+    });
+  }
+}
+
+void SimWorker::act() {
+  if (node_.over() && !outcome_) {
+    outcome_ = node_.status().ok() ? Status(Code::kCancelled, "over without a word")
+                                   : node_.status();
+  }
+  if (!joined_ || outcome_ || !all_declared()) return;
+  while (under_way_ < plan_.most_under_way && start_something()) {
+  }
+  if (!in_barrier_ && barriers_entered_ < plan_.barriers && random_.chance(0.05)) enter_barrier();
+  if (!all_started() || under_way_ > 0 || in_barrier_ || leaving_) return;
+  if (barriers_entered_ < plan_.barriers) return enter_barrier();
+  leaving_ = true;
+  node_.leave([this](const Status& status) { outcome_ = status; });
+}
+
+bool SimWorker::all_declared() const {
+  return std::all_of(tensors_.begin(), tensors_.end(), [](const TensorProgress& progress) {
+    return progress.tensor || progress.refused;
+  });
+}
+
+bool SimWorker::start_something() {
+  if (next_ < plan_.order.size()) {
+    const std::size_t index = plan_.order[next_++];
+    if (!tensors_[index].refused) start_step(index);
+    return true;
+  }
+  if (final_pulls_ == tensors_.size()) return false;
+  const std::size_t index = final_pulls_++;
+  if (!tensors_[index].refused) start_pull(index);
+  return true;
+}
+
+void SimWorker::start_step(std::size_t index) {
+  const std::uint64_t round = ++tensors_[index].next_step;
+  const Step& step = plan_.tensors[index].steps[round - 1];
+  Operation::Kind kind = Operation::Kind::kPushPull;
+  if (step.broadcast) {
+    kind = step.root == rank_ ? Operation::Kind::kBroadcastRoot
+                              : Operation::Kind::kBroadcastReceiver;
+  } else if (random_.chance(0.35)) {
+    kind = Operation::Kind::kPush;
+  }
+  launch(index, kind, round);
+  if (kind == Operation::Kind::kPush && random_.chance(0.5)) start_pull(index);
+}
+
+void SimWorker::start_pull(std::size_t index) {
+  launch(index, Operation::Kind::kPull, tensors_[index].next_step);
+}
+
+void SimWorker::launch(std::size_t index, Operation::Kind kind, std::uint64_t round) {
+  const TensorPlan& plan = plan_.tensors[index];
+  const Tensor tensor = *tensors_[index].tensor;
+  auto memory = std::make_shared<Memory>();
+  auto operation = std::make_shared<Operation>();
+  operation->kind = kind;
+  operation->tensor = tensor;
+  operation->priority = static_cast<std::int32_t>(random_.below(5)) - 2;
+  const bool brings = operation->pushes() && kind != Operation::Kind::kBroadcastReceiver;
+  if (brings) {
+    memory->source.resize(tensor.bytes());
+    for (std::uint64_t i = 0; i < tensor.elements; ++i) {
+      store(tensor.dtype, memory->source.data(), i,
+            static_cast<double>(share_of(plan, rank_, round, i)));
+    }
+    operation->source = memory->source;
+  }
+  memory->in_place = brings && random_.chance(0.3);
+  if (operation->wants_value()) {
+    if (memory->in_place) {
+      operation->target = memory->source;
+    } else {
+      memory->target.assign(tensor.bytes(), std::byte{0x77});
+      operation->target = memory->target;
+    }
+  }
+  operation->ticket = std::make_shared<detail::TicketState>(1);
+  ++under_way_;
+  auto ends = std::make_shared<int>(0);
+  auto* raw = operation.get();  // Alive while its ticket can end.
+  operation->ticket->on_done([this, index, kind, round, memory, ends, raw](const Status& status) {
+    if (++*ends != 1) report_("tickets end once", "a ticket has ended twice");
+    if (raw->leases.load() != 0 && !status.ok()) {
+      report_("leases return", "a ticket failed while frames still held its memory");
+    }
+    ended(index, kind, round, *memory, raw->info, status);
+  });
+  node_.start(std::move(operation));
+}
+
+void SimWorker::ended(std::size_t index, Operation::Kind kind, std::uint64_t round, Memory& memory,
+                      const ValueInfo& info, const Status& status) {
+  --under_way_;
+  codes_.insert(status.code());
+  TensorProgress& progress = tensors_[index];
+  if (!status.ok()) {
+    progress.refused = true;  // A tensor that has failed stays so.
+  } else {
+    if (kind != Operation::Kind::kPull) progress.acknowledged = round;
+    if (kind != Operation::Kind::kPush) {
+      check_value(index, round, memory.in_place ? memory.source.data() : memory.target.data());
+      if (info.version < progress.last_version) {
+        report_("versions never go back",
+                fmt::format("worker {}: {} went from version {} to {}", rank_,
+                            plan_.tensors[index].spec.name, progress.last_version, info.version));
+      }
+      progress.last_version = info.version;
+    }
+  }
+  // The memory is ours again: spoil it, then give it back. Whoever still reads it is found out.
+  std::ranges::fill(memory.source, std::byte{0x5A});
+  memory.source = {};
+  memory.target = {};
+}
+
+void SimWorker::check_value(std::size_t index, std::uint64_t round, const std::byte* value) {
+  const TensorPlan& plan = plan_.tensors[index];
+  const bool sync = plan.spec.options.mode == Mode::kSync;
+  for (std::uint64_t i = 0; i < plan.spec.elements; ++i) {
+    const double found = load(plan.spec.dtype, value, i);
+    if (!sync) {
+      check_counts(index, round, i, found);
+      continue;
+    }
+    const double wanted = value_after(plan, plan_.workers, round, i);
+    if (found != wanted) {
+      report_("values equal the oracle",
+              fmt::format("worker {}: {}[{}] after round {} is {}, wanted {}", rank_,
+                          plan.spec.name, i, round, found, wanted));
+      return;
+    }
+  }
+}
+
+// Bounded and async values are sums in which every worker has digits of its own.
+void SimWorker::check_counts(std::size_t index, std::uint64_t round, std::uint64_t i,
+                             double value) {
+  const TensorPlan& plan = plan_.tensors[index];
+  const auto complain = [&](const std::string& invariant, const std::string& text) {
+    report_(invariant, fmt::format("worker {}: {}[{}] after round {} is {}: {}", rank_,
+                                   plan.spec.name, i, round, value, text));
+  };
+  if (value < 0 || value != std::floor(value) || value >= std::ldexp(1.0, 6 * 4)) {
+    return complain("values equal the oracle", "not a count");
+  }
+  const auto digits = static_cast<std::uint64_t>(value);
+  std::uint64_t slowest = ~std::uint64_t{0};
+  for (Rank rank = 0; rank < plan_.workers; ++rank) {
+    std::uint64_t count = (digits >> (6 * rank)) & 63;
+    // A broadcast is a round of everybody, and only the root's bytes are in the value.
+    if (plan.steps[0].broadcast && plan.steps[0].root != rank) ++count;
+    slowest = std::min(slowest, count);
+    if (count > plan.steps.size()) complain("values equal the oracle", "a share counts twice");
+    if (rank == rank_ && count != round) {
+      complain("values equal the oracle",
+               fmt::format("{} of its own {} rounds are in it", count, round));
+    }
+  }
+  const TensorOptions& options = plan.spec.options;
+  // After a loss a worker may give a tensor up and leave; the bound does not wait for it then.
+  if (options.mode == Mode::kBounded && plan_.fault != Fault::kLoss &&
+      round > slowest + options.bound) {
+    complain("the bound holds", fmt::format("the slowest is at {}, the bound is {}", slowest,
+                                            options.bound));
+  }
+  std::vector<double>& last = tensors_[index].last_seen;
+  last.resize(plan.spec.elements);
+  if (value < last[i]) complain("versions never go back", fmt::format("it was {}", last[i]));
+  last[i] = value;
+}
+
+void SimWorker::enter_barrier() {
+  const std::uint32_t number = ++barriers_entered_;
+  in_barrier_ = true;
+  board_[number].insert(rank_);
+  ++under_way_;
+  node_.barrier([this, number](const Status& status) {
+    --under_way_;
+    in_barrier_ = false;
+    codes_.insert(status.code());
+    if (status.ok() && board_[number].size() != plan_.workers) {
+      report_("barriers wait for all",
+              fmt::format("worker {} passed barrier {} when only {} of {} were there", rank_,
+                          number, board_[number].size(), plan_.workers));
+    }
+  });
+}
+
+}  // namespace stretto::sim

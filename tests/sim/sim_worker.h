@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// SimWorker: the user of a simulated worker. It does what the plan says, checks every value that it
+// gets against the oracle, and spoils the memory that it gave as soon as its ticket has ended.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "tests/sim/plan.h"
+#include "worker/node.h"
+
+namespace stretto::sim {
+
+/// Where broken invariants are reported; only the first one counts.
+using Report = std::function<void(const std::string& invariant, const std::string& text)>;
+
+/// Who has entered which barrier, over all workers.
+using BarrierBoard = std::map<std::uint32_t, std::set<Rank>>;
+
+/// Thread: the simulation's.
+class SimWorker {
+ public:
+  SimWorker(const Plan& plan, Rank rank, WorkerNode& node, BarrierBoard& board, Report report);
+
+  /// Starts what may be started now. Call after each step of the node.
+  void act();
+
+  /// All that was begun has ended, and the worker has left or the job has failed.
+  bool finished() const { return outcome_.has_value() && under_way_ == 0; }
+  /// How it ended; ok if it left in order.
+  const std::optional<Status>& outcome() const { return outcome_; }
+  std::size_t under_way() const { return under_way_; }
+  /// Codes that its operations ended with.
+  const std::set<Code>& codes() const { return codes_; }
+  /// Rounds of a tensor's parts whose pushes have ended ok.
+  std::uint64_t acknowledged(std::size_t tensor) const { return tensors_[tensor].acknowledged; }
+  bool declared(std::size_t tensor) const { return tensors_[tensor].tensor.has_value(); }
+
+ private:
+  struct TensorProgress {
+    std::optional<Tensor> tensor;
+    bool refused = false;
+    std::size_t next_step = 0;
+    std::uint64_t acknowledged = 0;
+    std::uint64_t last_version = 0;
+    std::vector<double> last_seen;  // Async: the last value of each element, which only grows.
+  };
+  struct Memory {
+    std::vector<std::byte> source;
+    std::vector<std::byte> target;
+    bool in_place = false;
+  };
+
+  void join();
+  void declare_all();
+  bool start_something();
+  void start_step(std::size_t index);
+  void start_pull(std::size_t index);
+  void launch(std::size_t index, Operation::Kind kind, std::uint64_t round);
+  void ended(std::size_t index, Operation::Kind kind, std::uint64_t round, Memory& memory,
+             const ValueInfo& info, const Status& status);
+  void check_value(std::size_t index, std::uint64_t round, const std::byte* value);
+  void check_counts(std::size_t index, std::uint64_t round, std::uint64_t i, double value);
+  void enter_barrier();
+  bool all_declared() const;
+  bool all_started() const { return next_ == plan_.order.size() && final_pulls_ == tensors_.size(); }
+
+  const Plan& plan_;
+  Rank rank_;
+  WorkerNode& node_;
+  BarrierBoard& board_;
+  Report report_;
+  Random random_;
+  bool joined_ = false;
+  std::vector<TensorProgress> tensors_;
+  std::size_t next_ = 0;         // In the plan's order.
+  std::size_t final_pulls_ = 0;  // After all steps every tensor is read once more.
+  std::size_t under_way_ = 0;
+  std::uint32_t barriers_entered_ = 0;
+  bool in_barrier_ = false;
+  bool leaving_ = false;
+  std::optional<Status> outcome_;
+  std::set<Code> codes_;
+};
+
+}  // namespace stretto::sim
