@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-# What `cmake --install` puts where: the programs, the worker API with the libraries under it, a CMake
-# package (stretto::worker) and a pkg-config file.
+# What `cmake --install` puts where: the programs, the worker API with the libraries under it, a
+# CMake package (stretto::worker) and a pkg-config file.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
 set(STRETTO_PACKAGE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/stretto)
 # A library comes before those that it stands on, as static linking wants them.
-set(STRETTO_INSTALLED_LIBRARIES stretto_worker stretto_ops stretto_van stretto_messages stretto_common)
+set(STRETTO_INSTALLED_LIBRARIES
+  stretto_worker stretto_ops stretto_van stretto_messages stretto_common)
 
 # What the installed libraries themselves link to; a program that links to them needs it too.
 set(STRETTO_LINKED "")

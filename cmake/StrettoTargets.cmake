@@ -30,14 +30,15 @@ if(STRETTO_WERROR)
   target_compile_options(stretto_build_flags INTERFACE -Werror)
 endif()
 if(STRETTO_SANITIZE)
-  add_compile_options(-fsanitize=${STRETTO_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  add_compile_options(-fsanitize=${STRETTO_SANITIZE} -fno-omit-frame-pointer
+                      -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${STRETTO_SANITIZE})
   add_compile_definitions(_GLIBCXX_ASSERTIONS)
 endif()
 # Fuzzing needs every library instrumented for coverage, and finds little without the sanitizers.
 if(STRETTO_FUZZ)
   if(NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang")
-    message(FATAL_ERROR "STRETTO_FUZZ wants clang, not ${CMAKE_CXX_COMPILER_ID}: cmake --preset tidy")
+    message(FATAL_ERROR "STRETTO_FUZZ=ON wants clang; use cmake --preset tidy")
   endif()
   add_compile_options(-O1 -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize=vptr
                       -fno-omit-frame-pointer -fno-sanitize-recover=all)
@@ -48,9 +49,9 @@ if(STRETTO_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${STRETTO_CCACHE})
 endif()
 
-# stretto_compile_options(target [GLOBALS]): our warnings. The options by themselves, because a link to
-# stretto_build_flags would go into the installed package. GLOBALS permits what registers itself by a
-# global: the tests of GoogleTest, and gflags' flags in a program's main.
+# stretto_compile_options(target [GLOBALS]): our warnings. The options by themselves, because a link
+# to stretto_build_flags would go into the installed package. GLOBALS permits what registers itself
+# by a global: the tests of GoogleTest, and gflags' flags in a program's main.
 function(stretto_compile_options target)
   target_compile_options(${target} PRIVATE
     $<TARGET_PROPERTY:stretto_build_flags,INTERFACE_COMPILE_OPTIONS>)

@@ -49,7 +49,7 @@ void divide_integers(std::span<std::byte> target, std::uint32_t divisor) {
   for (std::size_t at = 0; at < target.size(); at += sizeof(Integer)) {
     Integer value = 0;
     std::memcpy(&value, &target[at], sizeof value);
-    const std::int64_t wide = value;
+    const auto wide = static_cast<std::int64_t>(value);
     const std::int64_t towards_zero = wide / by;
     value = static_cast<Integer>(wide % by < 0 ? towards_zero - 1 : towards_zero);
     std::memcpy(&target[at], &value, sizeof value);

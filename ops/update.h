@@ -19,10 +19,10 @@ namespace stretto::ops {
 /// With w the parameters, and g = gradient * scale + weight_decay * w:
 ///   kSum, kMean  w += gradient * scale  (kMean: the caller's scale is 1 / workers)
 ///   kSgd         w -= rate * g  (Robbins and Monro, Ann. Math. Statist. 22, 1951)
-///   kMomentum    v = momentum * v + g, from v = 0;  w -= rate * v  (Polyak, USSR Comput. Math. and
-///                Math. Phys. 4, 1964);  `nesterov`: w -= rate * (g + momentum * v)  (Nesterov,
-///                Soviet Math. Dokl. 27, 1983, in the form of Sutskever et al., ICML 2013, section
-///                2)
+///   kMomentum    v = momentum * v + g, from v = 0;  w -= rate * v
+///                (Polyak, USSR Comput. Math. and Math. Phys. 4, 1964)
+///   `nesterov`   the same v;  w -= rate * (g + momentum * v)  (Nesterov, Soviet Math. Dokl. 27,
+///                1983, in the simplified form of Bengio et al., ICASSP 2013, arXiv:1212.0901)
 ///   kAdam        m = beta1 * m + (1 - beta1) * g;  v = beta2 * v + (1 - beta2) * g^2;  at step t
 ///                w -= rate * m / (1 - beta1^t) / (sqrt(v / (1 - beta2^t)) + epsilon)
 ///                (Kingma and Ba, ICLR 2015, algorithm 1)

@@ -96,7 +96,7 @@ class VectorKernels {
     const Words bits = reinterpret_cast<Words>(value);
     const Words nearest = bits + 0x7fffU + ((bits >> 16) & 1U);
     const Words quiet = bits | 0x00400000U;
-    return value == value ? nearest : quiet;
+    return value == value ? nearest : quiet;  // Only NaN differs from itself.
   }
 
   /// Two bf16 a word: each is moved to, or is already in, the upper half of an f32, so no lane ever

@@ -18,6 +18,8 @@ using stretto::Code;
 using stretto::Result;
 using stretto::Status;
 
+constexpr int kSide = 8;  // Of the picture, in pixels.
+static_assert(kSide * kSide == kPixels);
 constexpr std::size_t kTestEvery = 5;
 constexpr unsigned kPixelMax = 16;
 constexpr std::size_t kFields = kPixels + 1;
@@ -73,6 +75,10 @@ Result<Sample> parse_sample(std::string_view line) {
   }
   sample.label = *label;
   return sample;
+}
+
+std::size_t pixel_at(int x, int y) {
+  return static_cast<std::size_t>(y) * kSide + static_cast<std::size_t>(x);
 }
 
 Result<std::string> read_file(const std::string& path) {
@@ -131,16 +137,13 @@ std::vector<Sample> shard(std::span<const Sample> samples, std::size_t rank, std
 }
 
 Sample moved(const Sample& sample, int right, int down) {
-  constexpr int kSide = 8;
-  static_assert(kSide * kSide == kPixels);
   Sample result{.pixels = {}, .label = sample.label};
   for (int y = 0; y < kSide; ++y) {
     for (int x = 0; x < kSide; ++x) {
       const int from_x = x - right;
       const int from_y = y - down;
       if (from_x < 0 || from_x >= kSide || from_y < 0 || from_y >= kSide) continue;
-      result.pixels[static_cast<std::size_t>(y * kSide + x)] =
-          sample.pixels[static_cast<std::size_t>(from_y * kSide + from_x)];
+      result.pixels[pixel_at(x, y)] = sample.pixels[pixel_at(from_x, from_y)];
     }
   }
   return result;

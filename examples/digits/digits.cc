@@ -148,7 +148,7 @@ Status train(stretto::Worker& worker, const Handles& handles, const digits::Sett
 
     const bool at_servers = settings.update == digits::Update::kServer;
     const Clock::time_point start = Clock::now();
-    const Status status = push_pull(worker, handles, gradient, at_servers ? parameters : gradient);
+    Status status = push_pull(worker, handles, gradient, at_servers ? parameters : gradient);
     if (!status.ok()) return status;
     progress.count(loss, Clock::now() - start);
     if (!at_servers) momentum.update(parameters, gradient);
@@ -170,14 +170,15 @@ Status check_same(stretto::Worker& worker, const Tensors& parameters) {
   const Result<stretto::Tensor> checksums =
       worker.declare("checksums", stretto::Dtype::kI64, worker.size());
   if (!checksums.ok()) return checksums.status();
-  const Status status = worker.push_pull(*checksums, mine, all).wait();
+  Status status = worker.push_pull(*checksums, mine, all).wait();
   if (!status.ok()) return status;
   for (std::size_t rank = 1; rank < all.size(); ++rank) {
     if (all[rank] == all[0]) continue;
     return {stretto::Code::kMismatch,
             fmt::format("after training, the parameters of worker {} are not those of worker 0: "
                         "their checksums are {:x} and {:x}",
-                        rank, all[rank], all[0])};
+                        rank, std::bit_cast<std::uint64_t>(all[rank]),
+                        std::bit_cast<std::uint64_t>(all[0]))};
   }
   return {};
 }

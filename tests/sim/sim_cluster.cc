@@ -10,6 +10,7 @@ namespace stretto::sim {
 namespace {
 
 constexpr std::uint64_t kMostSteps = 3'000'000;
+constexpr int kMostHostileTurns = 100;
 
 Config config_for(const Plan& plan, Role role, Rank rank) {
   Config config;
@@ -20,7 +21,7 @@ Config config_for(const Plan& plan, Role role, Rank rank) {
   config.shards = plan.shards;
   config.token = "secret";
   config.rendezvous_timeout = 5s;
-  config.operation_timeout = 60s;
+  config.operation_timeout = plan.fault == Fault::kLoss ? 10s : 60s;
   config.memory_limit_bytes = role == Role::kServer ? plan.memory_limit_bytes : 0;
   config.job = plan.settings;
   return config;
@@ -242,7 +243,8 @@ void SimCluster::begin_hostility() {
 }
 
 void SimCluster::hostile_turn() {
-  if (!random_.chance(0.02)) return;
+  if (hostile_turns_ > kMostHostileTurns || !random_.chance(0.02)) return;
+  ++hostile_turns_;
   const Node& target = *nodes_[random_.below(nodes_.size())];
   if (target.gone) return;
   wire::Control message;

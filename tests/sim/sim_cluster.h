@@ -93,6 +93,7 @@ class SimCluster {
   Time struck_at_;
   std::vector<std::string> victims_;
   std::unique_ptr<Transport> stranger_;
+  int hostile_turns_ = 0;
   std::map<std::pair<std::string, std::string>, std::uint64_t> cell_versions_;
 };
 

@@ -154,7 +154,8 @@ void SimWorker::ended(std::size_t index, Operation::Kind kind, std::uint64_t rou
   } else {
     if (kind != Operation::Kind::kPull) progress.acknowledged = round;
     if (kind != Operation::Kind::kPush) {
-      check_value(index, round, memory.in_place ? memory.source.data() : memory.target.data());
+      check_value(index, round, memory.in_place ? memory.source.data() : memory.target.data(),
+                  info.version);
       if (info.version < progress.last_version) {
         report_("versions never go back",
                 fmt::format("worker {}: {} went from version {} to {}", rank_,
@@ -169,13 +170,15 @@ void SimWorker::ended(std::size_t index, Operation::Kind kind, std::uint64_t rou
   memory.target = {};
 }
 
-void SimWorker::check_value(std::size_t index, std::uint64_t round, const std::byte* value) {
+void SimWorker::check_value(std::size_t index, std::uint64_t round, const std::byte* value,
+                            std::uint64_t version) {
   const TensorPlan& plan = plan_.tensors[index];
   const bool sync = plan.spec.options.mode == Mode::kSync;
+  std::uint64_t fewest = ~std::uint64_t{0};
   for (std::uint64_t i = 0; i < plan.spec.elements; ++i) {
     const double found = load(plan.spec.dtype, value, i);
     if (!sync) {
-      check_counts(index, round, i, found);
+      fewest = std::min(fewest, check_counts(index, round, i, found));
       continue;
     }
     const double wanted = value_after(plan, plan_.workers, round, i);
@@ -186,10 +189,16 @@ void SimWorker::check_value(std::size_t index, std::uint64_t round, const std::b
       return;
     }
   }
+  if (!sync && fewest != version) {
+    report_("values equal the oracle",
+            fmt::format("worker {}: a value of {} says version {} and holds {} shares", rank_,
+                        plan.spec.name, version, fewest));
+  }
 }
 
-// Bounded and async values are sums in which every worker has digits of its own.
-void SimWorker::check_counts(std::size_t index, std::uint64_t round, std::uint64_t i,
+// Bounded and async values are sums in which every worker has digits of its own. Returns how many
+// shares are in it.
+std::uint64_t SimWorker::check_counts(std::size_t index, std::uint64_t round, std::uint64_t i,
                              double value) {
   const TensorPlan& plan = plan_.tensors[index];
   const auto complain = [&](const std::string& invariant, const std::string& text) {
@@ -197,12 +206,15 @@ void SimWorker::check_counts(std::size_t index, std::uint64_t round, std::uint64
                                    plan.spec.name, i, round, value, text));
   };
   if (value < 0 || value != std::floor(value) || value >= std::ldexp(1.0, 6 * 4)) {
-    return complain("values equal the oracle", "not a count");
+    complain("values equal the oracle", "not a count");
+    return 0;
   }
   const auto digits = static_cast<std::uint64_t>(value);
   std::uint64_t slowest = ~std::uint64_t{0};
+  std::uint64_t shares = 0;
   for (Rank rank = 0; rank < plan_.workers; ++rank) {
     std::uint64_t count = (digits >> (6 * rank)) & 63;
+    shares += count;
     // A broadcast is a round of everybody, and only the root's bytes are in the value.
     if (plan.steps[0].broadcast && plan.steps[0].root != rank) ++count;
     slowest = std::min(slowest, count);
@@ -223,6 +235,7 @@ void SimWorker::check_counts(std::size_t index, std::uint64_t round, std::uint64
   last.resize(plan.spec.elements);
   if (value < last[i]) complain("versions never go back", fmt::format("it was {}", last[i]));
   last[i] = value;
+  return shares;
 }
 
 void SimWorker::enter_barrier() {

@@ -63,8 +63,9 @@ class SimWorker {
   void launch(std::size_t index, Operation::Kind kind, std::uint64_t round);
   void ended(std::size_t index, Operation::Kind kind, std::uint64_t round, Memory& memory,
              const ValueInfo& info, const Status& status);
-  void check_value(std::size_t index, std::uint64_t round, const std::byte* value);
-  void check_counts(std::size_t index, std::uint64_t round, std::uint64_t i, double value);
+  void check_value(std::size_t index, std::uint64_t round, const std::byte* value,
+                   std::uint64_t version);
+  std::uint64_t check_counts(std::size_t index, std::uint64_t round, std::uint64_t i, double value);
   void enter_barrier();
   bool all_declared() const;
   bool all_started() const { return next_ == plan_.order.size() && final_pulls_ == tensors_.size(); }

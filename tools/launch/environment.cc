@@ -81,7 +81,7 @@ Variables merged(Variables inherited, const Variables& given) {
 std::string allocation_note(const Variables& inherited) {
   const auto more_than_one = [&](const char* name) {
     const auto found = inherited.find(name);
-    return found != inherited.end() && found->second != "" && found->second != "1";
+    return found != inherited.end() && !found->second.empty() && found->second != "1";
   };
   for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"}) {
     if (!more_than_one(name)) continue;

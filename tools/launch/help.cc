@@ -7,9 +7,9 @@ namespace stretto::launch {
 std::string_view help_text() {
   return R"(usage: stretto-launch [FLAG]... [--] PROGRAM [ARG]...
 
-Starts a scheduler, servers and workers on this host; each worker runs PROGRAM. Ends with status 0 if
-every worker did, else with the status of the first failure (128 + signal for a signal; 127 if PROGRAM
-cannot be executed; 2 if the command line cannot be used) and one line ERROR ... on stderr.
+Starts a scheduler, servers and workers on this host; each worker runs PROGRAM. Ends with status 0
+if every worker did, else with the status of the first failure (128 + signal for a signal; 127 if
+PROGRAM cannot be executed; 2 if the command line cannot be used) and one line ERROR on stderr.
 
 what to start
   -n, -np, --workers N, --num-workers N  workers (default: 1, or the slots of the hosts)
@@ -20,7 +20,7 @@ what to start
                                          (default: STRETTO_BIN_DIR, else beside stretto-launch)
 
 where
-  --via local, --launcher local          how processes are started; ssh, mpi and slurm are not built yet
+  --via local, --launcher local          how to start processes; ssh, mpi, slurm are not built yet
   -H HOST[:SLOTS],...                    hosts by name; only localhost can be used yet
   --hostfile FILE                        the same, a line each: HOST slots=N
   --worker-hostfile FILE                 a worker for each line
@@ -38,9 +38,13 @@ output
   --check            look whether it could be started: programs, versions, limits
   --help, --version
 
-Hyphens and underscores are alike; --name=value and --name value too. SIGINT goes to every process of
-the job, as a terminal does it; SIGTERM and SIGHUP go to the processes that were started, not to their
-children. A second SIGINT kills. Standard input of every process is /dev/null.
+Hyphens and underscores are alike; --name=value and --name value too.
+
+SIGINT goes to every process of the job, as a terminal does it; a second one kills. SIGTERM and
+SIGHUP go to the processes that were started, and not to their children, such as data loaders.
+Standard input of every process is /dev/null. Nothing that the job started outlives the launcher.
+If the launcher itself is killed with SIGKILL, the kernel kills the processes that it started, but
+not the children of those.
 )";
 }
 

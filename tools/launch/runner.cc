@@ -51,7 +51,7 @@ Runner::Runner(const Plan& plan, const Ingredients& ingredients, const Clock& cl
 int Runner::run() {
   Status status = prepare();
   if (!status.ok()) {
-    say(std::move(status).with_operation("start").error_line("launcher", -1));
+    sink_of(1).line({}, std::move(status).with_operation("start").error_line("launcher", -1));
     flush();
     return 1;
   }

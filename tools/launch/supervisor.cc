@@ -96,12 +96,17 @@ void Supervisor::record(const Ended& ended, Reaction& reaction) {
   --alive_;
   const Member& member = members_[ended.member];
   if (member.role == Role::kWorker && !ended.exit.failed()) --workers_left_;
-  // What it leaves behind has had no notice yet, unless that was SIGINT.
-  if (phase_ == Phase::kStopping && stop_signal_ != SIGINT) {
+  // A wrapper, such as a shell, dies of the notice that what it runs has not had: unless it was
+  // SIGINT, it went to the wrapper alone.
+  if (phase_ == Phase::kStopping && stop_signal_ != SIGINT && ended.exit.by_signal &&
+      ended.exit.number == stop_signal_) {
     reaction.orders.push_back({ended.member, stop_signal_, Order::Scope::kGroup});
+    await_orphans_ = true;
   }
   const bool too_early = phase_ == Phase::kStarting && member.role == Role::kScheduler;
   if (!ended.exit.failed() && !too_early) return;
+  // Once all were told to end, how servers and scheduler do it says nothing about the job.
+  if (stop_signal_ != 0 && member.role != Role::kWorker) return;
   if (!first_ && stop_signal_ == 0) {
     reaction.notes.push_back(fmt::format("{}{} {}", workers_succeeded() ? "warning: " : "",
                                          label_of(member), ended.exit.text()));
@@ -186,7 +191,7 @@ void Supervisor::transit(Time now, Reaction& reaction) {
       }
       return;
     case Phase::kStopping:
-      if (all_ended() && orphans_ == 0) {
+      if (all_ended() && (orphans_ == 0 || !await_orphans_)) {
         enter(Phase::kOver, std::nullopt);
       } else if (late || impatient_) {
         kill(now, reaction);

@@ -130,6 +130,7 @@ class Supervisor {
   std::vector<Life> lives_;
   std::size_t alive_ = 0;
   std::size_t orphans_ = 0;
+  bool await_orphans_ = false;    // They were told to end, and have until the deadline.
   std::size_t workers_left_ = 0;  // That have not ended with status 0.
   std::optional<Failure> first_;  // The failure that the verdict names.
   bool hopeless_ = false;         // The job never came together: no time to settle.

@@ -1,0 +1,181 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Proves that the simulator bites: bugs are planted one at a time, and each must be caught.
+
+A mutant is a handful of textual edits to the sources, compiled beside the unchanged libraries and
+linked before them. The simulation must fail with the invariant that the bug breaks; the same seeds
+pass without it. An edit whose text is no longer found fails the test: mutants must not go stale.
+Some are bugs that parameter servers have really had (a barrier that counts, an ack on receipt, a
+value that the next round overwrites).
+"""
+
+import json
+import os
+import pathlib
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+import unittest
+
+SOURCE = pathlib.Path(os.environ.get("STRETTO_SOURCE_DIR", pathlib.Path(__file__).parents[2]))
+BUILD = pathlib.Path(os.environ.get("STRETTO_BUILD_DIR", SOURCE / "build"))
+SEEDS = os.environ.get("STRETTO_MUTANT_SEEDS", "1000")
+
+VALUES = "values equal the oracle"
+HANG = "no hang"
+INNOCENT = "no error without a cause"
+
+# Name, the invariant that must trip, and the edits: file, text, replacement.
+MUTANTS = [
+    ("a barrier that counts messages instead of who came", "barriers wait for all", [
+        ("scheduler/barrier.cc", "here.insert(node);",
+         "here.insert(node + 100000 * static_cast<NodeId>(here.size()));")]),
+    ("contributors counted, not a set", VALUES, [
+        ("server/shard.cc", "if (cell.consistency().repeated(rank, header.version)) {",
+         "if (header.version == 0) {"),
+        ("server/consistency.cc", "if (round != rounds_[rank] + 1) {",
+         "if (round > rounds_[rank] + 1) {"),
+        ("server/consistency.cc", "if (collects(assign) && here_[rank]) {",
+         "if (round == 0 && here_[rank]) {"),
+    ]),
+    ("a push acked on receipt, before it is applied", "acked is applied", [
+        ("server/shard.cc", "  Result<Cell*> found = find_cell(header);\n"
+         "  if (!found.ok()) return fault(link, header, found.status());\n"
+         "  Cell& cell = **found;\n"
+         "  const TensorSpec& spec = tensors_.at(header.key.tensor).spec;\n"
+         "  if (payload.size() != 0",
+         "  van_.ack(link, header.push_sequence, true);\n"
+         "  Result<Cell*> found = find_cell(header);\n"
+         "  if (!found.ok()) return fault(link, header, found.status());\n"
+         "  Cell& cell = **found;\n"
+         "  const TensorSpec& spec = tensors_.at(header.key.tensor).spec;\n"
+         "  if (payload.size() != 0")]),
+    ("a shard that stops receiving at a tensor it does not know", HANG, [
+        ("server/shard.cc", "void Shard::step(Duration wait) {\n  van_.step(*this, wait);",
+         "static std::map<const Shard*, bool> blocked;\n"
+         "void Shard::step(Duration wait) {\n  if (!blocked[this]) van_.step(*this, wait);"),
+        ("server/shard.cc", "Result<Cell*> Shard::find_cell(const wire::Header& header) {\n",
+         "static std::map<const Shard*, bool>& blocked_shards();\n"
+         "Result<Cell*> Shard::find_cell(const wire::Header& header) {\n"
+         "  if (tensors_.count(header.key.tensor) == 0) blocked_shards()[this] = true;\n"),
+        ("server/shard.cc", "// ---- errors and stalls",
+         "static std::map<const Shard*, bool>& blocked_shards() { return blocked; }\n"
+         "// ---- errors and stalls"),
+    ]),
+    ("a stop message honoured before authentication", INNOCENT, [
+        ("van/van.cc", "return ours ? message.has_welcome() || message.has_fault() "
+         ": message.has_hello();", "return ours || message.body_case() != 0;"),
+        ("scheduler/scheduler.cc", "  if (known == by_link_.end()) return;\n"
+         "  Node& node = nodes_.at(known->second);\n  node.last_heard",
+         "  if (known == by_link_.end()) {\n"
+         "    if (message.has_leave()) phase_ = Phase::kOver;\n    return;\n  }\n"
+         "  Node& node = nodes_.at(known->second);\n  node.last_heard"),
+    ]),
+    ("a value that later updates overwrite while it is being sent", VALUES, [
+        ("server/cell.cc", "  } else if (!value_.bytes.exclusive()) {\n"
+         "    value_.bytes = Buffer::copy_of(value_.bytes.bytes());\n  }\n"
+         "  return value_.bytes.writable();",
+         "  }\n  return {const_cast<std::byte*>(value_.bytes.data()), bytes_};")]),
+    ("hand-over without bounds", "in flight within limits", [
+        ("van/send_queue.cc", "return link.sent_bytes - link.credited_bytes < link_window_bytes_ &&",
+         "return link.sent_bytes + link_window_bytes_ + 1 > 0 ||")]),
+    ("a staleness bound that nobody checks", "the bound holds", [
+        ("server/consistency.cc", "return !gate.bounded || rounds_[rank] <= slowest() + bound_;",
+         "return gate.version <= version_ + bound_ * rounds_[rank];")]),
+    ("memory given back while frames still read it", "leases return", [
+        ("worker/exchange.cc",
+         "if (!status.ok() && operation->leases.load(std::memory_order_acquire) > 0) {",
+         "if (!status.ok() && operation->id == 0) {")]),
+    ("silence that the scheduler does not notice", HANG, [
+        ("scheduler/scheduler.cc", "now - node.last_heard > config_.job.dead_after",
+         "now - node.last_heard > config_.job.dead_after * 1000")]),
+    ("a ticket that ends one part too early", VALUES, [
+        ("worker/exchange.cc", "if (--operation->parts_left == 0) end(operation, {});",
+         "if (--operation->parts_left == (operation->id % 2)) end(operation, {});")]),
+    ("an error that names nobody", "errors name the cause", [
+        ("scheduler/scheduler.cc",
+         'fmt::format("{} is lost: {}", node.member.describe(), cause))\n'
+         "           .with_peer(node.member.describe()));",
+         'fmt::format("a node is lost: {}", cause)));')]),
+    ("a version that goes back", "versions never go back", [
+        ("server/cell.cc", "if (completed) value_.version = consistency_.version();",
+         "if (completed) value_.version = consistency_.version() % 5;")]),
+]
+
+
+class Workshop:
+    """Compiles single files as the build does, and links them before the unchanged libraries."""
+
+    def __init__(self, folder):
+        self.folder = pathlib.Path(folder)
+        commands = json.loads((BUILD / "compile_commands.json").read_text())
+        self.commands = {entry["file"]: shlex.split(entry["command"]) for entry in commands}
+        self.objects = sorted(
+            str(p) for p in (BUILD / "tests/CMakeFiles/test_sim.dir/sim").glob("*.o"))
+
+    def compile(self, name, text, number):
+        mutated = self.folder / f"{number}_{name.replace('/', '_')}"
+        mutated.write_text(text)
+        command = list(self.commands[str(SOURCE / name)])
+        if pathlib.Path(command[0]).name == "ccache":
+            command = command[1:]
+        command[command.index("-o") + 1] = str(mutated) + ".o"
+        command[command.index("-c") + 1] = str(mutated)
+        subprocess.run([a for a in command if a != "-Werror"] + ["-w"], check=True, cwd=BUILD)
+        return str(mutated) + ".o"
+
+    def link(self, objects, number):
+        program = self.folder / f"mutant{number}"
+        compiler = self.commands[str(SOURCE / "van/van.cc")]
+        compiler = next(a for a in compiler if pathlib.Path(a).name != "ccache")
+        libraries = [str(BUILD / "tests/libstretto_test_support.a")]
+        libraries += [str(BUILD / f"{n}/libstretto_{n}.a")
+                     for n in ("scheduler", "server", "worker", "ops", "van")]
+        libraries += [str(BUILD / "van/libstretto_messages.a"),
+                      str(BUILD / "common/libstretto_common.a")]
+        subprocess.run([compiler, *objects, *self.objects, *libraries, "-o", str(program),
+                        "-lgtest_main", "-lgtest", "-lgmock", "-lzmq", "-lprotobuf", "-lfmt",
+                        "-pthread"], check=True)
+        return program
+
+
+def simulate(program):
+    """Exit status, the invariant that tripped or None, and the seed."""
+    done = subprocess.run(
+        [str(program), "--gtest_filter=Simulation.Every*"], capture_output=True, text=True,
+        timeout=300, env=dict(os.environ, STRETTO_SIM_SEEDS=SEEDS, STRETTO_SIM_FIRST_SEED="1"))
+    invariant = re.search(r"^invariant: (.*)$", done.stdout, re.MULTILINE)
+    seed = re.search(r"STRETTO_SIM_FIRST_SEED=(\d+)", done.stdout)
+    return (done.returncode, invariant and invariant.group(1), seed and int(seed.group(1)),
+            done.stdout[-2000:] + done.stderr[-2000:])
+
+
+class Mutants(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.workshop = Workshop(folder.name)
+
+    def test_unchanged_sources_pass(self):
+        status, invariant, seed, output = simulate(self.workshop.link([], "none"))
+        self.assertEqual(0, status, f"{invariant} at seed {seed}\n{output}")
+
+    def test_every_planted_bug_trips_its_invariant(self):
+        for number, (name, wanted, edits) in enumerate(MUTANTS):
+            with self.subTest(name):
+                texts = {}
+                for file, old, new in edits:
+                    text = texts.get(file) or (SOURCE / file).read_text()
+                    self.assertEqual(1, text.count(old), f"stale edit in {file}: {old}")
+                    texts[file] = text.replace(old, new)
+                objects = [self.workshop.compile(file, text, number)
+                           for file, text in texts.items()]
+                _, invariant, seed, output = simulate(self.workshop.link(objects, number))
+                self.assertEqual(wanted, invariant, output)
+                print(f"caught at seed {seed}: {name} ({invariant})", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

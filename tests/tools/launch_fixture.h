@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs the real stretto-launch on shell scripts that play the roles, in a folder of their own. What
+// processes do is observed through that folder: they write their ids and notes into files, and a
+// FIFO tells the test how far they are, so that no test has to sleep.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <sys/types.h>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "common/clock.h"
+#include "stretto/types.h"
+#include "tools/launch/descriptor.h"
+
+namespace stretto::launch {
+
+/// How a launch ended and what it said.
+struct Outcome {
+  int status = -1;  ///< As a shell says it; -1: it did not end in time.
+  std::string output;
+  std::string errors;
+
+  /// The lines of `output` or `errors` in sorted order: processes run side by side.
+  static std::vector<std::string> sorted_lines(const std::string& text);
+  std::string last_error() const;
+};
+
+class LaunchFixture : public testing::Test {
+ protected:
+  // A hung launch fails its test instead of stopping all.
+  static constexpr Duration kPatience = 60s;
+
+  /// Makes the folder with a scheduler that listens and ends, and a server that ends.
+  void SetUp() override;
+  void TearDown() override;
+
+  /// An executable script for /bin/sh in the folder. It finds the folder as $HERE; `note TEXT`
+  /// appends a line to the file notes, `tell TEXT` writes a line to the FIFO, `remember` its id to
+  /// the file ids.
+  std::string script(const std::string& name, const std::string& text) const;
+
+  /// Starts stretto-launch --bin-dir FOLDER with `words`. `output` is its stdout; -1: a file.
+  void start(const std::vector<std::string>& words, int output = -1);
+  Outcome finish();
+  Outcome run(const std::vector<std::string>& words) {
+    start(words);
+    return finish();
+  }
+
+  /// The next line that a process tells.
+  std::string told();
+  /// Lets one process go on that awaits it, now or later.
+  void let_go();
+  /// Reads the launcher's stderr until it holds `text`; false if that does not come.
+  bool await_error(const std::string& text);
+  std::string file(const std::string& name) const;
+  std::vector<pid_t> remembered() const;
+  /// True once `process_id` is dead and gone; a process that this one inherits is reaped.
+  bool gone(pid_t process_id) const;
+
+  std::filesystem::path folder_;
+  pid_t launcher_ = -1;
+
+ private:
+  // Adds what can be read in time; false at the end.
+  bool read_more(const Descriptor& from, std::string& text, Time until) const;
+
+  std::string launcher_path_;
+  Descriptor fifo_;     // Lines to this process,
+  Descriptor go_fifo_;  // and from it.
+  Descriptor errors_;   // The launcher's stderr.
+  std::string told_;
+  std::string errors_text_;
+  SteadyClock clock_;
+};
+
+}  // namespace stretto::launch

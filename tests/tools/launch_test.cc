@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a command line means, and what each process of it is given. No process is started here.
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "tools/launch/arguments.h"
+#include "tools/launch/command.h"
+#include "tools/launch/flags.h"
+#include "tools/launch/hosts.h"
+#include "tools/launch/lines.h"
+#include "tools/launch/system.h"
+
+namespace stretto::launch {
+namespace {
+
+using Words = std::vector<std::string>;
+
+Result<Plan> parse(const Words& words, const std::map<std::string, std::string>& files = {}) {
+  return parse_arguments(words, [&](const std::string& path) -> Result<std::string> {
+    const auto found = files.find(path);
+    if (found == files.end()) return Status(Code::kInvalidArgument, "cannot read '" + path + "'");
+    return found->second;
+  });
+}
+
+Plan plan_of(const Words& words, const std::map<std::string, std::string>& files = {}) {
+  const Result<Plan> plan = parse(words, files);
+  EXPECT_TRUE(plan.ok()) << plan.status().text();
+  return plan.ok() ? *plan : Plan{};
+}
+
+std::string cause_of(const Words& words, Code code = Code::kInvalidArgument) {
+  const Status status = parse(words).status();
+  EXPECT_EQ(status.code(), code) << status.text();
+  return status.cause();
+}
+
+TEST(LaunchArguments, OnlyAProgramIsOneWorkerAndOneServer) {
+  const Plan plan = plan_of({"train", "-n", "7", "--", "--workers"});
+  EXPECT_EQ(plan.workers, 1u);
+  EXPECT_EQ(plan.servers, 1u);
+  EXPECT_EQ(plan.shards, 1u);
+  EXPECT_EQ(plan.action, Action::kRun);
+  EXPECT_EQ(plan.command, (Words{"train", "-n", "7", "--", "--workers"}));
+}
+
+TEST(LaunchArguments, TheProgramsWordsAreLeftAsTheyAre) {
+  EXPECT_EQ(plan_of({"-n", "2", "--", "-odd", "a b", "", "$x", "--help"}).command,
+            (Words{"-odd", "a b", "", "$x", "--help"}));
+}
+
+TEST(LaunchArguments, EverySpellingMeansTheSame) {
+  for (const Words& words : {Words{"--workers", "3"}, Words{"--workers=3"}, Words{"-n", "3"},
+                             Words{"-np", "3"}, Words{"--np=3"}, Words{"--num-workers", "3"},
+                             Words{"--num_workers=3"}, Words{"-num_workers", "3"}}) {
+    Words line = words;
+    line.push_back("train");
+    EXPECT_EQ(plan_of(line).workers, 3u) << words[0];
+  }
+  for (const Words& words : {Words{"--servers", "3"}, Words{"-s", "3"}, Words{"--num_servers=3"}}) {
+    Words line = words;
+    line.push_back("train");
+    EXPECT_EQ(plan_of(line).servers, 3u) << words[0];
+  }
+  EXPECT_EQ(plan_of({"--log_dir=logs", "x"}).log_directory, "logs");
+  EXPECT_EQ(plan_of({"--dry_run", "x"}).action, Action::kDryRun);
+}
+
+TEST(LaunchArguments, TimesAreInSeconds) {
+  const Plan plan =
+      plan_of({"--start-timeout=5", "--settle", "0.5", "--grace=0", "--drain=2", "x"});
+  EXPECT_EQ(plan.limits.start, 5s);
+  EXPECT_EQ(plan.limits.settle, 500ms);
+  EXPECT_EQ(plan.limits.grace, 0s);
+  EXPECT_EQ(plan.limits.drain, 2s);
+  EXPECT_EQ(plan.start_timeout, "5");
+  EXPECT_EQ(plan_of({"x"}).limits.settle, 12s);
+}
+
+TEST(LaunchArguments, HelpAndVersionEndTheReading) {
+  EXPECT_EQ(plan_of({"--help", "--nonsense"}).action, Action::kHelp);
+  EXPECT_EQ(plan_of({"--version"}).action, Action::kVersion);
+  EXPECT_EQ(plan_of({"--check"}).action, Action::kCheck);
+}
+
+TEST(LaunchArguments, AnUnknownFlagIsNamedWithTheNearestKnownOne) {
+  EXPECT_EQ(cause_of({"--wrokers=2", "x"}),
+            "unknown flag --wrokers; did you mean --workers? --help lists all");
+  EXPECT_EQ(nearest_flag("num-server"), "--num-servers");
+  EXPECT_EQ(nearest_flag("log-dri"), "--log-dir");
+  EXPECT_EQ(nearest_flag("npp"), "-np");
+}
+
+TEST(LaunchArguments, ValuesAreChecked) {
+  EXPECT_EQ(cause_of({"-n", "0", "x"}), "-n is '0', wanted a whole number from 1 to 4096");
+  EXPECT_EQ(cause_of({"--servers=2x", "x"}),
+            "--servers is '2x', wanted a whole number from 1 to 1024");
+  EXPECT_EQ(cause_of({"--workers", "--", "x"}),
+            "--workers is '--', wanted a whole number from 1 to 4096");
+  EXPECT_EQ(cause_of({"--shards"}), "--shards has no value");
+  EXPECT_EQ(cause_of({"--dry-run=no", "x"}), "--dry-run takes no value, found '--dry-run=no'");
+  EXPECT_EQ(cause_of({"--settle=nan", "x"}), "--settle is 'nan', wanted seconds from 0 to 86400");
+  EXPECT_EQ(cause_of({"--log-dir=", "x"}), "--log-dir is empty");
+  EXPECT_NE(cause_of({"-n", "2", "--"}).find("no PROGRAM"), std::string::npos);
+  EXPECT_NE(cause_of({}).find("no PROGRAM"), std::string::npos);
+}
+
+TEST(LaunchArguments, WhatIsNotBuiltIsUnsupported) {
+  for (const char* via : {"ssh", "mpi", "slurm"}) {
+    EXPECT_NE(cause_of({"--launcher", via, "x"}, Code::kUnsupported).find("not built yet"),
+              std::string::npos);
+  }
+  EXPECT_EQ(cause_of({"--via=telnet", "x"}), "--via is 'telnet', wanted local, ssh, mpi or slurm");
+  EXPECT_EQ(plan_of({"--via=local", "x"}).command, Words{"x"});
+  EXPECT_NE(cause_of({"-H", "localhost,node7:2", "x"}, Code::kUnsupported).find("'node7'"),
+            std::string::npos);
+}
+
+TEST(LaunchArguments, HostsOfThisHostGiveTheNumbersThatAreNotGiven) {
+  EXPECT_EQ(plan_of({"-H", "localhost:3,127.0.0.1", "x"}).workers, 4u);
+  EXPECT_EQ(plan_of({"-n", "2", "-H", "localhost:3", "x"}).workers, 2u);
+  EXPECT_EQ(plan_of({"--hostfile=f", "x"}, {{"f", "localhost slots=5\n"}}).workers, 5u);
+  const Plan plan = plan_of({"--worker-hostfile=w", "--server_hostfile", "s", "x"},
+                            {{"w", "127.0.0.1\nlocalhost:22\n"}, {"s", "# one\n::1\n"}});
+  EXPECT_EQ(plan.workers, 2u);
+  EXPECT_EQ(plan.servers, 1u);
+  EXPECT_EQ(cause_of({"--hostfile=absent", "x"}), "cannot read 'absent'");
+}
+
+TEST(LaunchArguments, VariablesAreCollectedAndTheJobsOwnAreRefused) {
+  const Plan plan = plan_of({"--env", "A=1", "--env=B=x=y", "x"});
+  EXPECT_EQ(plan.added_environment,
+            (std::vector<std::pair<std::string, std::string>>{{"A", "1"}, {"B", "x=y"}}));
+  EXPECT_EQ(cause_of({"--env", "A", "x"}), "--env is 'A', wanted NAME=VALUE");
+  EXPECT_EQ(cause_of({"--env=RANK=1", "x"}), "--env RANK: the launcher gives each process its own");
+  EXPECT_NE(cause_of({"--env=STRETTO_JOB_TOKEN=s", "x"}).find("export the variable"),
+            std::string::npos);
+}
+
+TEST(LaunchHosts, FilesHaveSlotsCommentsAndBlanks) {
+  const auto hosts = parse_hostfile("# mine\n\n a slots=2 # two\r\nb:3\n[::1]:4\n::1\n");
+  ASSERT_TRUE(hosts.ok()) << hosts.status().text();
+  EXPECT_EQ(*hosts, (std::vector<HostSlots>{{"a", 2}, {"b", 3}, {"[::1]", 4}, {"::1", 1}}));
+  EXPECT_EQ(slots_of(*hosts), 10u);
+  for (const char* wrong : {"", "# none", "a slots=0", "a slots=x", "a:99999", "a b"}) {
+    EXPECT_EQ(parse_hostfile(wrong).status().code(), Code::kInvalidArgument) << wrong;
+  }
+  EXPECT_EQ(parse_host_list("a,,b").status().code(), Code::kInvalidArgument);
+}
+
+class LaunchEnvironment : public testing::Test {
+ protected:
+  Plan plan_ = plan_of({"-n", "3", "-s", "2", "--shards=4", "--env=A=new", "train", "a b"});
+  Rendezvous rendezvous_{{"127.0.0.1", 41234}, "secret"};
+};
+
+TEST_F(LaunchEnvironment, AWorkerIsToldInAllDialects) {
+  EXPECT_EQ(variables_for(plan_, {Role::kWorker, 2}, rendezvous_, {}),
+            (Variables{{"STRETTO_ROLE", "worker"},
+                       {"STRETTO_RANK", "2"},
+                       {"STRETTO_WORLD_SIZE", "3"},
+                       {"STRETTO_SERVERS", "2"},
+                       {"STRETTO_SHARDS", "4"},
+                       {"STRETTO_SCHEDULER", "127.0.0.1:41234"},
+                       {"STRETTO_JOB_TOKEN", "secret"},
+                       {"DMLC_ROLE", "worker"},
+                       {"DMLC_PS_ROOT_URI", "127.0.0.1"},
+                       {"DMLC_PS_ROOT_PORT", "41234"},
+                       {"DMLC_NUM_WORKER", "3"},
+                       {"DMLC_NUM_SERVER", "2"},
+                       {"DMLC_WORKER_ID", "2"},
+                       {"BYTEPS_LOCAL_RANK", "0"},
+                       {"BYTEPS_LOCAL_SIZE", "1"},
+                       {"RANK", "2"},
+                       {"LOCAL_RANK", "2"},
+                       {"WORLD_SIZE", "3"},
+                       {"LOCAL_WORLD_SIZE", "3"},
+                       {"MASTER_ADDR", "127.0.0.1"},
+                       {"MASTER_PORT", "21234"},
+                       {"PYTHONUNBUFFERED", "1"},
+                       {"A", "new"}}));
+}
+
+// The members' own reader of these variables must agree with the launcher.
+TEST_F(LaunchEnvironment, ConfigReadsWhatIsGiven) {
+  for (const Member& member : members_of(plan_)) {
+    const Variables given = variables_for(plan_, member, rendezvous_, {});
+    const Environment look = [&](const std::string& name) -> std::optional<std::string> {
+      const auto found = given.find(name);
+      if (found == given.end()) return std::nullopt;
+      return found->second;
+    };
+    const Result<Config> config = config_from(look, member.role);
+    ASSERT_TRUE(config.ok()) << config.status().text();
+    EXPECT_EQ(config->rank, member.rank);
+    EXPECT_EQ(config->workers, 3u);
+    EXPECT_EQ(config->servers, 2u);
+    EXPECT_EQ(config->shards, 4u);
+    EXPECT_EQ(config->scheduler, "127.0.0.1:41234");
+    EXPECT_EQ(config->token, "secret");
+  }
+}
+
+TEST_F(LaunchEnvironment, ServersGetNothingOfAWorkers) {
+  const Variables given = variables_for(plan_, {Role::kServer, 1}, rendezvous_, {});
+  EXPECT_EQ(given.at("DMLC_ROLE"), "server");
+  EXPECT_EQ(given.at("STRETTO_RANK"), "1");
+  for (const char* name : {"RANK", "DMLC_WORKER_ID", "BYTEPS_LOCAL_SIZE", "MASTER_PORT"}) {
+    EXPECT_FALSE(given.contains(name)) << name;
+  }
+}
+
+TEST_F(LaunchEnvironment, TheCallersVariablesStayButThoseOfAnotherJob) {
+  const Variables inherited{{"HOME", "/root"},    {"A", "old"},           {"STRETTO_RANK", "9"},
+                            {"LOCAL_RANK", "9"},  {"MASTER_PORT", "1"},   {"DMLC_WORKER_ID", "9"},
+                            {"MASTER_ADDR", "h"}, {"STRETTO_ROLE", "odd"}};
+  const Command server =
+      command_of(plan_, {Role::kServer, 0}, {"/b/s", "/b/v", "/b/w"}, rendezvous_, inherited);
+  EXPECT_EQ(server.environment.at("HOME"), "/root");
+  EXPECT_EQ(server.environment.at("A"), "new");
+  EXPECT_EQ(server.environment.at("STRETTO_RANK"), "0");
+  EXPECT_FALSE(server.environment.contains("LOCAL_RANK"));
+  EXPECT_FALSE(server.environment.contains("DMLC_WORKER_ID"));
+  const Command worker =
+      command_of(plan_, {Role::kWorker, 0}, {"/b/s", "/b/v", "/b/w"}, rendezvous_, inherited);
+  EXPECT_EQ(worker.environment.at("MASTER_PORT"), "1");
+  EXPECT_EQ(worker.environment.at("MASTER_ADDR"), "h");
+}
+
+TEST_F(LaunchEnvironment, TheStartTimeoutReachesEverybody) {
+  EXPECT_FALSE(variables_for(plan_, {Role::kServer, 0}, rendezvous_, {})
+                   .contains("STRETTO_RENDEZVOUS_TIMEOUT_S"));
+  plan_.start_timeout = "7";
+  for (const Member& member : members_of(plan_)) {
+    EXPECT_EQ(variables_for(plan_, member, rendezvous_, {}).at("STRETTO_RENDEZVOUS_TIMEOUT_S"),
+              "7");
+  }
+}
+
+TEST_F(LaunchEnvironment, CommandsNeverCarryTheToken) {
+  for (const Member& member : members_of(plan_)) {
+    const Command command =
+        command_of(plan_, member, {"/b/s", "/b/v", "/b/w"}, rendezvous_, {{"PATH", "/bin"}});
+    for (const std::string& argument : command.arguments) {
+      EXPECT_EQ(argument.find("secret"), std::string::npos);
+    }
+  }
+}
+
+TEST_F(LaunchEnvironment, APreviewQuotesAndMasks) {
+  const std::string text =
+      preview(plan_, {"/b/s", "/b/v", "train"}, {{"STRETTO_JOB_TOKEN", "secret"}});
+  EXPECT_EQ(text.find("secret"), std::string::npos);
+  EXPECT_NE(text.find("[scheduler] env A=new "), std::string::npos) << text;
+  EXPECT_NE(text.find(" /b/s --ready_fd 3\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("[server 1] "), std::string::npos) << text;
+  EXPECT_NE(text.find(" train 'a b'\n"), std::string::npos) << text;
+  EXPECT_EQ(shell_quoted("it's"), "'it'\\''s'");
+  EXPECT_EQ(shell_quoted(""), "''");
+}
+
+TEST(LaunchAllocation, OnlyWhatIsLeftUnusedIsNoted) {
+  EXPECT_EQ(allocation_note({{"SLURM_JOB_NUM_NODES", "1"}, {"OMPI_COMM_WORLD_SIZE", "1"}}), "");
+  EXPECT_NE(allocation_note({{"SLURM_JOB_NUM_NODES", "4"}}).find("4 nodes"), std::string::npos);
+  EXPECT_NE(allocation_note({{"OMPI_COMM_WORLD_SIZE", "2"}}).find("MPI"), std::string::npos);
+}
+
+TEST(LaunchSystem, ProgramsAreFoundAsAShellFindsThem) {
+  const Result<std::string> found = find_program("sh", "/nowhere:/bin");
+  ASSERT_TRUE(found.ok()) << found.status().text();
+  EXPECT_EQ(*found, "/bin/sh");
+  EXPECT_EQ(*find_program("/bin/sh", {}), "/bin/sh");
+  EXPECT_EQ(find_program("no-such-program", "/bin").status().cause(),
+            "cannot execute 'no-such-program': not found in PATH");
+  EXPECT_EQ(find_program("/no/such", "/bin").status().cause(),
+            "cannot execute '/no/such': No such file or directory");
+  EXPECT_EQ(find_program("/bin/", "/bin").status().cause(),
+            "cannot execute '/bin/': Is a directory");
+  EXPECT_EQ(find_program("/etc/passwd", {}).status().cause(),
+            "cannot execute '/etc/passwd': Permission denied");
+}
+
+TEST(LaunchSystem, TokensAreRandomUnlessGiven) {
+  const Result<std::string> one = job_token({});
+  const Result<std::string> other = job_token({});
+  ASSERT_TRUE(one.ok() && other.ok());
+  EXPECT_EQ(one->size(), 32u);
+  EXPECT_NE(*one, *other);
+  EXPECT_EQ(*job_token({{"STRETTO_JOB_TOKEN", "mine"}}), "mine");
+}
+
+TEST(LaunchSystem, TheNeedForDescriptorsIsSaid) {
+  Plan plan;
+  plan.workers = 100;
+  EXPECT_TRUE(require_descriptors(plan, descriptors_needed(plan)).ok());
+  const Status status = require_descriptors(plan, 64);
+  EXPECT_EQ(status.code(), Code::kResource);
+  EXPECT_NE(status.cause().find("the limit is 64"), std::string::npos);
+}
+
+class LaunchLines : public testing::Test {
+ protected:
+  void feed(std::string_view bytes) {
+    splitter_.feed(bytes, [this](std::string_view line) { lines_.emplace_back(line); });
+  }
+  void finish() {
+    splitter_.finish([this](std::string_view line) { lines_.emplace_back(line); });
+  }
+
+  LineSplitter splitter_;
+  Words lines_;
+};
+
+TEST_F(LaunchLines, PiecesBecomeWholeLines) {
+  feed("one\ntw");
+  feed("o\n\nthr");
+  feed("ee");
+  EXPECT_EQ(lines_, (Words{"one", "two", ""}));
+  finish();
+  finish();
+  EXPECT_EQ(lines_, (Words{"one", "two", "", "three"}));
+}
+
+TEST_F(LaunchLines, LongLinesComeInPieces) {
+  const std::string most(LineSplitter::kMaxLine, 'x');
+  feed(most);
+  feed("\n");
+  EXPECT_EQ(lines_, Words{most});
+  lines_.clear();
+  feed(most + most + "y\nz\n");
+  EXPECT_EQ(lines_, (Words{most, most, "y", "z"}));
+}
+
+}  // namespace
+}  // namespace stretto::launch

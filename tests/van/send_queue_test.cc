@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which frame goes next: urgency over all links, turns among equals, windows, and control before all.
+#include "van/send_queue.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "tests/sim/sim_network.h"
+
+namespace stretto {
+namespace {
+
+constexpr std::uint64_t kFrame = wire::kHeaderBytes + 64;  // What frame() charges.
+
+// `mark` tells frames apart; `tensor` is for discard.
+Frame frame(std::int32_t priority, std::uint64_t mark, std::uint32_t tensor = 1,
+            std::size_t bytes = 64) {
+  Frame frame;
+  frame.header.kind = wire::Kind::kPush;
+  frame.header.priority = priority;
+  frame.header.version = mark;
+  frame.header.key.tensor = tensor;
+  frame.payload = Buffer::allocate(bytes);
+  return frame;
+}
+
+class SendQueueTest : public testing::Test {
+ protected:
+  SendQueueTest() {
+    for (LinkId link : {1, 2, 3}) queue_.add_link(link);
+  }
+
+  /// Takes the next frame; its mark, or 0 if nothing may go.
+  std::uint64_t take() {
+    auto pick = queue_.next();
+    if (!pick) return 0;
+    const std::uint64_t mark = pick->frame->header.version;
+    queue_.taken(*pick);
+    return mark;
+  }
+  std::vector<std::uint64_t> take_all() {
+    std::vector<std::uint64_t> marks;
+    while (const std::uint64_t mark = take()) marks.push_back(mark);
+    return marks;
+  }
+
+  SendQueue queue_{1 << 20, 4 << 20};
+};
+
+using Marks = std::vector<std::uint64_t>;
+
+TEST_F(SendQueueTest, MostUrgentFirstOverAllLinks) {
+  queue_.push(1, frame(0, 1));
+  queue_.push(2, frame(5, 2));
+  queue_.push(3, frame(-1, 3));
+  queue_.push(1, frame(9, 4));
+  EXPECT_EQ(queue_.waiting(), 4U);
+  EXPECT_EQ(take_all(), (Marks{4, 2, 1, 3}));
+  EXPECT_EQ(queue_.waiting(), 0U);
+}
+
+TEST_F(SendQueueTest, AnUrgentFrameOvertakesWhatStillWaits) {
+  for (std::uint64_t mark = 1; mark <= 3; ++mark) queue_.push(1, frame(0, mark));
+  EXPECT_EQ(take(), 1U);
+  queue_.push(1, frame(1, 9));
+  EXPECT_EQ(take_all(), (Marks{9, 2, 3}));
+}
+
+TEST_F(SendQueueTest, EqualsTakeTurnsOverTheLinksAndKeepTheirOrderWithinOne) {
+  for (std::uint64_t i = 0; i < 3; ++i) {
+    for (LinkId link : {1U, 2U, 3U}) queue_.push(link, frame(7, link * 10 + i));
+  }
+  EXPECT_EQ(take_all(), (Marks{10, 20, 30, 11, 21, 31, 12, 22, 32}));
+}
+
+TEST_F(SendQueueTest, ALinkThatIsAlwaysFullOfWorkDoesNotStarveItsEquals) {
+  for (std::uint64_t i = 1; i <= 100; ++i) queue_.push(1, frame(0, i));
+  EXPECT_EQ(take(), 1U);
+  queue_.push(2, frame(0, 200));
+  EXPECT_EQ(take(), 200U);
+  EXPECT_EQ(take(), 2U);
+}
+
+TEST_F(SendQueueTest, AWindowBoundsWhatOneLinkHasUnderWay) {
+  queue_.set_windows(2 * kFrame, 100 * kFrame);
+  for (std::uint64_t mark = 1; mark <= 4; ++mark) queue_.push(1, frame(0, mark));
+  EXPECT_EQ(take_all(), (Marks{1, 2}));
+  EXPECT_EQ(queue_.under_way(1), 2 * kFrame);
+  queue_.push(2, frame(-9, 20));
+  EXPECT_EQ(take(), 20U) << "another link's window is its own";
+  EXPECT_TRUE(queue_.credited(1, kFrame));
+  EXPECT_EQ(queue_.under_way(1), kFrame);
+  EXPECT_EQ(take_all(), (Marks{3}));
+}
+
+TEST_F(SendQueueTest, AWindowBoundsWhatAllLinksHaveUnderWay) {
+  queue_.set_windows(100 * kFrame, 3 * kFrame);
+  for (LinkId link : {1U, 2U, 3U}) {
+    queue_.push(link, frame(0, link * 10));
+    queue_.push(link, frame(0, link * 10 + 1));
+  }
+  EXPECT_EQ(take_all(), (Marks{10, 20, 30}));
+  EXPECT_EQ(queue_.under_way(), 3 * kFrame);
+  EXPECT_EQ(queue_.most_under_way(), kFrame);
+  EXPECT_TRUE(queue_.credited(2, kFrame));
+  EXPECT_EQ(take_all(), (Marks{11}));
+}
+
+TEST_F(SendQueueTest, AFrameLargerThanTheWindowPassesAnOpenOne) {
+  queue_.set_windows(100, 100);
+  queue_.push(1, frame(0, 1, 1, 4096));
+  queue_.push(1, frame(0, 2));
+  EXPECT_EQ(take(), 1U);
+  EXPECT_EQ(take(), 0U) << "the window is closed until the far end has taken it";
+  EXPECT_TRUE(queue_.credited(1, wire::kHeaderBytes + 4096));
+  EXPECT_EQ(take(), 2U);
+}
+
+TEST_F(SendQueueTest, ControlGoesFirstWhateverTheWindowsSay) {
+  queue_.set_windows(1, 1);
+  queue_.push(1, frame(1000, 1));
+  EXPECT_EQ(take(), 1U);
+  queue_.push(1, frame(1000, 2));
+  queue_.push_control(1, frame(0, 3));
+  queue_.push_control(1, frame(0, 4));
+  auto pick = queue_.next();
+  ASSERT_TRUE(pick);
+  EXPECT_TRUE(pick->control);
+  EXPECT_EQ(take_all(), (Marks{3, 4}));
+  EXPECT_EQ(queue_.under_way(1), kFrame) << "control does not count against windows";
+  EXPECT_EQ(queue_.waiting(), 1U);
+}
+
+TEST_F(SendQueueTest, AFullLinkIsPassedByUntilItIsWritable) {
+  queue_.push(1, frame(9, 1));
+  queue_.push_control(1, frame(0, 2));
+  queue_.push(2, frame(0, 3));
+  queue_.full(1);
+  EXPECT_EQ(take_all(), (Marks{3}));
+  queue_.writable(1);
+  EXPECT_EQ(take_all(), (Marks{2, 1}));
+}
+
+TEST_F(SendQueueTest, DiscardDropsOneTensorsDataAndNothingElse) {
+  queue_.push(1, frame(0, 1, 5));
+  queue_.push(1, frame(0, 2, 6));
+  queue_.push(1, frame(3, 3, 5));
+  queue_.push(2, frame(0, 4, 5));
+  queue_.push_control(2, frame(0, 5, 5));
+  queue_.discard(5);
+  EXPECT_EQ(queue_.waiting(), 2U);
+  EXPECT_EQ(take_all(), (Marks{5, 2}));
+}
+
+TEST_F(SendQueueTest, DiscardingEndsTheLeases) {
+  int ended = 0;
+  Frame lent = frame(0, 1, 5);
+  lent.payload = Buffer::borrow({}, [&ended] { ++ended; });
+  queue_.push(1, std::move(lent));
+  queue_.discard(5);
+  EXPECT_EQ(ended, 1);
+}
+
+TEST_F(SendQueueTest, CreditForMoreThanWasSentIsNotBelieved) {
+  queue_.push(1, frame(0, 1));
+  EXPECT_EQ(take(), 1U);
+  EXPECT_FALSE(queue_.credited(1, kFrame + 1));
+  EXPECT_EQ(queue_.under_way(1), kFrame) << "and changes nothing";
+  EXPECT_TRUE(queue_.credited(1, kFrame));
+  EXPECT_TRUE(queue_.credited(1, kFrame - 1)) << "old news";
+  EXPECT_EQ(queue_.under_way(1), 0U);
+  EXPECT_EQ(queue_.under_way(), 0U);
+}
+
+TEST_F(SendQueueTest, ALinkThatGoesTakesItsFramesAndItsBytesWithIt) {
+  queue_.set_windows(kFrame, kFrame);
+  queue_.push(1, frame(0, 1));
+  queue_.push(1, frame(0, 2));
+  queue_.push_control(1, frame(0, 3));
+  EXPECT_EQ(take(), 3U);
+  EXPECT_EQ(take(), 1U);
+  queue_.push_control(1, frame(0, 4));
+  queue_.push(2, frame(0, 20));
+  EXPECT_EQ(queue_.waiting(), 3U);
+  queue_.remove_link(1);
+  EXPECT_EQ(queue_.under_way(), 0U);
+  EXPECT_EQ(queue_.waiting(), 1U);
+  EXPECT_EQ(take_all(), (Marks{20}));
+}
+
+TEST_F(SendQueueTest, UnknownLinksAreIgnored) {
+  queue_.push(77, frame(0, 1));
+  queue_.push_control(77, frame(0, 2));
+  queue_.remove_link(77);
+  queue_.writable(77);
+  EXPECT_TRUE(queue_.credited(77, 1000));
+  EXPECT_EQ(queue_.waiting(), 0U);
+  EXPECT_EQ(take(), 0U);
+}
+
+/// Whatever is done to a queue, in any order, its counters say what is in it.
+TEST_F(SendQueueTest, CountersHoldUnderRandomUse) {
+  sim::Random random(42);
+  std::vector<std::uint64_t> sent(4), credited(4);
+  std::uint64_t pushed = 0;
+  std::uint64_t gone = 0;
+  queue_.set_windows(5 * kFrame, 9 * kFrame);
+  for (int i = 0; i < 20'000; ++i) {
+    const auto link = static_cast<LinkId>(1 + random.below(3));
+    if (random.chance(0.4)) {
+      queue_.push(link, frame(static_cast<std::int32_t>(random.below(4)), 1));
+      ++pushed;
+    } else if (auto pick = queue_.next(); pick && random.chance(0.8)) {
+      ASSERT_LT(sent[pick->link] - credited[pick->link], 5 * kFrame);
+      sent[pick->link] += pick->frame->charge();
+      queue_.taken(*pick);
+      ++gone;
+    } else {
+      credited[link] += random.below(sent[link] - credited[link] + 1);
+      ASSERT_TRUE(queue_.credited(link, credited[link]));
+    }
+    ASSERT_EQ(queue_.waiting(), pushed - gone);
+    const std::uint64_t total = sent[1] + sent[2] + sent[3] - credited[1] - credited[2] - credited[3];
+    ASSERT_EQ(queue_.under_way(), total);
+    ASSERT_LT(total, 10 * kFrame);
+  }
+}
+
+}  // namespace
+}  // namespace stretto
