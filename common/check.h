@@ -6,11 +6,11 @@
 #include <cstdio>
 #include <cstdlib>
 
-#define STRETTO_CHECK(condition)                                                              \
-  do {                                                                                        \
-    if (!(condition)) [[unlikely]] {                                                          \
-      std::fprintf(stderr, "stretto bug: %s:%d: %s does not hold\n", __FILE__, __LINE__,      \
-                   #condition);                                                               \
-      std::abort();                                                                           \
-    }                                                                                         \
+#define STRETTO_CHECK(condition)                                                         \
+  do {                                                                                   \
+    if (!(condition)) [[unlikely]] {                                                     \
+      std::fprintf(stderr, "stretto bug: %s:%d: %s does not hold\n", __FILE__, __LINE__, \
+                   #condition);                                                          \
+      std::abort();                                                                      \
+    }                                                                                    \
   } while (false)

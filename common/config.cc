@@ -146,8 +146,8 @@ std::string_view name_of(Role role) {
 }
 
 Environment overlay(std::map<std::string, std::string> set, Environment base) {
-  return [set = std::move(set), base = std::move(base)](
-             const std::string& name) -> std::optional<std::string> {
+  return [set = std::move(set),
+          base = std::move(base)](const std::string& name) -> std::optional<std::string> {
     auto found = set.find(name);
     return found == set.end() ? base(name) : found->second;
   };
@@ -166,8 +166,9 @@ Result<HostPort> parse_host_port(std::string_view text) {
     if (error != std::errc() || stop != end) port = -1;
   }
   if (port < 0 || port > 65535) {
-    return Status(Code::kInvalidArgument,
-                  fmt::format("'{}' is no address, wanted host:port, such as 127.0.0.1:9000", text));
+    return Status(
+        Code::kInvalidArgument,
+        fmt::format("'{}' is no address, wanted host:port, such as 127.0.0.1:9000", text));
   }
   return HostPort{std::string(text.substr(0, colon)), static_cast<std::uint16_t>(port)};
 }

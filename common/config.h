@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a process is told about its job: from STRETTO_* variables, or DMLC_* where those are missing.
-// The one place that reads the environment; docs/CONFIGURATION.md lists the names.
+// What a process is told about its job: from STRETTO_* variables, or DMLC_* where those are
+// missing. The one place that reads the environment; docs/CONFIGURATION.md lists the names.
 #pragma once
 
 #include <cstdint>
@@ -35,8 +35,8 @@ struct JobSettings {
   std::uint64_t link_window_bytes = 4 * 1024 * 1024;
   std::uint64_t total_window_bytes = 16 * 1024 * 1024;
   Duration heartbeat = 500ms;
-  Duration dead_after = 5s;   ///< Silence after which a node is lost.
-  Duration stall_warn = 30s;  ///< Age at which an unfinished round is named in the log,
+  Duration dead_after = 5s;     ///< Silence after which a node is lost.
+  Duration stall_warn = 30s;    ///< Age at which an unfinished round is named in the log,
   Duration stall_error = 300s;  ///< and at which its waiters get an error.
 };
 

@@ -51,9 +51,9 @@ bool log_enabled(Level level) {
 
 void log_line(Level level, std::string_view text) {
   const Identity who = log_identity();
-  const std::string line = fmt::format(
-      "stretto {} {}{}: {}\n", kNames[static_cast<std::size_t>(level)], who.role,
-      who.rank < 0 ? std::string() : fmt::format(" {}", who.rank), text);
+  const std::string line =
+      fmt::format("stretto {} {}{}: {}\n", kNames[static_cast<std::size_t>(level)], who.role,
+                  who.rank < 0 ? std::string() : fmt::format(" {}", who.rank), text);
   std::fwrite(line.data(), 1, line.size(), stderr);
 }
 

@@ -21,8 +21,8 @@ Result<std::string> address_towards(const std::string& host, std::uint16_t port)
   addrinfo* found = nullptr;
   const int error = getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &found);
   if (error != 0) {
-    return Status(Code::kNetwork, fmt::format("host '{}' cannot be resolved: {}", host,
-                                              gai_strerror(error)));
+    return Status(Code::kNetwork,
+                  fmt::format("host '{}' cannot be resolved: {}", host, gai_strerror(error)));
   }
   const std::unique_ptr<addrinfo, void (*)(addrinfo*)> guard(found, freeaddrinfo);
   const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);

@@ -23,7 +23,7 @@ Kernels::Convert choose(Dtype dtype, Kernels::Convert f16, Kernels::Convert bf16
   return copy;
 }
 
-/// Where the first-named holds as many of `dtype` as there are numbers.
+/// `bytes` hold as many elements as there are numbers, and Real is the type to read those as.
 template <typename Real>
 void check_sizes(Dtype dtype, std::size_t bytes, std::size_t numbers) {
   STRETTO_CHECK((dtype == Dtype::kF64) == (sizeof(Real) == sizeof(double)));

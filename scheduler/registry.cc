@@ -15,10 +15,10 @@ Registry::Entry& Registry::declare(const TensorSpec& spec, NodeId node, const st
     entry.spec = spec;
     entry.placement = slots.place(Cut(spec, part_bytes));
   } else if (!(entry.spec == spec) && entry.broken.ok()) {
-    entry.broken = Status(
-        Code::kMismatch,
-        fmt::format("tensor '{}': {} declared {}, {} declared {}", spec.name,
-                    entry.declarers.begin()->second, entry.spec.describe(), who, spec.describe()));
+    entry.broken =
+        Status(Code::kMismatch, fmt::format("tensor '{}': {} declared {}, {} declared {}",
+                                            spec.name, entry.declarers.begin()->second,
+                                            entry.spec.describe(), who, spec.describe()));
   }
   entry.declarers.emplace(node, who);
   return entry;

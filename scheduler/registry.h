@@ -23,8 +23,8 @@ class Registry {
     Status broken;                            // Set once two workers disagreed.
   };
 
-  /// The entry of `spec.name`, made if it is new. If `spec` disagrees with what others declared, the
-  /// entry is broken from then on, for all: the error says who wanted what.
+  /// The entry of `spec.name`, made if it is new. If `spec` disagrees with what others declared,
+  /// the entry is broken from then on, for all: the error says who wanted what.
   Entry& declare(const TensorSpec& spec, NodeId node, const std::string& who, SlotTable& slots,
                  std::uint32_t part_bytes);
   std::size_t size() const { return entries_.size(); }

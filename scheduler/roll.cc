@@ -22,16 +22,17 @@ Status Roll::check(const wire::Hello& hello) const {
   }
   const std::string_view role = name_of(static_cast<Role>(hello.role()));
   if (hello.workers() != config_.workers || hello.servers() != config_.servers) {
-    return refused(fmt::format("{} {} was told of {} workers and {} servers, the scheduler of {} "
-                               "workers and {} servers",
-                               role, hello.rank(), hello.workers(), hello.servers(),
-                               config_.workers, config_.servers));
+    return refused(fmt::format(
+        "{} {} was told of {} workers and {} servers, the scheduler of {} "
+        "workers and {} servers",
+        role, hello.rank(), hello.workers(), hello.servers(), config_.workers, config_.servers));
   }
   if (hello.role() == static_cast<std::uint32_t>(Role::kWorker)) return {};
   if (hello.shards() != config_.shards || hello.shard() >= hello.shards()) {
-    return refused(fmt::format("server {} has {} shards and this is number {}, the scheduler was "
-                               "told of {} shards a server",
-                               hello.rank(), hello.shards(), hello.shard(), config_.shards));
+    return refused(
+        fmt::format("server {} has {} shards and this is number {}, the scheduler was "
+                    "told of {} shards a server",
+                    hello.rank(), hello.shards(), hello.shard(), config_.shards));
   }
   if (!parse_host_port(hello.address()).ok()) {
     return refused(fmt::format("server {} says it listens at '{}', wanted host:port", hello.rank(),
@@ -52,20 +53,20 @@ Result<Rank> Roll::place(const wire::Hello& hello, Role role) const {
     const auto rank = static_cast<Rank>(hello.rank());
     auto taken = entries_.find({role, rank, hello.shard()});
     if (taken == entries_.end()) return rank;
-    return refused(fmt::format("{} asks to be {}, and {} is that already; two processes have the "
-                               "same rank",
-                               hello.host(), taken->second.member.describe(), taken->second.host));
+    return refused(
+        fmt::format("{} asks to be {}, and {} is that already; two processes have the "
+                    "same rank",
+                    hello.host(), taken->second.member.describe(), taken->second.host));
   }
   for (Rank rank = 0; rank < world; ++rank) {
     if (entries_.count({role, rank, hello.shard()}) != 0) continue;
     auto sibling = entries_.lower_bound({role, rank, 0});
-    const bool has_sibling = sibling != entries_.end() &&
-                             std::get<0>(sibling->first) == role &&
+    const bool has_sibling = sibling != entries_.end() && std::get<0>(sibling->first) == role &&
                              std::get<1>(sibling->first) == rank;
     if (!has_sibling || sibling->second.host == hello.host()) return rank;
   }
-  return refused(fmt::format("{} asks to be a {}, and all {} have come", hello.host(),
-                             name_of(role), world));
+  return refused(
+      fmt::format("{} asks to be a {}, and all {} have come", hello.host(), name_of(role), world));
 }
 
 Result<Member> Roll::admit(const wire::Hello& hello) {

@@ -12,9 +12,9 @@ namespace stretto {
 namespace {
 
 constexpr Duration kWatchEvery = 100ms;
-constexpr Duration kSuspicion = 2s;        // How long a reported break may wait for its cause.
-constexpr Duration kFarewell = 500ms;      // How long failing waits for its words to leave.
-constexpr Duration kDispersal = 3s;        // How long servers have to go.
+constexpr Duration kSuspicion = 2s;    // How long a reported break may wait for its cause.
+constexpr Duration kFarewell = 500ms;  // How long failing waits for its words to leave.
+constexpr Duration kDispersal = 3s;    // How long servers have to go.
 
 Code lost_code(Role role) { return role == Role::kServer ? Code::kServerLost : Code::kPeerLost; }
 
@@ -22,8 +22,7 @@ double seconds(Duration duration) { return std::chrono::duration<double>(duratio
 
 }  // namespace
 
-Scheduler::Scheduler(const Config& config, std::unique_ptr<Transport> transport,
-                     const Clock& clock)
+Scheduler::Scheduler(const Config& config, std::unique_ptr<Transport> transport, const Clock& clock)
     : config_(config),
       clock_(clock),
       van_(std::move(transport), clock),
@@ -131,8 +130,8 @@ void Scheduler::on_barrier(Node& node, const wire::Barrier& barrier) {
       van_.send_control(node.link, answer);
       return;
     case Barriers::Outcome::kOutOfBounds:
-      van_.refuse(node.link, {Code::kMalformed, fmt::format("barrier {} is out of turn",
-                                                            barrier.number())});
+      van_.refuse(node.link,
+                  {Code::kMalformed, fmt::format("barrier {} is out of turn", barrier.number())});
       return;
     case Barriers::Outcome::kWaiting:
       break;
@@ -144,10 +143,10 @@ void Scheduler::on_barrier(Node& node, const wire::Barrier& barrier) {
 
 void Scheduler::fail_barriers(const Node& absent) {
   if (!barriers_.waits_for(absent.member.node)) return;
-  wire::Control message = fault_message(
-      Status(Code::kPeerLost,
-             fmt::format("{} has left the job and will not come", absent.member.describe()))
-          .with_peer(absent.member.describe()));
+  wire::Control message =
+      fault_message(Status(Code::kPeerLost, fmt::format("{} has left the job and will not come",
+                                                        absent.member.describe()))
+                        .with_peer(absent.member.describe()));
   message.mutable_fault()->set_name("barrier");
   for (const auto& [id, node] : nodes_) {
     if (node.member.role == Role::kWorker && !node.member.left) {

@@ -81,7 +81,7 @@ class Scheduler final : public Agent, private Van::Handler {
   Van van_;
   Phase phase_ = Phase::kGathering;
   Status status_;
-  Time deadline_;   // Of gathering, dispersing or failing.
+  Time deadline_;  // Of gathering, dispersing or failing.
   Time next_watch_;
   Roll roll_;
   Registry registry_;

@@ -30,9 +30,9 @@ class SlotTable {
   std::size_t lightest() const;
 
   std::vector<NodeId> shards_;
-  std::vector<std::uint64_t> loads_;   // Bytes, beside shards_.
-  std::vector<NodeId> owners_;         // Beside the slots; 0 is nobody yet.
-  std::vector<std::uint32_t> index_;   // Owner's place in shards_, beside the slots.
+  std::vector<std::uint64_t> loads_;  // Bytes, beside shards_.
+  std::vector<NodeId> owners_;        // Beside the slots; 0 is nobody yet.
+  std::vector<std::uint32_t> index_;  // Owner's place in shards_, beside the slots.
   std::uint32_t next_slot_ = 0;
 };
 

@@ -79,8 +79,8 @@ void Cell::add_in_rank_order() {
   if (turn_ == workers_) turn_ = 0;
 }
 
-// The first share's memory becomes the sum if it is ours alone; the others are added straight out of
-// the transport's memory.
+// The first share's memory becomes the sum if it is ours alone; the others are added straight out
+// of the transport's memory.
 void Cell::add(Buffer bytes) {
   if (!sum_.empty()) {
     ops::sum_into(dtype_, sum_.writable(), bytes.bytes());

@@ -17,8 +17,8 @@ Consistency::Consistency(const TensorOptions& options, std::uint32_t workers)
 
 Status Consistency::admit(Rank rank, std::uint64_t round, bool assign) const {
   if (round != rounds_[rank] + 1) {
-    return {Code::kMalformed, fmt::format("worker {} sent a share for its round {}, wanted {}", rank,
-                                          round, rounds_[rank] + 1)};
+    return {Code::kMalformed, fmt::format("worker {} sent a share for its round {}, wanted {}",
+                                          rank, round, rounds_[rank] + 1)};
   }
   if (collects(assign) && here_[rank]) {
     return {Code::kMalformed,
@@ -75,6 +75,16 @@ std::vector<Rank> Consistency::missing() const {
   std::vector<Rank> ranks;
   for (Rank rank = 0; rank < rounds_.size(); ++rank) {
     if (!here_[rank]) ranks.push_back(rank);
+  }
+  return ranks;
+}
+
+std::vector<Rank> Consistency::awaited() const {
+  if (mode_ == Mode::kSync || open()) return missing();
+  std::vector<Rank> ranks;
+  const std::uint64_t least = slowest();
+  for (Rank rank = 0; rank < rounds_.size(); ++rank) {
+    if (!left_[rank] && rounds_[rank] == least) ranks.push_back(rank);
   }
   return ranks;
 }

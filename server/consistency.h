@@ -33,8 +33,8 @@ class Consistency {
   Status admit(Rank rank, std::uint64_t round, bool assign) const;
   /// True if shares are collected until all have come: every sync round, and every assignment.
   bool collects(bool assign) const { return assign || mode_ == Mode::kSync; }
-  /// Counts an admitted share. True if it completes what it is part of: a collected round, or, where
-  /// shares apply as they come, itself.
+  /// Counts an admitted share. True if it completes what it is part of: a collected round, or,
+  /// where shares apply as they come, itself.
   bool contribute(Rank rank, bool assign);
 
   /// What the answer to rank's share of the round just contributed to, or to its pull, waits for.
@@ -48,6 +48,8 @@ class Consistency {
   std::int64_t absentee() const;
   /// Ranks that the open round still lacks.
   std::vector<Rank> missing() const;
+  /// Ranks that waiting workers wait for: those missing from a collected round, else the slowest.
+  std::vector<Rank> awaited() const;
   bool open() const { return contributors_ > 0; }
 
   std::uint64_t version() const { return version_; }
@@ -63,9 +65,9 @@ class Consistency {
   std::vector<std::uint64_t> rounds_;  // Rounds that each worker has contributed to.
   std::vector<bool> here_;             // The set of contributors to the open collected round.
   std::vector<bool> left_;
-  std::uint32_t contributors_ = 0;     // Size of that set.
+  std::uint32_t contributors_ = 0;  // Size of that set.
   bool open_is_assign_ = false;
-  std::uint64_t finished_ = 0;         // Collected rounds.
+  std::uint64_t finished_ = 0;  // Collected rounds.
   std::uint64_t version_ = 0;
 };
 

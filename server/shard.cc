@@ -87,9 +87,9 @@ void Shard::answer(const Caller& caller) {
   const Roster& roster = *membership_->roster();
   const Member* member = roster.find(caller.hello.node());
   if (member == nullptr || member->role != Role::kWorker || member->left) {
-    van_.refuse(caller.link,
-                {Code::kRefused, fmt::format("{} says it is node {}, which is no worker of this job",
-                                             caller.hello.host(), caller.hello.node())});
+    van_.refuse(caller.link, {Code::kRefused,
+                              fmt::format("{} says it is node {}, which is no worker of this job",
+                                          caller.hello.host(), caller.hello.node())});
     return;
   }
   if (links_[member->rank] != 0) {
@@ -183,11 +183,11 @@ Result<Cell*> Shard::find_cell(const wire::Header& header) {
   if (found != tensor.cells.end()) return &found->second;
   const std::size_t bytes = tensor.cut.bytes_of_part(header.key.part);
   if (config_.memory_limit_bytes != 0 && declared_bytes_ + bytes > config_.memory_limit_bytes) {
-    return Status(Code::kResource,
-                  fmt::format("tensor '{}' needs {} more bytes, this server may hold {} and holds "
-                              "{}; raise STRETTO_MEMORY_LIMIT_MIB or add servers",
-                              tensor.spec.name, bytes, config_.memory_limit_bytes,
-                              declared_bytes_));
+    return Status(
+        Code::kResource,
+        fmt::format("tensor '{}' needs {} more bytes, this server may hold {} and holds "
+                    "{}; raise STRETTO_MEMORY_LIMIT_MIB or add servers",
+                    tensor.spec.name, bytes, config_.memory_limit_bytes, declared_bytes_));
   }
   const TensorOptions& options = tensor.spec.options;
   const bool plain = options.mode == Mode::kSync && options.update.rule <= Rule::kMean;
@@ -200,8 +200,8 @@ Result<Cell*> Shard::find_cell(const wire::Header& header) {
   }
   declared_bytes_ += bytes;
   const auto workers = static_cast<std::uint32_t>(links_.size());
-  auto made = tensor.cells.try_emplace(header.key.part, tensor.spec, bytes, workers,
-                                       std::move(rule));
+  auto made =
+      tensor.cells.try_emplace(header.key.part, tensor.spec, bytes, workers, std::move(rule));
   Cell& cell = made.first->second;
   for (Rank rank = 0; rank < workers; ++rank) {
     if (left_[rank]) cell.consistency().leave(rank);
@@ -229,10 +229,11 @@ void Shard::on_push(LinkId link, Rank rank, const wire::Header& header, Buffer p
   Cell& cell = **found;
   const TensorSpec& spec = tensors_.at(header.key.tensor).spec;
   if (payload.size() != 0 && header.dtype != static_cast<std::uint8_t>(spec.dtype)) {
-    return fault(link, header,
-                 {Code::kMismatch,
-                  fmt::format("tensor '{}' is {}, a share of {} came", spec.name,
-                              name_of(spec.dtype), name_of(static_cast<Dtype>(header.dtype)))});
+    const Status status(Code::kMismatch, fmt::format("tensor '{}' is {}, a share of {} came",
+                                                     spec.name, name_of(spec.dtype),
+                                                     name_of(static_cast<Dtype>(header.dtype))));
+    fault(link, header, status);
+    return fail_waiters(header.key, spec, cell, status);  // They wait for that share.
   }
   if (cell.consistency().repeated(rank, header.version)) {  // It counted once, and that is enough.
     van_.ack(link, header.push_sequence, true);
@@ -313,8 +314,8 @@ void Shard::fail_waiters(const wire::Key& key, const TensorSpec& spec, Cell& cel
   about.version = cell.consistency().version() + 1;
   for (const Cell::Waiter& waiter : cell.take_all()) {
     fault(links_[waiter.rank], about,
-          Status(why.code(), fmt::format("tensor '{}', round {}: {}", spec.name, about.version,
-                                         why.cause()))
+          Status(why.code(),
+                 fmt::format("tensor '{}', round {}: {}", spec.name, about.version, why.cause()))
               .with_peer(why.peer()));
   }
 }
@@ -338,11 +339,11 @@ void Shard::watch_stalls(Time now) {
       if (cell.waiters().empty()) continue;
       const Duration age = now - cell.waiters().front().since;
       if (age < settings.stall_warn) continue;
-      const std::string missing = list_of(cell.consistency().missing());
+      const std::string missing = list_of(cell.consistency().awaited());
       if (age >= settings.stall_error) {
         fail_waiters({id, part}, tensor.spec, cell,
-                     Status(Code::kTimeout, fmt::format("waited {:.0f} s for worker {}",
-                                                        seconds(age), missing))
+                     Status(Code::kTimeout,
+                            fmt::format("waited {:.0f} s for worker {}", seconds(age), missing))
                          .with_peer(fmt::format("worker {}", missing)));
       } else if (may_warn) {
         last_stall_warning_ = now;

@@ -20,10 +20,11 @@ bool same_token(std::string_view a, std::string_view b) {
 
 Status check_greeting(const wire::Hello& hello, const std::string& token) {
   if (hello.protocol() != wire::kProtocol) {
-    return {Code::kRefused,
-            fmt::format("{} speaks protocol {} (release {}), this side speaks {} (release {}); "
-                        "install the same release everywhere",
-                        hello.host(), hello.protocol(), hello.version(), wire::kProtocol, kVersion)};
+    return {
+        Code::kRefused,
+        fmt::format("{} speaks protocol {} (release {}), this side speaks {} (release {}); "
+                    "install the same release everywhere",
+                    hello.host(), hello.protocol(), hello.version(), wire::kProtocol, kVersion)};
   }
   if (!same_token(hello.token(), token)) {
     return {Code::kRefused,

@@ -51,8 +51,8 @@ class Membership {
   Membership(const Config& config, Self self, Van& van, const Clock& clock);
 
   void start();
-  /// A control message of the scheduler's link. Roster, welcome, heartbeat, leave, failure and fault
-  /// of the whole job are handled here; true if it was one of these.
+  /// A control message of the scheduler's link. Roster, welcome, heartbeat, leave, failure and
+  /// fault of the whole job are handled here; true if it was one of these.
   bool on_control(LinkId link, const wire::Control& message);
   /// True if the link was the scheduler's.
   bool on_broken(LinkId link, const Status& why);

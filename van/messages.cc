@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
+#include <tuple>
 
 namespace stretto {
 namespace {
@@ -108,8 +109,8 @@ Status status_of(const wire::Failure& failure) {
 // ---- tensors
 
 std::string TensorSpec::describe() const {
-  std::string text = fmt::format("{}[{}] {}", stretto::name_of(dtype), elements,
-                                 name_of(options.mode));
+  std::string text =
+      fmt::format("{}[{}] {}", stretto::name_of(dtype), elements, name_of(options.mode));
   if (options.mode == Mode::kBounded) text += fmt::format("({})", options.bound);
   const RuleOptions& rule = options.update;
   text += fmt::format(" {}", name_of(rule.rule));
@@ -129,8 +130,8 @@ Status check(const TensorSpec& spec) {
                                spec.name.size()));
   }
   if (bytes_of(spec.dtype) == 0) {
-    return invalid(fmt::format("dtype {} of tensor '{}' is not known",
-                               static_cast<int>(spec.dtype), spec.name));
+    return invalid(fmt::format("dtype {} of tensor '{}' is not known", static_cast<int>(spec.dtype),
+                               spec.name));
   }
   if (spec.elements > kMaxTensorBytes / 8) {
     return invalid(fmt::format("tensor '{}' has {} elements, at most {} are taken", spec.name,
@@ -145,9 +146,10 @@ Status check(const TensorSpec& spec) {
                                static_cast<int>(options.update.rule), spec.name));
   }
   if (options.update.rule == Rule::kMean && options.mode != Mode::kSync) {
-    return invalid(fmt::format("tensor '{}': a mean is taken over a round, and mode {} has no "
-                               "rounds; use the sum and scale the shares",
-                               spec.name, name_of(options.mode)));
+    return invalid(
+        fmt::format("tensor '{}': a mean is taken over a round, and mode {} has no "
+                    "rounds; use the sum and scale the shares",
+                    spec.name, name_of(options.mode)));
   }
   if (options.deterministic && options.mode != Mode::kSync) {
     return invalid(fmt::format("tensor '{}': only mode sync can be deterministic, this is {}",
@@ -277,13 +279,15 @@ Result<Roster> from_wire(const wire::Roster& message) {
   }
   if (!sensible(message.settings())) return malformed("a roster's settings make no sense");
   std::set<NodeId> nodes;
-  std::set<Rank> worker_ranks;
+  std::set<std::tuple<Role, Rank, std::uint32_t>> places;
   for (const wire::Member& m : message.members()) {
     Result<Member> member = member_from(m);
     if (!member.ok()) return member.status();
     const bool worker = member->role == Role::kWorker;
-    if (!nodes.insert(member->node).second || member->node <= 1 ||
-        (worker && (member->rank >= roster.workers || !worker_ranks.insert(member->rank).second))) {
+    const std::uint32_t world = worker ? roster.workers : roster.servers;
+    const std::uint32_t shard = worker ? 0 : member->shard;
+    if (!nodes.insert(member->node).second || member->node <= 1 || member->rank >= world ||
+        !places.insert({member->role, member->rank, shard}).second) {
       return malformed(fmt::format("a roster names {} (node {}) twice or out of range",
                                    member->describe(), member->node));
     }

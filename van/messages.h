@@ -41,8 +41,8 @@ struct TensorSpec {
 inline constexpr std::size_t kMaxNameBytes = 1024;
 inline constexpr std::uint64_t kMaxTensorBytes = std::uint64_t{1} << 42;
 
-/// Why this cannot be declared, or ok: name, dtype, size, mode and rule. Users and the wire meet the
-/// same check.
+/// Why this cannot be declared, or ok: name, dtype, size, mode and rule. Users and the wire meet
+/// the same check.
 Status check(const TensorSpec& spec);
 wire::TensorSpec to_wire(const TensorSpec& spec);
 Result<TensorSpec> from_wire(const wire::TensorSpec& spec);

@@ -132,7 +132,8 @@ std::uint64_t SendQueue::under_way(LinkId link) const {
 
 std::uint64_t SendQueue::most_under_way() const {
   std::uint64_t most = 0;
-  for (const auto& [id, link] : links_) most = std::max(most, link.sent_bytes - link.credited_bytes);
+  for (const auto& [id, link] : links_)
+    most = std::max(most, link.sent_bytes - link.credited_bytes);
   return most;
 }
 

@@ -35,9 +35,9 @@ class Transport {
     /// Somebody connected to our address. Comes before any frame of that link, and may come only
     /// when the first frame does.
     virtual void on_link(LinkId link) = 0;
-    /// A frame. `payload` is a lease; it may outlive the call, and is writable if its memory is ours
-    /// alone. The header is bytes from outside: nothing in it has been checked but that the frame
-    /// was as long as a header at least, and that the payload is within the limit.
+    /// A frame. `payload` is a lease; it may outlive the call, and is writable if its memory is
+    /// ours alone. The header is bytes from outside: nothing in it has been checked but that the
+    /// frame was as long as a header at least, and that the payload is within the limit.
     virtual void on_frame(LinkId link, wire::HeaderView header, Buffer payload) = 0;
     /// The link has ended and why. Not called for a link that we closed ourselves.
     virtual void on_broken(LinkId link, Status why) = 0;

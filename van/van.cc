@@ -12,11 +12,11 @@
 namespace stretto {
 namespace {
 
-constexpr Duration kCreditDelay = 1ms;        // Longest that credit waits for a frame to ride on.
-constexpr Duration kGreetingTime = 5s;        // Longest that a link may stay without a hello,
-constexpr Duration kRefusalTime = 1s;         // and a refused one with its fault unsent.
+constexpr Duration kCreditDelay = 1ms;  // Longest that credit waits for a frame to ride on.
+constexpr Duration kGreetingTime = 5s;  // Longest that a link may stay without a hello,
+constexpr Duration kRefusalTime = 1s;   // and a refused one with its fault unsent.
 constexpr Duration kExpireEvery = 500ms;
-constexpr std::size_t kMaxStrangers = 1024;   // Links not admitted, at most.
+constexpr std::size_t kMaxStrangers = 1024;  // Links not admitted, at most.
 
 bool may_come_before_admission(const wire::Control& message, bool ours) {
   return ours ? message.has_welcome() || message.has_fault() : message.has_hello();
@@ -264,16 +264,16 @@ Status Van::accept(LinkId id, Link& link, const wire::Header& header) {
                                            header.sequence, link.received_sequence)};
   }
   if (is_data(header.kind) && header.epoch < fence_) {
-    return {Code::kRefused,
-            fmt::format("a frame of epoch {} came, epochs before {} are over", header.epoch, fence_)};
+    return {Code::kRefused, fmt::format("a frame of epoch {} came, epochs before {} are over",
+                                        header.epoch, fence_)};
   }
   if (header.acked > link.push_sequence) {
-    return {Code::kMalformed, fmt::format("{} pushes are acked, {} were sent", header.acked,
-                                          link.push_sequence)};
+    return {Code::kMalformed,
+            fmt::format("{} pushes are acked, {} were sent", header.acked, link.push_sequence)};
   }
   if (!queue_.credited(id, header.credit)) {
-    return {Code::kMalformed, fmt::format("{} bytes are credited, more than were sent",
-                                          header.credit)};
+    return {Code::kMalformed,
+            fmt::format("{} bytes are credited, more than were sent", header.credit)};
   }
   link.received_sequence = header.sequence;
   return {};

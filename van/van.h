@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Van: frames in, frames out, over any transport. It admits links, checks what arrives, numbers what
-// leaves, tells the far end what has been taken, and lets the most urgent go first. What the frames
-// mean is its handler's business.
+// Van: frames in, frames out, over any transport. It admits links, checks what arrives, numbers
+// what leaves, tells the far end what has been taken, and lets the most urgent go first. What the
+// frames mean is its handler's business.
 #pragma once
 
 #include <deque>
@@ -71,8 +71,8 @@ class Van final : private Transport::Sink {
   void send_control(LinkId link, const wire::Control& message);
   /// Drops the data frames of one tensor that still wait here.
   void discard(std::uint32_t tensor) { queue_.discard(tensor); }
-  /// Pushes of the far end that have been applied, up to this push sequence. Told with whatever goes
-  /// there next; by a frame of its own if `at_once`.
+  /// Pushes of the far end that have been applied, up to this push sequence. Told with whatever
+  /// goes there next; by a frame of its own if `at_once`.
   void ack(LinkId link, std::uint64_t push_sequence, bool at_once);
 
   /// Sends what may go and handles what has come, waiting at most `wait` for it.
@@ -92,19 +92,19 @@ class Van final : private Transport::Sink {
  private:
   struct Link {
     NodeId peer = 0;
-    bool ours = false;      // We connected.
-    bool greeted = false;   // The handler knows of it.
+    bool ours = false;     // We connected.
+    bool greeted = false;  // The handler knows of it.
     bool admitted = false;
-    bool closing = false;   // Refused: ends when its fault has left.
-    Time since;             // When it came, or when it was refused.
+    bool closing = false;  // Refused: ends when its fault has left.
+    Time since;            // When it came, or when it was refused.
     std::uint64_t sent_sequence = 0;
     std::uint64_t received_sequence = 0;
     std::uint64_t push_sequence = 0;
     std::deque<std::pair<std::uint64_t, wire::Key>> unacked;  // Pushes handed over, oldest first.
-    std::uint64_t taken_bytes = 0;  // Data bytes from the far end,
-    std::uint64_t told_bytes = 0;   // and how many of them it knows that we took.
-    std::uint64_t acked = 0;        // Its pushes that we applied,
-    std::uint64_t told_acked = 0;   // and how many of them it knows of.
+    std::uint64_t taken_bytes = 0;                            // Data bytes from the far end,
+    std::uint64_t told_bytes = 0;  // and how many of them it knows that we took.
+    std::uint64_t acked = 0;       // Its pushes that we applied,
+    std::uint64_t told_acked = 0;  // and how many of them it knows of.
     bool ack_at_once = false;
     bool credit_queued = false;
     bool owing = false;  // Is in owing_.
@@ -135,8 +135,8 @@ class Van final : private Transport::Sink {
   std::size_t strangers_ = 0;                  // Links not admitted,
   std::size_t refused_ = 0;                    // and those that are about to be closed.
   Time next_expiry_;
-  bool unsent_ = false;  // Something was queued since the last pump.
-  Handler* handler_ = nullptr;                 // Only inside step().
+  bool unsent_ = false;         // Something was queued since the last pump.
+  Handler* handler_ = nullptr;  // Only inside step().
   NodeId node_ = 0;
   std::uint32_t epoch_ = 0;
   std::uint32_t fence_ = 0;

@@ -27,16 +27,18 @@ Status malformed(std::string cause) { return {Code::kMalformed, std::move(cause)
 
 Status check_payload(const Header& header, std::size_t payload_bytes) {
   if (header.bytes != payload_bytes) {
-    return malformed(fmt::format("the header announces {} bytes, {} came", header.bytes,
-                                 payload_bytes));
+    return malformed(
+        fmt::format("the header announces {} bytes, {} came", header.bytes, payload_bytes));
   }
   const std::size_t limit = header.kind == Kind::kControl ? kMaxControlBytes : kMaxPayloadBytes;
   if (payload_bytes > limit) {
-    return malformed(fmt::format("{} bytes of payload, at most {} are taken", payload_bytes, limit));
+    return malformed(
+        fmt::format("{} bytes of payload, at most {} are taken", payload_bytes, limit));
   }
   if (payload_bytes != 0 && !carries_payload(header)) {
-    return malformed(fmt::format("a frame of kind {} with flags {:#x} carries {} bytes, wanted none",
-                                 static_cast<int>(header.kind), header.flags, payload_bytes));
+    return malformed(
+        fmt::format("a frame of kind {} with flags {:#x} carries {} bytes, wanted none",
+                    static_cast<int>(header.kind), header.flags, payload_bytes));
   }
   if (header.kind != Kind::kPush && header.kind != Kind::kValue) return {};
   const std::size_t element = bytes_of(static_cast<Dtype>(header.dtype));
@@ -57,8 +59,8 @@ Result<Header> decode(HeaderView bytes, std::size_t payload_bytes) {
     return malformed(fmt::format("magic {:#x}, wanted {:#x}", header.magic, kMagic));
   }
   if (header.protocol != kProtocol) {
-    return Status(Code::kRefused, fmt::format("protocol {}, this side speaks {}", header.protocol,
-                                              kProtocol));
+    return Status(Code::kRefused,
+                  fmt::format("protocol {}, this side speaks {}", header.protocol, kProtocol));
   }
   if (!known(header.kind)) {
     return malformed(fmt::format("frame kind {} is not known", static_cast<int>(header.kind)));

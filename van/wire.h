@@ -30,8 +30,8 @@ enum class Kind : std::uint8_t {
   kPush = 2,     ///< One worker's share for one part. Worker to shard.
   kPull = 3,     ///< Asks for a value at least as new as `version`. Worker to shard, no payload.
   kValue = 4,    ///< A finished value. Shard to worker.
-  kDone = 5,     ///< Round `version` is finished, for one that pushed and did not ask for the value.
-  kCredit = 6,   ///< Carries only `credit` and `acked`, when nothing else is going that way.
+  kDone = 5,    ///< Round `version` is finished, for one that pushed and did not ask for the value.
+  kCredit = 6,  ///< Carries only `credit` and `acked`, when nothing else is going that way.
 };
 
 enum Flags : std::uint16_t {
@@ -68,11 +68,11 @@ struct Header {
   std::uint64_t credit = 0;    ///< Data bytes taken off this link so far, headers included.
   std::uint64_t push_sequence = 0;           ///< push: n-th push on this link, from 1.
   std::uint64_t previous_push_sequence = 0;  ///< Reserved: same worker's last push to this slot.
-  std::uint64_t acked = 0;        ///< Pushes of the receiver that have been applied, cumulative.
-  std::uint64_t own_applied = 0;  ///< value: the receiver's own rounds that are in it.
-  std::uint32_t spread = 0;       ///< value: fastest minus slowest worker, in rounds.
+  std::uint64_t acked = 0;         ///< Pushes of the receiver that have been applied, cumulative.
+  std::uint64_t own_applied = 0;   ///< value: the receiver's own rounds that are in it.
+  std::uint32_t spread = 0;        ///< value: fastest minus slowest worker, in rounds.
   std::uint32_t contributors = 0;  ///< value: workers whose shares are in the round.
-  std::uint64_t deadline = 0;  ///< Reserved: for deadlines as priorities.
+  std::uint64_t deadline = 0;      ///< Reserved: for deadlines as priorities.
   std::uint64_t reserved = 0;
 };
 

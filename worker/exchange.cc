@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A part does one thing at a time: its operations wait in the order in which the user began them. So
-// a worker has at most one open round a part, and memory at both ends is bounded.
+// A part does one thing at a time: its operations wait in the order in which the user began them.
+// So a worker has at most one open round a part, and memory at both ends is bounded.
 #include "worker/exchange.h"
 
 #include <fmt/format.h>
@@ -11,7 +11,7 @@
 namespace stretto {
 namespace {
 
-constexpr Duration kLingerCheck = 5ms;   // Leases end on a transport's thread, which tells nobody.
+constexpr Duration kLingerCheck = 5ms;  // Leases end on a transport's thread, which tells nobody.
 constexpr Duration kLingerLimit = 2s;
 
 double seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
@@ -92,8 +92,7 @@ void Exchange::advance(TensorState& tensor, std::uint32_t id, std::uint32_t inde
   part.waiting.pop_front();
   if (part.current->pushes()) {
     ++part.rounds;
-    part.awaiting_done =
-        !part.current->wants_value() && tensor.spec.options.mode == Mode::kSync;
+    part.awaiting_done = !part.current->wants_value() && tensor.spec.options.mode == Mode::kSync;
   }
   send(tensor, id, index, *part.current);
 }
@@ -127,9 +126,8 @@ void Exchange::send(const TensorState& tensor, std::uint32_t id, std::uint32_t i
 Buffer Exchange::lease(const std::shared_ptr<Operation>& operation,
                        std::span<const std::byte> bytes) {
   operation->leases.fetch_add(1, std::memory_order_relaxed);
-  return Buffer::borrow(bytes, [operation] {
-    operation->leases.fetch_sub(1, std::memory_order_release);
-  });
+  return Buffer::borrow(bytes,
+                        [operation] { operation->leases.fetch_sub(1, std::memory_order_release); });
 }
 
 // ---- in
@@ -161,7 +159,8 @@ void Exchange::on_value(TensorState& tensor, const wire::Header& header, const B
   }
   Operation& operation = *part.current;
   std::byte* target = operation.target.data() + tensor.cut.offset_of(index);
-  if (target != payload.data()) std::memcpy(target, payload.data(), bytes);  // Else it landed there.
+  if (target != payload.data())
+    std::memcpy(target, payload.data(), bytes);  // Else it landed there.
   const std::uint64_t known = part.last_version + (operation.pushes() ? 1 : 0);
   const ValueInfo info{.version = header.version,
                        .staleness = header.version > known ? header.version - known : 0,
@@ -203,8 +202,8 @@ void Exchange::end(const std::shared_ptr<Operation>& operation, const Status& st
     return;
   }
   const TensorSpec* spec = find(operation->tensor.id);
-  const std::string what = fmt::format("{} '{}'", name_of(operation->kind),
-                                       spec == nullptr ? "?" : spec->name);
+  const std::string what =
+      fmt::format("{} '{}'", name_of(operation->kind), spec == nullptr ? "?" : spec->name);
   operation->ticket->end_one(Status(status).with_operation(what), operation->info);
 }
 
@@ -233,12 +232,12 @@ void Exchange::tick() {
   while (!operations_.empty() && operations_.begin()->second->deadline <= now) {
     const Operation& late = *operations_.begin()->second;
     const TensorState& tensor = tensors_.at(late.tensor.id);
-    fail_tensor(late.tensor.id,
-                {Code::kTimeout,
-                 fmt::format("tensor '{}': not done after {} s, {} of {} parts are missing; the "
-                             "outcome is unknown, so the tensor cannot be used further",
-                             tensor.spec.name, seconds(timeout_), late.parts_left,
-                             tensor.parts.size())});
+    fail_tensor(
+        late.tensor.id,
+        {Code::kTimeout,
+         fmt::format("tensor '{}': not done after {} s, {} of {} parts are missing; the "
+                     "outcome is unknown, so the tensor cannot be used further",
+                     tensor.spec.name, seconds(timeout_), late.parts_left, tensor.parts.size())});
   }
   if (lingering_.empty() || now < next_check_) return;
   next_check_ = now + kLingerCheck;

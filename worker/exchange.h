@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Exchange: the worker's side of every tensor: which operation each part is busy with, what has come,
-// what is next. It cuts operations into parts, queues their frames, and ends tickets; links and
-// membership are WorkerNode's.
+// Exchange: the worker's side of every tensor: which operation each part is busy with, what has
+// come, what is next. It cuts operations into parts, queues their frames, and ends tickets; links
+// and membership are WorkerNode's.
 #pragma once
 
 #include <deque>

@@ -55,14 +55,15 @@ void WorkerNode::declare(const TensorSpec& spec, Declared done) {
   if (ended_ || leaving_) return done(gone());
   if (Status status = check(spec); !status.ok()) return done(status);
   std::uint32_t id = 0;
-  if (const TensorSpec* known = exchange_.find(spec.name, &id); known != nullptr && *known == spec) {
+  if (const TensorSpec* known = exchange_.find(spec.name, &id);
+      known != nullptr && *known == spec) {
     return done(Tensor{id, spec.dtype, spec.elements});
   }
   auto [pending, is_new] = declares_.try_emplace(spec.name);
   if (!is_new && !(pending->second.spec == spec)) {
-    return done(Status(Code::kMismatch,
-                       fmt::format("tensor '{}': declared here as {} and as {}", spec.name,
-                                   pending->second.spec.describe(), spec.describe())));
+    return done(
+        Status(Code::kMismatch, fmt::format("tensor '{}': declared here as {} and as {}", spec.name,
+                                            pending->second.spec.describe(), spec.describe())));
   }
   pending->second.done.push_back(std::move(done));
   if (!is_new) return;
@@ -75,8 +76,8 @@ void WorkerNode::declare(const TensorSpec& spec, Declared done) {
 
 void WorkerNode::start(std::shared_ptr<Operation> operation) {
   if (ended_ || leaving_) {
-    operation->ticket->end_one(
-        gone().with_operation(fmt::format("{}", name_of(operation->kind))), {});
+    operation->ticket->end_one(gone().with_operation(fmt::format("{}", name_of(operation->kind))),
+                               {});
     return;
   }
   exchange_.start(std::move(operation));
@@ -205,8 +206,8 @@ void WorkerNode::on_broken(LinkId link, const Status& why) {
   const std::string who = shard->member.describe();
   membership_.report_broken(
       shard->member.node, why,
-      Status(Code::kServerLost, fmt::format("the link to {} at {} broke: {}", who,
-                                            shard->member.address, why.cause()))
+      Status(Code::kServerLost,
+             fmt::format("the link to {} at {} broke: {}", who, shard->member.address, why.cause()))
           .with_peer(who));
 }
 
@@ -236,11 +237,11 @@ void WorkerNode::tick() {
   if (!joined_ && now >= join_deadline_) {
     for (const auto& [node, shard] : shards_) {
       if (shard.welcomed) continue;
-      membership_.fail(Status(Code::kServerLost,
-                              fmt::format("{} at {} did not answer; can this host reach it?",
-                                          shard.member.describe(), shard.member.address))
-                           .with_peer(shard.member.describe())
-                           .with_operation("join"));
+      membership_.fail(
+          Status(Code::kServerLost, fmt::format("{} at {} did not answer; can this host reach it?",
+                                                shard.member.describe(), shard.member.address))
+              .with_peer(shard.member.describe())
+              .with_operation("join"));
       break;
     }
   }
@@ -252,8 +253,8 @@ void WorkerNode::tick() {
     const PendingDeclare late = std::move(it->second);
     it = declares_.erase(it);
     for (const Declared& done : late.done) {
-      done(Status(Code::kTimeout, fmt::format("the scheduler did not answer for tensor '{}'",
-                                              late.spec.name))
+      done(Status(Code::kTimeout,
+                  fmt::format("the scheduler did not answer for tensor '{}'", late.spec.name))
                .with_operation("declare"));
     }
   }
@@ -292,7 +293,9 @@ void WorkerNode::check_joined() {
   if (joined_ && joining_) std::exchange(joining_, nullptr)({});
 }
 
+// Barriers that fail. The one that the scheduler was told of keeps its number for the next try.
 void WorkerNode::end_barriers(const Status& why) {
+  if (!barriers_.empty()) --barrier_number_;
   for (PendingBarrier& barrier : std::exchange(barriers_, {})) {
     barrier.done(Status(why).with_operation("barrier"));
   }

@@ -191,9 +191,8 @@ Result<Tensor> Worker::declare(std::string_view name, Dtype dtype, std::size_t e
                                const TensorOptions& options) {
   const TensorSpec spec{
       .name = std::string(name), .dtype = dtype, .elements = elements, .options = options};
-  return impl_->ask<Result<Tensor>>([spec](WorkerNode& node, WorkerNode::Declared done) {
-    node.declare(spec, std::move(done));
-  });
+  return impl_->ask<Result<Tensor>>(
+      [spec](WorkerNode& node, WorkerNode::Declared done) { node.declare(spec, std::move(done)); });
 }
 
 Ticket Worker::push(const Tensor& tensor, std::span<const std::byte> source, int priority) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The transports under test, and the bookkeeping of the suite.
-#include "conformance.h"
+#include "tests/conformance/conformance.h"
 
 #include <algorithm>
 #include <bit>
@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "common/clock.h"
+#include "tests/sim/sim_network.h"
 #include "van/inproc/inproc_transport.h"
 #include "van/zmq/zmq_transport.h"
 
@@ -29,6 +30,18 @@ class ZmqWorld final : public World {
   }
 };
 
+class SimulatedWorld final : public World {
+ public:
+  std::unique_ptr<Transport> endpoint() override {
+    return network_.endpoint("end" + std::to_string(next_++));
+  }
+
+ private:
+  sim::VirtualClock clock_;
+  sim::SimNetwork network_{clock_, 1};
+  int next_ = 0;
+};
+
 template <typename T>
 std::unique_ptr<World> make() {
   return std::make_unique<T>();
@@ -43,9 +56,16 @@ std::uint32_t word(std::uint32_t seed, std::size_t index) {
 
 std::vector<Kind> kinds() {
   return {
-      {"inproc", make<InprocWorld>, true},
-      {"zmq", make<ZmqWorld>, false},
+      {.name = "inproc", .make = make<InprocWorld>, .lands = true, .threads = true},
+      {.name = "zmq", .make = make<ZmqWorld>, .lands = false, .threads = true},
+      {.name = "simulated", .make = make<SimulatedWorld>, .lands = false, .threads = false},
   };
+}
+
+std::vector<Kind> threaded_kinds() {
+  std::vector<Kind> threaded = kinds();
+  std::erase_if(threaded, [](const Kind& kind) { return !kind.threads; });
+  return threaded;
 }
 
 std::vector<std::byte> pattern(std::size_t size, std::uint32_t seed) {

@@ -31,9 +31,11 @@ class World {
 struct Kind {
   const char* name;
   std::unique_ptr<World> (*make)();
-  bool lands;  ///< Asks the sink where payloads should land.
+  bool lands;    ///< Asks the sink where payloads should land.
+  bool threads;  ///< Its endpoints may be polled on threads of their own.
 };
 std::vector<Kind> kinds();
+std::vector<Kind> threaded_kinds();
 inline void PrintTo(const Kind& kind, std::ostream* out) { *out << kind.name; }
 
 /// Bytes whose every position differs from its neighbours and from other seeds.

@@ -57,7 +57,7 @@ TEST_F(PeersTest, ADescriptorUsedAgainIsNobodysForCertain) {
   peers_.accepted(kDescriptor);
   Peer& old = come(1);  // It may be from before or after.
   EXPECT_FALSE(old.sure);
-  EXPECT_FALSE(peers_.may_shut(old));
+  EXPECT_FALSE(peers_.is_current(kDescriptor));
   EXPECT_FALSE(old.ended);
   EXPECT_TRUE(empty().empty());
   const Peer& now = come(2);  // The socket was empty in between, so this one is from after.
@@ -65,6 +65,28 @@ TEST_F(PeersTest, ADescriptorUsedAgainIsNobodysForCertain) {
   EXPECT_TRUE(old.ended);
   EXPECT_EQ(empty(), std::vector<LinkId>{1});
   EXPECT_FALSE(now.ended);
+}
+
+TEST_F(PeersTest, AfterAKnownOneTheNextIsCertain) {
+  peers_.accepted(kDescriptor);
+  const Peer& known = come(1);
+  peers_.disconnected(kDescriptor);
+  peers_.accepted(kDescriptor);
+  const Peer& next = come(2);  // Nobody else can have left words in the socket.
+  EXPECT_TRUE(known.ended);
+  EXPECT_TRUE(next.sure);
+  EXPECT_EQ(empty(), std::vector<LinkId>{1});
+  EXPECT_FALSE(next.ended);
+}
+
+TEST_F(PeersTest, LateWordsOfOneThatIsGoneAreKnownAsSuch) {
+  peers_.accepted(kDescriptor);
+  come(1);
+  peers_.disconnected(kDescriptor);
+  EXPECT_FALSE(peers_.is_gone(1));
+  EXPECT_EQ(empty(), std::vector<LinkId>{1});
+  peers_.remove(1);
+  EXPECT_TRUE(peers_.is_gone(1));
 }
 
 TEST_F(PeersTest, AnUncertainOneThatSpeaksAgainIsTheOneThatStayed) {

@@ -62,6 +62,7 @@ class Process:
     def __init__(self, name, command, environment, open_files=None):
         self.name = name
         self.lines = []
+        self.times = []  # When each came, by time.monotonic().
         self.ended_at = None  # By time.monotonic().
         self._changed = threading.Condition()
         limit = None
@@ -80,6 +81,7 @@ class Process:
         for line in self._child.stdout:
             with self._changed:
                 self.lines.append(line.rstrip("\n"))
+                self.times.append(time.monotonic())
                 self._changed.notify_all()
 
     def _reap(self):

@@ -20,6 +20,7 @@ DEFINE_int32(tensors, 8, "Tensors, and so operations, in flight");
 DEFINE_string(mode, "sync", "sync, bounded or async");
 DEFINE_int32(bound, 2, "bounded: rounds that a worker may be ahead");
 DEFINE_int64(progress, 50, "A line of progress every so many rounds");
+DEFINE_string(until, "", "End early once this file exists: the workers agree on the round");
 DEFINE_int64(slow_rank, -1, "Rank of a worker that computes for a random time between rounds");
 DEFINE_int64(slow_most, 1'000'000, "Most steps of that computation");
 DEFINE_int64(seed, 1, "Of the randomness");
@@ -78,7 +79,11 @@ class Training {
         begin(slot, round);
       }
       if (faulty_ && round == FLAGS_fault_round && misbehave()) return {};
-      if ((round + 1) % FLAGS_progress == 0) say(fmt::format("progress round={}", round + 1));
+      if ((round + 1) % FLAGS_progress != 0) continue;
+      say(fmt::format("progress round={}", round + 1));
+      Result<bool> enough = agree_to_end();
+      if (!enough.ok()) return enough.status();
+      if (*enough) break;
     }
     for (Slot& slot : slots_) {
       if (Status status = finish(slot); !status.ok()) return status;
@@ -116,7 +121,18 @@ class Training {
       slots_[i].share.resize(elements);
       slots_[i].value.resize(elements);
     }
-    return {};
+    if (FLAGS_until.empty()) return {};
+    Result<Tensor> votes = worker_.declare("votes to end", Dtype::kF32, 1);
+    if (votes.ok()) votes_ = *votes;
+    return votes.status();
+  }
+
+  // True in all workers in the same round, once any of them has seen the file.
+  Result<bool> agree_to_end() {
+    if (FLAGS_until.empty()) return false;
+    std::vector<float> votes(1, access(FLAGS_until.c_str(), F_OK) == 0 ? 1.0F : 0.0F);
+    if (Status status = worker_.push_pull(votes_, votes, votes).wait(); !status.ok()) return status;
+    return votes[0] > 0;
   }
 
   void begin(Slot& slot, std::int64_t round) {
@@ -195,6 +211,7 @@ class Training {
   const bool sync_;
   std::mt19937_64 random_;
   std::vector<Slot> slots_;
+  Tensor votes_;
   std::uint64_t verified_ = 0;
   std::uint64_t wrong_ = 0;
   double work_ = 0;

@@ -59,9 +59,9 @@ void SimCluster::check_cells(const Node& node) {
     }
     last = cell.value().version;
     if (cell.waiters().size() > 2 * plan_.workers) {
-      report("memory is bounded", fmt::format("{}: {} part {} has {} waiters for {} workers",
-                                              node.name, spec.name, part, cell.waiters().size(),
-                                              plan_.workers));
+      report("memory is bounded",
+             fmt::format("{}: {} part {} has {} waiters for {} workers", node.name, spec.name, part,
+                         cell.waiters().size(), plan_.workers));
     }
   });
   if (held > node.shard->declared_bytes()) {
@@ -139,8 +139,7 @@ void SimCluster::check_end() {
       const bool told = plan_.fault == Fault::kMismatch && code == Code::kMismatch;
       const bool full = plan_.fault == Fault::kOverBudget && code == Code::kResource;
       if (harmless() && code != Code::kOk && !told && !full) {
-        report("no error without a cause",
-               fmt::format("{} saw {}", node->name, name_of(code)));
+        report("no error without a cause", fmt::format("{} saw {}", node->name, name_of(code)));
       }
     }
   }
@@ -157,16 +156,15 @@ void SimCluster::check_survivor(const Node& node, const Status& status) {
     return;
   }
   if (status.code() == Code::kTimeout && plan_.fault == Fault::kLoss) return;
-  const bool named =
-      std::any_of(victims_.begin(), victims_.end(), [&](const std::string& victim) {
-        const std::string process = victim.substr(0, victim.find(" shard"));
-        return status.text().find(process) != std::string::npos ||
-               status.peer().find(process) != std::string::npos || node.name == victim;
-      });
+  const bool named = std::any_of(victims_.begin(), victims_.end(), [&](const std::string& victim) {
+    const std::string process = victim.substr(0, victim.find(" shard"));
+    return status.text().find(process) != std::string::npos ||
+           status.peer().find(process) != std::string::npos || node.name == victim;
+  });
   if (!named) {
-    report("errors name the cause", fmt::format("{} ended with '{}' (peer {}), lost was {}",
-                                                node.name, status.text(), status.peer(),
-                                                victims_.front()));
+    report("errors name the cause",
+           fmt::format("{} ended with '{}' (peer {}), lost was {}", node.name, status.text(),
+                       status.peer(), victims_.front()));
   }
 }
 

@@ -98,8 +98,9 @@ std::vector<std::string> Plan::nodes() const {
   std::vector<std::string> names{"scheduler"};
   for (Rank rank = 0; rank < servers; ++rank) {
     for (std::uint32_t shard = 0; shard < shards; ++shard) {
-      names.push_back(Member{.node = 0, .role = Role::kServer, .rank = rank, .shard = shard, .address = {}}
-                          .describe());
+      names.push_back(
+          Member{.node = 0, .role = Role::kServer, .rank = rank, .shard = shard, .address = {}}
+              .describe());
     }
   }
   for (Rank rank = 0; rank < workers; ++rank) names.push_back(fmt::format("worker {}", rank));
@@ -120,7 +121,8 @@ std::string Plan::describe() const {
 
 std::int64_t share_of(const TensorPlan& tensor, Rank rank, std::uint64_t round, std::uint64_t i) {
   if (tensor.spec.options.mode != Mode::kSync) {
-    // Each worker counts in digits of its own, so that a sum tells how many rounds of whom are in it.
+    // Each worker counts in digits of its own, so that a sum tells how many rounds of whom are in
+    // it.
     return std::int64_t{1} << (6 * rank);
   }
   return static_cast<std::int64_t>((round * 7 + rank * 31 + i * 3) % 97) - 40;

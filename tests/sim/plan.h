@@ -13,15 +13,15 @@ namespace stretto::sim {
 
 enum class Fault {
   kNone,
-  kCrash,        ///< A node is gone; its links break.
-  kSilence,      ///< A node falls silent; nobody is told.
-  kCut,          ///< One link breaks, both its ends live on.
-  kLoss,         ///< One frame is lost, as by a transport that reconnects silently.
-  kPause,        ///< A node stands still for less than the dead time: no harm.
-  kHostile,      ///< Strangers and repeated, invented frames: no harm.
-  kMissing,      ///< A node never comes.
-  kMismatch,     ///< A worker declares a tensor otherwise.
-  kOverBudget,   ///< A server may not hold all that is declared.
+  kCrash,       ///< A node is gone; its links break.
+  kSilence,     ///< A node falls silent; nobody is told.
+  kCut,         ///< One link breaks, both its ends live on.
+  kLoss,        ///< One frame is lost, as by a transport that reconnects silently.
+  kPause,       ///< A node stands still for less than the dead time: no harm.
+  kHostile,     ///< Strangers and repeated, invented frames: no harm.
+  kMissing,     ///< A node never comes.
+  kMismatch,    ///< A worker declares a tensor otherwise.
+  kOverBudget,  ///< A server may not hold all that is declared.
 };
 inline constexpr int kFaults = 10;
 std::string_view name_of(Fault fault);

@@ -75,8 +75,7 @@ void SimCluster::add_nodes() {
 }
 
 void SimCluster::add_scheduler(Node& node) {
-  auto scheduler =
-      std::make_unique<Scheduler>(node.config, network_.endpoint(node.name), clock_);
+  auto scheduler = std::make_unique<Scheduler>(node.config, network_.endpoint(node.name), clock_);
   if (!scheduler->listen(scheduler_address_).ok()) report("set-up", "the scheduler cannot listen");
   node.scheduler = scheduler.get();
   node.agent = std::move(scheduler);
@@ -253,8 +252,8 @@ void SimCluster::hostile_turn() {
   if (choice == 1) message.mutable_failure()->set_cause("a stranger says so");
   if (choice == 2) message.mutable_hello()->set_token("wrong");
   if (choice == 3) message.mutable_barrier()->set_number(1);
-  Buffer payload = choice == 4 ? Buffer::copy_of(std::as_bytes(std::span("garbage")))
-                               : serialize(message);
+  Buffer payload =
+      choice == 4 ? Buffer::copy_of(std::as_bytes(std::span("garbage"))) : serialize(message);
   wire::Header header;
   header.sequence = 1;
   header.bytes = static_cast<std::uint32_t>(payload.size());
@@ -288,17 +287,17 @@ void SimCluster::hostile_turn() {
     unknown.key = {9999, 0};
     unknown.version = 1;
     unknown.bytes = 4;
-    network_.inject(member.name, target.name, unknown, Buffer::copy_of(std::as_bytes(std::span("abc"))));
+    network_.inject(member.name, target.name, unknown,
+                    Buffer::copy_of(std::as_bytes(std::span("abc"))));
   }
 }
 
 void SimCluster::report(const std::string& invariant, const std::string& text) {
   if (violation_) return;
-  violation_ = Violation{invariant, fmt::format("at {} ms: {}",
-                                                std::chrono::duration<double, std::milli>(
-                                                    clock_.now() - began_)
-                                                    .count(),
-                                                text)};
+  violation_ = Violation{
+      invariant,
+      fmt::format("at {} ms: {}",
+                  std::chrono::duration<double, std::milli>(clock_.now() - began_).count(), text)};
 }
 
 }  // namespace stretto::sim

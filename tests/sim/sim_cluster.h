@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// SimCluster: a whole job (scheduler, shards, workers) on one thread in virtual time. The objects are
-// those of production; only transport and clock differ. After every step the invariants are checked.
+// SimCluster: a whole job (scheduler, shards, workers) on one thread in virtual time. The objects
+// are those of production; only transport and clock differ. After every step the invariants are
+// checked.
 #pragma once
 
 #include <map>
@@ -88,8 +89,8 @@ class SimCluster {
   BarrierBoard barriers_;
   std::optional<Violation> violation_;
   std::uint64_t steps_ = 0;
-  bool struck_ = false;           // The fault has happened,
-  bool harmed_ = false;           // and hit somebody who was still in the job.
+  bool struck_ = false;  // The fault has happened,
+  bool harmed_ = false;  // and hit somebody who was still in the job.
   Time struck_at_;
   std::vector<std::string> victims_;
   std::unique_ptr<Transport> stranger_;

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "common/config.h"
+
 namespace stretto::sim {
 namespace {
 
@@ -73,6 +75,7 @@ std::size_t SimNetwork::bytes_under_way() const {
 
 Result<std::string> SimNetwork::listen(const std::string& name, std::string_view address) {
   Endpoint& endpoint = endpoints_.at(name);
+  if (Result<HostPort> parts = parse_host_port(address); !parts.ok()) return parts.status();
   if (!endpoint.address.empty()) {
     return Status(Code::kInvalidArgument, "this endpoint listens already");
   }
@@ -87,6 +90,7 @@ Result<std::string> SimNetwork::listen(const std::string& name, std::string_view
 }
 
 Result<LinkId> SimNetwork::connect(const std::string& name, std::string_view address) {
+  if (Result<HostPort> parts = parse_host_port(address); !parts.ok()) return parts.status();
   Endpoint& endpoint = endpoints_.at(name);
   const LinkId link = endpoint.next_link++;
   End& end = endpoint.ends[link];
@@ -221,7 +225,8 @@ void SimNetwork::poll(const std::string& name, Transport::Sink& sink, Duration w
         if (sender != from.ends.end()) {
           sender->second.under_way -= event.charge;
           if (std::exchange(sender->second.told_full, false)) {
-            schedule(from, clock_.now(), Event{.kind = Event::Kind::kWritable, .link = sender->first});
+            schedule(from, clock_.now(),
+                     Event{.kind = Event::Kind::kWritable, .link = sender->first});
           }
         }
         trace(std::bit_cast<wire::Header>(event.header).sequence);

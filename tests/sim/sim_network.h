@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// SimNetwork: a network in virtual time. It is one more transport (it passes the conformance suite),
-// with delays, rates and faults that come from a seed. Everything runs on one thread.
+// SimNetwork: a network in virtual time. It is one more transport (it passes the conformance
+// suite), with delays, rates and faults that come from a seed. Everything runs on one thread.
 #pragma once
 
 #include <deque>
@@ -108,13 +108,13 @@ class SimNetwork {
   struct End {  // One end of a link, at one endpoint.
     std::string peer;
     LinkId peer_link = 0;
-    Time last_arrival;           // Of anything sent from here: order is kept.
-    std::size_t under_way = 0;   // Bytes sent from here that have not been delivered.
+    Time last_arrival;          // Of anything sent from here: order is kept.
+    std::size_t under_way = 0;  // Bytes sent from here that have not been delivered.
     bool told_full = false;
-    bool broken = false;         // Nothing more can be sent.
+    bool broken = false;              // Nothing more can be sent.
     std::uint64_t last_sequence = 0;  // Of what was sent from here.
-    int extra_frames = 0;            // Frames that a fault added to what was sent from here,
-    std::uint64_t extra_taken = 0;   // and bytes of such frames that have arrived here.
+    int extra_frames = 0;             // Frames that a fault added to what was sent from here,
+    std::uint64_t extra_taken = 0;    // and bytes of such frames that have arrived here.
   };
   struct Endpoint {
     std::string address;

@@ -55,8 +55,8 @@ void SimWorker::declare_all() {
 
 void SimWorker::act() {
   if (node_.over() && !outcome_) {
-    outcome_ = node_.status().ok() ? Status(Code::kCancelled, "over without a word")
-                                   : node_.status();
+    outcome_ =
+        node_.status().ok() ? Status(Code::kCancelled, "over without a word") : node_.status();
   }
   if (!joined_ || outcome_ || !all_declared()) return;
   while (under_way_ < plan_.most_under_way && start_something()) {
@@ -91,8 +91,8 @@ void SimWorker::start_step(std::size_t index) {
   const Step& step = plan_.tensors[index].steps[round - 1];
   Operation::Kind kind = Operation::Kind::kPushPull;
   if (step.broadcast) {
-    kind = step.root == rank_ ? Operation::Kind::kBroadcastRoot
-                              : Operation::Kind::kBroadcastReceiver;
+    kind =
+        step.root == rank_ ? Operation::Kind::kBroadcastRoot : Operation::Kind::kBroadcastReceiver;
   } else if (random_.chance(0.35)) {
     kind = Operation::Kind::kPush;
   }
@@ -199,7 +199,7 @@ void SimWorker::check_value(std::size_t index, std::uint64_t round, const std::b
 // Bounded and async values are sums in which every worker has digits of its own. Returns how many
 // shares are in it.
 std::uint64_t SimWorker::check_counts(std::size_t index, std::uint64_t round, std::uint64_t i,
-                             double value) {
+                                      double value) {
   const TensorPlan& plan = plan_.tensors[index];
   const auto complain = [&](const std::string& invariant, const std::string& text) {
     report_(invariant, fmt::format("worker {}: {}[{}] after round {} is {}: {}", rank_,
@@ -228,8 +228,8 @@ std::uint64_t SimWorker::check_counts(std::size_t index, std::uint64_t round, st
   // After a loss a worker may give a tensor up and leave; the bound does not wait for it then.
   if (options.mode == Mode::kBounded && plan_.fault != Fault::kLoss &&
       round > slowest + options.bound) {
-    complain("the bound holds", fmt::format("the slowest is at {}, the bound is {}", slowest,
-                                            options.bound));
+    complain("the bound holds",
+             fmt::format("the slowest is at {}, the bound is {}", slowest, options.bound));
   }
   std::vector<double>& last = tensors_[index].last_seen;
   last.resize(plan.spec.elements);

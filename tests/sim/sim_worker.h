@@ -68,7 +68,9 @@ class SimWorker {
   std::uint64_t check_counts(std::size_t index, std::uint64_t round, std::uint64_t i, double value);
   void enter_barrier();
   bool all_declared() const;
-  bool all_started() const { return next_ == plan_.order.size() && final_pulls_ == tensors_.size(); }
+  bool all_started() const {
+    return next_ == plan_.order.size() && final_pulls_ == tensors_.size();
+  }
 
   const Plan& plan_;
   Rank rank_;

@@ -117,7 +117,7 @@ TEST_F(LaunchSupervisor, ThoseThatDoNotSettleAreToldThenKilled) {
   run_all();
   end({{kFirst, kKilled}});
   const Reaction told = wait();
-  EXPECT_EQ(elapsed(), 12s);
+  EXPECT_EQ(elapsed(), 3s);
   EXPECT_EQ(told.orders, (std::vector<Order>{{kScheduler, SIGTERM, Scope::kProcess},
                                              {kServer, SIGTERM, Scope::kProcess},
                                              {kFirst, SIGTERM, Scope::kGroup},
@@ -150,6 +150,16 @@ TEST_F(LaunchSupervisor, OfFailuresSeenTogetherASignalIsTheCause) {
   end({{kScheduler, kFine}});
   EXPECT_EQ(verdict(),
             "137 ERROR ServerLost role=server rank=0 peer=- op=run cause=killed by SIGKILL");
+}
+
+TEST_F(LaunchSupervisor, ASignalSeenAMomentLaterIsStillTheCause) {
+  run_all();
+  end({{kFirst, kStatus3}});
+  now_ += 200ms;
+  end({{kScheduler, kKilled}});
+  now_ += 5s;
+  end({{kSecond, kKilled}, {kServer, kStatus3}});
+  EXPECT_EQ(verdict().substr(0, 22), "137 ERROR SchedulerLos");
 }
 
 TEST_F(LaunchSupervisor, OfStatusesSeenTogetherAWorkersIsTheCause) {

@@ -75,7 +75,7 @@ TEST(LaunchArguments, TimesAreInSeconds) {
   EXPECT_EQ(plan.limits.grace, 0s);
   EXPECT_EQ(plan.limits.drain, 2s);
   EXPECT_EQ(plan.start_timeout, "5");
-  EXPECT_EQ(plan_of({"x"}).limits.settle, 12s);
+  EXPECT_EQ(plan_of({"x"}).limits.settle, 3s);
 }
 
 TEST(LaunchArguments, HelpAndVersionEndTheReading) {

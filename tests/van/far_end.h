@@ -46,7 +46,7 @@ std::unique_ptr<Transport> scripted_transport(Wire& wire);
 /// what it is about. Thread: loop.
 class FarEnd {
  public:
-  FarEnd(Wire& wire, LinkId link, NodeId node) : wire_(wire), link_(link), node(node) {}
+  FarEnd(Wire& wire, LinkId link, NodeId as) : node(as), wire_(wire), link_(link) {}
 
   /// This far end makes the link.
   void connect();
@@ -67,15 +67,6 @@ class FarEnd {
   bool closed() const;
   LinkId link() const { return link_; }
 
- private:
-  void listen();
-
-  Wire& wire_;
-  LinkId link_;
-  std::vector<wire::Control> controls_;
-  std::vector<Sent> data_;
-
- public:
   NodeId node;
   std::uint32_t epoch = 0;
   std::uint64_t sequence = 0;       ///< Of the last frame that was sent.
@@ -86,6 +77,14 @@ class FarEnd {
   std::uint64_t heard_credit = 0;   ///< In the last frame that came.
   std::uint64_t heard_acked = 0;
   std::size_t heard_credits = 0;    ///< Frames that carried only credit and acks.
+
+ private:
+  void listen();
+
+  Wire& wire_;
+  LinkId link_;
+  std::vector<wire::Control> controls_;
+  std::vector<Sent> data_;
 };
 
 /// `role` of a job of `workers` workers and one server, with the token "secret".

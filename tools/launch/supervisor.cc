@@ -83,14 +83,14 @@ Reaction Supervisor::on_ended(std::span<const Ended> ended, std::size_t orphans,
   });
   orphans_ = orphans;
   Reaction reaction;
-  for (const Ended& one : round) record(one, reaction);
+  for (const Ended& one : round) record(one, now, reaction);
   Reaction next = advance(now);
   reaction.orders.insert(reaction.orders.end(), next.orders.begin(), next.orders.end());
   reaction.notes.insert(reaction.notes.end(), next.notes.begin(), next.notes.end());
   return reaction;
 }
 
-void Supervisor::record(const Ended& ended, Reaction& reaction) {
+void Supervisor::record(const Ended& ended, Time now, Reaction& reaction) {
   STRETTO_CHECK(lives_[ended.member] == Life::kAlive);
   lives_[ended.member] = Life::kEnded;
   --alive_;
@@ -111,12 +111,18 @@ void Supervisor::record(const Ended& ended, Reaction& reaction) {
     reaction.notes.push_back(fmt::format("{}{} {}", workers_succeeded() ? "warning: " : "",
                                          label_of(member), ended.exit.text()));
   }
+  // A killed process's connections end a moment before its exit can be seen: those who failed
+  // because of it may be seen first.
+  const bool was_the_cause = first_ && stop_signal_ == 0 && ended.exit.by_signal &&
+                             !first_->by_signal && now - first_->at <= kHindsight;
+  if (was_the_cause) first_.reset();
   std::string cause = ended.exit.text();
   if (too_early) cause += " before it said where it listens";
   const int status = ended.exit.failed() ? ended.exit.status() : 1;
   fail(
       {ended.member, status,
-       Status(code_of(member.role), std::move(cause)).with_operation(too_early ? "start" : "run")});
+       Status(code_of(member.role), std::move(cause)).with_operation(too_early ? "start" : "run"),
+       ended.exit.by_signal, now});
 }
 
 void Supervisor::fail(Failure failure) {

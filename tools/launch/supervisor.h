@@ -109,7 +109,10 @@ class Supervisor {
     std::size_t member;
     int exit_status;
     Status error;
+    bool by_signal = false;
+    Time at = {};
   };
+  static constexpr Duration kHindsight = 500ms;
 
   Reaction advance(Time now);
   void transit(Time now, Reaction& reaction);
@@ -117,7 +120,7 @@ class Supervisor {
   void stop(int signal, Time now, Reaction& reaction);
   void kill(Time now, Reaction& reaction);
   void fail(Failure failure);
-  void record(const Ended& ended, Reaction& reaction);
+  void record(const Ended& ended, Time now, Reaction& reaction);
   Order notice(std::size_t member, int signal) const;
   bool all_ended() const;
   bool workers_succeeded() const;

@@ -80,10 +80,14 @@ Turn DealerLink::receive(Transport::Sink& sink, int limit) {
     if (shape == Shape::kFrame) {
       turn.called = true;
       sink.on_frame(link_, in_.header_view(), Message::take(std::move(in_.payload)));
+      continue;
+    }
+    if (shape == Shape::kEmpty) {
+      end({Code::kLinkBroken, fmt::format("{} has closed the link", address_)});
     } else {
       end({Code::kMalformed, fmt::format("{} sent a message that is no frame", address_)});
-      report(sink, turn);
     }
+    report(sink, turn);
   }
   offer_room(sink, turn);
   turn.more = !over();

@@ -20,7 +20,7 @@ Shape FrameReader::next(Socket& socket, Incoming& in) {
   if (has_id_ && !socket.receive(in.id)) return Shape::kNothing;
   if (!socket.receive(in.header)) return Shape::kNothing;
   if (!in.header.more()) {
-    return in.header.bytes().empty() ? Shape::kHello : Shape::kMalformed;
+    return in.header.bytes().empty() ? Shape::kEmpty : Shape::kMalformed;
   }
   STRETTO_CHECK(socket.receive(in.payload));
   if (in.payload.more()) {

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Frames as libzmq messages: a part of 128 header bytes, then a part of payload, which may be empty
-// but is always there. What comes over a ROUTER has the sender's routing id before them. A first
-// message of one empty part is the hello that a connecting end sends (ZMQ_PROBE_ROUTER).
+// but is always there. What comes over a ROUTER has the sender's routing id before them.
+//
+// A message of one empty part is no frame. As the first from an end that connects it is a hello
+// (ZMQ_PROBE_ROUTER); from the end that listens it is a goodbye. Anything else is malformed.
 #pragma once
 
 #include "van/transport.h"
@@ -12,7 +14,7 @@ namespace stretto::zmq {
 enum class Shape : std::uint8_t {
   kNothing,    ///< Nothing has come, and all that libzmq had to tell the socket has been heard.
   kFrame,      ///< Header and payload are in place.
-  kHello,      ///< One empty part.
+  kEmpty,      ///< A hello or a goodbye.
   kMalformed,  ///< Any other message; what there was of it is not to be used.
   kRemains     ///< Parts of a malformed message that no frame has were thrown away; go on later.
 };

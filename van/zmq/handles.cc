@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
@@ -19,6 +20,22 @@ constexpr std::size_t kLeastLent = 512;
 // alignment, and would keep all of it from being freed.
 constexpr std::size_t kLeastTaken = 8192;
 constexpr std::uintptr_t kAlignment = alignof(std::max_align_t) / 2;  // What an lmsg has.
+
+// A payload that libzmq holds, until it says that it needs it no more, on a thread of its own.
+struct Lent {
+  explicit Lent(Buffer buffer) : payload(std::move(buffer)) {
+    ready.store(true, std::memory_order_release);
+  }
+  static void end(void*, void* self) {
+    auto* lent = static_cast<Lent*>(self);
+    // libzmq orders the threads already, but a sanitizer cannot see that.
+    STRETTO_CHECK(lent->ready.load(std::memory_order_acquire));
+    delete lent;
+  }
+
+  Buffer payload;
+  std::atomic<bool> ready{false};
+};
 
 bool is_aligned(const std::byte* data) {
   return reinterpret_cast<std::uintptr_t>(data) % kAlignment == 0;
@@ -89,12 +106,9 @@ Message Message::lend(const Buffer& payload) {
     }
     return message;
   }
-  auto lease = std::make_unique<Buffer>(payload);
+  auto* lent = new Lent(payload);
   auto* data = const_cast<std::byte*>(payload.data());  // libzmq only reads what it sends.
-  const auto end_lease = [](void*, void* hint) { delete static_cast<Buffer*>(hint); };
-  STRETTO_CHECK(zmq_msg_init_data(&message.message_, data, payload.size(), end_lease,
-                                  lease.get()) == 0);
-  static_cast<void>(lease.release());
+  STRETTO_CHECK(zmq_msg_init_data(&message.message_, data, payload.size(), Lent::end, lent) == 0);
   return message;
 }
 

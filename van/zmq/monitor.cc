@@ -25,6 +25,10 @@ Result<Monitor> Monitor::attach(const Context& context, const Socket& socket, in
   return monitor;
 }
 
+void Monitor::detach(const Socket& socket) {
+  STRETTO_CHECK(zmq_socket_monitor(socket.get(), nullptr, 0) == 0);
+}
+
 std::optional<Monitor::Event> Monitor::next() {
   if (!socket_.receive(part_)) return std::nullopt;
   std::uint16_t kind = 0;

@@ -7,19 +7,28 @@
 #include <algorithm>
 
 namespace stretto::zmq {
+namespace {
+
+constexpr std::size_t kGoneRemembered = 256;
+
+Status has_ended(const Peer& peer) {
+  return {Code::kLinkBroken, fmt::format("the connection from {} has ended", peer.address)};
+}
+
+}  // namespace
 
 void Peers::accepted(int descriptor) { wires_[descriptor].open = true; }
 
 void Peers::disconnected(int descriptor) {
   Wire& wire = wires_[descriptor];
+  const std::vector<Peer*> peers = std::exchange(wire.peers, {});
+  for (Peer* peer : peers) end(*peer, has_ended(*peer));
+  if (peers.size() == 1 && peers[0]->sure) {
+    wires_.erase(descriptor);
+    return;
+  }
   wire.open = false;
-  if (!wire.unsettled) {
-    wire.unsettled = true;
-    unsettled_.push_back(descriptor);
-  }
-  for (Peer* peer : std::exchange(wire.peers, {})) {
-    end(*peer, {Code::kLinkBroken, fmt::format("the connection from {} has ended", peer->address)});
-  }
+  if (!std::exchange(wire.unsettled, true)) unsettled_.push_back(descriptor);
 }
 
 Peer* Peers::find(std::uint32_t number) {
@@ -45,7 +54,7 @@ Peer& Peers::add(std::uint32_t number, LinkId link, int descriptor, std::string 
   if (wire != wires_.end() && wire->second.open) {
     wire->second.peers.push_back(&peer);
   } else {  // It came, sent and went before we looked.
-    end(peer, {Code::kLinkBroken, fmt::format("the connection from {} has ended", peer.address)});
+    end(peer, has_ended(peer));
   }
   return peer;
 }
@@ -56,9 +65,7 @@ void Peers::heard(Peer& peer) {
   peer.sure = true;
   Wire& wire = wires_[peer.descriptor];
   for (Peer* other : std::exchange(wire.peers, {&peer})) {
-    if (other == &peer) continue;
-    end(*other,
-        {Code::kLinkBroken, fmt::format("the connection from {} has ended", other->address)});
+    if (other != &peer) end(*other, has_ended(*other));
   }
 }
 
@@ -83,6 +90,10 @@ bool Peers::is_current(int descriptor) const {
   return wire != wires_.end() && wire->second.open && !wire->second.unsettled;
 }
 
+bool Peers::is_gone(std::uint32_t number) const {
+  return std::find(gone_.begin(), gone_.end(), number) != gone_.end();
+}
+
 std::vector<LinkId> Peers::take_ended(bool empty) {
   std::vector<LinkId> ended = std::exchange(ended_, {});
   if (empty) return ended;
@@ -99,6 +110,8 @@ std::unique_ptr<Peer> Peers::remove(LinkId link) {
   auto node = by_link_.extract(link);
   std::unique_ptr<Peer> peer = std::move(node.mapped());
   by_number_.erase(peer->number);
+  gone_.push_back(peer->number);
+  if (gone_.size() > kGoneRemembered) gone_.pop_front();
   if (const auto wire = wires_.find(peer->descriptor); wire != wires_.end()) {
     std::erase(wire->second.peers, peer.get());
   }

@@ -6,9 +6,11 @@
 // used again. What a message can be trusted to say: the monitor's events come in the order in which
 // things happened, and a connection's messages are in the socket before its end is. So once the
 // socket has been seen empty after an end, whatever comes from that descriptor later is from who has
-// it now. Between the two it may be from either; such a peer is not `sure`.
+// it now. Between the two it may be from either, unless the one that ended was known for certain;
+// a peer that may be either is not `sure`.
 #pragma once
 
+#include <deque>
 #include <memory>
 #include <string>
 #include <unordered_map>
@@ -26,7 +28,8 @@ struct Peer {
   bool sure = false;   ///< It has its descriptor now, not somebody who came later.
   bool muted = false;  ///< Closed, or not one of ours: nothing from it is delivered.
   bool ended = false;  ///< Its connection is gone; what it sent before is still delivered.
-  bool shut = false;   ///< Its connection has been shut down from here.
+  bool shut = false;   ///< Its connection has been shut down from here,
+  bool told = false;   ///< or it has been asked to do so, since it is not sure.
   bool full = false;   ///< It answered kFull.
   Status why;          ///< Of the end.
   std::uint64_t heard_at = 0;  ///< Messages that had come in all when its last came, or it ended.
@@ -50,8 +53,8 @@ class Peers {
   void end(Peer& peer, Status why);
   /// True if a message that has just come by this descriptor is from who has it now.
   bool is_current(int descriptor) const;
-  /// True if the peer certainly has its descriptor, so that this may be shut down.
-  bool may_shut(const Peer& peer) const { return peer.sure && !peer.ended && !peer.shut; }
+  /// True if the number's peer has been removed not long ago: then this is a late word of it.
+  bool is_gone(std::uint32_t number) const;
   /// Those that have ended and have nothing more to deliver, each told once: all of them if the
   /// socket has just been seen empty; else those that others have long overtaken (libzmq takes
   /// turns). They are to be removed.
@@ -73,6 +76,7 @@ class Peers {
   std::unordered_map<int, Wire> wires_;
   std::vector<int> unsettled_;
   std::vector<LinkId> ended_;
+  std::deque<std::uint32_t> gone_;  // Numbers of those removed last.
   std::uint64_t messages_ = 0;
 };
 

@@ -61,11 +61,8 @@ RouterLinks::RouterLinks(const ZmqOptions& options, LinkIds& links, Socket socke
       monitor_(std::move(monitor)),
       reader_(true, options.max_payload_bytes) {}
 
-Result<std::unique_ptr<RouterLinks>> RouterLinks::listen(const Context& context,
-                                                         const ZmqOptions& options, LinkIds& links,
-                                                         std::string_view address) {
-  const Result<std::string> endpoint = to_bind(address);
-  if (!endpoint.ok()) return endpoint.status();
+Result<std::unique_ptr<RouterLinks>> RouterLinks::open(const Context& context,
+                                                       const ZmqOptions& options, LinkIds& links) {
   Result<Socket> socket = Socket::open(context, ZMQ_ROUTER);
   if (!socket.ok()) return socket.status();
   configure(*socket, options);
@@ -74,16 +71,21 @@ Result<std::unique_ptr<RouterLinks>> RouterLinks::listen(const Context& context,
       Monitor::attach(context, *socket, ZMQ_EVENT_ACCEPTED | ZMQ_EVENT_DISCONNECTED,
                       fmt::format("listener-{}", links.next()));
   if (!monitor.ok()) return monitor.status();
-  if (zmq_bind(socket->get(), endpoint->c_str()) != 0) {
+  return std::unique_ptr<RouterLinks>(
+      new RouterLinks(options, links, *std::move(socket), *std::move(monitor)));
+}
+
+Status RouterLinks::bind(std::string_view address) {
+  const Result<std::string> endpoint = to_bind(address);
+  if (!endpoint.ok()) return endpoint.status();
+  if (zmq_bind(socket_.get(), endpoint->c_str()) != 0) {
     return failure(fmt::format("wanted to listen at '{}'", address), zmq_errno());
   }
   std::array<char, 256> bound{};
   std::size_t size = bound.size();
-  STRETTO_CHECK(zmq_getsockopt(socket->get(), ZMQ_LAST_ENDPOINT, bound.data(), &size) == 0);
-  std::unique_ptr<RouterLinks> made(
-      new RouterLinks(options, links, *std::move(socket), *std::move(monitor)));
-  made->address_ = reachable(bound.data());
-  return made;
+  STRETTO_CHECK(zmq_getsockopt(socket_.get(), ZMQ_LAST_ENDPOINT, bound.data(), &size) == 0);
+  address_ = reachable(bound.data());
+  return {};
 }
 
 Turn RouterLinks::receive(Transport::Sink& sink, int limit) {
@@ -106,27 +108,28 @@ Turn RouterLinks::receive(Transport::Sink& sink, int limit) {
 
 void RouterLinks::take(Transport::Sink& sink, Shape shape) {
   const std::optional<std::uint32_t> number = number_of(in_.id.bytes());
-  if (!number) return ignore_stranger(in_.header.descriptor());
+  if (!number) return ignore_stranger();
   Peer* peer = peers_.find(*number);
   const bool first = peer == nullptr;
   if (first) {
+    if (peers_.is_gone(*number)) return;
     peer = introduce(sink, *number, shape);
     if (peer == nullptr) return;
   }
   peers_.heard(*peer);
   if (peer->muted) return shut(*peer);
-  if (shape == Shape::kHello && first) return;
+  if (shape == Shape::kEmpty && first) return;
   if (shape != Shape::kFrame) return mute(sink, *peer);
   sink.on_frame(peer->link, in_.header_view(), Message::take(std::move(in_.payload)));
 }
 
 Peer* RouterLinks::introduce(Transport::Sink& sink, std::uint32_t number, Shape shape) {
   const int descriptor = in_.header.descriptor();
-  watch();  // So that what is still to be heard of this descriptor is about this peer.
   if (descriptor < 0 || peers_.size() >= options_.max_links) {
-    ignore_stranger(descriptor);
+    ignore_stranger();
     return nullptr;
   }
+  watch();  // So that what is still to be heard of this descriptor is about this peer.
   Peer& peer = peers_.add(number, links_.next(), descriptor, in_.header.peer_address());
   if (shape == Shape::kMalformed) {
     peer.muted = true;
@@ -138,10 +141,15 @@ Peer* RouterLinks::introduce(Transport::Sink& sink, std::uint32_t number, Shape 
 }
 
 // Nothing is remembered of strangers, so that they cost no memory.
-void RouterLinks::ignore_stranger(int descriptor) {
-  count_refused("a message of a connection that is not ours or one too many");
+void RouterLinks::ignore_stranger() {
+  count_refused("a message of a connection that is not ours, or one too many,");
+  const int descriptor = in_.header.descriptor();
   watch();
-  if (peers_.is_current(descriptor)) shut_descriptor(descriptor);
+  if (peers_.is_current(descriptor)) {
+    shut_descriptor(descriptor);
+  } else {
+    say_goodbye(in_.id.bytes());
+  }
 }
 
 void RouterLinks::mute(Transport::Sink& sink, Peer& peer) {
@@ -153,9 +161,18 @@ void RouterLinks::mute(Transport::Sink& sink, Peer& peer) {
 }
 
 void RouterLinks::shut(Peer& peer) {
-  if (!peers_.may_shut(peer)) return;
-  peer.shut = true;
-  shut_descriptor(peer.descriptor);
+  if (peer.ended || peer.shut) return;
+  if (peer.sure) {
+    peer.shut = true;
+    shut_descriptor(peer.descriptor);
+  } else if (!std::exchange(peer.told, true)) {
+    say_goodbye(id_of(peer.number));
+  }
+}
+
+// For those whose descriptor may be somebody else's by now: one of ours closes the link itself.
+void RouterLinks::say_goodbye(std::span<const std::byte> id) {
+  if (socket_.send(id, true) == 0) socket_.send(std::span<const std::byte>(), false);
 }
 
 // libzmq cannot end one connection of a ROUTER, so the connection itself is ended. The descriptor is

@@ -26,9 +26,11 @@ class LinkIds {
 /// Thread: loop.
 class RouterLinks {
  public:
-  static Result<std::unique_ptr<RouterLinks>> listen(const Context& context,
-                                                     const ZmqOptions& options, LinkIds& links,
-                                                     std::string_view address);
+  static Result<std::unique_ptr<RouterLinks>> open(const Context& context,
+                                                   const ZmqOptions& options, LinkIds& links);
+  /// Once, and last of what can fail: from then on libzmq's thread must be listened to until the
+  /// context ends.
+  Status bind(std::string_view address);
 
   /// Where it listens, as others can connect to it.
   const std::string& address() const { return address_; }
@@ -52,10 +54,11 @@ class RouterLinks {
   RouterLinks(const ZmqOptions& options, LinkIds& links, Socket socket, Monitor monitor);
   void take(Transport::Sink& sink, Shape shape);
   Peer* introduce(Transport::Sink& sink, std::uint32_t number, Shape shape);
-  void ignore_stranger(int descriptor);
+  void ignore_stranger();
   void mute(Transport::Sink& sink, Peer& peer);
   void shut(Peer& peer);
   void shut_descriptor(int descriptor);
+  void say_goodbye(std::span<const std::byte> id);
   void report(Transport::Sink& sink, bool empty, Turn& turn);
   void count_refused(const char* what);
 

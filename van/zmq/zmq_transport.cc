@@ -55,6 +55,8 @@ class ZmqTransport final : public Transport {
 
   template <typename Port>
   Status watch(const Port& port, LinkId link);
+  template <typename Port>
+  void unwatch(const Port& port);
   void make_ready(LinkId link);
   void look(Duration wait);
   bool deliver(Sink& sink);
@@ -85,6 +87,12 @@ Status ZmqTransport::watch(const Port& port, LinkId link) {
   return status;
 }
 
+template <typename Port>
+void ZmqTransport::unwatch(const Port& port) {
+  poller_.remove(port.descriptor());
+  poller_.remove(port.monitor_descriptor());
+}
+
 Result<std::string> ZmqTransport::listen(std::string_view address) {
   if (router_ != nullptr) {
     return Status(Code::kInvalidArgument,
@@ -92,10 +100,13 @@ Result<std::string> ZmqTransport::listen(std::string_view address) {
                               "make another transport",
                               address, router_->address()));
   }
-  Result<std::unique_ptr<RouterLinks>> made =
-      RouterLinks::listen(context_, options_, ids_, address);
+  Result<std::unique_ptr<RouterLinks>> made = RouterLinks::open(context_, options_, ids_);
   if (!made.ok()) return made.status();
   if (Status status = watch(**made, kRouter); !status.ok()) return status;
+  if (Status status = (*made)->bind(address); !status.ok()) {
+    unwatch(**made);
+    return status;
+  }
   router_ = *std::move(made);
   make_ready(kRouter);
   return router_->address();
@@ -145,8 +156,7 @@ void ZmqTransport::bury(LinkId link) {
   auto node = dealers_.extract(link);
   DealerLink& dealer = *node.mapped().link;
   dealer.close();
-  poller_.remove(dealer.descriptor());
-  poller_.remove(dealer.monitor_descriptor());
+  unwatch(dealer);
   if (polling_) buried_.push_back(std::move(node.mapped().link));
 }
 

@@ -124,7 +124,8 @@ class Worker {
   /// Several tensors as one operation, which ends when all have.
   Ticket push_pull(std::span<const Transfer> transfers);
   /// Every worker's `data` becomes what the worker `root` has in it; at servers that keep
-  /// parameters they become that too. All workers must call it; it takes part in the tensor's rounds.
+  /// parameters they become that too. All workers must call it; it takes part in the tensor's
+  /// rounds.
   Ticket broadcast(const Tensor& tensor, std::span<std::byte> data, Rank root, int priority = 0);
 
   /// Returns when every worker has called it as often as this one.
@@ -135,8 +136,8 @@ class Worker {
 
   // The same for spans of numbers.
   template <typename T, std::size_t N>
-    requires(!std::is_same_v<std::remove_const_t<T>, std::byte>)
-  Ticket push(const Tensor& t, std::span<T, N> source, int priority = 0) {
+  requires(!std::is_same_v<std::remove_const_t<T>, std::byte>) Ticket
+      push(const Tensor& t, std::span<T, N> source, int priority = 0) {
     return push(t, std::as_bytes(source), priority);
   }
   template <typename T>

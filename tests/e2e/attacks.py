@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What strangers do to open ports: each attack is a generator of bytes, one connection each, or a
+function that is handed the addresses. All of it comes from a seed.
+"""
+
+import random
+import socket
+import struct
+
+import zmtp
+
+_ABSURD_LENGTHS = (2**31 - 1, 2**31, 2**32, 2**40, 2**63 - 1, 2**63, 2**64 - 1)
+_CONTENTS = {
+    zmtp.LEAVE: b"",
+    zmtp.FAILURE: zmtp.fields(f1=6, f2="worker 0", f3="because I say so"),
+    zmtp.BARRIER: zmtp.fields(f1=1),
+    zmtp.HEARTBEAT: zmtp.fields(f1=1),
+    zmtp.DECLARE: zmtp.fields(f1=zmtp.fields(f1="mine", f2=1, f3=10, f4=1, f6=1)),
+    zmtp.OPEN: zmtp.fields(f1=1, f2=zmtp.fields(f1="tensor 0", f2=1, f3=10, f4=1, f6=1)),
+    zmtp.ROSTER: zmtp.fields(f1=9, f2=9, f3=1, f4=1),
+    zmtp.WELCOME: zmtp.fields(f1=2, f2=0),
+    zmtp.LINK_REPORT: zmtp.fields(f1=2, f2="broken"),
+    zmtp.FAULT: zmtp.fields(f1=2, f2="no", f3=1),
+    zmtp.DECLARED: zmtp.fields(f1=1, f3="tensor 0"),
+}
+
+
+def raw_garbage(randomness):
+    """Bytes that are no ZMTP at all."""
+    yield b""
+    yield b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    yield b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"  # TLS.
+    yield b"\xff" * 4096
+    yield bytes(4096)
+    for _ in range(100):
+        yield randomness.randbytes(randomness.randrange(1, 4096))
+
+
+def broken_handshakes(randomness):
+    """ZMTP that ends, or goes astray, on the way to READY."""
+    whole = zmtp.opening()
+    for length in range(0, len(whole), 5):
+        yield whole[:length] + randomness.randbytes(8)
+    for mechanism in (b"PLAIN", b"CURVE", b"GSSAPI", b"\xff" * 20):
+        yield zmtp.greeting(mechanism) + zmtp.ready()
+    for kind in (b"PUB", b"SUB", b"REQ", b"STREAM", b"", b"X" * 200):
+        yield zmtp.greeting() + zmtp.ready(kind) + zmtp.message(b"x")
+    yield zmtp.greeting() + zmtp.frame(b"\x05READY" + b"\xff" * 40, zmtp.COMMAND)
+    yield zmtp.greeting() + zmtp.frame(b"\x05ERROR\xff", zmtp.COMMAND)
+
+
+def framed_garbage(randomness):
+    """Good ZMTP whose messages are not ours."""
+    for parts in ((b"x",), (b"", b""), (b"", b"x", b"y"), (bytes(128),), (bytes(128), b"", b""),
+                  (bytes(127), b""), (bytes(129), b""), (bytes(128), b"")):
+        yield zmtp.opening() + zmtp.message(*parts)
+    yield zmtp.opening() + zmtp.message(*[b"part"] * 3000)
+    yield zmtp.opening() + zmtp.frame(b"") * 3000
+    yield zmtp.opening() + zmtp.frame(b"\x04PING\x00\x00", zmtp.COMMAND) * 1000
+    for _ in range(100):
+        sizes = [randomness.randrange(0, 600) for _ in range(randomness.randrange(1, 4))]
+        yield zmtp.opening() + zmtp.message(*map(randomness.randbytes, sizes))
+
+
+def absurd_lengths(_):
+    """Lengths that nobody has memory for, said by ZMTP and by the data header."""
+    for length in _ABSURD_LENGTHS:
+        yield zmtp.opening() + zmtp.frame(b"x" * 100, length=length)
+        yield zmtp.opening() + zmtp.frame(bytes(128), zmtp.MORE) + zmtp.frame(b"x", length=length)
+        yield zmtp.greeting() + zmtp.frame(b"\x05READY", zmtp.COMMAND, length=length)
+        yield zmtp.opening() + zmtp.message(zmtp.header(length % 2**32), b"x")
+
+
+def oversize_frames(_):
+    """Frames that are as long as they say, and longer than any may be."""
+    for size in (2**20 + 1, 17 * 2**20):
+        body = bytes(size)
+        yield zmtp.opening() + zmtp.message(zmtp.header(size), body)
+        yield zmtp.opening() + zmtp.message(zmtp.header(size, kind=zmtp.PUSH, dtype=1), body)
+        yield zmtp.opening() + zmtp.message(body)
+
+
+def no_hello(_):
+    """Whole control and data messages from somebody who has not said hello."""
+    for kind, content in _CONTENTS.items():
+        yield zmtp.opening() + zmtp.control(zmtp.body(kind, content))
+    for kind in range(256):
+        yield zmtp.opening() + zmtp.message(zmtp.header(4, kind=kind, dtype=1, sender=1), b"\0" * 4)
+    yield zmtp.opening() + zmtp.control(b"")
+    yield zmtp.opening() + zmtp.control(zmtp.body(99))
+
+
+def wrong_hellos(_):
+    """Greetings that anybody can say: no token, a guess, or another protocol."""
+    for token in ("", "guess", "x" * 100_000, "\0"):
+        for node in (0, 1, 2, 2**32 - 1):
+            hello = zmtp.hello(token=token, node=node, rank=0)
+            yield zmtp.opening() + zmtp.control(hello)
+            # Not waiting for an answer does not help.
+            yield (zmtp.opening() + zmtp.control(hello) + zmtp.control(hello, sequence=2)
+                   + zmtp.control(zmtp.body(zmtp.LEAVE), sequence=3))
+    yield zmtp.opening() + zmtp.control(zmtp.hello(protocol=2**31))
+    yield zmtp.opening() + zmtp.control(zmtp.hello(), sequence=2**63)
+    yield zmtp.opening() + zmtp.control(zmtp.hello(), credit=2**63, acked=2**63)
+
+
+def mutated(randomness):
+    """Good messages with some bytes changed, lost, doubled or moved. Without end."""
+    good = [zmtp.control(zmtp.hello()), zmtp.control(zmtp.hello(token="guess", role=zmtp.SERVER)),
+            zmtp.message(zmtp.header(64, kind=zmtp.PUSH, dtype=1, version=1, sender=1), bytes(64)),
+            zmtp.message(zmtp.header(0, kind=zmtp.CREDIT, credit=1), b"")]
+    good += [zmtp.control(zmtp.body(kind, content)) for kind, content in _CONTENTS.items()]
+    while True:
+        data = bytearray(randomness.choice(good) + randomness.choice(good))
+        for _ in range(randomness.randrange(1, 8)):
+            at = randomness.randrange(len(data))
+            match randomness.randrange(5):
+                case 0:
+                    data[at] ^= 1 << randomness.randrange(8)
+                case 1:
+                    data[at] = randomness.choice((0, 1, 0x7F, 0x80, 0xFF))
+                case 2:
+                    del data[at:at + randomness.randrange(1, 16)]
+                    data += b"\0"
+                case 3:
+                    data[at:at] = data[at:at + randomness.randrange(1, 16)]
+                case 4:
+                    data[at:at + 8] = struct.pack(">Q", randomness.choice(_ABSURD_LENGTHS))
+        yield zmtp.opening() + bytes(data)
+
+
+LISTED = (raw_garbage, broken_handshakes, framed_garbage, absurd_lengths, oversize_frames, no_hello,
+          wrong_hellos)
+
+
+def say(address, data):
+    """One connection that says this and goes. False if the far end hung up before it was said."""
+    with zmtp.Connection(address) as connection:
+        return connection.send(data)
+
+
+def run(attack, addresses, seed=1):
+    """Every connection of a listed attack, to each address; returns how many."""
+    count = 0
+    for address in addresses:
+        for data in attack(random.Random(seed)):
+            say(address, data)
+            count += 1
+    return count
+
+
+def flood(addresses, connections):
+    """Connects and disconnects; every other time rudely, by a reset."""
+    for i in range(connections):
+        with socket.create_connection(addresses[i % len(addresses)], timeout=10) as stranger:
+            if i % 2 == 0:
+                stranger.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+
+
+def loris(addresses, connections):
+    """Connections that say a little and then nothing, for as long as the caller keeps them."""
+    words = (b"", zmtp.greeting()[:1], zmtp.greeting(), zmtp.greeting() + zmtp.ready(),
+             zmtp.opening(), zmtp.opening() + zmtp.control(zmtp.hello())[:-1])
+    held = []
+    for i in range(connections):
+        connection = zmtp.Connection(addresses[i % len(addresses)])
+        connection.send(words[(i // len(addresses)) % len(words)])
+        held.append(connection)
+    return held

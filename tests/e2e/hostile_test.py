@@ -1,0 +1,243 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Strangers at the ports of a job that trains: garbage, lies about lengths, mutated frames, forged
+messages, silent connections and floods. The job must end well with right values, its processes must
+not grow, and newcomers with the right token must be let in meanwhile.
+STRETTO_HOSTILE_MESSAGES sets how many mutated messages; 6,000 if it is not set.
+"""
+
+import itertools
+import os
+import pathlib
+import random
+import resource
+import tempfile
+import threading
+import time
+import unittest
+
+import attacks
+import cluster
+import zmtp
+
+MESSAGES = int(os.environ.get("STRETTO_HOSTILE_MESSAGES", "6000"))
+FLOOD = 3000
+LORISES = 240
+MOST_GROWTH = 64 << 20
+NEWCOMER_SECONDS = 10
+REFUSED = 5
+
+
+def setUpModule():
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+
+
+class WhileTraining(cluster.ClusterTest):
+    """A job of two workers and two servers that trains until it is told to end."""
+
+    def setUp(self):
+        super().setUp()
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.enough = pathlib.Path(folder.name) / "enough"
+        self.job = self.train("--rounds", 10**9, "--progress", 20, "--until", self.enough)
+        self.job.expect("progress", count=4)
+        self.members = self.job.members()
+        self.open = {name: pid for name, pid in self.members.items()
+                     if not name.startswith("worker")}
+        self.addresses = [("127.0.0.1", port) for pid in self.open.values()
+                          for port in cluster.listening_ports(pid)]
+        self.assertEqual(len(self.addresses), 3, self.open)
+        self.resident = {name: cluster.resident_bytes(pid) for name, pid in self.open.items()}
+
+    def check(self):
+        """The job goes on, and nobody has grown."""
+        reached = sum("progress" in line for line in self.job.lines)
+        self.job.expect("progress", count=reached + 4)
+        self.assertEqual(self.job.members(), self.members)
+        self.assertEqual(self.job.errors(), [])
+        for name, pid in self.open.items():
+            growth = cluster.resident_bytes(pid) - self.resident[name]
+            self.assertLess(growth, MOST_GROWTH, name)
+
+    def finish(self):
+        """The job ends when it is told to, and all was right. Says how fast it went, and grew."""
+        growth = {name: (cluster.resident_bytes(pid) - self.resident[name]) >> 10
+                  for name, pid in self.open.items()}
+        self.enough.touch()
+        self.assert_success(self.job)
+        print(f"MEASURED growth in KiB: {growth}")
+
+    def rounds_per_second(self, since, until):
+        times = [moment for line, moment in zip(self.job.lines, self.job.times, strict=True)
+                 if "[worker 0] progress" in line and since <= moment <= until]
+        return 20 * (len(times) - 1) / (times[-1] - times[0]) if len(times) > 1 else 0.0
+
+    def test_listed_attacks(self):
+        before = self.job.times[0]
+        began = time.monotonic()
+        for attack in attacks.LISTED:
+            with self.subTest(attack.__name__):
+                start = time.monotonic()
+                count = attacks.run(attack, self.addresses)
+                self.check()
+                print(f"MEASURED {attack.__name__}: {count} connections in "
+                      f"{time.monotonic() - start:.2f} s")
+        ended = time.monotonic()
+        print(f"MEASURED rounds a second: {self.rounds_per_second(before, began):.0f} before, "
+              f"{self.rounds_per_second(began, ended):.0f} meanwhile")
+        self.finish()
+
+    def test_mutated_messages(self):
+        before = self.job.times[0]
+        began = time.monotonic()
+        source = attacks.mutated(random.Random(20))
+        for i, data in enumerate(itertools.islice(source, MESSAGES)):
+            attacks.say(self.addresses[i % len(self.addresses)], data)
+            if i % 10_000 == 0:
+                self.check()
+        ended = time.monotonic()
+        self.check()
+        print(f"MEASURED {MESSAGES} mutated messages in {ended - began:.2f} s; rounds a second: "
+              f"{self.rounds_per_second(before, began):.0f} before, "
+              f"{self.rounds_per_second(began, ended):.0f} meanwhile")
+        self.finish()
+
+    def test_floods_and_silence(self):
+        before = self.job.times[0]
+        began = time.monotonic()
+        held = attacks.loris(self.addresses, LORISES)
+        attacks.flood(self.addresses, FLOOD)
+        self.check()
+        ended = time.monotonic()
+        print(f"MEASURED {LORISES} silent and {FLOOD} short connections; rounds a second: "
+              f"{self.rounds_per_second(before, began):.0f} before, "
+              f"{self.rounds_per_second(began, ended):.0f} meanwhile")
+        for connection in held:
+            connection.close()
+        self.check()
+        self.finish()
+
+    def test_stolen_words(self):
+        """With the job's token, but as somebody who is in already: refused, and told so."""
+        token = cluster.variables_of(self.members["worker 0"])["STRETTO_JOB_TOKEN"]
+        scheduler = self.job.scheduler_address()
+        for address in self.addresses:
+            for node in range(1, 7):
+                with zmtp.Connection(address) as connection:
+                    connection.open()
+                    connection.send(zmtp.control(zmtp.hello(rank=0, token=token, node=node)))
+                    kind, fault = connection.receive_control()
+                    self.assertEqual((kind, fault[1]), (zmtp.FAULT, REFUSED), fault)
+                    words = b"is that already" if address == scheduler else b"says it is"
+                    self.assertIn(words, fault[2])
+        self.check()
+        self.finish()
+
+    def test_what_is_no_frame_is_hung_up_on(self):
+        with zmtp.Connection(self.addresses[0]) as connection:
+            connection.open()
+            connection.send(zmtp.message(b"neither header", b"nor payload"))
+            self.assertTrue(connection.hung_up())
+        for length in (2**31, 2**63 - 1):
+            with zmtp.Connection(self.addresses[1]) as connection:
+                connection.open()
+                connection.send(zmtp.frame(b"x", length=length))
+                self.assertTrue(connection.hung_up())
+        self.finish()
+
+    def test_unfinished_messages_cost_no_memory(self):
+        """Messages of the greatest size that never end, from strangers."""
+        held = []
+        for i in range(12):
+            connection = zmtp.Connection(self.addresses[i % len(self.addresses)])
+            connection.send(zmtp.opening() + zmtp.frame(bytes(15 << 20), length=16 << 20))
+            held.append(connection)
+        self.check()
+        for connection in held:
+            connection.close()
+        self.finish()
+
+
+class Newcomers(cluster.ClusterTest):
+
+    def test_let_in_during_a_flood(self):
+        job = cluster.ByHand(self, STRETTO_JOB_TOKEN="the secret", STRETTO_LOG_LEVEL="debug")
+        for rank in (0, 1):
+            job.server(rank)
+        job.worker(0)
+        for name in ("server 0", "server 1", "worker 0"):
+            job.scheduler.expect(f"{name} came from")
+        addresses = [("127.0.0.1", port) for name in ("scheduler", "server 0", "server 1")
+                     for port in cluster.listening_ports(job.everybody[name].pid)]
+        held = attacks.loris(addresses, LORISES)
+        over = threading.Event()
+
+        def attack():
+            while not over.is_set():
+                attacks.flood(addresses[:1], 100)
+
+        flood = threading.Thread(target=attack)
+        flood.start()
+        try:
+            since = time.monotonic()
+            worker = job.worker(1)
+            worker.expect("joined as 1 of 2", NEWCOMER_SECONDS)
+            took = time.monotonic() - since
+        finally:
+            over.set()
+            flood.join()
+        print(f"MEASURED a newcomer during a flood: admitted after {took * 1000:.0f} ms")
+        for process in job.everybody.values():
+            self.assertEqual(process.end(), 0, process.output())
+        for connection in held:
+            connection.close()
+        self.assert_nobody_left()
+
+
+class Members(cluster.ClusterTest):
+    """A worker that was let in and then talks nonsense costs the job, but crashes nobody."""
+
+    @staticmethod
+    def nonsense(node):
+        """What node `node` says after its hello."""
+        def said(kind, content=b"", **fields):
+            return zmtp.control(zmtp.body(kind, content), **({"sequence": 2, "sender": node} | fields))
+
+        def data(kind, payload=b"", **fields):
+            return zmtp.message(zmtp.header(len(payload), kind=kind, sequence=2, sender=node,
+                                            **fields), payload)
+        return {
+            "no frame": zmtp.message(b"x"),
+            "a lost frame": said(zmtp.HEARTBEAT, sequence=9),
+            "another's name": said(zmtp.LEAVE, sender=node + 1),
+            "data": data(zmtp.PUSH, bytes(4), dtype=1),
+            "credit for nothing": data(zmtp.CREDIT, credit=10**9),
+            "a barrier far ahead": said(zmtp.BARRIER, zmtp.fields(f1=2**63)),
+            "a control message that is none": zmtp.message(
+                zmtp.header(3, sequence=2, sender=node), b"\xff\xff\xff"),
+        }
+
+    def test_nonsense(self):
+        for name in self.nonsense(0):
+            with self.subTest(name):
+                job = cluster.ByHand(self, workers=2, servers=1)
+                host, _, port = job.address.rpartition(":")
+                with zmtp.Connection((host, int(port))) as stranger:
+                    stranger.open()
+                    stranger.send(zmtp.control(zmtp.hello(rank=1, workers=2, servers=1)))
+                    kind, welcome = stranger.receive_control()
+                    self.assertEqual(kind, zmtp.WELCOME)
+                    job.server(0)
+                    job.worker(0, ("--rounds", 10**9))
+                    kind, _ = stranger.receive_control()
+                    self.assertEqual(kind, zmtp.ROSTER)
+                    stranger.send(self.nonsense(welcome[1])[name])
+                    for process in job.everybody.values():
+                        self.assertEqual(process.end(10), 1, process.output())
+                        self.one_error(process, "PeerLost", "worker 1")
+                self.assert_nobody_left()
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

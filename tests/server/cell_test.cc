@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: Apache-2.0
+// One part's life: memory that is adopted or copied, sums in rank order, values that never change.
+#include "server/cell.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+
+#include "tests/van/far_end.h"
+
+namespace stretto {
+namespace {
+
+using fake::bytes_of;
+using fake::floats_of;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+using Floats = std::vector<float>;
+
+class CellTest : public testing::Test {
+ protected:
+  void make(std::uint32_t workers, const TensorOptions& options = {}, std::size_t elements = 2,
+            Dtype dtype = Dtype::kF32) {
+    const TensorSpec spec = fake::spec("x", dtype, elements, options);
+    std::unique_ptr<ops::UpdateRule> rule;
+    if (options.mode != Mode::kSync || options.update.rule > Rule::kMean) {
+      rule = std::move(*ops::make_update_rule(options.update, dtype, elements));
+    }
+    cell_.emplace(spec, spec.bytes(), workers, std::move(rule));
+  }
+  Status share(Rank rank, Buffer bytes) {
+    return cell_->contribute({.rank = rank, .round = next(rank), .bytes = std::move(bytes)}, &gate_);
+  }
+  Status share(Rank rank, const Floats& numbers) { return share(rank, bytes_of(numbers)); }
+  Status assign(Rank rank, const Floats& numbers) {
+    return cell_->contribute(
+        {.rank = rank, .round = next(rank), .assign = true, .bytes = bytes_of(numbers)}, &gate_);
+  }
+  Status attend(Rank rank) {
+    return cell_->contribute({.rank = rank, .round = next(rank), .assign = true, .absent = true,
+                              .bytes = {}},
+                             &gate_);
+  }
+  std::uint64_t next(Rank rank) const { return cell_->consistency().rounds_of(rank) + 1; }
+  Floats value() const { return floats_of(cell_->value().bytes.bytes()); }
+
+  std::optional<Cell> cell_;
+  Consistency::Gate gate_;
+};
+
+// ---- whose memory
+
+TEST_F(CellTest, TheFirstSharesMemoryBecomesTheSumIfItIsOursAlone) {
+  make(2);
+  Buffer first = bytes_of({1, 2});
+  const std::byte* memory = first.data();
+  ASSERT_TRUE(share(0, std::move(first)).ok());
+  ASSERT_TRUE(share(1, Floats{10, 20}).ok());
+  EXPECT_EQ(cell_->value().bytes.data(), memory) << "no copy was made";
+  EXPECT_THAT(value(), ElementsAre(11, 22));
+}
+
+TEST_F(CellTest, LentMemoryIsCopiedAndNeverWrittenTo) {
+  make(2);
+  Floats users{1, 2};
+  int ended = 0;
+  ASSERT_TRUE(
+      share(0, Buffer::borrow(std::as_bytes(std::span(users)), [&ended] { ++ended; })).ok());
+  EXPECT_EQ(ended, 1) << "the lease is given back when the share has been applied";
+  users = {100, 100};
+  ASSERT_TRUE(share(1, Floats{10, 20}).ok());
+  EXPECT_THAT(value(), ElementsAre(11, 22)) << "what the user does afterwards is not seen";
+  EXPECT_THAT(users, ElementsAre(100, 100));
+}
+
+TEST_F(CellTest, WritableMemoryThatOthersHoldIsCopied) {
+  make(2);
+  const Buffer shared = bytes_of({1, 2});
+  ASSERT_TRUE(share(0, shared).ok());
+  ASSERT_TRUE(share(1, Floats{10, 20}).ok());
+  EXPECT_THAT(floats_of(shared.bytes()), ElementsAre(1, 2));
+  EXPECT_THAT(value(), ElementsAre(11, 22));
+}
+
+TEST_F(CellTest, HeldSharesOfTheDeterministicModeAreNotTheUsersMemory) {
+  make(2, {.deterministic = true});
+  Floats users{1, 2};
+  ASSERT_TRUE(share(1, Buffer::borrow(std::as_bytes(std::span(users)), [] {})).ok());
+  users = {100, 100};
+  ASSERT_TRUE(share(0, Floats{10, 20}).ok());
+  EXPECT_THAT(value(), ElementsAre(11, 22));
+}
+
+/// Values that are being sent keep their bytes whatever is contributed afterwards.
+TEST_F(CellTest, ALeasedValueNeverChanges) {
+  for (const Mode mode : {Mode::kSync, Mode::kBounded, Mode::kAsync}) {
+    for (const Rule rule : {Rule::kSum, Rule::kSgd}) {
+      make(2, {.mode = mode, .bound = 1, .update = {.rule = rule}});
+      std::vector<std::pair<Buffer, Floats>> leased;
+      for (int round = 1; round <= 5; ++round) {
+        const auto number = static_cast<float>(round);
+        ASSERT_TRUE(share(0, Floats{number, 1}).ok());
+        if (!cell_->value().bytes.empty()) leased.emplace_back(cell_->value().bytes, value());
+        ASSERT_TRUE(share(1, Floats{number, number}).ok());
+        leased.emplace_back(cell_->value().bytes, value());
+        if (round == 3) {
+          ASSERT_TRUE(assign(0, {7, 7}).ok());
+          ASSERT_TRUE(attend(1).ok());
+          leased.emplace_back(cell_->value().bytes, value());
+        }
+      }
+      for (const auto& [bytes, numbers] : leased) EXPECT_EQ(floats_of(bytes.bytes()), numbers);
+      EXPECT_NE(leased.front().second, leased.back().second) << "something did happen";
+    }
+  }
+}
+
+TEST_F(CellTest, AnUnleasedValueIsUpdatedInPlace) {
+  make(1, {.mode = Mode::kAsync});
+  ASSERT_TRUE(share(0, Floats{1, 1}).ok());
+  const std::byte* memory = cell_->value().bytes.data();
+  ASSERT_TRUE(share(0, Floats{1, 1}).ok());
+  EXPECT_EQ(cell_->value().bytes.data(), memory);
+  EXPECT_THAT(value(), ElementsAre(2, 2));
+}
+
+// ---- sums
+
+/// Floats of such different sizes that every order of adding gives other bits.
+const Floats& contrary(Rank rank) {
+  static const std::vector<Floats> kShares = {
+      {1e8F, 0.1F}, {1.0F, 1e-8F}, {-1e8F, 0.7F}, {3.3F, -0.3F}, {1e-3F, 1e7F}};
+  return kShares[rank];
+}
+
+TEST_F(CellTest, DeterministicSumsHaveTheSameBitsForEveryOrderOfArrival) {
+  std::vector<Rank> order(5);
+  std::iota(order.begin(), order.end(), 0);
+  Floats wanted{0, 0};
+  for (Rank rank : order) {
+    for (std::size_t i = 0; i < 2; ++i) wanted[i] += contrary(rank)[i];
+  }
+  do {
+    make(5, {.deterministic = true});
+    for (int round = 0; round < 2; ++round) {
+      for (Rank rank : order) ASSERT_TRUE(share(rank, contrary(rank)).ok());
+      ASSERT_EQ(std::memcmp(cell_->value().bytes.data(), wanted.data(), 8), 0);
+    }
+  } while (std::next_permutation(order.begin(), order.end()));
+}
+
+TEST_F(CellTest, WithoutItTheOrderShows) {
+  const auto sum_in_order = [this](const std::vector<Rank>& order) {
+    make(5);
+    for (Rank rank : order) EXPECT_TRUE(share(rank, contrary(rank)).ok());
+    return value();
+  };
+  EXPECT_NE(sum_in_order({0, 1, 2, 3, 4}), sum_in_order({0, 2, 1, 3, 4}))
+      << "these numbers would prove nothing";
+}
+
+TEST_F(CellTest, HalvesAreSummedInRankOrderToo) {
+  make(3, {.deterministic = true}, 1, Dtype::kBf16);
+  const auto bf16 = [](std::uint16_t bits) {
+    return Buffer::copy_of(std::as_bytes(std::span(&bits, 1)));
+  };
+  ASSERT_TRUE(share(2, bf16(0x3F80)).ok());  // 1
+  ASSERT_TRUE(share(1, bf16(0x4000)).ok());  // 2
+  ASSERT_TRUE(share(0, bf16(0x4040)).ok());  // 3
+  std::uint16_t bits = 0;
+  std::memcpy(&bits, cell_->value().bytes.data(), 2);
+  EXPECT_EQ(bits, 0x40C0);  // 6
+}
+
+TEST_F(CellTest, EachRoundStartsFromNothing) {
+  make(2);
+  for (float round = 1; round < 5; ++round) {
+    ASSERT_TRUE(share(0, Floats{round, 0}).ok());
+    ASSERT_TRUE(share(1, Floats{round, 1}).ok());
+    EXPECT_THAT(value(), ElementsAre(2 * round, 1));
+    EXPECT_EQ(cell_->value().version, static_cast<std::uint64_t>(round));
+    EXPECT_EQ(cell_->value().contributors, 2U);
+  }
+}
+
+TEST_F(CellTest, AValueStaysUntilTheNextRoundIsDone) {
+  make(2);
+  ASSERT_TRUE(share(0, Floats{1, 1}).ok());
+  EXPECT_TRUE(cell_->value().bytes.empty());
+  ASSERT_TRUE(share(1, Floats{1, 1}).ok());
+  ASSERT_TRUE(share(0, Floats{5, 5}).ok());
+  EXPECT_THAT(value(), ElementsAre(2, 2));
+  EXPECT_EQ(cell_->value().version, 1U);
+}
+
+TEST_F(CellTest, MeansOfIntegersAreRoundedDown) {
+  make(2, {.update = {.rule = Rule::kMean}}, 2, Dtype::kI32);
+  const auto integers = [](std::int32_t a, std::int32_t b) {
+    const std::int32_t both[] = {a, b};
+    return Buffer::copy_of(std::as_bytes(std::span(both)));
+  };
+  ASSERT_TRUE(share(0, integers(7, -7)).ok());
+  ASSERT_TRUE(share(1, integers(0, 0)).ok());
+  std::int32_t mean[2];
+  std::memcpy(mean, cell_->value().bytes.data(), sizeof mean);
+  EXPECT_EQ(mean[0], 3);
+  EXPECT_EQ(mean[1], -4);
+}
+
+TEST_F(CellTest, RulesMoveParametersByTheMeanGradient) {
+  make(2, {.update = {.rule = Rule::kSgd, .rate = 0.5}});
+  ASSERT_TRUE(assign(0, {10, 20}).ok());
+  ASSERT_TRUE(attend(1).ok());
+  ASSERT_TRUE(share(0, Floats{1, 2}).ok());
+  ASSERT_TRUE(share(1, Floats{3, 6}).ok());
+  EXPECT_THAT(value(), ElementsAre(9, 18));
+  EXPECT_EQ(cell_->value().version, 2U);
+}
+
+TEST_F(CellTest, ABroadcastForgetsWhatARuleRemembers) {
+  make(1, {.update = {.rule = Rule::kMomentum, .rate = 1, .momentum = 0.5}});
+  ASSERT_TRUE(assign(0, {0, 0}).ok());
+  ASSERT_TRUE(share(0, Floats{1, 1}).ok());
+  ASSERT_TRUE(share(0, Floats{1, 1}).ok());
+  EXPECT_THAT(value(), ElementsAre(-2.5F, -2.5F));
+  ASSERT_TRUE(assign(0, {0, 0}).ok());
+  ASSERT_TRUE(share(0, Floats{1, 1}).ok());
+  EXPECT_THAT(value(), ElementsAre(-1, -1));
+}
+
+TEST_F(CellTest, AsyncSharesGrowTheValueOneByOne) {
+  make(2, {.mode = Mode::kAsync});
+  ASSERT_TRUE(share(0, Floats{1, 2}).ok());
+  EXPECT_THAT(value(), ElementsAre(1, 2));
+  ASSERT_TRUE(share(0, Floats{1, 2}).ok());
+  ASSERT_TRUE(share(1, Floats{10, 10}).ok());
+  EXPECT_THAT(value(), ElementsAre(12, 14));
+  EXPECT_EQ(cell_->value().version, 3U);
+  EXPECT_EQ(cell_->value().contributors, 1U);
+}
+
+// ---- refusals
+
+TEST_F(CellTest, AShareOfAnotherSizeIsRefusedWithBothSizes) {
+  make(2);
+  const Status status = share(1, Floats{1, 2, 3});
+  EXPECT_EQ(status.code(), Code::kMismatch);
+  EXPECT_THAT(status.cause(), HasSubstr("worker 1 sent 12 bytes for a part of 8"));
+  EXPECT_FALSE(cell_->consistency().open()) << "a refused share has no effect";
+  EXPECT_EQ(share(1, Buffer()).code(), Code::kMismatch);
+}
+
+TEST_F(CellTest, AnEmptyShareOfAPushIsRefused) {
+  make(2);
+  EXPECT_EQ(cell_->contribute({.rank = 0, .round = 1, .absent = true, .bytes = {}}, &gate_).code(),
+            Code::kMalformed);
+  EXPECT_FALSE(cell_->consistency().open());
+}
+
+TEST_F(CellTest, ABroadcastGivesEverybodyTheRootsBytes) {
+  make(3);
+  ASSERT_TRUE(attend(2).ok());
+  ASSERT_TRUE(assign(1, {4, 5}).ok());
+  EXPECT_TRUE(cell_->value().bytes.empty());
+  ASSERT_TRUE(attend(0).ok());
+  EXPECT_THAT(value(), ElementsAre(4, 5));
+  EXPECT_EQ(cell_->value().version, 1U);
+}
+
+TEST_F(CellTest, TwoRootsAreAMismatch) {
+  make(3);
+  ASSERT_TRUE(assign(0, {1, 1}).ok());
+  const Status status = assign(1, {2, 2});
+  EXPECT_EQ(status.code(), Code::kMismatch);
+  EXPECT_THAT(status.cause(), HasSubstr("worker 1 broadcasts as root"));
+  ASSERT_TRUE(attend(1).ok()) << "it may still take part as it should have";
+  ASSERT_TRUE(attend(2).ok());
+  EXPECT_THAT(value(), ElementsAre(1, 1));
+}
+
+TEST_F(CellTest, NoRootIsAMismatchOnceThatIsSure) {
+  make(2);
+  ASSERT_TRUE(attend(0).ok());
+  const Status status = attend(1);
+  EXPECT_EQ(status.code(), Code::kMismatch);
+  EXPECT_THAT(status.cause(), HasSubstr("none of them as root"));
+  ASSERT_TRUE(assign(1, {3, 3}).ok());
+  EXPECT_THAT(value(), ElementsAre(3, 3));
+}
+
+TEST_F(CellTest, ABroadcastAmongPushesIsAMismatch) {
+  for (const bool deterministic : {false, true}) {
+    make(3, {.deterministic = deterministic});
+    ASSERT_TRUE(share(1, Floats{1, 1}).ok());
+    EXPECT_EQ(assign(0, {2, 2}).code(), Code::kMismatch);
+    EXPECT_EQ(attend(0).code(), Code::kMismatch);
+    ASSERT_TRUE(share(0, Floats{1, 1}).ok());
+    ASSERT_TRUE(share(2, Floats{1, 1}).ok());
+    EXPECT_THAT(value(), ElementsAre(3, 3));
+  }
+}
+
+// ---- waiters
+
+TEST_F(CellTest, WaitersAreTakenInOrderWhenTheirGateOpens) {
+  make(2);
+  for (const Rank rank : {1U, 0U}) {
+    ASSERT_TRUE(share(rank, Floats{1, 1}).ok());
+    cell_->wait({.rank = rank, .wants_value = true, .gate = gate_, .since = {}});
+    if (rank == 1) {
+      EXPECT_TRUE(cell_->take_ready().empty());
+    }
+  }
+  cell_->wait({.rank = 1, .gate = cell_->consistency().gate_of_pull(2), .since = {}});
+  const auto ready = cell_->take_ready();
+  ASSERT_EQ(ready.size(), 2U);
+  EXPECT_EQ(ready[0].rank, 1U);
+  EXPECT_EQ(ready[1].rank, 0U);
+  EXPECT_TRUE(cell_->take_ready().empty()) << "each is taken once";
+  EXPECT_EQ(cell_->waiters().size(), 1U);
+  EXPECT_EQ(cell_->take_all().size(), 1U);
+}
+
+}  // namespace
+}  // namespace stretto

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+// When shares count, when rounds are done and who may be told: sync, bounded, async, assignments, and
+// properties that hold for whatever order shares come in.
+#include "server/consistency.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/sim/sim_network.h"
+
+namespace stretto {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+Consistency make(Mode mode, std::uint32_t workers, std::uint32_t bound = 0) {
+  return Consistency({.mode = mode, .bound = bound}, workers);
+}
+
+/// Admits and counts rank's next share.
+bool share(Consistency& rounds, Rank rank, bool assign = false) {
+  EXPECT_TRUE(rounds.admit(rank, rounds.rounds_of(rank) + 1, assign).ok());
+  return rounds.contribute(rank, assign);
+}
+
+// ---- sync
+
+TEST(SyncRounds, AreDoneWhenAllHaveCome) {
+  Consistency rounds = make(Mode::kSync, 3);
+  EXPECT_FALSE(share(rounds, 2));
+  EXPECT_FALSE(share(rounds, 0));
+  EXPECT_TRUE(rounds.open());
+  EXPECT_EQ(rounds.version(), 0U);
+  EXPECT_THAT(rounds.missing(), ElementsAre(1));
+  EXPECT_TRUE(share(rounds, 1));
+  EXPECT_FALSE(rounds.open());
+  EXPECT_EQ(rounds.version(), 1U);
+  EXPECT_THAT(rounds.missing(), ElementsAre(0, 1, 2));
+}
+
+TEST(SyncRounds, AWorkerCannotCountTwiceInOne) {
+  Consistency rounds = make(Mode::kSync, 2);
+  share(rounds, 0);
+  const Status status = rounds.admit(0, 2, false);
+  EXPECT_EQ(status.code(), Code::kMalformed);
+  EXPECT_THAT(status.cause(), HasSubstr("worker 0 sent two shares"));
+}
+
+TEST(SyncRounds, AShareOfAnotherRoundIsRefusedWithBothNumbers) {
+  const Consistency rounds = make(Mode::kSync, 2);
+  EXPECT_THAT(rounds.admit(1, 3, false).cause(), HasSubstr("round 3, wanted 1"));
+  EXPECT_EQ(rounds.admit(1, 0, false).code(), Code::kMalformed);
+}
+
+TEST(SyncRounds, WhatHasCountedIsKnownAsRepeated) {
+  Consistency rounds = make(Mode::kSync, 2);
+  EXPECT_FALSE(rounds.repeated(0, 1));
+  share(rounds, 0);
+  EXPECT_TRUE(rounds.repeated(0, 1));
+  EXPECT_FALSE(rounds.repeated(0, 2));
+  EXPECT_FALSE(rounds.repeated(1, 1));
+}
+
+TEST(SyncRounds, BroadcastsAndPushesDoNotMix) {
+  Consistency rounds = make(Mode::kSync, 2);
+  share(rounds, 0, true);
+  const Status pushes = rounds.admit(1, 1, false);
+  EXPECT_EQ(pushes.code(), Code::kMismatch);
+  EXPECT_THAT(pushes.cause(), HasSubstr("worker 1 pushes, others broadcast;"));
+  EXPECT_TRUE(share(rounds, 1, true));
+  share(rounds, 0, false);
+  EXPECT_THAT(rounds.admit(1, 2, true).cause(), HasSubstr("worker 1 broadcasts, others push;"));
+}
+
+TEST(SyncRounds, TheAnswerToAShareWaitsForItsOwnRound) {
+  Consistency rounds = make(Mode::kSync, 2);
+  const auto first = rounds.gate_after(false, rounds.contribute(0, false));
+  EXPECT_FALSE(rounds.passes(first, 0));
+  const auto last = rounds.gate_after(false, rounds.contribute(1, false));
+  EXPECT_TRUE(rounds.passes(first, 0));
+  EXPECT_TRUE(rounds.passes(last, 1)) << "not for the round after it";
+  const auto next = rounds.gate_after(false, rounds.contribute(1, false));
+  EXPECT_FALSE(rounds.passes(next, 1));
+}
+
+TEST(SyncRounds, APullWaitsForTheRoundItNamesAndForAFirstValue) {
+  Consistency rounds = make(Mode::kSync, 1);
+  const auto any = rounds.gate_of_pull(0);
+  EXPECT_FALSE(rounds.passes(any, 0)) << "there is no value yet";
+  share(rounds, 0);
+  EXPECT_TRUE(rounds.passes(any, 0));
+  EXPECT_FALSE(rounds.passes(rounds.gate_of_pull(2), 0));
+  share(rounds, 0);
+  EXPECT_TRUE(rounds.passes(rounds.gate_of_pull(2), 0));
+}
+
+TEST(SyncRounds, WhoHasLeftIsTheAbsentee) {
+  Consistency rounds = make(Mode::kSync, 3);
+  EXPECT_EQ(rounds.absentee(), -1);
+  share(rounds, 2);
+  rounds.leave(2);
+  EXPECT_EQ(rounds.absentee(), -1) << "its share for this round has come";
+  share(rounds, 0);
+  share(rounds, 1);
+  EXPECT_EQ(rounds.absentee(), 2) << "the next round lacks it";
+}
+
+// ---- bounded and async
+
+TEST(BoundedRounds, SharesApplyAtOnceAndAnswersKeepTheBound) {
+  Consistency rounds = make(Mode::kBounded, 2, 1);
+  EXPECT_TRUE(share(rounds, 0));
+  EXPECT_EQ(rounds.version(), 1U);
+  const auto gate = rounds.gate_after(false, true);
+  EXPECT_TRUE(rounds.passes(gate, 0)) << "one ahead of the slowest is within the bound";
+  share(rounds, 0);
+  EXPECT_FALSE(rounds.passes(gate, 0));
+  EXPECT_TRUE(rounds.passes(gate, 1)) << "the slowest never waits";
+  share(rounds, 1);
+  EXPECT_TRUE(rounds.passes(gate, 0));
+}
+
+TEST(BoundedRounds, ABoundOfZeroIsLockstep) {
+  Consistency rounds = make(Mode::kBounded, 2, 0);
+  share(rounds, 0);
+  EXPECT_FALSE(rounds.passes(rounds.gate_after(false, true), 0));
+  share(rounds, 1);
+  EXPECT_TRUE(rounds.passes(rounds.gate_after(false, true), 0));
+}
+
+TEST(BoundedRounds, TheBoundDoesNotWaitForWhoHasLeft) {
+  Consistency rounds = make(Mode::kBounded, 3, 0);
+  share(rounds, 0);
+  share(rounds, 1);
+  const auto gate = rounds.gate_after(false, true);
+  EXPECT_FALSE(rounds.passes(gate, 0));
+  rounds.leave(2);
+  EXPECT_TRUE(rounds.passes(gate, 0));
+  EXPECT_EQ(rounds.slowest(), 1U);
+  rounds.leave(0);
+  rounds.leave(1);
+  EXPECT_EQ(rounds.slowest(), 1U) << "with nobody left, nobody is slow";
+}
+
+TEST(BoundedRounds, PullsKeepTheBoundToo) {
+  Consistency rounds = make(Mode::kBounded, 2, 0);
+  EXPECT_FALSE(rounds.passes(rounds.gate_of_pull(0), 1)) << "there is no value yet";
+  share(rounds, 0);
+  EXPECT_TRUE(rounds.passes(rounds.gate_of_pull(0), 1));
+  EXPECT_FALSE(rounds.passes(rounds.gate_of_pull(1), 0));
+}
+
+TEST(BoundedRounds, WhoIsWaitedForIsTheSlowest) {
+  Consistency rounds = make(Mode::kBounded, 3, 0);
+  share(rounds, 0);
+  share(rounds, 2);
+  EXPECT_THAT(rounds.awaited(), ElementsAre(1));
+  rounds.leave(1);
+  EXPECT_THAT(rounds.awaited(), ElementsAre(0, 2));
+}
+
+TEST(AsyncRounds, NobodyWaitsForAnybody) {
+  Consistency rounds = make(Mode::kAsync, 2);
+  for (int i = 0; i < 100; ++i) {
+    EXPECT_TRUE(share(rounds, 0));
+    EXPECT_TRUE(rounds.passes(rounds.gate_after(false, true), 0));
+  }
+  EXPECT_EQ(rounds.version(), 100U);
+  EXPECT_EQ(rounds.slowest(), 0U);
+  EXPECT_EQ(rounds.spread(), 100U);
+  EXPECT_TRUE(rounds.passes(rounds.gate_of_pull(5), 1));
+}
+
+TEST(AsyncRounds, AnAssignmentIsCollectedWhileSharesGoOn) {
+  Consistency rounds = make(Mode::kAsync, 2);
+  EXPECT_TRUE(rounds.collects(true));
+  EXPECT_FALSE(rounds.collects(false));
+  EXPECT_FALSE(share(rounds, 0, true));
+  const auto gate = rounds.gate_after(true, false);
+  EXPECT_TRUE(share(rounds, 1, false)) << "worker 1 has not come to the broadcast yet";
+  EXPECT_FALSE(rounds.passes(gate, 0));
+  EXPECT_TRUE(share(rounds, 1, true));
+  EXPECT_TRUE(rounds.passes(gate, 0));
+  EXPECT_EQ(rounds.version(), 2U);
+}
+
+TEST(AsyncRounds, ARoundTooFarAheadIsRefused) {
+  const Consistency rounds = make(Mode::kAsync, 1);
+  EXPECT_EQ(rounds.admit(0, 2, false).code(), Code::kMalformed);
+}
+
+// ---- properties
+
+/// Whoever comes in whatever order: versions count finished rounds, the sets are sets, and nobody
+/// passes a gate early or waits at one for ever.
+TEST(Rounds, HoldForRandomOrders) {
+  sim::Random random(3);
+  for (int job = 0; job < 200; ++job) {
+    const auto workers = static_cast<std::uint32_t>(1 + random.below(5));
+    Consistency rounds = make(Mode::kSync, workers);
+    std::vector<std::uint64_t> sent(workers);
+    for (int i = 0; i < 200; ++i) {
+      const auto rank = static_cast<Rank>(random.below(workers));
+      const std::uint64_t least = *std::min_element(sent.begin(), sent.end());
+      const bool may = sent[rank] == least;
+      ASSERT_EQ(rounds.admit(rank, sent[rank] + 1, false).ok(), may);
+      if (!may) continue;
+      ++sent[rank];
+      const bool completed = rounds.contribute(rank, false);
+      const std::uint64_t finished = *std::min_element(sent.begin(), sent.end());
+      ASSERT_EQ(rounds.version(), finished);
+      ASSERT_EQ(completed, finished > least);
+      ASSERT_EQ(rounds.slowest(), finished);
+      ASSERT_LE(rounds.spread(), 1U);
+      ASSERT_EQ(rounds.passes(rounds.gate_after(false, completed), rank), completed);
+    }
+  }
+}
+
+TEST(Rounds, InBoundedModeNobodyWhoKeepsToItsGateRunsAhead) {
+  sim::Random random(4);
+  for (std::uint32_t bound = 0; bound < 4; ++bound) {
+    Consistency rounds = make(Mode::kBounded, 3, bound);
+    std::uint64_t shares = 0;
+    for (int i = 0; i < 2000; ++i) {
+      const auto rank = static_cast<Rank>(random.below(3));
+      if (rounds.rounds_of(rank) > 0 && !rounds.passes(rounds.gate_after(false, true), rank)) {
+        continue;
+      }
+      share(rounds, rank);
+      ASSERT_EQ(rounds.version(), ++shares);
+      ASSERT_LE(rounds.spread(), bound + 1);
+    }
+    EXPECT_GT(shares, 500U) << "the slowest may always go on";
+  }
+}
+
+}  // namespace
+}  // namespace stretto

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// The door: tokens and protocols that are let in, and the words for those that are not.
+#include "van/greeting.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/van/far_end.h"
+
+namespace stretto {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+TEST(SameToken, OnlyEqualTokensAreTheSame) {
+  EXPECT_TRUE(same_token("", ""));
+  EXPECT_TRUE(same_token("secret", "secret"));
+  EXPECT_FALSE(same_token("secret", "Secret"));
+  EXPECT_FALSE(same_token("secret", "secres"));
+  EXPECT_FALSE(same_token("secret", ""));
+  EXPECT_FALSE(same_token("", "secret"));
+}
+
+TEST(SameToken, ATokenThatRepeatsOrBeginsTheOtherIsNotTheSame) {
+  EXPECT_FALSE(same_token("abab", "ab"));
+  EXPECT_FALSE(same_token("ab", "abab"));
+  EXPECT_FALSE(same_token("secre", "secret"));
+  EXPECT_FALSE(same_token(std::string_view("\0\0", 2), ""));
+}
+
+TEST(Greeting, TakesTheSameProtocolAndToken) {
+  EXPECT_TRUE(check_greeting(fake::hello(Role::kWorker, 0).hello(), "secret").ok());
+}
+
+TEST(Greeting, AnotherProtocolIsRefusedBeforeTheTokenIsLookedAt) {
+  wire::Hello hello = fake::hello(Role::kWorker, 0).hello();
+  hello.set_protocol(7);
+  hello.set_version("9.9");
+  hello.set_token("wrong");
+  const Status status = check_greeting(hello, "secret");
+  EXPECT_EQ(status.code(), Code::kRefused);
+  EXPECT_THAT(status.cause(), HasSubstr("protocol 7 (release 9.9), this side speaks 1"));
+}
+
+TEST(Greeting, ARefusalNeverTellsAToken) {
+  wire::Hello hello = fake::hello(Role::kWorker, 0).hello();
+  hello.set_token("wrong-one");
+  const Status status = check_greeting(hello, "right-one");
+  EXPECT_EQ(status.code(), Code::kRefused);
+  EXPECT_THAT(status.cause(), HasSubstr("another job token"));
+  EXPECT_THAT(status.cause(), Not(HasSubstr("wrong-one")));
+  EXPECT_THAT(status.cause(), Not(HasSubstr("right-one")));
+}
+
+TEST(Greeting, AMissingTokenIsCalledMissing) {
+  wire::Hello hello = fake::hello(Role::kWorker, 0).hello();
+  hello.clear_token();
+  EXPECT_THAT(check_greeting(hello, "secret").cause(), HasSubstr("came with no job token"));
+  hello.set_token("secret");
+  EXPECT_THAT(check_greeting(hello, "").cause(), HasSubstr("this job has none"));
+}
+
+}  // namespace
+}  // namespace stretto

@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: Apache-2.0
+// A node's life in a job, state by state, in virtual time, against a scheduler played by hand.
+#include "van/membership.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/van/far_end.h"
+#include "tests/van/recorder.h"
+
+namespace stretto {
+namespace {
+
+using fake::FarEnd;
+using testing::HasSubstr;
+using State = Membership::State;
+
+class MembershipTest : public testing::Test {
+ protected:
+  MembershipTest() { membership_.start(); }
+
+  void step() {
+    fake::Recorder seen;
+    seen.when_control = [this](LinkId link, const wire::Control& message) {
+      handled_ = membership_.on_control(link, message);
+    };
+    van_.step(seen, Duration::zero());
+    for (const auto& [link, why] : seen.broken) membership_.on_broken(link, why);
+    membership_.tick();
+    van_.step(seen, Duration::zero());
+  }
+  /// Time passes in steps as a loop would take them, the scheduler silent.
+  void pass(Duration time) {
+    for (const Time end = clock_.now() + time; clock_.now() < end; step()) {
+      clock_.advance_to(std::min(end, clock_.now() + 100ms));
+    }
+  }
+  void jump(Duration time) {
+    clock_.advance_to(clock_.now() + time);
+    step();
+  }
+  void say(const wire::Control& message) {
+    scheduler_.say(message);
+    step();
+  }
+  void become_member() {
+    step();
+    say(fake::welcome(11, 1));
+    say(to_wire(fake::roster()));
+    scheduler_.controls();
+    ASSERT_EQ(membership_.state(), State::kMember);
+  }
+  void expect_failed(Code code, const char* says) {
+    EXPECT_EQ(membership_.state(), State::kFailed);
+    EXPECT_EQ(membership_.status().code(), code);
+    EXPECT_THAT(membership_.status().cause(), HasSubstr(says));
+  }
+
+  sim::VirtualClock clock_;
+  fake::Wire wire_;
+  Config config_ = fake::config(Role::kWorker, 1);
+  Van van_{fake::scripted_transport(wire_), clock_};
+  Membership membership_{config_, {}, van_, clock_};
+  FarEnd scheduler_{wire_, 1, kSchedulerNode};
+  bool handled_ = false;
+};
+
+// ---- greeting
+
+TEST_F(MembershipTest, SaysWhoItIs) {
+  step();
+  EXPECT_EQ(membership_.state(), State::kGreeting);
+  EXPECT_EQ(wire_.connected.front(), "scheduler:9000");
+  const wire::Hello hello = scheduler_.control().hello();
+  EXPECT_EQ(hello.protocol(), wire::kProtocol);
+  EXPECT_EQ(hello.token(), "secret");
+  EXPECT_EQ(hello.role(), static_cast<std::uint32_t>(Role::kWorker));
+  EXPECT_EQ(hello.rank(), 1);
+  EXPECT_EQ(hello.workers(), 2U);
+  EXPECT_EQ(hello.node(), 0U);
+}
+
+TEST_F(MembershipTest, TriesAgainWhileTheSchedulerIsNotUp) {
+  scheduler_.break_link();
+  step();
+  EXPECT_EQ(membership_.state(), State::kGreeting);
+  EXPECT_EQ(wire_.connected.size(), 1U) << "not at once";
+  jump(100ms);
+  EXPECT_EQ(wire_.connected.size(), 2U);
+  FarEnd second(wire_, 2, kSchedulerNode);
+  EXPECT_TRUE(second.control().has_hello());
+  second.say(fake::welcome(11, 1));
+  step();
+  EXPECT_EQ(membership_.state(), State::kRendezvous);
+}
+
+TEST_F(MembershipTest, GivesUpOnASchedulerThatNeverAnswers) {
+  pass(9900ms);
+  EXPECT_EQ(membership_.state(), State::kGreeting);
+  pass(200ms);
+  expect_failed(Code::kRendezvousTimeout, "no scheduler answered at scheduler:9000 within 10 s");
+}
+
+TEST_F(MembershipTest, SaysWhyTheLastAttemptFailed) {
+  scheduler_.break_link();
+  pass(11s);
+  expect_failed(Code::kRendezvousTimeout, "the connection was reset");
+}
+
+TEST_F(MembershipTest, AnAddressThatCannotBeUsedFailsAtOnce) {
+  wire_.refusal = {Code::kNetwork, "host 'x' cannot be resolved"};
+  Membership other(config_, {}, van_, clock_);
+  other.start();
+  EXPECT_EQ(other.state(), State::kFailed);
+  EXPECT_EQ(other.status().operation(), "join");
+}
+
+TEST_F(MembershipTest, ARefusalEndsIt) {
+  step();
+  say(fault_message({Code::kRefused, "the job has 3 workers"}));
+  expect_failed(Code::kRefused, "the job has 3 workers");
+  EXPECT_EQ(membership_.status().peer(), "scheduler");
+}
+
+// ---- rendezvous
+
+TEST_F(MembershipTest, AWelcomeGivesIdentityAndARosterMakesAMember) {
+  step();
+  say(fake::welcome(11, 1));
+  EXPECT_EQ(membership_.state(), State::kRendezvous);
+  EXPECT_EQ(membership_.node(), 11U);
+  EXPECT_EQ(membership_.rank(), 1U);
+  EXPECT_EQ(membership_.hello().node(), 11U) << "what it tells shards from now on";
+  EXPECT_FALSE(membership_.roster());
+  say(to_wire(fake::roster()));
+  EXPECT_EQ(membership_.state(), State::kMember);
+  EXPECT_EQ(membership_.roster()->epoch, 1U);
+}
+
+TEST_F(MembershipTest, WaitsForTheRosterALittleLongerThanTheScheduler) {
+  step();
+  say(fake::welcome(11, 1));
+  for (int second = 0; second < 12; ++second) {
+    wire::Control beat;
+    beat.mutable_heartbeat();
+    scheduler_.say(beat);
+    pass(1s);
+  }
+  EXPECT_EQ(membership_.state(), State::kRendezvous);
+  wire::Control beat;
+  beat.mutable_heartbeat();
+  scheduler_.say(beat);
+  pass(1500ms);
+  expect_failed(Code::kRendezvousTimeout, "no roster");
+}
+
+TEST_F(MembershipTest, ALostLinkDuringRendezvousIsTheSchedulerLost) {
+  step();
+  say(fake::welcome(11, 1));
+  scheduler_.break_link();
+  step();
+  expect_failed(Code::kSchedulerLost, "scheduler:9000 broke: the connection was reset");
+}
+
+TEST_F(MembershipTest, ARosterThatMakesNoSenseEndsIt) {
+  step();
+  say(fake::welcome(11, 1));
+  wire::Control roster = to_wire(fake::roster());
+  roster.mutable_roster()->set_slots(0);
+  say(roster);
+  expect_failed(Code::kMalformed, "0 slots");
+}
+
+// ---- member
+
+TEST_F(MembershipTest, OnlyNewerRostersCount) {
+  become_member();
+  Roster next = fake::roster();
+  next.epoch = 3;
+  next.settings.part_bytes = 128;
+  say(to_wire(next));
+  EXPECT_EQ(membership_.settings().part_bytes, 128U) << "the scheduler's settings hold";
+  next.epoch = 2;
+  next.settings.part_bytes = 64;
+  say(to_wire(next));
+  EXPECT_EQ(membership_.roster()->epoch, 3U);
+  EXPECT_EQ(membership_.settings().part_bytes, 128U);
+}
+
+TEST_F(MembershipTest, ShowsSignsOfLifeAtEachHeartbeat) {
+  become_member();
+  pass(3s);
+  const auto messages = scheduler_.controls();
+  EXPECT_GE(messages.size(), 6U);
+  EXPECT_LE(messages.size(), 8U);
+  for (const wire::Control& message : messages) EXPECT_TRUE(message.has_heartbeat());
+  EXPECT_LE(membership_.next_due(), clock_.now() + config_.job.heartbeat);
+}
+
+TEST_F(MembershipTest, ASilentSchedulerIsLost) {
+  become_member();
+  pass(4800ms);
+  EXPECT_EQ(membership_.state(), State::kMember);
+  pass(400ms);
+  expect_failed(Code::kSchedulerLost, "nothing heard of the scheduler at scheduler:9000");
+}
+
+TEST_F(MembershipTest, AHeartbeatFromTheSchedulerIsASignOfLife) {
+  become_member();
+  pass(4s);
+  wire::Control beat;
+  beat.mutable_heartbeat()->set_number(1);
+  say(beat);
+  pass(4s);
+  EXPECT_EQ(membership_.state(), State::kMember);
+}
+
+TEST_F(MembershipTest, WhoSleptDoesNotAccuseTheSchedulerOfSilence) {
+  become_member();
+  jump(1h);
+  EXPECT_EQ(membership_.state(), State::kMember);
+  pass(4s);
+  EXPECT_EQ(membership_.state(), State::kMember);
+  pass(2s);
+  expect_failed(Code::kSchedulerLost, "5.1 s");
+}
+
+TEST_F(MembershipTest, AFailureOfTheJobIsTakenOver) {
+  become_member();
+  wire::Control failure;
+  failure.mutable_failure()->set_code(static_cast<std::uint32_t>(Code::kPeerLost));
+  failure.mutable_failure()->set_peer("worker 0");
+  failure.mutable_failure()->set_cause("worker 0 is lost: it crashed");
+  say(failure);
+  expect_failed(Code::kPeerLost, "it crashed");
+  EXPECT_EQ(membership_.status().peer(), "worker 0");
+}
+
+TEST_F(MembershipTest, FaultsOfOneTensorOrBarrierAreNotItsBusiness) {
+  become_member();
+  wire::Control fault = fault_message({Code::kMismatch, "x"});
+  fault.mutable_fault()->set_tensor(4);
+  say(fault);
+  EXPECT_FALSE(handled_);
+  fault.mutable_fault()->set_tensor(0);
+  fault.mutable_fault()->set_name("barrier");
+  say(fault);
+  EXPECT_FALSE(handled_);
+  EXPECT_EQ(membership_.state(), State::kMember);
+}
+
+TEST_F(MembershipTest, OtherLinksAreNotItsBusiness) {
+  become_member();
+  EXPECT_FALSE(membership_.on_control(55, fake::leave()));
+  EXPECT_FALSE(membership_.on_broken(55, {Code::kLinkBroken, "x"}));
+  EXPECT_EQ(membership_.state(), State::kMember);
+}
+
+// ---- reports
+
+TEST_F(MembershipTest, ReportsABrokenLinkAndLeavesTheVerdictToTheScheduler) {
+  become_member();
+  membership_.report_broken(50, {Code::kLinkBroken, "reset"}, {Code::kServerLost, "my verdict"});
+  step();
+  const wire::LinkReport report = scheduler_.control().link_report();
+  EXPECT_EQ(report.node(), 50U);
+  EXPECT_EQ(report.cause(), "reset");
+  wire::Control failure;
+  failure.mutable_failure()->set_code(static_cast<std::uint32_t>(Code::kServerLost));
+  failure.mutable_failure()->set_cause("the scheduler's verdict");
+  say(failure);
+  expect_failed(Code::kServerLost, "the scheduler's verdict");
+}
+
+TEST_F(MembershipTest, WithoutAVerdictFromTheSchedulerItsOwnHolds) {
+  become_member();
+  membership_.report_broken(50, {Code::kLinkBroken, "reset"}, {Code::kServerLost, "the first"});
+  membership_.report_broken(51, {Code::kLinkBroken, "reset"}, {Code::kServerLost, "the second"});
+  pass(2900ms);
+  EXPECT_EQ(membership_.state(), State::kMember);
+  pass(200ms);
+  expect_failed(Code::kServerLost, "the first");
+}
+
+// ---- leaving
+
+TEST_F(MembershipTest, LeavesInOrder) {
+  become_member();
+  membership_.leave();
+  EXPECT_EQ(membership_.state(), State::kLeaving);
+  step();
+  EXPECT_TRUE(scheduler_.control().has_leave());
+  say(fake::leave());
+  EXPECT_EQ(membership_.state(), State::kLeft);
+  EXPECT_TRUE(membership_.over());
+  EXPECT_TRUE(membership_.status().ok());
+  EXPECT_EQ(membership_.next_due(), Time::max());
+  membership_.fail({Code::kCancelled, "too late"});
+  EXPECT_EQ(membership_.state(), State::kLeft) << "out is out";
+}
+
+TEST_F(MembershipTest, AnUnansweredLeaveEnds) {
+  become_member();
+  membership_.leave();
+  for (int i = 0; i < 7; ++i) {
+    wire::Control beat;
+    beat.mutable_heartbeat();
+    scheduler_.say(beat);
+    pass(1s);
+  }
+  expect_failed(Code::kTimeout, "did not answer the request to leave");
+}
+
+TEST_F(MembershipTest, ABreakAfterTheEndChangesNothing) {
+  become_member();
+  membership_.leave();
+  say(fake::leave());
+  scheduler_.break_link();
+  step();
+  EXPECT_EQ(membership_.state(), State::kLeft);
+}
+
+TEST_F(MembershipTest, OnlyAMemberCanLeave) {
+  membership_.leave();
+  EXPECT_EQ(membership_.state(), State::kGreeting);
+}
+
+}  // namespace
+}  // namespace stretto

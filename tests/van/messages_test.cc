@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: Apache-2.0
+// Messages there and back, what a malformed one is told, and the arithmetic of cutting a tensor.
+#include "van/messages.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/van/far_end.h"
+
+namespace stretto {
+namespace {
+
+using testing::HasSubstr;
+
+TensorSpec adam_spec() {
+  TensorSpec spec = fake::spec("layer/weights", Dtype::kBf16, 1000);
+  spec.options.mode = Mode::kBounded;
+  spec.options.bound = 3;
+  spec.options.update = {.rule = Rule::kAdam,
+                         .rate = 0.1,
+                         .momentum = 0.2,
+                         .nesterov = true,
+                         .beta1 = 0.3,
+                         .beta2 = 0.4,
+                         .epsilon = 0.5,
+                         .weight_decay = 0.6};
+  return spec;
+}
+
+// ---- bytes and errors
+
+TEST(Messages, ControlMessagesTravelAsBytes) {
+  const wire::Control sent = fake::hello(Role::kWorker, 3);
+  wire::Control read;
+  ASSERT_TRUE(parse(serialize(sent), read).ok());
+  EXPECT_EQ(read.SerializeAsString(), sent.SerializeAsString());
+}
+
+TEST(Messages, WhatSaysNothingIsMalformed) {
+  wire::Control read;
+  EXPECT_EQ(parse(Buffer(), read).code(), Code::kMalformed);
+  EXPECT_EQ(parse(serialize(wire::Control()), read).code(), Code::kMalformed);
+}
+
+TEST(Messages, FaultsCarryCodeCauseAndPeer) {
+  const Status why = Status(Code::kPeerLost, "worker 3 is lost").with_peer("worker 3");
+  const Status read = status_of(fault_message(why).fault());
+  EXPECT_EQ(read, why);
+  EXPECT_EQ(read.peer(), "worker 3");
+}
+
+TEST(Messages, EveryCodeTravels) {
+  for (int code = 1; code <= static_cast<int>(Code::kInterrupted); ++code) {
+    const Status why(static_cast<Code>(code), "x");
+    EXPECT_EQ(status_of(fault_message(why).fault()).code(), why.code());
+  }
+}
+
+TEST(Messages, CodesThatAreNotKnownBecomeCancelledAndNeverOk) {
+  wire::Fault fault;
+  wire::Failure failure;
+  EXPECT_EQ(status_of(fault).code(), Code::kCancelled);
+  fault.set_code(99);
+  failure.set_code(1000);
+  EXPECT_EQ(status_of(fault).code(), Code::kCancelled);
+  EXPECT_EQ(status_of(failure).code(), Code::kCancelled);
+}
+
+// ---- tensors
+
+TEST(TensorSpec, TravelsWhole) {
+  const Result<TensorSpec> read = from_wire(to_wire(adam_spec()));
+  ASSERT_TRUE(read.ok()) << read.status().text();
+  EXPECT_EQ(*read, adam_spec());
+  const TensorSpec plain =
+      fake::spec("x", Dtype::kI64, 7, {.mode = Mode::kSync, .deterministic = true});
+  EXPECT_EQ(*from_wire(to_wire(plain)), plain);
+}
+
+TEST(TensorSpec, DescribesEverythingThatMustAgree) {
+  EXPECT_EQ(fake::spec("x", Dtype::kF32, 1000).describe(), "f32[1000] sync sum");
+  EXPECT_EQ(adam_spec().describe(),
+            "bf16[1000] bounded(3) adam(rate=0.1 momentum=0.2 nesterov=true beta1=0.3 beta2=0.4 "
+            "epsilon=0.5 decay=0.6)");
+  TensorSpec mean = fake::spec("x", Dtype::kI8, 2, {.mode = Mode::kSync, .deterministic = true});
+  mean.options.update.rule = Rule::kMean;
+  EXPECT_EQ(mean.describe(), "i8[2] sync mean deterministic");
+}
+
+struct BadSpec {
+  const char* name;
+  void (*spoil)(TensorSpec&);
+  const char* says;
+};
+void PrintTo(const BadSpec& bad, std::ostream* out) { *out << bad.name; }
+
+class BadSpecs : public testing::TestWithParam<BadSpec> {};
+
+TEST_P(BadSpecs, AreRefusedHereAndFromTheWire) {
+  TensorSpec spec = fake::spec("grads", Dtype::kF32, 10);
+  ASSERT_TRUE(check(spec).ok());
+  GetParam().spoil(spec);
+  EXPECT_EQ(check(spec).code(), Code::kInvalidArgument);
+  EXPECT_THAT(check(spec).cause(), HasSubstr(GetParam().says));
+  EXPECT_FALSE(from_wire(to_wire(spec)).ok());
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, BadSpecs,
+    testing::Values(
+        BadSpec{"NoName", [](TensorSpec& s) { s.name.clear(); }, "this one has 0"},
+        BadSpec{"LongName", [](TensorSpec& s) { s.name.assign(1025, 'x'); }, "1025"},
+        BadSpec{"NoDtype", [](TensorSpec& s) { s.dtype = Dtype{0}; }, "dtype 0 of tensor 'grads'"},
+        BadSpec{"UnknownDtype", [](TensorSpec& s) { s.dtype = Dtype{9}; }, "dtype 9"},
+        BadSpec{"TooLarge", [](TensorSpec& s) { s.elements = (std::uint64_t{1} << 39) + 1; },
+                "549755813889 elements"},
+        BadSpec{"ModeZero", [](TensorSpec& s) { s.options.mode = Mode{0}; }, "mode 0"},
+        BadSpec{"UnknownMode", [](TensorSpec& s) { s.options.mode = Mode{4}; }, "mode 4"},
+        BadSpec{"RuleZero", [](TensorSpec& s) { s.options.update.rule = Rule{0}; }, "rule 0"},
+        BadSpec{"UnknownRule", [](TensorSpec& s) { s.options.update.rule = Rule{7}; }, "rule 7"},
+        BadSpec{"MeanWithoutRounds",
+                [](TensorSpec& s) {
+                  s.options.mode = Mode::kAsync;
+                  s.options.update.rule = Rule::kMean;
+                },
+                "mode async has no rounds"},
+        BadSpec{"OrderWithoutRounds",
+                [](TensorSpec& s) {
+                  s.options.mode = Mode::kBounded;
+                  s.options.deterministic = true;
+                },
+                "only mode sync can be deterministic, this is bounded"}),
+    [](const auto& info) { return std::string(info.param.name); });
+
+TEST(TensorSpec, NumbersThatWouldWrapAroundAreRefused) {
+  wire::TensorSpec message = to_wire(fake::spec("x", Dtype::kF32, 1));
+  message.set_dtype(256 + 1);
+  EXPECT_EQ(from_wire(message).status().code(), Code::kMalformed);
+  message = to_wire(fake::spec("x", Dtype::kF32, 1));
+  message.set_mode(256 + 1);
+  EXPECT_FALSE(from_wire(message).ok());
+  message = to_wire(fake::spec("x", Dtype::kF32, 1));
+  message.set_rule(256 + 1);
+  EXPECT_FALSE(from_wire(message).ok());
+}
+
+// ---- cutting
+
+TEST(Cut, AnEmptyTensorHasNoParts) {
+  EXPECT_EQ(Cut(fake::spec("x", Dtype::kF32, 0), 64).parts(), 0U);
+}
+
+TEST(Cut, OneElementIsOnePart) {
+  const Cut cut(fake::spec("x", Dtype::kF64, 1), 64);
+  EXPECT_EQ(cut.parts(), 1U);
+  EXPECT_EQ(cut.elements_of(0), 1U);
+  EXPECT_EQ(cut.bytes_of_part(0), 8U);
+  EXPECT_EQ(cut.offset_of(0), 0U);
+}
+
+TEST(Cut, ATensorOfExactlyOnePartIsNotCut) {
+  EXPECT_EQ(Cut(fake::spec("x", Dtype::kF32, 16), 64).parts(), 1U);
+  EXPECT_EQ(Cut(fake::spec("x", Dtype::kF32, 17), 64).parts(), 2U);
+}
+
+TEST(Cut, TheLastPartTakesWhatIsLeft) {
+  const Cut cut(fake::spec("x", Dtype::kF32, 35), 64);
+  ASSERT_EQ(cut.parts(), 3U);
+  EXPECT_EQ(cut.elements_of(0), 16U);
+  EXPECT_EQ(cut.elements_of(2), 3U);
+  EXPECT_EQ(cut.bytes_of_part(2), 12U);
+  EXPECT_EQ(cut.offset_of(2), 128U);
+}
+
+/// Parts lie end to end, none is empty or too large, and together they are the tensor.
+TEST(Cut, PartsCoverTheTensorExactly) {
+  sim::Random random(7);
+  for (int i = 0; i < 2000; ++i) {
+    const auto dtype = static_cast<Dtype>(1 + random.below(8));
+    const TensorSpec spec = fake::spec("x", dtype, random.below(5000));
+    const auto part_bytes = static_cast<std::uint32_t>(64 * (1 + random.below(40)));
+    const Cut cut(spec, part_bytes);
+    std::size_t end = 0;
+    for (std::uint32_t part = 0; part < cut.parts(); ++part) {
+      ASSERT_EQ(cut.offset_of(part), end);
+      ASSERT_GT(cut.bytes_of_part(part), 0U);
+      ASSERT_LE(cut.bytes_of_part(part), part_bytes);
+      end += cut.bytes_of_part(part);
+    }
+    ASSERT_EQ(end, spec.bytes());
+  }
+}
+
+TEST(Cut, LargeTensorsAreCutWithoutOverflow) {
+  const TensorSpec spec = fake::spec("x", Dtype::kF64, std::uint64_t{1} << 39);
+  const Cut cut(spec, 1 << 20);
+  EXPECT_EQ(cut.parts(), 1U << 22);
+  EXPECT_EQ(cut.offset_of(cut.parts() - 1) + cut.bytes_of_part(cut.parts() - 1), spec.bytes());
+}
+
+// ---- roster
+
+TEST(Roster, TravelsWhole) {
+  Roster sent = fake::roster(3, 2);
+  sent.epoch = 9;
+  sent.fence = 8;
+  sent.members[1].left = true;
+  sent.settings = {.part_bytes = 128,
+                   .link_window_bytes = 11,
+                   .total_window_bytes = 12,
+                   .heartbeat = 13ms,
+                   .dead_after = 14ms,
+                   .stall_warn = 15ms,
+                   .stall_error = 16ms};
+  const Result<Roster> read = from_wire(to_wire(sent).roster());
+  ASSERT_TRUE(read.ok()) << read.status().text();
+  EXPECT_EQ(to_wire(*read).SerializeAsString(), to_wire(sent).SerializeAsString());
+  EXPECT_EQ(read->find(51)->address, "shard1:1");
+  EXPECT_TRUE(read->find(11)->left);
+  EXPECT_EQ(read->settings.stall_error, 16ms);
+  EXPECT_EQ(read->find(99), nullptr);
+}
+
+TEST(Roster, MembersAreCalledByRoleAndRank) {
+  const Roster roster = fake::roster(2, 2);
+  EXPECT_EQ(roster.members[1].describe(), "worker 1");
+  EXPECT_EQ(roster.members[2].describe(), "server 0");
+  EXPECT_EQ(roster.members[3].describe(), "server 0 shard 1");
+}
+
+struct BadRoster {
+  const char* name;
+  void (*spoil)(wire::Roster&);
+};
+void PrintTo(const BadRoster& bad, std::ostream* out) { *out << bad.name; }
+
+class BadRosters : public testing::TestWithParam<BadRoster> {};
+
+TEST_P(BadRosters, AreMalformed) {
+  wire::Control message = to_wire(fake::roster(2, 2));
+  ASSERT_TRUE(from_wire(message.roster()).ok());
+  GetParam().spoil(*message.mutable_roster());
+  EXPECT_EQ(from_wire(message.roster()).status().code(), Code::kMalformed);
+}
+
+using R = wire::Roster;
+
+INSTANTIATE_TEST_SUITE_P(
+    All, BadRosters,
+    testing::Values(
+        BadRoster{"NodeTwice", [](R& r) { r.mutable_members(1)->set_node(10); }},
+        BadRoster{"NodeZero", [](R& r) { r.mutable_members(1)->set_node(0); }},
+        BadRoster{"TheSchedulersNode", [](R& r) { r.mutable_members(1)->set_node(1); }},
+        BadRoster{"WorkerRankTwice", [](R& r) { r.mutable_members(1)->set_rank(0); }},
+        BadRoster{"WorkerRankTooHigh", [](R& r) { r.mutable_members(1)->set_rank(2); }},
+        BadRoster{"ServerRankTooHigh", [](R& r) { r.mutable_members(2)->set_rank(1); }},
+        BadRoster{"ShardTwice", [](R& r) { r.mutable_members(3)->set_shard(0); }},
+        BadRoster{"RoleZero", [](R& r) { r.mutable_members(0)->set_role(0); }},
+        BadRoster{"ASchedulerAmongThem", [](R& r) { r.mutable_members(0)->set_role(1); }},
+        BadRoster{"RoleThatWraps", [](R& r) { r.mutable_members(0)->set_role(256 + 3); }},
+        BadRoster{"TooManyWorkers", [](R& r) { r.set_workers(65537); }},
+        BadRoster{"NoSlots", [](R& r) { r.set_slots(0); }},
+        BadRoster{"TooManySlots", [](R& r) { r.set_slots((1 << 20) + 1); }},
+        BadRoster{"NoSettings", [](R& r) { r.clear_settings(); }},
+        BadRoster{"PartTooSmall", [](R& r) { r.mutable_settings()->set_part_bytes(32); }},
+        BadRoster{"PartUneven", [](R& r) { r.mutable_settings()->set_part_bytes(100); }},
+        BadRoster{"PartTooLarge",
+                  [](R& r) { r.mutable_settings()->set_part_bytes((16 << 20) + 64); }},
+        BadRoster{"NoLinkWindow", [](R& r) { r.mutable_settings()->set_link_window_bytes(0); }},
+        BadRoster{"NoTotalWindow", [](R& r) { r.mutable_settings()->set_total_window_bytes(0); }},
+        BadRoster{"NoHeartbeat", [](R& r) { r.mutable_settings()->set_heartbeat_ns(0); }},
+        BadRoster{"EternalPatience",
+                  [](R& r) { r.mutable_settings()->set_dead_after_ns(~std::uint64_t{0}); }},
+        BadRoster{"NoWarning", [](R& r) { r.mutable_settings()->set_stall_warn_ns(0); }},
+        BadRoster{"NoStallLimit", [](R& r) { r.mutable_settings()->set_stall_error_ns(0); }}),
+    [](const auto& info) { return std::string(info.param.name); });
+
+TEST(Roster, ARosterOfTooManyMembersIsRefused) {
+  Roster roster = fake::roster(1, 1);
+  wire::Control message = to_wire(roster);
+  for (std::uint32_t i = 0; i < kMaxNodes; ++i) {
+    *message.mutable_roster()->add_members() = message.roster().members(0);
+  }
+  EXPECT_THAT(from_wire(message.roster()).status().cause(), HasSubstr("65538 members"));
+}
+
+}  // namespace
+}  // namespace stretto

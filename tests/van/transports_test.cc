@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// The factory: it gives a transport that real processes can meet over, and each call another.
+#include "van/transports.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/van/far_end.h"
+#include "tests/van/recorder.h"
+#include "van/van.h"
+
+namespace stretto {
+namespace {
+
+TEST(Transports, TwoOfThemMeetOverLoopback) {
+  const SteadyClock clock;
+  auto first = make_transport();
+  auto second = make_transport();
+  ASSERT_TRUE(first.ok() && second.ok());
+  Van server(std::move(*first), clock);
+  Van worker(std::move(*second), clock);
+  const Result<std::string> address = server.listen("127.0.0.1:0");
+  ASSERT_TRUE(address.ok()) << address.status().text();
+  ASSERT_TRUE(parse_host_port(*address).ok());
+  EXPECT_NE(parse_host_port(*address)->port, 0);
+  ASSERT_TRUE(worker.connect(*address, fake::hello(Role::kWorker, 0).hello()).ok());
+  fake::Recorder at_server, at_worker;
+  const Time deadline = clock.now() + 30s;
+  while (at_server.controls.empty() && clock.now() < deadline) {
+    worker.step(at_worker, 1ms);
+    server.step(at_server, 1ms);
+  }
+  ASSERT_EQ(at_server.controls.size(), 1U);
+  EXPECT_EQ(at_server.controls[0].second.hello().token(), "secret");
+}
+
+TEST(Transports, AnAddressThatIsTakenIsRefused) {
+  auto first = make_transport();
+  auto second = make_transport();
+  ASSERT_TRUE(first.ok() && second.ok());
+  const Result<std::string> address = (*first)->listen("127.0.0.1:0");
+  ASSERT_TRUE(address.ok());
+  EXPECT_FALSE((*second)->listen(*address).ok());
+}
+
+}  // namespace
+}  // namespace stretto

@@ -1,0 +1,468 @@
+// SPDX-License-Identifier: Apache-2.0
+// The Van, one frame at a time: who is let in, what is refused and how, what is owed to the far ends
+// and when it is told.
+#include "van/van.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/van/far_end.h"
+#include "tests/van/recorder.h"
+
+namespace stretto {
+namespace {
+
+using fake::FarEnd;
+using testing::HasSubstr;
+
+constexpr NodeId kWorkerNode = 10;
+
+/// A Van that listens, and one worker that has connected and been admitted.
+class VanTest : public testing::Test {
+ protected:
+  VanTest() {
+    van_.set_node(50);
+    van_.set_epoch(3, 2);
+    worker_.epoch = 3;
+  }
+
+  void step() { van_.step(seen_, Duration::zero()); }
+  void pass(Duration time) {
+    clock_.advance_to(clock_.now() + time);
+    step();
+  }
+  void admit_worker() {
+    worker_.connect();
+    worker_.say(fake::hello(Role::kWorker, 0));
+    step();
+    van_.admit(worker_.link(), kWorkerNode);
+    seen_.controls.clear();
+  }
+  void push(std::uint64_t round, std::size_t bytes = 64) {
+    worker_.send(fake::push_header({1, 0}, round), Buffer::allocate(bytes));
+  }
+  /// What the worker sent has ended its link, with this cause.
+  void expect_dropped(const char* says) {
+    step();
+    ASSERT_EQ(seen_.broken.size(), 1U);
+    EXPECT_EQ(seen_.broken[0].first, worker_.link());
+    EXPECT_THAT(seen_.broken[0].second.cause(), HasSubstr(says));
+    EXPECT_TRUE(worker_.closed());
+    EXPECT_FALSE(van_.is_open(worker_.link()));
+  }
+
+  sim::VirtualClock clock_;
+  fake::Wire wire_;
+  fake::Recorder seen_;
+  FarEnd worker_{wire_, 101, kWorkerNode};
+  Van van_{fake::scripted_transport(wire_), clock_};
+};
+
+// ---- the door
+
+TEST_F(VanTest, AHelloReachesTheHandlerAndAdmissionOpensTheLink) {
+  worker_.connect();
+  worker_.say(fake::hello(Role::kWorker, 0));
+  step();
+  ASSERT_EQ(seen_.controls.size(), 1U);
+  EXPECT_TRUE(seen_.controls[0].second.has_hello());
+  EXPECT_FALSE(van_.is_open(worker_.link()));
+  van_.admit(worker_.link(), kWorkerNode);
+  EXPECT_TRUE(van_.is_open(worker_.link()));
+  EXPECT_EQ(van_.peer_of(worker_.link()), kWorkerNode);
+  push(1);
+  step();
+  EXPECT_EQ(seen_.data.size(), 1U);
+}
+
+TEST_F(VanTest, DataBeforeAHelloClosesTheLinkAndTheHandlerHearsNothing) {
+  worker_.connect();
+  push(1);
+  step();
+  EXPECT_TRUE(worker_.closed());
+  EXPECT_TRUE(seen_.data.empty());
+  EXPECT_TRUE(seen_.broken.empty()) << "nobody was ever told of this link";
+  EXPECT_EQ(van_.counters().refused, 1U);
+}
+
+TEST_F(VanTest, AnyOtherControlMessageBeforeAHelloClosesTheLink) {
+  worker_.connect();
+  worker_.say(fake::leave());
+  step();
+  EXPECT_TRUE(worker_.closed());
+  EXPECT_TRUE(seen_.controls.empty());
+}
+
+TEST_F(VanTest, ASecondHelloBeforeTheAnswerClosesTheLink) {
+  worker_.connect();
+  worker_.say(fake::hello(Role::kWorker, 0));
+  worker_.say(fake::hello(Role::kWorker, 0));
+  expect_dropped("second hello");
+  EXPECT_EQ(seen_.controls.size(), 1U);
+}
+
+TEST_F(VanTest, ALinkOfOursTakesAWelcomeOrAFaultFirstAndNothingElse) {
+  ASSERT_TRUE(van_.connect("there:1", fake::hello(Role::kServer, 0).hello()).ok());
+  FarEnd scheduler(wire_, 1, kSchedulerNode);
+  step();
+  EXPECT_TRUE(scheduler.control().has_hello());
+  scheduler.say(fake::welcome(50, 0));
+  step();
+  ASSERT_EQ(seen_.controls.size(), 1U);
+  EXPECT_TRUE(seen_.controls[0].second.has_welcome());
+  scheduler.say(fake::hello(Role::kWorker, 0));
+  step();
+  EXPECT_TRUE(scheduler.closed());
+  ASSERT_EQ(seen_.broken.size(), 1U) << "the handler made this link, so it hears of its end";
+}
+
+TEST_F(VanTest, WhoNeverSaysHelloIsShutOut) {
+  worker_.connect();
+  step();
+  pass(4s);
+  EXPECT_FALSE(worker_.closed());
+  pass(2s);
+  EXPECT_TRUE(worker_.closed());
+  EXPECT_TRUE(seen_.broken.empty());
+  admit_worker();
+}
+
+TEST_F(VanTest, AFloodOfStrangersIsBoundedAndLeavesMembersAlone) {
+  admit_worker();
+  for (LinkId link = 1000; link < 4000; ++link) {
+    wire_.events.push_back([link](Transport::Sink& sink) { sink.on_link(link); });
+  }
+  step();
+  EXPECT_EQ(wire_.closed.size(), 3000U - 1024U);
+  EXPECT_EQ(wire_.closed.front(), 2024U) << "the newest go";
+  push(1);
+  step();
+  EXPECT_EQ(seen_.data.size(), 1U);
+  pass(6s);
+  EXPECT_EQ(wire_.closed.size(), 3000U) << "and the silent ones go in their time";
+  EXPECT_TRUE(van_.is_open(worker_.link()));
+}
+
+// ---- what ends a link
+
+TEST_F(VanTest, AFrameInSomebodyElsesNameEndsTheLink) {
+  admit_worker();
+  worker_.node = 11;
+  push(1);
+  expect_dropped("says it is from node 11, the link is node 10's");
+  EXPECT_TRUE(seen_.data.empty());
+}
+
+TEST_F(VanTest, AGapInTheSequenceEndsTheLink) {
+  admit_worker();
+  push(1);
+  ++worker_.sequence;
+  push(2);
+  expect_dropped("frame 4 came after frame 2");
+  EXPECT_EQ(seen_.broken[0].second.code(), Code::kLinkBroken);
+  EXPECT_EQ(seen_.data.size(), 1U);
+}
+
+TEST_F(VanTest, ARepeatedFrameEndsTheLink) {
+  admit_worker();
+  push(1);
+  --worker_.sequence;
+  push(1);
+  expect_dropped("frame 1 came after frame 1");
+  EXPECT_EQ(seen_.data.size(), 0U);
+}
+
+TEST_F(VanTest, NothingMoreIsHeardAfterTheFrameThatEndedALink) {
+  admit_worker();
+  worker_.node = 11;
+  push(1);
+  worker_.node = kWorkerNode;
+  push(2);
+  step();
+  EXPECT_TRUE(seen_.data.empty());
+  EXPECT_EQ(seen_.broken.size(), 1U);
+}
+
+TEST_F(VanTest, DataOfAnEpochBehindTheFenceIsRefusedWithAFault) {
+  admit_worker();
+  worker_.epoch = 2;
+  push(1);
+  step();
+  EXPECT_EQ(seen_.data.size(), 1U) << "the fence itself may pass";
+  worker_.epoch = 1;
+  push(2);
+  step();
+  EXPECT_EQ(seen_.data.size(), 1U);
+  const wire::Control fault = worker_.control();
+  EXPECT_EQ(status_of(fault.fault()).code(), Code::kRefused);
+  EXPECT_THAT(fault.fault().cause(), HasSubstr("epoch 1"));
+}
+
+TEST_F(VanTest, ControlOfAnOldEpochMayCome) {
+  admit_worker();
+  worker_.epoch = 0;
+  worker_.say(fake::leave());
+  step();
+  EXPECT_EQ(seen_.controls.size(), 1U);
+  EXPECT_TRUE(van_.is_open(worker_.link()));
+}
+
+TEST_F(VanTest, AnOversizeControlMessageEndsTheLink) {
+  admit_worker();
+  worker_.send({}, Buffer::allocate(wire::kMaxControlBytes + 1));
+  expect_dropped("at most 1048576");
+}
+
+TEST_F(VanTest, GarbageInAControlFrameEndsTheLink) {
+  admit_worker();
+  worker_.send({}, Buffer::copy_of(std::as_bytes(std::span("\xff\xff\xff not a message"))));
+  expect_dropped("cannot be read");
+}
+
+TEST_F(VanTest, CreditForWhatWasNeverSentEndsTheLink) {
+  admit_worker();
+  worker_.credit = 1;
+  push(1);
+  expect_dropped("1 bytes are credited");
+}
+
+TEST_F(VanTest, AcksOfPushesNeverSentEndTheLink) {
+  admit_worker();
+  worker_.acked = 1;
+  push(1);
+  expect_dropped("1 pushes are acked, 0 were sent");
+}
+
+TEST_F(VanTest, ABreakIsToldOnceAndTheWaitingFramesGo) {
+  admit_worker();
+  van_.set_windows(1, 1);
+  for (int i = 0; i < 3; ++i) van_.send(101, fake::push_header({1, 0}, 1), Buffer::allocate(64));
+  step();
+  worker_.break_link();
+  worker_.break_link();
+  step();
+  EXPECT_EQ(seen_.broken.size(), 1U);
+  EXPECT_TRUE(van_.idle()) << "nothing waits and nothing counts as under way";
+}
+
+TEST_F(VanTest, ALinkThatWeClosedIsHeardOfNoMore) {
+  admit_worker();
+  van_.close(101);
+  EXPECT_TRUE(worker_.closed());
+  push(1);
+  worker_.break_link();
+  step();
+  EXPECT_TRUE(seen_.data.empty());
+  EXPECT_TRUE(seen_.broken.empty());
+}
+
+// ---- refusing
+
+TEST_F(VanTest, RefuseSendsAFaultAndClosesTheLinkAfterwards) {
+  worker_.connect();
+  worker_.say(fake::hello(Role::kWorker, 0));
+  seen_.when_control = [this](LinkId link, const wire::Control&) {
+    van_.refuse(link, Status(Code::kRefused, "not today").with_peer("worker 7"));
+  };
+  step();
+  const wire::Fault fault = worker_.control().fault();
+  EXPECT_EQ(status_of(fault).code(), Code::kRefused);
+  EXPECT_EQ(fault.cause(), "not today");
+  EXPECT_EQ(fault.peer(), "worker 7");
+  EXPECT_FALSE(worker_.closed()) << "the fault must have time to leave";
+  push(1);
+  step();
+  EXPECT_TRUE(seen_.data.empty()) << "a refused link is not listened to";
+  pass(2s);
+  EXPECT_TRUE(worker_.closed());
+  EXPECT_EQ(van_.counters().refused, 1U);
+}
+
+TEST_F(VanTest, AnotherProtocolIsToldSo) {
+  worker_.connect();
+  wire::Header header;
+  header.protocol = 2;
+  header.sequence = 1;
+  worker_.send_raw(header);
+  step();
+  EXPECT_THAT(worker_.control().fault().cause(), HasSubstr("protocol 2, this side speaks 1"));
+}
+
+// ---- credit and acks
+
+TEST_F(VanTest, CreditIsOwedForDataAndToldWithinAMillisecond) {
+  admit_worker();
+  pass(1s);
+  worker_.controls();
+  push(1);
+  step();
+  (void)worker_.data();
+  EXPECT_EQ(worker_.heard_credits, 0U) << "it waits for a frame to ride on";
+  EXPECT_LE(van_.next_due(), clock_.now() + 1ms);
+  pass(1ms);
+  (void)worker_.data();
+  EXPECT_EQ(worker_.heard_credits, 1U);
+  EXPECT_EQ(worker_.heard_credit, wire::kHeaderBytes + 64);
+  pass(1s);
+  (void)worker_.data();
+  EXPECT_EQ(worker_.heard_credits, 1U) << "nothing is told twice";
+}
+
+TEST_F(VanTest, CreditRidesOnAFrameThatGoesThatWayAnyhow) {
+  admit_worker();
+  push(1);
+  seen_.when_data = [this](LinkId link) {
+    van_.ack(link, 1, false);
+    van_.send_control(link, fake::leave());
+  };
+  step();
+  pass(5ms);
+  (void)worker_.controls();
+  EXPECT_EQ(worker_.heard_credit, wire::kHeaderBytes + 64);
+  EXPECT_EQ(worker_.heard_acked, 1U);
+  EXPECT_EQ(worker_.heard_credits, 0U);
+}
+
+TEST_F(VanTest, MuchCreditIsToldAtOnce) {
+  van_.set_windows(4000, 1 << 20);
+  admit_worker();
+  push(1, 1000);
+  step();
+  (void)worker_.data();
+  EXPECT_EQ(worker_.heard_credits, 1U) << "a quarter of the window must not wait";
+}
+
+TEST_F(VanTest, AnUrgentAckIsToldAtOnceAndAPatientOneWaits) {
+  admit_worker();
+  push(1);
+  step();
+  van_.ack(101, 1, false);
+  step();
+  (void)worker_.data();
+  EXPECT_EQ(worker_.heard_acked, 0U);
+  van_.ack(101, 1, true);
+  step();
+  (void)worker_.data();
+  EXPECT_EQ(worker_.heard_acked, 1U);
+}
+
+TEST_F(VanTest, ControlMessagesCostNoCredit) {
+  admit_worker();
+  worker_.say(fake::leave());
+  step();
+  pass(1s);
+  (void)worker_.data();
+  EXPECT_EQ(worker_.heard_credits, 0U);
+}
+
+TEST_F(VanTest, PushesAreReportedAckedInOrderAndOnce) {
+  admit_worker();
+  for (std::uint32_t part = 0; part < 3; ++part) {
+    van_.send(101, fake::push_header({1, part}, 1), Buffer::allocate(64));
+  }
+  step();
+  EXPECT_EQ(worker_.data().size(), 3U);
+  worker_.acked = 2;
+  worker_.say(fake::leave());
+  worker_.say(fake::leave());
+  step();
+  ASSERT_EQ(seen_.acked.size(), 2U);
+  EXPECT_EQ(seen_.acked[0].second, (wire::Key{1, 0}));
+  EXPECT_EQ(seen_.acked[1].second, (wire::Key{1, 1}));
+}
+
+TEST_F(VanTest, AHandlerMayCloseTheLinkWhileItHearsOfAcks) {
+  admit_worker();
+  for (std::uint32_t part = 0; part < 3; ++part) {
+    van_.send(101, fake::push_header({1, part}, 1), Buffer::allocate(64));
+  }
+  step();
+  (void)worker_.data();
+  worker_.acked = 3;
+  seen_.when_acked = [this](LinkId link) { van_.close(link); };
+  worker_.say(fake::leave());
+  step();
+  EXPECT_EQ(seen_.acked.size(), 1U);
+  EXPECT_TRUE(seen_.controls.empty());
+}
+
+// ---- out
+
+TEST_F(VanTest, FramesAreStampedWhenTheyLeave) {
+  admit_worker();
+  van_.send(101, fake::push_header({1, 0}, 1), Buffer::allocate(64));
+  wire::Header pull;
+  pull.kind = wire::Kind::kPull;
+  van_.send(101, pull, {});
+  van_.set_epoch(4, 2);
+  step();
+  const auto sent = worker_.data();
+  ASSERT_EQ(sent.size(), 2U);
+  EXPECT_EQ(sent[0].header.epoch, 4U);
+  EXPECT_EQ(sent[0].header.sender, 50U);
+  EXPECT_EQ(sent[0].header.bytes, 64U);
+  EXPECT_EQ(sent[0].header.push_sequence, 1U);
+  EXPECT_EQ(sent[1].header.push_sequence, 0U) << "only pushes are numbered among pushes";
+  EXPECT_EQ(sent[1].header.sequence, sent[0].header.sequence + 1);
+}
+
+TEST_F(VanTest, WindowsHoldDataBackUntilCreditComes) {
+  admit_worker();
+  van_.set_windows(200, 1000);
+  for (int i = 0; i < 3; ++i) van_.send(101, fake::push_header({1, 0}, 1), Buffer::allocate(64));
+  step();
+  EXPECT_EQ(worker_.data().size(), 2U);
+  worker_.say(fake::leave());  // Carries the credit.
+  step();
+  EXPECT_EQ(worker_.data().size(), 1U);
+}
+
+TEST_F(VanTest, AFullLinkKeepsItsFramesAndItsNumbers) {
+  admit_worker();
+  wire_.full.insert(101);
+  van_.send(101, fake::push_header({1, 0}, 1), Buffer::allocate(64));
+  van_.send(101, fake::push_header({1, 1}, 1), Buffer::allocate(64));
+  step();
+  EXPECT_TRUE(worker_.data().empty());
+  wire_.full.clear();
+  step();
+  EXPECT_TRUE(worker_.data().empty()) << "not before the transport says so";
+  wire_.events.push_back([](Transport::Sink& sink) { sink.on_writable(101); });
+  step();
+  const auto sent = worker_.data();  // Checks the sequence.
+  ASSERT_EQ(sent.size(), 2U);
+  EXPECT_EQ(sent[1].header.push_sequence, 2U);
+}
+
+TEST_F(VanTest, AnUrgentFrameOvertakesWhatTheWindowHeldBack) {
+  admit_worker();
+  van_.set_windows(100, 100);
+  for (std::uint32_t part = 0; part < 3; ++part) {
+    van_.send(101, fake::push_header({1, part}, 1), Buffer::allocate(64));
+  }
+  step();
+  wire::Header urgent = fake::push_header({2, 0}, 1);
+  urgent.priority = 1;
+  van_.send(101, urgent, Buffer::allocate(64));
+  EXPECT_EQ(worker_.datum().header.key.tensor, 1U);
+  worker_.say(fake::leave());
+  step();
+  EXPECT_EQ(worker_.datum().header.key.tensor, 2U);
+}
+
+TEST_F(VanTest, ConnectingCanFailWithTheTransportsWords) {
+  wire_.refusal = {Code::kNetwork, "no such host"};
+  EXPECT_EQ(van_.connect("x:1", {}).status().cause(), "no such host");
+  EXPECT_EQ(van_.listen("x:1").status().cause(), "no such host");
+}
+
+TEST_F(VanTest, IsDueAtOnceWhenSomethingWasQueued) {
+  admit_worker();
+  pass(10ms);
+  EXPECT_GT(van_.next_due(), clock_.now());
+  van_.send_control(101, fake::leave());
+  EXPECT_LE(van_.next_due(), clock_.now());
+}
+
+}  // namespace
+}  // namespace stretto

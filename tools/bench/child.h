@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// Child: a process that this one has started, and that does not outlive it.
+#pragma once
+
+#include <sys/types.h>
+
+#include <functional>
+#include <optional>
+
+#include "stretto/status.h"
+#include "stretto/types.h"
+#include "tools/launch/descriptor.h"
+
+namespace stretto::bench {
+
+/// Sent SIGTERM, then SIGKILL, and reaped, with its owner.
+class Child {
+ public:
+  /// Runs `body` in a new process, which ends with its result as exit status. Only where this
+  /// process has a single thread. If this process dies the child is sent `death_signal`.
+  static Result<Child> start(int death_signal, const std::function<int()>& body);
+
+  Child(Child&& other) noexcept;
+  Child& operator=(Child&&) = delete;
+  ~Child();
+
+  pid_t process_id() const { return process_id_; }
+  /// Readable once it has ended.
+  const launch::Descriptor& handle() const { return handle_; }
+  /// Its exit status once it has ended, 128 + signal for one that was killed; none at `deadline`.
+  std::optional<int> wait(Time deadline);
+  void send_signal(int signal) const;
+
+ private:
+  Child(pid_t process_id, launch::Descriptor handle)
+      : process_id_(process_id), handle_(std::move(handle)) {}
+
+  pid_t process_id_;
+  launch::Descriptor handle_;
+  std::optional<int> exit_status_;
+};
+
+/// Milliseconds to `deadline` as poll() wants them, rounded up; 0 if it has passed.
+int milliseconds_to(Time deadline);
+
+}  // namespace stretto::bench

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// The command line of stretto-launch, and the two pipes that the workers inherit through it.
+#include "tools/bench/cluster.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <filesystem>
+
+#include "common/config.h"
+#include "tools/bench/processes.h"
+
+namespace stretto::bench {
+namespace {
+
+// Programs that stretto-launch starts may use lower numbers.
+constexpr int kLeastInherited = 100;
+
+struct Hold {
+  launch::Descriptor ours;
+  launch::Descriptor inherited;
+};
+
+Result<Hold> make_hold() {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) {
+    return Status(Code::kResource, fmt::format("no pipe: {}", ::strerror(errno)));
+  }
+  const launch::Descriptor low(ends[0]);
+  return Hold{launch::Descriptor(ends[1]),
+              launch::Descriptor(::fcntl(low.get(), F_DUPFD, kLeastInherited))};
+}
+
+// Beside this program, or where STRETTO_BIN_DIR says.
+std::string launcher_path(const std::string& own) {
+  const auto folder = process_environment()("STRETTO_BIN_DIR");
+  if (folder) return *folder + "/stretto-launch";
+  return std::filesystem::path(own).replace_filename("stretto-launch").string();
+}
+
+std::vector<std::string> command_of(const Settings& settings, const std::string& own) {
+  std::vector<std::string> command{launcher_path(own)};
+  const auto flag = [&command](const std::string& name, const std::string& value) {
+    command.push_back("--" + name);
+    command.push_back(value);
+  };
+  flag("workers", std::to_string(settings.workers));
+  flag("servers", std::to_string(settings.servers));
+  flag("shards", std::to_string(settings.shards));
+  flag("settle", "5");
+  flag("grace", "3");
+  if (settings.part_bytes != 0) {
+    flag("env", fmt::format("STRETTO_PART_BYTES={}", settings.part_bytes));
+  }
+  command.insert(command.end(), {"--", own, "worker-role"});
+  return command;
+}
+
+// In the child: what the job says goes to stderr, as stdout is for results.
+int become(std::vector<std::string> command) {
+  std::vector<char*> words;
+  for (std::string& word : command) words.push_back(word.data());
+  words.push_back(nullptr);
+  ::dup2(STDERR_FILENO, STDOUT_FILENO);
+  ::execv(words[0], words.data());
+  std::fprintf(stderr, "cannot execute %s: %s\n", words[0], ::strerror(errno));
+  return 127;
+}
+
+}  // namespace
+
+Cluster::Cluster(std::uint32_t workers, ReportPipe pipe, launch::Descriptor hold, Child launcher)
+    : workers_(workers),
+      pipe_(std::move(pipe)),
+      hold_(std::move(hold)),
+      launcher_(std::move(launcher)) {}
+
+Result<std::unique_ptr<Cluster>> Cluster::start(const Settings& settings,
+                                                const std::vector<std::string>& words) {
+  const Result<std::string> own = own_path();
+  if (!own.ok()) return own.status();
+  Result<ReportPipe> pipe = ReportPipe::open();
+  if (!pipe.ok()) return pipe.status();
+  Result<Hold> hold = make_hold();
+  if (!hold.ok()) return hold.status();
+  std::vector<std::string> command = command_of(settings, *own);
+  command.insert(command.end(), words.begin(), words.end());
+  command.insert(command.end(), {"--report_fd", std::to_string(pipe->write_end()), "--until_fd",
+                                 std::to_string(hold->inherited.get())});
+  Result<Child> launcher = Child::start(SIGTERM, [&command] { return become(command); });
+  if (!launcher.ok()) return launcher.status();
+  return std::unique_ptr<Cluster>(new Cluster(settings.workers, *std::move(pipe),
+                                              std::move(hold->ours), *std::move(launcher)));
+}
+
+Status Cluster::await_reports(Time deadline) {
+  return pipe_.await(workers_, {&launcher_}, deadline);
+}
+
+Status Cluster::hold(Time until) {
+  const std::optional<int> status = launcher_.wait(until);
+  if (!status) return {};
+  return {Code::kPeerLost, fmt::format("the cluster ended with status {} before it was told to; "
+                                       "what it said is above",
+                                       *status)};
+}
+
+Status Cluster::end(Time deadline) {
+  hold_.close();
+  const std::optional<int> status = launcher_.wait(deadline);
+  if (status == 0) return {};
+  if (!status) return {Code::kTimeout, "the cluster has not ended in time"};
+  return {Code::kPeerLost,
+          fmt::format("the cluster ended with status {}; what it said is above", *status)};
+}
+
+}  // namespace stretto::bench

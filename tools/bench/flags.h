@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// Words of a command line as flags with values, and values as numbers. Pure. gflags is not used,
+// because it has one set of flags for a whole program, and each benchmark has its own.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "stretto/status.h"
+
+namespace stretto::bench {
+
+struct Flag {
+  std::string_view name;  ///< "part_bytes": it may be typed with hyphens too.
+  bool is_switch = false;  ///< Takes no value.
+  std::function<Status(const std::string& value)> take;
+};
+
+inline Status invalid(std::string cause) { return {Code::kInvalidArgument, std::move(cause)}; }
+
+inline Status read_flags(std::span<const std::string> words, std::span<const Flag> flags) {
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const std::string_view word = words[i];
+    if (!word.starts_with("--")) return invalid(fmt::format("wanted a flag, found '{}'", word));
+    const std::size_t equals = std::min(word.find('='), word.size());
+    std::string name(word.substr(2, equals - 2));
+    std::replace(name.begin(), name.end(), '-', '_');
+    const auto flag = std::find_if(flags.begin(), flags.end(),
+                                   [&name](const Flag& known) { return known.name == name; });
+    if (flag == flags.end()) {
+      std::string known;
+      for (const Flag& each : flags) known += fmt::format(" --{}", each.name);
+      return invalid(fmt::format("unknown flag --{}; there are{}", name, known));
+    }
+    const bool attached = equals < word.size();
+    if (flag->is_switch && attached) return invalid(fmt::format("--{} takes no value", name));
+    if (!flag->is_switch && !attached && i + 1 == words.size()) {
+      return invalid(fmt::format("--{} has no value", name));
+    }
+    std::string value(attached ? word.substr(equals + 1) : "");
+    if (!flag->is_switch && !attached) value = words[++i];
+    if (Status status = flag->take(value); !status.ok()) {
+      return invalid(fmt::format("--{} is '{}', {}", name, value, status.cause()));
+    }
+  }
+  return {};
+}
+
+/// A whole number; K, M and G after it stand for KiB, MiB and GiB.
+template <typename T>
+Status read_whole(std::string_view text, std::uint64_t least, std::uint64_t most, T& value) {
+  std::uint64_t parsed = 0;
+  const char* end = text.data() + text.size();
+  auto [stop, error] = std::from_chars(text.data(), end, parsed);
+  constexpr std::string_view kUnits = "KMG";
+  const std::size_t unit = end - stop == 1 ? kUnits.find(*stop) : std::string_view::npos;
+  if (unit != std::string_view::npos) {
+    const std::size_t bits = 10 * (unit + 1);
+    if (parsed > std::numeric_limits<std::uint64_t>::max() >> bits) error = std::errc::value_too_large;
+    parsed <<= bits;
+    ++stop;
+  }
+  if (error != std::errc() || stop != end || parsed < least || parsed > most) {
+    return invalid(fmt::format("wanted a whole number from {} to {}", least, most));
+  }
+  value = static_cast<T>(parsed);
+  return {};
+}
+
+inline Status read_seconds(std::string_view text, double least, double most, double& value) {
+  double parsed = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, parsed);
+  if (error != std::errc() || stop != end || !(parsed >= least && parsed <= most)) {
+    return invalid(fmt::format("wanted seconds from {} to {}", least, most));
+  }
+  value = parsed;
+  return {};
+}
+
+/// Whole numbers with commas between.
+inline Status read_list(std::string_view text, std::uint64_t least, std::uint64_t most,
+                        std::vector<std::uint64_t>& values) {
+  values.clear();
+  for (std::size_t at = 0; at <= text.size();) {
+    const std::size_t comma = std::min(text.find(',', at), text.size());
+    std::uint64_t value = 0;
+    if (Status status = read_whole(text.substr(at, comma - at), least, most, value); !status.ok()) {
+      return status;
+    }
+    values.push_back(value);
+    at = comma + 1;
+  }
+  return {};
+}
+
+}  // namespace stretto::bench

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// What --help prints.
+#include "tools/bench/settings.h"
+
+namespace stretto::bench {
+
+std::string_view help_text() {
+  return R"(usage: stretto-bench NAME [FLAG]...
+
+  limits     what this machine can do: memcpy, sum_f32, TCP and ZeroMQ over loopback
+  push_pull  a cluster of real processes exchanges tensors: every worker pushes, and receives the sum
+  push       the same, without receiving
+  pull       the same, without pushing
+  idle       what a cluster costs that has nothing to do
+
+every benchmark
+  --json       one JSON object a line on stdout, and nothing else there
+  --seconds S  push_pull, push, pull: of measuring, and as long again for the limit (3)
+               limits: of each measurement (0.2); idle: of watching (10)
+  --help, --version
+
+limits, push_pull, push, pull
+  --repeats N  how often all is measured, by turns; medians are reported (limits 5, others 1)
+
+push_pull, push, pull, idle
+  --workers N, --servers N, --shards N   processes, and shards of each server (2, 2, 1)
+
+push_pull, push, pull
+  --bytes N,...       of one tensor of f32; K, M, G stand for KiB, MiB, GiB (16M)
+  --inflight N        tensors under way at a time (4 from 1 MiB on, 1 below)
+  --part_bytes N      unit of pipelining (STRETTO_PART_BYTES, or the default)
+  --transport auto|zmq
+
+what the numbers mean (GB is 1e9 bytes, CPU of user and kernel together)
+  gb_per_s             bytes of one tensor / time of one operation, at one worker, with --inflight
+                       tensors under way; the mean of the workers
+  p50_us, p99_us       from the call of one operation to its end, while the others are under way: the
+                       median of the median worker, and of the slowest worker
+  worker_cpu_s_per_gb  CPU of the workers / bytes of tensors, counted once at each worker
+  server_cpu_s_per_gb  CPU of the servers / the same bytes
+  limit, gb_per_s_limit, ratio
+                       what libzmq moves without Stretto, in the same run: as many processes and
+                       endpoints, each message of a part's size answered by as many bytes, without
+                       summing; measured before and after, the mean is reported. ratio is
+                       gb_per_s / gb_per_s_limit
+  cpu_share            CPU seconds / seconds
+
+Sums are checked before and after measuring; a wrong one ends the benchmark with an error.
+Exit status: 0; 1 if a measurement failed; 2 if the command line cannot be used.
+)";
+}
+
+}  // namespace stretto::bench

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which flags each benchmark has, and what they may say.
+#include "tools/bench/settings.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "tools/bench/flags.h"
+
+namespace stretto::bench {
+namespace {
+
+struct Name {
+  std::string_view name;
+  Benchmark benchmark;
+};
+
+constexpr std::array<Name, 5> kNames = {{{"limits", Benchmark::kLimits},
+                                         {"push_pull", Benchmark::kPushPull},
+                                         {"push", Benchmark::kPush},
+                                         {"pull", Benchmark::kPull},
+                                         {"idle", Benchmark::kIdle}}};
+constexpr std::array<std::string_view, 3> kPlanned = {"preempt", "replay", "io"};
+
+constexpr std::uint64_t kMaxProcesses = 256;
+constexpr std::uint64_t kMaxTensorBytes = std::uint64_t{4} << 30;
+constexpr std::uint64_t kMaxWorkerBytes = std::uint64_t{16} << 30;
+constexpr std::uint64_t kElementBytes = 4;  // Tensors are of f32.
+
+Status read_transport(std::string_view text) {
+  if (text == "auto" || text == "zmq") return {};
+  if (text == "shm" || text == "fabric") {
+    return invalid("which is not built yet in this release; wanted auto or zmq");
+  }
+  return invalid("wanted auto or zmq");
+}
+
+Status check_memory(const Settings& settings) {
+  for (const std::uint64_t bytes : settings.bytes) {
+    if (bytes % kElementBytes != 0) {
+      return invalid(fmt::format("--bytes {}: wanted a multiple of {}, the tensors are of f32",
+                                 bytes, kElementBytes));
+    }
+    const std::uint64_t needed = 2 * bytes * inflight_for(settings, bytes);
+    if (needed > kMaxWorkerBytes) {
+      return invalid(fmt::format("--bytes {} with {} tensors in flight needs {} bytes in each "
+                                 "worker, at most {} are taken",
+                                 bytes, inflight_for(settings, bytes), needed, kMaxWorkerBytes));
+    }
+  }
+  return {};
+}
+
+std::vector<Flag> common_flags(Settings& settings) {
+  return {{"json", true,
+           [&settings](const std::string&) {
+             settings.json = true;
+             return Status();
+           }},
+          {"help", true,
+           [&settings](const std::string&) {
+             settings.help = true;
+             return Status();
+           }},
+          {"seconds", false, [&settings](const std::string& value) {
+             return read_seconds(value, 0.01, 3600, settings.seconds);
+           }}};
+}
+
+void add_cluster_flags(Settings& settings, std::vector<Flag>& flags) {
+  const auto number = [&flags](std::string_view name, std::uint32_t& value) {
+    flags.push_back({name, false, [&value](const std::string& text) {
+                       return read_whole(text, 1, kMaxProcesses, value);
+                     }});
+  };
+  number("workers", settings.workers);
+  number("servers", settings.servers);
+  number("shards", settings.shards);
+}
+
+void add_exchange_flags(Settings& settings, std::vector<Flag>& flags) {
+  flags.push_back({"bytes", false, [&settings](const std::string& value) {
+                     return read_list(value, kElementBytes, kMaxTensorBytes, settings.bytes);
+                   }});
+  flags.push_back({"inflight", false, [&settings](const std::string& value) {
+                     return read_whole(value, 1, 4096, settings.inflight);
+                   }});
+  flags.push_back({"part_bytes", false, [&settings](const std::string& value) {
+                     return read_whole(value, 64, 16 << 20, settings.part_bytes);
+                   }});
+  flags.push_back({"transport", false, read_transport});
+}
+
+}  // namespace
+
+std::string_view name_of(Benchmark benchmark) {
+  for (const Name& known : kNames) {
+    if (known.benchmark == benchmark) return known.name;
+  }
+  return "unknown";
+}
+
+Result<Benchmark> find_benchmark(std::string_view name) {
+  std::string names;
+  for (const Name& known : kNames) {
+    if (known.name == name) return known.benchmark;
+    names += fmt::format("{}{}", names.empty() ? "" : ", ", known.name);
+  }
+  if (std::find(kPlanned.begin(), kPlanned.end(), name) != kPlanned.end()) {
+    return Status(Code::kUnsupported,
+                  fmt::format("the benchmark {} is not built yet in this release; there are {}",
+                              name, names));
+  }
+  return Status(Code::kInvalidArgument,
+                fmt::format("there is no benchmark '{}'; there are {}", name, names));
+}
+
+Result<Settings> read_settings(Benchmark benchmark, std::span<const std::string> words) {
+  Settings settings;
+  settings.benchmark = benchmark;
+  std::vector<Flag> flags = common_flags(settings);
+  settings.seconds = 3;
+  settings.repeats = 1;
+  if (benchmark == Benchmark::kLimits) {
+    settings.seconds = 0.2;
+    settings.repeats = 5;
+  } else {
+    add_cluster_flags(settings, flags);
+  }
+  if (benchmark == Benchmark::kIdle) {
+    settings.seconds = 10;
+  } else {
+    flags.push_back({"repeats", false, [&settings](const std::string& value) {
+                       return read_whole(value, 1, 1000, settings.repeats);
+                     }});
+    if (benchmark != Benchmark::kLimits) add_exchange_flags(settings, flags);
+  }
+  Status status = read_flags(words, flags);
+  if (status.ok()) status = check_memory(settings);
+  if (!status.ok()) return status;
+  return settings;
+}
+
+std::uint32_t inflight_for(const Settings& settings, std::uint64_t bytes) {
+  if (settings.inflight != 0) return settings.inflight;
+  return bytes >= 1024 * 1024 ? 4 : 1;
+}
+
+}  // namespace stretto::bench

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// Medians and quantiles of what was measured. Pure.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace stretto::bench {
+
+/// The smallest of `sorted` that at least `share` (0 to 1) of them do not exceed (nearest rank).
+/// 0 of nothing.
+inline double quantile(std::span<const double> sorted, double share) {
+  if (sorted.empty()) return 0;
+  const double rank = std::ceil(share * static_cast<double>(sorted.size()));
+  const auto index = static_cast<std::size_t>(std::max(rank, 1.0)) - 1;
+  return sorted[std::min(index, sorted.size() - 1)];
+}
+
+/// What was found when the same was measured several times.
+struct Spread {
+  double median = 0;
+  double min = 0;
+  double max = 0;
+};
+
+/// All 0 of nothing. The median of an even number is the mean of the middle two.
+inline Spread spread_of(std::vector<double> values) {
+  if (values.empty()) return {};
+  std::sort(values.begin(), values.end());
+  const std::size_t half = values.size() / 2;
+  const double median =
+      values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
+  return {median, values.front(), values.back()};
+}
+
+inline double median_of(std::vector<double> values) { return spread_of(std::move(values)).median; }
+
+}  // namespace stretto::bench
