@@ -180,6 +180,16 @@ class ZmqHostile : public testing::Test {
     EXPECT_EQ(server_.broken.count(innocent_link()), 0U);
   }
 
+  /// Sends frames 1 to 10, and ends the endpoint as soon as they have been handed to TCP.
+  static void send_and_leave(End& end, LinkId link) {
+    Lender lender(pattern(4'000, 1));
+    for (std::uint64_t i = 1; i <= 10; ++i) {
+      ASSERT_EQ(end.send(link, i, lender.lend()), Sent::kTaken);
+    }
+    ASSERT_TRUE(until({&end}, [&] { return lender.all_ended(); }));
+    end.destroy();
+  }
+
   bool poll_until(const std::function<bool()>& condition) { return until({&server_}, condition); }
 
   End server_;
@@ -314,40 +324,52 @@ TEST_F(ZmqHostile, HundredsSendOneFrameAndLeave) {
   EXPECT_EQ(server_.accepted.size(), kMany + 1);
 }
 
+// What has been handed to TCP before an end is delivered before the end is told, in both directions.
+TEST_F(ZmqHostile, WhatHasLeftIsDeliveredBeforeTheEnd) {
+  for (std::size_t round = 1; round <= 20; ++round) {
+    End brief(make_endpoint());
+    send_and_leave(brief, brief.connect(address_));
+    ASSERT_TRUE(poll_until([&] { return server_.broken.size() == round; }));
+    EXPECT_EQ(server_.sequences[server_.accepted.back()], numbers(1, 10));
+
+    End listener(make_endpoint());
+    const LinkId link = innocent_.connect(listener.listen("127.0.0.1:0"));
+    ASSERT_EQ(innocent_.send(link, 1), Sent::kTaken);
+    ASSERT_TRUE(until({&listener}, [&] { return listener.frames == 1; }));
+    send_and_leave(listener, listener.accepted[0]);
+    ASSERT_TRUE(until({&innocent_}, [&] { return innocent_.broken.count(link) == 1; }));
+    EXPECT_EQ(innocent_.sequences[link], numbers(1, 10));
+    innocent_.broken.clear();
+  }
+}
+
 // The server does not look while one peer comes, speaks and goes, and another gets its descriptor.
 TEST_F(ZmqHostile, ADescriptorUsedAgainUnseenConfusesNobody) {
   for (int round = 0; round < 30; ++round) {
     const std::size_t known = server_.accepted.size();
-    const std::size_t broken = server_.broken.size();
-    {
-      End brief(make_endpoint());
-      const LinkId link = brief.connect(address_);
-      ASSERT_EQ(brief.send(link, 1), Sent::kTaken);
-      // Until the frame has left: its lease ends then.
-      Lender lender(pattern(4'000, 1));
-      ASSERT_EQ(brief.send(link, 2, lender.lend()), Sent::kTaken);
-      ASSERT_TRUE(until({&brief}, [&] { return lender.all_ended(); }));
-    }
+    End brief(make_endpoint());
+    send_and_leave(brief, brief.connect(address_));
     End next(make_endpoint());
     const LinkId next_link = next.connect(address_);
-    if (round % 2 == 0) {
-      ASSERT_EQ(next.send(next_link, 7), Sent::kTaken);
-    }
     Lender lender(pattern(4'000, 1));
-    ASSERT_EQ(next.send(next_link, 8, lender.lend()), Sent::kTaken);
+    ASSERT_EQ(next.send(next_link, 7, lender.lend()), Sent::kTaken);
     ASSERT_TRUE(until({&next}, [&] { return lender.all_ended(); }));
-    // The first may have been cut off before it was heard; who was announced is told the end.
+    // Now both have been there and the server has seen neither.
     ASSERT_TRUE(until({&server_, &next}, [&] {
-      const std::size_t came = server_.accepted.size() - known;
-      if (came == 0 || server_.sequences[server_.accepted.back()].empty()) return false;
-      next.send(next_link, 9);
-      return server_.broken.size() - broken == came - 1;
+      next.send(next_link, 8);
+      return server_.accepted.size() == known + 2 && server_.broken.size() == known;
     }));
+    const bool in_order = server_.sequences[server_.accepted[known]].front() == 1;
+    const LinkId gone = server_.accepted[in_order ? known : known + 1];
+    const LinkId here = server_.accepted[in_order ? known + 1 : known];
+    EXPECT_EQ(server_.sequences[gone], numbers(1, 10));
+    EXPECT_EQ(server_.broken.count(gone), 1U);
+    EXPECT_EQ(server_.broken.count(here), 0U);
     EXPECT_TRUE(next.broken.empty());
-    const LinkId back = server_.accepted.back();
-    EXPECT_EQ(server_.broken.count(back), 0U);
-    next.destroy();
-    ASSERT_TRUE(poll_until([&] { return server_.broken.count(back) == 1; }));
+    // Closing who has the descriptor now reaches the right one.
+    server_.close(here);
+    ASSERT_TRUE(until({&server_, &next}, [&] { return next.broken.size() == 1; }));
+    server_.broken.emplace(here, Status());
     expect_innocent_works();
   }
 }

@@ -3,12 +3,14 @@
 function that is handed the addresses. All of it comes from a seed.
 """
 
+import itertools
 import random
 import socket
 import struct
 
 import zmtp
 
+_AT_ONCE = 32  # Connections.
 _ABSURD_LENGTHS = (2**31 - 1, 2**31, 2**32, 2**40, 2**63 - 1, 2**63, 2**64 - 1)
 _CONTENTS = {
     zmtp.LEAVE: b"",
@@ -27,7 +29,6 @@ _CONTENTS = {
 
 def raw_garbage(randomness):
     """Bytes that are no ZMTP at all."""
-    yield b""
     yield b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
     yield b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"  # TLS.
     yield b"\xff" * 4096
@@ -41,6 +42,8 @@ def broken_handshakes(randomness):
     whole = zmtp.opening()
     for length in range(0, len(whole), 5):
         yield whole[:length] + randomness.randbytes(8)
+    for kept in (1, 8, 9, 10, 11, 12, 31, 32, 33, 63):  # A good greeting, up to there.
+        yield whole[:kept] + bytes(64 - kept) + whole[64:]
     for mechanism in (b"PLAIN", b"CURVE", b"GSSAPI", b"\xff" * 20):
         yield zmtp.greeting(mechanism) + zmtp.ready()
     for kind in (b"PUB", b"SUB", b"REQ", b"STREAM", b"", b"X" * 200):
@@ -133,20 +136,47 @@ LISTED = (raw_garbage, broken_handshakes, framed_garbage, absurd_lengths, oversi
           wrong_hellos)
 
 
-def say(address, data):
-    """One connection that says this and goes. False if the far end hung up before it was said."""
-    with zmtp.Connection(address) as connection:
-        return connection.send(data)
+def _first(data):
+    """How much of it may be said before the far end has greeted."""
+    greeting = zmtp.greeting()
+    return len(greeting) if data.startswith(greeting) else len(data)
 
 
-def run(attack, addresses, seed=1):
-    """Every connection of a listed attack, to each address; returns how many."""
-    count = 0
-    for address in addresses:
-        for data in attack(random.Random(seed)):
-            say(address, data)
-            count += 1
-    return count
+def _deliver(address, messages):
+    """One connection for each of these; returns how many had said all before they were hung up on.
+
+    ZMTP's ends take turns in their greetings, so what follows ours waits for theirs. Each then says
+    that it is done and waits until the far end has closed, so that all was read and nothing is lost
+    to a reset.
+    """
+    connections = [zmtp.Connection(address) for _ in messages]
+    said = 0
+    for connection, data in zip(connections, messages, strict=True):
+        whole = _first(data) == len(data)
+        said += connection.send(data[:_first(data)]) and whole
+        if whole:
+            connection.finish()
+    for connection, data in zip(connections, messages, strict=True):
+        if _first(data) < len(data) and connection.pass_greeting():
+            said += connection.send(data[_first(data):])
+            connection.finish()
+    for connection in connections:
+        connection.hung_up()
+        connection.close()
+    return said
+
+
+def run(attack, addresses, seed=1, most=None):
+    """An attack's connections, all or at most so many of them, spread over or to each address;
+    returns (connections, of which said all)."""
+    count = said = 0
+    source = itertools.islice(attack(random.Random(seed)), most)
+    turn = itertools.cycle(addresses)
+    while messages := list(itertools.islice(source, _AT_ONCE)):
+        for address in addresses if most is None else (next(turn),):
+            said += _deliver(address, messages)
+            count += len(messages)
+    return count, said
 
 
 def flood(addresses, connections):
@@ -163,7 +193,11 @@ def loris(addresses, connections):
              zmtp.opening(), zmtp.opening() + zmtp.control(zmtp.hello())[:-1])
     held = []
     for i in range(connections):
+        data = words[(i // len(addresses)) % len(words)]
         connection = zmtp.Connection(addresses[i % len(addresses)])
-        connection.send(words[(i // len(addresses)) % len(words)])
+        connection.send(data[:_first(data)])
+        if _first(data) < len(data):
+            connection.pass_greeting()
+            connection.send(data[_first(data):])
         held.append(connection)
     return held

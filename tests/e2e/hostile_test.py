@@ -5,10 +5,8 @@ not grow, and newcomers with the right token must be let in meanwhile.
 STRETTO_HOSTILE_MESSAGES sets how many mutated messages; 6,000 if it is not set.
 """
 
-import itertools
 import os
 import pathlib
-import random
 import resource
 import tempfile
 import threading
@@ -24,6 +22,7 @@ FLOOD = 3000
 LORISES = 240
 MOST_GROWTH = 64 << 20
 NEWCOMER_SECONDS = 10
+SILENCE_SECONDS = 8  # The handshake and the hello have 5 each, from the same start.
 REFUSED = 5
 
 
@@ -41,7 +40,7 @@ class WhileTraining(cluster.ClusterTest):
         self.addCleanup(folder.cleanup)
         self.enough = pathlib.Path(folder.name) / "enough"
         self.job = self.train("--rounds", 10**9, "--progress", 20, "--until", self.enough)
-        self.job.expect("progress", count=4)
+        self.job.expect("progress", count=40)  # For a look at its speed, too.
         self.members = self.job.members()
         self.open = {name: pid for name, pid in self.members.items()
                      if not name.startswith("worker")}
@@ -79,9 +78,9 @@ class WhileTraining(cluster.ClusterTest):
         for attack in attacks.LISTED:
             with self.subTest(attack.__name__):
                 start = time.monotonic()
-                count = attacks.run(attack, self.addresses)
+                count, said = attacks.run(attack, self.addresses)
                 self.check()
-                print(f"MEASURED {attack.__name__}: {count} connections in "
+                print(f"MEASURED {attack.__name__}: {count} connections, {said} said all, in "
                       f"{time.monotonic() - start:.2f} s")
         ended = time.monotonic()
         print(f"MEASURED rounds a second: {self.rounds_per_second(before, began):.0f} before, "
@@ -91,13 +90,13 @@ class WhileTraining(cluster.ClusterTest):
     def test_mutated_messages(self):
         before = self.job.times[0]
         began = time.monotonic()
-        source = attacks.mutated(random.Random(20))
-        for i, data in enumerate(itertools.islice(source, MESSAGES)):
-            attacks.say(self.addresses[i % len(self.addresses)], data)
-            if i % 10_000 == 0:
-                self.check()
+        for seed in range(0, MESSAGES, 10_000):
+            most = min(10_000, MESSAGES - seed)
+            count, said = attacks.run(attacks.mutated, self.addresses, seed, most)
+            self.assertEqual(count, most)
+            self.assertGreater(said, most // 2)
+            self.check()
         ended = time.monotonic()
-        self.check()
         print(f"MEASURED {MESSAGES} mutated messages in {ended - began:.2f} s; rounds a second: "
               f"{self.rounds_per_second(before, began):.0f} before, "
               f"{self.rounds_per_second(began, ended):.0f} meanwhile")
@@ -146,12 +145,29 @@ class WhileTraining(cluster.ClusterTest):
                 self.assertTrue(connection.hung_up())
         self.finish()
 
+    def test_silence_is_hung_up_on(self):
+        """However far a stranger has come with ZMTP: without a hello it does not stay."""
+        words = {"nothing": None, "a greeting": zmtp.greeting(),
+                 "a handshake": zmtp.greeting() + zmtp.ready(), "a name": zmtp.opening()}
+        held = {}
+        for name, data in words.items():
+            held[name] = zmtp.Connection(self.addresses[0], SILENCE_SECONDS)
+            if data is not None:
+                held[name].send(data[:64])
+                held[name].pass_greeting()
+                held[name].send(data[64:])
+        for name, connection in held.items():
+            with self.subTest(name):
+                self.assertTrue(connection.hung_up(), "it is still held")
+            connection.close()
+        self.finish()
+
     def test_unfinished_messages_cost_no_memory(self):
         """Messages of the greatest size that never end, from strangers."""
         held = []
-        for i in range(12):
-            connection = zmtp.Connection(self.addresses[i % len(self.addresses)])
-            connection.send(zmtp.opening() + zmtp.frame(bytes(15 << 20), length=16 << 20))
+        for i in range(24):
+            connection = zmtp.Connection(self.addresses[i % len(self.addresses)]).open()
+            connection.send(zmtp.frame(bytes(15 << 20), length=16 << 20))
             held.append(connection)
         self.check()
         for connection in held:
@@ -232,10 +248,14 @@ class Members(cluster.ClusterTest):
                     job.worker(0, ("--rounds", 10**9))
                     kind, _ = stranger.receive_control()
                     self.assertEqual(kind, zmtp.ROSTER)
+                    since = time.monotonic()
                     stranger.send(self.nonsense(welcome[1])[name])
                     for process in job.everybody.values():
                         self.assertEqual(process.end(10), 1, process.output())
                         self.one_error(process, "PeerLost", "worker 1")
+                    took = max(p.ended_at for p in job.everybody.values()) - since
+                    print(f"MEASURED a member says '{name}': all had ended after "
+                          f"{took * 1000:.0f} ms")
                 self.assert_nobody_left()
 
 

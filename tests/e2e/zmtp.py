@@ -39,7 +39,7 @@ def ready(socket_type=b"DEALER"):
 
 
 def opening():
-    """What a DEALER says first, all at once: greeting, READY, and the empty message that names it."""
+    """What a DEALER says first: greeting, READY, and the empty message that names it."""
     return greeting() + ready() + frame(b"")
 
 
@@ -157,6 +157,21 @@ class Connection:
             self._received += data
         taken, self._received = self._received[:count], self._received[count:]
         return taken
+
+    def pass_greeting(self):
+        """Waits for the far end's greeting; False if it hung up instead, or said too little."""
+        try:
+            self._take(64)
+        except (OSError, EOFError):
+            return False
+        return True
+
+    def finish(self):
+        """Says that nothing more will come."""
+        try:
+            self.socket.shutdown(socket.SHUT_WR)
+        except OSError:
+            pass  # It hung up already.
 
     def open(self):
         """The whole handshake, in the order of the specification."""

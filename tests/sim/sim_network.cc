@@ -77,7 +77,8 @@ Result<std::string> SimNetwork::listen(const std::string& name, std::string_view
   Endpoint& endpoint = endpoints_.at(name);
   if (Result<HostPort> parts = parse_host_port(address); !parts.ok()) return parts.status();
   if (!endpoint.address.empty()) {
-    return Status(Code::kInvalidArgument, "this endpoint listens already");
+    return Status(Code::kInvalidArgument,
+                  fmt::format("this endpoint listens already, at {}", endpoint.address));
   }
   std::string bound(address);
   if (bound.ends_with(":0")) bound = fmt::format("{}:{}", name, next_port_++);

@@ -130,7 +130,7 @@ INSTANTIATE_TEST_SUITE_P(
                   s.options.deterministic = true;
                 },
                 "only mode sync can be deterministic, this is bounded"}),
-    [](const auto& info) { return std::string(info.param.name); });
+    [](const auto& each) { return std::string(each.param.name); });
 
 TEST(TensorSpec, NumbersThatWouldWrapAroundAreRefused) {
   wire::TensorSpec message = to_wire(fake::spec("x", Dtype::kF32, 1));
@@ -273,7 +273,7 @@ INSTANTIATE_TEST_SUITE_P(
                   [](R& r) { r.mutable_settings()->set_dead_after_ns(~std::uint64_t{0}); }},
         BadRoster{"NoWarning", [](R& r) { r.mutable_settings()->set_stall_warn_ns(0); }},
         BadRoster{"NoStallLimit", [](R& r) { r.mutable_settings()->set_stall_error_ns(0); }}),
-    [](const auto& info) { return std::string(info.param.name); });
+    [](const auto& each) { return std::string(each.param.name); });
 
 TEST(Roster, ARosterOfTooManyMembersIsRefused) {
   Roster roster = fake::roster(1, 1);

@@ -137,7 +137,7 @@ INSTANTIATE_TEST_SUITE_P(
                 kMaxControlBytes + 1, Code::kMalformed, "at most 1048576"},
         Refusal{"OversizeData", [](Header& h) { h.bytes = kMaxPayloadBytes + 4; },
                 kMaxPayloadBytes + 4, Code::kMalformed, "at most 1073741824"}),
-    [](const auto& info) { return std::string(info.param.name); });
+    [](const auto& each) { return std::string(each.param.name); });
 
 TEST(Wire, TakesTheLargestControlMessageAndTheLargestPayload) {
   Header header;

@@ -57,6 +57,7 @@ std::vector<std::string> command_of(const Settings& settings, const std::string&
   if (settings.part_bytes != 0) {
     flag("env", fmt::format("STRETTO_PART_BYTES={}", settings.part_bytes));
   }
+  if (!process_environment()("STRETTO_LOG_LEVEL")) flag("env", "STRETTO_LOG_LEVEL=warning");
   command.insert(command.end(), {"--", own, "worker-role"});
   return command;
 }
@@ -94,8 +95,8 @@ Result<std::unique_ptr<Cluster>> Cluster::start(const Settings& settings,
                                  std::to_string(hold->inherited.get())});
   Result<Child> launcher = Child::start(SIGTERM, [&command] { return become(command); });
   if (!launcher.ok()) return launcher.status();
-  return std::unique_ptr<Cluster>(new Cluster(settings.workers, *std::move(pipe),
-                                              std::move(hold->ours), *std::move(launcher)));
+  return std::unique_ptr<Cluster>(
+      new Cluster(settings.workers, *std::move(pipe), std::move(hold->ours), *std::move(launcher)));
 }
 
 Status Cluster::await_reports(Time deadline) {

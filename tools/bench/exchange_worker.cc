@@ -111,8 +111,8 @@ Status ExchangeWorker::check_targets(float salt) const {
     const std::vector<float>& target = slots_[i].target;
     for (std::size_t j = 0; j < target.size(); ++j) {
       if (target[j] == expected(i, j, salt)) continue;
-      return {Code::kMalformed, fmt::format("wrong sum: element {} of tensor {} is {}, wanted {}", j,
-                                            i, target[j], expected(i, j, salt))};
+      return {Code::kMalformed, fmt::format("wrong sum: element {} of tensor {} is {}, wanted {}",
+                                            j, i, target[j], expected(i, j, salt))};
     }
   }
   return {};
@@ -158,9 +158,9 @@ Result<std::uint64_t> ExchangeWorker::calibrate() {
     std::int64_t over = elapsed >= kWarmUpSeconds || operations * 2 > std::int64_t{kMostOperations};
     const double factor = over != 0 ? task_.seconds / elapsed : 2;
     const double wanted = static_cast<double>(operations) * factor;
-    operations = std::clamp(static_cast<std::int64_t>(wanted),
-                            static_cast<std::int64_t>(slots_.size()),
-                            static_cast<std::int64_t>(kMostOperations));
+    operations =
+        std::clamp(static_cast<std::int64_t>(wanted), static_cast<std::int64_t>(slots_.size()),
+                   static_cast<std::int64_t>(kMostOperations));
     if (status.ok()) status = agree(operations, over);
     if (!status.ok()) return status;
     if (over != 0) return static_cast<std::uint64_t>(operations);

@@ -20,7 +20,7 @@
 namespace stretto::bench {
 
 struct Flag {
-  std::string_view name;  ///< "part_bytes": it may be typed with hyphens too.
+  std::string_view name;   ///< "part_bytes": it may be typed with hyphens too.
   bool is_switch = false;  ///< Takes no value.
   std::function<Status(const std::string& value)> take;
 };
@@ -49,7 +49,7 @@ inline Status read_flags(std::span<const std::string> words, std::span<const Fla
     std::string value(attached ? word.substr(equals + 1) : "");
     if (!flag->is_switch && !attached) value = words[++i];
     if (Status status = flag->take(value); !status.ok()) {
-      return invalid(fmt::format("--{} is '{}', {}", name, value, status.cause()));
+      return {status.code(), fmt::format("--{} is '{}', {}", name, value, status.cause())};
     }
   }
   return {};
@@ -65,7 +65,8 @@ Status read_whole(std::string_view text, std::uint64_t least, std::uint64_t most
   const std::size_t unit = end - stop == 1 ? kUnits.find(*stop) : std::string_view::npos;
   if (unit != std::string_view::npos) {
     const std::size_t bits = 10 * (unit + 1);
-    if (parsed > std::numeric_limits<std::uint64_t>::max() >> bits) error = std::errc::value_too_large;
+    if (parsed > std::numeric_limits<std::uint64_t>::max() >> bits)
+      error = std::errc::value_too_large;
     parsed <<= bits;
     ++stop;
   }

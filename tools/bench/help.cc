@@ -8,7 +8,7 @@ std::string_view help_text() {
   return R"(usage: stretto-bench NAME [FLAG]...
 
   limits     what this machine can do: memcpy, sum_f32, TCP and ZeroMQ over loopback
-  push_pull  a cluster of real processes exchanges tensors: every worker pushes, and receives the sum
+  push_pull  a cluster of real processes exchanges tensors: workers push, and receive the sum
   push       the same, without receiving
   pull       the same, without pushing
   idle       what a cluster costs that has nothing to do
@@ -34,14 +34,14 @@ push_pull, push, pull
 what the numbers mean (GB is 1e9 bytes, CPU of user and kernel together)
   gb_per_s             bytes of one tensor / time of one operation, at one worker, with --inflight
                        tensors under way; the mean of the workers
-  p50_us, p99_us       from the call of one operation to its end, while the others are under way: the
-                       median of the median worker, and of the slowest worker
+  p50_us, p99_us       from the call of one operation to its end, while others are under way; p50 of
+                       the median worker, p99 of the worst
   worker_cpu_s_per_gb  CPU of the workers / bytes of tensors, counted once at each worker
   server_cpu_s_per_gb  CPU of the servers / the same bytes
   limit, gb_per_s_limit, ratio
                        what libzmq moves without Stretto, in the same run: as many processes and
                        endpoints, each message of a part's size answered by as many bytes, without
-                       summing; measured before and after, the mean is reported. ratio is
+                       summing; measured before and after, the median is reported. ratio is
                        gb_per_s / gb_per_s_limit
   cpu_share            CPU seconds / seconds
 

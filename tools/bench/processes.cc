@@ -21,7 +21,8 @@ std::string read_file(const std::string& path) {
 
 // The value of `name` in a process's environment, as it was when the program started.
 std::string variable_of(pid_t process_id, const std::string& name) {
-  const std::string all = std::string(1, '\0') + read_file(fmt::format("/proc/{}/environ", process_id));
+  const std::string all =
+      std::string(1, '\0') + read_file(fmt::format("/proc/{}/environ", process_id));
   const std::string wanted = std::string(1, '\0') + name + "=";
   const std::size_t found = all.find(wanted);
   if (found == std::string::npos) return {};
@@ -86,8 +87,8 @@ Result<Footprint> footprint_of(pid_t process_id) {
   std::uint64_t pages_in_memory = 0;
   if (!(file >> pages_of_size >> pages_in_memory)) return ended(process_id);
   Footprint footprint;
-  footprint.rss_mb = static_cast<double>(pages_in_memory) *
-                     static_cast<double>(::sysconf(_SC_PAGESIZE)) / 1e6;
+  footprint.rss_mb =
+      static_cast<double>(pages_in_memory) * static_cast<double>(::sysconf(_SC_PAGESIZE)) / 1e6;
   std::error_code error;
   const std::string tasks = fmt::format("/proc/{}/task", process_id);
   for (std::filesystem::directory_iterator task(tasks, error), none; !error && task != none;

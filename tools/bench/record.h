@@ -37,7 +37,9 @@ class Record {
       if (name != key) continue;
       if (const auto* words = std::get_if<std::string>(&value)) return *words;
       if (const auto* whole = std::get_if<std::uint64_t>(&value)) return fmt::format("{}", *whole);
-      return fmt::format("{:.4g}", std::get<double>(value));
+      const double number = std::get<double>(value);
+      return std::abs(number) < 1000 ? fmt::format("{:.4g}", number)
+                                     : fmt::format("{:.0f}", number);
     }
     return "-";
   }

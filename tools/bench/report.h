@@ -17,12 +17,12 @@ namespace stretto::bench {
 
 struct Report {
   std::uint32_t rank = 0;
-  std::uint32_t port = 0;      ///< Only from servers of the raw exchange: where they listen.
-  double seconds = 0;          ///< That the worker measured.
-  double gigabytes = 0;        ///< Tensor bytes exchanged meanwhile.
-  double cpu_s = 0;            ///< Of this process, meanwhile.
-  double servers_cpu_s = 0;    ///< Of all servers, meanwhile; only rank 0 says.
-  double p50_us = 0;           ///< Single operations, from call to end.
+  std::uint32_t port = 0;    ///< Only from servers of the raw exchange: where they listen.
+  double seconds = 0;        ///< That the worker measured.
+  double gigabytes = 0;      ///< Tensor bytes exchanged meanwhile.
+  double cpu_s = 0;          ///< Of this process, meanwhile.
+  double servers_cpu_s = 0;  ///< Of all servers, meanwhile; only rank 0 says.
+  double p50_us = 0;         ///< Single operations, from call to end.
   double p99_us = 0;
 };
 static_assert(std::is_trivially_copyable_v<Report>);
@@ -30,11 +30,11 @@ static_assert(sizeof(Report) <= PIPE_BUF, "writes of several processes must not 
 
 /// All workers together.
 struct Rates {
-  double gb_per_s = 0;              ///< Of one worker: mean.
-  double worker_cpu_s_per_gb = 0;   ///< Per GB of tensors, counted once at each worker.
-  double server_cpu_s_per_gb = 0;   ///< The same, of all servers together.
-  double p50_us = 0;                ///< The median worker's,
-  double p99_us = 0;                ///< and the slowest's.
+  double gb_per_s = 0;             ///< Of one worker: mean.
+  double worker_cpu_s_per_gb = 0;  ///< Per GB of tensors, counted once at each worker.
+  double server_cpu_s_per_gb = 0;  ///< The same, of all servers together.
+  double p50_us = 0;               ///< The median worker's,
+  double p99_us = 0;               ///< and the slowest's.
 };
 
 inline Rates rates_of(std::span<const Report> reports) {
@@ -42,8 +42,7 @@ inline Rates rates_of(std::span<const Report> reports) {
   double gigabytes = 0;
   std::vector<double> medians;
   for (const Report& report : reports) {
-    rates.gb_per_s +=
-        report.gigabytes / report.seconds / static_cast<double>(reports.size());
+    rates.gb_per_s += report.gigabytes / report.seconds / static_cast<double>(reports.size());
     rates.worker_cpu_s_per_gb += report.cpu_s;
     rates.server_cpu_s_per_gb += report.servers_cpu_s;
     rates.p99_us = std::max(rates.p99_us, report.p99_us);

@@ -32,7 +32,7 @@ constexpr std::uint64_t kElementBytes = 4;  // Tensors are of f32.
 Status read_transport(std::string_view text) {
   if (text == "auto" || text == "zmq") return {};
   if (text == "shm" || text == "fabric") {
-    return invalid("which is not built yet in this release; wanted auto or zmq");
+    return {Code::kUnsupported, "which is not built yet in this release; wanted auto or zmq"};
   }
   return invalid("wanted auto or zmq");
 }
@@ -45,9 +45,10 @@ Status check_memory(const Settings& settings) {
     }
     const std::uint64_t needed = 2 * bytes * inflight_for(settings, bytes);
     if (needed > kMaxWorkerBytes) {
-      return invalid(fmt::format("--bytes {} with {} tensors in flight needs {} bytes in each "
-                                 "worker, at most {} are taken",
-                                 bytes, inflight_for(settings, bytes), needed, kMaxWorkerBytes));
+      return invalid(
+          fmt::format("--bytes {} with {} tensors in flight needs {} bytes in each "
+                      "worker, at most {} are taken",
+                      bytes, inflight_for(settings, bytes), needed, kMaxWorkerBytes));
     }
   }
   return {};
@@ -88,7 +89,11 @@ void add_exchange_flags(Settings& settings, std::vector<Flag>& flags) {
                      return read_whole(value, 1, 4096, settings.inflight);
                    }});
   flags.push_back({"part_bytes", false, [&settings](const std::string& value) {
-                     return read_whole(value, 64, 16 << 20, settings.part_bytes);
+                     Status status = read_whole(value, 64, 16 << 20, settings.part_bytes);
+                     if (status.ok() && settings.part_bytes % 64 != 0) {
+                       status = invalid("wanted a multiple of 64");
+                     }
+                     return status;
                    }});
   flags.push_back({"transport", false, read_transport});
 }

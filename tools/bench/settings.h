@@ -25,7 +25,7 @@ struct Settings {
   bool json = false;
   std::uint32_t workers = 2;
   std::uint32_t servers = 2;
-  std::uint32_t shards = 1;                          ///< Of each server.
+  std::uint32_t shards = 1;                            ///< Of each server.
   std::vector<std::uint64_t> bytes{16 * 1024 * 1024};  ///< Of one tensor; each is measured.
   std::uint32_t inflight = 0;    ///< Tensors under way at a time; 0: as inflight_for says.
   std::uint32_t part_bytes = 0;  ///< 0: as the environment says.

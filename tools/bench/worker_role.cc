@@ -30,7 +30,8 @@ Result<Task> read_task(std::span<const std::string> words) {
        }},
       {"seconds", false,
        [&task](const std::string& text) { return read_seconds(text, 0, 1e6, task.seconds); }},
-      number("inflight", task.inflight), number("report_fd", task.report_descriptor),
+      number("inflight", task.inflight),
+      number("report_fd", task.report_descriptor),
       number("until_fd", task.until_descriptor)};
   if (Status status = read_flags(words.subspan(1), flags); !status.ok()) return status;
   return task;

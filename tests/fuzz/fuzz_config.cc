@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a process is told as text: the environment, addresses, the launcher's command line and host
+// files. Input: a line each, NAME=VALUE for the environment, the rest words of the command line; a
+// word may name a file, whose text is all the lines.
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/check.h"
+#include "common/config.h"
+#include "common/log.h"
+#include "tools/launch/arguments.h"
+#include "tools/launch/environment.h"
+#include "tools/launch/hosts.h"
+
+namespace stretto {
+namespace {
+
+using Lines = std::vector<std::string>;
+
+Lines lines_of(std::string_view text) {
+  constexpr std::size_t kMostLines = 64;
+  Lines lines;
+  while (!text.empty() && lines.size() < kMostLines) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    lines.emplace_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return lines;
+}
+
+void check_config(const Config& config) {
+  STRETTO_CHECK(check(config).ok());
+  STRETTO_CHECK(config.workers >= 1 && config.servers >= 1 && config.shards >= 1);
+  const std::uint32_t world = config.role == Role::kServer ? config.servers : config.workers;
+  STRETTO_CHECK(config.rank >= -1 && config.rank < static_cast<std::int64_t>(world));
+  STRETTO_CHECK(config.scheduler.empty() || parse_host_port(config.scheduler).ok());
+  STRETTO_CHECK(is_loopback(config.bind_host) || !config.token.empty());
+  STRETTO_CHECK(config.rendezvous_timeout > 0ns && config.operation_timeout > 0ns);
+  const JobSettings& job = config.job;
+  STRETTO_CHECK(job.part_bytes >= 64 && job.part_bytes % 64 == 0);
+  STRETTO_CHECK(job.link_window_bytes > 0 && job.total_window_bytes > 0);
+  STRETTO_CHECK(job.dead_after >= 2 * job.heartbeat);
+  STRETTO_CHECK(level_from(config.log_level) <= Level::kSilent);
+}
+
+void check_environment(const Lines& lines) {
+  std::map<std::string, std::string> variables;
+  for (const std::string& line : lines) {
+    const std::size_t equals = line.find('=');
+    if (equals == std::string::npos || equals + 1 == line.size()) continue;
+    variables[line.substr(0, equals)] = line.substr(equals + 1);
+  }
+  const Environment none = [](const std::string&) { return std::nullopt; };
+  const Environment environment = overlay(variables, none);
+  for (const Role role : {Role::kScheduler, Role::kServer, Role::kWorker}) {
+    const Result<Config> config = config_from(environment, role);
+    if (config.ok()) {
+      STRETTO_CHECK(config->role == role);
+      check_config(*config);
+    } else {
+      STRETTO_CHECK(config.status().code() == Code::kInvalidArgument);
+      STRETTO_CHECK(!config.status().cause().empty());
+    }
+  }
+}
+
+void check_address(const std::string& text) {
+  const Result<HostPort> address = parse_host_port(text);
+  if (!address.ok()) return;
+  STRETTO_CHECK(!address->host.empty());
+  const Result<HostPort> again =
+      parse_host_port(address->host + ":" + std::to_string(address->port));
+  STRETTO_CHECK(again.ok() && again->host == address->host && again->port == address->port);
+}
+
+void check_plan(const launch::Plan& plan) {
+  STRETTO_CHECK(plan.workers >= 1 && plan.workers <= 4096);
+  STRETTO_CHECK(plan.servers >= 1 && plan.servers <= 1024);
+  STRETTO_CHECK(plan.shards >= 1 && plan.shards <= 1024);
+  const bool runs = plan.action == launch::Action::kRun || plan.action == launch::Action::kDryRun;
+  STRETTO_CHECK(!runs || !plan.command.empty());
+  const auto members = launch::members_of(plan);
+  STRETTO_CHECK(members.size() == 1 + std::size_t{plan.servers} + plan.workers);
+  const launch::Variables given =
+      launch::variables_for(plan, members.back(), {{"127.0.0.1", 9000}, "token"}, {});
+  STRETTO_CHECK(given.at("STRETTO_RANK") == std::to_string(plan.workers - 1));
+  STRETTO_CHECK(given.at("STRETTO_JOB_TOKEN") == "token");
+}
+
+void check_hosts(const Result<std::vector<launch::HostSlots>>& hosts) {
+  if (!hosts.ok()) return;
+  STRETTO_CHECK(!hosts->empty());
+  for (const launch::HostSlots& host : *hosts) STRETTO_CHECK(host.slots >= 1);
+  STRETTO_CHECK(launch::slots_of(*hosts) >= hosts->size());
+}
+
+void run(const std::uint8_t* data, std::size_t size) {
+  const std::string text(reinterpret_cast<const char*>(data), size);
+  const Lines lines = lines_of(text);
+  check_environment(lines);
+  for (const std::string& line : lines) check_address(line);
+  check_hosts(launch::parse_host_list(text));
+  check_hosts(launch::parse_hostfile(text));
+  check_hosts(launch::parse_process_hosts(text));
+  const launch::ReadFile read_file = [&](const std::string& path) -> Result<std::string> {
+    if (path.empty()) return Status(Code::kInvalidArgument, "no such file");
+    return text;
+  };
+  const Result<launch::Plan> plan = launch::parse_arguments(lines, read_file);
+  if (plan.ok()) check_plan(*plan);
+}
+
+}  // namespace
+}  // namespace stretto
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  stretto::run(data, size);
+  return 0;
+}

@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: Apache-2.0
+// A real worker in virtual time, whose scheduler and two shards say what the input says. Whatever
+// they do, everything that the user began ends once and in time, and the user's memory is touched
+// by nobody after that: it is freed at once, and the address sanitizer watches.
+// Input: how honestly the worker is received, then actions (docs in tests/fuzz/make_corpus.py).
+#include <fmt/format.h>
+
+#include "common/log.h"
+#include "tests/fuzz/job.h"
+#include "tests/fuzz/messages.h"
+
+namespace stretto::fuzz {
+namespace {
+
+constexpr int kMostActions = 200;
+constexpr NodeId kShardNode = 2;  // And the next one.
+constexpr NodeId kWorkerNode = 4;
+
+wire::Control roster_message(std::uint32_t epoch) {
+  Roster roster{.epoch = epoch,
+                .fence = 1,
+                .workers = 2,
+                .servers = 2,
+                .slots = kSlots,
+                .members = {},
+                .settings = job_settings()};
+  for (Rank rank = 0; rank < 2; ++rank) {
+    roster.members.push_back({.node = kShardNode + rank,
+                              .role = Role::kServer,
+                              .rank = rank,
+                              .address = fmt::format("shard-{}:1", rank)});
+    roster.members.push_back({.node = kWorkerNode + rank, .role = Role::kWorker, .rank = rank});
+  }
+  return to_wire(roster);
+}
+
+/// Thread: the simulation's.
+class HostileJob {
+ public:
+  explicit HostileJob(Input& input);
+  void run();
+
+ private:
+  void receive(Peer::Line& line, const wire::Control& message, Peer& peer);
+  void welcome(Peer& peer, Peer::Line& line);
+  void answer_declare(Peer::Line& line, const wire::TensorSpec& spec);
+  Peer& peer_from_input() { return *peers_[input_.below(peers_.size())]; }
+
+  void act();
+  void user_declares();
+  void user_begins();
+  void send_message();
+  void answer_something();
+  void send_anything();
+  void break_something();
+  void check_all_ended();
+
+  Input& input_;
+  unsigned honest_;  // What is still done as it should be: a bit each of receive().
+  Job job_;
+  std::vector<std::unique_ptr<Peer>> peers_;  // The scheduler, then the shards.
+  WorkerNode* worker_;
+  int begun_ = 0;  // Calls with a callback,
+  int ended_ = 0;  // and callbacks.
+  std::vector<Tensor> tensors_;
+  std::vector<std::shared_ptr<Outcome>> outcomes_;
+  std::uint32_t next_tensor_ = 1;
+};
+
+enum Honest : unsigned { kWelcomes = 1, kRosters = 2, kDeclares = 4 };
+
+HostileJob::HostileJob(Input& input) : input_(input), honest_(~unsigned{input.byte()}) {
+  for (const char* name : {"scheduler", "shard-0", "shard-1"}) {
+    peers_.push_back(std::make_unique<Peer>(job_.network(), name));
+    Peer* peer = peers_.back().get();
+    job_.add_peer(*peer);
+    peer->listen(fmt::format("{}:{}", name, peers_.size() == 1 ? 9000 : 1));
+    peer->on_control([this, peer](Peer::Line& line, const wire::Control& message) {
+      receive(line, message, *peer);
+    });
+  }
+  worker_ = &job_.add_worker(config_for(Role::kWorker, 2, 2), "worker");
+}
+
+void HostileJob::receive(Peer::Line& line, const wire::Control& message, Peer& peer) {
+  if (message.has_hello() && (honest_ & kWelcomes) != 0) welcome(peer, line);
+  if (message.has_declare() && (honest_ & kDeclares) != 0) {
+    answer_declare(line, message.declare().spec());
+  }
+  if (message.has_heartbeat()) peer.send_control(line, message);
+}
+
+void HostileJob::welcome(Peer& peer, Peer::Line& line) {
+  wire::Control message;
+  message.mutable_welcome()->set_node(kWorkerNode);
+  peer.send_control(line, message);
+  const auto index = static_cast<NodeId>(
+      std::find_if(peers_.begin(), peers_.end(), [&](const auto& p) { return p.get() == &peer; }) -
+      peers_.begin());
+  line.sender = index == 0 ? kSchedulerNode : kShardNode + index - 1;
+  if (index == 0 && (honest_ & kRosters) != 0) peer.send_control(line, roster_message(1));
+}
+
+void HostileJob::answer_declare(Peer::Line& line, const wire::TensorSpec& spec) {
+  wire::Control message;
+  wire::Declared& declared = *message.mutable_declared();
+  declared.set_name(spec.name());
+  declared.set_tensor(next_tensor_++);
+  for (std::uint32_t half = 0; half < 2; ++half) {  // Even parts here, odd parts there.
+    for (std::uint32_t slot = half; slot < 64; slot += 2) {
+      wire::SlotRun& run = *declared.add_owners();
+      run.set_first(slot);
+      run.set_count(1);
+      run.set_node(kShardNode + half);
+    }
+  }
+  peers_[0]->send_control(line, message);
+}
+
+void HostileJob::run() {
+  ++begun_;
+  worker_->join([this](const Status&) { ++ended_; });
+  job_.run_for(5ms);
+  for (int i = 0; i < kMostActions && !input_.empty(); ++i) act();
+  check_all_ended();
+}
+
+void HostileJob::act() {
+  switch (input_.below(12)) {
+    case 0:
+      user_declares();
+      break;
+    case 1:
+    case 2:
+      user_begins();
+      break;
+    case 3:
+    case 4:
+      send_message();
+      break;
+    case 5:
+    case 6:
+    case 7:
+      answer_something();
+      break;
+    case 8:
+      send_anything();
+      break;
+    case 9:
+      break_something();
+      break;
+    case 10:
+      if (worker_->joined()) {
+        ++begun_;
+        worker_->barrier([this](const Status&) { ++ended_; });
+      }
+      break;
+    case 11:
+      if (input_.rarely(8) && worker_->joined()) {
+        ++begun_;
+        worker_->leave([this](const Status&) { ++ended_; });
+      }
+      break;
+    default:
+      break;
+  }
+  job_.run_for(Duration(1us) * static_cast<std::int64_t>(input_.byte()) * 4);
+}
+
+void HostileJob::user_declares() {
+  constexpr std::uint64_t kElements[] = {16, 40, 1, 17, 600, 0};
+  const TensorSpec spec{.name = fmt::format("t{}", input_.below(4)),
+                        .dtype = Dtype::kF32,
+                        .elements = kElements[input_.below(std::size(kElements))],
+                        .options = {.mode = input_.flag() ? Mode::kSync : Mode::kAsync}};
+  if (!worker_->joined()) return;
+  ++begun_;
+  worker_->declare(spec, [this](const Result<Tensor>& tensor) {
+    ++ended_;
+    if (tensor.ok()) tensors_.push_back(*tensor);
+  });
+}
+
+void HostileJob::user_begins() {
+  if (tensors_.empty()) return;
+  const Tensor tensor = tensors_[input_.below(tensors_.size())];
+  const auto kind = static_cast<Operation::Kind>(input_.below(5));
+  outcomes_.push_back(begin(*worker_, kind, tensor, 1));
+}
+
+void HostileJob::send_message() {
+  Peer& peer = peer_from_input();
+  Peer::Line* line = peer.line_from(input_);
+  if (line == nullptr) return;
+  if (input_.flag()) {
+    peer.send_bent(*line, wire::Header(), serialize(control_from(input_)), input_);
+    return;
+  }
+  wire::Control message = roster_message(input_.small());  // As it should be, but for two fields.
+  wire::Roster& roster = *message.mutable_roster();
+  if (input_.flag()) roster.set_workers(input_.small());
+  if (input_.flag()) roster.mutable_members(static_cast<int>(input_.below(4)))->set_left(true);
+  if (input_.flag()) roster.mutable_settings()->set_part_bytes(64 * input_.small());
+  if (input_.flag()) roster.mutable_members()->DeleteSubrange(0, static_cast<int>(input_.below(5)));
+  peer.send_bent(*line, wire::Header(), serialize(message), input_);
+}
+
+// To the latest push or pull: the value, or nearly the value.
+void HostileJob::answer_something() {
+  Peer& peer = peer_from_input();
+  Peer::Line* line = peer.line_from(input_);
+  if (line == nullptr || line->asked.empty()) return;
+  const wire::Header asked = line->asked.back();
+  line->asked.pop_back();
+  constexpr std::size_t kSizes[] = {64, 32, 4, 0, 68, 60};
+  wire::Header header;
+  header.kind = input_.rarely(4) ? wire::Kind::kDone : wire::Kind::kValue;
+  header.key = asked.key;
+  if (input_.rarely(8)) header.key = {input_.small(), input_.small()};
+  header.dtype = static_cast<std::uint8_t>(input_.rarely(8) ? input_.byte() : 1);
+  header.version = input_.rarely(4) ? input_.take<std::uint64_t>() : asked.version;
+  header.base = input_.number();
+  header.own_applied = input_.number();
+  std::size_t size = asked.bytes != 0 && input_.flag() ? asked.bytes : kSizes[input_.below(6)];
+  if (header.kind == wire::Kind::kDone) size = 0;
+  peer.send_bent(*line, header, input_.payload(size), input_);
+}
+
+void HostileJob::send_anything() {
+  Peer& peer = peer_from_input();
+  Peer::Line* line = peer.line_from(input_);
+  if (line == nullptr) return;
+  wire::Header header;
+  header.kind = static_cast<wire::Kind>(input_.byte());
+  header.flags = static_cast<std::uint16_t>(input_.below(8));
+  header.dtype = 1;
+  header.key = {input_.small(), input_.small()};
+  peer.send_bent(*line, header, input_.payload(input_.flag() ? 0 : input_.byte()), input_);
+}
+
+void HostileJob::break_something() {
+  constexpr Duration kSteps[] = {1ms, 20ms, 500ms, 3s};
+  Peer& peer = peer_from_input();
+  Peer::Line* line = peer.line_from(input_);
+  switch (input_.below(6)) {
+    case 0:
+      if (line != nullptr) peer.close(*line);
+      break;
+    case 1:
+      job_.network().cut("worker", peer.name());
+      break;
+    case 2:
+      job_.network().lose_next(peer.name(), "worker");
+      break;
+    default:
+      job_.run_for(kSteps[input_.below(std::size(kSteps))]);
+      break;
+  }
+}
+
+void HostileJob::check_all_ended() {
+  job_.run_for(2 * kOperationTimeout + 60s);
+  require(ended_ == begun_, "every call's callback is called once, in time");
+  for (const auto& outcome : outcomes_) {
+    require(outcome->ends == 1, "every operation ends once, in time");
+  }
+}
+
+}  // namespace
+}  // namespace stretto::fuzz
+
+extern "C" int LLVMFuzzerInitialize(int*, char***) {
+  stretto::set_log_level(stretto::Level::kSilent);
+  return 0;
+}
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  stretto::fuzz::Input input(data, size);
+  stretto::fuzz::HostileJob(input).run();
+  return 0;
+}

@@ -1,0 +1,241 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Writes the seeds that fuzzing starts from: tests/fuzz/corpus/NAME/seed-* for fuzz_NAME.
+
+Each seed takes one path deep into the code. Files of other names in those folders are inputs that
+once showed a bug, or that the fuzzer found worth keeping; they are left alone. The inputs are
+programs: every choice is a byte (below(n) is the byte modulo n), numbers are little-endian, and
+what is missing at the end is zero. The actions' numbers are those of act() in the target's source.
+"""
+
+import pathlib
+import struct
+
+CORPUS = pathlib.Path(__file__).resolve().parent / "corpus"
+HEADER = "<IHBBBBHIIiIIIIQQQQQQQQIIQQ"
+MAGIC = 0x4F525453
+
+
+def header(kind, *, dtype=0, flags=0, key=(0, 0), size=0, version=0, sequence=1):
+    """The 128 bytes of wire::Header."""
+    return struct.pack(HEADER, MAGIC, 1, kind, dtype, 0, 0, flags, 1, 2, 0, *key, size, 0,
+                       version, 0, sequence, 0, 0, 0, 0, 0, 0, 0, 0, 0)
+
+
+def frames():
+    """A mask of what is made valid, the length that came, a header."""
+
+    def frame(valid, size, bytes_of_header):
+        return bytes([valid]) + struct.pack("<I", size) + bytes_of_header
+
+    yield "control", frame(0, 5, header(1, size=5))
+    yield "push", frame(0, 64, header(2, dtype=1, flags=1, key=(1, 2), size=64, version=1))
+    yield "push-odd", frame(0, 63, header(2, dtype=2, key=(1, 2), size=63))
+    yield "push-absent", frame(0, 0, header(2, dtype=1, flags=6))
+    yield "pull", frame(0, 0, header(3, key=(1, 0), version=3))
+    yield "pull-with-bytes", frame(0, 8, header(3, size=8))
+    yield "value", frame(0, 8, header(4, dtype=2, size=8))
+    yield "done", frame(0, 0, header(5))
+    yield "credit", frame(0, 0, header(6))
+    yield "control-too-long", frame(0, (1 << 20) + 1, header(1, size=(1 << 20) + 1))
+    yield "push-too-long", frame(0, (1 << 30) + 4, header(2, dtype=1, size=(1 << 30) + 4))
+    yield "other-length", frame(0, 9, header(1, size=5))
+    yield "other-kind", frame(0, 0, header(9))
+    yield "other-flags", frame(0, 0, header(2, flags=0x80))
+    yield "all-valid", frame(15, 16, bytes(range(128)))
+
+
+def field(number, value):
+    """A field of a Protobuf message: a number, or bytes."""
+    if isinstance(value, int):
+        return varint(number << 3) + varint(value)
+    return varint(number << 3 | 2) + varint(len(value)) + value
+
+
+def varint(value):
+    out = bytearray()
+    while value > 0x7F:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    return bytes(out) + bytes([value])
+
+
+def roster():
+    members = b"".join(
+        field(5, field(1, node) + field(2, role) + field(3, rank) + field(5, b"a:1"))
+        for node, role, rank in ((2, 2, 0), (3, 3, 0), (4, 3, 1)))
+    settings = b"".join(field(i, v) for i, v in enumerate(
+        (4096, 1 << 20, 1 << 22, 500_000_000, 5_000_000_000, 10**10, 10**11), 1))
+    return (field(1, 1) + field(2, 1) + field(3, 2) + field(4, 1) + members + field(6, settings)
+            + field(7, 4096))
+
+
+def controls():
+    """0 and a message's own bytes, or 1 and a program of control_from() in messages.cc."""
+    spec = field(1, b"weights") + field(2, 1) + field(3, 1000) + field(4, 1) + field(6, 5)
+    for name, number, body in (
+            ("hello", 1, field(1, 1) + field(2, b"secret") + field(3, 3) + field(5, 2)),
+            ("welcome", 2, field(1, 2)),
+            ("fault", 3, field(1, 2) + field(2, b"cause") + field(3, 1)),
+            ("roster", 4, roster()),
+            ("declare", 5, field(1, spec)),
+            ("declared", 6, field(1, 1) + field(3, b"weights") + field(4, field(2, 9))),
+            ("open", 7, field(1, 1) + field(2, spec)),
+            ("failure", 11, field(1, 6) + field(2, b"worker 1") + field(3, b"lost"))):
+        yield name, b"\0" + field(number, body)
+    yield "nothing", b"\0"
+    for body in range(13):
+        yield f"made-{body}", bytes([1, body]) + bytes(range(1, 60))
+
+
+# Actions of fuzz_session; each is followed by the time that passes, in steps of 4 us.
+WAIT = 255
+
+
+def hello(line=0, role=1, rank=0, shard=0, node=0):
+    shard_bytes = [3, shard] if shard else [0]
+    return bytes([1, role, rank, *shard_bytes, 0, node, 0, line, WAIT])
+
+
+def connect(to_shard):
+    return bytes([0, 0 if to_shard else 1, WAIT])
+
+
+def push(line, *, tensor=0, part=0, version=1, flags=1, dtype=0, size=0, fill=7):
+    """`size` is an index into send_data()'s sizes, of which the first is a whole part."""
+    body = [4, line, 1, 0, tensor, 0, part, 0, version, 0, 0, 0, 0, 0, flags, 0, dtype, size]
+    return bytes(body) + bytes([fill]) * 64 + bytes([0, WAIT])
+
+
+def pull(line, *, tensor=0, part=0, version=1):
+    return bytes([4, line, 0, 0, tensor, 0, part, 0, version, 0, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0,
+                  WAIT])
+
+
+def spec(name=0, elements=0, mode=0, rule=0):
+    """spec_from(): f32, with usual numbers for the rule."""
+    return bytes([0, name, 0, 0, 0, elements, 0, mode, 0, rule, 0, 0, 0, 0, 0, 1, 1, 1, 0, 2])
+
+
+def control(line, body, *fields):
+    return bytes([2, line, body, *fields, 0, WAIT])
+
+
+def passing(step):
+    return bytes([10, step, WAIT])
+
+
+HONEST = bytes([11, WAIT])
+
+
+def sessions():
+    """The scene, then actions. Scenes: 0 stranger, 1 member, 2 early."""
+    stranger, member, early = b"\0", b"\1", b"\2"
+    yield "stranger-greets", (stranger + connect(False) + hello(node=2) + HONEST + connect(True)
+                              + hello(node=3) + HONEST)
+    yield "stranger-other-shard", stranger + connect(False) + hello(rank=1, shard=3) + HONEST
+    yield "stranger-pushes", stranger + connect(True) + push(0) + pull(0) + HONEST
+    yield "stranger-floods", (stranger + connect(False) * 20 + bytes([8, 0, 9, 1, 0, 0, 4, WAIT])
+                              + HONEST)
+    for mode in range(3):
+        for rule in range(6):
+            yield f"member-{mode}-{rule}", (
+                member + spec(elements=0, mode=mode, rule=rule) + push(0) + HONEST
+                + push(0, version=2) + pull(0) + push(0, version=1) + push(0, part=1)
+                + passing(3) + HONEST)
+    yield "member-broadcasts", (member + spec() + push(0, tensor=1, flags=3) + HONEST
+                                + push(0, tensor=1, flags=7, size=2, version=2))
+    yield "member-shares", (member + spec() + push(0, tensor=1) + push(0, tensor=1, part=1)
+                            + push(0, tensor=1, part=2, size=1) + HONEST + HONEST)
+    yield "member-declares", (member + spec() + control(1, 5, *spec(name=1))
+                              + control(1, 5, *spec(name=1, elements=1)) + HONEST)
+    yield "member-huge", (member + spec() + bytes([2, 1, 5, 0, 1, 0, 4, 15]) + b"\0\0\0\0\x7f\0\0\0"
+                          + bytes([0] * 20) + HONEST)
+    yield "member-barriers", member + spec() + control(1, 8, 0, 1) + control(1, 8, 0, 7) + HONEST
+    yield "member-leaves", member + spec() + control(1, 10) + HONEST + passing(4) + HONEST
+    yield "member-reports", member + spec() + control(1, 12, 0, 2) + passing(5) + HONEST
+    yield "member-greets-again", member + spec() + hello(line=1) + hello(line=0, node=2) + HONEST
+    yield "member-beats", (member + spec() + bytes([8, 1, 9, 0, 1, 0, 0, 0, 255, WAIT])
+                           + bytes([8, 0, 9, 0, 1, 0, 1, 1, 255, WAIT]) + HONEST)
+    yield "early-greets", (early + connect(False) + hello() + hello(rank=1) + connect(True)
+                           + hello(node=2) + passing(4))
+    yield "early-closes", early + connect(False) + hello(rank=1) + bytes([9, 0, WAIT]) + passing(3)
+
+
+def worker_declare(name=0, elements=1, mode=0):
+    return bytes([0, name, elements, 1 - mode, WAIT])
+
+
+def begin(tensor, kind):
+    return bytes([1, tensor, kind, WAIT])
+
+
+def answer(peer, *, done=False, line=0, size=1):
+    """The value that was asked for, of the size of the share."""
+    return bytes([5, peer, line, 3 if done else 0, 0, 0, 0, 0, 0, 0, 0, size]) + bytes(70) + b"\xff"
+
+
+def workers():
+    """What is not done honestly (a mask), then actions."""
+    honest = b"\0"
+    yield "push-pull", honest + worker_declare() + begin(0, 2) + answer(1) + answer(2) + answer(1)
+    yield "push", honest + worker_declare() + begin(0, 0) + answer(1, done=True) + begin(0, 0)
+    yield "pull", honest + worker_declare(elements=0) + begin(0, 1) + answer(1, size=0)
+    yield "broadcast", (honest + worker_declare() + begin(0, 3) + begin(0, 4) + answer(1)
+                        + answer(2))
+    yield "large", (honest + worker_declare(elements=4) + begin(0, 2) + answer(1) + answer(2)
+                    + begin(0, 0) * 4)
+    yield "barrier", honest + bytes([10, WAIT]) + bytes([3, 0, 0, 1, 8, 0, 1, 0, WAIT])
+    yield "leave", honest + worker_declare() + bytes([11, 7, WAIT])
+    yield "roster-again", honest + worker_declare() + bytes([3, 0, 0, 0, 0, 2, 1, 0, 1, 0, 0, 1, 1])
+    yield "same-id-twice", (b"\4" + worker_declare(elements=1)
+                            + bytes([3, 0, 0, 1, 6, 0, 1, 0, 0, 0, 1, 0, 0, 0, 0, 2, 0, WAIT])
+                            + worker_declare(name=1, elements=4)
+                            + bytes([3, 0, 0, 1, 6, 0, 1, 0, 0, 1, 1, 0, 0, 0, 0, 2, 0, WAIT])
+                            + begin(1, 2) + begin(0, 2))
+    yield "fault", (honest + worker_declare() + begin(0, 2)
+                    + bytes([3, 1, 0, 1, 3, 0, 2, 0, 0, 1, 0, 0, 0, 0, WAIT]))
+    yield "breaks", honest + worker_declare() + begin(0, 2) + bytes([9, 1, 0, 1, WAIT]) * 2
+    yield "no-welcome", b"\1" + bytes([9, 0, 0, 4, WAIT])
+    yield "no-roster", b"\2" + bytes([9, 0, 0, 4, WAIT])
+
+
+def configs():
+    """Lines: variables, words of a command line, hosts."""
+
+    def lines(*words):
+        return "\n".join(words).encode()
+
+    yield "stretto", lines("STRETTO_WORLD_SIZE=4", "STRETTO_RANK=3", "STRETTO_SERVERS=2",
+                           "STRETTO_SHARDS=2", "STRETTO_SCHEDULER=127.0.0.1:9000",
+                           "STRETTO_PART_BYTES=4096", "STRETTO_HEARTBEAT_S=0.5",
+                           "STRETTO_DEAD_AFTER_S=5", "STRETTO_MEMORY_LIMIT_MIB=100",
+                           "STRETTO_LOG_LEVEL=debug", "STRETTO_OPERATION_TIMEOUT_S=1e2")
+    yield "dmlc", lines("DMLC_NUM_WORKER=4", "BYTEPS_LOCAL_SIZE=2", "DMLC_WORKER_ID=1",
+                        "BYTEPS_LOCAL_RANK=1", "DMLC_NUM_SERVER=1", "DMLC_PS_ROOT_URI=10.0.0.1",
+                        "DMLC_PS_ROOT_PORT=9000", "STRETTO_JOB_TOKEN=secret")
+    yield "bind", lines("STRETTO_BIND_HOST=0.0.0.0", "STRETTO_NODE_HOST=10.0.0.2")
+    yield "wrong", lines("STRETTO_RANK=-2", "STRETTO_WORLD_SIZE=0", "STRETTO_PART_BYTES=65")
+    yield "launch", lines("--workers", "4", "--servers=2", "-np", "3", "--env", "A=B",
+                          "--start-timeout=5", "--grace", "0.5", "--dry-run", "--", "python3",
+                          "train.py")
+    yield "hosts", lines("-H", "localhost:4,127.0.0.1:2", "--hostfile", "hosts", "program")
+    yield "hostfile", lines("# hosts", "localhost slots=4", "127.0.0.1:2", "[::1]:3", "::1")
+    yield "unknown", lines("--wrokers", "4")
+    yield "check", lines("--check", "--worker-hostfile=w", "--server-hostfile=s", "--via=local")
+
+
+def main():
+    makers = {"frame": frames, "control": controls, "session": sessions, "worker": workers,
+              "config": configs}
+    for name, seeds in makers.items():
+        folder = CORPUS / name
+        folder.mkdir(parents=True, exist_ok=True)
+        for old in folder.glob("seed-*"):
+            old.unlink()
+        for seed, content in seeds():
+            (folder / f"seed-{seed}").write_bytes(content)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+// One function for each message that has fields worth bending.
+#include "tests/fuzz/messages.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+
+namespace stretto::fuzz {
+namespace {
+
+double rate_from(Input& input) {
+  constexpr double kRates[] = {0.01, 0.9, 0, 1, -1, 1e300};
+  const std::size_t choice = input.below(8);
+  if (choice < std::size(kRates)) return kRates[choice];
+  return input.take<double>();
+}
+
+void fill(wire::Hello& hello, Input& input) {
+  hello.set_protocol(input.rarely(16) ? input.small() : wire::kProtocol);
+  hello.set_token(input.rarely(8) ? input.text() : "secret");
+  hello.set_role(input.rarely(8) ? input.small() : 2 + (input.byte() & 1));
+  hello.set_rank(static_cast<std::int64_t>(input.number()) - 1);
+  hello.set_workers(input.small());
+  hello.set_servers(input.small());
+  hello.set_node(input.small());
+  hello.set_address(input.flag() ? "peer:1" : input.text());
+  hello.set_shard(input.small());
+  hello.set_shards(input.small());
+  hello.set_host(input.flag() ? "here:1" : input.text());
+}
+
+void fill(wire::Fault& fault, Input& input) {
+  fault.set_code(input.small());
+  fault.set_cause(input.text());
+  fault.set_tensor(input.small());
+  fault.set_part(input.small());
+  if (input.flag()) fault.set_name(input.flag() ? "barrier" : fmt::format("t{}", input.below(4)));
+}
+
+void fill(wire::Roster& roster, Input& input) {
+  roster = to_wire(Roster{.epoch = input.small(),
+                          .fence = input.small(),
+                          .workers = input.small(),
+                          .servers = input.small(),
+                          .slots = input.rarely(8) ? input.small() : kSlots,
+                          .members = {},
+                          .settings = job_settings()})
+               .roster();
+  for (std::size_t left = input.below(6); left > 0; --left) {
+    wire::Member& member = *roster.add_members();
+    member.set_node(input.small());
+    member.set_role(input.rarely(8) ? input.small() : 2 + (input.byte() & 1));
+    member.set_rank(input.small());
+    member.set_shard(input.small());
+    member.set_address(input.flag() ? "shard-0:1" : input.text());
+    member.set_left(input.flag());
+  }
+  if (input.rarely(8)) roster.mutable_settings()->set_part_bytes(64 * input.small());
+  if (input.rarely(8)) roster.mutable_settings()->set_link_window_bytes(input.number());
+  if (input.rarely(8)) roster.mutable_settings()->set_heartbeat_ns(input.take<std::uint64_t>());
+}
+
+void fill(wire::Declared& declared, Input& input) {
+  declared.set_tensor(input.small());
+  declared.set_first_slot(input.small());
+  declared.set_name(fmt::format("t{}", input.below(4)));
+  for (std::size_t left = input.below(6); left > 0; --left) {
+    wire::SlotRun& run = *declared.add_owners();
+    run.set_first(input.small());
+    run.set_count(input.rarely(8) ? input.take<std::uint32_t>() : kSlots >> input.below(13));
+    run.set_node(input.small());
+  }
+}
+
+}  // namespace
+
+JobSettings job_settings() {
+  JobSettings settings;
+  settings.part_bytes = kPartBytes;
+  settings.link_window_bytes = 512;
+  settings.total_window_bytes = 2048;
+  settings.stall_warn = 5s;
+  settings.stall_error = 10s;
+  return settings;
+}
+
+wire::TensorSpec spec_from(Input& input) {
+  constexpr std::uint64_t kElements[] = {16, 40, 1, 0, 17, 32, 8, 1000};
+  wire::TensorSpec spec;
+  spec.set_name(input.rarely(16) ? input.text() : fmt::format("t{}", input.below(4)));
+  spec.set_dtype(input.rarely(8) ? input.small() : 1 + static_cast<std::uint32_t>(input.below(8)));
+  spec.set_elements(input.rarely(16) ? input.take<std::uint64_t>() : kElements[input.below(8)]);
+  spec.set_mode(input.rarely(16) ? input.small() : 1 + static_cast<std::uint32_t>(input.below(3)));
+  spec.set_rule(input.rarely(16) ? input.small() : 1 + static_cast<std::uint32_t>(input.below(6)));
+  spec.set_bound(input.small());
+  spec.set_deterministic(input.rarely(4));
+  spec.set_nesterov(input.rarely(4));
+  spec.set_rate(rate_from(input));
+  spec.set_momentum(rate_from(input));
+  spec.set_beta1(rate_from(input));
+  spec.set_beta2(rate_from(input));
+  spec.set_epsilon(rate_from(input));
+  spec.set_weight_decay(rate_from(input));
+  return spec;
+}
+
+wire::Control control_from(Input& input) {
+  wire::Control message;
+  switch (static_cast<wire::Control::BodyCase>(input.below(13))) {
+    case wire::Control::kHello:
+      fill(*message.mutable_hello(), input);
+      break;
+    case wire::Control::kWelcome:
+      message.mutable_welcome()->set_node(input.small());
+      message.mutable_welcome()->set_rank(static_cast<std::int64_t>(input.number()));
+      break;
+    case wire::Control::kFault:
+      fill(*message.mutable_fault(), input);
+      break;
+    case wire::Control::kRoster:
+      fill(*message.mutable_roster(), input);
+      break;
+    case wire::Control::kDeclare:
+      *message.mutable_declare()->mutable_spec() = spec_from(input);
+      break;
+    case wire::Control::kDeclared:
+      fill(*message.mutable_declared(), input);
+      break;
+    case wire::Control::kOpen:
+      message.mutable_open()->set_tensor(input.small());
+      *message.mutable_open()->mutable_spec() = spec_from(input);
+      break;
+    case wire::Control::kBarrier:
+      message.mutable_barrier()->set_number(input.number());
+      break;
+    case wire::Control::kHeartbeat:
+      message.mutable_heartbeat()->set_number(input.number());
+      break;
+    case wire::Control::kLeave:
+      message.mutable_leave();
+      break;
+    case wire::Control::kFailure:
+      message.mutable_failure()->set_code(input.small());
+      message.mutable_failure()->set_peer(input.text());
+      break;
+    case wire::Control::kLinkReport:
+      message.mutable_link_report()->set_node(input.small());
+      message.mutable_link_report()->set_cause(input.text());
+      break;
+    case wire::Control::BODY_NOT_SET:
+      break;
+  }
+  return message;
+}
+
+}  // namespace stretto::fuzz

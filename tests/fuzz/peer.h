@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// Peer: one endpoint of the simulated network that a fuzzer's input plays. It knows the protocol
+// well enough to get deep: what it sends is numbered and credited rightly unless the input says
+// otherwise.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tests/fuzz/input.h"
+#include "tests/sim/sim_network.h"
+#include "van/messages.h"
+
+namespace stretto::fuzz {
+
+/// Thread: the simulation's.
+class Peer final : public Transport::Sink {
+ public:
+  /// One link of the peer's, and what it must count to be believed there.
+  struct Line {
+    LinkId link = 0;
+    NodeId sender = 0;              ///< Who it says it is.
+    std::uint64_t sequence = 0;     ///< Frames sent,
+    std::uint64_t pushes = 0;       ///< pushes among them,
+    std::uint64_t pushes_in = 0;    ///< pushes that came,
+    std::uint64_t taken_bytes = 0;  ///< and bytes of data that came.
+    std::uint64_t frames_in = 0;
+    bool open = true;
+    bool welcomed = false;
+    bool in_roster = false;               ///< A roster came: the job has begun.
+    std::deque<wire::Header> asked = {};  ///< The latest pushes and pulls that came.
+  };
+  /// Called for each control message that comes.
+  using OnControl = std::function<void(Line& line, const wire::Control& message)>;
+
+  Peer(sim::SimNetwork& network, std::string name);
+
+  const std::string& name() const { return name_; }
+  std::string listen(const std::string& address);
+  void on_control(OnControl then) { then_ = std::move(then); }
+  void poll() { transport_->poll(*this, Duration::zero()); }
+  bool due() const { return network_.has_arrived(name_); }
+
+  Line& connect(const std::string& address);
+  std::vector<std::unique_ptr<Line>>& lines() { return lines_; }
+  /// One of the lines, by the input's choice; null if there is none yet.
+  Line* line_from(Input& input);
+
+  /// Sends, with everything in the header that counts made right.
+  bool send(Line& line, wire::Header header, const Buffer& payload);
+  bool send_control(Line& line, const wire::Control& message);
+  /// The same, with the fields that the input chooses to be wrong.
+  void send_bent(Line& line, wire::Header header, const Buffer& payload, Input& input);
+  void close(Line& line);
+
+  /// Links over which the scheduler or a shard has let this peer in.
+  std::size_t welcomes() const;
+
+ private:
+  void on_link(LinkId link) override;
+  void on_frame(LinkId link, wire::HeaderView bytes, Buffer payload) override;
+  void on_broken(LinkId link, Status why) override;
+  void on_writable(LinkId) override {}
+  Line* find(LinkId link);
+  static void stamp(const Line& line, wire::Header& header, std::size_t payload_bytes);
+  bool hand_over(Line& line, const wire::Header& header, const Buffer& payload);
+
+  sim::SimNetwork& network_;
+  std::string name_;
+  std::unique_ptr<Transport> transport_;
+  std::vector<std::unique_ptr<Line>> lines_;
+  OnControl then_;
+};
+
+/// Fails the run: an input has shown that something promised does not hold.
+void require(bool holds, const char* what);
+
+}  // namespace stretto::fuzz

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// Barriers are sets: repeated words count once, old ones are answered, and nobody runs ahead.
+#include "scheduler/barrier.h"
+
+#include <gtest/gtest.h>
+
+namespace stretto {
+namespace {
+
+using Outcome = Barriers::Outcome;
+
+TEST(Barriers, CompleteWhenAllHaveCome) {
+  Barriers barriers;
+  EXPECT_EQ(barriers.enter(1, 10, 3), Outcome::kWaiting);
+  EXPECT_EQ(barriers.enter(1, 12, 3), Outcome::kWaiting);
+  EXPECT_EQ(barriers.enter(1, 11, 3), Outcome::kComplete);
+  EXPECT_EQ(barriers.enter(2, 11, 3), Outcome::kWaiting);
+}
+
+TEST(Barriers, ARepeatedMessageCountsOnce) {
+  Barriers barriers;
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(barriers.enter(1, 10, 2), Outcome::kWaiting);
+  EXPECT_EQ(barriers.enter(1, 11, 2), Outcome::kComplete);
+}
+
+TEST(Barriers, WhatIsCompleteIsAnsweredAgain) {
+  Barriers barriers;
+  EXPECT_EQ(barriers.enter(0, 10, 1), Outcome::kPast) << "there is no barrier before the first";
+  EXPECT_EQ(barriers.enter(1, 10, 1), Outcome::kComplete);
+  EXPECT_EQ(barriers.enter(1, 10, 1), Outcome::kPast);
+  EXPECT_EQ(barriers.enter(2, 10, 1), Outcome::kComplete);
+  EXPECT_EQ(barriers.enter(1, 10, 1), Outcome::kPast);
+}
+
+TEST(Barriers, NobodyCanBeTwoAhead) {
+  Barriers barriers;
+  EXPECT_EQ(barriers.enter(2, 10, 2), Outcome::kOutOfBounds);
+  EXPECT_EQ(barriers.enter(~std::uint64_t{0}, 10, 2), Outcome::kOutOfBounds);
+  EXPECT_FALSE(barriers.waits_for(11)) << "and nothing was opened by it";
+}
+
+TEST(Barriers, KnowWhomTheyWaitFor) {
+  Barriers barriers;
+  EXPECT_FALSE(barriers.waits_for(10));
+  barriers.enter(1, 10, 2);
+  EXPECT_FALSE(barriers.waits_for(10));
+  EXPECT_TRUE(barriers.waits_for(11));
+  barriers.enter(1, 11, 2);
+  EXPECT_FALSE(barriers.waits_for(11));
+}
+
+}  // namespace
+}  // namespace stretto

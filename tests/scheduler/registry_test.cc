@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// Names and what all say of them: one id a name, places given once, and disagreement for everybody.
+#include "scheduler/registry.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/van/far_end.h"
+
+namespace stretto {
+namespace {
+
+class RegistryTest : public testing::Test {
+ protected:
+  Registry::Entry& declare(const TensorSpec& spec, Rank rank) {
+    return registry_.declare(spec, 10 + rank, "worker " + std::to_string(rank), slots_, 64);
+  }
+
+  SlotTable slots_{100, {50, 51}};
+  Registry registry_;
+};
+
+TEST_F(RegistryTest, TheSameNameIsTheSameTensorInTheSamePlace) {
+  const TensorSpec spec = fake::spec("x", Dtype::kF32, 100);
+  const Registry::Entry first = declare(spec, 0);
+  const Registry::Entry second = declare(spec, 1);
+  EXPECT_TRUE(second.broken.ok());
+  EXPECT_EQ(first.id, second.id);
+  EXPECT_NE(first.id, 0U) << "0 is no tensor";
+  EXPECT_EQ(first.placement.first_slot, second.placement.first_slot);
+  EXPECT_EQ(slots_.load(50) + slots_.load(51), 400U) << "placed once";
+  EXPECT_EQ(second.declarers.size(), 2U);
+  EXPECT_EQ(registry_.size(), 1U);
+}
+
+TEST_F(RegistryTest, NamesGetTheirOwnIdsAndSlotsInAnyOrder) {
+  const auto& a = declare(fake::spec("a", Dtype::kF32, 100), 0);
+  const auto& b = declare(fake::spec("b", Dtype::kF32, 100), 1);
+  EXPECT_NE(a.id, b.id);
+  EXPECT_NE(a.placement.first_slot, b.placement.first_slot);
+  EXPECT_EQ(declare(fake::spec("a", Dtype::kF32, 100), 1).id, a.id);
+  EXPECT_EQ(registry_.size(), 2U);
+}
+
+TEST_F(RegistryTest, ADisagreementNamesBothAndReachesAllDeclarers) {
+  declare(fake::spec("x", Dtype::kF32, 100), 0);
+  declare(fake::spec("x", Dtype::kF32, 100), 1);
+  const auto& entry = declare(fake::spec("x", Dtype::kF64, 100), 2);
+  EXPECT_EQ(entry.broken.code(), Code::kMismatch);
+  EXPECT_EQ(entry.broken.cause(),
+            "tensor 'x': worker 0 declared f32[100] sync sum, worker 2 declared f64[100] sync sum");
+  EXPECT_EQ(entry.declarers.size(), 3U);
+}
+
+TEST_F(RegistryTest, WhatIsBrokenStaysSoWithItsFirstReason) {
+  declare(fake::spec("x", Dtype::kF32, 100), 0);
+  declare(fake::spec("x", Dtype::kF64, 100), 1);
+  const auto& right = declare(fake::spec("x", Dtype::kF32, 100), 2);
+  EXPECT_THAT(right.broken.cause(), testing::HasSubstr("worker 1 declared f64"));
+  const auto& wrong = declare(fake::spec("x", Dtype::kI8, 100), 3);
+  EXPECT_THAT(wrong.broken.cause(), testing::HasSubstr("worker 1 declared f64"));
+}
+
+TEST_F(RegistryTest, EveryPartOfADescriptionMustAgree) {
+  const TensorSpec agreed = fake::spec("x", Dtype::kF32, 100);
+  std::vector<TensorSpec> others(6, agreed);
+  others[0].elements = 101;
+  others[1].options.mode = Mode::kAsync;
+  others[2].options.update.rule = Rule::kMean;
+  others[3].options.update.rate = 0.5;
+  others[4].options.deterministic = true;
+  others[5].options.bound = 1;
+  for (const TensorSpec& other : others) {
+    Registry registry;
+    registry.declare(agreed, 10, "worker 0", slots_, 64);
+    EXPECT_FALSE(registry.declare(other, 11, "worker 1", slots_, 64).broken.ok());
+  }
+}
+
+}  // namespace
+}  // namespace stretto

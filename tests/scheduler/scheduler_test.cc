@@ -1,0 +1,385 @@
+// SPDX-License-Identifier: Apache-2.0
+// The scheduler's phases in virtual time, against nodes played by hand: gathering, running,
+// dispersing and failing.
+#include "scheduler/scheduler.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "common/log.h"
+#include "tests/van/far_end.h"
+
+namespace stretto {
+namespace {
+
+using fake::FarEnd;
+using testing::HasSubstr;
+
+class SchedulerTest : public testing::Test {
+ protected:
+  SchedulerTest() {
+    config_.job.heartbeat = 500ms;
+    EXPECT_TRUE(scheduler_.listen("127.0.0.1:9000").ok());
+    set_log_level(Level::kError);
+  }
+  ~SchedulerTest() override { set_log_level(Level::kInfo); }
+
+  void step() {
+    scheduler_.step(Duration::zero());
+    scheduler_.step(Duration::zero());
+  }
+  void say(FarEnd& far, const wire::Control& message) {
+    far.say(message);
+    step();
+  }
+  std::vector<FarEnd*> everybody() { return {&server_, &first_, &second_}; }
+  wire::Control come(FarEnd& far, Role role, Rank rank) {
+    far.connect();
+    say(far, fake::hello(role, rank));
+    const auto heard = far.controls();
+    EXPECT_FALSE(heard.empty());
+    if (heard.empty()) return {};
+    far.node = heard.front().welcome().node();
+    return heard.front();
+  }
+  void begin() {
+    come(server_, Role::kServer, 0);
+    come(first_, Role::kWorker, 0);
+    come(second_, Role::kWorker, 1);
+    for (FarEnd* far : everybody()) far->controls();
+  }
+  /// Time passes while these show signs of life.
+  void pass(Duration time, const std::vector<FarEnd*>& alive) {
+    for (const Time end = clock_.now() + time; clock_.now() < end; step()) {
+      clock_.advance_to(std::min(end, clock_.now() + 100ms));
+      for (FarEnd* far : alive) far->say(heartbeat());
+    }
+  }
+  static wire::Control heartbeat() {
+    wire::Control message;
+    message.mutable_heartbeat()->set_number(5);
+    return message;
+  }
+  static wire::Control declare(const TensorSpec& spec) {
+    wire::Control message;
+    *message.mutable_declare()->mutable_spec() = to_wire(spec);
+    return message;
+  }
+  static wire::Control barrier(std::uint64_t number) {
+    wire::Control message;
+    message.mutable_barrier()->set_number(number);
+    return message;
+  }
+  static wire::Control report(NodeId node) {
+    wire::Control message;
+    message.mutable_link_report()->set_node(node);
+    message.mutable_link_report()->set_cause("reset");
+    return message;
+  }
+  /// Each of these is told that the job has failed, and why.
+  static void expect_told(const std::vector<FarEnd*>& nodes, Code code, const char* says) {
+    for (FarEnd* far : nodes) {
+      const auto heard = far->controls();
+      ASSERT_FALSE(heard.empty());
+      ASSERT_TRUE(heard.back().has_failure()) << heard.back().DebugString();
+      EXPECT_EQ(status_of(heard.back().failure()).code(), code);
+      EXPECT_THAT(heard.back().failure().cause(), HasSubstr(says));
+    }
+  }
+
+  sim::VirtualClock clock_;
+  fake::Wire wire_;
+  Config config_ = fake::config(Role::kScheduler, -1);
+  Scheduler scheduler_{config_, fake::scripted_transport(wire_), clock_};
+  FarEnd server_{wire_, 101, 0};
+  FarEnd first_{wire_, 102, 0};
+  FarEnd second_{wire_, 103, 0};
+};
+
+// ---- gathering
+
+TEST_F(SchedulerTest, WelcomesEachAndTellsTheRosterWhenAllAreThere) {
+  EXPECT_EQ(come(second_, Role::kWorker, 1).welcome().rank(), 1);
+  come(server_, Role::kServer, 0);
+  EXPECT_TRUE(server_.controls().empty());
+  first_.connect();
+  say(first_, fake::hello(Role::kWorker, 0));
+  const auto heard = first_.controls();
+  ASSERT_EQ(heard.size(), 2U);
+  ASSERT_TRUE(heard[0].has_welcome() && heard[1].has_roster());
+  const Result<Roster> roster = from_wire(heard[1].roster());
+  ASSERT_TRUE(roster.ok()) << roster.status().text();
+  EXPECT_EQ(roster->epoch, 1U);
+  EXPECT_EQ(roster->workers, 2U);
+  EXPECT_EQ(roster->members.size(), 3U);
+  EXPECT_EQ(roster->find(server_.node)->address, "host:7000");
+  EXPECT_EQ(roster->find(second_.node)->describe(), "worker 1");
+  EXPECT_TRUE(second_.control().has_roster());
+  EXPECT_TRUE(server_.control().has_roster());
+}
+
+TEST_F(SchedulerTest, WhoGoesBeforeTheJobBeginsLeavesItsPlaceFree) {
+  come(first_, Role::kWorker, 0);
+  const NodeId before = first_.node;
+  first_.break_link();
+  step();
+  FarEnd again(wire_, 110, 0);
+  come(again, Role::kWorker, 0);
+  EXPECT_NE(again.node, before);
+  come(server_, Role::kServer, 0);
+  come(second_, Role::kWorker, 1);
+  EXPECT_TRUE(again.control().has_roster());
+}
+
+TEST_F(SchedulerTest, ARefusedHelloIsToldWhyAndChangesNothing) {
+  wire::Control hello = fake::hello(Role::kWorker, 0);
+  hello.mutable_hello()->set_token("wrong");
+  first_.connect();
+  say(first_, hello);
+  EXPECT_EQ(status_of(first_.control().fault()).code(), Code::kRefused);
+  FarEnd right(wire_, 110, 0);
+  EXPECT_TRUE(come(right, Role::kWorker, 0).has_welcome());
+}
+
+TEST_F(SchedulerTest, WhoIsMissingIsNamedToThoseWhoCame) {
+  come(first_, Role::kWorker, 0);
+  pass(9900ms, {&first_});
+  first_.controls();
+  pass(300ms, {&first_});
+  const auto heard = first_.controls();
+  const auto failure = std::ranges::find_if(heard, [](const auto& m) { return m.has_failure(); });
+  ASSERT_NE(failure, heard.end());
+  EXPECT_EQ(status_of(failure->failure()).code(), Code::kRendezvousTimeout);
+  EXPECT_THAT(failure->failure().cause(), HasSubstr("missing: server 0, worker 1"));
+  pass(1s, {&first_});
+  EXPECT_TRUE(scheduler_.over());
+  EXPECT_EQ(scheduler_.status().peer(), "server 0, worker 1");
+}
+
+TEST_F(SchedulerTest, OnlyMembersAreHeard) {
+  begin();
+  FarEnd late(wire_, 110, 0);
+  late.connect();
+  say(late, fake::hello(Role::kWorker, 1));
+  EXPECT_TRUE(late.control().has_fault()) << "that place is taken";
+  say(late, barrier(1));
+  say(first_, barrier(1));
+  EXPECT_TRUE(first_.controls().empty());
+}
+
+// ---- running
+
+TEST_F(SchedulerTest, AnswersHeartbeats) {
+  begin();
+  say(first_, heartbeat());
+  EXPECT_EQ(first_.control().heartbeat().number(), 5U);
+}
+
+TEST_F(SchedulerTest, DeclaringTwiceGivesOneIdAndOnePlace) {
+  begin();
+  say(second_, declare(fake::spec("x", Dtype::kF32, 100)));
+  say(first_, declare(fake::spec("x", Dtype::kF32, 100)));
+  const wire::Declared one = second_.control().declared();
+  const wire::Declared two = first_.control().declared();
+  EXPECT_EQ(one.SerializeAsString(), two.SerializeAsString());
+  EXPECT_EQ(one.name(), "x");
+  EXPECT_NE(one.tensor(), 0U);
+  ASSERT_EQ(one.owners_size(), 1);
+  EXPECT_EQ(one.owners(0).node(), server_.node);
+}
+
+TEST_F(SchedulerTest, AMismatchReachesAllWhoDeclared) {
+  begin();
+  say(first_, declare(fake::spec("x", Dtype::kF32, 100)));
+  first_.controls();
+  say(second_, declare(fake::spec("x", Dtype::kF32, 101)));
+  for (FarEnd* far : {&first_, &second_}) {
+    const wire::Fault fault = far->control().fault();
+    EXPECT_EQ(status_of(fault).code(), Code::kMismatch);
+    EXPECT_EQ(fault.name(), "x");
+    EXPECT_NE(fault.tensor(), 0U);
+    EXPECT_THAT(fault.cause(), HasSubstr("worker 1 declared f32[101]"));
+  }
+  EXPECT_FALSE(scheduler_.over());
+}
+
+TEST_F(SchedulerTest, ASpecThatMakesNoSenseIsAFaultByName) {
+  begin();
+  wire::Control message = declare(fake::spec("x", Dtype::kF32, 100));
+  message.mutable_declare()->mutable_spec()->set_dtype(99);
+  say(first_, message);
+  const wire::Fault fault = first_.control().fault();
+  EXPECT_EQ(fault.name(), "x");
+  EXPECT_EQ(status_of(fault).code(), Code::kInvalidArgument);
+}
+
+TEST_F(SchedulerTest, ABarrierOpensForAllWhenTheLastHasCome) {
+  begin();
+  say(first_, barrier(1));
+  say(first_, barrier(1));
+  EXPECT_TRUE(first_.controls().empty());
+  say(second_, barrier(1));
+  EXPECT_EQ(first_.control().barrier().number(), 1U);
+  EXPECT_EQ(second_.control().barrier().number(), 1U);
+  EXPECT_TRUE(server_.controls().empty());
+  say(second_, barrier(1));
+  EXPECT_EQ(second_.control().barrier().number(), 1U) << "a repeated word is answered alone";
+  EXPECT_TRUE(first_.controls().empty());
+}
+
+TEST_F(SchedulerTest, ABarrierOutOfTurnEndsTheLink) {
+  begin();
+  say(first_, barrier(3));
+  EXPECT_THAT(first_.control().fault().cause(), HasSubstr("barrier 3 is out of turn"));
+}
+
+TEST_F(SchedulerTest, ABarrierThatSomebodyLeftFailsForThoseWhoWait) {
+  begin();
+  say(first_, barrier(1));
+  say(second_, fake::leave());
+  const auto heard = first_.controls();
+  ASSERT_EQ(heard.size(), 2U);
+  EXPECT_TRUE(heard[0].has_roster());
+  EXPECT_EQ(heard[1].fault().name(), "barrier");
+  EXPECT_EQ(status_of(heard[1].fault()).code(), Code::kPeerLost);
+  EXPECT_EQ(heard[1].fault().peer(), "worker 1");
+  say(first_, barrier(1));
+  EXPECT_EQ(first_.control().fault().name(), "barrier") << "and again for who tries again";
+}
+
+TEST_F(SchedulerTest, DataFramesAreRefused) {
+  begin();
+  first_.epoch = 1;
+  first_.send(fake::push_header({1, 0}, 1), fake::bytes_of({1}));
+  step();
+  EXPECT_THAT(first_.control().fault().cause(), HasSubstr("takes no data frames"));
+}
+
+// ---- leaving
+
+TEST_F(SchedulerTest, ALeaveIsAnsweredAndToldToTheOthers) {
+  begin();
+  say(second_, fake::leave());
+  EXPECT_TRUE(second_.controls().front().has_leave());
+  const wire::Control told = first_.control();
+  ASSERT_TRUE(told.has_roster());
+  const Result<Roster> roster = from_wire(told.roster());
+  ASSERT_TRUE(roster.ok());
+  EXPECT_EQ(roster->epoch, 2U);
+  EXPECT_TRUE(roster->find(second_.node)->left);
+  EXPECT_FALSE(roster->find(first_.node)->left);
+  second_.break_link();
+  step();
+  pass(10s, {&first_, &server_});
+  EXPECT_FALSE(scheduler_.over()) << "who has left may go and be silent";
+}
+
+TEST_F(SchedulerTest, WhenAllWorkersHaveLeftTheServersAreSentAwayAndItEnds) {
+  begin();
+  say(first_, fake::leave());
+  say(second_, fake::leave());
+  EXPECT_TRUE(server_.controls().back().has_leave());
+  EXPECT_FALSE(scheduler_.over());
+  server_.break_link();
+  step();
+  EXPECT_TRUE(scheduler_.over());
+  EXPECT_TRUE(scheduler_.status().ok());
+}
+
+TEST_F(SchedulerTest, AServerThatDoesNotGoIsNotWaitedForLong) {
+  begin();
+  say(first_, fake::leave());
+  say(second_, fake::leave());
+  pass(2900ms, {&server_});
+  EXPECT_FALSE(scheduler_.over());
+  pass(200ms, {&server_});
+  EXPECT_TRUE(scheduler_.over());
+  EXPECT_TRUE(scheduler_.status().ok());
+}
+
+// ---- failing
+
+TEST_F(SchedulerTest, ABrokenWorkerIsLostAndAllAreTold) {
+  begin();
+  second_.break_link();
+  step();
+  expect_told({&first_, &server_}, Code::kPeerLost, "worker 1 is lost: the connection was reset");
+  EXPECT_FALSE(scheduler_.over()) << "its words need time to leave";
+  pass(600ms, {&first_, &server_});
+  EXPECT_TRUE(scheduler_.over());
+  EXPECT_EQ(scheduler_.status().peer(), "worker 1");
+}
+
+TEST_F(SchedulerTest, ABrokenServerIsAServerLost) {
+  begin();
+  server_.break_link();
+  step();
+  expect_told({&first_, &second_}, Code::kServerLost, "server 0 is lost");
+}
+
+TEST_F(SchedulerTest, EndsAsSoonAsAllHaveGone) {
+  begin();
+  for (FarEnd* far : everybody()) far->break_link();
+  step();
+  EXPECT_TRUE(scheduler_.over());
+}
+
+TEST_F(SchedulerTest, ASilentNodeIsLostAfterItsTime) {
+  begin();
+  pass(4800ms, {&first_, &server_});
+  EXPECT_EQ(scheduler_.status(), Status());
+  pass(400ms, {&first_, &server_});
+  EXPECT_EQ(scheduler_.status().code(), Code::kPeerLost);
+  EXPECT_EQ(scheduler_.status().peer(), "worker 1");
+  EXPECT_THAT(scheduler_.status().cause(), HasSubstr("nothing heard of it for 5"));
+}
+
+TEST_F(SchedulerTest, WhoSleptItselfAccusesNobodyOfSilence) {
+  begin();
+  clock_.advance_to(clock_.now() + 1h);
+  step();
+  pass(4s, {});
+  EXPECT_TRUE(scheduler_.status().ok());
+  pass(2s, {});
+  EXPECT_FALSE(scheduler_.status().ok()) << "but from then on it counts";
+}
+
+TEST_F(SchedulerTest, ABreakBetweenTwoWhoLiveEndsTheJobNamingBoth) {
+  begin();
+  say(first_, report(server_.node));
+  pass(1900ms, everybody());
+  EXPECT_TRUE(scheduler_.status().ok()) << "the cause may yet show";
+  pass(300ms, everybody());
+  EXPECT_EQ(scheduler_.status().code(), Code::kLinkBroken);
+  EXPECT_THAT(scheduler_.status().cause(), HasSubstr("worker 0 lost its link to server 0"));
+}
+
+TEST_F(SchedulerTest, AReportIsForgottenIfItsSubjectTurnsOutToBeLost) {
+  begin();
+  say(first_, report(second_.node));
+  second_.break_link();
+  step();
+  EXPECT_EQ(scheduler_.status().code(), Code::kPeerLost) << "the true cause";
+}
+
+TEST_F(SchedulerTest, ReportsOfWhoHasLeftOrWasNeverThereMeanNothing) {
+  begin();
+  say(second_, fake::leave());
+  say(first_, report(second_.node));
+  say(first_, report(999));
+  pass(5s, {&first_, &server_});
+  EXPECT_TRUE(scheduler_.status().ok());
+}
+
+TEST_F(SchedulerTest, CanBeStoppedWithWordsForAll) {
+  begin();
+  scheduler_.stop({Code::kInterrupted, "asked to end by a signal"});
+  step();
+  expect_told(everybody(), Code::kInterrupted, "asked to end by a signal");
+  EXPECT_EQ(scheduler_.status().code(), Code::kInterrupted);
+  scheduler_.stop({Code::kCancelled, "again"});
+  EXPECT_EQ(scheduler_.status().code(), Code::kInterrupted) << "the first reason stays";
+}
+
+}  // namespace
+}  // namespace stretto

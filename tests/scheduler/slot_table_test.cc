@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where parts live: balance by bytes, slots that keep their owner, and runs that name each slot once.
+#include "scheduler/slot_table.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "tests/van/far_end.h"
+
+namespace stretto {
+namespace {
+
+constexpr std::uint32_t kPartBytes = 64;
+
+Cut cut_of(std::uint64_t parts, std::uint64_t last_bytes = kPartBytes) {
+  return Cut(fake::spec("x", Dtype::kU8, (parts - 1) * kPartBytes + last_bytes), kPartBytes);
+}
+
+/// The owner of each slot that the runs name; each may be named once.
+std::map<std::uint32_t, NodeId> owners(const SlotTable::Placement& placement) {
+  std::map<std::uint32_t, NodeId> by_slot;
+  for (const wire::SlotRun& run : placement.owners) {
+    for (std::uint32_t i = 0; i < run.count(); ++i) {
+      EXPECT_TRUE(by_slot.emplace(run.first() + i, run.node()).second) << "a slot named twice";
+    }
+  }
+  return by_slot;
+}
+
+TEST(SlotTable, PartsOfOneTensorGoToTheLightestShardInTurn) {
+  SlotTable table(100, {50, 51, 52});
+  const auto placement = table.place(cut_of(6));
+  EXPECT_EQ(placement.first_slot, 0U);
+  const std::map<std::uint32_t, NodeId> wanted{{0, 50}, {1, 51}, {2, 52},
+                                               {3, 50}, {4, 51}, {5, 52}};
+  EXPECT_EQ(owners(placement), wanted);
+  for (NodeId shard : {50U, 51U, 52U}) EXPECT_EQ(table.load(shard), 2 * kPartBytes);
+}
+
+TEST(SlotTable, BalancesBytesAndNotParts) {
+  SlotTable table(1000, {50, 51});
+  table.place(cut_of(1, 64));
+  for (int i = 0; i < 8; ++i) table.place(cut_of(1, 8));
+  EXPECT_EQ(table.load(50), 64U);
+  EXPECT_EQ(table.load(51), 64U);
+}
+
+TEST(SlotTable, TheNextTensorBeginsAfterTheLast) {
+  SlotTable table(100, {50});
+  EXPECT_EQ(table.place(cut_of(3)).first_slot, 0U);
+  EXPECT_EQ(table.place(cut_of(2)).first_slot, 3U);
+  EXPECT_EQ(table.place(cut_of(1)).first_slot, 5U);
+}
+
+TEST(SlotTable, NeighboursWithOneOwnerAreOneRun) {
+  SlotTable table(100, {50});
+  const auto placement = table.place(cut_of(7));
+  ASSERT_EQ(placement.owners.size(), 1U);
+  EXPECT_EQ(placement.owners[0].first(), 0U);
+  EXPECT_EQ(placement.owners[0].count(), 7U);
+}
+
+TEST(SlotTable, ATensorMayWrapAroundTheEnd) {
+  SlotTable table(8, {50});
+  table.place(cut_of(6));
+  const auto placement = table.place(cut_of(4));
+  EXPECT_EQ(placement.first_slot, 6U);
+  ASSERT_EQ(placement.owners.size(), 2U) << "slots 6 and 7, then 0 and 1";
+  EXPECT_EQ(placement.owners[1].first(), 0U);
+  EXPECT_EQ(placement.owners[1].count(), 2U);
+}
+
+TEST(SlotTable, ASlotKeepsItsOwnerWhenItIsUsedAgain) {
+  SlotTable table(4, {50, 51});
+  table.place(cut_of(4));
+  const NodeId before = table.owner(0);
+  table.place(cut_of(1, 1));
+  EXPECT_EQ(table.owner(0), before);
+  EXPECT_EQ(table.load(before), 2 * kPartBytes + 1) << "its bytes count there";
+}
+
+TEST(SlotTable, ATensorOfMorePartsThanSlotsNamesEachSlotOnce) {
+  SlotTable table(4, {50, 51});
+  const auto placement = table.place(cut_of(11));
+  EXPECT_EQ(owners(placement).size(), 4U);
+  EXPECT_EQ(table.load(50) + table.load(51), 11 * kPartBytes);
+}
+
+TEST(SlotTable, AnEmptyTensorTakesNoSlot) {
+  SlotTable table(4, {50});
+  EXPECT_TRUE(table.place(Cut(fake::spec("x", Dtype::kF32, 0), kPartBytes)).owners.empty());
+  EXPECT_EQ(table.place(cut_of(1)).first_slot, 0U);
+  EXPECT_EQ(table.load(99), 0U);
+}
+
+/// Whatever tensors come: every part has an owner, loads add up, and shards differ by one part at
+/// most while there are free slots.
+TEST(SlotTable, StaysBalancedForRandomTensors) {
+  sim::Random random(5);
+  SlotTable table(4096, {50, 51, 52, 53});
+  std::uint64_t bytes = 0;
+  for (std::uint64_t parts = 0; parts < 4000;) {
+    const std::uint64_t more = 1 + random.below(20);
+    const Cut cut = cut_of(more, 1 + random.below(kPartBytes));
+    const auto by_slot = owners(table.place(cut));
+    ASSERT_EQ(by_slot.size(), more);
+    parts += more;
+    for (std::uint32_t part = 0; part < more; ++part) bytes += cut.bytes_of_part(part);
+    std::uint64_t least = ~std::uint64_t{0}, most = 0, all = 0;
+    for (NodeId shard : {50U, 51U, 52U, 53U}) {
+      least = std::min(least, table.load(shard));
+      most = std::max(most, table.load(shard));
+      all += table.load(shard);
+    }
+    ASSERT_EQ(all, bytes);
+    ASSERT_LE(most - least, kPartBytes);
+  }
+}
+
+}  // namespace
+}  // namespace stretto

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+// A shard when somebody leaves, breaks, stalls or ends the job: whoever waits is told, in time, and
+// the words name who was waited for.
+#include "server/shard.h"
+#include "tests/server/shard_fixture.h"
+
+namespace stretto::fake {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+// ---- leaving
+
+TEST_F(ShardTest, ARoundThatLacksWhoHasLeftEndsWithItsName) {
+  begin();
+  open();
+  push(first_, 1, {1, 2});
+  worker_leaves(second_, 1);
+  const Status status = fault_at(first_);
+  EXPECT_EQ(status.code(), Code::kPeerLost);
+  EXPECT_EQ(status.peer(), "worker 1");
+  EXPECT_THAT(status.cause(), HasSubstr("tensor 'grads', round 1: worker 1 has left the job"));
+}
+
+TEST_F(ShardTest, ARoundThatBeginsAfterSomebodyLeftEndsAtOnce) {
+  begin();
+  worker_leaves(second_, 1);
+  open_at(first_, 1, spec("grads", Dtype::kF32, 2));
+  push(first_, 1, {1, 2});
+  EXPECT_EQ(fault_at(first_).code(), Code::kPeerLost);
+}
+
+TEST_F(ShardTest, AShareOfWhoHasLeftStillCounts) {
+  begin();
+  open();
+  push(second_, 1, {1, 2}, 0);
+  worker_leaves(second_, 1);
+  EXPECT_TRUE(first_.controls().empty());
+  push(first_, 1, {1, 2});
+  EXPECT_EQ(first_.data().size(), 1U);
+  EXPECT_TRUE(first_.controls().empty());
+}
+
+TEST_F(ShardTest, TheBoundWaitsNoLongerForWhoHasLeft) {
+  begin();
+  open({.mode = Mode::kBounded, .bound = 0});
+  push(first_, 1, {1, 2});
+  EXPECT_TRUE(first_.data().empty());
+  worker_leaves(second_, 1);
+  EXPECT_EQ(first_.datum().header.kind, wire::Kind::kValue);
+  EXPECT_TRUE(first_.controls().empty());
+}
+
+TEST_F(ShardTest, WhoLeftInOrderMayBreakItsLink) {
+  begin();
+  second_.say(leave());
+  second_.break_link();
+  step();
+  scheduler_.controls();
+  pass(10s);
+  for (const wire::Control& message : scheduler_.controls()) {
+    EXPECT_FALSE(message.has_link_report());
+  }
+  EXPECT_FALSE(shard_->over());
+}
+
+// ---- breaking
+
+TEST_F(ShardTest, ABrokenLinkIsReportedAndTheSchedulerDecides) {
+  begin();
+  scheduler_.controls();
+  second_.break_link();
+  step();
+  const wire::Control report = scheduler_.control();
+  EXPECT_EQ(report.link_report().node(), 11U);
+  EXPECT_EQ(report.link_report().cause(), "the connection was reset");
+  EXPECT_FALSE(shard_->over());
+  wire::Control failure;
+  failure.mutable_failure()->set_code(static_cast<std::uint32_t>(Code::kPeerLost));
+  failure.mutable_failure()->set_cause("worker 1 is lost: it crashed");
+  say_scheduler(failure);
+  EXPECT_TRUE(shard_->over());
+  EXPECT_EQ(shard_->status().cause(), "worker 1 is lost: it crashed");
+}
+
+TEST_F(ShardTest, WithoutADecisionABrokenLinkIsItsWorkerLost) {
+  begin();
+  second_.break_link();
+  step();
+  pass(2500ms);
+  EXPECT_FALSE(shard_->over());
+  pass(1s);
+  ASSERT_TRUE(shard_->over());
+  EXPECT_EQ(shard_->status().code(), Code::kPeerLost);
+  EXPECT_EQ(shard_->status().peer(), "worker 1");
+}
+
+TEST_F(ShardTest, ABrokenLinkToTheSchedulerEndsIt) {
+  begin();
+  scheduler_.break_link();
+  step();
+  EXPECT_TRUE(shard_->over());
+  EXPECT_EQ(shard_->status().code(), Code::kSchedulerLost);
+}
+
+TEST_F(ShardTest, TheSchedulersLeaveEndsItInOrder) {
+  begin();
+  say_scheduler(leave());
+  EXPECT_TRUE(shard_->over());
+  EXPECT_TRUE(shard_->status().ok());
+}
+
+TEST_F(ShardTest, CanBeStopped) {
+  begin();
+  shard_->stop({Code::kInterrupted, "a signal came"});
+  EXPECT_TRUE(shard_->over());
+  EXPECT_EQ(shard_->status().code(), Code::kInterrupted);
+}
+
+// ---- stalling
+
+class StallTest : public ShardTest {
+ protected:
+  StallTest() {
+    roster_.settings.stall_warn = 2s;
+    roster_.settings.stall_error = 6s;
+    begin();
+  }
+  /// What is logged while time passes.
+  std::string log_during(Duration time) {
+    testing::internal::CaptureStderr();
+    pass(time);
+    return testing::internal::GetCapturedStderr();
+  }
+};
+
+TEST_F(StallTest, ARoundThatWaitsIsWarnedOfAndThenEndedWithTheNames) {
+  open();
+  push(first_, 1, {1, 2});
+  EXPECT_EQ(log_during(1500ms), "");
+  EXPECT_THAT(log_during(2s), HasSubstr("tensor 'grads' part 0: round 1 has waited"));
+  EXPECT_TRUE(first_.controls().empty());
+  pass(4s);
+  const Status status = fault_at(first_);
+  EXPECT_EQ(status.code(), Code::kTimeout);
+  EXPECT_EQ(status.peer(), "worker 1");
+  EXPECT_THAT(status.cause(), HasSubstr("for worker 1"));
+  EXPECT_EQ(log_during(10s), "") << "nobody waits any more";
+}
+
+TEST_F(StallTest, NothingIsSaidOfWhatNobodyWaitsFor) {
+  open();
+  push(first_, 1, {1, 2});
+  push(second_, 1, {1, 2});
+  EXPECT_EQ(log_during(10s), "");
+  EXPECT_TRUE(first_.controls().empty());
+}
+
+TEST_F(StallTest, InBoundedModeTheSlowestIsNamedAndNotWhoWaits) {
+  open({.mode = Mode::kBounded, .bound = 0});
+  push(first_, 1, {1, 2});
+  pass(8s);
+  const Status status = fault_at(first_);
+  EXPECT_EQ(status.peer(), "worker 1");
+  EXPECT_THAT(status.cause(), Not(HasSubstr("worker 0")));
+}
+
+TEST_F(StallTest, AfterAStallTheSilentWorkersShareIsStillTaken) {
+  open();
+  push(first_, 1, {1, 2});
+  pass(8s);
+  EXPECT_EQ(fault_at(first_).code(), Code::kTimeout);
+  push(second_, 1, {1, 2});
+  EXPECT_EQ(second_.datum().header.version, 1U);
+  EXPECT_TRUE(first_.data().empty()) << "its operation has ended";
+}
+
+}  // namespace
+}  // namespace stretto::fake

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// A shard among a scheduler and two workers that are played by hand, in virtual time.
+#pragma once
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+
+#include "server/shard.h"
+#include "tests/van/far_end.h"
+
+namespace stretto::fake {
+
+/// Thread: loop.
+class ShardTest : public testing::Test {
+ protected:
+  static constexpr wire::Key kKey{1, 0};
+
+  ShardTest() { config_.rank = 0; }
+
+  /// Until there is a roster and both workers are in.
+  void begin() {
+    start();
+    say_scheduler(to_wire(roster_));
+    join(first_, 0);
+    join(second_, 1);
+  }
+  void start() {
+    shard_ = std::make_unique<Shard>(config_, 0, scripted_transport(wire_), clock_);
+    ASSERT_TRUE(shard_->start("127.0.0.1:7000", "").ok());
+    say_scheduler(welcome(50, 0));
+  }
+  void say_scheduler(const wire::Control& message) {
+    scheduler_.say(message);
+    step();
+  }
+  void join(FarEnd& worker, Rank rank) {
+    worker.connect();
+    worker.say(hello(Role::kWorker, rank, 10 + rank));
+    step();
+    ASSERT_TRUE(worker.control().has_welcome());
+    worker.epoch = 1;
+  }
+  /// Both workers open tensor 1, of 2 elements if nothing else is said.
+  void open(const TensorOptions& options = {}, Dtype dtype = Dtype::kF32,
+            std::uint64_t elements = 2) {
+    for (FarEnd* worker : {&first_, &second_}) {
+      open_at(*worker, 1, spec("grads", dtype, elements, options));
+    }
+    step();
+  }
+  static void open_at(FarEnd& worker, std::uint32_t tensor, const TensorSpec& of) {
+    wire::Control message;
+    message.mutable_open()->set_tensor(tensor);
+    *message.mutable_open()->mutable_spec() = to_wire(of);
+    worker.say(message);
+  }
+  void push(FarEnd& worker, std::uint64_t round, const std::vector<float>& numbers,
+            unsigned flags = wire::kWantsValue) {
+    worker.send(push_header(kKey, round, flags), bytes_of(numbers));
+    step();
+  }
+  void pull(FarEnd& worker, std::uint64_t least) {
+    wire::Header header;
+    header.kind = wire::Kind::kPull;
+    header.key = kKey;
+    header.version = least;
+    worker.send(header);
+    step();
+  }
+  /// The one fault that this worker has been told.
+  static Status fault_at(FarEnd& worker, std::uint32_t tensor = 1) {
+    const wire::Control message = worker.control();
+    EXPECT_TRUE(message.has_fault());
+    EXPECT_EQ(message.fault().tensor(), tensor);
+    return status_of(message.fault());
+  }
+  void worker_leaves(FarEnd& worker, Rank rank) {
+    worker.say(leave());
+    roster_.members[rank].left = true;
+    ++roster_.epoch;
+    say_scheduler(to_wire(roster_));
+  }
+  void step() {
+    shard_->step(Duration::zero());
+    shard_->step(Duration::zero());
+  }
+  /// Time passes while the scheduler shows signs of life.
+  void pass(Duration time) {
+    for (const Time end = clock_.now() + time; clock_.now() < end;) {
+      clock_.advance_to(std::min(end, clock_.now() + 500ms));
+      wire::Control beat;
+      beat.mutable_heartbeat();
+      say_scheduler(beat);
+    }
+  }
+
+  sim::VirtualClock clock_;
+  Wire wire_;
+  Config config_ = config(Role::kServer);
+  Roster roster_ = roster();
+  FarEnd scheduler_{wire_, 1, kSchedulerNode};
+  FarEnd first_{wire_, 101, 10};
+  FarEnd second_{wire_, 102, 11};
+  std::unique_ptr<Shard> shard_;
+};
+
+}  // namespace stretto::fake

@@ -1,0 +1,413 @@
+// SPDX-License-Identifier: Apache-2.0
+// The worker's side of a tensor against a shard played by hand: cutting, order, ends and errors, and
+// when the user's memory is given back.
+#include "worker/exchange.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/van/far_end.h"
+#include "tests/van/recorder.h"
+
+namespace stretto {
+namespace {
+
+using fake::bytes_of;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using Kind = Operation::Kind;
+using Floats = std::vector<float>;
+using OperationPtr = std::shared_ptr<Operation>;
+
+constexpr LinkId kShard = 1;
+constexpr std::uint32_t kPartBytes = 8;  // Two floats.
+
+class ExchangeTest : public testing::Test {
+ protected:
+  ExchangeTest() {
+    van_.set_node(10);
+    EXPECT_TRUE(van_.connect("shard0:1", fake::hello(Role::kWorker, 0).hello()).ok());
+    shard_.say(fake::welcome(10, 0));
+    step();
+    van_.admit(kShard, 50);
+    shard_.controls();
+  }
+
+  void step() {
+    fake::Recorder seen;
+    van_.step(seen, Duration::zero());
+    for (const auto& [link, key] : seen.acked) exchange_.on_acked(key);
+    for (const auto& data : seen.data) exchange_.on_data(data.header, data.payload);
+    exchange_.tick();
+    van_.step(seen, Duration::zero());
+  }
+  void pass(Duration time) {
+    clock_.advance_to(clock_.now() + time);
+    step();
+  }
+  void add(std::uint32_t id, std::uint64_t elements, const TensorOptions& options = {}) {
+    const TensorSpec spec =
+        fake::spec("tensor" + std::to_string(id), Dtype::kF32, elements, options);
+    const Cut cut(spec, kPartBytes);
+    exchange_.add_tensor(id, spec, cut, std::vector<LinkId>(cut.parts(), kShard));
+  }
+  OperationPtr start(Kind kind, std::uint32_t id, const Floats* source, Floats* target,
+                     int priority = 0) {
+    auto operation = std::make_shared<Operation>();
+    operation->kind = kind;
+    operation->tensor = {.id = id, .dtype = Dtype::kF32};
+    if (source != nullptr) operation->source = std::as_bytes(std::span(*source));
+    if (target != nullptr) operation->target = std::as_writable_bytes(std::span(*target));
+    operation->priority = priority;
+    operation->ticket = std::make_shared<detail::TicketState>(1);
+    exchange_.start(operation);
+    step();
+    return operation;
+  }
+  OperationPtr push_pull(std::uint32_t id, const Floats& source, Floats& target) {
+    return start(Kind::kPushPull, id, &source, &target);
+  }
+  static wire::Header value_header(wire::Key key, std::uint64_t version) {
+    wire::Header header;
+    header.kind = wire::Kind::kValue;
+    header.dtype = static_cast<std::uint8_t>(Dtype::kF32);
+    header.key = key;
+    header.version = version;
+    return header;
+  }
+  void value(wire::Key key, std::uint64_t version, const Floats& numbers) {
+    shard_.send(value_header(key, version), bytes_of(numbers));
+    step();
+  }
+  void done(wire::Key key, std::uint64_t version) {
+    wire::Header header = value_header(key, version);
+    header.kind = wire::Kind::kDone;
+    header.dtype = 0;
+    shard_.send(header);
+    step();
+  }
+  void ack(std::uint64_t pushes) {
+    shard_.acked = pushes;
+    shard_.say(fake::leave());  // Any frame carries acks.
+    step();
+  }
+  static void expect_failed(const OperationPtr& operation, Code code, const char* says) {
+    ASSERT_TRUE(operation->ticket->done());
+    EXPECT_EQ(operation->ticket->wait().code(), code);
+    EXPECT_THAT(operation->ticket->wait().cause(), HasSubstr(says));
+  }
+
+  sim::VirtualClock clock_;
+  fake::Wire wire_;
+  Van van_{fake::scripted_transport(wire_), clock_};
+  Exchange exchange_{van_, clock_, 20s};
+  fake::FarEnd shard_{wire_, kShard, 50};
+  Floats source_{1, 2, 3, 4, 5};
+  Floats target_ = Floats(5);
+};
+
+// ---- the way there and back
+
+TEST_F(ExchangeTest, ATensorGoesInPartsAndEndsWhenTheLastHasCome) {
+  add(1, 5);
+  const auto operation = push_pull(1, source_, target_);
+  const auto sent = shard_.data();
+  ASSERT_EQ(sent.size(), 3U);
+  EXPECT_THAT(fake::floats_of(sent[1].payload.bytes()), ElementsAre(3, 4));
+  EXPECT_THAT(fake::floats_of(sent[2].payload.bytes()), ElementsAre(5));
+  EXPECT_EQ(sent[2].header.key, (wire::Key{1, 2}));
+  value({1, 2}, 1, {50});
+  value({1, 0}, 1, {10, 20});
+  EXPECT_FALSE(operation->ticket->done());
+  EXPECT_FALSE(exchange_.idle());
+  value({1, 1}, 1, {30, 40});
+  EXPECT_TRUE(operation->ticket->done());
+  EXPECT_TRUE(operation->ticket->wait().ok());
+  EXPECT_THAT(target_, ElementsAre(10, 20, 30, 40, 50));
+  EXPECT_TRUE(exchange_.idle());
+}
+
+TEST_F(ExchangeTest, TheUsersMemoryTravelsUncopied) {
+  add(1, 2);
+  source_.resize(2);
+  target_.resize(2);
+  push_pull(1, source_, target_);
+  EXPECT_EQ(static_cast<const void*>(shard_.datum().payload.data()), source_.data());
+}
+
+TEST_F(ExchangeTest, SourceAndTargetMayBeTheSameMemory) {
+  add(1, 5);
+  const auto operation = push_pull(1, source_, source_);
+  (void)shard_.data();
+  value({1, 0}, 1, {10, 20});
+  value({1, 1}, 1, {30, 40});
+  value({1, 2}, 1, {50});
+  EXPECT_TRUE(operation->ticket->done());
+  EXPECT_THAT(source_, ElementsAre(10, 20, 30, 40, 50));
+}
+
+TEST_F(ExchangeTest, HeadersSayRoundBaseAndWhatIsWanted) {
+  add(1, 2);
+  source_.resize(2);
+  target_.resize(2);
+  start(Kind::kPushPull, 1, &source_, &target_, 9);
+  wire::Header header = shard_.datum().header;
+  EXPECT_EQ(header.kind, wire::Kind::kPush);
+  EXPECT_EQ(header.flags, wire::kWantsValue);
+  EXPECT_EQ(header.dtype, static_cast<std::uint8_t>(Dtype::kF32));
+  EXPECT_EQ(header.priority, 9);
+  EXPECT_EQ(header.version, 1U);
+  EXPECT_EQ(header.base, 0U);
+  value({1, 0}, 4, {1, 1});
+  push_pull(1, source_, target_);
+  header = shard_.datum().header;
+  EXPECT_EQ(header.version, 2U);
+  EXPECT_EQ(header.base, 4U) << "the version that this share was computed from";
+}
+
+TEST_F(ExchangeTest, BroadcastsSendTheRootsBytesAndTheOthersPresence) {
+  add(1, 2);
+  source_.resize(2);
+  target_.resize(2);
+  start(Kind::kBroadcastRoot, 1, &source_, &source_);
+  const fake::Sent root = shard_.datum();
+  EXPECT_EQ(root.header.flags, wire::kWantsValue | wire::kAssign);
+  EXPECT_EQ(root.payload.size(), 8U);
+  add(2, 2);
+  start(Kind::kBroadcastReceiver, 2, nullptr, &target_);
+  const fake::Sent receiver = shard_.datum();
+  EXPECT_EQ(receiver.header.flags, wire::kWantsValue | wire::kAssign | wire::kAbsent);
+  EXPECT_TRUE(receiver.payload.empty());
+}
+
+TEST_F(ExchangeTest, AnEmptyTensorEndsAtOnceAndSendsNothing) {
+  add(1, 0);
+  Floats none;
+  EXPECT_TRUE(push_pull(1, none, none)->ticket->wait().ok());
+  EXPECT_TRUE(shard_.data().empty());
+}
+
+TEST_F(ExchangeTest, TheTicketTellsHowStaleTheValueIs) {
+  add(1, 4, {.mode = Mode::kAsync});
+  source_.resize(4);
+  target_.resize(4);
+  const auto operation = push_pull(1, source_, target_);
+  wire::Header header = value_header({1, 0}, 5);
+  header.base = 2;
+  header.own_applied = 1;
+  header.spread = 3;
+  shard_.send(header, bytes_of({1, 1}));
+  header.key.part = 1;
+  header.version = 4;
+  header.spread = 1;
+  shard_.send(header, bytes_of({1, 1}));
+  step();
+  const ValueInfo info = operation->ticket->info();
+  EXPECT_EQ(info.version, 4U) << "the oldest part speaks";
+  EXPECT_EQ(info.staleness, 4U) << "five had been applied, one of them ours";
+  EXPECT_EQ(info.applied, 1U);
+  EXPECT_EQ(info.slowest, 2U);
+  EXPECT_EQ(info.spread, 3U);
+}
+
+// ---- order
+
+TEST_F(ExchangeTest, APartHasOneRoundOpenAndTheOthersWait) {
+  add(1, 4);
+  source_.resize(4);
+  target_.resize(4);
+  const auto first = push_pull(1, source_, target_);
+  const auto second = push_pull(1, source_, target_);
+  EXPECT_EQ(shard_.data().size(), 2U);
+  value({1, 1}, 1, {1, 1});
+  const fake::Sent next = shard_.datum();
+  EXPECT_EQ(next.header.key.part, 1U) << "parts go on by themselves";
+  EXPECT_EQ(next.header.version, 2U);
+  EXPECT_FALSE(first->ticket->done());
+  value({1, 1}, 2, {1, 1});
+  EXPECT_FALSE(second->ticket->done());
+  value({1, 0}, 1, {1, 1});
+  EXPECT_TRUE(first->ticket->done());
+  value({1, 0}, 2, {1, 1});
+  EXPECT_TRUE(second->ticket->done());
+}
+
+TEST_F(ExchangeTest, APushEndsWithItsAckAndTheNextWaitsForTheRound) {
+  add(1, 2);
+  source_.resize(2);
+  const auto first = start(Kind::kPush, 1, &source_, nullptr);
+  const auto second = start(Kind::kPush, 1, &source_, nullptr);
+  EXPECT_EQ(shard_.datum().header.flags, 0);
+  ack(1);
+  EXPECT_TRUE(first->ticket->done());
+  EXPECT_TRUE(shard_.data().empty()) << "a second share would be refused";
+  done({1, 0}, 1);
+  EXPECT_EQ(shard_.datum().header.version, 2U);
+  EXPECT_FALSE(second->ticket->done());
+}
+
+TEST_F(ExchangeTest, APullMayGoWhileOurRoundIsOpenAndAsksForIt) {
+  add(1, 2);
+  source_.resize(2);
+  target_.resize(2);
+  start(Kind::kPush, 1, &source_, nullptr);
+  (void)shard_.data();
+  const auto pull = start(Kind::kPull, 1, nullptr, &target_);
+  EXPECT_TRUE(shard_.data().empty()) << "not before the push is known to have arrived";
+  ack(1);
+  const fake::Sent sent = shard_.datum();
+  EXPECT_EQ(sent.header.kind, wire::Kind::kPull);
+  EXPECT_EQ(sent.header.version, 1U);
+  value({1, 0}, 1, {7, 8});
+  EXPECT_TRUE(pull->ticket->done());
+  EXPECT_THAT(target_, ElementsAre(7, 8));
+}
+
+TEST_F(ExchangeTest, AsyncPushesDoNotWaitForRounds) {
+  add(1, 2, {.mode = Mode::kAsync});
+  source_.resize(2);
+  start(Kind::kPush, 1, &source_, nullptr);
+  start(Kind::kPush, 1, &source_, nullptr);
+  EXPECT_EQ(shard_.data().size(), 1U);
+  ack(1);
+  EXPECT_EQ(shard_.data().size(), 1U);
+}
+
+// ---- what makes no sense
+
+TEST_F(ExchangeTest, AnUndeclaredTensorIsRefused) {
+  expect_failed(push_pull(9, source_, target_), Code::kInvalidArgument, "tensor 9 was not declared");
+}
+
+TEST_F(ExchangeTest, ValuesThatNobodyAskedForAreIgnored) {
+  add(1, 2);
+  value({1, 0}, 1, {1, 1});
+  value({1, 7}, 1, {1, 1});
+  value({9, 0}, 1, {1, 1});
+  done({1, 7}, 1);
+  exchange_.on_acked({1, 0});
+  exchange_.on_acked({9, 0});
+  EXPECT_TRUE(exchange_.idle());
+}
+
+TEST_F(ExchangeTest, AValueOfAnotherSizeFailsTheTensorForGood) {
+  add(1, 2);
+  source_.resize(2);
+  target_.resize(2);
+  const auto operation = push_pull(1, source_, target_);
+  (void)shard_.data();
+  value({1, 0}, 1, {1, 2, 3});
+  pass(10ms);
+  expect_failed(operation, Code::kMalformed, "a value of 12 bytes came, wanted 8");
+  EXPECT_EQ(operation->ticket->wait().operation(), "push_pull 'tensor1'");
+  EXPECT_THAT(target_, ElementsAre(0, 0)) << "nothing was written past the end or before it";
+  expect_failed(push_pull(1, source_, target_), Code::kMalformed, "12 bytes");
+}
+
+TEST_F(ExchangeTest, AValueOfAnotherDtypeFailsTheTensor) {
+  add(1, 2);
+  target_.resize(2);
+  const auto operation = start(Kind::kPull, 1, nullptr, &target_);
+  wire::Header header = value_header({1, 0}, 1);
+  header.dtype = static_cast<std::uint8_t>(Dtype::kI32);
+  shard_.send(header, bytes_of({1, 2}));
+  step();
+  expect_failed(operation, Code::kMalformed, "tensor1");
+}
+
+// ---- failing
+
+TEST_F(ExchangeTest, FailingATensorEndsAllOfItAndNothingElse) {
+  add(1, 2);
+  add(2, 2);
+  source_.resize(2);
+  target_.resize(2);
+  van_.set_windows(1, 1);
+  const auto first = push_pull(1, source_, target_);
+  const auto waiting = push_pull(1, source_, target_);
+  const auto other = push_pull(2, source_, target_);
+  (void)shard_.data();
+  exchange_.fail_tensor(1, {Code::kMismatch, "two roots"});
+  pass(10ms);
+  expect_failed(first, Code::kMismatch, "two roots");
+  expect_failed(waiting, Code::kMismatch, "two roots");
+  EXPECT_FALSE(other->ticket->done());
+  value({1, 0}, 1, {5, 5});  // Too late, and not written anywhere.
+  EXPECT_THAT(target_, ElementsAre(0, 0));
+  (void)shard_.data();
+  value({2, 0}, 1, {6, 6});
+  EXPECT_TRUE(other->ticket->wait().ok());
+}
+
+TEST_F(ExchangeTest, FramesThatStillWaitAreDroppedWithTheirTensor) {
+  add(1, 4);
+  source_.resize(4);
+  target_.resize(4);
+  van_.set_windows(1, 1);
+  const auto operation = push_pull(1, source_, target_);
+  EXPECT_EQ(van_.queue().waiting(), 1U) << "the window let one part go";
+  exchange_.fail_tensor(1, {Code::kMismatch, "x"});
+  EXPECT_EQ(van_.queue().waiting(), 0U);
+}
+
+TEST_F(ExchangeTest, AFailedOperationKeepsTheUsersMemoryUntilItsFramesAreGone) {
+  add(1, 2);
+  source_.resize(2);
+  target_.resize(2);
+  const auto operation = push_pull(1, source_, target_);
+  auto held = shard_.data();  // The transport has not let go yet.
+  exchange_.fail_tensor(1, {Code::kMismatch, "x"});
+  pass(1s);
+  EXPECT_FALSE(operation->ticket->done());
+  EXPECT_FALSE(exchange_.idle());
+  EXPECT_FALSE(exchange_.stuck());
+  EXPECT_LE(exchange_.next_due(), clock_.now() + 10ms);
+  pass(2s);
+  EXPECT_TRUE(exchange_.stuck());
+  held.clear();
+  pass(10ms);
+  expect_failed(operation, Code::kMismatch, "x");
+  EXPECT_TRUE(exchange_.idle());
+  EXPECT_FALSE(exchange_.stuck());
+}
+
+TEST_F(ExchangeTest, AnOperationPastItsDeadlineFailsItsTensor) {
+  add(1, 4);
+  target_.resize(4);
+  const auto operation = start(Kind::kPull, 1, nullptr, &target_);
+  EXPECT_EQ(exchange_.next_due(), clock_.now() + 20s);
+  value({1, 0}, 1, {1, 1});
+  pass(19s);
+  EXPECT_FALSE(operation->ticket->done());
+  pass(1s);
+  expect_failed(operation, Code::kTimeout, "not done after 20 s, 1 of 2 parts are missing");
+  EXPECT_EQ(exchange_.next_due(), Time::max());
+}
+
+TEST_F(ExchangeTest, FailingAllEndsEverything) {
+  add(1, 2);
+  add(2, 2);
+  source_.resize(2);
+  target_.resize(2);
+  const auto first = push_pull(1, source_, target_);
+  const auto second = start(Kind::kPull, 2, nullptr, &target_);
+  (void)shard_.data();
+  exchange_.fail_all({Code::kPeerLost, "worker 1 is lost"});
+  pass(10ms);
+  expect_failed(first, Code::kPeerLost, "worker 1 is lost");
+  expect_failed(second, Code::kPeerLost, "worker 1 is lost");
+  EXPECT_TRUE(exchange_.idle());
+}
+
+TEST_F(ExchangeTest, TensorsAreFoundByNameAndById) {
+  add(3, 7);
+  std::uint32_t id = 0;
+  ASSERT_NE(exchange_.find("tensor3", &id), nullptr);
+  EXPECT_EQ(id, 3U);
+  EXPECT_EQ(exchange_.find(3)->elements, 7U);
+  EXPECT_EQ(exchange_.find("tensor4", &id), nullptr);
+  EXPECT_EQ(exchange_.find(4), nullptr);
+}
+
+}  // namespace
+}  // namespace stretto

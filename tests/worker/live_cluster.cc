@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// Starting the parts of a job in one process, and ending them.
+#include "tests/worker/live_cluster.h"
+
+#include <gtest/gtest.h>
+
+#include "van/transports.h"
+
+namespace stretto::live {
+namespace {
+
+std::unique_ptr<Transport> transport() {
+  Result<std::unique_ptr<Transport>> made = make_transport();
+  EXPECT_TRUE(made.ok()) << made.status().text();
+  return std::move(*made);
+}
+
+}  // namespace
+
+Cluster::Cluster(const Plan& plan) : plan_(plan) {
+  const auto make_config = [&](Role role) -> Config& {
+    configs_.push_back(std::make_unique<Config>());
+    Config& config = *configs_.back();
+    config.role = role;
+    config.workers = plan.workers;
+    config.shards = plan.shards;
+    config.rank = role == Role::kServer ? 0 : -1;
+    config.scheduler = address_;
+    config.token = "secret";
+    config.job = plan.job;
+    config.log_level = "silent";
+    return config;
+  };
+  scheduler_ = std::make_unique<Scheduler>(make_config(Role::kScheduler), transport(), clock_);
+  const Result<std::string> address = scheduler_->listen("127.0.0.1:0");
+  EXPECT_TRUE(address.ok()) << address.status().text();
+  address_ = *address;
+  for (std::uint32_t index = 0; index < plan.shards; ++index) {
+    shards_.push_back(
+        std::make_unique<Shard>(make_config(Role::kServer), index, transport(), clock_));
+    EXPECT_TRUE(shards_.back()->start("127.0.0.1:0", "").ok());
+  }
+  drive(*scheduler_);
+  for (const auto& shard : shards_) drive(*shard);
+}
+
+Cluster::~Cluster() {
+  stop_.store(true, std::memory_order_release);
+  threads_.clear();
+}
+
+Options Cluster::options(std::int64_t rank) const {
+  return {.scheduler = address_,
+          .token = "secret",
+          .rank = rank,
+          .workers = plan_.workers,
+          .servers = 1,
+          .rendezvous_timeout = 60s,
+          .operation_timeout = plan_.operation_timeout};
+}
+
+void Cluster::run(const std::function<void(Worker&)>& program) const {
+  std::vector<std::jthread> workers;
+  for (std::uint32_t rank = 0; rank < plan_.workers; ++rank) {
+    workers.emplace_back([this, rank, &program] {
+      Result<Worker> worker = Worker::join(options(rank));
+      ASSERT_TRUE(worker.ok()) << worker.status().text();
+      EXPECT_EQ(worker->rank(), rank);
+      program(*worker);
+      (void)worker->leave();
+    });
+  }
+}
+
+std::vector<Status> Cluster::outcomes() {
+  threads_.clear();
+  std::vector<Status> statuses{scheduler_->status()};
+  for (const auto& shard : shards_) statuses.push_back(shard->status());
+  return statuses;
+}
+
+}  // namespace stretto::live

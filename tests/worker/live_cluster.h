@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// A whole job in one process over ZeroMQ: a scheduler and shards on threads of their own, as their
+// programs run them, and workers made by the public API.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "common/clock.h"
+#include "common/config.h"
+#include "scheduler/scheduler.h"
+#include "server/shard.h"
+#include "stretto/worker.h"
+
+namespace stretto::live {
+
+struct Plan {
+  std::uint32_t workers = 2;
+  std::uint32_t shards = 2;  ///< Of one server.
+  JobSettings job = {};
+  Duration operation_timeout = 60s;
+};
+
+/// Thread: user.
+class Cluster {
+ public:
+  explicit Cluster(const Plan& plan = {});
+  /// Ends the threads, whatever the job is doing.
+  ~Cluster();
+  Cluster(const Cluster&) = delete;
+  Cluster& operator=(const Cluster&) = delete;
+
+  /// What a worker of this job says to join; -1: the scheduler chooses the rank.
+  Options options(std::int64_t rank = -1) const;
+  /// Each worker joins and runs `program` on a thread of its own, and leaves afterwards if it has
+  /// not. Returns when all have.
+  void run(const std::function<void(Worker&)>& program) const;
+  /// How the scheduler and the shards ended; waits until they have, by themselves.
+  std::vector<Status> outcomes();
+
+ private:
+  template <typename Role>
+  void drive(Role& role) {
+    threads_.emplace_back([this, &role] { stretto::run(role, clock_, stop_); });
+  }
+
+  Plan plan_;
+  const SteadyClock clock_;
+  std::atomic<bool> stop_{false};
+  std::vector<std::unique_ptr<Config>> configs_;
+  std::unique_ptr<Scheduler> scheduler_;
+  std::vector<std::unique_ptr<Shard>> shards_;
+  std::string address_;
+  std::vector<std::jthread> threads_;
+};
+
+}  // namespace stretto::live

@@ -1,0 +1,489 @@
+// SPDX-License-Identifier: Apache-2.0
+// A worker's life on its loop, against a scheduler and two shards played by hand: joining, names,
+// barriers, leaving and failing; every callback is called exactly once.
+#include "worker/node.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/van/far_end.h"
+
+namespace stretto {
+namespace {
+
+using fake::FarEnd;
+using testing::HasSubstr;
+
+/// What a callback was told, and that it was called once.
+template <typename T>
+class Answer {
+ public:
+  auto callback() {
+    return [heard = heard_](const T& value) {
+      EXPECT_FALSE(heard->has_value()) << "called twice";
+      *heard = value;
+    };
+  }
+  bool came() const { return heard_->has_value(); }
+  const T& operator*() const { return **heard_; }
+  const T* operator->() const { return &**heard_; }
+
+ private:
+  std::shared_ptr<std::optional<T>> heard_ = std::make_shared<std::optional<T>>();
+};
+
+class NodeTest : public testing::Test {
+ protected:
+  void step() {
+    node_.step(Duration::zero());
+    node_.step(Duration::zero());
+  }
+  void say(FarEnd& far, const wire::Control& message) {
+    far.say(message);
+    step();
+  }
+  /// Time passes while the scheduler shows signs of life.
+  void pass(Duration time) {
+    for (const Time end = clock_.now() + time; clock_.now() < end;) {
+      clock_.advance_to(std::min(end, clock_.now() + 500ms));
+      wire::Control beat;
+      beat.mutable_heartbeat();
+      say(scheduler_, beat);
+    }
+  }
+  void meet_scheduler() {
+    node_.join(joined_.callback());
+    say(scheduler_, fake::welcome(10, 0));
+    say(scheduler_, to_wire(roster_));
+  }
+  void join() {
+    meet_scheduler();
+    say(first_, fake::welcome(10, 0));
+    say(second_, fake::welcome(10, 0));
+    ASSERT_TRUE(joined_.came());
+    ASSERT_TRUE(joined_->ok()) << joined_->text();
+    for (FarEnd* far : {&scheduler_, &first_, &second_}) far->controls();
+  }
+  /// Slots from 7 on, belonging to these nodes in turn.
+  static wire::Control declared(const std::string& name, std::uint32_t id,
+                                const std::vector<NodeId>& owners, std::uint32_t first = 7) {
+    wire::Control message;
+    wire::Declared& body = *message.mutable_declared();
+    body.set_name(name);
+    body.set_tensor(id);
+    body.set_first_slot(first);
+    for (NodeId owner : owners) {
+      wire::SlotRun& run = *body.add_owners();
+      run.set_first(first++ % kSlots);
+      run.set_count(1);
+      run.set_node(owner);
+    }
+    return message;
+  }
+  Result<Tensor> declare(const TensorSpec& spec, const wire::Control& answer) {
+    Answer<Result<Tensor>> told;
+    node_.declare(spec, told.callback());
+    say(scheduler_, answer);
+    return told.came() ? *told : Result<Tensor>(Status(Code::kTimeout, "no answer"));
+  }
+  static wire::Control barrier(std::uint64_t number) {
+    wire::Control message;
+    message.mutable_barrier()->set_number(number);
+    return message;
+  }
+  static wire::Control barrier_fault() {
+    wire::Control message = fault_message({Code::kPeerLost, "worker 1 has left the job"});
+    message.mutable_fault()->set_name("barrier");
+    return message;
+  }
+  std::shared_ptr<Operation> pull(const Tensor& tensor) {
+    auto operation = std::make_shared<Operation>();
+    operation->kind = Operation::Kind::kPull;
+    operation->tensor = tensor;
+    operation->target = std::as_writable_bytes(std::span(memory_)).first(tensor.bytes());
+    operation->ticket = std::make_shared<detail::TicketState>(1);
+    node_.start(operation);
+    step();
+    return operation;
+  }
+
+  sim::VirtualClock clock_;
+  fake::Wire wire_;
+  Config config_ = fake::config(Role::kWorker);
+  Roster roster_ = fake::roster(2, 2);
+  WorkerNode node_{config_, fake::scripted_transport(wire_), clock_};
+  FarEnd scheduler_{wire_, 1, kSchedulerNode};
+  FarEnd first_{wire_, 2, 50};
+  FarEnd second_{wire_, 3, 51};
+  Answer<Status> joined_;
+  std::vector<float> memory_ = std::vector<float>(1 << 17);
+  const TensorSpec spec_ = fake::spec("grads", Dtype::kF32, 2);
+};
+
+// ---- joining
+
+TEST_F(NodeTest, JoiningEndsWhenEveryShardHasAnswered) {
+  meet_scheduler();
+  EXPECT_EQ(wire_.connected.back(), "shard1:1");
+  const wire::Hello hello = first_.control().hello();
+  EXPECT_EQ(hello.node(), 10U);
+  EXPECT_EQ(hello.token(), "secret");
+  say(first_, fake::welcome(10, 0));
+  EXPECT_FALSE(joined_.came());
+  say(second_, fake::welcome(10, 0));
+  ASSERT_TRUE(joined_.came());
+  EXPECT_TRUE(joined_->ok());
+  EXPECT_TRUE(node_.joined());
+}
+
+TEST_F(NodeTest, AShardThatDoesNotAnswerIsNamed) {
+  meet_scheduler();
+  say(first_, fake::welcome(10, 0));
+  pass(9s);
+  EXPECT_FALSE(joined_.came());
+  pass(2s);
+  ASSERT_TRUE(joined_.came());
+  EXPECT_EQ(joined_->code(), Code::kServerLost);
+  EXPECT_THAT(joined_->cause(), HasSubstr("server 0 shard 1 at shard1:1 did not answer"));
+  EXPECT_EQ(joined_->operation(), "join");
+  EXPECT_TRUE(node_.over());
+}
+
+TEST_F(NodeTest, ARefusalAtAShardIsTheJoinsError) {
+  meet_scheduler();
+  say(second_, fault_message({Code::kRefused, "says it is node 10, which is no worker"}));
+  ASSERT_TRUE(joined_.came());
+  EXPECT_EQ(joined_->code(), Code::kRefused);
+  EXPECT_EQ(joined_->peer(), "server 0 shard 1");
+}
+
+TEST_F(NodeTest, ARefusalAtTheSchedulerIsTheJoinsError) {
+  node_.join(joined_.callback());
+  step();
+  say(scheduler_, fault_message({Code::kRefused, "two processes have the same rank"}));
+  ASSERT_TRUE(joined_.came());
+  EXPECT_EQ(joined_->cause(), "two processes have the same rank");
+  EXPECT_TRUE(node_.over());
+}
+
+TEST_F(NodeTest, AnAddressThatCannotBeUsedEndsTheJoin) {
+  wire_.refusal = {Code::kNetwork, "host 'x' cannot be resolved"};
+  node_.join(joined_.callback());
+  step();
+  ASSERT_TRUE(joined_.came());
+  EXPECT_EQ(joined_->cause(), "host 'x' cannot be resolved");
+}
+
+// ---- names
+
+TEST_F(NodeTest, DeclaringGivesTheSchedulersIdAndOpensTheTensorAtItsOwner) {
+  join();
+  const Result<Tensor> tensor = declare(spec_, declared("grads", 4, {51}));
+  ASSERT_TRUE(tensor.ok()) << tensor.status().text();
+  EXPECT_EQ(tensor->id, 4U);
+  EXPECT_EQ(tensor->bytes(), 8U);
+  EXPECT_EQ(scheduler_.control().declare().spec().name(), "grads");
+  EXPECT_EQ(second_.control().open().tensor(), 4U);
+  EXPECT_TRUE(first_.controls().empty()) << "no part of it lives there";
+}
+
+TEST_F(NodeTest, PartsGoToTheOwnersOfTheirSlots) {
+  join();
+  const TensorSpec large = fake::spec("large", Dtype::kF32, 3 << 15);
+  memory_.resize(large.elements);
+  const Result<Tensor> tensor = declare(large, declared("large", 4, {51, 50}, kSlots - 1));
+  ASSERT_TRUE(tensor.ok()) << tensor.status().text();
+  pull(*tensor);
+  EXPECT_EQ(second_.datum().header.key, (wire::Key{4, 0})) << "the last slot";
+  EXPECT_EQ(first_.datum().header.key, (wire::Key{4, 1})) << "and around to the first";
+}
+
+TEST_F(NodeTest, DeclaringTheSameAgainAsksNobody) {
+  join();
+  ASSERT_TRUE(declare(spec_, declared("grads", 4, {50})).ok());
+  scheduler_.controls();
+  Answer<Result<Tensor>> again;
+  node_.declare(spec_, again.callback());
+  ASSERT_TRUE(again.came());
+  EXPECT_EQ((*again)->id, 4U);
+  step();
+  EXPECT_TRUE(scheduler_.controls().empty());
+}
+
+TEST_F(NodeTest, TwoCallersOfOneNameShareTheAnswer) {
+  join();
+  Answer<Result<Tensor>> first, second, other;
+  node_.declare(spec_, first.callback());
+  node_.declare(spec_, second.callback());
+  node_.declare(fake::spec("grads", Dtype::kF64, 2), other.callback());
+  ASSERT_TRUE(other.came());
+  EXPECT_THAT(other->status().cause(), HasSubstr("as f32[2] sync sum and as f64[2] sync sum"));
+  step();
+  EXPECT_TRUE(scheduler_.control().has_declare());
+  say(scheduler_, declared("grads", 4, {50}));
+  EXPECT_TRUE(first.came() && first->ok());
+  EXPECT_TRUE(second.came() && second->ok());
+}
+
+TEST_F(NodeTest, WhatCannotBeDeclaredIsRefusedHere) {
+  join();
+  Answer<Result<Tensor>> told;
+  node_.declare(fake::spec("", Dtype::kF32, 2), told.callback());
+  ASSERT_TRUE(told.came());
+  EXPECT_EQ(told->status().code(), Code::kInvalidArgument);
+  step();
+  EXPECT_TRUE(scheduler_.controls().empty());
+}
+
+TEST_F(NodeTest, AnAnswerWithoutUsableOwnersIsMalformed) {
+  join();
+  wire::Control nobody = declared("grads", 4, {99});
+  EXPECT_EQ(declare(spec_, nobody).status().code(), Code::kMalformed);
+  EXPECT_EQ(declare(spec_, declared("grads", 4, {})).status().code(), Code::kMalformed);
+  wire::Control beyond = declared("grads", 4, {50});
+  beyond.mutable_declared()->mutable_owners(0)->set_count(~0U);
+  EXPECT_EQ(declare(spec_, beyond).status().code(), Code::kMalformed);
+  EXPECT_TRUE(declare(spec_, declared("grads", 4, {50})).ok());
+}
+
+TEST_F(NodeTest, AFaultByNameEndsTheDeclareAndByIdTheTensor) {
+  join();
+  const Result<Tensor> tensor = declare(spec_, declared("grads", 4, {50}));
+  ASSERT_TRUE(tensor.ok());
+  const auto operation = pull(*tensor);
+  wire::Control fault = fault_message({Code::kMismatch, "worker 1 declared f64[2]"});
+  fault.mutable_fault()->set_name("grads");
+  fault.mutable_fault()->set_tensor(4);
+  say(scheduler_, fault);
+  EXPECT_EQ(operation->ticket->wait().code(), Code::kMismatch);
+  EXPECT_EQ(pull(*tensor)->ticket->wait().code(), Code::kMismatch);
+  fault.mutable_fault()->set_name("other");
+  fault.mutable_fault()->set_tensor(5);
+  const Status refused =
+      declare(fake::spec("other", Dtype::kF32, 1), fault).status();
+  EXPECT_EQ(refused.code(), Code::kMismatch);
+  EXPECT_EQ(refused.operation(), "declare");
+  EXPECT_EQ(refused.peer(), "scheduler");
+}
+
+TEST_F(NodeTest, AFaultOfAShardEndsItsTensorOnly) {
+  join();
+  const Result<Tensor> one = declare(spec_, declared("grads", 4, {50}));
+  const Result<Tensor> two = declare(fake::spec("x", Dtype::kF32, 2), declared("x", 5, {50}));
+  ASSERT_TRUE(one.ok() && two.ok());
+  const auto failing = pull(*one);
+  const auto living = pull(*two);
+  wire::Control fault = fault_message({Code::kResource, "needs 8 more bytes"});
+  fault.mutable_fault()->set_tensor(4);
+  say(first_, fault);
+  ASSERT_TRUE(failing->ticket->done());
+  EXPECT_EQ(failing->ticket->wait().peer(), "server 0");
+  EXPECT_FALSE(living->ticket->done());
+  EXPECT_FALSE(node_.over());
+}
+
+TEST_F(NodeTest, ADeclareWithoutAnswerEndsAtItsDeadline) {
+  join();
+  Answer<Result<Tensor>> told;
+  node_.declare(spec_, told.callback());
+  pass(19s);
+  EXPECT_FALSE(told.came());
+  pass(2s);
+  ASSERT_TRUE(told.came());
+  EXPECT_EQ(told->status().code(), Code::kTimeout);
+  EXPECT_THAT(told->status().cause(), HasSubstr("'grads'"));
+}
+
+// ---- barriers
+
+TEST_F(NodeTest, BarriersGoOneByOne) {
+  join();
+  Answer<Status> first, second;
+  node_.barrier(first.callback());
+  node_.barrier(second.callback());
+  step();
+  EXPECT_EQ(scheduler_.control().barrier().number(), 1U);
+  say(scheduler_, barrier(7));
+  EXPECT_FALSE(first.came()) << "that is somebody else's";
+  say(scheduler_, barrier(1));
+  EXPECT_TRUE(first.came());
+  EXPECT_FALSE(second.came());
+  EXPECT_EQ(scheduler_.control().barrier().number(), 2U);
+  say(scheduler_, barrier(2));
+  EXPECT_TRUE(second.came() && second->ok());
+}
+
+TEST_F(NodeTest, AFaultEndsAllBarriersThatWait) {
+  join();
+  Answer<Status> first, second;
+  node_.barrier(first.callback());
+  node_.barrier(second.callback());
+  say(scheduler_, barrier_fault());
+  ASSERT_TRUE(first.came() && second.came());
+  EXPECT_EQ(first->code(), Code::kPeerLost);
+  EXPECT_EQ(first->operation(), "barrier");
+}
+
+TEST_F(NodeTest, ABarrierThatFailedIsTriedAgainUnderItsNumber) {
+  join();
+  Answer<Status> failed, waiting, again;
+  node_.barrier(failed.callback());
+  node_.barrier(waiting.callback());
+  say(scheduler_, barrier_fault());
+  ASSERT_TRUE(failed.came());
+  scheduler_.controls();
+  say(scheduler_, barrier_fault());  // Told again, as all are; nothing waits.
+  node_.barrier(again.callback());
+  step();
+  EXPECT_EQ(scheduler_.control().barrier().number(), 1U)
+      << "the scheduler has not seen barrier 1 complete, and refuses a second one";
+  say(scheduler_, barrier(1));
+  EXPECT_TRUE(again.came() && again->ok());
+}
+
+TEST_F(NodeTest, ABarrierEndsAtItsDeadline) {
+  join();
+  Answer<Status> told;
+  node_.barrier(told.callback());
+  pass(21s);
+  ASSERT_TRUE(told.came());
+  EXPECT_EQ(told->code(), Code::kTimeout);
+  EXPECT_FALSE(node_.over());
+}
+
+// ---- leaving
+
+TEST_F(NodeTest, LeavesWhenNothingIsUnderWayAnyMore) {
+  join();
+  const Result<Tensor> tensor = declare(spec_, declared("grads", 4, {50}));
+  ASSERT_TRUE(tensor.ok());
+  const auto operation = pull(*tensor);
+  for (FarEnd* far : {&scheduler_, &first_, &second_}) far->controls();
+  Answer<Status> left;
+  node_.leave(left.callback());
+  step();
+  EXPECT_TRUE(scheduler_.controls().empty());
+  wire::Header value;
+  value.kind = wire::Kind::kValue;
+  value.dtype = static_cast<std::uint8_t>(Dtype::kF32);
+  value.key = {4, 0};
+  value.version = 1;
+  first_.send(value, fake::bytes_of({1, 2}));
+  step();
+  EXPECT_TRUE(operation->ticket->done());
+  for (FarEnd* far : {&scheduler_, &first_, &second_}) EXPECT_TRUE(far->control().has_leave());
+  EXPECT_FALSE(left.came());
+  say(scheduler_, fake::leave());
+  ASSERT_TRUE(left.came());
+  EXPECT_TRUE(left->ok());
+  EXPECT_TRUE(node_.over());
+  EXPECT_TRUE(node_.status().ok());
+  EXPECT_TRUE(first_.closed() && second_.closed() && scheduler_.closed());
+}
+
+TEST_F(NodeTest, AfterLeavingEverythingIsCancelled) {
+  join();
+  Answer<Status> left, again, barrier;
+  Answer<Result<Tensor>> tensor;
+  node_.leave(left.callback());
+  node_.leave(again.callback());
+  node_.barrier(barrier.callback());
+  node_.declare(spec_, tensor.callback());
+  ASSERT_TRUE(again.came() && barrier.came() && tensor.came());
+  EXPECT_EQ(again->code(), Code::kCancelled);
+  EXPECT_EQ(barrier->code(), Code::kCancelled);
+  EXPECT_EQ(barrier->operation(), "barrier");
+  EXPECT_EQ(tensor->status().code(), Code::kCancelled);
+  const Status started = pull({4, Dtype::kF32, 2})->ticket->wait();
+  EXPECT_EQ(started.code(), Code::kCancelled);
+  EXPECT_EQ(started.operation(), "pull");
+}
+
+// ---- failing
+
+TEST_F(NodeTest, AFailureEndsEverythingWithItsCause) {
+  join();
+  const Result<Tensor> tensor = declare(spec_, declared("grads", 4, {50}));
+  ASSERT_TRUE(tensor.ok());
+  Answer<Status> barrier, left;
+  Answer<Result<Tensor>> declaring;
+  const auto operation = pull(*tensor);
+  node_.barrier(barrier.callback());
+  node_.declare(fake::spec("other", Dtype::kF32, 1), declaring.callback());
+  node_.leave(left.callback());
+  (void)first_.data();
+  wire::Control failure;
+  failure.mutable_failure()->set_code(static_cast<std::uint32_t>(Code::kPeerLost));
+  failure.mutable_failure()->set_peer("worker 1");
+  failure.mutable_failure()->set_cause("worker 1 is lost");
+  say(scheduler_, failure);
+  ASSERT_TRUE(barrier.came() && declaring.came() && left.came());
+  for (const Status& status :
+       {*barrier, declaring->status(), *left, operation->ticket->wait(), node_.status()}) {
+    EXPECT_EQ(status.code(), Code::kPeerLost);
+    EXPECT_EQ(status.peer(), "worker 1");
+  }
+  EXPECT_EQ(operation->ticket->wait().operation(), "pull 'grads'");
+  EXPECT_TRUE(node_.over());
+}
+
+TEST_F(NodeTest, ABrokenShardIsReportedAndThenLost) {
+  join();
+  second_.break_link();
+  step();
+  EXPECT_EQ(scheduler_.control().link_report().node(), 51U);
+  EXPECT_FALSE(node_.over());
+  pass(4s);
+  ASSERT_TRUE(node_.over());
+  EXPECT_EQ(node_.status().code(), Code::kServerLost);
+  EXPECT_THAT(node_.status().cause(), HasSubstr("server 0 shard 1 at shard1:1 broke"));
+}
+
+TEST_F(NodeTest, AShardThatGoesWhileWeLeaveIsNoFailure) {
+  join();
+  Answer<Status> left;
+  node_.leave(left.callback());
+  step();
+  scheduler_.controls();
+  first_.break_link();
+  step();
+  EXPECT_TRUE(scheduler_.controls().empty());
+  say(scheduler_, fake::leave());
+  EXPECT_TRUE(left.came() && left->ok());
+}
+
+TEST_F(NodeTest, AbandoningEndsEverythingAtOnce) {
+  join();
+  Answer<Status> barrier;
+  node_.barrier(barrier.callback());
+  node_.abandon();
+  ASSERT_TRUE(barrier.came());
+  EXPECT_EQ(barrier->code(), Code::kCancelled);
+  EXPECT_TRUE(node_.over());
+}
+
+TEST_F(NodeTest, IsNotOverWhileTheTransportHoldsTheUsersMemory) {
+  join();
+  const Result<Tensor> tensor = declare(spec_, declared("grads", 4, {50}));
+  ASSERT_TRUE(tensor.ok());
+  auto operation = std::make_shared<Operation>();
+  operation->tensor = *tensor;
+  operation->source = std::as_bytes(std::span(memory_)).first(8);
+  operation->ticket = std::make_shared<detail::TicketState>(1);
+  node_.start(operation);
+  step();
+  auto held = first_.data();
+  ASSERT_EQ(held.size(), 1U);
+  node_.abandon();
+  step();
+  EXPECT_FALSE(operation->ticket->done());
+  EXPECT_FALSE(node_.over());
+  held.clear();
+  clock_.advance_to(clock_.now() + 10ms);
+  step();
+  EXPECT_TRUE(operation->ticket->done());
+  EXPECT_TRUE(node_.over());
+}
+
+}  // namespace
+}  // namespace stretto

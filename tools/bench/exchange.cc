@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+// limit, Stretto, limit, ...: so that what else the machine does meanwhile meets both alike.
+#include "tools/bench/exchange.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "common/config.h"
+#include "tools/bench/cluster.h"
+#include "tools/bench/raw_exchange.h"
+#include "tools/bench/statistics.h"
+
+namespace stretto::bench {
+namespace {
+
+constexpr double kLeastLimitSeconds = 0.5;
+
+/// The job's numbers that the limit must share.
+Result<JobSettings> job_settings(const Settings& settings) {
+  std::map<std::string, std::string> given;
+  if (settings.part_bytes != 0) given["STRETTO_PART_BYTES"] = std::to_string(settings.part_bytes);
+  const Result<Config> config =
+      config_from(overlay(std::move(given), process_environment()), Role::kScheduler);
+  if (!config.ok()) return config.status();
+  return config->job;
+}
+
+RawShape shape_of(const Settings& settings, const JobSettings& job, std::uint64_t bytes) {
+  const std::uint64_t chunk = std::min<std::uint64_t>(bytes, job.part_bytes);
+  const std::uint32_t inflight = inflight_for(settings, bytes);
+  RawShape shape{
+      .workers = settings.workers, .servers = settings.servers, .shards = settings.shards};
+  shape.out_bytes = settings.benchmark == Benchmark::kPull ? 0 : chunk;
+  shape.back_bytes = settings.benchmark == Benchmark::kPush ? 0 : chunk;
+  shape.counted_bytes = chunk;
+  shape.messages = inflight * ((bytes + chunk - 1) / chunk);
+  shape.messages_each = std::max<std::uint64_t>(1, job.link_window_bytes / chunk);
+  shape.memory_bytes = inflight * bytes;
+  shape.seconds = std::max(kLeastLimitSeconds, settings.seconds / 2);
+  return shape;
+}
+
+Result<Rates> measure_stretto(const Settings& settings, std::uint64_t bytes) {
+  const std::vector<std::string> words{std::string(name_of(settings.benchmark)),
+                                       "--bytes",
+                                       std::to_string(bytes),
+                                       "--inflight",
+                                       std::to_string(inflight_for(settings, bytes)),
+                                       "--seconds",
+                                       fmt::format("{}", settings.seconds)};
+  Result<std::unique_ptr<Cluster>> cluster = Cluster::start(settings, words);
+  if (!cluster.ok()) return cluster.status();
+  const Duration time =
+      std::chrono::duration_cast<Duration>(std::chrono::duration<double>(10 * settings.seconds));
+  const Time deadline = std::chrono::steady_clock::now() + kClusterPatience + time;
+  Status status = (*cluster)->await_reports(deadline);
+  if (status.ok()) status = (*cluster)->end(deadline);
+  if (!status.ok()) return status;
+  return rates_of((*cluster)->reports());
+}
+
+/// Medians of several measurements.
+class Medians {
+ public:
+  void add(const Rates& rates) { all_.push_back(rates); }
+  double of(double Rates::*field) const {
+    std::vector<double> values;
+    for (const Rates& rates : all_) values.push_back(rates.*field);
+    return median_of(std::move(values));
+  }
+
+ private:
+  std::vector<Rates> all_;
+};
+
+Result<Record> measure(const Settings& settings, const JobSettings& job, std::uint64_t bytes) {
+  const RawShape shape = shape_of(settings, job, bytes);
+  Medians stretto;
+  Medians limit;
+  for (std::uint32_t i = 0; i <= settings.repeats; ++i) {
+    const Result<Rates> raw = measure_raw(shape);
+    if (!raw.ok()) return raw.status();
+    limit.add(*raw);
+    if (i == settings.repeats) break;
+    const Result<Rates> ours = measure_stretto(settings, bytes);
+    if (!ours.ok()) return ours.status();
+    stretto.add(*ours);
+  }
+  Record record;
+  record.text("name", name_of(settings.benchmark))
+      .count("workers", settings.workers)
+      .count("servers", settings.servers)
+      .count("shards", settings.shards)
+      .count("bytes", bytes)
+      .count("inflight", inflight_for(settings, bytes))
+      .count("part_bytes", job.part_bytes)
+      .text("transport", "zmq")
+      .real("gb_per_s", stretto.of(&Rates::gb_per_s))
+      .real("p50_us", stretto.of(&Rates::p50_us))
+      .real("p99_us", stretto.of(&Rates::p99_us))
+      .real("worker_cpu_s_per_gb", stretto.of(&Rates::worker_cpu_s_per_gb))
+      .real("server_cpu_s_per_gb", stretto.of(&Rates::server_cpu_s_per_gb))
+      .text("limit", "raw_zmq")
+      .real("gb_per_s_limit", limit.of(&Rates::gb_per_s))
+      .real("ratio", stretto.of(&Rates::gb_per_s) / limit.of(&Rates::gb_per_s))
+      .real("limit_worker_cpu_s_per_gb", limit.of(&Rates::worker_cpu_s_per_gb))
+      .real("limit_server_cpu_s_per_gb", limit.of(&Rates::server_cpu_s_per_gb));
+  return record;
+}
+
+}  // namespace
+
+Status run_exchange(const Settings& settings, Output& output) {
+  const Result<JobSettings> job = job_settings(settings);
+  if (!job.ok()) return job.status();
+  output.title(
+      fmt::format("{}: {} workers, {} servers of {} shard(s), over ZeroMQ, in parts of {} "
+                  "bytes; sums are checked; the limit is raw ZeroMQ of the same shape",
+                  name_of(settings.benchmark), settings.workers, settings.servers, settings.shards,
+                  job->part_bytes));
+  output.columns({"bytes", "inflight", "gb_per_s", "gb_per_s_limit", "ratio", "p50_us", "p99_us",
+                  "worker_cpu_s_per_gb", "server_cpu_s_per_gb"});
+  for (const std::uint64_t bytes : settings.bytes) {
+    const Result<Record> record = measure(settings, *job, bytes);
+    if (!record.ok()) return record.status();
+    output.row(*record);
+  }
+  return {};
+}
+
+}  // namespace stretto::bench

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// libzmq over loopback, a context at each end as in two processes: each with an I/O thread besides
+// the thread that sends or receives.
+#include <fmt/format.h>
+
+#include <thread>
+#include <vector>
+
+#include "tools/bench/limits.h"
+#include "tools/bench/statistics.h"
+#include "tools/bench/zmq_handles.h"
+
+namespace stretto::bench {
+namespace {
+
+constexpr std::size_t kFrameBytes = 256 << 10;  // A part.
+constexpr std::size_t kPingBytes = 64;
+constexpr int kQueueFrames = 64;
+
+double seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
+Time now() { return std::chrono::steady_clock::now(); }
+
+Status refused(std::string_view what) {
+  return {Code::kNetwork,
+          fmt::format("cannot {} with libzmq: {}", what, zmq_strerror(zmq_errno()))};
+}
+
+/// Two sockets that are connected over TCP. `memory` is what is sent from; it outlives the
+/// contexts.
+struct ZmqPair {
+  explicit ZmqPair(std::size_t bytes) : memory(bytes) {}
+
+  Status connect(int near_type, int far_type) {
+    near = open_socket(near_context, near_type, kQueueFrames);
+    far = open_socket(far_context, far_type, kQueueFrames);
+    const std::string endpoint = bind_to_loopback(far);
+    if (endpoint.empty()) return refused("listen");
+    if (zmq_connect(near.get(), endpoint.c_str()) != 0) return refused("connect");
+    return {};
+  }
+
+  const std::vector<std::byte> memory;
+  ZmqContext near_context = open_context();
+  ZmqContext far_context = open_context();
+  ZmqSocket near;
+  ZmqSocket far;
+};
+
+// One direction, in GB/s, without a copy of ours. An empty message is the last.
+Result<double> stream(Duration time) {
+  ZmqPair pair(kFrameBytes);
+  if (Status status = pair.connect(ZMQ_PUSH, ZMQ_PULL); !status.ok()) return status;
+  const Time start = now();
+  double received = 0;
+  Duration elapsed{};
+  std::jthread reader([&] {
+    ZmqMessage message;
+    while (message.receive(pair.far, 0) && message.size() > 0) {
+      received += static_cast<double>(message.size());
+    }
+    elapsed = now() - start;
+  });
+  bool fine = true;
+  while (fine && now() - start < time) fine = send_in_place(pair.near, pair.memory, 0);
+  fine = zmq_send(pair.near.get(), nullptr, 0, 0) == 0 && fine;
+  reader.join();
+  if (!fine) return refused("send");
+  return received / seconds(elapsed) / 1e9;
+}
+
+// There and back, in microseconds: the median. An empty message is the last.
+Result<double> ping(Duration time) {
+  ZmqPair pair(kPingBytes);
+  if (Status status = pair.connect(ZMQ_PAIR, ZMQ_PAIR); !status.ok()) return status;
+  const std::jthread echo([&pair] {
+    ZmqMessage message;
+    while (message.receive(pair.far, 0) && message.size() > 0 && message.send(pair.far, 0)) {
+    }
+  });
+  ZmqMessage message;
+  std::vector<double> round_trips;
+  bool fine = true;
+  for (const Time start = now(); fine && now() - start < time;) {
+    const Time sent = now();
+    fine = zmq_send(pair.near.get(), pair.memory.data(), kPingBytes, 0) >= 0 &&
+           message.receive(pair.near, 0);
+    round_trips.push_back(1e6 * seconds(now() - sent));
+  }
+  zmq_send(pair.near.get(), nullptr, 0, 0);
+  if (!fine) return refused("exchange");
+  return median_of(std::move(round_trips));
+}
+
+}  // namespace
+
+std::vector<Limit> zmq_limits() {
+  return {{"zmq_tcp", kFrameBytes, false, stream}, {"zmq_tcp", kPingBytes, true, ping}};
+}
+
+}  // namespace stretto::bench

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// stretto-bench: how fast this machine and Stretto on it are.
+#include <cstdio>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "common/program.h"
+#include "common/version.h"
+#include "tools/bench/exchange.h"
+#include "tools/bench/idle.h"
+#include "tools/bench/limits.h"
+#include "tools/bench/output.h"
+#include "tools/bench/settings.h"
+#include "tools/bench/worker_role.h"
+
+namespace stretto::bench {
+namespace {
+
+constexpr int kUsageStatus = 2;
+
+int refuse(Status status, std::string_view operation, int exit_status) {
+  std::fprintf(stderr, "%s\n",
+               std::move(status).with_operation(operation).error_line("bench", -1).c_str());
+  return exit_status;
+}
+
+int print_help() {
+  std::fputs(std::string(help_text()).c_str(), stdout);
+  return 0;
+}
+
+Status run(const Settings& settings) {
+  Output output(settings.json);
+  if (settings.benchmark == Benchmark::kLimits) return run_limits(settings, output);
+  if (settings.benchmark == Benchmark::kIdle) return run_idle(settings, output);
+  return run_exchange(settings, output);
+}
+
+int bench(std::span<const std::string> words) {
+  if (words.empty()) {
+    return refuse({Code::kInvalidArgument, "wanted the name of a benchmark; --help lists them"},
+                  "arguments", kUsageStatus);
+  }
+  const std::string& name = words.front();
+  if (name == "--help" || name == "-h" || name == "help") return print_help();
+  if (name == "--version") {
+    std::printf("stretto-bench %s\n", kVersion);
+    return 0;
+  }
+  if (name == "worker-role") return exit_status(run_worker_role(words.subspan(1)));
+  const Result<Benchmark> benchmark = find_benchmark(name);
+  if (!benchmark.ok()) return refuse(benchmark.status(), "arguments", kUsageStatus);
+  const Result<Settings> settings = read_settings(*benchmark, words.subspan(1));
+  if (!settings.ok()) return refuse(settings.status(), "arguments", kUsageStatus);
+  if (settings->help) return print_help();
+  const Status status = run(*settings);
+  return status.ok() ? 0 : refuse(status, name, 1);
+}
+
+}  // namespace
+}  // namespace stretto::bench
+
+int main(int argc, char** argv) {
+  const std::vector<std::string> words(argv + (argc > 0 ? 1 : 0), argv + argc);
+  return stretto::bench::bench(words);
+}

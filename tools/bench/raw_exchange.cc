@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+// Processes that are forked and never execute anything else: servers that echo, and workers that
+// keep a number of messages under way. Each measures for a time of its own, after a warm-up.
+#include "tools/bench/raw_exchange.h"
+
+#include <fmt/format.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <thread>
+#include <vector>
+
+#include "tools/bench/child.h"
+#include "tools/bench/processes.h"
+#include "tools/bench/report_pipe.h"
+#include "tools/bench/zmq_handles.h"
+
+namespace stretto::bench {
+namespace {
+
+constexpr double kWarmUpSeconds = 0.2;
+constexpr Duration kPatience = 60s;  // Besides measuring.
+constexpr int kQueueFrames = 256;    // As Stretto's transport.
+
+double seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
+Time now() { return std::chrono::steady_clock::now(); }
+
+int failed(const char* what) {
+  std::fprintf(stderr, "raw exchange: %s: %s\n", what, zmq_strerror(zmq_errno()));
+  return 1;
+}
+
+// ---- a server's endpoint
+
+// What came goes back, or in its stead as many bytes as the answer has. Ends when it is killed.
+int echo(const RawShape& shape, int report_descriptor) {
+  const ZmqContext context = open_context();
+  const ZmqSocket socket = open_socket(context, ZMQ_ROUTER, kQueueFrames);
+  const int for_ever = -1;
+  zmq_setsockopt(socket.get(), ZMQ_RCVTIMEO, &for_ever, sizeof for_ever);
+  const std::string endpoint = bind_to_loopback(socket);
+  if (endpoint.empty()) return failed("cannot listen");
+  unsigned port = 0;
+  std::sscanf(endpoint.c_str() + endpoint.rfind(':'), ":%u", &port);
+  if (!write_report(report_descriptor, {.port = port}).ok()) return failed("cannot report");
+  const std::vector<std::byte> answer(shape.back_bytes);
+  ZmqMessage id;
+  ZmqMessage payload;
+  while (id.receive(socket, 0) && payload.receive(socket, 0)) {
+    bool sent = id.send(socket, ZMQ_SNDMORE);
+    sent = sent && (payload.size() == shape.back_bytes ? payload.send(socket, 0)
+                                                       : send_in_place(socket, answer, 0));
+    if (!sent) return failed("cannot answer");
+  }
+  return failed("cannot receive");
+}
+
+int serve(const RawShape& shape, int report_descriptor) {
+  std::vector<std::jthread> threads;
+  for (std::uint32_t i = 1; i < shape.shards; ++i) {
+    threads.emplace_back([&shape, report_descriptor] { echo(shape, report_descriptor); });
+  }
+  return echo(shape, report_descriptor);
+}
+
+// ---- a worker
+
+class RawWorker {
+ public:
+  RawWorker(const RawShape& shape, std::uint32_t rank)
+      : shape_(shape),
+        rank_(rank),
+        memory_(std::max(shape.memory_bytes, shape.out_bytes)),
+        context_(open_context()) {}
+
+  bool connect(std::span<const std::uint32_t> ports) {
+    for (const std::uint32_t port : ports) {
+      sockets_.push_back(open_socket(context_, ZMQ_DEALER, kQueueFrames));
+      const std::string endpoint = fmt::format("tcp://127.0.0.1:{}", port);
+      if (zmq_connect(sockets_.back().get(), endpoint.c_str()) != 0) return false;
+      items_.push_back({sockets_.back().get(), 0, ZMQ_POLLIN, 0});
+    }
+    return true;
+  }
+
+  /// Fills the links, each with its share of the messages, starting where other ranks do not.
+  bool fill() {
+    const std::size_t endpoints = sockets_.size();
+    const std::uint64_t most = std::min(shape_.messages, shape_.messages_each * endpoints);
+    for (std::uint64_t i = 0; i < most; ++i) {
+      if (!send(sockets_[(rank_ + i) % endpoints])) return false;
+    }
+    return true;
+  }
+
+  /// Goes on for some time; the messages that were answered meanwhile.
+  Result<std::uint64_t> exchange(double time) {
+    std::uint64_t answered = 0;
+    for (const Time start = now(); seconds(now() - start) < time;) {
+      if (zmq_poll(items_.data(), static_cast<int>(items_.size()), 10'000) <= 0) {
+        return Status(Code::kNetwork, "a raw server does not answer");
+      }
+      for (std::size_t i = 0; i < items_.size(); ++i) {
+        if ((items_[i].revents & ZMQ_POLLIN) == 0) continue;
+        while (answer_.receive(sockets_[i], ZMQ_DONTWAIT)) {
+          ++answered;
+          if (!send(sockets_[i])) return Status(Code::kNetwork, "a raw server takes nothing");
+        }
+      }
+    }
+    return answered;
+  }
+
+ private:
+  bool send(const ZmqSocket& socket) {
+    if (next_ + shape_.out_bytes > memory_.size()) next_ = 0;
+    const std::span<const std::byte> bytes(&memory_[next_], shape_.out_bytes);
+    next_ += shape_.out_bytes;
+    return send_in_place(socket, bytes, 0);
+  }
+
+  const RawShape& shape_;
+  std::uint32_t rank_;
+  std::vector<std::byte> memory_;  // Before the context: libzmq may read it until that has ended.
+  std::size_t next_ = 0;
+  ZmqContext context_;
+  std::vector<ZmqSocket> sockets_;
+  std::vector<zmq_pollitem_t> items_;
+  ZmqMessage answer_;
+};
+
+int work(const RawShape& shape, std::uint32_t rank, std::span<const std::uint32_t> ports,
+         std::span<const pid_t> servers, int report_descriptor) {
+  RawWorker worker(shape, rank);
+  if (!worker.connect(ports) || !worker.fill()) return failed("cannot connect");
+  if (!worker.exchange(kWarmUpSeconds).ok()) return failed("warm-up");
+  const double servers_before = rank == 0 ? cpu_seconds_of(servers) : 0;
+  const double before = cpu_seconds();
+  const Time start = now();
+  const Result<std::uint64_t> answered = worker.exchange(shape.seconds);
+  if (!answered.ok()) return failed("exchange");
+  Report report{.rank = rank, .seconds = seconds(now() - start)};
+  report.cpu_s = cpu_seconds() - before;
+  report.servers_cpu_s = rank == 0 ? cpu_seconds_of(servers) - servers_before : 0;
+  report.gigabytes =
+      static_cast<double>(*answered) * static_cast<double>(shape.counted_bytes) / 1e9;
+  // The others still measure: messages go on until they have.
+  if (!worker.exchange(kWarmUpSeconds).ok()) return failed("end");
+  return write_report(report_descriptor, report).ok() ? 0 : 1;
+}
+
+std::vector<Child*> pointers_to(std::vector<Child>& children) {
+  std::vector<Child*> pointers;
+  for (Child& child : children) pointers.push_back(&child);
+  return pointers;
+}
+
+// Nothing of theirs needs an orderly end.
+void kill_all(std::vector<Child>& children) {
+  for (const Child& child : children) child.send_signal(SIGKILL);
+  children.clear();
+}
+
+}  // namespace
+
+Result<Rates> measure_raw(const RawShape& shape) {
+  Result<ReportPipe> ports_pipe = ReportPipe::open();
+  if (!ports_pipe.ok()) return ports_pipe.status();
+  Result<ReportPipe> results_pipe = ReportPipe::open();
+  if (!results_pipe.ok()) return results_pipe.status();
+
+  std::vector<Child> servers;
+  std::vector<pid_t> server_ids;
+  for (std::uint32_t i = 0; i < shape.servers; ++i) {
+    Result<Child> server =
+        Child::start(SIGKILL, [&] { return serve(shape, ports_pipe->write_end()); });
+    if (!server.ok()) return server.status();
+    server_ids.push_back(server->process_id());
+    servers.push_back(*std::move(server));
+  }
+  const std::size_t endpoints = std::size_t{shape.servers} * shape.shards;
+  Status status = ports_pipe->await(endpoints, pointers_to(servers), now() + kPatience);
+  if (!status.ok()) return std::move(status).with_operation("raw exchange");
+  std::vector<std::uint32_t> ports;
+  for (const Report& report : ports_pipe->reports()) ports.push_back(report.port);
+
+  std::vector<Child> workers;
+  for (std::uint32_t rank = 0; rank < shape.workers; ++rank) {
+    Result<Child> worker = Child::start(
+        SIGKILL, [&] { return work(shape, rank, ports, server_ids, results_pipe->write_end()); });
+    if (!worker.ok()) return worker.status();
+    workers.push_back(*std::move(worker));
+  }
+  const Duration time =
+      std::chrono::duration_cast<Duration>(std::chrono::duration<double>(2 * shape.seconds));
+  status = results_pipe->await(shape.workers, pointers_to(workers), now() + kPatience + time);
+  kill_all(workers);
+  kill_all(servers);
+  if (!status.ok()) return std::move(status).with_operation("raw exchange");
+  return rates_of(results_pipe->reports());
+}
+
+}  // namespace stretto::bench
