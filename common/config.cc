@@ -70,18 +70,23 @@ class Reader {
 };
 
 constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+constexpr std::uint32_t kMostWorkers = kMaxNodes;
 
 // World size: STRETTO_WORLD_SIZE, or DMLC_NUM_WORKER x BYTEPS_LOCAL_SIZE.
 void read_world(Reader& reader, Config& config) {
   if (reader.text({"STRETTO_WORLD_SIZE"})) {
-    reader.number({"STRETTO_WORLD_SIZE"}, config.workers, 1, 32768);
+    reader.number({"STRETTO_WORLD_SIZE"}, config.workers, 1, kMostWorkers);
   } else {
     std::uint32_t local = 1;
-    reader.number({"DMLC_NUM_WORKER"}, config.workers, 1, 32768);
+    reader.number({"DMLC_NUM_WORKER"}, config.workers, 1, kMostWorkers);
     reader.number({"BYTEPS_LOCAL_SIZE"}, local, 1, 1024);
     config.workers *= local;
+    if (config.workers > kMostWorkers) {
+      reader.fail(wrong("DMLC_NUM_WORKER x BYTEPS_LOCAL_SIZE", std::to_string(config.workers),
+                        fmt::format("at most {}", kMostWorkers)));
+    }
   }
-  reader.number({"STRETTO_SERVERS", "DMLC_NUM_SERVER"}, config.servers, 1, 32768);
+  reader.number({"STRETTO_SERVERS", "DMLC_NUM_SERVER"}, config.servers, 1, kMaxNodes);
   reader.number({"STRETTO_SHARDS"}, config.shards, 1, 1024);
 }
 
@@ -154,7 +159,9 @@ Environment overlay(std::map<std::string, std::string> set, Environment base) {
 }
 
 bool is_loopback(std::string_view host) {
-  return host == "localhost" || host == "::1" || host == "[::1]" || host.starts_with("127.");
+  const bool numeric = host.find_first_not_of("0123456789.") == std::string_view::npos;
+  return host == "localhost" || host == "::1" || host == "[::1]" ||
+         (numeric && host.starts_with("127."));
 }
 
 Result<HostPort> parse_host_port(std::string_view text) {
@@ -206,6 +213,12 @@ Status check(const Config& config) {
             fmt::format("binding to {} lets other hosts in, and needs a job token: set "
                         "STRETTO_JOB_TOKEN to the same secret for every process",
                         config.bind_host)};
+  }
+  const std::uint64_t nodes = config.workers + std::uint64_t{config.servers} * config.shards;
+  if (nodes > kMaxNodes) {
+    return {Code::kInvalidArgument,
+            fmt::format("{} workers and {} servers of {} shards make {} nodes, at most {} are taken",
+                        config.workers, config.servers, config.shards, nodes, kMaxNodes)};
   }
   const std::uint32_t world = config.role == Role::kServer ? config.servers : config.workers;
   if (config.rank >= static_cast<std::int64_t>(world)) {

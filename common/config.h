@@ -17,6 +17,9 @@ namespace stretto {
 
 enum class Role : std::uint8_t { kScheduler = 1, kServer = 2, kWorker = 3 };
 
+/// Workers and shards of one job, at most: their roster fits a control message.
+inline constexpr std::uint32_t kMaxNodes = 4096;
+
 /// "scheduler", "server", "worker".
 std::string_view name_of(Role role);
 

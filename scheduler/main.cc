@@ -63,7 +63,7 @@ Status serve() {
 
   std::atomic<bool> stop{false};
   const SteadyClock clock;
-  Result<std::unique_ptr<Transport>> transport = make_transport();
+  Result<std::unique_ptr<Transport>> transport = make_transport(0);
   if (!transport.ok()) return transport.status();
   Transport& wakeable = **transport;
   const SignalWatcher signals([&stop, &wakeable](int) {

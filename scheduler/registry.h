@@ -34,6 +34,4 @@ class Registry {
   std::uint32_t next_id_ = 1;
 };
 
-inline constexpr std::size_t kMaxTensors = 1 << 20;
-
 }  // namespace stretto

@@ -27,7 +27,11 @@ Status Roll::check(const wire::Hello& hello) const {
         "workers and {} servers",
         role, hello.rank(), hello.workers(), hello.servers(), config_.workers, config_.servers));
   }
-  if (hello.role() == static_cast<std::uint32_t>(Role::kWorker)) return {};
+  if (hello.role() == static_cast<std::uint32_t>(Role::kWorker)) {
+    if (hello.shard() == 0) return {};
+    return refused(fmt::format("worker {} says it is shard {}, and workers have none", hello.rank(),
+                               hello.shard()));
+  }
   if (hello.shards() != config_.shards || hello.shard() >= hello.shards()) {
     return refused(
         fmt::format("server {} has {} shards and this is number {}, the scheduler was "

@@ -12,9 +12,10 @@ namespace stretto {
 namespace {
 
 constexpr Duration kWatchEvery = 100ms;
-constexpr Duration kSuspicion = 2s;    // How long a reported break may wait for its cause.
-constexpr Duration kFarewell = 500ms;  // How long failing waits for its words to leave.
-constexpr Duration kDispersal = 3s;    // How long servers have to go.
+constexpr Duration kSuspicion = 2s;          // How long a reported break may wait for its cause.
+constexpr Duration kFarewell = 500ms;        // How long failing waits for its words to leave.
+constexpr std::size_t kSpareAnswers = 4096;  // Beyond one for each tensor: barriers, signs of life.
+constexpr Duration kDispersal = 3s;          // How long servers have to go.
 
 Code lost_code(Role role) { return role == Role::kServer ? Code::kServerLost : Code::kPeerLost; }
 
@@ -52,6 +53,10 @@ void Scheduler::on_control(LinkId link, const wire::Control& message) {
   if (known == by_link_.end()) return;
   Node& node = nodes_.at(known->second);
   node.last_heard = clock_.now();
+  if (van_.queue().waiting(link) > registry_.size() + kSpareAnswers) {
+    van_.refuse(link, {Code::kResource, "too many answers wait: this node does not read them"});
+    return;
+  }
   if (message.has_heartbeat()) {
     van_.send_control(link, message);
     return;
@@ -87,19 +92,26 @@ void Scheduler::on_hello(LinkId link, const wire::Hello& hello) {
 
 void Scheduler::on_declare(Node& node, const wire::Declare& declare) {
   wire::Control answer;
+  const std::uint32_t part_bytes = roster_.settings.part_bytes;
   Result<TensorSpec> spec = from_wire(declare.spec());
   Status status = spec.status();
+  if (status.ok() && spec->elements / Cut(*spec, part_bytes).part_elements >= kMaxParts) {
+    status = {Code::kInvalidArgument,
+              fmt::format("tensor '{}' of {} bytes makes more than {} parts of {} bytes; raise "
+                          "STRETTO_PART_BYTES",
+                          spec->name, spec->bytes(), kMaxParts, part_bytes)};
+  }
   if (status.ok() && registry_.size() >= kMaxTensors) {
     status = {Code::kResource, fmt::format("the job has {} tensors already", kMaxTensors)};
   }
   if (!status.ok()) {
     answer = fault_message(status);
-    answer.mutable_fault()->set_name(declare.spec().name());
+    answer.mutable_fault()->set_name(declare.spec().name().substr(0, kMaxNameBytes));
     van_.send_control(node.link, answer);
     return;
   }
-  Registry::Entry& entry = registry_.declare(*spec, node.member.node, node.member.describe(),
-                                             *slots_, roster_.settings.part_bytes);
+  Registry::Entry& entry =
+      registry_.declare(*spec, node.member.node, node.member.describe(), *slots_, part_bytes);
   if (!entry.broken.ok()) {  // All who declared it hear of it, by name and by id.
     answer = fault_message(entry.broken);
     answer.mutable_fault()->set_name(entry.spec.name);
@@ -179,6 +191,10 @@ void Scheduler::on_leave(Node& node) {
 void Scheduler::on_link_report(const Node& node, const wire::LinkReport& report) {
   auto subject = nodes_.find(report.node());
   if (subject == nodes_.end() || subject->second.member.left) return;
+  const bool known = std::any_of(suspicions_.begin(), suspicions_.end(), [&](const Suspicion& s) {
+    return s.reporter == node.member.node && s.subject == report.node();
+  });
+  if (known) return;
   suspicions_.push_back({.reporter = node.member.node,
                          .subject = report.node(),
                          .cause = report.cause(),

@@ -16,14 +16,14 @@ std::size_t SlotTable::lightest() const {
 SlotTable::Placement SlotTable::place(const Cut& cut) {
   const auto slots = static_cast<std::uint32_t>(owners_.size());
   Placement placement{.first_slot = next_slot_, .owners = {}};
-  for (std::uint32_t part = 0; part < cut.parts(); ++part) {
+  const std::uint32_t named = std::min(cut.parts(), slots);
+  for (std::uint32_t part = 0; part < named; ++part) {
     const std::uint32_t slot = (placement.first_slot + part) % slots;
     if (owners_[slot] == 0) {
       index_[slot] = static_cast<std::uint32_t>(lightest());
       owners_[slot] = shards_[index_[slot]];
     }
     loads_[index_[slot]] += cut.bytes_of_part(part);
-    if (part >= slots) continue;  // The slot has been named.
     auto& runs = placement.owners;
     if (!runs.empty() && runs.back().node() == owners_[slot] &&
         runs.back().first() + runs.back().count() == slot) {
@@ -35,6 +35,15 @@ SlotTable::Placement SlotTable::place(const Cut& cut) {
     run.set_count(1);
     run.set_node(owners_[slot]);
     runs.push_back(run);
+  }
+  for (std::uint32_t part = 0; cut.parts() > slots && part < slots; ++part) {
+    const std::uint64_t more = (cut.parts() - 1 - part) / slots;  // Parts in the same slot.
+    loads_[index_[(placement.first_slot + part) % slots]] += more * cut.bytes_of_part(0);
+  }
+  if (cut.parts() > slots) {  // The last part may be shorter.
+    const std::uint32_t last = cut.parts() - 1;
+    loads_[index_[(placement.first_slot + last) % slots]] -=
+        cut.bytes_of_part(0) - cut.bytes_of_part(last);
   }
   next_slot_ = (next_slot_ + cut.parts()) % slots;
   return placement;

@@ -54,7 +54,7 @@ class Server {
     Result<std::string> host = advertised_host(config_);
     if (!host.ok()) return host.status();
     for (std::uint32_t index = 0; index < config_.shards; ++index) {
-      Result<std::unique_ptr<Transport>> transport = make_transport();
+      Result<std::unique_ptr<Transport>> transport = make_transport(config_.job.part_bytes);
       if (!transport.ok()) return transport.status();
       wakeable_.push_back(transport->get());
       shards_.emplace_back(config_, index, std::move(*transport), clock_);
@@ -68,10 +68,13 @@ class Server {
     std::list<std::jthread> threads;
     for (Shard& shard : shards_) threads.emplace_back([this, &shard] { run_one(shard); });
     threads.clear();  // Joins.
+    // A shard that was stopped because another one had ended does not know why.
+    Status found;
     for (const Shard& shard : shards_) {
-      if (!shard.status().ok()) return shard.status();
+      const bool knows_more = found.ok() || found.code() == Code::kInterrupted;
+      if (!shard.status().ok() && knows_more) found = shard.status();
     }
-    return {};
+    return found;
   }
 
   /// Thread: any.

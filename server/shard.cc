@@ -13,9 +13,14 @@ namespace stretto {
 namespace {
 
 constexpr std::size_t kMaxCallers = 4096;
+constexpr std::size_t kSpareAnswers = 4096;  // Beyond two for each cell: faults, greetings.
 constexpr Duration kStallWatchEvery = 1s;
 
 double seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
+
+Status too_many_waits() {
+  return {Code::kResource, "this worker waits for one part more than twice at a time"};
+}
 
 std::string list_of(const std::vector<Rank>& ranks) {
   std::string text;
@@ -142,6 +147,7 @@ void Shard::on_broken(LinkId link, const Status& why) {
   auto member = std::find_if(members.begin(), members.end(), [rank](const Member& m) {
     return m.role == Role::kWorker && m.rank == rank;
   });
+  if (member == members.end()) return;  // A later roster does not name it.
   const std::string who = member->describe();
   membership_->report_broken(
       member->node, why,
@@ -159,6 +165,10 @@ void Shard::on_open(LinkId link, const wire::Open& open) {
   }
   auto known = tensors_.find(open.tensor());
   if (known == tensors_.end()) {
+    if (tensors_.size() >= kMaxTensors) {
+      van_.refuse(link, {Code::kResource, fmt::format("{} tensors are open already", kMaxTensors)});
+      return;
+    }
     const Cut cut(*spec, membership_->settings().part_bytes);
     tensors_.emplace(open.tensor(), TensorState{*spec, cut, {}});
     return;
@@ -199,6 +209,7 @@ Result<Cell*> Shard::find_cell(const wire::Header& header) {
     rule = std::move(*made);
   }
   declared_bytes_ += bytes;
+  ++cells_;
   const auto workers = static_cast<std::uint32_t>(links_.size());
   auto made =
       tensor.cells.try_emplace(header.key.part, tensor.spec, bytes, workers, std::move(rule));
@@ -209,12 +220,23 @@ Result<Cell*> Shard::find_cell(const wire::Header& header) {
   return &cell;
 }
 
+// A worker waits for a part's round, and in a pull for its value: twice at most.
+bool Shard::waits_too_often(const Cell& cell, Rank rank) const {
+  const std::vector<Cell::Waiter>& waiters = cell.waiters();
+  if (waiters.size() <= 2 * links_.size()) return false;
+  return std::count_if(waiters.begin(), waiters.end(),
+                       [rank](const Cell::Waiter& waiter) { return waiter.rank == rank; }) > 2;
+}
+
 // ---- shares and values
 
 void Shard::on_data(LinkId link, const wire::Header& header, Buffer payload) {
   auto known = ranks_.find(link);
   if (known == ranks_.end()) return;
-  if (header.kind == wire::Kind::kPush) {
+  // A worker has one operation a part under way: it can be owed no more than this.
+  if (van_.queue().waiting(link) > 2 * cells_ + kSpareAnswers) {
+    van_.refuse(link, {Code::kResource, "too many answers wait: this worker does not take them"});
+  } else if (header.kind == wire::Kind::kPush) {
     on_push(link, known->second, header, std::move(payload));
   } else if (header.kind == wire::Kind::kPull) {
     on_pull(link, known->second, header);
@@ -227,6 +249,7 @@ void Shard::on_push(LinkId link, Rank rank, const wire::Header& header, Buffer p
   Result<Cell*> found = find_cell(header);
   if (!found.ok()) return fault(link, header, found.status());
   Cell& cell = **found;
+  if (waits_too_often(cell, rank)) return van_.refuse(link, too_many_waits());
   const TensorSpec& spec = tensors_.at(header.key.tensor).spec;
   if (payload.size() != 0 && header.dtype != static_cast<std::uint8_t>(spec.dtype)) {
     const Status status(Code::kMismatch, fmt::format("tensor '{}' is {}, a share of {} came",
@@ -268,6 +291,7 @@ void Shard::on_pull(LinkId link, Rank rank, const wire::Header& header) {
   Result<Cell*> found = find_cell(header);
   if (!found.ok()) return fault(link, header, found.status());
   Cell& cell = **found;
+  if (waits_too_often(cell, rank)) return van_.refuse(link, too_many_waits());
   cell.wait({.rank = rank,
              .priority = header.priority,
              .wants_value = true,

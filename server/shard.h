@@ -66,6 +66,7 @@ class Shard final : public Agent, private Van::Handler {
   void on_push(LinkId link, Rank rank, const wire::Header& header, Buffer payload);
   void on_pull(LinkId link, Rank rank, const wire::Header& header);
   Result<Cell*> find_cell(const wire::Header& header);
+  bool waits_too_often(const Cell& cell, Rank rank) const;
   void tell_ready(const wire::Key& key, Dtype dtype, Cell& cell);
   void tell(const wire::Key& key, Dtype dtype, const Cell& cell, const Cell::Waiter& waiter);
   void fault(LinkId link, const wire::Header& header, const Status& why);
@@ -86,6 +87,7 @@ class Shard final : public Agent, private Van::Handler {
   std::vector<Caller> callers_;
   std::uint32_t followed_epoch_ = 0;
   std::uint64_t declared_bytes_ = 0;
+  std::size_t cells_ = 0;  // Of all tensors.
   Time next_stall_watch_;
   Time last_stall_warning_;
 };

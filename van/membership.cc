@@ -24,6 +24,18 @@ std::string host_and_process() {
   return fmt::format("{}:{}", name, getpid());
 }
 
+// What is sized and placed by the first roster stays as it is: later ones say who has left.
+bool follows(const Roster& before, const Roster& after) {
+  if (after.workers != before.workers || after.servers != before.servers ||
+      after.slots != before.slots || after.settings.part_bytes != before.settings.part_bytes) {
+    return false;
+  }
+  return std::all_of(before.members.begin(), before.members.end(), [&](const Member& member) {
+    const Member* now = after.find(member.node);
+    return now != nullptr && now->role == member.role && now->rank == member.rank;
+  });
+}
+
 }  // namespace
 
 Membership::Membership(const Config& config, Self self, Van& van, const Clock& clock)
@@ -107,6 +119,20 @@ void Membership::on_roster(const wire::Roster& message) {
     return;
   }
   if (roster_ && roster->epoch <= roster_->epoch) return;
+  if (roster_ && !follows(*roster_, *roster)) {
+    fail(Status(Code::kMalformed, "a roster came that contradicts the one before")
+             .with_peer("scheduler"));
+    return;
+  }
+  if (roster->settings.part_bytes > config_.job.part_bytes) {
+    fail(Status(Code::kMismatch,
+                fmt::format("the job's parts have up to {} bytes, this process was told of {}: give "
+                            "every process the same STRETTO_PART_BYTES",
+                            roster->settings.part_bytes, config_.job.part_bytes))
+             .with_peer("scheduler")
+             .with_operation("join"));
+    return;
+  }
   roster_ = std::move(*roster);
   van_.set_epoch(roster_->epoch, roster_->fence);
   van_.set_windows(roster_->settings.link_window_bytes, roster_->settings.total_window_bytes);

@@ -40,6 +40,10 @@ struct TensorSpec {
 
 inline constexpr std::size_t kMaxNameBytes = 1024;
 inline constexpr std::uint64_t kMaxTensorBytes = std::uint64_t{1} << 42;
+/// Parts of one tensor, at most. The scheduler refuses what would be cut into more.
+inline constexpr std::uint64_t kMaxParts = std::uint64_t{1} << 24;
+/// Tensors of one job, at most.
+inline constexpr std::size_t kMaxTensors = 1 << 20;
 
 /// Why this cannot be declared, or ok: name, dtype, size, mode and rule. Users and the wire meet
 /// the same check.
@@ -54,6 +58,7 @@ struct Cut {
   std::size_t element_bytes = 1;
 
   Cut(const TensorSpec& spec, std::uint32_t part_bytes);
+  /// Right for what the scheduler has accepted: at most kMaxParts.
   std::uint32_t parts() const;
   std::uint64_t elements_of(std::uint32_t part) const;
   std::size_t offset_of(std::uint32_t part) const;  ///< In bytes.
@@ -88,7 +93,6 @@ wire::Control to_wire(const Roster& roster);
 /// Checked: sizes, roles, ranks within the world and not twice, settings within sense.
 Result<Roster> from_wire(const wire::Roster& message);
 
-inline constexpr std::uint32_t kMaxNodes = 65536;
 inline constexpr std::uint32_t kSlots = 4096;
 
 }  // namespace stretto

@@ -19,8 +19,7 @@ void SendQueue::remove_link(LinkId link) {
   if (found == links_.end()) return;
   total_under_way_ -= found->second.sent_bytes - found->second.credited_bytes;
   waiting_control_ -= found->second.control.size();
-  waiting_ -= found->second.control.size();
-  for (const auto& [priority, lane] : found->second.lanes) waiting_ -= lane.size();
+  waiting_ -= found->second.waiting;
   links_.erase(found);
 }
 
@@ -28,6 +27,7 @@ void SendQueue::push(LinkId link, Frame frame) {
   auto found = links_.find(link);
   if (found == links_.end()) return;
   found->second.lanes[frame.header.priority].push_back(std::move(frame));
+  ++found->second.waiting;
   ++waiting_;
 }
 
@@ -35,6 +35,7 @@ void SendQueue::push_control(LinkId link, Frame frame) {
   auto found = links_.find(link);
   if (found == links_.end()) return;
   found->second.control.push_back(std::move(frame));
+  ++found->second.waiting;
   ++waiting_;
   ++waiting_control_;
 }
@@ -43,7 +44,9 @@ void SendQueue::discard(std::uint32_t tensor) {
   const auto doomed = [tensor](const Frame& frame) { return frame.header.key.tensor == tensor; };
   for (auto& [id, link] : links_) {
     for (auto lane = link.lanes.begin(); lane != link.lanes.end();) {
-      waiting_ -= std::erase_if(lane->second, doomed);
+      const std::size_t erased = std::erase_if(lane->second, doomed);
+      link.waiting -= erased;
+      waiting_ -= erased;
       lane = lane->second.empty() ? link.lanes.erase(lane) : std::next(lane);
     }
   }
@@ -92,6 +95,7 @@ std::optional<SendQueue::Pick> SendQueue::next_data() {
 void SendQueue::taken(const Pick& pick) {
   Link& link = links_.at(pick.link);
   --waiting_;
+  --link.waiting;
   if (pick.control) {
     link.control.pop_front();
     --waiting_control_;
@@ -128,6 +132,11 @@ bool SendQueue::credited(LinkId link, std::uint64_t taken_bytes) {
 std::uint64_t SendQueue::under_way(LinkId link) const {
   auto found = links_.find(link);
   return found == links_.end() ? 0 : found->second.sent_bytes - found->second.credited_bytes;
+}
+
+std::size_t SendQueue::waiting(LinkId link) const {
+  auto found = links_.find(link);
+  return found == links_.end() ? 0 : found->second.waiting;
 }
 
 std::uint64_t SendQueue::most_under_way() const {

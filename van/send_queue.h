@@ -66,12 +66,15 @@ class SendQueue {
   /// Of the link that has most.
   std::uint64_t most_under_way() const;
   std::size_t waiting() const { return waiting_; }
+  /// Frames that wait for one link.
+  std::size_t waiting(LinkId link) const;
 
  private:
   using Lane = std::deque<Frame>;
   struct Link {
     std::deque<Frame> control;
     std::map<std::int32_t, Lane, std::greater<>> lanes;  // Priority, highest first; none is empty.
+    std::size_t waiting = 0;
     std::uint64_t sent_bytes = 0;
     std::uint64_t credited_bytes = 0;
     bool full = false;

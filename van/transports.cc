@@ -2,13 +2,15 @@
 // The choice of a transport.
 #include "van/transports.h"
 
+#include <algorithm>
+
 #include "van/zmq/zmq_transport.h"
 
 namespace stretto {
 
-Result<std::unique_ptr<Transport>> make_transport() {
+Result<std::unique_ptr<Transport>> make_transport(std::size_t part_bytes) {
   ZmqOptions options;
-  options.max_payload_bytes = wire::kMaxPartBytes;
+  options.max_payload_bytes = std::max(part_bytes, wire::kMaxControlBytes);
   return make_zmq_transport(options);
 }
 

@@ -298,9 +298,9 @@ Status Van::take_control(LinkId id, Link& link, const Buffer& payload) {
     if (!may_come_before_admission(message, link.ours)) {
       return {Code::kMalformed, "a control message other than the greeting came before it"};
     }
-    if (!link.ours && link.greeted) return {Code::kMalformed, "a second hello came"};
-    link.greeted = true;
   }
+  if (message.has_hello() && link.greeted) return {Code::kMalformed, "a second hello came"};
+  link.greeted = true;
   handler_->on_control(id, message);
   return {};
 }
@@ -349,7 +349,11 @@ void Van::expire_strangers() {
     const bool refused = link.closing && now - link.since > kRefusalTime;
     if (silent || refused) expired.push_back(id);
   }
-  for (LinkId id : expired) close(id);
+  for (LinkId id : expired) {
+    const bool member = links_.at(id).admitted;
+    close(id);
+    if (member) handler_->on_broken(id, {Code::kLinkBroken, "it was refused for what it sent"});
+  }
 }
 
 }  // namespace stretto

@@ -56,7 +56,8 @@ class Van final : private Transport::Sink {
   void admit(LinkId link, NodeId peer);
   /// Ends a link; the handler hears no more of it.
   void close(LinkId link);
-  /// Sends a last fault on a link, and ends it once that has left, or soon after.
+  /// Sends a last fault on a link, and ends it soon after. If the link was admitted the handler
+  /// then hears that it has ended.
   void refuse(LinkId link, const Status& why);
 
   /// Who we are, and which roster we follow: stamped on every frame. Data frames of epochs before

@@ -23,7 +23,7 @@ inline constexpr std::size_t kMaxPayloadBytes = std::size_t{1} << 30;
 /// Largest part that a job may be cut into, so the largest frame of a running job.
 inline constexpr std::size_t kMaxPartBytes = std::size_t{16} << 20;
 /// Largest control message.
-inline constexpr std::size_t kMaxControlBytes = std::size_t{1} << 20;
+inline constexpr std::size_t kMaxControlBytes = std::size_t{256} << 10;
 
 enum class Kind : std::uint8_t {
   kControl = 1,  ///< Payload: a Protobuf Control message.

@@ -11,7 +11,7 @@
 namespace stretto {
 namespace {
 
-constexpr Duration kLingerCheck = 5ms;  // Leases end on a transport's thread, which tells nobody.
+constexpr Duration kLingerCheck = 5ms;  // At the latest; the last lease's end wakes the loop.
 constexpr Duration kLingerLimit = 2s;
 
 double seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
@@ -122,12 +122,14 @@ void Exchange::send(const TensorState& tensor, std::uint32_t id, std::uint32_t i
   van_.send(part.link, header, std::move(payload));
 }
 
-// The user's memory travels as it is; the frame keeps the operation alive.
+// The user's memory travels as it is; the frame keeps the operation alive. The last lease may end on
+// the transport's thread, after the operation: it then wakes the loop.
 Buffer Exchange::lease(const std::shared_ptr<Operation>& operation,
                        std::span<const std::byte> bytes) {
-  operation->leases.fetch_add(1, std::memory_order_relaxed);
-  return Buffer::borrow(bytes,
-                        [operation] { operation->leases.fetch_sub(1, std::memory_order_release); });
+  operation->leases.fetch_add(1);
+  return Buffer::borrow(bytes, [operation, &van = van_] {
+    if (operation->leases.fetch_sub(1) == 1 && operation->awaits_leases.load()) van.wake();
+  });
 }
 
 // ---- in
@@ -192,7 +194,8 @@ void Exchange::end_part(TensorState& tensor, const wire::Key& key) {
 
 void Exchange::end(const std::shared_ptr<Operation>& operation, const Status& status) {
   operations_.erase(operation->id);
-  if (!status.ok() && operation->leases.load(std::memory_order_acquire) > 0) {
+  operation->awaits_leases.store(true);
+  if (operation->leases.load() > 0) {  // Even if the far end says done.
     lingering_.push_back({operation, status, clock_.now()});
     next_check_ = clock_.now() + kLingerCheck;
     return;
@@ -239,10 +242,10 @@ void Exchange::tick() {
                      "outcome is unknown, so the tensor cannot be used further",
                      tensor.spec.name, seconds(timeout_), late.parts_left, tensor.parts.size())});
   }
-  if (lingering_.empty() || now < next_check_) return;
+  if (lingering_.empty()) return;
   next_check_ = now + kLingerCheck;
   for (std::size_t i = 0; i < lingering_.size();) {
-    if (lingering_[i].operation->leases.load(std::memory_order_acquire) > 0) {
+    if (lingering_[i].operation->leases.load() > 0) {
       ++i;
       continue;
     }

@@ -39,13 +39,13 @@ class Exchange {
   void fail_tensor(std::uint32_t id, const Status& why);
   /// Ends everything. Links must have been closed before, so that leases end.
   void fail_all(const Status& why);
-  /// Ends what is past its deadline, and failed operations whose memory is free at last.
+  /// Ends what is past its deadline, and ended operations whose memory is free at last.
   void tick();
   Time next_due() const;
 
   /// True if nothing is under way.
   bool idle() const { return operations_.empty() && lingering_.empty(); }
-  /// A failed operation's memory has been held for so long that only closing links can free it.
+  /// An ended operation's memory has been held for so long that only closing links can free it.
   bool stuck() const;
   std::size_t under_way() const { return operations_.size(); }
 
@@ -75,7 +75,7 @@ class Exchange {
   void on_value(TensorState& tensor, const wire::Header& header, const Buffer& payload);
   void end_part(TensorState& tensor, const wire::Key& key);
   void end(const std::shared_ptr<Operation>& operation, const Status& status);
-  static Buffer lease(const std::shared_ptr<Operation>& operation,
+  Buffer lease(const std::shared_ptr<Operation>& operation,
                       std::span<const std::byte> bytes);
 
   Van& van_;

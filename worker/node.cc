@@ -11,13 +11,17 @@ namespace stretto {
 namespace {
 
 constexpr Duration kShardPatience = 10s;
+constexpr Duration kHindsight = 1s;
 
 // The owner of each part, from the runs of slots; empty if a slot has none.
 std::vector<NodeId> owners_of(const wire::Declared& declared, std::uint32_t parts,
                               std::uint32_t slots) {
   std::map<std::uint32_t, NodeId> by_slot;
+  std::uint32_t named = 0;
   for (const wire::SlotRun& run : declared.owners()) {
     if (run.first() >= slots || run.count() > slots - run.first()) return {};
+    if (run.count() > slots - named) return {};  // More than there are: some are named twice.
+    named += run.count();
     for (std::uint32_t i = 0; i < run.count(); ++i) by_slot[run.first() + i] = run.node();
   }
   std::vector<NodeId> owners(parts);
@@ -47,6 +51,10 @@ void WorkerNode::join(Done done) {
 }
 
 Status WorkerNode::gone() const {
+  // Who else heard of a disagreement may have gone because of it, before we could be told.
+  const bool because = membership_.status().code() == Code::kPeerLost && !disagreement_.ok() &&
+                       ended_at_ - disagreed_at_ <= kHindsight;
+  if (because) return disagreement_;
   if (!membership_.status().ok()) return membership_.status();
   return {Code::kCancelled, "this worker has left the job"};
 }
@@ -168,6 +176,10 @@ void WorkerNode::on_declared(const wire::Declared& declared) {
   Result<Tensor> result = Tensor{declared.tensor(), declare.spec.dtype, declare.spec.elements};
   if (links.size() != cut.parts()) {
     result = Status(Code::kMalformed, "the scheduler named no owner for some part");
+  } else if (exchange_.find(declared.tensor()) != nullptr) {
+    result = Status(Code::kMalformed, fmt::format("the scheduler gave tensor '{}' the identity {}, "
+                                                  "which is another's",
+                                                  declare.spec.name, declared.tensor()));
   } else {
     exchange_.add_tensor(declared.tensor(), declare.spec, cut, links);
     wire::Control open;
@@ -183,6 +195,10 @@ void WorkerNode::on_fault(const wire::Fault& fault, const std::string& peer) {
   if (fault.name() == "barrier" && fault.tensor() == 0) {
     end_barriers(why);
     return;
+  }
+  if (why.code() == Code::kMismatch) {
+    disagreement_ = why;
+    disagreed_at_ = clock_.now();
   }
   auto pending = declares_.find(fault.name());
   if (pending != declares_.end()) {
@@ -284,6 +300,11 @@ void WorkerNode::connect_shards() {
     }
     shards_[member.node] = {.member = member, .link = *link};
   }
+  if (shards_.empty()) {
+    membership_.fail(Status(Code::kMalformed, "the scheduler's roster names no server")
+                         .with_peer("scheduler")
+                         .with_operation("join"));
+  }
   join_deadline_ = clock_.now() + kShardPatience;
 }
 
@@ -305,6 +326,7 @@ void WorkerNode::end_barriers(const Status& why) {
 void WorkerNode::finish() {
   if (ended_) return;
   ended_ = true;
+  ended_at_ = clock_.now();
   const Status why = gone();
   const bool in_order = membership_.state() == Membership::State::kLeft;
   for (const auto& [node, shard] : shards_) van_.close(shard.link);

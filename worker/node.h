@@ -98,6 +98,9 @@ class WorkerNode final : public Agent, private Van::Handler {
   std::uint64_t barrier_number_ = 0;
   Done leaving_;
   bool ended_ = false;
+  Time ended_at_ = {};
+  Status disagreement_;  // The last about a tensor, and when we were told.
+  Time disagreed_at_ = {};
 };
 
 }  // namespace stretto

@@ -33,6 +33,8 @@ struct Operation {
   /// Frames that may still be read from `source`. The user's memory is not given back before they
   /// are gone, even after an error.
   std::atomic<std::uint32_t> leases{0};
+  /// The operation has ended but for them: the loop wants to hear of the last one.
+  std::atomic<bool> awaits_leases{false};
 
   bool pushes() const { return kind != Kind::kPull; }
   bool wants_value() const { return kind != Kind::kPush; }

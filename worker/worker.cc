@@ -11,6 +11,7 @@
 #include "common/clock.h"
 #include "common/config.h"
 #include "common/log.h"
+#include "common/network.h"
 #include "van/transports.h"
 #include "worker/inbox.h"
 #include "worker/node.h"
@@ -126,6 +127,9 @@ Ticket begin(detail::WorkerImpl& impl, Operation::Kind kind, const Transfer& tra
   return Ticket(std::move(ticket));
 }
 
+constexpr std::uint64_t kFilesALink = 4;  // Its connection, and what libzmq wakes its threads with.
+constexpr std::uint64_t kFilesBesides = 32;
+
 Config config_of(const Options& options, Config config) {
   config.role = Role::kWorker;
   config.scheduler = options.scheduler;
@@ -171,7 +175,11 @@ Result<Worker> Worker::join(const Options& options) {
   }
   set_log_level(level_from(config.log_level));
   set_log_identity({"worker", config.rank});
-  Result<std::unique_ptr<Transport>> transport = make_transport();
+  const std::uint64_t links = std::uint64_t{config.servers} * config.shards + 1;
+  if (Status status = raise_file_limit(kFilesALink * links + kFilesBesides); !status.ok()) {
+    return status;
+  }
+  Result<std::unique_ptr<Transport>> transport = make_transport(config.job.part_bytes);
   if (!transport.ok()) return transport.status();
   auto impl = std::make_unique<detail::WorkerImpl>(config, std::move(*transport));
   if (Status status = impl->join(); !status.ok()) return status;

@@ -107,6 +107,19 @@ TEST_P(Conformance, ConnectingToNobodyBreaksOnce) {
   accepted_link();  // The other link of the same endpoint works.
 }
 
+TEST_P(Conformance, ClosingWhileConnectingHoldsUpNobody) {
+  accepted_link();
+  const std::string nobody = address_of_nobody();
+  for (std::uint64_t i = 1; i <= 30; ++i) {
+    worker_.close(worker_.connect(i % 2 == 0 ? address_ : nobody));
+    const LinkId polled = worker_.connect(i % 2 == 0 ? address_ : nobody);
+    worker_.poll();
+    if (worker_.broken.count(polled) == 0) worker_.close(polled);
+    ASSERT_EQ(worker_.send(link_, i), Sent::kTaken);
+    ASSERT_TRUE(until({&worker_, &server_}, [&] { return server_.frames == i; }));
+  }
+}
+
 TEST_P(Conformance, ClosingAConnectedLinkIsToldThereAndNotHere) {
   const LinkId back = accepted_link();
   worker_.close(link_);

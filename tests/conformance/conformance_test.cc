@@ -194,6 +194,20 @@ TEST_P(Conformance, OnePollDeliversABoundedNumberOfFrames) {
   EXPECT_LE(most, kMostAtOnce);
 }
 
+TEST_P(Conformance, FramesThatComeWhileWeOnlySendAreNotOverlooked) {
+  const LinkId back = accepted_link();
+  for (std::uint64_t round = 1; round <= 5; ++round) {
+    ASSERT_EQ(server_.send(back, round), Sent::kTaken);
+    const std::size_t before = server_.frames;
+    for (std::uint64_t i = 1; i <= 2'000; ++i) {
+      ASSERT_NE(worker_.send(link_, i), Sent::kBroken);
+      server_.poll();
+    }
+    ASSERT_TRUE(until({&worker_, &server_}, [&] { return worker_.frames == round; }));
+    ASSERT_TRUE(until({&worker_, &server_}, [&] { return server_.frames >= before + 1'000; }));
+  }
+}
+
 TEST_P(Conformance, PollOfZeroReturns) {
   accepted_link();
   for (int i = 0; i < 10'000; ++i) server_.poll(Duration::zero());

@@ -87,8 +87,9 @@ class Failures(cluster.ClusterTest):
                         self.assertEqual(len(told), 1, job.output())
                         self.assert_error(told[0], LOST[role_of(victim)], victim)
                 last = max(ends.values()) - since
+                launcher = job.ended_at - since
                 print(f"MEASURED kill -9 of {victim} under the launcher: all had ended after "
-                      f"{last * 1000:.0f} ms, the launcher after {(job.ended_at - since) * 1000:.0f} ms")
+                      f"{last * 1000:.0f} ms, the launcher after {launcher * 1000:.0f} ms")
 
     def test_a_short_stop_is_no_failure(self):
         job = self.start_by_hand("--rounds", 10**9, "--progress", 1)

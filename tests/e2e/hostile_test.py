@@ -218,7 +218,8 @@ class Members(cluster.ClusterTest):
     def nonsense(node):
         """What node `node` says after its hello."""
         def said(kind, content=b"", **fields):
-            return zmtp.control(zmtp.body(kind, content), **({"sequence": 2, "sender": node} | fields))
+            given = {"sequence": 2, "sender": node} | fields
+            return zmtp.control(zmtp.body(kind, content), **given)
 
         def data(kind, payload=b"", **fields):
             return zmtp.message(zmtp.header(len(payload), kind=kind, sequence=2, sender=node,

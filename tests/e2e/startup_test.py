@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Jobs that cannot begin, or begin late: every mistake of a start ends in seconds with exit status 1
-and one ERROR line that names what was wanted and what was found, and others are not disturbed.
+"""Jobs that cannot begin, or begin late: every mistake of a start ends in seconds with exit status
+1 and one ERROR line that names what was wanted and what was found, and others are not disturbed.
 """
 
 import socket
@@ -177,12 +177,24 @@ class Refusals(Startup):
         self.greet("rank -7 of 2", rank=-7)
         self.complete()
 
-    def test_one_too_many(self):
-        """Once the job runs, whoever comes without a rank is told that all have come."""
-        self.job.worker(1, ("--rounds", 10**9, "--progress", 10))
-        self.job.scheduler.expect("all are here")
-        self.stranger("all 2 have come", "to be a worker", STRETTO_RANK=-1)
-        self.stranger("all 2 have come", "to be a server", program=cluster.SERVER)
+
+class OneTooMany(Startup):
+
+    def test_all_have_come(self):
+        """Once the job runs, whoever comes without a rank is told that nobody is missing."""
+        job = cluster.ByHand(self)
+        for rank in (0, 1):
+            job.server(rank)
+        for rank in (0, 1):
+            job.worker(rank, ("--rounds", 10**9, "--progress", 10))
+        job.scheduler.expect("all are here")
+        given = job.variables | {"STRETTO_SCHEDULER": job.address}
+        for role, program in (("worker", cluster.TRAINING), ("server", cluster.SERVER)):
+            stranger = self.start(f"another {role}", [program], **given)
+            self.refused(stranger, "Refused", f"to be a {role}", "all 2 have come")
+        worker = job.everybody["worker 0"]
+        reached = sum("progress" in line for line in worker.lines)
+        worker.expect("progress", count=reached + 2)  # Nobody was disturbed.
 
 
 class Settings(Startup):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ZMTP 3.0 and Stretto's frames by hand: enough to greet a scheduler or a server as a node would, and
-to say things that no node says. https://rfc.zeromq.org/spec/23/ and van/wire.h are the sources.
+"""ZMTP 3.0 and Stretto's frames by hand: enough to greet a scheduler or a server as a node would,
+and to say things that no node says. https://rfc.zeromq.org/spec/23/ and van/wire.h are the sources.
 """
 
 import socket
@@ -212,7 +212,7 @@ class Connection:
                 return kind, parse(content)
 
     def hung_up(self):
-        """Waits, within the socket's timeout, until the far end has closed; False if it does not."""
+        """Waits, within the socket's timeout, for the far end to close; False if it does not."""
         try:
             while self.socket.recv(65536):
                 pass

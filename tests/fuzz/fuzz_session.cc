@@ -55,7 +55,7 @@ Session::Session(Input& input, Scene scene)
       scene_(scene),
       workers_(scene == Scene::kMember ? 2 : 1),
       began_(job_.clock().now()),
-      peer_(job_.network(), "peer") {
+      peer_(job_.network(), job_.clock(), "peer") {
   job_.add_scheduler(config_for(Role::kScheduler, workers_, 1));
   job_.add_shard(config_for(Role::kServer, workers_, 1));
   job_.add_peer(peer_);
@@ -149,6 +149,7 @@ void Session::act() {
       if (Peer::Line* line = peer_.line_from(input_)) peer_.close(*line);
       break;
     case 10:
+      if (input_.rarely(4)) peer_.set_deaf(input_.flag());
       let_time_pass();
       break;
     case 11:
@@ -221,7 +222,7 @@ void Session::repeat_message() {
   pull.key = {7, 0};
   pull.version = input_.number();
   const bool pulls = input_.flag();
-  for (std::size_t left = std::size_t{16} * input_.byte(); left > 0; --left) {
+  for (std::size_t left = std::size_t{4} * input_.byte(); left > 0; --left) {
     if (pulls ? !peer_.send(*line, pull, {}) : !peer_.send_control(*line, message)) {
       job_.run_for(200us);
       if (!line->open) return;

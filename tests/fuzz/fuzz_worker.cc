@@ -71,7 +71,7 @@ enum Honest : unsigned { kWelcomes = 1, kRosters = 2, kDeclares = 4 };
 
 HostileJob::HostileJob(Input& input) : input_(input), honest_(~unsigned{input.byte()}) {
   for (const char* name : {"scheduler", "shard-0", "shard-1"}) {
-    peers_.push_back(std::make_unique<Peer>(job_.network(), name));
+    peers_.push_back(std::make_unique<Peer>(job_.network(), job_.clock(), name));
     Peer* peer = peers_.back().get();
     job_.add_peer(*peer);
     peer->listen(fmt::format("{}:{}", name, peers_.size() == 1 ? 9000 : 1));

@@ -10,7 +10,7 @@ namespace stretto::fuzz {
 namespace {
 
 constexpr std::uint64_t kMostTurnsAtOneTime = 20000;
-constexpr std::size_t kMostWaiting = 4096;
+constexpr std::size_t kMostWaiting = 16384;
 
 sim::NetworkOptions network_options() {
   return {.least_latency = 100us, .most_latency = 100us, .link_capacity_bytes = 1 << 16};
@@ -95,7 +95,7 @@ void Job::run_one(Time end) {
     if (node.gone) continue;
     next = std::min({next, network_.next_arrival(node.name), node.agent->next_due()});
   }
-  for (const Peer* peer : peers_) next = std::min(next, network_.next_arrival(peer->name()));
+  for (const Peer* peer : peers_) next = std::min(next, peer->next_due());
   clock_.advance_to(std::max(next, clock_.now() + 1ns));
 }
 

@@ -93,7 +93,7 @@ WAIT = 255
 
 
 def hello(line=0, role=1, rank=0, shard=0, node=0):
-    shard_bytes = [3, shard] if shard else [0]
+    shard_bytes = [3, 0, shard] if shard else [0]
     return bytes([1, role, rank, *shard_bytes, 0, node, 0, line, WAIT])
 
 
@@ -121,8 +121,9 @@ def control(line, body, *fields):
     return bytes([2, line, body, *fields, 0, WAIT])
 
 
-def passing(step):
-    return bytes([10, step, WAIT])
+def passing(step, deaf=None):
+    """Some time, from which the peer takes nothing any more, or takes everything again."""
+    return bytes([10, 0, step, WAIT] if deaf is None else [10, 3, int(deaf), step, WAIT])
 
 
 HONEST = bytes([11, WAIT])
@@ -157,6 +158,11 @@ def sessions():
     yield "member-greets-again", member + spec() + hello(line=1) + hello(line=0, node=2) + HONEST
     yield "member-beats", (member + spec() + bytes([8, 1, 9, 0, 1, 0, 0, 0, 255, WAIT])
                            + bytes([8, 0, 9, 0, 1, 0, 1, 1, 255, WAIT]) + HONEST)
+    yield "member-deaf", (member + spec(mode=1) + passing(0, deaf=True)
+                          + bytes([8, 0, 9, 0, 1, 0, 1, 1, 255, WAIT]) * 30
+                          + bytes([8, 1, 9, 0, 1, 0, 0, 0, 255, WAIT]) * 30)
+    yield "member-ahead", (member + spec(mode=1)
+                           + b"".join(push(0, version=v) for v in range(1, 8)) + pull(0) * 8)
     yield "early-greets", (early + connect(False) + hello() + hello(rank=1) + connect(True)
                            + hello(node=2) + passing(4))
     yield "early-closes", early + connect(False) + hello(rank=1) + bytes([9, 0, WAIT]) + passing(3)

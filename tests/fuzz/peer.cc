@@ -38,8 +38,11 @@ void require(bool holds, const char* what) {
   std::abort();
 }
 
-Peer::Peer(sim::SimNetwork& network, std::string name)
-    : network_(network), name_(std::move(name)), transport_(network.endpoint(name_)) {}
+Peer::Peer(sim::SimNetwork& network, const Clock& clock, std::string name)
+    : network_(network),
+      clock_(clock),
+      name_(std::move(name)),
+      transport_(network.endpoint(name_)) {}
 
 std::string Peer::listen(const std::string& address) {
   const Result<std::string> bound = transport_->listen(address);

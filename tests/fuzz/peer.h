@@ -36,13 +36,17 @@ class Peer final : public Transport::Sink {
   /// Called for each control message that comes.
   using OnControl = std::function<void(Line& line, const wire::Control& message)>;
 
-  Peer(sim::SimNetwork& network, std::string name);
+  Peer(sim::SimNetwork& network, const Clock& clock, std::string name);
 
   const std::string& name() const { return name_; }
   std::string listen(const std::string& address);
   void on_control(OnControl then) { then_ = std::move(then); }
   void poll() { transport_->poll(*this, Duration::zero()); }
-  bool due() const { return network_.has_arrived(name_); }
+  bool due() const { return next_due() <= clock_.now(); }
+  /// When something arrives that it takes.
+  Time next_due() const { return deaf_ ? Time::max() : network_.next_arrival(name_); }
+  /// A deaf peer takes nothing: what is sent to it piles up.
+  void set_deaf(bool deaf) { deaf_ = deaf; }
 
   Line& connect(const std::string& address);
   std::vector<std::unique_ptr<Line>>& lines() { return lines_; }
@@ -69,10 +73,12 @@ class Peer final : public Transport::Sink {
   bool hand_over(Line& line, const wire::Header& header, const Buffer& payload);
 
   sim::SimNetwork& network_;
+  const Clock& clock_;
   std::string name_;
   std::unique_ptr<Transport> transport_;
   std::vector<std::unique_ptr<Line>> lines_;
   OnControl then_;
+  bool deaf_ = false;
 };
 
 /// Fails the run: an input has shown that something promised does not hold.

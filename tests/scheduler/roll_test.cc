@@ -93,7 +93,8 @@ TEST_F(RollTest, TwoProcessesWithOneRankAreBothNamed) {
   ASSERT_TRUE(worker(1, "here:11").ok());
   const Status status = worker(1, "there:22").status();
   EXPECT_EQ(status.code(), Code::kRefused);
-  EXPECT_THAT(status.cause(), HasSubstr("there:22 asks to be worker 1, and here:11 is that already"));
+  EXPECT_THAT(status.cause(),
+              HasSubstr("there:22 asks to be worker 1, and here:11 is that already"));
 }
 
 struct Refusal {
@@ -124,8 +125,8 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(
         Refusal{"Protocol", Role::kWorker, [](wire::Hello& h) { h.set_protocol(3); },
                 "this side speaks 1", "protocol 3"},
-        Refusal{"Token", Role::kWorker, [](wire::Hello& h) { h.set_token("x"); },
-                "a different one", "another job token"},
+        Refusal{"Token", Role::kWorker, [](wire::Hello& h) { h.set_token("x"); }, "a different one",
+                "another job token"},
         Refusal{"SchedulerAsMember", Role::kWorker, [](wire::Hello& h) { h.set_role(1); },
                 "wanted a worker or a server", "role 1"},
         Refusal{"RoleThatWraps", Role::kWorker, [](wire::Hello& h) { h.set_role(256 + 3); },
@@ -141,6 +142,8 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{"RankThatWraps", Role::kWorker,
                 [](wire::Hello& h) { h.set_rank(std::int64_t{1} << 32); }, "ranks are 0 to 1",
                 "rank 4294967296"},
+        Refusal{"ShardOfAWorker", Role::kWorker, [](wire::Hello& h) { h.set_shard(1); },
+                "workers have none", "says it is shard 1"},
         Refusal{"Shards", Role::kServer, [](wire::Hello& h) { h.set_shards(2); },
                 "told of 1 shards a server", "has 2 shards"},
         Refusal{"ShardTooHigh", Role::kServer, [](wire::Hello& h) { h.set_shard(1); },

@@ -213,6 +213,24 @@ TEST_F(SchedulerTest, ASpecThatMakesNoSenseIsAFaultByName) {
   EXPECT_EQ(status_of(fault).code(), Code::kInvalidArgument);
 }
 
+TEST_F(SchedulerTest, ATensorOfMorePartsThanCanBeCountedIsRefused) {
+  config_.job.part_bytes = 64;
+  begin();
+  say(first_, declare(fake::spec("x", Dtype::kF64, kMaxParts * 8)));
+  const wire::Fault fault = first_.control().fault();
+  EXPECT_EQ(status_of(fault).code(), Code::kInvalidArgument);
+  EXPECT_THAT(fault.cause(), HasSubstr("more than " + std::to_string(kMaxParts) + " parts"));
+  say(first_, declare(fake::spec("x", Dtype::kF64, kMaxParts * 8 - 1)));
+  EXPECT_TRUE(first_.control().has_declared());
+}
+
+TEST_F(SchedulerTest, AMemberTakesNoSecondPlace) {
+  come(first_, Role::kWorker, 0);
+  say(first_, fake::hello(Role::kWorker, 1));
+  EXPECT_TRUE(first_.closed());
+  EXPECT_TRUE(come(second_, Role::kWorker, 1).has_welcome());
+}
+
 TEST_F(SchedulerTest, ABarrierOpensForAllWhenTheLastHasCome) {
   begin();
   say(first_, barrier(1));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where parts live: balance by bytes, slots that keep their owner, and runs that name each slot once.
+// Where parts live: balance by bytes, slots that keep their owner, and runs that name each slot
+// once.
 #include "scheduler/slot_table.h"
 
 #include <gtest/gtest.h>

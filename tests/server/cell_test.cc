@@ -33,7 +33,8 @@ class CellTest : public testing::Test {
     cell_.emplace(spec, spec.bytes(), workers, std::move(rule));
   }
   Status share(Rank rank, Buffer bytes) {
-    return cell_->contribute({.rank = rank, .round = next(rank), .bytes = std::move(bytes)}, &gate_);
+    return cell_->contribute({.rank = rank, .round = next(rank), .bytes = std::move(bytes)},
+                             &gate_);
   }
   Status share(Rank rank, const Floats& numbers) { return share(rank, bytes_of(numbers)); }
   Status assign(Rank rank, const Floats& numbers) {
@@ -41,9 +42,8 @@ class CellTest : public testing::Test {
         {.rank = rank, .round = next(rank), .assign = true, .bytes = bytes_of(numbers)}, &gate_);
   }
   Status attend(Rank rank) {
-    return cell_->contribute({.rank = rank, .round = next(rank), .assign = true, .absent = true,
-                              .bytes = {}},
-                             &gate_);
+    return cell_->contribute(
+        {.rank = rank, .round = next(rank), .assign = true, .absent = true, .bytes = {}}, &gate_);
   }
   std::uint64_t next(Rank rank) const { return cell_->consistency().rounds_of(rank) + 1; }
   Floats value() const { return floats_of(cell_->value().bytes.bytes()); }

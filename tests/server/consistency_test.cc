@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// When shares count, when rounds are done and who may be told: sync, bounded, async, assignments, and
-// properties that hold for whatever order shares come in.
+// When shares count, when rounds are done and who may be told: sync, bounded, async, assignments,
+// and properties that hold for whatever order shares come in.
 #include "server/consistency.h"
 
 #include <gmock/gmock.h>

@@ -101,11 +101,13 @@ TEST_F(ShardTest, APushBeforeHelloClosesTheLink) {
 TEST_F(ShardTest, AFinishedRoundIsSentToAllWhoPushedFromOneMemory) {
   begin();
   open();
-  first_.send([] {
-    wire::Header header = push_header(kKey, 1);
-    header.priority = 7;
-    return header;
-  }(), bytes_of({1, 2}));
+  first_.send(
+      [] {
+        wire::Header header = push_header(kKey, 1);
+        header.priority = 7;
+        return header;
+      }(),
+      bytes_of({1, 2}));
   step();
   EXPECT_TRUE(first_.data().empty());
   push(second_, 1, {10, 20});
@@ -254,7 +256,8 @@ TEST_F(ShardTest, ASecondDescriptionOfATensorIsAMismatchThatNamesBoth) {
   step();
   const Status status = fault_at(second_);
   EXPECT_EQ(status.code(), Code::kMismatch);
-  EXPECT_THAT(status.cause(), HasSubstr("opened as f32[3] sync sum, known here as f32[2] sync sum"));
+  EXPECT_THAT(status.cause(),
+              HasSubstr("opened as f32[3] sync sum, known here as f32[2] sync sum"));
 }
 
 TEST_F(ShardTest, AnOpenThatMakesNoSenseIsRefused) {
@@ -276,6 +279,17 @@ TEST_F(ShardTest, OnlyPushesAndPullsAreTaken) {
   first_.send(header, bytes_of({1, 2}));
   step();
   EXPECT_THAT(fault_at(first_, 0).cause(), HasSubstr("pushes and pulls only"));
+}
+
+TEST_F(ShardTest, AWorkerThatWaitsForOnePartTooOftenIsRefused) {
+  begin();
+  open();
+  for (int i = 0; i < 5; ++i) pull(first_, 1);
+  EXPECT_TRUE(first_.controls().empty());
+  pull(first_, 1);
+  EXPECT_EQ(fault_at(first_, 0).code(), Code::kResource);
+  pull(second_, 1);
+  EXPECT_TRUE(second_.controls().empty()) << "the other worker is not to blame";
 }
 
 TEST_F(ShardTest, ARuleThatCannotBeMadeIsAFaultWithItsReason) {

@@ -169,8 +169,13 @@ wire::Control leave() {
 }
 
 Roster roster(std::uint32_t workers, std::uint32_t shards) {
-  Roster roster{.epoch = 1, .fence = 1, .workers = workers, .servers = 1, .slots = kSlots,
-                .members = {}, .settings = {}};
+  Roster roster{.epoch = 1,
+                .fence = 1,
+                .workers = workers,
+                .servers = 1,
+                .slots = kSlots,
+                .members = {},
+                .settings = {}};
   for (std::uint32_t i = 0; i < workers; ++i) {
     roster.members.push_back(
         {.node = 10 + i, .role = Role::kWorker, .rank = i, .shard = 0, .address = {}});

@@ -69,14 +69,14 @@ class FarEnd {
 
   NodeId node;
   std::uint32_t epoch = 0;
-  std::uint64_t sequence = 0;       ///< Of the last frame that was sent.
-  std::uint64_t pushes = 0;         ///< Sent.
-  std::uint64_t credit = 0;         ///< Told to the near end with the next frame.
-  std::uint64_t acked = 0;          ///< The same.
+  std::uint64_t sequence = 0;  ///< Of the last frame that was sent.
+  std::uint64_t pushes = 0;    ///< Sent.
+  std::uint64_t credit = 0;    ///< Told to the near end with the next frame.
+  std::uint64_t acked = 0;     ///< The same.
   std::uint64_t heard_sequence = 0;
-  std::uint64_t heard_credit = 0;   ///< In the last frame that came.
+  std::uint64_t heard_credit = 0;  ///< In the last frame that came.
   std::uint64_t heard_acked = 0;
-  std::size_t heard_credits = 0;    ///< Frames that carried only credit and acks.
+  std::size_t heard_credits = 0;  ///< Frames that carried only credit and acks.
 
  private:
   void listen();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which frame goes next: urgency over all links, turns among equals, windows, and control before all.
+// Which frame goes next: urgency over all links, turns among equals, windows, and control before
+// all.
 #include "van/send_queue.h"
 
 #include <gtest/gtest.h>
@@ -221,7 +222,8 @@ TEST_F(SendQueueTest, CountersHoldUnderRandomUse) {
       ASSERT_TRUE(queue_.credited(link, credited[link]));
     }
     ASSERT_EQ(queue_.waiting(), pushed - gone);
-    const std::uint64_t total = sent[1] + sent[2] + sent[3] - credited[1] - credited[2] - credited[3];
+    const std::uint64_t total =
+        sent[1] + sent[2] + sent[3] - credited[1] - credited[2] - credited[3];
     ASSERT_EQ(queue_.under_way(), total);
     ASSERT_LT(total, 10 * kFrame);
   }

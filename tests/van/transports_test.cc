@@ -13,8 +13,8 @@ namespace {
 
 TEST(Transports, TwoOfThemMeetOverLoopback) {
   const SteadyClock clock;
-  auto first = make_transport();
-  auto second = make_transport();
+  auto first = make_transport(JobSettings().part_bytes);
+  auto second = make_transport(JobSettings().part_bytes);
   ASSERT_TRUE(first.ok() && second.ok());
   Van server(std::move(*first), clock);
   Van worker(std::move(*second), clock);
@@ -34,8 +34,8 @@ TEST(Transports, TwoOfThemMeetOverLoopback) {
 }
 
 TEST(Transports, AnAddressThatIsTakenIsRefused) {
-  auto first = make_transport();
-  auto second = make_transport();
+  auto first = make_transport(JobSettings().part_bytes);
+  auto second = make_transport(JobSettings().part_bytes);
   ASSERT_TRUE(first.ok() && second.ok());
   const Result<std::string> address = (*first)->listen("127.0.0.1:0");
   ASSERT_TRUE(address.ok());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The header's layout, written out by hand so that it can never change silently, and everything that
-// a reader refuses.
+// The header's layout, written out by hand so that it can never change silently, and everything
+// that a reader refuses.
 #include "van/wire.h"
 
 #include <gmock/gmock.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The worker's side of a tensor against a shard played by hand: cutting, order, ends and errors, and
-// when the user's memory is given back.
+// The worker's side of a tensor against a shard played by hand: cutting, order, ends and errors,
+// and when the user's memory is given back.
 #include "worker/exchange.h"
 
 #include <gmock/gmock.h>
@@ -276,7 +276,8 @@ TEST_F(ExchangeTest, AsyncPushesDoNotWaitForRounds) {
 // ---- what makes no sense
 
 TEST_F(ExchangeTest, AnUndeclaredTensorIsRefused) {
-  expect_failed(push_pull(9, source_, target_), Code::kInvalidArgument, "tensor 9 was not declared");
+  expect_failed(push_pull(9, source_, target_), Code::kInvalidArgument,
+                "tensor 9 was not declared");
 }
 
 TEST_F(ExchangeTest, ValuesThatNobodyAskedForAreIgnored) {

@@ -10,7 +10,7 @@ namespace stretto::live {
 namespace {
 
 std::unique_ptr<Transport> transport() {
-  Result<std::unique_ptr<Transport>> made = make_transport();
+  Result<std::unique_ptr<Transport>> made = make_transport(JobSettings().part_bytes);
   EXPECT_TRUE(made.ok()) << made.status().text();
   return std::move(*made);
 }

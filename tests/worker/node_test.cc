@@ -259,8 +259,7 @@ TEST_F(NodeTest, AFaultByNameEndsTheDeclareAndByIdTheTensor) {
   EXPECT_EQ(pull(*tensor)->ticket->wait().code(), Code::kMismatch);
   fault.mutable_fault()->set_name("other");
   fault.mutable_fault()->set_tensor(5);
-  const Status refused =
-      declare(fake::spec("other", Dtype::kF32, 1), fault).status();
+  const Status refused = declare(fake::spec("other", Dtype::kF32, 1), fault).status();
   EXPECT_EQ(refused.code(), Code::kMismatch);
   EXPECT_EQ(refused.operation(), "declare");
   EXPECT_EQ(refused.peer(), "scheduler");

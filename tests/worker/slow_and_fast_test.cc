@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The promise of immutable values, over real sockets: a fast worker's next round can never touch what
-// a slow worker has yet to receive. One worker is held up at random by real work, the other runs as
-// fast as the servers let it, and every number of every round is checked at both.
+// The promise of immutable values, over real sockets: a fast worker's next round can never touch
+// what a slow worker has yet to receive. One worker is held up at random by real work, the other
+// runs as fast as the servers let it, and every number of every round is checked at both.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -34,7 +34,8 @@ Numbers sum(std::uint32_t tensor, std::uint32_t round) {
   return numbers;
 }
 
-/// Work that takes now nothing, now far longer than a round; its result keeps it from being left out.
+/// Work that takes now nothing, now far longer than a round; its result keeps it from being left
+/// out.
 std::uint64_t hold_up(sim::Random& random, const std::vector<std::byte>& memory) {
   std::uint64_t hash = 0xcbf29ce484222325ULL;
   if (!random.chance(0.02)) return hash;

@@ -337,14 +337,19 @@ TEST(Worker, WithoutASchedulerToGoToJoiningIsRefused) {
   const Status status = Worker::join(Options{}).status();
   EXPECT_EQ(status.code(), Code::kInvalidArgument);
   EXPECT_THAT(status.cause(), HasSubstr("STRETTO_SCHEDULER=host:port"));
-  EXPECT_EQ(Worker::join(Options{.scheduler = "nowhere"}).status().code(), Code::kInvalidArgument);
-  EXPECT_EQ(Worker::join(Options{.scheduler = "127.0.0.1:1", .rank = 5}).status().code(),
-            Code::kInvalidArgument);
+  Options options;
+  options.scheduler = "nowhere";
+  EXPECT_EQ(Worker::join(options).status().code(), Code::kInvalidArgument);
+  options.scheduler = "127.0.0.1:1";
+  options.rank = 5;
+  EXPECT_EQ(Worker::join(options).status().code(), Code::kInvalidArgument);
 }
 
 TEST(Worker, ASchedulerThatIsNotThereIsNamed) {
-  const Status status =
-      Worker::join(Options{.scheduler = "127.0.0.1:1", .rendezvous_timeout = 300ms}).status();
+  Options options;
+  options.scheduler = "127.0.0.1:1";
+  options.rendezvous_timeout = 300ms;
+  const Status status = Worker::join(options).status();
   EXPECT_EQ(status.code(), Code::kRendezvousTimeout) << status.text();
   EXPECT_THAT(status.cause(), HasSubstr("127.0.0.1:1"));
   EXPECT_EQ(status.peer(), "scheduler");

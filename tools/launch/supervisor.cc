@@ -111,18 +111,18 @@ void Supervisor::record(const Ended& ended, Time now, Reaction& reaction) {
     reaction.notes.push_back(fmt::format("{}{} {}", workers_succeeded() ? "warning: " : "",
                                          label_of(member), ended.exit.text()));
   }
-  // A killed process's connections end a moment before its exit can be seen: those who failed
-  // because of it may be seen first.
-  const bool was_the_cause = first_ && stop_signal_ == 0 && ended.exit.by_signal &&
-                             !first_->by_signal && now - first_->at <= kHindsight;
+  // A process's connections end a moment before its exit can be seen: those who failed because of
+  // it may be seen first.
+  const int suspected = suspicion(member, ended.exit);
+  const bool was_the_cause = first_ && stop_signal_ == 0 && suspected < first_->suspicion &&
+                             now - first_->at <= kHindsight;
   if (was_the_cause) first_.reset();
   std::string cause = ended.exit.text();
   if (too_early) cause += " before it said where it listens";
   const int status = ended.exit.failed() ? ended.exit.status() : 1;
-  fail(
-      {ended.member, status,
-       Status(code_of(member.role), std::move(cause)).with_operation(too_early ? "start" : "run"),
-       ended.exit.by_signal, now});
+  fail({ended.member, status,
+        Status(code_of(member.role), std::move(cause)).with_operation(too_early ? "start" : "run"),
+        suspected, now});
 }
 
 void Supervisor::fail(Failure failure) {

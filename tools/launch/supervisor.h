@@ -109,7 +109,7 @@ class Supervisor {
     std::size_t member;
     int exit_status;
     Status error;
-    bool by_signal = false;
+    int suspicion = 0;  // Least for the likeliest cause.
     Time at = {};
   };
   static constexpr Duration kHindsight = 500ms;

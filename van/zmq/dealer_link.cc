@@ -49,6 +49,9 @@ Result<std::unique_ptr<DealerLink>> DealerLink::connect(const Context& context,
                                                         std::string_view address) {
   const Result<std::string> endpoint = to_connect(address);
   if (!endpoint.ok()) return endpoint.status();
+  // The socket, both ends of its monitor and the connection.
+  Status status = need_descriptors(4, fmt::format("wanted to connect to '{}'", address));
+  if (!status.ok()) return status;
   Result<Socket> socket = Socket::open(context, ZMQ_DEALER);
   if (!socket.ok()) return socket.status();
   configure(*socket, options);

@@ -4,12 +4,15 @@
 #include "van/zmq/handles.h"
 
 #include <fmt/format.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
 #include <utility>
+#include <vector>
 
 namespace stretto::zmq {
 namespace {
@@ -83,17 +86,40 @@ Status failure(const std::string& wanted, int error) {
   return {code, fmt::format("{}: {}{}", wanted, zmq_strerror(error), hint)};
 }
 
+Status need_descriptors(int count, const std::string& wanted) {
+  std::vector<int> opened;
+  int error = 0;
+  for (int i = 0; i < count && error == 0; ++i) {
+    const int descriptor = ::eventfd(0, EFD_CLOEXEC);
+    if (descriptor < 0) {
+      error = errno;
+    } else {
+      opened.push_back(descriptor);
+    }
+  }
+  for (const int descriptor : opened) ::close(descriptor);
+  if (error == 0) return {};
+  return failure(fmt::format("{}, which takes {} descriptors, and {} are left", wanted, count,
+                             opened.size()),
+                 error);
+}
+
 void TerminateContext::operator()(void* context) const {
   uninterrupted([context] { return zmq_ctx_term(context); });
 }
 
 Result<Context> open_context(int io_threads, int max_sockets) {
+  // Two for each thread, the reaper's being one of them, and a socket to start them with.
+  Status status = need_descriptors(2 * (io_threads + 1) + 4, "wanted a libzmq context");
+  if (!status.ok()) return status;
   Context context(zmq_ctx_new());
   if (context == nullptr) return failure("wanted a libzmq context", zmq_errno());
   STRETTO_CHECK(zmq_ctx_set(context.get(), ZMQ_IO_THREADS, io_threads) == 0);
   STRETTO_CHECK(zmq_ctx_set(context.get(), ZMQ_MAX_SOCKETS, max_sockets) == 0);
   // What is queued when a socket closes is dropped: with LINGER 0 nothing waits for the network.
   STRETTO_CHECK(zmq_ctx_set(context.get(), ZMQ_BLOCKY, 0) == 0);
+  const Result<Socket> first = Socket::open(context, ZMQ_PAIR);  // The threads start here, or never.
+  if (!first.ok()) return first.status();
   return context;
 }
 

@@ -63,6 +63,9 @@ RouterLinks::RouterLinks(const ZmqOptions& options, LinkIds& links, Socket socke
 
 Result<std::unique_ptr<RouterLinks>> RouterLinks::open(const Context& context,
                                                        const ZmqOptions& options, LinkIds& links) {
+  // The socket, both ends of its monitor, the port and a first connection.
+  Status status = need_descriptors(5, "wanted to listen");
+  if (!status.ok()) return status;
   Result<Socket> socket = Socket::open(context, ZMQ_ROUTER);
   if (!socket.ok()) return socket.status();
   configure(*socket, options);

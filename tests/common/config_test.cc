@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every variable, which name wins, what is refused and in which words.
+#include "common/config.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+
+namespace stretto {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+using Variables = std::map<std::string, std::string>;
+
+Environment nothing() {
+  return [](const std::string&) -> std::optional<std::string> { return std::nullopt; };
+}
+
+Result<Config> read(const Variables& variables, Role role = Role::kWorker) {
+  return config_from(overlay(variables, nothing()), role);
+}
+
+Config must_read(const Variables& variables, Role role = Role::kWorker) {
+  const Result<Config> config = read(variables, role);
+  EXPECT_TRUE(config.ok()) << config.status().text();
+  return config.ok() ? *config : Config();
+}
+
+// ---- what is read
+
+TEST(Config, WithoutAnyVariableTheDefaultsHold) {
+  const Config config = must_read({});
+  EXPECT_EQ(config.role, Role::kWorker);
+  EXPECT_EQ(config.rank, -1);
+  EXPECT_EQ(config.workers, 1U);
+  EXPECT_EQ(config.servers, 1U);
+  EXPECT_EQ(config.shards, 1U);
+  EXPECT_EQ(config.scheduler, "");
+  EXPECT_EQ(config.bind_host, "127.0.0.1");
+  EXPECT_EQ(config.memory_limit_bytes, 0U);
+  EXPECT_EQ(config.log_level, "info");
+  EXPECT_EQ(config.job.part_bytes % 64, 0U);
+}
+
+TEST(Config, ReadsEveryVariable) {
+  const Config config = must_read({{"STRETTO_WORLD_SIZE", "8"},
+                                   {"STRETTO_SERVERS", "3"},
+                                   {"STRETTO_SHARDS", "4"},
+                                   {"STRETTO_RANK", "5"},
+                                   {"STRETTO_SCHEDULER", "10.0.0.1:9000"},
+                                   {"STRETTO_BIND_HOST", "10.0.0.2"},
+                                   {"STRETTO_NODE_HOST", "10.0.0.3"},
+                                   {"STRETTO_JOB_TOKEN", "secret"},
+                                   {"STRETTO_LOG_LEVEL", "debug"},
+                                   {"STRETTO_RENDEZVOUS_TIMEOUT_S", "1.5"},
+                                   {"STRETTO_OPERATION_TIMEOUT_S", "2"},
+                                   {"STRETTO_MEMORY_LIMIT_MIB", "3"},
+                                   {"STRETTO_PART_BYTES", "65536"},
+                                   {"STRETTO_LINK_WINDOW_BYTES", "1000"},
+                                   {"STRETTO_TOTAL_WINDOW_BYTES", "2000"},
+                                   {"STRETTO_HEARTBEAT_S", "0.25"},
+                                   {"STRETTO_DEAD_AFTER_S", "0.75"},
+                                   {"STRETTO_STALL_WARN_S", "4"},
+                                   {"STRETTO_STALL_ERROR_S", "5e1"}});
+  EXPECT_EQ(config.workers, 8U);
+  EXPECT_EQ(config.servers, 3U);
+  EXPECT_EQ(config.shards, 4U);
+  EXPECT_EQ(config.rank, 5);
+  EXPECT_EQ(config.scheduler, "10.0.0.1:9000");
+  EXPECT_EQ(config.bind_host, "10.0.0.2");
+  EXPECT_EQ(config.node_host, "10.0.0.3");
+  EXPECT_EQ(config.token, "secret");
+  EXPECT_EQ(config.log_level, "debug");
+  EXPECT_EQ(config.rendezvous_timeout, 1500ms);
+  EXPECT_EQ(config.operation_timeout, 2s);
+  EXPECT_EQ(config.memory_limit_bytes, 3U << 20);
+  EXPECT_EQ(config.job.part_bytes, 65536U);
+  EXPECT_EQ(config.job.link_window_bytes, 1000U);
+  EXPECT_EQ(config.job.total_window_bytes, 2000U);
+  EXPECT_EQ(config.job.heartbeat, 250ms);
+  EXPECT_EQ(config.job.dead_after, 750ms);
+  EXPECT_EQ(config.job.stall_warn, 4s);
+  EXPECT_EQ(config.job.stall_error, 50s);
+}
+
+TEST(Config, ReadsTheNamesOfPsLiteAndBytePs) {
+  const Variables variables{{"DMLC_NUM_WORKER", "4"},          {"DMLC_NUM_SERVER", "2"},
+                            {"DMLC_PS_ROOT_URI", "127.0.0.1"}, {"DMLC_PS_ROOT_PORT", "9000"},
+                            {"DMLC_NODE_HOST", "10.0.0.3"},    {"DMLC_WORKER_ID", "3"}};
+  const Config config = must_read(variables);
+  EXPECT_EQ(config.workers, 4U);
+  EXPECT_EQ(config.servers, 2U);
+  EXPECT_EQ(config.scheduler, "127.0.0.1:9000");
+  EXPECT_EQ(config.node_host, "10.0.0.3");
+  EXPECT_EQ(config.rank, 3);
+  EXPECT_EQ(must_read(variables, Role::kServer).rank, -1) << "that is a worker's number";
+}
+
+TEST(Config, AWorkerOfBytePsIsOneGpuOfOneHost) {
+  const Config config = must_read({{"DMLC_NUM_WORKER", "3"},
+                                   {"BYTEPS_LOCAL_SIZE", "8"},
+                                   {"DMLC_WORKER_ID", "2"},
+                                   {"BYTEPS_LOCAL_RANK", "5"}});
+  EXPECT_EQ(config.workers, 24U);
+  EXPECT_EQ(config.rank, 21);
+}
+
+TEST(Config, OurNamesWinOverTheirs) {
+  const Config config = must_read({{"STRETTO_WORLD_SIZE", "5"},
+                                   {"DMLC_NUM_WORKER", "3"},
+                                   {"BYTEPS_LOCAL_SIZE", "8"},
+                                   {"STRETTO_SERVERS", "6"},
+                                   {"DMLC_NUM_SERVER", "2"},
+                                   {"STRETTO_SCHEDULER", "127.0.0.1:1"},
+                                   {"DMLC_PS_ROOT_URI", "far.example"},
+                                   {"DMLC_PS_ROOT_PORT", "2"},
+                                   {"STRETTO_NODE_HOST", "a"},
+                                   {"DMLC_NODE_HOST", "b"},
+                                   {"STRETTO_RANK", "4"},
+                                   {"BYTEPS_GLOBAL_RANK", "1"},
+                                   {"DMLC_WORKER_ID", "2"}});
+  EXPECT_EQ(config.workers, 5U) << "and is not multiplied";
+  EXPECT_EQ(config.servers, 6U);
+  EXPECT_EQ(config.scheduler, "127.0.0.1:1");
+  EXPECT_EQ(config.bind_host, "127.0.0.1");
+  EXPECT_EQ(config.node_host, "a");
+  EXPECT_EQ(config.rank, 4);
+}
+
+TEST(Config, TheGlobalRankWinsOverHostAndLocalRank) {
+  EXPECT_EQ(
+      must_read({{"STRETTO_WORLD_SIZE", "9"}, {"BYTEPS_GLOBAL_RANK", "7"}, {"DMLC_WORKER_ID", "1"}})
+          .rank,
+      7);
+}
+
+TEST(Config, HalfAnAddressIsNone) {
+  EXPECT_EQ(must_read({{"DMLC_PS_ROOT_URI", "127.0.0.1"}}).scheduler, "");
+  EXPECT_EQ(must_read({{"DMLC_PS_ROOT_PORT", "9000"}}).scheduler, "");
+}
+
+TEST(Config, ARootOnAnotherHostMeansAJobOverHosts) {
+  const Variables variables{{"DMLC_PS_ROOT_URI", "10.0.0.1"},
+                            {"DMLC_PS_ROOT_PORT", "9000"},
+                            {"STRETTO_JOB_TOKEN", "secret"}};
+  EXPECT_EQ(must_read(variables, Role::kScheduler).bind_host, "10.0.0.1");
+  EXPECT_EQ(must_read(variables, Role::kServer).bind_host, "0.0.0.0");
+}
+
+TEST(Config, OverlaysWinAndTheRestShowsThrough) {
+  const Environment base = overlay({{"A", "1"}, {"B", "2"}}, nothing());
+  const Environment both = overlay({{"B", "3"}}, base);
+  EXPECT_EQ(both("A"), "1");
+  EXPECT_EQ(both("B"), "3");
+  EXPECT_EQ(both("C"), std::nullopt);
+}
+
+// ---- what is refused
+
+struct Bad {
+  const char* variable;
+  const char* value;
+  const char* wanted;
+};
+void PrintTo(const Bad& bad, std::ostream* out) { *out << bad.variable << "=" << bad.value; }
+
+class BadValues : public testing::TestWithParam<Bad> {};
+
+TEST_P(BadValues, AreNamedWithWhatWasWanted) {
+  const Status status = read({{GetParam().variable, GetParam().value}}).status();
+  EXPECT_EQ(status.code(), Code::kInvalidArgument);
+  EXPECT_THAT(status.cause(), AllOf(HasSubstr(GetParam().variable),
+                                    HasSubstr("'" + std::string(GetParam().value) + "'"),
+                                    HasSubstr(GetParam().wanted)));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, BadValues,
+    testing::Values(Bad{"STRETTO_WORLD_SIZE", "0", "from 1 to 32768"},
+                    Bad{"STRETTO_WORLD_SIZE", "32769", "from 1 to 32768"},
+                    Bad{"STRETTO_WORLD_SIZE", "two", "a whole number"},
+                    Bad{"STRETTO_WORLD_SIZE", "2 ", "a whole number"},
+                    Bad{"STRETTO_WORLD_SIZE", " 2", "a whole number"},
+                    Bad{"STRETTO_WORLD_SIZE", "2.5", "a whole number"},
+                    Bad{"STRETTO_WORLD_SIZE", "99999999999999999999", "a whole number"},
+                    Bad{"DMLC_NUM_WORKER", "-1", "from 1 to 32768"},
+                    Bad{"BYTEPS_LOCAL_SIZE", "0", "from 1 to 1024"},
+                    Bad{"STRETTO_SERVERS", "0", "from 1 to 32768"},
+                    Bad{"DMLC_NUM_SERVER", "x", "from 1 to 32768"},
+                    Bad{"STRETTO_SHARDS", "1025", "from 1 to 1024"},
+                    Bad{"STRETTO_RANK", "-2", "from -1 to 32767"},
+                    Bad{"BYTEPS_GLOBAL_RANK", "one", "from -1 to 32767"},
+                    Bad{"DMLC_WORKER_ID", "-1", "from 0 to 32767"},
+                    Bad{"STRETTO_MEMORY_LIMIT_MIB", "-1", "a whole number"},
+                    Bad{"STRETTO_PART_BYTES", "63", "from 64 to 16777216"},
+                    Bad{"STRETTO_PART_BYTES", "16777280", "from 64 to 16777216"},
+                    Bad{"STRETTO_PART_BYTES", "100", "a multiple of 64"},
+                    Bad{"STRETTO_LINK_WINDOW_BYTES", "0", "from 1"},
+                    Bad{"STRETTO_TOTAL_WINDOW_BYTES", "0", "from 1"},
+                    Bad{"STRETTO_RENDEZVOUS_TIMEOUT_S", "0", "seconds from 0.001 to 86400"},
+                    Bad{"STRETTO_OPERATION_TIMEOUT_S", "86401", "seconds from 0.001"},
+                    Bad{"STRETTO_HEARTBEAT_S", "nan", "seconds from 0.001"},
+                    Bad{"STRETTO_DEAD_AFTER_S", "inf", "seconds from 0.001"},
+                    Bad{"STRETTO_STALL_WARN_S", "1s", "seconds from 0.001"},
+                    Bad{"STRETTO_STALL_ERROR_S", "-1", "seconds from 0.001"}));
+
+TEST(Config, TheFirstErrorIsTheOneThatIsTold) {
+  EXPECT_THAT(read({{"STRETTO_SERVERS", "x"}, {"STRETTO_SHARDS", "y"}}).status().cause(),
+              HasSubstr("STRETTO_SERVERS"));
+}
+
+TEST(Config, AWorldThatIsTooLargeOnlyAsAProductIsRefusedToo) {
+  const Status status = read({{"DMLC_NUM_WORKER", "32768"}, {"BYTEPS_LOCAL_SIZE", "8"}}).status();
+  EXPECT_EQ(status.code(), Code::kInvalidArgument);
+  EXPECT_THAT(status.cause(), AllOf(HasSubstr("BYTEPS_LOCAL_SIZE"), HasSubstr("262144")));
+}
+
+TEST(Config, PatienceShorterThanTwoHeartbeatsIsRefused) {
+  const Variables variables{{"STRETTO_HEARTBEAT_S", "1"}, {"STRETTO_DEAD_AFTER_S", "1.9"}};
+  EXPECT_THAT(read(variables).status().cause(), HasSubstr("STRETTO_DEAD_AFTER_S"));
+  EXPECT_TRUE(read({{"STRETTO_HEARTBEAT_S", "1"}, {"STRETTO_DEAD_AFTER_S", "2"}}).ok());
+}
+
+TEST(Config, OtherHostsNeedAToken) {
+  const Status status = read({{"STRETTO_BIND_HOST", "0.0.0.0"}}).status();
+  EXPECT_EQ(status.code(), Code::kInvalidArgument);
+  EXPECT_THAT(status.cause(), AllOf(HasSubstr("0.0.0.0"), HasSubstr("STRETTO_JOB_TOKEN")));
+  EXPECT_TRUE(read({{"STRETTO_BIND_HOST", "0.0.0.0"}, {"STRETTO_JOB_TOKEN", "x"}}).ok());
+  EXPECT_TRUE(read({{"STRETTO_BIND_HOST", "localhost"}}).ok());
+  EXPECT_FALSE(read({{"DMLC_PS_ROOT_URI", "10.0.0.1"}, {"DMLC_PS_ROOT_PORT", "1"}}).ok());
+}
+
+TEST(Config, ARankIsWithinItsOwnWorld) {
+  EXPECT_THAT(read({{"STRETTO_WORLD_SIZE", "4"}, {"STRETTO_RANK", "4"}}).status().cause(),
+              HasSubstr("rank 4 in a job of 4 workers"));
+  const Variables variables{{"STRETTO_WORLD_SIZE", "4"}, {"STRETTO_RANK", "3"}};
+  EXPECT_TRUE(read(variables).ok());
+  EXPECT_THAT(read(variables, Role::kServer).status().cause(),
+              HasSubstr("rank 3 in a job of 1 servers"));
+}
+
+TEST(Config, TheSchedulersAddressIsChecked) {
+  EXPECT_THAT(read({{"STRETTO_SCHEDULER", "nowhere"}}).status().cause(), HasSubstr("'nowhere'"));
+}
+
+// ---- addresses
+
+TEST(HostPort, IsReadFromItsLastColon) {
+  for (const auto& [text, host, port] :
+       {std::tuple{"127.0.0.1:9000", "127.0.0.1", 9000}, std::tuple{"[::1]:80", "[::1]", 80},
+        std::tuple{"a:0", "a", 0}, std::tuple{"a:65535", "a", 65535}}) {
+    const Result<HostPort> parsed = parse_host_port(text);
+    ASSERT_TRUE(parsed.ok()) << text;
+    EXPECT_EQ(parsed->host, host);
+    EXPECT_EQ(parsed->port, port);
+  }
+}
+
+TEST(HostPort, RefusesWhatIsNone) {
+  for (const char* text : {"", ":", ":80", "host", "host:", "host:-1", "host:65536", "host:8x",
+                           "host:99999999999999999999"}) {
+    EXPECT_FALSE(parse_host_port(text).ok()) << text;
+  }
+}
+
+TEST(Loopback, IsThisHostAndNoNameThatLooksLikeIt) {
+  for (const char* host : {"localhost", "::1", "[::1]", "127.0.0.1", "127.1.2.3"}) {
+    EXPECT_TRUE(is_loopback(host)) << host;
+  }
+  for (const char* host : {"", "0.0.0.0", "10.0.0.1", "128.0.0.1", "1270.0.0.1", "localhost.x",
+                           "127.example.com", "::"}) {
+    EXPECT_FALSE(is_loopback(host)) << host;
+  }
+}
+
+TEST(Role, HasAName) {
+  EXPECT_EQ(name_of(Role::kScheduler), "scheduler");
+  EXPECT_EQ(name_of(Role::kServer), "server");
+  EXPECT_EQ(name_of(Role::kWorker), "worker");
+}
+
+}  // namespace
+}  // namespace stretto

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// Real signals, sent to this process: each arrives as one call on the watcher's thread.
+#include "common/signals.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <csignal>
+#include <future>
+
+namespace stretto {
+namespace {
+
+/// Puts the thread's signal mask back, and takes up what a test left pending.
+class SignalsTest : public testing::Test {
+ protected:
+  SignalsTest() { pthread_sigmask(SIG_SETMASK, nullptr, &before_); }
+  ~SignalsTest() override {
+    sigset_t ours;
+    sigemptyset(&ours);
+    sigaddset(&ours, SIGINT);
+    sigaddset(&ours, SIGTERM);
+    const timespec at_once{};
+    while (sigtimedwait(&ours, nullptr, &at_once) > 0) {
+    }
+    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  }
+
+ private:
+  sigset_t before_{};
+};
+
+TEST_F(SignalsTest, ASignalBecomesACallOnAnotherThread) {
+  for (const int signal : {SIGTERM, SIGINT}) {
+    std::promise<std::pair<int, std::thread::id>> heard;
+    const SignalWatcher watcher([&heard](int number) {
+      heard.set_value({number, std::this_thread::get_id()});
+    });
+    ASSERT_EQ(kill(getpid(), signal), 0);
+    const auto [number, thread] = heard.get_future().get();
+    EXPECT_EQ(number, signal);
+    EXPECT_NE(thread, std::this_thread::get_id());
+  }
+}
+
+TEST_F(SignalsTest, OnlyTheFirstSignalIsHeard) {
+  std::atomic<int> calls{0};
+  std::promise<void> heard;
+  {
+    const SignalWatcher watcher([&](int) {
+      if (++calls == 1) heard.set_value();
+    });
+    ASSERT_EQ(kill(getpid(), SIGTERM), 0);
+    heard.get_future().wait();
+    ASSERT_EQ(kill(getpid(), SIGTERM), 0);
+    ASSERT_EQ(kill(getpid(), SIGINT), 0);
+  }
+  EXPECT_EQ(calls, 1);
+}
+
+TEST_F(SignalsTest, WithoutASignalItEndsAndCallsNobody) {
+  int calls = 0;
+  {
+    const SignalWatcher watcher([&calls](int) { ++calls; });
+  }
+  EXPECT_EQ(calls, 0);
+}
+
+}  // namespace
+}  // namespace stretto
