@@ -196,15 +196,16 @@ TEST_P(Conformance, OnePollDeliversABoundedNumberOfFrames) {
 
 TEST_P(Conformance, FramesThatComeWhileWeOnlySendAreNotOverlooked) {
   const LinkId back = accepted_link();
+  std::uint64_t sent = 0;
   for (std::uint64_t round = 1; round <= 5; ++round) {
     ASSERT_EQ(server_.send(back, round), Sent::kTaken);
-    const std::size_t before = server_.frames;
-    for (std::uint64_t i = 1; i <= 2'000; ++i) {
-      ASSERT_NE(worker_.send(link_, i), Sent::kBroken);
-      server_.poll();
+    while (sent < round * 500) {
+      if (sent == server_.frames) {
+        ASSERT_EQ(worker_.send(link_, ++sent), Sent::kTaken);
+      }
+      server_.poll(1ms);
     }
     ASSERT_TRUE(until({&worker_, &server_}, [&] { return worker_.frames == round; }));
-    ASSERT_TRUE(until({&worker_, &server_}, [&] { return server_.frames >= before + 1'000; }));
   }
 }
 

@@ -5,6 +5,8 @@
 // Input: how honestly the worker is received, then actions (docs in tests/fuzz/make_corpus.py).
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "common/log.h"
 #include "tests/fuzz/job.h"
 #include "tests/fuzz/messages.h"
@@ -259,7 +261,11 @@ void HostileJob::break_something() {
 }
 
 void HostileJob::check_all_ended() {
-  job_.run_for(2 * kOperationTimeout + 60s);
+  job_.run_until(2 * kOperationTimeout + 60s, [this] {
+    return ended_ >= begun_ && std::all_of(outcomes_.begin(), outcomes_.end(),
+                                           [](const auto& o) { return o->ends > 0; });
+  });
+  job_.run_for(10ms);
   require(ended_ == begun_, "every call's callback is called once, in time");
   for (const auto& outcome : outcomes_) {
     require(outcome->ends == 1, "every operation ends once, in time");

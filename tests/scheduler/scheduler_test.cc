@@ -52,22 +52,12 @@ class SchedulerTest : public testing::Test {
   void pass(Duration time, const std::vector<FarEnd*>& alive) {
     for (const Time end = clock_.now() + time; clock_.now() < end; step()) {
       clock_.advance_to(std::min(end, clock_.now() + 100ms));
-      for (FarEnd* far : alive) far->say(heartbeat());
+      for (FarEnd* far : alive) far->say(fake::heartbeat());
     }
-  }
-  static wire::Control heartbeat() {
-    wire::Control message;
-    message.mutable_heartbeat()->set_number(5);
-    return message;
   }
   static wire::Control declare(const TensorSpec& spec) {
     wire::Control message;
     *message.mutable_declare()->mutable_spec() = to_wire(spec);
-    return message;
-  }
-  static wire::Control barrier(std::uint64_t number) {
-    wire::Control message;
-    message.mutable_barrier()->set_number(number);
     return message;
   }
   static wire::Control report(NodeId node) {
@@ -162,8 +152,8 @@ TEST_F(SchedulerTest, OnlyMembersAreHeard) {
   late.connect();
   say(late, fake::hello(Role::kWorker, 1));
   EXPECT_TRUE(late.control().has_fault()) << "that place is taken";
-  say(late, barrier(1));
-  say(first_, barrier(1));
+  say(late, fake::barrier(1));
+  say(first_, fake::barrier(1));
   EXPECT_TRUE(first_.controls().empty());
 }
 
@@ -171,7 +161,7 @@ TEST_F(SchedulerTest, OnlyMembersAreHeard) {
 
 TEST_F(SchedulerTest, AnswersHeartbeats) {
   begin();
-  say(first_, heartbeat());
+  say(first_, fake::heartbeat());
   EXPECT_EQ(first_.control().heartbeat().number(), 5U);
 }
 
@@ -233,27 +223,27 @@ TEST_F(SchedulerTest, AMemberTakesNoSecondPlace) {
 
 TEST_F(SchedulerTest, ABarrierOpensForAllWhenTheLastHasCome) {
   begin();
-  say(first_, barrier(1));
-  say(first_, barrier(1));
+  say(first_, fake::barrier(1));
+  say(first_, fake::barrier(1));
   EXPECT_TRUE(first_.controls().empty());
-  say(second_, barrier(1));
+  say(second_, fake::barrier(1));
   EXPECT_EQ(first_.control().barrier().number(), 1U);
   EXPECT_EQ(second_.control().barrier().number(), 1U);
   EXPECT_TRUE(server_.controls().empty());
-  say(second_, barrier(1));
+  say(second_, fake::barrier(1));
   EXPECT_EQ(second_.control().barrier().number(), 1U) << "a repeated word is answered alone";
   EXPECT_TRUE(first_.controls().empty());
 }
 
 TEST_F(SchedulerTest, ABarrierOutOfTurnEndsTheLink) {
   begin();
-  say(first_, barrier(3));
+  say(first_, fake::barrier(3));
   EXPECT_THAT(first_.control().fault().cause(), HasSubstr("barrier 3 is out of turn"));
 }
 
 TEST_F(SchedulerTest, ABarrierThatSomebodyLeftFailsForThoseWhoWait) {
   begin();
-  say(first_, barrier(1));
+  say(first_, fake::barrier(1));
   say(second_, fake::leave());
   const auto heard = first_.controls();
   ASSERT_EQ(heard.size(), 2U);
@@ -261,7 +251,7 @@ TEST_F(SchedulerTest, ABarrierThatSomebodyLeftFailsForThoseWhoWait) {
   EXPECT_EQ(heard[1].fault().name(), "barrier");
   EXPECT_EQ(status_of(heard[1].fault()).code(), Code::kPeerLost);
   EXPECT_EQ(heard[1].fault().peer(), "worker 1");
-  say(first_, barrier(1));
+  say(first_, fake::barrier(1));
   EXPECT_EQ(first_.control().fault().name(), "barrier") << "and again for who tries again";
 }
 

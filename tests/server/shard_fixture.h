@@ -91,9 +91,7 @@ class ShardTest : public testing::Test {
   void pass(Duration time) {
     for (const Time end = clock_.now() + time; clock_.now() < end;) {
       clock_.advance_to(std::min(end, clock_.now() + 500ms));
-      wire::Control beat;
-      beat.mutable_heartbeat();
-      say_scheduler(beat);
+      say_scheduler(heartbeat());
     }
   }
 

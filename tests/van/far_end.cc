@@ -168,6 +168,18 @@ wire::Control leave() {
   return message;
 }
 
+wire::Control heartbeat() {
+  wire::Control message;
+  message.mutable_heartbeat()->set_number(5);
+  return message;
+}
+
+wire::Control barrier(std::uint64_t number) {
+  wire::Control message;
+  message.mutable_barrier()->set_number(number);
+  return message;
+}
+
 Roster roster(std::uint32_t workers, std::uint32_t shards) {
   Roster roster{.epoch = 1,
                 .fence = 1,

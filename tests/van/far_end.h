@@ -92,6 +92,8 @@ Config config(Role role, std::int64_t rank = 0, std::uint32_t workers = 2);
 wire::Control hello(Role role, std::int64_t rank, NodeId node = 0, std::uint32_t workers = 2);
 wire::Control welcome(NodeId node, Rank rank);
 wire::Control leave();
+wire::Control heartbeat();
+wire::Control barrier(std::uint64_t number);
 /// Workers are nodes 10, 11, ...; the shards of server 0 are nodes 50, 51, ... at "shard0:1".
 Roster roster(std::uint32_t workers = 2, std::uint32_t shards = 1);
 TensorSpec spec(const std::string& name, Dtype dtype, std::uint64_t elements,

@@ -141,15 +141,11 @@ TEST_F(MembershipTest, WaitsForTheRosterALittleLongerThanTheScheduler) {
   step();
   say(fake::welcome(11, 1));
   for (int second = 0; second < 12; ++second) {
-    wire::Control beat;
-    beat.mutable_heartbeat();
-    scheduler_.say(beat);
+    scheduler_.say(fake::heartbeat());
     pass(1s);
   }
   EXPECT_EQ(membership_.state(), State::kRendezvous);
-  wire::Control beat;
-  beat.mutable_heartbeat();
-  scheduler_.say(beat);
+  scheduler_.say(fake::heartbeat());
   pass(1500ms);
   expect_failed(Code::kRendezvousTimeout, "no roster");
 }
@@ -208,9 +204,7 @@ TEST_F(MembershipTest, ASilentSchedulerIsLost) {
 TEST_F(MembershipTest, AHeartbeatFromTheSchedulerIsASignOfLife) {
   become_member();
   pass(4s);
-  wire::Control beat;
-  beat.mutable_heartbeat()->set_number(1);
-  say(beat);
+  say(fake::heartbeat());
   pass(4s);
   EXPECT_EQ(membership_.state(), State::kMember);
 }
@@ -303,9 +297,7 @@ TEST_F(MembershipTest, AnUnansweredLeaveEnds) {
   become_member();
   membership_.leave();
   for (int i = 0; i < 7; ++i) {
-    wire::Control beat;
-    beat.mutable_heartbeat();
-    scheduler_.say(beat);
+    scheduler_.say(fake::heartbeat());
     pass(1s);
   }
   expect_failed(Code::kTimeout, "did not answer the request to leave");

@@ -46,9 +46,7 @@ class NodeTest : public testing::Test {
   void pass(Duration time) {
     for (const Time end = clock_.now() + time; clock_.now() < end;) {
       clock_.advance_to(std::min(end, clock_.now() + 500ms));
-      wire::Control beat;
-      beat.mutable_heartbeat();
-      say(scheduler_, beat);
+      say(scheduler_, fake::heartbeat());
     }
   }
   void meet_scheduler() {
@@ -85,11 +83,6 @@ class NodeTest : public testing::Test {
     node_.declare(spec, told.callback());
     say(scheduler_, answer);
     return told.came() ? *told : Result<Tensor>(Status(Code::kTimeout, "no answer"));
-  }
-  static wire::Control barrier(std::uint64_t number) {
-    wire::Control message;
-    message.mutable_barrier()->set_number(number);
-    return message;
   }
   static wire::Control barrier_fault() {
     wire::Control message = fault_message({Code::kPeerLost, "worker 1 has left the job"});
@@ -302,13 +295,13 @@ TEST_F(NodeTest, BarriersGoOneByOne) {
   node_.barrier(second.callback());
   step();
   EXPECT_EQ(scheduler_.control().barrier().number(), 1U);
-  say(scheduler_, barrier(7));
+  say(scheduler_, fake::barrier(7));
   EXPECT_FALSE(first.came()) << "that is somebody else's";
-  say(scheduler_, barrier(1));
+  say(scheduler_, fake::barrier(1));
   EXPECT_TRUE(first.came());
   EXPECT_FALSE(second.came());
   EXPECT_EQ(scheduler_.control().barrier().number(), 2U);
-  say(scheduler_, barrier(2));
+  say(scheduler_, fake::barrier(2));
   EXPECT_TRUE(second.came() && second->ok());
 }
 
@@ -336,7 +329,7 @@ TEST_F(NodeTest, ABarrierThatFailedIsTriedAgainUnderItsNumber) {
   step();
   EXPECT_EQ(scheduler_.control().barrier().number(), 1U)
       << "the scheduler has not seen barrier 1 complete, and refuses a second one";
-  say(scheduler_, barrier(1));
+  say(scheduler_, fake::barrier(1));
   EXPECT_TRUE(again.came() && again->ok());
 }
 
