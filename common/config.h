@@ -54,7 +54,7 @@ struct Config {
   std::string node_host;                ///< Address that others are told; empty: found out.
   std::string token;
   Duration rendezvous_timeout = 60s;
-  Duration operation_timeout = 300s;
+  Duration operation_timeout = 310s;  ///< Servers give up first, and know who is missing.
   std::uint64_t memory_limit_bytes = 0;  ///< Per server, for declared tensors; 0: no limit.
   std::string log_level = "info";
   JobSettings job;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "common/config.h"
 #include "van/zmq/zmq_transport.h"
 
 namespace stretto {
@@ -11,6 +12,7 @@ namespace stretto {
 Result<std::unique_ptr<Transport>> make_transport(std::size_t part_bytes) {
   ZmqOptions options;
   options.max_payload_bytes = std::max(part_bytes, wire::kMaxControlBytes);
+  options.max_links = 2 * std::size_t{kMaxNodes};
   return make_zmq_transport(options);
 }
 

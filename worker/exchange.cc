@@ -127,8 +127,8 @@ void Exchange::send(const TensorState& tensor, std::uint32_t id, std::uint32_t i
 Buffer Exchange::lease(const std::shared_ptr<Operation>& operation,
                        std::span<const std::byte> bytes) {
   operation->leases.fetch_add(1);
-  return Buffer::borrow(bytes, [operation, &van = van_] {
-    if (operation->leases.fetch_sub(1) == 1 && operation->awaits_leases.load()) van.wake();
+  return Buffer::borrow(bytes, [operation, bell = bell_] {
+    if (operation->leases.fetch_sub(1) == 1 && operation->awaits_leases.load()) bell->ring();
   });
 }
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "common/clock.h"
+#include "common/mutex.h"
 #include "van/messages.h"
 #include "van/van.h"
 #include "worker/operation.h"
@@ -21,7 +22,8 @@ namespace stretto {
 class Exchange {
  public:
   Exchange(Van& van, const Clock& clock, Duration operation_timeout)
-      : van_(van), clock_(clock), timeout_(operation_timeout) {}
+      : van_(van), clock_(clock), timeout_(operation_timeout), bell_(std::make_shared<Bell>(van)) {}
+  ~Exchange() { bell_->detach(); }
 
   /// Makes a tensor known; `links` gives the link of each part's owner.
   void add_tensor(std::uint32_t id, const TensorSpec& spec, const Cut& cut,
@@ -50,6 +52,23 @@ class Exchange {
   std::size_t under_way() const { return operations_.size(); }
 
  private:
+  /// How a lease that ends on another thread wakes the loop, as long as there is one. Thread: any.
+  class Bell {
+   public:
+    explicit Bell(Van& van) : van_(&van) {}
+    void ring() {
+      MutexLock lock(mutex_);
+      if (van_ != nullptr) van_->wake();
+    }
+    void detach() {
+      MutexLock lock(mutex_);
+      van_ = nullptr;
+    }
+
+   private:
+    Mutex mutex_;
+    Van* van_ GUARDED_BY(mutex_);
+  };
   struct Part {
     LinkId link = 0;
     std::uint64_t rounds = 0;        // Shares of ours, sent.
@@ -81,6 +100,7 @@ class Exchange {
   Van& van_;
   const Clock& clock_;
   Duration timeout_;
+  std::shared_ptr<Bell> bell_;
   std::map<std::uint32_t, TensorState> tensors_;
   std::map<std::string, std::uint32_t, std::less<>> ids_;
   std::map<std::uint64_t, std::shared_ptr<Operation>> operations_;  // By age, so by deadline.

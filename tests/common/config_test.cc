@@ -179,17 +179,17 @@ TEST_P(BadValues, AreNamedWithWhatWasWanted) {
 
 INSTANTIATE_TEST_SUITE_P(
     All, BadValues,
-    testing::Values(Bad{"STRETTO_WORLD_SIZE", "0", "from 1 to 32768"},
-                    Bad{"STRETTO_WORLD_SIZE", "32769", "from 1 to 32768"},
+    testing::Values(Bad{"STRETTO_WORLD_SIZE", "0", "a whole number from 1 to"},
+                    Bad{"STRETTO_WORLD_SIZE", "32769", "a whole number from 1 to"},
                     Bad{"STRETTO_WORLD_SIZE", "two", "a whole number"},
                     Bad{"STRETTO_WORLD_SIZE", "2 ", "a whole number"},
                     Bad{"STRETTO_WORLD_SIZE", " 2", "a whole number"},
                     Bad{"STRETTO_WORLD_SIZE", "2.5", "a whole number"},
                     Bad{"STRETTO_WORLD_SIZE", "99999999999999999999", "a whole number"},
-                    Bad{"DMLC_NUM_WORKER", "-1", "from 1 to 32768"},
+                    Bad{"DMLC_NUM_WORKER", "-1", "a whole number from 1 to"},
                     Bad{"BYTEPS_LOCAL_SIZE", "0", "from 1 to 1024"},
-                    Bad{"STRETTO_SERVERS", "0", "from 1 to 32768"},
-                    Bad{"DMLC_NUM_SERVER", "x", "from 1 to 32768"},
+                    Bad{"STRETTO_SERVERS", "0", "a whole number from 1 to"},
+                    Bad{"DMLC_NUM_SERVER", "x", "a whole number from 1 to"},
                     Bad{"STRETTO_SHARDS", "1025", "from 1 to 1024"},
                     Bad{"STRETTO_RANK", "-2", "from -1 to 32767"},
                     Bad{"BYTEPS_GLOBAL_RANK", "one", "from -1 to 32767"},
@@ -212,10 +212,16 @@ TEST(Config, TheFirstErrorIsTheOneThatIsTold) {
               HasSubstr("STRETTO_SERVERS"));
 }
 
-TEST(Config, AWorldThatIsTooLargeOnlyAsAProductIsRefusedToo) {
-  const Status status = read({{"DMLC_NUM_WORKER", "32768"}, {"BYTEPS_LOCAL_SIZE", "8"}}).status();
+TEST(Config, AWorldIsAtMostAsLargeAsARosterCanBe) {
+  const Config config = must_read({{"STRETTO_WORLD_SIZE", std::to_string(kMaxNodes - 1)}});
+  EXPECT_EQ(config.workers, kMaxNodes - 1) << "and one server";
+  EXPECT_FALSE(read({{"STRETTO_WORLD_SIZE", std::to_string(kMaxNodes)}}).ok());
+  EXPECT_FALSE(read({{"STRETTO_WORLD_SIZE", std::to_string(kMaxNodes + 1)}}).ok());
+  const Status status =
+      read({{"DMLC_NUM_WORKER", std::to_string(kMaxNodes)}, {"BYTEPS_LOCAL_SIZE", "8"}}).status();
   EXPECT_EQ(status.code(), Code::kInvalidArgument);
-  EXPECT_THAT(status.cause(), AllOf(HasSubstr("BYTEPS_LOCAL_SIZE"), HasSubstr("262144")));
+  EXPECT_THAT(status.cause(), AllOf(HasSubstr("DMLC_NUM_WORKER x BYTEPS_LOCAL_SIZE"),
+                                    HasSubstr(std::to_string(8 * kMaxNodes))));
 }
 
 TEST(Config, PatienceShorterThanTwoHeartbeatsIsRefused) {

@@ -85,8 +85,8 @@ class End : public Transport::Sink {
   std::map<LinkId, std::vector<std::uint64_t>> sequences;  ///< Of the frames that came, by link.
   std::map<LinkId, Status> broken;
   std::multiset<LinkId> writable;
-  std::size_t frames = 0;  ///< That came, over all links.
-  std::size_t calls = 0;   ///< Of all kinds.
+  std::size_t frames = 0;      ///< That came, over all links.
+  std::size_t calls = 0;       ///< Of all kinds.
   std::span<std::byte> place;  ///< Offered to every payload that fits.
 
   // What a test wants done, besides the bookkeeping.

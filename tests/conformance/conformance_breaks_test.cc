@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How links end, and what is refused: each end is told once, nothing comes after it, and every lease
-// ends whatever happens.
+// How links end, and what is refused: each end is told once, nothing comes after it, and every
+// lease ends whatever happens.
 #include "tests/conformance/conformance.h"
 
 namespace stretto::conformance {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Frames on links that hold: what arrives, in which order, from where, and who owns the bytes.
 // conformance_breaks_test.cc has the ends of links.
+#include "tests/conformance/conformance.h"
+
 #include <algorithm>
 #include <thread>
-
-#include "tests/conformance/conformance.h"
 
 namespace stretto::conformance {
 namespace {
@@ -30,9 +30,9 @@ TEST_P(Conformance, TenThousandFramesArriveInOrder) {
 }
 
 TEST_P(Conformance, PayloadsOfAllSizesArriveWhole) {
-  const std::size_t sizes[] = {0,    1,    63,   64,    65,    511,     512,      513,     4095,
-                               4096, 4097, 8191, 8192,  8193,  65'536,  262'145,  1 << 20, 0,
-                               7,    100,  2000, 64 << 20, 3, 1'000'003};
+  const std::size_t sizes[] = {0,       1,    63,   64,   65,   511,      512,    513,
+                               4095,    4096, 4097, 8191, 8192, 8193,     65'536, 262'145,
+                               1 << 20, 0,    7,    100,  2000, 64 << 20, 3,      1'000'003};
   std::size_t arrived = 0;
   server_.when_frame = [&](LinkId, const wire::Header& header, const Buffer& payload) {
     EXPECT_EQ(payload.size(), sizes[arrived]);
@@ -77,7 +77,8 @@ TEST_P(Conformance, ThirtyTwoSendersAreHeardInTheirOwnOrder) {
   ASSERT_TRUE(until(all, [&] {
     for (std::size_t i = 0; i < next.size(); ++i) {
       const Buffer payload = Buffer::copy_of(pattern(i * 300, static_cast<std::uint32_t>(i)));
-      if (next[i] > kFrames || senders[i]->send(links[i], next[i], payload) != Sent::kTaken) continue;
+      if (next[i] > kFrames || senders[i]->send(links[i], next[i], payload) != Sent::kTaken)
+        continue;
       ++next[i];
     }
     return server_.frames == kFrames * next.size();
@@ -146,9 +147,8 @@ void fill_then_drain(End& sender, LinkId link, End& receiver) {
   ASSERT_LT(lender.lent(), kMostQueued) << "the link is never full";
   EXPECT_EQ(sender.writable.count(link), 0U);
   ASSERT_TRUE(until({&sender, &receiver}, [&] { return sender.writable.count(link) > 0; }));
-  ASSERT_TRUE(until({&sender, &receiver}, [&] {
-    return sender.send(link, taken + 1, lender.lend()) == Sent::kTaken;
-  }));
+  ASSERT_TRUE(until({&sender, &receiver},
+                    [&] { return sender.send(link, taken + 1, lender.lend()) == Sent::kTaken; }));
   ++taken;
   ASSERT_TRUE(until({&sender, &receiver}, [&] { return receiver.frames == taken; }));
   ASSERT_EQ(receiver.sequences.size(), 1U);

@@ -27,14 +27,15 @@ const std::vector<Parts>& wrong_shapes() {
 
 TEST_F(ZmqHostile, GarbageOverTcpIsNoLink) {
   const std::string greeting("\xff\0\0\0\0\0\0\0\x01\x7f\x03\0NULL", 16);
-  const std::string texts[] = {"",
-                               "GET / HTTP/1.0\r\n\r\n",
-                               std::string(100'000, '\xff'),
-                               std::string(100'000, '\0'),
-                               greeting,
-                               greeting + std::string(48, '\0') + std::string(5'000, '\xa5'),
-                               greeting + std::string(48, '\0') + std::string("\x04\xff\x05READY", 8),
-                               std::string("\x02\xff\xff\xff\xff\xff\xff\xff\x7f", 9)};
+  const std::string texts[] = {
+      "",
+      "GET / HTTP/1.0\r\n\r\n",
+      std::string(100'000, '\xff'),
+      std::string(100'000, '\0'),
+      greeting,
+      greeting + std::string(48, '\0') + std::string(5'000, '\xa5'),
+      greeting + std::string(48, '\0') + std::string("\x04\xff\x05READY", 8),
+      std::string("\x02\xff\xff\xff\xff\xff\xff\xff\x7f", 9)};
   std::vector<std::unique_ptr<RawTcp>> open;
   for (int round = 0; round < 10; ++round) {
     for (const std::string& text : texts) {
@@ -135,9 +136,8 @@ TEST_F(ZmqHostile, MoreLinksThanAllowedAreRefused) {
     many.back()->connect(address);
   }
   const auto refused = [&] {
-    return std::accumulate(many.begin(), many.end(), std::size_t{0}, [](std::size_t sum, auto& end) {
-      return sum + end->broken.size();
-    });
+    return std::accumulate(many.begin(), many.end(), std::size_t{0},
+                           [](std::size_t sum, auto& end) { return sum + end->broken.size(); });
   };
   ASSERT_TRUE(until(all, [&] { return small.accepted.size() == 4 && refused() == 4; }));
   const Result<LinkId> connected = small.transport().connect(address_);

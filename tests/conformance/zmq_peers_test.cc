@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who has which descriptor, step by step: the orders of events that a network produces only rarely.
-#include "van/zmq/peers.h"
-
 #include <gtest/gtest.h>
+
+#include "van/zmq/peers.h"
 
 namespace stretto::zmq {
 namespace {

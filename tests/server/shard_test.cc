@@ -99,6 +99,7 @@ TEST_F(ShardTest, APushBeforeHelloClosesTheLink) {
 // ---- rounds
 
 TEST_F(ShardTest, AFinishedRoundIsSentToAllWhoPushedFromOneMemory) {
+  wire_.lend = true;
   begin();
   open();
   first_.send(
@@ -128,6 +129,7 @@ TEST_F(ShardTest, AFinishedRoundIsSentToAllWhoPushedFromOneMemory) {
 }
 
 TEST_F(ShardTest, AValueOnItsWayIsNotTouchedByTheNextRound) {
+  wire_.lend = true;
   begin();
   open();
   push(first_, 1, {1, 1});

@@ -44,12 +44,14 @@ MUTANTS = [
         ("server/shard.cc", "  Result<Cell*> found = find_cell(header);\n"
          "  if (!found.ok()) return fault(link, header, found.status());\n"
          "  Cell& cell = **found;\n"
+         "  if (waits_too_often(cell, rank)) return van_.refuse(link, too_many_waits());\n"
          "  const TensorSpec& spec = tensors_.at(header.key.tensor).spec;\n"
          "  if (payload.size() != 0",
          "  van_.ack(link, header.push_sequence, true);\n"
          "  Result<Cell*> found = find_cell(header);\n"
          "  if (!found.ok()) return fault(link, header, found.status());\n"
          "  Cell& cell = **found;\n"
+         "  if (waits_too_often(cell, rank)) return van_.refuse(link, too_many_waits());\n"
          "  const TensorSpec& spec = tensors_.at(header.key.tensor).spec;\n"
          "  if (payload.size() != 0")]),
     ("a shard that stops receiving at a tensor it does not know", HANG, [
@@ -87,8 +89,8 @@ MUTANTS = [
          "return gate.version <= version_ + bound_ * rounds_[rank];")]),
     ("memory given back while frames still read it", "leases return", [
         ("worker/exchange.cc",
-         "if (!status.ok() && operation->leases.load(std::memory_order_acquire) > 0) {",
-         "if (!status.ok() && operation->id == 0) {")]),
+         "if (operation->leases.load() > 0) {  // Even if the far end says done.",
+         "if (operation->id == 0) {")]),
     ("silence that the scheduler does not notice", HANG, [
         ("scheduler/scheduler.cc", "now - node.last_heard > config_.job.dead_after",
          "now - node.last_heard > config_.job.dead_after * 1000")]),

@@ -124,7 +124,7 @@ TEST_F(LaunchSupervisor, ThoseThatDoNotSettleAreToldThenKilled) {
                                              {kSecond, SIGTERM, Scope::kProcess}}));
   end({{kScheduler, kTerminated}, {kServer, kTerminated}});
   const Reaction killed = wait();
-  EXPECT_EQ(elapsed(), 32s);
+  EXPECT_EQ(elapsed(), 23s);
   EXPECT_EQ(killed.orders, to({kScheduler, kServer, kFirst, kSecond}, SIGKILL, Scope::kGroup));
   EXPECT_FALSE(supervisor_.over());
   end({{kSecond, kKilled}});

@@ -31,7 +31,7 @@ class ScriptedTransport final : public Transport {
     if (wire_.broken.count(link) != 0) return Sent::kBroken;
     if (wire_.full.count(link) != 0) return Sent::kFull;
     EXPECT_EQ(header.bytes, payload.size());
-    wire_.sent.push_back({link, header, payload});
+    wire_.sent.push_back({link, header, wire_.lend ? payload : Buffer::copy_of(payload.bytes())});
     return Sent::kTaken;
   }
   void close(LinkId link) override { wire_.closed.push_back(link); }
@@ -39,7 +39,7 @@ class ScriptedTransport final : public Transport {
     auto events = std::exchange(wire_.events, {});
     for (const auto& event : events) event(sink);
   }
-  void wake() override {}
+  void wake() override { ++wire_.wakes; }
 
  private:
   Wire& wire_;

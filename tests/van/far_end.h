@@ -37,6 +37,10 @@ struct Wire {
   std::set<LinkId> full;               ///< These answer kFull,
   std::set<LinkId> broken;             ///< and these kBroken.
   Status refusal;                      ///< What listen and connect answer, unless ok.
+  /// What was sent is the near end's own memory, as if it had not left yet; else a copy, as after
+  /// TCP has taken it.
+  bool lend = false;
+  std::size_t wakes = 0;
 };
 
 /// Its connect gives links 1, 2, 3; links that others make get whatever id the test says.

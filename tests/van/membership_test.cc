@@ -173,14 +173,31 @@ TEST_F(MembershipTest, OnlyNewerRostersCount) {
   become_member();
   Roster next = fake::roster();
   next.epoch = 3;
-  next.settings.part_bytes = 128;
+  next.settings.stall_warn = 99s;
   say(to_wire(next));
-  EXPECT_EQ(membership_.settings().part_bytes, 128U) << "the scheduler's settings hold";
+  EXPECT_EQ(membership_.settings().stall_warn, 99s) << "the scheduler's settings hold";
   next.epoch = 2;
-  next.settings.part_bytes = 64;
+  next.settings.stall_warn = 98s;
   say(to_wire(next));
   EXPECT_EQ(membership_.roster()->epoch, 3U);
-  EXPECT_EQ(membership_.settings().part_bytes, 128U);
+  EXPECT_EQ(membership_.settings().stall_warn, 99s);
+}
+
+TEST_F(MembershipTest, ARosterThatContradictsTheOneBeforeEndsIt) {
+  become_member();
+  Roster next = fake::roster();
+  next.epoch = 2;
+  next.settings.part_bytes = 128;
+  say(to_wire(next));
+  expect_failed(Code::kMalformed, "contradicts the one before");
+}
+
+TEST_F(MembershipTest, PartsLargerThanThisProcessWasToldOfEndIt) {
+  config_.job.part_bytes = 64;
+  step();
+  say(fake::welcome(11, 1));
+  say(to_wire(fake::roster()));
+  expect_failed(Code::kMismatch, "parts have up to 262144 bytes, this process was told of 64");
 }
 
 TEST_F(MembershipTest, ShowsSignsOfLifeAtEachHeartbeat) {

@@ -258,7 +258,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadRoster{"RoleZero", [](R& r) { r.mutable_members(0)->set_role(0); }},
         BadRoster{"ASchedulerAmongThem", [](R& r) { r.mutable_members(0)->set_role(1); }},
         BadRoster{"RoleThatWraps", [](R& r) { r.mutable_members(0)->set_role(256 + 3); }},
-        BadRoster{"TooManyWorkers", [](R& r) { r.set_workers(65537); }},
+        BadRoster{"TooManyWorkers", [](R& r) { r.set_workers(kMaxNodes + 1); }},
         BadRoster{"NoSlots", [](R& r) { r.set_slots(0); }},
         BadRoster{"TooManySlots", [](R& r) { r.set_slots((1 << 20) + 1); }},
         BadRoster{"NoSettings", [](R& r) { r.clear_settings(); }},
@@ -281,7 +281,8 @@ TEST(Roster, ARosterOfTooManyMembersIsRefused) {
   for (std::uint32_t i = 0; i < kMaxNodes; ++i) {
     *message.mutable_roster()->add_members() = message.roster().members(0);
   }
-  EXPECT_THAT(from_wire(message.roster()).status().cause(), HasSubstr("65538 members"));
+  EXPECT_THAT(from_wire(message.roster()).status().cause(),
+              HasSubstr(std::to_string(kMaxNodes + 2) + " members"));
 }
 
 }  // namespace

@@ -42,7 +42,7 @@ class VanTest : public testing::Test {
     worker_.send(fake::push_header({1, 0}, round), Buffer::allocate(bytes));
   }
   /// What the worker sent has ended its link, with this cause.
-  void expect_dropped(const char* says) {
+  void expect_dropped(const std::string& says) {
     step();
     ASSERT_EQ(seen_.broken.size(), 1U);
     EXPECT_EQ(seen_.broken[0].first, worker_.link());
@@ -217,7 +217,7 @@ TEST_F(VanTest, ControlOfAnOldEpochMayCome) {
 TEST_F(VanTest, AnOversizeControlMessageEndsTheLink) {
   admit_worker();
   worker_.send({}, Buffer::allocate(wire::kMaxControlBytes + 1));
-  expect_dropped("at most 1048576");
+  expect_dropped("at most " + std::to_string(wire::kMaxControlBytes));
 }
 
 TEST_F(VanTest, GarbageInAControlFrameEndsTheLink) {

@@ -87,7 +87,7 @@ struct Refusal {
   std::function<void(Header&)> spoil;
   std::size_t payload_bytes;
   Code code;
-  const char* says;  // A part of the cause.
+  std::string says;  // A part of the cause.
 };
 void PrintTo(const Refusal& refusal, std::ostream* out) { *out << refusal.name; }
 
@@ -134,9 +134,11 @@ INSTANTIATE_TEST_SUITE_P(
                   h.kind = Kind::kControl;
                   h.bytes = kMaxControlBytes + 1;
                 },
-                kMaxControlBytes + 1, Code::kMalformed, "at most 1048576"},
+                kMaxControlBytes + 1, Code::kMalformed,
+                "at most " + std::to_string(kMaxControlBytes)},
         Refusal{"OversizeData", [](Header& h) { h.bytes = kMaxPayloadBytes + 4; },
-                kMaxPayloadBytes + 4, Code::kMalformed, "at most 1073741824"}),
+                kMaxPayloadBytes + 4, Code::kMalformed,
+                "at most " + std::to_string(kMaxPayloadBytes)}),
     [](const auto& each) { return std::string(each.param.name); });
 
 TEST(Wire, TakesTheLargestControlMessageAndTheLargestPayload) {

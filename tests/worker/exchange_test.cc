@@ -93,8 +93,8 @@ class ExchangeTest : public testing::Test {
   }
   static void expect_failed(const OperationPtr& operation, Code code, const char* says) {
     ASSERT_TRUE(operation->ticket->done());
-    EXPECT_EQ(operation->ticket->wait().code(), code);
-    EXPECT_THAT(operation->ticket->wait().cause(), HasSubstr(says));
+    EXPECT_EQ(operation->ticket->wait_for(0s).code(), code);
+    EXPECT_THAT(operation->ticket->wait_for(0s).cause(), HasSubstr(says));
   }
 
   sim::VirtualClock clock_;
@@ -122,12 +122,13 @@ TEST_F(ExchangeTest, ATensorGoesInPartsAndEndsWhenTheLastHasCome) {
   EXPECT_FALSE(exchange_.idle());
   value({1, 1}, 1, {30, 40});
   EXPECT_TRUE(operation->ticket->done());
-  EXPECT_TRUE(operation->ticket->wait().ok());
+  EXPECT_TRUE(operation->ticket->wait_for(0s).ok());
   EXPECT_THAT(target_, ElementsAre(10, 20, 30, 40, 50));
   EXPECT_TRUE(exchange_.idle());
 }
 
 TEST_F(ExchangeTest, TheUsersMemoryTravelsUncopied) {
+  wire_.lend = true;
   add(1, 2);
   source_.resize(2);
   target_.resize(2);
@@ -183,7 +184,7 @@ TEST_F(ExchangeTest, BroadcastsSendTheRootsBytesAndTheOthersPresence) {
 TEST_F(ExchangeTest, AnEmptyTensorEndsAtOnceAndSendsNothing) {
   add(1, 0);
   Floats none;
-  EXPECT_TRUE(push_pull(1, none, none)->ticket->wait().ok());
+  EXPECT_TRUE(push_pull(1, none, none)->ticket->wait_for(0s).ok());
   EXPECT_TRUE(shard_.data().empty());
 }
 
@@ -300,7 +301,7 @@ TEST_F(ExchangeTest, AValueOfAnotherSizeFailsTheTensorForGood) {
   value({1, 0}, 1, {1, 2, 3});
   pass(10ms);
   expect_failed(operation, Code::kMalformed, "a value of 12 bytes came, wanted 8");
-  EXPECT_EQ(operation->ticket->wait().operation(), "push_pull 'tensor1'");
+  EXPECT_EQ(operation->ticket->wait_for(0s).operation(), "push_pull 'tensor1'");
   EXPECT_THAT(target_, ElementsAre(0, 0)) << "nothing was written past the end or before it";
   expect_failed(push_pull(1, source_, target_), Code::kMalformed, "12 bytes");
 }
@@ -337,7 +338,7 @@ TEST_F(ExchangeTest, FailingATensorEndsAllOfItAndNothingElse) {
   EXPECT_THAT(target_, ElementsAre(0, 0));
   (void)shard_.data();
   value({2, 0}, 1, {6, 6});
-  EXPECT_TRUE(other->ticket->wait().ok());
+  EXPECT_TRUE(other->ticket->wait_for(0s).ok());
 }
 
 TEST_F(ExchangeTest, FramesThatStillWaitAreDroppedWithTheirTensor) {
@@ -351,7 +352,26 @@ TEST_F(ExchangeTest, FramesThatStillWaitAreDroppedWithTheirTensor) {
   EXPECT_EQ(van_.queue().waiting(), 0U);
 }
 
+TEST_F(ExchangeTest, AnOperationThatIsDoneEndsWhenItsFramesAreGone) {
+  wire_.lend = true;
+  add(1, 2);
+  source_.resize(2);
+  target_.resize(2);
+  const auto operation = push_pull(1, source_, target_);
+  auto held = shard_.data();
+  value({1, 0}, 1, {5, 6});
+  EXPECT_FALSE(operation->ticket->done()) << "the transport may still read from the source";
+  EXPECT_FALSE(exchange_.idle());
+  const std::size_t wakes = wire_.wakes;
+  held.clear();
+  EXPECT_EQ(wire_.wakes, wakes + 1) << "or the loop would not look";
+  step();
+  EXPECT_TRUE(operation->ticket->wait_for(0s).ok());
+  EXPECT_THAT(target_, ElementsAre(5, 6));
+}
+
 TEST_F(ExchangeTest, AFailedOperationKeepsTheUsersMemoryUntilItsFramesAreGone) {
+  wire_.lend = true;
   add(1, 2);
   source_.resize(2);
   target_.resize(2);

@@ -40,8 +40,9 @@ Cluster::Cluster(const Plan& plan) : plan_(plan) {
         std::make_unique<Shard>(make_config(Role::kServer), index, transport(), clock_));
     EXPECT_TRUE(shards_.back()->start("127.0.0.1:0", "").ok());
   }
-  drive(*scheduler_);
-  for (const auto& shard : shards_) drive(*shard);
+  outcomes_.resize(1 + shards_.size());
+  drive(scheduler_, outcomes_[0]);
+  for (std::size_t i = 0; i < shards_.size(); ++i) drive(shards_[i], outcomes_[i + 1]);
 }
 
 Cluster::~Cluster() {
@@ -74,9 +75,7 @@ void Cluster::run(const std::function<void(Worker&)>& program) const {
 
 std::vector<Status> Cluster::outcomes() {
   threads_.clear();
-  std::vector<Status> statuses{scheduler_->status()};
-  for (const auto& shard : shards_) statuses.push_back(shard->status());
-  return statuses;
+  return outcomes_;
 }
 
 }  // namespace stretto::live

@@ -43,9 +43,14 @@ class Cluster {
   std::vector<Status> outcomes();
 
  private:
-  template <typename Role>
-  void drive(Role& role) {
-    threads_.emplace_back([this, &role] { stretto::run(role, clock_, stop_); });
+  /// Runs a party to its end, keeps how it ended, and destroys it, as the end of its process would.
+  template <typename Party>
+  void drive(std::unique_ptr<Party>& party, Status& outcome) {
+    threads_.emplace_back([this, &party, &outcome] {
+      stretto::run(*party, clock_, stop_);
+      outcome = party->status();
+      party.reset();
+    });
   }
 
   Plan plan_;
@@ -54,6 +59,7 @@ class Cluster {
   std::vector<std::unique_ptr<Config>> configs_;
   std::unique_ptr<Scheduler> scheduler_;
   std::vector<std::unique_ptr<Shard>> shards_;
+  std::vector<Status> outcomes_;  // The scheduler's, then the shards'.
   std::string address_;
   std::vector<std::jthread> threads_;
 };

@@ -60,7 +60,10 @@ class NodeTest : public testing::Test {
     say(second_, fake::welcome(10, 0));
     ASSERT_TRUE(joined_.came());
     ASSERT_TRUE(joined_->ok()) << joined_->text();
-    for (FarEnd* far : {&scheduler_, &first_, &second_}) far->controls();
+    for (FarEnd* far : {&scheduler_, &first_, &second_}) {
+      far->controls();
+      far->epoch = roster_.epoch;
+    }
   }
   /// Slots from 7 on, belonging to these nodes in turn.
   static wire::Control declared(const std::string& name, std::uint32_t id,
@@ -248,8 +251,8 @@ TEST_F(NodeTest, AFaultByNameEndsTheDeclareAndByIdTheTensor) {
   fault.mutable_fault()->set_name("grads");
   fault.mutable_fault()->set_tensor(4);
   say(scheduler_, fault);
-  EXPECT_EQ(operation->ticket->wait().code(), Code::kMismatch);
-  EXPECT_EQ(pull(*tensor)->ticket->wait().code(), Code::kMismatch);
+  EXPECT_EQ(operation->ticket->wait_for(0s).code(), Code::kMismatch);
+  EXPECT_EQ(pull(*tensor)->ticket->wait_for(0s).code(), Code::kMismatch);
   fault.mutable_fault()->set_name("other");
   fault.mutable_fault()->set_tensor(5);
   const Status refused = declare(fake::spec("other", Dtype::kF32, 1), fault).status();
@@ -269,7 +272,7 @@ TEST_F(NodeTest, AFaultOfAShardEndsItsTensorOnly) {
   fault.mutable_fault()->set_tensor(4);
   say(first_, fault);
   ASSERT_TRUE(failing->ticket->done());
-  EXPECT_EQ(failing->ticket->wait().peer(), "server 0");
+  EXPECT_EQ(failing->ticket->wait_for(0s).peer(), "server 0");
   EXPECT_FALSE(living->ticket->done());
   EXPECT_FALSE(node_.over());
 }
@@ -386,7 +389,7 @@ TEST_F(NodeTest, AfterLeavingEverythingIsCancelled) {
   EXPECT_EQ(barrier->code(), Code::kCancelled);
   EXPECT_EQ(barrier->operation(), "barrier");
   EXPECT_EQ(tensor->status().code(), Code::kCancelled);
-  const Status started = pull({4, Dtype::kF32, 2})->ticket->wait();
+  const Status started = pull({4, Dtype::kF32, 2})->ticket->wait_for(0s);
   EXPECT_EQ(started.code(), Code::kCancelled);
   EXPECT_EQ(started.operation(), "pull");
 }
@@ -411,11 +414,11 @@ TEST_F(NodeTest, AFailureEndsEverythingWithItsCause) {
   say(scheduler_, failure);
   ASSERT_TRUE(barrier.came() && declaring.came() && left.came());
   for (const Status& status :
-       {*barrier, declaring->status(), *left, operation->ticket->wait(), node_.status()}) {
+       {*barrier, declaring->status(), *left, operation->ticket->wait_for(0s), node_.status()}) {
     EXPECT_EQ(status.code(), Code::kPeerLost);
     EXPECT_EQ(status.peer(), "worker 1");
   }
-  EXPECT_EQ(operation->ticket->wait().operation(), "pull 'grads'");
+  EXPECT_EQ(operation->ticket->wait_for(0s).operation(), "pull 'grads'");
   EXPECT_TRUE(node_.over());
 }
 
@@ -455,6 +458,7 @@ TEST_F(NodeTest, AbandoningEndsEverythingAtOnce) {
 }
 
 TEST_F(NodeTest, IsNotOverWhileTheTransportHoldsTheUsersMemory) {
+  wire_.lend = true;
   join();
   const Result<Tensor> tensor = declare(spec_, declared("grads", 4, {50}));
   ASSERT_TRUE(tensor.ok());

@@ -41,8 +41,9 @@ what the numbers mean (GB is 1e9 bytes, CPU of user and kernel together)
   limit, gb_per_s_limit, ratio
                        what libzmq moves without Stretto, in the same run: as many processes and
                        endpoints, each message of a part's size answered by as many bytes, without
-                       summing; measured before and after, the median is reported. ratio is
-                       gb_per_s / gb_per_s_limit
+                       summing. Measured before and after, with 1, 4 and 16 messages under way at
+                       each endpoint (and not more than --inflight has parts); the best median
+                       counts. ratio is gb_per_s / gb_per_s_limit
   cpu_share            CPU seconds / seconds
 
 Sums are checked before and after measuring; a wrong one ends the benchmark with an error.

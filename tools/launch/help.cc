@@ -28,7 +28,7 @@ where
 
 supervision (seconds)
   --start-timeout S  for everybody to come together (default 60)
-  --settle S         after a failure, for the others to end by themselves (default 12)
+  --settle S         after a failure, for the others to end by themselves (default 3)
   --drain S          after the last worker, for servers and scheduler to end (default 10)
   --grace S          between the notice to end (SIGTERM) and SIGKILL (default 20)
 

@@ -76,9 +76,9 @@ Result<LinkId> InprocTransport::connect(std::string_view address) {
   far.mailbox = directory_->find(address);
   if (far.mailbox != nullptr) far.link = far.mailbox->open({mailbox_, link});
   if (far.link == 0) {
-    mailbox_->broke(link, {Code::kLinkBroken,
-                           fmt::format("no connection to {} could be made: nobody listens there",
-                                       address)});
+    mailbox_->broke(
+        link, {Code::kLinkBroken,
+               fmt::format("no connection to {} could be made: nobody listens there", address)});
     far = {};
   }
   links_.emplace(link, std::move(far));

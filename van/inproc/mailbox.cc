@@ -52,8 +52,8 @@ void Mailbox::forget(LinkId link) {
   std::vector<Event> dropped;  // Ends its leases after the lock.
   const MutexLock lock(mutex_);
   lines_.erase(link);
-  const auto keep = std::stable_partition(events_.begin(), events_.end(),
-                                          [link](const Event& event) { return event.link != link; });
+  const auto keep = std::stable_partition(
+      events_.begin(), events_.end(), [link](const Event& event) { return event.link != link; });
   std::move(keep, events_.end(), std::back_inserter(dropped));
   events_.erase(keep, events_.end());
 }

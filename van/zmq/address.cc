@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// host:port to tcp:// and back. libzmq's own syntax (interfaces, source addresses) is not for users.
+// host:port to tcp:// and back. libzmq's own syntax (interfaces, source addresses) is not for
+// users.
 #include "van/zmq/address.h"
 
 #include <arpa/inet.h>
@@ -44,8 +45,9 @@ std::string address_of_host() {
 Result<HostPort> parse(std::string_view address) {
   Result<HostPort> parsed = parse_host_port(address);
   if (!parsed.ok() || parsed->host.find_first_of("/;*@ ") == std::string::npos) return parsed;
-  return Status(Code::kInvalidArgument,
-                fmt::format("'{}' is no address, wanted host:port, such as 127.0.0.1:9000", address));
+  return Status(
+      Code::kInvalidArgument,
+      fmt::format("'{}' is no address, wanted host:port, such as 127.0.0.1:9000", address));
 }
 
 }  // namespace

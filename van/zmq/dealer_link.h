@@ -20,7 +20,7 @@ class DealerLink {
                                                      const ZmqOptions& options, LinkId link,
                                                      std::string_view address);
 
-  ~DealerLink() { monitor_.detach(socket_); }  // A handful of events: they have fitted.
+  ~DealerLink() { monitor_.stop_watching(socket_); }  // A handful of events: they have fitted.
 
   /// Delivers at most `limit` frames, and the end of the link once all that came before has been.
   Turn receive(Transport::Sink& sink, int limit);

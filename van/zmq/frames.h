@@ -19,7 +19,7 @@ enum class Shape : std::uint8_t {
   kRemains     ///< Parts of a malformed message that no frame has were thrown away; go on later.
 };
 
-/// What one message held.
+/// What one message held. Thread: loop.
 struct Incoming {
   Message id;  ///< Only from a ROUTER.
   Message header;

@@ -87,9 +87,11 @@ Status failure(const std::string& wanted, int error) {
 }
 
 Status need_descriptors(int count, const std::string& wanted) {
+  // More than are needed: other threads, libzmq's too, open some at any time.
+  constexpr int kMargin = 16;
   std::vector<int> opened;
   int error = 0;
-  for (int i = 0; i < count && error == 0; ++i) {
+  for (int i = 0; i < count + kMargin && error == 0; ++i) {
     const int descriptor = ::eventfd(0, EFD_CLOEXEC);
     if (descriptor < 0) {
       error = errno;
@@ -99,8 +101,8 @@ Status need_descriptors(int count, const std::string& wanted) {
   }
   for (const int descriptor : opened) ::close(descriptor);
   if (error == 0) return {};
-  return failure(fmt::format("{}, which takes {} descriptors, and {} are left", wanted, count,
-                             opened.size()),
+  return failure(fmt::format("{}, for which {} descriptors should be free, and {} are", wanted,
+                             count + kMargin, opened.size()),
                  error);
 }
 
@@ -118,7 +120,8 @@ Result<Context> open_context(int io_threads, int max_sockets) {
   STRETTO_CHECK(zmq_ctx_set(context.get(), ZMQ_MAX_SOCKETS, max_sockets) == 0);
   // What is queued when a socket closes is dropped: with LINGER 0 nothing waits for the network.
   STRETTO_CHECK(zmq_ctx_set(context.get(), ZMQ_BLOCKY, 0) == 0);
-  const Result<Socket> first = Socket::open(context, ZMQ_PAIR);  // The threads start here, or never.
+  // Its threads start with its first socket.
+  const Result<Socket> first = Socket::open(context, ZMQ_PAIR);
   if (!first.ok()) return first.status();
   return context;
 }
@@ -157,15 +160,13 @@ Result<Socket> Socket::open(const Context& context, int type) {
 }
 
 bool Socket::receive(Message& message) {
-  return uninterrupted([&] {
-           return zmq_msg_recv(message.get(), socket_.get(), ZMQ_DONTWAIT);
-         }) == 0;
+  return uninterrupted([&] { return zmq_msg_recv(message.get(), socket_.get(), ZMQ_DONTWAIT); }) ==
+         0;
 }
 
 int Socket::send(std::span<const std::byte> bytes, bool more) {
   const int flags = ZMQ_DONTWAIT | (more ? ZMQ_SNDMORE : 0);
-  return uninterrupted(
-      [&] { return zmq_send(socket_.get(), bytes.data(), bytes.size(), flags); });
+  return uninterrupted([&] { return zmq_send(socket_.get(), bytes.data(), bytes.size(), flags); });
 }
 
 int Socket::send(Message message, bool more) {

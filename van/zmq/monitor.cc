@@ -25,7 +25,7 @@ Result<Monitor> Monitor::attach(const Context& context, const Socket& socket, in
   return monitor;
 }
 
-void Monitor::detach(const Socket& socket) {
+void Monitor::stop_watching(const Socket& socket) {
   STRETTO_CHECK(zmq_socket_monitor(socket.get(), nullptr, 0) == 0);
 }
 

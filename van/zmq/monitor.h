@@ -25,7 +25,7 @@ class Monitor {
   /// Ends the watch on `socket`, which must be done before the monitor ends: libzmq's thread waits
   /// for room where nobody listens any more, for ever and for all sockets of the context. All
   /// events so far have fitted in libzmq's queue, or this waits for room too.
-  void detach(const Socket& socket);
+  void stop_watching(const Socket& socket);
 
   /// The next event, in the order in which libzmq saw them; none when all are read.
   std::optional<Event> next();

@@ -21,6 +21,8 @@ struct ZmqOptions {
   int queue_frames = 256;
   /// Links, accepted and connected. More are refused.
   std::size_t max_links = 1024;
+  /// Connections that have not sent their first frame yet. More are hung up on, oldest first.
+  std::size_t max_silent = 128;
   /// Within which a connection must be made, and then greet as ZMTP does.
   Duration connect_timeout = 5s;
   Duration handshake_timeout = 5s;

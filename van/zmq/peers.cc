@@ -17,7 +17,25 @@ Status has_ended(const Peer& peer) {
 
 }  // namespace
 
-void Peers::accepted(int descriptor) { wires_[descriptor].open = true; }
+void Peers::accepted(int descriptor, Time now) {
+  Wire& wire = wires_[descriptor];
+  wire.open = true;
+  wire.spoken = false;
+  wire.since = now;
+}
+
+std::vector<int> Peers::silent(Time since, std::size_t most) const {
+  std::vector<std::pair<Time, int>> quiet;
+  for (const auto& [descriptor, wire] : wires_) {
+    if (wire.open && !wire.spoken) quiet.emplace_back(wire.since, descriptor);
+  }
+  std::ranges::sort(quiet);
+  std::vector<int> descriptors;
+  for (std::size_t i = 0; i < quiet.size(); ++i) {
+    if (quiet[i].first < since || quiet.size() - i > most) descriptors.push_back(quiet[i].second);
+  }
+  return descriptors;
+}
 
 void Peers::disconnected(int descriptor) {
   Wire& wire = wires_[descriptor];
@@ -53,6 +71,7 @@ Peer& Peers::add(std::uint32_t number, LinkId link, int descriptor, std::string 
   const auto wire = wires_.find(descriptor);
   if (wire != wires_.end() && wire->second.open) {
     wire->second.peers.push_back(&peer);
+    wire->second.spoken = true;
   } else {  // It came, sent and went before we looked.
     end(peer, has_ended(peer));
   }

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Peers: who has connected to our ROUTER, and over which descriptor, so that the end of a connection
-// becomes the end of a link. Pure bookkeeping: what the monitor and the socket say comes in by calls.
+// Peers: who has connected to our ROUTER, and over which descriptor, so that the end of a
+// connection becomes the end of a link. Pure bookkeeping: what the monitor and the socket say comes
+// in by calls.
 //
-// The monitor names connections by descriptor, messages name them by routing id, and descriptors are
-// used again. What a message can be trusted to say: the monitor's events come in the order in which
-// things happened, and a connection's messages are in the socket before its end is. So once the
-// socket has been seen empty after an end, whatever comes from that descriptor later is from who has
-// it now. Between the two it may be from either, unless the one that ended was known for certain;
-// a peer that may be either is not `sure`.
+// The monitor names connections by descriptor, messages name them by routing id, and descriptors
+// are used again. What a message can be trusted to say: the monitor's events come in the order in
+// which things happened, and a connection's messages are in the socket before its end is. So once
+// the socket has been seen empty after an end, whatever comes from that descriptor later is from
+// who has it now. Between the two it may be from either, unless the one that ended was known for
+// certain; a peer that may be either is not `sure`.
 #pragma once
 
 #include <deque>
@@ -25,13 +26,13 @@ struct Peer {
   std::uint32_t number = 0;  ///< Its routing id, which the ROUTER gave it.
   int descriptor = -1;
   std::string address;
-  bool sure = false;   ///< It has its descriptor now, not somebody who came later.
-  bool muted = false;  ///< Closed, or not one of ours: nothing from it is delivered.
-  bool ended = false;  ///< Its connection is gone; what it sent before is still delivered.
-  bool shut = false;   ///< Its connection has been shut down from here,
-  bool told = false;   ///< or it has been asked to do so, since it is not sure.
-  bool full = false;   ///< It answered kFull.
-  Status why;          ///< Of the end.
+  bool sure = false;           ///< It has its descriptor now, not somebody who came later.
+  bool muted = false;          ///< Closed, or not one of ours: nothing from it is delivered.
+  bool ended = false;          ///< Its connection is gone; what it sent before is still delivered.
+  bool shut = false;           ///< Its connection has been shut down from here,
+  bool told = false;           ///< or it has been asked to do so, since it is not sure.
+  bool full = false;           ///< It answered kFull.
+  Status why;                  ///< Of the end.
   std::uint64_t heard_at = 0;  ///< Messages that had come in all when its last came, or it ended.
 };
 
@@ -39,7 +40,7 @@ struct Peer {
 class Peers {
  public:
   // What the monitor says.
-  void accepted(int descriptor);
+  void accepted(int descriptor, Time now = {});
   void disconnected(int descriptor);
 
   // What messages say. The monitor's events have been told first if the number is a new one.
@@ -61,13 +62,19 @@ class Peers {
   std::vector<LinkId> take_ended(bool empty);
   std::unique_ptr<Peer> remove(LinkId link);
 
+  /// Connections that have said nothing since they were accepted: those accepted before `since`,
+  /// and of the others the oldest beyond `most`.
+  std::vector<int> silent(Time since, std::size_t most) const;
+
   std::size_t size() const { return by_link_.size(); }
 
  private:
   /// A descriptor, since it was first accepted.
   struct Wire {
     bool open = false;
-    bool unsettled = false;  ///< Messages of who had it before may still be in the socket.
+    bool spoken = false;       ///< A message has come by it.
+    Time since;                ///< When it was accepted.
+    bool unsettled = false;    ///< Messages of who had it before may still be in the socket.
     std::vector<Peer*> peers;  ///< Who may have it now.
   };
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Poller: waits until one of many descriptors is readable, or somebody calls wake().
 //
-// Why not zmq_poll: it asks every socket for its descriptor and its events, at every call. Here only
-// what has something to say costs anything.
+// Why not zmq_poll: it asks every socket for its descriptor and its events, at every call. Here
+// only what has something to say costs anything.
 #pragma once
 
 #include <cstdint>

@@ -21,6 +21,8 @@
 namespace stretto::zmq {
 namespace {
 
+constexpr Duration kHangUpEvery = 1s;
+
 // Events read at once: libzmq queues no more, so a full read leaves none that were there before it.
 constexpr int kMaxEvents = 1 << 16;
 
@@ -159,8 +161,8 @@ void RouterLinks::mute(Transport::Sink& sink, Peer& peer) {
   peer.muted = true;
   count_refused("a link that sent a message that is no frame");
   shut(peer);
-  sink.on_broken(peer.link, {Code::kMalformed, fmt::format("{} sent a message that is no frame",
-                                                           peer.address)});
+  sink.on_broken(peer.link, {Code::kMalformed,
+                             fmt::format("{} sent a message that is no frame", peer.address)});
 }
 
 void RouterLinks::shut(Peer& peer) {
@@ -178,8 +180,8 @@ void RouterLinks::say_goodbye(std::span<const std::byte> id) {
   if (socket_.send(id, true) == 0) socket_.send(std::span<const std::byte>(), false);
 }
 
-// libzmq cannot end one connection of a ROUTER, so the connection itself is ended. The descriptor is
-// libzmq's, which may close it at any time, and then it may be anybody's: but libzmq tells the
+// libzmq cannot end one connection of a ROUTER, so the connection itself is ended. The descriptor
+// is libzmq's, which may close it at any time, and then it may be anybody's: but libzmq tells the
 // monitor before it closes. So if nothing has been told after we made a copy, the copy is of the
 // right connection.
 void RouterLinks::shut_descriptor(int descriptor) {
@@ -211,8 +213,8 @@ Transport::Sent RouterLinks::send(LinkId link, const wire::Header& header, const
     full_.push_back(link);
     return kFull;
   }
-  peers_.end(*peer, {Code::kLinkBroken,
-                     fmt::format("the connection from {} has ended", peer->address)});
+  peers_.end(*peer,
+             {Code::kLinkBroken, fmt::format("the connection from {} has ended", peer->address)});
   return kBroken;
 }
 
@@ -229,10 +231,20 @@ void RouterLinks::watch() {
     const auto event = monitor_.next();
     if (!event) return;
     if (event->kind == ZMQ_EVENT_ACCEPTED) {
-      peers_.accepted(event->descriptor);
+      peers_.accepted(event->descriptor, clock_.now());
     } else {
       peers_.disconnected(event->descriptor);
     }
+  }
+}
+
+void RouterLinks::hang_up_on_silence() {
+  const Time now = clock_.now();
+  if (now < next_hang_up_) return;
+  next_hang_up_ = now + kHangUpEvery;
+  watch();
+  for (const int descriptor : peers_.silent(now - options_.handshake_timeout, options_.max_silent)) {
+    shut_descriptor(descriptor);
   }
 }
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "common/clock.h"
 #include "van/zmq/frames.h"
 #include "van/zmq/monitor.h"
 #include "van/zmq/options.h"
@@ -14,7 +15,7 @@
 
 namespace stretto::zmq {
 
-/// Hands out LinkIds; none twice.
+/// Hands out LinkIds; none twice. Thread: loop.
 class LinkIds {
  public:
   LinkId next() { return ++last_; }
@@ -44,6 +45,10 @@ class RouterLinks {
   void watch();
   /// True while a link that answered kFull waits for room. libzmq does not say when there is some.
   bool any_full() const { return !full_.empty(); }
+  /// Hangs up on those who connected and say nothing: at most once a second, some time after they
+  /// came, or at once if there are many. Until they speak they cost a descriptor each, and up to a
+  /// frame of memory.
+  void hang_up_on_silence();
   /// Lets every full link try again; true if there was one.
   bool offer_room(Transport::Sink& sink);
 
@@ -72,6 +77,8 @@ class RouterLinks {
   Peers peers_;
   std::vector<LinkId> full_;
   std::uint64_t refused_ = 0;
+  const SteadyClock clock_;
+  Time next_hang_up_;
 };
 
 }  // namespace stretto::zmq

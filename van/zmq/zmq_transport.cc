@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The loop over the sockets: who has something gets a turn, in order, a bounded number of frames a
-// poll. A socket is in `ready_` from when its descriptor was readable, or it was used to send (which
-// may swallow that signal), until a read has found nothing.
+// poll. A socket is in `ready_` from when its descriptor was readable, or it was used to send
+// (which may swallow that signal), until a read has found nothing.
 #include "van/zmq/zmq_transport.h"
 
 #include <fmt/format.h>
@@ -115,14 +115,14 @@ Result<std::string> ZmqTransport::listen(std::string_view address) {
 Result<LinkId> ZmqTransport::connect(std::string_view address) {
   const std::size_t accepted = router_ == nullptr ? 0 : router_->size();
   if (dealers_.size() + accepted >= options_.max_links) {
-    return Status(Code::kResource,
-                  fmt::format("wanted to connect to '{}', but {} links are open, which is the limit; "
-                              "raise max_links",
-                              address, dealers_.size() + accepted));
+    return Status(
+        Code::kResource,
+        fmt::format("wanted to connect to '{}', but {} links are open, which is the limit; "
+                    "raise max_links",
+                    address, dealers_.size() + accepted));
   }
   const LinkId link = ids_.next();
-  Result<std::unique_ptr<DealerLink>> made =
-      DealerLink::connect(context_, options_, link, address);
+  Result<std::unique_ptr<DealerLink>> made = DealerLink::connect(context_, options_, link, address);
   if (!made.ok()) return made.status();
   if (Status status = watch(**made, link); !status.ok()) return status;
   dealers_[link].link = *std::move(made);
@@ -173,6 +173,7 @@ void ZmqTransport::poll(Sink& sink, Duration wait) {
     deliver(sink);
   }
   if (router_ != nullptr && router_->any_full()) router_->offer_room(sink);
+  if (router_ != nullptr) router_->hang_up_on_silence();
   polling_ = false;
   buried_.clear();
 }
@@ -233,8 +234,8 @@ Turn ZmqTransport::give_turn(Sink& sink, LinkId link, int limit) {
 }
 
 Status check(const ZmqOptions& options) {
-  const bool sizes = options.max_payload_bytes > 0 &&
-                     options.max_payload_bytes <= wire::kMaxPayloadBytes;
+  const bool sizes =
+      options.max_payload_bytes > 0 && options.max_payload_bytes <= wire::kMaxPayloadBytes;
   const bool counts = options.io_threads >= 1 && options.io_threads <= 64 &&
                       options.queue_frames >= 1 && options.queue_frames <= (1 << 20) &&
                       options.max_links >= 1 && options.max_links <= 16384;

@@ -85,7 +85,7 @@ struct Options {
   std::uint32_t workers = 1;  ///< World size; refused if the scheduler was told another.
   std::uint32_t servers = 1;
   Duration rendezvous_timeout = std::chrono::seconds(60);
-  Duration operation_timeout = std::chrono::seconds(300);
+  Duration operation_timeout = std::chrono::seconds(310);
 
   /// From STRETTO_* variables (docs/CONFIGURATION.md), or DMLC_* where those are missing.
   static Result<Options> from_environment();
