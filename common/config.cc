@@ -216,9 +216,10 @@ Status check(const Config& config) {
   }
   const std::uint64_t nodes = config.workers + std::uint64_t{config.servers} * config.shards;
   if (nodes > kMaxNodes) {
-    return {Code::kInvalidArgument,
-            fmt::format("{} workers and {} servers of {} shards make {} nodes, at most {} are taken",
-                        config.workers, config.servers, config.shards, nodes, kMaxNodes)};
+    return {
+        Code::kInvalidArgument,
+        fmt::format("{} workers and {} servers of {} shards make {} nodes, at most {} are taken",
+                    config.workers, config.servers, config.shards, nodes, kMaxNodes)};
   }
   const std::uint32_t world = config.role == Role::kServer ? config.servers : config.workers;
   if (config.rank >= static_cast<std::int64_t>(world)) {

@@ -35,8 +35,8 @@ struct JobSettings {
   std::uint32_t part_bytes = 256 * 1024;  ///< Unit of pipelining and of preemption.
   /// Bytes that one link, and one endpoint in all, may have handed over and not yet taken by the
   /// far end. Bounded hand-over is what lets an urgent frame overtake.
-  std::uint64_t link_window_bytes = 4 * 1024 * 1024;
-  std::uint64_t total_window_bytes = 16 * 1024 * 1024;
+  std::uint64_t link_window_bytes = 1024 * 1024;
+  std::uint64_t total_window_bytes = 8 * 1024 * 1024;
   Duration heartbeat = 500ms;
   Duration dead_after = 5s;     ///< Silence after which a node is lost.
   Duration stall_warn = 30s;    ///< Age at which an unfinished round is named in the log,
@@ -54,7 +54,7 @@ struct Config {
   std::string node_host;                ///< Address that others are told; empty: found out.
   std::string token;
   Duration rendezvous_timeout = 60s;
-  Duration operation_timeout = 310s;  ///< Servers give up first, and know who is missing.
+  Duration operation_timeout = 310s;     ///< Servers give up first, and know who is missing.
   std::uint64_t memory_limit_bytes = 0;  ///< Per server, for declared tensors; 0: no limit.
   std::string log_level = "info";
   JobSettings job;

@@ -2,12 +2,12 @@
 // stretto-server: the program: one thread and one endpoint a shard.
 #include <fmt/format.h>
 #include <gflags/gflags.h>
-#include <malloc.h>
 
 #include <atomic>
 #include <list>
 #include <thread>
 
+#include "common/memory.h"
 #include "common/network.h"
 #include "common/program.h"
 #include "common/signals.h"
@@ -108,10 +108,7 @@ Status serve() {
   if (Status status = raise_file_limit(config->shards * (config->workers + 64ULL)); !status.ok()) {
     return status;
   }
-  // Parts come and go all the time: their memory stays with the process instead of being mapped
-  // anew, page by page, for each.
-  mallopt(M_MMAP_THRESHOLD, 256 << 20);
-  mallopt(M_TRIM_THRESHOLD, 512 << 20);
+  keep_freed_memory();
 
   const SteadyClock clock;
   Server server(*config, clock);

@@ -125,12 +125,13 @@ void Membership::on_roster(const wire::Roster& message) {
     return;
   }
   if (roster->settings.part_bytes > config_.job.part_bytes) {
-    fail(Status(Code::kMismatch,
-                fmt::format("the job's parts have up to {} bytes, this process was told of {}: give "
-                            "every process the same STRETTO_PART_BYTES",
-                            roster->settings.part_bytes, config_.job.part_bytes))
-             .with_peer("scheduler")
-             .with_operation("join"));
+    fail(
+        Status(Code::kMismatch,
+               fmt::format("the job's parts have up to {} bytes, this process was told of {}: give "
+                           "every process the same STRETTO_PART_BYTES",
+                           roster->settings.part_bytes, config_.job.part_bytes))
+            .with_peer("scheduler")
+            .with_operation("join"));
     return;
   }
   roster_ = std::move(*roster);

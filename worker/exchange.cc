@@ -122,8 +122,8 @@ void Exchange::send(const TensorState& tensor, std::uint32_t id, std::uint32_t i
   van_.send(part.link, header, std::move(payload));
 }
 
-// The user's memory travels as it is; the frame keeps the operation alive. The last lease may end on
-// the transport's thread, after the operation: it then wakes the loop.
+// The user's memory travels as it is; the frame keeps the operation alive. The last lease may end
+// on the transport's thread, after the operation: it then wakes the loop.
 Buffer Exchange::lease(const std::shared_ptr<Operation>& operation,
                        std::span<const std::byte> bytes) {
   operation->leases.fetch_add(1);

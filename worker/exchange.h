@@ -23,7 +23,7 @@ class Exchange {
  public:
   Exchange(Van& van, const Clock& clock, Duration operation_timeout)
       : van_(van), clock_(clock), timeout_(operation_timeout), bell_(std::make_shared<Bell>(van)) {}
-  ~Exchange() { bell_->detach(); }
+  ~Exchange() { bell_->silence(); }
 
   /// Makes a tensor known; `links` gives the link of each part's owner.
   void add_tensor(std::uint32_t id, const TensorSpec& spec, const Cut& cut,
@@ -60,7 +60,7 @@ class Exchange {
       MutexLock lock(mutex_);
       if (van_ != nullptr) van_->wake();
     }
-    void detach() {
+    void silence() {
       MutexLock lock(mutex_);
       van_ = nullptr;
     }

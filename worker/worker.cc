@@ -11,6 +11,7 @@
 #include "common/clock.h"
 #include "common/config.h"
 #include "common/log.h"
+#include "common/memory.h"
 #include "common/network.h"
 #include "van/transports.h"
 #include "worker/inbox.h"
@@ -174,6 +175,7 @@ Result<Worker> Worker::join(const Options& options) {
                   "STRETTO_SCHEDULER=host:port");
   }
   set_log_level(level_from(config.log_level));
+  keep_freed_memory();
   set_log_identity({"worker", config.rank});
   const std::uint64_t links = std::uint64_t{config.servers} * config.shards + 1;
   if (Status status = raise_file_limit(kFilesALink * links + kFilesBesides); !status.ok()) {

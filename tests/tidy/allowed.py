@@ -28,6 +28,7 @@ COVERED_BY = {
     "ops/sum_avx2.cc": "tests/ops/sum_test.cc",
     "ops/sum_avx512.cc": "tests/ops/sum_test.cc",
     "ops/sum_portable.cc": "tests/ops/sum_test.cc",
+    "common/memory.cc": "tests/e2e/rounds_test.py",
     "scheduler/main.cc": "tests/e2e/install_test.py",
     "server/main.cc": "tests/e2e/install_test.py",
     "van/inproc/directory.cc": "tests/conformance/conformance_test.cc",

