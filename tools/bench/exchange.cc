@@ -81,9 +81,9 @@ class Medians {
 };
 
 /// The raw exchange with different numbers of messages under way; the fastest is the limit.
-class Limit {
+class RawLimit {
  public:
-  explicit Limit(const RawShape& shape) : shape_(shape) {
+  explicit RawLimit(const RawShape& shape) : shape_(shape) {
     // More than there are to send make no difference.
     const std::uint64_t endpoints = std::uint64_t{shape.servers} * shape.shards;
     const std::uint64_t most = (shape.messages + endpoints - 1) / endpoints;
@@ -114,7 +114,7 @@ class Limit {
 
 Result<Record> measure(const Settings& settings, const JobSettings& job, std::uint64_t bytes) {
   Medians stretto;
-  Limit limits(shape_of(settings, job, bytes));
+  RawLimit limits(shape_of(settings, job, bytes));
   for (std::uint32_t i = 0; i <= settings.repeats; ++i) {
     if (Status status = limits.measure(); !status.ok()) return status;
     if (i == settings.repeats) break;
