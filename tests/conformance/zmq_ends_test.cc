@@ -3,6 +3,8 @@
 // hides and the transport has to find out. An innocent link works throughout.
 #include <sys/resource.h>
 
+#include <algorithm>
+
 #include "tests/conformance/zmq_fixture.h"
 
 namespace stretto::conformance {
@@ -175,6 +177,35 @@ TEST_F(ZmqEnds, ListeningByAnyNameTellsWhereToConnect) {
     ASSERT_TRUE(until({&innocent_, &other}, [&] { return other.frames == 1; })) << address;
     innocent_.close(link);
   }
+}
+
+TEST_F(ZmqEnds, ACrowdThatComesAtOnceIsLetIn) {
+  ZmqOptions options;
+  options.max_silent = 4;
+  End listener(make_zmq_transport(options).or_exit());
+  const std::string address = listener.listen("127.0.0.1:0");
+  for (int i = 0; i < 60; ++i) innocent_.connect(address);
+  RawTcp greeted(address);  // Accepted after them; so when it is, they have been.
+  ASSERT_TRUE(until({&innocent_}, [&] { return greeted.was_sent_to(); }));
+  ASSERT_TRUE(until({&innocent_, &listener}, [&] { return listener.accepted.size() == 60; }));
+  EXPECT_TRUE(innocent_.broken.empty());
+  EXPECT_TRUE(listener.broken.empty());
+}
+
+TEST_F(ZmqEnds, TheSilentAreHungUpOn) {
+  ZmqOptions options;
+  options.max_silent = 4;
+  options.handshake_timeout = 2s;
+  End listener(make_zmq_transport(options).or_exit());
+  const std::string address = listener.listen("127.0.0.1:0");
+  std::vector<std::unique_ptr<RawTcp>> silent;
+  for (int i = 0; i < 20; ++i) silent.push_back(std::make_unique<RawTcp>(address));
+  const auto ended = [&] {
+    return std::ranges::count_if(silent, [](const auto& one) { return one->ended(); });
+  };
+  ASSERT_TRUE(until({&listener}, [&] { return ended() >= 16; }));
+  ASSERT_TRUE(until({&listener}, [&] { return ended() == 20; }));
+  EXPECT_TRUE(listener.accepted.empty());
 }
 
 }  // namespace

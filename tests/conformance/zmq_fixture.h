@@ -56,13 +56,22 @@ class RawTcp {
   }
   /// True once the far end has hung up.
   bool ended() {
-    char bytes[256];
-    const ssize_t count = ::recv(socket_, bytes, sizeof bytes, MSG_DONTWAIT);
-    return count == 0 || (count < 0 && errno != EAGAIN);
+    while (!ended_ && receive() > 0) continue;
+    return ended_;
   }
+  /// True once the far end has said something, as libzmq does to who is accepted.
+  bool was_sent_to() { return receive() > 0; }
 
  private:
+  ssize_t receive() {
+    char bytes[256];
+    const ssize_t count = ::recv(socket_, bytes, sizeof bytes, MSG_DONTWAIT);
+    ended_ = count == 0 || (count < 0 && errno != EAGAIN);
+    return count;
+  }
+
   int socket_;
+  bool ended_ = false;
 };
 
 /// A libzmq socket of a program that is not ours. What it sent leaves before it goes; if it is hung

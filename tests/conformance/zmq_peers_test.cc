@@ -146,5 +146,17 @@ TEST_F(PeersTest, UnderLoadAnEndWaitsOnlyUntilOthersHaveOvertaken) {
   EXPECT_GE(heard, 64);
 }
 
+TEST_F(PeersTest, TheSilentAreHungUpOnWhenLateOrTooMany) {
+  const Time start;
+  for (int i = 0; i < 6; ++i) peers_.accepted(i, start + i * 1s);
+  come(1, 2);  // Has spoken.
+  using Descriptors = std::vector<int>;
+  EXPECT_EQ(peers_.silent(start, start + 10s, 10), Descriptors());
+  EXPECT_EQ(peers_.silent(start + 2s, start + 10s, 10), (Descriptors{0, 1}));
+  EXPECT_EQ(peers_.silent(start, start + 10s, 3), (Descriptors{0, 1}));
+  EXPECT_EQ(peers_.silent(start, start + 4s, 2), Descriptors{0});
+  EXPECT_EQ(peers_.silent(start, start, 0), Descriptors());
+}
+
 }  // namespace
 }  // namespace stretto::zmq

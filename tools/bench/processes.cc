@@ -46,7 +46,7 @@ std::vector<pid_t> children_of(pid_t process_id) {
 }
 
 std::string role_of(pid_t process_id) {
-  const std::string role = variable_of(process_id, "STRETTO_ROLE");
+  std::string role = variable_of(process_id, "STRETTO_ROLE");
   if (role.empty() || role == "scheduler") return role;
   return fmt::format("{} {}", role, variable_of(process_id, "STRETTO_RANK"));
 }

@@ -24,15 +24,15 @@ void Peers::accepted(int descriptor, Time now) {
   wire.since = now;
 }
 
-std::vector<int> Peers::silent(Time since, std::size_t most) const {
+std::vector<int> Peers::silent(Time late, Time early, std::size_t most) const {
   std::vector<std::pair<Time, int>> quiet;
   for (const auto& [descriptor, wire] : wires_) {
-    if (wire.open && !wire.spoken) quiet.emplace_back(wire.since, descriptor);
+    if (wire.open && !wire.spoken && wire.since < early) quiet.emplace_back(wire.since, descriptor);
   }
   std::ranges::sort(quiet);
   std::vector<int> descriptors;
   for (std::size_t i = 0; i < quiet.size(); ++i) {
-    if (quiet[i].first < since || quiet.size() - i > most) descriptors.push_back(quiet[i].second);
+    if (quiet[i].first < late || quiet.size() - i > most) descriptors.push_back(quiet[i].second);
   }
   return descriptors;
 }

@@ -62,9 +62,9 @@ class Peers {
   std::vector<LinkId> take_ended(bool empty);
   std::unique_ptr<Peer> remove(LinkId link);
 
-  /// Connections that have said nothing since they were accepted: those accepted before `since`,
-  /// and of the others the oldest beyond `most`.
-  std::vector<int> silent(Time since, std::size_t most) const;
+  /// Connections that have said nothing since they were accepted: those accepted before `late`, and
+  /// of those accepted before `early` the oldest beyond `most`.
+  std::vector<int> silent(Time late, Time early, std::size_t most) const;
 
   std::size_t size() const { return by_link_.size(); }
 

@@ -97,7 +97,8 @@ Turn RouterLinks::receive(Transport::Sink& sink, int limit) {
   Turn turn;
   while (turn.frames < limit) {
     const Shape shape = reader_.next(socket_, in_);
-    if (shape == Shape::kNothing) {
+    empty_ = shape == Shape::kNothing;
+    if (empty_) {
       peers_.drained();
       report(sink, true, turn);
       return turn;
@@ -243,8 +244,10 @@ void RouterLinks::hang_up_on_silence() {
   if (now < next_hang_up_) return;
   next_hang_up_ = now + kHangUpEvery;
   watch();
-  for (const int descriptor :
-       peers_.silent(now - options_.handshake_timeout, options_.max_silent)) {
+  // A crowd that comes at once is no flood: its greetings are under way, or not read yet.
+  const Time late = now - options_.handshake_timeout;
+  const Time early = empty_ ? now - kHangUpEvery : late;
+  for (const int descriptor : peers_.silent(late, early, options_.max_silent)) {
     shut_descriptor(descriptor);
   }
 }

@@ -79,6 +79,7 @@ class RouterLinks {
   std::uint64_t refused_ = 0;
   const SteadyClock clock_;
   Time next_hang_up_;
+  bool empty_ = false;  // The last read found nothing: who has spoken has been heard.
 };
 
 }  // namespace stretto::zmq

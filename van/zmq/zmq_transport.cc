@@ -64,8 +64,8 @@ class ZmqTransport final : public Transport {
   void bury(LinkId link);
 
   ZmqOptions options_;
+  Poller poller_;    // Before the context: a lease that ends with that may still wake us.
   Context context_;  // Before the sockets: it ends after them, when all leases have.
-  Poller poller_;
   LinkIds ids_;
   std::unique_ptr<RouterLinks> router_;
   bool router_ready_ = false;
