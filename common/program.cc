@@ -22,7 +22,10 @@ int exit_status(const Status& status) {
   const Identity who = log_identity();
   std::fflush(stdout);
   std::fprintf(stderr, "%s\n", status.error_line(who.role, who.rank).c_str());
-  return 1;
+  const Code code = status.code();
+  const bool lost =
+      code == Code::kPeerLost || code == Code::kServerLost || code == Code::kSchedulerLost;
+  return lost ? kExitOfLoss : 1;
 }
 
 }  // namespace stretto

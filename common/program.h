@@ -13,7 +13,12 @@ namespace stretto {
 /// log's level and identity.
 Result<Config> program_config(Role role, const std::map<std::string, std::string>& flags);
 
-/// Prints the error line of a status and returns the exit status of a program: 0 if it is ok.
+/// Exit status of a server or scheduler that ends because somebody else was lost. A launcher can
+/// so tell the cause from what followed from it.
+inline constexpr int kExitOfLoss = 69;
+
+/// Prints the error line of a status and returns the exit status of a program: 0 if it is ok,
+/// kExitOfLoss if another member was lost, else 1.
 int exit_status(const Status& status);
 
 }  // namespace stretto

@@ -58,7 +58,7 @@ const TensorSpec* Exchange::find(std::string_view name, std::uint32_t* id) const
 
 // ---- out
 
-void Exchange::start(std::shared_ptr<Operation> operation) {
+void Exchange::start(const std::shared_ptr<Operation>& operation) {
   auto found = tensors_.find(operation->tensor.id);
   operation->id = next_id_++;
   operation->deadline = clock_.now() + timeout_;

@@ -33,7 +33,7 @@ class Exchange {
   const TensorSpec* find(std::string_view name, std::uint32_t* id) const;
 
   /// Begins an operation, or ends it at once with an error.
-  void start(std::shared_ptr<Operation> operation);
+  void start(const std::shared_ptr<Operation>& operation);
 
   void on_data(const wire::Header& header, const Buffer& payload);
   void on_acked(const wire::Key& key);
@@ -94,8 +94,7 @@ class Exchange {
   void on_value(TensorState& tensor, const wire::Header& header, const Buffer& payload);
   void end_part(TensorState& tensor, const wire::Key& key);
   void end(const std::shared_ptr<Operation>& operation, const Status& status);
-  Buffer lease(const std::shared_ptr<Operation>& operation,
-                      std::span<const std::byte> bytes);
+  Buffer lease(const std::shared_ptr<Operation>& operation, std::span<const std::byte> bytes);
 
   Van& van_;
   const Clock& clock_;

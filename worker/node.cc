@@ -82,13 +82,13 @@ void WorkerNode::declare(const TensorSpec& spec, Declared done) {
   van_.send_control(membership_.scheduler_link(), message);
 }
 
-void WorkerNode::start(std::shared_ptr<Operation> operation) {
+void WorkerNode::start(const std::shared_ptr<Operation>& operation) {
   if (ended_ || leaving_) {
     operation->ticket->end_one(gone().with_operation(fmt::format("{}", name_of(operation->kind))),
                                {});
     return;
   }
-  exchange_.start(std::move(operation));
+  exchange_.start(operation);
 }
 
 void WorkerNode::barrier(Done done) {

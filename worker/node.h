@@ -28,7 +28,7 @@ class WorkerNode final : public Agent, private Van::Handler {
 
   void join(Done done);
   void declare(const TensorSpec& spec, Declared done);
-  void start(std::shared_ptr<Operation> operation);
+  void start(const std::shared_ptr<Operation>& operation);
   void barrier(Done done);
   /// Leaves when nothing is under way any more.
   void leave(Done done);

@@ -71,7 +71,7 @@ ValueInfo TicketState::info() {
   return info_;
 }
 
-Ticket ended_ticket(Status status) {
+Ticket ended_ticket(const Status& status) {
   auto state = std::make_shared<TicketState>(1);
   state->end_one(status, {});
   return Ticket(std::move(state));

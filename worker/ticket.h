@@ -37,7 +37,7 @@ class TicketState {
 };
 
 /// A ticket that has ended already.
-Ticket ended_ticket(Status status);
+Ticket ended_ticket(const Status& status);
 
 /// What is known of two values together: the older version, the larger spread and staleness.
 ValueInfo combine(const ValueInfo& a, const ValueInfo& b);

@@ -37,7 +37,7 @@ TEST_F(BufferTest, NoBytesIsABufferToo) {
 }
 
 TEST_F(BufferTest, AllocatedMemoryIsAlignedAndOurs) {
-  for (const std::size_t size : {0, 1, 63, 64, 65, 100'000}) {
+  for (const std::size_t size : {0U, 1U, 63U, 64U, 65U, 100'000U}) {
     Buffer buffer = Buffer::allocate(size);
     EXPECT_EQ(buffer.size(), size);
     EXPECT_EQ(reinterpret_cast<std::uintptr_t>(buffer.data()) % 64, 0U);

@@ -45,9 +45,12 @@ TEST_F(ProgramTest, TheExitStatusIsZeroOnlyIfAllWentWell) {
   set_log_identity({"server", 1});
   testing::internal::CaptureStderr();
   EXPECT_EQ(exit_status({}), 0);
-  EXPECT_EQ(exit_status({Code::kPeerLost, "worker 0 is lost"}), 1);
+  EXPECT_EQ(exit_status({Code::kPeerLost, "worker 0 is lost"}), kExitOfLoss);
   EXPECT_EQ(testing::internal::GetCapturedStderr(),
             "ERROR PeerLost role=server rank=1 peer=- op=- cause=worker 0 is lost\n");
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(exit_status({Code::kResource, "no memory"}), 1);
+  testing::internal::GetCapturedStderr();
 }
 
 }  // namespace

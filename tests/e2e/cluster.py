@@ -32,6 +32,11 @@ _ERROR = re.compile(r"ERROR (?P<code>\w+) role=(?P<role>\S+) rank=(?P<rank>\S+) 
                     r"op=(?P<op>.*?) cause=(?P<cause>.*)")
 
 
+def exit_of_loss(name):
+    """The status of a process that ends because of another; workers choose their own."""
+    return 1 if name.startswith("worker") else 69
+
+
 class Error:
     """One line `ERROR <code> role= rank= peer= op= cause=`, in parts."""
 

@@ -45,7 +45,7 @@ class Failures(cluster.ClusterTest):
             if name == victim:
                 continue
             left = max(0.1, since + seconds - time.monotonic())
-            self.assertEqual(process.end(left), 1, process.output())
+            self.assertEqual(process.end(left), cluster.exit_of_loss(name), process.output())
             error = self.one_error(process, code, victim)
             self.assertEqual(error.peer, victim, error.text)
             self.assertEqual(error.role, role_of(name), error.text)
@@ -121,7 +121,8 @@ class Failures(cluster.ClusterTest):
                       f"{last * 1000:.0f} ms")
                 # What was taken for dead and comes back finds that the job is over.
                 job.everybody[victim].send(signal.SIGCONT)
-                self.assertEqual(job.everybody[victim].end(MOST_SECONDS), 1)
+                self.assertEqual(job.everybody[victim].end(MOST_SECONDS),
+                                 cluster.exit_of_loss(victim))
                 self.assertEqual(len(job.everybody[victim].errors()), 1)
                 self.assert_nobody_left()
 
@@ -162,7 +163,7 @@ class Failures(cluster.ClusterTest):
         self.assertEqual(other.end(MOST_SECONDS), 1, other.output())
         self.one_error(other, "PeerLost", "worker 1", "has left")
         for name in ("server 0", "server 1", "scheduler"):
-            self.assertEqual(job.everybody[name].end(MOST_SECONDS), 1)
+            self.assertEqual(job.everybody[name].end(MOST_SECONDS), cluster.exit_of_loss(name))
         self.assert_nobody_left()
 
     def test_the_launcher_blames_a_worker_that_failed_first(self):

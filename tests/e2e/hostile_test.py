@@ -251,8 +251,9 @@ class Members(cluster.ClusterTest):
                     self.assertEqual(kind, zmtp.ROSTER)
                     since = time.monotonic()
                     stranger.send(self.nonsense(welcome[1])[name])
-                    for process in job.everybody.values():
-                        self.assertEqual(process.end(10), 1, process.output())
+                    for role, process in job.everybody.items():
+                        self.assertEqual(process.end(10), cluster.exit_of_loss(role),
+                                         process.output())
                         self.one_error(process, "PeerLost", "worker 1")
                     took = max(p.ended_at for p in job.everybody.values()) - since
                     print(f"MEASURED a member says '{name}': all had ended after "

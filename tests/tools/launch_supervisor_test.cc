@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include "common/program.h"
 #include "tools/launch/supervisor.h"
 
 namespace stretto::launch {
@@ -167,6 +168,14 @@ TEST_F(LaunchSupervisor, OfStatusesSeenTogetherAWorkersIsTheCause) {
   end({{kScheduler, {false, 1}}, {kServer, {false, 1}}, {kSecond, kStatus3}, {kFirst, kFine}});
   EXPECT_EQ(verdict(),
             "3 ERROR PeerLost role=worker rank=1 peer=- op=run cause=exited with status 3");
+}
+
+TEST_F(LaunchSupervisor, WhoSaysThatItOnlyFollowedIsNotTheCauseHoweverLateTheOtherEnds) {
+  run_all();
+  end({{kServer, {false, kExitOfLoss}}});
+  now_ += 2s;
+  end({{kSecond, kStatus3}, {kFirst, kFine}, {kScheduler, kFine}});
+  EXPECT_EQ(verdict().substr(0, 18), "3 ERROR PeerLost r");
 }
 
 TEST_F(LaunchSupervisor, ALostSchedulerIsNamed) {

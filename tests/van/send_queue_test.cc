@@ -29,7 +29,7 @@ Frame frame(std::int32_t priority, std::uint64_t mark, std::uint32_t tensor = 1,
 class SendQueueTest : public testing::Test {
  protected:
   SendQueueTest() {
-    for (LinkId link : {1, 2, 3}) queue_.add_link(link);
+    for (LinkId link : {1U, 2U, 3U}) queue_.add_link(link);
   }
 
   /// Takes the next frame; its mark, or 0 if nothing may go.

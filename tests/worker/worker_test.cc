@@ -52,7 +52,7 @@ Floats sum_of(std::size_t count, std::uint32_t workers, int round) {
 TEST(Worker, SumsTensorsOfEverySize) {
   Cluster cluster({.workers = 3, .job = {.part_bytes = 256}});
   cluster.run([](Worker& worker) {
-    for (const std::size_t size : {0, 1, 63, 64, 65, 1000}) {
+    for (const std::size_t size : {0U, 1U, 63U, 64U, 65U, 1000U}) {
       const Tensor tensor = declare(worker, "t" + std::to_string(size), Dtype::kF32, size);
       for (int round = 0; round < 3; ++round) {
         Floats sum(size);

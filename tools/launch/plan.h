@@ -18,11 +18,11 @@ enum class Action : std::uint8_t { kRun, kDryRun, kCheck, kHelp, kVersion };
 
 /// How long the launcher waits before its next, harder step.
 struct Limits {
-  Duration start = 60s;   ///< For the scheduler to say where it listens.
+  Duration start = 60s;  ///< For the scheduler to say where it listens.
   Duration settle = 3s;  ///< After the first failure, for the others to end by themselves.
-  Duration drain = 10s;   ///< After the last worker, for servers and scheduler to end.
-  Duration grace = 20s;   ///< Between the notice to end and SIGKILL.
-  Duration reap = 5s;     ///< After SIGKILL, for the kernel to let go.
+  Duration drain = 10s;  ///< After the last worker, for servers and scheduler to end.
+  Duration grace = 20s;  ///< Between the notice to end and SIGKILL.
+  Duration reap = 5s;    ///< After SIGKILL, for the kernel to let go.
 };
 
 struct Plan {

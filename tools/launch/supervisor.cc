@@ -9,6 +9,7 @@
 #include <algorithm>
 
 #include "common/check.h"
+#include "common/program.h"
 
 namespace stretto::launch {
 namespace {
@@ -25,10 +26,13 @@ Code code_of(Role role) {
 }
 
 // Of failures seen in one look, which is the likeliest cause: a signal's death cannot be an answer
-// to another's failure, and servers and scheduler end with an error when a worker is lost.
+// to another's failure. Servers and scheduler say by their status that they only followed.
+constexpr int kFollowed = 4;
+
 int suspicion(const Member& member, const Exit& exit) {
   if (exit.by_signal) return 0;
   if (member.role == Role::kWorker) return 1;
+  if (exit.number == kExitOfLoss) return kFollowed;
   return member.role == Role::kServer ? 2 : 3;
 }
 
@@ -112,10 +116,10 @@ void Supervisor::record(const Ended& ended, Time now, Reaction& reaction) {
                                          label_of(member), ended.exit.text()));
   }
   // A process's connections end a moment before its exit can be seen: those who failed because of
-  // it may be seen first.
+  // it may be seen first. Those who say that they only followed are never the cause of a failure.
   const int suspected = suspicion(member, ended.exit);
   const bool was_the_cause = first_ && stop_signal_ == 0 && suspected < first_->suspicion &&
-                             now - first_->at <= kHindsight;
+                             (first_->suspicion == kFollowed || now - first_->at <= kHindsight);
   if (was_the_cause) first_.reset();
   std::string cause = ended.exit.text();
   if (too_early) cause += " before it said where it listens";
