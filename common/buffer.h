@@ -61,6 +61,15 @@ class Buffer {
   Memory memory() const { return memory_; }
   std::span<const std::byte> bytes() const { return {data_, size_}; }
 
+  /// A lease on some of the same bytes.
+  Buffer slice(std::size_t offset, std::size_t bytes) const {
+    STRETTO_CHECK(offset <= size_ && bytes <= size_ - offset);
+    Buffer part = *this;
+    part.data_ += offset;
+    part.size_ = bytes;
+    return part;
+  }
+
   /// True while this is the only lease on memory that may be written.
   bool exclusive() const {
     return block_ != nullptr && block_->writable &&

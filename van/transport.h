@@ -74,6 +74,20 @@ class Transport {
   virtual void poll(Sink& sink, Duration wait) = 0;
   /// Makes a poll that waits, or the next one, return soon. Thread: any.
   virtual void wake() = 0;
+
+  /// Writable memory that this transport sends without copying it, if there is such; else any. It
+  /// may outlive the transport. Thread: loop.
+  virtual Buffer allocate(std::size_t bytes) { return Buffer::allocate(bytes); }
+  /// True if the far end is on this host: then no network that others share lies between.
+  virtual bool is_local(LinkId) const { return false; }
+
+  // For a transport that is made of others, and waits for all of them at once.
+
+  /// Readable when poll() has something to do; -1: this transport can only wait by itself.
+  virtual int descriptor() const { return -1; }
+  /// How long one may wait for the descriptor instead of calling poll(), at most `wait`: zero if
+  /// there is something to do that the descriptor does not show.
+  virtual Duration may_wait(Duration wait) const { return wait; }
 };
 
 }  // namespace stretto

@@ -29,13 +29,25 @@ std::string text_of(const sockaddr& address) {
   return text.data();
 }
 
+using Interfaces = std::unique_ptr<ifaddrs, void (*)(ifaddrs*)>;
+
+Interfaces interfaces() {
+  ifaddrs* found = nullptr;
+  if (getifaddrs(&found) != 0) found = nullptr;
+  return {found, [](ifaddrs* list) {
+            if (list != nullptr) freeifaddrs(list);
+          }};
+}
+
+bool is_ipv4(const ifaddrs& one) {
+  return one.ifa_addr != nullptr && one.ifa_addr->sa_family == AF_INET;
+}
+
 // The first IPv4 address of an interface that is up and leads out of this host; else loopback.
 std::string address_of_host() {
-  ifaddrs* found = nullptr;
-  if (getifaddrs(&found) != 0) return "127.0.0.1";
-  const std::unique_ptr<ifaddrs, void (*)(ifaddrs*)> owner(found, freeifaddrs);
-  for (const ifaddrs* one = found; one != nullptr; one = one->ifa_next) {
-    if (one->ifa_addr == nullptr || one->ifa_addr->sa_family != AF_INET) continue;
+  const Interfaces owner = interfaces();
+  for (const ifaddrs* one = owner.get(); one != nullptr; one = one->ifa_next) {
+    if (!is_ipv4(*one)) continue;
     if ((one->ifa_flags & IFF_UP) == 0 || (one->ifa_flags & IFF_LOOPBACK) != 0) continue;
     return text_of(*one->ifa_addr);
   }
@@ -73,6 +85,16 @@ std::string reachable(std::string_view endpoint) {
   if (endpoint.starts_with(kScheme)) endpoint.remove_prefix(kScheme.size());
   if (!endpoint.starts_with(kEveryInterface)) return std::string(endpoint);
   return address_of_host() + std::string(endpoint.substr(kEveryInterface.size()));
+}
+
+bool is_own_host(std::string_view address) {
+  const std::string_view host = address.substr(0, address.rfind(':'));
+  if (host == "localhost" || host.starts_with("127.")) return true;
+  const Interfaces owner = interfaces();
+  for (const ifaddrs* one = owner.get(); one != nullptr; one = one->ifa_next) {
+    if (is_ipv4(*one) && text_of(*one->ifa_addr) == host) return true;
+  }
+  return false;
 }
 
 }  // namespace stretto::zmq

@@ -19,8 +19,9 @@ constexpr int kHandshakeFailed = ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL |
 // CLOSED says that a try to connect failed; CONNECT_RETRIED also that none could be made.
 constexpr int kNotConnected = ZMQ_EVENT_CLOSED | ZMQ_EVENT_CONNECT_RETRIED;
 
-void configure(Socket& socket, const ZmqOptions& options) {
+void configure(Socket& socket, const ZmqOptions& options, bool local) {
   socket.set(ZMQ_LINGER, 0);
+  if (local) socket.set(ZMQ_SNDBUF, kLocalSendBuffer);
   socket.set(ZMQ_SNDHWM, options.queue_frames);
   socket.set(ZMQ_RCVHWM, options.queue_frames);
   socket.set<std::int64_t>(ZMQ_MAXMSGSIZE, static_cast<std::int64_t>(std::max(
@@ -42,7 +43,8 @@ DealerLink::DealerLink(LinkId link, std::string address, std::size_t max_payload
       address_(std::move(address)),
       socket_(std::move(socket)),
       monitor_(std::move(monitor)),
-      reader_(false, max_payload_bytes) {}
+      reader_(false, max_payload_bytes),
+      local_(is_own_host(address_)) {}
 
 Result<std::unique_ptr<DealerLink>> DealerLink::connect(const Context& context,
                                                         const ZmqOptions& options, LinkId link,
@@ -54,7 +56,7 @@ Result<std::unique_ptr<DealerLink>> DealerLink::connect(const Context& context,
   if (!status.ok()) return status;
   Result<Socket> socket = Socket::open(context, ZMQ_DEALER);
   if (!socket.ok()) return socket.status();
-  configure(*socket, options);
+  configure(*socket, options, is_own_host(address));
   Result<Monitor> monitor =
       Monitor::attach(context, *socket, ZMQ_EVENT_DISCONNECTED | kNotConnected | kHandshakeFailed,
                       fmt::format("link-{}", link));

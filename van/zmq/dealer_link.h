@@ -30,6 +30,7 @@ class DealerLink {
   /// Nothing is delivered any more.
   void close() { state_ = State::kOver; }
   bool over() const { return state_ == State::kOver; }
+  bool is_local() const { return local_; }
 
   int descriptor() const { return socket_.descriptor(); }
   int monitor_descriptor() const { return monitor_.descriptor(); }
@@ -56,6 +57,7 @@ class DealerLink {
   State state_ = State::kOpen;
   Status why_;
   bool full_ = false;
+  const bool local_;
 };
 
 }  // namespace stretto::zmq

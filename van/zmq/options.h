@@ -30,6 +30,10 @@ struct ZmqOptions {
 
 namespace zmq {
 
+/// The kernel's send buffer towards this host. The default grows in steps that stall a link of
+/// several GB/s; towards a network the kernel's own growth is left alone.
+inline constexpr int kLocalSendBuffer = 256 << 10;
+
 /// Whole milliseconds, rounded up, as libzmq takes them.
 inline int milliseconds(Duration duration) {
   const auto count = std::chrono::ceil<std::chrono::milliseconds>(duration).count();

@@ -26,6 +26,7 @@ struct Peer {
   std::uint32_t number = 0;  ///< Its routing id, which the ROUTER gave it.
   int descriptor = -1;
   std::string address;
+  bool local = false;          ///< Of this host.
   bool sure = false;           ///< It has its descriptor now, not somebody who came later.
   bool muted = false;          ///< Closed, or not one of ours: nothing from it is delivered.
   bool ended = false;          ///< Its connection is gone; what it sent before is still delivered.

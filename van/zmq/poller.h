@@ -28,6 +28,8 @@ class Poller {
   /// The tokens of some readable descriptors; empty if `wait` has passed. Valid until the next
   /// call. Sets `woken` if wake() was called.
   const std::vector<std::uint64_t>& wait(Duration wait, bool& woken);
+  /// Readable when one of them is, or after wake().
+  int descriptor() const { return epoll_; }
   /// Thread: any.
   void wake();
 

@@ -83,6 +83,7 @@ Result<std::unique_ptr<RouterLinks>> RouterLinks::open(const Context& context,
 Status RouterLinks::bind(std::string_view address) {
   const Result<std::string> endpoint = to_bind(address);
   if (!endpoint.ok()) return endpoint.status();
+  if (is_own_host(address)) socket_.set(ZMQ_SNDBUF, kLocalSendBuffer);
   if (zmq_bind(socket_.get(), endpoint->c_str()) != 0) {
     return failure(fmt::format("wanted to listen at '{}'", address), zmq_errno());
   }
@@ -137,6 +138,7 @@ Peer* RouterLinks::introduce(Transport::Sink& sink, std::uint32_t number, Shape 
   }
   watch();  // So that what is still to be heard of this descriptor is about this peer.
   Peer& peer = peers_.add(number, links_.next(), descriptor, in_.header.peer_address());
+  peer.local = is_own_host(peer.address);
   if (shape == Shape::kMalformed) {
     peer.muted = true;
     count_refused("a connection whose first message was no frame");
@@ -250,6 +252,11 @@ void RouterLinks::hang_up_on_silence() {
   for (const int descriptor : peers_.silent(late, early, options_.max_silent)) {
     shut_descriptor(descriptor);
   }
+}
+
+bool RouterLinks::is_local(LinkId link) {
+  const Peer* peer = peers_.find_link(link);
+  return peer != nullptr && peer->local;
 }
 
 bool RouterLinks::offer_room(Transport::Sink& sink) {

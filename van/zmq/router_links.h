@@ -41,6 +41,7 @@ class RouterLinks {
   Turn receive(Transport::Sink& sink, int limit);
   Transport::Sent send(LinkId link, const wire::Header& header, const Buffer& payload);
   void close(LinkId link);
+  bool is_local(LinkId link);
   /// Reads what the monitor has to say.
   void watch();
   /// True while a link that answered kFull waits for room. libzmq does not say when there is some.

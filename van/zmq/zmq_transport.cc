@@ -46,6 +46,9 @@ class ZmqTransport final : public Transport {
   void close(LinkId link) override;
   void poll(Sink& sink, Duration wait) override;
   void wake() override { poller_.wake(); }
+  bool is_local(LinkId link) const override;
+  int descriptor() const override { return poller_.descriptor(); }
+  Duration may_wait(Duration wait) const override;
 
  private:
   struct Dealer {
@@ -152,6 +155,17 @@ void ZmqTransport::close(LinkId link) {
   }
 }
 
+bool ZmqTransport::is_local(LinkId link) const {
+  const auto found = dealers_.find(link);
+  if (found != dealers_.end()) return found->second.link->is_local();
+  return router_ != nullptr && router_->is_local(link);
+}
+
+Duration ZmqTransport::may_wait(Duration wait) const {
+  if (!ready_.empty()) return Duration::zero();
+  return router_ != nullptr && router_->any_full() ? std::min(wait, kRoomRetry) : wait;
+}
+
 void ZmqTransport::bury(LinkId link) {
   auto node = dealers_.extract(link);
   DealerLink& dealer = *node.mapped().link;
@@ -166,7 +180,7 @@ void ZmqTransport::poll(Sink& sink, Duration wait) {
   STRETTO_CHECK(!polling_);
   polling_ = true;
   woken_ = false;
-  look(ready_.empty() ? wait : Duration::zero());
+  look(wait);
   // What was ready only because it had been used to send has nothing to deliver: then wait.
   if (!deliver(sink) && !woken_ && wait > Duration::zero()) {
     look(wait);
@@ -180,8 +194,7 @@ void ZmqTransport::poll(Sink& sink, Duration wait) {
 
 // Waits until something is readable, and notes who is.
 void ZmqTransport::look(Duration wait) {
-  if (router_ != nullptr && router_->any_full()) wait = std::min(wait, kRoomRetry);
-  for (const std::uint64_t token : poller_.wait(wait, woken_)) {
+  for (const std::uint64_t token : poller_.wait(may_wait(wait), woken_)) {
     const auto link = static_cast<LinkId>(token >> 1);
     if ((token & 1) == 0) {
       make_ready(link);
