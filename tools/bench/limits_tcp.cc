@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Plain sockets over loopback, one connection: a thread that writes and one that reads.
-#include <arpa/inet.h>
 #include <fmt/format.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <string.h>
 #include <sys/socket.h>
 
 #include <array>
 #include <cerrno>
-#include <span>
+#include <string>
 #include <thread>
 
 #include "tools/bench/limits.h"
+#include "tools/bench/sockets.h"
 #include "tools/bench/statistics.h"
 #include "tools/launch/descriptor.h"
 
@@ -34,40 +32,15 @@ struct Connection {
 };
 
 Result<Connection> connect_loopback() {
-  const launch::Descriptor listener(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof address;
-  auto* any = reinterpret_cast<sockaddr*>(&address);
-  if (::bind(listener.get(), any, size) != 0 || ::listen(listener.get(), 1) != 0 ||
-      ::getsockname(listener.get(), any, &size) != 0) {
-    return refused("listen");
-  }
-  Connection made;
-  made.near = launch::Descriptor(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  if (::connect(made.near.get(), any, size) != 0) return refused("connect");
-  made.far = launch::Descriptor(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
-  if (!made.far.open()) return refused("accept");
-  const int on = 1;
-  for (const launch::Descriptor* end : {&made.near, &made.far}) {
-    ::setsockopt(end->get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-  }
-  return made;
-}
-
-bool read_all(int descriptor, std::span<std::byte> bytes) {
-  return ::recv(descriptor, bytes.data(), bytes.size(), MSG_WAITALL) ==
-         static_cast<ssize_t>(bytes.size());
-}
-
-bool write_all(int descriptor, std::span<const std::byte> bytes) {
-  while (!bytes.empty()) {
-    const ssize_t done = ::send(descriptor, bytes.data(), bytes.size(), MSG_NOSIGNAL);
-    if (done < 0) return false;
-    bytes = bytes.subspan(static_cast<std::size_t>(done));
-  }
-  return true;
+  const std::string host = "127.0.0.1";
+  const auto listening = listen_at(host);
+  if (!listening.ok()) return listening.status();
+  const auto& [listener, port] = *listening;
+  Result<launch::Descriptor> near = connect_to(fmt::format("{}:{}", host, port));
+  if (!near.ok()) return near.status();
+  Result<launch::Descriptor> far = accept_one(listener);
+  if (!far.ok()) return far.status();
+  return Connection{*std::move(near), *std::move(far)};
 }
 
 // One direction, in GB/s: what has arrived until the far end has read the last byte.

@@ -11,6 +11,7 @@
 #include "tools/bench/idle.h"
 #include "tools/bench/limits.h"
 #include "tools/bench/output.h"
+#include "tools/bench/preempt.h"
 #include "tools/bench/settings.h"
 #include "tools/bench/worker_role.h"
 
@@ -34,6 +35,7 @@ Status run(const Settings& settings) {
   Output output(settings.json);
   if (settings.benchmark == Benchmark::kLimits) return run_limits(settings, output);
   if (settings.benchmark == Benchmark::kIdle) return run_idle(settings, output);
+  if (settings.benchmark == Benchmark::kPreempt) return run_preempt(settings, output);
   return run_exchange(settings, output);
 }
 

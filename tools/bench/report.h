@@ -24,6 +24,12 @@ struct Report {
   double servers_cpu_s = 0;  ///< Of all servers, meanwhile; only rank 0 says.
   double p50_us = 0;         ///< Single operations, from call to end.
   double p99_us = 0;
+  // Only of preempt.
+  double p95_us = 0;
+  double max_us = 0;
+  double answers = 0;          ///< Urgent messages answered in `seconds`.
+  double unloaded_p50_us = 0;  ///< With nothing else under way.
+  double alone_gb_per_s = 0;   ///< The background without urgent messages.
 };
 static_assert(std::is_trivially_copyable_v<Report>);
 static_assert(sizeof(Report) <= PIPE_BUF, "writes of several processes must not mix");

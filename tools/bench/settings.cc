@@ -17,12 +17,13 @@ struct Name {
   Benchmark benchmark;
 };
 
-constexpr std::array<Name, 5> kNames = {{{"limits", Benchmark::kLimits},
+constexpr std::array<Name, 6> kNames = {{{"limits", Benchmark::kLimits},
                                          {"push_pull", Benchmark::kPushPull},
                                          {"push", Benchmark::kPush},
                                          {"pull", Benchmark::kPull},
-                                         {"idle", Benchmark::kIdle}}};
-constexpr std::array<std::string_view, 3> kPlanned = {"preempt", "replay", "io"};
+                                         {"idle", Benchmark::kIdle},
+                                         {"preempt", Benchmark::kPreempt}}};
+constexpr std::array<std::string_view, 2> kPlanned = {"replay", "io"};
 
 constexpr std::uint64_t kMaxProcesses = 256;
 constexpr std::uint64_t kMaxTensorBytes = std::uint64_t{4} << 30;
@@ -126,24 +127,39 @@ Result<Settings> read_settings(Benchmark benchmark, std::span<const std::string>
   Settings settings;
   settings.benchmark = benchmark;
   std::vector<Flag> flags = common_flags(settings);
-  settings.seconds = 3;
-  settings.repeats = 1;
-  if (benchmark == Benchmark::kLimits) {
-    settings.seconds = 0.2;
-    settings.repeats = 5;
-  } else {
-    add_cluster_flags(settings, flags);
-  }
-  if (benchmark == Benchmark::kIdle) {
-    settings.seconds = 10;
-  } else {
-    flags.push_back({"repeats", false, [&settings](const std::string& value) {
-                       return read_whole(value, 1, 1000, settings.repeats);
-                     }});
-    if (benchmark != Benchmark::kLimits) add_exchange_flags(settings, flags);
+  const auto defaults = [&settings](double seconds, std::uint32_t repeats) {
+    settings.seconds = seconds;
+    settings.repeats = repeats;
+  };
+  const auto repeats_flag = [&settings] {
+    return Flag{"repeats", false, [&settings](const std::string& value) {
+                  return read_whole(value, 1, 1000, settings.repeats);
+                }};
+  };
+  switch (benchmark) {
+    case Benchmark::kLimits:
+      defaults(0.2, 5);
+      flags.push_back(repeats_flag());
+      break;
+    case Benchmark::kIdle:
+      defaults(10, 1);
+      add_cluster_flags(settings, flags);
+      break;
+    case Benchmark::kPreempt:
+      defaults(2, 3);
+      flags.push_back(repeats_flag());
+      flags.push_back({"transport", false, read_transport});
+      for (Flag& flag : preempt_flags(settings.preempt)) flags.push_back(std::move(flag));
+      break;
+    default:
+      defaults(3, 1);
+      add_cluster_flags(settings, flags);
+      flags.push_back(repeats_flag());
+      add_exchange_flags(settings, flags);
   }
   Status status = read_flags(words, flags);
   if (status.ok()) status = check_memory(settings);
+  if (status.ok()) status = check_preempt(settings.preempt);
   if (!status.ok()) return status;
   return settings;
 }

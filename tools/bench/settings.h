@@ -9,10 +9,11 @@
 #include <vector>
 
 #include "stretto/status.h"
+#include "tools/bench/preempt_settings.h"
 
 namespace stretto::bench {
 
-enum class Benchmark : std::uint8_t { kLimits, kPushPull, kPush, kPull, kIdle };
+enum class Benchmark : std::uint8_t { kLimits, kPushPull, kPush, kPull, kIdle, kPreempt };
 
 /// "push_pull" and so on.
 std::string_view name_of(Benchmark benchmark);
@@ -31,6 +32,7 @@ struct Settings {
   std::uint32_t part_bytes = 0;  ///< 0: as the environment says.
   std::uint32_t repeats = 0;
   double seconds = 0;
+  PreemptSettings preempt;
 };
 
 /// `words` come after the benchmark's name.

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// Processes that are forked, move to their host and never execute anything else.
+#include "tools/bench/lab_exchange.h"
+
+#include <fmt/format.h>
+#include <signal.h>
+
+#include <cstdio>
+#include <vector>
+
+#include "common/config.h"
+#include "tools/bench/child.h"
+#include "tools/bench/report_pipe.h"
+
+namespace stretto::bench {
+namespace {
+
+int ended(Status status, std::string_view who) {
+  if (status.ok()) return 0;
+  std::fprintf(stderr, "%s: %s\n", std::string(who).c_str(), status.text().c_str());
+  return 1;
+}
+
+class Players {
+ public:
+  ~Players() {
+    for (const Child& child : children_) child.send_signal(SIGKILL);  // Nothing needs more.
+  }
+
+  Status add(const LabPlan::Host& host, std::string_view who, const std::function<Status()>& part) {
+    Result<Child> child = Child::start(SIGKILL, [&] {
+      Status status = Netlab::enter(host);
+      if (status.ok()) status = part();
+      return ended(std::move(status), who);
+    });
+    if (child.ok()) children_.push_back(*std::move(child));
+    return child.status();
+  }
+
+  std::vector<Child*> all() {
+    std::vector<Child*> pointers;
+    for (Child& child : children_) pointers.push_back(&child);
+    return pointers;
+  }
+
+ private:
+  std::vector<Child> children_;
+};
+
+}  // namespace
+
+Result<Report> exchange_in(const Netlab& lab, const Exchange& exchange, Duration patience) {
+  const Time deadline = std::chrono::steady_clock::now() + patience;
+  Result<ReportPipe> ports = ReportPipe::open();
+  if (!ports.ok()) return ports.status();
+  Result<ReportPipe> results = ReportPipe::open();
+  if (!results.ok()) return results.status();
+  const TellReport report = [&results](const Report& found) {
+    return write_report(results->write_end(), found);
+  };
+
+  Players players;
+  const std::size_t receivers = lab.receivers().size();
+  for (std::uint32_t i = 0; i < receivers; ++i) {
+    const LabPlan::Host& host = lab.receivers()[i];
+    const TellAddress tell = [&ports, i](const std::string& address) -> Status {
+      const Result<HostPort> parsed = parse_host_port(address);
+      if (!parsed.ok()) return parsed.status();
+      return write_report(ports->write_end(), {.rank = i, .port = parsed->port});
+    };
+    Status status = players.add(host, exchange.name,
+                                [&] { return exchange.receive(host.address, tell, report); });
+    if (!status.ok()) return status;
+  }
+  Status status = ports->await(receivers, players.all(), deadline);
+  if (!status.ok()) return std::move(status).with_operation(exchange.name);
+  std::vector<std::string> addresses(receivers);
+  for (const Report& each : ports->reports()) {
+    addresses[each.rank] = fmt::format("{}:{}", lab.receivers()[each.rank].address, each.port);
+  }
+
+  status =
+      players.add(lab.sender(), exchange.name, [&] { return exchange.send(addresses, report); });
+  if (status.ok()) status = results->await(1, players.all(), deadline);
+  if (!status.ok()) return std::move(status).with_operation(exchange.name);
+  return results->reports().front();
+}
+
+}  // namespace stretto::bench

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+// Makes the lab, then measures in turns: raw TCP, every mode, every baseline, and again; so that
+// what else the machine does meanwhile meets all alike.
+#include "tools/bench/preempt.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "tools/bench/lab_exchange.h"
+#include "tools/bench/preempt_baselines.h"
+#include "tools/bench/preempt_peer.h"
+#include "tools/bench/statistics.h"
+#include "tools/bench/supervised.h"
+
+namespace stretto::bench {
+namespace {
+
+Exchange by_van(const PreemptSettings& settings, Preemption mode, double seconds) {
+  return {
+      std::string(name_of(mode)),
+      [&settings, mode](const std::string& host, const TellAddress& tell, const TellReport&) {
+        return receive_by_van(settings, mode, host, tell);
+      },
+      [&settings, mode, seconds](std::span<const std::string> addresses, const TellReport& report) {
+        auto carrier = connect_van(settings, mode, addresses);
+        if (!carrier.ok()) return carrier.status();
+        const Result<Report> found = drive(**carrier, seconds);
+        return found.ok() ? report(*found) : found.status();
+      }};
+}
+
+std::vector<Exchange> exchanges_of(const Settings& settings) {
+  const PreemptSettings& wanted = settings.preempt;
+  std::vector<Exchange> exchanges{raw_stream(settings.seconds)};
+  for (const Preemption mode : wanted.modes) {
+    exchanges.push_back(by_van(wanted, mode, settings.seconds));
+  }
+  if (wanted.baselines) {
+    exchanges.push_back(zmq_one_message(wanted, settings.seconds));
+    exchanges.push_back(tcp_credit(wanted, settings.seconds));
+  }
+  return exchanges;
+}
+
+// Besides measuring, a few urgent messages wait for all of the background.
+Duration patience_of(const Settings& settings) {
+  const PreemptSettings& wanted = settings.preempt;
+  const double bits = 8.0 * static_cast<double>(wanted.background_bytes * wanted.lab.peers);
+  const double transfer = bits / (static_cast<double>(wanted.lab.rate_mbit) * 1e6);
+  const std::chrono::duration<double> time(60 + 10 * settings.seconds + 30 * transfer);
+  return std::chrono::duration_cast<Duration>(time);
+}
+
+/// What was found in one way, round by round.
+using Rounds = std::vector<Report>;
+
+double median_over(const Rounds& rounds, const std::function<double(const Report&)>& value) {
+  std::vector<double> values;
+  for (const Report& report : rounds) values.push_back(value(report));
+  return median_of(std::move(values));
+}
+
+double background_of(const Report& report) { return report.gigabytes / report.seconds; }
+
+Record record_of(const Settings& settings, std::string_view mode, const Rounds& rounds,
+                 double raw_gb_per_s) {
+  const PreemptSettings& wanted = settings.preempt;
+  const auto milliseconds = [&rounds](double Report::*field) {
+    return median_over(rounds, [field](const Report& report) { return report.*field / 1e3; });
+  };
+  const auto goodput = [&wanted](const Report& report) {
+    const double urgent = report.answers * static_cast<double>(wanted.urgent_bytes) / 1e9;
+    return (report.gigabytes + urgent) / report.seconds;
+  };
+  double worst_us = 0;
+  double answers = 0;
+  for (const Report& report : rounds) {
+    worst_us = std::max(worst_us, report.max_us);
+    answers += report.answers;
+  }
+  const double gb_per_s = median_over(rounds, goodput);
+  Record record;
+  record.text("name", "preempt")
+      .text("mode", mode)
+      .count("rate_mbit", wanted.lab.rate_mbit)
+      .text("transport", "zmq")
+      .count("peers", wanted.lab.peers)
+      .text("bottleneck", wanted.lab.bottleneck == Bottleneck::kHost ? "host" : "router")
+      .count("background_bytes", wanted.background_bytes)
+      .count("part_bytes", wanted.part_bytes)
+      .count("urgent_bytes", wanted.urgent_bytes)
+      .real("urgent_p50_ms", milliseconds(&Report::p50_us))
+      .real("urgent_p95_ms", milliseconds(&Report::p95_us))
+      .real("urgent_max_ms", worst_us / 1e3)
+      .count("urgent_messages", static_cast<std::uint64_t>(answers))
+      .real("unloaded_p50_ms", milliseconds(&Report::unloaded_p50_us))
+      .real("background_gb_per_s", median_over(rounds, background_of))
+      .real("unloaded_gb_per_s",
+            median_over(rounds, [](const Report& report) { return report.alone_gb_per_s; }))
+      .real("raw_tcp_gb_per_s", raw_gb_per_s)
+      .real("goodput_ratio", gb_per_s / raw_gb_per_s)
+      .real("rate_used", gb_per_s * 8e3 / static_cast<double>(wanted.lab.rate_mbit))
+      .text("congestion", "cubic");
+  return record;
+}
+
+void describe(const Settings& settings, Output& output) {
+  const PreemptSettings& wanted = settings.preempt;
+  const Shaper shaper = shaper_for(wanted.lab);
+  output.title(fmt::format(
+      "preempt: urgent messages of {} bytes, and {} bytes of background under way to each of {} "
+      "peer(s), over a link of {} Mbit/s (tbf burst {}, limit {}, at the {}); TCP with cubic; "
+      "medians of {} round(s) of {} s",
+      wanted.urgent_bytes, wanted.background_bytes, wanted.lab.peers, wanted.lab.rate_mbit,
+      shaper.burst_bytes, shaper.limit_bytes,
+      wanted.lab.bottleneck == Bottleneck::kHost ? "sender" : "router", settings.repeats,
+      settings.seconds));
+  output.columns({"mode", "urgent_p50_ms", "urgent_p95_ms", "urgent_max_ms", "unloaded_p50_ms",
+                  "background_gb_per_s", "unloaded_gb_per_s", "raw_tcp_gb_per_s", "goodput_ratio",
+                  "rate_used"});
+}
+
+Status measure(const Settings& settings, const Netlab& lab, Output& output) {
+  const std::vector<Exchange> exchanges = exchanges_of(settings);
+  std::vector<Rounds> found(exchanges.size());
+  for (std::uint32_t round = 0; round < settings.repeats; ++round) {
+    for (std::size_t i = 0; i < exchanges.size(); ++i) {
+      const Result<Report> report = exchange_in(lab, exchanges[i], patience_of(settings));
+      if (!report.ok()) return report.status();
+      found[i].push_back(*report);
+    }
+  }
+  const double raw_gb_per_s = median_over(found.front(), background_of);
+  describe(settings, output);
+  for (std::size_t i = 1; i < exchanges.size(); ++i) {
+    output.row(record_of(settings, exchanges[i].name, found[i], raw_gb_per_s));
+  }
+  return {};
+}
+
+}  // namespace
+
+Status run_preempt(const Settings& settings, Output& output) {
+  const HeldSignals signals;
+  const Result<Netlab> lab = Netlab::create(settings.preempt.lab);
+  if (!lab.ok()) return lab.status();
+  return run_supervised(signals, [&] { return measure(settings, *lab, output); });
+}
+
+}  // namespace stretto::bench

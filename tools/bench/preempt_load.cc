@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// One thread, which is the carrier's: an answer is seen as soon as the carrier returns.
+#include "tools/bench/preempt_load.h"
+
+#include <algorithm>
+
+#include "tools/bench/statistics.h"
+
+namespace stretto::bench {
+namespace {
+
+constexpr std::uint64_t kLeastAnswers = 5;
+constexpr std::uint64_t kLeastArrivals = 3;
+constexpr Duration kLeastTime = 250ms;
+constexpr Duration kPatience = 60s;  // For one answer.
+
+double seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
+Time now() { return std::chrono::steady_clock::now(); }
+
+class Driver {
+ public:
+  explicit Driver(Carrier& carrier) : carrier_(carrier) {}
+
+  /// Times urgent messages until `end` and until there are `least`; sorted, in microseconds.
+  Result<std::vector<double>> ask(Time end, std::uint64_t least) {
+    std::vector<double> times;
+    while (now() < end || times.size() < least) {
+      const Time sent = now();
+      const std::uint64_t answered = carrier_.answered();
+      if (Status status = carrier_.send_urgent(); !status.ok()) return status;
+      while (carrier_.answered() == answered) {
+        if (Status status = step(sent + kPatience); !status.ok()) return status;
+        if (now() - sent > kPatience) return Status(Code::kTimeout, "an urgent message is lost");
+      }
+      times.push_back(1e6 * seconds(now() - sent));
+      if (Status status = run(now() + gap()); !status.ok()) return status;
+    }
+    std::sort(times.begin(), times.end());
+    return times;
+  }
+
+  /// Goes on until `end` and until there have been so many arrivals.
+  Status run(Time end, std::uint64_t arrivals = 0) {
+    while (now() < end || meter_.arrivals() < arrivals) {
+      if (Status status = step(std::max(end, now() + 1ms)); !status.ok()) return status;
+    }
+    return {};
+  }
+
+  void start_meter() { meter_.start(carrier_.delivered_bytes()); }
+  double metered() const { return meter_.gb_per_s(); }
+
+ private:
+  Status step(Time until) {
+    Status status = carrier_.step(until);
+    meter_.note(now(), carrier_.delivered_bytes());
+    return status;
+  }
+
+  // Of 1 to 3 ms and different each time, so that urgent messages meet the background anywhere.
+  Duration gap() {
+    random_ = random_ * 6364136223846793005U + 1442695040888963407U;
+    return 1ms + std::chrono::microseconds((random_ >> 33) % 2000);
+  }
+
+  Carrier& carrier_;
+  Meter meter_;
+  std::uint64_t random_ = 1;
+};
+
+}  // namespace
+
+Result<Report> drive(Carrier& carrier, double time) {
+  const auto part = [time](double share) {
+    const std::chrono::duration<double> wanted(time * share);
+    return std::max(kLeastTime, std::chrono::duration_cast<Duration>(wanted));
+  };
+  Driver driver(carrier);
+  const auto unloaded = driver.ask(now() + part(0.25), kLeastAnswers);
+  if (!unloaded.ok()) return unloaded.status();
+  Status status = carrier.start_background();
+  if (status.ok()) status = driver.run(now() + part(0.25));  // Warm-up.
+  driver.start_meter();
+  if (status.ok()) status = driver.run(now() + part(0.5), kLeastArrivals);
+  if (!status.ok()) return status;
+  Report report{.unloaded_p50_us = quantile(*unloaded, 0.5), .alone_gb_per_s = driver.metered()};
+  // What was queued before there was anything urgent is no part of the steady state.
+  if (const auto first = driver.ask(now(), 1); !first.ok()) return first.status();
+  driver.start_meter();
+  const Time start = now();
+  const auto times = driver.ask(start + part(1), kLeastAnswers);
+  if (!times.ok()) return times.status();
+  report.seconds = seconds(now() - start);
+  report.gigabytes = driver.metered() * report.seconds;
+  report.answers = static_cast<double>(times->size());
+  report.p50_us = quantile(*times, 0.5);
+  report.p95_us = quantile(*times, 0.95);
+  report.p99_us = quantile(*times, 0.99);
+  report.max_us = times->back();
+  return report;
+}
+
+}  // namespace stretto::bench

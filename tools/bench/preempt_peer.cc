@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+// The background is pushes of a part each, one more for each that is acknowledged; the urgent
+// message is a push too, and its answer a value of as many bytes.
+#include "tools/bench/preempt_peer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "common/memory.h"
+#include "van/loop.h"
+#include "van/transports.h"
+#include "van/van.h"
+
+namespace stretto::bench {
+namespace {
+
+constexpr std::uint32_t kBackground = 1;  // Tensors.
+constexpr std::uint32_t kUrgent = 2;
+constexpr std::int32_t kUrgentPriority = 10;
+constexpr NodeId kSender = 2;
+constexpr NodeId kReceiver = 3;  // All of them: the sender tells them apart by their links.
+constexpr std::uint64_t kNoWindow = std::uint64_t{1} << 40;
+constexpr Duration kConnectPatience = 10s;
+
+Result<std::unique_ptr<Van>> make_van(const PreemptSettings& settings, Preemption mode, NodeId node,
+                                      const Clock& clock) {
+  keep_freed_memory();
+  Result<std::unique_ptr<Transport>> transport =
+      make_transport(std::max(settings.part_bytes, settings.urgent_bytes));
+  if (!transport.ok()) return transport.status();
+  auto van = std::make_unique<Van>(*std::move(transport), clock);
+  van->set_node(node);
+  if (mode != Preemption::kPreempt) van->set_windows(kNoWindow, kNoWindow);
+  return van;
+}
+
+wire::Header header_of(wire::Kind kind, std::uint32_t tensor, std::int32_t priority) {
+  wire::Header header;
+  header.kind = kind;
+  header.dtype = static_cast<std::uint8_t>(Dtype::kU8);
+  header.key = {tensor, 0};
+  header.priority = priority;
+  return header;
+}
+
+Buffer zeros(std::size_t bytes) { return Buffer::copy_of(std::vector<std::byte>(bytes)); }
+
+/// Thread: loop.
+class VanReceiver final : public Van::Handler {
+ public:
+  /// The address.
+  Result<std::string> listen(const PreemptSettings& settings, Preemption mode,
+                             const std::string& host) {
+    Result<std::unique_ptr<Van>> van = make_van(settings, mode, kReceiver, clock_);
+    if (!van.ok()) return van.status();
+    van_ = *std::move(van);
+    return van_->listen(fmt::format("{}:0", host));
+  }
+
+  Status run() {
+    while (status_.ok()) van_->step(*this, wait_until(van_->next_due(), clock_.now()));
+    return status_;
+  }
+
+ private:
+  void on_control(LinkId link, const wire::Control& message) override {
+    if (!message.has_hello()) return;
+    van_->admit(link, message.hello().node());
+    wire::Control welcome;
+    welcome.mutable_welcome()->set_node(message.hello().node());
+    van_->send_control(link, welcome);
+  }
+  void on_data(LinkId link, const wire::Header& header, Buffer payload) override {
+    van_->ack(link, header.push_sequence, false);
+    if (header.key.tensor != kUrgent) return;
+    van_->send(link, header_of(wire::Kind::kValue, kUrgent, header.priority), std::move(payload));
+  }
+  void on_acked(LinkId, wire::Key) override {}
+  void on_broken(LinkId, const Status& why) override { status_ = why; }
+
+  SteadyClock clock_;
+  std::unique_ptr<Van> van_;
+  Status status_;
+};
+
+/// Thread: loop.
+class VanCarrier final : public Carrier, private Van::Handler {
+ public:
+  VanCarrier(const PreemptSettings& settings, Preemption mode)
+      : settings_(settings),
+        mode_(mode),
+        background_(zeros(settings.background_bytes)),
+        urgent_(zeros(settings.urgent_bytes)) {}
+
+  Status connect(std::span<const std::string> addresses) {
+    Result<std::unique_ptr<Van>> van = make_van(settings_, mode_, kSender, clock_);
+    if (!van.ok()) return van.status();
+    van_ = *std::move(van);
+    for (const std::string& address : addresses) {
+      wire::Hello hello;
+      hello.set_protocol(wire::kProtocol);
+      hello.set_node(kSender);
+      const Result<LinkId> link = van_->connect(address, hello);
+      if (!link.ok()) return link.status();
+      links_.push_back(*link);
+    }
+    const Time deadline = clock_.now() + kConnectPatience;
+    while (status_.ok() && welcomed_ < links_.size()) {
+      if (clock_.now() > deadline) return {Code::kTimeout, "a receiver does not answer"};
+      if (Status status = step(deadline); !status.ok()) return status;
+    }
+    return status_;
+  }
+
+  Status start_background() override {
+    for (const LinkId link : links_) {
+      for (std::uint64_t sent = 0; sent + settings_.part_bytes <= settings_.background_bytes;
+           sent += settings_.part_bytes) {
+        push_part(link);
+      }
+    }
+    return status_;
+  }
+
+  Status send_urgent() override {
+    const std::int32_t priority = mode_ == Preemption::kFifo ? 0 : kUrgentPriority;
+    van_->send(links_.front(), header_of(wire::Kind::kPush, kUrgent, priority), urgent_);
+    return status_;
+  }
+
+  Status step(Time until) override {
+    van_->step(*this, wait_until(std::min(until, van_->next_due()), clock_.now()));
+    return status_;
+  }
+
+ private:
+  void push_part(LinkId link) {
+    if (next_ + settings_.part_bytes > background_.size()) next_ = 0;
+    van_->send(link, header_of(wire::Kind::kPush, kBackground, 0),
+               background_.slice(next_, settings_.part_bytes));
+    next_ += settings_.part_bytes;
+  }
+
+  void on_control(LinkId link, const wire::Control& message) override {
+    if (!message.has_welcome()) return;
+    van_->admit(link, kReceiver);
+    ++welcomed_;
+  }
+  void on_data(LinkId, const wire::Header&, Buffer) override { ++answered_; }
+  void on_acked(LinkId link, wire::Key key) override {
+    if (key.tensor != kBackground) return;
+    delivered_bytes_ += settings_.part_bytes;
+    push_part(link);
+  }
+  void on_broken(LinkId, const Status& why) override { status_ = why; }
+
+  const PreemptSettings& settings_;
+  Preemption mode_;
+  Buffer background_;
+  Buffer urgent_;
+  std::uint64_t next_ = 0;  // Where in the background the next part begins.
+  SteadyClock clock_;
+  std::unique_ptr<Van> van_;
+  std::vector<LinkId> links_;
+  std::size_t welcomed_ = 0;
+  Status status_;
+};
+
+}  // namespace
+
+Status receive_by_van(const PreemptSettings& settings, Preemption mode, const std::string& host,
+                      const std::function<Status(const std::string& address)>& tell) {
+  VanReceiver receiver;
+  const Result<std::string> address = receiver.listen(settings, mode, host);
+  if (!address.ok()) return address.status();
+  if (Status status = tell(*address); !status.ok()) return status;
+  return receiver.run();
+}
+
+Result<std::unique_ptr<Carrier>> connect_van(const PreemptSettings& settings, Preemption mode,
+                                             std::span<const std::string> addresses) {
+  auto carrier = std::make_unique<VanCarrier>(settings, mode);
+  if (Status status = carrier->connect(addresses); !status.ok()) return status;
+  return std::unique_ptr<Carrier>(std::move(carrier));
+}
+
+}  // namespace stretto::bench

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// The flags of preempt, and the limits of what they may say.
+#include "tools/bench/preempt_settings.h"
+
+#include <array>
+#include <utility>
+
+namespace stretto::bench {
+namespace {
+
+constexpr std::uint64_t kMaxPartBytes = 16 << 20;  // The largest that a job may be cut into.
+constexpr std::uint64_t kMaxBackgroundBytes = std::uint64_t{1} << 30;
+constexpr std::uint64_t kMaxUrgentBytes = 1 << 20;
+
+constexpr std::array<std::pair<std::string_view, Preemption>, 3> kModes = {
+    {{"fifo", Preemption::kFifo},
+     {"priority", Preemption::kPriority},
+     {"preempt", Preemption::kPreempt}}};
+
+Status read_modes(std::string_view text, std::vector<Preemption>& modes) {
+  modes.clear();
+  while (true) {
+    const std::size_t comma = std::min(text.find(','), text.size());
+    const std::size_t before = modes.size();
+    for (const auto& [name, mode] : kModes) {
+      if (text.substr(0, comma) == name) modes.push_back(mode);
+    }
+    if (modes.size() == before) {
+      return invalid("wanted fifo, priority or preempt, or several with commas between");
+    }
+    if (comma == text.size()) return {};
+    text.remove_prefix(comma + 1);
+  }
+}
+
+Status read_bottleneck(std::string_view text, Bottleneck& bottleneck) {
+  if (text != "host" && text != "router") return invalid("wanted host or router");
+  bottleneck = text == "host" ? Bottleneck::kHost : Bottleneck::kRouter;
+  return {};
+}
+
+}  // namespace
+
+std::string_view name_of(Preemption mode) {
+  for (const auto& [name, known] : kModes) {
+    if (known == mode) return name;
+  }
+  return "unknown";
+}
+
+std::vector<Flag> preempt_flags(PreemptSettings& settings) {
+  const auto number = [](std::string_view name, std::uint64_t most, auto& value) {
+    return Flag{name, false, [&value, most](const std::string& text) {
+                  return read_whole(text, 1, most, value);
+                }};
+  };
+  std::vector<Flag> flags{
+      number("rate_mbit", 100'000, settings.lab.rate_mbit),
+      number("peers", kMaxLabPeers, settings.lab.peers),
+      number("background_bytes", kMaxBackgroundBytes, settings.background_bytes),
+      number("part_bytes", kMaxPartBytes, settings.part_bytes),
+      number("urgent_bytes", kMaxUrgentBytes, settings.urgent_bytes)};
+  flags.push_back({"bottleneck", false, [&settings](const std::string& text) {
+                     return read_bottleneck(text, settings.lab.bottleneck);
+                   }});
+  flags.push_back({"mode", false, [&settings](const std::string& text) {
+                     return read_modes(text, settings.modes);
+                   }});
+  flags.push_back({"baselines", true, [&settings](const std::string&) {
+                     settings.baselines = true;
+                     return Status();
+                   }});
+  return flags;
+}
+
+Status check_preempt(const PreemptSettings& settings) {
+  if (settings.background_bytes < settings.part_bytes) {
+    return invalid(
+        fmt::format("--background_bytes is {}, wanted at least one part of {} bytes; "
+                    "--part_bytes sets that",
+                    settings.background_bytes, settings.part_bytes));
+  }
+  // A receiver tells them apart by it, where the messages are not Stretto's.
+  if (settings.urgent_bytes >= settings.background_bytes) {
+    return invalid(fmt::format("--urgent_bytes is {}, wanted less than --background_bytes, {}",
+                               settings.urgent_bytes, settings.background_bytes));
+  }
+  return {};
+}
+
+}  // namespace stretto::bench

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the command line of `preempt` asks for.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "stretto/types.h"
+#include "tools/bench/flags.h"
+#include "tools/bench/lab_plan.h"
+
+namespace stretto::bench {
+
+/// How the urgent message travels.
+enum class Preemption : std::uint8_t {
+  kFifo,      ///< In its turn, with no bound on what is under way.
+  kPriority,  ///< Before what waits in Stretto, with no bound on what is under way.
+  kPreempt    ///< As Stretto does it by default.
+};
+std::string_view name_of(Preemption mode);
+
+struct PreemptSettings {
+  LabShape lab;
+  std::uint64_t background_bytes = 64 << 20;  ///< Under way to each peer at any time.
+  std::uint64_t part_bytes = 256 << 10;       ///< The background is handed to Stretto in these.
+  std::uint64_t urgent_bytes = 4096;          ///< Of the urgent message, and of its answer.
+  std::vector<Preemption> modes{Preemption::kPreempt};
+  bool baselines = false;  ///< Also measure others' ways of sending the same.
+};
+
+std::vector<Flag> preempt_flags(PreemptSettings& settings);
+/// What no flag can tell alone.
+Status check_preempt(const PreemptSettings& settings);
+
+}  // namespace stretto::bench

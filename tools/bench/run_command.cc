@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// posix_spawn, and a pipe for what the program says.
+#include "tools/bench/run_command.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <spawn.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <vector>
+
+#include "tools/launch/descriptor.h"
+
+namespace stretto::bench {
+namespace {
+
+std::string read_all_of(const launch::Descriptor& pipe) {
+  std::string text;
+  std::array<char, 512> bytes{};
+  ssize_t got = 1;
+  while (got > 0 || (got < 0 && errno == EINTR)) {
+    got = ::read(pipe.get(), bytes.data(), bytes.size());
+    if (got > 0) text.append(bytes.data(), static_cast<std::size_t>(got));
+  }
+  while (!text.empty() && text.back() == '\n') text.pop_back();
+  return text;
+}
+
+}  // namespace
+
+Status run_command(std::span<const std::string> words) {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) {
+    return {Code::kResource, fmt::format("no pipe: {}", ::strerror(errno))};
+  }
+  const launch::Descriptor read(ends[0]);
+  launch::Descriptor write(ends[1]);
+  std::vector<char*> arguments;
+  for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
+  arguments.push_back(nullptr);
+  posix_spawn_file_actions_t actions;
+  ::posix_spawn_file_actions_init(&actions);
+  ::posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  ::posix_spawn_file_actions_adddup2(&actions, write.get(), STDOUT_FILENO);
+  ::posix_spawn_file_actions_adddup2(&actions, write.get(), STDERR_FILENO);
+  pid_t process_id = -1;
+  const int refused =
+      ::posix_spawnp(&process_id, arguments[0], &actions, nullptr, arguments.data(), environ);
+  ::posix_spawn_file_actions_destroy(&actions);
+  write.close();
+  if (refused == ENOENT) {
+    return {Code::kUnsupported,
+            fmt::format("wanted the program {}, found none in PATH", words.front())};
+  }
+  if (refused != 0) {
+    return {Code::kResource, fmt::format("cannot run {}: {}", words.front(), ::strerror(refused))};
+  }
+  const std::string said = read_all_of(read);
+  int status = 0;
+  while (::waitpid(process_id, &status, 0) < 0 && errno == EINTR) {
+  }
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return {};
+  return {Code::kNetwork, fmt::format("`{}` failed: {}", fmt::join(words, " "), said)};
+}
+
+}  // namespace stretto::bench

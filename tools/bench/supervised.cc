@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// The status travels through a pipe; signals are read from a descriptor, so that one poll waits for
+// everything.
+#include "tools/bench/supervised.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <limits.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <string>
+
+#include "tools/bench/child.h"
+#include "tools/launch/descriptor.h"
+
+namespace stretto::bench {
+namespace {
+
+Status failure(std::string_view what) {
+  return {Code::kResource, fmt::format("{}: {}", what, ::strerror(errno))};
+}
+
+// Its code, then its words, all at once; a pipe takes this much at once.
+void write_status(const launch::Descriptor& pipe, const Status& status) {
+  std::string text(1, static_cast<char>(status.code()));
+  text += status.operation().empty() ? status.cause()
+                                     : fmt::format("{}: {}", status.operation(), status.cause());
+  text.resize(std::min<std::size_t>(text.size(), PIPE_BUF));
+  if (::write(pipe.get(), text.data(), text.size()) < 0) return;  // The supervisor has died.
+}
+
+Status read_status(const launch::Descriptor& pipe, int exit_status) {
+  std::array<char, PIPE_BUF> bytes{};
+  const ssize_t got = ::read(pipe.get(), bytes.data(), bytes.size());
+  if (got <= 0) {
+    return {Code::kPeerLost, fmt::format("the benchmark ended with status {}", exit_status)};
+  }
+  return {static_cast<Code>(bytes[0]), std::string(&bytes[1], static_cast<std::size_t>(got) - 1)};
+}
+
+}  // namespace
+
+HeldSignals::HeldSignals() {
+  ::sigemptyset(&held_);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) ::sigaddset(&held_, signal);
+  ::sigprocmask(SIG_BLOCK, &held_, &before_);
+}
+
+HeldSignals::~HeldSignals() { ::sigprocmask(SIG_SETMASK, &before_, nullptr); }
+
+void HeldSignals::let_go() const { ::sigprocmask(SIG_SETMASK, &before_, nullptr); }
+
+Status run_supervised(const HeldSignals& signals, const std::function<Status()>& body) {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) return failure("no pipe");
+  const launch::Descriptor read(ends[0]);
+  launch::Descriptor write(ends[1]);
+  const launch::Descriptor came(::signalfd(-1, &signals.held(), SFD_CLOEXEC | SFD_NONBLOCK));
+  if (!came.open()) return failure("no descriptor for signals");
+  Result<Child> child = Child::start(SIGKILL, [&] {
+    signals.let_go();
+    const Status status = body();
+    write_status(write, status);
+    return status.ok() ? 0 : 1;
+  });
+  if (!child.ok()) return child.status();
+  write.close();
+  std::array<pollfd, 2> looks{{{child->handle().get(), POLLIN, 0}, {came.get(), POLLIN, 0}}};
+  while (::poll(looks.data(), looks.size(), -1) < 0 && errno == EINTR) {
+  }
+  signalfd_siginfo signal{};
+  if (::read(came.get(), &signal, sizeof signal) == sizeof signal) {
+    child->send_signal(SIGKILL);  // What it has started is killed by its end.
+    return {Code::kInterrupted,
+            fmt::format("{} came", ::strsignal(static_cast<int>(signal.ssi_signo)))};
+  }
+  const int ended_with = child->wait(Time::max()).value_or(1);
+  return read_status(read, ended_with);
+}
+
+}  // namespace stretto::bench
