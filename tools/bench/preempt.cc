@@ -87,7 +87,7 @@ Record record_of(const Settings& settings, std::string_view mode, const Rounds& 
   record.text("name", "preempt")
       .text("mode", mode)
       .count("rate_mbit", wanted.lab.rate_mbit)
-      .text("transport", "zmq")
+      .text("transport", mode.starts_with("tcp") ? "tcp" : "zmq")
       .count("peers", wanted.lab.peers)
       .text("bottleneck", wanted.lab.bottleneck == Bottleneck::kHost ? "host" : "router")
       .count("background_bytes", wanted.background_bytes)

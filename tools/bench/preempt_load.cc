@@ -41,10 +41,13 @@ class Driver {
 
   /// Goes on until `end` and until there have been so many arrivals.
   Status run(Time end, std::uint64_t arrivals = 0) {
-    while (now() < end || meter_.arrivals() < arrivals) {
-      if (Status status = step(std::max(end, now() + 1ms)); !status.ok()) return status;
+    while (true) {
+      const Time present = now();
+      const bool enough = meter_.arrivals() >= arrivals;
+      if (present >= end && enough) return {};
+      Status status = step(present < end ? end : present + kLeastTime);
+      if (!status.ok()) return status;
     }
-    return {};
   }
 
   void start_meter() { meter_.start(carrier_.delivered_bytes()); }

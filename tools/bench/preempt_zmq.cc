@@ -2,10 +2,10 @@
 // The receiver answers an urgent message with as many bytes, and any other with none.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <string>
 #include <vector>
 
+#include "tools/bench/alarm.h"
 #include "tools/bench/preempt_baselines.h"
 #include "tools/bench/preempt_load.h"
 #include "tools/bench/zmq_handles.h"
@@ -45,7 +45,8 @@ class ZmqCarrier final : public Carrier {
   explicit ZmqCarrier(const PreemptSettings& settings)
       : background_(settings.background_bytes),
         urgent_(settings.urgent_bytes),
-        context_(open_context()) {}
+        context_(open_context()),
+        items_{{nullptr, timer_.get(), ZMQ_POLLIN, 0}} {}
 
   Status connect(std::span<const std::string> addresses) {
     for (const std::string& address : addresses) {
@@ -68,9 +69,8 @@ class ZmqCarrier final : public Carrier {
     return send_in_place(sockets_.front(), urgent_, 0) ? Status() : refused("send");
   }
   Status step(Time until) override {
-    const auto wait = std::chrono::ceil<std::chrono::milliseconds>(
-        std::clamp<Duration>(until - std::chrono::steady_clock::now(), 0ms, 1s));
-    zmq_poll(items_.data(), static_cast<int>(items_.size()), static_cast<long>(wait.count()));
+    timer_.set(until);
+    zmq_poll(items_.data(), static_cast<int>(items_.size()), -1);
     for (const ZmqSocket& socket : sockets_) {
       while (answer_.receive(socket, ZMQ_DONTWAIT)) {
         if (answer_.size() != 0) {
@@ -89,7 +89,8 @@ class ZmqCarrier final : public Carrier {
   std::vector<std::byte> urgent_;
   ZmqContext context_;
   std::vector<ZmqSocket> sockets_;
-  std::vector<zmq_pollitem_t> items_;
+  Timer timer_;
+  std::vector<zmq_pollitem_t> items_;  // The timer's, then the sockets'.
   ZmqMessage answer_;
 };
 
