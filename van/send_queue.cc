@@ -1,38 +1,77 @@
 // SPDX-License-Identifier: Apache-2.0
-// Late binding: the choice is made when the transport can take a frame, not when it was queued.
+// Late binding: the choice is made when the transport can take bytes, not when they were queued.
 #include "van/send_queue.h"
 
 #include <algorithm>
 #include <iterator>
+#include <limits>
 
 namespace stretto {
+namespace {
+
+// What has waited longest gets one byte in so many, however urgent the others are.
+constexpr std::uint64_t kShareOfUrgent = 32;
+// Handed over before it is worth looking for what has waited longest.
+constexpr std::uint64_t kLookAfterBytes = 128 << 10;
+
+}  // namespace
+
+// ---- windows
 
 void SendQueue::set_windows(std::uint64_t link_window_bytes, std::uint64_t total_window_bytes) {
   link_window_bytes_ = link_window_bytes;
-  total_window_bytes_ = total_window_bytes;
+  pools_[kPlain].window_bytes = total_window_bytes;
+  for (auto& [id, link] : links_) {
+    if (link.pool == kPlain) link.window_bytes = link_window_bytes;
+  }
 }
 
-void SendQueue::add_link(LinkId link) { links_.try_emplace(link); }
-
-void SendQueue::remove_link(LinkId link) {
-  auto found = links_.find(link);
+void SendQueue::shape(LinkId id, std::uint64_t window_bytes, std::uint64_t quantum_bytes) {
+  auto found = links_.find(id);
   if (found == links_.end()) return;
-  total_under_way_ -= found->second.sent_bytes - found->second.credited_bytes;
-  waiting_control_ -= found->second.control.size();
-  waiting_ -= found->second.waiting;
+  Link& link = found->second;
+  link.window_bytes = window_bytes;
+  link.quantum_bytes = quantum_bytes;
+  if (link.pool == kShaped) return;
+  pools_[kPlain].under_way -= link.pooled();
+  pools_[kShaped].under_way += link.pooled();
+  link.pool = kShaped;
+}
+
+void SendQueue::add_link(LinkId id) {
+  const auto [found, is_new] = links_.try_emplace(id);
+  if (is_new) found->second.window_bytes = link_window_bytes_;
+}
+
+void SendQueue::remove_link(LinkId id) {
+  auto found = links_.find(id);
+  if (found == links_.end()) return;
+  Link& link = found->second;
+  pools_[link.pool].under_way -= link.pooled();
+  waiting_control_ -= link.control.size();
+  waiting_ -= link.waiting;
+  paused_ -= link.paused.size();
   links_.erase(found);
 }
 
-void SendQueue::push(LinkId link, Frame frame) {
-  auto found = links_.find(link);
+// ---- what waits
+
+void SendQueue::push(LinkId id, Frame frame) {
+  auto found = links_.find(id);
   if (found == links_.end()) return;
-  found->second.lanes[frame.header.priority].push_back(std::move(frame));
+  frame.order = ++orders_;
+  put(found->second, std::move(frame));
   ++found->second.waiting;
   ++waiting_;
 }
 
-void SendQueue::push_control(LinkId link, Frame frame) {
-  auto found = links_.find(link);
+void SendQueue::put(Link& link, Frame frame) {
+  const Urgency urgency = frame.urgency();
+  link.lanes[urgency].push_back(std::move(frame));
+}
+
+void SendQueue::push_control(LinkId id, Frame frame) {
+  auto found = links_.find(id);
   if (found == links_.end()) return;
   found->second.control.push_back(std::move(frame));
   ++found->second.waiting;
@@ -40,47 +79,156 @@ void SendQueue::push_control(LinkId link, Frame frame) {
   ++waiting_control_;
 }
 
-void SendQueue::discard(std::uint32_t tensor) {
-  const auto doomed = [tensor](const Frame& frame) { return frame.header.key.tensor == tensor; };
+// Frames that `wanted` names, out of the lanes and in their order there.
+template <typename Wanted>
+std::vector<Frame> SendQueue::take_out(Link& link, const Wanted& wanted) {
+  std::vector<Frame> taken;
+  for (auto lane = link.lanes.begin(); lane != link.lanes.end();) {
+    Lane& frames = lane->second;
+    const auto kept = std::stable_partition(
+        frames.begin(), frames.end(), [&wanted](const Frame& frame) { return !wanted(frame); });
+    std::move(kept, frames.end(), std::back_inserter(taken));
+    frames.erase(kept, frames.end());
+    lane = frames.empty() ? link.lanes.erase(lane) : std::next(lane);
+  }
+  return taken;
+}
+
+// The far end holds the beginning of a frame whose first slice has left, so it must be told.
+template <typename Doomed>
+void SendQueue::drop(const Doomed& doomed) {
+  const auto all = [&doomed](const Frame& frame) {
+    return doomed(frame) && (frame.header.flags & wire::kAbandoned) == 0;
+  };
   for (auto& [id, link] : links_) {
-    for (auto lane = link.lanes.begin(); lane != link.lanes.end();) {
-      const std::size_t erased = std::erase_if(lane->second, doomed);
-      link.waiting -= erased;
-      waiting_ -= erased;
-      lane = lane->second.empty() ? link.lanes.erase(lane) : std::next(lane);
+    std::vector<Frame> dropped = take_out(link, all);
+    for (auto it = link.paused.begin(); it != link.paused.end();) {
+      if (!all(*it)) {
+        ++it;
+        continue;
+      }
+      dropped.push_back(std::move(*it));
+      it = link.paused.erase(it);
+      --paused_;
+    }
+    for (Frame& frame : dropped) {
+      if (frame.sent == 0) {
+        --link.waiting;
+        --waiting_;
+        continue;
+      }
+      frame.payload = Buffer();
+      frame.header.kind = wire::Kind::kMore;
+      frame.header.flags = wire::kAbandoned;
+      put(link, std::move(frame));
     }
   }
 }
 
-// A window that is open lets one whole frame pass, even one larger than the window: so a window
-// smaller than a frame slows a link and never stops it.
-bool SendQueue::window_open(const Link& link) const {
-  return link.sent_bytes - link.credited_bytes < link_window_bytes_ &&
-         total_under_way_ < total_window_bytes_;
+void SendQueue::discard(std::uint32_t tensor) {
+  drop([tensor](const Frame& frame) { return frame.header.key.tensor == tensor; });
 }
+
+void SendQueue::cancel(std::uint64_t tag) {
+  drop([tag](const Frame& frame) { return frame.tag == tag; });
+}
+
+void SendQueue::set_urgency(std::uint64_t tag, const Urgency& urgency) {
+  const auto change = [&urgency](Frame& frame) {
+    frame.header.priority = urgency.priority;
+    frame.deadline = urgency.deadline;
+  };
+  for (auto& [id, link] : links_) {
+    for (Frame& frame : take_out(link, [tag](const Frame& f) { return f.tag == tag; })) {
+      change(frame);
+      put(link, std::move(frame));
+    }
+    for (Frame& frame : link.paused) {
+      if (frame.tag == tag) change(frame);
+    }
+  }
+}
+
+void SendQueue::pause(std::uint64_t tag) {
+  for (auto& [id, link] : links_) {
+    for (Frame& frame : take_out(link, [tag](const Frame& f) { return f.tag == tag; })) {
+      link.paused.push_back(std::move(frame));
+      ++paused_;
+    }
+  }
+}
+
+void SendQueue::resume(std::uint64_t tag) {
+  for (auto& [id, link] : links_) {
+    for (auto it = link.paused.begin(); it != link.paused.end();) {
+      if (it->tag != tag) {
+        ++it;
+        continue;
+      }
+      put(link, std::move(*it));
+      it = link.paused.erase(it);
+      --paused_;
+    }
+  }
+}
+
+// ---- what goes
 
 std::optional<SendQueue::Pick> SendQueue::next() {
   if (waiting_ == 0) return std::nullopt;
   if (auto pick = next_control()) return pick;
+  if (waiting_ == waiting_control_ + paused_) return std::nullopt;
+  if (since_oldest_bytes_ >= kLookAfterBytes) {
+    if (auto pick = longest_waiting()) return pick;
+  }
   return next_data();
 }
 
 std::optional<SendQueue::Pick> SendQueue::next_control() {
   if (waiting_control_ == 0) return std::nullopt;
   for (auto& [id, link] : links_) {
-    if (!link.full && !link.control.empty()) return Pick{id, true, &link.control.front()};
+    if (link.full || link.control.empty()) continue;
+    Frame& frame = link.control.front();
+    const auto bytes = static_cast<std::uint32_t>(frame.payload.size());
+    return Pick{id, true, &frame, 0, bytes, true};
   }
   return std::nullopt;
 }
 
+SendQueue::Pick SendQueue::pick_of(LinkId id, Link& link, Lane& lane) const {
+  Frame& frame = lane.front();
+  const std::uint64_t left =
+      frame.payload.size() - std::min<std::uint64_t>(frame.sent, frame.payload.size());
+  // A rest that is little more than a quantum goes with it. Beginnings cost the far end memory.
+  const bool last = left <= link.quantum_bytes + link.quantum_bytes / 4 ||
+                    (frame.sent == 0 && link.begun == wire::kMaxBegun);
+  const auto bytes = static_cast<std::uint32_t>(last ? left : link.quantum_bytes);
+  return {id, false, &frame, frame.sent, bytes, last};
+}
+
+// Room for half a slice is room enough: so a window is used whatever it is a multiple of. One that
+// is empty lets any slice pass: a window smaller than that slows a link and never stops it.
+bool SendQueue::may_go(const Link& link) const {
+  if (link.full || link.lanes.empty()) return false;
+  const Lane& lane = link.lanes.begin()->second;
+  const std::uint64_t slice =
+      std::min<std::uint64_t>(lane.front().payload.size(), link.quantum_bytes);
+  const std::uint64_t half = (wire::kHeaderBytes + slice) / 2;
+  const auto has_room = [half](std::uint64_t under_way, std::uint64_t window) {
+    return under_way == 0 || under_way + half <= window;
+  };
+  const Pool& pool = pools_[link.pool];
+  return has_room(link.under_way(), link.window_bytes) &&
+         has_room(pool.under_way, pool.window_bytes);
+}
+
 std::optional<SendQueue::Pick> SendQueue::next_data() {
-  if (waiting_ == waiting_control_) return std::nullopt;
   Link* best = nullptr;
   LinkId best_id = 0;
   // Starting after the link served last makes equals take turns.
   const auto consider = [&](LinkId id, Link& link) {
-    if (link.full || link.lanes.empty() || !window_open(link)) return;
-    if (best == nullptr || link.lanes.begin()->first > best->lanes.begin()->first) {
+    if (!may_go(link)) return;
+    if (best == nullptr || link.lanes.begin()->first < best->lanes.begin()->first) {
       best = &link;
       best_id = id;
     }
@@ -89,25 +237,54 @@ std::optional<SendQueue::Pick> SendQueue::next_data() {
   for (auto it = start; it != links_.end(); ++it) consider(it->first, it->second);
   for (auto it = links_.begin(); it != start; ++it) consider(it->first, it->second);
   if (best == nullptr) return std::nullopt;
-  return Pick{best_id, false, &best->lanes.begin()->second.front()};
+  return pick_of(best_id, *best, best->lanes.begin()->second);
+}
+
+std::optional<SendQueue::Pick> SendQueue::longest_waiting() {
+  Link* link_found = nullptr;
+  LinkId id_found = 0;
+  Lane* oldest = nullptr;
+  for (auto& [id, link] : links_) {
+    if (!may_go(link)) continue;
+    for (auto& [urgency, lane] : link.lanes) {
+      if (oldest != nullptr && lane.front().order > oldest->front().order) continue;
+      oldest = &lane;
+      link_found = &link;
+      id_found = id;
+    }
+  }
+  if (oldest == nullptr) return std::nullopt;
+  const Pick pick = pick_of(id_found, *link_found, *oldest);
+  if (since_oldest_bytes_ < kShareOfUrgent * pick.charge()) return std::nullopt;
+  since_oldest_bytes_ = 0;
+  return pick;
 }
 
 void SendQueue::taken(const Pick& pick) {
   Link& link = links_.at(pick.link);
-  --waiting_;
-  --link.waiting;
   if (pick.control) {
     link.control.pop_front();
     --waiting_control_;
+    --link.waiting;
+    --waiting_;
     return;
   }
-  auto lane = link.lanes.begin();
-  const std::uint64_t charge = lane->second.front().charge();
-  link.sent_bytes += charge;
-  total_under_way_ += charge;
+  link.sent_bytes += pick.charge();
+  pools_[link.pool].under_way += pick.charge();
+  since_oldest_bytes_ += pick.charge();
+  last_served_ = pick.link;
+  const bool begun = pick.frame->sent > 0;
+  if (!pick.last) {
+    if (!begun) ++link.begun;
+    pick.frame->sent += pick.bytes;
+    return;
+  }
+  if (begun) --link.begun;
+  const auto lane = link.lanes.find(pick.frame->urgency());
   lane->second.pop_front();
   if (lane->second.empty()) link.lanes.erase(lane);
-  last_served_ = pick.link;
+  --link.waiting;
+  --waiting_;
 }
 
 void SendQueue::full(LinkId link) { links_.at(link).full = true; }
@@ -117,21 +294,50 @@ void SendQueue::writable(LinkId link) {
   if (found != links_.end()) found->second.full = false;
 }
 
-bool SendQueue::credited(LinkId link, std::uint64_t taken_bytes) {
-  auto found = links_.find(link);
+// ---- what has arrived
+
+bool SendQueue::credited(LinkId id, std::uint64_t taken_bytes) {
+  auto found = links_.find(id);
   if (found == links_.end()) return true;
-  Link& state = found->second;
-  if (taken_bytes > state.sent_bytes) return false;
-  if (taken_bytes > state.credited_bytes) {
-    total_under_way_ -= taken_bytes - state.credited_bytes;
-    state.credited_bytes = taken_bytes;
-  }
+  Link& link = found->second;
+  if (taken_bytes > link.sent_bytes) return false;
+  const std::uint64_t before = link.pooled();
+  link.credited_bytes = std::max(link.credited_bytes, taken_bytes);
+  pools_[link.pool].under_way -= before - link.pooled();
   return true;
 }
 
+void SendQueue::departed(LinkId id, std::uint64_t sent_bytes) {
+  auto found = links_.find(id);
+  if (found == links_.end()) return;
+  Link& link = found->second;
+  const std::uint64_t before = link.pooled();
+  link.departed_bytes = std::max(link.departed_bytes, std::min(sent_bytes, link.sent_bytes));
+  pools_[link.pool].under_way -= before - link.pooled();
+}
+
+// ---- for others to see
+
 std::uint64_t SendQueue::under_way(LinkId link) const {
   auto found = links_.find(link);
-  return found == links_.end() ? 0 : found->second.sent_bytes - found->second.credited_bytes;
+  return found == links_.end() ? 0 : found->second.under_way();
+}
+
+std::uint64_t SendQueue::under_way() const {
+  std::uint64_t all = 0;
+  for (const auto& [id, link] : links_) all += link.under_way();
+  return all;
+}
+
+std::uint64_t SendQueue::most_under_way() const {
+  std::uint64_t most = 0;
+  for (const auto& [id, link] : links_) most = std::max(most, link.under_way());
+  return most;
+}
+
+std::uint64_t SendQueue::sent(LinkId link) const {
+  auto found = links_.find(link);
+  return found == links_.end() ? 0 : found->second.sent_bytes;
 }
 
 std::size_t SendQueue::waiting(LinkId link) const {
@@ -139,11 +345,9 @@ std::size_t SendQueue::waiting(LinkId link) const {
   return found == links_.end() ? 0 : found->second.waiting;
 }
 
-std::uint64_t SendQueue::most_under_way() const {
-  std::uint64_t most = 0;
-  for (const auto& [id, link] : links_)
-    most = std::max(most, link.sent_bytes - link.credited_bytes);
-  return most;
+bool SendQueue::has_work(LinkId link) const {
+  auto found = links_.find(link);
+  return found != links_.end() && !found->second.lanes.empty();
 }
 
 }  // namespace stretto

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "common/check.h"
 #include "van/messages.h"
@@ -37,8 +38,24 @@ Van::Van(std::unique_ptr<Transport> transport, const Clock& clock)
 Van::~Van() = default;
 
 void Van::set_windows(std::uint64_t link_window_bytes, std::uint64_t total_window_bytes) {
+  if (unbounded_) return;
   queue_.set_windows(link_window_bytes, total_window_bytes);
+  pacer_.set_limit(total_window_bytes);
   credit_step_bytes_ = link_window_bytes / 4;
+}
+
+void Van::set_unbounded() {
+  unbounded_ = true;
+  queue_.set_windows(std::numeric_limits<std::int64_t>::max(),
+                     std::numeric_limits<std::int64_t>::max());
+}
+
+// Towards this host nothing is shared with others: its windows are the settings'.
+void Van::open(LinkId id, Link& link) {
+  link.since = clock_.now();
+  ++strangers_;
+  queue_.add_link(id);
+  if (!unbounded_ && !transport_->is_local(id)) pacer_.add_link(id, link.since);
 }
 
 void Van::set_epoch(std::uint32_t epoch, std::uint32_t fence) {
@@ -52,9 +69,7 @@ Result<LinkId> Van::connect(std::string_view address, const wire::Hello& hello) 
   Link& state = links_[*link];
   state.ours = true;
   state.greeted = true;
-  state.since = clock_.now();
-  ++strangers_;
-  queue_.add_link(*link);
+  open(*link, state);
   wire::Control message;
   *message.mutable_hello() = hello;
   send_control(*link, message);
@@ -95,15 +110,35 @@ NodeId Van::peer_of(LinkId link) const {
   return found == links_.end() ? 0 : found->second.peer;
 }
 
-void Van::send(LinkId link, const wire::Header& header, Buffer payload) {
-  queue_.push(link, Frame{header, std::move(payload)});
+void Van::send(LinkId link, const wire::Header& header, Buffer payload, const Terms& terms) {
+  Frame frame;
+  frame.header = header;
+  frame.payload = std::move(payload);
+  frame.deadline = terms.deadline;
+  frame.tag = terms.tag;
+  queue_.push(link, std::move(frame));
+  unsent_ = true;
+}
+
+void Van::cancel(std::uint64_t tag) {
+  queue_.cancel(tag);
+  unsent_ = true;
+}
+
+void Van::set_urgency(std::uint64_t tag, const Urgency& urgency) {
+  queue_.set_urgency(tag, urgency);
+}
+
+void Van::resume(std::uint64_t tag) {
+  queue_.resume(tag);
   unsent_ = true;
 }
 
 void Van::send_control(LinkId link, const wire::Control& message) {
-  wire::Header header;
-  header.kind = wire::Kind::kControl;
-  queue_.push_control(link, Frame{header, serialize(message)});
+  Frame frame;
+  frame.header.kind = wire::Kind::kControl;
+  frame.payload = serialize(message);
+  queue_.push_control(link, std::move(frame));
   unsent_ = true;
 }
 
@@ -138,7 +173,24 @@ Time Van::next_due() const {
 
 // ---- out
 
-void Van::stamp(Link& link, wire::Header& header) {
+wire::Header Van::stamp(Link& link, const SendQueue::Pick& pick, Time now) {
+  const Frame& frame = *pick.frame;
+  wire::Header header = frame.header;
+  const bool abandoned = (header.flags & wire::kAbandoned) != 0;
+  header.bytes = pick.bytes;
+  if (pick.offset > 0) {
+    header = wire::Header{};
+    header.kind = wire::Kind::kMore;
+    if (abandoned) header.flags = wire::kAbandoned;
+    header.priority = frame.header.priority;
+    header.key = frame.header.key;
+    header.version = frame.first_sequence;
+    header.bytes = pick.bytes;
+    header.offset = abandoned ? 0 : pick.offset;
+  }
+  if (pick.offset > 0 || !pick.last) {
+    header.total = static_cast<std::uint32_t>(frame.payload.size());
+  }
   header.magic = wire::kMagic;
   header.protocol = wire::kProtocol;
   header.sender = node_;
@@ -146,17 +198,30 @@ void Van::stamp(Link& link, wire::Header& header) {
   header.sequence = link.sent_sequence + 1;
   header.credit = link.taken_bytes;
   header.acked = link.acked;
-  header.push_sequence = header.kind == wire::Kind::kPush ? link.push_sequence + 1 : 0;
+  // Applied in the order in which they end, so they are numbered so.
+  const bool push_ends = frame.header.kind == wire::Kind::kPush && pick.last && !abandoned;
+  header.push_sequence = push_ends ? link.push_sequence + 1 : 0;
+  if (frame.deadline != Time::max()) {
+    const auto left = std::chrono::ceil<std::chrono::microseconds>(frame.deadline - now).count();
+    header.deadline = static_cast<std::uint64_t>(std::max<std::int64_t>(left, 1));
+  }
+  if (!pick.control && pacer_.wants_credit(pick.link, pick.charge())) {
+    header.flags = static_cast<std::uint16_t>(header.flags | wire::kCreditNow);
+  }
+  return header;
 }
 
 void Van::pump() {
   unsent_ = false;
+  if (queue_.waiting() == 0) return;
+  const Time now = clock_.now();
   while (auto pick = queue_.next()) {
     Link& link = links_.at(pick->link);
-    Frame& frame = *pick->frame;
-    frame.header.bytes = static_cast<std::uint32_t>(frame.payload.size());
-    stamp(link, frame.header);
-    switch (transport_->try_send(pick->link, frame.header, frame.payload)) {
+    const wire::Header header = stamp(link, *pick, now);
+    const Buffer& payload = pick->frame->payload;
+    const bool whole = pick->bytes == payload.size();
+    switch (transport_->try_send(pick->link, header,
+                                 whole ? payload : payload.slice(pick->offset, pick->bytes))) {
       case Transport::Sent::kTaken:
         break;
       case Transport::Sent::kFull:
@@ -164,20 +229,30 @@ void Van::pump() {
         continue;
       case Transport::Sent::kBroken:
         queue_.remove_link(pick->link);  // The report follows from poll.
+        pacer_.remove_link(pick->link);
         continue;
     }
-    link.sent_sequence = frame.header.sequence;
-    link.told_bytes = frame.header.credit;
-    link.told_acked = frame.header.acked;
-    if (frame.header.kind == wire::Kind::kPush) {
-      link.push_sequence = frame.header.push_sequence;
-      link.unacked.emplace_back(frame.header.push_sequence, frame.header.key);
-    }
-    if (frame.header.kind == wire::Kind::kCredit) link.credit_queued = false;
-    ++counters_.frames_out;
-    if (!pick->control) counters_.data_bytes_out += frame.payload.size();
-    queue_.taken(*pick);
+    note_taken(link, *pick, header, now);
   }
+}
+
+void Van::note_taken(Link& link, const SendQueue::Pick& pick, const wire::Header& header,
+                     Time now) {
+  link.sent_sequence = header.sequence;
+  link.told_bytes = header.credit;
+  link.told_acked = header.acked;
+  if (pick.offset == 0) pick.frame->first_sequence = header.sequence;
+  if (header.push_sequence != 0) {
+    link.push_sequence = header.push_sequence;
+    link.unacked.emplace_back(header.push_sequence, header.key);
+  }
+  if (header.kind == wire::Kind::kCredit) link.credit_queued = false;
+  ++counters_.frames_out;
+  const LinkId id = pick.link;
+  const bool data = !pick.control;
+  if (data) counters_.data_bytes_out += pick.bytes;
+  queue_.taken(pick);
+  if (data) pacer_.on_sent(id, pick.charge(), now);
 }
 
 void Van::note_owed(LinkId id, Link& link) {
@@ -187,8 +262,26 @@ void Van::note_owed(LinkId id, Link& link) {
 }
 
 // Tells what has been taken and applied, where it is much, urgent, or has waited long enough for a
-// frame to ride on.
+// frame to ride on. True if nothing is owed any more, or a frame that tells it is queued.
+bool Van::settle(LinkId id, Link& link, bool late) {
+  const bool settled = link.told_bytes == link.taken_bytes && link.told_acked == link.acked;
+  if (!settled && !link.credit_queued) {
+    const bool much = link.taken_bytes - link.told_bytes >= credit_step_bytes_;
+    const bool urgent = (link.ack_at_once && link.told_acked != link.acked) ||
+                        (link.credit_at_once && link.told_bytes != link.taken_bytes);
+    if (!much && !urgent && !late) return false;
+    link.credit_queued = true;
+    Frame frame;
+    frame.header.kind = wire::Kind::kCredit;
+    queue_.push_control(id, std::move(frame));
+  }
+  link.ack_at_once = false;
+  link.credit_at_once = false;
+  return true;
+}
+
 void Van::settle_debts() {
+  if (owing_.empty()) return;
   const Time late = clock_.now() - kCreditDelay;
   std::size_t left = owing_.size();
   for (; left > 0; --left) {
@@ -197,24 +290,11 @@ void Van::settle_debts() {
     auto found = links_.find(id);
     if (found == links_.end()) continue;
     Link& link = found->second;
-    const bool settled = link.told_bytes == link.taken_bytes && link.told_acked == link.acked;
-    if (settled || link.credit_queued) {
+    if (settle(id, link, since <= late)) {
       link.owing = false;
-      link.ack_at_once = false;
-      continue;
-    }
-    const bool much = link.taken_bytes - link.told_bytes >= credit_step_bytes_;
-    const bool urgent = link.ack_at_once && link.told_acked != link.acked;
-    if (!much && !urgent && since > late) {
+    } else {
       owing_.emplace_back(id, since);
-      continue;
     }
-    link.owing = false;
-    link.ack_at_once = false;
-    link.credit_queued = true;
-    Frame frame;
-    frame.header.kind = wire::Kind::kCredit;
-    queue_.push_control(id, std::move(frame));
   }
 }
 
@@ -226,10 +306,7 @@ void Van::on_link(LinkId id) {
     transport_->close(id);
     return;
   }
-  Link& link = links_[id];
-  link.since = clock_.now();
-  ++strangers_;
-  queue_.add_link(id);
+  open(id, links_[id]);
 }
 
 void Van::on_frame(LinkId id, wire::HeaderView bytes, Buffer payload) {
@@ -247,6 +324,8 @@ void Van::on_frame(LinkId id, wire::HeaderView bytes, Buffer payload) {
     ++counters_.refused;
     drop(id, status);
   }
+  found = links_.find(id);
+  if (found != links_.end() && found->second.credit_at_once) settle(id, found->second, false);
   pump();
 }
 
@@ -275,6 +354,7 @@ Status Van::accept(LinkId id, Link& link, const wire::Header& header) {
     return {Code::kMalformed,
             fmt::format("{} bytes are credited, more than were sent", header.credit)};
   }
+  pacer_.on_credit(id, header.credit, clock_.now());
   link.received_sequence = header.sequence;
   return {};
 }
@@ -283,11 +363,32 @@ Status Van::take(LinkId id, Link& link, const wire::Header& header, Buffer paylo
   if (is_data(header.kind)) {
     link.taken_bytes += wire::kHeaderBytes + payload.size();
     counters_.data_bytes_in += payload.size();
+    link.credit_at_once |= (header.flags & wire::kCreditNow) != 0;
     note_owed(id, link);
   }
+  if (header.kind == wire::Kind::kControl) {
+    // A fault of a push comes before an ack of later ones that would include it.
+    Status status = take_control(id, link, payload);
+    if (status.ok() && links_.count(id) != 0) take_acks(id, link, header.acked);
+    return status;
+  }
   if (!take_acks(id, link, header.acked)) return {};
-  if (header.kind == wire::Kind::kControl) return take_control(id, link, payload);
+  if (header.kind == wire::Kind::kMore || header.total != 0) {
+    return take_slice(id, link, header, payload);
+  }
   if (is_data(header.kind)) handler_->on_data(id, header, std::move(payload));
+  return {};
+}
+
+Status Van::take_slice(LinkId id, Link& link, const wire::Header& header, const Buffer& payload) {
+  const auto landing = [this, id](const wire::Header& whole) {
+    return handler_->landing(id, whole);
+  };
+  const auto allocate = [this](std::size_t bytes) { return transport_->allocate(bytes); };
+  Result<std::optional<Assembly::Whole>> whole =
+      link.assembly.take(header, payload, landing, allocate);
+  if (!whole.ok()) return whole.status();
+  if (whole->has_value()) handler_->on_data(id, (*whole)->header, std::move((*whole)->payload));
   return {};
 }
 
@@ -335,6 +436,7 @@ void Van::forget(LinkId id) {
   if (!found->second.admitted) --strangers_;
   if (found->second.closing) --refused_;
   queue_.remove_link(id);
+  pacer_.remove_link(id);
   links_.erase(found);
 }
 

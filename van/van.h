@@ -10,7 +10,9 @@
 #include <thread>
 
 #include "common/clock.h"
+#include "van/assembly.h"
 #include "van/control.pb.h"
+#include "van/pacer.h"
 #include "van/send_queue.h"
 #include "van/transport.h"
 
@@ -33,6 +35,9 @@ class Van final : private Transport::Sink {
     virtual void on_data(LinkId link, const wire::Header& header, Buffer payload) = 0;
     /// The far end has applied a push of ours.
     virtual void on_acked(LinkId link, wire::Key key) = 0;
+    /// Where the payload of this frame, whose slices are coming, should be put together; empty: in
+    /// memory of the Van. on_data's payload starts there then. Asked again for every slice.
+    virtual std::span<std::byte> landing(LinkId, const wire::Header&) { return {}; }
     /// The link has ended. Only for links that the handler has connected or seen a Hello of.
     virtual void on_broken(LinkId link, const Status& why) = 0;
   };
@@ -64,14 +69,34 @@ class Van final : private Transport::Sink {
   /// `fence` are refused.
   void set_node(NodeId node) { node_ = node; }
   void set_epoch(std::uint32_t epoch, std::uint32_t fence);
+  /// What may be under way to far ends on this host, to one and to all. To others it follows the
+  /// path that is measured, up to the second.
   void set_windows(std::uint64_t link_window_bytes, std::uint64_t total_window_bytes);
+  /// Hands whole frames over as fast as the transport takes them: no window, no slices. For
+  /// showing what those are good for. Before any link is made.
+  void set_unbounded();
 
+  /// What a frame that waits may still be asked: whose it is, and when it is wanted.
+  struct Terms {
+    std::uint64_t tag = 0;
+    Time deadline = Time::max();
+  };
   /// Queues a data frame. Kind, dtype, flags, priority, key, version, base and what else the kind
   /// needs are the caller's; the rest is filled in when it leaves.
-  void send(LinkId link, const wire::Header& header, Buffer payload);
+  void send(LinkId link, const wire::Header& header, Buffer payload, const Terms& terms);
+  void send(LinkId link, const wire::Header& header, Buffer payload) {
+    send(link, header, std::move(payload), Terms{});
+  }
   void send_control(LinkId link, const wire::Control& message);
   /// Drops the data frames of one tensor that still wait here.
   void discard(std::uint32_t tensor) { queue_.discard(tensor); }
+  // Of one tag, what still waits here; a frame may have left in part.
+  void cancel(std::uint64_t tag);
+  void set_urgency(std::uint64_t tag, const Urgency& urgency);
+  void pause(std::uint64_t tag) { queue_.pause(tag); }
+  void resume(std::uint64_t tag);
+  /// Memory that is sent without a copy, if the transport has such.
+  Buffer allocate(std::size_t bytes) { return transport_->allocate(bytes); }
   /// Pushes of the far end that have been applied, up to this push sequence. Told with whatever
   /// goes there next; by a frame of its own if `at_once`.
   void ack(LinkId link, std::uint64_t push_sequence, bool at_once);
@@ -107,8 +132,10 @@ class Van final : private Transport::Sink {
     std::uint64_t acked = 0;       // Its pushes that we applied,
     std::uint64_t told_acked = 0;  // and how many of them it knows of.
     bool ack_at_once = false;
+    bool credit_at_once = false;
     bool credit_queued = false;
     bool owing = false;  // Is in owing_.
+    Assembly assembly;   // Of frames that come in slices.
   };
 
   void on_link(LinkId link) override;
@@ -116,21 +143,27 @@ class Van final : private Transport::Sink {
   void on_broken(LinkId link, Status why) override;
   void on_writable(LinkId link) override;
 
+  void open(LinkId id, Link& link);
   Status accept(LinkId id, Link& link, const wire::Header& header);
   Status take(LinkId id, Link& link, const wire::Header& header, Buffer payload);
+  Status take_slice(LinkId id, Link& link, const wire::Header& header, const Buffer& payload);
   Status take_control(LinkId id, Link& link, const Buffer& payload);
   bool take_acks(LinkId id, Link& link, std::uint64_t acked);
   void drop(LinkId id, const Status& why);
   void forget(LinkId id);
   void pump();
-  void stamp(Link& link, wire::Header& header);
+  wire::Header stamp(Link& link, const SendQueue::Pick& pick, Time now);
+  void note_taken(Link& link, const SendQueue::Pick& pick, const wire::Header& header, Time now);
   void note_owed(LinkId id, Link& link);
+  bool settle(LinkId id, Link& link, bool late);
   void settle_debts();
   void expire_strangers();
 
   std::unique_ptr<Transport> transport_;
   const Clock& clock_;
   SendQueue queue_;
+  Pacer pacer_{queue_};
+  bool unbounded_ = false;
   std::map<LinkId, Link> links_;
   std::deque<std::pair<LinkId, Time>> owing_;  // Links owed credit or acks, and since when.
   std::size_t strangers_ = 0;                  // Links not admitted,

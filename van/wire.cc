@@ -9,12 +9,13 @@
 namespace stretto::wire {
 namespace {
 
-bool known(Kind kind) { return kind >= Kind::kControl && kind <= Kind::kCredit; }
+bool known(Kind kind) { return kind >= Kind::kControl && kind <= Kind::kMore; }
 
 bool carries_payload(const Header& header) {
   switch (header.kind) {
     case Kind::kControl:
     case Kind::kValue:
+    case Kind::kMore:
       return true;
     case Kind::kPush:
       return (header.flags & kAbsent) == 0;
@@ -42,11 +43,31 @@ Status check_payload(const Header& header, std::size_t payload_bytes) {
   }
   if (header.kind != Kind::kPush && header.kind != Kind::kValue) return {};
   const std::size_t element = bytes_of(static_cast<Dtype>(header.dtype));
-  if (payload_bytes != 0 && (element == 0 || payload_bytes % element != 0)) {
+  if (payload_bytes != 0 && (element == 0 || header.whole_bytes() % element != 0)) {
     return malformed(fmt::format("{} bytes are no whole number of elements of dtype {}",
-                                 payload_bytes, header.dtype));
+                                 header.whole_bytes(), header.dtype));
   }
   return {};
+}
+
+// A first slice has less than its frame; those that follow lie inside it and bring something,
+// unless they end it.
+Status check_slice(const Header& header) {
+  const bool ends = (header.flags & kAbandoned) != 0;
+  bool good = header.offset == 0 && header.total == 0 && !ends;
+  if (header.kind == Kind::kMore) {
+    const bool inside = !ends && header.total > 0 && header.bytes > 0 && header.offset > 0 &&
+                        header.offset < header.total &&
+                        header.bytes <= header.total - header.offset;
+    good = inside || (ends && header.bytes == 0);
+  } else if (header.total != 0) {
+    good = !ends && header.offset == 0 && header.bytes > 0 && header.bytes < header.total &&
+           header.kind != Kind::kControl && carries_payload(header);
+  }
+  if (good && header.total <= kMaxPayloadBytes) return {};
+  return malformed(fmt::format("a slice of {} bytes at {} of {}, kind {}, flags {:#x}",
+                               header.bytes, header.offset, header.total,
+                               static_cast<int>(header.kind), header.flags));
 }
 
 }  // namespace
@@ -70,6 +91,7 @@ Result<Header> decode(HeaderView bytes, std::size_t payload_bytes) {
                                  header.flags, header.codec, header.memory, kProtocol));
   }
   if (Status status = check_payload(header, payload_bytes); !status.ok()) return status;
+  if (Status status = check_slice(header); !status.ok()) return status;
   return header;
 }
 

@@ -22,6 +22,10 @@ inline constexpr std::size_t kHeaderBytes = 128;
 inline constexpr std::size_t kMaxPayloadBytes = std::size_t{1} << 30;
 /// Largest part that a job may be cut into, so the largest frame of a running job.
 inline constexpr std::size_t kMaxPartBytes = std::size_t{16} << 20;
+/// Largest frame that may come in slices.
+inline constexpr std::size_t kMaxWholeBytes = std::size_t{64} << 20;
+/// Frames that a link may have begun and not finished, in one direction.
+inline constexpr std::size_t kMaxBegun = 32;
 /// Largest control message.
 inline constexpr std::size_t kMaxControlBytes = std::size_t{256} << 10;
 
@@ -32,14 +36,18 @@ enum class Kind : std::uint8_t {
   kValue = 4,    ///< A finished value. Shard to worker.
   kDone = 5,    ///< Round `version` is finished, for one that pushed and did not ask for the value.
   kCredit = 6,  ///< Carries only `credit` and `acked`, when nothing else is going that way.
+  kMore = 7,    ///< More of the frame whose first slice had sequence `version`.
 };
 
 enum Flags : std::uint16_t {
   kWantsValue = 1,  ///< push: send the value when the round is done (push_pull).
   kAssign = 2,      ///< push: this round sets the value (broadcast); its one payload is the root's.
   kAbsent = 4,      ///< push: takes part in the round without bytes (a broadcast's receivers).
+  kAbandoned = 8,   ///< more: the rest of that frame will not come.
+  kCreditNow = 16,  ///< data: tell at once that this has been taken.
 };
-inline constexpr std::uint16_t kKnownFlags = kWantsValue | kAssign | kAbsent;
+inline constexpr std::uint16_t kKnownFlags =
+    kWantsValue | kAssign | kAbsent | kAbandoned | kCreditNow;
 
 /// A part's name on the wire: which tensor, and which piece of it.
 struct Key {
@@ -60,7 +68,7 @@ struct Header {
   NodeId sender = 0;           ///< Who sends; 0 before the scheduler has given an identity.
   std::int32_t priority = 0;   ///< Higher goes first.
   Key key;                     ///< Part (tensor and part); for tables later: table and slot.
-  std::uint32_t bytes = 0;     ///< Payload length.
+  std::uint32_t bytes = 0;     ///< Payload length, of this slice.
   std::uint32_t checksum = 0;  ///< Reserved: CRC32C of the payload.
   std::uint64_t version = 0;   ///< push: the round. pull: least version. value: rounds applied.
   std::uint64_t base = 0;      ///< push: version it was computed from. value: slowest round.
@@ -72,15 +80,20 @@ struct Header {
   std::uint64_t own_applied = 0;   ///< value: the receiver's own rounds that are in it.
   std::uint32_t spread = 0;        ///< value: fastest minus slowest worker, in rounds.
   std::uint32_t contributors = 0;  ///< value: workers whose shares are in the round.
-  std::uint64_t deadline = 0;      ///< Reserved: for deadlines as priorities.
-  std::uint64_t reserved = 0;
+  std::uint64_t deadline =
+      0;                     ///< Microseconds until it is wanted, from when it left; 0: no matter.
+  std::uint32_t offset = 0;  ///< more: where this slice's payload belongs in the frame's.
+  std::uint32_t total = 0;   ///< Payload of the whole frame if it comes in slices; else 0.
+
+  /// Of the whole frame.
+  std::uint32_t whole_bytes() const { return total == 0 ? bytes : total; }
 };
 
 static_assert(sizeof(Header) == kHeaderBytes);
 static_assert(offsetof(Header, flags) == 10 && offsetof(Header, epoch) == 12);
 static_assert(offsetof(Header, key) == 24 && offsetof(Header, bytes) == 32);
 static_assert(offsetof(Header, version) == 40 && offsetof(Header, credit) == 64);
-static_assert(offsetof(Header, acked) == 88 && offsetof(Header, reserved) == 120);
+static_assert(offsetof(Header, acked) == 88 && offsetof(Header, total) == 124);
 static_assert(std::endian::native == std::endian::little, "the wire is little-endian");
 
 using HeaderBytes = std::array<std::byte, kHeaderBytes>;
@@ -88,8 +101,9 @@ using HeaderView = std::span<const std::byte, kHeaderBytes>;
 
 inline HeaderBytes encode(const Header& header) { return std::bit_cast<HeaderBytes>(header); }
 
-/// The header in `bytes`, or why it is not one of ours: magic, protocol, kind, flags, dtype, and a
-/// length that differs from `payload_bytes` (what the transport really delivered) are refused.
+/// The header in `bytes`, or why it is not one of ours: magic, protocol, kind, flags, dtype, a
+/// length that differs from `payload_bytes` (what the transport really delivered), and slices that
+/// do not lie inside their frame are refused.
 Result<Header> decode(HeaderView bytes, std::size_t payload_bytes);
 
 }  // namespace stretto::wire

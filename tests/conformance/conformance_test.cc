@@ -55,7 +55,7 @@ TEST_P(Conformance, TheWholeHeaderArrives) {
   sent.priority = -3;
   sent.key = {.tensor = 11, .part = 13};
   sent.version = ~std::uint64_t{0};
-  sent.reserved = 0x0123456789abcdef;
+  sent.deadline = 0x0123456789abcdef;
   wire::Header came;
   server_.when_frame = [&](LinkId, const wire::Header& header, const Buffer&) { came = header; };
   ASSERT_EQ(worker_.transport().try_send(link_, sent, {}), Sent::kTaken);

@@ -54,6 +54,7 @@ NetworkOptions network_from(Random& random) {
   network.bytes_per_second = 1e5 * std::pow(10.0, static_cast<double>(random.below(5)));
   network.link_capacity_bytes = 512U << random.below(8);
   network.lend = random.chance(0.5);
+  network.local = random.chance(0.5);
   return network;
 }
 

@@ -36,6 +36,7 @@ class SimTransport final : public Transport {
   void close(LinkId link) override { network_.close(name_, link); }
   void poll(Sink& sink, Duration wait) override { network_.poll(name_, sink, wait); }
   void wake() override { network_.endpoints_.at(name_).woken = true; }
+  bool is_local(LinkId) const override { return network_.options_.local; }
 
  private:
   SimNetwork& network_;
@@ -139,6 +140,12 @@ void SimNetwork::deliver(Endpoint& to, End& from, const wire::Header& header, Bu
   wire::Header stamped = header;
   stamped.sequence += static_cast<std::uint64_t>(from.extra_frames);
   stamped.credit -= std::min(stamped.credit, from.extra_taken);
+  if (header.kind == wire::Kind::kMore) {
+    const auto first = from.begun.find(header.version);  // None if it was lost.
+    if (first != from.begun.end()) stamped.version = first->second;
+  } else if (header.total != 0) {
+    from.begun[header.sequence] = stamped.sequence;
+  }
   const std::size_t charge = charge_of(payload);
   const auto wire_time = std::chrono::duration_cast<Duration>(
       std::chrono::duration<double>(static_cast<double>(charge) / options_.bytes_per_second));

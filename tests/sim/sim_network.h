@@ -49,6 +49,7 @@ struct NetworkOptions {
   Duration most_latency = 500us;
   double bytes_per_second = 1e9;
   std::size_t link_capacity_bytes = 1 << 20;  ///< More than this under way is kFull.
+  bool local = false;  ///< Says that all are on one host: then paths are not measured.
   bool lend = true;  ///< Receivers get the sender's memory; else a copy of their own, as from TCP.
 };
 
@@ -109,6 +110,8 @@ class SimNetwork {
     std::string peer;
     LinkId peer_link = 0;
     Time last_arrival;          // Of anything sent from here: order is kept.
+    // First slices, by the number that their sender and their receiver know them by.
+    std::map<std::uint64_t, std::uint64_t> begun;
     std::size_t under_way = 0;  // Bytes sent from here that have not been delivered.
     bool told_full = false;
     bool broken = false;              // Nothing more can be sent.

@@ -40,6 +40,7 @@ class ScriptedTransport final : public Transport {
     for (const auto& event : events) event(sink);
   }
   void wake() override { ++wire_.wakes; }
+  bool is_local(LinkId) const override { return wire_.local; }
 
  private:
   Wire& wire_;

@@ -36,6 +36,7 @@ struct Wire {
   std::vector<LinkId> closed;          ///< By the near end.
   std::set<LinkId> full;               ///< These answer kFull,
   std::set<LinkId> broken;             ///< and these kBroken.
+  bool local = true;                   ///< Windows are the settings', and frames go whole.
   Status refusal;                      ///< What listen and connect answer, unless ok.
   /// What was sent is the near end's own memory, as if it had not left yet; else a copy, as after
   /// TCP has taken it.

@@ -34,7 +34,7 @@ class SendQueueTest : public testing::Test {
 
   /// Takes the next frame; its mark, or 0 if nothing may go.
   std::uint64_t take() {
-    auto pick = queue_.next();
+    const auto pick = queue_.next();
     if (!pick) return 0;
     const std::uint64_t mark = pick->frame->header.version;
     queue_.taken(*pick);
@@ -125,7 +125,7 @@ TEST_F(SendQueueTest, ControlGoesFirstWhateverTheWindowsSay) {
   queue_.push(1, frame(1000, 2));
   queue_.push_control(1, frame(0, 3));
   queue_.push_control(1, frame(0, 4));
-  auto pick = queue_.next();
+  const auto pick = queue_.next();
   ASSERT_TRUE(pick);
   EXPECT_TRUE(pick->control);
   EXPECT_EQ(take_all(), (Marks{3, 4}));
@@ -212,9 +212,9 @@ TEST_F(SendQueueTest, CountersHoldUnderRandomUse) {
     if (random.chance(0.4)) {
       queue_.push(link, frame(static_cast<std::int32_t>(random.below(4)), 1));
       ++pushed;
-    } else if (auto pick = queue_.next(); pick && random.chance(0.8)) {
+    } else if (const auto pick = queue_.next(); pick && random.chance(0.8)) {
       ASSERT_LT(sent[pick->link] - credited[pick->link], 5 * kFrame);
-      sent[pick->link] += pick->frame->charge();
+      sent[pick->link] += pick->charge();
       queue_.taken(*pick);
       ++gone;
     } else {

@@ -390,7 +390,7 @@ TEST_F(VanTest, AHandlerMayCloseTheLinkWhileItHearsOfAcks) {
   worker_.say(fake::leave());
   step();
   EXPECT_EQ(seen_.acked.size(), 1U);
-  EXPECT_TRUE(seen_.controls.empty());
+  EXPECT_EQ(seen_.controls.size(), 1U) << "what comes with the acks comes before them";
 }
 
 // ---- out
@@ -415,7 +415,7 @@ TEST_F(VanTest, FramesAreStampedWhenTheyLeave) {
 
 TEST_F(VanTest, WindowsHoldDataBackUntilCreditComes) {
   admit_worker();
-  van_.set_windows(200, 1000);
+  van_.set_windows(300, 1000);
   for (int i = 0; i < 3; ++i) van_.send(101, fake::push_header({1, 0}, 1), Buffer::allocate(64));
   step();
   EXPECT_EQ(worker_.data().size(), 2U);

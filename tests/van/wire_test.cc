@@ -46,7 +46,7 @@ Header distinct() {
   header.spread = 0xc4c3c2c1;
   header.contributors = 0xc8c7c6c5;
   header.deadline = 0xd8d7d6d5d4d3d2d1;
-  header.reserved = 0xe8e7e6e5e4e3e2e1;
+  header.total = 0x20;
   return header;
 }
 
@@ -59,7 +59,7 @@ TEST(Wire, LaysTheHeaderOutAsWrittenDownHere) {
             "71 72 73 74 75 76 77 78 81 82 83 84 85 86 87 88\n"  // credit, push sequence
             "91 92 93 94 95 96 97 98 a1 a2 a3 a4 a5 a6 a7 a8\n"  // previous push, acked
             "b1 b2 b3 b4 b5 b6 b7 b8 c1 c2 c3 c4 c5 c6 c7 c8\n"  // applied, spread, contributors
-            "d1 d2 d3 d4 d5 d6 d7 d8 e1 e2 e3 e4 e5 e6 e7 e8\n");
+            "d1 d2 d3 d4 d5 d6 d7 d8 00 00 00 00 20 00 00 00\n");
 }
 
 TEST(Wire, NumbersOfKindsAndFlagsNeverChange) {
@@ -69,9 +69,12 @@ TEST(Wire, NumbersOfKindsAndFlagsNeverChange) {
   EXPECT_EQ(static_cast<int>(Kind::kValue), 4);
   EXPECT_EQ(static_cast<int>(Kind::kDone), 5);
   EXPECT_EQ(static_cast<int>(Kind::kCredit), 6);
+  EXPECT_EQ(static_cast<int>(Kind::kMore), 7);
   EXPECT_EQ(kWantsValue, 1);
   EXPECT_EQ(kAssign, 2);
   EXPECT_EQ(kAbsent, 4);
+  EXPECT_EQ(kAbandoned, 8);
+  EXPECT_EQ(kCreditNow, 16);
   EXPECT_EQ(kProtocol, 1);
 }
 
@@ -112,8 +115,8 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{"Magic", [](Header& h) { h.magic = 0x1234; }, 8, Code::kMalformed, "0x1234"},
         Refusal{"Protocol", [](Header& h) { h.protocol = 9; }, 8, Code::kRefused, "protocol 9"},
         Refusal{"KindZero", [](Header& h) { h.kind = Kind{0}; }, 8, Code::kMalformed, "kind 0"},
-        Refusal{"KindSeven", [](Header& h) { h.kind = Kind{7}; }, 8, Code::kMalformed, "kind 7"},
-        Refusal{"Flags", [](Header& h) { h.flags = 8; }, 8, Code::kMalformed, "flags 0x8"},
+        Refusal{"KindEight", [](Header& h) { h.kind = Kind{8}; }, 8, Code::kMalformed, "kind 8"},
+        Refusal{"Flags", [](Header& h) { h.flags = 32; }, 8, Code::kMalformed, "flags 0x20"},
         Refusal{"Codec", [](Header& h) { h.codec = 2; }, 8, Code::kMalformed, "codec 2"},
         Refusal{"Memory", [](Header& h) { h.memory = 3; }, 8, Code::kMalformed, "memory 3"},
         Refusal{"Longer", [](Header&) {}, 12, Code::kMalformed, "announces 8 bytes, 12 came"},
@@ -138,7 +141,48 @@ INSTANTIATE_TEST_SUITE_P(
                 "at most " + std::to_string(kMaxControlBytes)},
         Refusal{"OversizeData", [](Header& h) { h.bytes = kMaxPayloadBytes + 4; },
                 kMaxPayloadBytes + 4, Code::kMalformed,
-                "at most " + std::to_string(kMaxPayloadBytes)}),
+                "at most " + std::to_string(kMaxPayloadBytes)},
+        Refusal{"AbandonedPush", [](Header& h) { h.flags = kAbandoned; }, 8, Code::kMalformed,
+                "a slice of 8"},
+        Refusal{"OffsetOfAWholeFrame", [](Header& h) { h.offset = 8; }, 8, Code::kMalformed,
+                "at 8 of 0"},
+        Refusal{"FirstSliceOfEverything", [](Header& h) { h.total = 8; }, 8, Code::kMalformed,
+                "at 0 of 8"},
+        Refusal{"FirstSliceAtAnOffset",
+                [](Header& h) {
+                  h.total = 64;
+                  h.offset = 8;
+                },
+                8, Code::kMalformed, "at 8 of 64"},
+        Refusal{"SlicesOfHalfElements", [](Header& h) { h.total = 66; }, 8, Code::kMalformed,
+                "66 bytes"},
+        Refusal{"SlicesOfControl",
+                [](Header& h) {
+                  h.kind = Kind::kControl;
+                  h.total = 64;
+                },
+                8, Code::kMalformed, "at 0 of 64"},
+        Refusal{"MoreAtTheBeginning",
+                [](Header& h) {
+                  h.kind = Kind::kMore;
+                  h.total = 64;
+                },
+                8, Code::kMalformed, "at 0 of 64"},
+        Refusal{"MoreBeyondTheEnd",
+                [](Header& h) {
+                  h.kind = Kind::kMore;
+                  h.total = 64;
+                  h.offset = 60;
+                },
+                8, Code::kMalformed, "at 60 of 64"},
+        Refusal{"MoreOfNothing",
+                [](Header& h) {
+                  h.kind = Kind::kMore;
+                  h.total = 64;
+                  h.offset = 8;
+                  h.bytes = 0;
+                },
+                0, Code::kMalformed, "0 bytes at 8"}),
     [](const auto& each) { return std::string(each.param.name); });
 
 TEST(Wire, TakesTheLargestControlMessageAndTheLargestPayload) {
@@ -151,12 +195,27 @@ TEST(Wire, TakesTheLargestControlMessageAndTheLargestPayload) {
   EXPECT_TRUE(decode(encode(header), kMaxPayloadBytes).ok());
 }
 
+TEST(Wire, TakesSlicesThatLieInsideTheirFrame) {
+  Header header;
+  header.kind = Kind::kPush;
+  header.dtype = static_cast<std::uint8_t>(Dtype::kF32);
+  header.bytes = 8;
+  header.total = 64;
+  EXPECT_TRUE(decode(encode(header), 8).ok());
+  header.kind = Kind::kMore;
+  header.offset = 56;
+  EXPECT_TRUE(decode(encode(header), 8).ok());
+  header.flags = kAbandoned;
+  header.bytes = 0;
+  header.offset = 0;
+  EXPECT_TRUE(decode(encode(header), 0).ok());
+}
+
 TEST(Wire, ReservedFieldsAreIgnored) {
   Header header;
   header.checksum = 1;
   header.previous_push_sequence = 2;
   header.deadline = 3;
-  header.reserved = 4;
   EXPECT_TRUE(decode(encode(header), 0).ok());
 }
 

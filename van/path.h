@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// Path: what is known of the way to a far end: its rate, its least round trip, and so how much may
+// be under way (window) and in what slices (quantum). The estimate is that of BBR (Cardwell et al.,
+// ACM Queue 14(5), 2016): the greatest delivery rate and the least round trip of late, each seen
+// when the other is not in the way. What it is used for is ours: a slice takes a quarter of a
+// millisecond, and the window is what keeps the path busy, not more, since an urgent frame waits
+// for all of it.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+
+#include "stretto/types.h"
+
+namespace stretto {
+
+/// The largest of the values seen between one and two `spans` ago and now.
+class Greatest {
+ public:
+  explicit Greatest(Duration span) : span_(span) {}
+  void add(double value, Time now);
+  double get() const { return now_ > before_ ? now_ : before_; }
+
+ private:
+  Duration span_;
+  Time since_ = {};
+  double now_ = 0;
+  double before_ = 0;
+};
+
+/// Thread: loop. Pure: told of what was sent and credited, it answers.
+class Path {
+ public:
+  /// `slice_bytes` have been handed over now; `sent_bytes` is that and all before. `more`: the
+  /// queue has more for this path, so the path, not the queue, sets the pace.
+  void on_sent(std::uint64_t sent_bytes, std::uint64_t slice_bytes, bool more, Time now);
+  /// The far end has taken so much in all.
+  void on_credit(std::uint64_t taken_bytes, Time now);
+
+  /// The next slice should be small and alone, to see the round trip.
+  bool wants_probe(Time now) const;
+  /// Bytes that may be under way, and bytes of a slice.
+  std::uint64_t window_bytes() const;
+  std::uint64_t quantum_bytes() const;
+  /// Of what was sent, what has left this host for sure by now: even all that may be queued here
+  /// would have been sent since.
+  std::uint64_t departed_bytes(Time now);
+  /// True if the far end should be asked to tell of this slice at once.
+  bool wants_credit(std::uint64_t sent_bytes);
+
+  /// Bytes a second; 0 if nothing is known yet.
+  double rate() const { return rate_.get(); }
+  /// Zero if nothing is known yet.
+  Duration round_trip() const { return round_trip_; }
+
+  /// A slice for finding the round trip is no larger.
+  static constexpr std::uint64_t kProbeBytes = 4096;
+
+ private:
+  struct Slice {
+    std::uint64_t end_bytes;  // Sent when it had gone, itself included.
+    Time sent_at;
+    bool probe;  // It went alone and was small.
+  };
+
+  void begin_interval(Time now);
+  void note_round_trip(Duration seen, Time now);
+
+  std::deque<Slice> under_way_;
+  std::uint64_t sent_bytes_ = 0;
+  std::uint64_t taken_bytes_ = 0;
+  std::uint64_t departed_bytes_ = 0;
+  std::uint64_t asked_bytes_ = 0;
+  // The interval over which the rate is seen.
+  Time interval_since_ = {};
+  std::uint64_t interval_bytes_ = 0;  // Taken when it began.
+  bool interval_busy_ = true;         // More was waiting all the time.
+  Greatest rate_{std::chrono::milliseconds(100)};
+  Duration round_trip_{};       // The least of late.
+  Duration next_round_trip_{};  // The least since next_since_.
+  Time probed_at_ = {};
+  Time next_since_ = {};
+};
+
+}  // namespace stretto
