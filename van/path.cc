@@ -10,7 +10,7 @@ namespace {
 
 using Seconds = std::chrono::duration<double>;
 
-constexpr double kSliceTime = 250e-6;      // Of wire time, a slice takes so many seconds,
+constexpr double kSliceTime = 150e-6;      // Of wire time, a slice takes so many seconds,
 constexpr double kLeastSliceTime = 50e-6;  // and on fast paths no less than this,
 constexpr double kMostOfSlow = 64 << 10;   // where one of kSliceTime would be larger.
 constexpr double kLeastSlice = 16 << 10;   // Below, headers and wake-ups are felt.
@@ -21,8 +21,10 @@ constexpr std::uint64_t kPage = 4096;
 constexpr std::uint64_t kMostOfProbe = Path::kProbeBytes / 4 * 5 + 128;
 constexpr Duration kProbeEvery = 2s;
 constexpr Duration kRoundTripLasts = 10s;
-// Over which a rate is seen. A shaper lets bursts through that say nothing of its rate.
-constexpr Duration kInterval = 2ms;
+// Over which a rate is seen: many slices, and more than the bursts that a shaper lets through; the
+// first one is shorter.
+constexpr Duration kInterval = 10ms;
+constexpr Duration kFirstInterval = 2ms;
 
 }  // namespace
 
@@ -60,7 +62,8 @@ void Path::on_credit(std::uint64_t taken_bytes, Time now) {
   }
   taken_bytes_ = taken_bytes;
   const Duration elapsed = now - interval_since_;
-  if (elapsed < std::max(kInterval, round_trip_)) return;
+  const Duration interval = rate_.get() == 0 ? kFirstInterval : kInterval;
+  if (elapsed < std::max(interval, round_trip_)) return;
   const double seen =
       static_cast<double>(taken_bytes_ - interval_bytes_) / Seconds(elapsed).count();
   // A path that was not kept busy may be faster than it showed.

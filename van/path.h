@@ -2,7 +2,7 @@
 // Path: what is known of the way to a far end: its rate, its least round trip, and so how much may
 // be under way (window) and in what slices (quantum). The estimate is that of BBR (Cardwell et al.,
 // ACM Queue 14(5), 2016): the greatest delivery rate and the least round trip of late, each seen
-// when the other is not in the way. What it is used for is ours: a slice takes a quarter of a
+// when the other is not in the way. What it is used for is ours: a slice takes about a seventh of a
 // millisecond, and the window is what keeps the path busy, not more, since an urgent frame waits
 // for all of it.
 #pragma once
