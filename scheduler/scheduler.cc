@@ -296,9 +296,9 @@ void Scheduler::tick() {
       }
       break;
     case Phase::kDispersing: {
-      const bool alone = std::all_of(nodes_.begin(), nodes_.end(), [](const auto& item) {
-        return item.second.link == 0 || item.second.member.role == Role::kWorker;
-      });
+      // Workers too: the answer to the last ones may still be on its way.
+      const bool alone = std::all_of(nodes_.begin(), nodes_.end(),
+                                     [](const auto& item) { return item.second.link == 0; });
       if (alone || late) phase_ = Phase::kOver;
       break;
     }

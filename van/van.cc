@@ -138,7 +138,16 @@ void Van::send_control(LinkId link, const wire::Control& message) {
   Frame frame;
   frame.header.kind = wire::Kind::kControl;
   frame.payload = serialize(message);
-  queue_.push_control(link, std::move(frame));
+  queue_control(link, std::move(frame));
+}
+
+// What has been applied by now, and not what will have been when the frame leaves: a fault of a
+// push that waits behind it must come before an ack of later pushes, which includes that one.
+void Van::queue_control(LinkId id, Frame frame) {
+  auto found = links_.find(id);
+  if (found == links_.end()) return;
+  frame.header.acked = found->second.acked;
+  queue_.push_control(id, std::move(frame));
   unsent_ = true;
 }
 
@@ -197,7 +206,7 @@ wire::Header Van::stamp(Link& link, const SendQueue::Pick& pick, Time now) {
   header.epoch = epoch_;
   header.sequence = link.sent_sequence + 1;
   header.credit = link.taken_bytes;
-  header.acked = link.acked;
+  if (!pick.control) header.acked = link.acked;
   // Applied in the order in which they end, so they are numbered so.
   const bool push_ends = frame.header.kind == wire::Kind::kPush && pick.last && !abandoned;
   header.push_sequence = push_ends ? link.push_sequence + 1 : 0;
@@ -240,13 +249,16 @@ void Van::note_taken(Link& link, const SendQueue::Pick& pick, const wire::Header
                      Time now) {
   link.sent_sequence = header.sequence;
   link.told_bytes = header.credit;
-  link.told_acked = header.acked;
+  link.told_acked = std::max(link.told_acked, header.acked);
   if (pick.offset == 0) pick.frame->first_sequence = header.sequence;
   if (header.push_sequence != 0) {
     link.push_sequence = header.push_sequence;
     link.unacked.emplace_back(header.push_sequence, header.key);
   }
-  if (header.kind == wire::Kind::kCredit) link.credit_queued = false;
+  if (header.kind == wire::Kind::kCredit) {
+    link.credit_queued = false;
+    if (link.told_acked != link.acked) note_owed(pick.link, link);  // Applied since it was queued.
+  }
   ++counters_.frames_out;
   const LinkId id = pick.link;
   const bool data = !pick.control;
@@ -273,7 +285,7 @@ bool Van::settle(LinkId id, Link& link, bool late) {
     link.credit_queued = true;
     Frame frame;
     frame.header.kind = wire::Kind::kCredit;
-    queue_.push_control(id, std::move(frame));
+    queue_control(id, std::move(frame));
   }
   link.ack_at_once = false;
   link.credit_at_once = false;
@@ -366,13 +378,8 @@ Status Van::take(LinkId id, Link& link, const wire::Header& header, Buffer paylo
     link.credit_at_once |= (header.flags & wire::kCreditNow) != 0;
     note_owed(id, link);
   }
-  if (header.kind == wire::Kind::kControl) {
-    // A fault of a push comes before an ack of later ones that would include it.
-    Status status = take_control(id, link, payload);
-    if (status.ok() && links_.count(id) != 0) take_acks(id, link, header.acked);
-    return status;
-  }
   if (!take_acks(id, link, header.acked)) return {};
+  if (header.kind == wire::Kind::kControl) return take_control(id, link, payload);
   if (header.kind == wire::Kind::kMore || header.total != 0) {
     return take_slice(id, link, header, payload);
   }

@@ -152,6 +152,7 @@ class Van final : private Transport::Sink {
   void drop(LinkId id, const Status& why);
   void forget(LinkId id);
   void pump();
+  void queue_control(LinkId id, Frame frame);
   wire::Header stamp(Link& link, const SendQueue::Pick& pick, Time now);
   void note_taken(Link& link, const SendQueue::Pick& pick, const wire::Header& header, Time now);
   void note_owed(LinkId id, Link& link);

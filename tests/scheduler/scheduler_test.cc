@@ -290,6 +290,10 @@ TEST_F(SchedulerTest, WhenAllWorkersHaveLeftTheServersAreSentAwayAndItEnds) {
   EXPECT_FALSE(scheduler_.over());
   server_.break_link();
   step();
+  EXPECT_FALSE(scheduler_.over()) << "the answers to the workers may still be on their way";
+  first_.break_link();
+  second_.break_link();
+  step();
   EXPECT_TRUE(scheduler_.over());
   EXPECT_TRUE(scheduler_.status().ok());
 }

@@ -109,7 +109,7 @@ class SimNetwork {
   struct End {  // One end of a link, at one endpoint.
     std::string peer;
     LinkId peer_link = 0;
-    Time last_arrival;          // Of anything sent from here: order is kept.
+    Time last_arrival;  // Of anything sent from here: order is kept.
     // First slices, by the number that their sender and their receiver know them by.
     std::map<std::uint64_t, std::uint64_t> begun;
     std::size_t under_way = 0;  // Bytes sent from here that have not been delivered.

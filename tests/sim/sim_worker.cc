@@ -139,9 +139,10 @@ void SimWorker::launch(std::size_t index, Operation::Kind kind, std::uint64_t ro
     if (raw->leases.load() != 0 && !status.ok()) {
       report_("leases return", "a ticket failed while frames still held its memory");
     }
+    memory->operation = raw->id;
     ended(index, kind, round, *memory, raw->info, status);
   });
-  node_.start(std::move(operation));
+  node_.start(operation);
 }
 
 void SimWorker::ended(std::size_t index, Operation::Kind kind, std::uint64_t round, Memory& memory,
@@ -156,12 +157,16 @@ void SimWorker::ended(std::size_t index, Operation::Kind kind, std::uint64_t rou
     if (kind != Operation::Kind::kPush) {
       check_value(index, round, memory.in_place ? memory.source.data() : memory.target.data(),
                   info.version);
-      if (info.version < progress.last_version) {
+      const bool later = memory.operation > progress.last_operation;
+      if (later && info.version < progress.last_version) {
         report_("versions never go back",
                 fmt::format("worker {}: {} went from version {} to {}", rank_,
                             plan_.tensors[index].spec.name, progress.last_version, info.version));
       }
-      progress.last_version = info.version;
+      if (later) {
+        progress.last_version = info.version;
+        progress.last_operation = memory.operation;
+      }
     }
   }
   // The memory is ours again: spoil it, then give it back. Whoever still reads it is found out.
@@ -178,7 +183,7 @@ void SimWorker::check_value(std::size_t index, std::uint64_t round, const std::b
   for (std::uint64_t i = 0; i < plan.spec.elements; ++i) {
     const double found = load(plan.spec.dtype, value, i);
     if (!sync) {
-      fewest = std::min(fewest, check_counts(index, round, i, found));
+      fewest = std::min(fewest, check_counts(index, round, i, found, version));
       continue;
     }
     const double wanted = value_after(plan, plan_.workers, round, i);
@@ -199,7 +204,7 @@ void SimWorker::check_value(std::size_t index, std::uint64_t round, const std::b
 // Bounded and async values are sums in which every worker has digits of its own. Returns how many
 // shares are in it.
 std::uint64_t SimWorker::check_counts(std::size_t index, std::uint64_t round, std::uint64_t i,
-                                      double value) {
+                                      double value, std::uint64_t version) {
   const TensorPlan& plan = plan_.tensors[index];
   const auto complain = [&](const std::string& invariant, const std::string& text) {
     report_(invariant, fmt::format("worker {}: {}[{}] after round {} is {}: {}", rank_,
@@ -231,10 +236,16 @@ std::uint64_t SimWorker::check_counts(std::size_t index, std::uint64_t round, st
     complain("the bound holds",
              fmt::format("the slowest is at {}, the bound is {}", slowest, options.bound));
   }
-  std::vector<double>& last = tensors_[index].last_seen;
+  // Operations may end in another order than their values came: an end waits for the frames that
+  // still hold the worker's memory.
+  auto& last = tensors_[index].last_seen;
   last.resize(plan.spec.elements);
-  if (value < last[i]) complain("versions never go back", fmt::format("it was {}", last[i]));
-  last[i] = value;
+  auto& [last_version, last_value] = last[i];
+  if (version >= last_version) {
+    if (value < last_value)
+      complain("versions never go back", fmt::format("it was {}", last_value));
+    last[i] = {version, value};
+  }
   return shares;
 }
 
@@ -247,6 +258,8 @@ void SimWorker::enter_barrier() {
     --under_way_;
     in_barrier_ = false;
     codes_.insert(status.code());
+    // The next call would be the same barrier, tried again.
+    if (!status.ok()) barriers_entered_ = plan_.barriers;
     if (status.ok() && board_[number].size() != plan_.workers) {
       report_("barriers wait for all",
               fmt::format("worker {} passed barrier {} when only {} of {} were there", rank_,

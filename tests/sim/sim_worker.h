@@ -46,13 +46,16 @@ class SimWorker {
     bool refused = false;
     std::size_t next_step = 0;
     std::uint64_t acknowledged = 0;
-    std::uint64_t last_version = 0;
-    std::vector<double> last_seen;  // Async: the last value of each element, which only grows.
+    std::uint64_t last_version = 0;    // Of the value of the operation
+    std::uint64_t last_operation = 0;  // begun last of those that have ended.
+    // Async: version and value of each element, which only grow together.
+    std::vector<std::pair<std::uint64_t, double>> last_seen;
   };
   struct Memory {
     std::vector<std::byte> source;
     std::vector<std::byte> target;
     bool in_place = false;
+    std::uint64_t operation = 0;  // Its number, in the order of their beginnings.
   };
 
   void join();
@@ -65,7 +68,8 @@ class SimWorker {
              const ValueInfo& info, const Status& status);
   void check_value(std::size_t index, std::uint64_t round, const std::byte* value,
                    std::uint64_t version);
-  std::uint64_t check_counts(std::size_t index, std::uint64_t round, std::uint64_t i, double value);
+  std::uint64_t check_counts(std::size_t index, std::uint64_t round, std::uint64_t i, double value,
+                             std::uint64_t version);
   void enter_barrier();
   bool all_declared() const;
   bool all_started() const {

@@ -390,7 +390,7 @@ TEST_F(VanTest, AHandlerMayCloseTheLinkWhileItHearsOfAcks) {
   worker_.say(fake::leave());
   step();
   EXPECT_EQ(seen_.acked.size(), 1U);
-  EXPECT_EQ(seen_.controls.size(), 1U) << "what comes with the acks comes before them";
+  EXPECT_TRUE(seen_.controls.empty());
 }
 
 // ---- out
