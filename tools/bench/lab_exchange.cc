@@ -15,7 +15,7 @@
 namespace stretto::bench {
 namespace {
 
-int ended(Status status, std::string_view who) {
+int ended(const Status& status, std::string_view who) {
   if (status.ok()) return 0;
   std::fprintf(stderr, "%s: %s\n", std::string(who).c_str(), status.text().c_str());
   return 1;
@@ -31,10 +31,11 @@ class Players {
     Result<Child> child = Child::start(SIGKILL, [&] {
       Status status = Netlab::enter(host);
       if (status.ok()) status = part();
-      return ended(std::move(status), who);
+      return ended(status, who);
     });
-    if (child.ok()) children_.push_back(*std::move(child));
-    return child.status();
+    if (!child.ok()) return child.status();
+    children_.push_back(*std::move(child));
+    return {};
   }
 
   std::vector<Child*> all() {

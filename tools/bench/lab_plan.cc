@@ -67,7 +67,7 @@ class Planner {
   }
 
   std::string bridge(std::string_view name) {
-    const std::string made = network(name);
+    std::string made = network(name);
     ports_[made] = 0;
     run("ip -n {} link add name bridge0 type bridge", made);
     run("ip -n {} link set dev bridge0 up", made);
@@ -85,7 +85,7 @@ class Planner {
 
   // Both ends are made where they belong: none is ever seen outside the lab.
   std::pair<End, End> cable(const std::string& left, const std::string& right) {
-    const std::pair<End, End> ends{end_in(left), end_in(right)};
+    std::pair<End, End> ends{end_in(left), end_in(right)};
     run("ip link add name {} netns {} type veth peer name {} netns {}", ends.first.device, left,
         ends.second.device, right);
     for (const End& end : {ends.first, ends.second}) {

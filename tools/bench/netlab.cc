@@ -44,7 +44,7 @@ void remove_stale() {
   }
 }
 
-Status explained(Status status) {
+Status explained(const Status& status) {
   if (status.code() == Code::kUnsupported) {
     return {Code::kUnsupported, status.cause() + "; install iproute2 (tools/install-dependencies)"};
   }
@@ -65,7 +65,7 @@ Result<Netlab> Netlab::create(const LabShape& shape) {
   }
   remove_stale();
   Netlab lab(plan_lab(shape, ::getpid()));
-  if (Status status = lab.make(); !status.ok()) return explained(std::move(status));
+  if (Status status = lab.make(); !status.ok()) return explained(status);
   return lab;
 }
 

@@ -125,6 +125,7 @@ void describe(const Settings& settings, Output& output) {
 }
 
 Status measure(const Settings& settings, const Netlab& lab, Output& output) {
+  describe(settings, output);
   const std::vector<Exchange> exchanges = exchanges_of(settings);
   std::vector<Rounds> found(exchanges.size());
   for (std::uint32_t round = 0; round < settings.repeats; ++round) {
@@ -135,7 +136,6 @@ Status measure(const Settings& settings, const Netlab& lab, Output& output) {
     }
   }
   const double raw_gb_per_s = median_over(found.front(), background_of);
-  describe(settings, output);
   for (std::size_t i = 1; i < exchanges.size(); ++i) {
     output.row(record_of(settings, exchanges[i].name, found[i], raw_gb_per_s));
   }

@@ -8,7 +8,9 @@
 #include <limits.h>
 #include <poll.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/signalfd.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
@@ -43,6 +45,13 @@ Status read_status(const launch::Descriptor& pipe, int exit_status) {
   return {static_cast<Code>(bytes[0]), std::string(&bytes[1], static_cast<std::size_t>(got) - 1)};
 }
 
+// What the benchmark had started was killed by its end, and has become ours: it is gone when this
+// returns, and with it all use of what is cleaned up next.
+void await_orphans() {
+  while (::waitpid(-1, nullptr, 0) > 0 || errno == EINTR) {
+  }
+}
+
 }  // namespace
 
 HeldSignals::HeldSignals() {
@@ -62,6 +71,7 @@ Status run_supervised(const HeldSignals& signals, const std::function<Status()>&
   launch::Descriptor write(ends[1]);
   const launch::Descriptor came(::signalfd(-1, &signals.held(), SFD_CLOEXEC | SFD_NONBLOCK));
   if (!came.open()) return failure("no descriptor for signals");
+  ::prctl(PR_SET_CHILD_SUBREAPER, 1);
   Result<Child> child = Child::start(SIGKILL, [&] {
     signals.let_go();
     const Status status = body();
@@ -74,12 +84,14 @@ Status run_supervised(const HeldSignals& signals, const std::function<Status()>&
   while (::poll(looks.data(), looks.size(), -1) < 0 && errno == EINTR) {
   }
   signalfd_siginfo signal{};
-  if (::read(came.get(), &signal, sizeof signal) == sizeof signal) {
-    child->send_signal(SIGKILL);  // What it has started is killed by its end.
+  const bool interrupted = ::read(came.get(), &signal, sizeof signal) == sizeof signal;
+  if (interrupted) child->send_signal(SIGKILL);
+  const int ended_with = child->wait(Time::max()).value_or(1);
+  await_orphans();
+  if (interrupted) {
     return {Code::kInterrupted,
             fmt::format("{} came", ::strsignal(static_cast<int>(signal.ssi_signo)))};
   }
-  const int ended_with = child->wait(Time::max()).value_or(1);
   return read_status(read, ended_with);
 }
 

@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`stretto-bench preempt` as root: its figures make sense, compared with others of the same run,
+and nothing of its lab stays behind, however it ends. Where this user may make no network namespace
+the benchmark has to say so in words that help; that is all that can be tested there, and is said.
+"""
+
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import unittest
+
+import cluster
+
+BENCH = cluster.BIN / "stretto-bench"
+NAMESPACES = pathlib.Path("/run/netns")
+# What the rows of any mode must tell.
+KEYS = {"mode", "rate_mbit", "urgent_p50_ms", "urgent_p95_ms", "urgent_max_ms", "unloaded_p50_ms",
+        "background_gb_per_s", "unloaded_gb_per_s", "rate_used", "transport", "peers", "bottleneck",
+        "raw_tcp_gb_per_s", "goodput_ratio"}
+
+
+def why_no_lab():
+    """What this user or system lacks for a lab, found out without the benchmark; "" if nothing."""
+    network, shaper = f"stretto-{os.getpid()}-probe", ["tbf", "rate", "1gbit", "burst", "128kb"]
+    tries = [["ip", "netns", "add", network],
+             ["ip", "-n", network, "link", "add", "one", "type", "veth", "peer", "name", "two"],
+             ["ip", "-n", network, "link", "add", "three", "type", "bridge"],
+             ["tc", "-n", network, "qdisc", "add", "dev", "one", "root", *shaper, "limit", "4mb"]]
+    try:
+        for command in tries:
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            if done.returncode != 0:
+                return f"`{' '.join(command)}` says: {done.stderr.strip()}"
+        return ""
+    except FileNotFoundError as missing:
+        return f"{missing.filename} is not installed; it is in iproute2"
+    finally:
+        if (NAMESPACES / network).exists():
+            subprocess.run(["ip", "netns", "del", network], check=True)
+
+
+def namespaces_of(pid):
+    return sorted(path.name for path in NAMESPACES.glob(f"stretto-{pid}-*"))
+
+
+class Preempt(cluster.ClusterTest):
+    """Each test runs the benchmark for a few seconds."""
+
+    def preempt(self, *flags, **variables):
+        return self.start("bench", [BENCH, "preempt", *flags], **variables)
+
+    def assert_clean(self, bench):
+        self.assertEqual(namespaces_of(bench.pid), [], "namespaces stayed behind")
+        self.assert_nobody_left()
+
+    def rows(self, *flags):
+        """Mode to row of one short run."""
+        bench = self.preempt("--json", "--seconds", 1, "--repeats", 1, *flags)
+        self.assertEqual(bench.end(240), 0, bench.output())
+        self.assert_clean(bench)
+        rows = [json.loads(line) for line in bench.lines]  # Nothing else is printed.
+        for row in rows:
+            self.assertLessEqual(KEYS, row.keys())
+            ordered = [row[f"urgent_{name}_ms"] for name in ("p50", "p95", "max")]
+            self.assertEqual(ordered, sorted(ordered), row)
+            self.assertGreater(ordered[0], 0, row)
+            self.assertGreater(row["background_gb_per_s"], 0, row)
+            self.assertLess(row["rate_used"], 1.02, row)  # The shaper lets no more through.
+        return {row["mode"]: row for row in rows}
+
+    def test_preemption_beats_waiting_in_line(self):
+        rows = self.rows("--mode", "fifo,preempt", "--rate_mbit", 1000, "--background_bytes", "16M")
+        self.assertEqual(set(rows), {"fifo", "preempt"})
+        fifo, preempt = rows["fifo"], rows["preempt"]
+        self.assertGreater(fifo["urgent_p50_ms"], 3 * preempt["urgent_p50_ms"])
+        # In line: all of the background goes first, 134 ms of it at this rate.
+        self.assertGreater(fifo["urgent_p50_ms"], 0.8 * 16 * 1.024 ** 2 * 8)
+        self.assertLess(fifo["unloaded_p50_ms"], fifo["urgent_p50_ms"])
+
+    def test_peers_behind_a_router_and_the_baselines(self):
+        rows = self.rows("--peers", 2, "--bottleneck", "router", "--rate_mbit", 400, "--baselines",
+                         "--background_bytes", "4M")
+        self.assertEqual(set(rows), {"preempt", "zmq_one_message", "tcp_credit_2x64k"})
+        for row in rows.values():
+            self.assertEqual((row["peers"], row["bottleneck"]), (2, "router"))
+            self.assertEqual(row["rate_mbit"], 400)
+        self.assertGreater(rows["zmq_one_message"]["urgent_p50_ms"],
+                           rows["tcp_credit_2x64k"]["urgent_p50_ms"])
+
+    def test_signals_leave_nothing_behind(self):
+        for number in (signal.SIGINT, signal.SIGTERM):
+            with self.subTest(signal=number.name):
+                bench = self.preempt("--seconds", 600)
+                bench.expect("^preempt: ")  # The lab stands.
+                self.assertEqual(len(namespaces_of(bench.pid)), 2)
+                bench.send(number)
+                self.assertEqual(bench.end(), 1, bench.output())
+                self.one_error(bench, "Interrupted", "preempt")
+                self.assert_clean(bench)
+
+    def test_what_a_killed_one_left_is_removed_by_the_next(self):
+        killed = self.preempt("--seconds", 600)
+        killed.expect("^preempt: ")
+        killed.send(signal.SIGKILL)
+        self.assertEqual(killed.end(), 128 + signal.SIGKILL)
+        self.assertEqual(len(namespaces_of(killed.pid)), 2)
+        bench = self.preempt("--seconds", 600)
+        bench.expect("^preempt: ")
+        self.assertEqual(namespaces_of(killed.pid), [])
+        bench.send(signal.SIGTERM)
+        self.assertEqual(bench.end(), 1, bench.output())
+        self.assert_clean(bench)
+
+    def test_a_missing_program_is_named(self):
+        bench = self.preempt(PATH="/nonexistent")
+        self.assertEqual(bench.end(), 1, bench.output())
+        self.one_error(bench, "Unsupported", "wanted the program ip", "install iproute2")
+        self.assert_clean(bench)
+
+
+class NoLab(cluster.ClusterTest):
+    """Instead of the tests above, where a lab cannot be made."""
+
+    def test_the_refusal_says_what_to_do(self):
+        bench = self.start("bench", [BENCH, "preempt", "--json", "--seconds", 1])
+        self.assertEqual(bench.end(), 1, bench.output())
+        error = self.one_error(bench, "Unsupported", "wanted" if os.geteuid() else "")
+        self.assertRegex(error.text, "sudo|install iproute2|privileged")
+        self.assertEqual(namespaces_of(bench.pid), [])
+
+
+if __name__ == "__main__":
+    MISSING = why_no_lab()
+    if MISSING:
+        print(f"no lab can be made here, so only the refusal is tested: {MISSING}", file=sys.stderr)
+    SUITE = unittest.defaultTestLoader.loadTestsFromTestCase(NoLab if MISSING else Preempt)
+    sys.exit(not unittest.TextTestRunner(verbosity=2).run(SUITE).wasSuccessful())
