@@ -19,6 +19,10 @@ void Pacer::add_link(LinkId link, Time now) {
   shape_all(now);
 }
 
+void Pacer::on_time(Time now) {
+  if (!paths_.empty() && now - shaped_all_at_ >= kShapeAllEvery) shape_all(now);
+}
+
 bool Pacer::wants_credit(LinkId link, std::uint64_t charge) {
   const auto found = paths_.find(link);
   return found != paths_.end() && found->second.wants_credit(queue_.sent(link) + charge);
@@ -36,7 +40,7 @@ void Pacer::on_credit(LinkId link, std::uint64_t taken_bytes, Time now) {
   if (found == paths_.end()) return;
   found->second.on_credit(taken_bytes, now);
   shape(link, found->second, now);
-  if (now - shaped_all_at_ >= kShapeAllEvery) shape_all(now);
+  on_time(now);
 }
 
 // A quarter of the limit is the largest slice, whatever the path would like.

@@ -22,6 +22,8 @@ class Pacer {
   void add_link(LinkId link, Time now);
   void remove_link(LinkId link) { paths_.erase(link); }
 
+  /// Time has passed: what has left this host by now makes room for others.
+  void on_time(Time now);
   /// A slice of data is about to go: true if the far end should tell at once that it has come.
   bool wants_credit(LinkId link, std::uint64_t charge);
   void on_sent(LinkId link, std::uint64_t charge, Time now);

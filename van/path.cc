@@ -39,7 +39,7 @@ void Greatest::add(double value, Time now) {
 
 void Path::on_sent(std::uint64_t sent_bytes, std::uint64_t slice_bytes, bool more, Time now) {
   const bool alone = under_way_.empty();
-  if (alone) begin_interval(now);  // What was idle before says nothing of the rate.
+  if (alone) interval_since_ += now - idle_since_;  // Idle time says nothing of the rate.
   interval_busy_ = interval_busy_ && more;
   const bool probe = alone && slice_bytes <= kMostOfProbe;
   if (probe) probed_at_ = now;
@@ -61,6 +61,7 @@ void Path::on_credit(std::uint64_t taken_bytes, Time now) {
     under_way_.pop_front();
   }
   taken_bytes_ = taken_bytes;
+  if (under_way_.empty()) idle_since_ = now;
   const Duration elapsed = now - interval_since_;
   const Duration interval = rate_.get() == 0 ? kFirstInterval : kInterval;
   if (elapsed < std::max(interval, round_trip_)) return;

@@ -14,7 +14,7 @@
 
 namespace stretto {
 
-/// The largest of the values seen between one and two `spans` ago and now.
+/// The largest of the values seen between one and two `spans` ago and now. Thread: loop.
 class Greatest {
  public:
   explicit Greatest(Duration span) : span_(span) {}
@@ -73,6 +73,7 @@ class Path {
   std::uint64_t asked_bytes_ = 0;
   // The interval over which the rate is seen.
   Time interval_since_ = {};
+  Time idle_since_ = {};              // Nothing has been under way since.
   std::uint64_t interval_bytes_ = 0;  // Taken when it began.
   bool interval_busy_ = true;         // More was waiting all the time.
   Greatest rate_{std::chrono::milliseconds(100)};

@@ -175,6 +175,7 @@ void SendQueue::resume(std::uint64_t tag) {
 // ---- what goes
 
 std::optional<SendQueue::Pick> SendQueue::next() {
+  held_back_ = false;
   if (waiting_ == 0) return std::nullopt;
   if (auto pick = next_control()) return pick;
   if (waiting_ == waiting_control_ + paused_) return std::nullopt;
@@ -208,7 +209,7 @@ SendQueue::Pick SendQueue::pick_of(LinkId id, Link& link, Lane& lane) const {
 
 // Room for half a slice is room enough: so a window is used whatever it is a multiple of. One that
 // is empty lets any slice pass: a window smaller than that slows a link and never stops it.
-bool SendQueue::may_go(const Link& link) const {
+bool SendQueue::may_go(const Link& link) {
   if (link.full || link.lanes.empty()) return false;
   const Lane& lane = link.lanes.begin()->second;
   const std::uint64_t slice =
@@ -217,9 +218,11 @@ bool SendQueue::may_go(const Link& link) const {
   const auto has_room = [half](std::uint64_t under_way, std::uint64_t window) {
     return under_way == 0 || under_way + half <= window;
   };
+  if (!has_room(link.under_way(), link.window_bytes)) return false;
   const Pool& pool = pools_[link.pool];
-  return has_room(link.under_way(), link.window_bytes) &&
-         has_room(pool.under_way, pool.window_bytes);
+  if (has_room(pool.under_way, pool.window_bytes)) return true;
+  held_back_ = held_back_ || link.pool == kShaped;
+  return false;
 }
 
 std::optional<SendQueue::Pick> SendQueue::next_data() {

@@ -51,7 +51,7 @@ class SendQueue {
   /// Windows in bytes that links get when they are added, and of all links that were not shaped.
   SendQueue(std::uint64_t link_window_bytes, std::uint64_t total_window_bytes)
       : link_window_bytes_(link_window_bytes) {
-    pools_[kPlain].window_bytes = total_window_bytes;
+    for (Pool& pool : pools_) pool.window_bytes = total_window_bytes;
   }
 
   /// For links that have not been shaped, those there are and those to come.
@@ -117,6 +117,9 @@ class SendQueue {
   std::size_t waiting() const { return waiting_; }
   /// Frames that wait for one link.
   std::size_t waiting(LinkId link) const;
+  /// True if the last next() found a link whose own window was open when that of all shaped links
+  /// was not.
+  bool held_back() const { return held_back_; }
   /// True if a data frame waits for this link and is not paused.
   bool has_work(LinkId link) const;
 
@@ -150,7 +153,7 @@ class SendQueue {
   std::optional<Pick> next_data();
   std::optional<Pick> longest_waiting();
   Pick pick_of(LinkId id, Link& link, Lane& lane) const;
-  bool may_go(const Link& link) const;
+  bool may_go(const Link& link);
   template <typename Doomed>
   void drop(const Doomed& doomed);
   template <typename Wanted>
@@ -164,6 +167,7 @@ class SendQueue {
   std::size_t paused_ = 0;
   std::uint64_t orders_ = 0;
   std::uint64_t since_oldest_bytes_ = 0;  // Handed over since the longest waiting had its turn.
+  bool held_back_ = false;
   LinkId last_served_ = 0;
   std::map<LinkId, Link> links_;
 };

@@ -14,6 +14,7 @@ namespace stretto {
 namespace {
 
 constexpr Duration kCreditDelay = 1ms;  // Longest that credit waits for a frame to ride on.
+constexpr Duration kHeldBack = 1ms;     // Until it is looked again whether others have made room.
 constexpr Duration kGreetingTime = 5s;  // Longest that a link may stay without a hello,
 constexpr Duration kRefusalTime = 1s;   // and a refused one with its fault unsent.
 constexpr Duration kExpireEvery = 500ms;
@@ -176,6 +177,7 @@ Time Van::next_due() const {
   if (unsent_) return clock_.now();
   Time due = Time::max();
   if (!owing_.empty()) due = owing_.front().second + kCreditDelay;
+  if (queue_.held_back()) due = std::min(due, clock_.now() + kHeldBack);
   if (strangers_ > 0 || refused_ > 0) due = std::min(due, next_expiry_);
   return due;
 }
@@ -224,6 +226,7 @@ void Van::pump() {
   unsent_ = false;
   if (queue_.waiting() == 0) return;
   const Time now = clock_.now();
+  pacer_.on_time(now);
   while (auto pick = queue_.next()) {
     Link& link = links_.at(pick->link);
     const wire::Header header = stamp(link, *pick, now);

@@ -82,8 +82,8 @@ MUTANTS = [
          "  }\n  return {const_cast<std::byte*>(value_.bytes.data()), bytes_};")]),
     ("hand-over without bounds", "in flight within limits", [
         ("van/send_queue.cc",
-         "return link.sent_bytes - link.credited_bytes < link_window_bytes_ &&",
-         "return link.sent_bytes + link_window_bytes_ + 1 > 0 ||")]),
+         "return under_way == 0 || under_way + half <= window;",
+         "return under_way + half + window > 0;")]),
     ("a staleness bound that nobody checks", "the bound holds", [
         ("server/consistency.cc", "return !gate.bounded || rounds_[rank] <= slowest() + bound_;",
          "return gate.version <= version_ + bound_ * rounds_[rank];")]),

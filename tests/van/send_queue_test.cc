@@ -200,6 +200,132 @@ TEST_F(SendQueueTest, UnknownLinksAreIgnored) {
   EXPECT_EQ(take(), 0U);
 }
 
+TEST_F(SendQueueTest, FramesLeaveInSlicesOfTheQuantumAndMayBeOvertakenBetweenThem) {
+  queue_.shape(1, 1 << 20, 100);
+  queue_.push(1, frame(0, 1, 1, 350));
+  auto pick = queue_.next();
+  EXPECT_EQ(pick->offset, 0U);
+  EXPECT_EQ(pick->bytes, 100U);
+  EXPECT_FALSE(pick->last);
+  queue_.taken(*pick);
+  queue_.push(1, frame(5, 2));
+  EXPECT_EQ(take(), 2U) << "the urgent one goes in between";
+  pick = queue_.next();
+  EXPECT_EQ(pick->offset, 100U);
+  queue_.taken(*pick);
+  pick = queue_.next();
+  EXPECT_EQ(pick->offset, 200U);
+  queue_.taken(*pick);
+  pick = queue_.next();
+  EXPECT_EQ(pick->offset, 300U);
+  EXPECT_EQ(pick->bytes, 50U);
+  EXPECT_TRUE(pick->last);
+  queue_.taken(*pick);
+  EXPECT_EQ(queue_.waiting(), 0U);
+  EXPECT_EQ(queue_.sent(1), 350U + 4 * wire::kHeaderBytes + kFrame);
+}
+
+TEST_F(SendQueueTest, AmongEqualPrioritiesTheEarlierDeadlineGoesFirst) {
+  const auto at = [](std::uint64_t mark, Duration deadline) {
+    Frame made = frame(0, mark);
+    made.deadline = Time(deadline);
+    return made;
+  };
+  queue_.push(1, frame(0, 1));
+  queue_.push(1, at(2, 9s));
+  queue_.push(2, at(3, 5s));
+  queue_.push(1, frame(1, 4));
+  EXPECT_EQ(take_all(), (Marks{4, 3, 2, 1}));
+}
+
+TEST_F(SendQueueTest, UrgencyCanBeChangedWhileAFrameWaits) {
+  for (std::uint64_t mark = 1; mark <= 3; ++mark) {
+    Frame made = frame(0, mark);
+    made.tag = mark;
+    queue_.push(1, std::move(made));
+  }
+  queue_.set_urgency(3, {.priority = 7});
+  queue_.set_urgency(1, {.priority = -7});
+  EXPECT_EQ(take_all(), (Marks{3, 2, 1}));
+}
+
+TEST_F(SendQueueTest, APausedFrameGoesOnWhereItStood) {
+  queue_.shape(1, 1 << 20, 100);
+  Frame made = frame(0, 1, 1, 300);
+  made.tag = 8;
+  queue_.push(1, std::move(made));
+  EXPECT_EQ(take(), 1U);
+  queue_.pause(8);
+  EXPECT_EQ(take(), 0U);
+  EXPECT_EQ(queue_.waiting(), 1U);
+  EXPECT_FALSE(queue_.has_work(1));
+  queue_.resume(8);
+  const auto pick = queue_.next();
+  EXPECT_EQ(pick->offset, 100U);
+  EXPECT_EQ(take_all().size(), 2U);
+}
+
+TEST_F(SendQueueTest, OfACancelledFrameTheFarEndIsToldOnlyIfItHasTheBeginning) {
+  queue_.shape(1, 1 << 20, 100);
+  for (std::uint64_t tag : {1U, 2U}) {
+    Frame made = frame(0, tag, 1, 300);
+    made.tag = tag;
+    queue_.push(1, std::move(made));
+  }
+  EXPECT_EQ(take(), 1U);
+  queue_.cancel(2);
+  EXPECT_EQ(queue_.waiting(), 1U);
+  queue_.pause(1);
+  queue_.cancel(1);
+  const auto pick = queue_.next();
+  EXPECT_EQ(pick->frame->header.kind, wire::Kind::kMore);
+  EXPECT_EQ(pick->frame->header.flags, wire::kAbandoned);
+  EXPECT_EQ(pick->bytes, 0U);
+  EXPECT_TRUE(pick->last);
+  queue_.taken(*pick);
+  EXPECT_EQ(queue_.waiting(), 0U);
+}
+
+TEST_F(SendQueueTest, WhatIsLeastUrgentGetsItsShareAtLast) {
+  queue_.push(1, frame(-9, 1, 1, 4096));
+  std::uint64_t urgent_bytes = 0;
+  for (int i = 0; i < 1000; ++i) {
+    queue_.push(2, frame(9, 2, 1, 4096));
+    const std::uint64_t mark = take();
+    ASSERT_TRUE(queue_.credited(2, queue_.sent(2)));
+    if (mark == 1) break;
+    urgent_bytes += 4096;
+  }
+  EXPECT_GT(urgent_bytes, 31U * 4096U) << "no more than one byte in 32";
+  EXPECT_LT(urgent_bytes, 64U * 4096U);
+}
+
+TEST_F(SendQueueTest, WhatHasLeftThisHostNoLongerCountsForOthers) {
+  queue_.set_shaped_window(2 * kFrame);
+  for (LinkId link : {1U, 2U}) queue_.shape(link, 10 * kFrame, 4096);
+  for (int i = 0; i < 3; ++i) queue_.push(1, frame(0, 1));
+  queue_.push(2, frame(0, 2));
+  EXPECT_EQ(take_all(), (Marks{1, 2}));
+  queue_.departed(1, kFrame);
+  EXPECT_EQ(take_all(), (Marks{1}));
+  EXPECT_EQ(queue_.under_way(1), 2 * kFrame) << "it still counts for its own link";
+  EXPECT_TRUE(queue_.credited(1, 2 * kFrame));
+  EXPECT_TRUE(queue_.credited(2, kFrame));
+  EXPECT_EQ(queue_.under_way(), 0U);
+}
+
+TEST_F(SendQueueTest, BeginningsAreBounded) {
+  queue_.shape(1, 1 << 20, 64);
+  for (std::int32_t priority = 0; priority <= static_cast<std::int32_t>(wire::kMaxBegun);
+       ++priority) {
+    queue_.push(1, frame(priority, 1, 1, 640));
+    const auto pick = queue_.next();
+    const bool whole = priority == static_cast<std::int32_t>(wire::kMaxBegun);
+    EXPECT_EQ(pick->bytes, whole ? 640U : 64U);
+    queue_.taken(*pick);
+  }
+}
+
 /// Whatever is done to a queue, in any order, its counters say what is in it.
 TEST_F(SendQueueTest, CountersHoldUnderRandomUse) {
   sim::Random random(42);
