@@ -9,6 +9,7 @@
 
 #include "common/clock.h"
 #include "tests/sim/sim_network.h"
+#include "van/fabric/fabric_transport.h"
 #include "van/inproc/inproc_transport.h"
 #include "van/zmq/zmq_transport.h"
 
@@ -27,6 +28,32 @@ class ZmqWorld final : public World {
  public:
   std::unique_ptr<Transport> endpoint() override {
     return make_zmq_transport(ZmqOptions{}).or_exit();
+  }
+};
+
+enum class FabricProvider { kTcp, kShm, kNet };
+
+const char* provider_name(FabricProvider provider) {
+  switch (provider) {
+    case FabricProvider::kTcp:
+      return "tcp;ofi_rxm";
+    case FabricProvider::kShm:
+      return "shm";
+    case FabricProvider::kNet:
+      return "net";
+  }
+  return "";
+}
+
+bool has_fabric(FabricProvider provider) {
+  return make_fabric_transport({.provider = provider_name(provider)}).ok();
+}
+
+template <FabricProvider provider>
+class FabricWorld final : public World {
+ public:
+  std::unique_ptr<Transport> endpoint() override {
+    return make_fabric_transport({.provider = provider_name(provider)}).or_exit();
   }
 };
 
@@ -55,11 +82,19 @@ std::uint32_t word(std::uint32_t seed, std::size_t index) {
 }  // namespace
 
 std::vector<Kind> kinds() {
-  return {
+  std::vector<Kind> all = {
       {.name = "inproc", .make = make<InprocWorld>, .lands = true, .threads = true},
       {.name = "zmq", .make = make<ZmqWorld>, .lands = false, .threads = true},
       {.name = "simulated", .make = make<SimulatedWorld>, .lands = false, .threads = false},
   };
+  // A build without libfabric, or a libfabric without that provider, has nothing to test.
+  if (has_fabric(FabricProvider::kTcp)) {
+    all.push_back({.name = "fabric_tcp",
+                   .make = make<FabricWorld<FabricProvider::kTcp>>,
+                   .lands = true,
+                   .threads = true});
+  }
+  return all;
 }
 
 std::vector<Kind> threaded_kinds() {
