@@ -31,14 +31,12 @@ class ZmqWorld final : public World {
   }
 };
 
-enum class FabricProvider { kTcp, kShm, kNet };
+enum class FabricProvider { kTcp, kNet };
 
 const char* provider_name(FabricProvider provider) {
   switch (provider) {
     case FabricProvider::kTcp:
       return "tcp;ofi_rxm";
-    case FabricProvider::kShm:
-      return "shm";
     case FabricProvider::kNet:
       return "net";
   }
@@ -74,6 +72,13 @@ std::unique_ptr<World> make() {
   return std::make_unique<T>();
 }
 
+template <FabricProvider provider>
+void add_fabric(const char* name, std::vector<Kind>& all) {
+  if (!has_fabric(provider)) return;
+  all.push_back(
+      {.name = name, .make = make<FabricWorld<provider>>, .lands = true, .threads = true});
+}
+
 std::uint32_t word(std::uint32_t seed, std::size_t index) {
   const auto mixed = static_cast<std::uint32_t>(index) * 2654435761U + seed * 40503U;
   return mixed ^ (mixed >> 15);
@@ -88,12 +93,8 @@ std::vector<Kind> kinds() {
       {.name = "simulated", .make = make<SimulatedWorld>, .lands = false, .threads = false},
   };
   // A build without libfabric, or a libfabric without that provider, has nothing to test.
-  if (has_fabric(FabricProvider::kTcp)) {
-    all.push_back({.name = "fabric_tcp",
-                   .make = make<FabricWorld<FabricProvider::kTcp>>,
-                   .lands = true,
-                   .threads = true});
-  }
+  add_fabric<FabricProvider::kTcp>("fabric_tcp", all);
+  add_fabric<FabricProvider::kNet>("fabric_net", all);
   return all;
 }
 

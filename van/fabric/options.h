@@ -22,7 +22,7 @@ struct FabricOptions {
   /// libfabric's name of a provider of reliable datagram endpoints: "tcp;ofi_rxm", "net", "shm",
   /// "verbs;ofi_rxm", "efa". Empty: RDMA hardware if there is some, else "tcp;ofi_rxm". All
   /// endpoints that meet must use the same one.
-  std::string provider;
+  std::string provider = {};
   /// Frames that announce more end their link before memory is taken for them.
   std::size_t max_payload_bytes = wire::kMaxPayloadBytes;
   /// Frames that one link may hold in each direction before try_send answers kFull.

@@ -52,6 +52,11 @@ Status failure(Code code, std::string_view wanted, std::int64_t error) {
 
 Result<Info> find_provider(const std::string& provider, const std::string& host) {
   Info found;
+  if (provider == "shm") {
+    return Status(Code::kUnsupported,
+                  "libfabric's provider 'shm' crashes when a far end has gone, and waits only by "
+                  "spinning (1.17); choose tcp;ofi_rxm");
+  }
   if (!provider.empty()) {
     const int error = ask(provider, host, found);
     if (error == 0) return found;
