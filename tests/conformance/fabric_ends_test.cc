@@ -138,6 +138,15 @@ TEST_F(FabricEnds, LargePayloadsAreNotCopied) {
   EXPECT_EQ(counts_.read_bytes - before.read_bytes, 30 * kSize);
 }
 
+// One of libfabric's providers would take them.
+TEST_F(FabricEnds, SignalsKeepTheirHandlers) {
+  for (const int number : {SIGINT, SIGTERM, SIGBUS}) {
+    struct sigaction now {};
+    ASSERT_EQ(::sigaction(number, nullptr, &now), 0);
+    EXPECT_EQ(now.sa_handler, SIG_DFL) << number;
+  }
+}
+
 TEST_F(FabricEnds, ProvidersThatAreNotThereAreUnsupported) {
   for (const char* provider : {"nobody", "shm"}) {
     const auto made = make_fabric_transport({.provider = provider});

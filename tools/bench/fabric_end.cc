@@ -10,28 +10,35 @@
 #include <rdma/fi_tagged.h>
 #include <string.h>
 
+#include "van/fabric/library.h"
+
 namespace stretto::bench {
 namespace {
 
 Status refused(std::string_view what, int error) {
-  return {Code::kUnsupported, fmt::format("libfabric gives no {}: {}", what, fi_strerror(-error))};
+  return {Code::kUnsupported,
+          fmt::format("libfabric gives no {}: {}", what, fabric::library()->strerror(-error))};
 }
 
 }  // namespace
 
 Result<std::unique_ptr<FabricEnd>> FabricEnd::open() {
+  const fabric::Library* const library = fabric::library();
+  if (library == nullptr) return Status(Code::kUnsupported, "libfabric.so.1 cannot be loaded");
   auto end = std::make_unique<FabricEnd>();
-  const std::unique_ptr<fi_info, void (*)(fi_info*)> hints(fi_allocinfo(), fi_freeinfo);
+  const std::unique_ptr<fi_info, void (*)(fi_info*)> hints(library->dupinfo(nullptr),
+                                                           library->freeinfo);
   hints->caps = FI_TAGGED | FI_RMA;
   hints->ep_attr->type = FI_EP_RDM;
   hints->addr_format = FI_SOCKADDR_IN;
   hints->fabric_attr->prov_name = ::strdup("tcp;ofi_rxm");
   fi_info* info = nullptr;
-  int e = fi_getinfo(FI_VERSION(1, 11), "127.0.0.1", nullptr, FI_SOURCE, hints.get(), &info);
+  int e = library->getinfo(FI_VERSION(1, 11), "127.0.0.1", nullptr, FI_SOURCE, hints.get(), &info);
   if (e != 0) return refused("provider tcp;ofi_rxm", e);
-  end->info_.reset(info);
+  end->info_ = {info, library->freeinfo};
   fid_fabric* fabric = nullptr;
-  if ((e = fi_fabric(info->fabric_attr, &fabric, nullptr)) != 0) return refused("fabric", e);
+  if ((e = library->open_fabric(info->fabric_attr, &fabric, nullptr)) != 0)
+    return refused("fabric", e);
   end->fabric_.reset(fabric);
   fid_domain* domain = nullptr;
   if ((e = fi_domain(fabric, info, &domain, nullptr)) != 0) return refused("domain", e);

@@ -57,7 +57,7 @@ class FabricEnd {
   bool insist(Call call);
   Done next();
 
-  std::unique_ptr<fi_info, void (*)(fi_info*)> info_{nullptr, fi_freeinfo};
+  std::unique_ptr<fi_info, void (*)(fi_info*)> info_{nullptr, nullptr};
   FabricObject<fid_fabric> fabric_;
   FabricObject<fid_domain> domain_;
   FabricObject<fid_cq> completions_;

@@ -11,6 +11,7 @@
 #include "tools/bench/fabric_end.h"
 #include "tools/bench/limits.h"
 #include "tools/bench/statistics.h"
+#include "van/fabric/library.h"
 
 namespace stretto::bench {
 namespace {
@@ -162,6 +163,7 @@ Result<double> ping(Duration time) {
 
 std::vector<Limit> fabric_limits() {
   std::vector<Limit> limits;
+  if (fabric::library() == nullptr) return limits;
   for (const std::size_t bytes : {std::size_t{256} << 10, std::size_t{1} << 20}) {
     limits.push_back(
         {"fabric_read", bytes, false, [bytes](Duration time) { return read_stream(bytes, time); }});

@@ -56,7 +56,8 @@ Status Endpoint::open_all() {
     return failure(Code::kResource, fmt::format("wanted a {} of {}", what, provider_), error);
   };
   fid_fabric* fabric = nullptr;
-  if (const int e = fi_fabric(info_->fabric_attr, &fabric, nullptr)) return refused("fabric", e);
+  if (const int e = library()->open_fabric(info_->fabric_attr, &fabric, nullptr))
+    return refused("fabric", e);
   fabric_.reset(fabric);
   fid_domain* domain = nullptr;
   if (const int e = fi_domain(fabric, info_.get(), &domain, nullptr)) return refused("domain", e);

@@ -89,7 +89,7 @@ class FabricTransport final : public Transport {
   std::deque<LinkId> busy_;  // Links that need attention without news.
   std::vector<LineNews> news_;
   bool more_ = false;   // Completions were left where they are.
-  bool quiet_ = false;  // The last turn found nothing at all in the fabric.
+  bool quiet_ = false;  // Nothing had come over the fabric in this turn.
   bool called_ = false;
   bool woken_ = false;
   bool polling_ = false;
@@ -248,7 +248,7 @@ void FabricTransport::look(Duration wait) {
 bool FabricTransport::turn(Sink& sink) {
   const Traffic::Collected collected = traffic_.collect(now_);
   more_ = collected.more;
-  quiet_ = !collected.any && (!traffic_.is_open() || traffic_.endpoint().may_wait());
+  quiet_ = !collected.any;
   for (const LineNews& news : std::exchange(news_, {})) hear(sink, news);
   int frames_left = kFramesPerPoll;
   for (std::size_t left = busy_.size(); left > 0 && frames_left > 0; --left) {
@@ -279,7 +279,7 @@ void FabricTransport::hear(Sink& sink, const LineNews& news) {
 }
 
 void FabricTransport::welcome(Sink& sink, const LineNews& news) {
-  if (links_.size() >= options_.max_links) {
+  if (links_.size() >= options_.max_links || !open_fabric(host_).ok()) {
     if (options_.counts != nullptr) ++options_.counts->strangers;
     return exchange_.drop(news.line);
   }
@@ -373,7 +373,7 @@ bool FabricTransport::is_over(Link& link) const {
   if (!link.far.has_value() || now_ > link.deadline + kGrace) return true;
   if (link.fetches > 0) return false;
   if (!link.line_ended) return true;
-  link.quiet = quiet_ ? link.quiet + 1 : 0;
+  link.quiet = quiet_ && traffic_.endpoint().may_wait() ? link.quiet + 1 : 0;
   return link.quiet >= kQuietTurns || now_ > link.deadline;
 }
 
@@ -405,7 +405,8 @@ void FabricTransport::erase(Link& link) {
 }
 
 // A far end that stands still may be in the middle of reading our memory, and libfabric has no call
-// that ends one connection. If no link is left that would suffer, all of them are ended.
+// that ends one connection. If no link is left that would suffer, all of them are ended; the next
+// link opens the endpoint again.
 void FabricTransport::start_anew_if_stuck() {
   if (links_.empty() || !traffic_.is_open()) return;
   const bool all = std::ranges::all_of(links_, [this](const auto& one) {
@@ -416,7 +417,6 @@ void FabricTransport::start_anew_if_stuck() {
   watched_ = false;
   traffic_.shut();
   while (!links_.empty()) erase(*links_.begin()->second);
-  if (Status status = open_fabric(host_); !status.ok()) status = {};  // Tried again when needed.
 }
 
 Status check(const FabricOptions& options) {

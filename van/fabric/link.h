@@ -32,6 +32,7 @@ struct Fetch : Operation {
   Region region;  // Ends before the payload does.
 };
 
+/// Thread: loop.
 struct Link {
   Link(LinkId number, LineId tcp, std::size_t queue_frames)
       : id(number), line(tcp), outbox(queue_frames) {}

@@ -22,7 +22,7 @@ bool has_addresses(std::string_view provider) {
 }
 
 int ask(const std::string& provider, const std::string& host, Info& found) {
-  const Info hints(fi_allocinfo());
+  const Info hints(library()->dupinfo(nullptr));
   if (hints == nullptr) return -FI_ENOMEM;
   hints->caps = FI_MSG | FI_TAGGED | FI_RMA;
   hints->mode = FI_CONTEXT | FI_CONTEXT2;
@@ -37,8 +37,8 @@ int ask(const std::string& provider, const std::string& host, Info& found) {
   if (named) hints->addr_format = FI_SOCKADDR_IN;
   const bool at_host = named && !host.empty();
   fi_info* info = nullptr;
-  const int error = fi_getinfo(FI_VERSION(1, 11), at_host ? host.c_str() : nullptr, nullptr,
-                               at_host ? FI_SOURCE : 0, hints.get(), &info);
+  const int error = library()->getinfo(FI_VERSION(1, 11), at_host ? host.c_str() : nullptr, nullptr,
+                                       at_host ? FI_SOURCE : 0, hints.get(), &info);
   found.reset(error == 0 ? info : nullptr);
   return error;
 }
@@ -47,7 +47,7 @@ int ask(const std::string& provider, const std::string& host, Info& found) {
 
 Status failure(Code code, std::string_view wanted, std::int64_t error) {
   const auto positive = static_cast<int>(error < 0 ? -error : error);
-  return {code, fmt::format("{}, but libfabric says: {}", wanted, fi_strerror(positive))};
+  return {code, fmt::format("{}, but libfabric says: {}", wanted, library()->strerror(positive))};
 }
 
 Result<Info> find_provider(const std::string& provider, const std::string& host) {
@@ -56,6 +56,10 @@ Result<Info> find_provider(const std::string& provider, const std::string& host)
     return Status(Code::kUnsupported,
                   "libfabric's provider 'shm' crashes when a far end has gone, and waits only by "
                   "spinning (1.17); choose tcp;ofi_rxm");
+  }
+  if (library() == nullptr) {
+    return Status(Code::kUnsupported,
+                  "libfabric.so.1 cannot be loaded; install libfabric1, or use another transport");
   }
   if (!provider.empty()) {
     const int error = ask(provider, host, found);

@@ -8,11 +8,12 @@
 #include <string>
 
 #include "stretto/status.h"
+#include "van/fabric/library.h"
 
 namespace stretto::fabric {
 
 struct FreeInfo {
-  void operator()(fi_info* info) const { fi_freeinfo(info); }
+  void operator()(fi_info* info) const { library()->freeinfo(info); }
 };
 using Info = std::unique_ptr<fi_info, FreeInfo>;
 

@@ -11,7 +11,7 @@
 
 namespace stretto::fabric {
 
-/// An open socket, or none.
+/// An open socket, or none. Thread: loop.
 class Socket {
  public:
   Socket() = default;
