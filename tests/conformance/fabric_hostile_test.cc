@@ -221,14 +221,18 @@ TEST_F(FabricHostile, AListenerThatIsNoNodeBreaksTheLinkOnce) {
   ASSERT_EQ(::getsockname(listener, name, &size), 0);
   const std::string address = "127.0.0.1:" + std::to_string(ntohs(at.sin_port));
   const std::string banner = text_of(fabric::banner());
+  const std::string other = text_of(fabric::encode(
+      {.provider = "another", .name = "name", .link = 1, .secret = 1, .queue_frames = 1}));
   for (const std::string& text : {std::string(), std::string("HTTP/1.0 400 Bad Request\r\n\r\n"),
-                                  banner, banner + std::string(256, 'x')}) {
+                                  banner, banner + std::string(256, 'x'), banner + other}) {
     const LinkId link = innocent_.connect(address);
     const int peer = ::accept(listener, nullptr, nullptr);
     ASSERT_GE(::send(peer, text.data(), text.size(), MSG_NOSIGNAL), 0);
     ::shutdown(peer, SHUT_WR);
     ASSERT_TRUE(until({&innocent_}, [&] { return innocent_.broken.count(link) == 1; }));
-    EXPECT_NE(innocent_.broken.at(link).code(), Code::kOk);
+    const Status why = innocent_.broken.at(link);
+    EXPECT_EQ(text == banner + other, why.cause().find("another") != std::string::npos)
+        << why.text();
     innocent_.broken.clear();
     ::close(peer);
   }

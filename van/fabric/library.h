@@ -8,7 +8,7 @@
 
 namespace stretto::fabric {
 
-/// The functions of libfabric that are not inline in its headers. fi_allocinfo, which calls one, is
+/// Thread: any. The functions of libfabric that are not inline in its headers. fi_allocinfo, which calls one, is
 /// therefore not to be used.
 struct Library {
   decltype(&fi_getinfo) getinfo = nullptr;
