@@ -8,8 +8,8 @@
 
 namespace stretto::fabric {
 
-/// Thread: any. The functions of libfabric that are not inline in its headers. fi_allocinfo, which calls one, is
-/// therefore not to be used.
+/// The functions of libfabric that are not inline in its headers. fi_allocinfo, which calls one, is
+/// therefore not to be used. Thread: any.
 struct Library {
   decltype(&fi_getinfo) getinfo = nullptr;
   decltype(&fi_freeinfo) freeinfo = nullptr;
