@@ -40,7 +40,7 @@ TEST_F(FabricHostile, IntroductionsThatCannotBeAreNoLink) {
   FakePeer peer(address_);
   std::vector<std::string> wrong;
   const std::string right = text_of(fabric::encode(peer.own()));
-  for (const std::size_t byte : {0, 4, 27, 31}) {  // Magic, version, sizes of the names.
+  for (const std::size_t byte : {0UL, 4UL, 27UL, 31UL}) {  // Magic, version, sizes of the names.
     wrong.push_back(right);
     wrong.back()[byte] = '\x7f';
   }
@@ -184,7 +184,7 @@ TEST_F(FabricHostile, MessagesOfNobodyAreIgnored) {
 
 // Messages that fit into no receive never end for who sends them (libfabric 1.17).
 TEST_F(FabricHostile, MessagesThatAreTooLongHarmNobodyElse) {
-  for (const std::size_t bytes : {5'000, 20'000, 100'000, 1'000'000}) {
+  for (const std::size_t bytes : {5'000UL, 20'000UL, 100'000UL, 1'000'000UL}) {
     for (const bool as_note : {false, true}) {
       FakePeer peer(address_);
       peer.introduce(server_);
