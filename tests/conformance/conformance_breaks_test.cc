@@ -82,11 +82,13 @@ TEST_P(Conformance, ManyEndsAreEachToldOnce) {
   accepted_link();
   for (std::size_t round = 1; round <= 3; ++round) {
     std::vector<std::unique_ptr<End>> many;
+    std::vector<End*> all = {&server_};
     for (std::size_t i = 0; i < kMany; ++i) {
       many.push_back(std::make_unique<End>(world_->endpoint()));
+      all.push_back(many.back().get());
       ASSERT_EQ(many.back()->send(many.back()->connect(address_), 1), Sent::kTaken);
     }
-    ASSERT_TRUE(until({&server_}, [&] { return server_.frames == round * kMany; }));
+    ASSERT_TRUE(until(all, [&] { return server_.frames == round * kMany; }));
     many.clear();
     ASSERT_TRUE(until({&server_}, [&] { return server_.broken.size() == round * kMany; }));
   }

@@ -3,16 +3,12 @@
 // must work whatever they do.
 #pragma once
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
-#include <unistd.h>
 #include <zmq.h>
 
 #include <cstring>
 
-#include "common/config.h"
 #include "tests/conformance/conformance.h"
+#include "tests/conformance/raw_tcp.h"
 #include "van/zmq/zmq_transport.h"
 
 namespace stretto::conformance {
@@ -29,50 +25,6 @@ inline std::unique_ptr<Transport> make_endpoint() {
   options.queue_frames = 64;
   return make_zmq_transport(options).or_exit();
 }
-
-inline sockaddr_in socket_address(const std::string& address) {
-  const HostPort parsed = *parse_host_port(address);
-  sockaddr_in result{};
-  result.sin_family = AF_INET;
-  result.sin_port = htons(parsed.port);
-  inet_pton(AF_INET, parsed.host.c_str(), &result.sin_addr);
-  return result;
-}
-
-/// A TCP connection that knows nothing of ZMTP.
-class RawTcp {
- public:
-  explicit RawTcp(const std::string& address) : socket_(::socket(AF_INET, SOCK_STREAM, 0)) {
-    const sockaddr_in to = socket_address(address);
-    EXPECT_EQ(::connect(socket_, reinterpret_cast<const sockaddr*>(&to), sizeof to), 0);
-  }
-  ~RawTcp() { ::close(socket_); }
-  RawTcp(const RawTcp&) = delete;
-  RawTcp& operator=(const RawTcp&) = delete;
-
-  void send(std::string_view bytes) {
-    // The far end may have hung up already, which is its right.
-    if (::send(socket_, bytes.data(), bytes.size(), MSG_NOSIGNAL) < 0) return;
-  }
-  /// True once the far end has hung up.
-  bool ended() {
-    while (!ended_ && receive() > 0) continue;
-    return ended_;
-  }
-  /// True once the far end has said something, as libzmq does to who is accepted.
-  bool was_sent_to() { return receive() > 0; }
-
- private:
-  ssize_t receive() {
-    char bytes[256];
-    const ssize_t count = ::recv(socket_, bytes, sizeof bytes, MSG_DONTWAIT);
-    ended_ = count == 0 || (count < 0 && errno != EAGAIN);
-    return count;
-  }
-
-  int socket_;
-  bool ended_ = false;
-};
 
 /// A libzmq socket of a program that is not ours. What it sent leaves before it goes; if it is hung
 /// up on it does not come back.

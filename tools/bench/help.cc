@@ -7,7 +7,7 @@ namespace stretto::bench {
 std::string_view help_text() {
   return R"(usage: stretto-bench NAME [FLAG]...
 
-  limits     what this machine can do: memcpy, sum_f32, TCP and ZeroMQ over loopback
+  limits     what this machine can do: memcpy, sum_f32; TCP, ZeroMQ, libfabric over loopback
   push_pull  a cluster of real processes exchanges tensors: workers push, and receive the sum
   push       the same, without receiving
   pull       the same, without pushing

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The limit of an exchange: what libzmq moves in the same shape without Stretto. As many processes
-// and endpoints, one connection for each pair of worker and endpoint, messages of the same sizes
-// both ways; but no headers, no tensors, no sums, no copies.
+// The limit of an exchange: what libzmq or libfabric moves in the same shape without Stretto. As
+// many processes and endpoints, one connection for each pair of worker and endpoint, messages of
+// the same sizes both ways; but no headers, no tensors, no sums, no copies.
 #pragma once
 
 #include <cstdint>
@@ -22,6 +22,7 @@ struct RawShape {
   std::uint64_t messages_each = 1;  ///< and at most with one endpoint.
   std::uint64_t memory_bytes = 0;   ///< Of each worker's tensors: messages are sent from all of it.
   double seconds = 1;
+  bool fabric = false;  ///< Over libfabric instead of libzmq.
 };
 
 Result<Rates> measure_raw(const RawShape& shape);

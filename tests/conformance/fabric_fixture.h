@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+// Strangers for a libfabric endpoint, from raw TCP to a peer that introduces itself well and then
+// sends what it likes, and an innocent link that must work whatever they do.
+#pragma once
+
+#include <array>
+#include <cstring>
+
+#include "tests/conformance/conformance.h"
+#include "tests/conformance/raw_tcp.h"
+#include "van/fabric/endpoint.h"
+#include "van/fabric/fabric_transport.h"
+#include "van/fabric/introduction.h"
+#include "van/fabric/message.h"
+
+namespace stretto::conformance {
+
+using Sent = Transport::Sent;
+
+inline constexpr std::size_t kMostFabricPayload = 64 * 1024;
+
+/// With small limits.
+inline FabricOptions fabric_options() {
+  FabricOptions options;
+  options.provider = "tcp;ofi_rxm";
+  options.max_payload_bytes = kMostFabricPayload;
+  options.queue_frames = 32;
+  return options;
+}
+
+template <typename Bytes>
+std::string text_of(const Bytes& bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+/// An endpoint of libfabric and a TCP connection that follow no protocol but what a test says.
+class FakePeer {
+ public:
+  explicit FakePeer(const std::string& address) : line_(address) {
+    endpoint_ = fabric::Endpoint::open("tcp;ofi_rxm", "127.0.0.1").or_exit();
+  }
+  ~FakePeer() {
+    if (endpoint_ != nullptr) endpoint_->shut();
+  }
+  FakePeer(const FakePeer&) = delete;
+  FakePeer& operator=(const FakePeer&) = delete;
+
+  RawTcp& line() { return line_; }
+  fabric::Introduction own() const {
+    return {.provider = endpoint_->provider(),
+            .name = endpoint_->name(),
+            .link = 77,
+            .secret = 99,
+            .queue_frames = 32};
+  }
+  /// Introduces itself as one should; `server` must be polled by `condition`.
+  void introduce(End& server) {
+    line_.send(text_of(fabric::encode(own())));
+    std::string answer;
+    const std::size_t wanted = fabric::kBannerBytes + fabric::kIntroductionBytes;
+    ASSERT_TRUE(until({&server}, [&] {
+      answer += line_.read();
+      return answer.size() >= wanted;
+    }));
+    fabric::IntroductionBytes bytes;
+    std::memcpy(bytes.data(), &answer[fabric::kBannerBytes], bytes.size());
+    far_ = *fabric::decode(bytes);
+    to_ = *endpoint_->insert(far_.name);
+  }
+  /// A prefix that is in order.
+  fabric::Prefix prefix(fabric::MessageKind kind, std::uint64_t sequence) const {
+    fabric::Prefix made;
+    made.kind = kind;
+    made.link = far_.link;
+    made.secret = far_.secret;
+    made.sequence = sequence;
+    return made;
+  }
+  /// Sends that prefix and as many bytes as make `bytes` in all.
+  void send(End& server, const fabric::Prefix& prefix, std::size_t bytes, bool as_note = false) {
+    begin_send(server, prefix, bytes, as_note);
+    ASSERT_TRUE(until({&server}, [&] {
+      for (const fabric::Completion& one : collect()) {
+        if (one.operation == &sending_) return true;
+      }
+      return false;
+    }));
+  }
+  /// The same, without looking whether it ends.
+  void begin_send(End& server, const fabric::Prefix& prefix, std::size_t bytes, bool as_note) {
+    memory_.assign(std::max(bytes, fabric::kPrefixBytes), std::byte{});
+    const fabric::PrefixBytes start = fabric::encode(prefix);
+    std::ranges::copy(start, memory_.begin());
+    const std::span<const std::byte> message(memory_.data(), bytes);
+    ASSERT_TRUE(until({&server}, [&] {
+      collect();
+      return (as_note ? endpoint_->send_note(to_, message, nullptr, sending_)
+                      : endpoint_->send(to_, message, nullptr, sending_)) == fabric::Given::kTaken;
+    }));
+  }
+
+ private:
+  std::span<fabric::Completion> collect() { return endpoint_->collect(room_); }
+
+  RawTcp line_;
+  std::unique_ptr<fabric::Endpoint> endpoint_;
+  fabric::Introduction far_;
+  fi_addr_t to_ = FI_ADDR_UNSPEC;
+  std::vector<std::byte> memory_;
+  fabric::Operation sending_{fabric::Operation::Kind::kSend};
+  std::array<fabric::Completion, 16> room_;
+};
+
+/// Two endpoints of ours that have met.
+class FabricInnocent : public testing::Test {
+ protected:
+  FabricInnocent() : server_(make(&counts_)), innocent_(make(nullptr)) {
+    address_ = server_.listen("127.0.0.1:0");
+    link_ = innocent_.connect(address_);
+    server_.when_frame = [this](LinkId link, const wire::Header& header, const Buffer&) {
+      if (link == innocent_link()) server_.send(link, header.sequence);
+    };
+    expect_innocent_works();
+  }
+
+  static std::unique_ptr<Transport> make(FabricCounts* counts) {
+    FabricOptions options = fabric_options();
+    options.counts = counts;
+    return make_fabric_transport(options).or_exit();
+  }
+  LinkId innocent_link() const { return server_.accepted.empty() ? 0 : server_.accepted.front(); }
+  void expect_innocent_works() {
+    const std::size_t before = innocent_.frames;
+    for (std::uint64_t i = 0; i < 20; ++i) ASSERT_EQ(innocent_.send(link_, i), Sent::kTaken);
+    ASSERT_TRUE(until({&innocent_, &server_}, [&] { return innocent_.frames == before + 20; }));
+    EXPECT_TRUE(innocent_.broken.empty());
+    EXPECT_EQ(server_.broken.count(innocent_link()), 0U);
+  }
+  bool poll_until(const std::function<bool()>& condition) { return until({&server_}, condition); }
+
+  FabricCounts counts_;
+  End server_;
+  End innocent_;
+  std::string address_;
+  LinkId link_ = 0;
+};
+
+}  // namespace stretto::conformance

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// A reliable datagram endpoint of libfabric with what belongs to it: domain, address vector, one
+// queue of completions and the descriptor to wait for it.
+#pragma once
+
+#include <rdma/fabric.h>
+#include <rdma/fi_domain.h>
+#include <rdma/fi_endpoint.h>
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "stretto/status.h"
+#include "van/fabric/provider.h"
+
+namespace stretto::fabric {
+
+struct CloseObject {
+  template <typename T>
+  void operator()(T* object) const {
+    fi_close(&object->fid);
+  }
+};
+template <typename T>
+using Owned = std::unique_ptr<T, CloseObject>;
+
+/// Registered memory: the provider may reach it until this is gone.
+using Region = Owned<fid_mr>;
+
+/// Something that the provider is doing. It stays where it is until its completion has come, or the
+/// endpoint has been shut.
+struct Operation {
+  enum class Kind : std::uint8_t { kSend, kFrame, kNote, kRead };
+  explicit Operation(Kind what) : kind(what) {}
+  fi_context2 context{};  // The provider's; we find the rest by it.
+  Kind kind;
+};
+
+struct Completion {
+  Operation* operation = nullptr;
+  std::size_t bytes = 0;  ///< Of a message that was received.
+  int error = 0;          ///< One of libfabric's, positive.
+};
+
+/// Outcome of a call that hands something to the provider.
+enum class Given { kTaken, kLater, kFailed };
+
+/// Thread: loop.
+class Endpoint {
+ public:
+  /// At `host`, an address of this host in digits.
+  static Result<std::unique_ptr<Endpoint>> open(const std::string& provider,
+                                                const std::string& host);
+  Endpoint(const Endpoint&) = delete;
+  Endpoint& operator=(const Endpoint&) = delete;
+  ~Endpoint();
+  /// Ends all operations and connections: the provider touches no memory of ours any more. Regions
+  /// must be gone before the Endpoint is.
+  void shut() { endpoint_.reset(); }
+
+  const std::string& provider() const { return provider_; }
+  const std::string& name() const { return name_; }
+  /// Kept among themselves by the provider: sends, and receives.
+  std::size_t most_sends() const { return info_->tx_attr->size; }
+  std::size_t most_receives() const { return info_->rx_attr->size; }
+
+  /// The address of the endpoint with that name, which is bytes from outside.
+  Result<fi_addr_t> insert(const std::string& name);
+  void remove(fi_addr_t address);
+
+  /// Memory that a peer may read. Null: refused.
+  Region expose(std::span<const std::byte> memory);
+  std::uint64_t address_in(const Region& region, std::span<const std::byte> memory) const;
+  /// Memory that the provider reads from and writes to for us; null if it needs no registration.
+  Result<Region> lend(std::span<std::byte> memory);
+
+  /// `descriptor` is fi_mr_desc of a lent region, or null.
+  Given send(fi_addr_t to, std::span<const std::byte> bytes, void* descriptor, Operation& done);
+  Given send_note(fi_addr_t to, std::span<const std::byte> bytes, void* descriptor,
+                  Operation& done);
+  Given receive(std::span<std::byte> into, void* descriptor, Operation& done);
+  Given receive_note(std::span<std::byte> into, void* descriptor, Operation& done);
+  Given read(fi_addr_t from, std::span<std::byte> into, void* descriptor, std::uint64_t address,
+             std::uint64_t key, Operation& done);
+
+  /// Makes progress. Some completions that have come; at most as many as there is room for.
+  std::span<Completion> collect(std::span<Completion> room);
+  /// Readable when there is something to collect or progress to make, if may_wait() said so; -1:
+  /// this provider has no such descriptor.
+  int descriptor() const { return descriptor_; }
+  /// Makes progress; false if there is something to collect now.
+  bool may_wait() const;
+
+ private:
+  explicit Endpoint(Info info) : info_(std::move(info)) {}
+  Status open_all();
+  void find_descriptor();
+  bool collect_error(Completion& into);
+  std::uint64_t next_key();
+
+  Info info_;
+  std::string provider_;
+  std::string name_;
+  Owned<fid_fabric> fabric_;  // Each ends after those below it.
+  Owned<fid_domain> domain_;
+  Owned<fid_cq> completions_;
+  Owned<fid_av> addresses_;
+  Owned<fid_ep> endpoint_;
+  int descriptor_ = -1;
+  std::vector<std::uint64_t> keys_;  // Random, not used yet.
+};
+
+/// Random bits that a stranger cannot guess.
+void fill_randomly(std::span<std::uint64_t> numbers);
+
+}  // namespace stretto::fabric

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the transport knows of a link.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <optional>
+
+#include "van/fabric/message.h"
+#include "van/fabric/name_exchange.h"
+#include "van/fabric/outbox.h"
+#include "van/fabric/slots.h"
+#include "van/transport.h"
+
+namespace stretto::fabric {
+
+/// A frame that has come, or whose payload is still with the sender.
+struct Arrival {
+  enum class State { kHere, kAnnounced, kFetching };
+  Slot* slot = nullptr;  // Has the header, and a small payload.
+  Prefix prefix;
+  State state = State::kHere;
+  Buffer payload;  // A large one.
+};
+
+/// A payload being fetched. Owns the memory until the provider no longer writes to it.
+struct Fetch : Operation {
+  Fetch() : Operation(Kind::kRead) {}
+  LinkId link = 0;
+  std::uint64_t sequence = 0;
+  Buffer payload;
+  Region region;  // Ends before the payload does.
+};
+
+/// Thread: loop.
+struct Link {
+  Link(LinkId number, LineId tcp, std::size_t queue_frames)
+      : id(number), line(tcp), outbox(queue_frames) {}
+
+  LinkId id;
+  LineId line;
+  bool accepted = false;
+  bool local = false;
+  std::uint64_t secret = 0;         // What messages to us must say.
+  std::optional<Introduction> far;  // Who the far end is, once it has said so.
+  fi_addr_t address = FI_ADDR_UNSPEC;
+  bool heard = false;  // Something has come over the fabric: then we may speak, too.
+
+  Outbox outbox;
+  bool told_full = false;    // try_send answered so, and has not been taken back.
+  bool stuck = false;        // The provider took no more messages,
+  bool fetch_stuck = false;  // or no more fetches.
+  bool owes_note = false;
+
+  std::deque<Arrival> arrivals;
+  std::uint64_t came = 0;       // Frames,
+  std::uint64_t delivered = 0;  // of which the sink has had so many,
+  std::uint64_t told = 0;       // and the far end knows it of so many.
+  std::size_t fetches = 0;      // Under way.
+  std::size_t fetched_bytes = 0;
+
+  Status ending;  // Why it is over, as soon as what has come is delivered.
+  Time deadline;  // Of the ending, then of the retirement.
+  int quiet = 0;  // Turns since the line ended in which nothing came from anybody.
+  bool line_ended = false;
+  bool retired = false;   // Over; waits until nobody reads anybody's memory.
+  bool finished = false;  // The far end has been told that we read nothing more.
+  bool busy = false;      // In the list of those that need attention.
+
+  /// Connected, and nothing has been exchanged over the fabric yet.
+  bool young() const { return far.has_value() && !heard && !retired; }
+  bool may_speak() const { return far.has_value() && (heard || !accepted); }
+  bool deliverable() const {
+    return !retired && !arrivals.empty() && arrivals.front().state == Arrival::State::kHere;
+  }
+  void end(Status why, Time when) {
+    if (!ending.ok()) return;
+    ending = std::move(why);
+    deadline = when;
+  }
+};
+
+}  // namespace stretto::fabric

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+// What lines go through: banner, introductions, silence, end.
+#include "van/fabric/name_exchange.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "common/log.h"
+
+namespace stretto::fabric {
+namespace {
+
+constexpr int kAcceptsAtOnce = 64;
+constexpr Duration kListenAgain = 1s;
+
+}  // namespace
+
+Status NameExchange::listen(Listener listener) {
+  if (Status status = poller_.add(listener.socket.get(), kListenerToken); !status.ok()) {
+    return status;
+  }
+  listener_ = std::move(listener);
+  listening_ = true;
+  return {};
+}
+
+Result<LineId> NameExchange::dial(Dialled dialled, const Introduction& own, Time now) {
+  const LineId id = ++last_;
+  if (Status status = poller_.add(dialled.socket.get(), id); !status.ok()) return status;
+  Line& line = lines_[id];
+  line.socket = std::move(dialled.socket);
+  line.state = State::kAwaitsBanner;
+  line.local = dialled.local;
+  line.deadline = now + options_.connect_timeout;
+  line.own = own;
+  unsettled_.push_back(id);
+  return id;
+}
+
+bool NameExchange::answer(LineId line, const Introduction& own) {
+  const auto found = lines_.find(line);
+  return found != lines_.end() && found->second.socket.send(encode(own));
+}
+
+void NameExchange::finish(LineId line) {
+  const auto found = lines_.find(line);
+  if (found != lines_.end()) found->second.socket.finish();
+}
+
+void NameExchange::drop(LineId line) {
+  const auto found = lines_.find(line);
+  if (found == lines_.end()) return;
+  if (found->second.state == State::kSilent) --silent_;
+  if (found->second.state != State::kEnded) poller_.remove(found->second.socket.get());
+  std::erase(unsettled_, line);
+  lines_.erase(found);
+}
+
+bool NameExchange::look(std::uint64_t token, Time now, std::vector<LineNews>& news) {
+  if (token == kListenerToken) {
+    accept(now);
+    return true;
+  }
+  const auto found = lines_.find(token);
+  if (found == lines_.end()) return false;
+  if (found->second.state != State::kEnded) read(token, found->second, news);
+  return true;
+}
+
+void NameExchange::accept(Time now) {
+  for (int i = 0; i < kAcceptsAtOnce; ++i) {
+    Caller caller = accept_from(listener_.socket);
+    if (!caller.socket.open()) {
+      if (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED) return;
+      // No descriptors, most likely: the listener would stay readable.
+      log(Level::kWarning, "nobody can be accepted at {}: {}", listener_.address,
+          ::strerror(errno));
+      poller_.remove(listener_.socket.get());
+      listening_ = false;
+      listen_again_ = now + kListenAgain;
+      return;
+    }
+    if (silent_ >= options_.max_silent) hang_up_on_oldest();
+    const LineId id = ++last_;
+    if (!caller.socket.send(banner()) || !poller_.add(caller.socket.get(), id).ok()) continue;
+    Line& line = lines_[id];
+    line.socket = std::move(caller.socket);
+    line.local = caller.local;
+    line.deadline = now + options_.handshake_timeout;
+    unsettled_.push_back(id);
+    ++silent_;
+  }
+}
+
+void NameExchange::hang_up_on_oldest() {
+  const auto oldest = std::ranges::find_if(
+      unsettled_, [this](LineId id) { return lines_.at(id).state == State::kSilent; });
+  if (oldest == unsettled_.end()) return;
+  if (options_.counts != nullptr) ++options_.counts->strangers;
+  drop(*oldest);
+}
+
+void NameExchange::read(LineId id, Line& line, std::vector<LineNews>& news) {
+  // An open line is read to hear of its end; one byte more than wanted would not be ours.
+  const std::size_t wanted = line.state == State::kAwaitsBanner ? kBannerBytes : line.bytes.size();
+  const std::size_t have = line.state == State::kOpen ? 0 : line.received;
+  const int came = line.socket.receive(std::span(line.bytes).subspan(have, wanted - have));
+  if (came == -1) return;
+  if (came <= 0) {
+    return end(id, line, {Code::kLinkBroken, "the connection to the far end has ended"}, news);
+  }
+  if (line.state == State::kOpen) {
+    return end(id, line, {Code::kMalformed, "the far end said more than who it is"}, news);
+  }
+  line.received += static_cast<std::size_t>(came);
+  if (line.received < wanted) return;
+  if (Status status = take(line); !status.ok()) return end(id, line, std::move(status), news);
+  if (line.state == State::kAwaitsAnswer && line.received == 0) return;
+  Result<Introduction> introduced = decode(line.bytes);
+  if (!introduced.ok()) return end(id, line, introduced.status(), news);
+  const bool accepted = line.state == State::kSilent;
+  if (accepted) --silent_;
+  line.state = State::kOpen;
+  std::erase(unsettled_, id);
+  news.push_back({id, *std::move(introduced), {}, accepted, line.local});
+}
+
+// After a banner: who we are. An introduction is left where it is.
+Status NameExchange::take(Line& line) {
+  if (line.state != State::kAwaitsBanner) return {};
+  const Banner wanted = banner();
+  if (!std::equal(wanted.begin(), wanted.end(), line.bytes.begin())) {
+    return {Code::kMalformed, "who listens there is no libfabric endpoint of this version"};
+  }
+  line.state = State::kAwaitsAnswer;
+  line.received = 0;
+  if (line.socket.send(encode(line.own))) return {};
+  return {Code::kLinkBroken, "the connection to the far end has ended"};
+}
+
+void NameExchange::end(LineId id, Line& line, Status why, std::vector<LineNews>& news) {
+  if (line.state == State::kSilent) {
+    if (options_.counts != nullptr) ++options_.counts->strangers;
+    return drop(id);
+  }
+  poller_.remove(line.socket.get());
+  std::erase(unsettled_, id);
+  line.state = State::kEnded;
+  news.push_back({id, std::nullopt, std::move(why), false, line.local});
+}
+
+void NameExchange::tick(Time now, std::vector<LineNews>& news) {
+  if (listener_.socket.open() && !listening_ && now >= listen_again_) {
+    listening_ = poller_.add(listener_.socket.get(), kListenerToken).ok();
+    listen_again_ = now + kListenAgain;
+  }
+  for (std::size_t i = 0; i < unsettled_.size();) {
+    const LineId id = unsettled_[i];
+    Line& line = lines_.at(id);
+    if (line.deadline > now) {
+      ++i;
+      continue;
+    }
+    end(id, line, {Code::kLinkBroken, "the far end did not answer in time"}, news);
+  }
+}
+
+Time NameExchange::next_deadline() const {
+  Time next = Time::max();
+  for (const LineId id : unsettled_) next = std::min(next, lines_.at(id).deadline);
+  if (listener_.socket.open() && !listening_) next = std::min(next, listen_again_);
+  return next;
+}
+
+}  // namespace stretto::fabric

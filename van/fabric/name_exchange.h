@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// The TCP side of links: a line each. Over it the ends introduce themselves; then it stays open and
+// silent, and its end says that the far end is gone, or has finished. A fabric without connections
+// would not tell.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "stretto/status.h"
+#include "van/fabric/introduction.h"
+#include "van/fabric/options.h"
+#include "van/fabric/socket.h"
+#include "van/zmq/poller.h"
+
+namespace stretto::fabric {
+
+/// A TCP connection. Never used twice; 0 is none. It is the poller's token too.
+using LineId = std::uint64_t;
+
+/// Something that has happened to a line.
+struct LineNews {
+  LineId line = 0;
+  std::optional<Introduction> introduced;  ///< The far end has said who it is; or:
+  Status ended;                            ///< why nothing more comes over this line.
+  bool accepted = false;                   ///< It was them who called.
+  bool local = false;                      ///< They are of this host.
+};
+
+/// Thread: loop. Tells of every line that was dialled, and of every one that was accepted and has
+/// introduced itself; never of strangers.
+class NameExchange {
+ public:
+  NameExchange(zmq::Poller& poller, const FabricOptions& options)
+      : poller_(poller), options_(options) {}
+
+  Status listen(Listener listener);
+  const std::string& address() const { return listener_.address; }
+  /// Introduces us as soon as the far end has answered.
+  Result<LineId> dial(Dialled dialled, const Introduction& own, Time now);
+  /// Introduces us to one who called and has introduced itself.
+  bool answer(LineId line, const Introduction& own);
+  /// Tells the far end that we have finished with it. Its own end is still told.
+  void finish(LineId line);
+  /// Hangs up. Nothing more is told. Unknown lines are ignored.
+  void drop(LineId line);
+
+  /// True if the poller's token was one of ours; then what can be read is.
+  bool look(std::uint64_t token, Time now, std::vector<LineNews>& news);
+  /// Ends what has taken too long.
+  void tick(Time now, std::vector<LineNews>& news);
+  /// Until when tick() has nothing to do.
+  Time next_deadline() const;
+
+  static constexpr std::uint64_t kListenerToken = zmq::Poller::kWakeToken - 1;
+
+ private:
+  enum class State { kAwaitsBanner, kAwaitsAnswer, kSilent, kOpen, kEnded };
+  struct Line {
+    Socket socket;
+    State state = State::kSilent;
+    bool local = false;
+    Time deadline;  // Before kOpen.
+    Introduction own;
+    std::size_t received = 0;
+    std::array<std::byte, kIntroductionBytes> bytes{};
+  };
+
+  void accept(Time now);
+  void hang_up_on_oldest();
+  void read(LineId id, Line& line, std::vector<LineNews>& news);
+  Status take(Line& line);
+  void end(LineId id, Line& line, Status why, std::vector<LineNews>& news);
+
+  zmq::Poller& poller_;
+  const FabricOptions& options_;
+  Listener listener_;
+  bool listening_ = false;  // False while there are no descriptors for those who call.
+  Time listen_again_;
+  LineId last_ = 0;
+  std::map<LineId, Line> lines_;
+  std::vector<LineId> unsettled_;  // Not open yet, oldest first.
+  std::size_t silent_ = 0;
+};
+
+}  // namespace stretto::fabric

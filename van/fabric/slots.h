@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// Slots: registered memory in pieces of one size, for messages that come and go.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "common/buffer.h"
+#include "van/fabric/endpoint.h"
+
+namespace stretto::fabric {
+
+struct Slot : Operation {
+  using Operation::Operation;
+  std::span<std::byte> memory;
+  std::uint32_t link = 0;  ///< Whose message is being sent.
+  void* descriptor = nullptr;
+};
+
+/// Thread: loop. Must outlive the endpoint's operations, and end before the Endpoint.
+class Slots {
+ public:
+  Slots(Operation::Kind kind, std::size_t slot_bytes) : kind_(kind), slot_bytes_(slot_bytes) {}
+
+  /// Makes more slots, until there are `count` in all.
+  Status grow(Endpoint& endpoint, std::size_t count);
+  std::size_t count() const { return count_; }
+  /// Null if all are in use.
+  Slot* take();
+  void give(Slot* slot) { free_.push_back(slot); }
+
+ private:
+  struct Chunk {
+    Buffer memory;
+    Region region;
+    std::vector<std::unique_ptr<Slot>> slots;
+  };
+  Operation::Kind kind_;
+  std::size_t slot_bytes_;
+  std::size_t count_ = 0;
+  std::vector<Chunk> chunks_;
+  std::vector<Slot*> free_;
+};
+
+}  // namespace stretto::fabric

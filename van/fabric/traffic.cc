@@ -1,0 +1,367 @@
+// SPDX-License-Identifier: Apache-2.0
+// Messages out and in.
+#include "van/fabric/traffic.h"
+
+#include <fmt/format.h>
+#include <rdma/fi_errno.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "common/log.h"
+
+namespace stretto::fabric {
+namespace {
+
+constexpr std::size_t kMostSendSlots = 1024;
+constexpr std::size_t kSendSlotsAtOnce = 64;
+constexpr std::size_t kCompletionsAtOnce = 64;
+constexpr int kCollectsAtOnce = 4;
+// What one link may have under way towards us. A round trip's worth keeps the wire busy; more
+// would only be memory that others could use.
+constexpr std::size_t kMostFetches = 16;
+constexpr std::size_t kMostFetchedBytes = 2 << 20;
+
+Status provider_failed(std::string_view what, int error) {
+  return failure(Code::kLinkBroken, what, error);
+}
+
+Status malformed(std::string_view what) {
+  return {Code::kMalformed, fmt::format("the far end sent {}", what)};
+}
+
+}  // namespace
+
+Status Traffic::open(const std::string& host) {
+  if (endpoint_ != nullptr) return {};
+  Result<std::unique_ptr<Endpoint>> opened = Endpoint::open(options_.provider, host);
+  if (!opened.ok()) return opened.status();
+  endpoint_ = *std::move(opened);
+  sends_ = std::make_unique<Slots>(Operation::Kind::kSend, kSlotBytes);
+  frames_ = std::make_unique<Slots>(Operation::Kind::kFrame, kSlotBytes);
+  notes_ = std::make_unique<Slots>(Operation::Kind::kNote, kPrefixBytes);
+  return {};
+}
+
+void Traffic::shut() {
+  if (endpoint_ == nullptr) return;
+  endpoint_->shut();
+  for (auto& [id, link] : links_) {
+    link->arrivals.clear();  // Their slots are about to go.
+    link->outbox = Outbox(options_.queue_frames);
+  }
+  fetches_.clear();
+  sends_.reset();
+  frames_.reset();
+  notes_.reset();
+  peers_.clear();
+  met_ = 0;
+  endpoint_.reset();
+}
+
+Status Traffic::meet(Link& link) {
+  if (link.far->provider != endpoint_->provider()) {
+    return {Code::kLinkBroken,
+            fmt::format("the far end uses libfabric's provider {}, and this one {}; choose the "
+                        "same for all",
+                        link.far->provider, endpoint_->provider())};
+  }
+  Peer& peer = peers_[link.far->name];
+  if (peer.links == 0) {
+    Result<fi_addr_t> address = endpoint_->insert(link.far->name);
+    if (!address.ok()) {
+      peers_.erase(link.far->name);
+      return address.status();
+    }
+    peer.address = *address;
+  }
+  ++peer.links;
+  ++met_;
+  link.address = peer.address;
+  link.outbox.limit(link.far->queue_frames);
+  // As many notes may come as frames are under way from us, and one more to begin with.
+  Status status = frames_->grow(*endpoint_, met_ * options_.queue_frames);
+  if (status.ok()) status = notes_->grow(*endpoint_, met_ * (options_.queue_frames + 1));
+  post();
+  return status;
+}
+
+void Traffic::forget(Link& link) {
+  release_all(link);
+  if (link.address == FI_ADDR_UNSPEC) return;
+  --met_;
+  link.address = FI_ADDR_UNSPEC;
+  const auto found = peers_.find(link.far->name);
+  if (found == peers_.end() || --found->second.links > 0) return;
+  endpoint_->remove(found->second.address);
+  peers_.erase(found);
+}
+
+Link* Traffic::find(LinkId id) const {
+  const auto found = links_.find(id);
+  return found == links_.end() ? nullptr : found->second.get();
+}
+
+void Traffic::break_link(LinkId id, Status why) {
+  Link* link = find(id);
+  if (link == nullptr) return;
+  link->end(std::move(why), now_);
+  touch_(*link);
+}
+
+void Traffic::count_stranger() {
+  if (options_.counts != nullptr) ++options_.counts->strangers;
+}
+
+// ---- out
+
+Slot* Traffic::take_send_slot() {
+  if (Slot* slot = sends_->take()) return slot;
+  const std::size_t most = std::min(kMostSendSlots, endpoint_->most_sends());
+  if (!sends_->grow(*endpoint_, std::min(most, sends_->count() + kSendSlotsAtOnce)).ok()) {
+    return nullptr;
+  }
+  return sends_->take();
+}
+
+Prefix Traffic::prefix_for(Link& link, MessageKind kind) const {
+  Prefix prefix;
+  prefix.kind = kind;
+  prefix.link = link.far->link;
+  prefix.secret = link.far->secret;
+  prefix.taken = link.delivered;
+  return prefix;
+}
+
+void Traffic::hand_over(Link& link) {
+  if (link.retired || !link.may_speak() || !link.ending.ok()) return;
+  Given given = Given::kTaken;
+  while (Outgoing* frame = link.outbox.next()) {
+    given = give_frame(link, *frame);
+    if (given != Given::kTaken) break;
+    link.outbox.handed();
+    link.told = link.delivered;
+    link.owes_note = false;
+  }
+  if (given == Given::kTaken && link.owes_note) {
+    given = give_note(link);
+    if (given == Given::kTaken) {
+      link.told = link.delivered;
+      link.owes_note = false;
+    }
+  }
+  link.stuck = given == Given::kLater;
+  if (link.stuck) touch_(link);
+  if (given == Given::kFailed) {
+    break_link(link.id, {Code::kLinkBroken, "the provider refuses to send to the far end"});
+  }
+}
+
+Given Traffic::give_frame(Link& link, Outgoing& frame) {
+  const std::span<const std::byte> payload = frame.payload.bytes();
+  const bool small = payload.size() <= kMaxInlineBytes;
+  Prefix prefix = prefix_for(link, small ? MessageKind::kFrame : MessageKind::kAnnounce);
+  prefix.sequence = link.outbox.next_sequence();
+  prefix.bytes = payload.size();
+  if (!small && frame.region == nullptr) {
+    frame.region = endpoint_->expose(payload);
+    if (frame.region == nullptr) return Given::kFailed;
+  }
+  if (!small) {
+    prefix.key = fi_mr_key(frame.region.get());
+    prefix.address = endpoint_->address_in(frame.region, payload);
+  }
+  Slot* slot = take_send_slot();
+  if (slot == nullptr) return Given::kLater;
+  std::memcpy(slot->memory.data(), &prefix, kPrefixBytes);
+  std::memcpy(&slot->memory[kPrefixBytes], frame.header.data(), frame.header.size());
+  std::size_t bytes = kHeadBytes;
+  if (small && !payload.empty()) {
+    std::memcpy(&slot->memory[kHeadBytes], payload.data(), payload.size());
+    bytes += payload.size();
+    if (options_.counts != nullptr) options_.counts->copied_bytes += payload.size();
+  }
+  slot->link = link.id;
+  const Given given =
+      endpoint_->send(link.address, slot->memory.first(bytes), slot->descriptor, *slot);
+  if (given != Given::kTaken) sends_->give(slot);
+  return given;
+}
+
+Given Traffic::give_note(Link& link) {
+  Slot* slot = take_send_slot();
+  if (slot == nullptr) return Given::kLater;
+  const Prefix prefix = prefix_for(link, MessageKind::kNote);
+  std::memcpy(slot->memory.data(), &prefix, kPrefixBytes);
+  slot->link = link.id;
+  const Given given =
+      endpoint_->send_note(link.address, slot->memory.first(kPrefixBytes), slot->descriptor, *slot);
+  if (given != Given::kTaken) sends_->give(slot);
+  return given;
+}
+
+// ---- in
+
+void Traffic::post() {
+  while (Slot* slot = frames_->take()) {
+    if (endpoint_->receive(slot->memory, slot->descriptor, *slot) == Given::kTaken) continue;
+    frames_->give(slot);  // As many as the provider keeps are posted.
+    break;
+  }
+  while (Slot* slot = notes_->take()) {
+    if (endpoint_->receive_note(slot->memory, slot->descriptor, *slot) == Given::kTaken) continue;
+    notes_->give(slot);
+    break;
+  }
+}
+
+void Traffic::release(Slot* slot) {
+  (slot->kind == Operation::Kind::kNote ? *notes_ : *frames_).give(slot);
+}
+
+void Traffic::release_all(Link& link) {
+  for (const Arrival& arrival : link.arrivals) release(arrival.slot);
+  link.arrivals.clear();
+}
+
+Traffic::Collected Traffic::collect(Time now) {
+  Collected collected;
+  if (endpoint_ == nullptr) return collected;
+  now_ = now;
+  post();
+  std::array<Completion, kCompletionsAtOnce> room;
+  for (int i = 0; i < kCollectsAtOnce; ++i) {
+    const std::span<Completion> completions = endpoint_->collect(room);
+    for (const Completion& completion : completions) handle(completion);
+    collected.any = collected.any || !completions.empty();
+    collected.more = completions.size() == room.size();
+    if (!collected.more) break;
+  }
+  if (collected.any) post();
+  return collected;
+}
+
+void Traffic::handle(const Completion& completion) {
+  using Kind = Operation::Kind;
+  Operation* operation = completion.operation;
+  if (operation == nullptr) return;
+  if (operation->kind == Kind::kRead) {
+    return on_fetched(static_cast<Fetch*>(operation), completion.error);
+  }
+  auto* slot = static_cast<Slot*>(operation);
+  if (operation->kind == Kind::kSend) {
+    sends_->give(slot);
+    if (completion.error == 0) return;
+    return break_link(slot->link, provider_failed("a message could not be sent", completion.error));
+  }
+  if (completion.error != 0) {  // Longer than anything of ours.
+    count_stranger();
+    return release(slot);
+  }
+  on_message(slot, completion.bytes);
+}
+
+void Traffic::on_message(Slot* slot, std::size_t bytes) {
+  const std::optional<Prefix> prefix =
+      decode_prefix(slot->memory.first(std::min(bytes, slot->memory.size())));
+  Link* link = prefix.has_value() ? find(prefix->link) : nullptr;
+  if (link == nullptr || !link->far.has_value() || link->secret != prefix->secret) {
+    count_stranger();
+    return release(slot);
+  }
+  const bool is_note = slot->kind == Operation::Kind::kNote;
+  if (is_note != (prefix->kind == MessageKind::kNote) ||
+      !fits(*prefix, bytes, options_.max_payload_bytes)) {
+    break_link(link->id, malformed("what is no frame"));
+    return release(slot);
+  }
+  if (!link->outbox.taken(prefix->taken)) {
+    break_link(link->id, malformed("a receipt for frames that it never got"));
+    return release(slot);
+  }
+  if (!std::exchange(link->heard, true) && link->accepted) link->owes_note = true;
+  touch_(*link);
+  if (is_note || !file(*link, *prefix, slot)) release(slot);
+}
+
+bool Traffic::file(Link& link, const Prefix& prefix, Slot* slot) {
+  if (link.retired || link.ending.code() == Code::kMalformed) return false;
+  if (prefix.sequence != link.came + 1) {
+    break_link(link.id, malformed("frames out of order"));
+    return false;
+  }
+  if (link.came - link.told >= options_.queue_frames) {
+    break_link(link.id, malformed("more frames than there was room for"));
+    return false;
+  }
+  ++link.came;
+  Arrival arrival{.slot = slot, .prefix = prefix, .state = Arrival::State::kHere, .payload = {}};
+  if (prefix.kind == MessageKind::kAnnounce) arrival.state = Arrival::State::kAnnounced;
+  link.arrivals.push_back(std::move(arrival));
+  return true;
+}
+
+void Traffic::fetch(Transport::Sink& sink, Link& link) {
+  link.fetch_stuck = false;
+  if (!link.ending.ok()) return;
+  for (std::size_t i = 0; i < link.arrivals.size() && link.fetches < kMostFetches; ++i) {
+    Arrival& arrival = link.arrivals[i];
+    if (arrival.state != Arrival::State::kAnnounced) continue;
+    const std::size_t bytes = arrival.prefix.bytes;
+    if (link.fetches > 0 && link.fetched_bytes + bytes > kMostFetchedBytes) return;
+    begin_fetch(sink, link, arrival);
+    if (link.retired || !link.ending.ok() || link.fetch_stuck) return;
+  }
+}
+
+void Traffic::begin_fetch(Transport::Sink& sink, Link& link, Arrival& arrival) {
+  const std::size_t bytes = arrival.prefix.bytes;
+  const wire::HeaderView header(&arrival.slot->memory[kPrefixBytes], wire::kHeaderBytes);
+  if (arrival.payload.empty()) {
+    std::span<std::byte> place = sink.landing(link.id, header, bytes);
+    if (link.retired) return;
+    arrival.payload =
+        place.size() >= bytes ? Buffer::borrow(place.first(bytes), [] {}) : Buffer::allocate(bytes);
+  }
+  auto made = std::make_unique<Fetch>();
+  made->link = link.id;
+  made->sequence = arrival.prefix.sequence;
+  made->payload = arrival.payload;
+  const std::span<std::byte> into(const_cast<std::byte*>(made->payload.data()), bytes);
+  Result<Region> region = endpoint_->lend(into);
+  if (!region.ok()) return break_link(link.id, region.status());
+  made->region = *std::move(region);
+  void* descriptor = made->region == nullptr ? nullptr : fi_mr_desc(made->region.get());
+  const Given given = endpoint_->read(link.address, into, descriptor, arrival.prefix.address,
+                                      arrival.prefix.key, *made);
+  if (given == Given::kFailed) {
+    return break_link(link.id, {Code::kLinkBroken, "the provider refuses to fetch a payload"});
+  }
+  if (given == Given::kLater) {
+    link.fetch_stuck = true;
+    return touch_(link);
+  }
+  arrival.state = Arrival::State::kFetching;
+  ++link.fetches;
+  link.fetched_bytes += bytes;
+  fetches_.emplace(made.get(), std::move(made));
+}
+
+void Traffic::on_fetched(Fetch* fetch, int error) {
+  const std::unique_ptr<Fetch> done = std::move(fetches_.extract(fetch).mapped());
+  Link* link = find(done->link);
+  if (link == nullptr) return;
+  --link->fetches;
+  link->fetched_bytes -= done->payload.size();
+  touch_(*link);
+  if (error != 0) {
+    return break_link(link->id, provider_failed("a payload could not be fetched", error));
+  }
+  if (options_.counts != nullptr) options_.counts->read_bytes += done->payload.size();
+  if (link->arrivals.empty()) return;  // Retired since.
+  const std::uint64_t first = link->arrivals.front().prefix.sequence;
+  link->arrivals[done->sequence - first].state = Arrival::State::kHere;
+}
+
+}  // namespace stretto::fabric

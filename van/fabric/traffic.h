@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// Traffic: what moves over the fabric. Sends the frames and notes of links, keeps receives posted,
+// fetches announced payloads, and files what has come with the link that it belongs to.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "van/fabric/link.h"
+#include "van/fabric/options.h"
+
+namespace stretto::fabric {
+
+using Links = std::unordered_map<LinkId, std::unique_ptr<Link>>;
+
+/// Thread: loop.
+class Traffic {
+ public:
+  /// `touch` is told of links that something has happened to.
+  Traffic(const FabricOptions& options, Links& links, std::function<void(Link&)> touch)
+      : options_(options), links_(links), touch_(std::move(touch)) {}
+  ~Traffic() { shut(); }
+
+  /// Opens the endpoint, unless it is open.
+  Status open(const std::string& host);
+  /// Ends everything under way. Regions of links must be gone by the destructor, or the next open.
+  void shut();
+  bool is_open() const { return endpoint_ != nullptr; }
+  Endpoint& endpoint() { return *endpoint_; }
+  const Endpoint& endpoint() const { return *endpoint_; }
+
+  /// Learns where the link's far end is, and posts receives for it.
+  Status meet(Link& link);
+  /// Forgets that.
+  void forget(Link& link);
+
+  /// Sends what waits, and notes that are owed.
+  void hand_over(Link& link);
+  /// Begins to fetch payloads that have been announced. The sink may close the link meanwhile.
+  void fetch(Transport::Sink& sink, Link& link);
+  /// The receive may be used again.
+  void release(Slot* slot);
+  void release_all(Link& link);
+
+  struct Collected {
+    bool any = false;   ///< Something had been completed,
+    bool more = false;  ///< and there may be more.
+  };
+  Collected collect(Time now);
+
+ private:
+  struct Peer {
+    fi_addr_t address = FI_ADDR_UNSPEC;
+    std::size_t links = 0;
+  };
+
+  Slot* take_send_slot();
+  Given give_frame(Link& link, Outgoing& frame);
+  Given give_note(Link& link);
+  Prefix prefix_for(Link& link, MessageKind kind) const;
+  void begin_fetch(Transport::Sink& sink, Link& link, Arrival& arrival);
+  void post();
+  void handle(const Completion& completion);
+  void on_message(Slot* slot, std::size_t bytes);
+  bool file(Link& link, const Prefix& prefix, Slot* slot);
+  void on_fetched(Fetch* fetch, int error);
+  Link* find(LinkId id) const;
+  void break_link(LinkId id, Status why);
+  void count_stranger();
+
+  const FabricOptions& options_;
+  Links& links_;
+  std::function<void(Link&)> touch_;
+  std::unique_ptr<Endpoint> endpoint_;
+  std::unique_ptr<Slots> sends_;
+  std::unique_ptr<Slots> frames_;
+  std::unique_ptr<Slots> notes_;
+  std::unordered_map<Fetch*, std::unique_ptr<Fetch>> fetches_;
+  std::map<std::string, Peer> peers_;
+  std::size_t met_ = 0;  // Links.
+  Time now_;
+};
+
+}  // namespace stretto::fabric
