@@ -36,6 +36,7 @@ class Cell {
   struct Waiter {
     Rank rank = 0;
     std::int32_t priority = 0;
+    Time deadline = Time::max();
     bool wants_value = false;
     Consistency::Gate gate;
     Time since;

@@ -266,6 +266,7 @@ void Shard::on_push(LinkId link, Rank rank, const wire::Header& header, Buffer p
   const bool wants_value = (header.flags & wire::kWantsValue) != 0;
   Cell::Waiter waiter{.rank = rank,
                       .priority = header.priority,
+                      .deadline = deadline_of(header),
                       .wants_value = wants_value,
                       .gate = {},
                       .since = clock_.now()};
@@ -294,12 +295,20 @@ void Shard::on_pull(LinkId link, Rank rank, const wire::Header& header) {
   if (waits_too_often(cell, rank)) return van_.refuse(link, too_many_waits());
   cell.wait({.rank = rank,
              .priority = header.priority,
+             .deadline = deadline_of(header),
              .wants_value = true,
              .gate = cell.consistency().gate_of_pull(header.version),
              .since = clock_.now()});
   const TensorSpec& spec = tensors_.at(header.key.tensor).spec;
   tell_ready(header.key, spec.dtype, cell);
   check_absentee(header.key, spec, cell);
+}
+
+// Clocks differ between hosts, so a deadline travels as the time that is left.
+Time Shard::deadline_of(const wire::Header& header) const {
+  constexpr std::uint64_t kMost = 1'000'000ULL * 3600 * 24;
+  if (header.deadline == 0 || header.deadline > kMost) return Time::max();
+  return clock_.now() + std::chrono::microseconds(header.deadline);
 }
 
 void Shard::tell_ready(const wire::Key& key, Dtype dtype, Cell& cell) {
@@ -318,7 +327,8 @@ void Shard::tell(const wire::Key& key, Dtype dtype, const Cell& cell, const Cell
   header.own_applied = consistency.rounds_of(waiter.rank);
   header.spread = consistency.spread();
   header.contributors = cell.value().contributors;
-  van_.send(links_[waiter.rank], header, waiter.wants_value ? cell.value().bytes : Buffer());
+  van_.send(links_[waiter.rank], header, waiter.wants_value ? cell.value().bytes : Buffer(),
+            {.tag = 0, .deadline = waiter.deadline});
 }
 
 // ---- errors and stalls

@@ -67,6 +67,7 @@ class Shard final : public Agent, private Van::Handler {
   void on_pull(LinkId link, Rank rank, const wire::Header& header);
   Result<Cell*> find_cell(const wire::Header& header);
   bool waits_too_often(const Cell& cell, Rank rank) const;
+  Time deadline_of(const wire::Header& header) const;
   void tell_ready(const wire::Key& key, Dtype dtype, Cell& cell);
   void tell(const wire::Key& key, Dtype dtype, const Cell& cell, const Cell::Waiter& waiter);
   void fault(LinkId link, const wire::Header& header, const Status& why);

@@ -96,7 +96,8 @@ std::vector<Frame> SendQueue::take_out(Link& link, const Wanted& wanted) {
 
 // The far end holds the beginning of a frame whose first slice has left, so it must be told.
 template <typename Doomed>
-void SendQueue::drop(const Doomed& doomed) {
+std::vector<wire::Key> SendQueue::drop(const Doomed& doomed) {
+  std::vector<wire::Key> untouched;
   const auto all = [&doomed](const Frame& frame) {
     return doomed(frame) && (frame.header.flags & wire::kAbandoned) == 0;
   };
@@ -115,6 +116,7 @@ void SendQueue::drop(const Doomed& doomed) {
       if (frame.sent == 0) {
         --link.waiting;
         --waiting_;
+        untouched.push_back(frame.header.key);
         continue;
       }
       frame.payload = Buffer();
@@ -123,14 +125,28 @@ void SendQueue::drop(const Doomed& doomed) {
       put(link, std::move(frame));
     }
   }
+  return untouched;
 }
 
 void SendQueue::discard(std::uint32_t tensor) {
   drop([tensor](const Frame& frame) { return frame.header.key.tensor == tensor; });
 }
 
-void SendQueue::cancel(std::uint64_t tag) {
-  drop([tag](const Frame& frame) { return frame.tag == tag; });
+std::vector<wire::Key> SendQueue::cancel(std::uint64_t tag) {
+  return drop([tag](const Frame& frame) { return frame.tag == tag; });
+}
+
+std::size_t SendQueue::untouched(std::uint64_t tag) const {
+  std::size_t count = 0;
+  const auto waits = [tag](const Frame& frame) { return frame.tag == tag && frame.sent == 0; };
+  const auto count_in = [&](const Lane& lane) {
+    count += static_cast<std::size_t>(std::count_if(lane.begin(), lane.end(), waits));
+  };
+  for (const auto& [id, link] : links_) {
+    for (const auto& [urgency, lane] : link.lanes) count_in(lane);
+    count_in(link.paused);
+  }
+  return count;
 }
 
 void SendQueue::set_urgency(std::uint64_t tag, const Urgency& urgency) {

@@ -74,8 +74,10 @@ class SendQueue {
 
   /// Drops those of one tensor.
   void discard(std::uint32_t tensor);
-  /// Drops those of one tag.
-  void cancel(std::uint64_t tag);
+  /// Drops those of one tag; returns the keys of those of which nothing had left.
+  std::vector<wire::Key> cancel(std::uint64_t tag);
+  /// How many of one tag wait of which nothing has left.
+  std::size_t untouched(std::uint64_t tag) const;
   /// Lets those of one tag wait as others would.
   void set_urgency(std::uint64_t tag, const Urgency& urgency);
   /// Holds those of one tag back until resume(). They may go on from the middle of a frame.
@@ -155,7 +157,7 @@ class SendQueue {
   Pick pick_of(LinkId id, Link& link, Lane& lane) const;
   bool may_go(const Link& link);
   template <typename Doomed>
-  void drop(const Doomed& doomed);
+  std::vector<wire::Key> drop(const Doomed& doomed);
   template <typename Wanted>
   std::vector<Frame> take_out(Link& link, const Wanted& wanted);
   void put(Link& link, Frame frame);

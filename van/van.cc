@@ -121,9 +121,9 @@ void Van::send(LinkId link, const wire::Header& header, Buffer payload, const Te
   unsent_ = true;
 }
 
-void Van::cancel(std::uint64_t tag) {
-  queue_.cancel(tag);
+std::vector<wire::Key> Van::cancel(std::uint64_t tag) {
   unsent_ = true;
+  return queue_.cancel(tag);
 }
 
 void Van::set_urgency(std::uint64_t tag, const Urgency& urgency) {

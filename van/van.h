@@ -91,7 +91,7 @@ class Van final : private Transport::Sink {
   /// Drops the data frames of one tensor that still wait here.
   void discard(std::uint32_t tensor) { queue_.discard(tensor); }
   // Of one tag, what still waits here; a frame may have left in part.
-  void cancel(std::uint64_t tag);
+  std::vector<wire::Key> cancel(std::uint64_t tag);
   void set_urgency(std::uint64_t tag, const Urgency& urgency);
   void pause(std::uint64_t tag) { queue_.pause(tag); }
   void resume(std::uint64_t tag);

@@ -86,7 +86,7 @@ void Exchange::start(const std::shared_ptr<Operation>& operation) {
 // still open at the server; another share may not.
 void Exchange::advance(TensorState& tensor, std::uint32_t id, std::uint32_t index) {
   Part& part = tensor.parts[index];
-  if (part.current != nullptr || part.waiting.empty()) return;
+  if (part.current != nullptr || part.waiting.empty() || part.waiting.front()->paused) return;
   if (part.awaiting_done && part.waiting.front()->pushes()) return;
   part.current = std::move(part.waiting.front());
   part.waiting.pop_front();
@@ -104,6 +104,7 @@ void Exchange::send(const TensorState& tensor, std::uint32_t id, std::uint32_t i
   header.kind = operation.pushes() ? wire::Kind::kPush : wire::Kind::kPull;
   header.key = {id, index};
   header.priority = operation.priority;
+  ++operation.parts_begun;
   header.version = part.rounds;
   header.base = part.last_version;
   Buffer payload;
@@ -119,7 +120,8 @@ void Exchange::send(const TensorState& tensor, std::uint32_t id, std::uint32_t i
                                                              tensor.cut.bytes_of_part(index)));
     }
   }
-  van_.send(part.link, header, std::move(payload));
+  van_.send(part.link, header, std::move(payload),
+            {.tag = operation.id, .deadline = operation.deadline_wanted});
 }
 
 // The user's memory travels as it is; the frame keeps the operation alive. The last lease may end
@@ -130,6 +132,59 @@ Buffer Exchange::lease(const std::shared_ptr<Operation>& operation,
   return Buffer::borrow(bytes, [operation, bell = bell_] {
     if (operation->leases.fetch_sub(1) == 1 && operation->awaits_leases.load()) bell->ring();
   });
+}
+
+// ---- changes of mind
+
+void Exchange::steer(const std::shared_ptr<Operation>& operation, const detail::Change& change) {
+  using Kind = detail::Change::Kind;
+  if (operations_.count(operation->id) == 0) return;  // It has ended.
+  TensorState& tensor = tensors_.at(operation->tensor.id);
+  switch (change.kind) {
+    case Kind::kPriority:
+    case Kind::kDeadline:
+      if (change.kind == Kind::kPriority) operation->priority = change.priority;
+      if (change.kind == Kind::kDeadline) operation->deadline_wanted = change.deadline;
+      van_.set_urgency(operation->id, {operation->priority, operation->deadline_wanted});
+      return;
+    case Kind::kPause:
+      operation->paused = true;
+      van_.pause(operation->id);
+      return;
+    case Kind::kResume:
+      operation->paused = false;
+      van_.resume(operation->id);
+      for (std::uint32_t part = 0; part < tensor.parts.size(); ++part) {
+        advance(tensor, operation->tensor.id, part);
+      }
+      return;
+    case Kind::kCancel:
+      cancel(operation);
+      return;
+  }
+}
+
+// Parts that wait for others are given up; so are those whose frames had not left. A pull whose
+// question has left keeps its part until the answer has come, so that it is not taken for
+// another's.
+void Exchange::cancel(const std::shared_ptr<Operation>& operation) {
+  if (operation->pushes() && van_.queue().untouched(operation->id) < operation->parts_begun) return;
+  operation->cancelled = true;
+  operation->paused = false;
+  TensorState& tensor = tensors_.at(operation->tensor.id);
+  for (const wire::Key& key : van_.cancel(operation->id)) {
+    Part& part = tensor.parts[key.part];
+    if (part.current != operation) continue;
+    part.current = nullptr;
+    if (!operation->pushes()) continue;
+    --part.rounds;
+    part.awaiting_done = false;
+  }
+  for (Part& part : tensor.parts) std::erase(part.waiting, operation);
+  end(operation, {Code::kCancelled, "it was cancelled"});
+  for (std::uint32_t part = 0; part < tensor.parts.size(); ++part) {
+    advance(tensor, operation->tensor.id, part);
+  }
 }
 
 // ---- in
@@ -147,10 +202,28 @@ void Exchange::on_data(const wire::Header& header, const Buffer& payload) {
   }
 }
 
+// Slices of a value go straight to where the user wants it.
+std::span<std::byte> Exchange::landing(const wire::Header& header) {
+  auto found = tensors_.find(header.key.tensor);
+  if (found == tensors_.end() || header.key.part >= found->second.parts.size()) return {};
+  TensorState& tensor = found->second;
+  const std::shared_ptr<Operation>& operation = tensor.parts[header.key.part].current;
+  if (header.kind != wire::Kind::kValue || operation == nullptr || !operation->wants_value() ||
+      operation->cancelled || header.dtype != static_cast<std::uint8_t>(tensor.spec.dtype)) {
+    return {};
+  }
+  return operation->target.subspan(tensor.cut.offset_of(header.key.part),
+                                   tensor.cut.bytes_of_part(header.key.part));
+}
+
 void Exchange::on_value(TensorState& tensor, const wire::Header& header, const Buffer& payload) {
   const std::uint32_t index = header.key.part;
   Part& part = tensor.parts[index];
   if (part.current == nullptr || !part.current->wants_value()) return;
+  if (part.current->cancelled) {
+    part.last_version = header.version;
+    return end_part(tensor, header.key);
+  }
   const std::size_t bytes = tensor.cut.bytes_of_part(index);
   if (payload.size() != bytes || header.dtype != static_cast<std::uint8_t>(tensor.spec.dtype)) {
     fail_tensor(header.key.tensor,
@@ -186,7 +259,7 @@ void Exchange::on_acked(const wire::Key& key) {
 void Exchange::end_part(TensorState& tensor, const wire::Key& key) {
   const std::shared_ptr<Operation> operation =
       std::exchange(tensor.parts[key.part].current, nullptr);
-  if (--operation->parts_left == 0) end(operation, {});
+  if (!operation->cancelled && --operation->parts_left == 0) end(operation, {});
   advance(tensor, key.tensor, key.part);
 }
 

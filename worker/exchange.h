@@ -35,7 +35,12 @@ class Exchange {
   /// Begins an operation, or ends it at once with an error.
   void start(const std::shared_ptr<Operation>& operation);
 
+  /// The caller of an operation has changed their mind.
+  void steer(const std::shared_ptr<Operation>& operation, const detail::Change& change);
+
   void on_data(const wire::Header& header, const Buffer& payload);
+  /// Where the value in the frame of this header is wanted; empty if it is not, or not yet known.
+  std::span<std::byte> landing(const wire::Header& header);
   void on_acked(const wire::Key& key);
   /// Ends everything of one tensor with an error; later operations on it fail the same way.
   void fail_tensor(std::uint32_t id, const Status& why);
@@ -93,6 +98,7 @@ class Exchange {
   void send(const TensorState& tensor, std::uint32_t id, std::uint32_t part, Operation& operation);
   void on_value(TensorState& tensor, const wire::Header& header, const Buffer& payload);
   void end_part(TensorState& tensor, const wire::Key& key);
+  void cancel(const std::shared_ptr<Operation>& operation);
   void end(const std::shared_ptr<Operation>& operation, const Status& status);
   Buffer lease(const std::shared_ptr<Operation>& operation, std::span<const std::byte> bytes);
 

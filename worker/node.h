@@ -29,6 +29,10 @@ class WorkerNode final : public Agent, private Van::Handler {
   void join(Done done);
   void declare(const TensorSpec& spec, Declared done);
   void start(const std::shared_ptr<Operation>& operation);
+  /// Changes what is wanted of an operation that was started, unless it has ended.
+  void steer(const std::shared_ptr<Operation>& operation, const detail::Change& change) {
+    if (!ended_) exchange_.steer(operation, change);
+  }
   void barrier(Done done);
   /// Leaves when nothing is under way any more.
   void leave(Done done);
@@ -69,6 +73,9 @@ class WorkerNode final : public Agent, private Van::Handler {
   void on_control(LinkId link, const wire::Control& message) override;
   void on_data(LinkId link, const wire::Header& header, Buffer payload) override;
   void on_acked(LinkId link, wire::Key key) override;
+  std::span<std::byte> landing(LinkId, const wire::Header& header) override {
+    return exchange_.landing(header);
+  }
   void on_broken(LinkId link, const Status& why) override;
 
   void on_scheduler(const wire::Control& message);

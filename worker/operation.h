@@ -22,11 +22,15 @@ struct Operation {
   std::span<const std::byte> source;  ///< Empty for pulls and a broadcast's receivers.
   std::span<std::byte> target;        ///< Empty for pushes.
   std::int32_t priority = 0;
+  Time deadline_wanted = Time::max();  ///< Among equal priorities earlier goes first.
   std::shared_ptr<detail::TicketState> ticket;
 
   // The exchange's:
   std::uint64_t id = 0;
   std::uint32_t parts_left = 0;
+  std::uint32_t parts_begun = 0;  // Whose frames were queued.
+  bool paused = false;
+  bool cancelled = false;  // Has ended; what still comes for it is dropped.
   bool any_info = false;
   ValueInfo info;
   Time deadline;

@@ -93,4 +93,20 @@ void Ticket::on_done(std::function<void(const Status&)> then) const {
 }
 ValueInfo Ticket::info() const { return state_ ? state_->info() : ValueInfo(); }
 
+void Ticket::set_priority(int priority) const {
+  if (state_) state_->steer({.kind = detail::Change::Kind::kPriority, .priority = priority});
+}
+void Ticket::set_deadline(Time deadline) const {
+  if (state_) state_->steer({.kind = detail::Change::Kind::kDeadline, .deadline = deadline});
+}
+void Ticket::pause() const {
+  if (state_) state_->steer({.kind = detail::Change::Kind::kPause});
+}
+void Ticket::resume() const {
+  if (state_) state_->steer({.kind = detail::Change::Kind::kResume});
+}
+void Ticket::cancel() const {
+  if (state_) state_->steer({.kind = detail::Change::Kind::kCancel});
+}
+
 }  // namespace stretto

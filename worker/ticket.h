@@ -11,6 +11,14 @@
 
 namespace stretto::detail {
 
+/// What a caller wants otherwise of an operation under way.
+struct Change {
+  enum class Kind : std::uint8_t { kPriority, kDeadline, kPause, kResume, kCancel };
+  Kind kind = Kind::kPause;
+  std::int32_t priority = 0;
+  Time deadline = Time::max();
+};
+
 /// Thread: any. One mutex; callbacks run outside it.
 class TicketState {
  public:
@@ -26,7 +34,14 @@ class TicketState {
   void on_done(std::function<void(const Status&)> then);
   ValueInfo info();
 
+  /// How a change reaches the operations. Before the ticket is handed out.
+  void set_steering(std::function<void(const Change&)> steering) { steer_ = std::move(steering); }
+  void steer(const Change& change) {
+    if (steer_ && !done()) steer_(change);
+  }
+
  private:
+  std::function<void(const Change&)> steer_;
   Mutex mutex_;
   Condition ended_;
   std::size_t pending_ GUARDED_BY(mutex_);

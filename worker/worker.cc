@@ -28,6 +28,7 @@ class WorkerImpl {
       : config_(std::move(config)), node_(config_, std::move(transport), clock_) {}
 
   ~WorkerImpl() {
+    door_->close();
     if (!thread_.joinable()) return;
     if (ask_to_leave().wait_for(kLastPatience) != std::future_status::ready) {
       stop_.store(true, std::memory_order_release);
@@ -55,6 +56,25 @@ class WorkerImpl {
         return;
     }
   }
+
+  /// How tickets, which may outlive this object, reach it as long as it is there.
+  class Door {
+   public:
+    explicit Door(WorkerImpl& impl) : impl_(&impl) {}
+    void post(Inbox::Request request) {
+      MutexLock lock(mutex_);
+      if (impl_ != nullptr) impl_->post(std::move(request));
+    }
+    void close() {
+      MutexLock lock(mutex_);
+      impl_ = nullptr;
+    }
+
+   private:
+    Mutex mutex_;
+    WorkerImpl* impl_ GUARDED_BY(mutex_);
+  };
+  const std::shared_ptr<Door>& door() const { return door_; }
 
   /// Runs `begin(node, done)` on the loop and waits for done's argument.
   template <typename Outcome, typename Begin>
@@ -94,6 +114,7 @@ class WorkerImpl {
   const SteadyClock clock_;
   WorkerNode node_;
   Inbox inbox_;
+  const std::shared_ptr<Door> door_ = std::make_shared<Door>(*this);
   std::atomic<bool> stop_{false};
   std::jthread thread_;  // Last: it ends before what it uses.
 };
@@ -121,9 +142,25 @@ std::shared_ptr<Operation> make_operation(Operation::Kind kind, const Transfer& 
   return operation;
 }
 
+// Lets the ticket's holder change what is wanted of its operations.
+void make_steerable(detail::WorkerImpl& impl, detail::TicketState& ticket,
+                    const std::vector<std::shared_ptr<Operation>>& operations) {
+  std::vector<std::weak_ptr<Operation>> known(operations.begin(), operations.end());
+  ticket.set_steering([door = impl.door(), known](const detail::Change& change) {
+    door->post([known, change](WorkerNode& node) {
+      for (const std::weak_ptr<Operation>& one : known) {
+        if (const std::shared_ptr<Operation> operation = one.lock()) {
+          node.steer(operation, change);
+        }
+      }
+    });
+  });
+}
+
 Ticket begin(detail::WorkerImpl& impl, Operation::Kind kind, const Transfer& transfer) {
   auto ticket = std::make_shared<detail::TicketState>(1);
   auto operation = make_operation(kind, transfer, ticket);
+  make_steerable(impl, *ticket, {operation});
   impl.post([operation](WorkerNode& node) { node.start(operation); });
   return Ticket(std::move(ticket));
 }
@@ -240,6 +277,7 @@ Ticket Worker::push_pull(std::span<const Transfer> transfers) {
   for (const Transfer& transfer : transfers) {
     operations.push_back(make_operation(Operation::Kind::kPushPull, transfer, ticket));
   }
+  make_steerable(*impl_, *ticket, operations);
   impl_->post([operations = std::move(operations)](WorkerNode& node) {
     for (const auto& operation : operations) node.start(operation);
   });

@@ -66,6 +66,21 @@ class [[nodiscard]] Ticket {
   /// About the value received; meaningful after an ok pull, push_pull or broadcast.
   ValueInfo info() const;
 
+  // TimedRPC: a change of mind while the operation goes on. What has left already is out of reach;
+  // all the rest obeys from now on, even in the middle of a part. Without effect once it has ended.
+
+  /// Higher goes first. The values' way back has the priority that each part left with.
+  void set_priority(int priority) const;
+  /// Among operations of one priority those that are wanted earlier go first, and those that have
+  /// no deadline go last. A deadline that passes is no error.
+  void set_deadline(Time deadline) const;
+  /// Holds back what has not left; the operation's own timeout still runs.
+  void pause() const;
+  void resume() const;
+  /// Ends a pull at once, and a push of which nothing has left, with kCancelled. A push that has
+  /// begun goes on: the other workers count on the whole of it.
+  void cancel() const;
+
  private:
   std::shared_ptr<detail::TicketState> state_;
 };
