@@ -10,6 +10,7 @@
 #include "common/clock.h"
 #include "tests/sim/sim_network.h"
 #include "van/inproc/inproc_transport.h"
+#include "van/shm/shm_transport.h"
 #include "van/zmq/zmq_transport.h"
 
 namespace stretto::conformance {
@@ -28,6 +29,14 @@ class ZmqWorld final : public World {
   std::unique_ptr<Transport> endpoint() override {
     return make_zmq_transport(ZmqOptions{}).or_exit();
   }
+};
+
+class ShmWorld final : public World {
+ public:
+  std::unique_ptr<Transport> endpoint() override {
+    return make_shm_transport(ShmOptions{}).or_exit();
+  }
+  std::string any_address() const override { return "shm:"; }
 };
 
 class SimulatedWorld final : public World {
@@ -58,6 +67,7 @@ std::vector<Kind> kinds() {
   return {
       {.name = "inproc", .make = make<InprocWorld>, .lands = true, .threads = true},
       {.name = "zmq", .make = make<ZmqWorld>, .lands = false, .threads = true},
+      {.name = "shm", .make = make<ShmWorld>, .lands = true, .threads = true},
       {.name = "simulated", .make = make<SimulatedWorld>, .lands = false, .threads = false},
   };
 }
