@@ -23,6 +23,10 @@ inline constexpr std::uint32_t kMaxNodes = 4096;
 /// "scheduler", "server", "worker".
 std::string_view name_of(Role role);
 
+/// How servers and workers reach one another. kAuto takes shared memory within a host and ZeroMQ
+/// elsewhere; kShm makes it an error if shared memory cannot be had.
+enum class TransportChoice : std::uint8_t { kAuto, kZmq, kShm };
+
 /// Looks a variable up; std::nullopt if unset or empty.
 using Environment = std::function<std::optional<std::string>(const std::string&)>;
 /// The process's own environment.
@@ -57,6 +61,7 @@ struct Config {
   Duration operation_timeout = 310s;     ///< Servers give up first, and know who is missing.
   std::uint64_t memory_limit_bytes = 0;  ///< Per server, for declared tensors; 0: no limit.
   std::string log_level = "info";
+  TransportChoice transport = TransportChoice::kAuto;
   JobSettings job;
 };
 

@@ -54,7 +54,7 @@ class Server {
     Result<std::string> host = advertised_host(config_);
     if (!host.ok()) return host.status();
     for (std::uint32_t index = 0; index < config_.shards; ++index) {
-      Result<std::unique_ptr<Transport>> transport = make_transport(config_.job.part_bytes);
+      Result<std::unique_ptr<Transport>> transport = make_transport(config_);
       if (!transport.ok()) return transport.status();
       wakeable_.push_back(transport->get());
       shards_.emplace_back(config_, index, std::move(*transport), clock_);

@@ -60,6 +60,9 @@ class Van final : private Transport::Sink {
   /// then hears that it has ended.
   void refuse(LinkId link, const Status& why);
 
+  /// Writable memory that data frames are best sent from.
+  Buffer allocate(std::size_t bytes) { return transport_->allocate(bytes); }
+
   /// Who we are, and which roster we follow: stamped on every frame. Data frames of epochs before
   /// `fence` are refused.
   void set_node(NodeId node) { node_ = node; }

@@ -39,6 +39,17 @@ class ShmWorld final : public World {
   std::string any_address() const override { return "shm:"; }
 };
 
+// As processes have it: they all offer both ways, so links are of shared memory.
+class AutoWorld final : public World {
+ public:
+  std::unique_ptr<Transport> endpoint() override {
+    std::vector<Way> ways;
+    ways.push_back(shm_way(ShmOptions{}).or_exit());
+    return make_composite_transport(make_zmq_transport(ZmqOptions{}).or_exit(), std::move(ways), {})
+        .or_exit();
+  }
+};
+
 class SimulatedWorld final : public World {
  public:
   std::unique_ptr<Transport> endpoint() override {
@@ -68,6 +79,7 @@ std::vector<Kind> kinds() {
       {.name = "inproc", .make = make<InprocWorld>, .lands = true, .threads = true},
       {.name = "zmq", .make = make<ZmqWorld>, .lands = false, .threads = true},
       {.name = "shm", .make = make<ShmWorld>, .lands = true, .threads = true},
+      {.name = "auto", .make = make<AutoWorld>, .lands = true, .threads = true},
       {.name = "simulated", .make = make<SimulatedWorld>, .lands = false, .threads = false},
   };
 }

@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
 
 namespace stretto::shm {
 namespace {
@@ -21,21 +20,7 @@ namespace {
 constexpr unsigned kNoExecute = 0x0008U;  // MFD_NOEXEC_SEAL, Linux 6.3.
 constexpr int kFutureWrite = 0x0010;      // F_SEAL_FUTURE_WRITE, Linux 5.1.
 
-bool has_run_out(int error) {
-  return error == EMFILE || error == ENFILE || error == ENOMEM || error == ENOBUFS ||
-         error == ENOSPC;
-}
-
 }  // namespace
-
-Status failure(const std::string& wanted, int error) {
-  return {has_run_out(error) ? Code::kResource : Code::kNetwork,
-          fmt::format("{}: {}", wanted, std::strerror(error))};
-}
-
-Descriptor::~Descriptor() {
-  if (number_ >= 0) ::close(number_);
-}
 
 Mapping::~Mapping() {
   if (!bytes_.empty()) ::munmap(bytes_.data(), bytes_.size());

@@ -1,39 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Descriptors, mappings, and memory without a name: a memfd is gone when the last process that has
+// Mappings, and memory without a name: a memfd is gone when the last process that has
 // it is, however that ended. What a peer passes is looked at before it is mapped, so that nothing
 // which a peer does to it can end us (SIGBUS) or change what others read.
 #pragma once
 
 #include <cstddef>
 #include <span>
-#include <string>
 #include <utility>
 
 #include "stretto/status.h"
+#include "van/watch.h"
 
 namespace stretto::shm {
-
-/// "wanted X: No such file" as a Status: Resource if something has run out, else Network.
-Status failure(const std::string& wanted, int error);
-
-/// An open file descriptor. Thread: any (a value).
-class Descriptor {
- public:
-  Descriptor() = default;
-  explicit Descriptor(int number) : number_(number) {}
-  Descriptor(Descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
-  Descriptor& operator=(Descriptor&& other) noexcept {
-    std::swap(number_, other.number_);
-    return *this;
-  }
-  ~Descriptor();
-
-  int get() const { return number_; }
-  bool is_open() const { return number_ >= 0; }
-
- private:
-  int number_ = -1;
-};
 
 /// Shared memory in our address space. Thread: any (a value).
 class Mapping {

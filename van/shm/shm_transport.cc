@@ -14,7 +14,7 @@
 #include "common/clock.h"
 #include "van/shm/link.h"
 #include "van/shm/strangers.h"
-#include "van/shm/watch.h"
+#include "van/watch.h"
 
 namespace stretto {
 namespace shm {

@@ -10,6 +10,7 @@
 
 #include <memory>
 
+#include "van/composite.h"
 #include "van/shm/options.h"
 
 namespace stretto {
@@ -22,7 +23,8 @@ class ShmTransport : public Transport {
   virtual Result<LinkId> reach(std::string_view address) = 0;
 };
 
-/// An error says why this system cannot share memory.
 Result<std::unique_ptr<ShmTransport>> make_shm_transport(const ShmOptions& options);
+/// The same as a way of a composite: ";shm=NAME".
+Result<Way> shm_way(const ShmOptions& options);
 
 }  // namespace stretto

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // epoll_wait and its event of our own.
-#include "van/shm/watch.h"
+#include "van/watch.h"
 
+#include <fmt/format.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -9,15 +10,30 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstring>
 
-namespace stretto::shm {
+namespace stretto {
 namespace {
 
 constexpr std::uint64_t kWakeToken = 0;
 constexpr std::size_t kEventsAtOnce = 64;
 constexpr Duration kLongest = std::chrono::hours(1);
 
+bool has_run_out(int error) {
+  return error == EMFILE || error == ENFILE || error == ENOMEM || error == ENOBUFS ||
+         error == ENOSPC;
+}
+
 }  // namespace
+
+Status failure(const std::string& wanted, int error) {
+  return {has_run_out(error) ? Code::kResource : Code::kNetwork,
+          fmt::format("{}: {}", wanted, std::strerror(error))};
+}
+
+Descriptor::~Descriptor() {
+  if (number_ >= 0) ::close(number_);
+}
 
 Status Watch::open() {
   epoll_ = Descriptor(::epoll_create1(EPOLL_CLOEXEC));
@@ -64,4 +80,4 @@ void Watch::wake() {
   if (::write(wake_.get(), &one, sizeof one) < 0) return;
 }
 
-}  // namespace stretto::shm
+}  // namespace stretto
