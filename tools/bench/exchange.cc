@@ -31,6 +31,11 @@ Result<JobSettings> job_settings(const Settings& settings) {
   return config->job;
 }
 
+std::string transport_of(const Settings& settings) {
+  if (!settings.transport.empty()) return settings.transport;
+  return process_environment()("STRETTO_TRANSPORT").value_or("auto");
+}
+
 RawShape shape_of(const Settings& settings, const JobSettings& job, std::uint64_t bytes) {
   const std::uint64_t chunk = std::min<std::uint64_t>(bytes, job.part_bytes);
   const std::uint32_t inflight = inflight_for(settings, bytes);
@@ -131,7 +136,7 @@ Result<Record> measure(const Settings& settings, const JobSettings& job, std::ui
       .count("bytes", bytes)
       .count("inflight", inflight_for(settings, bytes))
       .count("part_bytes", job.part_bytes)
-      .text("transport", "zmq")
+      .text("transport", transport_of(settings))
       .real("gb_per_s", stretto.of(&Rates::gb_per_s))
       .real("p50_us", stretto.of(&Rates::p50_us))
       .real("p99_us", stretto.of(&Rates::p99_us))

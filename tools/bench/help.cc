@@ -7,7 +7,8 @@ namespace stretto::bench {
 std::string_view help_text() {
   return R"(usage: stretto-bench NAME [FLAG]...
 
-  limits     what this machine can do: memcpy, sum_f32, TCP and ZeroMQ over loopback
+  limits     what this machine can do: memcpy, sum_f32, TCP and ZeroMQ over loopback, a
+             ring in shared memory
   push_pull  a cluster of real processes exchanges tensors: workers push, and receive the sum
   push       the same, without receiving
   pull       the same, without pushing
@@ -29,7 +30,8 @@ push_pull, push, pull
   --bytes N,...       of one tensor of f32; K, M, G stand for KiB, MiB, GiB (16M)
   --inflight N        tensors under way at a time (4 from 1 MiB on, 1 below)
   --part_bytes N      unit of pipelining (STRETTO_PART_BYTES, or the default)
-  --transport auto|zmq
+  --transport auto|zmq|shm
+                      how servers and workers meet (STRETTO_TRANSPORT, or auto: shared memory)
 
 what the numbers mean (GB is 1e9 bytes, CPU of user and kernel together)
   gb_per_s             bytes of one tensor / time of one operation, at one worker, with --inflight

@@ -25,6 +25,7 @@ struct Limit {
 std::vector<Limit> memory_limits();
 std::vector<Limit> tcp_limits();
 std::vector<Limit> zmq_limits();
+std::vector<Limit> shm_limits();
 
 Status run_limits(const Settings& settings, Output& output);
 

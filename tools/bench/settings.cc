@@ -29,12 +29,13 @@ constexpr std::uint64_t kMaxTensorBytes = std::uint64_t{4} << 30;
 constexpr std::uint64_t kMaxWorkerBytes = std::uint64_t{16} << 30;
 constexpr std::uint64_t kElementBytes = 4;  // Tensors are of f32.
 
-Status read_transport(std::string_view text) {
-  if (text == "auto" || text == "zmq") return {};
-  if (text == "shm" || text == "fabric") {
-    return {Code::kUnsupported, "which is not built yet in this release; wanted auto or zmq"};
+Status read_transport(std::string_view text, std::string& transport) {
+  if (text == "fabric") {
+    return {Code::kUnsupported, "which is not built yet in this release; wanted auto, zmq or shm"};
   }
-  return invalid("wanted auto or zmq");
+  if (text != "auto" && text != "zmq" && text != "shm") return invalid("wanted auto, zmq or shm");
+  transport = text;
+  return {};
 }
 
 Status check_memory(const Settings& settings) {
@@ -95,7 +96,9 @@ void add_exchange_flags(Settings& settings, std::vector<Flag>& flags) {
                      }
                      return status;
                    }});
-  flags.push_back({"transport", false, read_transport});
+  flags.push_back({"transport", false, [&settings](const std::string& value) {
+                     return read_transport(value, settings.transport);
+                   }});
 }
 
 }  // namespace

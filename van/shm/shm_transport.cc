@@ -59,7 +59,7 @@ class Endpoint final : public ShmTransport {
   void look(Duration wait);
   void hear(std::uint64_t token);
   void accept();
-  void admit(LinkId id);
+  void admit(LinkId id, Descriptor socket);
   bool deliver(Sink& sink);
   bool report_unreachable(Sink& sink);
   void disarm();
@@ -243,7 +243,10 @@ void Endpoint::hear(std::uint64_t token) {
   const auto id = static_cast<LinkId>(token);
   if (const auto link = links_.find(id); link != links_.end()) return link->second->hear();
   if (const auto link = unread_.find(id); link != unread_.end()) return link->second->hear();
-  if (strangers_.knows(id)) admit(id);
+  if (auto stranger = strangers_.take(id)) {
+    watch_.remove(stranger->get());
+    admit(id, *std::move(stranger));
+  }
 }
 
 void Endpoint::accept() {
@@ -253,24 +256,22 @@ void Endpoint::accept() {
     if (refused) continue;
     if (!socket.is_open()) return;
     if (links_.size() + unread_.size() >= options_.max_links) continue;  // Hangs up.
-    const LinkId id = ++last_id_;
-    if (!watch_.add(socket.get(), id).ok()) continue;
-    if (const LinkId oldest = strangers_.add(id, std::move(socket)); oldest != 0) {
-      watch_.remove(strangers_.take(oldest)->get());
-    }
+    admit(++last_id_, std::move(socket));
   }
 }
 
-// Somebody who has connected says something for the first time.
-void Endpoint::admit(LinkId id) {
-  std::optional<Descriptor> socket = strangers_.take(id);
-  watch_.remove(socket->get());
-  const Heard hello = shm::hear(*socket);
-  Result<std::shared_ptr<Line>> line = Line::accept(*std::move(socket), hello);
-  if (!line.ok()) return strangers_.note_refused(line.status());
-  if (Status status = add(id, *std::move(line), false); !status.ok()) {
-    strangers_.note_refused(status);
+// Somebody who has connected says something for the first time; mostly it is there at once.
+void Endpoint::admit(LinkId id, Descriptor socket) {
+  const Heard hello = shm::hear(socket);
+  if (hello.what == Heard::What::kNothing) {
+    if (!watch_.add(socket.get(), id).ok()) return;
+    const LinkId oldest = strangers_.add(id, std::move(socket));
+    if (oldest != 0) watch_.remove(strangers_.take(oldest)->get());
+    return;
   }
+  Result<std::shared_ptr<Line>> line = Line::accept(std::move(socket), hello);
+  const Status status = line.ok() ? add(id, *std::move(line), false) : line.status();
+  if (!status.ok()) strangers_.note_refused(status);
 }
 
 bool Endpoint::deliver(Sink& sink) {

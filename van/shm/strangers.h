@@ -18,9 +18,9 @@ class Strangers {
   explicit Strangers(const ShmOptions& options) : options_(options) {}
 
   bool empty() const { return waiting_.empty(); }
-  bool knows(LinkId id) const { return waiting_.count(id) != 0; }
   /// The one that must go so that there is room for this one; 0 if there is room.
   LinkId add(LinkId id, Descriptor socket);
+  /// Its socket, if it is one of them.
   std::optional<Descriptor> take(LinkId id);
   /// Those who have been silent for too long.
   std::vector<LinkId> expired() const;
