@@ -14,7 +14,7 @@
 
 namespace stretto {
 
-/// A better way.
+/// A better way. Thread: loop.
 struct Way {
   std::string name;  ///< As in addresses: "shm" of ";shm=...".
   std::unique_ptr<Transport> transport;
