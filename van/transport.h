@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Transport: what Stretto asks of anything that moves frames. ZeroMQ, inproc and the simulator's
-// network are transports; libfabric and shared memory are planned to be. Every one passes the same
-// suite, tests/conformance.
+// Transport: what Stretto asks of anything that moves frames. ZeroMQ, shared memory, inproc and the
+// simulator's network are transports; libfabric is planned to be. Every one passes the same suite,
+// tests/conformance.
 //
 //   transport.listen("127.0.0.1:0")            -> "127.0.0.1:40123"
 //   link = transport.connect("127.0.0.1:40123")

@@ -182,7 +182,8 @@ TEST_P(BadValues, AreNamedWithWhatWasWanted) {
 
 INSTANTIATE_TEST_SUITE_P(
     All, BadValues,
-    testing::Values(Bad{"STRETTO_WORLD_SIZE", "0", "a whole number from 1 to"},
+    testing::Values(Bad{"STRETTO_TRANSPORT", "tcp", "auto, zmq or shm"},
+                    Bad{"STRETTO_WORLD_SIZE", "0", "a whole number from 1 to"},
                     Bad{"STRETTO_WORLD_SIZE", "32769", "a whole number from 1 to"},
                     Bad{"STRETTO_WORLD_SIZE", "two", "a whole number"},
                     Bad{"STRETTO_WORLD_SIZE", "2 ", "a whole number"},
