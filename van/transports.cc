@@ -36,7 +36,11 @@ Result<std::unique_ptr<Transport>> make_transport(const Config& config) {
   options.max_payload_bytes = max_payload(config.job.part_bytes);
   options.max_links = kMaxLinks;
   Result<Way> way = shm_way(options);
-  if (!way.ok()) return way.status();
+  if (!way.ok()) {
+    if (config.transport == TransportChoice::kShm) return way.status();
+    log(Level::kDebug, "no shared memory here: {}", way.status().cause());
+    return everywhere;
+  }
   std::vector<Way> ways;
   ways.push_back(*std::move(way));
   CompositeOptions choice;

@@ -65,9 +65,8 @@ TEST_F(ShmHostile, AFirstNoteThatIsNoHelloIsNoLink) {
 TEST_F(ShmHostile, AHelloWithMemoryThatMightGoAwayIsNoLink) {
   const Descriptor spy_listener = shm::listen_at("spyspyspyspyspy0").or_exit();
   auto spied = shm::Line::connect("spyspyspyspyspy0").or_exit();
-  bool refused = false;
-  const Descriptor spy = shm::accept_from(spy_listener, &refused);
-  const shm::Heard hello = shm::hear(spy);
+  const shm::Accepted spy = shm::accept_from(spy_listener);
+  const shm::Heard hello = shm::hear(spy.socket);
   ASSERT_EQ(hello.note.kind, Note::Kind::kHello);
   const Descriptor unsealed = memory_of(hello.note.bytes, false);
   const Descriptor small = memory_of(hello.note.bytes - 1, true);

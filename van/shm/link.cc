@@ -47,8 +47,9 @@ Link::Link(LinkId id, std::shared_ptr<Line> line, Arena& arena, const ShmOptions
 Sent Link::send(const wire::Header& header, const Buffer& payload) {
   if (state_ != State::kOpen) return Sent::kBroken;
   if (full_) return Sent::kFull;
-  if (ring_is_full()) return refuse_for_now(payload.size());
-  if (state_ != State::kOpen) return Sent::kBroken;
+  if (ring_is_full()) {
+    return state_ == State::kOpen ? refuse_for_now(payload.size()) : Sent::kBroken;
+  }
   Entry entry;
   entry.header = wire::encode(header);
   entry.bytes = payload.size();
@@ -68,14 +69,19 @@ Sent Link::refuse_for_now(std::size_t bytes) {
 
 bool Link::ring_is_full() {
   if (published_ - taken_there_ < kRingFrames) return false;
+  hear_taken();
+  return published_ - taken_there_ == kRingFrames;
+}
+
+// How far the far end says it is.
+void Link::hear_taken() {
   const std::uint64_t taken = line_->taken_there();
   if (taken < taken_there_ || taken > published_) {
     end(State::kBad, {Code::kMalformed, fmt::format("{} frames are said to be taken, {} were sent",
                                                     taken, published_)});
-    return false;
+    return;
   }
   taken_there_ = taken;
-  return published_ - taken_there_ == kRingFrames;
 }
 
 // Finds the payload a place where the far end can read it. False if there is none now, or ever.
@@ -152,13 +158,13 @@ void Link::collect() {
 // Half of everything, so that a sender does not wake for each frame that has left.
 bool Link::has_room() {
   collect();
-  const std::uint64_t taken = line_->taken_there();
-  const bool ring = published_ - taken <= kRingFrames / 2;
+  hear_taken();
+  const bool ring = published_ - taken_there_ <= kRingFrames / 2;
   const bool slots = free_slots_.size() >= kSlots / 2;
   const bool bytes =
       copied_under_way_ == 0 || (copied_under_way_ <= options_.max_copied_bytes / 2 &&
                                  copied_under_way_ + refused_bytes_ <= options_.max_copied_bytes);
-  return (ring && slots && bytes) || state_ == State::kBad;
+  return ring && slots && bytes;
 }
 
 bool Link::is_read() {
@@ -210,7 +216,7 @@ Turn Link::receive(Transport::Sink& sink, int limit) {
   if (turn.frames > 0) line_->offer_room();
   if (state_ == State::kBad || (state_ == State::kEnding && taken_ == published)) {
     report(sink, turn);
-  } else if (full_ && state_ == State::kOpen && has_room() && state_ == State::kOpen) {
+  } else if (full_ && state_ == State::kOpen && has_room()) {
     full_ = false;
     turn.called = true;
     sink.on_writable(id_);
@@ -273,7 +279,7 @@ bool Link::arm() {
   line_->wish(Line::kFrames | (full_ ? Line::kRoom : 0U));
   const bool idle = state_ == State::kOpen && announced_ && !line_->closed_there() &&
                     line_->published_there() == taken_;
-  return idle && !(full_ && has_room()) && state_ == State::kOpen;
+  return idle && !(full_ && has_room()) && state_ == State::kOpen;  // It may be bad since.
 }
 
 void Link::end(State state, Status why) {

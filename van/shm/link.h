@@ -58,6 +58,7 @@ class Link {
   Transport::Sent refuse_for_now(std::size_t bytes);
   bool announce_chunks(std::uint32_t last);
   bool ring_is_full();
+  void hear_taken();
   bool lend(const Buffer& payload, Entry& entry);
   void collect();
   bool has_room();

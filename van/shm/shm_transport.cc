@@ -28,6 +28,8 @@ constexpr unsigned kPollsBetweenLooks = 16;
 // The socket of a link does not tell when it has room.
 constexpr Duration kRoomRetry = 1ms;
 constexpr Duration kStrangersCheck = 1s;
+// Without descriptors nobody is let in for so long.
+constexpr Duration kPause = 1s;
 constexpr std::uint64_t kListenerToken = ~std::uint64_t{0};
 
 /// Thread: loop, but for wake().
@@ -59,6 +61,8 @@ class Endpoint final : public ShmTransport {
   void look(Duration wait);
   void hear(std::uint64_t token);
   void accept();
+  void pause_listening();
+  void listen_on();
   void admit(LinkId id, Descriptor socket);
   bool deliver(Sink& sink);
   bool report_unreachable(Sink& sink);
@@ -71,6 +75,7 @@ class Endpoint final : public ShmTransport {
   LinkId last_id_ = 0;
   std::string name_;
   Descriptor listener_;
+  Time listen_again_;  // Zero: listening.
   Strangers strangers_;
   Arena arena_;
   Copied copied_;
@@ -221,7 +226,8 @@ Duration Endpoint::may_wait(Duration wait) const {
     if (!link->arm()) return Duration::zero();
     if (link->awaits_socket()) wait = std::min(wait, kRoomRetry);
   }
-  return strangers_.empty() ? wait : std::min(wait, kStrangersCheck);
+  const bool timed = !strangers_.empty() || listen_again_ != Time();
+  return timed ? std::min(wait, kStrangersCheck) : wait;
 }
 
 void Endpoint::disarm() {
@@ -233,6 +239,7 @@ void Endpoint::look(Duration wait) {
   const std::vector<std::uint64_t> tokens = watch_.wait(wait, woken_);
   disarm();
   for (const std::uint64_t token : tokens) hear(token);
+  listen_on();
   for (const LinkId id : strangers_.expired()) {
     if (const auto gone = strangers_.take(id)) watch_.remove(gone->get());
   }
@@ -250,14 +257,26 @@ void Endpoint::hear(std::uint64_t token) {
 }
 
 void Endpoint::accept() {
+  using What = Accepted::What;
   for (int i = 0; i < kFramesPerTurn; ++i) {
-    bool refused = false;
-    Descriptor socket = accept_from(listener_, &refused);
-    if (refused) continue;
-    if (!socket.is_open()) return;
-    if (links_.size() + unread_.size() >= options_.max_links) continue;  // Hangs up.
-    admit(++last_id_, std::move(socket));
+    Accepted accepted = accept_from(listener_);
+    if (accepted.what == What::kNobody) return;
+    if (accepted.what == What::kNoDescriptor) return pause_listening();
+    const bool room = links_.size() + unread_.size() < options_.max_links;
+    if (accepted.what == What::kPeer && room) admit(++last_id_, std::move(accepted.socket));
   }
+}
+
+// The listener would stay readable, and keep us from waiting.
+void Endpoint::pause_listening() {
+  watch_.remove(listener_.get());
+  listen_again_ = SteadyClock().now() + kPause;
+}
+
+void Endpoint::listen_on() {
+  if (listen_again_ == Time() || SteadyClock().now() < listen_again_) return;
+  listen_again_ = Time();
+  if (!watch_.add(listener_.get(), kListenerToken).ok()) pause_listening();
 }
 
 // Somebody who has connected says something for the first time; mostly it is there at once.
@@ -305,6 +324,8 @@ bool Endpoint::report_unreachable(Sink& sink) {
 }  // namespace shm
 
 Result<std::unique_ptr<ShmTransport>> make_shm_transport(const ShmOptions& options) {
+  // Whether this system has all that arenas and lines need is found out now, not by a link.
+  if (const Result<Buffer> probe = shm::Arena(1).allocate(1); !probe.ok()) return probe.status();
   auto transport = std::make_unique<shm::Endpoint>(options);
   if (Status status = transport->open(); !status.ok()) return status;
   return std::unique_ptr<ShmTransport>(std::move(transport));

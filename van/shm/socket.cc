@@ -43,11 +43,13 @@ const sockaddr* as_generic(const sockaddr_un& address) {
   return reinterpret_cast<const sockaddr*>(&address);
 }
 
+// Exactly, and root is no exception: so both ends come to the same result, and who connects can go
+// another way at once.
 bool is_of_our_user(const Descriptor& socket) {
   ucred peer{};
   socklen_t size = sizeof peer;
   if (::getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) return false;
-  return peer.uid == ::geteuid() || peer.uid == 0;
+  return peer.uid == ::geteuid();
 }
 
 }  // namespace
@@ -92,10 +94,16 @@ Result<Descriptor> connect_to(std::string_view name) {
   return socket;
 }
 
-Descriptor accept_from(const Descriptor& listener, bool* refused) {
+Accepted accept_from(const Descriptor& listener) {
+  using What = Accepted::What;
   Descriptor socket(::accept4(listener.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
-  *refused = socket.is_open() && !is_of_our_user(socket);
-  return *refused ? Descriptor() : std::move(socket);
+  if (socket.is_open()) {
+    const bool ours = is_of_our_user(socket);
+    return ours ? Accepted{What::kPeer, std::move(socket)} : Accepted{What::kGone, {}};
+  }
+  if (errno == EAGAIN) return {What::kNobody, {}};
+  const bool gone = errno == ECONNABORTED || errno == EINTR;
+  return {gone ? What::kGone : What::kNoDescriptor, {}};
 }
 
 Told tell(const Descriptor& socket, const Note& note, const Descriptor* memory) {

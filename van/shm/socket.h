@@ -38,9 +38,18 @@ inline constexpr std::uint32_t kVersion = 1;
 Result<Descriptor> listen_at(std::string_view name);
 /// Connected at once, or an error: nobody listens there on this host, or not with our user id.
 Result<Descriptor> connect_to(std::string_view name);
-/// Who has connected; no open descriptor if there is nobody. Others than our user (or root) are
-/// hung up on: then `*refused` is true.
-Descriptor accept_from(const Descriptor& listener, bool* refused);
+/// Who has connected. Others than our user are hung up on.
+struct Accepted {
+  enum class What : std::uint8_t {
+    kPeer,
+    kNobody,
+    kGone,         ///< Hung up, by us or by them; there may be more.
+    kNoDescriptor  ///< Somebody waits, but no descriptor is left.
+  };
+  What what = What::kNobody;
+  Descriptor socket;
+};
+Accepted accept_from(const Descriptor& listener);
 
 enum class Told : std::uint8_t { kYes, kNotNow, kGone };
 /// Never blocks. Thread: any.
