@@ -39,7 +39,7 @@ Result<std::string> with_host(std::string_view address, std::string_view host) {
 
 Status check_address(std::string_view address) {
   const bool printable =
-      std::ranges::all_of(address, [](char one) { return one > ' ' && one <= '~'; });
+      std::ranges::all_of(address, [](char one) { return one >= ' ' && one <= '~'; });
   if (address.size() > kMaxAddressLength || !printable) {
     return {Code::kInvalidArgument,
             fmt::format("an address of {} bytes came, wanted host:port and ways to it, {} letters "

@@ -40,8 +40,7 @@ TEST(Address, WhatIsNoneOrTooLongIsRefused) {
   EXPECT_TRUE(check_address("127.0.0.1:1;shm=x;unknown=y").ok());
   EXPECT_TRUE(check_address("127.0.0.1:1;" + std::string(kMaxAddressLength - 12, 'x')).ok());
   EXPECT_FALSE(check_address("127.0.0.1:1;" + std::string(kMaxAddressLength - 11, 'x')).ok());
-  for (const char* text :
-       {"", "nowhere", ";shm=x", "127.0.0.1;shm=x:1", "a:1;shm= ", "a:1;\n", "a:1;\xff"}) {
+  for (const char* text : {"", "nowhere", ";shm=x", "127.0.0.1;shm=x:1", "a:1;\n", "a:1;\xff"}) {
     EXPECT_FALSE(check_address(text).ok()) << text;
   }
 }

@@ -77,7 +77,7 @@ MUTANTS = [
     ]),
     ("a value that later updates overwrite while it is being sent", VALUES, [
         ("server/cell.cc", "  } else if (!value_.bytes.exclusive()) {\n"
-         "    value_.bytes = Buffer::copy_of(value_.bytes.bytes());\n  }\n"
+         "    value_.bytes = own_copy(value_.bytes);\n  }\n"
          "  return value_.bytes.writable();",
          "  }\n  return {const_cast<std::byte*>(value_.bytes.data()), bytes_};")]),
     ("hand-over without bounds", "in flight within limits", [
