@@ -136,6 +136,21 @@ void read_job(Reader& reader, JobSettings& job) {
   }
 }
 
+void read_transport(Reader& reader, TransportChoice& choice, std::string& provider) {
+  provider = reader.text({"STRETTO_FABRIC_PROVIDER"}).value_or("");
+  const auto name = reader.text({"STRETTO_TRANSPORT"});
+  if (!name || *name == "auto") return;
+  if (*name == "zmq") {
+    choice = TransportChoice::kZmq;
+  } else if (*name == "shm") {
+    choice = TransportChoice::kShm;
+  } else if (*name == "fabric") {
+    choice = TransportChoice::kFabric;
+  } else {
+    reader.fail(wrong("STRETTO_TRANSPORT", *name, "auto, zmq, shm or fabric"));
+  }
+}
+
 }  // namespace
 
 std::string_view name_of(Role role) {
@@ -191,6 +206,7 @@ Result<Config> config_from(const Environment& environment, Role role) {
   if (auto host = reader.text({"STRETTO_NODE_HOST", "DMLC_NODE_HOST"})) config.node_host = *host;
   if (auto token = reader.text({"STRETTO_JOB_TOKEN"})) config.token = *token;
   if (auto level = reader.text({"STRETTO_LOG_LEVEL"})) config.log_level = *level;
+  read_transport(reader, config.transport, config.fabric_provider);
   reader.seconds({"STRETTO_RENDEZVOUS_TIMEOUT_S"}, config.rendezvous_timeout);
   reader.seconds({"STRETTO_OPERATION_TIMEOUT_S"}, config.operation_timeout);
   std::uint64_t limit_mib = 0;

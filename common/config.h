@@ -23,6 +23,10 @@ inline constexpr std::uint32_t kMaxNodes = 4096;
 /// "scheduler", "server", "worker".
 std::string_view name_of(Role role);
 
+/// How servers and workers reach one another. kAuto takes shared memory within a host and ZeroMQ
+/// elsewhere; kShm and kFabric make it an error if that cannot be had.
+enum class TransportChoice : std::uint8_t { kAuto, kZmq, kShm, kFabric };
+
 /// Looks a variable up; std::nullopt if unset or empty.
 using Environment = std::function<std::optional<std::string>(const std::string&)>;
 /// The process's own environment.
@@ -51,12 +55,14 @@ struct Config {
   std::uint32_t shards = 1;  ///< Shards of each server.
   std::string scheduler;     ///< host:port; empty at a scheduler that may choose its port.
   std::string bind_host = "127.0.0.1";  ///< Address that this node listens at.
+  std::string fabric_provider;          ///< libfabric's name of one; empty: chosen.
   std::string node_host;                ///< Address that others are told; empty: found out.
   std::string token;
   Duration rendezvous_timeout = 60s;
   Duration operation_timeout = 310s;     ///< Servers give up first, and know who is missing.
   std::uint64_t memory_limit_bytes = 0;  ///< Per server, for declared tensors; 0: no limit.
   std::string log_level = "info";
+  TransportChoice transport = TransportChoice::kAuto;
   JobSettings job;
 };
 

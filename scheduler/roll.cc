@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "common/address.h"
 #include "van/greeting.h"
 
 namespace stretto {
@@ -38,7 +39,7 @@ Status Roll::check(const wire::Hello& hello) const {
                     "told of {} shards a server",
                     hello.rank(), hello.shards(), hello.shard(), config_.shards));
   }
-  if (!parse_host_port(hello.address()).ok()) {
+  if (!check_address(hello.address()).ok()) {
     return refused(fmt::format("server {} says it listens at '{}', wanted host:port", hello.rank(),
                                hello.address()));
   }

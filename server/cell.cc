@@ -13,14 +13,15 @@
 namespace stretto {
 
 Cell::Cell(const TensorSpec& spec, std::size_t bytes, std::uint32_t workers,
-           std::unique_ptr<ops::UpdateRule> rule)
+           std::unique_ptr<ops::UpdateRule> rule, Allocate allocate)
     : dtype_(spec.dtype),
       bytes_(bytes),
       workers_(workers),
       deterministic_(spec.options.deterministic),
       mean_(spec.options.update.rule == Rule::kMean),
       consistency_(spec.options, workers),
-      rule_(std::move(rule)) {
+      rule_(std::move(rule)),
+      allocate_(std::move(allocate)) {
   if (deterministic_) held_.resize(workers);
 }
 
@@ -69,8 +70,7 @@ void Cell::collect(Share share) {
     return;
   }
   // Kept beyond this call: memory that is not ours alone may change once its push is acked.
-  held_[share.rank] =
-      share.bytes.exclusive() ? std::move(share.bytes) : Buffer::copy_of(share.bytes.bytes());
+  held_[share.rank] = share.bytes.exclusive() ? std::move(share.bytes) : own_copy(share.bytes);
   add_in_rank_order();
 }
 
@@ -87,8 +87,14 @@ void Cell::add(Buffer bytes) {
   } else if (bytes.exclusive()) {
     sum_ = std::move(bytes);
   } else {
-    sum_ = Buffer::copy_of(bytes.bytes());
+    sum_ = own_copy(bytes);
   }
+}
+
+Buffer Cell::own_copy(const Buffer& bytes) const {
+  Buffer copy = allocate_(bytes.size());
+  if (!bytes.empty()) std::memcpy(copy.writable().data(), bytes.data(), bytes.size());
+  return copy;
 }
 
 void Cell::finish(bool assign) {
@@ -114,10 +120,10 @@ void Cell::apply(const Buffer& gradient, double scale) {
 // the next one starts as its copy.
 std::span<std::byte> Cell::own_value() {
   if (value_.bytes.empty()) {
-    value_.bytes = Buffer::allocate(bytes_);
+    value_.bytes = allocate_(bytes_);
     std::ranges::fill(value_.bytes.writable(), std::byte{0});
   } else if (!value_.bytes.exclusive()) {
-    value_.bytes = Buffer::copy_of(value_.bytes.bytes());
+    value_.bytes = own_copy(value_.bytes);
   }
   return value_.bytes.writable();
 }

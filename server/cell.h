@@ -4,6 +4,7 @@
 // worker can never touch what a slow one has yet to receive. Sends nothing.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -42,9 +43,12 @@ class Cell {
     Time since;
   };
 
+  /// Where sums and values live: memory that the transport sends as it is.
+  using Allocate = std::function<Buffer(std::size_t)>;
+
   /// `rule` is null where values are the rounds' own sums or means.
   Cell(const TensorSpec& spec, std::size_t bytes, std::uint32_t workers,
-       std::unique_ptr<ops::UpdateRule> rule);
+       std::unique_ptr<ops::UpdateRule> rule, Allocate allocate = Buffer::allocate);
 
   /// Applies a share: summed or kept when this returns ok, refused and without effect otherwise.
   /// What the answer to it waits for is `*gate`.
@@ -67,6 +71,7 @@ class Cell {
   void add_in_rank_order();
   void finish(bool assign);
   void apply(const Buffer& gradient, double scale);
+  Buffer own_copy(const Buffer& bytes) const;
   std::span<std::byte> own_value();
 
   Dtype dtype_;
@@ -76,6 +81,7 @@ class Cell {
   bool mean_;
   Consistency consistency_;
   std::unique_ptr<ops::UpdateRule> rule_;
+  Allocate allocate_;
   Buffer sum_;                // Of the open round; empty before its first bytes.
   std::vector<Buffer> held_;  // Deterministic: shares that came before their turn, by rank.
   Rank turn_ = 0;             // Deterministic: whose share is to be added next.

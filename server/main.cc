@@ -21,6 +21,7 @@ DEFINE_int32(shards, 0, "Shards of this and every server (STRETTO_SHARDS)");
 DEFINE_int32(rank, -1, "This server's rank (STRETTO_RANK); the scheduler chooses if not given");
 DEFINE_string(scheduler, "", "host:port of the scheduler (STRETTO_SCHEDULER)");
 DEFINE_string(bind_host, "", "Address to bind (STRETTO_BIND_HOST); default 127.0.0.1");
+DEFINE_string(transport, "", "auto, zmq, shm or fabric (STRETTO_TRANSPORT); default auto");
 
 namespace stretto {
 namespace {
@@ -33,6 +34,7 @@ std::map<std::string, std::string> flags_given() {
   if (FLAGS_rank >= 0) set["STRETTO_RANK"] = std::to_string(FLAGS_rank);
   if (!FLAGS_scheduler.empty()) set["STRETTO_SCHEDULER"] = FLAGS_scheduler;
   if (!FLAGS_bind_host.empty()) set["STRETTO_BIND_HOST"] = FLAGS_bind_host;
+  if (!FLAGS_transport.empty()) set["STRETTO_TRANSPORT"] = FLAGS_transport;
   return set;
 }
 
@@ -54,7 +56,7 @@ class Server {
     Result<std::string> host = advertised_host(config_);
     if (!host.ok()) return host.status();
     for (std::uint32_t index = 0; index < config_.shards; ++index) {
-      Result<std::unique_ptr<Transport>> transport = make_transport(config_.job.part_bytes);
+      Result<std::unique_ptr<Transport>> transport = make_transport(config_);
       if (!transport.ok()) return transport.status();
       wakeable_.push_back(transport->get());
       shards_.emplace_back(config_, index, std::move(*transport), clock_);

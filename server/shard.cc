@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "common/address.h"
 #include "common/log.h"
 #include "van/greeting.h"
 
@@ -41,9 +42,9 @@ Status Shard::start(std::string_view address, const std::string& advertised_host
   if (!bound.ok()) return bound.status();
   std::string told = *bound;
   if (!advertised_host.empty()) {
-    Result<HostPort> parts = parse_host_port(*bound);
-    if (!parts.ok()) return parts.status();
-    told = fmt::format("{}:{}", advertised_host, parts->port);
+    Result<std::string> elsewhere = with_host(*bound, advertised_host);
+    if (!elsewhere.ok()) return elsewhere.status();
+    told = *std::move(elsewhere);
   }
   membership_.emplace(config_, Membership::Self{.shard = index_, .address = told}, van_, clock_);
   membership_->start();
@@ -212,7 +213,8 @@ Result<Cell*> Shard::find_cell(const wire::Header& header) {
   ++cells_;
   const auto workers = static_cast<std::uint32_t>(links_.size());
   auto made =
-      tensor.cells.try_emplace(header.key.part, tensor.spec, bytes, workers, std::move(rule));
+      tensor.cells.try_emplace(header.key.part, tensor.spec, bytes, workers, std::move(rule),
+                               [this](std::size_t size) { return van_.allocate(size); });
   Cell& cell = made.first->second;
   for (Rank rank = 0; rank < workers; ++rank) {
     if (left_[rank]) cell.consistency().leave(rank);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Transport: what Stretto asks of anything that moves frames. ZeroMQ, inproc and the simulator's
-// network are transports; libfabric and shared memory are planned to be. Every one passes the same
-// suite, tests/conformance.
+// Transport: what Stretto asks of anything that moves frames. ZeroMQ, shared memory, inproc and the
+// simulator's network are transports; libfabric is planned to be. Every one passes the same suite,
+// tests/conformance.
 //
 //   transport.listen("127.0.0.1:0")            -> "127.0.0.1:40123"
 //   link = transport.connect("127.0.0.1:40123")
@@ -78,6 +78,13 @@ class Transport {
   /// Writable memory that this transport sends without copying it, if there is such; else any. It
   /// may outlive the transport. Thread: loop.
   virtual Buffer allocate(std::size_t bytes) { return Buffer::allocate(bytes); }
+  /// Bytes of payload that this transport itself has copied, to send them and when they came; what
+  /// lies below it (libraries, kernel, network) is not counted.
+  struct Copied {
+    std::uint64_t sent = 0;
+    std::uint64_t received = 0;
+  };
+  virtual Copied copied() const { return {}; }
   /// True if the far end is on this host: then no network that others share lies between.
   virtual bool is_local(LinkId) const { return false; }
 

@@ -2,18 +2,86 @@
 // The choice of a transport.
 #include "van/transports.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
-#include "common/config.h"
+#include "common/address.h"
+#include "common/log.h"
+#include "van/composite.h"
+#include "van/fabric/fabric_transport.h"
+#include "van/shm/shm_transport.h"
 #include "van/zmq/zmq_transport.h"
 
 namespace stretto {
+namespace {
+
+constexpr std::size_t kMaxLinks = 2 * std::size_t{kMaxNodes};
+
+std::size_t max_payload(std::size_t part_bytes) {
+  return std::max(part_bytes, wire::kMaxControlBytes);
+}
+
+}  // namespace
 
 Result<std::unique_ptr<Transport>> make_transport(std::size_t part_bytes) {
   ZmqOptions options;
-  options.max_payload_bytes = std::max(part_bytes, wire::kMaxControlBytes);
-  options.max_links = 2 * std::size_t{kMaxNodes};
+  options.max_payload_bytes = max_payload(part_bytes);
+  options.max_links = kMaxLinks;
   return make_zmq_transport(options);
+}
+
+namespace {
+
+Result<Way> shared_memory(const Config& config) {
+  ShmOptions options;
+  options.max_payload_bytes = max_payload(config.job.part_bytes);
+  options.max_links = kMaxLinks;
+  return shm_way(options);
+}
+
+// libfabric has a port of its own, where names are exchanged; it is at the host that others are
+// told.
+Result<Way> fabric(const Config& config) {
+  FabricOptions options;
+  options.provider = config.fabric_provider;
+  options.max_payload_bytes = max_payload(config.job.part_bytes);
+  options.max_links = kMaxLinks;
+  Result<std::unique_ptr<Transport>> made = make_fabric_transport(options);
+  if (!made.ok()) return made.status();
+  Way way;
+  way.name = "fabric";
+  Transport* const transport = made->get();
+  way.reach = [transport](std::string_view where) { return transport->connect(where); };
+  way.listen = [transport, bind = config.bind_host,
+                told = config.node_host](std::string_view) -> Result<std::string> {
+    Result<std::string> address = transport->listen(bind + ":0");
+    if (!address.ok() || told.empty()) return address;
+    return with_host(*address, told);
+  };
+  way.transport = *std::move(made);
+  return way;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Transport>> make_transport(const Config& config) {
+  Result<std::unique_ptr<Transport>> everywhere = make_transport(config.job.part_bytes);
+  if (!everywhere.ok() || config.transport == TransportChoice::kZmq) return everywhere;
+  Result<Way> way =
+      config.transport == TransportChoice::kFabric ? fabric(config) : shared_memory(config);
+  if (!way.ok()) {
+    if (config.transport != TransportChoice::kAuto) return way.status();
+    log(Level::kDebug, "no shared memory here: {}", way.status().cause());
+    return everywhere;
+  }
+  std::vector<Way> ways;
+  ways.push_back(*std::move(way));
+  CompositeOptions choice;
+  if (config.transport != TransportChoice::kAuto) {
+    choice = {.required_way = ways.front().name, .exempt_address = config.scheduler};
+  }
+  return make_composite_transport(*std::move(everywhere), std::move(ways), std::move(choice));
 }
 
 }  // namespace stretto

@@ -4,13 +4,17 @@
 
 #include <memory>
 
+#include "common/config.h"
 #include "van/transport.h"
 
 namespace stretto {
 
-/// The transport for real processes: ZeroMQ over TCP. Frames with a larger payload than a control
-/// message or a part of `part_bytes` (0: no parts come here) end their link: until somebody has
-/// been admitted, that is all the memory that a connection can take.
+/// The transport for servers and workers, as `config.transport` says: ZeroMQ over TCP, and shared
+/// memory towards endpoints of this host that offer it. Frames with a larger payload than a control
+/// message or a part end their link: until somebody has been admitted, that is all the memory that
+/// a connection can take.
+Result<std::unique_ptr<Transport>> make_transport(const Config& config);
+/// ZeroMQ alone, for a role that has only control to send, or for parts of `part_bytes`.
 Result<std::unique_ptr<Transport>> make_transport(std::size_t part_bytes);
 
 }  // namespace stretto

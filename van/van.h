@@ -65,6 +65,9 @@ class Van final : private Transport::Sink {
   /// then hears that it has ended.
   void refuse(LinkId link, const Status& why);
 
+  /// Writable memory that data frames are best sent from.
+  Buffer allocate(std::size_t bytes) { return transport_->allocate(bytes); }
+
   /// Who we are, and which roster we follow: stamped on every frame. Data frames of epochs before
   /// `fence` are refused.
   void set_node(NodeId node) { node_ = node; }
@@ -95,8 +98,6 @@ class Van final : private Transport::Sink {
   void set_urgency(std::uint64_t tag, const Urgency& urgency);
   void pause(std::uint64_t tag) { queue_.pause(tag); }
   void resume(std::uint64_t tag);
-  /// Memory that is sent without a copy, if the transport has such.
-  Buffer allocate(std::size_t bytes) { return transport_->allocate(bytes); }
   /// Pushes of the far end that have been applied, up to this push sequence. Told with whatever
   /// goes there next; by a frame of its own if `at_once`.
   void ack(LinkId link, std::uint64_t push_sequence, bool at_once);

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <set>
 
+#include "common/address.h"
+
 namespace stretto {
 namespace {
 
@@ -222,8 +224,8 @@ void WorkerNode::on_broken(LinkId link, const Status& why) {
   const std::string who = shard->member.describe();
   membership_.report_broken(
       shard->member.node, why,
-      Status(Code::kServerLost,
-             fmt::format("the link to {} at {} broke: {}", who, shard->member.address, why.cause()))
+      Status(Code::kServerLost, fmt::format("the link to {} at {} broke: {}", who,
+                                            host_port_of(shard->member.address), why.cause()))
           .with_peer(who));
 }
 
@@ -254,8 +256,9 @@ void WorkerNode::tick() {
     for (const auto& [node, shard] : shards_) {
       if (shard.welcomed) continue;
       membership_.fail(
-          Status(Code::kServerLost, fmt::format("{} at {} did not answer; can this host reach it?",
-                                                shard.member.describe(), shard.member.address))
+          Status(Code::kServerLost,
+                 fmt::format("{} at {} did not answer; can this host reach it?",
+                             shard.member.describe(), host_port_of(shard.member.address)))
               .with_peer(shard.member.describe())
               .with_operation("join"));
       break;

@@ -218,7 +218,7 @@ Result<Worker> Worker::join(const Options& options) {
   if (Status status = raise_file_limit(kFilesALink * links + kFilesBesides); !status.ok()) {
     return status;
   }
-  Result<std::unique_ptr<Transport>> transport = make_transport(config.job.part_bytes);
+  Result<std::unique_ptr<Transport>> transport = make_transport(config);
   if (!transport.ok()) return transport.status();
   auto impl = std::make_unique<detail::WorkerImpl>(config, std::move(*transport));
   if (Status status = impl->join(); !status.ok()) return status;

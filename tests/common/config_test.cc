@@ -42,6 +42,7 @@ TEST(Config, WithoutAnyVariableTheDefaultsHold) {
   EXPECT_EQ(config.bind_host, "127.0.0.1");
   EXPECT_EQ(config.memory_limit_bytes, 0U);
   EXPECT_EQ(config.log_level, "info");
+  EXPECT_EQ(config.transport, TransportChoice::kAuto);
   EXPECT_EQ(config.job.part_bytes % 64, 0U);
 }
 
@@ -55,6 +56,7 @@ TEST(Config, ReadsEveryVariable) {
                                    {"STRETTO_NODE_HOST", "10.0.0.3"},
                                    {"STRETTO_JOB_TOKEN", "secret"},
                                    {"STRETTO_LOG_LEVEL", "debug"},
+                                   {"STRETTO_TRANSPORT", "shm"},
                                    {"STRETTO_RENDEZVOUS_TIMEOUT_S", "1.5"},
                                    {"STRETTO_OPERATION_TIMEOUT_S", "2"},
                                    {"STRETTO_MEMORY_LIMIT_MIB", "3"},
@@ -74,6 +76,7 @@ TEST(Config, ReadsEveryVariable) {
   EXPECT_EQ(config.node_host, "10.0.0.3");
   EXPECT_EQ(config.token, "secret");
   EXPECT_EQ(config.log_level, "debug");
+  EXPECT_EQ(config.transport, TransportChoice::kShm);
   EXPECT_EQ(config.rendezvous_timeout, 1500ms);
   EXPECT_EQ(config.operation_timeout, 2s);
   EXPECT_EQ(config.memory_limit_bytes, 3U << 20);
@@ -179,7 +182,8 @@ TEST_P(BadValues, AreNamedWithWhatWasWanted) {
 
 INSTANTIATE_TEST_SUITE_P(
     All, BadValues,
-    testing::Values(Bad{"STRETTO_WORLD_SIZE", "0", "a whole number from 1 to"},
+    testing::Values(Bad{"STRETTO_TRANSPORT", "tcp", "auto, zmq, shm or fabric"},
+                    Bad{"STRETTO_WORLD_SIZE", "0", "a whole number from 1 to"},
                     Bad{"STRETTO_WORLD_SIZE", "32769", "a whole number from 1 to"},
                     Bad{"STRETTO_WORLD_SIZE", "two", "a whole number"},
                     Bad{"STRETTO_WORLD_SIZE", "2 ", "a whole number"},

@@ -11,6 +11,7 @@
 #include "tests/sim/sim_network.h"
 #include "van/fabric/fabric_transport.h"
 #include "van/inproc/inproc_transport.h"
+#include "van/shm/shm_transport.h"
 #include "van/zmq/zmq_transport.h"
 
 namespace stretto::conformance {
@@ -38,6 +39,25 @@ class FabricWorld final : public World {
   }
   // libfabric's "net" passes the suite too, but leaks (1.17), which the sanitizer takes for ours.
   static constexpr const char* kProvider = "tcp;ofi_rxm";
+};
+
+class ShmWorld final : public World {
+ public:
+  std::unique_ptr<Transport> endpoint() override {
+    return make_shm_transport(ShmOptions{}).or_exit();
+  }
+  std::string any_address() const override { return "shm:"; }
+};
+
+// As processes have it: they all offer both ways, so links are of shared memory.
+class AutoWorld final : public World {
+ public:
+  std::unique_ptr<Transport> endpoint() override {
+    std::vector<Way> ways;
+    ways.push_back(shm_way(ShmOptions{}).or_exit());
+    return make_composite_transport(make_zmq_transport(ZmqOptions{}).or_exit(), std::move(ways), {})
+        .or_exit();
+  }
 };
 
 class SimulatedWorld final : public World {
@@ -68,6 +88,8 @@ std::vector<Kind> kinds() {
   std::vector<Kind> all = {
       {.name = "inproc", .make = make<InprocWorld>, .lands = true, .threads = true},
       {.name = "zmq", .make = make<ZmqWorld>, .lands = false, .threads = true},
+      {.name = "shm", .make = make<ShmWorld>, .lands = true, .threads = true},
+      {.name = "auto", .make = make<AutoWorld>, .lands = true, .threads = true},
       {.name = "simulated", .make = make<SimulatedWorld>, .lands = false, .threads = false},
   };
   // A build without libfabric has nothing to test.

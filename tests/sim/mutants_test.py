@@ -77,7 +77,7 @@ MUTANTS = [
     ]),
     ("a value that later updates overwrite while it is being sent", VALUES, [
         ("server/cell.cc", "  } else if (!value_.bytes.exclusive()) {\n"
-         "    value_.bytes = Buffer::copy_of(value_.bytes.bytes());\n  }\n"
+         "    value_.bytes = own_copy(value_.bytes);\n  }\n"
          "  return value_.bytes.writable();",
          "  }\n  return {const_cast<std::byte*>(value_.bytes.data()), bytes_};")]),
     ("hand-over without bounds", "in flight within limits", [
@@ -95,7 +95,8 @@ MUTANTS = [
         ("scheduler/scheduler.cc", "now - node.last_heard > config_.job.dead_after",
          "now - node.last_heard > config_.job.dead_after * 1000")]),
     ("a ticket that ends one part too early", VALUES, [
-        ("worker/exchange.cc", "if (--operation->parts_left == 0) end(operation, {});",
+        ("worker/exchange.cc",
+         "if (!operation->cancelled && --operation->parts_left == 0) end(operation, {});",
          "if (--operation->parts_left == (operation->id % 2)) end(operation, {});")]),
     ("an error that names nobody", "errors name the cause", [
         ("scheduler/scheduler.cc",

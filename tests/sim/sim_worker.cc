@@ -258,8 +258,8 @@ void SimWorker::enter_barrier() {
     --under_way_;
     in_barrier_ = false;
     codes_.insert(status.code());
-    // The next call would be the same barrier, tried again.
-    if (!status.ok()) barriers_entered_ = plan_.barriers;
+    // The next call is the same barrier, tried again; at some time it is given up.
+    if (!status.ok()) barriers_entered_ = ++barriers_failed_ < 3 ? number - 1 : plan_.barriers;
     if (status.ok() && board_[number].size() != plan_.workers) {
       report_("barriers wait for all",
               fmt::format("worker {} passed barrier {} when only {} of {} were there", rank_,

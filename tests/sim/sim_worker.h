@@ -88,6 +88,7 @@ class SimWorker {
   std::size_t final_pulls_ = 0;  // After all steps every tensor is read once more.
   std::size_t under_way_ = 0;
   std::uint32_t barriers_entered_ = 0;
+  std::uint32_t barriers_failed_ = 0;
   bool in_barrier_ = false;
   bool leaving_ = false;
   std::optional<Status> outcome_;

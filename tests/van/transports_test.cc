@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "common/address.h"
 #include "tests/van/far_end.h"
 #include "tests/van/recorder.h"
 #include "van/van.h"
@@ -31,6 +32,35 @@ TEST(Transports, TwoOfThemMeetOverLoopback) {
   }
   ASSERT_EQ(at_server.controls.size(), 1U);
   EXPECT_EQ(at_server.controls[0].second.hello().token(), "secret");
+}
+
+TEST(Transports, ServersAndWorkersOfferTheWaysOfTheirChoice) {
+  const auto address_by = [](TransportChoice choice) {
+    Config config;
+    config.transport = choice;
+    auto transport = make_transport(config);
+    EXPECT_TRUE(transport.ok());
+    return *(*transport)->listen("127.0.0.1:0");
+  };
+  EXPECT_EQ(address_by(TransportChoice::kZmq).find(';'), std::string::npos);
+  for (const TransportChoice choice : {TransportChoice::kAuto, TransportChoice::kShm}) {
+    const std::string address = address_by(choice);
+    EXPECT_EQ(way_in(address, "shm").size(), 16U) << address;
+    EXPECT_TRUE(check_address(address).ok()) << address;
+  }
+}
+
+// A roster of the largest job fits one control message, ways and all.
+TEST(Transports, AddressesOfTheLargestJobFitARoster) {
+  wire::Control message;
+  for (NodeId node = 1; node <= kMaxNodes; ++node) {
+    wire::Member& member = *message.mutable_roster()->add_members();
+    member.set_node(node);
+    member.set_role(static_cast<std::uint32_t>(Role::kServer));
+    member.set_rank(node - 1);
+    member.set_address("255.255.255.255:65535;shm=0123456789abcdef");
+  }
+  EXPECT_LT(message.ByteSizeLong(), wire::kMaxControlBytes);
 }
 
 TEST(Transports, AnAddressThatIsTakenIsRefused) {

@@ -9,8 +9,9 @@
 namespace stretto::live {
 namespace {
 
-std::unique_ptr<Transport> transport() {
-  Result<std::unique_ptr<Transport>> made = make_transport(JobSettings().part_bytes);
+template <typename What>
+std::unique_ptr<Transport> transport(const What& what) {
+  Result<std::unique_ptr<Transport>> made = make_transport(what);
   EXPECT_TRUE(made.ok()) << made.status().text();
   return std::move(*made);
 }
@@ -31,13 +32,14 @@ Cluster::Cluster(const Plan& plan) : plan_(plan) {
     config.log_level = "silent";
     return config;
   };
-  scheduler_ = std::make_unique<Scheduler>(make_config(Role::kScheduler), transport(), clock_);
+  scheduler_ =
+      std::make_unique<Scheduler>(make_config(Role::kScheduler), transport(std::size_t{0}), clock_);
   const Result<std::string> address = scheduler_->listen("127.0.0.1:0");
   EXPECT_TRUE(address.ok()) << address.status().text();
   address_ = *address;
   for (std::uint32_t index = 0; index < plan.shards; ++index) {
-    shards_.push_back(
-        std::make_unique<Shard>(make_config(Role::kServer), index, transport(), clock_));
+    const Config& config = make_config(Role::kServer);
+    shards_.push_back(std::make_unique<Shard>(config, index, transport(config), clock_));
     EXPECT_TRUE(shards_.back()->start("127.0.0.1:0", "").ok());
   }
   outcomes_.resize(1 + shards_.size());

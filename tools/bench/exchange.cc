@@ -31,6 +31,11 @@ Result<JobSettings> job_settings(const Settings& settings) {
   return config->job;
 }
 
+std::string transport_of(const Settings& settings) {
+  if (!settings.transport.empty()) return settings.transport;
+  return process_environment()("STRETTO_TRANSPORT").value_or("auto");
+}
+
 RawShape shape_of(const Settings& settings, const JobSettings& job, std::uint64_t bytes) {
   const std::uint64_t chunk = std::min<std::uint64_t>(bytes, job.part_bytes);
   const std::uint32_t inflight = inflight_for(settings, bytes);
@@ -41,6 +46,7 @@ RawShape shape_of(const Settings& settings, const JobSettings& job, std::uint64_
   shape.counted_bytes = chunk;
   shape.messages = inflight * ((bytes + chunk - 1) / chunk);
   shape.memory_bytes = inflight * bytes;
+  shape.fabric = transport_of(settings) == "fabric";
   // Measured before and after Stretto, in all for as long.
   const double parts = 2.0 * kMessagesEach.size();
   shape.seconds = std::max(kLeastLimitSeconds, settings.seconds / parts);
@@ -131,13 +137,13 @@ Result<Record> measure(const Settings& settings, const JobSettings& job, std::ui
       .count("bytes", bytes)
       .count("inflight", inflight_for(settings, bytes))
       .count("part_bytes", job.part_bytes)
-      .text("transport", "zmq")
+      .text("transport", transport_of(settings))
       .real("gb_per_s", stretto.of(&Rates::gb_per_s))
       .real("p50_us", stretto.of(&Rates::p50_us))
       .real("p99_us", stretto.of(&Rates::p99_us))
       .real("worker_cpu_s_per_gb", stretto.of(&Rates::worker_cpu_s_per_gb))
       .real("server_cpu_s_per_gb", stretto.of(&Rates::server_cpu_s_per_gb))
-      .text("limit", "raw_zmq")
+      .text("limit", transport_of(settings) == "fabric" ? "raw_fabric" : "raw_zmq")
       .real("gb_per_s_limit", limit.of(&Rates::gb_per_s))
       .real("ratio", stretto.of(&Rates::gb_per_s) / limit.of(&Rates::gb_per_s))
       .real("limit_worker_cpu_s_per_gb", limit.of(&Rates::worker_cpu_s_per_gb))
@@ -151,10 +157,11 @@ Status run_exchange(const Settings& settings, Output& output) {
   const Result<JobSettings> job = job_settings(settings);
   if (!job.ok()) return job.status();
   output.title(
-      fmt::format("{}: {} workers, {} servers of {} shard(s), over ZeroMQ, in parts of {} "
-                  "bytes; sums are checked; the limit is raw ZeroMQ of the same shape",
+      fmt::format("{}: {} workers, {} servers of {} shard(s), transport {}, in parts of {} "
+                  "bytes; sums are checked; the limit is raw {} of the same shape",
                   name_of(settings.benchmark), settings.workers, settings.servers, settings.shards,
-                  job->part_bytes));
+                  transport_of(settings), job->part_bytes,
+                  transport_of(settings) == "fabric" ? "libfabric" : "ZeroMQ"));
   output.columns({"bytes", "inflight", "gb_per_s", "gb_per_s_limit", "ratio", "p50_us", "p99_us",
                   "worker_cpu_s_per_gb", "server_cpu_s_per_gb"});
   for (const std::uint64_t bytes : settings.bytes) {

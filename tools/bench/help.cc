@@ -7,7 +7,7 @@ namespace stretto::bench {
 std::string_view help_text() {
   return R"(usage: stretto-bench NAME [FLAG]...
 
-  limits     what this machine can do: memcpy, sum_f32; TCP, ZeroMQ, libfabric over loopback
+  limits     what this machine can do: memory, TCP, ZeroMQ, libfabric, a ring in shared memory
   push_pull  a cluster of real processes exchanges tensors: workers push, and receive the sum
   push       the same, without receiving
   pull       the same, without pushing
@@ -33,7 +33,8 @@ push_pull, push, pull
   --bytes N,...       of one tensor of f32; K, M, G stand for KiB, MiB, GiB (16M)
   --inflight N        tensors under way at a time (4 from 1 MiB on, 1 below)
   --part_bytes N      unit of pipelining (STRETTO_PART_BYTES, or the default)
-  --transport auto|zmq
+  --transport auto|zmq|shm|fabric
+                      how servers and workers meet (STRETTO_TRANSPORT, or auto: shared memory)
 
 preempt
   --rate_mbit N         of the shaped link (1000)

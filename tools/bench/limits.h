@@ -26,6 +26,7 @@ std::vector<Limit> memory_limits();
 std::vector<Limit> tcp_limits();
 std::vector<Limit> zmq_limits();
 std::vector<Limit> fabric_limits();  ///< None if this build has no libfabric.
+std::vector<Limit> shm_limits();
 
 Status run_limits(const Settings& settings, Output& output);
 

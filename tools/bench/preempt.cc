@@ -66,6 +66,12 @@ double median_over(const Rounds& rounds, const std::function<double(const Report
 
 double background_of(const Report& report) { return report.gigabytes / report.seconds; }
 
+std::string_view transport_of(std::string_view mode, const PreemptSettings& wanted) {
+  if (mode.starts_with("tcp")) return "tcp";
+  if (mode.starts_with("zmq")) return "zmq";
+  return wanted.fabric ? "fabric" : "zmq";
+}
+
 Record record_of(const Settings& settings, std::string_view mode, const Rounds& rounds,
                  double raw_gb_per_s) {
   const PreemptSettings& wanted = settings.preempt;
@@ -87,7 +93,7 @@ Record record_of(const Settings& settings, std::string_view mode, const Rounds& 
   record.text("name", "preempt")
       .text("mode", mode)
       .count("rate_mbit", wanted.lab.rate_mbit)
-      .text("transport", mode.starts_with("tcp") ? "tcp" : "zmq")
+      .text("transport", transport_of(mode, wanted))
       .count("peers", wanted.lab.peers)
       .text("bottleneck", wanted.lab.bottleneck == Bottleneck::kHost ? "host" : "router")
       .count("background_bytes", wanted.background_bytes)

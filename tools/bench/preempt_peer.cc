@@ -25,10 +25,14 @@ constexpr NodeId kReceiver = 3;  // All of them: the sender tells them apart by 
 constexpr Duration kConnectPatience = 10s;
 
 Result<std::unique_ptr<Van>> make_van(const PreemptSettings& settings, Preemption mode, NodeId node,
-                                      const Clock& clock) {
+                                      const std::string& host, const Clock& clock) {
   keep_freed_memory();
-  Result<std::unique_ptr<Transport>> transport =
-      make_transport(std::max(settings.part_bytes, settings.urgent_bytes));
+  Config config;
+  config.bind_host = host;
+  config.transport = settings.fabric ? TransportChoice::kFabric : TransportChoice::kZmq;
+  config.job.part_bytes =
+      static_cast<std::uint32_t>(std::max(settings.part_bytes, settings.urgent_bytes));
+  Result<std::unique_ptr<Transport>> transport = make_transport(config);
   if (!transport.ok()) return transport.status();
   auto van = std::make_unique<Van>(*std::move(transport), clock);
   van->set_node(node);
@@ -53,7 +57,7 @@ class VanReceiver final : public Van::Handler {
   /// The address.
   Result<std::string> listen(const PreemptSettings& settings, Preemption mode,
                              const std::string& host) {
-    Result<std::unique_ptr<Van>> van = make_van(settings, mode, kReceiver, clock_);
+    Result<std::unique_ptr<Van>> van = make_van(settings, mode, kReceiver, host, clock_);
     if (!van.ok()) return van.status();
     van_ = *std::move(van);
     return van_->listen(fmt::format("{}:0", host));
@@ -95,7 +99,7 @@ class VanCarrier final : public Carrier, private Van::Handler {
         urgent_(zeros(settings.urgent_bytes)) {}
 
   Status connect(std::span<const std::string> addresses) {
-    Result<std::unique_ptr<Van>> van = make_van(settings_, mode_, kSender, clock_);
+    Result<std::unique_ptr<Van>> van = make_van(settings_, mode_, kSender, "127.0.0.1", clock_);
     if (!van.ok()) return van.status();
     van_ = *std::move(van);
     alarm_ = std::make_unique<Alarm>([this] { van_->wake(); });

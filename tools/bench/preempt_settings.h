@@ -26,6 +26,7 @@ struct PreemptSettings {
   std::uint64_t part_bytes = 256 << 10;       ///< The background is handed to Stretto in these.
   std::uint64_t urgent_bytes = 4096;          ///< Of the urgent message, and of its answer.
   std::vector<Preemption> modes{Preemption::kPreempt};
+  bool fabric = false;     ///< Over libfabric instead of ZeroMQ.
   bool baselines = false;  ///< Also measure others' ways of sending the same.
 };
 

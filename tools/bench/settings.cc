@@ -30,12 +30,18 @@ constexpr std::uint64_t kMaxTensorBytes = std::uint64_t{4} << 30;
 constexpr std::uint64_t kMaxWorkerBytes = std::uint64_t{16} << 30;
 constexpr std::uint64_t kElementBytes = 4;  // Tensors are of f32.
 
-Status read_transport(std::string_view text) {
-  if (text == "auto" || text == "zmq") return {};
-  if (text == "shm" || text == "fabric") {
-    return {Code::kUnsupported, "which is not built yet in this release; wanted auto or zmq"};
+// Namespaces stand for hosts: there is no shared memory between them.
+Status read_network(std::string_view text) {
+  if (text == "auto" || text == "zmq" || text == "fabric") return {};
+  return invalid("wanted auto, zmq or fabric");
+}
+
+Status read_transport(std::string_view text, std::string& transport) {
+  if (text != "auto" && text != "zmq" && text != "shm" && text != "fabric") {
+    return invalid("wanted auto, zmq, shm or fabric");
   }
-  return invalid("wanted auto or zmq");
+  transport = text;
+  return {};
 }
 
 Status check_memory(const Settings& settings) {
@@ -96,7 +102,9 @@ void add_exchange_flags(Settings& settings, std::vector<Flag>& flags) {
                      }
                      return status;
                    }});
-  flags.push_back({"transport", false, read_transport});
+  flags.push_back({"transport", false, [&settings](const std::string& value) {
+                     return read_transport(value, settings.transport);
+                   }});
 }
 
 }  // namespace
@@ -148,7 +156,10 @@ Result<Settings> read_settings(Benchmark benchmark, std::span<const std::string>
     case Benchmark::kPreempt:
       defaults(2, 3);
       flags.push_back(repeats_flag());
-      flags.push_back({"transport", false, read_transport});
+      flags.push_back({"transport", false, [&settings](const std::string& value) {
+                         settings.preempt.fabric = value == "fabric";
+                         return read_network(value);
+                       }});
       for (Flag& flag : preempt_flags(settings.preempt)) flags.push_back(std::move(flag));
       break;
     default:

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+// Strangers for a shared memory endpoint: sockets that say what they like, lines that are written
+// to against all rules, and an innocent link that must work whatever they do.
+#pragma once
+
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+
+#include <fstream>
+#include <string>
+
+#include "tests/conformance/conformance.h"
+#include "van/shm/line.h"
+#include "van/shm/shm_transport.h"
+
+namespace stretto::conformance {
+
+using Sent = Transport::Sent;
+
+inline constexpr std::size_t kMostPayload = 64 * 1024;
+
+/// With small limits.
+inline std::unique_ptr<Transport> make_shm_endpoint() {
+  ShmOptions options;
+  options.max_payload_bytes = kMostPayload;
+  options.max_copied_bytes = 1 << 20;
+  options.chunk_bytes = 1 << 20;
+  options.max_silent = 16;
+  return make_shm_transport(options).or_exit();
+}
+
+inline std::string name_of_address(const std::string& address) {
+  return address.substr(std::string_view("shm:").size());
+}
+
+/// Bytes of shared memory of ours that this process has mapped.
+inline std::size_t mapped_bytes() {
+  std::ifstream maps("/proc/self/maps");
+  std::size_t sum = 0;
+  for (std::string line; std::getline(maps, line);) {
+    if (line.find("memfd:stretto") == std::string::npos) continue;
+    const std::size_t dash = line.find('-');
+    sum += std::stoull(line.substr(dash + 1), nullptr, 16) - std::stoull(line, nullptr, 16);
+  }
+  return sum;
+}
+
+/// True once the far end has hung up, or says on the line that it wants no more.
+inline bool hung_up(const Descriptor& socket) {
+  for (;;) {
+    const shm::Heard heard = shm::hear(socket);
+    if (heard.what == shm::Heard::What::kEnd) return true;
+    if (heard.what == shm::Heard::What::kNothing) return false;
+  }
+}
+
+/// A peer that has said hello as it should, with a chunk of its own to send from, and does as the
+/// test likes from there on.
+class RogueLine {
+ public:
+  static constexpr std::size_t kChunkBytes = 256 * 1024;
+
+  explicit RogueLine(const std::string& address)
+      : line(shm::Line::connect(name_of_address(address)).or_exit()),
+        memory_(shm::make_memory(kChunkBytes).or_exit()),
+        chunk_(shm::Mapping::map(memory_, kChunkBytes, shm::Mapping::Access::kWrite).or_exit()) {}
+
+  void announce(std::uint32_t number, std::uint64_t bytes, const Descriptor* memory) {
+    shm::tell(line->socket(), {shm::Note::Kind::kChunk, number, bytes}, memory);
+  }
+  void announce_own() {
+    EXPECT_TRUE(shm::seal(memory_, true).ok());
+    announce(0, kChunkBytes, &memory_);
+  }
+  std::byte* chunk() { return chunk_.data(); }
+
+  /// Puts a frame into the ring, right or wrong.
+  void put(shm::Entry entry, wire::Kind kind = wire::Kind::kPush) {
+    wire::Header header;
+    header.kind = kind;
+    header.sequence = ++sent_;
+    header.bytes = static_cast<std::uint32_t>(entry.bytes);
+    entry.header = wire::encode(header);
+    line->write(sent_ - 1, entry);
+    line->publish(sent_);
+  }
+  std::uint64_t sent() const { return sent_; }
+
+  std::shared_ptr<shm::Line> line;
+
+ private:
+  Descriptor memory_;
+  shm::Mapping chunk_;
+  std::uint64_t sent_ = 0;
+};
+
+/// An endpoint that listens, and an innocent link to it that echoes.
+class ShmInnocent : public testing::Test {
+ protected:
+  ShmInnocent() : server_(make_shm_endpoint()), innocent_(make_shm_endpoint()) {
+    address_ = server_.listen("shm:");
+    link_ = innocent_.connect(address_);
+    server_.when_frame = [this](LinkId link, const wire::Header& header, Buffer payload) {
+      if (link == innocent_link()) {
+        server_.send(link, header.sequence, payload);
+      } else if (when_rogue) {
+        when_rogue(link, header, std::move(payload));
+      }
+    };
+    expect_innocent_works();
+  }
+
+  LinkId innocent_link() const { return server_.accepted.empty() ? 0 : server_.accepted.front(); }
+
+  void expect_innocent_works() {
+    const Buffer payload = Buffer::copy_of(pattern(5'000, 7));
+    const std::size_t before = innocent_.frames;
+    innocent_.when_frame = [](LinkId, const wire::Header&, const Buffer& echo) {
+      EXPECT_TRUE(has_pattern(echo.bytes(), 7));
+    };
+    for (std::uint64_t i = 0; i < 20; ++i) {
+      ASSERT_EQ(innocent_.send(link_, i, payload), Sent::kTaken);
+    }
+    ASSERT_TRUE(until({&innocent_, &server_}, [&] { return innocent_.frames == before + 20; }));
+    EXPECT_TRUE(innocent_.broken.empty());
+    EXPECT_EQ(server_.broken.count(innocent_link()), 0U);
+  }
+
+  bool poll_until(const std::function<bool()>& condition) { return until({&server_}, condition); }
+
+  /// The newest link at the server is broken as Malformed, once, and the innocent one works.
+  void expect_malformed(std::size_t broken_before) {
+    ASSERT_TRUE(poll_until([&] { return server_.broken.size() == broken_before + 1; }));
+    EXPECT_EQ(server_.broken.at(server_.accepted.back()).code(), Code::kMalformed)
+        << server_.broken.at(server_.accepted.back()).text();
+    expect_innocent_works();
+    EXPECT_EQ(server_.broken.size(), broken_before + 1);
+  }
+
+  std::function<void(LinkId, const wire::Header&, Buffer)> when_rogue;
+  End server_;
+  End innocent_;
+  std::string address_;
+  LinkId link_ = 0;
+};
+
+}  // namespace stretto::conformance

@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: Apache-2.0
+// Parts are polled in turn, without waiting; what waits is one epoll over all of their descriptors.
+// A link has a number of the composite's, and behind it a part and that part's number.
+#include "van/composite.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+#include <thread>
+#include <unordered_map>
+#include <utility>
+
+#include "common/address.h"
+#include "common/check.h"
+#include "common/log.h"
+#include "van/watch.h"
+
+namespace stretto {
+namespace {
+
+/// Thread: loop, but for wake().
+class Composite final : public Transport {
+ public:
+  Composite(std::unique_ptr<Transport> everywhere, std::vector<Way> ways, CompositeOptions options);
+  Status open();
+
+  Result<std::string> listen(std::string_view address) override;
+  Result<LinkId> connect(std::string_view address) override;
+  Sent try_send(LinkId link, const wire::Header& header, const Buffer& payload) override;
+  void close(LinkId link) override;
+  void poll(Sink& sink, Duration wait) override;
+  void wake() override { watch_.wake(); }
+  Buffer allocate(std::size_t bytes) override;
+  Copied copied() const override;
+  bool is_local(LinkId link) const override;
+  int descriptor() const override { return watch_.descriptor(); }
+  Duration may_wait(Duration wait) const override;
+
+ private:
+  // A transport, and its links by their numbers there. As its sink it tells ours of them.
+  class Part final : public Sink {
+   public:
+    Part(Composite& owner, std::unique_ptr<Transport> made)
+        : transport(std::move(made)), owner_(owner) {}
+    bool poll(Sink& sink);
+
+    const std::unique_ptr<Transport> transport;
+    std::unordered_map<LinkId, LinkId> links;  // From the part's number to ours.
+
+   private:
+    void on_link(LinkId link) override;
+    void on_frame(LinkId link, wire::HeaderView header, Buffer payload) override;
+    void on_broken(LinkId link, Status why) override;
+    void on_writable(LinkId link) override;
+    std::span<std::byte> landing(LinkId link, wire::HeaderView header, std::size_t size) override;
+
+    Composite& owner_;
+    Sink* sink_ = nullptr;  // Only inside poll().
+    bool called_ = false;
+  };
+  struct Place {
+    Part* part = nullptr;
+    LinkId link = 0;
+  };
+
+  LinkId add(Part& part, LinkId link);
+  std::string listen_by_ways(std::string_view asked, std::string address);
+  Result<LinkId> connect_by_ways(std::string_view address);
+  bool poll_parts(Sink& sink);
+
+  const CompositeOptions options_;
+  std::vector<Way> ways_;                     // Their transports have become parts.
+  std::vector<std::unique_ptr<Part>> parts_;  // The first goes everywhere; the others as ways_.
+  std::unordered_map<LinkId, Place> places_;
+  LinkId last_id_ = 0;
+  std::string address_;
+  Watch watch_;
+  bool woken_ = false;
+  bool polling_ = false;
+  std::size_t first_ = 0;  // Whose turn it is to be polled first.
+  std::thread::id owner_;
+};
+
+Composite::Composite(std::unique_ptr<Transport> everywhere, std::vector<Way> ways,
+                     CompositeOptions options)
+    : options_(std::move(options)), ways_(std::move(ways)) {
+  parts_.push_back(std::make_unique<Part>(*this, std::move(everywhere)));
+  for (Way& way : ways_) {
+    parts_.push_back(std::make_unique<Part>(*this, std::move(way.transport)));
+  }
+}
+
+Status Composite::open() {
+  if (Status status = watch_.open(); !status.ok()) return status;
+  for (std::size_t i = 0; i < parts_.size(); ++i) {
+    STRETTO_CHECK(parts_[i]->transport->descriptor() >= 0);
+    Status status = watch_.add(parts_[i]->transport->descriptor(), i + 1);
+    if (!status.ok()) return status;
+  }
+  return {};
+}
+
+// ---- links
+
+LinkId Composite::add(Part& part, LinkId link) {
+  places_[++last_id_] = {&part, link};
+  part.links[link] = last_id_;
+  return last_id_;
+}
+
+Result<std::string> Composite::listen(std::string_view address) {
+  if (!address_.empty()) {
+    return Status(Code::kInvalidArgument,
+                  fmt::format("wanted to listen at '{}', but this transport listens at {} already; "
+                              "make another transport",
+                              address, address_));
+  }
+  Result<std::string> bound = parts_.front()->transport->listen(host_port_of(address));
+  if (!bound.ok()) {
+    return Status(bound.status().code(),
+                  fmt::format("cannot listen at '{}': {}", address, bound.status().cause()));
+  }
+  address_ = listen_by_ways(address, *std::move(bound));
+  return address_;
+}
+
+// A way that cannot be listened at is one that others are not told of.
+std::string Composite::listen_by_ways(std::string_view asked, std::string address) {
+  for (std::size_t i = 0; i < ways_.size(); ++i) {
+    const Result<std::string> where = ways_[i].listen(way_in(asked, ways_[i].name));
+    if (where.ok()) {
+      address = with_way(address, ways_[i].name, *where);
+    } else {
+      log(Level::kWarning, "cannot be reached by {}: {}", ways_[i].name, where.status().cause());
+    }
+  }
+  return address;
+}
+
+Result<LinkId> Composite::connect(std::string_view address) {
+  Result<LinkId> better = connect_by_ways(address);
+  const bool must = !options_.required_way.empty() && address != options_.exempt_address;
+  if (better.ok() || must) return better;
+  const Result<LinkId> link = parts_.front()->transport->connect(host_port_of(address));
+  if (!link.ok()) return link;
+  return add(*parts_.front(), *link);
+}
+
+Result<LinkId> Composite::connect_by_ways(std::string_view address) {
+  Status why(Code::kUnsupported, "it does not offer that way");
+  for (std::size_t i = 0; i < ways_.size(); ++i) {
+    if (!options_.required_way.empty() && ways_[i].name != options_.required_way) continue;
+    const std::string_view where = way_in(address, ways_[i].name);
+    if (where.empty()) continue;
+    const Result<LinkId> link = ways_[i].reach(where);
+    if (link.ok()) return add(*parts_[i + 1], *link);
+    why = link.status();
+    log(Level::kDebug, "{} is not reached by {}: {}", host_port_of(address), ways_[i].name,
+        why.cause());
+  }
+  return Status(Code::kUnsupported,
+                fmt::format("cannot connect to {} by {}, as STRETTO_TRANSPORT={} asks: {}; is it "
+                            "on this host, and in the same container?",
+                            host_port_of(address), options_.required_way, options_.required_way,
+                            why.cause()));
+}
+
+Transport::Sent Composite::try_send(LinkId link, const wire::Header& header,
+                                    const Buffer& payload) {
+  const auto found = places_.find(link);
+  if (found == places_.end()) return Sent::kBroken;
+  return found->second.part->transport->try_send(found->second.link, header, payload);
+}
+
+void Composite::close(LinkId link) {
+  const auto found = places_.find(link);
+  if (found == places_.end()) return;
+  const Place place = found->second;
+  places_.erase(found);
+  place.part->links.erase(place.link);
+  place.part->transport->close(place.link);
+}
+
+bool Composite::is_local(LinkId link) const {
+  const auto found = places_.find(link);
+  return found != places_.end() && found->second.part->transport->is_local(found->second.link);
+}
+
+// ---- memory
+
+// Memory of the first better way that is in use: who is reached otherwise takes it as well.
+Buffer Composite::allocate(std::size_t bytes) {
+  for (std::size_t i = 1; i < parts_.size(); ++i) {
+    if (!parts_[i]->links.empty()) return parts_[i]->transport->allocate(bytes);
+  }
+  return parts_.front()->transport->allocate(bytes);
+}
+
+Transport::Copied Composite::copied() const {
+  Copied all;
+  for (const auto& part : parts_) {
+    const Copied one = part->transport->copied();
+    all.sent += one.sent;
+    all.received += one.received;
+  }
+  return all;
+}
+
+// ---- poll
+
+void Composite::poll(Sink& sink, Duration wait) {
+  if (owner_ == std::thread::id()) owner_ = std::this_thread::get_id();
+  STRETTO_CHECK(owner_ == std::this_thread::get_id());
+  STRETTO_CHECK(!polling_);
+  polling_ = true;
+  if (!poll_parts(sink) && wait > Duration::zero()) {
+    watch_.wait(may_wait(wait), woken_);
+    poll_parts(sink);
+  }
+  polling_ = false;
+}
+
+Duration Composite::may_wait(Duration wait) const {
+  for (const auto& part : parts_) wait = std::min(wait, part->transport->may_wait(wait));
+  return wait;
+}
+
+bool Composite::poll_parts(Sink& sink) {
+  bool called = false;
+  for (std::size_t i = 0; i < parts_.size(); ++i) {
+    called = parts_[(first_ + i) % parts_.size()]->poll(sink) || called;
+  }
+  first_ = (first_ + 1) % parts_.size();
+  return called;
+}
+
+bool Composite::Part::poll(Sink& sink) {
+  sink_ = &sink;
+  called_ = false;
+  transport->poll(*this, Duration::zero());
+  sink_ = nullptr;
+  return called_;
+}
+
+void Composite::Part::on_link(LinkId link) {
+  called_ = true;
+  sink_->on_link(owner_.add(*this, link));
+}
+
+void Composite::Part::on_frame(LinkId link, wire::HeaderView header, Buffer payload) {
+  called_ = true;
+  sink_->on_frame(links.at(link), header, std::move(payload));
+}
+
+void Composite::Part::on_broken(LinkId link, Status why) {
+  called_ = true;
+  const auto node = links.extract(link);
+  owner_.places_.erase(node.mapped());
+  sink_->on_broken(node.mapped(), std::move(why));
+}
+
+void Composite::Part::on_writable(LinkId link) {
+  called_ = true;
+  sink_->on_writable(links.at(link));
+}
+
+std::span<std::byte> Composite::Part::landing(LinkId link, wire::HeaderView header,
+                                              std::size_t size) {
+  return sink_->landing(links.at(link), header, size);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Transport>> make_composite_transport(std::unique_ptr<Transport> everywhere,
+                                                            std::vector<Way> ways,
+                                                            CompositeOptions options) {
+  auto composite =
+      std::make_unique<Composite>(std::move(everywhere), std::move(ways), std::move(options));
+  if (Status status = composite->open(); !status.ok()) return status;
+  return std::unique_ptr<Transport>(std::move(composite));
+}
+
+}  // namespace stretto

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// What can be chosen about the shared memory transport, and what its parts tell one another.
+#pragma once
+
+#include <cstddef>
+
+#include "stretto/types.h"
+#include "van/transport.h"
+#include "van/wire.h"
+
+namespace stretto {
+
+struct ShmOptions {
+  /// A frame that says it has more ends its link.
+  std::size_t max_payload_bytes = wire::kMaxPayloadBytes;
+  /// Copied bytes that one link may have under way before try_send answers kFull.
+  std::size_t max_copied_bytes = 8 << 20;
+  /// By how much the arena grows at least.
+  std::size_t chunk_bytes = 16 << 20;
+  /// Links, accepted and connected. More are refused.
+  std::size_t max_links = 1024;
+  /// Connections that have not said hello. More are hung up on, oldest first.
+  std::size_t max_silent = 128;
+  Duration handshake_timeout = 5s;
+};
+
+namespace shm {
+
+/// What a link did in its turn.
+struct Turn {
+  int frames = 0;
+  bool called = false;  ///< The sink was called.
+};
+
+}  // namespace shm
+}  // namespace stretto

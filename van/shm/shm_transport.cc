@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: Apache-2.0
+// The loop over links: whose ring has something gets a turn, a bounded number of frames a poll.
+#include "van/shm/shm_transport.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "common/check.h"
+#include "common/clock.h"
+#include "van/shm/link.h"
+#include "van/shm/strangers.h"
+#include "van/watch.h"
+
+namespace stretto {
+namespace shm {
+namespace {
+
+constexpr std::string_view kScheme = "shm:";
+constexpr int kFramesPerPoll = 64;
+constexpr int kFramesPerTurn = 16;
+// Sockets are looked at when there is nothing else to do, and in every so many polls.
+constexpr unsigned kPollsBetweenLooks = 16;
+// The socket of a link does not tell when it has room.
+constexpr Duration kRoomRetry = 1ms;
+constexpr Duration kStrangersCheck = 1s;
+// Without descriptors nobody is let in for so long.
+constexpr Duration kPause = 1s;
+constexpr std::uint64_t kListenerToken = ~std::uint64_t{0};
+
+/// Thread: loop, but for wake().
+class Endpoint final : public ShmTransport {
+ public:
+  explicit Endpoint(const ShmOptions& options)
+      : options_(options), strangers_(options_), arena_(options.chunk_bytes) {}
+  ~Endpoint() override;
+  Status open() { return watch_.open(); }
+
+  Result<std::string> listen(std::string_view address) override;
+  Result<LinkId> connect(std::string_view address) override;
+  Result<LinkId> reach(std::string_view address) override;
+  Sent try_send(LinkId link, const wire::Header& header, const Buffer& payload) override;
+  void close(LinkId link) override;
+  void poll(Sink& sink, Duration wait) override;
+  void wake() override { watch_.wake(); }
+  Buffer allocate(std::size_t bytes) override;
+  Copied copied() const override { return copied_; }
+  bool is_local(LinkId link) const override { return links_.count(link) != 0; }
+  int descriptor() const override { return watch_.descriptor(); }
+  Duration may_wait(Duration wait) const override;
+
+ private:
+  using Links = std::map<LinkId, std::unique_ptr<Link>>;
+
+  Result<std::string> name_in(std::string_view address, bool may_be_new) const;
+  Status add(LinkId id, std::shared_ptr<Line> line, bool announced);
+  void look(Duration wait);
+  void hear(std::uint64_t token);
+  void accept();
+  void pause_listening();
+  void listen_on();
+  void admit(LinkId id, Descriptor socket);
+  bool deliver(Sink& sink);
+  bool report_unreachable(Sink& sink);
+  void disarm();
+  void bury(LinkId id);
+  void free_unread();
+
+  const ShmOptions options_;
+  Watch watch_;
+  LinkId last_id_ = 0;
+  std::string name_;
+  Descriptor listener_;
+  Time listen_again_;  // Zero: listening.
+  Strangers strangers_;
+  Arena arena_;
+  Copied copied_;
+  Links links_;
+  Links unread_;                             // Over, but the far end still reads memory of ours.
+  std::vector<std::unique_ptr<Link>> dead_;  // Over, but perhaps on the call stack.
+  std::vector<std::pair<LinkId, Status>> unreachable_;  // To be reported broken.
+  LinkId last_served_ = 0;
+  mutable bool armed_ = false;  // Far ends have been asked to ring.
+  bool woken_ = false;
+  bool polling_ = false;
+  unsigned polls_ = 0;
+  std::thread::id owner_;
+};
+
+Endpoint::~Endpoint() {
+  for (auto& [id, link] : links_) link->close();
+}
+
+// ---- addresses
+
+Result<std::string> Endpoint::name_in(std::string_view address, bool may_be_new) const {
+  if (address.starts_with(kScheme)) {
+    const std::string_view name = address.substr(kScheme.size());
+    if (is_name(name)) return std::string(name);
+    if (name.empty() && may_be_new) return random_name();
+  }
+  return Status(Code::kInvalidArgument,
+                fmt::format("'{}' is no address, wanted shm: and {} letters or digits", address,
+                            kNameLength));
+}
+
+Result<std::string> Endpoint::listen(std::string_view address) {
+  if (listener_.is_open()) {
+    return Status(Code::kInvalidArgument,
+                  fmt::format("wanted to listen at '{}', but this transport listens at {}{} "
+                              "already; make another transport",
+                              address, kScheme, name_));
+  }
+  Result<std::string> name = name_in(address, true);
+  if (!name.ok()) return name;
+  Result<Descriptor> listener = listen_at(*name);
+  if (!listener.ok()) return listener.status();
+  if (Status status = watch_.add(listener->get(), kListenerToken); !status.ok()) return status;
+  listener_ = *std::move(listener);
+  name_ = *std::move(name);
+  return fmt::format("{}{}", kScheme, name_);
+}
+
+Result<LinkId> Endpoint::connect(std::string_view address) {
+  if (Result<std::string> name = name_in(address, false); !name.ok()) return name.status();
+  Result<LinkId> link = reach(address);
+  if (link.ok() || link.status().code() == Code::kResource) return link;
+  unreachable_.emplace_back(
+      ++last_id_, Status(Code::kLinkBroken, fmt::format("no connection to {} could be made: {}",
+                                                        address, link.status().cause())));
+  return last_id_;
+}
+
+Result<LinkId> Endpoint::reach(std::string_view address) {
+  Result<std::string> name = name_in(address, false);
+  if (!name.ok()) return name.status();
+  if (links_.size() + unread_.size() >= options_.max_links) {
+    return Status(
+        Code::kResource,
+        fmt::format("wanted to connect to '{}', but {} links are open, which is the limit; "
+                    "raise max_links",
+                    address, links_.size() + unread_.size()));
+  }
+  Result<std::shared_ptr<Line>> line = Line::connect(*name);
+  if (!line.ok()) return line.status();
+  const LinkId id = ++last_id_;
+  if (Status status = add(id, *std::move(line), true); !status.ok()) return status;
+  return id;
+}
+
+Status Endpoint::add(LinkId id, std::shared_ptr<Line> line, bool announced) {
+  if (Status status = watch_.add(line->socket().get(), id); !status.ok()) return status;
+  links_[id] = std::make_unique<Link>(id, std::move(line), arena_, options_, copied_, announced);
+  return {};
+}
+
+// ---- frames
+
+Transport::Sent Endpoint::try_send(LinkId link, const wire::Header& header, const Buffer& payload) {
+  const auto found = links_.find(link);
+  return found == links_.end() ? Sent::kBroken : found->second->send(header, payload);
+}
+
+Buffer Endpoint::allocate(std::size_t bytes) {
+  Result<Buffer> block = arena_.allocate(bytes);
+  return block.ok() ? *std::move(block) : Buffer::allocate(bytes);
+}
+
+void Endpoint::close(LinkId link) {
+  std::erase_if(unreachable_, [link](const auto& one) { return one.first == link; });
+  if (links_.count(link) != 0) bury(link);
+}
+
+void Endpoint::bury(LinkId id) {
+  auto node = links_.extract(id);
+  std::unique_ptr<Link>& link = node.mapped();
+  link->close();
+  if (link->is_read()) {
+    unread_[id] = std::move(link);
+    return;
+  }
+  watch_.remove(link->descriptor());
+  if (polling_) dead_.push_back(std::move(link));
+}
+
+// What the far end has read by now, or never will.
+void Endpoint::free_unread() {
+  for (auto one = unread_.begin(); one != unread_.end();) {
+    if (one->second->is_read()) {
+      ++one;
+      continue;
+    }
+    watch_.remove(one->second->descriptor());
+    dead_.push_back(std::move(one->second));
+    one = unread_.erase(one);
+  }
+}
+
+// ---- poll
+
+void Endpoint::poll(Sink& sink, Duration wait) {
+  if (owner_ == std::thread::id()) owner_ = std::this_thread::get_id();
+  STRETTO_CHECK(owner_ == std::this_thread::get_id());
+  STRETTO_CHECK(!polling_);
+  polling_ = true;
+  if (armed_ || ++polls_ % kPollsBetweenLooks == 0) look(Duration::zero());
+  if (!deliver(sink)) {
+    if (!woken_) look(may_wait(wait));
+    deliver(sink);
+  }
+  woken_ = false;
+  free_unread();
+  polling_ = false;
+  dead_.clear();
+}
+
+Duration Endpoint::may_wait(Duration wait) const {
+  if (wait <= Duration::zero()) return Duration::zero();
+  if (!unreachable_.empty()) return Duration::zero();
+  armed_ = true;
+  for (const auto& [id, link] : links_) {
+    if (!link->arm()) return Duration::zero();
+    if (link->awaits_socket()) wait = std::min(wait, kRoomRetry);
+  }
+  const bool timed = !strangers_.empty() || listen_again_ != Time();
+  return timed ? std::min(wait, kStrangersCheck) : wait;
+}
+
+void Endpoint::disarm() {
+  if (!std::exchange(armed_, false)) return;
+  for (const auto& [id, link] : links_) link->disarm();
+}
+
+void Endpoint::look(Duration wait) {
+  const std::vector<std::uint64_t> tokens = watch_.wait(wait, woken_);
+  disarm();
+  for (const std::uint64_t token : tokens) hear(token);
+  listen_on();
+  for (const LinkId id : strangers_.expired()) {
+    if (const auto gone = strangers_.take(id)) watch_.remove(gone->get());
+  }
+}
+
+void Endpoint::hear(std::uint64_t token) {
+  if (token == kListenerToken) return accept();
+  const auto id = static_cast<LinkId>(token);
+  if (const auto link = links_.find(id); link != links_.end()) return link->second->hear();
+  if (const auto link = unread_.find(id); link != unread_.end()) return link->second->hear();
+  if (auto stranger = strangers_.take(id)) {
+    watch_.remove(stranger->get());
+    admit(id, *std::move(stranger));
+  }
+}
+
+void Endpoint::accept() {
+  using What = Accepted::What;
+  for (int i = 0; i < kFramesPerTurn; ++i) {
+    Accepted accepted = accept_from(listener_);
+    if (accepted.what == What::kNobody) return;
+    if (accepted.what == What::kNoDescriptor) return pause_listening();
+    const bool room = links_.size() + unread_.size() < options_.max_links;
+    if (accepted.what == What::kPeer && room) admit(++last_id_, std::move(accepted.socket));
+  }
+}
+
+// The listener would stay readable, and keep us from waiting.
+void Endpoint::pause_listening() {
+  watch_.remove(listener_.get());
+  listen_again_ = SteadyClock().now() + kPause;
+}
+
+void Endpoint::listen_on() {
+  if (listen_again_ == Time() || SteadyClock().now() < listen_again_) return;
+  listen_again_ = Time();
+  if (!watch_.add(listener_.get(), kListenerToken).ok()) pause_listening();
+}
+
+// Somebody who has connected says something for the first time; mostly it is there at once.
+void Endpoint::admit(LinkId id, Descriptor socket) {
+  const Heard hello = shm::hear(socket);
+  if (hello.what == Heard::What::kNothing) {
+    if (!watch_.add(socket.get(), id).ok()) return;
+    const LinkId oldest = strangers_.add(id, std::move(socket));
+    if (oldest != 0) watch_.remove(strangers_.take(oldest)->get());
+    return;
+  }
+  Result<std::shared_ptr<Line>> line = Line::accept(std::move(socket), hello);
+  const Status status = line.ok() ? add(id, *std::move(line), false) : line.status();
+  if (!status.ok()) strangers_.note_refused(status);
+}
+
+bool Endpoint::deliver(Sink& sink) {
+  bool called = report_unreachable(sink);
+  int left = kFramesPerPoll;
+  // By turns, from the one after the last: callbacks may add links and close them.
+  for (bool found = true; found && left > 0;) {
+    found = false;
+    for (std::size_t turns = links_.size(); turns > 0 && left > 0 && !links_.empty(); --turns) {
+      auto next = links_.upper_bound(last_served_);
+      if (next == links_.end()) next = links_.begin();
+      last_served_ = next->first;
+      Link& link = *next->second;
+      const Turn turn = link.receive(sink, std::min(left, kFramesPerTurn));
+      called = called || turn.called;
+      found = found || turn.frames > 0;
+      left -= turn.frames;
+      if (link.over() && links_.count(last_served_) != 0) bury(last_served_);
+    }
+  }
+  return called;
+}
+
+bool Endpoint::report_unreachable(Sink& sink) {
+  if (unreachable_.empty()) return false;
+  for (auto& [id, why] : std::exchange(unreachable_, {})) sink.on_broken(id, std::move(why));
+  return true;
+}
+
+}  // namespace
+}  // namespace shm
+
+Result<std::unique_ptr<ShmTransport>> make_shm_transport(const ShmOptions& options) {
+  // Whether this system has all that arenas and lines need is found out now, not by a link.
+  if (const Result<Buffer> probe = shm::Arena(1).allocate(1); !probe.ok()) return probe.status();
+  auto transport = std::make_unique<shm::Endpoint>(options);
+  if (Status status = transport->open(); !status.ok()) return status;
+  return std::unique_ptr<ShmTransport>(std::move(transport));
+}
+
+}  // namespace stretto

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bookkeeping only; sockets close when their Descriptor goes.
+#include "van/shm/strangers.h"
+
+#include <bit>
+
+#include "common/clock.h"
+#include "common/log.h"
+
+namespace stretto::shm {
+
+LinkId Strangers::add(LinkId id, Descriptor socket) {
+  waiting_[id] = {std::move(socket), SteadyClock().now()};
+  return waiting_.size() > options_.max_silent ? waiting_.begin()->first : 0;
+}
+
+std::optional<Descriptor> Strangers::take(LinkId id) {
+  auto node = waiting_.extract(id);
+  if (node.empty()) return std::nullopt;
+  return std::move(node.mapped().socket);
+}
+
+std::vector<LinkId> Strangers::expired() const {
+  std::vector<LinkId> ids;
+  if (waiting_.empty()) return ids;
+  const Time oldest = SteadyClock().now() - options_.handshake_timeout;
+  for (const auto& [id, stranger] : waiting_) {
+    if (stranger.since > oldest) break;
+    ids.push_back(id);
+  }
+  return ids;
+}
+
+void Strangers::note_refused(const Status& why) {
+  if (!std::has_single_bit(++refused_)) return;
+  log(Level::kWarning, "hung up on {} who connected by shared memory; the last: {}", refused_,
+      why.cause());
+}
+
+}  // namespace stretto::shm

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// epoll_wait and its event of our own.
+#include "van/watch.h"
+
+#include <fmt/format.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+namespace stretto {
+namespace {
+
+constexpr std::uint64_t kWakeToken = 0;
+constexpr std::size_t kEventsAtOnce = 64;
+constexpr Duration kLongest = std::chrono::hours(1);
+
+bool has_run_out(int error) {
+  return error == EMFILE || error == ENFILE || error == ENOMEM || error == ENOBUFS ||
+         error == ENOSPC;
+}
+
+}  // namespace
+
+Status failure(const std::string& wanted, int error) {
+  return {has_run_out(error) ? Code::kResource : Code::kNetwork,
+          fmt::format("{}: {}", wanted, std::strerror(error))};
+}
+
+Descriptor::~Descriptor() {
+  if (number_ >= 0) ::close(number_);
+}
+
+Status Watch::open() {
+  epoll_ = Descriptor(::epoll_create1(EPOLL_CLOEXEC));
+  if (!epoll_.is_open()) return failure("wanted an epoll descriptor", errno);
+  wake_ = Descriptor(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!wake_.is_open()) return failure("wanted an eventfd descriptor", errno);
+  return add(wake_.get(), kWakeToken);
+}
+
+Status Watch::add(int descriptor, std::uint64_t token) {
+  epoll_event event{};
+  event.events = EPOLLIN;
+  event.data.u64 = token;
+  if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, descriptor, &event) == 0) return {};
+  return failure("wanted to watch a descriptor", errno);
+}
+
+void Watch::remove(int descriptor) {
+  static_cast<void>(::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, descriptor, nullptr));
+}
+
+const std::vector<std::uint64_t>& Watch::wait(Duration wait, bool& woken) {
+  std::array<epoll_event, kEventsAtOnce> events;
+  const Duration bounded = std::clamp(wait, Duration::zero(), kLongest);
+  const auto milliseconds = std::chrono::ceil<std::chrono::milliseconds>(bounded).count();
+  const int count =
+      ::epoll_wait(epoll_.get(), events.data(), kEventsAtOnce, static_cast<int>(milliseconds));
+  tokens_.clear();
+  for (int i = 0; i < count; ++i) {  // count is -1 if a signal came: then nothing is readable.
+    const std::uint64_t token = events[static_cast<std::size_t>(i)].data.u64;
+    if (token != kWakeToken) {
+      tokens_.push_back(token);
+      continue;
+    }
+    std::uint64_t wakes = 0;
+    woken = ::read(wake_.get(), &wakes, sizeof wakes) == sizeof wakes || woken;
+  }
+  return tokens_;
+}
+
+void Watch::wake() {
+  const std::uint64_t one = 1;
+  // It is refused only if 2^64 - 2 wakes are pending, and then one more would change nothing.
+  if (::write(wake_.get(), &one, sizeof one) < 0) return;
+}
+
+}  // namespace stretto
