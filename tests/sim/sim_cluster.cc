@@ -267,7 +267,8 @@ void SimCluster::hostile_turn() {
   const Node& member = *nodes_[random_.below(nodes_.size())];
   if (member.worker == nullptr || member.gone || !member.worker->joined()) return;
   if (target.scheduler != nullptr && !barriers_.empty()) {  // Says again which barrier it is at.
-    for (const auto& [number, ranks] : barriers_) {
+    for (auto barrier = barriers_.rbegin(); barrier != barriers_.rend(); ++barrier) {
+      const auto& [number, ranks] = *barrier;
       if (ranks.count(member.worker->rank()) == 0) continue;
       wire::Control again;
       again.mutable_barrier()->set_number(number);
