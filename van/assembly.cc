@@ -60,10 +60,9 @@ Result<std::optional<Assembly::Whole>> Assembly::take(const wire::Header& header
   if (begun.received < begun.header.bytes) return std::optional<Whole>();
   Begun done = std::move(begun);
   begun_.erase(found);
-  if (done.unwanted) return std::optional<Whole>();
   done.header.push_sequence = header.push_sequence;
   Whole whole{.header = done.header, .payload = std::move(done.own)};
-  if (done.lands) whole.payload = Buffer::borrow(place, [] {});
+  if (done.lands && !done.unwanted) whole.payload = Buffer::borrow(place, [] {});
   return std::optional<Whole>(std::move(whole));
 }
 

@@ -59,6 +59,7 @@ void SimWorker::act() {
         node_.status().ok() ? Status(Code::kCancelled, "over without a word") : node_.status();
   }
   if (!joined_ || outcome_ || !all_declared()) return;
+  change_minds();
   while (under_way_ < plan_.most_under_way && start_something()) {
   }
   if (!in_barrier_ && barriers_entered_ < plan_.barriers && random_.chance(0.05)) enter_barrier();
@@ -66,6 +67,29 @@ void SimWorker::act() {
   if (barriers_entered_ < plan_.barriers) return enter_barrier();
   leaving_ = true;
   node_.leave([this](const Status& status) { outcome_ = status; });
+}
+
+// Operations under way become more or less urgent, are held back and let go on, and pulls are
+// cancelled: whatever is asked, every value is right and every ticket ends.
+void SimWorker::change_minds() {
+  using Kind = detail::Change::Kind;
+  std::erase_if(steerable_, [](const auto& one) { return one.operation.expired(); });
+  for (Steerable& one : steerable_) {
+    const std::shared_ptr<Operation> operation = one.operation.lock();
+    if (one.paused ? random_.chance(0.5) : random_.chance(0.9)) {
+      if (one.paused) node_.steer(operation, {.kind = Kind::kResume});
+      one.paused = false;
+      continue;
+    }
+    if (one.paused) continue;
+    detail::Change change;
+    change.kind = static_cast<Kind>(random_.below(5));
+    change.priority = static_cast<std::int32_t>(random_.below(9)) - 4;
+    change.deadline = plan_time_ + random_.between(0us, 50ms);
+    if (change.kind == Kind::kCancel && operation->kind != Operation::Kind::kPull) continue;
+    one.paused = change.kind == Kind::kPause;
+    node_.steer(operation, change);
+  }
 }
 
 bool SimWorker::all_declared() const {
@@ -143,14 +167,18 @@ void SimWorker::launch(std::size_t index, Operation::Kind kind, std::uint64_t ro
     ended(index, kind, round, *memory, raw->info, status);
   });
   node_.start(operation);
+  steerable_.push_back({operation, false});
 }
 
 void SimWorker::ended(std::size_t index, Operation::Kind kind, std::uint64_t round, Memory& memory,
                       const ValueInfo& info, const Status& status) {
   --under_way_;
-  codes_.insert(status.code());
+  const bool cancelled = kind == Operation::Kind::kPull && status.code() == Code::kCancelled;
+  if (!cancelled) codes_.insert(status.code());
   TensorProgress& progress = tensors_[index];
-  if (!status.ok()) {
+  if (cancelled) {
+    // As it was asked to.
+  } else if (!status.ok()) {
     progress.refused = true;  // A tensor that has failed stays so.
   } else {
     if (kind != Operation::Kind::kPull) progress.acknowledged = round;

@@ -71,6 +71,7 @@ class SimWorker {
   std::uint64_t check_counts(std::size_t index, std::uint64_t round, std::uint64_t i, double value,
                              std::uint64_t version);
   void enter_barrier();
+  void change_minds();
   bool all_declared() const;
   bool all_started() const {
     return next_ == plan_.order.size() && final_pulls_ == tensors_.size();
@@ -84,6 +85,12 @@ class SimWorker {
   Random random_;
   bool joined_ = false;
   std::vector<TensorProgress> tensors_;
+  struct Steerable {
+    std::weak_ptr<Operation> operation;
+    bool paused = false;
+  };
+  std::vector<Steerable> steerable_;
+  Time plan_time_{std::chrono::seconds(1000)};
   std::size_t next_ = 0;         // In the plan's order.
   std::size_t final_pulls_ = 0;  // After all steps every tensor is read once more.
   std::size_t under_way_ = 0;
