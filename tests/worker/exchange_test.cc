@@ -106,6 +106,59 @@ class ExchangeTest : public testing::Test {
   Floats target_ = Floats(5);
 };
 
+// ---- changes of mind
+
+TEST_F(ExchangeTest, APushOfWhichNothingHasLeftIsCancelledAndItsRoundIsTheNexts) {
+  add(1, 5);
+  van_.set_windows(1, 1);
+  const OperationPtr first = push_pull(1, source_, target_);
+  Floats other(5);
+  const OperationPtr waiting = push_pull(1, source_, other);
+  exchange_.steer(waiting, {.kind = detail::Change::Kind::kCancel});
+  expect_failed(waiting, Code::kCancelled, "cancelled");
+  exchange_.steer(first, {.kind = detail::Change::Kind::kCancel});
+  EXPECT_FALSE(first->ticket->done()) << "it has begun: the others count on it";
+}
+
+TEST_F(ExchangeTest, ACancelledPullLeavesItsMemoryAlone) {
+  add(1, 5);
+  const OperationPtr pull = start(Kind::kPull, 1, nullptr, &target_);
+  ASSERT_EQ(shard_.data().size(), 3U);
+  exchange_.steer(pull, {.kind = detail::Change::Kind::kCancel});
+  expect_failed(pull, Code::kCancelled, "cancelled");
+  value({1, 0}, 1, {8, 9});
+  EXPECT_EQ(target_, Floats(5));
+  Floats again(5);
+  const OperationPtr next = start(Kind::kPull, 1, nullptr, &again);
+  EXPECT_EQ(shard_.data().size(), 1U) << "parts whose answer is still to come wait for it";
+  value({1, 1}, 1, {8, 9});
+  value({1, 2}, 1, {8});
+  EXPECT_EQ(shard_.data().size(), 2U);
+  value({1, 0}, 2, {1, 2});
+  value({1, 1}, 2, {3, 4});
+  value({1, 2}, 2, {5});
+  EXPECT_TRUE(next->ticket->done());
+  EXPECT_EQ(again, (Floats{1, 2, 3, 4, 5}));
+}
+
+TEST_F(ExchangeTest, APausedOperationHoldsBackWhatHasNotLeft) {
+  add(1, 5);
+  van_.set_windows(1, 1);
+  const OperationPtr operation = push_pull(1, source_, target_);
+  const std::size_t left = shard_.data().size();
+  EXPECT_LT(left, 3U);
+  exchange_.steer(operation, {.kind = detail::Change::Kind::kPause});
+  van_.set_windows(1 << 20, 1 << 20);
+  step();
+  EXPECT_EQ(shard_.data().size(), 0U);
+  exchange_.steer(operation, {.kind = detail::Change::Kind::kPriority, .priority = 7});
+  exchange_.steer(operation, {.kind = detail::Change::Kind::kResume});
+  step();
+  const auto rest = shard_.data();
+  EXPECT_EQ(rest.size(), 3U - left);
+  EXPECT_EQ(rest.back().header.priority, 7);
+}
+
 // ---- the way there and back
 
 TEST_F(ExchangeTest, ATensorGoesInPartsAndEndsWhenTheLastHasCome) {

@@ -8,6 +8,7 @@
 
 #include <latch>
 #include <numeric>
+#include <random>
 
 #include "tests/worker/live_cluster.h"
 
@@ -62,6 +63,44 @@ TEST(Worker, SumsTensorsOfEverySize) {
       }
     }
     EXPECT_EQ(worker.size(), 3U);
+  });
+  EXPECT_THAT(cluster.outcomes(), Each(testing::Property(&Status::ok, true)));
+}
+
+TEST(Worker, TicketsMayBeSteeredAtAnyTimeAndEveryValueIsRight) {
+  constexpr std::size_t kSize = 5000;
+  Cluster cluster({.workers = 2, .job = {.part_bytes = 4096}});
+  cluster.run([](Worker& worker) {
+    std::vector<Tensor> tensors;
+    for (const char* name : {"a", "b", "c", "d"}) {
+      tensors.push_back(declare(worker, name, Dtype::kF32, kSize));
+    }
+    std::minstd_rand random(worker.rank() + 1);
+    for (int round = 0; round < 100; ++round) {
+      const Floats mine = numbers(kSize, worker.rank(), round);
+      std::vector<Floats> sums(tensors.size(), Floats(kSize));
+      std::vector<Ticket> tickets;
+      for (std::size_t i = 0; i < tensors.size(); ++i) {
+        tickets.push_back(worker.push_pull(tensors[i], mine, sums[i]));
+      }
+      for (int change = 0; change < 8; ++change) {
+        const Ticket& ticket = tickets[random() % tickets.size()];
+        ticket.set_priority(static_cast<int>(random() % 100));
+        ticket.set_deadline(std::chrono::steady_clock::now() +
+                            std::chrono::milliseconds(random() % 9));
+        if (random() % 2 == 0) ticket.pause();
+      }
+      for (const Ticket& ticket : tickets) ticket.resume();
+      for (std::size_t i = 0; i < tickets.size(); ++i) {
+        EXPECT_TRUE(tickets[i].wait().ok());
+        EXPECT_EQ(sums[i], sum_of(kSize, 2, round));
+      }
+      Floats unwanted(kSize);
+      const Ticket pull = worker.pull(tensors[0], unwanted);
+      pull.cancel();
+      const Status status = pull.wait();
+      EXPECT_TRUE(status.ok() || status.code() == Code::kCancelled) << status.text();
+    }
   });
   EXPECT_THAT(cluster.outcomes(), Each(testing::Property(&Status::ok, true)));
 }
