@@ -15,6 +15,7 @@ constexpr double kLeastSliceTime = 50e-6;  // and on fast paths no less than thi
 constexpr double kMostOfSlow = 64 << 10;   // where one of kSliceTime would be larger.
 constexpr double kLeastSlice = 16 << 10;   // Below, headers and wake-ups are felt.
 constexpr double kFirstSlice = 32 << 10;   // While nothing is known.
+constexpr double kLateCredit = 60e-6;      // Of credits, beyond the round trip.
 constexpr double kGain = 1.25;             // So that a rate that has grown is noticed.
 constexpr std::uint64_t kPage = 4096;
 // A slice of a probe with what may go with it, and its header.
@@ -96,7 +97,11 @@ std::uint64_t Path::quantum_bytes() const {
 std::uint64_t Path::window_bytes() const {
   const double quantum = static_cast<double>(quantum_bytes());
   const double product = rate_.get() * Seconds(round_trip_).count();
-  return static_cast<std::uint64_t>(std::max(2 * quantum, kGain * product + quantum));
+  // Credits come late where programs take turns on few cores: a slice more costs a fast path
+  // little.
+  const double late = rate_.get() * kLateCredit;
+  return static_cast<std::uint64_t>(std::max(2 * quantum, kGain * product + quantum) +
+                                    std::min(late, 2 * quantum));
 }
 
 std::uint64_t Path::departed_bytes(Time now) {

@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <vector>
 
+#include "common/address.h"
 #include "common/config.h"
 #include "tools/bench/child.h"
 #include "tools/bench/report_pipe.h"
@@ -48,6 +49,8 @@ class Players {
   std::vector<Child> children_;
 };
 
+constexpr std::string_view kFabric = "fabric";
+
 }  // namespace
 
 Result<Report> exchange_in(const Netlab& lab, const Exchange& exchange, Duration patience) {
@@ -65,9 +68,12 @@ Result<Report> exchange_in(const Netlab& lab, const Exchange& exchange, Duration
   for (std::uint32_t i = 0; i < receivers; ++i) {
     const LabPlan::Host& host = lab.receivers()[i];
     const TellAddress tell = [&ports, i](const std::string& address) -> Status {
-      const Result<HostPort> parsed = parse_host_port(address);
+      const Result<HostPort> parsed = parse_host_port(host_port_of(address));
       if (!parsed.ok()) return parsed.status();
-      return write_report(ports->write_end(), {.rank = i, .port = parsed->port});
+      Report found{.rank = i, .port = parsed->port};
+      const std::string_view fabric = way_in(address, kFabric);
+      if (!fabric.empty()) found.fabric_port = parse_host_port(fabric)->port;
+      return write_report(ports->write_end(), found);
     };
     Status status = players.add(host, exchange.name,
                                 [&] { return exchange.receive(host.address, tell, report); });
@@ -77,7 +83,11 @@ Result<Report> exchange_in(const Netlab& lab, const Exchange& exchange, Duration
   if (!status.ok()) return std::move(status).with_operation(exchange.name);
   std::vector<std::string> addresses(receivers);
   for (const Report& each : ports->reports()) {
-    addresses[each.rank] = fmt::format("{}:{}", lab.receivers()[each.rank].address, each.port);
+    const std::string& host = lab.receivers()[each.rank].address;
+    addresses[each.rank] = fmt::format("{}:{}", host, each.port);
+    if (each.fabric_port == 0) continue;
+    addresses[each.rank] =
+        with_way(addresses[each.rank], kFabric, fmt::format("{}:{}", host, each.fabric_port));
   }
 
   status =

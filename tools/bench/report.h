@@ -17,12 +17,13 @@ namespace stretto::bench {
 
 struct Report {
   std::uint32_t rank = 0;
-  std::uint32_t port = 0;    ///< Only from servers of the raw exchange: where they listen.
-  double seconds = 0;        ///< That the worker measured.
-  double gigabytes = 0;      ///< Tensor bytes exchanged meanwhile.
-  double cpu_s = 0;          ///< Of this process, meanwhile.
-  double servers_cpu_s = 0;  ///< Of all servers, meanwhile; only rank 0 says.
-  double p50_us = 0;         ///< Single operations, from call to end.
+  std::uint32_t port = 0;         ///< Only from servers of the raw exchange: where they listen.
+  std::uint32_t fabric_port = 0;  ///< Of its own exchange of names; 0: none.
+  double seconds = 0;             ///< That the worker measured.
+  double gigabytes = 0;           ///< Tensor bytes exchanged meanwhile.
+  double cpu_s = 0;               ///< Of this process, meanwhile.
+  double servers_cpu_s = 0;       ///< Of all servers, meanwhile; only rank 0 says.
+  double p50_us = 0;              ///< Single operations, from call to end.
   double p99_us = 0;
   // Only of preempt.
   double p95_us = 0;
