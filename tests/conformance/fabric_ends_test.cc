@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "common/clock.h"
 #include "tests/conformance/fabric_fixture.h"
 
 namespace stretto::conformance {
@@ -83,6 +84,30 @@ TEST_F(FabricEnds, ProcessesKilledAtAnyTimeHarmNobodyElse) {
     EXPECT_TRUE(came.empty() || came == numbers(1, came.size()));
     expect_innocent_works();
   }
+}
+
+// A process that opens many endpoints, or loads a model, polls nobody meanwhile.
+TEST_F(FabricEnds, TimeInWhichNobodyPolledMakesNobodyLate) {
+  FabricOptions options = fabric_options();
+  options.connect_timeout = options.handshake_timeout = 300ms;
+  const SteadyClock clock;
+  const auto busy_elsewhere = [&] {
+    const Time end = clock.now() + 2 * options.connect_timeout;
+    ASSERT_TRUE(until({&server_, &innocent_}, [&] { return clock.now() > end; }));
+  };
+  End far(make_fabric_transport(options).or_exit());
+  End near(make_fabric_transport(options).or_exit());
+  const LinkId link = near.connect(far.listen("127.0.0.1:0"));
+  ASSERT_EQ(near.send(link, 1), Sent::kTaken);
+  busy_elsewhere();  // Before the far end has said anything,
+  near.poll();
+  far.poll();
+  busy_elsewhere();  // before we have,
+  ASSERT_TRUE(until({&near, &far}, [&] { return !far.accepted.empty(); }));
+  busy_elsewhere();  // and before the fabric carries.
+  ASSERT_TRUE(until({&near, &far}, [&] { return far.frames == 1; }));
+  EXPECT_TRUE(near.broken.empty());
+  EXPECT_TRUE(far.broken.empty());
 }
 
 // A far end that is stopped reads no more and lets nothing go; closing the links frees their

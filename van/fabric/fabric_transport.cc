@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "common/check.h"
-#include "common/clock.h"
+#include "van/fabric/polled_clock.h"
 #include "van/fabric/traffic.h"
 
 namespace stretto {
@@ -33,12 +33,21 @@ constexpr Duration kRetiredLookAgain = 10ms;
 constexpr Duration kGrace = 1s;
 // Turns in which the provider has nothing from anybody until nothing more is expected of a peer.
 constexpr int kQuietTurns = 3;
+// Nobody is given up for being late before we have looked so often, and as often as this.
+constexpr int kLooksAtLeast = 10;
+constexpr Duration kLookForLate = 100ms;
+
+Duration most_between_looks(const FabricOptions& options) {
+  const Duration shortest = std::min(options.connect_timeout, options.handshake_timeout);
+  return std::clamp<Duration>(shortest / kLooksAtLeast, 1ms, kLookForLate);
+}
 
 /// Thread: loop, but for wake().
 class FabricTransport final : public Transport {
  public:
   explicit FabricTransport(const FabricOptions& options)
       : options_(options),
+        clock_(most_between_looks(options)),
         exchange_(poller_, options_),
         traffic_(options_, links_, [this](Link& link) { touch(link); }) {}
   ~FabricTransport() override;
@@ -77,7 +86,7 @@ class FabricTransport final : public Transport {
   bool needs_attention(const Link& link) const;
 
   FabricOptions options_;
-  SteadyClock clock_;
+  PolledClock clock_;
   zmq::Poller poller_;  // Before all that holds leases: one that ends may still wake us.
   Links links_;
   NameExchange exchange_;
@@ -218,6 +227,7 @@ Duration FabricTransport::may_wait(Duration wait) const {
   }
   const Time deadline = exchange_.next_deadline();
   if (deadline == Time::max()) return wait;
+  wait = std::min(wait, clock_.most());
   return std::clamp(Duration(deadline - clock_.now()), Duration::zero(), wait);
 }
 
@@ -239,6 +249,7 @@ void FabricTransport::poll(Sink& sink, Duration wait) {
 // Waits until something is readable, and reads what lines have to say.
 void FabricTransport::look(Duration wait) {
   const std::vector<std::uint64_t>& tokens = poller_.wait(wait, woken_);
+  clock_.look();
   now_ = clock_.now();
   for (const std::uint64_t token : tokens) exchange_.look(token, now_, news_);
   exchange_.tick(now_, news_);

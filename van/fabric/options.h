@@ -32,7 +32,8 @@ struct FabricOptions {
   /// TCP connections that have not introduced themselves yet. The oldest are hung up on for new
   /// ones.
   std::size_t max_silent = 128;
-  /// Within which a link must be made, and within which who connects must say who it is.
+  /// Within which a link must be made, and within which who connects must say who it is. Time in
+  /// which the transport was not polled does not count.
   Duration connect_timeout = 5s;
   Duration handshake_timeout = 5s;
   /// Filled in by the loop's thread if given; must outlive the transport.
