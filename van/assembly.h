@@ -18,15 +18,15 @@ class Assembly {
  public:
   struct Whole {
     wire::Header header;  ///< As if it had come at once.
-    Buffer payload;  ///< Empty if the place was taken back before all had come.
+    Buffer payload;       ///< Empty if the place was taken back before all had come.
   };
   /// Where the payload of a whole frame should land, or empty. Asked again at every slice: if it
   /// is empty then, nobody wants the payload any more.
   using Landing = std::function<std::span<std::byte>(const wire::Header&)>;
   using Allocate = std::function<Buffer(std::size_t)>;
 
-  /// A slice: the first of a frame, or more of one. The frame, if it is whole now; kMalformed if the
-  /// slice does not fit what came before.
+  /// A slice: the first of a frame, or more of one. The frame, if it is whole now; kMalformed if
+  /// the slice does not fit what came before.
   Result<std::optional<Whole>> take(const wire::Header& header, const Buffer& slice,
                                     const Landing& landing, const Allocate& allocate);
 

@@ -36,8 +36,8 @@ class Van final : private Transport::Sink {
     /// The far end has applied a push of ours.
     virtual void on_acked(LinkId link, wire::Key key) = 0;
     /// Where the payload of this frame, whose slices are coming, should be put together; empty: in
-    /// memory of the Van. on_data's payload starts there then. Asked again for every slice: if it is
-    /// empty then, the rest is dropped, and on_data gets no payload.
+    /// memory of the Van. on_data's payload starts there then. Asked again for every slice: if it
+    /// is empty then, the rest is dropped, and on_data gets no payload.
     virtual std::span<std::byte> landing(LinkId, const wire::Header&) { return {}; }
     /// The link has ended. Only for links that the handler has connected or seen a Hello of.
     virtual void on_broken(LinkId link, const Status& why) = 0;
