@@ -63,6 +63,18 @@ class Failures(cluster.ClusterTest):
                 print(f"MEASURED kill -9 of {victim}: all had ended after {last * 1000:.0f} ms")
                 self.assert_nobody_left()
 
+    def test_kill_over_every_other_transport(self):
+        for transport in ("zmq", "shm", "fabric"):
+            for victim in ("worker 1", "server 0"):
+                with self.subTest(transport=transport, victim=victim):
+                    job = self.start_by_hand(STRETTO_TRANSPORT=transport)
+                    since = time.monotonic()
+                    job.everybody[victim].send(signal.SIGKILL)
+                    last = self.check_survivors(job, victim, since, LOST[role_of(victim)])
+                    print(f"MEASURED kill -9 of {victim} over {transport}: all had ended after "
+                          f"{last * 1000:.0f} ms")
+                    self.assert_nobody_left()
+
     def test_kill_under_the_launcher(self):
         for victim in ("worker 1", "server 0", "scheduler"):
             with self.subTest(victim):

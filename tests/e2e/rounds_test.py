@@ -49,6 +49,12 @@ class Rounds(cluster.ClusterTest):
                    STRETTO_PART_BYTES=4096, STRETTO_LINK_WINDOW_BYTES=1000,
                    STRETTO_TOTAL_WINDOW_BYTES=5000)
 
+    def test_every_other_transport(self):
+        for transport in ("zmq", "fabric"):
+            with self.subTest(transport):
+                self.check("--seed", 10, rounds=max(1, ROUNDS // 20), elements=100_007,
+                           STRETTO_TRANSPORT=transport)
+
     def test_three_workers(self):
         self.check("--seed", 9, rounds=max(1, ROUNDS // 10), workers=3, servers=1)
 
