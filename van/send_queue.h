@@ -121,7 +121,7 @@ class SendQueue {
   std::size_t waiting(LinkId link) const;
   /// True if the last next() found a link whose own window was open when that of all shaped links
   /// was not.
-  bool held_back() const { return held_back_; }
+  bool held_back() const { return held_back_ && waiting_ > 0; }
   /// True if a data frame waits for this link and is not paused.
   bool has_work(LinkId link) const;
 
