@@ -127,12 +127,12 @@ Result<std::string> Composite::listen(std::string_view address) {
 
 // A way that cannot be listened at is one that others are not told of.
 std::string Composite::listen_by_ways(std::string_view asked, std::string address) {
-  for (std::size_t i = 0; i < ways_.size(); ++i) {
-    const Result<std::string> where = ways_[i].listen(way_in(asked, ways_[i].name));
+  for (const Way& way : ways_) {
+    const Result<std::string> where = way.listen(way_in(asked, way.name));
     if (where.ok()) {
-      address = with_way(address, ways_[i].name, *where);
+      address = with_way(address, way.name, *where);
     } else {
-      log(Level::kWarning, "cannot be reached by {}: {}", ways_[i].name, where.status().cause());
+      log(Level::kWarning, "cannot be reached by {}: {}", way.name, where.status().cause());
     }
   }
   return address;
@@ -142,7 +142,7 @@ Result<LinkId> Composite::connect(std::string_view address) {
   Result<LinkId> better = connect_by_ways(address);
   const bool must = !options_.required_way.empty() && address != options_.exempt_address;
   if (better.ok() || must) return better;
-  const Result<LinkId> link = parts_.front()->transport->connect(host_port_of(address));
+  Result<LinkId> link = parts_.front()->transport->connect(host_port_of(address));
   if (!link.ok()) return link;
   return add(*parts_.front(), *link);
 }

@@ -43,8 +43,8 @@ Library load() {
 }  // namespace
 
 const Library* library() {
-  static const Library loaded = load();
-  return loaded.strerror == nullptr ? nullptr : &loaded;
+  static const Library kLoaded = load();
+  return kLoaded.strerror == nullptr ? nullptr : &kLoaded;
 }
 
 }  // namespace stretto::fabric
