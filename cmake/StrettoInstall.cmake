@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-# What `cmake --install` puts where: the programs, the worker API with the libraries under it, a
-# CMake package (stretto::worker) and a pkg-config file.
+# What `cmake --install` puts where: the programs, the worker API, the reader and RPC with the
+# libraries under them, a CMake package (stretto::worker, stretto::input, stretto::rpc), and a
+# pkg-config file.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
 set(STRETTO_PACKAGE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/stretto)
 # A library comes before those that it stands on, as static linking wants them.
 set(STRETTO_INSTALLED_LIBRARIES
-  stretto_worker stretto_ops stretto_van stretto_messages stretto_common)
+  stretto_worker stretto_input stretto_rpc stretto_ops stretto_van stretto_messages
+  stretto_trace stretto_metrics stretto_common)
 
 # What the installed libraries themselves link to; a program that links to them needs it too.
 set(STRETTO_LINKED "")
@@ -26,6 +28,21 @@ if("PkgConfig::Fabric" IN_LIST STRETTO_LINKED)
   string(APPEND STRETTO_FIND_DEPENDENCIES
     "pkg_check_modules(Fabric REQUIRED IMPORTED_TARGET libfabric>=1.11)\n")
   list(APPEND STRETTO_PC_REQUIRES libfabric)
+endif()
+if("PkgConfig::Uring" IN_LIST STRETTO_LINKED)
+  string(APPEND STRETTO_FIND_DEPENDENCIES
+    "pkg_check_modules(Uring REQUIRED IMPORTED_TARGET liburing>=2.2)\n")
+  list(APPEND STRETTO_PC_REQUIRES liburing)
+endif()
+if("PkgConfig::Isal" IN_LIST STRETTO_LINKED)
+  string(APPEND STRETTO_FIND_DEPENDENCIES
+    "pkg_check_modules(Isal REQUIRED IMPORTED_TARGET libisal)\n")
+  list(APPEND STRETTO_PC_REQUIRES libisal)
+endif()
+set(STRETTO_PC_PRIVATE "")
+if("prometheus-cpp::pull" IN_LIST STRETTO_LINKED)
+  string(APPEND STRETTO_FIND_DEPENDENCIES "find_dependency(prometheus-cpp)\n")
+  set(STRETTO_PC_PRIVATE " -lprometheus-cpp-pull -lprometheus-cpp-core")
 endif()
 list(JOIN STRETTO_PC_REQUIRES " " STRETTO_PC_REQUIRES)
 
@@ -48,7 +65,8 @@ foreach(library IN LISTS STRETTO_INSTALLED_LIBRARIES)
   string(APPEND STRETTO_PC_LIBS " -l${library}")
 endforeach()
 
-foreach(program IN ITEMS stretto-scheduler stretto-server stretto-launch stretto-bench)
+foreach(program IN ITEMS stretto-scheduler stretto-server stretto-launch stretto-bench
+        stretto-trace stretto-top)
   if(TARGET ${program})
     install(TARGETS ${program} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
   endif()
@@ -56,7 +74,7 @@ endforeach()
 
 install(TARGETS ${STRETTO_INSTALLED_LIBRARIES} EXPORT strettoTargets
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
-foreach(folder IN ITEMS common worker)
+foreach(folder IN ITEMS common worker worker/input rpc)
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/${folder}/include/
     DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
 endforeach()

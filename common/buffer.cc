@@ -2,16 +2,30 @@
 // Memory for buffers: 64-byte aligned, so that arithmetic and checksums meet whole cache lines.
 #include "common/buffer.h"
 
-#include <cstdlib>
+#include <cstdint>
 #include <cstring>
 #include <new>
 
 namespace stretto {
 
+// Small ones are made and ended at the rate of frames. malloc is far quicker with sizes of its own
+// than with an alignment that is asked for, so it is made here.
+struct Buffer::Own : Block {
+  static constexpr std::size_t kAlignment = 64;
+};
+
 Buffer Buffer::allocate(std::size_t bytes) {
-  constexpr std::align_val_t kAlignment{64};
-  auto* memory = static_cast<std::byte*>(::operator new(bytes == 0 ? 1 : bytes, kAlignment));
-  return adopt({memory, bytes}, [memory] { ::operator delete(memory, kAlignment); });
+  constexpr std::size_t kAlignment = Own::kAlignment;
+  auto* memory = static_cast<std::byte*>(::operator new(sizeof(Own) + kAlignment - 1 + bytes));
+  auto* block = new (memory) Own;
+  block->release = [](Block* ended) {
+    auto* self = static_cast<Own*>(ended);
+    self->~Own();
+    ::operator delete(static_cast<void*>(self));
+  };
+  const auto after = reinterpret_cast<std::uintptr_t>(memory + sizeof(Own));
+  const std::uintptr_t start = (after + kAlignment - 1) / kAlignment * kAlignment;
+  return {block, memory + sizeof(Own) + (start - after), bytes, true};
 }
 
 Buffer Buffer::copy_of(std::span<const std::byte> bytes) {

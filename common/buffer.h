@@ -88,6 +88,8 @@ class Buffer {
     bool writable;
   };
 
+  struct Own;  // A block and its bytes in one piece of memory.
+
   template <typename Release>
   struct Owned : Block {
     explicit Owned(Release r) : on_release(std::move(r)) {

@@ -81,6 +81,8 @@ void read_world(Reader& reader, Config& config) {
     reader.number({"DMLC_NUM_WORKER"}, config.workers, 1, kMostWorkers);
     reader.number({"BYTEPS_LOCAL_SIZE"}, local, 1, 1024);
     config.workers *= local;
+    config.workers_are_hosts = config.role != Role::kWorker && reader.text({"DMLC_NUM_WORKER"}) &&
+                               !reader.text({"BYTEPS_LOCAL_SIZE"});
     if (config.workers > kMostWorkers) {
       reader.fail(wrong("DMLC_NUM_WORKER x BYTEPS_LOCAL_SIZE", std::to_string(config.workers),
                         fmt::format("at most {}", kMostWorkers)));
@@ -151,6 +153,76 @@ void read_transport(Reader& reader, TransportChoice& choice, std::string& provid
   }
 }
 
+void read_hand_over(Reader& reader, bool& whole_frames) {
+  const auto unit = reader.text({"STRETTO_HAND_OVER"});
+  if (!unit) return;
+  whole_frames = *unit == "frames";
+  if (*unit != "frames" && *unit != "slices") {
+    reader.fail(wrong("STRETTO_HAND_OVER", *unit, "slices or frames"));
+  }
+}
+
+void read_balance(Reader& reader, bool& balance_input) {
+  const auto word = reader.text({"STRETTO_INPUT_BALANCE"});
+  if (!word) return;
+  balance_input = *word == "on";
+  if (*word != "on" && *word != "off") {
+    reader.fail(wrong("STRETTO_INPUT_BALANCE", *word, "on or off"));
+  }
+}
+
+// Below 64 KiB a codec saves less than its frame costs; BytePS has the same bound.
+void read_codecs(Reader& reader, CodecPolicy& codecs) {
+  std::uint64_t min_bytes = 65536;
+  reader.number({"STRETTO_CODEC_MIN_BYTES", "BYTEPS_MIN_COMPRESS_BYTES"}, min_bytes, 0, kMost);
+  const auto rules = reader.text({"STRETTO_CODEC"});
+  if (!rules) return;
+  Result<CodecPolicy> policy = CodecPolicy::parse(*rules, min_bytes);
+  if (policy.ok()) {
+    codecs = *std::move(policy);
+  } else {
+    reader.fail(
+        wrong("STRETTO_CODEC", *rules,
+              "rules such as onebit,ef=vanilla or *.bias=none;*=fp16: " + policy.status().cause()));
+  }
+}
+
+void read_trace(Reader& reader, TraceSettings& trace) {
+  trace.folder = reader.text({"STRETTO_TRACE"}).value_or("");
+  reader.number({"STRETTO_TRACE_RECORDS"}, trace.records, 1024, 1 << 22);
+  std::int64_t byteps = 0;
+  reader.number({"BYTEPS_TRACE_ON"}, byteps, 0, 1);
+  trace.byteps = byteps == 1;
+  trace.byteps_folder = reader.text({"BYTEPS_TRACE_DIR"}).value_or(".");
+  reader.number({"BYTEPS_TRACE_START_STEP"}, trace.first_step, 0, kMost);
+  reader.number({"BYTEPS_TRACE_END_STEP"}, trace.last_step, 0, kMost);
+  reader.number({"LOCAL_RANK", "BYTEPS_LOCAL_RANK"}, trace.local_rank, 0, 32767);
+  if (trace.byteps && trace.last_step < trace.first_step) {
+    reader.fail(wrong("BYTEPS_TRACE_END_STEP", std::to_string(trace.last_step),
+                      fmt::format("at least BYTEPS_TRACE_START_STEP, {}", trace.first_step)));
+  }
+}
+
+// Ports of one host are counted on from the scheduler's: it, the servers, the workers.
+void read_addresses(Reader& reader, Config& config) {
+  for (auto [name, into] : {std::pair{"STRETTO_METRICS_ADDRESS", &config.metrics_address},
+                            std::pair{"STRETTO_PAGE_ADDRESS", &config.page_address}}) {
+    const auto found = reader.text({name});
+    if (!found) continue;
+    // A port alone is one of loopback's.
+    *into = found->find(':') == std::string::npos ? "127.0.0.1:" + *found : *found;
+    Result<HostPort> address = parse_host_port(*into);
+    if (!address.ok()) {
+      reader.fail(wrong(name, *found, "host:port, or a port, which is 127.0.0.1's"));
+    } else if (!is_loopback(address->host) && config.token.empty()) {
+      reader.fail({Code::kInvalidArgument,
+                   fmt::format("{} is {}: other hosts may look in, and that needs a job token; set "
+                               "STRETTO_JOB_TOKEN",
+                               name, *found)});
+    }
+  }
+}
+
 }  // namespace
 
 std::string_view name_of(Role role) {
@@ -161,6 +233,10 @@ std::string_view name_of(Role role) {
       return "server";
     case Role::kWorker:
       return "worker";
+    case Role::kEndpoint:
+      return "endpoint";
+    case Role::kObserver:
+      return "observer";
   }
   return "unknown";
 }
@@ -206,16 +282,27 @@ Result<Config> config_from(const Environment& environment, Role role) {
   if (auto host = reader.text({"STRETTO_NODE_HOST", "DMLC_NODE_HOST"})) config.node_host = *host;
   if (auto token = reader.text({"STRETTO_JOB_TOKEN"})) config.token = *token;
   if (auto level = reader.text({"STRETTO_LOG_LEVEL"})) config.log_level = *level;
+  if (auto path = reader.text({"STRETTO_METRICS_FILE"})) config.metrics_file = *path;
+  read_trace(reader, config.trace);
+  read_addresses(reader, config);
   read_transport(reader, config.transport, config.fabric_provider);
+  read_hand_over(reader, config.whole_frames);
+  read_balance(reader, config.balance_input);
   reader.seconds({"STRETTO_RENDEZVOUS_TIMEOUT_S"}, config.rendezvous_timeout);
   reader.seconds({"STRETTO_OPERATION_TIMEOUT_S"}, config.operation_timeout);
   std::uint64_t limit_mib = 0;
   reader.number({"STRETTO_MEMORY_LIMIT_MIB"}, limit_mib, 0, std::int64_t{1} << 40);
   config.memory_limit_bytes = limit_mib << 20;
+  read_codecs(reader, config.codecs);
   read_job(reader, config.job);
   if (!reader.status().ok()) return reader.status();
   if (Status status = check(config); !status.ok()) return status;
   return config;
+}
+
+std::uint32_t Config::most_workers() const {
+  constexpr std::uint32_t kMostOfAHost = 64;
+  return workers_are_hosts ? std::min(workers * kMostOfAHost, kMaxNodes) : workers;
 }
 
 Status check(const Config& config) {

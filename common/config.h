@@ -10,17 +10,26 @@
 #include <string>
 #include <string_view>
 
+#include "stretto/codec.h"
 #include "stretto/status.h"
 #include "stretto/types.h"
 
 namespace stretto {
 
-enum class Role : std::uint8_t { kScheduler = 1, kServer = 2, kWorker = 3 };
+/// The wire's numbers. An endpoint is one of RPC, outside of any job; an observer looks at a job
+/// and is no member.
+enum class Role : std::uint8_t {
+  kScheduler = 1,
+  kServer = 2,
+  kWorker = 3,
+  kEndpoint = 4,
+  kObserver = 5
+};
 
 /// Workers and shards of one job, at most: their roster fits a control message.
 inline constexpr std::uint32_t kMaxNodes = 4096;
 
-/// "scheduler", "server", "worker".
+/// "scheduler", "server", "worker", "endpoint", "observer".
 std::string_view name_of(Role role);
 
 /// How servers and workers reach one another. kAuto takes shared memory within a host and ZeroMQ
@@ -47,10 +56,28 @@ struct JobSettings {
   Duration stall_error = 300s;  ///< and at which its waiters get an error.
 };
 
+/// What is traced from the start, without being asked for while the job runs.
+struct TraceSettings {
+  std::string folder;               ///< A file of each process goes there; empty: none.
+  std::uint64_t records = 1 << 17;  ///< Room of a loop's ring.
+  /// As BytePS does: a worker's rounds from `first_step` to `last_step`, in
+  /// `byteps_folder`/`local_rank`/comm.json.
+  bool byteps = false;
+  std::string byteps_folder = ".";
+  std::uint64_t first_step = 10;
+  std::uint64_t last_step = 20;
+  std::uint32_t local_rank = 0;
+};
+
 struct Config {
   Role role = Role::kWorker;
   std::int64_t rank = -1;
   std::uint32_t workers = 1;
+  /// `workers` are hosts of as many workers each as these will say (DMLC_NUM_WORKER without
+  /// BYTEPS_LOCAL_SIZE, for a scheduler or a server).
+  bool workers_are_hosts = false;
+  /// What to be prepared for.
+  std::uint32_t most_workers() const;
   std::uint32_t servers = 1;
   std::uint32_t shards = 1;  ///< Shards of each server.
   std::string scheduler;     ///< host:port; empty at a scheduler that may choose its port.
@@ -62,7 +89,16 @@ struct Config {
   Duration operation_timeout = 310s;     ///< Servers give up first, and know who is missing.
   std::uint64_t memory_limit_bytes = 0;  ///< Per server, for declared tensors; 0: no limit.
   std::string log_level = "info";
+  std::string metrics_file;     ///< The scheduler's; empty: none.
+  std::string metrics_address;  ///< host:port of this process's metrics; empty: none.
+  std::string page_address;     ///< host:port of the scheduler's live page; empty: none.
+  TraceSettings trace;
   TransportChoice transport = TransportChoice::kAuto;
+  /// Frames leave whole and windows are the settings', towards other hosts too: for comparisons.
+  bool whole_frames = false;
+  /// Whether the scheduler limits what workers read that take others' share of a storage.
+  bool balance_input = true;
+  CodecPolicy codecs;  ///< Which of a worker's tensors get a codec, where the program says nothing.
   JobSettings job;
 };
 

@@ -10,7 +10,7 @@
 namespace stretto {
 namespace {
 
-constexpr std::string_view kNames[] = {"debug", "info", "warning", "error", "silent"};
+constexpr std::string_view kLevelNames[] = {"debug", "info", "warning", "error", "silent"};
 
 // The process's log state: the only mutable state shared by design across the whole process.
 struct State {
@@ -39,8 +39,8 @@ Identity log_identity() {
 void set_log_level(Level level) { state().level.store(level, std::memory_order_relaxed); }
 
 Level level_from(std::string_view name) {
-  for (std::size_t i = 0; i < std::size(kNames); ++i) {
-    if (kNames[i] == name) return static_cast<Level>(i);
+  for (std::size_t i = 0; i < std::size(kLevelNames); ++i) {
+    if (kLevelNames[i] == name) return static_cast<Level>(i);
   }
   return Level::kInfo;
 }
@@ -52,7 +52,7 @@ bool log_enabled(Level level) {
 void log_line(Level level, std::string_view text) {
   const Identity who = log_identity();
   const std::string line =
-      fmt::format("stretto {} {}{}: {}\n", kNames[static_cast<std::size_t>(level)], who.role,
+      fmt::format("stretto {} {}{}: {}\n", kLevelNames[static_cast<std::size_t>(level)], who.role,
                   who.rank < 0 ? std::string() : fmt::format(" {}", who.rank), text);
   std::fwrite(line.data(), 1, line.size(), stderr);
 }

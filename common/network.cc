@@ -1,18 +1,62 @@
 // SPDX-License-Identifier: Apache-2.0
-// Asking the kernel: which source address it would choose, how many files we may open.
+// Asking the kernel: which source address it would choose, which addresses are ours, how many files
+// we may open.
 #include "common/network.h"
 
 #include <arpa/inet.h>
 #include <fmt/format.h>
+#include <ifaddrs.h>
+#include <net/if.h>
 #include <netdb.h>
+#include <netinet/in.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <cstring>
 #include <memory>
 
 namespace stretto {
+namespace {
+
+constexpr std::string_view kEveryInterface = "0.0.0.0";
+
+std::string text_of(const sockaddr& address) {
+  sockaddr_in ipv4{};
+  std::memcpy(&ipv4, &address, sizeof ipv4);
+  std::array<char, INET_ADDRSTRLEN> text{};
+  inet_ntop(AF_INET, &ipv4.sin_addr, text.data(), text.size());
+  return text.data();
+}
+
+using Interfaces = std::unique_ptr<ifaddrs, void (*)(ifaddrs*)>;
+
+Interfaces interfaces() {
+  ifaddrs* found = nullptr;
+  if (getifaddrs(&found) != 0) found = nullptr;
+  return {found, [](ifaddrs* list) {
+            if (list != nullptr) freeifaddrs(list);
+          }};
+}
+
+bool is_ipv4(const ifaddrs& one) {
+  return one.ifa_addr != nullptr && one.ifa_addr->sa_family == AF_INET;
+}
+
+// The first IPv4 address of an interface that is up and leads out of this host; else loopback.
+std::string address_of_host() {
+  const Interfaces owner = interfaces();
+  for (const ifaddrs* one = owner.get(); one != nullptr; one = one->ifa_next) {
+    if (!is_ipv4(*one)) continue;
+    if ((one->ifa_flags & IFF_UP) == 0 || (one->ifa_flags & IFF_LOOPBACK) != 0) continue;
+    return text_of(*one->ifa_addr);
+  }
+  return "127.0.0.1";
+}
+
+}  // namespace
 
 Result<std::string> address_towards(const std::string& host, std::uint16_t port) {
   addrinfo hints{};
@@ -37,6 +81,21 @@ Result<std::string> address_towards(const std::string& host, std::uint16_t port)
   close(fd);
   if (!ok) return Status(Code::kNetwork, fmt::format("there is no route to host '{}'", host));
   return std::string(text);
+}
+
+std::string reachable_address(std::string_view address) {
+  if (!address.starts_with(kEveryInterface)) return std::string(address);
+  return address_of_host() + std::string(address.substr(kEveryInterface.size()));
+}
+
+bool is_own_host(std::string_view address) {
+  const std::string_view host = address.substr(0, address.rfind(':'));
+  if (host == "localhost" || host.starts_with("127.")) return true;
+  const Interfaces owner = interfaces();
+  for (const ifaddrs* one = owner.get(); one != nullptr; one = one->ifa_next) {
+    if (is_ipv4(*one) && text_of(*one->ifa_addr) == host) return true;
+  }
+  return false;
 }
 
 Status raise_file_limit(std::uint64_t needed) {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "stretto/status.h"
 
@@ -11,6 +12,14 @@ namespace stretto {
 
 /// The address of this host that its traffic to `host` carries; an error if there is no route.
 Result<std::string> address_towards(const std::string& host, std::uint16_t port);
+
+/// host:port for others: instead of 0.0.0.0, every interface, the first address of this host that
+/// others can reach.
+std::string reachable_address(std::string_view address);
+
+/// True if `address` (host or host:port) is of this host. Names other than localhost are not looked
+/// up: that might take long.
+bool is_own_host(std::string_view address);
 
 /// Raises the limit of open files to what the system allows; an error, with need and have, if that
 /// is less than `needed`.

@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "common/log.h"
+#include "common/variables.h"
 
 namespace stretto {
 
@@ -14,6 +15,7 @@ Result<Config> program_config(Role role, const std::map<std::string, std::string
   if (!config.ok()) return config;
   set_log_level(level_from(config->log_level));
   set_log_identity({std::string(name_of(role)), config->rank});
+  warn_of_unread_variables();
   return config;
 }
 

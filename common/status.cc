@@ -48,19 +48,26 @@ std::string_view name_of(Code code) {
   return "Unknown";
 }
 
+const Status::Words& Status::words() const {
+  static const Words kNone;
+  return words_ ? *words_ : kNone;
+}
+
 Status Status::with_peer(std::string_view peer) && {
-  if (peer_.empty()) peer_ = peer;
+  if (!words_) words_ = std::make_unique<Words>();
+  if (words_->peer.empty()) words_->peer = peer;
   return std::move(*this);
 }
 
 Status Status::with_operation(std::string_view operation) && {
-  if (operation_.empty()) operation_ = operation;
+  if (!words_) words_ = std::make_unique<Words>();
+  if (words_->operation.empty()) words_->operation = operation;
   return std::move(*this);
 }
 
 std::string Status::text() const {
   if (ok()) return "Ok";
-  return fmt::format("{}: {}", name_of(code_), cause_);
+  return fmt::format("{}: {}", name_of(code()), cause());
 }
 
 namespace {
@@ -76,9 +83,9 @@ std::string one_line(std::string_view text) {
 }  // namespace
 
 std::string Status::error_line(std::string_view role, std::int64_t rank) const {
-  return fmt::format("ERROR {} role={} rank={} peer={} op={} cause={}", name_of(code_), role,
-                     rank < 0 ? std::string("-") : std::to_string(rank), one_line(peer_),
-                     one_line(operation_), one_line(cause_));
+  return fmt::format("ERROR {} role={} rank={} peer={} op={} cause={}", name_of(code()), role,
+                     rank < 0 ? std::string("-") : std::to_string(rank), one_line(peer()),
+                     one_line(operation()), one_line(cause()));
 }
 
 void Status::or_exit() const {

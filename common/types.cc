@@ -2,6 +2,10 @@
 // Names of the element types.
 #include "stretto/types.h"
 
+#include <iterator>
+
+#include "stretto/codec.h"
+
 namespace stretto {
 
 std::string_view name_of(Dtype dtype) {
@@ -24,6 +28,13 @@ std::string_view name_of(Dtype dtype) {
       return "i64";
   }
   return "unknown";
+}
+
+std::string_view name_of(Codec codec) {
+  constexpr std::string_view kCodecNames[] = {"none",   "fp16", "bf16",    "int8",
+                                              "onebit", "topk", "randomk", "dithering"};
+  const auto index = static_cast<std::size_t>(codec);
+  return index < std::size(kCodecNames) ? kCodecNames[index] : "unknown";
 }
 
 }  // namespace stretto

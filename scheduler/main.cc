@@ -2,17 +2,19 @@
 // stretto-scheduler: the program. Flags first, then STRETTO_* and DMLC_* variables.
 #include <fmt/format.h>
 #include <gflags/gflags.h>
-#include <unistd.h>
 
 #include <atomic>
-#include <csignal>
-#include <cstring>
 
 #include "common/log.h"
 #include "common/network.h"
 #include "common/program.h"
 #include "common/signals.h"
 #include "common/version.h"
+#include "metrics/endpoint.h"
+#include "scheduler/metrics_file.h"
+#include "scheduler/outlook.h"
+#include "scheduler/page.h"
+#include "scheduler/ready_line.h"
 #include "scheduler/scheduler.h"
 #include "van/transports.h"
 
@@ -21,7 +23,10 @@ DEFINE_int32(servers, 0, "Servers in the job (STRETTO_SERVERS)");
 DEFINE_int32(shards, 0, "Shards of each server (STRETTO_SHARDS)");
 DEFINE_string(address, "", "host:port to listen at (STRETTO_SCHEDULER); default 127.0.0.1:0");
 DEFINE_string(bind_host, "", "Address to bind, if not that of --address (STRETTO_BIND_HOST)");
-DEFINE_int32(ready_fd, -1, "File descriptor that the address is written to once it is bound");
+DEFINE_string(metrics_address, "", "host:port of metrics (STRETTO_METRICS_ADDRESS); default none");
+DEFINE_string(page_address, "", "host:port of the live page (STRETTO_PAGE_ADDRESS); default none");
+DEFINE_int32(ready_fd, -1,
+             "File descriptor for the address once it is bound, and for the job's begin");
 
 namespace stretto {
 namespace {
@@ -33,6 +38,8 @@ std::map<std::string, std::string> flags_given() {
   if (FLAGS_shards != 0) set["STRETTO_SHARDS"] = std::to_string(FLAGS_shards);
   if (!FLAGS_address.empty()) set["STRETTO_SCHEDULER"] = FLAGS_address;
   if (!FLAGS_bind_host.empty()) set["STRETTO_BIND_HOST"] = FLAGS_bind_host;
+  if (!FLAGS_metrics_address.empty()) set["STRETTO_METRICS_ADDRESS"] = FLAGS_metrics_address;
+  if (!FLAGS_page_address.empty()) set["STRETTO_PAGE_ADDRESS"] = FLAGS_page_address;
   return set;
 }
 
@@ -43,22 +50,24 @@ Result<std::string> listen_address(const Config& config) {
   return fmt::format("{}:{}", config.bind_host, address->port);
 }
 
-Status tell_ready(const std::string& address) {
-  log(Level::kInfo, "listening at {}", address);
-  if (FLAGS_ready_fd < 0) return {};
-  const std::string line = address + "\n";
-  if (write(FLAGS_ready_fd, line.data(), line.size()) != static_cast<ssize_t>(line.size())) {
-    return {Code::kInvalidArgument, fmt::format("--ready_fd {} cannot be written to: {}",
-                                                FLAGS_ready_fd, std::strerror(errno))};
+// A job does not fail because its page cannot be served: that is said.
+std::unique_ptr<Page> page_if_wanted(const Config& config,
+                                     const std::shared_ptr<PageBoard>& board) {
+  if (config.page_address.empty()) return nullptr;
+  Result<std::unique_ptr<Page>> page = serve_page(config, board);
+  if (!page.ok()) {
+    log(Level::kWarning, "no live page: {}", page.status().cause());
+    return nullptr;
   }
-  close(FLAGS_ready_fd);
-  return {};
+  log(Level::kInfo, "live page at http://{}/", (*page)->address());
+  return std::move(*page);
 }
 
 Status serve() {
   Result<Config> config = program_config(Role::kScheduler, flags_given());
   if (!config.ok()) return config.status();
-  const std::uint64_t nodes = config->workers + std::uint64_t{config->servers} * config->shards;
+  const std::uint64_t nodes =
+      config->most_workers() + std::uint64_t{config->servers} * config->shards;
   if (Status status = raise_file_limit(nodes + 64); !status.ok()) return status;
 
   std::atomic<bool> stop{false};
@@ -74,9 +83,19 @@ Status serve() {
   Result<std::string> address = listen_address(*config);
   if (address.ok()) address = scheduler.listen(*address);
   if (!address.ok()) return address.status();
-  if (Status status = tell_ready(*address); !status.ok()) return status;
+  log(Level::kInfo, "listening at {}", *address);
 
-  run(scheduler, clock, stop);
+  const auto board = std::make_shared<metrics::Board>();
+  const auto shown = std::make_shared<PageBoard>();
+  const std::unique_ptr<metrics::Endpoint> endpoint = metrics::serve_if_wanted(*config, 0, board);
+  const std::unique_ptr<Page> page = page_if_wanted(*config, shown);
+  Outlook outlook(scheduler, config->metrics_address.empty() ? nullptr : board.get(),
+                  page == nullptr ? nullptr : shown.get(), clock);
+  MetricsFile agent(
+      config->metrics_file, outlook, [&scheduler] { return scheduler.metrics(); }, clock);
+  ReadyLine ready(FLAGS_ready_fd, agent, [&scheduler] { return scheduler.has_begun(); });
+  if (Status status = ready.tell_address(*address); !status.ok()) return status;
+  run(ready, clock, stop);
   if (!scheduler.over()) {
     scheduler.stop(Status(Code::kInterrupted, "the scheduler was asked to end by a signal"));
     run(scheduler, clock, std::atomic<bool>(false));

@@ -12,6 +12,7 @@ Registry::Entry& Registry::declare(const TensorSpec& spec, NodeId node, const st
   Entry& entry = found->second;
   if (is_new) {
     entry.id = next_id_++;
+    by_id_[entry.id] = spec.name;
     entry.spec = spec;
     entry.placement = slots.place(Cut(spec, part_bytes));
   } else if (!(entry.spec == spec) && entry.broken.ok()) {
@@ -22,6 +23,15 @@ Registry::Entry& Registry::declare(const TensorSpec& spec, NodeId node, const st
   }
   entry.declarers.emplace(node, who);
   return entry;
+}
+
+std::vector<std::pair<std::uint32_t, std::string>> Registry::names(std::uint32_t first,
+                                                                   std::size_t most) const {
+  std::vector<std::pair<std::uint32_t, std::string>> found;
+  for (auto it = by_id_.lower_bound(first); it != by_id_.end() && found.size() < most; ++it) {
+    found.emplace_back(*it);
+  }
+  return found;
 }
 
 }  // namespace stretto

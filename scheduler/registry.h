@@ -6,6 +6,8 @@
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "scheduler/slot_table.h"
 #include "van/messages.h"
@@ -28,9 +30,13 @@ class Registry {
   Entry& declare(const TensorSpec& spec, NodeId node, const std::string& who, SlotTable& slots,
                  std::uint32_t part_bytes);
   std::size_t size() const { return entries_.size(); }
+  /// At most `most` identities and names, from identity `first` on.
+  std::vector<std::pair<std::uint32_t, std::string>> names(std::uint32_t first,
+                                                           std::size_t most) const;
 
  private:
   std::map<std::string, Entry> entries_;
+  std::map<std::uint32_t, std::string> by_id_;
   std::uint32_t next_id_ = 1;
 };
 

@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "common/address.h"
 #include "van/greeting.h"
 
@@ -21,13 +23,7 @@ Status Roll::check(const wire::Hello& hello) const {
     return refused(fmt::format("{} comes as role {}, wanted a worker or a server", hello.host(),
                                hello.role()));
   }
-  const std::string_view role = name_of(static_cast<Role>(hello.role()));
-  if (hello.workers() != config_.workers || hello.servers() != config_.servers) {
-    return refused(fmt::format(
-        "{} {} was told of {} workers and {} servers, the scheduler of {} "
-        "workers and {} servers",
-        role, hello.rank(), hello.workers(), hello.servers(), config_.workers, config_.servers));
-  }
+  if (Status status = check_workers(hello); !status.ok()) return status;
   if (hello.role() == static_cast<std::uint32_t>(Role::kWorker)) {
     if (hello.shard() == 0) return {};
     return refused(fmt::format("worker {} says it is shard {}, and workers have none", hello.rank(),
@@ -46,10 +42,30 @@ Status Roll::check(const wire::Hello& hello) const {
   return {};
 }
 
+// A server may not know how many workers a host has; a worker does, and the first one's word counts
+// if the scheduler does not.
+Status Roll::check_workers(const wire::Hello& hello) const {
+  const bool is_worker = hello.role() == static_cast<std::uint32_t>(Role::kWorker);
+  const bool silent = hello.workers() == 0 && !is_worker;
+  const bool of_hosts = workers() == 0 && hello.workers() % config_.workers == 0;
+  const std::uint64_t nodes = hello.workers() + std::uint64_t{config_.servers} * config_.shards;
+  const bool fits = silent || hello.workers() == workers() ||
+                    (of_hosts && hello.workers() > 0 && nodes <= kMaxNodes);
+  if (fits && hello.servers() == config_.servers) return {};
+  const std::string wanted =
+      workers() != 0 ? fmt::format("{} workers", workers())
+                     : fmt::format("{} hosts with as many workers each", config_.workers);
+  const std::string_view role = name_of(static_cast<Role>(hello.role()));
+  return refused(
+      fmt::format("{} {} was told of {} workers and {} servers, the scheduler of {} and "
+                  "{} servers",
+                  role, hello.rank(), hello.workers(), hello.servers(), wanted, config_.servers));
+}
+
 // The rank that a hello asks for, or the lowest free one. A server's shards share a rank, told
 // apart by their process.
 Result<Rank> Roll::place(const wire::Hello& hello, Role role) const {
-  const std::uint32_t world = role == Role::kWorker ? config_.workers : config_.servers;
+  const std::uint32_t world = role == Role::kWorker ? workers() : config_.servers;
   if (hello.rank() >= static_cast<std::int64_t>(world) || hello.rank() < -1) {
     return refused(fmt::format("{} asks for rank {} of {}, ranks are 0 to {}", hello.host(),
                                hello.rank(), world, world - 1));
@@ -77,23 +93,34 @@ Result<Rank> Roll::place(const wire::Hello& hello, Role role) const {
 Result<Member> Roll::admit(const wire::Hello& hello) {
   if (Status status = check(hello); !status.ok()) return status;
   const auto role = static_cast<Role>(hello.role());
+  if (told_ == 0) told_ = hello.workers();
   Result<Rank> rank = place(hello, role);
-  if (!rank.ok()) return rank.status();
+  if (!rank.ok()) {
+    if (nobody_told()) told_ = 0;
+    return rank.status();
+  }
   Member member{.node = next_node_++,
                 .role = role,
                 .rank = *rank,
                 .shard = hello.shard(),
                 .address = hello.address()};
-  entries_[{role, *rank, hello.shard()}] = Entry{member, hello.host()};
+  entries_[{role, *rank, hello.shard()}] = Entry{member, hello.host(), hello.workers()};
   return member;
+}
+
+bool Roll::nobody_told() const {
+  return std::none_of(entries_.begin(), entries_.end(),
+                      [](const auto& item) { return item.second.told_workers != 0; });
 }
 
 void Roll::remove(NodeId node) {
   std::erase_if(entries_, [node](const auto& item) { return item.second.member.node == node; });
+  if (nobody_told()) told_ = 0;
 }
 
 std::size_t Roll::missing_count() const {
-  return config_.workers + std::size_t{config_.servers} * config_.shards - entries_.size();
+  const std::size_t servers = std::size_t{config_.servers} * config_.shards;
+  return std::max(workers(), config_.workers) + servers - entries_.size();
 }
 
 std::string Roll::missing() const {
@@ -111,7 +138,10 @@ std::string Roll::missing() const {
       consider(Role::kServer, rank, shard);
     }
   }
-  for (Rank rank = 0; rank < config_.workers; ++rank) consider(Role::kWorker, rank, 0);
+  for (Rank rank = 0; rank < workers(); ++rank) consider(Role::kWorker, rank, 0);
+  if (workers() == 0) {
+    text += fmt::format("{}all workers of {} hosts", text.empty() ? "" : ", ", config_.workers);
+  }
   if (count > kNamed) text += fmt::format(" and {} more", count - kNamed);
   return text;
 }

@@ -23,6 +23,11 @@ class Roll {
   /// Forgets a node that went away before the job began; its place is free again.
   void remove(NodeId node);
 
+  /// Of the job; 0 as long as nobody has said how many each host has.
+  std::uint32_t workers() const { return config_.workers_are_hosts ? told_ : config_.workers; }
+  /// An identity for somebody who is no member.
+  NodeId identity() { return next_node_++; }
+
   bool complete() const { return missing_count() == 0; }
   /// "worker 2, server 0 shard 1", at most a few by name.
   std::string missing() const;
@@ -33,13 +38,17 @@ class Roll {
   struct Entry {
     Member member;
     std::string host;
+    std::uint32_t told_workers;
   };
 
   Status check(const wire::Hello& hello) const;
+  Status check_workers(const wire::Hello& hello) const;
   Result<Rank> place(const wire::Hello& hello, Role role) const;
   std::size_t missing_count() const;
+  bool nobody_told() const;
 
   const Config& config_;
+  std::uint32_t told_ = 0;  // Workers, by those who are in.
   std::map<Place, Entry> entries_;
   NodeId next_node_ = 2;  // 1 is the scheduler.
 };

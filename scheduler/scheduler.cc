@@ -6,20 +6,22 @@
 
 #include <algorithm>
 
+#include "common/clock.h"
 #include "common/log.h"
+#include "van/greeting.h"
 
 namespace stretto {
 namespace {
 
 constexpr Duration kWatchEvery = 100ms;
+constexpr Duration kTraceEvery = 20ms;
+constexpr Duration kLeastWindow = 1s;        // Of judging input.
 constexpr Duration kSuspicion = 2s;          // How long a reported break may wait for its cause.
 constexpr Duration kFarewell = 500ms;        // How long failing waits for its words to leave.
 constexpr std::size_t kSpareAnswers = 4096;  // Beyond one for each tensor: barriers, signs of life.
 constexpr Duration kDispersal = 3s;          // How long servers have to go.
 
 Code lost_code(Role role) { return role == Role::kServer ? Code::kServerLost : Code::kPeerLost; }
-
-double seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
 
 }  // namespace
 
@@ -29,7 +31,8 @@ Scheduler::Scheduler(const Config& config, std::unique_ptr<Transport> transport,
       van_(std::move(transport), clock),
       deadline_(clock.now() + config.rendezvous_timeout),
       next_watch_(clock.now()),
-      roll_(config) {
+      roll_(config),
+      input_(std::max(kLeastWindow, 2 * config.job.heartbeat), config.balance_input) {
   van_.set_node(kSchedulerNode);
 }
 
@@ -40,7 +43,15 @@ void Scheduler::step(Duration wait) {
   tick();
 }
 
-Time Scheduler::next_due() const { return std::min({van_.next_due(), next_watch_, deadline_}); }
+Time Scheduler::next_due() const {
+  const Time due = std::min({van_.next_due(), next_watch_, deadline_});
+  return trace_.active() ? std::min(due, clock_.now() + kTraceEvery) : due;
+}
+
+std::string_view Scheduler::phase() const {
+  constexpr std::string_view kNames[] = {"gathering", "running", "dispersing", "failing", "over"};
+  return kNames[static_cast<std::size_t>(phase_)];
+}
 
 // ---- what nodes say
 
@@ -49,6 +60,7 @@ void Scheduler::on_control(LinkId link, const wire::Control& message) {
     on_hello(link, message.hello());
     return;
   }
+  if (observers_.has(link)) return observe(link, message);
   auto known = by_link_.find(link);
   if (known == by_link_.end()) return;
   Node& node = nodes_.at(known->second);
@@ -57,9 +69,10 @@ void Scheduler::on_control(LinkId link, const wire::Control& message) {
     van_.refuse(link, {Code::kResource, "too many answers wait: this node does not read them"});
     return;
   }
-  if (message.has_heartbeat()) {
-    van_.send_control(link, message);
-    return;
+  if (message.has_heartbeat()) return on_heartbeat(node, message);
+  if (message.has_trace_chunk()) {
+    trace_.on_chunk(node.member.node, message.trace_chunk(), clock_.now());
+    return go_on_tracing();
   }
   if (message.has_leave() && phase_ != Phase::kFailing) on_leave(node);
   if (phase_ != Phase::kRunning) return;
@@ -68,11 +81,85 @@ void Scheduler::on_control(LinkId link, const wire::Control& message) {
   if (message.has_link_report()) on_link_report(node, message.link_report());
 }
 
+void Scheduler::on_heartbeat(const Node& node, const wire::Control& message) {
+  const wire::Heartbeat& beat = message.heartbeat();
+  picture_.heard(node.member.node, beat, node.last_heard);
+  if (node.member.role == Role::kWorker && !node.member.left) {
+    overview_.heard(node.member.rank, beat.rounds(), beat.staleness(), node.last_heard);
+    if (beat.has_input()) input_.heard(node.member.rank, beat.input());
+  }
+  wire::Control answer;
+  answer.mutable_heartbeat()->set_number(beat.number());
+  if (node.member.role == Role::kWorker) {
+    answer.mutable_heartbeat()->set_input_limit_bytes(input_.limit_of(node.member.rank));
+  }
+  van_.send_control(node.link, answer);
+}
+
 void Scheduler::on_data(LinkId link, const wire::Header&, Buffer) {
   van_.refuse(link, {Code::kMalformed, "the scheduler takes no data frames"});
 }
 
+// ---- those who look on
+
+void Scheduler::on_observer(LinkId link, const wire::Hello& hello) {
+  Status status = check_greeting(hello, config_.token);
+  if (status.ok()) status = observers_.add(link);
+  if (!status.ok()) {
+    van_.refuse(link, status);
+    return;
+  }
+  const NodeId identity = roll_.identity();
+  van_.admit(link, identity);
+  wire::Control welcome;
+  welcome.mutable_welcome()->set_node(identity);
+  van_.send_control(link, welcome);
+}
+
+void Scheduler::observe(LinkId link, const wire::Control& message) {
+  if (!message.has_observe() || van_.queue().waiting(link) > Observers::kMostUnread) {
+    observers_.remove(link);
+    van_.refuse(link, {Code::kMalformed, "a tool asks, and reads its answers"});
+    return;
+  }
+  van_.send_control(link, Observers::answer(message.observe(),
+                                            {.picture = picture_,
+                                             .registry = registry_,
+                                             .trace = trace_,
+                                             .phase = phase(),
+                                             .members = roster_.members},
+                                            clock_.now()));
+  go_on_tracing();
+}
+
+Status Scheduler::start_trace(std::uint32_t iterations, std::uint32_t seconds) {
+  return trace_.start(roster_.members, iterations, seconds, clock_.now());
+}
+
+std::map<std::uint32_t, std::string> Scheduler::tensor_names() const {
+  std::map<std::uint32_t, std::string> names;
+  for (auto& [id, name] : registry_.names(0, kMaxTensors)) names.emplace(id, name);
+  return names;
+}
+
+// Says to nodes what their trace wants of them now.
+void Scheduler::go_on_tracing() {
+  for (const TraceSession::Order& order : trace_.due(clock_.now())) {
+    const auto node = nodes_.find(order.node);
+    if (node == nodes_.end() || node->second.link == 0) {
+      trace_.gone(order.node);
+      continue;
+    }
+    wire::Control message;
+    *message.mutable_trace_command() = order.command;
+    van_.send_control(node->second.link, message);
+  }
+}
+
+// ---- members
+
 void Scheduler::on_hello(LinkId link, const wire::Hello& hello) {
+  if (hello.role() == static_cast<std::uint32_t>(Role::kObserver)) return on_observer(link, hello);
   Result<Member> member = roll_.admit(hello);
   if (!member.ok()) {
     log(Level::kWarning, "refused: {}", member.status().cause());
@@ -173,6 +260,12 @@ void Scheduler::on_leave(Node& node) {
   van_.send_control(node.link, answer);
   if (node.member.left) return;
   node.member.left = true;
+  picture_.left(node.member.node);
+  trace_.gone(node.member.node);
+  if (node.member.role == Role::kWorker) {
+    overview_.left(node.member.rank);
+    input_.left(node.member.rank);
+  }
   if (phase_ == Phase::kGathering) return;
   for (Member& member : roster_.members) {
     if (member.node == node.member.node) member.left = true;
@@ -202,6 +295,7 @@ void Scheduler::on_link_report(const Node& node, const wire::LinkReport& report)
 }
 
 void Scheduler::on_broken(LinkId link, const Status& why) {
+  observers_.remove(link);
   auto known = by_link_.find(link);
   if (known == by_link_.end()) return;
   const NodeId id = known->second;
@@ -223,7 +317,7 @@ void Scheduler::on_broken(LinkId link, const Status& why) {
 void Scheduler::begin() {
   roster_ = {.epoch = 1,
              .fence = 1,
-             .workers = config_.workers,
+             .workers = roll_.workers(),
              .servers = config_.servers,
              .slots = kSlots,
              .members = roll_.members(),
@@ -233,9 +327,10 @@ void Scheduler::begin() {
     if (member.role == Role::kServer) shards.push_back(member.node);
   }
   slots_.emplace(kSlots, std::move(shards));
+  picture_.set_members(roster_.members);
   phase_ = Phase::kRunning;
   deadline_ = Time::max();
-  log(Level::kInfo, "all are here: {} workers, {} servers of {} shards", config_.workers,
+  log(Level::kInfo, "all are here: {} workers, {} servers of {} shards", roll_.workers(),
       config_.servers, config_.shards);
   publish();
 }
@@ -284,6 +379,7 @@ void Scheduler::tick() {
     next_watch_ = now + kWatchEvery;
     watch(now);
   }
+  if (trace_.active()) go_on_tracing();
   const bool late = now >= deadline_;
   switch (phase_) {
     case Phase::kGathering:
@@ -314,11 +410,23 @@ void Scheduler::tick() {
   }
 }
 
+void Scheduler::watch_input(Time now) {
+  if (!input_.due(now)) return;
+  for (const InputWatch::Word& word : input_.judge(now)) {
+    log(word.alarming ? Level::kWarning : Level::kInfo, "{}", word.text);
+  }
+  picture_.set_input(input_.workers());
+}
+
 void Scheduler::watch(Time now) {
   if (wakefulness_.slept(now)) {
     for (auto& [id, node] : nodes_) node.last_heard = now;
   }
   if (phase_ != Phase::kRunning) return;
+  if (const std::string slow = overview_.laggards(now); !slow.empty()) {
+    log(Level::kWarning, "a worker falls behind: {}", slow);
+  }
+  watch_input(now);
   for (auto& [id, node] : nodes_) {
     if (!node.member.left && now - node.last_heard > config_.job.dead_after) {
       lose(node, fmt::format("nothing heard of it for {:.1f} s", seconds(now - node.last_heard)));

@@ -10,8 +10,13 @@
 
 #include "common/clock.h"
 #include "scheduler/barrier.h"
+#include "scheduler/input_watch.h"
+#include "scheduler/observers.h"
+#include "scheduler/overview.h"
+#include "scheduler/picture.h"
 #include "scheduler/registry.h"
 #include "scheduler/roll.h"
+#include "scheduler/trace_session.h"
 #include "van/loop.h"
 #include "van/membership.h"
 #include "van/van.h"
@@ -34,6 +39,18 @@ class Scheduler final : public Agent, private Van::Handler {
   /// Ends the job with an error, told to everybody. For signals.
   void stop(Status why) { fail(std::move(why)); }
   const Van& van() const { return van_; }
+  /// How far the workers are, in Prometheus's text format.
+  std::string metrics() const { return overview_.metrics(clock_.now()) + input_.metrics(); }
+  const Picture& picture() const { return picture_; }
+  const InputWatch& input() const { return input_; }
+  const TraceSession& trace() const { return trace_; }
+  /// "gathering", "running", ...
+  std::string_view phase() const;
+  /// All nodes have come; true from then on.
+  bool has_begun() const { return slots_.has_value(); }
+  /// Begins a trace, for the live page.
+  Status start_trace(std::uint32_t iterations, std::uint32_t seconds);
+  std::map<std::uint32_t, std::string> tensor_names() const;
 
  private:
   enum class Phase {
@@ -61,6 +78,10 @@ class Scheduler final : public Agent, private Van::Handler {
   void on_broken(LinkId link, const Status& why) override;
 
   void on_hello(LinkId link, const wire::Hello& hello);
+  void on_observer(LinkId link, const wire::Hello& hello);
+  void observe(LinkId link, const wire::Control& message);
+  void on_heartbeat(const Node& node, const wire::Control& message);
+  void go_on_tracing();
   void on_declare(Node& node, const wire::Declare& declare);
   void on_barrier(Node& node, const wire::Barrier& barrier);
   void on_leave(Node& node);
@@ -74,6 +95,7 @@ class Scheduler final : public Agent, private Van::Handler {
   void fail_barriers(const Node& absent);
   void tick();
   void watch(Time now);
+  void watch_input(Time now);
   bool all_workers_left() const;
 
   const Config& config_;
@@ -91,6 +113,11 @@ class Scheduler final : public Agent, private Van::Handler {
   std::map<NodeId, Node> nodes_;
   std::map<LinkId, NodeId> by_link_;
   std::vector<Suspicion> suspicions_;
+  Overview overview_;
+  Picture picture_;
+  InputWatch input_;
+  TraceSession trace_;
+  Observers observers_;
   Wakefulness wakefulness_;
 };
 

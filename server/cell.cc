@@ -12,23 +12,51 @@
 
 namespace stretto {
 
+namespace {
+
+// Memory that allocate_ gave, which is aligned.
+std::span<float> numbers_in(std::span<std::byte> bytes) {
+  return {reinterpret_cast<float*>(bytes.data()), bytes.size() / sizeof(float)};
+}
+
+}  // namespace
+
 Cell::Cell(const TensorSpec& spec, std::size_t bytes, std::uint32_t workers,
-           std::unique_ptr<ops::UpdateRule> rule, Allocate allocate)
+           std::unique_ptr<ops::UpdateRule> rule, Allocate allocate, std::uint32_t part)
     : dtype_(spec.dtype),
       bytes_(bytes),
       workers_(workers),
       deterministic_(spec.options.deterministic),
-      mean_(spec.options.update.rule == Rule::kMean),
+      mean_(spec.options.update.rule != Rule::kSum),
+      codec_(spec.options.codec.value_or(CodecSpec())),
+      encoder_(codec_, false),
+      encoded_{.tensor = ops::name_hash(spec.name), .part = part, .round = 0},
       consistency_(spec.options, workers),
       rule_(std::move(rule)),
       allocate_(std::move(allocate)) {
   if (deterministic_) held_.resize(workers);
 }
 
+// Shares come as the tensor's codec says, and what a broadcast sets as it is.
+Status Cell::check_encoding(const Share& share) const {
+  const Codec wanted = share.assign ? Codec::kNone : codec_.codec;
+  if (share.codec != wanted) {
+    return {Code::kMismatch, fmt::format("worker {} sent a share as {}, wanted {}", share.rank,
+                                         name_of(share.codec), name_of(wanted))};
+  }
+  if (wanted != Codec::kNone) {
+    Status status = ops::check_encoded(codec_, bytes_ / sizeof(float), share.bytes.bytes());
+    if (status.ok()) return {};
+    return {status.code(), fmt::format("worker {}: {}", share.rank, status.cause())};
+  }
+  if (share.bytes.size() == bytes_) return {};
+  return {Code::kMismatch, fmt::format("worker {} sent {} bytes for a part of {}", share.rank,
+                                       share.bytes.size(), bytes_)};
+}
+
 Status Cell::check(const Share& share) const {
-  if (!share.absent && share.bytes.size() != bytes_) {
-    return {Code::kMismatch, fmt::format("worker {} sent {} bytes for a part of {}", share.rank,
-                                         share.bytes.size(), bytes_)};
+  if (!share.absent) {
+    if (Status status = check_encoding(share); !status.ok()) return status;
   }
   if (share.absent && !share.assign) {
     return {Code::kMalformed, fmt::format("worker {} sent an empty share", share.rank)};
@@ -52,7 +80,12 @@ Status Cell::contribute(Share share, Consistency::Gate* gate) {
     collect(std::move(share));
     if (completed) finish(assign);
   } else {
-    apply(share.bytes, 1.0);
+    if (share.codec == Codec::kNone) {
+      apply(share.bytes, 1.0);
+    } else {
+      add_encoded(share.bytes);
+      apply(std::exchange(sum_, Buffer()), 1.0);
+    }
     value_.contributors = 1;
   }
   if (completed) value_.version = consistency_.version();
@@ -62,33 +95,60 @@ Status Cell::contribute(Share share, Consistency::Gate* gate) {
 
 void Cell::collect(Share share) {
   if (share.assign) {
-    if (!share.absent) add(std::move(share.bytes));
+    if (!share.absent) add(std::move(share));
     return;
   }
   if (!deterministic_) {
-    add(std::move(share.bytes));
+    add(std::move(share));
     return;
   }
   // Kept beyond this call: memory that is not ours alone may change once its push is acked.
-  held_[share.rank] = share.bytes.exclusive() ? std::move(share.bytes) : own_copy(share.bytes);
+  if (!share.bytes.exclusive()) share.bytes = own_copy(share.bytes);
+  held_[share.rank] = std::move(share);
   add_in_rank_order();
 }
 
 void Cell::add_in_rank_order() {
-  while (turn_ < workers_ && !held_[turn_].empty()) add(std::exchange(held_[turn_++], Buffer()));
+  while (turn_ < workers_ && !held_[turn_].bytes.empty()) {
+    add(std::exchange(held_[turn_++], Share()));
+  }
   if (turn_ == workers_) turn_ = 0;
 }
 
 // The first share's memory becomes the sum if it is ours alone; the others are added straight out
 // of the transport's memory.
-void Cell::add(Buffer bytes) {
-  if (!sum_.empty()) {
-    ops::sum_into(dtype_, sum_.writable(), bytes.bytes());
-  } else if (bytes.exclusive()) {
-    sum_ = std::move(bytes);
+void Cell::add(Share share) {
+  if (share.codec != Codec::kNone) {
+    add_encoded(share.bytes);
+  } else if (!sum_.empty()) {
+    ops::sum_into(dtype_, sum_.writable(), share.bytes.bytes());
+  } else if (share.bytes.exclusive()) {
+    sum_ = std::move(share.bytes);
   } else {
-    sum_ = own_copy(bytes);
+    sum_ = own_copy(share.bytes);
   }
+}
+
+// The sum of encoded shares is in memory of our own from the first one on.
+void Cell::add_encoded(const Buffer& encoded) {
+  const bool first = sum_.empty();
+  if (first) sum_ = allocate_(bytes_);
+  ops::decode(codec_, encoded.bytes(), numbers_in(sum_.writable()),
+              first ? ops::Then::kAssign : ops::Then::kAdd);
+}
+
+// A finished sum or mean becomes the value, encoded as the shares were.
+void Cell::publish(Buffer sum) {
+  value_.codec = codec_.codec;
+  if (!codec_.lossy()) {
+    value_.bytes = std::move(sum);
+    return;
+  }
+  encoded_.round = consistency_.version();
+  value_.bytes = allocate_(ops::encoded_bytes(codec_, bytes_ / sizeof(float)));
+  encoder_.encode(numbers_in(sum.writable()),
+                  {.stream = ops::stream_for(codec_, encoded_, ops::kServersTurn)},
+                  value_.bytes.writable());
 }
 
 Buffer Cell::own_copy(const Buffer& bytes) const {
@@ -102,12 +162,14 @@ void Cell::finish(bool assign) {
   value_.contributors = workers_;
   if (assign) {
     if (rule_ != nullptr) rule_->reset();
+    encoder_.reset();
+    value_.codec = Codec::kNone;
     value_.bytes = std::move(sum);
   } else if (rule_ != nullptr) {
-    apply(sum, 1.0 / workers_);
+    apply(sum, mean_ ? 1.0 / workers_ : 1.0);
   } else {
     if (mean_) ops::divide(dtype_, sum.writable(), workers_);
-    value_.bytes = std::move(sum);
+    publish(std::move(sum));
   }
 }
 

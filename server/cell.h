@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "common/buffer.h"
+#include "ops/feedback.h"
 #include "ops/update.h"
 #include "server/consistency.h"
 #include "van/messages.h"
@@ -25,12 +26,14 @@ class Cell {
     std::uint64_t round = 0;
     bool assign = false;
     bool absent = false;
+    Codec codec = Codec::kNone;  ///< What the bytes are encoded as.
     Buffer bytes;
   };
   /// Finished bytes at a version; the Buffer is a lease.
   struct Value {
     std::uint64_t version = 0;
     Buffer bytes;
+    Codec codec = Codec::kNone;
     std::uint32_t contributors = 0;
   };
   /// A worker that waits for a value, or only to hear that the round is done.
@@ -39,6 +42,7 @@ class Cell {
     std::int32_t priority = 0;
     Time deadline = Time::max();
     bool wants_value = false;
+    bool pushed = false;  ///< It waits for the answer to a share, not to a pull.
     Consistency::Gate gate;
     Time since;
   };
@@ -46,9 +50,11 @@ class Cell {
   /// Where sums and values live: memory that the transport sends as it is.
   using Allocate = std::function<Buffer(std::size_t)>;
 
-  /// `rule` is null where values are the rounds' own sums or means.
+  /// `rule` is null where values are the rounds' own sums or means. `part` is which of the
+  /// tensor's this is: a codec's chance depends on it.
   Cell(const TensorSpec& spec, std::size_t bytes, std::uint32_t workers,
-       std::unique_ptr<ops::UpdateRule> rule, Allocate allocate = Buffer::allocate);
+       std::unique_ptr<ops::UpdateRule> rule, Allocate allocate = Buffer::allocate,
+       std::uint32_t part = 0);
 
   /// Applies a share: summed or kept when this returns ok, refused and without effect otherwise.
   /// What the answer to it waits for is `*gate`.
@@ -60,6 +66,7 @@ class Cell {
   std::vector<Waiter> take_all() { return std::move(waiters_); }
 
   const Value& value() const { return value_; }
+  bool has_rule() const { return rule_ != nullptr; }
   Consistency& consistency() { return consistency_; }
   const Consistency& consistency() const { return consistency_; }
   const std::vector<Waiter>& waiters() const { return waiters_; }
@@ -67,10 +74,13 @@ class Cell {
  private:
   Status check(const Share& share) const;
   void collect(Share share);
-  void add(Buffer bytes);
+  Status check_encoding(const Share& share) const;
+  void add(Share share);
+  void add_encoded(const Buffer& encoded);
   void add_in_rank_order();
   void finish(bool assign);
   void apply(const Buffer& gradient, double scale);
+  void publish(Buffer sum);
   Buffer own_copy(const Buffer& bytes) const;
   std::span<std::byte> own_value();
 
@@ -78,13 +88,16 @@ class Cell {
   std::size_t bytes_;
   std::uint32_t workers_;
   bool deterministic_;
-  bool mean_;
+  bool mean_;                 // What is made of a round's sum: divided by the workers.
+  CodecSpec codec_;           // Of every share that is no broadcast,
+  ops::PartEncoder encoder_;  // and of values that are a round's sum or mean.
+  ops::PartRound encoded_;
   Consistency consistency_;
   std::unique_ptr<ops::UpdateRule> rule_;
   Allocate allocate_;
-  Buffer sum_;                // Of the open round; empty before its first bytes.
-  std::vector<Buffer> held_;  // Deterministic: shares that came before their turn, by rank.
-  Rank turn_ = 0;             // Deterministic: whose share is to be added next.
+  Buffer sum_;               // Of the open round; empty before its first bytes.
+  std::vector<Share> held_;  // Deterministic: shares that came before their turn, by rank.
+  Rank turn_ = 0;            // Deterministic: whose share is to be added next.
   Value value_;
   std::vector<Waiter> waiters_;
 };

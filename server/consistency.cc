@@ -24,7 +24,7 @@ Status Consistency::admit(Rank rank, std::uint64_t round, bool assign) const {
     return {Code::kMalformed,
             fmt::format("worker {} sent two shares for one round, which lacks others", rank)};
   }
-  if (mode_ == Mode::kSync && contributors_ > 0 && open_is_assign_ != assign) {
+  if (has_rounds(mode_) && contributors_ > 0 && open_is_assign_ != assign) {
     return {Code::kMismatch,
             fmt::format("round {}: worker {} {}, others {}; all must do the same in the same order",
                         round, rank, assign ? "broadcasts" : "pushes",
@@ -55,13 +55,13 @@ Consistency::Gate Consistency::gate_after(bool assign, bool completed) const {
 }
 
 Consistency::Gate Consistency::gate_of_pull(std::uint64_t least_round) const {
-  if (mode_ == Mode::kSync) return {.finished = least_round};
+  if (has_rounds(mode_)) return {.finished = least_round};
   return {.bounded = mode_ == Mode::kBounded};
 }
 
 bool Consistency::passes(const Gate& gate, Rank rank) const {
   if (finished_ < gate.finished || version_ < gate.version) return false;
-  return !gate.bounded || rounds_[rank] <= slowest() + bound_;
+  return !gate.bounded || within_bound(rank);
 }
 
 std::int64_t Consistency::absentee() const {
@@ -80,7 +80,7 @@ std::vector<Rank> Consistency::missing() const {
 }
 
 std::vector<Rank> Consistency::awaited() const {
-  if (mode_ == Mode::kSync || open()) return missing();
+  if (has_rounds(mode_) || open()) return missing();
   std::vector<Rank> ranks;
   const std::uint64_t least = slowest();
   for (Rank rank = 0; rank < rounds_.size(); ++rank) {

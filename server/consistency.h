@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Consistency: when a share counts, when a round is done, and who may be told. Pure: it holds round
 // numbers and sets of ranks, no bytes. Sync is bulk-synchronous, bounded is Stale Synchronous
-// Parallel (Ho et al., NIPS 2013), async answers at once.
+// Parallel (Ho et al., NIPS 2013), async answers at once. To what follows from rounds and sets the
+// eager modes are alike to sync and async: what differs is what a cell makes of a round, and that
+// the worker does not wait.
 #pragma once
 
 #include <cstdint>
@@ -31,8 +33,9 @@ class Consistency {
   /// Whether rank's share for its `round` may count now. A share of a round too far ahead, or of
   /// another kind than the open round's, is refused and changes nothing.
   Status admit(Rank rank, std::uint64_t round, bool assign) const;
-  /// True if shares are collected until all have come: every sync round, and every assignment.
-  bool collects(bool assign) const { return assign || mode_ == Mode::kSync; }
+  /// True if shares are collected until all have come: rounds of sync and eager, and every
+  /// assignment.
+  bool collects(bool assign) const { return assign || has_rounds(mode_); }
   /// Counts an admitted share. True if it completes what it is part of: a collected round, or,
   /// where shares apply as they come, itself.
   bool contribute(Rank rank, bool assign);
@@ -41,6 +44,8 @@ class Consistency {
   Gate gate_after(bool assign, bool completed) const;
   Gate gate_of_pull(std::uint64_t least_round) const;
   bool passes(const Gate& gate, Rank rank) const;
+  /// The staleness bound holds for the worker: it is at most `bound` rounds ahead of the slowest.
+  bool within_bound(Rank rank) const { return rounds_[rank] <= slowest() + bound_; }
 
   /// A worker that has left is waited for no longer by the bound; a collected round lacks it.
   void leave(Rank rank) { left_[rank] = true; }
@@ -53,7 +58,9 @@ class Consistency {
   bool open() const { return contributors_ > 0; }
 
   std::uint64_t version() const { return version_; }
+  /// Rounds that the worker has contributed to, and those of them that are in the value.
   std::uint64_t rounds_of(Rank rank) const { return rounds_[rank]; }
+  std::uint64_t applied_of(Rank rank) const { return rounds_[rank] - (here_[rank] ? 1 : 0); }
   std::uint64_t slowest() const;
   std::uint32_t spread() const;
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <gflags/gflags.h>
 
+#include <algorithm>
 #include <atomic>
 #include <list>
 #include <thread>
@@ -12,6 +13,7 @@
 #include "common/program.h"
 #include "common/signals.h"
 #include "common/version.h"
+#include "metrics/endpoint.h"
 #include "server/shard.h"
 #include "van/transports.h"
 
@@ -21,6 +23,7 @@ DEFINE_int32(shards, 0, "Shards of this and every server (STRETTO_SHARDS)");
 DEFINE_int32(rank, -1, "This server's rank (STRETTO_RANK); the scheduler chooses if not given");
 DEFINE_string(scheduler, "", "host:port of the scheduler (STRETTO_SCHEDULER)");
 DEFINE_string(bind_host, "", "Address to bind (STRETTO_BIND_HOST); default 127.0.0.1");
+DEFINE_string(metrics_address, "", "host:port of metrics (STRETTO_METRICS_ADDRESS); default none");
 DEFINE_string(transport, "", "auto, zmq, shm or fabric (STRETTO_TRANSPORT); default auto");
 
 namespace stretto {
@@ -35,6 +38,7 @@ std::map<std::string, std::string> flags_given() {
   if (!FLAGS_scheduler.empty()) set["STRETTO_SCHEDULER"] = FLAGS_scheduler;
   if (!FLAGS_bind_host.empty()) set["STRETTO_BIND_HOST"] = FLAGS_bind_host;
   if (!FLAGS_transport.empty()) set["STRETTO_TRANSPORT"] = FLAGS_transport;
+  if (!FLAGS_metrics_address.empty()) set["STRETTO_METRICS_ADDRESS"] = FLAGS_metrics_address;
   return set;
 }
 
@@ -62,7 +66,10 @@ class Server {
       shards_.emplace_back(config_, index, std::move(*transport), clock_);
       Status status = shards_.back().start(config_.bind_host + ":0", *host);
       if (!status.ok()) return status;
+      if (!config_.metrics_address.empty()) shards_.back().set_board(board_.get());
     }
+    endpoint_ = metrics::serve_if_wanted(
+        config_, static_cast<std::uint32_t>(std::max<std::int64_t>(0, config_.rank)), board_);
     return {};
   }
 
@@ -96,6 +103,8 @@ class Server {
   const Clock& clock_;
   std::list<Shard> shards_;
   std::vector<Transport*> wakeable_;
+  const std::shared_ptr<metrics::Board> board_ = std::make_shared<metrics::Board>();
+  std::unique_ptr<metrics::Endpoint> endpoint_;
   std::atomic<bool> stop_{false};
 };
 
@@ -107,7 +116,8 @@ Status serve() {
             "no scheduler is named: start servers with stretto-launch, or give --scheduler "
             "host:port (STRETTO_SCHEDULER)"};
   }
-  if (Status status = raise_file_limit(config->shards * (config->workers + 64ULL)); !status.ok()) {
+  if (Status status = raise_file_limit(config->shards * (config->most_workers() + 64ULL));
+      !status.ok()) {
     return status;
   }
   keep_freed_memory();

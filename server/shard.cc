@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "common/address.h"
+#include "common/clock.h"
 #include "common/log.h"
 #include "van/greeting.h"
 
@@ -17,10 +18,21 @@ constexpr std::size_t kMaxCallers = 4096;
 constexpr std::size_t kSpareAnswers = 4096;  // Beyond two for each cell: faults, greetings.
 constexpr Duration kStallWatchEvery = 1s;
 
-double seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
-
 Status too_many_waits() {
   return {Code::kResource, "this worker waits for one part more than twice at a time"};
+}
+
+// What a worker is told of a cell's value.
+wire::Header header_about(const wire::Key& key, const Cell& cell, Rank rank) {
+  const Consistency& consistency = cell.consistency();
+  wire::Header header;
+  header.key = key;
+  header.version = cell.value().version;
+  header.base = consistency.slowest();
+  header.own_applied = consistency.applied_of(rank);
+  header.spread = consistency.spread();
+  header.contributors = cell.value().contributors;
+  return header;
 }
 
 std::string list_of(const std::vector<Rank>& ranks) {
@@ -35,7 +47,13 @@ std::string list_of(const std::vector<Rank>& ranks) {
 
 Shard::Shard(const Config& config, std::uint32_t index, std::unique_ptr<Transport> transport,
              const Clock& clock)
-    : config_(config), index_(index), clock_(clock), van_(std::move(transport), clock) {}
+    : config_(config),
+      index_(index),
+      clock_(clock),
+      van_(std::move(transport), clock),
+      trace_(config, van_) {
+  if (config.whole_frames) van_.set_whole_frames();
+}
 
 Status Shard::start(std::string_view address, const std::string& advertised_host) {
   Result<std::string> bound = van_.listen(address);
@@ -54,8 +72,10 @@ Status Shard::start(std::string_view address, const std::string& advertised_host
 void Shard::step(Duration wait) {
   van_.step(*this, wait);
   membership_->tick();
+  trace_.tick(*membership_, index_, 0);
   follow_roster();
   const Time now = clock_.now();
+  if (pen_.due(now)) pen_.put(metrics(), now);
   if (now >= next_stall_watch_) {
     next_stall_watch_ = now + kStallWatchEvery;
     watch_stalls(now);
@@ -70,7 +90,7 @@ Time Shard::next_due() const {
 
 void Shard::on_control(LinkId link, const wire::Control& message) {
   if (link == membership_->scheduler_link()) {
-    membership_->on_control(link, message);
+    if (!membership_->on_control(link, message)) trace_.on_control(link, message);
     return;
   }
   if (message.has_hello()) {
@@ -118,6 +138,7 @@ void Shard::follow_roster() {
   const Roster& roster = *membership_->roster();
   links_.resize(roster.workers);
   left_.resize(roster.workers);
+  held_.resize(roster.workers);
   for (const Caller& caller : std::exchange(callers_, {})) answer(caller);
   if (roster.epoch == followed_epoch_) return;
   followed_epoch_ = roster.epoch;
@@ -129,7 +150,7 @@ void Shard::follow_roster() {
       for (Rank rank = 0; rank < left_.size(); ++rank) {
         if (left_[rank]) cell.consistency().leave(rank);
       }
-      tell_ready({id, part}, tensor.spec.dtype, cell);
+      tell_ready({id, part}, tensor.spec, cell);
       check_absentee({id, part}, tensor.spec, cell);
     }
   }
@@ -212,9 +233,9 @@ Result<Cell*> Shard::find_cell(const wire::Header& header) {
   declared_bytes_ += bytes;
   ++cells_;
   const auto workers = static_cast<std::uint32_t>(links_.size());
-  auto made =
-      tensor.cells.try_emplace(header.key.part, tensor.spec, bytes, workers, std::move(rule),
-                               [this](std::size_t size) { return van_.allocate(size); });
+  auto made = tensor.cells.try_emplace(
+      header.key.part, tensor.spec, bytes, workers, std::move(rule),
+      [this](std::size_t size) { return van_.allocate(size); }, header.key.part);
   Cell& cell = made.first->second;
   for (Rank rank = 0; rank < workers; ++rank) {
     if (left_[rank]) cell.consistency().leave(rank);
@@ -268,14 +289,19 @@ void Shard::on_push(LinkId link, Rank rank, const wire::Header& header, Buffer p
   const bool wants_value = (header.flags & wire::kWantsValue) != 0;
   Cell::Waiter waiter{.rank = rank,
                       .priority = header.priority,
-                      .deadline = deadline_of(header),
+                      .deadline = van_.deadline_of(header),
                       .wants_value = wants_value,
+                      .pushed = true,
                       .gate = {},
-                      .since = clock_.now()};
+                      .since = trace_.tracer().now(clock_)};
+  const std::size_t bytes = payload.size();
+  const std::uint64_t version = cell.value().version;
+  const Time first = cell.waiters().empty() ? waiter.since : cell.waiters().front().since;
   Status status = cell.contribute({.rank = rank,
                                    .round = header.version,
                                    .assign = assign,
                                    .absent = (header.flags & wire::kAbsent) != 0,
+                                   .codec = static_cast<Codec>(header.codec),
                                    .bytes = std::move(payload)},
                                   &waiter.gate);
   if (!status.ok()) {
@@ -284,53 +310,84 @@ void Shard::on_push(LinkId link, Rank rank, const wire::Header& header, Buffer p
     if (status.code() == Code::kMismatch) fail_waiters(header.key, spec, cell, status);
     return;
   }
+  ++shares_;
+  const bool finished = cell.value().version != version;
+  if (finished && cell.consistency().collects(assign)) note_held(rank, first, waiter.since);
+  const bool updates = cell.has_rule() && finished;
+  if (trace_.tracer().on()) note_share(header, bytes, updates, waiter.since);
   if (wants_value || cell.consistency().collects(assign)) cell.wait(waiter);
   van_.ack(link, header.push_sequence, !wants_value);
-  tell_ready(header.key, spec.dtype, cell);
+  tell_ready(header.key, spec, cell);
   check_absentee(header.key, spec, cell);
+}
+
+// Parts wait side by side: time counts once.
+void Shard::note_held(Rank rank, Time first, Time last) {
+  const Time from = std::max(first, held_until_);
+  if (last <= from) return;
+  held_until_ = last;
+  held_[rank] += last - from;
+  membership_->set_held(rank, held_[rank]);
+}
+
+void Shard::note_share(const wire::Header& header, std::size_t bytes, bool updates, Time begin) {
+  TraceRecord record;
+  Tracer& tracer = trace_.tracer();
+  tracer.worked(header.codec == 0 ? bytes : std::numeric_limits<std::size_t>::max());
+  record.begin_ns = trace_time(begin);
+  record.end_ns = trace_time(tracer.now(clock_));
+  record.round = header.version;
+  record.tensor = header.key.tensor;
+  record.part = header.key.part;
+  record.bytes = static_cast<std::uint32_t>(bytes);
+  record.peer = header.sender;
+  record.priority = header.priority;
+  record.kind = updates ? TraceKind::kUpdate : TraceKind::kSum;
+  record.frame = static_cast<std::uint8_t>(header.kind);
+  tracer.note(TraceNote{record, van_.take_arrival()});
 }
 
 void Shard::on_pull(LinkId link, Rank rank, const wire::Header& header) {
   Result<Cell*> found = find_cell(header);
   if (!found.ok()) return fault(link, header, found.status());
   Cell& cell = **found;
+  if ((header.flags & wire::kProbe) != 0) return on_probe(link, rank, header, cell);
   if (waits_too_often(cell, rank)) return van_.refuse(link, too_many_waits());
   cell.wait({.rank = rank,
              .priority = header.priority,
-             .deadline = deadline_of(header),
+             .deadline = van_.deadline_of(header),
              .wants_value = true,
+             .pushed = false,
              .gate = cell.consistency().gate_of_pull(header.version),
              .since = clock_.now()});
   const TensorSpec& spec = tensors_.at(header.key.tensor).spec;
-  tell_ready(header.key, spec.dtype, cell);
+  tell_ready(header.key, spec, cell);
   check_absentee(header.key, spec, cell);
 }
 
-// Clocks differ between hosts, so a deadline travels as the time that is left.
-Time Shard::deadline_of(const wire::Header& header) const {
-  constexpr std::uint64_t kMost = 1'000'000ULL * 3600 * 24;
-  if (header.deadline == 0 || header.deadline > kMost) return Time::max();
-  return clock_.now() + std::chrono::microseconds(header.deadline);
+// What is known of a part's value, without its bytes and without waiting.
+void Shard::on_probe(LinkId link, Rank rank, const wire::Header& header, const Cell& cell) {
+  wire::Header answer = header_about(header.key, cell, rank);
+  answer.kind = wire::Kind::kDone;
+  answer.flags = wire::kProbe;
+  answer.priority = header.priority;
+  van_.send(link, answer, Buffer(), {.tag = 0, .deadline = Time::max(), .bulk = false});
 }
 
-void Shard::tell_ready(const wire::Key& key, Dtype dtype, Cell& cell) {
-  for (const Cell::Waiter& waiter : cell.take_ready()) tell(key, dtype, cell, waiter);
+void Shard::tell_ready(const wire::Key& key, const TensorSpec& spec, Cell& cell) {
+  for (const Cell::Waiter& waiter : cell.take_ready()) tell(key, spec, cell, waiter);
 }
 
-void Shard::tell(const wire::Key& key, Dtype dtype, const Cell& cell, const Cell::Waiter& waiter) {
-  const Consistency& consistency = cell.consistency();
-  wire::Header header;
+void Shard::tell(const wire::Key& key, const TensorSpec& spec, const Cell& cell,
+                 const Cell::Waiter& waiter) {
+  wire::Header header = header_about(key, cell, waiter.rank);
   header.kind = waiter.wants_value ? wire::Kind::kValue : wire::Kind::kDone;
-  header.dtype = waiter.wants_value ? static_cast<std::uint8_t>(dtype) : std::uint8_t{0};
-  header.key = key;
+  header.dtype = waiter.wants_value ? static_cast<std::uint8_t>(spec.dtype) : std::uint8_t{0};
+  if (waiter.wants_value) header.codec = static_cast<std::uint8_t>(cell.value().codec);
+  if (waiter.wants_value && waiter.pushed) header.flags = wire::kWantsValue;
   header.priority = waiter.priority;
-  header.version = cell.value().version;
-  header.base = consistency.slowest();
-  header.own_applied = consistency.rounds_of(waiter.rank);
-  header.spread = consistency.spread();
-  header.contributors = cell.value().contributors;
   van_.send(links_[waiter.rank], header, waiter.wants_value ? cell.value().bytes : Buffer(),
-            {.tag = 0, .deadline = waiter.deadline});
+            {.tag = 0, .deadline = waiter.deadline, .bulk = spec.options.bulk});
 }
 
 // ---- errors and stalls
@@ -359,12 +416,34 @@ void Shard::fail_waiters(const wire::Key& key, const TensorSpec& spec, Cell& cel
 // A collected round that lacks somebody who has left can never finish: its waiters hear it now.
 void Shard::check_absentee(const wire::Key& key, const TensorSpec& spec, Cell& cell) {
   if (cell.waiters().empty()) return;
-  const bool collecting = spec.options.mode == Mode::kSync || cell.consistency().open();
+  const bool collecting = has_rounds(spec.options.mode) || cell.consistency().open();
   const std::int64_t absentee = cell.consistency().absentee();
   if (!collecting || absentee < 0) return;
   fail_waiters(key, spec, cell,
                Status(Code::kPeerLost, fmt::format("worker {} has left the job", absentee))
                    .with_peer(fmt::format("worker {}", absentee)));
+}
+
+metrics::Metrics Shard::metrics() const {
+  using metrics::Type;
+  const metrics::Labels labels = {{"role", "server"},
+                                  {"rank", std::to_string(membership_->rank())},
+                                  {"shard", std::to_string(index_)}};
+  metrics::Metrics made = metrics_of(van_, labels);
+  const metrics::Adder add(made, labels);
+  add("stretto_shares_total", Type::kCounter, static_cast<double>(shares_),
+      "Shares that have been summed or applied.");
+  add("stretto_parts", Type::kGauge, static_cast<double>(cells_), "Parts that live here.");
+  add("stretto_parts_bytes", Type::kGauge, static_cast<double>(declared_bytes_),
+      "Bytes of the parts that live here.");
+  add("stretto_heartbeats_total", Type::kCounter, static_cast<double>(membership_->heartbeats()),
+      "Heartbeats sent to the scheduler.");
+  for (Rank rank = 0; rank < held_.size(); ++rank) {
+    add("stretto_rounds_held_seconds_total", Type::kCounter, seconds(held_[rank]),
+        "Time that rounds had waited for this worker's shares when the last one came.");
+    made.back().labels.emplace_back("worker", std::to_string(rank));
+  }
+  return made;
 }
 
 void Shard::watch_stalls(Time now) {

@@ -6,6 +6,7 @@
 
 #include <map>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "common/clock.h"
@@ -13,7 +14,9 @@
 #include "server/cell.h"
 #include "van/loop.h"
 #include "van/membership.h"
+#include "van/trace_agent.h"
 #include "van/van.h"
+#include "van/van_metrics.h"
 
 namespace stretto {
 
@@ -35,6 +38,8 @@ class Shard final : public Agent, private Van::Handler {
   const Status& status() const { return membership_->status(); }
   void stop(Status why) { membership_->fail(std::move(why)); }
   const Van& van() const { return van_; }
+  /// Numbers go to this board now and then. Before the loop starts.
+  void set_board(metrics::Board* board) { pen_.set_board(board, index_); }
   /// Bytes of declared parts that live here.
   std::uint64_t declared_bytes() const { return declared_bytes_; }
   /// Visits every cell, for checkers in tests.
@@ -49,7 +54,7 @@ class Shard final : public Agent, private Van::Handler {
   struct TensorState {
     TensorSpec spec;
     Cut cut;
-    std::map<std::uint32_t, Cell> cells;
+    std::unordered_map<std::uint32_t, Cell> cells;
   };
   struct Caller {  // A worker's hello that waits for the roster.
     LinkId link = 0;
@@ -65,30 +70,40 @@ class Shard final : public Agent, private Van::Handler {
   void on_open(LinkId link, const wire::Open& open);
   void on_push(LinkId link, Rank rank, const wire::Header& header, Buffer payload);
   void on_pull(LinkId link, Rank rank, const wire::Header& header);
+  void on_probe(LinkId link, Rank rank, const wire::Header& header, const Cell& cell);
   Result<Cell*> find_cell(const wire::Header& header);
   bool waits_too_often(const Cell& cell, Rank rank) const;
-  Time deadline_of(const wire::Header& header) const;
-  void tell_ready(const wire::Key& key, Dtype dtype, Cell& cell);
-  void tell(const wire::Key& key, Dtype dtype, const Cell& cell, const Cell::Waiter& waiter);
+  void tell_ready(const wire::Key& key, const TensorSpec& spec, Cell& cell);
+  void tell(const wire::Key& key, const TensorSpec& spec, const Cell& cell,
+            const Cell::Waiter& waiter);
+  void note_held(Rank rank, Time first, Time last);
+  void note_share(const wire::Header& header, std::size_t bytes, bool updates, Time begin);
   void fault(LinkId link, const wire::Header& header, const Status& why);
   void fail_waiters(const wire::Key& key, const TensorSpec& spec, Cell& cell, const Status& why);
   void check_absentee(const wire::Key& key, const TensorSpec& spec, Cell& cell);
   void follow_roster();
   void watch_stalls(Time now);
+  metrics::Metrics metrics() const;
 
   const Config& config_;
   std::uint32_t index_;
   const Clock& clock_;
   Van van_;
+  TraceAgent trace_;
+  metrics::Pen pen_;
   std::optional<Membership> membership_;
-  std::map<std::uint32_t, TensorState> tensors_;
+  std::unordered_map<std::uint32_t, TensorState> tensors_;
   std::map<LinkId, Rank> ranks_;
-  std::vector<LinkId> links_;  // By rank; 0 is none.
-  std::vector<bool> left_;     // By rank.
+  std::vector<LinkId> links_;   // By rank; 0 is none.
+  std::vector<bool> left_;      // By rank.
+  std::vector<Duration> held_;  // By rank: how long rounds waited for its shares, once others were
+                                // there,
+  Time held_until_;             // and until when that has been counted.
   std::vector<Caller> callers_;
   std::uint32_t followed_epoch_ = 0;
   std::uint64_t declared_bytes_ = 0;
   std::size_t cells_ = 0;  // Of all tensors.
+  std::uint64_t shares_ = 0;
   Time next_stall_watch_;
   Time last_stall_warning_;
 };

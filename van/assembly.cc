@@ -61,6 +61,9 @@ Result<std::optional<Assembly::Whole>> Assembly::take(const wire::Header& header
   Begun done = std::move(begun);
   begun_.erase(found);
   done.header.push_sequence = header.push_sequence;
+  // As urgent as it was in the end: that may have changed on the way.
+  done.header.priority = header.priority;
+  done.header.deadline = header.deadline;
   Whole whole{.header = done.header, .payload = std::move(done.own)};
   if (done.lands && !done.unwanted) whole.payload = Buffer::borrow(place, [] {});
   return std::optional<Whole>(std::move(whole));

@@ -3,19 +3,23 @@
 #include "van/greeting.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include "common/version.h"
 #include "van/wire.h"
 
 namespace stretto {
 
-bool same_token(std::string_view a, std::string_view b) {
-  unsigned difference = a.size() == b.size() ? 0U : 1U;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    const char other = b.empty() ? '\0' : b[i % b.size()];
-    difference |= static_cast<unsigned char>(a[i] ^ other);
-  }
-  return difference == 0;
+wire::Hello introduction(Role role, const std::string& token) {
+  char host[256] = {};
+  if (gethostname(host, sizeof host - 1) != 0) host[0] = '\0';
+  wire::Hello hello;
+  hello.set_protocol(wire::kProtocol);
+  hello.set_token(token);
+  hello.set_role(static_cast<std::uint32_t>(role));
+  hello.set_host(fmt::format("{}:{}", host, getpid()));
+  hello.set_version(kVersion);
+  return hello;
 }
 
 Status check_greeting(const wire::Hello& hello, const std::string& token) {

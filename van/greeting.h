@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// What must hold of any hello, at the scheduler and at a shard alike. Pure.
+// What any hello says, and what must hold of it at whoever is greeted.
 #pragma once
 
 #include <string>
 #include <string_view>
 
+#include "common/config.h"
+#include "common/token.h"
 #include "stretto/status.h"
 #include "van/control.pb.h"
 
 namespace stretto {
 
-/// Compares without telling by its time where two tokens differ.
-bool same_token(std::string_view a, std::string_view b);
+/// What everybody says of themselves: protocol, token, role, host and release.
+wire::Hello introduction(Role role, const std::string& token);
 
 /// Protocol and token; the refusal names both values (of a token, only that it differs).
 Status check_greeting(const wire::Hello& hello, const std::string& token);

@@ -3,11 +3,10 @@
 #include "van/membership.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 
-#include "common/version.h"
+#include "van/greeting.h"
 
 namespace stretto {
 namespace {
@@ -17,12 +16,6 @@ constexpr Duration kLeavePatience = 5s;
 constexpr Duration kVerdictPatience = 3s;
 // The scheduler knows who is missing and says so; a node gives up a little later than it.
 constexpr Duration kRendezvousSlack = 3s;
-
-std::string host_and_process() {
-  char name[256] = {};
-  if (gethostname(name, sizeof name - 1) != 0) name[0] = '\0';
-  return fmt::format("{}:{}", name, getpid());
-}
 
 // What is sized and placed by the first roster stays as it is: later ones say who has left.
 bool follows(const Roster& before, const Roster& after) {
@@ -34,6 +27,17 @@ bool follows(const Roster& before, const Roster& after) {
     const Member* now = after.find(member.node);
     return now != nullptr && now->role == member.role && now->rank == member.rank;
   });
+}
+
+void fill(wire::InputProgress& progress, const InputTotals& totals) {
+  progress.set_at_ns(count_of(totals.at.time_since_epoch()));
+  progress.set_delivered_bytes(totals.delivered_bytes);
+  progress.set_demanded_bytes(totals.demanded_bytes);
+  progress.set_stall_ns(count_of(totals.stall));
+  progress.set_requests(totals.requests);
+  progress.set_latency_ns(count_of(totals.latency));
+  progress.set_under_way_bytes(totals.under_way_bytes);
+  progress.set_read_bytes(totals.read_bytes);
 }
 
 }  // namespace
@@ -48,19 +52,14 @@ void Membership::start() {
 }
 
 wire::Hello Membership::hello() const {
-  wire::Hello hello;
-  hello.set_protocol(wire::kProtocol);
-  hello.set_token(config_.token);
-  hello.set_role(static_cast<std::uint32_t>(config_.role));
+  wire::Hello hello = introduction(config_.role, config_.token);
   hello.set_rank(node_ == 0 ? config_.rank : rank_);
-  hello.set_workers(config_.workers);
+  hello.set_workers(config_.workers_are_hosts ? 0 : config_.workers);
   hello.set_servers(config_.servers);
   hello.set_node(node_);
   hello.set_address(self_.address);
   hello.set_shard(self_.shard);
   hello.set_shards(config_.shards);
-  hello.set_host(host_and_process());
-  hello.set_version(kVersion);
   return hello;
 }
 
@@ -85,6 +84,7 @@ bool Membership::on_control(LinkId link, const wire::Control& message) {
       on_roster(message.roster());
       return true;
     case wire::Control::kHeartbeat:
+      input_limit_bytes_ = message.heartbeat().input_limit_bytes();
       return true;
     case wire::Control::kLeave:
       if (!over()) state_ = State::kLeft;
@@ -135,6 +135,10 @@ void Membership::on_roster(const wire::Roster& message) {
     return;
   }
   roster_ = std::move(*roster);
+  std::erase_if(verdicts_, [this](const Verdict& verdict) {
+    const Member* member = roster_->find(verdict.node);
+    return member != nullptr && member->left;  // Its link broke because it had left.
+  });
   van_.set_epoch(roster_->epoch, roster_->fence);
   van_.set_windows(roster_->settings.link_window_bytes, roster_->settings.total_window_bytes);
   if (state_ == State::kRendezvous) state_ = State::kMember;
@@ -157,7 +161,7 @@ bool Membership::on_broken(LinkId link, const Status& why) {
 void Membership::tick() {
   const Time now = clock_.now();
   if (wakefulness_.slept(now)) last_heard_ = now;
-  if (verdict_ && now >= verdict_at_ && !over()) fail(*verdict_);
+  if (!verdicts_.empty() && now >= verdicts_.front().at) fail(verdicts_.front().status);
   switch (state_) {
     case State::kGreeting:
       if (now >= deadline_) {
@@ -199,12 +203,37 @@ void Membership::tick() {
   }
 }
 
+wire::Control Membership::heartbeat() {
+  constexpr int kMostHeld = 64;
+  wire::Control message;
+  wire::Heartbeat& beat = *message.mutable_heartbeat();
+  beat.set_number(++heartbeats_);
+  beat.set_rounds(progress_.rounds);
+  beat.set_staleness(progress_.staleness);
+  beat.set_bytes_in(van_.counters().data_bytes_in);
+  beat.set_bytes_out(van_.counters().data_bytes_out);
+  beat.set_frames_waiting(van_.queue().waiting());
+  beat.set_bytes_under_way(van_.queue().under_way());
+  while (!held_.empty() && beat.held_size() < kMostHeld) {
+    wire::Held& held = *beat.add_held();
+    held.set_rank(held_.begin()->first);
+    held.set_ns(count_of(held_.begin()->second));
+    held_.erase(held_.begin());
+  }
+  if (progress_.input) fill(*beat.mutable_input(), *progress_.input);
+  return message;
+}
+
+bool Membership::heartbeat_is_due() const {
+  const bool shows_life =
+      state_ == State::kRendezvous || state_ == State::kMember || state_ == State::kLeaving;
+  return shows_life && clock_.now() >= next_heartbeat_;
+}
+
 void Membership::watch_scheduler(Time now) {
   if (over()) return;
   if (now >= next_heartbeat_) {
-    wire::Control beat;
-    beat.mutable_heartbeat()->set_number(++heartbeats_);
-    van_.send_control(link_, beat);
+    van_.send_control(link_, heartbeat());
     next_heartbeat_ = now + settings().heartbeat;
   }
   if (now - last_heard_ > settings().dead_after) {
@@ -222,7 +251,7 @@ Time Membership::next_due() const {
   if (state_ == State::kRendezvous || state_ == State::kMember || state_ == State::kLeaving) {
     due = std::min(due, next_heartbeat_);
   }
-  if (verdict_ && !over()) due = std::min(due, verdict_at_);
+  if (!verdicts_.empty() && !over()) due = std::min(due, verdicts_.front().at);
   return due;
 }
 
@@ -247,9 +276,7 @@ void Membership::report_broken(NodeId node, const Status& why, Status verdict) {
   message.mutable_link_report()->set_node(node);
   message.mutable_link_report()->set_cause(why.cause());
   van_.send_control(link_, message);
-  if (verdict_) return;
-  verdict_ = std::move(verdict);
-  verdict_at_ = clock_.now() + kVerdictPatience;
+  verdicts_.push_back({node, std::move(verdict), clock_.now() + kVerdictPatience});
 }
 
 }  // namespace stretto

@@ -3,11 +3,13 @@
 // signs of life, watch for the scheduler's, leave. The scheduler alone decides who is in.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 
 #include "common/clock.h"
 #include "common/config.h"
+#include "common/input_account.h"
 #include "van/messages.h"
 #include "van/van.h"
 
@@ -48,6 +50,16 @@ class Membership {
     std::string address;  ///< Where a shard listens; empty for workers.
   };
 
+  /// What a node's heartbeats tell of its way; what its Van knows comes of itself.
+  struct Progress {
+    std::uint64_t rounds = 0;
+    std::uint64_t staleness = 0;
+    std::optional<InputTotals> input = {};  ///< None if the process reads nothing.
+  };
+  /// The next heartbeat of a shard tells it: rounds have now waited for this worker's shares so
+  /// long in all.
+  void set_held(Rank rank, Duration in_all) { held_[rank] = in_all; }
+
   Membership(const Config& config, Self self, Van& van, const Clock& clock);
 
   void start();
@@ -58,6 +70,14 @@ class Membership {
   bool on_broken(LinkId link, const Status& why);
   void tick();
   Time next_due() const;
+
+  /// For the heartbeats from now on.
+  void set_progress(const Progress& progress) { progress_ = progress; }
+  const Progress& progress() const { return progress_; }
+  /// The next tick sends a heartbeat.
+  bool heartbeat_is_due() const;
+  /// What the scheduler last said that this process's readers may have under way; 0: no limit.
+  std::uint64_t input_limit_bytes() const { return over() ? 0 : input_limit_bytes_; }
 
   void leave();
   /// Ends membership with an error, as if the scheduler had said so.
@@ -72,6 +92,8 @@ class Membership {
   const std::optional<Roster>& roster() const { return roster_; }
   NodeId node() const { return node_; }
   Rank rank() const { return rank_; }
+  /// Sent so far.
+  std::uint64_t heartbeats() const { return heartbeats_; }
   LinkId scheduler_link() const { return link_; }
   const JobSettings& settings() const { return roster_ ? roster_->settings : config_.job; }
   /// The hello for a link to another node.
@@ -82,6 +104,7 @@ class Membership {
   void on_welcome(const wire::Welcome& welcome);
   void on_roster(const wire::Roster& message);
   void watch_scheduler(Time now);
+  wire::Control heartbeat();
 
   const Config& config_;
   Self self_;
@@ -99,9 +122,17 @@ class Membership {
   Time next_heartbeat_;
   Time last_heard_;
   std::uint64_t heartbeats_ = 0;
+  Progress progress_;
+  std::uint64_t input_limit_bytes_ = 0;
+  std::map<Rank, Duration> held_;  // That the scheduler has yet to hear.
   Wakefulness wakefulness_;
-  std::optional<Status> verdict_;  // For when the scheduler does not decide.
-  Time verdict_at_;
+  /// Of a member that is lost, for when the scheduler does not decide.
+  struct Verdict {
+    NodeId node;
+    Status status;
+    Time at;
+  };
+  std::vector<Verdict> verdicts_;  // In the order in which they were reported.
 };
 
 }  // namespace stretto

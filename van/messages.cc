@@ -15,19 +15,9 @@ namespace {
 Status malformed(std::string cause) { return {Code::kMalformed, std::move(cause)}; }
 Status invalid(std::string cause) { return {Code::kInvalidArgument, std::move(cause)}; }
 
-std::string_view name_of(Mode mode) {
-  constexpr std::string_view kNames[] = {"sync", "bounded", "async"};
-  return kNames[static_cast<std::size_t>(mode) - 1];
-}
-
 std::string_view name_of(Rule rule) {
   constexpr std::string_view kNames[] = {"sum", "mean", "sgd", "momentum", "adam", "adagrad"};
   return kNames[static_cast<std::size_t>(rule) - 1];
-}
-
-Status status_from(std::uint32_t code, const std::string& cause, const std::string& peer) {
-  const bool known = code > 0 && code <= static_cast<std::uint32_t>(Code::kInterrupted);
-  return Status(known ? static_cast<Code>(code) : Code::kCancelled, cause).with_peer(peer);
 }
 
 bool sensible(const wire::Settings& s) {
@@ -50,8 +40,6 @@ JobSettings settings_from(const wire::Settings& s) {
           .stall_warn = nanoseconds(s.stall_warn_ns()),
           .stall_error = nanoseconds(s.stall_error_ns())};
 }
-
-std::uint64_t count_of(Duration duration) { return static_cast<std::uint64_t>(duration.count()); }
 
 Result<Member> member_from(const wire::Member& m) {
   if (m.role() != static_cast<std::uint32_t>(Role::kServer) &&
@@ -98,6 +86,11 @@ wire::Control fault_message(const Status& why) {
   return message;
 }
 
+Status status_from(std::uint64_t code, const std::string& cause, const std::string& peer) {
+  const bool known = code > 0 && code <= static_cast<std::uint64_t>(Code::kInterrupted);
+  return Status(known ? static_cast<Code>(code) : Code::kCancelled, cause).with_peer(peer);
+}
+
 Status status_of(const wire::Fault& fault) {
   return status_from(fault.code(), fault.cause(), fault.peer());
 }
@@ -120,8 +113,86 @@ std::string TensorSpec::describe() const {
                         rule.epsilon, rule.weight_decay);
   }
   if (options.deterministic) text += " deterministic";
+  if (options.bulk) text += " bulk";
+  if (options.codec) text += " as " + options.codec->describe();
   return text;
 }
+
+namespace {
+
+// Eager values are used before our own latest share is in them, so the worker must be able to add
+// it by itself: w + f(share), f without memory of w.
+Status check_eager(const TensorSpec& spec) {
+  const TensorOptions& options = spec.options;
+  if (!is_eager(options.mode)) return {};
+  const RuleOptions& update = options.update;
+  const bool additive = update.rule == Rule::kSum || update.rule == Rule::kMean ||
+                        (update.rule == Rule::kSgd && update.weight_decay == 0);
+  if (!additive) {
+    return invalid(fmt::format(
+        "tensor '{}': mode {} needs a rule that only adds (sum, mean, sgd without weight decay), "
+        "this is {}; keep its memory at the workers and push what they add, as Parameters does",
+        spec.name, name_of(options.mode), name_of(update.rule)));
+  }
+  const bool whole = spec.dtype >= Dtype::kI8;
+  if (update.rule == Rule::kMean && whole) {
+    return invalid(fmt::format("tensor '{}': mode eager adds means, which {} cannot hold; use sum",
+                               spec.name, name_of(spec.dtype)));
+  }
+  return {};
+}
+
+// Sums of encoded shares are made in f32; and an eager worker adds its own share to values that
+// lack it, so it would have to add what the servers decode.
+Status check_codec(const TensorSpec& spec) {
+  if (!spec.options.codec) return {};
+  const CodecSpec& codec = *spec.options.codec;
+  if (Status status = check(codec); !status.ok()) {
+    return {status.code(), fmt::format("tensor '{}': {}", spec.name, status.cause())};
+  }
+  if (!codec.lossy()) return {};
+  if (spec.dtype != Dtype::kF32) {
+    return invalid(
+        fmt::format("tensor '{}': codec {} is for f32, this is {}; declare it without "
+                    "a codec",
+                    spec.name, stretto::name_of(codec.codec), name_of(spec.dtype)));
+  }
+  if (is_eager(spec.options.mode)) {
+    return invalid(
+        fmt::format("tensor '{}': mode {} adds this worker's own shares before the "
+                    "servers have them, and codec {} changes them on the way; use "
+                    "sync, bounded or async, or no codec",
+                    spec.name, name_of(spec.options.mode), stretto::name_of(codec.codec)));
+  }
+  return {};
+}
+
+void put(const CodecSpec& codec, wire::CodecSpec& message) {
+  message.set_codec(static_cast<std::uint32_t>(codec.codec));
+  message.set_k(codec.k);
+  message.set_scaling(codec.scaling);
+  message.set_error_feedback(codec.error_feedback);
+  message.set_momentum(codec.momentum);
+  message.set_mu(codec.mu);
+  message.set_seed(codec.seed);
+  message.set_levels(static_cast<std::uint32_t>(codec.levels));
+  message.set_norm(static_cast<std::uint32_t>(codec.norm));
+}
+
+CodecSpec codec_from(const wire::CodecSpec& message) {
+  const auto byte = [](std::uint32_t number) { return std::min(number, 255U); };
+  return {.codec = static_cast<Codec>(byte(message.codec())),
+          .k = message.k(),
+          .scaling = message.scaling(),
+          .error_feedback = message.error_feedback(),
+          .momentum = message.momentum(),
+          .mu = message.mu(),
+          .seed = message.seed(),
+          .levels = static_cast<DitherLevels>(byte(message.levels())),
+          .norm = static_cast<DitherNorm>(byte(message.norm()))};
+}
+
+}  // namespace
 
 Status check(const TensorSpec& spec) {
   const TensorOptions& options = spec.options;
@@ -137,7 +208,7 @@ Status check(const TensorSpec& spec) {
     return invalid(fmt::format("tensor '{}' has {} elements, at most {} are taken", spec.name,
                                spec.elements, kMaxTensorBytes / 8));
   }
-  if (options.mode < Mode::kSync || options.mode > Mode::kAsync) {
+  if (options.mode < Mode::kSync || options.mode > Mode::kEagerAsync) {
     return invalid(fmt::format("mode {} of tensor '{}' is not known",
                                static_cast<int>(options.mode), spec.name));
   }
@@ -145,17 +216,20 @@ Status check(const TensorSpec& spec) {
     return invalid(fmt::format("update rule {} of tensor '{}' is not known",
                                static_cast<int>(options.update.rule), spec.name));
   }
-  if (options.update.rule == Rule::kMean && options.mode != Mode::kSync) {
+  if (options.update.rule == Rule::kMean && !has_rounds(options.mode)) {
     return invalid(
         fmt::format("tensor '{}': a mean is taken over a round, and mode {} has no "
                     "rounds; use the sum and scale the shares",
                     spec.name, name_of(options.mode)));
   }
-  if (options.deterministic && options.mode != Mode::kSync) {
-    return invalid(fmt::format("tensor '{}': only mode sync can be deterministic, this is {}",
-                               spec.name, name_of(options.mode)));
+  if (options.deterministic && !has_rounds(options.mode)) {
+    return invalid(
+        fmt::format("tensor '{}': only modes sync and eager can be deterministic, this "
+                    "is {}",
+                    spec.name, name_of(options.mode)));
   }
-  return {};
+  if (Status status = check_codec(spec); !status.ok()) return status;
+  return check_eager(spec);
 }
 
 wire::TensorSpec to_wire(const TensorSpec& spec) {
@@ -175,6 +249,8 @@ wire::TensorSpec to_wire(const TensorSpec& spec) {
   message.set_epsilon(update.epsilon);
   message.set_weight_decay(update.weight_decay);
   message.set_deterministic(spec.options.deterministic);
+  message.set_bulk(spec.options.bulk);
+  if (spec.options.codec) put(*spec.options.codec, *message.mutable_codec());
   return message;
 }
 
@@ -197,6 +273,8 @@ Result<TensorSpec> from_wire(const wire::TensorSpec& message) {
                          .epsilon = message.epsilon(),
                          .weight_decay = message.weight_decay()};
   spec.options.deterministic = message.deterministic();
+  spec.options.bulk = message.bulk();
+  if (message.has_codec()) spec.options.codec = codec_from(message.codec());
   if (Status status = check(spec); !status.ok()) return status;
   return spec;
 }

@@ -20,8 +20,14 @@ Buffer serialize(const wire::Control& message);
 /// Reads a message; kMalformed if it is none or carries nothing that is known.
 Status parse(const Buffer& payload, wire::Control& message);
 
+/// A duration as control messages carry it, in nanoseconds.
+inline std::uint64_t count_of(Duration duration) {
+  return static_cast<std::uint64_t>(duration.count());
+}
+
 wire::Control fault_message(const Status& why);
-/// The status in a fault or failure. Codes that are not known become kCancelled.
+/// An error that came from outside. Codes that are not known become kCancelled.
+Status status_from(std::uint64_t code, const std::string& cause, const std::string& peer);
 Status status_of(const wire::Fault& fault);
 Status status_of(const wire::Failure& failure);
 

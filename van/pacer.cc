@@ -8,6 +8,11 @@ namespace stretto {
 namespace {
 
 constexpr Duration kShapeAllEvery = 500us;
+// For an empty way out: some round trips, and not more than what a dead far end may cost.
+constexpr Duration kLeastPatience = 5ms;
+constexpr Duration kMostPatience = 100ms;
+constexpr int kOpenForShut = 20;  // So much longer than it was shut is the way open afterwards.
+constexpr std::uint64_t kMostTold = 60'000'000'000;  // Nanoseconds.
 constexpr std::uint64_t kAlignment = 64;  // So that slices are whole elements, and aligned.
 
 }  // namespace
@@ -15,7 +20,7 @@ constexpr std::uint64_t kAlignment = 64;  // So that slices are whole elements, 
 void Pacer::add_link(LinkId link, Time now) {
   const auto [found, is_new] = paths_.try_emplace(link);
   if (!is_new) return;
-  shape(link, found->second, now);
+  shape(link, found->second);
   shape_all(now);
 }
 
@@ -23,57 +28,123 @@ void Pacer::on_time(Time now) {
   if (!paths_.empty() && now - shaped_all_at_ >= kShapeAllEvery) shape_all(now);
 }
 
+// What has its turn for having waited longest makes nobody wait.
+std::optional<SendQueue::Pick> Pacer::next(Time now) {
+  const auto pick = queue_.next();
+  if (!pick || pick->control || pick->aged) return pick;
+  const auto found = paths_.find(pick->link);
+  if (found == paths_.end() || !found->second.wants_probe(now)) {
+    shut_ = false;
+    return pick;
+  }
+  shut_ = waits_for_quiet(found->second, now);
+  if (shut_) return queue_.next_unshaped();
+  if (queue_.shaped_under_way() > 0) return pick;
+  const auto small = [](SendQueue::Bounds bounds) {
+    bounds.quantum_bytes = std::min(bounds.quantum_bytes, Path::kProbeBytes);
+    return bounds;
+  };
+  queue_.shape(pick->link, small(bounds_of(found->second)), small(bulk_bounds_of(found->second)));
+  return queue_.next();  // Cut anew.
+}
+
+// A far end that takes its time, or says that it does, must not hold up the others.
+bool Pacer::waits_for_quiet(Path& path, Time now) {
+  if (!shut_ && now < shut_again_) return false;
+  if (!shut_) shut_since_ = now;
+  const Duration waited = now - shut_since_;
+  const bool quiet = queue_.shaped_under_way() == 0;
+  if (!quiet && waited < std::min(kLeastPatience + 2 * path.round_trip(), kMostPatience)) {
+    return true;
+  }
+  if (!quiet) path.give_up_probe(now);
+  shut_again_ = now + kOpenForShut * waited;
+  return false;
+}
+
 bool Pacer::wants_credit(LinkId link, std::uint64_t charge) {
   const auto found = paths_.find(link);
-  return found != paths_.end() && found->second.wants_credit(queue_.sent(link) + charge);
+  if (found == paths_.end()) return false;
+  const bool probe = queue_.shaped_under_way() == 0 && charge <= Path::kMostOfProbe;
+  return found->second.wants_credit(queue_.sent(link) + charge) || probe;
 }
 
 void Pacer::on_sent(LinkId link, std::uint64_t charge, Time now) {
   const auto found = paths_.find(link);
   if (found == paths_.end()) return;
-  found->second.on_sent(queue_.sent(link), charge, queue_.has_work(link), now);
-  shape(link, found->second, now);
+  const bool alone = queue_.shaped_under_way() <= charge;
+  found->second.on_sent(queue_.sent(link), charge, alone, queue_.has_work(link), now);
+  shape(link, found->second);
 }
 
 void Pacer::on_credit(LinkId link, std::uint64_t taken_bytes, Time now) {
   const auto found = paths_.find(link);
   if (found == paths_.end()) return;
   found->second.on_credit(taken_bytes, now);
-  shape(link, found->second, now);
+  shape(link, found->second);
   on_time(now);
 }
 
-// A quarter of the limit is the largest slice, whatever the path would like.
-std::uint64_t Pacer::quantum_of(const Path& path) const {
-  const std::uint64_t most = std::max(limit_bytes_ / 4, kAlignment) / kAlignment * kAlignment;
-  return std::min(path.quantum_bytes(), most);
+void Pacer::tell(LinkId link, wire::Header& credit) const {
+  const Path* path = find(link);
+  if (path == nullptr) return;
+  credit.version = static_cast<std::uint64_t>(path->own_round_trip().count());
+  credit.base = static_cast<std::uint64_t>(own_wait_.count());
 }
 
-// To see the round trip anew the path must be empty: the window stays shut until it is, and then a
-// small slice goes first.
-void Pacer::shape(LinkId link, const Path& path, Time now) {
-  std::uint64_t window = std::min(path.window_bytes(), limit_bytes_);
-  std::uint64_t quantum = quantum_of(path);
-  if (path.wants_probe(now)) {
-    const bool empty = queue_.under_way(link) == 0;
-    if (empty) quantum = std::min(quantum, Path::kProbeBytes);
-    if (!empty && path.round_trip() != Duration::zero()) window = 1;
-  }
-  queue_.shape(link, window, quantum);
+// Numbers from outside: those that are absurd are as good as none.
+void Pacer::hear(LinkId link, const wire::Header& credit) {
+  const auto found = paths_.find(link);
+  if (found == paths_.end()) return;
+  if (credit.version > kMostTold || credit.base > kMostTold) return;
+  found->second.on_far_round_trip(std::chrono::nanoseconds(credit.version));
+  found->second.on_waits(own_wait_ + std::chrono::nanoseconds(credit.base));
+}
+
+// A quarter of the limit is the largest slice, whatever the path would like.
+SendQueue::Bounds Pacer::limited(std::uint64_t window_bytes, std::uint64_t quantum_bytes) const {
+  const std::uint64_t most = std::max(limit_bytes_ / 4, kAlignment) / kAlignment * kAlignment;
+  return {.window_bytes = std::min(window_bytes, limit_bytes_),
+          .quantum_bytes = std::min(quantum_bytes, most)};
+}
+
+SendQueue::Bounds Pacer::bounds_of(const Path& path) const {
+  return limited(path.window_bytes(), path.quantum_bytes());
+}
+
+SendQueue::Bounds Pacer::bulk_bounds_of(const Path& path) const {
+  return limited(path.bulk_window_bytes(), path.bulk_quantum_bytes());
+}
+
+void Pacer::shape(LinkId link, const Path& path) {
+  queue_.shape(link, bounds_of(path), bulk_bounds_of(path));
 }
 
 // The way out is as fast as all paths together are, and what has left it must not count: a slow
 // far end does not hold up the others.
 void Pacer::shape_all(Time now) {
   shaped_all_at_ = now;
-  std::uint64_t window = 0;
+  double rate = 0;
   std::uint64_t quantum = 0;
+  std::uint64_t bulk_quantum = 0;
+  std::uint64_t product = 0;
+  std::uint64_t late = 0;
+  std::uint64_t bulk_late = 0;
   for (auto& [link, path] : paths_) {
     queue_.departed(link, path.departed_bytes(now));
-    quantum = std::max(quantum, quantum_of(path));
-    if (queue_.under_way(link) > 0) window += path.window_bytes() - path.quantum_bytes();
+    quantum = std::max(quantum, bounds_of(path).quantum_bytes);
+    bulk_quantum = std::max(bulk_quantum, bulk_bounds_of(path).quantum_bytes);
+    if (queue_.under_way(link) == 0) continue;
+    rate += path.rate();
+    product += path.product_bytes();
+    late += path.late_bytes();
+    bulk_late += path.bulk_late_bytes();
   }
-  queue_.set_shaped_window(std::min(std::max(window + quantum, 2 * quantum), limit_bytes_));
+  quantum = std::max(quantum, Path::quantum_bytes(rate));
+  bulk_quantum = std::max(bulk_quantum, Path::bulk_quantum_bytes(rate));
+  queue_.set_shaped_window(
+      std::min(Path::window_bytes(quantum, product, late), limit_bytes_),
+      std::min(Path::window_bytes(bulk_quantum, product, bulk_late), limit_bytes_));
 }
 
 const Path* Pacer::find(LinkId link) const {

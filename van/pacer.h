@@ -5,6 +5,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 
 #include "van/path.h"
 #include "van/send_queue.h"
@@ -24,21 +25,40 @@ class Pacer {
 
   /// Time has passed: what has left this host by now makes room for others.
   void on_time(Time now);
+  /// The slice to hand over now; none if nothing may go. A link whose round trip is to be seen
+  /// waits until all that shares the way out has arrived, and with it all that is less urgent; not
+  /// for long, and all of them together not more than one part in twenty of the time.
+  std::optional<SendQueue::Pick> next(Time now);
+  /// True if the last next() found what only time, and no credit, may let go.
+  bool held_back() const { return queue_.held_back() || (shut_ && queue_.waiting() > 0); }
   /// A slice of data is about to go: true if the far end should tell at once that it has come.
   bool wants_credit(LinkId link, std::uint64_t charge);
   void on_sent(LinkId link, std::uint64_t charge, Time now);
   void on_credit(LinkId link, std::uint64_t taken_bytes, Time now);
+  /// What one end tells the other of the path between them, in a credit frame: the least round
+  /// trip that it has seen of late, and how long its loop waits for a processor.
+  void tell(LinkId link, wire::Header& credit) const;
+  void hear(LinkId link, const wire::Header& credit);
+  /// How long this end's loop waits for a processor when it does.
+  void set_own_wait(Duration wait) { own_wait_ = wait; }
 
   /// What is known of a link's path, or null.
   const Path* find(LinkId link) const;
 
  private:
-  std::uint64_t quantum_of(const Path& path) const;
-  void shape(LinkId link, const Path& path, Time now);
+  SendQueue::Bounds limited(std::uint64_t window_bytes, std::uint64_t quantum_bytes) const;
+  SendQueue::Bounds bounds_of(const Path& path) const;
+  SendQueue::Bounds bulk_bounds_of(const Path& path) const;
+  bool waits_for_quiet(Path& path, Time now);
+  void shape(LinkId link, const Path& path);
   void shape_all(Time now);
 
   SendQueue& queue_;
   std::map<LinkId, Path> paths_;
+  Duration own_wait_{};
+  bool shut_ = false;     // A probe waits for an empty way out,
+  Time shut_since_ = {};  // since then.
+  Time shut_again_ = {};  // None does before.
   std::uint64_t limit_bytes_ = 8 << 20;
   Time shaped_all_at_ = {};
 };

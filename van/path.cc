@@ -16,16 +16,22 @@ constexpr double kMostOfSlow = 64 << 10;   // where one of kSliceTime would be l
 constexpr double kLeastSlice = 16 << 10;   // Below, headers and wake-ups are felt.
 constexpr double kFirstSlice = 32 << 10;   // While nothing is known.
 constexpr double kLateCredit = 60e-6;      // Of credits, beyond the round trip.
+constexpr double kBulkSliceTime = 1e-3;    // As kSliceTime, of bulk,
+constexpr double kBulkLate = 2e-3;         // and for how long late credits do not stop it.
+constexpr double kMostWait = 1e-3;         // Of loops for processors, that a window makes up for.
 constexpr double kGain = 1.25;             // So that a rate that has grown is noticed.
 constexpr std::uint64_t kPage = 4096;
-// A slice of a probe with what may go with it, and its header.
-constexpr std::uint64_t kMostOfProbe = Path::kProbeBytes / 4 * 5 + 128;
 constexpr Duration kProbeEvery = 2s;
+constexpr Duration kMostDrain = 100ms;  // What takes longer than that is not in this host.
 constexpr Duration kRoundTripLasts = 10s;
 // Over which a rate is seen: many slices, and more than the bursts that a shaper lets through; the
 // first one is shorter.
 constexpr Duration kInterval = 10ms;
 constexpr Duration kFirstInterval = 2ms;
+
+std::uint64_t whole_pages(double bytes) {
+  return static_cast<std::uint64_t>(bytes + kPage - 1) / kPage * kPage;
+}
 
 }  // namespace
 
@@ -38,12 +44,12 @@ void Greatest::add(double value, Time now) {
   now_ = std::max(now_, value);
 }
 
-void Path::on_sent(std::uint64_t sent_bytes, std::uint64_t slice_bytes, bool more, Time now) {
-  const bool alone = under_way_.empty();
-  if (alone) interval_since_ += now - idle_since_;  // Idle time says nothing of the rate.
+void Path::on_sent(std::uint64_t sent_bytes, std::uint64_t slice_bytes, bool alone, bool more,
+                   Time now) {
+  if (under_way_.empty()) interval_since_ += now - idle_since_;  // Idle time says nothing of rates.
   interval_busy_ = interval_busy_ && more;
   const bool probe = alone && slice_bytes <= kMostOfProbe;
-  if (probe) probed_at_ = now;
+  if (probe || wants_probe(now)) probed_at_ = now;
   under_way_.push_back({sent_bytes, now, probe});
   sent_bytes_ = sent_bytes;
 }
@@ -65,7 +71,7 @@ void Path::on_credit(std::uint64_t taken_bytes, Time now) {
   if (under_way_.empty()) idle_since_ = now;
   const Duration elapsed = now - interval_since_;
   const Duration interval = rate_.get() == 0 ? kFirstInterval : kInterval;
-  if (elapsed < std::max(interval, round_trip_)) return;
+  if (elapsed < std::max(interval, round_trip())) return;
   const double seen =
       static_cast<double>(taken_bytes_ - interval_bytes_) / Seconds(elapsed).count();
   // A path that was not kept busy may be faster than it showed.
@@ -82,32 +88,63 @@ void Path::note_round_trip(Duration seen, Time now) {
   next_since_ = now;
 }
 
-bool Path::wants_probe(Time now) const {
-  return round_trip_ == Duration::zero() || now - probed_at_ >= kProbeEvery;
+Duration Path::round_trip() const {
+  if (far_round_trip_ == Duration::zero()) return round_trip_;
+  if (round_trip_ == Duration::zero()) return far_round_trip_;
+  return std::min(round_trip_, far_round_trip_);
 }
 
-std::uint64_t Path::quantum_bytes() const {
-  const double rate = rate_.get();
+bool Path::wants_probe(Time now) const { return !probed_at_ || now - *probed_at_ >= kProbeEvery; }
+
+std::uint64_t Path::quantum_bytes() const { return quantum_bytes(rate_.get()); }
+
+std::uint64_t Path::quantum_bytes(double rate) {
   if (rate == 0) return static_cast<std::uint64_t>(kFirstSlice);
   const double slow = std::min(rate * kSliceTime, kMostOfSlow);
   const double bytes = std::max({kLeastSlice, slow, rate * kLeastSliceTime});
-  return static_cast<std::uint64_t>(bytes + kPage - 1) / kPage * kPage;
+  return whole_pages(bytes);
+}
+
+std::uint64_t Path::bulk_quantum_bytes() const { return bulk_quantum_bytes(rate_.get()); }
+
+std::uint64_t Path::bulk_quantum_bytes(double rate) {
+  return std::max(quantum_bytes(rate), whole_pages(rate * kBulkSliceTime));
 }
 
 std::uint64_t Path::window_bytes() const {
-  const double quantum = static_cast<double>(quantum_bytes());
-  const double product = rate_.get() * Seconds(round_trip_).count();
-  // Credits come late where programs take turns on few cores: a slice more costs a fast path
-  // little.
-  const double late = rate_.get() * kLateCredit;
-  return static_cast<std::uint64_t>(std::max(2 * quantum, kGain * product + quantum) +
-                                    std::min(late, 2 * quantum));
+  return window_bytes(quantum_bytes(), product_bytes(), late_bytes());
+}
+
+std::uint64_t Path::window_bytes(std::uint64_t quantum, std::uint64_t product, std::uint64_t late) {
+  return std::max(2 * quantum, product + quantum) + late;
+}
+
+std::uint64_t Path::product_bytes() const {
+  return static_cast<std::uint64_t>(kGain * rate_.get() * Seconds(round_trip()).count());
+}
+
+std::uint64_t Path::bulk_window_bytes() const {
+  return window_bytes(bulk_quantum_bytes(), product_bytes(), bulk_late_bytes());
+}
+
+std::uint64_t Path::bulk_late_bytes() const {
+  return late_bytes() + static_cast<std::uint64_t>(rate_.get() * kBulkLate);
+}
+
+// Credits come late where programs take turns on few cores: a slice more costs a fast path little.
+// Where they wait for processors they come later still.
+std::uint64_t Path::late_bytes() const {
+  const double rate = rate_.get();
+  const double turns = std::min(rate * kLateCredit, 2 * static_cast<double>(quantum_bytes()));
+  return static_cast<std::uint64_t>(turns + rate * std::min(Seconds(waits_).count(), kMostWait));
 }
 
 std::uint64_t Path::departed_bytes(Time now) {
-  if (rate_.get() == 0) return taken_bytes_;
-  // Twice the time that all that may be under way needs.
-  const Seconds drain(2 * static_cast<double>(window_bytes()) / rate_.get());
+  // Twice the time that all that is under way needs, or may be.
+  const double rate = rate_.get();
+  const std::uint64_t most = std::max(window_bytes(), sent_bytes_ - taken_bytes_);
+  Seconds drain(kMostDrain);
+  if (rate > 0) drain = std::min(drain, Seconds(2 * static_cast<double>(most) / rate));
   for (const Slice& slice : under_way_) {
     if (now - slice.sent_at < drain) break;
     departed_bytes_ = std::max(departed_bytes_, slice.end_bytes);

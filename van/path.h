@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <optional>
 
 #include "stretto/types.h"
 
@@ -31,17 +32,43 @@ class Greatest {
 /// Thread: loop. Pure: told of what was sent and credited, it answers.
 class Path {
  public:
-  /// `slice_bytes` have been handed over now; `sent_bytes` is that and all before. `more`: the
-  /// queue has more for this path, so the path, not the queue, sets the pace.
-  void on_sent(std::uint64_t sent_bytes, std::uint64_t slice_bytes, bool more, Time now);
+  /// `slice_bytes` have been handed over now; `sent_bytes` is that and all before. `alone`: nothing
+  /// else is on the way out of this host. `more`: the queue has more for this path, so that it is
+  /// the path that sets the pace.
+  void on_sent(std::uint64_t sent_bytes, std::uint64_t slice_bytes, bool alone, bool more,
+               Time now);
   /// The far end has taken so much in all.
   void on_credit(std::uint64_t taken_bytes, Time now);
+  /// The far end tells the least round trip that it has seen itself; zero: none. It is the same
+  /// way, so the lesser of the two holds: who probes while the other's slices fill the way back
+  /// sees their queue too, and would take more of the way than its half.
+  void on_far_round_trip(Duration seen) { far_round_trip_ = seen; }
+
+  /// How long the loops at both ends wait for a processor when they do: so much later credits come,
+  /// and nobody else's bytes are in the way meanwhile.
+  void on_waits(Duration seen) { waits_ = seen; }
 
   /// The next slice should be small and alone, to see the round trip.
   bool wants_probe(Time now) const;
+  /// It could not be: another time.
+  void give_up_probe(Time now) { probed_at_ = now; }
   /// Bytes that may be under way, and bytes of a slice.
   std::uint64_t window_bytes() const;
   std::uint64_t quantum_bytes() const;
+  /// The same for bulk, for which an urgent frame may wait some milliseconds: so much that neither
+  /// late credits nor loops that share processors with programs that compute let the path run dry,
+  /// in slices for which there is little to do.
+  std::uint64_t bulk_window_bytes() const;
+  std::uint64_t bulk_quantum_bytes() const;
+  /// What a window is made of: that which travels, and that which makes up for late credits.
+  std::uint64_t product_bytes() const;
+  std::uint64_t late_bytes() const;
+  std::uint64_t bulk_late_bytes() const;
+  static std::uint64_t window_bytes(std::uint64_t quantum, std::uint64_t product,
+                                    std::uint64_t late);
+  /// Of a path of so many bytes a second; 0: not known.
+  static std::uint64_t quantum_bytes(double rate);
+  static std::uint64_t bulk_quantum_bytes(double rate);
   /// Of what was sent, what has left this host for sure by now: even all that may be queued here
   /// would have been sent since.
   std::uint64_t departed_bytes(Time now);
@@ -50,11 +77,15 @@ class Path {
 
   /// Bytes a second; 0 if nothing is known yet.
   double rate() const { return rate_.get(); }
-  /// Zero if nothing is known yet.
-  Duration round_trip() const { return round_trip_; }
+  /// The least of late, ours or the far end's. Zero if nothing is known yet.
+  Duration round_trip() const;
+  /// Of our own probes alone: what the far end is told.
+  Duration own_round_trip() const { return round_trip_; }
 
   /// A slice for finding the round trip is no larger.
   static constexpr std::uint64_t kProbeBytes = 4096;
+  /// With what may go with it, and its header.
+  static constexpr std::uint64_t kMostOfProbe = kProbeBytes / 4 * 5 + 128;
 
  private:
   struct Slice {
@@ -77,9 +108,11 @@ class Path {
   std::uint64_t interval_bytes_ = 0;  // Taken when it began.
   bool interval_busy_ = true;         // More was waiting all the time.
   Greatest rate_{std::chrono::milliseconds(100)};
-  Duration round_trip_{};       // The least of late.
+  Duration round_trip_{};       // The least of late,
+  Duration far_round_trip_{};   // and the far end's.
+  Duration waits_{};            // Of the loops at both ends.
   Duration next_round_trip_{};  // The least since next_since_.
-  Time probed_at_ = {};
+  std::optional<Time> probed_at_;
   Time next_since_ = {};
 };
 

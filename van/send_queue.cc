@@ -16,45 +16,29 @@ constexpr std::uint64_t kLookAfterBytes = 128 << 10;
 
 }  // namespace
 
-// ---- windows
+// ---- what waits
 
-void SendQueue::set_windows(std::uint64_t link_window_bytes, std::uint64_t total_window_bytes) {
-  link_window_bytes_ = link_window_bytes;
-  pools_[kPlain].window_bytes = total_window_bytes;
-  for (auto& [id, link] : links_) {
-    if (link.pool == kPlain) link.window_bytes = link_window_bytes;
-  }
-}
-
-void SendQueue::shape(LinkId id, std::uint64_t window_bytes, std::uint64_t quantum_bytes) {
-  auto found = links_.find(id);
-  if (found == links_.end()) return;
-  Link& link = found->second;
-  link.window_bytes = window_bytes;
-  link.quantum_bytes = quantum_bytes;
-  if (link.pool == kShaped) return;
-  pools_[kPlain].under_way -= link.pooled();
-  pools_[kShaped].under_way += link.pooled();
-  link.pool = kShaped;
+void SendQueue::set_nesting(std::size_t frames, std::uint64_t bytes) {
+  most_nested_ = frames;
+  largest_nested_bytes_ = bytes;
 }
 
 void SendQueue::add_link(LinkId id) {
   const auto [found, is_new] = links_.try_emplace(id);
-  if (is_new) found->second.window_bytes = link_window_bytes_;
+  Link& link = found->second;
+  if (is_new) link.ordinary.window_bytes = link.bulk.window_bytes = link_window_bytes_;
 }
 
 void SendQueue::remove_link(LinkId id) {
   auto found = links_.find(id);
   if (found == links_.end()) return;
   Link& link = found->second;
-  pools_[link.pool].under_way -= link.pooled();
+  leave_pool(link);
   waiting_control_ -= link.control.size();
   waiting_ -= link.waiting;
   paused_ -= link.paused.size();
   links_.erase(found);
 }
-
-// ---- what waits
 
 void SendQueue::push(LinkId id, Frame frame) {
   auto found = links_.find(id);
@@ -67,7 +51,21 @@ void SendQueue::push(LinkId id, Frame frame) {
 
 void SendQueue::put(Link& link, Frame frame) {
   const Urgency urgency = frame.urgency();
-  link.lanes[urgency].push_back(std::move(frame));
+  auto lane = link.lanes.find(urgency);
+  if (lane == link.lanes.end()) {
+    if (spare_.empty()) {
+      lane = link.lanes.try_emplace(urgency).first;
+    } else {
+      spare_.key() = urgency;
+      lane = link.lanes.insert(std::move(spare_)).position;
+    }
+  }
+  lane->second.push_back(std::move(frame));
+}
+
+void SendQueue::end_lane(Link& link, Lanes::iterator lane) {
+  spare_ = link.lanes.extract(lane);
+  spare_.mapped().clear();
 }
 
 void SendQueue::push_control(LinkId id, Frame frame) {
@@ -119,13 +117,20 @@ std::vector<wire::Key> SendQueue::drop(const Doomed& doomed) {
         untouched.push_back(frame.header.key);
         continue;
       }
-      frame.payload = Buffer();
-      frame.header.kind = wire::Kind::kMore;
-      frame.header.flags = wire::kAbandoned;
-      put(link, std::move(frame));
+      put(link, end_of(frame));
     }
   }
   return untouched;
+}
+
+// What tells the far end that the rest of a frame will not come.
+Frame SendQueue::end_of(const Frame& frame) {
+  Frame end = frame;
+  end.payload = Buffer();
+  end.tag = 0;
+  end.header.kind = wire::Kind::kMore;
+  end.header.flags = wire::kAbandoned;
+  return end;
 }
 
 void SendQueue::discard(std::uint32_t tensor) {
@@ -201,6 +206,13 @@ std::optional<SendQueue::Pick> SendQueue::next() {
   return next_data();
 }
 
+std::optional<SendQueue::Pick> SendQueue::next_unshaped() {
+  shaped_shut_ = true;
+  const auto pick = next();
+  shaped_shut_ = false;
+  return pick;
+}
+
 std::optional<SendQueue::Pick> SendQueue::next_control() {
   if (waiting_control_ == 0) return std::nullopt;
   for (auto& [id, link] : links_) {
@@ -212,31 +224,103 @@ std::optional<SendQueue::Pick> SendQueue::next_control() {
   return std::nullopt;
 }
 
+// With the quarter that may go with it, a slice is no larger than the largest.
+std::uint64_t SendQueue::quantum_of(const Link& link, const Frame& frame) const {
+  const Bounds& bounds = frame.bulk ? link.bulk : link.ordinary;
+  return std::min(bounds.quantum_bytes, largest_slice_bytes_ / 5 * 4);
+}
+
+// True if the far end would have to hold one beginning more than it takes.
+bool SendQueue::must_begin(const Link& link, const Frame& frame) const {
+  return link.begun == wire::kMaxBegun && frame.sent == 0 &&
+         frame.payload.size() > largest_slice_bytes_;
+}
+
+// The first frame of the link must begin, and there are beginnings enough. One that is paused or
+// less urgent is given up, to start over in its turn; among equals one that has begun goes first.
+void SendQueue::make_room(Link& link) {
+  const Urgency urgency = link.lanes.begin()->first;
+  const auto begun = [](const Frame& frame) { return frame.sent > 0; };
+  const auto ends = [](const Frame& f) { return (f.header.flags & wire::kAbandoned) != 0; };
+  std::vector<Frame> first = take_out(link, ends);
+  if (first.empty()) {
+    auto victim = std::find_if(link.paused.begin(), link.paused.end(), begun);
+    bool found = victim != link.paused.end();
+    for (auto lane = link.lanes.rbegin(); !found && lane != link.lanes.rend(); ++lane) {
+      victim = std::find_if(lane->second.begin(), lane->second.end(), begun);
+      found = victim != lane->second.end();
+      if (found && lane->first == urgency) {
+        std::rotate(lane->second.begin(), victim, std::next(victim));
+        return;
+      }
+    }
+    if (!found) return;
+    first.push_back(end_of(*victim));
+    victim->sent = 0;
+    ++link.waiting;
+    ++waiting_;
+  }
+  for (Frame& end : first) {
+    end.header.priority = urgency.priority;
+    end.deadline = urgency.deadline;
+    link.lanes[urgency].push_front(std::move(end));
+  }
+}
+
+// The lane that goes on: that of the most urgent frame, but for what must not be interrupted now.
+Lane& SendQueue::turn_of(Link& link) const {
+  Lane& first = link.lanes.begin()->second;
+  const Frame& urgent = first.front();
+  if (!link.nested || urgent.sent > 0 || urgent.payload.size() <= quantum_of(link, urgent)) {
+    return first;
+  }
+  const auto lane = link.lanes.find(link.nested->urgency);
+  if (lane == link.lanes.end()) return first;
+  const Frame& nested = lane->second.front();
+  return nested.order == link.nested->order && nested.sent > 0 ? lane->second : first;
+}
+
+// What has its turn for having waited longest may be interrupted; what is paused interrupts nobody.
+void SendQueue::note_begun(Link& link, const Frame& frame) {
+  ++link.begun;
+  if (link.begun < most_nested_ || frame.payload.size() > largest_nested_bytes_) return;
+  const auto held = static_cast<std::size_t>(std::count_if(
+      link.paused.begin(), link.paused.end(), [](const Frame& paused) { return paused.sent > 0; }));
+  const Urgency urgency = frame.urgency();
+  if (link.begun - held < most_nested_ || link.lanes.begin()->first < urgency) return;
+  link.nested = Link::Nested{urgency, frame.order};
+}
+
 SendQueue::Pick SendQueue::pick_of(LinkId id, Link& link, Lane& lane) const {
   Frame& frame = lane.front();
+  const std::uint64_t quantum = quantum_of(link, frame);
   const std::uint64_t left =
       frame.payload.size() - std::min<std::uint64_t>(frame.sent, frame.payload.size());
   // A rest that is little more than a quantum goes with it. Beginnings cost the far end memory.
-  const bool last = left <= link.quantum_bytes + link.quantum_bytes / 4 ||
-                    (frame.sent == 0 && link.begun == wire::kMaxBegun);
-  const auto bytes = static_cast<std::uint32_t>(last ? left : link.quantum_bytes);
+  const bool last =
+      left <= quantum + quantum / 4 || (frame.sent == 0 && link.begun == wire::kMaxBegun);
+  const auto bytes = static_cast<std::uint32_t>(last ? left : quantum);
   return {id, false, &frame, frame.sent, bytes, last};
 }
 
 // Room for half a slice is room enough: so a window is used whatever it is a multiple of. One that
 // is empty lets any slice pass: a window smaller than that slows a link and never stops it.
 bool SendQueue::may_go(const Link& link) {
-  if (link.full || link.lanes.empty()) return false;
-  const Lane& lane = link.lanes.begin()->second;
+  if (link.full || link.lanes.empty() || (shaped_shut_ && link.pool == kShaped)) return false;
+  const Frame& frame = link.lanes.begin()->second.front();
   const std::uint64_t slice =
-      std::min<std::uint64_t>(lane.front().payload.size(), link.quantum_bytes);
+      std::min<std::uint64_t>(frame.payload.size(), quantum_of(link, frame));
   const std::uint64_t half = (wire::kHeaderBytes + slice) / 2;
   const auto has_room = [half](std::uint64_t under_way, std::uint64_t window) {
     return under_way == 0 || under_way + half <= window;
   };
-  if (!has_room(link.under_way(), link.window_bytes)) return false;
+  const bool bulk = frame.bulk || link.bulk_end_bytes > link.credited_bytes;
+  const Bounds& bounds = bulk ? link.bulk : link.ordinary;
+  if (!has_room(link.under_way(), bounds.window_bytes)) return false;
   const Pool& pool = pools_[link.pool];
-  if (has_room(pool.under_way, pool.window_bytes)) return true;
+  const bool pools_bulk = frame.bulk || pool.bulk_links > 0;
+  const std::uint64_t window = pools_bulk ? pool.bulk_window_bytes : pool.window_bytes;
+  if (has_room(pool.under_way, window)) return true;
   held_back_ = held_back_ || link.pool == kShaped;
   return false;
 }
@@ -256,6 +340,9 @@ std::optional<SendQueue::Pick> SendQueue::next_data() {
   for (auto it = start; it != links_.end(); ++it) consider(it->first, it->second);
   for (auto it = links_.begin(); it != start; ++it) consider(it->first, it->second);
   if (best == nullptr) return std::nullopt;
+  Lane& lane = turn_of(*best);
+  if (!must_begin(*best, lane.front())) return pick_of(best_id, *best, lane);
+  make_room(*best);
   return pick_of(best_id, *best, best->lanes.begin()->second);
 }
 
@@ -267,13 +354,15 @@ std::optional<SendQueue::Pick> SendQueue::longest_waiting() {
     if (!may_go(link)) continue;
     for (auto& [urgency, lane] : link.lanes) {
       if (oldest != nullptr && lane.front().order > oldest->front().order) continue;
+      if (must_begin(link, lane.front())) continue;
       oldest = &lane;
       link_found = &link;
       id_found = id;
     }
   }
   if (oldest == nullptr) return std::nullopt;
-  const Pick pick = pick_of(id_found, *link_found, *oldest);
+  Pick pick = pick_of(id_found, *link_found, *oldest);
+  pick.aged = true;
   if (since_oldest_bytes_ < kShareOfUrgent * pick.charge()) return std::nullopt;
   since_oldest_bytes_ = 0;
   return pick;
@@ -288,20 +377,23 @@ void SendQueue::taken(const Pick& pick) {
     --waiting_;
     return;
   }
+  const std::uint64_t pooled = link.pooled();
   link.sent_bytes += pick.charge();
-  pools_[link.pool].under_way += pick.charge();
+  if (pick.frame->bulk) link.bulk_end_bytes = link.sent_bytes;
+  note_pooled(link, pooled);
   since_oldest_bytes_ += pick.charge();
   last_served_ = pick.link;
   const bool begun = pick.frame->sent > 0;
   if (!pick.last) {
-    if (!begun) ++link.begun;
+    if (!begun) note_begun(link, *pick.frame);
     pick.frame->sent += pick.bytes;
     return;
   }
   if (begun) --link.begun;
   const auto lane = link.lanes.find(pick.frame->urgency());
+  if (link.nested && link.nested->order == lane->second.front().order) link.nested.reset();
   lane->second.pop_front();
-  if (lane->second.empty()) link.lanes.erase(lane);
+  if (lane->second.empty()) end_lane(link, lane);
   --link.waiting;
   --waiting_;
 }
@@ -311,28 +403,6 @@ void SendQueue::full(LinkId link) { links_.at(link).full = true; }
 void SendQueue::writable(LinkId link) {
   auto found = links_.find(link);
   if (found != links_.end()) found->second.full = false;
-}
-
-// ---- what has arrived
-
-bool SendQueue::credited(LinkId id, std::uint64_t taken_bytes) {
-  auto found = links_.find(id);
-  if (found == links_.end()) return true;
-  Link& link = found->second;
-  if (taken_bytes > link.sent_bytes) return false;
-  const std::uint64_t before = link.pooled();
-  link.credited_bytes = std::max(link.credited_bytes, taken_bytes);
-  pools_[link.pool].under_way -= before - link.pooled();
-  return true;
-}
-
-void SendQueue::departed(LinkId id, std::uint64_t sent_bytes) {
-  auto found = links_.find(id);
-  if (found == links_.end()) return;
-  Link& link = found->second;
-  const std::uint64_t before = link.pooled();
-  link.departed_bytes = std::max(link.departed_bytes, std::min(sent_bytes, link.sent_bytes));
-  pools_[link.pool].under_way -= before - link.pooled();
 }
 
 // ---- for others to see
@@ -367,6 +437,16 @@ std::size_t SendQueue::waiting(LinkId link) const {
 bool SendQueue::has_work(LinkId link) const {
   auto found = links_.find(link);
   return found != links_.end() && !found->second.lanes.empty();
+}
+
+std::map<std::int32_t, std::size_t> SendQueue::waiting_by_priority() const {
+  constexpr std::size_t kMost = 32;
+  std::map<std::int32_t, std::size_t> waiting;
+  for (const auto& [id, link] : links_) {
+    for (const auto& [urgency, lane] : link.lanes) waiting[urgency.priority] += lane.size();
+  }
+  while (waiting.size() > kMost) waiting.erase(waiting.begin());
+  return waiting;
 }
 
 }  // namespace stretto

@@ -11,39 +11,14 @@
 #include <algorithm>
 #include <cstdint>
 #include <deque>
+#include <limits>
 #include <map>
 #include <optional>
 #include <vector>
 
-#include "van/transport.h"
+#include "van/lane.h"
 
 namespace stretto {
-
-/// What decides who goes first: priority, then the time at which the bytes are wanted.
-struct Urgency {
-  std::int32_t priority = 0;    ///< Higher goes first.
-  Time deadline = Time::max();  ///< Among equal priorities earlier goes first; max: no matter.
-
-  /// More urgent first.
-  friend bool operator<(const Urgency& a, const Urgency& b) {
-    return a.priority != b.priority ? a.priority > b.priority : a.deadline < b.deadline;
-  }
-  friend bool operator==(const Urgency&, const Urgency&) = default;
-};
-
-struct Frame {
-  wire::Header header;
-  Buffer payload;
-  Time deadline = Time::max();
-  std::uint64_t tag = 0;  ///< Whose it is, for those who change their mind; 0: nobody's.
-
-  // The queue's and the Van's:
-  std::uint32_t sent = 0;            // Bytes of the payload that have been handed over.
-  std::uint64_t first_sequence = 0;  // Of its first slice, once that has left.
-  std::uint64_t order = 0;           // When it was queued.
-
-  Urgency urgency() const { return {header.priority, deadline}; }
-};
 
 /// Thread: loop. Pure: it holds frames and counters, and sends nothing.
 class SendQueue {
@@ -51,15 +26,28 @@ class SendQueue {
   /// Windows in bytes that links get when they are added, and of all links that were not shaped.
   SendQueue(std::uint64_t link_window_bytes, std::uint64_t total_window_bytes)
       : link_window_bytes_(link_window_bytes) {
-    for (Pool& pool : pools_) pool.window_bytes = total_window_bytes;
+    for (Pool& pool : pools_) pool.window_bytes = pool.bulk_window_bytes = total_window_bytes;
   }
 
   /// For links that have not been shaped, those there are and those to come.
   void set_windows(std::uint64_t link_window_bytes, std::uint64_t total_window_bytes);
-  /// The link's own window and quantum, in bytes. Shaped links have a window of their own for all
-  /// of them together.
-  void shape(LinkId link, std::uint64_t window_bytes, std::uint64_t quantum_bytes);
-  void set_shaped_window(std::uint64_t bytes) { pools_[kShaped].window_bytes = bytes; }
+  /// How much may be under way, and in slices of what size, in bytes.
+  struct Bounds {
+    std::uint64_t window_bytes = 0;
+    std::uint64_t quantum_bytes = wire::kMaxPayloadBytes;
+  };
+  /// The link's own; `bulk` holds for bulk frames, and its window for the others too while some of
+  /// those are under way, since nothing is gained by waiting for them here. Shaped links have a
+  /// window of their own for all of them together.
+  void shape(LinkId link, const Bounds& ordinary, const Bounds& bulk);
+  void set_shaped_window(std::uint64_t bytes, std::uint64_t bulk_bytes);
+  /// No slice is larger, on any link. Without it a frame may leave whole.
+  void set_largest_slice(std::uint64_t bytes) { largest_slice_bytes_ = bytes; }
+
+  /// Where `frames` have begun, the last of them goes on until it ends, unless it is larger than
+  /// `bytes`: only frames of one slice overtake it. Else, while ever more urgent frames come, as in
+  /// a backward pass, all would be interrupted and none would end, and no answers be under way.
+  void set_nesting(std::size_t frames, std::uint64_t bytes);
 
   void add_link(LinkId link);
   /// Drops the link and all that waits for it; what it had under way no longer counts.
@@ -90,7 +78,8 @@ class SendQueue {
     Frame* frame;          ///< Valid until the next call.
     std::uint32_t offset;  ///< The slice of its payload that is to go.
     std::uint32_t bytes;
-    bool last;  ///< Nothing of the frame is left then.
+    bool last;          ///< Nothing of the frame is left then.
+    bool aged = false;  ///< It goes for having waited longest.
     std::uint64_t charge() const { return wire::kHeaderBytes + bytes; }
   };
   /// The slice to hand over now: control first, then the most urgent data over all links that are
@@ -98,6 +87,8 @@ class SendQueue {
   /// Now and then what has waited longest instead, so that nothing waits for ever. None if nothing
   /// may go.
   std::optional<Pick> next();
+  /// The same, but for data on shaped links.
+  std::optional<Pick> next_unshaped();
   /// The picked slice was taken by the transport.
   void taken(const Pick& pick);
   /// The transport said kFull for this link; nothing more is picked for it until writable().
@@ -113,12 +104,16 @@ class SendQueue {
 
   std::uint64_t under_way(LinkId link) const;
   std::uint64_t under_way() const;
+  /// On all shaped links together, but for what has departed.
+  std::uint64_t shaped_under_way() const { return pools_[kShaped].under_way; }
   /// Of the link that has most.
   std::uint64_t most_under_way() const;
   std::uint64_t sent(LinkId link) const;
   std::size_t waiting() const { return waiting_; }
   /// Frames that wait for one link.
   std::size_t waiting(LinkId link) const;
+  /// Data frames that wait, by priority; the most urgent 32 of them.
+  std::map<std::int32_t, std::size_t> waiting_by_priority() const;
   /// True if the last next() found a link whose own window was open when that of all shaped links
   /// was not.
   bool held_back() const { return held_back_ && waiting_ > 0; }
@@ -129,9 +124,10 @@ class SendQueue {
   enum PoolKind : std::uint8_t { kPlain, kShaped };
   struct Pool {
     std::uint64_t window_bytes = 0;
+    std::uint64_t bulk_window_bytes = 0;
     std::uint64_t under_way = 0;
+    std::size_t bulk_links = 0;  // Those that have bulk under way.
   };
-  using Lane = std::deque<Frame>;
   using Lanes = std::map<Urgency, Lane>;  // None is empty.
   struct Link {
     std::deque<Frame> control;
@@ -139,23 +135,40 @@ class SendQueue {
     Lane paused;
     std::size_t waiting = 0;
     std::size_t begun = 0;  // Frames of which the far end holds the beginning.
-    std::uint64_t window_bytes = 0;
-    std::uint64_t quantum_bytes = wire::kMaxPayloadBytes;
+    struct Nested {
+      Urgency urgency;
+      std::uint64_t order;
+    };
+    std::optional<Nested> nested;  // It goes on until it ends, while it is the first of its lane.
+    Bounds ordinary;
+    Bounds bulk;
     std::uint64_t sent_bytes = 0;
+    std::uint64_t bulk_end_bytes = 0;  // Sent when the last bulk had gone, itself included.
     std::uint64_t credited_bytes = 0;
     std::uint64_t departed_bytes = 0;
     PoolKind pool = kPlain;
     bool full = false;
+    bool pools_bulk = false;  // Counted in Pool::bulk_links.
 
     std::uint64_t under_way() const { return sent_bytes - credited_bytes; }
-    std::uint64_t pooled() const { return sent_bytes - std::max(credited_bytes, departed_bytes); }
+    std::uint64_t gone_bytes() const { return std::max(credited_bytes, departed_bytes); }
+    std::uint64_t pooled() const { return sent_bytes - gone_bytes(); }
   };
 
   std::optional<Pick> next_control();
   std::optional<Pick> next_data();
   std::optional<Pick> longest_waiting();
+  void end_lane(Link& link, Lanes::iterator lane);
   Pick pick_of(LinkId id, Link& link, Lane& lane) const;
+  std::uint64_t quantum_of(const Link& link, const Frame& frame) const;
+  bool must_begin(const Link& link, const Frame& frame) const;
+  void make_room(Link& link);
   bool may_go(const Link& link);
+  void note_pooled(Link& link, std::uint64_t before);
+  void leave_pool(Link& link);
+  Lane& turn_of(Link& link) const;
+  void note_begun(Link& link, const Frame& frame);
+  static Frame end_of(const Frame& frame);
   template <typename Doomed>
   std::vector<wire::Key> drop(const Doomed& doomed);
   template <typename Wanted>
@@ -163,6 +176,9 @@ class SendQueue {
   void put(Link& link, Frame frame);
 
   std::uint64_t link_window_bytes_;
+  std::uint64_t largest_slice_bytes_ = wire::kMaxPayloadBytes;
+  std::size_t most_nested_ = std::numeric_limits<std::size_t>::max();
+  std::uint64_t largest_nested_bytes_ = 0;
   Pool pools_[2];
   std::size_t waiting_ = 0;
   std::size_t waiting_control_ = 0;
@@ -170,7 +186,9 @@ class SendQueue {
   std::uint64_t orders_ = 0;
   std::uint64_t since_oldest_bytes_ = 0;  // Handed over since the longest waiting had its turn.
   bool held_back_ = false;
+  bool shaped_shut_ = false;
   LinkId last_served_ = 0;
+  Lanes::node_type spare_;  // A lane that was emptied, for the next that is wanted.
   std::map<LinkId, Link> links_;
 };
 

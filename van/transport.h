@@ -63,7 +63,7 @@ class Transport {
   /// Starts a connection. It may be used at once; if it cannot be made it is reported broken.
   virtual Result<LinkId> connect(std::string_view address) = 0;
   /// Hands a frame to the link. `header.bytes` equals `payload.size()`. Never blocks. The payload's
-  /// lease is copied if the frame is taken.
+  /// lease is copied if the frame is taken. Small frames may leave together, at the next poll().
   virtual Sent try_send(LinkId link, const wire::Header& header, const Buffer& payload) = 0;
   /// Ends a link at once: what has not left is dropped (its leases end soon, perhaps on another
   /// thread), nothing more arrives, the far end sees it broken. Unknown links are ignored.

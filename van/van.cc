@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The Van's path of a frame, out (stamp, pump) and in (accept, take), and the lives of its links.
+// The Van's path of a frame, out (stamp, pump) and in (accept, take).
 #include "van/van.h"
 
 #include <fmt/format.h>
@@ -15,10 +15,9 @@ namespace {
 
 constexpr Duration kCreditDelay = 1ms;  // Longest that credit waits for a frame to ride on.
 constexpr Duration kHeldBack = 1ms;     // Until it is looked again whether others have made room.
-constexpr Duration kGreetingTime = 5s;  // Longest that a link may stay without a hello,
-constexpr Duration kRefusalTime = 1s;   // and a refused one with its fault unsent.
-constexpr Duration kExpireEvery = 500ms;
-constexpr std::size_t kMaxStrangers = 1024;  // Links not admitted, at most.
+constexpr std::size_t kBatchBytes = 16 << 10;        // Taken before what they led to is sent.
+constexpr std::size_t kMostNested = 2;               // Frames that interrupt one another,
+constexpr std::uint64_t kLargestNested = 512 << 10;  // and those up to this are not begun in vain.
 
 bool may_come_before_admission(const wire::Control& message, bool ours) {
   return ours ? message.has_welcome() || message.has_fault() : message.has_hello();
@@ -30,10 +29,18 @@ bool is_data(wire::Kind kind) {
 
 }  // namespace
 
+std::uint64_t time_left(Time deadline, Time now) {
+  if (deadline == Time::max()) return 0;
+  if (deadline <= now) return 1;
+  return static_cast<std::uint64_t>(
+      std::chrono::ceil<std::chrono::microseconds>(deadline - now).count());
+}
+
 Van::Van(std::unique_ptr<Transport> transport, const Clock& clock)
     : transport_(std::move(transport)), clock_(clock), queue_(0, 0) {
   const JobSettings defaults;
   set_windows(defaults.link_window_bytes, defaults.total_window_bytes);
+  queue_.set_nesting(kMostNested, kLargestNested);
 }
 
 Van::~Van() = default;
@@ -47,68 +54,14 @@ void Van::set_windows(std::uint64_t link_window_bytes, std::uint64_t total_windo
 
 void Van::set_unbounded() {
   unbounded_ = true;
+  paced_ = false;
   queue_.set_windows(std::numeric_limits<std::int64_t>::max(),
                      std::numeric_limits<std::int64_t>::max());
-}
-
-// Towards this host nothing is shared with others: its windows are the settings'.
-void Van::open(LinkId id, Link& link) {
-  link.since = clock_.now();
-  ++strangers_;
-  queue_.add_link(id);
-  if (!unbounded_ && !transport_->is_local(id)) pacer_.add_link(id, link.since);
 }
 
 void Van::set_epoch(std::uint32_t epoch, std::uint32_t fence) {
   epoch_ = epoch;
   fence_ = fence;
-}
-
-Result<LinkId> Van::connect(std::string_view address, const wire::Hello& hello) {
-  Result<LinkId> link = transport_->connect(address);
-  if (!link.ok()) return link;
-  Link& state = links_[*link];
-  state.ours = true;
-  state.greeted = true;
-  open(*link, state);
-  wire::Control message;
-  *message.mutable_hello() = hello;
-  send_control(*link, message);
-  return link;
-}
-
-void Van::admit(LinkId link, NodeId peer) {
-  auto found = links_.find(link);
-  if (found == links_.end() || found->second.admitted) return;
-  found->second.admitted = true;
-  found->second.peer = peer;
-  --strangers_;
-}
-
-void Van::close(LinkId link) {
-  if (links_.count(link) == 0) return;
-  forget(link);
-  transport_->close(link);
-}
-
-void Van::refuse(LinkId link, const Status& why) {
-  auto found = links_.find(link);
-  if (found == links_.end()) return;
-  send_control(link, fault_message(why));
-  ++counters_.refused;
-  if (!found->second.closing) ++refused_;
-  found->second.closing = true;
-  found->second.since = clock_.now();
-}
-
-bool Van::is_open(LinkId link) const {
-  auto found = links_.find(link);
-  return found != links_.end() && found->second.admitted && !found->second.closing;
-}
-
-NodeId Van::peer_of(LinkId link) const {
-  auto found = links_.find(link);
-  return found == links_.end() ? 0 : found->second.peer;
 }
 
 void Van::send(LinkId link, const wire::Header& header, Buffer payload, const Terms& terms) {
@@ -117,8 +70,15 @@ void Van::send(LinkId link, const wire::Header& header, Buffer payload, const Te
   frame.payload = std::move(payload);
   frame.deadline = terms.deadline;
   frame.tag = terms.tag;
-  queue_.push(link, std::move(frame));
+  frame.bulk = terms.bulk;
+  queue_.push(link, trace_.queued(std::move(frame)));
   unsent_ = true;
+}
+
+Time Van::deadline_in(std::uint64_t microseconds) const {
+  constexpr std::uint64_t kMost = 1'000'000ULL * 3600 * 24;
+  if (microseconds == 0 || microseconds > kMost) return Time::max();
+  return clock_.now() + std::chrono::microseconds(microseconds);
 }
 
 std::vector<wire::Key> Van::cancel(std::uint64_t tag) {
@@ -164,9 +124,12 @@ void Van::step(Handler& handler, Duration wait) {
   if (owner_ == std::thread::id()) owner_ = std::this_thread::get_id();
   STRETTO_CHECK(owner_ == std::this_thread::get_id());
   handler_ = &handler;
+  if (paced_) pacer_.set_own_wait(waits_.look(clock_));
   settle_debts();
   pump();
+  trace_.rests();
   transport_->poll(*this, wait);
+  trace_.wakes();
   settle_debts();
   pump();
   expire_strangers();
@@ -175,9 +138,9 @@ void Van::step(Handler& handler, Duration wait) {
 
 Time Van::next_due() const {
   if (unsent_) return clock_.now();
-  Time due = Time::max();
+  Time due = trace_.next_pulse();
   if (!owing_.empty()) due = owing_.front().second + kCreditDelay;
-  if (queue_.held_back()) due = std::min(due, clock_.now() + kHeldBack);
+  if (pacer_.held_back()) due = std::min(due, clock_.now() + kHeldBack);
   if (strangers_ > 0 || refused_ > 0) due = std::min(due, next_expiry_);
   return due;
 }
@@ -209,13 +172,11 @@ wire::Header Van::stamp(Link& link, const SendQueue::Pick& pick, Time now) {
   header.sequence = link.sent_sequence + 1;
   header.credit = link.taken_bytes;
   if (!pick.control) header.acked = link.acked;
+  if (header.kind == wire::Kind::kCredit) pacer_.tell(pick.link, header);
   // Applied in the order in which they end, so they are numbered so.
   const bool push_ends = frame.header.kind == wire::Kind::kPush && pick.last && !abandoned;
   header.push_sequence = push_ends ? link.push_sequence + 1 : 0;
-  if (frame.deadline != Time::max()) {
-    const auto left = std::chrono::ceil<std::chrono::microseconds>(frame.deadline - now).count();
-    header.deadline = static_cast<std::uint64_t>(std::max<std::int64_t>(left, 1));
-  }
+  header.deadline = time_left(frame.deadline, now);
   if (!pick.control && pacer_.wants_credit(pick.link, pick.charge())) {
     header.flags = static_cast<std::uint16_t>(header.flags | wire::kCreditNow);
   }
@@ -224,14 +185,17 @@ wire::Header Van::stamp(Link& link, const SendQueue::Pick& pick, Time now) {
 
 void Van::pump() {
   unsent_ = false;
+  unanswered_bytes_ = 0;
   if (queue_.waiting() == 0) return;
   const Time now = clock_.now();
+  trace_.saw(now);
   pacer_.on_time(now);
-  while (auto pick = queue_.next()) {
+  while (auto pick = pacer_.next(now)) {
     Link& link = links_.at(pick->link);
     const wire::Header header = stamp(link, *pick, now);
     const Buffer& payload = pick->frame->payload;
     const bool whole = pick->bytes == payload.size();
+    trace_.leaves();
     switch (transport_->try_send(pick->link, header,
                                  whole ? payload : payload.slice(pick->offset, pick->bytes))) {
       case Transport::Sent::kTaken:
@@ -246,6 +210,7 @@ void Van::pump() {
     }
     note_taken(link, *pick, header, now);
   }
+  if (queue_.waiting() > 0) ++counters_.stalls;
 }
 
 void Van::note_taken(Link& link, const SendQueue::Pick& pick, const wire::Header& header,
@@ -265,9 +230,12 @@ void Van::note_taken(Link& link, const SendQueue::Pick& pick, const wire::Header
   ++counters_.frames_out;
   const LinkId id = pick.link;
   const bool data = !pick.control;
+  const std::uint64_t left = pick.last ? pick.frame->tag : 0;
   if (data) counters_.data_bytes_out += pick.bytes;
+  trace_.left(link.peer, link.marks, pick);
   queue_.taken(pick);
   if (data) pacer_.on_sent(id, pick.charge(), now);
+  if (left != 0) handler_->on_left(id, left);
 }
 
 void Van::note_owed(LinkId id, Link& link) {
@@ -315,20 +283,12 @@ void Van::settle_debts() {
 
 // ---- in
 
-void Van::on_link(LinkId id) {
-  if (strangers_ >= kMaxStrangers) {  // A flood: the newest goes, members are not touched.
-    ++counters_.refused;
-    transport_->close(id);
-    return;
-  }
-  open(id, links_[id]);
-}
-
 void Van::on_frame(LinkId id, wire::HeaderView bytes, Buffer payload) {
   auto found = links_.find(id);
   if (found == links_.end() || found->second.closing) return;
   Link& link = found->second;
   ++counters_.frames_in;
+  const std::size_t bytes_taken = payload.size();
   Result<wire::Header> header = wire::decode(bytes, payload.size());
   Status status = header.status();
   if (status.ok()) status = accept(id, link, *header);
@@ -340,8 +300,11 @@ void Van::on_frame(LinkId id, wire::HeaderView bytes, Buffer payload) {
     drop(id, status);
   }
   found = links_.find(id);
-  if (found != links_.end() && found->second.credit_at_once) settle(id, found->second, false);
-  pump();
+  const bool at_once = found != links_.end() && found->second.credit_at_once;
+  if (at_once) settle(id, found->second, false);
+  // Small frames are answered together, once they make a slice; the last at the end of the turn.
+  unanswered_bytes_ += wire::kHeaderBytes + bytes_taken;
+  if (at_once || unanswered_bytes_ >= kBatchBytes) pump();
 }
 
 // What must hold for every frame before anything is done with it.
@@ -369,7 +332,10 @@ Status Van::accept(LinkId id, Link& link, const wire::Header& header) {
     return {Code::kMalformed,
             fmt::format("{} bytes are credited, more than were sent", header.credit)};
   }
-  pacer_.on_credit(id, header.credit, clock_.now());
+  if (header.kind == wire::Kind::kCredit) pacer_.hear(id, header);
+  if (header.credit != std::exchange(link.heard_credit, header.credit)) {
+    pacer_.on_credit(id, header.credit, clock_.now());
+  }
   link.received_sequence = header.sequence;
   return {};
 }
@@ -386,7 +352,7 @@ Status Van::take(LinkId id, Link& link, const wire::Header& header, Buffer paylo
   if (header.kind == wire::Kind::kMore || header.total != 0) {
     return take_slice(id, link, header, payload);
   }
-  if (is_data(header.kind)) handler_->on_data(id, header, std::move(payload));
+  if (is_data(header.kind)) deliver(id, header, std::move(payload));
   return {};
 }
 
@@ -398,8 +364,15 @@ Status Van::take_slice(LinkId id, Link& link, const wire::Header& header, const 
   Result<std::optional<Assembly::Whole>> whole =
       link.assembly.take(header, payload, landing, allocate);
   if (!whole.ok()) return whole.status();
-  if (whole->has_value()) handler_->on_data(id, (*whole)->header, std::move((*whole)->payload));
+  trace_.begins(id, header);
+  if (!whole->has_value()) return {};
+  deliver(id, (*whole)->header, std::move((*whole)->payload));
   return {};
+}
+
+void Van::deliver(LinkId id, const wire::Header& header, Buffer payload) {
+  handler_->on_data(id, trace_.came(id, header), std::move(payload));
+  trace_.handled();
 }
 
 Status Van::take_control(LinkId id, Link& link, const Buffer& payload) {
@@ -425,47 +398,6 @@ bool Van::take_acks(LinkId id, Link& link, std::uint64_t acked) {
     if (links_.count(id) == 0) return false;
   }
   return true;
-}
-
-void Van::on_broken(LinkId id, Status why) { drop(id, why); }
-
-void Van::on_writable(LinkId id) { queue_.writable(id); }
-
-// ---- ends of links
-
-void Van::drop(LinkId id, const Status& why) {
-  auto found = links_.find(id);
-  if (found == links_.end()) return;
-  const bool known = found->second.greeted && !found->second.closing;
-  close(id);
-  if (known) handler_->on_broken(id, why);
-}
-
-void Van::forget(LinkId id) {
-  auto found = links_.find(id);
-  if (!found->second.admitted) --strangers_;
-  if (found->second.closing) --refused_;
-  queue_.remove_link(id);
-  pacer_.remove_link(id);
-  links_.erase(found);
-}
-
-// Links that never said hello, and refused ones whose fault has left or would not leave.
-void Van::expire_strangers() {
-  const Time now = clock_.now();
-  if ((strangers_ == 0 && refused_ == 0) || now < next_expiry_) return;
-  next_expiry_ = now + kExpireEvery;
-  std::vector<LinkId> expired;
-  for (const auto& [id, link] : links_) {
-    const bool silent = !link.admitted && !link.greeted && now - link.since > kGreetingTime;
-    const bool refused = link.closing && now - link.since > kRefusalTime;
-    if (silent || refused) expired.push_back(id);
-  }
-  for (LinkId id : expired) {
-    const bool member = links_.at(id).admitted;
-    close(id);
-    if (member) handler_->on_broken(id, {Code::kLinkBroken, "it was refused for what it sent"});
-  }
 }
 
 }  // namespace stretto

@@ -12,14 +12,19 @@
 #include "common/clock.h"
 #include "van/assembly.h"
 #include "van/control.pb.h"
+#include "van/frame_trace.h"
 #include "van/pacer.h"
 #include "van/send_queue.h"
 #include "van/transport.h"
+#include "van/waits.h"
 
 namespace stretto {
 
 /// The scheduler's identity; everybody else's is larger.
 inline constexpr NodeId kSchedulerNode = 1;
+
+/// A deadline as it travels: the microseconds that are left, at least one; 0: no matter.
+std::uint64_t time_left(Time deadline, Time now);
 
 /// Thread: loop.
 class Van final : private Transport::Sink {
@@ -31,10 +36,13 @@ class Van final : private Transport::Sink {
     /// A control message. On a link that has not been admitted it is a Hello (they connected), or a
     /// Welcome or Fault (we did); anything else there has been refused already.
     virtual void on_control(LinkId link, const wire::Control& message) = 0;
-    /// A data frame of an admitted link: kPush, kPull, kValue or kDone.
+    /// A data frame of an admitted link: any that is not control, credit or more.
     virtual void on_data(LinkId link, const wire::Header& header, Buffer payload) = 0;
     /// The far end has applied a push of ours.
     virtual void on_acked(LinkId link, wire::Key key) = 0;
+    /// The last of a frame with this tag has been handed over: it is out of reach now. Must not
+    /// close links.
+    virtual void on_left(LinkId, std::uint64_t /*tag*/) {}
     /// Where the payload of this frame, whose slices are coming, should be put together; empty: in
     /// memory of the Van. on_data's payload starts there then. Asked again for every slice: if it
     /// is empty then, the rest is dropped, and on_data gets no payload.
@@ -50,6 +58,8 @@ class Van final : private Transport::Sink {
     std::uint64_t data_bytes_in = 0;
     std::uint64_t data_bytes_out = 0;
     std::uint64_t refused = 0;  ///< Frames and links from outside that were not ours.
+    std::uint64_t breaks = 0;   ///< Links that ended and were not closed here.
+    std::uint64_t stalls = 0;  ///< Times that sending ended while something had to wait for credit.
   };
 
   Van(std::unique_ptr<Transport> transport, const Clock& clock);
@@ -79,11 +89,22 @@ class Van final : private Transport::Sink {
   /// Hands whole frames over as fast as the transport takes them: no window, no slices. For
   /// showing what those are good for. Before any link is made.
   void set_unbounded();
+  /// No frame is larger than this with its header left off, on any link: what is larger goes in
+  /// slices, wherever it goes.
+  void set_largest_slice(std::uint64_t bytes) { queue_.set_largest_slice(bytes); }
+  /// Hands frames over whole, towards other hosts too, and the windows are set_windows'. Before any
+  /// link is made.
+  void set_whole_frames() { paced_ = false; }
+  /// What becomes of data frames is noted there from now on. It outlives this.
+  void set_tracer(Tracer* tracer) { trace_.set_tracer(tracer); }
+  /// FrameTrace::take_arrival, of the frame that the handler is handling.
+  std::int64_t take_arrival() { return trace_.take_arrival(); }
 
   /// What a frame that waits may still be asked: whose it is, and when it is wanted.
   struct Terms {
     std::uint64_t tag = 0;
     Time deadline = Time::max();
+    bool bulk = false;  ///< TensorOptions::bulk.
   };
   /// Queues a data frame. Kind, dtype, flags, priority, key, version, base and what else the kind
   /// needs are the caller's; the rest is filled in when it leaves.
@@ -92,6 +113,11 @@ class Van final : private Transport::Sink {
     send(link, header, std::move(payload), Terms{});
   }
   void send_control(LinkId link, const wire::Control& message);
+  /// When what a frame asks for is wanted. Clocks differ between hosts, so it comes as the time
+  /// that is left.
+  Time deadline_of(const wire::Header& header) const { return deadline_in(header.deadline); }
+  /// The same from the number itself, in microseconds; 0: no matter.
+  Time deadline_in(std::uint64_t microseconds) const;
   /// Drops the data frames of one tensor that still wait here.
   void discard(std::uint32_t tensor) { queue_.discard(tensor); }
   // Of one tag, what still waits here; a frame may have left in part.
@@ -113,6 +139,7 @@ class Van final : private Transport::Sink {
   bool is_open(LinkId link) const;
   NodeId peer_of(LinkId link) const;
   const Counters& counters() const { return counters_; }
+  std::uint64_t preemptions() const { return trace_.preemptions(); }
   const SendQueue& queue() const { return queue_; }
   /// Control messages and data that wait, or are on the way and not yet taken.
   bool idle() const { return queue_.waiting() == 0 && queue_.under_way() == 0; }
@@ -130,28 +157,35 @@ class Van final : private Transport::Sink {
     std::uint64_t push_sequence = 0;
     std::deque<std::pair<std::uint64_t, wire::Key>> unacked;  // Pushes handed over, oldest first.
     std::uint64_t taken_bytes = 0;                            // Data bytes from the far end,
-    std::uint64_t told_bytes = 0;  // and how many of them it knows that we took.
-    std::uint64_t acked = 0;       // Its pushes that we applied,
-    std::uint64_t told_acked = 0;  // and how many of them it knows of.
+    std::uint64_t told_bytes = 0;    // and how many of them it knows that we took.
+    std::uint64_t acked = 0;         // Its pushes that we applied,
+    std::uint64_t told_acked = 0;    // and how many of them it knows of.
+    std::uint64_t heard_credit = 0;  // That it told last.
     bool ack_at_once = false;
     bool credit_at_once = false;
     bool credit_queued = false;
     bool owing = false;  // Is in owing_.
     Assembly assembly;   // Of frames that come in slices.
+    FrameTrace::Marks marks;
   };
 
   void on_link(LinkId link) override;
   void on_frame(LinkId link, wire::HeaderView bytes, Buffer payload) override;
-  void on_broken(LinkId link, Status why) override;
-  void on_writable(LinkId link) override;
+  void on_broken(LinkId link, Status why) override { drop(link, why); }
+  void on_writable(LinkId link) override { queue_.writable(link); }
 
   void open(LinkId id, Link& link);
   Status accept(LinkId id, Link& link, const wire::Header& header);
   Status take(LinkId id, Link& link, const wire::Header& header, Buffer payload);
   Status take_slice(LinkId id, Link& link, const wire::Header& header, const Buffer& payload);
+  void deliver(LinkId id, const wire::Header& header, Buffer payload);
   Status take_control(LinkId id, Link& link, const Buffer& payload);
   bool take_acks(LinkId id, Link& link, std::uint64_t acked);
   void drop(LinkId id, const Status& why);
+  void tell_broken(LinkId id, const Status& why) {
+    ++counters_.breaks;
+    handler_->on_broken(id, why);
+  }
   void forget(LinkId id);
   void pump();
   void queue_control(LinkId id, Frame frame);
@@ -166,14 +200,18 @@ class Van final : private Transport::Sink {
   const Clock& clock_;
   SendQueue queue_;
   Pacer pacer_{queue_};
+  Waits waits_;
+  FrameTrace trace_{clock_};
   bool unbounded_ = false;
+  bool paced_ = true;  // Towards other hosts.
   std::map<LinkId, Link> links_;
   std::deque<std::pair<LinkId, Time>> owing_;  // Links owed credit or acks, and since when.
   std::size_t strangers_ = 0;                  // Links not admitted,
   std::size_t refused_ = 0;                    // and those that are about to be closed.
   Time next_expiry_;
-  bool unsent_ = false;         // Something was queued since the last pump.
-  Handler* handler_ = nullptr;  // Only inside step().
+  bool unsent_ = false;               // Something was queued since the last pump.
+  std::size_t unanswered_bytes_ = 0;  // That have come since then.
+  Handler* handler_ = nullptr;        // Only inside step().
   NodeId node_ = 0;
   std::uint32_t epoch_ = 0;
   std::uint32_t fence_ = 0;

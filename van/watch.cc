@@ -2,7 +2,6 @@
 // epoll_wait and its event of our own.
 #include "van/watch.h"
 
-#include <fmt/format.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -10,30 +9,17 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstring>
+
+#include "common/check.h"
+#include "common/failure.h"
 
 namespace stretto {
 namespace {
 
-constexpr std::uint64_t kWakeToken = 0;
 constexpr std::size_t kEventsAtOnce = 64;
 constexpr Duration kLongest = std::chrono::hours(1);
 
-bool has_run_out(int error) {
-  return error == EMFILE || error == ENFILE || error == ENOMEM || error == ENOBUFS ||
-         error == ENOSPC;
-}
-
 }  // namespace
-
-Status failure(const std::string& wanted, int error) {
-  return {has_run_out(error) ? Code::kResource : Code::kNetwork,
-          fmt::format("{}: {}", wanted, std::strerror(error))};
-}
-
-Descriptor::~Descriptor() {
-  if (number_ >= 0) ::close(number_);
-}
 
 Status Watch::open() {
   epoll_ = Descriptor(::epoll_create1(EPOLL_CLOEXEC));
@@ -52,7 +38,7 @@ Status Watch::add(int descriptor, std::uint64_t token) {
 }
 
 void Watch::remove(int descriptor) {
-  static_cast<void>(::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, descriptor, nullptr));
+  STRETTO_CHECK(::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, descriptor, nullptr) == 0);
 }
 
 const std::vector<std::uint64_t>& Watch::wait(Duration wait, bool& woken) {

@@ -1,46 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// Watch: epoll over the descriptors of others, and an eventfd to be woken by. For transports that
-// wait for descriptors.
+// Watch: waits until one of many descriptors is readable, or somebody calls wake(). By epoll, so
+// that only what has something to say costs anything.
 #pragma once
 
 #include <cstdint>
-#include <string>
-#include <utility>
 #include <vector>
 
+#include "common/descriptor.h"
 #include "stretto/status.h"
 #include "stretto/types.h"
 
 namespace stretto {
 
-/// "wanted X: Too many open files" as a Status: Resource if something has run out, else Network.
-Status failure(const std::string& wanted, int error);
-
-/// An open file descriptor. Thread: any (a value).
-class Descriptor {
- public:
-  Descriptor() = default;
-  explicit Descriptor(int number) : number_(number) {}
-  Descriptor(Descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
-  Descriptor& operator=(Descriptor&& other) noexcept {
-    std::swap(number_, other.number_);
-    return *this;
-  }
-  ~Descriptor();
-
-  int get() const { return number_; }
-  bool is_open() const { return number_ >= 0; }
-
- private:
-  int number_ = -1;
-};
-
 /// Thread: loop, but for wake().
 class Watch {
  public:
   Status open();
-  /// `token` says later which descriptor it was; not zero.
+  /// `token` says later which descriptor it was; kWakeToken is taken.
   Status add(int descriptor, std::uint64_t token);
+  /// One that was added, and is still open.
   void remove(int descriptor);
   /// The tokens of some readable descriptors; none if `wait` has passed. Valid until the next call.
   /// `woken` becomes true if wake() was called.
@@ -49,6 +27,8 @@ class Watch {
   void wake();
   /// Readable when wait() would find something.
   int descriptor() const { return epoll_.get(); }
+
+  static constexpr std::uint64_t kWakeToken = ~std::uint64_t{0};
 
  private:
   Descriptor epoll_;

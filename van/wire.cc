@@ -9,13 +9,15 @@
 namespace stretto::wire {
 namespace {
 
-bool known(Kind kind) { return kind >= Kind::kControl && kind <= Kind::kMore; }
+bool known(Kind kind) { return kind >= Kind::kControl && kind <= Kind::kAnswer; }
 
 bool carries_payload(const Header& header) {
   switch (header.kind) {
     case Kind::kControl:
     case Kind::kValue:
     case Kind::kMore:
+    case Kind::kCall:
+    case Kind::kAnswer:
       return true;
     case Kind::kPush:
       return (header.flags & kAbsent) == 0;
@@ -43,6 +45,11 @@ Status check_payload(const Header& header, std::size_t payload_bytes) {
   }
   if (header.kind != Kind::kPush && header.kind != Kind::kValue) return {};
   const std::size_t element = bytes_of(static_cast<Dtype>(header.dtype));
+  if (header.codec != 0) {  // Its decoder knows what length it should have.
+    if (header.dtype == static_cast<std::uint8_t>(Dtype::kF32)) return {};
+    return malformed(
+        fmt::format("codec {} of dtype {}; codecs are for f32", header.codec, header.dtype));
+  }
   if (payload_bytes != 0 && (element == 0 || header.whole_bytes() % element != 0)) {
     return malformed(fmt::format("{} bytes are no whole number of elements of dtype {}",
                                  header.whole_bytes(), header.dtype));
@@ -86,7 +93,8 @@ Result<Header> decode(HeaderView bytes, std::size_t payload_bytes) {
   if (!known(header.kind)) {
     return malformed(fmt::format("frame kind {} is not known", static_cast<int>(header.kind)));
   }
-  if ((header.flags & ~kKnownFlags) != 0 || header.codec != 0 || header.memory != 0) {
+  const bool codec_known = header.codec <= static_cast<std::uint8_t>(Codec::kDithering);
+  if ((header.flags & ~kKnownFlags) != 0 || !codec_known || header.memory != 0) {
     return malformed(fmt::format("flags {:#x}, codec {}, memory {}: not known to protocol {}",
                                  header.flags, header.codec, header.memory, kProtocol));
   }

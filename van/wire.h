@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <span>
 
+#include "stretto/codec.h"
 #include "stretto/status.h"
 #include "stretto/types.h"
 
@@ -37,17 +38,21 @@ enum class Kind : std::uint8_t {
   kDone = 5,    ///< Round `version` is finished, for one that pushed and did not ask for the value.
   kCredit = 6,  ///< Carries only `credit` and `acked`, when nothing else is going that way.
   kMore = 7,    ///< More of the frame whose first slice had sequence `version`.
+  kCall = 8,    ///< A user's message for the method `base`. Between RPC endpoints.
+  kAnswer = 9,  ///< The answer to the call of number `version`, or the text of an error.
 };
 
 enum Flags : std::uint16_t {
-  kWantsValue = 1,  ///< push: send the value when the round is done (push_pull).
+  kWantsValue = 1,  ///< push: send the value when the round is done (push_pull). value: it answers
+                    ///< such a push, not a pull.
   kAssign = 2,      ///< push: this round sets the value (broadcast); its one payload is the root's.
   kAbsent = 4,      ///< push: takes part in the round without bytes (a broadcast's receivers).
   kAbandoned = 8,   ///< more: the rest of that frame will not come.
   kCreditNow = 16,  ///< data: tell at once that this has been taken.
+  kProbe = 32,      ///< pull: only what is known of the value, at once. done: the answer to it.
 };
 inline constexpr std::uint16_t kKnownFlags =
-    kWantsValue | kAssign | kAbsent | kAbandoned | kCreditNow;
+    kWantsValue | kAssign | kAbsent | kAbandoned | kCreditNow | kProbe;
 
 /// A part's name on the wire: which tensor, and which piece of it.
 struct Key {
@@ -61,7 +66,7 @@ struct Header {
   std::uint16_t protocol = kProtocol;
   Kind kind = Kind::kControl;
   std::uint8_t dtype = 0;      ///< Dtype of the payload's elements; 0 where there are none.
-  std::uint8_t codec = 0;      ///< Reserved: 0 is plain bytes.
+  std::uint8_t codec = 0;      ///< Codec of a push or value; 0 is plain bytes.
   std::uint8_t memory = 0;     ///< Reserved: kind of memory wanted at the far end.
   std::uint16_t flags = 0;     ///< Flags.
   std::uint32_t epoch = 0;     ///< The sender's roster.
@@ -70,11 +75,16 @@ struct Header {
   Key key;                     ///< Part (tensor and part); for tables later: table and slot.
   std::uint32_t bytes = 0;     ///< Payload length, of this slice.
   std::uint32_t checksum = 0;  ///< Reserved: CRC32C of the payload.
-  std::uint64_t version = 0;   ///< push: the round. pull: least version. value: rounds applied.
-  std::uint64_t base = 0;      ///< push: version it was computed from. value: slowest round.
-  std::uint64_t sequence = 0;  ///< n-th frame on this link, from 1; a gap is a broken link.
-  std::uint64_t credit = 0;    ///< Data bytes taken off this link so far, headers included.
-  std::uint64_t push_sequence = 0;           ///< push: n-th push on this link, from 1.
+  /// push: the round. pull: least version. value: rounds applied. call, answer: the call's number.
+  /// credit: the least round trip that the sender has seen of late, in nanoseconds; 0: none.
+  std::uint64_t version = 0;
+  /// push: version it was computed from. value: slowest round. call: hash of the method's name.
+  /// answer: 0, or the Code of an error. credit: how long the sender's loop waits for a processor
+  /// when it does, in nanoseconds; 0: not, or not known.
+  std::uint64_t base = 0;
+  std::uint64_t sequence = 0;       ///< n-th frame on this link, from 1; a gap is a broken link.
+  std::uint64_t credit = 0;         ///< Data bytes taken off this link so far, headers included.
+  std::uint64_t push_sequence = 0;  ///< push: n-th push on this link, from 1.
   std::uint64_t previous_push_sequence = 0;  ///< Reserved: same worker's last push to this slot.
   std::uint64_t acked = 0;         ///< Pushes of the receiver that have been applied, cumulative.
   std::uint64_t own_applied = 0;   ///< value: the receiver's own rounds that are in it.

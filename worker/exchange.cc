@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// A part does one thing at a time: its operations wait in the order in which the user began them.
-// So a worker has at most one open round a part, and memory at both ends is bounded.
+// A part does one thing at a time in each lane: its operations wait in the order in which the user
+// began them. So a worker has at most one open round a part, and memory at both ends is bounded.
 #include "worker/exchange.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
+#include <set>
+
+#include "common/clock.h"
 
 namespace stretto {
 namespace {
@@ -14,7 +18,15 @@ namespace {
 constexpr Duration kLingerCheck = 5ms;  // At the latest; the last lease's end wakes the loop.
 constexpr Duration kLingerLimit = 2s;
 
-double seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
+constexpr std::int32_t kMostUrgent = std::numeric_limits<std::int32_t>::max();
+
+// Versions that are new since the last value, but for those that are our own rounds.
+std::uint64_t staleness_of(const wire::Header& header, std::uint64_t version,
+                           std::uint64_t applied) {
+  const std::uint64_t all = header.version - std::min(header.version, version);
+  const std::uint64_t own = header.own_applied - std::min(header.own_applied, applied);
+  return all - std::min(all, own);
+}
 
 }  // namespace
 
@@ -29,6 +41,8 @@ std::string_view name_of(Operation::Kind kind) {
     case Operation::Kind::kBroadcastRoot:
     case Operation::Kind::kBroadcastReceiver:
       return "broadcast";
+    case Operation::Kind::kProbe:
+      return "probe";
   }
   return "unknown";
 }
@@ -36,12 +50,20 @@ std::string_view name_of(Operation::Kind kind) {
 // ---- tensors
 
 void Exchange::add_tensor(std::uint32_t id, const TensorSpec& spec, const Cut& cut,
-                          std::vector<LinkId> links) {
-  auto [found, is_new] = tensors_.try_emplace(id, TensorState{spec, cut, {}, {}});
+                          std::vector<LinkId> links, Rank rank) {
+  auto [found, is_new] = tensors_.try_emplace(id, TensorState{spec, cut, {}, {}, {}});
   if (!is_new) return;
   ids_[spec.name] = id;
-  found->second.parts.resize(links.size());
-  for (std::size_t i = 0; i < links.size(); ++i) found->second.parts[i].link = links[i];
+  TensorState& tensor = found->second;
+  tensor.parts.resize(links.size());
+  std::set<LinkId> probed;
+  for (std::uint32_t part = 0; part < links.size(); ++part) {
+    tensor.parts[part].link = links[part];
+    if (spec.options.codec && spec.options.codec->lossy()) {
+      tensor.parts[part].coder = std::make_shared<PartCoder>(spec, part, rank);
+    }
+    if (probed.insert(links[part]).second) tensor.probed.push_back(part);
+  }
 }
 
 const TensorSpec* Exchange::find(std::uint32_t id) const {
@@ -74,54 +96,116 @@ void Exchange::start(const std::shared_ptr<Operation>& operation) {
     return;
   }
   TensorState& tensor = found->second;
-  operation->parts_left = static_cast<std::uint32_t>(tensor.parts.size());
-  operations_[operation->id] = operation;
-  for (std::uint32_t part = 0; part < tensor.parts.size(); ++part) {
-    tensor.parts[part].waiting.push_back(operation);
-    advance(tensor, operation->tensor.id, part);
+  const LaneName lane = lane_of(tensor, *operation);
+  operation->place = operations_.insert(operations_.end(), operation);
+  operation->under_way = true;
+  const auto all = static_cast<std::uint32_t>(tensor.parts.size());
+  operation->parts_left = lane == kProbes ? static_cast<std::uint32_t>(tensor.probed.size()) : all;
+  for (std::uint32_t i = 0; i < operation->parts_left; ++i) {
+    const std::uint32_t index = lane == kProbes ? tensor.probed[i] : i;
+    Part& part = tensor.parts[index];
+    if (part.lanes[lane].waiting.empty() && may_begin(part, part.lanes[lane], *operation)) {
+      begin(tensor, operation->tensor.id, index, lane, operation);
+    } else {
+      part.lanes[lane].waiting.push_back(operation);
+    }
   }
 }
 
-// Begins what waits for a part, if the part is free for it. A pull may go while our last round is
-// still open at the server; another share may not.
-void Exchange::advance(TensorState& tensor, std::uint32_t id, std::uint32_t index) {
+Exchange::LaneName Exchange::lane_of(const TensorState& tensor, const Operation& operation) {
+  if (operation.kind == Operation::Kind::kProbe) return kProbes;
+  const bool apart = tensor.spec.options.mode == Mode::kEagerAsync;
+  return apart && !operation.pushes() ? kPulls : kShares;
+}
+
+// The lane of the operation that a value or done answers.
+Exchange::LaneName Exchange::lane_of(const TensorState& tensor, const wire::Header& header) {
+  if ((header.flags & wire::kProbe) != 0) return kProbes;
+  const bool apart = tensor.spec.options.mode == Mode::kEagerAsync;
+  const bool answers_pull =
+      header.kind == wire::Kind::kValue && (header.flags & wire::kWantsValue) == 0;
+  return apart && answers_pull ? kPulls : kShares;
+}
+
+// A pull may go while our last round is still open at the server; another share may not.
+bool Exchange::may_begin(const Part& part, const Lane& lane, const Operation& operation) {
+  return lane.current == nullptr && !operation.paused &&
+         !(part.awaiting_done && operation.pushes());
+}
+
+// Begins what waits for a part, if the part is free for it.
+void Exchange::advance(TensorState& tensor, std::uint32_t id, std::uint32_t index, LaneName name) {
   Part& part = tensor.parts[index];
-  if (part.current != nullptr || part.waiting.empty() || part.waiting.front()->paused) return;
-  if (part.awaiting_done && part.waiting.front()->pushes()) return;
-  part.current = std::move(part.waiting.front());
-  part.waiting.pop_front();
-  if (part.current->pushes()) {
-    ++part.rounds;
-    part.awaiting_done = !part.current->wants_value() && tensor.spec.options.mode == Mode::kSync;
-  }
-  send(tensor, id, index, *part.current);
+  Lane& lane = part.lanes[name];
+  if (lane.waiting.empty() || !may_begin(part, lane, *lane.waiting.front())) return;
+  const std::shared_ptr<Operation> next = std::move(lane.waiting.front());
+  lane.waiting.pop_front();
+  begin(tensor, id, index, name, next);
 }
 
-void Exchange::send(const TensorState& tensor, std::uint32_t id, std::uint32_t index,
-                    Operation& operation) {
-  const Part& part = tensor.parts[index];
+void Exchange::begin(TensorState& tensor, std::uint32_t id, std::uint32_t index, LaneName name,
+                     const std::shared_ptr<Operation>& operation) {
+  Part& part = tensor.parts[index];
+  Lane& lane = part.lanes[name];
+  lane.current = operation;
+  if (operation->pushes()) {
+    most_rounds_ = std::max(most_rounds_, ++part.rounds);
+    part.awaiting_done = !lane.current->wants_value() && has_rounds(tensor.spec.options.mode);
+  }
+  send(tensor, id, index, lane.current);
+}
+
+// Whatever waits behind the operation, or with it, for any part.
+void Exchange::advance(TensorState& tensor, const Operation& operation) {
+  const LaneName lane = lane_of(tensor, operation);
+  for (std::uint32_t part = 0; part < tensor.parts.size(); ++part) {
+    advance(tensor, operation.tensor.id, part, lane);
+  }
+}
+
+wire::Header Exchange::header_of(const Part& part, const wire::Key& key,
+                                 const Operation& operation) const {
   wire::Header header;
   header.kind = operation.pushes() ? wire::Kind::kPush : wire::Kind::kPull;
-  header.key = {id, index};
+  header.key = key;
   header.priority = operation.priority;
-  ++operation.parts_begun;
   header.version = part.rounds;
   header.base = part.last_version;
-  Buffer payload;
-  if (operation.pushes()) {
-    unsigned flags = 0;
+  unsigned flags = 0;
+  if (operation.kind == Operation::Kind::kProbe) {
+    flags = wire::kProbe;
+    header.priority = kMostUrgent;
+  } else if (operation.pushes()) {
     if (operation.wants_value()) flags |= wire::kWantsValue;
     if (operation.broadcasts()) flags |= wire::kAssign;
     if (operation.source.empty()) flags |= wire::kAbsent;
-    header.flags = static_cast<std::uint16_t>(flags);
+  }
+  header.flags = static_cast<std::uint16_t>(flags);
+  return header;
+}
+
+void Exchange::send(TensorState& tensor, std::uint32_t id, std::uint32_t index,
+                    const std::shared_ptr<Operation>& operation) {
+  const Part& part = tensor.parts[index];
+  wire::Header header = header_of(part, {id, index}, *operation);
+  if (lane_of(tensor, *operation) == kPulls) header.version = 0;  // Whatever is there.
+  ++operation->parts_begun;
+  Buffer payload;
+  if (operation->pushes()) {
     header.dtype = static_cast<std::uint8_t>(tensor.spec.dtype);
-    if (!operation.source.empty()) {
-      payload = lease(part.current, operation.source.subspan(tensor.cut.offset_of(index),
-                                                             tensor.cut.bytes_of_part(index)));
+    if (part.coder != nullptr && !operation->broadcasts()) {
+      return encode(tensor, header, operation);
+    }
+    if (part.coder != nullptr) part.coder->reset();
+    if (!operation->source.empty()) {
+      payload = lease(operation, operation->source.subspan(tensor.cut.offset_of(index),
+                                                           tensor.cut.bytes_of_part(index)));
     }
   }
   van_.send(part.link, header, std::move(payload),
-            {.tag = operation.id, .deadline = operation.deadline_wanted});
+            {.tag = operation->id,
+             .deadline = operation->deadline_wanted,
+             .bulk = tensor.spec.options.bulk});
 }
 
 // The user's memory travels as it is; the frame keeps the operation alive. The last lease may end
@@ -134,59 +218,6 @@ Buffer Exchange::lease(const std::shared_ptr<Operation>& operation,
   });
 }
 
-// ---- changes of mind
-
-void Exchange::steer(const std::shared_ptr<Operation>& operation, const detail::Change& change) {
-  using Kind = detail::Change::Kind;
-  if (operations_.count(operation->id) == 0) return;  // It has ended.
-  TensorState& tensor = tensors_.at(operation->tensor.id);
-  switch (change.kind) {
-    case Kind::kPriority:
-    case Kind::kDeadline:
-      if (change.kind == Kind::kPriority) operation->priority = change.priority;
-      if (change.kind == Kind::kDeadline) operation->deadline_wanted = change.deadline;
-      van_.set_urgency(operation->id, {operation->priority, operation->deadline_wanted});
-      return;
-    case Kind::kPause:
-      operation->paused = true;
-      van_.pause(operation->id);
-      return;
-    case Kind::kResume:
-      operation->paused = false;
-      van_.resume(operation->id);
-      for (std::uint32_t part = 0; part < tensor.parts.size(); ++part) {
-        advance(tensor, operation->tensor.id, part);
-      }
-      return;
-    case Kind::kCancel:
-      cancel(operation);
-      return;
-  }
-}
-
-// Parts that wait for others are given up; so are those whose frames had not left. A pull whose
-// question has left keeps its part until the answer has come, so that it is not taken for
-// another's.
-void Exchange::cancel(const std::shared_ptr<Operation>& operation) {
-  if (operation->pushes() && van_.queue().untouched(operation->id) < operation->parts_begun) return;
-  operation->cancelled = true;
-  operation->paused = false;
-  TensorState& tensor = tensors_.at(operation->tensor.id);
-  for (const wire::Key& key : van_.cancel(operation->id)) {
-    Part& part = tensor.parts[key.part];
-    if (part.current != operation) continue;
-    part.current = nullptr;
-    if (!operation->pushes()) continue;
-    --part.rounds;
-    part.awaiting_done = false;
-  }
-  for (Part& part : tensor.parts) std::erase(part.waiting, operation);
-  end(operation, {Code::kCancelled, "it was cancelled"});
-  for (std::uint32_t part = 0; part < tensor.parts.size(); ++part) {
-    advance(tensor, operation->tensor.id, part);
-  }
-}
-
 // ---- in
 
 void Exchange::on_data(const wire::Header& header, const Buffer& payload) {
@@ -196,9 +227,11 @@ void Exchange::on_data(const wire::Header& header, const Buffer& payload) {
   if (!tensor.failed.ok()) return;  // Too late: its operations have ended.
   if (header.kind == wire::Kind::kValue) {
     on_value(tensor, header, payload);
+  } else if (header.kind == wire::Kind::kDone && (header.flags & wire::kProbe) != 0) {
+    on_probe(tensor, header);
   } else if (header.kind == wire::Kind::kDone) {
     tensor.parts[header.key.part].awaiting_done = false;
-    advance(tensor, header.key.tensor, header.key.part);
+    advance(tensor, header.key.tensor, header.key.part, kShares);
   }
 }
 
@@ -207,9 +240,12 @@ std::span<std::byte> Exchange::landing(const wire::Header& header) {
   auto found = tensors_.find(header.key.tensor);
   if (found == tensors_.end() || header.key.part >= found->second.parts.size()) return {};
   TensorState& tensor = found->second;
-  const std::shared_ptr<Operation>& operation = tensor.parts[header.key.part].current;
+  const std::shared_ptr<Operation>& operation =
+      tensor.parts[header.key.part].lanes[lane_of(tensor, header)].current;
   if (header.kind != wire::Kind::kValue || operation == nullptr || !operation->wants_value() ||
-      operation->cancelled || header.dtype != static_cast<std::uint8_t>(tensor.spec.dtype)) {
+      operation->cancelled || header.dtype != static_cast<std::uint8_t>(tensor.spec.dtype) ||
+      header.codec != 0 || tensor.parts[header.key.part].encoding ||
+      tensor.parts[header.key.part].decoding) {
     return {};
   }
   return operation->target.subspan(tensor.cut.offset_of(header.key.part),
@@ -219,54 +255,95 @@ std::span<std::byte> Exchange::landing(const wire::Header& header) {
 void Exchange::on_value(TensorState& tensor, const wire::Header& header, const Buffer& payload) {
   const std::uint32_t index = header.key.part;
   Part& part = tensor.parts[index];
-  if (part.current == nullptr || !part.current->wants_value()) return;
-  if (part.current->cancelled) {
+  const LaneName lane = lane_of(tensor, header);
+  const std::shared_ptr<Operation>& current = part.lanes[lane].current;
+  if (current == nullptr || !current->wants_value() || part.decoding) return;
+  if (part.encoding && lane == kShares) {
+    return fail_tensor(header.key.tensor,
+                       {Code::kMalformed,
+                        fmt::format("tensor '{}', part {}: a value came before our share had left",
+                                    tensor.spec.name, index)});
+  }
+  if (current->cancelled) return take_value(tensor, header);
+  if (Status status = check_value(tensor, header, payload); !status.ok()) {
+    return fail_tensor(header.key.tensor, status);
+  }
+  if (header.codec != 0) return decode(tensor, header, payload);
+  std::byte* target = current->target.data() + tensor.cut.offset_of(index);
+  if (target != payload.data()) {  // Else it landed there.
+    std::memcpy(target, payload.data(), payload.size());
+    if (tracer_ != nullptr) tracer_->worked(payload.size());
+  }
+  take_value(tensor, header);
+}
+
+// The value is in the target, or nobody wants it any more.
+void Exchange::take_value(TensorState& tensor, const wire::Header& header) {
+  const std::uint32_t index = header.key.part;
+  Part& part = tensor.parts[index];
+  const LaneName lane = lane_of(tensor, header);
+  Operation& operation = *part.lanes[lane].current;
+  if (operation.cancelled) {
     part.last_version = header.version;
-    return end_part(tensor, header.key);
+    part.last_applied = header.own_applied;
+    return end_part(tensor, header.key, lane);
   }
   const std::size_t bytes = tensor.cut.bytes_of_part(index);
-  if (payload.size() != bytes || header.dtype != static_cast<std::uint8_t>(tensor.spec.dtype)) {
-    fail_tensor(header.key.tensor,
-                {Code::kMalformed, fmt::format("tensor '{}', part {}: a value of {} bytes came, "
-                                               "wanted {}",
-                                               tensor.spec.name, index, payload.size(), bytes)});
-    return;
+  const std::size_t offset = tensor.cut.offset_of(index);
+  note(part, header, operation);
+  if (is_eager(tensor.spec.options.mode)) {
+    operation.parts.push_back({header.key.tensor, offset, bytes, info_of(part, header)});
   }
-  Operation& operation = *part.current;
-  std::byte* target = operation.target.data() + tensor.cut.offset_of(index);
-  if (target != payload.data())
-    std::memcpy(target, payload.data(), bytes);  // Else it landed there.
-  const std::uint64_t known = part.last_version + (operation.pushes() ? 1 : 0);
-  const ValueInfo info{.version = header.version,
-                       .staleness = header.version > known ? header.version - known : 0,
-                       .applied = header.own_applied,
-                       .slowest = header.base,
-                       .spread = header.spread};
+  last_staleness_ = staleness_of(header, part.last_version, part.last_applied);
+  staleness_.add(last_staleness_);
+  part.last_version = header.version;
+  part.last_applied = header.own_applied;
+  end_part(tensor, header.key, lane);
+}
+
+void Exchange::on_probe(TensorState& tensor, const wire::Header& header) {
+  const Part& part = tensor.parts[header.key.part];
+  if (part.lanes[kProbes].current == nullptr) return;
+  note(part, header, *part.lanes[kProbes].current);
+  end_part(tensor, header.key, kProbes);
+}
+
+// What the header tells of the value, since the one before.
+ValueInfo Exchange::info_of(const Part& part, const wire::Header& header) {
+  return {.version = header.version,
+          .staleness = staleness_of(header, part.last_version, part.last_applied),
+          .applied = header.own_applied,
+          .slowest = header.base,
+          .spread = header.spread};
+}
+
+void Exchange::note(const Part& part, const wire::Header& header, Operation& operation) {
+  const ValueInfo info = info_of(part, header);
   operation.info = operation.any_info ? detail::combine(operation.info, info) : info;
   operation.any_info = true;
-  part.last_version = header.version;
-  end_part(tensor, header.key);
 }
 
 void Exchange::on_acked(const wire::Key& key) {
   auto found = tensors_.find(key.tensor);
   if (found == tensors_.end() || key.part >= found->second.parts.size()) return;
-  Part& part = found->second.parts[key.part];
-  if (part.current == nullptr || part.current->kind != Operation::Kind::kPush) return;
-  end_part(found->second, key);
+  free_encoding(found->second, key);
+  const Lane& lane = found->second.parts[key.part].lanes[kShares];
+  if (lane.current == nullptr || lane.current->kind != Operation::Kind::kPush) return;
+  end_part(found->second, key, kShares);
 }
 
-void Exchange::end_part(TensorState& tensor, const wire::Key& key) {
+void Exchange::end_part(TensorState& tensor, const wire::Key& key, LaneName lane) {
+  if (lane == kShares) free_encoding(tensor, key);
   const std::shared_ptr<Operation> operation =
-      std::exchange(tensor.parts[key.part].current, nullptr);
+      std::exchange(tensor.parts[key.part].lanes[lane].current, nullptr);
   if (!operation->cancelled && --operation->parts_left == 0) end(operation, {});
-  advance(tensor, key.tensor, key.part);
+  advance(tensor, key.tensor, key.part, lane);
 }
 
 // ---- ends
 
 void Exchange::end(const std::shared_ptr<Operation>& operation, const Status& status) {
-  operations_.erase(operation->id);
+  if (std::exchange(operation->under_way, false)) operations_.erase(operation->place);
   operation->awaits_leases.store(true);
   if (operation->leases.load() > 0) {  // Even if the far end says done.
     lingering_.push_back({operation, status, clock_.now()});
@@ -274,7 +351,8 @@ void Exchange::end(const std::shared_ptr<Operation>& operation, const Status& st
     return;
   }
   if (status.ok()) {
-    operation->ticket->end_one(status, operation->info);
+    operation->ticket->end_one(status, operation->info, std::move(operation->parts));
+    if (tracer_ != nullptr && tracer_->on()) note_end(*operation);
     return;
   }
   const TensorSpec* spec = find(operation->tensor.id);
@@ -283,20 +361,39 @@ void Exchange::end(const std::shared_ptr<Operation>& operation, const Status& st
   operation->ticket->end_one(Status(status).with_operation(what), operation->info);
 }
 
+// The operation, and the wait for its ticket if that has ended by it and somebody waited.
+void Exchange::note_end(const Operation& operation) const {
+  TraceRecord record;
+  record.begin_ns = trace_time(operation.deadline - timeout_);
+  // A shared reading of the clock may be older than the operation.
+  const auto now = std::max(record.begin_ns, trace_time(tracer_->now(clock_)));
+  record.end_ns = now;
+  record.kind = TraceKind::kExchange;
+  record.tensor = operation.tensor.id;
+  record.bytes = static_cast<std::uint32_t>(std::min<std::uint64_t>(
+      std::max(operation.source.size(), operation.target.size()), UINT32_MAX));
+  record.priority = operation.priority;
+  record.round = operation.info.applied;
+  const std::int64_t waited_since = operation.ticket->waited_since();
+  const bool over = waited_since < now && operation.ticket->done();
+  tracer_->note(TraceNote{record, over ? waited_since : 0});
+}
+
 void Exchange::fail_tensor(std::uint32_t id, const Status& why) {
   auto found = tensors_.find(id);
   if (found == tensors_.end() || !found->second.failed.ok()) return;
   found->second.failed = why;
-  for (Part& part : found->second.parts) {
-    part.current = nullptr;
-    part.waiting.clear();
-  }
+  for (Part& part : found->second.parts) part.lanes = {};
   van_.discard(id);
   std::vector<std::shared_ptr<Operation>> doomed;
-  for (const auto& [key, operation] : operations_) {
+  for (const std::shared_ptr<Operation>& operation : operations_) {
     if (operation->tensor.id == id) doomed.push_back(operation);
   }
-  for (const auto& operation : doomed) end(operation, why);
+  for (const auto& operation : doomed) {
+    operation->to_encode.clear();
+    coder_->discard(operation->id);
+    end(operation, why);
+  }
 }
 
 void Exchange::fail_all(const Status& why) {
@@ -305,8 +402,8 @@ void Exchange::fail_all(const Status& why) {
 
 void Exchange::tick() {
   const Time now = clock_.now();
-  while (!operations_.empty() && operations_.begin()->second->deadline <= now) {
-    const Operation& late = *operations_.begin()->second;
+  while (!operations_.empty() && operations_.front()->deadline <= now) {
+    const Operation& late = *operations_.front();
     const TensorState& tensor = tensors_.at(late.tensor.id);
     fail_tensor(
         late.tensor.id,
@@ -330,7 +427,7 @@ void Exchange::tick() {
 
 Time Exchange::next_due() const {
   if (!lingering_.empty()) return next_check_;
-  return operations_.empty() ? Time::max() : operations_.begin()->second->deadline;
+  return operations_.empty() ? Time::max() : operations_.front()->deadline;
 }
 
 bool Exchange::stuck() const {

@@ -4,30 +4,47 @@
 // and membership are WorkerNode's.
 #pragma once
 
-#include <deque>
+#include <array>
+#include <list>
 #include <map>
 #include <memory>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "common/clock.h"
 #include "common/mutex.h"
+#include "common/trace.h"
 #include "van/messages.h"
 #include "van/van.h"
+#include "worker/coder.h"
 #include "worker/operation.h"
+#include "worker/staleness.h"
 
 namespace stretto {
 
 /// Thread: loop.
 class Exchange {
  public:
-  Exchange(Van& van, const Clock& clock, Duration operation_timeout)
-      : van_(van), clock_(clock), timeout_(operation_timeout), bell_(std::make_shared<Bell>(van)) {}
+  Exchange(Van& van, const Clock& clock, Duration operation_timeout,
+           std::unique_ptr<Coder> coder = std::make_unique<Coder>())
+      : van_(van),
+        clock_(clock),
+        timeout_(operation_timeout),
+        bell_(std::make_shared<Bell>(van)),
+        coder_(std::move(coder)) {}
   ~Exchange() { bell_->silence(); }
 
-  /// Makes a tensor known; `links` gives the link of each part's owner.
+  /// Operations are noted there. It outlives this.
+  void set_tracer(Tracer* tracer) { tracer_ = tracer; }
+  /// Memory that one operation may take for encodings which the far end has not taken; a part
+  /// alone may take more. Of each operation, so that none waits for what is less urgent, or paused.
+  void set_most_encoded(std::size_t bytes) { most_encoded_ = bytes; }
+
+  /// Makes a tensor known; `links` gives the link of each part's owner. Our rank is what a codec's
+  /// chance depends on.
   void add_tensor(std::uint32_t id, const TensorSpec& spec, const Cut& cut,
-                  std::vector<LinkId> links);
+                  std::vector<LinkId> links, Rank rank = 0);
   /// The tensor's spec, or null.
   const TensorSpec* find(std::uint32_t id) const;
   const TensorSpec* find(std::string_view name, std::uint32_t* id) const;
@@ -55,6 +72,11 @@ class Exchange {
   /// An ended operation's memory has been held for so long that only closing links can free it.
   bool stuck() const;
   std::size_t under_way() const { return operations_.size(); }
+  /// Rounds pushed of the part with most, and updates of others between the last two values that
+  /// came for one part.
+  std::uint64_t most_rounds() const { return most_rounds_; }
+  std::uint64_t last_staleness() const { return last_staleness_; }
+  const StalenessCounts& staleness() const { return staleness_; }
 
  private:
   /// How a lease that ends on another thread wakes the loop, as long as there is one. Thread: any.
@@ -74,18 +96,30 @@ class Exchange {
     Mutex mutex_;
     Van* van_ GUARDED_BY(mutex_);
   };
+  /// What a part does at a time, and in which order: one thing in each lane. Eager pulls have a
+  /// lane of their own, so they and the shares pass one another.
+  enum LaneName : std::size_t { kShares, kPulls, kProbes };
+  struct Lane {
+    std::shared_ptr<Operation> current;
+    std::list<std::shared_ptr<Operation>> waiting;
+  };
   struct Part {
     LinkId link = 0;
-    std::uint64_t rounds = 0;        // Shares of ours, sent.
-    std::uint64_t last_version = 0;  // Of the last value that came.
-    bool awaiting_done = false;      // A collected round that we pushed to is not known finished.
-    std::shared_ptr<Operation> current;
-    std::deque<std::shared_ptr<Operation>> waiting;
+    std::uint64_t rounds = 0;          // Shares of ours, sent.
+    std::uint64_t last_version = 0;    // Of the last value that came,
+    std::uint64_t last_applied = 0;    // and rounds of ours that were in it.
+    bool awaiting_done = false;        // A collected round that we pushed to is not known finished.
+    bool encoding = false;             // A share of ours is with its codec, and has not left.
+    std::size_t encoded_bytes = 0;     // Of our share, until the far end has taken it.
+    bool decoding = false;             // A value has come and is not in the target yet.
+    std::shared_ptr<PartCoder> coder;  // Null without a codec.
+    std::array<Lane, 3> lanes;
   };
   struct TensorState {
     TensorSpec spec;
     Cut cut;
     std::vector<Part> parts;
+    std::vector<std::uint32_t> probed;  // One part for each link.
     Status failed;
   };
   struct Lingering {
@@ -94,24 +128,60 @@ class Exchange {
     Time since;
   };
 
-  void advance(TensorState& tensor, std::uint32_t id, std::uint32_t part);
-  void send(const TensorState& tensor, std::uint32_t id, std::uint32_t part, Operation& operation);
+  static LaneName lane_of(const TensorState& tensor, const Operation& operation);
+  static LaneName lane_of(const TensorState& tensor, const wire::Header& header);
+  void advance(TensorState& tensor, std::uint32_t id, std::uint32_t part, LaneName lane);
+  void advance(TensorState& tensor, const Operation& operation);
+  static bool may_begin(const Part& part, const Lane& lane, const Operation& operation);
+  void begin(TensorState& tensor, std::uint32_t id, std::uint32_t part, LaneName lane,
+             const std::shared_ptr<Operation>& operation);
+  wire::Header header_of(const Part& part, const wire::Key& key, const Operation& operation) const;
+  void send(TensorState& tensor, std::uint32_t id, std::uint32_t part,
+            const std::shared_ptr<Operation>& operation);
+  void encode(TensorState& tensor, const wire::Header& header,
+              const std::shared_ptr<Operation>& operation);
+  void encode_more(TensorState& tensor, const std::shared_ptr<Operation>& operation);
+  void encode_part(TensorState& tensor, const wire::Header& header,
+                   const std::shared_ptr<Operation>& operation);
+  void free_encoding(TensorState& tensor, const wire::Key& key);
+  void send_encoded(const wire::Header& header, const std::shared_ptr<Operation>& operation,
+                    Buffer encoded);
   void on_value(TensorState& tensor, const wire::Header& header, const Buffer& payload);
-  void end_part(TensorState& tensor, const wire::Key& key);
+  static Status check_value(const TensorState& tensor, const wire::Header& header,
+                            const Buffer& payload);
+  void decode(TensorState& tensor, const wire::Header& header, const Buffer& payload);
+  void take_value(TensorState& tensor, const wire::Header& header);
+  void on_probe(TensorState& tensor, const wire::Header& header);
+  static ValueInfo info_of(const Part& part, const wire::Header& header);
+  static void note(const Part& part, const wire::Header& header, Operation& operation);
+  void end_part(TensorState& tensor, const wire::Key& key, LaneName lane);
   void cancel(const std::shared_ptr<Operation>& operation);
   void end(const std::shared_ptr<Operation>& operation, const Status& status);
+  void note_end(const Operation& operation) const;
+  /// Since when a codec works, and that it has done so; on the thread that does the work.
+  struct Worked {
+    Time begin;
+    Time end;
+  };
+  void note_codec(const wire::Header& header, const Worked& worked) const;
   Buffer lease(const std::shared_ptr<Operation>& operation, std::span<const std::byte> bytes);
 
   Van& van_;
   const Clock& clock_;
   Duration timeout_;
+  Tracer* tracer_ = nullptr;
   std::shared_ptr<Bell> bell_;
-  std::map<std::uint32_t, TensorState> tensors_;
+  std::unique_ptr<Coder> coder_;
+  std::size_t most_encoded_ = 4 << 20;  // Milliseconds of a fast link, and of the pool's work.
+  std::unordered_map<std::uint32_t, TensorState> tensors_;
   std::map<std::string, std::uint32_t, std::less<>> ids_;
-  std::map<std::uint64_t, std::shared_ptr<Operation>> operations_;  // By age, so by deadline.
+  Operations operations_;  // By age, so by deadline.
   std::vector<Lingering> lingering_;
   Time next_check_;  // Of the lingering.
   std::uint64_t next_id_ = 1;
+  std::uint64_t most_rounds_ = 0;
+  std::uint64_t last_staleness_ = 0;
+  StalenessCounts staleness_;
 };
 
 }  // namespace stretto

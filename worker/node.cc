@@ -8,6 +8,8 @@
 #include <set>
 
 #include "common/address.h"
+#include "ops/update.h"
+#include "van/van_metrics.h"
 
 namespace stretto {
 namespace {
@@ -35,15 +37,28 @@ std::vector<NodeId> owners_of(const wire::Declared& declared, std::uint32_t part
   return owners;
 }
 
+// Where the program says nothing the rules do; no codec is written in one way only.
+void choose_codec(const CodecPolicy& policy, TensorSpec& spec) {
+  std::optional<CodecSpec>& codec = spec.options.codec;
+  if (!codec && !is_eager(spec.options.mode)) {
+    codec = policy.choose(spec.name, spec.dtype, spec.bytes());
+  }
+  if (codec == CodecSpec()) codec.reset();
+}
+
 }  // namespace
 
 WorkerNode::WorkerNode(const Config& config, std::unique_ptr<Transport> transport,
-                       const Clock& clock)
+                       const Clock& clock, std::unique_ptr<Coder> coder)
     : config_(config),
       clock_(clock),
       van_(std::move(transport), clock),
       membership_(config, {}, van_, clock),
-      exchange_(van_, clock, config.operation_timeout) {}
+      trace_(config, van_),
+      exchange_(van_, clock, config.operation_timeout, std::move(coder)) {
+  exchange_.set_tracer(&trace_.tracer());
+  if (config.whole_frames) van_.set_whole_frames();
+}
 
 // ---- requests
 
@@ -61,9 +76,16 @@ Status WorkerNode::gone() const {
   return {Code::kCancelled, "this worker has left the job"};
 }
 
-void WorkerNode::declare(const TensorSpec& spec, Declared done) {
+void WorkerNode::declare(TensorSpec spec, Declared done) {
   if (ended_ || leaving_) return done(gone());
+  choose_codec(config_.codecs, spec);
   if (Status status = check(spec); !status.ok()) return done(status);
+  // A server would say so too, but not before the first push.
+  const auto rule = ops::make_update_rule(spec.options.update, spec.dtype, 0);
+  if (!rule.ok()) {
+    const Status& why = rule.status();
+    return done(Status(why.code(), fmt::format("tensor '{}': {}", spec.name, why.cause())));
+  }
   std::uint32_t id = 0;
   if (const TensorSpec* known = exchange_.find(spec.name, &id);
       known != nullptr && *known == spec) {
@@ -131,7 +153,9 @@ void WorkerNode::go_if_free() {
 
 void WorkerNode::on_control(LinkId link, const wire::Control& message) {
   if (link == membership_.scheduler_link()) {
-    if (!membership_.on_control(link, message)) on_scheduler(message);
+    if (!membership_.on_control(link, message) && !trace_.on_control(link, message)) {
+      on_scheduler(message);
+    }
     return;
   }
   ShardLink* shard = find_shard(link);
@@ -183,7 +207,8 @@ void WorkerNode::on_declared(const wire::Declared& declared) {
                                                   "which is another's",
                                                   declare.spec.name, declared.tensor()));
   } else {
-    exchange_.add_tensor(declared.tensor(), declare.spec, cut, links);
+    exchange_.add_tensor(declared.tensor(), declare.spec, cut, links, rank());
+    trace_.name(declared.tensor(), declare.spec.name);
     wire::Control open;
     open.mutable_open()->set_tensor(declared.tensor());
     *open.mutable_open()->mutable_spec() = to_wire(declare.spec);
@@ -248,9 +273,13 @@ void WorkerNode::step(Duration wait) {
 }
 
 void WorkerNode::tick() {
+  if (membership_.heartbeat_is_due()) membership_.set_progress(progress());
   membership_.tick();
+  limit_input(membership_.input_limit_bytes());
+  trace_.tick(membership_, 0, exchange_.most_rounds());
   exchange_.tick();
   const Time now = clock_.now();
+  if (pen_.due(now)) pen_.put(metrics(), now);
   if (membership_.state() == Membership::State::kMember && shards_.empty()) connect_shards();
   if (!joined_ && now >= join_deadline_) {
     for (const auto& [node, shard] : shards_) {
@@ -283,6 +312,44 @@ void WorkerNode::tick() {
   if (exchange_.stuck()) membership_.fail({Code::kTimeout, "a link takes no more bytes"});
   go_if_free();
   if (membership_.over()) finish();
+}
+
+Membership::Progress WorkerNode::progress() {
+  return {.rounds = exchange_.most_rounds(),
+          .staleness = exchange_.last_staleness(),
+          .input = input_ == nullptr ? std::nullopt : input_->totals(clock_.now())};
+}
+
+void WorkerNode::limit_input(std::uint64_t bytes) {
+  if (input_ == nullptr || bytes == input_limit_bytes_) return;
+  input_limit_bytes_ = bytes;
+  input_->set_limit(bytes);
+}
+
+metrics::Metrics WorkerNode::metrics() const {
+  using metrics::Type;
+  const metrics::Labels labels = {{"role", "worker"}, {"rank", std::to_string(rank())}};
+  metrics::Metrics made = metrics_of(van_, labels);
+  const metrics::Adder add(made, labels);
+  add("stretto_rounds_total", Type::kCounter, exchange_.most_rounds(),
+      "Rounds that this worker has pushed, of the tensor with most.");
+  add("stretto_parts_total", Type::kCounter, exchange_.staleness().count,
+      "Values of parts that have come.");
+  add("stretto_operations_under_way", Type::kGauge, exchange_.under_way(),
+      "Operations that have begun and not ended.");
+  add("stretto_heartbeats_total", Type::kCounter, membership_.heartbeats(),
+      "Heartbeats sent to the scheduler.");
+  add("stretto_staleness", Type::kHistogram, exchange_.staleness().sum,
+      "Updates of others between two values of a part.");
+  made.back().buckets = exchange_.staleness().buckets();
+  if (const auto& input = membership_.progress().input) {
+    add("stretto_input_delivered_bytes_total", Type::kCounter, input->delivered_bytes,
+        "What the readers of this process have delivered.");
+    add("stretto_input_stall_seconds_total", Type::kCounter,
+        std::chrono::duration<double>(input->stall).count(),
+        "Time in which the program waited for them.");
+  }
+  return made;
 }
 
 Time WorkerNode::next_due() const {
@@ -330,6 +397,7 @@ void WorkerNode::finish() {
   if (ended_) return;
   ended_ = true;
   ended_at_ = clock_.now();
+  limit_input(0);
   const Status why = gone();
   const bool in_order = membership_.state() == Membership::State::kLeft;
   for (const auto& [node, shard] : shards_) van_.close(shard.link);

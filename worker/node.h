@@ -11,8 +11,10 @@
 
 #include "common/clock.h"
 #include "common/config.h"
+#include "metrics/board.h"
 #include "van/loop.h"
 #include "van/membership.h"
+#include "van/trace_agent.h"
 #include "van/van.h"
 #include "worker/exchange.h"
 
@@ -24,10 +26,12 @@ class WorkerNode final : public Agent, private Van::Handler {
   using Done = std::function<void(const Status&)>;
   using Declared = std::function<void(const Result<Tensor>&)>;
 
-  WorkerNode(const Config& config, std::unique_ptr<Transport> transport, const Clock& clock);
+  /// `coder` is where codecs run.
+  WorkerNode(const Config& config, std::unique_ptr<Transport> transport, const Clock& clock,
+             std::unique_ptr<Coder> coder = std::make_unique<Coder>());
 
   void join(Done done);
-  void declare(const TensorSpec& spec, Declared done);
+  void declare(TensorSpec spec, Declared done);
   void start(const std::shared_ptr<Operation>& operation);
   /// Changes what is wanted of an operation that was started, unless it has ended.
   void steer(const std::shared_ptr<Operation>& operation, const detail::Change& change) {
@@ -53,6 +57,15 @@ class WorkerNode final : public Agent, private Van::Handler {
   const Status& status() const { return membership_.status(); }
   const Van& van() const { return van_; }
   const Exchange& exchange() const { return exchange_; }
+  /// Numbers go to this board now and then. Before the loop starts.
+  void set_board(metrics::Board* board) { pen_.set_board(board, 0); }
+  /// Heartbeats tell what this process's readers did, and these are told the scheduler's limit. It
+  /// outlives this. Before the loop starts.
+  void set_input(InputAccount* input) { input_ = input; }
+  /// Notes a span of the user's own.
+  void note(const TraceRecord& record) { trace_.tracer().note(record); }
+  /// Thread: any.
+  bool tracing() { return trace_.tracer().on(); }
 
  private:
   struct ShardLink {
@@ -86,7 +99,10 @@ class WorkerNode final : public Agent, private Van::Handler {
   void enter_barrier();
   void end_barriers(const Status& why);
   void go_if_free();
+  Membership::Progress progress();
+  void limit_input(std::uint64_t bytes);
   void tick();
+  metrics::Metrics metrics() const;
   void finish();
   ShardLink* find_shard(LinkId link);
   Status gone() const;
@@ -95,6 +111,10 @@ class WorkerNode final : public Agent, private Van::Handler {
   const Clock& clock_;
   Van van_;
   Membership membership_;
+  TraceAgent trace_;
+  metrics::Pen pen_;
+  InputAccount* input_ = nullptr;  // None: nobody tells of it.
+  std::uint64_t input_limit_bytes_ = 0;
   Exchange exchange_;
   std::map<NodeId, ShardLink> shards_;
   Done joining_;

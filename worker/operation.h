@@ -1,21 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operation: one push, pull, push_pull or broadcast of one tensor, from the user's call to its end.
+// Operation: one push, pull, push_pull, broadcast or probe of one tensor, from the user's call to
+// its end.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
+#include <deque>
+#include <list>
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "stretto/worker.h"
+#include "van/wire.h"
 #include "worker/ticket.h"
 
 namespace stretto {
 
+struct Operation;
+/// Those under way.
+using Operations = std::list<std::shared_ptr<Operation>>;
+
 /// Thread: loop, but for `leases`. Kept alive by the exchange and by every frame that carries its
 /// memory.
 struct Operation {
-  enum class Kind : std::uint8_t { kPush, kPull, kPushPull, kBroadcastRoot, kBroadcastReceiver };
+  enum class Kind : std::uint8_t {
+    kPush,
+    kPull,
+    kPushPull,
+    kBroadcastRoot,
+    kBroadcastReceiver,
+    kProbe
+  };
 
   Kind kind = Kind::kPush;
   Tensor tensor;
@@ -27,12 +43,17 @@ struct Operation {
 
   // The exchange's:
   std::uint64_t id = 0;
+  Operations::iterator place;  // Among those under way, if it is.
+  bool under_way = false;
   std::uint32_t parts_left = 0;
-  std::uint32_t parts_begun = 0;  // Whose frames were queued.
+  std::uint32_t parts_begun = 0;       // Whose frames were queued.
+  std::deque<wire::Header> to_encode;  // Shares that wait for room to be encoded into,
+  std::size_t encoded_bytes = 0;       // and what was taken for those that are under way.
   bool paused = false;
   bool cancelled = false;  // Has ended; what still comes for it is dropped.
   bool any_info = false;
   ValueInfo info;
+  std::vector<PartInfo> parts;  // What came for each; kept in the eager modes only.
   Time deadline;
   /// Frames that may still be read from `source`. The user's memory is not given back before they
   /// are gone, even after an error.
@@ -40,8 +61,8 @@ struct Operation {
   /// The operation has ended but for them: the loop wants to hear of the last one.
   std::atomic<bool> awaits_leases{false};
 
-  bool pushes() const { return kind != Kind::kPull; }
-  bool wants_value() const { return kind != Kind::kPush; }
+  bool pushes() const { return kind != Kind::kPull && kind != Kind::kProbe; }
+  bool wants_value() const { return kind != Kind::kPush && kind != Kind::kProbe; }
   bool broadcasts() const {
     return kind == Kind::kBroadcastRoot || kind == Kind::kBroadcastReceiver;
   }

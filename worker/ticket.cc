@@ -3,6 +3,7 @@
 #include "worker/ticket.h"
 
 #include <algorithm>
+#include <chrono>
 
 namespace stretto {
 namespace detail {
@@ -15,60 +16,36 @@ ValueInfo combine(const ValueInfo& a, const ValueInfo& b) {
           .spread = std::max(a.spread, b.spread)};
 }
 
-void TicketState::end_one(const Status& status, const ValueInfo& info) {
-  std::vector<std::function<void(const Status&)>> callbacks;
+void TicketState::end_one(const Status& status, const ValueInfo& info,
+                          std::vector<PartInfo> parts) {
   Status outcome;
   {
     MutexLock lock(mutex_);
     if (status_.ok()) status_ = status;
     info_ = any_info_ ? combine(info_, info) : info;
     any_info_ = true;
+    parts_.insert(parts_.end(), parts.begin(), parts.end());
     if (--pending_ > 0) return;
     outcome = status_;
-    callbacks.swap(callbacks_);
-    ended_.notify_all();
   }
-  for (const auto& callback : callbacks) callback(outcome);
+  completion_.end(outcome, {});
 }
 
-Status TicketState::wait() {
-  MutexLock lock(mutex_);
-  while (pending_ > 0) ended_.wait(mutex_);
-  return status_;
-}
-
-Status TicketState::wait_for(Duration limit) {
-  const Time deadline = std::chrono::steady_clock::now() + limit;
-  MutexLock lock(mutex_);
-  while (pending_ > 0) {
-    if (ended_.wait_until(mutex_, deadline) == std::cv_status::timeout && pending_ > 0) {
-      return {Code::kTimeout, "the operation has not ended yet and goes on"};
-    }
-  }
-  return status_;
-}
-
-bool TicketState::done() {
-  MutexLock lock(mutex_);
-  return pending_ == 0;
-}
-
-void TicketState::on_done(std::function<void(const Status&)> then) {
-  Status outcome;
-  {
-    MutexLock lock(mutex_);
-    if (pending_ > 0) {
-      callbacks_.push_back(std::move(then));
-      return;
-    }
-    outcome = status_;
-  }
-  then(outcome);
+void TicketState::note_waiting() {
+  std::int64_t nobody = 0;
+  if (done()) return;
+  const auto now = std::chrono::steady_clock::now().time_since_epoch().count();
+  waited_since_.compare_exchange_strong(nobody, now, std::memory_order_relaxed);
 }
 
 ValueInfo TicketState::info() {
   MutexLock lock(mutex_);
   return info_;
+}
+
+std::vector<PartInfo> TicketState::parts() {
+  MutexLock lock(mutex_);
+  return parts_;
 }
 
 Ticket ended_ticket(const Status& status) {
@@ -92,6 +69,9 @@ void Ticket::on_done(std::function<void(const Status&)> then) const {
   }
 }
 ValueInfo Ticket::info() const { return state_ ? state_->info() : ValueInfo(); }
+std::vector<PartInfo> Ticket::parts() const {
+  return state_ ? state_->parts() : std::vector<PartInfo>();
+}
 
 void Ticket::set_priority(int priority) const {
   if (state_) state_->steer({.kind = detail::Change::Kind::kPriority, .priority = priority});

@@ -2,53 +2,68 @@
 // TicketState: what a user's Ticket points to. The loop ends it, once; any thread may wait for it.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
+#include <variant>
 #include <vector>
 
+#include "common/change.h"
+#include "common/completion.h"
 #include "common/mutex.h"
 #include "stretto/worker.h"
 
 namespace stretto::detail {
 
-/// What a caller wants otherwise of an operation under way.
-struct Change {
-  enum class Kind : std::uint8_t { kPriority, kDeadline, kPause, kResume, kCancel };
-  Kind kind = Kind::kPause;
-  std::int32_t priority = 0;
-  Time deadline = Time::max();
-};
-
 /// Thread: any. One mutex; callbacks run outside it.
 class TicketState {
  public:
   /// A ticket for `operations` operations; it ends when all of them have.
-  explicit TicketState(std::size_t operations) : pending_(operations) {}
+  /// If it is `traced`, it remembers since when somebody waits.
+  explicit TicketState(std::size_t operations, bool traced = false)
+      : traced_(traced), pending_(operations) {}
+  virtual ~TicketState() = default;
+  TicketState(const TicketState&) = delete;
+  TicketState& operator=(const TicketState&) = delete;
 
   /// One operation has ended. The first error is the ticket's. Callbacks run here, on this thread.
-  void end_one(const Status& status, const ValueInfo& info);
+  void end_one(const Status& status, const ValueInfo& info, std::vector<PartInfo> parts = {});
 
-  Status wait();
-  Status wait_for(Duration limit);
-  bool done();
-  void on_done(std::function<void(const Status&)> then);
+  Status wait() {
+    if (traced_) note_waiting();
+    return completion_.wait();
+  }
+  Status wait_for(Duration limit) {
+    if (traced_) note_waiting();
+    return completion_.wait_for(limit);
+  }
+  /// When somebody first began to wait, in nanoseconds; 0: nobody has, or it is not traced.
+  std::int64_t waited_since() const { return waited_since_.load(std::memory_order_relaxed); }
+  bool done() { return completion_.done(); }
+  void on_done(std::function<void(const Status&)> then) { completion_.on_done(std::move(then)); }
+  /// Of those that have ended so far.
   ValueInfo info();
+  std::vector<PartInfo> parts();
 
-  /// How a change reaches the operations. Before the ticket is handed out.
-  void set_steering(std::function<void(const Change&)> steering) { steer_ = std::move(steering); }
   void steer(const Change& change) {
-    if (steer_ && !done()) steer_(change);
+    if (!done()) pass_on(change);
   }
 
  private:
-  std::function<void(const Change&)> steer_;
+  /// Brings a change to the operations.
+  virtual void pass_on(const Change&) {}
+
+  void note_waiting();
+
+  const bool traced_;
+  std::atomic<std::int64_t> waited_since_{0};
+  Completion<std::monostate> completion_;
   Mutex mutex_;
-  Condition ended_;
   std::size_t pending_ GUARDED_BY(mutex_);
   bool any_info_ GUARDED_BY(mutex_) = false;
   Status status_ GUARDED_BY(mutex_);
   ValueInfo info_ GUARDED_BY(mutex_);
-  std::vector<std::function<void(const Status&)>> callbacks_ GUARDED_BY(mutex_);
+  std::vector<PartInfo> parts_ GUARDED_BY(mutex_);
 };
 
 /// A ticket that has ended already.

@@ -4,119 +4,81 @@
 
 #include <fmt/format.h>
 
-#include <atomic>
 #include <future>
-#include <thread>
 
 #include "common/clock.h"
 #include "common/config.h"
 #include "common/log.h"
 #include "common/memory.h"
 #include "common/network.h"
+#include "common/variables.h"
+#include "metrics/endpoint.h"
+#include "van/loop_thread.h"
 #include "van/transports.h"
-#include "worker/inbox.h"
 #include "worker/node.h"
+#include "worker/request.h"
 #include "worker/ticket.h"
 
 namespace stretto {
 namespace detail {
 
-/// The loop's thread and the way to it. Thread: any.
+/// The node and its loop. Thread: any.
 class WorkerImpl {
  public:
+  using Loop = LoopThread<WorkerNode, Request>;
+
   WorkerImpl(Config config, std::unique_ptr<Transport> transport)
-      : config_(std::move(config)), node_(config_, std::move(transport), clock_) {}
+      : config_(std::move(config)),
+        node_(config_, std::move(transport), clock_,
+              make_pool_coder([this](Coder::Work then) { return_to_loop(std::move(then)); })) {
+    codec_door_ = std::make_shared<Loop::Door>(loop_);
+  }
 
   ~WorkerImpl() {
-    door_->close();
-    if (!thread_.joinable()) return;
-    if (ask_to_leave().wait_for(kLastPatience) != std::future_status::ready) {
-      stop_.store(true, std::memory_order_release);
-      node_.wake();
-    }
+    loop_.door()->close();
+    if (!loop_.started()) return;
+    if (ask_to_leave().wait_for(kLastPatience) == std::future_status::ready) loop_.join();
+    loop_.stop();
+    codec_door_->close();
   }
 
   Status join() {
     std::promise<Status> joined;
     std::future<Status> result = joined.get_future();
     node_.join([&joined](const Status& status) { joined.set_value(status); });
-    thread_ = std::jthread([this] { loop(); });
-    return result.get();
-  }
-
-  void post(Inbox::Request request) {
-    switch (inbox_.post(request)) {
-      case Inbox::Posted::kFirst:
-        node_.wake();
-        return;
-      case Inbox::Posted::kMore:
-        return;
-      case Inbox::Posted::kClosed:
-        request(node_);  // The node has ended: it only says so.
-        return;
-    }
-  }
-
-  /// How tickets, which may outlive this object, reach it as long as it is there.
-  class Door {
-   public:
-    explicit Door(WorkerImpl& impl) : impl_(&impl) {}
-    void post(Inbox::Request request) {
-      MutexLock lock(mutex_);
-      if (impl_ != nullptr) impl_->post(std::move(request));
-    }
-    void close() {
-      MutexLock lock(mutex_);
-      impl_ = nullptr;
-    }
-
-   private:
-    Mutex mutex_;
-    WorkerImpl* impl_ GUARDED_BY(mutex_);
-  };
-  const std::shared_ptr<Door>& door() const { return door_; }
-
-  /// Runs `begin(node, done)` on the loop and waits for done's argument.
-  template <typename Outcome, typename Begin>
-  Outcome ask(Begin begin) {
-    auto answer = std::make_shared<std::promise<Outcome>>();
-    std::future<Outcome> result = answer->get_future();
-    post([begin, answer](WorkerNode& node) {
-      begin(node, [answer](const Outcome& outcome) { answer->set_value(outcome); });
-    });
-    return result.get();
+    if (!config_.metrics_address.empty()) node_.set_board(board_.get());
+    node_.set_input(&process_input());
+    loop_.start();
+    Status status = result.get();
+    if (status.ok()) endpoint_ = metrics::serve_if_wanted(config_, node_.rank(), board_);
+    return status;
   }
 
   std::future<Status> ask_to_leave() {
-    auto answer = std::make_shared<std::promise<Status>>();
-    post([answer](WorkerNode& node) {
-      node.leave([answer](const Status& status) { answer->set_value(status); });
-    });
-    return answer->get_future();
+    return loop_.ask<Status>(
+        [](WorkerNode& node, WorkerNode::Done done) { node.leave(std::move(done)); });
   }
 
+  Loop& loop() { return loop_; }
   const Config& config() const { return config_; }
   Rank rank() const { return node_.rank(); }
+  bool tracing() { return node_.tracing(); }
 
  private:
   static constexpr Duration kLastPatience = 10s;
 
-  void loop() {
-    while (!node_.over() && !stop_.load(std::memory_order_acquire)) {
-      for (Inbox::Request& request : inbox_.take()) request(node_);
-      node_.step(wait_until(node_.next_due(), clock_.now()));
-    }
-    if (!node_.over()) node_.abandon();
-    for (Inbox::Request& request : inbox_.close()) request(node_);
+  // After work of a codec. Unlike what handles ask for, this is heard until the loop has ended.
+  void return_to_loop(Coder::Work then) {
+    codec_door_->post([then = std::move(then)](WorkerNode&) { then(); });
   }
 
   const Config config_;
   const SteadyClock clock_;
+  std::shared_ptr<Loop::Door> codec_door_;  // Before the node, whose pool goes through it.
+  const std::shared_ptr<metrics::Board> board_ = std::make_shared<metrics::Board>();
+  std::unique_ptr<metrics::Endpoint> endpoint_;
   WorkerNode node_;
-  Inbox inbox_;
-  const std::shared_ptr<Door> door_ = std::make_shared<Door>(*this);
-  std::atomic<bool> stop_{false};
-  std::jthread thread_;  // Last: it ends before what it uses.
+  Loop loop_{node_, clock_};  // Last: it ends before what it uses.
 };
 
 }  // namespace detail
@@ -130,39 +92,59 @@ Status check_size(const Tensor& tensor, std::size_t bytes, std::string_view what
                       tensor.id, tensor.bytes(), tensor.elements, name_of(tensor.dtype))};
 }
 
-std::shared_ptr<Operation> make_operation(Operation::Kind kind, const Transfer& transfer,
-                                          std::shared_ptr<detail::TicketState> ticket) {
-  auto operation = std::make_shared<Operation>();
-  operation->kind = kind;
-  operation->tensor = transfer.tensor;
-  operation->source = transfer.source;
-  operation->target = transfer.target;
-  operation->priority = transfer.priority;
-  operation->ticket = std::move(ticket);
-  return operation;
-}
+/// A ticket and the operations that it stands for, in one piece of memory: whoever holds one of
+/// them holds all. Thread: any.
+class Batch final : public detail::TicketState, public std::enable_shared_from_this<Batch> {
+ public:
+  Batch(std::shared_ptr<detail::WorkerImpl::Loop::Door> door, Operation::Kind kind,
+        std::span<const Transfer> transfers, bool traced)
+      : TicketState(transfers.size(), traced),
+        door_(std::move(door)),
+        others_(transfers.size() - 1) {
+    for (std::size_t i = 0; i < transfers.size(); ++i) {
+      Operation& operation = *at(i);
+      operation.kind = kind;
+      operation.tensor = transfers[i].tensor;
+      operation.source = transfers[i].source;
+      operation.target = transfers[i].target;
+      operation.priority = transfers[i].priority;
+      operation.ticket =
+          std::shared_ptr<TicketState>(std::shared_ptr<void>(), this);  // Holds nothing.
+    }
+  }
 
-// Lets the ticket's holder change what is wanted of its operations.
-void make_steerable(detail::WorkerImpl& impl, detail::TicketState& ticket,
-                    const std::vector<std::shared_ptr<Operation>>& operations) {
-  std::vector<std::weak_ptr<Operation>> known(operations.begin(), operations.end());
-  ticket.set_steering([door = impl.door(), known](const detail::Change& change) {
-    door->post([known, change](WorkerNode& node) {
-      for (const std::weak_ptr<Operation>& one : known) {
-        if (const std::shared_ptr<Operation> operation = one.lock()) {
-          node.steer(operation, change);
-        }
-      }
+  std::size_t size() const { return 1 + others_.size(); }
+  std::shared_ptr<Operation> operation(std::size_t index) {
+    return {shared_from_this(), at(index)};
+  }
+
+ private:
+  Operation* at(std::size_t index) { return index == 0 ? &first_ : &others_[index - 1]; }
+  void pass_on(const detail::Change& change) override {
+    door_->post([batch = shared_from_this(), change](WorkerNode& node) {
+      for (std::size_t i = 0; i < batch->size(); ++i) node.steer(batch->operation(i), change);
     });
-  });
+  }
+
+  const std::shared_ptr<detail::WorkerImpl::Loop::Door> door_;
+  Operation first_;
+  std::vector<Operation> others_;
+};
+
+Ticket begin(detail::WorkerImpl& impl, Operation::Kind kind, std::span<const Transfer> transfers) {
+  auto batch = std::make_shared<Batch>(impl.loop().door(), kind, transfers, impl.tracing());
+  if (batch->size() == 1) {
+    impl.loop().post(Request(batch->operation(0)));
+  } else {
+    impl.loop().post([batch](WorkerNode& node) {
+      for (std::size_t i = 0; i < batch->size(); ++i) node.start(batch->operation(i));
+    });
+  }
+  return Ticket(std::move(batch));
 }
 
 Ticket begin(detail::WorkerImpl& impl, Operation::Kind kind, const Transfer& transfer) {
-  auto ticket = std::make_shared<detail::TicketState>(1);
-  auto operation = make_operation(kind, transfer, ticket);
-  make_steerable(impl, *ticket, {operation});
-  impl.post([operation](WorkerNode& node) { node.start(operation); });
-  return Ticket(std::move(ticket));
+  return begin(impl, kind, std::span(&transfer, 1));
 }
 
 constexpr std::uint64_t kFilesALink = 4;  // Its connection, and what libzmq wakes its threads with.
@@ -214,6 +196,7 @@ Result<Worker> Worker::join(const Options& options) {
   set_log_level(level_from(config.log_level));
   keep_freed_memory();
   set_log_identity({"worker", config.rank});
+  warn_of_unread_variables();
   const std::uint64_t links = std::uint64_t{config.servers} * config.shards + 1;
   if (Status status = raise_file_limit(kFilesALink * links + kFilesBesides); !status.ok()) {
     return status;
@@ -238,8 +221,11 @@ Result<Tensor> Worker::declare(std::string_view name, Dtype dtype, std::size_t e
                                const TensorOptions& options) {
   const TensorSpec spec{
       .name = std::string(name), .dtype = dtype, .elements = elements, .options = options};
-  return impl_->ask<Result<Tensor>>(
-      [spec](WorkerNode& node, WorkerNode::Declared done) { node.declare(spec, std::move(done)); });
+  return impl_->loop()
+      .ask<Result<Tensor>>([spec](WorkerNode& node, WorkerNode::Declared done) {
+        node.declare(spec, std::move(done));
+      })
+      .get();
 }
 
 Ticket Worker::push(const Tensor& tensor, std::span<const std::byte> source, int priority) {
@@ -258,6 +244,11 @@ Ticket Worker::pull(const Tensor& tensor, std::span<std::byte> target, int prior
                {.tensor = tensor, .source = {}, .target = target, .priority = priority});
 }
 
+Ticket Worker::probe(const Tensor& tensor) {
+  return begin(*impl_, Operation::Kind::kProbe,
+               {.tensor = tensor, .source = {}, .target = {}, .priority = 0});
+}
+
 Ticket Worker::push_pull(const Tensor& tensor, std::span<const std::byte> source,
                          std::span<std::byte> target, int priority) {
   const Transfer transfer{
@@ -272,16 +263,7 @@ Ticket Worker::push_pull(std::span<const Transfer> transfers) {
     if (status.ok()) status = check_size(transfer.tensor, transfer.target.size(), "target");
     if (!status.ok()) return detail::ended_ticket(std::move(status).with_operation("push_pull"));
   }
-  auto ticket = std::make_shared<detail::TicketState>(transfers.size());
-  std::vector<std::shared_ptr<Operation>> operations;
-  for (const Transfer& transfer : transfers) {
-    operations.push_back(make_operation(Operation::Kind::kPushPull, transfer, ticket));
-  }
-  make_steerable(*impl_, *ticket, operations);
-  impl_->post([operations = std::move(operations)](WorkerNode& node) {
-    for (const auto& operation : operations) node.start(operation);
-  });
-  return Ticket(std::move(ticket));
+  return begin(*impl_, Operation::Kind::kPushPull, transfers);
 }
 
 Ticket Worker::broadcast(const Tensor& tensor, std::span<std::byte> data, Rank root, int priority) {
@@ -299,11 +281,31 @@ Ticket Worker::broadcast(const Tensor& tensor, std::span<std::byte> data, Rank r
                transfer);
 }
 
-Status Worker::barrier() {
-  return impl_->ask<Status>(
-      [](WorkerNode& node, WorkerNode::Done done) { node.barrier(std::move(done)); });
+bool Worker::tracing() const { return impl_->tracing(); }
+
+void Worker::note_span(Span span, Time begin, Time end) {
+  if (!tracing() || end < begin) return;
+  TraceRecord record;
+  constexpr TraceKind kKinds[] = {TraceKind::kCompute, TraceKind::kInput, TraceKind::kStage};
+  record.kind = kKinds[static_cast<std::size_t>(span)];
+  record.begin_ns = trace_time(begin);
+  record.end_ns = trace_time(end);
+  impl_->loop().post([record](WorkerNode& node) { node.note(record); });
 }
 
-Status Worker::leave() { return impl_->ask_to_leave().get(); }
+Status Worker::barrier() {
+  return impl_->loop()
+      .ask<Status>([](WorkerNode& node, WorkerNode::Done done) { node.barrier(std::move(done)); })
+      .get();
+}
+
+Status Worker::leave(Duration patience) {
+  std::future<Status> left = impl_->ask_to_leave();
+  const bool ended =
+      patience == Duration::max() || left.wait_for(patience) == std::future_status::ready;
+  if (ended) return left.get();
+  const double waited = std::chrono::duration<double>(patience).count();
+  return {Code::kTimeout, fmt::format("what is under way has not ended in {} s", waited)};
+}
 
 }  // namespace stretto

@@ -157,17 +157,17 @@ std::span<const Sample> Batches::next() {
     std::shuffle(samples_.begin(), samples_.end(), random_);
     position_ = 0;
   }
-  for (Sample& sample : batch_) sample = perhaps_moved(samples_[position_++]);
+  for (Sample& sample : batch_) sample = perhaps_moved(samples_[position_++], random_);
   return batch_;
 }
 
-Sample Batches::perhaps_moved(const Sample& sample) {
+Sample perhaps_moved(const Sample& sample, std::mt19937_64& random) {
   struct Move {
     int right;
     int down;
   };
   constexpr std::array<Move, 4> kMoves = {{{1, 0}, {-1, 0}, {0, 1}, {0, -1}}};
-  const std::size_t choice = random_() % (2 * kMoves.size());
+  const std::size_t choice = random() % (2 * kMoves.size());
   if (choice >= kMoves.size()) return sample;
   return moved(sample, kMoves[choice].right, kMoves[choice].down);
 }

@@ -42,9 +42,12 @@ std::vector<Sample> shard(std::span<const Sample> samples, std::size_t rank, std
 /// The picture, further right and down by so many pixels (left and up: below 0), and blank behind.
 Sample moved(const Sample& sample, int right, int down);
 
+/// Half of the time the picture itself, else moved by one pixel in a random direction: with so few
+/// of them, that is what makes the model tell digits that it never saw.
+Sample perhaps_moved(const Sample& sample, std::mt19937_64& random);
+
 /// Endless minibatches over one worker's samples, which are shuffled anew for every pass; what is
-/// left at its end and fills no batch is skipped. Half of the pictures come moved by one pixel, at
-/// random: with so few of them, that is what makes the model tell digits that it never saw.
+/// left at its end and fills no batch is skipped. The pictures are perhaps_moved().
 class Batches {
  public:
   /// `batch` is from 1 to samples.size().
@@ -53,8 +56,6 @@ class Batches {
   std::span<const Sample> next();
 
  private:
-  Sample perhaps_moved(const Sample& sample);
-
   std::vector<Sample> samples_;
   std::vector<Sample> batch_;
   std::size_t position_;

@@ -1,26 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 // Trains a classifier of handwritten digits on several workers at once. Each has its own shard of
-// the samples; at every step they average their gradients through the servers, or have the servers
-// update the parameters with them (--mode). Read main first.
+// the samples; how they wait for one another is one flag (--mode). Read main first.
 #include <fmt/format.h>
-#include <stretto/worker.h>
+#include <stretto/parameters.h>
 
 #include <array>
 #include <bit>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <functional>
+#include <memory>
 #include <span>
 #include <vector>
 
 #include "examples/digits/dataset.h"
 #include "examples/digits/model.h"
+#include "examples/digits/records.h"
 #include "examples/digits/settings.h"
 
 namespace {
 
 using digits::kTensors;
 using digits::Tensors;
+using digits::Views;
+using stretto::Parameters;
 using stretto::Result;
 using stretto::Status;
 using Clock = std::chrono::steady_clock;
@@ -30,56 +34,32 @@ using namespace std::chrono_literals;
 constexpr double kMomentum = 0.9;
 constexpr Clock::duration kBetweenLines = 250ms;
 
-/// What the model's tensors are called by when they are exchanged.
-using Handles = std::array<stretto::Tensor, kTensors>;
-
-/// The next step computes from the input to the output, so it waits for the first layer first.
-int urgency(std::size_t layer) { return static_cast<int>(kTensors - layer); }
-
-Result<Handles> declare(stretto::Worker& worker, const Tensors& shapes,
-                        const digits::Settings& settings) {
-  stretto::TensorOptions options;
-  options.deterministic = settings.deterministic;
-  options.update = {.rule = stretto::Rule::kMean};
-  if (settings.update == digits::Update::kServer) {
-    options.update = {
-        .rule = stretto::Rule::kMomentum, .rate = settings.rate, .momentum = kMomentum};
-  }
-  Handles handles;
+/// Everybody's parameters, which begin as those of worker 0.
+Result<Parameters> open(stretto::Worker& worker, const digits::Settings& settings) {
+  const Tensors initial =
+      digits::initial_parameters(settings.hidden, settings.seed + worker.rank());
+  std::vector<stretto::InitialValues> tensors;
   for (std::size_t i = 0; i < kTensors; ++i) {
-    const Result<stretto::Tensor> tensor =
-        worker.declare(digits::kTensorNames[i], stretto::Dtype::kF32, shapes[i].size(), options);
-    if (!tensor.ok()) return tensor.status();
-    handles[i] = *tensor;
+    tensors.push_back({std::string(digits::kTensorNames[i]), initial[i]});
   }
-  return handles;
+  stretto::ParameterOptions options = settings.parameters;
+  options.optimizer = {.rule = stretto::Rule::kMomentum, .momentum = kMomentum};
+  return Parameters::open(worker, tensors, options);
 }
 
-/// Everybody's parameters become those of worker 0.
-Status broadcast(stretto::Worker& worker, const Handles& handles, Tensors& parameters) {
-  std::array<stretto::Ticket, kTensors> tickets;
-  for (std::size_t i = 0; i < kTensors; ++i) {
-    tickets[i] = worker.broadcast(handles[i], parameters[i], 0, urgency(i));
-  }
-  Status outcome;
-  for (const stretto::Ticket& ticket : tickets) {  // All of them: they write to the parameters.
-    const Status status = ticket.wait();
-    if (outcome.ok()) outcome = status;
-  }
-  return outcome;
+Views values_of(const Parameters& parameters) {
+  Views all;
+  for (std::size_t i = 0; i < kTensors; ++i) all[i] = parameters.values(i);
+  return all;
 }
 
-/// Gives `gradient` to the servers; `target` becomes what they make of everybody's.
-Status push_pull(stretto::Worker& worker, const Handles& handles, const Tensors& gradient,
-                 Tensors& target) {
-  std::array<stretto::Transfer, kTensors> transfers;
-  for (std::size_t i = 0; i < kTensors; ++i) {
-    transfers[i] = {.tensor = handles[i],
-                    .source = std::as_bytes(std::span(gradient[i])),
-                    .target = std::as_writable_bytes(std::span(target[i])),
-                    .priority = urgency(i)};
-  }
-  return worker.push_pull(transfers).wait();
+/// The learning rate falls to 0 linearly. Where every worker's step moves the parameters by itself,
+/// and not the mean of all, each gets its share of it.
+double rate_at(std::size_t step, std::size_t steps, std::uint32_t workers,
+               const digits::Settings& settings) {
+  const bool alone = !stretto::has_rounds(settings.parameters.mode);
+  const double rate = settings.rate / (alone ? workers : 1);
+  return rate * static_cast<double>(steps - step + 1) / static_cast<double>(steps);
 }
 
 /// What worker 0 tells while it trains: now and then a line about the steps since the last one.
@@ -114,14 +94,37 @@ class Progress {
   Clock::duration exchanging_ = {};
 };
 
-std::size_t bytes_of(const Handles& handles) {
+std::size_t bytes_of(const Parameters& parameters) {
   std::size_t bytes = 0;
-  for (const stretto::Tensor& tensor : handles) bytes += tensor.bytes();
+  for (const std::span<const float> values : values_of(parameters)) bytes += values.size_bytes();
   return bytes;
 }
 
-Status train(stretto::Worker& worker, const Handles& handles, const digits::Settings& settings,
-             const digits::Dataset& dataset, Tensors& parameters) {
+/// Gives the next minibatch each time.
+using NextBatch = std::function<Result<std::span<const digits::Sample>>()>;
+
+/// This worker's minibatches: of samples in memory, or, with --records, of a file that is written
+/// now and read while training.
+Result<NextBatch> batches(const stretto::Worker& worker, const digits::Settings& settings,
+                          const digits::Dataset& dataset, std::size_t batch) {
+  if (settings.records.empty()) {
+    auto source = std::make_shared<digits::Batches>(
+        digits::shard(dataset.train, worker.rank(), worker.size()), batch,
+        settings.seed + worker.rank());
+    return NextBatch([source] { return Result(source->next()); });
+  }
+  const Result<std::string> path =
+      digits::write_records(dataset.train, settings.records, settings.magnify);
+  if (!path.ok()) return path.status();
+  Result<digits::RecordBatches> reading = digits::RecordBatches::open(
+      *path, settings.magnify, batch, settings.seed, worker.rank(), worker.size());
+  if (!reading.ok()) return reading.status();
+  auto source = std::make_shared<digits::RecordBatches>(*std::move(reading));
+  return NextBatch([source] { return source->next(); });
+}
+
+Status train(const stretto::Worker& worker, const digits::Settings& settings,
+             const digits::Dataset& dataset, Parameters& parameters) {
   const std::size_t batch = (settings.batch + worker.size() - 1) / worker.size();
   const std::size_t steps = dataset.train.size() / worker.size() / batch * settings.epochs;
   if (steps == 0) {
@@ -130,39 +133,36 @@ Status train(stretto::Worker& worker, const Handles& handles, const digits::Sett
                         "batch; lower --batch",
                         dataset.train.size(), worker.size(), batch)};
   }
-  digits::Batches batches(digits::shard(dataset.train, worker.rank(), worker.size()), batch,
-                          settings.seed + worker.rank());
-  digits::Momentum momentum(settings.rate, kMomentum);
-  Progress progress(bytes_of(handles));
+  const Result<NextBatch> next = batches(worker, settings, dataset, batch);
+  if (!next.ok()) return next.status();
+  Progress progress(bytes_of(parameters));
   Tensors gradient;
 
   for (std::size_t step = 1; step <= steps; ++step) {
-    const double loss = digits::loss_and_gradient(parameters, batches.next(), gradient);
+    const Result<std::span<const digits::Sample>> samples = (*next)();
+    if (!samples.ok()) return samples.status();
+    const double loss = digits::loss_and_gradient(values_of(parameters), *samples, gradient);
     if (!std::isfinite(loss)) {
       return {stretto::Code::kInvalidArgument,
               fmt::format("the loss is no number any more at step {}; lower --rate, which is {}",
                           step, settings.rate)};
     }
-    // The learning rate falls to 0. Said by the gradient, it holds at the servers too.
-    digits::scale(gradient, static_cast<double>(steps - step + 1) / static_cast<double>(steps));
-
-    const bool at_servers = settings.update == digits::Update::kServer;
     const Clock::time_point start = Clock::now();
-    Status status = push_pull(worker, handles, gradient, at_servers ? parameters : gradient);
+    parameters.set_rate(rate_at(step, steps, worker.size(), settings));
+    Status status = parameters.step(digits::views(gradient));
     if (!status.ok()) return status;
     progress.count(loss, Clock::now() - start);
-    if (!at_servers) momentum.update(parameters, gradient);
 
     if (worker.rank() == 0 && (progress.due() || step == steps)) {
-      progress.print(step, digits::accuracy(parameters, dataset.test));
+      progress.print(step, digits::accuracy(values_of(parameters), dataset.test));
     }
   }
-  return {};
+  return parameters.finish();
 }
 
 /// An error unless all workers have the same parameters, to the bit. Each puts a checksum in its
 /// own place and 0 in the others', so that the sum shows them all.
-Status check_same(stretto::Worker& worker, const Tensors& parameters) {
+Status check_same(stretto::Worker& worker, const Views& parameters) {
   std::vector<std::int64_t> mine(worker.size());
   std::vector<std::int64_t> all(worker.size());
   mine[worker.rank()] = std::bit_cast<std::int64_t>(digits::checksum(parameters));
@@ -191,15 +191,13 @@ int main(int argc, char** argv) {
   const digits::Dataset dataset = digits::read_digits(settings.data).or_exit();
 
   stretto::Worker worker = stretto::Worker::join().or_exit();
-  Tensors parameters = digits::initial_parameters(settings.hidden, settings.seed + worker.rank());
-  const Handles handles = declare(worker, parameters, settings).or_exit();
+  Parameters parameters = open(worker, settings).or_exit();
 
-  broadcast(worker, handles, parameters).or_exit();
-  train(worker, handles, settings, dataset, parameters).or_exit();
-  check_same(worker, parameters).or_exit();
+  train(worker, settings, dataset, parameters).or_exit();
+  check_same(worker, values_of(parameters)).or_exit();
   worker.leave().or_exit();
 
   if (worker.rank() == 0) {
-    std::printf("test_accuracy=%.3f\n", digits::accuracy(parameters, dataset.test));
+    std::printf("test_accuracy=%.3f\n", digits::accuracy(values_of(parameters), dataset.test));
   }
 }

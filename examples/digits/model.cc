@@ -22,18 +22,17 @@ void add_scaled(std::span<float> sums, float scale, std::span<const float> row) 
   for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += scale * row[i];
 }
 
-std::span<const float> row_of(const std::vector<float>& weight, std::size_t row,
-                              std::size_t columns) {
-  return std::span(weight).subspan(row * columns, columns);
+std::span<const float> row_of(std::span<const float> weight, std::size_t row, std::size_t columns) {
+  return weight.subspan(row * columns, columns);
 }
 
 std::span<float> row_of(std::vector<float>& weight, std::size_t row, std::size_t columns) {
   return std::span(weight).subspan(row * columns, columns);
 }
 
-void forward(const Tensors& parameters, const Sample& sample, Activations& activations) {
+void forward(const Views& parameters, const Sample& sample, Activations& activations) {
   std::vector<float>& hidden = activations.hidden;
-  hidden = parameters[kHiddenBias];
+  hidden.assign(parameters[kHiddenBias].begin(), parameters[kHiddenBias].end());
   for (std::size_t i = 0; i < kPixels; ++i) {
     add_scaled(hidden, sample.pixels[i], row_of(parameters[kHiddenWeight], i, hidden.size()));
   }
@@ -61,7 +60,7 @@ double softmax_cross_entropy(std::array<float, kClasses>& logits, std::size_t la
 }
 
 /// Adds one sample's gradient. `by_logits` is the loss's gradient by the logits.
-void backward(const Tensors& parameters, const Sample& sample, std::vector<float>& hidden,
+void backward(const Views& parameters, const Sample& sample, std::vector<float>& hidden,
               std::span<const float> by_logits, Tensors& gradient) {
   add_scaled(gradient[kOutputBias], 1, by_logits);
   for (std::size_t h = 0; h < hidden.size(); ++h) {
@@ -79,6 +78,12 @@ void backward(const Tensors& parameters, const Sample& sample, std::vector<float
 
 }  // namespace
 
+Views views(const Tensors& tensors) {
+  Views all;
+  for (std::size_t i = 0; i < kTensors; ++i) all[i] = tensors[i];
+  return all;
+}
+
 Tensors initial_parameters(std::size_t hidden_units, std::uint64_t seed) {
   std::mt19937_64 random(seed);
   const auto weights = [&random](std::size_t inputs, std::size_t outputs) {
@@ -95,7 +100,7 @@ Tensors initial_parameters(std::size_t hidden_units, std::uint64_t seed) {
   return parameters;
 }
 
-double loss_and_gradient(const Tensors& parameters, std::span<const Sample> batch,
+double loss_and_gradient(const Views& parameters, std::span<const Sample> batch,
                          Tensors& gradient) {
   for (std::size_t i = 0; i < kTensors; ++i) gradient[i].assign(parameters[i].size(), 0);
   Activations activations;
@@ -106,17 +111,13 @@ double loss_and_gradient(const Tensors& parameters, std::span<const Sample> batc
     backward(parameters, sample, activations.hidden, activations.logits, gradient);
   }
   const double share = 1 / static_cast<double>(batch.size());
-  scale(gradient, share);
+  for (std::vector<float>& tensor : gradient) {
+    for (float& value : tensor) value *= static_cast<float>(share);
+  }
   return loss * share;
 }
 
-void scale(Tensors& tensors, double factor) {
-  for (std::vector<float>& tensor : tensors) {
-    for (float& value : tensor) value *= static_cast<float>(factor);
-  }
-}
-
-double accuracy(const Tensors& parameters, std::span<const Sample> samples) {
+double accuracy(const Views& parameters, std::span<const Sample> samples) {
   Activations activations;
   const auto right = std::count_if(samples.begin(), samples.end(), [&](const Sample& sample) {
     forward(parameters, sample, activations);
@@ -127,28 +128,14 @@ double accuracy(const Tensors& parameters, std::span<const Sample> samples) {
   return static_cast<double>(right) / static_cast<double>(samples.size());
 }
 
-std::uint64_t checksum(const Tensors& parameters) {
+std::uint64_t checksum(const Views& parameters) {
   std::uint64_t hash = 0xcbf29ce484222325;
-  for (const std::vector<float>& tensor : parameters) {
-    for (const std::byte byte : std::as_bytes(std::span(tensor))) {
+  for (const std::span<const float> tensor : parameters) {
+    for (const std::byte byte : std::as_bytes(tensor)) {
       hash = (hash ^ std::to_integer<std::uint64_t>(byte)) * 0x100000001b3;
     }
   }
   return hash;
-}
-
-Momentum::Momentum(double rate, double momentum)
-    : rate_(static_cast<float>(rate)), momentum_(static_cast<float>(momentum)) {}
-
-void Momentum::update(Tensors& parameters, const Tensors& gradient) {
-  for (std::size_t i = 0; i < kTensors; ++i) {
-    std::vector<float>& velocity = velocity_[i];
-    velocity.resize(parameters[i].size());
-    for (std::size_t j = 0; j < velocity.size(); ++j) {
-      velocity[j] = momentum_ * velocity[j] + gradient[i][j];
-      parameters[i][j] -= rate_ * velocity[j];
-    }
-  }
 }
 
 }  // namespace digits

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The classifier: 64 pixels, one hidden layer of rectified linear units, 10 classes by softmax; the
-// gradient of its cross-entropy by backpropagation, and descent with momentum. Knows of no network.
+// The classifier: 64 pixels, one hidden layer of rectified linear units, 10 classes by softmax; and
+// the gradient of its cross-entropy by backpropagation. Knows of no network.
 #pragma once
 
 #include <array>
@@ -21,33 +21,20 @@ inline constexpr std::array<std::string_view, kTensors> kTensorNames = {
 
 /// Parameters, or a gradient, which has the same shapes: weights are [from][to], row by row.
 using Tensors = std::array<std::vector<float>, kTensors>;
+/// Parameters that somebody else keeps.
+using Views = std::array<std::span<const float>, kTensors>;
+Views views(const Tensors& tensors);
 
 /// Random weights, normal with variance 2 / inputs (He et al., ICCV 2015), and biases of zero.
 Tensors initial_parameters(std::size_t hidden_units, std::uint64_t seed);
 
 /// The mean cross-entropy over `batch`, which is not empty; `gradient` becomes its gradient.
-double loss_and_gradient(const Tensors& parameters, std::span<const Sample> batch,
-                         Tensors& gradient);
-
-/// tensors *= factor
-void scale(Tensors& tensors, double factor);
+double loss_and_gradient(const Views& parameters, std::span<const Sample> batch, Tensors& gradient);
 
 /// Share of the samples whose digit is told right, from 0 to 1.
-double accuracy(const Tensors& parameters, std::span<const Sample> samples);
+double accuracy(const Views& parameters, std::span<const Sample> samples);
 
 /// A number that differs, but for a freak of chance, when any bit of the parameters does (FNV-1a).
-std::uint64_t checksum(const Tensors& parameters);
-
-/// v = momentum * v + g; w -= rate * v (Polyak, 1964): what stretto::Rule::kMomentum does, too.
-class Momentum {
- public:
-  Momentum(double rate, double momentum);
-  void update(Tensors& parameters, const Tensors& gradient);
-
- private:
-  float rate_;
-  float momentum_;
-  Tensors velocity_;
-};
+std::uint64_t checksum(const Views& parameters);
 
 }  // namespace digits

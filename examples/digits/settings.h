@@ -2,29 +2,24 @@
 // What the user may choose on the command line, checked.
 #pragma once
 
+#include <stretto/parameters.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <string>
 
-#include "stretto/status.h"
-
 namespace digits {
 
-/// Where the gradients become new parameters.
-enum class Update : std::uint8_t {
-  kWorker,  ///< At each worker; the servers only average the gradients.
-  kServer,  ///< At the servers, which keep the parameters; the workers get them back.
-};
-
 struct Settings {
-  std::string data;  ///< Path of the CSV.
+  std::string data;         ///< Path of the CSV.
+  std::string records;      ///< Folder to write record files to and train from; empty: from memory.
+  std::size_t magnify = 1;  ///< What becomes of a pixel in the records, in each direction.
   std::size_t epochs = 0;
   std::size_t batch = 0;  ///< Samples of one step, over all workers.
   double rate = 0;        ///< Learning rate of the first step.
   std::size_t hidden = 0;
   std::uint64_t seed = 0;
-  Update update = Update::kWorker;
-  bool deterministic = false;
+  stretto::ParameterOptions parameters;  ///< But for the optimizer.
 };
 
 /// Takes the flags off the command line. For main, once: a flag that is unknown or no number ends

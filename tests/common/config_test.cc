@@ -42,6 +42,7 @@ TEST(Config, WithoutAnyVariableTheDefaultsHold) {
   EXPECT_EQ(config.bind_host, "127.0.0.1");
   EXPECT_EQ(config.memory_limit_bytes, 0U);
   EXPECT_EQ(config.log_level, "info");
+  EXPECT_EQ(config.metrics_file, "");
   EXPECT_EQ(config.transport, TransportChoice::kAuto);
   EXPECT_EQ(config.job.part_bytes % 64, 0U);
 }
@@ -55,8 +56,11 @@ TEST(Config, ReadsEveryVariable) {
                                    {"STRETTO_BIND_HOST", "10.0.0.2"},
                                    {"STRETTO_NODE_HOST", "10.0.0.3"},
                                    {"STRETTO_JOB_TOKEN", "secret"},
+                                   {"STRETTO_METRICS_FILE", "/run/stretto.prom"},
                                    {"STRETTO_LOG_LEVEL", "debug"},
                                    {"STRETTO_TRANSPORT", "shm"},
+                                   {"STRETTO_HAND_OVER", "frames"},
+                                   {"STRETTO_INPUT_BALANCE", "off"},
                                    {"STRETTO_RENDEZVOUS_TIMEOUT_S", "1.5"},
                                    {"STRETTO_OPERATION_TIMEOUT_S", "2"},
                                    {"STRETTO_MEMORY_LIMIT_MIB", "3"},
@@ -76,7 +80,10 @@ TEST(Config, ReadsEveryVariable) {
   EXPECT_EQ(config.node_host, "10.0.0.3");
   EXPECT_EQ(config.token, "secret");
   EXPECT_EQ(config.log_level, "debug");
+  EXPECT_EQ(config.metrics_file, "/run/stretto.prom");
   EXPECT_EQ(config.transport, TransportChoice::kShm);
+  EXPECT_TRUE(config.whole_frames);
+  EXPECT_FALSE(config.balance_input);
   EXPECT_EQ(config.rendezvous_timeout, 1500ms);
   EXPECT_EQ(config.operation_timeout, 2s);
   EXPECT_EQ(config.memory_limit_bytes, 3U << 20);
@@ -109,6 +116,21 @@ TEST(Config, AWorkerOfBytePsIsOneGpuOfOneHost) {
                                    {"BYTEPS_LOCAL_RANK", "5"}});
   EXPECT_EQ(config.workers, 24U);
   EXPECT_EQ(config.rank, 21);
+}
+
+TEST(Config, ASchedulerOfBytePsMayBeToldOfHostsOnly) {
+  for (const Role role : {Role::kScheduler, Role::kServer}) {
+    const Config config = must_read({{"DMLC_NUM_WORKER", "3"}}, role);
+    EXPECT_TRUE(config.workers_are_hosts);
+    EXPECT_EQ(config.workers, 3U);
+    EXPECT_GE(config.most_workers(), 24U);
+  }
+  EXPECT_FALSE(must_read({{"DMLC_NUM_WORKER", "3"}}).workers_are_hosts) << "a worker is one";
+  EXPECT_FALSE(must_read({}, Role::kScheduler).workers_are_hosts);
+  const Config told =
+      must_read({{"DMLC_NUM_WORKER", "3"}, {"BYTEPS_LOCAL_SIZE", "1"}}, Role::kScheduler);
+  EXPECT_FALSE(told.workers_are_hosts);
+  EXPECT_EQ(told.most_workers(), 3U);
 }
 
 TEST(Config, OurNamesWinOverTheirs) {
@@ -183,6 +205,8 @@ TEST_P(BadValues, AreNamedWithWhatWasWanted) {
 INSTANTIATE_TEST_SUITE_P(
     All, BadValues,
     testing::Values(Bad{"STRETTO_TRANSPORT", "tcp", "auto, zmq, shm or fabric"},
+                    Bad{"STRETTO_HAND_OVER", "parts", "slices or frames"},
+                    Bad{"STRETTO_INPUT_BALANCE", "1", "on or off"},
                     Bad{"STRETTO_WORLD_SIZE", "0", "a whole number from 1 to"},
                     Bad{"STRETTO_WORLD_SIZE", "32769", "a whole number from 1 to"},
                     Bad{"STRETTO_WORLD_SIZE", "two", "a whole number"},

@@ -25,6 +25,22 @@ TEST(Network, AHostThatCannotBeResolvedIsNamed) {
   EXPECT_THAT(status.cause(), HasSubstr("'no-such-host.invalid' cannot be resolved"));
 }
 
+TEST(Network, EveryInterfaceIsToldAsOneThatOthersCanReach) {
+  EXPECT_EQ(reachable_address("10.0.0.7:90"), "10.0.0.7:90");
+  const std::string reachable = reachable_address("0.0.0.0:90");
+  EXPECT_EQ(reachable.find("0.0.0.0"), std::string::npos);
+  EXPECT_TRUE(reachable.ends_with(":90"));
+  EXPECT_TRUE(is_own_host(reachable));
+}
+
+TEST(Network, AddressesOfThisHostAreKnown) {
+  EXPECT_TRUE(is_own_host("localhost:90"));
+  EXPECT_TRUE(is_own_host("127.0.0.9:90"));
+  EXPECT_TRUE(is_own_host("127.0.0.1"));
+  EXPECT_FALSE(is_own_host("192.0.2.1:90"));
+  EXPECT_FALSE(is_own_host("no-such-host.invalid:90"));
+}
+
 TEST(Network, TheFileLimitIsRaisedToWhatTheSystemAllows) {
   rlimit before{};
   ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);

@@ -127,7 +127,7 @@ TEST_F(FabricEnds, LeasesOfAStoppedFarEndEnd) {
   address.resize(static_cast<std::size_t>(size) - 1);
   End sender(make_fabric_transport({.provider = "tcp;ofi_rxm"}).or_exit());
   const LinkId link = sender.connect(address);
-  Lender lender(pattern(kMostFabricPayload, 1));
+  Lender lender(pattern(kMostPayload, 1));
   ASSERT_EQ(sender.send(link, 1, lender.lend()), Sent::kTaken);
   ASSERT_TRUE(until({&sender}, [&] { return lender.all_ended(); }));
   child.signal(SIGSTOP);
@@ -143,7 +143,7 @@ TEST_F(FabricEnds, LeasesOfAStoppedFarEndEnd) {
 }
 
 TEST_F(FabricEnds, LargePayloadsAreNotCopied) {
-  constexpr std::size_t kSize = kMostFabricPayload;
+  constexpr std::size_t kSize = kMostPayload;
   FabricCounts counts;
   End sender(make(&counts));
   const LinkId link = sender.connect(address_);

@@ -6,7 +6,7 @@
 #include <array>
 #include <cstring>
 
-#include "tests/conformance/conformance.h"
+#include "tests/conformance/innocent.h"
 #include "tests/conformance/raw_tcp.h"
 #include "van/fabric/endpoint.h"
 #include "van/fabric/fabric_transport.h"
@@ -15,15 +15,11 @@
 
 namespace stretto::conformance {
 
-using Sent = Transport::Sent;
-
-inline constexpr std::size_t kMostFabricPayload = 64 * 1024;
-
 /// With small limits.
 inline FabricOptions fabric_options() {
   FabricOptions options;
   options.provider = "tcp;ofi_rxm";
-  options.max_payload_bytes = kMostFabricPayload;
+  options.max_payload_bytes = kMostPayload;
   options.queue_frames = 32;
   return options;
 }
@@ -111,38 +107,21 @@ class FakePeer {
   std::array<fabric::Completion, 16> room_;
 };
 
-/// Two endpoints of ours that have met.
-class FabricInnocent : public testing::Test {
+/// What the endpoint under test counts; made before it.
+struct Counted {
+  FabricCounts counts_;
+};
+
+/// An endpoint that listens, and an innocent link to it.
+class FabricInnocent : protected Counted, public Innocent {
  protected:
-  FabricInnocent() : server_(make(&counts_)), innocent_(make(nullptr)) {
-    address_ = server_.listen("127.0.0.1:0");
-    link_ = innocent_.connect(address_);
-    server_.when_frame = [this](LinkId link, const wire::Header& header, const Buffer&) {
-      if (link == innocent_link()) server_.send(link, header.sequence);
-    };
-    expect_innocent_works();
-  }
+  FabricInnocent() : Innocent(make(&counts_), make(nullptr), "127.0.0.1:0") {}
 
   static std::unique_ptr<Transport> make(FabricCounts* counts) {
     FabricOptions options = fabric_options();
     options.counts = counts;
     return make_fabric_transport(options).or_exit();
   }
-  LinkId innocent_link() const { return server_.accepted.empty() ? 0 : server_.accepted.front(); }
-  void expect_innocent_works() {
-    const std::size_t before = innocent_.frames;
-    for (std::uint64_t i = 0; i < 20; ++i) ASSERT_EQ(innocent_.send(link_, i), Sent::kTaken);
-    ASSERT_TRUE(until({&innocent_, &server_}, [&] { return innocent_.frames == before + 20; }));
-    EXPECT_TRUE(innocent_.broken.empty());
-    EXPECT_EQ(server_.broken.count(innocent_link()), 0U);
-  }
-  bool poll_until(const std::function<bool()>& condition) { return until({&server_}, condition); }
-
-  FabricCounts counts_;
-  End server_;
-  End innocent_;
-  std::string address_;
-  LinkId link_ = 0;
 };
 
 }  // namespace stretto::conformance

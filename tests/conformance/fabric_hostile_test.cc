@@ -20,17 +20,7 @@ using FabricHostile = FabricInnocent;
 TEST_F(FabricHostile, GarbageOverTcpIsNoLink) {
   const std::string texts[] = {"", "GET / HTTP/1.0\r\n\r\n", std::string(255, '\xff'),
                                std::string(256, '\0'), std::string(100'000, '\xff')};
-  std::vector<std::unique_ptr<RawTcp>> open;
-  for (int round = 0; round < 10; ++round) {
-    for (const std::string& text : texts) {
-      open.push_back(std::make_unique<RawTcp>(address_));
-      open.back()->send(text);
-      if (round % 2 == 0) open.pop_back();
-    }
-    expect_innocent_works();
-  }
-  open.clear();
-  expect_innocent_works();
+  send_garbage(address_, texts, [this] { expect_innocent_works(); });
   EXPECT_EQ(server_.accepted.size(), 1U);
   EXPECT_TRUE(server_.broken.empty());
   EXPECT_GT(counts_.strangers, 0U);
@@ -120,7 +110,7 @@ TEST_F(FabricHostile, FramesThatCannotBeBreakTheirLinkOnce) {
     add(MessageKind::kFrame, kPrefixBytes, true, nothing);  // and the reverse.
     add(MessageKind::kAnnounce, kHeadBytes, false, [](Prefix& one) { one.bytes = 5; });
     add(MessageKind::kAnnounce, kHeadBytes, false,
-        [](Prefix& one) { one.bytes = kMostFabricPayload + 1; });
+        [](Prefix& one) { one.bytes = kMostPayload + 1; });
     add(MessageKind::kAnnounce, kHeadBytes, false, [](Prefix& one) { one.bytes = ~0ULL; });
     add(MessageKind::kAnnounce, kHeadBytes + 8, false, [](Prefix& one) { one.bytes = 5'000; });
     return all;
@@ -152,7 +142,7 @@ TEST_F(FabricHostile, MoreFramesThanThereIsRoomForAreMalformed) {
   // on room that has not been told of. So many cannot have been told of.
   for (std::uint64_t i = 1; i <= 200 && server_.broken.count(link) == 0; ++i) {
     Prefix prefix = peer.prefix(MessageKind::kAnnounce, i);
-    prefix.bytes = kMostFabricPayload;
+    prefix.bytes = kMostPayload;
     prefix.key = 1;  // Nobody's: the fetch fails.
     peer.send(server_, prefix, kHeadBytes);
   }
@@ -212,31 +202,22 @@ TEST_F(FabricHostile, MoreLinksThanAllowedAreRefused) {
 }
 
 TEST_F(FabricHostile, AListenerThatIsNoNodeBreaksTheLinkOnce) {
-  const int listener = ::socket(AF_INET, SOCK_STREAM, 0);
-  sockaddr_in at = socket_address("127.0.0.1:0");
-  auto* name = reinterpret_cast<sockaddr*>(&at);
-  socklen_t size = sizeof at;
-  ASSERT_EQ(::bind(listener, name, size), 0);
-  ASSERT_EQ(::listen(listener, 8), 0);
-  ASSERT_EQ(::getsockname(listener, name, &size), 0);
-  const std::string address = "127.0.0.1:" + std::to_string(ntohs(at.sin_port));
+  const RawListener listener;
   const std::string banner = text_of(fabric::banner());
   const std::string other = text_of(fabric::encode(
       {.provider = "another", .name = "name", .link = 1, .secret = 1, .queue_frames = 1}));
   for (const std::string& text : {std::string(), std::string("HTTP/1.0 400 Bad Request\r\n\r\n"),
                                   banner, banner + std::string(256, 'x'), banner + other}) {
-    const LinkId link = innocent_.connect(address);
-    const int peer = ::accept(listener, nullptr, nullptr);
-    ASSERT_GE(::send(peer, text.data(), text.size(), MSG_NOSIGNAL), 0);
-    ::shutdown(peer, SHUT_WR);
+    const LinkId link = innocent_.connect(listener.address());
+    RawTcp peer = listener.accept();
+    peer.send(text);
+    peer.finish();
     ASSERT_TRUE(until({&innocent_}, [&] { return innocent_.broken.count(link) == 1; }));
     const Status why = innocent_.broken.at(link);
     EXPECT_EQ(text == banner + other, why.cause().find("another") != std::string::npos)
         << why.text();
     innocent_.broken.clear();
-    ::close(peer);
   }
-  ::close(listener);
   expect_innocent_works();
 }
 

@@ -9,10 +9,16 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <functional>
+#include <memory>
+#include <span>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "common/config.h"
+#include "common/descriptor.h"
 
 namespace stretto::conformance {
 
@@ -29,16 +35,16 @@ class RawTcp {
  public:
   explicit RawTcp(const std::string& address) : socket_(::socket(AF_INET, SOCK_STREAM, 0)) {
     const sockaddr_in to = socket_address(address);
-    EXPECT_EQ(::connect(socket_, reinterpret_cast<const sockaddr*>(&to), sizeof to), 0);
+    EXPECT_EQ(::connect(socket_.get(), reinterpret_cast<const sockaddr*>(&to), sizeof to), 0);
   }
-  ~RawTcp() { ::close(socket_); }
-  RawTcp(const RawTcp&) = delete;
-  RawTcp& operator=(const RawTcp&) = delete;
+  explicit RawTcp(Descriptor socket) : socket_(std::move(socket)) {}
 
   void send(std::string_view bytes) {
     // The far end may have hung up already, which is its right.
-    if (::send(socket_, bytes.data(), bytes.size(), MSG_NOSIGNAL) < 0) return;
+    if (::send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL) < 0) return;
   }
+  /// Tells the far end that nothing more comes.
+  void finish() { ::shutdown(socket_.get(), SHUT_WR); }
   /// True once the far end has hung up.
   bool ended() {
     while (!ended_ && !read().empty()) continue;
@@ -49,14 +55,53 @@ class RawTcp {
   /// What has come, if anything has.
   std::string read() {
     char bytes[256];
-    const ssize_t count = ::recv(socket_, bytes, sizeof bytes, MSG_DONTWAIT);
+    const ssize_t count = ::recv(socket_.get(), bytes, sizeof bytes, MSG_DONTWAIT);
     ended_ = ended_ || count == 0 || (count < 0 && errno != EAGAIN);
     return {bytes, count > 0 ? static_cast<std::size_t>(count) : 0};
   }
 
  private:
-  int socket_;
+  Descriptor socket_;
   bool ended_ = false;
 };
+
+/// Listens, and knows no more of what others expect.
+class RawListener {
+ public:
+  RawListener() : socket_(::socket(AF_INET, SOCK_STREAM, 0)) {
+    sockaddr_in at = socket_address("127.0.0.1:0");
+    auto* name = reinterpret_cast<sockaddr*>(&at);
+    socklen_t size = sizeof at;
+    EXPECT_EQ(::bind(socket_.get(), name, size), 0);
+    EXPECT_EQ(::listen(socket_.get(), 8), 0);
+    EXPECT_EQ(::getsockname(socket_.get(), name, &size), 0);
+    address_ = "127.0.0.1:" + std::to_string(ntohs(at.sin_port));
+  }
+
+  const std::string& address() const { return address_; }
+  /// Waits for the next who connects.
+  RawTcp accept() const { return RawTcp(Descriptor(::accept(socket_.get(), nullptr, nullptr))); }
+
+ private:
+  Descriptor socket_;
+  std::string address_;
+};
+
+/// Many connections say each of `texts`, every other round hangs up at once; `works` is called in
+/// between.
+inline void send_garbage(const std::string& address, std::span<const std::string> texts,
+                         const std::function<void()>& works) {
+  std::vector<std::unique_ptr<RawTcp>> open;
+  for (int round = 0; round < 10; ++round) {
+    for (const std::string& text : texts) {
+      open.push_back(std::make_unique<RawTcp>(address));
+      open.back()->send(text);
+      if (round % 2 == 0) open.pop_back();
+    }
+    works();
+  }
+  open.clear();
+  works();
+}
 
 }  // namespace stretto::conformance

@@ -75,7 +75,7 @@ TEST_F(ShmEnds, WhatAKilledProcessSentIsDeliveredAndNothingOfItStays) {
     OtherProcess other(address_, 30);
     other.kill();
     std::uint64_t came = 0;
-    when_rogue = [&](LinkId, const wire::Header& header, Buffer payload) {
+    when_stranger = [&](LinkId, const wire::Header& header, Buffer payload) {
       EXPECT_EQ(header.sequence, ++came);
       EXPECT_TRUE(has_pattern(payload.bytes(), 5));
       kept = std::move(payload);

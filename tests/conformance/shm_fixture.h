@@ -10,15 +10,11 @@
 #include <fstream>
 #include <string>
 
-#include "tests/conformance/conformance.h"
+#include "tests/conformance/innocent.h"
 #include "van/shm/line.h"
 #include "van/shm/shm_transport.h"
 
 namespace stretto::conformance {
-
-using Sent = Transport::Sent;
-
-inline constexpr std::size_t kMostPayload = 64 * 1024;
 
 /// With small limits.
 inline std::unique_ptr<Transport> make_shm_endpoint() {
@@ -95,39 +91,10 @@ class RogueLine {
   std::uint64_t sent_ = 0;
 };
 
-/// An endpoint that listens, and an innocent link to it that echoes.
-class ShmInnocent : public testing::Test {
+/// An endpoint that listens, and an innocent link to it.
+class ShmInnocent : public Innocent {
  protected:
-  ShmInnocent() : server_(make_shm_endpoint()), innocent_(make_shm_endpoint()) {
-    address_ = server_.listen("shm:");
-    link_ = innocent_.connect(address_);
-    server_.when_frame = [this](LinkId link, const wire::Header& header, Buffer payload) {
-      if (link == innocent_link()) {
-        server_.send(link, header.sequence, payload);
-      } else if (when_rogue) {
-        when_rogue(link, header, std::move(payload));
-      }
-    };
-    expect_innocent_works();
-  }
-
-  LinkId innocent_link() const { return server_.accepted.empty() ? 0 : server_.accepted.front(); }
-
-  void expect_innocent_works() {
-    const Buffer payload = Buffer::copy_of(pattern(5'000, 7));
-    const std::size_t before = innocent_.frames;
-    innocent_.when_frame = [](LinkId, const wire::Header&, const Buffer& echo) {
-      EXPECT_TRUE(has_pattern(echo.bytes(), 7));
-    };
-    for (std::uint64_t i = 0; i < 20; ++i) {
-      ASSERT_EQ(innocent_.send(link_, i, payload), Sent::kTaken);
-    }
-    ASSERT_TRUE(until({&innocent_, &server_}, [&] { return innocent_.frames == before + 20; }));
-    EXPECT_TRUE(innocent_.broken.empty());
-    EXPECT_EQ(server_.broken.count(innocent_link()), 0U);
-  }
-
-  bool poll_until(const std::function<bool()>& condition) { return until({&server_}, condition); }
+  ShmInnocent() : Innocent(make_shm_endpoint(), make_shm_endpoint(), "shm:") {}
 
   /// The newest link at the server is broken as Malformed, once, and the innocent one works.
   void expect_malformed(std::size_t broken_before) {
@@ -137,12 +104,6 @@ class ShmInnocent : public testing::Test {
     expect_innocent_works();
     EXPECT_EQ(server_.broken.size(), broken_before + 1);
   }
-
-  std::function<void(LinkId, const wire::Header&, Buffer)> when_rogue;
-  End server_;
-  End innocent_;
-  std::string address_;
-  LinkId link_ = 0;
 };
 
 }  // namespace stretto::conformance

@@ -129,9 +129,10 @@ TEST_F(ShmHostile, FramesThatNameWhatIsNotThereBreakTheirLink) {
   };
   for (const Case& one :
        {Case{1, 0, 0, 1000}, Case{~0U, 0, 0, 1000}, Case{0, shm::kSlots, 0, 1000},
-        Case{0, shm::kNoSlot, 0, 1000}, Case{0, 0, kEnd, 1}, Case{0, 0, kEnd - 1, 2},
-        Case{0, 0, kHuge, 2}, Case{0, 0, kHuge - 63, 64}, Case{0, 0, 0, kMostPayload + 1},
-        Case{0, 0, 0, kHuge}, Case{0, 0, 1, kHuge}}) {
+        Case{0, shm::kNoSlot, 0, 1000}, Case{0, shm::kNoSlot, 0, shm::kMostInline + 1},
+        Case{0, 0, kEnd, 1}, Case{0, 0, kEnd - 1, 2}, Case{0, 0, kHuge, 2},
+        Case{0, 0, kHuge - 63, 64}, Case{0, 0, 0, kMostPayload + 1}, Case{0, 0, 0, kHuge},
+        Case{0, 0, 1, kHuge}}) {
     RogueLine rogue(address_);
     rogue.announce_own();
     rogue.put({.chunk = 0, .slot = 0, .offset = 0, .bytes = 1000});
@@ -252,7 +253,7 @@ TEST_F(ShmHostile, ControlIsCopiedBeforeItIsParsed) {
     RogueLine rogue(address_);
     rogue.announce_own();
     Buffer kept;
-    when_rogue = [&](LinkId, const wire::Header&, Buffer payload) { kept = std::move(payload); };
+    when_stranger = [&](LinkId, const wire::Header&, Buffer payload) { kept = std::move(payload); };
     std::ranges::copy(pattern(10'000, 3), rogue.chunk());
     rogue.put({.chunk = 0, .slot = 0, .offset = 0, .bytes = 10'000}, kind);
     ASSERT_TRUE(poll_until([&] { return !kept.empty(); }));
@@ -265,7 +266,7 @@ TEST_F(ShmHostile, PayloadsAtOddPlacesAreAlignedForUs) {
   RogueLine rogue(address_);
   rogue.announce_own();
   std::size_t came = 0;
-  when_rogue = [&](LinkId, const wire::Header&, const Buffer& payload) {
+  when_stranger = [&](LinkId, const wire::Header&, const Buffer& payload) {
     EXPECT_EQ(reinterpret_cast<std::uintptr_t>(payload.data()) % 64, 0U);
     ++came;
   };

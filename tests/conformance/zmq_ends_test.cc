@@ -27,7 +27,7 @@ TEST_F(ZmqEnds, HundredsSendOneFrameAndLeave) {
   constexpr std::size_t kMany = 300;
   for (std::size_t i = 0; i < kMany; ++i) {
     const std::size_t frames = server_.frames;
-    RawZmq stranger(ZMQ_DEALER);
+    RawZmq stranger(ZMQ_DEALER, 30'000);  // All of them are taken.
     stranger.connect(address_);
     stranger.send(frame(1));
     // Every third is heard while it is there, the others when they have gone.
@@ -73,7 +73,7 @@ TEST_F(ZmqEnds, ADescriptorUsedAgainUnseenConfusesNobody) {
     send_and_leave(brief, brief.connect(address_));
     End next(make_endpoint());
     const LinkId next_link = next.connect(address_);
-    Lender lender(pattern(4'000, 1));
+    Lender lender(pattern(20'000, 1));
     ASSERT_EQ(next.send(next_link, 7, lender.lend()), Sent::kTaken);
     ASSERT_TRUE(until({&next}, [&] { return lender.all_ended(); }));
     // Now both have been there and the server has seen neither.
@@ -108,7 +108,7 @@ TEST_F(ZmqEnds, ClosingOneThatHasGoneHitsNobodyElse) {
     End next(make_endpoint());
     const LinkId link = next.connect(address_);
     const std::uint64_t first = round % 2 == 0 ? 7 : 8;
-    Lender lender(pattern(4'000, 1));
+    Lender lender(pattern(20'000, 1));
     ASSERT_EQ(next.send(link, first, lender.lend()), Sent::kTaken);
     ASSERT_TRUE(until({&next}, [&] { return lender.all_ended(); }));
     if (first == 7) {  // It is closed with its first frame, and learns of that without saying more.
@@ -119,7 +119,8 @@ TEST_F(ZmqEnds, ClosingOneThatHasGoneHitsNobodyElse) {
       expect_innocent_works();
       ASSERT_EQ(next.send(link, 9), Sent::kTaken);
       const LinkId back = server_.accepted.back();
-      ASSERT_TRUE(poll_until([&] { return server_.sequences[back] == numbers(8, 9); }));
+      ASSERT_TRUE(
+          until({&server_, &next}, [&] { return server_.sequences[back] == numbers(8, 9); }));
       EXPECT_TRUE(next.broken.empty());
     }
     next.destroy();

@@ -7,16 +7,13 @@
 
 #include <cstring>
 
-#include "tests/conformance/conformance.h"
+#include "tests/conformance/innocent.h"
 #include "tests/conformance/raw_tcp.h"
 #include "van/zmq/zmq_transport.h"
 
 namespace stretto::conformance {
 
-using Sent = Transport::Sent;
 using Parts = std::vector<std::string>;
-
-inline constexpr std::size_t kMostPayload = 64 * 1024;
 
 /// With small limits.
 inline std::unique_ptr<Transport> make_endpoint() {
@@ -30,8 +27,10 @@ inline std::unique_ptr<Transport> make_endpoint() {
 /// up on it does not come back.
 class RawZmq {
  public:
-  explicit RawZmq(int type) : context_(zmq_ctx_new()), socket_(zmq_socket(context_, type)) {
-    set(ZMQ_LINGER, 200);
+  /// `linger_ms`: how long its end waits for that, even if nobody takes it.
+  explicit RawZmq(int type, int linger_ms = 200)
+      : context_(zmq_ctx_new()), socket_(zmq_socket(context_, type)) {
+    set(ZMQ_LINGER, linger_ms);
     set(ZMQ_RECONNECT_IVL, -1);
     zmq_socket_monitor(socket_, "inproc://ends", ZMQ_EVENT_DISCONNECTED);
     ends_ = zmq_socket(context_, ZMQ_PAIR);
@@ -94,55 +93,36 @@ class RawZmq {
   void* ends_;
 };
 
-/// A frame as it is on the wire.
-inline Parts frame(std::uint64_t sequence, std::size_t payload_bytes = 0) {
+/// The header alone, of a frame with so many bytes of payload.
+inline std::string header(std::uint64_t sequence, std::size_t payload_bytes) {
   wire::Header header;
   header.sequence = sequence;
   header.bytes = static_cast<std::uint32_t>(payload_bytes);
   const wire::HeaderBytes bytes = wire::encode(header);
   std::string text(bytes.size(), '\0');
   std::memcpy(text.data(), bytes.data(), bytes.size());
-  return {text, std::string(payload_bytes, 'x')};
+  return text;
+}
+
+/// A frame as it is on the wire.
+inline Parts frame(std::uint64_t sequence, std::size_t payload_bytes = 0) {
+  return {header(sequence, payload_bytes), std::string(payload_bytes, 'x')};
 }
 
 /// An endpoint that listens, and an innocent link to it.
-class ZmqInnocent : public testing::Test {
+class ZmqInnocent : public Innocent {
  protected:
-  ZmqInnocent() : server_(make_endpoint()), innocent_(make_endpoint()) {
-    address_ = server_.listen("127.0.0.1:0");
-    link_ = innocent_.connect(address_);
-    server_.when_frame = [this](LinkId link, const wire::Header& header, const Buffer&) {
-      if (link == innocent_link()) server_.send(link, header.sequence);
-    };
-    expect_innocent_works();
-  }
-
-  LinkId innocent_link() const { return server_.accepted.empty() ? 0 : server_.accepted.front(); }
-
-  void expect_innocent_works() {
-    const std::size_t before = innocent_.frames;
-    for (std::uint64_t i = 0; i < 20; ++i) ASSERT_EQ(innocent_.send(link_, i), Sent::kTaken);
-    ASSERT_TRUE(until({&innocent_, &server_}, [&] { return innocent_.frames == before + 20; }));
-    EXPECT_TRUE(innocent_.broken.empty());
-    EXPECT_EQ(server_.broken.count(innocent_link()), 0U);
-  }
+  ZmqInnocent() : Innocent(make_endpoint(), make_endpoint(), "127.0.0.1:0") {}
 
   /// Sends frames 1 to 10, and ends the endpoint as soon as they have been handed to TCP.
   static void send_and_leave(End& end, LinkId link) {
-    Lender lender(pattern(4'000, 1));
+    Lender lender(pattern(20'000, 1));
     for (std::uint64_t i = 1; i <= 10; ++i) {
       ASSERT_EQ(end.send(link, i, lender.lend()), Sent::kTaken);
     }
     ASSERT_TRUE(until({&end}, [&] { return lender.all_ended(); }));
     end.destroy();
   }
-
-  bool poll_until(const std::function<bool()>& condition) { return until({&server_}, condition); }
-
-  End server_;
-  End innocent_;
-  std::string address_;
-  LinkId link_ = 0;
 };
 
 }  // namespace stretto::conformance

@@ -10,6 +10,17 @@ namespace {
 
 using ZmqHostile = ZmqInnocent;
 
+// A batch of frames as it is on the wire, with these lengths and so many bytes of payload.
+Parts batch(std::size_t frames, const std::vector<std::uint32_t>& lengths, std::size_t bytes) {
+  std::string headers;
+  for (std::size_t i = 0; i < frames; ++i) {
+    headers += header(i + 1, i < lengths.size() ? lengths[i] : 0);
+  }
+  std::string payloads(lengths.size() * sizeof(std::uint32_t), '\0');
+  std::memcpy(payloads.data(), lengths.data(), payloads.size());
+  return {headers, payloads + std::string(bytes, 'x')};
+}
+
 const std::vector<Parts>& wrong_shapes() {
   static const std::vector<Parts> shapes = {
       {"hello"},
@@ -21,6 +32,12 @@ const std::vector<Parts>& wrong_shapes() {
       {std::string(128, 'h'), "payload", ""},
       {"", std::string(128, 'h'), "payload"},
       Parts(5'000, std::string(100, 'p')),
+      {std::string(256, 'h'), ""},                        // A batch without lengths,
+      batch(2, {4, 3}, 8),                                // with wrong ones,
+      batch(2, {~0U, 9}, 8),                              // that wrap around,
+      batch(2, {70'000, 1}, 70'001),                      // too large,
+      batch(257, std::vector<std::uint32_t>(257, 0), 0),  // with too many frames.
+      {std::string(200, 'h'), std::string(8, '\0')},
   };
   return shapes;
 }
@@ -36,17 +53,7 @@ TEST_F(ZmqHostile, GarbageOverTcpIsNoLink) {
       greeting + std::string(48, '\0') + std::string(5'000, '\xa5'),
       greeting + std::string(48, '\0') + std::string("\x04\xff\x05READY", 8),
       std::string("\x02\xff\xff\xff\xff\xff\xff\xff\x7f", 9)};
-  std::vector<std::unique_ptr<RawTcp>> open;
-  for (int round = 0; round < 10; ++round) {
-    for (const std::string& text : texts) {
-      open.push_back(std::make_unique<RawTcp>(address_));
-      open.back()->send(text);
-      if (round % 2 == 0) open.pop_back();
-    }
-    expect_innocent_works();
-  }
-  open.clear();
-  expect_innocent_works();
+  send_garbage(address_, texts, [this] { expect_innocent_works(); });
   EXPECT_EQ(server_.accepted.size(), 1U);
   EXPECT_TRUE(server_.broken.empty());
 }
@@ -83,6 +90,24 @@ TEST_F(ZmqHostile, ALaterMessageOfAnotherShapeBreaksItsLinkOnce) {
     expect_innocent_works();
   }
   EXPECT_EQ(server_.broken.size(), shapes.size());
+}
+
+TEST_F(ZmqHostile, ABatchIsItsFramesAndNoMore) {
+  RawZmq stranger(ZMQ_DEALER);
+  std::vector<std::size_t> sizes;
+  server_.when_frame = [&](LinkId link, const wire::Header& header, const Buffer& payload) {
+    if (link == innocent_link())
+      return static_cast<void>(server_.send(link, header.sequence, payload));
+    EXPECT_EQ(header.bytes, payload.size());
+    sizes.push_back(payload.size());
+  };
+  stranger.connect(address_);
+  stranger.send(batch(3, {8, 0, 500}, 508));
+  ASSERT_TRUE(poll_until([&] { return sizes.size() == 3; }));
+  EXPECT_EQ(sizes, (std::vector<std::size_t>{8, 0, 500}));
+  EXPECT_EQ(server_.sequences[server_.accepted.back()], numbers(1, 3));
+  expect_innocent_works();
+  EXPECT_TRUE(server_.broken.empty());
 }
 
 TEST_F(ZmqHostile, AnOversizePartEndsItsConnection) {
@@ -167,24 +192,14 @@ TEST_F(ZmqHostile, WhatAnswersWithAnotherShapeBreaksTheLinkOnce) {
 }
 
 TEST_F(ZmqHostile, AListenerThatIsNoNodeBreaksTheLinkOnce) {
-  const int listener = ::socket(AF_INET, SOCK_STREAM, 0);
-  sockaddr_in at = socket_address("127.0.0.1:0");
-  auto* name = reinterpret_cast<sockaddr*>(&at);
-  socklen_t size = sizeof at;
-  ASSERT_EQ(::bind(listener, name, size), 0);
-  ASSERT_EQ(::listen(listener, 8), 0);
-  ASSERT_EQ(::getsockname(listener, name, &size), 0);
-  const std::string address = "127.0.0.1:" + std::to_string(ntohs(at.sin_port));
+  const RawListener listener;
   for (const std::string_view text : {"", "HTTP/1.0 400 Bad Request\r\n\r\n"}) {
-    const LinkId link = innocent_.connect(address);
-    const int peer = ::accept(listener, nullptr, nullptr);
-    ASSERT_GE(::send(peer, text.data(), text.size(), MSG_NOSIGNAL), 0);
-    ::close(peer);
+    const LinkId link = innocent_.connect(listener.address());
+    listener.accept().send(text);
     ASSERT_TRUE(until({&innocent_}, [&] { return innocent_.broken.count(link) == 1; }));
     EXPECT_EQ(innocent_.broken.at(link).code(), Code::kLinkBroken);
     innocent_.broken.clear();
   }
-  ::close(listener);
   expect_innocent_works();
 }
 

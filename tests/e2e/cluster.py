@@ -26,7 +26,7 @@ SERVER = BIN / "stretto-server"
 TRAINING = BUILD / "tests" / "training"
 
 PATIENCE = 60.0  # Seconds for what takes a moment, on the busiest machine.
-MARK = "STRETTO_E2E_MARK"  # The variable that every process of a test inherits.
+MARK = "MARK_OF_STRETTO_TEST"  # The variable that every process of a test inherits.
 _STRETTO_NAMES = re.compile(r"(STRETTO|DMLC|BYTEPS)_|(RANK|WORLD_SIZE)$")
 _ERROR = re.compile(r"ERROR (?P<code>\w+) role=(?P<role>\S+) rank=(?P<rank>\S+) peer=(?P<peer>.*?) "
                     r"op=(?P<op>.*?) cause=(?P<cause>.*)")
@@ -216,6 +216,15 @@ def resident_bytes(pid):
 
 def listening_ports(pid):
     """TCP ports that a process listens at, by the kernel's tables."""
+    return _ports(pid, "0A")
+
+
+def connected_ports(pid):
+    """A process's own TCP ports of its connections."""
+    return _ports(pid, "01")
+
+
+def _ports(pid, state):
     inodes = set()
     for entry in pathlib.Path(f"/proc/{pid}/fd").iterdir():
         with contextlib.suppress(OSError):
@@ -225,16 +234,22 @@ def listening_ports(pid):
     ports = []
     for line in pathlib.Path("/proc/net/tcp").read_text(encoding="ascii").splitlines()[1:]:
         fields = line.split()
-        if fields[3] == "0A" and fields[9] in inodes:  # 0A is LISTEN.
+        if fields[3] == state and fields[9] in inodes:
             ports.append(int(fields[1].split(":")[1], 16))
     return ports
 
 
 class Watch:
-    """Notes when processes that are not our children end."""
+    """Notes when processes that are not our children end. Some may have ended before."""
 
     def __init__(self, pids):
-        self._descriptors = {name: os.pidfd_open(pid) for name, pid in pids.items()}
+        self._descriptors = {}
+        self._ended = {}
+        for name, pid in pids.items():
+            try:
+                self._descriptors[name] = os.pidfd_open(pid)
+            except ProcessLookupError:
+                self._ended[name] = time.monotonic()
 
     def ends(self, seconds):
         """Name to the time at which each ended; those that did not are not in it."""
@@ -243,8 +258,8 @@ class Watch:
         names = {descriptor: name for name, descriptor in self._descriptors.items()}
         for descriptor in names:
             poll.register(descriptor, select.POLLIN)
-        ended = {}
-        while len(ended) < len(names) and time.monotonic() < deadline:
+        ended = dict(self._ended)
+        while len(ended) < len(names) + len(self._ended) and time.monotonic() < deadline:
             for descriptor, _ in poll.poll(max(0, deadline - time.monotonic()) * 1000):
                 ended[names[descriptor]] = time.monotonic()
                 poll.unregister(descriptor)

@@ -34,7 +34,7 @@ class Failures(cluster.ClusterTest):
         return job
 
     def start_launched(self, *flags, **variables):
-        job = self.train(*(flags or FOR_EVER), **variables)
+        job = self.train(*(flags or FOR_EVER), launcher=("--settle", 20), **variables)
         job.expect("progress round=10$", count=2)
         return job
 
@@ -125,11 +125,11 @@ class Failures(cluster.ClusterTest):
     def test_a_long_stop_is_a_loss(self):
         for victim in ("worker 0", "server 1", "scheduler"):
             with self.subTest(victim):
-                job = self.start_by_hand(STRETTO_DEAD_AFTER_S=2)
+                job = self.start_by_hand(STRETTO_DEAD_AFTER_S=4)
                 since = time.monotonic()
                 job.everybody[victim].send(signal.SIGSTOP)
                 last = self.check_survivors(job, victim, since, LOST[role_of(victim)])
-                print(f"MEASURED SIGSTOP of {victim}, dead after 2 s: all others had ended after "
+                print(f"MEASURED SIGSTOP of {victim}, dead after 4 s: all others had ended after "
                       f"{last * 1000:.0f} ms")
                 # What was taken for dead and comes back finds that the job is over.
                 job.everybody[victim].send(signal.SIGCONT)

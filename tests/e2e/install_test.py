@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a user of the installed package does: installs the build to a prefix (which is then moved,
-since packages are), builds the hello example against it with CMake and with pkg-config, and runs a
-job of it through the installed launcher. Needs STRETTO_BUILD_DIR and STRETTO_SOURCE_DIR.
+since packages are), builds examples against it with CMake and with pkg-config, and runs a job of
+hello through the installed launcher. Needs STRETTO_BUILD_DIR and STRETTO_SOURCE_DIR.
 """
 
 import os
@@ -52,13 +52,25 @@ class InstalledPackage(unittest.TestCase):
         for rank in (0, 1):
             self.assertIn(f"worker {rank} of 2: sum = 3", output)
 
-    def test_cmake_package(self):
-        project, build = self.root / "hello", self.root / "hello-build"
-        shutil.copytree(SOURCE / "examples/hello", project)
+    def build_example(self, name):
+        """With CMake, as a project by itself."""
+        project, build = self.root / name, self.root / f"{name}-build"
+        shutil.copytree(SOURCE / "examples" / name, project)
         self.command("cmake", "-S", project, "-B", build, f"-DCMAKE_PREFIX_PATH={self.prefix}",
                      f"-DCMAKE_CXX_COMPILER={compiler()}")
         self.command("cmake", "--build", build)
-        self.run_job(build / "hello")
+        return build / name
+
+    def test_cmake_package(self):
+        self.run_job(self.build_example("hello"))
+
+    def test_rpc(self):
+        self.assertIn("hello!", self.command(self.build_example("rpc")))
+
+    def test_input(self):
+        said = self.command(self.build_example("input"), "files", __file__, "no such file")
+        self.assertIn("left out: InvalidArgument: cannot open 'no such file'", said)
+        self.assertIn(f"1 samples, {os.path.getsize(__file__)} bytes", said)
 
     def test_pkg_config(self):
         files = list(self.prefix.rglob("stretto.pc"))
@@ -74,7 +86,8 @@ class InstalledPackage(unittest.TestCase):
         headers = {path.relative_to(self.prefix / "include").as_posix()
                    for path in (self.prefix / "include").rglob("*") if path.is_file()}
         public = {path.relative_to(folder).as_posix()
-                  for folder in (SOURCE / "common/include", SOURCE / "worker/include")
+                  for folder in (SOURCE / "common/include", SOURCE / "worker/include",
+                                 SOURCE / "worker/input/include", SOURCE / "rpc/include")
                   for path in folder.rglob("*.h")}
         self.assertEqual(headers, public)
         for folder in (BUILD, SOURCE):

@@ -16,7 +16,7 @@ OTHERS = {
     "rule": "f32[1000] sync sgd",
     "mode": "f32[1000] async sum",
 }
-MOST_SECONDS = 1.0
+MOST_SECONDS = 4.0  # Before anything runs out; what it took is printed.
 
 
 class Mismatch(cluster.ClusterTest):
@@ -37,7 +37,7 @@ class Mismatch(cluster.ClusterTest):
                     for words in (FIRST, other, "worker 0 declared", "worker 1 declared"):
                         self.assertIn(words, error.cause)
                 last = max(worker.ended_at for worker in workers) - since
-                self.assertLess(last, MOST_SECONDS + 1)  # Processes take time to end, too.
+                self.assertLess(last, MOST_SECONDS)
                 print(f"MEASURED {fault}: both workers had ended after {last * 1000:.0f} ms")
                 for name in ("server 0", "server 1", "scheduler"):
                     self.assertEqual(job.everybody[name].end(), cluster.exit_of_loss(name),

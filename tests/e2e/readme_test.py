@@ -40,6 +40,14 @@ class Readme(cluster.ClusterTest):
         self.assert_nobody_left()
 
 
+    def test_quickstart_builds_what_the_readme_runs(self):
+        script = (cluster.SOURCE / "tools" / "quickstart").read_text(encoding="utf-8")
+        built = re.search(r"^readonly TARGETS=\(([^)]*)\)$", script, re.MULTILINE)[1].split()
+        named = re.findall(r"build/bin/([a-z-]+)", README.read_text(encoding="utf-8"))
+        self.assertNotEqual(named, [])
+        self.assertEqual(set(named) - set(built), set())
+
+
 class Extraction(unittest.TestCase):
 
     def test_what_counts(self):

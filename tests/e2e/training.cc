@@ -23,6 +23,7 @@ DEFINE_int64(progress, 50, "A line of progress every so many rounds");
 DEFINE_string(until, "", "End early once this file exists: the workers agree on the round");
 DEFINE_int64(slow_rank, -1, "Rank of a worker that computes for a random time between rounds");
 DEFINE_int64(slow_most, 1'000'000, "Most steps of that computation");
+DEFINE_int64(work, 0, "Steps of computation of every worker before each round");
 DEFINE_int64(seed, 1, "Of the randomness");
 DEFINE_string(fault, "",
               "What fault_rank does: exit, leave, finish_early, or a declaration that "
@@ -73,7 +74,8 @@ class Training {
     if (Status status = declare_all(); !status.ok()) return status;
     say("started");
     for (std::int64_t round = 0; round < rounds(); ++round) {
-      if (slow_) compute();
+      if (slow_) compute(length_of_work());
+      compute(FLAGS_work);
       for (Slot& slot : slots_) {
         if (Status status = finish(slot); !status.ok()) return status;
         begin(slot, round);
@@ -191,9 +193,10 @@ class Training {
   }
 
   // Real work of a random length: what a straggler is made of.
-  void compute() {
-    std::uniform_int_distribution<std::int64_t> length(0, FLAGS_slow_most);
-    const std::int64_t steps = length(random_);
+  std::int64_t length_of_work() {
+    return std::uniform_int_distribution<std::int64_t>(0, FLAGS_slow_most)(random_);
+  }
+  void compute(std::int64_t steps) {
     for (std::int64_t i = 0; i < steps; ++i) work_ = std::fma(work_, 0.999, 1.0);
   }
 

@@ -11,8 +11,11 @@
 #include "common/config.h"
 #include "common/log.h"
 #include "tools/launch/arguments.h"
+#include "tools/launch/command.h"
 #include "tools/launch/environment.h"
 #include "tools/launch/hosts.h"
+#include "tools/launch/kubernetes.h"
+#include "tools/launch/placement.h"
 
 namespace stretto {
 namespace {
@@ -84,9 +87,33 @@ void check_plan(const launch::Plan& plan) {
   const auto members = launch::members_of(plan);
   STRETTO_CHECK(members.size() == 1 + std::size_t{plan.servers} + plan.workers);
   const launch::Variables given =
-      launch::variables_for(plan, members.back(), {{"127.0.0.1", 9000}, "token"}, {});
+      launch::variables_for(plan, members.back(), {{"127.0.0.1", 9000}, "token", {}}, {}, {});
   STRETTO_CHECK(given.at("STRETTO_RANK") == std::to_string(plan.workers - 1));
   STRETTO_CHECK(given.at("STRETTO_JOB_TOKEN") == "token");
+  const auto nowhere = [](const std::string&) { return false; };
+  const Result<launch::Placement> placement = launch::place(plan, {}, nowhere);
+  if (!placement.ok()) return;
+  STRETTO_CHECK(placement->site_of.size() == members.size());
+  for (const std::size_t site : placement->site_of) STRETTO_CHECK(site < placement->sites.size());
+}
+
+// What --print k8s writes, or why not.
+void check_manifests(const launch::Plan& plan) {
+  if (plan.workers > 64 || plan.servers > 64) return;  // Their number changes a few digits only.
+  const Result<std::string> text = launch::manifests(plan, "token");
+  STRETTO_CHECK(text.ok() ? !text->empty() : text.status().code() == Code::kInvalidArgument);
+}
+
+// A shell's words, and what Slurm writes about nodes.
+void check_words(const std::string& text) {
+  const Result<std::vector<std::string>> again = launch::shell_words(launch::shell_quoted(text));
+  STRETTO_CHECK(again.ok() && again->size() == 1 && again->front() == text);
+  const Result<std::vector<std::string>> words = launch::shell_words(text);
+  STRETTO_CHECK(words.ok() || words.status().code() == Code::kInvalidArgument);
+  const auto allocation =
+      launch::slurm_allocation({{"SLURM_JOB_ID", "1"}, {"SLURM_TASKS_PER_NODE", text}});
+  if (!allocation.ok() || !allocation->has_value()) return;
+  for (const std::uint32_t slots : (*allocation)->slots) STRETTO_CHECK(slots >= 1);
 }
 
 void check_hosts(const Result<std::vector<launch::HostSlots>>& hosts) {
@@ -102,14 +129,18 @@ void run(const std::uint8_t* data, std::size_t size) {
   check_environment(lines);
   for (const std::string& line : lines) check_address(line);
   check_hosts(launch::parse_host_list(text));
-  check_hosts(launch::parse_hostfile(text));
-  check_hosts(launch::parse_process_hosts(text));
+  check_hosts(launch::parse_hostfile(text, "hosts"));
+  check_hosts(launch::parse_process_hosts(text, "hosts"));
   const launch::ReadFile read_file = [&](const std::string& path) -> Result<std::string> {
     if (path.empty()) return Status(Code::kInvalidArgument, "no such file");
     return text;
   };
   const Result<launch::Plan> plan = launch::parse_arguments(lines, read_file);
-  if (plan.ok()) check_plan(*plan);
+  if (plan.ok()) {
+    check_plan(*plan);
+    check_manifests(*plan);
+  }
+  check_words(text);
 }
 
 }  // namespace

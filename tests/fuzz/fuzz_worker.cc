@@ -171,10 +171,11 @@ void HostileJob::act() {
 
 void HostileJob::user_declares() {
   constexpr std::uint64_t kElements[] = {16, 40, 1, 17, 600, 0};
+  constexpr Mode kModes[] = {Mode::kSync, Mode::kAsync, Mode::kEagerAsync};
   const TensorSpec spec{.name = fmt::format("t{}", input_.below(4)),
                         .dtype = Dtype::kF32,
                         .elements = kElements[input_.below(std::size(kElements))],
-                        .options = {.mode = input_.flag() ? Mode::kSync : Mode::kAsync}};
+                        .options = {.mode = kModes[input_.below(3)]}};
   if (!worker_->joined()) return;
   ++begun_;
   worker_->declare(spec, [this](const Result<Tensor>& tensor) {
@@ -218,6 +219,7 @@ void HostileJob::answer_something() {
   wire::Header header;
   header.kind = input_.rarely(4) ? wire::Kind::kDone : wire::Kind::kValue;
   header.key = asked.key;
+  header.flags = static_cast<std::uint16_t>(asked.flags & (wire::kWantsValue | wire::kProbe));
   if (input_.rarely(8)) header.key = {input_.small(), input_.small()};
   header.dtype = static_cast<std::uint8_t>(input_.rarely(8) ? input_.byte() : 1);
   header.version = input_.rarely(4) ? input_.take<std::uint64_t>() : asked.version;
@@ -234,7 +236,7 @@ void HostileJob::send_anything() {
   if (line == nullptr) return;
   wire::Header header;
   header.kind = static_cast<wire::Kind>(input_.byte());
-  header.flags = static_cast<std::uint16_t>(input_.below(8));
+  header.flags = static_cast<std::uint16_t>(input_.below(64));
   header.dtype = 1;
   header.key = {input_.small(), input_.small()};
   peer.send_bent(*line, header, input_.payload(input_.flag() ? 0 : input_.byte()), input_);

@@ -8,8 +8,10 @@ programs: every choice is a byte (below(n) is the byte modulo n), numbers are li
 what is missing at the end is zero. The actions' numbers are those of act() in the target's source.
 """
 
+import io
 import pathlib
 import struct
+import tarfile
 
 CORPUS = pathlib.Path(__file__).resolve().parent / "corpus"
 HEADER = "<IHBBBBHIIiIIIIQQQQQQQQIIQQ"
@@ -40,9 +42,45 @@ def frames():
     yield "control-too-long", frame(0, (1 << 20) + 1, header(1, size=(1 << 20) + 1))
     yield "push-too-long", frame(0, (1 << 30) + 4, header(2, dtype=1, size=(1 << 30) + 4))
     yield "other-length", frame(0, 9, header(1, size=5))
-    yield "other-kind", frame(0, 0, header(9))
+    yield "call", frame(0, 7, header(8, size=7, version=1))
+    yield "answer", frame(0, 0, header(9, version=1))
+    yield "other-kind", frame(0, 0, header(10))
     yield "other-flags", frame(0, 0, header(2, flags=0x80))
     yield "all-valid", frame(15, 16, bytes(range(128)))
+
+
+def batches():
+    """A mask (1 a routing id first, 2 lengths made right, 4 a small limit, 8 our own frames), then
+    messages of parts: size, whether it is in headers, bytes."""
+
+    def message(*parts):
+        out = bytes([len(parts) - 1])
+        for part in parts:
+            if part and len(part) % 128 == 0:
+                out += struct.pack("<HB", len(part) // 128, 1) + part
+            else:
+                out += struct.pack("<HB", len(part), 0) + part
+        return out
+
+    def batch(lengths):
+        headers = b"".join(header(2, dtype=1, size=n, sequence=i) for i, n in enumerate(lengths))
+        return headers, struct.pack(f"<{len(lengths)}I", *lengths) + b"p" * sum(lengths)
+
+    yield "frame", b"\0" + message(header(2, dtype=1, size=8), b"12345678")
+    yield "empty-payload", b"\0" + message(header(6), b"")
+    yield "hello", b"\1" + message(b"id", b"") + message(b"id", header(6), b"")
+    yield "batch", b"\0" + message(*batch([8, 0, 500]))
+    yield "batch-of-router", b"\1" + message(b"id", *batch([4, 4])) * 3
+    yield "batch-made-right", b"\2" + message(batch([4] * 5)[0], b"x" * 300)
+    yield "batch-above-limit", b"\4" + message(*batch([4, 2000]))
+    yield "batch-lengths-wrap", b"\0" + message(batch([4, 4])[0],
+                                               struct.pack("<2I", 0xFFFFFFFF, 9) + b"p" * 8)
+    yield "batch-without-lengths", b"\0" + message(batch([4, 4])[0], b"")
+    yield "most", b"\0" + message(*batch([0] * 256))
+    yield "too-many", b"\0" + message(*batch([0] * 257))
+    yield "four-parts", (b"\0" + message(header(6), b"", b"more", b"and more")
+                         + message(header(6), b""))
+    yield "ours", b"\x08\1" + b"".join(struct.pack("<H", n) + b"q" * n for n in (4, 0, 200, 8000))
 
 
 def field(number, value):
@@ -84,7 +122,7 @@ def controls():
             ("failure", 11, field(1, 6) + field(2, b"worker 1") + field(3, b"lost"))):
         yield name, b"\0" + field(number, body)
     yield "nothing", b"\0"
-    for body in range(13):
+    for body in range(14):
         yield f"made-{body}", bytes([1, body]) + bytes(range(1, 60))
 
 
@@ -231,9 +269,96 @@ def configs():
     yield "check", lines("--check", "--worker-hostfile=w", "--server-hostfile=s", "--via=local")
 
 
+def codecs():
+    """The codec less one, k less one, levels, norm, elements, whether the length is made right,
+    the payload; or 7 and rules."""
+
+    def part(codec, k, count, payload, right=1, levels=0, norm=0):
+        return (bytes([codec - 1, k - 1, levels, norm]) + struct.pack("<H", count)
+                + bytes([right]) + payload)
+
+    for name, codec in (("fp16", 1), ("bf16", 2), ("int8", 3), ("onebit", 4)):
+        yield name, part(codec, 1, 300, bytes(range(256)))
+    yield "topk", part(5, 103, 500, struct.pack("<103I", *range(0, 412, 4)) + b"\x3f" * 412)
+    yield "topk-outside", part(5, 101, 101, struct.pack("<101I", *range(1, 102)))
+    yield "topk-twice", part(5, 2, 200, struct.pack("<4I", 5, 5, 6, 7))
+    yield "topk-short", part(5, 2, 200, b"short", right=0)
+    yield "randomk", part(6, 10, 400, bytes(range(200)))
+    for bits, k in ((2, 1), (4, 7), (8, 120)):
+        for levels in (0, 1):
+            yield f"dithering-{bits}-{levels}", part(7, k, 333, b"\0\0\x80\x3f" + bytes(
+                range(256)), levels=levels)
+    yield "rules", bytes([7]) + b"*.bias=none;l?yer*=topk,k=0.01,ef=vanilla;onebit,scaling=true"
+    yield "rules-wrong", bytes([7]) + b"*=dithering,k=200"
+
+
+def agents():
+    """Whether the greeting has been, the size of pieces less one, and what arrives."""
+
+    def agent_frame(kind, *texts, number=0, detail=0, member=0):
+        body = struct.pack("<BBIqI", kind, detail, member, number, len(texts))
+        body += b"".join(struct.pack("<I", len(text)) + text for text in texts)
+        return struct.pack("<I", len(body)) + body
+
+    hello = agent_frame(1, b"0.1.0", b"host", b"secret", b"192.0.2.1", b"192.0.2.2",
+                        b"eth0=192.0.2.2", number=3)
+    greeting = b"stretto-agent 1\n"
+    yield "hello", bytes([0, 255]) + greeting + hello
+    yield "noise", bytes([0, 2]) + b"Welcome!\nstretto-agent " + greeting + hello
+    yield "output", bytes([1, 99]) + agent_frame(9, b"a line\n", detail=1, member=2) + \
+        agent_frame(10, number=9, detail=1, member=2)
+    yield "start", bytes([1, 0]) + agent_frame(2, b"/", b"sh", b"sh", b"-c", b"A=b", number=2)
+    yield "finished", bytes([1, 7]) + agent_frame(14)
+    yield "other-kind", bytes([1, 99]) + agent_frame(15)
+    yield "too-long", bytes([1, 99]) + struct.pack("<I", 1 << 31)
+    yield "short-text", bytes([1, 99]) + struct.pack("<IBBIqII", 22, 9, 0, 0, 0, 1, 1 << 30)
+
+
+def crc32c(data):
+    """As the C++ code's, a bit at a time, and masked as TFRecord does."""
+    crc = 0xFFFFFFFF
+    for byte in data:
+        crc ^= byte
+        for _ in range(8):
+            crc = crc >> 1 ^ (0x82F63B78 if crc & 1 else 0)
+    crc ^= 0xFFFFFFFF
+    return struct.pack("<I", ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF)
+
+
+def records():
+    """Whether it is a tar file, whether there is a limit (and which), the file."""
+
+    def tfrecord(payload):
+        length = struct.pack("<Q", len(payload))
+        return length + crc32c(length) + payload + crc32c(payload)
+
+    def tar(kind, *files):
+        with io.BytesIO() as file:
+            with tarfile.open(fileobj=file, mode="w", format=kind) as shard:
+                for name, content in files:
+                    about = tarfile.TarInfo(name)
+                    about.size = len(content)
+                    shard.addfile(about, io.BytesIO(content))
+            return file.getvalue().rstrip(b"\0")
+
+    three = tfrecord(b"one") + tfrecord(b"") + tfrecord(bytes(300))
+    long = "d" * 120 + "/" + "n" * 90 + ".txt"
+    yield "tfrecord", b"\0\0" + three
+    yield "tfrecord-limit", b"\0\1\x10\0" + three
+    yield "tfrecord-truncated", b"\0\0" + three[:-9]
+    yield "tfrecord-length", b"\0\0" + b"\x04" + three[1:]
+    yield "tfrecord-payload", b"\0\0" + three[:13] + b"?" + three[14:]
+    yield "ustar", b"\1\0" + tar(tarfile.USTAR_FORMAT, ("a/1.x", b"X"), ("a/1.y", bytes(600)),
+                                ("b", b""))
+    yield "pax", b"\1\0" + tar(tarfile.PAX_FORMAT, (long, b"X"), ("ü.t", b"Y"))
+    yield "gnu", b"\1\0" + tar(tarfile.GNU_FORMAT, (long, b"X"), ("2.t", b"Y"))
+    yield "gnu-limit", b"\1\1\x00\x04" + tar(tarfile.GNU_FORMAT, ("1.t", bytes(2000)))
+
+
 def main():
     makers = {"frame": frames, "control": controls, "session": sessions, "worker": workers,
-              "config": configs}
+              "config": configs, "agent": agents, "codec": codecs, "batch": batches,
+              "records": records}
     for name, seeds in makers.items():
         folder = CORPUS / name
         folder.mkdir(parents=True, exist_ok=True)

@@ -30,6 +30,17 @@ void fill(wire::Hello& hello, Input& input) {
   hello.set_host(input.flag() ? "here:1" : input.text());
 }
 
+void fill(wire::InputProgress& progress, Input& input) {
+  progress.set_at_ns(input.flag() ? input.number() * 1'000'000'000 : input.number());
+  progress.set_delivered_bytes(input.number());
+  progress.set_demanded_bytes(input.flag() ? progress.delivered_bytes() : input.number());
+  progress.set_stall_ns(input.number());
+  progress.set_requests(input.number());
+  progress.set_latency_ns(input.number());
+  progress.set_under_way_bytes(input.number());
+  progress.set_read_bytes(input.number());
+}
+
 void fill(wire::Fault& fault, Input& input) {
   fault.set_code(input.small());
   fault.set_cause(input.text());
@@ -68,8 +79,37 @@ void fill(wire::Declared& declared, Input& input) {
   for (std::size_t left = input.below(6); left > 0; --left) {
     wire::SlotRun& run = *declared.add_owners();
     run.set_first(input.small());
-    run.set_count(input.rarely(8) ? input.take<std::uint32_t>() : kSlots >> input.below(13));
+    run.set_count(input.rarely(8) ? input.take<std::uint32_t>() : kSlots >> input.below(14));
     run.set_node(input.small());
+  }
+}
+
+// Of those who trace, and who look on.
+void fill_of_traces(wire::Control& message, wire::Control::BodyCase body, Input& input) {
+  if (body == wire::Control::kTraceCommand) {
+    wire::TraceCommand& command = *message.mutable_trace_command();
+    command.set_action(static_cast<wire::TraceCommand::Action>(input.below(5)));
+    command.set_session(input.below(4));
+    command.set_iterations(input.small());
+    command.set_records(input.rarely(8) ? input.take<std::uint32_t>() : 64);
+  } else if (body == wire::Control::kTraceChunk) {
+    wire::TraceChunk& chunk = *message.mutable_trace_chunk();
+    chunk.set_session(input.below(4));
+    chunk.set_notes(input.text());
+    chunk.set_dropped(input.number());
+    chunk.set_reached(input.flag());
+    chunk.set_refused(input.flag());
+  } else if (body == wire::Control::kObserve) {
+    wire::Observe& observe = *message.mutable_observe();
+    observe.set_what(static_cast<wire::Observe::What>(input.below(8)));
+    observe.set_first(input.small());
+    observe.set_iterations(input.small());
+    observe.set_seconds(input.small());
+    observe.set_offset(input.number());
+  } else {
+    message.mutable_observed()->set_what(input.small());
+    message.mutable_observed()->set_text(input.text());
+    message.mutable_observed()->set_records(input.text());
   }
 }
 
@@ -107,7 +147,8 @@ wire::TensorSpec spec_from(Input& input) {
 
 wire::Control control_from(Input& input) {
   wire::Control message;
-  switch (static_cast<wire::Control::BodyCase>(input.below(13))) {
+  const std::size_t body = input.below(18);
+  switch (static_cast<wire::Control::BodyCase>(body)) {
     case wire::Control::kHello:
       fill(*message.mutable_hello(), input);
       break;
@@ -136,6 +177,8 @@ wire::Control control_from(Input& input) {
       break;
     case wire::Control::kHeartbeat:
       message.mutable_heartbeat()->set_number(input.number());
+      if (input.flag()) fill(*message.mutable_heartbeat()->mutable_input(), input);
+      message.mutable_heartbeat()->set_input_limit_bytes(input.flag() ? input.number() : 0);
       break;
     case wire::Control::kLeave:
       message.mutable_leave();
@@ -147,6 +190,19 @@ wire::Control control_from(Input& input) {
     case wire::Control::kLinkReport:
       message.mutable_link_report()->set_node(input.small());
       message.mutable_link_report()->set_cause(input.text());
+      break;
+    case wire::Control::kSteer:
+      message.mutable_steer()->set_call(input.small());
+      message.mutable_steer()->set_priority(static_cast<std::int32_t>(input.number()));
+      message.mutable_steer()->set_deadline_us(input.number());
+      message.mutable_steer()->set_paused(input.flag());
+      message.mutable_steer()->set_cancelled(input.flag());
+      break;
+    case wire::Control::kTraceCommand:
+    case wire::Control::kTraceChunk:
+    case wire::Control::kObserve:
+    case wire::Control::kObserved:
+      fill_of_traces(message, static_cast<wire::Control::BodyCase>(body), input);
       break;
     case wire::Control::BODY_NOT_SET:
       break;

@@ -63,13 +63,14 @@ TEST_F(RegistryTest, WhatIsBrokenStaysSoWithItsFirstReason) {
 
 TEST_F(RegistryTest, EveryPartOfADescriptionMustAgree) {
   const TensorSpec agreed = fake::spec("x", Dtype::kF32, 100);
-  std::vector<TensorSpec> others(6, agreed);
+  std::vector<TensorSpec> others(7, agreed);
   others[0].elements = 101;
   others[1].options.mode = Mode::kAsync;
   others[2].options.update.rule = Rule::kMean;
   others[3].options.update.rate = 0.5;
   others[4].options.deterministic = true;
   others[5].options.bound = 1;
+  others[6].options.bulk = true;
   for (const TensorSpec& other : others) {
     Registry registry;
     registry.declare(agreed, 10, "worker 0", slots_, 64);

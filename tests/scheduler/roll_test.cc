@@ -152,5 +152,60 @@ INSTANTIATE_TEST_SUITE_P(
                 "wanted host:port", "'nowhere'"}),
     [](const auto& each) { return std::string(each.param.name); });
 
+/// A scheduler that was told of two hosts, and not how many workers each has.
+class RollOfHosts : public testing::Test {
+ protected:
+  static Config hosts() {
+    Config config = fake::config(Role::kScheduler, -1);
+    config.workers_are_hosts = true;
+    return config;
+  }
+  Result<Member> worker(std::int64_t rank, std::uint32_t told) {
+    wire::Hello hello = fake::hello(Role::kWorker, rank).hello();
+    hello.set_workers(told);
+    return roll_.admit(hello);
+  }
+
+  Config config_ = hosts();
+  Roll roll_{config_};
+};
+
+TEST_F(RollOfHosts, TheFirstWorkerTellsHowManyThereAre) {
+  EXPECT_EQ(roll_.workers(), 0U);
+  EXPECT_FALSE(roll_.complete());
+  EXPECT_THAT(roll_.missing(), HasSubstr("all workers of 2 hosts"));
+  ASSERT_TRUE(worker(3, 6).ok());
+  EXPECT_EQ(roll_.workers(), 6U);
+  EXPECT_THAT(roll_.missing(), HasSubstr("worker 5"));
+  EXPECT_THAT(worker(1, 4).status().cause(),
+              AllOf(HasSubstr("worker 1 was told of 4 workers"), HasSubstr("of 6 workers")));
+  for (std::int64_t rank : {0, 1, 2, 4, 5}) ASSERT_TRUE(worker(rank, 6).ok());
+  wire::Hello server = fake::hello(Role::kServer, 0).hello();
+  server.set_workers(0);
+  for (std::uint32_t shard = 0; shard < config_.shards; ++shard) {
+    EXPECT_FALSE(roll_.complete());
+    server.set_shard(shard);
+    server.set_shards(config_.shards);
+    ASSERT_TRUE(roll_.admit(server).ok()) << "servers need not know";
+  }
+  EXPECT_TRUE(roll_.complete()) << roll_.missing();
+}
+
+TEST_F(RollOfHosts, WhatCannotBeIsRefused) {
+  EXPECT_THAT(worker(0, 3).status().cause(),
+              AllOf(HasSubstr("of 3 workers"), HasSubstr("2 hosts with as many workers each")));
+  EXPECT_FALSE(worker(0, 0).ok());
+  EXPECT_FALSE(worker(0, 2 * kMaxNodes).ok());
+  EXPECT_FALSE(worker(4, 4).ok()) << "ranks are 0 to 3";
+  EXPECT_EQ(roll_.workers(), 0U) << "nobody who was let in has said";
+}
+
+TEST_F(RollOfHosts, WhoWentAwayHasSaidNothing) {
+  const NodeId gone = worker(0, 4)->node;
+  roll_.remove(gone);
+  EXPECT_EQ(roll_.workers(), 0U);
+  EXPECT_TRUE(worker(0, 2).ok());
+}
+
 }  // namespace
 }  // namespace stretto

@@ -259,8 +259,13 @@ TEST_F(SchedulerTest, DataFramesAreRefused) {
   begin();
   first_.epoch = 1;
   first_.send(fake::push_header({1, 0}, 1), fake::bytes_of({1}));
+  second_.epoch = 1;
+  wire::Header call;
+  call.kind = wire::Kind::kCall;
+  second_.send(call, fake::bytes_of({1}));
   step();
   EXPECT_THAT(first_.control().fault().cause(), HasSubstr("takes no data frames"));
+  EXPECT_THAT(second_.control().fault().cause(), HasSubstr("takes no data frames"));
 }
 
 // ---- leaving

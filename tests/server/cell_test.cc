@@ -97,7 +97,8 @@ TEST_F(CellTest, HeldSharesOfTheDeterministicModeAreNotTheUsersMemory) {
 
 /// Values that are being sent keep their bytes whatever is contributed afterwards.
 TEST_F(CellTest, ALeasedValueNeverChanges) {
-  for (const Mode mode : {Mode::kSync, Mode::kBounded, Mode::kAsync}) {
+  for (const Mode mode :
+       {Mode::kSync, Mode::kBounded, Mode::kAsync, Mode::kEager, Mode::kEagerAsync}) {
     for (const Rule rule : {Rule::kSum, Rule::kSgd}) {
       make(2, {.mode = mode, .bound = 1, .update = {.rule = rule}});
       std::vector<std::pair<Buffer, Floats>> leased;
@@ -126,6 +127,30 @@ TEST_F(CellTest, AnUnleasedValueIsUpdatedInPlace) {
   ASSERT_TRUE(share(0, Floats{1, 1}).ok());
   EXPECT_EQ(cell_->value().bytes.data(), memory);
   EXPECT_THAT(value(), ElementsAre(2, 2));
+}
+
+TEST_F(CellTest, AnEagerValueGrowsByEachRound) {
+  make(2, {.mode = Mode::kEager});
+  ASSERT_TRUE(assign(0, {10, 20}).ok());
+  ASSERT_TRUE(attend(1).ok());
+  for (const float round : {1.0F, 2.0F}) {
+    ASSERT_TRUE(share(0, Floats{round, 1}).ok());
+    EXPECT_EQ(cell_->consistency().applied_of(0), cell_->consistency().rounds_of(0) - 1)
+        << "its share has counted, and is not in the value yet";
+    ASSERT_TRUE(share(1, Floats{1, 1}).ok());
+  }
+  EXPECT_THAT(value(), ElementsAre(10 + 1 + 1 + 2 + 1, 20 + 4));
+  EXPECT_EQ(cell_->value().version, 3U);
+  EXPECT_EQ(cell_->consistency().applied_of(0), 3U);
+}
+
+TEST_F(CellTest, AnEagerValueGrowsByTheMeanIfThatIsTheRule) {
+  make(2, {.mode = Mode::kEager, .update = {.rule = Rule::kMean}});
+  for (int round = 0; round < 3; ++round) {
+    ASSERT_TRUE(share(0, Floats{1, 2}).ok());
+    ASSERT_TRUE(share(1, Floats{3, 2}).ok());
+  }
+  EXPECT_THAT(value(), ElementsAre(6, 6));
 }
 
 // ---- sums
@@ -323,6 +348,106 @@ TEST_F(CellTest, WaitersAreTakenInOrderWhenTheirGateOpens) {
   EXPECT_TRUE(cell_->take_ready().empty()) << "each is taken once";
   EXPECT_EQ(cell_->waiters().size(), 1U);
   EXPECT_EQ(cell_->take_all().size(), 1U);
+}
+
+// ---- codecs
+
+class CodedCell : public CellTest {
+ protected:
+  void make_coded(std::string_view codec, const TensorOptions& like = {},
+                  std::uint32_t workers = 2) {
+    codec_ = *codec_from(codec);
+    TensorOptions options = like;
+    options.codec = codec_;
+    make(workers, options, 4);
+  }
+  Status coded_share(Rank rank, const Floats& numbers) {
+    Buffer bytes = Buffer::allocate(ops::encoded_bytes(codec_, numbers.size()));
+    ops::encode(codec_, numbers, {}, bytes.writable());
+    return coded_share(rank, std::move(bytes), codec_.codec);
+  }
+  Status coded_share(Rank rank, Buffer bytes, Codec codec) {
+    return cell_->contribute(
+        {.rank = rank, .round = next(rank), .codec = codec, .bytes = std::move(bytes)}, &gate_);
+  }
+  Floats coded_value() const {
+    EXPECT_EQ(cell_->value().codec, codec_.codec);
+    Floats out(4);
+    ops::decode(codec_, cell_->value().bytes.bytes(), out, ops::Then::kAssign);
+    return out;
+  }
+
+  CodecSpec codec_;
+};
+
+TEST_F(CodedCell, SharesAreDecodedAndAddedAndTheSumIsEncoded) {
+  make_coded("onebit,scaling=true");
+  ASSERT_TRUE(coded_share(0, {1, -1, 1, -1}).ok());
+  ASSERT_TRUE(coded_share(1, {2, 2, -2, -2}).ok());
+  EXPECT_THAT(coded_value(), ElementsAre(2, 2, -2, -2));  // Of 3, 1, -1, -3.
+}
+
+TEST_F(CodedCell, TheServersOwnErrorIsOwedToo) {
+  make_coded("topk,k=1,ef=vanilla", {}, 4);
+  Floats sum(4);
+  for (int round = 1; round <= 40; ++round) {  // Each worker another element: one goes back.
+    ASSERT_TRUE(coded_share(0, {1, 0, 0, 0}).ok());
+    ASSERT_TRUE(coded_share(1, {0, 1, 0, 0}).ok());
+    ASSERT_TRUE(coded_share(2, {0, 0, 1, 0}).ok());
+    ASSERT_TRUE(coded_share(3, {0, 0, 0, 1}).ok());
+    const Floats out = coded_value();
+    for (std::size_t i = 0; i < 4; ++i) sum[i] += out[i];
+  }
+  for (const float one : sum) EXPECT_NEAR(one, 40, 4);
+}
+
+TEST_F(CodedCell, MeansAreEncodedToo) {
+  make_coded("fp16", {.update = {.rule = Rule::kMean}});
+  ASSERT_TRUE(coded_share(0, {1, 2, 3, 4}).ok());
+  ASSERT_TRUE(coded_share(1, {3, 4, 5, 6}).ok());
+  EXPECT_THAT(coded_value(), ElementsAre(2, 3, 4, 5));
+}
+
+TEST_F(CodedCell, RankOrderHoldsForEncodedShares) {
+  make_coded("topk,k=4", {.deterministic = true}, 3);
+  ASSERT_TRUE(coded_share(2, {1e8F, 0, 0, 0}).ok());
+  ASSERT_TRUE(coded_share(1, {-1e8F, 0, 0, 0}).ok());
+  ASSERT_TRUE(coded_share(0, {1, 0, 0, 0}).ok());
+  EXPECT_EQ(coded_value()[0], (1 + -1e8F) + 1e8F);
+}
+
+TEST_F(CodedCell, BroadcastsAndParametersTravelAsTheyAre) {
+  make_coded("topk,k=1", {.update = {.rule = Rule::kSgd, .rate = 1}});
+  ASSERT_TRUE(assign(0, {1, 2, 3, 4}).ok());
+  ASSERT_TRUE(attend(1).ok());
+  EXPECT_EQ(cell_->value().codec, Codec::kNone);
+  EXPECT_THAT(value(), ElementsAre(1, 2, 3, 4));
+  ASSERT_TRUE(coded_share(0, {0, 4, 1, 1}).ok());
+  ASSERT_TRUE(coded_share(1, {0, 0, 2, 1}).ok());
+  EXPECT_EQ(cell_->value().codec, Codec::kNone);
+  EXPECT_THAT(value(), ElementsAre(1, 0, 2, 4));  // Means of 4 and of 2 were taken away.
+}
+
+TEST_F(CodedCell, AsyncValuesGrowByWhatIsDecoded) {
+  make_coded("topk,k=1", {.mode = Mode::kAsync});
+  ASSERT_TRUE(coded_share(0, {0, 4, 1, 1}).ok());
+  ASSERT_TRUE(coded_share(0, {0, 4, 1, 9}).ok());
+  EXPECT_THAT(value(), ElementsAre(0, 4, 0, 9));
+}
+
+TEST_F(CodedCell, WhatIsNoShareIsRefusedAndChangesNothing) {
+  make_coded("topk,k=1");
+  EXPECT_EQ(share(0, {1, 2, 3, 4}).code(), Code::kMismatch);
+  EXPECT_THAT(share(0, {1, 2, 3, 4}).cause(), HasSubstr("sent a share as none, wanted topk"));
+  EXPECT_EQ(coded_share(0, Buffer::allocate(8), Codec::kFp16).code(), Code::kMismatch);
+  EXPECT_EQ(coded_share(0, Buffer::allocate(7), Codec::kTopk).code(), Code::kMalformed);
+  const std::uint32_t outside[] = {4, 0};
+  const Status status =
+      coded_share(0, Buffer::copy_of(std::as_bytes(std::span(outside))), Codec::kTopk);
+  EXPECT_THAT(status.cause(), HasSubstr("worker 0: place 4 of 4 elements"));
+  EXPECT_FALSE(cell_->consistency().open());
+  make(2);
+  EXPECT_EQ(coded_share(0, Buffer::allocate(8), Codec::kFp16).code(), Code::kMismatch);
 }
 
 }  // namespace

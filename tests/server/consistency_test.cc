@@ -24,6 +24,26 @@ bool share(Consistency& rounds, Rank rank, bool assign = false) {
   return rounds.contribute(rank, assign);
 }
 
+// ---- eager
+
+TEST(EagerRounds, AreRoundsAndAPullAsksForOnesOwn) {
+  Consistency rounds = make(Mode::kEager, 2);
+  EXPECT_FALSE(share(rounds, 0));
+  EXPECT_TRUE(share(rounds, 1));
+  EXPECT_TRUE(rounds.passes(rounds.gate_of_pull(1), 0));
+  EXPECT_FALSE(share(rounds, 1));
+  EXPECT_FALSE(rounds.passes(rounds.gate_of_pull(2), 1));
+  EXPECT_THAT(rounds.awaited(), ElementsAre(0));
+}
+
+TEST(EagerAsyncRounds, NobodyWaitsForAnybody) {
+  Consistency rounds = make(Mode::kEagerAsync, 2);
+  EXPECT_FALSE(rounds.passes(rounds.gate_of_pull(0), 0)) << "there is no value yet";
+  EXPECT_TRUE(share(rounds, 0));
+  EXPECT_TRUE(rounds.passes(rounds.gate_of_pull(0), 1));
+  EXPECT_EQ(rounds.applied_of(0), 1U);
+}
+
 // ---- sync
 
 TEST(SyncRounds, AreDoneWhenAllHaveCome) {

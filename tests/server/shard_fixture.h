@@ -62,9 +62,11 @@ class ShardTest : public testing::Test {
     worker.send(push_header(kKey, round, flags), bytes_of(numbers));
     step();
   }
-  void pull(FarEnd& worker, std::uint64_t least) {
+  void probe(FarEnd& worker) { pull(worker, 0, wire::kProbe); }
+  void pull(FarEnd& worker, std::uint64_t least, unsigned flags = 0) {
     wire::Header header;
     header.kind = wire::Kind::kPull;
+    header.flags = static_cast<std::uint16_t>(flags);
     header.key = kKey;
     header.version = least;
     worker.send(header);

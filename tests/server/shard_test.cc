@@ -207,6 +207,37 @@ TEST_F(ShardTest, AsyncSharesAreAnsweredWithWhatIsThere) {
   EXPECT_EQ(values[1].header.spread, 2U);
 }
 
+TEST_F(ShardTest, AValueTellsWhetherItAnswersAPushOrAPull) {
+  begin();
+  open({.mode = Mode::kEagerAsync});
+  push(first_, 1, {1, 1});
+  EXPECT_EQ(first_.datum().header.flags, wire::kWantsValue);
+  pull(first_, 0);
+  EXPECT_EQ(first_.datum().header.flags, 0U);
+}
+
+TEST_F(ShardTest, AProbeIsAnsweredAtOnceWithoutBytes) {
+  begin();
+  open();
+  push(first_, 1, {1, 1});
+  EXPECT_TRUE(first_.data().empty()) << "the round lacks the second";
+  probe(first_);
+  const Sent before = first_.datum();
+  EXPECT_EQ(before.header.kind, wire::Kind::kDone);
+  EXPECT_EQ(before.header.flags, wire::kProbe);
+  EXPECT_EQ(before.header.version, 0U);
+  EXPECT_EQ(before.header.own_applied, 0U) << "its share is not in a value yet";
+  EXPECT_EQ(before.header.spread, 1U);
+  EXPECT_TRUE(before.payload.empty());
+  push(second_, 1, {1, 1});
+  (void)first_.data();
+  probe(first_);
+  const Sent after = first_.datum();
+  EXPECT_EQ(after.header.version, 1U);
+  EXPECT_EQ(after.header.own_applied, 1U);
+  EXPECT_EQ(after.header.base, 1U);
+}
+
 // ---- what it cannot take
 
 TEST_F(ShardTest, AnUnknownTensorOrPartGetsAFaultAndTheLinkLives) {
@@ -281,6 +312,11 @@ TEST_F(ShardTest, OnlyPushesAndPullsAreTaken) {
   first_.send(header, bytes_of({1, 2}));
   step();
   EXPECT_THAT(fault_at(first_, 0).cause(), HasSubstr("pushes and pulls only"));
+  wire::Header call;
+  call.kind = wire::Kind::kCall;
+  second_.send(call, bytes_of({1, 2}));
+  step();
+  EXPECT_THAT(fault_at(second_, 0).cause(), HasSubstr("pushes and pulls only"));
 }
 
 TEST_F(ShardTest, AWorkerThatWaitsForOnePartTooOftenIsRefused) {

@@ -15,12 +15,13 @@ constexpr Dtype kDtypes[] = {Dtype::kF32, Dtype::kF64, Dtype::kI32, Dtype::kI64}
 
 TensorOptions options_from(Random& random, std::uint32_t workers, Dtype dtype) {
   TensorOptions options;
-  options.mode = static_cast<Mode>(1 + random.below(3));
+  options.mode = static_cast<Mode>(1 + random.below(5));
   if (options.mode == Mode::kBounded) options.bound = static_cast<std::uint32_t>(random.below(4));
-  if (options.mode != Mode::kSync) return options;
+  if (!has_rounds(options.mode)) return options;
   options.deterministic = random.chance(0.3);
-  const bool exact = (workers & (workers - 1)) == 0;  // Shares divide without rounding.
-  if (random.chance(0.25)) {
+  const bool exact = (workers & (workers - 1)) == 0;     // Shares divide without rounding.
+  const bool adds_means = options.mode == Mode::kEager;  // Which must be exact too.
+  if (random.chance(0.25) && (!adds_means || (exact && dtype < Dtype::kI8))) {
     options.update.rule = Rule::kMean;
   } else if (exact && dtype == Dtype::kF64 && random.chance(0.6)) {
     options.update = {.rule = Rule::kSgd, .rate = 0.5};
@@ -35,12 +36,13 @@ TensorPlan tensor_from(Random& random, std::size_t index, const Plan& plan) {
   const std::uint64_t part = plan.settings.part_bytes / bytes_of(tensor.spec.dtype);
   tensor.spec.elements = random.chance(0.1) ? 1 + random.below(3) : 1 + random.below(part * 6);
   tensor.spec.options = options_from(random, plan.workers, tensor.spec.dtype);
-  const bool sync = tensor.spec.options.mode == Mode::kSync;
+  tensor.spec.options.bulk = index % 2 == 1;
+  const bool rounds = has_rounds(tensor.spec.options.mode);
   const std::uint64_t count = 1 + random.below(12);
   const bool begins_with_broadcast = random.chance(0.5);
   for (std::uint64_t i = 0; i < count; ++i) {
     Step step;
-    step.broadcast = (i == 0 && begins_with_broadcast) || (sync && i > 0 && random.chance(0.1));
+    step.broadcast = (i == 0 && begins_with_broadcast) || (rounds && i > 0 && random.chance(0.1));
     step.root = static_cast<Rank>(random.below(plan.workers));
     tensor.steps.push_back(step);
   }
@@ -64,6 +66,13 @@ JobSettings settings_from(Random& random) {
   settings.link_window_bytes = 256U << random.below(6);
   settings.total_window_bytes = settings.link_window_bytes << random.below(3);
   return settings;
+}
+
+// Codecs that keep every element: what travels is encoded, and every value can still be foretold.
+void give_codec(Random& random, TensorSpec& spec) {
+  if (spec.dtype != Dtype::kF32 || is_eager(spec.options.mode) || random.chance(0.4)) return;
+  const bool owes = random.chance(0.5);
+  spec.options.codec = *codec_from(owes ? "randomk,k=1000000,ef=vanilla" : "randomk,k=1000000");
 }
 
 }  // namespace
@@ -93,6 +102,8 @@ Plan::Plan(std::uint64_t from) : seed(from) {
   pause = random.between(100ms, 4s);
   if (fault == Fault::kOverBudget) memory_limit_bytes = settings.part_bytes * (1 + random.below(6));
   if (fault == Fault::kMismatch && workers == 1) fault = Fault::kNone;
+  Random codecs(from ^ 0xC0DEC);  // Its own, so that the rest of a seed stays what it was.
+  for (TensorPlan& tensor : tensors) give_codec(codecs, tensor.spec);
 }
 
 std::vector<std::string> Plan::nodes() const {
@@ -121,7 +132,7 @@ std::string Plan::describe() const {
 }
 
 std::int64_t share_of(const TensorPlan& tensor, Rank rank, std::uint64_t round, std::uint64_t i) {
-  if (tensor.spec.options.mode != Mode::kSync) {
+  if (!has_rounds(tensor.spec.options.mode)) {
     // Each worker counts in digits of its own, so that a sum tells how many rounds of whom are in
     // it.
     return std::int64_t{1} << (6 * rank);
@@ -132,6 +143,7 @@ std::int64_t share_of(const TensorPlan& tensor, Rank rank, std::uint64_t round, 
 double value_after(const TensorPlan& tensor, std::uint32_t workers, std::uint64_t round,
                    std::uint64_t i) {
   const RuleOptions& update = tensor.spec.options.update;
+  const bool grows = tensor.spec.options.mode == Mode::kEager;
   double value = 0;
   for (std::uint64_t n = 1; n <= round; ++n) {
     const Step& step = tensor.steps[n - 1];
@@ -143,8 +155,8 @@ double value_after(const TensorPlan& tensor, std::uint32_t workers, std::uint64_
     for (Rank rank = 0; rank < workers; ++rank) {
       sum += static_cast<double>(share_of(tensor, rank, n, i));
     }
-    if (update.rule == Rule::kSum) value = sum;
-    if (update.rule == Rule::kMean) value = sum / workers;
+    if (update.rule == Rule::kSum) value = sum + (grows ? value : 0);
+    if (update.rule == Rule::kMean) value = sum / workers + (grows ? value : 0);
     if (update.rule == Rule::kSgd) value -= update.rate * (sum / workers);
   }
   const bool whole = tensor.spec.dtype == Dtype::kI32 || tensor.spec.dtype == Dtype::kI64;

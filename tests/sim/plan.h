@@ -63,7 +63,8 @@ struct Plan {
 
 /// Element `i` of what worker `rank` contributes in its `round` (from 1) to the tensor.
 std::int64_t share_of(const TensorPlan& tensor, Rank rank, std::uint64_t round, std::uint64_t i);
-/// Element `i` of a sync tensor's value after `round` rounds, by the plain definition of its rule.
+/// Element `i` of a sync or eager tensor's value after `round` rounds, by the plain definition of
+/// its rule.
 double value_after(const TensorPlan& tensor, std::uint32_t workers, std::uint64_t round,
                    std::uint64_t i);
 /// Numbers to and from a tensor's memory.

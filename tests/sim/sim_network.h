@@ -39,9 +39,16 @@ class VirtualClock final : public Clock {
   void advance_to(Time time) {
     if (time > now_) now_ = time;
   }
+  Duration waited() const override { return waited_; }
+  /// Everybody waits so long for a processor.
+  void wait(Duration time) {
+    now_ += time;
+    waited_ += time;
+  }
 
  private:
   Time now_{std::chrono::seconds(1000)};
+  Duration waited_{};
 };
 
 struct NetworkOptions {

@@ -86,7 +86,7 @@ void SimWorker::change_minds() {
     change.kind = static_cast<Kind>(random_.below(5));
     change.priority = static_cast<std::int32_t>(random_.below(9)) - 4;
     change.deadline = plan_time_ + random_.between(0us, 50ms);
-    if (change.kind == Kind::kCancel && operation->kind != Operation::Kind::kPull) continue;
+    if (change.kind == Kind::kCancel && operation->pushes()) continue;
     one.paused = change.kind == Kind::kPause;
     node_.steer(operation, change);
   }
@@ -121,11 +121,17 @@ void SimWorker::start_step(std::size_t index) {
     kind = Operation::Kind::kPush;
   }
   launch(index, kind, round);
-  if (kind == Operation::Kind::kPush && random_.chance(0.5)) start_pull(index);
+  const bool eager = plan_.tensors[index].spec.options.mode == Mode::kEagerAsync;
+  if ((eager || kind == Operation::Kind::kPush) && random_.chance(0.5)) start_pull(index);
+  if (random_.chance(0.1)) start_probe(index);
 }
 
 void SimWorker::start_pull(std::size_t index) {
   launch(index, Operation::Kind::kPull, tensors_[index].next_step);
+}
+
+void SimWorker::start_probe(std::size_t index) {
+  launch(index, Operation::Kind::kProbe, tensors_[index].next_step);
 }
 
 void SimWorker::launch(std::size_t index, Operation::Kind kind, std::uint64_t round) {
@@ -164,16 +170,16 @@ void SimWorker::launch(std::size_t index, Operation::Kind kind, std::uint64_t ro
       report_("leases return", "a ticket failed while frames still held its memory");
     }
     memory->operation = raw->id;
-    ended(index, kind, round, *memory, raw->info, status);
+    ended(index, kind, round, *memory, *raw, status);
   });
   node_.start(operation);
   steerable_.push_back({operation, false});
 }
 
 void SimWorker::ended(std::size_t index, Operation::Kind kind, std::uint64_t round, Memory& memory,
-                      const ValueInfo& info, const Status& status) {
+                      const Operation& operation, const Status& status) {
   --under_way_;
-  const bool cancelled = kind == Operation::Kind::kPull && status.code() == Code::kCancelled;
+  const bool cancelled = !operation.pushes() && status.code() == Code::kCancelled;
   if (!cancelled) codes_.insert(status.code());
   TensorProgress& progress = tensors_[index];
   if (cancelled) {
@@ -181,21 +187,9 @@ void SimWorker::ended(std::size_t index, Operation::Kind kind, std::uint64_t rou
   } else if (!status.ok()) {
     progress.refused = true;  // A tensor that has failed stays so.
   } else {
-    if (kind != Operation::Kind::kPull) progress.acknowledged = round;
-    if (kind != Operation::Kind::kPush) {
-      check_value(index, round, memory.in_place ? memory.source.data() : memory.target.data(),
-                  info.version);
-      const bool later = memory.operation > progress.last_operation;
-      if (later && info.version < progress.last_version) {
-        report_("versions never go back",
-                fmt::format("worker {}: {} went from version {} to {}", rank_,
-                            plan_.tensors[index].spec.name, progress.last_version, info.version));
-      }
-      if (later) {
-        progress.last_version = info.version;
-        progress.last_operation = memory.operation;
-      }
-    }
+    if (operation.pushes()) progress.acknowledged = round;
+    if (kind == Operation::Kind::kProbe) check_probe(index, operation.info);
+    if (operation.wants_value()) got_value(index, kind, round, memory, operation);
   }
   // The memory is ours again: spoil it, then give it back. Whoever still reads it is found out.
   std::ranges::fill(memory.source, std::byte{0x5A});
@@ -203,29 +197,86 @@ void SimWorker::ended(std::size_t index, Operation::Kind kind, std::uint64_t rou
   memory.target = {};
 }
 
-void SimWorker::check_value(std::size_t index, std::uint64_t round, const std::byte* value,
-                            std::uint64_t version) {
+void SimWorker::got_value(std::size_t index, Operation::Kind kind, std::uint64_t round,
+                          const Memory& memory, const Operation& operation) {
+  const std::byte* value = memory.in_place ? memory.source.data() : memory.target.data();
+  const ValueInfo& info = operation.info;
+  const Mode mode = plan_.tensors[index].spec.options.mode;
+  if (has_rounds(mode)) {
+    check_rounds(index, round, value, info);
+  } else {
+    check_growth(index, kind, round, value, operation);
+  }
+  const bool apart = mode == Mode::kEagerAsync && kind == Operation::Kind::kPull;
+  auto& last = apart ? tensors_[index].last_eager_pull : tensors_[index].last;
+  if (memory.operation <= last.operation) return;
+  if (info.version < last.version) {
+    report_("versions never go back",
+            fmt::format("worker {}: {} went from version {} to {}", rank_,
+                        plan_.tensors[index].spec.name, last.version, info.version));
+  }
+  last = {info.version, memory.operation};
+}
+
+void SimWorker::check_probe(std::size_t index, const ValueInfo& info) {
+  const std::uint64_t begun = tensors_[index].next_step;
+  if (info.applied > begun || info.slowest > plan_.tensors[index].steps.size()) {
+    report_(
+        "values equal the oracle",
+        fmt::format("worker {}: a probe of {} tells of {} own rounds, {} of the slowest, and {} "
+                    "have begun",
+                    rank_, plan_.tensors[index].spec.name, info.applied, info.slowest, begun));
+  }
+}
+
+void SimWorker::check_rounds(std::size_t index, std::uint64_t round, const std::byte* value,
+                             const ValueInfo& info) {
   const TensorPlan& plan = plan_.tensors[index];
-  const bool sync = plan.spec.options.mode == Mode::kSync;
-  std::uint64_t fewest = ~std::uint64_t{0};
   for (std::uint64_t i = 0; i < plan.spec.elements; ++i) {
     const double found = load(plan.spec.dtype, value, i);
-    if (!sync) {
-      fewest = std::min(fewest, check_counts(index, round, i, found, version));
-      continue;
-    }
     const double wanted = value_after(plan, plan_.workers, round, i);
-    if (found != wanted) {
-      report_("values equal the oracle",
-              fmt::format("worker {}: {}[{}] after round {} is {}, wanted {}", rank_,
-                          plan.spec.name, i, round, found, wanted));
-      return;
-    }
-  }
-  if (!sync && fewest != version) {
+    if (found == wanted) continue;
     report_("values equal the oracle",
-            fmt::format("worker {}: a value of {} says version {} and holds {} shares", rank_,
-                        plan.spec.name, version, fewest));
+            fmt::format("worker {}: {}[{}] after round {} is {}, wanted {}", rank_, plan.spec.name,
+                        i, round, found, wanted));
+    return;
+  }
+  if (info.applied != round || info.version != round) {
+    report_("values equal the oracle",
+            fmt::format("worker {}: a value of {} after round {} says version {}, {} own rounds",
+                        rank_, plan.spec.name, round, info.version, info.applied));
+  }
+}
+
+// Every part tells how many shares are in it, and how many of them are our own.
+void SimWorker::check_growth(std::size_t index, Operation::Kind kind, std::uint64_t round,
+                             const std::byte* value, const Operation& operation) {
+  const TensorPlan& plan = plan_.tensors[index];
+  const std::size_t element = bytes_of(plan.spec.dtype);
+  const bool eager_pull =
+      plan.spec.options.mode == Mode::kEagerAsync && kind == Operation::Kind::kPull;
+  std::vector<PartInfo> parts = operation.ticket->parts();
+  if (parts.empty()) parts.push_back({0, 0, operation.tensor.bytes(), operation.info});
+  std::uint64_t bytes = 0;
+  for (const PartInfo& part : parts) {
+    std::uint64_t fewest = ~std::uint64_t{0};
+    const std::uint64_t own = eager_pull ? part.info.applied : round;
+    for (std::uint64_t i = part.offset / element; i < (part.offset + part.bytes) / element; ++i) {
+      fewest = std::min(
+          fewest, check_counts(index, own, i, load(plan.spec.dtype, value, i), part.info.version));
+    }
+    if (fewest != part.info.version || own > tensors_[index].next_step) {
+      report_("values equal the oracle",
+              fmt::format("worker {}: a value of {} says version {} and holds {} shares, {} of its "
+                          "own",
+                          rank_, plan.spec.name, part.info.version, fewest, own));
+    }
+    bytes += part.bytes;
+  }
+  if (bytes != operation.tensor.bytes()) {
+    report_("values equal the oracle",
+            fmt::format("worker {}: {} of {} bytes of {} are told of", rank_, bytes,
+                        operation.tensor.bytes(), plan.spec.name));
   }
 }
 
@@ -267,7 +318,7 @@ std::uint64_t SimWorker::check_counts(std::size_t index, std::uint64_t round, st
   // Operations may end in another order than their values came: an end waits for the frames that
   // still hold the worker's memory.
   auto& last = tensors_[index].last_seen;
-  last.resize(plan.spec.elements);
+  last.resize(tensors_[index].tensor->elements);  // The plan's, but for who disagrees.
   auto& [last_version, last_value] = last[i];
   if (version >= last_version) {
     if (value < last_value)

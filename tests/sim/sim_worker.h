@@ -46,8 +46,12 @@ class SimWorker {
     bool refused = false;
     std::size_t next_step = 0;
     std::uint64_t acknowledged = 0;
-    std::uint64_t last_version = 0;    // Of the value of the operation
-    std::uint64_t last_operation = 0;  // begun last of those that have ended.
+    struct Last {
+      std::uint64_t version = 0;    // Of the value of the operation
+      std::uint64_t operation = 0;  // begun last of those that have ended.
+    };
+    Last last;
+    Last last_eager_pull;  // These pass the others.
     // Async: version and value of each element, which only grow together.
     std::vector<std::pair<std::uint64_t, double>> last_seen;
   };
@@ -63,11 +67,17 @@ class SimWorker {
   bool start_something();
   void start_step(std::size_t index);
   void start_pull(std::size_t index);
+  void start_probe(std::size_t index);
   void launch(std::size_t index, Operation::Kind kind, std::uint64_t round);
   void ended(std::size_t index, Operation::Kind kind, std::uint64_t round, Memory& memory,
-             const ValueInfo& info, const Status& status);
-  void check_value(std::size_t index, std::uint64_t round, const std::byte* value,
-                   std::uint64_t version);
+             const Operation& operation, const Status& status);
+  void got_value(std::size_t index, Operation::Kind kind, std::uint64_t round, const Memory& memory,
+                 const Operation& operation);
+  void check_probe(std::size_t index, const ValueInfo& info);
+  void check_rounds(std::size_t index, std::uint64_t round, const std::byte* value,
+                    const ValueInfo& info);
+  void check_growth(std::size_t index, Operation::Kind kind, std::uint64_t round,
+                    const std::byte* value, const Operation& operation);
   std::uint64_t check_counts(std::size_t index, std::uint64_t round, std::uint64_t i, double value,
                              std::uint64_t version);
   void enter_barrier();

@@ -8,11 +8,14 @@ import allowed
 from rules_text import MOST_FUNCTION_LINES
 from source_tree import Offence
 
-LOOP_FLOORS = ("van", "server", "worker", "scheduler")
+LOOP_FLOORS = ("van", "server", "worker", "rpc", "scheduler")
 ENVIRONMENT_READER = "common/environment.cc"
+VARIABLES = "common/variables.cc"
+CONFIGURATION = "docs/CONFIGURATION.md"
 
 _SLEEP = re.compile(r"\b(sleep_for|sleep_until|usleep|nanosleep)\b|(?<![\w.])(std::|::)?sleep\s*\("
                     r"|(\.|->)detach\s*\(")
+_VARIABLE = re.compile(r'"(STRETTO_[A-Z_]+[A-Z])[="]')
 _ENVIRONMENT = re.compile(r"\b(secure_)?getenv\b")
 _SKIPPED_TEST = re.compile(r"\b(DISABLED_\w+|GTEST_SKIP\w*)")
 _SKIPPING = ("skipIf", "skipUnless", "skipTest", "SkipTest", "skipif", "expectedFailure", "xfail")
@@ -53,6 +56,24 @@ def environment_in_one_file(tree):
     """getenv is called in one file; all others are handed their configuration."""
     files = [f for f in tree.cpp() if f.path != ENVIRONMENT_READER]
     return _calls(files, _ENVIRONMENT, "{} outside " + ENVIRONMENT_READER)
+
+
+def variables_are_listed(tree):
+    """Each STRETTO_ variable that a program names is in the list of all, and in the documents."""
+    files = {file.path: file for file in tree}
+    if VARIABLES not in files:
+        return []
+    listed = set(_VARIABLE.findall(files[VARIABLES].text))
+    documented = set(_VARIABLE.findall(files[CONFIGURATION].text.replace("`", '"')))
+    found = [files[VARIABLES].offence(1, f"{name} is not in {CONFIGURATION}")
+             for name in sorted(listed - documented)]
+    for file in tree:
+        if not (file.is_cpp or file.is_python) or file.path.startswith("tests/"):
+            continue
+        for number, line in enumerate(file.lines, 1):
+            found += [file.offence(number, f"{name} is not in {VARIABLES}")
+                      for name in _VARIABLE.findall(line) if name not in listed]
+    return found
 
 
 def no_sleep(tree):
@@ -185,5 +206,6 @@ def _comment(file, scope):
     return "\n".join(lines)
 
 
-RULES = (function_size, environment_in_one_file, no_sleep, no_skipped_tests, no_exceptions,
-         no_mutable_globals, no_using_namespace, both_compilers_take_it, classes_name_their_thread)
+RULES = (function_size, environment_in_one_file, variables_are_listed, no_sleep, no_skipped_tests,
+         no_exceptions, no_mutable_globals, no_using_namespace, both_compilers_take_it,
+         classes_name_their_thread)

@@ -10,19 +10,22 @@ from source_tree import Offence
 # Each folder, and those whose headers it may include besides its own.
 FLOORS = {
     "common": (),
-    "van": ("common",),
+    "trace": ("common",),
+    "metrics": ("common",),
+    "van": ("common", "trace", "metrics"),
     "ops": ("common",),
-    "server": ("common", "van", "ops"),
-    "worker": ("common", "van", "ops"),
-    "scheduler": ("common", "van", "ops"),
+    "server": ("common", "trace", "metrics", "van", "ops"),
+    "worker": ("common", "trace", "metrics", "van", "ops"),
+    "rpc": ("common", "van"),
+    "scheduler": ("common", "trace", "metrics", "van", "ops"),
     "bindings": ("common", "van", "ops", "server", "worker"),
-    "tools": ("common", "van", "ops", "server", "worker"),
-    "examples": ("common", "van", "ops", "server", "worker"),
-    "tests": ("common", "van", "ops", "server", "worker", "scheduler", "bindings", "tools",
-              "examples"),
+    "tools": ("common", "trace", "van", "ops", "server", "worker", "rpc"),
+    "examples": ("common", "van", "ops", "server", "worker", "rpc"),
+    "tests": ("common", "trace", "metrics", "van", "ops", "server", "worker", "rpc", "scheduler",
+              "bindings", "tools", "examples"),
 }
-PUBLIC_FOLDERS = ("common/include/", "worker/include/")
-MIRRORED = ("common", "van", "ops", "server", "worker", "scheduler")
+PUBLIC_FOLDERS = ("common/include/", "worker/include/", "worker/input/include/", "rpc/include/")
+MIRRORED = ("common", "trace", "metrics", "van", "ops", "server", "worker", "rpc", "scheduler")
 
 _INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]')
 _TEST_MACRO = re.compile(r"^\s*(TEST|TEST_F|TEST_P|TYPED_TEST|TYPED_TEST_P)\s*\(")
@@ -57,6 +60,18 @@ def floors(tree):
             if top in FLOORS and top != file.top and top not in FLOORS[file.top]:
                 text = f"{file.top}/ must not include from {top}/: {path}"
                 found.append(file.offence(line, text))
+    return found
+
+
+def transports_are_neighbours(tree):
+    """A transport in van/NAME/ includes nothing of another's."""
+    found = []
+    for file in tree.cpp("van"):
+        own = posixpath.dirname(file.path)
+        for line, path, _ in _includes(file):
+            other = posixpath.dirname(path)
+            if own != "van" and other.startswith("van/") and other != own:
+                found.append(file.offence(line, f"{own}/ must not include from {other}/: {path}"))
     return found
 
 
@@ -135,7 +150,7 @@ def every_source_has_its_test(tree):
             text = f"{path}, which is not there"
         elif _own_test(tree, sources[path]):
             text = f"{path}, which has its own test"
-        elif not re.search(r"_test\.(cc|py)$", test) or not tree.exists(test):
+        elif not re.search(r"_test\.(cc|cu|py)$", test) or not tree.exists(test):
             text = f"{test}, which is no test here"
         if text:
             found.append(Offence("tests/tidy/allowed.py", 1, f"COVERED_BY names {text}"))
@@ -171,5 +186,6 @@ def _text(tree, path):
     return tree.files[path].text if path in tree.files else ""
 
 
-RULES = (floors, includes_name_the_whole_path, van_doors, system_doors, public_headers_stand_alone,
-         pragma_once, file_names, every_source_has_its_test, every_test_runs)
+RULES = (floors, transports_are_neighbours, includes_name_the_whole_path, van_doors, system_doors,
+         public_headers_stand_alone, pragma_once, file_names, every_source_has_its_test,
+         every_test_runs)

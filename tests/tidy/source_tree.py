@@ -109,7 +109,7 @@ class Tree:
         self.files = {}
         for folder, folders, names in os.walk(self.root):
             folders[:] = sorted(name for name in folders if _is_ours(folder, name, self.root))
-            for name in sorted(names):
+            for name in sorted(set(names) - {".git"}):  # A file, in a linked work tree.
                 self._read(pathlib.Path(folder, name))
 
     def _read(self, path):

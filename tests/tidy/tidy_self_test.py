@@ -45,6 +45,13 @@ PLANTED = {
             "tests/g.cc": '#include "scheduler/roll.h"\n#include "tools/f.h"\n',
         },
         ["common/a.h:1", "van/b.h:1", "server/c.cc:2", "van/e.cc:1", "tools/f.cc:1"]),
+    rules_structure.transports_are_neighbours: (
+        {
+            "van/a.cc": '#include "van/zmq/a.h"\n',
+            "van/zmq/a.cc": '#include "van/zmq/a.h"\n#include "van/watch.h"\n',
+            "van/fabric/a.cc": '#include "van/zmq/a.h"\n',
+        },
+        ["van/fabric/a.cc:1"]),
     rules_structure.includes_name_the_whole_path: (
         {
             "van/a.h": "",
@@ -148,6 +155,11 @@ PLANTED = {
         {"van/a.cc": '// getenv\nchar* a = std::getenv("A");\nf("getenv");\n',
          "common/environment.cc": 'getenv("A");\n'},
         ["van/a.cc:2"]),
+    rules_code.variables_are_listed: (
+        {"common/variables.cc": '// Names.\n"STRETTO_RANK", "STRETTO_SHARDS",\n',
+         "docs/CONFIGURATION.md": "| `STRETTO_RANK` |\n",
+         "van/a.cc": 'f("STRETTO_RANK");\nf("STRETTO_WINDOW");\nf("STRETTO_");\n'},
+        ["common/variables.cc:1", "van/a.cc:2"]),
     rules_code.no_sleep: (
         {"van/a.cc": "std::this_thread::sleep_for(1s);\n// sleep_for\nthread.detach();\n"
                      'sleep(1);\nrun("sleep 1");\nusleep(1);\nasleep(1);\n',

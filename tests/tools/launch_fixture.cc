@@ -16,8 +16,10 @@
 #include <fstream>
 #include <iterator>
 #include <sstream>
+#include <string_view>
 
 #include "common/config.h"
+#include "tools/launch/process_handle.h"
 
 namespace stretto::launch {
 namespace {
@@ -71,11 +73,11 @@ void LaunchFixture::SetUp() {
   for (auto [name, descriptor] : {std::pair("fifo", &fifo_), std::pair("go", &go_fifo_)}) {
     ASSERT_EQ(::mkfifo((folder_ / name).c_str(), 0600), 0);
     *descriptor = Descriptor(::open((folder_ / name).c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK));
-    ASSERT_TRUE(descriptor->open());
+    ASSERT_TRUE(descriptor->is_open());
   }
   // What a killed launcher leaves comes to this process, so that its end can be awaited.
   ASSERT_EQ(::prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
-  script("stretto-scheduler", "echo 127.0.0.1:45678 >&3");
+  script("stretto-scheduler", "echo 127.0.0.1:45678 >&3; echo all are here >&3");
   script("stretto-server", "exit 0");
 }
 
@@ -98,6 +100,12 @@ void LaunchFixture::start(const std::vector<std::string>& words, int output) {
   std::vector<char*> pointers;
   for (std::string& argument : arguments) pointers.push_back(argument.data());
   pointers.push_back(nullptr);
+  // What ctest or a shell says to the tests is not the launcher's business, which would warn of it.
+  std::vector<char*> variables;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    if (!std::string_view(*entry).starts_with("STRETTO_")) variables.push_back(*entry);
+  }
+  variables.push_back(nullptr);
   constexpr int kFlags = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC;
   const Descriptor out(output >= 0 ? ::dup(output)
                                    : ::open((folder_ / "output").c_str(), kFlags, 0600));
@@ -111,7 +119,7 @@ void LaunchFixture::start(const std::vector<std::string>& words, int output) {
   if (launcher_ > 0) return;
   ::dup2(out.get(), STDOUT_FILENO);
   ::dup2(errors.get(), STDERR_FILENO);
-  ::execv(pointers[0], pointers.data());
+  ::execve(pointers[0], pointers.data(), variables.data());
   ::_exit(125);
 }
 
@@ -168,7 +176,7 @@ std::vector<pid_t> LaunchFixture::remembered() const {
 
 bool LaunchFixture::gone(pid_t process_id) const {
   const Descriptor handle = process_handle(process_id);
-  if (!handle.open()) return true;
+  if (!handle.is_open()) return true;
   if (!readable(handle, kPatience)) return false;
   return ::waitpid(process_id, nullptr, 0) == process_id || ::kill(process_id, 0) != 0;
 }

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "common/clock.h"
+#include "common/descriptor.h"
 #include "stretto/types.h"
-#include "tools/launch/descriptor.h"
 
 namespace stretto::launch {
 

@@ -118,7 +118,7 @@ TEST_F(LaunchProcess, StragglersAreToldThenKilled) {
   const std::string worker = script("worker",
                                     "remember; nap; trap 'note told' TERM; tell up\n"
                                     "test $RANK = 1 && forever\nawait_go; exit 5");
-  start({"-n", "2", "--settle", "0.2", "--grace", "0.2", worker});
+  start({"-n", "2", "--settle", "0.2", "--grace", "3", worker});
   for (const char* expected : {"up", "up"}) ASSERT_EQ(told(), expected);
   let_go();
   const Outcome outcome = finish();
@@ -137,6 +137,16 @@ TEST_F(LaunchProcess, ServersThatStayAreEndedAfterTheWork) {
   const Outcome outcome = finish();
   EXPECT_EQ(outcome.status, 0);
   EXPECT_NE(outcome.errors.find("[launcher] warning: still running"), std::string::npos);
+  ASSERT_EQ(remembered().size(), 1u);
+  EXPECT_TRUE(gone(remembered()[0]));
+}
+
+TEST_F(LaunchProcess, ServersThatNobodyCameToAreEndedSoon) {
+  script("stretto-scheduler", "remember; echo 127.0.0.1:45678 >&3; exec sleep 1000");
+  const Outcome outcome = run({"--drain", "1000", script("worker", "exit 0")});
+  EXPECT_EQ(outcome.status, 0);
+  EXPECT_NE(outcome.errors.find("never came together in a job"), std::string::npos)
+      << outcome.errors;
   ASSERT_EQ(remembered().size(), 1u);
   EXPECT_TRUE(gone(remembered()[0]));
 }
@@ -279,10 +289,9 @@ TEST_F(LaunchProcess, WhatCannotBeExecutedIsNamed) {
 
 TEST_F(LaunchProcess, WrongUseIsRefusedWithStatus2) {
   EXPECT_EQ(run({"--wrokers=2", "x"}).status, 2);
-  EXPECT_EQ(
-      run({"--via=ssh", "x"}).last_error(),
-      "ERROR Unsupported role=launcher rank=- peer=- op=arguments cause=--via ssh is not built "
-      "yet; only --via local is");
+  EXPECT_EQ(run({"--via=ssh", "x"}).last_error(),
+            "ERROR InvalidArgument role=launcher rank=- peer=- op=arguments cause=--via ssh needs "
+            "hosts: --hostfile FILE with a line `host slots=N` each, or -H host:slots,...");
   EXPECT_EQ(run({"--help"}).output.substr(0, 22), "usage: stretto-launch ");
   EXPECT_EQ(run({"--version"}).status, 0);
 }

@@ -14,8 +14,8 @@ using Scope = Order::Scope;
 // Two workers and one server, in starting order.
 constexpr std::size_t kScheduler = 0;
 constexpr std::size_t kServer = 1;
-constexpr std::size_t kFirst = 2;
-constexpr std::size_t kSecond = 3;
+constexpr std::size_t kFirstWorker = 2;
+constexpr std::size_t kSecondWorker = 3;
 
 constexpr Exit kFine{false, 0};
 constexpr Exit kStatus3{false, 3};
@@ -24,11 +24,16 @@ constexpr Exit kTerminated{true, SIGTERM};
 
 class LaunchSupervisor : public testing::Test {
  protected:
-  void run_all() {
+  void start_all() {
     supervisor_.on_spawned(kScheduler);
     supervisor_.on_ready();
     ASSERT_TRUE(supervisor_.may_start_others());
-    for (const std::size_t member : {kServer, kFirst, kSecond}) supervisor_.on_spawned(member);
+    for (const std::size_t member : {kServer, kFirstWorker, kSecondWorker})
+      supervisor_.on_spawned(member);
+  }
+  void run_all() {
+    start_all();
+    supervisor_.on_gathered();
   }
 
   Reaction end(const std::vector<Ended>& ended, std::size_t orphans = 0) {
@@ -69,8 +74,8 @@ class LaunchSupervisor : public testing::Test {
 TEST_F(LaunchSupervisor, ASuccessfulJobIsLeftAlone) {
   run_all();
   EXPECT_FALSE(supervisor_.deadline());
-  EXPECT_TRUE(end({{kFirst, kFine}}).orders.empty());
-  EXPECT_TRUE(end({{kSecond, kFine}}).orders.empty());
+  EXPECT_TRUE(end({{kFirstWorker, kFine}}).orders.empty());
+  EXPECT_TRUE(end({{kSecondWorker, kFine}}).orders.empty());
   EXPECT_TRUE(end({{kServer, kFine}, {kScheduler, kFine}}).notes.empty());
   ASSERT_TRUE(supervisor_.over());
   EXPECT_EQ(supervisor_.verdict().exit_status, 0);
@@ -80,13 +85,13 @@ TEST_F(LaunchSupervisor, ASuccessfulJobIsLeftAlone) {
 TEST_F(LaunchSupervisor, ServersThatStayAreEndedWithAWarning) {
   run_all();
   end({{kScheduler, kFine}});
-  end({{kFirst, kFine}, {kSecond, kFine}});
+  end({{kFirstWorker, kFine}, {kSecondWorker, kFine}});
   const Reaction late = wait();
   EXPECT_EQ(elapsed(), 10s);
-  EXPECT_EQ(late.orders, (std::vector<Order>{{kScheduler, SIGTERM, Scope::kGroup},
+  EXPECT_EQ(late.orders, (std::vector<Order>{{kSecondWorker, SIGTERM, Scope::kGroup},
+                                             {kFirstWorker, SIGTERM, Scope::kGroup},
                                              {kServer, SIGTERM, Scope::kProcess},
-                                             {kFirst, SIGTERM, Scope::kGroup},
-                                             {kSecond, SIGTERM, Scope::kGroup}}));
+                                             {kScheduler, SIGTERM, Scope::kGroup}}));
   ASSERT_FALSE(late.notes.empty());
   EXPECT_EQ(late.notes[0], "warning: still running 10 s after the last worker: server 0");
   end({{kServer, kTerminated}});
@@ -94,9 +99,49 @@ TEST_F(LaunchSupervisor, ServersThatStayAreEndedWithAWarning) {
   EXPECT_EQ(supervisor_.verdict().exit_status, 0);
 }
 
+TEST_F(LaunchSupervisor, ServersThatNobodyCameToAreNotWaitedFor) {
+  start_all();
+  end({{kFirstWorker, kFine}});
+  end({{kSecondWorker, kFine}});
+  const Reaction late = wait();
+  EXPECT_EQ(elapsed(), 1s);
+  EXPECT_EQ(late.orders.size(), 4u);
+  ASSERT_FALSE(late.notes.empty());
+  EXPECT_EQ(late.notes[0],
+            "all workers have ended, and never came together in a job: nobody needs its servers");
+  end({{kServer, kTerminated}, {kScheduler, kTerminated}});
+  ASSERT_TRUE(supervisor_.over());
+  EXPECT_EQ(supervisor_.verdict().exit_status, 0);
+}
+
+TEST_F(LaunchSupervisor, AFailureBeforeTheJobIsTogetherLeavesLittleTime) {
+  start_all();
+  const Reaction failed = end({{kSecondWorker, kStatus3}});
+  ASSERT_EQ(failed.notes.size(), 2u);
+  EXPECT_EQ(failed.notes[1], "the others have 1 s to end by themselves");
+  EXPECT_EQ(wait().orders.size(), 4u);
+  EXPECT_EQ(elapsed(), 1s);
+}
+
+TEST_F(LaunchSupervisor, ABeginThatIsToldAfterTheEndGivesItsTimeBack) {
+  start_all();
+  end({{kFirstWorker, kFine}, {kSecondWorker, kFine}});
+  supervisor_.on_gathered();
+  wait();
+  EXPECT_EQ(elapsed(), 10s);
+}
+
+TEST_F(LaunchSupervisor, ABeginThatIsToldAfterAFailureGivesItsTimeBack) {
+  start_all();
+  end({{kFirstWorker, kStatus3}});
+  supervisor_.on_gathered();
+  wait();
+  EXPECT_EQ(elapsed(), 3s);
+}
+
 TEST_F(LaunchSupervisor, AServerThatFailsAfterTheWorkIsOnlyAWarning) {
   run_all();
-  end({{kFirst, kFine}, {kSecond, kFine}});
+  end({{kFirstWorker, kFine}, {kSecondWorker, kFine}});
   EXPECT_EQ(end({{kServer, kStatus3}}).notes,
             std::vector<std::string>{"warning: server 0 exited with status 3"});
   end({{kScheduler, kFine}});
@@ -105,8 +150,8 @@ TEST_F(LaunchSupervisor, AServerThatFailsAfterTheWorkIsOnlyAWarning) {
 
 TEST_F(LaunchSupervisor, AFailedWorkerIsNamedAndOthersMaySettle) {
   run_all();
-  EXPECT_TRUE(end({{kSecond, kStatus3}}).orders.empty());
-  EXPECT_TRUE(end({{kFirst, {false, 1}}}).orders.empty());
+  EXPECT_TRUE(end({{kSecondWorker, kStatus3}}).orders.empty());
+  EXPECT_TRUE(end({{kFirstWorker, {false, 1}}}).orders.empty());
   EXPECT_TRUE(end({{kServer, {false, 1}}}).orders.empty());
   end({{kScheduler, {false, 1}}});
   ASSERT_TRUE(supervisor_.over());
@@ -116,19 +161,20 @@ TEST_F(LaunchSupervisor, AFailedWorkerIsNamedAndOthersMaySettle) {
 
 TEST_F(LaunchSupervisor, ThoseThatDoNotSettleAreToldThenKilled) {
   run_all();
-  end({{kFirst, kKilled}});
+  end({{kFirstWorker, kKilled}});
   const Reaction told = wait();
   EXPECT_EQ(elapsed(), 3s);
-  EXPECT_EQ(told.orders, (std::vector<Order>{{kScheduler, SIGTERM, Scope::kProcess},
+  EXPECT_EQ(told.orders, (std::vector<Order>{{kSecondWorker, SIGTERM, Scope::kProcess},
+                                             {kFirstWorker, SIGTERM, Scope::kGroup},
                                              {kServer, SIGTERM, Scope::kProcess},
-                                             {kFirst, SIGTERM, Scope::kGroup},
-                                             {kSecond, SIGTERM, Scope::kProcess}}));
+                                             {kScheduler, SIGTERM, Scope::kProcess}}));
   end({{kScheduler, kTerminated}, {kServer, kTerminated}});
   const Reaction killed = wait();
   EXPECT_EQ(elapsed(), 23s);
-  EXPECT_EQ(killed.orders, to({kScheduler, kServer, kFirst, kSecond}, SIGKILL, Scope::kGroup));
+  EXPECT_EQ(killed.orders,
+            to({kScheduler, kServer, kFirstWorker, kSecondWorker}, SIGKILL, Scope::kGroup));
   EXPECT_FALSE(supervisor_.over());
-  end({{kSecond, kKilled}});
+  end({{kSecondWorker, kKilled}});
   ASSERT_TRUE(supervisor_.over());
   EXPECT_EQ(verdict(),
             "137 ERROR PeerLost role=worker rank=0 peer=- op=run cause=killed by SIGKILL");
@@ -136,7 +182,7 @@ TEST_F(LaunchSupervisor, ThoseThatDoNotSettleAreToldThenKilled) {
 
 TEST_F(LaunchSupervisor, WhatTheKernelDoesNotEndIsNotWaitedForForEver) {
   run_all();
-  end({{kFirst, kStatus3}});
+  end({{kFirstWorker, kStatus3}});
   wait();
   wait();
   EXPECT_EQ(wait().notes, std::vector<std::string>{
@@ -147,7 +193,7 @@ TEST_F(LaunchSupervisor, WhatTheKernelDoesNotEndIsNotWaitedForForEver) {
 
 TEST_F(LaunchSupervisor, OfFailuresSeenTogetherASignalIsTheCause) {
   run_all();
-  end({{kFirst, kStatus3}, {kServer, kKilled}, {kSecond, kFine}});
+  end({{kFirstWorker, kStatus3}, {kServer, kKilled}, {kSecondWorker, kFine}});
   end({{kScheduler, kFine}});
   EXPECT_EQ(verdict(),
             "137 ERROR ServerLost role=server rank=0 peer=- op=run cause=killed by SIGKILL");
@@ -155,17 +201,20 @@ TEST_F(LaunchSupervisor, OfFailuresSeenTogetherASignalIsTheCause) {
 
 TEST_F(LaunchSupervisor, ASignalSeenAMomentLaterIsStillTheCause) {
   run_all();
-  end({{kFirst, kStatus3}});
+  end({{kFirstWorker, kStatus3}});
   now_ += 200ms;
   end({{kScheduler, kKilled}});
   now_ += 5s;
-  end({{kSecond, kKilled}, {kServer, kStatus3}});
+  end({{kSecondWorker, kKilled}, {kServer, kStatus3}});
   EXPECT_EQ(verdict().substr(0, 22), "137 ERROR SchedulerLos");
 }
 
 TEST_F(LaunchSupervisor, OfStatusesSeenTogetherAWorkersIsTheCause) {
   run_all();
-  end({{kScheduler, {false, 1}}, {kServer, {false, 1}}, {kSecond, kStatus3}, {kFirst, kFine}});
+  end({{kScheduler, {false, 1}},
+       {kServer, {false, 1}},
+       {kSecondWorker, kStatus3},
+       {kFirstWorker, kFine}});
   EXPECT_EQ(verdict(),
             "3 ERROR PeerLost role=worker rank=1 peer=- op=run cause=exited with status 3");
 }
@@ -174,14 +223,14 @@ TEST_F(LaunchSupervisor, WhoSaysThatItOnlyFollowedIsNotTheCauseHoweverLateTheOth
   run_all();
   end({{kServer, {false, kExitOfLoss}}});
   now_ += 2s;
-  end({{kSecond, kStatus3}, {kFirst, kFine}, {kScheduler, kFine}});
+  end({{kSecondWorker, kStatus3}, {kFirstWorker, kFine}, {kScheduler, kFine}});
   EXPECT_EQ(verdict().substr(0, 18), "3 ERROR PeerLost r");
 }
 
 TEST_F(LaunchSupervisor, ALostSchedulerIsNamed) {
   run_all();
   end({{kScheduler, kKilled}});
-  end({{kFirst, {false, 1}}, {kSecond, {false, 1}}, {kServer, {false, 1}}});
+  end({{kFirstWorker, {false, 1}}, {kSecondWorker, {false, 1}}, {kServer, {false, 1}}});
   EXPECT_EQ(verdict(),
             "137 ERROR SchedulerLost role=scheduler rank=0 peer=- op=run cause=killed by SIGKILL");
 }
@@ -189,8 +238,8 @@ TEST_F(LaunchSupervisor, ALostSchedulerIsNamed) {
 TEST_F(LaunchSupervisor, WorkersThatSurviveALostServerSucceed) {
   run_all();
   end({{kServer, kKilled}});
-  end({{kFirst, kFine}});
-  end({{kSecond, kFine}});
+  end({{kFirstWorker, kFine}});
+  end({{kSecondWorker, kFine}});
   end({{kScheduler, kFine}});
   ASSERT_TRUE(supervisor_.over());
   EXPECT_EQ(supervisor_.verdict().exit_status, 0);
@@ -199,7 +248,8 @@ TEST_F(LaunchSupervisor, WorkersThatSurviveALostServerSucceed) {
 TEST_F(LaunchSupervisor, SigtermIsForwardedOnceToTheProcessesAlone) {
   run_all();
   EXPECT_EQ(signal(SIGTERM).orders,
-            to({kScheduler, kServer, kFirst, kSecond}, SIGTERM, Scope::kProcess));
+            to({kSecondWorker, kFirstWorker, kServer, kScheduler}, SIGTERM, Scope::kProcess))
+      << "servers that went first would make workers fail before they are told";
   now_ += 2s;
   EXPECT_TRUE(signal(SIGTERM).orders.empty());
   EXPECT_TRUE(signal(SIGHUP).orders.empty());
@@ -211,19 +261,19 @@ TEST_F(LaunchSupervisor, SigtermIsForwardedOnceToTheProcessesAlone) {
 TEST_F(LaunchSupervisor, SigintGoesToGroupsAndASecondOneKills) {
   run_all();
   EXPECT_EQ(signal(SIGINT).orders,
-            to({kScheduler, kServer, kFirst, kSecond}, SIGINT, Scope::kGroup));
+            to({kSecondWorker, kFirstWorker, kServer, kScheduler}, SIGINT, Scope::kGroup));
   EXPECT_TRUE(signal(SIGINT).orders.empty()) << "the same key, seen twice";
   now_ += 1s;
   EXPECT_EQ(signal(SIGINT).orders,
-            to({kScheduler, kServer, kFirst, kSecond}, SIGKILL, Scope::kGroup));
+            to({kScheduler, kServer, kFirstWorker, kSecondWorker}, SIGKILL, Scope::kGroup));
 }
 
 TEST_F(LaunchSupervisor, AnInterruptedJobSaysSo) {
   run_all();
   signal(SIGTERM);
   end({{kServer, kTerminated}});
-  end({{kFirst, kTerminated}});
-  end({{kSecond, kFine}, {kScheduler, kFine}});
+  end({{kFirstWorker, kTerminated}});
+  end({{kSecondWorker, kFine}, {kScheduler, kFine}});
   EXPECT_EQ(verdict(),
             "143 ERROR Interrupted role=worker rank=0 peer=- op=run cause=killed by SIGTERM after "
             "the launcher was sent SIGTERM");
@@ -232,27 +282,57 @@ TEST_F(LaunchSupervisor, AnInterruptedJobSaysSo) {
 TEST_F(LaunchSupervisor, WorkersThatFinishAfterTheNoticeSucceed) {
   run_all();
   signal(SIGTERM);
-  end({{kServer, kTerminated}, {kFirst, kFine}});
-  end({{kSecond, kFine}, {kScheduler, kTerminated}});
+  end({{kServer, kTerminated}, {kFirstWorker, kFine}});
+  end({{kSecondWorker, kFine}, {kScheduler, kTerminated}});
   ASSERT_TRUE(supervisor_.over());
   EXPECT_EQ(supervisor_.verdict().exit_status, 0);
 }
 
 TEST_F(LaunchSupervisor, AnInterruptDoesNotHideAnEarlierFailure) {
   run_all();
-  end({{kFirst, kStatus3}});
+  end({{kFirstWorker, kStatus3}});
   EXPECT_EQ(signal(SIGTERM).orders.size(), 4u);
-  end({{kSecond, kTerminated}, {kServer, kTerminated}, {kScheduler, kTerminated}});
+  end({{kSecondWorker, kTerminated}, {kServer, kTerminated}, {kScheduler, kTerminated}});
   EXPECT_EQ(supervisor_.verdict().exit_status, 3);
   EXPECT_EQ(supervisor_.verdict().error.code(), Code::kPeerLost);
+}
+
+TEST_F(LaunchSupervisor, ANoticeExplainsEndsThatAreSeenBeforeIt) {
+  run_all();
+  end({{kServer, {false, 1}}});
+  EXPECT_EQ(supervisor_.on_notice(SIGTERM, now_).orders.size(), 4u);
+  end({{kFirstWorker, kStatus3}, {kSecondWorker, kStatus3}, {kScheduler, kTerminated}});
+  EXPECT_EQ(verdict(),
+            "3 ERROR Interrupted role=worker rank=0 peer=- op=run cause=exited with "
+            "status 3 after the launcher was sent SIGTERM");
+}
+
+TEST_F(LaunchSupervisor, ANoticeExplainsWorkersThatDiedOfIt) {
+  run_all();
+  end({{kFirstWorker, kTerminated}});
+  supervisor_.on_notice(SIGTERM, now_);
+  end({{kSecondWorker, kTerminated}, {kServer, kTerminated}, {kScheduler, kTerminated}});
+  EXPECT_EQ(supervisor_.verdict().exit_status, 143);
+  EXPECT_EQ(supervisor_.verdict().error.code(), Code::kInterrupted);
+}
+
+TEST_F(LaunchSupervisor, ANoticeDoesNotExplainWhatWasLongBefore) {
+  run_all();
+  end({{kServer, {false, 1}}});
+  now_ += 1s;
+  supervisor_.on_notice(SIGTERM, now_);
+  end({{kFirstWorker, kStatus3}, {kSecondWorker, kStatus3}, {kScheduler, kTerminated}});
+  EXPECT_EQ(supervisor_.verdict().exit_status, 1);
+  EXPECT_EQ(supervisor_.verdict().error.code(), Code::kServerLost);
 }
 
 // A wrapper dies of the notice; what it wrapped gets the notice then, and its time to end.
 TEST_F(LaunchSupervisor, WhatAWrapperLeavesIsToldAndWaitedFor) {
   run_all();
   signal(SIGTERM);
-  EXPECT_EQ(end({{kFirst, kTerminated}}, 1).orders, to({kFirst}, SIGTERM, Scope::kGroup));
-  end({{kSecond, kFine}, {kServer, kFine}, {kScheduler, kFine}}, 1);
+  EXPECT_EQ(end({{kFirstWorker, kTerminated}}, 1).orders,
+            to({kFirstWorker}, SIGTERM, Scope::kGroup));
+  end({{kSecondWorker, kFine}, {kServer, kFine}, {kScheduler, kFine}}, 1);
   EXPECT_FALSE(supervisor_.over());
   end({}, 0);
   EXPECT_TRUE(supervisor_.over());
@@ -261,14 +341,14 @@ TEST_F(LaunchSupervisor, WhatAWrapperLeavesIsToldAndWaitedFor) {
 TEST_F(LaunchSupervisor, WhatAProgramLeavesByItsOwnDecisionIsNotWaitedFor) {
   run_all();
   signal(SIGTERM);
-  EXPECT_TRUE(end({{kFirst, kFine}, {kSecond, kStatus3}}, 2).orders.empty());
+  EXPECT_TRUE(end({{kFirstWorker, kFine}, {kSecondWorker, kStatus3}}, 2).orders.empty());
   end({{kServer, kFine}, {kScheduler, kFine}}, 2);
   EXPECT_TRUE(supervisor_.over());
 }
 
 TEST_F(LaunchSupervisor, OrphansDoNotDelayTheEndOfASuccessfulJob) {
   run_all();
-  end({{kFirst, kFine}, {kSecond, kFine}, {kServer, kFine}, {kScheduler, kFine}}, 2);
+  end({{kFirstWorker, kFine}, {kSecondWorker, kFine}, {kServer, kFine}, {kScheduler, kFine}}, 2);
   EXPECT_TRUE(supervisor_.over());
 }
 
@@ -306,9 +386,9 @@ TEST_F(LaunchSupervisor, AWorkerThatCannotBeRunEndsAllAtOnce) {
   supervisor_.on_spawned(kScheduler);
   supervisor_.on_ready();
   supervisor_.on_spawned(kServer);
-  const Reaction reaction =
-      supervisor_.on_refused(kFirst, 127, {Code::kInvalidArgument, "cannot execute 'x'"}, now_);
-  EXPECT_EQ(reaction.orders, to({kScheduler, kServer}, SIGTERM, Scope::kProcess));
+  const Reaction reaction = supervisor_.on_refused(
+      kFirstWorker, 127, {Code::kInvalidArgument, "cannot execute 'x'"}, now_);
+  EXPECT_EQ(reaction.orders, to({kServer, kScheduler}, SIGTERM, Scope::kProcess));
   end({{kScheduler, kTerminated}, {kServer, kTerminated}});
   ASSERT_TRUE(supervisor_.over());
   EXPECT_EQ(
@@ -331,6 +411,62 @@ TEST_F(LaunchSupervisor, AnInterruptBeforeTheWorkersStartIsNoSuccess) {
   ASSERT_TRUE(supervisor_.over());
   EXPECT_EQ(supervisor_.verdict().exit_status, 130);
   EXPECT_EQ(supervisor_.verdict().error.code(), Code::kInterrupted);
+}
+
+TEST_F(LaunchSupervisor, AHostThatIsLostIsTheCause) {
+  run_all();
+  const Status why(Code::kNetwork, "two is lost");
+  // Its workers' connections end first, and so does who depends on them.
+  EXPECT_TRUE(end({{kServer, {false, kExitOfLoss}}}).orders.empty());
+  supervisor_.on_host_lost(std::vector<std::size_t>{kSecondWorker}, why, now_, now_);
+  end({{kFirstWorker, {false, 1}}});
+  end({{kScheduler, {false, kExitOfLoss}}});
+  ASSERT_TRUE(supervisor_.over());
+  EXPECT_EQ(verdict(), "1 ERROR Network role=worker rank=1 peer=- op=run cause=two is lost");
+}
+
+TEST_F(LaunchSupervisor, AHostIsTheCauseHoweverLateItIsKnownWhy) {
+  run_all();
+  const Time since = now_;
+  end({{kFirstWorker, {false, 1}}});
+  now_ += 2s;
+  supervisor_.on_host_lost(std::vector<std::size_t>{kSecondWorker}, {Code::kNetwork, "two is lost"},
+                           since, now_);
+  end({{kServer, {false, kExitOfLoss}}});
+  end({{kScheduler, {false, kExitOfLoss}}});
+  ASSERT_TRUE(supervisor_.over());
+  EXPECT_EQ(verdict(), "1 ERROR Network role=worker rank=1 peer=- op=run cause=two is lost");
+}
+
+TEST_F(LaunchSupervisor, AHostThatHadNothingLeftIsNotMissed) {
+  run_all();
+  end({{kFirstWorker, kFine}});
+  const Status why(Code::kNetwork, "one is lost");
+  EXPECT_TRUE(supervisor_.on_host_lost(std::vector<std::size_t>{kFirstWorker}, why, now_, now_)
+                  .orders.empty());
+  end({{kSecondWorker, kFine}});
+  end({{kServer, kFine}, {kScheduler, kFine}});
+  EXPECT_EQ(supervisor_.verdict().exit_status, 0);
+}
+
+TEST_F(LaunchSupervisor, AHostThatCannotBeReachedEndsTheStart) {
+  const Status why(Code::kNetwork, "two cannot be reached");
+  supervisor_.on_host_lost(std::vector<std::size_t>{kServer, kSecondWorker}, why, now_, now_);
+  ASSERT_TRUE(supervisor_.over());
+  EXPECT_EQ(verdict(),
+            "1 ERROR Network role=server rank=0 peer=- op=start cause=two cannot be reached");
+}
+
+TEST_F(LaunchSupervisor, ARefusalMayComeAfterTheStart) {
+  run_all();
+  const Status why(Code::kInvalidArgument, "cannot execute 'x' on far");
+  const Reaction reaction = supervisor_.on_refused(kFirstWorker, 127, why, now_);
+  EXPECT_FALSE(reaction.orders.empty());
+  end({{kScheduler, kTerminated}, {kServer, kTerminated}, {kSecondWorker, kTerminated}});
+  ASSERT_TRUE(supervisor_.over());
+  EXPECT_EQ(verdict(),
+            "127 ERROR InvalidArgument role=worker rank=0 peer=- op=start cause=cannot execute 'x' "
+            "on far");
 }
 
 }  // namespace

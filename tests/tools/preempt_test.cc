@@ -18,7 +18,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsSupersetOf;
 
-Result<Settings> settings_of(const std::vector<std::string>& words) {
+Result<Settings> preempt_settings(const std::vector<std::string>& words) {
   return read_settings(Benchmark::kPreempt, words);
 }
 
@@ -42,9 +42,9 @@ std::vector<std::string> shapers_of(const LabPlan& plan) {
 
 TEST(PreemptFlags, SayWhatIsMeasured) {
   const auto settings =
-      settings_of({"--rate_mbit", "400", "--peers=3", "--bottleneck", "router", "--mode",
-                   "fifo,preempt", "--background-bytes", "8M", "--part_bytes", "64K",
-                   "--urgent_bytes", "100", "--baselines", "--json", "--seconds", "0.5"});
+      preempt_settings({"--rate_mbit", "400", "--peers=3", "--bottleneck", "router", "--mode",
+                        "fifo,preempt", "--background-bytes", "8M", "--part_bytes", "64K",
+                        "--urgent_bytes", "100", "--baselines", "--json", "--seconds", "0.5"});
   ASSERT_TRUE(settings.ok()) << settings.status().text();
   const PreemptSettings& preempt = settings->preempt;
   EXPECT_EQ(preempt.lab.rate_mbit, 400U);
@@ -60,7 +60,7 @@ TEST(PreemptFlags, SayWhatIsMeasured) {
 }
 
 TEST(PreemptFlags, ByDefaultStrettoAsItIs) {
-  const auto settings = settings_of({});
+  const auto settings = preempt_settings({});
   ASSERT_TRUE(settings.ok()) << settings.status().text();
   EXPECT_THAT(settings->preempt.modes, ElementsAre(Preemption::kPreempt));
   EXPECT_EQ(settings->preempt.background_bytes, 64U << 20);
@@ -80,17 +80,17 @@ TEST(PreemptFlags, WhatCannotBeMeasuredIsNamed) {
       {{"--background_bytes", "256K", "--urgent_bytes", "256K"},
        "wanted less than --background_bytes"}};
   for (const auto& [words, cause] : cases) {
-    const auto settings = settings_of(words);
+    const auto settings = preempt_settings(words);
     EXPECT_EQ(settings.status().code(), Code::kInvalidArgument);
     EXPECT_THAT(settings.status().cause(), HasSubstr(cause));
   }
-  EXPECT_FALSE(settings_of({"--transport", "shm"}).ok()) << "hosts share no memory";
-  EXPECT_TRUE(settings_of({"--transport", "fabric"})->preempt.fabric);
+  EXPECT_FALSE(preempt_settings({"--transport", "shm"}).ok()) << "hosts share no memory";
+  EXPECT_TRUE(preempt_settings({"--transport", "fabric"})->preempt.fabric);
 }
 
 TEST(PreemptFlags, ModesHaveTheNamesThatTheyAreAskedBy) {
   for (const std::string name : {"fifo", "priority", "preempt"}) {
-    EXPECT_EQ(name_of(settings_of({"--mode", name})->preempt.modes.front()), name);
+    EXPECT_EQ(name_of(preempt_settings({"--mode", name})->preempt.modes.front()), name);
   }
 }
 

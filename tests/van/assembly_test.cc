@@ -30,6 +30,8 @@ class AssemblyTest : public testing::Test {
     header.total = total;
     header.flags = flags;
     header.push_sequence = offset + size == total ? 9 : 0;
+    header.priority = static_cast<std::int32_t>(offset);
+    header.deadline = offset + 1;
     const Buffer slice = Buffer::copy_of(std::span(bytes_).subspan(offset, size));
     return assembly_.take(
         header, slice, [this](const wire::Header&) { return place_; }, Buffer::allocate);
@@ -53,6 +55,8 @@ TEST_F(AssemblyTest, SlicesBecomeTheFrameAsIfItHadComeAtOnce) {
   EXPECT_EQ(whole->header.bytes, 1000U);
   EXPECT_EQ(whole->header.total, 0U);
   EXPECT_EQ(whole->header.push_sequence, 9U) << "of the last slice: pushes count as they end";
+  EXPECT_EQ(whole->header.priority, 900) << "of the last slice too: it may have changed";
+  EXPECT_EQ(whole->header.deadline, 901U);
   EXPECT_TRUE(holds(whole->payload, 1000));
   EXPECT_TRUE(whole->payload.exclusive());
   EXPECT_EQ(assembly_.begun(), 0U);

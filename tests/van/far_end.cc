@@ -95,6 +95,7 @@ void FarEnd::listen() {
       EXPECT_TRUE(parse(sent.payload, controls_.back()).ok());
     } else if (sent.header.kind == wire::Kind::kCredit) {
       ++heard_credits;
+      last_credit = sent.header;
     } else {
       credit += wire::kHeaderBytes + sent.payload.size();
       data_.push_back(sent);

@@ -81,7 +81,8 @@ class FarEnd {
   std::uint64_t heard_sequence = 0;
   std::uint64_t heard_credit = 0;  ///< In the last frame that came.
   std::uint64_t heard_acked = 0;
-  std::size_t heard_credits = 0;  ///< Frames that carried only credit and acks.
+  std::size_t heard_credits = 0;  ///< Frames that carried only credit and acks,
+  wire::Header last_credit;       ///< and the last of them.
 
  private:
   void listen();

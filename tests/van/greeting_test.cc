@@ -29,6 +29,14 @@ TEST(SameToken, ATokenThatRepeatsOrBeginsTheOtherIsNotTheSame) {
   EXPECT_FALSE(same_token(std::string_view("\0\0", 2), ""));
 }
 
+TEST(Greeting, AnIntroductionSaysAllThatAnybodyAsks) {
+  const wire::Hello hello = introduction(Role::kEndpoint, "secret");
+  EXPECT_TRUE(check_greeting(hello, "secret").ok());
+  EXPECT_EQ(hello.role(), static_cast<std::uint32_t>(Role::kEndpoint));
+  EXPECT_FALSE(hello.host().empty());
+  EXPECT_FALSE(hello.version().empty());
+}
+
 TEST(Greeting, TakesTheSameProtocolAndToken) {
   EXPECT_TRUE(check_greeting(fake::hello(Role::kWorker, 0).hello(), "secret").ok());
 }

@@ -210,6 +210,44 @@ TEST_F(MembershipTest, ShowsSignsOfLifeAtEachHeartbeat) {
   EXPECT_LE(membership_.next_due(), clock_.now() + config_.job.heartbeat);
 }
 
+TEST_F(MembershipTest, HeartbeatsTellOfInputAndAreToldItsLimit) {
+  become_member();
+  pass(1s);
+  EXPECT_FALSE(scheduler_.controls().back().heartbeat().has_input());
+  jump(500ms);
+  EXPECT_FALSE(membership_.heartbeat_is_due());
+  clock_.advance_to(clock_.now() + 500ms);
+  EXPECT_TRUE(membership_.heartbeat_is_due());
+  InputTotals totals;
+  totals.at = clock_.now();
+  totals.delivered_bytes = 1;
+  totals.demanded_bytes = 2;
+  totals.stall = 3ns;
+  totals.requests = 4;
+  totals.latency = 5ns;
+  totals.under_way_bytes = 7;
+  totals.read_bytes = 6;
+  membership_.set_progress({.rounds = 1, .staleness = 0, .input = totals});
+  scheduler_.controls();
+  step();
+  const wire::InputProgress told = scheduler_.control().heartbeat().input();
+  EXPECT_EQ(told.at_ns(), static_cast<std::uint64_t>(totals.at.time_since_epoch().count()));
+  EXPECT_EQ(told.delivered_bytes(), 1U);
+  EXPECT_EQ(told.demanded_bytes(), 2U);
+  EXPECT_EQ(told.stall_ns(), 3U);
+  EXPECT_EQ(told.requests(), 4U);
+  EXPECT_EQ(told.latency_ns(), 5U);
+  EXPECT_EQ(told.read_bytes(), 6U);
+  EXPECT_EQ(told.under_way_bytes(), 7U);
+  EXPECT_EQ(membership_.input_limit_bytes(), 0U);
+  wire::Control answer = fake::heartbeat();
+  answer.mutable_heartbeat()->set_input_limit_bytes(1 << 20);
+  say(answer);
+  EXPECT_EQ(membership_.input_limit_bytes(), 1U << 20);
+  membership_.fail({Code::kCancelled, "enough"});
+  EXPECT_EQ(membership_.input_limit_bytes(), 0U) << "nobody is held back by a job that is over";
+}
+
 TEST_F(MembershipTest, ASilentSchedulerIsLost) {
   become_member();
   pass(4800ms);
@@ -291,6 +329,19 @@ TEST_F(MembershipTest, WithoutAVerdictFromTheSchedulerItsOwnHolds) {
   EXPECT_EQ(membership_.state(), State::kMember);
   pass(200ms);
   expect_failed(Code::kServerLost, "the first");
+}
+
+TEST_F(MembershipTest, WhoHasLeftInOrderIsNotLost) {
+  become_member();
+  membership_.report_broken(50, {Code::kLinkBroken, "reset"}, {Code::kServerLost, "the first"});
+  Roster roster = *membership_.roster();
+  ++roster.epoch;
+  for (Member& member : roster.members) member.left = member.left || member.node == 50;
+  wire::Control message;
+  *message.mutable_roster() = to_wire(roster).roster();
+  say(message);
+  pass(3100ms);
+  EXPECT_EQ(membership_.state(), State::kMember);
 }
 
 // ---- leaving

@@ -68,6 +68,53 @@ TEST(Messages, CodesThatAreNotKnownBecomeCancelledAndNeverOk) {
 
 // ---- tensors
 
+CodecSpec every_number() {
+  return {.codec = Codec::kDithering,
+          .k = 7,
+          .scaling = true,
+          .error_feedback = true,
+          .momentum = true,
+          .mu = 0.5,
+          .seed = 12345678901234567890U,
+          .levels = DitherLevels::kNatural,
+          .norm = DitherNorm::kL2};
+}
+
+TEST(TensorSpec, CodecsTravelWithIt) {
+  TensorSpec spec = fake::spec("x", Dtype::kF32, 10);
+  spec.options.codec = every_number();
+  EXPECT_EQ(from_wire(to_wire(spec))->options.codec, every_number());
+  EXPECT_THAT(spec.describe(), HasSubstr("f32[10] sync sum as dithering(k=7 natural l2)"));
+  TensorSpec other = spec;
+  other.options.codec->seed = 1;
+  EXPECT_NE(spec, other) << "workers must agree on all of it";
+}
+
+TEST(TensorSpec, CodecsThatCannotBeRightAreRefused) {
+  const auto told = [](const TensorSpec& spec) { return check(spec).cause(); };
+  TensorSpec spec = fake::spec("x", Dtype::kF32, 10);
+  spec.options.codec = CodecSpec{.codec = Codec::kTopk};
+  EXPECT_THAT(told(spec), HasSubstr("tensor 'x': compression: topk needs k"));
+  spec.options.codec = CodecSpec{.codec = Codec::kOnebit};
+  spec.dtype = Dtype::kI32;
+  EXPECT_THAT(told(spec), HasSubstr("codec onebit is for f32, this is i32"));
+  spec.dtype = Dtype::kF32;
+  for (const Mode mode : {Mode::kEager, Mode::kEagerAsync}) {
+    spec.options.mode = mode;
+    EXPECT_THAT(told(spec), HasSubstr("use sync, bounded or async, or no codec"));
+  }
+  for (const Mode mode : {Mode::kSync, Mode::kBounded, Mode::kAsync}) {
+    spec.options.mode = mode;
+    EXPECT_TRUE(check(spec).ok());
+  }
+  wire::TensorSpec message = to_wire(spec);
+  message.mutable_codec()->set_codec(1000);
+  EXPECT_FALSE(from_wire(message).ok());
+  message = to_wire(spec);
+  message.mutable_codec()->set_levels(256);
+  EXPECT_FALSE(from_wire(message).ok());
+}
+
 TEST(TensorSpec, TravelsWhole) {
   const Result<TensorSpec> read = from_wire(to_wire(adam_spec()));
   ASSERT_TRUE(read.ok()) << read.status().text();
@@ -75,6 +122,8 @@ TEST(TensorSpec, TravelsWhole) {
   const TensorSpec plain =
       fake::spec("x", Dtype::kI64, 7, {.mode = Mode::kSync, .deterministic = true});
   EXPECT_EQ(*from_wire(to_wire(plain)), plain);
+  const TensorSpec bulk = fake::spec("x", Dtype::kF32, 7, {.bulk = true});
+  EXPECT_EQ(*from_wire(to_wire(bulk)), bulk);
 }
 
 TEST(TensorSpec, DescribesEverythingThatMustAgree) {
@@ -85,6 +134,7 @@ TEST(TensorSpec, DescribesEverythingThatMustAgree) {
   TensorSpec mean = fake::spec("x", Dtype::kI8, 2, {.mode = Mode::kSync, .deterministic = true});
   mean.options.update.rule = Rule::kMean;
   EXPECT_EQ(mean.describe(), "i8[2] sync mean deterministic");
+  EXPECT_EQ(fake::spec("x", Dtype::kF32, 5, {.bulk = true}).describe(), "f32[5] sync sum bulk");
 }
 
 struct BadSpec {
@@ -115,7 +165,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadSpec{"TooLarge", [](TensorSpec& s) { s.elements = (std::uint64_t{1} << 39) + 1; },
                 "549755813889 elements"},
         BadSpec{"ModeZero", [](TensorSpec& s) { s.options.mode = Mode{0}; }, "mode 0"},
-        BadSpec{"UnknownMode", [](TensorSpec& s) { s.options.mode = Mode{4}; }, "mode 4"},
+        BadSpec{"UnknownMode", [](TensorSpec& s) { s.options.mode = Mode{6}; }, "mode 6"},
         BadSpec{"RuleZero", [](TensorSpec& s) { s.options.update.rule = Rule{0}; }, "rule 0"},
         BadSpec{"UnknownRule", [](TensorSpec& s) { s.options.update.rule = Rule{7}; }, "rule 7"},
         BadSpec{"MeanWithoutRounds",
@@ -129,7 +179,27 @@ INSTANTIATE_TEST_SUITE_P(
                   s.options.mode = Mode::kBounded;
                   s.options.deterministic = true;
                 },
-                "only mode sync can be deterministic, this is bounded"}),
+                "only modes sync and eager can be deterministic, this is bounded"},
+        BadSpec{"EagerWithMemory",
+                [](TensorSpec& s) {
+                  s.options.mode = Mode::kEagerAsync;
+                  s.options.update.rule = Rule::kAdam;
+                },
+                "mode eager_async needs a rule that only adds (sum, mean, sgd without weight "
+                "decay), this is adam"},
+        BadSpec{"EagerWithDecay",
+                [](TensorSpec& s) {
+                  s.options.mode = Mode::kEager;
+                  s.options.update = {.rule = Rule::kSgd, .weight_decay = 0.1};
+                },
+                "this is sgd"},
+        BadSpec{"EagerMeanOfIntegers",
+                [](TensorSpec& s) {
+                  s.dtype = Dtype::kI32;
+                  s.options.mode = Mode::kEager;
+                  s.options.update.rule = Rule::kMean;
+                },
+                "adds means, which i32 cannot hold"}),
     [](const auto& each) { return std::string(each.param.name); });
 
 TEST(TensorSpec, NumbersThatWouldWrapAroundAreRefused) {

@@ -27,7 +27,7 @@ class Pipe {
   }
   void send(std::uint64_t bytes, bool more) {
     sent_ += bytes;
-    path.on_sent(sent_, bytes, more, now_);
+    path.on_sent(sent_, bytes, sent_ - bytes == taken_, more, now_);
     const Time start = std::max(now_, free_at_);
     free_at_ =
         start + std::chrono::duration_cast<Duration>(Seconds(static_cast<double>(bytes) / rate_));
@@ -82,6 +82,20 @@ TEST(Path, AWindowIsLittleMoreThanTheProductOfRateAndRoundTrip) {
             1.5 * product + static_cast<double>(pipe.path.quantum_bytes()));
 }
 
+TEST(Path, BulkHasLargerSlicesAndSomeMillisecondsUnderWay) {
+  EXPECT_EQ(Path().bulk_quantum_bytes(), Path().quantum_bytes()) << "nothing is known yet";
+  Pipe slow(1e6, 100us);
+  slow.run(2s);
+  EXPECT_EQ(slow.path.bulk_quantum_bytes(), slow.path.quantum_bytes()) << "16 ms";
+  Pipe gigabit(119e6, 100us);
+  gigabit.run(1s);
+  EXPECT_GE(gigabit.path.bulk_quantum_bytes(), 100U << 10);
+  EXPECT_LE(gigabit.path.bulk_quantum_bytes(), 140U << 10);
+  const double most = 119e6 * 5e-3;
+  EXPECT_GT(static_cast<double>(gigabit.path.bulk_window_bytes()), most / 2);
+  EXPECT_LT(static_cast<double>(gigabit.path.bulk_window_bytes()), most);
+}
+
 TEST(Path, ASliceIsBoundedInTimeAndNeverTiny) {
   EXPECT_EQ(Path().quantum_bytes(), 32U << 10) << "nothing is known yet";
   Pipe slow(1e6, 100us);
@@ -113,6 +127,20 @@ TEST(Path, FollowsARateThatGrows) {
   pipe.set_rate(1.25e9);
   pipe.run(1s);
   EXPECT_NEAR(pipe.path.rate() / 1.25e9, 1.0, 0.1);
+}
+
+TEST(Path, TheLesserRoundTripOfBothEndsHolds) {
+  Pipe pipe(125e6, 2ms);
+  pipe.run(500ms);
+  const std::uint64_t window = pipe.path.window_bytes();
+  pipe.path.on_far_round_trip(200us);
+  EXPECT_EQ(pipe.path.round_trip(), 200us);
+  EXPECT_GE(pipe.path.own_round_trip(), 2ms) << "what is told is one's own, so that it can grow";
+  EXPECT_LT(pipe.path.window_bytes(), window / 2);
+  pipe.path.on_far_round_trip(5ms);
+  EXPECT_EQ(pipe.path.round_trip(), pipe.path.own_round_trip());
+  pipe.path.on_far_round_trip(Duration::zero());
+  EXPECT_EQ(pipe.path.window_bytes(), window);
 }
 
 TEST(Path, WhatASenderDidNotAskForSaysNothingOfThePath) {

@@ -3,53 +3,11 @@
 // all.
 #include "van/send_queue.h"
 
-#include <gtest/gtest.h>
-
-#include <vector>
-
 #include "tests/sim/sim_network.h"
+#include "tests/van/send_queue_fixture.h"
 
 namespace stretto {
 namespace {
-
-constexpr std::uint64_t kFrame = wire::kHeaderBytes + 64;  // What frame() charges.
-
-// `mark` tells frames apart; `tensor` is for discard.
-Frame frame(std::int32_t priority, std::uint64_t mark, std::uint32_t tensor = 1,
-            std::size_t bytes = 64) {
-  Frame frame;
-  frame.header.kind = wire::Kind::kPush;
-  frame.header.priority = priority;
-  frame.header.version = mark;
-  frame.header.key.tensor = tensor;
-  frame.payload = Buffer::allocate(bytes);
-  return frame;
-}
-
-class SendQueueTest : public testing::Test {
- protected:
-  SendQueueTest() {
-    for (LinkId link : {1U, 2U, 3U}) queue_.add_link(link);
-  }
-
-  /// Takes the next frame; its mark, or 0 if nothing may go.
-  std::uint64_t take() {
-    const auto pick = queue_.next();
-    if (!pick) return 0;
-    const std::uint64_t mark = pick->frame->header.version;
-    queue_.taken(*pick);
-    return mark;
-  }
-  std::vector<std::uint64_t> take_all() {
-    std::vector<std::uint64_t> marks;
-    while (const std::uint64_t mark = take()) marks.push_back(mark);
-    return marks;
-  }
-
-  SendQueue queue_{1 << 20, 4 << 20};
-};
-
-using Marks = std::vector<std::uint64_t>;
 
 TEST_F(SendQueueTest, MostUrgentFirstOverAllLinks) {
   queue_.push(1, frame(0, 1));
@@ -201,7 +159,7 @@ TEST_F(SendQueueTest, UnknownLinksAreIgnored) {
 }
 
 TEST_F(SendQueueTest, FramesLeaveInSlicesOfTheQuantumAndMayBeOvertakenBetweenThem) {
-  queue_.shape(1, 1 << 20, 100);
+  queue_.shape(1, {1 << 20, 100}, {1 << 20, 100});
   queue_.push(1, frame(0, 1, 1, 350));
   auto pick = queue_.next();
   EXPECT_EQ(pick->offset, 0U);
@@ -250,7 +208,7 @@ TEST_F(SendQueueTest, UrgencyCanBeChangedWhileAFrameWaits) {
 }
 
 TEST_F(SendQueueTest, APausedFrameGoesOnWhereItStood) {
-  queue_.shape(1, 1 << 20, 100);
+  queue_.shape(1, {1 << 20, 100}, {1 << 20, 100});
   Frame made = frame(0, 1, 1, 300);
   made.tag = 8;
   queue_.push(1, std::move(made));
@@ -266,7 +224,7 @@ TEST_F(SendQueueTest, APausedFrameGoesOnWhereItStood) {
 }
 
 TEST_F(SendQueueTest, OfACancelledFrameTheFarEndIsToldOnlyIfItHasTheBeginning) {
-  queue_.shape(1, 1 << 20, 100);
+  queue_.shape(1, {1 << 20, 100}, {1 << 20, 100});
   for (std::uint64_t tag : {1U, 2U}) {
     Frame made = frame(0, tag, 1, 300);
     made.tag = tag;
@@ -301,8 +259,8 @@ TEST_F(SendQueueTest, WhatIsLeastUrgentGetsItsShareAtLast) {
 }
 
 TEST_F(SendQueueTest, WhatHasLeftThisHostNoLongerCountsForOthers) {
-  queue_.set_shaped_window(2 * kFrame);
-  for (LinkId link : {1U, 2U}) queue_.shape(link, 10 * kFrame, 4096);
+  queue_.set_shaped_window(2 * kFrame, 2 * kFrame);
+  for (LinkId link : {1U, 2U}) queue_.shape(link, {10 * kFrame, 4096}, {10 * kFrame, 4096});
   for (int i = 0; i < 3; ++i) queue_.push(1, frame(0, 1));
   queue_.push(2, frame(0, 2));
   EXPECT_EQ(take_all(), (Marks{1, 2}));
@@ -315,7 +273,7 @@ TEST_F(SendQueueTest, WhatHasLeftThisHostNoLongerCountsForOthers) {
 }
 
 TEST_F(SendQueueTest, BeginningsAreBounded) {
-  queue_.shape(1, 1 << 20, 64);
+  queue_.shape(1, {1 << 20, 64}, {1 << 20, 64});
   for (std::int32_t priority = 0; priority <= static_cast<std::int32_t>(wire::kMaxBegun);
        ++priority) {
     queue_.push(1, frame(priority, 1, 1, 640));

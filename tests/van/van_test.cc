@@ -6,57 +6,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/van/far_end.h"
-#include "tests/van/recorder.h"
+#include "tests/van/van_fixture.h"
 
 namespace stretto {
 namespace {
 
 using fake::FarEnd;
+using fake::kWorkerNode;
 using testing::HasSubstr;
 
-constexpr NodeId kWorkerNode = 10;
-
-/// A Van that listens, and one worker that has connected and been admitted.
-class VanTest : public testing::Test {
- protected:
-  VanTest() {
-    van_.set_node(50);
-    van_.set_epoch(3, 2);
-    worker_.epoch = 3;
-  }
-
-  void step() { van_.step(seen_, Duration::zero()); }
-  void pass(Duration time) {
-    clock_.advance_to(clock_.now() + time);
-    step();
-  }
-  void admit_worker() {
-    worker_.connect();
-    worker_.say(fake::hello(Role::kWorker, 0));
-    step();
-    van_.admit(worker_.link(), kWorkerNode);
-    seen_.controls.clear();
-  }
-  void push(std::uint64_t round, std::size_t bytes = 64) {
-    worker_.send(fake::push_header({1, 0}, round), Buffer::allocate(bytes));
-  }
-  /// What the worker sent has ended its link, with this cause.
-  void expect_dropped(const std::string& says) {
-    step();
-    ASSERT_EQ(seen_.broken.size(), 1U);
-    EXPECT_EQ(seen_.broken[0].first, worker_.link());
-    EXPECT_THAT(seen_.broken[0].second.cause(), HasSubstr(says));
-    EXPECT_TRUE(worker_.closed());
-    EXPECT_FALSE(van_.is_open(worker_.link()));
-  }
-
-  sim::VirtualClock clock_;
-  fake::Wire wire_;
-  fake::Recorder seen_;
-  FarEnd worker_{wire_, 101, kWorkerNode};
-  Van van_{fake::scripted_transport(wire_), clock_};
-};
+class VanTest : public fake::VanFixture {};
 
 // ---- the door
 
@@ -455,6 +414,30 @@ TEST_F(VanTest, AnUrgentFrameOvertakesWhatTheWindowHeldBack) {
   worker_.say(fake::leave());
   step();
   EXPECT_EQ(worker_.datum().header.key.tensor, 2U);
+}
+
+TEST_F(VanTest, ToOtherHostsALargeFrameBeginsWithASlice) {
+  wire_.local = false;
+  admit_worker();
+  van_.send(101, fake::push_header({1, 0}, 1), Buffer::allocate(100'000));
+  step();
+  const auto sent = worker_.data();
+  ASSERT_FALSE(sent.empty());
+  EXPECT_LT(sent.front().header.bytes, 100'000U);
+}
+
+TEST_F(VanTest, ToOtherHostsTooFramesGoWholeIfAskedFor) {
+  wire_.local = false;
+  van_.set_whole_frames();
+  van_.set_windows(150'000, 1'000'000);
+  admit_worker();
+  for (std::uint32_t part = 0; part < 2; ++part) {
+    van_.send(101, fake::push_header({1, part}, 1), Buffer::allocate(100'000));
+  }
+  step();
+  const auto sent = worker_.data();
+  ASSERT_EQ(sent.size(), 1U) << "the window is the settings'";
+  EXPECT_EQ(sent[0].header.bytes, 100'000U);
 }
 
 TEST_F(VanTest, ConnectingCanFailWithTheTransportsWords) {

@@ -70,11 +70,14 @@ TEST(Wire, NumbersOfKindsAndFlagsNeverChange) {
   EXPECT_EQ(static_cast<int>(Kind::kDone), 5);
   EXPECT_EQ(static_cast<int>(Kind::kCredit), 6);
   EXPECT_EQ(static_cast<int>(Kind::kMore), 7);
+  EXPECT_EQ(static_cast<int>(Kind::kCall), 8);
+  EXPECT_EQ(static_cast<int>(Kind::kAnswer), 9);
   EXPECT_EQ(kWantsValue, 1);
   EXPECT_EQ(kAssign, 2);
   EXPECT_EQ(kAbsent, 4);
   EXPECT_EQ(kAbandoned, 8);
   EXPECT_EQ(kCreditNow, 16);
+  EXPECT_EQ(kProbe, 32);
   EXPECT_EQ(kProtocol, 1);
 }
 
@@ -93,6 +96,16 @@ struct Refusal {
   std::string says;  // A part of the cause.
 };
 void PrintTo(const Refusal& refusal, std::ostream* out) { *out << refusal.name; }
+
+TEST(Wire, EncodedElementsHaveAnyLength) {
+  Header header;
+  header.kind = Kind::kPush;
+  header.dtype = static_cast<std::uint8_t>(Dtype::kF32);
+  header.codec = static_cast<std::uint8_t>(Codec::kOnebit);
+  header.bytes = 5;
+  ASSERT_TRUE(decode(encode(header), 5).ok());
+  EXPECT_EQ(decode(encode(header), 5)->codec, header.codec);
+}
 
 class WireRefusal : public testing::TestWithParam<Refusal> {};
 
@@ -115,9 +128,15 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{"Magic", [](Header& h) { h.magic = 0x1234; }, 8, Code::kMalformed, "0x1234"},
         Refusal{"Protocol", [](Header& h) { h.protocol = 9; }, 8, Code::kRefused, "protocol 9"},
         Refusal{"KindZero", [](Header& h) { h.kind = Kind{0}; }, 8, Code::kMalformed, "kind 0"},
-        Refusal{"KindEight", [](Header& h) { h.kind = Kind{8}; }, 8, Code::kMalformed, "kind 8"},
-        Refusal{"Flags", [](Header& h) { h.flags = 32; }, 8, Code::kMalformed, "flags 0x20"},
-        Refusal{"Codec", [](Header& h) { h.codec = 2; }, 8, Code::kMalformed, "codec 2"},
+        Refusal{"KindTen", [](Header& h) { h.kind = Kind{10}; }, 8, Code::kMalformed, "kind 10"},
+        Refusal{"Flags", [](Header& h) { h.flags = 64; }, 8, Code::kMalformed, "flags 0x40"},
+        Refusal{"Codec", [](Header& h) { h.codec = 8; }, 8, Code::kMalformed, "codec 8"},
+        Refusal{"CodecOfOtherType",
+                [](Header& h) {
+                  h.codec = 4;
+                  h.dtype = 2;
+                },
+                8, Code::kMalformed, "codec 4 of dtype 2"},
         Refusal{"Memory", [](Header& h) { h.memory = 3; }, 8, Code::kMalformed, "memory 3"},
         Refusal{"Longer", [](Header&) {}, 12, Code::kMalformed, "announces 8 bytes, 12 came"},
         Refusal{"Shorter", [](Header&) {}, 0, Code::kMalformed, "announces 8 bytes, 0 came"},
@@ -209,6 +228,19 @@ TEST(Wire, TakesSlicesThatLieInsideTheirFrame) {
   header.bytes = 0;
   header.offset = 0;
   EXPECT_TRUE(decode(encode(header), 0).ok());
+}
+
+TEST(Wire, CallsAndAnswersCarryAnyNumberOfBytesAndNoElements) {
+  for (const Kind kind : {Kind::kCall, Kind::kAnswer}) {
+    for (const std::uint32_t bytes : {0U, 1U, 7U}) {
+      Header header;
+      header.kind = kind;
+      header.bytes = bytes;
+      EXPECT_TRUE(decode(encode(header), bytes).ok());
+      header.total = 100;  // The first slice of more; one without bytes is none.
+      EXPECT_EQ(decode(encode(header), bytes).ok(), bytes > 0);
+    }
+  }
 }
 
 TEST(Wire, ReservedFieldsAreIgnored) {

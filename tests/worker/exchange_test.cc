@@ -6,105 +6,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/van/far_end.h"
-#include "tests/van/recorder.h"
+#include "tests/worker/exchange_fixture.h"
 
 namespace stretto {
 namespace {
 
 using fake::bytes_of;
+using fake::ExchangeTest;
 using testing::ElementsAre;
 using testing::HasSubstr;
-using Kind = Operation::Kind;
-using Floats = std::vector<float>;
-using OperationPtr = std::shared_ptr<Operation>;
-
-constexpr LinkId kShard = 1;
-constexpr std::uint32_t kPartBytes = 8;  // Two floats.
-
-class ExchangeTest : public testing::Test {
- protected:
-  ExchangeTest() {
-    van_.set_node(10);
-    EXPECT_TRUE(van_.connect("shard0:1", fake::hello(Role::kWorker, 0).hello()).ok());
-    shard_.say(fake::welcome(10, 0));
-    step();
-    van_.admit(kShard, 50);
-    shard_.controls();
-  }
-
-  void step() {
-    fake::Recorder seen;
-    van_.step(seen, Duration::zero());
-    for (const auto& [link, key] : seen.acked) exchange_.on_acked(key);
-    for (const auto& data : seen.data) exchange_.on_data(data.header, data.payload);
-    exchange_.tick();
-    van_.step(seen, Duration::zero());
-  }
-  void pass(Duration time) {
-    clock_.advance_to(clock_.now() + time);
-    step();
-  }
-  void add(std::uint32_t id, std::uint64_t elements, const TensorOptions& options = {}) {
-    const TensorSpec spec =
-        fake::spec("tensor" + std::to_string(id), Dtype::kF32, elements, options);
-    const Cut cut(spec, kPartBytes);
-    exchange_.add_tensor(id, spec, cut, std::vector<LinkId>(cut.parts(), kShard));
-  }
-  OperationPtr start(Kind kind, std::uint32_t id, const Floats* source, Floats* target,
-                     int priority = 0) {
-    auto operation = std::make_shared<Operation>();
-    operation->kind = kind;
-    operation->tensor = {.id = id, .dtype = Dtype::kF32};
-    if (source != nullptr) operation->source = std::as_bytes(std::span(*source));
-    if (target != nullptr) operation->target = std::as_writable_bytes(std::span(*target));
-    operation->priority = priority;
-    operation->ticket = std::make_shared<detail::TicketState>(1);
-    exchange_.start(operation);
-    step();
-    return operation;
-  }
-  OperationPtr push_pull(std::uint32_t id, const Floats& source, Floats& target) {
-    return start(Kind::kPushPull, id, &source, &target);
-  }
-  static wire::Header value_header(wire::Key key, std::uint64_t version) {
-    wire::Header header;
-    header.kind = wire::Kind::kValue;
-    header.dtype = static_cast<std::uint8_t>(Dtype::kF32);
-    header.key = key;
-    header.version = version;
-    return header;
-  }
-  void value(wire::Key key, std::uint64_t version, const Floats& numbers) {
-    shard_.send(value_header(key, version), bytes_of(numbers));
-    step();
-  }
-  void done(wire::Key key, std::uint64_t version) {
-    wire::Header header = value_header(key, version);
-    header.kind = wire::Kind::kDone;
-    header.dtype = 0;
-    shard_.send(header);
-    step();
-  }
-  void ack(std::uint64_t pushes) {
-    shard_.acked = pushes;
-    shard_.say(fake::leave());  // Any frame carries acks.
-    step();
-  }
-  static void expect_failed(const OperationPtr& operation, Code code, const char* says) {
-    ASSERT_TRUE(operation->ticket->done());
-    EXPECT_EQ(operation->ticket->wait_for(0s).code(), code);
-    EXPECT_THAT(operation->ticket->wait_for(0s).cause(), HasSubstr(says));
-  }
-
-  sim::VirtualClock clock_;
-  fake::Wire wire_;
-  Van van_{fake::scripted_transport(wire_), clock_};
-  Exchange exchange_{van_, clock_, 20s};
-  fake::FarEnd shard_{wire_, kShard, 50};
-  Floats source_{1, 2, 3, 4, 5};
-  Floats target_ = Floats(5);
-};
 
 // ---- changes of mind
 

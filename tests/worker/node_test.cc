@@ -227,6 +227,14 @@ TEST_F(NodeTest, WhatCannotBeDeclaredIsRefusedHere) {
   node_.declare(fake::spec("", Dtype::kF32, 2), told.callback());
   ASSERT_TRUE(told.came());
   EXPECT_EQ(told->status().code(), Code::kInvalidArgument);
+  TensorSpec wrong = fake::spec("grads", Dtype::kF32, 2);
+  wrong.options.update = {.rule = Rule::kSgd, .rate = -1};
+  Answer<Result<Tensor>> refused;
+  node_.declare(wrong, refused.callback());
+  ASSERT_TRUE(refused.came());
+  EXPECT_EQ(refused->status().code(), Code::kInvalidArgument);
+  EXPECT_EQ(refused->status().cause().find("tensor 'grads': rule 'sgd' wants rate"), 0U)
+      << refused->status().text();
   step();
   EXPECT_TRUE(scheduler_.controls().empty());
 }
@@ -363,6 +371,12 @@ TEST_F(NodeTest, LeavesWhenNothingIsUnderWayAnyMore) {
   value.dtype = static_cast<std::uint8_t>(Dtype::kF32);
   value.key = {4, 0};
   value.version = 1;
+  wire::Header call;  // Nothing that a worker waits for: it is not looked at.
+  call.kind = wire::Kind::kCall;
+  call.key = {4, 0};
+  first_.send(call, fake::bytes_of({1, 2}));
+  step();
+  EXPECT_FALSE(operation->ticket->done());
   first_.send(value, fake::bytes_of({1, 2}));
   step();
   EXPECT_TRUE(operation->ticket->done());

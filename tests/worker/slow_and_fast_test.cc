@@ -12,16 +12,16 @@
 namespace stretto {
 namespace {
 
-constexpr std::uint32_t kRounds = 20'000;
-constexpr std::uint32_t kTensors = 8;
-constexpr std::size_t kElements = 16;
+constexpr std::uint32_t kManyRounds = 20'000;
+constexpr std::uint32_t kFewTensors = 8;
+constexpr std::size_t kFewElements = 16;
 
-using Numbers = std::array<std::uint32_t, kElements>;
+using Numbers = std::array<std::uint32_t, kFewElements>;
 
 /// What a worker contributes: other numbers at every place of every round.
 Numbers share(Rank rank, std::uint32_t tensor, std::uint32_t round) {
   Numbers numbers;
-  for (std::uint32_t i = 0; i < kElements; ++i) {
+  for (std::uint32_t i = 0; i < kFewElements; ++i) {
     numbers[i] = (rank + 1) * 0x9E3779B9U + tensor * 0x85EBCA6BU + round * 0xC2B2AE35U + i;
   }
   return numbers;
@@ -30,7 +30,7 @@ Numbers share(Rank rank, std::uint32_t tensor, std::uint32_t round) {
 Numbers sum(std::uint32_t tensor, std::uint32_t round) {
   Numbers numbers = share(0, tensor, round);
   const Numbers other = share(1, tensor, round);
-  for (std::size_t i = 0; i < kElements; ++i) numbers[i] += other[i];
+  for (std::size_t i = 0; i < kFewElements; ++i) numbers[i] += other[i];
   return numbers;
 }
 
@@ -55,23 +55,23 @@ struct Seen {
 
 /// Keeps a round of every tensor under way; checks each value when it is that tensor's turn again.
 Seen exchange(Worker& worker, bool slow) {
-  std::array<Tensor, kTensors> tensors;
-  for (std::uint32_t t = 0; t < kTensors; ++t) {
-    tensors[t] = worker.declare("tensor" + std::to_string(t), Dtype::kI32, kElements).or_exit();
+  std::array<Tensor, kFewTensors> tensors;
+  for (std::uint32_t t = 0; t < kFewTensors; ++t) {
+    tensors[t] = worker.declare("tensor" + std::to_string(t), Dtype::kI32, kFewElements).or_exit();
   }
-  std::array<Numbers, kTensors> sources, targets;
-  std::array<Ticket, kTensors> tickets;
+  std::array<Numbers, kFewTensors> sources, targets;
+  std::array<Ticket, kFewTensors> tickets;
   sim::Random random(11);
   const std::vector<std::byte> memory(10'000, std::byte{1});
   Seen seen;
-  for (std::uint32_t round = 1; round <= kRounds + 1; ++round) {
-    for (std::uint32_t t = 0; t < kTensors; ++t) {
+  for (std::uint32_t round = 1; round <= kManyRounds + 1; ++round) {
+    for (std::uint32_t t = 0; t < kFewTensors; ++t) {
       if (slow) seen.hash ^= hold_up(random, memory);
       if (round > 1) {
         if (!tickets[t].wait().ok() || targets[t] != sum(t, round - 1)) ++seen.wrong;
         ++seen.checked;
       }
-      if (round > kRounds) continue;
+      if (round > kManyRounds) continue;
       sources[t] = share(worker.rank(), t, round);
       tickets[t] = worker.push_pull(tensors[t], std::as_bytes(std::span(sources[t])),
                                     std::as_writable_bytes(std::span(targets[t])));
@@ -85,7 +85,7 @@ TEST(SlowAndFast, AFastWorkerNeverTouchesWhatASlowOneHasYetToReceive) {
   cluster.run([](Worker& worker) {
     const Seen seen = exchange(worker, worker.rank() == 1);
     EXPECT_EQ(seen.wrong, 0U) << "of " << seen.checked;
-    EXPECT_EQ(seen.checked, std::uint64_t{kRounds} * kTensors);
+    EXPECT_EQ(seen.checked, std::uint64_t{kManyRounds} * kFewTensors);
   });
 }
 

@@ -15,8 +15,8 @@
 #include <utility>
 
 #include "common/check.h"
+#include "common/descriptor.h"
 #include "stretto/types.h"
-#include "tools/launch/descriptor.h"
 
 namespace stretto::bench {
 
@@ -24,7 +24,7 @@ namespace stretto::bench {
 class Timer {
  public:
   Timer() : descriptor_(::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC)) {
-    STRETTO_CHECK(descriptor_.open());
+    STRETTO_CHECK(descriptor_.is_open());
   }
 
   void set(Time when) const {
@@ -43,7 +43,7 @@ class Timer {
   int get() const { return descriptor_.get(); }
 
  private:
-  launch::Descriptor descriptor_;
+  Descriptor descriptor_;
 };
 
 /// Calls `ring` on a thread of its own at the moment that was set last. Thread: user.

@@ -15,12 +15,13 @@
 #include <cstdio>
 #include <utility>
 
+#include "tools/bench/now.h"
+#include "tools/launch/process_handle.h"
+
 namespace stretto::bench {
 namespace {
 
 constexpr Duration kGrace = 10s;  // Between SIGTERM and SIGKILL; the launcher's own is shorter.
-
-Time now() { return std::chrono::steady_clock::now(); }
 
 }  // namespace
 
@@ -41,8 +42,8 @@ Result<Child> Child::start(int death_signal, const std::function<int()>& body) {
     const bool bound = ::prctl(PR_SET_PDEATHSIG, death_signal) == 0 && ::getppid() == parent;
     ::_exit(bound ? body() : 1);
   }
-  launch::Descriptor handle = launch::process_handle(process_id);
-  if (!handle.open()) {
+  Descriptor handle = launch::process_handle(process_id);
+  if (!handle.is_open()) {
     const Status status(Code::kResource, fmt::format("no pidfd: {}", ::strerror(errno)));
     ::kill(process_id, SIGKILL);
     ::waitpid(process_id, nullptr, 0);

@@ -7,9 +7,9 @@
 #include <functional>
 #include <optional>
 
+#include "common/descriptor.h"
 #include "stretto/status.h"
 #include "stretto/types.h"
-#include "tools/launch/descriptor.h"
 
 namespace stretto::bench {
 
@@ -26,17 +26,17 @@ class Child {
 
   pid_t process_id() const { return process_id_; }
   /// Readable once it has ended.
-  const launch::Descriptor& handle() const { return handle_; }
+  const Descriptor& handle() const { return handle_; }
   /// Its exit status once it has ended, 128 + signal for one that was killed; none at `deadline`.
   std::optional<int> wait(Time deadline);
   void send_signal(int signal) const;
 
  private:
-  Child(pid_t process_id, launch::Descriptor handle)
+  Child(pid_t process_id, Descriptor handle)
       : process_id_(process_id), handle_(std::move(handle)) {}
 
   pid_t process_id_;
-  launch::Descriptor handle_;
+  Descriptor handle_;
   std::optional<int> exit_status_;
 };
 

@@ -9,11 +9,10 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdio>
-#include <filesystem>
 
 #include "common/config.h"
 #include "tools/bench/processes.h"
+#include "tools/bench/run_command.h"
 
 namespace stretto::bench {
 namespace {
@@ -22,8 +21,8 @@ namespace {
 constexpr int kLeastInherited = 100;
 
 struct Hold {
-  launch::Descriptor ours;
-  launch::Descriptor inherited;
+  Descriptor ours;
+  Descriptor inherited;
 };
 
 Result<Hold> make_hold() {
@@ -31,20 +30,13 @@ Result<Hold> make_hold() {
   if (::pipe2(ends, O_CLOEXEC) != 0) {
     return Status(Code::kResource, fmt::format("no pipe: {}", ::strerror(errno)));
   }
-  const launch::Descriptor low(ends[0]);
-  return Hold{launch::Descriptor(ends[1]),
-              launch::Descriptor(::fcntl(low.get(), F_DUPFD, kLeastInherited))};
+  const Descriptor low(ends[0]);
+  return Hold{Descriptor(ends[1]), Descriptor(::fcntl(low.get(), F_DUPFD, kLeastInherited))};
 }
 
-// Beside this program, or where STRETTO_BIN_DIR says.
-std::string launcher_path(const std::string& own) {
-  const auto folder = process_environment()("STRETTO_BIN_DIR");
-  if (folder) return *folder + "/stretto-launch";
-  return std::filesystem::path(own).replace_filename("stretto-launch").string();
-}
-
-std::vector<std::string> command_of(const Settings& settings, const std::string& own) {
-  std::vector<std::string> command{launcher_path(own)};
+std::vector<std::string> command_of(const Settings& settings, const std::string& launcher,
+                                    const std::string& own) {
+  std::vector<std::string> command{launcher};
   const auto flag = [&command](const std::string& name, const std::string& value) {
     command.push_back("--" + name);
     command.push_back(value);
@@ -63,20 +55,9 @@ std::vector<std::string> command_of(const Settings& settings, const std::string&
   return command;
 }
 
-// In the child: what the job says goes to stderr, as stdout is for results.
-int become(std::vector<std::string> command) {
-  std::vector<char*> words;
-  for (std::string& word : command) words.push_back(word.data());
-  words.push_back(nullptr);
-  ::dup2(STDERR_FILENO, STDOUT_FILENO);
-  ::execv(words[0], words.data());
-  std::fprintf(stderr, "cannot execute %s: %s\n", words[0], ::strerror(errno));
-  return 127;
-}
-
 }  // namespace
 
-Cluster::Cluster(std::uint32_t workers, ReportPipe pipe, launch::Descriptor hold, Child launcher)
+Cluster::Cluster(std::uint32_t workers, ReportPipe pipe, Descriptor hold, Child launcher)
     : workers_(workers),
       pipe_(std::move(pipe)),
       hold_(std::move(hold)),
@@ -90,7 +71,9 @@ Result<std::unique_ptr<Cluster>> Cluster::start(const Settings& settings,
   if (!pipe.ok()) return pipe.status();
   Result<Hold> hold = make_hold();
   if (!hold.ok()) return hold.status();
-  std::vector<std::string> command = command_of(settings, *own);
+  const Result<std::string> launcher_path = program_path("stretto-launch");
+  if (!launcher_path.ok()) return launcher_path.status();
+  std::vector<std::string> command = command_of(settings, *launcher_path, *own);
   command.insert(command.end(), words.begin(), words.end());
   command.insert(command.end(), {"--report_fd", std::to_string(pipe->write_end()), "--until_fd",
                                  std::to_string(hold->inherited.get())});

@@ -32,11 +32,11 @@ class Cluster {
   pid_t launcher() const { return launcher_.process_id(); }
 
  private:
-  Cluster(std::uint32_t workers, ReportPipe pipe, launch::Descriptor hold, Child launcher);
+  Cluster(std::uint32_t workers, ReportPipe pipe, Descriptor hold, Child launcher);
 
   std::uint32_t workers_;
   ReportPipe pipe_;
-  launch::Descriptor hold_;  // Workers wait until this end is closed.
+  Descriptor hold_;  // Workers wait until this end is closed.
   Child launcher_;
 };
 

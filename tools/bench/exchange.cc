@@ -10,6 +10,7 @@
 
 #include "common/config.h"
 #include "tools/bench/cluster.h"
+#include "tools/bench/raw_copies.h"
 #include "tools/bench/raw_exchange.h"
 #include "tools/bench/statistics.h"
 
@@ -36,6 +37,20 @@ std::string transport_of(const Settings& settings) {
   return process_environment()("STRETTO_TRANSPORT").value_or("auto");
 }
 
+constexpr std::string_view kCopies = "shm_copies";
+
+std::string_view limit_of(const Settings& settings) {
+  const std::string transport = transport_of(settings);
+  if (transport == "fabric") return "raw_fabric";
+  return transport == "zmq" ? "raw_zmq" : kCopies;
+}
+
+/// What the limit is made of, for people.
+std::string_view described(std::string_view limit) {
+  if (limit == kCopies) return "its copies and sums, done by as many processes";
+  return limit == "raw_fabric" ? "raw libfabric of the same shape" : "raw ZeroMQ of the same shape";
+}
+
 RawShape shape_of(const Settings& settings, const JobSettings& job, std::uint64_t bytes) {
   const std::uint64_t chunk = std::min<std::uint64_t>(bytes, job.part_bytes);
   const std::uint32_t inflight = inflight_for(settings, bytes);
@@ -47,6 +62,7 @@ RawShape shape_of(const Settings& settings, const JobSettings& job, std::uint64_
   shape.messages = inflight * ((bytes + chunk - 1) / chunk);
   shape.memory_bytes = inflight * bytes;
   shape.fabric = transport_of(settings) == "fabric";
+  shape.copies = limit_of(settings) == kCopies;
   // Measured before and after Stretto, in all for as long.
   const double parts = 2.0 * kMessagesEach.size();
   shape.seconds = std::max(kLeastLimitSeconds, settings.seconds / parts);
@@ -93,13 +109,17 @@ class RawLimit {
     // More than there are to send make no difference.
     const std::uint64_t endpoints = std::uint64_t{shape.servers} * shape.shards;
     const std::uint64_t most = (shape.messages + endpoints - 1) / endpoints;
-    for (const std::uint64_t each : kMessagesEach) candidates_[std::min(each, most)];
+    if (shape.copies) {
+      candidates_[1];
+    } else {
+      for (const std::uint64_t each : kMessagesEach) candidates_[std::min(each, most)];
+    }
   }
 
   Status measure() {
     for (auto& [messages_each, medians] : candidates_) {
       shape_.messages_each = messages_each;
-      const Result<Rates> rates = measure_raw(shape_);
+      const Result<Rates> rates = shape_.copies ? measure_copies(shape_) : measure_raw(shape_);
       if (!rates.ok()) return rates.status();
       medians.add(*rates);
     }
@@ -117,6 +137,14 @@ class RawLimit {
   RawShape shape_;
   std::map<std::uint64_t, Medians> candidates_;
 };
+
+/// Of all workers together.
+double parts_per_s(const Settings& settings, const JobSettings& job, std::uint64_t bytes,
+                   double gb_per_s) {
+  const std::uint64_t parts = (bytes + job.part_bytes - 1) / job.part_bytes;
+  return settings.workers * gb_per_s * 1e9 * static_cast<double>(parts) /
+         static_cast<double>(bytes);
+}
 
 Result<Record> measure(const Settings& settings, const JobSettings& job, std::uint64_t bytes) {
   Medians stretto;
@@ -139,11 +167,12 @@ Result<Record> measure(const Settings& settings, const JobSettings& job, std::ui
       .count("part_bytes", job.part_bytes)
       .text("transport", transport_of(settings))
       .real("gb_per_s", stretto.of(&Rates::gb_per_s))
+      .real("parts_per_s", parts_per_s(settings, job, bytes, stretto.of(&Rates::gb_per_s)))
       .real("p50_us", stretto.of(&Rates::p50_us))
       .real("p99_us", stretto.of(&Rates::p99_us))
       .real("worker_cpu_s_per_gb", stretto.of(&Rates::worker_cpu_s_per_gb))
       .real("server_cpu_s_per_gb", stretto.of(&Rates::server_cpu_s_per_gb))
-      .text("limit", transport_of(settings) == "fabric" ? "raw_fabric" : "raw_zmq")
+      .text("limit", limit_of(settings))
       .real("gb_per_s_limit", limit.of(&Rates::gb_per_s))
       .real("ratio", stretto.of(&Rates::gb_per_s) / limit.of(&Rates::gb_per_s))
       .real("limit_worker_cpu_s_per_gb", limit.of(&Rates::worker_cpu_s_per_gb))
@@ -158,12 +187,11 @@ Status run_exchange(const Settings& settings, Output& output) {
   if (!job.ok()) return job.status();
   output.title(
       fmt::format("{}: {} workers, {} servers of {} shard(s), transport {}, in parts of {} "
-                  "bytes; sums are checked; the limit is raw {} of the same shape",
+                  "bytes; sums are checked; the limit is {}",
                   name_of(settings.benchmark), settings.workers, settings.servers, settings.shards,
-                  transport_of(settings), job->part_bytes,
-                  transport_of(settings) == "fabric" ? "libfabric" : "ZeroMQ"));
-  output.columns({"bytes", "inflight", "gb_per_s", "gb_per_s_limit", "ratio", "p50_us", "p99_us",
-                  "worker_cpu_s_per_gb", "server_cpu_s_per_gb"});
+                  transport_of(settings), job->part_bytes, described(limit_of(settings))));
+  output.columns({"bytes", "inflight", "gb_per_s", "gb_per_s_limit", "ratio", "parts_per_s",
+                  "p50_us", "p99_us", "worker_cpu_s_per_gb", "server_cpu_s_per_gb"});
   for (const std::uint64_t bytes : settings.bytes) {
     const Result<Record> record = measure(settings, *job, bytes);
     if (!record.ok()) return record.status();

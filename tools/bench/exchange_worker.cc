@@ -8,7 +8,9 @@
 #include <array>
 #include <limits>
 
+#include "common/clock.h"
 #include "stretto/worker.h"
+#include "tools/bench/now.h"
 #include "tools/bench/processes.h"
 #include "tools/bench/report_pipe.h"
 #include "tools/bench/worker_role.h"
@@ -18,9 +20,6 @@ namespace {
 
 constexpr double kWarmUpSeconds = 0.3;
 constexpr std::uint64_t kMostOperations = std::uint64_t{1} << 24;
-
-double seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
-Time now() { return std::chrono::steady_clock::now(); }
 
 class ExchangeWorker {
  public:

@@ -88,18 +88,25 @@ inline Status read_seconds(std::string_view text, double least, double most, dou
   return {};
 }
 
+/// What is between the commas.
+inline std::vector<std::string_view> split(std::string_view text) {
+  std::vector<std::string_view> words;
+  while (true) {
+    const std::size_t comma = std::min(text.find(','), text.size());
+    words.push_back(text.substr(0, comma));
+    if (comma == text.size()) return words;
+    text.remove_prefix(comma + 1);
+  }
+}
+
 /// Whole numbers with commas between.
 inline Status read_list(std::string_view text, std::uint64_t least, std::uint64_t most,
                         std::vector<std::uint64_t>& values) {
   values.clear();
-  for (std::size_t at = 0; at <= text.size();) {
-    const std::size_t comma = std::min(text.find(',', at), text.size());
+  for (const std::string_view word : split(text)) {
     std::uint64_t value = 0;
-    if (Status status = read_whole(text.substr(at, comma - at), least, most, value); !status.ok()) {
-      return status;
-    }
+    if (Status status = read_whole(word, least, most, value); !status.ok()) return status;
     values.push_back(value);
-    at = comma + 1;
   }
   return {};
 }

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // What --help prints.
+#include <fmt/format.h>
+
 #include "tools/bench/settings.h"
 
 namespace stretto::bench {
 
-std::string_view help_text() {
+namespace {
+
+std::string_view benchmarks_and_flags() {
   return R"(usage: stretto-bench NAME [FLAG]...
 
   limits     what this machine can do: memory, TCP, ZeroMQ, libfabric, a ring in shared memory
@@ -14,20 +18,55 @@ std::string_view help_text() {
   idle       what a cluster costs that has nothing to do
   preempt    how long an urgent message takes beside a large transfer on one shaped link, which it
              makes in network namespaces (as root)
+  replay     a model's training iterations over links of a given rate, with one schedule of its
+             transfers after another: real servers, workers and bytes, emulated computing (as root)
+  io         how near the input tuner comes to the best depth and read size of a device
+  codec      what encoding parts, and decoding and adding them, costs one thread
 
 every benchmark
   --json       one JSON object a line on stdout, and nothing else there
   --seconds S  push_pull, push, pull: of measuring, and as long again for the limit (3)
-               limits: of each measurement (0.2); idle: of watching (10)
+               limits, codec: of each measurement (0.2); idle: of watching (10)
                preempt: of urgent messages beside the background (2)
+               io: of a window on the real device (0.25)
   --help, --version
 
-limits, push_pull, push, pull, preempt
-  --repeats N  how often all is measured, by turns; medians are reported (limits 5, preempt 3,
-               others 1)
+limits, codec, push_pull, push, pull, preempt, replay, io
+  --repeats N  how often all is measured, by turns; medians are reported (limits and codec 5,
+               preempt 3, replay 2, others 1)
+
+)";
+}
+
+std::string_view other_flags() {
+  return R"(replay
+  --model M         alexnet, vgg16, resnet50, inception_v3 or bert_base (resnet50)
+  --rate_mbit N     of the link that is reproduced (10000)
+  --lab_mbit N      of the links that are made, one for each worker and server (400)
+  --scale N         one in N of the model's bytes travels (16); computing takes as long as keeps its
+                    ratio to the transfers
+  --codec C,...     lossless, or codecs with their keys: fp16, int8, onebit,scaling=true,ef=vanilla,
+                    topk,k=0.01,ef=vanilla ... (lossless). Each is measured with each scheme; then
+                    --scheme is preempt, and --lab_mbit as --rate_mbit, because a codec's time is
+                    the processor's. Tensors below 64 KiB travel as they are
+  --scheme S,...    all, or some of serial, tictac-random, tic, tac, wfbp, slice, priority, p3,
+                    preempt, bounded, async, eager, eager-async (all); docs/BENCHMARKS.md has what
+                    each of them does
+  --order O         priorities, instead of the schemes' own: registration, arrival, layer, random,
+                    tic, tac, first_use, or file:PATH with lines NAME<TAB>RANK
+  --workers N, --servers N   each with a host of its own (1, 1)
+  --iterations N    measured, of each scheme, in all rounds together (30)
+  --warm_up N       before them in each round, and not counted (5)
+  --slice_bytes N   parts of the schemes that have them, of the model's bytes (1000000)
+  --compute_s S     computing of one iteration on the link that is reproduced (the model's own)
+  --seed N          of random orders (1)
+  --csv FILE        also add each iteration's seconds to this file
 
 push_pull, push, pull, idle
   --workers N, --servers N, --shards N   processes, and shards of each server (2, 2, 1)
+
+codec
+  --bytes N,...       of the tensor (64M)
 
 push_pull, push, pull
   --bytes N,...       of one tensor of f32; K, M, G stand for KiB, MiB, GiB (16M)
@@ -48,19 +87,39 @@ preempt
                         and tcp_credit_2x64k (plain TCP, two chunks of 64 KiB unacknowledged)
   --transport auto|zmq
 
-what the numbers mean (GB is 1e9 bytes, CPU of user and kernel together)
+io
+  --device model|real   modelled devices, whose best setting is known, in virtual time; or files,
+                        past the page cache (model)
+  --kind K,...          of modelled devices: all, or some of sata, nvme, network, one_channel,
+                        noisy, saturating, cloud (all)
+  --seeds N             tunings of each kind (100)
+  --changes             also devices that change after they have been tuned
+  --path FILE|FOLDER    what is read of the real device
+  --pattern sequential|random|files
+                        how: on and on; anywhere; whole files in a shuffled order (sequential)
+  --fio                 of the real device also fio: the best of its own depths and sizes, by turns
+  --csv FILE            every setting of the grid, and the tuner's steps, for plots
+
+)";
+}
+
+std::string_view meaning() {
+  return R"(what the numbers mean (GB is 1e9 bytes, CPU of user and kernel together)
   gb_per_s             bytes of one tensor / time of one operation, at one worker, with --inflight
                        tensors under way; the mean of the workers
+  parts_per_s          parts pushed and received, by all workers together
   p50_us, p99_us       from the call of one operation to its end, while others are under way; p50 of
                        the median worker, p99 of the worst
   worker_cpu_s_per_gb  CPU of the workers / bytes of tensors, counted once at each worker
   server_cpu_s_per_gb  CPU of the servers / the same bytes
   limit, gb_per_s_limit, ratio
-                       what libzmq moves without Stretto, in the same run: as many processes and
-                       endpoints, each message of a part's size answered by as many bytes, without
-                       summing. Measured before and after, with 1, 4 and 16 messages under way at
-                       each endpoint (and not more than --inflight has parts); the best median
-                       counts. ratio is gb_per_s / gb_per_s_limit
+                       by shared memory its copies and sums, by as many processes, none waiting
+                       (shm_copies); else libzmq or libfabric without Stretto and sums, in as many
+                       processes, each message of a part's size answered by as many bytes, 1, 4
+                       and 16 under way at each endpoint: the best. Measured in the same run
+  wire_ratio           encoded bytes / bytes of f32
+  encode_ratio, decode_add_ratio
+                       the time that memcpy takes to read and write as many bytes / this time
   cpu_share            CPU seconds / seconds
   urgent_p50_ms ...    from handing the urgent message over until its answer is there; p50 and p95
                        are medians of the rounds, max is of all
@@ -69,10 +128,38 @@ what the numbers mean (GB is 1e9 bytes, CPU of user and kernel together)
   raw_tcp_gb_per_s     what one TCP connection with cubic carries over the same link
   goodput_ratio, rate_used
                        background and urgent bytes / raw TCP, and / the nominal rate
+  compute_s, one_way_s emulated computing of an iteration, and the model's bytes / raw TCP
+  serial_s, bound_s    compute_s + 2 one_way_s; and the larger of the two, which nothing lossless
+                       beats (one_way_s is of bytes that are not encoded, whatever the codec)
+  predicted_s          an event model of the same schedule, in which nothing else costs time
+  iteration_s_median, iteration_s_iqr, original_s
+                       from the start of an iteration to that of the next, at all workers;
+                       original_s is the median on the link that is reproduced
+  bytes, sent_bytes, sent_ratio
+                       a worker's bytes of an iteration before they are encoded, what its host
+                       has sent, headers and acknowledgements too, and the second / the first
+  cpu_used             what workers, servers and the kernel's interrupts used of all processors.
+                       Above 0.85, or with late_p99_us above 1 % of an iteration, the figure
+                       is refused
+  late_p50_us, late_p99_us
+                       how late the sleeps that stand for computing ended
+  depth, read_bytes    what was chosen, most often; gb_per_s and p95_ms of it in the long run
+  tuned_gb_per_s       what the choices bring, on average of the seeds
+  best_grid_gb_per_s   the best of all settings; each was measured, and without noise if modelled
+  ratio_to_best        of the two; ratio_min and ratio_p5 of the seeds; below_95: how many of them
+  probes               settings that were measured to choose: the most of any seed
+  overlap, efficiency  (serial_s - iteration) / min(compute_s, 2 one_way_s), and the same time
+                       / (serial_s - bound_s)
 
 Sums are checked before and after measuring; a wrong one ends the benchmark with an error.
 Exit status: 0; 1 if a measurement failed; 2 if the command line cannot be used.
 )";
+}
+
+}  // namespace
+
+std::string help_text() {
+  return fmt::format("{}{}{}", benchmarks_and_flags(), other_flags(), meaning());
 }
 
 }  // namespace stretto::bench

@@ -5,14 +5,13 @@
 #include <fmt/format.h>
 
 #include "tools/bench/cluster.h"
+#include "tools/bench/now.h"
 #include "tools/bench/processes.h"
 
 namespace stretto::bench {
 namespace {
 
 constexpr Duration kSettling = 1s;  // After the last worker has joined.
-
-Time now() { return std::chrono::steady_clock::now(); }
 
 struct Look {
   pid_t process_id = 0;

@@ -10,7 +10,7 @@
 
 #include "common/address.h"
 #include "common/config.h"
-#include "tools/bench/child.h"
+#include "tools/bench/lab_children.h"
 #include "tools/bench/report_pipe.h"
 
 namespace stretto::bench {
@@ -25,35 +25,27 @@ int ended(const Status& status, std::string_view who) {
 class Players {
  public:
   ~Players() {
-    for (const Child& child : children_) child.send_signal(SIGKILL);  // Nothing needs more.
+    for (const Child* child : all()) child->send_signal(SIGKILL);  // Nothing needs more.
   }
 
   Status add(const LabPlan::Host& host, std::string_view who, const std::function<Status()>& part) {
-    Result<Child> child = Child::start(SIGKILL, [&] {
-      Status status = Netlab::enter(host);
-      if (status.ok()) status = part();
-      return ended(status, who);
-    });
-    if (!child.ok()) return child.status();
-    children_.push_back(*std::move(child));
-    return {};
+    return children_.start(
+        host, [&] { return ended(part(), who); },
+        [&](const Status& status) { return ended(status, who); });
   }
 
-  std::vector<Child*> all() {
-    std::vector<Child*> pointers;
-    for (Child& child : children_) pointers.push_back(&child);
-    return pointers;
-  }
+  std::vector<Child*> all() { return children_.all(); }
 
  private:
-  std::vector<Child> children_;
+  LabChildren children_;
 };
 
 constexpr std::string_view kFabric = "fabric";
 
 }  // namespace
 
-Result<Report> exchange_in(const Netlab& lab, const Exchange& exchange, Duration patience) {
+Result<Report> exchange_in(const LabPlan::Host& sender, std::span<const LabPlan::Host> hosts,
+                           const Exchange& exchange, Duration patience) {
   const Time deadline = std::chrono::steady_clock::now() + patience;
   Result<ReportPipe> ports = ReportPipe::open();
   if (!ports.ok()) return ports.status();
@@ -64,9 +56,9 @@ Result<Report> exchange_in(const Netlab& lab, const Exchange& exchange, Duration
   };
 
   Players players;
-  const std::size_t receivers = lab.receivers().size();
+  const std::size_t receivers = hosts.size();
   for (std::uint32_t i = 0; i < receivers; ++i) {
-    const LabPlan::Host& host = lab.receivers()[i];
+    const LabPlan::Host& host = hosts[i];
     const TellAddress tell = [&ports, i](const std::string& address) -> Status {
       const Result<HostPort> parsed = parse_host_port(host_port_of(address));
       if (!parsed.ok()) return parsed.status();
@@ -83,15 +75,14 @@ Result<Report> exchange_in(const Netlab& lab, const Exchange& exchange, Duration
   if (!status.ok()) return std::move(status).with_operation(exchange.name);
   std::vector<std::string> addresses(receivers);
   for (const Report& each : ports->reports()) {
-    const std::string& host = lab.receivers()[each.rank].address;
+    const std::string& host = hosts[each.rank].address;
     addresses[each.rank] = fmt::format("{}:{}", host, each.port);
     if (each.fabric_port == 0) continue;
     addresses[each.rank] =
         with_way(addresses[each.rank], kFabric, fmt::format("{}:{}", host, each.fabric_port));
   }
 
-  status =
-      players.add(lab.sender(), exchange.name, [&] { return exchange.send(addresses, report); });
+  status = players.add(sender, exchange.name, [&] { return exchange.send(addresses, report); });
   if (status.ok()) status = results->await(1, players.all(), deadline);
   if (!status.ok()) return std::move(status).with_operation(exchange.name);
   return results->reports().front();

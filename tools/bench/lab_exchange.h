@@ -27,6 +27,7 @@ struct Exchange {
 };
 
 /// The one report, or what went wrong; that is also on stderr, by the process that knew it.
-Result<Report> exchange_in(const Netlab& lab, const Exchange& exchange, Duration patience);
+Result<Report> exchange_in(const LabPlan::Host& sender, std::span<const LabPlan::Host> hosts,
+                           const Exchange& exchange, Duration patience);
 
 }  // namespace stretto::bench

@@ -46,15 +46,29 @@ class Planner {
         cable(after, peer);
       }
     }
-    // The cables are laid, so interfaces can be told who they are.
+    return finished();
+  }
+
+  LabPlan star() {
+    const std::string sender = host("a", 1);
+    const std::string middle = bridge("s");
+    cable(middle, sender);
+    for (std::uint32_t i = 0; i < shape_.peers; ++i) {
+      shaped_cable(middle, host(fmt::format("b{}", i), i + 2));
+    }
+    return finished();
+  }
+
+ private:
+  using Host = LabPlan::Host;
+
+  // The cables are laid, so interfaces can be told who they are.
+  LabPlan finished() {
     for (const Host& each : hosts_) start_host(each);
     plan_.sender = hosts_.front();
     plan_.receivers.assign(hosts_.begin() + 1, hosts_.end());
     return std::move(plan_);
   }
-
- private:
-  using Host = LabPlan::Host;
 
   std::string network(std::string_view name) {
     plan_.namespaces.push_back(fmt::format("{}{}", prefix_, name));
@@ -141,6 +155,10 @@ Shaper shaper_for(const LabShape& shape) {
 }
 
 LabPlan plan_lab(const LabShape& shape, pid_t owner) { return Planner(shape, owner).plan(); }
+
+LabPlan plan_star(std::uint64_t rate_mbit, std::uint32_t hosts, pid_t owner) {
+  return Planner({.rate_mbit = rate_mbit, .peers = hosts}, owner).star();
+}
 
 std::optional<pid_t> owner_of(std::string_view network) {
   if (!network.starts_with(kPrefix)) return std::nullopt;

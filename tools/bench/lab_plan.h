@@ -5,6 +5,7 @@
 //   bottleneck host:    a ===shaped=== b0          several peers: a ===shaped=== s --- b0, b1, ...
 //   bottleneck router:  a --- r ===shaped=== b0                   a --- r ===shaped=== s --- b0,
 //   ...
+//   star:               a --- s === b0, b1, ...: every b has a shaped link of its own
 #pragma once
 
 #include <sys/types.h>
@@ -52,6 +53,9 @@ struct LabPlan {
   std::vector<Host> receivers;
 };
 LabPlan plan_lab(const LabShape& shape, pid_t owner);
+/// A switch with `hosts` receivers, each on a shaped link of its own, and a sender whose link is
+/// not shaped: workers and servers, and a scheduler that is in nobody's way.
+LabPlan plan_star(std::uint64_t rate_mbit, std::uint32_t hosts, pid_t owner);
 
 /// Whose lab a namespace belongs to, by its name; none if to nobody's.
 std::optional<pid_t> owner_of(std::string_view network);

@@ -14,6 +14,9 @@
 
 namespace stretto::bench {
 
+/// What is sent to and fro where a round trip is measured.
+inline constexpr std::size_t kPingBytes = 64;
+
 /// Something that can be measured again and again.
 struct Limit {
   std::string name;

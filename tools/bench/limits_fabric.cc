@@ -8,21 +8,20 @@
 #include <atomic>
 #include <thread>
 
+#include "common/clock.h"
 #include "tools/bench/fabric_end.h"
 #include "tools/bench/limits.h"
+#include "tools/bench/now.h"
 #include "tools/bench/statistics.h"
 #include "van/fabric/library.h"
 
 namespace stretto::bench {
 namespace {
 
-constexpr std::size_t kPingBytes = 64;
 constexpr std::size_t kUnderWay = 4;
 constexpr std::uint64_t kKey = 4711;
-constexpr int kPatience = 10;  // Milliseconds, then it is looked whether all is over.
+constexpr int kLookMs = 10;  // Milliseconds, then it is looked whether all is over.
 
-double seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
-Time now() { return std::chrono::steady_clock::now(); }
 Status failed() { return {Code::kNetwork, "libfabric ended an operation with an error"}; }
 
 /// Two ends that know each other, and the memory that moves.
@@ -62,7 +61,7 @@ Result<double> read_stream(std::size_t bytes, Duration time) {
   FabricPair& pair = **opened;
   if (!pair.near->expose(pair.sent, kKey)) return failed();
   std::jthread sender([&pair](const std::stop_token& stop) {
-    while (!stop.stop_requested()) pair.near->wait(kPatience);
+    while (!stop.stop_requested()) pair.near->wait(kLookMs);
   });
   bool fine = true;
   const auto begin = [&](std::size_t which) {
@@ -73,7 +72,7 @@ Result<double> read_stream(std::size_t bytes, Duration time) {
   double got = 0;
   const Time start = now();
   while (fine && under_way > 0) {
-    const FabricEnd::Done done = pair.far->wait(kPatience);
+    const FabricEnd::Done done = pair.far->wait(kLookMs);
     if (done.nothing) continue;
     fine = !done.failed;
     --under_way;
@@ -102,14 +101,14 @@ Result<double> tagged_stream(std::size_t bytes, Duration time) {
       for (; !stop.stop_requested() && under_way < kUnderWay; ++under_way) {
         if (!pair.near->send(pair.to_far, pair.sent, 1, nullptr)) fine = false;
       }
-      const FabricEnd::Done done = pair.near->wait(kPatience);
+      const FabricEnd::Done done = pair.near->wait(kLookMs);
       if (done.failed) fine = false;
       if (!done.nothing) --under_way;
     }
   });
   double got = 0;
   const auto take = [&] {
-    const FabricEnd::Done done = pair.far->wait(kPatience);
+    const FabricEnd::Done done = pair.far->wait(kLookMs);
     if (done.nothing) return;
     if (done.failed) fine = false;
     got += static_cast<double>(done.bytes);
@@ -129,7 +128,7 @@ Result<double> tagged_stream(std::size_t bytes, Duration time) {
 }
 
 // There and back, in microseconds: the median.
-Result<double> ping(Duration time) {
+Result<double> fabric_ping(Duration time) {
   Result<std::unique_ptr<FabricPair>> opened = FabricPair::open(kPingBytes);
   if (!opened.ok()) return opened.status();
   FabricPair& pair = **opened;
@@ -138,7 +137,7 @@ Result<double> ping(Duration time) {
     bool fine = end.receive(pair.place(place), 1, 0, &pair) &&
                 (!first || end.send(to, pair.sent, 1, nullptr));
     for (bool came = false; fine && !came && !over();) {
-      const FabricEnd::Done done = end.wait(kPatience);
+      const FabricEnd::Done done = end.wait(kLookMs);
       fine = !done.failed;
       came = done.context == &pair;
     }
@@ -170,7 +169,7 @@ std::vector<Limit> fabric_limits() {
     limits.push_back({"fabric_tagged", bytes, false,
                       [bytes](Duration time) { return tagged_stream(bytes, time); }});
   }
-  limits.push_back({"fabric_tagged", kPingBytes, true, ping});
+  limits.push_back({"fabric_tagged", kPingBytes, true, fabric_ping});
   return limits;
 }
 

@@ -13,8 +13,9 @@
 #include <vector>
 
 #include "common/buffer.h"
+#include "common/descriptor.h"
 #include "tools/bench/limits.h"
-#include "tools/launch/descriptor.h"
+#include "tools/bench/now.h"
 
 namespace stretto::bench {
 namespace {
@@ -23,8 +24,6 @@ constexpr std::size_t kPieceBytes = 256 << 10;  // A part.
 constexpr std::uint64_t kPieces = 4;
 constexpr std::size_t kMemoryBytes = std::size_t{64} << 20;  // At each end, larger than a cache.
 constexpr std::uint64_t kLast = std::uint64_t{1} << 63;
-
-Time now() { return std::chrono::steady_clock::now(); }
 
 /// A mapping of the ring's memory.
 struct View {
@@ -60,8 +59,8 @@ void drain(const View& ring, Counts& counts, std::span<std::byte> memory) {
 }
 
 // In GB/s.
-Result<double> stream(Duration time) {
-  const launch::Descriptor memory(::memfd_create("stretto-bench", MFD_CLOEXEC));
+Result<double> shm_stream(Duration time) {
+  const Descriptor memory(::memfd_create("stretto-bench", MFD_CLOEXEC));
   if (::ftruncate(memory.get(), kPieces * kPieceBytes) != 0) {
     return Status(Code::kResource, fmt::format("no shared memory: {}", std::strerror(errno)));
   }
@@ -93,6 +92,6 @@ Result<double> stream(Duration time) {
 
 }  // namespace
 
-std::vector<Limit> shm_limits() { return {{"shm_ring", kPieceBytes, false, stream}}; }
+std::vector<Limit> shm_limits() { return {{"shm_ring", kPieceBytes, false, shm_stream}}; }
 
 }  // namespace stretto::bench

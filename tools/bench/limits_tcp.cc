@@ -9,26 +9,23 @@
 #include <string>
 #include <thread>
 
+#include "common/clock.h"
+#include "common/descriptor.h"
 #include "tools/bench/limits.h"
+#include "tools/bench/now.h"
 #include "tools/bench/sockets.h"
 #include "tools/bench/statistics.h"
-#include "tools/launch/descriptor.h"
 
 namespace stretto::bench {
 namespace {
 
-constexpr std::size_t kPingBytes = 64;
-
-double seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
-Time now() { return std::chrono::steady_clock::now(); }
-
-Status refused(std::string_view what) {
+Status tcp_refused(std::string_view what) {
   return {Code::kNetwork, fmt::format("cannot {} over loopback: {}", what, ::strerror(errno))};
 }
 
 struct Connection {
-  launch::Descriptor near;
-  launch::Descriptor far;
+  Descriptor near;
+  Descriptor far;
 };
 
 Result<Connection> connect_loopback() {
@@ -36,15 +33,15 @@ Result<Connection> connect_loopback() {
   const auto listening = listen_at(host);
   if (!listening.ok()) return listening.status();
   const auto& [listener, port] = *listening;
-  Result<launch::Descriptor> near = connect_to(fmt::format("{}:{}", host, port));
+  Result<Descriptor> near = connect_to(fmt::format("{}:{}", host, port));
   if (!near.ok()) return near.status();
-  Result<launch::Descriptor> far = accept_one(listener);
+  Result<Descriptor> far = accept_one(listener);
   if (!far.ok()) return far.status();
   return Connection{*std::move(near), *std::move(far)};
 }
 
 // One direction, in GB/s: what has arrived until the far end has read the last byte.
-Result<double> stream(std::size_t bytes, Duration time) {
+Result<double> tcp_stream(std::size_t bytes, Duration time) {
   Result<Connection> made = connect_loopback();
   if (!made.ok()) return made.status();
   const Time start = now();
@@ -62,12 +59,12 @@ Result<double> stream(std::size_t bytes, Duration time) {
   while (fine && now() - start < time) fine = write_all(made->near.get(), memory);
   ::shutdown(made->near.get(), SHUT_WR);
   reader.join();
-  if (!fine) return refused("write");
+  if (!fine) return tcp_refused("write");
   return received / seconds(elapsed) / 1e9;
 }
 
 // There and back, in microseconds: the median.
-Result<double> ping(Duration time) {
+Result<double> tcp_ping(Duration time) {
   Result<Connection> made = connect_loopback();
   if (!made.ok()) return made.status();
   const std::jthread echo([descriptor = made->far.get()] {
@@ -84,7 +81,7 @@ Result<double> ping(Duration time) {
     round_trips.push_back(1e6 * seconds(now() - sent));
   }
   ::shutdown(made->near.get(), SHUT_RDWR);
-  if (!fine) return refused("exchange");
+  if (!fine) return tcp_refused("exchange");
   return median_of(std::move(round_trips));
 }
 
@@ -93,9 +90,10 @@ Result<double> ping(Duration time) {
 std::vector<Limit> tcp_limits() {
   std::vector<Limit> limits;
   for (const std::size_t bytes : {std::size_t{256} << 10, std::size_t{1} << 20}) {
-    limits.push_back({"tcp", bytes, false, [bytes](Duration time) { return stream(bytes, time); }});
+    limits.push_back(
+        {"tcp", bytes, false, [bytes](Duration time) { return tcp_stream(bytes, time); }});
   }
-  limits.push_back({"tcp", kPingBytes, true, ping});
+  limits.push_back({"tcp", kPingBytes, true, tcp_ping});
   return limits;
 }
 

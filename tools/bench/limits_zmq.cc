@@ -6,7 +6,9 @@
 #include <thread>
 #include <vector>
 
+#include "common/clock.h"
 #include "tools/bench/limits.h"
+#include "tools/bench/now.h"
 #include "tools/bench/statistics.h"
 #include "tools/bench/zmq_handles.h"
 
@@ -14,16 +16,7 @@ namespace stretto::bench {
 namespace {
 
 constexpr std::size_t kFrameBytes = 256 << 10;  // A part.
-constexpr std::size_t kPingBytes = 64;
 constexpr int kQueueFrames = 64;
-
-double seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
-Time now() { return std::chrono::steady_clock::now(); }
-
-Status refused(std::string_view what) {
-  return {Code::kNetwork,
-          fmt::format("cannot {} with libzmq: {}", what, zmq_strerror(zmq_errno()))};
-}
 
 /// Two sockets that are connected over TCP. `memory` is what is sent from; it outlives the
 /// contexts.
@@ -34,8 +27,8 @@ struct ZmqPair {
     near = open_socket(near_context, near_type, kQueueFrames);
     far = open_socket(far_context, far_type, kQueueFrames);
     const std::string endpoint = bind_to_loopback(far);
-    if (endpoint.empty()) return refused("listen");
-    if (zmq_connect(near.get(), endpoint.c_str()) != 0) return refused("connect");
+    if (endpoint.empty()) return zmq_refused("listen");
+    if (zmq_connect(near.get(), endpoint.c_str()) != 0) return zmq_refused("connect");
     return {};
   }
 
@@ -47,7 +40,7 @@ struct ZmqPair {
 };
 
 // One direction, in GB/s, without a copy of ours. An empty message is the last.
-Result<double> stream(Duration time) {
+Result<double> zmq_stream(Duration time) {
   ZmqPair pair(kFrameBytes);
   if (Status status = pair.connect(ZMQ_PUSH, ZMQ_PULL); !status.ok()) return status;
   const Time start = now();
@@ -64,12 +57,12 @@ Result<double> stream(Duration time) {
   while (fine && now() - start < time) fine = send_in_place(pair.near, pair.memory, 0);
   fine = zmq_send(pair.near.get(), nullptr, 0, 0) == 0 && fine;
   reader.join();
-  if (!fine) return refused("send");
+  if (!fine) return zmq_refused("send");
   return received / seconds(elapsed) / 1e9;
 }
 
 // There and back, in microseconds: the median. An empty message is the last.
-Result<double> ping(Duration time) {
+Result<double> zmq_ping(Duration time) {
   ZmqPair pair(kPingBytes);
   if (Status status = pair.connect(ZMQ_PAIR, ZMQ_PAIR); !status.ok()) return status;
   const std::jthread echo([&pair] {
@@ -87,14 +80,14 @@ Result<double> ping(Duration time) {
     round_trips.push_back(1e6 * seconds(now() - sent));
   }
   zmq_send(pair.near.get(), nullptr, 0, 0);
-  if (!fine) return refused("exchange");
+  if (!fine) return zmq_refused("exchange");
   return median_of(std::move(round_trips));
 }
 
 }  // namespace
 
 std::vector<Limit> zmq_limits() {
-  return {{"zmq_tcp", kFrameBytes, false, stream}, {"zmq_tcp", kPingBytes, true, ping}};
+  return {{"zmq_tcp", kFrameBytes, false, zmq_stream}, {"zmq_tcp", kPingBytes, true, zmq_ping}};
 }
 
 }  // namespace stretto::bench

@@ -7,11 +7,14 @@
 
 #include "common/program.h"
 #include "common/version.h"
+#include "tools/bench/codec.h"
 #include "tools/bench/exchange.h"
 #include "tools/bench/idle.h"
+#include "tools/bench/io.h"
 #include "tools/bench/limits.h"
 #include "tools/bench/output.h"
 #include "tools/bench/preempt.h"
+#include "tools/bench/replay.h"
 #include "tools/bench/settings.h"
 #include "tools/bench/worker_role.h"
 
@@ -27,7 +30,7 @@ int refuse(Status status, std::string_view operation, int exit_status) {
 }
 
 int print_help() {
-  std::fputs(std::string(help_text()).c_str(), stdout);
+  std::fputs(help_text().c_str(), stdout);
   return 0;
 }
 
@@ -36,6 +39,9 @@ Status run(const Settings& settings) {
   if (settings.benchmark == Benchmark::kLimits) return run_limits(settings, output);
   if (settings.benchmark == Benchmark::kIdle) return run_idle(settings, output);
   if (settings.benchmark == Benchmark::kPreempt) return run_preempt(settings, output);
+  if (settings.benchmark == Benchmark::kCodec) return run_codec(settings, output);
+  if (settings.benchmark == Benchmark::kReplay) return run_replay(settings, output);
+  if (settings.benchmark == Benchmark::kIo) return run_io(settings, output);
   return run_exchange(settings, output);
 }
 

@@ -14,9 +14,9 @@
 #include <filesystem>
 #include <utility>
 
+#include "common/descriptor.h"
 #include "common/log.h"
 #include "tools/bench/run_command.h"
-#include "tools/launch/descriptor.h"
 
 namespace stretto::bench {
 namespace {
@@ -56,7 +56,7 @@ Status explained(const Status& status) {
 
 }  // namespace
 
-Result<Netlab> Netlab::create(const LabShape& shape) {
+Result<Netlab> Netlab::create(LabPlan plan) {
   if (::geteuid() != 0) {
     return Status(Code::kUnsupported,
                   fmt::format("wanted root, to make network namespaces with a shaped link; found "
@@ -64,7 +64,7 @@ Result<Netlab> Netlab::create(const LabShape& shape) {
                               ::geteuid()));
   }
   remove_stale();
-  Netlab lab(plan_lab(shape, ::getpid()));
+  Netlab lab(std::move(plan));
   if (Status status = lab.make(); !status.ok()) return explained(status);
   return lab;
 }
@@ -95,8 +95,8 @@ Netlab::~Netlab() {
 
 Status Netlab::enter(const LabPlan::Host& host) {
   const std::string path = fmt::format("{}/{}", kNamespaces, host.network);
-  const launch::Descriptor network(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!network.open() || ::setns(network.get(), CLONE_NEWNET) != 0) {
+  const Descriptor network(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!network.is_open() || ::setns(network.get(), CLONE_NEWNET) != 0) {
     return {Code::kNetwork,
             fmt::format("cannot enter the namespace {}: {}", path, ::strerror(errno))};
   }

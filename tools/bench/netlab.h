@@ -11,13 +11,13 @@
 
 namespace stretto::bench {
 
-/// Taken away again with its owner. Its name has this process's id, and what dead processes have
+/// Taken away again with its owner. Its plan has this process's id, and what dead processes have
 /// left behind is removed when the next is made. Thread: the one that made it.
 class Netlab {
  public:
   /// Errors: Unsupported where this user or this system may not have one; the text says what is
   /// missing.
-  static Result<Netlab> create(const LabShape& shape);
+  static Result<Netlab> create(LabPlan plan);
 
   Netlab(Netlab&& other) noexcept;
   Netlab& operator=(Netlab&&) = delete;

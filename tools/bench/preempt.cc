@@ -4,6 +4,7 @@
 #include "tools/bench/preempt.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <functional>
@@ -136,7 +137,8 @@ Status measure(const Settings& settings, const Netlab& lab, Output& output) {
   std::vector<Rounds> found(exchanges.size());
   for (std::uint32_t round = 0; round < settings.repeats; ++round) {
     for (std::size_t i = 0; i < exchanges.size(); ++i) {
-      const Result<Report> report = exchange_in(lab, exchanges[i], patience_of(settings));
+      const Result<Report> report =
+          exchange_in(lab.sender(), lab.receivers(), exchanges[i], patience_of(settings));
       if (!report.ok()) return report.status();
       found[i].push_back(*report);
     }
@@ -152,7 +154,7 @@ Status measure(const Settings& settings, const Netlab& lab, Output& output) {
 
 Status run_preempt(const Settings& settings, Output& output) {
   const HeldSignals signals;
-  const Result<Netlab> lab = Netlab::create(settings.preempt.lab);
+  const Result<Netlab> lab = Netlab::create(plan_lab(settings.preempt.lab, ::getpid()));
   if (!lab.ok()) return lab.status();
   return run_supervised(signals, [&] { return measure(settings, *lab, output); });
 }

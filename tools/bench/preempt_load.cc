@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "common/clock.h"
+#include "tools/bench/now.h"
 #include "tools/bench/statistics.h"
 
 namespace stretto::bench {
@@ -12,10 +14,7 @@ namespace {
 constexpr std::uint64_t kLeastAnswers = 5;
 constexpr std::uint64_t kLeastArrivals = 3;
 constexpr Duration kLeastTime = 250ms;
-constexpr Duration kPatience = 60s;  // For one answer.
-
-double seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
-Time now() { return std::chrono::steady_clock::now(); }
+constexpr Duration kAnswerWithin = 60s;  // For one answer.
 
 class Driver {
  public:
@@ -29,8 +28,9 @@ class Driver {
       const std::uint64_t answered = carrier_.answered();
       if (Status status = carrier_.send_urgent(); !status.ok()) return status;
       while (carrier_.answered() == answered) {
-        if (Status status = step(sent + kPatience); !status.ok()) return status;
-        if (now() - sent > kPatience) return Status(Code::kTimeout, "an urgent message is lost");
+        if (Status status = step(sent + kAnswerWithin); !status.ok()) return status;
+        if (now() - sent > kAnswerWithin)
+          return Status(Code::kTimeout, "an urgent message is lost");
       }
       times.push_back(1e6 * seconds(now() - sent));
       if (Status status = run(now() + gap()); !status.ok()) return status;

@@ -18,7 +18,7 @@ namespace stretto::bench {
 namespace {
 
 constexpr std::uint32_t kBackground = 1;  // Tensors.
-constexpr std::uint32_t kUrgent = 2;
+constexpr std::uint32_t kUrgentTensor = 2;
 constexpr std::int32_t kUrgentPriority = 10;
 constexpr NodeId kSender = 2;
 constexpr NodeId kReceiver = 3;  // All of them: the sender tells them apart by their links.
@@ -78,8 +78,9 @@ class VanReceiver final : public Van::Handler {
   }
   void on_data(LinkId link, const wire::Header& header, Buffer payload) override {
     van_->ack(link, header.push_sequence, false);
-    if (header.key.tensor != kUrgent) return;
-    van_->send(link, header_of(wire::Kind::kValue, kUrgent, header.priority), std::move(payload));
+    if (header.key.tensor != kUrgentTensor) return;
+    van_->send(link, header_of(wire::Kind::kValue, kUrgentTensor, header.priority),
+               std::move(payload));
   }
   void on_acked(LinkId, wire::Key) override {}
   void on_broken(LinkId, const Status&) override { over_ = true; }
@@ -131,7 +132,7 @@ class VanCarrier final : public Carrier, private Van::Handler {
 
   Status send_urgent() override {
     const std::int32_t priority = mode_ == Preemption::kFifo ? 0 : kUrgentPriority;
-    van_->send(links_.front(), header_of(wire::Kind::kPush, kUrgent, priority), urgent_);
+    van_->send(links_.front(), header_of(wire::Kind::kPush, kUrgentTensor, priority), urgent_);
     return status_;
   }
 

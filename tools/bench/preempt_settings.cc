@@ -8,7 +8,7 @@
 namespace stretto::bench {
 namespace {
 
-constexpr std::uint64_t kMaxPartBytes = 16 << 20;  // The largest that a job may be cut into.
+constexpr std::uint64_t kLargestPart = 16 << 20;  // The largest that a job may be cut into.
 constexpr std::uint64_t kMaxBackgroundBytes = std::uint64_t{1} << 30;
 constexpr std::uint64_t kMaxUrgentBytes = 1 << 20;
 
@@ -19,18 +19,16 @@ constexpr std::array<std::pair<std::string_view, Preemption>, 3> kModes = {
 
 Status read_modes(std::string_view text, std::vector<Preemption>& modes) {
   modes.clear();
-  while (true) {
-    const std::size_t comma = std::min(text.find(','), text.size());
+  for (const std::string_view word : split(text)) {
     const std::size_t before = modes.size();
     for (const auto& [name, mode] : kModes) {
-      if (text.substr(0, comma) == name) modes.push_back(mode);
+      if (word == name) modes.push_back(mode);
     }
     if (modes.size() == before) {
       return invalid("wanted fifo, priority or preempt, or several with commas between");
     }
-    if (comma == text.size()) return {};
-    text.remove_prefix(comma + 1);
   }
+  return {};
 }
 
 Status read_bottleneck(std::string_view text, Bottleneck& bottleneck) {
@@ -58,7 +56,7 @@ std::vector<Flag> preempt_flags(PreemptSettings& settings) {
       number("rate_mbit", 100'000, settings.lab.rate_mbit),
       number("peers", kMaxLabPeers, settings.lab.peers),
       number("background_bytes", kMaxBackgroundBytes, settings.background_bytes),
-      number("part_bytes", kMaxPartBytes, settings.part_bytes),
+      number("part_bytes", kLargestPart, settings.part_bytes),
       number("urgent_bytes", kMaxUrgentBytes, settings.urgent_bytes)};
   flags.push_back({"bottleneck", false, [&settings](const std::string& text) {
                      return read_bottleneck(text, settings.lab.bottleneck);

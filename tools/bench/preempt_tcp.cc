@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "tools/bench/now.h"
 #include "tools/bench/preempt_baselines.h"
 #include "tools/bench/preempt_load.h"
 #include "tools/bench/sockets.h"
@@ -24,14 +25,12 @@ constexpr Duration kWarmUp = 250ms;
 constexpr std::uint64_t kChunkBytes = 64 << 10;
 constexpr std::uint64_t kUnacknowledged = 2;
 
-Time now() { return std::chrono::steady_clock::now(); }
-
-Status refused(std::string_view what) {
+Status tcp_peer_refused(std::string_view what) {
   return {Code::kNetwork, fmt::format("cannot {}: {}", what, ::strerror(errno))};
 }
 
 /// The one connection that comes to `host`.
-Result<launch::Descriptor> await_sender(const std::string& host, const TellAddress& tell) {
+Result<Descriptor> await_sender(const std::string& host, const TellAddress& tell) {
   const auto listening = listen_at(host);
   if (!listening.ok()) return listening.status();
   const auto& [listener, port] = *listening;
@@ -43,7 +42,7 @@ Result<launch::Descriptor> await_sender(const std::string& host, const TellAddre
 
 Status receive_stream(const std::string& host, double seconds, const TellAddress& tell,
                       const TellReport& report) {
-  const Result<launch::Descriptor> socket = await_sender(host, tell);
+  const Result<Descriptor> socket = await_sender(host, tell);
   if (!socket.ok()) return socket.status();
   std::vector<std::byte> memory(kWriteBytes);
   const Time start = now() + kWarmUp;
@@ -54,7 +53,7 @@ Status receive_stream(const std::string& host, double seconds, const TellAddress
   Time when;
   do {
     const ssize_t got = ::recv(socket->get(), memory.data(), memory.size(), 0);
-    if (got <= 0) return refused("receive the stream");
+    if (got <= 0) return tcp_peer_refused("receive the stream");
     received += static_cast<std::uint64_t>(got);
     when = now();
     if (when < start) {
@@ -67,7 +66,7 @@ Status receive_stream(const std::string& host, double seconds, const TellAddress
 }
 
 Status send_stream(std::span<const std::string> addresses) {
-  const Result<launch::Descriptor> socket = connect_to(addresses.front());
+  const Result<Descriptor> socket = connect_to(addresses.front());
   if (!socket.ok()) return socket.status();
   const std::string control = congestion_control_of(*socket);
   if (control != "cubic") {
@@ -99,7 +98,7 @@ std::vector<std::byte> message_of(Kind kind, std::uint64_t bytes) {
 
 Status receive_chunks(const PreemptSettings& settings, const std::string& host,
                       const TellAddress& tell) {
-  const Result<launch::Descriptor> socket = await_sender(host, tell);
+  const Result<Descriptor> socket = await_sender(host, tell);
   if (!socket.ok()) return socket.status();
   std::vector<std::byte> memory(std::max(kChunkBytes, settings.urgent_bytes));
   const std::vector<std::byte> answer = message_of(Kind::kUrgent, settings.urgent_bytes);
@@ -117,7 +116,7 @@ Status receive_chunks(const PreemptSettings& settings, const std::string& host,
 /// The sender's end of one connection; never blocks.
 class ChunkLink {
  public:
-  ChunkLink(launch::Descriptor socket, std::uint64_t urgent_bytes)
+  ChunkLink(Descriptor socket, std::uint64_t urgent_bytes)
       : socket_(std::move(socket)),
         chunk_(message_of(Kind::kChunk, kChunkBytes)),
         urgent_(message_of(Kind::kUrgent, urgent_bytes)),
@@ -135,7 +134,7 @@ class ChunkLink {
     while (sending() || choose()) {
       const ssize_t done =
           ::send(descriptor(), leaving_.data(), leaving_.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
-      if (done < 0) return errno == EAGAIN ? Status() : refused("send");
+      if (done < 0) return errno == EAGAIN ? Status() : tcp_peer_refused("send");
       leaving_ = leaving_.subspan(static_cast<std::size_t>(done));
     }
     return {};
@@ -146,7 +145,7 @@ class ChunkLink {
     while (true) {
       const ssize_t got = ::recv(descriptor(), &input_[have_], wanted() - have_, MSG_DONTWAIT);
       if (got < 0 && errno == EAGAIN) return {};
-      if (got <= 0) return refused("receive");
+      if (got <= 0) return tcp_peer_refused("receive");
       have_ += static_cast<std::size_t>(got);
       if (have_ < wanted()) continue;
       const bool urgent = head().kind == Kind::kUrgent;
@@ -176,7 +175,7 @@ class ChunkLink {
     return urgent ? input_.size() : sizeof(Head);
   }
 
-  launch::Descriptor socket_;
+  Descriptor socket_;
   std::vector<std::byte> chunk_;
   std::vector<std::byte> urgent_;
   std::span<const std::byte> leaving_;  // Of chunk_ or urgent_.
@@ -194,7 +193,7 @@ class ChunkCarrier final : public Carrier {
  public:
   Status connect(const PreemptSettings& settings, std::span<const std::string> addresses) {
     for (const std::string& address : addresses) {
-      Result<launch::Descriptor> socket = connect_to(address);
+      Result<Descriptor> socket = connect_to(address);
       if (!socket.ok()) return socket.status();
       links_.emplace_back(*std::move(socket), settings.urgent_bytes);
     }

@@ -15,28 +15,23 @@ namespace {
 
 constexpr int kDefaultQueue = 1000;  // libzmq's own default.
 
-Status refused(std::string_view what) {
-  return {Code::kNetwork,
-          fmt::format("cannot {} with libzmq: {}", what, zmq_strerror(zmq_errno()))};
-}
-
 Status receive(const PreemptSettings& settings, const std::string& host, const TellAddress& tell) {
   const ZmqContext context = open_context();
   const ZmqSocket socket = open_socket(context, ZMQ_ROUTER, kDefaultQueue);
   const int for_ever = -1;
   zmq_setsockopt(socket.get(), ZMQ_RCVTIMEO, &for_ever, sizeof for_ever);
   const std::string endpoint = bind_to(socket, host);
-  if (endpoint.empty()) return refused("listen");
+  if (endpoint.empty()) return zmq_refused("listen");
   if (Status status = tell(endpoint.substr(endpoint.rfind('/') + 1)); !status.ok()) return status;
   ZmqMessage id;
   ZmqMessage payload;
   while (id.receive(socket, 0) && payload.receive(socket, 0)) {
-    if (!id.send(socket, ZMQ_SNDMORE)) return refused("answer");
+    if (!id.send(socket, ZMQ_SNDMORE)) return zmq_refused("answer");
     const bool urgent = payload.size() == settings.urgent_bytes;
     const bool sent = urgent ? payload.send(socket, 0) : zmq_send(socket.get(), nullptr, 0, 0) == 0;
-    if (!sent) return refused("answer");
+    if (!sent) return zmq_refused("answer");
   }
-  return refused("receive");
+  return zmq_refused("receive");
 }
 
 /// Thread: loop.
@@ -52,7 +47,7 @@ class ZmqCarrier final : public Carrier {
     for (const std::string& address : addresses) {
       sockets_.push_back(open_socket(context_, ZMQ_DEALER, kDefaultQueue));
       if (zmq_connect(sockets_.back().get(), fmt::format("tcp://{}", address).c_str()) != 0) {
-        return refused("connect");
+        return zmq_refused("connect");
       }
       items_.push_back({sockets_.back().get(), 0, ZMQ_POLLIN, 0});
     }
@@ -61,12 +56,12 @@ class ZmqCarrier final : public Carrier {
 
   Status start_background() override {
     for (const ZmqSocket& socket : sockets_) {
-      if (!send_in_place(socket, background_, 0)) return refused("send");
+      if (!send_in_place(socket, background_, 0)) return zmq_refused("send");
     }
     return {};
   }
   Status send_urgent() override {
-    return send_in_place(sockets_.front(), urgent_, 0) ? Status() : refused("send");
+    return send_in_place(sockets_.front(), urgent_, 0) ? Status() : zmq_refused("send");
   }
   Status step(Time until) override {
     timer_.set(until);
@@ -78,7 +73,7 @@ class ZmqCarrier final : public Carrier {
           continue;
         }
         delivered_bytes_ += background_.size();
-        if (!send_in_place(socket, background_, 0)) return refused("send");
+        if (!send_in_place(socket, background_, 0)) return zmq_refused("send");
       }
     }
     return {};

@@ -7,9 +7,13 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <array>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <sstream>
+
+#include "common/config.h"
 
 namespace stretto::bench {
 namespace {
@@ -34,7 +38,7 @@ Status ended(pid_t process_id) {
   return {Code::kPeerLost, fmt::format("process {} has ended", process_id)};
 }
 
-double seconds(const timeval& time) {
+double seconds_of(const timeval& time) {
   return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
 }
 
@@ -78,7 +82,41 @@ double cpu_seconds_of(std::span<const pid_t> process_ids) {
 double cpu_seconds() {
   rusage used{};
   ::getrusage(RUSAGE_SELF, &used);
-  return seconds(used.ru_utime) + seconds(used.ru_stime);
+  return seconds_of(used.ru_utime) + seconds_of(used.ru_stime);
+}
+
+// The first line: cpu, then user, nice, system, idle, iowait, irq, softirq.
+double interrupt_seconds() {
+  std::ifstream file("/proc/stat");
+  std::string name;
+  file >> name;
+  std::array<double, 7> ticks{};
+  for (double& each : ticks) file >> each;
+  return (ticks[5] + ticks[6]) / static_cast<double>(::sysconf(_SC_CLK_TCK));
+}
+
+// Two lines of titles; then "eth0: " and 16 numbers, of which the ninth is bytes sent.
+double sent_bytes_in(std::string_view table) {
+  std::istringstream lines{std::string(table)};
+  double sum = 0;
+  for (std::string line; std::getline(lines, line);) {
+    const std::size_t colon = line.find(':');
+    if (colon == std::string::npos) continue;
+    const std::size_t name = line.find_first_not_of(' ');
+    if (line.substr(name, colon - name) == "lo") continue;
+    std::istringstream numbers(line.substr(colon + 1));
+    std::array<double, 9> found{};
+    for (double& number : found) numbers >> number;
+    sum += found.back();
+  }
+  return sum;
+}
+
+double sent_bytes() {
+  std::ifstream file("/proc/self/net/dev");
+  std::ostringstream table;
+  table << file.rdbuf();
+  return sent_bytes_in(table.str());
 }
 
 Result<Footprint> footprint_of(pid_t process_id) {
@@ -106,6 +144,13 @@ Result<std::string> own_path() {
     return Status(Code::kResource, "cannot read /proc/self/exe: " + error.message());
   }
   return path.string();
+}
+
+Result<std::string> program_path(const std::string& name) {
+  if (const auto folder = process_environment()("STRETTO_BIN_DIR")) return *folder + "/" + name;
+  Result<std::string> own = own_path();
+  if (!own.ok()) return own;
+  return std::filesystem::path(*own).replace_filename(name).string();
 }
 
 }  // namespace stretto::bench

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "stretto/status.h"
@@ -30,13 +31,25 @@ double cpu_seconds_of(std::span<const pid_t> process_ids);
 /// Of this process.
 double cpu_seconds();
 
+/// Time that all processors of this machine have spent on interrupts, soft ones too, in ticks of
+/// 10 ms or so: where the kernel sends and receives, and on nobody's account.
+double interrupt_seconds();
+
 struct Footprint {
   std::uint64_t threads = 0;
   double rss_mb = 0;  ///< Memory that is in RAM, in 1e6 bytes.
 };
 Result<Footprint> footprint_of(pid_t process_id);
 
+/// Bytes that this host's network (this process's namespace) has sent so far, but for loopback:
+/// frames with all their headers, acknowledgements too.
+double sent_bytes();
+/// The same, of the text of /proc/net/dev. Pure.
+double sent_bytes_in(std::string_view table);
+
 /// This program's file.
 Result<std::string> own_path();
+/// Another program of ours: beside this one, or where STRETTO_BIN_DIR says.
+Result<std::string> program_path(const std::string& name);
 
 }  // namespace stretto::bench

@@ -12,7 +12,9 @@
 #include <thread>
 #include <vector>
 
+#include "common/clock.h"
 #include "tools/bench/child.h"
+#include "tools/bench/now.h"
 #include "tools/bench/processes.h"
 #include "tools/bench/raw_worker.h"
 #include "tools/bench/report_pipe.h"
@@ -27,9 +29,6 @@ constexpr int kQueueFrames = 256;    // As Stretto's transport.
 // What the kernel may hold of one connection. Left to itself it grows to megabytes, which leave the
 // caches before they are read: over loopback that makes each byte a quarter dearer.
 constexpr int kSendBufferBytes = 256 * 1024;
-
-double seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
-Time now() { return std::chrono::steady_clock::now(); }
 
 int failed(const char* what) {
   std::fprintf(stderr, "raw exchange: %s: %s\n", what, zmq_strerror(zmq_errno()));

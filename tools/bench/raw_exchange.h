@@ -23,6 +23,7 @@ struct RawShape {
   std::uint64_t memory_bytes = 0;   ///< Of each worker's tensors: messages are sent from all of it.
   double seconds = 1;
   bool fabric = false;  ///< Over libfabric instead of libzmq.
+  bool copies = false;  ///< Over nothing: what shared memory costs at least (raw_copies.h).
 };
 
 Result<Rates> measure_raw(const RawShape& shape);

@@ -9,6 +9,7 @@
 #include <map>
 
 #include "tools/bench/fabric_end.h"
+#include "tools/bench/now.h"
 #include "tools/bench/raw_worker.h"
 #include "tools/bench/report_pipe.h"
 
@@ -17,14 +18,13 @@ namespace {
 
 constexpr std::uint64_t kAnswer = std::uint64_t{1} << 63;
 constexpr int kWait = 1000;  // Milliseconds.
-constexpr double kPatience = 10;
+constexpr double kSilence = 10;
 // Where a socket address has its port.
 constexpr std::size_t kPortAt = 2;
 
 double seconds_since(Time start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
-Time now() { return std::chrono::steady_clock::now(); }
 
 std::uint32_t port_of(const std::string& name) {
   const auto byte = [&name](std::size_t i) {
@@ -123,7 +123,7 @@ class FabricWorker final : public RawWorker {
     Time last = now();
     for (const Time start = now(); seconds_since(start) < time;) {
       const FabricEnd::Done done = end_->wait(kWait);
-      if (done.failed || seconds_since(last) > kPatience) {
+      if (done.failed || seconds_since(last) > kSilence) {
         return Status(Code::kNetwork, "a raw server does not answer");
       }
       if (done.nothing || done.context == nullptr) continue;

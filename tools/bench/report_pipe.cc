@@ -25,10 +25,10 @@ Status no_pipe() {
 Result<ReportPipe> ReportPipe::open() {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) return no_pipe();
-  launch::Descriptor read(ends[0]);
-  const launch::Descriptor low(ends[1]);
-  launch::Descriptor write(::fcntl(low.get(), F_DUPFD, kLeastInherited));
-  if (!write.open() || ::fcntl(read.get(), F_SETFL, O_NONBLOCK) != 0) return no_pipe();
+  Descriptor read(ends[0]);
+  const Descriptor low(ends[1]);
+  Descriptor write(::fcntl(low.get(), F_DUPFD, kLeastInherited));
+  if (!write.is_open() || ::fcntl(read.get(), F_SETFL, O_NONBLOCK) != 0) return no_pipe();
   return ReportPipe(std::move(read), std::move(write));
 }
 

@@ -7,11 +7,11 @@
 #include <utility>
 #include <vector>
 
+#include "common/descriptor.h"
 #include "stretto/status.h"
 #include "stretto/types.h"
 #include "tools/bench/child.h"
 #include "tools/bench/report.h"
-#include "tools/launch/descriptor.h"
 
 namespace stretto::bench {
 
@@ -28,12 +28,12 @@ class ReportPipe {
   const std::vector<Report>& reports() const { return reports_; }
 
  private:
-  ReportPipe(launch::Descriptor read, launch::Descriptor write)
+  ReportPipe(Descriptor read, Descriptor write)
       : read_(std::move(read)), write_(std::move(write)) {}
   void take();
 
-  launch::Descriptor read_;
-  launch::Descriptor write_;
+  Descriptor read_;
+  Descriptor write_;
   std::vector<Report> reports_;
 };
 

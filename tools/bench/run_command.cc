@@ -12,14 +12,15 @@
 
 #include <array>
 #include <cerrno>
+#include <cstdio>
 #include <vector>
 
-#include "tools/launch/descriptor.h"
+#include "common/descriptor.h"
 
 namespace stretto::bench {
 namespace {
 
-std::string read_all_of(const launch::Descriptor& pipe) {
+std::string read_all_of(const Descriptor& pipe) {
   std::string text;
   std::array<char, 512> bytes{};
   ssize_t got = 1;
@@ -38,8 +39,8 @@ Status run_command(std::span<const std::string> words) {
   if (::pipe2(ends, O_CLOEXEC) != 0) {
     return {Code::kResource, fmt::format("no pipe: {}", ::strerror(errno))};
   }
-  const launch::Descriptor read(ends[0]);
-  launch::Descriptor write(ends[1]);
+  const Descriptor read(ends[0]);
+  Descriptor write(ends[1]);
   std::vector<char*> arguments;
   for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
@@ -66,6 +67,16 @@ Status run_command(std::span<const std::string> words) {
   }
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return {};
   return {Code::kNetwork, fmt::format("`{}` failed: {}", fmt::join(words, " "), said)};
+}
+
+int become(std::vector<std::string> words) {
+  std::vector<char*> pointers;
+  for (std::string& word : words) pointers.push_back(word.data());
+  pointers.push_back(nullptr);
+  ::dup2(STDERR_FILENO, STDOUT_FILENO);
+  ::execv(pointers[0], pointers.data());
+  std::fprintf(stderr, "cannot execute %s: %s\n", pointers[0], ::strerror(errno));
+  return 127;
 }
 
 }  // namespace stretto::bench

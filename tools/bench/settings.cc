@@ -17,13 +17,15 @@ struct Name {
   Benchmark benchmark;
 };
 
-constexpr std::array<Name, 6> kNames = {{{"limits", Benchmark::kLimits},
+constexpr std::array<Name, 9> kNames = {{{"limits", Benchmark::kLimits},
                                          {"push_pull", Benchmark::kPushPull},
                                          {"push", Benchmark::kPush},
                                          {"pull", Benchmark::kPull},
                                          {"idle", Benchmark::kIdle},
-                                         {"preempt", Benchmark::kPreempt}}};
-constexpr std::array<std::string_view, 2> kPlanned = {"replay", "io"};
+                                         {"preempt", Benchmark::kPreempt},
+                                         {"replay", Benchmark::kReplay},
+                                         {"io", Benchmark::kIo},
+                                         {"codec", Benchmark::kCodec}}};
 
 constexpr std::uint64_t kMaxProcesses = 256;
 constexpr std::uint64_t kMaxTensorBytes = std::uint64_t{4} << 30;
@@ -77,6 +79,17 @@ std::vector<Flag> common_flags(Settings& settings) {
            }}};
 }
 
+// Each has a host of a lab.
+void add_host_flags(Settings& settings, std::vector<Flag>& flags) {
+  const auto number = [&flags](std::string_view name, std::uint32_t& value) {
+    flags.push_back({name, false, [&value](const std::string& text) {
+                       return read_whole(text, 1, kMaxLabPeers / 2, value);
+                     }});
+  };
+  number("workers", settings.workers);
+  number("servers", settings.servers);
+}
+
 void add_cluster_flags(Settings& settings, std::vector<Flag>& flags) {
   const auto number = [&flags](std::string_view name, std::uint32_t& value) {
     flags.push_back({name, false, [&value](const std::string& text) {
@@ -122,11 +135,6 @@ Result<Benchmark> find_benchmark(std::string_view name) {
     if (known.name == name) return known.benchmark;
     names += fmt::format("{}{}", names.empty() ? "" : ", ", known.name);
   }
-  if (std::find(kPlanned.begin(), kPlanned.end(), name) != kPlanned.end()) {
-    return Status(Code::kUnsupported,
-                  fmt::format("the benchmark {} is not built yet in this release; there are {}",
-                              name, names));
-  }
   return Status(Code::kInvalidArgument,
                 fmt::format("there is no benchmark '{}'; there are {}", name, names));
 }
@@ -149,6 +157,14 @@ Result<Settings> read_settings(Benchmark benchmark, std::span<const std::string>
       defaults(0.2, 5);
       flags.push_back(repeats_flag());
       break;
+    case Benchmark::kCodec:
+      defaults(0.2, 5);
+      settings.bytes = {std::uint64_t{64} << 20};
+      flags.push_back(repeats_flag());
+      flags.push_back({"bytes", false, [&settings](const std::string& value) {
+                         return read_list(value, kElementBytes, kMaxTensorBytes, settings.bytes);
+                       }});
+      break;
     case Benchmark::kIdle:
       defaults(10, 1);
       add_cluster_flags(settings, flags);
@@ -162,6 +178,19 @@ Result<Settings> read_settings(Benchmark benchmark, std::span<const std::string>
                        }});
       for (Flag& flag : preempt_flags(settings.preempt)) flags.push_back(std::move(flag));
       break;
+    case Benchmark::kReplay:
+      defaults(0, 2);
+      settings.workers = settings.servers = 1;
+      settings.replay.lab_mbit = 0;
+      flags.push_back(repeats_flag());
+      add_host_flags(settings, flags);
+      for (Flag& flag : replay_flags(settings.replay)) flags.push_back(std::move(flag));
+      break;
+    case Benchmark::kIo:
+      defaults(0.25, 1);
+      flags.push_back(repeats_flag());
+      for (Flag& flag : io_flags(settings.io)) flags.push_back(std::move(flag));
+      break;
     default:
       defaults(3, 1);
       add_cluster_flags(settings, flags);
@@ -171,6 +200,11 @@ Result<Settings> read_settings(Benchmark benchmark, std::span<const std::string>
   Status status = read_flags(words, flags);
   if (status.ok()) status = check_memory(settings);
   if (status.ok()) status = check_preempt(settings.preempt);
+  if (status.ok() && benchmark == Benchmark::kReplay) {
+    choose_defaults(settings.replay);
+    status = check_replay(settings.replay);
+  }
+  if (status.ok() && benchmark == Benchmark::kIo && !settings.help) status = check_io(settings.io);
   if (!status.ok()) return status;
   return settings;
 }

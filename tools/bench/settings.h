@@ -9,15 +9,27 @@
 #include <vector>
 
 #include "stretto/status.h"
+#include "tools/bench/io_settings.h"
 #include "tools/bench/preempt_settings.h"
+#include "tools/bench/replay_settings.h"
 
 namespace stretto::bench {
 
-enum class Benchmark : std::uint8_t { kLimits, kPushPull, kPush, kPull, kIdle, kPreempt };
+enum class Benchmark : std::uint8_t {
+  kLimits,
+  kPushPull,
+  kPush,
+  kPull,
+  kIdle,
+  kPreempt,
+  kReplay,
+  kIo,
+  kCodec
+};
 
 /// "push_pull" and so on.
 std::string_view name_of(Benchmark benchmark);
-/// The benchmark of that name; Unsupported, with those that there are, for one of a later release.
+/// The benchmark of that name.
 Result<Benchmark> find_benchmark(std::string_view name);
 
 struct Settings {
@@ -34,6 +46,8 @@ struct Settings {
   std::uint32_t repeats = 0;
   double seconds = 0;
   PreemptSettings preempt;
+  ReplaySettings replay;
+  IoSettings io;
 };
 
 /// `words` come after the benchmark's name.
@@ -44,6 +58,6 @@ Result<Settings> read_settings(Benchmark benchmark, std::span<const std::string>
 std::uint32_t inflight_for(const Settings& settings, std::uint64_t bytes);
 
 /// What --help prints.
-std::string_view help_text();
+std::string help_text();
 
 }  // namespace stretto::bench

@@ -30,19 +30,17 @@ sockaddr_in address_of(const std::string& host, std::uint16_t port) {
   return address;
 }
 
-launch::Descriptor open_socket() {
-  return launch::Descriptor(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-}
+Descriptor open_socket() { return Descriptor(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)); }
 
-void send_at_once(const launch::Descriptor& socket) {
+void send_at_once(const Descriptor& socket) {
   const int on = 1;
   ::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
 }
 
 }  // namespace
 
-Result<std::pair<launch::Descriptor, std::uint32_t>> listen_at(const std::string& host) {
-  launch::Descriptor listener = open_socket();
+Result<std::pair<Descriptor, std::uint32_t>> listen_at(const std::string& host) {
+  Descriptor listener = open_socket();
   sockaddr_in address = address_of(host, 0);
   socklen_t size = sizeof address;
   auto* any = reinterpret_cast<sockaddr*>(&address);
@@ -53,18 +51,18 @@ Result<std::pair<launch::Descriptor, std::uint32_t>> listen_at(const std::string
   return std::pair(std::move(listener), std::uint32_t{ntohs(address.sin_port)});
 }
 
-Result<launch::Descriptor> accept_one(const launch::Descriptor& listener) {
-  launch::Descriptor socket(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
-  if (!socket.open()) return refused("accept");
+Result<Descriptor> accept_one(const Descriptor& listener) {
+  Descriptor socket(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
+  if (!socket.is_open()) return refused("accept");
   send_at_once(socket);
   return socket;
 }
 
-Result<launch::Descriptor> connect_to(const std::string& address) {
+Result<Descriptor> connect_to(const std::string& address) {
   const Result<HostPort> parsed = parse_host_port(address);
   if (!parsed.ok()) return parsed.status();
   const sockaddr_in there = address_of(parsed->host, static_cast<std::uint16_t>(parsed->port));
-  launch::Descriptor socket = open_socket();
+  Descriptor socket = open_socket();
   if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&there), sizeof there) != 0) {
     return refused(fmt::format("connect to {}", address));
   }
@@ -72,7 +70,7 @@ Result<launch::Descriptor> connect_to(const std::string& address) {
   return socket;
 }
 
-std::string congestion_control_of(const launch::Descriptor& socket) {
+std::string congestion_control_of(const Descriptor& socket) {
   std::array<char, 17> name{};
   socklen_t size = name.size() - 1;
   ::getsockopt(socket.get(), IPPROTO_TCP, TCP_CONGESTION, name.data(), &size);

@@ -17,8 +17,8 @@
 #include <cerrno>
 #include <string>
 
+#include "common/descriptor.h"
 #include "tools/bench/child.h"
-#include "tools/launch/descriptor.h"
 
 namespace stretto::bench {
 namespace {
@@ -28,7 +28,7 @@ Status failure(std::string_view what) {
 }
 
 // Its code, then its words, all at once; a pipe takes this much at once.
-void write_status(const launch::Descriptor& pipe, const Status& status) {
+void write_status(const Descriptor& pipe, const Status& status) {
   std::string text(1, static_cast<char>(status.code()));
   text += status.operation().empty() ? status.cause()
                                      : fmt::format("{}: {}", status.operation(), status.cause());
@@ -36,7 +36,7 @@ void write_status(const launch::Descriptor& pipe, const Status& status) {
   if (::write(pipe.get(), text.data(), text.size()) < 0) return;  // The supervisor has died.
 }
 
-Status read_status(const launch::Descriptor& pipe, int exit_status) {
+Status read_status(const Descriptor& pipe, int exit_status) {
   std::array<char, PIPE_BUF> bytes{};
   const ssize_t got = ::read(pipe.get(), bytes.data(), bytes.size());
   if (got <= 0) {
@@ -67,10 +67,10 @@ void HeldSignals::let_go() const { ::sigprocmask(SIG_SETMASK, &before_, nullptr)
 Status run_supervised(const HeldSignals& signals, const std::function<Status()>& body) {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) return failure("no pipe");
-  const launch::Descriptor read(ends[0]);
-  launch::Descriptor write(ends[1]);
-  const launch::Descriptor came(::signalfd(-1, &signals.held(), SFD_CLOEXEC | SFD_NONBLOCK));
-  if (!came.open()) return failure("no descriptor for signals");
+  const Descriptor read(ends[0]);
+  Descriptor write(ends[1]);
+  const Descriptor came(::signalfd(-1, &signals.held(), SFD_CLOEXEC | SFD_NONBLOCK));
+  if (!came.is_open()) return failure("no descriptor for signals");
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
   Result<Child> child = Child::start(SIGKILL, [&] {
     signals.let_go();

@@ -8,6 +8,7 @@
 
 #include "stretto/worker.h"
 #include "tools/bench/flags.h"
+#include "tools/bench/replay_worker.h"
 #include "tools/bench/report_pipe.h"
 
 namespace stretto::bench {
@@ -51,6 +52,9 @@ Status idle(const Task& task) {
 }  // namespace
 
 Status run_worker_role(std::span<const std::string> words) {
+  if (!words.empty() && words[0] == name_of(Benchmark::kReplay)) {
+    return run_replay_worker(words.subspan(1));
+  }
   const Result<Task> task = read_task(words);
   if (!task.ok()) return task.status();
   return task->benchmark == Benchmark::kIdle ? idle(*task) : exchange(*task);

@@ -3,6 +3,7 @@
 // Apart from the transport's own, so that what Stretto adds cannot hide in the limit.
 #pragma once
 
+#include <fmt/format.h>
 #include <zmq.h>
 
 #include <array>
@@ -10,8 +11,10 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "common/check.h"
+#include "stretto/status.h"
 
 namespace stretto::bench {
 
@@ -70,6 +73,12 @@ inline bool send_in_place(const ZmqSocket& socket, std::span<const std::byte> by
   if (zmq_msg_send(&message, socket.get(), flags) >= 0) return true;
   zmq_msg_close(&message);
   return false;
+}
+
+/// What libzmq refused last.
+inline Status zmq_refused(std::string_view what) {
+  return {Code::kNetwork,
+          fmt::format("cannot {} with libzmq: {}", what, zmq_strerror(zmq_errno()))};
 }
 
 /// A message that is received into again and again.

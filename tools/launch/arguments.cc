@@ -55,7 +55,7 @@ class Parser {
     while (next_ < words_.size() && is_flag(words_[next_])) {
       if (words_[next_++] == "--") break;
       if (Status status = read_flag(words_[next_ - 1]); !status.ok()) return status;
-      if (plan_.action == Action::kHelp || plan_.action == Action::kVersion) return plan_;
+      if (ends_the_reading(plan_.action)) return plan_;
     }
     plan_.command.assign(words_.begin() + static_cast<std::ptrdiff_t>(next_), words_.end());
     return finish();
@@ -87,9 +87,10 @@ class Parser {
   }
 
   Status apply(Flag flag, const std::string& value) {
+    if (std::string* text = text_of(flag)) return read_text(value, *text);
     switch (flag) {
       case Flag::kWorkers:
-        workers_given_ = true;
+        plan_.workers_given = true;
         return read_number(flag_, value, kMaxWorkers, plan_.workers);
       case Flag::kServers:
         servers_given_ = true;
@@ -99,19 +100,20 @@ class Parser {
       case Flag::kVia:
         return read_via(value);
       case Flag::kHosts:
-        return take_workers(parse_host_list(value));
+        return take(parse_host_list(value), kMaxWorkers, plan_.hosts);
       case Flag::kHostfile:
-        return read_hostfile(value, parse_hostfile, &Parser::take_workers);
+        return read_hostfile(value, parse_hostfile, kMaxWorkers, plan_.hosts);
       case Flag::kWorkerHostfile:
-        return read_hostfile(value, parse_process_hosts, &Parser::take_workers);
+        return read_hostfile(value, parse_process_hosts, kMaxWorkers, plan_.hosts);
       case Flag::kServerHostfile:
-        return read_hostfile(value, parse_process_hosts, &Parser::take_servers);
+        return read_hostfile(value, parse_process_hosts, kMaxServers, plan_.server_hosts);
+      case Flag::kOversubscribe:
+        plan_.oversubscribe = true;
+        return {};
+      case Flag::kSchedulerHost:
+        return read_host(value, plan_.scheduler_host);
       case Flag::kEnvironment:
         return read_variable(value);
-      case Flag::kLogDirectory:
-        return read_text(value, plan_.log_directory);
-      case Flag::kProgramDirectory:
-        return read_text(value, plan_.program_directory);
       case Flag::kStartTimeout:
         plan_.start_timeout = value;
         return read_seconds(flag_, value, 0.001, plan_.limits.start);
@@ -121,20 +123,61 @@ class Parser {
         return read_seconds(flag_, value, 0, plan_.limits.drain);
       case Flag::kGrace:
         return read_seconds(flag_, value, 0, plan_.limits.grace);
-      case Flag::kDryRun:
-      case Flag::kCheck:
-      case Flag::kHelp:
-      case Flag::kVersion:
+      case Flag::kPrint:
+        plan_.action = Action::kPrint;
+        if (value == "k8s") return {};
+        return invalid(fmt::format("{} is '{}', wanted k8s", flag_, value));
+      default:
         plan_.action = action_of(flag);
         return {};
     }
-    return {};
+  }
+
+  // Where the text of a flag that takes any goes; nullptr: it takes something else, or nothing.
+  std::string* text_of(Flag flag) {
+    switch (flag) {
+      case Flag::kInterface:
+        return &plan_.interface;
+      case Flag::kStarter:
+        return &plan_.starter;
+      case Flag::kDirectory:
+        return &plan_.directory;
+      case Flag::kLogDirectory:
+        return &plan_.log_directory;
+      case Flag::kProgramDirectory:
+        return &plan_.program_directory;
+      case Flag::kName:
+        return &plan_.manifest.name;
+      case Flag::kNamespace:
+        return &plan_.manifest.space;
+      case Flag::kImage:
+        return &plan_.manifest.image;
+      case Flag::kProcessors:
+        return &plan_.manifest.processors;
+      case Flag::kMemory:
+        return &plan_.manifest.memory;
+      default:
+        return nullptr;
+    }
   }
 
   static Action action_of(Flag flag) {
-    if (flag == Flag::kDryRun) return Action::kDryRun;
-    if (flag == Flag::kCheck) return Action::kCheck;
-    return flag == Flag::kHelp ? Action::kHelp : Action::kVersion;
+    switch (flag) {
+      case Flag::kDryRun:
+        return Action::kDryRun;
+      case Flag::kCheck:
+        return Action::kCheck;
+      case Flag::kAgent:
+        return Action::kAgent;
+      case Flag::kVersion:
+        return Action::kVersion;
+      default:
+        return Action::kHelp;
+    }
+  }
+
+  static bool ends_the_reading(Action action) {
+    return action == Action::kHelp || action == Action::kVersion || action == Action::kAgent;
   }
 
   Status read_text(const std::string& value, std::string& text) const {
@@ -143,11 +186,19 @@ class Parser {
     return {};
   }
 
-  Status read_via(const std::string& value) const {
-    if (value == "local") return {};
-    if (value == "ssh" || value == "mpi" || value == "slurm") {
-      return {Code::kUnsupported,
-              fmt::format("{} {} is not built yet; only {} local is", flag_, value, flag_)};
+  Status read_host(const std::string& value, std::string& host) const {
+    const Result<std::vector<HostSlots>> hosts = parse_host_list(value);
+    if (!hosts.ok()) return hosts.status();
+    if (hosts->size() > 1) return invalid(fmt::format("{} is '{}', wanted one host", flag_, value));
+    host = hosts->front().host;
+    return {};
+  }
+
+  Status read_via(const std::string& value) {
+    for (const Via via : {Via::kLocal, Via::kSsh, Via::kMpi, Via::kSlurm}) {
+      if (name_of(via) != value) continue;
+      plan_.via = via;
+      return {};
     }
     return invalid(fmt::format("{} is '{}', wanted local, ssh, mpi or slurm", flag_, value));
   }
@@ -171,38 +222,33 @@ class Parser {
     return {};
   }
 
-  using Parse = Result<std::vector<HostSlots>> (*)(std::string_view);
-  using Take = Status (Parser::*)(Result<std::vector<HostSlots>>);
+  using Parse = Result<std::vector<HostSlots>> (*)(std::string_view, std::string_view);
 
-  Status read_hostfile(const std::string& path, Parse parse_hosts, Take use) {
+  Status read_hostfile(const std::string& path, Parse parse_hosts, std::uint32_t most,
+                       std::vector<HostSlots>& hosts) const {
     const Result<std::string> text = read_file_(path);
     if (!text.ok()) return text.status();
-    return (this->*use)(parse_hosts(*text));
+    return take(parse_hosts(*text, path), most, hosts);
   }
 
-  Status take_workers(Result<std::vector<HostSlots>> hosts) {
-    return take(std::move(hosts), kMaxWorkers, worker_slots_);
-  }
-
-  Status take_servers(Result<std::vector<HostSlots>> hosts) {
-    return take(std::move(hosts), kMaxServers, server_slots_);
-  }
-
-  Status take(Result<std::vector<HostSlots>> hosts, std::uint32_t most,
-              std::uint32_t& slots) const {
-    if (!hosts.ok()) return hosts.status();
-    if (Status status = require_loopback(*hosts); !status.ok()) return status;
-    const std::uint64_t sum = slots_of(*hosts);
-    if (sum > most) {
-      return invalid(fmt::format("{} adds up to {} slots, wanted {} at most", flag_, sum, most));
-    }
-    slots = static_cast<std::uint32_t>(sum);
-    return {};
+  Status take(const Result<std::vector<HostSlots>>& found, std::uint32_t most,
+              std::vector<HostSlots>& hosts) const {
+    if (!found.ok()) return found.status();
+    hosts.insert(hosts.end(), found->begin(), found->end());
+    const std::uint64_t sum = slots_of(hosts);
+    if (sum <= most) return {};
+    return invalid(fmt::format("{} adds up to {} slots, wanted {} at most", flag_, sum, most));
   }
 
   Result<Plan> finish() {
-    if (!workers_given_ && worker_slots_ > 0) plan_.workers = worker_slots_;
-    if (!servers_given_ && server_slots_ > 0) plan_.servers = server_slots_;
+    if (!plan_.workers_given && !plan_.hosts.empty()) {
+      plan_.workers = static_cast<std::uint32_t>(slots_of(plan_.hosts));
+      plan_.workers_given = true;
+    }
+    if (!servers_given_ && !plan_.server_hosts.empty()) {
+      plan_.servers = static_cast<std::uint32_t>(slots_of(plan_.server_hosts));
+    }
+    if (Status status = check_hosts(); !status.ok()) return status;
     if (plan_.command.empty() && plan_.action != Action::kCheck) {
       return invalid(
           "no PROGRAM: say after the flags what each worker runs, as in "
@@ -211,15 +257,26 @@ class Parser {
     return plan_;
   }
 
+  // mpirun and Slurm place processes by rules of their own.
+  Status check_hosts() const {
+    if (plan_.via != Via::kMpi && plan_.via != Via::kSlurm) return {};
+    const std::string_view via = name_of(*plan_.via);
+    if (!plan_.server_hosts.empty() || !plan_.scheduler_host.empty()) {
+      return invalid(
+          fmt::format("--server-hostfile and --scheduler-host are for --via ssh; with "
+                      "--via {} the place of servers and scheduler is not chosen",
+                      via));
+    }
+    if (plan_.via == Via::kMpi || plan_.hosts.empty()) return {};
+    return invalid("--via slurm takes its hosts from the allocation; name none, or use --via ssh");
+  }
+
   const std::span<const std::string> words_;
   const ReadFile& read_file_;
   std::size_t next_ = 0;
   std::string flag_;  // The one being read, as it is best spelled.
   Plan plan_;
-  bool workers_given_ = false;
   bool servers_given_ = false;
-  std::uint32_t worker_slots_ = 0;
-  std::uint32_t server_slots_ = 0;
 };
 
 }  // namespace

@@ -6,18 +6,19 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <filesystem>
 
 #include "common/version.h"
 #include "tools/launch/signals.h"
 #include "tools/launch/spawn.h"
+#include "tools/launch/survey.h"
 #include "tools/launch/system.h"
 
 namespace stretto::launch {
 namespace {
 
-constexpr Duration kPatience = 10s;
 constexpr std::size_t kMaxText = 4096;
 
 // Adds what can be read now to `text`; false at its end.
@@ -29,15 +30,15 @@ bool read_more(const Descriptor& from, std::string& text) {
   return true;
 }
 
-// The first line that `path --version` prints.
+// The first line that `path --version` prints, within `patience`.
 Result<std::string> version_of(const std::string& path, const Variables& environment,
-                               const SignalState& signals, const Clock& clock) {
-  const Result<Child> child = spawn({path, {path, "--version"}, {}, environment}, -1, signals);
+                               const SignalState& signals, const Clock& clock, Duration patience) {
+  const Result<Child> child = spawn({path, {path, "--version"}, {}, environment}, {}, signals);
   if (!child.ok()) return child.status();
   std::string text;
   std::optional<Exit> exit;
   bool open = true;
-  for (const Time until = clock.now() + kPatience; !exit && clock.now() < until;) {
+  for (const Time until = clock.now() + patience; !exit && clock.now() < until;) {
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - clock.now()).count();
     std::array<pollfd, 2> looks{pollfd{child->handle.get(), POLLIN, 0},
                                 pollfd{open ? child->output.get() : -1, POLLIN, 0}};
@@ -55,10 +56,11 @@ Result<std::string> version_of(const std::string& path, const Variables& environ
 }
 
 Finding check_role(const std::string& name, const std::string& directory,
-                   const Variables& inherited, const SignalState& signals, const Clock& clock) {
+                   const Variables& inherited, const SignalState& signals, const Clock& clock,
+                   Duration patience) {
   const Result<std::string> path = find_program(directory + "/" + name, {});
   if (!path.ok()) return {false, path.status().cause()};
-  const Result<std::string> version = version_of(*path, inherited, signals, clock);
+  const Result<std::string> version = version_of(*path, inherited, signals, clock, patience);
   if (!version.ok()) return {false, version.status().cause()};
   if (version->find(kVersion) == std::string::npos) {
     return {false, fmt::format("{} says '{}', and this launcher is of version {}", *path, *version,
@@ -95,23 +97,59 @@ Finding check_log_directory(const Plan& plan) {
   return {true, fmt::format("logs go to {}", plan.log_directory)};
 }
 
+// What reaches other hosts.
+Finding check_starter(const Plan& plan, const Placement& placement, const Programs& programs,
+                      const Variables& inherited, const SignalState& signals, const Clock& clock) {
+  const Result<Command> command = mpirun_of(plan, placement, programs, inherited);
+  if (!command.ok()) return {false, command.status().cause()};
+  const auto path = inherited.find("PATH");
+  const Result<std::string> found =
+      find_program(command->path, path == inherited.end() ? std::string() : path->second);
+  if (!found.ok()) return {false, found.status().cause()};
+  const Result<std::string> version =
+      version_of(*found, command->environment, signals, clock, plan.limits.start);
+  if (!version.ok()) return {false, version.status().cause()};
+  return {true, fmt::format("{} is {}: {}", command->path, *found, *version)};
+}
+
+bool runs_here(const Plan& plan, const Placement& placement, Role role) {
+  const std::vector<Member> members = members_of(plan);
+  const std::vector<std::size_t> here = placement.members_at(0);
+  return std::any_of(here.begin(), here.end(),
+                     [&](std::size_t member) { return members[member].role == role; });
+}
+
 }  // namespace
 
-std::vector<Finding> check(const Plan& plan, const Variables& inherited, const Clock& clock) {
+std::vector<Finding> check(const Plan& plan, const Placement& placement,
+                           const std::string& directory, const Variables& inherited,
+                           const Clock& clock) {
   const Signals signals;
   std::vector<Finding> findings;
-  const Result<std::string> directory = program_directory(plan, inherited);
-  if (directory.ok()) {
-    for (const char* name : {"stretto-scheduler", "stretto-server"}) {
-      findings.push_back(check_role(name, *directory, inherited, signals.before(), clock));
-    }
-  } else {
-    findings.push_back({false, directory.status().cause()});
+  const Result<std::string> folder = program_directory(plan, inherited);
+  if (!folder.ok()) return {{false, folder.status().cause()}};
+  const Programs programs{*folder + "/stretto-scheduler", *folder + "/stretto-server",
+                          plan.command.empty() ? std::string() : plan.command.front(),
+                          *folder + "/stretto-launch"};
+  for (const auto& [role, name] : {std::pair(Role::kScheduler, "stretto-scheduler"),
+                                   std::pair(Role::kServer, "stretto-server")}) {
+    if (!runs_here(plan, placement, role)) continue;
+    findings.push_back(
+        check_role(name, *folder, inherited, signals.before(), clock, plan.limits.start));
   }
-  findings.push_back(check_program(plan, inherited));
+  if (runs_here(plan, placement, Role::kWorker)) findings.push_back(check_program(plan, inherited));
   findings.push_back(check_descriptors(plan));
   if (!plan.log_directory.empty()) findings.push_back(check_log_directory(plan));
-  if (const std::string note = allocation_note(inherited); !note.empty()) {
+  if (placement.via == Via::kMpi) {
+    findings.push_back(
+        check_starter(plan, placement, programs, inherited, signals.before(), clock));
+  } else {
+    const std::vector<Finding> far =
+        survey(plan, placement, directory, programs, inherited, signals.before(), clock);
+    findings.insert(findings.end(), far.begin(), far.end());
+  }
+  if (const std::string note = allocation_note(inherited);
+      placement.via == Via::kLocal && !note.empty()) {
     findings.push_back({true, note});
   }
   return findings;

@@ -8,6 +8,7 @@
 
 #include "common/clock.h"
 #include "tools/launch/environment.h"
+#include "tools/launch/placement.h"
 #include "tools/launch/plan.h"
 
 namespace stretto::launch {
@@ -17,7 +18,10 @@ struct Finding {
   std::string text;
 };
 
-/// Runs stretto-scheduler and stretto-server with --version; starts nothing else.
-std::vector<Finding> check(const Plan& plan, const Variables& inherited, const Clock& clock);
+/// Runs stretto-scheduler and stretto-server with --version, and an agent on each other host of
+/// --via ssh and --via slurm; starts nothing else. `directory`: where processes are to run.
+std::vector<Finding> check(const Plan& plan, const Placement& placement,
+                           const std::string& directory, const Variables& inherited,
+                           const Clock& clock);
 
 }  // namespace stretto::launch

@@ -17,23 +17,51 @@ constexpr std::string_view kAssigned[] = {
     "LOCAL_RANK",        "WORLD_SIZE",        "LOCAL_WORLD_SIZE",
 };
 
+// Names, or their beginnings, of what belongs to one host, login or step.
+constexpr std::string_view kOfOneHost[] = {
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "SHELL",
+    "MAIL",
+    "HOSTNAME",
+    "HOST",
+    "PWD",
+    "OLDPWD",
+    "TERM",
+    "SHLVL",
+    "_",
+    "DISPLAY",
+    "TMPDIR",
+    "XAUTHORITY",
+    "STRETTO_BIND_HOST",
+    "STRETTO_NODE_HOST",
+    "DMLC_NODE_HOST",
+};
+constexpr std::string_view kOfOneHostBegin[] = {
+    "SSH_", "XDG_", "DBUS_", "SLURM_", "SRUN_", "OMPI_", "PMIX_", "PMI_", "PRTE_", "BASH_FUNC_",
+};
+
 std::uint16_t master_port(std::uint16_t scheduler_port) {
   return static_cast<std::uint16_t>(20000 + scheduler_port % 10000);
 }
 
 // Names that only programs of workers look for.
 void add_worker_variables(const Plan& plan, const Member& member, const Rendezvous& rendezvous,
-                          const Variables& inherited, Variables& given) {
+                          const Seat& seat, const Variables& inherited, Variables& given) {
   const std::string rank = std::to_string(member.rank);
   const std::string world = std::to_string(plan.workers);
   given["DMLC_WORKER_ID"] = rank;
   given["BYTEPS_LOCAL_RANK"] = "0";
   given["BYTEPS_LOCAL_SIZE"] = "1";
   given["RANK"] = rank;
-  given["LOCAL_RANK"] = rank;
+  given["LOCAL_RANK"] = std::to_string(seat.local_rank);
   given["WORLD_SIZE"] = world;
-  given["LOCAL_WORLD_SIZE"] = world;
-  if (!inherited.contains("MASTER_ADDR")) given["MASTER_ADDR"] = rendezvous.scheduler.host;
+  given["LOCAL_WORLD_SIZE"] = std::to_string(seat.local_size);
+  if (!inherited.contains("MASTER_ADDR")) {
+    given["MASTER_ADDR"] =
+        rendezvous.master_host.empty() ? rendezvous.scheduler.host : rendezvous.master_host;
+  }
   if (!inherited.contains("MASTER_PORT")) {
     given["MASTER_PORT"] = std::to_string(master_port(rendezvous.scheduler.port));
   }
@@ -46,7 +74,7 @@ bool is_assigned(std::string_view name) {
 }
 
 Variables variables_for(const Plan& plan, const Member& member, const Rendezvous& rendezvous,
-                        const Variables& inherited) {
+                        const Seat& seat, const Variables& inherited) {
   const std::string role(name_of(member.role));
   const HostPort& scheduler = rendezvous.scheduler;
   Variables given{
@@ -65,8 +93,9 @@ Variables variables_for(const Plan& plan, const Member& member, const Rendezvous
       {"PYTHONUNBUFFERED", "1"},
   };
   if (plan.start_timeout) given["STRETTO_RENDEZVOUS_TIMEOUT_S"] = *plan.start_timeout;
+  if (!seat.bind_host.empty()) given["STRETTO_BIND_HOST"] = seat.bind_host;
   if (member.role == Role::kWorker) {
-    add_worker_variables(plan, member, rendezvous, inherited, given);
+    add_worker_variables(plan, member, rendezvous, seat, inherited, given);
   }
   for (const auto& [name, value] : plan.added_environment) given[name] = value;
   return given;
@@ -78,27 +107,30 @@ Variables merged(Variables inherited, const Variables& given) {
   return inherited;
 }
 
+std::string value_of(const Variables& variables, const std::string& name) {
+  const auto found = variables.find(name);
+  return found == variables.end() ? std::string() : found->second;
+}
+
+Variables portable(const Variables& inherited) {
+  Variables kept;
+  for (const auto& [name, value] : inherited) {
+    const auto begins = [&name = name](std::string_view begin) { return name.starts_with(begin); };
+    const bool of_one_host =
+        std::find(std::begin(kOfOneHost), std::end(kOfOneHost), name) != std::end(kOfOneHost) ||
+        std::any_of(std::begin(kOfOneHostBegin), std::end(kOfOneHostBegin), begins);
+    if (!of_one_host) kept[name] = value;
+  }
+  return kept;
+}
+
 std::string allocation_note(const Variables& inherited) {
-  const auto more_than_one = [&](const char* name) {
-    const auto found = inherited.find(name);
-    return found != inherited.end() && !found->second.empty() && found->second != "1";
-  };
-  for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"}) {
-    if (!more_than_one(name)) continue;
-    return fmt::format(
-        "warning: MPI has started {} of these launchers, and each starts a job of its own; start "
-        "one "
-        "launcher without mpirun",
-        inherited.at(name));
-  }
-  for (const char* name : {"SLURM_JOB_NUM_NODES", "SLURM_NNODES"}) {
-    if (!more_than_one(name)) continue;
-    return fmt::format(
-        "warning: the Slurm allocation has {} nodes, and only this one is used; --via slurm is not "
-        "built yet",
-        inherited.at(name));
-  }
-  return {};
+  const auto nodes = inherited.find("SLURM_JOB_NUM_NODES");
+  if (nodes == inherited.end() || nodes->second.empty() || nodes->second == "1") return {};
+  return fmt::format(
+      "warning: the Slurm allocation has {} nodes, and only this host is used; --via slurm uses "
+      "them all",
+      nodes->second);
 }
 
 }  // namespace stretto::launch

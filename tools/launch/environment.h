@@ -13,10 +13,22 @@ namespace stretto::launch {
 
 using Variables = std::map<std::string, std::string>;
 
+/// A variable's value; empty if it is not set.
+std::string value_of(const Variables& variables, const std::string& name);
+
 /// Where the job meets, and what lets a process in.
 struct Rendezvous {
   HostPort scheduler;  ///< Port 0 while only the scheduler itself is told: it binds a free one.
   std::string token;
+  std::string
+      master_host;  ///< Where worker 0 runs, for MASTER_ADDR; empty: where the scheduler does.
+};
+
+/// What a process's host makes of it.
+struct Seat {
+  std::string bind_host;         ///< What it binds there; empty: loopback, or what the caller says.
+  std::uint32_t local_rank = 0;  ///< Of a worker among those on its host,
+  std::uint32_t local_size = 1;  ///< and how many these are.
 };
 
 /// True for the names that the launcher gives each process itself, so that nobody else may.
@@ -26,18 +38,22 @@ bool is_assigned(std::string_view name);
 ///
 /// A worker stands for a host of its own to BytePS (BYTEPS_LOCAL_SIZE=1, DMLC_WORKER_ID=rank), so
 /// that DMLC_NUM_WORKER x BYTEPS_LOCAL_SIZE is the world size; LOCAL_RANK counts the workers of
-/// this host. MASTER_ADDR and MASTER_PORT are for programs that also start torch.distributed:
+/// its host. MASTER_ADDR and MASTER_PORT are for programs that also start torch.distributed:
 /// nothing of ours listens there. The port is the caller's, or derived from the scheduler's, so
 /// that jobs beside one another differ; it lies in 20000 to 29999, where the kernel gives none away
 /// by itself.
 Variables variables_for(const Plan& plan, const Member& member, const Rendezvous& rendezvous,
-                        const Variables& inherited);
+                        const Seat& seat, const Variables& inherited);
+
+/// Of the caller's variables those that mean the same on another host: not its home, terminal,
+/// session, addresses, or its place in an allocation.
+Variables portable(const Variables& inherited);
 
 /// The whole environment of a process: `inherited` without stale names of another job, then
 /// `given`.
 Variables merged(Variables inherited, const Variables& given);
 
-/// What a Slurm or MPI allocation offers and a launch on this host leaves unused; empty: nothing.
+/// What a Slurm allocation offers and a launch on this host leaves unused; empty: nothing.
 std::string allocation_note(const Variables& inherited);
 
 }  // namespace stretto::launch

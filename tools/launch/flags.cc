@@ -34,6 +34,14 @@ constexpr Spelling kSpellings[] = {
     {"hostfile", Flag::kHostfile},
     {"worker-hostfile", Flag::kWorkerHostfile},
     {"server-hostfile", Flag::kServerHostfile},
+    {"oversubscribe", Flag::kOversubscribe},
+    {"scheduler-host", Flag::kSchedulerHost},
+    {"scheduler-ip", Flag::kSchedulerHost},
+    {"interface", Flag::kInterface},
+    {"starter", Flag::kStarter},
+    {"chdir", Flag::kDirectory},
+    {"wdir", Flag::kDirectory},
+    {"wd", Flag::kDirectory},
     {"env", Flag::kEnvironment},
     {"log-dir", Flag::kLogDirectory},
     {"bin-dir", Flag::kProgramDirectory},
@@ -43,6 +51,13 @@ constexpr Spelling kSpellings[] = {
     {"grace", Flag::kGrace},
     {"dry-run", Flag::kDryRun},
     {"check", Flag::kCheck},
+    {"print", Flag::kPrint},
+    {"name", Flag::kName},
+    {"namespace", Flag::kNamespace},
+    {"image", Flag::kImage},
+    {"cpus", Flag::kProcessors},
+    {"memory", Flag::kMemory},
+    {"agent", Flag::kAgent},
     {"help", Flag::kHelp},
     {"h", Flag::kHelp},
     {"version", Flag::kVersion},
@@ -85,8 +100,10 @@ std::optional<Flag> find_flag(std::string_view name) {
 
 bool has_value(Flag flag) {
   switch (flag) {
+    case Flag::kOversubscribe:
     case Flag::kDryRun:
     case Flag::kCheck:
+    case Flag::kAgent:
     case Flag::kHelp:
     case Flag::kVersion:
       return false;

@@ -7,24 +7,38 @@ namespace stretto::launch {
 std::string_view help_text() {
   return R"(usage: stretto-launch [FLAG]... [--] PROGRAM [ARG]...
 
-Starts a scheduler, servers and workers on this host; each worker runs PROGRAM. Ends with status 0
-if every worker did, else with the status of the first failure (128 + signal for a signal; 127 if
-PROGRAM cannot be executed; 2 if the command line cannot be used) and one line ERROR on stderr.
+Starts a scheduler, servers and workers, here or on many hosts; each worker runs PROGRAM. Ends with
+status 0 if every worker did, else with the status of the first failure (128 + signal for a signal;
+127 if PROGRAM cannot be executed; 2 if the command line cannot be used) and one line ERROR on
+stderr. docs/LAUNCHING.md tells more.
 
 what to start
   -n, -np, --workers N, --num-workers N  workers (default: 1, or the slots of the hosts)
   -s, --servers N, --num-servers N       servers (default 1)
   --shards N                             shards of each server (default 1)
   --env NAME=VALUE                       a variable for every process; may be given more than once
-  --bin-dir DIR                          where stretto-scheduler and stretto-server are
-                                         (default: STRETTO_BIN_DIR, else beside stretto-launch)
+  --chdir DIR, --wdir DIR                where processes run (default: here), on every host
+  --bin-dir DIR                          where stretto-scheduler and stretto-server are, on every
+                                         host (default: STRETTO_BIN_DIR, else beside stretto-launch)
 
 where
-  --via local, --launcher local          how to start processes; ssh, mpi, slurm are not built yet
-  -H HOST[:SLOTS],...                    hosts by name; only localhost can be used yet
+  --via local|ssh|mpi|slurm, --launcher  what starts processes (default: ssh if another host is
+                                         named, slurm in an allocation of Slurm's, else local)
+  -H HOST[:SLOTS],...                    hosts by name, and how many workers each takes (1)
   --hostfile FILE                        the same, a line each: HOST slots=N
   --worker-hostfile FILE                 a worker for each line
-  --server-hostfile FILE                 a server for each line
+  --server-hostfile FILE                 a server for each line (default: the hosts in turn)
+  --oversubscribe                        more workers than slots are meant
+  --scheduler-host HOST, --scheduler-ip  where the scheduler runs (default: here)
+  --interface NAME                       whose address is used, on every host (default:
+                                         STRETTO_INTERFACE; else as the hosts see one another)
+  --starter COMMAND                      instead of ssh, srun or mpirun: "ssh -F my_config"
+                                         (default: STRETTO_STARTER)
+
+for Kubernetes
+  --print k8s        print manifests, and start nothing; --name NAME, --namespace NAME, --image
+                     IMAGE, --cpus N and --memory BYTES (of each server and worker) go into
+                     them; the token is STRETTO_JOB_TOKEN
 
 supervision (seconds)
   --start-timeout S  for everybody to come together (default 60)
@@ -43,8 +57,8 @@ Hyphens and underscores are alike; --name=value and --name value too.
 SIGINT goes to every process of the job, as a terminal does it; a second one kills. SIGTERM and
 SIGHUP go to the processes that were started, and not to their children, such as data loaders.
 Standard input of every process is /dev/null. Nothing that the job started outlives the launcher.
-If the launcher itself is killed with SIGKILL, the kernel kills the processes that it started, but
-not the children of those.
+If the launcher itself is killed with SIGKILL, the kernel kills the processes that it started here,
+but not the children of those; on other hosts all are killed. The job's token is in no command line.
 )";
 }
 

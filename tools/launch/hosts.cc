@@ -4,10 +4,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <optional>
-
-#include "common/config.h"
 
 namespace stretto::launch {
 namespace {
@@ -31,14 +30,29 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
   }
 }
 
+struct Entry {
+  std::size_t line;
+  std::string_view text;
+};
+
 // The lines that say something, without comments and outer blanks.
-std::vector<std::string_view> entries_of(std::string_view text) {
-  std::vector<std::string_view> entries;
+std::vector<Entry> entries_of(std::string_view text) {
+  std::vector<Entry> entries;
+  std::size_t number = 0;
   for (std::string_view line : split(text, '\n')) {
+    ++number;
     line = trimmed(line.substr(0, line.find('#')));
-    if (!line.empty()) entries.push_back(line);
+    if (!line.empty()) entries.push_back({number, line});
   }
   return entries;
+}
+
+Status at(std::string_view path, const Entry& entry, const Status& status) {
+  return {status.code(), fmt::format("{}:{}: {}", path, entry.line, status.cause())};
+}
+
+Status no_host(std::string_view path) {
+  return {Code::kInvalidArgument, fmt::format("{}: the host file names no host", path)};
 }
 
 Result<std::uint32_t> parse_slots(std::string_view text, std::string_view entry) {
@@ -62,13 +76,45 @@ std::optional<std::size_t> colon_after_host(std::string_view entry) {
   return colon;
 }
 
+// A name that begins with a hyphen would be an option to ssh, srun or mpirun.
+Status check_name(std::string_view host, std::string_view entry) {
+  constexpr std::string_view kNever = " \t,;'\"\\$`&|<>()*?!";
+  if (host.empty()) return {Code::kInvalidArgument, "a host in the list has no name"};
+  if (host.front() != '-' && host.find_first_of(kNever) == std::string_view::npos) return {};
+  return {Code::kInvalidArgument,
+          fmt::format("'{}' is no name of a host, wanted 'host slots=N'", entry)};
+}
+
 Result<HostSlots> parse_entry(std::string_view entry) {
-  if (entry.empty()) return Status(Code::kInvalidArgument, "a host in the list has no name");
   const std::optional<std::size_t> colon = colon_after_host(entry);
-  if (!colon) return HostSlots{std::string(entry), 1};
+  HostSlots host{std::string(entry.substr(0, colon.value_or(entry.size()))), 1};
+  if (Status status = check_name(host.host, entry); !status.ok()) return status;
+  if (!colon) return host;
   Result<std::uint32_t> slots = parse_slots(entry.substr(*colon + 1), entry);
   if (!slots.ok()) return slots.status();
-  return HostSlots{std::string(entry.substr(0, *colon)), *slots};
+  host.slots = *slots;
+  return host;
+}
+
+// host, and what may stand behind it.
+Result<HostSlots> parse_line(std::string_view entry) {
+  constexpr std::string_view kSlots = "slots=";
+  const std::size_t blank = entry.find_first_of(kBlanks);
+  Result<HostSlots> host = parse_entry(entry.substr(0, blank));
+  if (!host.ok() || blank == std::string_view::npos) return host;
+  for (std::string_view rest = trimmed(entry.substr(blank)); !rest.empty();) {
+    const std::string_view word = rest.substr(0, rest.find_first_of(kBlanks));
+    rest = trimmed(rest.substr(word.size()));
+    if (word.starts_with("max_slots=") || word.starts_with("max-slots=")) continue;
+    if (!word.starts_with(kSlots)) {
+      return Status(Code::kInvalidArgument,
+                    fmt::format("found '{}', wanted 'host slots=N'", entry));
+    }
+    Result<std::uint32_t> slots = parse_slots(word.substr(kSlots.size()), entry);
+    if (!slots.ok()) return slots.status();
+    host->slots = *slots;
+  }
+  return host;
 }
 
 }  // namespace
@@ -83,49 +129,41 @@ Result<std::vector<HostSlots>> parse_host_list(std::string_view text) {
   return hosts;
 }
 
-Result<std::vector<HostSlots>> parse_hostfile(std::string_view text) {
+Result<std::vector<HostSlots>> parse_hostfile(std::string_view text, std::string_view path) {
   std::vector<HostSlots> hosts;
-  for (const std::string_view entry : entries_of(text)) {
-    const std::size_t blank = entry.find_first_of(kBlanks);
-    Result<HostSlots> host = parse_entry(entry.substr(0, blank));
-    if (!host.ok()) return host.status();
-    if (blank != std::string_view::npos) {
-      constexpr std::string_view kSlots = "slots=";
-      const std::string_view rest = trimmed(entry.substr(blank));
-      if (!rest.starts_with(kSlots)) {
-        return Status(Code::kInvalidArgument,
-                      fmt::format("'{}' in the host file, wanted 'host slots=N'", entry));
-      }
-      Result<std::uint32_t> slots = parse_slots(rest.substr(kSlots.size()), entry);
-      if (!slots.ok()) return slots.status();
-      host->slots = *slots;
-    }
+  for (const Entry& entry : entries_of(text)) {
+    Result<HostSlots> host = parse_line(entry.text);
+    if (!host.ok()) return at(path, entry, host.status());
     hosts.push_back(*host);
   }
-  if (hosts.empty()) return Status(Code::kInvalidArgument, "the host file names no host");
+  if (hosts.empty()) return no_host(path);
   return hosts;
 }
 
-Result<std::vector<HostSlots>> parse_process_hosts(std::string_view text) {
+Result<std::vector<HostSlots>> parse_process_hosts(std::string_view text, std::string_view path) {
   std::vector<HostSlots> hosts;
-  for (const std::string_view entry : entries_of(text)) {
-    const std::optional<std::size_t> colon = colon_after_host(entry);
-    hosts.push_back({std::string(colon ? entry.substr(0, *colon) : entry), 1});
+  for (const Entry& entry : entries_of(text)) {
+    const std::optional<std::size_t> colon = colon_after_host(entry.text);
+    const std::string_view host = entry.text.substr(0, colon.value_or(entry.text.size()));
+    if (Status status = check_name(host, entry.text); !status.ok()) return at(path, entry, status);
+    hosts.push_back({std::string(host), 1});
   }
-  if (hosts.empty()) return Status(Code::kInvalidArgument, "the host file names no host");
+  if (hosts.empty()) return no_host(path);
   return hosts;
 }
 
-Status require_loopback(const std::vector<HostSlots>& hosts) {
+std::vector<HostSlots> merged(const std::vector<HostSlots>& hosts) {
+  std::vector<HostSlots> once;
   for (const HostSlots& host : hosts) {
-    if (is_loopback(host.host)) continue;
-    return {
-        Code::kUnsupported,
-        fmt::format("host '{}': only this host can be used, by the name localhost or 127.0.0.1; "
-                    "starting processes elsewhere is not built yet",
-                    host.host)};
+    const auto same = std::find_if(once.begin(), once.end(),
+                                   [&](const HostSlots& one) { return one.host == host.host; });
+    if (same == once.end()) {
+      once.push_back(host);
+    } else {
+      same->slots += host.slots;
+    }
   }
-  return {};
+  return once;
 }
 
 std::uint64_t slots_of(const std::vector<HostSlots>& hosts) {

@@ -1,16 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// stretto-launch: starts a whole job on this host, watches it, and ends with its outcome.
+// stretto-launch: starts a whole job, on this host or on many, watches it, and ends with its
+// outcome; and the agent that does the same for it on another host.
 #include <fcntl.h>
 #include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 
 #include "common/clock.h"
+#include "common/variables.h"
 #include "common/version.h"
+#include "tools/launch/agent.h"
 #include "tools/launch/arguments.h"
 #include "tools/launch/check.h"
 #include "tools/launch/command.h"
+#include "tools/launch/kubernetes.h"
+#include "tools/launch/placement.h"
 #include "tools/launch/runner.h"
 #include "tools/launch/system.h"
 
@@ -44,28 +50,76 @@ Variables environment() {
   return variables;
 }
 
-int run_plan(const Plan& plan, const Variables& inherited) {
-  Result<Programs> programs = find_programs(plan, inherited);
+// What was set in vain; of the processes of the job nobody says it again.
+void warn_of_variables(const Variables& inherited) {
+  std::vector<std::string> names;
+  for (const auto& [name, value] : inherited) names.push_back(name);
+  for (const std::string& sentence : unread_variables(names)) {
+    std::fprintf(stderr, "[launcher] warning: %s\n", sentence.c_str());
+  }
+}
+
+struct Job {
+  Plan plan;
+  Placement placement;
+  std::string directory;  // Where processes run.
+};
+
+// What the surroundings add to the command line.
+Result<Job> settled(Plan plan, const Variables& inherited) {
+  if (Status status = require_one_launcher(plan, inherited); !status.ok()) return status;
+  for (const char* name : {"STRETTO_INTERFACE", "DMLC_INTERFACE"}) {
+    const auto found = inherited.find(name);
+    if (plan.interface.empty() && found != inherited.end()) plan.interface = found->second;
+  }
+  if (!plan.workers_given && via_of(plan, inherited, is_this_host) == Via::kSlurm) {
+    const Result<std::optional<Allocation>> allocation = slurm_allocation(inherited);
+    if (!allocation.ok()) return allocation.status();
+    if (allocation->has_value()) plan.workers = (*allocation)->all_slots();
+  }
+  std::error_code error;
+  if (!plan.log_directory.empty()) {
+    plan.log_directory = std::filesystem::absolute(plan.log_directory, error).string();
+  }
+  Result<Placement> placement = place(plan, inherited, is_this_host);
+  if (!placement.ok()) return placement.status();
+  Job job{std::move(plan), std::move(*placement), {}};
+  // Elsewhere the folder may be there although it is not here.
+  const bool used_here = job.placement.members_at(0).size() > 1 || job.placement.only_here();
+  job.directory = job.plan.directory;
+  if (!job.directory.empty() && used_here) std::filesystem::current_path(job.directory, error);
+  if (error) {
+    return Status(Code::kInvalidArgument, "--chdir is '" + job.directory + "': " + error.message());
+  }
+  if (job.directory.empty() || used_here) job.directory = std::filesystem::current_path(error);
+  return job;
+}
+
+int run_job(const Job& job, const Variables& inherited) {
+  Result<Programs> programs = find_programs(job.plan, job.placement, inherited);
   if (!programs.ok()) return refuse(programs.status(), "start", kCannotExecuteStatus);
   Result<std::string> token = job_token(inherited);
   if (!token.ok()) return refuse(token.status(), "start", 1);
   const SteadyClock clock;
-  const Ingredients ingredients{inherited, *programs, *token};
-  return Runner(plan, ingredients, clock).run();
+  const Ingredients ingredients{inherited, *programs, *token, job.placement, job.directory};
+  return Runner(job.plan, ingredients, clock).run();
 }
 
-int show_plan(const Plan& plan, const Variables& inherited) {
-  const Result<std::string> directory = program_directory(plan, inherited);
+int show_job(const Job& job, const Variables& inherited) {
+  const Result<std::string> directory = program_directory(job.plan, inherited);
   if (!directory.ok()) return refuse(directory.status(), "start", 1);
   const Programs programs{*directory + "/stretto-scheduler", *directory + "/stretto-server",
-                          plan.command.front()};
-  std::fputs(preview(plan, programs, inherited).c_str(), stdout);
+                          job.plan.command.front(), *directory + "/stretto-launch"};
+  const Result<std::string> text = preview(job.plan, job.placement, programs, inherited);
+  if (!text.ok()) return refuse(text.status(), "start", 1);
+  std::fputs(text->c_str(), stdout);
   return 0;
 }
 
-int check_plan(const Plan& plan, const Variables& inherited) {
+int check_job(const Job& job, const Variables& inherited) {
   int problems = 0;
-  for (const Finding& finding : check(plan, inherited, SteadyClock())) {
+  for (const Finding& finding :
+       check(job.plan, job.placement, job.directory, inherited, SteadyClock())) {
     std::printf("%s %s\n", finding.fine ? "ok     " : "PROBLEM", finding.text.c_str());
     problems += finding.fine ? 0 : 1;
   }
@@ -75,25 +129,40 @@ int check_plan(const Plan& plan, const Variables& inherited) {
                 "check", 1);
 }
 
+int print_manifests(const Plan& plan, const Variables& inherited) {
+  const auto token = inherited.find("STRETTO_JOB_TOKEN");
+  const Result<std::string> text =
+      manifests(plan, token == inherited.end() ? std::string() : token->second);
+  if (!text.ok()) return refuse(text.status(), "arguments", kUsageStatus);
+  std::fputs(text->c_str(), stdout);
+  return 0;
+}
+
 int launch(std::span<const std::string> arguments) {
   const Result<Plan> plan = parse_arguments(arguments, read_file);
   if (!plan.ok()) return refuse(plan.status(), "arguments", kUsageStatus);
   const Variables inherited = environment();
   switch (plan->action) {
-    case Action::kRun:
-      return run_plan(*plan, inherited);
-    case Action::kDryRun:
-      return show_plan(*plan, inherited);
-    case Action::kCheck:
-      return check_plan(*plan, inherited);
+    case Action::kAgent:
+      return run_agent(inherited, SteadyClock());
+    case Action::kPrint:
+      return print_manifests(*plan, inherited);
     case Action::kHelp:
       std::fputs(std::string(help_text()).c_str(), stdout);
       return 0;
     case Action::kVersion:
       std::printf("stretto-launch %s\n", kVersion);
       return 0;
+    case Action::kRun:
+    case Action::kDryRun:
+    case Action::kCheck:
+      break;
   }
-  return kUsageStatus;
+  warn_of_variables(inherited);
+  const Result<Job> job = settled(*plan, inherited);
+  if (!job.ok()) return refuse(job.status(), "arguments", kUsageStatus);
+  if (plan->action == Action::kDryRun) return show_job(*job, inherited);
+  return plan->action == Action::kCheck ? check_job(*job, inherited) : run_job(*job, inherited);
 }
 
 }  // namespace

@@ -12,7 +12,7 @@
 #include <fstream>
 #include <vector>
 
-#include "tools/launch/descriptor.h"
+#include "tools/launch/process_handle.h"
 
 namespace stretto::launch {
 namespace {

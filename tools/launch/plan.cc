@@ -13,6 +13,20 @@ std::vector<Member> members_of(const Plan& plan) {
   return members;
 }
 
+std::string_view name_of(Via via) {
+  switch (via) {
+    case Via::kLocal:
+      return "local";
+    case Via::kSsh:
+      return "ssh";
+    case Via::kMpi:
+      return "mpi";
+    case Via::kSlurm:
+      return "slurm";
+  }
+  return "unknown";
+}
+
 std::string label_of(const Member& member) {
   if (member.role == Role::kScheduler) return std::string(name_of(member.role));
   return fmt::format("{} {}", name_of(member.role), member.rank);

@@ -6,33 +6,58 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "common/config.h"
 #include "stretto/types.h"
+#include "tools/launch/hosts.h"
 
 namespace stretto::launch {
 
-enum class Action : std::uint8_t { kRun, kDryRun, kCheck, kHelp, kVersion };
+enum class Action : std::uint8_t { kRun, kDryRun, kCheck, kPrint, kAgent, kHelp, kVersion };
+
+/// What starts processes on other hosts.
+enum class Via : std::uint8_t { kLocal, kSsh, kMpi, kSlurm };
 
 /// How long the launcher waits before its next, harder step.
 struct Limits {
   Duration start = 60s;  ///< For the scheduler to say where it listens.
   Duration settle = 3s;  ///< After the first failure, for the others to end by themselves.
   Duration drain = 10s;  ///< After the last worker, for servers and scheduler to end.
+  Duration apart = 1s;   ///< Instead of both, while the job has not come together.
   Duration grace = 20s;  ///< Between the notice to end and SIGKILL.
   Duration reap = 5s;    ///< After SIGKILL, for the kernel to let go.
+};
+
+/// What the manifests for Kubernetes say besides.
+struct Manifest {
+  std::string name = "stretto";  ///< Of the job; begins the name of every object.
+  std::string space;             ///< Namespace; empty: that of whoever applies them.
+  std::string image;             ///< Empty: a placeholder, and a note that says so.
+  std::string processors = "1";  ///< Asked for by each server and worker, as Kubernetes writes it.
+  std::string memory = "1Gi";
 };
 
 struct Plan {
   Action action = Action::kRun;
   std::uint32_t workers = 1;
+  bool workers_given = false;  ///< By a flag or by the slots of hosts.
   std::uint32_t servers = 1;
   std::uint32_t shards = 1;          ///< Shards of each server.
   std::vector<std::string> command;  ///< What each worker runs: PROGRAM ARG...
   std::vector<std::pair<std::string, std::string>> added_environment;  ///< --env, in order.
-  std::string log_directory;                                           ///< Empty: no log files.
+  std::optional<Via> via;                                              ///< As given.
+  std::vector<HostSlots> hosts;         ///< For workers, and servers unless these have their own.
+  std::vector<HostSlots> server_hosts;  ///< --server-hostfile.
+  std::string scheduler_host;           ///< Empty: the launcher's own.
+  std::string interface;                ///< Whose address others are to use; empty: found out.
+  std::string starter;                  ///< Words instead of ssh, srun or mpirun.
+  std::string directory;                ///< --chdir; empty: where the launcher was started.
+  bool oversubscribe = false;           ///< More workers than slots are meant.
+  Manifest manifest;
+  std::string log_directory;                 ///< Empty: no log files.
   std::string program_directory;             ///< --bin-dir; empty: beside the launcher.
   std::optional<std::string> start_timeout;  ///< --start-timeout as given, in seconds.
   Limits limits;
@@ -48,6 +73,9 @@ struct Member {
 
 /// In starting order: the scheduler, the servers, the workers.
 std::vector<Member> members_of(const Plan& plan);
+
+/// "local", "ssh", "mpi", "slurm".
+std::string_view name_of(Via via);
 
 /// "worker 3", "server 0", "scheduler": how lines of output and messages name a process.
 std::string label_of(const Member& member);

@@ -4,8 +4,6 @@
 // on the way. Nothing here decides what a failure means.
 #pragma once
 
-#include <sys/epoll.h>
-
 #include <array>
 #include <fstream>
 #include <memory>
@@ -15,11 +13,14 @@
 
 #include "common/clock.h"
 #include "tools/launch/command.h"
+#include "tools/launch/far_host.h"
+#include "tools/launch/gate.h"
 #include "tools/launch/lines.h"
-#include "tools/launch/orphans.h"
+#include "tools/launch/local_host.h"
+#include "tools/launch/meeting.h"
+#include "tools/launch/poller.h"
 #include "tools/launch/signals.h"
 #include "tools/launch/sink.h"
-#include "tools/launch/spawn.h"
 #include "tools/launch/supervisor.h"
 
 namespace stretto::launch {
@@ -29,10 +30,12 @@ struct Ingredients {
   Variables inherited;  ///< The caller's environment.
   Programs programs;
   std::string token;
+  Placement placement;
+  std::string directory;  ///< Where processes run, on every host.
 };
 
 /// Thread: loop. Descriptors 0 to 2 must be open.
-class Runner {
+class Runner final : private FarEvents {
  public:
   Runner(const Plan& plan, const Ingredients& ingredients, const Clock& clock);
 
@@ -41,60 +44,70 @@ class Runner {
   int run();
 
  private:
-  enum class Source : std::uint32_t { kSignals, kReady, kEnd, kOutput, kErrors, kSink };
-
-  struct Stream {
-    Descriptor descriptor;
-    LineSplitter lines;
-    bool watched = false;
-  };
-  struct Process {
-    Member member;
+  struct Output {
     std::string prefix;
-    Child child;
-    std::array<Stream, 2> streams{};  // stdout, stderr.
+    std::array<LineSplitter, 2> lines;  // stdout, stderr.
     std::ofstream log;
   };
 
-  Status prepare();
-  void turn();
-  std::vector<epoll_event> wait() const;
-  void handle(Source source, std::size_t index, std::vector<Ended>& ended);
-  void take_signals();
-  void take_ready();
-  void take_end(std::size_t index, std::vector<Ended>& ended);
-  /// Reads once; false if there was nothing to read.
-  bool take_output(std::size_t index, std::size_t stream);
-  void pass_on(Process& process, std::size_t stream, std::string_view line);
+  void on_refused(std::size_t member, Status why) override;
+  void on_ready(std::string_view text) override;
+  void on_output(std::size_t member, std::size_t stream, std::string_view bytes) override;
+  void on_ended(std::size_t member, Exit exit) override;
+  void on_here(FarHost& host) override;
+  void on_lost(FarHost& host, Status why) override;
+  void on_signalled(FarHost& host, int signal) override;
+  void on_note(const FarHost& host, std::string_view line) override;
+  void on_found(FarHost&, const std::vector<std::string>&) override {}
 
-  bool start(std::size_t member);
+  Status prepare();
+  Status gather();
+  Status gather_by_mpirun(const SignalState& signals);
+  void begin_if_all_are_here();
+  void turn();
+  std::optional<Duration> patience() const;
+  void take_signals();
+  void take_arrivals();
+  void take_starter_end();
+  void look_at_time();
+
+  void start(std::size_t member);
   void start_others();
-  void open_log(Process& process);
+  void open_log(std::size_t member);
+  void pass_on(std::size_t member, std::size_t stream, std::string_view line);
   void react(const Reaction& reaction);
   void say(std::string_view text);
 
-  bool watch(int descriptor, std::uint32_t events, Source source, std::size_t index) const;
-  void unwatch(int descriptor) const;
   void balance();
   void finish();
-  void drain_outputs();
+  void wait_for_far_hosts();
   void flush();
   Sink& sink_of(std::size_t stream) { return sinks_[sinks_.size() == 1 ? 0 : stream]; }
+  Host& host_of(std::size_t member);
+  std::size_t site_of(const FarHost& host) const;
 
   const Plan& plan_;
   const Ingredients& ingredients_;
+  const Placement& placement_;
   const Clock& clock_;
   const std::vector<Member> members_;
   Supervisor supervisor_;
   Signals signals_;
-  Orphans orphans_;
-  Descriptor epoll_;
-  std::vector<Sink> sinks_;  // stdout and stderr, or one if both are the same file.
+  Poller poller_;
+  LocalHost here_;
+  std::unique_ptr<Gate> gate_;
+  std::vector<std::unique_ptr<FarHost>>
+      far_;                           // By site; none for this host, or one without members.
+  std::unique_ptr<Carrier> starter_;  // mpirun.
+  std::vector<Sink> sinks_;           // stdout and stderr, or one if both are the same file.
   std::vector<bool> sink_watched_;
-  std::vector<std::unique_ptr<Process>> processes_;  // By member; those that were started.
-  Descriptor ready_;                                 // Where the scheduler says where it listens.
-  std::string ready_text_;
+  std::vector<std::unique_ptr<Output>> outputs_;  // By member; those that were started.
+  std::vector<Ended> ended_;                      // In this turn.
+  Meeting meeting_;
+  std::vector<LocalRank> local_ranks_;
   HostPort scheduler_{"127.0.0.1", 0};
+  bool gathering_ = true;
+  bool finishing_ = false;
   bool children_changed_ = false;
 };
 

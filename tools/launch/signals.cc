@@ -34,6 +34,7 @@ Signals::Signals() {
 std::optional<int> Signals::next() {
   signalfd_siginfo found{};
   if (::read(descriptor_.get(), &found, sizeof found) != sizeof found) return std::nullopt;
+  sender_ = static_cast<pid_t>(found.ssi_pid);
   return static_cast<int>(found.ssi_signo);
 }
 

@@ -2,9 +2,11 @@
 // The launcher's signals as a descriptor, so that they are read in turn with everything else.
 #pragma once
 
+#include <sys/types.h>
+
 #include <optional>
 
-#include "tools/launch/descriptor.h"
+#include "common/descriptor.h"
 #include "tools/launch/spawn.h"
 
 namespace stretto::launch {
@@ -22,10 +24,13 @@ class Signals {
   const SignalState& before() const { return before_; }
   /// The next one that has come, if any. Does not wait.
   std::optional<int> next();
+  /// The process that sent the last one that next() gave.
+  pid_t sender() const { return sender_; }
 
  private:
   SignalState before_;
   Descriptor descriptor_;
+  pid_t sender_ = 0;
 };
 
 }  // namespace stretto::launch

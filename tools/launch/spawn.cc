@@ -5,13 +5,18 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tools/launch/process_handle.h"
+
 namespace stretto::launch {
 namespace {
+
+constexpr int kPatienceMs = 1000;
 
 struct Pipe {
   Descriptor read;
@@ -20,6 +25,13 @@ struct Pipe {
 
 Status no_resource(std::string_view what, int error) {
   return {Code::kResource, fmt::format("{}: {}", what, ::strerror(error))};
+}
+
+// A pipe without an end to write to.
+Result<Pipe> no_input() {
+  Descriptor nothing(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  if (!nothing.is_open()) return no_resource("cannot open /dev/null", errno);
+  return Pipe{std::move(nothing), {}};
 }
 
 Result<Pipe> make_pipe() {
@@ -85,28 +97,22 @@ std::vector<std::string> texts_of(const Variables& variables) {
 
 }  // namespace
 
-Result<Child> spawn(const Command& command, int ready, const SignalState& signals) {
+Result<Child> spawn(const Command& command, const Ends& ends, const SignalState& signals) {
   Result<Pipe> output = make_pipe();
   if (!output.ok()) return output.status();
   Result<Pipe> errors = make_pipe();
   if (!errors.ok()) return errors.status();
   Result<Pipe> failure = make_pipe();
   if (!failure.ok()) return failure.status();
-  const Descriptor nothing(::open("/dev/null", O_RDONLY | O_CLOEXEC));
-  if (!nothing.open()) return no_resource("cannot open /dev/null", errno);
+  Result<Pipe> input = ends.wants_input ? make_pipe() : no_input();
+  if (!input.ok()) return input.status();
 
   std::vector<std::string> arguments = command.arguments;
   std::vector<std::string> environment = texts_of(command.environment);
-  const Image image{command.path.c_str(),
-                    pointers_to(arguments),
-                    pointers_to(environment),
-                    &signals,
-                    ::getpid(),
-                    nothing.get(),
-                    output->write.get(),
-                    errors->write.get(),
-                    ready,
-                    failure->write.get()};
+  const Image image{
+      command.path.c_str(), pointers_to(arguments), pointers_to(environment), &signals,
+      ::getpid(),           input->read.get(),      output->write.get(),      errors->write.get(),
+      ends.ready,           failure->write.get()};
   const pid_t process_id = ::fork();
   if (process_id < 0) return no_resource("no new process", errno);
   if (process_id == 0) become(image);
@@ -118,8 +124,8 @@ Result<Child> spawn(const Command& command, int ready, const SignalState& signal
                   fmt::format("cannot execute '{}': {}", command.path, ::strerror(error)));
   }
   Child child{process_id, process_handle(process_id), std::move(output->read),
-              std::move(errors->read)};
-  if (!child.handle.open()) {
+              std::move(errors->read), std::move(input->write)};
+  if (!child.handle.is_open()) {
     const Status status = no_resource("no pidfd (Linux 5.3 has them)", errno);
     ::kill(process_id, SIGKILL);
     ::waitpid(process_id, nullptr, 0);
@@ -145,6 +151,9 @@ void send_signal(const Child& child, int signal, Order::Scope scope) {
 
 void kill_and_reap(const Child& child) {
   send_signal(child, SIGKILL, Order::Scope::kGroup);
+  // It takes a moment to be gone; only what hangs in the kernel itself takes longer.
+  pollfd gone{.fd = child.handle.get(), .events = POLLIN, .revents = 0};
+  (void)::poll(&gone, 1, kPatienceMs);
   ::waitpid(child.process_id, nullptr, WNOHANG);
 }
 

@@ -10,9 +10,9 @@
 
 #include <optional>
 
+#include "common/descriptor.h"
 #include "stretto/status.h"
 #include "tools/launch/command.h"
-#include "tools/launch/descriptor.h"
 #include "tools/launch/supervisor.h"
 
 namespace stretto::launch {
@@ -23,6 +23,13 @@ struct Child {
   Descriptor handle;      ///< A pidfd: readable once the process has ended.
   Descriptor output;      ///< The read end of its stdout; does not block.
   Descriptor errors;      ///< The same of its stderr.
+  Descriptor input;       ///< The write end of its stdin, if that was wanted; does not block.
+};
+
+/// What a process finds besides its stdout and stderr.
+struct Ends {
+  int ready = -1;            ///< As kReadyDescriptor; -1: nothing.
+  bool wants_input = false;  ///< As stdin a pipe of ours, and not /dev/null.
 };
 
 /// What the launcher changed about signals for itself, and a process gets back.
@@ -31,10 +38,10 @@ struct SignalState {
   bool pipe_ignored = false;
 };
 
-/// Needs descriptors 0 to 2 to be open. The process finds `ready` as kReadyDescriptor; -1: nothing.
+/// Needs descriptors 0 to 2 to be open.
 /// Errors: Resource if the system gives no process or descriptor, InvalidArgument if it cannot
 /// execute the program.
-Result<Child> spawn(const Command& command, int ready, const SignalState& signals);
+Result<Child> spawn(const Command& command, const Ends& ends, const SignalState& signals);
 
 /// How it ended, or nothing while it runs. Leaves it unreaped: until then nobody else can get its
 /// id or its group's.
@@ -43,7 +50,7 @@ std::optional<Exit> exit_of(const Child& child);
 /// Signals the process, or all of its group. Fine if it has ended.
 void send_signal(const Child& child, int signal, Order::Scope scope);
 
-/// SIGKILL for all that is left of its group; then the process is reaped if it has ended.
+/// SIGKILL for all that is left of its group; then the process is reaped, which takes a moment.
 void kill_and_reap(const Child& child);
 
 }  // namespace stretto::launch

@@ -9,6 +9,7 @@
 #include <algorithm>
 
 #include "common/check.h"
+#include "common/clock.h"
 #include "common/program.h"
 
 namespace stretto::launch {
@@ -17,8 +18,7 @@ namespace {
 // A terminal and a wrapper may both pass on one Ctrl-C; only a later one is a second.
 constexpr Duration kSecondInterrupt = 1s;
 constexpr std::size_t kMaxNames = 8;
-
-double seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
+constexpr int kSignalBase = 128;  // Of the status of who died of a signal, as shells tell it.
 
 Code code_of(Role role) {
   if (role == Role::kServer) return Code::kServerLost;
@@ -67,12 +67,45 @@ void Supervisor::on_spawned(std::size_t member) {
 
 Reaction Supervisor::on_refused(std::size_t member, int exit_status, Status why, Time now) {
   hopeless_ = true;
+  if (lives_[member] == Life::kAlive) {
+    lives_[member] = Life::kEnded;
+    --alive_;
+  }
   fail({member, exit_status, std::move(why).with_operation("start")});
+  return advance(now);
+}
+
+Reaction Supervisor::on_host_lost(std::span<const std::size_t> members, Status why, Time since,
+                                  Time now) {
+  STRETTO_CHECK(!members.empty());
+  const bool unborn = lives_[members.front()] == Life::kUnborn;
+  std::size_t who = members.front();
+  bool mattered = unborn;
+  for (const std::size_t member : members) {
+    if (lives_[member] != Life::kAlive) continue;
+    if (!mattered) who = member;
+    mattered = true;
+    lives_[member] = Life::kEnded;
+    --alive_;
+  }
+  // Others may have been seen to end first, because of it.
+  const bool was_the_cause = first_ && stop_signal_ == 0 && first_->suspicion > 0 &&
+                             (first_->suspicion == kFollowed || since - first_->at <= kHindsight);
+  if (mattered && was_the_cause) first_.reset();
+  if (unborn) hopeless_ = true;
+  if (mattered) {
+    fail({who, 1, std::move(why).with_operation(unborn ? "start" : "run"), 0, now});
+  }
   return advance(now);
 }
 
 void Supervisor::on_ready() {
   if (phase_ == Phase::kStarting) enter(Phase::kRunning, std::nullopt);
+}
+
+void Supervisor::on_gathered() {
+  gathered_ = true;
+  if (phase_ == Phase::kSettling || phase_ == Phase::kDraining) be_patient(phase_, patient_since_);
 }
 
 Reaction Supervisor::on_never_ready(Status why, Time now) {
@@ -150,6 +183,20 @@ Reaction Supervisor::on_signal(int signal, Time now) {
   return advance(now);
 }
 
+// As if it had been heard of in time: then the ends of servers and scheduler would say nothing.
+Reaction Supervisor::on_notice(int signal, Time now) {
+  const bool too_late = !interrupt_ && first_ && stop_signal_ == 0 &&
+                        now - first_->at <= kHindsight &&
+                        (first_->suspicion > 0 || first_->exit_status == kSignalBase + signal);
+  if (!too_late) return on_signal(signal, now);
+  Failure failure = std::move(*first_);
+  first_.reset();
+  interrupt_ = signal;
+  interrupted_at_ = now;
+  if (members_[failure.member].role == Role::kWorker) fail(std::move(failure));
+  return advance(now);
+}
+
 Reaction Supervisor::advance(Time now) {
   Reaction reaction;
   // Each phase is entered once, so this ends.
@@ -179,11 +226,11 @@ void Supervisor::transit(Time now, Reaction& reaction) {
       } else if (all_ended()) {
         enter(Phase::kOver, std::nullopt);
       } else if (workers_succeeded()) {
-        enter(Phase::kDraining, now + limits_.drain);
+        be_patient(Phase::kDraining, now);
       } else if (first_) {
+        be_patient(Phase::kSettling, now);
         reaction.notes.push_back(
-            fmt::format("the others have {} s to end by themselves", seconds(limits_.settle)));
-        enter(Phase::kSettling, now + limits_.settle);
+            fmt::format("the others have {} s to end by themselves", seconds(patience())));
       }
       return;
     case Phase::kSettling:
@@ -191,12 +238,7 @@ void Supervisor::transit(Time now, Reaction& reaction) {
       if (all_ended()) {
         enter(Phase::kOver, std::nullopt);
       } else if (late || interrupt_) {
-        if (!interrupt_) {
-          const Duration limit = phase_ == Phase::kSettling ? limits_.settle : limits_.drain;
-          reaction.notes.push_back(fmt::format(
-              "warning: still running {} s after the {}: {}", seconds(limit),
-              phase_ == Phase::kSettling ? "first failure" : "last worker", alive_names()));
-        }
+        if (!interrupt_) reaction.notes.push_back(why_impatient());
         stop(interrupt_.value_or(SIGTERM), now, reaction);
       }
       return;
@@ -224,6 +266,25 @@ void Supervisor::enter(Phase phase, std::optional<Time> deadline) {
   deadline_ = deadline;
 }
 
+void Supervisor::be_patient(Phase phase, Time now) {
+  phase_ = phase;
+  patient_since_ = now;
+  deadline_ = now + patience();
+}
+
+Duration Supervisor::patience() const {
+  const Duration limit = phase_ == Phase::kSettling ? limits_.settle : limits_.drain;
+  return gathered_ ? limit : std::min(limit, limits_.apart);
+}
+
+std::string Supervisor::why_impatient() const {
+  if (phase_ == Phase::kDraining && !gathered_) {
+    return "all workers have ended, and never came together in a job: nobody needs its servers";
+  }
+  return fmt::format("warning: still running {} s after the {}: {}", seconds(patience()),
+                     phase_ == Phase::kSettling ? "first failure" : "last worker", alive_names());
+}
+
 // SIGINT goes where a terminal sends it, to everybody in the group. Other notices go to the process
 // alone: helpers such as data loaders must work on while it finishes its step.
 Order Supervisor::notice(std::size_t member, int signal) const {
@@ -231,9 +292,11 @@ Order Supervisor::notice(std::size_t member, int signal) const {
   return {member, signal, alone ? Order::Scope::kProcess : Order::Scope::kGroup};
 }
 
+// Workers, which come last, are told first: else they would fail of servers that have gone already,
+// and end by that instead of by the notice.
 void Supervisor::stop(int signal, Time now, Reaction& reaction) {
   stop_signal_ = signal;
-  for (std::size_t i = 0; i < members_.size(); ++i) {
+  for (std::size_t i = members_.size(); i-- > 0;) {
     if (lives_[i] != Life::kUnborn) reaction.orders.push_back(notice(i, signal));
   }
   if (alive_ > 0) {
@@ -280,7 +343,7 @@ Verdict Supervisor::verdict() const {
   const auto left = std::find(lives_.begin(), lives_.end(), Life::kAlive);
   const std::size_t who =
       left == lives_.end() ? 0 : static_cast<std::size_t>(left - lives_.begin());
-  return {128 + signal,
+  return {kSignalBase + signal,
           Status(Code::kInterrupted,
                  left == lives_.end()
                      ? fmt::format("the launcher was sent {} before the workers had started",

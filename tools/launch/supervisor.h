@@ -10,6 +10,9 @@
 //      +---- failure, late or a signal --------------------^ | late, or SIGINT again
 //                                                            v
 //                                                         killing -- late --> over
+//
+// Until all nodes have come to the scheduler nobody hears of another's end, and servers wait for a
+// job that may never be: settling and draining are shorter then.
 #pragma once
 
 #include <cstdint>
@@ -73,17 +76,26 @@ class Supervisor {
 
   /// `member` runs now. From then on it must end before the launch is over.
   void on_spawned(std::size_t member);
-  /// `member` could not be run: everybody else is stopped at once.
+  /// `member`, which may have been said to run, could not be run: everybody else is stopped at
+  /// once.
   Reaction on_refused(std::size_t member, int exit_status, Status why, Time now);
   /// The scheduler listens: the rest may be started.
   void on_ready();
-  /// The scheduler will never say where it listens.
+  /// All nodes have come to the scheduler. It may be told after ends that came later.
+  void on_gathered();
+  /// The scheduler will never say where it listens, or not even be started.
   Reaction on_never_ready(Status why, Time now);
   /// Processes found ended in one look, in no order. `orphans`: processes that were left behind by
   /// ended members and still run.
   Reaction on_ended(std::span<const Ended> ended, std::size_t orphans, Time now);
+  /// A host is gone, and with it these members, at least one, whether they ran or not. `since`:
+  /// when it went, which may be earlier than `now`, when it is known why.
+  Reaction on_host_lost(std::span<const std::size_t> members, Status why, Time since, Time now);
   /// The launcher itself was sent SIGINT, SIGTERM or SIGHUP.
   Reaction on_signal(int signal, Time now);
+  /// All processes of some host were sent this, by somebody else. It may be heard of after the ends
+  /// that it brought about.
+  Reaction on_notice(int signal, Time now);
   /// Time has passed; needed at deadline().
   Reaction on_time(Time now) { return advance(now); }
 
@@ -117,6 +129,8 @@ class Supervisor {
   Reaction advance(Time now);
   void transit(Time now, Reaction& reaction);
   void enter(Phase phase, std::optional<Time> deadline);
+  void be_patient(Phase phase, Time now);
+  Duration patience() const;
   void stop(int signal, Time now, Reaction& reaction);
   void kill(Time now, Reaction& reaction);
   void fail(Failure failure);
@@ -125,11 +139,14 @@ class Supervisor {
   bool all_ended() const;
   bool workers_succeeded() const;
   std::string alive_names() const;
+  std::string why_impatient() const;
 
   const std::vector<Member> members_;
   const Limits limits_;
   Phase phase_ = Phase::kStarting;
   std::optional<Time> deadline_;
+  Time patient_since_ = {};  // In phases kSettling and kDraining.
+  bool gathered_ = false;
   std::vector<Life> lives_;
   std::size_t alive_ = 0;
   std::size_t orphans_ = 0;

@@ -2,8 +2,13 @@
 // Files, limits and random bits.
 #include "tools/launch/system.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <fmt/format.h>
+#include <ifaddrs.h>
+#include <limits.h>
+#include <net/if.h>
+#include <netinet/in.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/resource.h>
@@ -15,6 +20,10 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <memory>
+
+#include "common/config.h"
+#include "common/network.h"
 
 namespace stretto::launch {
 namespace {
@@ -33,11 +42,6 @@ int refusal(const std::string& path) {
 
 Status cannot_execute(const std::string& name, std::string_view why) {
   return {Code::kInvalidArgument, fmt::format("cannot execute '{}': {}", name, why)};
-}
-
-std::string value_of(const Variables& variables, const std::string& name) {
-  const auto found = variables.find(name);
-  return found == variables.end() ? std::string() : found->second;
 }
 
 }  // namespace
@@ -63,9 +67,10 @@ Result<std::string> find_program(const std::string& name, const std::string& sea
 }
 
 Result<std::string> program_directory(const Plan& plan, const Variables& inherited) {
-  if (!plan.program_directory.empty()) return plan.program_directory;
-  if (std::string given = value_of(inherited, "STRETTO_BIN_DIR"); !given.empty()) return given;
+  std::string given = plan.program_directory;
+  if (given.empty()) given = value_of(inherited, "STRETTO_BIN_DIR");
   std::error_code error;
+  if (!given.empty()) return std::filesystem::absolute(given, error).string();
   const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", error);
   if (error) {
     return Status(Code::kResource,
@@ -84,16 +89,57 @@ Result<std::string> find_worker(const Plan& plan, const Variables& inherited) {
   return find_program(plan.command.front(), search_path);
 }
 
-Result<Programs> find_programs(const Plan& plan, const Variables& inherited) {
+Result<Programs> find_programs(const Plan& plan, const Placement& placement,
+                               const Variables& inherited) {
   const Result<std::string> directory = program_directory(plan, inherited);
   if (!directory.ok()) return directory.status();
-  Result<std::string> scheduler = find_program(*directory + "/stretto-scheduler", {});
-  if (!scheduler.ok()) return scheduler.status();
-  Result<std::string> server = find_program(*directory + "/stretto-server", {});
-  if (!server.ok()) return server.status();
-  Result<std::string> worker = find_worker(plan, inherited);
-  if (!worker.ok()) return worker.status();
-  return Programs{*scheduler, *server, *worker};
+  Programs programs{*directory + "/stretto-scheduler", *directory + "/stretto-server",
+                    plan.command.front(), *directory + "/stretto-launch"};
+  const std::vector<Member> members = members_of(plan);
+  for (const std::size_t i : placement.members_at(0)) {
+    if (members[i].role == Role::kWorker) {
+      Result<std::string> worker = find_worker(plan, inherited);
+      if (!worker.ok()) return worker.status();
+      programs.worker = *worker;
+      break;
+    }
+    const bool server = members[i].role == Role::kServer;
+    const Result<std::string> found =
+        find_program(server ? programs.server : programs.scheduler, {});
+    if (!found.ok()) return found.status();
+  }
+  return programs;
+}
+
+std::string host_name() {
+  std::array<char, HOST_NAME_MAX + 1> name{};
+  if (::gethostname(name.data(), name.size() - 1) != 0) return "this host";
+  return name.data();
+}
+
+std::vector<std::string> interface_addresses() {
+  ifaddrs* found = nullptr;
+  if (::getifaddrs(&found) != 0) return {};
+  const std::unique_ptr<ifaddrs, void (*)(ifaddrs*)> owner(found, ::freeifaddrs);
+  std::vector<std::string> addresses;
+  std::vector<std::string> loopback;
+  for (const ifaddrs* one = found; one != nullptr; one = one->ifa_next) {
+    if (one->ifa_addr == nullptr || one->ifa_addr->sa_family != AF_INET) continue;
+    if ((one->ifa_flags & IFF_UP) == 0) continue;
+    std::array<char, INET_ADDRSTRLEN> text{};
+    const auto* address = reinterpret_cast<const sockaddr_in*>(one->ifa_addr);
+    ::inet_ntop(AF_INET, &address->sin_addr, text.data(), text.size());
+    auto& list = (one->ifa_flags & IFF_LOOPBACK) != 0 ? loopback : addresses;
+    list.push_back(fmt::format("{}={}", one->ifa_name, text.data()));
+  }
+  addresses.insert(addresses.end(), loopback.begin(), loopback.end());
+  return addresses;
+}
+
+bool is_this_host(const std::string& name) {
+  const std::string own = host_name();
+  return is_loopback(name) || name == own || name == own.substr(0, own.find('.')) ||
+         is_own_host(name + ":0");
 }
 
 std::uint64_t raise_descriptor_limit() {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "stretto/status.h"
 #include "tools/launch/command.h"
@@ -19,11 +20,13 @@ Result<std::string> find_program(const std::string& name, const std::string& sea
 /// The worker's program, looked for as the worker itself would: --env may change its PATH.
 Result<std::string> find_worker(const Plan& plan, const Variables& inherited);
 
-/// Where `plan`, which has a command, finds its programs.
-Result<Programs> find_programs(const Plan& plan, const Variables& inherited);
+/// Where `plan`, which has a command, finds its programs. Those that run here must be here; for
+/// the others the same folders are taken, and PROGRAM is left to be looked for there.
+Result<Programs> find_programs(const Plan& plan, const Placement& placement,
+                               const Variables& inherited);
 
 /// The folder of stretto-scheduler and stretto-server: --bin-dir, else STRETTO_BIN_DIR, else the
-/// launcher's own.
+/// launcher's own; absolute.
 Result<std::string> program_directory(const Plan& plan, const Variables& inherited);
 
 /// Raises the soft limit on open files to the hard one, at most a million. Returns what holds then.
@@ -31,6 +34,15 @@ std::uint64_t raise_descriptor_limit();
 
 /// Descriptors that the launcher needs to supervise `plan`.
 std::uint64_t descriptors_needed(const Plan& plan);
+
+/// What this host calls itself.
+std::string host_name();
+
+/// Its IPv4 addresses as "eth0=192.0.2.7", of interfaces that are up; loopback last.
+std::vector<std::string> interface_addresses();
+
+/// True for loopback names, the host's own name and its addresses. Nothing is looked up.
+bool is_this_host(const std::string& name);
 
 /// Ok, or Resource that says need and have.
 Status require_descriptors(const Plan& plan, std::uint64_t limit);

@@ -48,19 +48,19 @@ class FabricTransport final : public Transport {
   explicit FabricTransport(const FabricOptions& options)
       : options_(options),
         clock_(most_between_looks(options)),
-        exchange_(poller_, options_),
+        exchange_(watch_, options_),
         traffic_(options_, links_, [this](Link& link) { touch(link); }) {}
   ~FabricTransport() override;
-  Status open() { return poller_.open(); }
+  Status open() { return watch_.open(); }
 
   Result<std::string> listen(std::string_view address) override;
   Result<LinkId> connect(std::string_view address) override;
   Sent try_send(LinkId id, const wire::Header& header, const Buffer& payload) override;
   void close(LinkId id) override;
   void poll(Sink& sink, Duration wait) override;
-  void wake() override { poller_.wake(); }
+  void wake() override { watch_.wake(); }
   bool is_local(LinkId id) const override;
-  int descriptor() const override { return poller_.descriptor(); }
+  int descriptor() const override { return watch_.descriptor(); }
   Duration may_wait(Duration wait) const override;
 
  private:
@@ -87,12 +87,12 @@ class FabricTransport final : public Transport {
 
   FabricOptions options_;
   PolledClock clock_;
-  zmq::Poller poller_;  // Before all that holds leases: one that ends may still wake us.
+  Watch watch_;  // Before all that holds leases: one that ends may still wake us.
   Links links_;
   NameExchange exchange_;
   Traffic traffic_;
   std::string host_;      // Where the endpoint is.
-  bool watched_ = false;  // The provider's descriptor is in the poller.
+  bool watched_ = false;  // The provider's descriptor is watched.
   std::unordered_map<LineId, LinkId> by_line_;
   LinkId last_ = 0;
   std::deque<LinkId> busy_;  // Links that need attention without news.
@@ -117,7 +117,7 @@ Status FabricTransport::open_fabric(const std::string& host) {
   host_ = host;
   watched_ = traffic_.endpoint().descriptor() >= 0;
   if (!watched_) return {};
-  return poller_.add(traffic_.endpoint().descriptor(), kFabricToken);
+  return watch_.add(traffic_.endpoint().descriptor(), kFabricToken);
 }
 
 Result<std::string> FabricTransport::listen(std::string_view address) {
@@ -248,7 +248,7 @@ void FabricTransport::poll(Sink& sink, Duration wait) {
 
 // Waits until something is readable, and reads what lines have to say.
 void FabricTransport::look(Duration wait) {
-  const std::vector<std::uint64_t>& tokens = poller_.wait(wait, woken_);
+  const std::vector<std::uint64_t>& tokens = watch_.wait(wait, woken_);
   clock_.look();
   now_ = clock_.now();
   for (const std::uint64_t token : tokens) exchange_.look(token, now_, news_);
@@ -424,7 +424,7 @@ void FabricTransport::start_anew_if_stuck() {
     return one.second->retired && now_ > one.second->deadline;
   });
   if (!all) return;
-  if (watched_) poller_.remove(traffic_.endpoint().descriptor());
+  if (watched_) watch_.remove(traffic_.endpoint().descriptor());
   watched_ = false;
   traffic_.shut();
   while (!links_.empty()) erase(*links_.begin()->second);

@@ -20,7 +20,7 @@ constexpr Duration kListenAgain = 1s;
 }  // namespace
 
 Status NameExchange::listen(Listener listener) {
-  if (Status status = poller_.add(listener.socket.get(), kListenerToken); !status.ok()) {
+  if (Status status = watch_.add(listener.socket.get(), kListenerToken); !status.ok()) {
     return status;
   }
   listener_ = std::move(listener);
@@ -30,7 +30,7 @@ Status NameExchange::listen(Listener listener) {
 
 Result<LineId> NameExchange::dial(Dialled dialled, const Introduction& own, Time now) {
   const LineId id = ++last_;
-  if (Status status = poller_.add(dialled.socket.get(), id); !status.ok()) return status;
+  if (Status status = watch_.add(dialled.socket.get(), id); !status.ok()) return status;
   Line& line = lines_[id];
   line.socket = std::move(dialled.socket);
   line.state = State::kAwaitsBanner;
@@ -55,7 +55,7 @@ void NameExchange::drop(LineId line) {
   const auto found = lines_.find(line);
   if (found == lines_.end()) return;
   if (found->second.state == State::kSilent) --silent_;
-  if (found->second.state != State::kEnded) poller_.remove(found->second.socket.get());
+  if (found->second.state != State::kEnded) watch_.remove(found->second.socket.get());
   std::erase(unsettled_, line);
   lines_.erase(found);
 }
@@ -79,14 +79,14 @@ void NameExchange::accept(Time now) {
       // No descriptors, most likely: the listener would stay readable.
       log(Level::kWarning, "nobody can be accepted at {}: {}", listener_.address,
           ::strerror(errno));
-      poller_.remove(listener_.socket.get());
+      watch_.remove(listener_.socket.get());
       listening_ = false;
       listen_again_ = now + kListenAgain;
       return;
     }
     if (silent_ >= options_.max_silent) hang_up_on_oldest();
     const LineId id = ++last_;
-    if (!caller.socket.send(banner()) || !poller_.add(caller.socket.get(), id).ok()) continue;
+    if (!caller.socket.send(banner()) || !watch_.add(caller.socket.get(), id).ok()) continue;
     Line& line = lines_[id];
     line.socket = std::move(caller.socket);
     line.local = caller.local;
@@ -147,7 +147,7 @@ void NameExchange::end(LineId id, Line& line, Status why, std::vector<LineNews>&
     if (options_.counts != nullptr) ++options_.counts->strangers;
     return drop(id);
   }
-  poller_.remove(line.socket.get());
+  watch_.remove(line.socket.get());
   std::erase(unsettled_, id);
   line.state = State::kEnded;
   news.push_back({id, std::nullopt, std::move(why), false, line.local});
@@ -155,7 +155,7 @@ void NameExchange::end(LineId id, Line& line, Status why, std::vector<LineNews>&
 
 void NameExchange::tick(Time now, std::vector<LineNews>& news) {
   if (listener_.socket.open() && !listening_ && now >= listen_again_) {
-    listening_ = poller_.add(listener_.socket.get(), kListenerToken).ok();
+    listening_ = watch_.add(listener_.socket.get(), kListenerToken).ok();
     listen_again_ = now + kListenAgain;
   }
   for (std::size_t i = 0; i < unsettled_.size();) {

@@ -15,11 +15,11 @@
 #include "van/fabric/introduction.h"
 #include "van/fabric/options.h"
 #include "van/fabric/socket.h"
-#include "van/zmq/poller.h"
+#include "van/watch.h"
 
 namespace stretto::fabric {
 
-/// A TCP connection. Never used twice; 0 is none. It is the poller's token too.
+/// A TCP connection. Never used twice; 0 is none. It is the watch's token too.
 using LineId = std::uint64_t;
 
 /// Something that has happened to a line.
@@ -35,8 +35,7 @@ struct LineNews {
 /// introduced itself; never of strangers.
 class NameExchange {
  public:
-  NameExchange(zmq::Poller& poller, const FabricOptions& options)
-      : poller_(poller), options_(options) {}
+  NameExchange(Watch& watch, const FabricOptions& options) : watch_(watch), options_(options) {}
 
   Status listen(Listener listener);
   const std::string& address() const { return listener_.address; }
@@ -49,14 +48,14 @@ class NameExchange {
   /// Hangs up. Nothing more is told. Unknown lines are ignored.
   void drop(LineId line);
 
-  /// True if the poller's token was one of ours; then what can be read is.
+  /// True if the watch's token was one of ours; then what can be read is.
   bool look(std::uint64_t token, Time now, std::vector<LineNews>& news);
   /// Ends what has taken too long.
   void tick(Time now, std::vector<LineNews>& news);
   /// Until when tick() has nothing to do.
   Time next_deadline() const;
 
-  static constexpr std::uint64_t kListenerToken = zmq::Poller::kWakeToken - 1;
+  static constexpr std::uint64_t kListenerToken = Watch::kWakeToken - 1;
 
  private:
   enum class State { kAwaitsBanner, kAwaitsAnswer, kSilent, kOpen, kEnded };
@@ -76,7 +75,7 @@ class NameExchange {
   Status take(Line& line);
   void end(LineId id, Line& line, Status why, std::vector<LineNews>& news);
 
-  zmq::Poller& poller_;
+  Watch& watch_;
   const FabricOptions& options_;
   Listener listener_;
   bool listening_ = false;  // False while there are no descriptors for those who call.

@@ -15,17 +15,13 @@
 #include <memory>
 
 #include "common/config.h"
+#include "common/failure.h"
 #include "common/network.h"
-#include "van/zmq/address.h"
 
 namespace stretto::fabric {
 namespace {
 
 constexpr int kBacklog = 1024;
-
-Status refused(std::string_view wanted, int error) {
-  return {Code::kNetwork, fmt::format("{}: {}", wanted, ::strerror(error))};
-}
 
 // Looks names up, which may take as long as the resolver likes.
 Result<sockaddr_in> resolve(std::string_view address, bool may_be_any_port) {
@@ -62,28 +58,26 @@ sockaddr* generic(sockaddr_in& at) { return reinterpret_cast<sockaddr*>(&at); }
 
 }  // namespace
 
-Socket::~Socket() {
-  if (descriptor_ >= 0) ::close(descriptor_);
-}
-
 bool Socket::send(std::span<const std::byte> bytes) const {
-  return ::send(descriptor_, bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT) ==
+  return ::send(get(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT) ==
          static_cast<ssize_t>(bytes.size());
 }
 
 int Socket::receive(std::span<std::byte> into) const {
-  const ssize_t result = ::recv(descriptor_, into.data(), into.size(), MSG_DONTWAIT);
+  const ssize_t result = ::recv(get(), into.data(), into.size(), MSG_DONTWAIT);
   if (result >= 0) return static_cast<int>(result);
   return errno == EAGAIN || errno == EINTR ? -1 : -2;
 }
 
-void Socket::finish() const { ::shutdown(descriptor_, SHUT_WR); }
+void Socket::finish() const { ::shutdown(get(), SHUT_WR); }
 
 Result<Listener> listen_at(std::string_view address) {
   Result<sockaddr_in> resolved = resolve(address, true);
   if (!resolved.ok()) return resolved.status();
   sockaddr_in at = *resolved;
-  const auto failed = [&] { return refused(fmt::format("cannot listen at '{}'", address), errno); };
+  const auto failed = [&] {
+    return stretto::failure(fmt::format("wanted to listen at '{}'", address), errno);
+  };
   Listener made;
   made.socket = Socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!made.socket.open()) return failed();
@@ -95,7 +89,7 @@ Result<Listener> listen_at(std::string_view address) {
       ::getsockname(made.socket.get(), generic(at), &size) != 0) {
     return failed();
   }
-  made.address = zmq::reachable(fmt::format("tcp://{}:{}", host_of(at), ntohs(at.sin_port)));
+  made.address = reachable_address(fmt::format("{}:{}", host_of(at), ntohs(at.sin_port)));
   made.host = made.address.substr(0, made.address.rfind(':'));
   return made;
 }
@@ -107,9 +101,9 @@ Result<Dialled> dial_to(std::string_view address) {
   const std::string far = host_of(at);
   Result<std::string> host = address_towards(far, ntohs(at.sin_port));
   if (!host.ok()) return host.status();
-  Dialled made{.socket = {}, .host = *std::move(host), .local = zmq::is_own_host(far)};
+  Dialled made{.socket = {}, .host = *std::move(host), .local = is_own_host(far)};
   made.socket = Socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!made.socket.open()) return refused("wanted a socket", errno);
+  if (!made.socket.open()) return stretto::failure("wanted a socket", errno);
   const int on = 1;
   ::setsockopt(made.socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   if (::connect(made.socket.get(), generic(at), sizeof at) != 0 && errno != EINPROGRESS) {
@@ -128,7 +122,7 @@ Caller accept_from(const Socket& listener) {
   if (caller.socket.open()) {
     const int on = 1;
     ::setsockopt(caller.socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-    caller.local = zmq::is_own_host(host_of(from));
+    caller.local = is_own_host(host_of(from));
   }
   return caller;
 }

@@ -5,8 +5,8 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 
+#include "common/descriptor.h"
 #include "stretto/status.h"
 
 namespace stretto::fabric {
@@ -16,15 +16,9 @@ class Socket {
  public:
   Socket() = default;
   explicit Socket(int descriptor) : descriptor_(descriptor) {}
-  Socket(Socket&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
-  Socket& operator=(Socket&& other) noexcept {
-    std::swap(descriptor_, other.descriptor_);
-    return *this;
-  }
-  ~Socket();
 
-  bool open() const { return descriptor_ >= 0; }
-  int get() const { return descriptor_; }
+  bool open() const { return descriptor_.is_open(); }
+  int get() const { return descriptor_.get(); }
   /// Sends all of a few bytes into a socket that has carried none; false if they do not fit.
   bool send(std::span<const std::byte> bytes) const;
   /// Bytes received; 0: the far end has finished; -1: nothing now; -2: the connection has failed.
@@ -33,7 +27,7 @@ class Socket {
   void finish() const;
 
  private:
-  int descriptor_ = -1;
+  Descriptor descriptor_;
 };
 
 struct Listener {

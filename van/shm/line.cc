@@ -6,10 +6,22 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
+#include <cstddef>
 #include <new>
 
 namespace stretto::shm {
+namespace {
+
+// Of an entry: those before an inline payload, and those that say something.
+constexpr std::size_t kWordsBefore = offsetof(Entry, payload) / 8;
+std::size_t words_of(const Entry& entry) {
+  const std::size_t bytes = entry.is_inline() ? std::min<std::size_t>(entry.bytes, kMostInline) : 0;
+  return kWordsBefore + (bytes + 7) / 8;
+}
+
+}  // namespace
 
 Line::Line(Descriptor socket, Mapping memory, Side side)
     : socket_(std::move(socket)), memory_(std::move(memory)), side_(side) {}
@@ -53,7 +65,8 @@ Result<std::shared_ptr<Line>> Line::accept(Descriptor socket, const Heard& hello
 void Line::write(std::uint64_t index, const Entry& entry) {
   const auto words = std::bit_cast<std::array<std::uint64_t, sizeof(Entry) / 8>>(entry);
   auto& place = out().ring[index % kRingFrames];
-  for (std::size_t i = 0; i < words.size(); ++i) {
+  const std::size_t count = words_of(entry);
+  for (std::size_t i = 0; i < count; ++i) {
     place[i].store(words[i], std::memory_order_relaxed);
   }
 }
@@ -76,11 +89,14 @@ std::uint64_t Line::published_there() const {
 }
 
 Entry Line::read(std::uint64_t index) const {
-  std::array<std::uint64_t, sizeof(Entry) / 8> words;
+  std::array<std::uint64_t, sizeof(Entry) / 8> words{};
   const auto& place = in().ring[index % kRingFrames];
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    words[i] = place[i].load(std::memory_order_relaxed);
-  }
+  std::size_t copied = 0;
+  const auto copy = [&](std::size_t count) {
+    for (; copied < count; ++copied) words[copied] = place[copied].load(std::memory_order_relaxed);
+  };
+  copy(kWordsBefore);
+  copy(words_of(std::bit_cast<Entry>(words)));
   return std::bit_cast<Entry>(words);
 }
 

@@ -22,8 +22,11 @@ namespace stretto::shm {
 inline constexpr std::uint64_t kRingFrames = 256;
 /// Payloads of one direction that may be under way or being read.
 inline constexpr std::uint32_t kSlots = 1024;
-/// The slot of a frame without payload.
+/// The slot of a frame without payload, or with one that is inline.
 inline constexpr std::uint32_t kNoSlot = ~std::uint32_t{0};
+
+/// Payloads up to this size lie in the ring itself.
+inline constexpr std::size_t kMostInline = 104;
 
 /// A frame in a ring.
 struct Entry {
@@ -32,9 +35,12 @@ struct Entry {
   std::uint32_t slot = kNoSlot;
   std::uint64_t offset = 0;  ///< in that chunk.
   std::uint64_t bytes = 0;
-  std::array<std::uint64_t, 5> unused{};
+  std::array<std::byte, kMostInline> payload{};  ///< If it is that small.
+
+  /// A payload without a slot is inline.
+  bool is_inline() const { return slot == kNoSlot && bytes > 0; }
 };
-static_assert(sizeof(Entry) == 192);
+static_assert(sizeof(Entry) == 256);
 
 /// Thread: any.
 class Line {

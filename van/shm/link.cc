@@ -53,7 +53,10 @@ Sent Link::send(const wire::Header& header, const Buffer& payload) {
   Entry entry;
   entry.header = wire::encode(header);
   entry.bytes = payload.size();
-  if (!payload.empty() && !lend(payload, entry)) {
+  if (payload.size() <= kMostInline) {
+    if (!payload.empty()) std::memcpy(entry.payload.data(), payload.data(), payload.size());
+    copied_.sent += payload.size();
+  } else if (!lend(payload, entry)) {
     return state_ == State::kOpen ? refuse_for_now(payload.size()) : Sent::kBroken;
   }
   line_->write(published_, entry);
@@ -229,7 +232,9 @@ bool Link::deliver_one(Transport::Sink& sink) {
   const Entry entry = line_->read(taken_);
   Status status = check_entry(entry);
   Result<FarMemory::View> view = FarMemory::View{};
-  if (status.ok() && entry.bytes > 0) {
+  if (status.ok() && entry.is_inline()) {
+    view->bytes = std::span(entry.payload).first(entry.bytes);
+  } else if (status.ok() && entry.bytes > 0) {
     view = far_.find(entry.chunk, entry.offset, entry.bytes);
     status = view.status();
   }
@@ -249,6 +254,7 @@ Status Link::check_entry(const Entry& entry) {
     return {Code::kMalformed, fmt::format("a frame of {} bytes came, at most {} are taken",
                                           entry.bytes, options_.max_payload_bytes)};
   }
+  if (entry.is_inline() && entry.bytes <= kMostInline) return {};
   if (entry.slot >= kSlots) return {Code::kMalformed, "a frame with payload names no slot"};
   if (!far_.knows(entry.chunk)) hear();  // It was told of before the frame.
   return state_ == State::kBad ? why_ : Status();
@@ -264,7 +270,7 @@ Buffer Link::take(Transport::Sink& sink, const Entry& entry, const FarMemory::Vi
         lands ? Buffer::borrow(place.first(entry.bytes), [] {}) : Buffer::copy_of(view.bytes);
     if (lands) std::memcpy(place.data(), view.bytes.data(), entry.bytes);
     copied_.received += entry.bytes;
-    line_->give_back(entry.slot);
+    if (!entry.is_inline()) line_->give_back(entry.slot);
     return copy;
   }
   return Buffer::borrow(view.bytes, [line = line_, mapping = view.mapping, slot = entry.slot] {

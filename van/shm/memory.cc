@@ -13,6 +13,8 @@
 
 #include <cerrno>
 
+#include "common/failure.h"
+
 namespace stretto::shm {
 namespace {
 

@@ -8,8 +8,8 @@
 #include <span>
 #include <utility>
 
+#include "common/descriptor.h"
 #include "stretto/status.h"
-#include "van/watch.h"
 
 namespace stretto::shm {
 

@@ -30,7 +30,7 @@ constexpr Duration kRoomRetry = 1ms;
 constexpr Duration kStrangersCheck = 1s;
 // Without descriptors nobody is let in for so long.
 constexpr Duration kPause = 1s;
-constexpr std::uint64_t kListenerToken = ~std::uint64_t{0};
+constexpr std::uint64_t kListenerToken = Watch::kWakeToken - 1;
 
 /// Thread: loop, but for wake().
 class Endpoint final : public ShmTransport {
@@ -275,8 +275,8 @@ void Endpoint::pause_listening() {
 
 void Endpoint::listen_on() {
   if (listen_again_ == Time() || SteadyClock().now() < listen_again_) return;
-  listen_again_ = Time();
-  if (!watch_.add(listener_.get(), kListenerToken).ok()) pause_listening();
+  const bool on = watch_.add(listener_.get(), kListenerToken).ok();
+  listen_again_ = on ? Time() : SteadyClock().now() + kPause;
 }
 
 // Somebody who has connected says something for the first time; mostly it is there at once.

@@ -14,6 +14,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "common/failure.h"
+
 namespace stretto::shm {
 namespace {
 

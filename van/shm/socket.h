@@ -32,7 +32,7 @@ struct Note {
 static_assert(sizeof(Note) == 16);
 
 /// Peers of another version are not understood.
-inline constexpr std::uint32_t kVersion = 1;
+inline constexpr std::uint32_t kVersion = 2;
 
 /// Not blocking. The socket of one who listens at `name`.
 Result<Descriptor> listen_at(std::string_view name);

@@ -16,8 +16,5 @@ Result<std::string> to_connect(std::string_view address);
 /// host:port of a bound endpoint. For one that is bound to every interface, the first address of
 /// this host that others can reach.
 std::string reachable(std::string_view endpoint);
-/// True if `address` (host or host:port) is of this host. Names other than localhost are not looked
-/// up: that might take long.
-bool is_own_host(std::string_view address);
 
 }  // namespace stretto::zmq

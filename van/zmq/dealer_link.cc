@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <limits>
 
+#include "common/network.h"
 #include "van/zmq/address.h"
 
 namespace stretto::zmq {
@@ -24,8 +25,7 @@ void configure(Socket& socket, const ZmqOptions& options, bool local) {
   if (local) socket.set(ZMQ_SNDBUF, kLocalSendBuffer);
   socket.set(ZMQ_SNDHWM, options.queue_frames);
   socket.set(ZMQ_RCVHWM, options.queue_frames);
-  socket.set<std::int64_t>(ZMQ_MAXMSGSIZE, static_cast<std::int64_t>(std::max(
-                                               options.max_payload_bytes, wire::kHeaderBytes)));
+  socket.set(ZMQ_MAXMSGSIZE, static_cast<std::int64_t>(most_part_bytes(options.max_payload_bytes)));
   socket.set(ZMQ_HANDSHAKE_IVL, milliseconds(options.handshake_timeout));
   socket.set(ZMQ_CONNECT_TIMEOUT, milliseconds(options.connect_timeout));
   // Not -1, "never": that drops what has come but has not been read when a connection ends, and
@@ -44,6 +44,7 @@ DealerLink::DealerLink(LinkId link, std::string address, std::size_t max_payload
       socket_(std::move(socket)),
       monitor_(std::move(monitor)),
       reader_(false, max_payload_bytes),
+      batch_(is_own_host(address_)),
       local_(is_own_host(address_)) {}
 
 Result<std::unique_ptr<DealerLink>> DealerLink::connect(const Context& context,
@@ -81,12 +82,13 @@ Turn DealerLink::receive(Transport::Sink& sink, int limit) {
       }
       return turn;
     }
-    ++turn.frames;
     if (shape == Shape::kFrame) {
       turn.called = true;
-      sink.on_frame(link_, in_.header_view(), Message::take(std::move(in_.payload)));
+      turn.frames += static_cast<int>(in_.frames());
+      deliver(sink);
       continue;
     }
+    ++turn.frames;
     if (shape == Shape::kEmpty) {
       end({Code::kLinkBroken, fmt::format("{} has closed the link", address_)});
     } else {
@@ -99,6 +101,15 @@ Turn DealerLink::receive(Transport::Sink& sink, int limit) {
   return turn;
 }
 
+void DealerLink::deliver(Transport::Sink& sink) {
+  Unpacked frames(in_);
+  wire::HeaderView header(in_.header.bytes().data(), wire::kHeaderBytes);
+  Buffer payload;
+  while (!over() && frames.next(header, payload)) {
+    sink.on_frame(link_, header, std::move(payload));
+  }
+}
+
 void DealerLink::report(Transport::Sink& sink, Turn& turn) {
   state_ = State::kOver;
   turn.called = true;
@@ -108,6 +119,8 @@ void DealerLink::report(Transport::Sink& sink, Turn& turn) {
 void DealerLink::offer_room(Transport::Sink& sink, Turn& turn) {
   if (!full_ || state_ != State::kOpen || !socket_.writable()) return;
   full_ = false;
+  flush();
+  if (full_ || state_ != State::kOpen) return;
   turn.called = true;
   turn.more = true;  // Asking made libzmq hear what it had been told: there may be frames.
   sink.on_writable(link_);
@@ -117,8 +130,26 @@ Transport::Sent DealerLink::send(const wire::Header& header, const Buffer& paylo
   using enum Transport::Sent;
   if (state_ != State::kOpen) return kBroken;
   if (full_) return kFull;
+  if (Batch::takes(payload)) {
+    batch_.add(header, payload);
+    if (batch_.full()) flush();
+    return state_ == State::kOpen ? kTaken : kBroken;
+  }
+  flush();
+  if (state_ != State::kOpen) return kBroken;
+  if (full_) return kFull;
   const int error = send_frame(socket_, header, payload);
-  if (error == 0) return kTaken;
+  return error == 0 ? kTaken : failed(error);
+}
+
+bool DealerLink::flush() {
+  if (batch_.empty() || full_ || state_ != State::kOpen) return false;
+  if (const int error = batch_.send(socket_); error != 0) failed(error);
+  return true;
+}
+
+Transport::Sent DealerLink::failed(int error) {
+  using enum Transport::Sent;
   if (error == EAGAIN) {
     full_ = true;
     return kFull;

@@ -7,7 +7,7 @@
 #include <memory>
 #include <string>
 
-#include "van/zmq/frames.h"
+#include "van/zmq/batch.h"
 #include "van/zmq/monitor.h"
 #include "van/zmq/options.h"
 
@@ -25,6 +25,8 @@ class DealerLink {
   /// Delivers at most `limit` frames, and the end of the link once all that came before has been.
   Turn receive(Transport::Sink& sink, int limit);
   Transport::Sent send(const wire::Header& header, const Buffer& payload);
+  /// Hands what waits to leave together to libzmq; true if there was something.
+  bool flush();
   /// Reads what the monitor has to say; true if the link is ending.
   bool watch();
   /// Nothing is delivered any more.
@@ -45,7 +47,9 @@ class DealerLink {
   DealerLink(LinkId link, std::string address, std::size_t max_payload_bytes, Socket socket,
              Monitor monitor);
   void end(Status why);
+  void deliver(Transport::Sink& sink);
   void report(Transport::Sink& sink, Turn& turn);
+  Transport::Sent failed(int error);
   void offer_room(Transport::Sink& sink, Turn& turn);
 
   LinkId link_;
@@ -53,6 +57,7 @@ class DealerLink {
   Socket socket_;
   Monitor monitor_;
   FrameReader reader_;
+  Batch batch_;
   Incoming in_;
   State state_ = State::kOpen;
   Status why_;

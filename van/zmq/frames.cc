@@ -28,9 +28,23 @@ Shape FrameReader::next(Socket& socket, Incoming& in) {
     discard(socket, in.payload);
     return Shape::kMalformed;
   }
-  const bool fits = in.header.bytes().size() == wire::kHeaderBytes &&
-                    in.payload.bytes().size() <= max_payload_bytes_;
-  return fits ? Shape::kFrame : Shape::kMalformed;
+  return fits(in) ? Shape::kFrame : Shape::kMalformed;
+}
+
+bool FrameReader::fits(Incoming& in) const {
+  const std::size_t count = in.frames();
+  if (count == 0 || count > kMostBatched) return false;
+  if (in.header.bytes().size() != count * wire::kHeaderBytes) return false;
+  const std::span<const std::byte> payloads = in.payload.bytes();
+  if (count == 1) return payloads.size() <= max_payload_bytes_;
+  if (payloads.size() < count * kLengthBytes || payloads.size() > kMostBatchPart) return false;
+  std::size_t sum = count * kLengthBytes;
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::size_t length = length_in(payloads, i);
+    if (length > max_payload_bytes_) return false;
+    sum += length;
+  }
+  return sum == payloads.size();
 }
 
 void FrameReader::discard(Socket& socket, Message& scratch) {

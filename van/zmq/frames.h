@@ -2,9 +2,15 @@
 // Frames as libzmq messages: a part of 128 header bytes, then a part of payload, which may be empty
 // but is always there. What comes over a ROUTER has the sender's routing id before them.
 //
+// Where the first part is several headers, the second holds the payloads of as many frames
+// (batch.h).
+//
 // A message of one empty part is no frame. As the first from an end that connects it is a hello
 // (ZMQ_PROBE_ROUTER); from the end that listens it is a goodbye. Anything else is malformed.
 #pragma once
+
+#include <algorithm>
+#include <cstring>
 
 #include "van/transport.h"
 #include "van/zmq/handles.h"
@@ -13,7 +19,7 @@ namespace stretto::zmq {
 
 enum class Shape : std::uint8_t {
   kNothing,    ///< Nothing has come, and all that libzmq had to tell the socket has been heard.
-  kFrame,      ///< Header and payload are in place.
+  kFrame,      ///< Header and payload are in place, of one frame or of a batch.
   kEmpty,      ///< A hello or a goodbye.
   kMalformed,  ///< Any other message; what there was of it is not to be used.
   kRemains     ///< Parts of a malformed message that no frame has were thrown away; go on later.
@@ -25,10 +31,27 @@ struct Incoming {
   Message header;
   Message payload;
 
-  wire::HeaderView header_view() {
-    return wire::HeaderView(header.bytes().data(), wire::kHeaderBytes);
-  }
+  std::size_t frames() { return header.bytes().size() / wire::kHeaderBytes; }
 };
+
+/// Frames of one message, at most, and bytes of its payloads with their lengths.
+inline constexpr std::size_t kMostBatched = 256;
+inline constexpr std::size_t kMostBatchBytes = 64 << 10;
+inline constexpr std::size_t kMostBatchPart =
+    kMostBatchBytes + kLeastTaken + kMostBatched * sizeof(std::uint32_t);
+
+/// What ZMQ_MAXMSGSIZE must let through.
+inline std::size_t most_part_bytes(std::size_t max_payload_bytes) {
+  return std::max(max_payload_bytes, kMostBatchPart);
+}
+
+// Of the lengths at the start of a batch's second part.
+inline constexpr std::size_t kLengthBytes = sizeof(std::uint32_t);
+inline std::size_t length_in(std::span<const std::byte> payloads, std::size_t index) {
+  std::uint32_t length = 0;
+  std::memcpy(&length, payloads.data() + index * kLengthBytes, kLengthBytes);
+  return length;
+}
 
 /// Thread: loop.
 class FrameReader {
@@ -41,6 +64,7 @@ class FrameReader {
 
  private:
   void discard(Socket& socket, Message& scratch);
+  bool fits(Incoming& in) const;
 
   bool has_id_;
   std::size_t max_payload_bytes_;

@@ -14,14 +14,13 @@
 #include <utility>
 #include <vector>
 
+#include "common/failure.h"
+
 namespace stretto::zmq {
 namespace {
 
 // Below this a copy is cheaper than a lease: libzmq would copy the bytes into its own batch anyway.
 constexpr std::size_t kLeastLent = 512;
-// libzmq reads in batches of this size. Smaller messages share the memory of their batch, at any
-// alignment, and would keep all of it from being freed.
-constexpr std::size_t kLeastTaken = 8192;
 constexpr std::uintptr_t kAlignment = alignof(std::max_align_t) / 2;  // What an lmsg has.
 
 // A payload that libzmq holds, until it says that it needs it no more, on a thread of its own.
@@ -56,34 +55,13 @@ int uninterrupted(Call call) {
 }  // namespace
 
 Status failure(const std::string& wanted, int error) {
-  const char* hint = "";
-  Code code = Code::kNetwork;
-  switch (error) {
-    case EMFILE:
-    case ENFILE:
-    case ENOMEM:
-    case ENOBUFS:
-      code = Code::kResource;
-      hint = "; allow more open files (ulimit -n), or use fewer links in one process";
-      break;
-    case EADDRINUSE:
-      hint = "; stop who listens there, or ask for port 0 to be given a free one";
-      break;
-    case EADDRNOTAVAIL:
-    case ENODEV:
-      hint = "; give an address or an interface of this host";
-      break;
-    case EACCES:
-      hint = "; ports below 1024 need privileges, take a higher one";
-      break;
-    case EINVAL:
-      code = Code::kInvalidArgument;
-      hint = "; give an IPv4 address, or to connect a host name, and a port";
-      break;
-    default:
-      break;
+  if (error > ZMQ_HAUSNUMERO) {
+    return {Code::kNetwork, fmt::format("{}: {}", wanted, zmq_strerror(error))};
   }
-  return {code, fmt::format("{}: {}{}", wanted, zmq_strerror(error), hint)};
+  Status status = stretto::failure(wanted, error);
+  if (error != EINVAL) return status;
+  return {Code::kInvalidArgument,
+          status.cause() + "; give an IPv4 address, or to connect a host name, and a port"};
 }
 
 Status need_descriptors(int count, const std::string& wanted) {

@@ -23,6 +23,10 @@ Status failure(const std::string& wanted, int error);
 /// where some of its own cannot be, so this is asked first.
 Status need_descriptors(int count, const std::string& wanted);
 
+/// libzmq reads in batches of this size. Smaller payloads share the memory of their batch, at any
+/// alignment, and would keep all of it from being freed: they are copied.
+inline constexpr std::size_t kLeastTaken = 8192;
+
 struct TerminateContext {
   void operator()(void* context) const;
 };
@@ -34,6 +38,8 @@ Result<Context> open_context(int io_threads, int max_sockets);
 class Message {
  public:
   Message() { zmq_msg_init(&message_); }
+  /// With room for so many bytes.
+  explicit Message(std::size_t bytes) { STRETTO_CHECK(zmq_msg_init_size(&message_, bytes) == 0); }
   Message(Message&& other) noexcept : Message() { *this = std::move(other); }
   Message& operator=(Message&& other) noexcept {
     zmq_msg_move(&message_, &other.message_);

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "van/transport.h"
+#include "van/zmq/batch.h"
 
 namespace stretto::zmq {
 
@@ -33,6 +34,8 @@ struct Peer {
   bool shut = false;           ///< Its connection has been shut down from here,
   bool told = false;           ///< or it has been asked to do so, since it is not sure.
   bool full = false;           ///< It answered kFull.
+  Batch batch{true};           ///< Frames that leave together,
+  bool batched = false;        ///< and that RouterLinks knows of them.
   Status why;                  ///< Of the end.
   std::uint64_t heard_at = 0;  ///< Messages that had come in all when its last came, or it ended.
 };

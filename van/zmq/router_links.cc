@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "common/log.h"
+#include "common/network.h"
 #include "van/zmq/address.h"
 
 namespace stretto::zmq {
@@ -46,8 +47,7 @@ void configure(Socket& socket, const ZmqOptions& options) {
   socket.set(ZMQ_ROUTER_MANDATORY, 1);
   socket.set(ZMQ_SNDHWM, options.queue_frames);
   socket.set(ZMQ_RCVHWM, options.queue_frames);
-  socket.set<std::int64_t>(ZMQ_MAXMSGSIZE, static_cast<std::int64_t>(std::max(
-                                               options.max_payload_bytes, wire::kHeaderBytes)));
+  socket.set(ZMQ_MAXMSGSIZE, static_cast<std::int64_t>(most_part_bytes(options.max_payload_bytes)));
   socket.set(ZMQ_HANDSHAKE_IVL, milliseconds(options.handshake_timeout));
   socket.set(ZMQ_BACKLOG, 1024);
   // All accepted connections in one I/O thread: then ACCEPTED is told before anything comes by it.
@@ -104,7 +104,7 @@ Turn RouterLinks::receive(Transport::Sink& sink, int limit) {
       report(sink, true, turn);
       return turn;
     }
-    ++turn.frames;
+    turn.frames += shape == Shape::kFrame ? static_cast<int>(in_.frames()) : 1;
     turn.called = true;
     if (shape != Shape::kRemains) take(sink, shape);
   }
@@ -127,7 +127,12 @@ void RouterLinks::take(Transport::Sink& sink, Shape shape) {
   if (peer->muted) return shut(*peer);
   if (shape == Shape::kEmpty && first) return;
   if (shape != Shape::kFrame) return mute(sink, *peer);
-  sink.on_frame(peer->link, in_.header_view(), Message::take(std::move(in_.payload)));
+  Unpacked frames(in_);
+  wire::HeaderView header(in_.header.bytes().data(), wire::kHeaderBytes);
+  Buffer payload;
+  while (!peer->muted && frames.next(header, payload)) {
+    sink.on_frame(peer->link, header, std::move(payload));
+  }
 }
 
 Peer* RouterLinks::introduce(Transport::Sink& sink, std::uint32_t number, Shape shape) {
@@ -139,6 +144,7 @@ Peer* RouterLinks::introduce(Transport::Sink& sink, std::uint32_t number, Shape 
   watch();  // So that what is still to be heard of this descriptor is about this peer.
   Peer& peer = peers_.add(number, links_.next(), descriptor, in_.header.peer_address());
   peer.local = is_own_host(peer.address);
+  peer.batch = Batch(peer.local);
   if (shape == Shape::kMalformed) {
     peer.muted = true;
     count_refused("a connection whose first message was no frame");
@@ -208,22 +214,54 @@ Transport::Sent RouterLinks::send(LinkId link, const wire::Header& header, const
   Peer* peer = peers_.find_link(link);
   if (peer == nullptr || peer->muted || peer->ended) return kBroken;
   if (peer->full) return kFull;
+  if (Batch::takes(payload)) {
+    peer->batch.add(header, payload);
+    if (!std::exchange(peer->batched, true)) batched_.push_back(link);
+    if (peer->batch.full()) flush(*peer);
+    return peer->ended ? kBroken : kTaken;
+  }
+  flush(*peer);
+  if (peer->ended) return kBroken;
+  if (peer->full) return kFull;
   int error = socket_.send(id_of(peer->number), true);
   if (error == 0) error = send_frame(socket_, header, payload);
-  if (error == 0) return kTaken;
+  return error == 0 ? kTaken : failed(*peer, error);
+}
+
+bool RouterLinks::flush() {
+  const std::vector<LinkId> links = std::exchange(batched_, {});
+  for (const LinkId link : links) {
+    Peer* peer = peers_.find_link(link);
+    if (peer == nullptr) continue;
+    peer->batched = false;
+    flush(*peer);
+  }
+  return !links.empty();
+}
+
+void RouterLinks::flush(Peer& peer) {
+  if (peer.batch.empty() || peer.full || peer.ended) return;
+  int error = socket_.send(id_of(peer.number), true);
+  if (error == 0) error = peer.batch.send(socket_);
+  if (error != 0) failed(peer, error);
+}
+
+Transport::Sent RouterLinks::failed(Peer& peer, int error) {
+  using enum Transport::Sent;
   if (error == EAGAIN) {
-    peer->full = true;
-    full_.push_back(link);
+    peer.full = true;
+    full_.push_back(peer.link);
     return kFull;
   }
-  peers_.end(*peer,
-             {Code::kLinkBroken, fmt::format("the connection from {} has ended", peer->address)});
+  peers_.end(peer,
+             {Code::kLinkBroken, fmt::format("the connection from {} has ended", peer.address)});
   return kBroken;
 }
 
 void RouterLinks::close(LinkId link) {
   Peer* peer = peers_.find_link(link);
   if (peer == nullptr || peer->muted) return;
+  flush(*peer);
   peer->muted = true;
   watch();
   shut(*peer);
@@ -266,6 +304,8 @@ bool RouterLinks::offer_room(Transport::Sink& sink) {
     if (peer == nullptr) continue;
     peer->full = false;
     if (peer->muted || peer->ended) continue;
+    flush(*peer);
+    if (peer->full || peer->ended) continue;
     called = true;
     sink.on_writable(link);
   }

@@ -40,6 +40,8 @@ class RouterLinks {
   /// Delivers at most `limit` frames, and the ends of links once all that came before has been.
   Turn receive(Transport::Sink& sink, int limit);
   Transport::Sent send(LinkId link, const wire::Header& header, const Buffer& payload);
+  /// Hands what waits to leave together to libzmq; true if there was something.
+  bool flush();
   void close(LinkId link);
   bool is_local(LinkId link);
   /// Reads what the monitor has to say.
@@ -62,6 +64,8 @@ class RouterLinks {
   Peer* introduce(Transport::Sink& sink, std::uint32_t number, Shape shape);
   void ignore_stranger();
   void mute(Transport::Sink& sink, Peer& peer);
+  void flush(Peer& peer);
+  Transport::Sent failed(Peer& peer, int error);
   void shut(Peer& peer);
   void shut_descriptor(int descriptor);
   void say_goodbye(std::span<const std::byte> id);
@@ -77,6 +81,7 @@ class RouterLinks {
   Incoming in_;
   Peers peers_;
   std::vector<LinkId> full_;
+  std::vector<LinkId> batched_;  // Have frames that leave together.
   std::uint64_t refused_ = 0;
   const SteadyClock clock_;
   Time next_hang_up_;

@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "common/check.h"
+#include "van/watch.h"
 #include "van/zmq/dealer_link.h"
-#include "van/zmq/poller.h"
 #include "van/zmq/router_links.h"
 
 namespace stretto {
@@ -29,7 +29,7 @@ constexpr Duration kRoomRetry = 1ms;
 // Stands for the ROUTER where DEALERs are named by their link.
 constexpr LinkId kRouter = 0;
 
-// Tokens of the poller: a link, and whether its socket or its monitor.
+// Tokens of the watch: a link, and whether its socket or its monitor.
 constexpr std::uint64_t socket_token(LinkId link) { return std::uint64_t{link} << 1; }
 constexpr std::uint64_t monitor_token(LinkId link) { return socket_token(link) | 1; }
 
@@ -38,22 +38,23 @@ class ZmqTransport final : public Transport {
  public:
   ZmqTransport(const ZmqOptions& options, Context context)
       : options_(options), context_(std::move(context)) {}
-  Status open() { return poller_.open(); }
+  Status open() { return watch_.open(); }
 
   Result<std::string> listen(std::string_view address) override;
   Result<LinkId> connect(std::string_view address) override;
   Sent try_send(LinkId link, const wire::Header& header, const Buffer& payload) override;
   void close(LinkId link) override;
   void poll(Sink& sink, Duration wait) override;
-  void wake() override { poller_.wake(); }
+  void wake() override { watch_.wake(); }
   bool is_local(LinkId link) const override;
-  int descriptor() const override { return poller_.descriptor(); }
+  int descriptor() const override { return watch_.descriptor(); }
   Duration may_wait(Duration wait) const override;
 
  private:
   struct Dealer {
     std::unique_ptr<DealerLink> link;
-    bool ready = false;  // Is in ready_.
+    bool ready = false;    // Is in ready_.
+    bool batched = false;  // Is in batched_.
   };
 
   template <typename Port>
@@ -61,13 +62,14 @@ class ZmqTransport final : public Transport {
   template <typename Port>
   void unwatch(const Port& port);
   void make_ready(LinkId link);
+  void flush();
   void look(Duration wait);
   bool deliver(Sink& sink);
   Turn give_turn(Sink& sink, LinkId link, int limit);
   void bury(LinkId link);
 
   ZmqOptions options_;
-  Poller poller_;    // Before the context: a lease that ends with that may still wake us.
+  Watch watch_;      // Before the context: a lease that ends with that may still wake us.
   Context context_;  // Before the sockets: it ends after them, when all leases have.
   LinkIds ids_;
   std::unique_ptr<RouterLinks> router_;
@@ -75,6 +77,7 @@ class ZmqTransport final : public Transport {
   std::unordered_map<LinkId, Dealer> dealers_;
   std::vector<std::unique_ptr<DealerLink>> buried_;  // Over, but perhaps on the call stack.
   std::deque<LinkId> ready_;
+  std::vector<LinkId> batched_;  // Dealers that have been given frames, which may leave together.
   bool woken_ = false;
   bool polling_ = false;
   std::thread::id owner_;
@@ -82,18 +85,18 @@ class ZmqTransport final : public Transport {
 
 template <typename Port>
 Status ZmqTransport::watch(const Port& port, LinkId link) {
-  if (Status status = poller_.add(port.descriptor(), socket_token(link)); !status.ok()) {
+  if (Status status = watch_.add(port.descriptor(), socket_token(link)); !status.ok()) {
     return status;
   }
-  Status status = poller_.add(port.monitor_descriptor(), monitor_token(link));
-  if (!status.ok()) poller_.remove(port.descriptor());
+  Status status = watch_.add(port.monitor_descriptor(), monitor_token(link));
+  if (!status.ok()) watch_.remove(port.descriptor());
   return status;
 }
 
 template <typename Port>
 void ZmqTransport::unwatch(const Port& port) {
-  poller_.remove(port.descriptor());
-  poller_.remove(port.monitor_descriptor());
+  watch_.remove(port.descriptor());
+  watch_.remove(port.monitor_descriptor());
 }
 
 Result<std::string> ZmqTransport::listen(std::string_view address) {
@@ -137,6 +140,7 @@ Transport::Sent ZmqTransport::try_send(LinkId link, const wire::Header& header,
                                        const Buffer& payload) {
   if (const auto found = dealers_.find(link); found != dealers_.end()) {
     const Sent sent = found->second.link->send(header, payload);
+    if (!std::exchange(found->second.batched, true)) batched_.push_back(link);
     make_ready(link);
     return sent;
   }
@@ -169,6 +173,7 @@ Duration ZmqTransport::may_wait(Duration wait) const {
 void ZmqTransport::bury(LinkId link) {
   auto node = dealers_.extract(link);
   DealerLink& dealer = *node.mapped().link;
+  dealer.flush();
   dealer.close();
   unwatch(dealer);
   if (polling_) buried_.push_back(std::move(node.mapped().link));
@@ -180,21 +185,35 @@ void ZmqTransport::poll(Sink& sink, Duration wait) {
   STRETTO_CHECK(!polling_);
   polling_ = true;
   woken_ = false;
+  flush();
   look(wait);
   // What was ready only because it had been used to send has nothing to deliver: then wait.
   if (!deliver(sink) && !woken_ && wait > Duration::zero()) {
+    flush();
     look(wait);
     deliver(sink);
   }
+  flush();  // What the sink has answered.
   if (router_ != nullptr && router_->any_full()) router_->offer_room(sink);
   if (router_ != nullptr) router_->hang_up_on_silence();
   polling_ = false;
   buried_.clear();
 }
 
+// Hands over what waits to leave together. Sockets that were sent by must be looked at.
+void ZmqTransport::flush() {
+  if (router_ != nullptr && router_->flush()) make_ready(kRouter);
+  for (const LinkId link : std::exchange(batched_, {})) {
+    const auto found = dealers_.find(link);
+    if (found == dealers_.end()) continue;
+    found->second.batched = false;
+    if (found->second.link->flush()) make_ready(link);
+  }
+}
+
 // Waits until something is readable, and notes who is.
 void ZmqTransport::look(Duration wait) {
-  for (const std::uint64_t token : poller_.wait(may_wait(wait), woken_)) {
+  for (const std::uint64_t token : watch_.wait(may_wait(wait), woken_)) {
     const auto link = static_cast<LinkId>(token >> 1);
     if ((token & 1) == 0) {
       make_ready(link);

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <cstdlib>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -40,13 +41,22 @@ std::string_view name_of(Code code);
 class [[nodiscard]] Status {
  public:
   Status() = default;  ///< Ok.
-  Status(Code code, std::string cause) : code_(code), cause_(std::move(cause)) {}
+  Status(Code code, std::string cause)
+      : words_(std::make_unique<Words>(Words{code, std::move(cause), {}, {}})) {}
+  Status(const Status& other) { *this = other; }
+  Status(Status&&) noexcept = default;
+  Status& operator=(const Status& other) {
+    if (this != &other) words_ = other.words_ ? std::make_unique<Words>(*other.words_) : nullptr;
+    return *this;
+  }
+  Status& operator=(Status&&) noexcept = default;
+  ~Status() = default;
 
-  bool ok() const { return code_ == Code::kOk; }
-  Code code() const { return code_; }
-  const std::string& cause() const { return cause_; }
-  const std::string& peer() const { return peer_; }
-  const std::string& operation() const { return operation_; }
+  bool ok() const { return !words_ || words_->code == Code::kOk; }
+  Code code() const { return words_ ? words_->code : Code::kOk; }
+  const std::string& cause() const { return words().cause; }
+  const std::string& peer() const { return words().peer; }
+  const std::string& operation() const { return words().operation; }
 
   /// The node that caused it, such as "worker 3". Kept if already said.
   Status with_peer(std::string_view peer) &&;
@@ -64,14 +74,19 @@ class [[nodiscard]] Status {
   void or_exit() const;
 
   friend bool operator==(const Status& a, const Status& b) {
-    return a.code_ == b.code_ && a.cause_ == b.cause_;
+    return a.code() == b.code() && a.cause() == b.cause();
   }
 
  private:
-  Code code_ = Code::kOk;
-  std::string cause_;
-  std::string peer_;
-  std::string operation_;
+  struct Words {
+    Code code = Code::kOk;
+    std::string cause;
+    std::string peer;
+    std::string operation;
+  };
+  const Words& words() const;
+
+  std::unique_ptr<Words> words_;  // None: ok. Most are, and those cost nothing.
 };
 
 /// A T, or the Status that says why there is none.

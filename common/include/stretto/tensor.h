@@ -4,26 +4,48 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "stretto/codec.h"
+#include "stretto/status.h"
 
 namespace stretto {
 
-/// When the servers answer. Stale Synchronous Parallel is from Ho et al., NIPS 2013.
+/// When the servers answer. Stale Synchronous Parallel is from Ho et al., NIPS 2013; the eager
+/// modes follow the idea of PS+ (Jin et al., TPDS 2022): pulls do not wait for pushes.
 enum class Mode : std::uint8_t {
   kSync = 1,     ///< A round: the value is made of one share from every worker.
   kBounded = 2,  ///< Shares apply as they come; nobody runs more than `bound` rounds ahead (SSP).
   kAsync = 3,    ///< Shares apply as they come and are answered at once.
+  kEager = 4,    ///< Rounds as in kSync, but the value grows by each round, so that it can be used
+                 ///< one round late while the next share is computed. Additive rules only.
+  kEagerAsync = 5,  ///< As kAsync, and a pull goes its own way: it does not wait for this worker's
+                    ///< pushes, and brings what is there. Additive rules only.
 };
+
+/// "sync", "bounded", "async", "eager" or "eager_async"; "unknown" for a number that is no Mode.
+std::string_view name_of(Mode mode);
+/// The mode of that name; others are kInvalidArgument.
+Result<Mode> mode_named(std::string_view name);
 
 /// What a server does with a round's shares (sync), or with each share (bounded, async).
 enum class Rule : std::uint8_t {
   kSum = 1,   ///< sync: the sum of the round. Otherwise: the value grows by each share.
-  kMean = 2,  ///< sync only: the sum divided by the number of workers (integers: rounded down).
+  kMean = 2,  ///< sync: the sum divided by the number of workers (integers: rounded down). eager:
+              ///< the value grows by that (floating types). Other modes have no rounds.
   kSgd = 3,   ///< w -= rate * g. This and the rest keep the parameters at the server; the shares
               ///< are gradients (in sync mode averaged over the workers), and broadcast() sets w.
   kMomentum = 4,  ///< v = momentum * v + g; w -= rate * v (Polyak; with `nesterov` Nesterov's).
   kAdam = 5,      ///< Kingma & Ba, ICLR 2015, with bias correction.
   kAdagrad = 6,   ///< Duchi et al., JMLR 2011.
 };
+
+/// True for modes in which a round is made of one share from every worker.
+constexpr bool has_rounds(Mode mode) { return mode == Mode::kSync || mode == Mode::kEager; }
+
+/// True for modes in which a value is used before this worker's latest shares are in it.
+constexpr bool is_eager(Mode mode) { return mode == Mode::kEager || mode == Mode::kEagerAsync; }
 
 /// An update rule and its numbers. Those that a rule does not use are ignored.
 struct RuleOptions {
@@ -44,8 +66,17 @@ struct TensorOptions {
   Mode mode = Mode::kSync;
   std::uint32_t bound = 0;  ///< kBounded: rounds that a worker may be ahead of the slowest.
   RuleOptions update = {};
-  /// sync: add the shares in rank order, so that the bits of the result do not depend on timing.
+  /// sync, eager: add the shares in rank order, so that the bits of the result do not depend on
+  /// timing.
   bool deterministic = false;
+  /// How shares travel, and in kSync with kSum or kMean the values too; all other values travel as
+  /// they are. f32 only, not in the eager modes. Nothing said: what STRETTO_CODEC says for the
+  /// tensor's name, or lossless.
+  std::optional<CodecSpec> codec = {};
+  /// Shares and values leave in larger slices, and more of them at once, on their way to other
+  /// hosts: a link carries more for less work. What is more urgent overtakes them all the same, but
+  /// waits up to some 5 ms of the link for what has left, instead of a fraction of one.
+  bool bulk = false;
 };
 
 }  // namespace stretto

@@ -42,6 +42,14 @@ struct ValueInfo {
   std::uint32_t spread = 0;     ///< Rounds of the fastest worker, minus `slowest`.
 };
 
+/// The same for one part: where it lies in the tensor, in bytes.
+struct PartInfo {
+  std::uint32_t tensor = 0;  ///< Tensor::id.
+  std::size_t offset = 0;
+  std::size_t bytes = 0;
+  ValueInfo info;
+};
+
 namespace detail {
 class TicketState;
 class WorkerImpl;
@@ -65,6 +73,9 @@ class [[nodiscard]] Ticket {
   void on_done(std::function<void(const Status&)> then) const;
   /// About the value received; meaningful after an ok pull, push_pull or broadcast.
   ValueInfo info() const;
+  /// The same for each part, in no order: kept in the eager modes, where parts of one tensor may
+  /// differ in what they hold of this worker's own updates. Empty in the others.
+  std::vector<PartInfo> parts() const;
 
   // TimedRPC: a change of mind while the operation goes on. What has left already is out of reach;
   // all the rest obeys from now on, even in the middle of a part. Without effect once it has ended.
@@ -130,8 +141,13 @@ class Worker {
   /// Contributes `source` to the tensor's next round. Ends when the servers have applied it.
   Ticket push(const Tensor& tensor, std::span<const std::byte> source, int priority = 0);
   /// Reads a value that has at least everything this worker pushed (and, in bounded mode, is within
-  /// the bound). Waits for a first value if there is none yet.
+  /// the bound). Waits for a first value if there is none yet. In mode kEagerAsync it waits for
+  /// nothing else, and goes beside this worker's pushes: info().applied tells which are in it.
   Ticket pull(const Tensor& tensor, std::span<std::byte> target, int priority = 0);
+  /// Asks only what is known of the tensor's value, without its bytes and without waiting for
+  /// anybody: one small frame for each shard that has parts of it. The ticket's info() tells what
+  /// has passed since the last value that came here.
+  Ticket probe(const Tensor& tensor);
   /// push and pull in one round trip: `target` receives the value with this round in it. `source`
   /// and `target` may be the same memory; after an error its contents are undefined.
   /// Higher priorities go first.
@@ -147,8 +163,16 @@ class Worker {
   /// Returns when every worker has called it as often as this one.
   Status barrier();
 
+  /// True while somebody traces the job.
+  bool tracing() const;
+  /// What the worker did, for traces: computing, reading input, or copying to or from a device.
+  /// Time between waits counts as computing without this. Does nothing while nobody traces.
+  enum class Span : std::uint8_t { kCompute, kInput, kStage };
+  void note_span(Span span, Time begin, Time end);
+
   /// Leaves in order, after everything under way has ended. Calls made later fail with kCancelled.
-  Status leave();
+  /// kTimeout if that takes longer than `patience`; then it goes on by itself.
+  Status leave(Duration patience = Duration::max());
 
   // The same for spans of numbers.
   template <typename T, std::size_t N>

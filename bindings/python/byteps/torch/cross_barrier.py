@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: Apache-2.0
+"""byteps.torch.cross_barrier: steps that do not wait, so that the next forward begins with what
+has come (see stretto.torch.layerwise). Works with every optimizer that treats parameters one by
+one; BytePS knew SGD, Adam and RMSprop.
+"""
+
+import stretto.torch as st
+from byteps.torch import (broadcast_object, broadcast_optimizer_state, broadcast_parameters, init,
+                          local_rank, local_size, rank, shutdown, size)
+from byteps.torch.compression import Compression
+
+__all__ = [
+    "CrossBarrier", "broadcast_object", "broadcast_optimizer_state", "broadcast_parameters",
+    "init", "local_rank", "local_size", "rank", "shutdown", "size",
+]
+
+
+def CrossBarrier(model, optimizer, named_parameters=None, compression=Compression.none,
+                 backward_passes_per_step=1, num_steps=10**6):
+    """The optimizer, wrapped so that step() only begins a step, which the model's next forward
+    ends layer by layer. `num_steps` is not needed, and ignored. One that is a DistributedOptimizer
+    already sends nothing by itself any more."""
+    del num_steps
+    if hasattr(optimizer, "_stretto_original"):
+        optimizer._stretto_exchange.enabled = False
+        optimizer = optimizer._stretto_original
+    named = list(named_parameters or model.named_parameters())
+    return st.DistributedOptimizer(optimizer, named, compression, backward_passes_per_step,
+                                   model=model)

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""byteps.torch.ops: exchanges by number, as BytePS's scripts know them. The sums are Stretto's."""
+
+import itertools
+from typing import Dict
+
+import stretto.torch as st
+from byteps.torch.compression import Compression
+from stretto import environment, session
+from stretto.torch import exchange, functional, wire
+from stretto.torch.compression import codec_of, from_params
+
+_handles: Dict[int, exchange.Handle] = {}
+_numbers = itertools.count(1)
+_declared: Dict[str, object] = {}
+
+
+def init(lazy=True):
+    """Makes this process a worker of its job, and returns 0. If not `lazy`, waits for all."""
+    st.init(lazy)
+    return 0
+
+
+def shutdown():
+    """Leaves the job; returns 0. Happens at exit by itself."""
+    _handles.clear()
+    st.shutdown()
+    return 0
+
+
+def suspend():
+    """Leaves the job in order to come back by resume(). Declared names are kept."""
+    _handles.clear()
+    st.suspend()
+    return 0
+
+
+def resume(num_workers, num_servers, global_rank, context=None):
+    """Joins again, after suspend(), a job of so many workers and servers. `context` is not
+    used."""
+    del context
+    environment.give("DMLC_NUM_WORKER", num_workers)
+    environment.give("DMLC_NUM_SERVER", num_servers)
+    environment.give("BYTEPS_GLOBAL_RANK", global_rank)
+    st.resume(num_workers, num_servers, global_rank)
+    return 0
+
+
+def declare(name, staleness=0, **kwargs):
+    """Keeps the name, and returns 0. Tensors need not be declared, in whatever order. Keywords say
+    how push_pull of that name travels: compressor="onebit", scaling=True, ef="vanilla" and so on,
+    also as byteps_compressor_type= and the like. InvalidArgument if they make no sense."""
+    del staleness
+    session.current()
+    compression = from_params(kwargs)
+    _declared[name] = compression
+    return 0
+
+
+def _numbered(handle):
+    number = next(_numbers)
+    _handles[number] = handle
+    return number
+
+
+def _begin(tensor, output, average, name, priority):
+    codec = codec_of(_declared.get(name), tensor)
+    name = exchange.unnamed(tensor) if name is None else f"push_pull.{name}"
+    return _numbered(
+        exchange.begin(tensor.detach(), output.detach(), name, average, priority, codec))
+
+
+def push_pull_async(tensor, average=True, name=None, version=0, priority=0):
+    """Begins to add up `tensor` over all workers into a new tensor; returns a handle for poll()
+    and synchronize()."""
+    del version
+    wire.check(tensor)
+    return _begin(tensor, tensor.detach().clone(), average, name, priority)
+
+
+def push_pull_async_inplace(tensor, average=True, name=None, version=0, priority=0):
+    """Begins to add up `tensor` over all workers in place; returns a handle for poll() and
+    synchronize()."""
+    del version
+    wire.check(tensor)
+    return _begin(tensor, tensor, average, name, priority)
+
+
+def push_pull_inplace(tensor, average=True, name=None, version=0, priority=0):
+    """Adds up `tensor` over all workers in place; returns it."""
+    return synchronize(push_pull_async_inplace(tensor, average, name, version, priority))
+
+
+def push_pull_group_sync_inplace(tensor, average=True, name=None, version=0, priority=0):
+    """As push_pull_async_inplace, and the number of tensors of its group: (handle, 1)."""
+    return push_pull_async_inplace(tensor, average, name, version, priority), 1
+
+
+def byteps_torch_set_num_grads(num_grads):
+    """Returns 0. Groups are formed by themselves here."""
+    del num_grads
+    return 0
+
+
+def push_pull(tensor, average=True, name=None, version=0, priority=0,
+              compression=Compression.none):
+    """The sum, or with `average` the mean, of `tensor` over all workers, as a new tensor through
+    which gradients flow. AssertionError without a name."""
+    del version
+    if name is None:
+        raise AssertionError("To manually call push_pull, you must specify a name by name=...")
+    wire.check(tensor)
+    if compression is Compression.none:
+        compression = _declared.get(name, compression)
+    return functional.push_pull(tensor, f"push_pull.{name}", average, priority, compression)
+
+
+def poll(handle):
+    """True once the exchange has ended."""
+    found = _handles.get(handle)
+    return found is None or found.done()
+
+
+def synchronize(handle):
+    """Waits for the exchange and returns its tensor; None for a handle that was synchronized
+    before. Raises a stretto.Error if the exchange failed."""
+    found = _handles.pop(handle, None)
+    return None if found is None else found.wait()

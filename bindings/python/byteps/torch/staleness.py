@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""staleness=1: each step applies the mean gradients of the step before, whose exchange has gone
+on during this step's forward and backward (Pipe-SGD, Li et al., NeurIPS 2018).
+"""
+
+import torch
+
+from stretto.torch import exchange, synchronous
+
+
+class Delayed(synchronous.Synchronous):
+    """What such an optimizer does otherwise."""
+
+    def step(self, closure=None):
+        """Applies the gradients of the step before and sends those of this one. The first such
+        step applies nothing."""
+        if closure is not None:
+            raise ValueError("with staleness a step takes no closure")
+        self._stretto_steps += 1
+        if self._stretto_steps <= self._stretto_warm_up:
+            self._stretto_exchange.synchronize()
+            self._stretto_exchange.enabled = self._stretto_steps < self._stretto_warm_up
+            return super(type(self), self).step()
+        before, self._stretto_sent = self._stretto_sent, self._stretto_send()
+        if before is None:
+            return None
+        self._stretto_bring(before)
+        return super(type(self), self).step()
+
+    def synchronize(self):
+        """Does nothing: gradients come one step later."""
+
+    def prepare_stale_states(self):
+        """Before a checkpoint: waits for what is under way, and applies it."""
+        before, self._stretto_sent = self._stretto_sent, None
+        if before is not None:
+            self._stretto_bring(before)
+            super(type(self), self).step()
+
+    def _stretto_bring(self, sent):
+        for parameter, handle, context in sent:
+            parameter.grad = self._stretto_compression.decompress(handle.wait(), context)
+
+    def _stretto_send(self):
+        sent = []
+        for index, group in enumerate(self.param_groups):
+            for place, parameter in enumerate(group["params"]):
+                if not parameter.requires_grad:
+                    continue
+                gradient = parameter.grad
+                if gradient is None:
+                    gradient = torch.zeros_like(parameter)
+                small, context = self._stretto_compression.compress(gradient)
+                mean = torch.empty_like(small, memory_format=torch.contiguous_format)
+                name = f"Stale.{self._stretto_scope}{index}.{place}"
+                sent.append((parameter, exchange.begin(small, mean, name, True, 0), context))
+                parameter.grad = None  # Its memory is under way; nobody may clear it.
+        return sent
+
+
+def make(optimizer, synchronous_one, warm_up, compression):
+    """The optimizer, wrapped to be one step late after so many steps; `synchronous_one` is the
+    same one, wrapped to step at once."""
+    exchanged = synchronous_one._stretto_exchange
+    exchanged.enabled = warm_up > 0
+    return synchronous.wrapped(
+        optimizer, Delayed, _stretto_scope=synchronous_one._stretto_scope,
+        _stretto_exchange=exchanged, _stretto_steps=0, _stretto_warm_up=warm_up,
+        _stretto_sent=None, _stretto_compression=compression)

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+// The module stretto._core: what Python sees of the worker API. Private: stretto/ and stretto.torch
+// are what programs use. Its types are described in stretto/_core.pyi.
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include <chrono>
+#include <string>
+
+#include "bindings/python/core/decoding.h"
+#include "bindings/python/core/errors.h"
+#include "bindings/python/core/parameters.h"
+#include "bindings/python/core/reader.h"
+#include "bindings/python/core/worker.h"
+#include "common/clock.h"
+
+namespace stretto::python {
+namespace {
+
+namespace py = pybind11;
+
+Duration duration_of(double value) {
+  return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(value));
+}
+
+Dtype dtype_named(const std::string& name) {
+  for (int number = 1; bytes_of(static_cast<Dtype>(number)) != 0; ++number) {
+    if (name_of(static_cast<Dtype>(number)) == name) return static_cast<Dtype>(number);
+  }
+  throw py::value_error("no element type is called '" + name + "'");
+}
+
+TensorOptions tensor_options(const std::string& mode, std::uint32_t bound, bool mean,
+                             bool deterministic, const std::optional<std::string>& codec,
+                             bool bulk) {
+  TensorOptions options{.mode = value_of(mode_named(mode)),
+                        .bound = bound,
+                        .update = {.rule = mean ? Rule::kMean : Rule::kSum},
+                        .deterministic = deterministic,
+                        .bulk = bulk};
+  if (codec) options.codec = value_of(codec_from(*codec));
+  return options;
+}
+
+ParameterOptions parameter_options(const std::string& mode, std::uint32_t bound,
+                                   const std::string& rate_rule, std::uint32_t warm_up,
+                                   bool deterministic) {
+  return {.mode = value_of(mode_named(mode)),
+          .bound = bound,
+          .optimizer = {.rule = Rule::kSum},
+          .rate_rule = value_of(rate_rule_named(rate_rule)),
+          .warm_up = warm_up,
+          .deterministic = deterministic};
+}
+
+void bind_values(py::module_& module) {
+  py::class_<Tensor>(module, "Tensor")
+      .def_readonly("id", &Tensor::id)
+      .def_readonly("elements", &Tensor::elements)
+      .def_property_readonly("bytes", &Tensor::bytes)
+      .def_property_readonly("dtype",
+                             [](const Tensor& self) { return std::string(name_of(self.dtype)); });
+  py::class_<ValueInfo>(module, "ValueInfo")
+      .def_readonly("version", &ValueInfo::version)
+      .def_readonly("staleness", &ValueInfo::staleness)
+      .def_readonly("applied", &ValueInfo::applied)
+      .def_readonly("slowest", &ValueInfo::slowest)
+      .def_readonly("spread", &ValueInfo::spread);
+  py::class_<StepInfo>(module, "StepInfo")
+      .def_readonly("step", &StepInfo::step)
+      .def_readonly("staleness", &StepInfo::staleness)
+      .def_readonly("factor", &StepInfo::factor)
+      .def_readonly("value", &StepInfo::value);
+  py::class_<Options>(module, "Options")
+      .def_static("from_environment", [] { return value_of(Options::from_environment()); })
+      .def_readwrite("scheduler", &Options::scheduler)
+      .def_readwrite("token", &Options::token)
+      .def_readwrite("rank", &Options::rank)
+      .def_readwrite("workers", &Options::workers)
+      .def_readwrite("servers", &Options::servers)
+      .def_property(
+          "rendezvous_timeout",
+          [](const Options& self) { return seconds(self.rendezvous_timeout); },
+          [](Options& self, double value) { self.rendezvous_timeout = duration_of(value); })
+      .def_property(
+          "operation_timeout", [](const Options& self) { return seconds(self.operation_timeout); },
+          [](Options& self, double value) { self.operation_timeout = duration_of(value); });
+}
+
+void bind_worker(py::module_& module) {
+  py::class_<PyTicket>(module, "Ticket")
+      .def("wait", &PyTicket::wait)
+      .def("wait_for", &PyTicket::wait_for, py::arg("seconds"))
+      .def("done", &PyTicket::done)
+      .def("info", &PyTicket::info)
+      .def("set_priority", &PyTicket::set_priority, py::arg("priority"))
+      .def("set_deadline", &PyTicket::set_deadline, py::arg("seconds_from_now"))
+      .def("pause", &PyTicket::pause)
+      .def("resume", &PyTicket::resume)
+      .def("cancel", &PyTicket::cancel);
+  using Place = std::tuple<std::uintptr_t, std::size_t>;
+  using Route = std::tuple<Tensor, std::uintptr_t, std::uintptr_t, std::size_t>;
+  const auto memory = [](const Place& place) {
+    return Memory{std::get<0>(place), std::get<1>(place)};
+  };
+  py::class_<PyWorker>(module, "Worker")
+      .def_static("join", &PyWorker::join, py::arg("options"))
+      .def_property_readonly("rank", &PyWorker::rank)
+      .def_property_readonly("size", &PyWorker::size)
+      .def(
+          "declare",
+          [](PyWorker& self, const std::string& name, const std::string& dtype,
+             std::size_t elements, const std::string& mode, std::uint32_t bound, bool mean,
+             bool deterministic, const std::optional<std::string>& codec, bool bulk) {
+            return self.declare(name, dtype_named(dtype), elements,
+                                tensor_options(mode, bound, mean, deterministic, codec, bulk));
+          },
+          py::arg("name"), py::arg("dtype"), py::arg("elements"), py::arg("mode") = "sync",
+          py::arg("bound") = 0, py::arg("mean") = false, py::arg("deterministic") = false,
+          py::arg("codec") = py::none(), py::arg("bulk") = false)
+      .def(
+          "push",
+          [memory](PyWorker& self, const Tensor& tensor, const Place& source, int priority,
+                   py::object owner) {
+            return self.push(tensor, memory(source), priority, std::move(owner));
+          },
+          py::arg("tensor"), py::arg("source"), py::arg("priority"), py::arg("owner"))
+      .def(
+          "pull",
+          [memory](PyWorker& self, const Tensor& tensor, const Place& target, int priority,
+                   py::object owner) {
+            return self.pull(tensor, memory(target), priority, std::move(owner));
+          },
+          py::arg("tensor"), py::arg("target"), py::arg("priority"), py::arg("owner"))
+      .def(
+          "push_pull",
+          [](PyWorker& self, const std::vector<Route>& routes, int priority, py::object owner) {
+            std::vector<PyTransfer> transfers;
+            transfers.reserve(routes.size());
+            for (const auto& [tensor, source, target, bytes] : routes) {
+              transfers.push_back({tensor, source, target, bytes});
+            }
+            return self.push_pull(transfers, priority, std::move(owner));
+          },
+          py::arg("routes"), py::arg("priority"), py::arg("owner"))
+      .def(
+          "broadcast",
+          [memory](PyWorker& self, const Tensor& tensor, const Place& data, Rank root, int priority,
+                   py::object owner) {
+            return self.broadcast(tensor, memory(data), root, priority, std::move(owner));
+          },
+          py::arg("tensor"), py::arg("data"), py::arg("root"), py::arg("priority"),
+          py::arg("owner"))
+      .def("barrier", &PyWorker::barrier)
+      .def_property_readonly("tracing", &PyWorker::tracing)
+      .def("note_span", &PyWorker::note_span, py::arg("kind"), py::arg("begin_s"), py::arg("end_s"))
+      .def("leave", &PyWorker::leave, py::arg("patience") = py::none())
+      .def("abandon", &PyWorker::abandon);
+}
+
+void bind_parameters(py::module_& module) {
+  using Place = std::tuple<std::uintptr_t, std::size_t>;
+  const auto values = [](const std::vector<Place>& places) {
+    std::vector<Values> all;
+    all.reserve(places.size());
+    for (const auto& [address, elements] : places) all.push_back({address, elements});
+    return all;
+  };
+  py::class_<PyParameters>(module, "Parameters")
+      .def(py::init([values](PyWorker& worker, const std::vector<std::string>& names,
+                             const std::vector<Place>& initial, const std::string& mode,
+                             std::uint32_t bound, const std::string& rate_rule,
+                             std::uint32_t warm_up, bool deterministic) {
+             return std::make_unique<PyParameters>(
+                 worker, names, values(initial),
+                 parameter_options(mode, bound, rate_rule, warm_up, deterministic));
+           }),
+           py::arg("worker"), py::arg("names"), py::arg("initial"), py::arg("mode"),
+           py::arg("bound") = 3, py::arg("rate_rule") = "relative", py::arg("warm_up") = 0,
+           py::arg("deterministic") = false, py::keep_alive<1, 2>())
+      .def("values",
+           [](const PyParameters& self, std::size_t tensor) {
+             const Values at = self.values(tensor);
+             return py::memoryview::from_memory(
+                 reinterpret_cast<void*>(at.address),  // NOLINT: an address is a number.
+                 static_cast<py::ssize_t>(at.elements * sizeof(float)));
+           })
+      .def("compensate",
+           [values](PyParameters& self, const std::vector<Place>& gradients) {
+             self.compensate(values(gradients));
+           })
+      .def("step", [values](PyParameters& self,
+                            const std::vector<Place>& updates) { self.step(values(updates)); })
+      .def("finish", &PyParameters::finish)
+      .def("info", &PyParameters::info);
+}
+
+}  // namespace
+}  // namespace stretto::python
+
+PYBIND11_MODULE(_core, module) {
+  module.doc() = "Stretto's worker API; use the packages stretto and stretto.torch instead.";
+  module.attr("__version__") = STRETTO_VERSION;
+  module.def(
+      "codec",
+      [](const std::string& text) {
+        (void)stretto::python::value_of(stretto::codec_from(text));
+        return text;
+      },
+      pybind11::arg("text"));
+  stretto::python::bind_values(module);
+  stretto::python::bind_worker(module);
+  stretto::python::bind_parameters(module);
+  stretto::python::bind_reader(module);
+  stretto::python::bind_decoding(module);
+}

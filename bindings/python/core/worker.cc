@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+// Waiting in slices, so that Ctrl-C is heard; owners are let go of when later calls look.
+#include "bindings/python/core/worker.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cmath>
+
+namespace stretto::python {
+namespace py = pybind11;
+
+namespace {
+
+constexpr Duration kBetweenSignals = 200ms;
+constexpr double kLongestWait = 1e9;  // Seconds; more does not fit a Duration.
+
+Duration from_seconds(double seconds) {
+  const double bounded = std::isnan(seconds) ? 0.0 : std::clamp(seconds, 0.0, kLongestWait);
+  return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(bounded));
+}
+
+std::span<const std::byte> source_at(std::uintptr_t address, std::size_t bytes) {
+  return {reinterpret_cast<const std::byte*>(address), bytes};  // NOLINT: an address is a number.
+}
+
+std::span<std::byte> target_at(std::uintptr_t address, std::size_t bytes) {
+  return {reinterpret_cast<std::byte*>(address), bytes};  // NOLINT: an address is a number.
+}
+
+// Raises what a signal's handler raised.
+void hear_signals() {
+  if (PyErr_CheckSignals() != 0) throw py::error_already_set();
+}
+
+}  // namespace
+
+void PyTicket::wait() const {
+  process_.refuse_others();
+  while (!wait_for(std::chrono::duration<double>(kBetweenSignals).count())) hear_signals();
+}
+
+bool PyTicket::wait_for(double seconds) const {
+  process_.refuse_others();
+  const Duration limit = from_seconds(seconds);
+  const Status status =
+      without_gil([&] { return ticket_.done() ? ticket_.wait() : ticket_.wait_for(limit); });
+  if (status.code() == Code::kTimeout && !ticket_.done()) return false;
+  raise_unless_ok(ticket_.wait());
+  return true;
+}
+
+void PyTicket::set_deadline(double seconds_from_now) const {
+  ticket_.set_deadline(std::chrono::steady_clock::now() + from_seconds(seconds_from_now));
+}
+
+std::unique_ptr<PyWorker> PyWorker::join(const Options& options) {
+  Result<Worker> worker = without_gil([&] { return Worker::join(options); });
+  return std::make_unique<PyWorker>(value_of(std::move(worker)));
+}
+
+PyWorker::~PyWorker() {
+  if (process_.is_another()) {
+    abandon();  // It is the parent's.
+  } else {
+    without_gil([&] { worker_.reset(); });
+  }
+}
+
+Rank PyWorker::rank() const { return worker_->rank(); }
+std::uint32_t PyWorker::size() const { return worker_->size(); }
+
+Tensor PyWorker::declare(const std::string& name, Dtype dtype, std::size_t elements,
+                         const TensorOptions& options) {
+  process_.refuse_others();
+  return value_of(without_gil([&] { return worker_->declare(name, dtype, elements, options); }));
+}
+
+PyTicket PyWorker::push(const Tensor& tensor, Memory source, int priority, py::object owner) {
+  process_.refuse_others();
+  return keep(worker_->push(tensor, source_at(source.address, source.bytes), priority),
+              std::move(owner));
+}
+
+PyTicket PyWorker::pull(const Tensor& tensor, Memory target, int priority, py::object owner) {
+  process_.refuse_others();
+  return keep(worker_->pull(tensor, target_at(target.address, target.bytes), priority),
+              std::move(owner));
+}
+
+PyTicket PyWorker::push_pull(const std::vector<PyTransfer>& transfers, int priority,
+                             py::object owner) {
+  process_.refuse_others();
+  std::vector<Transfer> spans;
+  spans.reserve(transfers.size());
+  for (const PyTransfer& transfer : transfers) {
+    spans.push_back({.tensor = transfer.tensor,
+                     .source = source_at(transfer.source, transfer.bytes),
+                     .target = target_at(transfer.target, transfer.bytes),
+                     .priority = priority});
+  }
+  return keep(worker_->push_pull(spans), std::move(owner));
+}
+
+PyTicket PyWorker::broadcast(const Tensor& tensor, Memory data, Rank root, int priority,
+                             py::object owner) {
+  process_.refuse_others();
+  return keep(worker_->broadcast(tensor, target_at(data.address, data.bytes), root, priority),
+              std::move(owner));
+}
+
+bool PyWorker::tracing() const { return worker_->tracing(); }
+
+void PyWorker::note_span(const std::string& kind, double begin_s, double end_s) {
+  const std::array<std::string_view, 3> kinds = {"compute", "input", "stage"};  // Worker::Span's.
+  const auto found = std::find(kinds.begin(), kinds.end(), kind);
+  if (found == kinds.end()) {
+    throw py::value_error("the kind of a span is '" + kind +
+                          "', wanted 'compute', 'input' or 'stage'");
+  }
+  worker_->note_span(static_cast<Worker::Span>(found - kinds.begin()), Time(from_seconds(begin_s)),
+                     Time(from_seconds(end_s)));
+}
+
+void PyWorker::barrier() {
+  process_.refuse_others();
+  raise_unless_ok(without_gil([&] { return worker_->barrier(); }));
+}
+
+void PyWorker::leave(std::optional<double> patience) {
+  process_.refuse_others();
+  const Duration limit = patience ? from_seconds(*patience) : Duration::max();
+  const Status status = without_gil([&] { return worker_->leave(limit); });
+  if (status.code() != Code::kTimeout) kept_.clear();  // Else their memory may still be read.
+  raise_unless_ok(status);
+}
+
+void PyWorker::abandon() {
+  (void)worker_.release();  // NOLINT(bugprone-unused-return-value): it ends with the process.
+}
+
+// An owner goes when its operation has ended: not from the loop's thread, which would have to wait
+// for the GIL, but from whoever begins the next operation.
+PyTicket PyWorker::keep(Ticket ticket, py::object owner) {
+  std::list<Kept> ended;  // Let go of at the end: that may run Python code, which may come here.
+  for (auto kept = kept_.begin(); kept != kept_.end();) {
+    const auto next = std::next(kept);
+    if (kept->ticket.done()) ended.splice(ended.end(), kept_, kept);
+    kept = next;
+  }
+  if (!ticket.done()) kept_.push_back({ticket, std::move(owner)});
+  return PyTicket(std::move(ticket));
+}
+
+}  // namespace stretto::python

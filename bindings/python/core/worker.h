@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// PyWorker and PyTicket: the worker API for Python. Memory comes as addresses, so that no array
+// library is linked, together with the objects that own it, which are kept until it is free again.
+#pragma once
+
+#include <pybind11/pybind11.h>
+
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bindings/python/core/errors.h"
+#include "stretto/worker.h"
+
+namespace stretto::python {
+
+/// An operation under way. Thread: any that holds the GIL; waits let it go.
+class PyTicket {
+ public:
+  explicit PyTicket(Ticket ticket) : ticket_(std::move(ticket)) {}
+
+  /// Waits for the end; a signal's handler (that of Ctrl-C) may end the wait with its exception.
+  void wait() const;
+  /// True if it ended within so many seconds; raises what it ended with.
+  bool wait_for(double seconds) const;
+  bool done() const { return ticket_.done(); }
+  ValueInfo info() const { return ticket_.info(); }
+  void set_priority(int priority) const { ticket_.set_priority(priority); }
+  void set_deadline(double seconds_from_now) const;
+  void pause() const { ticket_.pause(); }
+  void resume() const { ticket_.resume(); }
+  void cancel() const { ticket_.cancel(); }
+
+ private:
+  Ticket ticket_;
+  Owner process_;
+};
+
+/// Memory of a caller: where it is, how long it is.
+struct Memory {
+  std::uintptr_t address = 0;
+  std::size_t bytes = 0;
+};
+
+/// One tensor's part in a group.
+struct PyTransfer {
+  Tensor tensor;
+  std::uintptr_t source = 0;
+  std::uintptr_t target = 0;
+  std::size_t bytes = 0;
+};
+
+/// A membership in a job. Thread: any that holds the GIL; what waits lets it go. In a forked child
+/// every call raises, and nothing is destroyed.
+class PyWorker {
+ public:
+  static std::unique_ptr<PyWorker> join(const Options& options);
+  explicit PyWorker(Worker worker) : worker_(std::make_unique<Worker>(std::move(worker))) {}
+  ~PyWorker();
+
+  Rank rank() const;
+  std::uint32_t size() const;
+  Tensor declare(const std::string& name, Dtype dtype, std::size_t elements,
+                 const TensorOptions& options);
+  PyTicket push(const Tensor& tensor, Memory source, int priority, pybind11::object owner);
+  PyTicket pull(const Tensor& tensor, Memory target, int priority, pybind11::object owner);
+  PyTicket push_pull(const std::vector<PyTransfer>& transfers, int priority,
+                     pybind11::object owner);
+  PyTicket broadcast(const Tensor& tensor, Memory data, Rank root, int priority,
+                     pybind11::object owner);
+  bool tracing() const;
+  /// What the program did, for traces; times as time.monotonic() tells them.
+  void note_span(const std::string& kind, double begin_s, double end_s);
+  void barrier();
+  /// `patience` is in seconds; none: as long as it takes.
+  void leave(std::optional<double> patience);
+  /// Lets go of everything without a word: for a process that is about to end with an error, so
+  /// that the others are told at once, and not after what is under way has ended.
+  void abandon();
+
+  /// For objects that live no longer than this one.
+  Worker& worker() { return *worker_; }
+  const Owner& process() const { return process_; }
+  bool is_abandoned() const { return worker_ == nullptr; }
+
+ private:
+  PyTicket keep(Ticket ticket, pybind11::object owner);
+
+  struct Kept {
+    Ticket ticket;
+    pybind11::object owner;
+  };
+
+  Owner process_;
+  std::unique_ptr<Worker> worker_;
+  std::list<Kept> kept_;  // The owners of memory that operations under way use.
+};
+
+}  // namespace stretto::python

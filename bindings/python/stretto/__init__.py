@@ -1,0 +1,12 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Stretto: a parameter server for distributed training.
+
+`stretto.torch` is for PyTorch; `byteps.torch` is the same under BytePS's names. This package has
+what both stand on: the exceptions, and for other array libraries the worker itself.
+"""
+
+from stretto import errors
+from stretto._core import Options, Ticket, ValueInfo, __version__
+from stretto.errors import Error
+
+__all__ = ["Error", "Options", "Ticket", "ValueInfo", "errors", "__version__"]

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""bpslaunch: BytePS's launcher. One call starts what this host runs, as DMLC_ROLE says: the
+scheduler, a server, or BYTEPS_LOCAL_SIZE workers. Without DMLC_ROLE it is stretto-launch, which
+starts a whole job.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+
+from stretto import environment, errors, roles
+
+_NEEDED = ("DMLC_PS_ROOT_URI", "DMLC_PS_ROOT_PORT", "DMLC_NUM_WORKER", "DMLC_NUM_SERVER")
+_USAGE = """usage: bpslaunch PROGRAM [ARGUMENT]...   with DMLC_ROLE=worker
+       bpslaunch                         with DMLC_ROLE=scheduler or server
+       bpslaunch ARGUMENT...             without DMLC_ROLE: the same as stretto-launch
+"""
+_MISUSED = 2
+
+
+def _local_size():
+    """Workers of this host: what BYTEPS_LOCAL_SIZE says, else one for each visible GPU."""
+    devices = environment.text("NVIDIA_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES")
+    visible = len(devices.split(",")) if devices and devices not in ("all", "none", "void") else 1
+    return environment.number("BYTEPS_LOCAL_SIZE", default=visible, least=1)
+
+
+def _require(names):
+    missing = [name for name in names if not environment.text(name)]
+    if missing:
+        raise errors.InvalidArgument(
+            f"{', '.join(missing)} must be set for DMLC_ROLE={environment.text('DMLC_ROLE')}")
+
+
+def _run_workers(command):
+    """Runs the workers of this host; the exit status is that of the first that fails."""
+    _require((*_NEEDED, "DMLC_WORKER_ID"))
+    size = _local_size()
+    environment.give("BYTEPS_LOCAL_SIZE", size)
+    environment.give("PYTHONUNBUFFERED", 1)
+    print("BytePS launching worker", flush=True)
+    children = []
+    for rank in range(size):
+        environment.give("BYTEPS_LOCAL_RANK", rank)
+        trace = environment.text("BYTEPS_TRACE_DIR", default=".")
+        if environment.truth("BYTEPS_TRACE_ON"):
+            os.makedirs(os.path.join(trace, str(rank)), exist_ok=True)
+        children.append(subprocess.Popen(command))
+
+    def pass_on(number, _):
+        for child in children:
+            child.send_signal(number)
+
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, pass_on)
+    return _wait(children)
+
+
+def _wait(children):
+    first = 0
+    remaining = {child.pid: (rank, child) for rank, child in enumerate(children)}
+    while remaining:
+        pid, status = os.wait()
+        if pid not in remaining:
+            continue
+        rank, child = remaining.pop(pid)
+        code = os.waitstatus_to_exitcode(status)
+        child.returncode = code
+        if code == 0:
+            print(f"BytePS launcher: joined local rank  {rank}", flush=True)
+        elif first == 0:
+            # The others learn of it from the scheduler, and end with an error of their own.
+            first = code if code > 0 else 128 - code
+            print(f"ERROR PeerLost role=launcher rank=- peer=worker op=run cause=local rank {rank} "
+                  f"exited with status {first}", file=sys.stderr, flush=True)
+    return first
+
+
+def run(arguments):
+    """What `bpslaunch ARGUMENTS` does; returns the exit status."""
+    if arguments[:1] in (["-h"], ["--help"]):
+        print(_USAGE, end="")
+        return 0
+    role = environment.text("DMLC_ROLE")
+    if not role:
+        path = roles.program(roles.PROGRAMS["launcher"])
+        os.execv(path, [path, *arguments])
+    if role == "worker":
+        if not arguments:
+            raise errors.InvalidArgument("no program was given to run as a worker")
+        return _run_workers(arguments)
+    _require(_NEEDED)
+    if environment.number("DMLC_NUM_WORKER", default=1) <= 1 and not environment.truth(
+            "BYTEPS_FORCE_DISTRIBUTED"):
+        return 0  # A worker alone needs neither.
+    roles.become(roles.role_from_environment())
+    return 0
+
+
+def main():
+    """The program: one line on stderr and status 2 if it cannot be run as asked."""
+    try:
+        sys.exit(run(sys.argv[1:]))
+    except errors.Error as error:
+        print(f"ERROR {error.code} role=launcher rank=- peer=- op=bpslaunch cause={error.cause}",
+              file=sys.stderr)
+        sys.exit(_MISUSED)
+    except OSError as error:
+        print(f"ERROR InvalidArgument role=launcher rank=- peer=- op=bpslaunch cause={error}",
+              file=sys.stderr)
+        sys.exit(127)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,248 @@
+# SPDX-License-Identifier: Apache-2.0
+"""python -m stretto.doctor: looks at an installation, a host and a cluster, and says what to fix.
+
+    python -m stretto.doctor                          this host, and a small job on it
+    python -m stretto.doctor --connect HOST:PORT ...  whether these addresses can be reached
+    stretto-launch --hostfile F -n 4 -- python -m stretto.doctor --worker
+                                                      an exchange between the hosts of a cluster
+
+Each line begins with ok, note or BAD. The exit status is 1 if there is a BAD one.
+"""
+
+import argparse
+import contextlib
+import dataclasses
+import os
+import platform
+import resource
+import shutil
+import socket
+import subprocess
+import sys
+import time
+
+from stretto import environment, errors, roles
+
+_LEAST_FILES = 4096
+_LEAST_SHARED = 256 << 20
+_CONNECT_S = 3.0
+_JOB_S = 60.0
+_BYTES = 16 << 20
+_REPEATS = 5
+_IGNORED = {
+    "DMLC_ENABLE_RDMA": "set STRETTO_TRANSPORT=fabric instead",
+    "DMLC_ENABLE_UCX": "set STRETTO_TRANSPORT=fabric instead",
+    "DMLC_INTERFACE": "set STRETTO_BIND_HOST and STRETTO_NODE_HOST to addresses instead",
+    "BYTEPS_PARTITION_BYTES": "set STRETTO_PART_BYTES, the same for every process, instead",
+    "BYTEPS_SCHEDULING_CREDIT": "windows follow the link by themselves",
+    "BYTEPS_LOG_LEVEL": "set STRETTO_LOG_LEVEL instead",
+    "PS_VERBOSE": "set STRETTO_LOG_LEVEL=debug instead",
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Finding:
+    """One line of the report."""
+
+    level: str  # ok, note or BAD.
+    text: str
+    advice: str = ""
+
+    def __str__(self):
+        return f"{self.level:<5}{self.text}" + (f": {self.advice}" if self.advice else "")
+
+
+def installation():
+    """Versions, and whether those of the module and of the programs are the same."""
+    from stretto import _core
+    yield Finding("ok", f"stretto {_core.__version__}, Python {platform.python_version()} "
+                        f"({sys.executable})")
+    for name in roles.PROGRAMS.values():
+        try:
+            path = roles.program(name)
+            said = subprocess.run([path, "--version"], capture_output=True, text=True,
+                                  timeout=_JOB_S, check=False).stdout.strip()
+        except errors.Unsupported as error:
+            yield Finding("BAD", f"{name} is missing", error.cause)
+            continue
+        except (OSError, subprocess.TimeoutExpired) as error:
+            yield Finding("BAD", f"{name} cannot be run", str(error))
+            continue
+        same = _core.__version__ in said.split()
+        yield Finding("ok" if same else "BAD", f"{path}: {said or 'no version'}",
+                      "" if same else f"install the version of the module, {_core.__version__}")
+    try:
+        import torch
+        yield Finding("ok", f"torch {torch.__version__}, CUDA "
+                            f"{torch.version.cuda or 'not built in'}")
+    except ImportError as error:
+        yield Finding("note", "torch cannot be imported", f"stretto.torch needs it ({error})")
+
+
+def variables(given):
+    """What the environment says, and what of it will not be heard."""
+    try:
+        place = environment.place()
+        if place.alone:
+            yield Finding("ok", "no job is named: a program started like this is a job of one")
+        else:
+            yield Finding("ok", f"a job of {place.size} workers and {place.servers} servers; its "
+                                f"scheduler is at {place.scheduler or 'no address'}")
+    except errors.InvalidArgument as error:
+        yield Finding("BAD", "the environment makes no sense", error.cause)
+    for name in sorted(given):
+        if name in _IGNORED:
+            yield Finding("note", f"{name} is not read", _IGNORED[name])
+
+
+def limits():
+    """What the system permits a process of this host."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    enough = hard == resource.RLIM_INFINITY or hard >= _LEAST_FILES
+    yield Finding("ok" if enough else "BAD", f"open files: {soft}, can be raised to {hard}",
+                  "" if enough else f"raise the hard limit to {_LEAST_FILES} (ulimit -Hn)")
+    try:
+        free = shutil.disk_usage("/dev/shm").free
+        enough = free >= _LEAST_SHARED
+        yield Finding("ok" if enough else "BAD", f"/dev/shm: {free >> 20} MiB are free",
+                      "" if enough else "make it larger (docker run --shm-size=1g), or set "
+                                        "STRETTO_TRANSPORT=zmq")
+    except OSError as error:
+        yield Finding("note", f"/dev/shm cannot be used ({error})",
+                      "processes of one host will use TCP; set STRETTO_TRANSPORT=zmq")
+    yield Finding("ok", f"{len(os.sched_getaffinity(0))} processors may be used")
+
+
+def network():
+    """Name and addresses of this host."""
+    name = socket.gethostname()
+    try:
+        found = sorted({item[4][0] for item in socket.getaddrinfo(name, None)})
+    except OSError as error:
+        yield Finding("note", f"this host's name, {name}, cannot be resolved ({error})",
+                      "in jobs over several hosts set STRETTO_NODE_HOST to an address of it")
+        return
+    remote = [address for address in found if not address.startswith("127.") and address != "::1"]
+    yield Finding("ok" if remote else "note", f"{name} is {', '.join(found)}",
+                  "" if remote else "that is loopback alone; in jobs over several hosts set "
+                                    "STRETTO_NODE_HOST to an address that the others can reach")
+
+
+def reach(address):
+    """Whether a TCP connection to host:port can be made."""
+    host, _, port = address.rpartition(":")
+    if not host or not port.isdigit():
+        yield Finding("BAD", f"'{address}' is no address", "wanted host:port")
+        return
+    started = time.monotonic()
+    try:
+        with socket.create_connection((host.strip("[]"), int(port)), _CONNECT_S):
+            took = (time.monotonic() - started) * 1000
+        yield Finding("ok", f"{address} can be reached, in {took:.1f} ms")
+    except (OSError, OverflowError) as error:
+        yield Finding("BAD", f"{address} cannot be reached ({error})",
+                      "is something listening there, does the name mean that host here, does a "
+                      "firewall keep the port closed?")
+
+
+def small_job():
+    """A job of two workers and a server on this host."""
+    try:
+        launcher = roles.program(roles.PROGRAMS["launcher"])
+    except errors.Unsupported:
+        return  # Said above.
+    given = {name: value for name, value in os.environ.items()
+             if not name.startswith(("DMLC_", "BYTEPS_"))
+             and name not in ("STRETTO_SCHEDULER", "STRETTO_RANK", "STRETTO_WORLD_SIZE",
+                              "STRETTO_SERVERS", "STRETTO_ROLE")}
+    command = [launcher, "--via", "local", "--workers", "2", "--servers", "1", "--", sys.executable,
+               "-m", "stretto.doctor", "--worker"]
+    try:
+        done = subprocess.run(command, env=given, capture_output=True, text=True, timeout=_JOB_S,
+                              check=False)
+    except subprocess.TimeoutExpired:
+        yield Finding("BAD", f"a small job has not ended in {_JOB_S:.0f} s", "run it by hand: "
+                      + " ".join(command))
+        return
+    for line in done.stdout.splitlines():
+        if "] exchange " in line:
+            yield Finding("ok", "a small job on this host: " + line.split("] ", 1)[1])
+    if done.returncode != 0:
+        said = [line for line in done.stderr.splitlines() if "ERROR" in line]
+        yield Finding("BAD", f"a small job ended with status {done.returncode}",
+                      said[-1] if said else done.stderr.strip()[-400:])
+
+
+def work():
+    """A worker of the small job: exchanges memory, checks the sum and tells the speed."""
+    from stretto import session
+    session.begin(lazy=False)
+    now = session.current()
+    if now.alone:
+        raise errors.InvalidArgument("--worker is for stretto-launch to start, with a job")
+    tensor = now.declare("doctor", "u8", _BYTES)
+    data = bytearray([1]) * _BYTES
+    address = _address_of(data)
+    times = []
+    for _ in range(_REPEATS):
+        data[:] = bytes([1]) * _BYTES
+        started = time.monotonic()
+        now.push_pull([(tensor, address, address, _BYTES)], 0, data).wait()
+        times.append(time.monotonic() - started)
+    right = data == bytes([now.size % 256]) * _BYTES
+    print(f"exchange worker {now.rank} of {now.size} on {socket.gethostname()}: sums are "
+          f"{'right' if right else 'WRONG'}, {_BYTES / sorted(times)[_REPEATS // 2] / 1e9:.2f} "
+          f"GB/s, joined in {now.joined_in_s:.2f} s", flush=True)
+    session.end()
+    return 0 if right else 1
+
+
+def _address_of(data):
+    import ctypes
+    return ctypes.addressof((ctypes.c_char * len(data)).from_buffer(data))
+
+
+def _print_all(findings):
+    bad = False
+    for finding in findings:
+        print(finding, flush=True)
+        bad = bad or finding.level == "BAD"
+    return bad
+
+
+def run(arguments=None):
+    """What the command line says; returns the exit status."""
+    parser = argparse.ArgumentParser(prog="stretto.doctor", description=__doc__.splitlines()[0])
+    parser.add_argument("--connect", nargs="+", default=[], metavar="HOST:PORT",
+                        help="addresses that should be reachable from here")
+    parser.add_argument("--worker", action="store_true",
+                        help="be a worker of a test job (stretto-launch starts it)")
+    parser.add_argument("--no-job", action="store_true", help="do not run the small job")
+    chosen = parser.parse_args(arguments)
+    if chosen.worker:
+        return work()
+    bad = _print_all(installation())
+    bad = _print_all(variables(os.environ)) or bad
+    bad = _print_all(limits()) or bad
+    bad = _print_all(network()) or bad
+    for address in chosen.connect:
+        bad = _print_all(reach(address)) or bad
+    if not chosen.no_job:
+        bad = _print_all(small_job()) or bad
+    print("something must be fixed" if bad else "all is well")
+    return int(bad)
+
+
+def main():
+    """The program."""
+    with contextlib.suppress(BrokenPipeError):
+        try:
+            sys.exit(run())
+        except errors.Error as error:
+            print(f"ERROR {error.code} role=doctor rank=- peer={error.peer or '-'} "
+                  f"op={error.operation or '-'} cause={error.cause}", file=sys.stderr)
+            sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a process is told by its environment: the one place of these packages that reads it. Who
+takes part is read again by the C++ library when it joins; what is here is needed before that.
+"""
+
+import dataclasses
+import os
+
+from stretto import errors
+
+_LARGEST = 1 << 20
+
+
+def text(*names, default=""):
+    """The first of these variables that is set and not empty."""
+    for name in names:
+        value = os.environ.get(name, "")
+        if value:
+            return value
+    return default
+
+
+def number(*names, default, least=0, most=_LARGEST):
+    """The first of these variables that is set, as a whole number from `least` to `most`."""
+    for name in names:
+        value = os.environ.get(name, "")
+        if not value:
+            continue
+        try:
+            found = int(value)
+        except ValueError:
+            found = None
+        if found is None or not least <= found <= most:
+            raise errors.InvalidArgument(
+                f"{name} is '{value}', wanted a whole number from {least} to {most}")
+        return found
+    return default
+
+
+def truth(name):
+    """True if the variable is set to something else than 0."""
+    return number(name, default=0) != 0
+
+
+def give(name, value):
+    """Sets a variable, for what is read later, here or in the C++ library."""
+    os.environ[name] = str(value)
+
+
+@dataclasses.dataclass(frozen=True)
+class Place:
+    """Where this process stands in its job."""
+
+    rank: int  # -1: the scheduler will choose.
+    size: int
+    servers: int
+    local_rank: int
+    local_size: int
+    scheduler: str  # host:port, or empty: this process is alone.
+
+    @property
+    def alone(self):
+        """True if there is nobody to exchange with, and nothing to exchange through."""
+        return self.size == 1 and not self.scheduler
+
+
+def place():
+    """This process's place, by STRETTO_* or, where those are missing, DMLC_* and BYTEPS_*."""
+    local_rank = number("BYTEPS_LOCAL_RANK", "LOCAL_RANK", default=0)
+    local_size = number("BYTEPS_LOCAL_SIZE", "LOCAL_WORLD_SIZE", default=1, least=1)
+    workers = number("DMLC_NUM_WORKER", default=1, least=1)
+    dmlc_local_size = number("BYTEPS_LOCAL_SIZE", default=1, least=1)
+    size = number("STRETTO_WORLD_SIZE", default=workers * dmlc_local_size, least=1)
+    rank = number("STRETTO_RANK", "BYTEPS_GLOBAL_RANK", default=None, least=-1)
+    if rank is None:
+        worker = number("DMLC_WORKER_ID", default=None)
+        dmlc_local_rank = number("BYTEPS_LOCAL_RANK", default=0)
+        rank = -1 if worker is None else worker * dmlc_local_size + dmlc_local_rank
+    if rank >= size:
+        raise errors.InvalidArgument(
+            f"this worker's rank is {rank}, but there are only {size} workers; look at "
+            "STRETTO_RANK and STRETTO_WORLD_SIZE, or DMLC_WORKER_ID and DMLC_NUM_WORKER")
+    root, port = text("DMLC_PS_ROOT_URI"), text("DMLC_PS_ROOT_PORT")
+    scheduler = text("STRETTO_SCHEDULER") or (f"{root}:{port}" if root and port else "")
+    if size > 1 and not scheduler:
+        raise errors.InvalidArgument(
+            f"there are to be {size} workers, but no scheduler is named: start this program with "
+            "stretto-launch, or set STRETTO_SCHEDULER=host:port (or DMLC_PS_ROOT_URI and "
+            "DMLC_PS_ROOT_PORT)")
+    servers = number("STRETTO_SERVERS", "DMLC_NUM_SERVER", default=1, least=1)
+    if size == 1 and rank == -1:
+        rank = 0
+    return Place(rank, size, servers, local_rank, local_size, scheduler)

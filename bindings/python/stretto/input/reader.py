@@ -1,0 +1,282 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reader: an iterable over the samples of a data set. What it does is done in C++, but for
+batches, decoding and the progress bar, which are here.
+"""
+
+import os
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Union
+
+from stretto import _core, errors
+from stretto.input.decoding import Decoder
+
+_MOST_PROBLEMS = 100
+
+
+class Reader:
+    """The samples of some files, each exactly once an epoch over all workers.
+
+    One loop over it is one epoch (or `epochs` of them, if given); the next loop is the next one,
+    and the reader reads ahead into it. A loop that was left goes on in the next. Samples are
+    memoryviews, for format "tar" dicts of them by extension with the name under "__key__", or what
+    `decode` makes of them. A view stays valid as long as it is held.
+
+    Arguments:
+        paths: the files, in an order that is the same at all workers; or one of them.
+        format: "tfrecord", "tar" (WebDataset's shards), "files" (each is a sample) or "records"
+            (of `record_bytes`).
+        shuffle, seed: in another order each epoch, the same for the same seed.
+        rank, world: this worker's part of each epoch.
+        even: all workers take equally many samples; what is left over is left out that epoch.
+        batch: lists of so many samples; the last of an epoch may be shorter, and the last before
+            an error.
+        epochs: how many one loop goes through; None: one, and there is no last.
+        decode: called with each sample; its results come in order.
+        decode_threads: by how many threads at once, ahead of the loop; 0: by the one that loops.
+            "auto": as many as make the program faster, none at first; tuning_log() tells. For
+            functions that several threads may call and that let go of the interpreter's lock.
+        on_error: "fail" raises in the sample's place, and a further loop goes on behind it; "skip"
+            leaves the sample out, and problems() tells.
+        progress: a bar for each loop, by tqdm.
+        options: of the C++ reader: retries, check_crc, max_sample_bytes, shuffle_block_bytes,
+            shuffle_blocks, tune, depth, read_bytes, memory_bytes, index_folder (where it is kept
+            what opening large files found out), method ("auto", "io_uring", "threads"), direct
+            (True, False or None: past the page cache).
+
+    Raises the exceptions of stretto.errors: InvalidArgument for a file that is missing or cannot
+    be read, Malformed for one that is truncated or corrupt; each names file and offset.
+    """
+
+    def __init__(self, paths: Union[str, "os.PathLike[str]", Sequence[Any]],
+                 format: str = "tfrecord",  # pylint: disable=redefined-builtin
+                 record_bytes: int = 0, shuffle: bool = False, seed: int = 0, rank: int = 0,
+                 world: int = 1, batch: Optional[int] = None, epochs: Optional[int] = None,
+                 decode: Optional[Callable[[Any], Any]] = None, decode_threads: Union[int, str] = 0,
+                 on_error: str = "fail", even: bool = False, progress: bool = False,
+                 **options: Any) -> None:
+        if batch is not None and batch < 1:
+            raise errors.InvalidArgument(f"batch {batch}: wanted 1 at least, or None")
+        if epochs is not None and epochs < 1:
+            raise errors.InvalidArgument(f"epochs {epochs}: wanted 1 at least, or None")
+        if decode is None and decode_threads != 0:
+            raise errors.InvalidArgument(
+                f"decode_threads {decode_threads!r} without decode: wanted both or neither")
+        named = [paths] if isinstance(paths, (str, os.PathLike)) else paths
+        wanted = _core.ReaderOptions()
+        wanted.paths = [os.fspath(path) for path in named]
+        wanted.set_format(format)
+        wanted.set_on_error(on_error)
+        wanted.record_bytes, wanted.shuffle, wanted.seed = record_bytes, shuffle, seed
+        wanted.rank, wanted.world, wanted.even = rank, world, even
+        wanted.epochs = 0
+        _set(wanted, options)
+        self._reader = _core.Reader(wanted)
+        self._is_tar = format == "tar"
+        self._batch = batch
+        self._epochs = epochs
+        self._decoder = None if decode is None else Decoder(decode, decode_threads, batch)
+        self._progress = progress
+        self._skips = on_error == "skip"
+        self._undecoded: List[str] = []
+        self._undecoded_count = 0
+        self._told = self._reader.cursor()  # Behind what the loop has yielded,
+        self._behind: Optional[bytes] = None  # and behind a sample that failed.
+        self._left = 0  # Epochs of a loop that an error or a break interrupted.
+
+    def __iter__(self) -> Iterator[Any]:
+        if self._told != self._reader.cursor():
+            self._reader.seek(self._told)  # What was read ahead for a loop that was left.
+        if not self._left:
+            self._left = self._epochs or 1
+        with _Bar(self._progress, self) as bar:
+            while self._left:
+                yield from self._epoch(bar)
+                self._left -= 1
+
+    def next_epoch(self) -> None:
+        """Leaves out what is left of this epoch: the next loop begins the next one. Does nothing
+        between two epochs."""
+        if not self._left:
+            return
+        if self._told != self._reader.cursor():
+            self._reader.seek(self._told)  # Threads may have read past the epoch's end.
+        try:
+            for _ in self._samples():
+                pass
+        finally:
+            self._told = self._reader.cursor()
+        self._left -= 1
+
+    def __len__(self) -> int:
+        """What one epoch yields here: samples, or batches."""
+        samples = self._reader.epoch_samples
+        return samples if self._batch is None else -(-samples // self._batch)
+
+    def _epoch(self, bar: "_Bar") -> Iterator[Any]:
+        decoded = self._decoded(self._samples())
+        failure: Optional[Exception] = None
+        self._behind = None
+        over = False
+        while not over:
+            chunk: List[Any] = []
+            try:
+                while len(chunk) < (self._batch or 1):
+                    cursor, sample = next(decoded)
+                    chunk.append(sample)
+            except StopIteration:
+                over = True
+            except Exception as error:  # pylint: disable=broad-except
+                over, failure = True, error  # It comes behind what was read before it.
+            if chunk:
+                self._told = cursor
+                bar.count(len(chunk))
+                yield chunk[0] if self._batch is None else chunk
+        if failure is None:
+            self._told = self._reader.cursor()
+            return
+        if self._behind is not None:
+            self._told = self._behind
+        try:
+            raise failure
+        finally:
+            del failure, chunk  # The traceback holds this frame.
+
+    def _samples(self) -> Iterator[Any]:
+        """(cursor behind it, sample) until the end of the epoch."""
+        while True:
+            try:
+                sample = self._reader.next()
+            except errors.Error:
+                self._behind = self._reader.cursor()
+                raise
+            if sample is None:
+                return
+            yield self._reader.cursor(), self._view(sample)
+
+    def _view(self, sample: _core.Sample) -> Any:
+        if not self._is_tar:
+            return sample.bytes
+        return {"__key__": sample.key, **sample.members}
+
+    def _decoded(self, samples: Iterator[Any]) -> Iterator[Any]:
+        if self._decoder is None:
+            yield from samples
+        else:
+            for cursor, result in self._decoder(samples):
+                try:
+                    decoded = result()
+                except Exception as error:  # pylint: disable=broad-except
+                    del result  # It holds the error, whose traceback holds this frame.
+                    if not self._skips:
+                        self._behind = cursor
+                        raise
+                    self._leave_out(error)
+                else:
+                    yield cursor, decoded
+
+    def _leave_out(self, error: Exception) -> None:
+        self._undecoded_count += 1
+        if len(self._undecoded) < _MOST_PROBLEMS:
+            self._undecoded.append(f"decoding: {type(error).__name__}: {error}")
+
+    def as_dataset(self) -> Any:
+        """The same as a torch.utils.data.IterableDataset, for a DataLoader with num_workers=0 (the
+        reader has threads of its own); with batch_size=None it passes on what this yields."""
+        from stretto.input.dataset import Dataset  # pylint: disable=import-outside-toplevel
+        return Dataset(self)
+
+    def state_dict(self) -> Dict[str, Any]:
+        """Where the loop is, to be kept with a checkpoint: behind what it has yielded."""
+        return {"cursor": self._told, "epochs_left": self._left}
+
+    def load_state_dict(self, state: Dict[str, Any]) -> None:
+        """The next loop goes on from there. Mismatch if it is another data set's or order's."""
+        self._reader.seek(state["cursor"])
+        self._told = state["cursor"]
+        self._left = state["epochs_left"]
+
+    @property
+    def epoch(self) -> int:
+        """Of the sample that is read next, from 0. Threads that decode read ahead."""
+        return self._reader.epoch
+
+    @property
+    def samples(self) -> int:
+        """In the data set."""
+        return self._reader.samples
+
+    @property
+    def fingerprint(self) -> int:
+        """Equal at workers that see the same data set."""
+        return self._reader.fingerprint
+
+    @property
+    def method(self) -> str:
+        """How it reads: "io_uring" or "threads"."""
+        return self._reader.method
+
+    @property
+    def problem_count(self) -> int:
+        """Samples and files that were left out."""
+        return self._reader.problem_count + self._undecoded_count
+
+    def problems(self) -> List[str]:
+        """Why, for the first 100 of them."""
+        return (self._reader.problems() + self._undecoded)[:_MOST_PROBLEMS]
+
+    def set_knobs(self, depth: int, read_bytes: int) -> None:
+        """How many reads are under way, and how large each is at most, from now on. The tuner
+        leaves them alone then."""
+        self._reader.set_knobs(depth, read_bytes)
+
+    def knobs(self) -> Any:
+        """(depth, read_bytes) as they are now."""
+        return self._reader.knobs()
+
+    def tuning_log(self) -> str:
+        """What the tuners of reading and decoding tried, saw and chose, a line for each."""
+        return self._reader.tuning_log() + (self._decoder.log() if self._decoder else "")
+
+    def take_window(self) -> Dict[str, float]:
+        """What was done since it was last called: bytes, latencies, the consumer's stall."""
+        return self._reader.take_window()
+
+
+def _set(wanted: _core.ReaderOptions, options: Dict[str, Any]) -> None:
+    known = ("retries", "check_crc", "max_sample_bytes", "shuffle_block_bytes", "shuffle_blocks",
+             "tune", "depth", "read_bytes", "memory_bytes")
+    for name, value in options.items():
+        if name == "index_folder":
+            wanted.index_folder = os.fspath(value)
+        elif name == "method":
+            wanted.set_method(value)
+        elif name == "direct":
+            wanted.set_direct(value)
+        elif name in known:
+            setattr(wanted, name, value)
+        else:
+            raise TypeError(f"Reader has no option '{name}'; it has "
+                            f"{', '.join(known)}, index_folder, method, direct")
+
+
+class _Bar:
+    """A progress bar of tqdm, or none."""
+
+    def __init__(self, wanted: bool, reader: Reader) -> None:
+        self._bar: Any = None
+        if wanted:
+            import tqdm  # pylint: disable=import-outside-toplevel
+            core = reader._reader  # pylint: disable=protected-access
+            self._bar = tqdm.tqdm(total=core.epoch_samples, initial=core.passed, unit="samples",
+                                  desc=f"epoch {core.epoch}")
+
+    def __enter__(self) -> "_Bar":
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        if self._bar is not None:
+            self._bar.close()
+
+    def count(self, samples: int) -> None:
+        """So many more were yielded."""
+        if self._bar is not None:
+            self._bar.update(samples)

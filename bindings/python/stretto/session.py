@@ -1,0 +1,244 @@
+# SPDX-License-Identifier: Apache-2.0
+"""This process's membership in a job: joined when first needed, left once, and the tensors that
+were declared through it. One program has one session at a time; `current()` is it.
+
+A program that was started by itself, without a scheduler, is a job of one: every exchange gives
+back what it was given, so that a training script runs unchanged while it is being written.
+"""
+
+import atexit
+import collections
+import contextlib
+import os
+import sys
+import threading
+import time
+
+from stretto import _core, environment, errors
+
+
+_LAST_PATIENCE_S = 10.0  # As a C++ Worker's that is destroyed.
+
+
+class Done:
+    """The ticket of an exchange with nobody."""
+
+    def wait(self):
+        """Returns at once."""
+
+    def wait_for(self, seconds):
+        """True: it has ended."""
+        del seconds
+        return True
+
+    def done(self):
+        """True."""
+        return True
+
+    def set_priority(self, priority):
+        """Changes nothing: it has ended."""
+
+    def set_deadline(self, seconds_from_now):
+        """Changes nothing: it has ended."""
+
+    def pause(self):
+        """Changes nothing: it has ended."""
+
+    def resume(self):
+        """Changes nothing: it has ended."""
+
+    def cancel(self):
+        """Changes nothing: it has ended."""
+
+
+class Session:
+    """Thread: any. Every exchange is a call on the same names at all workers, in any order of
+    names, but for one name in the same order."""
+
+    def __init__(self, place):
+        self.place = place
+        self.joined_in_s = 0.0
+        self._worker = None
+        self._tensors = {}
+        self._lock = threading.Lock()
+        self._owner = os.getpid()
+        self._left = False
+        self._counts = collections.Counter()
+        if place.rank < 0:
+            self.worker()  # The scheduler chooses the rank.
+
+    @property
+    def rank(self):
+        """This worker's place among all, from 0."""
+        return self._worker.rank if self._worker is not None else self.place.rank
+
+    @property
+    def size(self):
+        """Workers in the job."""
+        return self.place.size
+
+    @property
+    def alone(self):
+        """True if there is nobody to exchange with."""
+        return self.place.alone
+
+    def is_inherited(self):
+        """True in a child of the process that made it. Raises UsedAfterFork if that one has
+        joined a job."""
+        inherited = os.getpid() != self._owner
+        if inherited and self._worker is not None:
+            raise errors.UsedAfterFork()
+        return inherited
+
+    def worker(self):
+        """The C++ worker; joins the job if that has not been done. Raises RendezvousTimeout if
+        not everybody comes."""
+        if os.getpid() != self._owner:
+            raise errors.UsedAfterFork()
+        if self._worker is None:
+            with self._lock:
+                if self._left:
+                    raise errors.Cancelled("this process has left the job; call init() again")
+                if self._worker is None:
+                    self._worker = self._join()
+        return self._worker
+
+    def _join(self):
+        started = time.monotonic()
+        options = _core.Options.from_environment()
+        options.scheduler = self.place.scheduler
+        options.workers = self.place.size
+        options.servers = self.place.servers
+        options.rank = self.place.rank
+        worker = _core.Worker.join(options)
+        self.joined_in_s = time.monotonic() - started
+        return worker
+
+    def declare(self, name, dtype, elements, mean=False, deterministic=False, codec=None,
+                bulk=False):
+        """The tensor of that name, in mode sync: a sum, or with `mean` a mean, over all workers.
+        `codec` is how it travels, if it is f32; None: as STRETTO_CODEC says for its name. `bulk`
+        lets it use links better, and others that are more urgent wait some milliseconds for it.
+        Raises Mismatch if it was declared otherwise, here or elsewhere."""
+        codec = codec if dtype == "f32" else None
+        key = (name, dtype, elements, mean, deterministic, codec, bulk)
+        tensor = self._tensors.get(key)
+        if tensor is None:
+            tensor = self.worker().declare(name, dtype, elements, mean=mean,
+                                           deterministic=deterministic, codec=codec,
+                                           bulk=bulk)
+            self._tensors[key] = tensor
+        return tensor
+
+    def push_pull(self, routes, priority, owner):
+        """Begins to exchange some (tensor, source address, target address, bytes), and returns
+        the ticket. `owner` is kept until their memory is free again."""
+        return self.worker().push_pull(routes, priority, owner)
+
+    def broadcast(self, tensor, address, bytes_, root, owner):
+        """Begins to make everybody's memory what that of `root` is; returns the ticket."""
+        return self.worker().broadcast(tensor, (address, bytes_), root, 0, owner)
+
+    @contextlib.contextmanager
+    def span(self, kind):
+        """Tells traces that the program does this meanwhile: 'compute', 'input' or 'stage', which
+        is copying to or from a device. Costs next to nothing while nobody traces."""
+        worker = self._worker
+        if worker is None or not worker.tracing:
+            yield
+            return
+        begin = time.monotonic()
+        try:
+            yield
+        finally:
+            worker.note_span(kind, begin, time.monotonic())
+
+    def note_span(self, kind, begin, end):
+        """Tells traces that the program did this from `begin` to `end`, by time.monotonic()."""
+        worker = self._worker
+        if worker is not None:
+            worker.note_span(kind, begin, end)
+
+    def next_number(self, kind):
+        """1, 2 and so on for things of a kind, such as optimizers, which every worker makes in
+        the same order: names that are alike everywhere."""
+        self._counts[kind] += 1
+        return self._counts[kind]
+
+    def barrier(self):
+        """Returns when every worker has called it as often as this one."""
+        if not self.alone:
+            self.worker().barrier()
+
+    def leave(self, patience=None):
+        """Leaves the job, after all that is under way has ended. If that takes longer than
+        `patience` seconds, abandons it and raises Timeout. Does nothing in a forked child or if it
+        was left before."""
+        if os.getpid() != self._owner:
+            return
+        with self._lock:
+            worker, self._worker, self._left = self._worker, None, True
+        if worker is None:
+            return
+        try:
+            worker.leave(patience)
+        except errors.Timeout:
+            worker.abandon()
+            raise
+
+    def abandon(self):
+        """Leaves without waiting for anything, so that the others learn at once that this worker
+        has failed."""
+        if self._worker is not None and os.getpid() == self._owner:
+            self._worker.abandon()
+
+
+_current = None
+
+
+def current():
+    """The session of this process. ValueError before init()."""
+    if _current is None:
+        raise ValueError("Stretto has not been initialized; call init() first")
+    return _current
+
+
+def is_initialized() -> bool:
+    """True between init() and shutdown()."""
+    return _current is not None
+
+
+def begin(lazy=True):
+    """Makes this process a worker of its job; again does nothing. Joins when something is first
+    exchanged, or at once if not `lazy`, and then waits for the other workers."""
+    global _current
+    if _current is not None and _current.is_inherited():
+        _current = None  # Of the parent, which had not joined: the child may.
+        atexit.unregister(_at_exit)
+    if _current is None:
+        _current = Session(environment.place())
+        atexit.register(_at_exit)
+    if not lazy:
+        _current.barrier()
+
+
+def end(patience=None):
+    """Leaves the job. Afterwards begin() may be called again, if there is still a job to join."""
+    global _current
+    ending, _current = _current, None
+    atexit.unregister(_at_exit)
+    if ending is not None:
+        ending.leave(patience)
+
+
+def _at_exit():
+    if hasattr(sys, "last_type"):  # The program ends by an exception that nobody caught.
+        if _current is not None:
+            _current.abandon()
+        return
+    # An error in leaving is no reason to fail after the work was done, but worth a line. What the
+    # program did not wait for, others may never join: it may have ended by sys.exit() midway.
+    try:
+        end(_LAST_PATIENCE_S)
+    except errors.Error as error:
+        print(f"stretto: while leaving the job: {error}", file=sys.stderr)

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Stretto for PyTorch.
+
+    import stretto.torch as st
+    st.init()
+    st.broadcast_parameters(model.state_dict(), root_rank=0)
+    optimizer = st.DistributedOptimizer(optimizer, model.named_parameters())
+    # the loop stays as it is
+
+Start the script with `stretto-launch --workers 2 --servers 2 -- python3 script.py`. Started by
+itself it is a job of one worker, which exchanges nothing.
+"""
+
+from typing import Optional
+
+import torch
+
+from stretto import _core, environment, errors, session
+from stretto.errors import Error
+from stretto.session import is_initialized
+from stretto.torch import exchange as _exchange
+from stretto.torch import wire as _wire
+from stretto.torch.broadcasting import (broadcast_object, broadcast_optimizer_state,
+                                        broadcast_parameters)
+from stretto.torch.compression import Compression
+from stretto.torch.exchange import Handle, allgather
+from stretto.torch.functional import push_pull
+from stretto.torch.optimizer import MODES, DistributedOptimizer
+from stretto.torch.parallel import DistributedDataParallel
+
+__version__ = _core.__version__
+__all__ = [
+    "Compression", "DistributedDataParallel", "DistributedOptimizer", "Error", "Handle", "MODES",
+    "allgather", "barrier", "broadcast", "broadcast_", "broadcast_object",
+    "broadcast_optimizer_state", "broadcast_parameters", "errors", "init", "is_initialized",
+    "local_rank", "local_size", "push_pull", "push_pull_", "push_pull_async", "rank", "resume",
+    "shutdown", "size", "suspend",
+]
+
+
+def init(lazy: bool = True) -> None:
+    """Makes this process a worker of its job. If `lazy`, the job is joined when something is
+    first exchanged; else at once, and it returns when all workers are there. Again does
+    nothing."""
+    session.begin(lazy)
+
+
+def shutdown() -> None:
+    """Leaves the job, after all that is under way has ended. Happens at exit by itself."""
+    session.end()
+
+
+def suspend() -> None:
+    """Leaves the job in order to come back: see resume()."""
+    session.end()
+
+
+def resume(num_workers: int, num_servers: int, global_rank: int) -> None:
+    """Joins again, after suspend(), a job that has so many workers and servers now."""
+    environment.give("STRETTO_WORLD_SIZE", num_workers)
+    environment.give("STRETTO_SERVERS", num_servers)
+    environment.give("STRETTO_RANK", global_rank)
+    session.end()
+    session.begin(lazy=True)
+
+
+def rank() -> int:
+    """This worker's place among all, from 0. ValueError before init()."""
+    return session.current().rank
+
+
+def size() -> int:
+    """Workers in the job. ValueError before init()."""
+    return session.current().size
+
+
+def local_rank() -> int:
+    """This worker's place among those of its host. ValueError before init()."""
+    return session.current().place.local_rank
+
+
+def local_size() -> int:
+    """Workers of this host. ValueError before init()."""
+    return session.current().place.local_size
+
+
+def _dense(tensor):
+    # The tensor without its history; TypeError for what is none, or sparse.
+    if _wire.name_as_it_is(tensor) is None:
+        _wire.check(tensor)
+    return _wire.without_gradient(tensor)
+
+
+def push_pull_async(tensor: torch.Tensor, name: str, average: bool = True,
+                    priority: int = 0) -> Handle:
+    """Begins to add up `tensor` over all workers, into a new tensor; returns the Handle, whose
+    wait() gives it. All workers must use the name for tensors of the same size and type."""
+    source = _dense(tensor)
+    return _exchange.begin(source, torch.empty_like(source), name, average, priority)
+
+
+def push_pull_(tensor: torch.Tensor, name: str, average: bool = True,
+               priority: int = 0) -> torch.Tensor:
+    """Adds up over all workers in place; returns the tensor."""
+    data = _dense(tensor)
+    return _exchange.begin(data, data, name, average, priority).wait()
+
+
+def broadcast(tensor: torch.Tensor, root_rank: int = 0,
+              name: Optional[str] = None) -> torch.Tensor:
+    """A new tensor: what `tensor` is at the worker `root_rank`."""
+    _wire.check(tensor)
+    return broadcast_(tensor.detach().clone(), root_rank, name)
+
+
+def broadcast_(tensor: torch.Tensor, root_rank: int = 0,
+               name: Optional[str] = None) -> torch.Tensor:
+    """Makes `tensor`, in place, what it is at the worker `root_rank`; returns it."""
+    name = f"Broadcast.{name or _exchange.unnamed(tensor)}"
+    return _exchange.begin_broadcast(tensor, root_rank, name).wait()
+
+
+def barrier() -> None:
+    """Returns when every worker has called it as often as this one."""
+    session.current().barrier()

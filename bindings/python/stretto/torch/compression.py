@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a gradient is turned into before it travels."""
+
+import torch
+
+from stretto import _core, environment, errors
+
+
+class Compressor:
+    """What a compression does: two static methods."""
+
+    @staticmethod
+    def compress(tensor):
+        """(what travels, what decompress() needs to know)."""
+        raise NotImplementedError
+
+    @staticmethod
+    def decompress(tensor, ctx):
+        """What was compressed, after the exchange."""
+        raise NotImplementedError
+
+
+class NoneCompressor(Compressor):
+    """As it is."""
+
+    @staticmethod
+    def compress(tensor):
+        """The tensor itself."""
+        return tensor, None
+
+    @staticmethod
+    def decompress(tensor, ctx):
+        """The tensor itself."""
+        del ctx
+        return tensor
+
+
+class FP16Compressor(Compressor):
+    """Floating-point tensors travel, and are added up, as 16-bit ones."""
+
+    @staticmethod
+    def compress(tensor):
+        """A float16 copy, if the tensor is of a floating type."""
+        small = tensor.to(torch.float16) if tensor.is_floating_point() else tensor
+        return small, tensor.dtype
+
+    @staticmethod
+    def decompress(tensor, ctx):
+        """A copy of the first type."""
+        return tensor.to(ctx) if ctx.is_floating_point else tensor
+
+
+class Compression:
+    """The compressions that there are."""
+
+    none = NoneCompressor
+    fp16 = FP16Compressor
+
+
+class CodecCompressor(NoneCompressor):
+    """Gradients travel through one of Stretto's codecs, which workers and servers both know: what
+    the text says, as in "topk,k=0.01,ef=vanilla". Tensors below BYTEPS_MIN_COMPRESS_BYTES (64 KiB)
+    and those that are not float32 travel as they are. Here nothing is done to them: it is done on
+    their way."""
+
+    def __init__(self, text):
+        self.codec = _core.codec(text)
+        self.min_bytes = _min_bytes()
+
+    def codec_for(self, bytes_):
+        """What a tensor of this size is declared with."""
+        return self.codec if bytes_ >= self.min_bytes else "none"
+
+
+def _min_bytes():
+    return environment.number(
+        "STRETTO_CODEC_MIN_BYTES", "BYTEPS_MIN_COMPRESS_BYTES", default=65536)
+
+
+def coded_from(compression):
+    """How many bytes a tensor has at least that travels through a codec; None: no tensor does."""
+    if isinstance(compression, CodecCompressor):
+        return compression.min_bytes
+    return _min_bytes() if environment.text("STRETTO_CODEC") else None
+
+
+def codec_of(compression, tensor):
+    """The codec that a tensor is declared with; None: what STRETTO_CODEC says for its name."""
+    if not isinstance(compression, CodecCompressor):
+        return None
+    return compression.codec_for(tensor.numel() * tensor.element_size())
+
+
+def text_of(params):
+    """BytePS's keys and values as one text; ValueError for what cannot be written so."""
+    pieces = []
+    for key, value in params.items():
+        text = str(value)
+        if not isinstance(key, str) or not text or any(c in f"{key}{text}" for c in ",;="):
+            raise ValueError(f"compression_params has {key!r}: {value!r}, wanted a word and its "
+                             "value")
+        pieces.append(f"{key.removeprefix('byteps_')}={text}")
+    return ",".join(pieces)
+
+
+def from_params(params, otherwise=Compression.none):
+    """The compression that BytePS's dictionary `compression_params` asks for."""
+    if not params:
+        return otherwise
+    if not isinstance(params, dict):
+        raise TypeError(f"compression_params is a {type(params).__name__}, wanted a dict")
+    if set(params) == {"fp16"} and isinstance(params["fp16"], bool):
+        return Compression.fp16 if params["fp16"] else otherwise
+    try:
+        return CodecCompressor(text_of(params))
+    except errors.InvalidArgument as error:
+        raise errors.InvalidArgument(f"compression_params: {error.cause}") from error

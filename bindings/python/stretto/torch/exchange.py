@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Exchanges of single tensors: push_pull, broadcast, allgather, and the handles on them."""
+
+import hashlib
+import numbers
+from typing import Optional
+
+import torch
+
+from stretto import session
+from stretto.torch import wire
+
+_MOST_URGENT = 2**31 - 1
+
+
+class Handle:
+    """An exchange under way. Thread: any one at a time. It keeps the tensors alive; to drop it
+    does not end the exchange."""
+
+    def __init__(self, ticket, result, finish=None):
+        self._ticket = ticket
+        self._result = result
+        self._finish = finish
+
+    def done(self) -> bool:
+        """True once it has ended; then the result is complete, or wait() raises the error."""
+        if not self._ticket.done():
+            return False
+        self._complete()
+        return True
+
+    def wait(self) -> torch.Tensor:
+        """Waits for the end and returns the tensor with the result. Raises what went wrong, at
+        the latest after the operation timeout."""
+        self._ticket.wait()
+        self._complete()
+        return self._result
+
+    def set_priority(self, priority: int) -> None:
+        """What has not left yet is sent by this priority; higher goes first."""
+        self._ticket.set_priority(priority)
+
+    def cancel(self) -> None:
+        """Ends it with an error, if nothing of it has left."""
+        self._ticket.cancel()
+
+    def _complete(self):
+        finish, self._finish = self._finish, None
+        if finish is not None:
+            self._ticket.wait()  # It has ended; an error is no result to complete.
+            finish()
+
+
+def _finish_of(buffer, output, divisor):
+    # What remains to be done with what came: averages, and the way back from a buffer.
+    if buffer is None:
+        if divisor == 1:
+            return None
+        return lambda: wire.average_in_place(output, divisor)
+
+    def finish():
+        if divisor != 1:
+            wire.average_in_place(buffer, divisor)
+        wire.store(buffer, output)
+
+    return finish
+
+
+def check_call(name, priority):
+    """TypeError or ValueError unless these are a name and a priority."""
+    if not isinstance(name, str):
+        raise TypeError(f"the name is a {type(name).__name__}, wanted a str")
+    if not name:
+        raise ValueError("the name is empty; all workers must use one name for one exchange")
+    whole = isinstance(priority, int) or isinstance(priority, numbers.Integral)
+    if not whole or abs(priority) > _MOST_URGENT:
+        raise ValueError(f"the priority is {priority!r}, wanted a whole number from "
+                         f"-{_MOST_URGENT} to {_MOST_URGENT}")
+
+
+def begin(tensor, output, name, average, priority, codec=None):
+    """Begins to add up `tensor` over all workers into `output` (the same tensor, or one of its
+    shape and type), and returns the handle. `codec` as in Session.declare()."""
+    kind = wire.name_as_it_is(tensor)
+    if kind is None:
+        wire.check(tensor)
+    check_call(name, priority)
+    now = session.current()
+    divisor = now.size if average else 1
+    elements = tensor.numel()
+    if now.alone or elements == 0:
+        if output is not tensor:
+            output.copy_(tensor)
+        return Handle(session.Done(), output)
+    buffer = None
+    if kind is None or not (output is tensor or wire.goes_as_it_is(output)):
+        buffer = wire.flat_buffer(tensor)
+        wire.load(buffer, tensor)
+        kind = wire.NAMES[buffer.dtype]
+    source, target = (tensor, output) if buffer is None else (buffer, buffer)
+    declared = now.declare(name, kind, elements, codec=codec)
+    route = (declared, source.data_ptr(), target.data_ptr(), declared.bytes)
+    ticket = now.push_pull([route], priority, (source, target))
+    return Handle(ticket, output, _finish_of(buffer, output, divisor))
+
+
+def unnamed(tensor):
+    """The name that unnamed tensors of its size share. Workers must exchange them in the same
+    order."""
+    return f"unnamed.{tensor.dtype}.{tensor.numel()}"
+
+
+def begin_broadcast(tensor, root, name):
+    """Begins to make `tensor` what it is at the worker `root`, in place; returns the handle."""
+    wire.check(tensor)
+    now = session.current()
+    if not isinstance(root, numbers.Integral) or not 0 <= root < now.size:
+        raise ValueError(f"the root's rank is {root!r}; there are ranks 0 to {now.size - 1}")
+    if now.alone or tensor.numel() == 0:
+        return Handle(session.Done(), tensor)
+    direct = tensor.device.type == "cpu" and tensor.is_contiguous()
+    data = tensor.detach() if direct else tensor.detach().to("cpu").contiguous()
+    # Types that cannot be added up can still be copied.
+    kind, elements = wire.NAMES.get(data.dtype), data.numel()
+    if kind is None:
+        kind, elements = "u8", data.numel() * data.element_size()
+    declared = now.declare(name, kind, elements)
+    ticket = now.broadcast(declared, data.data_ptr(), declared.bytes, root, data)
+
+    def finish():
+        with torch.no_grad():
+            tensor.copy_(data)
+
+    return Handle(ticket, tensor, None if direct else finish)
+
+
+def begin_gather(number, name):
+    """Begins to gather one whole number of every worker; the result is a tensor, by rank."""
+    now = session.current()
+    numbers = torch.zeros(now.size, dtype=torch.int64)
+    numbers[now.rank] = number
+    return begin(numbers, numbers, name, False, 0)
+
+
+def gather_numbers(number, name):
+    """One whole number of every worker, as a list by rank."""
+    return begin_gather(number, name).wait().tolist()
+
+
+def digest_of(text):
+    """48 bits of the text's SHA-256, as a number: it fits what is gathered."""
+    return int.from_bytes(hashlib.sha256(text.encode("utf-8")).digest()[:6], "big")
+
+
+def allgather(tensor: torch.Tensor, name: Optional[str] = None) -> torch.Tensor:
+    """The tensors of all workers, one after the other along their first dimension, in which they
+    may differ. A 0-d tensor counts as one of a single element."""
+    wire.check(tensor)
+    now = session.current()
+    if tensor.dim() == 0:
+        tensor = tensor.reshape(1)
+    if now.alone:
+        return tensor.clone()
+    name = f"Allgather.{name or unnamed(tensor.flatten()[:0])}"
+    mine = tensor.detach().to("cpu").contiguous()
+    rows = gather_numbers(mine.shape[0], f"{name}.rows")
+    everybody = torch.zeros((sum(rows), *mine.shape[1:]), dtype=mine.dtype)
+    first = sum(rows[:now.rank])
+    everybody[first:first + mine.shape[0]] = mine
+    if everybody.numel():
+        # As bytes: what is added to zeros stays what it was, whatever it means.
+        flat = wire.as_bytes(everybody)
+        begin(flat, flat, f"{name}.{flat.numel()}", False, 0).wait()
+    return everybody.to(tensor.device)

@@ -1,0 +1,340 @@
+# SPDX-License-Identifier: Apache-2.0
+"""GradientExchange: sends each gradient as soon as backward has made it, and waits for the means.
+
+Gradients of small parameters that were registered one after the other travel together (as Horovod
+and DDP do with all of them, by fusion buffers and buckets). If each layer of the next forward waits
+for its own, a gradient is the more urgent the earlier that needs its parameter: at first by the
+order of registration, after one backward by the order found there, backwards (the idea of P3,
+Jayarajan et al., MLSys 2019, and of ByteScheduler, Peng et al., SOSP 2019). If a step waits for all
+of them they go as they come: overtaking would only make workers that are not quite in step send in
+different orders, and a sum is ready when its last share is there. What has a codec travels alone:
+codecs make one size, or one choice of the largest, for a whole part, and biases or a norm's scales
+have sizes of their own.
+"""
+
+import functools
+import itertools
+import warnings
+import weakref
+
+import torch
+
+from stretto import environment, errors, session
+from stretto.torch import compression as compressions
+from stretto.torch import exchange, staging, wire
+
+_SMALL_BYTES = 16 * 1024
+_BUCKET_BYTES = 128 * 1024
+
+
+class _Slot:
+    """One parameter, and how far its gradient is."""
+
+    def __init__(self, name, parameter, index):
+        self.name = name
+        self.parameter = parameter
+        self.index = index
+        self.bucket = None
+        self.passes = 0  # Gradients that have been added up here since the last exchange.
+        self.was_sparse = False
+        self.arrived = None  # When, among all, in the first backward.
+
+
+class _Bucket:
+    """Slots whose gradients travel as one tensor."""
+
+    def __init__(self, slots):
+        self.slots = slots
+        self.declared = {}
+        self.buffers = {}  # By type: memory to travel in, for what cannot itself.
+        self.ready = 0
+        self.ticket = None
+        self.source = None  # What travels; a single gradient that can, travels by itself.
+        self.in_place = False
+        self.context = None
+        for slot in slots:
+            slot.bucket = self
+
+    @property
+    def bytes(self):
+        return sum(slot.parameter.numel() * slot.parameter.element_size() for slot in self.slots)
+
+
+def _bucketed(slots, coded_from):
+    # The same at every worker, for it depends on the order of parameters, on their sizes, and on
+    # what all workers say of codecs: from `coded_from` bytes on, if not None, a gradient has one.
+    most = _SMALL_BYTES if coded_from is None else min(_SMALL_BYTES, coded_from - 1)
+    buckets = []
+    for slot in slots:
+        parameter = slot.parameter
+        small = parameter.numel() * parameter.element_size() <= most
+        last = buckets[-1] if buckets else None
+        if small and last is not None and last.small and last.bytes < _BUCKET_BYTES:
+            first = last.slots[0].parameter
+            if first.dtype == parameter.dtype and first.device == parameter.device:
+                last.slots.append(slot)
+                slot.bucket = last
+                continue
+        buckets.append(_Bucket([slot]))
+        buckets[-1].small = small
+    return buckets
+
+
+def _hook_gradient(parameter, hook):
+    # Calls hook() whenever backward has added to parameter.grad. Returns how to undo that, and
+    # what must be kept until then.
+    if hasattr(parameter, "register_post_accumulate_grad_hook"):
+        return parameter.register_post_accumulate_grad_hook(lambda _: hook()), None
+    # Before torch 2.1: the node that adds up, which lives as long as somebody keeps it.
+    node = parameter.expand_as(parameter).grad_fn.next_functions[0][0]
+    return node.register_hook(lambda *_: hook()), node
+
+
+def _pass_on(call, slot):
+    on_gradient = call()
+    if on_gradient is not None:
+        on_gradient(slot)
+
+
+def _joined(gradients):
+    # One gradient itself, several in one flat tensor.
+    if len(gradients) == 1:
+        return gradients[0]
+    return torch.cat([gradient.detach().reshape(-1) for gradient in gradients])
+
+
+def _staging_for(slots, note):
+    # The way to the network of gradients on a GPU; None for those of the CPU.
+    devices = {slot.parameter.device for slot in slots}
+    gpus = [device for device in devices if device.type == "cuda"]
+    if len(devices) > 1:
+        raise ValueError("the parameters are on several devices ("
+                         + ", ".join(sorted(map(str, devices))) + "); a worker trains on one")
+    if gpus:
+        return staging.Staging(staging.CudaCopies(gpus[0]), note)
+    if environment.truth("STRETTO_STAGE"):
+        return staging.Staging(staging.HostCopies(), note)
+    return None
+
+
+class GradientExchange:
+    """The means of the gradients of some parameters, over all workers. Thread: one at a time.
+
+    named_parameters  (name, parameter) of those that are trained, in the same order everywhere
+    passes            so many backward passes add up before a gradient travels
+    compression       see stretto.torch.Compression
+    scope             makes the names of this exchange different from those of others
+    layerwise         gradients are waited for one by one, the first layer's first
+    when_begun        called at the first gradient after each synchronize()
+    """
+
+    def __init__(self, named_parameters, passes=1, compression=compressions.Compression.none,
+                 scope="", when_begun=None, layerwise=False):
+        self._session = session.current()
+        self._passes = passes
+        self._compression = compression
+        self._when_begun = when_begun
+        self._layerwise = layerwise
+        self._begun = False
+        self._slots = [_Slot(f"{scope}{name}", parameter, index)
+                       for index, (name, parameter) in enumerate(named_parameters)]
+        self._by_parameter = {slot.parameter: slot for slot in self._slots}
+        self._buckets = _bucketed(self._slots, compressions.coded_from(compression))
+        self._staging = None
+        if not self._session.alone:
+            self._staging = _staging_for(self._slots, self._session.note_span)
+        self._arrivals = itertools.count()
+        self._sent = 0
+        self._agreement = None  # From the first gradient on, until all are known to do alike.
+        self._digest = None
+        self.enabled = True
+        self._hooks = []
+        if not self._session.alone:
+            # Weakly, so that an optimizer that is dropped lets go of its parameters.
+            call = weakref.WeakMethod(self._on_gradient)
+            self._hooks = [_hook_gradient(slot.parameter, functools.partial(_pass_on, call, slot))
+                           for slot in self._slots]
+
+    def __del__(self):
+        for undo, _ in getattr(self, "_hooks", ()):
+            undo.remove()
+        if getattr(self, "_staging", None) is not None:
+            self._staging.close()
+
+    @property
+    def under_way(self):
+        """True if some gradient has been sent and not been waited for."""
+        return self._sent > 0
+
+    def set_passes(self, passes):
+        """How many backward passes add up from now on."""
+        self._passes = passes
+        for slot in self._slots:
+            slot.passes = 0
+        for bucket in self._buckets:
+            bucket.ready = 0
+
+    # ---- out
+
+    def _on_gradient(self, slot):
+        if not self.enabled:
+            return
+        if slot.passes >= self._passes:
+            raise AssertionError(
+                "Gradients were computed more than backward_passes_per_step times before call to "
+                f"step() (the parameter is '{slot.name}'). Increase backward_passes_per_step to "
+                "accumulate gradients locally.")
+        if not self._begun:
+            self._begun = True
+            if self._when_begun is not None:
+                self._when_begun()
+        slot.passes += 1
+        if slot.passes < self._passes:
+            return
+        if slot.arrived is None:
+            slot.arrived = next(self._arrivals)
+        slot.bucket.ready += 1
+        if slot.bucket.ready == len(slot.bucket.slots):
+            self._send(slot.bucket)
+
+    def _priority(self, bucket):
+        if not self._layerwise:
+            return 0
+        # Measured once every gradient has come, and guessed until then.
+        if self._slots[0].arrived is None or any(slot.arrived is None for slot in bucket.slots):
+            return -min(slot.index for slot in bucket.slots)
+        return max(slot.arrived for slot in bucket.slots) + 1 - len(self._slots)
+
+    def _begin_to_agree(self):
+        # Whoever puts gradients together otherwise sends what nobody else does, and would wait for
+        # what nobody sends.
+        text = ";".join(",".join(f"{slot.name}:{slot.parameter.dtype}:{slot.parameter.numel()}"
+                                 for slot in bucket.slots) for bucket in self._buckets)
+        self._digest = exchange.digest_of(text)
+        self._agreement = exchange.begin_gather(self._digest, f"Gradients.{self._slots[0].name}")
+
+    def _agree(self):
+        for rank, digest in enumerate(self._agreement.wait().tolist()):
+            if digest != self._digest:
+                raise errors.Mismatch(
+                    f"worker {rank} puts gradients together otherwise than we, who have "
+                    f"{len(self._slots)} in {len(self._buckets)} tensors, beginning with "
+                    f"{self._slots[0].name}. All workers need the same parameters in one order, "
+                    "the same compression, and the same STRETTO_CODEC and STRETTO_CODEC_MIN_BYTES",
+                    operation="push_pull")
+        self._agreement = None
+
+    def _send(self, bucket):
+        if self._digest is None:
+            self._begin_to_agree()
+        gradients = [self._dense_gradient(slot) for slot in bucket.slots]
+        small, bucket.context = self._compression.compress(_joined(gradients))
+        priority = self._priority(bucket)
+        if wire.goes_as_it_is(small) and self._staging is None:
+            bucket.source, bucket.in_place = small, small is gradients[0]
+            bucket.ticket = self._begin(bucket, bucket.source, priority)
+        else:
+            bucket.source, bucket.in_place = self._buffer(bucket, small), False
+            if self._staging is None:
+                wire.load(bucket.source, small)
+                bucket.ticket = self._begin(bucket, bucket.source, priority)
+            else:
+                source = bucket.source
+                bucket.ticket = self._staging.send(
+                    small, source, priority, lambda: self._begin(bucket, source, priority))
+        self._sent += 1
+
+    def _begin(self, bucket, source, priority):
+        declared = bucket.declared.get(source.dtype)
+        if declared is None:
+            name = f"Gradient.{bucket.slots[0].name}"
+            codec = compressions.codec_of(self._compression, source)
+            if len(bucket.slots) > 1:
+                name += f"+{len(bucket.slots) - 1}"
+                codec = "none"  # Each of them is too small for one.
+            declared = bucket.declared[source.dtype] = self._session.declare(
+                name, wire.NAMES[source.dtype], source.numel(), mean=True,
+                deterministic=torch.are_deterministic_algorithms_enabled(), codec=codec,
+                bulk=True)
+        address = source.data_ptr()
+        return self._session.push_pull([(declared, address, address, declared.bytes)], priority,
+                                       source)
+
+    @staticmethod
+    def _buffer(bucket, small):
+        # Kept, because to pin memory takes longer than to fill it.
+        if small.dtype not in bucket.buffers:
+            bucket.buffers[small.dtype] = wire.flat_buffer(small)
+        return bucket.buffers[small.dtype]
+
+    def _dense_gradient(self, slot):
+        gradient = slot.parameter.grad
+        if gradient is None:
+            gradient = slot.parameter.grad = torch.zeros_like(slot.parameter)
+        slot.was_sparse = gradient.is_sparse
+        if slot.was_sparse:
+            warnings.warn(f"the gradient of '{slot.name}' is sparse; it travels dense, in full "
+                          "size", RuntimeWarning, stacklevel=2)
+            gradient = slot.parameter.grad = gradient.to_dense()
+        return gradient
+
+    # ---- in
+
+    def synchronize(self):
+        """Sends what has not been sent, and waits until every gradient is the mean over all
+        workers. Raises what went wrong."""
+        if self._session.alone:
+            return
+        self.send_missing()
+        for bucket in self._buckets:
+            self._receive(bucket)
+
+    def wait_for(self, parameters):
+        """Waits only for the gradients of these parameters, which have all been sent."""
+        buckets = {id(bucket): bucket for bucket in
+                   (self._by_parameter[parameter].bucket for parameter in parameters)}
+        for bucket in buckets.values():
+            if bucket.ticket is not None:
+                self._receive(bucket)
+
+    def bucket_of(self, parameter):
+        """The parameters whose gradients travel with that of this one, itself among them."""
+        return [slot.parameter for slot in self._by_parameter[parameter].bucket.slots]
+
+    def send_missing(self):
+        """Sends what has not been sent: what backward has not brought, as zeros."""
+        self._begun = False
+        for bucket in self._buckets:
+            if bucket.ticket is None and not self._session.alone:
+                self._send(bucket)
+
+    def __contains__(self, parameter):
+        return parameter in self._by_parameter
+
+    def _receive(self, bucket):
+        if self._agreement is not None:
+            self._agree()
+        ticket, bucket.ticket = bucket.ticket, None
+        source, bucket.source = bucket.source, None
+        self._sent -= 1
+        bucket.ready = 0
+        for slot in bucket.slots:
+            slot.passes = 0
+        ticket.wait()
+        if not bucket.in_place:
+            self._unpack(bucket, source)
+        for slot in bucket.slots:
+            if slot.was_sparse:
+                slot.parameter.grad = slot.parameter.grad.to_sparse(1)
+
+    def _unpack(self, bucket, buffer):
+        with torch.no_grad():
+            first = 0
+            if self._staging is not None:
+                buffer = self._staging.bring(buffer)
+            flat = self._compression.decompress(buffer, bucket.context)
+            for slot in bucket.slots:
+                gradient = slot.parameter.grad
+                last = first + gradient.numel()
+                gradient.copy_(flat[first:last].view(gradient.shape))
+                first = last

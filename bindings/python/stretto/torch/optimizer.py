@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""DistributedOptimizer: any optimizer of PyTorch's, stepping by the gradients of all workers."""
+
+from typing import Any, Iterable, Mapping, Optional, Tuple, Type
+
+import torch
+
+from stretto import session
+from stretto.torch import compression as compressions
+from stretto.torch import gradients, layerwise, stale, synchronous
+
+_RATE_RULES = ("constant", "inverse", "inverse_root", "relative", "compensated")
+MODES = ("sync", "bounded", "async", "eager", "eager_async")
+
+
+def _refuse(optimizer, compression, mode, staleness, lr_rule, model):
+    # What would otherwise show at the first step, or not at all.
+    synchronous.check(optimizer)
+    if mode not in MODES:
+        raise ValueError(f"mode is {mode!r}, wanted one of {', '.join(MODES)}")
+    if not (hasattr(compression, "compress") and hasattr(compression, "decompress")):
+        raise TypeError(f"compression is {compression!r}, wanted Compression.none or "
+                        "Compression.fp16")
+    if mode == "sync":
+        return
+    if compression is not compressions.Compression.none:
+        raise ValueError(f"compression is for mode 'sync'; in mode {mode!r} updates travel "
+                         "as they are")
+    if model is not None:
+        raise ValueError(f"model= is for mode 'sync'; in mode {mode!r} the whole step is hidden")
+    if lr_rule not in _RATE_RULES:
+        raise ValueError(f"lr_rule is {lr_rule!r}, wanted one of {', '.join(_RATE_RULES)}")
+    if not isinstance(staleness, int) or staleness < 0:
+        raise ValueError(f"staleness is {staleness!r}, wanted a whole number from 0")
+
+
+def _named(optimizer, named_parameters):
+    # (name, parameter) of every trained parameter, in the order of the optimizer's groups.
+    trained = [parameter for group in optimizer.param_groups for parameter in group["params"]]
+    if named_parameters is None:
+        return [(f"noname.{index}", parameter) for index, parameter in enumerate(trained)
+                if parameter.requires_grad]
+    pairs = list(named_parameters)
+    if any(not isinstance(pair, tuple) or len(pair) != 2 for pair in pairs):
+        raise ValueError("named_parameters should be a sequence of tuples (name, parameter), "
+                         "usually produced by model.named_parameters().")
+    names = [name for name, _ in pairs]
+    twice = sorted({name for name in names if names.count(name) > 1}) if len(
+        set(names)) < len(names) else []
+    if twice:
+        raise ValueError("Parameter names in named_parameters must be unique. Found duplicates: "
+                         + ", ".join(twice))
+    known = {id(parameter) for _, parameter in pairs}
+    nameless = sum(id(parameter) not in known for parameter in trained)
+    if nameless:
+        raise ValueError("named_parameters was specified, but one or more model parameters were "
+                         f"not named: {nameless} of the optimizer's {len(trained)}. Python object "
+                         "ids do not tell which; pass all of model.named_parameters().")
+    mine = {id(parameter) for parameter in trained}
+    return [(name, parameter) for name, parameter in pairs
+            if parameter.requires_grad and id(parameter) in mine]
+
+
+def _scope():
+    # Two optimizers of one program may have parameters of the same names, as those of a GAN do.
+    # They are made in the same order everywhere. No parameter's name begins like a scope.
+    number = session.current().next_number("optimizer")
+    return "" if number == 1 else f"optimizer{number}/"
+
+
+# The arguments are those that people know from BytePS, and ours.
+def DistributedOptimizer(  # pylint: disable=invalid-name
+        optimizer: torch.optim.Optimizer,
+        named_parameters: Optional[Iterable[Tuple[str, torch.nn.Parameter]]] = None,
+        compression: Type[compressions.Compressor] = compressions.Compression.none,
+        backward_passes_per_step: int = 1, *, mode: str = "sync", staleness: int = 3,
+        lr_rule: str = "relative", warm_up: int = 0, model: Optional[torch.nn.Module] = None,
+        compression_params: Optional[Mapping[str, Any]] = None) -> Any:
+    """Wraps an optimizer so that all workers train one model. The result is used as the
+    optimizer was; wrap it before training, and make the workers begin alike with
+    broadcast_parameters().
+
+    named_parameters          model.named_parameters(); without, parameters are told apart by
+                              their order, which must be the same everywhere
+    compression               Compression.fp16 halves what travels in mode sync
+    compression_params        mode sync: a codec instead, by BytePS's keys, such as {"compressor":
+                              "onebit", "scaling": True, "ef": "vanilla"}; docs/COMPRESSION.md
+    backward_passes_per_step  so many backward passes add up before each step
+    mode                      "sync": every step is by the mean of all gradients; all workers stay
+                              the same. "eager": the same sequence of updates, one step late,
+                              while the next step computes. "bounded", "async", "eager_async": a
+                              worker waits for no slower one, or for those at most `staleness`
+                              steps behind
+    staleness                 mode bounded: steps that a worker may be ahead of the slowest
+    lr_rule                   modes bounded, async and eager_async: how the updates of a worker
+                              that lags are damped: constant, inverse, inverse_root or relative;
+                              or compensated: gradients are corrected for what the others did
+                              meanwhile
+    warm_up                   eager modes: so many first steps wait for their own updates
+    model                     mode sync: step() does not wait; the model's next forward does, layer
+                              by layer, each for its own gradients. Layers must be called as
+                              modules; what reads a weight without calling the module that has it
+                              must call synchronize() first
+    """
+    compression = compressions.from_params(compression_params, compression)
+    _refuse(optimizer, compression, mode, staleness, lr_rule, model)
+    passes = synchronous.whole("backward_passes_per_step", backward_passes_per_step)
+    named = _named(optimizer, named_parameters)
+    if mode != "sync":
+        return stale.make(optimizer, named, _scope(), mode=mode, bound=staleness,
+                          rate_rule=lr_rule, warm_up=warm_up)
+    scope = _scope()
+    found = gradients.GradientExchange(named, passes, compression, scope,
+                                       layerwise=model is not None)
+    if model is not None:
+        return layerwise.make(optimizer, model, found, scope)
+    return synchronous.make(optimizer, found, scope)

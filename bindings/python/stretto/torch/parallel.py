@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""DistributedDataParallel: a module whose backward leaves the mean of all workers' gradients."""
+
+import contextlib
+from typing import Any, Iterator, Optional, Sequence, Type
+
+import torch
+
+from stretto import session
+from stretto.torch import broadcasting, exchange, gradients
+from stretto.torch import compression as compressions
+
+
+def _broadcast_together(tensors, name):
+    # Many small tensors of one type as one.
+    kinds = {}
+    for tensor in tensors:
+        if tensor.numel():
+            kinds.setdefault(tensor.dtype, []).append(tensor)
+    flats = []
+    for kind, members in sorted(kinds.items(), key=lambda item: str(item[0])):
+        flat = torch.cat([member.detach().reshape(-1).to("cpu") for member in members])
+        flats.append((flat, members, exchange.begin_broadcast(flat, 0, f"{name}.{kind}")))
+    with torch.no_grad():
+        for flat, members, handle in flats:
+            handle.wait()
+            first = 0
+            for member in members:
+                last = first + member.numel()
+                member.copy_(flat[first:last].view(member.shape))
+                first = last
+
+
+class DistributedDataParallel(torch.nn.Module):
+    """Wraps a module. Its parameters and buffers become those of rank 0; after each backward the
+    gradients are the mean over all workers, those of layers that were not used included.
+
+    device_ids          None, or one device: here a module lives on one
+    broadcast_buffers   before each forward in training, buffers (such as the running means of
+                        batch normalisation) become those of rank 0
+    compression         see stretto.torch.Compression
+    """
+
+    def __init__(self, module: torch.nn.Module, device_ids: Optional[Sequence[Any]] = None,
+                 broadcast_buffers: bool = True,
+                 compression: Type[compressions.Compressor] = compressions.Compression.none
+                 ) -> None:
+        super().__init__()
+        if device_ids is not None and len(device_ids) != 1:
+            raise AssertionError("device_ids should be None or contain exactly one entry, but got "
+                                 f"{device_ids}")
+        self.module = module
+        self.device_ids = device_ids
+        self.broadcast_buffers = broadcast_buffers
+        self._scope = f"module{session.current().next_number('module')}/"
+        named = [(name, parameter) for name, parameter in module.named_parameters()
+                 if parameter.requires_grad]
+        if not named:
+            raise AssertionError("DistributedDataParallel is not needed for a module that has no "
+                                 "parameter with requires_grad=True")
+        state = {name: tensor for name, tensor in module.state_dict().items()
+                 if isinstance(tensor, torch.Tensor)}
+        broadcasting.broadcast_parameters(state, 0, prefix=f"Parameter.{self._scope}")
+        self._exchange = gradients.GradientExchange(named, 1, compression, self._scope,
+                                                    self._at_backward)
+
+    def _at_backward(self):
+        # Runs when this backward has reached every leaf.
+        torch.autograd.Variable._execution_engine.queue_callback(self.synchronize)
+
+    def forward(self, *inputs: Any, **options: Any) -> Any:
+        """The module's own forward."""
+        if self.broadcast_buffers and self.training and not session.current().alone:
+            _broadcast_together([buffer for _, buffer in self.module.named_buffers()],
+                                f"Buffer.{self._scope}")
+        return self.module(*inputs, **options)
+
+    def synchronize(self) -> None:
+        """Waits for the gradients. Backward does so by itself when it ends."""
+        if self._exchange.enabled:
+            self._exchange.synchronize()
+
+    @contextlib.contextmanager
+    def no_sync(self) -> Iterator[None]:
+        """Within it gradients stay here and add up, until a backward outside of it."""
+        before, self._exchange.enabled = self._exchange.enabled, False
+        try:
+            yield
+        finally:
+            self._exchange.enabled = before

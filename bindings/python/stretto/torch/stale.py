@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Optimizers in the modes other than sync: each worker's optimizer makes updates of its own
+gradients, and the updates travel (see stretto/parameters.h for what each mode promises).
+"""
+
+import torch
+
+from stretto import _core, session
+from stretto.torch import synchronous
+
+
+class Exchange:
+    """The weights of a model at the servers. The parameters of the model are copies: step() makes
+    an update of what the optimizer did to them, and puts the values for the next step there."""
+
+    def __init__(self, named, scope, options):
+        self._named = named
+        self._known = {parameter for _, parameter in named}
+        self._scope = scope
+        self._options = options
+        self._session = session.current()
+        self._parameters = None
+        self._values = []
+        wrong = [(name, tensor.dtype) for name, tensor in named if tensor.dtype != torch.float32]
+        if wrong:
+            raise ValueError(f"mode {options['mode']!r} takes float32 parameters, '{wrong[0][0]}' "
+                             f"is {wrong[0][1]}; use mode 'sync'")
+
+    def __contains__(self, parameter):
+        return parameter in self._known
+
+    @property
+    def compensates(self):
+        """True if gradients are corrected for their delay."""
+        return self._options["rate_rule"] == "compensated"
+
+    def begin(self):
+        """Before a step: the first time, the values of rank 0 become everybody's."""
+        if self._parameters is not None or self._session.alone:
+            return
+        initial = [tensor.detach().to("cpu").contiguous() for _, tensor in self._named]
+        self._parameters = _core.Parameters(
+            self._session.worker(), [f"Weight.{self._scope}{name}" for name, _ in self._named],
+            [(tensor.data_ptr(), tensor.numel()) for tensor in initial],
+            # Elsewhere the order of updates is that of their coming, and cannot be another.
+            deterministic=self._options["mode"] == "eager" and
+            torch.are_deterministic_algorithms_enabled(), **self._options)
+        self._load()
+
+    def compensate(self):
+        """Before the optimizer's own step: corrects the gradients for what the others have done
+        since the values that they were computed from, if the rate rule does that."""
+        if self._session.alone or not self.compensates:
+            return
+        gradients = [tensor.grad for _, tensor in self._named]
+        if any(gradient is not None and gradient.is_sparse for gradient in gradients):
+            raise ValueError("lr_rule 'compensated' is for dense gradients; choose another one")
+        flat = [None if gradient is None else
+                gradient.detach().to("cpu", torch.float32).contiguous() for gradient in gradients]
+        self._parameters.compensate([(0, 0) if values is None else
+                                     (values.data_ptr(), values.numel()) for values in flat])
+        with torch.no_grad():
+            for gradient, values in zip(gradients, flat):
+                if values is not None and values.data_ptr() != gradient.data_ptr():
+                    gradient.copy_(values)
+
+    def end(self):
+        """After the optimizer's own step."""
+        if self._session.alone:
+            return
+        updates = [tensor.detach().to("cpu").reshape(-1) - before
+                   for (_, tensor), before in zip(self._named, self._values)]
+        self._parameters.step([(update.data_ptr(), update.numel()) for update in updates])
+        self._load()
+
+    def finish(self):
+        """Everybody's updates are in everybody's values after it. All must call it."""
+        if self._parameters is not None:
+            self._parameters.finish()
+            self._load()
+
+    def info(self):
+        """What is known of the last step; None before it."""
+        return self._parameters.info() if self._parameters is not None else None
+
+    def _load(self):
+        self._values = []
+        with torch.no_grad():
+            for index, (_, tensor) in enumerate(self._named):
+                view = self._parameters.values(index)
+                values = torch.frombuffer(view, dtype=torch.float32) if len(
+                    view) else torch.empty(0)
+                tensor.copy_(values.view(tensor.shape))
+                self._values.append(values)
+
+
+class Stale:
+    """What such an optimizer can do besides."""
+
+    def step(self, closure=None):
+        """A step of this worker: by its own gradients, on what the others have done so far."""
+        synchronous.check_parameters(self, self._stretto_exchange)
+        self._stretto_exchange.begin()
+        if closure is not None and self._stretto_exchange.compensates:
+            raise ValueError("lr_rule 'compensated' takes no closure: it corrects gradients that "
+                             "are there before step()")
+        self._stretto_exchange.compensate()
+        result = super(type(self), self).step(*(() if closure is None else (closure,)))
+        self._stretto_exchange.end()
+        original = self._stretto_original
+        if hasattr(original, "_step_count"):
+            original._step_count += 1
+        return result
+
+    def finish(self):
+        """Waits until all workers have called it: then all have the same parameters, with every
+        update in them. Call it before evaluating or saving."""
+        self._stretto_exchange.finish()
+
+    def staleness(self):
+        """Updates of others that came between the values that the last gradient was computed from
+        and its push, as far as was known then."""
+        info = self._stretto_exchange.info()
+        return info.staleness if info is not None else 0.0
+
+    def synchronize(self):
+        """Not in this mode: RuntimeError."""
+        raise RuntimeError("there is nothing to synchronize in this mode: gradients stay with "
+                           "their worker, and updates travel in step()")
+
+    def skip_synchronize(self):
+        """Not in this mode: RuntimeError."""
+        self.synchronize()
+
+    def set_backward_passes_per_step(self, passes):
+        """Changes nothing: gradients add up until step() is called."""
+
+
+def make(optimizer, named, scope, *, mode, bound, rate_rule, warm_up):
+    """The optimizer, wrapped for a mode that is not sync."""
+    options = {"mode": mode, "bound": bound, "rate_rule": rate_rule, "warm_up": warm_up}
+    return synchronous.wrapped(optimizer, Stale, _stretto_exchange=Exchange(named, scope, options))

@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Optimizers in mode sync: every step is by the mean of all workers' gradients."""
+
+import contextlib
+
+import torch
+
+from stretto.torch import exchange
+
+
+def whole(name, value):
+    """The value, if it is a whole number from 1; else ValueError."""
+    if not isinstance(value, int) or value < 1:
+        raise ValueError(f"{name} is {value!r}, wanted a whole number from 1")
+    return value
+
+
+def check(optimizer):
+    """TypeError unless it is an optimizer of PyTorch's, ValueError if it was wrapped before."""
+    if not isinstance(optimizer, torch.optim.Optimizer):
+        raise TypeError(f"the optimizer is a {type(optimizer).__name__}, wanted one of torch.optim")
+    if hasattr(optimizer, "_stretto_original"):
+        raise ValueError("this optimizer is a DistributedOptimizer already; wrap the one of "
+                         "torch.optim, once")
+
+
+def check_parameters(optimizer, known):
+    """ValueError if it now trains a parameter that was not among those `known` when it was
+    wrapped: such a one would silently become another at every worker."""
+    for index, group in enumerate(optimizer.param_groups):
+        for place, parameter in enumerate(group["params"]):
+            if parameter.requires_grad and parameter not in known:
+                raise ValueError(
+                    f"parameter {place} of group {index}, of shape {list(parameter.shape)}, is "
+                    "trained now, and was not when DistributedOptimizer was called: it had "
+                    "requires_grad=False or was not in the optimizer yet. Make a new optimizer "
+                    "and wrap that")
+
+
+def wrapped(optimizer, methods, **attributes):
+    """The optimizer again, as an object of a class of the same name that derives from its own and
+    has these methods first. It shares groups and state with the one given."""
+    own = {name: value for part in reversed(methods.__mro__[:-1])
+           for name, value in vars(part).items() if name not in ("__dict__", "__weakref__")}
+    kind = type(type(optimizer).__name__, (type(optimizer),), own)
+    result = kind.__new__(kind)
+    result.__dict__.update({name: value for name, value in vars(optimizer).items()
+                            if name != "step"})  # A schedule may have put a counter there.
+    result.__dict__.update(attributes, _stretto_original=optimizer)
+    return result
+
+
+class Synchronous:
+    """What a wrapped optimizer can do besides. Its methods are put into a class that derives from
+    the class of the user's optimizer, so that isinstance() holds."""
+
+    _stretto_should_synchronize = True
+
+    def set_backward_passes_per_step(self, passes):
+        """So many backward passes add up before each step, from now on."""
+        self._stretto_exchange.set_passes(whole("backward_passes_per_step", passes))
+
+    def synchronize(self):
+        """Waits until every gradient is the mean over all workers: for what is to be done with
+        them before step(), such as clipping. See skip_synchronize()."""
+        self._stretto_exchange.synchronize()
+
+    @contextlib.contextmanager
+    def skip_synchronize(self):
+        """Within it step() does not synchronize, because synchronize() was called before."""
+        self._stretto_should_synchronize = False
+        try:
+            yield
+        finally:
+            self._stretto_should_synchronize = True
+
+    def finish(self):
+        """For loops that are written for every mode: here all workers are alike after each
+        step."""
+
+    def step(self, closure=None):
+        """A step by the means of the gradients. A closure's loss is averaged too."""
+        check_parameters(self, self._stretto_exchange)
+        if closure is not None:
+            return self._stretto_step(self._stretto_wrapped(closure))
+        if self._stretto_should_synchronize:
+            self.synchronize()
+        return self._stretto_step()
+
+    def zero_grad(self, *arguments, **options):
+        """As the optimizer's own; AssertionError while gradients are under way."""
+        if self._stretto_exchange.under_way:
+            raise AssertionError(
+                "optimizer.zero_grad() was called after loss.backward() but before "
+                "optimizer.step() or optimizer.synchronize(). This is prohibited as it can cause "
+                "a race condition.")
+        return super(type(self), self).zero_grad(*arguments, **options)
+
+    def _stretto_step(self, *arguments):
+        original = self._stretto_original
+        if hasattr(original, "_step_count"):
+            original._step_count += 1  # For a schedule that was made of the optimizer inside.
+        return super(type(self), self).step(*arguments)
+
+    def _stretto_wrapped(self, closure):
+        def evaluate():
+            with torch.enable_grad():
+                loss = closure()
+            self._stretto_exchange.synchronize()
+            if not isinstance(loss, torch.Tensor):
+                return loss
+            mean = loss.detach().clone()
+            exchange.begin(mean, mean, f"Closure.{self._stretto_scope}loss", True, 0).wait()
+            return mean
+
+        return evaluate
+
+
+def make(optimizer, gradients, scope):
+    """The optimizer, wrapped so that it steps by these gradients."""
+    return wrapped(optimizer, Synchronous, _stretto_scope=scope, _stretto_exchange=gradients)

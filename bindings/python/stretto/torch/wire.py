@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tensors as memory that can travel: which element types do, and copies of those tensors that
+cannot go as they are (on a GPU, not contiguous, or of a type that the servers do not add up).
+"""
+
+import torch
+
+NAMES = {
+    torch.float32: "f32",
+    torch.float64: "f64",
+    torch.float16: "f16",
+    torch.bfloat16: "bf16",
+    torch.int8: "i8",
+    torch.uint8: "u8",
+    torch.int32: "i32",
+    torch.int64: "i64",
+}
+"""The element types that servers add up, and their names."""
+
+_WIDER = {torch.int16: torch.int32, torch.bool: torch.uint8}
+
+
+def type_on_wire(tensor):
+    """The element type that stands for the tensor's; ValueError if none does."""
+    if tensor.dtype in NAMES:
+        return tensor.dtype
+    if tensor.dtype in _WIDER:
+        return _WIDER[tensor.dtype]
+    supported = ", ".join(str(kind) for kind in (*NAMES, *_WIDER))
+    raise ValueError(f"Tensor type {tensor.dtype} is not supported. There are {supported}.")
+
+
+def check(tensor, what="tensor"):
+    """TypeError unless it is a dense tensor that can travel."""
+    if not isinstance(tensor, torch.Tensor):
+        raise TypeError(f"the {what} is a {type(tensor).__name__}, wanted a torch.Tensor")
+    if tensor.layout != torch.strided:
+        raise TypeError(f"the {what} is sparse ({tensor.layout}); exchange tensor.to_dense()")
+    type_on_wire(tensor)
+
+
+def name_as_it_is(tensor):
+    """The name of the tensor's element type, if its own memory can travel; else None: of what is no
+    tensor, too. Of all questions those that PyTorch answers quickest, since this is asked at every
+    call."""
+    if not isinstance(tensor, torch.Tensor) or tensor.layout is not torch.strided:
+        return None
+    return NAMES.get(tensor.dtype) if tensor.is_cpu and tensor.is_contiguous() else None
+
+
+def goes_as_it_is(tensor):
+    """True if the tensor's own memory can travel."""
+    return name_as_it_is(tensor) is not None
+
+
+def without_gradient(tensor):
+    """The tensor, or if autograd follows it a view that it does not follow."""
+    return tensor.detach() if tensor.requires_grad else tensor
+
+
+def flat_buffer(tensor):
+    """Uninitialised memory for the tensor to travel in: flat, contiguous, on the CPU; pinned if
+    the tensor is on a GPU."""
+    return torch.empty(tensor.numel(), dtype=type_on_wire(tensor), pin_memory=tensor.is_cuda)
+
+
+def load(buffer, tensor):
+    """Copies the tensor into its buffer."""
+    buffer.view(tensor.shape).copy_(tensor)
+
+
+def store(buffer, tensor):
+    """Copies the buffer into its tensor. A bool becomes true if it is not 0."""
+    tensor.copy_(buffer.view(tensor.shape))
+
+
+def as_bytes(tensor):
+    """The memory of a contiguous CPU tensor as bytes: a flat uint8 tensor that shares it."""
+    flat = tensor.reshape(-1)
+    return flat.view(torch.uint8) if flat.numel() else flat.to(torch.uint8)
+
+
+def average_in_place(tensor, size):
+    """Divides a sum by the number of workers; whole numbers are rounded down."""
+    if tensor.is_floating_point():
+        tensor.div_(size)
+    else:
+        tensor.div_(size, rounding_mode="floor")

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+// From what each reader counted to what the program demanded, and from one limit to each reader's.
+#include "common/input_account.h"
+
+#include <algorithm>
+
+#include "common/clock.h"
+
+namespace stretto {
+namespace {
+
+constexpr Duration kLeastSpan = 100ms;
+constexpr std::uint64_t kLeastLimit = 64 * 1024;
+constexpr std::uint64_t kMostLimit = std::uint64_t{1} << 60;
+constexpr std::uint64_t kMostHeldBack = 16;  // Times fewer bytes under way than wanted.
+constexpr double kLeastBusy = 1.0 / 32;      // Of the time: so demand is at most 32 times
+                                             // what was, or lately could be, delivered.
+constexpr double kMostMissed = 1e15;         // Bytes.
+
+}  // namespace
+
+// ---- one reader's
+
+void InputFeed::requested(Duration latency) {
+  requests_.fetch_add(1, std::memory_order_relaxed);
+  latency_.fetch_add(latency.count(), std::memory_order_relaxed);
+}
+
+void InputFeed::waits(Time now) {
+  const Duration::rep since = now.time_since_epoch().count();
+  waits_since_.store(since == 0 ? 1 : since, std::memory_order_relaxed);
+}
+
+void InputFeed::goes_on(Time now) {
+  const Duration::rep since = waits_since_.exchange(0, std::memory_order_acq_rel);
+  if (since == 0) return;
+  const Duration::rep waited = now.time_since_epoch().count() - since;
+  stall_.fetch_add(std::max<Duration::rep>(waited, 0), std::memory_order_release);
+}
+
+void InputFeed::wants(std::uint64_t under_way_bytes, std::uint64_t read_bytes) {
+  under_way_.store(under_way_bytes, std::memory_order_relaxed);
+  read_.store(read_bytes, std::memory_order_relaxed);
+}
+
+// Looked at while a wait ends, it may be without that wait, but never has it twice.
+Duration InputFeed::stall(Time now) const {
+  const Duration ended(stall_.load(std::memory_order_acquire));
+  const Duration::rep since = waits_since_.load(std::memory_order_acquire);
+  if (since == 0) return ended;
+  return ended + std::max(now.time_since_epoch() - Duration(since), Duration::zero());
+}
+
+// ---- all readers'
+
+std::shared_ptr<InputFeed> InputAccount::open(Time now) {
+  Entry entry;
+  entry.feed = std::make_shared<InputFeed>();
+  MutexLock lock(mutex_);
+  if (!opened_) totals_.at = now;
+  opened_ = true;
+  if (now - totals_.at >= kLeastSpan) settle(now);  // Forgets those that are gone.
+  entries_.push_back(entry);
+  share_limit();
+  return entry.feed;
+}
+
+std::optional<InputTotals> InputAccount::totals(Time now) {
+  MutexLock lock(mutex_);
+  if (!opened_) return std::nullopt;
+  if (now - totals_.at >= kLeastSpan) settle(now);
+  return totals_;
+}
+
+void InputAccount::set_limit(std::uint64_t bytes) {
+  MutexLock lock(mutex_);
+  limit_ = std::min(bytes, kMostLimit);
+  share_limit();
+}
+
+void InputAccount::settle(Time now) {
+  std::uint64_t delivered = 0;
+  Duration stall{};
+  std::uint64_t under_way = 0;
+  std::uint64_t read = 0;
+  for (Entry& entry : entries_) {
+    const InputFeed& feed = *entry.feed;
+    const std::uint64_t bytes = feed.delivered_bytes();
+    const Duration waited = std::max(feed.stall(now), entry.stall);
+    const std::uint64_t requests = feed.requests_.load(std::memory_order_relaxed);
+    const Duration latency(feed.latency_.load(std::memory_order_relaxed));
+    entry.in_use = bytes > entry.delivered || waited > entry.stall;
+    delivered += bytes - entry.delivered;
+    stall += waited - entry.stall;
+    totals_.requests += requests - entry.requests;
+    totals_.latency += latency - entry.latency;
+    entry.delivered = bytes;
+    entry.requests = requests;
+    entry.latency = latency;
+    entry.stall = waited;
+    if (!entry.in_use) continue;
+    under_way += feed.under_way_.load(std::memory_order_relaxed);
+    read = std::max(read, feed.read_.load(std::memory_order_relaxed));
+  }
+  // Several consumers may wait at once; the program does so once.
+  const Duration length = now - totals_.at;
+  stall = std::min(stall, length);
+  totals_.at = now;
+  totals_.delivered_bytes += delivered;
+  totals_.demanded_bytes += demand(delivered, stall, length);
+  totals_.stall += stall;
+  if (under_way > 0) {
+    totals_.under_way_bytes = under_way;
+    totals_.read_bytes = std::min(read, under_way);  // Both are set while this looks.
+  }
+  std::erase_if(entries_, [](const Entry& entry) { return entry.feed.use_count() == 1; });
+  share_limit();
+}
+
+std::uint64_t InputAccount::demand(std::uint64_t delivered, Duration stall, Duration length) {
+  const double busy = std::max(seconds(length - stall), kLeastBusy * seconds(length));
+  if (delivered > 0 && busy > 0) rate_ = static_cast<double>(delivered) / busy;
+  const auto missed = static_cast<std::uint64_t>(std::min(rate_ * seconds(stall), kMostMissed));
+  // Who waits for its very first bytes wants some.
+  return delivered + (stall > Duration::zero() ? std::max<std::uint64_t>(missed, 1) : 0);
+}
+
+// By what each wants; those not in use get as if they were alone, since they take nothing.
+void InputAccount::share_limit() {
+  double wanted = 0;
+  for (const Entry& entry : entries_) {
+    if (entry.in_use) wanted += static_cast<double>(entry.feed->under_way_.load());
+  }
+  for (Entry& entry : entries_) {
+    const std::uint64_t own = entry.feed->under_way_.load(std::memory_order_relaxed);
+    const double part = entry.in_use && wanted > 0 ? static_cast<double>(own) / wanted : 1;
+    const auto limit = static_cast<std::uint64_t>(static_cast<double>(limit_) * part);
+    const std::uint64_t least = std::max(own / kMostHeldBack, kLeastLimit);
+    entry.feed->limit_.store(limit_ == 0 ? 0 : std::max(limit, least), std::memory_order_relaxed);
+  }
+}
+
+InputAccount& process_input() {
+  static InputAccount* instance = new InputAccount;  // Readers may outlive all else.
+  return *instance;
+}
+
+}  // namespace stretto

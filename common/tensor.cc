@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// Names of modes, as users and errors write them.
+#include "stretto/tensor.h"
+
+#include <fmt/format.h>
+
+#include <iterator>
+
+namespace stretto {
+namespace {
+
+constexpr std::string_view kModeNames[] = {"sync", "bounded", "async", "eager", "eager_async"};
+
+}  // namespace
+
+std::string_view name_of(Mode mode) {
+  const auto index = static_cast<std::size_t>(mode) - 1;
+  return index < std::size(kModeNames) ? kModeNames[index] : "unknown";
+}
+
+Result<Mode> mode_named(std::string_view name) {
+  for (std::size_t i = 0; i < std::size(kModeNames); ++i) {
+    if (kModeNames[i] == name) return static_cast<Mode>(i + 1);
+  }
+  return Status(Code::kInvalidArgument, fmt::format("mode '{}' is not known; there are {}", name,
+                                                    fmt::join(kModeNames, ", ")));
+}
+
+}  // namespace stretto

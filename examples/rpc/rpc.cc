@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// Calls and answers. `rpc` plays both ends in one process; `rpc serve` listens until its input ends
+// and prints where; `rpc ADDRESS TEXT` calls it.
+#include <stretto/rpc.h>
+
+#include <cstdio>
+#include <string>
+
+namespace rpc = stretto::rpc;
+
+std::string serve(rpc::Endpoint& server) {
+  const auto shout = [](const rpc::Request& request, rpc::Reply reply) {
+    reply.send(std::string(request.message.text()) + "!");
+  };
+  server.on("shout", shout).or_exit();
+  return server.listen().or_exit();
+}
+
+void call(const std::string& address, const std::string& text) {
+  rpc::Endpoint client = rpc::Endpoint::open().or_exit();
+  const rpc::Peer peer = client.connect(address).or_exit();
+  const rpc::Call large = client.call(peer, "shout", std::string(32 << 20, '.'));
+  const rpc::Call urgent = client.call(peer, "shout", text, {.priority = 5});  // Goes in between.
+  std::puts(std::string(urgent.wait().or_exit().text()).c_str());
+  large.cancel();
+}
+
+int main(int argc, char** argv) {
+  if (argc > 2) {
+    call(argv[1], argv[2]);
+    return 0;
+  }
+  rpc::Endpoint server = rpc::Endpoint::open().or_exit();
+  const std::string address = serve(server);
+  if (argc == 1) {
+    call(address, "hello");
+    return 0;
+  }
+  std::puts(address.c_str());
+  std::fflush(stdout);
+  while (std::getchar() != EOF) continue;
+}

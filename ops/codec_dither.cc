@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// Dithering: each element becomes one of a few levels, up or down by chance, so that the mean over
+// all chances is the element. A part is an f32 norm, then signed levels of 2, 4 or 8 bits, the
+// first one lowest. (BytePS packs levels with Elias' delta code, which is shorter where most are 0,
+// but is read bit by bit and has a length of its own; fixed widths keep to memory speed.)
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "ops/codec_parts.h"
+
+namespace stretto::ops {
+
+namespace {
+
+float norm_of(const CodecSpec& spec, std::span<const float> numbers, const CodecKernels& kernels) {
+  if (spec.norm == DitherNorm::kMax) {
+    return std::bit_cast<float>(kernels.largest(numbers.data(), numbers.size()));
+  }
+  double sum = 0;
+  for (std::size_t first = 0; first < numbers.size(); first += kTile) {
+    const auto tile = numbers.subspan(first, std::min(kTile, numbers.size() - first));
+    sum += kernels.sum_squares(tile.data(), tile.size());
+  }
+  return static_cast<float>(std::sqrt(sum));
+}
+
+}  // namespace
+
+void encode_dithering(const CodecSpec& spec, std::span<const float> numbers, const Encoding& how,
+                      std::span<std::byte> out) {
+  const CodecKernels& kernels = codec_kernels_of(how.level);
+  float norm = norm_of(spec, numbers, kernels);
+  if (norm < kNothing) norm = 0;
+  write(out, 0, norm);
+  const Dither dither{.inverse_norm = norm == 0 ? 0 : 1 / norm,
+                      .levels = static_cast<std::uint32_t>(spec.k),
+                      .chance = chance_of_stream(how.stream)};
+  const auto run =
+      spec.levels == DitherLevels::kLinear ? kernels.dither_linear : kernels.dither_natural;
+  const unsigned bits = dither_bits(spec);
+  std::array<std::int8_t, kTile> levels;
+  for (std::size_t first = 0; first < numbers.size(); first += kTile) {
+    const auto tile = numbers.subspan(first, std::min(kTile, numbers.size() - first));
+    run(levels.data(), tile.data(), dither, first, tile.size());
+    kernels.pack(&out[sizeof(float) + first * bits / 8], levels.data(), bits, tile.size());
+  }
+}
+
+void decode_dithering(const CodecSpec& spec, std::span<const std::byte> in, std::span<float> target,
+                      Then then, Level level) {
+  const CodecKernels& kernels = codec_kernels_of(level);
+  const auto norm = read<float>(in, 0);
+  const auto most = static_cast<std::uint32_t>(spec.k);
+  const auto run =
+      spec.levels == DitherLevels::kLinear ? kernels.from_linear : kernels.from_natural;
+  const unsigned bits = dither_bits(spec);
+  std::array<std::int8_t, kTile> levels;
+  decode_tiles(target, then, level, [&](std::size_t first, std::span<float> out) {
+    kernels.unpack(levels.data(), in.data() + sizeof(float) + first * bits / 8, bits, out.size());
+    run(out.data(), levels.data(), norm, most, out.size());
+  });
+}
+
+}  // namespace stretto::ops

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+// What has come is answered once, and as urgently as its caller wants.
+#include "rpc/callee.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "rpc/message.h"
+#include "van/messages.h"
+
+namespace stretto::rpc {
+namespace {
+
+// Calls beyond the limit are answered, with an error. Who makes so many more does not take answers.
+constexpr std::size_t kPatience = 4;
+
+Status closing() { return {Code::kCancelled, "the endpoint that was called is closing"}; }
+
+// What travels instead of an answer.
+Status sendable(const Result<Message>& outcome) {
+  if (!outcome.ok() || outcome->size() <= kMaxMessageBytes) return outcome.status();
+  return {Code::kInvalidArgument, fmt::format("the answer has {} bytes, at most {} can be sent",
+                                              outcome->size(), kMaxMessageBytes)};
+}
+
+}  // namespace
+
+Status Callee::may_take(const Link& link, std::size_t bytes) const {
+  if (closed_) return closing();
+  if (link.unanswered >= limits_.max_calls) {
+    return {Code::kResource,
+            fmt::format("{} calls of this peer wait for their answers, no more are taken",
+                        link.unanswered)};
+  }
+  if (bytes > limits_.max_held_bytes - std::min(link.held_bytes, limits_.max_held_bytes)) {
+    return {Code::kResource,
+            fmt::format("unanswered calls of this peer hold {} bytes, with {} more it would be "
+                        "over {}",
+                        link.held_bytes, bytes, limits_.max_held_bytes)};
+  }
+  return {};
+}
+
+Status Callee::on_call(LinkId id, const wire::Header& header, Buffer payload) {
+  const auto found = links_.find(id);
+  if (found == links_.end()) return {};
+  Link& link = found->second;
+  const std::uint64_t number = header.version;
+  if (number == 0 || link.calls.count(number) != 0) {
+    return {Code::kMalformed, fmt::format("call {} came twice, or is no number", number)};
+  }
+  if (link.calls.size() / kPatience >= limits_.max_calls) {
+    return {Code::kResource,
+            fmt::format("{} answers wait: this peer does not take them", link.calls.size())};
+  }
+  Status refusal = may_take(link, payload.size());
+  const std::shared_ptr<const Methods::Method> method = methods_.find(header.base);
+  if (refusal.ok() && method == nullptr) {
+    refusal = {Code::kUnsupported,
+               fmt::format("no method of hash {:#018x} is registered there, {} others are",
+                           header.base, methods_.count())};
+  }
+  UnderWay& call = link.calls[number];
+  last_tag_ += 2;
+  call.tag = last_tag_;
+  call.urgency = {header.priority, van_.deadline_of(header)};
+  ++link.unanswered;
+  if (!refusal.ok()) {
+    answer(id, number, refusal);
+    return {};
+  }
+  call.held_bytes = payload.size();
+  link.held_bytes += call.held_bytes;
+  call.reply = std::make_shared<detail::ReplyState>(way_, id, number, method->name);
+  Request request{.message = to_message(std::move(payload)),
+                  .from = Peer(id),
+                  .priority = call.urgency.priority,
+                  .deadline = call.urgency.deadline};
+  method->handler(std::move(request), Reply(call.reply));
+  return {};
+}
+
+void Callee::answer(LinkId id, std::uint64_t number, const Result<Message>& outcome) {
+  const auto found = links_.find(id);
+  if (found == links_.end()) return;
+  Link& link = found->second;
+  const auto known = link.calls.find(number);
+  if (known == link.calls.end() || known->second.answered) return;
+  UnderWay& call = known->second;
+  --link.unanswered;
+  link.held_bytes -= std::exchange(call.held_bytes, 0);
+  if (call.reply != nullptr) call.reply->release();
+  if (call.cancelled) {
+    link.calls.erase(known);
+    return;
+  }
+  call.answered = true;
+  const Status error = sendable(outcome);
+  wire::Header header;
+  header.kind = wire::Kind::kAnswer;
+  header.priority = call.urgency.priority;
+  header.version = number;
+  header.base = static_cast<std::uint64_t>(error.code());
+  const Message message = error.ok() ? *outcome : Message(error.cause().substr(0, kMaxErrorBytes));
+  leaving_[call.tag] = {id, number};
+  van_.send(id, header, to_buffer(message), {.tag = call.tag, .deadline = call.urgency.deadline});
+  if (call.paused) van_.pause(call.tag);
+}
+
+void Callee::steer(LinkId id, const wire::Steer& steer) {
+  const auto found = links_.find(id);
+  if (found == links_.end()) return;
+  const auto known = found->second.calls.find(steer.call());
+  if (known == found->second.calls.end()) return;  // Its answer has left.
+  UnderWay& call = known->second;
+  if (steer.cancelled()) {
+    call.cancelled = true;
+    if (call.reply != nullptr) call.reply->release();
+    if (!call.answered) return;  // It counts until its handler has done with it.
+    van_.cancel(call.tag);
+    leaving_.erase(call.tag);
+    found->second.calls.erase(known);
+    return;
+  }
+  call.urgency = {steer.priority(), van_.deadline_in(steer.deadline_us())};
+  const bool was_paused = std::exchange(call.paused, steer.paused() && !closed_);
+  if (!call.answered) return;
+  van_.set_urgency(call.tag, call.urgency);
+  if (call.paused && !was_paused) van_.pause(call.tag);
+  if (!call.paused && was_paused) van_.resume(call.tag);
+}
+
+void Callee::on_left(std::uint64_t tag) {
+  const auto found = leaving_.find(tag);
+  if (found == leaving_.end()) return;
+  const auto [link, number] = found->second;
+  leaving_.erase(found);
+  links_.at(link).calls.erase(number);
+}
+
+void Callee::lose_link(LinkId id) {
+  const auto found = links_.find(id);
+  if (found == links_.end()) return;
+  for (const auto& [number, call] : found->second.calls) {
+    if (call.reply != nullptr) call.reply->release();
+    leaving_.erase(call.tag);
+  }
+  links_.erase(found);
+}
+
+void Callee::close() {
+  closed_ = true;
+  for (auto& [id, link] : links_) {
+    std::vector<std::uint64_t> numbers;
+    for (const auto& [number, call] : link.calls) numbers.push_back(number);
+    for (const std::uint64_t number : numbers) {
+      UnderWay& call = link.calls.at(number);
+      if (std::exchange(call.paused, false) && call.answered) van_.resume(call.tag);
+      answer(id, number, closing());
+    }
+  }
+}
+
+}  // namespace stretto::rpc

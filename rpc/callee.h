@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// Callee: the calls of others, from their coming until their answers have left.
+#pragma once
+
+#include <map>
+#include <memory>
+
+#include "rpc/handles.h"
+#include "rpc/methods.h"
+#include "van/van.h"
+
+namespace stretto::rpc {
+
+/// Thread: loop.
+class Callee {
+ public:
+  struct Limits {
+    std::uint32_t max_calls = 0;       ///< For each link.
+    std::uint64_t max_held_bytes = 0;  ///< Of its messages that have not been answered.
+  };
+  Callee(Van& van, const Methods& methods, const Limits& limits)
+      : van_(van), methods_(methods), limits_(limits) {}
+
+  void set_way(std::shared_ptr<Way> way) { way_ = std::move(way); }
+  void add_link(LinkId link) { links_[link]; }
+  void lose_link(LinkId link);
+
+  /// Hands the call to its handler, or answers it with an error. An error here is to end the link.
+  Status on_call(LinkId link, const wire::Header& header, Buffer payload);
+  /// The caller's change of mind.
+  void steer(LinkId link, const wire::Steer& steer);
+  /// Answers a call that is under way and has not been answered.
+  void answer(LinkId link, std::uint64_t number, const Result<Message>& outcome);
+  /// An answer has been handed over as a whole.
+  void on_left(std::uint64_t tag);
+
+  /// Answers what is under way with an error, and from now on every call. Answers that are paused
+  /// go on.
+  void close();
+
+ private:
+  struct UnderWay {
+    std::uint64_t tag = 0;
+    Urgency urgency;
+    std::size_t held_bytes = 0;  // By its message, until it is answered.
+    bool paused = false;
+    bool answered = false;
+    bool cancelled = false;
+    std::shared_ptr<detail::ReplyState> reply;  // Null if no handler was found.
+  };
+  struct Link {
+    std::map<std::uint64_t, UnderWay> calls;  // By number.
+    std::size_t unanswered = 0;
+    std::uint64_t held_bytes = 0;
+  };
+
+  Status may_take(const Link& link, std::size_t bytes) const;
+
+  Van& van_;
+  const Methods& methods_;
+  const Limits limits_;
+  std::shared_ptr<Way> way_;
+  std::uint64_t last_tag_ = 0;  // Even.
+  bool closed_ = false;
+  std::map<LinkId, Link> links_;
+  std::map<std::uint64_t, std::pair<LinkId, std::uint64_t>> leaving_;  // Answers that wait, by tag.
+};
+
+}  // namespace stretto::rpc

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+// A call waits in the queue, leaves, and is answered; it may be given up in each of these states.
+#include "rpc/caller.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "rpc/message.h"
+#include "rpc/methods.h"
+#include "van/messages.h"
+
+namespace stretto::rpc {
+
+void Caller::start(const CallState& call, LinkId id) {
+  const auto found = links_.find(id);
+  if (found == links_.end()) {
+    call->end({Code::kPeerLost, fmt::format("there is no link to peer {} (any more)", id)});
+    return;
+  }
+  Link& link = found->second;
+  if (link.calls.size() >= max_calls_) {
+    call->end(Status(Code::kResource,
+                     fmt::format("{} calls to it are under way, no more are taken; wait for some, "
+                                 "or raise Options::max_calls",
+                                 link.calls.size()))
+                  .with_peer(link.name));
+    return;
+  }
+  last_tag_ += 2;
+  call->tag = last_tag_;
+  const std::uint64_t number = ++link.issued;
+  link.calls[number] = call->tag;
+  const Time expires = clock_.now() + call->timeout;
+  calls_[call->tag] = {.state = call, .link = id, .number = number, .expires = expires};
+  expiries_.emplace(expires, call->tag);
+  wire::Header header;
+  header.kind = wire::Kind::kCall;
+  header.priority = call->urgency.priority;
+  header.version = number;
+  header.base = hash_of(call->method);
+  van_.send(id, header, to_buffer(std::exchange(call->message, {})),
+            {.tag = call->tag, .deadline = call->urgency.deadline});
+}
+
+// As long as the call has not left as a whole it is changed where it waits, and its last slice
+// tells the far end. After that a message follows it, which cannot overtake it.
+void Caller::steer(const CallState& call, const detail::Change& change) {
+  using Kind = detail::Change::Kind;
+  const auto found = calls_.find(call->tag);
+  if (found == calls_.end()) return;
+  if (change.kind == Kind::kCancel) {
+    give_up(call->tag, {Code::kCancelled, "its caller cancelled it"});
+    return;
+  }
+  if (change.kind == Kind::kPriority) call->urgency.priority = change.priority;
+  if (change.kind == Kind::kDeadline) call->urgency.deadline = change.deadline;
+  if (change.kind == Kind::kPause) call->paused = true;
+  if (change.kind == Kind::kResume) call->paused = false;
+  if (found->second.left) {
+    tell(found->second, false);
+  } else if (change.kind == Kind::kPause) {
+    van_.pause(call->tag);
+  } else if (change.kind == Kind::kResume) {
+    van_.resume(call->tag);
+  } else {
+    van_.set_urgency(call->tag, call->urgency);
+  }
+}
+
+void Caller::tell(const UnderWay& call, bool cancelled) {
+  wire::Control message;
+  wire::Steer& steer = *message.mutable_steer();
+  steer.set_call(call.number);
+  steer.set_priority(call.state->urgency.priority);
+  steer.set_deadline_us(time_left(call.state->urgency.deadline, clock_.now()));
+  steer.set_paused(call.state->paused);
+  steer.set_cancelled(cancelled);
+  van_.send_control(call.link, message);
+}
+
+void Caller::give_up(std::uint64_t tag, const Status& why) {
+  const UnderWay& call = calls_.at(tag);
+  if (call.left) {
+    tell(call, true);
+  } else {
+    van_.cancel(tag);
+  }
+  end(tag, why);
+}
+
+Status Caller::on_answer(LinkId id, const wire::Header& header, Buffer payload) {
+  const auto found = links_.find(id);
+  if (found == links_.end()) return {};
+  if (header.version == 0 || header.version > found->second.issued) {
+    return {Code::kMalformed, fmt::format("an answer to call {} came, {} were made", header.version,
+                                          found->second.issued)};
+  }
+  const auto known = found->second.calls.find(header.version);
+  if (known == found->second.calls.end()) return {};  // We gave it up.
+  const std::uint64_t tag = known->second;
+  if (!calls_.at(tag).left) {
+    return {Code::kMalformed,
+            fmt::format("an answer to call {} came before it had left", header.version)};
+  }
+  if (header.base == 0) {
+    end(tag, {}, to_message(std::move(payload)));
+    return {};
+  }
+  const auto* text = reinterpret_cast<const char*>(payload.data());
+  end(tag,
+      status_from(header.base, std::string(text, std::min(payload.size(), kMaxErrorBytes)), {}));
+  return {};
+}
+
+void Caller::on_left(std::uint64_t tag) {
+  const auto found = calls_.find(tag);
+  if (found != calls_.end()) found->second.left = true;
+}
+
+void Caller::end(std::uint64_t tag, const Status& status, Message answer) {
+  const auto node = calls_.extract(tag);
+  const UnderWay& call = node.mapped();
+  Link& link = links_.at(call.link);
+  link.calls.erase(call.number);
+  expiries_.erase({call.expires, tag});
+  call.state->tag = 0;
+  call.state->end(status.ok() ? status : Status(status).with_peer(link.name), std::move(answer));
+}
+
+void Caller::lose_link(LinkId id, const Status& why) {
+  const auto found = links_.find(id);
+  if (found == links_.end()) return;
+  const Status lost(Code::kPeerLost, why.cause());
+  while (!found->second.calls.empty()) end(found->second.calls.begin()->second, lost);
+  links_.erase(found);
+}
+
+void Caller::end_all(const Status& why) {
+  while (!calls_.empty()) give_up(calls_.begin()->first, why);
+}
+
+void Caller::tick() {
+  const Time now = clock_.now();
+  while (!expiries_.empty() && expiries_.begin()->first <= now) {
+    const std::uint64_t tag = expiries_.begin()->second;
+    const auto timeout = std::chrono::duration<double>(calls_.at(tag).state->timeout).count();
+    give_up(tag, {Code::kTimeout, fmt::format("there was no answer within {:.3g} s", timeout)});
+  }
+}
+
+}  // namespace stretto::rpc

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// Caller: the calls of ours that are under way, over all links, from the queueing of the call to
+// its answer.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+
+#include "common/clock.h"
+#include "rpc/handles.h"
+#include "van/van.h"
+
+namespace stretto::rpc {
+
+/// Thread: loop. Ends every call that it was given, once.
+class Caller {
+ public:
+  using CallState = std::shared_ptr<detail::CallState>;
+
+  Caller(Van& van, const Clock& clock, std::uint32_t max_calls)
+      : van_(van), clock_(clock), max_calls_(max_calls) {}
+
+  /// `name` is for errors.
+  void add_link(LinkId link, std::string name) { links_[link].name = std::move(name); }
+  /// Ends the link's calls with kPeerLost.
+  void lose_link(LinkId link, const Status& why);
+
+  /// Begins a call, or ends it at once with an error.
+  void start(const CallState& call, LinkId link);
+  void steer(const CallState& call, const detail::Change& change);
+  /// An error is to end the link: it is not an answer to anything.
+  Status on_answer(LinkId link, const wire::Header& header, Buffer payload);
+  /// The call has been handed over as a whole.
+  void on_left(std::uint64_t tag);
+
+  /// Ends what is past its timeout.
+  void tick();
+  Time next_due() const { return expiries_.empty() ? Time::max() : expiries_.begin()->first; }
+  void end_all(const Status& why);
+  std::size_t under_way() const { return calls_.size(); }
+
+ private:
+  struct UnderWay {
+    CallState state;
+    LinkId link = 0;
+    std::uint64_t number = 0;
+    Time expires;
+    bool left = false;
+  };
+  struct Link {
+    std::string name;
+    std::uint64_t issued = 0;                      // Numbers of calls so far.
+    std::map<std::uint64_t, std::uint64_t> calls;  // Tags, by number.
+  };
+
+  void tell(const UnderWay& call, bool cancelled);
+  void give_up(std::uint64_t tag, const Status& why);
+  void end(std::uint64_t tag, const Status& status, Message answer = {});
+
+  Van& van_;
+  const Clock& clock_;
+  const std::uint32_t max_calls_;
+  std::uint64_t last_tag_ = 1;  // Odd.
+  std::map<LinkId, Link> links_;
+  std::map<std::uint64_t, UnderWay> calls_;  // By tag.
+  std::set<std::pair<Time, std::uint64_t>> expiries_;
+};
+
+}  // namespace stretto::rpc

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+// The public API over the loop: checks what the user gave, hands it over, waits for answers.
+#include <fmt/format.h>
+
+#include <mutex>
+
+#include "common/address.h"
+#include "common/clock.h"
+#include "common/config.h"
+#include "common/mutex.h"
+#include "rpc/node.h"
+#include "stretto/rpc.h"
+#include "van/loop_thread.h"
+#include "van/transports.h"
+
+namespace stretto::rpc {
+namespace {
+
+using Loop = LoopThread<Node>;
+
+class LoopWay final : public Way {
+ public:
+  explicit LoopWay(std::shared_ptr<Loop::Door> door) : door_(std::move(door)) {}
+  void post(std::function<void(Node&)> request) override { door_->post(std::move(request)); }
+  void run(std::function<void(Node&)> request) override { door_->run(std::move(request)); }
+  bool is_here() override { return door_->is_here(); }
+
+ private:
+  const std::shared_ptr<Loop::Door> door_;
+};
+
+Status not_here(std::string_view what) {
+  return {Code::kInvalidArgument,
+          fmt::format("{} waits for the endpoint's thread, and so must not be called on it: not in "
+                      "a handler or callback",
+                      what)};
+}
+
+// Windows and the like; an endpoint is in no job, so what is said of one is no concern of its.
+Environment environment_of_endpoints() {
+  return [all = process_environment()](const std::string& name) -> std::optional<std::string> {
+    for (const char* known : {"STRETTO_JOB_TOKEN", "STRETTO_BIND_HOST", "STRETTO_NODE_HOST",
+                              "DMLC_NODE_HOST", "STRETTO_TRANSPORT", "STRETTO_FABRIC_PROVIDER",
+                              "STRETTO_LINK_WINDOW_BYTES", "STRETTO_TOTAL_WINDOW_BYTES"}) {
+      if (name == known) return all(name);
+    }
+    return std::nullopt;
+  };
+}
+
+Result<Config> config_of(const Options& options) {
+  std::map<std::string, std::string> set = {{"STRETTO_TRANSPORT", options.transport},
+                                            {"STRETTO_BIND_HOST", options.bind_host}};
+  if (!options.token.empty()) set["STRETTO_JOB_TOKEN"] = options.token;
+  Result<Config> config =
+      config_from(overlay(std::move(set), environment_of_endpoints()), Role::kEndpoint);
+  if (!config.ok()) return config;
+  config->token = options.token;
+  config->node_host = options.node_host;
+  if (Status status = check(*config); !status.ok()) return status;
+  return config;
+}
+
+Status check_options(const Options& options) {
+  if (options.max_calls > 0 && options.max_peers > 0 && options.max_held_bytes > 0) return {};
+  return {Code::kInvalidArgument,
+          "max_calls, max_peers and max_held_bytes must be 1 at least: an endpoint with less could "
+          "do nothing"};
+}
+
+Status check_call(std::string_view method, const Message& message, const CallOptions& options) {
+  if (Status status = check_name(method); !status.ok()) return status;
+  if (message.size() > kMaxMessageBytes) {
+    return {Code::kInvalidArgument, fmt::format("the message has {} bytes, at most {} can be sent",
+                                                message.size(), kMaxMessageBytes)};
+  }
+  if (options.timeout <= Duration::zero() || options.timeout > kMaxTimeout) {
+    return {Code::kInvalidArgument,
+            fmt::format("the timeout is {} ns, wanted more than 0 and at most a day",
+                        options.timeout.count())};
+  }
+  return {};
+}
+
+}  // namespace
+
+namespace detail {
+
+/// The node, its loop, and what they are told. Thread: any.
+class EndpointImpl {
+ public:
+  EndpointImpl(Config config, const Options& options, std::unique_ptr<Transport> transport)
+      : config_(std::move(config)),
+        node_({.token = config_.token,
+               .max_peers = options.max_peers,
+               .max_calls = options.max_calls,
+               .max_held_bytes = options.max_held_bytes},
+              methods_, std::move(transport), clock_) {
+    node_.set_way(way_);
+    loop_.start();
+  }
+  ~EndpointImpl() { close(); }
+
+  Loop& loop() { return loop_; }
+  Methods& methods() { return methods_; }
+  const std::shared_ptr<Way>& way() const { return way_; }
+  const Config& config() const { return config_; }
+
+  std::string address() const {
+    MutexLock lock(mutex_);
+    return address_;
+  }
+  void set_address(std::string address) {
+    MutexLock lock(mutex_);
+    address_ = std::move(address);
+  }
+
+  void close() {
+    if (loop_.is_here()) return;
+    std::call_once(closed_, [this] {
+      loop_.post([](Node& node) { node.close(); });
+      loop_.join();
+      loop_.stop();
+    });
+  }
+
+ private:
+  const Config config_;
+  const SteadyClock clock_;
+  Methods methods_;
+  Node node_;
+  Loop loop_{node_, clock_};
+  const std::shared_ptr<Way> way_ = std::make_shared<LoopWay>(loop_.door());
+  std::once_flag closed_;
+  mutable Mutex mutex_;
+  std::string address_ GUARDED_BY(mutex_);
+};
+
+}  // namespace detail
+
+Result<Options> Options::from_environment() {
+  const Result<Config> config = config_from(environment_of_endpoints(), Role::kEndpoint);
+  if (!config.ok()) return config.status();
+  Options options;
+  options.token = config->token;
+  options.bind_host = config->bind_host;
+  options.node_host = config->node_host;
+  options.transport = environment_of_endpoints()("STRETTO_TRANSPORT").value_or("auto");
+  return options;
+}
+
+Result<Endpoint> Endpoint::open() {
+  Result<Options> options = Options::from_environment();
+  if (!options.ok()) return options.status();
+  return open(*options);
+}
+
+Result<Endpoint> Endpoint::open(const Options& options) {
+  if (Status status = check_options(options); !status.ok()) return status;
+  Result<Config> config = config_of(options);
+  if (!config.ok()) return config.status();
+  Result<std::unique_ptr<Transport>> transport = make_transport(*config);
+  if (!transport.ok()) return transport.status();
+  return Endpoint(
+      std::make_unique<detail::EndpointImpl>(*std::move(config), options, *std::move(transport)));
+}
+
+Endpoint::Endpoint(std::unique_ptr<detail::EndpointImpl> impl) : impl_(std::move(impl)) {}
+Endpoint::Endpoint(Endpoint&&) noexcept = default;
+Endpoint& Endpoint::operator=(Endpoint&&) noexcept = default;
+Endpoint::~Endpoint() = default;
+
+Status Endpoint::on(std::string_view method, Handler handler) {
+  return impl_->methods().add(method, std::move(handler));
+}
+
+std::string Endpoint::address() const { return impl_->address(); }
+
+Result<std::string> Endpoint::listen(std::uint16_t port) {
+  if (impl_->loop().is_here()) return not_here("listen");
+  const Config& config = impl_->config();
+  if (!address().empty()) {
+    return Status(Code::kInvalidArgument, "this endpoint listens at " + address() + " already");
+  }
+  if (config.bind_host == "0.0.0.0" && config.node_host.empty()) {
+    return Status(Code::kInvalidArgument,
+                  "bind_host is 0.0.0.0, which nobody can connect to: say with node_host at which "
+                  "address of this host others reach it");
+  }
+  const std::string at = fmt::format("{}:{}", config.bind_host, port);
+  using Outcome = Result<std::string>;
+  Outcome bound = impl_->loop()
+                      .ask<Outcome>([at](Node& node, const auto& done) { done(node.listen(at)); })
+                      .get();
+  if (bound.ok() && !config.node_host.empty()) bound = with_host(*bound, config.node_host);
+  if (bound.ok()) impl_->set_address(*bound);
+  return bound;
+}
+
+Result<Peer> Endpoint::connect(std::string_view address, Duration timeout) {
+  if (impl_->loop().is_here()) return not_here("connect");
+  if (Status status = check_address(address); !status.ok()) return status;
+  if (timeout <= Duration::zero() || timeout > kMaxTimeout) {
+    return Status(
+        Code::kInvalidArgument,
+        fmt::format("the timeout is {} ns, wanted more than 0 and at most a day", timeout.count()));
+  }
+  return impl_->loop()
+      .ask<Result<Peer>>([to = std::string(address), timeout](Node& node, Node::Connected done) {
+        node.connect(to, timeout, std::move(done));
+      })
+      .get();
+}
+
+void Endpoint::disconnect(Peer peer) {
+  impl_->loop().post([peer](Node& node) { node.disconnect(peer); });
+}
+
+Call Endpoint::call(Peer peer, std::string_view method, Message message,
+                    const CallOptions& options) {
+  const Status status = check_call(method, message, options);
+  if (!status.ok()) message = {};
+  const std::string_view named = method.substr(0, kMaxMethodBytes);
+  auto state =
+      std::make_shared<detail::CallState>(named, std::move(message), options, impl_->way());
+  if (status.ok()) {
+    impl_->loop().post([state, peer](Node& node) { node.start(state, peer); });
+  } else {
+    state->end(status);
+  }
+  return Call(std::move(state));
+}
+
+void Endpoint::close() {
+  if (impl_ != nullptr) impl_->close();
+}
+
+}  // namespace stretto::rpc

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a Call and a Reply point to: the halves of a call that other threads hold, and that may
+// outlive the endpoint.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "common/change.h"
+#include "common/completion.h"
+#include "stretto/rpc.h"
+#include "van/van.h"
+
+namespace stretto::rpc {
+
+class Node;
+
+/// The way from handles to the loop. Thread: any.
+class Way {
+ public:
+  virtual ~Way() = default;
+  /// Runs on the loop in its next turn, after what was posted before. Not at all if it has ended.
+  virtual void post(std::function<void(Node&)> request) = 0;
+  /// The same, but at once if that is here.
+  virtual void run(std::function<void(Node&)> request) = 0;
+  /// True on the loop's own thread.
+  virtual bool is_here() = 0;
+};
+
+namespace detail {
+
+using stretto::detail::Change;
+
+/// Thread: any, but for what is said to be the loop's.
+class CallState : public std::enable_shared_from_this<CallState> {
+ public:
+  CallState(std::string_view name, Message body, const CallOptions& options,
+            std::shared_ptr<Way> way)
+      : method(name),
+        message(std::move(body)),
+        timeout(options.timeout),
+        urgency{options.priority, options.deadline},
+        way_(std::move(way)) {}
+
+  Result<Message> wait();
+  Result<Message> wait_for(Duration limit);
+  bool done() { return completion_.done(); }
+  void on_done(std::function<void(const Result<Message>&)> then);
+  void steer(const Change& change);
+
+  /// Once. Says which call it was.
+  void end(Status status, Message answer = {});
+
+  // The loop's.
+  const std::string method;
+  Message message;  ///< Until it is queued.
+  const Duration timeout;
+  Urgency urgency;
+  bool paused = false;
+  std::uint64_t tag = 0;  ///< 0: not under way.
+
+ private:
+  Result<Message> outcome(const Status& status);
+  Status blocked();
+
+  const std::shared_ptr<Way> way_;
+  Completion<Message> completion_;
+};
+
+/// Thread: any.
+class ReplyState {
+ public:
+  ReplyState(std::shared_ptr<Way> way, LinkId link, std::uint64_t number, std::string method)
+      : way_(std::move(way)), link_(link), number_(number), method_(std::move(method)) {}
+
+  /// The first one counts.
+  void answer(Result<Message> outcome);
+  void drop();
+  bool wanted() const { return wanted_.load(std::memory_order_acquire); }
+  /// Nobody is interested any more, or an answer has been given by the loop itself.
+  void release() { wanted_.store(false, std::memory_order_release); }
+
+ private:
+  const std::shared_ptr<Way> way_;
+  const LinkId link_;
+  const std::uint64_t number_;
+  const std::string method_;
+  std::atomic<bool> answered_{false};
+  std::atomic<bool> wanted_{true};
+};
+
+}  // namespace detail
+}  // namespace stretto::rpc

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// Messages to and from the leases that the Van carries. No bytes are copied.
+#pragma once
+
+#include "common/buffer.h"
+#include "stretto/rpc.h"
+
+namespace stretto::rpc {
+
+Buffer to_buffer(const Message& message);
+Message to_message(Buffer buffer);
+
+}  // namespace stretto::rpc

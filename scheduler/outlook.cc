@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// Snapshots for those who look at a job from outside.
+#include "scheduler/outlook.h"
+
+#include <algorithm>
+
+#include "common/clock.h"
+#include "van/van_metrics.h"
+
+namespace stretto {
+namespace {
+
+constexpr Duration kShowEvery = 500ms;
+constexpr std::size_t kNodesAPage = 500;
+
+void add_input(const metrics::Adder& add, const InputView& input) {
+  using metrics::Type;
+  add("stretto_input_bytes_per_second", Type::kGauge, input.bytes_per_s,
+      "What the worker's readers deliver.");
+  add("stretto_input_share", Type::kGauge, input.share,
+      "Of the data that the worker asks for, what it gets.");
+  add("stretto_input_stall_share", Type::kGauge, input.stall_share,
+      "Part of the time that the worker waits for data.");
+  add("stretto_input_limit_bytes", Type::kGauge, input.limit_bytes,
+      "What the worker is held to under way; 0: no limit.");
+}
+
+}  // namespace
+
+void Outlook::step(Duration wait) {
+  scheduler_.step(wait);
+  const Time now = clock_.now();
+  if (pen_.due(now)) pen_.put(metrics_of(scheduler_, now), now);
+  if (page_ != nullptr && now >= next_show_) {
+    next_show_ = now + kShowEvery;
+    show();
+  }
+}
+
+Time Outlook::next_due() const {
+  return page_ == nullptr ? scheduler_.next_due() : std::min(scheduler_.next_due(), next_show_);
+}
+
+void Outlook::show() {
+  if (const auto wish = page_->take_wish()) {
+    // Refused if one is under way: then that one is what the page shows.
+    static_cast<void>(scheduler_.start_trace(wish->iterations, wish->seconds));
+  }
+  const Picture& picture = scheduler_.picture();
+  std::vector<std::string> pages;
+  for (std::size_t first = 0; first == 0 || first < picture.nodes().size(); first += kNodesAPage) {
+    pages.push_back(picture.json(scheduler_.phase(), first, clock_.now()));
+  }
+  const TraceSession& session = scheduler_.trace();
+  page_->show(std::move(pages), session.json(0));
+  if (session.state() != TraceSession::State::kDone || session.number() == shown_trace_) return;
+  shown_trace_ = session.number();
+  auto trace = std::make_shared<trace::Trace>(session.trace());
+  trace->tensors = scheduler_.tensor_names();
+  page_->show_trace(std::move(trace));
+}
+
+metrics::Metrics metrics_of(const Scheduler& scheduler, Time now) {
+  using metrics::Type;
+  metrics::Metrics made = metrics_of(scheduler.van(), {{"role", "scheduler"}});
+  for (const auto& [id, node] : scheduler.picture().nodes()) {
+    if (node.member.left) continue;
+    const bool worker = node.member.role == Role::kWorker;
+    const metrics::Adder add(made, {{"node", node.member.describe()}});
+    add("stretto_node_heartbeats_total", Type::kCounter, static_cast<double>(node.heartbeats),
+        "Heartbeats that have come from the node.");
+    add("stretto_node_silence_seconds", Type::kGauge,
+        node.heard == Time() ? 0 : seconds(now - node.heard), "Time since the last of them.");
+    if (!worker) continue;
+    add("stretto_node_rounds_total", Type::kCounter, static_cast<double>(node.rounds),
+        "Rounds that the worker has pushed, of the tensor with most.");
+    add("stretto_node_staleness", Type::kGauge, static_cast<double>(node.staleness),
+        "Updates of others between the last two values that came to the worker.");
+    add("stretto_node_held_seconds_total", Type::kCounter, seconds(node.held),
+        "Time that rounds had waited for the worker's shares when the last one came.");
+    if (node.input) add_input(add, *node.input);
+  }
+  const metrics::Adder add(made, {});
+  add("stretto_input_fairness", Type::kGauge, scheduler.input().index(),
+      "Jain's index of the workers' input shares.");
+  add("stretto_input_alarms_total", Type::kCounter, scheduler.input().alarms(),
+      "Times that a worker was found to be starved.");
+  return made;
+}
+
+}  // namespace stretto

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// Outlook: shows the scheduler to the world: twice a second it leaves its numbers on the metrics'
+// board and its picture on the page's, and it takes the page's wishes.
+#pragma once
+
+#include <memory>
+
+#include "metrics/board.h"
+#include "scheduler/page_board.h"
+#include "scheduler/scheduler.h"
+#include "van/loop.h"
+
+namespace stretto {
+
+/// Steps a scheduler, and looks beside it. Thread: loop.
+class Outlook final : public Agent {
+ public:
+  /// All outlive this. Null boards are left alone.
+  Outlook(Scheduler& scheduler, metrics::Board* board, PageBoard* page, const Clock& clock)
+      : scheduler_(scheduler), page_(page), clock_(clock) {
+    pen_.set_board(board, 0);
+  }
+
+  void step(Duration wait) override;
+  Time next_due() const override;
+  bool over() const override { return scheduler_.over(); }
+
+ private:
+  void show();
+
+  Scheduler& scheduler_;
+  metrics::Pen pen_;
+  PageBoard* page_;
+  const Clock& clock_;
+  Time next_show_ = {};
+  std::uint64_t shown_trace_ = 0;
+};
+
+/// The scheduler's numbers for Prometheus: of its Van, of each node, of its trace.
+metrics::Metrics metrics_of(const Scheduler& scheduler, Time now);
+
+}  // namespace stretto

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+// Routes, and who may use them. A browser may be led here by a foreign page, so on loopback the
+// request must name a loopback host, and what changes something must carry a header that foreign
+// pages cannot set.
+#include "scheduler/page.h"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <httplib.h>
+#include <scheduler/page_files.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <charconv>
+#include <filesystem>
+#include <thread>
+
+#include "van/greeting.h"
+
+namespace stretto {
+namespace {
+
+constexpr std::size_t kThreads = 2;
+constexpr std::size_t kMostBody = 4096;
+constexpr int kPatienceSeconds = 2;  // A request that waits longer for its rest is given up.
+constexpr int kIdleSeconds = 1;      // So long a browser's connection holds up the end of a job.
+constexpr std::uint32_t kMostIterations = 1000;
+constexpr std::uint32_t kTraceSeconds = 30;
+constexpr int kForbidden = 403;
+constexpr int kUnauthorized = 401;
+constexpr int kBadRequest = 400;
+
+std::uint32_t number_in(const httplib::Request& request, const char* name,
+                        std::uint32_t otherwise) {
+  const std::string text = request.get_param_value(name);
+  std::uint32_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc() && end == text.data() + text.size() ? number : otherwise;
+}
+
+std::string host_of(const std::string& header) {
+  const std::size_t colon = header.rfind(':');
+  const bool has_port = colon != std::string::npos && header.find(']', colon) == std::string::npos;
+  return has_port ? header.substr(0, colon) : header;
+}
+
+// Ends the connections of clients that reached us at this port. A copy of a descriptor is looked
+// at, which nobody else can close meanwhile and get for something else.
+void end_connections(std::uint16_t port) {
+  std::error_code error;
+  std::filesystem::directory_iterator entry("/proc/self/fd", error);
+  for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
+    const std::string name = entry->path().filename().string();
+    int number = -1;
+    std::from_chars(name.data(), name.data() + name.size(), number);
+    const int copy = fcntl(number, F_DUPFD_CLOEXEC, 0);
+    if (copy < 0) continue;
+    sockaddr_storage here{};  // Of either family: the port lies at the same place.
+    socklen_t length = sizeof here;
+    sockaddr_storage there{};
+    socklen_t there_length = sizeof there;
+    const bool ours = getsockname(copy, reinterpret_cast<sockaddr*>(&here), &length) == 0 &&
+                      (here.ss_family == AF_INET || here.ss_family == AF_INET6) &&
+                      ntohs(reinterpret_cast<const sockaddr_in&>(here).sin_port) == port &&
+                      getpeername(copy, reinterpret_cast<sockaddr*>(&there), &there_length) == 0;
+    if (ours) shutdown(copy, SHUT_RDWR);
+    close(copy);
+  }
+}
+
+// The server's threads. It ends them when it accepts no more: whoever is slow to ask or to take an
+// answer then would hold up the end of the job.
+class Threads final : public httplib::ThreadPool {
+ public:
+  explicit Threads(const std::atomic<std::uint16_t>& port)
+      : httplib::ThreadPool(kThreads), port_(port) {}
+  void shutdown() override {
+    end_connections(port_.load());
+    httplib::ThreadPool::shutdown();
+  }
+
+ private:
+  const std::atomic<std::uint16_t>& port_;
+};
+
+class HttpPage final : public Page {
+ public:
+  HttpPage(const HostPort& at, std::string token, std::shared_ptr<PageBoard> board)
+      : host_(at.host), token_(std::move(token)), board_(std::move(board)) {
+    server_.new_task_queue = [this] { return new Threads(port_); };
+    // Its own choice is SO_REUSEPORT, by which two programs may share a port unawares.
+    server_.set_socket_options([](socket_t socket) {
+      const int yes = 1;
+      setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+    });
+    server_.set_payload_max_length(kMostBody);
+    server_.set_read_timeout(kPatienceSeconds);
+    server_.set_write_timeout(kPatienceSeconds);
+    server_.set_keep_alive_timeout(kIdleSeconds);
+    server_.set_default_headers({{"Content-Security-Policy", "default-src 'self'"},
+                                 {"X-Content-Type-Options", "nosniff"},
+                                 {"X-Frame-Options", "DENY"},
+                                 {"Cache-Control", "no-store"}});
+    add_files();
+    add_data();
+  }
+  ~HttpPage() override {
+    if (!thread_.joinable()) return;
+    // The server takes no stop before it runs, which it does at once, or fails.
+    while (!server_.is_running() && !ended_.load()) std::this_thread::yield();
+    server_.stop();
+    thread_.join();
+  }
+
+  Status start(std::uint16_t port) {
+    const int bound = port == 0 ? server_.bind_to_any_port(host_)
+                                : (server_.bind_to_port(host_, port) ? port : -1);
+    if (bound < 0) {
+      return {Code::kInvalidArgument,
+              fmt::format("the page cannot be served at {}:{}; is the port taken, and is the host "
+                          "an address of this machine?",
+                          host_, port)};
+    }
+    port_.store(static_cast<std::uint16_t>(bound));
+    address_ = fmt::format("{}:{}", host_, bound);
+    thread_ = std::jthread([this] {
+      server_.listen_after_bind();
+      ended_.store(true);
+    });
+    return {};
+  }
+  const std::string& address() const override { return address_; }
+
+ private:
+  void add_files() {
+    const auto file = [this](const char* path, std::string_view text, const char* type) {
+      server_.Get(path, [text, type](const httplib::Request&, httplib::Response& response) {
+        response.set_content(text.data(), text.size(), type);
+      });
+    };
+    file("/", page_files::kHtml, "text/html; charset=utf-8");
+    file("/page.css", page_files::kCss, "text/css");
+    file("/page.js", page_files::kJs, "text/javascript");
+  }
+
+  void add_data() {
+    server_.Get("/picture", [this](const httplib::Request& in, httplib::Response& out) {
+      if (admits(in, out)) out.set_content(board_->picture(number_in(in, "page", 0)), kJson);
+    });
+    server_.Get("/trace_state", [this](const httplib::Request& in, httplib::Response& out) {
+      if (admits(in, out)) out.set_content(board_->trace_state(), kJson);
+    });
+    server_.Get("/trace", [this](const httplib::Request& in, httplib::Response& out) {
+      if (admits(in, out)) out.set_content(board_->trace(), kJson);
+    });
+    server_.Post("/trace", [this](const httplib::Request& in, httplib::Response& out) {
+      if (!admits(in, out)) return;
+      const std::uint32_t iterations = number_in(in, "iterations", 0);
+      if (!in.has_header("X-Stretto") || iterations < 1 || iterations > kMostIterations) {
+        out.status = kBadRequest;
+        return;
+      }
+      board_->wish({.iterations = iterations, .seconds = kTraceSeconds});
+      out.set_content("{}", kJson);
+    });
+  }
+
+  bool admits(const httplib::Request& request, httplib::Response& response) const {
+    if (is_loopback(host_)) {
+      if (is_loopback(host_of(request.get_header_value("Host")))) return true;
+      response.status = kForbidden;
+      return false;
+    }
+    const std::string word = request.get_header_value("Authorization");
+    constexpr std::string_view kScheme = "Bearer ";
+    if (word.starts_with(kScheme) && same_token(word.substr(kScheme.size()), token_)) return true;
+    response.status = kUnauthorized;
+    return false;
+  }
+
+  static constexpr const char* kJson = "application/json";
+  const std::string host_;
+  const std::string token_;
+  const std::shared_ptr<PageBoard> board_;
+  std::string address_;
+  std::atomic<std::uint16_t> port_{0};
+  httplib::Server server_;
+  std::atomic<bool> ended_{false};
+  std::jthread thread_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Page>> serve_page(const Config& config, std::shared_ptr<PageBoard> board) {
+  Result<HostPort> at = parse_host_port(config.page_address);
+  if (!at.ok()) return at.status();
+  auto page = std::make_unique<HttpPage>(*at, config.token, std::move(board));
+  if (Status status = page->start(at->port); !status.ok()) return status;
+  return std::unique_ptr<Page>(std::move(page));
+}
+
+}  // namespace stretto

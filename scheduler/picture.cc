@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+// From heartbeats to rates, over windows of two seconds.
+#include "scheduler/picture.h"
+
+#include <algorithm>
+#include <chrono>
+#include <nlohmann/json.hpp>
+
+#include "common/clock.h"
+
+namespace stretto {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr Duration kRateWindow = 2s;
+constexpr std::size_t kNodesAPicturePage = 500;
+constexpr std::size_t kMostHeld = std::size_t{1} << 18;
+
+Json json_of(const std::optional<InputView>& input) {
+  if (!input) return nullptr;
+  return {{"per_s", input->bytes_per_s},
+          {"share", input->share},
+          {"stall_share", input->stall_share},
+          {"limit", input->limit_bytes},
+          {"word", input->word}};
+}
+
+}  // namespace
+
+void Picture::set_members(const std::vector<Member>& members) {
+  for (const Member& member : members) nodes_[member.node].member = member;
+}
+
+void Picture::left(NodeId node) {
+  const auto found = nodes_.find(node);
+  if (found != nodes_.end()) found->second.member.left = true;
+}
+
+void Picture::set_input(const std::map<Rank, InputView>& views) {
+  for (auto& [id, node] : nodes_) {
+    if (node.member.role != Role::kWorker) continue;
+    const auto found = views.find(node.member.rank);
+    node.input = found == views.end() ? std::nullopt : std::optional(found->second);
+  }
+}
+
+void Picture::heard(NodeId id, const wire::Heartbeat& beat, Time now) {
+  const auto found = nodes_.find(id);
+  if (found == nodes_.end()) return;
+  NodeState& node = found->second;
+  ++node.heartbeats;
+  node.rounds = beat.rounds();
+  node.staleness = beat.staleness();
+  node.bytes_in = beat.bytes_in();
+  node.bytes_out = beat.bytes_out();
+  node.frames_waiting = beat.frames_waiting();
+  node.bytes_under_way = beat.bytes_under_way();
+  node.heard = now;
+  for (const wire::Held& held : beat.held()) {
+    if (held_.size() < kMostHeld && held.ns() < (std::uint64_t{1} << 62)) {
+      held_[{id, held.rank()}] = Duration(static_cast<std::int64_t>(held.ns()));
+    }
+  }
+  if (node.member.role == Role::kWorker) node.held = held_of(node.member.rank);
+  roll_window(node, now);
+}
+
+// Shards sum up to as many as rounds wait at the same time; the one that waited longest tells.
+Duration Picture::held_of(Rank rank) const {
+  Duration most{};
+  for (const auto& [key, time] : held_) {
+    if (key.second == rank) most = std::max(most, time);
+  }
+  return most;
+}
+
+void Picture::roll_window(NodeState& node, Time now) const {
+  if (node.window != Time() && now - node.window < kRateWindow) return;
+  const double passed = seconds(now - node.window);
+  if (node.window != Time()) {
+    const auto rate = [passed](std::uint64_t before, std::uint64_t after) {
+      return after < before ? 0.0 : static_cast<double>(after - before) / passed;
+    };
+    node.in_per_s = rate(node.in_before, node.bytes_in);
+    node.out_per_s = rate(node.out_before, node.bytes_out);
+    node.rounds_per_s = rate(node.rounds_before, node.rounds);
+    node.held_share = std::min(1.0, seconds(node.held - node.held_before) / passed);
+  }
+  node.window = now;
+  node.in_before = node.bytes_in;
+  node.out_before = node.bytes_out;
+  node.rounds_before = node.rounds;
+  node.held_before = node.held;
+}
+
+std::string Picture::json(std::string_view phase, std::size_t first, Time now) const {
+  std::vector<const NodeState*> order;
+  std::uint64_t most = 0;
+  for (const auto& [id, node] : nodes_) {
+    order.push_back(&node);
+    if (node.member.role == Role::kWorker) most = std::max(most, node.rounds);
+  }
+  std::sort(order.begin(), order.end(), [](const NodeState* a, const NodeState* b) {
+    const auto key = [](const NodeState* node) {
+      return std::tuple(node->member.role != Role::kWorker, node->member.rank, node->member.shard);
+    };
+    return key(a) < key(b);
+  });
+  Json nodes = Json::array();
+  for (std::size_t i = first; i < order.size() && i < first + kNodesAPicturePage; ++i) {
+    const NodeState& node = *order[i];
+    const bool worker = node.member.role == Role::kWorker;
+    nodes.push_back({{"name", node.member.describe()},
+                     {"role", std::string(name_of(node.member.role))},
+                     {"rank", node.member.rank},
+                     {"shard", node.member.shard},
+                     {"left", node.member.left},
+                     {"rounds", node.rounds},
+                     {"behind", worker ? most - node.rounds : 0},
+                     {"staleness", node.staleness},
+                     {"rounds_per_s", node.rounds_per_s},
+                     {"in_per_s", node.in_per_s},
+                     {"out_per_s", node.out_per_s},
+                     {"waiting", node.frames_waiting},
+                     {"under_way", node.bytes_under_way},
+                     {"held_share", node.held_share},
+                     {"silence_s", node.heard == Time() ? 0.0 : seconds(now - node.heard)},
+                     {"input", json_of(node.input)}});
+  }
+  const Json all = {{"phase", std::string(phase)},
+                    {"count", order.size()},
+                    {"first", first},
+                    {"nodes", std::move(nodes)}};
+  return all.dump();
+}
+
+}  // namespace stretto

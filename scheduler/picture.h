@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// Picture: who is in the job and how each one does, as heartbeats tell: for stretto-top, the live
+// page and metrics. Pure: it holds numbers and makes texts.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+
+#include "scheduler/input_view.h"
+#include "van/messages.h"
+
+namespace stretto {
+
+/// Thread: loop.
+class Picture {
+ public:
+  void set_members(const std::vector<Member>& members);
+  void heard(NodeId node, const wire::Heartbeat& beat, Time now);
+  void left(NodeId node);
+  /// Of the workers that read something.
+  void set_input(const std::map<Rank, InputView>& views);
+
+  struct NodeState {
+    Member member;
+    std::uint64_t heartbeats = 0;
+    std::uint64_t rounds = 0;
+    std::uint64_t staleness = 0;
+    std::uint64_t bytes_in = 0;
+    std::uint64_t bytes_out = 0;
+    std::uint64_t frames_waiting = 0;
+    std::uint64_t bytes_under_way = 0;
+    double in_per_s = 0;  ///< Bytes, over the last seconds.
+    double out_per_s = 0;
+    double rounds_per_s = 0;
+    double held_share = 0;  ///< Of a worker: of the time, the part in which rounds waited for it.
+    Duration held = {};     ///< In all, over all shards.
+    std::optional<InputView> input = {};
+    Time heard;
+    // At the begin of the window that rates are taken over.
+    Time window;
+    std::uint64_t in_before = 0;
+    std::uint64_t out_before = 0;
+    std::uint64_t rounds_before = 0;
+    Duration held_before = {};
+  };
+  const std::map<NodeId, NodeState>& nodes() const { return nodes_; }
+
+  /// {"phase":...,"count":N,"nodes":[...]}, 500 nodes from `first` on, workers first by rank.
+  std::string json(std::string_view phase, std::size_t first, Time now) const;
+
+ private:
+  void roll_window(NodeState& node, Time now) const;
+  Duration held_of(Rank rank) const;
+
+  std::map<NodeId, NodeState> nodes_;
+  std::map<std::pair<NodeId, Rank>, Duration> held_;  // By shard and worker.
+};
+
+}  // namespace stretto

@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Run by every worker of a job of exchange_test.py: the calls among several workers, all in the
+same order everywhere. Prints "done" if all was as it should be.
+"""
+
+import sys
+import unittest
+
+import torch
+
+import byteps.torch as bps
+import byteps.torch.ops as ops
+import stretto.torch as st
+from stretto import errors
+
+NUMBERS = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64, torch.float16,
+           torch.bfloat16, torch.float32, torch.float64)
+
+
+class Exchange(unittest.TestCase):
+
+    def setUp(self):
+        self.rank, self.size = bps.rank(), bps.size()
+        self.ranks = sum(range(self.size))
+
+    def test_sums_of_every_type(self):
+        for dtype in NUMBERS:
+            tensor = torch.tensor([[1, 2], [3, self.rank]], dtype=dtype)
+            total = bps.push_pull(tensor, average=False, name=f"sum.{dtype}")
+            self.assertEqual(total.dtype, dtype)
+            self.assertEqual(total.tolist(), [[self.size, 2 * self.size],
+                                              [3 * self.size, self.ranks]])
+            self.assertEqual(tensor[1][1], self.rank, "the tensor itself stays")
+
+    def test_averages(self):
+        mean = bps.push_pull(torch.tensor([1.0, self.rank]), name="mean")
+        self.assertEqual(mean.tolist(), [1.0, self.ranks / self.size])
+        whole = bps.push_pull(torch.tensor([-1, self.rank]), name="mean of numbers")
+        self.assertEqual(whole.tolist(), [-1, self.ranks // self.size], "rounded down")
+
+    def test_truth(self):
+        truth = torch.tensor([True, False, self.rank == 0])
+        self.assertEqual(bps.push_pull(truth, average=False, name="any").tolist(),
+                         [True, False, True])
+        self.assertEqual(bps.push_pull(truth, name="all").tolist(),
+                         [True, False, self.size == 1])
+
+    def test_shapes(self):
+        for name, tensor in (("0-d", torch.tensor(2.0)), ("none", torch.zeros(0, 3)),
+                             ("transposed", torch.arange(6.0).view(2, 3).t()),
+                             ("strided", torch.arange(10.0)[::3]),
+                             ("large", torch.arange(300_000.0) % 1000),
+                             ("channels", torch.randn(2, 3, 4, 5).to(
+                                 memory_format=torch.channels_last) * 0 + 1)):
+            mean = bps.push_pull(tensor, name=name)
+            self.assertEqual(mean.shape, tensor.shape)
+            self.assertTrue(torch.equal(mean, tensor), name)
+
+    def test_in_place_and_handles(self):
+        tensor = torch.full((3, 2), float(self.rank))
+        view = tensor.t()  # Not contiguous, and still in place.
+        handle = bps.byteps_push_pull(view, average=False, name="in place")
+        self.assertIsInstance(handle, int)
+        self.assertIs(type(bps.poll(handle)), bool)
+        out = bps.synchronize(handle)
+        self.assertEqual(out.tolist(), [[self.ranks] * 3] * 2)
+        self.assertEqual(tensor.tolist(), [[self.ranks] * 2] * 3)
+        self.assertIsNone(bps.synchronize(handle))
+        self.assertTrue(bps.poll(handle))
+
+    def test_polled_to_the_end(self):
+        tensor = torch.full((5,), float(self.rank))
+        handle = bps.byteps_push_pull(tensor, name="polled")
+        while not bps.poll(handle):
+            pass
+        self.assertEqual(tensor.tolist(), [self.ranks / self.size] * 5)
+
+    def test_many_at_once_end_in_any_order(self):
+        handles = [ops.push_pull_async(torch.full((100,), float(i)), average=False, name=f"m{i}",
+                                       priority=i % 7) for i in range(50)]
+        for i in reversed(range(50)):
+            self.assertEqual(bps.synchronize(handles[i])[99], i * self.size)
+
+    def test_one_name_many_rounds(self):
+        handles = [ops.push_pull_async(torch.tensor([float(i + self.rank)]), average=False,
+                                       name="rounds") for i in range(30)]
+        for i, handle in enumerate(handles):
+            self.assertEqual(bps.synchronize(handle).item(), i * self.size + self.ranks)
+
+    def test_unnamed(self):
+        one, two = torch.ones(3), torch.full((3,), 2.0)
+        handles = [bps.byteps_push_pull(one, average=False),
+                   bps.byteps_push_pull(two, average=False)]
+        for handle in handles:
+            bps.synchronize(handle)
+        self.assertEqual((one[0], two[0]), (self.size, 2 * self.size))
+
+    def test_other_forms(self):
+        tensor = torch.ones(2)
+        self.assertEqual(ops.push_pull_inplace(tensor, average=False, name="io").tolist(),
+                         [self.size] * 2)
+        handle, count = ops.push_pull_group_sync_inplace(tensor, name="group")
+        self.assertEqual(count, 1)
+        self.assertEqual(bps.synchronize(handle).tolist(), [self.size] * 2)
+        self.assertEqual(bps.declare("later"), 0)
+        half = bps.push_pull(torch.full((4,), 0.5), name="half", compression=bps.Compression.fp16)
+        self.assertEqual((half.dtype, half.tolist()), (torch.float32, [0.5] * 4))
+
+    def test_gradient_flows(self):
+        weight = torch.full((2, 2), float(self.rank + 1), requires_grad=True)
+        total = bps.push_pull(weight, average=False, name="flows")
+        (total * torch.ones(2, 2).t() * (self.rank + 1)).sum().backward()
+        expected = sum(rank + 1 for rank in range(self.size))
+        self.assertEqual(weight.grad.tolist(), [[expected] * 2] * 2)
+
+    def test_broadcasts(self):
+        last = self.size - 1
+        for dtype in (*NUMBERS, torch.bool):
+            tensor = torch.tensor([[self.rank == last, True]]).to(dtype)
+            same = bps.broadcast(tensor, last, name=f"b.{dtype}")
+            self.assertEqual(same.tolist(), torch.tensor([[True, True]]).to(dtype).tolist())
+        strided = torch.full((4, 4), float(self.rank)).t()[::2]
+        st.broadcast_(strided, 0, name="strided")
+        self.assertEqual(strided.tolist(), [[0.0] * 4] * 2)
+
+    def test_parameters(self):
+        model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.BatchNorm1d(4))
+        torch.nn.init.constant_(model[0].weight, self.rank + 1.0)
+        model[1].num_batches_tracked.fill_(self.rank)
+        bps.broadcast_parameters(model.state_dict(), root_rank=self.size - 1)
+        self.assertEqual(model[0].weight[0][0], self.size)
+        self.assertEqual(model[1].num_batches_tracked, self.size - 1)
+        other = torch.nn.Linear(5, 4)  # The same names, other sizes: as in a GAN.
+        bps.broadcast_parameters(other.state_dict(), root_rank=0)
+        bps.broadcast_parameters(list(other.named_parameters()), root_rank=0)
+
+    def test_parameters_that_differ(self):
+        width = 3 if self.rank == 0 else 4
+        with self.assertRaisesRegex(errors.Mismatch, "different tensors"):
+            bps.broadcast_parameters({"w": torch.zeros(width)}, root_rank=0)
+
+    def test_optimizer_state(self):
+        for kind, options in ((torch.optim.SGD, {"lr": 0.5, "momentum": 0.9}),
+                              (torch.optim.Adam, {"lr": 0.5, "amsgrad": True}),
+                              (torch.optim.Adagrad, {"lr": 0.5}), (torch.optim.RMSprop, {})):
+            model = torch.nn.Linear(2, 2)
+            optimizer = kind(model.parameters(), **options)
+            if self.rank == 0:
+                optimizer.param_groups[0]["lr"] = 0.25
+                model(torch.ones(1, 2)).sum().backward()
+                optimizer.step()
+            bps.broadcast_optimizer_state(optimizer, root_rank=0)
+            self.assertEqual(optimizer.param_groups[0]["lr"], 0.25)
+            self.assertEqual(len(optimizer.state), 2)
+            sizes = st.allgather(torch.cat([
+                value.reshape(-1) for state in optimizer.state_dict()["state"].values()
+                for value in state.values() if isinstance(value, torch.Tensor)]).view(1, -1))
+            for row in sizes:
+                self.assertTrue(torch.equal(row, sizes[0]))
+
+    def test_objects(self):
+        mine = {"epoch": self.rank, "name": "x" * 5000 * (self.rank + 1), "none": None}
+        theirs = bps.broadcast_object(mine, root_rank=self.size - 1)
+        self.assertEqual((theirs["epoch"], len(theirs["name"])),
+                         (self.size - 1, 5000 * self.size))
+        self.assertEqual(bps.broadcast_object((1, None), root_rank=0, name="pair"), (1, None))
+
+    def test_allgather(self):
+        mine = torch.full((self.rank, 2), self.rank, dtype=torch.int16)
+        rows = [[rank] * 2 for rank in range(self.size) for _ in range(rank)]
+        self.assertEqual(bps.allgather(mine, name="rows").tolist(), rows)
+        self.assertEqual(bps.allgather(torch.tensor(float(self.rank))).tolist(),
+                         list(range(self.size)))
+
+    def test_barrier(self):
+        bps.barrier()
+
+    def test_another_size_under_the_same_name(self):
+        bps.push_pull(torch.ones(4), name="fixed")
+        bps.barrier()  # a mismatch ends the tensor for everyone, who still waits for it too
+        with self.assertRaisesRegex(errors.Mismatch, "fixed"):
+            bps.push_pull(torch.ones(5), name="fixed")
+
+
+def main():
+    """Runs everything; the first failure ends the process, and so the job."""
+    torch.set_num_threads(1)
+    bps.init()
+    result = unittest.main(exit=False, failfast=True).result
+    bps.shutdown()
+    if not result.wasSuccessful():
+        sys.exit(1)
+    print("done", flush=True)
+
+
+if __name__ == "__main__":
+    main()

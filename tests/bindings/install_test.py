@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`pip install ./bindings/python`, and what a user then has: packages, programs, and a doctor."""
+
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import jobs
+
+DOCTOR = "stretto.doctor"
+
+
+class Install(jobs.PythonTest):
+
+    def setUp(self):
+        super().setUp()
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.home = pathlib.Path(folder.name) / "venv"
+
+    def run_in(self, program, *words):
+        """Runs a program of the virtual environment, which sees nothing of the build tree."""
+        variables = self.environment()
+        for name in ("PYTHONPATH", "STRETTO_BIN_DIR"):
+            variables.pop(name, None)
+        return subprocess.run([str(self.home / "bin" / program), *map(str, words)], env=variables,
+                              cwd=self.home, capture_output=True, text=True, check=False,
+                              timeout=10 * jobs.cluster.PATIENCE)
+
+    def test_pip(self):
+        subprocess.run([sys.executable, "-m", "venv", "--system-site-packages", self.home],
+                       check=True)
+        done = self.run_in("python", "-m", "pip", "install", "--no-index", "--no-deps",
+                           "--config-settings", f"build-dir={jobs.cluster.BUILD}",
+                           jobs.cluster.SOURCE / "bindings" / "python")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        done = self.run_in("stretto-doctor")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertIn(f"{self.home}/bin/stretto-server", done.stdout)
+        self.assertIn("sums are right", done.stdout)
+        done = self.run_in("stretto-launch", "-n", 2, "-s", 1, "--", self.home / "bin" / "python",
+                           jobs.HERE / "exchange_worker.py", "Exchange.test_averages")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        done = self.run_in("bpslaunch", "--help")
+        self.assertIn("DMLC_ROLE", done.stdout)
+
+
+class Doctor(jobs.PythonTest):
+
+    def test_a_healthy_host(self):
+        process = self.alone("-m", DOCTOR)
+        self.assertEqual(process.end(jobs.TORCH_PATIENCE), 0, process.output())
+        process.expect("^ok   a small job on this host: exchange worker 1 of 2 .* sums are right")
+        process.expect("^all is well$")
+
+    def test_what_must_be_mended(self):
+        process = self.alone("-m", DOCTOR, "--no-job", "--connect", "127.0.0.1:1", "nonsense",
+                             "no-such-host.invalid:80", DMLC_NUM_WORKER="many",
+                             DMLC_INTERFACE="eth0")
+        self.assertEqual(process.end(jobs.TORCH_PATIENCE), 1)
+        for words in ("BAD  the environment makes no sense: DMLC_NUM_WORKER is 'many'",
+                      "note DMLC_INTERFACE is not read: set STRETTO_BIND_HOST",
+                      "BAD  127.0.0.1:1 cannot be reached", "BAD  'nonsense' is no address",
+                      "BAD  no-such-host.invalid:80 cannot be reached", "something must be fixed"):
+            process.expect(words)
+
+    def test_a_worker_without_a_job(self):
+        process = self.alone("-m", DOCTOR, "--worker")
+        self.assertEqual(process.end(jobs.TORCH_PATIENCE), 1)
+        self.one_error(process, "InvalidArgument", "stretto-launch")
+
+    def test_the_packages_find_no_programs(self):
+        process = self.alone("-m", DOCTOR, STRETTO_BIN_DIR="/nowhere")
+        self.assertEqual(process.end(jobs.TORCH_PATIENCE), 1, process.output())
+        process.expect("BAD  stretto-server is missing: .* /nowhere, which STRETTO_BIN_DIR names")
+
+
+class Bpslaunch(jobs.PythonTest):
+
+    def bpslaunch(self, *words, **variables):
+        """Starts one call of it."""
+        return self.start("bpslaunch", [sys.executable, "-m", "stretto.bpslaunch", *words],
+                          **variables)
+
+    def test_a_job_by_hand(self):
+        """Scheduler, server and two workers of one host, as BytePS's users start them."""
+        port = self.free_port()
+        common = {"DMLC_PS_ROOT_URI": "127.0.0.1", "DMLC_PS_ROOT_PORT": port,
+                  "DMLC_NUM_WORKER": 1, "DMLC_NUM_SERVER": 1, "BYTEPS_LOCAL_SIZE": 2,
+                  "BYTEPS_FORCE_DISTRIBUTED": 1}
+        scheduler = self.bpslaunch(DMLC_ROLE="scheduler", **common)
+        server = self.bpslaunch(DMLC_ROLE="server", **common)
+        workers = self.bpslaunch(sys.executable, jobs.HERE / "exchange_worker.py",
+                                 "Exchange.test_averages", DMLC_ROLE="worker", DMLC_WORKER_ID=0,
+                                 **common)
+        self.assertEqual(workers.end(jobs.TORCH_PATIENCE), 0, workers.output())
+        for rank in range(2):
+            workers.expect(f"BytePS launcher: joined local rank  {rank}")
+        for process in (scheduler, server):
+            self.assertEqual(process.end(), 0, process.output())
+        self.assert_nobody_left()
+
+    def free_port(self):
+        """A port that the scheduler of another job has had just now."""
+        probe = self.start("probe", [jobs.cluster.SCHEDULER], STRETTO_SCHEDULER="127.0.0.1:0")
+        port = jobs.cluster.address_of(probe)[1]
+        probe.destroy()
+        return port
+
+    def test_what_is_missing(self):
+        process = self.bpslaunch("true", DMLC_ROLE="worker", DMLC_NUM_WORKER=2)
+        self.assertEqual(process.end(), 2)
+        self.one_error(process, "InvalidArgument", "DMLC_PS_ROOT_URI", "DMLC_WORKER_ID")
+        process = self.bpslaunch(DMLC_ROLE="joker", DMLC_PS_ROOT_URI="127.0.0.1",
+                                 DMLC_PS_ROOT_PORT=1, DMLC_NUM_WORKER=2, DMLC_NUM_SERVER=1)
+        self.assertEqual(process.end(), 2)
+        self.one_error(process, "InvalidArgument", "joker", "wanted scheduler or server")
+
+    def test_exit_status_and_quoting(self):
+        common = {"DMLC_PS_ROOT_URI": "127.0.0.1", "DMLC_PS_ROOT_PORT": 1, "DMLC_NUM_WORKER": 1,
+                  "DMLC_NUM_SERVER": 1, "DMLC_WORKER_ID": 0, "DMLC_ROLE": "worker"}
+        process = self.bpslaunch(sys.executable, "-c",
+                                 "import sys; print(sys.argv[1]); sys.exit(7)", "two  words '",
+                                 **common)
+        self.assertEqual(process.end(), 7)
+        process.expect("^two  words '$")
+        process = self.bpslaunch("/no/such/program", **common)
+        self.assertEqual(process.end(), 127)
+
+    def test_servers_of_a_worker_alone(self):
+        process = self.bpslaunch(DMLC_ROLE="server", DMLC_PS_ROOT_URI="127.0.0.1",
+                                 DMLC_PS_ROOT_PORT=1, DMLC_NUM_WORKER=1, DMLC_NUM_SERVER=1)
+        self.assertEqual(process.end(), 0)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Jobs whose workers are Python programs, for the tests in this folder."""
+
+import os
+import pathlib
+import sys
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "e2e"))
+
+import cluster  # pylint: disable=wrong-import-position
+
+PACKAGES = cluster.BUILD / "python"
+TORCH_PATIENCE = 120.0  # Seconds: importing PyTorch takes a while on a busy machine.
+
+
+class PythonTest(cluster.ClusterTest):
+    """A test that starts Python programs which see our packages."""
+
+    def environment(self, **variables):
+        usual = {"PYTHONPATH": PACKAGES, "OMP_NUM_THREADS": 1,
+                 "STRETTO_RENDEZVOUS_TIMEOUT_S": int(TORCH_PATIENCE)}
+        return super().environment(**usual | variables)
+
+    def python(self, script, *arguments, workers=2, servers=2, flags=(), **variables):
+        """Starts a job whose workers run a script of this folder."""
+        return self.launch(sys.executable, HERE / script, *arguments, workers=workers,
+                           servers=servers, flags=flags, **variables)
+
+    def alone(self, *words, **variables):
+        """Starts one Python process outside of any job."""
+        return self.start("python", [sys.executable, *words], **variables)
+
+    def assert_done(self, job, workers=2, seconds=TORCH_PATIENCE):
+        """The job ends well, and each worker has said that it is done."""
+        self.assertEqual(job.end(seconds), 0, job.output())
+        for rank in range(workers):
+            self.assertIn("done", job.lines_of(f"worker {rank}"), job.output())
+        self.assertEqual(job.errors(), [], job.output())
+        self.assert_nobody_left()
+
+
+def use_packages():
+    """Makes our packages importable in this process."""
+    sys.path.insert(0, str(PACKAGES))
+    os.environ.pop("PYTHONPATH", None)

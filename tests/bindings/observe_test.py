@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Looking at jobs of real processes: traces on demand and from the start, stretto-top,
+metrics, and the live page in a real browser.
+"""
+
+import json
+import pathlib
+import re
+import subprocess
+import tempfile
+import unittest
+import urllib.error
+import urllib.request
+
+import jobs
+from jobs import cluster
+
+TRACE = cluster.BIN / "stretto-trace"
+TOP = cluster.BIN / "stretto-top"
+FOREVER = 100_000  # Rounds; the test ends such a job.
+MUCH = 0.2  # Seconds lost each round: more than a busy machine takes from anybody else.
+
+
+class Observed(jobs.PythonTest):
+
+    def setUp(self):
+        super().setUp()
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def job(self, where="nowhere", who=1, rounds=FOREVER, lost=0.05, workers=2, **variables):
+        return self.python("observed_worker.py", rounds, where, who, lost, workers=workers,
+                           STRETTO_JOB_TOKEN="secret", **variables)
+
+    def tool(self, *words, token="secret", status=0):
+        done = subprocess.run([str(word) for word in words], capture_output=True, text=True,
+                              timeout=cluster.PATIENCE, check=False,
+                              env=self.environment(STRETTO_JOB_TOKEN=token))
+        self.assertEqual(done.returncode, status, done.stdout + done.stderr)
+        return done.stdout if status == 0 else done.stderr
+
+    def scheduler_of(self, job):
+        job.expect("all are here")
+        host, port = job.scheduler_address()
+        return f"{host}:{port}"
+
+    def trace(self, scheduler, iterations=10):
+        path = self.folder / "trace.json"
+        said = self.tool(TRACE, "--job", scheduler, "--iterations", iterations, "--out", path)
+        self.assertRegex(said, r"\d+ spans of \d+ nodes, 0 dropped")
+        return path
+
+    def analysis(self, path):
+        return json.loads(self.tool(TRACE, "analyse", path, "--json"))
+
+    def stop(self, job):
+        job.send(15)
+        job.end()
+
+    def test_wrong_arguments_are_told_apart(self):
+        for words in ((TOP,), (TOP, "--job"), (TOP, "--every", "0", "--job", "h:1"), (TOP, "word"),
+                      (TRACE,), (TRACE, "--nonsense"), (TRACE, "--iterations", "x"),
+                      (TRACE, "--job", "h:1"), (TRACE, "--job", "h:1", "--out", "f",
+                                                "--iterations", "0"), (TRACE, "merge", "folder")):
+            self.assertIn("op=arguments", self.tool(*words, status=2))
+        self.assertIn("stretto-trace --job", self.tool(TRACE, "--help"))
+        self.assertIn("stretto-top", self.tool(TOP, "--version"))
+
+    def test_a_trace_says_what_it_should(self):
+        job = self.job("compute")
+        path = self.trace(self.scheduler_of(job))
+        events = json.loads(path.read_text())["traceEvents"]
+        seen = {event.get("cat") for event in events}
+        for kind in ("queue_wait", "send", "receive", "sum", "pull_wait", "input", "exchange"):
+            self.assertIn(kind, seen)
+        begun = {event["id"] for event in events if event["ph"] == "s"}
+        ended = {event["id"] for event in events if event["ph"] == "f"}
+        self.assertGreater(len(begun & ended), 20)
+        self.tool(TRACE, "analyse", path, "--times", self.folder / "t", "--order",
+                  self.folder / "o")
+        order = (self.folder / "o").read_text()
+        self.assertEqual(set(re.findall(r"layer\d", order)), {"layer0", "layer1", "layer2"})
+        self.assertEqual(len(json.loads((self.folder / "t").read_text())["transfers"]), 3)
+        self.stop(job)
+
+    def test_traces_from_the_start_are_joined(self):
+        job = self.job(rounds=20, STRETTO_TRACE=self.folder / "kept")
+        self.assert_done(job)
+        self.tool(TRACE, "merge", self.folder / "kept", "--out", self.folder / "all.json")
+        self.assertGreaterEqual(len(self.analysis(self.folder / "all.json")["iterations"]), 15)
+
+    def test_the_layout_that_byteps_users_know(self):
+        job = self.job(rounds=20, BYTEPS_TRACE_ON=1, BYTEPS_TRACE_START_STEP=5,
+                       BYTEPS_TRACE_END_STEP=8, BYTEPS_TRACE_DIR=self.folder)
+        self.assert_done(job)
+        self.assertIn("Local rank 0: communication traces output done!", job.lines_of("worker 0"))
+        events = json.loads((self.folder / "0" / "comm.json").read_text())["traceEvents"]
+        wholes = [event for event in events if event["name"] == "Comm.byteps.layer0"]
+        self.assertIn(len(wholes), (3, 4, 5))
+        self.assertTrue(all(event["tid"] == "total" for event in wholes))
+
+    def test_tools_that_may_not_look_are_told_why(self):
+        job = self.job()
+        scheduler = self.scheduler_of(job)
+        self.assertIn("another job token", self.tool(TOP, "--job", scheduler, token="no", status=1))
+        self.assertIn("no address", self.tool(TOP, "--job", "nonsense", status=1))
+        table = self.tool(TOP, "--job", scheduler)
+        self.assertRegex(table, r"worker 1 +\d+")
+        self.assertRegex(table, r"server 1")
+        self.assertIn("cannot be analysed", self.tool(TRACE, "analyse", TRACE, status=1))
+        self.stop(job)
+
+    def test_metrics_of_every_role(self):
+        job = self.job(STRETTO_METRICS_ADDRESS=0)
+        self.scheduler_of(job)
+        for member in ("scheduler", "server 0", "server 1", "worker 0", "worker 1"):
+            address = job.expect(rf"{member}(?: 0)?: metrics at (\S+)")[1]
+            text = urllib.request.urlopen(address, timeout=cluster.PATIENCE).read().decode()
+            self.assertIn("stretto_memory_bytes", text)
+        self.stop(job)
+
+    def test_the_live_page_in_a_browser(self):
+        job = self.job("compute", lost=MUCH, workers=3, STRETTO_PAGE_ADDRESS=0)
+        page = job.expect(r"live page at (\S+)/")[1]
+        scheduler = self.scheduler_of(job)
+        self.trace(scheduler, 5)
+        request = urllib.request.Request(page + "/picture", headers={"Host": "evil.example"})
+        with self.assertRaises(urllib.error.HTTPError):
+            urllib.request.urlopen(request, timeout=cluster.PATIENCE)
+        shown = self.browse(page)
+        for word in ("job is running", "worker 2", "server 1", "3 workers, 2 shards"):
+            self.assertIn(word, shown)
+        self.assertIn("mostly waited for computing of worker 1", shown)
+        self.assertRegex(shown, r"number 1 is done, \d+ spans")
+        self.assertIn('<p id="error" hidden', shown)
+        self.stop(job)
+
+    def browse(self, page):
+        """The page's document, after its scripts have run for four seconds of the browser's."""
+        done = subprocess.run(
+            ["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom",
+             f"--user-data-dir={self.folder / 'browser'}", "--virtual-time-budget=4000", page],
+            capture_output=True, text=True, timeout=cluster.PATIENCE, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// An end comes once, whoever waits for it; tickets and calls are tested on top of this.
+#include "common/completion.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <thread>
+
+namespace stretto {
+namespace {
+
+TEST(Completion, TheFirstEndCounts) {
+  Completion<std::string> completion;
+  EXPECT_FALSE(completion.done());
+  EXPECT_TRUE(completion.value().empty());
+  EXPECT_TRUE(completion.end({}, "first"));
+  EXPECT_FALSE(completion.end({Code::kTimeout, "late"}, "second"));
+  EXPECT_TRUE(completion.wait().ok());
+  EXPECT_EQ(completion.value(), "first");
+}
+
+TEST(Completion, TellsEveryoneOnceBeforeAndAfterTheEnd) {
+  Completion<int> completion;
+  int told = 0;
+  completion.on_done([&told](const Status& status) { told += status.ok() ? 100 : 1; });
+  EXPECT_EQ(completion.wait_for(1ms).code(), Code::kTimeout);
+  EXPECT_TRUE(completion.end({Code::kPeerLost, "gone"}, 1));
+  completion.on_done([&told](const Status& status) { told += status.ok() ? 100 : 1; });
+  completion.end({}, 2);
+  EXPECT_EQ(told, 2);
+}
+
+TEST(Completion, AWaiterWakesAtAnEndOnAnotherThread) {
+  Completion<int> completion;
+  const std::jthread other([&completion] { completion.end({}, 7); });
+  EXPECT_TRUE(completion.wait().ok());
+  EXPECT_EQ(completion.value(), 7);
+}
+
+}  // namespace
+}  // namespace stretto

@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The statistical experiments: one small run of each mode through real processes trains, writes all
+columns, and is not made twice; and what is concluded from runs is what should be.
+"""
+
+import dataclasses
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import cluster
+
+SCRIPTS = cluster.SOURCE / "tools" / "bench" / "converge"
+sys.path.insert(0, str(SCRIPTS))
+
+import cells  # pylint: disable=wrong-import-position
+import protocol  # pylint: disable=wrong-import-position
+import tables  # pylint: disable=wrong-import-position
+
+SECONDS = 300
+
+
+def script(name, *words):
+    """Runs a script of the experiments; what it printed."""
+    command = [sys.executable, str(SCRIPTS / name), *(str(word) for word in words)]
+    done = subprocess.run(command, text=True, timeout=SECONDS, check=False,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    return done.returncode, done.stdout
+
+
+class ShortForm(cluster.ClusterTest):
+
+    def test_trains_in_every_mode_and_remembers(self):
+        with tempfile.TemporaryDirectory() as folder:
+            words = ("converge.py", "--short", "--out", folder, "--programs", cluster.BIN)
+            status, text = script(*words)
+            self.assertEqual(status, 0, text)
+            runs = cells.read_runs(pathlib.Path(folder) / "runs.csv")
+            self.assertEqual([cell.mode for cell, _ in runs],
+                             ["sync", "eager", "bounded", "async", "eager_async"])
+            for cell, row in runs:
+                self.assertEqual(row["status"], "ok")
+                self.assertNotIn(None, row.values(), f"every column is filled in: {row}")
+                self.assertGreater(row["final_accuracy"], 0.6, cell)
+                self.assertGreater(row["gradients_to_target"], 0)
+            curves = (pathlib.Path(folder) / "curves.jsonl").read_text(encoding="utf-8")
+            for text in curves.splitlines():
+                points = json.loads(text)["curve"]
+                self.assertEqual(points[0][0], 0, "the first point is before the first step")
+                self.assertLess(points[0][2], 0.6)
+                self.assertEqual([p[1] for p in points], sorted(p[1] for p in points))
+            status, text = script(*words)
+            self.assertEqual(status, 0, text)
+            self.assertEqual(cells.read_runs(pathlib.Path(folder) / "runs.csv"), runs)
+            status, text = script("tables.py", pathlib.Path(folder) / "runs.csv")
+            self.assertEqual(status, 0, text)
+            self.assertIn("Runs: 5 ok", text)
+        self.assert_nobody_left()
+
+    def test_one_worker_trains_alike_in_every_mode_to_the_bit(self):
+        found = set()
+        for mode in ("sync", "bounded", "async", "eager", "eager_async"):
+            command = [cluster.LAUNCH, "--servers", "2", "--", cluster.BIN / "stretto-converge",
+                       "--mode", mode, "--gradients", "60", "--step_ms", "0"]
+            done = subprocess.run(command, text=True, check=False, timeout=SECONDS,
+                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+            self.assertEqual(done.returncode, 0, done.stdout)
+            found.add(re.search(r'"checksum":"(\w+)"', done.stdout)[1])
+        self.assertEqual(len(found), 1, found)
+
+    def test_says_what_is_wrong(self):
+        for words, wanted in ((("--mode", "fast"), "wanted one of sync"),
+                              (("--rule", "none"), "rate rule 'none' is not known"),
+                              (("--rate", "-1"), "--rate: wanted a number"),
+                              (("--task", "resnet"), "wanted a task of softmax"),
+                              (("resnet",), "wanted flags only")):
+            done = subprocess.run([cluster.BIN / "stretto-converge", *words], text=True,
+                                  check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+            self.assertNotEqual(done.returncode, 0)
+            self.assertIn(wanted, done.stdout)
+        with tempfile.TemporaryDirectory() as folder:
+            status, text = script("converge.py", "--out", folder, "--tasks", "resnet",
+                                  "--programs", cluster.BIN)
+            self.assertEqual(status, 2)
+            self.assertIn("found resnet", text)
+
+
+def row(gradients, rate=0.1, seed=101, status="ok", mode="sync", **more):
+    """A row as it is read from a file."""
+    cell = cells.Cell("mlp", mode, rate=rate, seed=seed)
+    return {**dict.fromkeys(cells.COLUMNS), **dataclasses.asdict(cell), "status": status,
+            "gradients_to_target": gradients, "seconds_to_target": gradients,
+            "final_accuracy": 0.9, **more}
+
+
+class Conclusions(unittest.TestCase):
+
+    def test_a_step_size_must_first_of_all_arrive(self):
+        often = protocol.score([row(900), row(1000), row(1100)])
+        seldom = protocol.score([row(100), row(100), row(None)])
+        never = protocol.score([row(None)] * 3)
+        self.assertLess(often, seldom)
+        self.assertLess(seldom, never)
+        self.assertEqual(protocol.best_rate({0.2: often, 0.1: often, 0.4: seldom}), 0.1)
+
+    def test_a_grid_grows_where_its_best_is_on_the_edge(self):
+        self.assertEqual(protocol.wider({0.1: (0, 5), 0.2: (0, 4), 0.4: (0, 6)}), [])
+        self.assertEqual(protocol.wider({0.1: (0, 3), 0.2: (0, 4), 0.4: (0, 6)}), [0.05])
+        self.assertEqual(protocol.wider({0.1: (0, 5), 0.2: (0, 4)}), [0.4])
+        self.assertEqual(protocol.wider({0.1: (0, 5)}), [0.05, 0.2])
+
+    def test_runs_of_a_busy_machine_do_not_count(self):
+        cell = cells.Cell("mlp", "sync", step_ms=10)
+        found = {"job_cpu": 0.1, "machine_cpu": 0.6, "late_ms": 0.5}
+        self.assertEqual(cells.judge(cell, found, 0.7, 0.1), "ok")
+        self.assertEqual(cells.judge(cell, {**found, "machine_cpu": 0.9}, 0.7, 0.1), "busy",
+                         "others keep the machine busy, too")
+        self.assertEqual(cells.judge(cell, {**found, "late_ms": 1.1}, 0.7, 0.1), "late")
+
+    def test_tables_tell_other_seeds_than_those_that_chose(self):
+        scheme = protocol.Scheme("sync")
+        rows = [row(300, rate, seed) for rate in (0.1, 0.4) for seed in protocol.TUNING_SEEDS]
+        rows += [row(200, 0.2, seed) for seed in protocol.TUNING_SEEDS]
+        rows += [row(10, 0.2, 1, status="late"), row(500, 0.2, 1), row(None, 0.2, 2)]
+        results = tables.Results([(None, each) for each in rows])
+        self.assertEqual(results.tuned("mlp", 1, scheme), (0.2, False))
+        self.assertEqual(results.tuned("mlp", 6, scheme), (0.2, False), "rounds are the same")
+        told = results.told("mlp", 1, scheme, 0.2)
+        self.assertEqual([each["gradients_to_target"] for each in told], [500, None])
+        told = tables.line(results, "mlp", 1, scheme)
+        self.assertIn("| sync | 0.2 | 1/2: 500 (500 to –) |", told)
+        head = tables.table(results, "mlp", 1).splitlines()[0]
+        self.assertEqual(told.count("|"), head.count("|"))
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

@@ -1,0 +1,284 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Hosts for the launcher's tests: real sshd servers with keys and configuration of their own, each
+in a network namespace of its own where this user may make some, else all on loopback. Nothing of
+the user's ~/.ssh or of the system's sshd is read or changed.
+"""
+
+import contextlib
+import os
+import pathlib
+import pwd
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import threading
+
+import cluster
+import lab
+
+PATIENCE = 30.0
+HOME_ADDRESS = "10.213.0.1"  # The launching host's; only inside our namespaces.
+
+
+# A worker that waits for a notice, tells it, and how many more have come.
+NOTICED = """
+import signal, sys
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
+print("waits", flush=True)
+print("noticed", signal.sigwait([signal.SIGTERM]), flush=True)
+print("more", [int(number) for number in signal.sigpending()], flush=True)
+sys.exit(3)
+"""
+
+
+def program(name):
+    """The path of a program that Debian may keep in /usr/sbin."""
+    path = shutil.which(name, path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin")
+    if path is None:
+        raise AssertionError(f"{name} is not installed; run tools/install-dependencies --tests")
+    return path
+
+
+def run(*words):
+    words = [str(word) for word in words]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise AssertionError(f"{words} ended with {done.returncode}: {done.stdout}{done.stderr}")
+
+
+class Daemon:
+    """A server of a test's own, which has said that it is ready."""
+
+    def __init__(self, command, ready):
+        """`ready`: words of the line that it says then."""
+        self._child = subprocess.Popen([str(word) for word in command], stdin=subprocess.DEVNULL,
+                                       stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                                       errors="replace", start_new_session=True)
+        said = []
+        for line in self._child.stdout:
+            said.append(line)
+            if ready in line:
+                break
+        else:
+            self._child.wait()
+            raise AssertionError(f"{command} does not start: {''.join(said)}")
+        # Whatever it says from now on must not fill its pipe.
+        self._reader = threading.Thread(target=self._child.stdout.read)
+        self._reader.start()
+
+    def end(self):
+        """Ends it with its process group."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._child.pid, signal.SIGKILL)
+        self._child.wait()
+        self._reader.join(PATIENCE)
+        if not self._reader.is_alive():
+            self._child.stdout.close()
+
+
+def free_port(index):
+    """A port below those that the kernel gives away itself, for servers that cannot be told to
+    choose one and to say which. `index` tells those apart that are asked for at about the same
+    time.
+    """
+    for port in range(22000 + index, 32000, 20):
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
+    raise AssertionError("no free port")
+
+
+class Lab:
+    """Some hosts with sshd, reached by names that only `config` knows."""
+
+    def __init__(self, names):
+        self.names = list(names)
+        self.apart = not lab.why_no_lab()
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="stretto-hosts-"))
+        self.config = self.folder / "config"
+        self._servers = {}
+        self._networks = []
+        try:
+            self._make_keys()
+            if self.apart:
+                self._make_networks()
+            ports = {name: self._serve(name, index) for index, name in enumerate(self.names)}
+            self._write_config(ports)
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def ssh(self):
+        """The command to reach them, for --starter."""
+        return f"{program('ssh')} -F '{self.config}'"
+
+    def home(self):
+        """Words before a command that is to run on the launching host."""
+        return ["ip", "netns", "exec", self._network("home")] if self.apart else []
+
+    def close(self):
+        for server in self._servers.values():
+            server.end()
+        for network in self._networks:
+            subprocess.run(["ip", "netns", "del", network], check=False)
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _network(self, name):
+        return f"stretto-{os.getpid()}-{name}"
+
+    def _make_keys(self):
+        for name in ["user", *self.names]:
+            run(program("ssh-keygen"), "-q", "-t", "ed25519", "-N", "", "-C", name,
+                "-f", self.folder / f"{name}-key")
+        shutil.copy(self.folder / "user-key.pub", self.folder / "authorized")
+
+    # A bridge in the launching host's namespace, and a pair of ends to each of the others.
+    def _make_networks(self):
+        home = self._network("home")
+        for name in ["home", *self.names]:
+            run("ip", "netns", "add", self._network(name))
+            self._networks.append(self._network(name))
+            run("ip", "-n", self._network(name), "link", "set", "lo", "up")
+        run("ip", "-n", home, "link", "add", "wire", "type", "bridge")
+        run("ip", "-n", home, "addr", "add", f"{HOME_ADDRESS}/24", "dev", "wire")
+        run("ip", "-n", home, "link", "set", "wire", "up")
+        for index, name in enumerate(self.names):
+            run("ip", "-n", home, "link", "add", f"to{index}", "type", "veth", "peer", "name",
+                "wire", "netns", self._network(name))
+            run("ip", "-n", home, "link", "set", f"to{index}", "master", "wire", "up")
+            run("ip", "-n", self._network(name), "addr", "add", f"{self.address(name)}/24", "dev",
+                "wire")
+            run("ip", "-n", self._network(name), "link", "set", "wire", "up")
+
+    def address(self, name):
+        if not self.apart:
+            return "127.0.0.1"
+        return f"10.213.0.{self.names.index(name) + 2}"
+
+    def _serve(self, name, index):
+        """Starts a host's sshd; the port that it listens at."""
+        port = 2200 + index if self.apart else free_port(index)
+        configuration = self.folder / f"{name}-sshd"
+        configuration.write_text(f"""
+ListenAddress {self.address(name)}
+Port {port}
+HostKey {self.folder}/{name}-key
+AuthorizedKeysFile {self.folder}/authorized
+StrictModes no
+UsePAM no
+PasswordAuthentication no
+KbdInteractiveAuthentication no
+PermitRootLogin prohibit-password
+PidFile none
+MaxStartups 100
+""", encoding="ascii")
+        if os.geteuid() == 0:
+            pathlib.Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)
+        command = [program("sshd"), "-D", "-e", "-f", str(configuration)]
+        if self.apart:
+            command = ["ip", "netns", "exec", self._network(name), *command]
+        self._servers[name] = Daemon(command, "Server listening")
+        return port
+
+    def _write_config(self, ports):
+        user = pwd.getpwuid(os.geteuid()).pw_name
+        text, known = "", ""
+        for name in self.names:
+            key = (self.folder / f"{name}-key.pub").read_text(encoding="ascii")
+            known += f"[{self.address(name)}]:{ports[name]} {key}"
+            text += f"Host {name}\n  HostName {self.address(name)}\n  Port {ports[name]}\n"
+        text += f"""Host *
+  User {user}
+  IdentityFile "{self.folder}/user-key"
+  IdentitiesOnly yes
+  IdentityAgent none
+  GlobalKnownHostsFile none
+  UserKnownHostsFile "{self.folder}/known"
+  StrictHostKeyChecking yes
+  LogLevel ERROR
+"""
+        self.config.write_text(text, encoding="ascii")
+        (self.folder / "known").write_text(known, encoding="ascii")
+
+
+def processes():
+    """Process id to its words, of all processes that this user may look at."""
+    found = {}
+    for entry in pathlib.Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            words = (entry / "cmdline").read_bytes().split(b"\0")
+            found[int(entry.name)] = [word.decode(errors="replace") for word in words]
+    return found
+
+
+def agents():
+    """Process ids of the agents of launchers of this build."""
+    return [pid for pid, words in processes().items()
+            if words[:1] == [str(cluster.LAUNCH)] and "--agent" in words]
+
+
+def await_gone(pids, seconds=PATIENCE):
+    """Those of `pids` that still run after `seconds`."""
+    watch = cluster.Watch({pid: pid for pid in pids})
+    try:
+        return sorted(set(pids) - set(watch.ends(seconds)))
+    finally:
+        watch.close()
+
+
+class FarTest(cluster.ClusterTest):
+    """A test whose jobs run behind agents. After it, none of these is left."""
+
+    def setUp(self):
+        super().setUp()
+        self.addCleanup(self._no_agent_left)
+
+    def _no_agent_left(self):
+        self.assertEqual(await_gone(agents()), [], "agents outlived their launcher")
+
+    def assert_nobody_left(self):
+        """Of the job: at once. What carried it there (srun's second process) may end after it."""
+        others = [pid for pid in self.survivors()
+                  if "STRETTO_ROLE" not in cluster.variables_of(pid)]
+        self.assertEqual(await_gone(others), [], "carriers outlived their job")
+        super().assert_nobody_left()
+
+    def start_job(self, command, **variables):
+        job = cluster.Launched("job", command, self.environment(**variables))
+        self.processes.append(job)
+        return job
+
+    def members(self):
+        """Name to process id of what runs under the mark of this test, on any host."""
+        found = {}
+        for pid in self.survivors():
+            variables = cluster.variables_of(pid)
+            role = variables.get("STRETTO_ROLE")
+            if role is not None:
+                found[role if role == "scheduler" else f"{role} {variables['STRETTO_RANK']}"] = pid
+        return found
+
+    def assert_ended(self, pids):
+        self.assertEqual(await_gone(pids), [], "processes outlived their job")
+        self.assert_nobody_left()
+
+    def refused(self, job, code, *words, status=1):
+        """The job ends with this status and one ERROR line of its launcher's."""
+        self.assertEqual(job.end(), status, job.output())
+        error = self.one_error(job, code, *words)
+        self.assert_nobody_left()
+        return error
+
+    def assert_noticed_once(self, job):
+        """A job of two workers that run NOTICED was told to end, and says so."""
+        self.refused(job, "Interrupted", "after the launcher was sent SIGTERM", status=3)
+        for rank in (0, 1):
+            self.assertEqual(job.lines_of(f"worker {rank}"), ["waits", "noticed 15", "more []"],
+                             job.output())
+
+    def assert_nowhere_in_command_lines(self, secret):
+        for pid, words in processes().items():
+            self.assertNotIn(secret, " ".join(words), pid)

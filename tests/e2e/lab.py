@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What tests of benchmarks in network namespaces share: whether such a lab can be made here, and
+what is left of one.
+"""
+
+import os
+import pathlib
+import subprocess
+import sys
+import unittest
+
+NAMESPACES = pathlib.Path("/run/netns")
+
+
+def why_no_lab():
+    """What this user or system lacks for a lab, found out without the benchmark; "" if nothing."""
+    network, shaper = f"stretto-{os.getpid()}-probe", ["tbf", "rate", "1gbit", "burst", "128kb"]
+    tries = [["ip", "netns", "add", network],
+             ["ip", "-n", network, "link", "add", "one", "type", "veth", "peer", "name", "two"],
+             ["ip", "-n", network, "link", "add", "three", "type", "bridge"],
+             ["tc", "-n", network, "qdisc", "add", "dev", "one", "root", *shaper, "limit", "4mb"]]
+    try:
+        for command in tries:
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            if done.returncode != 0:
+                return f"`{' '.join(command)}` says: {done.stderr.strip()}"
+        return ""
+    except FileNotFoundError as missing:
+        return f"{missing.filename} is not installed; it is in iproute2"
+    finally:
+        if (NAMESPACES / network).exists():
+            subprocess.run(["ip", "netns", "del", network], check=True)
+
+
+def namespaces_of(pid):
+    """The lab of the benchmark that is this process."""
+    return sorted(path.name for path in NAMESPACES.glob(f"stretto-{pid}-*"))
+
+
+def run_where_possible(with_lab, without):
+    """Runs one of two TestCases; the exit status."""
+    missing = why_no_lab()
+    if missing:
+        print(f"no lab can be made here, so only the refusal is tested: {missing}", file=sys.stderr)
+    suite = unittest.defaultTestLoader.loadTestsFromTestCase(without if missing else with_lab)
+    return int(not unittest.TextTestRunner(verbosity=2).run(suite).wasSuccessful())

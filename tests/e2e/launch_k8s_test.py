@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `stretto-launch --print k8s` writes: the same text each time, objects whose every field the
+API of Kubernetes knows (by the models of Debian's python3-kubernetes), which fit one another, and
+whose commands and variables make a job, run here as a kubelet would. No cluster is needed or used.
+"""
+
+import json
+import re
+import unittest
+
+import kubernetes.client
+import yaml
+
+import cluster
+
+GOLDEN = cluster.SOURCE / "tests" / "e2e" / "golden" / "k8s.yaml"
+HELLO = cluster.BIN / "hello"
+MODELS = {"Secret": "V1Secret", "Service": "V1Service", "Job": "V1Job"}
+LABEL = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")  # DNS-1123.
+
+
+class Response:
+    """As the client's deserialize() wants it."""
+
+    def __init__(self, value):
+        self.data = json.dumps(value)
+
+
+def container(job):
+    pod = job["spec"]["template"]["spec"]
+    first, = pod["containers"]
+    return first
+
+
+class Manifests(cluster.ClusterTest):
+
+    def printed(self, *program, flags=(), status=0, **variables):
+        command = [cluster.LAUNCH, "--print", "k8s", *flags, "--", *program]
+        process = self.start("print", command, **variables)
+        self.assertEqual(process.end(), status, process.output())
+        return process
+
+    def objects(self, *program, flags=(), **variables):
+        """Kind and name to object."""
+        text = "\n".join(self.printed(*program, flags=flags, **variables).lines)
+        found = {(one["kind"], one["metadata"]["name"]): one for one in yaml.safe_load_all(text)}
+        self.assertEqual(len(found), 6)
+        return found
+
+    def example(self):
+        flags = ["-n", 3, "-s", 2, "--shards", 2, "--name", "digits", "--namespace", "training",
+                 "--image", "registry.local/me/digits:7", "--cpus", "2", "--memory", "4Gi",
+                 "--start-timeout", 300, "--env", "STRETTO_LOG_LEVEL=debug"]
+        return self.printed("python3", "train.py", "--epochs", "3", "it's", '"a" $(b)',
+                            flags=flags, STRETTO_JOB_TOKEN="a secret of the test")
+
+    def test_the_text_is_the_golden_one(self):
+        version = self.start("version", [cluster.LAUNCH, "--version"])
+        self.assertEqual(version.end(), 0)
+        golden = GOLDEN.read_text(encoding="utf-8").replace("VERSION", version.lines[0].split()[1])
+        printed = "\n".join(self.example().lines) + "\n"
+        self.assertEqual(printed, golden, f"if this is meant, write it to {GOLDEN}")
+
+    def test_kubernetes_knows_every_field(self):
+        """What its models read and write back is what was given: a field that they do not know
+        would be missing, and one of another type would be an error.
+        """
+        client = kubernetes.client.ApiClient()
+        for text in ("\n".join(self.example().lines),
+                     "\n".join(self.printed(HELLO).lines)):
+            for one in yaml.safe_load_all(text):
+                model = client.deserialize(Response(one), MODELS[one["kind"]])
+                self.assertEqual(client.sanitize_for_serialization(model), one)
+                self.assertEqual(one["apiVersion"], "batch/v1" if one["kind"] == "Job" else "v1")
+
+    def test_objects_fit_one_another(self):
+        objects = self.objects(HELLO, flags=["-n", 3, "-s", 2, "--name", "x"])
+        secret = objects["Secret", "x-token"]
+        jobs = {name: one for (kind, name), one in objects.items() if kind == "Job"}
+        services = {name: one for (kind, name), one in objects.items() if kind == "Service"}
+        self.assertEqual(set(jobs), {"x-scheduler", "x-servers", "x-workers"})
+        for (_, name), one in objects.items():
+            self.assertRegex(name, f"^{LABEL.pattern}$")
+            self.assertNotIn("namespace", one["metadata"])
+        for name, count in (("x-scheduler", 1), ("x-servers", 2), ("x-workers", 3)):
+            spec = jobs[name]["spec"]
+            self.assertEqual((spec["completions"], spec["parallelism"]), (count, count))
+            self.assertEqual((spec["completionMode"], spec["backoffLimit"]), ("Indexed", 0))
+            self.assertEqual(spec["template"]["spec"]["restartPolicy"], "Never")
+            for variable in container(jobs[name])["env"]:
+                reference = variable.get("valueFrom", {}).get("secretKeyRef")
+                if reference:
+                    self.assertEqual(variable["name"], "STRETTO_JOB_TOKEN")
+                    self.assertEqual(reference["name"], secret["metadata"]["name"])
+                    self.assertIn(reference["key"], secret["stringData"])
+        for service, job in (("x-scheduler", "x-scheduler"), ("x-workers", "x-workers")):
+            labels = jobs[job]["spec"]["template"]["metadata"]["labels"]
+            selector = services[service]["spec"]["selector"]
+            self.assertEqual(labels, labels | selector)
+            chosen = [name for name, one in jobs.items()
+                      if one["spec"]["template"]["metadata"]["labels"].items() >= selector.items()]
+            self.assertEqual(chosen, [job])
+            port, = services[service]["spec"]["ports"]
+            self.assertEqual(container(jobs[job])["ports"], [{"containerPort": port["targetPort"]}])
+            self.assertEqual(port["port"], port["targetPort"])
+        self.assertEqual(jobs["x-workers"]["spec"]["template"]["spec"]["subdomain"], "x-workers")
+        self.assertEqual(services["x-workers"]["spec"]["clusterIP"], "None")
+
+    def pod(self, job, index, address, **variables):
+        """Starts one pod of a job as a kubelet would, but that addresses are of this host."""
+        fields = {"metadata.annotations['batch.kubernetes.io/job-completion-index']": str(index),
+                  "status.podIP": "127.0.0.1"}
+        given = {}
+        for variable in container(job)["env"]:
+            source = variable.get("valueFrom", {})
+            value = variable.get("value", "")
+            if "fieldRef" in source:
+                value = fields[source["fieldRef"]["fieldPath"]]
+            given[variable["name"]] = value.replace("$$(", "$(")
+        self.assertTrue(given["STRETTO_SCHEDULER"].endswith(":9700"))
+        given |= {"STRETTO_SCHEDULER": address, "STRETTO_BIND_HOST": "127.0.0.1"} | variables
+        words = [word.replace("$$(", "$(") for word in container(job)["command"]]
+        if words[0].startswith("stretto-"):
+            words[0] = cluster.BIN / words[0]
+        return self.start(f"{given['STRETTO_ROLE']} {index}", words, **given)
+
+    def test_their_processes_make_a_job(self):
+        say = 'echo "$1 of $RANK at $MASTER_ADDR:$MASTER_PORT with $STRETTO_JOB_TOKEN"; exec "$2"'
+        objects = self.objects("sh", "-c", say, "sh", "$(RANK) $$(x)", HELLO,
+                               flags=["-n", 2, "-s", 2])
+        token = {"STRETTO_JOB_TOKEN": "of the test"}
+        scheduler = self.pod(objects["Job", "stretto-scheduler"], 0, "127.0.0.1:0", **token)
+        host, port = cluster.address_of(scheduler)
+        pods = [self.pod(objects["Job", f"stretto-{role}"], index, f"{host}:{port}", **token)
+                for role in ("servers", "workers") for index in (0, 1)]
+        for process in (*pods, scheduler):
+            self.assertEqual(process.end(), 0, process.output())
+        for rank, worker in enumerate(pods[2:]):
+            self.assertEqual(worker.lines, [
+                f"$(RANK) $$(x) of {rank} at stretto-workers-0.stretto-workers:29500 with "
+                "of the test",
+                f"worker {rank} of 2: sum = 3"])
+
+    def test_an_empty_token_is_refused_by_the_scheduler(self):
+        objects = self.objects(HELLO)
+        self.assertEqual(objects["Secret", "stretto-token"]["stringData"], {"token": ""})
+        scheduler = self.pod(objects["Job", "stretto-scheduler"], 0, "127.0.0.1:0",
+                             STRETTO_BIND_HOST="0.0.0.0")
+        self.assertEqual(scheduler.end(), 1, scheduler.output())
+        self.one_error(scheduler, "InvalidArgument", "STRETTO_JOB_TOKEN")
+
+    def test_words_that_kubernetes_refuses(self):
+        for flags, wanted in ((["--name", "My_Job"], "lower-case letters"),
+                              (["--name", "x" * 41], "up to 40"),
+                              (["--namespace", "-a"], "inner hyphens"),
+                              (["--cpus", "two"], "2 or 500m"),
+                              (["--memory", "4GB"], "4Gi"),
+                              (["--print", "helm"], "wanted k8s")):
+            with self.subTest(flags[1]):
+                process = self.printed(HELLO, flags=flags, status=2)
+                self.one_error(process, "InvalidArgument", flags[1], wanted)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

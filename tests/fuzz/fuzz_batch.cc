@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+// Messages of any parts, as a ZeroMQ peer may send them: what FrameReader lets through is a frame,
+// or a batch whose frames lie inside it, each delivered once and byte by byte; and what Batch puts
+// together comes apart as it was.
+// Input: a mask, then messages. Each is a number of parts, then for each its size and its bytes.
+#include <string>
+#include <vector>
+
+#include "common/check.h"
+#include "tests/fuzz/input.h"
+#include "van/zmq/batch.h"
+
+namespace stretto {
+namespace {
+
+using zmq::Batch;
+using zmq::FrameReader;
+using zmq::Incoming;
+using zmq::Message;
+using zmq::Shape;
+using zmq::Socket;
+using zmq::Unpacked;
+
+enum Valid : unsigned { kRoutingId = 1, kLengths = 2, kSmallLimit = 4, kOurs = 8 };
+constexpr std::size_t kMostPart = 40'000;
+
+/// Two sockets of one process, joined.
+class Pair {
+ public:
+  Pair()
+      : context_(*zmq::open_context(0, 4)),
+        near_(*Socket::open(context_, ZMQ_PAIR)),
+        far_(*Socket::open(context_, ZMQ_PAIR)) {
+    for (Socket* socket : {&near_, &far_}) {
+      for (const int option : {ZMQ_LINGER, ZMQ_SNDHWM, ZMQ_RCVHWM}) socket->set(option, 0);
+    }
+    STRETTO_CHECK(zmq_bind(near_.get(), "inproc://fuzz") == 0);
+    STRETTO_CHECK(zmq_connect(far_.get(), "inproc://fuzz") == 0);
+  }
+  Socket& near() { return near_; }
+  Socket& far() { return far_; }
+
+ private:
+  zmq::Context context_;
+  Socket near_;
+  Socket far_;
+};
+
+// All that has come; every payload is read to its end.
+std::size_t read_all(FrameReader& reader, Socket& socket, std::size_t most_bytes,
+                     std::vector<Buffer>* payloads) {
+  std::size_t frames = 0;
+  Incoming in;
+  for (Shape shape = reader.next(socket, in); shape != Shape::kNothing;
+       shape = reader.next(socket, in)) {
+    if (shape != Shape::kFrame) continue;
+    const std::size_t count = in.frames();
+    const std::size_t came = in.payload.bytes().size();
+    STRETTO_CHECK(count > 0 && count <= zmq::kMostBatched);
+    Unpacked unpacked(in);
+    wire::HeaderView header(in.header.bytes().data(), wire::kHeaderBytes);
+    std::size_t bytes = 0;
+    std::size_t delivered = 0;
+    for (Buffer payload; unpacked.next(header, payload); ++delivered) {
+      STRETTO_CHECK(payload.size() <= most_bytes);
+      (void)wire::decode(header, payload.size());
+      const Buffer copy = Buffer::copy_of(payload.bytes());
+      STRETTO_CHECK(copy.size() == payload.size());
+      bytes += payload.size();
+      if (payloads != nullptr) payloads->push_back(std::move(payload));
+    }
+    STRETTO_CHECK(delivered == count);
+    STRETTO_CHECK(bytes == (count == 1 ? came : came - count * zmq::kLengthBytes));
+    frames += count;
+  }
+  return frames;
+}
+
+// Lengths that add up, wherever the part has room for them.
+void mend_lengths(std::span<std::byte> payloads, std::size_t frames) {
+  if (frames < 2 || payloads.size() < frames * zmq::kLengthBytes) return;
+  std::size_t left = payloads.size() - frames * zmq::kLengthBytes;
+  for (std::size_t i = 0; i < frames; ++i) {
+    const std::size_t wanted = zmq::length_in(payloads, i);
+    const auto length = static_cast<std::uint32_t>(i + 1 == frames ? left : wanted % (left + 1));
+    std::memcpy(payloads.data() + i * zmq::kLengthBytes, &length, sizeof length);
+    left -= length;
+  }
+}
+
+void send_message(fuzz::Input& input, Socket& socket, unsigned valid) {
+  const std::size_t parts = 1 + input.below(4);
+  std::size_t frames = 0;
+  for (std::size_t i = 0; i < parts; ++i) {
+    std::size_t size = input.take<std::uint16_t>() % kMostPart;
+    // Mostly whole headers.
+    if (input.flag()) size = size % (zmq::kMostBatched + 2) * wire::kHeaderBytes;
+    Buffer part = input.payload(size);
+    if (i == (valid & kRoutingId) + 1 && (valid & kLengths) != 0) {
+      mend_lengths(part.writable(), frames);
+    }
+    frames = size / wire::kHeaderBytes;
+    if (socket.send(part.bytes(), i + 1 < parts) != 0) return;
+  }
+}
+
+// What Batch makes of these frames is read as the same frames.
+void send_ours(fuzz::Input& input, Pair& pair) {
+  Batch batch(input.flag());
+  std::vector<Buffer> sent;
+  do {
+    sent.push_back(input.payload(input.take<std::uint16_t>() % zmq::kLeastTaken));
+    STRETTO_CHECK(Batch::takes(sent.back()));
+    batch.add(wire::Header{}, sent.back());
+  } while (!batch.full() && !input.empty());
+  STRETTO_CHECK(batch.send(pair.far()) == 0 && batch.empty());
+  FrameReader reader(false, zmq::kLeastTaken);
+  std::vector<Buffer> came;
+  STRETTO_CHECK(read_all(reader, pair.near(), zmq::kLeastTaken, &came) == sent.size());
+  for (std::size_t i = 0; i < sent.size(); ++i) {
+    STRETTO_CHECK(std::ranges::equal(sent[i].bytes(), came[i].bytes()));
+  }
+}
+
+void run(const std::uint8_t* data, std::size_t size) {
+  static const auto pair = std::make_unique<Pair>();
+  fuzz::Input input(data, size);
+  const unsigned valid = input.byte();
+  if ((valid & kOurs) != 0) return send_ours(input, *pair);
+  const std::size_t most_bytes = (valid & kSmallLimit) != 0 ? 1000 : wire::kMaxPayloadBytes;
+  FrameReader reader((valid & kRoutingId) != 0, most_bytes);
+  while (!input.empty()) send_message(input, pair->far(), valid);
+  (void)read_all(reader, pair->near(), most_bytes, nullptr);
+}
+
+}  // namespace
+}  // namespace stretto
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  stretto::run(data, size);
+  return 0;
+}

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+// An endpoint among peers that keep to no rule: each frame is judged, and none does harm.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "rpc/methods.h"
+#include "tests/rpc/node_fixture.h"
+#include "tests/van/far_end.h"
+
+namespace stretto::rpc {
+namespace {
+
+using stretto::fake::FarEnd;
+using testing::HasSubstr;
+
+wire::Header call_header(std::uint64_t number, std::string_view method) {
+  wire::Header header;
+  header.kind = wire::Kind::kCall;
+  header.version = number;
+  header.base = hash_of(method);
+  return header;
+}
+
+wire::Header answer_header(std::uint64_t number, std::uint64_t code = 0) {
+  wire::Header header;
+  header.kind = wire::Kind::kAnswer;
+  header.version = number;
+  header.base = code;
+  return header;
+}
+
+wire::Control steer(std::uint64_t number) {
+  wire::Control message;
+  message.mutable_steer()->set_call(number);
+  return message;
+}
+
+class RpcHostile : public testing::Test {
+ protected:
+  RpcHostile() {
+    party_.on("keep", [this](const Request&, Reply reply) { kept_.push_back(std::move(reply)); });
+    guest_.connect();
+    guest_.say(stretto::fake::hello(Role::kEndpoint, 0));
+    step();
+    EXPECT_TRUE(guest_.control().has_welcome());
+  }
+
+  void step() { party_.node.step(Duration::zero()); }
+  Call call() { return party_.call(Peer(guest_.link()), "far", "hello"); }
+  /// The guest is told why, and hears no more.
+  void expect_turned_out(const std::string& says) {
+    step();
+    const auto controls = guest_.controls();
+    ASSERT_FALSE(controls.empty());
+    EXPECT_TRUE(controls.back().has_fault());
+    EXPECT_THAT(controls.back().fault().cause(), HasSubstr(says));
+    EXPECT_EQ(call().wait_for(0s).status().code(), Code::kPeerLost);
+  }
+
+  sim::VirtualClock clock_;
+  stretto::fake::Wire wire_;
+  std::vector<Reply> kept_;
+  fake::Party party_{stretto::fake::scripted_transport(wire_), clock_, {"secret", 2, 2, 1000}};
+  FarEnd guest_{wire_, 101, 0};
+};
+
+// ---- the door
+
+TEST_F(RpcHostile, OnlyEndpointsWithTheTokenComeInAndNotTooMany) {
+  FarEnd worker(wire_, 102, 0);
+  worker.connect();
+  worker.say(stretto::fake::hello(Role::kWorker, 0));
+  FarEnd stranger(wire_, 103, 0);
+  wire::Control hello = stretto::fake::hello(Role::kEndpoint, 0);
+  hello.mutable_hello()->set_token("guess");
+  stranger.connect();
+  stranger.say(hello);
+  FarEnd second(wire_, 104, 0);
+  second.connect();
+  second.say(stretto::fake::hello(Role::kEndpoint, 0));
+  FarEnd third(wire_, 105, 0);
+  third.connect();
+  third.say(stretto::fake::hello(Role::kEndpoint, 0));
+  step();
+  EXPECT_THAT(worker.control().fault().cause(), HasSubstr("comes as role 3"));
+  EXPECT_THAT(stranger.control().fault().cause(), HasSubstr("another job token"));
+  EXPECT_TRUE(second.control().has_welcome());
+  EXPECT_THAT(third.control().fault().cause(), HasSubstr("2 peers have connected"));
+}
+
+TEST_F(RpcHostile, ACallBeforeTheGreetingEndsTheLink) {
+  FarEnd stranger(wire_, 102, 0);
+  stranger.connect();
+  stranger.send(call_header(1, "keep"));
+  step();
+  EXPECT_TRUE(stranger.closed());
+  EXPECT_TRUE(kept_.empty());
+}
+
+TEST_F(RpcHostile, ARefusalEndsAnAttemptWithWhatTheFarEndSays) {
+  Status outcome;
+  party_.node.connect("there:1", 10s, [&](const Result<Peer>& peer) { outcome = peer.status(); });
+  step();
+  FarEnd there(wire_, 1, 0);
+  const wire::Control greeting = there.control();
+  EXPECT_EQ(greeting.hello().role(), static_cast<std::uint32_t>(Role::kEndpoint));
+  wire::Control fault;
+  fault.mutable_fault()->set_code(static_cast<std::uint32_t>(Code::kRefused));
+  fault.mutable_fault()->set_cause("full");
+  there.say(fault);
+  step();
+  EXPECT_EQ(outcome.code(), Code::kRefused);
+  EXPECT_EQ(outcome.cause(), "full");
+  EXPECT_TRUE(there.closed());
+}
+
+// ---- what ends a link
+
+TEST_F(RpcHostile, FramesOfOtherRolesEndTheLink) {
+  guest_.send(stretto::fake::push_header({1, 0}, 1), Buffer::allocate(64));
+  expect_turned_out("calls and answers only");
+}
+
+TEST_F(RpcHostile, ControlMessagesOfOtherRolesEndTheLink) {
+  guest_.say(stretto::fake::heartbeat());
+  expect_turned_out("what steers them");
+}
+
+TEST_F(RpcHostile, ACallThatHasNoNumberEndsTheLink) {
+  guest_.send(call_header(0, "keep"));
+  expect_turned_out("is no number");
+}
+
+TEST_F(RpcHostile, ACallThatComesTwiceEndsTheLink) {
+  guest_.send(call_header(7, "keep"));
+  guest_.send(call_header(7, "keep"));
+  expect_turned_out("call 7 came twice");
+  ASSERT_EQ(kept_.size(), 1U);
+  EXPECT_FALSE(kept_[0].wanted());
+}
+
+TEST_F(RpcHostile, AnAnswerToNothingEndsTheLink) {
+  guest_.send(answer_header(1));
+  expect_turned_out("an answer to call 1 came, 0 were made");
+}
+
+TEST_F(RpcHostile, AnAnswerBeforeItsCallHasLeftEndsTheLinkAndTheCall) {
+  wire_.full.insert(guest_.link());
+  const Call early = call();
+  step();
+  guest_.send(answer_header(1));
+  step();
+  EXPECT_EQ(early.wait_for(0s).status().code(), Code::kPeerLost);
+  EXPECT_THAT(early.wait().status().cause(), HasSubstr("before it had left"));
+}
+
+TEST_F(RpcHostile, AMessageBeyondTheLimitEndsTheLink) {
+  guest_.send(call_header(1, "keep"), Buffer::allocate(kMaxMessageBytes + 1));
+  expect_turned_out("a message of 67108865 bytes came");
+}
+
+TEST_F(RpcHostile, WhoDoesNotTakeAnswersIsTurnedOut) {
+  guest_.say(steer(1));
+  wire_.full.insert(guest_.link());
+  for (std::uint64_t number = 1; number <= 9; ++number) {
+    guest_.send(call_header(number, "no such"));
+  }
+  step();
+  wire_.full.clear();
+  wire_.events.push_back([this](Transport::Sink& sink) { sink.on_writable(guest_.link()); });
+  expect_turned_out("8 answers wait");
+}
+
+// ---- what does no harm
+
+TEST_F(RpcHostile, SteeringWhatIsNotThereIsIgnored) {
+  guest_.say(steer(9));
+  guest_.send(call_header(1, "keep"));
+  step();
+  ASSERT_EQ(kept_.size(), 1U);
+  kept_[0].send("answer");
+  step();
+  guest_.say(steer(1));
+  step();
+  const auto answer = guest_.datum();
+  EXPECT_EQ(answer.header.kind, wire::Kind::kAnswer);
+  EXPECT_EQ(answer.header.version, 1U);
+  EXPECT_EQ(answer.header.base, 0U);
+}
+
+TEST_F(RpcHostile, TheAnswerHasTheCallsUrgencyAndWhatItBecame) {
+  wire::Header header = call_header(1, "keep");
+  header.priority = 4;
+  header.deadline = 5'000'000;
+  guest_.send(header);
+  header.version = 2;
+  guest_.send(header);
+  wire::Control change = steer(2);
+  change.mutable_steer()->set_priority(-3);
+  change.mutable_steer()->set_deadline_us(~std::uint64_t{0});
+  guest_.say(change);
+  step();
+  ASSERT_EQ(kept_.size(), 2U);
+  for (Reply& reply : kept_) reply.send({});
+  step();
+  const auto answers = guest_.data();
+  ASSERT_EQ(answers.size(), 2U);
+  EXPECT_EQ(answers[0].header.priority, 4);
+  EXPECT_EQ(answers[0].header.deadline, 5'000'000U);
+  EXPECT_EQ(answers[1].header.priority, -3);
+  EXPECT_EQ(answers[1].header.deadline, 0U) << "more than a day is no deadline";
+}
+
+TEST_F(RpcHostile, AnErrorOfAnUnknownCodeOrEndlessTextIsStillAnError) {
+  const Call unknown = call();
+  const Call endless = call();
+  step();
+  EXPECT_EQ(guest_.data().size(), 2U);
+  guest_.send(answer_header(1, ~std::uint64_t{0}));
+  guest_.send(answer_header(2, 2), Buffer::copy_of(fake::bytes(100'000, 1)));
+  guest_.send(answer_header(2, 0));  // Once is enough.
+  step();
+  EXPECT_EQ(unknown.wait_for(0s).status().code(), Code::kCancelled);
+  EXPECT_EQ(endless.wait_for(0s).status().code(), Code::kMismatch);
+  EXPECT_EQ(endless.wait().status().cause().size(), kMaxErrorBytes);
+  EXPECT_EQ(call().wait_for(0s).status().code(), Code::kTimeout) << "the link is as it was";
+}
+
+}  // namespace
+}  // namespace stretto::rpc

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who may look at the page, by plain HTTP over loopback. A browser looks at it in
+// tests/e2e/page_test.py.
+#include "scheduler/page.h"
+
+#include <arpa/inet.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <thread>
+#include <vector>
+
+namespace stretto {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+
+class PageTest : public testing::Test {
+ protected:
+  void serve(const std::string& address) {
+    config_.page_address = address;
+    config_.token = "secret";
+    board_->show({R"({"nodes":[]})"}, R"({"state":"none"})");
+    Result<std::unique_ptr<Page>> page = serve_page(config_, board_);
+    ASSERT_TRUE(page.ok()) << page.status().text();
+    page_ = std::move(*page);
+  }
+  // The answer to a request of these lines.
+  std::string ask(const std::string& lines) const {
+    const HostPort at = parse_host_port(page_->address()).or_exit();
+    const int fd = socket(AF_INET, SOCK_STREAM, 0);
+    sockaddr_in to{};
+    to.sin_family = AF_INET;
+    to.sin_port = htons(at.port);
+    inet_pton(AF_INET, "127.0.0.1", &to.sin_addr);
+    std::string answer;
+    if (connect(fd, reinterpret_cast<const sockaddr*>(&to), sizeof to) == 0) {
+      const std::string request = lines + "Connection: close\r\n\r\n";
+      EXPECT_EQ(write(fd, request.data(), request.size()), static_cast<ssize_t>(request.size()));
+      char some[4096];
+      for (ssize_t count = 1; count > 0;) {
+        count = read(fd, some, sizeof some);
+        if (count > 0) answer.append(some, static_cast<std::size_t>(count));
+      }
+    }
+    close(fd);
+    return answer;
+  }
+
+  Config config_;
+  std::shared_ptr<PageBoard> board_ = std::make_shared<PageBoard>();
+  std::unique_ptr<Page> page_;
+};
+
+TEST_F(PageTest, LoopbackIsOpenToThisHost) {
+  serve("127.0.0.1:0");
+  EXPECT_THAT(ask("GET / HTTP/1.1\r\nHost: localhost\r\n"), HasSubstr("<title>Stretto</title>"));
+  EXPECT_THAT(ask("GET /page.js HTTP/1.1\r\nHost: localhost\r\n"), HasSubstr("'use strict'"));
+  EXPECT_THAT(ask("GET /picture HTTP/1.1\r\nHost: 127.0.0.1:80\r\n"), HasSubstr("nodes"));
+  EXPECT_THAT(ask("GET /nothing HTTP/1.1\r\nHost: localhost\r\n"), StartsWith("HTTP/1.1 404"));
+}
+
+TEST_F(PageTest, ANameThatLeadsHereFromOutsideIsRefused) {
+  serve("127.0.0.1:0");
+  EXPECT_THAT(ask("GET /picture HTTP/1.1\r\nHost: evil.example\r\n"), StartsWith("HTTP/1.1 403"));
+  EXPECT_THAT(ask("GET /picture HTTP/1.1\r\nHost: 127.evil.example\r\n"),
+              StartsWith("HTTP/1.1 403"));
+}
+
+TEST_F(PageTest, AnotherHostsPageNeedsTheToken) {
+  serve("0.0.0.0:0");
+  const std::string get = "GET /picture HTTP/1.1\r\nHost: localhost\r\n";
+  EXPECT_THAT(ask(get), StartsWith("HTTP/1.1 401"));
+  EXPECT_THAT(ask(get + "Authorization: Bearer wrong\r\n"), StartsWith("HTTP/1.1 401"));
+  EXPECT_THAT(ask(get + "Authorization: Bearer secret\r\n"), StartsWith("HTTP/1.1 200"));
+}
+
+TEST_F(PageTest, ATraceIsWishedForByThePageAlone) {
+  serve("127.0.0.1:0");
+  const std::string post = " HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n";
+  EXPECT_THAT(ask("POST /trace?iterations=5" + post), StartsWith("HTTP/1.1 400"));
+  EXPECT_THAT(ask("POST /trace?iterations=0" + post + "X-Stretto: 1\r\n"),
+              StartsWith("HTTP/1.1 400"));
+  EXPECT_FALSE(board_->take_wish().has_value());
+  EXPECT_THAT(ask("POST /trace?iterations=5" + post + "X-Stretto: 1\r\n"),
+              StartsWith("HTTP/1.1 200"));
+  EXPECT_EQ(board_->take_wish()->iterations, 5U);
+}
+
+// Asks a byte at a time, until the far end has had enough.
+void dribble(int fd) {
+  const std::string begin = "GET / HTTP/1.1\r\nX-Slow: ";
+  for (std::size_t i = 0;; ++i) {
+    const char byte = i < begin.size() ? begin[i] : 'x';
+    if (send(fd, &byte, 1, MSG_NOSIGNAL) != 1) return;
+    pollfd look{.fd = fd, .events = POLLIN, .revents = 0};
+    if (poll(&look, 1, i < begin.size() ? 0 : 100) != 0) return;
+  }
+}
+
+TEST_F(PageTest, WhoAsksByteByByteDoesNotHoldUpTheEnd) {
+  serve("127.0.0.1:0");
+  const HostPort at = parse_host_port(page_->address()).or_exit();
+  std::vector<int> sockets;
+  {
+    std::vector<std::jthread> clients;
+    for (int i = 0; i < 5; ++i) {  // More than the page has threads.
+      const int fd = socket(AF_INET, SOCK_STREAM, 0);
+      sockaddr_in to{};
+      to.sin_family = AF_INET;
+      to.sin_port = htons(at.port);
+      inet_pton(AF_INET, "127.0.0.1", &to.sin_addr);
+      ASSERT_EQ(connect(fd, reinterpret_cast<const sockaddr*>(&to), sizeof to), 0);
+      sockets.push_back(fd);
+      clients.emplace_back([fd] { dribble(fd); });
+    }
+    page_.reset();  // Would wait for as long as bytes come.
+  }
+  for (const int fd : sockets) close(fd);
+}
+
+TEST_F(PageTest, APortThatIsTakenIsNamed) {
+  serve("127.0.0.1:0");
+  config_.page_address = page_->address();
+  EXPECT_THAT(serve_page(config_, board_).status().cause(), HasSubstr("is the port taken"));
+}
+
+}  // namespace
+}  // namespace stretto

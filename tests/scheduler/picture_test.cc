@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// From heartbeats to rates, and to who holds the others up.
+#include "scheduler/picture.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace stretto {
+namespace {
+
+using testing::HasSubstr;
+
+class PictureTest : public testing::Test {
+ protected:
+  PictureTest() {
+    picture_.set_members(
+        {{.node = 2, .role = Role::kServer, .rank = 0, .shard = 0, .address = "a", .left = false},
+         {.node = 4, .role = Role::kWorker, .rank = 1, .shard = 0, .address = "", .left = false},
+         {.node = 3, .role = Role::kWorker, .rank = 0, .shard = 0, .address = "", .left = false}});
+  }
+  void beat(NodeId node, std::uint64_t rounds, std::uint64_t bytes) {
+    wire::Heartbeat beat;
+    beat.set_rounds(rounds);
+    beat.set_bytes_out(bytes);
+    picture_.heard(node, beat, now_);
+  }
+  void held(Rank rank, Duration time) {
+    wire::Heartbeat beat;
+    beat.add_held()->set_rank(rank);
+    beat.mutable_held(0)->set_ns(static_cast<std::uint64_t>(time.count()));
+    picture_.heard(2, beat, now_);
+  }
+
+  Picture picture_;
+  Time now_{1h};
+};
+
+TEST_F(PictureTest, RatesAreOverTheLastSeconds) {
+  beat(3, 10, 1'000'000);
+  now_ += 4s;
+  beat(3, 50, 9'000'000);
+  const auto& node = picture_.nodes().at(3);
+  EXPECT_DOUBLE_EQ(node.out_per_s, 2e6);
+  EXPECT_DOUBLE_EQ(node.rounds_per_s, 10);
+}
+
+TEST_F(PictureTest, WhoIsWaitedForHoldsTheOthersUp) {
+  held(1, 100ms);
+  beat(4, 1, 0);
+  now_ += 2s;
+  held(1, 1100ms);
+  beat(4, 2, 0);
+  EXPECT_NEAR(picture_.nodes().at(4).held_share, 0.5, 1e-9);
+}
+
+TEST_F(PictureTest, WorkersComeFirstByRank) {
+  beat(3, 7, 0);
+  const std::string json = picture_.json("running", 0, now_);
+  EXPECT_LT(json.find("worker 0"), json.find("worker 1"));
+  EXPECT_LT(json.find("worker 1"), json.find("server 0"));
+  EXPECT_THAT(json, HasSubstr(R"("behind":7)"));
+  EXPECT_THAT(picture_.json("running", 2, now_), testing::Not(HasSubstr("worker")));
+  picture_.left(3);
+  EXPECT_THAT(picture_.json("running", 0, now_), HasSubstr(R"("left":true)"));
+}
+
+TEST_F(PictureTest, InputIsOfWorkersThatReadSomething) {
+  InputView view;
+  view.bytes_per_s = 5e6;
+  view.word = "slow device";
+  picture_.set_input({{1, view}});
+  EXPECT_EQ(picture_.nodes().at(4).input->word, "slow device");
+  EXPECT_FALSE(picture_.nodes().at(3).input);
+  EXPECT_FALSE(picture_.nodes().at(2).input);
+  const std::string json = picture_.json("running", 0, now_);
+  EXPECT_THAT(json, HasSubstr(R"("per_s":5000000.0)"));
+  EXPECT_THAT(json, HasSubstr(R"("input":null)"));
+  picture_.set_input({});
+  EXPECT_FALSE(picture_.nodes().at(4).input);
+}
+
+TEST_F(PictureTest, StrangersAreIgnored) {
+  beat(99, 1, 1);
+  picture_.left(99);
+  EXPECT_EQ(picture_.nodes().size(), 3U);
+}
+
+}  // namespace
+}  // namespace stretto

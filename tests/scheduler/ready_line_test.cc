@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is said on the descriptor, when, and what happens if nobody listens.
+#include "scheduler/ready_line.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <array>
+#include <string>
+
+namespace stretto {
+namespace {
+
+class ReadyIdle final : public Agent {
+ public:
+  void step(Duration) override { ++steps; }
+  Time next_due() const override { return Time(5s); }
+  bool over() const override { return steps > 2; }
+  int steps = 0;
+};
+
+// What is in the pipe; it must not be empty, unless its other end is closed.
+std::string taken(int descriptor) {
+  std::array<char, 256> bytes{};
+  const ssize_t got = ::read(descriptor, bytes.data(), bytes.size());
+  return {bytes.data(), static_cast<std::size_t>(got < 0 ? 0 : got)};
+}
+
+TEST(ReadyLine, SaysWhereAndThenThatAllAreHere) {
+  int ends[2] = {-1, -1};
+  ASSERT_EQ(::pipe(ends), 0);
+  ReadyIdle agent;
+  bool begun = false;
+  ReadyLine line(ends[1], agent, [&begun] { return begun; });
+  ASSERT_TRUE(line.tell_address("127.0.0.1:4711").ok());
+  EXPECT_EQ(taken(ends[0]), "127.0.0.1:4711\n");
+  line.step(0ns);
+  begun = true;
+  line.step(0ns);
+  EXPECT_EQ(taken(ends[0]), "all are here\n");
+  EXPECT_EQ(taken(ends[0]), "");  // Closed.
+  line.step(0ns);
+  EXPECT_EQ(agent.steps, 3);
+  EXPECT_TRUE(line.over());
+  EXPECT_EQ(line.next_due(), Time(5s));
+  ::close(ends[0]);
+}
+
+TEST(ReadyLine, WithoutADescriptorOnlySteps) {
+  ReadyIdle agent;
+  ReadyLine line(-1, agent, [] { return true; });
+  EXPECT_TRUE(line.tell_address("h:1").ok());
+  line.step(0ns);
+  EXPECT_EQ(agent.steps, 1);
+}
+
+TEST(ReadyLine, ADescriptorThatCannotBeWrittenToIsAnError) {
+  int ends[2] = {-1, -1};
+  ASSERT_EQ(::pipe(ends), 0);
+  ::close(ends[1]);
+  ReadyIdle agent;
+  ReadyLine line(ends[0], agent, [] { return false; });
+  EXPECT_EQ(line.tell_address("h:1").code(), Code::kInvalidArgument);
+}
+
+TEST(ReadyLine, AReaderThatLeftAfterTheFirstLineChangesNothing) {
+  int ends[2] = {-1, -1};
+  ASSERT_EQ(::pipe(ends), 0);
+  ReadyIdle agent;
+  ReadyLine line(ends[1], agent, [] { return true; });
+  ASSERT_TRUE(line.tell_address("h:1").ok());
+  ::close(ends[0]);
+  line.step(0ns);
+  EXPECT_EQ(agent.steps, 1);
+}
+
+}  // namespace
+}  // namespace stretto

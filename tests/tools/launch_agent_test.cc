@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a launcher and an agent say to one another: frames, links, agents that say what cannot be,
+// and strangers at the gate.
+#include <errno.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "common/version.h"
+#include "tools/launch/far_host.h"
+#include "tools/launch/gate.h"
+
+namespace stretto::launch {
+namespace {
+
+using Kind = Frame::Kind;
+
+constexpr Duration kPatience = 30s;
+
+Hello hello_of_a_host() {
+  return {2, kVersion, "host", "secret", "192.0.2.1", "192.0.2.2", {"eth0=192.0.2.2"}};
+}
+
+TEST(LaunchFrames, ComeAsTheyWent) {
+  const Frame frame{Kind::kOutput, 1, 7, -12345678901, {"", "two\nlines", std::string(3000, '\0')}};
+  const std::string bytes = encoded(frame) + encoded({Kind::kFinished, 0, 0, 0, {}});
+  for (const std::size_t piece : {std::size_t{1}, std::size_t{13}, bytes.size()}) {
+    FrameReader reader(true);
+    std::vector<Frame> read;
+    for (std::size_t at = 0; at < bytes.size(); at += piece) {
+      reader.feed(std::string_view(bytes).substr(at, piece));
+      for (auto next = reader.next(); next.ok() && *next; next = reader.next()) {
+        read.push_back(**next);
+      }
+    }
+    ASSERT_EQ(read.size(), 2u);
+    EXPECT_EQ(read[0], frame);
+  }
+}
+
+TEST(LaunchFrames, NoiseBeforeTheGreetingIsKeptApart) {
+  FrameReader reader(false);
+  reader.feed("Welcome\nstretto-agent");
+  EXPECT_FALSE(reader.next()->has_value());
+  reader.feed(" 1\n" + encoded(frame_of(hello_of_a_host())));
+  const auto frame = reader.next();
+  ASSERT_TRUE(frame.ok() && frame->has_value());
+  EXPECT_EQ(reader.take_noise(), "Welcome\n");
+  EXPECT_EQ(hello_of(**frame)->interfaces, hello_of_a_host().interfaces);
+  FrameReader chatty(false);
+  chatty.feed(std::string(FrameReader::kMaxNoise + 1, 'x'));
+  EXPECT_EQ(chatty.next().status().code(), Code::kMalformed);
+}
+
+TEST(LaunchFrames, WhatIsNoneIsMalformed) {
+  const std::string good = encoded({Kind::kReady, 0, 0, 0, {"text"}});
+  std::vector<std::string> wrong(4, good);
+  wrong[0][4] = 99;                            // No such kind.
+  wrong[1][22] = 127;                          // A text longer than the frame.
+  wrong[2][18] = 0;                            // Fewer texts than bytes for them.
+  wrong[3] = std::string("\xff\xff\xff\x7f");  // Longer than any.
+  for (const std::string& bytes : wrong) {
+    FrameReader reader(true);
+    reader.feed(bytes);
+    EXPECT_EQ(reader.next().status().code(), Code::kMalformed);
+  }
+  EXPECT_EQ(hello_of({Kind::kReady, 0, 0, 0, {}}).status().code(), Code::kMalformed);
+  EXPECT_EQ(hello_of({Kind::kHello, 0, 0, 0, {"1"}}).status().code(), Code::kMalformed);
+}
+
+// A far host whose agent is the test.
+class LaunchFarHost : public testing::Test, private FarEvents {
+ protected:
+  void SetUp() override {
+    int ends[2];
+    ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+    agent_ = Descriptor(ends[1]);
+    auto link = std::make_unique<Link>(poller_, Descriptor(ends[0]), Descriptor(), true);
+    FarEvents& events = *this;
+    host_ = std::make_unique<FarHost>(poller_, events, clock_, "far", "/");
+    Hello hello = hello_of_a_host();
+    host_->adopt(std::move(link), hello);
+  }
+
+  void say(const Frame& frame) {
+    const std::string bytes = encoded(frame);
+    ASSERT_EQ(::write(agent_.get(), bytes.data(), bytes.size()),
+              static_cast<ssize_t>(bytes.size()));
+    poller_.turn(kPatience);
+  }
+  std::optional<Frame> heard() {
+    std::array<char, 4096> bytes;
+    while (true) {
+      auto frame = reader_.next();
+      if (!frame.ok() || *frame) return frame.ok() ? *frame : std::nullopt;
+      const ssize_t got = ::recv(agent_.get(), bytes.data(), bytes.size(), MSG_DONTWAIT);
+      if (got <= 0) return std::nullopt;
+      reader_.feed({bytes.data(), static_cast<std::size_t>(got)});
+    }
+  }
+
+  void on_refused(std::size_t member, Status why) override { note("refused", member, why.cause()); }
+  void on_ready(std::string_view text) override { note("ready", 0, std::string(text)); }
+  void on_output(std::size_t member, std::size_t, std::string_view bytes) override {
+    note("output", member, std::string(bytes));
+  }
+  void on_ended(std::size_t member, Exit exit) override { note("ended", member, exit.text()); }
+  void on_here(FarHost&) override { note("here", 0, ""); }
+  void on_lost(FarHost&, Status why) override { note("lost", 0, why.cause()); }
+  void on_signalled(FarHost&, int signal) override { note("signalled", 0, signal_name(signal)); }
+  void on_note(const FarHost&, std::string_view) override {}
+  void on_found(FarHost&, const std::vector<std::string>&) override {}
+
+  std::vector<std::string> take_events() { return std::exchange(events_, {}); }
+
+  SteadyClock clock_;
+  Poller poller_;
+  std::unique_ptr<FarHost> host_;
+  Descriptor agent_;
+
+ private:
+  void note(const std::string& what, std::size_t member, const std::string& text) {
+    events_.push_back(what + " " + std::to_string(member) + " " + text);
+  }
+
+  FrameReader reader_{true};
+  std::vector<std::string> events_;
+};
+
+TEST_F(LaunchFarHost, OrdersBecomeFramesAndFramesEvents) {
+  EXPECT_EQ(take_events(), std::vector<std::string>{"here 0 "});
+  host_->start(3, {"sh", {"sh", "-c"}, {}, {{"A", "b"}}}, true);
+  EXPECT_EQ(*heard(), (Frame{Kind::kStart, 1, 3, 2, {"/", "sh", "sh", "-c", "A=b"}}));
+  host_->signal({3, SIGTERM, Order::Scope::kGroup});
+  EXPECT_EQ(*heard(), (Frame{Kind::kSignal, 1, 3, SIGTERM, {}}));
+  say({Kind::kReady, 0, 3, 0, {"h:1\n"}});
+  say({Kind::kOutput, 0, 3, 0, {"line\n"}});
+  say({Kind::kOrphans, 0, 0, 2, {}});
+  EXPECT_EQ(host_->orphans(), 2u);
+  say({Kind::kEnded, 1, 3, SIGKILL, {}});
+  say({Kind::kSignalled, 0, 0, SIGTERM, {}});
+  EXPECT_EQ(take_events(),
+            (std::vector<std::string>{"ready 0 h:1\n", "output 3 line\n",
+                                      "ended 3 killed by SIGKILL", "signalled 0 SIGTERM"}));
+  host_->finish(1s);
+  EXPECT_EQ(*heard(), (Frame{Kind::kFinish, 0, 0, 1000, {}}));
+  say({Kind::kFinished, 0, 0, 1, {}});
+  EXPECT_TRUE(host_->over());
+  EXPECT_EQ(host_->left(), 1u);
+  EXPECT_TRUE(take_events().empty());
+}
+
+TEST_F(LaunchFarHost, AnAgentIsNotBelievedWhatCannotBe) {
+  host_->start(3, {"sh", {"sh"}, {}, {}}, false);
+  take_events();
+  say({Kind::kEnded, 0, 4, 0, {}});      // Not its own.
+  say({Kind::kEnded, 0, 3, 256, {}});    // A status that would pass for 0,
+  say({Kind::kEnded, 1, 3, 0, {}});      // and no signal.
+  say({Kind::kOutput, 2, 3, 0, {"x"}});  // No such stream.
+  say({Kind::kOutput, 0, 9, 0, {"x"}});
+  say({Kind::kReady, 0, 3, 0, {"h:1\n"}});  // Nobody asked.
+  say({Kind::kRefused, 0, 9, 1, {"x"}});
+  say(frame_of(hello_of_a_host()));  // Again.
+  EXPECT_TRUE(take_events().empty());
+  say({Kind::kEnded, 0, 3, 5, {}});
+  say({Kind::kEnded, 0, 3, 5, {}});  // Again.
+  EXPECT_EQ(take_events(), std::vector<std::string>{"ended 3 exited with status 5"});
+  say({Kind::kStart, 0, 3, 0, {}});  // What only a launcher says.
+  EXPECT_EQ(take_events().size(), 1u);
+  EXPECT_TRUE(host_->over());
+}
+
+TEST_F(LaunchFarHost, CreditComesOnlyWhileOutputIsTaken) {
+  const std::string much(static_cast<std::size_t>(kOutputWindow) / 4, 'x');
+  host_->start(3, {"sh", {"sh"}, {}, {}}, false);
+  heard();
+  take_events();
+  host_->pause(1, true);
+  say({Kind::kOutput, 0, 3, 0, {much}});
+  while (take_events().empty()) poller_.turn(kPatience);
+  EXPECT_EQ(heard(), std::nullopt);
+  host_->pause(1, false);
+  EXPECT_EQ(*heard(), (Frame{Kind::kCredit, 0, 0, kOutputWindow / 4, {}}));
+}
+
+TEST_F(LaunchFarHost, ALinkThatEndsIsAHostThatIsLost) {
+  take_events();
+  agent_.close();
+  poller_.turn(kPatience);
+  EXPECT_EQ(take_events(),
+            std::vector<std::string>{"lost 0 the agent on far ended, or the way to it"});
+  EXPECT_TRUE(host_->over());
+}
+
+TEST(LaunchGate, StrangersStayOutside) {
+  const SteadyClock clock;
+  Poller poller;
+  Gate gate(poller, "secret");
+  ASSERT_TRUE(gate.open(true).ok());
+  const std::string address = "127.0.0.1:" + std::to_string(gate.port());
+  const auto come = [&](const std::string& words) {
+    Result<Descriptor> socket = knock("127.0.0.1:1," + address, clock);  // The second answers.
+    EXPECT_TRUE(socket.ok()) << socket.status().text();
+    EXPECT_EQ(::write(socket->get(), words.data(), words.size()),
+              static_cast<ssize_t>(words.size()));
+    return std::move(*socket);
+  };
+  Hello wrong = hello_of_a_host();
+  wrong.secret = "secreT";
+  const std::string greeting(kGreeting);
+  const Descriptor guesser = come(greeting + encoded(frame_of(wrong)));
+  const Descriptor other = come(greeting + encoded({Kind::kReady, 0, 0, 0, {}}));
+  const Descriptor long_one = come(greeting + "\xff\xff\xff\x7f");
+  const Descriptor silent = come("");
+  const Descriptor agent = come(greeting + encoded(frame_of(hello_of_a_host())));
+  std::vector<Gate::Arrival> arrivals;
+  for (const Time until = clock.now() + kPatience; arrivals.empty() && clock.now() < until;) {
+    poller.turn(until - clock.now());
+    arrivals = gate.take_arrivals();
+  }
+  ASSERT_EQ(arrivals.size(), 1u);
+  EXPECT_EQ(arrivals[0].hello.rank, 2);
+  EXPECT_EQ(arrivals[0].hello.own_address, "127.0.0.1");
+  EXPECT_EQ(far_address(agent), "127.0.0.1");
+  for (const Descriptor* refused : {&guesser, &other, &long_one}) {
+    char byte = 0;
+    while (::recv(refused->get(), &byte, 1, MSG_DONTWAIT) < 0 && errno == EAGAIN) {
+      poller.turn(1s);
+      EXPECT_TRUE(gate.take_arrivals().empty());
+    }
+  }
+}
+
+TEST(LaunchGate, NobodyAtHomeIsSaid) {
+  const Status status = knock("127.0.0.1:1,nonsense", SteadyClock()).status();
+  EXPECT_EQ(status.code(), Code::kNetwork);
+  EXPECT_NE(status.cause().find("127.0.0.1:1 (no connection: Connection refused), nonsense ("),
+            std::string::npos)
+      << status.cause();
+}
+
+}  // namespace
+}  // namespace stretto::launch

@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: Apache-2.0
+// The pure parts of `stretto-bench replay`: what it may be asked, how a model is brought down to
+// the lab, which figures do not count, and the lab's links.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+#include "common/config.h"
+#include "tools/bench/lab_plan.h"
+#include "tools/bench/overlap.h"
+#include "tools/bench/pace.h"
+#include "tools/bench/processes.h"
+#include "tools/bench/replay_order.h"
+#include "tools/bench/replay_plan.h"
+#include "tools/bench/settings.h"
+
+namespace stretto::bench {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+Result<Settings> replay_settings(const std::vector<std::string>& words) {
+  return read_settings(Benchmark::kReplay, words);
+}
+
+Settings must(const std::vector<std::string>& words) {
+  const Result<Settings> settings = replay_settings(words);
+  EXPECT_TRUE(settings.ok()) << settings.status().text();
+  return settings.ok() ? *settings : Settings();
+}
+
+Scheme scheme_named(const std::string& name) {
+  return must({"--scheme", name}).replay.schemes.front();
+}
+
+std::vector<std::string> names_of(const std::vector<Scheme>& schemes) {
+  std::vector<std::string> names;
+  for (const Scheme& scheme : schemes) names.emplace_back(scheme.name);
+  return names;
+}
+
+// ---- flags
+
+TEST(ReplayFlags, SayWhatIsMeasured) {
+  const Settings settings = must({"--model",
+                                  "vgg16",
+                                  "--rate_mbit",
+                                  "5000",
+                                  "--lab-mbit=200",
+                                  "--scale",
+                                  "64",
+                                  "--scheme",
+                                  "wfbp,preempt",
+                                  "--workers",
+                                  "3",
+                                  "--servers",
+                                  "2",
+                                  "--iterations",
+                                  "40",
+                                  "--warm_up",
+                                  "7",
+                                  "--repeats",
+                                  "4",
+                                  "--order",
+                                  "tac",
+                                  "--slice_bytes",
+                                  "2M",
+                                  "--compute_s",
+                                  "0.5",
+                                  "--seed",
+                                  "9",
+                                  "--csv",
+                                  "raw.csv",
+                                  "--json"});
+  EXPECT_EQ(settings.workers, 3U);
+  EXPECT_EQ(settings.servers, 2U);
+  EXPECT_EQ(settings.repeats, 4U);
+  EXPECT_TRUE(settings.json);
+  const ReplaySettings& replay = settings.replay;
+  EXPECT_EQ(replay.model, "vgg16");
+  EXPECT_EQ(replay.rate_mbit, 5000U);
+  EXPECT_EQ(replay.lab_mbit, 200U);
+  EXPECT_EQ(replay.scale, 64U);
+  EXPECT_THAT(names_of(replay.schemes), ElementsAre("wfbp", "preempt"));
+  EXPECT_EQ(replay.iterations, 40U);
+  EXPECT_EQ(replay.warm_up, 7U);
+  EXPECT_EQ(replay.order, "tac");
+  EXPECT_EQ(replay.slice_bytes, 2U << 20);
+  EXPECT_EQ(replay.compute_s, 0.5);
+  EXPECT_EQ(replay.seed, 9U);
+  EXPECT_EQ(replay.csv, "raw.csv");
+}
+
+TEST(ReplayFlags, ByDefaultOneWorkerAndAllSchemes) {
+  const Settings settings = must({});
+  EXPECT_EQ(settings.workers, 1U);
+  EXPECT_EQ(settings.servers, 1U);
+  EXPECT_EQ(settings.replay.schemes.size(), all_schemes().size());
+  EXPECT_EQ(must({"--scheme", "all"}).replay.schemes.size(), all_schemes().size());
+}
+
+TEST(ReplayFlags, WhatCannotBeMeasuredIsNamed) {
+  const std::vector<std::pair<std::vector<std::string>, std::string>> cases{
+      {{"--model", "gpt"}, "--model is 'gpt', there is no model 'gpt'; there are alexnet"},
+      {{"--scheme", "fastest"}, "--scheme is 'fastest', wanted serial, tictac-random, tic"},
+      {{"--scheme", "wfbp,"}, "--scheme is 'wfbp,', wanted serial"},
+      {{"--order", "backwards"}, "--order is 'backwards', wanted registration, arrival, layer"},
+      {{"--order", "file:"}, "--order is 'file:', wanted registration"},
+      {{"--rate_mbit", "0"}, "--rate_mbit is '0', wanted a whole number from 1"},
+      {{"--scale", "1/8"}, "--scale is '1/8', wanted a whole number from 1"},
+      {{"--workers", "33"}, "--workers is '33', wanted a whole number from 1 to 32"},
+      {{"--compute_s", "-1"}, "--compute_s is '-1', wanted seconds from"},
+      {{"--csv", ""}, "--csv is '', wanted some text"},
+      {{"--bytes", "4"}, "unknown flag --bytes"},
+      {{"--model", "vgg16", "--scale", "24"},
+       "sends whole tensors, and the largest of vgg16 has 17126740 bytes at --scale 24; a part has "
+       "at most 16777216: wanted --scale 25 or more"}};
+  for (const auto& [words, cause] : cases) {
+    const auto settings = replay_settings(words);
+    EXPECT_EQ(settings.status().code(), Code::kInvalidArgument) << cause;
+    EXPECT_THAT(settings.status().cause(), HasSubstr(cause));
+  }
+  EXPECT_TRUE(replay_settings({"--model", "vgg16", "--scale", "1", "--scheme", "preempt"}).ok())
+      << "what is sent in parts may be of any size";
+}
+
+// ---- schemes
+
+TEST(Schemes, HaveNamesOfTheirOwnAndOrdersThatThereAre) {
+  std::set<std::string_view> names;
+  const Model model = *find_model("alexnet");
+  for (const Scheme& scheme : all_schemes()) {
+    EXPECT_TRUE(names.insert(scheme.name).second) << scheme.name;
+    const auto order = make_order(std::string(scheme.order), {}, model, 1e9, 1);
+    ASSERT_TRUE(order.ok()) << scheme.name;
+    EXPECT_EQ((*order)->name(), scheme.order);
+  }
+}
+
+// All that a scheme says to servers and workers; they must be able to read it.
+TEST(Schemes, AreVariablesThatTheRolesRead) {
+  ReplaySettings settings;
+  settings.scale = 16;
+  for (const Scheme& scheme : all_schemes()) {
+    std::map<std::string, std::string> given;
+    for (const auto& [name, value] : variables_of(settings, scheme)) given[name] = value;
+    const auto config = config_from(overlay(given, [](const std::string&) { return std::nullopt; }),
+                                    Role::kScheduler);
+    ASSERT_TRUE(config.ok()) << config.status().text();
+    EXPECT_EQ(config->whole_frames, scheme.whole_frames) << scheme.name;
+    EXPECT_EQ(config->job.part_bytes, scheme.whole_tensors ? 16U << 20 : 62'464U) << scheme.name;
+    if (scheme.window_bytes != 0) {
+      EXPECT_EQ(config->job.link_window_bytes, scheme.window_bytes);
+    } else if (scheme.whole_frames) {
+      EXPECT_GT(config->job.link_window_bytes, std::uint64_t{1} << 36) << "wanted no bound";
+    }
+  }
+}
+
+TEST(Schemes, PartsAreNeverTooSmallToBeWorthTheirHeader) {
+  ReplaySettings settings;
+  settings.scale = 1 << 20;
+  EXPECT_EQ(part_bytes_of(settings, scheme_named("slice")), 1024U);
+}
+
+// ---- arithmetic
+
+TEST(ReplayPlan, TheRatioOfComputingAndTransferStays) {
+  const Model model = *find_model("vgg16");
+  ReplaySettings settings;
+  settings.model = "vgg16";
+  settings.rate_mbit = 10'000;
+  settings.lab_mbit = 400;
+  settings.scale = 32;
+  const double original_compute = 0.2339 + 0.4386;
+  const double original_transfer = 8.0 * 553'430'176 / 1e10;
+  const Load load = load_of(settings, model, {.bytes_per_second = 50e6});
+  EXPECT_NEAR(load.one_way_s / load.compute_s, original_transfer / original_compute, 1e-4);
+  EXPECT_NEAR(load.compute_s * original_seconds(settings), original_compute, 1e-9);
+}
+
+TEST(ReplayPlan, TimesMayBeGiven) {
+  const Model model = *find_model("resnet50");
+  ReplaySettings settings;
+  settings.rate_mbit = settings.lab_mbit = 1000;
+  settings.scale = 10;
+  settings.compute_s = 5;
+  const Compute compute = compute_of(settings, model);
+  EXPECT_NEAR(compute.total_s(), 0.5, 1e-9);
+  EXPECT_NEAR(compute.forward_s / compute.backward_s, 0.1825 / 0.2609, 1e-9);
+}
+
+TEST(ReplayPlan, AModelWithoutPublishedTimesComputesAsLongAsItTransfers) {
+  const Model model = *find_model("bert_base");
+  ReplaySettings settings;
+  settings.rate_mbit = settings.lab_mbit = 1000;
+  settings.scale = 1;
+  const Compute compute = compute_of(settings, model);
+  EXPECT_NEAR(compute.total_s(), 8.0 * 4 * 109'482'240 / 1e9, 1e-9);
+  EXPECT_NEAR(compute.backward_s, 2 * compute.forward_s, 1e-9);
+}
+
+TEST(ReplayPlan, ScaledTensorsKeepAnElement) {
+  EXPECT_EQ(scaled_elements(64, 32), 2U);
+  EXPECT_EQ(scaled_elements(31, 32), 1U);
+  EXPECT_EQ(scaled_elements(95, 32), 2U);
+}
+
+TEST(ReplayPlan, FewerServersThanWorkersAreTheBottleneck) {
+  EXPECT_DOUBLE_EQ(one_way_s(1000, 100, 1, 1), 10);
+  EXPECT_DOUBLE_EQ(one_way_s(1000, 100, 4, 2), 20);
+  EXPECT_DOUBLE_EQ(one_way_s(1000, 100, 2, 4), 10);
+}
+
+TEST(ReplayPlan, ABusyProcessorMakesAFigureNotCount) {
+  EXPECT_EQ(refusal(0.5, 0.0001, 1), "");
+  EXPECT_EQ(refusal(kMostCpu, 0.02, 2), "");
+  EXPECT_EQ(refusal(0.97, 0, 1), "refused: 97 % of the processors were busy, not only the links");
+  EXPECT_EQ(refusal(0.5, 0.0123, 1),
+            "refused: one sleep in a hundred ended 12.3 ms late or more, so processes waited for "
+            "processors");
+}
+
+TEST(ReplayPlan, QuartilesApart) {
+  EXPECT_EQ(interquartile_range({4, 1, 3, 2}), 2);
+  EXPECT_EQ(interquartile_range({7}), 0);
+}
+
+TEST(Overlap, LiesBetweenSerialAndTheBound) {
+  const Load load{.compute_s = 2, .one_way_s = 1};
+  EXPECT_EQ(load.serial_s(), 4);
+  EXPECT_EQ(load.bound_s(), 2);
+  EXPECT_EQ(efficiency(load, 4), 0);
+  EXPECT_EQ(efficiency(load, 2), 1);
+  EXPECT_EQ(efficiency(load, 5), -0.5);
+  EXPECT_EQ(overlap(load, 4), 0);
+  EXPECT_EQ(overlap(load, 3), 0.5);
+  EXPECT_EQ(overlap(load, 2), 1);
+  EXPECT_EQ(utilisation(load, 4), 0.5);
+  EXPECT_EQ(possible_gain(load), 1);
+  const Load even{.compute_s = 1, .one_way_s = 1};
+  EXPECT_EQ(possible_gain(even), 2) << "a factor of three, and no more anywhere";
+  EXPECT_EQ(overlap(even, 1), 2) << "both directions at once";
+}
+
+// ---- predictions
+
+double predicted(const std::string& scheme, double bytes_per_second = 50e6) {
+  ReplaySettings settings;
+  settings.model = "resnet50";
+  settings.rate_mbit = 2500;
+  settings.scale = 8;
+  const auto found = predicted_s(settings, scheme_named(scheme), *find_model("resnet50"),
+                                 {.bytes_per_second = bytes_per_second});
+  EXPECT_TRUE(found.ok()) << found.status().text();
+  return found.ok() ? *found : 0;
+}
+
+TEST(Predictions, AreRankedAsThePapersRankTheirSchemes) {
+  const Model model = *find_model("resnet50");
+  ReplaySettings settings;
+  settings.rate_mbit = 2500;
+  settings.scale = 8;
+  const Load load = load_of(settings, model, {.bytes_per_second = 50e6});
+  EXPECT_NEAR(predicted("serial"), load.serial_s(), 1e-6);
+  EXPECT_GT(predicted("serial"), predicted("tictac-random"));
+  EXPECT_GT(predicted("tictac-random"), predicted("tic"));
+  EXPECT_GT(predicted("wfbp"), predicted("slice"));
+  EXPECT_GT(predicted("wfbp"), predicted("priority"));
+  EXPECT_GT(predicted("priority"), predicted("p3"));
+  EXPECT_EQ(predicted("p3"), predicted("preempt"));
+  EXPECT_NEAR(predicted("eager"), load.bound_s(), 0.01 * load.bound_s());
+  EXPECT_GE(predicted("preempt"), 0.999 * load.bound_s());
+}
+
+TEST(Predictions, WithABandwidthThatIsNoMatterAllButTheSerialTie) {
+  for (const std::string scheme : {"wfbp", "slice", "priority", "p3", "preempt", "eager"}) {
+    EXPECT_NEAR(predicted(scheme, 1e12), predicted("serial", 1e12), 1e-3) << scheme;
+  }
+}
+
+TEST(Predictions, AnOrderThatCannotBeReadIsAnError) {
+  ReplaySettings settings;
+  settings.order = "file:no/such/file";
+  const auto found =
+      predicted_s(settings, scheme_named("p3"), *find_model("alexnet"), {.bytes_per_second = 1});
+  EXPECT_THAT(found.status().cause(), HasSubstr("cannot read no/such/file"));
+}
+
+// ---- the lab and the clock
+
+TEST(LabPlan, InAStarEveryHostHasAShapedLinkOfItsOwn) {
+  const LabPlan plan = plan_star(400, 2, 77);
+  EXPECT_THAT(plan.namespaces,
+              ElementsAre("stretto-77-a", "stretto-77-s", "stretto-77-b0", "stretto-77-b1"));
+  std::vector<std::string> shaped;
+  for (const Command& command : plan.commands) {
+    if (command.front() == "tc") shaped.push_back(fmt::format("{} {}", command[2], command[6]));
+  }
+  EXPECT_THAT(shaped, ElementsAre("stretto-77-s port1", "stretto-77-b0 eth0", "stretto-77-s port2",
+                                  "stretto-77-b1 eth0"));
+  EXPECT_EQ(plan.sender.network, "stretto-77-a");
+  ASSERT_EQ(plan.receivers.size(), 2U);
+  EXPECT_EQ(plan.receivers[1].address, "10.77.0.3");
+}
+
+TEST(Pace, NeverEndsBeforeItsTimeAndCatchesUpAfterwards) {
+  const Time start = std::chrono::steady_clock::now();
+  Pace pace;
+  for (int i = 0; i < 20; ++i) pace.compute(500us);
+  EXPECT_GE(std::chrono::steady_clock::now() - start, 10ms);
+  pace.compute(0ns);  // It is due already.
+  const std::vector<double> late = pace.lateness_us();
+  EXPECT_TRUE(std::is_sorted(late.begin(), late.end()));
+  for (const double one : late) EXPECT_GE(one, 0);
+}
+
+TEST(SentBytes, AreOfAllInterfacesButLoopback) {
+  EXPECT_EQ(sent_bytes_in("Inter-|   Receive       |  Transmit\n"
+                          " face |bytes    packets|bytes    packets\n"
+                          "    lo: 900 9 0 0 0 0 0 0 900 9 0 0 0 0 0 0\n"
+                          "  eth0: 100 1 0 0 0 0 0 0 23 4 0 0 0 0 0 0\n"
+                          "  eth1:1 1 0 0 0 0 0 0 4000 4 0 0 0 0 0 0\n"),
+            4023);
+  EXPECT_EQ(sent_bytes_in(""), 0);
+  EXPECT_GE(sent_bytes(), 0);  // No more of it: interfaces that go take their bytes along.
+}
+
+TEST(InterruptSeconds, NeverGoBack) {
+  const double before = interrupt_seconds();
+  EXPECT_GE(before, 0);
+  EXPECT_GE(interrupt_seconds(), before);
+}
+
+}  // namespace
+}  // namespace stretto::bench

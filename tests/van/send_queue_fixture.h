@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// A send queue of three links, and frames that are known by a mark.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "van/send_queue.h"
+
+namespace stretto {
+
+inline constexpr std::uint64_t kFrame = wire::kHeaderBytes + 64;  // What frame() charges.
+
+/// `mark` tells frames apart; `tensor` is for discard.
+inline Frame frame(std::int32_t priority, std::uint64_t mark, std::uint32_t tensor = 1,
+                   std::size_t bytes = 64) {
+  Frame frame;
+  frame.header.kind = wire::Kind::kPush;
+  frame.header.priority = priority;
+  frame.header.version = mark;
+  frame.header.key.tensor = tensor;
+  frame.payload = Buffer::allocate(bytes);
+  return frame;
+}
+
+class SendQueueTest : public testing::Test {
+ protected:
+  SendQueueTest() {
+    for (LinkId link : {1U, 2U, 3U}) queue_.add_link(link);
+  }
+
+  /// Takes the next frame; its mark, or 0 if nothing may go.
+  std::uint64_t take() {
+    const auto pick = queue_.next();
+    if (!pick) return 0;
+    const std::uint64_t mark = pick->frame->header.version;
+    queue_.taken(*pick);
+    return mark;
+  }
+  std::vector<std::uint64_t> take_all() {
+    std::vector<std::uint64_t> marks;
+    while (const std::uint64_t mark = take()) marks.push_back(mark);
+    return marks;
+  }
+
+  SendQueue queue_{1 << 20, 4 << 20};
+};
+
+using Marks = std::vector<std::uint64_t>;
+
+}  // namespace stretto

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a worker's loop does for the readers of its process: it tells the scheduler of them, and
+// them of their limit. The scheduler is played by hand.
+#include <gtest/gtest.h>
+
+#include "tests/van/far_end.h"
+#include "worker/node.h"
+
+namespace stretto {
+namespace {
+
+class NodeInputTest : public testing::Test {
+ protected:
+  NodeInputTest() {
+    node_.set_input(&account_);
+    node_.join([](const Status&) {});
+    say(fake::welcome(10, 0));
+    say(to_wire(fake::roster()));
+  }
+  void say(const wire::Control& message) {
+    scheduler_.say(message);
+    node_.step(Duration::zero());
+    node_.step(Duration::zero());
+  }
+  void limit(std::uint64_t bytes) {
+    wire::Control answer = fake::heartbeat();
+    answer.mutable_heartbeat()->set_input_limit_bytes(bytes);
+    say(answer);
+  }
+  /// The last heartbeat of a second.
+  wire::Heartbeat heartbeat() {
+    scheduler_.controls();
+    for (int i = 0; i < 2; ++i) {
+      clock_.advance_to(clock_.now() + 500ms);
+      node_.step(Duration::zero());
+    }
+    wire::Heartbeat last;
+    for (const wire::Control& message : scheduler_.controls()) {
+      if (message.has_heartbeat()) last = message.heartbeat();
+    }
+    return last;
+  }
+
+  sim::VirtualClock clock_;
+  fake::Wire wire_;
+  Config config_ = fake::config(Role::kWorker);
+  InputAccount account_;
+  WorkerNode node_{config_, fake::scripted_transport(wire_), clock_};
+  fake::FarEnd scheduler_{wire_, 1, kSchedulerNode};
+};
+
+TEST_F(NodeInputTest, TellsOfReadersIfThereAreSome) {
+  EXPECT_GT(heartbeat().number(), 0U);
+  EXPECT_FALSE(heartbeat().has_input());
+  const auto feed = account_.open(clock_.now());
+  feed->delivered(1000);
+  feed->wants(1 << 20, 1 << 18);
+  const wire::InputProgress told = heartbeat().input();
+  EXPECT_EQ(told.delivered_bytes(), 1000U);
+  EXPECT_EQ(told.demanded_bytes(), 1000U);
+  EXPECT_EQ(told.read_bytes(), 1U << 18);
+}
+
+TEST_F(NodeInputTest, PassesTheLimitOnAndTakesItBack) {
+  const auto feed = account_.open(clock_.now());
+  limit(300'000);
+  EXPECT_EQ(feed->limit_bytes(), 300'000U);
+  limit(1);
+  EXPECT_EQ(feed->limit_bytes(), 65536U) << "a scheduler cannot stop a reader";
+  limit(0);
+  EXPECT_EQ(feed->limit_bytes(), 0U);
+  limit(300'000);
+  node_.abandon();
+  EXPECT_EQ(feed->limit_bytes(), 0U) << "outside of a job there is no limit";
+}
+
+}  // namespace
+}  // namespace stretto

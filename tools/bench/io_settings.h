@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the command line of `io` asks for.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tools/bench/flags.h"
+#include "tools/bench/io_device.h"
+
+namespace stretto::bench {
+
+enum class Pattern : std::uint8_t { kSequential, kRandom, kFiles };
+
+struct IoSettings {
+  bool real = false;
+  std::string path;  ///< Of the real device: a file, or a folder of files.
+  Pattern pattern = Pattern::kSequential;
+  std::vector<DeviceModel> kinds;  ///< Of the modelled one; empty: all.
+  std::uint32_t seeds = 100;
+  bool changes = false;  ///< Also how long tuning takes after a change of the modelled device.
+  bool fio = false;      ///< Beside the real device's figures those of fio.
+  std::string csv;       ///< The grids and the tuner's diaries go there; empty: nowhere.
+};
+
+std::vector<Flag> io_flags(IoSettings& settings);
+/// What no flag can tell alone.
+Status check_io(const IoSettings& settings);
+std::string_view name_of(Pattern pattern);
+
+}  // namespace stretto::bench

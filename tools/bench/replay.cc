@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+// Makes the lab, then measures in turns: the link, every scheme, and again; so that what else the
+// machine does meanwhile meets all alike.
+#include "tools/bench/replay.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <limits>
+#include <map>
+
+#include "tools/bench/lab_exchange.h"
+#include "tools/bench/preempt_baselines.h"
+#include "tools/bench/replay_job.h"
+#include "tools/bench/replay_order.h"
+#include "tools/bench/statistics.h"
+#include "tools/bench/supervised.h"
+
+namespace stretto::bench {
+namespace {
+
+constexpr double kStreamSeconds = 1;
+constexpr Duration kStreamPatience = 30s;
+constexpr const char* kCsvHeader =
+    "model,rate_mbit,lab_mbit,scale,workers,servers,scheme,codec,round,worker,seconds";
+
+// What is there already has other columns.
+Status check_csv(const std::string& path) {
+  if (path.empty()) return {};
+  std::string header;
+  std::ifstream file(path);
+  if (!std::getline(file, header) || header == kCsvHeader) return {};
+  return {
+      Code::kInvalidArgument,
+      fmt::format("{} begins with '{}', wanted '{}', to add lines to it; name another file with "
+                  "--csv",
+                  path, header.substr(0, 200), kCsvHeader)};
+}
+
+/// What was found of one scheme with one codec, of all rounds and workers.
+struct Found {
+  Scheme scheme;
+  NamedCodec codec;
+  std::vector<Report> iterations;
+};
+
+std::vector<double> values_of(const std::vector<Report>& reports, double Report::*field) {
+  std::vector<double> values;
+  for (const Report& report : reports) values.push_back(report.*field);
+  return values;
+}
+
+// Each worker tells its own share.
+double cpu_used_of(const std::vector<Report>& reports) {
+  std::map<std::uint32_t, std::vector<double>> shares;
+  for (const Report& report : reports) shares[report.rank].push_back(report.cpu_s);
+  double sum = 0;
+  for (const auto& [rank, values] : shares) sum += median_of(values);
+  return sum;
+}
+
+class Replay {
+ public:
+  Replay(const Settings& settings, const Netlab& lab, Model model, Output& output)
+      : settings_(settings),
+        wanted_(settings.replay),
+        lab_(lab),
+        model_(std::move(model)),
+        output_(output) {
+    for (const Scheme& scheme : wanted_.schemes) {
+      for (const NamedCodec& codec : wanted_.codecs) found_.push_back({scheme, codec, {}});
+    }
+  }
+
+  Status run() {
+    describe();
+    for (std::uint32_t round = 0; round < settings_.repeats; ++round) {
+      if (Status status = measure_link(); !status.ok()) return status;
+      for (Found& found : found_) {
+        Status status = measure(round, found);
+        if (!status.ok()) {
+          return std::move(status).with_operation(
+              fmt::format("{} {}", found.scheme.name, found.codec.name));
+        }
+      }
+    }
+    for (const Found& found : found_) output_.row(record_of(found));
+    return {};
+  }
+
+ private:
+  void describe() const;
+  Status measure_link();
+  Status measure(std::uint32_t round, Found& found);
+  LabJob job_of(const Found& found) const;
+  Status add_to_csv(std::uint32_t round, const Found& found, std::size_t first) const;
+  Record record_of(const Found& found) const;
+  Links links() const { return {1e9 * median_of(gb_per_s_), settings_.workers, settings_.servers}; }
+  Load load() const { return load_of(wanted_, model_, links()); }
+  // All are measured in each round; the last may measure a few more than were asked for.
+  std::uint32_t iterations_each() const {
+    return (wanted_.iterations + settings_.repeats - 1) / settings_.repeats;
+  }
+
+  const Settings& settings_;
+  const ReplaySettings& wanted_;
+  const Netlab& lab_;
+  const Model model_;
+  Output& output_;
+  std::vector<Found> found_;
+  std::vector<double> gb_per_s_;
+};
+
+void Replay::describe() const {
+  const Compute compute = compute_of(wanted_, model_);
+  output_.title(fmt::format(
+      "replay: {} at {} Mbit/s, as 1/{} of its bytes at {} Mbit/s with {:.3g} s of emulated "
+      "computing ({}); {} worker(s), {} server(s), TCP with cubic; {} iterations in {} round(s)",
+      model_.name, wanted_.rate_mbit, wanted_.scale, wanted_.lab_mbit, compute.total_s(),
+      model_.source, settings_.workers, settings_.servers, iterations_each() * settings_.repeats,
+      settings_.repeats));
+  output_.columns({"scheme", "codec", "compute_s", "one_way_s", "serial_s", "bound_s",
+                   "predicted_s", "iteration_s_median", "iteration_s_iqr", "original_s",
+                   "sent_ratio", "cpu_used", "overlap", "efficiency", "verdict"});
+}
+
+Status Replay::measure_link() {
+  const auto& hosts = lab_.receivers();
+  const Result<Report> report =
+      exchange_in(hosts[0], std::span(hosts).subspan(settings_.workers, 1),
+                  raw_stream(kStreamSeconds), kStreamPatience);
+  if (!report.ok()) return report.status();
+  gb_per_s_.push_back(report->gigabytes / report->seconds);
+  return {};
+}
+
+LabJob Replay::job_of(const Found& found) const {
+  LabJob job;
+  job.workers = settings_.workers;
+  job.servers = settings_.servers;
+  job.variables = variables_of(wanted_, found.scheme);
+  job.reports = std::size_t{settings_.workers} * iterations_each();
+  job.task = {"replay"};
+  const auto flag = [&job](const char* name, const auto& value) {
+    job.task.push_back(fmt::format("--{}={}", name, value));
+  };
+  flag("model", wanted_.model);
+  flag("scheme", found.scheme.name);
+  flag("codec", found.codec.name);
+  flag("slice_bytes", wanted_.slice_bytes);
+  flag("rate_mbit", wanted_.rate_mbit);
+  flag("lab_mbit", wanted_.lab_mbit);
+  flag("scale", wanted_.scale);
+  flag("iterations", iterations_each());
+  flag("warm_up", wanted_.warm_up);
+  flag("seed", wanted_.seed);
+  flag("bytes_per_second", std::llround(links().bytes_per_second));
+  if (wanted_.compute_s != 0) flag("compute_s", wanted_.compute_s);
+  if (!wanted_.order.empty()) flag("order", wanted_.order);
+  return job;
+}
+
+Status Replay::measure(std::uint32_t round, Found& found) {
+  const double iterations = iterations_each() + wanted_.warm_up + 4;
+  const std::chrono::duration<double> time(120 + 5 * iterations * load().serial_s());
+  const Result<std::vector<Report>> reports =
+      run_in(lab_, job_of(found), std::chrono::duration_cast<Duration>(time));
+  if (!reports.ok()) return reports.status();
+  const std::size_t first = found.iterations.size();
+  found.iterations.insert(found.iterations.end(), reports->begin(), reports->end());
+  return add_to_csv(round, found, first);
+}
+
+Status Replay::add_to_csv(std::uint32_t round, const Found& found, std::size_t first) const {
+  if (wanted_.csv.empty()) return {};
+  std::ofstream file(wanted_.csv, std::ios::app);
+  if (file.tellp() == 0) file << kCsvHeader << '\n';
+  for (std::size_t i = first; i < found.iterations.size(); ++i) {
+    file << fmt::format("{},{},{},{},{},{},{},\"{}\",{},{},{:.6f}\n", model_.name,
+                        wanted_.rate_mbit, wanted_.lab_mbit, wanted_.scale, settings_.workers,
+                        settings_.servers, found.scheme.name, found.codec.name, round,
+                        found.iterations[i].rank, found.iterations[i].seconds);
+  }
+  file.flush();
+  if (file) return {};
+  return {Code::kResource, fmt::format("cannot write to {}; --csv names it", wanted_.csv)};
+}
+
+Record Replay::record_of(const Found& found) const {
+  const std::vector<double> seconds = values_of(found.iterations, &Report::seconds);
+  const double median = median_of(seconds);
+  const double cpu_used = cpu_used_of(found.iterations);
+  const double late_us = median_of(values_of(found.iterations, &Report::p99_us));
+  const std::string refused = refusal(cpu_used, late_us / 1e6, median);
+  const auto if_counts = [&refused](double value) {
+    return refused.empty() ? value : std::numeric_limits<double>::quiet_NaN();
+  };
+  const Result<double> predicted =
+      predicted_s(wanted_, found.scheme, model_, links(), found.codec.spec);
+  const double sent = median_of(values_of(found.iterations, &Report::sent_bytes));
+  const auto bytes = static_cast<double>(scaled_bytes(model_, wanted_.scale));
+  Record record;
+  record.text("name", "replay")
+      .text("model", model_.name)
+      .text("scheme", found.scheme.name)
+      .text("codec", found.codec.name)
+      .text("order", wanted_.order.empty() ? found.scheme.order : wanted_.order)
+      .count("workers", settings_.workers)
+      .count("servers", settings_.servers)
+      .count("rate_mbit", wanted_.rate_mbit)
+      .count("lab_mbit", wanted_.lab_mbit)
+      .count("scale", wanted_.scale)
+      .count("iterations", seconds.size())
+      .real("link_mbit", 8e3 * median_of(gb_per_s_))
+      .real("compute_s", load().compute_s)
+      .real("one_way_s", load().one_way_s)
+      .real("serial_s", load().serial_s())
+      .real("bound_s", load().bound_s())
+      .real("predicted_s", predicted.ok() ? *predicted : std::nan(""))
+      .real("iteration_s_median", median)
+      .real("iteration_s_iqr", interquartile_range(seconds))
+      .real("original_s", median * original_seconds(wanted_))
+      .real("bytes", bytes)
+      .real("sent_bytes", sent)
+      .real("sent_ratio", sent / bytes)
+      .real("cpu_used", cpu_used)
+      .real("overlap", if_counts(overlap(load(), median)))
+      .real("efficiency", if_counts(efficiency(load(), median)))
+      .real("late_p50_us", median_of(values_of(found.iterations, &Report::p50_us)))
+      .real("late_p99_us", late_us)
+      .text("congestion", "cubic")
+      .text("verdict", refused.empty() ? "ok" : refused);
+  return record;
+}
+
+}  // namespace
+
+Status run_replay(const Settings& settings, Output& output) {
+  if (Status status = check_csv(settings.replay.csv); !status.ok()) return status;
+  Result<Model> model = find_model(settings.replay.model);
+  if (!model.ok()) return model.status();
+  const HeldSignals signals;
+  const Result<Netlab> lab = Netlab::create(
+      plan_star(settings.replay.lab_mbit, settings.workers + settings.servers, ::getpid()));
+  if (!lab.ok()) return lab.status();
+  return run_supervised(signals,
+                        [&] { return Replay(settings, *lab, *std::move(model), output).run(); });
+}
+
+}  // namespace stretto::bench

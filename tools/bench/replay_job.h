@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// A job whose processes each have a host of a lab: a scheduler, servers and workers.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "stretto/status.h"
+#include "stretto/types.h"
+#include "tools/bench/netlab.h"
+#include "tools/bench/report.h"
+
+namespace stretto::bench {
+
+struct LabJob {
+  std::uint32_t workers = 1;
+  std::uint32_t servers = 1;
+  std::vector<std::pair<std::string, std::string>> variables;  ///< Environment of all processes.
+  std::vector<std::string> task;  ///< `worker-role` of every worker, but for --report_fd.
+  std::size_t reports = 1;        ///< That all workers together will write.
+};
+
+/// Runs the job to its end: the scheduler is at the lab's sender, the workers at its first
+/// receivers, the servers at the next ones. All reports, or what went wrong.
+Result<std::vector<Report>> run_in(const Netlab& lab, const LabJob& job, Duration patience);
+
+}  // namespace stretto::bench

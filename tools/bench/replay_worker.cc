@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: Apache-2.0
+// Real tensors through the public API, and sleeps where a processor would compute: forward through
+// the layers, each when its tensors are there, and backward, after which each gradient leaves.
+#include "tools/bench/replay_worker.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+#include <random>
+#include <thread>
+
+#include "stretto/order.h"
+#include "stretto/worker.h"
+#include "tools/bench/pace.h"
+#include "tools/bench/processes.h"
+#include "tools/bench/replay_codecs.h"
+#include "tools/bench/replay_order.h"
+#include "tools/bench/report_pipe.h"
+#include "tools/bench/statistics.h"
+
+namespace stretto::bench {
+namespace {
+
+struct ReplayTask {
+  ReplaySettings settings;
+  double bytes_per_second = 0;  ///< Of the lab's link, as TAC is told.
+  int report_descriptor = -1;
+};
+
+Result<ReplayTask> read_replay_task(std::span<const std::string> words) {
+  ReplayTask task;
+  std::vector<Flag> flags = replay_flags(task.settings);
+  flags.push_back({"report_fd", false, [&task](const std::string& text) {
+                     return read_whole(text, 0, std::numeric_limits<std::int32_t>::max(),
+                                       task.report_descriptor);
+                   }});
+  flags.push_back({"bytes_per_second", false, [&task](const std::string& text) {
+                     return read_whole(text, 1, std::uint64_t{1} << 50, task.bytes_per_second);
+                   }});
+  Status status = read_flags(words, flags);
+  if (status.ok() && (task.settings.schemes.size() != 1 || task.settings.codecs.size() != 1)) {
+    status = invalid("worker-role replay wants one --scheme and one --codec");
+  }
+  if (!status.ok()) return status;
+  return task;
+}
+
+class ReplayWorker {
+ public:
+  ReplayWorker(const ReplayTask& task, Model model, Worker worker)
+      : task_(task),
+        scheme_(task.settings.schemes.front()),
+        codec_(task.settings.codecs.front().spec),
+        model_(std::move(model)),
+        worker_(std::move(worker)) {}
+
+  Status run() {
+    Status status = declare();
+    if (status.ok()) status = choose_order(0);
+    if (status.ok()) status = check_values(1);
+    if (!status.ok()) return status;
+    fill_sources();
+    std::vector<double> seconds;
+    double cpu_before = 0;
+    double sent_before = 0;
+    Time began;
+    for (std::uint32_t i = 0; i < task_.settings.warm_up + task_.settings.iterations; ++i) {
+      const Time start = std::chrono::steady_clock::now();
+      if (i == task_.settings.warm_up) {
+        cpu_before = cpu_seconds_told();
+        sent_before = sent_bytes();
+        began = start;
+      }
+      status = choose_order(i);
+      if (status.ok()) status = iterate();
+      if (!status.ok()) return status;
+      const std::chrono::duration<double> time = std::chrono::steady_clock::now() - start;
+      if (i >= task_.settings.warm_up) seconds.push_back(time.count());
+    }
+    const std::chrono::duration<double> all = std::chrono::steady_clock::now() - began;
+    const double cpu_used = (cpu_seconds_told() - cpu_before) / all.count() /
+                            static_cast<double>(std::thread::hardware_concurrency());
+    const double sent = (sent_bytes() - sent_before) / task_.settings.iterations;
+    status = wait_for_all();
+    if (status.ok()) status = check_values(2);
+    if (status.ok()) status = worker_.leave();
+    if (status.ok()) status = report(seconds, {.cpu_s = cpu_used, .sent_bytes = sent});
+    return status;
+  }
+
+ private:
+  struct Slot {
+    Tensor tensor;
+    std::vector<float> source;
+    std::vector<float> target;
+    CodecSpec codec;
+    std::uint64_t rounds = 0;  // Begun.
+    int priority = 0;
+    Ticket ticket;  // Of what the next use of the tensor waits for,
+    Ticket pushed;  // and of a push beside a pull.
+  };
+
+  // Of this worker; the first also tells that of the servers, and of the kernel's network.
+  double cpu_seconds_told() const {
+    if (worker_.rank() != 0) return cpu_seconds();
+    return cpu_seconds() + cpu_seconds_of(servers_of(::getppid())) + interrupt_seconds();
+  }
+  Status declare();
+  Status choose_order(std::uint32_t iteration);
+  void fill_sources();
+  Status forget();
+  Status check_values(float salt);
+  Status iterate();
+  Status finish_iteration();
+  Status wait_for(Slot& slot);
+  Status wait_for_all();
+  Status report(const std::vector<double>& seconds, Report found) const;
+  void push_pull(Slot& slot) {
+    ++slot.rounds;
+    slot.ticket = worker_.push_pull(slot.tensor, slot.source, slot.target, slot.priority);
+  }
+  void push(Slot& slot) {
+    ++slot.rounds;
+    slot.ticket = worker_.push(slot.tensor, slot.source, slot.priority);
+  }
+  void pull_all();
+
+  const ReplayTask task_;
+  const Scheme scheme_;
+  const CodecSpec codec_;
+  const Model model_;
+  std::vector<std::string> names_;
+  std::vector<Slot> slots_;  // As model_.tensors.
+  std::vector<Duration> forward_;
+  std::vector<Duration> backward_;
+  UseRecorder uses_;
+  Pace pace_;
+  Worker worker_;  // Last: it ends, and with it what is under way, before the memory.
+};
+
+Status ReplayWorker::declare() {
+  slots_.resize(model_.tensors.size());
+  for (std::size_t i = 0; i < slots_.size(); ++i) {
+    const std::uint64_t elements =
+        scaled_elements(model_.tensors[i].elements, task_.settings.scale);
+    names_.push_back(model_.tensors[i].name);
+    slots_[i].codec = codec_for(codec_, 4 * model_.tensors[i].elements);
+    Result<Tensor> tensor =
+        worker_.declare(names_.back(), Dtype::kF32, elements,
+                        {.mode = scheme_.mode, .bound = scheme_.bound, .codec = slots_[i].codec});
+    if (!tensor.ok()) return tensor.status();
+    slots_[i].tensor = *tensor;
+    slots_[i].source.resize(elements);
+    slots_[i].target.resize(elements);
+  }
+  const Compute compute = compute_of(task_.settings, model_);
+  for (const double share : shares_of(model_)) {
+    const auto time = [share](double all_s) {
+      return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(share * all_s));
+    };
+    forward_.push_back(time(compute.forward_s));
+    backward_.push_back(time(compute.backward_s));
+  }
+  return {};
+}
+
+// ---- order
+
+// Random orders are different ones in every iteration, that of first use is known after one.
+Status ReplayWorker::choose_order(std::uint32_t iteration) {
+  std::string name = order_name(task_.settings, scheme_);
+  const bool by_use = name == "first_use";
+  const bool settled = name != "random" && !(by_use && iteration == 1);
+  if (iteration > 0 && settled) return {};
+  if (by_use) name = "arrival";
+  const std::uint64_t seed = task_.settings.seed + iteration * worker_.size() + worker_.rank();
+  const Result<Order> order = by_use && iteration > 0 ? Result<Order>(uses_.order())
+                                                      : make_order(name, task_.settings, model_,
+                                                                   task_.bytes_per_second, seed);
+  if (!order.ok()) return order.status();
+  const Result<std::vector<int>> priorities = (*order)->priorities(names_);
+  if (!priorities.ok()) return priorities.status();
+  for (std::size_t i = 0; i < slots_.size(); ++i) slots_[i].priority = (*priorities)[i];
+  return {};
+}
+
+// ---- an iteration
+
+Status ReplayWorker::wait_for(Slot& slot) {
+  const bool there = slot.ticket.done() && slot.pushed.done();
+  Status status = slot.ticket.wait();
+  if (status.ok()) status = slot.pushed.wait();
+  if (!there) pace_.waited();
+  return status;
+}
+
+Status ReplayWorker::wait_for_all() {
+  for (Slot& slot : slots_) {
+    if (Status status = wait_for(slot); !status.ok()) return status;
+  }
+  return {};
+}
+
+// Handed over most urgent first, too: the first may leave before the last is there to be compared.
+void ReplayWorker::pull_all() {
+  std::vector<std::size_t> order(slots_.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(), [this](std::size_t a, std::size_t b) {
+    return slots_[a].priority > slots_[b].priority;
+  });
+  for (const std::size_t i : order) {
+    Slot& slot = slots_[i];
+    slot.ticket = worker_.pull(slot.tensor, slot.target, slot.priority);
+  }
+}
+
+Status ReplayWorker::iterate() {
+  Status status;
+  for (std::size_t i = 0; i < model_.layers.size(); ++i) {
+    for (const std::uint32_t tensor : model_.layers[i].tensors) {
+      uses_.used(names_[tensor]);
+      if (is_late(scheme_.flow)) continue;
+      if (status = wait_for(slots_[tensor]); !status.ok()) return status;
+    }
+    pace_.compute(forward_[i]);
+  }
+  for (std::size_t i = model_.layers.size(); i-- > 0;) {
+    pace_.compute(backward_[i]);
+    for (const std::uint32_t tensor : model_.layers[i].tensors) {
+      if (scheme_.flow == Flow::kPushPull) push_pull(slots_[tensor]);
+      if (scheme_.flow == Flow::kBarrier) push(slots_[tensor]);
+    }
+  }
+  return finish_iteration();
+}
+
+Status ReplayWorker::finish_iteration() {
+  if (scheme_.flow == Flow::kPushPull) return {};
+  if (scheme_.flow == Flow::kSerial) {
+    for (Slot& slot : slots_) push(slot);
+  }
+  if (Status status = wait_for_all(); !status.ok()) return status;
+  if (scheme_.flow == Flow::kEager) {
+    for (Slot& slot : slots_) push_pull(slot);
+    return {};
+  }
+  pull_all();
+  if (scheme_.flow == Flow::kEagerPull) {
+    for (Slot& slot : slots_) {
+      slot.pushed = worker_.push(slot.tensor, slot.source, slot.priority);
+    }
+  }
+  return scheme_.flow == Flow::kSerial ? wait_for_all() : Status();
+}
+
+// ---- what comes of it
+
+// Numbers as gradients have them. In the modes that keep adding, zeros: their sums are checked.
+void ReplayWorker::fill_sources() {
+  if (scheme_.mode != Mode::kSync) return;
+  std::mt19937 random(static_cast<std::uint32_t>(task_.settings.seed + worker_.rank()));
+  std::normal_distribution<float> gradient(0, 1e-3F);
+  for (Slot& slot : slots_) {
+    std::ranges::generate(slot.source, [&] { return gradient(random); });
+  }
+}
+
+// A broadcast, after which codecs owe nothing.
+Status ReplayWorker::forget() {
+  if (!codec_.lossy()) return {};
+  for (Slot& slot : slots_) {
+    ++slot.rounds;
+    slot.ticket = worker_.broadcast(slot.tensor, slot.target, 0, slot.priority);
+  }
+  return wait_for_all();
+}
+
+// Everybody adds `salt` to tensors that nobody has added anything to since the last check.
+Status ReplayWorker::check_values(float salt) {
+  if (Status status = forget(); !status.ok()) return status;
+  for (Slot& slot : slots_) {
+    std::fill(slot.source.begin(), slot.source.end(), salt);
+    push(slot);
+  }
+  Status status = wait_for_all();
+  if (status.ok()) status = worker_.barrier();
+  if (!status.ok()) return status;
+  pull_all();
+  if (status = wait_for_all(); !status.ok()) return status;
+  const float before = scheme_.mode == Mode::kSync || salt == 1 ? 0 : 1;
+  for (std::size_t i = 0; i < slots_.size(); ++i) {
+    Slot& slot = slots_[i];
+    const std::vector<float> wanted =
+        expected_value(slot.codec, {.tensor = names_[i],
+                                    .elements = slot.target.size(),
+                                    .part_bytes = part_bytes_of(task_.settings, scheme_),
+                                    .round = slot.rounds,
+                                    .workers = worker_.size(),
+                                    .share = salt + before});
+    if (const auto [found, other] = std::ranges::mismatch(slot.target, wanted);
+        found != slot.target.end()) {
+      return {Code::kMalformed, fmt::format("wrong sum: an element of tensor '{}' is {}, wanted {}",
+                                            names_[i], *found, *other)};
+    }
+    std::fill(slot.source.begin(), slot.source.end(), 0.0F);
+  }
+  return worker_.barrier();
+}
+
+Status ReplayWorker::report(const std::vector<double>& seconds, Report found) const {
+  const std::vector<double> late = pace_.lateness_us();
+  found.rank = worker_.rank();
+  found.p50_us = quantile(late, 0.5);
+  found.p99_us = quantile(late, 0.99);
+  for (const double one : seconds) {
+    found.seconds = one;
+    Status status = write_report(task_.report_descriptor, found);
+    if (!status.ok()) return status;
+  }
+  return {};
+}
+
+}  // namespace
+
+Status run_replay_worker(std::span<const std::string> words) {
+  const Result<ReplayTask> task = read_replay_task(words);
+  if (!task.ok()) return task.status();
+  Result<Model> model = find_model(task->settings.model);
+  if (!model.ok()) return model.status();
+  Result<Worker> worker = Worker::join();
+  if (!worker.ok()) return worker.status();
+  return ReplayWorker(*task, *std::move(model), *std::move(worker)).run();
+}
+
+}  // namespace stretto::bench

@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0
+// A LocalHost whose orders come in frames and whose events go in frames.
+#include "tools/launch/agent.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <fstream>
+#include <memory>
+#include <optional>
+
+#include "common/version.h"
+#include "tools/launch/gate.h"
+#include "tools/launch/link.h"
+#include "tools/launch/local_host.h"
+#include "tools/launch/signals.h"
+#include "tools/launch/step_notices.h"
+#include "tools/launch/system.h"
+
+namespace stretto::launch {
+namespace {
+
+using Kind = Frame::Kind;
+
+constexpr Duration kKillPatience = 5s;  // For the kernel, once nobody is there to tell.
+
+// True if our parent is the daemon of a step. SLURM_STEP_ID alone does not say so: a rank of an
+// mpirun inside srun has inherited it.
+bool is_task_of_slurm(const Variables& environment) {
+  if (value_of(environment, "SLURM_STEP_ID").empty()) return false;
+  std::ifstream file(fmt::format("/proc/{}/comm", ::getppid()));
+  std::string name;
+  return std::getline(file, name) && name.starts_with("slurmstepd");
+}
+
+/// Thread: loop.
+class Agent final : public HostEvents {
+ public:
+  Agent(const Variables& environment, const Clock& clock)
+      : environment_(environment), clock_(clock), host_(poller_, *this, signals_.before()) {
+    if (is_task_of_slurm(environment)) notices_.emplace();
+    environment_.erase(kLaunchAddresses);
+    environment_.erase(kLaunchSecret);
+  }
+
+  int run(Descriptor in, Descriptor out, const Hello& hello) {
+    link_ = std::make_unique<Link>(poller_, std::move(in), std::move(out), true);
+    const bool watched = link_->start([this](const Frame& frame) { take(frame); },
+                                      [this](const Status& why) { link_error_ = why; }) &&
+                         poller_.watch(signals_.descriptor(), EPOLLIN, [this] { take_signals(); });
+    if (!watched) return 1;
+    link_->send_bytes(kGreeting);
+    link_->send(frame_of(hello));
+    while (link_->is_open() && !(finished_ && link_->sent())) {
+      poller_.turn(patience());
+      if (notices_) {
+        for (const Order& order : notices_->take_due(clock_.now())) host_.signal(order);
+      }
+      if (finishing_ && !finished_ && host_.drain()) {
+        link_->send({Kind::kFinished, 0, 0, static_cast<std::int64_t>(left_), {}});
+        finished_ = true;
+      }
+    }
+    if (finished_) return 0;
+    host_.finish(clock_, kKillPatience);
+    return 1;
+  }
+
+  void on_refused(std::size_t member, Status why) override {
+    send(Kind::kRefused, member, static_cast<std::int64_t>(why.code()), {why.cause()});
+  }
+  void on_ready(std::string_view text) override { send(Kind::kReady, 0, 0, {std::string(text)}); }
+  void on_output(std::size_t member, std::size_t stream, std::string_view bytes) override {
+    credit_ -= static_cast<std::int64_t>(bytes.size());
+    send(Kind::kOutput, member, 0, {std::string(bytes)}, static_cast<std::uint8_t>(stream));
+    balance();
+  }
+  void on_ended(std::size_t member, Exit exit) override {
+    tell_orphans();
+    send(Kind::kEnded, member, exit.number, {}, exit.by_signal ? 1 : 0);
+  }
+
+ private:
+  void send(Kind kind, std::size_t member, std::int64_t number, std::vector<std::string> texts,
+            std::uint8_t detail = 0) {
+    link_->send({kind, detail, static_cast<std::uint32_t>(member), number, std::move(texts)});
+  }
+
+  void take(const Frame& frame) {
+    switch (frame.kind) {
+      case Kind::kStart:
+        start(frame);
+        return;
+      case Kind::kSignal:
+        pass_on({frame.member, static_cast<int>(frame.number),
+                 static_cast<Order::Scope>(frame.detail)});
+        return;
+      case Kind::kCredit:
+        credit_ += frame.number;
+        balance();
+        return;
+      case Kind::kLook:
+        look(frame);
+        return;
+      case Kind::kFinish:
+        left_ = host_.finish(clock_, std::chrono::milliseconds(frame.number));
+        finishing_ = true;
+        return;
+      default:  // What only an agent says. Nobody but our launcher can write to us.
+        return;
+    }
+  }
+
+  void pass_on(const Order& order) {
+    if (!notices_ || notices_->may_go(order, clock_.now())) host_.signal(order);
+  }
+
+  std::optional<Duration> patience() const {
+    const std::optional<Time> due = notices_ ? notices_->due() : std::nullopt;
+    if (!due) return std::nullopt;
+    return std::max(*due - clock_.now(), Duration::zero());
+  }
+
+  void start(const Frame& frame) {
+    constexpr std::size_t kBefore = 2;  // Directory and path.
+    const auto count = static_cast<std::size_t>(frame.number);
+    if (frame.number < 1 || frame.texts.size() < kBefore + count) return;
+    if (Status status = enter(frame.texts[0]); !status.ok()) {
+      on_refused(frame.member, std::move(status));
+      return;
+    }
+    Command command;
+    const auto arguments = frame.texts.begin() + kBefore;
+    command.arguments.assign(arguments, arguments + frame.number);
+    Variables given;
+    for (auto text = arguments + frame.number; text != frame.texts.end(); ++text) {
+      const std::size_t equals = text->find('=', 1);
+      if (equals != std::string::npos) given[text->substr(0, equals)] = text->substr(equals + 1);
+    }
+    command.environment = merged(environment_, given);
+    Result<std::string> path = find_program(frame.texts[1], value_of(command.environment, "PATH"));
+    if (!path.ok()) {
+      on_refused(frame.member, {path.status().code(),
+                                fmt::format("{} on {}", path.status().cause(), host_name())});
+      return;
+    }
+    command.path = *path;
+    host_.start(frame.member, command, frame.detail != 0);
+  }
+
+  // Programs and their files are named from where the launcher's caller stands.
+  static Status enter(const std::string& directory) {
+    if (::chdir(directory.c_str()) == 0) return {};
+    return {Code::kInvalidArgument,
+            fmt::format("{} has no folder {} ({}); share it with that host, or say with --chdir "
+                        "where to run",
+                        host_name(), directory, ::strerror(errno))};
+  }
+
+  void look(const Frame& frame) {
+    if (frame.texts.size() < 2) return;
+    const Status status = enter(frame.texts[0]);
+    std::vector<std::string> problems{status.ok() ? "" : status.cause()};
+    for (std::size_t i = 2; i < frame.texts.size(); ++i) {
+      const Result<std::string> path = find_program(frame.texts[i], frame.texts[1]);
+      problems.push_back(path.ok() ? "" : path.status().cause());
+    }
+    send(Kind::kFound, 0, 0, std::move(problems));
+  }
+
+  void take_signals() {
+    while (const std::optional<int> signal = signals_.next()) {
+      if (*signal == SIGCHLD) {
+        tell_orphans();
+        continue;
+      }
+      // Its parent is the daemon of the step, which signals all of it.
+      if (notices_ && signals_.sender() == ::getppid()) notices_->came(*signal, clock_.now());
+      send(Kind::kSignalled, 0, *signal, {});
+    }
+  }
+
+  void tell_orphans() {
+    if (host_.reap_orphans()) {
+      send(Kind::kOrphans, 0, static_cast<std::int64_t>(host_.orphans()), {});
+    }
+  }
+
+  void balance() {
+    for (std::size_t stream = 0; stream < 2; ++stream) host_.pause(stream, credit_ <= 0);
+  }
+
+  Variables environment_;
+  const Clock& clock_;
+  Signals signals_;
+  Poller poller_;
+  LocalHost host_;
+  std::unique_ptr<Link> link_;
+  std::optional<StepNotices> notices_;  // As a task of Slurm's.
+  Status link_error_;
+  std::int64_t credit_ = kOutputWindow;
+  std::size_t left_ = 0;
+  bool finishing_ = false;
+  bool finished_ = false;
+};
+
+// Of the words between blanks, the one at `index`.
+std::string word_of(const std::string& text, std::size_t index) {
+  std::size_t start = 0;
+  for (; index > 0; --index) {
+    start = text.find(' ', start);
+    if (start == std::string::npos) return {};
+    ++start;
+  }
+  return text.substr(start, text.find(' ', start) - start);
+}
+
+}  // namespace
+
+Hello hello_from(const Variables& environment, std::string host,
+                 std::vector<std::string> interfaces) {
+  Hello hello;
+  hello.version = kVersion;
+  hello.host = std::move(host);
+  hello.secret = value_of(environment, kLaunchSecret);
+  hello.interfaces = std::move(interfaces);
+  if (hello.secret.empty() && value_of(environment, "SLURM_STEP_ID").empty()) {
+    // "client port server port", of the connection that sshd has accepted. Slurm and mpirun hand
+    // on the one that their user came by.
+    const std::string connection = value_of(environment, "SSH_CONNECTION");
+    hello.launcher_address = word_of(connection, 0);
+    hello.own_address = word_of(connection, 2);
+  } else if (hello.secret.empty()) {
+    hello.launcher_address = value_of(environment, "SLURM_LAUNCH_NODE_IPADDR");
+  }
+  if (hello.secret.empty()) return hello;
+  for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"}) {
+    const std::string rank = value_of(environment, name);
+    const char* end = rank.data() + rank.size();
+    if (!rank.empty() && std::from_chars(rank.data(), end, hello.rank).ptr == end) break;
+  }
+  return hello;
+}
+
+int run_agent(const Variables& environment, const Clock& clock) {
+  Hello hello = hello_from(environment, host_name(), interface_addresses());
+  const std::string addresses = value_of(environment, kLaunchAddresses);
+  if (addresses.empty()) {
+    // Frames must not meet what a library prints: stdin and stdout are of /dev/null from here on.
+    Descriptor in(::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3));
+    Descriptor out(::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3));
+    const Descriptor nothing(::open("/dev/null", O_RDWR | O_CLOEXEC));
+    ::dup2(nothing.get(), STDIN_FILENO);
+    ::dup2(nothing.get(), STDOUT_FILENO);
+    return Agent(environment, clock).run(std::move(in), std::move(out), hello);
+  }
+  Result<Descriptor> socket = knock(addresses, clock);
+  if (!socket.ok()) {
+    ::dprintf(STDERR_FILENO, "%s\n",
+              Status(socket.status()).with_operation("start").error_line("agent", -1).c_str());
+    return 1;
+  }
+  hello.launcher_address = far_address(*socket);
+  return Agent(environment, clock).run(std::move(*socket), {}, hello);
+}
+
+}  // namespace stretto::launch

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// The launcher's agent on another host (stretto-launch --agent): starts what it is told, and tells
+// what becomes of it. Environments, the job's token among them, come to it over its link and are
+// never in an argument. If the link ends, everything that it has started is killed: a killed ssh
+// client, srun or launcher leaves nothing behind.
+#pragma once
+
+#include "common/clock.h"
+#include "tools/launch/environment.h"
+#include "tools/launch/frames.h"
+
+namespace stretto::launch {
+
+/// The variables by which an agent that mpirun starts learns where its launcher listens
+/// ("host:port" with commas between), and what it says to be let in.
+inline constexpr const char* kLaunchAddresses = "STRETTO_LAUNCH_AT";
+inline constexpr const char* kLaunchSecret = "STRETTO_LAUNCH_SECRET";
+
+/// What an agent with this environment says of itself. `interfaces`: as Hello has them. Pure.
+Hello hello_from(const Variables& environment, std::string host,
+                 std::vector<std::string> interfaces);
+
+/// Works until its launcher lets it go; the exit status. Talks over stdin and stdout, or over a
+/// socket if kLaunchAddresses is set.
+int run_agent(const Variables& environment, const Clock& clock);
+
+}  // namespace stretto::launch

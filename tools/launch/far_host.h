@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// FarHost: a host of the job that an agent works for. It is asked in frames, and answers in frames;
+// that it may be slow, refuse to begin with, or be lost is what a LocalHost does not have.
+//
+//   coming --hello--> here --finish()--> finishing --its last frame--> finished
+//      |                |                    |
+//      +----------------+--------------------+--link or carrier ends--> lost
+#pragma once
+
+#include <array>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "common/clock.h"
+#include "tools/launch/carrier.h"
+#include "tools/launch/host.h"
+#include "tools/launch/link.h"
+
+namespace stretto::launch {
+
+class FarHost;
+
+/// What a far host tells besides.
+class FarEvents : public HostEvents {
+ public:
+  /// Its agent has come, and is of our version.
+  virtual void on_here(FarHost& host) = 0;
+  /// It is gone, and with it all that it ran. At most once.
+  virtual void on_lost(FarHost& host, Status why) = 0;
+  /// Something there asked the agent to end.
+  virtual void on_signalled(FarHost& host, int signal) = 0;
+  virtual void on_note(const FarHost& host, std::string_view line) = 0;
+  virtual void on_found(FarHost& host, const std::vector<std::string>& problems) = 0;
+};
+
+/// Thread: loop.
+class FarHost final : public Host {
+ public:
+  /// `directory`: where its processes run.
+  FarHost(Poller& poller, FarEvents& events, const Clock& clock, std::string name,
+          std::string directory);
+
+  /// Has `carrier` start the agent, and talks to it over the carrier's stdin and stdout.
+  Status open(const Command& carrier, const SignalState& signals);
+  /// The agent that has come over a socket.
+  void adopt(std::unique_ptr<Link> link, const Hello& hello);
+
+  void start(std::size_t member, const Command& command, bool tells_ready) override;
+  void signal(const Order& order) override;
+  void pause(std::size_t stream, bool paused) override;
+  std::size_t orphans() const override { return orphans_; }
+
+  /// Asks whether these programs are there.
+  void look(const std::string& search_path, const std::vector<std::string>& programs);
+  /// Kills what is left there, and has the rest of its output sent; or gives up on an agent that
+  /// has not come yet.
+  void finish(Duration patience);
+  /// The agent will not come any more, for instance because who starts it has ended.
+  void give_up(Status why) { lose(std::move(why)); }
+  void on_time(Time now);
+  std::optional<Time> deadline() const { return deadline_; }
+
+  /// When the way to a lost host closed: why is known later.
+  Time lost_since() const { return closed_at_.value_or(clock_.now()); }
+  /// After open().
+  pid_t carrier_id() const { return carrier_->process_id(); }
+  const std::string& name() const { return name_; }
+  const Hello& hello() const { return hello_; }
+  bool coming() const { return state_ == State::kComing; }
+  bool here() const { return state_ == State::kHere; }
+  /// Nothing will come from it any more, and no carrier runs.
+  bool over() const;
+  /// Once finished: processes that the kernel there does not end.
+  std::size_t left() const { return left_; }
+
+ private:
+  enum class State : std::uint8_t { kComing, kHere, kFinishing, kFinished, kLost };
+
+  void listen();
+  void take(const Frame& frame);
+  void take_of_member(const Frame& frame);
+  void take_hello(const Frame& frame);
+  void take_closed(const Status& why);
+  void take_noise();
+  void lose(Status why);
+  Status why_lost() const;
+  void give_credit();
+
+  Poller& poller_;
+  FarEvents& events_;
+  const Clock& clock_;
+  const std::string name_;
+  const std::string directory_;
+  State state_ = State::kComing;
+  std::unique_ptr<Carrier> carrier_;
+  std::string carrier_name_;
+  std::unique_ptr<Link> link_;
+  Hello hello_;
+  Status link_error_;
+  std::optional<Time> closed_at_;
+  std::optional<Time> deadline_;   // For the carrier to end once its link has.
+  std::set<std::size_t> started_;  // Members that it was asked to run,
+  std::set<std::size_t> running_;  // and those of which no end has been told.
+  std::size_t ready_lines_ = 0;    // That the scheduler may still say.
+  std::array<bool, 2> paused_{};
+  std::int64_t owed_ = 0;  // Credit for output that was taken.
+  std::size_t orphans_ = 0;
+  std::size_t left_ = 0;
+};
+
+}  // namespace stretto::launch

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where agents come in that mpirun has started, as its stdin and stdout reach no single rank: a
+// socket of the launcher's. Who comes is a stranger until he has said the secret of this launch.
+#pragma once
+
+#include <list>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/clock.h"
+#include "tools/launch/link.h"
+
+namespace stretto::launch {
+
+/// Thread: loop.
+class Gate {
+ public:
+  struct Arrival {
+    std::unique_ptr<Link> link;
+    Hello hello;  ///< With the address that it came from as its own.
+  };
+
+  Gate(Poller& poller, std::string secret) : poller_(poller), secret_(std::move(secret)) {}
+  ~Gate();
+  Gate(const Gate&) = delete;
+  Gate& operator=(const Gate&) = delete;
+
+  /// Binds a port that the kernel chooses, at loopback alone or at every address.
+  Status open(bool loopback_only);
+  std::uint16_t port() const { return port_; }
+  /// Those that have said the secret since the last call.
+  std::vector<Arrival> take_arrivals();
+
+ private:
+  static constexpr std::size_t kMaxStrangers = 6000;  // A job's members, and some.
+  static constexpr std::size_t kMaxHello = 64 * 1024;
+
+  struct Stranger {
+    std::unique_ptr<Link> link;
+    std::string address;
+    Hello hello;
+    bool known = false;
+    bool refused = false;
+  };
+
+  void accept();
+  void take(Stranger& stranger, const Frame& frame) const;
+
+  Poller& poller_;
+  const std::string secret_;
+  Descriptor listener_;
+  std::uint16_t port_ = 0;
+  std::list<Stranger> strangers_;
+};
+
+/// Connects to the first of `addresses` ("host:port,host:port", numeric) that answers. Errors:
+/// Network, naming all.
+Result<Descriptor> knock(const std::string& addresses, const Clock& clock);
+
+/// The address at the other end of a connection; empty: none.
+std::string far_address(const Descriptor& socket);
+
+}  // namespace stretto::launch

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// One end of the talk between a launcher and an agent: frames in and out over a pair of pipes or a
+// socket, without ever waiting.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "common/descriptor.h"
+#include "tools/launch/frames.h"
+#include "tools/launch/poller.h"
+
+namespace stretto::launch {
+
+/// Thread: loop.
+class Link {
+ public:
+  using OnFrame = std::function<void(const Frame&)>;
+  /// `why` is ok if the far end has closed.
+  using OnClosed = std::function<void(const Status& why)>;
+
+  /// `in` and `out` become non-blocking; for a socket `out` is not open. Watches from start() on.
+  /// `greeted`, `most`: as FrameReader has them.
+  Link(Poller& poller, Descriptor in, Descriptor out, bool greeted,
+       std::size_t most = FrameReader::kMaxFrame);
+  ~Link();
+  Link(const Link&) = delete;
+  Link& operator=(const Link&) = delete;
+
+  /// Either callback may close the link, and neither may destroy it.
+  bool start(OnFrame on_frame, OnClosed on_closed);
+  void send(const Frame& frame) { send_bytes(encoded(frame)); }
+  void send_bytes(std::string_view bytes);
+  /// True once everything has been handed to the kernel.
+  bool sent() const { return queue_.empty(); }
+  bool is_open() const { return in_.is_open(); }
+  /// Reads no more and sends no more; calls nobody.
+  void close();
+  std::string take_noise() { return reader_.take_noise(); }
+
+ private:
+  void read();
+  void write();
+  void end(const Status& why);
+  int out() const { return out_.is_open() ? out_.get() : in_.get(); }
+  void watch_for_room(bool wanted);
+
+  Poller& poller_;
+  Descriptor in_;
+  Descriptor out_;
+  Descriptor out_watch_;  // A duplicate, as a socket is watched for reading by its own number.
+  FrameReader reader_;
+  OnFrame on_frame_;
+  OnClosed on_closed_;
+  std::string queue_;
+  bool waiting_for_room_ = false;
+};
+
+}  // namespace stretto::launch

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// LocalHost: the processes that are started here, as children of this process. Used by the launcher
+// for its own host, and by an agent for all that it is asked to run.
+#pragma once
+
+#include <array>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "common/clock.h"
+#include "tools/launch/host.h"
+#include "tools/launch/orphans.h"
+#include "tools/launch/poller.h"
+#include "tools/launch/spawn.h"
+
+namespace stretto::launch {
+
+/// Thread: loop. Descriptors 0 to 2 must be open.
+class LocalHost final : public Host {
+ public:
+  LocalHost(Poller& poller, HostEvents& events, const SignalState& signals)
+      : poller_(poller), events_(events), signals_(signals) {}
+
+  void start(std::size_t member, const Command& command, bool tells_ready) override;
+  void signal(const Order& order) override;
+  void pause(std::size_t stream, bool paused) override;
+  std::size_t orphans() const override { return orphan_count_; }
+
+  /// SIGCHLD has come: looks after processes that others have left behind. True if their number
+  /// has changed.
+  bool reap_orphans();
+  /// A child of this process that is supervised by itself.
+  void except(pid_t process_id) { orphans_.except(process_id); }
+  /// Kills all that is left, orphans too, and waits for at most `patience`; the number that the
+  /// kernel does not end.
+  std::size_t finish(const Clock& clock, Duration patience);
+  /// After finish(): passes on what is left in the pipes, up to a stream that is paused. True once
+  /// nothing is.
+  bool drain();
+
+ private:
+  struct Stream {
+    Descriptor descriptor;
+    bool watched = false;
+  };
+  struct Process {
+    Child child;
+    std::array<Stream, 2> streams{};  // stdout, stderr.
+  };
+
+  void take_ready();
+  void take_end(std::size_t member);
+  /// Reads once; false if there was nothing to read.
+  bool take_output(std::size_t member, std::size_t stream);
+  void balance(std::size_t member, std::size_t stream);
+
+  Poller& poller_;
+  HostEvents& events_;
+  const SignalState& signals_;
+  Orphans orphans_;
+  std::size_t orphan_count_ = 0;
+  std::map<std::size_t, std::unique_ptr<Process>> processes_;  // By member.
+  std::array<bool, 2> paused_{};
+  Descriptor ready_;
+  std::string ready_text_;   // Of a line that has not come to its end,
+  bool said_ready_ = false;  // and whether there were others.
+};
+
+}  // namespace stretto::launch

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Observer: a tool's connection to a job's scheduler: asks, and waits for the answer.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "stretto/status.h"
+#include "stretto/types.h"
+
+namespace stretto::observe {
+
+/// One answer: JSON, or records as bytes.
+struct Answer {
+  std::string text;
+  std::string records;
+};
+
+/// Thread: user.
+class Observer {
+ public:
+  /// Connects and greets. Errors: RendezvousTimeout if nobody answers there, and what the scheduler
+  /// says.
+  static Result<std::unique_ptr<Observer>> connect(const std::string& scheduler,
+                                                   const std::string& token);
+  virtual ~Observer() = default;
+
+  /// Who is in and how they do, from number `first` on.
+  virtual Result<Answer> picture(std::uint32_t first) = 0;
+  virtual Result<Answer> start_trace(std::uint32_t iterations, std::uint32_t seconds) = 0;
+  virtual Result<Answer> trace_state(std::uint32_t first) = 0;
+  virtual Result<Answer> trace_records(std::uint32_t node, std::uint64_t offset) = 0;
+  virtual Result<Answer> tensor_names(std::uint32_t first) = 0;
+  /// Lets time pass, and notices if the job ends meanwhile.
+  virtual Status rest(Duration time) = 0;
+};
+
+}  // namespace stretto::observe

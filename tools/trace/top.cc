@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// A row for each node; who holds the others up stands out.
+#include "tools/trace/top.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+namespace stretto::observe {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::size_t kNodesAPage = 500;
+
+double number(const Json& node, const char* key) {
+  const auto found = node.find(key);
+  return found != node.end() && found->is_number() ? found->get<double>() : 0;
+}
+
+std::string rate(double bytes_per_s) {
+  if (bytes_per_s >= 1e9) return fmt::format("{:.2f} GB/s", bytes_per_s / 1e9);
+  if (bytes_per_s >= 1e6) return fmt::format("{:.1f} MB/s", bytes_per_s / 1e6);
+  return fmt::format("{:.1f} kB/s", bytes_per_s / 1e3);
+}
+
+// Shares below this are the noise of any job.
+constexpr double kWorthAWord = 0.25;
+
+// What a worker's readers deliver, how long it waits for them, and what is wrong with that.
+struct Input {
+  std::string rate;
+  std::string stall;
+  std::string word;
+};
+
+Input input_of(const Json& node) {
+  const auto found = node.find("input");
+  if (found == node.end() || !found->is_object()) return {};
+  Input input{.rate = rate(number(*found, "per_s")),
+              .stall = fmt::format("{:.0f} %", 100 * number(*found, "stall_share")),
+              .word = {}};
+  const auto word = found->find("word");
+  if (word != found->end() && word->is_string() && !word->get<std::string>().empty()) {
+    input.word = fmt::format("input: {:.0f} % of what it asks for, {}",
+                             100 * number(*found, "share"), word->get<std::string>());
+  } else if (number(*found, "limit") > 0) {
+    input.word = fmt::format("input: held to {:.0f} KiB", number(*found, "limit") / 1024);
+  }
+  return input;
+}
+
+std::string row_of(const Json& node) {
+  const auto name = node.find("name");
+  const auto role = node.find("role");
+  const bool worker = role != node.end() && *role == "worker";
+  const auto left = node.find("left");
+  const Input input = input_of(node);
+  std::string word = input.word;
+  if (left != node.end() && *left == true) {
+    word = "has left";
+  } else if (number(node, "held_share") >= kWorthAWord) {
+    word = fmt::format("others wait for it {:.0f} % of the time", 100 * number(node, "held_share"));
+  }
+  const auto if_worker = [worker](const std::string& text) { return worker ? text : ""; };
+  return fmt::format(
+      "{:<20} {:>9} {:>7} {:>8} {:>6} {:>11} {:>11} {:>8} {:>11} {:>6} {:>7.1f}  {}\n",
+      name != node.end() && name->is_string() ? name->get<std::string>() : "?",
+      if_worker(fmt::format("{:.0f}", number(node, "rounds"))),
+      if_worker(fmt::format("{:.0f}", number(node, "behind"))),
+      if_worker(fmt::format("{:.1f}", number(node, "rounds_per_s"))),
+      if_worker(fmt::format("{:.0f}", number(node, "staleness"))), rate(number(node, "in_per_s")),
+      rate(number(node, "out_per_s")), fmt::format("{:.0f}", number(node, "waiting")), input.rate,
+      input.stall, number(node, "silence_s"), word);
+}
+
+}  // namespace
+
+Result<std::string> table_from(const std::string& json, bool with_head) {
+  const Json page = Json::parse(json, nullptr, false);
+  const auto nodes = page.is_object() ? page.find("nodes") : page.end();
+  if (!page.is_object() || nodes == page.end() || !nodes->is_array()) {
+    return Status(Code::kMalformed, "the scheduler's picture makes no sense");
+  }
+  std::string text;
+  if (with_head) {
+    const auto phase = page.find("phase");
+    text += fmt::format("job is {}, {:.0f} nodes\n",
+                        phase != page.end() && phase->is_string() ? phase->get<std::string>() : "?",
+                        number(page, "count"));
+    text += fmt::format("{:<20} {:>9} {:>7} {:>8} {:>6} {:>11} {:>11} {:>8} {:>11} {:>6} {:>7}\n",
+                        "node", "rounds", "behind", "rounds/s", "stale", "in", "out", "waiting",
+                        "input", "stall", "silent");
+  }
+  for (const Json& node : *nodes) {
+    if (node.is_object()) text += row_of(node);
+  }
+  return text;
+}
+
+Result<std::string> table_of(Observer& observer, std::size_t lines) {
+  std::string text;
+  for (std::size_t first = 0; first < lines; first += kNodesAPage) {
+    Result<Answer> answer = observer.picture(static_cast<std::uint32_t>(first));
+    if (!answer.ok()) return answer.status();
+    Result<std::string> table = table_from(answer->text, first == 0);
+    if (!table.ok()) return table;
+    if (table->empty()) break;
+    text += *table;
+  }
+  return text;
+}
+
+}  // namespace stretto::observe

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+// stretto-trace: traces a running job, joins traces that were kept in files, and analyses them.
+#include <fmt/format.h>
+#include <gflags/gflags.h>
+
+#include <cstdio>
+#include <fstream>
+#include <functional>
+
+#include "common/log.h"
+#include "common/program.h"
+#include "tools/trace/collect.h"
+#include "tools/trace/flags.h"
+#include "tools/trace/order.h"
+#include "trace/chrome.h"
+#include "trace/clocks.h"
+#include "trace/file.h"
+#include "trace/report.h"
+
+DEFINE_string(job, "", "host:port of the job's scheduler (STRETTO_SCHEDULER)");
+DEFINE_int32(iterations, 20, "Iterations to trace");
+DEFINE_int32(seconds, 60, "For at most so long");
+DEFINE_string(out, "", "Where the trace goes: a file for ui.perfetto.dev or chrome://tracing");
+DEFINE_bool(json, false, "analyse: one JSON object instead of a table");
+DEFINE_string(times, "", "analyse: write measured times of transfers and computing there, as JSON");
+DEFINE_string(order, "", "analyse: write an order of tensors by TAC there");
+
+namespace stretto::observe {
+namespace {
+
+constexpr char kUsage[] =
+    "stretto-trace --job HOST:PORT --iterations 20 --out FILE   traces a running job\n"
+    "stretto-trace merge FOLDER --out FILE                      joins what STRETTO_TRACE kept\n"
+    "stretto-trace analyse FILE [--json] [--times F] [--order F]  says who waits for whom\n"
+    "The job's token is read from STRETTO_JOB_TOKEN.";
+
+Status invalid(const std::string& cause) { return {Code::kInvalidArgument, cause}; }
+
+Status write_to(const std::string& path, const std::function<void(std::ostream&)>& write) {
+  std::ofstream file(path, std::ios::trunc);
+  if (file) write(file);
+  file.close();
+  if (file) return {};
+  return invalid(fmt::format("{} cannot be written; is it a path in a folder that exists?", path));
+}
+
+Status keep(trace::Trace trace, const std::string& path) {
+  const trace::Clocks clocks = trace::clocks_of(trace);
+  trace::align(trace, clocks);
+  if (Status status = write_to(path, [&](std::ostream& out) { trace::write_chrome(out, trace); });
+      !status.ok()) {
+    return status;
+  }
+  std::uint64_t dropped = 0;
+  for (const trace::Node& node : trace.nodes) dropped += node.dropped;
+  std::printf("%s: %zu spans of %zu nodes, %llu dropped; clocks agree to %.3f ms\n", path.c_str(),
+              trace.records(), trace.nodes.size(), static_cast<unsigned long long>(dropped),
+              (clocks.least_round_trip_ns / 2 + clocks.most_residual_ns) / 1e6);
+  return {};
+}
+
+std::string job_of(const Environment& environment) {
+  return FLAGS_job.empty() ? environment("STRETTO_SCHEDULER").value_or("") : FLAGS_job;
+}
+
+Status trace_job() {
+  const Environment environment = process_environment();
+  auto observer =
+      Observer::connect(job_of(environment), environment("STRETTO_JOB_TOKEN").value_or(""));
+  if (!observer.ok()) return observer.status();
+  Result<trace::Trace> trace =
+      collect(**observer, static_cast<std::uint32_t>(FLAGS_iterations),
+              static_cast<std::uint32_t>(FLAGS_seconds),
+              [](const std::string& word) { log(Level::kInfo, "{}", word); });
+  if (!trace.ok()) return trace.status();
+  return keep(std::move(*trace), FLAGS_out);
+}
+
+Status merge(const std::string& folder) {
+  Result<trace::Trace> trace = trace::read_folder(folder);
+  if (!trace.ok()) return trace.status();
+  return keep(std::move(*trace), FLAGS_out);
+}
+
+Status analyse(const std::string& path) {
+  Result<trace::Trace> trace = trace::read_chrome(path);
+  if (!trace.ok()) return trace.status();
+  const trace::Analysis analysis = trace::analyse(*trace);
+  const std::string report = FLAGS_json ? trace::report_json(*trace, analysis) + "\n"
+                                        : trace::report_text(*trace, analysis);
+  std::fwrite(report.data(), 1, report.size(), stdout);
+  const std::vector<trace::Measured> measured = trace::measured_of(*trace);
+  if (!FLAGS_times.empty()) {
+    Status status = write_to(
+        FLAGS_times, [&](std::ostream& out) { out << trace::measured_json(measured) << '\n'; });
+    if (!status.ok()) return status;
+  }
+  if (FLAGS_order.empty()) return {};
+  Result<std::string> order = tac_file(measured);
+  if (!order.ok()) return order.status();
+  return write_to(FLAGS_order, [&](std::ostream& out) { out << *order; });
+}
+
+bool analyses(const std::string& command) { return command == "analyse" || command == "analyze"; }
+
+// What is wrong with the command line.
+Status check(const std::vector<std::string>& words) {
+  const std::string command = words.empty() ? "" : words.front();
+  const bool known =
+      words.empty() || (words.size() == 2 && (command == "merge" || analyses(command)));
+  if (!known) {
+    return invalid(fmt::format("'{}' is not understood; wanted one of\n{}", command, kUsage));
+  }
+  if (words.empty() && job_of(process_environment()).empty()) {
+    return invalid(fmt::format("whose job?\n{}", kUsage));
+  }
+  if (!analyses(command) && FLAGS_out.empty()) {
+    return invalid("--out FILE is missing: where shall the trace go?");
+  }
+  if (FLAGS_iterations < 1 || FLAGS_seconds < 1) {
+    return invalid("--iterations and --seconds want whole numbers from 1 on");
+  }
+  return {};
+}
+
+int run(const std::vector<std::string>& words) {
+  if (Status status = check(words); !status.ok()) return refuse(std::move(status));
+  Status status = words.empty()              ? trace_job()
+                  : words.front() == "merge" ? merge(words[1])
+                                             : analyse(words[1]);
+  return exit_status(std::move(status).with_operation("trace"));
+}
+
+}  // namespace
+}  // namespace stretto::observe
+
+int main(int argc, char** argv) {
+  const stretto::observe::Started started =
+      stretto::observe::start(argc, argv, "trace", stretto::observe::kUsage);
+  return started.exit_status >= 0 ? started.exit_status : stretto::observe::run(started.rest);
+}

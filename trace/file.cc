@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+// Blocks to and from bytes. Nothing in a file is trusted: lengths and records are checked.
+#include "trace/file.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+#include "common/log.h"
+
+namespace stretto::trace {
+namespace {
+
+enum class Block : std::uint32_t { kIdentity = 0x5453'0101, kNotes, kName, kDropped };
+struct Head {
+  Block kind;
+  std::uint32_t bytes;
+};
+constexpr std::size_t kMostBlock = kNotesABlock * sizeof(TraceNote);
+
+void write_block(std::ostream& out, Block kind, const void* data, std::size_t bytes) {
+  const auto head =
+      std::bit_cast<std::array<char, sizeof(Head)>>(Head{kind, static_cast<std::uint32_t>(bytes)});
+  out.write(head.data(), head.size());
+  out.write(static_cast<const char*>(data), static_cast<std::streamsize>(bytes));
+}
+
+template <typename T>
+T read_as(const std::string& bytes, std::size_t at = 0) {
+  T value{};
+  if (at + sizeof(T) <= bytes.size()) std::memcpy(&value, bytes.data() + at, sizeof(T));
+  return value;
+}
+
+struct Identity {
+  std::uint32_t node;
+  std::uint32_t role;
+  std::uint32_t rank;
+  std::uint32_t shard;
+};
+
+Status wrong(const std::string& path, std::string_view what) {
+  return {Code::kInvalidArgument,
+          fmt::format("{} is no trace of a process: {}; wanted a file that STRETTO_TRACE=folder "
+                      "left there",
+                      path, what)};
+}
+
+// Of a file's notes.
+struct Taken {
+  std::size_t notes = 0;
+  std::size_t senseless = 0;
+};
+
+Status take_notes(const std::string& bytes, Node& node, Taken& taken) {
+  if (bytes.size() % sizeof(TraceNote) != 0) return {Code::kMalformed, "a note is cut"};
+  for (std::size_t at = 0; at + sizeof(TraceNote) <= bytes.size(); at += sizeof(TraceNote)) {
+    const auto note = read_as<TraceNote>(bytes, at);
+    ++taken.notes;
+    if (!sensible(note)) {
+      ++taken.senseless;
+      continue;
+    }
+    if (node.records.size() >= kMostRecords) return {Code::kResource, "too many records"};
+    unfold(note, [&node](const TraceRecord& span) { node.records.push_back(span); });
+  }
+  return {};
+}
+
+Status take_block(Block kind, const std::string& bytes, Node& node, Trace& trace, Taken& taken) {
+  switch (kind) {
+    case Block::kNotes:
+      return take_notes(bytes, node, taken);
+    case Block::kName:
+      if (trace.tensors.size() < kMostTensors && bytes.size() > sizeof(std::uint32_t)) {
+        trace.tensors[read_as<std::uint32_t>(bytes)] = bytes.substr(sizeof(std::uint32_t));
+      }
+      return {};
+    case Block::kDropped:
+      node.dropped = read_as<std::uint64_t>(bytes);
+      return {};
+    case Block::kIdentity:
+      break;
+  }
+  return {Code::kMalformed, "a block of no known kind"};
+}
+
+}  // namespace
+
+void write_identity(std::ostream& out, const Node& node) {
+  const Identity who{node.node, static_cast<std::uint32_t>(node.role), node.rank, node.shard};
+  write_block(out, Block::kIdentity, &who, sizeof who);
+}
+
+void write_notes(std::ostream& out, std::span<const TraceNote> notes) {
+  while (!notes.empty()) {
+    const auto some = notes.first(std::min(notes.size(), kNotesABlock));
+    write_block(out, Block::kNotes, some.data(), some.size_bytes());
+    notes = notes.subspan(some.size());
+  }
+}
+
+void write_name(std::ostream& out, std::uint32_t tensor, const std::string& name) {
+  std::string bytes(sizeof tensor, '\0');
+  std::memcpy(bytes.data(), &tensor, sizeof tensor);
+  bytes += name;
+  write_block(out, Block::kName, bytes.data(), std::min(bytes.size(), kMostBlock));
+}
+
+void write_dropped(std::ostream& out, std::uint64_t dropped) {
+  write_block(out, Block::kDropped, &dropped, sizeof dropped);
+}
+
+std::string file_name(const Node& node) {
+  const std::string name = fmt::format("{}-{}", name_of(node.role), node.rank);
+  return name + (node.shard == 0 ? "" : fmt::format("-{}", node.shard)) + ".trace";
+}
+
+Status read_file(const std::string& path, Trace& trace) {
+  std::ifstream in(path, std::ios::binary);
+  if (!in) return wrong(path, "it cannot be read");
+  Node node;
+  bool known = false;
+  Taken taken;
+  std::array<char, sizeof(Head)> bytes{};
+  while (in.read(bytes.data(), bytes.size())) {
+    const auto head = std::bit_cast<Head>(bytes);
+    if (head.bytes > kMostBlock) return wrong(path, "a block is too long");
+    std::string body(head.bytes, '\0');
+    if (!in.read(body.data(), head.bytes)) break;
+    if (!known) {
+      const auto who = read_as<Identity>(body);
+      const bool is_role = who.role == 2 || who.role == 3;
+      if (head.kind != Block::kIdentity || body.size() != sizeof who || !is_role) {
+        return wrong(path, "it does not begin with who it is");
+      }
+      node = {.node = who.node,
+              .role = static_cast<Role>(who.role),
+              .rank = who.rank,
+              .shard = who.shard,
+              .dropped = 0,
+              .records = {}};
+      known = true;
+    } else if (Status status = take_block(head.kind, body, node, trace, taken); !status.ok()) {
+      return wrong(path, status.cause());
+    }
+  }
+  if (!known) return wrong(path, "it is empty");
+  if (taken.notes > 0 && taken.senseless == taken.notes) {
+    return wrong(path, "none of its notes makes sense");
+  }
+  if (taken.senseless > 0) {
+    log(Level::kWarning, "{}: {} of {} notes make no sense and are left out", path, taken.senseless,
+        taken.notes);
+  }
+  if (trace.nodes.size() >= kMostNodes) return wrong(path, "there are too many");
+  trace.nodes.push_back(std::move(node));
+  return {};
+}
+
+Result<Trace> read_folder(const std::string& folder) {
+  std::error_code error;
+  std::vector<std::string> paths;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
+    if (entry.path().extension() == ".trace") paths.push_back(entry.path().string());
+  }
+  if (error || paths.empty()) {
+    return Status(Code::kInvalidArgument,
+                  fmt::format("{} holds no *.trace; wanted the folder of STRETTO_TRACE, after the "
+                              "job has begun to write there",
+                              folder));
+  }
+  std::sort(paths.begin(), paths.end());
+  Trace trace;
+  for (const std::string& path : paths) {
+    if (Status status = read_file(path, trace); !status.ok()) return status;
+  }
+  return trace;
+}
+
+}  // namespace stretto::trace

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// A process's trace file, ROLE-RANK[-SHARD].trace: what STRETTO_TRACE=folder leaves behind, and
+// what `stretto-trace merge` reads. Blocks of a kind, a length and that many bytes, little-endian:
+// one of who it is, then notes, names and drops as they come. A file that ends early is read up
+// to there, since a process may be killed. Notes that make no sense are
+// left out, with a warning; a file that has no others is refused.
+#pragma once
+
+#include <iosfwd>
+#include <string>
+
+#include "stretto/status.h"
+#include "trace/timeline.h"
+
+namespace stretto::trace {
+
+inline constexpr std::size_t kNotesABlock = 4096;
+
+// What makes up a file. A stream that fails says so itself.
+void write_identity(std::ostream& out, const Node& node);
+void write_notes(std::ostream& out, std::span<const TraceNote> notes);
+void write_name(std::ostream& out, std::uint32_t tensor, const std::string& name);
+void write_dropped(std::ostream& out, std::uint64_t dropped);
+
+/// "worker-1.trace".
+std::string file_name(const Node& node);
+
+/// Adds what a file says to a trace. Errors: InvalidArgument, with the file and what is wrong.
+Status read_file(const std::string& path, Trace& trace);
+/// All files of a folder.
+Result<Trace> read_folder(const std::string& folder);
+
+}  // namespace stretto::trace

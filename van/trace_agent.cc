@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// One trace at a time: a node that writes files takes no other orders.
+#include "van/trace_agent.h"
+
+#include <algorithm>
+#include <limits>
+#include <span>
+
+#include "common/log.h"
+
+namespace stretto {
+namespace {
+
+constexpr std::uint64_t kNoEnd = std::numeric_limits<std::uint64_t>::max() / 2;
+
+}  // namespace
+
+TraceAgent::TraceAgent(const Config& config, Van& van) : config_(config), van_(van) {
+  van_.set_tracer(&tracer_);
+}
+
+bool TraceAgent::on_control(LinkId link, const wire::Control& message) {
+  if (!message.has_trace_command()) return false;
+  const wire::TraceCommand& command = message.trace_command();
+  switch (command.action()) {
+    case wire::TraceCommand::START:
+      if (recorder_ != nullptr) return true;  // The answers say so.
+      session_ = command.session();
+      last_round_ = command.iterations() == 0 ? kNoEnd : rounds_ + command.iterations();
+      tracer_.start(command.records());
+      for (int end = 0; end < 2;
+           ++end) {  // What an earlier session left, to the ring's end and on.
+        tracer_.ring()->release(tracer_.ring()->look().size());
+      }
+      dropped_before_ = tracer_.ring()->dropped();
+      return true;
+    case wire::TraceCommand::STOP:
+      if (recorder_ == nullptr) tracer_.stop();
+      return true;
+    case wire::TraceCommand::SEND:
+      answer(link, command.session());
+      return true;
+    default:
+      return true;
+  }
+}
+
+void TraceAgent::answer(LinkId link, std::uint64_t session) {
+  wire::Control message;
+  wire::TraceChunk& chunk = *message.mutable_trace_chunk();
+  chunk.set_session(session);
+  chunk.set_refused(recorder_ != nullptr);
+  if (recorder_ == nullptr && session == session_ && tracer_.ring() != nullptr) {
+    std::span<const TraceNote> notes = tracer_.ring()->look();
+    notes = notes.first(std::min(notes.size(), kChunkNotes));
+    chunk.set_notes(notes.data(), notes.size_bytes());
+    tracer_.ring()->release(notes.size());
+    chunk.set_dropped(tracer_.ring()->dropped() - dropped_before_);
+    chunk.set_reached(rounds_ > last_round_);
+  }
+  van_.send_control(link, message);
+}
+
+void TraceAgent::name(std::uint32_t tensor, const std::string& name) {
+  if (recorder_ != nullptr) recorder_->name(tensor, name);
+}
+
+void TraceAgent::tick(const Membership& membership, std::uint32_t shard, std::uint64_t rounds) {
+  rounds_ = rounds;
+  if (!looked_ && membership.state() == Membership::State::kMember) {
+    looked_ = true;
+    start_files(membership, shard);
+  }
+  if (recorder_ == nullptr && rounds_ > last_round_ + 1) tracer_.stop();  // One more, to end all.
+  if (byteps_) follow_steps(rounds);
+}
+
+void TraceAgent::start_files(const Membership& membership, std::uint32_t shard) {
+  const TraceSettings& settings = config_.trace;
+  if (!settings.folder.empty()) {
+    const trace::Node who{.node = membership.node(),
+                          .role = config_.role,
+                          .rank = membership.rank(),
+                          .shard = shard,
+                          .dropped = 0,
+                          .records = {}};
+    tracer_.start(settings.records);
+    keep(trace::folder_sink(settings.folder, who));
+  } else if (settings.byteps && config_.role == Role::kWorker) {
+    // The ring is there from now on, since the recorder looks into it; steps switch it on.
+    tracer_.start(settings.records);
+    tracer_.stop();
+    keep(trace::byteps_sink(settings.byteps_folder, settings.local_rank));
+    byteps_ = recorder_ != nullptr;
+  }
+}
+
+// A job does not end because its trace cannot be written: that is said.
+void TraceAgent::keep(Result<std::unique_ptr<trace::Sink>> sink) {
+  if (sink.ok()) {
+    recorder_ = std::make_unique<trace::Recorder>(*tracer_.ring(), std::move(*sink));
+  } else {
+    tracer_.stop();
+    log(Level::kWarning, "{}", sink.status().cause());
+  }
+}
+
+void TraceAgent::follow_steps(std::uint64_t rounds) {
+  if (rounds > config_.trace.last_step) {
+    tracer_.stop();
+    recorder_->finish();
+    byteps_ = false;
+  } else if (rounds + 1 >= config_.trace.first_step && !tracer_.on()) {
+    tracer_.start(config_.trace.records);
+  }
+}
+
+}  // namespace stretto

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// Waits: how long a loop waits for a processor when it waits. Where programs take turns on few
+// cores that is what makes credits late, and only the loop itself can tell it from a queue in the
+// network.
+#pragma once
+
+#include "common/clock.h"
+
+namespace stretto {
+
+/// Thread: loop. Pure: told of what was waited, it answers.
+class Waits {
+ public:
+  /// Looks at the clock if it is time to; typical().
+  Duration look(const Clock& clock);
+  /// True if it is time for another note().
+  bool is_due(Time now) const;
+  /// So long has been waited in all.
+  void note(Duration waited, Time now);
+  /// The wait that one meets at a random moment of those that were spent waiting: long ones count
+  /// by their length. Zero where waiting is short or rare.
+  Duration typical() const { return typical_; }
+
+ private:
+  struct Sums {
+    double seconds = 0;
+    double squares = 0;
+  };
+
+  void end_interval(Time now);
+
+  bool begun_ = false;
+  Time noted_at_ = {};
+  Duration waited_{};
+  Time since_ = {};
+  Sums now_;
+  Sums before_;
+  Duration length_before_{};
+  Duration typical_{};
+};
+
+}  // namespace stretto

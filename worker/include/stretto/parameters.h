@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// Parameters: the weights of a model that several workers train, whatever the mode. One flag
+// changes how workers wait for one another; the loop stays as it is.
+//
+//   const stretto::ParameterOptions options{.mode = stretto::Mode::kEager};
+//   auto weights = stretto::Parameters::open(worker, {{"weights", initial}}, options).or_exit();
+//   for (...) {
+//     compute(weights.values(0), gradient);        // the next values arrive meanwhile
+//     weights.step({gradient}).or_exit();
+//   }
+//   weights.finish().or_exit();                    // everybody's updates are in the values now
+#pragma once
+
+#include <initializer_list>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "stretto/rate_rule.h"
+#include "stretto/worker.h"
+
+namespace stretto {
+
+/// How the parameters are trained. Every worker must open them with the same options, but for the
+/// rate and the rate rule.
+///
+/// mode             a step ends when                       its values hold
+/// kSync            every worker's gradient is in          all updates
+/// kBounded         we are at most `bound` steps ahead     what has come, nobody far behind
+/// kAsync           the servers have answered              what has come
+/// kEager           the round *before* this one is done    all updates but those of the last round,
+///                                                         of which they hold our own
+/// kEagerAsync      the values asked for when the step     what had come by then, and all our own
+///                  began are here
+struct ParameterOptions {
+  Mode mode = Mode::kEager;
+  std::uint32_t bound = 3;  ///< kBounded: steps that a worker may be ahead of the slowest.
+  /// The optimizer: kSgd, kMomentum, kAdam or kAdagrad. In mode kSync it works on the mean of the
+  /// gradients, at each worker alike. In the others each worker has one of its own, and its updates
+  /// are added up (in kEager divided by the number of workers). kSum is for an optimizer of the
+  /// caller's: what step() is given are then updates, to be added to values().
+  RuleOptions optimizer = {.rule = Rule::kSgd};
+  /// For kBounded, kAsync and kEagerAsync: how stale gradients are damped. Null: relative_rate().
+  std::shared_ptr<const RateRule> rate_rule = nullptr;
+  /// Eager modes: so many first steps wait for their own updates, as kSync and kAsync do.
+  std::uint32_t warm_up = 0;
+  /// Ask for the staleness just before each push, if the rate rule may want it: it costs one round
+  /// trip of a small frame. Without, it is what was known when the last values left the servers.
+  bool probe = true;
+  /// Eager modes: add our own updates that the values do not hold yet (read my writes). Without, in
+  /// mode kEager every worker sees the same sequence of values.
+  bool overlay = true;
+  /// kSync, kEager: add in the order of ranks, so that the bits of the values do not depend on
+  /// timing.
+  bool deterministic = false;
+};
+
+/// What is known of the last step.
+struct StepInfo {
+  std::uint64_t step = 0;  ///< From 1.
+  /// Updates of other workers that came between the values that the gradient was computed from and
+  /// its push, as far as was known then. 0 in kSync and kEager.
+  double staleness = 0;
+  double factor = 1;  ///< What the rate rule made of it.
+  ValueInfo value;    ///< Of the values that came last; of several tensors together.
+};
+
+/// One tensor of the model, and what rank 0 begins with (other ranks: only the size counts).
+struct InitialValues {
+  std::string name;
+  std::span<const float> values;
+};
+
+/// The weights of one model. Thread: one at a time. Movable. The worker must outlive it.
+class Parameters {
+ public:
+  /// Declares the tensors, and makes everybody's values those of rank 0. All workers must call it.
+  /// kInvalidArgument if the options make no sense.
+  static Result<Parameters> open(Worker& worker, std::span<const InitialValues> tensors,
+                                 const ParameterOptions& options = {});
+  static Result<Parameters> open(Worker& worker, std::initializer_list<InitialValues> tensors,
+                                 const ParameterOptions& options = {}) {
+    return open(worker, std::span(tensors.begin(), tensors.size()), options);
+  }
+  Parameters(Parameters&&) noexcept;
+  Parameters& operator=(Parameters&&) noexcept;
+  ~Parameters();  ///< Waits for what is under way, for it uses this object's memory.
+
+  std::size_t count() const;
+  /// What to compute the next gradient from. Valid until the next step() or finish().
+  std::span<const float> values(std::size_t tensor) const;
+
+  /// For an optimizer of the caller's (kSum) and a rate rule that compensates for delay, before
+  /// each step(): changes the gradients (one a tensor, in order, of its size; an empty one is left
+  /// out) as the rule says, by the newest values that can be had. In kSync and kEager it changes
+  /// nothing, for the delay is none or the same for all. With another optimizer step() does it, and
+  /// this is kInvalidArgument.
+  Status compensate(std::span<const std::span<float>> gradients);
+  /// Makes an update of the gradients (one a tensor, in order, of its size), pushes it, and gets
+  /// the values for the next step. The gradients are the caller's again when it returns. After an
+  /// error every later call returns that error.
+  Status step(std::span<const std::span<const float>> gradients);
+  Status step(std::initializer_list<std::span<const float>> gradients) {
+    return step(std::span(gradients.begin(), gradients.size()));
+  }
+  /// Waits until every worker has finished (in kSync and kEager, for the rounds under way): after
+  /// it all workers have the same values, with every update in them. All must call it, after the
+  /// same number of steps in kSync and kEager, and in kBounded after numbers at most `bound` apart:
+  /// else the others wait for steps that do not come. Training may go on afterwards.
+  Status finish();
+
+  /// For a schedule of learning rates: the optimizer's rate from the next step on. At least 0.
+  void set_rate(double rate);
+  StepInfo info() const;
+
+ private:
+  class Impl;
+  explicit Parameters(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace stretto

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rate rules: how much of the learning rate a stale gradient gets. A gradient is stale if others
+// have updated the parameters since the values that it was computed from were read.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "stretto/status.h"
+
+namespace stretto {
+
+/// What is known of the gradient that is about to be pushed.
+struct Staleness {
+  double versions = 0;  ///< Updates of other workers since the values that it was computed from.
+  /// What `versions` is on average over all updates of the job, whoever makes them: the other
+  /// workers, times the steps between reading values and pushing what was made of them. (In a
+  /// steady state each update is passed by as many others as are under way; that is Little's law.)
+  double typical = 0;
+};
+
+/// Thread: one at a time. Derive from it for a rule of your own.
+class RateRule {
+ public:
+  virtual ~RateRule() = default;
+  virtual std::string_view name() const = 0;
+  /// What the learning rate is multiplied with: finite, at least 0.
+  virtual double factor(const Staleness& staleness) const = 0;
+  /// True if compensate() is to be called before each step.
+  virtual bool compensates() const { return false; }
+  /// Changes the gradient of `then`, the values that it was computed from, towards that of `now`,
+  /// the newest that are known here. All three have the same number of elements.
+  virtual void compensate(std::span<float> gradient, std::span<const float> now,
+                          std::span<const float> then) const;
+};
+
+/// 1, however stale.
+std::unique_ptr<RateRule> constant_rate();
+/// 1 / staleness (Zhang, Gupta, Lian, Liu: Staleness-aware Async-SGD, IJCAI 2016, arXiv
+/// 1511.05950); 1 below a staleness of 1.
+std::unique_ptr<RateRule> inverse_rate();
+/// 1 / sqrt(staleness); 1 below a staleness of 1.
+std::unique_ptr<RateRule> inverse_root_rate();
+/// typical / staleness, at most 1 and at least 0.1: the usual delay costs nothing, and only who is
+/// slower than the others is damped. Stretto's own rule, and its default.
+std::unique_ptr<RateRule> relative_rate();
+/// 1, and the gradient g becomes g + lambda * g * g * (now - then), element by element (Zheng et
+/// al.: Asynchronous SGD with Delay Compensation, ICML 2017, arXiv 1609.08326).
+std::unique_ptr<RateRule> compensated_rate(double lambda = 0.04);
+
+/// "constant", "inverse", "inverse_root", "relative" or "compensated"; others are kInvalidArgument.
+Result<std::unique_ptr<RateRule>> rate_rule_named(std::string_view name);
+
+}  // namespace stretto

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// Request: what a user thread wants of the worker's loop.
+#pragma once
+
+#include <concepts>
+#include <functional>
+#include <memory>
+#include <utility>
+
+namespace stretto {
+
+class WorkerNode;
+struct Operation;
+
+/// Mostly, to start an operation: that takes no function object, and so no memory. Thread: any.
+class Request {
+ public:
+  explicit Request(std::shared_ptr<Operation> start) : start_(std::move(start)) {}
+  template <std::invocable<WorkerNode&> Do>
+  // NOLINTNEXTLINE(google-explicit-constructor): a function is a request.
+  Request(Do what) : do_(std::move(what)) {}
+  void operator()(WorkerNode& node) const;
+
+ private:
+  std::shared_ptr<Operation> start_;
+  std::function<void(WorkerNode&)> do_;
+};
+
+}  // namespace stretto
