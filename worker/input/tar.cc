@@ -181,7 +181,8 @@ class Grouping {
   void add(const TarEntry& entry) {
     const Name name = split(entry.path);
     const std::string extension(name.extension);
-    if (name.key != key_ || std::ranges::find(extensions_, extension) != extensions_.end()) {
+    const bool known = std::ranges::find(extensions_, extension) != extensions_.end();
+    if (extensions_.empty() || name.key != key_ || known) {
       end();
       key_ = name.key;
       first_ = entry.first;
@@ -207,7 +208,6 @@ class Grouping {
   void end() {
     if (!extensions_.empty()) extents_.push_back({first_, last_ - first_});
     extensions_.clear();
-    key_.clear();
     last_ = 0;
     cut_ = false;
   }

@@ -107,6 +107,17 @@ TEST(Tar, WrongHeaderLosesThatOnly) {
   EXPECT_EQ(all[2], "3 a=C");
 }
 
+TEST(Tar, ANameThatIsOnlyAnExtensionBeginsASample) {
+  const std::string hidden = tar_file(".png", "H");
+  const std::vector<std::string> expected = {"1 a=A", " png=H", "2 a=B"};
+  EXPECT_EQ(read_tar(tar_file("1.a", "A") + hidden + tar_file("2.a", "B")), expected);
+  std::string file = tar_file("1.a", "A") + tar_file("x.a", "X") + hidden;
+  file[1024 + 3] = 'x';
+  const auto all = read_tar(file);
+  ASSERT_EQ(all.size(), 3U);
+  EXPECT_EQ(all[2], " png=H") << "behind a wrong header";
+}
+
 TEST(Tar, HostileHeadersAreErrors) {
   std::string many;
   for (int i = 0; i < 100; ++i) many += pax("path", "x.y");

@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+# How every test is run, said once.
+enable_testing()
+include(GoogleTest)
+
+# What every test process is told; a sanitizer reads only its own line. libzmq and protobuf are not
+# built with ThreadSanitizer, so it cannot judge what they do among themselves.
+string(JOIN ":" STRETTO_TSAN_OPTIONS suppressions=${PROJECT_SOURCE_DIR}/tests/tsan.supp
+  ignore_noninstrumented_modules=1 halt_on_error=1 second_deadlock_stack=1)
+string(JOIN ":" STRETTO_ASAN_OPTIONS detect_stack_use_after_return=1 strict_string_checks=1)
+set(STRETTO_TEST_ENVIRONMENT
+  STRETTO_BIN_DIR=${PROJECT_BINARY_DIR}/bin
+  STRETTO_SOURCE_DIR=${PROJECT_SOURCE_DIR}
+  STRETTO_BUILD_DIR=${PROJECT_BINARY_DIR}
+  ASAN_OPTIONS=${STRETTO_ASAN_OPTIONS}
+  UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1
+  TSAN_OPTIONS=${STRETTO_TSAN_OPTIONS})
+
+if(STRETTO_SANITIZE)  # It is many times slower there, and the release build looks at all.
+  list(APPEND STRETTO_TEST_ENVIRONMENT STRETTO_SIM_SEEDS=200)
+endif()
+
+# stretto_discover_tests(program folder): the tests of a program, named and labelled by its folder.
+# They are discovered when ctest runs, not when the build ends: a sanitizer that cannot start a
+# program then fails a test, and not the build.
+function(stretto_discover_tests program folder)
+  string(REPLACE "/" "_" label ${folder})
+  gtest_discover_tests(${program} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
+    TEST_PREFIX ${folder}/ TEST_LIST stretto_tests_${label} PROPERTIES TIMEOUT 600)
+  # gtest_discover_tests splits lists in its properties, so the environment comes afterwards.
+  set(properties ${CMAKE_CURRENT_BINARY_DIR}/${program}_properties.cmake)
+  file(CONFIGURE OUTPUT ${properties} @ONLY CONTENT
+    [[set_tests_properties(${stretto_tests_@label@} PROPERTIES
+  ENVIRONMENT "@STRETTO_TEST_ENVIRONMENT@" LABELS @label@)
+]])
+  set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${properties})
+endfunction()
