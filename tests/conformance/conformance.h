@@ -18,6 +18,8 @@
 
 namespace stretto::conformance {
 
+using Sent = Transport::Sent;
+
 /// Endpoints that can reach one another.
 class World {
  public:
@@ -73,7 +75,7 @@ class End : public Transport::Sink {
   std::string listen(const std::string& address);
   LinkId connect(const std::string& address);
   /// try_send of a header that says `sequence` and the payload's size.
-  Transport::Sent send(LinkId link, std::uint64_t sequence, const Buffer& payload = {});
+  Sent send(LinkId link, std::uint64_t sequence, const Buffer& payload = {});
   void close(LinkId link);
   void poll(Duration wait = Duration::zero()) { transport_->poll(*this, wait); }
   Transport& transport() { return *transport_; }

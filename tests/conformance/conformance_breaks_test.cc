@@ -6,8 +6,6 @@
 namespace stretto::conformance {
 namespace {
 
-using Sent = Transport::Sent;
-
 TEST_P(Conformance, TheFarEndsDeathIsToldOnceToAConnectedLink) {
   accepted_link();
   Lender lender(pattern(300'000, 1));

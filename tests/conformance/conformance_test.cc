@@ -9,8 +9,6 @@
 namespace stretto::conformance {
 namespace {
 
-using Sent = Transport::Sent;
-
 INSTANTIATE_TEST_SUITE_P(Transports, Conformance, testing::ValuesIn(kinds()),
                          [](const auto& kind) { return kind.param.name; });
 

@@ -12,8 +12,6 @@
 
 namespace stretto::conformance {
 
-using Sent = Transport::Sent;
-
 inline constexpr std::size_t kMostPayload = 64 * 1024;
 
 class Innocent : public testing::Test {

@@ -147,7 +147,7 @@ TEST_F(InputWatchTest, WhoseHeartbeatsComeLateStaysStarved) {
   EXPECT_THAT(windows_until_a_word({0.3, 0.9, 0.9}), testing::SizeIs(1));
   const auto judge_without_the_first = [this] {
     now_ += 1s;
-    for (Rank rank : {1, 2}) {
+    for (const Rank rank : {Rank{1}, Rank{2}}) {
       wire::InputProgress& all = workers_[rank];
       all.set_at_ns(static_cast<std::uint64_t>(now_.time_since_epoch().count()));
       all.set_delivered_bytes(all.delivered_bytes() + 90'000'000);

@@ -177,7 +177,7 @@ class LaunchMeeting : public testing::Test {
   LaunchMeeting() {
     hellos_[0].host = "home";
     hellos_[0].interfaces = {"eth0=192.0.2.1", "eth1=198.51.100.1", "lo=127.0.0.1"};
-    for (std::size_t site : {1, 2}) {
+    for (const std::size_t site : {std::size_t{1}, std::size_t{2}}) {
       Hello& hello = hellos_[site];
       hello.host = "same";  // As hosts from one image may call themselves.
       hello.launcher_address = "198.51.100.1";
