@@ -3,6 +3,7 @@
 the reader itself promises is tested in tests/worker/input.
 """
 
+import array
 import concurrent.futures
 import gc
 import itertools
@@ -51,6 +52,38 @@ class Loops(InputTest):
             shard.addfile(tarfile.TarInfo("gr\xfcn.txt"))
         sample, = data.Reader(path, format="tar")
         self.assertEqual(os.fsencode(sample["__key__"]), b"gr\xfcn")
+
+    def test_errors_of_names_that_are_not_utf8(self):
+        path = os.path.join(os.fsencode(self.folder), b"gr\xfcn.tfrecord")
+        pathlib.Path(os.fsdecode(path)).write_bytes(self.paths[0].read_bytes()[:-1])
+        for name in (path, os.fsdecode(path)):
+            reader = data.Reader([name])
+            with self.assertRaisesRegex(errors.Malformed, r"gr\\xfcn"):
+                list(reader)
+            self.assertEqual(list(reader), [])
+            skipping = data.Reader(name, on_error="skip")
+            self.assertEqual(len(list(skipping)), 49)
+            self.assertIn("gr\\xfcn", skipping.problems()[0])
+
+    def test_a_loop_that_another_took_over_ends(self):
+        reader = self.reader()
+        first = iter(reader)
+        next(first)
+        self.assertEqual(len(list(reader)), 99)
+        with self.assertRaisesRegex(errors.InvalidArgument, "another one has begun"):
+            next(first)
+        self.assertEqual(len(list(reader)), 100)
+
+    def test_ranks_take_equally_many_of_a_few(self):
+        for shuffle in (False, True):
+            readers = [self.reader(world=3, rank=rank, even=True, shuffle=shuffle)
+                       for rank in range(3)]
+            for _ in range(2):
+                shares = [[number_of(view) for view in reader] for reader in readers]
+                self.assertEqual([len(share) for share in shares], [33, 33, 33])
+                self.assertEqual(len({number for share in shares for number in share}), 99)
+        with self.assertRaisesRegex(errors.InvalidArgument, "100 samples for 101 workers"):
+            self.reader(world=101, even=True)
 
     def test_a_loop_is_an_epoch(self):
         reader = self.reader()
@@ -120,6 +153,14 @@ class Loops(InputTest):
             reader.next_epoch()  # Between two: does nothing.
             self.assertEqual(len([*reader]), 7)
 
+    def test_what_is_left_out_is_not_read(self):
+        self.paths[1].write_bytes(self.paths[1].read_bytes()[:-1])  # Its last sample is an error.
+        reader = self.reader(epochs=2)
+        next(iter(reader))
+        reader.next_epoch()
+        self.assertEqual(reader.epoch, 1)
+        self.assertEqual(len(list(itertools.islice(reader, 99))), 99)
+
     def test_progress(self):
         self.assertEqual(len(list(self.reader(progress=True, batch=7))), 15)
 
@@ -129,6 +170,22 @@ class Loops(InputTest):
         self.assertEqual(reader.knobs(), (3, 8192))
         list(reader)
         self.assertGreater(reader.take_window()["requests"], 0)
+
+    def test_another_thread_may_watch(self):
+        reader = self.reader(epochs=50)
+        over = threading.Event()
+        windows = []
+
+        def watch():
+            while not over.is_set():
+                windows.append(reader.take_window()["delivered_bytes"] + sum(reader.knobs()))
+        with concurrent.futures.ThreadPoolExecutor() as pool:
+            watching = pool.submit(watch)
+            read = sum(1 for _ in reader)
+            over.set()
+            watching.result()
+        self.assertEqual(read, 5000)
+        self.assertTrue(windows)
 
     def test_other_threads_run_while_it_waits(self):
         seen = []
@@ -149,6 +206,18 @@ class Formats(InputTest):
         self.assertEqual(bytes(samples[0]["jpg"]), b"J" * 3000)
         self.assertEqual(bytes(samples[0]["cls"]), b"3")
         self.assertEqual(len(samples[1]["jpg"]), 0)
+
+    def test_tar_refuses_to_write_what_would_not_come_back(self):
+        path = self.folder / "shard.tar"
+        one = {"jpg": b"J"}
+        for words, samples in (("without a dot", [("v0.1", one)]), ("without a dot", [("a/", one)]),
+                               ("twice in a row", [("a", one), ("a", {"cls": b""})]),
+                               ("no files", [("a", {})])):
+            with self.assertRaisesRegex(errors.InvalidArgument, words):
+                data.write_tar(path, samples)
+        data.write_tar(path, [("v0.1/a", {"bin": array.array("q", [1, 2, 3])})])
+        sample, = data.Reader(path, format="tar")
+        self.assertEqual(array.array("q", bytes(sample["bin"])).tolist(), [1, 2, 3])
 
     def test_tar_as_python_writes_it(self):
         for kind in (tarfile.PAX_FORMAT, tarfile.GNU_FORMAT, tarfile.USTAR_FORMAT):

@@ -12,7 +12,7 @@
 namespace stretto::input {
 namespace {
 
-constexpr std::uint64_t kSlotBytes = 512;      // About what a sample costs besides its bytes.
+constexpr std::uint64_t kSlotBytes = 1024;     // About what a sample costs besides its bytes.
 constexpr std::size_t kMostOpenFiles = 256;    // Below what a process may have by default.
 constexpr std::uint64_t kMostPlanned = 65536;  // Samples, at once.
 

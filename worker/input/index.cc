@@ -191,6 +191,9 @@ std::uint64_t Index::fingerprint() const {
       hash = mixed(hash + static_cast<unsigned char>(letter));
     }
     hash = mixed(mixed(hash + file.bytes) + file.first);
+    for (const Extent& extent : file.extents) {
+      hash = mixed(mixed(hash + extent.offset) + extent.bytes);
+    }
   }
   return mixed(hash + samples_);
 }

@@ -37,7 +37,8 @@ class Index {
   const std::vector<File>& files() const { return files_; }
   std::uint32_t file_of(std::uint64_t sample) const;
   Place place(std::uint64_t sample) const;
-  /// Of paths, sizes and samples; equal at workers that see the same data set.
+  /// Of the files' names (not their folders), sizes and where samples are; equal at workers that
+  /// see the same data set.
   std::uint64_t fingerprint() const;
 
  private:

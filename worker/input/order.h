@@ -3,9 +3,10 @@
 // follows from the index and the options alone, never from knobs or timing, and can be entered
 // anywhere. Pure.
 //
-// Neighbouring samples of one file form blocks. An epoch deals the blocks to the workers: in
-// sections, or shuffled in turn. Shuffled, so many blocks of a worker at a time form a window, and
-// its samples are shuffled among one another.
+// Neighbouring samples of one file form blocks. An epoch puts the blocks in a row, as they are or
+// shuffled, and each worker takes a section of it, counted in samples: workers' shares differ by
+// one at most. Shuffled, so many blocks of a worker at a time form a window, and its samples are
+// shuffled among one another.
 #pragma once
 
 #include <cstdint>
@@ -21,16 +22,31 @@ struct Block {
   std::uint32_t count = 0;
 };
 
+/// A worker's samples of an epoch: of all of them in a row those from begin to end, but for those
+/// that the epoch leaves out.
+struct Section {
+  std::uint64_t begin = 0;
+  std::uint64_t end = 0;
+  std::uint64_t left_out_begin = 0;
+  std::uint64_t left_out_end = 0;
+
+  bool holds(std::uint64_t position) const {
+    return position >= begin && position < end &&
+           (position < left_out_begin || position >= left_out_end);
+  }
+};
+
 /// Thread: any (nothing changes it).
 class Order {
  public:
   Order(const Index& index, const Options& options);
 
-  /// Blocks that this worker reads in an epoch, and which is in a place of its order.
-  std::uint64_t blocks() const { return blocks_of(rank_); }
+  /// Blocks of all workers in an epoch, and which is in a place of the row.
+  std::uint64_t blocks() const { return blocks_.size(); }
   const Block& block(std::uint64_t epoch, std::uint64_t place) const;
-  /// Samples of this worker in an epoch.
-  std::uint64_t samples(std::uint64_t epoch) const;
+  /// Samples of this worker, equally many in each epoch, and where they are in the row.
+  std::uint64_t samples() const;
+  Section section(std::uint64_t epoch) const;
   /// Blocks in a window: 1 if nothing is shuffled.
   std::uint64_t window_blocks() const { return shuffle_ ? window_blocks_ : 1; }
   /// Shuffles what a window holds.
@@ -39,9 +55,6 @@ class Order {
   std::uint64_t fingerprint() const { return fingerprint_; }
 
  private:
-  std::uint64_t blocks_of(std::uint32_t rank) const;
-  std::uint64_t samples_of(std::uint32_t rank, std::uint64_t epoch) const;
-  const Block& block_of(std::uint32_t rank, std::uint64_t epoch, std::uint64_t place) const;
   std::uint64_t key(std::uint64_t epoch) const;
 
   bool shuffle_;
@@ -50,6 +63,7 @@ class Order {
   std::uint64_t window_blocks_;
   std::uint32_t rank_;
   std::uint32_t world_;
+  std::uint64_t all_;  // Samples of all workers.
   std::vector<Block> blocks_;
   std::uint64_t fingerprint_;
 };
@@ -69,15 +83,20 @@ class Walk {
 
  private:
   void begin_epoch(std::uint64_t epoch);
+  // The samples of the window that comes next: as they lie, and in their order.
+  std::vector<std::uint64_t> take_window();
   std::vector<std::uint64_t> next_window();
 
   const Order& order_;
   std::uint64_t epochs_;
   std::uint64_t epoch_ = 0;
   bool begun_ = false;
-  std::uint64_t place_ = 0;  // Of the next block.
-  std::uint64_t skip_ = 0;   // Samples of the next window that were passed.
-  std::uint64_t left_ = 0;   // Samples of this epoch.
+  Section section_;
+  std::uint64_t window_ = 0;    // The next one, its first block's place in the row,
+  std::uint64_t place_ = 0;     //
+  std::uint64_t position_ = 0;  // and its first sample's.
+  std::uint64_t skip_ = 0;      // Samples of the next window that were passed.
+  std::uint64_t left_ = 0;      // Samples of this epoch.
 };
 
 }  // namespace stretto::input

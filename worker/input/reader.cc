@@ -58,10 +58,10 @@ class ReaderState {
 
   Status seek(const Cursor& cursor) {
     if (cursor.fingerprint != order_.fingerprint()) {
-      return {
-          Code::kMismatch,
-          "the cursor is of another data set or order: paths, sizes, format, shuffle, seed, even, "
-          "rank and world must be those it was made with"};
+      return {Code::kMismatch,
+              "the cursor is of another data set or order: names and sizes of files, their "
+              "records, format, "
+              "all that shuffling depends on, even, rank and world must be those it was made with"};
     }
     engine_.reset();
     outlet_.reset();
@@ -137,6 +137,12 @@ Result<Reader> open_reader(Options options, std::unique_ptr<Backend> backend,
   std::vector<Status> problems;
   Result<Index> index = Index::build(options, problems);
   if (!index.ok()) return index.status();
+  if (options.even && index->samples() > 0 && index->samples() < options.world) {
+    return Status(Code::kInvalidArgument,
+                  fmt::format("{} samples for {} workers that take equally many each: none would "
+                              "have any; wanted more samples or fewer workers",
+                              index->samples(), options.world));
+  }
   return detail::ReaderState::reader(std::make_unique<detail::ReaderState>(
       std::move(options), *std::move(index), std::move(backend), account, std::move(problems)));
 }
@@ -151,9 +157,7 @@ Cursor Reader::cursor() const { return state_->cursor(); }
 Status Reader::seek(const Cursor& cursor) { return state_->seek(cursor); }
 std::uint64_t Reader::samples() const { return state_->index().samples(); }
 std::uint64_t Reader::bytes() const { return state_->index().bytes(); }
-std::uint64_t Reader::epoch_samples() const {
-  return state_->order().samples(state_->cursor().epoch);
-}
+std::uint64_t Reader::epoch_samples() const { return state_->order().samples(); }
 std::uint64_t Reader::fingerprint() const { return state_->index().fingerprint(); }
 std::string_view Reader::method() const { return state_->method(); }
 std::uint64_t Reader::problem_count() const { return state_->problem_count(); }

@@ -23,7 +23,7 @@
 namespace stretto::input {
 namespace {
 
-constexpr std::string_view kMark = "stretto-index-1\n";
+constexpr std::string_view kMark = "stretto-index-2\n";
 constexpr std::size_t kCrcBytes = sizeof(std::uint32_t);
 constexpr std::size_t kMostPath = 4096;
 constexpr std::uint64_t kMostFraming = std::uint64_t{1} << 20;  // Headers around a sample.

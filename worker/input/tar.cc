@@ -7,18 +7,21 @@
 #include <algorithm>
 #include <charconv>
 #include <memory>
+#include <utility>
 
 namespace stretto::input {
 namespace {
 
-constexpr std::size_t kMostNameBytes = std::size_t{64} << 10;  // Of a pax header or a long name.
-constexpr std::size_t kMostHeaders = 64;                       // Before one file.
+constexpr std::size_t kMostNameBytes = std::size_t{64} << 10;   // Of a pax header or a long name.
+constexpr std::size_t kMostHeaders = 64;                        // Before one file.
+constexpr std::uint64_t kMostWrong = std::uint64_t{128} << 10;  // Read again for its error.
 
 struct Field {
   std::size_t offset;
   std::size_t bytes;
 };
-constexpr Field kName{0, 100}, kSize{124, 12}, kChecksum{148, 8}, kPrefix{345, 155};
+constexpr Field kName{0, 100}, kSize{124, 12}, kChecksum{148, 8}, kLink{157, 100};
+constexpr Field kPrefix{345, 155};
 constexpr std::size_t kType = 156;
 constexpr Field kMagic{257, 5};
 
@@ -71,6 +74,7 @@ std::uint64_t padded(std::uint64_t bytes) {
 struct Extended {
   std::optional<std::string> path;
   std::optional<std::uint64_t> size;
+  bool sparse = false;
 };
 
 // Records of a pax header: "length key=value\n". False if they are not that.
@@ -90,6 +94,7 @@ bool read_pax(std::string_view text, Extended& extended) {
     const std::string_view key = record.substr(0, equals);
     const std::string_view value = record.substr(equals + 1);
     if (key == "path") extended.path = std::string(value);
+    if (key.starts_with("GNU.sparse.")) extended.sparse = true;
     if (key == "size") {
       std::uint64_t size = 0;
       const auto [stop, wrong] = std::from_chars(value.data(), value.data() + value.size(), size);
@@ -109,14 +114,15 @@ std::string path_of(std::span<const std::byte> block) {
 
 Status malformed(std::string words) { return {Code::kMalformed, std::move(words)}; }
 
+// What has headers of its own to say: pax, its globals, Solaris' pax, GNU's long names.
+bool is_extended(char type) {
+  return type == 'x' || type == 'g' || type == 'X' || type == 'L' || type == 'K';
+}
+
 // Takes in an extended header ('x' pax, 'L' a long name; the others tell nothing we need).
 Status read_extended(Glimpse& glimpse, char type, std::uint64_t data, std::uint64_t size,
                      Extended& extended) {
   if (type != 'x' && type != 'L') return {};
-  if (size > kMostNameBytes) {
-    return malformed(fmt::format("an extended header of {} bytes; more than {} are refused", size,
-                                 kMostNameBytes));
-  }
   Result<std::span<const std::byte>> bytes = glimpse.at(data, size);
   if (!bytes.ok()) return bytes.status();
   const std::string_view text(reinterpret_cast<const char*>(bytes->data()), bytes->size());
@@ -134,17 +140,18 @@ struct TarHeader {
   char type = '0';
   std::uint64_t size = 0;
   std::string path;
+  std::string link;  // Where a link leads.
 };
 
 Result<TarHeader> read_header(Glimpse& glimpse, std::uint64_t offset) {
   Result<std::span<const std::byte>> block = glimpse.at(offset, kTarBlock);
   if (!block.ok()) return block.status();
-  if (block->empty()) return TarHeader{.end = true, .path = {}};
+  if (block->empty()) return TarHeader{.end = true, .path = {}, .link = {}};
   if (block->size() < kTarBlock) {
     return malformed(fmt::format("the file ends {} bytes into a tar header of {}: it is truncated",
                                  block->size(), kTarBlock));
   }
-  if (is_zero(*block)) return TarHeader{.end = true, .path = {}};
+  if (is_zero(*block)) return TarHeader{.end = true, .path = {}, .link = {}};
   if (!checksum_is_right(*block)) {
     return malformed(
         "the checksum of a tar header is wrong; this is no tar file, or it was changed");
@@ -152,25 +159,46 @@ Result<TarHeader> read_header(Glimpse& glimpse, std::uint64_t offset) {
   const std::optional<std::uint64_t> size = number_in(*block, kSize);
   if (!size) return malformed("the size in a tar header is no number");
   const auto type = std::to_integer<char>((*block)[kType]);
-  return TarHeader{.end = false, .type = type, .size = *size, .path = path_of(*block)};
+  return TarHeader{.end = false,
+                   .type = type,
+                   .size = *size,
+                   .path = path_of(*block),
+                   .link = std::string(text_of(*block, kLink))};
 }
 
 // Links, devices, folders and pipes have no bytes, whatever their size says.
 bool has_no_bytes(char type) { return type >= '1' && type <= '6'; }
+bool is_link(char type) { return type == '1' || type == '2'; }
 bool is_regular(char type) { return type == '0' || type == '\0' || type == '7'; }
+
+// Why a file's bytes are not to be had; empty if they are.
+std::string refusal_of(const TarHeader& header, const std::string& path, bool sparse) {
+  if (is_link(header.type)) {
+    return fmt::format(
+        "'{}' is a link to '{}', without bytes; write the archive with tar's "
+        "--dereference and --hard-dereference",
+        path, header.link);
+  }
+  if (header.type == 'S' || sparse) {
+    return fmt::format("'{}' is a sparse file; write the archive without tar's --sparse", path);
+  }
+  return {};
+}
 
 struct Name {
   std::string_view key;
   std::string_view extension;
 };
 
-// "a/b/c.seg.png": "a/b/c" and "seg.png".
-Name split(std::string_view path) {
+// "a/b/c.seg.png": "a/b/c" and "seg.png". None for what WebDataset takes for no part of a sample.
+std::optional<Name> split(std::string_view path) {
   const std::size_t slash = path.rfind('/');
   const std::size_t base = slash == std::string_view::npos ? 0 : slash + 1;
   const std::size_t dot = path.find('.', base);
-  if (dot == std::string_view::npos) return {path, {}};
-  return {path.substr(0, dot), path.substr(dot + 1)};
+  if (dot == std::string_view::npos || dot == base) return std::nullopt;
+  const std::string_view top = path.substr(0, path.find('/'));
+  if (top.size() >= 4 && top.starts_with("__") && top.ends_with("__")) return std::nullopt;
+  return Name{path.substr(0, dot), path.substr(dot + 1)};
 }
 
 // Puts neighbours together as the walk meets them.
@@ -179,47 +207,101 @@ class Grouping {
   explicit Grouping(std::uint64_t max_bytes) : max_bytes_(max_bytes) {}
 
   void add(const TarEntry& entry) {
-    const Name name = split(entry.path);
-    const std::string extension(name.extension);
+    const std::optional<Name> name = split(entry.path);
+    const bool hidden = std::exchange(next_is_hidden_, false);
+    if (!name) return;
+    const std::string extension(name->extension);
     const bool known = std::ranges::find(extensions_, extension) != extensions_.end();
-    if (extensions_.empty() || name.key != key_ || known) {
-      end();
-      key_ = name.key;
+    if (extensions_.empty() || name->key != key_ || known) {
+      end(false);
+      // With a file lost between two of one name, there are samples of several files.
+      if (suspect_ && name->key == key_) most_files_ = std::max<std::size_t>(most_files_, 2);
+      key_ = name->key;
       first_ = entry.first;
+      first_data_ = entry.data;
     }
+    hidden_ = hidden_ || hidden;
     extensions_.push_back(extension);
-    // What is too large, or not all there, is not to be read: its header is enough for the error,
+    // What is too large, or not to be had, is not to be read: its header is enough for the error,
     // and what comes behind it is not needed.
     if (cut_) return;
-    const bool readable = entry.whole && entry.next - first_ <= max_bytes_;
+    const bool readable = entry.whole && entry.refused.empty() && entry.next - first_ <= max_bytes_;
     last_ = readable ? entry.next : std::max(last_, entry.data);
     cut_ = !readable;
   }
-  void add_wrong(std::uint64_t offset, std::uint64_t bytes) {
-    end();
-    extents_.push_back({offset, bytes});
+  // A wrong header; one that `hides` would have told of the file that comes next.
+  void add_wrong(Extent extent, bool hides) {
+    end(true);
+    found_.push_back({extent, false});
+    suspect_ = true;
+    next_is_hidden_ = hides;
   }
-  std::vector<Extent> take() {
-    end();
-    return std::move(extents_);
+  // An archive without its end may have been cut in its last sample, which then is as short as its
+  // first header: an error.
+  std::vector<Extent> take(bool has_end) {
+    if (!has_end && extensions_.size() < most_files_) last_ = first_data_;
+    end(false);
+    std::vector<Extent> extents;
+    for (const Found& found : found_) {
+      if (!found.suspect || most_files_ <= 1) extents.push_back(found.extent);
+    }
+    return extents;
   }
 
  private:
-  void end() {
-    if (!extensions_.empty()) extents_.push_back({first_, last_ - first_});
+  struct Found {
+    Extent extent;
+    bool suspect;  // It may be a part of a sample.
+  };
+
+  void end(bool wrong_follows) {
+    if (!extensions_.empty()) {
+      most_files_ = std::max(most_files_, extensions_.size());
+      if (!hidden_) found_.push_back({{first_, last_ - first_}, suspect_ || wrong_follows});
+      suspect_ = hidden_ = false;
+    }
     extensions_.clear();
     last_ = 0;
     cut_ = false;
   }
 
   std::uint64_t max_bytes_;
-  std::vector<Extent> extents_;
+  std::vector<Found> found_;
+  std::size_t most_files_ = 0;  // Of a sample.
   std::string key_;
   std::vector<std::string> extensions_;
   std::uint64_t first_ = 0;
+  std::uint64_t first_data_ = 0;
   std::uint64_t last_ = 0;
   bool cut_ = false;
+  bool suspect_ = false;  // A wrong header came right before,
+  bool hidden_ = false;   // and hides what one of its files is called.
+  bool next_is_hidden_ = false;
 };
+
+// Behind a wrong header: where its size leads if that is a header or the end; else the next block.
+Result<std::uint64_t> after_wrong(Glimpse& glimpse, std::uint64_t offset) {
+  const std::uint64_t left = glimpse.size() - offset;
+  Result<std::span<const std::byte>> block = glimpse.at(offset, kTarBlock);
+  if (!block.ok()) return block.status();
+  if (left <= kTarBlock || block->size() < kTarBlock) return glimpse.size();
+  const std::uint64_t size = number_in(*block, kSize).value_or(0);
+  const std::uint64_t data = offset + kTarBlock;
+  if (size == 0 || size > left - kTarBlock) return data;
+  const std::uint64_t next = data + padded(size);
+  if (next >= glimpse.size()) return next == glimpse.size() ? next : data;
+  Result<std::span<const std::byte>> there = glimpse.at(next, kTarBlock);
+  if (!there.ok()) return there.status();
+  const bool right = there->size() == kTarBlock && (is_zero(*there) || checksum_is_right(*there));
+  return right ? next : data;
+}
+
+// Whether a wrong header is one of those that tell of the file behind them.
+Result<bool> hides(Glimpse& glimpse, std::uint64_t offset) {
+  Result<std::span<const std::byte>> block = glimpse.at(offset, kTarBlock);
+  if (!block.ok()) return block.status();
+  return block->size() == kTarBlock && is_extended(std::to_integer<char>((*block)[kType]));
+}
 
 }  // namespace
 
@@ -230,30 +312,37 @@ Result<std::optional<TarEntry>> next_tar_entry(Glimpse& glimpse, std::uint64_t o
     Result<TarHeader> header = read_header(glimpse, offset);
     if (!header.ok()) return header.status();
     if (header->end) return std::optional<TarEntry>();
+    const char type = header->type;
     const std::uint64_t data = offset + kTarBlock;
-    const bool plain = is_regular(header->type);
-    std::uint64_t size = has_no_bytes(header->type) ? 0 : header->size;
-    if (plain && extended.size) size = *extended.size;
+    const bool is_file = is_regular(type) || is_link(type) || type == 'S';
+    std::uint64_t size = has_no_bytes(type) ? 0 : header->size;
+    if (is_regular(type) && extended.size) size = *extended.size;
+    if (is_extended(type) && size > kMostNameBytes) {
+      return malformed(fmt::format("an extended header of {} bytes; more than {} are refused", size,
+                                   kMostNameBytes));
+    }
     const bool whole = size <= glimpse.size() && data <= glimpse.size() - size;
-    if (!whole && !plain)
+    if (!whole && !is_file)
       return malformed("the archive ends in an extended header: it is truncated");
     offset = whole ? std::min(data + padded(size), glimpse.size()) : glimpse.size();
-    if (plain) {
-      return std::optional(TarEntry{.path = extended.path.value_or(std::move(header->path)),
+    if (is_file) {
+      std::string path = extended.path.value_or(std::move(header->path));
+      std::string refused = refusal_of(*header, path, extended.sparse);
+      return std::optional(TarEntry{.path = std::move(path),
+                                    .refused = std::move(refused),
                                     .first = first,
                                     .data = data,
                                     .bytes = size,
                                     .next = offset,
                                     .whole = whole});
     }
-    if (header->type == 'S') return malformed("sparse files in archives are not supported");
-    const Status status = read_extended(glimpse, header->type, data, size, extended);
+    const Status status = read_extended(glimpse, type, data, size, extended);
     if (!status.ok()) return status;
-    if (has_no_bytes(header->type)) {  // What was said was said of this one.
+    if (is_extended(type)) {
+      ++headers;
+    } else {  // A folder or the like: what was said was said of this one.
       extended = {};
       first = offset;
-    } else {
-      ++headers;
     }
   }
   return malformed(fmt::format("more than {} headers before a file", kMostHeaders));
@@ -263,23 +352,31 @@ Result<std::vector<Extent>> scan_tar(Source& source, std::uint64_t max_bytes) {
   Glimpse glimpse(source);
   Grouping grouping(max_bytes);
   bool lost = false;  // Behind a wrong header, until a right one comes.
+  bool has_end = false;
   for (std::uint64_t offset = 0; offset < glimpse.size();) {
     Result<std::optional<TarEntry>> entry = next_tar_entry(glimpse, offset);
-    if (entry.ok() && !*entry && !lost) break;
+    has_end = entry.ok() && !*entry;
+    if (has_end && !lost) break;
     if (entry.ok() && *entry) {
       grouping.add(**entry);
       offset = (*entry)->next;
       lost = false;
-    } else if (!entry.ok() && entry.status().code() != Code::kMalformed) {
-      return entry.status();
-    } else {
-      const std::uint64_t left = glimpse.size() - offset;
-      if (!lost) grouping.add_wrong(offset, std::min<std::uint64_t>(left, kTarBlock));
-      lost = true;
-      offset += std::min<std::uint64_t>(left, kTarBlock);
+      continue;
     }
+    if (!entry.ok() && entry.status().code() != Code::kMalformed) return entry.status();
+    if (!entry.ok() && !lost) {
+      const Result<bool> hiding = hides(glimpse, offset);
+      if (!hiding.ok()) return hiding.status();
+      const std::uint64_t most =
+          std::min(kMostWrong, std::max<std::uint64_t>(max_bytes, kTarBlock));
+      grouping.add_wrong({offset, std::min(most, glimpse.size() - offset)}, *hiding);
+    }
+    lost = true;
+    const Result<std::uint64_t> next = after_wrong(glimpse, offset);
+    if (!next.ok()) return next.status();
+    offset = *next;
   }
-  return grouping.take();
+  return grouping.take(has_end);
 }
 
 Result<TarSample> tar_sample(std::span<const std::byte> bytes, std::uint64_t max_bytes) {
@@ -290,6 +387,7 @@ Result<TarSample> tar_sample(std::span<const std::byte> bytes, std::uint64_t max
     Result<std::optional<TarEntry>> entry = next_tar_entry(glimpse, offset);
     if (!entry.ok()) return entry.status();
     if (!*entry) break;
+    if (!(*entry)->refused.empty()) return malformed(std::move((*entry)->refused));
     if (!(*entry)->whole) {
       return malformed(
           fmt::format("'{}' has {} bytes, and there are not so many: the archive is "
@@ -298,14 +396,14 @@ Result<TarSample> tar_sample(std::span<const std::byte> bytes, std::uint64_t max
                       (*entry)->path, (*entry)->bytes, max_bytes));
     }
     offset = (*entry)->next;
-    entries.push_back(*std::move(*entry));
+    if (split((*entry)->path)) entries.push_back(*std::move(*entry));
   }
   if (entries.empty()) return malformed("no file where one was when the archive was indexed");
   auto names = std::make_shared<std::vector<std::string>>();
   for (TarEntry& entry : entries) names->push_back(std::move(entry.path));
-  TarSample sample{.key = split(names->front()).key, .members = {}, .names = names};
+  TarSample sample{.key = split(names->front())->key, .members = {}, .names = names};
   for (std::size_t i = 0; i < entries.size(); ++i) {
-    sample.members.emplace_back(split((*names)[i]).extension,
+    sample.members.emplace_back(split((*names)[i])->extension,
                                 bytes.subspan(entries[i].data, entries[i].bytes));
   }
   return sample;

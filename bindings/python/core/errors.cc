@@ -16,11 +16,18 @@ namespace {
 
 }  // namespace
 
+py::str text_of(std::string_view bytes) {
+  PyObject* const text =
+      PyUnicode_DecodeUTF8(bytes.data(), static_cast<Py_ssize_t>(bytes.size()), "backslashreplace");
+  if (text == nullptr) throw py::error_already_set();
+  return py::reinterpret_steal<py::str>(text);
+}
+
 void raise_unless_ok(const Status& status) {
   if (status.ok()) return;
   const py::object make = py::module_::import("stretto.errors").attr("of_status");
-  raise(
-      make(std::string(name_of(status.code())), status.cause(), status.peer(), status.operation()));
+  raise(make(std::string(name_of(status.code())), text_of(status.cause()), text_of(status.peer()),
+             text_of(status.operation())));
 }
 
 void Owner::refuse_others() const {

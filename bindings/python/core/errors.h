@@ -5,9 +5,15 @@
 #include <pybind11/pybind11.h>
 #include <unistd.h>
 
+#include <string_view>
+
 #include "stretto/status.h"
 
 namespace stretto::python {
+
+/// Text that need not be UTF-8, such as what a file is called, to be read by people: bytes that are
+/// not are written as \xNN. Thread: one that holds the GIL.
+pybind11::str text_of(std::string_view bytes);
 
 /// Throws the exception of stretto.errors that says what the status says, unless it is ok.
 /// Thread: one that holds the GIL.

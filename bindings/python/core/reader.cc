@@ -80,6 +80,11 @@ input::Reader& PyReader::reader() const {
   return *reader_;
 }
 
+input::Reader& PyReader::anywhere() const {
+  process_.refuse_others();
+  return *reader_;
+}
+
 std::optional<input::Sample> PyReader::next() {
   const std::unique_lock<std::mutex> lock = claim();
   return value_of(without_gil([&] { return reader_->next(); }));
@@ -182,6 +187,15 @@ void bind_reader(py::module_& module) {
       .def("next", &PyReader::next)
       .def("cursor",
            [](const PyReader& self) { return py::bytes(self.reader().cursor().encode()); })
+      .def(
+          "cursor_of",
+          [](const PyReader& self, std::uint64_t epoch) {
+            input::Cursor cursor = self.reader().cursor();
+            cursor.epoch = epoch;
+            cursor.passed = 0;
+            return py::bytes(cursor.encode());
+          },
+          py::arg("epoch"))
       .def("seek", &PyReader::seek, py::arg("cursor"))
       .def_property_readonly("epoch",
                              [](const PyReader& self) { return self.reader().cursor().epoch; })
@@ -199,23 +213,25 @@ void bind_reader(py::module_& module) {
                              [](const PyReader& self) { return self.reader().problem_count(); })
       .def("problems",
            [](const PyReader& self) {
-             std::vector<std::string> words;
-             for (const Status& problem : self.reader().problems()) words.push_back(problem.text());
+             py::list words;
+             for (const Status& problem : self.reader().problems()) {
+               words.append(text_of(problem.text()));
+             }
              return words;
            })
       .def(
           "set_knobs",
           [](const PyReader& self, std::uint32_t depth, std::uint32_t read_bytes) {
-            self.reader().set_knobs({.depth = depth, .read_bytes = read_bytes});
+            self.anywhere().set_knobs({.depth = depth, .read_bytes = read_bytes});
           },
           py::arg("depth"), py::arg("read_bytes"))
       .def("knobs",
            [](const PyReader& self) {
-             const input::Knobs knobs = self.reader().knobs();
+             const input::Knobs knobs = self.anywhere().knobs();
              return std::tuple(knobs.depth, knobs.read_bytes);
            })
-      .def("tuning_log", [](const PyReader& self) { return self.reader().tuning_log(); })
-      .def("take_window", [](const PyReader& self) { return window_of(self.reader()); });
+      .def("tuning_log", [](const PyReader& self) { return text_of(self.anywhere().tuning_log()); })
+      .def("take_window", [](const PyReader& self) { return window_of(self.anywhere()); });
 }
 
 }  // namespace stretto::python

@@ -41,6 +41,8 @@ class PyReader {
   input::Cursor cursor() const;
   void seek(const std::string& cursor);
   input::Reader& reader() const;
+  /// For what any thread may call, also while another waits.
+  input::Reader& anywhere() const;
 
  private:
   std::unique_lock<std::mutex> claim() const;

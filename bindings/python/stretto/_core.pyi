@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 from collections.abc import Sequence
-from typing import Optional
+from typing import Optional, Sequence, Union
 
 __version__: str
 
@@ -102,11 +102,11 @@ class Parameters:
     def info(self) -> StepInfo: ...
 
 class ReaderOptions:
-    paths: list[str]
+    paths: Sequence[Union[str, bytes]]
     record_bytes: int
     max_sample_bytes: int
     check_crc: bool
-    index_folder: str
+    index_folder: Union[str, bytes]
     shuffle: bool
     seed: int
     shuffle_block_bytes: int
@@ -149,6 +149,7 @@ class Reader:
     def __init__(self, options: ReaderOptions) -> None: ...
     def next(self) -> Optional[Sample]: ...
     def cursor(self) -> bytes: ...
+    def cursor_of(self, epoch: int) -> bytes: ...
     def seek(self, cursor: bytes) -> None: ...
     @property
     def epoch(self) -> int: ...

@@ -14,6 +14,14 @@
 namespace stretto::input {
 namespace {
 
+std::vector<std::uint64_t> epoch_of(Walk& walk, std::uint64_t least = 1) {
+  std::vector<std::uint64_t> all;
+  for (auto some = walk.next(least); !some.empty(); some = walk.next(least)) {
+    all.insert(all.end(), some.begin(), some.end());
+  }
+  return all;
+}
+
 // An index over files of records of 100 bytes.
 class OrderTest : public ::testing::Test {
  protected:
@@ -31,14 +39,6 @@ class OrderTest : public ::testing::Test {
     std::vector<Status> problems;
     return *Index::build(options, problems);
   }
-  static std::vector<std::uint64_t> epoch_of(Walk& walk, std::uint64_t least = 1) {
-    std::vector<std::uint64_t> all;
-    for (auto some = walk.next(least); !some.empty(); some = walk.next(least)) {
-      all.insert(all.end(), some.begin(), some.end());
-    }
-    return all;
-  }
-
   testing::Folder folder_;
 };
 
@@ -81,7 +81,8 @@ TEST_F(OrderTest, EachSampleOnceOverAllRanks) {
         const Order order(found, wanted);
         Walk walk(order, 1);
         const auto mine = epoch_of(walk);
-        EXPECT_EQ(mine.size(), order.samples(0));
+        EXPECT_EQ(mine.size(), order.samples());
+        EXPECT_NEAR(static_cast<double>(mine.size()), 100.0 / world, 1);
         seen.insert(mine.begin(), mine.end());
         EXPECT_TRUE(walk.over());
       }
@@ -92,22 +93,55 @@ TEST_F(OrderTest, EachSampleOnceOverAllRanks) {
   }
 }
 
-TEST_F(OrderTest, EvenRanksTakeEquallyMany) {
-  Options wanted = options({10, 3, 41});
+// The samples of each of some epochs over all ranks, of which none has more than another.
+std::vector<std::set<std::uint64_t>> even_epochs(const Index& index, Options wanted,
+                                                 std::size_t epochs) {
+  wanted.even = true;
+  std::vector<std::set<std::uint64_t>> seen(epochs);
+  for (wanted.rank = 0; wanted.rank < wanted.world; ++wanted.rank) {
+    const Order order(index, wanted);
+    for (std::uint64_t epoch = 0; epoch < epochs; ++epoch) {
+      Walk walk(order, 0);
+      walk.seek(epoch, 0);
+      const std::vector<std::uint64_t> mine = epoch_of(walk);
+      EXPECT_EQ(mine.size(), index.samples() / wanted.world);
+      for (const std::uint64_t sample : mine) EXPECT_TRUE(seen[epoch].insert(sample).second);
+    }
+  }
+  return seen;
+}
+
+TEST_F(OrderTest, EvenRanksTakeEquallyManyAndLeaveOutOthersEachEpoch) {
+  Options wanted = options({10, 3, 42});
+  const Index found = index(wanted);
+  wanted.world = 4;  // 55 samples: 3 are left out.
+  for (const bool shuffle : {false, true}) {
+    wanted.shuffle = shuffle;
+    std::set<std::uint64_t> seen;
+    for (const std::set<std::uint64_t>& epoch : even_epochs(found, wanted, 2)) {
+      EXPECT_EQ(epoch.size(), 52U);
+      seen.insert(epoch.begin(), epoch.end());
+    }
+    EXPECT_EQ(seen.size(), 55U);
+  }
+}
+
+TEST_F(OrderTest, AFewSamplesAreSharedOutToo) {
+  Options wanted = options({9});  // Of which 7 would be a block, and 3 blocks a window.
   const Index found = index(wanted);
   wanted.shuffle = true;
-  wanted.even = true;
-  wanted.world = 3;
-  std::set<std::uint64_t> seen;
-  std::set<std::size_t> sizes;
-  for (wanted.rank = 0; wanted.rank < 3; ++wanted.rank) {
+  wanted.world = 4;
+  std::set<std::vector<std::uint64_t>> shares;
+  for (std::uint64_t epoch = 0; epoch < 8; ++epoch) {
     const Order order(found, wanted);
-    Walk walk(order, 1);
-    const auto mine = epoch_of(walk);
-    sizes.insert(mine.size());
-    for (const std::uint64_t sample : mine) EXPECT_TRUE(seen.insert(sample).second);
+    Walk walk(order, 0);
+    walk.seek(epoch, 0);
+    std::vector<std::uint64_t> mine = epoch_of(walk);
+    EXPECT_EQ(mine.size(), 3U);
+    std::ranges::sort(mine);
+    shares.insert(mine);
   }
-  EXPECT_EQ(sizes.size(), 1U);
+  EXPECT_GT(shares.size(), 4U) << "an epoch deals anew";
 }
 
 TEST_F(OrderTest, EpochsAndSeedsDiffer) {
@@ -125,13 +159,18 @@ TEST_F(OrderTest, EpochsAndSeedsDiffer) {
   Walk other_walk(other, 0);
   EXPECT_NE(epoch_of(other_walk), first);
   EXPECT_NE(other.fingerprint(), order.fingerprint());
+  wanted.shuffle_block_bytes = 800;
+  EXPECT_NE(Order(found, wanted).fingerprint(), other.fingerprint());
 }
 
 TEST_F(OrderTest, CanBeEnteredAnywhere) {
-  for (const bool shuffle : {false, true}) {
-    Options wanted = options({33, 20});
-    const Index found = index(wanted);
-    wanted.shuffle = shuffle;
+  Options wanted = options({33, 20});
+  const Index found = index(wanted);
+  wanted.even = true;
+  wanted.world = 3;
+  for (int i = 0; i < 6; ++i) {
+    wanted.shuffle = i % 2 == 1;
+    wanted.rank = static_cast<std::uint32_t>(i / 2);
     const Order order(found, wanted);
     Walk whole(order, 0);
     (void)epoch_of(whole);

@@ -21,7 +21,8 @@ class Reader:
     `decode` makes of them. A view stays valid as long as it is held.
 
     Arguments:
-        paths: the files, in an order that is the same at all workers; or one of them.
+        paths: the files, str, bytes or PathLike, in an order that is the same at all workers; or
+            one of them.
         format: "tfrecord", "tar" (WebDataset's shards), "files" (each is a sample) or "records"
             (of `record_bytes`).
         shuffle, seed: in another order each epoch, the same for the same seed.
@@ -60,9 +61,9 @@ class Reader:
         if decode is None and decode_threads != 0:
             raise errors.InvalidArgument(
                 f"decode_threads {decode_threads!r} without decode: wanted both or neither")
-        named = [paths] if isinstance(paths, (str, os.PathLike)) else paths
+        named = [paths] if isinstance(paths, (str, bytes, os.PathLike)) else paths
         wanted = _core.ReaderOptions()
-        wanted.paths = [os.fspath(path) for path in named]
+        wanted.paths = [os.fsencode(path) for path in named]
         wanted.set_format(format)
         wanted.set_on_error(on_error)
         wanted.record_bytes, wanted.shuffle, wanted.seed = record_bytes, shuffle, seed
@@ -81,29 +82,28 @@ class Reader:
         self._told = self._reader.cursor()  # Behind what the loop has yielded,
         self._behind: Optional[bytes] = None  # and behind a sample that failed.
         self._left = 0  # Epochs of a loop that an error or a break interrupted.
+        self._loops = 0
 
     def __iter__(self) -> Iterator[Any]:
         if self._told != self._reader.cursor():
             self._reader.seek(self._told)  # What was read ahead for a loop that was left.
         if not self._left:
             self._left = self._epochs or 1
+        self._loops += 1
         with _Bar(self._progress, self) as bar:
             while self._left:
-                yield from self._epoch(bar)
+                yield from self._epoch(bar, self._loops)
                 self._left -= 1
 
     def next_epoch(self) -> None:
-        """Leaves out what is left of this epoch: the next loop begins the next one. Does nothing
-        between two epochs."""
+        """Leaves out what is left of this epoch, unread: the next loop begins the next one. Does
+        nothing between two epochs."""
         if not self._left:
             return
         if self._told != self._reader.cursor():
             self._reader.seek(self._told)  # Threads may have read past the epoch's end.
-        try:
-            for _ in self._samples():
-                pass
-        finally:
-            self._told = self._reader.cursor()
+        self._told = self._reader.cursor_of(self._reader.epoch + 1)
+        self._reader.seek(self._told)
         self._left -= 1
 
     def __len__(self) -> int:
@@ -111,7 +111,7 @@ class Reader:
         samples = self._reader.epoch_samples
         return samples if self._batch is None else -(-samples // self._batch)
 
-    def _epoch(self, bar: "_Bar") -> Iterator[Any]:
+    def _epoch(self, bar: "_Bar", loop: int) -> Iterator[Any]:
         decoded = self._decoded(self._samples())
         failure: Optional[Exception] = None
         self._behind = None
@@ -130,6 +130,10 @@ class Reader:
                 self._told = cursor
                 bar.count(len(chunk))
                 yield chunk[0] if self._batch is None else chunk
+                if loop != self._loops:
+                    raise errors.InvalidArgument(
+                        "this loop over the Reader was left, and another one has begun since: a "
+                        "Reader is in one place, so give each loop a Reader of its own")
         if failure is None:
             self._told = self._reader.cursor()
             return
@@ -145,7 +149,7 @@ class Reader:
         while True:
             try:
                 sample = self._reader.next()
-            except errors.Error:
+            except Exception:  # pylint: disable=broad-except
                 self._behind = self._reader.cursor()
                 raise
             if sample is None:
@@ -246,7 +250,7 @@ def _set(wanted: _core.ReaderOptions, options: Dict[str, Any]) -> None:
              "tune", "depth", "read_bytes", "memory_bytes")
     for name, value in options.items():
         if name == "index_folder":
-            wanted.index_folder = os.fspath(value)
+            wanted.index_folder = os.fsencode(value)
         elif name == "method":
             wanted.set_method(value)
         elif name == "direct":

@@ -4,9 +4,9 @@
 import io
 import os
 import tarfile
-from typing import Iterable, Mapping, Tuple, Union
+from typing import Iterable, Mapping, Optional, Tuple, Union
 
-from stretto import _core
+from stretto import _core, errors
 
 _Path = Union[str, "os.PathLike[str]"]
 
@@ -19,10 +19,32 @@ def write_tfrecord(path: _Path, payloads: Iterable[bytes]) -> None:
 
 
 def write_tar(path: _Path, samples: Iterable[Tuple[str, Mapping[str, bytes]]]) -> None:
-    """A WebDataset shard: of each sample its name, and its files' bytes by their extension."""
+    """A WebDataset shard: of each sample its name, and its files' bytes by their extension.
+
+    InvalidArgument for a name by which the sample would not come back as it is: one with a dot
+    behind its last slash, or with nothing there, or that of the sample before it; and for a sample
+    without files.
+    """
     with tarfile.open(path, "w") as shard:
+        last = None
         for key, members in samples:
+            _check_sample(key, members, last)
+            last = key
             for extension, content in members.items():
+                view = memoryview(content).cast("B")
                 about = tarfile.TarInfo(f"{key}.{extension}")
-                about.size = len(content)
-                shard.addfile(about, io.BytesIO(content))
+                about.size = view.nbytes
+                shard.addfile(about, io.BytesIO(view))
+
+
+def _check_sample(key: str, members: Mapping[str, bytes], last: Optional[str]) -> None:
+    name = key.rpartition("/")[2]
+    if not name or "." in name:
+        raise errors.InvalidArgument(
+            f"sample {key!r}: wanted a name without a dot behind its last slash; what comes behind "
+            "the first dot is taken for a file's extension")
+    if key == last:
+        raise errors.InvalidArgument(
+            f"sample {key!r} comes twice in a row: they would be read as one; name them apart")
+    if not members:
+        raise errors.InvalidArgument(f"sample {key!r} has no files, and would not be there")
