@@ -232,6 +232,12 @@ Result<CodecSpec> codec_from(const std::map<std::string, std::string>& parameter
     }
     if (*wanted) spec.codec = Codec::kFp16;
   }
+  const bool chosen = parameters.contains("fp16") || parameters.contains("compressor") ||
+                      parameters.contains("compressor_type");
+  if (!parameters.empty() && !chosen) {
+    return invalid(fmt::format("compression: {}={} without a compressor; wanted compressor=NAME",
+                               parameters.begin()->first, parameters.begin()->second));
+  }
   if (Status status = check(spec); !status.ok()) return status;
   return spec;
 }

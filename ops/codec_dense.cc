@@ -2,6 +2,7 @@
 // Codecs that keep every element, in fewer bits and without chance: fp16, bf16, int8 and onebit.
 #include <algorithm>
 #include <bit>
+#include <limits>
 
 #include "ops/codec_parts.h"
 
@@ -63,13 +64,19 @@ void encode_onebit(const CodecSpec& spec, std::span<const float> numbers, Level 
                    std::span<std::byte> out) {
   const CodecKernels& kernels = codec_kernels_of(level);
   double sum = 0;
+  std::uint32_t most = 0;
   for (std::size_t first = 0; first < numbers.size(); first += kTile) {  // One pass for both.
     const auto tile = numbers.subspan(first, std::min(kTile, numbers.size() - first));
     kernels.signs(out.data() + sizeof(float) + first / 8, tile.data(), tile.size());
-    if (spec.scaling) sum += kernels.sum_sizes(tile.data(), tile.size());
+    if (spec.scaling) {
+      sum += kernels.sum_sizes(tile.data(), tile.size());
+    } else {
+      most = std::max(most, kernels.largest(tile.data(), tile.size()));
+    }
   }
   const double mean = numbers.empty() ? 0 : sum / static_cast<double>(numbers.size());
-  write(out, 0, spec.scaling ? static_cast<float>(mean) : 1.0F);
+  const float one = most < kInfinite ? 1.0F : std::numeric_limits<float>::quiet_NaN();
+  write(out, 0, spec.scaling ? static_cast<float>(mean) : one);
 }
 
 void decode_onebit(std::span<const std::byte> in, std::span<float> target, Then then, Level level) {

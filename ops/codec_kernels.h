@@ -12,6 +12,7 @@
 namespace stretto::ops {
 
 /// Elements that share a scale in int8, and numbers that are worked on at once.
+inline constexpr std::uint32_t kInfinite = 0x7f800000;  // The bits of Inf; those of NaN are above.
 inline constexpr std::size_t kBlock = 256;
 
 /// Where chance comes from: two words that everything else is hashed with.

@@ -3,6 +3,7 @@
 // sizes, not by sorting: two reads of the part, and one of the few that come into question.
 #include <algorithm>
 #include <bit>
+#include <limits>
 #include <vector>
 
 #include "ops/codec_parts.h"
@@ -123,9 +124,12 @@ void encode_randomk(std::size_t kept, std::span<const float> numbers, const Enco
                     std::span<std::byte> out) {
   write(out, 0, how.stream);
   const Choice choice(how.stream, kept, numbers.size());
+  // What overflowed must be seen, also where it is not chosen.
+  const std::uint32_t most = codec_kernels_of(how.level).largest(numbers.data(), numbers.size());
+  const float all = most < kInfinite ? 1.0F : std::numeric_limits<float>::quiet_NaN();
   for (std::size_t i = 0; i < kept; ++i) {
     const float number = numbers[choice.place(i)];
-    const float factor = how.unbiased ? static_cast<float>(choice.length(i)) : 1.0F;
+    const float factor = all * (how.unbiased ? static_cast<float>(choice.length(i)) : 1.0F);
     write(out, sizeof how.stream + i * sizeof number, number * factor);
   }
 }

@@ -11,8 +11,6 @@ namespace stretto::ops {
 
 namespace {
 
-constexpr std::uint32_t kInfinite = 0x7f800000;
-
 // A gradient that overflowed is told once (who scales losses skips that step) and not owed for
 // ever.
 void forget_infinite(std::span<float> numbers, const CodecKernels& kernels) {

@@ -41,6 +41,22 @@ class Codecs(unittest.TestCase):
         whole = bps.push_pull(torch.full((COUNT,), 1 / 3), name="whole")
         self.assertEqual(whole[0], torch.tensor(1 / 3))
 
+    def test_what_comes_back_through_the_codec_is_the_mean(self):
+        for compressor, value in (("fp16", 40000.0), ("onebit", 1.0)):
+            bps.declare(f"mean.{compressor}", compressor=compressor)
+            tensor = torch.full((COUNT,), value)
+            self.assertTrue(torch.equal(bps.push_pull(tensor, name=f"mean.{compressor}"), tensor))
+
+    def test_overflow_is_not_hidden(self):
+        for compressor, more in (("onebit", {}), ("onebit", {"ef": "vanilla"}),
+                                 ("randomk", {"k": 0.01}), ("topk", {"k": 0.01}), ("int8", {})):
+            name = f"overflow.{compressor}.{len(more)}"
+            bps.declare(name, compressor=compressor, **more)
+            tensor = torch.ones(COUNT)
+            if bps.rank() == 1:
+                tensor[COUNT // 2] = float("inf")
+            self.assertFalse(torch.isfinite(bps.push_pull(tensor, name=name)).all(), name)
+
     def test_small_and_whole_tensors_travel_as_they_are(self):
         bps.declare("small", compressor="onebit")
         self.assertEqual(bps.push_pull(torch.tensor([1.0, 5.0]), name="small").tolist(), [1, 5])

@@ -61,7 +61,8 @@ TEST(CodecSpec, MistakesAreToldWithWhatThereIs) {
       {"onebit,onebit", "says compressor twice"},
       {"onebit,fp16=true", "exclude one another"},
       {"fp16=maybe", "fp16=maybe"},
-      {"ef=vanilla", "there is none"},
+      {"ef=vanilla", "ef=vanilla without a compressor"},
+      {"k=3", "wanted compressor=NAME"},
       {"randomk,k=2,seed=-1", "wanted a whole number"}};
   for (const auto& [text, told] : cases) {
     const Result<CodecSpec> spec = codec_from(text);

@@ -280,10 +280,13 @@ TEST(Codec, WhatIsNotFiniteIsNotHidden) {
        {std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()}) {
     Floats numbers = normal(600);
     numbers[300] = bad;
-    for (const std::string_view text : {"fp16", "bf16", "int8", "onebit,scaling=1", "topk,k=1",
-                                        "dithering,k=4", "dithering,k=4,normalize=l2"}) {
+    for (const std::string_view text :
+         {"fp16", "bf16", "int8", "onebit", "onebit,scaling=1", "topk,k=1", "dithering,k=4",
+          "dithering,k=4,partition=natural", "dithering,k=4,normalize=l2"}) {
       EXPECT_FALSE(std::isfinite(there_and_back(spec(text), numbers)[300])) << text;
     }
+    const Floats some = there_and_back(spec("randomk,k=3"), numbers);
+    EXPECT_EQ(std::ranges::count_if(some, [](float x) { return std::isnan(x); }), 3);
   }
 }
 

@@ -130,6 +130,10 @@ class Session:
             self._tensors[key] = tensor
         return tensor
 
+    def may_encode(self, codec):
+        """Whether an f32 tensor that is declared with `codec` may travel through one."""
+        return bool(environment.text("STRETTO_CODEC")) if codec is None else codec != "none"
+
     def push_pull(self, routes, priority, owner):
         """Begins to exchange some (tensor, source address, target address, bytes), and returns
         the ticket. `owner` is kept until their memory is free again."""

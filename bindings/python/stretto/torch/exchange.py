@@ -86,7 +86,6 @@ def begin(tensor, output, name, average, priority, codec=None):
         wire.check(tensor)
     check_call(name, priority)
     now = session.current()
-    divisor = now.size if average else 1
     elements = tensor.numel()
     if now.alone or elements == 0:
         if output is not tensor:
@@ -98,7 +97,10 @@ def begin(tensor, output, name, average, priority, codec=None):
         wire.load(buffer, tensor)
         kind = wire.NAMES[buffer.dtype]
     source, target = (tensor, output) if buffer is None else (buffer, buffer)
-    declared = now.declare(name, kind, elements, codec=codec)
+    # A codec on the way back is for the values that are wanted: f16 has a mean's, not a sum's.
+    mean = average and kind == "f32" and now.may_encode(codec)
+    divisor = now.size if average and not mean else 1
+    declared = now.declare(name, kind, elements, mean=mean, codec=codec)
     route = (declared, source.data_ptr(), target.data_ptr(), declared.bytes)
     ticket = now.push_pull([route], priority, (source, target))
     return Handle(ticket, output, _finish_of(buffer, output, divisor))
