@@ -11,6 +11,11 @@ constexpr double seconds(Duration duration) {
   return std::chrono::duration<double>(duration).count();
 }
 
+/// When `limit` will have passed; the end of time if that is later than can be told.
+constexpr Time after(Time now, Duration limit) {
+  return limit > Time::max() - now ? Time::max() : now + limit;
+}
+
 /// Thread: any.
 class Clock {
  public:

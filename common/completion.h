@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/clock.h"
 #include "common/mutex.h"
 #include "stretto/status.h"
 #include "stretto/types.h"
@@ -42,7 +43,7 @@ class Completion {
   }
 
   Status wait_for(Duration limit) {
-    const Time deadline = std::chrono::steady_clock::now() + limit;
+    const Time deadline = after(std::chrono::steady_clock::now(), limit);
     MutexLock lock(mutex_);
     while (!done_) {
       if (ended_.wait_until(mutex_, deadline) == std::cv_status::timeout && !done_) {

@@ -47,7 +47,7 @@ Membership::Membership(const Config& config, Self self, Van& van, const Clock& c
 
 void Membership::start() {
   state_ = State::kGreeting;
-  deadline_ = clock_.now() + config_.rendezvous_timeout;
+  deadline_ = after(clock_.now(), config_.rendezvous_timeout);
   connect();
 }
 
@@ -108,7 +108,7 @@ void Membership::on_welcome(const wire::Welcome& welcome) {
   van_.admit(link_, kSchedulerNode);
   van_.set_node(node_);
   state_ = State::kRendezvous;
-  deadline_ += kRendezvousSlack;
+  deadline_ = after(deadline_, kRendezvousSlack);
   next_heartbeat_ = clock_.now();
 }
 

@@ -83,7 +83,7 @@ const TensorSpec* Exchange::find(std::string_view name, std::uint32_t* id) const
 void Exchange::start(const std::shared_ptr<Operation>& operation) {
   auto found = tensors_.find(operation->tensor.id);
   operation->id = next_id_++;
-  operation->deadline = clock_.now() + timeout_;
+  operation->deadline = after(clock_.now(), timeout_);
   Status refused;
   if (found == tensors_.end()) {
     refused = {Code::kInvalidArgument,

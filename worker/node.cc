@@ -100,7 +100,7 @@ void WorkerNode::declare(TensorSpec spec, Declared done) {
   pending->second.done.push_back(std::move(done));
   if (!is_new) return;
   pending->second.spec = spec;
-  pending->second.deadline = clock_.now() + config_.operation_timeout;
+  pending->second.deadline = after(clock_.now(), config_.operation_timeout);
   wire::Control message;
   *message.mutable_declare()->mutable_spec() = to_wire(spec);
   van_.send_control(membership_.scheduler_link(), message);
@@ -117,7 +117,7 @@ void WorkerNode::start(const std::shared_ptr<Operation>& operation) {
 
 void WorkerNode::barrier(Done done) {
   if (ended_ || leaving_) return done(gone().with_operation("barrier"));
-  barriers_.push_back({std::move(done), clock_.now() + config_.operation_timeout});
+  barriers_.push_back({std::move(done), after(clock_.now(), config_.operation_timeout)});
   if (barriers_.size() == 1) enter_barrier();
 }
 

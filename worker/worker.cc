@@ -301,9 +301,8 @@ Status Worker::barrier() {
 
 Status Worker::leave(Duration patience) {
   std::future<Status> left = impl_->ask_to_leave();
-  const bool ended =
-      patience == Duration::max() || left.wait_for(patience) == std::future_status::ready;
-  if (ended) return left.get();
+  const Time until = after(std::chrono::steady_clock::now(), patience);
+  if (left.wait_until(until) == std::future_status::ready) return left.get();
   const double waited = std::chrono::duration<double>(patience).count();
   return {Code::kTimeout, fmt::format("what is under way has not ended in {} s", waited)};
 }

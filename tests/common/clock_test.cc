@@ -12,6 +12,15 @@
 namespace stretto {
 namespace {
 
+TEST(ClockTest, TheEndOfTimeIsTheLatestThatAnythingCanBe) {
+  constexpr Time kNow{100s};
+  EXPECT_EQ(after(kNow, 1s), Time(101s));
+  EXPECT_EQ(after(kNow, -1s), Time(99s));
+  EXPECT_EQ(after(kNow, Time::max() - kNow), Time::max());
+  EXPECT_EQ(after(kNow, Time::max() - kNow + 1ns), Time::max());
+  EXPECT_EQ(after(kNow, Duration::max()), Time::max());
+}
+
 TEST(ClockTest, NobodyWaitsInATimeThatIsMadeUp) {
   class Still final : public Clock {
     Time now() const override { return {}; }

@@ -31,6 +31,17 @@ TEST(Completion, TellsEveryoneOnceBeforeAndAfterTheEnd) {
   EXPECT_EQ(told, 2);
 }
 
+TEST(Completion, AnyLimitIsWaitedFor) {
+  for (const Duration limit : {Duration::max(), Duration::max() - 1ns, Duration(24h * 365 * 292)}) {
+    Completion<int> completion;
+    const std::jthread other([&completion] {
+      (void)completion.wait_for(10ms);
+      completion.end({}, 7);
+    });
+    EXPECT_TRUE(completion.wait_for(limit).ok());
+  }
+}
+
 TEST(Completion, AWaiterWakesAtAnEndOnAnotherThread) {
   Completion<int> completion;
   const std::jthread other([&completion] { completion.end({}, 7); });

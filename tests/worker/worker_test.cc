@@ -353,6 +353,20 @@ TEST(Worker, ABarrierWithoutAWorkerThatHasLeftFailsEachTime) {
     if (worker.rank() == 1) return;
     for (int attempt = 0; attempt < 3; ++attempt) {
       const Status status = worker.barrier();
+TEST(Worker, LeavingHasAllThePatienceThatItIsGiven) {
+  Cluster cluster;
+  std::latch leaves(1);
+  cluster.run([&leaves](Worker& worker) {
+    const Tensor tensor = declare(worker, "x", Dtype::kF32, 4);
+    Floats data(4, 1.0F);
+    if (worker.rank() == 1) leaves.wait();
+    const Ticket last = worker.push_pull(tensor, data, data);
+    if (worker.rank() == 0) leaves.count_down();
+    EXPECT_TRUE(worker.leave(Duration::max() - 1ns).ok());
+    EXPECT_TRUE(last.done());
+  });
+}
+
       EXPECT_EQ(status.code(), Code::kPeerLost) << status.text();
       EXPECT_EQ(status.peer(), "worker 1");
     }
