@@ -31,6 +31,26 @@ void TicketState::end_one(const Status& status, const ValueInfo& info,
   completion_.end(outcome, {});
 }
 
+Status TicketState::wait() {
+  if (Status status = refuse_waiting(); !status.ok()) return status;
+  if (traced_) note_waiting();
+  return completion_.wait();
+}
+
+Status TicketState::wait_for(Duration limit) {
+  if (Status status = refuse_waiting(); !status.ok()) return status;
+  if (traced_) note_waiting();
+  return completion_.wait_for(limit);
+}
+
+// The loop cannot end an operation while it waits for that.
+Status TicketState::refuse_waiting() {
+  if (done() || !is_on_loop()) return {};
+  return {Code::kInvalidArgument,
+          "a callback of on_done must not wait for a ticket: it stands in the operation's way; use "
+          "on_done, or a thread of your own"};
+}
+
 void TicketState::note_waiting() {
   std::int64_t nobody = 0;
   if (done()) return;

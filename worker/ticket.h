@@ -29,14 +29,8 @@ class TicketState {
   /// One operation has ended. The first error is the ticket's. Callbacks run here, on this thread.
   void end_one(const Status& status, const ValueInfo& info, std::vector<PartInfo> parts = {});
 
-  Status wait() {
-    if (traced_) note_waiting();
-    return completion_.wait();
-  }
-  Status wait_for(Duration limit) {
-    if (traced_) note_waiting();
-    return completion_.wait_for(limit);
-  }
+  Status wait();
+  Status wait_for(Duration limit);
   /// When somebody first began to wait, in nanoseconds; 0: nobody has, or it is not traced.
   std::int64_t waited_since() const { return waited_since_.load(std::memory_order_relaxed); }
   bool done() { return completion_.done(); }
@@ -53,6 +47,10 @@ class TicketState {
   /// Brings a change to the operations.
   virtual void pass_on(const Change&) {}
 
+  /// True on the thread that would end it.
+  virtual bool is_on_loop() { return false; }
+
+  Status refuse_waiting();
   void note_waiting();
 
   const bool traced_;

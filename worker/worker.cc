@@ -85,6 +85,13 @@ class WorkerImpl {
 
 namespace {
 
+Status not_here(std::string_view what) {
+  return Status(Code::kInvalidArgument,
+                "it waits for the worker's thread, and so must not be called on it: not in a "
+                "callback of on_done")
+      .with_operation(what);
+}
+
 Status check_size(const Tensor& tensor, std::size_t bytes, std::string_view what) {
   if (bytes == tensor.bytes()) return {};
   return {Code::kInvalidArgument,
@@ -120,6 +127,7 @@ class Batch final : public detail::TicketState, public std::enable_shared_from_t
 
  private:
   Operation* at(std::size_t index) { return index == 0 ? &first_ : &others_[index - 1]; }
+  bool is_on_loop() override { return door_->is_here(); }
   void pass_on(const detail::Change& change) override {
     door_->post([batch = shared_from_this(), change](WorkerNode& node) {
       for (std::size_t i = 0; i < batch->size(); ++i) node.steer(batch->operation(i), change);
@@ -219,6 +227,7 @@ std::uint32_t Worker::size() const { return impl_->config().workers; }
 
 Result<Tensor> Worker::declare(std::string_view name, Dtype dtype, std::size_t elements,
                                const TensorOptions& options) {
+  if (impl_->loop().is_here()) return not_here("declare");
   const TensorSpec spec{
       .name = std::string(name), .dtype = dtype, .elements = elements, .options = options};
   return impl_->loop()
@@ -294,12 +303,14 @@ void Worker::note_span(Span span, Time begin, Time end) {
 }
 
 Status Worker::barrier() {
+  if (impl_->loop().is_here()) return not_here("barrier");
   return impl_->loop()
       .ask<Status>([](WorkerNode& node, WorkerNode::Done done) { node.barrier(std::move(done)); })
       .get();
 }
 
 Status Worker::leave(Duration patience) {
+  if (impl_->loop().is_here()) return not_here("leave");
   std::future<Status> left = impl_->ask_to_leave();
   const Time until = after(std::chrono::steady_clock::now(), patience);
   if (left.wait_until(until) == std::future_status::ready) return left.get();

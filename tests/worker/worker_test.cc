@@ -234,6 +234,34 @@ TEST(Worker, CallbacksMayStartTheNextOperation) {
   });
 }
 
+TEST(Worker, WhatWaitsForItsThreadIsRefusedThere) {
+  Cluster cluster({.workers = 1});
+  cluster.run([](Worker& worker) {
+    const Tensor tensor = declare(worker, "x", Dtype::kF32, 4);
+    Floats data(4, 1.0F), other(4);
+    std::latch finished(1);
+    std::vector<Status> refused;
+    worker.push_pull(tensor, data, data).on_done([&](const Status&) {
+      refused.push_back(worker.declare("y", Dtype::kF32, 8).status());
+      refused.push_back(worker.barrier());
+      refused.push_back(worker.leave());
+      const Ticket ticket = worker.pull(tensor, other);
+      refused.push_back(ticket.wait());
+      refused.push_back(ticket.wait_for(1s));
+      ticket.on_done([&finished](const Status& status) {
+        EXPECT_TRUE(status.ok()) << status.text();
+        finished.count_down();
+      });
+    });
+    finished.wait();
+    EXPECT_EQ(refused.size(), 5U);
+    for (const Status& status : refused) {
+      EXPECT_EQ(status.code(), Code::kInvalidArgument) << status.text();
+    }
+    EXPECT_TRUE(worker.barrier().ok());
+  });
+}
+
 // ---- wrong arguments
 
 TEST(Worker, WrongSizesAreRefusedAndChangeNothing) {

@@ -6,8 +6,10 @@
 //   worker.push_pull(grads, mine, sum).wait().or_exit();   // sum over all workers
 //   worker.leave().or_exit();
 //
-// Every call may be made from any thread. Nothing waits for ever: each operation ends within
-// Options::operation_timeout with a Status that names the operation, the peer and the cause.
+// Every call may be made from any thread, but for those that wait (declare, barrier, leave, and a
+// ticket's wait): in a callback of on_done they answer kInvalidArgument. Nothing waits for ever:
+// each operation ends within Options::operation_timeout with a Status that names the operation, the
+// peer and the cause.
 #pragma once
 
 #include <functional>
@@ -62,14 +64,15 @@ class [[nodiscard]] Ticket {
   Ticket() = default;  ///< Ended, ok.
   explicit Ticket(std::shared_ptr<detail::TicketState> state) : state_(std::move(state)) {}
 
-  /// Waits for the end. Bounded by the operation's own deadline.
+  /// Waits for the end. Bounded by the operation's own deadline. kInvalidArgument, at once, in a
+  /// callback of on_done(): the thread that would end the operation is the one that would wait.
   Status wait() const;
   /// Waits at most `limit`. kTimeout means that the operation still goes on.
   Status wait_for(Duration limit) const;
   /// True once it has ended; wait() then returns at once.
   bool done() const;
   /// Calls `then` once with the outcome: on Stretto's thread, or at once if it has ended. `then`
-  /// must not block or wait for tickets; it may start operations.
+  /// must not block, wait for tickets or destroy the worker; it may start operations.
   void on_done(std::function<void(const Status&)> then) const;
   /// About the value received; meaningful after an ok pull, push_pull or broadcast.
   ValueInfo info() const;
