@@ -80,17 +80,29 @@ const TensorSpec* Exchange::find(std::string_view name, std::uint32_t* id) const
 
 // ---- out
 
+// Parts are cut, and the user's memory is reached, by what was declared. A Tensor is a struct that
+// anybody can fill in, or keep longer than the worker that made it.
+Status Exchange::check_tensor(const Tensor& tensor) const {
+  const TensorSpec* declared = find(tensor.id);
+  if (declared == nullptr) {
+    return {Code::kInvalidArgument,
+            fmt::format("tensor {} was not declared by this worker", tensor.id)};
+  }
+  if (tensor.elements == declared->elements && tensor.dtype == declared->dtype) return {};
+  return {
+      Code::kInvalidArgument,
+      fmt::format("tensor {} is given as {}[{}], and was declared by this worker as {}[{}]; use "
+                  "the Tensor that its declare() gave",
+                  tensor.id, name_of(tensor.dtype), tensor.elements, name_of(declared->dtype),
+                  declared->elements)};
+}
+
 void Exchange::start(const std::shared_ptr<Operation>& operation) {
   auto found = tensors_.find(operation->tensor.id);
   operation->id = next_id_++;
   operation->deadline = after(clock_.now(), timeout_);
-  Status refused;
-  if (found == tensors_.end()) {
-    refused = {Code::kInvalidArgument,
-               fmt::format("tensor {} was not declared by this worker", operation->tensor.id)};
-  } else {
-    refused = found->second.failed;
-  }
+  Status refused = check_tensor(operation->tensor);
+  if (refused.ok()) refused = found->second.failed;
   if (!refused.ok() || found->second.parts.empty()) {
     end(operation, refused);
     return;

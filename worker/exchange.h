@@ -128,6 +128,7 @@ class Exchange {
     Time since;
   };
 
+  Status check_tensor(const Tensor& tensor) const;
   static LaneName lane_of(const TensorState& tensor, const Operation& operation);
   static LaneName lane_of(const TensorState& tensor, const wire::Header& header);
   void advance(TensorState& tensor, std::uint32_t id, std::uint32_t part, LaneName lane);

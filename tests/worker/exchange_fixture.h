@@ -80,9 +80,16 @@ class ExchangeTest : public testing::Test {
   }
   OperationPtr start(Kind kind, std::uint32_t id, const Floats* source, Floats* target,
                      int priority = 0) {
+    const TensorSpec* declared = exchange_.find(id);
+    const std::uint64_t elements = declared == nullptr ? 0 : declared->elements;
+    return start(kind, {.id = id, .dtype = Dtype::kF32, .elements = elements}, source, target,
+                 priority);
+  }
+  OperationPtr start(Kind kind, const Tensor& tensor, const Floats* source, Floats* target,
+                     int priority = 0) {
     auto operation = std::make_shared<Operation>();
     operation->kind = kind;
-    operation->tensor = {.id = id, .dtype = Dtype::kF32};
+    operation->tensor = tensor;
     if (source != nullptr) operation->source = std::as_bytes(std::span(*source));
     if (target != nullptr) operation->target = std::as_writable_bytes(std::span(*target));
     operation->priority = priority;

@@ -280,6 +280,24 @@ TEST_F(ExchangeTest, AValueOfAnotherDtypeFailsTheTensor) {
   expect_failed(operation, Code::kMalformed, "tensor1");
 }
 
+// The struct is the user's: one that was kept from an earlier worker has an id that may be another
+// tensor's here, and memory that is as large as that one's was.
+TEST_F(ExchangeTest, ATensorThatIsNotTheDeclaredOneIsRefused) {
+  add(1, 5);
+  for (const Tensor& other : {Tensor{.id = 1, .dtype = Dtype::kF32, .elements = 4},
+                              Tensor{.id = 1, .dtype = Dtype::kF32, .elements = 6},
+                              Tensor{.id = 1, .dtype = Dtype::kF64, .elements = 5}}) {
+    for (const Kind kind : {Kind::kPushPull, Kind::kPull, Kind::kBroadcastReceiver, Kind::kProbe}) {
+      const auto operation = start(kind, other, &source_, &target_);
+      expect_failed(operation, Code::kInvalidArgument, "was declared by this worker as f32[5]");
+    }
+  }
+  EXPECT_THAT(start(Kind::kPull, {1, Dtype::kF64, 4}, nullptr, &target_)->ticket->wait().cause(),
+              HasSubstr("is given as f64[4]"));
+  EXPECT_TRUE(shard_.data().empty());
+  EXPECT_TRUE(exchange_.idle());
+}
+
 // ---- failing
 
 TEST_F(ExchangeTest, FailingATensorEndsAllOfItAndNothingElse) {

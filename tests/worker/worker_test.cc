@@ -283,6 +283,10 @@ TEST(Worker, WrongSizesAreRefusedAndChangeNothing) {
     EXPECT_EQ(worker.push(tensor, three).wait().operation(), "push");
     const Tensor unknown{.id = 99, .dtype = Dtype::kF32, .elements = 4};
     EXPECT_EQ(worker.push_pull(unknown, four, four).wait().code(), Code::kInvalidArgument);
+    const Tensor smaller{.id = tensor.id, .dtype = Dtype::kF32, .elements = 3};
+    const Status kept = worker.push_pull(smaller, three, three).wait();
+    EXPECT_EQ(kept.code(), Code::kInvalidArgument);
+    EXPECT_THAT(kept.cause(), HasSubstr("declared by this worker as f32[4]"));
     EXPECT_TRUE(worker.push_pull(tensor, four, four).wait().ok()) << "round 1 was still to come";
     EXPECT_THAT(four, Each(2.0F));
   });
@@ -349,6 +353,20 @@ TEST(Worker, AfterLeavingEveryCallIsCancelled) {
   EXPECT_THAT(cluster.outcomes(), Each(testing::Property(&Status::ok, true)));
 }
 
+TEST(Worker, LeavingHasAllThePatienceThatItIsGiven) {
+  Cluster cluster;
+  std::latch leaves(1);
+  cluster.run([&leaves](Worker& worker) {
+    const Tensor tensor = declare(worker, "x", Dtype::kF32, 4);
+    Floats data(4, 1.0F);
+    if (worker.rank() == 1) leaves.wait();
+    const Ticket last = worker.push_pull(tensor, data, data);
+    if (worker.rank() == 0) leaves.count_down();
+    EXPECT_TRUE(worker.leave(Duration::max() - 1ns).ok());
+    EXPECT_TRUE(last.done());
+  });
+}
+
 TEST(Worker, ItsDestructorLeaves) {
   Cluster cluster({.workers = 1});
   {
@@ -381,20 +399,6 @@ TEST(Worker, ABarrierWithoutAWorkerThatHasLeftFailsEachTime) {
     if (worker.rank() == 1) return;
     for (int attempt = 0; attempt < 3; ++attempt) {
       const Status status = worker.barrier();
-TEST(Worker, LeavingHasAllThePatienceThatItIsGiven) {
-  Cluster cluster;
-  std::latch leaves(1);
-  cluster.run([&leaves](Worker& worker) {
-    const Tensor tensor = declare(worker, "x", Dtype::kF32, 4);
-    Floats data(4, 1.0F);
-    if (worker.rank() == 1) leaves.wait();
-    const Ticket last = worker.push_pull(tensor, data, data);
-    if (worker.rank() == 0) leaves.count_down();
-    EXPECT_TRUE(worker.leave(Duration::max() - 1ns).ok());
-    EXPECT_TRUE(last.done());
-  });
-}
-
       EXPECT_EQ(status.code(), Code::kPeerLost) << status.text();
       EXPECT_EQ(status.peer(), "worker 1");
     }

@@ -26,7 +26,8 @@
 
 namespace stretto {
 
-/// A declared tensor. A small value; copy it freely. Only the Worker that made it can use it.
+/// A declared tensor. A small value; copy it freely. Only the Worker that made it can use it: one
+/// that does not match what was declared there is refused with kInvalidArgument.
 struct Tensor {
   std::uint32_t id = 0;
   Dtype dtype = Dtype::kF32;
