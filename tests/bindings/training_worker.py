@@ -276,6 +276,34 @@ class Training(unittest.TestCase):
             found.append(weights(model))
         self.assertTrue(torch.equal(*found))
 
+    def test_schedules_after_loading(self):
+        """A schedule goes on to change the rate of a wrapped optimizer whose state was loaded."""
+        ways = {mode: lambda optimizer, model, mode=mode: st.DistributedOptimizer(
+            optimizer, model.named_parameters(), mode=mode) for mode in st.MODES}
+        ways["layer by layer"] = lambda optimizer, model: st.DistributedOptimizer(
+            optimizer, model.named_parameters(), model=model)
+        ways["staleness"] = lambda optimizer, model: bps.DistributedOptimizer(
+            optimizer, model.named_parameters(), staleness=1)
+        for name, wrap in ways.items():
+            model = perceptron(self.rank)
+            inside = shared(model)
+            schedule = torch.optim.lr_scheduler.StepLR(inside, 1, 0.5)
+            optimizer = wrap(inside, model)
+            bps.broadcast_optimizer_state(optimizer, root_rank=0)
+            train(model, optimizer, 2)
+            inside.load_state_dict(optimizer.state_dict())
+            schedule.step()
+            if self.rank == 0:
+                optimizer.load_state_dict(optimizer.state_dict())
+            train(model, optimizer, 1)
+            schedule.step()
+            train(model, optimizer, 1)
+            optimizer.finish()
+            self.assertEqual(optimizer.param_groups[0]["lr"], 0.05 / 4, name)
+            self.assertIs(optimizer.state[model[0].weight], inside.state[model[0].weight])
+            if name != "staleness":  # Its last step is made by prepare_stale_states().
+                self.assert_alike(model)
+
     def test_closure(self):
         model = perceptron(self.rank)
         optimizer = bps.DistributedOptimizer(shared(model), model.named_parameters())

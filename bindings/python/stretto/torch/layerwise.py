@@ -59,6 +59,11 @@ class Layerwise(synchronous.Synchronous):
         self._stretto_apply(list(self._stretto_pending))
         return super(type(self), self).state_dict()
 
+    def load_state_dict(self, state_dict):
+        """As the optimizer's own, after the step that has begun."""
+        self._stretto_apply(list(self._stretto_pending))
+        return super(type(self), self).load_state_dict(state_dict)
+
     def _stretto_apply(self, parameters):
         # Ends the step for those of the parameters for which it has begun.
         for parameter in parameters:

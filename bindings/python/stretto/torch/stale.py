@@ -94,7 +94,7 @@ class Exchange:
                 self._values.append(values)
 
 
-class Stale:
+class Stale(synchronous.Wrapped):
     """What such an optimizer can do besides."""
 
     def step(self, closure=None):

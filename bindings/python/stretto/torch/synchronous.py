@@ -39,18 +39,50 @@ def check_parameters(optimizer, known):
 
 def wrapped(optimizer, methods, **attributes):
     """The optimizer again, as an object of a class of the same name that derives from its own and
-    has these methods first. It shares groups and state with the one given."""
+    has these methods first. It shares groups and state with the one given, for good."""
     own = {name: value for part in reversed(methods.__mro__[:-1])
            for name, value in vars(part).items() if name not in ("__dict__", "__weakref__")}
     kind = type(type(optimizer).__name__, (type(optimizer),), own)
     result = kind.__new__(kind)
     result.__dict__.update({name: value for name, value in vars(optimizer).items()
-                            if name != "step"})  # A schedule may have put a counter there.
+                            if name not in ("step", "state", "param_groups")})
     result.__dict__.update(attributes, _stretto_original=optimizer)
     return result
 
 
-class Synchronous:
+class Wrapped:
+    """What all wrapped optimizers have in common: groups and state are those of the one inside,
+    also when either has loaded others. A schedule that was made of that one changes them, and may
+    have put a counter into its place of step()."""
+
+    @property
+    def param_groups(self):
+        """Those of the optimizer inside."""
+        return self._stretto_original.param_groups
+
+    @param_groups.setter
+    def param_groups(self, groups):
+        self._stretto_original.param_groups = groups
+
+    @property
+    def state(self):
+        """That of the optimizer inside."""
+        return self._stretto_original.state
+
+    @state.setter
+    def state(self, state):
+        self._stretto_original.state = state
+
+    def __setstate__(self, state):
+        # Of load_state_dict().
+        others = dict(state)
+        for name in ("state", "param_groups"):
+            if name in others:
+                setattr(self, name, others.pop(name))
+        super(type(self), self).__setstate__(others)
+
+
+class Synchronous(Wrapped):
     """What a wrapped optimizer can do besides. Its methods are put into a class that derives from
     the class of the user's optimizer, so that isinstance() holds."""
 
