@@ -35,8 +35,11 @@ def _refuse(optimizer, compression, mode, staleness, lr_rule, model):
 
 
 def _named(optimizer, named_parameters):
-    # (name, parameter) of every trained parameter, in the order of the optimizer's groups.
-    trained = [parameter for group in optimizer.param_groups for parameter in group["params"]]
+    # (name, parameter) of every trained parameter, in the order given; without names, in that of
+    # the optimizer's groups. One that has several names, as a layer of two towers does, has its
+    # first: it is one gradient.
+    trained = list(dict.fromkeys(
+        parameter for group in optimizer.param_groups for parameter in group["params"]))
     if named_parameters is None:
         return [(f"noname.{index}", parameter) for index, parameter in enumerate(trained)
                 if parameter.requires_grad]
@@ -56,9 +59,10 @@ def _named(optimizer, named_parameters):
         raise ValueError("named_parameters was specified, but one or more model parameters were "
                          f"not named: {nameless} of the optimizer's {len(trained)}. Python object "
                          "ids do not tell which; pass all of model.named_parameters().")
-    mine = {id(parameter) for parameter in trained}
-    return [(name, parameter) for name, parameter in pairs
-            if parameter.requires_grad and id(parameter) in mine]
+    mine = set(trained)
+    first_names = {parameter: name for name, parameter in reversed(pairs)}
+    return [(name, parameter) for name, parameter in pairs if parameter.requires_grad
+            and parameter in mine and first_names[parameter] == name]
 
 
 def _scope():
