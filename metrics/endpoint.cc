@@ -17,7 +17,9 @@
 namespace stretto::metrics {
 namespace {
 
-constexpr std::size_t kThreads = 1;
+// A client that has not asked within this keeps one of the threads so long, and no longer.
+constexpr const char* kThreads = "16";
+constexpr const char* kPatienceMs = "500";
 
 prometheus::MetricType type_of(Type type) {
   switch (type) {
@@ -78,7 +80,9 @@ class PrometheusEndpoint final : public Endpoint {
  public:
   PrometheusEndpoint(const HostPort& at, const std::string& address, std::shared_ptr<Board> board,
                      const std::string& token)
-      : reader_(std::make_shared<BoardReader>(std::move(board))), exposer_(address, kThreads) {
+      : reader_(std::make_shared<BoardReader>(std::move(board))),
+        exposer_(std::vector<std::string>{"listening_ports", address, "num_threads", kThreads,
+                                          "request_timeout_ms", kPatienceMs}) {
     if (!is_loopback(at.host)) {
       exposer_.RegisterAuth([token](const std::string&, const std::string& password) {
         return same_token(password, token);

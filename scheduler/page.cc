@@ -4,28 +4,27 @@
 // pages cannot set.
 #include "scheduler/page.h"
 
-#include <arpa/inet.h>
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <httplib.h>
 #include <scheduler/page_files.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <atomic>
 #include <charconv>
-#include <filesystem>
+#include <functional>
 #include <thread>
+#include <utility>
 
+#include "scheduler/visitors.h"
 #include "van/greeting.h"
 
 namespace stretto {
 namespace {
 
-constexpr std::size_t kThreads = 2;
+constexpr std::size_t kThreads = 16;
 constexpr std::size_t kMostBody = 4096;
-constexpr int kPatienceSeconds = 2;  // A request that waits longer for its rest is given up.
-constexpr int kIdleSeconds = 1;      // So long a browser's connection holds up the end of a job.
+constexpr Visitors::Patience kVisitPatience{.ask = 1s, .answer = 60s};
+constexpr int kStandstillSeconds = 2;  // A client that takes nothing for so long is given up.
 constexpr std::uint32_t kMostIterations = 1000;
 constexpr std::uint32_t kTraceSeconds = 30;
 constexpr int kForbidden = 403;
@@ -46,59 +45,48 @@ std::string host_of(const std::string& header) {
   return has_port ? header.substr(0, colon) : header;
 }
 
-// Ends the connections of clients that reached us at this port. A copy of a descriptor is looked
-// at, which nobody else can close meanwhile and get for something else.
-void end_connections(std::uint16_t port) {
-  std::error_code error;
-  std::filesystem::directory_iterator entry("/proc/self/fd", error);
-  for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
-    const std::string name = entry->path().filename().string();
-    int number = -1;
-    std::from_chars(name.data(), name.data() + name.size(), number);
-    const int copy = fcntl(number, F_DUPFD_CLOEXEC, 0);
-    if (copy < 0) continue;
-    sockaddr_storage here{};  // Of either family: the port lies at the same place.
-    socklen_t length = sizeof here;
-    sockaddr_storage there{};
-    socklen_t there_length = sizeof there;
-    const bool ours = getsockname(copy, reinterpret_cast<sockaddr*>(&here), &length) == 0 &&
-                      (here.ss_family == AF_INET || here.ss_family == AF_INET6) &&
-                      ntohs(reinterpret_cast<const sockaddr_in&>(here).sin_port) == port &&
-                      getpeername(copy, reinterpret_cast<sockaddr*>(&there), &there_length) == 0;
-    if (ours) shutdown(copy, SHUT_RDWR);
-    close(copy);
-  }
-}
-
 // The server's threads. It ends them when it accepts no more: whoever is slow to ask or to take an
 // answer then would hold up the end of the job.
 class Threads final : public httplib::ThreadPool {
  public:
-  explicit Threads(const std::atomic<std::uint16_t>& port)
-      : httplib::ThreadPool(kThreads), port_(port) {}
+  explicit Threads(Visitors& visitors) : httplib::ThreadPool(kThreads), visitors_(visitors) {}
+
+  // Its answer, if any, is that of the library's version.
+  decltype(std::declval<httplib::ThreadPool&>().enqueue({})) enqueue(
+      std::function<void()> serve) override {
+    visitors_.came();
+    return httplib::ThreadPool::enqueue([this, serve = std::move(serve)] {
+      serve();
+      visitors_.went();
+    });
+  }
   void shutdown() override {
-    end_connections(port_.load());
+    visitors_.end();
     httplib::ThreadPool::shutdown();
   }
 
  private:
-  const std::atomic<std::uint16_t>& port_;
+  Visitors& visitors_;
 };
 
 class HttpPage final : public Page {
  public:
   HttpPage(const HostPort& at, std::string token, std::shared_ptr<PageBoard> board)
       : host_(at.host), token_(std::move(token)), board_(std::move(board)) {
-    server_.new_task_queue = [this] { return new Threads(port_); };
+    server_.new_task_queue = [this] { return new Threads(visitors_); };
     // Its own choice is SO_REUSEPORT, by which two programs may share a port unawares.
-    server_.set_socket_options([](socket_t socket) {
+    server_.set_socket_options([this](socket_t socket) {
       const int yes = 1;
       setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+      socket_ = socket;
     });
     server_.set_payload_max_length(kMostBody);
-    server_.set_read_timeout(kPatienceSeconds);
-    server_.set_write_timeout(kPatienceSeconds);
-    server_.set_keep_alive_timeout(kIdleSeconds);
+    server_.set_read_timeout(kStandstillSeconds);
+    server_.set_write_timeout(kStandstillSeconds);
+    server_.set_keep_alive_max_count(1);  // A connection that waits for more would keep a thread.
+    server_.set_post_routing_handler([this](const httplib::Request& in, httplib::Response&) {
+      visitors_.asked(in.remote_addr, in.remote_port);
+    });
     server_.set_default_headers({{"Content-Security-Policy", "default-src 'self'"},
                                  {"X-Content-Type-Options", "nosniff"},
                                  {"X-Frame-Options", "DENY"},
@@ -123,7 +111,8 @@ class HttpPage final : public Page {
                           "an address of this machine?",
                           host_, port)};
     }
-    port_.store(static_cast<std::uint16_t>(bound));
+    listen(socket_, SOMAXCONN);  // It lets five wait, and others come in a second later.
+    visitors_.watch(static_cast<std::uint16_t>(bound));
     address_ = fmt::format("{}:{}", host_, bound);
     thread_ = std::jthread([this] {
       server_.listen_after_bind();
@@ -185,7 +174,8 @@ class HttpPage final : public Page {
   const std::string token_;
   const std::shared_ptr<PageBoard> board_;
   std::string address_;
-  std::atomic<std::uint16_t> port_{0};
+  socket_t socket_ = -1;  // That listens; the server's.
+  Visitors visitors_{kVisitPatience};
   httplib::Server server_;
   std::atomic<bool> ended_{false};
   std::jthread thread_;

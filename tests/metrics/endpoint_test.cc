@@ -15,16 +15,26 @@ namespace {
 
 using testing::HasSubstr;
 
-// The answer to a GET, headers and all; `more` are header lines of the request.
-std::string get(const std::string& address, const std::string& path, const std::string& more = "") {
+// A socket that is connected there; reading from it gives up in the end.
+int connected_to(const std::string& address) {
   const HostPort at = parse_host_port(address).or_exit();
   const int fd = socket(AF_INET, SOCK_STREAM, 0);
+  const timeval patience{.tv_sec = 15, .tv_usec = 0};
+  setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
   sockaddr_in to{};
   to.sin_family = AF_INET;
   to.sin_port = htons(at.port);
   inet_pton(AF_INET, at.host.c_str(), &to.sin_addr);
+  if (connect(fd, reinterpret_cast<const sockaddr*>(&to), sizeof to) == 0) return fd;
+  close(fd);
+  return -1;
+}
+
+// The answer to a GET, headers and all; `more` are header lines of the request.
+std::string get(const std::string& address, const std::string& path, const std::string& more = "") {
+  const int fd = connected_to(address);
   std::string answer;
-  if (connect(fd, reinterpret_cast<const sockaddr*>(&to), sizeof to) == 0) {
+  if (fd >= 0) {
     const std::string request = "GET " + path + " HTTP/1.0\r\nHost: localhost\r\n" + more + "\r\n";
     EXPECT_EQ(write(fd, request.data(), request.size()), static_cast<ssize_t>(request.size()));
     char some[4096];
@@ -59,6 +69,19 @@ TEST(Endpoint, ServesWhatIsOnTheBoard) {
   EXPECT_THAT(text, HasSubstr("stretto_staleness_sum{rank=\"1\"} 9"));
   EXPECT_THAT(text, HasSubstr("stretto_bytes_in_total 12"));
   EXPECT_THAT(text, HasSubstr("stretto_memory_bytes "));
+}
+
+TEST(Endpoint, WhoAsksHalfAQuestionKeepsNobodyFromAnAnswer) {
+  const auto endpoint = serve("127.0.0.1:0", std::make_shared<Board>(), "");
+  ASSERT_TRUE(endpoint.ok()) << endpoint.status().text();
+  std::vector<int> halves;
+  for (int i = 0; i < 20; ++i) {  // More than there are threads.
+    halves.push_back(connected_to((*endpoint)->address()));
+    const std::string half = i % 2 == 0 ? "GET /metrics HTTP/1.1\r\nHost: " : "";
+    ASSERT_EQ(write(halves.back(), half.data(), half.size()), static_cast<ssize_t>(half.size()));
+  }
+  EXPECT_THAT(get((*endpoint)->address(), "/metrics"), HasSubstr("stretto_memory_bytes "));
+  for (const int fd : halves) close(fd);
 }
 
 TEST(Endpoint, APortThatIsTakenIsNamed) {
