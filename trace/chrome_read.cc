@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <exception>
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -124,6 +126,14 @@ Result<Trace> read_chrome(const std::string& path) {
                   fmt::format("{} cannot be analysed: {}; wanted a file that stretto-trace wrote",
                               path, what));
   };
+  std::error_code ignored;  // What cannot be looked at cannot be read either.
+  if (std::filesystem::is_directory(path, ignored)) {
+    return Status(
+        Code::kInvalidArgument,
+        fmt::format("{} is a folder; join what STRETTO_TRACE left there by `stretto-trace "
+                    "merge {} --out FILE`, and analyse that file",
+                    path, path));
+  }
   std::ifstream in(path);
   if (!in) return wrong("it cannot be read");
   Reader reader;
@@ -136,8 +146,11 @@ Result<Trace> read_chrome(const std::string& path) {
     if (status.ok()) status = reader.take(parsed);
     return false;  // It is not kept.
   };
-  const Json rest = Json::parse(in, take, false);
-  if (rest.is_discarded()) return wrong("it is no JSON");
+  try {
+    if (Json::parse(in, take, false).is_discarded()) return wrong("it is no JSON");
+  } catch (const std::exception& error) {  // The parser's, of a file that fails as it is read.
+    return wrong(error.what());
+  }
   if (!status.ok()) return wrong(status.cause());
   Result<Trace> trace = reader.finish();
   return trace.ok() ? std::move(trace) : Result<Trace>(wrong(trace.status().cause()));

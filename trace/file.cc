@@ -165,8 +165,9 @@ Status read_file(const std::string& path, Trace& trace) {
 Result<Trace> read_folder(const std::string& folder) {
   std::error_code error;
   std::vector<std::string> paths;
-  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
-    if (entry.path().extension() == ".trace") paths.push_back(entry.path().string());
+  std::filesystem::directory_iterator entry(folder, error);
+  for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
+    if (entry->path().extension() == ".trace") paths.push_back(entry->path().string());
   }
   if (error || paths.empty()) {
     return Status(Code::kInvalidArgument,

@@ -109,5 +109,15 @@ TEST(Chrome, FilesThatAreNoneSayWhatIsWanted) {
   EXPECT_FALSE(read_chrome("/nonexistent/trace.json").ok());
 }
 
+TEST(Chrome, AFolderIsLedToMerge) {
+  const std::string folder = testing::TempDir();
+  EXPECT_THAT(read_chrome(folder).status().cause(), HasSubstr("stretto-trace merge " + folder));
+}
+
+TEST(Chrome, AFileThatFailsAsItIsReadIsNamed) {
+  const std::string file = "/proc/self/mem";  // Nothing lies at its begin.
+  EXPECT_THAT(read_chrome(file).status().cause(), HasSubstr(file));
+}
+
 }  // namespace
 }  // namespace stretto::trace
