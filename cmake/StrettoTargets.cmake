@@ -39,7 +39,7 @@ if(STRETTO_SANITIZE)
   add_compile_options(-fsanitize=${STRETTO_SANITIZE} -fno-sanitize=null,object-size,vptr
                       -fno-omit-frame-pointer -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${STRETTO_SANITIZE})
-  add_compile_definitions(_GLIBCXX_ASSERTIONS)
+  add_compile_definitions(_GLIBCXX_ASSERTIONS STRETTO_SANITIZED)
 endif()
 # Fuzzing needs every library instrumented for coverage, and finds little without the sanitizers.
 if(STRETTO_FUZZ)

@@ -8,6 +8,7 @@
 
 #include <map>
 
+#include "tests/common/effort.h"
 #include "tests/rpc/node_fixture.h"
 
 namespace stretto::rpc {
@@ -417,7 +418,7 @@ class Turmoil {
 };
 
 TEST(RpcNode, EveryCallEndsOnceWithItsBytesWhateverIsDoneToIt) {
-  for (std::uint64_t seed = 1; seed <= 12; ++seed) {
+  for (std::uint64_t seed = 1; seed <= repeated(12U); ++seed) {
     SCOPED_TRACE(seed);
     Turmoil turmoil(seed);
     turmoil.run(600);

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <random>
 
+#include "tests/common/effort.h"
 #include "tools/bench/io_device.h"
 #include "worker/input/tuner.h"
 
@@ -308,7 +309,7 @@ class SharedDevice {
 };
 
 TEST(Fairness, BalancesTheWorkersOfOneDevice) {
-  for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+  for (std::uint64_t seed = 1; seed <= repeated(10U); ++seed) {
     SharedDevice device({32, 4, 32, 32}, seed);
     Fairness fairness;
     device.window(fairness);  // It gets going.

@@ -9,6 +9,7 @@
 #include "common/log.h"
 #include "scheduler/scheduler.h"
 #include "server/shard.h"
+#include "tests/common/effort.h"
 #include "tests/sim/sim_network.h"
 #include "tools/bench/io_device.h"
 #include "worker/input/controls.h"
@@ -224,7 +225,7 @@ INSTANTIATE_TEST_SUITE_P(Seeds, InputBalanceTest, testing::Range<std::uint64_t>(
 class InputFairTest : public InputBalanceTest {};
 
 TEST_P(InputFairTest, AThousandWindowsRaiseNoAlarm) {
-  EXPECT_EQ(windows_until_an_alarm(1000), 0U);
+  EXPECT_EQ(windows_until_an_alarm(repeated(1000U)), 0U);
   EXPECT_GT(scheduler_->input().index(), 0.98);
   for (Rank rank = 0; rank < 4; ++rank) EXPECT_EQ(word_of(rank), "");
   for (const Party& party : parties_) EXPECT_EQ(party.feed->limit_bytes(), 0U);

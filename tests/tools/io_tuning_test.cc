@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <map>
 
+#include "tests/common/effort.h"
+
 namespace stretto::bench {
 namespace {
 
@@ -63,7 +65,7 @@ INSTANTIATE_TEST_SUITE_P(Io, SteadyKinds,
 
 void expect_retuned(const DeviceModel& before, const DeviceModel& after, const char* what) {
   const GridCell best = best_of(exhaustive_grid(after, limits()), limits());
-  for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+  for (std::uint64_t seed = 1; seed <= repeated(10U); ++seed) {
     const Retuning retuning = retune(before, after, best.bytes_per_s, limits(), seed);
     EXPECT_LE(retuning.windows, 10U) << what << ", seed " << seed;
     EXPECT_EQ(retuning.false_searches, 0U) << what << ", seed " << seed;

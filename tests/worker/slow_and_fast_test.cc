@@ -6,13 +6,14 @@
 
 #include <array>
 
+#include "tests/common/effort.h"
 #include "tests/sim/sim_network.h"
 #include "tests/worker/live_cluster.h"
 
 namespace stretto {
 namespace {
 
-constexpr std::uint32_t kManyRounds = 20'000;
+constexpr std::uint32_t kManyRounds = repeated(20'000U);
 constexpr std::uint32_t kFewTensors = 8;
 constexpr std::size_t kFewElements = 16;
 

@@ -8,6 +8,7 @@
 #include <random>
 
 #include "stretto/order.h"
+#include "tests/common/effort.h"
 
 namespace stretto {
 namespace {
@@ -138,7 +139,7 @@ TEST(Tac, WithoutTimesEveryThingTakesAMillisecond) {
 // Two machines in a row, the link and the processor: nothing beats Johnson's order.
 TEST(Tac, WhereAllJoinIsAsGoodAsTheBestOfAllOrders) {
   std::mt19937 random(20190331);
-  for (int trial = 0; trial < 400; ++trial) {
+  for (int trial = 0; trial < repeated(400); ++trial) {
     const auto count = static_cast<std::uint32_t>(2 + trial % 6);
     const unsigned most = trial % 2 == 0 ? 5 : 1000;  // Small numbers make many ties.
     ModelGraph graph = parallel(count);
