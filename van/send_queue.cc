@@ -14,6 +14,8 @@ constexpr std::uint64_t kShareOfUrgent = 32;
 // Handed over before it is worth looking for what has waited longest.
 constexpr std::uint64_t kLookAfterBytes = 128 << 10;
 
+bool has_begun(const Frame& frame) { return frame.sent > 0; }
+
 }  // namespace
 
 // ---- what waits
@@ -236,18 +238,16 @@ bool SendQueue::must_begin(const Link& link, const Frame& frame) const {
          frame.payload.size() > largest_slice_bytes_;
 }
 
-// The first frame of the link must begin, and there are beginnings enough. One that is paused or
-// less urgent is given up, to start over in its turn; among equals one that has begun goes first.
-void SendQueue::make_room(Link& link) {
-  const Urgency urgency = link.lanes.begin()->first;
-  const auto begun = [](const Frame& frame) { return frame.sent > 0; };
+// A frame of this urgency must begin, and there are beginnings enough. One that is paused or less
+// urgent is given up, to start over in its turn; among equals one that has begun goes first.
+void SendQueue::make_room(Link& link, const Urgency& urgency) {
   const auto ends = [](const Frame& f) { return (f.header.flags & wire::kAbandoned) != 0; };
   std::vector<Frame> first = take_out(link, ends);
   if (first.empty()) {
-    auto victim = std::find_if(link.paused.begin(), link.paused.end(), begun);
+    auto victim = std::find_if(link.paused.begin(), link.paused.end(), has_begun);
     bool found = victim != link.paused.end();
     for (auto lane = link.lanes.rbegin(); !found && lane != link.lanes.rend(); ++lane) {
-      victim = std::find_if(lane->second.begin(), lane->second.end(), begun);
+      victim = std::find_if(lane->second.begin(), lane->second.end(), has_begun);
       found = victim != lane->second.end();
       if (found && lane->first == urgency) {
         std::rotate(lane->second.begin(), victim, std::next(victim));
@@ -284,8 +284,8 @@ Lane& SendQueue::turn_of(Link& link) const {
 void SendQueue::note_begun(Link& link, const Frame& frame) {
   ++link.begun;
   if (link.begun < most_nested_ || frame.payload.size() > largest_nested_bytes_) return;
-  const auto held = static_cast<std::size_t>(std::count_if(
-      link.paused.begin(), link.paused.end(), [](const Frame& paused) { return paused.sent > 0; }));
+  const auto held =
+      static_cast<std::size_t>(std::count_if(link.paused.begin(), link.paused.end(), has_begun));
   const Urgency urgency = frame.urgency();
   if (link.begun - held < most_nested_ || link.lanes.begin()->first < urgency) return;
   link.nested = Link::Nested{urgency, frame.order};
@@ -342,7 +342,7 @@ std::optional<SendQueue::Pick> SendQueue::next_data() {
   if (best == nullptr) return std::nullopt;
   Lane& lane = turn_of(*best);
   if (!must_begin(*best, lane.front())) return pick_of(best_id, *best, lane);
-  make_room(*best);
+  make_room(*best, best->lanes.begin()->first);
   return pick_of(best_id, *best, best->lanes.begin()->second);
 }
 
@@ -354,17 +354,25 @@ std::optional<SendQueue::Pick> SendQueue::longest_waiting() {
     if (!may_go(link)) continue;
     for (auto& [urgency, lane] : link.lanes) {
       if (oldest != nullptr && lane.front().order > oldest->front().order) continue;
-      if (must_begin(link, lane.front())) continue;
+      if (must_begin(link, lane.front()) && !std::ranges::any_of(link.paused, has_begun)) continue;
       oldest = &lane;
       link_found = &link;
       id_found = id;
     }
   }
   if (oldest == nullptr) return std::nullopt;
+  const Frame& waiting = oldest->front();
+  const bool crowded = must_begin(*link_found, waiting);
+  const std::uint64_t charge = crowded ? wire::kHeaderBytes + quantum_of(*link_found, waiting)
+                                       : pick_of(id_found, *link_found, *oldest).charge();
+  if (since_oldest_bytes_ < kShareOfUrgent * charge) return std::nullopt;
+  if (crowded) {  // What is paused gives its place up, and who waits goes right after its end.
+    make_room(*link_found, waiting.urgency());
+  } else {
+    since_oldest_bytes_ = 0;
+  }
   Pick pick = pick_of(id_found, *link_found, *oldest);
   pick.aged = true;
-  if (since_oldest_bytes_ < kShareOfUrgent * pick.charge()) return std::nullopt;
-  since_oldest_bytes_ = 0;
   return pick;
 }
 

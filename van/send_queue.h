@@ -162,7 +162,7 @@ class SendQueue {
   Pick pick_of(LinkId id, Link& link, Lane& lane) const;
   std::uint64_t quantum_of(const Link& link, const Frame& frame) const;
   bool must_begin(const Link& link, const Frame& frame) const;
-  void make_room(Link& link);
+  void make_room(Link& link, const Urgency& urgency);
   bool may_go(const Link& link);
   void note_pooled(Link& link, std::uint64_t before);
   void leave_pool(Link& link);

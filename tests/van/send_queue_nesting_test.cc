@@ -149,6 +149,22 @@ TEST_F(SendQueueRoom, APausedOneGivesItsPlaceFirst) {
   EXPECT_EQ(queue_.untouched(20), 0U);
 }
 
+TEST_F(SendQueueRoom, WhatIsPausedGivesItsPlaceToWhatHasWaitedLongest) {
+  begin_all();
+  for (std::uint64_t tag = 1; tag <= wire::kMaxBegun; ++tag) queue_.pause(tag);
+  push(-5, 99);
+  std::vector<std::int64_t> aged;
+  for (int i = 0; i < 10'000 && aged.size() < 3; ++i) {
+    queue_.push(1, frame(5, 1000, 1, 100));
+    const std::int64_t went = go();
+    if (went != 1000) aged.push_back(went);
+    ASSERT_TRUE(queue_.credited(1, queue_.sent(1)));
+  }
+  EXPECT_EQ(aged, (std::vector<std::int64_t>{-1, 99, 99})) << "the longest paused starts over";
+  queue_.resume(1);
+  EXPECT_EQ(queue_.untouched(1), 1U);
+}
+
 TEST_F(SendQueueRoom, AmongEqualsOneThatHasBegunGoesOn) {
   begin_all();
   push(50, 99);
