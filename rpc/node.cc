@@ -15,6 +15,7 @@ namespace {
 
 constexpr Duration kRetry = 100ms;
 constexpr Duration kLastPatience = 5s;              // For answers, when an endpoint is closed.
+constexpr Duration kLongestFarewell = 2s;           // For far ends to hear of it.
 constexpr std::uint64_t kLargestSlice = 256 << 10;  // What every endpoint takes.
 constexpr std::size_t kMaxPeerName = 256;
 
@@ -226,10 +227,12 @@ void Node::step(Duration wait) {
   van_.step(*this, wait);
   try_again();
   caller_.tick();
-  if (closing_ && (van_.idle() || clock_.now() >= drained_by_)) finish();
+  if (closing_ && !finished_ && (van_.idle() || clock_.now() >= drained_by_)) finish();
+  if (finished_) over_ = !van_.lingers() || clock_.now() >= told_by_;
 }
 
 Time Node::next_due() const {
+  if (finished_) return std::min(van_.next_due(), told_by_);
   if (closing_ && van_.idle()) return clock_.now();
   Time due = std::min({van_.next_due(), caller_.next_due(), drained_by_});
   for (const Attempt& attempt : attempts_) {
@@ -254,6 +257,7 @@ void Node::close() {
 void Node::abandon() {
   close();
   finish();
+  over_ = true;
 }
 
 void Node::finish() {
@@ -262,7 +266,8 @@ void Node::finish() {
     van_.close(link);
     lose(link, closed());
   }
-  over_ = true;
+  finished_ = true;
+  told_by_ = clock_.now() + kLongestFarewell;
 }
 
 }  // namespace stretto::rpc

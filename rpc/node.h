@@ -95,6 +95,8 @@ class Node final : public Agent, private Van::Handler {
   Attempts attempts_;
   bool closing_ = false;
   Time drained_by_ = Time::max();
+  bool finished_ = false;  // All links are closed; their far ends may have yet to hear of it.
+  Time told_by_ = Time::max();
   bool over_ = false;
 };
 

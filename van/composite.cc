@@ -34,6 +34,7 @@ class Composite final : public Transport {
   Buffer allocate(std::size_t bytes) override;
   Copied copied() const override;
   bool is_local(LinkId link) const override;
+  bool lingers() const override;
   int descriptor() const override { return watch_.descriptor(); }
   Duration may_wait(Duration wait) const override;
 
@@ -180,6 +181,10 @@ void Composite::close(LinkId link) {
   places_.erase(found);
   place.part->links.erase(place.link);
   place.part->transport->close(place.link);
+}
+
+bool Composite::lingers() const {
+  return std::ranges::any_of(parts_, [](const auto& part) { return part->transport->lingers(); });
 }
 
 bool Composite::is_local(LinkId link) const {

@@ -74,6 +74,9 @@ class Transport {
   virtual void poll(Sink& sink, Duration wait) = 0;
   /// Makes a poll that waits, or the next one, return soon. Thread: any.
   virtual void wake() = 0;
+  /// True while links that were closed have yet to be told to their far ends, which poll() does.
+  /// Not for long: a far end that stands still is not waited for.
+  virtual bool lingers() const { return false; }
 
   /// Writable memory that this transport sends without copying it, if there is such; else any. It
   /// may outlive the transport. Thread: loop.

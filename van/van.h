@@ -135,6 +135,8 @@ class Van final : private Transport::Sink {
   Time next_due() const;
   /// Makes a waiting step return. Thread: any.
   void wake() { transport_->wake(); }
+  /// Transport::lingers: step() is still needed.
+  bool lingers() const { return transport_->lingers(); }
 
   bool is_open(LinkId link) const;
   NodeId peer_of(LinkId link) const;

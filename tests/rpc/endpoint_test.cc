@@ -190,6 +190,14 @@ TEST_P(EndpointTest, AClosedEndpointEndsItsCallsAndTakesNone) {
   kept_->send("to nobody");
 }
 
+// Its memory stays until it is destroyed; its peers hear of the end before that.
+TEST_P(EndpointTest, AClosedEndpointIsLostToItsPeers) {
+  ASSERT_TRUE(client_.call(peer_, "echo", {}).wait().ok());
+  server_.close();
+  const Status status = client_.call(peer_, "echo", {}, {.timeout = 30s}).wait().status();
+  EXPECT_EQ(status.code(), Code::kPeerLost) << status.text();
+}
+
 TEST_P(EndpointTest, AnAnswerThatWasGivenBeforeCloseStillArrives) {
   const Call call = client_.call(peer_, "keep", {});
   came_.wait();
@@ -309,7 +317,13 @@ TEST_P(EndpointTest, ManyThreadsCallSteerAndCancel) {
   EXPECT_EQ(told.load(), kThreads * kCalls);
 }
 
-INSTANTIATE_TEST_SUITE_P(Transports, EndpointTest, testing::Values("auto", "zmq"),
+std::vector<const char*> transports() {
+  std::vector<const char*> all = {"auto", "zmq"};
+  if (Endpoint::open({.transport = "fabric"}).ok()) all.push_back("fabric");
+  return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(Transports, EndpointTest, testing::ValuesIn(transports()),
                          [](const auto& tested) { return std::string(tested.param); });
 
 TEST(Endpoint, SaysWhatIsWrongWithItsOptions) {

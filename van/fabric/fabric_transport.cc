@@ -59,6 +59,7 @@ class FabricTransport final : public Transport {
   void close(LinkId id) override;
   void poll(Sink& sink, Duration wait) override;
   void wake() override { watch_.wake(); }
+  bool lingers() const override;
   bool is_local(LinkId id) const override;
   int descriptor() const override { return watch_.descriptor(); }
   Duration may_wait(Duration wait) const override;
@@ -212,6 +213,10 @@ bool FabricTransport::is_local(LinkId id) const {
 void FabricTransport::close(LinkId id) {
   Link* link = find(id);
   if (link != nullptr && !link->retired) retire(*link);
+}
+
+bool FabricTransport::lingers() const {
+  return std::ranges::any_of(links_, [](const auto& one) { return one.second->retired; });
 }
 
 Duration FabricTransport::may_wait(Duration wait) const {
