@@ -166,6 +166,11 @@ class GradientExchange:
         """True if some gradient has been sent and not been waited for."""
         return self._sent > 0
 
+    @property
+    def parameters(self):
+        """Those whose gradients are exchanged."""
+        return list(self._by_parameter)
+
     def set_passes(self, passes):
         """How many backward passes add up from now on."""
         self._passes = passes
@@ -183,7 +188,8 @@ class GradientExchange:
             raise AssertionError(
                 "Gradients were computed more than backward_passes_per_step times before call to "
                 f"step() (the parameter is '{slot.name}'). Increase backward_passes_per_step to "
-                "accumulate gradients locally.")
+                "accumulate gradients locally. It also happens with model= if a weight was used by "
+                "a reference kept outside of its module: call synchronize() first.")
         if not self._begun:
             self._begun = True
             if self._when_begun is not None:

@@ -4,6 +4,7 @@ here, and each layer waits for its own (ByteScheduler, Peng et al., SOSP 2019, c
 the global barrier). Works with every optimizer that treats parameters one by one.
 """
 
+import collections
 import weakref
 
 import torch
@@ -34,6 +35,7 @@ class Layerwise(synchronous.Synchronous):
             parameter for group in self.param_groups for parameter in group["params"]
             if parameter in self._stretto_exchange))
         self._stretto_zero = None
+        self._stretto_apply(self._stretto_unseen)
         return None
 
     def synchronize(self):
@@ -100,27 +102,80 @@ def _clear(parameter, set_to_none):
         parameter.grad.zero_()
 
 
+class _Watched(collections.OrderedDict):
+    """The parameters of a module: the step of each ends before somebody gets it from here, be it
+    the module itself, one that uses its weights without calling it, or what goes through
+    model.parameters() (as DeepSpeed gathers partitioned parameters at their use)."""
+
+    def __init__(self, parameters):
+        super().__init__(parameters)
+        self.optimizers = weakref.WeakSet()
+
+    def end_steps(self, parameters):
+        """Ends the steps of these."""
+        for optimizer in self.optimizers:
+            if optimizer._stretto_pending:
+                optimizer._stretto_apply(parameters)
+
+    def __getitem__(self, name):
+        parameter = super().__getitem__(name)
+        self.end_steps([parameter])
+        return parameter
+
+    def get(self, name, default=None):
+        """As that of a dict."""
+        return self[name] if name in self else default
+
+    def values(self):
+        """As those of a dict."""
+        self.end_steps(list(super().values()))
+        return super().values()
+
+    def items(self):
+        """As those of a dict."""
+        self.end_steps(list(super().values()))
+        return super().items()
+
+    def __reduce__(self):
+        # Copies of the model are nobody's.
+        return collections.OrderedDict, (), None, None, iter(self.items())
+
+
+def _before_forward(module, _):
+    # RNNs keep references to their weights, so that to be called is a use of them.
+    module._parameters.values()
+
+
+def _watch(module, optimizer):
+    if not isinstance(module._parameters, _Watched):
+        module._parameters = _Watched(module._parameters)
+        hook = module.register_forward_pre_hook(_before_forward)
+        # Before those that compute a weight of others, such as weight_norm's.
+        module._forward_pre_hooks.move_to_end(hook.id, last=False)
+    module._parameters.optimizers.add(optimizer)
+
+
 def make(optimizer, model, gradients, scope):
     """The optimizer, wrapped so that the model's forward ends its steps."""
     if not isinstance(model, torch.nn.Module):
         raise TypeError(f"the model is a {type(model).__name__}, wanted a torch.nn.Module")
+    # Modules of TorchScript use their parameters where nobody sees it.
+    modules = [module for module in model.modules()
+               if module._parameters and not isinstance(module, torch.jit.ScriptModule)]
+    watched = {parameter for module in modules for parameter in module._parameters.values()}
     result = synchronous.wrapped(
         optimizer, Layerwise, _stretto_scope=scope, _stretto_exchange=gradients,
-        _stretto_pending={}, _stretto_groups=[], _stretto_zero=None)
-
+        _stretto_pending={}, _stretto_groups=[], _stretto_zero=None,
+        _stretto_unseen=[parameter for parameter in gradients.parameters
+                         if parameter not in watched])
+    for module in modules:
+        _watch(module, result)
     target = weakref.ref(result)
 
-    def before_forward(module, _):
-        if (optimizer_now := target()) is not None:
-            optimizer_now._stretto_apply(list(module.parameters(recurse=False)))
+    def before_evaluation(*_):
+        # There is nothing to hide then, so even what a model keeps in a list of its own is ready.
+        if not torch.is_grad_enabled() and (optimizer_now := target()) is not None:
+            optimizer_now.finish()
 
-    def after_state_dict(*_):
-        if (optimizer_now := target()) is not None:
-            optimizer_now._stretto_apply(list(optimizer_now._stretto_pending))
-
-    for module in model.modules():
-        if any(True for _ in module.parameters(recurse=False)):
-            module.register_forward_pre_hook(before_forward)
-    # What a state_dict() holds shares the parameters' memory, so it is up to date afterwards.
-    model._register_state_dict_hook(after_state_dict)
+    model.register_forward_pre_hook(before_evaluation)
     return result

@@ -102,9 +102,9 @@ def DistributedOptimizer(  # pylint: disable=invalid-name
                               meanwhile
     warm_up                   eager modes: so many first steps wait for their own updates
     model                     mode sync: step() does not wait; the model's next forward does, layer
-                              by layer, each for its own gradients. Layers must be called as
-                              modules; what reads a weight without calling the module that has it
-                              must call synchronize() first
+                              by layer, each for its own gradients. Whoever keeps a reference to a
+                              weight, instead of getting it from its module, must call
+                              synchronize() before using it
     """
     compression = compressions.from_params(compression_params, compression)
     _refuse(optimizer, compression, mode, staleness, lr_rule, model)
