@@ -223,6 +223,32 @@ class Layers(unittest.TestCase):
 
         self.assert_same(run, "a scale")
 
+    def test_clipping_where_a_layer_is_left_out(self):
+        """synchronize() after backward has means for all that backward has brought, also while a
+        step is left over of a layer that this forward did not use."""
+        for width in (8, WIDTH):  # Of 8, gradients travel together.
+            def run(layerwise, width=width):
+                torch.manual_seed(1)
+                model = nn.ModuleList([nn.Linear(width, width) for _ in range(3)])
+                optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+                optimizer = st.DistributedOptimizer(optimizer, model.named_parameters(),
+                                                    model=model if layerwise else None)
+                for step in range(6):
+                    optimizer.zero_grad()
+                    for index in {0, 1 + step % 2}:
+                        model[index](batch(step, st.rank())[..., :width]).square().sum().backward()
+                    optimizer.synchronize()
+                    nn.utils.clip_grad_norm_(model.parameters(), 0.1)
+                    with optimizer.skip_synchronize():
+                        optimizer.step()
+                    optimizer.zero_grad()
+                    for layer in model:
+                        layer(batch(step, st.rank())[..., :width]).square().sum().backward()
+                    optimizer.step()
+                return [weights(model)]
+
+            self.assert_same(run, f"width {width}")
+
     def test_a_reference_kept_elsewhere_is_told(self):
         model, optimizer = made(linear, True)
         weight = model.weight

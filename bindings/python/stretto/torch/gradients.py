@@ -167,6 +167,11 @@ class GradientExchange:
         return self._sent > 0
 
     @property
+    def begun(self):
+        """True if backward has brought a gradient since the last exchange."""
+        return self._begun
+
+    @property
     def parameters(self):
         """Those whose gradients are exchanged."""
         return list(self._by_parameter)

@@ -39,10 +39,11 @@ class Layerwise(synchronous.Synchronous):
         return None
 
     def synchronize(self):
-        """Ends a step that has begun; else waits for the gradients of all workers."""
-        if self._stretto_pending:
-            self._stretto_apply(list(self._stretto_pending))
-        else:
+        """Ends a step that has begun, and waits for the gradients of all workers that backward has
+        made since."""
+        ended = bool(self._stretto_pending)
+        self.finish()
+        if self._stretto_exchange.begun or not ended:
             self._stretto_exchange.synchronize()
 
     def zero_grad(self, set_to_none=True):
