@@ -14,8 +14,6 @@ jobs.use_packages()
 import torch  # pylint: disable=wrong-import-position
 
 import byteps.torch as bps
-import byteps.torch.ops
-import byteps.torch.parallel
 from stretto import _core, errors
 
 # Name: parameters as BytePS has them, in order, with their defaults. Ours may have more after.

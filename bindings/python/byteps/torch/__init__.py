@@ -15,7 +15,7 @@ import torch
 
 import stretto.torch as _st
 from byteps.torch import asynchronous as _asynchronous
-from byteps.torch import ops
+from byteps.torch import ops, parallel
 from byteps.torch import staleness as _staleness
 from byteps.torch.compression import Compression
 from byteps.torch.ops import (declare, init, poll, push_pull, resume, shutdown, suspend,
