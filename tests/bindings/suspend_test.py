@@ -33,6 +33,7 @@ class Suspend(jobs.PythonTest):
                    for rank in range(3)]
         for worker in workers:
             worker.expect("^sum 3.0$", jobs.TORCH_PATIENCE)
+            worker.expect("^trained -2.0 -2.0 -2.0 -2.0 -6.0$")
             worker.expect("^suspended$")
         for process in (*first, workers[2]):
             self.assertEqual(process.end(), 0, process.output())
@@ -41,6 +42,8 @@ class Suspend(jobs.PythonTest):
             os.kill(worker.pid, signal.SIGUSR1)
         for rank, worker in enumerate(workers[:2]):
             worker.expect(f"^again 2.0 as {rank} of 2$")
+            worker.expect("^trained -5.5 -3.5 -3.5 -9.0 -1.5$")
+            worker.expect("^refused since resume.. another optimizer was made")
             self.assertEqual(worker.end(), 0, worker.output())
         for process in second:
             self.assertEqual(process.end(), 0, process.output())

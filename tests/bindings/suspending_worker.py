@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Run by the workers of suspend_test.py: leaves a job, and joins another of another size when it
-is sent SIGUSR1.
+is sent SIGUSR1. What trained in the first goes on in the second.
 """
 
 import signal
@@ -9,6 +9,48 @@ import sys
 import torch
 
 import byteps.torch as bps
+import stretto.torch as st
+
+
+class Scale(torch.nn.Module):
+    """Its gradient is what it is called with; it begins at 0."""
+
+    def __init__(self):
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.zeros(5))
+        self.frozen = torch.nn.Parameter(torch.zeros(5), requires_grad=False)
+
+    def forward(self, gradient):
+        """A loss."""
+        return (self.weight * gradient).sum()
+
+
+class Trained:
+    """A model that was wrapped in the first job."""
+
+    def __init__(self, way):
+        self.way = way
+        self.model = Scale()
+        self.optimizer = torch.optim.SGD([self.model.weight], lr=1.0)
+        if way == "module":
+            self.model = st.DistributedDataParallel(self.model)
+            return
+        options = {"model": self.model} if way == "model" else {"mode": way}
+        self.optimizer = st.DistributedOptimizer(
+            self.optimizer, self.model.named_parameters(), lr_rule="constant", **options)
+
+    def begin(self):
+        """A step by a gradient of this rank's number and 1."""
+        self.optimizer.zero_grad()
+        self.model(float(st.rank() + 1)).backward()
+        self.optimizer.step()
+
+    def step(self):
+        """The same, then its weight."""
+        self.begin()
+        if self.way != "module":
+            self.optimizer.finish()
+        return next(self.model.parameters())[4].item()
 
 
 def main():
@@ -16,6 +58,9 @@ def main():
     signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])
     bps.init()
     print("sum", bps.push_pull(torch.ones(1000), average=False, name="x")[999].item(), flush=True)
+    trained = [Trained(way) for way in ("sync", "model", "module", "eager", "async")]
+    print("trained", *(one.step() for one in trained), flush=True)
+    trained[1].begin()  # It ends in the next job.
     rank = bps.rank()
     bps.suspend()
     print("suspended", flush=True)
@@ -25,6 +70,12 @@ def main():
     bps.resume(int(sys.argv[1]), int(sys.argv[2]), rank)
     print("again", bps.push_pull(torch.ones(1000), average=False, name="x")[999].item(),
           f"as {bps.rank()} of {bps.size()}", flush=True)
+    another = Trained("sync")  # Made before the old one of the same names was used again.
+    print("trained", *(one.step() for one in (*trained[1:], another)), flush=True)
+    try:
+        trained[0].step()
+    except ValueError as error:
+        print("refused", error, flush=True)
     bps.shutdown()
     print("done", flush=True)
 

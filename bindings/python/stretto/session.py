@@ -13,6 +13,7 @@ import os
 import sys
 import threading
 import time
+from typing import NamedTuple
 
 from stretto import _core, environment, errors
 
@@ -51,6 +52,14 @@ class Done:
         """Changes nothing: it has ended."""
 
 
+class Scope(NamedTuple):
+    """What makes the names of a thing other than those of its like, and the same at all workers."""
+
+    kind: str = ""
+    number: int = 0
+    prefix: str = ""
+
+
 class Session:
     """Thread: any. Every exchange is a call on the same names at all workers, in any order of
     names, but for one name in the same order."""
@@ -63,7 +72,7 @@ class Session:
         self._lock = threading.Lock()
         self._owner = os.getpid()
         self._left = False
-        self._counts = collections.Counter()
+        self._scopes = collections.defaultdict(set)
         if place.rank < 0:
             self.worker()  # The scheduler chooses the rank.
 
@@ -163,11 +172,21 @@ class Session:
         if worker is not None:
             worker.note_span(kind, begin, end)
 
-    def next_number(self, kind):
-        """1, 2 and so on for things of a kind, such as optimizers, which every worker makes in
-        the same order: names that are alike everywhere."""
-        self._counts[kind] += 1
-        return self._counts[kind]
+    def new_scope(self, kind, first=None):
+        """The scope of one of the things of a kind, such as optimizers, which every worker makes
+        in the same order. `first` is the prefix of the first, if it is to have one of its own."""
+        number = max(self._scopes[kind], default=0) + 1
+        self._scopes[kind].add(number)
+        return Scope(kind, number, f"{kind}{number}/" if number > 1 or first is None else first)
+
+    def keep_scope(self, scope):
+        """The same scope as in the job before, for what was made there. ValueError if another
+        thing has got it meanwhile."""
+        if scope.number in self._scopes[scope.kind]:
+            raise ValueError(
+                f"since resume() another {scope.kind} was made with the names of this one, which "
+                "is older. Make new ones after the old ones were used again, or leave those")
+        self._scopes[scope.kind].add(scope.number)
 
     def barrier(self):
         """Returns when every worker has called it as often as this one."""

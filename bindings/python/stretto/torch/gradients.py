@@ -86,7 +86,8 @@ def _hook_gradient(parameter, hook):
     if hasattr(parameter, "register_post_accumulate_grad_hook"):
         return parameter.register_post_accumulate_grad_hook(lambda _: hook()), None
     # Before torch 2.1: the node that adds up, which lives as long as somebody keeps it.
-    node = parameter.expand_as(parameter).grad_fn.next_functions[0][0]
+    with torch.enable_grad():
+        node = parameter.expand_as(parameter).grad_fn.next_functions[0][0]
     return node.register_hook(lambda *_: hook()), node
 
 
@@ -123,43 +124,58 @@ class GradientExchange:
     named_parameters  (name, parameter) of those that are trained, in the same order everywhere
     passes            so many backward passes add up before a gradient travels
     compression       see stretto.torch.Compression
-    scope             makes the names of this exchange different from those of others
+    scope             makes the names of this exchange different from those of others; its own in
+                      every job that this process joins
     layerwise         gradients are waited for one by one, the first layer's first
     when_begun        called at the first gradient after each synchronize()
     """
 
     def __init__(self, named_parameters, passes=1, compression=compressions.Compression.none,
-                 scope="", when_begun=None, layerwise=False):
+                 scope=session.Scope(), when_begun=None, layerwise=False):
         self._session = session.current()
+        self._scope = scope
         self._passes = passes
         self._compression = compression
         self._when_begun = when_begun
         self._layerwise = layerwise
         self._begun = False
-        self._slots = [_Slot(f"{scope}{name}", parameter, index)
+        self._slots = [_Slot(f"{scope.prefix}{name}", parameter, index)
                        for index, (name, parameter) in enumerate(named_parameters)]
         self._by_parameter = {slot.parameter: slot for slot in self._slots}
         self._buckets = _bucketed(self._slots, compressions.coded_from(compression))
-        self._staging = None
-        if not self._session.alone:
-            self._staging = _staging_for(self._slots, self._session.note_span)
+        self._staging = self._new_staging()
         self._arrivals = itertools.count()
         self._sent = 0
         self._agreement = None  # From the first gradient on, until all are known to do alike.
         self._digest = None
         self.enabled = True
-        self._hooks = []
-        if not self._session.alone:
-            # Weakly, so that an optimizer that is dropped lets go of its parameters.
-            call = weakref.WeakMethod(self._on_gradient)
-            self._hooks = [_hook_gradient(slot.parameter, functools.partial(_pass_on, call, slot))
-                           for slot in self._slots]
+        # Weakly, so that an optimizer that is dropped lets go of its parameters.
+        call = weakref.WeakMethod(self._on_gradient)
+        self._hooks = [_hook_gradient(slot.parameter, functools.partial(_pass_on, call, slot))
+                       for slot in self._slots]
 
     def __del__(self):
         for undo, _ in getattr(self, "_hooks", ()):
             undo.remove()
         if getattr(self, "_staging", None) is not None:
             self._staging.close()
+
+    def _new_staging(self):
+        return None if self._session.alone else _staging_for(self._slots, self._session.note_span)
+
+    def _is_alone(self):
+        # Asked before anything is sent: here it shows that suspend() and resume() were called.
+        now = session.current() if session.is_initialized() else self._session
+        if now is not self._session:
+            now.keep_scope(self._scope)
+            self._session = now
+            self._digest = None
+            for bucket in self._buckets:
+                bucket.declared.clear()
+            if self._staging is not None:
+                self._staging.close()
+            self._staging = self._new_staging()
+        return now.alone
 
     @property
     def under_way(self):
@@ -187,7 +203,7 @@ class GradientExchange:
     # ---- out
 
     def _on_gradient(self, slot):
-        if not self.enabled:
+        if not self.enabled or self._is_alone():
             return
         if slot.passes >= self._passes:
             raise AssertionError(
@@ -294,11 +310,10 @@ class GradientExchange:
     def synchronize(self):
         """Sends what has not been sent, and waits until every gradient is the mean over all
         workers. Raises what went wrong."""
-        if self._session.alone:
-            return
         self.send_missing()
         for bucket in self._buckets:
-            self._receive(bucket)
+            if bucket.ticket is not None:
+                self._receive(bucket)
 
     def wait_for(self, parameters):
         """Waits only for the gradients of these parameters, which have all been sent."""
@@ -315,8 +330,10 @@ class GradientExchange:
     def send_missing(self):
         """Sends what has not been sent: what backward has not brought, as zeros."""
         self._begun = False
+        if self._is_alone():
+            return
         for bucket in self._buckets:
-            if bucket.ticket is None and not self._session.alone:
+            if bucket.ticket is None:
                 self._send(bucket)
 
     def __contains__(self, parameter):

@@ -67,9 +67,8 @@ def _named(optimizer, named_parameters):
 
 def _scope():
     # Two optimizers of one program may have parameters of the same names, as those of a GAN do.
-    # They are made in the same order everywhere. No parameter's name begins like a scope.
-    number = session.current().next_number("optimizer")
-    return "" if number == 1 else f"optimizer{number}/"
+    # No parameter's name begins like a scope.
+    return session.current().new_scope("optimizer", first="")
 
 
 # The arguments are those that people know from BytePS, and ours.
@@ -117,5 +116,5 @@ def DistributedOptimizer(  # pylint: disable=invalid-name
     found = gradients.GradientExchange(named, passes, compression, scope,
                                        layerwise=model is not None)
     if model is not None:
-        return layerwise.make(optimizer, model, found, scope)
-    return synchronous.make(optimizer, found, scope)
+        return layerwise.make(optimizer, model, found, scope.prefix)
+    return synchronous.make(optimizer, found, scope.prefix)

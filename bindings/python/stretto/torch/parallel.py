@@ -52,7 +52,8 @@ class DistributedDataParallel(torch.nn.Module):
         self.module = module
         self.device_ids = device_ids
         self.broadcast_buffers = broadcast_buffers
-        self._scope = f"module{session.current().next_number('module')}/"
+        scope = session.current().new_scope("module")
+        self._scope = scope.prefix
         named = [(name, parameter) for name, parameter in module.named_parameters()
                  if parameter.requires_grad]
         if not named:
@@ -61,7 +62,7 @@ class DistributedDataParallel(torch.nn.Module):
         state = {name: tensor for name, tensor in module.state_dict().items()
                  if isinstance(tensor, torch.Tensor)}
         broadcasting.broadcast_parameters(state, 0, prefix=f"Parameter.{self._scope}")
-        self._exchange = gradients.GradientExchange(named, 1, compression, self._scope,
+        self._exchange = gradients.GradientExchange(named, 1, compression, scope,
                                                     self._at_backward)
 
     def _at_backward(self):

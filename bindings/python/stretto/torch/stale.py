@@ -34,13 +34,22 @@ class Exchange:
         """True if gradients are corrected for their delay."""
         return self._options["rate_rule"] == "compensated"
 
+    def _follow(self):
+        # Into the job that resume() has joined.
+        now = session.current() if session.is_initialized() else self._session
+        if now is not self._session:
+            now.keep_scope(self._scope)
+            self._session, self._parameters = now, None
+
     def begin(self):
-        """Before a step: the first time, the values of rank 0 become everybody's."""
+        """Before a step: the first time in a job, the values of rank 0 become everybody's."""
+        self._follow()
         if self._parameters is not None or self._session.alone:
             return
         initial = [tensor.detach().to("cpu").contiguous() for _, tensor in self._named]
+        names = [f"Weight.{self._scope.prefix}{name}" for name, _ in self._named]
         self._parameters = _core.Parameters(
-            self._session.worker(), [f"Weight.{self._scope}{name}" for name, _ in self._named],
+            self._session.worker(), names,
             [(tensor.data_ptr(), tensor.numel()) for tensor in initial],
             # Elsewhere the order of updates is that of their coming, and cannot be another.
             deterministic=self._options["mode"] == "eager" and
@@ -75,6 +84,7 @@ class Exchange:
 
     def finish(self):
         """Everybody's updates are in everybody's values after it. All must call it."""
+        self._follow()
         if self._parameters is not None:
             self._parameters.finish()
             self._load()
