@@ -77,6 +77,18 @@ class Misuse(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "trained now"):
             self.step(optimizer)
 
+    def test_later_in_a_parallel_module(self):
+        self.model[0].weight.requires_grad_(False)
+        wrapped = st.DistributedDataParallel(self.model)
+        wrapped(torch.ones(4, 2)).sum().backward()
+        self.model[0].weight.requires_grad_(True)
+        with self.assertRaisesRegex(ValueError, "'0.weight' is trained now"):
+            wrapped(torch.ones(4, 2))
+        with torch.no_grad():
+            wrapped(torch.ones(4, 2))
+        wrapped = st.DistributedDataParallel(self.model)
+        wrapped(torch.ones(4, 2)).sum().backward()
+
     def test_one_loop_for_all_modes(self):
         for options in ({}, {"model": self.model}, {"mode": "eager"}, {"mode": "async"}):
             optimizer = self.wrap(**options)

@@ -234,25 +234,6 @@ class Training(unittest.TestCase):
                 optimizer.finish()
                 self.assert_alike(model)
 
-    def test_one_parameter_of_two_names(self):
-        """It travels once, by its first name."""
-        for mode in st.MODES:
-            layer = nn.Linear(300, 300, bias=False)
-            nn.init.zeros_(layer.weight)
-            towers = nn.Sequential(layer), nn.Sequential(layer)
-            named = [(f"{number}.{name}", parameter) for number, tower in enumerate(towers)
-                     for name, parameter in tower.named_parameters()]
-            optimizer = torch.optim.SGD(layer.parameters(), lr=1.0)
-            optimizer = st.DistributedOptimizer(optimizer, named, mode=mode, lr_rule="constant")
-            for _ in range(5):
-                optimizer.zero_grad()
-                (layer.weight.sum() * (self.rank + 1)).backward()
-                optimizer.step()
-            optimizer.finish()
-            total = -5.0 * sum(range(1, st.size() + 1))
-            expected = total / st.size() if mode in ("sync", "eager") else total
-            self.assertEqual(layer.weight.unique().tolist(), [expected], mode)
-
     def test_misuse(self):
         model = perceptron(self.rank)
         optimizer = bps.DistributedOptimizer(shared(model), model.named_parameters())
@@ -263,19 +244,6 @@ class Training(unittest.TestCase):
         with self.assertRaisesRegex(AssertionError, "more than backward_passes_per_step"):
             nn.functional.mse_loss(model(inputs), targets).backward()
         optimizer.step()
-        self.assert_alike(model)
-
-    def test_sparse_gradients(self):
-        torch.manual_seed(self.rank)
-        model = nn.Embedding(10, 4, sparse=True)
-        bps.broadcast_parameters(model.state_dict(), root_rank=0)
-        optimizer = st.DistributedOptimizer(torch.optim.SparseAdam(model.parameters(), lr=0.1),
-                                            model.named_parameters())
-        with self.assertWarnsRegex(RuntimeWarning, "sparse"):
-            for step in range(5):
-                optimizer.zero_grad()
-                model(torch.tensor([step, step + self.rank])).sum().backward()
-                optimizer.step()
         self.assert_alike(model)
 
     def test_schedules(self):

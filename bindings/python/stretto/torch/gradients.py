@@ -37,6 +37,7 @@ class _Slot:
         self.bucket = None
         self.passes = 0  # Gradients that have been added up here since the last exchange.
         self.was_sparse = False
+        self.left_alone = False  # Frozen since, and without a gradient: it is to stay without.
         self.arrived = None  # When, among all, in the first backward.
 
 
@@ -142,7 +143,9 @@ class GradientExchange:
         self._slots = [_Slot(f"{scope.prefix}{name}", parameter, index)
                        for index, (name, parameter) in enumerate(named_parameters)]
         self._by_parameter = {slot.parameter: slot for slot in self._slots}
-        self._buckets = _bucketed(self._slots, compressions.coded_from(compression))
+        coded_from = compressions.coded_from(compression)
+        self._is_exact = coded_from is None
+        self._buckets = _bucketed(self._slots, coded_from)
         self._staging = self._new_staging()
         self._arrivals = itertools.count()
         self._sent = 0
@@ -296,8 +299,11 @@ class GradientExchange:
 
     def _dense_gradient(self, slot):
         gradient = slot.parameter.grad
+        slot.left_alone = gradient is None and not slot.parameter.requires_grad
         if gradient is None:
-            gradient = slot.parameter.grad = torch.zeros_like(slot.parameter)
+            gradient = torch.zeros_like(slot.parameter, requires_grad=False)
+            if not slot.left_alone:
+                slot.parameter.grad = gradient
         slot.was_sparse = gradient.is_sparse
         if slot.was_sparse:
             warnings.warn(f"the gradient of '{slot.name}' is sparse; it travels dense, in full "
@@ -351,6 +357,8 @@ class GradientExchange:
         ticket.wait()
         if not bucket.in_place:
             self._unpack(bucket, source)
+        elif bucket.slots[0].left_alone:
+            self._leave_alone(bucket.slots[0], source)
         for slot in bucket.slots:
             if slot.was_sparse:
                 slot.parameter.grad = slot.parameter.grad.to_sparse(1)
@@ -362,7 +370,17 @@ class GradientExchange:
                 buffer = self._staging.bring(buffer)
             flat = self._compression.decompress(buffer, bucket.context)
             for slot in bucket.slots:
-                gradient = slot.parameter.grad
-                last = first + gradient.numel()
-                gradient.copy_(flat[first:last].view(gradient.shape))
+                last = first + slot.parameter.numel()
+                mean = flat[first:last].view(slot.parameter.shape)
                 first = last
+                if slot.left_alone:
+                    self._leave_alone(slot, mean)
+                else:
+                    slot.parameter.grad.copy_(mean)
+
+    def _leave_alone(self, slot, mean):
+        # A codec may have made something of zeros, or send what it had left over.
+        if self._is_exact and mean.any():
+            raise errors.Mismatch(
+                f"'{slot.name}' is frozen here (requires_grad=False), and another worker trains it",
+                operation="push_pull")

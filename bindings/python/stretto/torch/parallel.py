@@ -70,11 +70,22 @@ class DistributedDataParallel(torch.nn.Module):
         torch.autograd.Variable._execution_engine.queue_callback(self.synchronize)
 
     def forward(self, *inputs: Any, **options: Any) -> Any:
-        """The module's own forward."""
+        """The module's own forward. ValueError if a parameter is trained now that was not when
+        it was wrapped."""
+        if torch.is_grad_enabled():
+            self._check_parameters()
         if self.broadcast_buffers and self.training and not session.current().alone:
             _broadcast_together([buffer for _, buffer in self.module.named_buffers()],
                                 f"Buffer.{self._scope}")
         return self.module(*inputs, **options)
+
+    def _check_parameters(self):
+        for name, parameter in self.module.named_parameters():
+            if parameter.requires_grad and parameter not in self._exchange:
+                raise ValueError(
+                    f"parameter '{name}' is trained now, and was not when "
+                    "DistributedDataParallel was called: it had requires_grad=False or was not in "
+                    "the module yet. Wrap the module again, in the place of this one")
 
     def synchronize(self) -> None:
         """Waits for the gradients. Backward does so by itself when it ends."""

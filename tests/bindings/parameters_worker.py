@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Run by every worker of a job of parameters_test.py: parameters that are not like others, for they
+have two names, are frozen for a while, or have sparse gradients. Prints "done" if all was as it
+should be.
+"""
+
+import sys
+import unittest
+
+import torch
+from torch import nn
+
+import byteps.torch as bps
+import stretto.torch as st
+import training_worker
+
+
+class Parameters(unittest.TestCase):
+
+    assert_alike = training_worker.Training.assert_alike
+
+    def setUp(self):
+        self.rank = st.rank()
+
+    def test_one_parameter_of_two_names(self):
+        """It travels once, by its first name."""
+        for mode in st.MODES:
+            layer = nn.Linear(300, 300, bias=False)
+            nn.init.zeros_(layer.weight)
+            towers = nn.Sequential(layer), nn.Sequential(layer)
+            named = [(f"{number}.{name}", parameter) for number, tower in enumerate(towers)
+                     for name, parameter in tower.named_parameters()]
+            optimizer = torch.optim.SGD(layer.parameters(), lr=1.0)
+            optimizer = st.DistributedOptimizer(optimizer, named, mode=mode, lr_rule="constant")
+            for _ in range(5):
+                optimizer.zero_grad()
+                (layer.weight.sum() * (self.rank + 1)).backward()
+                optimizer.step()
+            optimizer.finish()
+            total = -5.0 * sum(range(1, st.size() + 1))
+            expected = total / st.size() if mode in ("sync", "eager") else total
+            self.assertEqual(layer.weight.unique().tolist(), [expected], mode)
+
+    def test_freezing_for_some_steps(self):
+        """A frozen layer stays as it is: as in one process, to which equal data are the same."""
+        ways = {
+            "all": lambda optimizer, model: (st.DistributedOptimizer(
+                optimizer, model.named_parameters()), model),
+            "layer by layer": lambda optimizer, model: (st.DistributedOptimizer(
+                optimizer, model.named_parameters(), model=model), model),
+            "module": lambda optimizer, model: (optimizer, st.DistributedDataParallel(model)),
+            "alone": lambda optimizer, model: (optimizer, model),
+        }
+        for width in (20, 400):  # Gradients that travel together, and by themselves.
+            found = {}
+            for name, wrap in ways.items():
+                torch.manual_seed(0)
+                model = nn.Sequential(nn.Linear(12, width), nn.Tanh(), nn.Linear(width, 3))
+                optimizer, called = wrap(torch.optim.AdamW(model.parameters(), lr=0.1), model)
+                for step in range(6):
+                    model[0].requires_grad_(step not in (2, 3))
+                    inputs, targets = training_worker.data(step, 0)
+                    optimizer.zero_grad(set_to_none=True)
+                    nn.functional.mse_loss(called(inputs), targets).backward()
+                    optimizer.step()
+                found[name] = training_worker.weights(model)
+            for name, values in found.items():
+                self.assertTrue(torch.equal(values, found["alone"]), f"{name}, {width}")
+
+    def test_frozen_at_one_worker(self):
+        model = training_worker.perceptron(self.rank)
+        optimizer = st.DistributedOptimizer(training_worker.shared(model), model.named_parameters())
+        model[0].requires_grad_(self.rank > 0)
+        inputs, targets = training_worker.data(0, self.rank)
+        nn.functional.mse_loss(model(inputs), targets).backward()
+        if self.rank > 0:
+            optimizer.step()
+        else:
+            with self.assertRaisesRegex(st.errors.Mismatch, "'.*0.weight' is frozen here"):
+                optimizer.step()
+
+    def test_sparse_gradients(self):
+        torch.manual_seed(self.rank)
+        model = nn.Embedding(10, 4, sparse=True)
+        bps.broadcast_parameters(model.state_dict(), root_rank=0)
+        optimizer = st.DistributedOptimizer(torch.optim.SparseAdam(model.parameters(), lr=0.1),
+                                            model.named_parameters())
+        with self.assertWarnsRegex(RuntimeWarning, "sparse"):
+            for step in range(5):
+                optimizer.zero_grad()
+                model(torch.tensor([step, step + self.rank])).sum().backward()
+                optimizer.step()
+        self.assert_alike(model)
+
+
+def main():
+    """Runs everything; the first failure ends the process, and so the job."""
+    torch.set_num_threads(1)
+    torch.use_deterministic_algorithms(True)
+    st.init()
+    result = unittest.main(exit=False, failfast=True).result
+    if not result.wasSuccessful():
+        sys.exit(1)
+    st.shutdown()
+    print("done", flush=True)
+
+
+if __name__ == "__main__":
+    main()
