@@ -29,7 +29,8 @@ Scheduler::Scheduler(const Config& config, std::unique_ptr<Transport> transport,
     : config_(config),
       clock_(clock),
       van_(std::move(transport), clock),
-      deadline_(clock.now() + config.rendezvous_timeout),
+      began_(clock.now()),
+      deadline_(began_ + config.rendezvous_timeout),
       next_watch_(clock.now()),
       roll_(config),
       input_(std::max(kLeastWindow, 2 * config.job.heartbeat), config.balance_input) {
@@ -172,6 +173,7 @@ void Scheduler::on_hello(LinkId link, const wire::Hello& hello) {
   wire::Control welcome;
   welcome.mutable_welcome()->set_node(member->node);
   welcome.mutable_welcome()->set_rank(member->rank);
+  welcome.mutable_welcome()->set_job(static_cast<std::uint64_t>(began_.time_since_epoch().count()));
   van_.send_control(link, welcome);
   log(Level::kDebug, "{} came from {}", member->describe(), hello.host());
   if (phase_ == Phase::kGathering && roll_.complete()) begin();

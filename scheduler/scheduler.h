@@ -103,6 +103,7 @@ class Scheduler final : public Agent, private Van::Handler {
   Van van_;
   Phase phase_ = Phase::kGathering;
   Status status_;
+  const Time began_;
   Time deadline_;  // Of gathering, dispersing or failing.
   Time next_watch_;
   Roll roll_;

@@ -63,6 +63,7 @@ Status TraceSession::start(const std::vector<Member>& members, std::uint32_t ite
                             .role = member.role,
                             .rank = member.rank,
                             .shard = member.shard,
+                            .job = 0,
                             .dropped = 0,
                             .records = {}});
   }

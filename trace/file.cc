@@ -41,6 +41,7 @@ struct Identity {
   std::uint32_t role;
   std::uint32_t rank;
   std::uint32_t shard;
+  std::uint64_t job;
 };
 
 Status wrong(const std::string& path, std::string_view what) {
@@ -54,6 +55,7 @@ Status wrong(const std::string& path, std::string_view what) {
 struct Taken {
   std::size_t notes = 0;
   std::size_t senseless = 0;
+  bool ended = false;
 };
 
 Status take_notes(const std::string& bytes, Node& node, Taken& taken) {
@@ -82,6 +84,7 @@ Status take_block(Block kind, const std::string& bytes, Node& node, Trace& trace
       return {};
     case Block::kDropped:
       node.dropped = read_as<std::uint64_t>(bytes);
+      taken.ended = true;
       return {};
     case Block::kIdentity:
       break;
@@ -89,10 +92,33 @@ Status take_block(Block kind, const std::string& bytes, Node& node, Trace& trace
   return {Code::kMalformed, "a block of no known kind"};
 }
 
+// Names of files, by the job that left them.
+using Jobs = std::map<std::uint64_t, std::vector<std::string>>;
+
+Status mixed(const std::string& folder, const Jobs& jobs) {
+  constexpr std::size_t kMostNames = 10;
+  std::string all;
+  for (const auto& [job, names] : jobs) {
+    const std::size_t told = std::min(names.size(), kMostNames);
+    all += fmt::format(
+        "{}{}", all.empty() ? "" : "; ",
+        fmt::join(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(told), ", "));
+    if (told < names.size()) all += fmt::format(" and {} more", names.size() - told);
+  }
+  return {Code::kInvalidArgument,
+          fmt::format("{} holds files of {} jobs, which are no one trace: {}; remove those of all "
+                      "jobs but one, and give each job a STRETTO_TRACE of its own",
+                      folder, jobs.size(), all)};
+}
+
 }  // namespace
 
 void write_identity(std::ostream& out, const Node& node) {
-  const Identity who{node.node, static_cast<std::uint32_t>(node.role), node.rank, node.shard};
+  const Identity who{.node = node.node,
+                     .role = static_cast<std::uint32_t>(node.role),
+                     .rank = node.rank,
+                     .shard = node.shard,
+                     .job = node.job};
   write_block(out, Block::kIdentity, &who, sizeof who);
 }
 
@@ -127,11 +153,15 @@ Status read_file(const std::string& path, Trace& trace) {
   bool known = false;
   Taken taken;
   std::array<char, sizeof(Head)> bytes{};
+  std::streamsize cut = 0;  // Bytes of a block that is not all there.
   while (in.read(bytes.data(), bytes.size())) {
     const auto head = std::bit_cast<Head>(bytes);
     if (head.bytes > kMostBlock) return wrong(path, "a block is too long");
     std::string body(head.bytes, '\0');
-    if (!in.read(body.data(), head.bytes)) break;
+    if (!in.read(body.data(), head.bytes)) {
+      cut = static_cast<std::streamsize>(sizeof head);
+      break;
+    }
     if (!known) {
       const auto who = read_as<Identity>(body);
       const bool is_role = who.role == 2 || who.role == 3;
@@ -142,6 +172,7 @@ Status read_file(const std::string& path, Trace& trace) {
               .role = static_cast<Role>(who.role),
               .rank = who.rank,
               .shard = who.shard,
+              .job = who.job,
               .dropped = 0,
               .records = {}};
       known = true;
@@ -149,6 +180,7 @@ Status read_file(const std::string& path, Trace& trace) {
       return wrong(path, status.cause());
     }
   }
+  cut += in.gcount();
   if (!known) return wrong(path, "it is empty");
   if (taken.notes > 0 && taken.senseless == taken.notes) {
     return wrong(path, "none of its notes makes sense");
@@ -156,6 +188,12 @@ Status read_file(const std::string& path, Trace& trace) {
   if (taken.senseless > 0) {
     log(Level::kWarning, "{}: {} of {} notes make no sense and are left out", path, taken.senseless,
         taken.notes);
+  }
+  if (!taken.ended) {
+    log(Level::kWarning,
+        "{} ends early, as when its process is killed or still runs: its first {} notes are taken, "
+        "{} bytes of a block that is cut are not",
+        path, taken.notes, cut);
   }
   if (trace.nodes.size() >= kMostNodes) return wrong(path, "there are too many");
   trace.nodes.push_back(std::move(node));
@@ -177,9 +215,12 @@ Result<Trace> read_folder(const std::string& folder) {
   }
   std::sort(paths.begin(), paths.end());
   Trace trace;
+  Jobs jobs;
   for (const std::string& path : paths) {
     if (Status status = read_file(path, trace); !status.ok()) return status;
+    jobs[trace.nodes.back().job].push_back(std::filesystem::path(path).filename().string());
   }
+  if (jobs.size() > 1) return mixed(folder, jobs);
   return trace;
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A process's trace file, ROLE-RANK[-SHARD].trace: what STRETTO_TRACE=folder leaves behind, and
 // what `stretto-trace merge` reads. Blocks of a kind, a length and that many bytes, little-endian:
-// one of who it is, then notes, names and drops as they come. A file that ends early is read up
-// to there, since a process may be killed. Notes that make no sense are
+// one of who it is and in which job, then notes, names and last the drops. A file that ends early
+// is read up to there, since a process may be killed, with a warning. Notes that make no sense are
 // left out, with a warning; a file that has no others is refused.
 #pragma once
 
@@ -27,7 +27,7 @@ std::string file_name(const Node& node);
 
 /// Adds what a file says to a trace. Errors: InvalidArgument, with the file and what is wrong.
 Status read_file(const std::string& path, Trace& trace);
-/// All files of a folder.
+/// All files of a folder. Errors: as read_file; InvalidArgument if they are of several jobs.
 Result<Trace> read_folder(const std::string& folder);
 
 }  // namespace stretto::trace

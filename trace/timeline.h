@@ -22,6 +22,7 @@ struct Node {
   Role role = Role::kWorker;
   std::uint32_t rank = 0;
   std::uint32_t shard = 0;
+  std::uint64_t job = 0;      ///< Whose it was, if a file says so: Welcome.job.
   std::uint64_t dropped = 0;  ///< Records for which there was no room.
   std::vector<TraceRecord> records;
 

@@ -105,6 +105,7 @@ void Membership::on_welcome(const wire::Welcome& welcome) {
   if (state_ != State::kGreeting) return;
   node_ = welcome.node();
   rank_ = static_cast<Rank>(welcome.rank());
+  job_ = welcome.job();
   van_.admit(link_, kSchedulerNode);
   van_.set_node(node_);
   state_ = State::kRendezvous;

@@ -92,6 +92,8 @@ class Membership {
   const std::optional<Roster>& roster() const { return roster_; }
   NodeId node() const { return node_; }
   Rank rank() const { return rank_; }
+  /// Tells this job from others; 0 before the welcome.
+  std::uint64_t job() const { return job_; }
   /// Sent so far.
   std::uint64_t heartbeats() const { return heartbeats_; }
   LinkId scheduler_link() const { return link_; }
@@ -115,6 +117,7 @@ class Membership {
   std::optional<Roster> roster_;
   NodeId node_ = 0;
   Rank rank_ = 0;
+  std::uint64_t job_ = 0;
   LinkId link_ = 0;
   Status last_break_;  // Why the last attempt to connect failed.
   Time deadline_;      // Of greeting, rendezvous or leaving.

@@ -82,6 +82,7 @@ void TraceAgent::start_files(const Membership& membership, std::uint32_t shard) 
                           .role = config_.role,
                           .rank = membership.rank(),
                           .shard = shard,
+                          .job = membership.job(),
                           .dropped = 0,
                           .records = {}};
     tracer_.start(settings.records);

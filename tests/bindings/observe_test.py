@@ -90,6 +90,13 @@ class Observed(jobs.PythonTest):
         self.tool(TRACE, "merge", self.folder / "kept", "--out", self.folder / "all.json")
         self.assertGreaterEqual(len(self.analysis(self.folder / "all.json")["iterations"]), 15)
 
+    def test_traces_of_two_jobs_in_one_folder_are_no_one_trace(self):
+        for workers in (3, 2):  # The second lets a file of the first be.
+            self.assert_done(self.job(rounds=5, workers=workers, STRETTO_TRACE=self.folder))
+        said = self.tool(TRACE, "merge", self.folder, "--out", self.folder / "all.json", status=1)
+        self.assertIn("files of 2 jobs", said)
+        self.assertRegex(said, r"(: |; )worker-2\.trace;")
+
     def test_the_layout_that_byteps_users_know(self):
         job = self.job(rounds=20, BYTEPS_TRACE_ON=1, BYTEPS_TRACE_START_STEP=5,
                        BYTEPS_TRACE_END_STEP=8, BYTEPS_TRACE_DIR=self.folder)

@@ -42,8 +42,13 @@ class TraceFile : public testing::Test {
 };
 
 TEST_F(TraceFile, ARecorderKeepsAllThatComes) {
-  const Node who{
-      .node = 9, .role = Role::kServer, .rank = 1, .shard = 2, .dropped = 0, .records = {}};
+  const Node who{.node = 9,
+                 .role = Role::kServer,
+                 .rank = 1,
+                 .shard = 2,
+                 .job = 0,
+                 .dropped = 0,
+                 .records = {}};
   constexpr std::uint64_t kRecords = 20'000;
   TraceRing ring(1 << 15);
   {
@@ -74,9 +79,40 @@ TEST_F(TraceFile, OneThatEndsEarlyIsReadUpToThere) {
   write_notes(out, notes);
   for (std::size_t cut = 1; cut < 10 * sizeof(TraceNote); cut += 7) {
     Trace trace;
+    testing::internal::CaptureStderr();
     ASSERT_TRUE(read_file(file_with(out.str().substr(0, whole + cut)), trace).ok());
+    EXPECT_THAT(testing::internal::GetCapturedStderr(),
+                HasSubstr("its first 10 notes are taken, " + std::to_string(cut) + " bytes"));
     EXPECT_EQ(trace.nodes.front().records.size(), 10U);
   }
+}
+
+TEST_F(TraceFile, OneThatIsWholeNeedsNoWord) {
+  std::ostringstream out;
+  write_identity(out, {});
+  write_dropped(out, 0);
+  Trace trace;
+  testing::internal::CaptureStderr();
+  EXPECT_TRUE(read_file(file_with(out.str()), trace).ok());
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+}
+
+TEST_F(TraceFile, FilesOfTwoJobsAreNoOneTrace) {
+  for (std::uint32_t rank = 0; rank < 3; ++rank) {
+    const Node node{.node = rank,
+                    .role = Role::kWorker,
+                    .rank = rank,
+                    .shard = 0,
+                    .job = rank < 2 ? 7U : 8U,
+                    .dropped = 0,
+                    .records = {}};
+    ASSERT_TRUE(folder_sink(folder_, node).ok());
+  }
+  const Status status = read_folder(folder_).status();
+  EXPECT_EQ(status.code(), Code::kInvalidArgument);
+  EXPECT_THAT(status.cause(), HasSubstr("worker-0.trace, worker-1.trace; worker-2.trace"));
+  std::filesystem::remove(folder_ + "/worker-2.trace");
+  EXPECT_TRUE(read_folder(folder_).ok());
 }
 
 TEST_F(TraceFile, ASenselessNoteIsLeftOut) {

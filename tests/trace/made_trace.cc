@@ -22,6 +22,7 @@ class Maker {
                               .role = server ? Role::kServer : Role::kWorker,
                               .rank = server ? i : i - plan.servers,
                               .shard = 0,
+                              .job = 0,
                               .dropped = 0,
                               .records = {}});
     }

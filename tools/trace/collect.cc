@@ -82,6 +82,7 @@ Status fetch_nodes(Observer& observer, std::uint64_t number, trace::Trace& trace
            .role = text_in(node, "role") == "worker" ? Role::kWorker : Role::kServer,
            .rank = static_cast<std::uint32_t>(count_in(node, "rank")),
            .shard = static_cast<std::uint32_t>(count_in(node, "shard")),
+           .job = 0,
            .dropped = count_in(node, "dropped"),
            .records = {}});
       counts.push_back(count_in(node, "records"));
