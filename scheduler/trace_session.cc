@@ -45,6 +45,10 @@ Status TraceSession::start(const std::vector<Member>& members, std::uint32_t ite
                         "to {} s",
                         iterations, seconds, kMostSeconds)};
   }
+  if (std::all_of(members.begin(), members.end(), [](const Member& m) { return m.left; })) {
+    return {Code::kResource,
+            "the job has no nodes that could be traced: it still gathers them, or they have left"};
+  }
   state_ = State::kRunning;
   ++number_;
   iterations_ = iterations;
@@ -67,7 +71,6 @@ Status TraceSession::start(const std::vector<Member>& members, std::uint32_t ite
                             .dropped = 0,
                             .records = {}});
   }
-  finish_if_over();
   return {};
 }
 

@@ -84,6 +84,23 @@ class Observed(jobs.PythonTest):
         self.assertEqual(len(json.loads((self.folder / "t").read_text())["transfers"]), 3)
         self.stop(job)
 
+    def test_a_job_that_gathers_is_waited_for(self):
+        job = cluster.ByHand(self, workers=1, servers=1)
+        path = self.folder / "trace.json"
+        words = (TRACE, "--job", job.address, "--out", path)
+        said = self.tool(*words, "--seconds", 1, token="", status=1)
+        self.assertIn("still gathers its nodes after 1 s", said)
+        self.assertFalse(path.exists())
+        tool = self.start("tool", [str(word) for word in words])
+        tool.expect("the trace waits for it")
+        job.server(0)
+        stop = self.folder / "stop"
+        worker = job.worker(0, ("--rounds", 10**9, "--until", stop))
+        self.assertEqual(tool.end(), 0, tool.output())
+        tool.expect(r"spans of 2 nodes")
+        stop.touch()
+        self.assertEqual(worker.end(), 0, worker.output())
+
     def test_traces_from_the_start_are_joined(self):
         job = self.job(rounds=20, STRETTO_TRACE=self.folder / "kept")
         self.assert_done(job)

@@ -72,6 +72,13 @@ TEST_F(TraceSessionTest, StartsFetchesStopsAndFetchesToTheEnd) {
   EXPECT_THAT(session_.json(1), HasSubstr(R"("count":2,"nodes":[{"dropped":0,"node":3)"));
 }
 
+TEST_F(TraceSessionTest, OfNobodyIsNone) {
+  EXPECT_EQ(session_.start({}, 5, 60, now_).code(), Code::kResource);
+  for (Member& member : members_) member.left = true;
+  EXPECT_EQ(session_.start(members_, 5, 60, now_).code(), Code::kResource);
+  EXPECT_EQ(session_.state(), TraceSession::State::kNone);
+}
+
 TEST_F(TraceSessionTest, EndsWhenTheTimeIsOver) {
   start();
   orders();

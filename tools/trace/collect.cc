@@ -47,6 +47,24 @@ Result<Json> state_of(Observer& observer, std::uint32_t first, std::uint64_t num
   return state;
 }
 
+// A job that still gathers its nodes has nobody to trace yet.
+Status wait_until_begun(Observer& observer, std::uint32_t seconds,
+                        const std::function<void(const std::string&)>& say) {
+  for (Duration waited{};; waited += kBetweenLooks) {
+    Result<Json> picture = parsed(observer.picture(0), "picture of the job");
+    if (!picture.ok()) return picture.status();
+    if (text_in(*picture, "phase") != "gathering") return {};
+    if (waited >= std::chrono::seconds(seconds)) {
+      return {Code::kRendezvousTimeout,
+              fmt::format("the job still gathers its nodes after {} s, so that there is nobody to "
+                          "trace; the scheduler says when all are here",
+                          seconds)};
+    }
+    if (waited == Duration::zero()) say("the job still gathers its nodes; the trace waits for it");
+    if (Status status = observer.rest(kBetweenLooks); !status.ok()) return status;
+  }
+}
+
 Status wait_until_done(Observer& observer, std::uint64_t number,
                        const std::function<void(const std::string&)>& say) {
   std::uint64_t said = 0;
@@ -129,6 +147,7 @@ Status fetch_names(Observer& observer, trace::Trace& trace) {
 
 Result<trace::Trace> collect(Observer& observer, std::uint32_t iterations, std::uint32_t seconds,
                              const std::function<void(const std::string&)>& say) {
+  if (Status status = wait_until_begun(observer, seconds, say); !status.ok()) return status;
   Result<Json> started = parsed(observer.start_trace(iterations, seconds), "state of the trace");
   if (!started.ok()) return started.status();
   const std::uint64_t number = count_in(*started, "number");

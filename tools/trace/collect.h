@@ -11,7 +11,8 @@
 
 namespace stretto::observe {
 
-/// `say` is told, now and then, how far it is.
+/// Waits until the job has begun, `seconds` at most, and traces it then for as long at most. `say`
+/// is told, now and then, how far it is.
 Result<trace::Trace> collect(Observer& observer, std::uint32_t iterations, std::uint32_t seconds,
                              const std::function<void(const std::string&)>& say);
 
