@@ -9,8 +9,8 @@ namespace stretto {
 namespace {
 
 constexpr std::array<std::string_view, kTraceKinds> kKindNames = {
-    "compute", "queue_wait", "send",  "receive", "sum",    "update",   "pull_wait",
-    "stage",   "codec",      "input", "preempt", "resume", "exchange", "stall"};
+    "compute", "queue_wait", "send",    "receive", "sum",      "update", "pull_wait", "stage",
+    "codec",   "input",      "preempt", "resume",  "exchange", "stall",  "traced"};
 
 }  // namespace
 

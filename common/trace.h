@@ -33,8 +33,9 @@ enum class TraceKind : std::uint8_t {
   kResume = 12,    ///< It went on: a moment.
   kExchange = 13,  ///< An operation, from the user's call to its end.
   kStall = 14,     ///< The loop did not turn: its process did not run, or one turn took so long.
+  kTraced = 15,    ///< All of the time in which the node noted anything.
 };
-inline constexpr std::uint8_t kTraceKinds = 14;
+inline constexpr std::uint8_t kTraceKinds = 15;
 
 /// "queue_wait" and so on; empty if it is none.
 std::string_view name_of(TraceKind kind);

@@ -14,7 +14,9 @@ namespace {
 
 using Json = nlohmann::json;
 
-bool is_shown(TraceKind kind) { return kind != TraceKind::kExchange && kind != TraceKind::kResume; }
+bool is_shown(TraceKind kind) {
+  return kind != TraceKind::kExchange && kind != TraceKind::kResume && kind != TraceKind::kTraced;
+}
 
 // While the workers noted: servers go on until they are told to stop.
 std::int64_t end_of(const trace::Trace& trace) {

@@ -169,6 +169,9 @@ Analysis analyse(const Trace& trace) {
     blame[{report.cause, report.culprit, report.peer}] += report.excess_ns;
     analysis.iterations.push_back(std::move(report));
   }
+  std::vector<std::int64_t> makespans;
+  for (const IterationReport& report : analysis.iterations) makespans.push_back(report.makespan_ns);
+  analysis.standstill = standstill_of(trace, flows, median(std::move(makespans)));
   std::int64_t most = -1;
   for (const auto& [who, time] : blame) {
     if (time <= most) continue;

@@ -56,8 +56,28 @@ struct IterationReport {
   std::int64_t excess_ns = 0;
 };
 
+/// The end of a trace in which neither pushes nor values moved.
+struct Standstill {
+  enum class What : std::uint8_t {
+    kPush,      ///< Sums lack the pushes of these workers,
+    kUnderWay,  ///< or wait for some that have not reached the server.
+    kAnswer,    ///< All have been pushed, and the server sends these workers no values,
+    kValue,     ///< or values have not reached them.
+  };
+  struct Wait {
+    What what = What::kPush;
+    std::size_t server = kNobody;
+    std::vector<std::size_t> workers;
+    std::size_t tensors = 0;
+  };
+  std::int64_t ns = 0;   ///< 0: the job went on.
+  bool nothing = false;  ///< Nothing moved in all of the trace.
+  std::vector<Wait> waits;
+};
+
 struct Analysis {
   std::vector<IterationReport> iterations;
+  Standstill standstill;
   std::array<std::int64_t, kCauses> critical_ns{};  ///< Of all critical paths, by cause.
   std::array<std::int64_t, kCauses> excess_ns{};
   /// The cause and node with the most excess in all.
@@ -71,6 +91,9 @@ struct Analysis {
 };
 
 Analysis analyse(const Trace& trace);
+
+/// A standstill is several times as long as an iteration usually is, and a second at least.
+Standstill standstill_of(const Trace& trace, const Flows& flows, std::int64_t usual_ns);
 
 /// The chain that the worker that ended last had to wait for: from its last value back over the
 /// share that completed the round, to the computing before it. Sorted by time.

@@ -44,6 +44,7 @@ Group group_of(TraceKind kind) {
     case TraceKind::kCodec:
       return {1 + 7 * kRowsAGroup, "staging"};
     case TraceKind::kStall:
+    case TraceKind::kTraced:
       return {1 + 8 * kRowsAGroup, "loop"};
   }
   return {1, "user"};

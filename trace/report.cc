@@ -63,7 +63,71 @@ Totals totals_of(const Analysis& analysis) {
   return totals;
 }
 
+// "workers 1 and 2", "worker 1".
+std::string workers_in_words(const Trace& trace, const std::vector<std::size_t>& places) {
+  constexpr std::size_t kMostNames = 8;
+  if (places.size() == 1) return node_name(trace, places.front());
+  std::string text = "workers";
+  const std::size_t told = std::min(places.size(), kMostNames);
+  for (std::size_t i = 0; i < told; ++i) {
+    const bool last = i + 1 == places.size();
+    text += fmt::format("{} {}", last ? " and" : (i == 0 ? "" : ","), trace.nodes[places[i]].rank);
+  }
+  return told < places.size() ? fmt::format("{} and {} more", text, places.size() - told) : text;
+}
+
+std::string wait_in_words(const Trace& trace, const Standstill::Wait& wait) {
+  using What = Standstill::What;
+  const std::string workers = workers_in_words(trace, wait.workers);
+  const std::string server = wait.server == kNobody ? "its server" : node_name(trace, wait.server);
+  const bool one = wait.tensors == 1;
+  const std::string tensors = fmt::format("{} tensor{}", wait.tensors, one ? "" : "s");
+  switch (wait.what) {
+    case What::kPush:
+      return fmt::format("{} at {} wait{} for the push of {}", tensors, server, one ? "s" : "",
+                         workers);
+    case What::kUnderWay:
+      return fmt::format("the push of {} by {} has not reached {}", tensors, workers, server);
+    case What::kAnswer:
+      return fmt::format("{} has sent {} no value of {} that all have pushed", server, workers,
+                         tensors);
+    case What::kValue:
+      return fmt::format("the value of {} by {} has not reached {}", tensors, server, workers);
+  }
+  return "";
+}
+
+// Empty if the job went on until the trace ended.
+std::string standstill_in_words(const Trace& trace, const Standstill& standstill) {
+  if (standstill.ns == 0) return "";
+  const double seconds = milliseconds(standstill.ns) / 1000;
+  if (standstill.nothing) {
+    return fmt::format(
+        "none of {} nodes pushed or answered anything in {:.1f} s: the job stands still since "
+        "before "
+        "this trace, or computes; stretto-top tells who is behind, and STRETTO_TRACE keeps what "
+        "comes before",
+        trace.nodes.size(), seconds);
+  }
+  constexpr std::size_t kMostWaits = 5;
+  const auto& waits = standstill.waits;
+  std::string text = fmt::format("for the last {:.1f} s nothing moved: ", seconds);
+  for (std::size_t i = 0; i < waits.size() && i < kMostWaits; ++i) {
+    text += (i == 0 ? "" : "; ") + wait_in_words(trace, waits[i]);
+  }
+  if (waits.size() > kMostWaits) text += fmt::format("; and {} more", waits.size() - kMostWaits);
+  return waits.empty() ? text + "no push waits for an answer, so the workers did something else"
+                       : text;
+}
+
 std::string verdict_of(const Trace& trace, const Analysis& analysis) {
+  const std::string standstill = standstill_in_words(trace, analysis.standstill);
+  if (!standstill.empty()) {
+    if (analysis.iterations.empty()) return standstill;
+    Analysis before = analysis;
+    before.standstill = {};
+    return fmt::format("{}; before that, {}", standstill, verdict_of(trace, before));
+  }
   if (analysis.iterations.empty()) {
     return "no whole iteration is in this trace: trace at least three, of operations that push";
   }
@@ -147,6 +211,8 @@ std::string report_json(const Trace& trace, const Analysis& analysis) {
   }
   const bool any = !analysis.iterations.empty();
   const Json all = {{"verdict", verdict_of(trace, analysis)},
+                    {"standstill_ms", milliseconds(analysis.standstill.ns)},
+                    {"standstill", standstill_in_words(trace, analysis.standstill)},
                     {"cause", any ? std::string(name_of(analysis.cause)) : ""},
                     {"culprit", any ? who_of(trace, analysis.culprit, analysis.peer) : ""},
                     {"makespan_ms", milliseconds(totals.makespan)},

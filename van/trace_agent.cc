@@ -27,7 +27,7 @@ bool TraceAgent::on_control(LinkId link, const wire::Control& message) {
       if (recorder_ != nullptr) return true;  // The answers say so.
       session_ = command.session();
       last_round_ = command.iterations() == 0 ? kNoEnd : rounds_ + command.iterations();
-      tracer_.start(command.records());
+      begin(command.records());
       for (int end = 0; end < 2;
            ++end) {  // What an earlier session left, to the ring's end and on.
         tracer_.ring()->release(tracer_.ring()->look().size());
@@ -35,7 +35,7 @@ bool TraceAgent::on_control(LinkId link, const wire::Control& message) {
       dropped_before_ = tracer_.ring()->dropped();
       return true;
     case wire::TraceCommand::STOP:
-      if (recorder_ == nullptr) tracer_.stop();
+      if (recorder_ == nullptr) stop();
       return true;
     case wire::TraceCommand::SEND:
       answer(link, command.session());
@@ -71,7 +71,7 @@ void TraceAgent::tick(const Membership& membership, std::uint32_t shard, std::ui
     looked_ = true;
     start_files(membership, shard);
   }
-  if (recorder_ == nullptr && rounds_ > last_round_ + 1) tracer_.stop();  // One more, to end all.
+  if (recorder_ == nullptr && rounds_ > last_round_ + 1) stop();  // One more, to end all.
   if (byteps_) follow_steps(rounds);
 }
 
@@ -85,7 +85,7 @@ void TraceAgent::start_files(const Membership& membership, std::uint32_t shard) 
                           .job = membership.job(),
                           .dropped = 0,
                           .records = {}};
-    tracer_.start(settings.records);
+    begin(settings.records);
     keep(trace::folder_sink(settings.folder, who));
   } else if (settings.byteps && config_.role == Role::kWorker) {
     // The ring is there from now on, since the recorder looks into it; steps switch it on.
@@ -106,13 +106,29 @@ void TraceAgent::keep(Result<std::unique_ptr<trace::Sink>> sink) {
   }
 }
 
+void TraceAgent::begin(std::size_t records) {
+  tracer_.start(records);
+  began_ = van_.clock().now();
+}
+
+// That nothing is noted at the end of a trace says something only if it is known when it ended.
+void TraceAgent::stop() {
+  if (!tracer_.on()) return;
+  TraceRecord all;
+  all.kind = TraceKind::kTraced;
+  all.begin_ns = trace_time(began_);
+  all.end_ns = trace_time(van_.clock().now());
+  tracer_.note(all);
+  tracer_.stop();
+}
+
 void TraceAgent::follow_steps(std::uint64_t rounds) {
   if (rounds > config_.trace.last_step) {
-    tracer_.stop();
+    stop();
     recorder_->finish();
     byteps_ = false;
   } else if (rounds + 1 >= config_.trace.first_step && !tracer_.on()) {
-    tracer_.start(config_.trace.records);
+    begin(config_.trace.records);
   }
 }
 

@@ -21,6 +21,9 @@ class TraceAgent {
   static constexpr std::size_t kChunkNotes = 4096;
 
   TraceAgent(const Config& config, Van& van);
+  ~TraceAgent() { stop(); }
+  TraceAgent(const TraceAgent&) = delete;
+  TraceAgent& operator=(const TraceAgent&) = delete;
 
   Tracer& tracer() { return tracer_; }
   /// What the scheduler says. True if it was about traces.
@@ -32,6 +35,8 @@ class TraceAgent {
 
  private:
   void start_files(const Membership& membership, std::uint32_t shard);
+  void begin(std::size_t records);
+  void stop();
   void follow_steps(std::uint64_t rounds);
   void keep(Result<std::unique_ptr<trace::Sink>> sink);
   void answer(LinkId link, std::uint64_t session);
@@ -42,6 +47,7 @@ class TraceAgent {
   std::unique_ptr<trace::Recorder> recorder_;  // Of a trace from the start.
   bool looked_ = false;                        // Whether one is wanted.
   bool byteps_ = false;                        // Its steps are being counted.
+  Time began_;                                 // The trace that is being made.
   std::uint64_t session_ = 0;
   std::uint64_t rounds_ = 0;
   std::uint64_t last_round_ = 0;      // The session's.

@@ -63,6 +63,7 @@ class Van final : private Transport::Sink {
   };
 
   Van(std::unique_ptr<Transport> transport, const Clock& clock);
+  const Clock& clock() const { return clock_; }
   ~Van() override;
 
   Result<std::string> listen(std::string_view address) { return transport_->listen(address); }

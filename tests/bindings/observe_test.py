@@ -114,6 +114,14 @@ class Observed(jobs.PythonTest):
         self.assertIn("files of 2 jobs", said)
         self.assertRegex(said, r"(: |; )worker-2\.trace;")
 
+    def test_a_job_that_stands_still_says_for_whom(self):
+        job = self.job("hang", lost=3, workers=3, STRETTO_TRACE=self.folder / "kept")
+        self.assertNotEqual(job.end(), 0)
+        self.tool(TRACE, "merge", self.folder / "kept", "--out", self.folder / "all.json")
+        said = self.tool(TRACE, "analyse", self.folder / "all.json")
+        self.assertRegex(said, r"^for the last \d+\.\d s nothing moved: ")
+        self.assertRegex(said, r"\d tensors? at server \d waits? for the push of worker 1; before")
+
     def test_the_layout_that_byteps_users_know(self):
         job = self.job(rounds=20, BYTEPS_TRACE_ON=1, BYTEPS_TRACE_START_STEP=5,
                        BYTEPS_TRACE_END_STEP=8, BYTEPS_TRACE_DIR=self.folder)

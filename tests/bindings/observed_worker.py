@@ -13,6 +13,7 @@ from stretto import session
 BYTES = 64 * 1024
 COMPUTE_S = 0.004
 INPUT_S = 0.001
+HANG_ROUND = 20  # Who hangs does nothing from then on, for the time to be lost, and is gone.
 
 
 def main():
@@ -25,7 +26,10 @@ def main():
     tensors = [worker.declare(f"layer{i}", "f32", BYTES // 4) for i in range(3)]
     source = (ctypes.c_char * BYTES)()
     targets = [(ctypes.c_char * BYTES)() for _ in tensors]
-    for _ in range(rounds):
+    for number in range(rounds):
+        if mine and where == "hang" and number == HANG_ROUND:
+            work.wait(lost)
+            sys.exit("hung")
         with job.span("input"):
             work.wait(INPUT_S + (lost if mine and where == "input" else 0))
         work.wait(COMPUTE_S + (lost if mine and where == "compute" else 0))

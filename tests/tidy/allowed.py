@@ -75,6 +75,7 @@ COVERED_BY = {
     "trace/flows.cc": "tests/trace/analysis_test.cc",
     "trace/measured.cc": "tests/trace/report_test.cc",
     "trace/recorder.cc": "tests/trace/file_test.cc",
+    "trace/standstill.cc": "tests/trace/report_test.cc",
     "trace/timeline.cc": "tests/trace/chrome_test.cc",
     "van/fabric/endpoint.cc": "tests/conformance/conformance_test.cc",
     "van/fabric/fabric_transport.cc": "tests/conformance/conformance_test.cc",

@@ -5,12 +5,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "tests/trace/made_trace.h"
 
 namespace stretto::trace {
 namespace {
 
 using testing::HasSubstr;
+using testing::StartsWith;
 
 TEST(Report, NamesWhoIsWaitedForAndWhy) {
   const Trace trace = made::make({.where = made::Where::kCompute, .who = 2});
@@ -32,6 +35,80 @@ TEST(Report, NamesBothEndsOfASlowLink) {
 TEST(Report, AnEmptyTraceSaysWhatIsMissing) {
   EXPECT_THAT(report_text({}, analyse({})), HasSubstr("no whole iteration"));
   EXPECT_THAT(report_json({}, analyse({})), HasSubstr(R"("iterations":[])"));
+}
+
+// A made trace that goes on for some time after its last frame; of that, what `lost` says of a
+// node's place and a record of the last round was never noted.
+template <typename Lost>
+Trace standing(const made::Plan& plan, const Lost& lost) {
+  Trace trace = made::make(plan);
+  std::int64_t end = 0;
+  for (std::size_t place = 0; place < trace.nodes.size(); ++place) {
+    std::erase_if(trace.nodes[place].records, [&](const TraceRecord& record) {
+      return record.round == plan.iterations && lost(place, record);
+    });
+    for (const TraceRecord& record : trace.nodes[place].records) {
+      if (record.frame != 0) end = std::max(end, record.end_ns);
+    }
+  }
+  for (Node& node : trace.nodes) {
+    TraceRecord traced;
+    traced.kind = TraceKind::kTraced;
+    traced.begin_ns = 0;
+    traced.end_ns = end + 5'200'000'000;
+    node.records.push_back(traced);
+  }
+  return trace;
+}
+
+std::string verdict(const Trace& trace) {
+  const std::string text = report_text(trace, analyse(trace));
+  return text.substr(0, text.find('\n'));
+}
+
+constexpr made::Plan kStanding{.workers = 3, .servers = 1, .tensors = 3};
+constexpr std::size_t kServer = 0;
+
+TEST(Report, AJobThatStandsStillSaysWhosePushIsMissing) {
+  const Trace trace = standing(kStanding, [](std::size_t place, const TraceRecord& record) {
+    const bool of_second = place == 2 || (place == kServer && record.peer == 4);
+    return record.frame == kValueFrame || of_second;
+  });
+  EXPECT_THAT(verdict(trace), StartsWith("for the last 5.2 s nothing moved: 3 tensors at server 0 "
+                                         "wait for the push of worker 1; before that, mostly"));
+  EXPECT_THAT(report_json(trace, analyse(trace)), HasSubstr(R"("standstill_ms":5200.0)"));
+}
+
+TEST(Report, AJobThatStandsStillSaysWhatIsUnderWay) {
+  const auto no_sum = [](std::size_t place, const TraceRecord& record) {
+    return record.frame == kValueFrame || place == kServer;
+  };
+  EXPECT_THAT(verdict(standing(kStanding, no_sum)),
+              HasSubstr("the push of 3 tensors by workers 0, 1 and 2 has not reached server 0"));
+  const auto no_value = [](std::size_t, const TraceRecord& record) {
+    return record.frame == kValueFrame;
+  };
+  EXPECT_THAT(
+      verdict(standing(kStanding, no_value)),
+      HasSubstr("server 0 has sent workers 0, 1 and 2 no value of 3 tensors that all have pushed"));
+  const auto lost = [](std::size_t place, const TraceRecord& record) {
+    return record.frame == kValueFrame && place == 3;
+  };
+  EXPECT_THAT(verdict(standing(kStanding, lost)),
+              HasSubstr("the value of 3 tensors by server 0 has not reached worker 2"));
+  const auto nothing = [](std::size_t, const TraceRecord&) { return false; };
+  EXPECT_THAT(verdict(standing(kStanding, nothing)), HasSubstr("no push waits for an answer"));
+}
+
+TEST(Report, ATraceInWhichNothingMovesSaysSo) {
+  made::Plan plan = kStanding;
+  plan.iterations = 0;
+  EXPECT_THAT(verdict(standing(plan, [](std::size_t, const TraceRecord&) { return false; })),
+              StartsWith("none of 4 nodes pushed or answered anything in 5.2 s"));
+}
+
+TEST(Report, AJobThatGoesOnStandsNotStill) {
+  EXPECT_THAT(verdict(made::make(kStanding)), StartsWith("mostly waited for"));
 }
 
 TEST(Report, MeasuredTimesAreTheLeastOfEachPart) {

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <filesystem>
 
 #include "tests/van/far_end.h"
@@ -68,6 +69,12 @@ TEST_F(TraceAgentTest, StartsSendsAndStops) {
   EXPECT_EQ(chunk(1).notes().size(), (5000 - TraceAgent::kChunkNotes) * sizeof(TraceNote));
   order(wire::TraceCommand::STOP, 1);
   EXPECT_FALSE(agent_.tracer().on());
+  const wire::TraceChunk last = chunk(1);
+  ASSERT_EQ(last.notes().size(), sizeof(TraceNote));
+  TraceNote all;
+  std::memcpy(&all, last.notes().data(), sizeof all);
+  EXPECT_EQ(all.span.kind, TraceKind::kTraced);
+  order(wire::TraceCommand::STOP, 1);
   EXPECT_EQ(chunk(1).notes().size(), 0U);
 }
 
