@@ -5,7 +5,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <exception>
 
+#include "common/log.h"
 #include "rpc/message.h"
 #include "van/messages.h"
 
@@ -77,7 +79,12 @@ Status Callee::on_call(LinkId id, const wire::Header& header, Buffer payload) {
                   .from = Peer(id),
                   .priority = call.urgency.priority,
                   .deadline = call.urgency.deadline};
-  method->handler(std::move(request), Reply(call.reply));
+  try {
+    method->handler(std::move(request), Reply(call.reply));
+  } catch (const std::exception& thrown) {  // It is the user's. Its reply has answered, if it died.
+    log(Level::kWarning, "the handler of '{}' threw: {}", method->name,
+        std::string_view(thrown.what()).substr(0, kMaxErrorBytes));
+  }
   return {};
 }
 

@@ -43,7 +43,8 @@ class Node final : public Agent, private Van::Handler {
   void start(const Caller::CallState& call, Peer peer);
   void steer(const Caller::CallState& call, const detail::Change& change);
   void answer(LinkId link, std::uint64_t number, const Result<Message>& outcome);
-  /// Ends all calls; it is over when the answers have left, or a second has passed.
+  /// Ends all calls; it is over when the answers have left, or five seconds have passed,
+  /// and the far ends have heard of it.
   void close();
   /// Ends everything at once.
   void abandon();

@@ -130,6 +130,22 @@ TEST_P(EndpointTest, AHandlersErrorReachesTheCaller) {
   EXPECT_THAT(dropped.cause(), HasSubstr("handler of 'drop' dropped its reply"));
 }
 
+TEST_P(EndpointTest, AHandlerThatThrowsEndsItsCallAndNothingElse) {
+  add(server_, "throw", [](const Request&, Reply reply) {
+    const Reply dropped = std::move(reply);
+    (void)std::string().at(1);
+  });
+  add(server_, "send and throw", [](const Request& request, Reply reply) {
+    reply.send(request.message);
+    (void)std::string().at(1);
+  });
+  const Status failed = client_.call(peer_, "throw", {}).wait().status();
+  EXPECT_EQ(failed.code(), Code::kCancelled);
+  EXPECT_THAT(failed.cause(), HasSubstr("handler of 'throw' dropped its reply"));
+  EXPECT_TRUE(client_.call(peer_, "send and throw", {}).wait().ok());
+  EXPECT_TRUE(client_.call(peer_, "echo", {}).wait().ok());
+}
+
 TEST_P(EndpointTest, ARepliesLaterFromAnotherThreadAndOnlyTheFirstCounts) {
   const Call call = client_.call(peer_, "keep", {});
   came_.wait();

@@ -212,7 +212,7 @@ TEST(RpcNode, ABrokenLinkEndsCallsAtBothEnds) {
   EXPECT_EQ(pair.client.call(pair.peer, "keep", {}).wait().status().code(), Code::kPeerLost);
 }
 
-TEST(RpcNode, CloseGivesAnswersASecondAndNoMore) {
+TEST(RpcNode, CloseGivesAnswersFiveSecondsAndNoMore) {
   Pair pair;
   Shelf shelf;
   pair.server.on("keep", shelf.handler());
@@ -234,7 +234,7 @@ TEST(RpcNode, CloseGivesAnswersASecondAndNoMore) {
   silent.server.node.close();
   const Time began = silent.clock.now();
   ASSERT_TRUE(silent.until([&] { return silent.server.node.over(); }));
-  EXPECT_LE(silent.clock.now() - began, 1100ms);
+  EXPECT_LE(silent.clock.now() - began, 5100ms);
 }
 
 TEST(RpcNode, MoreThanMayBeHeldIsAnsweredWithAnError) {

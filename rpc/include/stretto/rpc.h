@@ -117,7 +117,7 @@ class [[nodiscard]] Call {
   /// True once it has ended; wait() then returns at once.
   bool done() const;
   /// Calls `then` once with the outcome: on the endpoint's thread, or at once if it has ended. It
-  /// must not block; it may make calls.
+  /// must not block, throw or destroy the endpoint; it may make calls.
   void on_done(std::function<void(const Result<Message>&)> then) const;
 
   // A change of mind while the call goes on. It holds for what has not left yet of the call, and
@@ -168,7 +168,8 @@ class Reply {
 };
 
 /// What answers calls of one method. Runs on the endpoint's thread and must not block: whoever has
-/// much to do hands `reply` to a thread of its own.
+/// much to do hands `reply` to a thread of its own. A std::exception that it throws is logged; the
+/// reply that it had is dropped then, unless it was given away.
 using Handler = std::function<void(Request request, Reply reply)>;
 
 /// What an endpoint is told.
@@ -196,7 +197,7 @@ class Endpoint {
 
   Endpoint(Endpoint&&) noexcept;
   Endpoint& operator=(Endpoint&&) noexcept;
-  ~Endpoint();  ///< close().
+  ~Endpoint();  ///< close(). Not in handlers or callbacks: its thread would wait for itself.
 
   /// From now on calls of `method` go to `handler`. kInvalidArgument if the name is empty or too
   /// long, or if a method of this name (or hash) has a handler.
@@ -218,8 +219,8 @@ class Endpoint {
   Call call(Peer peer, std::string_view method, Message message, const CallOptions& options = {});
 
   /// Ends every call under way with kCancelled, and answers those of others so; answers that wait
-  /// have a second to leave. Its port is free when it is destroyed. Not in handlers, where it does
-  /// nothing. Again: nothing.
+  /// have five seconds to leave. Its port is free when it is destroyed. Not in handlers, where it
+  /// does nothing. Again: nothing.
   void close();
 
  private:
