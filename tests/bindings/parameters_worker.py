@@ -92,6 +92,34 @@ class Parameters(unittest.TestCase):
                 optimizer.step()
         self.assert_alike(model)
 
+    def test_sparse_gradients_of_what_not_all_use(self):
+        """A mean is sparse for those too that did not use the layer, and never differs."""
+        kinds = {"SparseAdam": torch.optim.SparseAdam, "Adagrad": torch.optim.Adagrad}
+        for name, kind in kinds.items():
+            for parallel in (False, True):
+                torch.manual_seed(0)
+                model = nn.ModuleList([nn.Embedding(50, 37, sparse=True) for _ in range(3)])
+                before = training_worker.weights(model[2])
+                optimizer = kind(model.parameters(), lr=0.1)
+                if parallel:
+                    owner = st.DistributedDataParallel(model)
+                else:
+                    owner = optimizer = st.DistributedOptimizer(optimizer,
+                                                                model.named_parameters())
+                for step in range(6):  # Layer 0 is used later than 1, and once by nobody.
+                    optimizer.zero_grad(set_to_none=True)
+                    layer = model[1 if step in (0, 3) else (step + self.rank) % 2]
+                    scale = torch.rand(2, 37, generator=torch.Generator().manual_seed(step))
+                    if self.rank == 0 or step > 0:
+                        (layer(torch.tensor([step, self.rank])) * scale).sum().backward()
+                    elif parallel:  # A backward that reaches none of them.
+                        owner.synchronize()
+                    optimizer.step()
+                self.assertTrue(all(parameter.grad.is_sparse for parameter in
+                                    (model[0].weight, model[1].weight)), name)
+                self.assert_alike(model)
+                self.assertTrue(torch.equal(training_worker.weights(model[2]), before))
+
 
 def main():
     """Runs everything; the first failure ends the process, and so the job."""

@@ -25,6 +25,7 @@ from stretto.torch import exchange, staging, wire
 
 _SMALL_BYTES = 16 * 1024
 _BUCKET_BYTES = 128 * 1024
+_SPARSE, _DENSE = 1, 1 << 16  # Added up over workers, they count both.
 
 
 class _Slot:
@@ -36,7 +37,9 @@ class _Slot:
         self.index = index
         self.bucket = None
         self.passes = 0  # Gradients that have been added up here since the last exchange.
-        self.was_sparse = False
+        self.layout = 0  # Of what backward has made for this exchange: _SPARSE, _DENSE or 0.
+        self.is_sparse = None  # As agreed when some worker first had a gradient; None until then.
+        self.is_unused = False  # No worker has had one yet.
         self.left_alone = False  # Frozen since, and without a gradient: it is to stay without.
         self.arrived = None  # When, among all, in the first backward.
 
@@ -151,6 +154,7 @@ class GradientExchange:
         self._sent = 0
         self._agreement = None  # From the first gradient on, until all are known to do alike.
         self._digest = None
+        self._layouts = None  # The same, while some gradient may still turn out to be sparse.
         self.enabled = True
         # Weakly, so that an optimizer that is dropped lets go of its parameters.
         call = weakref.WeakMethod(self._on_gradient)
@@ -173,6 +177,8 @@ class GradientExchange:
             now.keep_scope(self._scope)
             self._session = now
             self._digest = None
+            for slot in self._slots:
+                slot.is_sparse = None
             for bucket in self._buckets:
                 bucket.declared.clear()
             if self._staging is not None:
@@ -299,13 +305,13 @@ class GradientExchange:
 
     def _dense_gradient(self, slot):
         gradient = slot.parameter.grad
+        slot.layout = 0 if gradient is None else _SPARSE if gradient.is_sparse else _DENSE
         slot.left_alone = gradient is None and not slot.parameter.requires_grad
         if gradient is None:
             gradient = torch.zeros_like(slot.parameter, requires_grad=False)
             if not slot.left_alone:
                 slot.parameter.grad = gradient
-        slot.was_sparse = gradient.is_sparse
-        if slot.was_sparse:
+        if gradient.is_sparse:
             warnings.warn(f"the gradient of '{slot.name}' is sparse; it travels dense, in full "
                           "size", RuntimeWarning, stacklevel=2)
             gradient = slot.parameter.grad = gradient.to_dense()
@@ -341,6 +347,17 @@ class GradientExchange:
         for bucket in self._buckets:
             if bucket.ticket is None:
                 self._send(bucket)
+        if any(slot.is_sparse is None for slot in self._slots):
+            # Who has no gradient must treat the mean as those who have one.
+            layouts = torch.tensor([slot.layout for slot in self._slots], dtype=torch.int32)
+            self._layouts = exchange.begin(layouts, layouts, f"Layouts.{self._digest}", False, 0)
+
+    def _agree_on_layouts(self):
+        for slot, total in zip(self._slots, self._layouts.wait().tolist()):
+            if slot.is_sparse is None and total > 0:
+                slot.is_sparse = total < _DENSE
+            slot.is_unused = slot.is_sparse is None
+        self._layouts = None
 
     def __contains__(self, parameter):
         return parameter in self._by_parameter
@@ -348,6 +365,8 @@ class GradientExchange:
     def _receive(self, bucket):
         if self._agreement is not None:
             self._agree()
+        if self._layouts is not None:
+            self._agree_on_layouts()
         ticket, bucket.ticket = bucket.ticket, None
         source, bucket.source = bucket.source, None
         self._sent -= 1
@@ -360,8 +379,11 @@ class GradientExchange:
         elif bucket.slots[0].left_alone:
             self._leave_alone(bucket.slots[0], source)
         for slot in bucket.slots:
-            if slot.was_sparse:
-                slot.parameter.grad = slot.parameter.grad.to_sparse(1)
+            if slot.is_unused:
+                slot.parameter.grad = None  # As in one process.
+            elif slot.is_sparse and not slot.left_alone:
+                rows = slot.parameter.grad.to_sparse(1)
+                slot.parameter.grad = rows if rows._nnz() else None  # Optimizers refuse no rows.
 
     def _unpack(self, bucket, buffer):
         with torch.no_grad():
