@@ -5,6 +5,7 @@ Prints "done" if all was as it should be.
 """
 
 import argparse
+import copy
 import os
 import sys
 import unittest
@@ -288,6 +289,7 @@ class Training(unittest.TestCase):
             optimizer.finish()
             self.assertEqual(optimizer.param_groups[0]["lr"], 0.05 / 4, name)
             self.assertIs(optimizer.state[model[0].weight], inside.state[model[0].weight])
+            self.assertEqual(copy.deepcopy(optimizer).param_groups[0]["lr"], 0.05 / 4, name)
             if name != "staleness":  # Its last step is made by prepare_stale_states().
                 self.assert_alike(model)
 

@@ -2,6 +2,7 @@
 """Optimizers in mode sync: every step is by the mean of all workers' gradients."""
 
 import contextlib
+import copy
 
 import torch
 
@@ -80,6 +81,10 @@ class Wrapped:
             if name in others:
                 setattr(self, name, others.pop(name))
         super(type(self), self).__setstate__(others)
+
+    def __deepcopy__(self, memo):
+        # It has copies of the parameters, which are nobody else's.
+        return copy.deepcopy(self._stretto_original, memo)
 
 
 class Synchronous(Wrapped):
