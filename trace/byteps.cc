@@ -59,14 +59,15 @@ std::map<FlowKey, Part> parts_of(const Trace& trace) {
 
 class BytepsSink final : public Sink {
  public:
-  BytepsSink(std::string path, std::ofstream file, std::uint32_t local_rank)
-      : path_(std::move(path)), file_(std::move(file)), local_rank_(local_rank) {
+  BytepsSink(std::string path, std::ofstream file, std::uint32_t local_rank, Steps steps)
+      : path_(std::move(path)), file_(std::move(file)), local_rank_(local_rank), steps_(steps) {
     trace_.nodes.emplace_back();
   }
 
   void take(std::span<const TraceNote> notes) override {
     std::vector<TraceRecord>& kept = trace_.nodes.front().records;
     for (const TraceNote& note : notes) {
+      if (note.span.round < steps_.first || note.span.round > steps_.last) continue;
       if (kept.size() >= kMostKept) {
         ++dropped_;
       } else {
@@ -92,6 +93,7 @@ class BytepsSink final : public Sink {
   std::string path_;
   std::ofstream file_;
   std::uint32_t local_rank_;
+  Steps steps_;
   Trace trace_;
   std::uint64_t dropped_ = 0;
 };
@@ -119,7 +121,8 @@ std::string byteps_json(const Trace& trace) {
   return file.dump(1, ' ', false, Json::error_handler_t::replace);
 }
 
-Result<std::unique_ptr<Sink>> byteps_sink(const std::string& folder, std::uint32_t local_rank) {
+Result<std::unique_ptr<Sink>> byteps_sink(const std::string& folder, std::uint32_t local_rank,
+                                          Steps steps) {
   std::error_code ignored;  // The file cannot be opened then, and that is said.
   const auto inner = std::filesystem::path(folder) / std::to_string(local_rank);
   std::filesystem::create_directories(inner, ignored);
@@ -131,7 +134,8 @@ Result<std::unique_ptr<Sink>> byteps_sink(const std::string& folder, std::uint32
                               "that may be written to?",
                               path, std::strerror(errno)));
   }
-  return std::unique_ptr<Sink>(std::make_unique<BytepsSink>(path, std::move(file), local_rank));
+  return std::unique_ptr<Sink>(
+      std::make_unique<BytepsSink>(path, std::move(file), local_rank, steps));
 }
 
 }  // namespace stretto::trace

@@ -24,8 +24,15 @@ class Sink {
 
 /// The process's file in a folder, which is made. An error names the path.
 Result<std::unique_ptr<Sink>> folder_sink(const std::string& folder, const Node& who);
-/// `folder`/`local_rank`/comm.json as BytePS writes it, at the end; says so on stdout.
-Result<std::unique_ptr<Sink>> byteps_sink(const std::string& folder, std::uint32_t local_rank);
+/// Rounds from one to another, both among them.
+struct Steps {
+  std::uint64_t first = 0;
+  std::uint64_t last = 0;
+};
+/// `folder`/`local_rank`/comm.json as BytePS writes it, of these rounds, at the end; says so on
+/// stdout.
+Result<std::unique_ptr<Sink>> byteps_sink(const std::string& folder, std::uint32_t local_rank,
+                                          Steps steps);
 
 /// Thread: any.
 class Recorder {

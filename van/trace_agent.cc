@@ -91,7 +91,8 @@ void TraceAgent::start_files(const Membership& membership, std::uint32_t shard) 
     // The ring is there from now on, since the recorder looks into it; steps switch it on.
     tracer_.start(settings.records);
     tracer_.stop();
-    keep(trace::byteps_sink(settings.byteps_folder, settings.local_rank));
+    keep(trace::byteps_sink(settings.byteps_folder, settings.local_rank,
+                            {.first = settings.first_step, .last = settings.last_step}));
     byteps_ = recorder_ != nullptr;
   }
 }
@@ -122,12 +123,13 @@ void TraceAgent::stop() {
   tracer_.stop();
 }
 
+// From a round before the first to one after the last: the sink takes what is of those between.
 void TraceAgent::follow_steps(std::uint64_t rounds) {
-  if (rounds > config_.trace.last_step) {
+  if (rounds > config_.trace.last_step && rounds - config_.trace.last_step > 1) {
     stop();
     recorder_->finish();
     byteps_ = false;
-  } else if (rounds + 1 >= config_.trace.first_step && !tracer_.on()) {
+  } else if (rounds + 2 >= config_.trace.first_step && !tracer_.on()) {
     begin(config_.trace.records);
   }
 }

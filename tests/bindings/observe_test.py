@@ -129,8 +129,11 @@ class Observed(jobs.PythonTest):
         self.assertIn("Local rank 0: communication traces output done!", job.lines_of("worker 0"))
         events = json.loads((self.folder / "0" / "comm.json").read_text())["traceEvents"]
         wholes = [event for event in events if event["name"] == "Comm.byteps.layer0"]
-        self.assertIn(len(wholes), (3, 4, 5))
+        self.assertEqual(len(wholes), 4)
         self.assertTrue(all(event["tid"] == "total" for event in wholes))
+        for stage in ("PUSH", "PULL"):
+            name = f"Comm.byteps.layer0.{stage}"
+            self.assertEqual(sum(event["name"] == name for event in events), 4)
 
     def test_tools_that_may_not_look_are_told_why(self):
         job = self.job()

@@ -162,7 +162,7 @@ TEST_F(TraceFile, FoldersAndFilesThatCannotBeAreNamed) {
   EXPECT_FALSE(read_folder("/nonexistent").ok());
   const std::string file = file_with("");
   EXPECT_THAT(folder_sink(file, {}).status().cause(), HasSubstr(file));
-  EXPECT_THAT(byteps_sink(file, 0).status().cause(), HasSubstr(file));
+  EXPECT_THAT(byteps_sink(file, 0, {}).status().cause(), HasSubstr(file));
 }
 
 }  // namespace
