@@ -144,6 +144,19 @@ void count_order(const Node& node, Analysis& analysis) {
   }
 }
 
+// Iterations that all workers took part in tell who waited for whom: where workers may be ahead of
+// others, the last ones of those ahead lack who they wait for. If there are none, all that are.
+std::map<std::uint64_t, std::vector<Iteration>> shared_of(
+    std::map<std::uint64_t, std::vector<Iteration>> iterations) {
+  std::set<std::size_t> all;
+  for (const auto& [number, workers] : iterations) {
+    for (const Iteration& iteration : workers) all.insert(iteration.worker);
+  }
+  const auto lacks = [&all](const auto& item) { return item.second.size() < all.size(); };
+  if (!std::all_of(iterations.begin(), iterations.end(), lacks)) std::erase_if(iterations, lacks);
+  return iterations;
+}
+
 }  // namespace
 
 std::string_view name_of(Cause cause) {
@@ -154,7 +167,8 @@ std::string_view name_of(Cause cause) {
 
 Analysis analyse(const Trace& trace) {
   Analysis analysis;
-  const Flows flows = flows_of(trace);
+  Flows flows = flows_of(trace);
+  flows.iterations = shared_of(std::move(flows.iterations));
   std::vector<Times> usual;
   for (const auto& [number, workers] : flows.iterations) usual.push_back(usual_of(workers));
   const Times middle = middle_of(usual);

@@ -149,6 +149,21 @@ TEST(Analysis, WhatIsPushedOnceIsNoIteration) {
   EXPECT_GE(analyse(trace).iterations.size(), plan.iterations - 2);
 }
 
+TEST(Analysis, IterationsThatLackWhoIsWaitedForAreLeftOut) {
+  const made::Plan plan{.workers = 2, .servers = 1, .tensors = 1, .iterations = 8};
+  Trace trace = made::make(plan);
+  const std::uint32_t slow = trace.nodes[made::place_of_worker(plan, 1)].node;
+  for (std::size_t place = 0; place < trace.nodes.size(); ++place) {
+    std::erase_if(trace.nodes[place].records, [&](const TraceRecord& record) {
+      const bool own = trace.nodes[place].node == slow || record.peer == slow;
+      return own && record.round > 5;  // The other is three rounds ahead.
+    });
+  }
+  const Analysis analysis = analyse(trace);
+  ASSERT_FALSE(analysis.iterations.empty());
+  EXPECT_LE(analysis.iterations.back().number, 5U);
+}
+
 TEST(Analysis, NoOverlapHasNoEfficiency) {
   const Analysis analysis = analyse(made::make({.workers = 1, .servers = 1}));
   ASSERT_FALSE(analysis.iterations.empty());
