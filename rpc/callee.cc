@@ -35,10 +35,12 @@ Status Callee::may_take(const Link& link, std::size_t bytes) const {
             fmt::format("{} calls of this peer wait for their answers, no more are taken",
                         link.unanswered)};
   }
-  if (bytes > limits_.max_held_bytes - std::min(link.held_bytes, limits_.max_held_bytes)) {
+  const std::uint64_t room =
+      limits_.max_held_bytes - std::min(link.held_bytes, limits_.max_held_bytes);
+  if (room == 0 || bytes > room) {
     return {Code::kResource,
-            fmt::format("unanswered calls of this peer hold {} bytes, with {} more it would be "
-                        "over {}",
+            fmt::format("unanswered calls of this peer, and answers that it has not taken, hold {} "
+                        "bytes, with {} more it would be over {}",
                         link.held_bytes, bytes, limits_.max_held_bytes)};
   }
   return {};
@@ -56,7 +58,8 @@ Status Callee::on_call(LinkId id, const wire::Header& header, Buffer payload) {
     return {Code::kResource,
             fmt::format("{} answers wait: this peer does not take them", link.calls.size())};
   }
-  Status refusal = may_take(link, payload.size());
+  Status refusal = may_take(link, header.bytes);
+  if (refusal.ok() && payload.size() < header.bytes) refusal = dropped_message(header.bytes);
   const std::shared_ptr<const Methods::Method> method = methods_.find(header.base);
   if (refusal.ok() && method == nullptr) {
     refusal = {Code::kUnsupported,
@@ -72,8 +75,7 @@ Status Callee::on_call(LinkId id, const wire::Header& header, Buffer payload) {
     answer(id, number, refusal);
     return {};
   }
-  call.held_bytes = payload.size();
-  link.held_bytes += call.held_bytes;
+  link.hold(call, payload.size());
   call.reply = std::make_shared<detail::ReplyState>(way_, id, number, method->name);
   Request request{.message = to_message(std::move(payload)),
                   .from = Peer(id),
@@ -96,10 +98,10 @@ void Callee::answer(LinkId id, std::uint64_t number, const Result<Message>& outc
   if (known == link.calls.end() || known->second.answered) return;
   UnderWay& call = known->second;
   --link.unanswered;
-  link.held_bytes -= std::exchange(call.held_bytes, 0);
+  link.hold(call, 0);
   if (call.reply != nullptr) call.reply->release();
   if (call.cancelled) {
-    link.calls.erase(known);
+    link.end(known);
     return;
   }
   call.answered = true;
@@ -110,6 +112,7 @@ void Callee::answer(LinkId id, std::uint64_t number, const Result<Message>& outc
   header.version = number;
   header.base = static_cast<std::uint64_t>(error.code());
   const Message message = error.ok() ? *outcome : Message(error.cause().substr(0, kMaxErrorBytes));
+  link.hold(call, message.size());
   leaving_[call.tag] = {id, number};
   van_.send(id, header, to_buffer(message), {.tag = call.tag, .deadline = call.urgency.deadline});
   if (call.paused) van_.pause(call.tag);
@@ -127,7 +130,7 @@ void Callee::steer(LinkId id, const wire::Steer& steer) {
     if (!call.answered) return;  // It counts until its handler has done with it.
     van_.cancel(call.tag);
     leaving_.erase(call.tag);
-    found->second.calls.erase(known);
+    found->second.end(known);
     return;
   }
   call.urgency = {steer.priority(), van_.deadline_in(steer.deadline_us())};
@@ -143,7 +146,8 @@ void Callee::on_left(std::uint64_t tag) {
   if (found == leaving_.end()) return;
   const auto [link, number] = found->second;
   leaving_.erase(found);
-  links_.at(link).calls.erase(number);
+  Link& from = links_.at(link);
+  from.end(from.calls.find(number));
 }
 
 void Callee::lose_link(LinkId id) {

@@ -4,6 +4,7 @@
 
 #include <map>
 #include <memory>
+#include <utility>
 
 #include "rpc/handles.h"
 #include "rpc/methods.h"
@@ -16,7 +17,8 @@ class Callee {
  public:
   struct Limits {
     std::uint32_t max_calls = 0;       ///< For each link.
-    std::uint64_t max_held_bytes = 0;  ///< Of its messages that have not been answered.
+    std::uint64_t max_held_bytes = 0;  ///< Of its messages until they are answered, and then of
+                                       ///< the answers until they have left.
   };
   Callee(Van& van, const Methods& methods, const Limits& limits)
       : van_(van), methods_(methods), limits_(limits) {}
@@ -42,7 +44,7 @@ class Callee {
   struct UnderWay {
     std::uint64_t tag = 0;
     Urgency urgency;
-    std::size_t held_bytes = 0;  // By its message, until it is answered.
+    std::size_t held_bytes = 0;  // By its message, and then by its answer.
     bool paused = false;
     bool answered = false;
     bool cancelled = false;
@@ -52,6 +54,14 @@ class Callee {
     std::map<std::uint64_t, UnderWay> calls;  // By number.
     std::size_t unanswered = 0;
     std::uint64_t held_bytes = 0;
+
+    void hold(UnderWay& call, std::size_t bytes) {
+      held_bytes += bytes - std::exchange(call.held_bytes, bytes);
+    }
+    void end(std::map<std::uint64_t, UnderWay>::iterator call) {
+      hold(call->second, 0);
+      calls.erase(call);
+    }
   };
 
   Status may_take(const Link& link, std::size_t bytes) const;

@@ -103,6 +103,10 @@ Status Caller::on_answer(LinkId id, const wire::Header& header, Buffer payload) 
     return {Code::kMalformed,
             fmt::format("an answer to call {} came before it had left", header.version)};
   }
+  if (payload.size() < header.bytes) {
+    end(tag, dropped_message(header.bytes));
+    return {};
+  }
   if (header.base == 0) {
     end(tag, {}, to_message(std::move(payload)));
     return {};

@@ -2,6 +2,8 @@
 // Who keeps a message's bytes.
 #include "rpc/message.h"
 
+#include <fmt/format.h>
+
 namespace stretto::rpc {
 namespace {
 
@@ -35,5 +37,12 @@ Buffer to_buffer(const Message& message) {
 }
 
 Message to_message(Buffer buffer) { return holding(std::move(buffer)); }
+
+Status dropped_message(std::size_t bytes) {
+  return {Code::kResource,
+          fmt::format("a message of {} bytes was dropped: others of this peer of which a part had "
+                      "come held what they may; see Options::max_held_bytes",
+                      bytes)};
+}
 
 }  // namespace stretto::rpc

@@ -9,5 +9,7 @@ namespace stretto::rpc {
 
 Buffer to_buffer(const Message& message);
 Message to_message(Buffer buffer);
+/// Why there is nothing of a message of that size: the Van had no room to put it together.
+Status dropped_message(std::size_t bytes);
 
 }  // namespace stretto::rpc

@@ -30,6 +30,7 @@ Node::Node(Settings settings, const Methods& methods, std::unique_ptr<Transport>
       callee_(van_, methods,
               {.max_calls = settings_.max_calls, .max_held_bytes = settings_.max_held_bytes}) {
   van_.set_largest_slice(kLargestSlice);
+  van_.set_most_begun(settings_.max_held_bytes);
 }
 
 Status Node::closed() const { return {Code::kCancelled, "the endpoint is closed"}; }

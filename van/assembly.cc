@@ -21,9 +21,20 @@ Status Assembly::begin(const wire::Header& header, const Landing& landing,
   begun.header.bytes = header.total;
   begun.header.total = 0;
   begun.lands = landing(begun.header).size() == header.total;
-  if (!begun.lands) begun.own = allocate(header.total);
+  if (!begun.lands) {
+    begun.own = allocate(header.total);
+    begun.unwanted = begun.own.size() != header.total;
+    held_bytes_ += begun.own.size();
+  }
   begun_.emplace(header.sequence, std::move(begun));
   return {};
+}
+
+Assembly::Begun Assembly::end(std::map<std::uint64_t, Begun>::iterator begun) {
+  Begun ended = std::move(begun->second);
+  held_bytes_ -= ended.own.size();
+  begun_.erase(begun);
+  return ended;
 }
 
 Result<std::optional<Assembly::Whole>> Assembly::take(const wire::Header& header,
@@ -40,7 +51,7 @@ Result<std::optional<Assembly::Whole>> Assembly::take(const wire::Header& header
   }
   Begun& begun = found->second;
   if ((header.flags & wire::kAbandoned) != 0) {
-    begun_.erase(found);
+    end(found);
     return std::optional<Whole>();
   }
   if (header.offset != begun.received || header.total != begun.header.bytes) {
@@ -52,14 +63,13 @@ Result<std::optional<Assembly::Whole>> Assembly::take(const wire::Header& header
   if (begun.lands) {
     place = landing(begun.header);
     begun.unwanted = begun.unwanted || place.size() != begun.header.bytes;
-  } else {
+  } else if (!begun.unwanted) {
     place = begun.own.writable();
   }
   if (!begun.unwanted) std::memcpy(place.data() + header.offset, slice.data(), slice.size());
   begun.received += header.bytes;
   if (begun.received < begun.header.bytes) return std::optional<Whole>();
-  Begun done = std::move(begun);
-  begun_.erase(found);
+  Begun done = end(found);
   done.header.push_sequence = header.push_sequence;
   // As urgent as it was in the end: that may have changed on the way.
   done.header.priority = header.priority;

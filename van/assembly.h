@@ -18,11 +18,12 @@ class Assembly {
  public:
   struct Whole {
     wire::Header header;  ///< As if it had come at once.
-    Buffer payload;       ///< Empty if the place was taken back before all had come.
+    Buffer payload;       ///< Empty if there was no memory, or the place was taken back meanwhile.
   };
   /// Where the payload of a whole frame should land, or empty. Asked again at every slice: if it
   /// is empty then, nobody wants the payload any more.
   using Landing = std::function<std::span<std::byte>(const wire::Header&)>;
+  /// Memory for a payload that lands nowhere else; empty: it is dropped as it comes.
   using Allocate = std::function<Buffer(std::size_t)>;
 
   /// A slice: the first of a frame, or more of one. The frame, if it is whole now; kMalformed if
@@ -31,6 +32,8 @@ class Assembly {
                                     const Landing& landing, const Allocate& allocate);
 
   std::size_t begun() const { return begun_.size(); }
+  /// Bytes of allocated memory that begun frames hold.
+  std::uint64_t held_bytes() const { return held_bytes_; }
 
  private:
   struct Begun {
@@ -41,9 +44,11 @@ class Assembly {
     std::uint32_t received = 0;
   };
 
+  Begun end(std::map<std::uint64_t, Begun>::iterator begun);
   Status begin(const wire::Header& header, const Landing& landing, const Allocate& allocate);
 
   std::map<std::uint64_t, Begun> begun_;  // By the sequence of the first slice.
+  std::uint64_t held_bytes_ = 0;
 };
 
 }  // namespace stretto

@@ -360,7 +360,11 @@ Status Van::take_slice(LinkId id, Link& link, const wire::Header& header, const 
   const auto landing = [this, id](const wire::Header& whole) {
     return handler_->landing(id, whole);
   };
-  const auto allocate = [this](std::size_t bytes) { return transport_->allocate(bytes); };
+  const auto allocate = [this, &link](std::size_t bytes) {
+    const std::uint64_t held = link.assembly.held_bytes();
+    const bool too_much = held > 0 && held + bytes > most_begun_bytes_;
+    return too_much ? Buffer() : transport_->allocate(bytes);
+  };
   Result<std::optional<Assembly::Whole>> whole =
       link.assembly.take(header, payload, landing, allocate);
   if (!whole.ok()) return whole.status();

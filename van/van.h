@@ -5,6 +5,7 @@
 #pragma once
 
 #include <deque>
+#include <limits>
 #include <map>
 #include <memory>
 #include <thread>
@@ -93,6 +94,9 @@ class Van final : private Transport::Sink {
   /// No frame is larger than this with its header left off, on any link: what is larger goes in
   /// slices, wherever it goes.
   void set_largest_slice(std::uint64_t bytes) { queue_.set_largest_slice(bytes); }
+  /// Frames of one link whose slices are coming hold no more than this, beyond a first one; what
+  /// goes beyond is dropped as it comes, and on_data gets no payload.
+  void set_most_begun(std::uint64_t bytes) { most_begun_bytes_ = bytes; }
   /// Hands frames over whole, towards other hosts too, and the windows are set_windows'. Before any
   /// link is made.
   void set_whole_frames() { paced_ = false; }
@@ -205,6 +209,7 @@ class Van final : private Transport::Sink {
   Pacer pacer_{queue_};
   Waits waits_;
   FrameTrace trace_{clock_};
+  std::uint64_t most_begun_bytes_ = std::numeric_limits<std::uint64_t>::max();
   bool unbounded_ = false;
   bool paced_ = true;  // Towards other hosts.
   std::map<LinkId, Link> links_;

@@ -263,6 +263,53 @@ TEST(RpcNode, MoreThanMayBeHeldIsAnsweredWithAnError) {
   EXPECT_FALSE(pair.client.call(pair.peer, "keep", bytes(1001, 1)).done());
 }
 
+TEST(RpcNode, AnswersThatWaitAreHeldToo) {
+  Node::Settings limits = fake::settings();
+  limits.max_held_bytes = 1000;
+  Pair pair(1, {}, limits);
+  Shelf shelf;
+  pair.server.on("keep", shelf.handler());
+  pair.server.on("echo", echo());
+  const Call paused = pair.client.call(pair.peer, "keep", {});
+  ASSERT_TRUE(pair.until([&] { return shelf.kept.size() == 1; }));
+  paused.pause();
+  ASSERT_TRUE(pair.until_done(pair.client.call(pair.peer, "echo", {})));  // Behind the pause.
+  shelf.kept[0].second.send(bytes(600, 1));
+  const Call too_much = pair.client.call(pair.peer, "echo", bytes(600, 2));
+  ASSERT_TRUE(pair.until_done(too_much));
+  EXPECT_EQ(too_much.wait().status().code(), Code::kResource);
+  EXPECT_THAT(too_much.wait().status().cause(), HasSubstr("hold 600 bytes, with 600 more"));
+  paused.resume();
+  ASSERT_TRUE(pair.until_done(paused));
+  EXPECT_TRUE(same(paused.wait().or_exit(), bytes(600, 1)));
+  const Call again = pair.client.call(pair.peer, "echo", bytes(600, 2));
+  ASSERT_TRUE(pair.until_done(again));
+  EXPECT_TRUE(again.wait().ok());
+}
+
+TEST(RpcNode, BeginningsAreHeldTooAndStopNobody) {
+  Node::Settings limits = fake::settings();
+  limits.max_held_bytes = 1'000'000;
+  Pair pair(1, {}, limits);
+  pair.server.on("echo", echo());
+  std::vector<Call> paused;
+  for (std::size_t i = 0; i < 4; ++i) {
+    paused.push_back(pair.client.call(pair.peer, "echo", bytes(900'000, i)));
+    const std::uint64_t out = pair.client.node.van().counters().data_bytes_out;
+    ASSERT_TRUE(pair.until([&] { return pair.client.node.van().counters().data_bytes_out > out; }));
+    paused.back().pause();
+  }
+  for (const Call& call : paused) call.resume();
+  for (const Call& call : paused) ASSERT_TRUE(pair.until_done(call));
+  EXPECT_TRUE(same(paused[0].wait().or_exit(), bytes(900'000, 0)));
+  for (std::size_t i = 1; i < 4; ++i) {
+    EXPECT_EQ(paused[i].wait().status().code(), Code::kResource);
+  }
+  const Call next = pair.client.call(pair.peer, "echo", bytes(900'000, 9));
+  ASSERT_TRUE(pair.until_done(next));
+  EXPECT_TRUE(same(next.wait().or_exit(), bytes(900'000, 9)));
+}
+
 TEST(RpcNode, MorePausedBeginningsThanALinkTakesStopNobody) {
   constexpr std::size_t kCalls = wire::kMaxBegun + 8;
   Pair pair;

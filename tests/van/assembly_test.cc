@@ -34,7 +34,8 @@ class AssemblyTest : public testing::Test {
     header.deadline = offset + 1;
     const Buffer slice = Buffer::copy_of(std::span(bytes_).subspan(offset, size));
     return assembly_.take(
-        header, slice, [this](const wire::Header&) { return place_; }, Buffer::allocate);
+        header, slice, [this](const wire::Header&) { return place_; },
+        [this](std::size_t bytes) { return full_ ? Buffer() : Buffer::allocate(bytes); });
   }
   bool holds(const Buffer& payload, std::size_t size) const {
     return payload.size() == size && std::memcmp(payload.data(), bytes_.data(), size) == 0;
@@ -42,8 +43,27 @@ class AssemblyTest : public testing::Test {
 
   std::vector<std::byte> bytes_ = std::vector<std::byte>(1000);
   std::span<std::byte> place_;
+  bool full_ = false;  // There is no more memory.
   Assembly assembly_;
 };
+
+TEST_F(AssemblyTest, WhatThereIsNoMemoryForIsDroppedAsItComes) {
+  EXPECT_FALSE(give(5, 0, 400, 1000).or_exit().has_value());
+  EXPECT_EQ(assembly_.held_bytes(), 1000U);
+  full_ = true;
+  EXPECT_FALSE(give(6, 0, 400, 1000).or_exit().has_value());
+  EXPECT_EQ(assembly_.held_bytes(), 1000U);
+  full_ = false;
+  const auto dropped = give(6, 400, 600, 1000).or_exit();
+  ASSERT_TRUE(dropped.has_value());
+  EXPECT_EQ(dropped->header.bytes, 1000U);
+  EXPECT_EQ(dropped->payload.size(), 0U);
+  EXPECT_TRUE(holds(give(5, 400, 600, 1000).or_exit()->payload, 1000));
+  EXPECT_EQ(assembly_.held_bytes(), 0U);
+  EXPECT_FALSE(give(9, 0, 400, 1000).or_exit().has_value());
+  EXPECT_FALSE(give(9, 0, 0, 1000, wire::kAbandoned).or_exit().has_value());
+  EXPECT_EQ(assembly_.held_bytes(), 0U);
+}
 
 TEST_F(AssemblyTest, SlicesBecomeTheFrameAsIfItHadComeAtOnce) {
   EXPECT_FALSE(give(5, 0, 400, 1000).or_exit().has_value());

@@ -180,7 +180,9 @@ struct Options {
   std::string transport = "auto";       ///< auto, zmq, shm or fabric.
   std::uint32_t max_calls = 1024;       ///< Under way for each peer, of ours and of theirs.
   std::uint32_t max_peers = 1024;       ///< That may have connected to us.
-  /// Messages of one peer that handlers have not answered yet may hold so much.
+  /// Messages of one peer that handlers have not answered yet, and answers that it has not taken,
+  /// may hold so much together; and as much, or one message, those of which a part has come. What
+  /// goes beyond ends with kResource.
   std::uint64_t max_held_bytes = std::uint64_t{1} << 30;
 
   /// From STRETTO_JOB_TOKEN, _BIND_HOST, _NODE_HOST and _TRANSPORT (docs/CONFIGURATION.md).
