@@ -61,6 +61,18 @@ TEST(Arena, ABlockThatIsFreeIsTheNextOne) {
   EXPECT_EQ(arena.total_bytes(), kChunk);
 }
 
+TEST(Arena, AFreeBlockServesForLessDownToItsHalf) {
+  Arena arena(kChunk);
+  const std::byte* const memory = arena.allocate(kChunk).or_exit().data();
+  for (const std::size_t bytes : {kChunk * 7 / 8, kChunk * 3 / 4, kChunk / 2, kChunk}) {
+    EXPECT_EQ(arena.allocate(bytes).or_exit().data(), memory) << "it is still a block of its size";
+  }
+  EXPECT_EQ(arena.total_bytes(), kChunk);
+  const Buffer third = arena.allocate(kChunk / 3).or_exit();
+  EXPECT_NE(third.data(), memory);
+  EXPECT_EQ(arena.allocate(kChunk).or_exit().data(), memory);
+}
+
 TEST(Arena, TheRestOfAChunkIsUsedToo) {
   Arena arena(kChunk);
   const Buffer half = arena.allocate(kChunk / 2 + 64).or_exit();

@@ -10,6 +10,7 @@ namespace {
 
 constexpr std::size_t kAlignment = 64;
 constexpr std::size_t kPage = 4096;
+constexpr std::size_t kMostTooLarge = 2;  // Times what is wanted.
 
 constexpr std::size_t round_up(std::size_t bytes, std::size_t unit) {
   return (bytes + unit - 1) / unit * unit;
@@ -27,29 +28,30 @@ Arena::Arena(std::size_t chunk_bytes)
 
 Result<Buffer> Arena::allocate(std::size_t bytes) {
   const std::size_t size = block_size(bytes);
-  std::byte* block = take(size);
-  if (block == nullptr) {
+  std::span<std::byte> block = take(size);
+  if (block.empty()) {
     if (Status status = grow(size); !status.ok()) return status;
     block = take(size);
   }
-  return Buffer::adopt({block, bytes}, [store = store_, block, size] {
+  return Buffer::adopt(block.first(bytes), [store = store_, block] {
     const MutexLock lock(store->mutex);
-    store->free[size].push_back(block);
+    store->free[block.size()].push_back(block.data());
   });
 }
 
-std::byte* Arena::take(std::size_t size) {
+std::span<std::byte> Arena::take(std::size_t size) {
   {
     const MutexLock lock(store_->mutex);
-    std::vector<std::byte*>& free = store_->free[size];
-    if (!free.empty()) {
-      std::byte* const block = free.back();
-      free.pop_back();
-      return block;
+    auto fitting = store_->free.lower_bound(size);
+    for (; fitting != store_->free.end() && fitting->first <= kMostTooLarge * size; ++fitting) {
+      if (fitting->second.empty()) continue;
+      std::byte* const block = fitting->second.back();
+      fitting->second.pop_back();
+      return {block, fitting->first};
     }
   }
-  if (rest_.size() < size) return nullptr;
-  std::byte* const block = rest_.data();
+  if (rest_.size() < size) return {};
+  const std::span<std::byte> block = rest_.first(size);
   rest_ = rest_.subspan(size);
   return block;
 }

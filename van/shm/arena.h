@@ -3,8 +3,9 @@
 // and nothing is copied. It grows by chunks, each a memfd of its own that is sealed when it is
 // made: peers can neither write to it nor meet an end of it that has moved.
 //
-// Blocks that are free are kept, the last one used first, while it is still in the cache. Chunks
-// are kept until the arena ends: the memory of an endpoint is the most that it has needed at once.
+// Blocks that are free are kept, the last one used first, while it is still in the cache. One also
+// serves for less, down to half its size. Chunks are kept until the arena ends: sealed memory
+// cannot be given back in part, so sizes that only ever grow leave the smaller blocks behind.
 #pragma once
 
 #include <map>
@@ -54,7 +55,7 @@ class Arena {
     std::size_t bytes = 0;
   };
 
-  std::byte* take(std::size_t size);
+  std::span<std::byte> take(std::size_t size);
   Status grow(std::size_t size);
   void keep_rest();
 
