@@ -294,20 +294,31 @@ class Training(unittest.TestCase):
                 self.assert_alike(model)
 
     def test_closure(self):
-        model = perceptron(self.rank)
-        optimizer = bps.DistributedOptimizer(shared(model), model.named_parameters())
-        inputs, targets = data(0, self.rank)
+        """As often as the mean loss says, be it a tensor or a number."""
+        for number, kind in enumerate((torch.optim.SGD, torch.optim.LBFGS)):
+            for result in (float, torch.Tensor.detach):
+                model = perceptron(self.rank)
+                optimizer = bps.DistributedOptimizer(kind(model.parameters(), lr=0.05),
+                                                     model.named_parameters())
+                bps.broadcast_parameters(model.state_dict(), 0)
+                inputs, targets = data(0, self.rank)
+                calls = 0
 
-        def closure():
-            optimizer.zero_grad()
-            loss = nn.functional.mse_loss(model(inputs), targets)
-            loss.backward()
-            return loss
+                def closure():
+                    nonlocal calls
+                    calls += 1
+                    optimizer.zero_grad()
+                    loss = nn.functional.mse_loss(model(inputs), targets)
+                    loss.backward()
+                    return result(loss)
 
-        losses = [float(optimizer.step(closure)) for _ in range(5)]
-        self.assertLess(losses[-1], losses[0])
-        self.assertEqual(len(set(st.allgather(torch.tensor(losses[-1]).view(1)).tolist())), 1)
-        self.assert_alike(model)
+                losses = [optimizer.step(closure) for _ in range(5)]
+                self.assertIsInstance(losses[0], float if result is float else torch.Tensor)
+                self.assertLess(losses[-1], losses[0])
+                told = torch.tensor([float(losses[-1]), calls])
+                self.assertEqual(len({tuple(x) for x in st.allgather(told[None]).tolist()}), 1)
+                self.assertGreaterEqual(calls, 5 * (1 + number))
+                self.assert_alike(model)
 
     def test_staleness(self):
         """One step late, in every bit what one process would do by the mean gradients."""

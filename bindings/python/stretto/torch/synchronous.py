@@ -144,11 +144,12 @@ class Synchronous(Wrapped):
             with torch.enable_grad():
                 loss = closure()
             self._stretto_exchange.synchronize()
-            if not isinstance(loss, torch.Tensor):
-                return loss
-            mean = loss.detach().clone()
+            if loss is None:
+                return None
+            is_number = not isinstance(loss, torch.Tensor)
+            mean = torch.tensor(loss, dtype=torch.float64) if is_number else loss.detach().clone()
             exchange.begin(mean, mean, f"Closure.{self._stretto_scope}loss", True, 0).wait()
-            return mean
+            return mean.item() if is_number else mean
 
         return evaluate
 
