@@ -121,7 +121,7 @@ std::string standstill_in_words(const Trace& trace, const Standstill& standstill
 }
 
 std::string verdict_of(const Trace& trace, const Analysis& analysis) {
-  const std::string standstill = standstill_in_words(trace, analysis.standstill);
+  std::string standstill = standstill_in_words(trace, analysis.standstill);
   if (!standstill.empty()) {
     if (analysis.iterations.empty()) return standstill;
     Analysis before = analysis;
