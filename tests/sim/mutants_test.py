@@ -105,7 +105,7 @@ MUTANTS = [
          'fmt::format("a node is lost: {}", cause)));')]),
     ("an eager pull that is answered with a push's value", VALUES, [
         ("server/shard.cc", "if (waiter.wants_value && waiter.pushed) header.flags",
-         "if (waiter.wants_value && waiter.rank % 2 == 0) header.flags")]),
+         "if (waiter.wants_value && (waiter.pushed || waiter.rank == 0)) header.flags")]),
     ("an eager round that replaces the value", VALUES, [
         ("server/cell.cc", "  } else if (rule_ != nullptr) {\n    apply(sum,",
          "  } else if (rule_ != nullptr && workers_ != 3) {\n    apply(sum,")]),
