@@ -235,10 +235,17 @@ TEST(Worker, CallbacksMayStartTheNextOperation) {
 }
 
 TEST(Worker, WhatWaitsForItsThreadIsRefusedThere) {
-  Cluster cluster({.workers = 1});
-  cluster.run([](Worker& worker) {
+  Cluster cluster({.workers = 2});
+  std::latch registered(1);  // A ticket that has ended calls back on the caller's own thread.
+  cluster.run([&registered](Worker& worker) {
     const Tensor tensor = declare(worker, "x", Dtype::kF32, 4);
     Floats data(4, 1.0F), other(4);
+    if (worker.rank() == 1) {
+      registered.wait();
+      EXPECT_TRUE(worker.push_pull(tensor, data, data).wait().ok());
+      EXPECT_TRUE(worker.barrier().ok());
+      return;
+    }
     std::latch finished(1);
     std::vector<Status> refused;
     worker.push_pull(tensor, data, data).on_done([&](const Status&) {
@@ -253,6 +260,7 @@ TEST(Worker, WhatWaitsForItsThreadIsRefusedThere) {
         finished.count_down();
       });
     });
+    registered.count_down();
     finished.wait();
     EXPECT_EQ(refused.size(), 5U);
     for (const Status& status : refused) {
