@@ -3,7 +3,6 @@
 same order everywhere. Prints "done" if all was as it should be.
 """
 
-import sys
 import unittest
 
 import torch
@@ -11,6 +10,7 @@ import torch
 import byteps.torch as bps
 import byteps.torch.ops as ops
 import stretto.torch as st
+import work
 from stretto import errors
 
 NUMBERS = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64, torch.float16,
@@ -182,16 +182,6 @@ class Exchange(unittest.TestCase):
             bps.push_pull(torch.ones(5), name="fixed")
 
 
-def main():
-    """Runs everything; the first failure ends the process, and so the job."""
-    torch.set_num_threads(1)
-    bps.init()
-    result = unittest.main(exit=False, failfast=True).result
-    bps.shutdown()
-    if not result.wasSuccessful():
-        sys.exit(1)
-    print("done", flush=True)
-
-
 if __name__ == "__main__":
-    main()
+    work.run_tests()
+    print("done", flush=True)

@@ -5,13 +5,13 @@ if all was as it should be.
 """
 
 import copy
-import sys
 import unittest
 
 import torch
 from torch import nn
 
 import stretto.torch as st
+import work
 
 WIDTH = 96  # So that a weight travels by itself.
 STEPS = 4
@@ -258,17 +258,7 @@ class Layers(unittest.TestCase):
             weight.sum().backward()
 
 
-def main():
-    """Runs everything; the first failure ends the process, and so the job."""
-    torch.set_num_threads(1)
-    torch.use_deterministic_algorithms(True)
-    st.init()
-    result = unittest.main(exit=False, failfast=True).result
-    if not result.wasSuccessful():
-        sys.exit(1)
-    st.shutdown()
-    print("done", flush=True)
-
-
 if __name__ == "__main__":
-    main()
+    torch.use_deterministic_algorithms(True)
+    work.run_tests()
+    print("done", flush=True)

@@ -4,7 +4,6 @@ have two names, are frozen for a while, or have sparse gradients. Prints "done" 
 should be.
 """
 
-import sys
 import unittest
 
 import torch
@@ -13,6 +12,7 @@ from torch import nn
 import byteps.torch as bps
 import stretto.torch as st
 import training_worker
+import work
 
 
 class Parameters(unittest.TestCase):
@@ -121,17 +121,7 @@ class Parameters(unittest.TestCase):
                 self.assertTrue(torch.equal(training_worker.weights(model[2]), before))
 
 
-def main():
-    """Runs everything; the first failure ends the process, and so the job."""
-    torch.set_num_threads(1)
-    torch.use_deterministic_algorithms(True)
-    st.init()
-    result = unittest.main(exit=False, failfast=True).result
-    if not result.wasSuccessful():
-        sys.exit(1)
-    st.shutdown()
-    print("done", flush=True)
-
-
 if __name__ == "__main__":
-    main()
+    torch.use_deterministic_algorithms(True)
+    work.run_tests()
+    print("done", flush=True)

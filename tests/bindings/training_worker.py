@@ -7,7 +7,6 @@ Prints "done" if all was as it should be.
 import argparse
 import copy
 import os
-import sys
 import unittest
 
 import torch
@@ -17,6 +16,7 @@ from torch import nn
 import byteps.torch as bps
 import byteps.torch.cross_barrier as cross_barrier
 import stretto.torch as st
+import work
 from byteps.torch.parallel import DistributedDataParallel
 
 STEPS = 60
@@ -433,14 +433,8 @@ def main():
     parser.add_argument("--resnet", action="store_true")
     parser.add_argument("tests", nargs="*")
     ARGUMENTS = parser.parse_args()
-    torch.set_num_threads(1)
     torch.use_deterministic_algorithms(True)
-    bps.init()
-    result = unittest.main(argv=sys.argv[:1] + ARGUMENTS.tests, exit=False,
-                           failfast=True).result
-    if not result.wasSuccessful():
-        sys.exit(1)
-    bps.shutdown()
+    work.run_tests(ARGUMENTS.tests)
     if dist.is_initialized():
         dist.destroy_process_group()
     print("done", flush=True)

@@ -2,49 +2,22 @@
 // What Prometheus reads over HTTP, and whose port is which.
 #include "metrics/endpoint.h"
 
-#include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include <limits>
+
+#include "tests/common/http_client.h"
 
 namespace stretto::metrics {
 namespace {
 
 using testing::HasSubstr;
 
-// A socket that is connected there; reading from it gives up in the end.
-int connected_to(const std::string& address) {
-  const HostPort at = parse_host_port(address).or_exit();
-  const int fd = socket(AF_INET, SOCK_STREAM, 0);
-  const timeval patience{.tv_sec = 15, .tv_usec = 0};
-  setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
-  sockaddr_in to{};
-  to.sin_family = AF_INET;
-  to.sin_port = htons(at.port);
-  inet_pton(AF_INET, at.host.c_str(), &to.sin_addr);
-  if (connect(fd, reinterpret_cast<const sockaddr*>(&to), sizeof to) == 0) return fd;
-  close(fd);
-  return -1;
-}
-
 // The answer to a GET, headers and all; `more` are header lines of the request.
 std::string get(const std::string& address, const std::string& path, const std::string& more = "") {
-  const int fd = connected_to(address);
-  std::string answer;
-  if (fd >= 0) {
-    const std::string request = "GET " + path + " HTTP/1.0\r\nHost: localhost\r\n" + more + "\r\n";
-    EXPECT_EQ(write(fd, request.data(), request.size()), static_cast<ssize_t>(request.size()));
-    char some[4096];
-    for (ssize_t count = 1; count > 0;) {
-      count = read(fd, some, sizeof some);
-      if (count > 0) answer.append(some, static_cast<std::size_t>(count));
-    }
-  }
-  close(fd);
-  return answer;
+  return answer_to(address, "GET " + path + " HTTP/1.0\r\nHost: localhost\r\n" + more + "\r\n");
 }
 
 TEST(Endpoint, ServesWhatIsOnTheBoard) {

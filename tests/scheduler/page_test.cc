@@ -3,7 +3,6 @@
 // tests/e2e/page_test.py.
 #include "scheduler/page.h"
 
-#include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <poll.h>
@@ -12,6 +11,8 @@
 
 #include <thread>
 #include <vector>
+
+#include "tests/common/http_client.h"
 
 namespace stretto {
 namespace {
@@ -29,35 +30,10 @@ class PageTest : public testing::Test {
     ASSERT_TRUE(page.ok()) << page.status().text();
     page_ = std::move(*page);
   }
-  // A socket that is connected to the page; reading from it gives up in the end.
-  int connected() const {
-    const HostPort at = parse_host_port(page_->address()).or_exit();
-    const int fd = socket(AF_INET, SOCK_STREAM, 0);
-    const timeval patience{.tv_sec = 15, .tv_usec = 0};
-    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
-    sockaddr_in to{};
-    to.sin_family = AF_INET;
-    to.sin_port = htons(at.port);
-    inet_pton(AF_INET, "127.0.0.1", &to.sin_addr);
-    if (connect(fd, reinterpret_cast<const sockaddr*>(&to), sizeof to) == 0) return fd;
-    close(fd);
-    return -1;
-  }
+  int connected() const { return connected_to(page_->address()); }
   // The answer to a request of these lines.
   std::string ask(const std::string& lines) const {
-    const int fd = connected();
-    std::string answer;
-    if (fd >= 0) {
-      const std::string request = lines + "Connection: close\r\n\r\n";
-      EXPECT_EQ(write(fd, request.data(), request.size()), static_cast<ssize_t>(request.size()));
-      char some[4096];
-      for (ssize_t count = 1; count > 0;) {
-        count = read(fd, some, sizeof some);
-        if (count > 0) answer.append(some, static_cast<std::size_t>(count));
-      }
-    }
-    close(fd);
-    return answer;
+    return answer_to(page_->address(), lines + "Connection: close\r\n\r\n");
   }
 
   Config config_;
