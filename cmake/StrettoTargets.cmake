@@ -48,10 +48,17 @@ if(STRETTO_FUZZ)
   endif()
   add_compile_options(-fsanitize=fuzzer-no-link)
 endif()
+# Checkouts beside each other share what ccache keeps: paths below the folder that they stand in are
+# taken as relative, in what is compared and in what is compiled.
+get_filename_component(STRETTO_CHECKOUTS ${PROJECT_SOURCE_DIR} DIRECTORY)
 find_program(STRETTO_CCACHE ccache)
 if(STRETTO_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${STRETTO_CCACHE})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${STRETTO_CHECKOUTS}
+    CCACHE_NOHASHDIR=true
+    CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
+    ${STRETTO_CCACHE})
 endif()
+add_compile_options(-ffile-prefix-map=${PROJECT_SOURCE_DIR}/=)
 
 # stretto_compile_options(target [GLOBALS]): our warnings. The options by themselves, because a link
 # to stretto_build_flags would go into the installed package. GLOBALS permits what registers itself
