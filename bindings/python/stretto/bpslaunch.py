@@ -37,12 +37,15 @@ def _run_workers(command):
     """Runs the workers of this host; the exit status is that of the first that fails."""
     _require((*_NEEDED, "DMLC_WORKER_ID"))
     size = _local_size()
-    environment.give("BYTEPS_LOCAL_SIZE", size)
+    # Torchrun's names too: those of a launcher around this one would count other workers.
+    for name in ("BYTEPS_LOCAL_SIZE", "LOCAL_WORLD_SIZE"):
+        environment.give(name, size)
     environment.give("PYTHONUNBUFFERED", 1)
     print("BytePS launching worker", flush=True)
     children = []
     for rank in range(size):
-        environment.give("BYTEPS_LOCAL_RANK", rank)
+        for name in ("BYTEPS_LOCAL_RANK", "LOCAL_RANK"):
+            environment.give(name, rank)
         trace = environment.text("BYTEPS_TRACE_DIR", default=".")
         if environment.truth("BYTEPS_TRACE_ON"):
             os.makedirs(os.path.join(trace, str(rank)), exist_ok=True)

@@ -10,6 +10,11 @@ from stretto import errors
 
 _LARGEST = 1 << 20
 
+# Who says which of a host's workers this is, the nearest starter first. BytePS's names come second:
+# stretto-launch lets each worker be a host of its own to them, so that their product is the world.
+_LOCAL_RANK = ("LOCAL_RANK", "BYTEPS_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK")
+_LOCAL_SIZE = ("LOCAL_WORLD_SIZE", "BYTEPS_LOCAL_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE")
+
 
 def text(*names, default=""):
     """The first of these variables that is set and not empty."""
@@ -54,8 +59,8 @@ class Place:
     rank: int  # -1: the scheduler will choose.
     size: int
     servers: int
-    local_rank: int
-    local_size: int
+    local_rank: int  # Among the workers of its host, as torchrun counts them,
+    local_size: int  # and how many these are.
     scheduler: str  # host:port, or empty: this process is alone.
 
     @property
@@ -66,8 +71,8 @@ class Place:
 
 def place():
     """This process's place, by STRETTO_* or, where those are missing, DMLC_* and BYTEPS_*."""
-    local_rank = number("BYTEPS_LOCAL_RANK", "LOCAL_RANK", default=0)
-    local_size = number("BYTEPS_LOCAL_SIZE", "LOCAL_WORLD_SIZE", default=1, least=1)
+    local_rank = number(*_LOCAL_RANK, default=0)
+    local_size = number(*_LOCAL_SIZE, default=1, least=1)
     workers = number("DMLC_NUM_WORKER", default=1, least=1)
     dmlc_local_size = number("BYTEPS_LOCAL_SIZE", default=1, least=1)
     size = number("STRETTO_WORLD_SIZE", default=workers * dmlc_local_size, least=1)

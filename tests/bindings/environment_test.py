@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where a process stands by its environment: what each starter's variables mean, and that local
+ranks are those of torchrun in jobs of stretto-launch and of bpslaunch.
+"""
+
+import os
+import sys
+import unittest
+from unittest import mock
+
+import jobs
+
+jobs.use_packages()
+
+from stretto import environment  # pylint: disable=wrong-import-position
+
+# What stretto-launch gives worker 5 of 6, the second on its host: to BytePS a host of its own.
+LAUNCHED = {"STRETTO_RANK": 5, "STRETTO_WORLD_SIZE": 6, "STRETTO_SCHEDULER": "h:1",
+            "DMLC_NUM_WORKER": 6, "DMLC_WORKER_ID": 5, "BYTEPS_LOCAL_RANK": 0,
+            "BYTEPS_LOCAL_SIZE": 1, "RANK": 5, "WORLD_SIZE": 6, "LOCAL_RANK": 1,
+            "LOCAL_WORLD_SIZE": 2}
+BY_HAND = {"DMLC_PS_ROOT_URI": "h", "DMLC_PS_ROOT_PORT": 1, "DMLC_NUM_WORKER": 3,
+           "DMLC_WORKER_ID": 2, "BYTEPS_LOCAL_RANK": 1, "BYTEPS_LOCAL_SIZE": 2}
+PRINT_PLACE = """
+from stretto import session
+session.begin(lazy=False)
+now = session.current()
+print("local", now.place.local_rank, "of", now.place.local_size, "is", now.rank, "of", now.size)
+session.end()
+"""
+
+
+class Place(unittest.TestCase):
+
+    def place(self, **variables):
+        """(rank, size, local rank, local size) by these variables alone."""
+        given = {name: str(value) for name, value in variables.items()}
+        with mock.patch.dict(os.environ, given, clear=True):
+            found = environment.place()
+        return found.rank, found.size, found.local_rank, found.local_size
+
+    def test_by_each_starter_s_variables(self):
+        by_mpirun = {"OMPI_COMM_WORLD_LOCAL_RANK": 1, "OMPI_COMM_WORLD_LOCAL_SIZE": 4}
+        for name, variables, wanted in (
+                ("nobody", {}, (0, 1, 0, 1)),
+                ("stretto-launch", LAUNCHED, (5, 6, 1, 2)),
+                ("stretto-launch through mpirun", LAUNCHED | by_mpirun, (5, 6, 1, 2)),
+                ("by DMLC_ and BYTEPS_", BY_HAND, (5, 6, 1, 2)),
+                ("mpirun", {"DMLC_NUM_WORKER": 8, "STRETTO_SCHEDULER": "h:1"} | by_mpirun,
+                 (-1, 8, 1, 4)),
+                ("torchrun", {"RANK": 3, "WORLD_SIZE": 4, "LOCAL_RANK": 1, "LOCAL_WORLD_SIZE": 2},
+                 (0, 1, 1, 2))):
+            with self.subTest(name):
+                self.assertEqual(self.place(**variables), wanted)
+
+    def test_the_older_names_make_the_world_whatever_torchrun_s_say(self):
+        self.assertEqual(self.place(**BY_HAND, LOCAL_RANK=7, LOCAL_WORLD_SIZE=8), (5, 6, 7, 8))
+
+
+class LocalRanks(jobs.PythonTest):
+
+    def test_stretto_launch(self):
+        job = self.launch(sys.executable, "-c", PRINT_PLACE, workers=3, servers=1)
+        self.assertEqual(job.end(), 0, job.output())
+        for rank in range(3):
+            self.assertEqual(job.lines_of(f"worker {rank}"), [f"local {rank} of 3 is {rank} of 3"])
+
+    def test_bpslaunch(self):
+        common = {"DMLC_PS_ROOT_URI": "127.0.0.1", "DMLC_NUM_WORKER": 2, "DMLC_NUM_SERVER": 1}
+        scheduler = self.start("scheduler", [jobs.cluster.SCHEDULER], DMLC_PS_ROOT_PORT=0, **common)
+        common["DMLC_PS_ROOT_PORT"] = jobs.cluster.address_of(scheduler)[1]
+        server = self.start("server", [jobs.cluster.SERVER], **common)
+        hosts = [self.start(f"host {host}",
+                            [sys.executable, "-m", "stretto.bpslaunch", sys.executable, "-c",
+                             PRINT_PLACE],
+                            DMLC_ROLE="worker", DMLC_WORKER_ID=host, BYTEPS_LOCAL_SIZE=2,
+                            LOCAL_RANK=host, LOCAL_WORLD_SIZE=1, **common)  # By one around it.
+                 for host in range(2)]
+        for host, process in enumerate(hosts):
+            self.assertEqual(process.end(), 0, process.output())
+            for local in range(2):
+                process.expect(f"^local {local} of 2 is {2 * host + local} of 4$")
+        for process in (scheduler, server):
+            self.assertEqual(process.end(), 0, process.output())
+
+
+if __name__ == "__main__":
+    unittest.main()
