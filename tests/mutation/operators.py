@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The small changes that mutation testing makes to one line of code: which there are, for C++ and for
+"""The small changes that mutation testing makes to a line of code: which there are, for C++ and
 Python. A line is given twice, as it stands and with comments and strings blanked, so that only code
-is changed. Left alone are assertions, which are checks themselves, preprocessor lines, imports, named
-constants (4097 for 4096 in a limit is as good a choice), and what only declares.
+is changed. Left alone are assertions, which are checks themselves, preprocessor lines, imports,
+named constants (4097 for 4096 in a limit is as good a choice), and what only declares.
 """
 
 import io
@@ -42,7 +42,8 @@ PYTHON = SHARED + (
     ("negated condition", r"(?<=\bif )(?=[^:]+:$)", None),
 )
 # What no mutant touches: checks of our own, and lines that are no behaviour.
-CPP_LEFT = re.compile(r"^\s*(#|assert\(|STRETTO_CHECK|static_assert|namespace|using |template|friend |class |enum )"
+CPP_LEFT = re.compile(r"^\s*(#|assert\(|STRETTO_CHECK|static_assert|namespace|using |"
+                      r"template|friend |class |enum )"
                       r"|\barray<|\boperator\b|\bconstexpr\b.* k[A-Z]\w*\b")
 PYTHON_LEFT = re.compile(r"^\s*(import |from |assert |@|def |class |_?[A-Z][A-Z_]* = )")
 CPP_STATEMENT = re.compile(r"^\s+(?!return\b|break\b|continue\b|using\b|co_|delete\b)"

@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs drawn mutants against the tests, one after another, and says which of them live. The
+checkout that it stands in is edited and put back, so give it one of its own:
+
+    git worktree add ../mutants && cd ../mutants && cmake --preset dev -DSTRETTO_WERROR=OFF
+    python3 tests/mutation/run.py --build build-dev docs/results/0017-mutants.jsonl > results.jsonl
+
+Each mutant meets the tests of its folder first, then those of the folders that build on it. A
+failure counts if it comes twice, so that a test that fails on a busy machine finds nothing.
+--order 3,7 runs these of each folder; otherwise the file's spares stand in for mutants that do not
+compile, or whose line is no longer in its file.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PATIENCE = 400  # Seconds for a program of tests; one that takes longer hangs, which is a failure.
+
+BINARIES = ("stretto-server", "stretto-scheduler", "stretto-launch", "stretto-top", "hello",
+            "training", "reading", "coding")
+# What meets a mutant, by its folder: programs of unit tests, then scripts of whole processes.
+PROGRAMS = {
+    "server": ("test_server", "test_worker", "test_sim"),
+    "worker/input": ("test_worker_input", "test_worker", "test_tools"),
+    "worker": ("test_worker", "test_sim", "test_tools"),
+    "van": ("test_van", "test_conformance", "test_worker", "test_trace", "test_rpc", "test_sim"),
+    "ops": ("test_ops", "test_worker", "test_server"),
+    "scheduler": ("test_scheduler", "test_sim", "test_trace"),
+    "bindings": (),
+}
+SCRIPTS = {
+    "server": ("e2e/rounds_test", "e2e/modes_test", "e2e/mismatch_test", "e2e/failures_test"),
+    "worker/input": ("e2e/input_test", "bindings/input_test"),
+    "worker": ("bindings/parameters_test", "e2e/rounds_test"),
+    "van": ("e2e/rounds_test", "e2e/failures_test", "bindings/observe_test"),
+    "ops": ("e2e/codecs_test",),
+    "scheduler": ("e2e/rounds_test", "e2e/startup_test", "bindings/observe_test",
+                  "e2e/failures_test"),
+    "bindings": ("bindings/training_test", "bindings/exchange_test", "bindings/layers_test",
+                 "bindings/order_test", "bindings/misuse_test", "bindings/delays_test",
+                 "bindings/parameters_test", "bindings/surface_test", "bindings/staging_test",
+                 "bindings/compression_test", "bindings/codecs_test", "bindings/objects_test",
+                 "bindings/suspend_test", "bindings/failures_test", "bindings/input_test",
+                 "bindings/examples_test", "bindings/observe_test"),
+}
+
+
+def folder_of(path):
+    return next(name for name in PROGRAMS if path.startswith(name + "/"))
+
+
+class Checkout:
+    """One mutant at a time in the files, built and tested."""
+
+    def __init__(self, build, jobs):
+        self.build = pathlib.Path(build).resolve()
+        self.jobs = jobs
+        self.environment = os.environ | {
+            "STRETTO_BIN_DIR": str(self.build / "bin"), "STRETTO_SOURCE_DIR": str(ROOT),
+            "STRETTO_BUILD_DIR": str(self.build)}
+
+    def make(self, *targets):
+        """Whether the targets compile and link."""
+        command = ["ninja", "-C", str(self.build), f"-j{self.jobs}", *targets]
+        return self._run(command, 1800)[0]
+
+    def _run(self, command, seconds):
+        process = subprocess.Popen(command, cwd=ROOT, env=self.environment, text=True,
+                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                   start_new_session=True, errors="replace")
+        try:
+            output, _ = process.communicate(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.communicate()
+            return False, "ran out of time"
+        return process.returncode == 0, output
+
+    def killer(self, folder, scripts):
+        """The tests that find the mutant now in the files: a name, or None."""
+        for program in PROGRAMS[folder]:
+            if not self.make(program):
+                return "does not compile"
+            found = self._program(self.build / "tests" / program)
+            if found:
+                return f"{program} {found}"
+        if not scripts:
+            return None
+        targets = ["stretto_python"] if any("bindings/" in name for name in SCRIPTS[folder]) else []
+        if not self.make(*BINARIES, *targets):
+            return "does not compile"
+        for script in SCRIPTS[folder]:
+            path = ROOT / "tests" / f"{script}.py"
+            if path.exists():
+                found = self._script(path)
+                if found:
+                    return f"{script} {found}"
+        return None
+
+    def _program(self, path):
+        quiet = [str(path), "--gtest_brief=1", "--gtest_fail_fast"]
+        passed, output = self._run(quiet, PATIENCE)
+        if passed:
+            return None
+        failed = re.search(r"\[  FAILED  \] ([\w/.]+)", output)
+        again = quiet + ([f"--gtest_filter={failed[1]}"] if failed else [])
+        if self._run(again, PATIENCE)[0]:
+            return None
+        return failed[1] if failed else output.strip().split("\n")[-1][:120]
+
+    def _script(self, path):
+        passed, output = self._run([sys.executable, str(path), "-f"], PATIENCE)
+        if passed:
+            return None
+        failed = re.search(r"^(?:FAIL|ERROR): (\w+)", output, re.MULTILINE)
+        if self._run([sys.executable, str(path), "-f"], PATIENCE)[0]:
+            return None
+        return failed[1] if failed else output.strip().split("\n")[-1][:120]
+
+
+def planted(mutant):
+    """The text of the mutant's file with it in, or None if its line is gone."""
+    lines = (ROOT / mutant["file"]).read_text().split("\n")
+    places = [at for at, line in enumerate(lines) if line == mutant["before"]]
+    old = mutant["line"] - 1
+    if not places:
+        return None
+    at = min(places, key=lambda place: abs(place - old))
+    return "\n".join([*lines[:at], mutant["after"], *lines[at + 1:]])
+
+
+def judge(checkout, mutant, scripts):
+    """The mutant with what became of it."""
+    path, began = ROOT / mutant["file"], time.monotonic()
+    text, original = planted(mutant), path.read_text()
+    if text is None:
+        return mutant | {"killed_by": None, "fate": "gone"}
+    try:
+        path.write_text(text)
+        killer = checkout.killer(folder_of(mutant["file"]), scripts)
+    finally:
+        path.write_text(original)
+    fate = {None: "lives", "does not compile": "does not compile"}.get(killer, "killed")
+    return mutant | {"killed_by": killer if fate == "killed" else None, "fate": fate,
+                     "seconds": round(time.monotonic() - began)}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("mutants", type=pathlib.Path)
+    parser.add_argument("--build", required=True, help="a build folder of this checkout")
+    parser.add_argument("--folder", help="only the mutants of this folder")
+    parser.add_argument("--order", help="only these of each folder, such as 0,3")
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--no-scripts", action="store_true", help="unit tests only")
+    arguments = parser.parse_args()
+    mutants = [json.loads(line) for line in arguments.mutants.read_text().splitlines()]
+    orders = arguments.order and [int(order) for order in arguments.order.split(",")]
+    checkout = Checkout(arguments.build, arguments.jobs)
+    wanted = {}
+    for mutant in mutants:
+        folder = mutant["folder"]
+        if arguments.folder not in (None, folder) or (orders and mutant["order"] not in orders):
+            continue
+        if mutant["spare"] and not orders and wanted.get(folder, 0) <= 0:
+            continue
+        judged = judge(checkout, mutant, not arguments.no_scripts)
+        stillborn = judged["fate"] in ("gone", "does not compile")
+        wanted[folder] = wanted.get(folder, 0) + stillborn - bool(mutant["spare"])
+        print(json.dumps(judged), flush=True)
+
+
+if __name__ == "__main__":
+    main()
