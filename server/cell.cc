@@ -80,14 +80,10 @@ Status Cell::contribute(Share share, Consistency::Gate* gate) {
     collect(std::move(share));
     if (completed) finish(assign);
   } else {
-    if (share.codec == Codec::kNone) {
-      apply(share.bytes, 1.0);
-    } else {
-      add_encoded(share.bytes);
-      apply(std::exchange(sum_, Buffer()), 1.0);
-    }
+    apply(share.codec == Codec::kNone ? share.bytes : decoded(share.bytes), 1.0);
     value_.contributors = 1;
   }
+  STRETTO_CHECK(sum_.empty() || consistency_.open());
   if (completed) value_.version = consistency_.version();
   *gate = consistency_.gate_after(assign, completed);
   return {};
@@ -118,8 +114,10 @@ void Cell::add_in_rank_order() {
 // The first share's memory becomes the sum if it is ours alone; the others are added straight out
 // of the transport's memory.
 void Cell::add(Share share) {
-  if (share.codec != Codec::kNone) {
-    add_encoded(share.bytes);
+  if (share.codec != Codec::kNone && sum_.empty()) {
+    sum_ = decoded(share.bytes);
+  } else if (share.codec != Codec::kNone) {
+    ops::decode(codec_, share.bytes.bytes(), numbers_in(sum_.writable()), ops::Then::kAdd);
   } else if (!sum_.empty()) {
     ops::sum_into(dtype_, sum_.writable(), share.bytes.bytes());
   } else if (share.bytes.exclusive()) {
@@ -129,12 +127,11 @@ void Cell::add(Share share) {
   }
 }
 
-// The sum of encoded shares is in memory of our own from the first one on.
-void Cell::add_encoded(const Buffer& encoded) {
-  const bool first = sum_.empty();
-  if (first) sum_ = allocate_(bytes_);
-  ops::decode(codec_, encoded.bytes(), numbers_in(sum_.writable()),
-              first ? ops::Then::kAssign : ops::Then::kAdd);
+// In memory of our own.
+Buffer Cell::decoded(const Buffer& encoded) const {
+  Buffer numbers = allocate_(bytes_);
+  ops::decode(codec_, encoded.bytes(), numbers_in(numbers.writable()), ops::Then::kAssign);
+  return numbers;
 }
 
 // A finished sum or mean becomes the value, encoded as the shares were.

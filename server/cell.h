@@ -76,7 +76,7 @@ class Cell {
   void collect(Share share);
   Status check_encoding(const Share& share) const;
   void add(Share share);
-  void add_encoded(const Buffer& encoded);
+  Buffer decoded(const Buffer& encoded) const;
   void add_in_rank_order();
   void finish(bool assign);
   void apply(const Buffer& gradient, double scale);
@@ -95,7 +95,7 @@ class Cell {
   Consistency consistency_;
   std::unique_ptr<ops::UpdateRule> rule_;
   Allocate allocate_;
-  Buffer sum_;               // Of the open round; empty before its first bytes.
+  Buffer sum_;               // Of the open collected round; empty before its first bytes.
   std::vector<Share> held_;  // Deterministic: shares that came before their turn, by rank.
   Rank turn_ = 0;            // Deterministic: whose share is to be added next.
   Value value_;

@@ -435,6 +435,27 @@ TEST_F(CodedCell, AsyncValuesGrowByWhatIsDecoded) {
   EXPECT_THAT(value(), ElementsAre(0, 4, 0, 9));
 }
 
+TEST_F(CodedCell, APushDuringAnOpenBroadcastLeavesTheRootsBytesAlone) {
+  for (const Mode mode : {Mode::kAsync, Mode::kBounded}) {
+    make_coded("topk,k=4", {.mode = mode});
+    ASSERT_TRUE(coded_share(1, {1, 1, 1, 1}).ok());
+    ASSERT_TRUE(assign(0, {1, 2, 3, 4}).ok());
+    ASSERT_TRUE(coded_share(1, {10, 10, 10, 10}).ok());
+    EXPECT_THAT(value(), ElementsAre(11, 11, 11, 11)) << "what is set is not seen before its round";
+    ASSERT_TRUE(attend(1).ok());
+    EXPECT_THAT(value(), ElementsAre(1, 2, 3, 4));
+  }
+}
+
+TEST_F(CodedCell, APushDuringABroadcastIsNotTakenForTheRoots) {
+  make_coded("topk,k=4", {.mode = Mode::kAsync});
+  ASSERT_TRUE(attend(0).ok());
+  ASSERT_TRUE(coded_share(1, {10, 10, 10, 10}).ok());
+  EXPECT_THAT(attend(1).cause(), HasSubstr("none of them as root"));
+  ASSERT_TRUE(assign(1, {1, 2, 3, 4}).ok());
+  EXPECT_THAT(value(), ElementsAre(1, 2, 3, 4));
+}
+
 TEST_F(CodedCell, WhatIsNoShareIsRefusedAndChangesNothing) {
   make_coded("topk,k=1");
   EXPECT_EQ(share(0, {1, 2, 3, 4}).code(), Code::kMismatch);

@@ -75,6 +75,15 @@ void give_codec(Random& random, TensorSpec& spec) {
   spec.options.codec = *codec_from(owes ? "randomk,k=1000000,ef=vanilla" : "randomk,k=1000000");
 }
 
+// Where shares apply as they come, later steps may be broadcasts too: faster workers then wait in
+// one while slower ones still push.
+void broadcast_later(Random& random, TensorPlan& tensor) {
+  if (has_rounds(tensor.spec.options.mode)) return;
+  for (std::size_t i = 1; i < tensor.steps.size(); ++i) {
+    tensor.steps[i].broadcast = random.chance(0.15);
+  }
+}
+
 }  // namespace
 
 std::string_view name_of(Fault fault) {
@@ -104,6 +113,8 @@ Plan::Plan(std::uint64_t from) : seed(from) {
   if (fault == Fault::kMismatch && workers == 1) fault = Fault::kNone;
   Random codecs(from ^ 0xC0DEC);  // Its own, so that the rest of a seed stays what it was.
   for (TensorPlan& tensor : tensors) give_codec(codecs, tensor.spec);
+  Random broadcasts(from ^ 0xB40ADCA5);
+  for (TensorPlan& tensor : tensors) broadcast_later(broadcasts, tensor);
 }
 
 std::vector<std::string> Plan::nodes() const {
@@ -138,6 +149,17 @@ std::int64_t share_of(const TensorPlan& tensor, Rank rank, std::uint64_t round, 
     return std::int64_t{1} << (6 * rank);
   }
   return static_cast<std::int64_t>((round * 7 + rank * 31 + i * 3) % 97) - 40;
+}
+
+Base base_of(const TensorPlan& tensor, std::uint32_t workers, std::uint64_t round) {
+  Base base;
+  std::uint64_t version = 0;
+  for (std::uint64_t n = 1; n <= round; ++n) {
+    const Step& step = tensor.steps[n - 1];
+    version += step.broadcast ? 1 : workers;
+    if (step.broadcast) base = {.round = n, .version = version - 1, .root = step.root};
+  }
+  return base;
 }
 
 double value_after(const TensorPlan& tensor, std::uint32_t workers, std::uint64_t round,

@@ -63,6 +63,21 @@ struct Plan {
 
 /// Element `i` of what worker `rank` contributes in its `round` (from 1) to the tensor.
 std::int64_t share_of(const TensorPlan& tensor, Rank rank, std::uint64_t round, std::uint64_t i);
+/// Where shares apply as they come, the last broadcast set what a value counts from: the shares of
+/// workers other than `root` up to `round`, and of the root but for that one, are not in it.
+struct Base {
+  std::uint64_t round = 0;    ///< 0: there was none.
+  std::uint64_t version = 0;  ///< Of what it replaced.
+  Rank root = 0;
+
+  /// Rounds of a worker of which the value holds `shares`.
+  std::uint64_t rounds(Rank rank, std::uint64_t shares) const {
+    return shares + round - (round > 0 && rank == root ? 1 : 0);
+  }
+};
+/// What the value counts from of a worker that has begun `round` rounds: all have come to its last
+/// broadcast, and none beyond its next one.
+Base base_of(const TensorPlan& tensor, std::uint32_t workers, std::uint64_t round);
 /// Element `i` of a sync or eager tensor's value after `round` rounds, by the plain definition of
 /// its rule.
 double value_after(const TensorPlan& tensor, std::uint32_t workers, std::uint64_t round,

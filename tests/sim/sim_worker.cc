@@ -294,13 +294,15 @@ std::uint64_t SimWorker::check_counts(std::size_t index, std::uint64_t round, st
     return 0;
   }
   const auto digits = static_cast<std::uint64_t>(value);
+  const Base base = base_of(plan, plan_.workers, round);
   std::uint64_t slowest = ~std::uint64_t{0};
-  std::uint64_t shares = 0;
+  std::uint64_t shares = base.version;
+  std::uint64_t progress = 0;  // The rounds of all, as a value without broadcasts would tell them.
   for (Rank rank = 0; rank < plan_.workers; ++rank) {
-    std::uint64_t count = (digits >> (6 * rank)) & 63;
-    shares += count;
-    // A broadcast is a round of everybody, and only the root's bytes are in the value.
-    if (plan.steps[0].broadcast && plan.steps[0].root != rank) ++count;
+    const std::uint64_t counted = (digits >> (6 * rank)) & 63;
+    const std::uint64_t count = base.rounds(rank, counted);
+    shares += counted;
+    progress += count << (6 * rank);
     slowest = std::min(slowest, count);
     if (count > plan.steps.size()) complain("values equal the oracle", "a share counts twice");
     if (rank == rank_ && count != round) {
@@ -319,11 +321,13 @@ std::uint64_t SimWorker::check_counts(std::size_t index, std::uint64_t round, st
   // still hold the worker's memory.
   auto& last = tensors_[index].last_seen;
   last.resize(tensors_[index].tensor->elements);  // The plan's, but for who disagrees.
-  auto& [last_version, last_value] = last[i];
+  auto& [last_version, last_progress] = last[i];
   if (version >= last_version) {
-    if (value < last_value)
-      complain("versions never go back", fmt::format("it was {}", last_value));
-    last[i] = {version, value};
+    if (progress < last_progress) {
+      complain("versions never go back",
+               fmt::format("rounds {:#o}, they were {:#o}", progress, last_progress));
+    }
+    last[i] = {version, progress};
   }
   return shares;
 }

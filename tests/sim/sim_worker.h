@@ -52,8 +52,8 @@ class SimWorker {
     };
     Last last;
     Last last_eager_pull;  // These pass the others.
-    // Async: version and value of each element, which only grow together.
-    std::vector<std::pair<std::uint64_t, double>> last_seen;
+    // Async: version and everybody's rounds in each element, which only grow together.
+    std::vector<std::pair<std::uint64_t, std::uint64_t>> last_seen;
   };
   struct Memory {
     std::vector<std::byte> source;
