@@ -14,9 +14,9 @@ import lab
 
 BENCH = cluster.BIN / "stretto-bench"
 # What the rows of any mode must tell.
-KEYS = {"mode", "rate_mbit", "urgent_p50_ms", "urgent_p95_ms", "urgent_max_ms", "unloaded_p50_ms",
-        "background_gb_per_s", "unloaded_gb_per_s", "rate_used", "transport", "peers", "bottleneck",
-        "raw_tcp_gb_per_s", "goodput_ratio"}
+KEYS = {"mode", "background", "rate_mbit", "urgent_p50_ms", "urgent_p95_ms", "urgent_max_ms",
+        "unloaded_p50_ms", "background_gb_per_s", "unloaded_gb_per_s", "rate_used", "transport",
+        "peers", "bottleneck", "raw_tcp_gb_per_s", "goodput_ratio"}
 
 
 class Preempt(cluster.ClusterTest):
@@ -30,7 +30,7 @@ class Preempt(cluster.ClusterTest):
         self.assert_nobody_left()
 
     def rows(self, *flags):
-        """Mode to row of one short run."""
+        """Mode, with the background's kind where it is bulk, to row of one short run."""
         bench = self.preempt("--json", "--seconds", 1, "--repeats", 1, *flags)
         self.assertEqual(bench.end(240), 0, bench.output())
         self.assert_clean(bench)
@@ -45,20 +45,24 @@ class Preempt(cluster.ClusterTest):
             in_a_second = row["rate_mbit"] * 1e6 / 8
             whole = row["background_bytes"] if row["mode"] == "zmq_one_message" else 0
             self.assertLess(row["rate_used"], 1.02 + row["peers"] * whole / in_a_second, row)
-        return {row["mode"]: row for row in rows}
+        return {row["mode"] + (" bulk" if row["background"] == "bulk" else ""): row
+                for row in rows}
 
     def test_preemption_beats_waiting_in_line(self):
         rows = self.rows("--mode", "fifo,preempt", "--rate_mbit", 1000, "--background_bytes", "16M")
-        self.assertEqual(set(rows), {"fifo", "preempt"})
-        fifo, preempt = rows["fifo"], rows["preempt"]
+        self.assertEqual(set(rows), {"fifo", "preempt", "preempt bulk"})
+        fifo, preempt, bulk = rows["fifo"], rows["preempt"], rows["preempt bulk"]
         self.assertGreater(fifo["urgent_p50_ms"], 3 * preempt["urgent_p50_ms"])
+        self.assertGreater(fifo["urgent_p50_ms"], 3 * bulk["urgent_p50_ms"])
+        # Two slices of bulk are two milliseconds of the link, and ahead of what is urgent.
+        self.assertGreater(bulk["urgent_p50_ms"], 1)
         # In line: all of the background goes first, 134 ms of it at this rate.
         self.assertGreater(fifo["urgent_p50_ms"], 0.8 * 16 * 1.024 ** 2 * 8)
         self.assertLess(fifo["unloaded_p50_ms"], fifo["urgent_p50_ms"])
 
     def test_peers_behind_a_router_and_the_baselines(self):
-        rows = self.rows("--peers", 2, "--bottleneck", "router", "--rate_mbit", 400, "--baselines",
-                         "--background_bytes", "4M")
+        rows = self.rows("--background", "plain", "--peers", 2, "--bottleneck", "router",
+                         "--rate_mbit", 400, "--baselines", "--background_bytes", "4M")
         self.assertEqual(set(rows), {"preempt", "zmq_one_message", "tcp_credit_2x64k"})
         for row in rows.values():
             self.assertEqual((row["peers"], row["bottleneck"]), (2, "router"))

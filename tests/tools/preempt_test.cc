@@ -41,16 +41,17 @@ std::vector<std::string> shapers_of(const LabPlan& plan) {
 // ---- flags
 
 TEST(PreemptFlags, SayWhatIsMeasured) {
-  const auto settings =
-      preempt_settings({"--rate_mbit", "400", "--peers=3", "--bottleneck", "router", "--mode",
-                        "fifo,preempt", "--background-bytes", "8M", "--part_bytes", "64K",
-                        "--urgent_bytes", "100", "--baselines", "--json", "--seconds", "0.5"});
+  const auto settings = preempt_settings(
+      {"--rate_mbit", "400", "--peers=3", "--bottleneck", "router", "--mode", "fifo,preempt",
+       "--background-bytes", "8M", "--part_bytes", "64K", "--urgent_bytes", "100", "--baselines",
+       "--json", "--seconds", "0.5", "--background", "plain"});
   ASSERT_TRUE(settings.ok()) << settings.status().text();
   const PreemptSettings& preempt = settings->preempt;
   EXPECT_EQ(preempt.lab.rate_mbit, 400U);
   EXPECT_EQ(preempt.lab.peers, 3U);
   EXPECT_EQ(preempt.lab.bottleneck, Bottleneck::kRouter);
   EXPECT_THAT(preempt.modes, ElementsAre(Preemption::kFifo, Preemption::kPreempt));
+  EXPECT_THAT(preempt.backgrounds, ElementsAre(Background::kPlain));
   EXPECT_EQ(preempt.background_bytes, 8U << 20);
   EXPECT_EQ(preempt.part_bytes, 64U << 10);
   EXPECT_EQ(preempt.urgent_bytes, 100U);
@@ -68,10 +69,26 @@ TEST(PreemptFlags, ByDefaultStrettoAsItIs) {
   EXPECT_FALSE(settings->preempt.baselines);
 }
 
+// What trains declares bulk, so that is measured, and first; what declares nothing, beside it.
+TEST(PreemptFlags, ByDefaultBesideBulkAndBesidePlain) {
+  const auto names = [](const std::vector<std::string>& words) {
+    std::vector<std::string> found;
+    for (const Way& way : ways_of(preempt_settings(words)->preempt)) {
+      found.push_back(fmt::format("{} {}", name_of(way.mode), name_of(way.background)));
+    }
+    return found;
+  };
+  EXPECT_THAT(names({}), ElementsAre("preempt bulk", "preempt plain"));
+  EXPECT_THAT(names({"--background", "bulk"}), ElementsAre("preempt bulk"));
+  EXPECT_THAT(names({"--mode", "fifo,preempt,priority", "--background", "plain,bulk"}),
+              ElementsAre("fifo plain", "preempt plain", "preempt bulk", "priority plain"));
+}
+
 TEST(PreemptFlags, WhatCannotBeMeasuredIsNamed) {
   const std::vector<std::pair<std::vector<std::string>, std::string>> cases{
       {{"--mode", "lifo"}, "--mode is 'lifo', wanted fifo, priority or preempt"},
       {{"--mode", "fifo,"}, "--mode is 'fifo,', wanted fifo, priority or preempt"},
+      {{"--background", "bulk,"}, "--background is 'bulk,', wanted bulk, plain or bulk,plain"},
       {{"--bottleneck", "switch"}, "--bottleneck is 'switch', wanted host or router"},
       {{"--rate_mbit", "0"}, "--rate_mbit is '0', wanted a whole number from 1"},
       {{"--peers", "65"}, "--peers is '65', wanted a whole number from 1 to 64"},

@@ -50,8 +50,8 @@ std::string_view other_flags() {
                     --scheme is preempt, and --lab_mbit as --rate_mbit, because a codec's time is
                     the processor's. Tensors below 64 KiB travel as they are
   --scheme S,...    all, or some of serial, tictac-random, tic, tac, wfbp, slice, priority, p3,
-                    preempt, bounded, async, eager, eager-async (all); docs/BENCHMARKS.md has what
-                    each of them does
+                    preempt, preempt-plain, bounded, async, eager, eager-async (all);
+                    docs/BENCHMARKS.md has what each of them does
   --order O         priorities, instead of the schemes' own: registration, arrival, layer, random,
                     tic, tac, first_use, or file:PATH with lines NAME<TAB>RANK
   --workers N, --servers N   each with a host of its own (1, 1)
@@ -83,6 +83,8 @@ preempt
   --urgent_bytes N      of the urgent message and of its answer (4096)
   --mode MODE,...       fifo: in its turn; priority: first, but all may be under way; preempt: as
                         Stretto does it (preempt)
+  --background B,...    of preempt, bulk: as gradients travel; plain: as what declares nothing
+                        (bulk,plain: a row each)
   --baselines           also zmq_one_message (the background as one message, as ps-lite sends it)
                         and tcp_credit_2x64k (plain TCP, two chunks of 64 KiB unacknowledged)
   --transport auto|zmq

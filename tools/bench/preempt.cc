@@ -20,31 +20,37 @@
 namespace stretto::bench {
 namespace {
 
-Exchange by_van(const PreemptSettings& settings, Preemption mode, double seconds) {
+Exchange by_van(const PreemptSettings& settings, const Way& way, double seconds) {
   return {
-      std::string(name_of(mode)),
-      [&settings, mode](const std::string& host, const TellAddress& tell, const TellReport&) {
-        return receive_by_van(settings, mode, host, tell);
+      std::string(name_of(way.mode)),
+      [&settings, way](const std::string& host, const TellAddress& tell, const TellReport&) {
+        return receive_by_van(settings, way, host, tell);
       },
-      [&settings, mode, seconds](std::span<const std::string> addresses, const TellReport& report) {
-        auto carrier = connect_van(settings, mode, addresses);
+      [&settings, way, seconds](std::span<const std::string> addresses, const TellReport& report) {
+        auto carrier = connect_van(settings, way, addresses);
         if (!carrier.ok()) return carrier.status();
         const Result<Report> found = drive(**carrier, seconds);
         return found.ok() ? report(*found) : found.status();
       }};
 }
 
-std::vector<Exchange> exchanges_of(const Settings& settings) {
+/// What is measured in turns, and how its background is said to travel.
+struct Turn {
+  Exchange exchange;
+  std::string_view background;
+};
+
+std::vector<Turn> turns_of(const Settings& settings) {
   const PreemptSettings& wanted = settings.preempt;
-  std::vector<Exchange> exchanges{raw_stream(settings.seconds)};
-  for (const Preemption mode : wanted.modes) {
-    exchanges.push_back(by_van(wanted, mode, settings.seconds));
+  std::vector<Turn> turns{{raw_stream(settings.seconds), ""}};
+  for (const Way& way : ways_of(wanted)) {
+    turns.push_back({by_van(wanted, way, settings.seconds), name_of(way.background)});
   }
   if (wanted.baselines) {
-    exchanges.push_back(zmq_one_message(wanted, settings.seconds));
-    exchanges.push_back(tcp_credit(wanted, settings.seconds));
+    turns.push_back({zmq_one_message(wanted, settings.seconds), "plain"});
+    turns.push_back({tcp_credit(wanted, settings.seconds), "plain"});
   }
-  return exchanges;
+  return turns;
 }
 
 // Besides measuring, a few urgent messages wait for all of the background.
@@ -73,8 +79,9 @@ std::string_view transport_of(std::string_view mode, const PreemptSettings& want
   return wanted.fabric ? "fabric" : "zmq";
 }
 
-Record record_of(const Settings& settings, std::string_view mode, const Rounds& rounds,
+Record record_of(const Settings& settings, const Turn& turn, const Rounds& rounds,
                  double raw_gb_per_s) {
+  const std::string& mode = turn.exchange.name;
   const PreemptSettings& wanted = settings.preempt;
   const auto milliseconds = [&rounds](double Report::*field) {
     return median_over(rounds, [field](const Report& report) { return report.*field / 1e3; });
@@ -93,6 +100,7 @@ Record record_of(const Settings& settings, std::string_view mode, const Rounds& 
   Record record;
   record.text("name", "preempt")
       .text("mode", mode)
+      .text("background", turn.background)
       .count("rate_mbit", wanted.lab.rate_mbit)
       .text("transport", transport_of(mode, wanted))
       .count("peers", wanted.lab.peers)
@@ -126,26 +134,26 @@ void describe(const Settings& settings, Output& output) {
       shaper.burst_bytes, shaper.limit_bytes,
       wanted.lab.bottleneck == Bottleneck::kHost ? "sender" : "router", settings.repeats,
       settings.seconds));
-  output.columns({"mode", "urgent_p50_ms", "urgent_p95_ms", "urgent_max_ms", "unloaded_p50_ms",
-                  "background_gb_per_s", "unloaded_gb_per_s", "raw_tcp_gb_per_s", "goodput_ratio",
-                  "rate_used"});
+  output.columns({"mode", "background", "urgent_p50_ms", "urgent_p95_ms", "urgent_max_ms",
+                  "unloaded_p50_ms", "background_gb_per_s", "unloaded_gb_per_s", "raw_tcp_gb_per_s",
+                  "goodput_ratio", "rate_used"});
 }
 
 Status measure(const Settings& settings, const Netlab& lab, Output& output) {
   describe(settings, output);
-  const std::vector<Exchange> exchanges = exchanges_of(settings);
-  std::vector<Rounds> found(exchanges.size());
+  const std::vector<Turn> turns = turns_of(settings);
+  std::vector<Rounds> found(turns.size());
   for (std::uint32_t round = 0; round < settings.repeats; ++round) {
-    for (std::size_t i = 0; i < exchanges.size(); ++i) {
+    for (std::size_t i = 0; i < turns.size(); ++i) {
       const Result<Report> report =
-          exchange_in(lab.sender(), lab.receivers(), exchanges[i], patience_of(settings));
+          exchange_in(lab.sender(), lab.receivers(), turns[i].exchange, patience_of(settings));
       if (!report.ok()) return report.status();
       found[i].push_back(*report);
     }
   }
   const double raw_gb_per_s = median_over(found.front(), background_of);
-  for (std::size_t i = 1; i < exchanges.size(); ++i) {
-    output.row(record_of(settings, exchanges[i].name, found[i], raw_gb_per_s));
+  for (std::size_t i = 1; i < turns.size(); ++i) {
+    output.row(record_of(settings, turns[i], found[i], raw_gb_per_s));
   }
   return {};
 }

@@ -93,14 +93,14 @@ class VanReceiver final : public Van::Handler {
 /// Thread: loop.
 class VanCarrier final : public Carrier, private Van::Handler {
  public:
-  VanCarrier(const PreemptSettings& settings, Preemption mode)
+  VanCarrier(const PreemptSettings& settings, const Way& way)
       : settings_(settings),
-        mode_(mode),
+        way_(way),
         background_(zeros(settings.background_bytes)),
         urgent_(zeros(settings.urgent_bytes)) {}
 
   Status connect(std::span<const std::string> addresses) {
-    Result<std::unique_ptr<Van>> van = make_van(settings_, mode_, kSender, "127.0.0.1", clock_);
+    Result<std::unique_ptr<Van>> van = make_van(settings_, way_.mode, kSender, "127.0.0.1", clock_);
     if (!van.ok()) return van.status();
     van_ = *std::move(van);
     alarm_ = std::make_unique<Alarm>([this] { van_->wake(); });
@@ -131,7 +131,7 @@ class VanCarrier final : public Carrier, private Van::Handler {
   }
 
   Status send_urgent() override {
-    const std::int32_t priority = mode_ == Preemption::kFifo ? 0 : kUrgentPriority;
+    const std::int32_t priority = way_.mode == Preemption::kFifo ? 0 : kUrgentPriority;
     van_->send(links_.front(), header_of(wire::Kind::kPush, kUrgentTensor, priority), urgent_);
     return status_;
   }
@@ -146,7 +146,8 @@ class VanCarrier final : public Carrier, private Van::Handler {
   void push_part(LinkId link) {
     if (next_ + settings_.part_bytes > background_.size()) next_ = 0;
     van_->send(link, header_of(wire::Kind::kPush, kBackground, 0),
-               background_.slice(next_, settings_.part_bytes));
+               background_.slice(next_, settings_.part_bytes),
+               {.bulk = way_.background == Background::kBulk});
     next_ += settings_.part_bytes;
   }
 
@@ -164,7 +165,7 @@ class VanCarrier final : public Carrier, private Van::Handler {
   void on_broken(LinkId, const Status& why) override { status_ = why; }
 
   const PreemptSettings& settings_;
-  Preemption mode_;
+  Way way_;
   Buffer background_;
   Buffer urgent_;
   std::uint64_t next_ = 0;  // Where in the background the next part begins.
@@ -178,19 +179,19 @@ class VanCarrier final : public Carrier, private Van::Handler {
 
 }  // namespace
 
-Status receive_by_van(const PreemptSettings& settings, Preemption mode, const std::string& host,
+Status receive_by_van(const PreemptSettings& settings, const Way& way, const std::string& host,
                       const std::function<Status(const std::string& address)>& tell) {
   VanReceiver receiver;
-  const Result<std::string> address = receiver.listen(settings, mode, host);
+  const Result<std::string> address = receiver.listen(settings, way.mode, host);
   if (!address.ok()) return address.status();
   if (Status status = tell(*address); !status.ok()) return status;
   receiver.run();
   return {};  // If the sender has ended too early, it says why.
 }
 
-Result<std::unique_ptr<Carrier>> connect_van(const PreemptSettings& settings, Preemption mode,
+Result<std::unique_ptr<Carrier>> connect_van(const PreemptSettings& settings, const Way& way,
                                              std::span<const std::string> addresses) {
-  auto carrier = std::make_unique<VanCarrier>(settings, mode);
+  auto carrier = std::make_unique<VanCarrier>(settings, way);
   if (Status status = carrier->connect(addresses); !status.ok()) return status;
   return std::unique_ptr<Carrier>(std::move(carrier));
 }

@@ -15,11 +15,11 @@ namespace stretto::bench {
 
 /// Listens at `host`, tells the address once, and takes what comes until it is killed or the sender
 /// has gone.
-Status receive_by_van(const PreemptSettings& settings, Preemption mode, const std::string& host,
+Status receive_by_van(const PreemptSettings& settings, const Way& way, const std::string& host,
                       const std::function<Status(const std::string& address)>& tell);
 
 /// Connected to all receivers and welcomed by them.
-Result<std::unique_ptr<Carrier>> connect_van(const PreemptSettings& settings, Preemption mode,
+Result<std::unique_ptr<Carrier>> connect_van(const PreemptSettings& settings, const Way& way,
                                              std::span<const std::string> addresses);
 
 }  // namespace stretto::bench

@@ -31,6 +31,15 @@ Status read_modes(std::string_view text, std::vector<Preemption>& modes) {
   return {};
 }
 
+Status read_backgrounds(std::string_view text, std::vector<Background>& backgrounds) {
+  backgrounds.clear();
+  for (const std::string_view word : split(text)) {
+    if (word != "bulk" && word != "plain") return invalid("wanted bulk, plain or bulk,plain");
+    backgrounds.push_back(word == "bulk" ? Background::kBulk : Background::kPlain);
+  }
+  return {};
+}
+
 Status read_bottleneck(std::string_view text, Bottleneck& bottleneck) {
   if (text != "host" && text != "router") return invalid("wanted host or router");
   bottleneck = text == "host" ? Bottleneck::kHost : Bottleneck::kRouter;
@@ -44,6 +53,22 @@ std::string_view name_of(Preemption mode) {
     if (known == mode) return name;
   }
   return "unknown";
+}
+
+std::string_view name_of(Background background) {
+  return background == Background::kBulk ? "bulk" : "plain";
+}
+
+std::vector<Way> ways_of(const PreemptSettings& settings) {
+  std::vector<Way> ways;
+  for (const Preemption mode : settings.modes) {
+    if (mode != Preemption::kPreempt) {
+      ways.push_back({mode, Background::kPlain});
+      continue;
+    }
+    for (const Background background : settings.backgrounds) ways.push_back({mode, background});
+  }
+  return ways;
 }
 
 std::vector<Flag> preempt_flags(PreemptSettings& settings) {
@@ -63,6 +88,9 @@ std::vector<Flag> preempt_flags(PreemptSettings& settings) {
                    }});
   flags.push_back({"mode", false, [&settings](const std::string& text) {
                      return read_modes(text, settings.modes);
+                   }});
+  flags.push_back({"background", false, [&settings](const std::string& text) {
+                     return read_backgrounds(text, settings.backgrounds);
                    }});
   flags.push_back({"baselines", true, [&settings](const std::string&) {
                      settings.baselines = true;

@@ -20,15 +20,33 @@ enum class Preemption : std::uint8_t {
 };
 std::string_view name_of(Preemption mode);
 
+/// How the background travels.
+enum class Background : std::uint8_t {
+  kBulk,  ///< As TensorOptions::bulk: what the PyTorch bindings and `Parameters` declare.
+  kPlain  ///< In small slices: what a program that declares nothing has.
+};
+std::string_view name_of(Background background);
+
+/// One way of sending both.
+struct Way {
+  Preemption mode = Preemption::kPreempt;
+  Background background = Background::kPlain;
+};
+
 struct PreemptSettings {
   LabShape lab;
   std::uint64_t background_bytes = 64 << 20;  ///< Under way to each peer at any time.
   std::uint64_t part_bytes = 256 << 10;       ///< The background is handed to Stretto in these.
   std::uint64_t urgent_bytes = 4096;          ///< Of the urgent message, and of its answer.
   std::vector<Preemption> modes{Preemption::kPreempt};
+  std::vector<Background> backgrounds{Background::kBulk, Background::kPlain};
   bool fabric = false;     ///< Over libfabric instead of ZeroMQ.
   bool baselines = false;  ///< Also measure others' ways of sending the same.
 };
+
+/// Every mode over Stretto that is asked for; without a bound on what is under way slices have no
+/// size that matters, so only `preempt` has both backgrounds.
+std::vector<Way> ways_of(const PreemptSettings& settings);
 
 std::vector<Flag> preempt_flags(PreemptSettings& settings);
 /// What no flag can tell alone.

@@ -31,6 +31,7 @@ struct Scheme {
   Flow flow = Flow::kPushPull;
   std::string_view order;        ///< Of priorities: arrival, layer, random, tic, tac.
   bool whole_tensors = false;    ///< A tensor is one part; else parts are of --slice_bytes.
+  bool bulk = false;             ///< TensorOptions::bulk, as the PyTorch bindings declare it.
   bool whole_frames = false;     ///< Parts leave whole; else in slices that follow the path.
   std::uint64_t window_bytes{};  ///< Of whole frames, under way on a link; 0: without bound.
   Mode mode = Mode::kSync;

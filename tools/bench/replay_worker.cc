@@ -148,9 +148,11 @@ Status ReplayWorker::declare() {
         scaled_elements(model_.tensors[i].elements, task_.settings.scale);
     names_.push_back(model_.tensors[i].name);
     slots_[i].codec = codec_for(codec_, 4 * model_.tensors[i].elements);
-    Result<Tensor> tensor =
-        worker_.declare(names_.back(), Dtype::kF32, elements,
-                        {.mode = scheme_.mode, .bound = scheme_.bound, .codec = slots_[i].codec});
+    Result<Tensor> tensor = worker_.declare(names_.back(), Dtype::kF32, elements,
+                                            {.mode = scheme_.mode,
+                                             .bound = scheme_.bound,
+                                             .codec = slots_[i].codec,
+                                             .bulk = scheme_.bulk});
     if (!tensor.ok()) return tensor.status();
     slots_[i].tensor = *tensor;
     slots_[i].source.resize(elements);
