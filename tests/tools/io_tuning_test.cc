@@ -100,6 +100,21 @@ TEST(IoTuning, OthersDoWithTheSameNumberOfProbes) {
     EXPECT_GT(tuned.knobs.depth, 0U) << way;
   }
   EXPECT_EQ(tune("default", model, limits(), 1).knobs, (input::Knobs{1, 128 * 1024}));
+  EXPECT_EQ(tune("start", model, limits(), 1).knobs, (input::Knobs{8, 256 * 1024}));
+}
+
+// A control that begins further away than the tuner would be beaten by its probes alone. With one
+// probe all are where they begin; with two the climb is one step from there.
+TEST(IoTuning, OthersBeginWhereTheTunerBegins) {
+  const DeviceModel model = *find_device_model("network");
+  TunerLimits one = limits();
+  one.probes = 1;
+  for (const std::string_view way : {"tuner", "start", "random", "tf_data"}) {
+    EXPECT_EQ(tune(way, model, one, 1).knobs, (input::Knobs{8, 256 * 1024})) << way;
+  }
+  TunerLimits two = limits();
+  two.probes = 2;
+  EXPECT_EQ(tune("tf_data", model, two, 1).knobs, (input::Knobs{16, 256 * 1024}));
 }
 
 }  // namespace

@@ -79,6 +79,7 @@ Tuned tune_at_random(Reading& reading, const TunerLimits& limits, std::uint64_t 
   }
   std::mt19937_64 random(seed);
   std::shuffle(points.begin(), points.end(), random);
+  std::iter_swap(points.begin(), std::find(points.begin(), points.end(), grid.first()));
   points.resize(std::min<std::size_t>(points.size(), limits.probes));
   Tuned tuned;
   double best = 0;
@@ -95,7 +96,7 @@ Tuned tune_at_random(Reading& reading, const TunerLimits& limits, std::uint64_t 
 
 Tuned tune_like_tf_data(Reading& reading, const TunerLimits& limits) {
   const Grid grid(limits);
-  Point at;
+  Point at = grid.first();
   double best = reading.measure(grid.knobs(at), limits.window);
   Tuned tuned;
   tuned.probes = 1;
@@ -170,13 +171,17 @@ GridCell best_of(const std::vector<GridCell>& grid, const TunerLimits& limits) {
   return best;
 }
 
-std::vector<std::string_view> ways_of_tuning() { return {"tuner", "default", "random", "tf_data"}; }
+std::vector<std::string_view> ways_of_tuning() {
+  return {"tuner", "start", "default", "random", "tf_data"};
+}
 
 Tuned tune(std::string_view way, const DeviceModel& model, const TunerLimits& limits,
            std::uint64_t seed) {
   Tuned tuned;
   tuned.knobs = {1, 128 * 1024};
   if (way == "default") return tuned;
+  tuned.knobs = Grid(limits).knobs(Grid(limits).first());
+  if (way == "start") return tuned;
   Reading reading(model, seed);
   if (way == "tuner") return tune_by_tuner(reading, limits);
   if (way == "random") tuned = tune_at_random(reading, limits, seed);

@@ -39,10 +39,11 @@ struct Tuned {
   std::vector<input::Trial> trials;  ///< Of the tuner itself.
 };
 
-/// Ways to come to a setting: "tuner"; "default": depth 1 and reads of 128 KiB; "random": the best
-/// of as many settings as the tuner may measure; "tf_data": from the least setting, each time the
-/// better of one more doubling of depth or of size, until neither gains (as tf.data's hill climbing
-/// goes, over two parameters).
+/// Ways to come to a setting. "start": where the tuner begins, kept; "default": depth 1 and reads
+/// of 128 KiB, kept. The others begin where the tuner begins and measure as many settings as it
+/// may: "random": the best of that and of random ones; "tf_data": each time a doubling of depth and
+/// one of size, and what gained is kept, until neither gains (as tf.data's hill climbing goes, over
+/// two parameters).
 std::vector<std::string_view> ways_of_tuning();
 Tuned tune(std::string_view way, const DeviceModel& model, const input::TunerLimits& limits,
            std::uint64_t seed);
