@@ -102,8 +102,9 @@ Status status_of(const wire::Failure& failure) {
 // ---- tensors
 
 std::string TensorSpec::describe() const {
+  const std::string shape = options.shape.empty() ? std::to_string(elements) : options.shape;
   std::string text =
-      fmt::format("{}[{}] {}", stretto::name_of(dtype), elements, name_of(options.mode));
+      fmt::format("{}[{}] {}", stretto::name_of(dtype), shape, name_of(options.mode));
   if (options.mode == Mode::kBounded) text += fmt::format("({})", options.bound);
   const RuleOptions& rule = options.update;
   text += fmt::format(" {}", name_of(rule.rule));
@@ -208,6 +209,11 @@ Status check(const TensorSpec& spec) {
     return invalid(fmt::format("tensor '{}' has {} elements, at most {} are taken", spec.name,
                                spec.elements, kMaxTensorBytes / 8));
   }
+  const auto printable = [](char c) { return c >= ' ' && c <= '~'; };
+  if (options.shape.size() > kMaxShapeBytes || !std::ranges::all_of(options.shape, printable)) {
+    return invalid(fmt::format("the shape of tensor '{}' is no text of at most {} printable bytes",
+                               spec.name, kMaxShapeBytes));
+  }
   if (options.mode < Mode::kSync || options.mode > Mode::kEagerAsync) {
     return invalid(fmt::format("mode {} of tensor '{}' is not known",
                                static_cast<int>(options.mode), spec.name));
@@ -250,6 +256,7 @@ wire::TensorSpec to_wire(const TensorSpec& spec) {
   message.set_weight_decay(update.weight_decay);
   message.set_deterministic(spec.options.deterministic);
   message.set_bulk(spec.options.bulk);
+  message.set_shape(spec.options.shape);
   if (spec.options.codec) put(*spec.options.codec, *message.mutable_codec());
   return message;
 }
@@ -274,6 +281,7 @@ Result<TensorSpec> from_wire(const wire::TensorSpec& message) {
                          .weight_decay = message.weight_decay()};
   spec.options.deterministic = message.deterministic();
   spec.options.bulk = message.bulk();
+  spec.options.shape = message.shape();
   if (message.has_codec()) spec.options.codec = codec_from(message.codec());
   if (Status status = check(spec); !status.ok()) return status;
   return spec;

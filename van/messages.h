@@ -45,6 +45,7 @@ struct TensorSpec {
 };
 
 inline constexpr std::size_t kMaxNameBytes = 1024;
+inline constexpr std::size_t kMaxShapeBytes = 256;
 inline constexpr std::uint64_t kMaxTensorBytes = std::uint64_t{1} << 42;
 /// Parts of one tensor, at most. The scheduler refuses what would be cut into more.
 inline constexpr std::uint64_t kMaxParts = std::uint64_t{1} << 24;

@@ -142,6 +142,7 @@ wire::TensorSpec spec_from(Input& input) {
   spec.set_beta2(rate_from(input));
   spec.set_epsilon(rate_from(input));
   spec.set_weight_decay(rate_from(input));
+  if (input.rarely(4)) spec.set_shape(input.rarely(2) ? "2\n3" : "2x3");
   return spec;
 }
 

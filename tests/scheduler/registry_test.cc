@@ -63,7 +63,7 @@ TEST_F(RegistryTest, WhatIsBrokenStaysSoWithItsFirstReason) {
 
 TEST_F(RegistryTest, EveryPartOfADescriptionMustAgree) {
   const TensorSpec agreed = fake::spec("x", Dtype::kF32, 100);
-  std::vector<TensorSpec> others(7, agreed);
+  std::vector<TensorSpec> others(8, agreed);
   others[0].elements = 101;
   others[1].options.mode = Mode::kAsync;
   others[2].options.update.rule = Rule::kMean;
@@ -71,6 +71,7 @@ TEST_F(RegistryTest, EveryPartOfADescriptionMustAgree) {
   others[4].options.deterministic = true;
   others[5].options.bound = 1;
   others[6].options.bulk = true;
+  others[7].options.shape = "10x10";
   for (const TensorSpec& other : others) {
     Registry registry;
     registry.declare(agreed, 10, "worker 0", slots_, 64);

@@ -124,6 +124,8 @@ TEST(TensorSpec, TravelsWhole) {
   EXPECT_EQ(*from_wire(to_wire(plain)), plain);
   const TensorSpec bulk = fake::spec("x", Dtype::kF32, 7, {.bulk = true});
   EXPECT_EQ(*from_wire(to_wire(bulk)), bulk);
+  const TensorSpec shaped = fake::spec("x", Dtype::kF32, 6, {.shape = "2x3"});
+  EXPECT_EQ(*from_wire(to_wire(shaped)), shaped);
 }
 
 TEST(TensorSpec, DescribesEverythingThatMustAgree) {
@@ -135,6 +137,7 @@ TEST(TensorSpec, DescribesEverythingThatMustAgree) {
   mean.options.update.rule = Rule::kMean;
   EXPECT_EQ(mean.describe(), "i8[2] sync mean deterministic");
   EXPECT_EQ(fake::spec("x", Dtype::kF32, 5, {.bulk = true}).describe(), "f32[5] sync sum bulk");
+  EXPECT_EQ(fake::spec("x", Dtype::kF32, 6, {.shape = "2x3"}).describe(), "f32[2x3] sync sum");
 }
 
 struct BadSpec {
@@ -160,6 +163,9 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(
         BadSpec{"NoName", [](TensorSpec& s) { s.name.clear(); }, "this one has 0"},
         BadSpec{"LongName", [](TensorSpec& s) { s.name.assign(1025, 'x'); }, "1025"},
+        BadSpec{"LongShape", [](TensorSpec& s) { s.options.shape.assign(257, '1'); },
+                "at most 256"},
+        BadSpec{"RawShape", [](TensorSpec& s) { s.options.shape = "2x\n3"; }, "printable"},
         BadSpec{"NoDtype", [](TensorSpec& s) { s.dtype = Dtype{0}; }, "dtype 0 of tensor 'grads'"},
         BadSpec{"UnknownDtype", [](TensorSpec& s) { s.dtype = Dtype{9}; }, "dtype 9"},
         BadSpec{"TooLarge", [](TensorSpec& s) { s.elements = (std::uint64_t{1} << 39) + 1; },

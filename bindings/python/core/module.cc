@@ -30,16 +30,18 @@ Dtype dtype_named(const std::string& name) {
   throw py::value_error("no element type is called '" + name + "'");
 }
 
-TensorOptions tensor_options(const std::string& mode, std::uint32_t bound, bool mean,
-                             bool deterministic, const std::optional<std::string>& codec,
-                             bool bulk) {
+Tensor declare(PyWorker& self, const std::string& name, const std::string& dtype,
+               std::size_t elements, const std::string& mode, std::uint32_t bound, bool mean,
+               bool deterministic, const std::optional<std::string>& codec, bool bulk,
+               const std::string& shape) {
   TensorOptions options{.mode = value_of(mode_named(mode)),
                         .bound = bound,
                         .update = {.rule = mean ? Rule::kMean : Rule::kSum},
                         .deterministic = deterministic,
-                        .bulk = bulk};
+                        .bulk = bulk,
+                        .shape = shape};
   if (codec) options.codec = value_of(codec_from(*codec));
-  return options;
+  return self.declare(name, dtype_named(dtype), elements, options);
 }
 
 ParameterOptions parameter_options(const std::string& mode, std::uint32_t bound,
@@ -107,17 +109,10 @@ void bind_worker(py::module_& module) {
       .def_static("join", &PyWorker::join, py::arg("options"))
       .def_property_readonly("rank", &PyWorker::rank)
       .def_property_readonly("size", &PyWorker::size)
-      .def(
-          "declare",
-          [](PyWorker& self, const std::string& name, const std::string& dtype,
-             std::size_t elements, const std::string& mode, std::uint32_t bound, bool mean,
-             bool deterministic, const std::optional<std::string>& codec, bool bulk) {
-            return self.declare(name, dtype_named(dtype), elements,
-                                tensor_options(mode, bound, mean, deterministic, codec, bulk));
-          },
-          py::arg("name"), py::arg("dtype"), py::arg("elements"), py::arg("mode") = "sync",
-          py::arg("bound") = 0, py::arg("mean") = false, py::arg("deterministic") = false,
-          py::arg("codec") = py::none(), py::arg("bulk") = false)
+      .def("declare", &declare, py::arg("name"), py::arg("dtype"), py::arg("elements"),
+           py::arg("mode") = "sync", py::arg("bound") = 0, py::arg("mean") = false,
+           py::arg("deterministic") = false, py::arg("codec") = py::none(), py::arg("bulk") = false,
+           py::arg("shape") = "")
       .def(
           "push",
           [memory](PyWorker& self, const Tensor& tensor, const Place& source, int priority,

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "stretto/codec.h"
@@ -77,6 +78,10 @@ struct TensorOptions {
   /// hosts: a link carries more for less work. What is more urgent overtakes them all the same, but
   /// waits up to some 5 ms of the link for what has left, instead of a fraction of one.
   bool bulk = false;
+  /// The program's own shape of the elements, as "2x3", with its element type where that travels as
+  /// another: printable, at most 256 bytes. Only compared and told, so that workers whose tensors
+  /// have as many elements in other shapes get a kMismatch. Empty: one dimension.
+  std::string shape = {};
 };
 
 }  // namespace stretto
