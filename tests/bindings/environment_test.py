@@ -22,10 +22,12 @@ LAUNCHED = {"STRETTO_RANK": 5, "STRETTO_WORLD_SIZE": 6, "STRETTO_SCHEDULER": "h:
 BY_HAND = {"DMLC_PS_ROOT_URI": "h", "DMLC_PS_ROOT_PORT": 1, "DMLC_NUM_WORKER": 3,
            "DMLC_WORKER_ID": 2, "BYTEPS_LOCAL_RANK": 1, "BYTEPS_LOCAL_SIZE": 2}
 PRINT_PLACE = """
+import sys
 from stretto import session
 session.begin(lazy=False)
 now = session.current()
-print("local", now.place.local_rank, "of", now.place.local_size, "is", now.rank, "of", now.size)
+sys.stdout.write(f"local {now.place.local_rank} of {now.place.local_size} "
+                 f"is {now.rank} of {now.size}\\n")  # A whole line, also beside others'.
 session.end()
 """
 

@@ -172,6 +172,28 @@ class Exchange(unittest.TestCase):
         self.assertEqual(bps.allgather(torch.tensor(float(self.rank))).tolist(),
                          list(range(self.size)))
 
+    def test_gradients_flow_through_allgather(self):
+        """Worker r gives r + 1 rows, and weighs row i of all by i + r."""
+        mine = torch.full((self.rank + 1, 2), 1.5, requires_grad=True)
+        everybody = st.allgather(mine * 3.0, name="flows")
+        count = everybody.shape[0]
+        weights = torch.arange(float(count)).view(-1, 1) + self.rank
+        (everybody * weights).sum().backward()
+        first = sum(rank + 1 for rank in range(self.rank))
+        for row in range(self.rank + 1):
+            expected = 3.0 * (self.size * (first + row) + self.ranks)
+            self.assertEqual(mine.grad[row].tolist(), [expected] * 2)
+
+    def test_gradients_flow_through_broadcast(self):
+        last = self.size - 1
+        for name in ("named", None):
+            mine = torch.full((2, 3), float(self.rank), requires_grad=True)
+            same = bps.broadcast(mine * 2.0, last, name=name)
+            self.assertEqual(same.tolist(), [[2.0 * last] * 3] * 2)
+            (same * (self.rank + 1.0)).sum().backward()
+            expected = 2.0 * (self.ranks + self.size) if self.rank == last else 0.0
+            self.assertEqual(mine.grad.tolist(), [[expected] * 3] * 2)
+
     def test_barrier(self):
         bps.barrier()
 
@@ -180,6 +202,61 @@ class Exchange(unittest.TestCase):
         bps.barrier()  # a mismatch ends the tensor for everyone, who still waits for it too
         with self.assertRaisesRegex(errors.Mismatch, "fixed"):
             bps.push_pull(torch.ones(5), name="fixed")
+
+
+class Mismatches(unittest.TestCase):
+    """Worker 0 gives one tensor, the others another. All are told, and of both."""
+
+    def setUp(self):
+        self.first = bps.rank() == 0
+
+    def assert_mismatch(self, call, one, other, *words):
+        """All get a Mismatch with these words."""
+        with self.assertRaises(errors.Mismatch) as caught:
+            call(one if self.first else other)
+        for word in words:
+            self.assertIn(word, str(caught.exception))
+
+    def test_allgather(self):
+        ints = torch.zeros(2, 3, dtype=torch.int32)
+        for name in ("ours", None):
+            def gather(tensor, name=name):
+                return bps.allgather(tensor, name=name)
+            self.assert_mismatch(gather, ints, ints.float(), "worker 0 has torch.int32 of shape "
+                                 "[rows, 3]", "worker 1 has torch.float32 of shape [rows, 3]")
+            self.assert_mismatch(gather, ints, torch.zeros(2, 4, dtype=torch.int32),
+                                 "[rows, 3]", "[rows, 4]")
+            self.assert_mismatch(gather, torch.zeros(2, 6), torch.zeros(2, 2, 3),
+                                 "[rows, 6]", "[rows, 2, 3]")
+            self.assertEqual(len(gather(ints)), 2 * bps.size(), "the name can still be used")
+
+    def test_push_pull(self):
+        for index, (one, other, *words) in enumerate((
+                (torch.zeros(2, 3), torch.zeros(3, 2), "f32[2x3]", "f32[3x2]"),
+                (torch.zeros(2, 3), torch.zeros(6), "f32[2x3]", "f32[6]"),
+                (torch.zeros(2), torch.zeros(2, dtype=torch.int32), "f32[2]", "i32[2]"),
+                (torch.zeros(2, dtype=torch.int16), torch.zeros(2, dtype=torch.int32),
+                 "i32[int16 2]", "i32[2]"),
+                (torch.zeros(2, dtype=torch.bool), torch.zeros(2, dtype=torch.uint8),
+                 "u8[bool 2]", "u8[2]"))):
+            for kind, call in (("push_pull", st.push_pull), ("push_pull_", st.push_pull_),
+                               ("async", lambda *these: st.push_pull_async(*these).wait()),
+                               ("broadcast", lambda tensor, name: st.broadcast(tensor, 0, name))):
+                name = f"{kind} of {index}"
+                if kind == "broadcast":
+                    words = [name]  # What is not added up travels as bytes.
+                with self.subTest(name):
+                    self.assert_mismatch(lambda tensor: call(tensor, name), one, other, *words)
+                bps.barrier()
+
+    def test_nothing_and_something(self):
+        """Who has nothing waits for nobody, and may have gone on; the others are told."""
+        if self.first:
+            st.push_pull(torch.zeros(0, 3), "nothing")
+        bps.barrier()
+        if not self.first:
+            with self.assertRaisesRegex(errors.Mismatch, r"f32\[0x3\].*f32\[2x3\]"):
+                st.push_pull(torch.zeros(2, 3), "nothing")
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ know, without a job. What the calls do among several workers is in exchange_test
 import ast
 import inspect
 import unittest
+import unittest.mock
 
 import jobs
 
@@ -14,7 +15,7 @@ jobs.use_packages()
 import torch  # pylint: disable=wrong-import-position
 
 import byteps.torch as bps
-from stretto import _core, errors
+from stretto import _core, errors, session
 
 # Name: parameters as BytePS has them, in order, with their defaults. Ours may have more after.
 NONE = bps.Compression.none
@@ -110,6 +111,11 @@ class Surface(unittest.TestCase):
 
 class BeforeInit(unittest.TestCase):
 
+    def setUp(self):
+        never = unittest.mock.patch.object(session, "_before", None)
+        never.start()
+        self.addCleanup(never.stop)
+
     def test_says_what_to_do(self):
         for call in (bps.rank, bps.size, bps.local_rank, bps.local_size,
                      lambda: bps.declare("x"), lambda: bps.push_pull(torch.ones(1), name="x")):
@@ -130,6 +136,12 @@ class Alone(unittest.TestCase):
         self.assertEqual((bps.rank(), bps.size(), bps.local_rank(), bps.local_size()),
                          (0, 1, 0, 1))
         self.assertTrue(bps.is_initialized())
+        for leave in (bps.suspend, bps.shutdown):
+            bps.init()
+            leave()
+            self.assertFalse(bps.is_initialized())
+            self.assertEqual((bps.rank(), bps.size(), bps.local_rank(), bps.local_size()),
+                             (0, 1, 0, 1), "as they were")
 
     def test_exchanges_give_back(self):
         tensor = torch.arange(4.0)

@@ -10,6 +10,19 @@ import unittest
 
 import jobs
 
+LEAVE_AND_RETURN = """
+import torch, stretto.torch as st
+st.init()
+st.push_pull(torch.ones(2), "x")
+st.shutdown()
+for lazy in (True, False):
+    try:
+        st.init(lazy)
+    except st.errors.Refused as error:
+        assert "suspend(), and resume()" in str(error), error
+        print("refused", st.rank(), flush=True)
+"""
+
 
 class Suspend(jobs.PythonTest):
 
@@ -31,10 +44,10 @@ class Suspend(jobs.PythonTest):
                               DMLC_ROLE="worker", DMLC_PS_ROOT_URI=host, DMLC_PS_ROOT_PORT=port,
                               DMLC_NUM_WORKER=3, DMLC_NUM_SERVER=1, DMLC_WORKER_ID=rank)
                    for rank in range(3)]
-        for worker in workers:
+        for rank, worker in enumerate(workers):
             worker.expect("^sum 3.0$", jobs.TORCH_PATIENCE)
             worker.expect("^trained -2.0 -2.0 -2.0 -2.0 -6.0$")
-            worker.expect("^suspended$")
+            worker.expect(f"^suspended {rank} of 3 local 0 of 1$")
         for process in (*first, workers[2]):
             self.assertEqual(process.end(), 0, process.output())
         second, _ = self.cluster(address, 2, 2)
@@ -48,6 +61,13 @@ class Suspend(jobs.PythonTest):
         for process in second:
             self.assertEqual(process.end(), 0, process.output())
         self.assert_nobody_left()
+
+    def test_who_has_left_is_refused_at_once(self):
+        job = self.launch(sys.executable, "-c", LEAVE_AND_RETURN, workers=2, servers=1)
+        self.assertEqual(job.end(jobs.TORCH_PATIENCE), 0, job.output())
+        for rank in range(2):
+            self.assertEqual(job.lines_of(f"worker {rank}"), [f"refused {rank}"] * 2, job.output())
+        self.assertEqual(job.errors(), [], job.output())
 
 
 if __name__ == "__main__":

@@ -63,7 +63,8 @@ def main():
     trained[1].begin()  # It ends in the next job.
     rank = bps.rank()
     bps.suspend()
-    print("suspended", flush=True)
+    print("suspended", bps.rank(), "of", bps.size(), "local", bps.local_rank(), "of",
+          bps.local_size(), flush=True)
     if rank >= int(sys.argv[1]):
         return
     signal.sigwait([signal.SIGUSR1])

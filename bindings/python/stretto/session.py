@@ -9,11 +9,12 @@ back what it was given, so that a training script runs unchanged while it is bei
 import atexit
 import collections
 import contextlib
+import dataclasses
 import os
 import sys
 import threading
 import time
-from typing import NamedTuple
+from typing import NamedTuple, Optional
 
 from stretto import _core, environment, errors
 
@@ -68,6 +69,7 @@ class Session:
         self.place = place
         self.joined_in_s = 0.0
         self._worker = None
+        self._job = None
         self._tensors = {}
         self._lock = threading.Lock()
         self._owner = os.getpid()
@@ -79,7 +81,12 @@ class Session:
     @property
     def rank(self):
         """This worker's place among all, from 0."""
-        return self._worker.rank if self._worker is not None else self.place.rank
+        return self.place.rank
+
+    @property
+    def job(self):
+        """What tells the job that was joined from others; None if none was."""
+        return self._job
 
     @property
     def size(self):
@@ -121,21 +128,24 @@ class Session:
         options.rank = self.place.rank
         worker = _core.Worker.join(options)
         self.joined_in_s = time.monotonic() - started
+        self.place = dataclasses.replace(self.place, rank=worker.rank)
+        self._job = _job_at(self.place)
         return worker
 
     def declare(self, name, dtype, elements, mean=False, deterministic=False, codec=None,
-                bulk=False):
+                bulk=False, shape=""):
         """The tensor of that name, in mode sync: a sum, or with `mean` a mean, over all workers.
         `codec` is how it travels, if it is f32; None: as STRETTO_CODEC says for its name. `bulk`
         lets it use links better, and others that are more urgent wait some milliseconds for it.
-        Raises Mismatch if it was declared otherwise, here or elsewhere."""
+        `shape` is only compared. Raises Mismatch if it was declared otherwise, here or
+        elsewhere."""
         codec = codec if dtype == "f32" else None
-        key = (name, dtype, elements, mean, deterministic, codec, bulk)
+        key = (name, dtype, elements, mean, deterministic, codec, bulk, shape)
         tensor = self._tensors.get(key)
         if tensor is None:
             tensor = self.worker().declare(name, dtype, elements, mean=mean,
                                            deterministic=deterministic, codec=codec,
-                                           bulk=bulk)
+                                           bulk=bulk, shape=shape)
             self._tensors[key] = tensor
         return tensor
 
@@ -216,7 +226,19 @@ class Session:
             self._worker.abandon()
 
 
+class Left(NamedTuple):
+    """What remains of a session that was left."""
+
+    place: environment.Place
+    job: Optional[tuple]  # None: it had not joined.
+
+
+def _job_at(place):
+    return place.scheduler, environment.text("STRETTO_JOB_TOKEN")
+
+
 _current = None
+_before: Optional[Left] = None
 
 
 def current():
@@ -226,31 +248,46 @@ def current():
     return _current
 
 
+def place_now_or_before():
+    """Where this process stands in its job, or stood in the one that it has left. ValueError
+    before init()."""
+    return (_current or _before or current()).place
+
+
 def is_initialized() -> bool:
     """True between init() and shutdown()."""
     return _current is not None
 
 
-def begin(lazy=True):
+def begin(lazy=True, resumed=False):
     """Makes this process a worker of its job; again does nothing. Joins when something is first
-    exchanged, or at once if not `lazy`, and then waits for the other workers."""
+    exchanged, or at once if not `lazy`, and then waits for the other workers. Raises Refused if
+    this process has left that job, unless `resumed`: then it is another one at the same place."""
     global _current
     if _current is not None and _current.is_inherited():
         _current = None  # Of the parent, which had not joined: the child may.
         atexit.unregister(_at_exit)
     if _current is None:
-        _current = Session(environment.place())
+        place = environment.place()
+        if not resumed and _before is not None and _before.job == _job_at(place):
+            raise errors.Refused(
+                f"this process has left the job at {place.scheduler}, and nobody joins a job "
+                "twice: it is over when all have left. Call shutdown() once, at the end; or "
+                "suspend(), and resume() when a new scheduler and new servers are there",
+                operation="init")
+        _current = Session(place)
         atexit.register(_at_exit)
     if not lazy:
         _current.barrier()
 
 
 def end(patience=None):
-    """Leaves the job. Afterwards begin() may be called again, if there is still a job to join."""
-    global _current
+    """Leaves the job. Afterwards begin() may be called again, for another job."""
+    global _current, _before
     ending, _current = _current, None
     atexit.unregister(_at_exit)
     if ending is not None:
+        _before = Left(ending.place, ending.job)
         ending.leave(patience)
 
 

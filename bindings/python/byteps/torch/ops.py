@@ -65,9 +65,10 @@ def _numbered(handle):
 
 def _begin(tensor, output, average, name, priority):
     codec = codec_of(_declared.get(name), tensor)
-    name = exchange.unnamed(tensor) if name is None else f"push_pull.{name}"
+    label = exchange.unnamed(tensor) if name is None else f"push_pull.{name}"
     return _numbered(
-        exchange.begin(tensor.detach(), output.detach(), name, average, priority, codec))
+        exchange.begin(tensor.detach(), output.detach(), label, average, priority, codec,
+                       compared=name is not None))
 
 
 def push_pull_async(tensor, average=True, name=None, version=0, priority=0):

@@ -11,8 +11,6 @@ Start the script with `stretto-launch --workers 2 --servers 2 -- python3 script.
 itself it is a job of one worker, which exchanges nothing.
 """
 
-from typing import Optional
-
 import torch
 
 from stretto import _core, environment, errors, session
@@ -23,8 +21,8 @@ from stretto.torch import wire as _wire
 from stretto.torch.broadcasting import (broadcast_object, broadcast_optimizer_state,
                                         broadcast_parameters)
 from stretto.torch.compression import Compression
-from stretto.torch.exchange import Handle, allgather
-from stretto.torch.functional import push_pull
+from stretto.torch.exchange import Handle
+from stretto.torch.functional import allgather, broadcast, broadcast_, push_pull
 from stretto.torch.optimizer import MODES, DistributedOptimizer
 from stretto.torch.parallel import DistributedDataParallel
 
@@ -41,7 +39,7 @@ __all__ = [
 def init(lazy: bool = True) -> None:
     """Makes this process a worker of its job. If `lazy`, the job is joined when something is
     first exchanged; else at once, and it returns when all workers are there. Again does
-    nothing."""
+    nothing. Raises Refused after shutdown() or suspend(): a job is joined once, see resume()."""
     session.begin(lazy)
 
 
@@ -61,27 +59,30 @@ def resume(num_workers: int, num_servers: int, global_rank: int) -> None:
     environment.give("STRETTO_SERVERS", num_servers)
     environment.give("STRETTO_RANK", global_rank)
     session.end()
-    session.begin(lazy=True)
+    session.begin(lazy=True, resumed=True)
 
 
 def rank() -> int:
-    """This worker's place among all, from 0. ValueError before init()."""
-    return session.current().rank
+    """This worker's place among all, from 0; after shutdown() and suspend() what it was. ValueError
+    before init()."""
+    return session.place_now_or_before().rank
 
 
 def size() -> int:
-    """Workers in the job. ValueError before init()."""
-    return session.current().size
+    """Workers in the job; after shutdown() and suspend() what it was. ValueError before init()."""
+    return session.place_now_or_before().size
 
 
 def local_rank() -> int:
-    """This worker's place among those of its host. ValueError before init()."""
-    return session.current().place.local_rank
+    """This worker's place among those of its host; after shutdown() and suspend() what it was.
+    ValueError before init()."""
+    return session.place_now_or_before().local_rank
 
 
 def local_size() -> int:
-    """Workers of this host. ValueError before init()."""
-    return session.current().place.local_size
+    """Workers of this host; after shutdown() and suspend() what it was. ValueError before
+    init()."""
+    return session.place_now_or_before().local_size
 
 
 def _dense(tensor):
@@ -104,20 +105,6 @@ def push_pull_(tensor: torch.Tensor, name: str, average: bool = True,
     """Adds up over all workers in place; returns the tensor."""
     data = _dense(tensor)
     return _exchange.begin(data, data, name, average, priority).wait()
-
-
-def broadcast(tensor: torch.Tensor, root_rank: int = 0,
-              name: Optional[str] = None) -> torch.Tensor:
-    """A new tensor: what `tensor` is at the worker `root_rank`."""
-    _wire.check(tensor)
-    return broadcast_(tensor.detach().clone(), root_rank, name)
-
-
-def broadcast_(tensor: torch.Tensor, root_rank: int = 0,
-               name: Optional[str] = None) -> torch.Tensor:
-    """Makes `tensor`, in place, what it is at the worker `root_rank`; returns it."""
-    name = f"Broadcast.{name or _exchange.unnamed(tensor)}"
-    return _exchange.begin_broadcast(tensor, root_rank, name).wait()
 
 
 def barrier() -> None:

@@ -3,11 +3,9 @@
 
 import hashlib
 import numbers
-from typing import Optional
-
 import torch
 
-from stretto import session
+from stretto import errors, session
 from stretto.torch import wire
 
 _MOST_URGENT = 2**31 - 1
@@ -78,16 +76,20 @@ def check_call(name, priority):
                          f"-{_MOST_URGENT} to {_MOST_URGENT}")
 
 
-def begin(tensor, output, name, average, priority, codec=None):
+def begin(tensor, output, name, average, priority, codec=None, compared=True):
     """Begins to add up `tensor` over all workers into `output` (the same tensor, or one of its
-    shape and type), and returns the handle. `codec` as in Session.declare()."""
+    shape and type), and returns the handle. `codec` as in Session.declare(). Unless `compared`,
+    tensors of other shapes and as many elements may share the name."""
     kind = wire.name_as_it_is(tensor)
     if kind is None:
         wire.check(tensor)
     check_call(name, priority)
     now = session.current()
     elements = tensor.numel()
+    shape = wire.shape_of(tensor) if compared else ""
     if now.alone or elements == 0:
+        if not now.alone:  # Others may have elements: they would wait for what nobody sends.
+            now.declare(name, wire.NAMES[wire.type_on_wire(tensor)], 0, shape=shape)
         if output is not tensor:
             output.copy_(tensor)
         return Handle(session.Done(), output)
@@ -100,7 +102,7 @@ def begin(tensor, output, name, average, priority, codec=None):
     # A codec on the way back is for the values that are wanted: f16 has a mean's, not a sum's.
     mean = average and kind == "f32" and now.may_encode(codec)
     divisor = now.size if average and not mean else 1
-    declared = now.declare(name, kind, elements, mean=mean, codec=codec)
+    declared = now.declare(name, kind, elements, mean=mean, codec=codec, shape=shape)
     route = (declared, source.data_ptr(), target.data_ptr(), declared.bytes)
     ticket = now.push_pull([route], priority, (source, target))
     return Handle(ticket, output, _finish_of(buffer, output, divisor))
@@ -112,21 +114,24 @@ def unnamed(tensor):
     return f"unnamed.{tensor.dtype}.{tensor.numel()}"
 
 
-def begin_broadcast(tensor, root, name):
-    """Begins to make `tensor` what it is at the worker `root`, in place; returns the handle."""
+def begin_broadcast(tensor, root, name, compared=True):
+    """Begins to make `tensor` what it is at the worker `root`, in place; returns the handle.
+    `compared` as in begin()."""
     wire.check(tensor)
     now = session.current()
     if not isinstance(root, numbers.Integral) or not 0 <= root < now.size:
         raise ValueError(f"the root's rank is {root!r}; there are ranks 0 to {now.size - 1}")
-    if now.alone or tensor.numel() == 0:
+    if now.alone:
         return Handle(session.Done(), tensor)
     direct = tensor.device.type == "cpu" and tensor.is_contiguous()
     data = tensor.detach() if direct else tensor.detach().to("cpu").contiguous()
     # Types that cannot be added up can still be copied.
     kind, elements = wire.NAMES.get(data.dtype), data.numel()
     if kind is None:
-        kind, elements = "u8", data.numel() * data.element_size()
-    declared = now.declare(name, kind, elements)
+        kind, elements = "u8", data.numel() * data.element_size()  # Its shape names the type.
+    declared = now.declare(name, kind, elements, shape=wire.shape_of(data) if compared else "")
+    if elements == 0:
+        return Handle(session.Done(), tensor)
     ticket = now.broadcast(declared, data.data_ptr(), declared.bytes, root, data)
 
     def finish():
@@ -154,18 +159,40 @@ def digest_of(text):
     return int.from_bytes(hashlib.sha256(text.encode("utf-8")).digest()[:6], "big")
 
 
-def allgather(tensor: torch.Tensor, name: Optional[str] = None) -> torch.Tensor:
-    """The tensors of all workers, one after the other along their first dimension, in which they
-    may differ. A 0-d tensor counts as one of a single element."""
-    wire.check(tensor)
+def _gather(mine, name):
+    # One row of some whole numbers from every worker, by rank.
     now = session.current()
-    if tensor.dim() == 0:
-        tensor = tensor.reshape(1)
-    if now.alone:
-        return tensor.clone()
-    name = f"Allgather.{name or unnamed(tensor.flatten()[:0])}"
+    rows = torch.zeros(now.size, len(mine), dtype=torch.int64)
+    rows[now.rank] = torch.tensor(mine)
+    return begin(rows, rows, name, False, 0).wait()
+
+
+_LONGEST_TEXT = 256  # Bytes of a worker's words.
+
+
+def _gather_texts(mine, name):
+    # One short text from every worker, by rank.
+    now = session.current()
+    data = mine.encode("utf-8", "replace")[:_LONGEST_TEXT]
+    rows = torch.zeros(now.size, _LONGEST_TEXT, dtype=torch.uint8)
+    rows[now.rank, :len(data)] = torch.frombuffer(bytearray(data), dtype=torch.uint8)
+    begin(rows, rows, name, False, 0).wait()
+    return [bytes(row.tolist()).rstrip(b"\0").decode("utf-8", "replace") for row in rows]
+
+
+def gather(tensor, name):
+    """The tensors of all workers, one after the other along their first dimension, and how many
+    rows each gave. Raises Mismatch at all of them if types or other dimensions differ."""
+    now = session.current()
     mine = tensor.detach().to("cpu").contiguous()
-    rows = gather_numbers(mine.shape[0], f"{name}.rows")
+    what = f"{mine.dtype} of shape [rows{''.join(f', {size}' for size in mine.shape[1:])}]"
+    found = _gather([mine.shape[0], digest_of(what)], f"{name}.rows")
+    rows = found[:, 0].tolist()
+    if len(set(found[:, 1].tolist())) > 1:
+        texts = enumerate(_gather_texts(what, f"{name}.described"))
+        raise errors.Mismatch("only the number of rows may differ, but "
+                              + ", ".join(f"worker {rank} has {text}" for rank, text in texts),
+                              operation=f"allgather '{name}'")
     everybody = torch.zeros((sum(rows), *mine.shape[1:]), dtype=mine.dtype)
     first = sum(rows[:now.rank])
     everybody[first:first + mine.shape[0]] = mine
@@ -173,4 +200,4 @@ def allgather(tensor: torch.Tensor, name: Optional[str] = None) -> torch.Tensor:
         # As bytes: what is added to zeros stays what it was, whatever it means.
         flat = wire.as_bytes(everybody)
         begin(flat, flat, f"{name}.{flat.numel()}", False, 0).wait()
-    return everybody.to(tensor.device)
+    return everybody.to(tensor.device), rows

@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""push_pull as a function that gradients flow through."""
+"""push_pull, allgather and broadcast as functions that gradients flow through. Whoever calls
+backward() through one of them exchanges again, so either every worker does or none.
+"""
 
-from typing import Type
+from typing import Optional, Type
 
 import torch
 
+from stretto import session
 from stretto.torch import compression as compressions
 from stretto.torch import exchange, wire
 
@@ -47,3 +50,76 @@ def push_pull(tensor: torch.Tensor, name: str, average: bool = True, priority: i
         summed = exchange.begin(source, torch.empty_like(source), name, average, priority,
                                 codec).wait()
     return compression.decompress(summed, context)
+
+
+class Gather(torch.autograd.Function):
+    """The tensors of all workers. The gradient of each is the sum of all workers' gradients of
+    it."""
+
+    @staticmethod
+    def forward(ctx, tensor, name):
+        """A new tensor."""
+        everybody, rows = exchange.gather(tensor, name)
+        rank = session.current().rank
+        ctx.name, ctx.first, ctx.rows = name, sum(rows[:rank]), rows[rank]
+        return everybody
+
+    @staticmethod
+    def backward(ctx, *gradients):
+        """The gradient, under a name of its own for each size."""
+        gradient = gradients[0].contiguous()
+        summed = exchange.begin(gradient, torch.empty_like(gradient),
+                                f"{ctx.name}.gradient.{gradient.shape[0]}", False, 0).wait()
+        return summed[ctx.first:ctx.first + ctx.rows], None
+
+
+def allgather(tensor: torch.Tensor, name: Optional[str] = None) -> torch.Tensor:
+    """The tensors of all workers, one after the other along their first dimension, in which they
+    may differ; else all get a Mismatch. A 0-d tensor counts as one of a single element. Gradients
+    flow through it."""
+    wire.check(tensor)
+    now = session.current()
+    if tensor.dim() == 0:
+        tensor = tensor.reshape(1)
+    if now.alone:
+        return tensor.clone()
+    # One name for all without: of another type or shape, the others are to be told.
+    return Gather.apply(tensor, f"Allgather.{name or 'unnamed'}")
+
+
+class Broadcast(torch.autograd.Function):
+    """What the tensor is at one worker. Its gradient there is the sum of all workers', elsewhere
+    zero."""
+
+    @staticmethod
+    def forward(ctx, tensor, root, name, compared):
+        """A new tensor."""
+        ctx.root, ctx.name, ctx.compared = root, name, compared
+        return exchange.begin_broadcast(tensor.clone(), root, name, compared).wait()
+
+    @staticmethod
+    def backward(ctx, *gradients):
+        """The gradient, under a name of its own."""
+        gradient = gradients[0].contiguous()
+        summed = exchange.begin(gradient, torch.empty_like(gradient), f"{ctx.name}.gradient",
+                                False, 0, compared=ctx.compared).wait()
+        here = session.current().rank == ctx.root
+        return summed if here else torch.zeros_like(summed), None, None, None
+
+
+def broadcast(tensor: torch.Tensor, root_rank: int = 0,
+              name: Optional[str] = None) -> torch.Tensor:
+    """A new tensor: what `tensor` is at the worker `root_rank`. Gradients flow through it, to
+    that worker."""
+    wire.check(tensor)
+    label = f"Broadcast.{name or exchange.unnamed(tensor)}"
+    return Broadcast.apply(tensor, root_rank, label, name is not None)
+
+
+def broadcast_(tensor: torch.Tensor, root_rank: int = 0,
+               name: Optional[str] = None) -> torch.Tensor:
+    """Makes `tensor`, in place, what it is at the worker `root_rank`; returns it. Autograd does
+    not follow that."""
+    wire.check(tensor)
+    label = f"Broadcast.{name or exchange.unnamed(tensor)}"
+    return exchange.begin_broadcast(tensor, root_rank, label, name is not None).wait()

@@ -3,6 +3,9 @@
 cannot go as they are (on a GPU, not contiguous, or of a type that the servers do not add up).
 """
 
+import functools
+import hashlib
+
 import torch
 
 NAMES = {
@@ -51,6 +54,25 @@ def name_as_it_is(tensor):
 def goes_as_it_is(tensor):
     """True if the tensor's own memory can travel."""
     return name_as_it_is(tensor) is not None
+
+
+_LONGEST_SHAPE = 200
+
+
+def shape_of(tensor):
+    """What workers compare of a tensor besides its element type on the wire and its size, as
+    Session.declare wants it."""
+    if tensor.dim() <= 1 and tensor.dtype in NAMES:
+        return ""
+    return _described(tensor.shape, tensor.dtype)
+
+
+@functools.lru_cache(1024)
+def _described(sizes, dtype):
+    text = "x".join(map(str, sizes)) or "1"
+    if len(text) > _LONGEST_SHAPE:
+        text = f"{len(sizes)} dimensions {hashlib.sha256(text.encode('ascii')).hexdigest()[:12]}"
+    return text if dtype in NAMES else f"{str(dtype).removeprefix('torch.')} {text}"
 
 
 def without_gradient(tensor):
