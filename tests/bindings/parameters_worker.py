@@ -76,7 +76,7 @@ class Parameters(unittest.TestCase):
         if self.rank > 0:
             optimizer.step()
         else:
-            with self.assertRaisesRegex(st.errors.Mismatch, "'.*0.weight' is frozen here"):
+            with self.assertRaisesRegex(st.errors.Mismatch, "'.*0.bias' is frozen here"):
                 optimizer.step()
 
     def test_sparse_gradients(self):

@@ -16,6 +16,7 @@ class Delayed(synchronous.Synchronous):
         step applies nothing."""
         if closure is not None:
             raise ValueError("with staleness a step takes no closure")
+        synchronous.check_parameters(self, self._stretto_exchange)
         self._stretto_steps += 1
         if self._stretto_steps <= self._stretto_warm_up:
             self._stretto_exchange.synchronize()
@@ -39,20 +40,24 @@ class Delayed(synchronous.Synchronous):
 
     def _stretto_bring(self, sent):
         for parameter, handle, context in sent:
-            parameter.grad = self._stretto_compression.decompress(handle.wait(), context)
+            mean = self._stretto_compression.decompress(handle.wait(), context)
+            if parameter.requires_grad:  # Else it is frozen by now.
+                parameter.grad = mean
 
     def _stretto_send(self):
         sent = []
-        for index, group in enumerate(self.param_groups):
-            for place, parameter in enumerate(group["params"]):
-                if not parameter.requires_grad:
+        self._stretto_exchange.agree()
+        names = self._stretto_exchange.names
+        for group in self.param_groups:
+            for parameter in group["params"]:
+                if parameter not in names:
                     continue
                 gradient = parameter.grad
                 if gradient is None:
                     gradient = torch.zeros_like(parameter)
                 small, context = self._stretto_compression.compress(gradient)
                 mean = torch.empty_like(small, memory_format=torch.contiguous_format)
-                name = f"Stale.{self._stretto_scope}{index}.{place}"
+                name = f"Stale.{names[parameter]}"
                 sent.append((parameter, exchange.begin(small, mean, name, True, 0), context))
                 parameter.grad = None  # Its memory is under way; nobody may clear it.
         return sent
@@ -63,6 +68,7 @@ def make(optimizer, synchronous_one, warm_up, compression):
     same one, wrapped to step at once."""
     exchanged = synchronous_one._stretto_exchange
     exchanged.enabled = warm_up > 0
+    exchanged.about["staleness"] = "1"
     return synchronous.wrapped(
         optimizer, Delayed, _stretto_scope=synchronous_one._stretto_scope,
         _stretto_exchange=exchanged, _stretto_steps=0, _stretto_warm_up=warm_up,

@@ -6,18 +6,20 @@ from typing import Any, Iterable, List, Mapping, Optional, Tuple, Union
 
 import torch
 
-from stretto import errors, session
-from stretto.torch import exchange, objects
+from stretto import session
+from stretto.torch import agreement, exchange, objects, wire
 
 Parameters = Union[Mapping[str, Any], Iterable[Union[torch.Tensor, Tuple[str, torch.Tensor]]]]
 
 _LEAST_ROOM = 1024
+_SMALL_BYTES = 64 * 1024
+_TOGETHER_BYTES = 1024 * 1024
 
 
 def _named(params):
     # What BytePS takes: a dict, or a list of (name, tensor) or of tensors.
     if isinstance(params, dict):
-        pairs = sorted(params.items())
+        pairs = list(params.items())
     elif isinstance(params, (list, tuple)) or isinstance(params, collections.abc.Iterator):
         params = list(params)
         pairs = [item if isinstance(item, tuple) else (str(index), item)
@@ -25,36 +27,71 @@ def _named(params):
     else:
         raise ValueError(f"invalid params of type: {type(params)}; wanted a state_dict(), or a "
                          "list of tensors or of (name, tensor)")
-    return [(name, tensor) for name, tensor in pairs if isinstance(tensor, torch.Tensor)]
+    pairs = [(f"{name}", tensor) for name, tensor in pairs if isinstance(tensor, torch.Tensor)]
+    counts = collections.Counter(name for name, _ in pairs)
+    if len(counts) < len(pairs):
+        twice = next(name for name, count in counts.items() if count > 1)
+        raise ValueError(f"two of the tensors to broadcast have the name '{twice}'")
+    return agreement.in_order(pairs)
 
 
-def _agree(pairs, prefix):
-    # A name for this set of tensors, after making sure that all workers have the same.
-    text = "".join(f"{name}:{tensor.dtype}:{tensor.numel()};" for name, tensor in pairs)
-    mine = exchange.digest_of(prefix + text)
-    everybody = exchange.gather_numbers(mine, f"{prefix}digest")
-    if len(set(everybody)) > 1:
-        other = next(rank for rank, number in enumerate(everybody) if number != mine)
-        raise errors.Mismatch(
-            f"the workers have different tensors to broadcast: those of worker {other} differ in "
-            f"name, type or size from ours, which are {len(pairs)} tensors beginning with "
-            f"{pairs[0][0] if pairs else 'none'}", operation="broadcast_parameters")
-    return f"{mine:012x}"
+def _together(pairs):
+    # Lists of (name, tensor): small ones of one type, up to some size, and each large one.
+    lists = []
+    bytes_ = {}  # By type: of the list that is being filled.
+    filling = {}
+    for name, tensor in pairs:
+        size = tensor.numel() * tensor.element_size()
+        if size > _SMALL_BYTES:
+            lists.append([(name, tensor)])
+            continue
+        kind = tensor.dtype
+        if kind not in filling or bytes_[kind] >= _TOGETHER_BYTES:
+            filling[kind], bytes_[kind] = [], 0
+            lists.append(filling[kind])
+        filling[kind].append((name, tensor))
+        bytes_[kind] += size
+    return lists
+
+
+def begin_together(pairs, root, prefix):
+    """Begins to make some (name, tensor), in place, what they are at the worker `root`: the same
+    at all workers, in the same order. Returns what ends it."""
+    begun = []
+    for members in _together(pairs):
+        name, data = f"{prefix}{members[0][0]}", members[0][1].detach()
+        if len(members) > 1:
+            name += f"+{len(members) - 1}"
+            data = torch.cat([tensor.detach().reshape(-1).to("cpu") for _, tensor in members])
+        begun.append((members, data, exchange.begin_broadcast(data, root, name)))
+
+    def end():
+        for members, data, handle in begun:
+            handle.wait()
+            if len(members) == 1:
+                continue
+            with torch.no_grad():
+                sizes = [tensor.numel() for _, tensor in members]
+                for (_, tensor), values in zip(members, data.split(sizes)):
+                    tensor.copy_(values.view(tensor.shape))
+
+    return end
 
 
 def broadcast_parameters(params: Parameters, root_rank: int, prefix: str = "Parameter.") -> None:
     """Makes these tensors, in place, what they are at the worker `root_rank`. `params` is a
     state_dict(), or a list (or an iterator, such as named_parameters()) of tensors or of (name,
-    tensor). All workers must call it with tensors of the same names, types and sizes; else all
-    get a Mismatch."""
+    tensor), in any order of names. All workers must call it with tensors of the same names, types
+    and shapes; else all get a Mismatch that says which differ."""
     pairs = _named(params)
+    for name, tensor in pairs:
+        wire.check(tensor, name)
     if session.current().alone:
         return
-    label = _agree(pairs, prefix)
-    handles = [exchange.begin_broadcast(tensor.data, root_rank, f"{prefix}{label}.{name}")
-               for name, tensor in pairs]
-    for handle in handles:
-        handle.wait()
+    facts = {f"'{name}'": agreement.fact_of(tensor) for name, tensor in pairs}
+    alike = agreement.Agreement(prefix, "tensors to broadcast", facts, "broadcast_parameters")
+    alike.wait()
+    begin_together(pairs, root_rank, f"{prefix}{alike.digest:012x}.")()
 
 
 def broadcast_object(obj: Any, root_rank: int = 0, name: Optional[str] = None) -> Any:
@@ -102,10 +139,53 @@ def _with_tensors(value, tensors):
     return value
 
 
+def _labels(optimizer):
+    # For each group what its parameters are called: the same at all workers. Numbers, which
+    # optimizers know them by, are of the order in which they were given.
+    names = getattr(getattr(optimizer, "_stretto_exchange", None), "names", {})
+    groups = [group["params"] for group in optimizer.param_groups]
+    if all(parameter in names for group in groups for parameter in group):
+        return [[names[parameter] for parameter in group] for group in groups]
+    return [[f"{index}.{place}" for place in range(len(group))]
+            for index, group in enumerate(groups)]
+
+
+def _facts(optimizer, labels):
+    facts = {"the optimizer": type(optimizer).__name__}
+    for group, names in zip(optimizer.param_groups, labels):
+        first = min(names, default="")
+        facts.update((f"'{name}'", f"{agreement.fact_of(parameter)} in the group of '{first}'")
+                     for name, parameter in zip(names, group["params"]))
+    return facts
+
+
+def _by_label(state, labels):
+    # A state_dict() with labels for its numbers.
+    label_of = {number: label for group, names in zip(state["param_groups"], labels)
+                for number, label in zip(group["params"], names)}
+    return dict(state, state={label_of.get(key, key): value
+                              for key, value in state["state"].items()},
+                param_groups=[dict(group, params=names)
+                              for group, names in zip(state["param_groups"], labels)])
+
+
+def _by_number(state, own, labels):
+    # The same with the numbers that they have here, in our order of groups.
+    number_of = {label: number for group, names in zip(own["param_groups"], labels)
+                 for number, label in zip(group["params"], names)}
+    groups = {frozenset(group["params"]): group for group in state["param_groups"]}
+    return dict(state, state={number_of.get(key, key): value
+                              for key, value in state["state"].items()},
+                param_groups=[dict(groups[frozenset(names)], params=group["params"])
+                              for group, names in zip(own["param_groups"], labels)])
+
+
 def broadcast_optimizer_state(optimizer: torch.optim.Optimizer, root_rank: int,
                               prefix: str = "Parameter.") -> None:
     """Makes the optimizer's state and options what they are at the worker `root_rank`, also where
-    the others have no state yet. ValueError for LBFGS, whose state is no tensors by parameter."""
+    the others have no state yet. Parameters are told apart by their order, or in what
+    DistributedOptimizer returned by their names; Mismatch if types, shapes or groups differ.
+    ValueError for LBFGS, whose state is no tensors by parameter."""
     if isinstance(optimizer, torch.optim.LBFGS):
         raise ValueError("cannot broadcast torch.optim.LBFGS state")
     now = session.current()
@@ -113,12 +193,14 @@ def broadcast_optimizer_state(optimizer: torch.optim.Optimizer, root_rank: int,
         return
     is_root = now.rank == root_rank
     tensors: List[torch.Tensor] = []
-    state = optimizer.state_dict()
-    described = broadcast_object(_without_tensors(state, tensors), root_rank,
+    state, labels = optimizer.state_dict(), _labels(optimizer)
+    agreement.Agreement(f"{prefix}optimizer", "parameters in the optimizer",
+                        _facts(optimizer, labels), "broadcast_optimizer_state").wait()
+    described = broadcast_object(_without_tensors(_by_label(state, labels), tensors), root_rank,
                                  name=f"{prefix}optimizer")
     if not is_root:
         tensors = []
-        state = _with_tensors(described, tensors)
+        state = _by_number(_with_tensors(described, tensors), state, labels)
     broadcast_parameters([(f"state.{index}", tensor) for index, tensor in enumerate(tensors)],
                          root_rank, prefix=f"{prefix}optimizer.")
     if not is_root:

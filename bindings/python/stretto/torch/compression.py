@@ -84,6 +84,17 @@ def coded_from(compression):
     return _min_bytes() if environment.text("STRETTO_CODEC") else None
 
 
+def facts_of(compression):
+    """What all workers must say alike of how gradients travel, as texts by text."""
+    if isinstance(compression, CodecCompressor):
+        return {"compression": f"{compression.codec} from {compression.min_bytes} bytes"}
+    name = getattr(compression, "__name__", type(compression).__name__)
+    facts = {"compression": name.removesuffix("Compressor")}
+    text = environment.text("STRETTO_CODEC")
+    return facts | ({"STRETTO_CODEC": f"'{text}'",
+                     "STRETTO_CODEC_MIN_BYTES": f"{_min_bytes()}"} if text else {})
+
+
 def codec_of(compression, tensor):
     """The codec that a tensor is declared with; None: what STRETTO_CODEC says for its name."""
     if not isinstance(compression, CodecCompressor):

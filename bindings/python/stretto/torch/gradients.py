@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """GradientExchange: sends each gradient as soon as backward has made it, and waits for the means.
 
-Gradients of small parameters that were registered one after the other travel together (as Horovod
-and DDP do with all of them, by fusion buffers and buckets). If each layer of the next forward waits
+Gradients of small parameters whose names follow one another travel together (as in DDP's buckets
+those that were registered one after the other): by name, because workers may give parameters in
+different orders. If each layer of the next forward waits
 for its own, a gradient is the more urgent the earlier that needs its parameter: at first by the
 order of registration, after one backward by the order found there, backwards (the idea of P3,
 Jayarajan et al., MLSys 2019, and of ByteScheduler, Peng et al., SOSP 2019). If a step waits for all
@@ -12,6 +13,7 @@ codecs make one size, or one choice of the largest, for a whole part, and biases
 have sizes of their own.
 """
 
+import collections
 import functools
 import itertools
 import warnings
@@ -20,68 +22,10 @@ import weakref
 import torch
 
 from stretto import environment, errors, session
+from stretto.torch import agreement, buckets, exchange, staging, wire
 from stretto.torch import compression as compressions
-from stretto.torch import exchange, staging, wire
 
-_SMALL_BYTES = 16 * 1024
-_BUCKET_BYTES = 128 * 1024
 _SPARSE, _DENSE = 1, 1 << 16  # Added up over workers, they count both.
-
-
-class _Slot:
-    """One parameter, and how far its gradient is."""
-
-    def __init__(self, name, parameter, index):
-        self.name = name
-        self.parameter = parameter
-        self.index = index
-        self.bucket = None
-        self.passes = 0  # Gradients that have been added up here since the last exchange.
-        self.layout = 0  # Of what backward has made for this exchange: _SPARSE, _DENSE or 0.
-        self.is_sparse = None  # As agreed when some worker first had a gradient; None until then.
-        self.is_unused = False  # No worker has had one yet.
-        self.left_alone = False  # Frozen since, and without a gradient: it is to stay without.
-        self.arrived = None  # When, among all, in the first backward.
-
-
-class _Bucket:
-    """Slots whose gradients travel as one tensor."""
-
-    def __init__(self, slots):
-        self.slots = slots
-        self.declared = {}
-        self.buffers = {}  # By type: memory to travel in, for what cannot itself.
-        self.ready = 0
-        self.ticket = None
-        self.source = None  # What travels; a single gradient that can, travels by itself.
-        self.in_place = False
-        self.context = None
-        for slot in slots:
-            slot.bucket = self
-
-    @property
-    def bytes(self):
-        return sum(slot.parameter.numel() * slot.parameter.element_size() for slot in self.slots)
-
-
-def _bucketed(slots, coded_from):
-    # The same at every worker, for it depends on the order of parameters, on their sizes, and on
-    # what all workers say of codecs: from `coded_from` bytes on, if not None, a gradient has one.
-    most = _SMALL_BYTES if coded_from is None else min(_SMALL_BYTES, coded_from - 1)
-    buckets = []
-    for slot in slots:
-        parameter = slot.parameter
-        small = parameter.numel() * parameter.element_size() <= most
-        last = buckets[-1] if buckets else None
-        if small and last is not None and last.small and last.bytes < _BUCKET_BYTES:
-            first = last.slots[0].parameter
-            if first.dtype == parameter.dtype and first.device == parameter.device:
-                last.slots.append(slot)
-                slot.bucket = last
-                continue
-        buckets.append(_Bucket([slot]))
-        buckets[-1].small = small
-    return buckets
 
 
 def _hook_gradient(parameter, hook):
@@ -125,7 +69,7 @@ def _staging_for(slots, note):
 class GradientExchange:
     """The means of the gradients of some parameters, over all workers. Thread: one at a time.
 
-    named_parameters  (name, parameter) of those that are trained, in the same order everywhere
+    named_parameters  (name, parameter) of those that are trained, in any order
     passes            so many backward passes add up before a gradient travels
     compression       see stretto.torch.Compression
     scope             makes the names of this exchange different from those of others; its own in
@@ -143,17 +87,19 @@ class GradientExchange:
         self._when_begun = when_begun
         self._layerwise = layerwise
         self._begun = False
-        self._slots = [_Slot(f"{scope.prefix}{name}", parameter, index)
-                       for index, (name, parameter) in enumerate(named_parameters)]
+        self._slots = buckets.slots_of(named_parameters, scope.prefix)
         self._by_parameter = {slot.parameter: slot for slot in self._slots}
         coded_from = compressions.coded_from(compression)
         self._is_exact = coded_from is None
-        self._buckets = _bucketed(self._slots, coded_from)
+        self._buckets = buckets.bucketed(self._slots, coded_from)
+        # What all workers must have alike besides, as texts by text.
+        self.about = {"mode": "sync", **compressions.facts_of(compression)}
+        self._first = min(self._slots, key=lambda slot: slot.index, default=None)
         self._staging = self._new_staging()
         self._arrivals = itertools.count()
         self._sent = 0
-        self._agreement = None  # From the first gradient on, until all are known to do alike.
-        self._digest = None
+        self._agreement = None  # That all do alike; asked for at the first gradient in a job.
+        self._held = collections.deque()  # Buckets that are ready to be sent, until that is known.
         self._layouts = None  # The same, while some gradient may still turn out to be sparse.
         self.enabled = True
         # Weakly, so that an optimizer that is dropped lets go of its parameters.
@@ -176,7 +122,7 @@ class GradientExchange:
         if now is not self._session:
             now.keep_scope(self._scope)
             self._session = now
-            self._digest = None
+            self._agreement = None
             for slot in self._slots:
                 slot.is_sparse = None
             for bucket in self._buckets:
@@ -198,8 +144,14 @@ class GradientExchange:
 
     @property
     def parameters(self):
-        """Those whose gradients are exchanged."""
-        return list(self._by_parameter)
+        """Those whose gradients are exchanged, in the order given."""
+        return [slot.parameter for slot in sorted(self._slots, key=lambda slot: slot.index)]
+
+    @property
+    def names(self):
+        """What they are called at all workers, by parameter: otherwise than those of other
+        exchanges."""
+        return {slot.parameter: slot.name for slot in self._slots}
 
     def set_passes(self, passes):
         """How many backward passes add up from now on."""
@@ -231,38 +183,49 @@ class GradientExchange:
             slot.arrived = next(self._arrivals)
         slot.bucket.ready += 1
         if slot.bucket.ready == len(slot.bucket.slots):
-            self._send(slot.bucket)
+            self._hold(slot.bucket)
+            if self._agreement.done():
+                self._send_held()
 
     def _priority(self, bucket):
         if not self._layerwise:
             return 0
         # Measured once every gradient has come, and guessed until then.
-        if self._slots[0].arrived is None or any(slot.arrived is None for slot in bucket.slots):
+        if self._first.arrived is None or any(slot.arrived is None for slot in bucket.slots):
             return -min(slot.index for slot in bucket.slots)
         return max(slot.arrived for slot in bucket.slots) + 1 - len(self._slots)
 
-    def _begin_to_agree(self):
-        # Whoever puts gradients together otherwise sends what nobody else does, and would wait for
-        # what nobody sends.
-        text = ";".join(",".join(f"{slot.name}:{slot.parameter.dtype}:{slot.parameter.numel()}"
-                                 for slot in bucket.slots) for bucket in self._buckets)
-        self._digest = exchange.digest_of(text)
-        self._agreement = exchange.begin_gather(self._digest, f"Gradients.{self._slots[0].name}")
+    def agree(self):
+        """Raises Mismatch unless all workers exchange the same gradients in the same way. Waits
+        for all of them, once in a job."""
+        if not self._is_alone():
+            self._begin_to_agree()
+            self._agreement.wait()
 
-    def _agree(self):
-        for rank, digest in enumerate(self._agreement.wait().tolist()):
-            if digest != self._digest:
-                raise errors.Mismatch(
-                    f"worker {rank} puts gradients together otherwise than we, who have "
-                    f"{len(self._slots)} in {len(self._buckets)} tensors, beginning with "
-                    f"{self._slots[0].name}. All workers need the same parameters in one order, "
-                    "the same compression, and the same STRETTO_CODEC and STRETTO_CODEC_MIN_BYTES",
-                    operation="push_pull")
-        self._agreement = None
+    def _begin_to_agree(self):
+        if self._agreement is not None:
+            return
+        skipped = len(self._scope.prefix)
+        facts = {f"parameter '{slot.name[skipped:]}'": agreement.fact_of(slot.parameter)
+                 for slot in self._slots}
+        label = f"{self._scope.kind} {self._scope.number}"
+        self._agreement = agreement.Agreement(label, f"gradients in {label}", facts | self.about,
+                                              "push_pull")
+
+    def _hold(self, bucket):
+        # It is sent when all are known to do alike: others would wait for what nobody sends.
+        self._begin_to_agree()
+        bucket.is_sent = True
+        self._held.append(bucket)
+        self._sent += 1
+
+    def _send_held(self):
+        self._agreement.wait()
+        while self._held:
+            self._send(self._held[0])
+            self._held.popleft()
 
     def _send(self, bucket):
-        if self._digest is None:
-            self._begin_to_agree()
         gradients = [self._dense_gradient(slot) for slot in bucket.slots]
         small, bucket.context = self._compression.compress(_joined(gradients))
         priority = self._priority(bucket)
@@ -278,7 +241,6 @@ class GradientExchange:
                 source = bucket.source
                 bucket.ticket = self._staging.send(
                     small, source, priority, lambda: self._begin(bucket, source, priority))
-        self._sent += 1
 
     def _begin(self, bucket, source, priority):
         declared = bucket.declared.get(source.dtype)
@@ -324,15 +286,15 @@ class GradientExchange:
         workers. Raises what went wrong."""
         self.send_missing()
         for bucket in self._buckets:
-            if bucket.ticket is not None:
+            if bucket.is_sent:
                 self._receive(bucket)
 
     def wait_for(self, parameters):
         """Waits only for the gradients of these parameters, which have all been sent."""
-        buckets = {id(bucket): bucket for bucket in
-                   (self._by_parameter[parameter].bucket for parameter in parameters)}
-        for bucket in buckets.values():
-            if bucket.ticket is not None:
+        chosen = {id(bucket): bucket for bucket in
+                  (self._by_parameter[parameter].bucket for parameter in parameters)}
+        for bucket in chosen.values():
+            if bucket.is_sent:
                 self._receive(bucket)
 
     def bucket_of(self, parameter):
@@ -344,13 +306,16 @@ class GradientExchange:
         self._begun = False
         if self._is_alone():
             return
+        self._begin_to_agree()
         for bucket in self._buckets:
-            if bucket.ticket is None:
-                self._send(bucket)
+            if not bucket.is_sent:
+                self._hold(bucket)
+        self._send_held()
         if any(slot.is_sparse is None for slot in self._slots):
             # Who has no gradient must treat the mean as those who have one.
             layouts = torch.tensor([slot.layout for slot in self._slots], dtype=torch.int32)
-            self._layouts = exchange.begin(layouts, layouts, f"Layouts.{self._digest}", False, 0)
+            name = f"Layouts.{self._scope.kind}{self._scope.number}"
+            self._layouts = exchange.begin(layouts, layouts, name, False, 0)
 
     def _agree_on_layouts(self):
         for slot, total in zip(self._slots, self._layouts.wait().tolist()):
@@ -363,13 +328,12 @@ class GradientExchange:
         return parameter in self._by_parameter
 
     def _receive(self, bucket):
-        if self._agreement is not None:
-            self._agree()
         if self._layouts is not None:
             self._agree_on_layouts()
         ticket, bucket.ticket = bucket.ticket, None
         source, bucket.source = bucket.source, None
         self._sent -= 1
+        bucket.is_sent = False
         bucket.ready = 0
         for slot in bucket.slots:
             slot.passes = 0

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """DistributedOptimizer: any optimizer of PyTorch's, stepping by the gradients of all workers."""
 
+import collections
 from typing import Any, Iterable, Mapping, Optional, Tuple, Type
 
 import torch
 
 from stretto import session
 from stretto.torch import compression as compressions
-from stretto.torch import gradients, layerwise, stale, synchronous
+from stretto.torch import agreement, gradients, layerwise, stale, synchronous
 
 _RATE_RULES = ("constant", "inverse", "inverse_root", "relative", "compensated")
 MODES = ("sync", "bounded", "async", "eager", "eager_async")
@@ -36,8 +37,8 @@ def _refuse(optimizer, compression, mode, staleness, lr_rule, model):
 
 def _named(optimizer, named_parameters):
     # (name, parameter) of every trained parameter, in the order given; without names, in that of
-    # the optimizer's groups. One that has several names, as a layer of two towers does, has its
-    # first: it is one gradient.
+    # the optimizer's groups. One that has several names, as a layer of two towers does, has the
+    # first of them by in_order(): it is one gradient.
     trained = list(dict.fromkeys(
         parameter for group in optimizer.param_groups for parameter in group["params"]))
     if named_parameters is None:
@@ -47,9 +48,11 @@ def _named(optimizer, named_parameters):
     if any(not isinstance(pair, tuple) or len(pair) != 2 for pair in pairs):
         raise ValueError("named_parameters should be a sequence of tuples (name, parameter), "
                          "usually produced by model.named_parameters().")
-    names = [name for name, _ in pairs]
-    twice = sorted({name for name in names if names.count(name) > 1}) if len(
-        set(names)) < len(names) else []
+    wrong = [name for name, _ in pairs if not isinstance(name, str)]
+    if wrong:
+        raise ValueError(f"the name of a parameter is {wrong[0]!r}, wanted a str")
+    counts = collections.Counter(name for name, _ in pairs)
+    twice = sorted(name for name, count in counts.items() if count > 1)
     if twice:
         raise ValueError("Parameter names in named_parameters must be unique. Found duplicates: "
                          + ", ".join(twice))
@@ -60,7 +63,7 @@ def _named(optimizer, named_parameters):
                          f"not named: {nameless} of the optimizer's {len(trained)}. Python object "
                          "ids do not tell which; pass all of model.named_parameters().")
     mine = set(trained)
-    first_names = {parameter: name for name, parameter in reversed(pairs)}
+    first_names = {parameter: name for name, parameter in reversed(agreement.in_order(pairs))}
     return [(name, parameter) for name, parameter in pairs if parameter.requires_grad
             and parameter in mine and first_names[parameter] == name]
 
@@ -83,8 +86,8 @@ def DistributedOptimizer(  # pylint: disable=invalid-name
     optimizer was; wrap it before training, and make the workers begin alike with
     broadcast_parameters().
 
-    named_parameters          model.named_parameters(); without, parameters are told apart by
-                              their order, which must be the same everywhere
+    named_parameters          model.named_parameters(), in any order; without, parameters are told
+                              apart by their order, which must be the same everywhere
     compression               Compression.fp16 halves what travels in mode sync
     compression_params        mode sync: a codec instead, by BytePS's keys, such as {"compressor":
                               "onebit", "scaling": True, "ef": "vanilla"}; docs/COMPRESSION.md

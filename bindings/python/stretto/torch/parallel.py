@@ -7,28 +7,8 @@ from typing import Any, Iterator, Optional, Sequence, Type
 import torch
 
 from stretto import session
-from stretto.torch import broadcasting, exchange, gradients
+from stretto.torch import agreement, broadcasting, gradients
 from stretto.torch import compression as compressions
-
-
-def _broadcast_together(tensors, name):
-    # Many small tensors of one type as one.
-    kinds = {}
-    for tensor in tensors:
-        if tensor.numel():
-            kinds.setdefault(tensor.dtype, []).append(tensor)
-    flats = []
-    for kind, members in sorted(kinds.items(), key=lambda item: str(item[0])):
-        flat = torch.cat([member.detach().reshape(-1).to("cpu") for member in members])
-        flats.append((flat, members, exchange.begin_broadcast(flat, 0, f"{name}.{kind}")))
-    with torch.no_grad():
-        for flat, members, handle in flats:
-            handle.wait()
-            first = 0
-            for member in members:
-                last = first + member.numel()
-                member.copy_(flat[first:last].view(member.shape))
-                first = last
 
 
 class DistributedDataParallel(torch.nn.Module):
@@ -59,8 +39,8 @@ class DistributedDataParallel(torch.nn.Module):
         if not named:
             raise AssertionError("DistributedDataParallel is not needed for a module that has no "
                                  "parameter with requires_grad=True")
-        state = {name: tensor for name, tensor in module.state_dict().items()
-                 if isinstance(tensor, torch.Tensor)}
+        # Some buffers are in no state_dict.
+        state = dict(module.named_buffers()) | module.state_dict()
         broadcasting.broadcast_parameters(state, 0, prefix=f"Parameter.{self._scope}")
         self._exchange = gradients.GradientExchange(named, 1, compression, scope,
                                                     self._at_backward)
@@ -75,8 +55,8 @@ class DistributedDataParallel(torch.nn.Module):
         if torch.is_grad_enabled():
             self._check_parameters()
         if self.broadcast_buffers and self.training and not session.current().alone:
-            _broadcast_together([buffer for _, buffer in self.module.named_buffers()],
-                                f"Buffer.{self._scope}")
+            broadcasting.begin_together(agreement.in_order(self.module.named_buffers()), 0,
+                                        f"Buffer.{self._scope}")()
         return self.module(*inputs, **options)
 
     def _check_parameters(self):

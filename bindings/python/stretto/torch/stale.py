@@ -6,7 +6,7 @@ gradients, and the updates travel (see stretto/parameters.h for what each mode p
 import torch
 
 from stretto import _core, session
-from stretto.torch import synchronous
+from stretto.torch import agreement, synchronous
 
 
 class Exchange:
@@ -14,7 +14,7 @@ class Exchange:
     an update of what the optimizer did to them, and puts the values for the next step there."""
 
     def __init__(self, named, scope, options):
-        self._named = named
+        self._named = agreement.in_order(named)
         self._known = {parameter for _, parameter in named}
         self._scope = scope
         self._options = options
@@ -28,6 +28,11 @@ class Exchange:
 
     def __contains__(self, parameter):
         return parameter in self._known
+
+    @property
+    def names(self):
+        """What the parameters are called at all workers, by parameter."""
+        return {parameter: name for name, parameter in self._named}
 
     @property
     def compensates(self):
@@ -46,6 +51,7 @@ class Exchange:
         self._follow()
         if self._parameters is not None or self._session.alone:
             return
+        self._agree()
         initial = [tensor.detach().to("cpu").contiguous() for _, tensor in self._named]
         names = [f"Weight.{self._scope.prefix}{name}" for name, _ in self._named]
         self._parameters = _core.Parameters(
@@ -55,6 +61,14 @@ class Exchange:
             deterministic=self._options["mode"] == "eager" and
             torch.are_deterministic_algorithms_enabled(), **self._options)
         self._load()
+
+    def _agree(self):
+        label = f"{self._scope.kind} {self._scope.number}"
+        facts = {f"parameter '{name}'": agreement.fact_of(tensor) for name, tensor in self._named}
+        facts |= {"mode": self._options["mode"]}
+        if self._options["mode"] == "bounded":
+            facts |= {"staleness": str(self._options["bound"])}
+        agreement.Agreement(label, f"gradients in {label}", facts, "push_pull").wait()
 
     def compensate(self):
         """Before the optimizer's own step: corrects the gradients for what the others have done

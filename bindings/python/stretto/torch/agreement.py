@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""That all workers mean the same, found out before anything travels by names which only some of
+them use: nobody would send what the others wait for, and a name that one worker uses alone is no
+error until a timeout.
+"""
+
+import json
+import re
+
+import torch
+
+from stretto import errors, session
+from stretto.torch import exchange
+
+_MOST_TOLD = 3
+_NUMBER = re.compile("([0-9]+)")
+
+
+def in_order(named):
+    """Pairs (name, anything), by name, so that they have one order at all workers; "layer2" comes
+    before "layer10", because what is near by name is mostly used soon after. All names differ."""
+
+    def key(pair):
+        pieces = _NUMBER.split(pair[0])
+        pieces[1::2] = map(int, pieces[1::2])
+        return pieces, pair[0]
+
+    return sorted(named, key=key)
+
+
+def fact_of(tensor):
+    """What a tensor is, as workers must agree on it."""
+    return f"{str(tensor.dtype).removeprefix('torch.')}{list(tensor.shape)}"
+
+
+def _told(key, mine, theirs):
+    if theirs is None:
+        return f"{key} ({mine}) is not there"
+    if mine is None:
+        return f"{key} ({theirs}) is not here"
+    return f"{key} is {mine} here and {theirs} there"
+
+
+def difference(mine, theirs):
+    """How the facts that others have differ from ours, in words."""
+    differing = [key for key, _ in in_order((mine | theirs).items())
+                 if mine.get(key) != theirs.get(key)]
+    told = [_told(key, mine.get(key), theirs.get(key)) for key in differing[:_MOST_TOLD]]
+    if len(differing) > len(told):
+        told.append(f"and {len(differing) - len(told)} more differ")
+    return "; ".join(told)
+
+
+def _facts_of(text):
+    # Of another worker.
+    try:
+        facts = json.loads(text)
+    except ValueError as error:
+        raise errors.Malformed(f"a worker told what it has as no JSON: {error}") from error
+    if not isinstance(facts, dict) or not all(isinstance(fact, str) for fact in facts.values()):
+        raise errors.Malformed("a worker told what it has otherwise than as texts by text")
+    return facts
+
+
+class Agreement:
+    """About one thing. It begins at once. Thread: one at a time.
+
+    name       on the wire: the same everywhere, whatever the workers have
+    what       in words
+    facts      what must be the same, as texts by text, in any order
+    operation  for the error: what the user called
+    """
+
+    def __init__(self, name, what, facts, operation):
+        now = session.current()
+        self._name = name
+        self._what = what
+        self._facts = facts
+        self._operation = operation
+        self._rank = now.rank
+        self._failed = None
+        text = json.dumps(facts, sort_keys=True)
+        self.digest = exchange.digest_of(text)
+        self._text = text.encode("utf-8")
+        numbers = torch.zeros(now.size, 2, dtype=torch.int64)
+        numbers[now.rank] = torch.tensor([self.digest, len(self._text)])
+        self._handle = exchange.begin(numbers, numbers, f"Agreement.{name}", False, 0)
+
+    def done(self):
+        """True once it is known; then wait() returns or raises at once, or after a comparison that
+        all take part in."""
+        return self._handle.done()
+
+    def wait(self):
+        """Waits for all workers. Raises Mismatch, at each of them, unless all have the same."""
+        rows = [tuple(row) for row in self._handle.wait().tolist()]
+        if self._failed is None and any(row != rows[0] for row in rows):
+            self._failed = self._compared(rows)
+        self._facts = self._text = None
+        if self._failed is not None:
+            raise errors.Mismatch(self._failed, operation=self._operation)
+
+    def _compared(self, rows):
+        # Those of worker 0, and of the first that has others, suffice to tell everybody something.
+        other = next(rank for rank, row in enumerate(rows) if row != rows[0])
+        texts = {rank: self._text_of(rank, rows[rank]) for rank in (0, other)}
+        who = 0 if rows[self._rank] != rows[0] else other
+        words = difference(self._facts, _facts_of(texts[who]))
+        return (f"worker {who} has other {self._what} than we, worker {self._rank}: {words}. "
+                "All workers need the same, in whatever order")
+
+    def _text_of(self, rank, row):
+        digest, length = row
+        text = torch.zeros(length, dtype=torch.uint8)
+        if rank == self._rank:
+            text = torch.frombuffer(bytearray(self._text), dtype=torch.uint8)
+        name = f"Agreement.{self._name}.{rank}.{digest:x}.{length}"
+        return exchange.begin_broadcast(text, rank, name).wait().numpy().tobytes()
