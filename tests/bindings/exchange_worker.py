@@ -63,10 +63,14 @@ class Exchange(unittest.TestCase):
         self.assertIsInstance(handle, int)
         self.assertIs(type(bps.poll(handle)), bool)
         out = bps.synchronize(handle)
+        self.assertIs(out, view)
         self.assertEqual(out.tolist(), [[self.ranks] * 3] * 2)
         self.assertEqual(tensor.tolist(), [[self.ranks] * 2] * 3)
         self.assertIsNone(bps.synchronize(handle))
         self.assertTrue(bps.poll(handle))
+        leaf = torch.zeros(2, requires_grad=True)
+        self.assertIs(st.push_pull_(leaf, "leaf"), leaf)
+        self.assertIs(st.broadcast_(leaf, 0, "leaf"), leaf)
 
     def test_polled_to_the_end(self):
         tensor = torch.full((5,), float(self.rank))

@@ -25,6 +25,9 @@ import torch  # pylint: disable=wrong-import-position
 from stretto import errors, input as data  # pylint: disable=wrong-import-position
 
 
+RECORD = 17  # Bytes of a record of one digit.
+
+
 def number_of(view):
     """The number that a sample was made of."""
     return int(bytes(view))
@@ -207,6 +210,14 @@ class Formats(InputTest):
         self.assertEqual(bytes(samples[0]["cls"]), b"3")
         self.assertEqual(len(samples[1]["jpg"]), 0)
 
+    def test_tar_writes_what_a_reader_yields(self):
+        one, two = self.folder / "one.tar", self.folder / "two.tar"
+        data.write_tar(one, [("x/1", {"jpg": b"J" * 3000, "seg.png": b""}), ("x/2", {"cls": b"3"})])
+        data.write_tar(two, data.Reader(one, format="tar"))
+        self.assertEqual(one.read_bytes(), two.read_bytes())
+        with self.assertRaisesRegex(errors.InvalidArgument, "'jpg' has no name: .*'__key__'"):
+            data.write_tar(two, [{"jpg": b"J"}])
+
     def test_tar_refuses_to_write_what_would_not_come_back(self):
         path = self.folder / "shard.tar"
         one = {"jpg": b"J"}
@@ -290,7 +301,7 @@ class Errors(InputTest):
 
     def corrupt(self, number=0):
         content = bytearray(self.paths[0].read_bytes())
-        content[17 * number + 12] ^= 1  # Of records of one digit each.
+        content[RECORD * number + 12] ^= 1
         self.paths[0].write_bytes(content)
 
     def test_fail_names_file_and_offset_and_goes_on(self):
@@ -331,10 +342,23 @@ class Errors(InputTest):
             return number_of(view)
         reader = self.reader(decode=odd, on_error="skip")
         self.assertEqual((len(list(reader)), reader.problem_count), (90, 10))
-        reader = self.reader(decode=odd)
-        with self.assertRaises(KeyError):
+        where = f"'{self.paths[0]}' at offset {3 * RECORD}: decoding it failed"
+        self.assertEqual(reader.problems()[0], where + ": KeyError: 'three'")
+        for threads in (0, 2):
+            reader = self.reader(decode=odd, decode_threads=threads)
+            with self.assertRaises(KeyError) as raised:
+                list(reader)
+            self.assertEqual(raised.exception.__notes__, [where])
+            self.assertEqual(next(iter(reader)), 4)
+
+    def test_decoding_a_sample_of_a_shard_fails(self):
+        path = self.folder / "shard.tar"
+        data.write_tar(path, [("x/1", {"cls": b"1"}), ("x/2", {"cls": b"two"})])
+        reader = data.Reader(path, format="tar", decode=lambda sample: int(bytes(sample["cls"])))
+        with self.assertRaises(ValueError) as raised:
             list(reader)
-        self.assertEqual(next(iter(reader)), 4)
+        self.assertEqual(raised.exception.__notes__, [
+            f"'{path}' at offset 1024, sample 'x/2': decoding it failed"])
 
     def test_decoding_goes_on_while_its_error_is_kept(self):
         def third(view):

@@ -55,6 +55,15 @@ class Doctor(jobs.PythonTest):
         process.expect("^ok   a small job on this host: exchange worker 1 of 2 .* sums are right")
         process.expect("^all is well$")
 
+    def test_a_host_without_torch(self):
+        with tempfile.TemporaryDirectory() as folder:
+            pathlib.Path(folder, "torch.py").write_text("raise ImportError('it is not here')",
+                                                        encoding="utf-8")
+            process = self.alone("-m", DOCTOR, "--no-job", PYTHONPATH=f"{folder}:{jobs.PACKAGES}")
+            self.assertEqual(process.end(jobs.TORCH_PATIENCE), 0, process.output())
+        process.expect("^note torch cannot be imported: .*it is not here")
+        process.expect("^all is well, but for stretto.torch, which needs torch$")
+
     def test_what_must_be_mended(self):
         process = self.alone("-m", DOCTOR, "--no-job", "--connect", "127.0.0.1:1", "nonsense",
                              "no-such-host.invalid:80", DMLC_NUM_WORKER="many",

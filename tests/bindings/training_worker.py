@@ -8,6 +8,7 @@ import argparse
 import copy
 import os
 import unittest
+import warnings
 
 import torch
 import torch.distributed as dist
@@ -214,6 +215,30 @@ class Training(unittest.TestCase):
         optimizer.set_backward_passes_per_step(1)
         train(model, optimizer, 2)
         self.assert_alike(model)
+
+    def test_a_step_that_synchronizes_again_warns(self):
+        def begin(optimizer, model):
+            optimizer.zero_grad()
+            model(torch.ones(3, 12)).sum().backward()
+            optimizer.synchronize()
+
+        for layerwise in (False, True):
+            model = perceptron(self.rank)
+            optimizer = st.DistributedOptimizer(shared(model), model.named_parameters(),
+                                                model=model if layerwise else None)
+            begin(optimizer, model)
+            with self.assertWarnsRegex(UserWarning, "step.. called without .*skip_synchronize"):
+                optimizer.step()
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")
+                begin(optimizer, model)
+                with optimizer.skip_synchronize():
+                    optimizer.step()
+                begin(optimizer, model)
+                optimizer.zero_grad()  # This step is left out.
+                model(torch.ones(3, 12)).sum().backward()
+                optimizer.step()
+            optimizer.finish()
 
     def test_names_of_two_optimizers_never_meet(self):
         """Of the first two optimizers of a process: the third layer of the first one's model, and

@@ -47,6 +47,7 @@ class Finding:
     level: str  # ok, note or BAD.
     text: str
     advice: str = ""
+    without: str = ""  # What cannot be used then.
 
     def __str__(self):
         return f"{self.level:<5}{self.text}" + (f": {self.advice}" if self.advice else "")
@@ -76,7 +77,8 @@ def installation():
         yield Finding("ok", f"torch {torch.__version__}, CUDA "
                             f"{torch.version.cuda or 'not built in'}")
     except ImportError as error:
-        yield Finding("note", "torch cannot be imported", f"stretto.torch needs it ({error})")
+        yield Finding("note", "torch cannot be imported", f"stretto.torch needs it ({error})",
+                      without="stretto.torch, which needs torch")
 
 
 def variables(given):
@@ -202,12 +204,18 @@ def _address_of(data):
     return ctypes.addressof((ctypes.c_char * len(data)).from_buffer(data))
 
 
-def _print_all(findings):
-    bad = False
+def _printed(findings):
     for finding in findings:
         print(finding, flush=True)
-        bad = bad or finding.level == "BAD"
-    return bad
+        yield finding
+
+
+def _verdict(findings):
+    """The last line. Everything else has been printed."""
+    if any(finding.level == "BAD" for finding in findings):
+        return "something must be fixed"
+    lacking = [finding.without for finding in findings if finding.without]
+    return "all is well" + "".join(f", but for {what}" for what in lacking)
 
 
 def run(arguments=None):
@@ -221,16 +229,14 @@ def run(arguments=None):
     chosen = parser.parse_args(arguments)
     if chosen.worker:
         return work()
-    bad = _print_all(installation())
-    bad = _print_all(variables(os.environ)) or bad
-    bad = _print_all(limits()) or bad
-    bad = _print_all(network()) or bad
+    found = [*_printed(installation()), *_printed(variables(os.environ)), *_printed(limits()),
+             *_printed(network())]
     for address in chosen.connect:
-        bad = _print_all(reach(address)) or bad
+        found += _printed(reach(address))
     if not chosen.no_job:
-        bad = _print_all(small_job()) or bad
-    print("something must be fixed" if bad else "all is well")
-    return int(bad)
+        found += _printed(small_job())
+    print(_verdict(found))
+    return int(any(finding.level == "BAD" for finding in found))
 
 
 def main():

@@ -2,7 +2,9 @@
 """byteps.torch.ops: exchanges by number, as BytePS's scripts know them. The sums are Stretto's."""
 
 import itertools
-from typing import Dict
+from typing import Dict, Tuple
+
+import torch
 
 import stretto.torch as st
 from byteps.torch.compression import Compression
@@ -10,7 +12,7 @@ from stretto import environment, session
 from stretto.torch import exchange, functional, wire
 from stretto.torch.compression import codec_of, from_params
 
-_handles: Dict[int, exchange.Handle] = {}
+_handles: Dict[int, Tuple[exchange.Handle, torch.Tensor]] = {}  # And what the caller gave.
 _numbers = itertools.count(1)
 _declared: Dict[str, object] = {}
 
@@ -57,18 +59,14 @@ def declare(name, staleness=0, **kwargs):
     return 0
 
 
-def _numbered(handle):
-    number = next(_numbers)
-    _handles[number] = handle
-    return number
-
-
 def _begin(tensor, output, average, name, priority):
     codec = codec_of(_declared.get(name), tensor)
     label = exchange.unnamed(tensor) if name is None else f"push_pull.{name}"
-    return _numbered(
-        exchange.begin(tensor.detach(), output.detach(), label, average, priority, codec,
-                       compared=name is not None))
+    handle = exchange.begin(tensor.detach(), output.detach(), label, average, priority, codec,
+                            compared=name is not None)
+    number = next(_numbers)
+    _handles[number] = handle, output
+    return number
 
 
 def push_pull_async(tensor, average=True, name=None, version=0, priority=0):
@@ -118,12 +116,14 @@ def push_pull(tensor, average=True, name=None, version=0, priority=0,
 
 def poll(handle):
     """True once the exchange has ended."""
-    found = _handles.get(handle)
+    found, _ = _handles.get(handle, (None, None))
     return found is None or found.done()
 
 
 def synchronize(handle):
-    """Waits for the exchange and returns its tensor; None for a handle that was synchronized
-    before. Raises a stretto.Error if the exchange failed."""
-    found = _handles.pop(handle, None)
-    return None if found is None else found.wait()
+    """Waits for the exchange and returns its tensor, in place the one that was given; None for a
+    handle that was synchronized before. Raises a stretto.Error if the exchange failed."""
+    found, output = _handles.pop(handle, (None, None))
+    if found is not None:
+        found.wait()
+    return output

@@ -4,7 +4,7 @@ batches, decoding and the progress bar, which are here.
 """
 
 import os
-from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Union
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple, Union
 
 from stretto import _core, errors
 from stretto.input.decoding import Decoder
@@ -31,7 +31,8 @@ class Reader:
         batch: lists of so many samples; the last of an epoch may be shorter, and the last before
             an error.
         epochs: how many one loop goes through; None: one, and there is no last.
-        decode: called with each sample; its results come in order.
+        decode: called with each sample; its results come in order. What it raises gets a note,
+            which tracebacks show from Python 3.11 on, of the file and the offset.
         decode_threads: by how many threads at once, ahead of the loop; 0: by the one that loops.
             "auto": as many as make the program faster, none at first; tuning_log() tells. For
             functions that several threads may call and that let go of the interpreter's lock.
@@ -145,7 +146,7 @@ class Reader:
             del failure, chunk  # The traceback holds this frame.
 
     def _samples(self) -> Iterator[Any]:
-        """(cursor behind it, sample) until the end of the epoch."""
+        """(cursor behind it, sample as C++ has it) until the end of the epoch."""
         while True:
             try:
                 sample = self._reader.next()
@@ -154,7 +155,7 @@ class Reader:
                 raise
             if sample is None:
                 return
-            yield self._reader.cursor(), self._view(sample)
+            yield self._reader.cursor(), sample
 
     def _view(self, sample: _core.Sample) -> Any:
         if not self._is_tar:
@@ -163,24 +164,28 @@ class Reader:
 
     def _decoded(self, samples: Iterator[Any]) -> Iterator[Any]:
         if self._decoder is None:
-            yield from samples
-        else:
-            for cursor, result in self._decoder(samples):
-                try:
-                    decoded = result()
-                except Exception as error:  # pylint: disable=broad-except
-                    del result  # It holds the error, whose traceback holds this frame.
-                    if not self._skips:
-                        self._behind = cursor
-                        raise
-                    self._leave_out(error)
-                else:
-                    yield cursor, decoded
+            for cursor, sample in samples:
+                yield cursor, self._view(sample)
+            return
+        placed = (((cursor, _place_of(sample)), self._view(sample)) for cursor, sample in samples)
+        for (cursor, place), result in self._decoder(placed):
+            try:
+                decoded = result()
+            except Exception as error:  # pylint: disable=broad-except
+                del result  # It holds the error, whose traceback holds this frame.
+                if not self._skips:
+                    self._behind = cursor
+                    _note(error, f"{_told(*place)}: decoding it failed")
+                    raise
+                self._leave_out(f"{_told(*place)}: decoding it failed: "
+                                f"{type(error).__name__}: {error}")
+            else:
+                yield cursor, decoded
 
-    def _leave_out(self, error: Exception) -> None:
+    def _leave_out(self, why: str) -> None:
         self._undecoded_count += 1
         if len(self._undecoded) < _MOST_PROBLEMS:
-            self._undecoded.append(f"decoding: {type(error).__name__}: {error}")
+            self._undecoded.append(why)
 
     def as_dataset(self) -> Any:
         """The same as a torch.utils.data.IterableDataset, for a DataLoader with num_workers=0 (the
@@ -243,6 +248,20 @@ class Reader:
     def take_window(self) -> Dict[str, float]:
         """What was done since it was last called: bytes, latencies, the consumer's stall."""
         return self._reader.take_window()
+
+
+def _place_of(sample: _core.Sample) -> Tuple[str, int, str]:
+    # Without the sample, whose memory may go when it has been decoded.
+    return sample.path, sample.offset, sample.key
+
+
+def _told(path: str, offset: int, key: str) -> str:
+    return f"'{path}' at offset {offset}" + (f", sample '{key}'" if key else "")
+
+
+def _note(error: BaseException, text: str) -> None:
+    # A traceback shows it, and the error stays of the kind that the program expects.
+    error.__notes__ = [*getattr(error, "__notes__", []), text]  # type: ignore[attr-defined]
 
 
 def _set(wanted: _core.ReaderOptions, options: Dict[str, Any]) -> None:

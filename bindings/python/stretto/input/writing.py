@@ -4,11 +4,13 @@
 import io
 import os
 import tarfile
-from typing import Iterable, Mapping, Optional, Tuple, Union
+from typing import Any, Iterable, Mapping, Optional, Tuple, Union
 
 from stretto import _core, errors
 
 _Path = Union[str, "os.PathLike[str]"]
+_Sample = Union[Tuple[str, Mapping[str, Any]], Mapping[str, Any]]
+_KEY = "__key__"
 
 
 def write_tfrecord(path: _Path, payloads: Iterable[bytes]) -> None:
@@ -18,8 +20,9 @@ def write_tfrecord(path: _Path, payloads: Iterable[bytes]) -> None:
             file.write(_core.tfrecord(bytes(payload)))
 
 
-def write_tar(path: _Path, samples: Iterable[Tuple[str, Mapping[str, bytes]]]) -> None:
-    """A WebDataset shard: of each sample its name, and its files' bytes by their extension.
+def write_tar(path: _Path, samples: Iterable[_Sample]) -> None:
+    """A WebDataset shard. A sample is its name, and its files' bytes by their extension; or, as the
+    Reader yields it, one mapping that has the name under "__key__".
 
     InvalidArgument for a name by which the sample would not come back as it is: one with a dot
     behind its last slash, or with nothing there, or that of the sample before it; and for a sample
@@ -27,7 +30,7 @@ def write_tar(path: _Path, samples: Iterable[Tuple[str, Mapping[str, bytes]]]) -
     """
     with tarfile.open(path, "w") as shard:
         last = None
-        for key, members in samples:
+        for key, members in map(_parts, samples):
             _check_sample(key, members, last)
             last = key
             for extension, content in members.items():
@@ -37,7 +40,16 @@ def write_tar(path: _Path, samples: Iterable[Tuple[str, Mapping[str, bytes]]]) -
                 shard.addfile(about, io.BytesIO(view))
 
 
-def _check_sample(key: str, members: Mapping[str, bytes], last: Optional[str]) -> None:
+def _parts(sample: _Sample) -> Tuple[str, Mapping[str, Any]]:
+    if not isinstance(sample, Mapping):
+        return sample
+    if _KEY not in sample:
+        raise errors.InvalidArgument(f"a sample of {', '.join(map(repr, sample)) or 'nothing'} has "
+                                     f"no name: wanted it under '{_KEY}'")
+    return sample[_KEY], {name: sample[name] for name in sample if name != _KEY}
+
+
+def _check_sample(key: str, members: Mapping[str, Any], last: Optional[str]) -> None:
     name = key.rpartition("/")[2]
     if not name or "." in name:
         raise errors.InvalidArgument(

@@ -104,7 +104,8 @@ def push_pull_(tensor: torch.Tensor, name: str, average: bool = True,
                priority: int = 0) -> torch.Tensor:
     """Adds up over all workers in place; returns the tensor."""
     data = _dense(tensor)
-    return _exchange.begin(data, data, name, average, priority).wait()
+    _exchange.begin(data, data, name, average, priority).wait()
+    return tensor
 
 
 def barrier() -> None:

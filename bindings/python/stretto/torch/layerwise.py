@@ -26,6 +26,7 @@ class Layerwise(synchronous.Synchronous):
                              "steps end during the next forward")
         synchronous.check_parameters(self, self._stretto_exchange)
         self._stretto_apply(list(self._stretto_pending))
+        self._stretto_end_synchronized()
         if not self._stretto_should_synchronize:
             return self._stretto_step()
         self._stretto_exchange.send_missing()
@@ -45,10 +46,12 @@ class Layerwise(synchronous.Synchronous):
         self.finish()
         if self._stretto_exchange.begun or not ended:
             self._stretto_exchange.synchronize()
+            self._stretto_synchronized = True
 
     def zero_grad(self, set_to_none=True):
         """As the optimizer's own; of a step that has not ended, each gradient when it has
         been used."""
+        self._stretto_synchronized = False
         pending = self._stretto_pending
         if pending:
             self._stretto_zero = set_to_none

@@ -3,6 +3,7 @@
 
 import contextlib
 import copy
+import warnings
 
 import torch
 
@@ -92,6 +93,7 @@ class Synchronous(Wrapped):
     the class of the user's optimizer, so that isinstance() holds."""
 
     _stretto_should_synchronize = True
+    _stretto_synchronized = False  # By the program, since the last step.
 
     def set_backward_passes_per_step(self, passes):
         """So many backward passes add up before each step, from now on."""
@@ -101,6 +103,7 @@ class Synchronous(Wrapped):
         """Waits until every gradient is the mean over all workers: for what is to be done with
         them before step(), such as clipping. See skip_synchronize()."""
         self._stretto_exchange.synchronize()
+        self._stretto_synchronized = True
 
     @contextlib.contextmanager
     def skip_synchronize(self):
@@ -120,8 +123,9 @@ class Synchronous(Wrapped):
         check_parameters(self, self._stretto_exchange)
         if closure is not None:
             return self._stretto_step(self._stretto_wrapped(closure))
+        self._stretto_end_synchronized()
         if self._stretto_should_synchronize:
-            self.synchronize()
+            self._stretto_exchange.synchronize()
         return self._stretto_step()
 
     def zero_grad(self, *arguments, **options):
@@ -131,7 +135,18 @@ class Synchronous(Wrapped):
                 "optimizer.zero_grad() was called after loss.backward() but before "
                 "optimizer.step() or optimizer.synchronize(). This is prohibited as it can cause "
                 "a race condition.")
+        self._stretto_synchronized = False
         return super(type(self), self).zero_grad(*arguments, **options)
+
+    def _stretto_end_synchronized(self):
+        # As a step begins.
+        if self._stretto_synchronized and self._stretto_should_synchronize:
+            warnings.warn(
+                "optimizer.step() called without optimizer.skip_synchronize() context after "
+                "optimizer.synchronize(). This exchanges every gradient a second time, as it is "
+                "now: means of clipped ones, for example. Call step() inside of "
+                "optimizer.skip_synchronize()", stacklevel=3)
+        self._stretto_synchronized = False
 
     def _stretto_step(self, *arguments):
         original = self._stretto_original
