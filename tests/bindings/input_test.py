@@ -23,6 +23,7 @@ jobs.use_packages()
 import torch  # pylint: disable=wrong-import-position
 
 from stretto import errors, input as data  # pylint: disable=wrong-import-position
+from stretto.input import decoding  # pylint: disable=wrong-import-position
 
 
 RECORD = 17  # Bytes of a record of one digit.
@@ -133,19 +134,6 @@ class Loops(InputTest):
             self.assertEqual(list(reader), list(range(100)))
             self.assertEqual(list(reader), list(range(100)))
 
-    def test_decoding_that_waits_gets_threads(self):
-        never = threading.Event()
-
-        def slow(view):
-            never.wait(0.002)
-            return number_of(view)
-        reader = self.reader(decode=slow, decode_threads="auto", batch=20, epochs=40)
-        read = [number for batch in reader for number in batch]
-        self.assertEqual(read, 40 * list(range(100)))
-        log = reader.tuning_log()
-        self.assertRegex(log, r"first +0 decode threads")
-        self.assertRegex(log, r"climb +[1-9]\d* decode threads.*: faster", log)
-
     def test_what_is_left_of_an_epoch_is_left_out(self):
         for options in ({}, {"decode": number_of, "decode_threads": 8}):
             reader = self.reader(batch=16, **options)
@@ -197,6 +185,63 @@ class Loops(InputTest):
         self.assertEqual(len(list(self.reader())), 100)
         thread.join()
         self.assertEqual(len(seen), 100)
+
+
+class ManualClock:
+    """Stands still but for what it is told."""
+
+    def __init__(self):
+        self.now = 1000.0
+
+    def __call__(self):
+        return self.now
+
+    def advance(self, seconds):
+        """Lets time pass."""
+        self.now += seconds
+
+
+class DecodeThreads(unittest.TestCase):
+    """How many threads "auto" takes, of a program that does nothing but wait for its samples, by a
+    clock of its own: no machine is too busy for that."""
+
+    def threads_for(self, decode_s, most_at_once, samples=20_000):
+        """Threads after so many samples, each of which takes so long to decode; of those that are
+        decoded at a time only so many make progress."""
+        clock = ManualClock()
+        gauge = decoding.Gauge(1, clock)
+        for _ in range(samples):
+            threads = gauge.threads()
+            if threads == 0:
+                gauge.awaited(lambda: gauge.timed(clock.advance, decode_s))
+                continue
+            at_once = min(threads, most_at_once)
+            begun = clock.now
+            gauge.timed(clock.advance, decode_s * threads / at_once)  # By another thread,
+            clock.now = begun
+            gauge.awaited(lambda share=decode_s / at_once: clock.advance(share))  # as others do.
+        return gauge.threads(), gauge.log()
+
+    def test_decoding_that_waits_gets_threads(self):
+        with unittest.mock.patch.object(os, "sched_getaffinity", lambda _: {0, 1, 2, 3}):
+            threads, log = self.threads_for(0.002, most_at_once=64)
+            self.assertEqual(threads, 8, log)
+            self.assertRegex(log, r"first +0 decode threads")
+            self.assertRegex(log, r"climb +[1-9]\d* decode threads.*: faster", log)
+
+    def test_decoding_that_threads_make_no_faster_gets_none(self):
+        threads, log = self.threads_for(0.002, most_at_once=1)
+        self.assertEqual(threads, 0, log)
+
+    def test_what_takes_no_time_is_left_alone(self):
+        """The program itself takes the time: 2 ms for each sample, and 1 us to decode it."""
+        clock = ManualClock()
+        gauge = decoding.Gauge(1, clock)
+        for _ in range(5000):
+            gauge.threads()
+            gauge.awaited(lambda: gauge.timed(clock.advance, 1e-6))
+            clock.advance(0.002)
+        self.assertEqual(gauge.threads(), 0, gauge.log())
 
 
 class Formats(InputTest):

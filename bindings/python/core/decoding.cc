@@ -15,11 +15,12 @@ namespace {
 
 using input::CallerPoolTuner;
 
-constexpr double kLongest = 86400;  // What a program may do between two samples, in seconds.
+constexpr double kLongest = 86400;  // What a program may do between two samples, in seconds,
+constexpr double kLatest = 1e9;     // and what a clock may tell.
 
-Duration duration(double seconds) {
+Duration duration(double seconds, double most = kLongest) {
   return std::chrono::duration_cast<Duration>(
-      std::chrono::duration<double>(std::clamp(seconds, 0.0, kLongest)));
+      std::chrono::duration<double>(std::clamp(seconds, 0.0, most)));
 }
 
 }  // namespace
@@ -32,14 +33,15 @@ void bind_decoding(py::module_& module) {
                              [](const CallerPoolTuner& self) { return seconds(self.window()); })
       .def(
           "measured",
-          [](CallerPoolTuner& self, double length, std::uint64_t samples, double decoding,
-             double stall) {
-            self.measured(SteadyClock().now(), {.length = duration(length),
+          [](CallerPoolTuner& self, double now, double length, std::uint64_t samples,
+             double decoding, double stall) {
+            self.measured(Time(duration(now, kLatest)), {.length = duration(length),
                                                 .samples = samples,
                                                 .decoding = duration(decoding),
                                                 .stall = duration(stall)});
           },
-          py::arg("length"), py::arg("samples"), py::arg("decoding"), py::arg("stall"))
+          py::arg("now"), py::arg("length"), py::arg("samples"), py::arg("decoding"),
+          py::arg("stall"))
       .def("log", &CallerPoolTuner::log);
 }
 

@@ -44,10 +44,12 @@ class _Threads:
             executor.shutdown(wait=True, cancel_futures=True)
 
 
-class _Gauge:
-    """Measures how a program takes samples, and asks the tuner for the number of threads."""
+class Gauge:
+    """Measures how a program takes samples, and asks the tuner for the number of threads. Time is
+    what `clock` tells."""
 
-    def __init__(self, batch: int) -> None:
+    def __init__(self, batch: int, clock: Callable[[], float]) -> None:
+        self._clock = clock
         processors = len(os.sched_getaffinity(0))
         self._tuner = _core.DecodeTuner(min(_FOR_EACH_PROCESSOR * processors, _MOST_THREADS))
         self._batch = batch
@@ -56,26 +58,26 @@ class _Gauge:
 
     def begin(self) -> None:
         """A window."""
-        self._begun = time.perf_counter()
+        self._begun = self._clock()
         self._stall = 0.0  # Seconds in which the program waited for decoding.
         self._taken = 0
         self._took.clear()
 
     def timed(self, function: Callable[[Any], Any], sample: Any) -> Any:
         """Calls it. Thread: any."""
-        begun = time.perf_counter()
+        begun = self._clock()
         try:
             return function(sample)
         finally:
-            self._took.append(time.perf_counter() - begun)
+            self._took.append(self._clock() - begun)
 
     def awaited(self, result: Result) -> Any:
         """What the program takes."""
-        begun = time.perf_counter()
+        begun = self._clock()
         try:
             return result()
         finally:
-            self._stall += time.perf_counter() - begun
+            self._stall += self._clock() - begun
             self._taken += 1
 
     # Windows end where a batch begins, so that they hold what the program does between batches; but
@@ -83,10 +85,11 @@ class _Gauge:
     def threads(self) -> int:
         """How many there are to be from now on."""
         cycles, inside = divmod(self._taken, self._batch)
-        length = time.perf_counter() - self._begun
+        length = self._clock() - self._begun
         if not inside and cycles >= _LEAST_CYCLES and length >= self._tuner.window:
             took = list(self._took)
-            self._tuner.measured(length, self._taken, sum(took) / max(len(took), 1), self._stall)
+            self._tuner.measured(self._clock(), length, self._taken,
+                                 sum(took) / max(len(took), 1), self._stall)
             self.begin()
         return self._tuner.threads
 
@@ -107,16 +110,18 @@ class Decoder:
         threads: how many; 0: the one that loops; "auto": none at first, and as many as make the
             program faster.
         batch: samples that the program takes in a row.
+        clock: tells seconds; any thread may ask it.
     """
 
     def __init__(self, function: Callable[[Any], Any], threads: Union[int, str],
-                 batch: Optional[int]) -> None:
+                 batch: Optional[int], clock: Callable[[], float] = time.perf_counter) -> None:
         self._function = function
-        self._gauge = _Gauge(batch or 1) if threads == "auto" else None
+        self._clock = clock
+        self._gauge = Gauge(batch or 1, clock) if threads == "auto" else None
         self._least_ahead = max(_LEAST_TUNED_AHEAD if self._gauge is not None else 1, batch or 1)
         self._threads = 0 if self._gauge is not None else _number(threads)
         self._loops = 0  # That have begun and not ended.
-        self._left = time.perf_counter()
+        self._left = self._clock()
 
     def __call__(self, samples: Iterator[Tuple[Any, Any]]) -> Iterator[Tuple[Any, Result]]:
         """(cursor, what gives the decoded sample or raises) of (cursor, sample), in order. If the
@@ -146,7 +151,7 @@ class Decoder:
             failure = None  # Whose traceback holds this frame.
             threads.close()
             self._loops -= 1
-            self._left = time.perf_counter()
+            self._left = self._clock()
 
     def log(self) -> str:
         """What was tried, seen and chosen, a line for each; empty without tuning."""
@@ -156,7 +161,7 @@ class Decoder:
     def _enter(self) -> None:
         self._loops += 1
         if self._gauge is not None and self._loops == 1:
-            self._gauge.pause(time.perf_counter() - self._left)
+            self._gauge.pause(self._clock() - self._left)
         elif self._gauge is not None:
             self._gauge.begin()
 
