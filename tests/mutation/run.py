@@ -26,7 +26,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 LENIENT = " ".join(f'_Pragma("GCC diagnostic ignored \\"-W{name}\\"")' for name in (
     "unused-variable", "unused-but-set-variable", "unused-parameter", "unused-function",
     "parentheses", "conversion", "sign-compare", "type-limits", "empty-body", "return-type")) + "\n"
-PATIENCE = 400  # Seconds for a program of tests; one that takes longer hangs, which is a failure.
+PATIENCE = 200  # Seconds for a program of tests; one that takes longer hangs, which is a failure.
 
 BINARIES = ("stretto-server", "stretto-scheduler", "stretto-launch", "stretto-top", "hello",
             "training", "reading", "coding")
