@@ -28,8 +28,11 @@ LENIENT = " ".join(f'_Pragma("GCC diagnostic ignored \\"-W{name}\\"")' for name 
     "parentheses", "conversion", "sign-compare", "type-limits", "empty-body", "return-type")) + "\n"
 PATIENCE = 200  # Seconds for a program of tests; one that takes longer hangs, which is a failure.
 
-BINARIES = ("stretto-server", "stretto-scheduler", "stretto-launch", "stretto-top", "hello",
-            "training", "reading", "coding")
+OUT_OF_TIME = "ran out of time"
+
+BINARIES = ("stretto-server", "stretto-scheduler", "stretto-launch", "stretto-top",
+            "stretto-trace", "stretto-bench", "hello", "bin/digits", "training", "reading",
+            "coding")
 # What meets a mutant, by its folder: programs of unit tests, then scripts of whole processes.
 PROGRAMS = {
     "server": ("test_server", "test_worker", "test_sim"),
@@ -61,6 +64,11 @@ def folder_of(path):
     return next(name for name in PROGRAMS if path.startswith(name + "/"))
 
 
+def _heed_interrupts():
+    """A shell has what it runs in the background ignore them, which tests of signals would see."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 class Checkout:
     """One mutant at a time in the files, built and tested."""
 
@@ -79,13 +87,14 @@ class Checkout:
     def _run(self, command, seconds):
         process = subprocess.Popen(command, cwd=ROOT, env=self.environment, text=True,
                                    stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                                   start_new_session=True, errors="replace")
+                                   start_new_session=True, errors="replace",
+                                   preexec_fn=_heed_interrupts)
         try:
             output, _ = process.communicate(timeout=seconds)
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
             process.communicate()
-            return False, "ran out of time"
+            return False, OUT_OF_TIME
         return process.returncode == 0, output
 
     def killer(self, folder, scripts):
@@ -109,12 +118,21 @@ class Checkout:
                     return f"{script} {found}"
         return None
 
+    def expect_sound(self, folders):
+        """Ends the program if a test fails without a mutant: it would kill all of them."""
+        for folder in folders:
+            killer = self.killer(folder, True)
+            if killer:
+                sys.exit(f"{killer} fails without a mutant")
+
     def _program(self, path):
         quiet = [str(path), "--gtest_brief=1", "--gtest_fail_fast"]
         passed, output = self._run(quiet, PATIENCE)
         if passed:
             return None
         failed = re.search(r"\[  FAILED  \] ([\w/.]+)", output)
+        if output == OUT_OF_TIME:
+            return output
         again = quiet + ([f"--gtest_filter={failed[1]}"] if failed else [])
         if self._run(again, PATIENCE)[0]:
             return None
@@ -124,6 +142,8 @@ class Checkout:
         passed, output = self._run([sys.executable, str(path), "-f"], PATIENCE)
         if passed:
             return None
+        if output == OUT_OF_TIME:
+            return output
         failed = re.search(r"^(?:FAIL|ERROR): (\w+)", output, re.MULTILINE)
         if self._run([sys.executable, str(path), "-f"], PATIENCE)[0]:
             return None
@@ -164,12 +184,15 @@ def main():
     parser.add_argument("--build", required=True, help="a build folder of this checkout")
     parser.add_argument("--folder", help="only the mutants of this folder")
     parser.add_argument("--order", help="only these of each folder, such as 0,3")
+    parser.add_argument("--check", action="store_true", help="first without a mutant")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--no-scripts", action="store_true", help="unit tests only")
     arguments = parser.parse_args()
     mutants = [json.loads(line) for line in arguments.mutants.read_text().splitlines()]
     orders = arguments.order and [int(order) for order in arguments.order.split(",")]
     checkout = Checkout(arguments.build, arguments.jobs)
+    if arguments.check:
+        checkout.expect_sound([arguments.folder] if arguments.folder else PROGRAMS)
     wanted = {}
     for mutant in mutants:
         folder = mutant["folder"]
