@@ -36,9 +36,9 @@ void bind_decoding(py::module_& module) {
           [](CallerPoolTuner& self, double now, double length, std::uint64_t samples,
              double decoding, double stall) {
             self.measured(Time(duration(now, kLatest)), {.length = duration(length),
-                                                .samples = samples,
-                                                .decoding = duration(decoding),
-                                                .stall = duration(stall)});
+                                                         .samples = samples,
+                                                         .decoding = duration(decoding),
+                                                         .stall = duration(stall)});
           },
           py::arg("now"), py::arg("length"), py::arg("samples"), py::arg("decoding"),
           py::arg("stall"))
