@@ -141,19 +141,6 @@ def begin_broadcast(tensor, root, name, compared=True):
     return Handle(ticket, tensor, None if direct else finish)
 
 
-def begin_gather(number, name):
-    """Begins to gather one whole number of every worker; the result is a tensor, by rank."""
-    now = session.current()
-    numbers = torch.zeros(now.size, dtype=torch.int64)
-    numbers[now.rank] = number
-    return begin(numbers, numbers, name, False, 0)
-
-
-def gather_numbers(number, name):
-    """One whole number of every worker, as a list by rank."""
-    return begin_gather(number, name).wait().tolist()
-
-
 def digest_of(text):
     """48 bits of the text's SHA-256, as a number: it fits what is gathered."""
     return int.from_bytes(hashlib.sha256(text.encode("utf-8")).digest()[:6], "big")
