@@ -97,7 +97,8 @@ Status serve() {
   if (Status status = ready.tell_address(*address); !status.ok()) return status;
   run(ready, clock, stop);
   if (!scheduler.over()) {
-    scheduler.stop(Status(Code::kInterrupted, "the scheduler was asked to end by a signal"));
+    scheduler.stop(Status(Code::kInterrupted, "the scheduler was asked to end by a signal")
+                       .with_peer("scheduler"));
     run(scheduler, clock, std::atomic<bool>(false));
   }
   return scheduler.status();

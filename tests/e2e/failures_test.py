@@ -178,12 +178,37 @@ class Failures(cluster.ClusterTest):
             self.assertEqual(job.everybody[name].end(MOST_SECONDS), cluster.exit_of_loss(name))
         self.assert_nobody_left()
 
-    def test_the_launcher_blames_a_worker_that_failed_first(self):
-        """A worker that quits makes another worker fail, and then servers: not their fault."""
-        job = self.train("--rounds", 10**9, "--fault", "exit", "--fault_round", 30)
+    def test_a_stop_under_the_launcher(self):
+        """Who stands still is killed once the others have given it up, and named."""
+        for victim in ("server 0", "scheduler", "worker 1"):
+            with self.subTest(victim):
+                job = self.start_launched(STRETTO_DEAD_AFTER_S=2)
+                watch = cluster.Watch(job.members())
+                self.addCleanup(watch.close)
+                os.kill(job.member(victim), signal.SIGSTOP)
+                ends = watch.ends(2 * MOST_SECONDS)
+                self.assertEqual(len(ends), 5, job.output())
+                self.assertEqual(job.end(MOST_SECONDS), 1, job.output())
+                error = self.one_error(job, LOST[role_of(victim)], "nothing heard of")
+                self.assertEqual((error.role, error.rank),
+                                 (role_of(victim), victim.split()[-1].replace("scheduler", "0")))
+                survivors = max(at for name, at in ends.items() if name != victim)
+                self.assertLess(job.ended_at - survivors, MOST_SECONDS)
+                job.expect(f"^.launcher. .*sent SIGKILL to {victim}")
+                self.assert_nobody_left()
+
+    def test_the_launcher_blames_who_is_told_to_end_or_exits_with_0(self):
+        for victim in ("server 1", "scheduler"):
+            with self.subTest(victim):
+                job = self.start_launched()
+                os.kill(job.member(victim), signal.SIGTERM)
+                self.assertEqual(job.end(), 1, job.output())
+                error = self.one_error(job, LOST[role_of(victim)], "asked to end by a signal")
+                self.assertEqual(error.role, role_of(victim), job.output())
+        job = self.start_launched(*FOR_EVER, "--fault", "exit", "--fault_round", 30)
         self.assertEqual(job.end(), 1, job.output())
-        error = self.one_error(job, "PeerLost")
-        self.assertEqual(error.role, "worker", error.text + "\n" + job.output())
+        error = self.one_error(job, "PeerLost", "exited with status 0 while others needed it")
+        self.assertEqual(error.who, "worker 1", job.output())
         self.assert_nobody_left()
 
     def test_signals_to_the_launcher_end_the_job(self):

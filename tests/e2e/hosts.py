@@ -119,6 +119,22 @@ class Lab:
         """Words before a command that is to run on the launching host."""
         return ["ip", "netns", "exec", self._network("home")] if self.apart else []
 
+    @contextlib.contextmanager
+    def without_power(self, name, pids):
+        """Nothing goes to this host and nothing comes from it, and nobody is told. Where hosts are
+        not apart, these processes of it stand still instead.
+        """
+        home, wire = self._network("home"), f"to{self.names.index(name)}"
+        if self.apart:
+            run("ip", "-n", home, "link", "set", wire, "nomaster")
+        for pid in pids if not self.apart else ():
+            os.kill(pid, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            if self.apart:
+                run("ip", "-n", home, "link", "set", wire, "master", "wire")
+
     def close(self):
         for server in self._servers.values():
             server.end()

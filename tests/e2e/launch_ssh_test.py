@@ -4,6 +4,7 @@ through as they do on one host; whoever is killed, nobody stays behind; the toke
 line; and what can be wrong with a host is said in words.
 """
 
+import contextlib
 import json
 import os
 import signal
@@ -88,6 +89,44 @@ class Jobs(Hosts):
             ones = [index for index, line in enumerate(numbers) if line == "1"]
             self.assertEqual(len(numbers), 120000)
             self.assertEqual(len(ones), 2)
+
+    def agent_of(self, worker):
+        """Process id of the agent that has started this worker."""
+        pid = self.members()[worker]
+        return next(agent for agent in hosts.agents() if pid in cluster.children_of(agent))
+
+    def let_go(self, pid):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGCONT)
+
+    def test_a_frozen_agent_is_given_up(self):
+        """Its worker ends with the others, and nobody hears of it."""
+        end = self.lab.folder / "end"
+        job = self.over(cluster.TRAINING, *FOREVER, "--until", end, flags=["-s", 1])
+        job.expect("progress", count=4)
+        frozen = self.agent_of("worker 1")
+        os.kill(frozen, signal.SIGSTOP)
+        self.addCleanup(self.let_go, frozen)
+        end.touch()
+        self.assertEqual(job.end(), 1, job.output())
+        self.one_error(job, "Timeout", "role=worker rank=1", "nothing heard of the agent on two")
+        job.expect(r"^\[launcher\] worker 1 is lost: nothing heard of the agent on two")
+        self.let_go(frozen)  # It finds that its launcher has gone.
+
+    def test_a_host_without_power_is_named(self):
+        job = self.over(cluster.TRAINING, *FOREVER, STRETTO_DEAD_AFTER_S=2)
+        job.expect("progress", count=4)
+        unheard = self.agent_of("worker 1")
+        living = cluster.Watch({name: pid for name, pid in self.members().items()
+                                if name != "worker 1" and name != "server 0"})
+        self.addCleanup(living.close)
+        with self.lab.without_power("two", [unheard, self.members()["worker 1"]]):
+            ended = max(living.ends(hosts.PATIENCE).values())
+            self.assertEqual(job.end(), 1, job.output())
+            self.assertLess(job.ended_at - ended, 15.0)
+            self.one_error(job, "Timeout", "role=worker rank=1",
+                           "nothing heard of the agent on two")
+            os.kill(unheard, signal.SIGKILL)
 
     def test_exit_statuses_are_exact(self):
         for script, status, cause in (("exit 7", 7, "exited with status 7"),

@@ -97,7 +97,7 @@ TEST_F(LaunchProcess, TheFirstFailureIsNamedAndItsStatusReturned) {
   start({"-n", "3", worker});
   told();
   told();
-  ASSERT_TRUE(await_error("[launcher] worker 2 exited with status 3\n"));
+  ASSERT_TRUE(await_error("[launcher] worker 2 exited with status 3;"));
   let_go();
   let_go();
   const Outcome outcome = finish();

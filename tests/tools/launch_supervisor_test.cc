@@ -60,7 +60,7 @@ class LaunchSupervisor : public testing::Test {
   std::string verdict() const {
     const Verdict verdict = supervisor_.verdict();
     return std::to_string(verdict.exit_status) + " " +
-           verdict.error.error_line(name_of(verdict.who.role), verdict.who.rank);
+           verdict.error.error_line(name_of(verdict.who->role), verdict.who->rank);
   }
 
   const Time start_{100s};
@@ -117,8 +117,9 @@ TEST_F(LaunchSupervisor, ServersThatNobodyCameToAreNotWaitedFor) {
 TEST_F(LaunchSupervisor, AFailureBeforeTheJobIsTogetherLeavesLittleTime) {
   start_all();
   const Reaction failed = end({{kSecondWorker, kStatus3}});
-  ASSERT_EQ(failed.notes.size(), 2u);
-  EXPECT_EQ(failed.notes[1], "the others have 1 s to end by themselves");
+  ASSERT_EQ(failed.notes.size(), 1u);
+  EXPECT_EQ(failed.notes[0],
+            "worker 1 exited with status 3; the others have 1 s to end by themselves");
   EXPECT_EQ(wait().orders.size(), 4u);
   EXPECT_EQ(elapsed(), 1s);
 }
@@ -151,6 +152,7 @@ TEST_F(LaunchSupervisor, AServerThatFailsAfterTheWorkIsOnlyAWarning) {
 TEST_F(LaunchSupervisor, AFailedWorkerIsNamedAndOthersMaySettle) {
   run_all();
   EXPECT_TRUE(end({{kSecondWorker, kStatus3}}).orders.empty());
+  now_ += 1ms;
   EXPECT_TRUE(end({{kFirstWorker, {false, 1}}}).orders.empty());
   EXPECT_TRUE(end({{kServer, {false, 1}}}).orders.empty());
   end({{kScheduler, {false, 1}}});
@@ -207,32 +209,6 @@ TEST_F(LaunchSupervisor, ASignalSeenAMomentLaterIsStillTheCause) {
   now_ += 5s;
   end({{kSecondWorker, kKilled}, {kServer, kStatus3}});
   EXPECT_EQ(verdict().substr(0, 22), "137 ERROR SchedulerLos");
-}
-
-TEST_F(LaunchSupervisor, OfStatusesSeenTogetherAWorkersIsTheCause) {
-  run_all();
-  end({{kScheduler, {false, 1}},
-       {kServer, {false, 1}},
-       {kSecondWorker, kStatus3},
-       {kFirstWorker, kFine}});
-  EXPECT_EQ(verdict(),
-            "3 ERROR PeerLost role=worker rank=1 peer=- op=run cause=exited with status 3");
-}
-
-TEST_F(LaunchSupervisor, WhoSaysThatItOnlyFollowedIsNotTheCauseHoweverLateTheOtherEnds) {
-  run_all();
-  end({{kServer, {false, kExitOfLoss}}});
-  now_ += 2s;
-  end({{kSecondWorker, kStatus3}, {kFirstWorker, kFine}, {kScheduler, kFine}});
-  EXPECT_EQ(verdict().substr(0, 18), "3 ERROR PeerLost r");
-}
-
-TEST_F(LaunchSupervisor, ALostSchedulerIsNamed) {
-  run_all();
-  end({{kScheduler, kKilled}});
-  end({{kFirstWorker, {false, 1}}, {kSecondWorker, {false, 1}}, {kServer, {false, 1}}});
-  EXPECT_EQ(verdict(),
-            "137 ERROR SchedulerLost role=scheduler rank=0 peer=- op=run cause=killed by SIGKILL");
 }
 
 TEST_F(LaunchSupervisor, WorkersThatSurviveALostServerSucceed) {
@@ -411,6 +387,54 @@ TEST_F(LaunchSupervisor, AnInterruptBeforeTheWorkersStartIsNoSuccess) {
   ASSERT_TRUE(supervisor_.over());
   EXPECT_EQ(supervisor_.verdict().exit_status, 130);
   EXPECT_EQ(supervisor_.verdict().error.code(), Code::kInterrupted);
+}
+
+TEST_F(LaunchSupervisor, WhoIsLostToTheOthersIsKilledAtOnce) {
+  run_all();
+  const std::string cause = "server 0 is lost: nothing heard of it for 5.1 s";
+  const Statement statement{Code::kServerLost, "server 0", cause};
+  EXPECT_TRUE(supervisor_.on_statement(kFirstWorker, statement, now_).notes.empty());
+  EXPECT_EQ(end({{kFirstWorker, {false, 1}}}).notes,
+            std::vector<std::string>{"server 0 is lost: nothing heard of it for 5.1 s, says worker "
+                                     "0; the others have 3 s to end by themselves"});
+  end({{kSecondWorker, {false, 1}}});
+  supervisor_.on_statement(kScheduler, statement, now_);
+  const Reaction given_up = end({{kScheduler, {false, kExitOfLoss}}});
+  EXPECT_EQ(given_up.orders, to({kServer}, SIGKILL, Scope::kGroup));
+  EXPECT_EQ(given_up.notes, std::vector<std::string>{"sent SIGKILL to server 0"});
+  EXPECT_TRUE(supervisor_.on_time(now_).orders.empty()) << "once";
+  end({{kServer, kKilled}});
+  ASSERT_TRUE(supervisor_.over());
+  EXPECT_EQ(verdict(),
+            "1 ERROR ServerLost role=server rank=0 peer=- op=run cause=nothing heard of it for 5.1 "
+            "s, say scheduler and worker 0");
+}
+
+TEST_F(LaunchSupervisor, OneLineSaysWhoIsLostHowThatIsKnownAndWhatFollows) {
+  run_all();
+  supervisor_.on_statement(kScheduler, {Code::kServerLost, "server 0", "nothing heard of it"},
+                           now_);
+  EXPECT_EQ(end({{kScheduler, {false, kExitOfLoss}}}).notes,
+            std::vector<std::string>{"server 0 is lost: nothing heard of it, says scheduler; sent "
+                                     "SIGKILL to server 0; the others have 3 s to end by "
+                                     "themselves"});
+}
+
+TEST_F(LaunchSupervisor, WhatIsSaidAfterTheNoticeIsAnAnswerToIt) {
+  run_all();
+  signal(SIGTERM);
+  supervisor_.on_statement(kFirstWorker, {Code::kServerLost, "server 0", "it has gone"}, now_);
+  end({{kFirstWorker, {false, 1}}, {kServer, kTerminated}});
+  end({{kSecondWorker, kFine}, {kScheduler, kTerminated}});
+  EXPECT_EQ(supervisor_.verdict().error.code(), Code::kInterrupted);
+  EXPECT_EQ(supervisor_.verdict().who, (Member{Role::kWorker, 0}));
+}
+
+TEST_F(LaunchSupervisor, AHostMayBeSilentForLongerWhileTheWholeJobRuns) {
+  run_all();
+  EXPECT_EQ(supervisor_.silence_limit(), 20s);
+  end({{kFirstWorker, kFine}});
+  EXPECT_EQ(supervisor_.silence_limit(), 5s);
 }
 
 TEST_F(LaunchSupervisor, AHostThatIsLostIsTheCause) {

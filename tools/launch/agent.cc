@@ -60,6 +60,7 @@ class Agent final : public HostEvents {
     link_->send(frame_of(hello));
     while (link_->is_open() && !(finished_ && link_->sent())) {
       poller_.turn(patience());
+      show_life();
       if (notices_) {
         for (const Order& order : notices_->take_due(clock_.now())) host_.signal(order);
       }
@@ -122,10 +123,18 @@ class Agent final : public HostEvents {
     if (!notices_ || notices_->may_go(order, clock_.now())) host_.signal(order);
   }
 
-  std::optional<Duration> patience() const {
+  // What was sent and not taken yet says it as well.
+  void show_life() {
+    const Time now = clock_.now();
+    if (now < alive_due_) return;
+    alive_due_ = now + kAliveEvery;
+    if (link_->sent() && !finished_) send(Kind::kAlive, 0, 0, {});
+  }
+
+  Duration patience() const {
     const std::optional<Time> due = notices_ ? notices_->due() : std::nullopt;
-    if (!due) return std::nullopt;
-    return std::max(*due - clock_.now(), Duration::zero());
+    return std::max(std::min(due.value_or(alive_due_), alive_due_) - clock_.now(),
+                    Duration::zero());
   }
 
   void start(const Frame& frame) {
@@ -206,6 +215,7 @@ class Agent final : public HostEvents {
   std::optional<StepNotices> notices_;  // As a task of Slurm's.
   Status link_error_;
   std::int64_t credit_ = kOutputWindow;
+  Time alive_due_ = {};
   std::size_t left_ = 0;
   bool finishing_ = false;
   bool finished_ = false;

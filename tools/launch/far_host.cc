@@ -16,6 +16,8 @@ using Kind = Frame::Kind;
 
 constexpr Duration kLastWords = 3s;  // For a carrier to end, and so to say why.
 constexpr std::size_t kReadyLines = 2;
+// Between two looks, which are a second apart at most, where this process was awake.
+constexpr Duration kAsleep = 3s;
 constexpr int kNoConnection = 255;  // How ssh ends if the trouble is its own.
 constexpr int kNotFound = 127;
 constexpr int kNotExecutable = 126;
@@ -57,6 +59,7 @@ void FarHost::listen() {
 }
 
 void FarHost::take(const Frame& frame) {
+  heard_ = clock_.now();
   switch (frame.kind) {
     case Kind::kHello:
       take_hello(frame);
@@ -72,6 +75,8 @@ void FarHost::take(const Frame& frame) {
       return;
     case Kind::kSignalled:
       events_.on_signalled(*this, static_cast<int>(frame.number));
+      return;
+    case Kind::kAlive:
       return;
     case Kind::kFound:
       events_.on_found(*this, frame.texts);
@@ -139,6 +144,7 @@ void FarHost::take_hello(const Frame& frame) {
     return;
   }
   state_ = State::kHere;
+  looked_ = heard_;
   events_.on_here(*this);
 }
 
@@ -268,6 +274,22 @@ void FarHost::on_time(Time now) {
   } else {
     lose(why_lost());
   }
+}
+
+// What was sent while this process was stopped or its machine asleep is still to be read.
+void FarHost::give_up_if_silent(Time now, Duration limit) {
+  const Duration asleep = now - std::exchange(looked_, now);
+  if (asleep > kAsleep) heard_ += asleep;
+  if (state_ != State::kHere || !link_->is_open() || now < heard_ + limit) return;
+  if (!closed_at_) closed_at_ = heard_;
+  lose({Code::kTimeout, fmt::format("nothing heard of the agent on {} for {:.0f} s: it is frozen, "
+                                    "or its host is gone",
+                                    name_, seconds(now - heard_))});
+}
+
+std::optional<Time> FarHost::next_look(Duration limit) const {
+  if (state_ != State::kHere || !link_->is_open()) return std::nullopt;
+  return std::min(heard_ + limit, looked_ + kAliveEvery);
 }
 
 bool FarHost::over() const {

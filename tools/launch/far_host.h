@@ -61,6 +61,11 @@ class FarHost final : public Host {
   void give_up(Status why) { lose(std::move(why)); }
   void on_time(Time now);
   std::optional<Time> deadline() const { return deadline_; }
+  /// An agent that works says something every second. One that has said nothing for `limit` while
+  /// this process was awake is lost: it is frozen, or its host is gone.
+  void give_up_if_silent(Time now, Duration limit);
+  /// When to look for that again; none while nothing is expected of it.
+  std::optional<Time> next_look(Duration limit) const;
 
   /// When the way to a lost host closed: why is known later.
   Time lost_since() const { return closed_at_.value_or(clock_.now()); }
@@ -100,6 +105,8 @@ class FarHost final : public Host {
   Hello hello_;
   Status link_error_;
   std::optional<Time> closed_at_;
+  Time heard_ = {};   // When something came from it, or would have if we had been awake.
+  Time looked_ = {};  // When we were last seen to be awake.
   std::optional<Time> deadline_;   // For the carrier to end once its link has.
   std::set<std::size_t> started_;  // Members that it was asked to run,
   std::set<std::size_t> running_;  // and those of which no end has been told.

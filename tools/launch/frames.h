@@ -14,12 +14,16 @@
 #include <vector>
 
 #include "stretto/status.h"
+#include "stretto/types.h"
 
 namespace stretto::launch {
 
 inline constexpr std::string_view kGreeting = "stretto-agent 1\n";
 /// What an agent may send of its processes' output before it gets credit for more.
 inline constexpr std::int64_t kOutputWindow = 256 * 1024;
+
+/// An agent says something at least this often, unless what it says is not taken.
+inline constexpr Duration kAliveEvery = std::chrono::seconds(1);
 
 struct Frame {
   enum class Kind : std::uint8_t {
@@ -36,6 +40,7 @@ struct Frame {
     kOrphans,    ///< Agent: number: how many run; comes before the kEnded that it belongs to.
     kSignalled,  ///< Agent: it was sent signal `number` itself.
     kFound,      ///< Agent: the answer to kLook; texts: one for each, "" if it is there.
+    kAlive,      ///< Agent: nothing else was to be said for kAliveEvery.
     kFinished,   ///< Agent: its last. number: processes that the kernel does not end.
   };
 

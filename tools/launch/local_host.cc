@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <unistd.h>
@@ -14,6 +15,7 @@ namespace {
 
 constexpr std::size_t kOutputBytes = 64 * 1024;
 constexpr std::size_t kMaxReadyBytes = 256;
+constexpr int kLastReads = 4;  // Of kOutputBytes: more than a pipe holds.
 
 }  // namespace
 
@@ -47,7 +49,10 @@ void LocalHost::start(std::size_t member, const Command& command, bool tells_rea
 
 void LocalHost::signal(const Order& order) {
   const auto found = processes_.find(order.member);
-  if (found != processes_.end()) send_signal(found->second->child, order.signal, order.scope);
+  if (found == processes_.end()) return;
+  send_signal(found->second->child, order.signal, order.scope);
+  // One that stands still would not hear a notice.
+  if (order.signal != SIGKILL) send_signal(found->second->child, SIGCONT, order.scope);
 }
 
 void LocalHost::pause(std::size_t stream, bool paused) {
@@ -99,6 +104,11 @@ void LocalHost::take_end(std::size_t member) {
   const std::optional<Exit> exit = exit_of(process.child);
   if (!exit) return;
   poller_.unwatch(process.child.handle.get());
+  // Its last words go before its end. A child of its own may write for ever.
+  for (std::size_t stream = 0; stream < 2; ++stream) {
+    for (int i = 0; i < kLastReads && !paused_[stream] && take_output(member, stream); ++i) {
+    }
+  }
   events_.on_ended(member, *exit);
 }
 

@@ -23,12 +23,14 @@ enum class Via : std::uint8_t { kLocal, kSsh, kMpi, kSlurm };
 
 /// How long the launcher waits before its next, harder step.
 struct Limits {
-  Duration start = 60s;  ///< For the scheduler to say where it listens.
-  Duration settle = 3s;  ///< After the first failure, for the others to end by themselves.
-  Duration drain = 10s;  ///< After the last worker, for servers and scheduler to end.
-  Duration apart = 1s;   ///< Instead of both, while the job has not come together.
-  Duration grace = 20s;  ///< Between the notice to end and SIGKILL.
-  Duration reap = 5s;    ///< After SIGKILL, for the kernel to let go.
+  Duration start = 60s;        ///< For the scheduler to say where it listens.
+  Duration settle = 3s;        ///< After the first failure, for the others to end by themselves.
+  Duration drain = 10s;        ///< After the last worker, for servers and scheduler to end.
+  Duration apart = 1s;         ///< Instead of both, while the job has not come together.
+  Duration grace = 20s;        ///< Between the notice to end and SIGKILL.
+  Duration reap = 5s;          ///< After SIGKILL, for the kernel to let go.
+  Duration silence = 20s;      ///< Without a word of a host's agent, while the whole job runs,
+  Duration late_silence = 5s;  ///< and once somebody has ended.
 };
 
 /// What the manifests for Kubernetes say besides.

@@ -62,8 +62,9 @@ int Runner::run() {
   finish();
   const Verdict verdict = supervisor_.verdict();
   if (!verdict.error.ok()) {
-    const std::string role(name_of(verdict.who.role));
-    sink_of(1).line({}, verdict.error.error_line(role, verdict.who.rank));
+    const std::string_view role = verdict.who ? name_of(verdict.who->role) : "launcher";
+    const std::int64_t rank = verdict.who ? std::int64_t{verdict.who->rank} : -1;
+    sink_of(1).line({}, verdict.error.error_line(role, rank));
   }
   flush();
   return verdict.exit_status;
@@ -204,8 +205,11 @@ void Runner::turn() {
 std::optional<Duration> Runner::patience() const {
   std::optional<Time> next = supervisor_.over() ? std::nullopt : supervisor_.deadline();
   for (const std::unique_ptr<FarHost>& host : far_) {
-    const std::optional<Time> one = host ? host->deadline() : std::nullopt;
-    if (one && (!next || *one < *next)) next = one;
+    if (!host) continue;
+    for (const std::optional<Time> one :
+         {host->deadline(), host->next_look(supervisor_.silence_limit())}) {
+      if (one && (!next || *one < *next)) next = one;
+    }
   }
   if (!next) return std::nullopt;
   return *next - clock_.now();
@@ -216,6 +220,7 @@ void Runner::look_at_time() {
   const Time now = clock_.now();
   for (const std::unique_ptr<FarHost>& host : far_) {
     if (host) host->on_time(now);
+    if (host) host->give_up_if_silent(now, supervisor_.silence_limit());
   }
   const bool late = gathering_ && supervisor_.deadline() && now >= *supervisor_.deadline();
   if (!late || finishing_) return;
@@ -309,6 +314,9 @@ void Runner::on_note(const FarHost& host, std::string_view line) {
 void Runner::pass_on(std::size_t member, std::size_t stream, std::string_view line) {
   Output& output = *outputs_[member];
   sink_of(stream).line(output.prefix, line);
+  if (std::optional<Statement> said = statement_of(line, members_[member])) {
+    react(supervisor_.on_statement(member, std::move(*said), clock_.now()));
+  }
   if (!output.log.is_open()) return;
   output.log << line << '\n';
   if (output.log.good()) return;

@@ -10,7 +10,6 @@
 
 #include "common/check.h"
 #include "common/clock.h"
-#include "common/program.h"
 
 namespace stretto::launch {
 namespace {
@@ -18,84 +17,47 @@ namespace {
 // A terminal and a wrapper may both pass on one Ctrl-C; only a later one is a second.
 constexpr Duration kSecondInterrupt = 1s;
 constexpr std::size_t kMaxNames = 8;
-constexpr int kSignalBase = 128;  // Of the status of who died of a signal, as shells tell it.
-
-Code code_of(Role role) {
-  if (role == Role::kServer) return Code::kServerLost;
-  return role == Role::kScheduler ? Code::kSchedulerLost : Code::kPeerLost;
-}
-
-// Of failures seen in one look, which is the likeliest cause: a signal's death cannot be an answer
-// to another's failure. Servers and scheduler say by their status that they only followed.
-constexpr int kFollowed = 4;
-
-int suspicion(const Member& member, const Exit& exit) {
-  if (exit.by_signal) return 0;
-  if (member.role == Role::kWorker) return 1;
-  if (exit.number == kExitOfLoss) return kFollowed;
-  return member.role == Role::kServer ? 2 : 3;
-}
 
 }  // namespace
 
-std::string signal_name(int signal) {
-  const char* name = ::sigabbrev_np(signal);
-  return name == nullptr ? fmt::format("signal {}", signal) : fmt::format("SIG{}", name);
-}
-
-std::string Exit::text() const {
-  if (by_signal) return fmt::format("killed by {}", signal_name(number));
-  return fmt::format("exited with status {}", number);
-}
-
-Supervisor::Supervisor(std::vector<Member> members, const Limits& limits, Time now)
-    : members_(std::move(members)),
-      limits_(limits),
-      deadline_(now + limits.start),
-      lives_(members_.size(), Life::kUnborn) {
-  STRETTO_CHECK(!members_.empty() && members_[0].role == Role::kScheduler);
-  workers_left_ = static_cast<std::size_t>(
-      std::count_if(members_.begin(), members_.end(),
-                    [](const Member& member) { return member.role == Role::kWorker; }));
+Supervisor::Supervisor(const std::vector<Member>& members, const Limits& limits, Time now)
+    : limits_(limits), deadline_(now + limits.start) {
+  STRETTO_CHECK(!members.empty() && members[0].role == Role::kScheduler);
+  for (const Member& member : members) evidence_.members.emplace_back(member);
 }
 
 void Supervisor::on_spawned(std::size_t member) {
-  STRETTO_CHECK(lives_[member] == Life::kUnborn);
-  lives_[member] = Life::kAlive;
-  ++alive_;
+  STRETTO_CHECK(evidence_.members[member].life == Life::kUnborn);
+  evidence_.members[member].life = Life::kAlive;
+}
+
+// What is lost does not run any more, as far as we can ever know. A scheduler that is only silent
+// does: it is told to end as all are.
+void Supervisor::lose(std::size_t member, int exit_status, Status why, Time at) {
+  Witness& witness = evidence_.members[member];
+  witness.lost = std::move(why);
+  witness.lost_status = exit_status;
+  witness.at = at;
 }
 
 Reaction Supervisor::on_refused(std::size_t member, int exit_status, Status why, Time now) {
   hopeless_ = true;
-  if (lives_[member] == Life::kAlive) {
-    lives_[member] = Life::kEnded;
-    --alive_;
-  }
-  fail({member, exit_status, std::move(why).with_operation("start")});
+  lose(member, exit_status, std::move(why).with_operation("start"), now);
+  if (is_alive(member)) evidence_.members[member].life = Life::kEnded;
   return advance(now);
 }
 
 Reaction Supervisor::on_host_lost(std::span<const std::size_t> members, Status why, Time since,
                                   Time now) {
   STRETTO_CHECK(!members.empty());
-  const bool unborn = lives_[members.front()] == Life::kUnborn;
-  std::size_t who = members.front();
-  bool mattered = unborn;
+  const bool unborn = evidence_.members[members.front()].life == Life::kUnborn;
+  why = std::move(why).with_operation(unborn ? "start" : "run");
   for (const std::size_t member : members) {
-    if (lives_[member] != Life::kAlive) continue;
-    if (!mattered) who = member;
-    mattered = true;
-    lives_[member] = Life::kEnded;
-    --alive_;
+    if (!unborn && !is_alive(member)) continue;
+    lose(member, 1, why, since);
+    if (is_alive(member)) evidence_.members[member].life = Life::kEnded;
   }
-  // Others may have been seen to end first, because of it.
-  const bool was_the_cause = first_ && stop_signal_ == 0 && first_->suspicion > 0 &&
-                             (first_->suspicion == kFollowed || since - first_->at <= kHindsight);
-  if (mattered && was_the_cause) first_.reset();
   if (unborn) hopeless_ = true;
-  if (mattered) {
-    fail({who, 1, std::move(why).with_operation(unborn ? "start" : "run"), 0, now});
-  }
   return advance(now);
 }
 
@@ -109,18 +71,16 @@ void Supervisor::on_gathered() {
 }
 
 Reaction Supervisor::on_never_ready(Status why, Time now) {
-  if (phase_ == Phase::kStarting) fail({0, 1, std::move(why).with_operation("start")});
+  if (phase_ == Phase::kStarting && !failed()) {
+    lose(0, 1, std::move(why).with_operation("start"), now);
+  }
   return advance(now);
 }
 
 Reaction Supervisor::on_ended(std::span<const Ended> ended, std::size_t orphans, Time now) {
-  std::vector<Ended> round(ended.begin(), ended.end());
-  std::stable_sort(round.begin(), round.end(), [this](const Ended& a, const Ended& b) {
-    return suspicion(members_[a.member], a.exit) < suspicion(members_[b.member], b.exit);
-  });
   orphans_ = orphans;
   Reaction reaction;
-  for (const Ended& one : round) record(one, now, reaction);
+  for (const Ended& one : ended) record(one, now, reaction);
   Reaction next = advance(now);
   reaction.orders.insert(reaction.orders.end(), next.orders.begin(), next.orders.end());
   reaction.notes.insert(reaction.notes.end(), next.notes.begin(), next.notes.end());
@@ -128,11 +88,11 @@ Reaction Supervisor::on_ended(std::span<const Ended> ended, std::size_t orphans,
 }
 
 void Supervisor::record(const Ended& ended, Time now, Reaction& reaction) {
-  STRETTO_CHECK(lives_[ended.member] == Life::kAlive);
-  lives_[ended.member] = Life::kEnded;
-  --alive_;
-  const Member& member = members_[ended.member];
-  if (member.role == Role::kWorker && !ended.exit.failed()) --workers_left_;
+  Witness& witness = evidence_.members[ended.member];
+  STRETTO_CHECK(witness.life == Life::kAlive);
+  witness.life = Life::kEnded;
+  witness.exit = ended.exit;
+  witness.at = now;
   // A wrapper, such as a shell, dies of the notice that what it runs has not had: unless it was
   // SIGINT, it went to the wrapper alone.
   if (phase_ == Phase::kStopping && stop_signal_ != SIGINT && ended.exit.by_signal &&
@@ -140,42 +100,17 @@ void Supervisor::record(const Ended& ended, Time now, Reaction& reaction) {
     reaction.orders.push_back({ended.member, stop_signal_, Order::Scope::kGroup});
     await_orphans_ = true;
   }
-  const bool too_early = phase_ == Phase::kStarting && member.role == Role::kScheduler;
-  if (!ended.exit.failed() && !too_early) return;
-  // Once all were told to end, how servers and scheduler do it says nothing about the job.
-  if (stop_signal_ != 0 && member.role != Role::kWorker) return;
-  if (!first_ && stop_signal_ == 0) {
-    reaction.notes.push_back(fmt::format("{}{} {}", workers_succeeded() ? "warning: " : "",
-                                         label_of(member), ended.exit.text()));
+  if (phase_ == Phase::kStarting && witness.member.role == Role::kScheduler) {
+    lose(ended.member, ended.exit.failed() ? ended.exit.status() : 1,
+         Status(Code::kSchedulerLost, ended.exit.text() + " before it said where it listens")
+             .with_operation("start"),
+         now);
   }
-  // A process's connections end a moment before its exit can be seen: those who failed because of
-  // it may be seen first. Those who say that they only followed are never the cause of a failure.
-  const int suspected = suspicion(member, ended.exit);
-  const bool was_the_cause = first_ && stop_signal_ == 0 && suspected < first_->suspicion &&
-                             (first_->suspicion == kFollowed || now - first_->at <= kHindsight);
-  if (was_the_cause) first_.reset();
-  std::string cause = ended.exit.text();
-  if (too_early) cause += " before it said where it listens";
-  const int status = ended.exit.failed() ? ended.exit.status() : 1;
-  fail({ended.member, status,
-        Status(code_of(member.role), std::move(cause)).with_operation(too_early ? "start" : "run"),
-        suspected, now});
-}
-
-void Supervisor::fail(Failure failure) {
-  if (first_) return;
-  if (interrupt_) {
-    failure.error =
-        Status(Code::kInterrupted, fmt::format("{} after the launcher was sent {}",
-                                               failure.error.cause(), signal_name(*interrupt_)))
-            .with_operation(failure.error.operation());
-  }
-  first_ = std::move(failure);
 }
 
 Reaction Supervisor::on_signal(int signal, Time now) {
-  if (!interrupt_) {
-    interrupt_ = signal;
+  if (!evidence_.interrupt) {
+    evidence_.interrupt = signal;
     interrupted_at_ = now;
   } else if (signal == SIGINT && now >= *interrupted_at_ + kSecondInterrupt) {
     impatient_ = true;
@@ -183,63 +118,102 @@ Reaction Supervisor::on_signal(int signal, Time now) {
   return advance(now);
 }
 
-// As if it had been heard of in time: then the ends of servers and scheduler would say nothing.
+// As if it had been heard of in time: then ends a moment ago are answers to it.
 Reaction Supervisor::on_notice(int signal, Time now) {
-  const bool too_late = !interrupt_ && first_ && stop_signal_ == 0 &&
-                        now - first_->at <= kHindsight &&
-                        (first_->suspicion > 0 || first_->exit_status == kSignalBase + signal);
-  if (!too_late) return on_signal(signal, now);
-  Failure failure = std::move(*first_);
-  first_.reset();
-  interrupt_ = signal;
-  interrupted_at_ = now;
-  if (members_[failure.member].role == Role::kWorker) fail(std::move(failure));
+  for (Witness& witness : evidence_.members) {
+    const bool just_now = witness.life == Life::kEnded && now - witness.at <= kHindsight;
+    if (stop_signal_ == 0 && just_now && explained_by(witness, signal)) {
+      witness.told = true;
+      witness.said.reset();
+    }
+  }
+  return on_signal(signal, now);
+}
+
+Reaction Supervisor::on_statement(std::size_t member, Statement statement, Time now) {
+  Witness& witness = evidence_.members[member];
+  if (!witness.told) witness.said = std::move(statement);
   return advance(now);
 }
 
 Reaction Supervisor::advance(Time now) {
   Reaction reaction;
+  const std::vector<std::size_t> buried = bury(reaction);
+  std::string loss = news();
+  const Phase met = phase_;
   // Each phase is entered once, so this ends.
   for (Phase before = Phase::kOver; before != phase_ && phase_ != Phase::kOver;) {
     before = phase_;
     transit(now, reaction);
   }
+  for (const std::size_t member : buried) {
+    loss += fmt::format("{}sent SIGKILL to {}", loss.empty() ? "" : "; ",
+                        label_of(evidence_.members[member].member));
+  }
+  if (!loss.empty()) {
+    if (met == Phase::kRunning && phase_ == Phase::kSettling) {
+      loss += fmt::format("; the others have {} s to end by themselves", seconds(patience()));
+    }
+    reaction.notes.insert(reaction.notes.begin(), std::move(loss));
+  }
   return reaction;
+}
+
+// Whoever is lost to the others is not asked to end: it cannot hear, or not obey.
+std::vector<std::size_t> Supervisor::bury(Reaction& reaction) {
+  if (stop_signal_ != 0) return {};
+  const std::vector<std::size_t> lost = given_up(evidence_);
+  for (const std::size_t member : lost) {
+    evidence_.members[member].told = true;
+    reaction.orders.push_back({member, SIGKILL, Order::Scope::kGroup});
+  }
+  return lost;
+}
+
+// Who is lost, and how that is known, in words; empty if that has been said.
+std::string Supervisor::news() {
+  if (stop_signal_ != 0 || phase_ == Phase::kStarting || hopeless_ || !failed()) return {};
+  const Verdict verdict = cause_of(evidence_);
+  const bool once = workers_succeeded() && !announced_.empty();
+  if (once || std::find(announced_.begin(), announced_.end(), verdict.who) != announced_.end()) {
+    return {};
+  }
+  announced_.push_back(verdict.who);
+  return (workers_succeeded() ? "warning: " : "") + verdict.sentence();
 }
 
 void Supervisor::transit(Time now, Reaction& reaction) {
   const bool late = deadline_ && now >= *deadline_;
+  const std::optional<int>& interrupt = evidence_.interrupt;
   switch (phase_) {
     case Phase::kStarting:
-      if (late && !first_ && !interrupt_) {
-        fail(
-            {0, 1,
+      if (late && !failed() && !interrupt) {
+        lose(0, 1,
              Status(Code::kRendezvousTimeout,
                     fmt::format("did not say where it listens within {} s", seconds(limits_.start)))
-                 .with_operation("start")});
+                 .with_operation("start"),
+             now);
       }
-      if (first_ || interrupt_) stop(interrupt_.value_or(SIGTERM), now, reaction);
+      if (failed() || interrupt) stop(interrupt.value_or(SIGTERM), now, reaction);
       return;
     case Phase::kRunning:
-      if (interrupt_ || hopeless_) {
-        stop(interrupt_.value_or(SIGTERM), now, reaction);
+      if (interrupt || hopeless_) {
+        stop(interrupt.value_or(SIGTERM), now, reaction);
       } else if (all_ended()) {
         enter(Phase::kOver, std::nullopt);
       } else if (workers_succeeded()) {
         be_patient(Phase::kDraining, now);
-      } else if (first_) {
+      } else if (failed()) {
         be_patient(Phase::kSettling, now);
-        reaction.notes.push_back(
-            fmt::format("the others have {} s to end by themselves", seconds(patience())));
       }
       return;
     case Phase::kSettling:
     case Phase::kDraining:
       if (all_ended()) {
         enter(Phase::kOver, std::nullopt);
-      } else if (late || interrupt_) {
-        if (!interrupt_) reaction.notes.push_back(why_impatient());
-        stop(interrupt_.value_or(SIGTERM), now, reaction);
+      } else if (late || interrupt) {
+        if (!interrupt) reaction.notes.push_back(why_impatient());
+        stop(interrupt.value_or(SIGTERM), now, reaction);
       }
       return;
     case Phase::kStopping:
@@ -288,7 +262,7 @@ std::string Supervisor::why_impatient() const {
 // SIGINT goes where a terminal sends it, to everybody in the group. Other notices go to the process
 // alone: helpers such as data loaders must work on while it finishes its step.
 Order Supervisor::notice(std::size_t member, int signal) const {
-  const bool alone = lives_[member] == Life::kAlive && signal != SIGINT;
+  const bool alone = is_alive(member) && signal != SIGINT;
   return {member, signal, alone ? Order::Scope::kProcess : Order::Scope::kGroup};
 }
 
@@ -296,10 +270,13 @@ Order Supervisor::notice(std::size_t member, int signal) const {
 // and end by that instead of by the notice.
 void Supervisor::stop(int signal, Time now, Reaction& reaction) {
   stop_signal_ = signal;
-  for (std::size_t i = members_.size(); i-- > 0;) {
-    if (lives_[i] != Life::kUnborn) reaction.orders.push_back(notice(i, signal));
+  for (std::size_t i = evidence_.members.size(); i-- > 0;) {
+    if (evidence_.members[i].life == Life::kUnborn) continue;
+    reaction.orders.push_back(notice(i, signal));
+    // A scheduler that is silent, or talks nonsense, has failed before.
+    if (is_alive(i) && evidence_.members[i].lost.ok()) evidence_.members[i].told = true;
   }
-  if (alive_ > 0) {
+  if (!all_ended()) {
     reaction.notes.push_back(fmt::format("sent {} to {}; SIGKILL follows after {} s",
                                          signal_name(signal), alive_names(),
                                          seconds(limits_.grace)));
@@ -308,49 +285,46 @@ void Supervisor::stop(int signal, Time now, Reaction& reaction) {
 }
 
 void Supervisor::kill(Time now, Reaction& reaction) {
-  for (std::size_t i = 0; i < members_.size(); ++i) {
-    if (lives_[i] == Life::kUnborn) continue;
+  for (std::size_t i = 0; i < evidence_.members.size(); ++i) {
+    if (evidence_.members[i].life == Life::kUnborn) continue;
     reaction.orders.push_back({i, SIGKILL, Order::Scope::kGroup});
   }
-  if (alive_ > 0) reaction.notes.push_back("sent SIGKILL to " + alive_names());
+  if (!all_ended()) reaction.notes.push_back("sent SIGKILL to " + alive_names());
   enter(Phase::kKilling, now + limits_.reap);
 }
 
-bool Supervisor::all_ended() const { return alive_ == 0; }
+bool Supervisor::failed() const {
+  return std::any_of(evidence_.members.begin(), evidence_.members.end(),
+                     [](const Witness& witness) { return witness.failed_by_itself(); });
+}
 
-bool Supervisor::workers_succeeded() const { return workers_left_ == 0; }
+bool Supervisor::all_ended() const {
+  return std::none_of(evidence_.members.begin(), evidence_.members.end(),
+                      [](const Witness& witness) { return witness.life == Life::kAlive; });
+}
 
 std::string Supervisor::alive_names() const {
   std::string names;
   std::size_t count = 0;
-  for (std::size_t i = 0; i < members_.size(); ++i) {
-    if (lives_[i] != Life::kAlive) continue;
-    if (++count > kMaxNames) continue;
+  for (const Witness& witness : evidence_.members) {
+    if (witness.life != Life::kAlive || ++count > kMaxNames) continue;
     if (!names.empty()) names += ", ";
-    names += label_of(members_[i]);
+    names += label_of(witness.member);
   }
   if (count > kMaxNames) names += fmt::format(" and {} more", count - kMaxNames);
   return names;
 }
 
+Duration Supervisor::silence_limit() const {
+  const bool all_run =
+      std::none_of(evidence_.members.begin(), evidence_.members.end(),
+                   [](const Witness& witness) { return witness.life == Life::kEnded; });
+  return all_run ? limits_.silence : limits_.late_silence;
+}
+
 Verdict Supervisor::verdict() const {
   STRETTO_CHECK(over());
-  if (workers_succeeded()) return {};
-  if (first_) return {first_->exit_status, first_->error, members_[first_->member]};
-  const auto cause = [](std::string_view what) { return fmt::format("{} was not ended", what); };
-  // Interrupted before any worker ran, or workers that even SIGKILL did not end.
-  const int signal = interrupt_.value_or(SIGKILL);
-  const auto left = std::find(lives_.begin(), lives_.end(), Life::kAlive);
-  const std::size_t who =
-      left == lives_.end() ? 0 : static_cast<std::size_t>(left - lives_.begin());
-  return {kSignalBase + signal,
-          Status(Code::kInterrupted,
-                 left == lives_.end()
-                     ? fmt::format("the launcher was sent {} before the workers had started",
-                                   signal_name(signal))
-                     : cause(label_of(members_[who])))
-              .with_operation("run"),
-          members_[who]};
+  return judge(evidence_);
 }
 
 }  // namespace stretto::launch

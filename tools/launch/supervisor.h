@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Supervisor: what to do next when processes end, signals come or time passes. It decides and never
 // acts: events and the time go in, orders to signal processes come out, so that every rule is
-// tested without a process.
+// tested without a process. What it learns is kept as Evidence; who is to blame, judge() says.
 //
 //   starting --ready--> running --last worker, all 0--> draining --+
 //      |                   | failure                       | late   +-- all ended --> over
@@ -23,24 +23,11 @@
 
 #include "stretto/status.h"
 #include "stretto/types.h"
+#include "tools/launch/evidence.h"
 #include "tools/launch/plan.h"
+#include "tools/launch/verdict.h"
 
 namespace stretto::launch {
-
-/// How a process ended.
-struct Exit {
-  bool by_signal = false;
-  int number = 0;  ///< Exit status, or the signal.
-
-  bool failed() const { return by_signal || number != 0; }
-  /// As a shell says it: 128 + signal for a signal.
-  int status() const { return by_signal ? 128 + number : number; }
-  /// "exited with status 3", "killed by SIGKILL".
-  std::string text() const;
-};
-
-/// "SIGTERM".
-std::string signal_name(int signal);
 
 struct Ended {
   std::size_t member;  ///< Index into the members.
@@ -62,17 +49,10 @@ struct Reaction {
   std::vector<std::string> notes;  ///< What the user should read, a line each.
 };
 
-/// How it all ended.
-struct Verdict {
-  int exit_status = 0;
-  Status error;  ///< Ok, or what the last line says about `who`.
-  Member who;
-};
-
 /// Thread: loop.
 class Supervisor {
  public:
-  Supervisor(std::vector<Member> members, const Limits& limits, Time now);
+  Supervisor(const std::vector<Member>& members, const Limits& limits, Time now);
 
   /// `member` runs now. From then on it must end before the launch is over.
   void on_spawned(std::size_t member);
@@ -96,12 +76,17 @@ class Supervisor {
   /// All processes of some host were sent this, by somebody else. It may be heard of after the ends
   /// that it brought about.
   Reaction on_notice(int signal, Time now);
+  /// `member` has said in its last line what it failed of. It may be told after its end.
+  Reaction on_statement(std::size_t member, Statement statement, Time now);
   /// Time has passed; needed at deadline().
   Reaction on_time(Time now) { return advance(now); }
 
   bool may_start_others() const { return phase_ == Phase::kRunning; }
   bool over() const { return phase_ == Phase::kOver; }
   std::optional<Time> deadline() const { return deadline_; }
+  /// How long a host may say nothing at all before it is lost. While the job runs, and ends without
+  /// it would be missed, that is longer: the way to it may only be slow.
+  Duration silence_limit() const;
   /// Once over().
   Verdict verdict() const;
 
@@ -115,16 +100,7 @@ class Supervisor {
     kKilling,
     kOver
   };
-  enum class Life : std::uint8_t { kUnborn, kAlive, kEnded };
-
-  struct Failure {
-    std::size_t member;
-    int exit_status;
-    Status error;
-    int suspicion = 0;  // Least for the likeliest cause.
-    Time at = {};
-  };
-  static constexpr Duration kHindsight = 500ms;
+  using Life = Witness::Life;
 
   Reaction advance(Time now);
   void transit(Time now, Reaction& reaction);
@@ -133,31 +109,31 @@ class Supervisor {
   Duration patience() const;
   void stop(int signal, Time now, Reaction& reaction);
   void kill(Time now, Reaction& reaction);
-  void fail(Failure failure);
+  void lose(std::size_t member, int exit_status, Status why, Time at);
   void record(const Ended& ended, Time now, Reaction& reaction);
+  std::vector<std::size_t> bury(Reaction& reaction);
+  std::string news();
   Order notice(std::size_t member, int signal) const;
+  bool failed() const;
+  bool is_alive(std::size_t member) const { return evidence_.members[member].life == Life::kAlive; }
   bool all_ended() const;
-  bool workers_succeeded() const;
+  bool workers_succeeded() const { return evidence_.workers_succeeded(); }
   std::string alive_names() const;
   std::string why_impatient() const;
 
-  const std::vector<Member> members_;
   const Limits limits_;
+  Evidence evidence_;
   Phase phase_ = Phase::kStarting;
   std::optional<Time> deadline_;
   Time patient_since_ = {};  // In phases kSettling and kDraining.
   bool gathered_ = false;
-  std::vector<Life> lives_;
-  std::size_t alive_ = 0;
   std::size_t orphans_ = 0;
-  bool await_orphans_ = false;    // They were told to end, and have until the deadline.
-  std::size_t workers_left_ = 0;  // That have not ended with status 0.
-  std::optional<Failure> first_;  // The failure that the verdict names.
-  bool hopeless_ = false;         // The job never came together: no time to settle.
-  std::optional<int> interrupt_;  // First signal to the launcher.
+  bool await_orphans_ = false;  // They were told to end, and have until the deadline.
+  bool hopeless_ = false;       // The job never came together: no time to settle.
   std::optional<Time> interrupted_at_;
-  bool impatient_ = false;  // SIGINT came again.
-  int stop_signal_ = 0;     // Sent to everybody; 0: not yet.
+  bool impatient_ = false;                        // SIGINT came again.
+  int stop_signal_ = 0;                           // Sent to everybody; 0: not yet.
+  std::vector<std::optional<Member>> announced_;  // Losses that the user has read of.
 };
 
 }  // namespace stretto::launch

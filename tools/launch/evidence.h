@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// Evidence: what a launcher knows of each process of a job, whoever judges it: how it ended or was
+// lost, whether the launcher had told it to end, and what it said last. The last line of a failed
+// process names who it takes for the cause (peer=), so survivors are witnesses.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "stretto/status.h"
+#include "stretto/types.h"
+#include "tools/launch/plan.h"
+
+namespace stretto::launch {
+
+/// How a process ended.
+struct Exit {
+  bool by_signal = false;
+  int number = 0;  ///< Exit status, or the signal.
+
+  bool failed() const { return by_signal || number != 0; }
+  /// As a shell says it: 128 + signal for a signal.
+  int status() const { return by_signal ? 128 + number : number; }
+  /// "exited with status 3", "killed by SIGKILL".
+  std::string text() const;
+
+  friend bool operator==(const Exit&, const Exit&) = default;
+};
+
+/// "SIGTERM".
+std::string signal_name(int signal);
+
+/// What a failed process says in its last line, as far as a verdict needs it.
+struct Statement {
+  Code code = Code::kOk;
+  std::string peer;  ///< Who caused it, as the line has it; "-": nobody.
+  std::string cause;
+
+  friend bool operator==(const Statement&, const Statement&) = default;
+};
+
+/// The statement in a line of `speaker`'s output; none if it is no error line, or another's.
+std::optional<Statement> statement_of(std::string_view line, const Member& speaker);
+
+/// One member of the job.
+struct Witness {
+  enum class Life : std::uint8_t { kUnborn, kAlive, kEnded };
+
+  explicit Witness(const Member& who) : member(who) {}
+
+  Member member;
+  Life life = Life::kUnborn;
+  std::optional<Exit> exit;       ///< None: it runs, or was lost out of sight.
+  Status lost;                    ///< Why it could not be run, or not be watched any more.
+  int lost_status = 1;            ///< The launcher's exit status, if that was the cause.
+  Time at = {};                   ///< When it ended or was lost.
+  bool told = false;              ///< The launcher told it to end, or killed it, before it ended.
+  std::optional<Statement> said;  ///< Before it was told.
+
+  /// It failed, or was lost, before the launcher asked it to end.
+  bool failed_by_itself() const {
+    return !told && (!lost.ok() || (exit.has_value() && exit->failed()));
+  }
+  bool succeeded() const { return exit.has_value() && !exit->failed(); }
+};
+
+struct Evidence {
+  std::vector<Witness> members;  ///< In starting order: the scheduler is the first.
+  std::optional<int>
+      interrupt;  ///< The launcher was sent this signal, before any failure or after.
+
+  bool workers_succeeded() const;
+};
+
+}  // namespace stretto::launch

@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: Apache-2.0
+// Votes first, then the order of ends.
+#include "tools/launch/verdict.h"
+
+#include <fmt/format.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "common/check.h"
+#include "common/program.h"
+
+namespace stretto::launch {
+namespace {
+
+constexpr int kSignalBase = 128;  // Of the status of who died of a signal, as shells tell it.
+constexpr std::size_t kMaxNames = 8;
+
+// What a witness takes for the cause: a member, or a link between two that live.
+struct Blame {
+  std::optional<std::size_t> member;
+  std::size_t speaker = 0;
+};
+
+Code code_of(Role role) {
+  if (role == Role::kServer) return Code::kServerLost;
+  return role == Role::kScheduler ? Code::kSchedulerLost : Code::kPeerLost;
+}
+
+bool names_a_loss(Code code) {
+  return code == Code::kPeerLost || code == Code::kServerLost || code == Code::kSchedulerLost;
+}
+
+// Other errors are reasons of the speaker's own, even if they name somebody.
+bool names_a_cause(Code code) {
+  return names_a_loss(code) || code == Code::kInterrupted || code == Code::kTimeout ||
+         code == Code::kRendezvousTimeout || code == Code::kLinkBroken;
+}
+
+// "server 0 shard 1" is server 0.
+bool is_named(const Member& member, std::string_view name) {
+  if (member.role == Role::kScheduler) return name.starts_with("scheduler");
+  const std::string label = label_of(member);
+  return name == label || name.starts_with(label + " ");
+}
+
+// The members in a list of names such as "server 0, worker 1".
+std::vector<std::size_t> named_in(const Evidence& evidence, std::string_view names) {
+  std::vector<std::size_t> found;
+  while (!names.empty()) {
+    const std::size_t end = std::min(names.find(", "), names.size());
+    for (std::size_t i = 0; i < evidence.members.size(); ++i) {
+      if (is_named(evidence.members[i].member, names.substr(0, end))) found.push_back(i);
+    }
+    names.remove_prefix(std::min(end + 2, names.size()));
+  }
+  return found;
+}
+
+std::optional<Blame> accusation(const Evidence& evidence, std::size_t speaker) {
+  const Witness& witness = evidence.members[speaker];
+  if (!witness.said || witness.succeeded() || !names_a_cause(witness.said->code)) return {};
+  if (witness.said->code == Code::kLinkBroken) return Blame{{}, speaker};
+  const std::vector<std::size_t> named = named_in(evidence, witness.said->peer);
+  if (named.empty() || named.front() == speaker) return {};
+  if (witness.said->code == Code::kTimeout && named.size() > 1) return {};
+  // Of several that are missing, one whose end was seen is why the others did not get far.
+  const auto ended = std::find_if(named.begin(), named.end(), [&](std::size_t i) {
+    return evidence.members[i].exit.has_value() && !evidence.members[i].told;
+  });
+  return Blame{ended == named.end() ? named.front() : *ended, speaker};
+}
+
+// Who is accused may only have followed: then whom it accuses. Two that accuse one another, such as
+// both ends of a link, are where this stops: there the first word counts.
+Blame traced(const Evidence& evidence, const Blame& first) {
+  std::set<std::size_t> seen{first.speaker};
+  Blame blame = first;
+  while (blame.member) {
+    if (!seen.insert(*blame.member).second) return first;
+    const std::optional<Blame> next = accusation(evidence, *blame.member);
+    if (!next) return blame;
+    blame = *next;
+  }
+  return blame;
+}
+
+// Members come in starting order, so that the scheduler, if it votes, is the first to do so.
+std::optional<Blame> elected(const Evidence& evidence) {
+  std::map<std::optional<std::size_t>, std::size_t> votes;
+  std::vector<Blame> ballots;
+  for (std::size_t i = 0; i < evidence.members.size(); ++i) {
+    const std::optional<Blame> first = accusation(evidence, i);
+    if (!first) continue;
+    ballots.push_back(traced(evidence, *first));
+    ++votes[ballots.back().member];
+  }
+  if (ballots.empty()) return {};
+  return *std::max_element(ballots.begin(), ballots.end(), [&](const Blame& a, const Blame& b) {
+    return votes[a.member] < votes[b.member];
+  });
+}
+
+// Of failures seen together, which is the likeliest cause: a signal's death cannot be an answer to
+// another's failure. Servers and scheduler say by their status that they only followed.
+constexpr int kFollowed = 4;
+
+int suspicion(const Evidence& evidence, std::size_t member) {
+  const Witness& witness = evidence.members[member];
+  if (!witness.lost.ok() || witness.exit->by_signal) return 0;
+  if (accusation(evidence, member)) return kFollowed;
+  if (witness.member.role == Role::kWorker) return 1;
+  if (witness.exit->number == kExitOfLoss) return kFollowed;
+  return witness.member.role == Role::kServer ? 2 : 3;
+}
+
+// The likeliest cause among `failed` by the order of ends.
+std::optional<std::size_t> first_of(const Evidence& evidence, std::vector<std::size_t> failed) {
+  if (failed.empty()) return {};
+  const auto followed = [&](std::size_t i) { return suspicion(evidence, i) == kFollowed; };
+  if (!std::all_of(failed.begin(), failed.end(), followed)) std::erase_if(failed, followed);
+  const auto at = [&](std::size_t i) { return evidence.members[i].at; };
+  const Time first = at(*std::min_element(
+      failed.begin(), failed.end(), [&](std::size_t a, std::size_t b) { return at(a) < at(b); }));
+  std::erase_if(failed, [&](std::size_t i) { return at(i) - first > kHindsight; });
+  return *std::min_element(failed.begin(), failed.end(), [&](std::size_t a, std::size_t b) {
+    return std::pair(suspicion(evidence, a), at(a)) < std::pair(suspicion(evidence, b), at(b));
+  });
+}
+
+template <typename Predicate>
+std::vector<std::size_t> members_where(const Evidence& evidence, Predicate predicate) {
+  std::vector<std::size_t> found;
+  for (std::size_t i = 0; i < evidence.members.size(); ++i) {
+    if (predicate(evidence.members[i])) found.push_back(i);
+  }
+  return found;
+}
+
+// Of a member that failed or was lost before our eyes.
+Verdict seen(const Witness& witness) {
+  if (!witness.lost.ok()) return {witness.lost_status, witness.lost, witness.member, false};
+  std::string cause = witness.exit->text();
+  if (witness.said) {
+    cause += fmt::format(", saying '{}: {}'", name_of(witness.said->code), witness.said->cause);
+  }
+  return {witness.exit->status(),
+          Status(code_of(witness.member.role), std::move(cause)).with_operation("run"),
+          witness.member, true};
+}
+
+// Those who accuse the same as `blame`, as a sentence's end: ", say scheduler and worker 0".
+std::string sources(const Evidence& evidence, const Blame& blame) {
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < evidence.members.size(); ++i) {
+    const std::optional<Blame> own = accusation(evidence, i);
+    if (own && own->member == blame.member) names.push_back(label_of(evidence.members[i].member));
+  }
+  if (names.size() == 1) return ", says " + names[0];
+  std::string text = ", say ";
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (i == kMaxNames) return text + fmt::format(" and {} more", names.size() - i);
+    if (i > 0) text += i + 1 == names.size() ? " and " : ", ";
+    text += names[i];
+  }
+  return text;
+}
+
+Verdict said(const Evidence& evidence, const Blame& blame) {
+  const Statement& statement = *evidence.members[blame.speaker].said;
+  if (!blame.member) {
+    return {1,
+            Status(Code::kLinkBroken, statement.cause + sources(evidence, blame))
+                .with_peer(statement.peer)
+                .with_operation("run"),
+            std::nullopt};
+  }
+  const Witness& witness = evidence.members[*blame.member];
+  std::string cause = statement.cause;
+  if (const std::string known = label_of(witness.member) + " is lost: "; cause.starts_with(known)) {
+    cause.erase(0, known.size());
+  }
+  if (witness.succeeded()) cause = "exited with status 0 while others needed it: " + cause;
+  const bool apart = statement.code == Code::kRendezvousTimeout;
+  const bool kept = apart || statement.code == Code::kTimeout;
+  return {1,
+          Status(kept ? statement.code : code_of(witness.member.role),
+                 std::move(cause) + sources(evidence, blame))
+              .with_operation(apart ? "start" : "run"),
+          witness.member};
+}
+
+// The launcher was sent a signal, and nothing had failed before.
+std::optional<Verdict> interrupted(const Evidence& evidence, int signal) {
+  const std::vector<std::size_t> failed = members_where(evidence, [](const Witness& witness) {
+    const bool ended_badly = witness.exit.has_value() && witness.exit->failed();
+    return witness.member.role == Role::kWorker && (ended_badly || !witness.lost.ok());
+  });
+  const std::string_view sent = "after the launcher was sent";
+  if (const std::optional<std::size_t> first = first_of(evidence, failed)) {
+    Verdict verdict = seen(evidence.members[*first]);
+    verdict.error = Status(Code::kInterrupted, fmt::format("{} {} {}", verdict.error.cause(), sent,
+                                                           signal_name(signal)))
+                        .with_operation(verdict.error.operation());
+    return verdict;
+  }
+  return {};
+}
+
+// Workers that even SIGKILL did not end, or that never were.
+Verdict not_ended(const Evidence& evidence) {
+  const int signal = evidence.interrupt.value_or(SIGKILL);
+  const std::vector<std::size_t> left = members_where(
+      evidence, [](const Witness& witness) { return witness.life == Witness::Life::kAlive; });
+  const Member& who = evidence.members[left.empty() ? 0 : left.front()].member;
+  return {kSignalBase + signal,
+          Status(Code::kInterrupted,
+                 left.empty() ? fmt::format("the launcher was sent {} before the workers had "
+                                            "started",
+                                            signal_name(signal))
+                              : label_of(who) + " was not ended")
+              .with_operation("run"),
+          who};
+}
+
+}  // namespace
+
+std::string Verdict::sentence() const {
+  if (!who) return error.cause();
+  return fmt::format("{}{}{}", label_of(*who), ended ? " " : " is lost: ", error.cause());
+}
+
+Verdict judge(const Evidence& evidence) {
+  return evidence.workers_succeeded() ? Verdict() : cause_of(evidence);
+}
+
+Verdict cause_of(const Evidence& evidence) {
+  STRETTO_CHECK(!evidence.members.empty());
+  const std::optional<std::size_t> first = first_of(
+      evidence, members_where(evidence, [](const Witness& w) { return w.failed_by_itself(); }));
+  const std::optional<Blame> blame = elected(evidence);
+  if (blame && blame->member) {
+    // That its host is lost says more than what others miss.
+    const Witness& witness = evidence.members[*blame->member];
+    if (witness.failed_by_itself() || !witness.lost.ok()) return seen(witness);
+  }
+  if (blame) return said(evidence, *blame);
+  if (first) return seen(evidence.members[*first]);
+  const int signal = evidence.interrupt.value_or(SIGKILL);
+  return interrupted(evidence, signal).value_or(not_ended(evidence));
+}
+
+std::vector<std::size_t> given_up(const Evidence& evidence) {
+  const auto alive = [&](std::size_t i) {
+    return evidence.members[i].life == Witness::Life::kAlive && !evidence.members[i].told;
+  };
+  const auto gives_up = [&](std::size_t speaker) -> std::optional<std::size_t> {
+    const Witness& witness = evidence.members[speaker];
+    if (!witness.exit || !witness.said || !names_a_loss(witness.said->code)) return {};
+    const std::optional<Blame> blame = accusation(evidence, speaker);
+    return blame && blame->member && alive(*blame->member) ? blame->member : std::nullopt;
+  };
+  if (const std::optional<std::size_t> lost = gives_up(0)) return {*lost};
+  const bool scheduler_alone =
+      alive(0) && std::none_of(evidence.members.begin() + 1, evidence.members.end(),
+                               [](const Witness& w) { return w.life == Witness::Life::kAlive; });
+  for (std::size_t i = 1; i < evidence.members.size() && scheduler_alone; ++i) {
+    if (gives_up(i) == std::optional<std::size_t>(0)) return {0};
+  }
+  return {};
+}
+
+bool explained_by(const Witness& witness, int signal) {
+  if (!witness.lost.ok() || !witness.exit) return false;
+  const bool of_another = witness.exit->by_signal && witness.exit->number != signal;
+  return witness.exit->failed() && !of_another;
+}
+
+}  // namespace stretto::launch
