@@ -138,7 +138,7 @@ Reaction Supervisor::on_statement(std::size_t member, Statement statement, Time 
 
 Reaction Supervisor::advance(Time now) {
   Reaction reaction;
-  const std::vector<std::size_t> buried = bury(reaction);
+  const std::vector<std::size_t> buried = bury(now, reaction);
   std::string loss = news();
   const Phase met = phase_;
   // Each phase is entered once, so this ends.
@@ -159,10 +159,15 @@ Reaction Supervisor::advance(Time now) {
   return reaction;
 }
 
-// Whoever is lost to the others is not asked to end: it cannot hear, or not obey.
-std::vector<std::size_t> Supervisor::bury(Reaction& reaction) {
-  if (stop_signal_ != 0) return {};
-  const std::vector<std::size_t> lost = given_up(evidence_);
+// Whoever is lost to the others is not asked to end: it cannot hear, or not obey. A moment is left
+// to those whose links have ended because they are about to end themselves.
+std::vector<std::size_t> Supervisor::bury(Time now, Reaction& reaction) {
+  const std::vector<std::size_t> lost =
+      stop_signal_ == 0 ? given_up(evidence_) : std::vector<std::size_t>();
+  if (lost.empty()) bury_at_.reset();
+  if (lost.empty()) return {};
+  if (!bury_at_) bury_at_ = now + kHindsight;
+  if (now < *bury_at_) return {};
   for (const std::size_t member : lost) {
     evidence_.members[member].told = true;
     reaction.orders.push_back({member, SIGKILL, Order::Scope::kGroup});
@@ -313,6 +318,11 @@ std::string Supervisor::alive_names() const {
   }
   if (count > kMaxNames) names += fmt::format(" and {} more", count - kMaxNames);
   return names;
+}
+
+std::optional<Time> Supervisor::deadline() const {
+  if (!deadline_ || !bury_at_) return deadline_ ? deadline_ : bury_at_;
+  return std::min(*deadline_, *bury_at_);
 }
 
 Duration Supervisor::silence_limit() const {

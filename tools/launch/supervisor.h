@@ -83,7 +83,7 @@ class Supervisor {
 
   bool may_start_others() const { return phase_ == Phase::kRunning; }
   bool over() const { return phase_ == Phase::kOver; }
-  std::optional<Time> deadline() const { return deadline_; }
+  std::optional<Time> deadline() const;
   /// How long a host may say nothing at all before it is lost. While the job runs, and ends without
   /// it would be missed, that is longer: the way to it may only be slow.
   Duration silence_limit() const;
@@ -111,7 +111,7 @@ class Supervisor {
   void kill(Time now, Reaction& reaction);
   void lose(std::size_t member, int exit_status, Status why, Time at);
   void record(const Ended& ended, Time now, Reaction& reaction);
-  std::vector<std::size_t> bury(Reaction& reaction);
+  std::vector<std::size_t> bury(Time now, Reaction& reaction);
   std::string news();
   Order notice(std::size_t member, int signal) const;
   bool failed() const;
@@ -125,7 +125,8 @@ class Supervisor {
   Evidence evidence_;
   Phase phase_ = Phase::kStarting;
   std::optional<Time> deadline_;
-  Time patient_since_ = {};  // In phases kSettling and kDraining.
+  std::optional<Time> bury_at_;  // When who is given up is killed.
+  Time patient_since_ = {};      // In phases kSettling and kDraining.
   bool gathered_ = false;
   std::size_t orphans_ = 0;
   bool await_orphans_ = false;  // They were told to end, and have until the deadline.
