@@ -16,10 +16,15 @@ Registry::Entry& Registry::declare(const TensorSpec& spec, NodeId node, const st
     entry.spec = spec;
     entry.placement = slots.place(Cut(spec, part_bytes));
   } else if (!(entry.spec == spec) && entry.broken.ok()) {
-    entry.broken =
-        Status(Code::kMismatch, fmt::format("tensor '{}': {} declared {}, {} declared {}",
-                                            spec.name, entry.declarers.begin()->second,
-                                            entry.spec.describe(), who, spec.describe()));
+    const std::string before = entry.spec.describe();
+    entry.broken = {
+        Code::kMismatch,
+        entry.declarers.contains(node)
+            ? fmt::format("tensor '{}': {} declared {} before, and {} now; another tensor needs "
+                          "another name",
+                          spec.name, who, before, spec.describe())
+            : fmt::format("tensor '{}': {} declared {}, {} declared {}", spec.name,
+                          entry.declarers.begin()->second, before, who, spec.describe())};
   }
   entry.declarers.emplace(node, who);
   return entry;

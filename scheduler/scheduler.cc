@@ -87,12 +87,14 @@ void Scheduler::on_heartbeat(const Node& node, const wire::Control& message) {
   picture_.heard(node.member.node, beat, node.last_heard);
   if (node.member.role == Role::kWorker && !node.member.left) {
     overview_.heard(node.member.rank, beat.rounds(), beat.staleness(), node.last_heard);
+    whereabouts_.heard(node.member.rank, beat.waits_in());
     if (beat.has_input()) input_.heard(node.member.rank, beat.input());
   }
   wire::Control answer;
   answer.mutable_heartbeat()->set_number(beat.number());
   if (node.member.role == Role::kWorker) {
     answer.mutable_heartbeat()->set_input_limit_bytes(input_.limit_of(node.member.rank));
+    answer.mutable_heartbeat()->set_elsewhere(whereabouts_.elsewhere(node.member.rank));
   }
   van_.send_control(node.link, answer);
 }
@@ -266,6 +268,7 @@ void Scheduler::on_leave(Node& node) {
   trace_.gone(node.member.node);
   if (node.member.role == Role::kWorker) {
     overview_.left(node.member.rank);
+    whereabouts_.left(node.member.rank);
     input_.left(node.member.rank);
   }
   if (phase_ == Phase::kGathering) return;

@@ -17,6 +17,7 @@
 #include "scheduler/registry.h"
 #include "scheduler/roll.h"
 #include "scheduler/trace_session.h"
+#include "scheduler/whereabouts.h"
 #include "van/loop.h"
 #include "van/membership.h"
 #include "van/van.h"
@@ -115,6 +116,7 @@ class Scheduler final : public Agent, private Van::Handler {
   std::map<LinkId, NodeId> by_link_;
   std::vector<Suspicion> suspicions_;
   Overview overview_;
+  Whereabouts whereabouts_;
   Picture picture_;
   InputWatch input_;
   TraceSession trace_;

@@ -85,6 +85,9 @@ bool Membership::on_control(LinkId link, const wire::Control& message) {
       return true;
     case wire::Control::kHeartbeat:
       input_limit_bytes_ = message.heartbeat().input_limit_bytes();
+      if (!progress_.waits_in.empty() && !message.heartbeat().elsewhere().empty()) {
+        elsewhere_ = message.heartbeat().elsewhere();  // Kept when they give up before we do.
+      }
       return true;
     case wire::Control::kLeave:
       if (!over()) state_ = State::kLeft;
@@ -221,8 +224,14 @@ wire::Control Membership::heartbeat() {
     held.set_ns(count_of(held_.begin()->second));
     held_.erase(held_.begin());
   }
+  if (!progress_.waits_in.empty()) beat.set_waits_in(progress_.waits_in);
   if (progress_.input) fill(*beat.mutable_input(), *progress_.input);
   return message;
+}
+
+void Membership::set_progress(const Progress& progress) {
+  if (progress.waits_in != progress_.waits_in) elsewhere_.clear();
+  progress_ = progress;
 }
 
 bool Membership::heartbeat_is_due() const {

@@ -55,6 +55,7 @@ class Membership {
     std::uint64_t rounds = 0;
     std::uint64_t staleness = 0;
     std::optional<InputTotals> input = {};  ///< None if the process reads nothing.
+    std::string waits_in = {};              ///< The call that has waited longest, if that is long.
   };
   /// The next heartbeat of a shard tells it: rounds have now waited for this worker's shares so
   /// long in all.
@@ -72,10 +73,12 @@ class Membership {
   Time next_due() const;
 
   /// For the heartbeats from now on.
-  void set_progress(const Progress& progress) { progress_ = progress; }
+  void set_progress(const Progress& progress);
   const Progress& progress() const { return progress_; }
   /// The next tick sends a heartbeat.
   bool heartbeat_is_due() const;
+  /// Where others are, in words, as the scheduler last said while we wait in the same call.
+  const std::string& elsewhere() const { return elsewhere_; }
   /// What the scheduler last said that this process's readers may have under way; 0: no limit.
   std::uint64_t input_limit_bytes() const { return over() ? 0 : input_limit_bytes_; }
 
@@ -126,6 +129,7 @@ class Membership {
   Time last_heard_;
   std::uint64_t heartbeats_ = 0;
   Progress progress_;
+  std::string elsewhere_;
   std::uint64_t input_limit_bytes_ = 0;
   std::map<Rank, Duration> held_;  // That the scheduler has yet to hear.
   Wakefulness wakefulness_;

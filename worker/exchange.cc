@@ -367,10 +367,25 @@ void Exchange::end(const std::shared_ptr<Operation>& operation, const Status& st
     if (tracer_ != nullptr && tracer_->on()) note_end(*operation);
     return;
   }
-  const TensorSpec* spec = find(operation->tensor.id);
-  const std::string what =
-      fmt::format("{} '{}'", name_of(operation->kind), spec == nullptr ? "?" : spec->name);
-  operation->ticket->end_one(Status(status).with_operation(what), operation->info);
+  operation->ticket->end_one(with_elsewhere(status).with_operation(describe(*operation)),
+                             operation->info);
+}
+
+std::string Exchange::describe(const Operation& operation) const {
+  const TensorSpec* spec = find(operation.tensor.id);
+  return fmt::format("{} '{}'", name_of(operation.kind), spec == nullptr ? "?" : spec->name);
+}
+
+std::string Exchange::oldest(Time before) const {
+  if (operations_.empty() || operations_.front()->deadline > after(before, timeout_)) return {};
+  return describe(*operations_.front());
+}
+
+Status Exchange::with_elsewhere(const Status& why) const {
+  if (why.code() != Code::kTimeout || elsewhere_.empty()) return why;
+  return Status(why.code(), fmt::format("{}; meanwhile {}", why.cause(), elsewhere_))
+      .with_peer(why.peer())
+      .with_operation(why.operation());
 }
 
 // The operation, and the wait for its ticket if that has ended by it and somebody waited.

@@ -63,6 +63,12 @@ class Exchange {
   void fail_tensor(std::uint32_t id, const Status& why);
   /// Ends everything. Links must have been closed before, so that leases end.
   void fail_all(const Status& why);
+  /// The operation that was begun first, if that was before `before`: "push_pull 'x'". Else empty.
+  std::string oldest(Time before) const;
+  /// What other workers wait in, in words: said by timeouts.
+  void set_elsewhere(const std::string& words) { elsewhere_ = words; }
+  /// The error, and if it is a timeout what other workers wait in.
+  Status with_elsewhere(const Status& why) const;
   /// Ends what is past its deadline, and ended operations whose memory is free at last.
   void tick();
   Time next_due() const;
@@ -158,6 +164,7 @@ class Exchange {
   void end_part(TensorState& tensor, const wire::Key& key, LaneName lane);
   void cancel(const std::shared_ptr<Operation>& operation);
   void end(const std::shared_ptr<Operation>& operation, const Status& status);
+  std::string describe(const Operation& operation) const;
   void note_end(const Operation& operation) const;
   /// Since when a codec works, and that it has done so; on the thread that does the work.
   struct Worked {
@@ -183,6 +190,7 @@ class Exchange {
   std::uint64_t most_rounds_ = 0;
   std::uint64_t last_staleness_ = 0;
   StalenessCounts staleness_;
+  std::string elsewhere_;
 };
 
 }  // namespace stretto

@@ -273,7 +273,10 @@ void WorkerNode::step(Duration wait) {
 }
 
 void WorkerNode::tick() {
-  if (membership_.heartbeat_is_due()) membership_.set_progress(progress());
+  if (membership_.heartbeat_is_due()) {
+    membership_.set_progress(progress());
+    exchange_.set_elsewhere(membership_.elsewhere());
+  }
   membership_.tick();
   limit_input(membership_.input_limit_bytes());
   trace_.tick(membership_, 0, exchange_.most_rounds());
@@ -307,7 +310,8 @@ void WorkerNode::tick() {
     }
   }
   if (!barriers_.empty() && barriers_.front().deadline <= now) {
-    end_barriers({Code::kTimeout, "not every worker came to the barrier in time"});
+    end_barriers(
+        exchange_.with_elsewhere({Code::kTimeout, "not every worker came to the barrier in time"}));
   }
   if (exchange_.stuck()) membership_.fail({Code::kTimeout, "a link takes no more bytes"});
   go_if_free();
@@ -317,7 +321,17 @@ void WorkerNode::tick() {
 Membership::Progress WorkerNode::progress() {
   return {.rounds = exchange_.most_rounds(),
           .staleness = exchange_.last_staleness(),
-          .input = input_ == nullptr ? std::nullopt : input_->totals(clock_.now())};
+          .input = input_ == nullptr ? std::nullopt : input_->totals(clock_.now()),
+          .waits_in = waits_in()};
+}
+
+// Of what has waited for a heartbeat or longer.
+std::string WorkerNode::waits_in() const {
+  const Time before = clock_.now() - membership_.settings().heartbeat;
+  std::string oldest = exchange_.oldest(before);
+  const bool at_barrier =
+      !barriers_.empty() && barriers_.front().deadline <= after(before, config_.operation_timeout);
+  return oldest.empty() && at_barrier ? "barrier" : oldest;
 }
 
 void WorkerNode::limit_input(std::uint64_t bytes) {

@@ -100,6 +100,7 @@ class WorkerNode final : public Agent, private Van::Handler {
   void end_barriers(const Status& why);
   void go_if_free();
   Membership::Progress progress();
+  std::string waits_in() const;
   void limit_input(std::uint64_t bytes);
   void tick();
   metrics::Metrics metrics() const;

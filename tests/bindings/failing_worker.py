@@ -72,6 +72,27 @@ def differs():
         sys.exit(3)
 
 
+def ends_early():
+    """Worker 1 leaves the loop a step before worker 0, and goes on to another exchange."""
+    try:
+        for _ in range(3 - bps.rank()):
+            bps.push_pull(torch.ones(10), name="step")
+        bps.push_pull(torch.ones(1), name="metric")
+    except errors.Timeout as error:
+        print("timeout:", error, flush=True)
+        bps.barrier()  # Who leaves first would be the other's error.
+
+
+def names_twice():
+    """A name is used again for a tensor of another size."""
+    bps.push_pull(torch.ones(10), name="x")
+    try:
+        bps.push_pull(torch.ones(11), name="x")
+    except errors.Mismatch as error:
+        print("mismatch:", error, flush=True)
+        bps.barrier()
+
+
 def codes_alone():
     """Worker 1 was told to encode the smallest gradients, which then travel alone there."""
     model = torch.nn.Linear(10, 10)
@@ -139,7 +160,8 @@ def main():
         os.environ.update(STRETTO_CODEC="*=onebit", STRETTO_CODEC_MIN_BYTES="0")
     bps.init()
     {"endless": endless, "raises": raises, "raises_eagerly": raises_eagerly, "exits": exits,
-     "differs": differs, "codes_alone": codes_alone, "forks": forks, "forks_first": forks_first,
+     "differs": differs, "ends_early": ends_early, "names_twice": names_twice,
+     "codes_alone": codes_alone, "forks": forks, "forks_first": forks_first,
      "interrupted": interrupted}[sys.argv[1]]()
 
 

@@ -65,6 +65,21 @@ class Failures(jobs.PythonTest):
             self.assertIn("worker 0 declared f32[10]", line)
             self.assertIn("worker 1 declared f32[11]", line)
 
+    def test_a_loop_that_ends_early(self):
+        job = self.python("failing_worker.py", "ends_early", STRETTO_STALL_WARN_S=1,
+                          STRETTO_STALL_ERROR_S=3)
+        self.assertEqual(job.end(jobs.TORCH_PATIENCE), 0, job.output())
+        for rank, mine, theirs in ((0, "step", "metric"), (1, "metric", "step")):
+            job.expect(rf"\[worker {rank}\] timeout: .*push_pull.{mine}.*; meanwhile worker "
+                       rf"{1 - rank} waits in push_pull 'push_pull.{theirs}'")
+
+    def test_a_name_for_two_sizes(self):
+        job = self.python("failing_worker.py", "names_twice")
+        self.assertEqual(job.end(jobs.TORCH_PATIENCE), 0, job.output())
+        for rank in range(2):
+            job.expect(rf"\[worker {rank}\] mismatch: .*'push_pull.x': worker [01] declared "
+                       r"f32\[10\] .*before, and f32\[11\] .*now")
+
     def test_gradients_that_are_put_together_otherwise(self):
         job = self.python("failing_worker.py", "codes_alone")
         line = job.expect(r"worker [01] has other gradients in optimizer 1 than we.*",

@@ -180,6 +180,8 @@ wire::Control control_from(Input& input) {
       message.mutable_heartbeat()->set_number(input.number());
       if (input.flag()) fill(*message.mutable_heartbeat()->mutable_input(), input);
       message.mutable_heartbeat()->set_input_limit_bytes(input.flag() ? input.number() : 0);
+      if (input.flag()) message.mutable_heartbeat()->set_waits_in(input.text());
+      if (input.flag()) message.mutable_heartbeat()->set_elsewhere(input.text());
       break;
     case wire::Control::kLeave:
       message.mutable_leave();

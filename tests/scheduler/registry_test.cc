@@ -52,6 +52,14 @@ TEST_F(RegistryTest, ADisagreementNamesBothAndReachesAllDeclarers) {
   EXPECT_EQ(entry.declarers.size(), 3U);
 }
 
+TEST_F(RegistryTest, WhoUsesANameTwiceIsNamedOnce) {
+  declare(fake::spec("x", Dtype::kF32, 100), 0);
+  declare(fake::spec("x", Dtype::kF32, 100), 1);
+  EXPECT_EQ(declare(fake::spec("x", Dtype::kF32, 99), 1).broken.cause(),
+            "tensor 'x': worker 1 declared f32[100] sync sum before, and f32[99] sync sum now; "
+            "another tensor needs another name");
+}
+
 TEST_F(RegistryTest, WhatIsBrokenStaysSoWithItsFirstReason) {
   declare(fake::spec("x", Dtype::kF32, 100), 0);
   declare(fake::spec("x", Dtype::kF64, 100), 1);

@@ -159,6 +159,24 @@ TEST_F(SchedulerTest, OnlyMembersAreHeard) {
 
 // ---- running
 
+TEST_F(SchedulerTest, TellsWhoWaitsOfThoseThatWaitElsewhere) {
+  begin();
+  wire::Control first = fake::heartbeat();
+  first.mutable_heartbeat()->set_waits_in("push_pull 'x'");
+  wire::Control second = fake::heartbeat();
+  second.mutable_heartbeat()->set_waits_in("barrier");
+  say(first_, first);
+  say(second_, second);
+  EXPECT_EQ(second_.control().heartbeat().elsewhere(), "worker 0 waits in push_pull 'x'");
+  first_.controls();
+  wire::Control leave;
+  leave.mutable_leave();
+  say(second_, leave);
+  first_.controls();
+  say(first_, first);
+  EXPECT_EQ(first_.control().heartbeat().elsewhere(), "");
+}
+
 TEST_F(SchedulerTest, AnswersHeartbeats) {
   begin();
   say(first_, fake::heartbeat());

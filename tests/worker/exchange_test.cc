@@ -386,6 +386,21 @@ TEST_F(ExchangeTest, AnOperationPastItsDeadlineFailsItsTensor) {
   EXPECT_EQ(exchange_.next_due(), Time::max());
 }
 
+TEST_F(ExchangeTest, WhatHasWaitedLongestIsNamed) {
+  add(1, 4);
+  target_.resize(4);
+  EXPECT_EQ(exchange_.oldest(clock_.now()), "");
+  const Time begun = clock_.now();
+  const auto operation = start(Kind::kPull, 1, nullptr, &target_);
+  pass(1s);
+  EXPECT_EQ(exchange_.oldest(begun - 1ns), "");
+  EXPECT_EQ(exchange_.oldest(begun), "pull 'tensor1'");
+  exchange_.set_elsewhere("worker 1 waits in push_pull 'y'");
+  pass(19s);
+  expect_failed(operation, Code::kTimeout, "; meanwhile worker 1 waits in push_pull 'y'");
+  EXPECT_EQ(exchange_.with_elsewhere({Code::kPeerLost, "gone"}).cause(), "gone");
+}
+
 TEST_F(ExchangeTest, FailingAllEndsEverything) {
   add(1, 2);
   add(2, 2);

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// In which call a worker waits: it tells the scheduler, is told of those that wait elsewhere, and
+// says so in its timeouts. The scheduler and a shard are played by hand.
+#include <gtest/gtest.h>
+
+#include "tests/van/far_end.h"
+#include "worker/node.h"
+
+namespace stretto {
+namespace {
+
+class NodeWaitsTest : public testing::Test {
+ protected:
+  NodeWaitsTest() {
+    node_.join([](const Status&) {});
+    say(scheduler_, fake::welcome(10, 0));
+    const Roster roster = fake::roster(2, 1);
+    say(scheduler_, to_wire(roster));
+    say(shard_, fake::welcome(10, 0));
+    scheduler_.epoch = shard_.epoch = roster.epoch;
+  }
+  void say(fake::FarEnd& far, const wire::Control& message) {
+    far.say(message);
+    node_.step(Duration::zero());
+    node_.step(Duration::zero());
+  }
+  void hear_of(const std::string& elsewhere) {
+    wire::Control answer = fake::heartbeat();
+    answer.mutable_heartbeat()->set_elsewhere(elsewhere);
+    say(scheduler_, answer);
+  }
+  /// What the last heartbeat of this time tells.
+  std::string told_in(Duration time) {
+    scheduler_.controls();
+    for (const Time end = clock_.now() + time; clock_.now() < end;) {
+      clock_.advance_to(clock_.now() + 500ms);
+      say(scheduler_, fake::heartbeat());
+    }
+    std::string told;
+    for (const wire::Control& message : scheduler_.controls()) {
+      if (message.has_heartbeat()) told = message.heartbeat().waits_in();
+    }
+    return told;
+  }
+  std::shared_ptr<Operation> pull() {
+    node_.declare(fake::spec("grads", Dtype::kF32, 2), [](const Result<Tensor>&) {});
+    wire::Control declared;
+    declared.mutable_declared()->set_name("grads");
+    declared.mutable_declared()->set_tensor(3);
+    wire::SlotRun& run = *declared.mutable_declared()->add_owners();
+    run.set_first(0);
+    run.set_count(1);
+    run.set_node(50);
+    say(scheduler_, declared);
+    auto operation = std::make_shared<Operation>();
+    operation->kind = Operation::Kind::kPull;
+    operation->tensor = {3, Dtype::kF32, 2};
+    operation->target = std::as_writable_bytes(std::span(memory_));
+    operation->ticket = std::make_shared<detail::TicketState>(1);
+    node_.start(operation);
+    return operation;
+  }
+
+  sim::VirtualClock clock_;
+  fake::Wire wire_;
+  Config config_ = fake::config(Role::kWorker);
+  WorkerNode node_{config_, fake::scripted_transport(wire_), clock_};
+  fake::FarEnd scheduler_{wire_, 1, kSchedulerNode};
+  fake::FarEnd shard_{wire_, 2, 50};
+  std::vector<float> memory_ = std::vector<float>(2);
+};
+
+TEST_F(NodeWaitsTest, ATimeoutTellsWhereOthersWait) {
+  EXPECT_EQ(told_in(2s), "");
+  const auto operation = pull();
+  EXPECT_EQ(told_in(2s), "pull 'grads'");
+  hear_of("worker 1 waits in barrier");
+  hear_of("");
+  EXPECT_EQ(told_in(1s), "pull 'grads'");
+  wire::Control fault = fault_message({Code::kTimeout, "waited 300 s for worker 1"});
+  fault.mutable_fault()->set_tensor(3);
+  say(shard_, fault);
+  ASSERT_TRUE(operation->ticket->done());
+  EXPECT_EQ(operation->ticket->wait().cause(),
+            "waited 300 s for worker 1; meanwhile worker 1 waits in barrier")
+      << "also if worker 1 has given up before";
+}
+
+TEST_F(NodeWaitsTest, WhatWasSaidOfOneCallDoesNotHoldForTheNext) {
+  pull();
+  EXPECT_EQ(told_in(2s), "pull 'grads'");
+  hear_of("worker 1 waits in barrier");
+  wire::Control fault = fault_message({Code::kTimeout, "waited 300 s for worker 1"});
+  fault.mutable_fault()->set_tensor(3);
+  say(shard_, fault);
+  Status ended;
+  node_.barrier([&ended](const Status& status) { ended = status; });
+  EXPECT_EQ(told_in(5s), "barrier");
+  told_in(16s);
+  EXPECT_EQ(ended.cause(), "not every worker came to the barrier in time");
+}
+
+}  // namespace
+}  // namespace stretto
