@@ -90,6 +90,8 @@ MODELS = {
     "parametrized": lambda: nn.Sequential(
         nn.utils.parametrizations.spectral_norm(linear()), linear()),
     "scripted": lambda: nn.Sequential(linear(), torch.jit.script(nn.Sequential(linear()))),
+    "scripted_all": lambda: torch.jit.script(nn.Sequential(linear(), nn.Tanh(), linear())),
+    "traced": lambda: torch.jit.trace(nn.Sequential(linear(), linear()), torch.ones(1, WIDTH)),
 }
 
 

@@ -60,6 +60,9 @@ class Layerwise(synchronous.Synchronous):
                 if parameter not in pending:
                     _clear(parameter, set_to_none)
 
+    def _stretto_settle(self):
+        self._stretto_apply(list(self._stretto_pending))
+
     def state_dict(self):
         """As the optimizer's own, after the step that has begun."""
         self._stretto_apply(list(self._stretto_pending))
@@ -150,6 +153,23 @@ def _before_forward(module, _):
     module._parameters.values()
 
 
+class _BeforeEvaluation:
+    """A hook that ends the step that an optimizer has begun. There is nothing to hide then, so even
+    what a model keeps in a list of its own is ready. In a copy of the model, or one that was saved
+    and loaded, it is nobody's."""
+
+    def __init__(self, optimizer=None):
+        self._optimizer = weakref.ref(optimizer) if optimizer is not None else lambda: None
+
+    def __call__(self, *_):
+        optimizer = self._optimizer()
+        if optimizer is not None and not torch.is_grad_enabled():
+            optimizer.finish()
+
+    def __reduce__(self):
+        return _BeforeEvaluation, ()
+
+
 def _watch(module, optimizer):
     if not isinstance(module._parameters, _Watched):
         module._parameters = _Watched(module._parameters)
@@ -163,7 +183,7 @@ def make(optimizer, model, gradients, scope):
     """The optimizer, wrapped so that the model's forward ends its steps."""
     if not isinstance(model, torch.nn.Module):
         raise TypeError(f"the model is a {type(model).__name__}, wanted a torch.nn.Module")
-    # Modules of TorchScript use their parameters where nobody sees it.
+    # Modules of TorchScript use their parameters where nobody sees it; step() waits for those.
     modules = [module for module in model.modules()
                if module._parameters and not isinstance(module, torch.jit.ScriptModule)]
     watched = {parameter for module in modules for parameter in module._parameters.values()}
@@ -174,12 +194,6 @@ def make(optimizer, model, gradients, scope):
                          if parameter not in watched])
     for module in modules:
         _watch(module, result)
-    target = weakref.ref(result)
-
-    def before_evaluation(*_):
-        # There is nothing to hide then, so even what a model keeps in a list of its own is ready.
-        if not torch.is_grad_enabled() and (optimizer_now := target()) is not None:
-            optimizer_now.finish()
-
-    model.register_forward_pre_hook(before_evaluation)
+    if not isinstance(model, torch.jit.ScriptModule):  # Which takes no hooks, and needs none.
+        model.register_forward_pre_hook(_BeforeEvaluation(result))
     return result

@@ -2,6 +2,7 @@
 """DistributedDataParallel: a module whose backward leaves the mean of all workers' gradients."""
 
 import contextlib
+import warnings
 from typing import Any, Iterator, Optional, Sequence, Type
 
 import torch
@@ -16,6 +17,9 @@ class DistributedDataParallel(torch.nn.Module):
     gradients are the mean over all workers, those of layers that were not used included.
 
     device_ids          None, or one device: here a module lives on one
+    A copy, or one that was saved and loaded, exchanges nothing: it is for averages of the weights
+    (EMA) and the like. To train it, wrap its module.
+
     broadcast_buffers   before each forward in training, buffers (such as the running means of
                         batch normalisation) become those of rank 0
     compression         see stretto.torch.Compression
@@ -45,6 +49,9 @@ class DistributedDataParallel(torch.nn.Module):
         self._exchange = gradients.GradientExchange(named, 1, compression, scope,
                                                     self._at_backward)
 
+    def __getstate__(self):
+        return dict(self.__dict__, _exchange=None)
+
     def _at_backward(self):
         # Runs when this backward has reached every leaf.
         torch.autograd.Variable._execution_engine.queue_callback(self.synchronize)
@@ -52,6 +59,11 @@ class DistributedDataParallel(torch.nn.Module):
     def forward(self, *inputs: Any, **options: Any) -> Any:
         """The module's own forward. ValueError if a parameter is trained now that was not when
         it was wrapped."""
+        if self._exchange is None:
+            if self.training and torch.is_grad_enabled():
+                warnings.warn("this copy of a DistributedDataParallel exchanges no gradients; to "
+                              "train it, wrap its module", RuntimeWarning, stacklevel=2)
+            return self.module(*inputs, **options)
         if torch.is_grad_enabled():
             self._check_parameters()
         if self.broadcast_buffers and self.training and not session.current().alone:
@@ -69,12 +81,15 @@ class DistributedDataParallel(torch.nn.Module):
 
     def synchronize(self) -> None:
         """Waits for the gradients. Backward does so by itself when it ends."""
-        if self._exchange.enabled:
+        if self._exchange is not None and self._exchange.enabled:
             self._exchange.synchronize()
 
     @contextlib.contextmanager
     def no_sync(self) -> Iterator[None]:
         """Within it gradients stay here and add up, until a backward outside of it."""
+        if self._exchange is None:
+            yield
+            return
         before, self._exchange.enabled = self._exchange.enabled, False
         try:
             yield

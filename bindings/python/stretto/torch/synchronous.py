@@ -85,7 +85,19 @@ class Wrapped:
 
     def __deepcopy__(self, memo):
         # It has copies of the parameters, which are nobody else's.
+        self._stretto_settle()
         return copy.deepcopy(self._stretto_original, memo)
+
+    def __reduce_ex__(self, protocol):
+        # The same holds for one that was saved and loaded; by a function of Python's own, so that
+        # who loads it needs no Stretto.
+        del protocol
+        self._stretto_settle()
+        return copy.copy, (self._stretto_original,)
+
+    def _stretto_settle(self):
+        # Before it is copied: nothing of it is half done.
+        pass
 
 
 class Synchronous(Wrapped):
