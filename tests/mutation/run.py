@@ -26,7 +26,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 LENIENT = " ".join(f'_Pragma("GCC diagnostic ignored \\"-W{name}\\"")' for name in (
     "unused-variable", "unused-but-set-variable", "unused-parameter", "unused-function",
     "parentheses", "conversion", "sign-compare", "type-limits", "empty-body", "return-type")) + "\n"
-PATIENCE = 200  # Seconds for a program of tests; one that takes longer hangs, which is a failure.
+PATIENCE = 600  # Seconds for a program of tests; one that takes longer hangs, which is a failure.
 
 OUT_OF_TIME = "ran out of time"
 
@@ -72,7 +72,8 @@ def _heed_interrupts():
 class Checkout:
     """One mutant at a time in the files, built and tested."""
 
-    def __init__(self, build, jobs):
+    def __init__(self, build, jobs, selected):
+        self.selected = selected
         self.build = pathlib.Path(build).resolve()
         self.jobs = jobs
         self.environment = os.environ | {
@@ -126,7 +127,8 @@ class Checkout:
                 sys.exit(f"{killer} fails without a mutant")
 
     def _program(self, path):
-        quiet = [str(path), "--gtest_brief=1", "--gtest_fail_fast"]
+        quiet = [str(path), "--gtest_brief=1", "--gtest_fail_fast",
+                 f"--gtest_filter={self.selected}"]
         passed, output = self._run(quiet, PATIENCE)
         if passed:
             return None
@@ -150,24 +152,41 @@ class Checkout:
         return failed[1] if failed else output.strip().split("\n")[-1][:120]
 
 
-def planted(mutant):
-    """The text of the mutant's file with it in, or None if its line is gone."""
-    lines = (ROOT / mutant["file"]).read_text().split("\n")
-    places = [at for at, line in enumerate(lines) if line == mutant["before"]]
+def place_of(mutant):
+    """The file and the index of the mutant's line: the nearest to where it was, or where code of its
+    folder has moved since, if it stands there once. None if it is gone."""
     old = mutant["line"] - 1
-    if not places:
+    suffix = pathlib.Path(mutant["file"]).suffix
+    found = {}
+    for path in sorted((ROOT / mutant["folder"]).rglob(f"*{suffix}")):
+        lines = path.read_text().split("\n")
+        places = [at for at, line in enumerate(lines) if line == mutant["before"]]
+        if places:
+            found[str(path.relative_to(ROOT))] = places
+    if mutant["file"] in found:
+        return mutant["file"], min(found[mutant["file"]], key=lambda place: abs(place - old))
+    if sum(map(len, found.values())) != 1:
         return None
-    at = min(places, key=lambda place: abs(place - old))
+    [(path, [at])] = found.items()
+    return path, at
+
+
+def planted(path, at, mutant):
+    """The text of the file with the mutant in it."""
+    lines = (ROOT / path).read_text().split("\n")
     text = "\n".join([*lines[:at], mutant["after"], *lines[at + 1:]])
-    return LENIENT + text if mutant["file"].endswith(".cc") else text
+    return LENIENT + text if path.endswith(".cc") else text
 
 
 def judge(checkout, mutant, scripts):
     """The mutant with what became of it."""
-    path, began = ROOT / mutant["file"], time.monotonic()
-    text, original = planted(mutant), path.read_text()
-    if text is None:
+    began = time.monotonic()
+    place = place_of(mutant)
+    if place is None:
         return mutant | {"killed_by": None, "fate": "gone"}
+    mutant["file"], mutant["line"] = place[0], place[1] + 1
+    path = ROOT / mutant["file"]
+    text, original = planted(*place, mutant), path.read_text()
     try:
         path.write_text(text)
         killer = checkout.killer(folder_of(mutant["file"]), scripts)
@@ -184,13 +203,14 @@ def main():
     parser.add_argument("--build", required=True, help="a build folder of this checkout")
     parser.add_argument("--folder", help="only the mutants of this folder")
     parser.add_argument("--order", help="only these of each folder, such as 0,3")
+    parser.add_argument("--filter", default="*", help="of the unit tests, as GoogleTest has it")
     parser.add_argument("--check", action="store_true", help="first without a mutant")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--no-scripts", action="store_true", help="unit tests only")
     arguments = parser.parse_args()
     mutants = [json.loads(line) for line in arguments.mutants.read_text().splitlines()]
     orders = arguments.order and [int(order) for order in arguments.order.split(",")]
-    checkout = Checkout(arguments.build, arguments.jobs)
+    checkout = Checkout(arguments.build, arguments.jobs, arguments.filter)
     if arguments.check:
         checkout.expect_sound([arguments.folder] if arguments.folder else PROGRAMS)
     wanted = {}
