@@ -44,6 +44,19 @@ class Recorder:
         """Nobody traces."""
 
 
+class UsedOtherwise(torch.nn.Module):
+    """Three layers, used in another order than they are registered in."""
+
+    def __init__(self):
+        super().__init__()
+        for name in "abc":
+            setattr(self, name, torch.nn.Linear(100, 100, bias=False))
+
+    def forward(self, data):
+        """c, then a, then b."""
+        return self.b(self.a(self.c(data)))
+
+
 class Order(unittest.TestCase):
 
     def setUp(self):
@@ -76,6 +89,20 @@ class Order(unittest.TestCase):
             urgency = {name: priority for name, priority in sent}
             first_to_last = [urgency[f"Gradient.{layer}.weight"] for layer in range(LAYERS)]
             self.assertEqual(first_to_last, sorted(set(first_to_last), reverse=True))
+
+    def test_the_first_layer_is_the_one_used_first_however_they_are_registered(self):
+        """Guessed by registration until all gradients have come once, and then by when they come:
+        the last is of the layer that was used first."""
+        self.model = UsedOtherwise()
+        first, second = self.rounds(layerwise=True)
+        self.assertEqual(first[0], ("Gradient.b.weight", -1))  # Registered second.
+        urgency = dict(second)
+        used = [urgency[f"Gradient.{layer}.weight"] for layer in "cab"]
+        self.assertEqual(used, sorted(set(used), reverse=True))
+
+    def test_a_layer_that_is_the_only_one_is_the_first(self):
+        self.model = torch.nn.Linear(100, 100, bias=False)
+        self.assertEqual(self.rounds(layerwise=True), [[("Gradient.weight", 0)]] * 2)
 
     def test_gradients_are_bulk(self):
         self.rounds()

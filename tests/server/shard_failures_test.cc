@@ -176,5 +176,38 @@ TEST_F(StallTest, AfterAStallTheSilentWorkersShareIsStillTaken) {
   EXPECT_TRUE(first_.data().empty()) << "its operation has ended";
 }
 
+// ---- who held the others up
+
+// What a worker has held rounds for in all, as heartbeats tell it.
+Duration held_by(FarEnd& scheduler, Rank rank) {
+  Duration held{};
+  for (const wire::Control& message : scheduler.controls()) {
+    for (const wire::Held& told : message.heartbeat().held()) {
+      if (told.rank() == rank) held = std::chrono::nanoseconds(told.ns());
+    }
+  }
+  return held;
+}
+
+TEST_F(ShardTest, ALateWorkerHoldsRoundsThatWaitSideBySideForThatTimeOnce) {
+  begin();
+  open();
+  for (FarEnd* worker : {&first_, &second_}) {
+    open_at(*worker, 2, spec("more", Dtype::kF32, 2, {}));
+  }
+  const auto push_both = [this](FarEnd& worker, Duration between) {
+    push(worker, 1, {1, 2});
+    pass(between);
+    worker.send(push_header({2, 0}, 1, wire::kWantsValue), bytes_of({1, 2}));
+    step();
+  };
+  push_both(first_, 1s);  // They wait from 0 s and from 1 s on,
+  pass(2s);               // until the other's come at 3 s and at 4 s.
+  push_both(second_, 1s);
+  pass(2s);
+  EXPECT_EQ(held_by(scheduler_, 1), 4s);
+  EXPECT_EQ(held_by(scheduler_, 0), 0s);
+}
+
 }  // namespace
 }  // namespace stretto::fake

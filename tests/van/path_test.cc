@@ -17,6 +17,7 @@ class Pipe {
   Pipe(double rate, Duration round_trip) : rate_(rate), round_trip_(round_trip) {}
 
   void set_rate(double rate) { rate_ = rate; }
+  void set_round_trip(Duration round_trip) { round_trip_ = round_trip; }
   /// Sends whenever the window is open, until `length` has passed.
   void run(Duration length) {
     const Time end = now_ + length;
@@ -141,6 +142,24 @@ TEST(Path, TheLesserRoundTripOfBothEndsHolds) {
   EXPECT_EQ(pipe.path.round_trip(), pipe.path.own_round_trip());
   pipe.path.on_far_round_trip(Duration::zero());
   EXPECT_EQ(pipe.path.window_bytes(), window);
+}
+
+TEST(Path, AWayThatHasGrownLongerIsTakenForLongerAfterAWhile) {
+  Pipe pipe(125e6, 100us);
+  const auto now_and_then = [&pipe](int times) {  // Each first slice is a probe.
+    for (int i = 0; i < times; ++i) {
+      pipe.run(20ms);
+      while (pipe.under_way() > 0) pipe.advance();
+      pipe.idle(3s);
+    }
+  };
+  now_and_then(4);
+  EXPECT_LT(pipe.path.own_round_trip(), 1ms);
+  pipe.set_round_trip(50ms);
+  now_and_then(1);
+  EXPECT_LT(pipe.path.own_round_trip(), 1ms) << "one slow moment says nothing";
+  now_and_then(8);
+  EXPECT_GE(pipe.path.own_round_trip(), 50ms);
 }
 
 TEST(Path, WhatASenderDidNotAskForSaysNothingOfThePath) {
