@@ -153,8 +153,8 @@ class Checkout:
 
 
 def place_of(mutant):
-    """The file and the index of the mutant's line: the nearest to where it was, or where code of its
-    folder has moved since, if it stands there once. None if it is gone."""
+    """The file and the index of the mutant's line: the nearest to where it was, or where code of
+    its folder has moved since, if it stands there once. None if it is gone."""
     old = mutant["line"] - 1
     suffix = pathlib.Path(mutant["file"]).suffix
     found = {}

@@ -319,6 +319,13 @@ TEST(MakeUpdateRule, RefusesMoreThanThereIsMemoryFor) {
   EXPECT_EQ(status.code(), Code::kResource) << status.text();
 }
 
+TEST(MakeUpdateRule, TakesAsManyElementsAsAnAddressSpaceHolds) {
+  constexpr std::size_t kMost = PTRDIFF_MAX / sizeof(double);  // A sum has no memory of its own.
+  EXPECT_TRUE(make_update_rule({.rule = Rule::kSum}, Dtype::kU8, kMost).ok());
+  EXPECT_EQ(make_update_rule({.rule = Rule::kSum}, Dtype::kU8, kMost + 1).status().code(),
+            Code::kResource);
+}
+
 TEST(MakeUpdateRule, SaysWhatWasWantedAndFoundAndWhatToDo) {
   const RuleOptions options = {.rule = Rule::kMomentum, .momentum = 1.5};
   EXPECT_EQ(make_update_rule(options, Dtype::kF32, 4).status().cause(),

@@ -54,7 +54,6 @@ COVERED_BY = {
     "worker/input/no_isal.cc": "tests/worker/input/tfrecord_test.cc",
     "worker/input/no_uring.cc": "tests/worker/input/backend_test.cc",
     "worker/input/open_file.cc": "tests/worker/input/backend_test.cc",
-    "worker/input/outlet.cc": "tests/worker/input/reader_test.cc",
     "worker/input/requests.cc": "tests/worker/input/faults_test.cc",
     "worker/input/sample_check.cc": "tests/worker/input/faults_test.cc",
     "worker/input/settings.cc": "tests/worker/input/faults_test.cc",

@@ -62,11 +62,13 @@ TEST_F(TraceAgentTest, StartsSendsAndStops) {
   EXPECT_EQ(chunk(1).notes().size(), 0U);
   order(wire::TraceCommand::START, 1);
   EXPECT_TRUE(agent_.tracer().on());
+  const Time began = clock_.now();
   note(5000);
   const wire::TraceChunk first = chunk(1);
   EXPECT_EQ(first.session(), 1U);
   EXPECT_EQ(first.notes().size(), TraceAgent::kChunkNotes * sizeof(TraceNote));
   EXPECT_EQ(chunk(1).notes().size(), (5000 - TraceAgent::kChunkNotes) * sizeof(TraceNote));
+  clock_.advance_to(clock_.now() + 3s);
   order(wire::TraceCommand::STOP, 1);
   EXPECT_FALSE(agent_.tracer().on());
   const wire::TraceChunk last = chunk(1);
@@ -74,6 +76,8 @@ TEST_F(TraceAgentTest, StartsSendsAndStops) {
   TraceNote all;
   std::memcpy(&all, last.notes().data(), sizeof all);
   EXPECT_EQ(all.span.kind, TraceKind::kTraced);
+  EXPECT_EQ(all.span.begin_ns, trace_time(began));
+  EXPECT_EQ(all.span.end_ns, trace_time(began + 3s));
   order(wire::TraceCommand::STOP, 1);
   EXPECT_EQ(chunk(1).notes().size(), 0U);
 }

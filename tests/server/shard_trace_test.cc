@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a shard notes of each share while somebody traces: whose it was, of what, and for how long.
+#include <cstring>
+
+#include "server/shard.h"
+#include "tests/server/shard_fixture.h"
+
+namespace stretto::fake {
+namespace {
+
+class ShardTraceTest : public ShardTest {
+ protected:
+  void trace(wire::TraceCommand::Action action) {
+    wire::Control message;
+    message.mutable_trace_command()->set_action(action);
+    message.mutable_trace_command()->set_session(1);
+    message.mutable_trace_command()->set_records(1024);
+    say_scheduler(message);
+  }
+  /// What was noted of sums and of updates since the trace was started or asked for.
+  std::vector<TraceRecord> noted() {
+    scheduler_.controls();
+    trace(wire::TraceCommand::SEND);
+    std::vector<TraceRecord> found;
+    for (const wire::Control& message : scheduler_.controls()) {
+      const std::string& notes = message.trace_chunk().notes();
+      for (std::size_t at = 0; at < notes.size(); at += sizeof(TraceNote)) {
+        TraceNote note;
+        std::memcpy(&note, notes.data() + at, sizeof note);
+        const TraceKind kind = note.span.kind;
+        if (kind == TraceKind::kSum || kind == TraceKind::kUpdate) found.push_back(note.span);
+      }
+    }
+    return found;
+  }
+};
+
+TEST_F(ShardTraceTest, ASpanOfASumTellsWhoseShareOfWhatItWas) {
+  begin();
+  for (FarEnd* worker : {&first_, &second_}) {
+    open_at(*worker, 9, spec("grads", Dtype::kF32, 2));
+  }
+  step();
+  trace(wire::TraceCommand::START);
+  wire::Header header = push_header({9, 0}, 1);
+  header.priority = 7;
+  const std::int64_t before = trace_time(clock_.now());
+  first_.send(header, bytes_of({1, 2}));
+  step();
+  header.priority = 0;
+  second_.send(header, bytes_of({1, 2}));
+  step();
+  const std::vector<TraceRecord> spans = noted();
+  ASSERT_EQ(spans.size(), 2U);
+  for (const TraceRecord& span : spans) {
+    EXPECT_EQ(span.kind, TraceKind::kSum);
+    EXPECT_EQ(span.tensor, 9U);
+    EXPECT_EQ(span.part, 0U);
+    EXPECT_EQ(span.round, 1U);
+    EXPECT_EQ(span.bytes, 8U);
+    EXPECT_EQ(span.frame, static_cast<std::uint8_t>(wire::Kind::kPush));
+    EXPECT_GE(span.begin_ns, before);
+    EXPECT_GE(span.end_ns, span.begin_ns);
+  }
+  EXPECT_EQ(spans[0].peer, first_.node);
+  EXPECT_EQ(spans[1].peer, second_.node);
+  EXPECT_EQ(spans[0].priority, 7);
+  EXPECT_EQ(spans[1].priority, 0);
+}
+
+TEST_F(ShardTraceTest, TheShareThatEndsARoundOfARuleIsItsUpdate) {
+  begin();
+  open({.update = {.rule = Rule::kSgd, .rate = 0.5}});
+  trace(wire::TraceCommand::START);
+  push(first_, 1, {1, 2});
+  push(second_, 1, {1, 2});
+  const std::vector<TraceRecord> spans = noted();
+  ASSERT_EQ(spans.size(), 2U);
+  EXPECT_EQ(spans[0].kind, TraceKind::kSum);
+  EXPECT_EQ(spans[1].kind, TraceKind::kUpdate);
+}
+
+TEST_F(ShardTraceTest, ATraceThatCannotBeWrittenIsWarnedOfAndTheJobGoesOn) {
+  config_.trace.folder = "/dev/null/traces";
+  testing::internal::CaptureStderr();
+  begin();
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), testing::HasSubstr("/dev/null/traces"));
+  open();
+  push(first_, 1, {1, 2});
+  push(second_, 1, {1, 2});
+  EXPECT_EQ(first_.data().size(), 1U);
+}
+
+}  // namespace
+}  // namespace stretto::fake
