@@ -28,6 +28,7 @@ class Composite final : public Transport {
   Result<std::string> listen(std::string_view address) override;
   Result<LinkId> connect(std::string_view address) override;
   Sent try_send(LinkId link, const wire::Header& header, const Buffer& payload) override;
+  void admit(LinkId link) override;
   void close(LinkId link) override;
   void poll(Sink& sink, Duration wait) override;
   void wake() override { watch_.wake(); }
@@ -172,6 +173,11 @@ Transport::Sent Composite::try_send(LinkId link, const wire::Header& header,
   const auto found = places_.find(link);
   if (found == places_.end()) return Sent::kBroken;
   return found->second.part->transport->try_send(found->second.link, header, payload);
+}
+
+void Composite::admit(LinkId link) {
+  const auto found = places_.find(link);
+  if (found != places_.end()) found->second.part->transport->admit(found->second.link);
 }
 
 void Composite::close(LinkId link) {

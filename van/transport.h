@@ -65,6 +65,9 @@ class Transport {
   /// Hands a frame to the link. `header.bytes` equals `payload.size()`. Never blocks. The payload's
   /// lease is copied if the frame is taken. Small frames may leave together, at the next poll().
   virtual Sent try_send(LinkId link, const wire::Header& header, const Buffer& payload) = 0;
+  /// The far end of an accepted link has shown that it may be there. Until then a transport that
+  /// strangers can reach lets it have little memory and little time. Unknown links are ignored.
+  virtual void admit(LinkId) {}
   /// Ends a link at once: what has not left is dropped (its leases end soon, perhaps on another
   /// thread), nothing more arrives, the far end sees it broken. Unknown links are ignored.
   virtual void close(LinkId link) = 0;

@@ -390,7 +390,14 @@ Status Van::take_control(LinkId id, Link& link, const Buffer& payload) {
   if (message.has_hello() && link.greeted) return {Code::kMalformed, "a second hello came"};
   link.greeted = true;
   handler_->on_control(id, message);
+  if (message.has_hello()) admit_greeted(id);
   return {};
+}
+
+// A hello that was not refused is of one of ours, who may have to wait for its place.
+void Van::admit_greeted(LinkId id) {
+  const auto found = links_.find(id);
+  if (found != links_.end() && !found->second.closing) transport_->admit(id);
 }
 
 // False if the handler closed the link meanwhile.

@@ -187,6 +187,7 @@ class Van final : private Transport::Sink {
   Status take_slice(LinkId id, Link& link, const wire::Header& header, const Buffer& payload);
   void deliver(LinkId id, const wire::Header& header, Buffer payload);
   Status take_control(LinkId id, Link& link, const Buffer& payload);
+  void admit_greeted(LinkId id);
   bool take_acks(LinkId id, Link& link, std::uint64_t acked);
   void drop(LinkId id, const Status& why);
   void tell_broken(LinkId id, const Status& why) {

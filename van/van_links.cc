@@ -51,6 +51,7 @@ void Van::admit(LinkId link, NodeId peer) {
   found->second.admitted = true;
   found->second.peer = peer;
   --strangers_;
+  transport_->admit(link);
 }
 
 void Van::close(LinkId link) {

@@ -37,6 +37,14 @@ Status Watch::add(int descriptor, std::uint64_t token) {
   return failure("wanted to watch a descriptor", errno);
 }
 
+void Watch::want_room(int descriptor, std::uint64_t token, bool wanted) {
+  epoll_event event{};
+  event.events = EPOLLIN;
+  if (wanted) event.events |= EPOLLOUT;
+  event.data.u64 = token;
+  STRETTO_CHECK(::epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, descriptor, &event) == 0);
+}
+
 void Watch::remove(int descriptor) {
   STRETTO_CHECK(::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, descriptor, nullptr) == 0);
 }

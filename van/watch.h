@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Watch: waits until one of many descriptors is readable, or somebody calls wake(). By epoll, so
-// that only what has something to say costs anything.
+// Watch: waits until one of many descriptors is readable, or writable where that is wanted, or
+// until somebody calls wake(). By epoll, so that only what has something to say costs anything.
 #pragma once
 
 #include <cstdint>
@@ -18,10 +18,12 @@ class Watch {
   Status open();
   /// `token` says later which descriptor it was; kWakeToken is taken.
   Status add(int descriptor, std::uint64_t token);
+  /// Whether one that was added is also told of when it is writable.
+  void want_room(int descriptor, std::uint64_t token, bool wanted);
   /// One that was added, and is still open.
   void remove(int descriptor);
-  /// The tokens of some readable descriptors; none if `wait` has passed. Valid until the next call.
-  /// `woken` becomes true if wake() was called.
+  /// The tokens of some descriptors that are readable, or writable where that is wanted; none if
+  /// `wait` has passed. Valid until the next call. `woken` becomes true if wake() was called.
   const std::vector<std::uint64_t>& wait(Duration wait, bool& woken);
   /// Makes a wait, or the next one, return. Thread: any.
   void wake();

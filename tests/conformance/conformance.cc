@@ -179,6 +179,7 @@ void End::on_link(LinkId link) {
   EXPECT_TRUE(ever_.insert(link).second) << "link " << link << " had been used";
   open_.insert(link);
   accepted.push_back(link);
+  if (admits) transport_->admit(link);
   if (when_link) when_link(link);
 }
 

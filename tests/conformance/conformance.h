@@ -90,6 +90,7 @@ class End : public Transport::Sink {
   std::size_t frames = 0;      ///< That came, over all links.
   std::size_t calls = 0;       ///< Of all kinds.
   std::span<std::byte> place;  ///< Offered to every payload that fits.
+  bool admits = true;          ///< Whoever connects is admitted at once.
 
   // What a test wants done, besides the bookkeeping.
   std::function<void(LinkId, const wire::Header&, Buffer)> when_frame;

@@ -6,6 +6,7 @@
 #include <zmq.h>
 
 #include <cstring>
+#include <utility>
 
 #include "tests/conformance/innocent.h"
 #include "tests/conformance/raw_tcp.h"
@@ -36,14 +37,17 @@ class RawZmq {
     ends_ = zmq_socket(context_, ZMQ_PAIR);
     zmq_connect(ends_, "inproc://ends");
   }
-  ~RawZmq() {
-    zmq_close(ends_);
-    zmq_close(socket_);
-    zmq_ctx_term(context_);
-  }
+  ~RawZmq() { leave(); }
   RawZmq(const RawZmq&) = delete;
   RawZmq& operator=(const RawZmq&) = delete;
 
+  /// Ends it, once what it sent has left.
+  void leave() {
+    if (context_ == nullptr) return;
+    zmq_close(ends_);
+    zmq_close(socket_);
+    zmq_ctx_term(std::exchange(context_, nullptr));
+  }
   void name(const std::string& id) {
     zmq_setsockopt(socket_, ZMQ_ROUTING_ID, id.data(), id.size());
   }
@@ -115,12 +119,12 @@ class ZmqInnocent : public Innocent {
   ZmqInnocent() : Innocent(make_endpoint(), make_endpoint(), "127.0.0.1:0") {}
 
   /// Sends frames 1 to 10, and ends the endpoint as soon as they have been handed to TCP.
-  static void send_and_leave(End& end, LinkId link) {
+  static void send_and_leave(End& end, LinkId link, End& far) {
     Lender lender(pattern(20'000, 1));
     for (std::uint64_t i = 1; i <= 10; ++i) {
       ASSERT_EQ(end.send(link, i, lender.lend()), Sent::kTaken);
     }
-    ASSERT_TRUE(until({&end}, [&] { return lender.all_ended(); }));
+    ASSERT_TRUE(until({&end, &far}, [&] { return lender.all_ended(); }));
     end.destroy();
   }
 };

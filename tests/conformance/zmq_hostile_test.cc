@@ -122,30 +122,17 @@ TEST_F(ZmqHostile, AnOversizePartEndsItsConnection) {
   expect_innocent_works();
 }
 
-TEST_F(ZmqHostile, ThoseWhoNameThemselvesAreNoLink) {
-  for (const std::string& name : {std::string("me"), std::string(255, 'n'), std::string("me")}) {
+TEST_F(ZmqHostile, ANameOfItsOwnMeansNothing) {
+  for (const std::string& name : {std::string("me"), std::string("\0abcd", 5), std::string("me")}) {
     RawZmq stranger(ZMQ_DEALER);
     stranger.name(name);
     stranger.connect(address_);
-    for (std::uint64_t i = 1; i < 10; ++i) stranger.send(frame(i));
-    ASSERT_TRUE(poll_until([&] { return stranger.hung_up_on(); }));
+    const std::size_t frames = server_.frames;
+    stranger.send(frame(1));
+    ASSERT_TRUE(poll_until([&] { return server_.frames == frames + 1; }));
     expect_innocent_works();
   }
-  EXPECT_EQ(server_.accepted.size(), 1U);
-}
-
-// A name of the form that a ROUTER gives passes for one, but only once.
-TEST_F(ZmqHostile, ANameUsedAgainIsIgnored) {
-  for (int round = 0; round < 20; ++round) {
-    RawZmq stranger(ZMQ_DEALER);
-    stranger.name(std::string("\0abcd", 5));
-    stranger.connect(address_);
-    stranger.send(frame(1));
-    if (round % 2 == 0) expect_innocent_works();
-  }
-  ASSERT_TRUE(poll_until([&] { return server_.broken.size() + 1 == server_.accepted.size(); }));
-  EXPECT_LE(server_.accepted.size(), 2U);
-  expect_innocent_works();
+  EXPECT_EQ(server_.accepted.size(), 4U);
 }
 
 TEST_F(ZmqHostile, MoreLinksThanAllowedAreRefused) {

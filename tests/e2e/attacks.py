@@ -5,8 +5,10 @@ function that is handed the addresses. All of it comes from a seed.
 
 import itertools
 import random
+import selectors
 import socket
 import struct
+import time
 
 import zmtp
 
@@ -201,3 +203,43 @@ def loris(addresses, connections):
             connection.send(data[_first(data):])
         held.append(connection)
     return held
+
+
+_PARTS = zmtp.frame(b"x", zmtp.MORE) * 20_000
+
+
+def endless_parts(addresses, connections, hello=None, seconds=2.0):
+    """Messages that never end, of parts of one byte each, by so many connections at once; who is
+    hung up on comes again. `hello` is said before. Returns how many bytes were taken in all."""
+    first = zmtp.control(hello) if hello else _PARTS
+    turn = itertools.cycle(addresses)
+    held, said = {}, 0
+    selector = selectors.DefaultSelector()
+    ends = time.monotonic() + seconds
+
+    def come():
+        connection = zmtp.Connection(next(turn)).open().socket
+        connection.setblocking(False)
+        held[connection] = first
+        selector.register(connection, selectors.EVENT_WRITE)
+
+    for _ in range(connections):
+        come()
+    while time.monotonic() < ends:
+        for key, _ in selector.select(0.1):
+            try:
+                sent = key.fileobj.send(held[key.fileobj])
+            except BlockingIOError:
+                continue
+            except OSError:
+                selector.unregister(key.fileobj)
+                held.pop(key.fileobj)
+                key.fileobj.close()
+                come()
+                continue
+            said += sent
+            held[key.fileobj] = held[key.fileobj][sent:] or _PARTS
+    for connection in held:
+        connection.close()
+    selector.close()
+    return said

@@ -5,6 +5,7 @@ not grow, and newcomers with the right token must be let in meanwhile.
 STRETTO_HOSTILE_MESSAGES sets how many mutated messages; 6,000 if it is not set.
 """
 
+import contextlib
 import os
 import pathlib
 import resource
@@ -208,6 +209,78 @@ class Newcomers(cluster.ClusterTest):
             self.assertEqual(process.end(), 0, process.output())
         for connection in held:
             connection.close()
+        self.assert_nobody_left()
+
+
+class EndlessParts(cluster.ClusterTest):
+    """A message of parts without end, from 100 connections: whoever sends it is hung up on, and the
+    processes do not grow."""
+
+    CONNECTIONS = 100
+
+    def setUp(self):
+        super().setUp()
+        self.peak = {}
+
+    def grow(self, processes, attack):
+        """Runs the attack; says by how much each process grew, at most, and checks it."""
+        before = {process.name: cluster.resident_bytes(process.pid)
+                  for process in processes}
+        peak = dict(before)
+        over = threading.Event()
+
+        def look():
+            while not over.wait(0.01):
+                for process in processes:
+                    with contextlib.suppress(OSError, AttributeError):
+                        now = cluster.resident_bytes(process.pid)
+                        peak[process.name] = max(peak[process.name], now)
+
+        looks = threading.Thread(target=look)
+        looks.start()
+        try:
+            said = attack()
+        finally:
+            over.set()
+            looks.join()
+        growth = {name: (peak[name] - before[name]) >> 10 for name in before}
+        print(f"MEASURED {said >> 10} KiB of endless parts were taken; growth in KiB: {growth}")
+        for name, kib in growth.items():
+            self.assertLess(kib << 10, MOST_GROWTH, name)
+
+    def test_from_strangers_and_from_who_knows_the_token(self):
+        job = cluster.ByHand(self, workers=2, servers=1, STRETTO_JOB_TOKEN="the secret",
+                             STRETTO_DEAD_AFTER_S=30)
+        host, _, port = job.address.rpartition(":")
+        scheduler = (host, int(port))
+        with zmtp.Connection(scheduler) as member:
+            member.open()
+            hello = zmtp.hello(rank=1, servers=1, token="the secret")
+            member.send(zmtp.control(hello))
+            self.assertEqual(member.receive_control()[0], zmtp.WELCOME)
+            server = job.server(0)
+            job.worker(0, ("--rounds", 10**9))
+            self.assertEqual(member.receive_control()[0], zmtp.ROSTER)
+            addresses = [scheduler] + [("127.0.0.1", port) for port
+                                       in cluster.listening_ports(server.pid)]
+            processes = [job.scheduler, server]
+            self.grow(processes,
+                      lambda: attacks.endless_parts(addresses, self.CONNECTIONS))
+            self.grow(processes,
+                      lambda: attacks.endless_parts(addresses, self.CONNECTIONS, hello))
+            self.assertTrue(job.scheduler.running() and server.running())
+
+            def as_member():
+                data = zmtp.frame(b"x", zmtp.MORE) * 1_000_000
+                said = 0
+                while said < 20 * len(data) and member.send(data):
+                    said += len(data)
+                return said
+
+            self.grow(processes, as_member)
+            for role, process in job.everybody.items():
+                self.assertEqual(process.end(10), cluster.exit_of_loss(role), process.output())
+                self.one_error(process, "PeerLost", "worker 1")
         self.assert_nobody_left()
 
 

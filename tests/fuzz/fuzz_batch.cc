@@ -9,6 +9,7 @@
 #include "common/check.h"
 #include "tests/fuzz/input.h"
 #include "van/zmq/batch.h"
+#include "van/zmq/intake.h"
 
 namespace stretto {
 namespace {
@@ -16,12 +17,13 @@ namespace {
 using zmq::Batch;
 using zmq::FrameReader;
 using zmq::Incoming;
+using zmq::Intake;
 using zmq::Message;
 using zmq::Shape;
 using zmq::Socket;
 using zmq::Unpacked;
 
-enum Valid : unsigned { kRoutingId = 1, kLengths = 2, kSmallLimit = 4, kOurs = 8 };
+enum Valid : unsigned { kConnection = 1, kLengths = 2, kSmallLimit = 4, kOurs = 8 };
 constexpr std::size_t kMostPart = 40'000;
 
 /// Two sockets of one process, joined.
@@ -96,7 +98,7 @@ void send_message(fuzz::Input& input, Socket& socket, unsigned valid) {
     // Mostly whole headers.
     if (input.flag()) size = size % (zmq::kMostBatched + 2) * wire::kHeaderBytes;
     Buffer part = input.payload(size);
-    if (i == (valid & kRoutingId) + 1 && (valid & kLengths) != 0) {
+    if (i == 1 && (valid & kLengths) != 0) {
       mend_lengths(part.writable(), frames);
     }
     frames = size / wire::kHeaderBytes;
@@ -114,7 +116,7 @@ void send_ours(fuzz::Input& input, Pair& pair) {
     batch.add(wire::Header{}, sent.back());
   } while (!batch.full() && !input.empty());
   STRETTO_CHECK(batch.send(pair.far()) == 0 && batch.empty());
-  FrameReader reader(false, zmq::kLeastTaken);
+  FrameReader reader(zmq::kLeastTaken);
   std::vector<Buffer> came;
   STRETTO_CHECK(read_all(reader, pair.near(), zmq::kLeastTaken, &came) == sent.size());
   for (std::size_t i = 0; i < sent.size(); ++i) {
@@ -122,13 +124,59 @@ void send_ours(fuzz::Input& input, Pair& pair) {
   }
 }
 
+/// What was made of a connection's bytes.
+struct Made {
+  std::vector<Intake::Got> got;
+  std::vector<std::string> payloads;
+  friend bool operator==(const Made&, const Made&) = default;
+};
+
+// `piece` bytes at a time, from memory of just their size.
+Made take_connection(std::span<const std::byte> bytes, std::size_t piece) {
+  constexpr std::size_t kMostPayload = 20'000;
+  Made made;
+  Intake intake(kMostPayload);
+  std::vector<std::byte> unread;
+  while (!bytes.empty()) {
+    const auto next = bytes.first(std::min(piece, bytes.size()));
+    bytes = bytes.subspan(next.size());
+    unread.insert(unread.end(), next.begin(), next.end());
+    std::span<const std::byte> left = unread;
+    for (Intake::Got got = intake.take(left); got != Intake::Got::kNothing;
+         got = intake.take(left)) {
+      made.got.push_back(got);
+      if (got == Intake::Got::kMalformed) return made;
+      if (got != Intake::Got::kFrame) continue;
+      Unpacked unpacked(intake.headers(), intake.payloads(),
+                        [&intake] { return intake.take_payload(); });
+      wire::HeaderView header(intake.headers().data(), wire::kHeaderBytes);
+      for (Buffer payload; unpacked.next(header, payload);) {
+        STRETTO_CHECK(payload.size() <= kMostPayload);
+        const auto* text = reinterpret_cast<const char*>(payload.data());
+        made.payloads.emplace_back(text, payload.size());
+      }
+    }
+    STRETTO_CHECK(intake.held_bytes() <= zmq::kMostBatchPart + 2 * zmq::kMostBatched * 128);
+    unread = std::vector<std::byte>(left.begin(), left.end());
+  }
+  return made;
+}
+
+void run_connection(fuzz::Input& input) {
+  const std::size_t piece = 1 + input.byte();
+  const Buffer bytes = input.rest();
+  STRETTO_CHECK(take_connection(bytes.bytes(), piece) ==
+                take_connection(bytes.bytes(), std::max<std::size_t>(bytes.size(), 1)));
+}
+
 void run(const std::uint8_t* data, std::size_t size) {
   static const auto pair = std::make_unique<Pair>();
   fuzz::Input input(data, size);
   const unsigned valid = input.byte();
+  if ((valid & kConnection) != 0) return run_connection(input);
   if ((valid & kOurs) != 0) return send_ours(input, *pair);
   const std::size_t most_bytes = (valid & kSmallLimit) != 0 ? 1000 : wire::kMaxPayloadBytes;
-  FrameReader reader((valid & kRoutingId) != 0, most_bytes);
+  FrameReader reader(most_bytes);
   while (!input.empty()) send_message(input, pair->far(), valid);
   (void)read_all(reader, pair->near(), most_bytes, nullptr);
 }

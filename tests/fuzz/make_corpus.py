@@ -11,9 +11,12 @@ what is missing at the end is zero. The actions' numbers are those of act() in t
 import io
 import pathlib
 import struct
+import sys
 import tarfile
 
 CORPUS = pathlib.Path(__file__).resolve().parent / "corpus"
+sys.path.append(str(CORPUS.parent.parent / "e2e"))
+import zmtp  # noqa: E402
 HEADER = "<IHBBBBHIIiIIIIQQQQQQQQIIQQ"
 MAGIC = 0x4F525453
 
@@ -50,8 +53,8 @@ def frames():
 
 
 def batches():
-    """A mask (1 a routing id first, 2 lengths made right, 4 a small limit, 8 our own frames), then
-    messages of parts: size, whether it is in headers, bytes."""
+    """A mask (1 bytes of a connection, 2 lengths made right, 4 a small limit, 8 our own frames),
+    then messages of parts: size, whether it is in headers, bytes; or the bytes."""
 
     def message(*parts):
         out = bytes([len(parts) - 1])
@@ -68,9 +71,12 @@ def batches():
 
     yield "frame", b"\0" + message(header(2, dtype=1, size=8), b"12345678")
     yield "empty-payload", b"\0" + message(header(6), b"")
-    yield "hello", b"\1" + message(b"id", b"") + message(b"id", header(6), b"")
+    yield "hello", b"\0" + message(b"") + message(header(6), b"")
     yield "batch", b"\0" + message(*batch([8, 0, 500]))
-    yield "batch-of-router", b"\1" + message(b"id", *batch([4, 4])) * 3
+    opening = b"\1\7" + zmtp.opening()
+    yield "connection", opening + zmtp.message(*batch([4, 4])) * 3
+    yield "connection-large", opening + zmtp.message(header(2, dtype=1, size=9000), b"p" * 9000) * 2
+    yield "connection-endless", opening + zmtp.frame(b"x", zmtp.MORE) * 9
     yield "batch-made-right", b"\2" + message(batch([4] * 5)[0], b"x" * 300)
     yield "batch-above-limit", b"\4" + message(*batch([4, 2000]))
     yield "batch-lengths-wrap", b"\0" + message(batch([4, 4])[0],

@@ -106,8 +106,12 @@ COVERED_BY = {
     "van/zmq/handles.cc": "tests/conformance/conformance_test.cc",
     "van/zmq/batch.cc": "tests/conformance/zmq_hostile_test.cc",
     "van/zmq/monitor.cc": "tests/conformance/conformance_breaks_test.cc",
-    "van/zmq/peers.cc": "tests/conformance/zmq_peers_test.cc",
-    "van/zmq/router_links.cc": "tests/conformance/conformance_test.cc",
+    "van/zmq/accepted_links.cc": "tests/conformance/zmq_ends_test.cc",
+    "van/zmq/connection.cc": "tests/conformance/zmq_ends_test.cc",
+    "van/zmq/intake.cc": "tests/conformance/zmq_intake_test.cc",
+    "van/zmq/listener.cc": "tests/conformance/zmq_ends_test.cc",
+    "van/zmq/outlet.cc": "tests/conformance/zmq_intake_test.cc",
+    "van/zmq/zmtp.cc": "tests/conformance/zmq_intake_test.cc",
     "van/zmq/zmq_transport.cc": "tests/conformance/conformance_test.cc",
 }
 

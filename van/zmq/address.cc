@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// host:port to tcp:// and back. libzmq's own syntax (interfaces, source addresses) is not for
+// host:port, and tcp://. libzmq's own syntax (interfaces, source addresses) is not for
 // users.
 #include "van/zmq/address.h"
 
 #include <fmt/format.h>
-
-#include "common/config.h"
-#include "common/network.h"
 
 namespace stretto::zmq {
 namespace {
@@ -23,11 +20,10 @@ Result<HostPort> parse(std::string_view address) {
 
 }  // namespace
 
-Result<std::string> to_bind(std::string_view address) {
+Result<HostPort> to_listen(std::string_view address) {
   Result<HostPort> parsed = parse(address);
-  if (!parsed.ok()) return parsed.status();
-  const std::string host = parsed->host == "localhost" ? "127.0.0.1" : parsed->host;
-  return fmt::format("{}{}:{}", kScheme, host, parsed->port);
+  if (parsed.ok() && parsed->host == "localhost") parsed->host = "127.0.0.1";
+  return parsed;
 }
 
 Result<std::string> to_connect(std::string_view address) {
@@ -38,11 +34,6 @@ Result<std::string> to_connect(std::string_view address) {
                   fmt::format("cannot connect to '{}': port 0 is nobody's", address));
   }
   return fmt::format("{}{}:{}", kScheme, parsed->host, parsed->port);
-}
-
-std::string reachable(std::string_view endpoint) {
-  if (endpoint.starts_with(kScheme)) endpoint.remove_prefix(kScheme.size());
-  return reachable_address(endpoint);
 }
 
 }  // namespace stretto::zmq

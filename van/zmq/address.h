@@ -5,16 +5,14 @@
 #include <string>
 #include <string_view>
 
+#include "common/config.h"
 #include "stretto/status.h"
 
 namespace stretto::zmq {
 
-/// What to bind for `address`, such as "tcp://127.0.0.1:0".
-Result<std::string> to_bind(std::string_view address);
+/// Where to listen for `address`, such as "127.0.0.1:0".
+Result<HostPort> to_listen(std::string_view address);
 /// What to connect to for `address`.
 Result<std::string> to_connect(std::string_view address);
-/// host:port of a bound endpoint. For one that is bound to every interface, the first address of
-/// this host that others can reach.
-std::string reachable(std::string_view endpoint);
 
 }  // namespace stretto::zmq

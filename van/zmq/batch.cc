@@ -4,6 +4,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 namespace stretto::zmq {
 
@@ -12,50 +13,69 @@ void Batch::add(const wire::Header& header, const Buffer& payload) {
   bytes_ += wire::kHeaderBytes + payload.size();
 }
 
+void Batch::clear() {
+  frames_.clear();
+  bytes_ = 0;
+}
+
+void Batch::write_headers(std::span<std::byte> at) const {
+  STRETTO_CHECK(at.size() == headers_bytes());
+  std::byte* next = at.data();
+  for (const Waiting& frame : frames_) {
+    std::memcpy(next, &frame.header, wire::kHeaderBytes);
+    next += wire::kHeaderBytes;
+  }
+}
+
+void Batch::write_payloads(std::span<std::byte> at) const {
+  STRETTO_CHECK(at.size() == payloads_bytes());
+  std::byte* length_at = at.data();
+  std::byte* next = length_at + frames_.size() * kLengthBytes;
+  for (const Waiting& frame : frames_) {
+    const auto length = static_cast<std::uint32_t>(frame.payload.size());
+    std::memcpy(length_at, &length, kLengthBytes);
+    length_at += kLengthBytes;
+    if (length != 0) std::memcpy(next, frame.payload.data(), length);
+    next += length;
+  }
+}
+
 int Batch::send(Socket& socket) {
   int error = 0;
   if (frames_.size() == 1) {
     error = send_frame(socket, frames_.front().header, frames_.front().payload);
   } else {
-    Message headers(frames_.size() * wire::kHeaderBytes);
-    std::size_t payload_bytes = 0;
-    std::byte* at = headers.bytes().data();
-    for (const Waiting& frame : frames_) {
-      std::memcpy(at, &frame.header, wire::kHeaderBytes);
-      at += wire::kHeaderBytes;
-      payload_bytes += frame.payload.size();
-    }
-    Message payloads(frames_.size() * kLengthBytes + payload_bytes);
-    std::byte* length_at = payloads.bytes().data();
-    at = length_at + frames_.size() * kLengthBytes;
-    for (const Waiting& frame : frames_) {
-      const auto length = static_cast<std::uint32_t>(frame.payload.size());
-      std::memcpy(length_at, &length, kLengthBytes);
-      length_at += kLengthBytes;
-      if (length != 0) std::memcpy(at, frame.payload.data(), length);
-      at += length;
-    }
+    Message headers(headers_bytes());
+    write_headers(headers.bytes());
+    Message payloads(payloads_bytes());
+    write_payloads(payloads.bytes());
     error = socket.send(std::move(headers), true);
     if (error == 0 && socket.send(std::move(payloads), false) != 0) error = EHOSTUNREACH;
   }
-  if (error != 0) return error;
-  frames_.clear();
-  bytes_ = 0;
-  return 0;
+  if (error == 0) clear();
+  return error;
 }
 
-Unpacked::Unpacked(Incoming& in) : in_(in), count_(in.frames()), offset_(count_ * kLengthBytes) {}
+Unpacked::Unpacked(std::span<const std::byte> headers, std::span<const std::byte> payloads,
+                   std::function<Buffer()> whole)
+    : headers_(headers),
+      payloads_(payloads),
+      whole_(std::move(whole)),
+      count_(headers.size() / wire::kHeaderBytes),
+      offset_(count_ * kLengthBytes) {}
+
+Unpacked::Unpacked(Incoming& in)
+    : Unpacked(in.header.bytes(), in.payload.bytes(),
+               [&in] { return Message::take(std::move(in.payload)); }) {}
 
 bool Unpacked::next(wire::HeaderView& header, Buffer& payload) {
   if (taken_ == count_) return false;
-  header =
-      wire::HeaderView(in_.header.bytes().data() + taken_ * wire::kHeaderBytes, wire::kHeaderBytes);
+  header = wire::HeaderView(headers_.data() + taken_ * wire::kHeaderBytes, wire::kHeaderBytes);
   if (count_ == 1) {
-    payload = Message::take(std::move(in_.payload));
+    payload = whole_();
   } else {
-    const std::span<const std::byte> bytes = in_.payload.bytes();
-    const std::size_t length = length_in(bytes, taken_);
-    payload = length == 0 ? Buffer() : Buffer::copy_of(bytes.subspan(offset_, length));
+    const std::size_t length = length_in(payloads_, taken_);
+    payload = length == 0 ? Buffer() : Buffer::copy_of(payloads_.subspan(offset_, length));
     offset_ += length;
   }
   ++taken_;

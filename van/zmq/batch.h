@@ -5,6 +5,7 @@
 // bytes each, then the payloads.
 #pragma once
 
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -27,11 +28,22 @@ class Batch {
   /// 0, or errno as send_frame() has it; then the frames are still here.
   int send(Socket& socket);
 
- private:
+  // For those who send it themselves.
   struct Waiting {
     wire::Header header;
     Buffer payload;
   };
+  const std::vector<Waiting>& frames() const { return frames_; }
+  /// Of the two parts.
+  std::size_t headers_bytes() const { return frames_.size() * wire::kHeaderBytes; }
+  std::size_t payloads_bytes() const {
+    return frames_.size() * kLengthBytes + bytes_ - headers_bytes();
+  }
+  void write_headers(std::span<std::byte> at) const;
+  void write_payloads(std::span<std::byte> at) const;
+  void clear();
+
+ private:
   static constexpr std::size_t kLeastAlone = kLeastTaken;
 
   std::size_t most_bytes_;
@@ -42,12 +54,18 @@ class Batch {
 /// The frames of a message that came, which is a batch or one frame. Thread: loop.
 class Unpacked {
  public:
+  /// `whole`: the second part as a Buffer, which is asked for where the message is one frame.
+  Unpacked(std::span<const std::byte> headers, std::span<const std::byte> payloads,
+           std::function<Buffer()> whole);
   explicit Unpacked(Incoming& in);
-  /// The next frame: its header, which lives as long as `in`, and its payload. False: no more.
+  /// The next frame: its header, which lives as long as the message, and its payload. False: no
+  /// more.
   bool next(wire::HeaderView& header, Buffer& payload);
 
  private:
-  Incoming& in_;
+  std::span<const std::byte> headers_;
+  std::span<const std::byte> payloads_;
+  std::function<Buffer()> whole_;
   std::size_t count_;
   std::size_t taken_ = 0;
   std::size_t offset_;  // Of the next payload of a batch.

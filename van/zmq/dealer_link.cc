@@ -26,7 +26,7 @@ void configure(Socket& socket, const ZmqOptions& options, bool local) {
   socket.set(ZMQ_SNDHWM, options.queue_frames);
   socket.set(ZMQ_RCVHWM, options.queue_frames);
   socket.set(ZMQ_MAXMSGSIZE, static_cast<std::int64_t>(most_part_bytes(options.max_payload_bytes)));
-  socket.set(ZMQ_HANDSHAKE_IVL, milliseconds(options.handshake_timeout));
+  socket.set(ZMQ_HANDSHAKE_IVL, milliseconds(options.greeting_timeout));
   socket.set(ZMQ_CONNECT_TIMEOUT, milliseconds(options.connect_timeout));
   // Not -1, "never": that drops what has come but has not been read when a connection ends, and
   // says nothing at all when no descriptor is left for a try.
@@ -43,7 +43,7 @@ DealerLink::DealerLink(LinkId link, std::string address, std::size_t max_payload
       address_(std::move(address)),
       socket_(std::move(socket)),
       monitor_(std::move(monitor)),
-      reader_(false, max_payload_bytes),
+      reader_(max_payload_bytes),
       batch_(is_own_host(address_)),
       local_(is_own_host(address_)) {}
 

@@ -17,7 +17,6 @@ Shape FrameReader::next(Socket& socket, Incoming& in) {
     discard(socket, in.payload);
     return Shape::kRemains;
   }
-  if (has_id_ && !socket.receive(in.id)) return Shape::kNothing;
   if (!socket.receive(in.header)) return Shape::kNothing;
   if (!in.header.more()) {
     return in.header.bytes().empty() ? Shape::kEmpty : Shape::kMalformed;
@@ -28,20 +27,21 @@ Shape FrameReader::next(Socket& socket, Incoming& in) {
     discard(socket, in.payload);
     return Shape::kMalformed;
   }
-  return fits(in) ? Shape::kFrame : Shape::kMalformed;
+  const bool whole = fits(in.header.bytes(), in.payload.bytes(), max_payload_bytes_);
+  return whole ? Shape::kFrame : Shape::kMalformed;
 }
 
-bool FrameReader::fits(Incoming& in) const {
-  const std::size_t count = in.frames();
+bool fits(std::span<const std::byte> headers, std::span<const std::byte> payloads,
+          std::size_t max_payload_bytes) {
+  const std::size_t count = headers.size() / wire::kHeaderBytes;
   if (count == 0 || count > kMostBatched) return false;
-  if (in.header.bytes().size() != count * wire::kHeaderBytes) return false;
-  const std::span<const std::byte> payloads = in.payload.bytes();
-  if (count == 1) return payloads.size() <= max_payload_bytes_;
+  if (headers.size() != count * wire::kHeaderBytes) return false;
+  if (count == 1) return payloads.size() <= max_payload_bytes;
   if (payloads.size() < count * kLengthBytes || payloads.size() > kMostBatchPart) return false;
   std::size_t sum = count * kLengthBytes;
   for (std::size_t i = 0; i < count; ++i) {
     const std::size_t length = length_in(payloads, i);
-    if (length > max_payload_bytes_) return false;
+    if (length > max_payload_bytes) return false;
     sum += length;
   }
   return sum == payloads.size();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Frames as libzmq messages: a part of 128 header bytes, then a part of payload, which may be empty
-// but is always there. What comes over a ROUTER has the sender's routing id before them.
+// but is always there.
 //
 // Where the first part is several headers, the second holds the payloads of as many frames
 // (batch.h).
@@ -27,7 +27,6 @@ enum class Shape : std::uint8_t {
 
 /// What one message held. Thread: loop.
 struct Incoming {
-  Message id;  ///< Only from a ROUTER.
   Message header;
   Message payload;
 
@@ -53,20 +52,21 @@ inline std::size_t length_in(std::span<const std::byte> payloads, std::size_t in
   return length;
 }
 
-/// Thread: loop.
+/// True if the two parts of a message are one frame, or a batch, with no payload larger than this.
+bool fits(std::span<const std::byte> headers, std::span<const std::byte> payloads,
+          std::size_t max_payload_bytes);
+
+/// What comes over a libzmq socket. Thread: loop.
 class FrameReader {
  public:
-  FrameReader(bool has_id, std::size_t max_payload_bytes)
-      : has_id_(has_id), max_payload_bytes_(max_payload_bytes) {}
+  explicit FrameReader(std::size_t max_payload_bytes) : max_payload_bytes_(max_payload_bytes) {}
 
   /// Reads one message. A message with too many parts costs a bounded time per call.
   Shape next(Socket& socket, Incoming& in);
 
  private:
   void discard(Socket& socket, Message& scratch);
-  bool fits(Incoming& in) const;
 
-  bool has_id_;
   std::size_t max_payload_bytes_;
   bool discarding_ = false;
 };

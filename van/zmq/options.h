@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "stretto/types.h"
+#include "van/transport.h"
 #include "van/wire.h"
 
 namespace stretto {
@@ -21,10 +22,17 @@ struct ZmqOptions {
   int queue_frames = 256;
   /// Links, accepted and connected. More are refused.
   std::size_t max_links = 1024;
-  /// Connections that have not sent their first frame yet. More are hung up on, oldest first.
-  std::size_t max_silent = 128;
-  /// Within which a connection must be made, and then greet as ZMTP does.
+  /// Accepted connections that are not admitted. More are hung up on, oldest first.
+  std::size_t max_strangers = 128;
+  /// Memory that a connection may take before it is admitted, but for what it begins with, and that
+  /// all such may take together.
+  std::size_t stranger_bytes = wire::kMaxControlBytes;
+  std::size_t strangers_bytes = std::size_t{16} << 20;
+  /// Within which a connection that we make must be there, and then its far end must greet as ZMTP
+  /// does: by its loop, which may be busy for a while.
   Duration connect_timeout = 5s;
+  Duration greeting_timeout = 15s;
+  /// Within which one that was accepted must be admitted.
   Duration handshake_timeout = 5s;
 };
 
@@ -39,6 +47,19 @@ inline int milliseconds(Duration duration) {
   const auto count = std::chrono::ceil<std::chrono::milliseconds>(duration).count();
   return static_cast<int>(std::clamp<std::int64_t>(count, 1, std::numeric_limits<int>::max()));
 }
+
+/// Hands out LinkIds; none twice. Thread: loop.
+class LinkIds {
+ public:
+  LinkId next() { return ++last_; }
+
+ private:
+  LinkId last_ = 0;
+};
+
+// Tokens of the watch: a link, and whether its socket or its monitor. Link 0 is the listener.
+constexpr std::uint64_t socket_token(LinkId link) { return std::uint64_t{link} << 1; }
+constexpr std::uint64_t monitor_token(LinkId link) { return socket_token(link) | 1; }
 
 /// What a part of the transport did in its turn.
 struct Turn {

@@ -15,8 +15,8 @@
 
 #include "common/check.h"
 #include "van/watch.h"
+#include "van/zmq/accepted_links.h"
 #include "van/zmq/dealer_link.h"
-#include "van/zmq/router_links.h"
 
 namespace stretto {
 namespace zmq {
@@ -24,14 +24,8 @@ namespace {
 
 constexpr int kFramesPerPoll = 64;
 constexpr int kFramesPerTurn = 16;
-// libzmq does not tell when a ROUTER's full link has room; so often it is tried again.
-constexpr Duration kRoomRetry = 1ms;
-// Stands for the ROUTER where DEALERs are named by their link.
-constexpr LinkId kRouter = 0;
-
-// Tokens of the watch: a link, and whether its socket or its monitor.
-constexpr std::uint64_t socket_token(LinkId link) { return std::uint64_t{link} << 1; }
-constexpr std::uint64_t monitor_token(LinkId link) { return socket_token(link) | 1; }
+// Stands for all accepted links, and their listener, where DEALERs are named by their link.
+constexpr LinkId kAccepted = 0;
 
 /// Thread: loop, but for wake().
 class ZmqTransport final : public Transport {
@@ -43,6 +37,7 @@ class ZmqTransport final : public Transport {
   Result<std::string> listen(std::string_view address) override;
   Result<LinkId> connect(std::string_view address) override;
   Sent try_send(LinkId link, const wire::Header& header, const Buffer& payload) override;
+  void admit(LinkId link) override;
   void close(LinkId link) override;
   void poll(Sink& sink, Duration wait) override;
   void wake() override { watch_.wake(); }
@@ -57,13 +52,12 @@ class ZmqTransport final : public Transport {
     bool batched = false;  // Is in batched_.
   };
 
-  template <typename Port>
-  Status watch(const Port& port, LinkId link);
-  template <typename Port>
-  void unwatch(const Port& port);
+  Status watch(const DealerLink& dealer, LinkId link);
+  void unwatch(const DealerLink& dealer);
   void make_ready(LinkId link);
   void flush();
   void look(Duration wait);
+  void look_at_accepted(LinkId link);
   bool deliver(Sink& sink);
   Turn give_turn(Sink& sink, LinkId link, int limit);
   void bury(LinkId link);
@@ -72,8 +66,8 @@ class ZmqTransport final : public Transport {
   Watch watch_;      // Before the context: a lease that ends with that may still wake us.
   Context context_;  // Before the sockets: it ends after them, when all leases have.
   LinkIds ids_;
-  std::unique_ptr<RouterLinks> router_;
-  bool router_ready_ = false;
+  std::unique_ptr<AcceptedLinks> accepted_;
+  bool accepted_ready_ = false;
   std::unordered_map<LinkId, Dealer> dealers_;
   std::vector<std::unique_ptr<DealerLink>> buried_;  // Over, but perhaps on the call stack.
   std::deque<LinkId> ready_;
@@ -83,43 +77,36 @@ class ZmqTransport final : public Transport {
   std::thread::id owner_;
 };
 
-template <typename Port>
-Status ZmqTransport::watch(const Port& port, LinkId link) {
-  if (Status status = watch_.add(port.descriptor(), socket_token(link)); !status.ok()) {
+Status ZmqTransport::watch(const DealerLink& dealer, LinkId link) {
+  if (Status status = watch_.add(dealer.descriptor(), socket_token(link)); !status.ok()) {
     return status;
   }
-  Status status = watch_.add(port.monitor_descriptor(), monitor_token(link));
-  if (!status.ok()) watch_.remove(port.descriptor());
+  Status status = watch_.add(dealer.monitor_descriptor(), monitor_token(link));
+  if (!status.ok()) watch_.remove(dealer.descriptor());
   return status;
 }
 
-template <typename Port>
-void ZmqTransport::unwatch(const Port& port) {
-  watch_.remove(port.descriptor());
-  watch_.remove(port.monitor_descriptor());
+void ZmqTransport::unwatch(const DealerLink& dealer) {
+  watch_.remove(dealer.descriptor());
+  watch_.remove(dealer.monitor_descriptor());
 }
 
 Result<std::string> ZmqTransport::listen(std::string_view address) {
-  if (router_ != nullptr) {
+  if (accepted_ != nullptr) {
     return Status(Code::kInvalidArgument,
                   fmt::format("wanted to listen at '{}', but this transport listens at {} already; "
                               "make another transport",
-                              address, router_->address()));
+                              address, accepted_->address()));
   }
-  Result<std::unique_ptr<RouterLinks>> made = RouterLinks::open(context_, options_, ids_);
+  Result<std::unique_ptr<AcceptedLinks>> made =
+      AcceptedLinks::listen(address, options_, ids_, watch_);
   if (!made.ok()) return made.status();
-  if (Status status = watch(**made, kRouter); !status.ok()) return status;
-  if (Status status = (*made)->bind(address); !status.ok()) {
-    unwatch(**made);
-    return status;
-  }
-  router_ = *std::move(made);
-  make_ready(kRouter);
-  return router_->address();
+  accepted_ = *std::move(made);
+  return accepted_->address();
 }
 
 Result<LinkId> ZmqTransport::connect(std::string_view address) {
-  const std::size_t accepted = router_ == nullptr ? 0 : router_->size();
+  const std::size_t accepted = accepted_ == nullptr ? 0 : accepted_->size();
   if (dealers_.size() + accepted >= options_.max_links) {
     return Status(
         Code::kResource,
@@ -144,30 +131,30 @@ Transport::Sent ZmqTransport::try_send(LinkId link, const wire::Header& header,
     make_ready(link);
     return sent;
   }
-  if (router_ == nullptr) return Sent::kBroken;
-  const Sent sent = router_->send(link, header, payload);
-  make_ready(kRouter);
-  return sent;
+  return accepted_ == nullptr ? Sent::kBroken : accepted_->send(link, header, payload);
+}
+
+void ZmqTransport::admit(LinkId link) {
+  if (accepted_ != nullptr) accepted_->admit(link);
 }
 
 void ZmqTransport::close(LinkId link) {
   if (dealers_.count(link) != 0) {
     bury(link);
-  } else if (router_ != nullptr) {
-    router_->close(link);
-    make_ready(kRouter);
+  } else if (accepted_ != nullptr) {
+    accepted_->close(link);
   }
 }
 
 bool ZmqTransport::is_local(LinkId link) const {
   const auto found = dealers_.find(link);
   if (found != dealers_.end()) return found->second.link->is_local();
-  return router_ != nullptr && router_->is_local(link);
+  return accepted_ != nullptr && accepted_->is_local(link);
 }
 
 Duration ZmqTransport::may_wait(Duration wait) const {
   if (!ready_.empty()) return Duration::zero();
-  return router_ != nullptr && router_->any_full() ? std::min(wait, kRoomRetry) : wait;
+  return accepted_ == nullptr ? wait : accepted_->may_wait(wait);
 }
 
 void ZmqTransport::bury(LinkId link) {
@@ -194,15 +181,18 @@ void ZmqTransport::poll(Sink& sink, Duration wait) {
     deliver(sink);
   }
   flush();  // What the sink has answered.
-  if (router_ != nullptr && router_->any_full()) router_->offer_room(sink);
-  if (router_ != nullptr) router_->hang_up_on_silence();
+  if (accepted_ != nullptr) {
+    accepted_->offer_room(sink);
+    accepted_->hang_up_on_strangers(sink);
+    accepted_->bury();
+  }
   polling_ = false;
   buried_.clear();
 }
 
 // Hands over what waits to leave together. Sockets that were sent by must be looked at.
 void ZmqTransport::flush() {
-  if (router_ != nullptr && router_->flush()) make_ready(kRouter);
+  if (accepted_ != nullptr) accepted_->flush();
   for (const LinkId link : std::exchange(batched_, {})) {
     const auto found = dealers_.find(link);
     if (found == dealers_.end()) continue;
@@ -211,23 +201,30 @@ void ZmqTransport::flush() {
   }
 }
 
-// Waits until something is readable, and notes who is.
+// Waits until something can be read or written, and notes who is meant.
 void ZmqTransport::look(Duration wait) {
   for (const std::uint64_t token : watch_.wait(may_wait(wait), woken_)) {
     const auto link = static_cast<LinkId>(token >> 1);
-    if ((token & 1) == 0) {
-      make_ready(link);
-    } else if (link == kRouter) {
-      router_->watch();
-      make_ready(kRouter);
-    } else if (dealers_.at(link).link->watch()) {
+    const auto dealer = dealers_.find(link);
+    if (dealer == dealers_.end()) {
+      look_at_accepted(link);
+    } else if ((token & 1) == 0 || dealer->second.link->watch()) {
       make_ready(link);
     }
   }
 }
 
+void ZmqTransport::look_at_accepted(LinkId link) {
+  if (link == kAccepted) {
+    accepted_->accept();
+  } else if (accepted_ != nullptr) {
+    accepted_->notice(link);
+  }
+  make_ready(kAccepted);
+}
+
 void ZmqTransport::make_ready(LinkId link) {
-  bool& ready = link == kRouter ? router_ready_ : dealers_.at(link).ready;
+  bool& ready = link == kAccepted ? accepted_ready_ : dealers_.at(link).ready;
   if (!std::exchange(ready, true)) ready_.push_back(link);
 }
 
@@ -245,10 +242,10 @@ bool ZmqTransport::deliver(Sink& sink) {
 }
 
 Turn ZmqTransport::give_turn(Sink& sink, LinkId link, int limit) {
-  if (link == kRouter) {
-    router_ready_ = false;
-    const Turn turn = router_->receive(sink, limit);
-    if (turn.more) make_ready(kRouter);
+  if (link == kAccepted) {
+    accepted_ready_ = false;
+    const Turn turn = accepted_->receive(sink, limit);
+    if (turn.more) make_ready(kAccepted);
     return turn;
   }
   const auto found = dealers_.find(link);

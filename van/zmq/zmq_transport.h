@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ZeroMQ transport: frames over TCP. One context with one I/O thread, one ROUTER for those who
-// connect to us, one DEALER for each link that we connect. docs/TRANSPORTS.md tells how it keeps
-// the contract of van/transport.h over a library that hides connections.
+// The ZeroMQ transport: frames over TCP as ZMTP has them. For each link that we connect, a DEALER
+// of libzmq; those who connect to us are served by code of our own. docs/TRANSPORTS.md tells how it
+// keeps the contract of van/transport.h.
 //
 //   auto transport = make_zmq_transport({});
 //   if (transport.ok()) (*transport)->listen("127.0.0.1:0");

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reading into shared memory what is small, and right into its place what is large.
+#include "van/zmq/connection.h"
+
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+#include "common/check.h"
+
+namespace stretto::zmq {
+namespace {
+
+constexpr int kReadsATurn = 16;
+// Read beyond a large payload by the call that ends it: heads and small frames that follow.
+constexpr std::size_t kBeyondPayload = 16 << 10;
+// Memory that a connection keeps for the starts of messages.
+constexpr std::size_t kMostKept = 4096;
+// Reads of what is thrown away when we hang up.
+constexpr int kMostDrains = 256;
+
+}  // namespace
+
+void Connection::begin(std::span<std::byte> scratch) {
+  STRETTO_CHECK(unread_.empty() && kept_.size() <= scratch.size());
+  scratch_ = scratch;
+  reads_left_ = kReadsATurn;
+  drained_ = false;
+  if (kept_.empty()) return;
+  std::memcpy(scratch.data(), kept_.data(), kept_.size());
+  unread_ = scratch.first(kept_.size());
+  kept_.clear();
+  if (kept_.capacity() > kMostKept) kept_.shrink_to_fit();
+}
+
+void Connection::keep() {
+  kept_.assign(unread_.begin(), unread_.end());
+  unread_ = {};
+  scratch_ = {};
+}
+
+Intake::Got Connection::next() {
+  using enum Intake::Got;
+  for (;;) {
+    Intake::Got got = unread_.empty() ? kNothing : intake_.take(unread_);
+    if (got != kNothing) return got;
+    if (drained_ || reads_left_-- == 0) return kNothing;
+    got = receive();
+    if (got != kNothing) return got;
+    ended_ = finished_;
+    if (ended_) return kNothing;
+  }
+}
+
+Intake::Got Connection::receive() {
+  using enum Intake::Got;
+  if (!unread_.empty()) {
+    std::memmove(scratch_.data(), unread_.data(), unread_.size());
+    unread_ = scratch_.first(unread_.size());
+  }
+  const std::span<std::byte> gap = intake_.gap();
+  std::span<std::byte> room = scratch_.subspan(unread_.size());
+  if (!gap.empty()) room = room.first(std::min(room.size(), kBeyondPayload));
+  STRETTO_CHECK(!room.empty() && (gap.empty() || unread_.empty()));
+  std::array<iovec, 2> into = {iovec{gap.data(), gap.size()}, iovec{room.data(), room.size()}};
+  msghdr message{};
+  message.msg_iov = into.data();
+  message.msg_iovlen = into.size();
+  const ssize_t result = ::recvmsg(socket_.get(), &message, MSG_DONTWAIT);
+  if (result < 0 && errno == EINTR) return kNothing;
+  if (result < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
+    drained_ = true;
+    finished_ = broken;
+    return kNothing;
+  }
+  if (result <= 0) {
+    finished_ = drained_ = true;
+    return kNothing;
+  }
+  const auto count = static_cast<std::size_t>(result);
+  drained_ = count < gap.size() + room.size();
+  const std::size_t placed = std::min(count, gap.size());
+  unread_ = scratch_.first(unread_.size() + count - placed);
+  return placed == 0 ? kNothing : intake_.filled(placed);
+}
+
+bool Connection::write() {
+  const int error = outlet_.write(socket_.get());
+  if (error == EAGAIN) return false;
+  if (error != 0) {
+    outlet_.clear();
+    broken = true;
+  }
+  return true;
+}
+
+void Connection::hang_up() {
+  if (!socket_.is_open()) return;
+  outlet_.clear();
+  ::shutdown(socket_.get(), SHUT_RDWR);
+  std::array<std::byte, 4096> ignored;
+  for (int i = 0; i < kMostDrains; ++i) {
+    if (::recv(socket_.get(), ignored.data(), ignored.size(), MSG_DONTWAIT) <= 0) break;
+  }
+  socket_.close();
+}
+
+}  // namespace stretto::zmq

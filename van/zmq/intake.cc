@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// One function for each step of a connection's life.
+#include "van/zmq/intake.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "common/check.h"
+#include "van/zmq/zmtp.h"
+
+namespace stretto::zmq {
+namespace {
+
+constexpr std::size_t kMostHeadersBytes = kMostBatched * wire::kHeaderBytes;
+
+bool are_headers(const Head& head) {
+  return !head.malformed && !head.command && head.more && head.size > 0 &&
+         head.size <= kMostHeadersBytes && head.size % wire::kHeaderBytes == 0;
+}
+
+bool is_hello(const Head& head) {
+  return !head.malformed && !head.command && !head.more && head.size == 0;
+}
+
+}  // namespace
+
+Intake::Got Intake::over() {
+  state_ = State::kOver;
+  return Got::kMalformed;
+}
+
+Intake::Got Intake::take(std::span<const std::byte>& bytes) {
+  switch (state_) {
+    case State::kGreeting:
+      return take_greeting(bytes);
+    case State::kReady:
+      return take_ready(bytes);
+    case State::kMessages:
+      return take_message(bytes);
+    case State::kLarge: {
+      const std::span<std::byte> room = gap();
+      const std::size_t count = std::min(bytes.size(), room.size());
+      if (count == 0) return Got::kNothing;
+      std::memcpy(room.data(), bytes.data(), count);
+      bytes = bytes.subspan(count);
+      return filled(count);
+    }
+    case State::kOver:
+      break;
+  }
+  return Got::kMalformed;
+}
+
+Intake::Got Intake::take_greeting(std::span<const std::byte>& bytes) {
+  if (bytes.size() < kGreetingBytes) return Got::kNothing;
+  if (!is_greeting(bytes.first<kGreetingBytes>())) return over();
+  bytes = bytes.subspan(kGreetingBytes);
+  state_ = State::kReady;
+  return Got::kGreeting;
+}
+
+Intake::Got Intake::take_ready(std::span<const std::byte>& bytes) {
+  const auto head = read_head(bytes);
+  if (!head) return Got::kNothing;
+  if (head->malformed || !head->command || head->size > kMostReadyBytes) return over();
+  const auto size = static_cast<std::size_t>(head->size);
+  if (bytes.size() < head->length + size) return Got::kNothing;
+  if (!is_ready(bytes.subspan(head->length, size))) return over();
+  bytes = bytes.subspan(head->length + size);
+  state_ = State::kMessages;
+  return Got::kReady;
+}
+
+Intake::Got Intake::take_message(std::span<const std::byte>& bytes) {
+  large_ = Buffer();
+  const auto head = read_head(bytes);
+  if (!head) return Got::kNothing;
+  if (is_hello(*head)) {
+    bytes = bytes.subspan(head->length);
+    return Got::kHello;
+  }
+  if (!are_headers(*head)) return over();
+  const auto size = static_cast<std::size_t>(head->size);
+  if (bytes.size() < head->length + size) return Got::kNothing;
+  return take_payload_of(bytes, bytes.subspan(head->length, size), head->length + size);
+}
+
+// The second part, whose head is at `at`.
+Intake::Got Intake::take_payload_of(std::span<const std::byte>& bytes,
+                                    std::span<const std::byte> headers, std::size_t at) {
+  const auto head = read_head(bytes.subspan(at));
+  if (!head) return Got::kNothing;
+  const std::size_t most =
+      headers.size() == wire::kHeaderBytes ? max_payload_bytes_ : kMostBatchPart;
+  if (head->malformed || head->command || head->more || head->size > most) return over();
+  const auto size = static_cast<std::size_t>(head->size);
+  std::span<const std::byte> rest = bytes.subspan(at + head->length);
+  if (size < kLeastTaken) {
+    if (rest.size() < size) return Got::kNothing;
+    headers_ = headers;
+    payloads_ = rest.first(size);
+    bytes = rest.subspan(size);
+    return checked();
+  }
+  kept_headers_.assign(headers.begin(), headers.end());
+  large_ = Buffer::allocate(size);
+  filled_ = 0;
+  state_ = State::kLarge;
+  bytes = rest;
+  return take(bytes);
+}
+
+std::span<std::byte> Intake::gap() {
+  if (state_ != State::kLarge) return {};
+  return large_.writable().subspan(filled_);
+}
+
+Intake::Got Intake::filled(std::size_t bytes) {
+  STRETTO_CHECK(state_ == State::kLarge && bytes <= large_.size() - filled_);
+  filled_ += bytes;
+  if (filled_ < large_.size()) return Got::kNothing;
+  state_ = State::kMessages;
+  headers_ = kept_headers_;
+  payloads_ = large_.bytes();
+  return checked();
+}
+
+Intake::Got Intake::checked() {
+  return fits(headers_, payloads_, max_payload_bytes_) ? Got::kFrame : over();
+}
+
+Buffer Intake::take_payload() {
+  STRETTO_CHECK(frames() == 1);
+  if (payloads_.empty()) return {};
+  if (payloads_.data() == large_.data()) return std::exchange(large_, {});
+  return Buffer::copy_of(payloads_);
+}
+
+}  // namespace stretto::zmq

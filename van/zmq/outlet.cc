@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+// Heads are put before parts here, and many pieces leave by one call.
+#include "van/zmq/outlet.h"
+
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "common/check.h"
+#include "van/zmq/zmtp.h"
+
+namespace stretto::zmq {
+namespace {
+
+constexpr std::size_t kMostPieces = 64;      // That leave by one call.
+constexpr std::size_t kLeastInPlace = 4096;  // Smaller payloads are copied.
+
+// Puts bytes one after the other into a Buffer that has room for them.
+class Writer {
+ public:
+  explicit Writer(std::size_t bytes) : buffer_(Buffer::allocate(bytes)) {}
+
+  void head(std::size_t part_bytes, bool more) {
+    std::array<std::byte, kMostHeadBytes> bytes{};
+    const std::size_t length = write_head(bytes, part_bytes, more);
+    std::memcpy(room(length).data(), bytes.data(), length);
+  }
+  std::span<std::byte> room(std::size_t bytes) {
+    const std::span<std::byte> given = buffer_.writable().subspan(used_, bytes);
+    used_ += bytes;
+    return given;
+  }
+  Buffer take() {
+    const Buffer whole = std::move(buffer_);
+    return whole.slice(0, used_);
+  }
+
+ private:
+  Buffer buffer_;
+  std::size_t used_ = 0;
+};
+
+}  // namespace
+
+void Outlet::add(std::span<const std::byte> bytes) {
+  pieces_.push_back({Buffer::copy_of(bytes), false});
+}
+
+void Outlet::add(const wire::Header& header, const Buffer& payload) {
+  const bool lent = payload.size() >= kLeastInPlace;
+  Writer writer(2 * kMostHeadBytes + wire::kHeaderBytes + (lent ? 0 : payload.size()));
+  writer.head(wire::kHeaderBytes, true);
+  std::memcpy(writer.room(wire::kHeaderBytes).data(), &header, wire::kHeaderBytes);
+  writer.head(payload.size(), false);
+  if (!lent && !payload.empty()) {
+    std::memcpy(writer.room(payload.size()).data(), payload.data(), payload.size());
+  }
+  pieces_.push_back({writer.take(), !lent});
+  if (lent) pieces_.push_back({payload, true});
+  ++messages_;
+}
+
+void Outlet::add(Batch& batch) {
+  if (batch.frames().size() == 1) {
+    add(batch.frames().front().header, batch.frames().front().payload);
+  } else {
+    Writer writer(2 * kMostHeadBytes + batch.headers_bytes() + batch.payloads_bytes());
+    writer.head(batch.headers_bytes(), true);
+    batch.write_headers(writer.room(batch.headers_bytes()));
+    writer.head(batch.payloads_bytes(), false);
+    batch.write_payloads(writer.room(batch.payloads_bytes()));
+    pieces_.push_back({writer.take(), true});
+    ++messages_;
+  }
+  batch.clear();
+}
+
+int Outlet::write(int descriptor) {
+  while (!pieces_.empty()) {
+    std::array<iovec, kMostPieces> parts;
+    const std::size_t count = std::min(pieces_.size(), kMostPieces);
+    std::size_t wanted = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::size_t skip = i == 0 ? gone_ : 0;
+      const Buffer& bytes = pieces_[i].bytes;
+      // The kernel only reads them.
+      parts[i] = {const_cast<std::byte*>(bytes.data()) + skip, bytes.size() - skip};
+      wanted += bytes.size() - skip;
+    }
+    msghdr message{};
+    message.msg_iov = parts.data();
+    message.msg_iovlen = count;
+    const ssize_t sent = ::sendmsg(descriptor, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (sent < 0) {
+      if (errno == EINTR) continue;
+      return errno == EWOULDBLOCK ? EAGAIN : errno;
+    }
+    left(static_cast<std::size_t>(sent));
+    if (static_cast<std::size_t>(sent) < wanted) return EAGAIN;
+  }
+  return 0;
+}
+
+void Outlet::left(std::size_t bytes) {
+  gone_ += bytes;
+  while (!pieces_.empty() && gone_ >= pieces_.front().bytes.size()) {
+    gone_ -= pieces_.front().bytes.size();
+    if (pieces_.front().ends_message) --messages_;
+    pieces_.pop_front();
+  }
+  STRETTO_CHECK(!pieces_.empty() || (gone_ == 0 && messages_ == 0));
+}
+
+void Outlet::clear() {
+  pieces_.clear();
+  gone_ = 0;
+  messages_ = 0;
+}
+
+}  // namespace stretto::zmq

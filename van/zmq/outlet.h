@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// Outlet: what waits to leave by one accepted connection, as ZMTP has it, until the kernel takes
+// it.
+#pragma once
+
+#include <cstddef>
+#include <deque>
+
+#include "common/buffer.h"
+#include "van/zmq/batch.h"
+
+namespace stretto::zmq {
+
+/// Thread: loop.
+class Outlet {
+ public:
+  /// Bytes that are no message: of the handshake.
+  void add(std::span<const std::byte> bytes);
+  /// Large payloads are lent until they have left, or this ends; small ones are copied.
+  void add(const wire::Header& header, const Buffer& payload);
+  /// All of a batch, which is empty then.
+  void add(Batch& batch);
+
+  bool empty() const { return pieces_.empty(); }
+  /// Messages of which something is left; a batch is one.
+  std::size_t messages() const { return messages_; }
+  /// Hands over what the socket takes now: 0, EAGAIN if it took not all of it, or why the
+  /// connection has ended.
+  int write(int descriptor);
+  /// Drops everything.
+  void clear();
+
+ private:
+  struct Piece {
+    Buffer bytes;
+    bool ends_message = false;
+  };
+  void left(std::size_t bytes);
+
+  std::deque<Piece> pieces_;
+  std::size_t gone_ = 0;  // Bytes of the first piece that have left.
+  std::size_t messages_ = 0;
+};
+
+}  // namespace stretto::zmq

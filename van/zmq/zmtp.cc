@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// The bytes of ZMTP. Numbers are in network order.
+#include "van/zmq/zmtp.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string_view>
+
+namespace stretto::zmq {
+namespace {
+
+enum HeadFlags : std::uint8_t { kMore = 1, kLong = 2, kCommand = 4, kAllFlags = 7 };
+
+constexpr std::size_t kVersionAt = 10;
+constexpr std::size_t kMechanismAt = 12;
+constexpr std::size_t kMechanismBytes = 20;
+constexpr std::string_view kMechanism = "NULL";
+constexpr std::string_view kReadyName = "\x05READY";
+constexpr std::string_view kSocketType = "Socket-Type";
+
+std::uint8_t number(std::byte byte) { return std::to_integer<std::uint8_t>(byte); }
+
+std::uint64_t number(std::span<const std::byte> bytes) {
+  std::uint64_t value = 0;
+  for (const std::byte byte : bytes) value = value << 8 | number(byte);
+  return value;
+}
+
+std::string_view text(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+}  // namespace
+
+std::array<std::byte, kGreetingBytes> our_greeting() {
+  std::array<std::byte, kGreetingBytes> bytes{};
+  bytes[0] = std::byte{0xFF};
+  bytes[9] = std::byte{0x7F};
+  bytes[kVersionAt] = std::byte{3};
+  std::memcpy(bytes.data() + kMechanismAt, kMechanism.data(), kMechanism.size());
+  return bytes;
+}
+
+bool is_greeting(std::span<const std::byte, kGreetingBytes> bytes) {
+  const std::string_view mechanism = text(bytes.subspan(kMechanismAt, kMechanismBytes));
+  return number(bytes[0]) == 0xFF && (number(bytes[9]) & 1) == 1 &&
+         number(bytes[kVersionAt]) >= 3 && mechanism.starts_with(kMechanism) &&
+         mechanism.find_first_not_of('\0', kMechanism.size()) == std::string_view::npos;
+}
+
+std::span<const std::byte> our_ready() {
+  static constexpr std::string_view kBytes(
+      "\x04\x29\x05READY\x0bSocket-Type\0\0\0\x06ROUTER\x08Identity\0\0\0\0", 43);
+  return std::as_bytes(std::span(kBytes));
+}
+
+bool is_ready(std::span<const std::byte> body) {
+  if (!text(body).starts_with(kReadyName)) return false;
+  std::span<const std::byte> left = body.subspan(kReadyName.size());
+  bool dealer = false;
+  while (!left.empty()) {
+    const std::size_t name_bytes = number(left[0]);
+    if (left.size() < 1 + name_bytes + 4) return false;
+    const std::string_view name = text(left.subspan(1, name_bytes));
+    const std::uint64_t value_bytes = number(left.subspan(1 + name_bytes, 4));
+    left = left.subspan(1 + name_bytes + 4);
+    if (left.size() < value_bytes) return false;
+    if (name == kSocketType) dealer = text(left.first(value_bytes)) == "DEALER";
+    left = left.subspan(value_bytes);
+  }
+  return dealer;
+}
+
+std::optional<Head> read_head(std::span<const std::byte> bytes) {
+  if (bytes.empty()) return std::nullopt;
+  const std::uint8_t flags = number(bytes[0]);
+  Head head;
+  head.more = (flags & kMore) != 0;
+  head.command = (flags & kCommand) != 0;
+  head.malformed = (flags & ~kAllFlags) != 0 || (head.more && head.command);
+  const std::size_t size_bytes = (flags & kLong) != 0 ? 8 : 1;
+  head.length = 1 + size_bytes;
+  if (bytes.size() < head.length) return std::nullopt;
+  head.size = number(bytes.subspan(1, size_bytes));
+  return head;
+}
+
+std::size_t write_head(std::span<std::byte, kMostHeadBytes> at, std::uint64_t size, bool more) {
+  const bool is_long = size > 0xFF;
+  at[0] = static_cast<std::byte>((more ? kMore : 0) | (is_long ? kLong : 0));
+  if (!is_long) {
+    at[1] = static_cast<std::byte>(size);
+    return 2;
+  }
+  for (std::size_t i = 0; i < 8; ++i) {
+    at[1 + i] = static_cast<std::byte>(size >> (8 * (7 - i)));
+  }
+  return kMostHeadBytes;
+}
+
+}  // namespace stretto::zmq

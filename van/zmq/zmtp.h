@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// ZMTP 3.0 as far as accepted connections speak it: what they say first, and the heads of frames.
+// https://rfc.zeromq.org/spec/23/ is the source. The connecting end is libzmq's.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+
+namespace stretto::zmq {
+
+inline constexpr std::size_t kGreetingBytes = 64;
+/// Flags and a size of 8 bytes.
+inline constexpr std::size_t kMostHeadBytes = 9;
+/// Longest READY that is listened to.
+inline constexpr std::size_t kMostReadyBytes = 512;
+
+/// Ours: version 3.0, the NULL mechanism.
+std::array<std::byte, kGreetingBytes> our_greeting();
+/// True if it is of version 3 or later and wants the NULL mechanism.
+bool is_greeting(std::span<const std::byte, kGreetingBytes> bytes);
+/// Our READY, as a ROUTER, with its head.
+std::span<const std::byte> our_ready();
+/// True if the body of a command is a READY of a DEALER.
+bool is_ready(std::span<const std::byte> body);
+
+/// What comes before each part of a message, and before a command.
+struct Head {
+  bool more = false;
+  bool command = false;
+  std::uint64_t size = 0;  ///< Of what follows.
+  std::size_t length = 0;  ///< Of the head itself.
+  bool malformed = false;  ///< Its flags are none of ZMTP's.
+};
+/// The head at the start of `bytes`; none if there is more of it to come.
+std::optional<Head> read_head(std::span<const std::byte> bytes);
+/// Writes the head of a part of a message; its length.
+std::size_t write_head(std::span<std::byte, kMostHeadBytes> at, std::uint64_t size, bool more);
+
+}  // namespace stretto::zmq
