@@ -101,7 +101,9 @@ bool Connection::write() {
 void Connection::hang_up() {
   if (!socket_.is_open()) return;
   outlet_.clear();
-  ::shutdown(socket_.get(), SHUT_RDWR);
+  // Not SHUT_RDWR: that keeps a window shut, and a far end that waits for it to open would hear of
+  // the end from nothing but its own patience.
+  ::shutdown(socket_.get(), SHUT_WR);
   std::array<std::byte, 4096> ignored;
   for (int i = 0; i < kMostDrains; ++i) {
     if (::recv(socket_.get(), ignored.data(), ignored.size(), MSG_DONTWAIT) <= 0) break;
