@@ -41,6 +41,22 @@ TEST(PageBoard, TheTimelineHasNodesSpansAndAReport) {
   EXPECT_EQ(board.trace(), text);
 }
 
+TEST(PageBoard, ASpanHasTheNameOfItsTensorIfItIsOfOne) {
+  trace::Trace trace;
+  trace.tensors[3] = "weights";
+  trace.nodes.resize(1);
+  for (const std::uint32_t tensor : {0U, 3U, 4U}) {
+    TraceRecord record;
+    record.begin_ns = record.end_ns = 1000 * tensor;
+    record.tensor = tensor;
+    record.round = 17 + tensor;
+    trace.nodes.front().records.push_back(record);
+  }
+  const std::string text = timeline_json(trace);
+  EXPECT_THAT(text, HasSubstr(R"(,"",17])"));
+  EXPECT_THAT(text, HasSubstr(R"(,"weights",20])"));
+}
+
 TEST(PageBoard, ATextThatIsReadyLateReplacesNoLaterTraces) {
   PageBoard board;
   const auto trace = std::make_shared<trace::Trace>();
