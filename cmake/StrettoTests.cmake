@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # How every test is run, said once.
 enable_testing()
-include(GoogleTest)
 
 # What every test process is told; a sanitizer reads only its own line. libzmq and protobuf are not
 # built with ThreadSanitizer, so it cannot judge what they do among themselves.
@@ -20,18 +19,17 @@ if(STRETTO_SANITIZE)  # It is many times slower there, and the release build loo
   list(APPEND STRETTO_TEST_ENVIRONMENT STRETTO_SIM_SEEDS=200)
 endif()
 
-# stretto_discover_tests(program folder): the tests of a program, named and labelled by its folder.
-# They are discovered when ctest runs, not when the build ends: a sanitizer that cannot start a
-# program then fails a test, and not the build.
+# stretto_discover_tests(program folder): each suite of a program of GoogleTest is one test, in a
+# process of its own, named and labelled by its folder. They are listed when ctest runs, not when
+# the build ends: a sanitizer that cannot start a program then fails a test, and not the build.
 function(stretto_discover_tests program folder)
   string(REPLACE "/" "_" label ${folder})
-  gtest_discover_tests(${program} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
-    TEST_PREFIX ${folder}/ TEST_LIST stretto_tests_${label} PROPERTIES TIMEOUT 600)
-  # gtest_discover_tests splits lists in its properties, so the environment comes afterwards.
-  set(properties ${CMAKE_CURRENT_BINARY_DIR}/${program}_properties.cmake)
-  file(CONFIGURE OUTPUT ${properties} @ONLY CONTENT
-    [[set_tests_properties(${stretto_tests_@label@} PROPERTIES
-  ENVIRONMENT "@STRETTO_TEST_ENVIRONMENT@" LABELS @label@)
-]])
-  set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${properties})
+  set(suites ${CMAKE_CURRENT_BINARY_DIR}/${program}_suites.cmake)
+  file(GENERATE OUTPUT ${suites} CONTENT "\
+set(program [[$<TARGET_FILE:${program}>]])
+set(folder ${folder})
+set(properties LABELS ${label} TIMEOUT 600 ENVIRONMENT [[${STRETTO_TEST_ENVIRONMENT}]])
+include([[${PROJECT_SOURCE_DIR}/cmake/StrettoSuites.cmake]])
+")
+  set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${suites})
 endfunction()

@@ -165,10 +165,10 @@ def _own_test(tree, file):
 def every_test_runs(tree):
     """No test stands where the build would not find it, or where the linker would drop it."""
     found = []
-    built = re.search(r"set\(STRETTO_TEST_FOLDERS ([^)]*)\)", _text(tree, "tests/CMakeLists.txt"))
-    folders = built.group(1).split() if built else []
+    folders = re.findall(r"^ *stretto_test_folder\(([a-z/]+)", _text(tree, "tests/CMakeLists.txt"),
+                         re.MULTILINE)
     for file in tree.cpp("tests"):
-        folder = file.path.split("/")[1]
+        folder = posixpath.dirname(file.path).removeprefix("tests/").removesuffix("/cuda")
         if file.name.endswith("_test.cc") and folder not in folders:
             found.append(file.offence(1, f"tests/CMakeLists.txt does not build tests/{folder}"))
         if file.name.endswith(".cc") and not file.name.endswith("_test.cc"):
