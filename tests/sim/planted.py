@@ -1,0 +1,146 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Plants a bug in the production code and proves that the simulator catches it.
+
+usage: planted.py planted/NAME.toml
+
+A file names the bug, the invariant that must trip, the folders that hold the code, and edits. An
+edit says in which function a text stands, and what stands there instead; the function is looked for
+in all sources of the folders, and white space does not count, so neither moving a function nor
+formatting it makes the file stale. A text that is not found exactly once fails the test. The edited
+sources are compiled and linked before the unchanged libraries, of which they take the place. The
+same seeds pass without the bug: that is the test `sim/Simulation`. Some are bugs that parameter
+servers have really had (a barrier that counts, an ack on receipt, a value that the next round
+overwrites).
+"""
+
+import json
+import os
+import pathlib
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+import tomllib
+
+SOURCE = pathlib.Path(os.environ.get("STRETTO_SOURCE_DIR", pathlib.Path(__file__).parents[2]))
+BUILD = pathlib.Path(os.environ.get("STRETTO_BUILD_DIR", SOURCE / "build"))
+SEEDS = os.environ.get("STRETTO_MUTANT_SEEDS", "1000")
+
+_TOKEN = re.compile(r'\w+|"(?:[^"\\]|\\.)*"|\S')
+
+
+class Stale(Exception):
+    """An edit that no longer says where it belongs."""
+
+
+def pattern_of(text):
+    """A regular expression that finds the text whatever its white space."""
+    return re.compile(r"\s*".join(re.escape(token) for token in _TOKEN.findall(text)))
+
+
+def bodies(text, function):
+    """The places (first, last) of the definitions of a function: they begin and end in column 0."""
+    start = re.compile(rf"^[A-Za-z][^;{{}}]*?\b{re.escape(function)}\(", re.MULTILINE)
+    for match in start.finditer(text):
+        end = text.find("\n}", match.start())
+        opening = re.compile(r"[;{]").search(text, match.end())
+        if opening and opening.group() == "{" and end > 0:
+            yield match.start(), end + 2
+
+
+def plant(bug):
+    """The edited text of each file that the bug changes: {path below SOURCE: text}."""
+    texts = {path.relative_to(SOURCE): path.read_text()
+             for folder in bug["folders"] for path in sorted((SOURCE / folder).rglob("*.cc"))}
+    changed = {}
+    for edit in bug["edit"]:
+        places = [(path, match) for path, text in texts.items()
+                  for first, last in bodies(text, edit["function"])
+                  for match in pattern_of(edit["find"]).finditer(text, first, last)]
+        if edit["find"] == "{":  # A function's beginning.
+            places = places[:1]
+        if len(places) != 1:
+            raise Stale(f"{len(places)} places, wanted 1: {edit['function']}: {edit['find']}")
+        [(path, match)] = places
+        text = texts[path]
+        texts[path] = text[:match.start()] + edit["replace"] + text[match.end():]
+        changed[path] = True
+    prelude = bug.get("prelude", "")
+    return {path: f"{prelude}\n#line 1\n{texts[path]}" for path in changed}
+
+
+def compile_commands():
+    """The command that compiles each file, or the unity source that it is part of."""
+    commands = {}
+    for entry in json.loads((BUILD / "compile_commands.json").read_text()):
+        words = shlex.split(entry["command"])
+        commands[entry["file"]] = words
+        if "/Unity/" in entry["file"]:
+            for file in re.findall(r'#include "(.*)"', pathlib.Path(entry["file"]).read_text()):
+                commands[file] = words
+    return commands
+
+
+def compile_file(words, source, target):
+    """As the build does, but one file, not optimised, and without what launches the compiler."""
+    first = next(i for i, word in enumerate(words) if re.search(r"(\+\+|cc|clang)$", word)
+                 and not word.endswith("ccache"))
+    words = words[first:]
+    words[words.index("-o") + 1] = str(target)
+    words[words.index("-c") + 1] = str(source)
+    words = [word for word in words if word not in ("-Werror", "-O2")]
+    subprocess.run([*words, "-O0", "-w"], check=True, cwd=BUILD)
+
+
+def link(objects, program):
+    """The simulator with these objects; where a library has the same functions, theirs count."""
+    listed = subprocess.run(["ninja", "-t", "commands", "tests/test_sim"], check=True, cwd=BUILD,
+                            stdout=subprocess.PIPE, text=True)
+    # As it stands in the build's rules: ": && the linker's words && :".
+    words = shlex.split(listed.stdout.splitlines()[-1].removeprefix(": &&").removesuffix("&& :"))
+    output = words.index("-o")
+    subprocess.run([*words[:output], *objects, "-Wl,--allow-multiple-definition", "-o", program,
+                    *words[output + 2:]], check=True, cwd=BUILD)
+
+
+def simulate(program):
+    """The invariant that tripped or None, the seed, and the end of the output."""
+    done = subprocess.run(
+        [program, "--gtest_filter=Simulation.Every*"], capture_output=True, text=True,
+        timeout=300, check=False,
+        env=dict(os.environ, STRETTO_SIM_SEEDS=SEEDS, STRETTO_SIM_FIRST_SEED="1"))
+    invariant = re.search(r"^invariant: (.*)$", done.stdout, re.MULTILINE)
+    seed = re.search(r"STRETTO_SIM_FIRST_SEED=(\d+)", done.stdout)
+    return (invariant and invariant.group(1), seed and int(seed.group(1)),
+            done.stdout[-2000:] + done.stderr[-2000:])
+
+
+def main(name):
+    bug = tomllib.loads(pathlib.Path(name).read_text())
+    try:
+        texts = plant(bug)
+    except Stale as stale:
+        sys.exit(f"{name} is stale: {stale}")
+    commands = compile_commands()
+    with tempfile.TemporaryDirectory() as folder:
+        folder = pathlib.Path(folder)
+        objects = []
+        for path, text in texts.items():
+            source = folder / str(path).replace("/", "_")
+            source.write_text(text)
+            objects.append(source.with_suffix(".o"))
+            compile_file(list(commands[str(SOURCE / path)]), source, objects[-1])
+        program = folder / "planted"
+        link(objects, program)
+        invariant, seed, output = simulate(program)
+    if invariant != bug["trips"]:
+        sys.exit(f"{bug['bug']}: wanted '{bug['trips']}' to trip, found {invariant}\n{output}")
+    print(f"caught at seed {seed}: {bug['bug']} ({invariant})")
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
+    main(sys.argv[1])
