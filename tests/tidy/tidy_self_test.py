@@ -23,7 +23,8 @@ SCRIPT = f"#!/usr/bin/env bash\n# {SPDX}\n# What it is.\n"
 NOTE = "TO" "DO"
 SUPPRESSED = "// NO" "LINT"
 HOME = "/ho" "me/someone/x"
-FOLDERS = {"tests/CMakeLists.txt": f"# {SPDX}\nstretto_test_folder(common stretto::common)\nstretto_test_folder(van stretto::van)\n"}
+FOLDERS = {"tests/CMakeLists.txt": f"# {SPDX}\nstretto_test_folder(common stretto::common)\n"
+                                  "stretto_test_folder(van stretto::van)\n"}
 
 
 def body(lines):
