@@ -10,8 +10,9 @@ jobs.use_packages()
 
 import torch  # pylint: disable=wrong-import-position
 
+import stretto.torch as st
 from stretto import session
-from stretto.torch import gradients
+from stretto.torch import buckets, gradients
 
 LAYERS = 3
 
@@ -107,6 +108,78 @@ class Order(unittest.TestCase):
     def test_gradients_are_bulk(self):
         self.rounds()
         self.assertEqual([options["bulk"] for options in self.recorder.declared], [True] * LAYERS)
+
+
+class Sized:
+    """What buckets ask of a parameter, and how often."""
+
+    dtype, device = torch.float32, torch.device("cpu")
+    asked = 0
+
+    def __init__(self, elements):
+        self.elements = elements
+
+    def numel(self):
+        """Its elements."""
+        Sized.asked += 1
+        return self.elements
+
+    def element_size(self):
+        """As of its type."""
+        return 4
+
+
+class Buckets(unittest.TestCase):
+
+    def sizes(self, elements, coded_from=None):
+        """The names in each bucket of parameters of these sizes."""
+        named = {f"{place}": Sized(count) for place, count in enumerate(elements)}
+        made = buckets.bucketed(buckets.slots_of(reversed(named.items()), "g/"), coded_from)
+        return [[slot.name for slot in bucket.slots] for bucket in made]
+
+    def test_small_ones_travel_together_by_name(self):
+        self.assertEqual(self.sizes([3, 4, 5000, 5, 6]), [["g/0", "g/1"], ["g/2"], ["g/3", "g/4"]])
+        full = self.sizes([4096] * 20)
+        self.assertEqual([len(names) for names in full], [8, 8, 4])
+        self.assertEqual(full[1][2:4], ["g/10", "g/11"])
+        self.assertEqual(self.sizes([3, 25, 4], coded_from=100), [["g/0"], ["g/1"], ["g/2"]])
+
+    def test_ten_thousand_are_asked_as_often_as_ten(self):
+        Sized.asked = 0
+        self.sizes([1] * 10)
+        for_ten, Sized.asked = Sized.asked, 0
+        self.sizes([1] * 10_000)
+        self.assertEqual(Sized.asked, 1000 * for_ten)
+
+
+class Counted(list):
+    """A group's parameters, and how often somebody went through them."""
+
+    passes = 0
+
+    def __iter__(self):
+        self.passes += 1
+        return super().__iter__()
+
+
+class Steps(unittest.TestCase):
+
+    def test_a_step_by_layers_looks_at_all_parameters_as_often_for_any_number_of_layers(self):
+        st.init()
+        self.addCleanup(st.shutdown)
+        passes = set()
+        for layers in (2, 40):
+            model = torch.nn.Sequential(*(torch.nn.Linear(70, 70) for _ in range(layers)))
+            sgd = torch.optim.SGD(model.parameters(), lr=0.1)
+            sgd.param_groups[0]["params"] = counted = Counted(sgd.param_groups[0]["params"])
+            optimizer = st.DistributedOptimizer(sgd, model.named_parameters(), model=model)
+            for _ in range(2):
+                counted.passes = 0
+                optimizer.zero_grad()
+                model(torch.ones(1, 70)).sum().backward()
+                optimizer.step()
+            passes.add(counted.passes)
+        self.assertEqual(len(passes), 1, passes)
 
 
 if __name__ == "__main__":

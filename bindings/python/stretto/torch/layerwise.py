@@ -32,8 +32,11 @@ class Layerwise(synchronous.Synchronous):
         self._stretto_exchange.send_missing()
         # Options may change before the step ends: a schedule's next rate is for the next one.
         self._stretto_groups = [dict(group) for group in self.param_groups]
+        self._stretto_places = {parameter: (index, place)
+                                for index, group in enumerate(self.param_groups)
+                                for place, parameter in enumerate(group["params"])}
         self._stretto_pending.update(dict.fromkeys(
-            parameter for group in self.param_groups for parameter in group["params"]
+            parameter for parameter in self._stretto_places
             if parameter in self._stretto_exchange))
         self._stretto_zero = None
         self._stretto_apply(self._stretto_unseen)
@@ -82,17 +85,22 @@ class Layerwise(synchronous.Synchronous):
             self._stretto_exchange.wait_for([parameter])
             for other in ready:
                 self._stretto_pending.pop(other, None)
-            self._stretto_step_only({id(other) for other in ready})
+            self._stretto_step_only(ready)
             if self._stretto_zero is not None:
                 for other in ready:
                     _clear(other, self._stretto_zero)
 
     def _stretto_step_only(self, chosen):
+        # A look at these alone: a model of many layers takes as many such steps.
         groups = self.param_groups
-        some = [dict(group, params=[parameter for parameter in group["params"]
-                                    if id(parameter) in chosen])
-                for group in self._stretto_groups]
-        self.param_groups = [group for group in some if group["params"]]
+        places = sorted((*self._stretto_places[parameter], parameter) for parameter in chosen
+                        if parameter in self._stretto_places)
+        some = {}
+        for index, _, parameter in places:
+            if index not in some:
+                some[index] = dict(self._stretto_groups[index], params=[])
+            some[index]["params"].append(parameter)
+        self.param_groups = list(some.values())
         try:
             super(type(self), self).step()
         finally:
@@ -189,7 +197,7 @@ def make(optimizer, model, gradients, scope):
     watched = {parameter for module in modules for parameter in module._parameters.values()}
     result = synchronous.wrapped(
         optimizer, Layerwise, _stretto_scope=scope, _stretto_exchange=gradients,
-        _stretto_pending={}, _stretto_groups=[], _stretto_zero=None,
+        _stretto_pending={}, _stretto_groups=[], _stretto_places={}, _stretto_zero=None,
         _stretto_unseen=[parameter for parameter in gradients.parameters
                          if parameter not in watched])
     for module in modules:
