@@ -2,6 +2,10 @@
 # How every test is run, said once.
 enable_testing()
 
+# What a sanitizer build is for: the programs of GoogleTest, the fuzz targets, and what the scripts
+# run that tools/check runs there. The rest is built by `all`.
+add_custom_target(stretto_tested)
+
 # What every test process is told; a sanitizer reads only its own line. libzmq and protobuf are not
 # built with ThreadSanitizer, so it cannot judge what they do among themselves.
 string(JOIN ":" STRETTO_TSAN_OPTIONS suppressions=${PROJECT_SOURCE_DIR}/tests/tsan.supp
@@ -24,6 +28,7 @@ endif()
 # the build ends: a sanitizer that cannot start a program then fails a test, and not the build.
 function(stretto_discover_tests program folder)
   string(REPLACE "/" "_" label ${folder})
+  add_dependencies(stretto_tested ${program})
   set(suites ${CMAKE_CURRENT_BINARY_DIR}/${program}_suites.cmake)
   file(GENERATE OUTPUT ${suites} CONTENT "\
 set(program [[$<TARGET_FILE:${program}>]])
