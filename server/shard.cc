@@ -449,11 +449,12 @@ metrics::Metrics Shard::metrics() const {
 void Shard::watch_stalls(Time now) {
   const JobSettings& settings = membership_->settings();
   const bool may_warn = now - last_stall_warning_ >= settings.stall_warn;
+  const Duration worth_a_word = std::min(settings.stall_warn, settings.stall_error);
   for (auto& [id, tensor] : tensors_) {
     for (auto& [part, cell] : tensor.cells) {
       if (cell.waiters().empty()) continue;
       const Duration age = now - cell.waiters().front().since;
-      if (age < settings.stall_warn) continue;
+      if (age < worth_a_word) continue;
       const std::string missing = list_of(cell.consistency().awaited());
       if (age >= settings.stall_error) {
         fail_waiters({id, part}, tensor.spec, cell,

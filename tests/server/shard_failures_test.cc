@@ -149,6 +149,24 @@ TEST_F(StallTest, ARoundThatWaitsIsWarnedOfAndThenEndedWithTheNames) {
   EXPECT_EQ(log_during(10s), "") << "nobody waits any more";
 }
 
+class ImpatientTest : public ShardTest {
+ protected:
+  ImpatientTest() {
+    roster_.settings.stall_warn = 30s;
+    roster_.settings.stall_error = 3s;
+    begin();
+  }
+};
+
+TEST_F(ImpatientTest, TheLimitOfAnErrorHoldsAlsoBelowThatOfAWarning) {
+  open();
+  push(first_, 1, {1, 2});
+  pass(2500ms);
+  EXPECT_TRUE(first_.controls().empty());
+  pass(2s);
+  EXPECT_EQ(fault_at(first_).code(), Code::kTimeout);
+}
+
 TEST_F(StallTest, NothingIsSaidOfWhatNobodyWaitsFor) {
   open();
   push(first_, 1, {1, 2});
