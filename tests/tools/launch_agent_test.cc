@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "common/version.h"
+#include "tests/sim/sim_network.h"
 #include "tools/launch/far_host.h"
 #include "tools/launch/gate.h"
 
@@ -114,7 +115,16 @@ class LaunchFarHost : public testing::Test, private FarEvents {
 
   std::vector<std::string> take_events() { return std::exchange(events_, {}); }
 
-  SteadyClock clock_;
+  // Looks each second until then, as the launcher's loop does.
+  void look_until(Duration time, Duration limit) {
+    while (clock_.now() < start_ + time) {
+      clock_.advance_to(std::min(clock_.now() + 1s, start_ + time));
+      host_->give_up_if_silent(clock_.now(), limit);
+    }
+  }
+
+  sim::VirtualClock clock_;
+  const Time start_ = clock_.now();
   Poller poller_;
   std::unique_ptr<FarHost> host_;
   Descriptor agent_;
@@ -182,6 +192,32 @@ TEST_F(LaunchFarHost, CreditComesOnlyWhileOutputIsTaken) {
   EXPECT_EQ(heard(), std::nullopt);
   host_->pause(1, false);
   EXPECT_EQ(*heard(), (Frame{Kind::kCredit, 0, 0, kOutputWindow / 4, {}}));
+}
+
+TEST_F(LaunchFarHost, AnAgentThatSaysNothingIsLost) {
+  take_events();
+  EXPECT_EQ(host_->next_look(5s), start_ + kAliveEvery);
+  look_until(4s, 5s);
+  say({Kind::kAlive, 0, 0, 0, {}});
+  look_until(8999ms, 5s);
+  EXPECT_TRUE(take_events().empty());
+  look_until(9s, 5s);
+  EXPECT_EQ(take_events(), std::vector<std::string>{"lost 0 nothing heard of the agent on far for "
+                                                    "5 s: it is frozen, or its host is gone"});
+  EXPECT_EQ(host_->lost_since(), start_ + 4s);
+  EXPECT_TRUE(host_->over());
+  EXPECT_FALSE(host_->next_look(5s));
+}
+
+TEST_F(LaunchFarHost, TimeInWhichTheLauncherSleptIsNotTheAgents) {
+  take_events();
+  look_until(3s, 5s);
+  clock_.advance_to(start_ + 600s);
+  host_->give_up_if_silent(clock_.now(), 5s);
+  look_until(601s, 5s);
+  EXPECT_TRUE(take_events().empty());
+  look_until(602s, 5s);
+  EXPECT_EQ(take_events().size(), 1u);
 }
 
 TEST_F(LaunchFarHost, ALinkThatEndsIsAHostThatIsLost) {
