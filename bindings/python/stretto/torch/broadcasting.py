@@ -85,7 +85,7 @@ def broadcast_parameters(params: Parameters, root_rank: int, prefix: str = "Para
     and shapes; else all get a Mismatch that says which differ."""
     pairs = _named(params)
     for name, tensor in pairs:
-        wire.check(tensor, name)
+        wire.check(tensor, f"tensor '{name}'")
     if session.current().alone:
         return
     facts = {f"'{name}'": agreement.fact_of(tensor) for name, tensor in pairs}
