@@ -12,7 +12,7 @@ import jobs
 
 jobs.use_packages()
 
-from stretto import environment  # pylint: disable=wrong-import-position
+from stretto import environment, errors  # pylint: disable=wrong-import-position
 
 # What stretto-launch gives worker 5 of 6, the second on its host: to BytePS a host of its own.
 LAUNCHED = {"STRETTO_RANK": 5, "STRETTO_WORLD_SIZE": 6, "STRETTO_SCHEDULER": "h:1",
@@ -54,6 +54,18 @@ class Place(unittest.TestCase):
                  (0, 1, 1, 2))):
             with self.subTest(name):
                 self.assertEqual(self.place(**variables), wanted)
+
+    def test_a_local_rank_is_below_its_size(self):
+        for words, variables in (
+                ("LOCAL_RANK is 2, but LOCAL_WORLD_SIZE is 2",
+                 {"LOCAL_RANK": 2, "LOCAL_WORLD_SIZE": 2}),
+                ("LOCAL_RANK is 1, but LOCAL_WORLD_SIZE is not set", {"LOCAL_RANK": 1}),
+                ("BYTEPS_LOCAL_RANK is 3, but BYTEPS_LOCAL_SIZE is 2",
+                 BY_HAND | {"BYTEPS_LOCAL_RANK": 3}),
+                ("BYTEPS_LOCAL_RANK is 2, but BYTEPS_LOCAL_SIZE is 2",
+                 BY_HAND | {"BYTEPS_LOCAL_RANK": 2, "LOCAL_RANK": 0})):
+            with self.subTest(words), self.assertRaisesRegex(errors.InvalidArgument, words):
+                self.place(**variables)
 
     def test_the_older_names_make_the_world_whatever_torchrun_s_say(self):
         self.assertEqual(self.place(**BY_HAND, LOCAL_RANK=7, LOCAL_WORLD_SIZE=8), (5, 6, 7, 8))

@@ -8,7 +8,7 @@ import os
 
 from stretto import errors
 
-_LARGEST = 1 << 20
+MOST_WORKERS = 1 << 20
 
 # Who says which of a host's workers this is, the nearest starter first. BytePS's names come second:
 # stretto-launch lets each worker be a host of its own to them, so that their product is the world.
@@ -25,7 +25,7 @@ def text(*names, default=""):
     return default
 
 
-def number(*names, default, least=0, most=_LARGEST):
+def number(*names, default, least=0, most=MOST_WORKERS):
     """The first of these variables that is set, as a whole number from `least` to `most`."""
     for name in names:
         value = os.environ.get(name, "")
@@ -69,10 +69,22 @@ class Place:
         return self.size == 1 and not self.scheduler
 
 
+def _check_local(rank, size, ranks, sizes):
+    # InvalidArgument unless the one is below the other; by the variables that may have said so.
+    if rank >= size:
+        rank_name = next(name for name in ranks if text(name))
+        size_name = next((name for name in sizes if text(name)), None)
+        raise errors.InvalidArgument(
+            f"{rank_name} is {rank}, but "
+            + (f"{size_name} is {size}" if size_name else f"{sizes[0]} is not set")
+            + ": wanted the number of this host's workers, and which of them this is, from 0")
+
+
 def place():
     """This process's place, by STRETTO_* or, where those are missing, DMLC_* and BYTEPS_*."""
     local_rank = number(*_LOCAL_RANK, default=0)
     local_size = number(*_LOCAL_SIZE, default=1, least=1)
+    _check_local(local_rank, local_size, _LOCAL_RANK, _LOCAL_SIZE)
     workers = number("DMLC_NUM_WORKER", default=1, least=1)
     dmlc_local_size = number("BYTEPS_LOCAL_SIZE", default=1, least=1)
     size = number("STRETTO_WORLD_SIZE", default=workers * dmlc_local_size, least=1)
@@ -80,6 +92,7 @@ def place():
     if rank is None:
         worker = number("DMLC_WORKER_ID", default=None)
         dmlc_local_rank = number("BYTEPS_LOCAL_RANK", default=0)
+        _check_local(dmlc_local_rank, dmlc_local_size, _LOCAL_RANK[1:2], _LOCAL_SIZE[1:2])
         rank = -1 if worker is None else worker * dmlc_local_size + dmlc_local_rank
     if rank >= size:
         raise errors.InvalidArgument(
