@@ -240,6 +240,11 @@ class Agreement(unittest.TestCase):
                                  lambda optimizer=optimizer: st.broadcast_optimizer_state(
                                      optimizer, 0))
 
+    def test_buffers_that_only_some_broadcast(self):
+        self.assert_mismatch(
+            "broadcast_buffers is (True|False) here and (True|False) there",
+            lambda: st.DistributedDataParallel(self.model(), broadcast_buffers=self.rank > 0))
+
     def test_many_differ(self):
         pairs = [(f"{self.rank}.{place}", torch.ones(1)) for place in range(2000)]
         self.assert_mismatch(r"'0.0' .*'0.1' .*'0.2' .*and 3997 more differ",

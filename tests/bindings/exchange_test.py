@@ -5,6 +5,56 @@ import unittest
 
 import jobs
 
+jobs.use_packages()
+
+import torch  # pylint: disable=wrong-import-position
+
+from stretto import environment, errors  # pylint: disable=wrong-import-position
+from stretto.torch import exchange, wire  # pylint: disable=wrong-import-position
+
+
+class Failed:
+    """The ticket of an exchange that has failed."""
+
+    def wait(self):
+        """Raises."""
+        raise errors.PeerLost("a worker ended")
+
+    def done(self):
+        """True."""
+        return True
+
+
+class Ended(Failed):
+    """The ticket of one that has not."""
+
+    def wait(self):
+        """Returns at once."""
+
+
+class Handles(unittest.TestCase):
+
+    def test_one_that_has_failed_is_done_and_whoever_waits_gets_the_error(self):
+        for finish in (None, lambda: self.fail("no result to complete")):
+            handle = exchange.Handle(Failed(), torch.ones(1), finish)
+            for _ in range(2):
+                self.assertTrue(handle.done())
+                with self.assertRaises(errors.PeerLost):
+                    handle.wait()
+
+    def test_a_result_that_cannot_be_put_in_its_place_is_an_error_each_time(self):
+        place = torch.ones(1).expand(3)
+        handle = exchange.Handle(Ended(), place, lambda: place.copy_(torch.ones(3)))
+        for call in (handle.done, handle.wait, handle.wait):
+            self.assertRaises(RuntimeError, call)
+
+
+class Wire(unittest.TestCase):
+
+    def test_however_many_workers_say_true_it_is_true(self):
+        kind = wire.type_on_wire(torch.tensor(True))
+        self.assertGreater(torch.iinfo(kind).max, environment.MOST_WORKERS)
+
 
 class Exchange(jobs.PythonTest):
 

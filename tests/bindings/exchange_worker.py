@@ -3,6 +3,7 @@
 same order everywhere. Prints "done" if all was as it should be.
 """
 
+import contextlib
 import unittest
 
 import torch
@@ -188,6 +189,13 @@ class Exchange(unittest.TestCase):
             expected = 3.0 * (self.size * (first + row) + self.ranks)
             self.assertEqual(mine.grad[row].tolist(), [expected] * 2)
 
+    def test_one_name_gathers_tensors_of_many_shapes_and_types(self):
+        for name in ("many", None):
+            for tensor in (torch.ones(2, 3), torch.ones(2, 4), torch.ones(2, 3).double()):
+                mine = tensor.requires_grad_()
+                st.allgather(mine, name=name).sum().backward()
+                self.assertTrue(torch.equal(mine.grad, self.size * torch.ones_like(mine)))
+
     def test_gradients_flow_through_broadcast(self):
         last = self.size - 1
         for name in ("named", None):
@@ -242,7 +250,7 @@ class Mismatches(unittest.TestCase):
                 (torch.zeros(2, dtype=torch.int16), torch.zeros(2, dtype=torch.int32),
                  "i32[int16 2]", "i32[2]"),
                 (torch.zeros(2, dtype=torch.bool), torch.zeros(2, dtype=torch.uint8),
-                 "u8[bool 2]", "u8[2]"))):
+                 "i32[bool 2]", "u8[2]"))):
             for kind, call in (("push_pull", st.push_pull), ("push_pull_", st.push_pull_),
                                ("async", lambda *these: st.push_pull_async(*these).wait()),
                                ("broadcast", lambda tensor, name: st.broadcast(tensor, 0, name))):
@@ -252,6 +260,28 @@ class Mismatches(unittest.TestCase):
                 with self.subTest(name):
                     self.assert_mismatch(lambda tensor: call(tensor, name), one, other, *words)
                 bps.barrier()
+
+    def test_an_object_that_cannot_travel(self):
+        """Its owner knows why; nobody waits for it."""
+        with self.assertRaisesRegex(TypeError if self.first else errors.InvalidArgument,
+                                    "cannot be broadcast"):
+            st.broadcast_object(object() if self.first else None, 0, name="bad")
+        self.assertEqual(st.broadcast_object(bps.rank(), 0, name="bad"), 0)
+
+    def test_roots(self):
+        last = bps.size() - 1
+        root = 0 if bps.rank() < last else last
+        for call in (lambda: st.broadcast_parameters({"w": torch.ones(1)}, root),
+                     lambda: st.broadcast_optimizer_state(
+                         torch.optim.SGD([torch.ones(1)], lr=0.1), root)):
+            with self.assertRaisesRegex(errors.Mismatch, "root_rank is . here and . there"):
+                call()
+        if last < 2:
+            return  # The other is the root, too: then the tensor itself is at odds.
+        root = 0 if bps.rank() < last else 1
+        with contextlib.nullcontext() if root == 0 else self.assertRaisesRegex(
+                errors.Mismatch, "the root is worker 0 there and worker 1 here"):
+            self.assertEqual(st.broadcast_object(bps.rank(), root if bps.rank() else 0), 0)
 
     def test_nothing_and_something(self):
         """Who has nothing waits for nobody, and may have gone on; the others are told."""

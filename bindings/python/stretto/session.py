@@ -111,13 +111,15 @@ class Session:
         not everybody comes."""
         if os.getpid() != self._owner:
             raise errors.UsedAfterFork()
-        if self._worker is None:
+        worker = self._worker
+        if worker is None:
             with self._lock:
                 if self._left:
                     raise errors.Cancelled("this process has left the job; call init() again")
                 if self._worker is None:
                     self._worker = self._join()
-        return self._worker
+                worker = self._worker
+        return worker
 
     def _join(self):
         started = time.monotonic()

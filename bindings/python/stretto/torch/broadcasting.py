@@ -6,7 +6,7 @@ from typing import Any, Iterable, List, Mapping, Optional, Tuple, Union
 
 import torch
 
-from stretto import session
+from stretto import errors, session
 from stretto.torch import agreement, exchange, objects, wire
 
 Parameters = Union[Mapping[str, Any], Iterable[Union[torch.Tensor, Tuple[str, torch.Tensor]]]]
@@ -83,12 +83,19 @@ def broadcast_parameters(params: Parameters, root_rank: int, prefix: str = "Para
     state_dict(), or a list (or an iterator, such as named_parameters()) of tensors or of (name,
     tensor), in any order of names. All workers must call it with tensors of the same names, types
     and shapes; else all get a Mismatch that says which differ."""
+    broadcast_alike(params, root_rank, prefix, {})
+
+
+def broadcast_alike(params, root_rank, prefix, facts):
+    """broadcast_parameters(), if some other facts are the same at all workers, too: texts by text
+    that is not in quotes."""
     pairs = _named(params)
     for name, tensor in pairs:
         wire.check(tensor, f"tensor '{name}'")
     if session.current().alone:
         return
-    facts = {f"'{name}'": agreement.fact_of(tensor) for name, tensor in pairs}
+    facts = facts | {"root_rank": str(root_rank)} | {
+        f"'{name}'": agreement.fact_of(tensor) for name, tensor in pairs}
     alike = agreement.Agreement(prefix, "tensors to broadcast", facts, "broadcast_parameters")
     alike.wait()
     begin_together(pairs, root_rank, f"{prefix}{alike.digest:012x}.")()
@@ -101,17 +108,31 @@ def broadcast_object(obj: Any, root_rank: int = 0, name: Optional[str] = None) -
     if now.alone:
         return obj
     label = f"Object.{name or 'object'}"
-    data = objects.encode(obj) if now.rank == root_rank else b""
-    size = torch.tensor([len(data)], dtype=torch.int64)
-    exchange.begin_broadcast(size, root_rank, f"{label}.size").wait()
+    data, wrong = b"", None
+    if now.rank == root_rank:
+        try:
+            data = objects.encode(obj)
+        except TypeError as error:
+            wrong = error  # The others wait for something: they are told first.
+    head = torch.tensor([len(data) if wrong is None else -1, root_rank], dtype=torch.int64)
+    exchange.begin_broadcast(head, root_rank, f"{label}.size").wait()
+    size, root = head.tolist()
+    if wrong is not None:
+        raise wrong
+    if size < 0:
+        raise errors.InvalidArgument(f"the object of worker {root} cannot be broadcast; its own "
+                                     "error says why", operation="broadcast_object")
     room = _LEAST_ROOM
-    while room < int(size):
+    while room < size:
         room *= 2  # So that few tensors serve objects of all sizes.
     buffer = torch.zeros(room, dtype=torch.uint8)
     if data:
         buffer[:len(data)] = torch.frombuffer(bytearray(data), dtype=torch.uint8)
     exchange.begin_broadcast(buffer, root_rank, f"{label}.{room}").wait()
-    return obj if now.rank == root_rank else objects.decode(buffer[:int(size)].numpy().tobytes())
+    if root != root_rank:
+        raise errors.Mismatch(f"the root is worker {root} there and worker {root_rank} here",
+                              operation="broadcast_object")
+    return obj if now.rank == root_rank else objects.decode(buffer[:size].numpy().tobytes())
 
 
 def _without_tensors(value, tensors):
@@ -195,7 +216,8 @@ def broadcast_optimizer_state(optimizer: torch.optim.Optimizer, root_rank: int,
     tensors: List[torch.Tensor] = []
     state, labels = optimizer.state_dict(), _labels(optimizer)
     agreement.Agreement(f"{prefix}optimizer", "parameters in the optimizer",
-                        _facts(optimizer, labels), "broadcast_optimizer_state").wait()
+                        _facts(optimizer, labels) | {"root_rank": str(root_rank)},
+                        "broadcast_optimizer_state").wait()
     described = broadcast_object(_without_tensors(_by_label(state, labels), tensors), root_rank,
                                  name=f"{prefix}optimizer")
     if not is_root:

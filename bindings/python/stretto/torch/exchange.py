@@ -24,7 +24,10 @@ class Handle:
         """True once it has ended; then the result is complete, or wait() raises the error."""
         if not self._ticket.done():
             return False
-        self._complete()
+        try:
+            self._complete()
+        except errors.Error:
+            pass  # Of the exchange, which has ended: for who waits.
         return True
 
     def wait(self) -> torch.Tensor:
@@ -43,10 +46,10 @@ class Handle:
         self._ticket.cancel()
 
     def _complete(self):
-        finish, self._finish = self._finish, None
-        if finish is not None:
+        if self._finish is not None:
             self._ticket.wait()  # It has ended; an error is no result to complete.
-            finish()
+            self._finish()
+            self._finish = None  # Now, so that who asks again after an error gets it again.
 
 
 def _finish_of(buffer, output, divisor):

@@ -9,7 +9,7 @@ import torch
 
 from stretto import session
 from stretto.torch import compression as compressions
-from stretto.torch import exchange, wire
+from stretto.torch import agreement, exchange, wire
 
 
 class PushPull(torch.autograd.Function):
@@ -66,10 +66,11 @@ class Gather(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx, *gradients):
-        """The gradient, under a name of its own for each size."""
+        """The gradient, under a name of its own for each type and shape: as in forward, one name
+        may serve for many."""
         gradient = gradients[0].contiguous()
-        summed = exchange.begin(gradient, torch.empty_like(gradient),
-                                f"{ctx.name}.gradient.{gradient.shape[0]}", False, 0).wait()
+        name = f"{ctx.name}.gradient.{agreement.fact_of(gradient)}"
+        summed = exchange.begin(gradient, torch.empty_like(gradient), name, False, 0).wait()
         return summed[ctx.first:ctx.first + ctx.rows], None
 
 

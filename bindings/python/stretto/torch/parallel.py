@@ -45,7 +45,8 @@ class DistributedDataParallel(torch.nn.Module):
                                  "parameter with requires_grad=True")
         # Some buffers are in no state_dict.
         state = dict(module.named_buffers()) | module.state_dict()
-        broadcasting.broadcast_parameters(state, 0, prefix=f"Parameter.{self._scope}")
+        broadcasting.broadcast_alike(state, 0, f"Parameter.{self._scope}",
+                                     {"broadcast_buffers": str(bool(broadcast_buffers))})
         self._exchange = gradients.GradientExchange(named, 1, compression, scope,
                                                     self._at_backward)
 

@@ -20,7 +20,7 @@ NAMES = {
 }
 """The element types that servers add up, and their names."""
 
-_WIDER = {torch.int16: torch.int32, torch.bool: torch.uint8}
+_WIDER = {torch.int16: torch.int32, torch.bool: torch.int32}  # As u8, 256 times true is false.
 
 
 def type_on_wire(tensor):
