@@ -16,6 +16,12 @@ constexpr std::uint64_t kLookAfterBytes = 128 << 10;
 
 bool has_begun(const Frame& frame) { return frame.sent > 0; }
 
+// A window that is empty lets any slice pass: one smaller than that slows a link and never stops
+// it.
+bool has_room(std::uint64_t under_way, std::uint64_t room, std::uint64_t window) {
+  return under_way == 0 || under_way + room <= window;
+}
+
 }  // namespace
 
 // ---- what waits
@@ -26,7 +32,7 @@ void SendQueue::set_nesting(std::size_t frames, std::uint64_t bytes) {
 }
 
 void SendQueue::add_link(LinkId id) {
-  const auto [found, is_new] = links_.try_emplace(id);
+  const auto [found, is_new] = links_.try_emplace(id, spare_);
   Link& link = found->second;
   if (is_new) link.ordinary.window_bytes = link.bulk.window_bytes = link_window_bytes_;
 }
@@ -36,6 +42,8 @@ void SendQueue::remove_link(LinkId id) {
   if (found == links_.end()) return;
   Link& link = found->second;
   leave_pool(link);
+  pools_[link.pool].ready.withdraw(id);
+  control_ready_.erase(id);
   waiting_control_ -= link.control.size();
   waiting_ -= link.waiting;
   paused_ -= link.paused.size();
@@ -45,29 +53,12 @@ void SendQueue::remove_link(LinkId id) {
 void SendQueue::push(LinkId id, Frame frame) {
   auto found = links_.find(id);
   if (found == links_.end()) return;
+  Link& link = found->second;
   frame.order = ++orders_;
-  put(found->second, std::move(frame));
-  ++found->second.waiting;
+  link.lanes.push_back(std::move(frame));
+  ++link.waiting;
   ++waiting_;
-}
-
-void SendQueue::put(Link& link, Frame frame) {
-  const Urgency urgency = frame.urgency();
-  auto lane = link.lanes.find(urgency);
-  if (lane == link.lanes.end()) {
-    if (spare_.empty()) {
-      lane = link.lanes.try_emplace(urgency).first;
-    } else {
-      spare_.key() = urgency;
-      lane = link.lanes.insert(std::move(spare_)).position;
-    }
-  }
-  lane->second.push_back(std::move(frame));
-}
-
-void SendQueue::end_lane(Link& link, Lanes::iterator lane) {
-  spare_ = link.lanes.extract(lane);
-  spare_.mapped().clear();
+  refresh(id, link);
 }
 
 void SendQueue::push_control(LinkId id, Frame frame) {
@@ -77,21 +68,15 @@ void SendQueue::push_control(LinkId id, Frame frame) {
   ++found->second.waiting;
   ++waiting_;
   ++waiting_control_;
+  control_changed(id, found->second);
 }
 
-// Frames that `wanted` names, out of the lanes and in their order there.
-template <typename Wanted>
-std::vector<Frame> SendQueue::take_out(Link& link, const Wanted& wanted) {
-  std::vector<Frame> taken;
-  for (auto lane = link.lanes.begin(); lane != link.lanes.end();) {
-    Lane& frames = lane->second;
-    const auto kept = std::stable_partition(
-        frames.begin(), frames.end(), [&wanted](const Frame& frame) { return !wanted(frame); });
-    std::move(kept, frames.end(), std::back_inserter(taken));
-    frames.erase(kept, frames.end());
-    lane = frames.empty() ? link.lanes.erase(lane) : std::next(lane);
+void SendQueue::control_changed(LinkId id, const Link& link) {
+  if (link.full || link.control.empty()) {
+    control_ready_.erase(id);
+  } else {
+    control_ready_.insert(id);
   }
-  return taken;
 }
 
 // The far end holds the beginning of a frame whose first slice has left, so it must be told.
@@ -102,7 +87,7 @@ std::vector<wire::Key> SendQueue::drop(const Doomed& doomed) {
     return doomed(frame) && (frame.header.flags & wire::kAbandoned) == 0;
   };
   for (auto& [id, link] : links_) {
-    std::vector<Frame> dropped = take_out(link, all);
+    std::vector<Frame> dropped = link.lanes.take_out(all);
     for (auto it = link.paused.begin(); it != link.paused.end();) {
       if (!all(*it)) {
         ++it;
@@ -119,8 +104,9 @@ std::vector<wire::Key> SendQueue::drop(const Doomed& doomed) {
         untouched.push_back(frame.header.key);
         continue;
       }
-      put(link, end_of(frame));
+      link.lanes.push_back(end_of(frame));
     }
+    refresh(id, link);
   }
   return untouched;
 }
@@ -150,7 +136,7 @@ std::size_t SendQueue::untouched(std::uint64_t tag) const {
     count += static_cast<std::size_t>(std::count_if(lane.begin(), lane.end(), waits));
   };
   for (const auto& [id, link] : links_) {
-    for (const auto& [urgency, lane] : link.lanes) count_in(lane);
+    link.lanes.for_each([&](const Urgency&, const Lane& lane) { count_in(lane); });
     count_in(link.paused);
   }
   return count;
@@ -162,22 +148,24 @@ void SendQueue::set_urgency(std::uint64_t tag, const Urgency& urgency) {
     frame.deadline = urgency.deadline;
   };
   for (auto& [id, link] : links_) {
-    for (Frame& frame : take_out(link, [tag](const Frame& f) { return f.tag == tag; })) {
+    for (Frame& frame : link.lanes.take_out([tag](const Frame& f) { return f.tag == tag; })) {
       change(frame);
-      put(link, std::move(frame));
+      link.lanes.push_back(std::move(frame));
     }
     for (Frame& frame : link.paused) {
       if (frame.tag == tag) change(frame);
     }
+    refresh(id, link);
   }
 }
 
 void SendQueue::pause(std::uint64_t tag) {
   for (auto& [id, link] : links_) {
-    for (Frame& frame : take_out(link, [tag](const Frame& f) { return f.tag == tag; })) {
+    for (Frame& frame : link.lanes.take_out([tag](const Frame& f) { return f.tag == tag; })) {
       link.paused.push_back(std::move(frame));
       ++paused_;
     }
+    refresh(id, link);
   }
 }
 
@@ -188,10 +176,11 @@ void SendQueue::resume(std::uint64_t tag) {
         ++it;
         continue;
       }
-      put(link, std::move(*it));
+      link.lanes.push_back(std::move(*it));
       it = link.paused.erase(it);
       --paused_;
     }
+    refresh(id, link);
   }
 }
 
@@ -216,14 +205,11 @@ std::optional<SendQueue::Pick> SendQueue::next_unshaped() {
 }
 
 std::optional<SendQueue::Pick> SendQueue::next_control() {
-  if (waiting_control_ == 0) return std::nullopt;
-  for (auto& [id, link] : links_) {
-    if (link.full || link.control.empty()) continue;
-    Frame& frame = link.control.front();
-    const auto bytes = static_cast<std::uint32_t>(frame.payload.size());
-    return Pick{id, true, &frame, 0, bytes, true};
-  }
-  return std::nullopt;
+  if (control_ready_.empty()) return std::nullopt;
+  const LinkId id = *control_ready_.begin();
+  Frame& frame = links_.at(id).control.front();
+  const auto bytes = static_cast<std::uint32_t>(frame.payload.size());
+  return Pick{id, true, &frame, 0, bytes, true};
 }
 
 // With the quarter that may go with it, a slice is no larger than the largest.
@@ -242,17 +228,16 @@ bool SendQueue::must_begin(const Link& link, const Frame& frame) const {
 // urgent is given up, to start over in its turn; among equals one that has begun goes first.
 void SendQueue::make_room(Link& link, const Urgency& urgency) {
   const auto ends = [](const Frame& f) { return (f.header.flags & wire::kAbandoned) != 0; };
-  std::vector<Frame> first = take_out(link, ends);
+  std::vector<Frame> first = link.lanes.take_out(ends);
   if (first.empty()) {
     auto victim = std::find_if(link.paused.begin(), link.paused.end(), has_begun);
     bool found = victim != link.paused.end();
-    for (auto lane = link.lanes.rbegin(); !found && lane != link.lanes.rend(); ++lane) {
-      victim = std::find_if(lane->second.begin(), lane->second.end(), has_begun);
-      found = victim != lane->second.end();
-      if (found && lane->first == urgency) {
-        std::rotate(lane->second.begin(), victim, std::next(victim));
-        return;
-      }
+    for (auto lane = link.lanes.end(); !found && lane != link.lanes.begin();) {
+      --lane;
+      Lane& frames = Lanes::frames(lane);
+      victim = std::find_if(frames.begin(), frames.end(), has_begun);
+      found = victim != frames.end();
+      if (found && lane->first == urgency) return link.lanes.bring_forward(lane, victim);
     }
     if (!found) return;
     first.push_back(end_of(*victim));
@@ -263,21 +248,21 @@ void SendQueue::make_room(Link& link, const Urgency& urgency) {
   for (Frame& end : first) {
     end.header.priority = urgency.priority;
     end.deadline = urgency.deadline;
-    link.lanes[urgency].push_front(std::move(end));
+    link.lanes.push_front(urgency, std::move(end));
   }
 }
 
 // The lane that goes on: that of the most urgent frame, but for what must not be interrupted now.
-Lane& SendQueue::turn_of(Link& link) const {
-  Lane& first = link.lanes.begin()->second;
-  const Frame& urgent = first.front();
+Lanes::Iterator SendQueue::turn_of(Link& link) const {
+  const Frame& urgent = link.lanes.first();
   if (!link.nested || urgent.sent > 0 || urgent.payload.size() <= quantum_of(link, urgent)) {
-    return first;
+    return link.lanes.begin();
   }
   const auto lane = link.lanes.find(link.nested->urgency);
-  if (lane == link.lanes.end()) return first;
-  const Frame& nested = lane->second.front();
-  return nested.order == link.nested->order && nested.sent > 0 ? lane->second : first;
+  if (lane == link.lanes.end()) return link.lanes.begin();
+  const Frame& nested = Lanes::frames(lane).front();
+  const bool goes_on = nested.order == link.nested->order && nested.sent > 0;
+  return goes_on ? lane : link.lanes.begin();
 }
 
 // What has its turn for having waited longest may be interrupted; what is paused interrupts nobody.
@@ -287,12 +272,11 @@ void SendQueue::note_begun(Link& link, const Frame& frame) {
   const auto held =
       static_cast<std::size_t>(std::count_if(link.paused.begin(), link.paused.end(), has_begun));
   const Urgency urgency = frame.urgency();
-  if (link.begun - held < most_nested_ || link.lanes.begin()->first < urgency) return;
+  if (link.begun - held < most_nested_ || link.lanes.most_urgent() < urgency) return;
   link.nested = Link::Nested{urgency, frame.order};
 }
 
-SendQueue::Pick SendQueue::pick_of(LinkId id, Link& link, Lane& lane) const {
-  Frame& frame = lane.front();
+SendQueue::Pick SendQueue::pick_of(LinkId id, const Link& link, Frame& frame) const {
   const std::uint64_t quantum = quantum_of(link, frame);
   const std::uint64_t left =
       frame.payload.size() - std::min<std::uint64_t>(frame.sent, frame.payload.size());
@@ -303,75 +287,115 @@ SendQueue::Pick SendQueue::pick_of(LinkId id, Link& link, Lane& lane) const {
   return {id, false, &frame, frame.sent, bytes, last};
 }
 
-// Room for half a slice is room enough: so a window is used whatever it is a multiple of. One that
-// is empty lets any slice pass: a window smaller than that slows a link and never stops it.
-bool SendQueue::may_go(const Link& link) {
-  if (link.full || link.lanes.empty() || (shaped_shut_ && link.pool == kShaped)) return false;
-  const Frame& frame = link.lanes.begin()->second.front();
+// Room for half a slice is room enough: so a window is used whatever it is a multiple of.
+std::uint64_t SendQueue::room_of(const Link& link, const Frame& frame) const {
   const std::uint64_t slice =
       std::min<std::uint64_t>(frame.payload.size(), quantum_of(link, frame));
-  const std::uint64_t half = (wire::kHeaderBytes + slice) / 2;
-  const auto has_room = [half](std::uint64_t under_way, std::uint64_t window) {
-    return under_way == 0 || under_way + half <= window;
-  };
+  return (wire::kHeaderBytes + slice) / 2;
+}
+
+// To be called after each change of what waits for a link, or of the room in its own window.
+void SendQueue::refresh(LinkId id, Link& link) {
+  ReadyLinks& ready = pools_[link.pool].ready;
+  if (link.full || link.lanes.empty()) return ready.withdraw(id);
+  const Frame& frame = link.lanes.first();
+  const std::uint64_t room = room_of(link, frame);
   const bool bulk = frame.bulk || link.bulk_end_bytes > link.credited_bytes;
   const Bounds& bounds = bulk ? link.bulk : link.ordinary;
-  if (!has_room(link.under_way(), bounds.window_bytes)) return false;
-  const Pool& pool = pools_[link.pool];
-  const bool pools_bulk = frame.bulk || pool.bulk_links > 0;
-  const std::uint64_t window = pools_bulk ? pool.bulk_window_bytes : pool.window_bytes;
-  if (has_room(pool.under_way, window)) return true;
-  held_back_ = held_back_ || link.pool == kShaped;
-  return false;
+  if (!has_room(link.under_way(), room, bounds.window_bytes)) return ready.withdraw(id);
+  ready.offer(id, {.urgency = link.lanes.most_urgent(),
+                   .oldest = link.lanes.longest_order(),
+                   .room = room,
+                   .bulk = frame.bulk});
+}
+
+void SendQueue::refresh_all() {
+  for (auto& [id, link] : links_) refresh(id, link);
+}
+
+bool SendQueue::fits(const Pool& pool, const ReadyLinks::Offer& offer) const {
+  const bool bulk = offer.bulk || pool.bulk_links > 0;
+  return has_room(pool.under_way, offer.room, bulk ? pool.bulk_window_bytes : pool.window_bytes);
+}
+
+std::span<SendQueue::Pool> SendQueue::open_pools() {
+  return std::span(pools_).first(shaped_shut_ ? kShaped : kShaped + 1);
+}
+
+// Of equals: those after the link that was served last have their turn first.
+bool SendQueue::is_before(LinkId id, LinkId other) const {
+  const bool wraps = id <= last_served_;
+  const bool other_wraps = other <= last_served_;
+  return wraps != other_wraps ? other_wraps : id < other;
 }
 
 std::optional<SendQueue::Pick> SendQueue::next_data() {
-  Link* best = nullptr;
-  LinkId best_id = 0;
-  // Starting after the link served last makes equals take turns.
-  const auto consider = [&](LinkId id, Link& link) {
-    if (!may_go(link)) return;
-    if (best == nullptr || link.lanes.begin()->first < best->lanes.begin()->first) {
-      best = &link;
-      best_id = id;
+  std::optional<LinkId> best;
+  Urgency best_urgency;
+  for (Pool& pool : open_pools()) {
+    const auto found = pool.ready.most_urgent(
+        last_served_, [&](const ReadyLinks::Offer& offer) { return fits(pool, offer); });
+    if (!found) {
+      held_back_ = held_back_ || (&pool == &pools_[kShaped] && !pool.ready.empty());
+      continue;
     }
-  };
-  const auto start = links_.upper_bound(last_served_);
-  for (auto it = start; it != links_.end(); ++it) consider(it->first, it->second);
-  for (auto it = links_.begin(); it != start; ++it) consider(it->first, it->second);
-  if (best == nullptr) return std::nullopt;
-  Lane& lane = turn_of(*best);
-  if (!must_begin(*best, lane.front())) return pick_of(best_id, *best, lane);
-  make_room(*best, best->lanes.begin()->first);
-  return pick_of(best_id, *best, best->lanes.begin()->second);
+    const Urgency& urgency = pool.ready.of(*found).urgency;
+    const bool first =
+        !best || urgency < best_urgency || (urgency == best_urgency && is_before(*found, *best));
+    if (!first) continue;
+    best = found;
+    best_urgency = urgency;
+  }
+  if (!best) return std::nullopt;
+  Link& link = links_.at(*best);
+  Lanes::Iterator lane = turn_of(link);
+  if (must_begin(link, Lanes::frames(lane).front())) {
+    make_room(link, link.lanes.most_urgent());
+    refresh(*best, link);
+    lane = link.lanes.begin();
+  }
+  return pick_of(*best, link, Lanes::frames(lane).front());
+}
+
+// Where nothing may begin and nothing paused would give its place up, others have their turn.
+Lanes::Iterator SendQueue::longest_of(Link& link) {
+  const bool gives_way =
+      link.begun < wire::kMaxBegun || std::ranges::any_of(link.paused, has_begun);
+  return link.lanes.longest(
+      [&](const Frame& frame) { return gives_way || !must_begin(link, frame); });
 }
 
 std::optional<SendQueue::Pick> SendQueue::longest_waiting() {
-  Link* link_found = nullptr;
-  LinkId id_found = 0;
-  Lane* oldest = nullptr;
-  for (auto& [id, link] : links_) {
-    if (!may_go(link)) continue;
-    for (auto& [urgency, lane] : link.lanes) {
-      if (oldest != nullptr && lane.front().order > oldest->front().order) continue;
-      if (must_begin(link, lane.front()) && !std::ranges::any_of(link.paused, has_begun)) continue;
-      oldest = &lane;
-      link_found = &link;
-      id_found = id;
-    }
+  std::optional<LinkId> id;
+  Lanes::Iterator oldest;
+  for (Pool& pool : open_pools()) {
+    pool.ready.by_age([&](const ReadyLinks::Offer& offer) { return fits(pool, offer); },
+                      [&](LinkId candidate, const ReadyLinks::Offer& offer) {
+                        if (id && offer.oldest > Lanes::frames(oldest).front().order) return false;
+                        Link& link = links_.at(candidate);
+                        const Lanes::Iterator lane = longest_of(link);
+                        if (lane == link.lanes.end()) return true;
+                        const std::uint64_t order = Lanes::frames(lane).front().order;
+                        if (id && order > Lanes::frames(oldest).front().order) return true;
+                        id = candidate;
+                        oldest = lane;
+                        return true;
+                      });
   }
-  if (oldest == nullptr) return std::nullopt;
-  const Frame& waiting = oldest->front();
-  const bool crowded = must_begin(*link_found, waiting);
-  const std::uint64_t charge = crowded ? wire::kHeaderBytes + quantum_of(*link_found, waiting)
-                                       : pick_of(id_found, *link_found, *oldest).charge();
+  if (!id) return std::nullopt;
+  Link& link = links_.at(*id);
+  Frame& waiting = Lanes::frames(oldest).front();
+  const bool crowded = must_begin(link, waiting);
+  const std::uint64_t charge = crowded ? wire::kHeaderBytes + quantum_of(link, waiting)
+                                       : pick_of(*id, link, waiting).charge();
   if (since_oldest_bytes_ < kShareOfUrgent * charge) return std::nullopt;
   if (crowded) {  // What is paused gives its place up, and who waits goes right after its end.
-    make_room(*link_found, waiting.urgency());
+    make_room(link, waiting.urgency());
+    refresh(*id, link);
   } else {
     since_oldest_bytes_ = 0;
   }
-  Pick pick = pick_of(id_found, *link_found, *oldest);
+  Pick pick = pick_of(*id, link, Lanes::frames(oldest).front());
   pick.aged = true;
   return pick;
 }
@@ -380,6 +404,7 @@ void SendQueue::taken(const Pick& pick) {
   Link& link = links_.at(pick.link);
   if (pick.control) {
     link.control.pop_front();
+    control_changed(pick.link, link);
     --waiting_control_;
     --link.waiting;
     --waiting_;
@@ -395,22 +420,30 @@ void SendQueue::taken(const Pick& pick) {
   if (!pick.last) {
     if (!begun) note_begun(link, *pick.frame);
     pick.frame->sent += pick.bytes;
-    return;
+    return refresh(pick.link, link);
   }
   if (begun) --link.begun;
   const auto lane = link.lanes.find(pick.frame->urgency());
-  if (link.nested && link.nested->order == lane->second.front().order) link.nested.reset();
-  lane->second.pop_front();
-  if (lane->second.empty()) end_lane(link, lane);
+  if (link.nested && link.nested->order == pick.frame->order) link.nested.reset();
+  link.lanes.pop_front(lane);
   --link.waiting;
   --waiting_;
+  refresh(pick.link, link);
 }
 
-void SendQueue::full(LinkId link) { links_.at(link).full = true; }
+void SendQueue::full(LinkId id) {
+  Link& link = links_.at(id);
+  link.full = true;
+  control_changed(id, link);
+  refresh(id, link);
+}
 
-void SendQueue::writable(LinkId link) {
-  auto found = links_.find(link);
-  if (found != links_.end()) found->second.full = false;
+void SendQueue::writable(LinkId id) {
+  auto found = links_.find(id);
+  if (found == links_.end()) return;
+  found->second.full = false;
+  control_changed(id, found->second);
+  refresh(id, found->second);
 }
 
 // ---- for others to see
@@ -451,7 +484,9 @@ std::map<std::int32_t, std::size_t> SendQueue::waiting_by_priority() const {
   constexpr std::size_t kMost = 32;
   std::map<std::int32_t, std::size_t> waiting;
   for (const auto& [id, link] : links_) {
-    for (const auto& [urgency, lane] : link.lanes) waiting[urgency.priority] += lane.size();
+    link.lanes.for_each([&waiting](const Urgency& urgency, const Lane& lane) {
+      waiting[urgency.priority] += lane.size();
+    });
   }
   while (waiting.size() > kMost) waiting.erase(waiting.begin());
   return waiting;

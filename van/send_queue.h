@@ -14,9 +14,12 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <set>
+#include <span>
 #include <vector>
 
-#include "van/lane.h"
+#include "van/lanes.h"
+#include "van/ready_links.h"
 
 namespace stretto {
 
@@ -28,6 +31,8 @@ class SendQueue {
       : link_window_bytes_(link_window_bytes) {
     for (Pool& pool : pools_) pool.window_bytes = pool.bulk_window_bytes = total_window_bytes;
   }
+  SendQueue(const SendQueue&) = delete;  // Its links know where the spare lane is.
+  SendQueue& operator=(const SendQueue&) = delete;
 
   /// For links that have not been shaped, those there are and those to come.
   void set_windows(std::uint64_t link_window_bytes, std::uint64_t total_window_bytes);
@@ -42,7 +47,7 @@ class SendQueue {
   void shape(LinkId link, const Bounds& ordinary, const Bounds& bulk);
   void set_shaped_window(std::uint64_t bytes, std::uint64_t bulk_bytes);
   /// No slice is larger, on any link. Without it a frame may leave whole.
-  void set_largest_slice(std::uint64_t bytes) { largest_slice_bytes_ = bytes; }
+  void set_largest_slice(std::uint64_t bytes);
 
   /// Where `frames` have begun, the last of them goes on until it ends, unless it is larger than
   /// `bytes`: only frames of one slice overtake it. Else, while ever more urgent frames come, as in
@@ -127,9 +132,11 @@ class SendQueue {
     std::uint64_t bulk_window_bytes = 0;
     std::uint64_t under_way = 0;
     std::size_t bulk_links = 0;  // Those that have bulk under way.
+    ReadyLinks ready;
   };
-  using Lanes = std::map<Urgency, Lane>;  // None is empty.
   struct Link {
+    explicit Link(Lanes::Spare& spare) : lanes(spare) {}
+
     std::deque<Frame> control;
     Lanes lanes;
     Lane paused;
@@ -158,22 +165,25 @@ class SendQueue {
   std::optional<Pick> next_control();
   std::optional<Pick> next_data();
   std::optional<Pick> longest_waiting();
-  void end_lane(Link& link, Lanes::iterator lane);
-  Pick pick_of(LinkId id, Link& link, Lane& lane) const;
+  Pick pick_of(LinkId id, const Link& link, Frame& frame) const;
   std::uint64_t quantum_of(const Link& link, const Frame& frame) const;
   bool must_begin(const Link& link, const Frame& frame) const;
   void make_room(Link& link, const Urgency& urgency);
-  bool may_go(const Link& link);
+  std::uint64_t room_of(const Link& link, const Frame& frame) const;
+  void refresh(LinkId id, Link& link);
+  void refresh_all();
+  bool fits(const Pool& pool, const ReadyLinks::Offer& offer) const;
+  bool is_before(LinkId id, LinkId other) const;
+  std::span<Pool> open_pools();
+  Lanes::Iterator longest_of(Link& link);
   void note_pooled(Link& link, std::uint64_t before);
   void leave_pool(Link& link);
-  Lane& turn_of(Link& link) const;
+  Lanes::Iterator turn_of(Link& link) const;
   void note_begun(Link& link, const Frame& frame);
   static Frame end_of(const Frame& frame);
   template <typename Doomed>
   std::vector<wire::Key> drop(const Doomed& doomed);
-  template <typename Wanted>
-  std::vector<Frame> take_out(Link& link, const Wanted& wanted);
-  void put(Link& link, Frame frame);
+  void control_changed(LinkId id, const Link& link);
 
   std::uint64_t link_window_bytes_;
   std::uint64_t largest_slice_bytes_ = wire::kMaxPayloadBytes;
@@ -188,8 +198,9 @@ class SendQueue {
   bool held_back_ = false;
   bool shaped_shut_ = false;
   LinkId last_served_ = 0;
-  Lanes::node_type spare_;  // A lane that was emptied, for the next that is wanted.
+  Lanes::Spare spare_;
   std::map<LinkId, Link> links_;
+  std::set<LinkId> control_ready_;  // Links that have control frames and are not full.
 };
 
 }  // namespace stretto

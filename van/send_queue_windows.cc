@@ -14,6 +14,12 @@ void SendQueue::set_windows(std::uint64_t link_window_bytes, std::uint64_t total
     if (link.pool == kShaped) continue;
     link.ordinary.window_bytes = link.bulk.window_bytes = link_window_bytes;
   }
+  refresh_all();
+}
+
+void SendQueue::set_largest_slice(std::uint64_t bytes) {
+  largest_slice_bytes_ = bytes;
+  refresh_all();
 }
 
 void SendQueue::set_shaped_window(std::uint64_t bytes, std::uint64_t bulk_bytes) {
@@ -27,10 +33,12 @@ void SendQueue::shape(LinkId id, const Bounds& ordinary, const Bounds& bulk) {
   Link& link = found->second;
   link.ordinary = ordinary;
   link.bulk = bulk;
-  if (link.pool == kShaped) return;
+  if (link.pool == kShaped) return refresh(id, link);
   leave_pool(link);
+  pools_[link.pool].ready.withdraw(id);
   link.pool = kShaped;
   note_pooled(link, 0);
+  refresh(id, link);
 }
 
 // What the link has under way no longer counts.
@@ -57,6 +65,7 @@ bool SendQueue::credited(LinkId id, std::uint64_t taken_bytes) {
   const std::uint64_t before = link.pooled();
   link.credited_bytes = std::max(link.credited_bytes, taken_bytes);
   note_pooled(link, before);
+  refresh(id, link);
   return true;
 }
 

@@ -105,6 +105,8 @@ COVERED_BY = {
     "van/zmq/handles.cc": "tests/conformance/conformance_test.cc",
     "van/zmq/batch.cc": "tests/conformance/zmq_hostile_test.cc",
     "van/zmq/monitor.cc": "tests/conformance/conformance_breaks_test.cc",
+    "van/lanes.cc": "tests/van/send_queue_model_test.cc",
+    "van/ready_links.cc": "tests/van/send_queue_model_test.cc",
     "van/zmq/accepted_links.cc": "tests/conformance/zmq_ends_test.cc",
     "van/zmq/connection.cc": "tests/conformance/zmq_ends_test.cc",
     "van/zmq/intake.cc": "tests/conformance/zmq_intake_test.cc",
