@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 
+#include "common/config.h"
 #include "tools/bench/flags.h"
 
 namespace stretto::bench {
@@ -17,15 +18,16 @@ struct Name {
   Benchmark benchmark;
 };
 
-constexpr std::array<Name, 9> kNames = {{{"limits", Benchmark::kLimits},
-                                         {"push_pull", Benchmark::kPushPull},
-                                         {"push", Benchmark::kPush},
-                                         {"pull", Benchmark::kPull},
-                                         {"idle", Benchmark::kIdle},
-                                         {"preempt", Benchmark::kPreempt},
-                                         {"replay", Benchmark::kReplay},
-                                         {"io", Benchmark::kIo},
-                                         {"codec", Benchmark::kCodec}}};
+constexpr std::array<Name, 10> kNames = {{{"limits", Benchmark::kLimits},
+                                          {"push_pull", Benchmark::kPushPull},
+                                          {"push", Benchmark::kPush},
+                                          {"pull", Benchmark::kPull},
+                                          {"idle", Benchmark::kIdle},
+                                          {"preempt", Benchmark::kPreempt},
+                                          {"replay", Benchmark::kReplay},
+                                          {"io", Benchmark::kIo},
+                                          {"codec", Benchmark::kCodec},
+                                          {"roster", Benchmark::kRoster}}};
 
 constexpr std::uint64_t kMaxProcesses = 256;
 constexpr std::uint64_t kMaxTensorBytes = std::uint64_t{4} << 30;
@@ -101,6 +103,20 @@ void add_cluster_flags(Settings& settings, std::vector<Flag>& flags) {
   number("shards", settings.shards);
 }
 
+void add_network_flag(Settings& settings, std::vector<Flag>& flags) {
+  flags.push_back({"transport", false, [&settings](const std::string& value) {
+                     settings.preempt.fabric = value == "fabric";
+                     return read_network(value);
+                   }});
+}
+
+void add_crowd_flags(Settings& settings, std::vector<Flag>& flags) {
+  settings.workers = 1000;
+  flags.push_back({"workers", false, [&settings](const std::string& text) {
+                     return read_whole(text, 1, kMaxNodes - 1, settings.workers);
+                   }});
+}
+
 void add_exchange_flags(Settings& settings, std::vector<Flag>& flags) {
   flags.push_back({"bytes", false, [&settings](const std::string& value) {
                      return read_list(value, kElementBytes, kMaxTensorBytes, settings.bytes);
@@ -169,13 +185,14 @@ Result<Settings> read_settings(Benchmark benchmark, std::span<const std::string>
       defaults(10, 1);
       add_cluster_flags(settings, flags);
       break;
+    case Benchmark::kRoster:
+      defaults(5, 1);
+      add_crowd_flags(settings, flags);
+      break;
     case Benchmark::kPreempt:
       defaults(2, 3);
       flags.push_back(repeats_flag());
-      flags.push_back({"transport", false, [&settings](const std::string& value) {
-                         settings.preempt.fabric = value == "fabric";
-                         return read_network(value);
-                       }});
+      add_network_flag(settings, flags);
       for (Flag& flag : preempt_flags(settings.preempt)) flags.push_back(std::move(flag));
       break;
     case Benchmark::kReplay:

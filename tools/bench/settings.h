@@ -24,7 +24,8 @@ enum class Benchmark : std::uint8_t {
   kPreempt,
   kReplay,
   kIo,
-  kCodec
+  kCodec,
+  kRoster
 };
 
 /// "push_pull" and so on.
