@@ -6,6 +6,7 @@
 #include <cstdio>
 
 #include "common/mutex.h"
+#include "common/text.h"
 
 namespace stretto {
 namespace {
@@ -53,7 +54,7 @@ void log_line(Level level, std::string_view text) {
   const Identity who = log_identity();
   const std::string line =
       fmt::format("stretto {} {}{}: {}\n", kLevelNames[static_cast<std::size_t>(level)], who.role,
-                  who.rank < 0 ? std::string() : fmt::format(" {}", who.rank), text);
+                  who.rank < 0 ? std::string() : fmt::format(" {}", who.rank), printable(text));
   std::fwrite(line.data(), 1, line.size(), stderr);
 }
 

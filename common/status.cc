@@ -7,6 +7,7 @@
 #include <cstdio>
 
 #include "common/log.h"
+#include "common/text.h"
 
 namespace stretto {
 
@@ -67,25 +68,19 @@ Status Status::with_operation(std::string_view operation) && {
 
 std::string Status::text() const {
   if (ok()) return "Ok";
-  return fmt::format("{}: {}", name_of(code()), cause());
+  return fmt::format("{}: {}", name_of(code()), printable(cause()));
 }
 
 namespace {
 
-std::string one_line(std::string_view text) {
-  std::string line(text.empty() ? "-" : text);
-  for (char& c : line) {
-    if (static_cast<unsigned char>(c) < 0x20) c = ' ';
-  }
-  return line;
-}
+std::string field(std::string_view text) { return text.empty() ? "-" : printable(text); }
 
 }  // namespace
 
 std::string Status::error_line(std::string_view role, std::int64_t rank) const {
   return fmt::format("ERROR {} role={} rank={} peer={} op={} cause={}", name_of(code()), role,
-                     rank < 0 ? std::string("-") : std::to_string(rank), one_line(peer()),
-                     one_line(operation()), one_line(cause()));
+                     rank < 0 ? std::string("-") : std::to_string(rank), field(peer()),
+                     field(operation()), field(cause()));
 }
 
 void Status::or_exit() const {

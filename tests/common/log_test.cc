@@ -36,6 +36,11 @@ TEST_F(LogTest, ALineSaysLevelAndWhoSpeaks) {
   EXPECT_EQ(log_identity().role, "scheduler");
 }
 
+TEST_F(LogTest, WhatCameFromOutsideMakesNoLineOfItsOwn) {
+  EXPECT_EQ(captured([] { log(Level::kInfo, "{}", "x\nstretto error: all is lost\x1b[2J"); }),
+            "stretto info process: x\\nstretto error: all is lost\\x1b[2J\n");
+}
+
 TEST_F(LogTest, LevelsBelowTheOneSetAreLeftOut) {
   const auto all = [] {
     for (const Level level : {Level::kDebug, Level::kInfo, Level::kWarning, Level::kError}) {

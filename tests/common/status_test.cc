@@ -42,7 +42,8 @@ TEST(Status, TheErrorLineIsOneLineWithAllItsFields) {
             "ERROR Network role=server rank=- peer=- op=- cause=-");
   const Status hostile = Status(Code::kMalformed, "two\nlines\r\tand\x1b[31m").with_peer("a\nb");
   EXPECT_EQ(hostile.error_line("worker", 0),
-            "ERROR Malformed role=worker rank=0 peer=a b op=- cause=two lines  and [31m");
+            "ERROR Malformed role=worker rank=0 peer=a\\nb op=- "
+            "cause=two\\nlines\\x0d\\tand\\x1b[31m");
 }
 
 TEST(Status, EqualsInCodeAndCause) {

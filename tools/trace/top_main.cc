@@ -7,6 +7,7 @@
 #include <cstdio>
 
 #include "common/program.h"
+#include "common/text.h"
 #include "tools/trace/flags.h"
 #include "tools/trace/top.h"
 
@@ -46,7 +47,7 @@ Status top(const Environment& environment, const std::string& job) {
     Result<std::string> table = table_of(**observer, kMostLines);
     if (!table.ok()) return table.status();
     // From the top left corner, and nothing of before below.
-    std::printf("%s%s", again ? "\x1b[H\x1b[2J" : "", table->c_str());
+    std::printf("%s%s", again ? "\x1b[H\x1b[2J" : "", printable(*table, Lines::kKept).c_str());
     std::fflush(stdout);
     if (!again) return {};
     const auto pause =

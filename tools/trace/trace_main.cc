@@ -9,6 +9,7 @@
 
 #include "common/log.h"
 #include "common/program.h"
+#include "common/text.h"
 #include "tools/trace/collect.h"
 #include "tools/trace/flags.h"
 #include "tools/trace/order.h"
@@ -88,7 +89,8 @@ Status analyse(const std::string& path) {
   const trace::Analysis analysis = trace::analyse(*trace);
   const std::string report = FLAGS_json ? trace::report_json(*trace, analysis) + "\n"
                                         : trace::report_text(*trace, analysis);
-  std::fwrite(report.data(), 1, report.size(), stdout);
+  const std::string shown = printable(report, Lines::kKept);
+  std::fwrite(shown.data(), 1, shown.size(), stdout);
   const std::vector<trace::Measured> measured = trace::measured_of(*trace);
   if (!FLAGS_times.empty()) {
     Status status = write_to(

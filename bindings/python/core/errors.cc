@@ -4,6 +4,8 @@
 
 #include <string>
 
+#include "common/text.h"
+
 namespace stretto::python {
 namespace py = pybind11;
 
@@ -26,8 +28,8 @@ py::str text_of(std::string_view bytes) {
 void raise_unless_ok(const Status& status) {
   if (status.ok()) return;
   const py::object make = py::module_::import("stretto.errors").attr("of_status");
-  raise(make(std::string(name_of(status.code())), text_of(status.cause()), text_of(status.peer()),
-             text_of(status.operation())));
+  raise(make(std::string(name_of(status.code())), printable(status.cause()),
+             printable(status.peer()), printable(status.operation())));
 }
 
 void Owner::refuse_others() const {
