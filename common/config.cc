@@ -203,6 +203,23 @@ void read_trace(Reader& reader, TraceSettings& trace) {
   }
 }
 
+// What guards a job where other hosts can reach it: a secret too long to be guessed, if it is a
+// random one.
+Status check_secret(const std::string& token) {
+  constexpr std::size_t kLeastBytes = 16;
+  if (token.size() >= kLeastBytes) return {};
+  const std::string found = token.empty() ? "there is none"
+                                          : fmt::format(
+                                                "this one has {} characters, and {} are "
+                                                "the least",
+                                                token.size(), kLeastBytes);
+  return {
+      Code::kInvalidArgument,
+      fmt::format("that needs a job token that nobody guesses, and {}: set STRETTO_JOB_TOKEN to "
+                  "the same secret for every process, such as $(openssl rand -hex 16)",
+                  found)};
+}
+
 // Ports of one host are counted on from the scheduler's: it, the servers, the workers.
 void read_addresses(Reader& reader, Config& config) {
   for (auto [name, into] : {std::pair{"STRETTO_METRICS_ADDRESS", &config.metrics_address},
@@ -214,11 +231,10 @@ void read_addresses(Reader& reader, Config& config) {
     Result<HostPort> address = parse_host_port(*into);
     if (!address.ok()) {
       reader.fail(wrong(name, *found, "host:port, or a port, which is 127.0.0.1's"));
-    } else if (!is_loopback(address->host) && config.token.empty()) {
-      reader.fail({Code::kInvalidArgument,
-                   fmt::format("{} is {}: other hosts may look in, and that needs a job token; set "
-                               "STRETTO_JOB_TOKEN",
-                               name, *found)});
+    } else if (Status status = check_secret(config.token);
+               !is_loopback(address->host) && !status.ok()) {
+      reader.fail({status.code(), fmt::format("{} is {}: other hosts may look in, and {}", name,
+                                              *found, status.cause())});
     }
   }
 }
@@ -311,11 +327,9 @@ Status check(const Config& config) {
       return address.status();
     }
   }
-  if (!is_loopback(config.bind_host) && config.token.empty()) {
-    return {Code::kInvalidArgument,
-            fmt::format("binding to {} lets other hosts in, and needs a job token: set "
-                        "STRETTO_JOB_TOKEN to the same secret for every process",
-                        config.bind_host)};
+  if (Status status = check_secret(config.token); !is_loopback(config.bind_host) && !status.ok()) {
+    return {status.code(), fmt::format("binding to {} lets other hosts in, and {}",
+                                       config.bind_host, status.cause())};
   }
   const std::uint64_t nodes = config.workers + std::uint64_t{config.servers} * config.shards;
   if (nodes > kMaxNodes) {

@@ -55,7 +55,7 @@ TEST(Config, ReadsEveryVariable) {
                                    {"STRETTO_SCHEDULER", "10.0.0.1:9000"},
                                    {"STRETTO_BIND_HOST", "10.0.0.2"},
                                    {"STRETTO_NODE_HOST", "10.0.0.3"},
-                                   {"STRETTO_JOB_TOKEN", "secret"},
+                                   {"STRETTO_JOB_TOKEN", "a secret of tests"},
                                    {"STRETTO_METRICS_FILE", "/run/stretto.prom"},
                                    {"STRETTO_LOG_LEVEL", "debug"},
                                    {"STRETTO_TRANSPORT", "shm"},
@@ -78,7 +78,7 @@ TEST(Config, ReadsEveryVariable) {
   EXPECT_EQ(config.scheduler, "10.0.0.1:9000");
   EXPECT_EQ(config.bind_host, "10.0.0.2");
   EXPECT_EQ(config.node_host, "10.0.0.3");
-  EXPECT_EQ(config.token, "secret");
+  EXPECT_EQ(config.token, "a secret of tests");
   EXPECT_EQ(config.log_level, "debug");
   EXPECT_EQ(config.metrics_file, "/run/stretto.prom");
   EXPECT_EQ(config.transport, TransportChoice::kShm);
@@ -170,7 +170,7 @@ TEST(Config, HalfAnAddressIsNone) {
 TEST(Config, ARootOnAnotherHostMeansAJobOverHosts) {
   const Variables variables{{"DMLC_PS_ROOT_URI", "10.0.0.1"},
                             {"DMLC_PS_ROOT_PORT", "9000"},
-                            {"STRETTO_JOB_TOKEN", "secret"}};
+                            {"STRETTO_JOB_TOKEN", "a secret of tests"}};
   EXPECT_EQ(must_read(variables, Role::kScheduler).bind_host, "10.0.0.1");
   EXPECT_EQ(must_read(variables, Role::kServer).bind_host, "0.0.0.0");
 }
@@ -262,7 +262,10 @@ TEST(Config, OtherHostsNeedAToken) {
   const Status status = read({{"STRETTO_BIND_HOST", "0.0.0.0"}}).status();
   EXPECT_EQ(status.code(), Code::kInvalidArgument);
   EXPECT_THAT(status.cause(), AllOf(HasSubstr("0.0.0.0"), HasSubstr("STRETTO_JOB_TOKEN")));
-  EXPECT_TRUE(read({{"STRETTO_BIND_HOST", "0.0.0.0"}, {"STRETTO_JOB_TOKEN", "x"}}).ok());
+  EXPECT_TRUE(
+      read({{"STRETTO_BIND_HOST", "0.0.0.0"}, {"STRETTO_JOB_TOKEN", "0123456789abcdef"}}).ok());
+  EXPECT_THAT(read({{"STRETTO_BIND_HOST", "0.0.0.0"}, {"STRETTO_JOB_TOKEN", "x"}}).status().cause(),
+              AllOf(HasSubstr("this one has 1 characters"), HasSubstr("16 are the least")));
   EXPECT_TRUE(read({{"STRETTO_BIND_HOST", "localhost"}}).ok());
   EXPECT_FALSE(read({{"DMLC_PS_ROOT_URI", "10.0.0.1"}, {"DMLC_PS_ROOT_PORT", "1"}}).ok());
 }

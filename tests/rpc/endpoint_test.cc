@@ -348,7 +348,8 @@ TEST(Endpoint, SaysWhatIsWrongWithItsOptions) {
   const Status open_to_all = Endpoint::open({.bind_host = "0.0.0.0"}).status();
   EXPECT_EQ(open_to_all.code(), Code::kInvalidArgument);
   EXPECT_THAT(open_to_all.cause(), HasSubstr("needs a job token"));
-  Result<Endpoint> anywhere = Endpoint::open({.token = "secret", .bind_host = "0.0.0.0"});
+  Result<Endpoint> anywhere =
+      Endpoint::open({.token = "a secret of tests", .bind_host = "0.0.0.0"});
   ASSERT_TRUE(anywhere.ok());
   EXPECT_THAT(anywhere->listen().status().cause(), HasSubstr("say with node_host"));
 }
