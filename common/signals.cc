@@ -8,19 +8,20 @@
 #include <unistd.h>
 
 #include <array>
-#include <csignal>
 
 #include "common/check.h"
 
 namespace stretto {
 
-SignalWatcher::SignalWatcher(std::function<void(int)> on_signal) {
-  sigset_t signals;
-  sigemptyset(&signals);
-  sigaddset(&signals, SIGINT);
-  sigaddset(&signals, SIGTERM);
-  STRETTO_CHECK(pthread_sigmask(SIG_BLOCK, &signals, nullptr) == 0);
-  signal_fd_ = signalfd(-1, &signals, SFD_CLOEXEC);
+SignalBlock::SignalBlock() {
+  sigemptyset(&signals_);
+  sigaddset(&signals_, SIGINT);
+  sigaddset(&signals_, SIGTERM);
+  STRETTO_CHECK(pthread_sigmask(SIG_BLOCK, &signals_, nullptr) == 0);
+}
+
+SignalWatcher::SignalWatcher(const SignalBlock& block, std::function<void(int)> on_signal) {
+  signal_fd_ = signalfd(-1, &block.signals(), SFD_CLOEXEC);
   stop_fd_ = eventfd(0, EFD_CLOEXEC);
   STRETTO_CHECK(signal_fd_ >= 0 && stop_fd_ >= 0);
   thread_ = std::jthread([this, call = std::move(on_signal)] { watch(call); });

@@ -1,17 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
-// SignalWatcher: SIGINT and SIGTERM as a call on an ordinary thread, for the programs.
+// SIGINT and SIGTERM as a call on an ordinary thread, for the programs.
+//
+//   const SignalBlock block;              // Before any other thread.
+//   Server server(...);                   // May start threads.
+//   const SignalWatcher signals(block, [&server](int) { server.stop(); });
 #pragma once
 
+#include <csignal>
 #include <functional>
 #include <thread>
 
 namespace stretto {
 
-/// Thread: any. Make it in main before any other thread: it blocks the signals for all of them.
+/// Keeps SIGINT and SIGTERM from this thread and from all that it starts from now on. The kernel
+/// gives a signal to any thread that does not block it, and there its default ends the process: so
+/// this is the first thing that a program makes. Those that come wait for a watcher. Thread: any.
+class SignalBlock {
+ public:
+  SignalBlock();
+  const sigset_t& signals() const { return signals_; }
+
+ private:
+  sigset_t signals_{};
+};
+
+/// Thread: any.
 class SignalWatcher {
  public:
-  /// `on_signal(number)` runs once, on the watcher's thread, at the first SIGINT or SIGTERM.
-  explicit SignalWatcher(std::function<void(int)> on_signal);
+  /// `on_signal(number)` runs once, on the watcher's thread, at the first SIGINT or SIGTERM since
+  /// they were blocked.
+  SignalWatcher(const SignalBlock& block, std::function<void(int)> on_signal);
   ~SignalWatcher();
   SignalWatcher(const SignalWatcher&) = delete;
   SignalWatcher& operator=(const SignalWatcher&) = delete;

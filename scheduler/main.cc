@@ -64,6 +64,7 @@ std::unique_ptr<Page> page_if_wanted(const Config& config,
 }
 
 Status serve() {
+  const SignalBlock block;
   Result<Config> config = program_config(Role::kScheduler, flags_given());
   if (!config.ok()) return config.status();
   const std::uint64_t nodes =
@@ -75,7 +76,7 @@ Status serve() {
   Result<std::unique_ptr<Transport>> transport = make_transport(0);
   if (!transport.ok()) return transport.status();
   Transport& wakeable = **transport;
-  const SignalWatcher signals([&stop, &wakeable](int) {
+  const SignalWatcher signals(block, [&stop, &wakeable](int) {
     stop.store(true, std::memory_order_release);
     wakeable.wake();
   });

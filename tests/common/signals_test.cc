@@ -34,7 +34,7 @@ class SignalsTest : public testing::Test {
 TEST_F(SignalsTest, ASignalBecomesACallOnAnotherThread) {
   for (const int signal : {SIGTERM, SIGINT}) {
     std::promise<std::pair<int, std::thread::id>> heard;
-    const SignalWatcher watcher([&heard](int number) {
+    const SignalWatcher watcher(SignalBlock(), [&heard](int number) {
       heard.set_value({number, std::this_thread::get_id()});
     });
     ASSERT_EQ(kill(getpid(), signal), 0);
@@ -48,7 +48,7 @@ TEST_F(SignalsTest, OnlyTheFirstSignalIsHeard) {
   std::atomic<int> calls{0};
   std::promise<void> heard;
   {
-    const SignalWatcher watcher([&](int) {
+    const SignalWatcher watcher(SignalBlock(), [&](int) {
       if (++calls == 1) heard.set_value();
     });
     ASSERT_EQ(kill(getpid(), SIGTERM), 0);
@@ -59,10 +59,29 @@ TEST_F(SignalsTest, OnlyTheFirstSignalIsHeard) {
   EXPECT_EQ(calls, 1);
 }
 
+TEST_F(SignalsTest, ASignalBeforeTheWatcherWaitsForIt) {
+  const SignalBlock block;
+  ASSERT_EQ(kill(getpid(), SIGTERM), 0);
+  std::promise<int> heard;
+  const SignalWatcher watcher(block, [&heard](int number) { heard.set_value(number); });
+  EXPECT_EQ(heard.get_future().get(), SIGTERM);
+}
+
+TEST_F(SignalsTest, ThreadsThatAreMadeBeforeTheWatcherLeaveSignalsToItToo) {
+  const SignalBlock block;
+  const std::jthread other([](const std::stop_token& over) {
+    while (!over.stop_requested()) std::this_thread::yield();
+  });
+  std::promise<int> heard;
+  const SignalWatcher watcher(block, [&heard](int number) { heard.set_value(number); });
+  ASSERT_EQ(kill(getpid(), SIGTERM), 0);
+  EXPECT_EQ(heard.get_future().get(), SIGTERM);
+}
+
 TEST_F(SignalsTest, WithoutASignalItEndsAndCallsNobody) {
   int calls = 0;
   {
-    const SignalWatcher watcher([&calls](int) { ++calls; });
+    const SignalWatcher watcher(SignalBlock(), [&calls](int) { ++calls; });
   }
   EXPECT_EQ(calls, 0);
 }

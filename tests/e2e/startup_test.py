@@ -3,6 +3,9 @@
 1 and one ERROR line that names what was wanted and what was found, and others are not disturbed.
 """
 
+import pathlib
+import re
+import signal
 import socket
 import time
 import unittest
@@ -165,9 +168,9 @@ class Refusals(Startup):
         self.complete()
 
     def test_wrong_protocol(self):
-        self.greet("speaks protocol 2", "this side speaks 1", "release 9.9.9", protocol=2,
+        self.greet("speaks protocol 3", "this side speaks 2", "release 9.9.9", protocol=3,
                    version="9.9.9")
-        self.greet("speaks protocol 0", "this side speaks 1", protocol=0)
+        self.greet("speaks protocol 0", "this side speaks 2", protocol=0)
         self.complete()
 
     def test_wrong_role_and_rank(self):
@@ -252,7 +255,7 @@ class Settings(Startup):
 
     def test_an_address_that_is_not_ours(self):
         process = self.start("scheduler", [cluster.SCHEDULER], STRETTO_BIND_HOST="192.0.2.1",
-                             STRETTO_JOB_TOKEN="x")
+                             STRETTO_JOB_TOKEN="0123456789abcdef")
         self.refused(process, "Network", "192.0.2.1")
 
     def test_too_few_files(self):
@@ -337,6 +340,31 @@ class Launcher(Startup):
                           flags=("--start-timeout", 6, "--settle", 1))
         self.assertEqual(job.end(30), 1, job.output())
         self.assert_error(job.errors_of("scheduler")[0], "RendezvousTimeout", "worker 0")
+        self.assert_nobody_left()
+
+
+class Signals(Startup):
+
+    def blocked_everywhere(self, process, number):
+        """No thread of the process can be given this signal by its default action."""
+        for task in pathlib.Path(f"/proc/{process.pid}/task").iterdir():
+            status = (task / "status").read_text(encoding="ascii")
+            name = re.search(r"Name:\s+(\S+)", status).group(1)
+            mask = int(re.search(r"SigBlk:\s+([0-9a-f]+)", status).group(1), 16)
+            self.assertTrue(mask >> (number - 1) & 1, f"{process.name}, thread {name}")
+
+    def test_every_program_says_why_it_ends(self):
+        """Also where it has threads that are not ours: of metrics and of the page."""
+        job = cluster.ByHand(self, STRETTO_METRICS_ADDRESS="127.0.0.1:0",
+                             STRETTO_PAGE_ADDRESS="127.0.0.1:0", STRETTO_SHARDS=2)
+        server = job.server(0)
+        for process in (server, job.scheduler):
+            process.expect("metrics at http")
+            for number in (signal.SIGTERM, signal.SIGINT):
+                self.blocked_everywhere(process, number)
+        for process in (server, job.scheduler):
+            process.send(signal.SIGTERM)
+            self.refused(process, "Interrupted", "signal")
         self.assert_nobody_left()
 
 
