@@ -23,36 +23,50 @@ namespace {
 /// Above this no array of double can be.
 constexpr std::size_t kMaxElements = PTRDIFF_MAX / sizeof(double);
 
+/// Element types, and how many elements there are of each.
+struct Kinds {
+  Dtype parameters;
+  Dtype gradients;
+  std::size_t elements;
+
+  bool fit(std::span<std::byte> bytes, std::span<const std::byte> gradient) const {
+    return bytes.size() == elements * bytes_of(parameters) &&
+           gradient.size() == elements * bytes_of(gradients);
+  }
+};
+
 /// Calls change(first, parameters, gradient) for one piece after another, with both as numbers and
 /// the gradient scaled.
 template <typename Real, typename Change>
-void update_in_pieces(Dtype dtype, std::span<std::byte> parameters,
+void update_in_pieces(const Kinds& kinds, std::span<std::byte> parameters,
                       std::span<const std::byte> gradient, double scale, Change change) {
   std::array<Real, kPieceNumbers> numbers;
   const auto factor = static_cast<Real>(scale);
   const auto update = [&](std::size_t first, std::span<Real> w) {
     const std::span<Real> g = std::span(numbers).first(w.size());
-    widen(dtype, gradient.subspan(first * bytes_of(dtype), w.size() * bytes_of(dtype)), g);
+    const std::size_t element_bytes = bytes_of(kinds.gradients);
+    widen(kinds.gradients, gradient.subspan(first * element_bytes, w.size() * element_bytes), g);
     for (Real& number : g) number *= factor;
     change(first, w, std::span<const Real>(g));
   };
-  change_in_pieces<Real>(dtype, parameters, update);
+  change_in_pieces<Real>(kinds.parameters, parameters, update);
 }
 
 /// w += gradient * scale: kSum and kMean.
 class Addition final : public UpdateRule {
  public:
-  Addition(Dtype dtype, std::size_t bytes) : dtype_(dtype), bytes_(bytes) {}
+  explicit Addition(const Kinds& kinds) : kinds_(kinds) {}
 
   bool additive() const override { return true; }
   void reset() override {}
 
   void apply(std::span<std::byte> parameters, std::span<const std::byte> gradient,
              double scale) override {
-    STRETTO_CHECK(parameters.size() == bytes_ && gradient.size() == bytes_);
-    if (scale == 1) return sum_into(dtype_, parameters, gradient);
-    STRETTO_CHECK(is_floating(dtype_));
-    if (dtype_ == Dtype::kF64) return add_scaled<double>(parameters, gradient, scale);
+    STRETTO_CHECK(kinds_.fit(parameters, gradient));
+    const Dtype dtype = kinds_.parameters;
+    if (scale == 1 && dtype == kinds_.gradients) return sum_into(dtype, parameters, gradient);
+    STRETTO_CHECK(is_floating(dtype));
+    if (dtype == Dtype::kF64) return add_scaled<double>(parameters, gradient, scale);
     add_scaled<float>(parameters, gradient, scale);
   }
 
@@ -63,29 +77,27 @@ class Addition final : public UpdateRule {
     const auto add = [](std::size_t, std::span<Real> w, std::span<const Real> g) {
       for (std::size_t i = 0; i < w.size(); ++i) w[i] += g[i];
     };
-    update_in_pieces<Real>(dtype_, parameters, gradient, scale, add);
+    update_in_pieces<Real>(kinds_, parameters, gradient, scale, add);
   }
 
-  Dtype dtype_;
-  std::size_t bytes_;
+  Kinds kinds_;
 };
 
 /// What the rules for gradients share. `Step` is one of those in step.h.
 template <typename Real, template <typename> class Step>
 class GradientRule final : public UpdateRule {
  public:
-  GradientRule(const RuleOptions& options, Dtype dtype, std::size_t elements)
-      : dtype_(dtype),
-        bytes_(elements * bytes_of(dtype)),
+  GradientRule(const RuleOptions& options, const Kinds& kinds)
+      : kinds_(kinds),
         weight_decay_(static_cast<Real>(options.weight_decay)),
-        step_(options, elements) {}
+        step_(options, kinds.elements) {}
 
   bool additive() const override { return Step<Real>::kMemoryless && weight_decay_ == 0; }
   void reset() override { step_.reset(); }
 
   void apply(std::span<std::byte> parameters, std::span<const std::byte> gradient,
              double scale) override {
-    STRETTO_CHECK(parameters.size() == bytes_ && gradient.size() == bytes_);
+    STRETTO_CHECK(kinds_.fit(parameters, gradient));
     step_.begin();
     const auto change = [this](std::size_t first, std::span<Real> w, std::span<const Real> g) {
       if (weight_decay_ == 0) return step_.change(first, w, g);
@@ -94,12 +106,11 @@ class GradientRule final : public UpdateRule {
       for (std::size_t i = 0; i < w.size(); ++i) decayed[i] = g[i] + decay * w[i];
       step_.change(first, w, std::span<const Real>(decayed).first(w.size()));
     };
-    update_in_pieces<Real>(dtype_, parameters, gradient, scale, change);
+    update_in_pieces<Real>(kinds_, parameters, gradient, scale, change);
   }
 
  private:
-  Dtype dtype_;
-  std::size_t bytes_;
+  Kinds kinds_;
   Real weight_decay_;
   Step<Real> step_;
 };
@@ -167,11 +178,11 @@ Status check_numbers(const RuleOptions& options) {
 }
 
 template <typename Real>
-Result<std::unique_ptr<UpdateRule>> make_gradient_rule(const RuleOptions& options, Dtype dtype,
-                                                       std::size_t elements) {
+Result<std::unique_ptr<UpdateRule>> make_gradient_rule(const RuleOptions& options,
+                                                       const Kinds& kinds) {
   if (Status status = check_numbers<Real>(options); !status.ok()) return status;
   const auto make = [&]<template <typename> class Step>() -> std::unique_ptr<UpdateRule> {
-    return std::make_unique<GradientRule<Real, Step>>(options, dtype, elements);
+    return std::make_unique<GradientRule<Real, Step>>(options, kinds);
   };
   if (options.rule == Rule::kSgd) return make.template operator()<Sgd>();
   if (options.rule == Rule::kMomentum) return make.template operator()<Momentum>();
@@ -212,14 +223,21 @@ Status too_large(Rule rule, Dtype dtype, std::size_t elements) {
 
 Result<std::unique_ptr<UpdateRule>> make_update_rule(const RuleOptions& options, Dtype dtype,
                                                      std::size_t elements) {
+  return make_update_rule(options, dtype, dtype, elements);
+}
+
+Result<std::unique_ptr<UpdateRule>> make_update_rule(const RuleOptions& options, Dtype dtype,
+                                                     Dtype gradients, std::size_t elements) {
   if (Status status = check_kind(options.rule, dtype); !status.ok()) return status;
+  STRETTO_CHECK(gradients == dtype || (gradients == Dtype::kF32 && bytes_of(dtype) == 2));
   if (elements > kMaxElements) return too_large(options.rule, dtype, elements);
+  const Kinds kinds{dtype, gradients, elements};
   try {
     if (is_sum(options.rule)) {
-      return std::unique_ptr<UpdateRule>(new Addition(dtype, elements * bytes_of(dtype)));
+      return std::unique_ptr<UpdateRule>(new Addition(kinds));
     }
-    if (dtype == Dtype::kF64) return make_gradient_rule<double>(options, dtype, elements);
-    return make_gradient_rule<float>(options, dtype, elements);
+    if (dtype == Dtype::kF64) return make_gradient_rule<double>(options, kinds);
+    return make_gradient_rule<float>(options, kinds);
   } catch (const std::bad_alloc&) {
     return too_large(options.rule, dtype, elements);
   }

@@ -36,7 +36,7 @@ class UpdateRule {
   /// are kSum, kMean, and kSgd without weight decay.
   virtual bool additive() const = 0;
   /// Changes `parameters` in place by `gradient * scale`. Both hold the elements that the rule was
-  /// made for; any alignment; they do not overlap. Integers: scale 1 only.
+  /// made for, each of its own type; any alignment; they do not overlap. Integers: scale 1 only.
   virtual void apply(std::span<std::byte> parameters, std::span<const std::byte> gradient,
                      double scale) = 0;
   /// Forgets velocity, moments and step count: called when the parameters are set anew.
@@ -50,5 +50,8 @@ class UpdateRule {
 /// kMomentum and kAdagrad, two for kAdam.
 Result<std::unique_ptr<UpdateRule>> make_update_rule(const RuleOptions& options, Dtype dtype,
                                                      std::size_t elements);
+/// The same for gradients of another type than the parameters': f32, for parameters of f16 or bf16.
+Result<std::unique_ptr<UpdateRule>> make_update_rule(const RuleOptions& options, Dtype dtype,
+                                                     Dtype gradients, std::size_t elements);
 
 }  // namespace stretto::ops

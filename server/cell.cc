@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "common/check.h"
+#include "ops/mean.h"
 #include "ops/sum.h"
 
 namespace stretto {
@@ -24,6 +25,7 @@ std::span<float> numbers_in(std::span<std::byte> bytes) {
 Cell::Cell(const TensorSpec& spec, std::size_t bytes, std::uint32_t workers,
            std::unique_ptr<ops::UpdateRule> rule, Allocate allocate, std::uint32_t part)
     : dtype_(spec.dtype),
+      dtype_of_sums_(dtype_of_sums(spec)),
       bytes_(bytes),
       workers_(workers),
       deterministic_(spec.options.deterministic),
@@ -35,6 +37,12 @@ Cell::Cell(const TensorSpec& spec, std::size_t bytes, std::uint32_t workers,
       rule_(std::move(rule)),
       allocate_(std::move(allocate)) {
   if (deterministic_) held_.resize(workers);
+}
+
+// The rules average over a round too.
+Dtype Cell::dtype_of_sums(const TensorSpec& spec) {
+  const bool means = has_rounds(spec.options.mode) && spec.options.update.rule != Rule::kSum;
+  return means ? ops::dtype_of_sums(spec.dtype) : spec.dtype;
 }
 
 // Shares come as the tensor's codec says, and what a broadcast sets as it is.
@@ -118,6 +126,8 @@ void Cell::add(Share share) {
     sum_ = decoded(share.bytes);
   } else if (share.codec != Codec::kNone) {
     ops::decode(codec_, share.bytes.bytes(), numbers_in(sum_.writable()), ops::Then::kAdd);
+  } else if (!share.assign && dtype_of_sums_ != dtype_) {
+    add_widened(share.bytes);
   } else if (!sum_.empty()) {
     ops::sum_into(dtype_, sum_.writable(), share.bytes.bytes());
   } else if (share.bytes.exclusive()) {
@@ -125,6 +135,12 @@ void Cell::add(Share share) {
   } else {
     sum_ = own_copy(share.bytes);
   }
+}
+
+void Cell::add_widened(const Buffer& share) {
+  const bool first = sum_.empty();
+  if (first) sum_ = allocate_(bytes_ / bytes_of(dtype_) * bytes_of(dtype_of_sums_));
+  ops::accumulate(dtype_, sum_.writable(), share.bytes(), !first);
 }
 
 // In memory of our own.
@@ -165,9 +181,18 @@ void Cell::finish(bool assign) {
   } else if (rule_ != nullptr) {
     apply(sum, mean_ ? 1.0 / workers_ : 1.0);
   } else {
-    if (mean_) ops::divide(dtype_, sum.writable(), workers_);
-    publish(std::move(sum));
+    publish(mean_ ? mean_of(std::move(sum)) : std::move(sum));
   }
+}
+
+Buffer Cell::mean_of(Buffer sum) {
+  if (dtype_of_sums_ == dtype_) {
+    ops::divide(dtype_, sum.writable(), workers_);
+    return sum;
+  }
+  Buffer mean = allocate_(bytes_);
+  ops::divide_sums(dtype_, sum.bytes(), workers_, mean.writable());
+  return mean;
 }
 
 void Cell::apply(const Buffer& gradient, double scale) {

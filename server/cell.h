@@ -50,8 +50,8 @@ class Cell {
   /// Where sums and values live: memory that the transport sends as it is.
   using Allocate = std::function<Buffer(std::size_t)>;
 
-  /// `rule` is null where values are the rounds' own sums or means. `part` is which of the
-  /// tensor's this is: a codec's chance depends on it.
+  /// `rule` takes gradients of dtype_of_sums(); it is null where values are the rounds' own sums or
+  /// means. `part` is which of the tensor's this is: a codec's chance depends on it.
   Cell(const TensorSpec& spec, std::size_t bytes, std::uint32_t workers,
        std::unique_ptr<ops::UpdateRule> rule, Allocate allocate = Buffer::allocate,
        std::uint32_t part = 0);
@@ -65,6 +65,9 @@ class Cell {
   /// Everybody who waits, ready or not.
   std::vector<Waiter> take_all() { return std::move(waiters_); }
 
+  /// What a round's shares are added up in: for a mean, wide enough for their sum.
+  static Dtype dtype_of_sums(const TensorSpec& spec);
+
   const Value& value() const { return value_; }
   bool has_rule() const { return rule_ != nullptr; }
   Consistency& consistency() { return consistency_; }
@@ -76,15 +79,18 @@ class Cell {
   void collect(Share share);
   Status check_encoding(const Share& share) const;
   void add(Share share);
+  void add_widened(const Buffer& share);
   Buffer decoded(const Buffer& encoded) const;
   void add_in_rank_order();
   void finish(bool assign);
+  Buffer mean_of(Buffer sum);
   void apply(const Buffer& gradient, double scale);
   void publish(Buffer sum);
   Buffer own_copy(const Buffer& bytes) const;
   std::span<std::byte> own_value();
 
   Dtype dtype_;
+  Dtype dtype_of_sums_;
   std::size_t bytes_;
   std::uint32_t workers_;
   bool deterministic_;

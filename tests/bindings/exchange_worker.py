@@ -39,6 +39,17 @@ class Exchange(unittest.TestCase):
         whole = bps.push_pull(torch.tensor([-1, self.rank]), name="mean of numbers")
         self.assertEqual(whole.tolist(), [-1, self.ranks // self.size], "rounded down")
 
+    def test_averages_whose_sum_is_beyond_the_type(self):
+        for dtype, number in ((torch.uint8, 200), (torch.int8, -100), (torch.float16, 40000.0),
+                              (torch.bfloat16, 3e38), (torch.int32, 2**31 - 1)):
+            mean = bps.push_pull(torch.full((3,), number, dtype=dtype), name=f"large.{dtype}")
+            self.assertEqual(mean.tolist(), torch.full((3,), number, dtype=dtype).tolist(), dtype)
+        unnamed = [bps.byteps_push_pull(torch.full((3,), 100, dtype=torch.uint8), average=average)
+                   for average in (True, False)]
+        mean, total = (bps.synchronize(handle) for handle in unnamed)
+        self.assertEqual(mean.tolist(), [100] * 3)
+        self.assertEqual(total.tolist(), [100 * self.size % 256] * 3, "sums wrap")
+
     def test_truth(self):
         truth = torch.tensor([True, False, self.rank == 0])
         self.assertEqual(bps.push_pull(truth, average=False, name="any").tolist(),

@@ -28,7 +28,8 @@ class CellTest : public testing::Test {
     const TensorSpec spec = fake::spec("x", dtype, elements, options);
     std::unique_ptr<ops::UpdateRule> rule;
     if (options.mode != Mode::kSync || options.update.rule > Rule::kMean) {
-      rule = std::move(*ops::make_update_rule(options.update, dtype, elements));
+      rule = std::move(
+          *ops::make_update_rule(options.update, dtype, Cell::dtype_of_sums(spec), elements));
     }
     cell_.emplace(spec, spec.bytes(), workers, std::move(rule));
   }

@@ -32,11 +32,17 @@ Result<Mode> mode_named(std::string_view name);
 
 /// What a server does with a round's shares (sync), or with each share (bounded, async).
 enum class Rule : std::uint8_t {
-  kSum = 1,   ///< sync: the sum of the round. Otherwise: the value grows by each share.
-  kMean = 2,  ///< sync: the sum divided by the number of workers (integers: rounded down). eager:
-              ///< the value grows by that (floating types). Other modes have no rounds.
-  kSgd = 3,   ///< w -= rate * g. This and the rest keep the parameters at the server; the shares
-              ///< are gradients (in sync mode averaged over the workers), and broadcast() sets w.
+  /// sync: the sum of the round. Otherwise: the value grows by each share. In the tensor's own
+  /// type:
+  /// each addition of f16 and bf16 is rounded, and infinite beyond their range; integers wrap.
+  kSum = 1,
+  /// sync: the sum divided by the number of workers. eager: the value grows by that (floating
+  /// types). Other modes have no rounds. Right where the sum is beyond the type's range: f16 and
+  /// bf16 are added up in f32 and rounded once, i8 and u8 in i32, i32 in i64, then rounded down.
+  /// (Sums of f32 and f64 may be infinite, those of i64 wrap.)
+  kMean = 2,
+  kSgd = 3,  ///< w -= rate * g. This and the rest keep the parameters at the server; the shares
+             ///< are gradients (in sync mode averaged as by kMean), and broadcast() sets w.
   kMomentum = 4,  ///< v = momentum * v + g; w -= rate * v (Polyak; with `nesterov` Nesterov's).
   kAdam = 5,      ///< Kingma & Ba, ICLR 2015, with bias correction.
   kAdagrad = 6,   ///< Duchi et al., JMLR 2011.

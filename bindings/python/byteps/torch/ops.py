@@ -61,7 +61,7 @@ def declare(name, staleness=0, **kwargs):
 
 def _begin(tensor, output, average, name, priority):
     codec = codec_of(_declared.get(name), tensor)
-    label = exchange.unnamed(tensor) if name is None else f"push_pull.{name}"
+    label = exchange.unnamed(tensor, average) if name is None else f"push_pull.{name}"
     handle = exchange.begin(tensor.detach(), output.detach(), label, average, priority, codec,
                             compared=name is not None)
     number = next(_numbers)

@@ -103,7 +103,8 @@ def begin(tensor, output, name, average, priority, codec=None, compared=True):
         kind = wire.NAMES[buffer.dtype]
     source, target = (tensor, output) if buffer is None else (buffer, buffer)
     # A codec on the way back is for the values that are wanted: f16 has a mean's, not a sum's.
-    mean = average and kind == "f32" and now.may_encode(codec)
+    encoded = kind == "f32" and now.may_encode(codec)
+    mean = average and (encoded or kind in wire.NARROW)
     divisor = now.size if average and not mean else 1
     declared = now.declare(name, kind, elements, mean=mean, codec=codec, shape=shape)
     route = (declared, source.data_ptr(), target.data_ptr(), declared.bytes)
@@ -111,10 +112,10 @@ def begin(tensor, output, name, average, priority, codec=None, compared=True):
     return Handle(ticket, output, _finish_of(buffer, output, divisor))
 
 
-def unnamed(tensor):
-    """The name that unnamed tensors of its size share. Workers must exchange them in the same
-    order."""
-    return f"unnamed.{tensor.dtype}.{tensor.numel()}"
+def unnamed(tensor, average=False):
+    """The name that unnamed tensors of its size share, those to be averaged and the others. Workers
+    must exchange them in the same order."""
+    return f"unnamed.{tensor.dtype}.{tensor.numel()}{'.mean' if average else ''}"
 
 
 def begin_broadcast(tensor, root, name, compared=True):

@@ -20,6 +20,9 @@ NAMES = {
 }
 """The element types that servers add up, and their names."""
 
+NARROW = frozenset(("f16", "bf16", "i8", "u8", "i32"))
+"""Those whose sums may be beyond their range: servers make their means in a wider type."""
+
 _WIDER = {torch.int16: torch.int32, torch.bool: torch.int32}  # As u8, 256 times true is false.
 
 

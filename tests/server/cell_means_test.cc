@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// Cells whose rule is a mean, or averages gradients, where the sum is beyond the elements' range.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <optional>
+#include <vector>
+
+#include "ops/half.h"
+#include "server/cell.h"
+#include "tests/van/far_end.h"
+
+namespace stretto {
+namespace {
+
+using testing::ElementsAre;
+
+/// Elements of any type, from bytes and to them.
+template <typename Number>
+std::vector<Number> as(const Buffer& bytes) {
+  std::vector<Number> numbers(bytes.size() / sizeof(Number));
+  std::memcpy(numbers.data(), bytes.data(), bytes.size());
+  return numbers;
+}
+template <typename Number>
+Buffer buffer_of(const std::vector<Number>& numbers) {
+  return Buffer::copy_of(std::as_bytes(std::span(numbers)));
+}
+
+class CellMeansTest : public testing::Test {
+ protected:
+  void make(std::uint32_t workers, const TensorOptions& options, std::size_t elements,
+            Dtype dtype) {
+    const TensorSpec spec = fake::spec("x", dtype, elements, options);
+    std::unique_ptr<ops::UpdateRule> rule;
+    if (options.mode != Mode::kSync || options.update.rule > Rule::kMean) {
+      rule = std::move(
+          *ops::make_update_rule(options.update, dtype, Cell::dtype_of_sums(spec), elements));
+    }
+    cell_.emplace(spec, spec.bytes(), workers, std::move(rule));
+  }
+  Status share(Rank rank, Buffer bytes) {
+    return cell_->contribute({.rank = rank, .round = 1, .bytes = std::move(bytes)}, &gate_);
+  }
+
+  std::optional<Cell> cell_;
+  Consistency::Gate gate_;
+};
+
+TEST_F(CellMeansTest, AMeanOfSmallIntegersIsRightWhereTheirSumIsBeyondTheirRange) {
+  make(2, {.update = {.rule = Rule::kMean}}, 2, Dtype::kU8);
+  ASSERT_TRUE(share(0, buffer_of<std::uint8_t>({200, 255})).ok());
+  ASSERT_TRUE(share(1, buffer_of<std::uint8_t>({200, 254})).ok());
+  EXPECT_THAT(as<std::uint8_t>(cell_->value().bytes), ElementsAre(200, 254));
+}
+
+TEST_F(CellMeansTest, AMeanOfHalvesIsRightWhereTheirSumIsInfinite) {
+  const std::uint16_t forty_thousand = ops::narrow_to_half(40000);
+  for (const bool deterministic : {false, true}) {
+    make(2, {.update = {.rule = Rule::kMean}, .deterministic = deterministic}, 1, Dtype::kF16);
+    ASSERT_TRUE(share(1, buffer_of<std::uint16_t>({forty_thousand})).ok());
+    ASSERT_TRUE(share(0, buffer_of<std::uint16_t>({forty_thousand})).ok());
+    EXPECT_THAT(as<std::uint16_t>(cell_->value().bytes), ElementsAre(forty_thousand));
+  }
+}
+
+TEST_F(CellMeansTest, AnEagerMeanOfHalvesIsRightToo) {
+  make(2, {.mode = Mode::kEager, .update = {.rule = Rule::kMean}}, 1, Dtype::kF16);
+  const std::uint16_t forty_thousand = ops::narrow_to_half(40000);
+  ASSERT_TRUE(share(0, buffer_of<std::uint16_t>({forty_thousand})).ok());
+  ASSERT_TRUE(share(1, buffer_of<std::uint16_t>({forty_thousand})).ok());
+  EXPECT_THAT(as<std::uint16_t>(cell_->value().bytes), ElementsAre(forty_thousand));
+}
+
+TEST_F(CellMeansTest, RulesAverageGradientsOfHalvesWithoutOverflow) {
+  make(2, {.update = {.rule = Rule::kSgd, .rate = 0.5}}, 1, Dtype::kF16);
+  const auto half = [](float value) {
+    return buffer_of<std::uint16_t>({ops::narrow_to_half(value)});
+  };
+  ASSERT_TRUE(share(0, half(40000)).ok());
+  ASSERT_TRUE(share(1, half(40000)).ok());
+  EXPECT_EQ(ops::widen_half(as<std::uint16_t>(cell_->value().bytes).front()), -20000);
+}
+
+TEST_F(CellMeansTest, ABroadcastOfHalvesIsTheRootsBytes) {
+  make(2, {.update = {.rule = Rule::kMean}}, 1, Dtype::kF16);
+  const auto take_part = [this](Cell::Share share) {
+    share.round = 1;
+    share.assign = true;
+    return cell_->contribute(std::move(share), &gate_);
+  };
+  ASSERT_TRUE(take_part({.rank = 0, .bytes = buffer_of<std::uint16_t>({0x3c01})}).ok());
+  ASSERT_TRUE(take_part({.rank = 1, .absent = true, .bytes = {}}).ok());
+  EXPECT_THAT(as<std::uint16_t>(cell_->value().bytes), ElementsAre(0x3c01));
+}
+
+}  // namespace
+}  // namespace stretto
