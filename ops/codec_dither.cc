@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <limits>
 
 #include "ops/codec_parts.h"
 
@@ -22,7 +23,11 @@ float norm_of(const CodecSpec& spec, std::span<const float> numbers, const Codec
     const auto tile = numbers.subspan(first, std::min(kTile, numbers.size() - first));
     sum += kernels.sum_squares(tile.data(), tile.size());
   }
-  return static_cast<float>(std::sqrt(sum));
+  // Of finite numbers the norm may be none that f32 holds. Any that is no smaller than each of them
+  // serves; where there are NaN or Inf among them, so may the norm be.
+  constexpr double kLargest = std::numeric_limits<float>::max();
+  const double norm = std::sqrt(sum);
+  return static_cast<float>(std::isfinite(norm) ? std::min(norm, kLargest) : norm);
 }
 
 }  // namespace

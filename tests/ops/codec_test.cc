@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <numeric>
 #include <random>
@@ -317,14 +318,53 @@ TEST(Codec, PlacesFromOutsideAreChecked) {
 }
 
 TEST(Codec, AnyBitsOfTheRightLengthAreSomeNumbers) {
+  constexpr std::size_t kCount = 500;
+  constexpr std::size_t kGuards = 16;  // On either side.
+  constexpr float kUntouched = -12345.0F;
   std::mt19937_64 random(4);
   for (const std::string_view text : kSpecs) {
+    SCOPED_TRACE(text);
     const CodecSpec s = spec(text);
-    Bytes bytes(encoded_bytes(s, 500));
+    Bytes bytes(encoded_bytes(s, kCount));
     for (std::byte& byte : bytes) byte = static_cast<std::byte>(random());
-    if (!check_encoded(s, 500, bytes).ok()) continue;
-    Floats out(500);
-    decode(s, bytes, out, Then::kAssign);
+    if (s.codec == Codec::kTopk) {  // Its places are no numbers: they must ascend.
+      const std::size_t places = bytes.size() / (sizeof(std::uint32_t) + sizeof(float));
+      for (std::size_t i = 0; i < places; ++i) {
+        const auto place = static_cast<std::uint32_t>(i * kCount / places);
+        std::memcpy(&bytes[i * sizeof place], &place, sizeof place);
+      }
+    }
+    ASSERT_TRUE(check_encoded(s, kCount, bytes).ok());
+    const auto decode_into = [&](float first, Then then) {
+      Floats all(kCount + 2 * kGuards, kUntouched);
+      const auto out = std::span(all).subspan(kGuards, kCount);
+      std::ranges::fill(out, first);
+      decode(s, bytes, out, then);
+      EXPECT_EQ(std::count(all.begin(), all.begin() + kGuards, kUntouched), kGuards);
+      EXPECT_EQ(std::count(all.end() - kGuards, all.end(), kUntouched), kGuards);
+      return Floats(out.begin(), out.end());
+    };
+    const Floats assigned = decode_into(kUntouched, Then::kAssign);
+    const Floats added = decode_into(0, Then::kAdd);
+    for (std::size_t i = 0; i < kCount; ++i) {
+      const bool same =
+          assigned[i] == added[i] || (assigned[i] != assigned[i] && added[i] != added[i]);
+      EXPECT_TRUE(same && assigned[i] != kUntouched)
+          << i << ": " << assigned[i] << ", " << added[i];
+    }
+  }
+}
+
+TEST(Codec, NumbersWhoseNormIsBeyondFloatsComeBackFinite) {
+  const Floats numbers(1000, 3e38F);
+  for (const std::string_view text :
+       {"dithering,k=5,normalize=l2", "dithering,k=127,partition=natural,normalize=l2"}) {
+    double sum = 0;
+    for (const float number : there_and_back(spec(text), numbers)) {
+      ASSERT_TRUE(std::isfinite(number)) << text;
+      sum += static_cast<double>(number) / 1000;
+    }
+    EXPECT_NEAR(sum, 3e38, 0.1e38) << text << ", on average";
   }
 }
 

@@ -198,7 +198,18 @@ TEST_P(SumTest, AddsAnArrayToItself) {
   EXPECT_EQ(target, reference_sum(GetParam(), a, a));
 }
 
-TEST_P(SumTest, TakesNothing) { sum_into(GetParam(), {}, {}); }
+TEST_P(SumTest, WhereNothingIsAddedNothingChanges) {
+  const Bytes before = ordinary_elements(GetParam(), 64, 8);
+  const Bytes source = ordinary_elements(GetParam(), 64, 9);
+  for (const Level level : all_levels()) {
+    Bytes around = before;
+    const auto nothing = std::span(around).subspan(around.size() / 2, 0);
+    sum_into(level, GetParam(), nothing, std::span(source).first(0));
+    sum_to(level, GetParam(), nothing, std::span(source).first(0), std::span(source).first(0));
+    sum_into(level, GetParam(), {}, {});
+    EXPECT_EQ(around, before);
+  }
+}
 
 TEST_P(SumTest, WithoutALevelUsesTheBest) {
   const Bytes a = ordinary_elements(GetParam(), 41, 6);
