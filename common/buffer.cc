@@ -6,6 +6,8 @@
 #include <cstring>
 #include <new>
 
+#include "common/memory.h"
+
 namespace stretto {
 
 // Small ones are made and ended at the rate of frames. malloc is far quicker with sizes of its own
@@ -16,7 +18,11 @@ struct Buffer::Own : Block {
 
 Buffer Buffer::allocate(std::size_t bytes) {
   constexpr std::size_t kAlignment = Own::kAlignment;
-  auto* memory = static_cast<std::byte*>(::operator new(sizeof(Own) + kAlignment - 1 + bytes));
+  constexpr std::size_t kBesides = sizeof(Own) + kAlignment - 1;
+  void* const found =
+      bytes > PTRDIFF_MAX - kBesides ? nullptr : ::operator new(kBesides + bytes, std::nothrow);
+  if (found == nullptr) throw OutOfMemory(bytes);
+  auto* const memory = static_cast<std::byte*>(found);
   auto* block = new (memory) Own;
   block->release = [](Block* ended) {
     auto* self = static_cast<Own*>(ended);

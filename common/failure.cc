@@ -6,6 +6,9 @@
 
 #include <cerrno>
 #include <cstring>
+#include <string>
+
+#include "common/memory.h"
 
 namespace stretto {
 namespace {
@@ -15,8 +18,10 @@ bool has_run_out(int error) {
          error == ENOSPC;
 }
 
-const char* advice(int error) {
+std::string advice(int error) {
   switch (error) {
+    case ENOMEM:
+      return "; " + memory_at_hand();
     case EMFILE:
     case ENFILE:
       return "; allow more open files (ulimit -n), or use fewer links in one process";

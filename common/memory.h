@@ -2,7 +2,12 @@
 // What a process that moves parts all the time asks of malloc.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <new>
+#include <string>
+
+#include "stretto/status.h"
 
 namespace stretto {
 
@@ -10,6 +15,23 @@ namespace stretto {
 /// moment) instead of returning it to the system, which would map it anew, page by page, for each.
 /// Holds for the whole process. Thread: any.
 void keep_freed_memory();
+
+/// Why memory could not be had: what was wanted, and what this process has and may have.
+class OutOfMemory final : public std::bad_alloc {
+ public:
+  explicit OutOfMemory(std::size_t wanted_bytes);
+  const char* what() const noexcept override { return text_; }
+
+ private:
+  char text_[256];  // Made without asking for memory.
+};
+
+/// The error of a process that cannot go on without it.
+Status out_of_memory(const std::bad_alloc& thrown);
+
+/// "this process has 812 MiB of address space and may have 1024 MiB (ulimit -v)", or how much is
+/// resident and how much the machine has left.
+std::string memory_at_hand();
 
 /// Memory of this process that is resident; 0 if the system does not tell.
 std::uint64_t resident_bytes();

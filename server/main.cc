@@ -94,9 +94,24 @@ class Server {
 
  private:
   void run_one(Shard& shard) {
-    run(shard, clock_, stop_);
-    if (!shard.over()) shard.stop({Code::kInterrupted, "the server was asked to end by a signal"});
+    drive(shard, stop_);
+    if (!shard.over()) {
+      shard.stop({Code::kInterrupted, "the server was asked to end by a signal"});
+      drive(shard, std::atomic<bool>(false));
+    }
     if (!shard.status().ok()) stop();  // One shard's error is the server's.
+  }
+
+  // A shard that finds no memory ends, and says so; what it held is free again then.
+  void drive(Shard& shard, const std::atomic<bool>& stop) {
+    for (bool found_memory = false; !found_memory;) {
+      try {
+        run(shard, clock_, stop);
+        found_memory = true;
+      } catch (const std::bad_alloc& thrown) {
+        shard.stop(out_of_memory(thrown));
+      }
+    }
   }
 
   const Config& config_;
@@ -109,6 +124,7 @@ class Server {
 };
 
 Status serve() {
+  const SignalBlock block;
   Result<Config> config = program_config(Role::kServer, flags_given());
   if (!config.ok()) return config.status();
   if (config->scheduler.empty()) {
@@ -125,7 +141,7 @@ Status serve() {
   const SteadyClock clock;
   Server server(*config, clock);
   if (Status status = server.start(); !status.ok()) return status;
-  const SignalWatcher signals([&server](int) { server.stop(); });
+  const SignalWatcher signals(block, [&server](int) { server.stop(); });
   return server.run_all();
 }
 

@@ -214,6 +214,11 @@ def resident_bytes(pid):
     return int(re.search(r"VmRSS:\s+(\d+) kB", status).group(1)) * 1024
 
 
+def mapped_bytes(pid):
+    status = pathlib.Path(f"/proc/{pid}/status").read_text(encoding="ascii")
+    return int(re.search(r"VmSize:\s+(\d+) kB", status).group(1)) * 1024
+
+
 def listening_ports(pid):
     """TCP ports that a process listens at, by the kernel's tables."""
     return _ports(pid, "0A")

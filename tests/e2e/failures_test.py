@@ -4,6 +4,7 @@ else ends within seconds with one ERROR line that names who was lost, and nobody
 """
 
 import os
+import resource
 import signal
 import time
 import unittest
@@ -138,6 +139,28 @@ class Failures(cluster.ClusterTest):
                 self.assertEqual(len(job.everybody[victim].errors()), 1)
                 self.assert_nobody_left()
 
+    def test_a_process_without_memory_says_so(self):
+        """And all others are told what it wanted: no link is blamed, and no innocent."""
+        for victim, code in (("server 0", "ServerLost"), ("worker 0", "PeerLost")):
+            with self.subTest(victim):
+                job = cluster.ByHand(self, workers=2, servers=1, STRETTO_TRANSPORT="shm",
+                                     STRETTO_LOG_LEVEL="debug")
+                job.server(0)
+                for rank in (0, 1):
+                    job.worker(rank, ("--elements", 8_000_000, *FOR_EVER))
+                    job.scheduler.expect(f"worker {rank} came from")
+                    if rank == 0:
+                        process = job.everybody[victim]
+                        most = cluster.mapped_bytes(process.pid) + (8 << 20)
+                        resource.prlimit(process.pid, resource.RLIMIT_AS, (most, most))
+                process.end()
+                self.one_error(process, "Resource", "memory", "this process has", "ulimit -v")
+                for name, other in job.everybody.items():
+                    other.end()
+                    if name != victim:
+                        self.one_error(other, code, f"{victim} is lost", "memory", "ulimit -v")
+                self.assert_nobody_left()
+
     def test_a_server_is_told_to_end(self):
         job = self.start_by_hand()
         since = time.monotonic()
@@ -146,6 +169,7 @@ class Failures(cluster.ClusterTest):
         last = self.check_survivors(job, "server 1", since, "ServerLost")
         self.assertEqual(victim.end(), 1)
         self.one_error(victim, "Interrupted", "signal")
+        self.one_error(job.everybody["worker 0"], "ServerLost", "asked to end by a signal")
         print(f"MEASURED SIGTERM to a server: all had ended after {last * 1000:.0f} ms")
         self.assert_nobody_left()
 

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is said where there is no memory.
+#include "common/memory.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <cerrno>
+
+#include "common/buffer.h"
+#include "common/failure.h"
+
+namespace stretto {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+/// What somebody is told who wants more than there is.
+Status told(std::size_t bytes) {
+  try {
+    const Buffer buffer = Buffer::allocate(bytes);
+  } catch (const std::bad_alloc& thrown) {
+    return out_of_memory(thrown);
+  }
+  return {};
+}
+
+TEST(OutOfMemory, SaysWhatWasWantedAndWhatThereIs) {
+  constexpr std::size_t kTooMuch = std::size_t{1} << 63;  // Nobody is asked for it.
+  const Status status = told(kTooMuch);
+  EXPECT_EQ(status.code(), Code::kResource);
+  EXPECT_THAT(status.cause(), AllOf(HasSubstr("out of memory"), HasSubstr(std::to_string(kTooMuch)),
+                                    HasSubstr("this process has")));
+  EXPECT_EQ(told(SIZE_MAX).code(), Code::kResource) << "where the sum with the header wraps";
+}
+
+TEST(OutOfMemory, OfOthersSaysWhatThereIs) {
+  EXPECT_THAT(out_of_memory(std::bad_alloc()).cause(),
+              AllOf(HasSubstr("out of memory"), HasSubstr("this process has")));
+}
+
+TEST(OutOfMemory, OfTheSystemSaysWhatThereIs) {
+  const Status status = failure("wanted to map 7 bytes", ENOMEM);
+  EXPECT_EQ(status.code(), Code::kResource);
+  EXPECT_THAT(status.cause(),
+              AllOf(HasSubstr("wanted to map 7 bytes"), HasSubstr("this process has")));
+}
+
+TEST(MemoryAtHand, NamesTheLimitThatIsSet) {
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_AS, &before), 0);
+  if (before.rlim_cur != RLIM_INFINITY) return;
+  EXPECT_THAT(memory_at_hand(), HasSubstr("the machine"));
+  rlimit limit = before;
+  limit.rlim_cur = rlim_t{1} << 46;  // More than there is: nobody lacks it meanwhile.
+  ASSERT_EQ(setrlimit(RLIMIT_AS, &limit), 0);
+  const std::string text = memory_at_hand();
+  ASSERT_EQ(setrlimit(RLIMIT_AS, &before), 0);
+  EXPECT_THAT(text, AllOf(HasSubstr("may have 67108864 MiB"), HasSubstr("ulimit -v")));
+}
+
+TEST(Memory, WhatIsResidentIsKnown) { EXPECT_GT(resident_bytes(), 0U); }
+
+}  // namespace
+}  // namespace stretto
