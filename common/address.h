@@ -11,7 +11,7 @@
 
 namespace stretto {
 
-/// The longest that is taken: all addresses of a job fit one roster.
+/// The longest that is taken. A job whose addresses do not fit one roster does not begin.
 inline constexpr std::size_t kMaxAddressLength = 256;
 
 /// The part that everybody understands.

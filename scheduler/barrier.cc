@@ -2,8 +2,6 @@
 // Who has come to which barrier.
 #include "scheduler/barrier.h"
 
-#include <algorithm>
-
 namespace stretto {
 
 Barriers::Outcome Barriers::enter(std::uint64_t number, NodeId node, std::size_t expected) {
@@ -17,9 +15,17 @@ Barriers::Outcome Barriers::enter(std::uint64_t number, NodeId node, std::size_t
   return Outcome::kComplete;
 }
 
-bool Barriers::waits_for(NodeId node) const {
-  return std::any_of(open_.begin(), open_.end(),
-                     [node](const auto& item) { return item.second.count(node) == 0; });
+std::set<NodeId> Barriers::give_up(NodeId absent) {
+  std::set<NodeId> waited;
+  for (auto it = open_.begin(); it != open_.end();) {
+    if (it->second.count(absent) != 0) {
+      ++it;
+      continue;
+    }
+    waited.merge(it->second);
+    it = open_.erase(it);
+  }
+  return waited;
 }
 
 }  // namespace stretto

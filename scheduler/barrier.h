@@ -22,8 +22,9 @@ class Barriers {
 
   /// `node` is at barrier `number` (from 1), of `expected` nodes.
   Outcome enter(std::uint64_t number, NodeId node, std::size_t expected);
-  /// True if somebody waits at an open barrier where `node` has not come.
-  bool waits_for(NodeId node) const;
+  /// `absent` will not come: whoever waits at an open barrier where it has not been waits there no
+  /// longer. Returns them.
+  std::set<NodeId> give_up(NodeId absent);
 
  private:
   static constexpr std::uint64_t kMostAhead = 1;  // A worker is in one barrier at a time.

@@ -4,37 +4,45 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace stretto {
 
-Registry::Entry& Registry::declare(const TensorSpec& spec, NodeId node, const std::string& who,
-                                   SlotTable& slots, std::uint32_t part_bytes) {
-  auto [found, is_new] = entries_.try_emplace(spec.name);
-  Entry& entry = found->second;
-  if (is_new) {
-    entry.id = next_id_++;
-    by_id_[entry.id] = spec.name;
-    entry.spec = spec;
-    entry.placement = slots.place(Cut(spec, part_bytes));
-  } else if (!(entry.spec == spec) && entry.broken.ok()) {
+Result<Registry::Declaration> Registry::declare(const TensorSpec& spec, Rank rank, SlotTable& slots,
+                                                std::uint32_t part_bytes) {
+  auto found = by_name_.find(spec.name);
+  if (found == by_name_.end()) {
+    if (Status status = budget_.take(spec); !status.ok()) return status;
+    Entry& made = entries_.emplace_back();
+    made.id = static_cast<std::uint32_t>(entries_.size());
+    made.spec = spec;
+    made.first_slot = slots.place(Cut(spec, part_bytes));
+    made.first = rank;
+    found = by_name_.emplace(made.spec.name, &made).first;
+  }
+  Entry& entry = *found->second;
+  const bool breaks = !(entry.spec == spec) && entry.broken.ok();
+  const bool again = rank < entry.declared.size() && entry.declared[rank];
+  if (breaks) {
     const std::string before = entry.spec.describe();
     entry.broken = {
         Code::kMismatch,
-        entry.declarers.contains(node)
-            ? fmt::format("tensor '{}': {} declared {} before, and {} now; another tensor needs "
-                          "another name",
-                          spec.name, who, before, spec.describe())
-            : fmt::format("tensor '{}': {} declared {}, {} declared {}", spec.name,
-                          entry.declarers.begin()->second, before, who, spec.describe())};
+        again ? fmt::format("tensor '{}': worker {} declared {} before, and {} now; another tensor "
+                            "needs another name",
+                            spec.name, rank, before, spec.describe())
+              : fmt::format("tensor '{}': worker {} declared {}, worker {} declared {}", spec.name,
+                            entry.first, before, rank, spec.describe())};
   }
-  entry.declarers.emplace(node, who);
-  return entry;
+  if (entry.declared.size() <= rank) entry.declared.resize(rank + 1);
+  entry.declared[rank] = true;
+  return Declaration{entry, breaks};
 }
 
 std::vector<std::pair<std::uint32_t, std::string>> Registry::names(std::uint32_t first,
                                                                    std::size_t most) const {
   std::vector<std::pair<std::uint32_t, std::string>> found;
-  for (auto it = by_id_.lower_bound(first); it != by_id_.end() && found.size() < most; ++it) {
-    found.emplace_back(*it);
+  for (std::size_t i = std::max(first, 1U) - 1; i < entries_.size() && found.size() < most; ++i) {
+    found.emplace_back(entries_[i].id, entries_[i].spec.name);
   }
   return found;
 }

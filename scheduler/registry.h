@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Registry: the tensors of a job, by name. Workers may declare in any order; what they say of one
-// name must agree. Pure.
+// name must agree. Its memory is bounded: whoever may declare may declare without end. Pure.
 #pragma once
 
+#include <deque>
 #include <map>
-#include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -20,24 +21,30 @@ class Registry {
   struct Entry {
     std::uint32_t id = 0;
     TensorSpec spec;
-    SlotTable::Placement placement;
-    std::map<NodeId, std::string> declarers;  // And how each is called.
-    Status broken;                            // Set once two workers disagreed.
+    std::uint32_t first_slot = 0;
+    Rank first = 0;                   // Who declared it first,
+    std::vector<bool> declared = {};  // and by rank who has.
+    Status broken = {};               // Set once two workers disagreed.
+  };
+  struct Declaration {
+    const Entry& entry;
+    bool breaks = false;  ///< It is this one that disagrees: all who declared must hear of it.
   };
 
   /// The entry of `spec.name`, made if it is new. If `spec` disagrees with what others declared,
-  /// the entry is broken from then on, for all: the error says who wanted what.
-  Entry& declare(const TensorSpec& spec, NodeId node, const std::string& who, SlotTable& slots,
-                 std::uint32_t part_bytes);
+  /// the entry is broken from then on, for all: the error says who wanted what. kResource, and
+  /// nothing has changed, if there is no room for another name.
+  Result<Declaration> declare(const TensorSpec& spec, Rank rank, SlotTable& slots,
+                              std::uint32_t part_bytes);
   std::size_t size() const { return entries_.size(); }
   /// At most `most` identities and names, from identity `first` on.
   std::vector<std::pair<std::uint32_t, std::string>> names(std::uint32_t first,
                                                            std::size_t most) const;
 
  private:
-  std::map<std::string, Entry> entries_;
-  std::map<std::uint32_t, std::string> by_id_;
-  std::uint32_t next_id_ = 1;
+  std::deque<Entry> entries_;                   // By identity, from 1.
+  std::map<std::string_view, Entry*> by_name_;  // Names are the entries' own.
+  DescriptionBudget budget_;
 };
 
 }  // namespace stretto

@@ -8,6 +8,7 @@
 
 #include "common/clock.h"
 #include "common/log.h"
+#include "common/text.h"
 #include "van/greeting.h"
 
 namespace stretto {
@@ -19,7 +20,15 @@ constexpr Duration kLeastWindow = 1s;        // Of judging input.
 constexpr Duration kSuspicion = 2s;          // How long a reported break may wait for its cause.
 constexpr Duration kFarewell = 500ms;        // How long failing waits for its words to leave.
 constexpr std::size_t kSpareAnswers = 4096;  // Beyond one for each tensor: barriers, signs of life.
+constexpr std::size_t kMostReported = 1024;  // Bytes of a report's cause.
 constexpr Duration kDispersal = 3s;          // How long servers have to go.
+
+wire::Control mismatch_message(const Registry::Entry& entry) {
+  wire::Control message = fault_message(entry.broken);
+  message.mutable_fault()->set_name(entry.spec.name);
+  message.mutable_fault()->set_tensor(entry.id);
+  return message;
+}
 
 Code lost_code(Role role) { return role == Role::kServer ? Code::kServerLost : Code::kPeerLost; }
 
@@ -41,6 +50,7 @@ Result<std::string> Scheduler::listen(std::string_view address) { return van_.li
 
 void Scheduler::step(Duration wait) {
   van_.step(*this, wait);
+  publish_departures();
   tick();
 }
 
@@ -76,9 +86,12 @@ void Scheduler::on_control(LinkId link, const wire::Control& message) {
     return go_on_tracing();
   }
   if (message.has_leave() && phase_ != Phase::kFailing) on_leave(node);
+  if (message.has_failure()) return lose(node, status_of(message.failure()).cause());
   if (phase_ != Phase::kRunning) return;
-  if (message.has_declare()) on_declare(node, message.declare());
-  if (message.has_barrier()) on_barrier(node, message.barrier());
+  if (node.member.role == Role::kWorker) {
+    if (message.has_declare()) on_declare(node, message.declare());
+    if (message.has_barrier()) on_barrier(node, message.barrier());
+  }
   if (message.has_link_report()) on_link_report(node, message.link_report());
 }
 
@@ -113,7 +126,7 @@ void Scheduler::on_observer(LinkId link, const wire::Hello& hello) {
     return;
   }
   const NodeId identity = roll_.identity();
-  van_.admit(link, identity);
+  van_.admit_visitor(link, identity);
   wire::Control welcome;
   welcome.mutable_welcome()->set_node(identity);
   van_.send_control(link, welcome);
@@ -181,7 +194,7 @@ void Scheduler::on_hello(LinkId link, const wire::Hello& hello) {
   if (phase_ == Phase::kGathering && roll_.complete()) begin();
 }
 
-void Scheduler::on_declare(Node& node, const wire::Declare& declare) {
+void Scheduler::on_declare(const Node& node, const wire::Declare& declare) {
   wire::Control answer;
   const std::uint32_t part_bytes = roster_.settings.part_bytes;
   Result<TensorSpec> spec = from_wire(declare.spec());
@@ -192,32 +205,41 @@ void Scheduler::on_declare(Node& node, const wire::Declare& declare) {
                           "STRETTO_PART_BYTES",
                           spec->name, spec->bytes(), kMaxParts, part_bytes)};
   }
-  if (status.ok() && registry_.size() >= kMaxTensors) {
-    status = {Code::kResource, fmt::format("the job has {} tensors already", kMaxTensors)};
-  }
-  if (!status.ok()) {
-    answer = fault_message(status);
-    answer.mutable_fault()->set_name(declare.spec().name().substr(0, kMaxNameBytes));
-    van_.send_control(node.link, answer);
-    return;
-  }
-  Registry::Entry& entry =
-      registry_.declare(*spec, node.member.node, node.member.describe(), *slots_, part_bytes);
-  if (!entry.broken.ok()) {  // All who declared it hear of it, by name and by id.
-    answer = fault_message(entry.broken);
-    answer.mutable_fault()->set_name(entry.spec.name);
-    answer.mutable_fault()->set_tensor(entry.id);
-    for (const auto& [declarer, who] : entry.declarers) {
-      van_.send_control(nodes_.at(declarer).link, answer);
-    }
+  if (!status.ok()) return refuse_tensor(node, declare.spec().name(), status);
+  const Result<Registry::Declaration> made =
+      registry_.declare(*spec, node.member.rank, *slots_, part_bytes);
+  if (!made.ok()) return refuse_tensor(node, spec->name, made.status());
+  const Registry::Entry& entry = made->entry;
+  if (made->breaks) return tell_mismatch(entry);
+  if (!entry.broken.ok()) {
+    van_.send_control(node.link, mismatch_message(entry));
     return;
   }
   wire::Declared& declared = *answer.mutable_declared();
   declared.set_tensor(entry.id);
   declared.set_name(entry.spec.name);
-  declared.set_first_slot(entry.placement.first_slot);
-  for (const wire::SlotRun& run : entry.placement.owners) *declared.add_owners() = run;
+  declared.set_first_slot(entry.first_slot);
+  const std::uint32_t parts = Cut(entry.spec, part_bytes).parts();
+  for (const wire::SlotRun& run : slots_->owners(entry.first_slot, parts)) {
+    *declared.add_owners() = run;
+  }
   van_.send_control(node.link, answer);
+}
+
+void Scheduler::refuse_tensor(const Node& node, const std::string& name, const Status& why) {
+  wire::Control answer = fault_message(why);
+  answer.mutable_fault()->set_name(name.substr(0, kMaxNameBytes));
+  van_.send_control(node.link, answer);
+}
+
+// All who have declared it hear of it, by name and by id; who declares it later hears it then.
+void Scheduler::tell_mismatch(const Registry::Entry& entry) {
+  const Buffer bytes = serialize(mismatch_message(entry));
+  for (const auto& [id, node] : nodes_) {
+    const Member& member = node.member;
+    const bool declared = member.rank < entry.declared.size() && entry.declared[member.rank];
+    if (member.role == Role::kWorker && declared) van_.send_control(node.link, bytes);
+  }
 }
 
 void Scheduler::on_barrier(Node& node, const wire::Barrier& barrier) {
@@ -225,8 +247,8 @@ void Scheduler::on_barrier(Node& node, const wire::Barrier& barrier) {
   *answer.mutable_barrier() = barrier;
   switch (barriers_.enter(barrier.number(), node.member.node, roster_.workers)) {
     case Barriers::Outcome::kComplete:
-      for (const auto& [id, other] : nodes_) {
-        if (other.member.role == Role::kWorker) van_.send_control(other.link, answer);
+      for (const Buffer bytes = serialize(answer); const auto& [id, other] : nodes_) {
+        if (other.member.role == Role::kWorker) van_.send_control(other.link, bytes);
       }
       return;
     case Barriers::Outcome::kPast:
@@ -240,22 +262,20 @@ void Scheduler::on_barrier(Node& node, const wire::Barrier& barrier) {
       break;
   }
   for (const auto& [id, other] : nodes_) {  // Somebody who left will never come.
-    if (other.member.role == Role::kWorker && other.member.left) fail_barriers(other);
+    if (other.member.role == Role::kWorker && other.member.left) fail_barriers(other.member);
   }
 }
 
-void Scheduler::fail_barriers(const Node& absent) {
-  if (!barriers_.waits_for(absent.member.node)) return;
+void Scheduler::fail_barriers(const Member& absent) {
+  const std::set<NodeId> waiting = barriers_.give_up(absent.node);
+  if (waiting.empty()) return;
   wire::Control message =
-      fault_message(Status(Code::kPeerLost, fmt::format("{} has left the job and will not come",
-                                                        absent.member.describe()))
-                        .with_peer(absent.member.describe()));
+      fault_message(Status(Code::kPeerLost,
+                           fmt::format("{} has left the job and will not come", absent.describe()))
+                        .with_peer(absent.describe()));
   message.mutable_fault()->set_name("barrier");
-  for (const auto& [id, node] : nodes_) {
-    if (node.member.role == Role::kWorker && !node.member.left) {
-      van_.send_control(node.link, message);
-    }
-  }
+  const Buffer bytes = serialize(message);
+  for (const NodeId node : waiting) van_.send_control(nodes_.at(node).link, bytes);
 }
 
 void Scheduler::on_leave(Node& node) {
@@ -275,12 +295,8 @@ void Scheduler::on_leave(Node& node) {
   for (Member& member : roster_.members) {
     if (member.node == node.member.node) member.left = true;
   }
-  ++roster_.epoch;
-  if (!all_workers_left()) {
-    publish();
-    fail_barriers(node);
-    return;
-  }
+  departed_.push_back(node.member);
+  if (!all_workers_left()) return;
   phase_ = Phase::kDispersing;
   deadline_ = clock_.now() + kDispersal;
   broadcast(answer);
@@ -295,7 +311,7 @@ void Scheduler::on_link_report(const Node& node, const wire::LinkReport& report)
   if (known) return;
   suspicions_.push_back({.reporter = node.member.node,
                          .subject = report.node(),
-                         .cause = report.cause(),
+                         .cause = shortened(report.cause(), kMostReported),
                          .due = clock_.now() + kSuspicion});
 }
 
@@ -337,17 +353,47 @@ void Scheduler::begin() {
   deadline_ = Time::max();
   log(Level::kInfo, "all are here: {} workers, {} servers of {} shards", roll_.workers(),
       config_.servers, config_.shards);
-  publish();
+  if (const std::size_t bytes = to_wire(roster_).ByteSizeLong(); bytes > wire::kMaxControlBytes) {
+    return fail(
+        {Code::kResource,
+         fmt::format("the list of {} nodes and their addresses has {} bytes, and at most {} "
+                     "can be sent: start fewer servers, with fewer shards, or give them "
+                     "shorter host names (STRETTO_NODE_HOST)",
+                     roster_.members.size(), bytes, wire::kMaxControlBytes)});
+  }
+  publish(roster_);
 }
 
-void Scheduler::publish() {
-  van_.set_epoch(roster_.epoch, roster_.fence);
-  broadcast(to_wire(roster_));
+// To all who are still in.
+void Scheduler::publish(const Roster& roster) {
+  van_.set_epoch(roster.epoch, roster.fence);
+  const Buffer bytes = serialize(to_wire(roster));
+  for (const auto& [id, node] : nodes_) {
+    if (!node.member.left) van_.send_control(node.link, bytes);
+  }
+}
+
+// Those of one turn together, and nothing of the others: when W workers leave at once, a whole
+// roster to each of them for each of them would be W^3 entries.
+void Scheduler::publish_departures() {
+  if (departed_.empty() || phase_ != Phase::kRunning) return;
+  const std::vector<Member> departed = std::exchange(departed_, {});
+  const std::uint32_t before = roster_.epoch++;
+  publish({.epoch = roster_.epoch,
+           .fence = roster_.fence,
+           .workers = roster_.workers,
+           .servers = roster_.servers,
+           .slots = roster_.slots,
+           .since = before,
+           .members = departed,
+           .settings = roster_.settings});
+  for (const Member& member : departed) fail_barriers(member);
 }
 
 void Scheduler::broadcast(const wire::Control& message) {
+  const Buffer bytes = serialize(message);
   for (const auto& [id, node] : nodes_) {
-    if (node.link != 0) van_.send_control(node.link, message);
+    if (node.link != 0) van_.send_control(node.link, bytes);
   }
 }
 
@@ -396,13 +442,7 @@ void Scheduler::tick() {
                  .with_operation("rendezvous"));
       }
       break;
-    case Phase::kDispersing: {
-      // Workers too: the answer to the last ones may still be on its way.
-      const bool alone = std::all_of(nodes_.begin(), nodes_.end(),
-                                     [](const auto& item) { return item.second.link == 0; });
-      if (alone || late) phase_ = Phase::kOver;
-      break;
-    }
+    case Phase::kDispersing:  // The answer to the last workers may still be on its way.
     case Phase::kFailing: {
       const bool alone = std::all_of(nodes_.begin(), nodes_.end(),
                                      [](const auto& item) { return item.second.link == 0; });

@@ -83,17 +83,20 @@ class Scheduler final : public Agent, private Van::Handler {
   void observe(LinkId link, const wire::Control& message);
   void on_heartbeat(const Node& node, const wire::Control& message);
   void go_on_tracing();
-  void on_declare(Node& node, const wire::Declare& declare);
+  void on_declare(const Node& node, const wire::Declare& declare);
+  void refuse_tensor(const Node& node, const std::string& name, const Status& why);
+  void tell_mismatch(const Registry::Entry& entry);
   void on_barrier(Node& node, const wire::Barrier& barrier);
   void on_leave(Node& node);
   void on_link_report(const Node& node, const wire::LinkReport& report);
 
   void begin();
-  void publish();
+  void publish(const Roster& roster);
+  void publish_departures();
   void broadcast(const wire::Control& message);
   void lose(Node& node, const std::string& cause);
   void fail(Status why);
-  void fail_barriers(const Node& absent);
+  void fail_barriers(const Member& absent);
   void tick();
   void watch(Time now);
   void watch_input(Time now);
@@ -112,6 +115,7 @@ class Scheduler final : public Agent, private Van::Handler {
   Barriers barriers_;
   std::optional<SlotTable> slots_;
   Roster roster_;
+  std::vector<Member> departed_;  // Since it was published.
   std::map<NodeId, Node> nodes_;
   std::map<LinkId, NodeId> by_link_;
   std::vector<Suspicion> suspicions_;

@@ -16,12 +16,11 @@ class SlotTable {
  public:
   SlotTable(std::uint32_t slots, std::vector<NodeId> shards);
 
-  struct Placement {
-    std::uint32_t first_slot = 0;
-    std::vector<wire::SlotRun> owners;
-  };
-  /// Gives consecutive slots to a tensor's parts; part p lies in slot (first + p) modulo the slots.
-  Placement place(const Cut& cut);
+  /// Gives consecutive slots to a tensor's parts, and returns the first: part p lies in slot
+  /// (first + p) modulo the slots.
+  std::uint32_t place(const Cut& cut);
+  /// The owners of so many slots, from the first one on, that have been given.
+  std::vector<wire::SlotRun> owners(std::uint32_t first_slot, std::uint32_t parts) const;
 
   NodeId owner(std::uint32_t slot) const { return owners_[slot]; }
   std::uint64_t load(NodeId shard) const;

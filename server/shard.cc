@@ -138,18 +138,21 @@ void Shard::follow_roster() {
   const Roster& roster = *membership_->roster();
   links_.resize(roster.workers);
   left_.resize(roster.workers);
+  told_left_.resize(roster.workers);
   held_.resize(roster.workers);
   for (const Caller& caller : std::exchange(callers_, {})) answer(caller);
   if (roster.epoch == followed_epoch_) return;
   followed_epoch_ = roster.epoch;
+  std::vector<Rank> newly_left;
   for (const Member& member : roster.members) {
-    if (member.role == Role::kWorker && member.left) left_[member.rank] = true;
+    if (member.role != Role::kWorker || !member.left || told_left_[member.rank]) continue;
+    told_left_[member.rank] = left_[member.rank] = true;
+    newly_left.push_back(member.rank);
   }
+  if (newly_left.empty()) return;
   for (auto& [id, tensor] : tensors_) {
     for (auto& [part, cell] : tensor.cells) {
-      for (Rank rank = 0; rank < left_.size(); ++rank) {
-        if (left_[rank]) cell.consistency().leave(rank);
-      }
+      for (const Rank rank : newly_left) cell.consistency().leave(rank);
       tell_ready({id, part}, tensor.spec, cell);
       check_absentee({id, part}, tensor.spec, cell);
     }
@@ -171,6 +174,9 @@ void Shard::on_broken(LinkId link, const Status& why) {
   });
   if (member == members.end()) return;  // A later roster does not name it.
   const std::string who = member->describe();
+  if (why.code() == Code::kResource) {  // What ran out is this process's own.
+    return membership_->resign({why.code(), fmt::format("the link to {}: {}", who, why.cause())});
+  }
   membership_->report_broken(
       member->node, why,
       Status(Code::kPeerLost, fmt::format("the link to {} broke: {}", who, why.cause()))
@@ -187,8 +193,8 @@ void Shard::on_open(LinkId link, const wire::Open& open) {
   }
   auto known = tensors_.find(open.tensor());
   if (known == tensors_.end()) {
-    if (tensors_.size() >= kMaxTensors) {
-      van_.refuse(link, {Code::kResource, fmt::format("{} tensors are open already", kMaxTensors)});
+    if (Status status = budget_.take(*spec); !status.ok()) {
+      van_.refuse(link, status);
       return;
     }
     const Cut cut(*spec, membership_->settings().part_bytes);
@@ -225,8 +231,9 @@ Result<Cell*> Shard::find_cell(const wire::Header& header) {
   const bool plain = options.mode == Mode::kSync && options.update.rule <= Rule::kMean;
   std::unique_ptr<ops::UpdateRule> rule;
   if (!plain) {
-    auto made = ops::make_update_rule(options.update, tensor.spec.dtype,
-                                      tensor.cut.elements_of(header.key.part));
+    auto made =
+        ops::make_update_rule(options.update, tensor.spec.dtype, Cell::dtype_of_sums(tensor.spec),
+                              tensor.cut.elements_of(header.key.part));
     if (!made.ok()) return made.status();
     rule = std::move(*made);
   }

@@ -36,7 +36,8 @@ class Shard final : public Agent, private Van::Handler {
 
   /// Ok after an orderly end; else why the job failed.
   const Status& status() const { return membership_->status(); }
-  void stop(Status why) { membership_->fail(std::move(why)); }
+  /// The scheduler is told why, if it is there: over a moment later.
+  void stop(Status why) { membership_->resign(std::move(why)); }
   const Van& van() const { return van_; }
   /// Numbers go to this board now and then. Before the loop starts.
   void set_board(metrics::Board* board) { pen_.set_board(board, index_); }
@@ -93,12 +94,14 @@ class Shard final : public Agent, private Van::Handler {
   metrics::Pen pen_;
   std::optional<Membership> membership_;
   std::unordered_map<std::uint32_t, TensorState> tensors_;
+  DescriptionBudget budget_;
   std::map<LinkId, Rank> ranks_;
-  std::vector<LinkId> links_;   // By rank; 0 is none.
-  std::vector<bool> left_;      // By rank.
-  std::vector<Duration> held_;  // By rank: how long rounds waited for its shares, once others were
-                                // there,
-  Time held_until_;             // and until when that has been counted.
+  std::vector<LinkId> links_;    // By rank; 0 is none.
+  std::vector<bool> left_;       // By rank: it said so, or a roster,
+  std::vector<bool> told_left_;  // and cells have been told, because a roster said so.
+  std::vector<Duration> held_;   // By rank: how long rounds waited for its shares, once others were
+                                 // there,
+  Time held_until_;              // and until when that has been counted.
   std::vector<Caller> callers_;
   std::uint32_t followed_epoch_ = 0;
   std::uint64_t declared_bytes_ = 0;

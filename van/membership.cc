@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <unordered_map>
 
 #include "van/greeting.h"
 
@@ -14,19 +15,51 @@ namespace {
 constexpr Duration kRetry = 100ms;
 constexpr Duration kLeavePatience = 5s;
 constexpr Duration kVerdictPatience = 3s;
+constexpr Duration kFarewell = 500ms;  // How long a resignation waits to be heard.
 // The scheduler knows who is missing and says so; a node gives up a little later than it.
 constexpr Duration kRendezvousSlack = 3s;
 
-// What is sized and placed by the first roster stays as it is: later ones say who has left.
+bool have_one_place(const Member& a, const Member& b) {
+  return a.role == b.role && a.rank == b.rank;
+}
+
+// True if each of `some` is among `all`, in the same place.
+bool are_among(const std::vector<Member>& some, const std::vector<Member>& all) {
+  std::unordered_map<NodeId, const Member*> known;
+  for (const Member& member : all) known.emplace(member.node, &member);
+  return std::all_of(some.begin(), some.end(), [&known](const Member& member) {
+    const auto found = known.find(member.node);
+    return found != known.end() && have_one_place(*found->second, member);
+  });
+}
+
+// What is sized and placed by the first roster stays as it is: later ones, which are whole or only
+// what has changed, say who has left.
 bool follows(const Roster& before, const Roster& after) {
   if (after.workers != before.workers || after.servers != before.servers ||
-      after.slots != before.slots || after.settings.part_bytes != before.settings.part_bytes) {
+      after.slots != before.slots || after.settings.part_bytes != before.settings.part_bytes ||
+      after.since > before.epoch) {
     return false;
   }
-  return std::all_of(before.members.begin(), before.members.end(), [&](const Member& member) {
-    const Member* now = after.find(member.node);
-    return now != nullptr && now->role == member.role && now->rank == member.rank;
+  if (after.since == 0) return are_among(before.members, after.members);
+  // Few: those of one turn of the scheduler's loop.
+  return std::all_of(after.members.begin(), after.members.end(), [&before](const Member& member) {
+    const Member* known = before.find(member.node);
+    return known != nullptr && have_one_place(*known, member);
   });
+}
+
+// Of two rosters that follow one another: `after` with all members.
+Roster merged(Roster before, Roster after) {
+  if (after.since == 0) return after;
+  for (const Member& change : after.members) {
+    const auto known = std::find_if(before.members.begin(), before.members.end(),
+                                    [&](const Member& m) { return m.node == change.node; });
+    known->left = change.left;
+  }
+  after.members = std::move(before.members);
+  after.since = 0;
+  return after;
 }
 
 void fill(wire::InputProgress& progress, const InputTotals& totals) {
@@ -90,7 +123,7 @@ bool Membership::on_control(LinkId link, const wire::Control& message) {
       }
       return true;
     case wire::Control::kLeave:
-      if (!over()) state_ = State::kLeft;
+      if (!over() && state_ != State::kResigning) state_ = State::kLeft;
       return true;
     case wire::Control::kFailure:
       fail(status_of(message.failure()));
@@ -123,7 +156,7 @@ void Membership::on_roster(const wire::Roster& message) {
     return;
   }
   if (roster_ && roster->epoch <= roster_->epoch) return;
-  if (roster_ && !follows(*roster_, *roster)) {
+  if (roster_ ? !follows(*roster_, *roster) : roster->since != 0) {
     fail(Status(Code::kMalformed, "a roster came that contradicts the one before")
              .with_peer("scheduler"));
     return;
@@ -138,7 +171,7 @@ void Membership::on_roster(const wire::Roster& message) {
             .with_operation("join"));
     return;
   }
-  roster_ = std::move(*roster);
+  roster_ = roster_ ? merged(*std::move(roster_), *std::move(roster)) : *std::move(roster);
   std::erase_if(verdicts_, [this](const Verdict& verdict) {
     const Member* member = roster_->find(verdict.node);
     return member != nullptr && member->left;  // Its link broke because it had left.
@@ -152,6 +185,10 @@ bool Membership::on_broken(LinkId link, const Status& why) {
   if (link != link_) return false;
   link_ = 0;
   if (over()) return true;
+  if (state_ == State::kResigning) {
+    state_ = State::kFailed;
+    return true;
+  }
   if (state_ == State::kGreeting) {  // It may not be up yet; tick tries again.
     last_break_ = why;
     return true;
@@ -165,7 +202,9 @@ bool Membership::on_broken(LinkId link, const Status& why) {
 void Membership::tick() {
   const Time now = clock_.now();
   if (wakefulness_.slept(now)) last_heard_ = now;
-  if (!verdicts_.empty() && now >= verdicts_.front().at) fail(verdicts_.front().status);
+  if (!verdicts_.empty() && now >= verdicts_.front().at && state_ != State::kResigning) {
+    fail(verdicts_.front().status);
+  }
   switch (state_) {
     case State::kGreeting:
       if (now >= deadline_) {
@@ -199,6 +238,9 @@ void Membership::tick() {
                  .with_peer("scheduler")
                  .with_operation("leave"));
       }
+      break;
+    case State::kResigning:
+      if (now >= deadline_) state_ = State::kFailed;
       break;
     case State::kIdle:
     case State::kLeft:
@@ -257,7 +299,9 @@ void Membership::watch_scheduler(Time now) {
 Time Membership::next_due() const {
   Time due = Time::max();
   if (state_ == State::kGreeting) due = link_ == 0 ? std::min(retry_at_, deadline_) : deadline_;
-  if (state_ == State::kRendezvous || state_ == State::kLeaving) due = deadline_;
+  if (state_ == State::kRendezvous || state_ == State::kLeaving || state_ == State::kResigning) {
+    due = deadline_;
+  }
   if (state_ == State::kRendezvous || state_ == State::kMember || state_ == State::kLeaving) {
     due = std::min(due, next_heartbeat_);
   }
@@ -276,12 +320,26 @@ void Membership::leave() {
 
 void Membership::fail(Status why) {
   if (over()) return;
+  if (state_ != State::kResigning) status_ = std::move(why);
   state_ = State::kFailed;
+}
+
+void Membership::resign(Status why) {
+  if (over() || state_ == State::kResigning) return;
+  if (link_ == 0 || state_ == State::kIdle || state_ == State::kGreeting) {
+    return fail(std::move(why));
+  }
+  wire::Control message;
+  message.mutable_failure()->set_code(static_cast<std::uint32_t>(why.code()));
+  message.mutable_failure()->set_cause(why.cause());
+  van_.send_control(link_, message);
   status_ = std::move(why);
+  state_ = State::kResigning;
+  deadline_ = clock_.now() + kFarewell;
 }
 
 void Membership::report_broken(NodeId node, const Status& why, Status verdict) {
-  if (over()) return;
+  if (over() || state_ == State::kResigning) return;
   wire::Control message;
   message.mutable_link_report()->set_node(node);
   message.mutable_link_report()->set_cause(why.cause());

@@ -40,6 +40,7 @@ class Membership {
     kRendezvous,  ///< Welcomed; waiting for the others.
     kMember,      ///< There is a roster.
     kLeaving,     ///< Asked to leave.
+    kResigning,   ///< Has failed, and told the scheduler why; gone when that has been heard.
     kLeft,        ///< Out, in order.
     kFailed       ///< Out, with an error: status().
   };
@@ -85,6 +86,9 @@ class Membership {
   void leave();
   /// Ends membership with an error, as if the scheduler had said so.
   void fail(Status why);
+  /// Ends it with an error of this process's own (a signal, no memory), which the scheduler is told
+  /// before the process goes: else it, and all others, would only see links that break.
+  void resign(Status why);
   /// Tells the scheduler that a link to a member broke. If it does not decide what that means
   /// within a few seconds, the membership fails with `verdict`.
   void report_broken(NodeId node, const Status& why, Status verdict);

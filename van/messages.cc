@@ -9,6 +9,8 @@
 #include <set>
 #include <tuple>
 
+#include "common/text.h"
+
 namespace stretto {
 namespace {
 
@@ -88,7 +90,9 @@ wire::Control fault_message(const Status& why) {
 
 Status status_from(std::uint64_t code, const std::string& cause, const std::string& peer) {
   const bool known = code > 0 && code <= static_cast<std::uint64_t>(Code::kInterrupted);
-  return Status(known ? static_cast<Code>(code) : Code::kCancelled, cause).with_peer(peer);
+  constexpr std::size_t kMost = 4096;  // Whoever sent more wants no reader.
+  return Status(known ? static_cast<Code>(code) : Code::kCancelled, shortened(cause, kMost))
+      .with_peer(shortened(peer, kMost));
 }
 
 Status status_of(const wire::Fault& fault) {
@@ -195,6 +199,64 @@ CodecSpec codec_from(const wire::CodecSpec& message) {
 
 }  // namespace
 
+Status DescriptionBudget::take(const TensorSpec& spec) {
+  constexpr std::size_t kBesides = 960;  // Options, where the parts are, who has declared it.
+  const std::size_t needed = spec.name.size() + spec.options.shape.size() + kBesides;
+  if (tensors_ >= kMaxTensors || bytes_ + needed > kBytes) {
+    return {Code::kResource,
+            fmt::format("the job has {} tensors already, whose names and descriptions take {} of "
+                        "{} MiB: a name is for one tensor, and for all of its exchanges",
+                        tensors_, bytes_ >> 20, kBytes >> 20)};
+  }
+  ++tensors_;
+  bytes_ += needed;
+  return {};
+}
+
+namespace {
+
+RuleOptions canonical(const RuleOptions& rule) {
+  RuleOptions used{.rule = rule.rule};
+  if (rule.rule <= Rule::kMean) return used;
+  used.rate = rule.rate;
+  used.weight_decay = rule.weight_decay;
+  if (rule.rule == Rule::kMomentum) {
+    used.momentum = rule.momentum;
+    used.nesterov = rule.nesterov;
+  }
+  if (rule.rule == Rule::kAdam) {
+    used.beta1 = rule.beta1;
+    used.beta2 = rule.beta2;
+  }
+  if (rule.rule == Rule::kAdam || rule.rule == Rule::kAdagrad) used.epsilon = rule.epsilon;
+  return used;
+}
+
+CodecSpec canonical(const CodecSpec& codec) {
+  CodecSpec used{
+      .codec = codec.codec, .error_feedback = codec.error_feedback, .momentum = codec.momentum};
+  const bool dithering = codec.codec == Codec::kDithering;
+  const bool randomk = codec.codec == Codec::kRandomk;
+  if (randomk || dithering || codec.codec == Codec::kTopk) used.k = codec.k;
+  if (randomk || dithering) used.seed = codec.seed;
+  if (codec.codec == Codec::kOnebit) used.scaling = codec.scaling;
+  if (codec.momentum) used.mu = codec.mu;
+  if (!dithering) return used;
+  used.levels = codec.levels;
+  used.norm = codec.norm;
+  return used;
+}
+
+}  // namespace
+
+TensorSpec canonical(TensorSpec spec) {
+  spec.options.update = canonical(spec.options.update);
+  if (spec.options.mode != Mode::kBounded) spec.options.bound = 0;
+  std::optional<CodecSpec>& codec = spec.options.codec;
+  if (codec) codec = codec->lossy() ? std::optional(canonical(*codec)) : std::nullopt;
+  return spec;
+}
+
 Status check(const TensorSpec& spec) {
   const TensorOptions& options = spec.options;
   if (spec.name.empty() || spec.name.size() > kMaxNameBytes) {
@@ -284,7 +346,7 @@ Result<TensorSpec> from_wire(const wire::TensorSpec& message) {
   spec.options.shape = message.shape();
   if (message.has_codec()) spec.options.codec = codec_from(message.codec());
   if (Status status = check(spec); !status.ok()) return status;
-  return spec;
+  return canonical(std::move(spec));
 }
 
 Cut::Cut(const TensorSpec& spec, std::uint32_t part_bytes)
@@ -330,6 +392,7 @@ wire::Control to_wire(const Roster& roster) {
   out.set_workers(roster.workers);
   out.set_servers(roster.servers);
   out.set_slots(roster.slots);
+  out.set_since(roster.since);
   for (const Member& member : roster.members) {
     wire::Member& m = *out.add_members();
     m.set_node(member.node);
@@ -356,12 +419,16 @@ Result<Roster> from_wire(const wire::Roster& message) {
                 .workers = message.workers(),
                 .servers = message.servers(),
                 .slots = message.slots(),
+                .since = message.since(),
                 .members = {},
                 .settings = settings_from(message.settings())};
   if (message.members_size() > static_cast<int>(kMaxNodes) || roster.workers > kMaxNodes ||
-      roster.slots == 0 || roster.slots > (1U << 20)) {
-    return malformed(fmt::format("a roster of {} members, {} workers and {} slots",
-                                 message.members_size(), roster.workers, roster.slots));
+      roster.slots == 0 || roster.slots > (1U << 20) ||
+      (roster.since != 0 && roster.since >= roster.epoch)) {
+    return malformed(fmt::format(
+        "a roster of {} members, {} workers and {} slots, of epoch {} "
+        "since epoch {}",
+        message.members_size(), roster.workers, roster.slots, roster.epoch, roster.since));
   }
   if (!sensible(message.settings())) return malformed("a roster's settings make no sense");
   std::set<NodeId> nodes;

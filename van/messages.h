@@ -52,6 +52,24 @@ inline constexpr std::uint64_t kMaxParts = std::uint64_t{1} << 24;
 /// Tensors of one job, at most.
 inline constexpr std::size_t kMaxTensors = 1 << 20;
 
+/// What names and descriptions of a job's tensors may take at one endpoint. A description is
+/// counted with what goes with it: 262,144 tensors with names of 64 bytes fit.
+/// Thread: loop.
+class DescriptionBudget {
+ public:
+  static constexpr std::size_t kBytes = std::size_t{256} << 20;
+  /// Room for one more; kResource if there is none.
+  Status take(const TensorSpec& spec);
+
+ private:
+  std::size_t tensors_ = 0;
+  std::size_t bytes_ = 0;
+};
+
+/// The same, with what the mode, the rule and the codec do not use as it is by default: two who
+/// differ in that alone want the same.
+TensorSpec canonical(TensorSpec spec);
+
 /// Why this cannot be declared, or ok: name, dtype, size, mode and rule. Users and the wire meet
 /// the same check.
 Status check(const TensorSpec& spec);
@@ -90,6 +108,7 @@ struct Roster {
   std::uint32_t workers = 0;
   std::uint32_t servers = 0;
   std::uint32_t slots = 0;
+  std::uint32_t since = 0;  ///< The members are those that changed after this epoch; 0: all.
   std::vector<Member> members;
   JobSettings settings;
 

@@ -96,9 +96,13 @@ void Van::resume(std::uint64_t tag) {
 }
 
 void Van::send_control(LinkId link, const wire::Control& message) {
+  send_control(link, serialize(message));
+}
+
+void Van::send_control(LinkId link, Buffer message) {
   Frame frame;
   frame.header.kind = wire::Kind::kControl;
-  frame.payload = serialize(message);
+  frame.payload = std::move(message);
   queue_control(link, std::move(frame));
 }
 

@@ -72,6 +72,8 @@ class Van final : private Transport::Sink {
   Result<LinkId> connect(std::string_view address, const wire::Hello& hello);
   /// From now on the link may carry everything, and everything from it must say that it is `peer`.
   void admit(LinkId link, NodeId peer);
+  /// The same for one who comes and goes as it likes: the end of its link is no break.
+  void admit_visitor(LinkId link, NodeId peer);
   /// Ends a link; the handler hears no more of it.
   void close(LinkId link);
   /// Sends a last fault on a link, and ends it soon after. If the link was admitted the handler
@@ -118,6 +120,8 @@ class Van final : private Transport::Sink {
     send(link, header, std::move(payload), Terms{});
   }
   void send_control(LinkId link, const wire::Control& message);
+  /// The same, serialised already: what goes to many is one lease.
+  void send_control(LinkId link, Buffer message);
   /// When what a frame asks for is wanted. Clocks differ between hosts, so it comes as the time
   /// that is left.
   Time deadline_of(const wire::Header& header) const { return deadline_in(header.deadline); }
@@ -157,6 +161,7 @@ class Van final : private Transport::Sink {
     bool ours = false;     // We connected.
     bool greeted = false;  // The handler knows of it.
     bool admitted = false;
+    bool visits = false;   // Its end is nobody's loss.
     bool closing = false;  // Refused: ends when its fault has left.
     Time since;            // When it came, or when it was refused.
     std::uint64_t sent_sequence = 0;
@@ -190,10 +195,6 @@ class Van final : private Transport::Sink {
   void admit_greeted(LinkId id);
   bool take_acks(LinkId id, Link& link, std::uint64_t acked);
   void drop(LinkId id, const Status& why);
-  void tell_broken(LinkId id, const Status& why) {
-    ++counters_.breaks;
-    handler_->on_broken(id, why);
-  }
   void forget(LinkId id);
   void pump();
   void queue_control(LinkId id, Frame frame);

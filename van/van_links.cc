@@ -54,6 +54,11 @@ void Van::admit(LinkId link, NodeId peer) {
   transport_->admit(link);
 }
 
+void Van::admit_visitor(LinkId link, NodeId peer) {
+  admit(link, peer);
+  if (auto found = links_.find(link); found != links_.end()) found->second.visits = true;
+}
+
 void Van::close(LinkId link) {
   if (links_.count(link) == 0) return;
   forget(link);
@@ -84,8 +89,9 @@ void Van::drop(LinkId id, const Status& why) {
   auto found = links_.find(id);
   if (found == links_.end()) return;
   const bool known = found->second.greeted && !found->second.closing;
+  if (known && !found->second.visits) ++counters_.breaks;
   close(id);
-  if (known) tell_broken(id, why);
+  if (known) handler_->on_broken(id, why);
 }
 
 void Van::forget(LinkId id) {
@@ -110,9 +116,11 @@ void Van::expire_strangers() {
     if (silent || refused) expired.push_back(id);
   }
   for (LinkId id : expired) {
-    const bool member = links_.at(id).admitted;
+    const Link& link = links_.at(id);
+    const bool member = link.admitted;
+    if (member && !link.visits) ++counters_.breaks;
     close(id);
-    if (member) tell_broken(id, {Code::kLinkBroken, "it was refused for what it sent"});
+    if (member) handler_->on_broken(id, {Code::kLinkBroken, "it was refused for what it sent"});
   }
 }
 

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "common/address.h"
+#include "common/memory.h"
 #include "ops/update.h"
 #include "van/van_metrics.h"
 
@@ -80,6 +81,7 @@ void WorkerNode::declare(TensorSpec spec, Declared done) {
   if (ended_ || leaving_) return done(gone());
   choose_codec(config_.codecs, spec);
   if (Status status = check(spec); !status.ok()) return done(status);
+  spec = canonical(std::move(spec));
   // A server would say so too, but not before the first push.
   const auto rule = ops::make_update_rule(spec.options.update, spec.dtype, 0);
   if (!rule.ok()) {
@@ -247,6 +249,10 @@ void WorkerNode::on_broken(LinkId link, const Status& why) {
   ShardLink* shard = find_shard(link);
   if (shard == nullptr || membership_.state() == Membership::State::kLeaving) return;
   const std::string who = shard->member.describe();
+  if (why.code() == Code::kResource) {  // What ran out is this process's own.
+    return membership_.resign(
+        Status(why.code(), fmt::format("the link to {}: {}", who, why.cause())));
+  }
   membership_.report_broken(
       shard->member.node, why,
       Status(Code::kServerLost, fmt::format("the link to {} at {} broke: {}", who,
@@ -264,11 +270,15 @@ WorkerNode::ShardLink* WorkerNode::find_shard(LinkId link) {
 // ---- time
 
 void WorkerNode::step(Duration wait) {
-  van_.step(*this, wait);
-  if (ended_) {  // Only memory that the transport still holds is waited for.
-    exchange_.tick();
-  } else {
-    tick();
+  try {
+    van_.step(*this, wait);
+    if (ended_) {  // Only memory that the transport still holds is waited for.
+      exchange_.tick();
+    } else {
+      tick();
+    }
+  } catch (const std::bad_alloc& thrown) {
+    membership_.resign(out_of_memory(thrown));
   }
 }
 

@@ -36,17 +36,19 @@ TEST(Barriers, NobodyCanBeTwoAhead) {
   Barriers barriers;
   EXPECT_EQ(barriers.enter(2, 10, 2), Outcome::kOutOfBounds);
   EXPECT_EQ(barriers.enter(~std::uint64_t{0}, 10, 2), Outcome::kOutOfBounds);
-  EXPECT_FALSE(barriers.waits_for(11)) << "and nothing was opened by it";
+  EXPECT_TRUE(barriers.give_up(11).empty()) << "and nothing was opened by it";
 }
 
-TEST(Barriers, KnowWhomTheyWaitFor) {
+TEST(Barriers, WhoWaitsForSomebodyThatWillNotComeIsNamedOnce) {
   Barriers barriers;
-  EXPECT_FALSE(barriers.waits_for(10));
-  barriers.enter(1, 10, 2);
-  EXPECT_FALSE(barriers.waits_for(10));
-  EXPECT_TRUE(barriers.waits_for(11));
-  barriers.enter(1, 11, 2);
-  EXPECT_FALSE(barriers.waits_for(11));
+  EXPECT_TRUE(barriers.give_up(12).empty());
+  barriers.enter(1, 10, 3);
+  barriers.enter(1, 11, 3);
+  EXPECT_TRUE(barriers.give_up(10).empty()) << "it has come";
+  EXPECT_EQ(barriers.give_up(12), (std::set<NodeId>{10, 11}));
+  EXPECT_TRUE(barriers.give_up(12).empty()) << "they wait no longer";
+  EXPECT_EQ(barriers.enter(1, 10, 3), Outcome::kWaiting) << "and may come again";
+  EXPECT_EQ(barriers.give_up(12), std::set<NodeId>{10});
 }
 
 }  // namespace

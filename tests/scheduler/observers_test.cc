@@ -49,8 +49,8 @@ TEST_F(ObserversTest, TooManyAreRefused) {
 TEST_F(ObserversTest, NamesComeInPages) {
   SlotTable slots(kSlots, {2});
   for (int i = 0; i < 150; ++i) {
-    registry_.declare(fake::spec("t" + std::to_string(i), Dtype::kF32, 10), 3, "worker 0", slots,
-                      1024);
+    const TensorSpec spec = fake::spec("t" + std::to_string(i), Dtype::kF32, 10);
+    ASSERT_TRUE(registry_.declare(spec, 0, slots, 1024).ok());
   }
   EXPECT_THAT(ask(wire::Observe::NAMES).observed().text(), HasSubstr(R"([100,"t99"]])"));
   EXPECT_THAT(ask(wire::Observe::NAMES, 101).observed().text(), HasSubstr(R"([[101,"t100"])"));

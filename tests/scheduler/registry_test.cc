@@ -12,8 +12,8 @@ namespace {
 
 class RegistryTest : public testing::Test {
  protected:
-  Registry::Entry& declare(const TensorSpec& spec, Rank rank) {
-    return registry_.declare(spec, 10 + rank, "worker " + std::to_string(rank), slots_, 64);
+  const Registry::Entry& declare(const TensorSpec& spec, Rank rank) {
+    return registry_.declare(spec, rank, slots_, 64)->entry;
   }
 
   SlotTable slots_{100, {50, 51}};
@@ -27,9 +27,9 @@ TEST_F(RegistryTest, TheSameNameIsTheSameTensorInTheSamePlace) {
   EXPECT_TRUE(second.broken.ok());
   EXPECT_EQ(first.id, second.id);
   EXPECT_NE(first.id, 0U) << "0 is no tensor";
-  EXPECT_EQ(first.placement.first_slot, second.placement.first_slot);
+  EXPECT_EQ(first.first_slot, second.first_slot);
   EXPECT_EQ(slots_.load(50) + slots_.load(51), 400U) << "placed once";
-  EXPECT_EQ(second.declarers.size(), 2U);
+  EXPECT_EQ(second.declared, (std::vector<bool>{true, true}));
   EXPECT_EQ(registry_.size(), 1U);
 }
 
@@ -37,7 +37,7 @@ TEST_F(RegistryTest, NamesGetTheirOwnIdsAndSlotsInAnyOrder) {
   const auto& a = declare(fake::spec("a", Dtype::kF32, 100), 0);
   const auto& b = declare(fake::spec("b", Dtype::kF32, 100), 1);
   EXPECT_NE(a.id, b.id);
-  EXPECT_NE(a.placement.first_slot, b.placement.first_slot);
+  EXPECT_NE(a.first_slot, b.first_slot);
   EXPECT_EQ(declare(fake::spec("a", Dtype::kF32, 100), 1).id, a.id);
   EXPECT_EQ(registry_.size(), 2U);
 }
@@ -49,7 +49,7 @@ TEST_F(RegistryTest, ADisagreementNamesBothAndReachesAllDeclarers) {
   EXPECT_EQ(entry.broken.code(), Code::kMismatch);
   EXPECT_EQ(entry.broken.cause(),
             "tensor 'x': worker 0 declared f32[100] sync sum, worker 2 declared f64[100] sync sum");
-  EXPECT_EQ(entry.declarers.size(), 3U);
+  EXPECT_EQ(entry.declared, (std::vector<bool>{true, true, true}));
 }
 
 TEST_F(RegistryTest, WhoUsesANameTwiceIsNamedOnce) {
@@ -75,16 +75,34 @@ TEST_F(RegistryTest, EveryPartOfADescriptionMustAgree) {
   others[0].elements = 101;
   others[1].options.mode = Mode::kAsync;
   others[2].options.update.rule = Rule::kMean;
-  others[3].options.update.rate = 0.5;
+  others[3].options.update = {.rule = Rule::kSgd, .rate = 0.5};
   others[4].options.deterministic = true;
-  others[5].options.bound = 1;
+  others[5].options.codec = CodecSpec{.codec = Codec::kFp16};
   others[6].options.bulk = true;
   others[7].options.shape = "10x10";
   for (const TensorSpec& other : others) {
     Registry registry;
-    registry.declare(agreed, 10, "worker 0", slots_, 64);
-    EXPECT_FALSE(registry.declare(other, 11, "worker 1", slots_, 64).broken.ok());
+    ASSERT_TRUE(registry.declare(agreed, 0, slots_, 64).ok());
+    const auto second = registry.declare(other, 1, slots_, 64);
+    EXPECT_FALSE(second->entry.broken.ok());
+    EXPECT_TRUE(second->breaks);
+    EXPECT_FALSE(registry.declare(agreed, 2, slots_, 64)->breaks) << "it was broken already";
   }
+}
+
+TEST_F(RegistryTest, WhoeverDeclaresWithoutEndIsRefusedBeforeMemoryIs) {
+  TensorSpec spec = fake::spec("", Dtype::kF32, 1);
+  Status refused;
+  std::size_t count = 0;
+  for (; refused.ok() && count < kMaxTensors; ++count) {
+    spec.name = std::to_string(count) + std::string(kMaxNameBytes - 8, 'x');
+    refused = registry_.declare(spec, 0, slots_, 64).status();
+  }
+  EXPECT_EQ(refused.code(), Code::kResource);
+  EXPECT_THAT(refused.cause(), testing::HasSubstr("of 256 MiB"));
+  EXPECT_LT(count, DescriptionBudget::kBytes / kMaxNameBytes);
+  spec.name = "0" + std::string(kMaxNameBytes - 8, 'x');
+  EXPECT_TRUE(registry_.declare(spec, 1, slots_, 64).ok()) << "what is known is known";
 }
 
 }  // namespace

@@ -6,6 +6,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <deque>
+
 #include "common/log.h"
 #include "tests/van/far_end.h"
 
@@ -13,6 +15,7 @@ namespace stretto {
 namespace {
 
 using fake::FarEnd;
+using testing::AllOf;
 using testing::HasSubstr;
 
 class SchedulerTest : public testing::Test {
@@ -297,12 +300,79 @@ TEST_F(SchedulerTest, ALeaveIsAnsweredAndToldToTheOthers) {
   const Result<Roster> roster = from_wire(told.roster());
   ASSERT_TRUE(roster.ok());
   EXPECT_EQ(roster->epoch, 2U);
+  EXPECT_EQ(roster->since, 1U);
+  ASSERT_EQ(roster->members.size(), 1U) << "only what has changed";
   EXPECT_TRUE(roster->find(second_.node)->left);
-  EXPECT_FALSE(roster->find(first_.node)->left);
   second_.break_link();
   step();
   pass(10s, {&first_, &server_});
   EXPECT_FALSE(scheduler_.over()) << "who has left may go and be silent";
+}
+
+TEST_F(SchedulerTest, ThoseWhoLeaveInOneTurnAreToldTogetherAndOnlyToThoseWhoStay) {
+  constexpr std::uint32_t kWorkers = 20;
+  constexpr std::uint32_t kLeave = 15;
+  fake::Wire wire;
+  const Config config = fake::config(Role::kScheduler, -1, kWorkers);
+  Scheduler scheduler(config, fake::scripted_transport(wire), clock_);
+  std::deque<FarEnd> all;
+  for (std::uint32_t i = 0; i <= kWorkers; ++i) {
+    FarEnd& far = all.emplace_back(wire, 200 + i, 0);
+    far.connect();
+    far.say(i < kWorkers ? fake::hello(Role::kWorker, i, 0, kWorkers)
+                         : fake::hello(Role::kServer, 0, 0, kWorkers));
+    scheduler.step(Duration::zero());
+    scheduler.step(Duration::zero());
+    far.node = far.controls().front().welcome().node();
+  }
+  scheduler.step(Duration::zero());
+  for (FarEnd& far : all) far.controls();
+  for (std::uint32_t i = 0; i < kLeave; ++i) all[i].say(fake::leave());
+  scheduler.step(Duration::zero());
+  scheduler.step(Duration::zero());
+  for (std::uint32_t i = 0; i <= kWorkers; ++i) {
+    const wire::Control heard = all[i].control();
+    ASSERT_EQ(heard.has_leave(), i < kLeave) << i;
+    if (i < kLeave) continue;
+    ASSERT_TRUE(heard.has_roster());
+    EXPECT_EQ(heard.roster().epoch(), 2U);
+    EXPECT_EQ(heard.roster().members_size(), static_cast<int>(kLeave));
+  }
+}
+
+TEST_F(SchedulerTest, NodesWhoseAddressesDoNotFitOneMessageAreRefusedWithTheNumbers) {
+  constexpr std::uint32_t kShards = 1200;
+  fake::Wire wire;
+  Config config = fake::config(Role::kScheduler, -1, 1);
+  config.shards = kShards;
+  Scheduler scheduler(config, fake::scripted_transport(wire), clock_);
+  std::deque<FarEnd> all;
+  for (std::uint32_t i = 0; i <= kShards; ++i) {
+    wire::Control hello = fake::hello(i < kShards ? Role::kServer : Role::kWorker, 0, 0, 1);
+    hello.mutable_hello()->set_shards(kShards);
+    hello.mutable_hello()->set_shard(i < kShards ? i : 0);
+    hello.mutable_hello()->set_address(std::string(240, 'h') + ":7000");
+    FarEnd& far = all.emplace_back(wire, 200 + i, 0);
+    far.connect();
+    far.say(hello);
+    scheduler.step(Duration::zero());
+    scheduler.step(Duration::zero());
+  }
+  const auto heard = all.back().controls();
+  ASSERT_TRUE(heard.back().has_failure()) << heard.back().DebugString();
+  EXPECT_EQ(status_of(heard.back().failure()).code(), Code::kResource);
+  EXPECT_THAT(heard.back().failure().cause(),
+              AllOf(HasSubstr("1201 nodes"), HasSubstr("at most 262144"), HasSubstr("shards")));
+}
+
+TEST_F(SchedulerTest, ABarrierThatFailsIsToldToThoseWhoWaitAlone) {
+  begin();
+  say(second_, fake::leave());
+  for (FarEnd* far : everybody()) far->controls();
+  say(first_, fake::barrier(1));
+  EXPECT_EQ(first_.control().fault().name(), "barrier");
+  EXPECT_TRUE(second_.controls().empty());
+  EXPECT_TRUE(server_.controls().empty());
 }
 
 TEST_F(SchedulerTest, WhenAllWorkersHaveLeftTheServersAreSentAwayAndItEnds) {
@@ -350,6 +420,16 @@ TEST_F(SchedulerTest, ABrokenServerIsAServerLost) {
   server_.break_link();
   step();
   expect_told({&first_, &second_}, Code::kServerLost, "server 0 is lost");
+}
+
+TEST_F(SchedulerTest, WhoSaysWhyItFailsIsLostForThatReason) {
+  begin();
+  wire::Control message;
+  message.mutable_failure()->set_code(static_cast<std::uint32_t>(Code::kResource));
+  message.mutable_failure()->set_cause("out of memory: wanted 7 bytes more");
+  say(server_, message);
+  expect_told({&first_, &second_, &server_}, Code::kServerLost,
+              "server 0 is lost: out of memory: wanted 7 bytes more");
 }
 
 TEST_F(SchedulerTest, EndsAsSoonAsAllHaveGone) {

@@ -113,7 +113,13 @@ TEST_F(ShardTest, TheSchedulersLeaveEndsItInOrder) {
 
 TEST_F(ShardTest, CanBeStopped) {
   begin();
+  scheduler_.controls();
   shard_->stop({Code::kInterrupted, "a signal came"});
+  EXPECT_FALSE(shard_->over()) << "the scheduler is told why";
+  step();
+  EXPECT_EQ(scheduler_.controls().back().failure().cause(), "a signal came");
+  scheduler_.break_link();
+  step();
   EXPECT_TRUE(shard_->over());
   EXPECT_EQ(shard_->status().code(), Code::kInterrupted);
 }

@@ -183,6 +183,53 @@ TEST_F(MembershipTest, OnlyNewerRostersCount) {
   EXPECT_EQ(membership_.settings().stall_warn, 99s);
 }
 
+TEST_F(MembershipTest, ARosterOfWhatHasChangedChangesOnlyThat) {
+  become_member();
+  const std::size_t members = membership_.roster()->members.size();
+  Roster change = fake::roster();
+  change.epoch = 2;
+  change.since = 1;
+  change.settings.stall_warn = 99s;
+  change.members = {*change.find(10)};
+  change.members.front().left = true;
+  say(to_wire(change));
+  EXPECT_EQ(membership_.roster()->epoch, 2U);
+  EXPECT_EQ(membership_.roster()->members.size(), members);
+  EXPECT_TRUE(membership_.roster()->find(10)->left);
+  EXPECT_FALSE(membership_.roster()->find(11)->left);
+  EXPECT_EQ(membership_.settings().stall_warn, 99s);
+}
+
+TEST_F(MembershipTest, AChangeOfARosterThatNeverCameEndsIt) {
+  become_member();
+  Roster change = fake::roster();
+  change.epoch = 4;
+  change.since = 3;
+  say(to_wire(change));
+  expect_failed(Code::kMalformed, "contradicts the one before");
+}
+
+TEST_F(MembershipTest, AChangeOfSomebodyWhoWasNeverInEndsIt) {
+  become_member();
+  Roster change = fake::roster();
+  change.epoch = 2;
+  change.since = 1;
+  change.members = {*change.find(10)};
+  change.members.front().node = 99;
+  say(to_wire(change));
+  expect_failed(Code::kMalformed, "contradicts the one before");
+}
+
+TEST_F(MembershipTest, AChangeIsNoFirstRoster) {
+  step();
+  say(fake::welcome(11, 1));
+  Roster change = fake::roster();
+  change.epoch = 2;
+  change.since = 1;
+  say(to_wire(change));
+  expect_failed(Code::kMalformed, "contradicts the one before");
+}
+
 TEST_F(MembershipTest, ARosterThatContradictsTheOneBeforeEndsIt) {
   become_member();
   Roster next = fake::roster();
@@ -342,6 +389,41 @@ TEST_F(MembershipTest, WhoHasLeftInOrderIsNotLost) {
   say(message);
   pass(3100ms);
   EXPECT_EQ(membership_.state(), State::kMember);
+}
+
+// ---- resigning
+
+TEST_F(MembershipTest, WhoResignsTellsTheSchedulerWhyAndWaitsUntilItIsHeard) {
+  become_member();
+  scheduler_.controls();
+  membership_.resign({Code::kResource, "out of memory: wanted 7 bytes more"});
+  EXPECT_FALSE(membership_.over());
+  step();
+  const wire::Control told = scheduler_.control();
+  ASSERT_TRUE(told.has_failure()) << told.DebugString();
+  EXPECT_EQ(status_of(told.failure()).code(), Code::kResource);
+  EXPECT_EQ(told.failure().cause(), "out of memory: wanted 7 bytes more");
+  wire::Control answer;
+  answer.mutable_failure()->set_code(static_cast<std::uint32_t>(Code::kPeerLost));
+  answer.mutable_failure()->set_cause("worker 1 is lost");
+  say(answer);
+  expect_failed(Code::kResource, "wanted 7 bytes");  // Its own reason stays.
+}
+
+TEST_F(MembershipTest, AResignationThatNobodyHearsIsOverSoon) {
+  become_member();
+  membership_.resign({Code::kInterrupted, "a signal came"});
+  pass(400ms);
+  EXPECT_FALSE(membership_.over());
+  EXPECT_LE(membership_.next_due(), clock_.now() + 100ms);
+  pass(200ms);
+  expect_failed(Code::kInterrupted, "a signal came");
+}
+
+TEST_F(MembershipTest, WhoHasNotComeYetResignsAtOnce) {
+  step();
+  membership_.resign({Code::kInterrupted, "a signal came"});
+  expect_failed(Code::kInterrupted, "a signal came");
 }
 
 // ---- leaving

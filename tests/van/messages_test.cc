@@ -83,7 +83,8 @@ CodecSpec every_number() {
 TEST(TensorSpec, CodecsTravelWithIt) {
   TensorSpec spec = fake::spec("x", Dtype::kF32, 10);
   spec.options.codec = every_number();
-  EXPECT_EQ(from_wire(to_wire(spec))->options.codec, every_number());
+  EXPECT_EQ(*from_wire(to_wire(spec)), canonical(spec));
+  EXPECT_EQ(canonical(spec).options.codec->seed, every_number().seed);
   EXPECT_THAT(spec.describe(), HasSubstr("f32[10] sync sum as dithering(k=7 natural l2)"));
   TensorSpec other = spec;
   other.options.codec->seed = 1;
@@ -115,10 +116,46 @@ TEST(TensorSpec, CodecsThatCannotBeRightAreRefused) {
   EXPECT_FALSE(from_wire(message).ok());
 }
 
+TEST(TensorSpec, WhatTheRuleTheModeOrTheCodecDoesNotUseIsNoDifference) {
+  const TensorSpec sum = fake::spec("x", Dtype::kF32, 10);
+  TensorSpec other = sum;
+  other.options.update = {.rate = 0.5, .momentum = 0.1, .nesterov = true, .weight_decay = 1};
+  other.options.bound = 7;
+  other.options.codec = CodecSpec();
+  EXPECT_NE(other, sum);
+  EXPECT_EQ(*from_wire(to_wire(other)), *from_wire(to_wire(sum)));
+  for (const Rule rule : {Rule::kSgd, Rule::kMomentum, Rule::kAdam, Rule::kAdagrad}) {
+    TensorSpec one = sum;
+    one.options.update = {.rule = rule};
+    other = one;
+    other.options.update.rate = 0.5;
+    EXPECT_NE(canonical(other), canonical(one)) << "it is used";
+    other = one;
+    other.options.update.beta2 = 0.5;
+    EXPECT_EQ(canonical(other) == canonical(one), rule != Rule::kAdam);
+  }
+  TensorSpec onebit = sum;
+  onebit.options.codec = CodecSpec{.codec = Codec::kOnebit, .k = 3, .mu = 0.5, .seed = 9};
+  EXPECT_EQ(canonical(onebit).options.codec, CodecSpec{.codec = Codec::kOnebit});
+  TensorSpec topk = sum;
+  topk.options.codec = CodecSpec{.codec = Codec::kTopk, .k = 3};
+  EXPECT_EQ(canonical(topk), topk);
+}
+
+TEST(TensorSpec, DescriptionsDifferWhereCanonicalOnesDo) {
+  TensorSpec one = adam_spec();
+  for (double RuleOptions::*number : {&RuleOptions::rate, &RuleOptions::beta1, &RuleOptions::beta2,
+                                      &RuleOptions::epsilon, &RuleOptions::weight_decay}) {
+    TensorSpec other = one;
+    other.options.update.*number += 1e-12;
+    EXPECT_NE(canonical(one).describe(), canonical(other).describe());
+  }
+}
+
 TEST(TensorSpec, TravelsWhole) {
   const Result<TensorSpec> read = from_wire(to_wire(adam_spec()));
   ASSERT_TRUE(read.ok()) << read.status().text();
-  EXPECT_EQ(*read, adam_spec());
+  EXPECT_EQ(*read, canonical(adam_spec()));
   const TensorSpec plain =
       fake::spec("x", Dtype::kI64, 7, {.mode = Mode::kSync, .deterministic = true});
   EXPECT_EQ(*from_wire(to_wire(plain)), plain);

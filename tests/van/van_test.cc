@@ -247,11 +247,11 @@ TEST_F(VanTest, RefuseSendsAFaultAndClosesTheLinkAfterwards) {
 TEST_F(VanTest, AnotherProtocolIsToldSo) {
   worker_.connect();
   wire::Header header;
-  header.protocol = 2;
+  header.protocol = 1;
   header.sequence = 1;
   worker_.send_raw(header);
   step();
-  EXPECT_THAT(worker_.control().fault().cause(), HasSubstr("protocol 2, this side speaks 1"));
+  EXPECT_THAT(worker_.control().fault().cause(), HasSubstr("protocol 1, this side speaks 2"));
 }
 
 // ---- credit and acks
