@@ -51,7 +51,7 @@ class LoopThread {
   /// True on the loop's own thread, where waiting for the loop would be for ever.
   bool is_here() const { return std::this_thread::get_id() == id_.load(std::memory_order_acquire); }
 
-  /// Runs on the loop; after its end, here.
+  /// Runs on the loop; after its end, here, or where another's runs just then.
   void post(Request request) {
     switch (inbox_.post(request)) {
       case Inbox<Request>::Posted::kFirst:
@@ -60,7 +60,7 @@ class LoopThread {
       case Inbox<Request>::Posted::kMore:
         return;
       case Inbox<Request>::Posted::kClosed:
-        request(node_);
+        run_after_end(request);
         return;
     }
   }
@@ -120,12 +120,51 @@ class LoopThread {
       node_.step(may_wait ? wait_until(node_.next_due(), clock_.now()) : Duration::zero());
     }
     if (!node_.over()) node_.abandon();
+    begin_turn(nullptr);  // Before the inbox is closed: the last requests first.
     for (const Request& request : inbox_.close()) request(node_);
+    end_turn();
     id_.store({}, std::memory_order_release);  // Another thread may be given the same one.
+  }
+
+  // The node has no loop any more that would make its callers take turns: who comes while another's
+  // request runs leaves their own to that one. A request may make others, at once.
+  void run_after_end(const Request& request) {
+    const Turn turn = begin_turn(&request);
+    if (turn == Turn::kAnothers) return;
+    request(node_);
+    if (turn == Turn::kOurs) end_turn();
+  }
+  enum class Turn : std::uint8_t { kOurs, kNested, kAnothers };
+  Turn begin_turn(const Request* request) {
+    MutexLock lock(turns_);
+    if (runner_ == std::this_thread::get_id()) return Turn::kNested;
+    if (request != nullptr && runner_ != std::thread::id()) {
+      left_.push_back(*request);
+      return Turn::kAnothers;
+    }
+    runner_ = std::this_thread::get_id();
+    return Turn::kOurs;
+  }
+  void end_turn() {
+    for (;;) {
+      std::vector<Request> requests;
+      {
+        MutexLock lock(turns_);
+        requests = std::exchange(left_, {});
+        if (requests.empty()) {
+          runner_ = std::thread::id();
+          return;
+        }
+      }
+      for (const Request& request : requests) request(node_);
+    }
   }
 
   Node& node_;
   const Clock& clock_;
+  Mutex turns_;
+  std::thread::id runner_ GUARDED_BY(turns_);
+  std::vector<Request> left_ GUARDED_BY(turns_);
   Inbox<Request> inbox_;
   const std::shared_ptr<Door> door_;
   std::atomic<bool> stop_{false};
