@@ -139,7 +139,7 @@ class Checkout:
         again = quiet + ([f"--gtest_filter={failed[1]}"] if failed else [])
         if self._run(again, PATIENCE)[0]:
             return None
-        return failed[1] if failed else output.strip().split("\n")[-1][:120]
+        return failed[1] if failed else _last_words(output)
 
     def _script(self, path):
         passed, output = self._run([sys.executable, str(path), "-f"], PATIENCE)
@@ -150,7 +150,11 @@ class Checkout:
         failed = re.search(r"^(?:FAIL|ERROR): (\w+)", output, re.MULTILINE)
         if self._run([sys.executable, str(path), "-f"], PATIENCE)[0]:
             return None
-        return failed[1] if failed else output.strip().split("\n")[-1][:120]
+        return failed[1] if failed else _last_words(output)
+
+
+def _last_words(output):
+    return output.strip().split("\n")[-1][:120] or "ended without a word"
 
 
 def place_of(mutant):
