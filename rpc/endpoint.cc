@@ -41,7 +41,8 @@ Environment environment_of_endpoints() {
   return [all = process_environment()](const std::string& name) -> std::optional<std::string> {
     for (const char* known : {"STRETTO_JOB_TOKEN", "STRETTO_BIND_HOST", "STRETTO_NODE_HOST",
                               "DMLC_NODE_HOST", "STRETTO_TRANSPORT", "STRETTO_FABRIC_PROVIDER",
-                              "STRETTO_LINK_WINDOW_BYTES", "STRETTO_TOTAL_WINDOW_BYTES"}) {
+                              "STRETTO_LINK_WINDOW_BYTES", "STRETTO_TOTAL_WINDOW_BYTES",
+                              "STRETTO_DEAD_AFTER_S", "STRETTO_HEARTBEAT_S"}) {
       if (name == known) return all(name);
     }
     return std::nullopt;
@@ -94,7 +95,8 @@ class EndpointImpl {
         node_({.token = config_.token,
                .max_peers = options.max_peers,
                .max_calls = options.max_calls,
-               .max_held_bytes = options.max_held_bytes},
+               .max_held_bytes = options.max_held_bytes,
+               .dead_after = config_.job.dead_after},
               methods_, std::move(transport), clock_) {
     node_.set_way(way_);
     loop_.start();

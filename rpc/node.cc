@@ -31,6 +31,7 @@ Node::Node(Settings settings, const Methods& methods, std::unique_ptr<Transport>
               {.max_calls = settings_.max_calls, .max_held_bytes = settings_.max_held_bytes}) {
   van_.set_largest_slice(kLargestSlice);
   van_.set_most_begun(settings_.max_held_bytes);
+  van_.set_dead_after(settings_.dead_after);
 }
 
 Status Node::closed() const { return {Code::kCancelled, "the endpoint is closed"}; }

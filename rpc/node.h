@@ -27,6 +27,7 @@ class Node final : public Agent, private Van::Handler {
     std::uint32_t max_peers = 0;
     std::uint32_t max_calls = 0;
     std::uint64_t max_held_bytes = 0;
+    Duration dead_after = 5s;  ///< Transport::set_dead_after.
   };
   using Connected = std::function<void(const Result<Peer>&)>;
 

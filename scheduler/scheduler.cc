@@ -44,6 +44,7 @@ Scheduler::Scheduler(const Config& config, std::unique_ptr<Transport> transport,
       roll_(config),
       input_(std::max(kLeastWindow, 2 * config.job.heartbeat), config.balance_input) {
   van_.set_node(kSchedulerNode);
+  van_.set_dead_after(config.job.dead_after);
 }
 
 Result<std::string> Scheduler::listen(std::string_view address) { return van_.listen(address); }
@@ -486,7 +487,7 @@ void Scheduler::watch(Time now) {
     fail(Status(Code::kLinkBroken,
                 fmt::format("{} lost its link to {}, though both are alive: {}",
                             reporter.describe(), subject.describe(), suspicion.cause))
-             .with_peer(subject.describe()));
+             .with_peer(fmt::format("{}, {}", reporter.describe(), subject.describe())));
     return;
   }
   std::erase_if(suspicions_, [now](const Suspicion& s) { return now >= s.due; });

@@ -34,6 +34,7 @@ class Composite final : public Transport {
   void wake() override { watch_.wake(); }
   Buffer allocate(std::size_t bytes) override;
   Copied copied() const override;
+  void set_dead_after(Duration limit) override;
   bool is_local(LinkId link) const override;
   bool lingers() const override;
   int descriptor() const override { return watch_.descriptor(); }
@@ -191,6 +192,10 @@ void Composite::close(LinkId link) {
 
 bool Composite::lingers() const {
   return std::ranges::any_of(parts_, [](const auto& part) { return part->transport->lingers(); });
+}
+
+void Composite::set_dead_after(Duration limit) {
+  for (const auto& part : parts_) part->transport->set_dead_after(limit);
 }
 
 bool Composite::is_local(LinkId link) const {

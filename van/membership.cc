@@ -178,6 +178,7 @@ void Membership::on_roster(const wire::Roster& message) {
   });
   van_.set_epoch(roster_->epoch, roster_->fence);
   van_.set_windows(roster_->settings.link_window_bytes, roster_->settings.total_window_bytes);
+  van_.set_dead_after(roster_->settings.dead_after);
   if (state_ == State::kRendezvous) state_ = State::kMember;
 }
 

@@ -91,6 +91,8 @@ class Transport {
     std::uint64_t received = 0;
   };
   virtual Copied copied() const { return {}; }
+  /// For how long a path may be dead, as LinkLiveness has it, before its link is reported broken.
+  virtual void set_dead_after(Duration) {}
   /// True if the far end is on this host: then no network that others share lies between.
   virtual bool is_local(LinkId) const { return false; }
 

@@ -102,6 +102,8 @@ class Van final : private Transport::Sink {
   /// Hands frames over whole, towards other hosts too, and the windows are set_windows'. Before any
   /// link is made.
   void set_whole_frames() { paced_ = false; }
+  /// Transport::set_dead_after.
+  void set_dead_after(Duration limit) { transport_->set_dead_after(limit); }
   /// What becomes of data frames is noted there from now on. It outlives this.
   void set_tracer(Tracer* tracer) { trace_.set_tracer(tracer); }
   /// FrameTrace::take_arrival, of the frame that the handler is handling.

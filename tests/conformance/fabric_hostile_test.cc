@@ -85,6 +85,23 @@ TEST_F(FabricHostile, WhoSaysMoreThanWhoItIsIsMalformed) {
   expect_innocent_works();
 }
 
+TEST_F(FabricHostile, AQuestionIsAnsweredAndAnAnswerIsNot) {
+  FakePeer peer(address_);
+  peer.introduce(server_);
+  const LinkId link = server_.accepted.back();
+  for (const bool asks : {false, true}) {
+    peer.line().send(text_of(fabric::encode(fabric::LineWord{.asks = asks, .came = 0})));
+  }
+  std::string heard;
+  ASSERT_TRUE(poll_until([&] {
+    heard += peer.line().read();
+    return heard.size() >= fabric::kWordBytes;
+  }));
+  EXPECT_EQ(heard, text_of(fabric::encode(fabric::LineWord{.asks = false, .came = 0})));
+  EXPECT_EQ(server_.broken.count(link), 0U);
+  expect_innocent_works();
+}
+
 TEST_F(FabricHostile, FramesThatCannotBeBreakTheirLinkOnce) {
   struct Shape {
     Prefix prefix;

@@ -115,6 +115,8 @@ Plan::Plan(std::uint64_t from) : seed(from) {
   for (TensorPlan& tensor : tensors) give_codec(codecs, tensor.spec);
   Random broadcasts(from ^ 0xB40ADCA5);
   for (TensorPlan& tensor : tensors) broadcast_later(broadcasts, tensor);
+  Random cuts(from ^ 0xC07);
+  cut = static_cast<LinkCut>(cuts.below(4));
 }
 
 std::vector<std::string> Plan::nodes() const {
@@ -135,6 +137,7 @@ std::string Plan::describe() const {
       fmt::format("seed {}: {} workers, {} servers of {} shards, parts of {}, fault {} after {} ms",
                   seed, workers, servers, shards, settings.part_bytes, name_of(fault),
                   std::chrono::duration<double, std::milli>(fault_after).count());
+  if (fault == Fault::kCut) text += fmt::format(" in way {}", static_cast<int>(cut));
   for (const TensorPlan& tensor : tensors) {
     text += fmt::format("; {} {} in {} steps", tensor.spec.name, tensor.spec.describe(),
                         tensor.steps.size());

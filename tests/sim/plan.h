@@ -15,7 +15,7 @@ enum class Fault {
   kNone,
   kCrash,       ///< A node is gone; its links break.
   kSilence,     ///< A node falls silent; nobody is told.
-  kCut,         ///< One link breaks, both its ends live on.
+  kCut,         ///< One link breaks, or falls silent; both its ends live on.
   kLoss,        ///< One frame is lost, as by a transport that reconnects silently.
   kPause,       ///< A node stands still for less than the dead time: no harm.
   kHostile,     ///< Strangers and repeated, invented frames: no harm.
@@ -30,6 +30,14 @@ std::string_view name_of(Fault fault);
 struct Step {
   bool broadcast = false;
   Rank root = 0;
+};
+
+/// What befalls a link that is cut.
+enum class LinkCut : std::uint8_t {
+  kReset,      ///< Both ends are told.
+  kSilent,     ///< Nothing comes through any more,
+  kOneWay,     ///< or nothing in one direction;
+  kBlackHole,  ///< or nothing large in one direction. Nobody is told.
 };
 
 struct TensorPlan {
@@ -54,6 +62,7 @@ struct Plan {
   Fault fault = Fault::kNone;
   Duration fault_after = 0ns;  ///< From the start.
   Duration pause = 0ns;
+  LinkCut cut = LinkCut::kReset;
 
   explicit Plan(std::uint64_t seed);
   /// The nodes' names: "scheduler", "worker 1", "server 0", "server 0 shard 1".

@@ -223,13 +223,28 @@ void SimCluster::cut_some_link() {
     if (a == b) continue;
     if (plan_.fault == Fault::kLoss) {
       network_.lose_next(a, b);
-    } else if (!network_.cut(a, b)) {
+    } else if (!cut(a, b)) {
       continue;
     }
     harmed_ = true;
     victims_ = {a, b};
     return;
   }
+}
+
+bool SimCluster::cut(const std::string& a, const std::string& b) {
+  constexpr std::size_t kLarge = 256;
+  switch (plan_.cut) {
+    case LinkCut::kReset:
+      return network_.cut(a, b);
+    case LinkCut::kSilent:
+      return network_.hush(a, b, 0) && network_.hush(b, a, 0);
+    case LinkCut::kOneWay:
+      return network_.hush(a, b, 0);
+    case LinkCut::kBlackHole:
+      return network_.hush(a, b, kLarge);
+  }
+  return false;
 }
 
 // A stranger at every door, and members who repeat themselves or speak of what nobody knows.

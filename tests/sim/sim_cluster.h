@@ -65,6 +65,7 @@ class SimCluster {
   void strike();
   void end_abruptly(bool silently);
   void cut_some_link();
+  bool cut(const std::string& a, const std::string& b);
   void begin_hostility();
   void hostile_turn();
 

@@ -36,6 +36,7 @@ class SimTransport final : public Transport {
   void close(LinkId link) override { network_.close(name_, link); }
   void poll(Sink& sink, Duration wait) override { network_.poll(name_, sink, wait); }
   void wake() override { network_.endpoints_.at(name_).woken = true; }
+  void set_dead_after(Duration limit) override { network_.endpoints_.at(name_).dead_after = limit; }
   bool is_local(LinkId) const override { return network_.options_.local; }
 
  private:
@@ -128,6 +129,12 @@ Transport::Sent SimNetwork::try_send(const std::string& name, LinkId link,
     return Transport::Sent::kFull;
   }
   if (lossy_.erase({name, end.peer}) != 0) return Transport::Sent::kTaken;
+  const Hush* hush = hush_of(name, end.peer);
+  if (hush != nullptr && (end.stuck || charge_of(payload) >= hush->least_bytes)) {
+    end.stuck = true;
+    end.under_way += charge_of(payload);
+    return Transport::Sent::kTaken;
+  }
   end.last_sequence = header.sequence;
   const int times = tamper_ ? tamper_(name, end.peer, header) : 1;
   for (int i = 0; i < times; ++i) deliver(endpoints_.at(end.peer), end, header, payload, i > 0);
@@ -189,6 +196,8 @@ void SimNetwork::close(const std::string& name, LinkId link) {
     if (event.link == end.peer_link) event.payload = Buffer::copy_of(event.payload.bytes());
   }
   if (end.broken) return;
+  const Hush* hush = hush_of(name, end.peer);
+  if (end.stuck || (hush != nullptr && hush->least_bytes == 0)) return;
   auto far_end = far.ends.find(end.peer_link);
   if (far_end == far.ends.end() || far_end->second.broken) return;
   far_end->second.broken = true;
@@ -200,6 +209,7 @@ void SimNetwork::close(const std::string& name, LinkId link) {
 void SimNetwork::poll(const std::string& name, Transport::Sink& sink, Duration wait) {
   Endpoint& endpoint = endpoints_.at(name);
   const Time limit = clock_.now() + wait;
+  look_at_paths(name, endpoint);
   if (wait > Duration::zero() && !endpoint.woken) {
     const Time next = endpoint.events.empty() ? limit : endpoint.events.begin()->first.first;
     clock_.advance_to(std::min(next, limit));
@@ -226,6 +236,7 @@ void SimNetwork::poll(const std::string& name, Transport::Sink& sink, Duration w
         break;
       case Event::Kind::kFrame: {
         ++frames_delivered_;
+        found->second.heard_at = clock_.now();
         Endpoint& from = endpoints_.at(found->second.peer);
         auto sender = from.ends.find(found->second.peer_link);
         const bool counts = std::bit_cast<wire::Header>(event.header).kind != wire::Kind::kControl;
@@ -261,6 +272,7 @@ void SimNetwork::kill(const std::string& name) { leave(name); }
 void SimNetwork::silence(const std::string& name) {
   Endpoint& endpoint = endpoints_.at(name);
   endpoint.silent = true;
+  endpoint.silent_since = clock_.now();
   // What it sent and has not arrived is lost with it.
   for (auto& [other, far] : endpoints_) {
     std::erase_if(far.events, [&, &far_end = far](const auto& item) {
@@ -281,6 +293,48 @@ bool SimNetwork::cut(const std::string& a, const std::string& b) {
     return true;
   }
   return false;
+}
+
+bool SimNetwork::hush(const std::string& from, const std::string& to, std::size_t least_bytes) {
+  const auto& ends = endpoints_.at(from).ends;
+  const bool linked = std::any_of(ends.begin(), ends.end(), [&](const auto& item) {
+    return item.second.peer == to && !item.second.broken;
+  });
+  if (linked) hushed_[{from, to}] = {.least_bytes = least_bytes, .since = clock_.now()};
+  return linked;
+}
+
+const SimNetwork::Hush* SimNetwork::hush_of(const std::string& from, const std::string& to) const {
+  const auto found = hushed_.find({from, to});
+  return found == hushed_.end() ? nullptr : &found->second;
+}
+
+// What the kernel at `name` would tell. Far ends that are paused have one that answers; those that
+// have fallen silent have lost theirs with their host.
+PathSigns SimNetwork::signs_of(const std::string& name, const End& end) const {
+  constexpr std::uint32_t kMany = 9;
+  PathSigns signs{.unacked = end.stuck, .unanswered = end.stuck ? kMany : 0U};
+  Time dead_since = Time::max();
+  for (const Hush* hush : {hush_of(name, end.peer), hush_of(end.peer, name)}) {
+    if (hush != nullptr && hush->least_bytes == 0) dead_since = std::min(dead_since, hush->since);
+  }
+  const Endpoint& far = endpoints_.at(end.peer);
+  if (far.silent) dead_since = std::min(dead_since, far.silent_since);
+  if (dead_since == Time::max()) return signs;
+  signs.unanswered = kMany;
+  signs.silence = clock_.now() - std::max(dead_since, end.heard_at);
+  return signs;
+}
+
+void SimNetwork::look_at_paths(const std::string& name, Endpoint& endpoint) {
+  const Time now = clock_.now();
+  if (now < endpoint.next_look) return;
+  endpoint.next_look = now + LinkLiveness::interval(endpoint.dead_after);
+  for (auto& [link, end] : endpoint.ends) {
+    if (end.broken || end.peer.empty()) continue;
+    const Status dead = end.liveness.look(signs_of(name, end), now, endpoint.dead_after);
+    if (!dead.ok()) break_end(name, link, dead);
+  }
 }
 
 void SimNetwork::break_end(const std::string& name, LinkId link, const Status& why) {

@@ -13,6 +13,8 @@
 #include <vector>
 
 #include "common/clock.h"
+#include "common/config.h"
+#include "van/link_liveness.h"
 #include "van/transport.h"
 
 namespace stretto::sim {
@@ -83,6 +85,10 @@ class SimNetwork {
   void silence(const std::string& name);
   /// Breaks one link between two endpoints, if there is one. Both ends are told.
   bool cut(const std::string& a, const std::string& b);
+  /// From now on frames of so many bytes and more are lost on the way from one endpoint to the
+  /// other, and what follows them never comes either, as over TCP. With 0, acknowledgments are
+  /// lost too. Nobody is told: both ends have but LinkLiveness. False if there is no link.
+  bool hush(const std::string& from, const std::string& to, std::size_t least_bytes);
   /// Loses the next frame between two endpoints, as a transport that reconnects silently does.
   void lose_next(const std::string& from, const std::string& to);
   /// Sees and may rewrite each frame before it travels; returns how often it is delivered. The
@@ -121,7 +127,10 @@ class SimNetwork {
     std::map<std::uint64_t, std::uint64_t> begun;
     std::size_t under_way = 0;  // Bytes sent from here that have not been delivered.
     bool told_full = false;
-    bool broken = false;              // Nothing more can be sent.
+    bool broken = false;  // Nothing more can be sent.
+    bool stuck = false;   // A frame from here was lost, which all others must follow.
+    Time heard_at;        // The last frame that came here.
+    LinkLiveness liveness;
     std::uint64_t last_sequence = 0;  // Of what was sent from here.
     int extra_frames = 0;             // Frames that a fault added to what was sent from here,
     std::uint64_t extra_taken = 0;    // and bytes of such frames that have arrived here.
@@ -134,6 +143,13 @@ class SimNetwork {
     std::map<LinkId, End> ends;
     std::map<std::pair<Time, std::uint64_t>, Event> events;  // By arrival, then order of sending.
     bool woken = false;
+    Time silent_since;
+    Duration dead_after = JobSettings().dead_after;
+    Time next_look;
+  };
+  struct Hush {
+    std::size_t least_bytes = 0;
+    Time since;
   };
 
   Result<std::string> listen(const std::string& name, std::string_view address);
@@ -147,6 +163,9 @@ class SimNetwork {
   void schedule(Endpoint& to, Time when, Event event);
   void break_end(const std::string& name, LinkId link, const Status& why);
   void leave(const std::string& name);
+  const Hush* hush_of(const std::string& from, const std::string& to) const;
+  PathSigns signs_of(const std::string& name, const End& end) const;
+  void look_at_paths(const std::string& name, Endpoint& endpoint);
   Duration latency() { return random_.between(options_.least_latency, options_.most_latency); }
 
   VirtualClock& clock_;
@@ -155,6 +174,7 @@ class SimNetwork {
   std::map<std::string, Endpoint> endpoints_;
   std::map<std::string, std::string> names_;  // By address.
   std::set<std::pair<std::string, std::string>> lossy_;
+  std::map<std::pair<std::string, std::string>, Hush> hushed_;
   Tamper tamper_;
   std::uint64_t next_event_ = 1;
   std::uint16_t next_port_ = 1;

@@ -82,6 +82,7 @@ COVERED_BY = {
     "van/fabric/fabric_transport.cc": "tests/conformance/conformance_test.cc",
     "van/fabric/introduction.cc": "tests/conformance/fabric_hostile_test.cc",
     "van/fabric/library.cc": "tests/conformance/fabric_ends_test.cc",
+    "van/fabric/line_word.cc": "tests/van/fabric_line_word_test.cc",
     "van/fabric/message.cc": "tests/conformance/fabric_hostile_test.cc",
     "van/fabric/name_exchange.cc": "tests/conformance/fabric_hostile_test.cc",
     "van/fabric/no_fabric.cc": "tests/conformance/fabric_ends_test.cc",

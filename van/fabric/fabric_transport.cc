@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "common/check.h"
+#include "common/config.h"
 #include "van/fabric/polled_clock.h"
 #include "van/fabric/traffic.h"
 
@@ -31,6 +32,9 @@ constexpr Duration kRetiredLookAgain = 10ms;
 // For how long what a dead peer sent may still be on its way to us, and for how long a far end may
 // take to say that it reads nothing more of ours.
 constexpr Duration kGrace = 1s;
+// Of what is said to be missing, times the limit for dead paths: large payloads and slow paths have
+// it wait behind others.
+constexpr int kLostFrames = 3;
 // Turns in which the provider has nothing from anybody until nothing more is expected of a peer.
 constexpr int kQuietTurns = 3;
 // Nobody is given up for being late before we have looked so often, and as often as this.
@@ -60,6 +64,7 @@ class FabricTransport final : public Transport {
   void poll(Sink& sink, Duration wait) override;
   void wake() override { watch_.wake(); }
   bool lingers() const override;
+  void set_dead_after(Duration limit) override { dead_after_ = limit; }
   bool is_local(LinkId id) const override;
   int descriptor() const override { return watch_.descriptor(); }
   Duration may_wait(Duration wait) const override;
@@ -74,7 +79,9 @@ class FabricTransport final : public Transport {
   void look(Duration wait);
   bool turn(Sink& sink);
   void hear(Sink& sink, const LineNews& news);
+  void end_with_line(Link& link, const LineNews& news);
   void welcome(Sink& sink, const LineNews& news);
+  void look_at_links();
   void serve(Sink& sink, Link& link, int& frames_left);
   void deliver(Sink& sink, Link& link, int& frames_left);
   void deliver_head(Sink& sink, Link& link);
@@ -104,6 +111,9 @@ class FabricTransport final : public Transport {
   bool woken_ = false;
   bool polling_ = false;
   Time now_;
+  Duration dead_after_ = JobSettings().dead_after;
+  const SteadyClock real_clock_;  // Far ends are silent also while nobody polls here.
+  Time next_look_at_links_;
   std::thread::id owner_;
 };
 
@@ -258,6 +268,22 @@ void FabricTransport::look(Duration wait) {
   now_ = clock_.now();
   for (const std::uint64_t token : tokens) exchange_.look(token, now_, news_);
   exchange_.tick(now_, news_);
+  look_at_links();
+}
+
+// Whether paths are dead, and whether the provider does what it was given.
+void FabricTransport::look_at_links() {
+  const Time now = real_clock_.now();
+  if (now < next_look_at_links_) return;
+  next_look_at_links_ = now + LinkLiveness::interval(dead_after_);
+  exchange_.look_at_paths(now, dead_after_, news_);
+  for (const auto& [id, link] : links_) {
+    if (link->retired || !link->may_speak() || !link->ending.ok()) continue;
+    if (link->delivery.look(link->counts(), now)) exchange_.say(link->line, {true, link->came});
+    if (!link->delivery.lost_for(kLostFrames * dead_after_, now)) continue;
+    link->end(frames_are_missing(), now_);
+    touch(*link);
+  }
 }
 
 // True if the sink was called.
@@ -283,15 +309,23 @@ void FabricTransport::hear(Sink& sink, const LineNews& news) {
   if (found == by_line_.end()) return exchange_.drop(news.line);  // Closed since.
   Link& link = *links_.at(found->second);
   touch(link);
-  if (!news.introduced.has_value()) {
-    link.line_ended = true;
-    return link.end(news.ended, now_ + kGrace);
+  if (news.word.has_value()) {
+    link.delivery.heard(news.word->came, !news.word->asks);
+    if (news.word->asks) exchange_.say(link.line, {false, link.came});
+    return;
   }
+  if (!news.introduced.has_value()) return end_with_line(link, news);
   if (link.retired || !link.ending.ok()) return;
   link.far = news.introduced;
   link.owes_note = true;  // By which the far end knows that the fabric carries.
   link.deadline = now_ + options_.handshake_timeout;
   if (Status status = traffic_.meet(link); !status.ok()) link.end(std::move(status), now_);
+}
+
+// Over a dead path neither frames nor the ends of fetches come any more: nothing is waited for.
+void FabricTransport::end_with_line(Link& link, const LineNews& news) {
+  link.line_ended = true;
+  link.end(news.ended, news.dead ? now_ - 2 * kGrace : now_ + kGrace);
 }
 
 void FabricTransport::welcome(Sink& sink, const LineNews& news) {

@@ -13,7 +13,7 @@
 namespace stretto::fabric {
 namespace {
 
-constexpr std::uint32_t kVersion = 1;
+constexpr std::uint32_t kVersion = 2;
 constexpr std::uint32_t kMostQueueFrames = 1 << 20;
 
 struct Layout {

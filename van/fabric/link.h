@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 
+#include "van/fabric/delivery.h"
 #include "van/fabric/message.h"
 #include "van/fabric/name_exchange.h"
 #include "van/fabric/outbox.h"
@@ -58,6 +59,8 @@ struct Link {
   std::uint64_t told = 0;       // and the far end knows it of so many.
   std::size_t fetches = 0;      // Under way.
   std::size_t fetched_bytes = 0;
+  std::uint64_t fetched = 0;  // Payloads, in all.
+  Delivery delivery;
 
   Status ending;  // Why it is over, as soon as what has come is delivered.
   Time deadline;  // Of the ending, then of the retirement.
@@ -72,6 +75,12 @@ struct Link {
   bool may_speak() const { return far.has_value() && (heard || !accepted); }
   bool deliverable() const {
     return !retired && !arrivals.empty() && arrivals.front().state == Arrival::State::kHere;
+  }
+  Delivery::Counts counts() const {
+    return {.handed = outbox.handed_in_all(),
+            .taken = outbox.taken_in_all(),
+            .fetched = fetched,
+            .fetching = fetches};
   }
   void end(Status why, Time when) {
     if (!ending.ok()) return;

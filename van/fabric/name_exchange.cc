@@ -33,6 +33,7 @@ Result<LineId> NameExchange::dial(Dialled dialled, const Introduction& own, Time
   if (Status status = watch_.add(dialled.socket.get(), id); !status.ok()) return status;
   Line& line = lines_[id];
   line.socket = std::move(dialled.socket);
+  keep_alive(line.socket.get());
   line.state = State::kAwaitsBanner;
   line.local = dialled.local;
   line.deadline = now + options_.connect_timeout;
@@ -48,7 +49,18 @@ bool NameExchange::answer(LineId line, const Introduction& own) {
 
 void NameExchange::finish(LineId line) {
   const auto found = lines_.find(line);
-  if (found != lines_.end()) found->second.socket.finish();
+  if (found == lines_.end()) return;
+  found->second.finished = true;
+  found->second.socket.finish();
+}
+
+// Words are few, and read by who is asked. A far end that takes none of them has its line ended, as
+// it would be in the middle of one.
+void NameExchange::say(LineId id, const LineWord& word) {
+  const auto found = lines_.find(id);
+  if (found == lines_.end() || found->second.state != State::kOpen || found->second.finished)
+    return;
+  if (!found->second.socket.send(encode(word))) finish(id);
 }
 
 void NameExchange::drop(LineId line) {
@@ -89,6 +101,7 @@ void NameExchange::accept(Time now) {
     if (!caller.socket.send(banner()) || !watch_.add(caller.socket.get(), id).ok()) continue;
     Line& line = lines_[id];
     line.socket = std::move(caller.socket);
+    keep_alive(line.socket.get());
     line.local = caller.local;
     line.deadline = now + options_.handshake_timeout;
     unsettled_.push_back(id);
@@ -105,16 +118,13 @@ void NameExchange::hang_up_on_oldest() {
 }
 
 void NameExchange::read(LineId id, Line& line, std::vector<LineNews>& news) {
-  // An open line is read to hear of its end; one byte more than wanted would not be ours.
+  if (line.state == State::kOpen) return read_word(id, line, news);
   const std::size_t wanted = line.state == State::kAwaitsBanner ? kBannerBytes : line.bytes.size();
-  const std::size_t have = line.state == State::kOpen ? 0 : line.received;
+  const std::size_t have = line.received;
   const int came = line.socket.receive(std::span(line.bytes).subspan(have, wanted - have));
   if (came == -1) return;
   if (came <= 0) {
     return end(id, line, {Code::kLinkBroken, "the connection to the far end has ended"}, news);
-  }
-  if (line.state == State::kOpen) {
-    return end(id, line, {Code::kMalformed, "the far end said more than who it is"}, news);
   }
   line.received += static_cast<std::size_t>(came);
   if (line.received < wanted) return;
@@ -126,7 +136,40 @@ void NameExchange::read(LineId id, Line& line, std::vector<LineNews>& news) {
   if (accepted) --silent_;
   line.state = State::kOpen;
   std::erase(unsettled_, id);
-  news.push_back({id, *std::move(introduced), {}, accepted, line.local});
+  news.push_back({.line = id,
+                  .introduced = *std::move(introduced),
+                  .word = {},
+                  .ended = {},
+                  .accepted = accepted,
+                  .local = line.local});
+}
+
+void NameExchange::read_word(LineId id, Line& line, std::vector<LineNews>& news) {
+  std::array<std::byte, kWordBytes> room;
+  const int came = line.socket.receive(std::span(room).first(kWordBytes - line.word.size()));
+  if (came == -1) return;
+  if (came <= 0) {
+    return end(id, line, {Code::kLinkBroken, "the connection to the far end has ended"}, news);
+  }
+  line.word.insert(line.word.end(), room.begin(), room.begin() + came);
+  if (line.word.size() < kWordHeadBytes) return;
+  const Result<LineWord> word = decode_word(std::span(line.word).first<kWordHeadBytes>());
+  if (!word.ok()) return end(id, line, word.status(), news);
+  if (line.word.size() < kWordBytes) return;
+  line.word = {};
+  news.push_back({.line = id, .introduced = {}, .word = *word, .ended = {}});
+}
+
+void NameExchange::look_at_paths(Time now, Duration limit, std::vector<LineNews>& news) {
+  for (auto& [id, line] : lines_) {
+    if (line.state != State::kOpen) continue;
+    const std::optional<PathSigns> signs = path_signs(line.socket.get());
+    if (!signs) continue;
+    Status status = line.liveness.look(*signs, now, limit);
+    if (status.ok()) continue;
+    end(id, line, std::move(status), news);
+    news.back().dead = true;
+  }
 }
 
 // After a banner: who we are. An introduction is left where it is.
@@ -150,7 +193,8 @@ void NameExchange::end(LineId id, Line& line, Status why, std::vector<LineNews>&
   watch_.remove(line.socket.get());
   std::erase(unsettled_, id);
   line.state = State::kEnded;
-  news.push_back({id, std::nullopt, std::move(why), false, line.local});
+  news.push_back(
+      {.line = id, .introduced = {}, .word = {}, .ended = std::move(why), .local = line.local});
 }
 
 void NameExchange::tick(Time now, std::vector<LineNews>& news) {

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The TCP side of links: a line each. Over it the ends introduce themselves; then it stays open and
-// silent, and its end says that the far end is gone, or has finished. A fabric without connections
-// would not tell.
+// The TCP side of links: a line each. Over it the ends introduce themselves; then it stays open,
+// and its end says that the far end is gone, or has finished. A fabric without connections would
+// not tell. It is silent but for keep-alives of the kernels and, where the fabric stands still,
+// words (van/fabric/line_word.h): by what is acknowledged of these a dead path is found out, which
+// no provider tells of.
 #pragma once
 
 #include <array>
@@ -13,8 +15,10 @@
 
 #include "stretto/status.h"
 #include "van/fabric/introduction.h"
+#include "van/fabric/line_word.h"
 #include "van/fabric/options.h"
 #include "van/fabric/socket.h"
+#include "van/tcp_path.h"
 #include "van/watch.h"
 
 namespace stretto::fabric {
@@ -26,9 +30,11 @@ using LineId = std::uint64_t;
 struct LineNews {
   LineId line = 0;
   std::optional<Introduction> introduced;  ///< The far end has said who it is; or:
+  std::optional<LineWord> word;            ///< it says something; or:
   Status ended;                            ///< why nothing more comes over this line.
-  bool accepted = false;                   ///< It was them who called.
-  bool local = false;                      ///< They are of this host.
+  bool dead = false;      ///< Its path is, so that nothing more comes of the fabric.
+  bool accepted = false;  ///< It was them who called.
+  bool local = false;     ///< They are of this host.
 };
 
 /// Thread: loop. Tells of every line that was dialled, and of every one that was accepted and has
@@ -43,6 +49,10 @@ class NameExchange {
   Result<LineId> dial(Dialled dialled, const Introduction& own, Time now);
   /// Introduces us to one who called and has introduced itself.
   bool answer(LineId line, const Introduction& own);
+  /// Says a word over an open line. The one who asks waits for the answer before it asks again.
+  void say(LineId line, const LineWord& word);
+  /// Ends open lines whose paths have been dead for `limit` (LinkLiveness).
+  void look_at_paths(Time now, Duration limit, std::vector<LineNews>& news);
   /// Tells the far end that we have finished with it. Its own end is still told.
   void finish(LineId line);
   /// Hangs up. Nothing more is told. Unknown lines are ignored.
@@ -67,12 +77,16 @@ class NameExchange {
     Introduction own;
     std::size_t received = 0;
     std::array<std::byte, kIntroductionBytes> bytes{};
+    std::vector<std::byte> word;  // So much as has come of it.
+    bool finished = false;        // Nothing more can be said.
+    LinkLiveness liveness;
   };
 
   void accept(Time now);
   void hang_up_on_oldest();
   void read(LineId id, Line& line, std::vector<LineNews>& news);
   Status take(Line& line);
+  void read_word(LineId id, Line& line, std::vector<LineNews>& news);
   void end(LineId id, Line& line, Status why, std::vector<LineNews>& news);
 
   Watch& watch_;

@@ -46,6 +46,8 @@ class Outbox {
     for (; taken_ < frames; ++taken_, --handed_) frames_.pop_front();
     return true;
   }
+  std::uint64_t handed_in_all() const { return taken_ + handed_; }
+  std::uint64_t taken_in_all() const { return taken_; }
   /// Forgets those that wait.
   void drop_waiting() { frames_.resize(handed_); }
   /// True while the far end may read memory of ours.

@@ -354,6 +354,7 @@ void Traffic::on_fetched(Fetch* fetch, int error) {
   if (link == nullptr) return;
   --link->fetches;
   link->fetched_bytes -= done->payload.size();
+  ++link->fetched;
   touch_(*link);
   if (error != 0) {
     return break_link(link->id, provider_failed("a payload could not be fetched", error));

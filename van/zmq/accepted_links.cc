@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <optional>
 #include <utility>
 
 #include "common/log.h"
@@ -74,6 +75,7 @@ bool AcceptedLinks::accept_one() {
       std::make_unique<Connection>(link, std::move(caller), clock_.now(),
                                    std::min(options_.stranger_bytes, options_.max_payload_bytes));
   if (!watch_.add(connection->descriptor(), socket_token(link)).ok()) return true;
+  keep_alive(connection->descriptor());
   connection->outlet().add(our_greeting());
   write(*connection);
   make_ready(*connection);
@@ -262,6 +264,24 @@ void AcceptedLinks::hang_up_on_strangers(Transport::Sink& sink) {
     refuse(sink, *connection,
            {Code::kLinkBroken,
             fmt::format("{} connected and did not say who it is", connection->address)});
+  }
+}
+
+void AcceptedLinks::look_at_paths(Transport::Sink& sink, Time now, Duration dead_after) {
+  std::vector<std::pair<LinkId, Status>> dead;
+  for (auto& [link, connection] : connections_) {
+    const std::optional<PathSigns> signs = path_signs(connection->descriptor());
+    if (!signs || !connection->announced) continue;
+    Status status = connection->liveness.look(*signs, now, dead_after);
+    if (status.ok()) continue;
+    dead.emplace_back(
+        link, Status(status.code(), fmt::format("{}: {}", connection->address, status.cause())));
+  }
+  for (auto& [link, why] : dead) {
+    Connection* connection = find(link);
+    if (connection == nullptr) continue;  // The sink has closed it meanwhile.
+    end(*connection);
+    sink.on_broken(link, std::move(why));
   }
 }
 

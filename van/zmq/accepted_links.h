@@ -50,6 +50,8 @@ class AcceptedLinks {
   /// Once a second, hangs up on those who have had their time and are not admitted, and on the
   /// oldest of those who say nothing if they are many.
   void hang_up_on_strangers(Transport::Sink& sink);
+  /// Breaks links whose paths are dead (LinkLiveness).
+  void look_at_paths(Transport::Sink& sink, Time now, Duration dead_after);
   /// Connections that are over, and may have been on the call stack until now.
   void bury() { buried_.clear(); }
 

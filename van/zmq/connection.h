@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "common/descriptor.h"
+#include "van/tcp_path.h"
 #include "van/zmq/batch.h"
 #include "van/zmq/intake.h"
 #include "van/zmq/listener.h"
@@ -64,6 +65,7 @@ class Connection {
   bool full = false;          ///< It answered kFull.
   bool batched = false;       ///< Its batch has something.
   bool writes = false;        ///< The watch tells when there is room.
+  LinkLiveness liveness;      ///< Of its path.
   std::size_t accounted = 0;  ///< Bytes that it counts for while it is not admitted.
   Batch batch;
 

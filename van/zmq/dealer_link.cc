@@ -33,6 +33,7 @@ void configure(Socket& socket, const ZmqOptions& options, bool local) {
   socket.set(ZMQ_RECONNECT_IVL, std::numeric_limits<int>::max());
   // Our hello makes the far end know the link, and which descriptor is its, before any frame.
   socket.set(ZMQ_PROBE_ROUTER, 1);
+  socket.keep_alive();
 }
 
 }  // namespace
@@ -58,9 +59,10 @@ Result<std::unique_ptr<DealerLink>> DealerLink::connect(const Context& context,
   Result<Socket> socket = Socket::open(context, ZMQ_DEALER);
   if (!socket.ok()) return socket.status();
   configure(*socket, options, is_own_host(address));
-  Result<Monitor> monitor =
-      Monitor::attach(context, *socket, ZMQ_EVENT_DISCONNECTED | kNotConnected | kHandshakeFailed,
-                      fmt::format("link-{}", link));
+  Result<Monitor> monitor = Monitor::attach(
+      context, *socket,
+      ZMQ_EVENT_CONNECTED | ZMQ_EVENT_DISCONNECTED | kNotConnected | kHandshakeFailed,
+      fmt::format("link-{}", link));
   if (!monitor.ok()) return monitor.status();
   if (zmq_connect(socket->get(), endpoint->c_str()) != 0) {
     return failure(fmt::format("wanted to connect to '{}'", address), zmq_errno());
@@ -160,7 +162,9 @@ Transport::Sent DealerLink::failed(int error) {
 
 bool DealerLink::watch() {
   while (const auto event = monitor_.next()) {
-    if ((event->kind & kHandshakeFailed) != 0) {
+    if ((event->kind & ZMQ_EVENT_CONNECTED) != 0) {
+      connection_ = event->descriptor;
+    } else if ((event->kind & kHandshakeFailed) != 0) {
       end({Code::kLinkBroken,
            fmt::format("what answers at {} does not speak as a Stretto node does, or too slowly; "
                        "check the address",
@@ -172,6 +176,17 @@ bool DealerLink::watch() {
     } else {
       end({Code::kLinkBroken, fmt::format("the connection to {} has ended", address_)});
     }
+  }
+  return state_ == State::kEnding;
+}
+
+// The descriptor is libzmq's, but its monitor is told before it closes: so what was read is of the
+// right connection if the link is still open after that.
+bool DealerLink::look_at_path(Time now, Duration dead_after) {
+  const std::optional<PathSigns> signs = connection_ < 0 ? std::nullopt : path_signs(connection_);
+  if (watch() || !signs || state_ != State::kOpen) return state_ == State::kEnding;
+  if (Status status = liveness_.look(*signs, now, dead_after); !status.ok()) {
+    end({status.code(), fmt::format("{}: {}", address_, status.cause())});
   }
   return state_ == State::kEnding;
 }

@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 
+#include "van/tcp_path.h"
 #include "van/zmq/batch.h"
 #include "van/zmq/monitor.h"
 #include "van/zmq/options.h"
@@ -29,6 +30,8 @@ class DealerLink {
   bool flush();
   /// Reads what the monitor has to say; true if the link is ending.
   bool watch();
+  /// Ends the link if its path is dead; true if the link is ending.
+  bool look_at_path(Time now, Duration dead_after);
   /// Nothing is delivered any more.
   void close() { state_ = State::kOver; }
   bool over() const { return state_ == State::kOver; }
@@ -62,6 +65,8 @@ class DealerLink {
   State state_ = State::kOpen;
   Status why_;
   bool full_ = false;
+  int connection_ = -1;  // The descriptor of the TCP connection, which is libzmq's.
+  LinkLiveness liveness_;
   const bool local_;
 };
 

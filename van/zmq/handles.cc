@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "common/failure.h"
+#include "van/tcp_path.h"
 
 namespace stretto::zmq {
 namespace {
@@ -135,6 +136,13 @@ Result<Socket> Socket::open(const Context& context, int type) {
   void* socket = zmq_socket(context.get(), type);
   if (socket == nullptr) return failure("wanted a libzmq socket", zmq_errno());
   return Socket(socket);
+}
+
+void Socket::keep_alive() {
+  set(ZMQ_TCP_KEEPALIVE, 1);
+  set(ZMQ_TCP_KEEPALIVE_IDLE, kKeepAliveIdle);
+  set(ZMQ_TCP_KEEPALIVE_INTVL, kKeepAliveInterval);
+  set(ZMQ_TCP_KEEPALIVE_CNT, kKeepAliveTries);
 }
 
 bool Socket::receive(Message& message) {

@@ -77,6 +77,9 @@ class Socket {
   void set(int option, T value) {
     STRETTO_CHECK(zmq_setsockopt(socket_.get(), option, &value, sizeof value) == 0);
   }
+  /// Lets its connections ask whether far ends are there (van/tcp_path.h). Before it is connected
+  /// or bound.
+  void keep_alive();
   /// True if there was a part. False: nothing has come, and all that libzmq had to tell this socket
   /// has been heard.
   bool receive(Message& message);

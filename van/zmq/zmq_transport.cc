@@ -14,6 +14,8 @@
 #include <vector>
 
 #include "common/check.h"
+#include "common/clock.h"
+#include "common/config.h"
 #include "van/watch.h"
 #include "van/zmq/accepted_links.h"
 #include "van/zmq/dealer_link.h"
@@ -41,6 +43,7 @@ class ZmqTransport final : public Transport {
   void close(LinkId link) override;
   void poll(Sink& sink, Duration wait) override;
   void wake() override { watch_.wake(); }
+  void set_dead_after(Duration limit) override { dead_after_ = limit; }
   bool is_local(LinkId link) const override;
   int descriptor() const override { return watch_.descriptor(); }
   Duration may_wait(Duration wait) const override;
@@ -61,6 +64,7 @@ class ZmqTransport final : public Transport {
   bool deliver(Sink& sink);
   Turn give_turn(Sink& sink, LinkId link, int limit);
   void bury(LinkId link);
+  void look_at_paths(Sink& sink);
 
   ZmqOptions options_;
   Watch watch_;      // Before the context: a lease that ends with that may still wake us.
@@ -72,6 +76,9 @@ class ZmqTransport final : public Transport {
   std::vector<std::unique_ptr<DealerLink>> buried_;  // Over, but perhaps on the call stack.
   std::deque<LinkId> ready_;
   std::vector<LinkId> batched_;  // Dealers that have been given frames, which may leave together.
+  Duration dead_after_ = JobSettings().dead_after;
+  const SteadyClock clock_;
+  Time next_look_at_paths_;
   bool woken_ = false;
   bool polling_ = false;
   std::thread::id owner_;
@@ -181,6 +188,7 @@ void ZmqTransport::poll(Sink& sink, Duration wait) {
     deliver(sink);
   }
   flush();  // What the sink has answered.
+  look_at_paths(sink);
   if (accepted_ != nullptr) {
     accepted_->offer_room(sink);
     accepted_->hang_up_on_strangers(sink);
@@ -188,6 +196,16 @@ void ZmqTransport::poll(Sink& sink, Duration wait) {
   }
   polling_ = false;
   buried_.clear();
+}
+
+void ZmqTransport::look_at_paths(Sink& sink) {
+  const Time now = clock_.now();
+  if (now < next_look_at_paths_) return;
+  next_look_at_paths_ = now + LinkLiveness::interval(dead_after_);
+  for (auto& [link, dealer] : dealers_) {
+    if (dealer.link->look_at_path(now, dead_after_)) make_ready(link);
+  }
+  if (accepted_ != nullptr) accepted_->look_at_paths(sink, now, dead_after_);
 }
 
 // Hands over what waits to leave together. Sockets that were sent by must be looked at.

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// The two ways in which a path is dead.
+#include "van/link_liveness.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace stretto {
+namespace {
+
+constexpr Duration kStoodStill = 2s;
+constexpr int kLooks = 10;  // In the limit.
+
+double in_seconds(Duration time) { return std::chrono::duration<double>(time).count(); }
+
+}  // namespace
+
+Duration LinkLiveness::interval(Duration limit) {
+  return std::clamp<Duration>(limit / kLooks, 10ms, 500ms);
+}
+
+Status LinkLiveness::look(const PathSigns& signs, Time now, Duration limit) {
+  const bool anew = now - looked_ > kStoodStill;
+  looked_ = now;
+  if (anew || !signs.unacked || signs.acked_bytes != acked_bytes_) {
+    acked_bytes_ = signs.acked_bytes;
+    due_since_ = now;
+  }
+  if (anew) return {};
+  if (signs.silence >= limit && signs.unanswered >= kLeastUnanswered) {
+    return {Code::kLinkBroken,
+            fmt::format("nothing has come over the connection for {:.1f} s, not even "
+                        "acknowledgments of the far end's kernel; look at the network between the "
+                        "two hosts",
+                        in_seconds(signs.silence))};
+  }
+  if (signs.unacked && now - due_since_ >= limit) {
+    return {Code::kLinkBroken,
+            fmt::format("nothing that was sent over the connection has been acknowledged by the "
+                        "far end's kernel for {:.1f} s, though something came {:.1f} s ago; are "
+                        "large packets lost between the two hosts?",
+                        in_seconds(now - due_since_), in_seconds(signs.silence))};
+  }
+  return {};
+}
+
+}  // namespace stretto

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// TCP_INFO, read. linux/tcp.h has more of it than netinet/tcp.h, and the two exclude each other.
+#include "van/tcp_path.h"
+
+#include <linux/tcp.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cstddef>
+
+namespace stretto {
+namespace {
+
+constexpr std::uint8_t kEstablished = 1;  // TCP_ESTABLISHED.
+
+}  // namespace
+
+std::optional<PathSigns> path_signs(int descriptor) {
+  tcp_info info{};
+  socklen_t size = sizeof info;
+  if (::getsockopt(descriptor, IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return std::nullopt;
+  PathSigns signs;
+  if (info.tcpi_state != kEstablished) return signs;  // Its end is under way, and will be told.
+  signs.acked_bytes = info.tcpi_bytes_acked;
+  signs.silence =
+      std::chrono::milliseconds(std::min(info.tcpi_last_ack_recv, info.tcpi_last_data_recv));
+  // A far end that reads nothing has closed its window. Its kernel answers probes then, and
+  // acknowledges no bytes; what is repeated may be answered each time.
+  const bool tells_window = size >= offsetof(tcp_info, tcpi_snd_wnd) + sizeof info.tcpi_snd_wnd;
+  const bool shut = tells_window && info.tcpi_snd_wnd == 0;
+  signs.unacked = info.tcpi_unacked > 0 && !shut;
+  signs.unanswered = info.tcpi_probes;
+  if (!shut) {
+    signs.unanswered = std::max<std::uint32_t>(info.tcpi_probes, info.tcpi_retransmits);
+  }
+  return signs;
+}
+
+void keep_alive(int descriptor) {
+  const auto set = [descriptor](int level, int option, int value) {
+    ::setsockopt(descriptor, level, option, &value, sizeof value);
+  };
+  set(SOL_SOCKET, SO_KEEPALIVE, 1);
+  set(IPPROTO_TCP, TCP_KEEPIDLE, kKeepAliveIdle);
+  set(IPPROTO_TCP, TCP_KEEPINTVL, kKeepAliveInterval);
+  set(IPPROTO_TCP, TCP_KEEPCNT, kKeepAliveTries);
+}
+
+}  // namespace stretto

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the kernel tells of a TCP connection, as signs for LinkLiveness. Linux only, as all of the
+// van; a kernel that tells less (a sandbox's) makes paths that never look dead.
+#pragma once
+
+#include <optional>
+
+#include "van/link_liveness.h"
+
+namespace stretto {
+
+/// Idle seconds after which a connection asks the far end's kernel whether it is there, seconds
+/// between two such questions, and how many may stay without an answer: the most there is, so that
+/// it is LinkLiveness that decides, and says why.
+inline constexpr int kKeepAliveIdle = 1;
+inline constexpr int kKeepAliveInterval = 1;
+inline constexpr int kKeepAliveTries = 127;
+
+/// None if the descriptor is no TCP connection. Thread: any.
+std::optional<PathSigns> path_signs(int descriptor);
+/// Lets a connection of ours ask as above.
+void keep_alive(int descriptor);
+
+}  // namespace stretto
