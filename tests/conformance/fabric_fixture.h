@@ -11,6 +11,7 @@
 #include "van/fabric/endpoint.h"
 #include "van/fabric/fabric_transport.h"
 #include "van/fabric/introduction.h"
+#include "van/fabric/line_word.h"
 #include "van/fabric/message.h"
 
 namespace stretto::conformance {

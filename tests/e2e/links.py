@@ -1,15 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Hosts in network namespaces of their own, a job that trains on them, and the link between worker
 0 and server 0 cut in one of several ways: what failures of a network look like to the processes.
+And the campaign of such cuts that `tools/chaos links` makes.
 """
 
 import dataclasses
+import json
 import os
+import random
 import subprocess
 import time
 
 import cluster
 import hosts
+import lab
 
 FLAGS = ("--rounds", 10**9, "--progress", 5, "--elements", 20000)
 HOSTS = ("scheduler", "server", "worker", "others")
@@ -20,6 +24,11 @@ KINDS = {
     "large": ("-m", "length", "--length", "500:65535", "-j", "DROP"),
 }
 DIRECTIONS = ("to worker", "to server", "both")
+TRANSPORTS = ("zmq", "fabric")
+# Of a campaign: seconds from a cut to the end of the last process, and until who has not ended is
+# counted as hanging.
+MOST_SECONDS = 10.0
+LONGEST_WAIT = 40.0
 
 
 class Network:
@@ -131,3 +140,68 @@ class Job(cluster.ByHand):
                     wrong.append(f"{name} does not name both ends: {error.text}")
         output = "\n".join(process.output() for process in self.everybody.values())
         return Outcome(last - since, wrong, output)
+
+
+class Campaign(cluster.ClusterTest):
+    """Jobs over all transports at once, for each cut anew."""
+
+    def runTest(self):
+        """Not run as a test."""
+
+    def cut(self, network, chance, transports, kinds):
+        """One cut of each transport's job; its lines for the report."""
+        kind = chance.choice(kinds)
+        direction = chance.choice(DIRECTIONS)
+        elements = chance.choice((1000, 100000))
+        rounds = chance.randrange(1, 50)
+        flags = ("--rounds", 10**9, "--progress", 1, "--elements", elements)
+        network.mend()
+        jobs = {name: Job(self, network, name, flags) for name in transports}
+        for job in jobs.values():
+            job.everybody["worker 0"].expect(f"progress round={rounds}$")
+        since = time.monotonic()
+        network.cut(kind, direction)
+        for name, job in jobs.items():
+            outcome = job.outcome(since, LONGEST_WAIT)
+            late = outcome.seconds > MOST_SECONDS
+            yield {"transport": name, "kind": kind, "direction": direction, "elements": elements,
+                   "round": rounds, "seconds": round(outcome.seconds, 2), "late": late,
+                   "wrong": outcome.wrong}
+
+
+def told(line):
+    """A line of the report, for people."""
+    state = "; ".join(line["wrong"]) or ("late" if line["late"] else "well")
+    return (f"{line['transport']:6} {line['kind']:5} {line['direction']:9} "
+            f"{line['elements']:6} elements, round {line['round']:2}: "
+            f"{line['seconds']:5.1f} s, {state}")
+
+
+def campaign(options):
+    """`tools/chaos links`; the exit status."""
+    kinds = [options.kind] if options.kind else sorted(KINDS)
+    missing = lab.why_no_lab()
+    if missing:
+        raise SystemExit(f"chaos: no lab can be made here: {missing}")
+    chance, done = random.Random(options.seed), []
+    network = Network()
+    try:
+        while len(done) < options.cuts:
+            job = Campaign()
+            job.setUp()
+            try:
+                for line in job.cut(network, chance, options.transports, kinds):
+                    done.append(line)
+                    print(json.dumps(line) if options.json else told(line), flush=True)
+            finally:
+                job.doCleanups()
+    finally:
+        network.close()
+    bad = [line for line in done if line["late"] or line["wrong"]]
+    seconds = sorted(line["seconds"] for line in done)
+    total = {"cuts": len(done), "bad": len(bad), "median_s": seconds[len(seconds) // 2],
+             "longest_s": seconds[-1], "seed": options.seed}
+    print(json.dumps(total) if options.json else
+          f"{total['cuts']} cuts, {total['bad']} not as they should be; all had ended after "
+          f"{total['median_s']:.1f} s (median), {total['longest_s']:.1f} s at most")
+    return int(bool(bad))
