@@ -11,6 +11,7 @@
 
 #include "ops/sum.h"
 #include "worker/optimizer.h"
+#include "worker/typical_staleness.h"
 
 namespace stretto {
 namespace {
@@ -19,6 +20,7 @@ using Floats = std::vector<float>;
 
 /// One tensor of the model.
 struct Slab {
+  std::string name;
   Tensor tensor;
   Optimizer optimizer;
   Floats values;    // What the user computes with,
@@ -100,6 +102,9 @@ class Parameters::Impl {
   void overlay();
   void begin_pulls();
   Status judge(double known);
+  bool judges() const { return options_.rate_rule->name() != "constant"; }
+  Status measure_staleness();
+  double typical() const;
   void make_update(Slab& slab, std::span<const float> gradient, double factor);
   bool warm() const { return info_.step > options_.warm_up; }
   bool compensates() const {
@@ -116,6 +121,8 @@ class Parameters::Impl {
   Floats compensated_;
   bool has_compensated_ = false;  // For the step to come; the caller's optimizer.
   bool has_overlaid_ = false;     // What came for that step has our own updates already.
+  // kBounded: how stale others' updates are.
+  std::unique_ptr<TypicalStaleness> typical_;
   StepInfo info_;
   Status failed_;
 };
@@ -129,7 +136,8 @@ Status Parameters::Impl::add_tensor(const InitialValues& initial) {
       worker_.declare(initial.name, Dtype::kF32, initial.values.size(), tensor_options(options_));
   if (!tensor.ok()) return tensor.status();
   const Floats zeros(initial.values.size());
-  slabs_.push_back({.tensor = *tensor,
+  slabs_.push_back({.name = initial.name,
+                    .tensor = *tensor,
                     .optimizer = *std::move(optimizer),
                     .values = Floats(initial.values.begin(), initial.values.end()),
                     .incoming = zeros,
@@ -143,8 +151,19 @@ Status Parameters::Impl::add_tensor(const InitialValues& initial) {
 Status Parameters::Impl::begin() {
   for (Slab& slab : slabs_) slab.push = worker_.broadcast(slab.tensor, slab.values, 0);
   if (Status status = wait_for_pushes(); !status.ok()) return status;
+  if (options_.mode == Mode::kBounded && judges()) {
+    if (Status status = measure_staleness(); !status.ok()) return status;
+  }
   if (options_.mode == Mode::kEagerAsync && options_.warm_up == 0) begin_pulls();
   return {};
+}
+
+// Workers may have their tensors in different orders.
+Status Parameters::Impl::measure_staleness() {
+  const auto first = std::ranges::min_element(slabs_, {}, &Slab::name);
+  auto made = TypicalStaleness::open(worker_, first->name + "/staleness", workers() - 1);
+  if (made.ok()) typical_ = std::move(*made);
+  return made.status();
 }
 
 // ---- a step
@@ -355,17 +374,24 @@ Status Parameters::Impl::wait_for_pushes() {
 Status Parameters::Impl::judge(double known) {
   const bool eager = options_.mode == Mode::kEagerAsync;
   info_.staleness = known;
-  if (options_.probe && options_.rate_rule->name() != "constant") {
+  if (options_.probe && judges()) {
     const Ticket probe = worker_.probe(slabs_[largest_].tensor);
     if (Status status = probe.wait(); !status.ok()) return status;
     // Values that were fetched ahead are newer than the gradient's: what passed until then counts.
     const bool looked = (eager && warm()) || options_.rate_rule->compensates();
     info_.staleness = static_cast<double>(probe.info().staleness) + (looked ? known : 0);
   }
-  const double delay = eager && warm() ? 2 : 1;
-  info_.factor =
-      options_.rate_rule->factor({.versions = info_.staleness, .typical = delay * (workers() - 1)});
+  info_.factor = options_.rate_rule->factor({.versions = info_.staleness, .typical = typical()});
+  if (typical_ != nullptr) typical_->note(info_.staleness);
   return {};
+}
+
+// Workers that never wait have an update under way all the time, and each is passed by one of every
+// other's for each step from reading values to pushing what was made of them.
+double Parameters::Impl::typical() const {
+  if (typical_ != nullptr) return typical_->value();
+  const double delay = options_.mode == Mode::kEagerAsync && warm() ? 2 : 1;
+  return delay * (workers() - 1);
 }
 
 // Into the slab's update of this round. What has come already is the newest that is known here.

@@ -208,6 +208,8 @@ TEST(Workers, AreToldHowStaleTheirGradientsAre) {
           EXPECT_GE(info.staleness, 10);
           EXPECT_LE(info.staleness, 11);
           EXPECT_EQ(info.factor, 1 / info.staleness);
+          EXPECT_GE(weights.info().staleness, 10) << "its gradient was of the same values";
+          EXPECT_LE(weights.info().staleness, 11);
         } else {
           EXPECT_GE(info.staleness + weights.info().staleness, 10) << "one step later at most";
         }
@@ -215,6 +217,41 @@ TEST(Workers, AreToldHowStaleTheirGradientsAre) {
       ASSERT_TRUE(weights.finish().ok());
     });
   }
+}
+
+/// Notes what it is told.
+class NotingRule final : public RateRule {
+ public:
+  explicit NotingRule(std::vector<double>& typical) : typical_(typical) {}
+  std::string_view name() const override { return "noting"; }
+  double factor(const Staleness& staleness) const override {
+    typical_.push_back(staleness.typical);
+    return 1;
+  }
+
+ private:
+  std::vector<double>& typical_;
+};
+
+TEST(Workers, AreToldWhatIsTypicalOfTheirMode) {
+  live::Cluster cluster(plan(3));
+  cluster.run([](Worker& worker) {
+    const Floats first(4, 0);
+    for (const Mode mode : {Mode::kAsync, Mode::kEagerAsync}) {
+      std::vector<double> typical;
+      Parameters weights =
+          Parameters::open(worker, {{"w" + std::to_string(static_cast<int>(mode)), first}},
+                           {.mode = mode,
+                            .optimizer = {.rule = Rule::kSgd, .rate = 1},
+                            .rate_rule = std::make_unique<NotingRule>(typical),
+                            .warm_up = 1})
+              .or_exit();
+      for (int step = 0; step < 3; ++step) ASSERT_TRUE(weights.step({first}).ok());
+      const double warm = mode == Mode::kEagerAsync ? 4 : 2;
+      EXPECT_THAT(typical, testing::ElementsAre(2, warm, warm)) << "steps times other workers";
+      ASSERT_TRUE(weights.finish().ok());
+    }
+  });
 }
 
 // ---- delay compensation for an optimizer of the caller's
@@ -264,6 +301,7 @@ TEST(Workers, CompensateForWhatOthersDidMeanwhile) {
     const float expected = worker.rank() == 0 ? 2 + 0.04F * 2 * 2 * 1 : 2;
     for (const float value : gradient) EXPECT_FLOAT_EQ(value, expected);
     ASSERT_TRUE(weights.step({update, update}).ok());
+    EXPECT_EQ(weights.info().staleness, worker.rank() == 0 ? 1 : 0) << "though it looked ahead";
     if (worker.rank() == 1) worker.barrier().or_exit();
     ASSERT_TRUE(weights.finish().ok());
     EXPECT_THAT(Floats(weights.values(0).begin(), weights.values(0).end()), Each(2));

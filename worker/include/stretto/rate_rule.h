@@ -15,9 +15,11 @@ namespace stretto {
 /// What is known of the gradient that is about to be pushed.
 struct Staleness {
   double versions = 0;  ///< Updates of other workers since the values that it was computed from.
-  /// What `versions` is on average over all updates of the job, whoever makes them: the other
-  /// workers, times the steps between reading values and pushing what was made of them. (In a
-  /// steady state each update is passed by as many others as are under way; that is Little's law.)
+  /// What `versions` is on average over all updates of the job, whoever makes them. In kAsync and
+  /// kEagerAsync the other workers, times the steps between reading values and pushing what was
+  /// made of them. (In a steady state each update is passed by as many others as are in flight;
+  /// that is Little's law.) In kBounded who is ahead waits with none in flight, so it is less, and
+  /// measured.
   double typical = 0;
 };
 

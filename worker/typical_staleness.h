@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// What staleness is on average over the latest updates of all workers, where that follows from
+// nothing that one worker sees: under a staleness bound who is ahead waits with nothing under way,
+// for longer or shorter, so fewer updates pass than Little's law gives for workers that never wait.
+// Each worker tells its own figures by an asynchronous tensor that sums them.
+#pragma once
+
+#include <array>
+#include <deque>
+#include <memory>
+#include <string>
+
+#include "stretto/worker.h"
+
+namespace stretto {
+
+/// The mean of the latest figures, from sums that only grow. Thread: one at a time.
+class RecentMean {
+ public:
+  /// Of at least so many figures, once there were as many.
+  explicit RecentMean(double figures) : figures_(figures) {}
+  /// Sum and number of all figures so far.
+  void add(double sum, double count);
+  /// `otherwise` before the first.
+  double value(double otherwise) const;
+
+ private:
+  struct Totals {
+    double sum = 0;
+    double count = 0;
+  };
+  double figures_;
+  std::deque<Totals> totals_{{}};
+};
+
+/// Thread: one at a time. The worker must outlive it.
+class TypicalStaleness {
+ public:
+  /// All workers give the same name, of a tensor of its own. `expected` is told until there are
+  /// figures.
+  static Result<std::unique_ptr<TypicalStaleness>> open(Worker& worker, const std::string& name,
+                                                        double expected);
+  ~TypicalStaleness() { (void)ticket_.wait(); }
+  TypicalStaleness(const TypicalStaleness&) = delete;
+  TypicalStaleness& operator=(const TypicalStaleness&) = delete;
+
+  /// The staleness of an update of this worker. Waits for nobody.
+  void note(double staleness);
+  double value() const { return recent_.value(expected_); }
+
+ private:
+  TypicalStaleness(Worker& worker, const Tensor& tensor, double expected)
+      : worker_(worker),
+        tensor_(tensor),
+        expected_(expected),
+        recent_(kUpdatesAWorker * worker.size()) {}
+
+  static constexpr double kUpdatesAWorker = 16;
+
+  Worker& worker_;
+  Tensor tensor_;
+  double expected_;
+  RecentMean recent_;
+  std::array<double, 2> noted_{};   // Sum and number, not told yet.
+  std::array<double, 2> told_{};    // On the way,
+  std::array<double, 2> totals_{};  // and what comes back.
+  bool asked_ = false;
+  Ticket ticket_;
+};
+
+}  // namespace stretto
