@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Run by every worker of a job of failures_test.py: goes wrong as its first argument says."""
 
+import atexit
 import multiprocessing
 import os
 import signal
@@ -139,30 +140,52 @@ def forks_first():
     assert os.waitpid(pid, 0)[1] == 0
 
 
+def _late():
+    # At exit, after a program that ends by an error has let go of its worker.
+    try:
+        st.barrier()
+    except errors.Cancelled:
+        print("refused", flush=True)
+
+
 def interrupted():
-    """Waits for worker 1, which never comes, until Ctrl-C."""
+    """Waits for worker 1, which never comes, until Ctrl-C: at a barrier, and in an exchange."""
     bps.push_pull(torch.ones(1), name="before")
     signal.signal(signal.SIGINT, signal.default_int_handler)
     if bps.rank() == 1:
         signal.pause()
     try:
+        print("at a barrier", flush=True)
+        bps.barrier()
+    except KeyboardInterrupt:
+        print("heard", flush=True)
+    try:
         print("waiting", flush=True)
         bps.push_pull(torch.ones(1), name="never")
     except KeyboardInterrupt:
-        print("heard", flush=True)
+        print("heard again", flush=True)
         raise
+
+
+def joins():
+    """Waits for a scheduler that never comes, until Ctrl-C."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    print("joining", flush=True)
+    bps.barrier()
 
 
 def main():
     """Does what the first argument names."""
     torch.set_num_threads(1)
+    if sys.argv[1] in ("interrupted", "joins"):
+        atexit.register(_late)  # Before init(): what is registered last comes first.
     if sys.argv[1] == "codes_alone" and os.environ["RANK"] == "1":
         os.environ.update(STRETTO_CODEC="*=onebit", STRETTO_CODEC_MIN_BYTES="0")
     bps.init()
     {"endless": endless, "raises": raises, "raises_eagerly": raises_eagerly, "exits": exits,
      "differs": differs, "ends_early": ends_early, "names_twice": names_twice,
      "codes_alone": codes_alone, "forks": forks, "forks_first": forks_first,
-     "interrupted": interrupted}[sys.argv[1]]()
+     "interrupted": interrupted, "joins": joins}[sys.argv[1]]()
 
 
 if __name__ == "__main__":

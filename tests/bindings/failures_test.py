@@ -93,10 +93,22 @@ class Failures(jobs.PythonTest):
 
     def test_ctrl_c(self):
         job = self.python("failing_worker.py", "interrupted")
-        job.expect(r"\[worker 0\] waiting", jobs.TORCH_PATIENCE)
+        job.expect(r"\[worker 0\] at a barrier", jobs.TORCH_PATIENCE)
         os.kill(job.member("worker 0"), signal.SIGINT)
-        job.expect(r"\[worker 0\] heard", SECONDS)
+        job.expect(r"\[worker 0\] heard$", SECONDS)
+        job.expect(r"\[worker 0\] waiting", SECONDS)
+        os.kill(job.member("worker 0"), signal.SIGINT)
+        job.expect(r"\[worker 0\] heard again", SECONDS)
         self.assertNotEqual(self.assert_ends_soon(job, time.monotonic()), 0)
+        self.assertIn("refused", job.lines_of("worker 0"))
+
+    def test_ctrl_c_while_joining(self):
+        process = self.alone(jobs.HERE / "failing_worker.py", "joins",
+                             STRETTO_SCHEDULER="127.0.0.1:9", STRETTO_WORLD_SIZE=2, STRETTO_RANK=0)
+        process.expect("joining", jobs.TORCH_PATIENCE)
+        process.send(signal.SIGINT)
+        self.assertEqual(process.end(SECONDS), 128 + signal.SIGINT, process.output())
+        process.expect("refused")
 
     def test_nobody_there(self):
         process = self.alone(jobs.HERE / "failing_worker.py", "endless",

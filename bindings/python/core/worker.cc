@@ -6,6 +6,8 @@
 #include <array>
 #include <chrono>
 #include <cmath>
+#include <future>
+#include <thread>
 
 namespace stretto::python {
 namespace py = pybind11;
@@ -33,6 +35,24 @@ void hear_signals() {
   if (PyErr_CheckSignals() != 0) throw py::error_already_set();
 }
 
+// What a call that waits returns: a thread makes it, so that this one hears signals. What a
+// signal's handler raises leaves the call to that thread, which therefore holds all that it needs.
+template <typename Call>
+auto heard(Call call) {
+  auto promise = std::make_shared<std::promise<decltype(call())>>();
+  auto future = promise->get_future();
+  std::thread waiting([promise, call = std::move(call)] { promise->set_value(call()); });
+  const auto ready = [&] { return future.wait_for(kBetweenSignals) == std::future_status::ready; };
+  try {
+    while (!without_gil(ready)) hear_signals();
+  } catch (const py::error_already_set&) {
+    (void)new std::thread(std::move(waiting));  // NOLINT: nobody waits for it any more.
+    throw;
+  }
+  waiting.join();
+  return future.get();
+}
+
 }  // namespace
 
 void PyTicket::wait() const {
@@ -55,8 +75,7 @@ void PyTicket::set_deadline(double seconds_from_now) const {
 }
 
 std::unique_ptr<PyWorker> PyWorker::join(const Options& options) {
-  Result<Worker> worker = without_gil([&] { return Worker::join(options); });
-  return std::make_unique<PyWorker>(value_of(std::move(worker)));
+  return std::make_unique<PyWorker>(value_of(heard([options] { return Worker::join(options); })));
 }
 
 PyWorker::~PyWorker() {
@@ -67,24 +86,25 @@ PyWorker::~PyWorker() {
   }
 }
 
-Rank PyWorker::rank() const { return worker_->rank(); }
-std::uint32_t PyWorker::size() const { return worker_->size(); }
+Rank PyWorker::rank() const { return here()->rank(); }
+std::uint32_t PyWorker::size() const { return here()->size(); }
 
 Tensor PyWorker::declare(const std::string& name, Dtype dtype, std::size_t elements,
                          const TensorOptions& options) {
   process_.refuse_others();
-  return value_of(without_gil([&] { return worker_->declare(name, dtype, elements, options); }));
+  return value_of(without_gil(
+      [&, worker = here()] { return worker->declare(name, dtype, elements, options); }));
 }
 
 PyTicket PyWorker::push(const Tensor& tensor, Memory source, int priority, py::object owner) {
   process_.refuse_others();
-  return keep(worker_->push(tensor, source_at(source.address, source.bytes), priority),
+  return keep(here()->push(tensor, source_at(source.address, source.bytes), priority),
               std::move(owner));
 }
 
 PyTicket PyWorker::pull(const Tensor& tensor, Memory target, int priority, py::object owner) {
   process_.refuse_others();
-  return keep(worker_->pull(tensor, target_at(target.address, target.bytes), priority),
+  return keep(here()->pull(tensor, target_at(target.address, target.bytes), priority),
               std::move(owner));
 }
 
@@ -99,17 +119,17 @@ PyTicket PyWorker::push_pull(const std::vector<PyTransfer>& transfers, int prior
                      .target = target_at(transfer.target, transfer.bytes),
                      .priority = priority});
   }
-  return keep(worker_->push_pull(spans), std::move(owner));
+  return keep(here()->push_pull(spans), std::move(owner));
 }
 
 PyTicket PyWorker::broadcast(const Tensor& tensor, Memory data, Rank root, int priority,
                              py::object owner) {
   process_.refuse_others();
-  return keep(worker_->broadcast(tensor, target_at(data.address, data.bytes), root, priority),
+  return keep(here()->broadcast(tensor, target_at(data.address, data.bytes), root, priority),
               std::move(owner));
 }
 
-bool PyWorker::tracing() const { return worker_->tracing(); }
+bool PyWorker::tracing() const { return here()->tracing(); }
 
 void PyWorker::note_span(const std::string& kind, double begin_s, double end_s) {
   const std::array<std::string_view, 3> kinds = {"compute", "input", "stage"};  // Worker::Span's.
@@ -118,25 +138,34 @@ void PyWorker::note_span(const std::string& kind, double begin_s, double end_s) 
     throw py::value_error("the kind of a span is '" + kind +
                           "', wanted 'compute', 'input' or 'stage'");
   }
-  worker_->note_span(static_cast<Worker::Span>(found - kinds.begin()), Time(from_seconds(begin_s)),
-                     Time(from_seconds(end_s)));
+  here()->note_span(static_cast<Worker::Span>(found - kinds.begin()), Time(from_seconds(begin_s)),
+                    Time(from_seconds(end_s)));
 }
 
 void PyWorker::barrier() {
   process_.refuse_others();
-  raise_unless_ok(without_gil([&] { return worker_->barrier(); }));
+  raise_unless_ok(heard([worker = here()] { return worker->barrier(); }));
 }
 
 void PyWorker::leave(std::optional<double> patience) {
   process_.refuse_others();
   const Duration limit = patience ? from_seconds(*patience) : Duration::max();
-  const Status status = without_gil([&] { return worker_->leave(limit); });
+  const Status status = heard([worker = here(), limit] { return worker->leave(limit); });
   if (status.code() != Code::kTimeout) kept_.clear();  // Else their memory may still be read.
   raise_unless_ok(status);
 }
 
 void PyWorker::abandon() {
-  (void)worker_.release();  // NOLINT(bugprone-unused-return-value): it ends with the process.
+  // They end with the process, and the memory that is in use with them.
+  (void)new std::shared_ptr<Worker>(std::move(worker_));  // NOLINT: it is meant to leak.
+  (void)new std::list<Kept>(std::move(kept_));            // NOLINT: it is meant to leak.
+}
+
+const std::shared_ptr<Worker>& PyWorker::here() const {
+  if (worker_ == nullptr) {
+    raise_unless_ok({Code::kCancelled, "this worker was abandoned: its process ends by an error"});
+  }
+  return worker_;
 }
 
 // An owner goes when its operation has ended: not from the loop's thread, which would have to wait

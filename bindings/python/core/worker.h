@@ -58,7 +58,7 @@ struct PyTransfer {
 class PyWorker {
  public:
   static std::unique_ptr<PyWorker> join(const Options& options);
-  explicit PyWorker(Worker worker) : worker_(std::make_unique<Worker>(std::move(worker))) {}
+  explicit PyWorker(Worker worker) : worker_(std::make_shared<Worker>(std::move(worker))) {}
   ~PyWorker();
 
   Rank rank() const;
@@ -82,11 +82,13 @@ class PyWorker {
   void abandon();
 
   /// For objects that live no longer than this one.
-  Worker& worker() { return *worker_; }
+  Worker& worker() { return *here(); }
   const Owner& process() const { return process_; }
   bool is_abandoned() const { return worker_ == nullptr; }
 
  private:
+  /// Raises Cancelled once it was abandoned.
+  const std::shared_ptr<Worker>& here() const;
   PyTicket keep(Ticket ticket, pybind11::object owner);
 
   struct Kept {
@@ -95,8 +97,8 @@ class PyWorker {
   };
 
   Owner process_;
-  std::unique_ptr<Worker> worker_;
-  std::list<Kept> kept_;  // The owners of memory that operations under way use.
+  std::shared_ptr<Worker> worker_;  // Shared with calls that a signal interrupted.
+  std::list<Kept> kept_;            // The owners of memory that operations under way use.
 };
 
 }  // namespace stretto::python

@@ -115,7 +115,7 @@ class Session:
         if worker is None:
             with self._lock:
                 if self._left:
-                    raise errors.Cancelled("this process has left the job; call init() again")
+                    raise errors.Cancelled("this process has left the job")
                 if self._worker is None:
                     self._worker = self._join()
                 worker = self._worker
@@ -217,13 +217,14 @@ class Session:
             return
         try:
             worker.leave(patience)
-        except errors.Timeout:
-            worker.abandon()
+        except (errors.Timeout, KeyboardInterrupt):
+            worker.abandon()  # With the memory that is in use.
             raise
 
     def abandon(self):
         """Leaves without waiting for anything, so that the others learn at once that this worker
         has failed."""
+        self._left = True
         if self._worker is not None and os.getpid() == self._owner:
             self._worker.abandon()
 
@@ -244,7 +245,9 @@ _before: Optional[Left] = None
 
 
 def current():
-    """The session of this process. ValueError before init()."""
+    """The session of this process. ValueError before init(), and after shutdown()."""
+    if _current is None and _before is not None:
+        raise ValueError("Stretto was shut down in this process; resume() joins another job")
     if _current is None:
         raise ValueError("Stretto has not been initialized; call init() first")
     return _current
