@@ -56,9 +56,14 @@ class FrameTrace {
   }
   /// Frames that stood still between two slices while others of their link went.
   std::uint64_t preemptions() const { return preemptions_; }
-  /// The first slice of a frame that comes in more than one.
-  void begins(LinkId link, const wire::Header& header) {
-    if (on() && header.kind != wire::Kind::kMore) note_begun(link, header);
+  /// A slice of a frame that comes in more than one: the first is when the frame began, and of one
+  /// that was abandoned nothing is kept.
+  void slice_came(LinkId link, const wire::Header& header) {
+    if ((header.flags & wire::kAbandoned) != 0) {
+      begun_.erase({link, header.version});
+    } else if (on() && header.kind != wire::Kind::kMore) {
+      note_begun(link, header);
+    }
   }
   /// A data frame has come whole, and is about to be handled. Its coming is noted when it has been,
   /// unless whoever handles it takes that into a note of their own.

@@ -372,7 +372,7 @@ Status Van::take_slice(LinkId id, Link& link, const wire::Header& header, const 
   Result<std::optional<Assembly::Whole>> whole =
       link.assembly.take(header, payload, landing, allocate);
   if (!whole.ok()) return whole.status();
-  trace_.begins(id, header);
+  trace_.slice_came(id, header);
   if (!whole->has_value()) return {};
   deliver(id, (*whole)->header, std::move((*whole)->payload));
   return {};

@@ -113,7 +113,7 @@ TEST_F(FrameTraceTest, AValueComesFromItsFirstSliceOn) {
   header.sequence = 12;
   header.version = 40;
   header.own_applied = 10;
-  trace_.begins(1, header);
+  trace_.slice_came(1, header);
   pass();
   trace_.came(1, header);
   trace_.handled();
@@ -158,6 +158,29 @@ TEST_F(FrameTraceTest, WhileItTracesTheLoopTurnsAndWhereItDoesNotThatIsNoted) {
   EXPECT_EQ(records[0].kind, TraceKind::kStall);
   EXPECT_EQ(records[0].end_ns - records[0].begin_ns, 50'000'000);
   EXPECT_EQ(records[0].end_ns, records[1].end_ns);
+}
+
+TEST_F(FrameTraceTest, OfAnAbandonedFrameNothingIsKept) {
+  tracer_.start(64);
+  wire::Header first;
+  first.kind = wire::Kind::kPush;
+  first.sequence = 5;
+  first.total = 200;
+  trace_.slice_came(1, first);
+  pass();
+  wire::Header end;
+  end.kind = wire::Kind::kMore;
+  end.flags = wire::kAbandoned;
+  end.sequence = 6;
+  end.version = first.sequence;
+  trace_.slice_came(1, end);
+  // Whatever came under its number would have begun then.
+  trace_.came(1, first);
+  trace_.handled();
+  const std::vector<TraceRecord> records = noted();
+  ASSERT_FALSE(records.empty());
+  EXPECT_EQ(records.back().kind, TraceKind::kReceive);
+  EXPECT_EQ(records.back().begin_ns, records.back().end_ns);
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ namespace stretto::launch {
 namespace {
 
 constexpr int kSignalBase = 128;  // Of the status of who died of a signal, as shells tell it.
-constexpr std::size_t kMaxNames = 8;
+constexpr std::size_t kMostNames = 8;
 
 // What a witness takes for the cause: a member, or a link between two that live.
 struct Blame {
@@ -161,7 +161,7 @@ std::string sources(const Evidence& evidence, const Blame& blame) {
   if (names.size() == 1) return ", says " + names[0];
   std::string text = ", say ";
   for (std::size_t i = 0; i < names.size(); ++i) {
-    if (i == kMaxNames) return text + fmt::format(" and {} more", names.size() - i);
+    if (i == kMostNames) return text + fmt::format(" and {} more", names.size() - i);
     if (i > 0) text += i + 1 == names.size() ? " and " : ", ";
     text += names[i];
   }
