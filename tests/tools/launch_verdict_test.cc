@@ -7,7 +7,7 @@
 #include "common/program.h"
 #include "tools/launch/verdict.h"
 
-namespace stretto::launch {
+namespace stretto::launch::verdicts {
 namespace {
 
 // Indices of the members of every job here.
@@ -277,4 +277,4 @@ TEST(LaunchVerdict, AnErrorLineIsAStatementOfItsOwnSpeaker) {
 }
 
 }  // namespace
-}  // namespace stretto::launch
+}  // namespace stretto::launch::verdicts

@@ -203,16 +203,14 @@ void Runner::turn() {
 }
 
 std::optional<Duration> Runner::patience() const {
-  std::optional<Time> next = supervisor_.over() ? std::nullopt : supervisor_.deadline();
+  Time next = supervisor_.over() ? Time::max() : supervisor_.deadline().value_or(Time::max());
   for (const std::unique_ptr<FarHost>& host : far_) {
     if (!host) continue;
-    for (const std::optional<Time> one :
-         {host->deadline(), host->next_look(supervisor_.silence_limit())}) {
-      if (one && (!next || *one < *next)) next = one;
-    }
+    next = std::min(next, host->deadline().value_or(Time::max()));
+    next = std::min(next, host->next_look(supervisor_.silence_limit()).value_or(Time::max()));
   }
-  if (!next) return std::nullopt;
-  return *next - clock_.now();
+  if (next == Time::max()) return std::nullopt;
+  return next - clock_.now();
 }
 
 // A host that does not answer is named, where the supervisor would only miss the scheduler.

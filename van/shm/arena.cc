@@ -8,7 +8,7 @@
 namespace stretto::shm {
 namespace {
 
-constexpr std::size_t kAlignment = 64;
+constexpr std::size_t kBlockAlignment = 64;
 constexpr std::size_t kPage = 4096;
 constexpr std::size_t kMostTooLarge = 2;  // Times what is wanted.
 
@@ -20,7 +20,7 @@ constexpr std::size_t round_up(std::size_t bytes, std::size_t unit) {
 
 std::size_t block_size(std::size_t bytes) {
   const std::size_t step = std::bit_floor(std::max<std::size_t>(bytes, 1)) / 4;
-  return round_up(std::max<std::size_t>(bytes, 1), std::max(step, kAlignment));
+  return round_up(std::max<std::size_t>(bytes, 1), std::max(step, kBlockAlignment));
 }
 
 Arena::Arena(std::size_t chunk_bytes)
@@ -79,7 +79,7 @@ Status Arena::grow(std::size_t size) {
 // What was too small for the block that made us grow is cut into smaller ones.
 void Arena::keep_rest() {
   const MutexLock lock(store_->mutex);
-  while (rest_.size() >= kAlignment) {
+  while (rest_.size() >= kBlockAlignment) {
     const std::size_t size = std::bit_floor(rest_.size());
     store_->free[size].push_back(rest_.data());
     rest_ = rest_.subspan(size);

@@ -11,7 +11,7 @@
 namespace stretto::input {
 namespace {
 
-class OutletTest : public testing::Test {
+class OutletTest : public ::testing::Test {
  protected:
   OutletTest() {
     outlet_.on_room([this] { ++woken_; });
