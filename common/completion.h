@@ -3,11 +3,13 @@
 // and RPC calls are made of.
 #pragma once
 
+#include <exception>
 #include <functional>
 #include <utility>
 #include <vector>
 
 #include "common/clock.h"
+#include "common/log.h"
 #include "common/mutex.h"
 #include "stretto/status.h"
 #include "stretto/types.h"
@@ -20,7 +22,8 @@ class Completion {
  public:
   using Then = std::function<void(const Status&)>;
 
-  /// The end. Callbacks run here, on this thread. False if it had ended already.
+  /// The end. Callbacks run here, on this thread, which is no concern of their errors: what one
+  /// throws is logged. False if it had ended already.
   bool end(const Status& status, Value value) {
     std::vector<Then> callbacks;
     {
@@ -32,7 +35,7 @@ class Completion {
       callbacks.swap(callbacks_);
       ended_.notify_all();
     }
-    for (const Then& callback : callbacks) callback(status);
+    for (const Then& callback : callbacks) run(callback, status);
     return true;
   }
 
@@ -79,6 +82,16 @@ class Completion {
   }
 
  private:
+  static void run(const Then& callback, const Status& status) {
+    try {
+      callback(status);
+    } catch (const std::exception& thrown) {
+      log(Level::kError, "a callback of on_done threw: {}", thrown.what());
+    } catch (...) {
+      log(Level::kError, "a callback of on_done threw what is no std::exception");
+    }
+  }
+
   Mutex mutex_;
   Condition ended_;
   bool done_ GUARDED_BY(mutex_) = false;

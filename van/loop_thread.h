@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/check.h"
 #include "common/clock.h"
 #include "common/mutex.h"
 #include "van/inbox.h"
@@ -41,11 +42,12 @@ class LoopThread {
   }
   /// The node is abandoned if it is not over; returns when the thread has ended.
   void stop() {
+    if (thread_.joinable()) {
+      stop_.store(true, std::memory_order_release);
+      node_.wake();
+      join();
+    }
     door_->close();
-    if (!thread_.joinable()) return;
-    stop_.store(true, std::memory_order_release);
-    node_.wake();
-    join();
   }
   bool started() const { return thread_.joinable(); }
   /// True on the loop's own thread, where waiting for the loop would be for ever.
@@ -53,25 +55,16 @@ class LoopThread {
 
   /// Runs on the loop; after its end, here, or where another's runs just then.
   void post(Request request) {
-    switch (inbox_.post(request)) {
-      case Inbox<Request>::Posted::kFirst:
-        node_.wake();
-        return;
-      case Inbox<Request>::Posted::kMore:
-        return;
-      case Inbox<Request>::Posted::kClosed:
-        run_after_end(request);
-        return;
-    }
+    if (!pass(request)) run_after_end(request);
   }
 
-  /// How handles that may outlive the loop reach it as long as it is there. Thread: any.
+  /// How handles that may outlive the loop reach it as long as it goes on. Thread: any.
   class Door {
    public:
     explicit Door(LoopThread& loop) : loop_(&loop) {}
     void post(Request request) {
       MutexLock lock(mutex_);
-      if (loop_ != nullptr) loop_->post(std::move(request));
+      if (loop_ != nullptr) (void)loop_->pass(request);  // What came too late is dropped.
     }
     /// The same, but at once on the loop's own thread.
     void run(Request request) {
@@ -110,6 +103,13 @@ class LoopThread {
   }
 
  private:
+  /// True if the loop will run it.
+  bool pass(Request& request) {
+    const auto posted = inbox_.post(request);
+    if (posted == Inbox<Request>::Posted::kFirst) node_.wake();
+    return posted != Inbox<Request>::Posted::kClosed;
+  }
+
   void loop() {
     id_.store(std::this_thread::get_id(), std::memory_order_release);
     while (!node_.over() && !stop_.load(std::memory_order_acquire)) {
@@ -120,6 +120,7 @@ class LoopThread {
       node_.step(may_wait ? wait_until(node_.next_due(), clock_.now()) : Duration::zero());
     }
     if (!node_.over()) node_.abandon();
+    STRETTO_CHECK(node_.over());
     begin_turn(nullptr);  // Before the inbox is closed: the last requests first.
     for (const Request& request : inbox_.close()) request(node_);
     end_turn();

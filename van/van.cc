@@ -37,13 +37,16 @@ std::uint64_t time_left(Time deadline, Time now) {
 }
 
 Van::Van(std::unique_ptr<Transport> transport, const Clock& clock)
-    : transport_(std::move(transport)), clock_(clock), queue_(0, 0) {
+    : transport_(std::move(transport)),
+      waker_(std::make_shared<Waker>(*transport_)),
+      clock_(clock),
+      queue_(0, 0) {
   const JobSettings defaults;
   set_windows(defaults.link_window_bytes, defaults.total_window_bytes);
   queue_.set_nesting(kMostNested, kLargestNested);
 }
 
-Van::~Van() = default;
+Van::~Van() { waker_->silence(); }
 
 void Van::set_windows(std::uint64_t link_window_bytes, std::uint64_t total_window_bytes) {
   if (unbounded_) return;

@@ -18,6 +18,7 @@
 #include "van/send_queue.h"
 #include "van/transport.h"
 #include "van/waits.h"
+#include "van/waker.h"
 
 namespace stretto {
 
@@ -145,7 +146,13 @@ class Van final : private Transport::Sink {
   /// When it must be stepped at the latest: what it owes the far ends is told within a millisecond.
   Time next_due() const;
   /// Makes a waiting step return. Thread: any.
-  void wake() { transport_->wake(); }
+  void wake() { waker_->wake(); }
+  /// The same for who may outlive this. Thread: any.
+  const std::shared_ptr<Waker>& waker() const { return waker_; }
+  /// Ends all links and the transport, and with them every lease on what was to be sent: when this
+  /// returns nobody reads the users' memory. Only wake() and what was counted may be asked for
+  /// afterwards.
+  void shut();
   /// Transport::lingers: step() is still needed.
   bool lingers() const { return transport_->lingers(); }
 
@@ -207,7 +214,8 @@ class Van final : private Transport::Sink {
   void settle_debts();
   void expire_strangers();
 
-  std::unique_ptr<Transport> transport_;
+  std::unique_ptr<Transport> transport_;  // Null once shut.
+  std::shared_ptr<Waker> waker_;
   const Clock& clock_;
   SendQueue queue_;
   Pacer pacer_{queue_};

@@ -65,6 +65,12 @@ void Van::close(LinkId link) {
   transport_->close(link);
 }
 
+void Van::shut() {
+  while (!links_.empty()) close(links_.begin()->first);
+  waker_->silence();  // Before the transport ends: leases that end with it wake.
+  transport_.reset();
+}
+
 void Van::refuse(LinkId link, const Status& why) {
   auto found = links_.find(link);
   if (found == links_.end()) return;

@@ -56,6 +56,9 @@ class Coder {
   virtual void run(const Piece& piece, const Work& work, const Work& then);
   /// Drops what has not been begun of this operation: neither `work` nor `then` will run.
   virtual void discard(std::uint64_t operation);
+  /// The end: drops all that has not been begun, and waits for what has. No `work` runs afterwards,
+  /// and no `then` that has not been given to the loop.
+  virtual void stop() {}
 };
 
 /// Runs large pieces of work on threads of its own, which start with the first of them. `post` runs

@@ -141,8 +141,8 @@ Exchange::LaneName Exchange::lane_of(const TensorState& tensor, const wire::Head
 
 // A pull may go while our last round is still open at the server; another share may not.
 bool Exchange::may_begin(const Part& part, const Lane& lane, const Operation& operation) {
-  return lane.current == nullptr && !operation.paused &&
-         !(part.awaiting_done && operation.pushes());
+  if (lane.current != nullptr || operation.paused) return false;
+  return operation.pushes() ? !part.awaiting_done : !lane.gave_up;
 }
 
 // Begins what waits for a part, if the part is free for it.
@@ -225,8 +225,8 @@ void Exchange::send(TensorState& tensor, std::uint32_t id, std::uint32_t index,
 Buffer Exchange::lease(const std::shared_ptr<Operation>& operation,
                        std::span<const std::byte> bytes) {
   operation->leases.fetch_add(1);
-  return Buffer::borrow(bytes, [operation, bell = bell_] {
-    if (operation->leases.fetch_sub(1) == 1 && operation->awaits_leases.load()) bell->ring();
+  return Buffer::borrow(bytes, [operation, waker = van_.waker()] {
+    if (operation->leases.fetch_sub(1) == 1 && operation->awaits_leases.load()) waker->wake();
   });
 }
 
@@ -252,12 +252,12 @@ std::span<std::byte> Exchange::landing(const wire::Header& header) {
   auto found = tensors_.find(header.key.tensor);
   if (found == tensors_.end() || header.key.part >= found->second.parts.size()) return {};
   TensorState& tensor = found->second;
-  const std::shared_ptr<Operation>& operation =
-      tensor.parts[header.key.part].lanes[lane_of(tensor, header)].current;
+  const Lane& lane = tensor.parts[header.key.part].lanes[lane_of(tensor, header)];
+  const std::shared_ptr<Operation>& operation = lane.current;
   if (header.kind != wire::Kind::kValue || operation == nullptr || !operation->wants_value() ||
-      operation->cancelled || header.dtype != static_cast<std::uint8_t>(tensor.spec.dtype) ||
-      header.codec != 0 || tensor.parts[header.key.part].encoding ||
-      tensor.parts[header.key.part].decoding) {
+      answers_given_up(lane, header) ||
+      header.dtype != static_cast<std::uint8_t>(tensor.spec.dtype) || header.codec != 0 ||
+      tensor.parts[header.key.part].encoding || tensor.parts[header.key.part].decoding) {
     return {};
   }
   return operation->target.subspan(tensor.cut.offset_of(header.key.part),
@@ -268,6 +268,10 @@ void Exchange::on_value(TensorState& tensor, const wire::Header& header, const B
   const std::uint32_t index = header.key.part;
   Part& part = tensor.parts[index];
   const LaneName lane = lane_of(tensor, header);
+  if (answers_given_up(part.lanes[lane], header)) {
+    take_given_up(tensor, header.key, lane);
+    return;
+  }
   const std::shared_ptr<Operation>& current = part.lanes[lane].current;
   if (current == nullptr || !current->wants_value() || part.decoding) return;
   if (part.encoding && lane == kShares) {
@@ -276,7 +280,6 @@ void Exchange::on_value(TensorState& tensor, const wire::Header& header, const B
                         fmt::format("tensor '{}', part {}: a value came before our share had left",
                                     tensor.spec.name, index)});
   }
-  if (current->cancelled) return take_value(tensor, header);
   if (Status status = check_value(tensor, header, payload); !status.ok()) {
     return fail_tensor(header.key.tensor, status);
   }
@@ -314,6 +317,7 @@ void Exchange::take_value(TensorState& tensor, const wire::Header& header) {
 }
 
 void Exchange::on_probe(TensorState& tensor, const wire::Header& header) {
+  if (take_given_up(tensor, header.key, kProbes)) return;
   const Part& part = tensor.parts[header.key.part];
   if (part.lanes[kProbes].current == nullptr) return;
   note(part, header, *part.lanes[kProbes].current);
@@ -423,8 +427,10 @@ void Exchange::fail_tensor(std::uint32_t id, const Status& why) {
   }
 }
 
-void Exchange::fail_all(const Status& why) {
+void Exchange::end_all(const Status& why) {
+  coder_->stop();
   for (const auto& [id, tensor] : tensors_) fail_tensor(id, why);
+  end_lingering();
 }
 
 void Exchange::tick() {
@@ -441,6 +447,11 @@ void Exchange::tick() {
   }
   if (lingering_.empty()) return;
   next_check_ = now + kLingerCheck;
+  end_lingering();
+}
+
+// Those whose memory nobody holds any more.
+void Exchange::end_lingering() {
   for (std::size_t i = 0; i < lingering_.size();) {
     if (lingering_[i].operation->leases.load() > 0) {
       ++i;

@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "common/clock.h"
-#include "common/mutex.h"
 #include "common/trace.h"
 #include "van/messages.h"
 #include "van/van.h"
@@ -28,12 +27,7 @@ class Exchange {
  public:
   Exchange(Van& van, const Clock& clock, Duration operation_timeout,
            std::unique_ptr<Coder> coder = std::make_unique<Coder>())
-      : van_(van),
-        clock_(clock),
-        timeout_(operation_timeout),
-        bell_(std::make_shared<Bell>(van)),
-        coder_(std::move(coder)) {}
-  ~Exchange() { bell_->silence(); }
+      : van_(van), clock_(clock), timeout_(operation_timeout), coder_(std::move(coder)) {}
 
   /// Operations are noted there. It outlives this.
   void set_tracer(Tracer* tracer) { tracer_ = tracer; }
@@ -59,10 +53,13 @@ class Exchange {
   /// Where the value in the frame of this header is wanted; empty if it is not, or not yet known.
   std::span<std::byte> landing(const wire::Header& header);
   void on_acked(const wire::Key& key);
+  /// What the server says of a part that it cannot give.
+  void on_fault(const wire::Key& key, const Status& why);
   /// Ends everything of one tensor with an error; later operations on it fail the same way.
   void fail_tensor(std::uint32_t id, const Status& why);
-  /// Ends everything. Links must have been closed before, so that leases end.
-  void fail_all(const Status& why);
+  /// Ends everything: when this returns every ticket has ended. The Van must have been shut before,
+  /// so that nobody but codecs, which this stops, reads the users' memory.
+  void end_all(const Status& why);
   /// The operation that was begun first, if that was before `before`: "push_pull 'x'". Else empty.
   std::string oldest(Time before) const;
   /// What other workers wait in, in words: said by timeouts.
@@ -85,28 +82,14 @@ class Exchange {
   const StalenessCounts& staleness() const { return staleness_; }
 
  private:
-  /// How a lease that ends on another thread wakes the loop, as long as there is one. Thread: any.
-  class Bell {
-   public:
-    explicit Bell(Van& van) : van_(&van) {}
-    void ring() {
-      MutexLock lock(mutex_);
-      if (van_ != nullptr) van_->wake();
-    }
-    void silence() {
-      MutexLock lock(mutex_);
-      van_ = nullptr;
-    }
-
-   private:
-    Mutex mutex_;
-    Van* van_ GUARDED_BY(mutex_);
-  };
   /// What a part does at a time, and in which order: one thing in each lane. Eager pulls have a
   /// lane of their own, so they and the shares pass one another.
   enum LaneName : std::size_t { kShares, kPulls, kProbes };
   struct Lane {
     std::shared_ptr<Operation> current;
+    // A pull or probe was cancelled whose question has left. Shares go on; the next question waits
+    // for that answer, which it could be taken for.
+    bool gave_up = false;
     std::list<std::shared_ptr<Operation>> waiting;
   };
   struct Part {
@@ -137,6 +120,8 @@ class Exchange {
   Status check_tensor(const Tensor& tensor) const;
   static LaneName lane_of(const TensorState& tensor, const Operation& operation);
   static LaneName lane_of(const TensorState& tensor, const wire::Header& header);
+  static bool answers_given_up(const Lane& lane, const wire::Header& header);
+  bool take_given_up(TensorState& tensor, const wire::Key& key, LaneName lane);
   void advance(TensorState& tensor, std::uint32_t id, std::uint32_t part, LaneName lane);
   void advance(TensorState& tensor, const Operation& operation);
   static bool may_begin(const Part& part, const Lane& lane, const Operation& operation);
@@ -165,6 +150,7 @@ class Exchange {
   void cancel(const std::shared_ptr<Operation>& operation);
   void end(const std::shared_ptr<Operation>& operation, const Status& status);
   std::string describe(const Operation& operation) const;
+  void end_lingering();
   void note_end(const Operation& operation) const;
   /// Since when a codec works, and that it has done so; on the thread that does the work.
   struct Worked {
@@ -178,7 +164,6 @@ class Exchange {
   const Clock& clock_;
   Duration timeout_;
   Tracer* tracer_ = nullptr;
-  std::shared_ptr<Bell> bell_;
   std::unique_ptr<Coder> coder_;
   std::size_t most_encoded_ = 4 << 20;  // Milliseconds of a fast link, and of the pool's work.
   std::unordered_map<std::uint32_t, TensorState> tensors_;

@@ -31,8 +31,8 @@ void Exchange::steer(const std::shared_ptr<Operation>& operation, const detail::
 }
 
 // Parts that wait for others are given up; so are those whose frames had not left. A pull whose
-// question has left keeps its part until the answer has come, so that it is not taken for
-// another's.
+// question has left leaves its part to shares, which the answer may wait for, and is kept only
+// while a codec writes to its memory.
 void Exchange::cancel(const std::shared_ptr<Operation>& operation) {
   if (operation->pushes() && van_.queue().untouched(operation->id) < operation->parts_begun) return;
   // What a codec owes and remembers counts on what it has encoded.
@@ -50,9 +50,40 @@ void Exchange::cancel(const std::shared_ptr<Operation>& operation) {
     --part.rounds;
     part.awaiting_done = false;
   }
-  for (Part& part : tensor.parts) std::erase(part.lanes[lane].waiting, operation);
+  for (Part& part : tensor.parts) {
+    std::erase(part.lanes[lane].waiting, operation);
+    if (part.lanes[lane].current != operation || part.decoding) continue;
+    part.lanes[lane].current = nullptr;
+    part.lanes[lane].gave_up = true;
+  }
   end(operation, {Code::kCancelled, "it was cancelled"});
   advance(tensor, *operation);
+}
+
+// Values tell whether they answer a share.
+bool Exchange::answers_given_up(const Lane& lane, const wire::Header& header) {
+  return lane.gave_up && (header.flags & wire::kWantsValue) == 0;
+}
+
+// The answer that nobody wants any more has come: the next question may go.
+bool Exchange::take_given_up(TensorState& tensor, const wire::Key& key, LaneName lane) {
+  if (!std::exchange(tensor.parts[key.part].lanes[lane].gave_up, false)) return false;
+  advance(tensor, key.tensor, key.part, lane);
+  return true;
+}
+
+// A pull that was given up may wait there for what never comes: that is the end of it, and of
+// nothing else. Who waits for the same is told for himself.
+void Exchange::on_fault(const wire::Key& key, const Status& why) {
+  auto found = tensors_.find(key.tensor);
+  const bool known = found != tensors_.end() && key.part < found->second.parts.size();
+  const bool in_vain = why.code() == Code::kTimeout || why.code() == Code::kPeerLost;
+  if (known && in_vain) {
+    for (const LaneName lane : {kShares, kPulls}) {
+      if (take_given_up(found->second, key, lane)) return;
+    }
+  }
+  fail_tensor(key.tensor, why);
 }
 
 }  // namespace stretto

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "common/address.h"
+#include "common/check.h"
 #include "common/memory.h"
 #include "ops/update.h"
 #include "van/van_metrics.h"
@@ -74,11 +75,12 @@ Status WorkerNode::gone() const {
                        ended_at_ - disagreed_at_ <= kHindsight;
   if (because) return disagreement_;
   if (!membership_.status().ok()) return membership_.status();
-  return {Code::kCancelled, "this worker has left the job"};
+  return {Code::kCancelled,
+          ended_ ? "this worker has left the job" : "this worker is leaving the job"};
 }
 
 void WorkerNode::declare(TensorSpec spec, Declared done) {
-  if (ended_ || leaving_) return done(gone());
+  if (is_going()) return done(gone());
   choose_codec(config_.codecs, spec);
   if (Status status = check(spec); !status.ok()) return done(status);
   spec = canonical(std::move(spec));
@@ -109,7 +111,7 @@ void WorkerNode::declare(TensorSpec spec, Declared done) {
 }
 
 void WorkerNode::start(const std::shared_ptr<Operation>& operation) {
-  if (ended_ || leaving_) {
+  if (is_going()) {
     operation->ticket->end_one(gone().with_operation(fmt::format("{}", name_of(operation->kind))),
                                {});
     return;
@@ -118,7 +120,7 @@ void WorkerNode::start(const std::shared_ptr<Operation>& operation) {
 }
 
 void WorkerNode::barrier(Done done) {
-  if (ended_ || leaving_) return done(gone().with_operation("barrier"));
+  if (is_going()) return done(gone().with_operation("barrier"));
   barriers_.push_back({std::move(done), after(clock_.now(), config_.operation_timeout)});
   if (barriers_.size() == 1) enter_barrier();
 }
@@ -130,8 +132,8 @@ void WorkerNode::enter_barrier() {
 }
 
 void WorkerNode::leave(Done done) {
-  if (ended_ || leaving_) return done(gone().with_operation("leave"));
-  leaving_ = std::move(done);
+  if (ended_) return done(gone().with_operation("leave"));
+  leaving_.push_back(std::move(done));
   go_if_free();
 }
 
@@ -141,7 +143,7 @@ void WorkerNode::abandon() {
 }
 
 void WorkerNode::go_if_free() {
-  if (!leaving_ || membership_.state() != Membership::State::kMember || !exchange_.idle() ||
+  if (leaving_.empty() || membership_.state() != Membership::State::kMember || !exchange_.idle() ||
       !declares_.empty() || !barriers_.empty()) {
     return;
   }
@@ -235,7 +237,7 @@ void WorkerNode::on_fault(const wire::Fault& fault, const std::string& peer) {
     declares_.erase(pending);
     for (const Declared& done : declare.done) done(Status(why).with_operation("declare"));
   }
-  if (fault.tensor() != 0) exchange_.fail_tensor(fault.tensor(), why);
+  if (fault.tensor() != 0) exchange_.on_fault({fault.tensor(), fault.part()}, why);
 }
 
 void WorkerNode::on_data(LinkId, const wire::Header& header, Buffer payload) {
@@ -270,13 +272,10 @@ WorkerNode::ShardLink* WorkerNode::find_shard(LinkId link) {
 // ---- time
 
 void WorkerNode::step(Duration wait) {
+  if (ended_) return;
   try {
     van_.step(*this, wait);
-    if (ended_) {  // Only memory that the transport still holds is waited for.
-      exchange_.tick();
-    } else {
-      tick();
-    }
+    tick();
   } catch (const std::bad_alloc& thrown) {
     membership_.resign(out_of_memory(thrown));
   }
@@ -377,6 +376,7 @@ metrics::Metrics WorkerNode::metrics() const {
 }
 
 Time WorkerNode::next_due() const {
+  if (ended_) return Time::max();
   Time due = std::min({van_.next_due(), membership_.next_due(), exchange_.next_due()});
   if (!joined_) due = std::min(due, join_deadline_);
   if (!barriers_.empty()) due = std::min(due, barriers_.front().deadline);
@@ -416,7 +416,8 @@ void WorkerNode::end_barriers(const Status& why) {
   }
 }
 
-// The membership is over: everything that anybody waits for ends now.
+// The membership is over: everything that anybody waits for ends now. Tickets end when nobody reads
+// their memory, and so after the transport.
 void WorkerNode::finish() {
   if (ended_) return;
   ended_ = true;
@@ -424,15 +425,15 @@ void WorkerNode::finish() {
   limit_input(0);
   const Status why = gone();
   const bool in_order = membership_.state() == Membership::State::kLeft;
-  for (const auto& [node, shard] : shards_) van_.close(shard.link);
-  van_.close(membership_.scheduler_link());
-  exchange_.fail_all(why);
+  van_.shut();
+  exchange_.end_all(why);
+  STRETTO_CHECK(exchange_.idle());
   for (auto& [name, pending] : std::exchange(declares_, {})) {
     for (const Declared& done : pending.done) done(Status(why).with_operation("declare"));
   }
   end_barriers(why);
   if (joining_) std::exchange(joining_, nullptr)(Status(why).with_operation("join"));
-  if (leaving_) std::exchange(leaving_, nullptr)(in_order ? Status() : why);
+  for (const Done& done : std::exchange(leaving_, {})) done(in_order ? Status() : why);
 }
 
 }  // namespace stretto

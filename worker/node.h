@@ -38,7 +38,7 @@ class WorkerNode final : public Agent, private Van::Handler {
     if (!ended_) exchange_.steer(operation, change);
   }
   void barrier(Done done);
-  /// Leaves when nothing is under way any more.
+  /// Leaves when nothing is under way any more. Who asks again while that takes hears the same.
   void leave(Done done);
 
   /// Ends everything at once, without leaving: others will see this worker lost.
@@ -46,8 +46,8 @@ class WorkerNode final : public Agent, private Van::Handler {
 
   void step(Duration wait) override;
   Time next_due() const override;
-  /// True once it has left or failed, and no user's memory is held any more.
-  bool over() const override { return ended_ && exchange_.idle(); }
+  /// True once it has left or failed: every ticket has ended, and nobody reads the users' memory.
+  bool over() const override { return ended_; }
 
   void wake() { van_.wake(); }
   Rank rank() const { return membership_.rank(); }
@@ -63,7 +63,9 @@ class WorkerNode final : public Agent, private Van::Handler {
   /// outlives this. Before the loop starts.
   void set_input(InputAccount* input) { input_ = input; }
   /// Notes a span of the user's own.
-  void note(const TraceRecord& record) { trace_.tracer().note(record); }
+  void note(const TraceRecord& record) {
+    if (!ended_) trace_.tracer().note(record);
+  }
   /// Thread: any.
   bool tracing() { return trace_.tracer().on(); }
 
@@ -106,6 +108,7 @@ class WorkerNode final : public Agent, private Van::Handler {
   metrics::Metrics metrics() const;
   void finish();
   ShardLink* find_shard(LinkId link);
+  bool is_going() const { return ended_ || !leaving_.empty(); }
   Status gone() const;
 
   const Config& config_;
@@ -124,7 +127,7 @@ class WorkerNode final : public Agent, private Van::Handler {
   std::map<std::string, PendingDeclare> declares_;
   std::deque<PendingBarrier> barriers_;  // The first one is at the scheduler.
   std::uint64_t barrier_number_ = 0;
-  Done leaving_;
+  std::vector<Done> leaving_;  // Who waits for that.
   bool ended_ = false;
   Time ended_at_ = {};
   Status disagreement_;  // The last about a tensor, and when we were told.

@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <iterator>
 #include <thread>
+#include <utility>
 #include <vector>
 
+#include "common/check.h"
 #include "common/mutex.h"
 #include "worker/coder.h"
 
@@ -63,6 +65,11 @@ class Workload {
     std::make_heap(heap_.begin(), heap_.end());
     return taken;
   }
+  /// All that waits, for the caller to drop.
+  std::vector<Entry> take_all() {
+    const MutexLock lock(mutex_);
+    return std::exchange(heap_, {});
+  }
   void close() {
     const MutexLock lock(mutex_);
     closed_ = true;
@@ -85,10 +92,17 @@ class PoolCoder final : public Coder {
 
   void run(const Piece& piece, const Work& work, const Work& then) override {
     if (piece.bytes < kLargeBytes) return Coder::run(piece, work, then);
+    STRETTO_CHECK(!stopped_);
     if (threads_.empty()) start();
     workload_.add({.piece = piece, .work = work, .then = then});
   }
   void discard(std::uint64_t operation) override { workload_.take_all_of(operation); }
+  void stop() override {
+    stopped_ = true;
+    workload_.take_all();
+    workload_.close();
+    threads_.clear();
+  }
 
  private:
   void start() {
@@ -105,6 +119,7 @@ class PoolCoder final : public Coder {
 
   std::function<void(Work)> post_;
   Workload workload_;
+  bool stopped_ = false;
   std::vector<std::jthread> threads_;  // Last: they end before what they use.
 };
 

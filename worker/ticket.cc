@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <chrono>
 
+#include "common/check.h"
+
 namespace stretto {
 namespace detail {
 
@@ -21,6 +23,7 @@ void TicketState::end_one(const Status& status, const ValueInfo& info,
   Status outcome;
   {
     MutexLock lock(mutex_);
+    STRETTO_CHECK(pending_ > 0);
     if (status_.ok()) status_ = status;
     info_ = any_info_ ? combine(info_, info) : info;
     any_info_ = true;

@@ -30,16 +30,13 @@ class WorkerImpl {
   WorkerImpl(Config config, std::unique_ptr<Transport> transport)
       : config_(std::move(config)),
         node_(config_, std::move(transport), clock_,
-              make_pool_coder([this](Coder::Work then) { return_to_loop(std::move(then)); })) {
-    codec_door_ = std::make_shared<Loop::Door>(loop_);
-  }
+              make_pool_coder([this](Coder::Work then) { return_to_loop(std::move(then)); })) {}
 
+  /// Handles are heard until the end: what is cancelled or resumed meanwhile lets us leave. When
+  /// this returns every ticket has ended.
   ~WorkerImpl() {
-    loop_.door()->close();
-    if (!loop_.started()) return;
-    if (ask_to_leave().wait_for(kLastPatience) == std::future_status::ready) loop_.join();
+    if (loop_.started()) (void)ask_to_leave().wait_for(kLastPatience);
     loop_.stop();
-    codec_door_->close();
   }
 
   Status join() {
@@ -67,14 +64,13 @@ class WorkerImpl {
  private:
   static constexpr Duration kLastPatience = 10s;
 
-  // After work of a codec. Unlike what handles ask for, this is heard until the loop has ended.
+  // After work of a codec, which has ended before the loop does.
   void return_to_loop(Coder::Work then) {
-    codec_door_->post([then = std::move(then)](WorkerNode&) { then(); });
+    loop_.post([then = std::move(then)](WorkerNode&) { then(); });
   }
 
   const Config config_;
   const SteadyClock clock_;
-  std::shared_ptr<Loop::Door> codec_door_;  // Before the node, whose pool goes through it.
   const std::shared_ptr<metrics::Board> board_ = std::make_shared<metrics::Board>();
   std::unique_ptr<metrics::Endpoint> endpoint_;
   WorkerNode node_;

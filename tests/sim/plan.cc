@@ -117,6 +117,12 @@ Plan::Plan(std::uint64_t from) : seed(from) {
   for (TensorPlan& tensor : tensors) broadcast_later(broadcasts, tensor);
   Random cuts(from ^ 0xC07);
   cut = static_cast<LinkCut>(cuts.below(4));
+  Random hasty(from ^ 0x4A57E);
+  for (TensorPlan& tensor : tensors) {
+    for (Rank rank = 0; rank < workers; ++rank) {
+      if (hasty.chance(0.2)) tensor.hasty |= std::uint64_t{1} << rank;
+    }
+  }
 }
 
 std::vector<std::string> Plan::nodes() const {

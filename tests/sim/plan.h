@@ -43,6 +43,8 @@ enum class LinkCut : std::uint8_t {
 struct TensorPlan {
   TensorSpec spec;
   std::vector<Step> steps;
+  /// Bits by rank: who pulls before its first share, and gives that up soon.
+  std::uint64_t hasty = 0;
 };
 
 struct Plan {

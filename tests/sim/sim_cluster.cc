@@ -166,6 +166,9 @@ void SimCluster::step(Node& node) {
   }
   check_after_step(node);
   if (node.agent->over()) {  // The process ends: its endpoint goes with it.
+    if (node.user != nullptr && node.user->under_way() != 0) {
+      report("tickets end once", node.name + " is over, and has tickets that never ended");
+    }
     network_.kill(node.name);
     node.gone = true;
   }

@@ -60,6 +60,7 @@ void SimWorker::act() {
   }
   if (!joined_ || outcome_ || !all_declared()) return;
   change_minds();
+  if (!hasty_.empty()) give_up_hasty_pulls();
   while (under_way_ < plan_.most_under_way && start_something()) {
   }
   if (!in_barrier_ && barriers_entered_ < plan_.barriers && random_.chance(0.05)) enter_barrier();
@@ -110,7 +111,20 @@ bool SimWorker::start_something() {
   return true;
 }
 
+// Until then what they wait for may be our own share, which waits behind them.
+void SimWorker::give_up_hasty_pulls() {
+  if (!random_.chance(0.5)) return;
+  for (const std::weak_ptr<Operation>& hasty : std::exchange(hasty_, {})) {
+    const std::shared_ptr<Operation> pull = hasty.lock();
+    if (pull != nullptr) node_.steer(pull, {.kind = detail::Change::Kind::kCancel});
+  }
+}
+
 void SimWorker::start_step(std::size_t index) {
+  if (tensors_[index].next_step == 0 && (plan_.tensors[index].hasty >> rank_ & 1) != 0) {
+    start_pull(index);
+    hasty_.push_back(steerable_.back().operation);
+  }
   const std::uint64_t round = ++tensors_[index].next_step;
   const Step& step = plan_.tensors[index].steps[round - 1];
   Operation::Kind kind = Operation::Kind::kPushPull;

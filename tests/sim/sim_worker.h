@@ -69,6 +69,7 @@ class SimWorker {
   void start_pull(std::size_t index);
   void start_probe(std::size_t index);
   void launch(std::size_t index, Operation::Kind kind, std::uint64_t round);
+  void give_up_hasty_pulls();
   void ended(std::size_t index, Operation::Kind kind, std::uint64_t round, Memory& memory,
              const Operation& operation, const Status& status);
   void got_value(std::size_t index, Operation::Kind kind, std::uint64_t round, const Memory& memory,
@@ -100,6 +101,7 @@ class SimWorker {
     bool paused = false;
   };
   std::vector<Steerable> steerable_;
+  std::vector<std::weak_ptr<Operation>> hasty_;  // Pulls that stand in the way of what they need.
   Time plan_time_{std::chrono::seconds(1000)};
   std::size_t next_ = 0;         // In the plan's order.
   std::size_t final_pulls_ = 0;  // After all steps every tensor is read once more.

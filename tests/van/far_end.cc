@@ -40,6 +40,9 @@ class ScriptedTransport final : public Transport {
     for (const auto& event : events) event(sink);
   }
   void wake() override { ++wire_.wakes; }
+  ~ScriptedTransport() override {  // Its leases end with it; what was sent stays to be looked at.
+    for (fake::Sent& sent : wire_.sent) sent.payload = Buffer::copy_of(sent.payload.bytes());
+  }
   bool is_local(LinkId) const override { return wire_.local; }
 
  private:

@@ -149,7 +149,7 @@ TEST_F(ExchangeCoding, MemoryIsKeptUntilWorkThatHasBegunIsDone) {
   coder_->hold = true;
   const OperationPtr operation = push_pull(1, source_, target_);
   const std::vector<fake::HeldCoder::Held> begun = coder_->begin_all();
-  exchange_.fail_all({Code::kCancelled, "the job has ended"});
+  exchange_.fail_tensor(1, {Code::kCancelled, "the job has ended"});
   EXPECT_FALSE(operation->ticket->done()) << "its source is still read";
   EXPECT_FALSE(exchange_.idle());
   for (const auto& held : begun) {
@@ -234,10 +234,14 @@ TEST_F(ExchangeCoding, APullThatIsCancelledWhileItIsDecodedLeavesItsPartFree) {
 
 TEST_F(ExchangeCoding, AShareThatHasBeenEncodedIsNotCancelled) {
   add_coded("onebit,ef=vanilla");
+  add(2, 1);
   van_.set_windows(1, 1);
+  Floats other(1);
+  push_pull(2, {1}, other);  // Takes the window, so nothing of the next one leaves.
   const OperationPtr operation = push_pull(1, source_, target_);
+  EXPECT_EQ(van_.queue().untouched(operation->id), operation->parts_begun);
   exchange_.steer(operation, {.kind = detail::Change::Kind::kCancel});
-  EXPECT_FALSE(operation->ticket->done());
+  EXPECT_FALSE(operation->ticket->done()) << "what its codec owes counts on it";
   EXPECT_TRUE(operation->under_way);
 }
 

@@ -51,6 +51,63 @@ TEST_F(ExchangeTest, ACancelledPullLeavesItsMemoryAlone) {
   EXPECT_EQ(again, (Floats{1, 2, 3, 4, 5}));
 }
 
+TEST_F(ExchangeTest, ACancelledPullDoesNotStandInTheWayOfTheShareThatItWaitsFor) {
+  add(1, 2);
+  source_.resize(2);
+  target_.resize(2);
+  const OperationPtr pull = start(Kind::kPull, 1, nullptr, &target_);
+  (void)shard_.datum();
+  Floats pushed(2), pulled(2);
+  const OperationPtr share = push_pull(1, source_, pushed);
+  EXPECT_TRUE(shard_.data().empty()) << "it waits for the pull";
+  exchange_.steer(pull, {.kind = detail::Change::Kind::kCancel});
+  step();
+  EXPECT_EQ(shard_.datum().header.kind, wire::Kind::kPush);
+  const OperationPtr next = start(Kind::kPull, 1, nullptr, &pulled);
+  value({1, 0}, 1, {8, 9});  // To the cancelled one.
+  EXPECT_FALSE(share->ticket->done());
+  EXPECT_TRUE(exchange_.landing(value_header({1, 0}, 1)).size() == 8) << "of the share";
+  wire::Header answer = value_header({1, 0}, 1);
+  answer.flags = wire::kWantsValue;
+  shard_.send(answer, fake::bytes_of({5, 6}));
+  step();
+  EXPECT_TRUE(share->ticket->done());
+  EXPECT_THAT(pushed, ElementsAre(5, 6));
+  value({1, 0}, 1, {5, 6});
+  EXPECT_TRUE(next->ticket->done());
+  EXPECT_EQ(target_, Floats(2));
+}
+
+TEST_F(ExchangeTest, ACancelledPullsAnswerLandsNowhere) {
+  add(1, 2);
+  source_.resize(2);
+  target_.resize(2);
+  const OperationPtr pull = start(Kind::kPull, 1, nullptr, &target_);
+  exchange_.steer(pull, {.kind = detail::Change::Kind::kCancel});
+  const OperationPtr share = push_pull(1, source_, target_);
+  EXPECT_TRUE(exchange_.landing(value_header({1, 0}, 1)).empty());
+  wire::Header answer = value_header({1, 0}, 1);
+  answer.flags = wire::kWantsValue;
+  EXPECT_EQ(exchange_.landing(answer).size(), 8U);
+}
+
+TEST_F(ExchangeTest, AFaultThatAnswersACancelledPullIsNobodysElse) {
+  add(1, 2);
+  source_.resize(2);
+  target_.resize(2);
+  const OperationPtr pull = start(Kind::kPull, 1, nullptr, &target_);
+  exchange_.steer(pull, {.kind = detail::Change::Kind::kCancel});
+  const OperationPtr next = start(Kind::kPull, 1, nullptr, &target_);
+  (void)shard_.data();
+  exchange_.on_fault({1, 0}, {Code::kTimeout, "waited 300 s for worker 1"});
+  EXPECT_FALSE(next->ticket->done());
+  EXPECT_EQ(shard_.data().size(), 0U);
+  step();
+  EXPECT_EQ(shard_.datum().header.kind, wire::Kind::kPull) << "now it may ask";
+  exchange_.on_fault({1, 0}, {Code::kTimeout, "waited 300 s for worker 1"});
+  expect_failed(next, Code::kTimeout, "waited 300 s");
+}
+
 TEST_F(ExchangeTest, APausedOperationHoldsBackWhatHasNotLeft) {
   add(1, 5);
   van_.set_windows(1, 1);
@@ -409,8 +466,7 @@ TEST_F(ExchangeTest, FailingAllEndsEverything) {
   const auto first = push_pull(1, source_, target_);
   const auto second = start(Kind::kPull, 2, nullptr, &target_);
   (void)shard_.data();
-  exchange_.fail_all({Code::kPeerLost, "worker 1 is lost"});
-  pass(10ms);
+  exchange_.end_all({Code::kPeerLost, "worker 1 is lost"});
   expect_failed(first, Code::kPeerLost, "worker 1 is lost");
   expect_failed(second, Code::kPeerLost, "worker 1 is lost");
   EXPECT_TRUE(exchange_.idle());

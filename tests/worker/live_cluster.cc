@@ -29,6 +29,7 @@ Cluster::Cluster(const Plan& plan) : plan_(plan) {
     config.scheduler = address_;
     config.token = "secret";
     config.job = plan.job;
+    config.transport = plan.transport;
     config.log_level = "silent";
     return config;
   };
@@ -43,12 +44,15 @@ Cluster::Cluster(const Plan& plan) : plan_(plan) {
     EXPECT_TRUE(shards_.back()->start("127.0.0.1:0", "").ok());
   }
   outcomes_.resize(1 + shards_.size());
-  drive(scheduler_, outcomes_[0]);
-  for (std::size_t i = 0; i < shards_.size(); ++i) drive(shards_[i], outcomes_[i + 1]);
+  drive(scheduler_, outcomes_[0], stop_);
+  for (std::size_t i = 0; i < shards_.size(); ++i)
+    drive(shards_[i], outcomes_[i + 1], halt_shards_);
 }
 
 Cluster::~Cluster() {
   stop_.store(true, std::memory_order_release);
+  halt_shards_.store(true, std::memory_order_release);
+  stop_.notify_all();
   threads_.clear();
 }
 

@@ -23,6 +23,7 @@ struct Plan {
   std::uint32_t shards = 2;  ///< Of one server.
   JobSettings job = {};
   Duration operation_timeout = 60s;
+  TransportChoice transport = TransportChoice::kAuto;
 };
 
 /// Thread: user.
@@ -39,15 +40,18 @@ class Cluster {
   /// Each worker joins and runs `program` on a thread of its own, and leaves afterwards if it has
   /// not. Returns when all have.
   void run(const std::function<void(Worker&)>& program) const;
+  /// The shards stand still from now on, as stopped processes do.
+  void freeze_shards() { halt_shards_.store(true, std::memory_order_release); }
   /// How the scheduler and the shards ended; waits until they have, by themselves.
   std::vector<Status> outcomes();
 
  private:
   /// Runs a party to its end, keeps how it ended, and destroys it, as the end of its process would.
   template <typename Party>
-  void drive(std::unique_ptr<Party>& party, Status& outcome) {
-    threads_.emplace_back([this, &party, &outcome] {
-      stretto::run(*party, clock_, stop_);
+  void drive(std::unique_ptr<Party>& party, Status& outcome, const std::atomic<bool>& halt) {
+    threads_.emplace_back([this, &party, &outcome, &halt] {
+      stretto::run(*party, clock_, halt);
+      if (!party->over()) stop_.wait(false);
       outcome = party->status();
       party.reset();
     });
@@ -56,6 +60,7 @@ class Cluster {
   Plan plan_;
   const SteadyClock clock_;
   std::atomic<bool> stop_{false};
+  std::atomic<bool> halt_shards_{false};
   std::vector<std::unique_ptr<Config>> configs_;
   std::unique_ptr<Scheduler> scheduler_;
   std::vector<std::unique_ptr<Shard>> shards_;

@@ -35,15 +35,28 @@ TEST(PoolCoder, LargeWorkIsDoneElsewhereAndItsEndIsPosted) {
   EXPECT_TRUE(done);
 }
 
-TEST(PoolCoder, EndsAfterAllItsWork) {
-  std::atomic<int> ended{0};
-  auto pool = make_pool_coder([](const Coder::Work& then) { then(); });
+// After it nobody posts, so a loop that has ended can get no work of a codec.
+TEST(PoolCoder, StoppingDropsWhatHasNotBegunAndWaitsForWhatHas) {
+  std::atomic<int> begun{0};
+  std::atomic<int> posted{0};
+  std::latch first(1);
+  auto pool = make_pool_coder([&](const Coder::Work& then) { then(); });
+  const auto lease = std::make_shared<int>(0);  // As of the users' memory.
   for (int i = 0; i < 100; ++i) {
     pool->run(
-        {.bytes = 1 << 20}, [] {}, [&] { ended.fetch_add(1); });
+        {.bytes = 1 << 20},
+        [&, lease] {
+          if (begun.fetch_add(1) == 0) first.count_down();
+        },
+        [&, lease] { posted.fetch_add(1); });
   }
+  first.wait();
+  pool->stop();
+  EXPECT_GE(begun.load(), 1);
+  EXPECT_EQ(posted.load(), begun.load());
+  EXPECT_EQ(lease.use_count(), 1) << "nobody holds it any more";
   pool.reset();
-  EXPECT_EQ(ended.load(), 100);
+  EXPECT_EQ(posted.load(), begun.load());
 }
 
 // All threads but one are kept until the end, and that one until everything waits.

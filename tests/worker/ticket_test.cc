@@ -6,7 +6,10 @@
 
 #include <atomic>
 #include <latch>
+#include <string>
 #include <thread>
+
+#include "common/log.h"
 
 namespace stretto {
 namespace {
@@ -95,6 +98,18 @@ TEST(Ticket, CallbacksRunInOrderAndMayAskTheTicket) {
   }
   state->end_one({}, {});
   EXPECT_EQ(told, (std::vector<int>{1, 0, 11, 10, 21, 20}));
+}
+
+TEST(Ticket, WhatACallbackThrowsIsNoConcernOfTheLoop) {
+  auto state = std::make_shared<TicketState>(1);
+  int told = 0;
+  state->on_done([](const Status&) { (void)std::stoi("no number"); });
+  state->on_done([&told](const Status& status) { told += status.ok() ? 1 : 100; });
+  set_log_level(Level::kSilent);
+  EXPECT_NO_THROW(state->end_one({}, {}));
+  set_log_level(Level::kWarning);
+  EXPECT_EQ(told, 1) << "the others are told all the same";
+  EXPECT_TRUE(state->wait().ok());
 }
 
 TEST(Ticket, ItsStateOutlivesItsCaller) {

@@ -151,7 +151,7 @@ void PyWorker::leave(std::optional<double> patience) {
   process_.refuse_others();
   const Duration limit = patience ? from_seconds(*patience) : Duration::max();
   const Status status = heard([worker = here(), limit] { return worker->leave(limit); });
-  if (status.code() != Code::kTimeout) kept_.clear();  // Else their memory may still be read.
+  let_go();
   raise_unless_ok(status);
 }
 
@@ -169,14 +169,18 @@ const std::shared_ptr<Worker>& PyWorker::here() const {
 }
 
 // An owner goes when its operation has ended: not from the loop's thread, which would have to wait
-// for the GIL, but from whoever begins the next operation.
-PyTicket PyWorker::keep(Ticket ticket, py::object owner) {
+// for the GIL, but from whoever begins the next operation, or leaves.
+void PyWorker::let_go() {
   std::list<Kept> ended;  // Let go of at the end: that may run Python code, which may come here.
   for (auto kept = kept_.begin(); kept != kept_.end();) {
     const auto next = std::next(kept);
     if (kept->ticket.done()) ended.splice(ended.end(), kept_, kept);
     kept = next;
   }
+}
+
+PyTicket PyWorker::keep(Ticket ticket, py::object owner) {
+  let_go();
   if (!ticket.done()) kept_.push_back({ticket, std::move(owner)});
   return PyTicket(std::move(ticket));
 }

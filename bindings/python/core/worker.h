@@ -90,6 +90,7 @@ class PyWorker {
   /// Raises Cancelled once it was abandoned.
   const std::shared_ptr<Worker>& here() const;
   PyTicket keep(Ticket ticket, pybind11::object owner);
+  void let_go();
 
   struct Kept {
     Ticket ticket;

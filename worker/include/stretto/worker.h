@@ -73,7 +73,8 @@ class [[nodiscard]] Ticket {
   /// True once it has ended; wait() then returns at once.
   bool done() const;
   /// Calls `then` once with the outcome: on Stretto's thread, or at once if it has ended. `then`
-  /// must not block, wait for tickets or destroy the worker; it may start operations.
+  /// must not block, wait for tickets or destroy the worker; it may start operations. What it
+  /// throws on Stretto's thread is logged.
   void on_done(std::function<void(const Status&)> then) const;
   /// About the value received; meaningful after an ok pull, push_pull or broadcast.
   ValueInfo info() const;
@@ -93,7 +94,8 @@ class [[nodiscard]] Ticket {
   void pause() const;
   void resume() const;
   /// Ends a pull at once, and a push of which nothing has left, with kCancelled. A push that has
-  /// begun goes on: the other workers count on the whole of it.
+  /// begun goes on: the other workers count on the whole of it. The next pull of the tensor waits
+  /// until the servers have answered the cancelled one; pushes do not.
   void cancel() const;
 
  private:
@@ -131,7 +133,10 @@ class Worker {
 
   Worker(Worker&&) noexcept;
   Worker& operator=(Worker&&) noexcept;
-  ~Worker();  ///< Leaves, if leave() was not called.
+  /// Leaves, if leave() was not called or has not ended; after 10 s without that the others see
+  /// this worker lost. Handles are heard until then. When this returns every ticket has ended, and
+  /// nobody uses the memory that was given for it.
+  ~Worker();
 
   Rank rank() const;
   std::uint32_t size() const;  ///< Workers in the job.
@@ -175,7 +180,8 @@ class Worker {
   void note_span(Span span, Time begin, Time end);
 
   /// Leaves in order, after everything under way has ended. Calls made later fail with kCancelled.
-  /// kTimeout if that takes longer than `patience`; then it goes on by itself.
+  /// kTimeout if that takes longer than `patience`; then it goes on by itself, and another leave()
+  /// waits for the same end.
   Status leave(Duration patience = Duration::max());
 
   // The same for spans of numbers.

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+// The end of a worker, whatever the others do: each ticket ends once, before the worker is gone,
+// and handles are heard until then.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <future>
+#include <string>
+#include <thread>
+
+#include "tests/worker/live_cluster.h"
+#include "van/loop_thread.h"
+#include "van/transports.h"
+#include "worker/node.h"
+
+namespace stretto {
+namespace {
+
+using live::Cluster;
+using testing::HasSubstr;
+
+using Floats = std::vector<float>;
+
+/// A worker whose loop can be stopped at once.
+class Stoppable {
+ public:
+  Stoppable(const Cluster& cluster, TransportChoice transport)
+      : config_(config_of(cluster.options(0), transport)),
+        node_(config_, std::move(*make_transport(config_)), clock_) {
+    std::promise<Status> joined;
+    node_.join([&joined](const Status& status) { joined.set_value(status); });
+    loop_.start();
+    EXPECT_TRUE(joined.get_future().get().ok());
+  }
+
+  Tensor declare(std::uint64_t elements) {
+    return *loop_
+                .ask<Result<Tensor>>([elements](WorkerNode& node, WorkerNode::Declared done) {
+                  node.declare(
+                      {.name = "x", .dtype = Dtype::kF32, .elements = elements, .options = {}},
+                      std::move(done));
+                })
+                .get();
+  }
+  void start(const std::shared_ptr<Operation>& operation) {
+    loop_.post([operation](WorkerNode& node) { node.start(operation); });
+  }
+  std::uint64_t bytes_in_flight() {
+    return loop_
+        .ask<std::uint64_t>([](WorkerNode& node, const std::function<void(std::uint64_t)>& done) {
+          done(node.van().queue().under_way());
+        })
+        .get();
+  }
+  void stop() { loop_.stop(); }
+
+ private:
+  static Config config_of(const Options& options, TransportChoice transport) {
+    Config config;
+    config.role = Role::kWorker;
+    config.rank = 0;
+    config.workers = options.workers;
+    config.servers = options.servers;
+    config.scheduler = options.scheduler;
+    config.token = options.token;
+    config.transport = transport;
+    return config;
+  }
+
+  const SteadyClock clock_;
+  const Config config_;
+  WorkerNode node_;
+  LoopThread<WorkerNode> loop_{node_, clock_};
+};
+
+class WorkerEnd : public testing::TestWithParam<TransportChoice> {};
+
+TEST_P(WorkerEnd, EndsItsTicketsWhileAStoppedServerHoldsTheirMemory) {
+  constexpr std::uint64_t kWindow = 8 << 20;
+  Cluster cluster({.workers = 1,
+                   .job = {.link_window_bytes = kWindow, .total_window_bytes = kWindow},
+                   .transport = GetParam()});
+  Stoppable worker(cluster, GetParam());
+  const Tensor tensor = worker.declare(4 << 20);
+  Floats memory(tensor.elements);
+  cluster.freeze_shards();
+  auto operation = std::make_shared<Operation>();
+  operation->tensor = tensor;
+  operation->source = std::as_bytes(std::span(memory));
+  operation->ticket = std::make_shared<detail::TicketState>(1);
+  worker.start(operation);
+  while (worker.bytes_in_flight() == 0) std::this_thread::yield();
+  worker.stop();
+  ASSERT_TRUE(operation->ticket->done());
+  EXPECT_EQ(operation->ticket->wait().code(), Code::kCancelled);
+  EXPECT_EQ(operation->leases.load(), 0U);
+}
+
+INSTANTIATE_TEST_SUITE_P(Transports, WorkerEnd,
+                         testing::Values(TransportChoice::kZmq, TransportChoice::kFabric),
+                         [](const auto& about) {
+                           return about.param == TransportChoice::kZmq ? "Zmq" : "Fabric";
+                         });
+
+TEST(WorkerEnds, WhoLeavesAgainWaitsForTheSameEnd) {
+  Cluster cluster({.workers = 1});
+  cluster.run([](Worker& worker) {
+    Floats data(4, 1.0F);
+    const Tensor tensor = *worker.declare("x", Dtype::kF32, 4);
+    const Ticket waits = worker.pull(tensor, data);  // For a first value.
+    for (int attempt = 0; attempt < 2; ++attempt) {
+      EXPECT_EQ(worker.leave(10ms).code(), Code::kTimeout);
+      EXPECT_FALSE(waits.done());
+    }
+    waits.cancel();
+    const Status left = worker.leave();  // It may have left by then, as it was asked to before.
+    EXPECT_TRUE(left.ok() || left.code() == Code::kCancelled) << left.text();
+    EXPECT_EQ(waits.wait().code(), Code::kCancelled);
+  });
+}
+
+TEST(WorkerEnds, HandlesAreHeardUntilTheWorkerHasLeft) {
+  Cluster cluster({.workers = 1});
+  Result<Worker> joined = Worker::join(cluster.options());
+  ASSERT_TRUE(joined.ok());
+  auto worker = std::make_unique<Worker>(std::move(*joined));
+  Floats data(4, 1.0F);
+  const Ticket waits = worker->pull(*worker->declare("x", Dtype::kF32, 4), data);
+  std::jthread destroyer([&worker] { worker.reset(); });
+  EXPECT_EQ(waits.wait_for(50ms).code(), Code::kTimeout) << "the destructor waits for it";
+  waits.cancel();
+  EXPECT_THAT(waits.wait().cause(), HasSubstr("it was cancelled"));
+}
+
+TEST(WorkerEnds, WhatACallbackThrowsEndsNothingElse) {
+  Cluster cluster({.workers = 1});
+  cluster.run([](Worker& worker) {
+    const Tensor tensor = *worker.declare("x", Dtype::kF32, 4);
+    Floats data(4, 1.0F);
+    const Ticket waits = worker.pull(tensor, data);
+    waits.on_done([](const Status&) { (void)std::stoi("no number"); });
+    waits.cancel();
+    EXPECT_EQ(waits.wait().code(), Code::kCancelled);
+    EXPECT_TRUE(worker.push_pull(tensor, data, data).wait().ok());
+  });
+}
+
+}  // namespace
+}  // namespace stretto
