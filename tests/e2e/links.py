@@ -103,7 +103,7 @@ class Job(cluster.ByHand):
     def __init__(self, test, network, transport, flags=FLAGS, **variables):
         self.network = network
         self._place = {"scheduler": "scheduler", "server 0": "server", "worker 0": "worker"}
-        super().__init__(test, STRETTO_TRANSPORT=transport, STRETTO_JOB_TOKEN="links",
+        super().__init__(test, STRETTO_TRANSPORT=transport, STRETTO_JOB_TOKEN="links of this lab",
                          STRETTO_BIND_HOST="0.0.0.0", **variables)
         for rank in (0, 1):
             self.server(rank)
