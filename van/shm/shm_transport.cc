@@ -63,7 +63,7 @@ class Endpoint final : public ShmTransport {
   void accept();
   void pause_listening();
   void listen_on();
-  void admit(LinkId id, Descriptor socket);
+  void admit_peer(LinkId id, Descriptor socket);
   bool deliver(Sink& sink);
   bool report_unreachable(Sink& sink);
   void disarm();
@@ -252,7 +252,7 @@ void Endpoint::hear(std::uint64_t token) {
   if (const auto link = unread_.find(id); link != unread_.end()) return link->second->hear();
   if (auto stranger = strangers_.take(id)) {
     watch_.remove(stranger->get());
-    admit(id, *std::move(stranger));
+    admit_peer(id, *std::move(stranger));
   }
 }
 
@@ -263,7 +263,7 @@ void Endpoint::accept() {
     if (accepted.what == What::kNobody) return;
     if (accepted.what == What::kNoDescriptor) return pause_listening();
     const bool room = links_.size() + unread_.size() < options_.max_links;
-    if (accepted.what == What::kPeer && room) admit(++last_id_, std::move(accepted.socket));
+    if (accepted.what == What::kPeer && room) admit_peer(++last_id_, std::move(accepted.socket));
   }
 }
 
@@ -280,7 +280,7 @@ void Endpoint::listen_on() {
 }
 
 // Somebody who has connected says something for the first time; mostly it is there at once.
-void Endpoint::admit(LinkId id, Descriptor socket) {
+void Endpoint::admit_peer(LinkId id, Descriptor socket) {
   const Heard hello = shm::hear(socket);
   if (hello.what == Heard::What::kNothing) {
     if (!watch_.add(socket.get(), id).ok()) return;
