@@ -23,7 +23,7 @@ namespace {
 
 constexpr std::size_t kThreads = 16;
 constexpr std::size_t kMostBody = 4096;
-constexpr Visitors::Patience kVisitPatience{.ask = 1s, .answer = 60s};
+constexpr VisitBook::Patience kVisitPatience{.ask = 1s, .answer = 60s, .at_once = kThreads};
 constexpr int kStandstillSeconds = 2;  // A client that takes nothing for so long is given up.
 constexpr std::uint32_t kMostIterations = 1000;
 constexpr std::uint32_t kTraceSeconds = 30;

@@ -15,6 +15,7 @@
 #include <filesystem>
 #include <functional>
 #include <set>
+#include <vector>
 
 namespace stretto {
 namespace {
@@ -67,7 +68,7 @@ void end_connections(std::uint16_t port, const std::function<bool(const std::str
 
 }  // namespace
 
-Visitors::Visitors(Patience patience) : patience_(patience), thread_([this] { run(); }) {}
+Visitors::Visitors(VisitBook::Patience patience) : book_(patience), thread_([this] { run(); }) {}
 
 Visitors::~Visitors() {
   {
@@ -95,7 +96,7 @@ void Visitors::went() {
 
 void Visitors::asked(const std::string& address, int port) {
   MutexLock lock(mutex_);
-  visits_[visitor_of(address, port)] = {now(), true};
+  book_.asked(visitor_of(address, port), now());
 }
 
 void Visitors::end() {
@@ -109,17 +110,18 @@ void Visitors::end() {
 
 void Visitors::end_late(std::uint16_t port) {
   const Time began = now();
-  std::set<std::string> seen;
+  std::vector<std::string> here;  // Descriptors grow in the order of coming.
   end_connections(port, [&](const std::string& name) {
-    seen.insert(name);
+    here.push_back(name);
+    return false;
+  });
+  std::set<std::string> late;
+  {
     MutexLock lock(mutex_);
-    const Visit& visit = visits_.try_emplace(name, Visit{began}).first->second;
-    return began - visit.since > (visit.asked ? patience_.answer : patience_.ask);
-  });
-  MutexLock lock(mutex_);
-  std::erase_if(visits_, [&](const auto& item) {
-    return item.second.since < began && !seen.contains(item.first);
-  });
+    late = book_.late(here, began);
+  }
+  if (late.empty()) return;
+  end_connections(port, [&](const std::string& name) { return late.contains(name); });
 }
 
 void Visitors::run() {
@@ -128,7 +130,7 @@ void Visitors::run() {
     {
       MutexLock lock(mutex_);
       while (here_ == 0 && !over_) {
-        visits_.clear();
+        book_.clear();
         changed_.wait(mutex_);
       }
       if (!over_) changed_.wait_until(mutex_, now() + kLookEvery);

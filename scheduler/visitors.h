@@ -5,11 +5,11 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <string>
 #include <thread>
 
 #include "common/mutex.h"
+#include "scheduler/visit_book.h"
 #include "stretto/types.h"
 
 namespace stretto {
@@ -17,11 +17,7 @@ namespace stretto {
 /// Thread: any.
 class Visitors {
  public:
-  struct Patience {
-    Duration ask;     ///< From being accepted to the end of the request,
-    Duration answer;  ///< and from there to the end of the answer.
-  };
-  explicit Visitors(Patience patience);
+  explicit Visitors(VisitBook::Patience patience);
   ~Visitors();
   Visitors(const Visitors&) = delete;
   Visitors& operator=(const Visitors&) = delete;
@@ -36,22 +32,16 @@ class Visitors {
   void end();
 
  private:
-  struct Visit {
-    Time since;
-    bool asked = false;
-  };
-
   void run();
   void end_late(std::uint16_t port);
 
-  const Patience patience_;
   Mutex mutex_;
   Condition changed_;
   bool over_ GUARDED_BY(mutex_) = false;
   std::uint16_t port_ GUARDED_BY(mutex_) = 0;
   std::size_t here_ GUARDED_BY(mutex_) = 0;
-  std::map<std::string, Visit> visits_ GUARDED_BY(mutex_);  // By address and port.
-  std::jthread thread_;                                     // Last: it uses the others.
+  VisitBook book_ GUARDED_BY(mutex_);
+  std::jthread thread_;  // Last: it uses the others.
 };
 
 }  // namespace stretto

@@ -83,7 +83,7 @@ void let_the_others_come_to_rest() {
 
 TEST(Visitors, OneWhoAloneIsHereAndDoesNotAskIsShownOut) {
   Connection connection;
-  Visitors visitors({.ask = 1ms, .answer = 1h});
+  Visitors visitors({.ask = 1ms, .answer = 1h, .at_once = 1});
   visitors.watch(connection.port());
   let_the_others_come_to_rest();
   visitors.came();
@@ -92,7 +92,7 @@ TEST(Visitors, OneWhoAloneIsHereAndDoesNotAskIsShownOut) {
 
 TEST(Visitors, WhoHasAskedIsShownOutWhenTheAnswerTakesTooLong) {
   Connection connection;
-  Visitors visitors({.ask = 1h, .answer = 1ms});
+  Visitors visitors({.ask = 1h, .answer = 1ms, .at_once = 1});
   visitors.watch(connection.port());
   visitors.asked("127.0.0.1", connection.client_port());
   visitors.came();
@@ -101,7 +101,7 @@ TEST(Visitors, WhoHasAskedIsShownOutWhenTheAnswerTakesTooLong) {
 
 TEST(Visitors, AllAreShownOutAtTheEnd) {
   Connection connection;
-  Visitors visitors({.ask = 1h, .answer = 1h});
+  Visitors visitors({.ask = 1h, .answer = 1h, .at_once = 1});
   visitors.watch(connection.port());
   visitors.came();
   visitors.end();
