@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 # Read by ctest: adds each suite of a GoogleTest program as a test; what runs over all transports,
 # and waits much, as one for each of them. It is told the program, the folder that names its tests,
-# and the tests' properties. A program that cannot list its tests is a test that fails.
+# their label and their environment. A program that cannot list its tests is a test that fails.
+set(added "")
 execute_process(COMMAND ${program} --gtest_list_tests OUTPUT_VARIABLE listed ERROR_QUIET
   RESULT_VARIABLE status TIMEOUT 60)
 if(NOT status EQUAL 0)
   add_test(${folder}/starts ${program} --gtest_list_tests)
-  set_tests_properties(${folder}/starts PROPERTIES ${properties})
+  list(APPEND added ${folder}/starts)
   set(listed "")
 endif()
 # A suite stands at the beginning of a line and ends with a dot; its tests are indented, and end
@@ -27,5 +28,6 @@ list(REMOVE_DUPLICATES suites)
 foreach(suite IN LISTS suites)
   string(REPLACE ".*" "" name "${suite}")
   add_test(${folder}/${name} ${program} --gtest_filter=${suite})
-  set_tests_properties(${folder}/${name} PROPERTIES ${properties})
+  list(APPEND added ${folder}/${name})
 endforeach()
+set_tests_properties(${added} PROPERTIES LABELS ${label} TIMEOUT 600 ENVIRONMENT "${environment}")
