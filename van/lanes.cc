@@ -36,7 +36,8 @@ void Lanes::front_changed(Iterator lane) {
 }
 
 void Lanes::push_back(Frame frame) {
-  frames(lane_of(frame.urgency(), frame.order)).push_back(std::move(frame));
+  const Iterator lane = lane_of(frame.urgency(), frame.order);
+  frames(lane).push_back(std::move(frame));
 }
 
 void Lanes::push_front(const Urgency& urgency, Frame frame) {
