@@ -81,7 +81,7 @@ class Watched {
   const std::string& address() const { return address_; }
   /// CPU seconds since the last call.
   Result<double> cpu_s() {
-    const Result<double> now_s = cpu_seconds_of(child_.process_id());
+    Result<double> now_s = cpu_seconds_of(child_.process_id());
     if (!now_s.ok()) return now_s;
     return *now_s - std::exchange(cpu_s_, *now_s);
   }

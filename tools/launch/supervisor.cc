@@ -162,7 +162,7 @@ Reaction Supervisor::advance(Time now) {
 // Whoever is lost to the others is not asked to end: it cannot hear, or not obey. A moment is left
 // to those whose links have ended because they are about to end themselves.
 std::vector<std::size_t> Supervisor::bury(Time now, Reaction& reaction) {
-  const std::vector<std::size_t> lost =
+  std::vector<std::size_t> lost =
       stop_signal_ == 0 ? given_up(evidence_) : std::vector<std::size_t>();
   if (lost.empty()) bury_at_.reset();
   if (lost.empty()) return {};
