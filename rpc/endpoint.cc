@@ -39,10 +39,10 @@ Status not_here(std::string_view what) {
 // Windows and the like; an endpoint is in no job, so what is said of one is no concern of its.
 Environment environment_of_endpoints() {
   return [all = process_environment()](const std::string& name) -> std::optional<std::string> {
-    for (const char* known : {"STRETTO_JOB_TOKEN", "STRETTO_BIND_HOST", "STRETTO_NODE_HOST",
-                              "DMLC_NODE_HOST", "STRETTO_TRANSPORT", "STRETTO_FABRIC_PROVIDER",
-                              "STRETTO_LINK_WINDOW_BYTES", "STRETTO_TOTAL_WINDOW_BYTES",
-                              "STRETTO_DEAD_AFTER_S", "STRETTO_HEARTBEAT_S"}) {
+    for (const char* known :
+         {"STRETTO_JOB_TOKEN", "STRETTO_BIND_HOST", "STRETTO_NODE_HOST", "DMLC_NODE_HOST",
+          "STRETTO_TRANSPORT", "STRETTO_FABRIC_PROVIDER", "STRETTO_LINK_WINDOW_BYTES",
+          "STRETTO_TOTAL_WINDOW_BYTES", "STRETTO_DEAD_AFTER_S", "STRETTO_HEARTBEAT_S"}) {
       if (name == known) return all(name);
     }
     return std::nullopt;
