@@ -475,7 +475,8 @@ void Scheduler::watch(Time now) {
   watch_input(now);
   for (auto& [id, node] : nodes_) {
     if (!node.member.left && now - node.last_heard > config_.job.dead_after) {
-      lose(node, fmt::format("nothing heard of it for {:.1f} s", seconds(now - node.last_heard)));
+      lose(node, fmt::format("nothing heard of it for {:.1f} s on its link to the scheduler",
+                             seconds(now - node.last_heard)));
       return;
     }
   }
