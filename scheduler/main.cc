@@ -25,8 +25,9 @@ DEFINE_string(address, "", "host:port to listen at (STRETTO_SCHEDULER); default 
 DEFINE_string(bind_host, "", "Address to bind, if not that of --address (STRETTO_BIND_HOST)");
 DEFINE_string(metrics_address, "", "host:port of metrics (STRETTO_METRICS_ADDRESS); default none");
 DEFINE_string(page_address, "", "host:port of the live page (STRETTO_PAGE_ADDRESS); default none");
-DEFINE_int32(ready_fd, -1,
-             "File descriptor for the address once it is bound, and for the job's begin");
+DEFINE_int32(
+    ready_fd, -1,
+    "File descriptor for the address once it is bound, and for how the job comes together");
 
 namespace stretto {
 namespace {
@@ -94,7 +95,7 @@ Status serve() {
                   page == nullptr ? nullptr : shown.get(), clock);
   MetricsFile agent(
       config->metrics_file, outlook, [&scheduler] { return scheduler.metrics(); }, clock);
-  ReadyLine ready(FLAGS_ready_fd, agent, [&scheduler] { return scheduler.has_begun(); });
+  ReadyLine ready(FLAGS_ready_fd, agent, [&scheduler] { return scheduler.gathering(); });
   if (Status status = ready.tell_address(*address); !status.ok()) return status;
   run(ready, clock, stop);
   if (!scheduler.over()) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two lines, and the end of the descriptor.
+// A line for each change, and the end of the descriptor.
 #include "scheduler/ready_line.h"
 
 #include <fmt/format.h>
@@ -16,21 +16,29 @@ Status ReadyLine::tell_address(std::string_view address) {
   if (descriptor_ < 0) return {};
   // Who reads only the first line must not end us by closing before the second.
   std::signal(SIGPIPE, SIG_IGN);
-  if (say(address)) return {};
+  if (say(address) == Said::kYes) return {};
   return {Code::kInvalidArgument,
           fmt::format("--ready_fd {} cannot be written to: {}", descriptor_, std::strerror(errno))};
 }
 
 void ReadyLine::step(Duration wait) {
   agent_.step(wait);
-  if (descriptor_ < 0 || !begun_()) return;
-  say(kBegun);
-  close();
+  if (descriptor_ < 0) return;
+  const Gathering now = state_();
+  if (now == told_) return;
+  const Said said = say(line_of(now));
+  if (said == Said::kNotYet) return;
+  told_ = now;
+  if (said == Said::kNever || now == Gathering::kComplete) close();
 }
 
-bool ReadyLine::say(std::string_view text) const {
+// A pipe takes a line this short whole, or not at all.
+ReadyLine::Said ReadyLine::say(std::string_view text) const {
   const std::string line = fmt::format("{}\n", text);
-  return ::write(descriptor_, line.data(), line.size()) == static_cast<ssize_t>(line.size());
+  const ssize_t written = ::write(descriptor_, line.data(), line.size());
+  if (written == static_cast<ssize_t>(line.size())) return Said::kYes;
+  const bool full = written < 0 && (errno == EAGAIN || errno == EINTR);
+  return full ? Said::kNotYet : Said::kNever;
 }
 
 void ReadyLine::close() {

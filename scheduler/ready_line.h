@@ -1,25 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-// ReadyLine: tells whoever started the scheduler, over a descriptor, where it listens and later
-// that all nodes have come. A launcher needs to know the second: a job that has not come together
-// need not be waited for.
+// ReadyLine: tells whoever started the scheduler, over a descriptor, where it listens, whether
+// workers wait for others, and later that all nodes have come. A launcher needs to know that: a job
+// that has not come together need not be waited for, and who has ended is missed while others wait.
 #pragma once
 
 #include <functional>
 #include <string_view>
 
+#include "common/gathering.h"
 #include "stretto/status.h"
 #include "van/loop.h"
 
 namespace stretto {
 
-/// Steps another agent, and says beside it that the job has begun. Thread: loop.
+/// Steps another agent, and says beside it how far the job has come together. Thread: loop.
 class ReadyLine final : public Agent {
  public:
-  using Begun = std::function<bool()>;
+  using State = std::function<Gathering()>;
 
   /// The agent outlives this. `descriptor` becomes ours, and is closed once all is said; -1: none.
-  ReadyLine(int descriptor, Agent& agent, Begun begun)
-      : descriptor_(descriptor), agent_(agent), begun_(std::move(begun)) {}
+  ReadyLine(int descriptor, Agent& agent, State state)
+      : descriptor_(descriptor), agent_(agent), state_(std::move(state)) {}
   ~ReadyLine() override { close(); }
   ReadyLine(const ReadyLine&) = delete;
   ReadyLine& operator=(const ReadyLine&) = delete;
@@ -31,16 +32,16 @@ class ReadyLine final : public Agent {
   Time next_due() const override { return agent_.next_due(); }
   bool over() const override { return agent_.over(); }
 
-  /// The second line.
-  static constexpr std::string_view kBegun = "all are here";
-
  private:
-  bool say(std::string_view text) const;
+  enum class Said : std::uint8_t { kYes, kNotYet, kNever };
+
+  Said say(std::string_view text) const;
   void close();
 
   int descriptor_;
   Agent& agent_;
-  Begun begun_;
+  State state_;
+  Gathering told_ = Gathering::kUnawaited;
 };
 
 }  // namespace stretto

@@ -118,6 +118,11 @@ void Roll::remove(NodeId node) {
   if (nobody_told()) told_ = 0;
 }
 
+bool Roll::has_worker() const {
+  return std::any_of(entries_.begin(), entries_.end(),
+                     [](const auto& item) { return item.second.member.role == Role::kWorker; });
+}
+
 std::size_t Roll::missing_count() const {
   const std::size_t servers = std::size_t{config_.servers} * config_.shards;
   return std::max(workers(), config_.workers) + servers - entries_.size();

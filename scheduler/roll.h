@@ -28,6 +28,7 @@ class Roll {
   /// An identity for somebody who is no member.
   NodeId identity() { return next_node_++; }
 
+  bool has_worker() const;
   bool complete() const { return missing_count() == 0; }
   /// "worker 2, server 0 shard 1", at most a few by name.
   std::string missing() const;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "common/clock.h"
+#include "common/gathering.h"
 #include "scheduler/barrier.h"
 #include "scheduler/input_watch.h"
 #include "scheduler/observers.h"
@@ -47,8 +48,10 @@ class Scheduler final : public Agent, private Van::Handler {
   const TraceSession& trace() const { return trace_; }
   /// "gathering", "running", ...
   std::string_view phase() const;
-  /// All nodes have come; true from then on.
-  bool has_begun() const { return slots_.has_value(); }
+  Gathering gathering() const {
+    if (slots_.has_value()) return Gathering::kComplete;
+    return roll_.has_worker() ? Gathering::kAwaited : Gathering::kUnawaited;
+  }
   /// Begins a trace, for the live page.
   Status start_trace(std::uint32_t iterations, std::uint32_t seconds);
   std::map<std::uint32_t, std::string> tensor_names() const;

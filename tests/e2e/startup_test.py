@@ -342,6 +342,21 @@ class Launcher(Startup):
         self.assert_error(job.errors_of("scheduler")[0], "RendezvousTimeout", "worker 0")
         self.assert_nobody_left()
 
+    def test_a_worker_that_ends_before_it_joins(self):
+        """It is missed and named long before the rendezvous timeout, which is 60 s."""
+        job = self.launch("/bin/sh", "-c", f"test $RANK = 1 || exec {cluster.TRAINING}")
+        self.assertEqual(job.end(45), 1, job.output())
+        error = self.one_error(job, "PeerLost", "exited with status 0 before it had joined")
+        self.assertEqual(error.who, "worker 1", job.output())
+        self.assert_nobody_left()
+
+    def test_workers_that_need_no_job(self):
+        """A program that never joins, and ends well, is no failure."""
+        job = self.launch("/bin/true")
+        self.assertEqual(job.end(), 0, job.output())
+        self.assertEqual(job.errors(), [], job.output())
+        self.assert_nobody_left()
+
 
 class Signals(Startup):
 

@@ -82,6 +82,16 @@ TEST_F(RollTest, IsCompleteWhenNobodyIsMissing) {
   EXPECT_EQ(roll_.members().size(), 4U);
 }
 
+TEST_F(RollTest, KnowsWhetherAWorkerHasCome) {
+  ASSERT_TRUE(server(0, 0, "a:1").ok());
+  EXPECT_FALSE(roll_.has_worker());
+  const Result<Member> came = worker(1);
+  ASSERT_TRUE(came.ok());
+  EXPECT_TRUE(roll_.has_worker());
+  roll_.remove(came->node);
+  EXPECT_FALSE(roll_.has_worker());
+}
+
 TEST_F(RollTest, NamesAFewOfManyMissing) {
   config_.workers = 20;
   EXPECT_EQ(roll_.missing(),

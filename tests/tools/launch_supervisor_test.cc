@@ -1,75 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The rules of supervision, event by event, in virtual time.
-#include <gtest/gtest.h>
-#include <signal.h>
-
 #include "common/program.h"
-#include "tools/launch/supervisor.h"
+#include "tests/tools/launch_supervisor_fixture.h"
 
-namespace stretto::launch {
+namespace stretto::launch::supervised {
 namespace {
 
-using Scope = Order::Scope;
-
-// Two workers and one server, in starting order.
-constexpr std::size_t kScheduler = 0;
-constexpr std::size_t kServer = 1;
-constexpr std::size_t kFirstWorker = 2;
-constexpr std::size_t kSecondWorker = 3;
-
-constexpr Exit kFine{false, 0};
-constexpr Exit kStatus3{false, 3};
-constexpr Exit kKilled{true, SIGKILL};
-constexpr Exit kTerminated{true, SIGTERM};
-
-class LaunchSupervisor : public testing::Test {
- protected:
-  void start_all() {
-    supervisor_.on_spawned(kScheduler);
-    supervisor_.on_ready();
-    ASSERT_TRUE(supervisor_.may_start_others());
-    for (const std::size_t member : {kServer, kFirstWorker, kSecondWorker})
-      supervisor_.on_spawned(member);
-  }
-  void run_all() {
-    start_all();
-    supervisor_.on_gathered();
-  }
-
-  Reaction end(const std::vector<Ended>& ended, std::size_t orphans = 0) {
-    return supervisor_.on_ended(ended, orphans, now_);
-  }
-  Reaction signal(int number) { return supervisor_.on_signal(number, now_); }
-
-  // To the next deadline, and what is done there.
-  Reaction wait() {
-    EXPECT_TRUE(supervisor_.deadline().has_value());
-    now_ = *supervisor_.deadline();
-    EXPECT_TRUE(supervisor_.on_time(now_ - 1ns).orders.empty());
-    return supervisor_.on_time(now_);
-  }
-  Duration elapsed() const { return now_ - start_; }
-
-  // One signal for each of the members, in their order.
-  static std::vector<Order> to(const std::vector<std::size_t>& members, int number, Scope scope) {
-    std::vector<Order> orders;
-    for (const std::size_t member : members) orders.push_back({member, number, scope});
-    return orders;
-  }
-
-  std::string verdict() const {
-    const Verdict verdict = supervisor_.verdict();
-    return std::to_string(verdict.exit_status) + " " +
-           verdict.error.error_line(name_of(verdict.who->role), verdict.who->rank);
-  }
-
-  const Time start_{100s};
-  Time now_ = start_;
-  Supervisor supervisor_{
-      {{Role::kScheduler, 0}, {Role::kServer, 0}, {Role::kWorker, 0}, {Role::kWorker, 1}},
-      Limits{},
-      start_};
-};
+class LaunchSupervisor : public SupervisorFixture {};
 
 TEST_F(LaunchSupervisor, ASuccessfulJobIsLeftAlone) {
   run_all();
@@ -127,7 +64,7 @@ TEST_F(LaunchSupervisor, AFailureBeforeTheJobIsTogetherLeavesLittleTime) {
 TEST_F(LaunchSupervisor, ABeginThatIsToldAfterTheEndGivesItsTimeBack) {
   start_all();
   end({{kFirstWorker, kFine}, {kSecondWorker, kFine}});
-  supervisor_.on_gathered();
+  gather(Gathering::kComplete);
   wait();
   EXPECT_EQ(elapsed(), 10s);
 }
@@ -135,7 +72,7 @@ TEST_F(LaunchSupervisor, ABeginThatIsToldAfterTheEndGivesItsTimeBack) {
 TEST_F(LaunchSupervisor, ABeginThatIsToldAfterAFailureGivesItsTimeBack) {
   start_all();
   end({{kFirstWorker, kStatus3}});
-  supervisor_.on_gathered();
+  gather(Gathering::kComplete);
   wait();
   EXPECT_EQ(elapsed(), 3s);
 }
@@ -496,4 +433,4 @@ TEST_F(LaunchSupervisor, ARefusalMayComeAfterTheStart) {
 }
 
 }  // namespace
-}  // namespace stretto::launch
+}  // namespace stretto::launch::supervised

@@ -15,7 +15,6 @@ namespace {
 using Kind = Frame::Kind;
 
 constexpr Duration kLastWords = 3s;  // For a carrier to end, and so to say why.
-constexpr std::size_t kReadyLines = 2;
 // Between two looks, which are a second apart at most, where this process was awake.
 constexpr Duration kAsleep = 3s;
 constexpr int kNoConnection = 255;  // How ssh ends if the trouble is its own.
@@ -110,8 +109,7 @@ void FarHost::take_of_member(const Frame& frame) {
           Status(frame.number == kInvalid ? Code::kInvalidArgument : Code::kResource, text));
       return;
     case Kind::kReady:
-      if (ready_lines_ == 0) return;
-      --ready_lines_;
+      if (!has_scheduler_) return;
       events_.on_ready(text);
       return;
     case Kind::kEnded: {
@@ -214,7 +212,7 @@ void FarHost::lose(Status why) {
 void FarHost::start(std::size_t member, const Command& command, bool tells_ready) {
   started_.insert(member);
   running_.insert(member);
-  if (tells_ready) ready_lines_ = kReadyLines;
+  if (tells_ready) has_scheduler_ = true;
   Frame frame{Kind::kStart,
               tells_ready ? std::uint8_t{1} : std::uint8_t{0},
               static_cast<std::uint32_t>(member),

@@ -110,7 +110,7 @@ class FarHost final : public Host {
   std::optional<Time> deadline_;   // For the carrier to end once its link has.
   std::set<std::size_t> started_;  // Members that it was asked to run,
   std::set<std::size_t> running_;  // and those of which no end has been told.
-  std::size_t ready_lines_ = 0;    // That the scheduler may still say.
+  bool has_scheduler_ = false;     // Which says how the job comes together.
   std::array<bool, 2> paused_{};
   std::int64_t owed_ = 0;  // Credit for output that was taken.
   std::size_t orphans_ = 0;

@@ -27,6 +27,7 @@ struct Limits {
   Duration settle = 3s;        ///< After the first failure, for the others to end by themselves.
   Duration drain = 10s;        ///< After the last worker, for servers and scheduler to end.
   Duration apart = 1s;         ///< Instead of both, while the job has not come together.
+  Duration absence = 5s;       ///< While others wait for who has ended without coming.
   Duration grace = 20s;        ///< Between the notice to end and SIGKILL.
   Duration reap = 5s;          ///< After SIGKILL, for the kernel to let go.
   Duration silence = 20s;      ///< Without a word of a host's agent, while the whole job runs,

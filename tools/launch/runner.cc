@@ -253,11 +253,12 @@ void Runner::on_refused(std::size_t member, Status why) {
 void Runner::on_ready(std::string_view text) {
   // If it has ended, its status says more than its silence; if not, the deadline will come.
   if (text.empty() || finishing_) return;
-  if (scheduler_.port != 0) {  // It has said where it listens: this is the second line.
-    supervisor_.on_gathered();
+  const std::size_t end = text.find('\n');
+  if (scheduler_.port != 0) {  // It has said where it listens.
+    const std::optional<Gathering> gathering = gathering_named(text.substr(0, end));
+    if (gathering) react(supervisor_.on_gathering(*gathering, clock_.now()));
     return;
   }
-  const std::size_t end = text.find('\n');
   const Result<HostPort> address = parse_host_port(text.substr(0, end));
   if (!address.ok() || end == std::string_view::npos || address->port == 0) {
     react(supervisor_.on_never_ready(

@@ -65,9 +65,40 @@ void Supervisor::on_ready() {
   if (phase_ == Phase::kStarting) enter(Phase::kRunning, std::nullopt);
 }
 
-void Supervisor::on_gathered() {
-  gathered_ = true;
-  if (phase_ == Phase::kSettling || phase_ == Phase::kDraining) be_patient(phase_, patient_since_);
+Reaction Supervisor::on_gathering(Gathering gathering, Time now) {
+  gathered_ = gathered_ || gathering == Gathering::kComplete;
+  const bool patient = phase_ == Phase::kSettling || phase_ == Phase::kDraining;
+  if (gathered_ && patient) be_patient(phase_, patient_since_);
+  if (gathered_ || gathering == Gathering::kUnawaited) {
+    awaited_since_.reset();
+  } else if (!awaited_since_) {
+    awaited_since_ = now;
+  }
+  return advance(now);
+}
+
+// Who has ended will not come any more, whatever its status: unless a process that it left behind
+// does so for it. A moment is left to news of others' coming, and to others to give up.
+std::optional<Time> Supervisor::absence_due(const Witness& witness) const {
+  const bool awaited = phase_ == Phase::kRunning && awaited_since_ && orphans_ == 0;
+  const bool absent = witness.member.role == Role::kWorker && witness.succeeded() &&
+                      !witness.told && witness.lost.ok();
+  if (!awaited || !absent) return std::nullopt;
+  return std::max(*awaited_since_, witness.at) + limits_.absence;
+}
+
+void Supervisor::miss_absent(Time now) {
+  for (std::size_t i = 0; i < evidence_.members.size(); ++i) {
+    const Witness& witness = evidence_.members[i];
+    const std::optional<Time> due = absence_due(witness);
+    if (!due || now < *due) continue;
+    lose(i, 1,
+         Status(Code::kPeerLost,
+                fmt::format("{} before it had joined the job, and other workers wait for it",
+                            witness.exit->text()))
+             .with_operation("start"),
+         witness.at);
+  }
 }
 
 Reaction Supervisor::on_never_ready(Status why, Time now) {
@@ -138,6 +169,7 @@ Reaction Supervisor::on_statement(std::size_t member, Statement statement, Time 
 
 Reaction Supervisor::advance(Time now) {
   Reaction reaction;
+  miss_absent(now);
   const std::vector<std::size_t> buried = bury(now, reaction);
   std::string loss = news();
   const Phase met = phase_;
@@ -321,8 +353,14 @@ std::string Supervisor::alive_names() const {
 }
 
 std::optional<Time> Supervisor::deadline() const {
-  if (!deadline_ || !bury_at_) return deadline_ ? deadline_ : bury_at_;
-  return std::min(*deadline_, *bury_at_);
+  std::optional<Time> first;
+  const auto consider = [&first](std::optional<Time> due) {
+    if (due && (!first || *due < *first)) first = due;
+  };
+  consider(deadline_);
+  consider(bury_at_);
+  for (const Witness& witness : evidence_.members) consider(absence_due(witness));
+  return first;
 }
 
 Duration Supervisor::silence_limit() const {

@@ -21,6 +21,7 @@
 #include <string>
 #include <vector>
 
+#include "common/gathering.h"
 #include "stretto/status.h"
 #include "stretto/types.h"
 #include "tools/launch/evidence.h"
@@ -61,8 +62,9 @@ class Supervisor {
   Reaction on_refused(std::size_t member, int exit_status, Status why, Time now);
   /// The scheduler listens: the rest may be started.
   void on_ready();
-  /// All nodes have come to the scheduler. It may be told after ends that came later.
-  void on_gathered();
+  /// How far the job has come together, by its scheduler. It may be told after ends that came
+  /// later.
+  Reaction on_gathering(Gathering gathering, Time now);
   /// The scheduler will never say where it listens, or not even be started.
   Reaction on_never_ready(Status why, Time now);
   /// Processes found ended in one look, in no order. `orphans`: processes that were left behind by
@@ -111,6 +113,8 @@ class Supervisor {
   void kill(Time now, Reaction& reaction);
   void lose(std::size_t member, int exit_status, Status why, Time at);
   void record(const Ended& ended, Time now, Reaction& reaction);
+  std::optional<Time> absence_due(const Witness& witness) const;
+  void miss_absent(Time now);
   std::vector<std::size_t> bury(Time now, Reaction& reaction);
   std::string news();
   Order notice(std::size_t member, int signal) const;
@@ -128,6 +132,7 @@ class Supervisor {
   std::optional<Time> bury_at_;  // When who is given up is killed.
   Time patient_since_ = {};      // In phases kSettling and kDraining.
   bool gathered_ = false;
+  std::optional<Time> awaited_since_;  // Workers have come, and wait for others.
   std::size_t orphans_ = 0;
   bool await_orphans_ = false;  // They were told to end, and have until the deadline.
   bool hopeless_ = false;       // The job never came together: no time to settle.

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// A supervisor of two workers and one server, for tests that tell it what happens, and when.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <string>
+#include <vector>
+
+#include "tools/launch/supervisor.h"
+
+namespace stretto::launch::supervised {
+
+using Scope = Order::Scope;
+
+// Two workers and one server, in starting order.
+inline constexpr std::size_t kScheduler = 0;
+inline constexpr std::size_t kServer = 1;
+inline constexpr std::size_t kFirstWorker = 2;
+inline constexpr std::size_t kSecondWorker = 3;
+
+inline constexpr Exit kFine{false, 0};
+inline constexpr Exit kStatus3{false, 3};
+inline constexpr Exit kKilled{true, SIGKILL};
+inline constexpr Exit kTerminated{true, SIGTERM};
+
+class SupervisorFixture : public testing::Test {
+ protected:
+  void start_all() {
+    supervisor_.on_spawned(kScheduler);
+    supervisor_.on_ready();
+    ASSERT_TRUE(supervisor_.may_start_others());
+    for (const std::size_t member : {kServer, kFirstWorker, kSecondWorker})
+      supervisor_.on_spawned(member);
+  }
+  void run_all() {
+    start_all();
+    gather(Gathering::kComplete);
+  }
+
+  Reaction end(const std::vector<Ended>& ended, std::size_t orphans = 0) {
+    return supervisor_.on_ended(ended, orphans, now_);
+  }
+  Reaction gather(Gathering gathering) { return supervisor_.on_gathering(gathering, now_); }
+  Reaction signal(int number) { return supervisor_.on_signal(number, now_); }
+
+  // To the next deadline, and what is done there.
+  Reaction wait() {
+    EXPECT_TRUE(supervisor_.deadline().has_value());
+    now_ = *supervisor_.deadline();
+    EXPECT_TRUE(supervisor_.on_time(now_ - 1ns).orders.empty());
+    return supervisor_.on_time(now_);
+  }
+  Duration elapsed() const { return now_ - start_; }
+
+  // One signal for each of the members, in their order.
+  static std::vector<Order> to(const std::vector<std::size_t>& members, int number, Scope scope) {
+    std::vector<Order> orders;
+    for (const std::size_t member : members) orders.push_back({member, number, scope});
+    return orders;
+  }
+
+  std::string verdict() const {
+    const Verdict verdict = supervisor_.verdict();
+    return std::to_string(verdict.exit_status) + " " +
+           verdict.error.error_line(name_of(verdict.who->role), verdict.who->rank);
+  }
+
+  const Time start_{100s};
+  Time now_ = start_;
+  Supervisor supervisor_{
+      {{Role::kScheduler, 0}, {Role::kServer, 0}, {Role::kWorker, 0}, {Role::kWorker, 1}},
+      Limits{},
+      start_};
+};
+
+}  // namespace stretto::launch::supervised
