@@ -15,6 +15,7 @@
 #include <thread>
 #include <utility>
 
+#include "scheduler/page_server.h"
 #include "scheduler/visitors.h"
 #include "van/greeting.h"
 
@@ -176,7 +177,7 @@ class HttpPage final : public Page {
   std::string address_;
   socket_t socket_ = -1;  // That listens; the server's.
   Visitors visitors_{kVisitPatience};
-  httplib::Server server_;
+  PageServer server_;
   std::atomic<bool> ended_{false};
   std::jthread thread_;
 };

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "tests/common/http_client.h"
@@ -127,6 +128,37 @@ TEST_F(PageTest, WhoAsksByteByByteDoesNotHoldUpTheEnd) {
     page_.reset();  // Would wait for as long as bytes come.
   }
   for (const int fd : sockets) close(fd);
+}
+
+// Says `first`, then `more` until the far end has had enough; how many bytes it took.
+std::size_t talk_to_the_end(int fd, const std::string& first, const std::string& more) {
+  std::size_t said = 0;
+  for (const std::string* bytes = &first;; bytes = &more) {
+    const ssize_t sent = send(fd, bytes->data(), bytes->size(), MSG_NOSIGNAL);
+    if (sent < 0) return said;
+    said += static_cast<std::size_t>(sent);
+  }
+}
+
+// What the kernels at both ends hold of one connection is more than what the page hears.
+TEST_F(PageTest, WhoGoesOnAskingIsHungUpOn) {
+  serve("127.0.0.1:0");
+  constexpr std::size_t kMostTaken = std::size_t{16} << 20;
+  const std::string get = "GET /picture HTTP/1.1\r\nHost: localhost\r\n";
+  const std::string post = "POST /trace HTTP/1.1\r\nHost: localhost\r\n";
+  const std::string endless(64 << 10, 'x');
+  const std::pair<std::string, std::string> talks[] = {
+      {"GET /", endless},
+      {get + "A: ", endless},
+      {get, "a: " + std::string(8000, 'b') + "\r\n"},
+      {post + "\r\n", endless},
+      {post + "Transfer-Encoding: chunked\r\n\r\n", "10000\r\n" + endless + "\r\n"}};
+  for (const auto& [first, more] : talks) {
+    const int fd = connected();
+    ASSERT_GE(fd, 0);
+    EXPECT_LT(talk_to_the_end(fd, first, more), kMostTaken) << first;
+    close(fd);
+  }
 }
 
 TEST_F(PageTest, APortThatIsTakenIsNamed) {

@@ -65,6 +65,7 @@ COVERED_BY = {
     "worker/exchange_steering.cc": "tests/worker/exchange_test.cc",
     "worker/request.cc": "tests/worker/worker_test.cc",
     "scheduler/no_page.cc": "tests/scheduler/page_test.cc",
+    "scheduler/page_server.cc": "tests/scheduler/page_test.cc",
     "scheduler/main.cc": "tests/e2e/install_test.py",
     "server/main.cc": "tests/e2e/install_test.py",
     "metrics/address.cc": "tests/metrics/endpoint_test.cc",

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// PageServer: cpp-httplib's server, that hears no more of a visitor than a request may have. The
+// library alone reads a line, headers and a body without a length for as long as they come, into
+// memory (until 0.20.1, which bounds them itself).
+#pragma once
+
+#include <httplib.h>
+
+namespace stretto {
+
+#ifdef CPPHTTPLIB_MAX_LINE_LENGTH
+
+using PageServer = httplib::Server;
+
+#else
+
+/// Thread: user; requests are served by threads of its own.
+class PageServer final : public httplib::Server {
+ public:
+  /// Line, headers and body. What comes beyond ends the connection.
+  static constexpr std::size_t kMostRequest = 32 << 10;
+
+ private:
+  bool process_and_close_socket(socket_t socket) override;
+};
+
+#endif
+
+}  // namespace stretto
