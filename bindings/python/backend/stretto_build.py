@@ -64,7 +64,7 @@ def _compile(given):
                            "`pip install ./bindings/python`")
     folder = _ROOT / "build" / f"wheel-{_tag()}"
     _run("cmake", "-S", _ROOT, "-B", folder, "-DCMAKE_BUILD_TYPE=Release", "-DSTRETTO_TESTS=OFF",
-         "-DSTRETTO_PYTHON=on", f"-DPython_EXECUTABLE={sys.executable}")
+         "-DSTRETTO_PYTHON=ON", f"-DPython_EXECUTABLE={sys.executable}")
     _run("cmake", "--build", folder, "-j", os.cpu_count() or 1, "--target", "stretto_python",
          *_PROGRAMS)
     return folder
