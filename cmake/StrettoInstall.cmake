@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# What `cmake --install` puts where: the programs, the worker API, the reader and RPC with the
-# libraries under them, a CMake package (stretto::worker, stretto::input, stretto::rpc), and a
-# pkg-config file.
+# What `cmake --install` puts where: the programs; the worker API, the reader and RPC with the
+# libraries under them or as one shared library, a CMake package (stretto::worker, stretto::input,
+# stretto::rpc) and a pkg-config file; the licence. The target uninstall takes it away again.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
@@ -13,36 +13,67 @@ set(STRETTO_INSTALLED_LIBRARIES
 
 # What the installed libraries themselves link to; a program that links to them needs it too.
 set(STRETTO_LINKED "")
+set(STRETTO_OBJECTS "")
 foreach(library IN LISTS STRETTO_INSTALLED_LIBRARIES)
   get_target_property(linked ${library} LINK_LIBRARIES)
   list(APPEND STRETTO_LINKED ${linked})
+  list(APPEND STRETTO_OBJECTS $<TARGET_OBJECTS:${library}>)
 endforeach()
+list(REMOVE_DUPLICATES STRETTO_LINKED)
+list(FILTER STRETTO_LINKED EXCLUDE REGEX "stretto")
 
+# The same objects as one shared library. Its name has the minor version: before 1.0 that is what
+# may change interfaces. It shows what the public headers show.
+if(BUILD_SHARED_LIBS OR NOT STRETTO_SANITIZE)
+  add_library(stretto_shared SHARED ${STRETTO_OBJECTS})
+  target_link_libraries(stretto_shared PRIVATE ${STRETTO_LINKED})
+  target_link_options(stretto_shared PRIVATE LINKER:--no-undefined LINKER:--exclude-libs,ALL)
+  target_compile_features(stretto_shared INTERFACE cxx_std_20)
+  target_include_directories(stretto_shared INTERFACE
+    $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+  set_target_properties(stretto_shared PROPERTIES
+    OUTPUT_NAME stretto EXPORT_NAME shared VERSION ${PROJECT_VERSION}
+    SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
+  if(NOT BUILD_SHARED_LIBS AND NOT STRETTO_TESTS)
+    set_target_properties(stretto_shared PROPERTIES EXCLUDE_FROM_ALL ON)
+  endif()
+endif()
+
+# What find_package and pkg-config must find besides; a shared library has its own.
 set(STRETTO_FIND_DEPENDENCIES "")
-set(STRETTO_PC_REQUIRES libzmq protobuf fmt)
-if("TBB::tbb" IN_LIST STRETTO_LINKED)
-  string(APPEND STRETTO_FIND_DEPENDENCIES "find_dependency(TBB)\n")
-  list(APPEND STRETTO_PC_REQUIRES tbb)
-endif()
-if("PkgConfig::Fabric" IN_LIST STRETTO_LINKED)
-  string(APPEND STRETTO_FIND_DEPENDENCIES
-    "pkg_check_modules(Fabric REQUIRED IMPORTED_TARGET libfabric>=1.11)\n")
-  list(APPEND STRETTO_PC_REQUIRES libfabric)
-endif()
-if("PkgConfig::Uring" IN_LIST STRETTO_LINKED)
-  string(APPEND STRETTO_FIND_DEPENDENCIES
-    "pkg_check_modules(Uring REQUIRED IMPORTED_TARGET liburing>=2.2)\n")
-  list(APPEND STRETTO_PC_REQUIRES liburing)
-endif()
-if("PkgConfig::Isal" IN_LIST STRETTO_LINKED)
-  string(APPEND STRETTO_FIND_DEPENDENCIES
-    "pkg_check_modules(Isal REQUIRED IMPORTED_TARGET libisal)\n")
-  list(APPEND STRETTO_PC_REQUIRES libisal)
-endif()
+set(STRETTO_PC_REQUIRES "")
 set(STRETTO_PC_PRIVATE "")
-if("prometheus-cpp::pull" IN_LIST STRETTO_LINKED)
-  string(APPEND STRETTO_FIND_DEPENDENCIES "find_dependency(prometheus-cpp)\n")
-  set(STRETTO_PC_PRIVATE " -lprometheus-cpp-pull -lprometheus-cpp-core")
+
+# stretto_needs(COMMAND PKG_CONFIG): a line of strettoConfig.cmake, and names for pkg-config.
+macro(stretto_needs command)
+  string(APPEND STRETTO_FIND_DEPENDENCIES "${command}\n")
+  list(APPEND STRETTO_PC_REQUIRES ${ARGN})
+endmacro()
+macro(stretto_needs_module prefix module)
+  stretto_needs("stretto_find_module(${prefix} ${module})" ${ARGN})
+endmacro()
+
+if(NOT BUILD_SHARED_LIBS)
+  stretto_needs("find_dependency(Threads)")
+  stretto_needs("find_dependency(fmt)" fmt)
+  stretto_needs("find_dependency(Protobuf)" protobuf)
+  stretto_needs_module(ZeroMQ libzmq>=4.3 libzmq)
+  if("TBB::tbb" IN_LIST STRETTO_LINKED)
+    stretto_needs("find_dependency(TBB)" tbb)
+  endif()
+  if("PkgConfig::Fabric" IN_LIST STRETTO_LINKED)
+    stretto_needs_module(Fabric libfabric>=1.11 libfabric)
+  endif()
+  if("PkgConfig::Uring" IN_LIST STRETTO_LINKED)
+    stretto_needs_module(Uring liburing>=2.2 liburing)
+  endif()
+  if("PkgConfig::Isal" IN_LIST STRETTO_LINKED)
+    stretto_needs_module(Isal libisal libisal)
+  endif()
+  if("prometheus-cpp::pull" IN_LIST STRETTO_LINKED)
+    stretto_needs("find_dependency(prometheus-cpp)")
+    set(STRETTO_PC_PRIVATE " -lprometheus-cpp-pull -lprometheus-cpp-core -pthread")
+  endif()
 endif()
 list(JOIN STRETTO_PC_REQUIRES " " STRETTO_PC_REQUIRES)
 
@@ -60,32 +91,51 @@ foreach(folder IN ITEMS LIBDIR INCLUDEDIR)
   endif()
 endforeach()
 
-set(STRETTO_PC_LIBS "")
-foreach(library IN LISTS STRETTO_INSTALLED_LIBRARIES)
-  string(APPEND STRETTO_PC_LIBS " -l${library}")
-endforeach()
+set(STRETTO_PC_LIBS " -lstretto")
+if(NOT BUILD_SHARED_LIBS)
+  list(TRANSFORM STRETTO_INSTALLED_LIBRARIES PREPEND " -l" OUTPUT_VARIABLE STRETTO_PC_LIBS)
+  list(JOIN STRETTO_PC_LIBS "" STRETTO_PC_LIBS)
+endif()
 
+# Components, so that they can be packages of their own: programs, and what programs are made with.
 foreach(program IN ITEMS stretto-scheduler stretto-server stretto-launch stretto-bench
         stretto-trace stretto-top)
   if(TARGET ${program})
-    install(TARGETS ${program} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+    install(TARGETS ${program} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT programs)
   endif()
 endforeach()
 
-install(TARGETS ${STRETTO_INSTALLED_LIBRARIES} EXPORT strettoTargets
-  ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR}
+  COMPONENT programs)
+
+set(installed ${STRETTO_INSTALLED_LIBRARIES})
+if(BUILD_SHARED_LIBS)
+  set(installed stretto_shared)
+endif()
+install(TARGETS ${installed} EXPORT strettoTargets
+  ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development
+  LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development)
 foreach(folder IN ITEMS common worker worker/input rpc)
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/${folder}/include/
-    DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
+    DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT development FILES_MATCHING PATTERN "*.h")
 endforeach()
 
-install(EXPORT strettoTargets NAMESPACE stretto:: DESTINATION ${STRETTO_PACKAGE_DIR})
+install(EXPORT strettoTargets NAMESPACE stretto:: DESTINATION ${STRETTO_PACKAGE_DIR}
+  COMPONENT development)
 configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/strettoConfig.cmake.in
   ${PROJECT_BINARY_DIR}/strettoConfig.cmake INSTALL_DESTINATION ${STRETTO_PACKAGE_DIR})
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/strettoConfigVersion.cmake
   COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/strettoConfig.cmake
-  ${PROJECT_BINARY_DIR}/strettoConfigVersion.cmake DESTINATION ${STRETTO_PACKAGE_DIR})
+  ${PROJECT_BINARY_DIR}/strettoConfigVersion.cmake DESTINATION ${STRETTO_PACKAGE_DIR}
+  COMPONENT development)
 
 configure_file(${PROJECT_SOURCE_DIR}/cmake/stretto.pc.in ${PROJECT_BINARY_DIR}/stretto.pc @ONLY)
-install(FILES ${PROJECT_BINARY_DIR}/stretto.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+install(FILES ${PROJECT_BINARY_DIR}/stretto.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig
+  COMPONENT development)
+
+if(PROJECT_IS_TOP_LEVEL)
+  add_custom_target(uninstall COMMENT "Removing what install_manifest.txt names"
+    COMMAND ${CMAKE_COMMAND} -P ${PROJECT_SOURCE_DIR}/cmake/uninstall.cmake
+    WORKING_DIRECTORY ${PROJECT_BINARY_DIR})
+endif()

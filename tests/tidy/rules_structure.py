@@ -127,6 +127,16 @@ def pragma_once(tree):
     ]
 
 
+def public_headers_are_visible(tree):
+    """What public headers declare is shown by a shared library; all else is hidden."""
+    return [
+        file.offence(1, f"does not say #pragma GCC visibility {word}")
+        for file in tree.cpp() if file.path.startswith(PUBLIC_FOLDERS)
+        for word in ("push(default)", "pop")
+        if f"#pragma GCC visibility {word}" not in file.code_lines
+    ]
+
+
 def file_names(tree):
     """Source files are named in snake_case."""
     return [
@@ -187,5 +197,5 @@ def _text(tree, path):
 
 
 RULES = (floors, transports_are_neighbours, includes_name_the_whole_path, van_doors, system_doors,
-         public_headers_stand_alone, pragma_once, file_names, every_source_has_its_test,
-         every_test_runs)
+         public_headers_stand_alone, pragma_once, public_headers_are_visible, file_names,
+         every_source_has_its_test, every_test_runs)

@@ -18,6 +18,7 @@ from tidy_test import RULES
 SPDX = "SPDX-License-Identifier: Apache-2.0"
 CPP = f"// {SPDX}\n// What it is.\n"
 HEADER = CPP + "#pragma once\n"
+PUBLIC = HEADER + "#pragma GCC visibility push(default)\n#pragma GCC visibility pop\n"
 PYTHON = f"# {SPDX}\n\"\"\"What it is.\"\"\"\n"
 SCRIPT = f"#!/usr/bin/env bash\n# {SPDX}\n# What it is.\n"
 NOTE = "TO" "DO"
@@ -83,6 +84,10 @@ PLANTED = {
     rules_structure.pragma_once: (
         {"ops/a.h": CPP + "// #pragma once\n", "ops/b.h": HEADER, "ops/c.cc": CPP},
         ["ops/a.h:1"]),
+    rules_structure.public_headers_are_visible: (
+        {"ops/a.h": HEADER, "rpc/include/stretto/b.h": HEADER,
+         "rpc/include/stretto/c.h": PUBLIC},
+        ["rpc/include/stretto/b.h:1", "rpc/include/stretto/b.h:1"]),
     rules_structure.file_names: (
         {"ops/FastSum.cc": CPP, "ops/fast-sum.h": HEADER, "ops/fast_sum.h": HEADER,
          "tools/run-all": SCRIPT},
@@ -203,7 +208,7 @@ PLANTED = {
 }
 
 KEEPS_EVERY_RULE = FOLDERS | {
-    "common/include/stretto/types.h": HEADER,
+    "common/include/stretto/types.h": PUBLIC,
     "van/van.h": HEADER + '#include "stretto/types.h"\n/// Thread: loop.\nclass A { void f(); };\n',
     "van/van.cc": CPP + '#include "van/van.h"\n' + body(10),
     "tests/van/van_test.cc": CPP + '#include "van/van.h"\nTEST(A, B) { f(); }\n',

@@ -14,6 +14,7 @@
 #include "stretto/status.h"
 #include "stretto/types.h"
 
+#pragma GCC visibility push(default)
 namespace stretto {
 
 /// What a part's payload is encoded as. The numbers are the wire's; they never change.
@@ -89,3 +90,4 @@ class CodecPolicy {
 };
 
 }  // namespace stretto
+#pragma GCC visibility pop

@@ -11,6 +11,7 @@
 #include <utility>
 #include <variant>
 
+#pragma GCC visibility push(default)
 namespace stretto {
 
 /// What went wrong, in the words that scripts may rely on. The numbers are the wire's.
@@ -124,3 +125,4 @@ class [[nodiscard]] Result {
 };
 
 }  // namespace stretto
+#pragma GCC visibility pop

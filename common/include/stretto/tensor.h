@@ -11,6 +11,7 @@
 #include "stretto/codec.h"
 #include "stretto/status.h"
 
+#pragma GCC visibility push(default)
 namespace stretto {
 
 /// When the servers answer. Stale Synchronous Parallel is from Ho et al., NIPS 2013; the eager
@@ -91,3 +92,4 @@ struct TensorOptions {
 };
 
 }  // namespace stretto
+#pragma GCC visibility pop

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <string_view>
 
+#pragma GCC visibility push(default)
 namespace stretto {
 
 /// Type of a tensor's elements. The numbers are the wire's; they never change.
@@ -57,3 +58,4 @@ using Time = std::chrono::time_point<std::chrono::steady_clock, Duration>;
 using namespace std::chrono_literals;  // NOLINT: the literals are part of the vocabulary.
 
 }  // namespace stretto
+#pragma GCC visibility pop

@@ -29,6 +29,7 @@
 #include "stretto/status.h"
 #include "stretto/types.h"
 
+#pragma GCC visibility push(default)
 namespace stretto::rpc {
 
 /// Largest message, in a call or an answer.
@@ -231,3 +232,4 @@ class Endpoint {
 };
 
 }  // namespace stretto::rpc
+#pragma GCC visibility pop

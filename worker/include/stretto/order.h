@@ -19,6 +19,7 @@
 #include "stretto/status.h"
 #include "stretto/types.h"
 
+#pragma GCC visibility push(default)
 namespace stretto {
 
 /// Gives each tensor its priority. Thread: any (it does not change).
@@ -92,3 +93,4 @@ class UseRecorder {
 };
 
 }  // namespace stretto
+#pragma GCC visibility pop

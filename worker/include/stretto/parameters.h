@@ -20,6 +20,7 @@
 #include "stretto/rate_rule.h"
 #include "stretto/worker.h"
 
+#pragma GCC visibility push(default)
 namespace stretto {
 
 /// How the parameters are trained. Every worker must open them with the same options, but for the
@@ -121,3 +122,4 @@ class Parameters {
 };
 
 }  // namespace stretto
+#pragma GCC visibility pop

@@ -10,6 +10,7 @@
 
 #include "stretto/status.h"
 
+#pragma GCC visibility push(default)
 namespace stretto {
 
 /// What is known of the gradient that is about to be pushed.
@@ -56,3 +57,4 @@ std::unique_ptr<RateRule> compensated_rate(double lambda = 0.04);
 Result<std::unique_ptr<RateRule>> rate_rule_named(std::string_view name);
 
 }  // namespace stretto
+#pragma GCC visibility pop

@@ -24,6 +24,7 @@
 #include "stretto/tensor.h"
 #include "stretto/types.h"
 
+#pragma GCC visibility push(default)
 namespace stretto {
 
 /// A declared tensor. A small value; copy it freely. Only the Worker that made it can use it: one
@@ -215,3 +216,4 @@ class Worker {
 };
 
 }  // namespace stretto
+#pragma GCC visibility pop

@@ -26,6 +26,7 @@
 #include "stretto/status.h"
 #include "stretto/types.h"
 
+#pragma GCC visibility push(default)
 namespace stretto::input {
 
 /// What the files are.
@@ -192,3 +193,4 @@ class Reader {
 Result<Format> format_named(std::string_view name);
 
 }  // namespace stretto::input
+#pragma GCC visibility pop

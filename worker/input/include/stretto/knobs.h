@@ -7,6 +7,7 @@
 
 #include "stretto/types.h"
 
+#pragma GCC visibility push(default)
 namespace stretto::input {
 
 /// How many requests are under way at once, and how many bytes each of them wants at most.
@@ -27,3 +28,4 @@ struct Window {
 };
 
 }  // namespace stretto::input
+#pragma GCC visibility pop
