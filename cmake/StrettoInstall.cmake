@@ -98,12 +98,8 @@ if(NOT BUILD_SHARED_LIBS)
 endif()
 
 # Components, so that they can be packages of their own: programs, and what programs are made with.
-foreach(program IN ITEMS stretto-scheduler stretto-server stretto-launch stretto-bench
-        stretto-trace stretto-top)
-  if(TARGET ${program})
-    install(TARGETS ${program} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT programs)
-  endif()
-endforeach()
+include(StrettoManuals)
+install(TARGETS ${STRETTO_PROGRAMS} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT programs)
 
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR}
   COMPONENT programs)

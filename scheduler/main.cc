@@ -5,11 +5,11 @@
 
 #include <atomic>
 
+#include "common/flags/flags.h"
 #include "common/log.h"
 #include "common/network.h"
 #include "common/program.h"
 #include "common/signals.h"
-#include "common/version.h"
 #include "metrics/endpoint.h"
 #include "scheduler/metrics_file.h"
 #include "scheduler/outlook.h"
@@ -18,19 +18,24 @@
 #include "scheduler/scheduler.h"
 #include "van/transports.h"
 
-DEFINE_int32(workers, 0, "Workers in the job (STRETTO_WORLD_SIZE)");
-DEFINE_int32(servers, 0, "Servers in the job (STRETTO_SERVERS)");
-DEFINE_int32(shards, 0, "Shards of each server (STRETTO_SHARDS)");
-DEFINE_string(address, "", "host:port to listen at (STRETTO_SCHEDULER); default 127.0.0.1:0");
-DEFINE_string(bind_host, "", "Address to bind, if not that of --address (STRETTO_BIND_HOST)");
-DEFINE_string(metrics_address, "", "host:port of metrics (STRETTO_METRICS_ADDRESS); default none");
-DEFINE_string(page_address, "", "host:port of the live page (STRETTO_PAGE_ADDRESS); default none");
+DEFINE_int32(workers, 0, "workers in the job (STRETTO_WORLD_SIZE)");
+DEFINE_int32(servers, 0, "servers in the job (STRETTO_SERVERS)");
+DEFINE_int32(shards, 0, "shards of each server (STRETTO_SHARDS)");
+DEFINE_string(address, "", "HOST:PORT: to listen at (STRETTO_SCHEDULER); default 127.0.0.1:0");
+DEFINE_string(bind_host, "", "ADDRESS: to bind, if not that of --address (STRETTO_BIND_HOST)");
+DEFINE_string(metrics_address, "", "HOST:PORT: of metrics (STRETTO_METRICS_ADDRESS); default none");
+DEFINE_string(page_address, "", "HOST:PORT: of the live page (STRETTO_PAGE_ADDRESS); default none");
 DEFINE_int32(
     ready_fd, -1,
-    "File descriptor for the address once it is bound, and for how the job comes together");
+    "file descriptor for the address once it is bound, and for how the job comes together");
 
 namespace stretto {
 namespace {
+
+constexpr char kUsage[] =
+    "usage: stretto-scheduler [FLAG]...\n\n"
+    "The coordinator of a Stretto job: says who takes part and who is lost. stretto-launch starts\n"
+    "it; what a flag does not say is read from the variable in parentheses.";
 
 std::map<std::string, std::string> flags_given() {
   std::map<std::string, std::string> set;
@@ -110,8 +115,7 @@ Status serve() {
 }  // namespace stretto
 
 int main(int argc, char** argv) {
-  gflags::SetUsageMessage("the coordinator of a Stretto job");
-  gflags::SetVersionString(stretto::kVersion);
-  gflags::ParseCommandLineFlags(&argc, &argv, true);
-  return stretto::exit_status(stretto::serve());
+  const int status =
+      stretto::flags::start_with_flags_only(argc, argv, "scheduler", stretto::kUsage);
+  return status >= 0 ? status : stretto::exit_status(stretto::serve());
 }

@@ -8,26 +8,32 @@
 #include <list>
 #include <thread>
 
+#include "common/flags/flags.h"
 #include "common/memory.h"
 #include "common/network.h"
 #include "common/program.h"
 #include "common/signals.h"
-#include "common/version.h"
 #include "metrics/endpoint.h"
 #include "server/shard.h"
 #include "van/transports.h"
 
-DEFINE_int32(workers, 0, "Workers in the job (STRETTO_WORLD_SIZE)");
-DEFINE_int32(servers, 0, "Servers in the job (STRETTO_SERVERS)");
-DEFINE_int32(shards, 0, "Shards of this and every server (STRETTO_SHARDS)");
-DEFINE_int32(rank, -1, "This server's rank (STRETTO_RANK); the scheduler chooses if not given");
-DEFINE_string(scheduler, "", "host:port of the scheduler (STRETTO_SCHEDULER)");
-DEFINE_string(bind_host, "", "Address to bind (STRETTO_BIND_HOST); default 127.0.0.1");
-DEFINE_string(metrics_address, "", "host:port of metrics (STRETTO_METRICS_ADDRESS); default none");
-DEFINE_string(transport, "", "auto, zmq, shm or fabric (STRETTO_TRANSPORT); default auto");
+DEFINE_int32(workers, 0, "workers in the job (STRETTO_WORLD_SIZE)");
+DEFINE_int32(servers, 0, "servers in the job (STRETTO_SERVERS)");
+DEFINE_int32(shards, 0, "shards of this and every server (STRETTO_SHARDS)");
+DEFINE_int32(rank, -1, "this server's rank (STRETTO_RANK); the scheduler chooses if not given");
+DEFINE_string(scheduler, "", "HOST:PORT: of the scheduler (STRETTO_SCHEDULER)");
+DEFINE_string(bind_host, "", "ADDRESS: to bind (STRETTO_BIND_HOST); default 127.0.0.1");
+DEFINE_string(metrics_address, "", "HOST:PORT: of metrics (STRETTO_METRICS_ADDRESS); default none");
+DEFINE_string(transport, "",
+              "auto|zmq|shm|fabric: how to meet workers (STRETTO_TRANSPORT); default auto");
 
 namespace stretto {
 namespace {
+
+constexpr char kUsage[] =
+    "usage: stretto-server [FLAG]...\n\n"
+    "A server of a Stretto job: sums and updates what workers push. stretto-launch starts it;\n"
+    "what a flag does not say is read from the variable in parentheses.";
 
 std::map<std::string, std::string> flags_given() {
   std::map<std::string, std::string> set;
@@ -149,8 +155,6 @@ Status serve() {
 }  // namespace stretto
 
 int main(int argc, char** argv) {
-  gflags::SetUsageMessage("a server of a Stretto job: sums and updates what workers push");
-  gflags::SetVersionString(stretto::kVersion);
-  gflags::ParseCommandLineFlags(&argc, &argv, true);
-  return stretto::exit_status(stretto::serve());
+  const int status = stretto::flags::start_with_flags_only(argc, argv, "server", stretto::kUsage);
+  return status >= 0 ? status : stretto::exit_status(stretto::serve());
 }

@@ -149,6 +149,12 @@ class InstalledPackage(Prefix):
         self.assertEqual((self.prefix / "share/doc/stretto/LICENSE").read_bytes(),
                          (SOURCE / "LICENSE").read_bytes())
 
+    def test_programs_have_manuals(self):
+        for program in (self.prefix / "bin").iterdir():
+            name = program.name
+            for path in (f"man/man1/{name}.1", f"bash-completion/completions/{name}"):
+                self.assertTrue((self.prefix / "share" / path).is_file(), path)
+
     def test_uninstall(self):
         away = self.root / "away"
         command("cmake", "--install", BUILD, "--prefix", away)

@@ -11,6 +11,8 @@ namespace {
 std::string_view benchmarks_and_flags() {
   return R"(usage: stretto-bench NAME [FLAG]...
 
+Measures how fast this machine is, and Stretto on it.
+
   limits     what this machine can do: memory, TCP, ZeroMQ, libfabric, a ring in shared memory
   push_pull  a cluster of real processes exchanges tensors: workers push, and receive the sum
   push       the same, without receiving

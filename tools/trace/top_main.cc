@@ -6,23 +6,23 @@
 
 #include <cstdio>
 
+#include "common/flags/flags.h"
 #include "common/program.h"
 #include "common/text.h"
-#include "tools/trace/flags.h"
 #include "tools/trace/top.h"
 
-DEFINE_string(job, "", "host:port of the job's scheduler (STRETTO_SCHEDULER)");
-DEFINE_double(every, 2, "Seconds between two tables, 0.1 to 3600");
-DEFINE_bool(once, false, "One table, also in a terminal");
+DEFINE_string(job, "", "HOST:PORT: of the job's scheduler (STRETTO_SCHEDULER)");
+DEFINE_double(every, 2, "SECONDS: between two tables, 0.1 to 3600 (2)");
+DEFINE_bool(once, false, "one table, also in a terminal");
 
 namespace stretto::observe {
 namespace {
 
 constexpr std::size_t kMostLines = 4096;
 constexpr char kUsage[] =
-    "stretto-top --job HOST:PORT [--every SECONDS] [--once]\n"
-    "says who is in a running Stretto job, and how each one does.\n"
-    "The job's token is read from STRETTO_JOB_TOKEN.";
+    "usage: stretto-top --job HOST:PORT [--every SECONDS] [--once]\n\n"
+    "Says who is in a running Stretto job, and how each one does. The job's token is read from\n"
+    "STRETTO_JOB_TOKEN.";
 
 // What is wrong with the command line.
 Status check(const std::vector<std::string>& rest, const std::string& job) {
@@ -60,7 +60,7 @@ int run(const std::vector<std::string>& rest) {
   const Environment environment = process_environment();
   const std::string job =
       FLAGS_job.empty() ? environment("STRETTO_SCHEDULER").value_or("") : FLAGS_job;
-  if (Status status = check(rest, job); !status.ok()) return refuse(std::move(status));
+  if (Status status = check(rest, job); !status.ok()) return flags::refuse(std::move(status));
   return exit_status(top(environment, job).with_operation("top"));
 }
 
@@ -68,7 +68,7 @@ int run(const std::vector<std::string>& rest) {
 }  // namespace stretto::observe
 
 int main(int argc, char** argv) {
-  const stretto::observe::Started started =
-      stretto::observe::start(argc, argv, "top", stretto::observe::kUsage);
+  const stretto::flags::Started started =
+      stretto::flags::start(argc, argv, "top", stretto::observe::kUsage);
   return started.exit_status >= 0 ? started.exit_status : stretto::observe::run(started.rest);
 }

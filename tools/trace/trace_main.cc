@@ -7,32 +7,35 @@
 #include <fstream>
 #include <functional>
 
+#include "common/flags/flags.h"
 #include "common/log.h"
 #include "common/program.h"
 #include "common/text.h"
 #include "tools/trace/collect.h"
-#include "tools/trace/flags.h"
 #include "tools/trace/order.h"
 #include "trace/chrome.h"
 #include "trace/clocks.h"
 #include "trace/file.h"
 #include "trace/report.h"
 
-DEFINE_string(job, "", "host:port of the job's scheduler (STRETTO_SCHEDULER)");
-DEFINE_int32(iterations, 20, "Iterations to trace");
-DEFINE_int32(seconds, 60, "For at most so long");
-DEFINE_string(out, "", "Where the trace goes: a file for ui.perfetto.dev or chrome://tracing");
+DEFINE_string(job, "", "HOST:PORT: of the job's scheduler (STRETTO_SCHEDULER)");
+DEFINE_int32(iterations, 20, "iterations to trace (20)");
+DEFINE_int32(seconds, 60, "for at most so many seconds (60)");
+DEFINE_string(out, "", "FILE: where the trace goes, for ui.perfetto.dev or chrome://tracing");
 DEFINE_bool(json, false, "analyse: one JSON object instead of a table");
-DEFINE_string(times, "", "analyse: write measured times of transfers and computing there, as JSON");
-DEFINE_string(order, "", "analyse: write an order of tensors by TAC there");
+DEFINE_string(times, "",
+              "FILE: analyse: write measured times of transfers and computing there, as JSON");
+DEFINE_string(order, "", "FILE: analyse: write an order of tensors by TAC there");
 
 namespace stretto::observe {
 namespace {
 
 constexpr char kUsage[] =
-    "stretto-trace --job HOST:PORT --iterations 20 --out FILE   traces a running job\n"
-    "stretto-trace merge FOLDER --out FILE                      joins what STRETTO_TRACE kept\n"
-    "stretto-trace analyse FILE [--json] [--times F] [--order F]  says who waits for whom\n"
+    "usage: stretto-trace --job HOST:PORT --iterations N --out FILE\n"
+    "       stretto-trace merge FOLDER --out FILE\n"
+    "       stretto-trace analyse FILE [--json] [--times FILE] [--order FILE]";
+constexpr char kMeaning[] =
+    "Traces a running job; merge joins what STRETTO_TRACE kept; analyse says who waits for whom.\n"
     "The job's token is read from STRETTO_JOB_TOKEN.";
 
 Status invalid(const std::string& cause) { return {Code::kInvalidArgument, cause}; }
@@ -126,7 +129,7 @@ Status check(const std::vector<std::string>& words) {
 }
 
 int run(const std::vector<std::string>& words) {
-  if (Status status = check(words); !status.ok()) return refuse(std::move(status));
+  if (Status status = check(words); !status.ok()) return flags::refuse(std::move(status));
   Status status = words.empty()              ? trace_job()
                   : words.front() == "merge" ? merge(words[1])
                                              : analyse(words[1]);
@@ -137,7 +140,8 @@ int run(const std::vector<std::string>& words) {
 }  // namespace stretto::observe
 
 int main(int argc, char** argv) {
-  const stretto::observe::Started started =
-      stretto::observe::start(argc, argv, "trace", stretto::observe::kUsage);
+  const std::string help =
+      fmt::format("{}\n\n{}", stretto::observe::kUsage, stretto::observe::kMeaning);
+  const stretto::flags::Started started = stretto::flags::start(argc, argv, "trace", help);
   return started.exit_status >= 0 ? started.exit_status : stretto::observe::run(started.rest);
 }
