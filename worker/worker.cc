@@ -286,6 +286,16 @@ Ticket Worker::broadcast(const Tensor& tensor, std::span<std::byte> data, Rank r
                transfer);
 }
 
+Ticket Worker::refused_elements(std::string_view operation, std::string_view what,
+                                std::string_view found, const Tensor& tensor) {
+  return detail::ended_ticket(
+      Status(Code::kInvalidArgument,
+             fmt::format("the {} holds {}, tensor {} is {}; convert it, or give the bytes of what "
+                         "is {} already (std::as_bytes)",
+                         what, found, tensor.id, name_of(tensor.dtype), name_of(tensor.dtype)))
+          .with_operation(operation));
+}
+
 bool Worker::tracing() const { return impl_->tracing(); }
 
 void Worker::note_span(Span span, Time begin, Time end) {

@@ -17,9 +17,9 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <type_traits>
 #include <vector>
 
+#include "stretto/numbers.h"
 #include "stretto/status.h"
 #include "stretto/tensor.h"
 #include "stretto/types.h"
@@ -185,33 +185,44 @@ class Worker {
   /// waits for the same end.
   Status leave(Duration patience = Duration::max());
 
-  // The same for spans of numbers.
-  template <typename T, std::size_t N>
-  requires(!std::is_same_v<std::remove_const_t<T>, std::byte>) Ticket
-      push(const Tensor& t, std::span<T, N> source, int priority = 0) {
-    return push(t, std::as_bytes(source), priority);
-  }
-  template <typename T>
-  Ticket push(const Tensor& t, const std::vector<T>& source, int priority = 0) {
+  // The same for numbers in vectors, spans and arrays. Those of another type than the tensor's end
+  // with kInvalidArgument at once, whatever their size; types that no tensor has do not compile.
+  template <Numbers Source>
+  Ticket push(const Tensor& t, const Source& source, int priority = 0) {
+    if (!holds<Source>(t)) return refused<Source>("push", "source", t);
     return push(t, std::as_bytes(std::span(source)), priority);
   }
-  template <typename T>
-  Ticket pull(const Tensor& t, std::vector<T>& target, int priority = 0) {
+  template <WritableNumbers Target>
+  Ticket pull(const Tensor& t, Target&& target, int priority = 0) {
+    if (!holds<Target>(t)) return refused<Target>("pull", "target", t);
     return pull(t, std::as_writable_bytes(std::span(target)), priority);
   }
-  template <typename T>
-  Ticket push_pull(const Tensor& t, const std::vector<T>& source, std::vector<T>& target,
-                   int priority = 0) {
+  template <Numbers Source, WritableNumbers Target>
+  Ticket push_pull(const Tensor& t, const Source& source, Target&& target, int priority = 0) {
+    if (!holds<Source>(t)) return refused<Source>("push_pull", "source", t);
+    if (!holds<Target>(t)) return refused<Target>("push_pull", "target", t);
     return push_pull(t, std::as_bytes(std::span(source)), std::as_writable_bytes(std::span(target)),
                      priority);
   }
-  template <typename T>
-  Ticket broadcast(const Tensor& t, std::vector<T>& data, Rank root, int priority = 0) {
+  template <WritableNumbers Data>
+  Ticket broadcast(const Tensor& t, Data&& data, Rank root, int priority = 0) {
+    if (!holds<Data>(t)) return refused<Data>("broadcast", "data", t);
     return broadcast(t, std::as_writable_bytes(std::span(data)), root, priority);
   }
 
  private:
   explicit Worker(std::unique_ptr<detail::WorkerImpl> impl);
+  template <typename R>
+  static bool holds(const Tensor& tensor) {
+    return is_element_of<std::ranges::range_value_t<R>>(tensor.dtype);
+  }
+  template <typename R>
+  static Ticket refused(std::string_view operation, std::string_view what, const Tensor& tensor) {
+    constexpr std::string_view kFound = name_of_elements<std::ranges::range_value_t<R>>();
+    return refused_elements(operation, what, kFound, tensor);
+  }
+  static Ticket refused_elements(std::string_view operation, std::string_view what,
+                                 std::string_view found, const Tensor& tensor);
   std::unique_ptr<detail::WorkerImpl> impl_;
 };
 

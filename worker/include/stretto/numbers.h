@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which C++ types are elements of which tensors, so that numbers of another type than a tensor's
+// are refused even where their bytes would fit. Public: installed with the worker API.
+#pragma once
+
+#include <cstddef>
+#include <ranges>
+#include <string_view>
+#include <type_traits>
+
+#include "stretto/types.h"
+
+#pragma GCC visibility push(default)
+namespace stretto {
+
+/// True if T is what C++ calls an element of `dtype`. f16 and bf16 have no standard type: any class
+/// or floating type of two bytes is one, and std::uint16_t, which many keep their bits in. Plain
+/// `char` and `bool` are elements of nothing.
+template <typename T>
+constexpr bool is_element_of(Dtype dtype) {
+  constexpr bool kInteger = std::is_integral_v<T> && !std::is_same_v<T, bool> &&
+                            !std::is_same_v<T, char> && !std::is_same_v<T, wchar_t> &&
+                            !std::is_same_v<T, char8_t> && !std::is_same_v<T, char16_t> &&
+                            !std::is_same_v<T, char32_t>;
+  constexpr bool kSigned = kInteger && std::is_signed_v<T>;
+  switch (dtype) {
+    case Dtype::kF32:
+      return std::is_same_v<T, float>;
+    case Dtype::kF64:
+      return std::is_same_v<T, double>;
+    case Dtype::kF16:
+    case Dtype::kBf16:
+      return sizeof(T) == 2 && !std::is_enum_v<T> && std::is_trivially_copyable_v<T> &&
+             (kInteger ? !kSigned : !std::is_integral_v<T>);
+    case Dtype::kI8:
+      return kSigned && sizeof(T) == 1;
+    case Dtype::kU8:
+      return kInteger && !kSigned && sizeof(T) == 1;
+    case Dtype::kI32:
+      return kSigned && sizeof(T) == 4;
+    case Dtype::kI64:
+      return kSigned && sizeof(T) == 8;
+  }
+  return false;
+}
+
+/// What elements of T are called: "f32"; "f16 or bf16" for what may be either; "" for no element.
+template <typename T>
+constexpr std::string_view name_of_elements() {
+  if (is_element_of<T>(Dtype::kF16)) return "f16 or bf16";
+  if (is_element_of<T>(Dtype::kF32)) return "f32";
+  if (is_element_of<T>(Dtype::kF64)) return "f64";
+  if (is_element_of<T>(Dtype::kI8)) return "i8";
+  if (is_element_of<T>(Dtype::kU8)) return "u8";
+  if (is_element_of<T>(Dtype::kI32)) return "i32";
+  if (is_element_of<T>(Dtype::kI64)) return "i64";
+  return "";
+}
+
+/// Numbers that lie side by side in memory and can be some tensor's elements: a vector, a span, an
+/// array. Raw bytes (std::byte) are none: they are taken as whatever the tensor holds.
+template <typename R>
+concept Numbers = std::ranges::contiguous_range<R> && std::ranges::sized_range<R> &&
+                  !name_of_elements<std::ranges::range_value_t<R>>()
+                      .empty();
+
+/// Numbers that may be written, in memory that does not end with the call.
+template <typename R>
+concept WritableNumbers = Numbers<R> && std::ranges::borrowed_range<R> &&
+    !std::is_const_v<std::remove_reference_t<std::ranges::range_reference_t<R>>>;
+
+}  // namespace stretto
+#pragma GCC visibility pop
