@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <iterator>
 
 namespace stretto {
@@ -19,8 +20,10 @@ std::string_view name_of(Mode mode) {
 }
 
 Result<Mode> mode_named(std::string_view name) {
+  std::string plain(name);
+  std::replace(plain.begin(), plain.end(), '-', '_');
   for (std::size_t i = 0; i < std::size(kModeNames); ++i) {
-    if (kModeNames[i] == name) return static_cast<Mode>(i + 1);
+    if (kModeNames[i] == plain) return static_cast<Mode>(i + 1);
   }
   return Status(Code::kInvalidArgument, fmt::format("mode '{}' is not known; there are {}", name,
                                                     fmt::join(kModeNames, ", ")));

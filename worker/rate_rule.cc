@@ -73,9 +73,11 @@ std::unique_ptr<RateRule> compensated_rate(double lambda) {
 Result<std::unique_ptr<RateRule>> rate_rule_named(std::string_view name) {
   std::unique_ptr<RateRule> rules[] = {constant_rate(), inverse_rate(), inverse_root_rate(),
                                        relative_rate(), compensated_rate()};
+  std::string plain(name);
+  std::replace(plain.begin(), plain.end(), '-', '_');
   std::string known;
   for (std::unique_ptr<RateRule>& rule : rules) {
-    if (rule->name() == name) return std::move(rule);
+    if (rule->name() == plain) return std::move(rule);
     known += fmt::format("{}{}", known.empty() ? "" : ", ", rule->name());
   }
   return Status(Code::kInvalidArgument,

@@ -38,26 +38,6 @@ using stretto::Mode;
 using stretto::Result;
 using stretto::Status;
 
-struct NamedMode {
-  const char* name;
-  Mode mode;
-};
-constexpr NamedMode kModes[] = {{"sync", Mode::kSync},
-                                {"bounded", Mode::kBounded},
-                                {"async", Mode::kAsync},
-                                {"eager", Mode::kEager},
-                                {"eager_async", Mode::kEagerAsync}};
-
-Result<Mode> mode_named(const std::string& name) {
-  for (const NamedMode& each : kModes) {
-    if (name == each.name) return each.mode;
-  }
-  return Status(Code::kInvalidArgument,
-                fmt::format("--mode: wanted one of sync, bounded, async, eager and eager_async, "
-                            "found '{}'",
-                            name));
-}
-
 /// The file in the source tree, or, where that has gone, one beside the program.
 std::string default_data() {
   std::error_code error;
@@ -100,14 +80,14 @@ Result<Settings> settings_from_flags(int* argc, char*** argv) {
     return Status(Code::kInvalidArgument, fmt::format("wanted flags only, found '{}'", (*argv)[1]));
   }
   if (Status status = check_flags(); !status.ok()) return status;
-  const Result<Mode> mode = mode_named(FLAGS_mode);
+  const Result<Mode> mode = stretto::mode_named(FLAGS_mode);
   if (!mode.ok()) return mode.status();
   auto rule = stretto::rate_rule_named(FLAGS_rule);
   if (!rule.ok()) return rule.status();
   if ((*rule)->compensates()) rule = stretto::compensated_rate(FLAGS_lambda);
   return Settings{.task = FLAGS_task,
                   .data = FLAGS_data.empty() ? default_data() : FLAGS_data,
-                  .mode_name = FLAGS_mode,
+                  .mode_name = std::string(name_of(*mode)),
                   .rule_name = FLAGS_rule,
                   .options = {.mode = *mode,
                               .bound = FLAGS_bound,

@@ -121,7 +121,7 @@ def add_arguments(parser):
     """The flags that choose a framework."""
     parser.add_argument("--with", dest="framework", choices=NAMES, default="stretto",
                         help="how gradients are exchanged (none: not at all)")
-    parser.add_argument("--mode", default="sync",
+    parser.add_argument("--mode", default="sync", type=lambda name: name.replace("-", "_"),
                         choices=("sync", "eager", "bounded", "async", "eager_async"),
                         help="of stretto: how workers wait for one another")
     parser.add_argument("--layerwise", action="store_true",

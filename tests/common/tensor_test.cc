@@ -14,6 +14,7 @@ TEST(Mode, HasAName) {
     ASSERT_TRUE(mode.ok()) << name;
     EXPECT_EQ(name_of(*mode), name);
   }
+  EXPECT_EQ(*mode_named("eager-async"), Mode::kEagerAsync);
   EXPECT_EQ(name_of(Mode{0}), "unknown");
   EXPECT_EQ(name_of(Mode{6}), "unknown");
 }

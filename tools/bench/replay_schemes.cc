@@ -69,9 +69,11 @@ Status read_schemes(std::string_view text, std::vector<Scheme>& schemes) {
     schemes.assign(kSchemes.begin(), kSchemes.end());
     return {};
   }
-  for (const std::string_view name : split(text)) {
+  for (const std::string_view written : split(text)) {
+    std::string name(written);
+    std::replace(name.begin(), name.end(), '_', '-');
     const auto found = std::find_if(kSchemes.begin(), kSchemes.end(),
-                                    [name](const Scheme& known) { return known.name == name; });
+                                    [&name](const Scheme& known) { return known.name == name; });
     if (found == kSchemes.end()) {
       std::string names;
       for (const Scheme& known : kSchemes) names += fmt::format("{}, ", known.name);

@@ -14,6 +14,11 @@ _RATE_RULES = ("constant", "inverse", "inverse_root", "relative", "compensated")
 MODES = ("sync", "bounded", "async", "eager", "eager_async")
 
 
+def _with_underscores(name):
+    # "eager-async" is "eager_async", as in flags.
+    return name.replace("-", "_") if isinstance(name, str) else name
+
+
 def _refuse(optimizer, compression, mode, staleness, lr_rule, model):
     # What would otherwise show at the first step, or not at all.
     synchronous.check(optimizer)
@@ -109,6 +114,7 @@ def DistributedOptimizer(  # pylint: disable=invalid-name
                               synchronize() before using it
     """
     compression = compressions.from_params(compression_params, compression)
+    mode, lr_rule = _with_underscores(mode), _with_underscores(lr_rule)
     _refuse(optimizer, compression, mode, staleness, lr_rule, model)
     passes = synchronous.whole("backward_passes_per_step", backward_passes_per_step)
     named = _named(optimizer, named_parameters)
