@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <cstring>
@@ -59,6 +60,41 @@ Status cannot(const char* what, const std::string& path, std::string_view why) {
   return {Code::kInvalidArgument, fmt::format("cannot {} '{}': {}", what, path, why)};
 }
 
+// What somebody may have meant who names a file that is not there.
+std::string hint_for_missing(const std::string& path) {
+  if (path.find_first_of("*?[{") != std::string::npos) {
+    return "; it looks like a pattern, and patterns are not expanded here: name the files, as "
+           "sorted(glob.glob(...)) does in Python";
+  }
+  return path.starts_with('~') ? "; '~' is not expanded here: write the folder" : "";
+}
+
+// The program that unpacks what begins so; empty: it is not known to be packed.
+std::string_view unpacker_of(std::string_view begin) {
+  constexpr std::pair<std::string_view, std::string_view> kKnown[] = {
+      {"\x1f\x8b\x08", "gunzip"}, {"\x28\xb5\x2f\xfd", "unzstd"}, {"\xfd\x37zXZ", "unxz"}};
+  for (const auto& [magic, program] : kKnown) {
+    if (begin.starts_with(magic)) return program;
+  }
+  return {};
+}
+
+// Records are read where they lie, so that no record of a packed file could be found. A file of
+// TFRecords may begin with any bytes: its name must say so too.
+Status check_packed(const Options& options, const std::string& path, int descriptor) {
+  std::array<char, 8> begin{};
+  const ssize_t got = ::pread(descriptor, begin.data(), begin.size(), 0);
+  if (got <= 0) return {};
+  const std::string_view program = unpacker_of({begin.data(), static_cast<std::size_t>(got)});
+  const bool named = path.ends_with(".gz") || path.ends_with(".zst") || path.ends_with(".xz") ||
+                     path.ends_with(".tgz");
+  if (program.empty() || (options.format == Format::kTfRecord && !named)) return {};
+  return cannot("read", path,
+                fmt::format("it is compressed, and records are read where they lie; unpack it "
+                            "first ({} does)",
+                            program));
+}
+
 Result<std::vector<Extent>> scan(const Options& options, const std::string& path, int descriptor,
                                  std::uint64_t size) {
   FileSource source(path, descriptor, size);
@@ -74,6 +110,7 @@ Result<std::vector<Extent>> find_records(const Options& options, const std::stri
   if (options.format == Format::kFiles || options.format == Format::kRecords) {
     return std::vector<Extent>();
   }
+  if (Status status = check_packed(options, path, descriptor); !status.ok()) return status;
   const IndexKey key = index_key(options, path, about);
   if (std::optional<std::vector<Extent>> kept = folder.load(key)) return *std::move(kept);
   Result<std::vector<Extent>> extents = scan(options, path, descriptor, size);
@@ -87,7 +124,11 @@ Result<std::vector<Extent>> find_records(const Options& options, const std::stri
 Result<Index::File> look_at(const Options& options, const std::string& path, IndexFolder& folder) {
   // Whatever is no file would be waited for, were it opened without O_NONBLOCK.
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (!file.is_open()) return cannot("open", path, std::strerror(errno));
+  if (!file.is_open()) {
+    const int error = errno;
+    return cannot("open", path,
+                  std::strerror(error) + (error == ENOENT ? hint_for_missing(path) : ""));
+  }
   struct stat about {};
   if (::fstat(file.get(), &about) != 0) return cannot("look at", path, std::strerror(errno));
   if (S_ISDIR(about.st_mode)) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Files gone wrong under the reader: each error names file and offset, and nothing else is lost.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -11,6 +12,8 @@ namespace {
 
 using testing::content;
 using testing::Folder;
+using ::testing::HasSubstr;
+using ::testing::Not;
 using testing::read_all;
 using testing::tar_file;
 using testing::tf_records;
@@ -52,6 +55,27 @@ TEST_P(FaultsTest, FilesThatCannotBeReadAreNamedWhenOpening) {
     EXPECT_EQ(reader.problem_count(), 1U);
     EXPECT_EQ(reader.problems().at(0).cause(), refused.status().cause());
   }
+}
+
+TEST_P(FaultsTest, WhatWasProbablyMeantIsSaid) {
+  const auto cause_of = [this](const std::string& path, Format format) {
+    return Reader::open(options({path}, format)).status().cause();
+  };
+  EXPECT_THAT(cause_of(folder_.path("train-*.tar"), Format::kTar),
+              HasSubstr("patterns are not expanded here"));
+  EXPECT_THAT(cause_of("~/train.tar", Format::kTar), HasSubstr("'~' is not expanded here"));
+  EXPECT_THAT(cause_of(folder_.path("train.tar"), Format::kTar), Not(HasSubstr("expanded")));
+  const std::string packed("\x1f\x8b\x08\x00\x00\x00\x00\x00 and so on", 20);
+  for (const char* name : {"train.tar.gz", "train.tgz", "train"}) {
+    EXPECT_THAT(cause_of(folder_.write(name, packed), Format::kTar),
+                HasSubstr("it is compressed, and records are read where they lie; unpack it first "
+                          "(gunzip does)"));
+  }
+  EXPECT_THAT(cause_of(folder_.write("train.tfrecord.gz", packed), Format::kTfRecord),
+              HasSubstr("gunzip"));
+  EXPECT_EQ(cause_of(folder_.write("train.tfrecord", packed), Format::kTfRecord), "")
+      << "a record may begin so, and is looked at when its turn comes";
+  EXPECT_EQ(cause_of(folder_.write("photo.gz", packed), Format::kFiles), "") << "it is a sample";
 }
 
 TEST_P(FaultsTest, FilesThatGoAwayWhileReading) {
