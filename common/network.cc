@@ -15,8 +15,12 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstring>
 #include <memory>
+
+#include "common/descriptor.h"
+#include "common/failure.h"
 
 namespace stretto {
 namespace {
@@ -96,6 +100,31 @@ bool is_own_host(std::string_view address) {
     if (is_ipv4(*one) && text_of(*one->ifa_addr) == host) return true;
   }
   return false;
+}
+
+Status listening_failure(const std::string& host, std::uint16_t port) {
+  const std::string wanted = fmt::format("wanted to listen at {}:{}", host, port);
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
+  addrinfo* found = nullptr;
+  if (const int error = ::getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &found);
+      error != 0) {
+    return {Code::kNetwork,
+            fmt::format("{}: {}; give an address of this host", wanted, ::gai_strerror(error))};
+  }
+  const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owner(found, ::freeaddrinfo);
+  const Descriptor socket(::socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const int on = 1;
+  if (!socket.is_open() ||
+      ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0 ||
+      ::bind(socket.get(), found->ai_addr, found->ai_addrlen) != 0 ||
+      ::listen(socket.get(), 1) != 0) {
+    return failure(wanted, errno);
+  }
+  return {Code::kNetwork, wanted +
+                              ": the system did not say why not; it can be done now, so try "
+                              "again"};
 }
 
 Status raise_file_limit(std::uint64_t needed) {

@@ -21,6 +21,10 @@ std::string reachable_address(std::string_view address);
 /// up: that might take long.
 bool is_own_host(std::string_view address);
 
+/// Why nobody can listen at host:port for TCP, asked again of the system on behalf of a library
+/// that does not say. Never ok: if it could be done now, that is said.
+Status listening_failure(const std::string& host, std::uint16_t port);
+
 /// Raises the limit of open files to what the system allows; an error, with need and have, if that
 /// is less than `needed`.
 Status raise_file_limit(std::uint64_t needed);

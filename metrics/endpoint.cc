@@ -12,6 +12,7 @@
 #include <exception>
 #include <map>
 
+#include "common/network.h"
 #include "common/token.h"
 
 namespace stretto::metrics {
@@ -109,11 +110,8 @@ Result<std::unique_ptr<Endpoint>> serve(const std::string& address, std::shared_
   try {
     return std::unique_ptr<Endpoint>(
         std::make_unique<PrometheusEndpoint>(*at, address, std::move(board), token));
-  } catch (const std::exception& error) {
-    return Status(Code::kInvalidArgument,
-                  fmt::format("{} cannot be listened at ({}); is the port taken, and is the host "
-                              "an address of this machine?",
-                              address, error.what()));
+  } catch (const std::exception&) {  // It says "possible problem binding to port".
+    return listening_failure(at->host, at->port);
   }
 }
 

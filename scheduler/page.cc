@@ -15,6 +15,7 @@
 #include <thread>
 #include <utility>
 
+#include "common/network.h"
 #include "scheduler/page_server.h"
 #include "scheduler/visitors.h"
 #include "van/greeting.h"
@@ -106,12 +107,7 @@ class HttpPage final : public Page {
   Status start(std::uint16_t port) {
     const int bound = port == 0 ? server_.bind_to_any_port(host_)
                                 : (server_.bind_to_port(host_, port) ? port : -1);
-    if (bound < 0) {
-      return {Code::kInvalidArgument,
-              fmt::format("the page cannot be served at {}:{}; is the port taken, and is the host "
-                          "an address of this machine?",
-                          host_, port)};
-    }
+    if (bound < 0) return listening_failure(host_, port);
     listen(socket_, SOMAXCONN);  // It lets five wait, and others come in a second later.
     visitors_.watch(static_cast<std::uint16_t>(bound));
     address_ = fmt::format("{}:{}", host_, bound);

@@ -13,6 +13,7 @@
 namespace stretto::metrics {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 
 // The answer to a GET, headers and all; `more` are header lines of the request.
@@ -63,7 +64,9 @@ TEST(Endpoint, APortThatIsTakenIsNamed) {
   ASSERT_TRUE(first.ok());
   const auto second = serve((*first)->address(), board, "");
   ASSERT_FALSE(second.ok());
-  EXPECT_THAT(second.status().cause(), HasSubstr((*first)->address()));
+  EXPECT_THAT(second.status().cause(),
+              AllOf(HasSubstr("wanted to listen at " + (*first)->address()),
+                    HasSubstr("in use; stop who listens there")));
 }
 
 TEST(Endpoint, OtherHostsNeedTheToken) {

@@ -164,7 +164,7 @@ TEST_F(PageTest, WhoGoesOnAskingIsHungUpOn) {
 TEST_F(PageTest, APortThatIsTakenIsNamed) {
   serve("127.0.0.1:0");
   config_.page_address = page_->address();
-  EXPECT_THAT(serve_page(config_, board_).status().cause(), HasSubstr("is the port taken"));
+  EXPECT_THAT(serve_page(config_, board_).status().cause(), HasSubstr("in use"));
 }
 
 }  // namespace
