@@ -16,7 +16,7 @@ import threading
 import time
 from typing import NamedTuple, Optional
 
-from stretto import _core, environment, errors
+from stretto import _core, environment, errors, interrupts
 
 
 _LAST_PATIENCE_S = 10.0  # As a C++ Worker's that is destroyed.
@@ -282,6 +282,7 @@ def begin(lazy=True, resumed=False):
                 operation="init")
         _current = Session(place)
         atexit.register(_at_exit)
+        interrupts.tell_in_one_line()
     if not lazy:
         _current.barrier()
 
