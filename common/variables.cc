@@ -14,7 +14,7 @@ constexpr std::string_view kPrefix = "STRETTO_";
 constexpr std::size_t kLikeness = 3;  // Letters by which a name may differ from what was meant.
 
 // In the order of docs/CONFIGURATION.md.
-constexpr std::array<std::string_view, 37> kKnown{
+constexpr std::array<std::string_view, 38> kKnown{
     "STRETTO_WORLD_SIZE",
     "STRETTO_SERVERS",
     "STRETTO_SHARDS",
@@ -23,6 +23,7 @@ constexpr std::array<std::string_view, 37> kKnown{
     "STRETTO_JOB_TOKEN",
     "STRETTO_BIND_HOST",
     "STRETTO_NODE_HOST",
+    "STRETTO_SERVER_PORT",
     "STRETTO_PART_BYTES",
     "STRETTO_LINK_WINDOW_BYTES",
     "STRETTO_TOTAL_WINDOW_BYTES",

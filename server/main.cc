@@ -14,6 +14,7 @@
 #include "common/program.h"
 #include "common/signals.h"
 #include "metrics/endpoint.h"
+#include "server/ports.h"
 #include "server/shard.h"
 #include "van/transports.h"
 
@@ -23,6 +24,9 @@ DEFINE_int32(shards, 0, "shards of this and every server (STRETTO_SHARDS)");
 DEFINE_int32(rank, -1, "this server's rank (STRETTO_RANK); the scheduler chooses if not given");
 DEFINE_string(scheduler, "", "HOST:PORT: of the scheduler (STRETTO_SCHEDULER)");
 DEFINE_string(bind_host, "", "ADDRESS: to bind (STRETTO_BIND_HOST); default 127.0.0.1");
+DEFINE_int32(port, 0,
+             "PORT: the first of all servers; shard i of server r has that + r x shards + i "
+             "(STRETTO_SERVER_PORT); default any");
 DEFINE_string(metrics_address, "", "HOST:PORT: of metrics (STRETTO_METRICS_ADDRESS); default none");
 DEFINE_string(transport, "",
               "auto|zmq|shm|fabric: how to meet workers (STRETTO_TRANSPORT); default auto");
@@ -42,6 +46,7 @@ std::map<std::string, std::string> flags_given() {
   if (FLAGS_shards != 0) set["STRETTO_SHARDS"] = std::to_string(FLAGS_shards);
   if (FLAGS_rank >= 0) set["STRETTO_RANK"] = std::to_string(FLAGS_rank);
   if (!FLAGS_scheduler.empty()) set["STRETTO_SCHEDULER"] = FLAGS_scheduler;
+  if (FLAGS_port != 0) set["STRETTO_SERVER_PORT"] = std::to_string(FLAGS_port);
   if (!FLAGS_bind_host.empty()) set["STRETTO_BIND_HOST"] = FLAGS_bind_host;
   if (!FLAGS_transport.empty()) set["STRETTO_TRANSPORT"] = FLAGS_transport;
   if (!FLAGS_metrics_address.empty()) set["STRETTO_METRICS_ADDRESS"] = FLAGS_metrics_address;
@@ -60,7 +65,8 @@ Result<std::string> advertised_host(const Config& config) {
 // The shards of this process, their loops, and the first error of any of them.
 class Server {
  public:
-  Server(const Config& config, const Clock& clock) : config_(config), clock_(clock) {}
+  Server(const Config& config, std::uint32_t first_port, const Clock& clock)
+      : config_(config), first_port_(first_port), clock_(clock) {}
 
   Status start() {
     Result<std::string> host = advertised_host(config_);
@@ -68,9 +74,11 @@ class Server {
     for (std::uint32_t index = 0; index < config_.shards; ++index) {
       Result<std::unique_ptr<Transport>> transport = make_transport(config_);
       if (!transport.ok()) return transport.status();
+      Result<std::string> address = shard_address(config_, first_port_, index);
+      if (!address.ok()) return address.status();
       wakeable_.push_back(transport->get());
       shards_.emplace_back(config_, index, std::move(*transport), clock_);
-      Status status = shards_.back().start(config_.bind_host + ":0", *host);
+      Status status = shards_.back().start(*address, *host);
       if (!status.ok()) return status;
       if (!config_.metrics_address.empty()) shards_.back().set_board(board_.get());
     }
@@ -121,6 +129,7 @@ class Server {
   }
 
   const Config& config_;
+  const std::uint32_t first_port_;
   const Clock& clock_;
   std::list<Shard> shards_;
   std::vector<Transport*> wakeable_;
@@ -133,6 +142,9 @@ Status serve() {
   const SignalBlock block;
   Result<Config> config = program_config(Role::kServer, flags_given());
   if (!config.ok()) return config.status();
+  const Result<std::uint32_t> first_port =
+      first_server_port(overlay(flags_given(), process_environment()));
+  if (!first_port.ok()) return first_port.status();
   if (config->scheduler.empty()) {
     return {Code::kInvalidArgument,
             "no scheduler is named: start servers with stretto-launch, or give --scheduler "
@@ -145,7 +157,7 @@ Status serve() {
   keep_freed_memory();
 
   const SteadyClock clock;
-  Server server(*config, clock);
+  Server server(*config, *first_port, clock);
   if (Status status = server.start(); !status.ok()) return status;
   const SignalWatcher signals(block, [&server](int) { server.stop(); });
   return server.run_all();

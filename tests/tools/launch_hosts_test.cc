@@ -58,6 +58,13 @@ TEST(LaunchPlacement, MoreWorkersThanSlotsMustBeMeant) {
             "--oversubscribe");
   EXPECT_EQ(placed(plan_with_file({"-H", "a:2,b", "-n", "5", "--oversubscribe", "x"})).site_of,
             (Sites{0, 1, 1, 1, 2, 1, 1}));
+  const std::string too_few =
+      "5 workers, and the hosts have 4 slots; give more slots, start fewer workers, or say "
+      "--oversubscribe";
+  EXPECT_EQ(refusal(plan_with_file({"-H", "localhost:2,localhost:2", "-n", "5", "x"})), too_few);
+  EXPECT_EQ(refusal(plan_with_file({"--via=mpi", "-H", "a:2,b:2", "-n", "5", "x"})), too_few);
+  EXPECT_EQ(
+      placed(plan_with_file({"-H", "localhost:2", "-n", "3", "--oversubscribe", "x"})).workers, 3u);
 }
 
 TEST(LaunchPlacement, ServersAndSchedulerMayHaveHostsOfTheirOwn) {

@@ -106,6 +106,15 @@ TEST(LaunchArguments, ValuesAreChecked) {
   EXPECT_NE(cause_of({}).find("no PROGRAM"), std::string::npos);
 }
 
+TEST(LaunchArguments, PortsOfAJobMustExist) {
+  EXPECT_EQ(plan_of({"--port=9700", "x"}).port, 9700u);
+  EXPECT_EQ(cause_of({"--port=0", "x"}), "--port is '0', wanted a whole number from 1 to 65535");
+  EXPECT_EQ(plan_of({"--port=65531", "-s", "2", "--shards=2", "x"}).port, 65531u);
+  EXPECT_EQ(cause_of({"--port=65532", "-s", "2", "--shards=2", "x"}),
+            "--port is 65532, and 2 servers of 2 shards follow it: the last would have port 65536, "
+            "and there are 65535");
+}
+
 TEST(LaunchArguments, WaysToOtherHosts) {
   EXPECT_EQ(plan_of({"--launcher", "ssh", "-H", "a", "x"}).via, Via::kSsh);
   EXPECT_EQ(plan_of({"--via=mpi", "x"}).via, Via::kMpi);
@@ -217,6 +226,19 @@ TEST_F(LaunchEnvironment, AWorkerIsToldInAllDialects) {
                        {"A", "new"}}));
 }
 
+TEST_F(LaunchEnvironment, FixedPortsGoToThoseThatListen) {
+  plan_.port = 9700;
+  const Rendezvous before{{"127.0.0.1", 0}, "secret", {}};
+  const Variables scheduler = variables_for(plan_, {Role::kScheduler, 0}, before, seat_, {});
+  EXPECT_EQ(scheduler.at("STRETTO_SCHEDULER"), "127.0.0.1:9700");
+  EXPECT_EQ(scheduler.at("DMLC_PS_ROOT_PORT"), "9700");
+  EXPECT_EQ(
+      variables_for(plan_, {Role::kServer, 1}, rendezvous_, seat_, {}).at("STRETTO_SERVER_PORT"),
+      "9701");
+  EXPECT_FALSE(variables_for(plan_, {Role::kWorker, 1}, rendezvous_, seat_, {})
+                   .contains("STRETTO_SERVER_PORT"));
+}
+
 // The members' own reader of these variables must agree with the launcher.
 TEST_F(LaunchEnvironment, ConfigReadsWhatIsGiven) {
   for (const Member& member : members_of(plan_)) {
@@ -319,6 +341,23 @@ TEST_F(LaunchEnvironment, WhatBelongsToOneHostDoesNotTravel) {
                       {"STRETTO_LOG_LEVEL", "debug"},
                       {"HOMEWORK", "yes"}}),
             (Variables{{"PATH", "/bin"}, {"STRETTO_LOG_LEVEL", "debug"}, {"HOMEWORK", "yes"}}));
+}
+
+TEST(LaunchVariables, WhatIsSetInVainIsSaid) {
+  Plan plan = plan_of({"x"});
+  plan.workers = 2;
+  EXPECT_EQ(overridden(plan, {{"STRETTO_WORLD_SIZE", "2"}, {"DMLC_NUM_SERVER", "1"}}).size(), 0u);
+  const Variables outer{{"STRETTO_SCHEDULER", "192.0.2.9:9700"}, {"STRETTO_WORLD_SIZE", "4"}};
+  const std::vector<std::string> notes = overridden(plan, outer);
+  ASSERT_EQ(notes.size(), 2u);
+  EXPECT_NE(notes[0].find("STRETTO_SCHEDULER is '192.0.2.9:9700', and is not used"),
+            std::string::npos);
+  EXPECT_EQ(notes[1],
+            "STRETTO_WORLD_SIZE is '4', and is not used: 2 workers are started; --workers says how "
+            "many");
+  Variables nested = outer;
+  nested["STRETTO_ROLE"] = "worker";
+  EXPECT_EQ(overridden(plan, nested).size(), 0u) << "it belongs to the outer job";
 }
 
 TEST(LaunchAllocation, OnlyWhatIsLeftUnusedIsNoted) {

@@ -17,6 +17,7 @@ namespace {
 constexpr std::uint32_t kMaxWorkers = 4096;
 constexpr std::uint32_t kMaxServers = 1024;
 constexpr std::uint32_t kMaxShards = 1024;
+constexpr std::uint32_t kMaxPort = 65535;
 constexpr double kMaxSeconds = 86400;
 
 Status invalid(std::string cause) { return {Code::kInvalidArgument, std::move(cause)}; }
@@ -112,6 +113,8 @@ class Parser {
         return {};
       case Flag::kSchedulerHost:
         return read_host(value, plan_.scheduler_host);
+      case Flag::kPort:
+        return read_number(flag_, value, kMaxPort, plan_.port);
       case Flag::kEnvironment:
         return read_variable(value);
       case Flag::kStartTimeout:
@@ -249,6 +252,7 @@ class Parser {
       plan_.servers = static_cast<std::uint32_t>(slots_of(plan_.server_hosts));
     }
     if (Status status = check_hosts(); !status.ok()) return status;
+    if (Status status = check_ports(); !status.ok()) return status;
     if (plan_.command.empty() && plan_.action != Action::kCheck) {
       return invalid(
           "no PROGRAM: say after the flags what each worker runs, as in "
@@ -269,6 +273,15 @@ class Parser {
     }
     if (plan_.via == Via::kMpi || plan_.hosts.empty()) return {};
     return invalid("--via slurm takes its hosts from the allocation; name none, or use --via ssh");
+  }
+
+  Status check_ports() const {
+    const std::uint64_t last = plan_.port + std::uint64_t{plan_.servers} * plan_.shards;
+    if (plan_.port == 0 || last <= kMaxPort) return {};
+    return invalid(
+        fmt::format("--port is {}, and {} servers of {} shards follow it: the last "
+                    "would have port {}, and there are {}",
+                    plan_.port, plan_.servers, plan_.shards, last, kMaxPort));
   }
 
   const std::span<const std::string> words_;

@@ -76,7 +76,8 @@ bool is_assigned(std::string_view name) {
 Variables variables_for(const Plan& plan, const Member& member, const Rendezvous& rendezvous,
                         const Seat& seat, const Variables& inherited) {
   const std::string role(name_of(member.role));
-  const HostPort& scheduler = rendezvous.scheduler;
+  HostPort scheduler = rendezvous.scheduler;
+  if (scheduler.port == 0) scheduler.port = static_cast<std::uint16_t>(plan.port);
   Variables given{
       {"STRETTO_ROLE", role},
       {"STRETTO_RANK", std::to_string(member.rank)},
@@ -93,6 +94,9 @@ Variables variables_for(const Plan& plan, const Member& member, const Rendezvous
       {"PYTHONUNBUFFERED", "1"},
   };
   if (plan.start_timeout) given["STRETTO_RENDEZVOUS_TIMEOUT_S"] = *plan.start_timeout;
+  if (plan.port != 0 && member.role == Role::kServer) {
+    given["STRETTO_SERVER_PORT"] = std::to_string(plan.port + 1);
+  }
   if (!seat.bind_host.empty()) given["STRETTO_BIND_HOST"] = seat.bind_host;
   if (member.role == Role::kWorker) {
     add_worker_variables(plan, member, rendezvous, seat, inherited, given);
@@ -122,6 +126,32 @@ Variables portable(const Variables& inherited) {
     if (!of_one_host) kept[name] = value;
   }
   return kept;
+}
+
+std::vector<std::string> overridden(const Plan& plan, const Variables& inherited) {
+  std::vector<std::string> notes;
+  if (inherited.contains("STRETTO_ROLE")) return notes;  // A job inside a job: it is not ours.
+  const auto look_at = [&](const char* name, const std::string& ours, std::string_view instead) {
+    const std::string theirs = value_of(inherited, name);
+    if (theirs.empty() || theirs == ours) return;
+    notes.push_back(fmt::format("{} is '{}', and is not used: {}", name, theirs, instead));
+  };
+  constexpr std::string_view kOwn =
+      "the launcher starts a scheduler of its own (where: --scheduler-host, --port); to join one "
+      "that runs already, start your program without stretto-launch";
+  look_at("STRETTO_SCHEDULER", {}, kOwn);
+  look_at("DMLC_PS_ROOT_URI", {}, kOwn);
+  for (const char* name : {"STRETTO_WORLD_SIZE", "DMLC_NUM_WORKER"}) {
+    look_at(name, std::to_string(plan.workers),
+            fmt::format("{} workers are started; --workers says how many", plan.workers));
+  }
+  for (const char* name : {"STRETTO_SERVERS", "DMLC_NUM_SERVER"}) {
+    look_at(name, std::to_string(plan.servers),
+            fmt::format("{} servers are started; --servers says how many", plan.servers));
+  }
+  look_at("STRETTO_SHARDS", std::to_string(plan.shards),
+          fmt::format("servers have {} shards; --shards says how many", plan.shards));
+  return notes;
 }
 
 std::string allocation_note(const Variables& inherited) {

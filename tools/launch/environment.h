@@ -53,6 +53,10 @@ Variables portable(const Variables& inherited);
 /// `given`.
 Variables merged(Variables inherited, const Variables& given);
 
+/// What the caller has set in vain, a sentence each: the scheduler and the size of a job that are
+/// not this launch's. None in a job that another launcher's process starts.
+std::vector<std::string> overridden(const Plan& plan, const Variables& inherited);
+
 /// What a Slurm allocation offers and a launch on this host leaves unused; empty: nothing.
 std::string allocation_note(const Variables& inherited);
 

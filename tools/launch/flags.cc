@@ -38,6 +38,7 @@ constexpr Spelling kSpellings[] = {
     {"scheduler-host", Flag::kSchedulerHost},
     {"scheduler-ip", Flag::kSchedulerHost},
     {"interface", Flag::kInterface},
+    {"port", Flag::kPort},
     {"starter", Flag::kStarter},
     {"chdir", Flag::kDirectory},
     {"wdir", Flag::kDirectory},

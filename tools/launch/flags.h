@@ -21,6 +21,7 @@ enum class Flag : std::uint8_t {
   kOversubscribe,
   kSchedulerHost,
   kInterface,
+  kPort,
   kStarter,
   kDirectory,
   kEnvironment,

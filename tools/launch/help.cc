@@ -30,6 +30,8 @@ where
   --server-hostfile FILE                 a server for each line (default: the hosts in turn)
   --oversubscribe                        more workers than slots are meant
   --scheduler-host HOST, --scheduler-ip  where the scheduler runs (default: here)
+  --port P                               fixed ports, for firewalls: the scheduler listens at P, the
+                                         servers' shards from P + 1 on (default: free ones)
   --interface NAME                       whose address is used, on every host (default:
                                          STRETTO_INTERFACE; else as the hosts see one another)
   --starter COMMAND                      instead of ssh, srun or mpirun: "ssh -F my_config"

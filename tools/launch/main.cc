@@ -51,11 +51,13 @@ Variables environment() {
 }
 
 // What was set in vain; of the processes of the job nobody says it again.
-void warn_of_variables(const Variables& inherited) {
+void warn_of_variables(const Plan& plan, const Variables& inherited) {
   std::vector<std::string> names;
   for (const auto& [name, value] : inherited) names.push_back(name);
-  for (const std::string& sentence : unread_variables(names)) {
-    std::fprintf(stderr, "[launcher] warning: %s\n", sentence.c_str());
+  for (const auto& sentences : {unread_variables(names), overridden(plan, inherited)}) {
+    for (const std::string& sentence : sentences) {
+      std::fprintf(stderr, "[launcher] warning: %s\n", sentence.c_str());
+    }
   }
 }
 
@@ -158,8 +160,8 @@ int launch(std::span<const std::string> arguments) {
     case Action::kCheck:
       break;
   }
-  warn_of_variables(inherited);
   const Result<Job> job = settled(*plan, inherited);
+  warn_of_variables(job.ok() ? job->plan : *plan, inherited);
   if (!job.ok()) return refuse(job.status(), "arguments", kUsageStatus);
   if (plan->action == Action::kDryRun) return show_job(*job, inherited);
   return plan->action == Action::kCheck ? check_job(*job, inherited) : run_job(*job, inherited);

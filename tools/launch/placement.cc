@@ -15,11 +15,14 @@ using IsHere = std::function<bool(const std::string&)>;
 
 constexpr std::uint32_t kMaxNodes = 4096;
 
-Status too_few(std::uint64_t wanted, std::uint64_t found, std::string_view where) {
+// Where hosts are named, workers must fit their slots, whatever starts them.
+Status check_slots(const Plan& plan, const std::vector<HostSlots>& hosts, std::string_view where) {
+  const std::uint64_t slots = slots_of(hosts);
+  if (hosts.empty() || plan.workers <= slots || plan.oversubscribe) return {};
   return {Code::kInvalidArgument,
           fmt::format("{} workers, and {} {} slots; give more slots, start fewer workers, or say "
                       "--oversubscribe",
-                      wanted, where, found)};
+                      plan.workers, where, slots)};
 }
 
 // The number at the front of `text`, which is taken off; 0: there is none.
@@ -131,11 +134,8 @@ Result<Placement> over_hosts(const Plan& plan, Via via, const std::vector<HostSl
                   "--via ssh needs hosts: --hostfile FILE with a line `host slots=N` each, or "
                   "-H host:slots,...");
   }
-  const std::uint64_t slots = slots_of(hosts);
-  if (plan.workers > slots && !plan.oversubscribe) {
-    return too_few(plan.workers, slots,
-                   via == Via::kSlurm ? "the allocation has" : "the hosts have");
-  }
+  const std::string_view where = via == Via::kSlurm ? "the allocation has" : "the hosts have";
+  if (Status status = check_slots(plan, hosts, where); !status.ok()) return status;
   Placer placer(plan, via, is_here);
   const std::vector<std::size_t> workers = placer.workers_on(hosts);
   const std::vector<std::size_t> servers =
@@ -215,10 +215,16 @@ Result<Placement> place(const Plan& plan, const Variables& inherited, const IsHe
                                     host.host));
         }
       }
+      if (Status status = check_slots(plan, plan.hosts, "the hosts have"); !status.ok()) {
+        return status;
+      }
       return all_here(plan, is_here);
     case Via::kSsh:
       return over_hosts(plan, via, plan.hosts, is_here);
     case Via::kMpi:
+      if (Status status = check_slots(plan, plan.hosts, "the hosts have"); !status.ok()) {
+        return status;
+      }
       return by_rank(plan);
     case Via::kSlurm:
       break;

@@ -55,6 +55,7 @@ struct Plan {
   std::vector<HostSlots> hosts;         ///< For workers, and servers unless these have their own.
   std::vector<HostSlots> server_hosts;  ///< --server-hostfile.
   std::string scheduler_host;           ///< Empty: the launcher's own.
+  std::uint32_t port = 0;               ///< Of the scheduler, the servers' follow; 0: free ones.
   std::string interface;                ///< Whose address others are to use; empty: found out.
   std::string starter;                  ///< Words instead of ssh, srun or mpirun.
   std::string directory;                ///< --chdir; empty: where the launcher was started.
