@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -270,6 +271,44 @@ TEST(LaunchGate, StrangersStayOutside) {
       EXPECT_TRUE(gate.take_arrivals().empty());
     }
   }
+}
+
+// For a scope, this process can open so many descriptors more.
+class FewDescriptors {
+ public:
+  explicit FewDescriptors(int more) {
+    ::getrlimit(RLIMIT_NOFILE, &before_);
+    const Descriptor next(::dup(STDIN_FILENO));
+    rlimit few = before_;
+    few.rlim_cur = static_cast<rlim_t>(next.get() + more);
+    EXPECT_EQ(::setrlimit(RLIMIT_NOFILE, &few), 0);
+  }
+  ~FewDescriptors() { ::setrlimit(RLIMIT_NOFILE, &before_); }
+  FewDescriptors(const FewDescriptors&) = delete;
+  FewDescriptors& operator=(const FewDescriptors&) = delete;
+
+ private:
+  rlimit before_{};
+};
+
+TEST(LaunchGate, SilentStrangersMakeRoomForAnAgent) {
+  const SteadyClock clock;
+  Poller poller;
+  Gate gate(poller, "secret");
+  ASSERT_TRUE(gate.open(true).ok());
+  const std::string address = "127.0.0.1:" + std::to_string(gate.port());
+  std::vector<Descriptor> silent;
+  for (int i = 0; i < 8; ++i) silent.push_back(std::move(*knock(address, clock)));
+  const Descriptor agent = std::move(*knock(address, clock));
+  const std::string words = std::string(kGreeting) + encoded(frame_of(hello_of_a_host()));
+  ASSERT_EQ(::write(agent.get(), words.data(), words.size()), static_cast<ssize_t>(words.size()));
+  const FewDescriptors few(5);
+  std::vector<Gate::Arrival> arrivals;
+  for (const Time until = clock.now() + kPatience; arrivals.empty() && clock.now() < until;) {
+    poller.turn(until - clock.now());
+    arrivals = gate.take_arrivals();
+  }
+  ASSERT_EQ(arrivals.size(), 1U);
 }
 
 TEST(LaunchGate, NobodyAtHomeIsSaid) {

@@ -4,6 +4,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -13,6 +14,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 
 #include "common/config.h"
@@ -110,9 +112,10 @@ Status Gate::open(bool loopback_only) {
 void Gate::accept() {
   sockaddr_in from{};
   socklen_t size = sizeof from;
+  if (strangers_.size() >= kMaxStrangers || !can_open_two()) hang_up_on_oldest();
   Descriptor socket(::accept4(listener_.get(), reinterpret_cast<sockaddr*>(&from), &size,
                               SOCK_CLOEXEC | SOCK_NONBLOCK));
-  if (!socket.is_open() || strangers_.size() >= kMaxStrangers) return;
+  if (!socket.is_open()) return;
   keep_alive(socket.get());
   Stranger& stranger = strangers_.emplace_back();
   stranger.address = text_of(from);
@@ -120,6 +123,20 @@ void Gate::accept() {
       std::make_unique<Link>(poller_, std::move(socket), Descriptor(), false, kMaxHello);
   stranger.link->start([this, &stranger](const Frame& frame) { take(stranger, frame); },
                        [&stranger](const Status&) { stranger.refused = true; });
+}
+
+// A link takes two descriptors.
+bool Gate::can_open_two() const {
+  const Descriptor one(::fcntl(listener_.get(), F_DUPFD_CLOEXEC, 0));
+  const Descriptor two(::fcntl(listener_.get(), F_DUPFD_CLOEXEC, 0));
+  return one.is_open() && two.is_open();
+}
+
+// An agent says at once who it is: who is still a stranger when room is short has had its time.
+void Gate::hang_up_on_oldest() {
+  const auto oldest = std::find_if(strangers_.begin(), strangers_.end(),
+                                   [](const Stranger& one) { return !one.known; });
+  if (oldest != strangers_.end()) strangers_.erase(oldest);
 }
 
 void Gate::take(Stranger& stranger, const Frame& frame) const {

@@ -45,6 +45,8 @@ class Gate {
   };
 
   void accept();
+  bool can_open_two() const;
+  void hang_up_on_oldest();
   void take(Stranger& stranger, const Frame& frame) const;
 
   Poller& poller_;
