@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lane: frames of one urgency in their order. A queue that keeps its memory: small frames come and
-// go by the hundred thousand a second, and a deque allocates for every second of them.
+// Lane: frames of one urgency in their order. A list, so that any of them can be taken out of the
+// middle for what one costs; WaitingFrames keeps the memory of those that have gone.
 #pragma once
 
 #include <cstdint>
-#include <vector>
+#include <list>
 
 #include "van/transport.h"
 
@@ -40,57 +40,16 @@ struct Frame {
   std::uint32_t sent = 0;            // Bytes of the payload that have been handed over.
   std::uint64_t first_sequence = 0;  // Of its first slice, once that has left.
   std::uint64_t order = 0;           // When it was queued.
+  LinkId link = 0;                   // For which it waits,
+  bool paused = false;               // and whether it may not go.
+  std::list<std::list<Frame>::iterator>::iterator of_tag;  // Its place among those of its tag.
   Times times;
 
   Urgency urgency() const { return {header.priority, deadline}; }
 };
 
-/// Thread: loop.
-class Lane {
- public:
-  using Iterator = std::vector<Frame>::iterator;
-
-  bool empty() const { return gone_ == frames_.size(); }
-  std::size_t size() const { return frames_.size() - gone_; }
-  Frame& front() { return frames_[gone_]; }
-  const Frame& front() const { return frames_[gone_]; }
-  Iterator begin() { return frames_.begin() + static_cast<std::ptrdiff_t>(gone_); }
-  Iterator end() { return frames_.end(); }
-  auto begin() const { return frames_.begin() + static_cast<std::ptrdiff_t>(gone_); }
-  auto end() const { return frames_.end(); }
-
-  void push_back(Frame frame) { frames_.push_back(std::move(frame)); }
-  void push_front(Frame frame) {
-    if (gone_ > 0) {
-      frames_[--gone_] = std::move(frame);
-    } else {
-      frames_.insert(frames_.begin(), std::move(frame));
-    }
-  }
-  void pop_front() {
-    frames_[gone_++].payload = Buffer();
-    if (empty()) {
-      clear();
-    } else if (gone_ >= kLeastGone && gone_ * 2 >= frames_.size()) {
-      frames_.erase(frames_.begin(), begin());
-      gone_ = 0;
-    }
-  }
-  Iterator erase(Iterator first, Iterator last) { return frames_.erase(first, last); }
-  Iterator erase(Iterator one) { return frames_.erase(one); }
-  /// Keeps memory for some.
-  void clear() {
-    frames_.clear();
-    gone_ = 0;
-    if (frames_.capacity() > kMostKept) frames_.shrink_to_fit();
-  }
-
- private:
-  static constexpr std::size_t kLeastGone = 64;   // Frames that have left, before room is made.
-  static constexpr std::size_t kMostKept = 4096;  // Frames that an empty lane has room for.
-
-  std::vector<Frame> frames_;
-  std::size_t gone_ = 0;
-};
+/// Frames in their order. One moves from lane to lane without being copied, and stays where it is
+/// in memory.
+using Lane = std::list<Frame>;
 
 }  // namespace stretto

@@ -19,12 +19,9 @@ Lanes::Iterator Lanes::lane_of(const Urgency& urgency, std::uint64_t order) {
   return lane;
 }
 
-Lanes::Iterator Lanes::end_lane(Iterator lane) {
-  const Iterator next = std::next(lane);
+void Lanes::end_lane(Iterator lane) {
   spare_->age = ages_.extract(lane->second.age);
   spare_->lane = lanes_.extract(lane);
-  spare_->lane.mapped().frames.clear();
-  return next;
 }
 
 void Lanes::front_changed(Iterator lane) {
@@ -35,19 +32,20 @@ void Lanes::front_changed(Iterator lane) {
   lane->second.age = ages_.insert(std::move(node)).position;
 }
 
-void Lanes::push_back(Frame frame) {
-  const Iterator lane = lane_of(frame.urgency(), frame.order);
-  frames(lane).push_back(std::move(frame));
+void Lanes::push_back(Lane& from, Lane::iterator frame) {
+  Lane& lane = frames(lane_of(frame->urgency(), frame->order));
+  lane.splice(lane.end(), from, frame);
 }
 
-void Lanes::push_front(const Urgency& urgency, Frame frame) {
-  const Iterator lane = lane_of(urgency, frame.order);
-  frames(lane).push_front(std::move(frame));
+void Lanes::push_front(Lane& from, Lane::iterator frame) {
+  const Iterator lane = lane_of(frame->urgency(), frame->order);
+  frames(lane).splice(frames(lane).begin(), from, frame);
   front_changed(lane);
 }
 
-void Lanes::pop_front(Iterator lane) {
-  frames(lane).pop_front();
+void Lanes::take(Lane::iterator frame, Lane& to) {
+  const Iterator lane = lanes_.find(frame->urgency());
+  to.splice(to.end(), frames(lane), frame);
   if (frames(lane).empty()) {
     end_lane(lane);
   } else {
@@ -55,8 +53,8 @@ void Lanes::pop_front(Iterator lane) {
   }
 }
 
-void Lanes::bring_forward(Iterator lane, Lane::Iterator frame) {
-  std::rotate(frames(lane).begin(), frame, std::next(frame));
+void Lanes::bring_forward(Iterator lane, Lane::iterator frame) {
+  frames(lane).splice(frames(lane).begin(), frames(lane), frame);
   front_changed(lane);
 }
 

@@ -3,9 +3,7 @@
 // which has waited longest without looking at the others.
 #pragma once
 
-#include <algorithm>
 #include <compare>
-#include <iterator>
 #include <map>
 #include <set>
 #include <utility>
@@ -57,14 +55,16 @@ class Lanes {
   template <typename Wanted>
   Iterator longest(const Wanted& wanted);
 
-  void push_back(Frame frame);
-  void push_front(const Urgency& urgency, Frame frame);
-  void pop_front(Iterator lane);
+  /// Moves a frame from where it is to the end, or the beginning, of the lane of its urgency.
+  void push_back(Lane& from, Lane::iterator frame);
+  void push_front(Lane& from, Lane::iterator frame);
+  /// Moves a frame that is here to the end of `to`.
+  void take(Lane::iterator frame, Lane& to);
   /// Puts a frame of the lane before the others.
-  void bring_forward(Iterator lane, Lane::Iterator frame);
-  /// Frames that `wanted` names, in their order.
+  void bring_forward(Iterator lane, Lane::iterator frame);
+  /// All that are `wanted`, the most urgent first.
   template <typename Wanted>
-  std::vector<Frame> take_out(const Wanted& wanted);
+  std::vector<Lane::iterator> find_all(const Wanted& wanted);
   /// Calls `look(urgency, lane)` for each, the most urgent first.
   template <typename Look>
   void for_each(const Look& look) const {
@@ -73,7 +73,7 @@ class Lanes {
 
  private:
   Iterator lane_of(const Urgency& urgency, std::uint64_t order);
-  Iterator end_lane(Iterator lane);
+  void end_lane(Iterator lane);
   void front_changed(Iterator lane);
 
   Map lanes_;  // None is empty.
@@ -91,21 +91,14 @@ Lanes::Iterator Lanes::longest(const Wanted& wanted) {
 }
 
 template <typename Wanted>
-std::vector<Frame> Lanes::take_out(const Wanted& wanted) {
-  std::vector<Frame> taken;
-  for (Iterator lane = lanes_.begin(); lane != lanes_.end();) {
-    Lane& waiting = frames(lane);
-    const auto kept = std::stable_partition(
-        waiting.begin(), waiting.end(), [&wanted](const Frame& frame) { return !wanted(frame); });
-    std::move(kept, waiting.end(), std::back_inserter(taken));
-    waiting.erase(kept, waiting.end());
-    if (waiting.empty()) {
-      lane = end_lane(lane);
-    } else {
-      front_changed(lane++);
+std::vector<Lane::iterator> Lanes::find_all(const Wanted& wanted) {
+  std::vector<Lane::iterator> found;
+  for (auto& [urgency, entry] : lanes_) {
+    for (auto frame = entry.frames.begin(); frame != entry.frames.end(); ++frame) {
+      if (wanted(*frame)) found.push_back(frame);
     }
   }
-  return taken;
+  return found;
 }
 
 }  // namespace stretto

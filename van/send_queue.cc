@@ -47,6 +47,12 @@ void SendQueue::remove_link(LinkId id) {
   waiting_control_ -= link.control.size();
   waiting_ -= link.waiting;
   paused_ -= link.paused.size();
+  Lane dropped;
+  for (const Lane::iterator frame : link.lanes.find_all([](const Frame&) { return true; })) {
+    link.lanes.take(frame, dropped);
+  }
+  dropped.splice(dropped.end(), link.paused);
+  while (!dropped.empty()) frames_.drop(dropped, dropped.begin());
   links_.erase(found);
 }
 
@@ -55,7 +61,9 @@ void SendQueue::push(LinkId id, Frame frame) {
   if (found == links_.end()) return;
   Link& link = found->second;
   frame.order = ++orders_;
-  link.lanes.push_back(std::move(frame));
+  frame.link = id;
+  Lane waiting = frames_.add(std::move(frame));
+  link.lanes.push_back(waiting, waiting.begin());
   ++link.waiting;
   ++waiting_;
   refresh(id, link);
@@ -79,109 +87,89 @@ void SendQueue::control_changed(LinkId id, const Link& link) {
   }
 }
 
-// The far end holds the beginning of a frame whose first slice has left, so it must be told.
-template <typename Doomed>
-std::vector<wire::Key> SendQueue::drop(const Doomed& doomed) {
-  std::vector<wire::Key> untouched;
-  const auto all = [&doomed](const Frame& frame) {
-    return doomed(frame) && (frame.header.flags & wire::kAbandoned) == 0;
-  };
-  for (auto& [id, link] : links_) {
-    std::vector<Frame> dropped = link.lanes.take_out(all);
-    for (auto it = link.paused.begin(); it != link.paused.end();) {
-      if (!all(*it)) {
-        ++it;
-        continue;
-      }
-      dropped.push_back(std::move(*it));
-      it = link.paused.erase(it);
-      --paused_;
-    }
-    for (Frame& frame : dropped) {
-      if (frame.sent == 0) {
-        --link.waiting;
-        --waiting_;
-        untouched.push_back(frame.header.key);
-        continue;
-      }
-      link.lanes.push_back(end_of(frame));
-    }
-    refresh(id, link);
-  }
-  return untouched;
-}
+// ---- who changes his mind
 
 // What tells the far end that the rest of a frame will not come.
-Frame SendQueue::end_of(const Frame& frame) {
+Lane SendQueue::end_of(const Frame& frame) {
   Frame end = frame;
   end.payload = Buffer();
   end.tag = 0;
+  end.paused = false;
   end.header.kind = wire::Kind::kMore;
   end.header.flags = wire::kAbandoned;
-  return end;
+  return frames_.add(std::move(end));
 }
 
-void SendQueue::discard(std::uint32_t tensor) {
-  drop([tensor](const Frame& frame) { return frame.header.key.tensor == tensor; });
+// Takes a frame from where it waits.
+void SendQueue::take_out(Link& link, Lane::iterator frame, Lane& to) {
+  if (!frame->paused) return link.lanes.take(frame, to);
+  frame->paused = false;
+  --paused_;
+  to.splice(to.end(), link.paused, frame);
 }
 
+// Calls `change(link, frame)` for those of one tag, and then sees what their links would send.
+template <typename Change>
+void SendQueue::steer(std::uint64_t tag, const Change& change) {
+  frames_.for_each(tag, [&](Lane::iterator frame) {
+    const LinkId id = frame->link;
+    Link& link = links_.at(id);
+    change(link, frame);
+    refresh(id, link);
+  });
+}
+
+// The far end holds the beginning of a frame whose first slice has left, so it must be told.
 std::vector<wire::Key> SendQueue::cancel(std::uint64_t tag) {
-  return drop([tag](const Frame& frame) { return frame.tag == tag; });
+  std::vector<wire::Key> untouched;
+  steer(tag, [&](Link& link, Lane::iterator frame) {
+    Lane dropped;
+    take_out(link, frame, dropped);
+    if (has_begun(*frame)) {
+      Lane end = end_of(*frame);
+      link.lanes.push_back(end, end.begin());
+    } else {
+      untouched.push_back(frame->header.key);
+      --link.waiting;
+      --waiting_;
+    }
+    frames_.drop(dropped, frame);
+  });
+  return untouched;
 }
 
 std::size_t SendQueue::untouched(std::uint64_t tag) const {
   std::size_t count = 0;
-  const auto waits = [tag](const Frame& frame) { return frame.tag == tag && frame.sent == 0; };
-  const auto count_in = [&](const Lane& lane) {
-    count += static_cast<std::size_t>(std::count_if(lane.begin(), lane.end(), waits));
-  };
-  for (const auto& [id, link] : links_) {
-    link.lanes.for_each([&](const Urgency&, const Lane& lane) { count_in(lane); });
-    count_in(link.paused);
-  }
+  frames_.for_each(tag, [&count](const Frame& frame) { count += has_begun(frame) ? 0 : 1; });
   return count;
 }
 
 void SendQueue::set_urgency(std::uint64_t tag, const Urgency& urgency) {
-  const auto change = [&urgency](Frame& frame) {
-    frame.header.priority = urgency.priority;
-    frame.deadline = urgency.deadline;
-  };
-  for (auto& [id, link] : links_) {
-    for (Frame& frame : link.lanes.take_out([tag](const Frame& f) { return f.tag == tag; })) {
-      change(frame);
-      link.lanes.push_back(std::move(frame));
-    }
-    for (Frame& frame : link.paused) {
-      if (frame.tag == tag) change(frame);
-    }
-    refresh(id, link);
-  }
+  steer(tag, [&urgency](Link& link, Lane::iterator frame) {
+    Lane moving;
+    if (!frame->paused) link.lanes.take(frame, moving);
+    frame->header.priority = urgency.priority;
+    frame->deadline = urgency.deadline;
+    if (!frame->paused) link.lanes.push_back(moving, frame);
+  });
 }
 
 void SendQueue::pause(std::uint64_t tag) {
-  for (auto& [id, link] : links_) {
-    for (Frame& frame : link.lanes.take_out([tag](const Frame& f) { return f.tag == tag; })) {
-      link.paused.push_back(std::move(frame));
-      ++paused_;
-    }
-    refresh(id, link);
-  }
+  steer(tag, [this](Link& link, Lane::iterator frame) {
+    if (frame->paused) return;
+    link.lanes.take(frame, link.paused);
+    frame->paused = true;
+    ++paused_;
+  });
 }
 
 void SendQueue::resume(std::uint64_t tag) {
-  for (auto& [id, link] : links_) {
-    for (auto it = link.paused.begin(); it != link.paused.end();) {
-      if (it->tag != tag) {
-        ++it;
-        continue;
-      }
-      link.lanes.push_back(std::move(*it));
-      it = link.paused.erase(it);
-      --paused_;
-    }
-    refresh(id, link);
-  }
+  steer(tag, [this](Link& link, Lane::iterator frame) {
+    if (!frame->paused) return;
+    Lane moving;
+    take_out(link, frame, moving);
+    link.lanes.push_back(moving, frame);
+  });
 }
 
 // ---- what goes
@@ -228,7 +216,8 @@ bool SendQueue::must_begin(const Link& link, const Frame& frame) const {
 // urgent is given up, to start over in its turn; among equals one that has begun goes first.
 void SendQueue::make_room(Link& link, const Urgency& urgency) {
   const auto ends = [](const Frame& f) { return (f.header.flags & wire::kAbandoned) != 0; };
-  std::vector<Frame> first = link.lanes.take_out(ends);
+  Lane first;
+  for (const Lane::iterator end : link.lanes.find_all(ends)) link.lanes.take(end, first);
   if (first.empty()) {
     auto victim = std::find_if(link.paused.begin(), link.paused.end(), has_begun);
     bool found = victim != link.paused.end();
@@ -240,15 +229,15 @@ void SendQueue::make_room(Link& link, const Urgency& urgency) {
       if (found && lane->first == urgency) return link.lanes.bring_forward(lane, victim);
     }
     if (!found) return;
-    first.push_back(end_of(*victim));
+    first = end_of(*victim);
     victim->sent = 0;
     ++link.waiting;
     ++waiting_;
   }
-  for (Frame& end : first) {
-    end.header.priority = urgency.priority;
-    end.deadline = urgency.deadline;
-    link.lanes.push_front(urgency, std::move(end));
+  while (!first.empty()) {
+    first.front().header.priority = urgency.priority;
+    first.front().deadline = urgency.deadline;
+    link.lanes.push_front(first, first.begin());
   }
 }
 
@@ -423,9 +412,10 @@ void SendQueue::taken(const Pick& pick) {
     return refresh(pick.link, link);
   }
   if (begun) --link.begun;
-  const auto lane = link.lanes.find(pick.frame->urgency());
   if (link.nested && link.nested->order == pick.frame->order) link.nested.reset();
-  link.lanes.pop_front(lane);
+  Lane gone;
+  link.lanes.take(Lanes::frames(link.lanes.find(pick.frame->urgency())).begin(), gone);
+  frames_.drop(gone, gone.begin());
   --link.waiting;
   --waiting_;
   refresh(pick.link, link);

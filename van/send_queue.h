@@ -20,6 +20,7 @@
 
 #include "van/lanes.h"
 #include "van/ready_links.h"
+#include "van/waiting_frames.h"
 
 namespace stretto {
 
@@ -63,15 +64,14 @@ class SendQueue {
   void push(LinkId link, Frame frame);
   void push_control(LinkId link, Frame frame);
 
-  // For data frames that still wait; what has been handed over is out of reach.
+  // For data frames that still wait; what has been handed over is out of reach. Each costs what the
+  // frames of that tag cost, however many others wait. Tag 0 is nobody's.
 
-  /// Drops those of one tensor.
-  void discard(std::uint32_t tensor);
   /// Drops those of one tag; returns the keys of those of which nothing had left.
   std::vector<wire::Key> cancel(std::uint64_t tag);
   /// How many of one tag wait of which nothing has left.
   std::size_t untouched(std::uint64_t tag) const;
-  /// Lets those of one tag wait as others would.
+  /// Lets those of one tag wait as others would, in the order in which they were queued.
   void set_urgency(std::uint64_t tag, const Urgency& urgency);
   /// Holds those of one tag back until resume(). They may go on from the middle of a frame.
   void pause(std::uint64_t tag);
@@ -124,6 +124,8 @@ class SendQueue {
   bool held_back() const { return held_back_ && waiting_ > 0; }
   /// True if a data frame waits for this link and is not paused.
   bool has_work(LinkId link) const;
+  /// Frames that steering has looked at so far.
+  std::uint64_t steered() const { return frames_.visits(); }
 
  private:
   enum PoolKind : std::uint8_t { kPlain, kShaped };
@@ -180,9 +182,10 @@ class SendQueue {
   void leave_pool(Link& link);
   Lanes::Iterator turn_of(Link& link) const;
   void note_begun(Link& link, const Frame& frame);
-  static Frame end_of(const Frame& frame);
-  template <typename Doomed>
-  std::vector<wire::Key> drop(const Doomed& doomed);
+  Lane end_of(const Frame& frame);
+  void take_out(Link& link, Lane::iterator frame, Lane& to);
+  template <typename Change>
+  void steer(std::uint64_t tag, const Change& change);
   void control_changed(LinkId id, const Link& link);
 
   std::uint64_t link_window_bytes_;
@@ -198,6 +201,7 @@ class SendQueue {
   bool held_back_ = false;
   bool shaped_shut_ = false;
   LinkId last_served_ = 0;
+  WaitingFrames frames_;
   Lanes::Spare spare_;
   std::map<LinkId, Link> links_;
   std::set<LinkId> control_ready_;  // Links that have control frames and are not full.

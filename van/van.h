@@ -130,8 +130,6 @@ class Van final : private Transport::Sink {
   Time deadline_of(const wire::Header& header) const { return deadline_in(header.deadline); }
   /// The same from the number itself, in microseconds; 0: no matter.
   Time deadline_in(std::uint64_t microseconds) const;
-  /// Drops the data frames of one tensor that still wait here.
-  void discard(std::uint32_t tensor) { queue_.discard(tensor); }
   // Of one tag, what still waits here; a frame may have left in part.
   std::vector<wire::Key> cancel(std::uint64_t tag);
   void set_urgency(std::uint64_t tag, const Urgency& urgency);

@@ -413,23 +413,34 @@ void Exchange::note_end(const Operation& operation) const {
 void Exchange::fail_tensor(std::uint32_t id, const Status& why) {
   auto found = tensors_.find(id);
   if (found == tensors_.end() || !found->second.failed.ok()) return;
-  found->second.failed = why;
-  for (Part& part : found->second.parts) part.lanes = {};
-  van_.discard(id);
+  mark_failed(found->second, why);
   std::vector<std::shared_ptr<Operation>> doomed;
   for (const std::shared_ptr<Operation>& operation : operations_) {
     if (operation->tensor.id == id) doomed.push_back(operation);
   }
-  for (const auto& operation : doomed) {
-    operation->to_encode.clear();
-    coder_->discard(operation->id);
-    end(operation, why);
-  }
+  for (const auto& operation : doomed) give_up(operation, why);
+}
+
+void Exchange::mark_failed(TensorState& tensor, const Status& why) {
+  tensor.failed = why;
+  for (Part& part : tensor.parts) part.lanes = {};
+}
+
+// An operation of a tensor that has failed.
+void Exchange::give_up(const std::shared_ptr<Operation>& operation, const Status& why) {
+  van_.cancel(operation->id);
+  operation->to_encode.clear();
+  coder_->discard(operation->id);
+  end(operation, why);
 }
 
 void Exchange::end_all(const Status& why) {
   coder_->stop();
-  for (const auto& [id, tensor] : tensors_) fail_tensor(id, why);
+  for (auto& [id, tensor] : tensors_) {
+    if (tensor.failed.ok()) mark_failed(tensor, why);
+  }
+  const std::vector<std::shared_ptr<Operation>> doomed(operations_.begin(), operations_.end());
+  for (const auto& operation : doomed) give_up(operation, why);
   end_lingering();
 }
 

@@ -148,6 +148,8 @@ class Exchange {
   static void note(const Part& part, const wire::Header& header, Operation& operation);
   void end_part(TensorState& tensor, const wire::Key& key, LaneName lane);
   void cancel(const std::shared_ptr<Operation>& operation);
+  static void mark_failed(TensorState& tensor, const Status& why);
+  void give_up(const std::shared_ptr<Operation>& operation, const Status& why);
   void end(const std::shared_ptr<Operation>& operation, const Status& status);
   std::string describe(const Operation& operation) const;
   void end_lingering();

@@ -7,6 +7,8 @@
 namespace stretto {
 namespace {
 
+constexpr std::uint64_t kTag = 1;
+
 class PacerTest : public testing::Test {
  protected:
   PacerTest() {
@@ -19,6 +21,7 @@ class PacerTest : public testing::Test {
   void push(LinkId link, std::size_t bytes, bool bulk = false) {
     Frame frame;
     frame.bulk = bulk;
+    frame.tag = kTag;
     frame.header.kind = wire::Kind::kPush;
     frame.payload = Buffer::allocate(bytes);
     queue_.push(link, std::move(frame));
@@ -195,7 +198,7 @@ TEST_F(PacerTest, WhatWaitsForAQuietWayHoldsUpNobodyElse) {
   send();
   EXPECT_EQ(slices_, std::vector<std::uint32_t>{100});
   EXPECT_TRUE(pacer_.held_back());
-  queue_.discard(0);
+  queue_.cancel(kTag);
   for (LinkId link : {1U, 2U}) ASSERT_TRUE(queue_.credited(link, queue_.sent(link)));
   while (const auto pick = queue_.next()) queue_.taken(*pick);
   EXPECT_FALSE(pacer_.held_back()) << "nothing waits any more";

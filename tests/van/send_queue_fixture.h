@@ -12,7 +12,7 @@ namespace stretto {
 
 inline constexpr std::uint64_t kFrame = wire::kHeaderBytes + 64;  // What frame() charges.
 
-/// `mark` tells frames apart; `tensor` is for discard.
+/// `mark` tells frames apart.
 inline Frame frame(std::int32_t priority, std::uint64_t mark, std::uint32_t tensor = 1,
                    std::size_t bytes = 64) {
   Frame frame;
@@ -22,6 +22,12 @@ inline Frame frame(std::int32_t priority, std::uint64_t mark, std::uint32_t tens
   frame.header.key.tensor = tensor;
   frame.payload = Buffer::allocate(bytes);
   return frame;
+}
+
+inline Frame tagged(std::int32_t priority, std::uint64_t mark, std::uint64_t tag) {
+  Frame made = frame(priority, mark);
+  made.tag = tag;
+  return made;
 }
 
 class SendQueueTest : public testing::Test {

@@ -79,7 +79,12 @@ class Model {
       }
       lane = frames.empty() ? link.lanes.erase(lane) : std::next(lane);
     }
+    in_order(taken);
     return taken;
+  }
+  /// Those of one tag are moved in the order in which they were queued.
+  static void in_order(std::vector<ModelFrame>& frames) {
+    std::ranges::sort(frames, {}, &ModelFrame::order);
   }
 
   void set_urgency(std::uint64_t tag, const Urgency& urgency) {
@@ -100,6 +105,7 @@ class Model {
   }
   void resume(std::uint64_t tag) {
     for (auto& [id, link] : links) {
+      in_order(link.paused);
       for (const ModelFrame& frame : link.paused) {
         if (frame.tag == tag) put(link, frame);
       }
@@ -112,6 +118,7 @@ class Model {
       for (const ModelFrame& frame : link.paused) {
         if (frame.tag == tag) dropped.push_back(frame);
       }
+      in_order(dropped);
       std::erase_if(link.paused, [tag](const ModelFrame& frame) { return frame.tag == tag; });
       for (ModelFrame& frame : dropped) {
         if (frame.sent == 0) continue;

@@ -101,23 +101,25 @@ TEST_F(SendQueueTest, AFullLinkIsPassedByUntilItIsWritable) {
   EXPECT_EQ(take_all(), (Marks{2, 1}));
 }
 
-TEST_F(SendQueueTest, DiscardDropsOneTensorsDataAndNothingElse) {
-  queue_.push(1, frame(0, 1, 5));
-  queue_.push(1, frame(0, 2, 6));
-  queue_.push(1, frame(3, 3, 5));
-  queue_.push(2, frame(0, 4, 5));
-  queue_.push_control(2, frame(0, 5, 5));
-  queue_.discard(5);
-  EXPECT_EQ(queue_.waiting(), 2U);
-  EXPECT_EQ(take_all(), (Marks{5, 2}));
+TEST_F(SendQueueTest, CancelDropsOneTagsDataAndNothingElse) {
+  queue_.push(1, tagged(0, 1, 5));
+  queue_.push(1, tagged(0, 2, 6));
+  queue_.push(1, tagged(3, 3, 5));
+  queue_.push(2, tagged(0, 4, 5));
+  queue_.push(2, frame(0, 6));
+  queue_.push_control(2, tagged(0, 5, 5));
+  EXPECT_EQ(queue_.cancel(5).size(), 3U);
+  EXPECT_TRUE(queue_.cancel(0).empty()) << "what has no tag is nobody's";
+  EXPECT_EQ(queue_.waiting(), 3U);
+  EXPECT_EQ(take_all(), (Marks{5, 2, 6}));
 }
 
-TEST_F(SendQueueTest, DiscardingEndsTheLeases) {
+TEST_F(SendQueueTest, CancellingEndsTheLeases) {
   int ended = 0;
-  Frame lent = frame(0, 1, 5);
+  Frame lent = tagged(0, 1, 5);
   lent.payload = Buffer::borrow({}, [&ended] { ++ended; });
   queue_.push(1, std::move(lent));
-  queue_.discard(5);
+  queue_.cancel(5);
   EXPECT_EQ(ended, 1);
 }
 
