@@ -69,15 +69,22 @@ Status Cell::check(const Share& share) const {
   if (share.absent && !share.assign) {
     return {Code::kMalformed, fmt::format("worker {} sent an empty share", share.rank)};
   }
-  if (share.assign && !share.absent && consistency_.open() && !sum_.empty()) {
-    return {Code::kMismatch,
-            fmt::format("worker {} broadcasts as root, and another worker did so in this round",
-                        share.rank)};
-  }
-  if (share.absent && sum_.empty() && consistency_.missing().size() == 1) {
-    return {Code::kMismatch, "every worker broadcasts from another rank, none of them as root"};
+  if (share.assign) {
+    if (Status status = check_root(share); !status.ok()) return status;
   }
   return consistency_.admit(share.rank, share.round, share.assign);
+}
+
+// All name the same root, and it alone brings bytes: so a round that is whole has its bytes once.
+Status Cell::check_root(const Share& share) const {
+  if (share.root >= workers_ || share.absent != (share.rank != share.root)) {
+    return {Code::kMalformed,
+            fmt::format("worker {} broadcasts {} bytes, with root {} of {} workers", share.rank,
+                        share.bytes.size(), share.root, workers_)};
+  }
+  if (!root_ || *root_ == share.root) return {};
+  return {Code::kMismatch, fmt::format("worker {} broadcasts from root {}, worker {} from root {}",
+                                       caller_, *root_, share.rank, share.root)};
 }
 
 Status Cell::contribute(Share share, Consistency::Gate* gate) {
@@ -92,6 +99,7 @@ Status Cell::contribute(Share share, Consistency::Gate* gate) {
     value_.contributors = 1;
   }
   STRETTO_CHECK(sum_.empty() || consistency_.open());
+  STRETTO_CHECK(!root_ || consistency_.open());
   if (completed) value_.version = consistency_.version();
   *gate = consistency_.gate_after(assign, completed);
   return {};
@@ -99,6 +107,8 @@ Status Cell::contribute(Share share, Consistency::Gate* gate) {
 
 void Cell::collect(Share share) {
   if (share.assign) {
+    if (!root_) caller_ = share.rank;
+    root_ = share.root;
     if (!share.absent) add(std::move(share));
     return;
   }
@@ -174,6 +184,7 @@ void Cell::finish(bool assign) {
   Buffer sum = std::exchange(sum_, Buffer());
   value_.contributors = workers_;
   if (assign) {
+    root_.reset();
     if (rule_ != nullptr) rule_->reset();
     encoder_.reset();
     value_.codec = Codec::kNone;

@@ -6,6 +6,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "common/buffer.h"
@@ -26,6 +27,7 @@ class Cell {
     std::uint64_t round = 0;
     bool assign = false;
     bool absent = false;
+    std::uint64_t root = 0;      ///< Of a broadcast: whose bytes it takes.
     Codec codec = Codec::kNone;  ///< What the bytes are encoded as.
     Buffer bytes;
   };
@@ -68,6 +70,10 @@ class Cell {
   /// What a round's shares are added up in: for a mean, wide enough for their sum.
   static Dtype dtype_of_sums(const TensorSpec& spec);
 
+  /// Workers disagree on a round: it will never finish.
+  void doom(const Status& why) { doomed_ = why; }
+  const Status& doomed() const { return doomed_; }
+
   const Value& value() const { return value_; }
   bool has_rule() const { return rule_ != nullptr; }
   Consistency& consistency() { return consistency_; }
@@ -76,6 +82,7 @@ class Cell {
 
  private:
   Status check(const Share& share) const;
+  Status check_root(const Share& share) const;
   void collect(Share share);
   Status check_encoding(const Share& share) const;
   void add(Share share);
@@ -104,6 +111,9 @@ class Cell {
   Buffer sum_;               // Of the open collected round; empty before its first bytes.
   std::vector<Share> held_;  // Deterministic: shares that came before their turn, by rank.
   Rank turn_ = 0;            // Deterministic: whose share is to be added next.
+  Rank caller_ = 0;          // Of the open broadcast: whoever came first, and
+  std::optional<std::uint64_t> root_;  // whom it named.
+  Status doomed_;
   Value value_;
   std::vector<Waiter> waiters_;
 };

@@ -285,9 +285,9 @@ void Shard::on_push(LinkId link, Rank rank, const wire::Header& header, Buffer p
     const Status status(Code::kMismatch, fmt::format("tensor '{}' is {}, a share of {} came",
                                                      spec.name, name_of(spec.dtype),
                                                      name_of(static_cast<Dtype>(header.dtype))));
-    fault(link, header, status);
-    return fail_waiters(header.key, spec, cell, status);  // They wait for that share.
+    return disagree(link, header, cell, status);
   }
+  if (!cell.doomed().ok()) return fault(link, header, cell.doomed());
   if (cell.consistency().repeated(rank, header.version)) {  // It counted once, and that is enough.
     van_.ack(link, header.push_sequence, true);
     return;
@@ -308,15 +308,12 @@ void Shard::on_push(LinkId link, Rank rank, const wire::Header& header, Buffer p
                                    .round = header.version,
                                    .assign = assign,
                                    .absent = (header.flags & wire::kAbsent) != 0,
+                                   .root = header.base,
                                    .codec = static_cast<Codec>(header.codec),
                                    .bytes = std::move(payload)},
                                   &waiter.gate);
-  if (!status.ok()) {
-    fault(link, header, status);
-    // The others of this round disagree with the sender just as much.
-    if (status.code() == Code::kMismatch) fail_waiters(header.key, spec, cell, status);
-    return;
-  }
+  if (status.code() == Code::kMismatch) return disagree(link, header, cell, status);
+  if (!status.ok()) return fault(link, header, status);
   ++shares_;
   const bool finished = cell.value().version != version;
   if (finished && cell.consistency().collects(assign)) note_held(rank, first, waiter.since);
@@ -405,6 +402,14 @@ void Shard::fault(LinkId link, const wire::Header& header, const Status& why) {
   message.mutable_fault()->set_part(header.key.part);
   message.mutable_fault()->set_round(header.version);
   van_.send_control(link, message);
+}
+
+// The others of this round disagree with the sender just as much: those who wait, and those who
+// have yet to come, for to the first two the tensor has failed.
+void Shard::disagree(LinkId link, const wire::Header& header, Cell& cell, const Status& why) {
+  fault(link, header, why);
+  fail_waiters(header.key, tensors_.at(header.key.tensor).spec, cell, why);
+  cell.doom(why);
 }
 
 void Shard::fail_waiters(const wire::Key& key, const TensorSpec& spec, Cell& cell,

@@ -80,6 +80,7 @@ class Shard final : public Agent, private Van::Handler {
   void note_held(Rank rank, Time first, Time last);
   void note_share(const wire::Header& header, std::size_t bytes, bool updates, Time begin);
   void fault(LinkId link, const wire::Header& header, const Status& why);
+  void disagree(LinkId link, const wire::Header& header, Cell& cell, const Status& why);
   void fail_waiters(const wire::Key& key, const TensorSpec& spec, Cell& cell, const Status& why);
   void check_absentee(const wire::Key& key, const TensorSpec& spec, Cell& cell);
   void follow_roster();

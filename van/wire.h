@@ -78,9 +78,9 @@ struct Header {
   /// push: the round. pull: least version. value: rounds applied. call, answer: the call's number.
   /// credit: the least round trip that the sender has seen of late, in nanoseconds; 0: none.
   std::uint64_t version = 0;
-  /// push: version it was computed from. value: slowest round. call: hash of the method's name.
-  /// answer: 0, or the Code of an error. credit: how long the sender's loop waits for a processor
-  /// when it does, in nanoseconds; 0: not, or not known.
+  /// push: version it was computed from; of a broadcast, the root's rank. value: slowest round.
+  /// call: hash of the method's name. answer: 0, or the Code of an error. credit: how long the
+  /// sender's loop waits for a processor when it does, in nanoseconds; 0: not, or not known.
   std::uint64_t base = 0;
   std::uint64_t sequence = 0;       ///< n-th frame on this link, from 1; a gap is a broken link.
   std::uint64_t credit = 0;         ///< Data bytes taken off this link so far, headers included.

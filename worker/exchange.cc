@@ -189,7 +189,10 @@ wire::Header Exchange::header_of(const Part& part, const wire::Key& key,
     header.priority = kMostUrgent;
   } else if (operation.pushes()) {
     if (operation.wants_value()) flags |= wire::kWantsValue;
-    if (operation.broadcasts()) flags |= wire::kAssign;
+    if (operation.broadcasts()) {
+      flags |= wire::kAssign;
+      header.base = operation.root;
+    }
     if (operation.source.empty()) flags |= wire::kAbsent;
   }
   header.flags = static_cast<std::uint16_t>(flags);

@@ -100,7 +100,7 @@ Status check_size(const Tensor& tensor, std::size_t bytes, std::string_view what
 class Batch final : public detail::TicketState, public std::enable_shared_from_this<Batch> {
  public:
   Batch(std::shared_ptr<detail::WorkerImpl::Loop::Door> door, Operation::Kind kind,
-        std::span<const Transfer> transfers, bool traced)
+        std::span<const Transfer> transfers, Rank root, bool traced)
       : TicketState(transfers.size(), traced),
         door_(std::move(door)),
         others_(transfers.size() - 1) {
@@ -110,6 +110,7 @@ class Batch final : public detail::TicketState, public std::enable_shared_from_t
       operation.tensor = transfers[i].tensor;
       operation.source = transfers[i].source;
       operation.target = transfers[i].target;
+      operation.root = root;
       operation.priority = transfers[i].priority;
       operation.ticket =
           std::shared_ptr<TicketState>(std::shared_ptr<void>(), this);  // Holds nothing.
@@ -135,8 +136,9 @@ class Batch final : public detail::TicketState, public std::enable_shared_from_t
   std::vector<Operation> others_;
 };
 
-Ticket begin(detail::WorkerImpl& impl, Operation::Kind kind, std::span<const Transfer> transfers) {
-  auto batch = std::make_shared<Batch>(impl.loop().door(), kind, transfers, impl.tracing());
+Ticket begin(detail::WorkerImpl& impl, Operation::Kind kind, std::span<const Transfer> transfers,
+             Rank root = 0) {
+  auto batch = std::make_shared<Batch>(impl.loop().door(), kind, transfers, root, impl.tracing());
   if (batch->size() == 1) {
     impl.loop().post(Request(batch->operation(0)));
   } else {
@@ -147,8 +149,9 @@ Ticket begin(detail::WorkerImpl& impl, Operation::Kind kind, std::span<const Tra
   return Ticket(std::move(batch));
 }
 
-Ticket begin(detail::WorkerImpl& impl, Operation::Kind kind, const Transfer& transfer) {
-  return begin(impl, kind, std::span(&transfer, 1));
+Ticket begin(detail::WorkerImpl& impl, Operation::Kind kind, const Transfer& transfer,
+             Rank root = 0) {
+  return begin(impl, kind, std::span(&transfer, 1), root);
 }
 
 constexpr std::uint64_t kFilesALink = 4;  // Its connection, and what libzmq wakes its threads with.
@@ -283,7 +286,7 @@ Ticket Worker::broadcast(const Tensor& tensor, std::span<std::byte> data, Rank r
   if (is_root) transfer.source = data;
   return begin(*impl_,
                is_root ? Operation::Kind::kBroadcastRoot : Operation::Kind::kBroadcastReceiver,
-               transfer);
+               transfer, root);
 }
 
 Ticket Worker::refused_elements(std::string_view operation, std::string_view what,

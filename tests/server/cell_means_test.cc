@@ -4,12 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
-#include <optional>
 #include <vector>
 
 #include "ops/half.h"
-#include "server/cell.h"
-#include "tests/van/far_end.h"
+#include "tests/server/cell_fixture.h"
 
 namespace stretto {
 namespace {
@@ -28,25 +26,7 @@ Buffer buffer_of(const std::vector<Number>& numbers) {
   return Buffer::copy_of(std::as_bytes(std::span(numbers)));
 }
 
-class CellMeansTest : public testing::Test {
- protected:
-  void make(std::uint32_t workers, const TensorOptions& options, std::size_t elements,
-            Dtype dtype) {
-    const TensorSpec spec = fake::spec("x", dtype, elements, options);
-    std::unique_ptr<ops::UpdateRule> rule;
-    if (options.mode != Mode::kSync || options.update.rule > Rule::kMean) {
-      rule = std::move(
-          *ops::make_update_rule(options.update, dtype, Cell::dtype_of_sums(spec), elements));
-    }
-    cell_.emplace(spec, spec.bytes(), workers, std::move(rule));
-  }
-  Status share(Rank rank, Buffer bytes) {
-    return cell_->contribute({.rank = rank, .round = 1, .bytes = std::move(bytes)}, &gate_);
-  }
-
-  std::optional<Cell> cell_;
-  Consistency::Gate gate_;
-};
+class CellMeansTest : public CellFixture {};
 
 TEST_F(CellMeansTest, AMeanOfSmallIntegersIsRightWhereTheirSumIsBeyondTheirRange) {
   make(2, {.update = {.rule = Rule::kMean}}, 2, Dtype::kU8);
@@ -85,13 +65,8 @@ TEST_F(CellMeansTest, RulesAverageGradientsOfHalvesWithoutOverflow) {
 
 TEST_F(CellMeansTest, ABroadcastOfHalvesIsTheRootsBytes) {
   make(2, {.update = {.rule = Rule::kMean}}, 1, Dtype::kF16);
-  const auto take_part = [this](Cell::Share share) {
-    share.round = 1;
-    share.assign = true;
-    return cell_->contribute(std::move(share), &gate_);
-  };
-  ASSERT_TRUE(take_part({.rank = 0, .bytes = buffer_of<std::uint16_t>({0x3c01})}).ok());
-  ASSERT_TRUE(take_part({.rank = 1, .absent = true, .bytes = {}}).ok());
+  ASSERT_TRUE(assign(0, buffer_of<std::uint16_t>({0x3c01})).ok());
+  ASSERT_TRUE(attend(1, 0).ok());
   EXPECT_THAT(as<std::uint16_t>(cell_->value().bytes), ElementsAre(0x3c01));
 }
 

@@ -9,7 +9,7 @@
 #include <cstring>
 #include <numeric>
 
-#include "tests/van/far_end.h"
+#include "tests/server/cell_fixture.h"
 
 namespace stretto {
 namespace {
@@ -21,37 +21,7 @@ using testing::HasSubstr;
 
 using Floats = std::vector<float>;
 
-class CellTest : public testing::Test {
- protected:
-  void make(std::uint32_t workers, const TensorOptions& options = {}, std::size_t elements = 2,
-            Dtype dtype = Dtype::kF32) {
-    const TensorSpec spec = fake::spec("x", dtype, elements, options);
-    std::unique_ptr<ops::UpdateRule> rule;
-    if (options.mode != Mode::kSync || options.update.rule > Rule::kMean) {
-      rule = std::move(
-          *ops::make_update_rule(options.update, dtype, Cell::dtype_of_sums(spec), elements));
-    }
-    cell_.emplace(spec, spec.bytes(), workers, std::move(rule));
-  }
-  Status share(Rank rank, Buffer bytes) {
-    return cell_->contribute({.rank = rank, .round = next(rank), .bytes = std::move(bytes)},
-                             &gate_);
-  }
-  Status share(Rank rank, const Floats& numbers) { return share(rank, bytes_of(numbers)); }
-  Status assign(Rank rank, const Floats& numbers) {
-    return cell_->contribute(
-        {.rank = rank, .round = next(rank), .assign = true, .bytes = bytes_of(numbers)}, &gate_);
-  }
-  Status attend(Rank rank) {
-    return cell_->contribute(
-        {.rank = rank, .round = next(rank), .assign = true, .absent = true, .bytes = {}}, &gate_);
-  }
-  std::uint64_t next(Rank rank) const { return cell_->consistency().rounds_of(rank) + 1; }
-  Floats value() const { return floats_of(cell_->value().bytes.bytes()); }
-
-  std::optional<Cell> cell_;
-  Consistency::Gate gate_;
-};
+class CellTest : public CellFixture {};
 
 // ---- whose memory
 
@@ -111,7 +81,7 @@ TEST_F(CellTest, ALeasedValueNeverChanges) {
         leased.emplace_back(cell_->value().bytes, value());
         if (round == 3) {
           ASSERT_TRUE(assign(0, {7, 7}).ok());
-          ASSERT_TRUE(attend(1).ok());
+          ASSERT_TRUE(attend(1, 0).ok());
           leased.emplace_back(cell_->value().bytes, value());
         }
       }
@@ -133,7 +103,7 @@ TEST_F(CellTest, AnUnleasedValueIsUpdatedInPlace) {
 TEST_F(CellTest, AnEagerValueGrowsByEachRound) {
   make(2, {.mode = Mode::kEager});
   ASSERT_TRUE(assign(0, {10, 20}).ok());
-  ASSERT_TRUE(attend(1).ok());
+  ASSERT_TRUE(attend(1, 0).ok());
   for (const float round : {1.0F, 2.0F}) {
     ASSERT_TRUE(share(0, Floats{round, 1}).ok());
     EXPECT_EQ(cell_->consistency().applied_of(0), cell_->consistency().rounds_of(0) - 1)
@@ -240,7 +210,7 @@ TEST_F(CellTest, MeansOfIntegersAreRoundedDown) {
 TEST_F(CellTest, RulesMoveParametersByTheMeanGradient) {
   make(2, {.update = {.rule = Rule::kSgd, .rate = 0.5}});
   ASSERT_TRUE(assign(0, {10, 20}).ok());
-  ASSERT_TRUE(attend(1).ok());
+  ASSERT_TRUE(attend(1, 0).ok());
   ASSERT_TRUE(share(0, Floats{1, 2}).ok());
   ASSERT_TRUE(share(1, Floats{3, 6}).ok());
   EXPECT_THAT(value(), ElementsAre(9, 18));
@@ -289,33 +259,43 @@ TEST_F(CellTest, AnEmptyShareOfAPushIsRefused) {
 
 TEST_F(CellTest, ABroadcastGivesEverybodyTheRootsBytes) {
   make(3);
-  ASSERT_TRUE(attend(2).ok());
+  ASSERT_TRUE(attend(2, 1).ok());
   ASSERT_TRUE(assign(1, {4, 5}).ok());
   EXPECT_TRUE(cell_->value().bytes.empty());
-  ASSERT_TRUE(attend(0).ok());
+  ASSERT_TRUE(attend(0, 1).ok());
   EXPECT_THAT(value(), ElementsAre(4, 5));
   EXPECT_EQ(cell_->value().version, 1U);
 }
 
-TEST_F(CellTest, TwoRootsAreAMismatch) {
+TEST_F(CellTest, AnotherRootIsAMismatchThatNamesBoth) {
   make(3);
   ASSERT_TRUE(assign(0, {1, 1}).ok());
-  const Status status = assign(1, {2, 2});
-  EXPECT_EQ(status.code(), Code::kMismatch);
-  EXPECT_THAT(status.cause(), HasSubstr("worker 1 broadcasts as root"));
-  ASSERT_TRUE(attend(1).ok()) << "it may still take part as it should have";
-  ASSERT_TRUE(attend(2).ok());
+  for (const Status& status : {assign(1, {2, 2}), attend(1, 2)}) {
+    EXPECT_EQ(status.code(), Code::kMismatch);
+    EXPECT_THAT(status.cause(), HasSubstr("worker 0 broadcasts from root 0, worker 1 from root "));
+  }
+  ASSERT_TRUE(attend(1, 0).ok()) << "it may still take part as it should have";
+  EXPECT_EQ(attend(2, 1).cause(), "worker 0 broadcasts from root 0, worker 2 from root 1");
+  ASSERT_TRUE(attend(2, 0).ok());
   EXPECT_THAT(value(), ElementsAre(1, 1));
+  ASSERT_TRUE(attend(0, 1).ok()) << "the next broadcast may have another root";
 }
 
-TEST_F(CellTest, NoRootIsAMismatchOnceThatIsSure) {
+TEST_F(CellTest, EverybodyElseAsRootIsAMismatch) {
   make(2);
-  ASSERT_TRUE(attend(0).ok());
-  const Status status = attend(1);
-  EXPECT_EQ(status.code(), Code::kMismatch);
-  EXPECT_THAT(status.cause(), HasSubstr("none of them as root"));
+  ASSERT_TRUE(attend(0, 1).ok());
+  EXPECT_EQ(attend(1, 0).cause(), "worker 0 broadcasts from root 1, worker 1 from root 0");
   ASSERT_TRUE(assign(1, {3, 3}).ok());
   EXPECT_THAT(value(), ElementsAre(3, 3));
+}
+
+TEST_F(CellTest, OnlyTheRootOfABroadcastBringsBytes) {
+  make(2);
+  EXPECT_EQ(attend(1, 1).code(), Code::kMalformed);
+  EXPECT_EQ(attend(1, 2).code(), Code::kMalformed) << "there is no such worker";
+  const Status status = cell_->contribute(
+      {.rank = 0, .round = 1, .assign = true, .root = 1, .bytes = bytes_of({1, 2})}, &gate_);
+  EXPECT_EQ(status.cause(), "worker 0 broadcasts 8 bytes, with root 1 of 2 workers");
 }
 
 TEST_F(CellTest, ABroadcastAmongPushesIsAMismatch) {
@@ -323,7 +303,7 @@ TEST_F(CellTest, ABroadcastAmongPushesIsAMismatch) {
     make(3, {.deterministic = deterministic});
     ASSERT_TRUE(share(1, Floats{1, 1}).ok());
     EXPECT_EQ(assign(0, {2, 2}).code(), Code::kMismatch);
-    EXPECT_EQ(attend(0).code(), Code::kMismatch);
+    EXPECT_EQ(attend(0, 1).code(), Code::kMismatch);
     ASSERT_TRUE(share(0, Floats{1, 1}).ok());
     ASSERT_TRUE(share(2, Floats{1, 1}).ok());
     EXPECT_THAT(value(), ElementsAre(3, 3));
@@ -420,7 +400,7 @@ TEST_F(CodedCell, RankOrderHoldsForEncodedShares) {
 TEST_F(CodedCell, BroadcastsAndParametersTravelAsTheyAre) {
   make_coded("topk,k=1", {.update = {.rule = Rule::kSgd, .rate = 1}});
   ASSERT_TRUE(assign(0, {1, 2, 3, 4}).ok());
-  ASSERT_TRUE(attend(1).ok());
+  ASSERT_TRUE(attend(1, 0).ok());
   EXPECT_EQ(cell_->value().codec, Codec::kNone);
   EXPECT_THAT(value(), ElementsAre(1, 2, 3, 4));
   ASSERT_TRUE(coded_share(0, {0, 4, 1, 1}).ok());
@@ -443,16 +423,16 @@ TEST_F(CodedCell, APushDuringAnOpenBroadcastLeavesTheRootsBytesAlone) {
     ASSERT_TRUE(assign(0, {1, 2, 3, 4}).ok());
     ASSERT_TRUE(coded_share(1, {10, 10, 10, 10}).ok());
     EXPECT_THAT(value(), ElementsAre(11, 11, 11, 11)) << "what is set is not seen before its round";
-    ASSERT_TRUE(attend(1).ok());
+    ASSERT_TRUE(attend(1, 0).ok());
     EXPECT_THAT(value(), ElementsAre(1, 2, 3, 4));
   }
 }
 
 TEST_F(CodedCell, APushDuringABroadcastIsNotTakenForTheRoots) {
   make_coded("topk,k=4", {.mode = Mode::kAsync});
-  ASSERT_TRUE(attend(0).ok());
+  ASSERT_TRUE(attend(0, 1).ok());
   ASSERT_TRUE(coded_share(1, {10, 10, 10, 10}).ok());
-  EXPECT_THAT(attend(1).cause(), HasSubstr("none of them as root"));
+  EXPECT_THAT(attend(1, 0).cause(), HasSubstr("worker 1 from root 0"));
   ASSERT_TRUE(assign(1, {1, 2, 3, 4}).ok());
   EXPECT_THAT(value(), ElementsAre(1, 2, 3, 4));
 }

@@ -58,8 +58,10 @@ class ShardTest : public testing::Test {
     worker.say(message);
   }
   void push(FarEnd& worker, std::uint64_t round, const std::vector<float>& numbers,
-            unsigned flags = wire::kWantsValue) {
-    worker.send(push_header(kKey, round, flags), bytes_of(numbers));
+            unsigned flags = wire::kWantsValue, Rank root = 0) {
+    wire::Header header = push_header(kKey, round, flags);
+    if ((flags & wire::kAssign) != 0) header.base = root;
+    worker.send(header, bytes_of(numbers));
     step();
   }
   void probe(FarEnd& worker) { pull(worker, 0, wire::kProbe); }

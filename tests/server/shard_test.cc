@@ -194,6 +194,39 @@ TEST_F(ShardTest, ABroadcastGivesAllTheRootsBytes) {
   EXPECT_THAT(floats_of(second_.datum().payload.bytes()), ElementsAre(4, 5));
 }
 
+TEST_F(ShardTest, AnotherRootIsAMismatchForAllWhoWait) {
+  begin();
+  open();
+  push(first_, 1, {4, 5}, wire::kWantsValue | wire::kAssign);
+  wire::Header header = push_header(kKey, 1, wire::kWantsValue | wire::kAssign | wire::kAbsent);
+  header.base = 7;  // No rank of this job.
+  second_.send(header);
+  step();
+  EXPECT_EQ(fault_at(second_).code(), Code::kMalformed);
+  push(second_, 1, {6, 7}, wire::kWantsValue | wire::kAssign, 1);
+  for (FarEnd* worker : {&first_, &second_}) {
+    const Status status = fault_at(*worker);
+    EXPECT_EQ(status.code(), Code::kMismatch);
+    EXPECT_THAT(status.cause(), HasSubstr("worker 0 broadcasts from root 0, worker 1 from root 1"));
+  }
+}
+
+TEST_F(ShardTest, WhoComesToARoundAfterAMismatchIsToldToo) {
+  begin();
+  open();
+  push(first_, 1, {4, 5});
+  push(second_, 1, {6, 7, 8});
+  for (int time = 0; time < 2; ++time) {
+    for (FarEnd* worker : {&first_, &second_}) {
+      const Status status = fault_at(*worker);
+      EXPECT_EQ(status.code(), Code::kMismatch);
+      EXPECT_THAT(status.cause(), HasSubstr("worker 1 sent 12 bytes for a part of 8"));
+    }
+    if (time == 0) push(first_, 2, {1, 1});
+    if (time == 0) push(second_, 1, {1, 1});
+  }
+}
+
 TEST_F(ShardTest, AsyncSharesAreAnsweredWithWhatIsThere) {
   begin();
   open({.mode = Mode::kAsync});

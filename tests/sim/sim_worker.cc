@@ -155,6 +155,7 @@ void SimWorker::launch(std::size_t index, Operation::Kind kind, std::uint64_t ro
   auto operation = std::make_shared<Operation>();
   operation->kind = kind;
   operation->tensor = tensor;
+  if (operation->broadcasts()) operation->root = plan.steps[round - 1].root;
   operation->priority = static_cast<std::int32_t>(random_.below(5)) - 2;
   const bool brings = operation->pushes() && kind != Operation::Kind::kBroadcastReceiver;
   if (brings) {

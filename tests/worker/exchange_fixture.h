@@ -79,20 +79,21 @@ class ExchangeTest : public testing::Test {
     exchange_.add_tensor(id, made, cut, std::vector<LinkId>(cut.parts(), kShard));
   }
   OperationPtr start(Kind kind, std::uint32_t id, const Floats* source, Floats* target,
-                     int priority = 0) {
+                     int priority = 0, Rank root = 0) {
     const TensorSpec* declared = exchange_.find(id);
     const std::uint64_t elements = declared == nullptr ? 0 : declared->elements;
     return start(kind, {.id = id, .dtype = Dtype::kF32, .elements = elements}, source, target,
-                 priority);
+                 priority, root);
   }
   OperationPtr start(Kind kind, const Tensor& tensor, const Floats* source, Floats* target,
-                     int priority = 0) {
+                     int priority = 0, Rank root = 0) {
     auto operation = std::make_shared<Operation>();
     operation->kind = kind;
     operation->tensor = tensor;
     if (source != nullptr) operation->source = std::as_bytes(std::span(*source));
     if (target != nullptr) operation->target = std::as_writable_bytes(std::span(*target));
     operation->priority = priority;
+    operation->root = root;
     operation->ticket = std::make_shared<detail::TicketState>(1);
     exchange_.start(operation);
     step();

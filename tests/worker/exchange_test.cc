@@ -195,9 +195,10 @@ TEST_F(ExchangeTest, BroadcastsSendTheRootsBytesAndTheOthersPresence) {
   EXPECT_EQ(root.header.flags, wire::kWantsValue | wire::kAssign);
   EXPECT_EQ(root.payload.size(), 8U);
   add(2, 2);
-  start(Kind::kBroadcastReceiver, 2, nullptr, &target_);
+  start(Kind::kBroadcastReceiver, 2, nullptr, &target_, 0, 3);
   const fake::Sent receiver = shard_.datum();
   EXPECT_EQ(receiver.header.flags, wire::kWantsValue | wire::kAssign | wire::kAbsent);
+  EXPECT_EQ(receiver.header.base, 3U) << "the root's rank";
   EXPECT_TRUE(receiver.payload.empty());
 }
 

@@ -114,13 +114,13 @@ def broadcast_object(obj: Any, root_rank: int = 0, name: Optional[str] = None) -
             data = objects.encode(obj)
         except TypeError as error:
             wrong = error  # The others wait for something: they are told first.
-    head = torch.tensor([len(data) if wrong is None else -1, root_rank], dtype=torch.int64)
+    head = torch.tensor([len(data) if wrong is None else -1], dtype=torch.int64)
     exchange.begin_broadcast(head, root_rank, f"{label}.size").wait()
-    size, root = head.tolist()
+    size = head.item()
     if wrong is not None:
         raise wrong
     if size < 0:
-        raise errors.InvalidArgument(f"the object of worker {root} cannot be broadcast; its own "
+        raise errors.InvalidArgument(f"the object of worker {root_rank} cannot be broadcast; its own "
                                      "error says why", operation="broadcast_object")
     room = _LEAST_ROOM
     while room < size:
@@ -129,9 +129,6 @@ def broadcast_object(obj: Any, root_rank: int = 0, name: Optional[str] = None) -
     if data:
         buffer[:len(data)] = torch.frombuffer(bytearray(data), dtype=torch.uint8)
     exchange.begin_broadcast(buffer, root_rank, f"{label}.{room}").wait()
-    if root != root_rank:
-        raise errors.Mismatch(f"the root is worker {root} there and worker {root_rank} here",
-                              operation="broadcast_object")
     return obj if now.rank == root_rank else objects.decode(buffer[:size].numpy().tobytes())
 
 
