@@ -8,7 +8,9 @@
 namespace stretto::input {
 namespace {
 
-constexpr std::string_view kMark = "stretto-cursor-1";
+// The number goes up whenever places in an order come to mean other samples.
+constexpr std::string_view kMark = "stretto-cursor-2";
+constexpr std::string_view kAnyMark = kMark.substr(0, kMark.size() - 1);
 constexpr std::size_t kNumbers = 3;
 constexpr std::size_t kBytes =
     kMark.size() + kNumbers * sizeof(std::uint64_t) + sizeof(std::uint32_t);
@@ -34,8 +36,13 @@ Result<Cursor> Cursor::decode(std::string_view bytes) {
   if (bytes.size() == kBytes) {
     std::memcpy(&crc, bytes.data() + kBytes - sizeof crc, sizeof crc);
   }
-  if (bytes.size() != kBytes || !bytes.starts_with(kMark) || crc != checksum(bytes)) {
+  if (bytes.size() != kBytes || !bytes.starts_with(kAnyMark) || crc != checksum(bytes)) {
     return Status(Code::kMalformed, "these bytes are not a cursor as Cursor::encode() makes it");
+  }
+  if (!bytes.starts_with(kMark)) {
+    return Status(Code::kMismatch,
+                  "this cursor is of another release of Stretto, whose shuffled orders are others: "
+                  "begin an epoch anew, or go on with that release");
   }
   Cursor cursor;
   const char* at = bytes.data() + kMark.size();

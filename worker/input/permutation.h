@@ -2,10 +2,15 @@
 // A shuffled order of n numbers that needs no memory and can be entered anywhere: a Feistel network
 // over the next power of four, walked until it lands below n (Black and Rogaway, "Ciphers with
 // Arbitrary Finite Domains", 2002). So a cursor is two numbers, whatever the data set's size.
+//
+// Of a few numbers a network that small reaches some orders more often than others: these are
+// shuffled in a table of 16 bytes instead (Fisher and Yates), where all orders are equally likely.
 #pragma once
 
+#include <array>
 #include <bit>
 #include <cstdint>
+#include <utility>
 
 namespace stretto::input {
 
@@ -22,10 +27,13 @@ class Permutation {
   Permutation(std::uint64_t count, std::uint64_t key)
       : count_(count),
         key_(mixed(key)),
-        half_bits_((static_cast<int>(std::bit_width(count | 1)) + 1) / 2) {}
+        half_bits_((static_cast<int>(std::bit_width(count | 1)) + 1) / 2) {
+    if (count_ <= kTabled) shuffle_table();
+  }
 
   /// Where `place` of the order leads. `place` is below count.
   std::uint64_t operator()(std::uint64_t place) const {
+    if (count_ <= kTabled) return table_[place];
     do {
       place = permuted(place);
     } while (place >= count_);
@@ -34,6 +42,16 @@ class Permutation {
 
  private:
   static constexpr int kRounds = 6;
+  static constexpr std::uint64_t kTabled = 16;
+
+  void shuffle_table() {
+    for (std::uint8_t i = 0; i < count_; ++i) table_[i] = i;
+    std::uint64_t state = key_;
+    for (std::uint64_t left = count_; left > 1; --left) {
+      state = mixed(state + 0x9e3779b97f4a7c15ULL);
+      std::swap(table_[left - 1], table_[state % left]);
+    }
+  }
 
   std::uint64_t permuted(std::uint64_t x) const {
     const std::uint64_t mask = (std::uint64_t{1} << half_bits_) - 1;
@@ -50,6 +68,7 @@ class Permutation {
   std::uint64_t count_;
   std::uint64_t key_;
   int half_bits_;
+  std::array<std::uint8_t, kTabled> table_{};
 };
 
 }  // namespace stretto::input

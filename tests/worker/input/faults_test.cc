@@ -5,7 +5,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cstring>
+
 #include "tests/worker/input/files.h"
+#include "worker/input/crc32c.h"
 
 namespace stretto::input {
 namespace {
@@ -213,6 +216,15 @@ TEST(Cursor, BytesAreCheckedAndRefused) {
     EXPECT_EQ(Cursor::decode(wrong).status().code(), Code::kMalformed);
     EXPECT_FALSE(Cursor::decode(bytes.substr(0, i)).ok());
   }
+}
+
+TEST(Cursor, OfAnotherReleaseIsAMismatch) {
+  std::string older = Cursor{.epoch = 3, .passed = 5, .fingerprint = 77}.encode();
+  const std::size_t text = older.size() - sizeof(std::uint32_t);
+  older[std::strlen("stretto-cursor-")] = '1';
+  const std::uint32_t crc = crc32c(std::as_bytes(std::span(older.data(), text)));
+  std::memcpy(older.data() + text, &crc, sizeof crc);
+  EXPECT_EQ(Cursor::decode(older).status().code(), Code::kMismatch) << "orders were others then";
 }
 
 }  // namespace

@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <map>
 #include <numeric>
 #include <set>
 
@@ -52,6 +54,31 @@ TEST(Permutation, IsOne) {
       EXPECT_LT(*seen.rbegin(), count);
     }
   }
+}
+
+// How far the counts of all orders of so many numbers are from equal, over keys as epochs make
+// them: Pearson's statistic, in its standard deviations from its mean.
+double unevenness(std::uint64_t count) {
+  constexpr std::uint64_t kKeysAnOrder = 50;
+  std::uint64_t orders = 1;
+  for (std::uint64_t i = 2; i <= count; ++i) orders *= i;
+  std::map<std::vector<std::uint64_t>, double> seen;
+  for (std::uint64_t key = 0; key < orders * kKeysAnOrder; ++key) {
+    const Permutation permutation(count, mixed(7) + mixed(~key));
+    std::vector<std::uint64_t> order;
+    for (std::uint64_t i = 0; i < count; ++i) order.push_back(permutation(i));
+    ++seen[order];
+  }
+  double sum = static_cast<double>(orders - seen.size()) * kKeysAnOrder;
+  for (const auto& [order, times] : seen) {
+    sum += (times - kKeysAnOrder) * (times - kKeysAnOrder) / kKeysAnOrder;
+  }
+  const auto freedom = static_cast<double>(orders - 1);
+  return (sum - freedom) / std::sqrt(2 * freedom);
+}
+
+TEST(Permutation, OfAFewNumbersAllOrdersAreEquallyLikely) {
+  for (std::uint64_t count = 2; count <= 6; ++count) EXPECT_LT(unevenness(count), 3) << count;
 }
 
 TEST(Permutation, LooksRandom) {
