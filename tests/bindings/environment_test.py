@@ -12,7 +12,7 @@ import jobs
 
 jobs.use_packages()
 
-from stretto import environment, errors  # pylint: disable=wrong-import-position
+from stretto import environment, errors, session  # pylint: disable=wrong-import-position
 
 # What stretto-launch gives worker 5 of 6, the second on its host: to BytePS a host of its own.
 LAUNCHED = {"STRETTO_RANK": 5, "STRETTO_WORLD_SIZE": 6, "STRETTO_SCHEDULER": "h:1",
@@ -54,6 +54,25 @@ class Place(unittest.TestCase):
                  (0, 1, 1, 2))):
             with self.subTest(name):
                 self.assertEqual(self.place(**variables), wanted)
+
+    def test_other_starters_jobs_are_mistaken_for_jobs_of_one(self):
+        """Once, at the line that begins, with what was found and what to do."""
+        for variables, wanted in (
+                ({"RANK": 3, "WORLD_SIZE": 4}, "WORLD_SIZE is 4"),
+                ({"OMPI_COMM_WORLD_SIZE": 2}, "OMPI_COMM_WORLD_SIZE is 2"),
+                ({"WORLD_SIZE": 1}, ""), ({}, ""), ({"WORLD_SIZE": "all"}, ""),
+                ({"WORLD_SIZE": 4, "STRETTO_WORLD_SIZE": 1}, ""),
+                ({"WORLD_SIZE": 4, "DMLC_NUM_WORKER": 1}, ""), (LAUNCHED, "")):
+            given = {name: str(value) for name, value in variables.items()}
+            with self.subTest(given), mock.patch.dict(os.environ, given, clear=True):
+                said = environment.mistaken_for_alone()
+                self.assertTrue(said.startswith(wanted) if wanted else not said, said)
+                if wanted:
+                    self.assertIn("stretto-launch -n", said)
+                    with self.assertWarnsRegex(RuntimeWarning, wanted) as caught:
+                        session.begin()
+                    session.end()
+                    self.assertEqual(caught.filename, __file__)
 
     def test_a_local_rank_is_below_its_size(self):
         for words, variables in (

@@ -79,17 +79,29 @@ class Parameters(unittest.TestCase):
             with self.assertRaisesRegex(st.errors.Mismatch, "'.*0.bias' is frozen here"):
                 optimizer.step()
 
+    def test_nothing_to_train(self):
+        """Is no error in any mode."""
+        for mode in st.MODES:
+            frozen = nn.Parameter(torch.ones(2), requires_grad=False)
+            optimizer = st.DistributedOptimizer(torch.optim.SGD([frozen], lr=0.1),
+                                                [("frozen", frozen)], mode=mode)
+            for _ in range(2):
+                optimizer.step()
+            optimizer.finish()
+            self.assertEqual(frozen.tolist(), [1, 1])
+
     def test_sparse_gradients(self):
         torch.manual_seed(self.rank)
         model = nn.Embedding(10, 4, sparse=True)
         bps.broadcast_parameters(model.state_dict(), root_rank=0)
         optimizer = st.DistributedOptimizer(torch.optim.SparseAdam(model.parameters(), lr=0.1),
                                             model.named_parameters())
-        with self.assertWarnsRegex(RuntimeWarning, "sparse"):
+        with self.assertWarnsRegex(RuntimeWarning, "sparse") as warned:
             for step in range(5):
                 optimizer.zero_grad()
                 model(torch.tensor([step, step + self.rank])).sum().backward()
                 optimizer.step()
+        self.assertEqual(warned.filename, __file__)
         self.assert_alike(model)
 
     def test_sparse_gradients_of_what_not_all_use(self):

@@ -86,7 +86,9 @@ def variables(given):
     try:
         place = environment.place()
         if place.alone:
-            yield Finding("ok", "no job is named: a program started like this is a job of one")
+            mistaken = environment.mistaken_for_alone()
+            yield Finding("note" if mistaken else "ok", "no job is named: a program started like "
+                          "this is a job of one", mistaken)
         else:
             yield Finding("ok", f"a job of {place.size} workers and {place.servers} servers; its "
                                 f"scheduler is at {place.scheduler or 'no address'}")

@@ -52,6 +52,26 @@ def give(name, value):
     os.environ[name] = str(value)
 
 
+# What starters of other kinds say of how many processes they have started.
+_WORLDS_OF_OTHERS = ("WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS")
+_JOBS = ("STRETTO_WORLD_SIZE", "DMLC_NUM_WORKER", "STRETTO_SCHEDULER", "DMLC_PS_ROOT_URI")
+
+
+def mistaken_for_alone():
+    """In words, why this process, which is a job of one, was probably meant to be one of several;
+    empty: it was not."""
+    if text(*_JOBS):
+        return ""
+    for name in _WORLDS_OF_OTHERS:
+        size = text(name)
+        if size.isdecimal() and int(size) > 1:
+            return (f"{name} is {size}, but no variable names a job of Stretto: this process is a "
+                    "job of one, and exchanges nothing with the others. Start all with "
+                    f"'stretto-launch -n {size} -- PROGRAM', or set STRETTO_SCHEDULER and "
+                    "STRETTO_WORLD_SIZE; STRETTO_WORLD_SIZE=1 if they are not to exchange anything")
+    return ""
+
+
 @dataclasses.dataclass(frozen=True)
 class Place:
     """Where this process stands in its job."""

@@ -16,7 +16,7 @@ import threading
 import time
 from typing import NamedTuple, Optional
 
-from stretto import _core, environment, errors, interrupts
+from stretto import _core, environment, errors, interrupts, notices
 
 
 _LAST_PATIENCE_S = 10.0  # As a C++ Worker's that is destroyed.
@@ -280,6 +280,8 @@ def begin(lazy=True, resumed=False):
                 "twice: it is over when all have left. Call shutdown() once, at the end; or "
                 "suspend(), and resume() when a new scheduler and new servers are there",
                 operation="init")
+        if mistaken := environment.mistaken_for_alone():
+            notices.warn(mistaken)
         _current = Session(place)
         atexit.register(_at_exit)
         interrupts.tell_in_one_line()

@@ -120,8 +120,8 @@ def broadcast_object(obj: Any, root_rank: int = 0, name: Optional[str] = None) -
     if wrong is not None:
         raise wrong
     if size < 0:
-        raise errors.InvalidArgument(f"the object of worker {root_rank} cannot be broadcast; its own "
-                                     "error says why", operation="broadcast_object")
+        raise errors.InvalidArgument(f"the object of worker {root_rank} cannot be broadcast; its "
+                                     "own error says why", operation="broadcast_object")
     room = _LEAST_ROOM
     while room < size:
         room *= 2  # So that few tensors serve objects of all sizes.

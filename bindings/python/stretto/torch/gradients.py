@@ -16,12 +16,11 @@ have sizes of their own.
 import collections
 import functools
 import itertools
-import warnings
 import weakref
 
 import torch
 
-from stretto import environment, errors, session
+from stretto import environment, errors, notices, session
 from stretto.torch import agreement, buckets, exchange, staging, wire
 from stretto.torch import compression as compressions
 
@@ -274,8 +273,8 @@ class GradientExchange:
             if not slot.left_alone:
                 slot.parameter.grad = gradient
         if gradient.is_sparse:
-            warnings.warn(f"the gradient of '{slot.name}' is sparse; it travels dense, in full "
-                          "size", RuntimeWarning, stacklevel=2)
+            notices.warn(f"the gradient of '{slot.name}' is sparse; it travels dense, in full "
+                         "size")
             gradient = slot.parameter.grad = gradient.to_dense()
         return gradient
 

@@ -2,12 +2,11 @@
 """DistributedDataParallel: a module whose backward leaves the mean of all workers' gradients."""
 
 import contextlib
-import warnings
 from typing import Any, Iterator, Optional, Sequence, Type
 
 import torch
 
-from stretto import session
+from stretto import notices, session
 from stretto.torch import agreement, broadcasting, gradients
 from stretto.torch import compression as compressions
 
@@ -62,8 +61,8 @@ class DistributedDataParallel(torch.nn.Module):
         it was wrapped."""
         if self._exchange is None:
             if self.training and torch.is_grad_enabled():
-                warnings.warn("this copy of a DistributedDataParallel exchanges no gradients; to "
-                              "train it, wrap its module", RuntimeWarning, stacklevel=2)
+                notices.warn("this copy of a DistributedDataParallel exchanges no gradients; to "
+                             "train it, wrap its module")
             return self.module(*inputs, **options)
         if torch.is_grad_enabled():
             self._check_parameters()

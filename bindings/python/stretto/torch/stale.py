@@ -19,6 +19,7 @@ class Exchange:
         self._scope = scope
         self._options = options
         self._session = session.current()
+        self._agreed = False
         self._parameters = None
         self._values = []
         wrong = [(name, tensor.dtype) for name, tensor in named if tensor.dtype != torch.float32]
@@ -44,14 +45,19 @@ class Exchange:
         now = session.current() if session.is_initialized() else self._session
         if now is not self._session:
             now.keep_scope(self._scope)
-            self._session, self._parameters = now, None
+            self._session, self._agreed, self._parameters = now, False, None
 
     def begin(self):
         """Before a step: the first time in a job, the values of rank 0 become everybody's."""
         self._follow()
-        if self._parameters is not None or self._session.alone:
+        if self._agreed or self._session.alone:
             return
         self._agree()
+        if self._named:  # What trains nothing has nothing to exchange.
+            self._open()
+        self._agreed = True
+
+    def _open(self):
         initial = [tensor.detach().to("cpu").contiguous() for _, tensor in self._named]
         names = [f"Weight.{self._scope.prefix}{name}" for name, _ in self._named]
         self._parameters = _core.Parameters(
@@ -73,7 +79,7 @@ class Exchange:
     def compensate(self):
         """Before the optimizer's own step: corrects the gradients for what the others have done
         since the values that they were computed from, if the rate rule does that."""
-        if self._session.alone or not self.compensates:
+        if self._parameters is None or not self.compensates:
             return
         gradients = [tensor.grad for _, tensor in self._named]
         if any(gradient is not None and gradient.is_sparse for gradient in gradients):
@@ -89,7 +95,7 @@ class Exchange:
 
     def end(self):
         """After the optimizer's own step."""
-        if self._session.alone:
+        if self._parameters is None:
             return
         updates = [tensor.detach().to("cpu").reshape(-1) - before
                    for (_, tensor), before in zip(self._named, self._values)]

@@ -3,10 +3,10 @@
 
 import contextlib
 import copy
-import warnings
 
 import torch
 
+from stretto import notices
 from stretto.torch import exchange
 
 
@@ -153,11 +153,11 @@ class Synchronous(Wrapped):
     def _stretto_end_synchronized(self):
         # As a step begins.
         if self._stretto_synchronized and self._stretto_should_synchronize:
-            warnings.warn(
+            notices.warn(
                 "optimizer.step() called without optimizer.skip_synchronize() context after "
                 "optimizer.synchronize(). This exchanges every gradient a second time, as it is "
                 "now: means of clipped ones, for example. Call step() inside of "
-                "optimizer.skip_synchronize()", stacklevel=3)
+                "optimizer.skip_synchronize()", UserWarning)
         self._stretto_synchronized = False
 
     def _stretto_step(self, *arguments):
