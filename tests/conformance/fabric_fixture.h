@@ -96,6 +96,19 @@ class FakePeer {
     }));
   }
 
+  /// Sends that prefix again and again, as far as the provider takes it now; how often.
+  std::size_t flood(const fabric::Prefix& prefix, std::size_t most) {
+    collect();
+    memory_.assign(fabric::kHeadBytes, std::byte{});
+    std::ranges::copy(fabric::encode(prefix), memory_.begin());
+    std::size_t taken = 0;
+    while (taken < most &&
+           endpoint_->send(to_, memory_, nullptr, sending_) == fabric::Given::kTaken) {
+      ++taken;
+    }
+    return taken;
+  }
+
  private:
   std::span<fabric::Completion> collect() { return endpoint_->collect(room_); }
 

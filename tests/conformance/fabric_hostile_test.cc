@@ -2,8 +2,13 @@
 // Strangers at a libfabric endpoint: raw TCP, introductions that are none, messages that belong to
 // nobody, frames that cannot be. In every test an innocent link works throughout, and what is told
 // of the others is told once.
+#include <unistd.h>
+
 #include <algorithm>
+#include <atomic>
+#include <fstream>
 #include <numeric>
+#include <thread>
 
 #include "tests/conformance/fabric_fixture.h"
 
@@ -186,6 +191,35 @@ TEST_F(FabricHostile, MessagesOfNobodyAreIgnored) {
   peer.send(server_, peer.prefix(MessageKind::kFrame, 1), kHeadBytes);
   ASSERT_TRUE(poll_until([&] { return server_.sequences.count(link) == 1; }));
   EXPECT_EQ(counts_.strangers - before, nobodys.size() + 2);
+  EXPECT_TRUE(server_.broken.empty());
+}
+
+std::size_t resident_bytes() {
+  std::ifstream numbers("/proc/self/statm");
+  std::size_t size = 0;
+  std::size_t resident = 0;
+  numbers >> size >> resident;
+  return resident * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+}
+
+// libfabric keeps what comes before it is asked for, some KiB for each message, without a bound.
+TEST_F(FabricHostile, AFloodOfMessagesOfNobodyIsNotKept) {
+  constexpr std::size_t kMessages = 100'000;
+  constexpr std::size_t kMostGrowth = std::size_t{64} << 20;
+  FakePeer peer(address_);
+  peer.introduce(server_);
+  Prefix nobodys = peer.prefix(MessageKind::kFrame, 1);
+  nobodys.link = 12'345;
+  const std::size_t before = resident_bytes();
+  std::atomic<bool> over = false;
+  const std::jthread floods([&] {
+    for (std::size_t sent = 0; sent < kMessages;) sent += peer.flood(nobodys, kMessages - sent);
+    over = true;
+  });
+  ASSERT_TRUE(poll_until([&over] { return over.load(); }));
+  const std::size_t after = resident_bytes();
+  EXPECT_LT(after - std::min(before, after), kMostGrowth);
+  expect_innocent_works();
   EXPECT_TRUE(server_.broken.empty());
 }
 

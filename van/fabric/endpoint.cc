@@ -180,8 +180,8 @@ std::span<Completion> Endpoint::collect(std::span<Completion> room) {
   std::size_t count = 0;
   std::array<fi_cq_msg_entry, kCompletionsAtOnce> entries;
   while (count < room.size()) {
-    const ssize_t read = fi_cq_read(completions_.get(), entries.data(),
-                                    std::min(entries.size(), room.size() - count));
+    const std::size_t wanted = std::min(entries.size(), room.size() - count);
+    const ssize_t read = fi_cq_read(completions_.get(), entries.data(), wanted);
     if (read == -FI_EAVAIL && collect_error(room[count])) {
       ++count;
       continue;
@@ -190,6 +190,7 @@ std::span<Completion> Endpoint::collect(std::span<Completion> room) {
     for (std::size_t i = 0; i < static_cast<std::size_t>(read); ++i) {
       room[count++] = {operation_of(entries[i].op_context), entries[i].len, 0};
     }
+    if (static_cast<std::size_t>(read) < wanted) break;  // To look again would make progress.
   }
   return room.first(count);
 }

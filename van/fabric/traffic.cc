@@ -16,8 +16,8 @@ namespace {
 
 constexpr std::size_t kMostSendSlots = 1024;
 constexpr std::size_t kSendSlotsAtOnce = 64;
-constexpr std::size_t kCompletionsAtOnce = 64;
-constexpr int kCollectsAtOnce = 4;
+constexpr std::size_t kCompletionsAtOnce = 32;
+constexpr int kCollectsAtOnce = 8;
 // What one link may have under way towards us. A round trip's worth keeps the wire busy; more
 // would only be memory that others could use.
 constexpr std::size_t kMostFetches = 16;
@@ -225,6 +225,9 @@ void Traffic::release_all(Link& link) {
   link.arrivals.clear();
 }
 
+// A provider keeps what comes before it is asked for without a bound, and brings in more whenever
+// it makes progress, as it does when there is no completion. So it is asked for more after each
+// look: then what it keeps is completed first.
 Traffic::Collected Traffic::collect(Time now) {
   Collected collected;
   if (endpoint_ == nullptr) return collected;
@@ -234,11 +237,11 @@ Traffic::Collected Traffic::collect(Time now) {
   for (int i = 0; i < kCollectsAtOnce; ++i) {
     const std::span<Completion> completions = endpoint_->collect(room);
     for (const Completion& completion : completions) handle(completion);
-    collected.any = collected.any || !completions.empty();
-    collected.more = completions.size() == room.size();
+    collected.more = !completions.empty();
     if (!collected.more) break;
+    collected.any = true;
+    post();
   }
-  if (collected.any) post();
   return collected;
 }
 
