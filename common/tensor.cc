@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names of modes, as users and errors write them.
+// Names of modes and rules, as users and errors write them.
 #include "stretto/tensor.h"
 
 #include <fmt/format.h>
@@ -11,6 +11,8 @@ namespace stretto {
 namespace {
 
 constexpr std::string_view kModeNames[] = {"sync", "bounded", "async", "eager", "eager_async"};
+constexpr std::string_view kRuleNames[] = {"sum",     "mean", "sgd", "momentum", "adam",
+                                           "adagrad", "min",  "max", "product"};
 
 }  // namespace
 
@@ -27,6 +29,19 @@ Result<Mode> mode_named(std::string_view name) {
   }
   return Status(Code::kInvalidArgument, fmt::format("mode '{}' is not known; there are {}", name,
                                                     fmt::join(kModeNames, ", ")));
+}
+
+std::string_view name_of(Rule rule) {
+  const auto index = static_cast<std::size_t>(rule) - 1;
+  return index < std::size(kRuleNames) ? kRuleNames[index] : "unknown";
+}
+
+Result<Rule> rule_named(std::string_view name) {
+  for (std::size_t i = 0; i < std::size(kRuleNames); ++i) {
+    if (kRuleNames[i] == name) return static_cast<Rule>(i + 1);
+  }
+  return Status(Code::kInvalidArgument, fmt::format("rule '{}' is not known; there are {}", name,
+                                                    fmt::join(kRuleNames, ", ")));
 }
 
 }  // namespace stretto

@@ -57,7 +57,7 @@ void decode_tiles(std::span<float> target, Then then, Level level, DecodeTile de
     decode_tile(first, tile);
     if (then == Then::kAdd) {
       auto* out = reinterpret_cast<std::byte*>(piece.data());
-      kernels_of(level).sum_f32(out, out, reinterpret_cast<const std::byte*>(tile.data()),
+      kernels_of(level).sum.f32(out, out, reinterpret_cast<const std::byte*>(tile.data()),
                                 piece.size_bytes());
     } else {
       codec_kernels_of(level).subtract(piece.data(), tile.data(), piece.size());

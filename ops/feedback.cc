@@ -38,7 +38,7 @@ void PartEncoder::encode(std::span<const float> numbers, Encoding how, std::span
   if (!spec_.error_feedback) return ops::encode(spec_, wanted, how, out);
   error_.resize(count);
   auto* owed = reinterpret_cast<std::byte*>(error_.data());
-  kernels_of(how.level).sum_f32(owed, owed, std::as_bytes(wanted).data(), wanted.size_bytes());
+  kernels_of(how.level).sum.f32(owed, owed, std::as_bytes(wanted).data(), wanted.size_bytes());
   ops::encode(spec_, error_, how, out);
   ops::decode(spec_, out, error_, Then::kSubtract, how.level);
   forget_infinite(error_, kernels);

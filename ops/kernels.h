@@ -11,16 +11,19 @@ namespace stretto::ops {
 
 /// The kernels of one level. Any alignment; `out` may be `a`, and overlaps no input otherwise.
 struct Kernels {
-  using Sum = void (*)(std::byte* out, const std::byte* a, const std::byte* b, std::size_t bytes);
+  using Reduce = void (*)(std::byte* out, const std::byte* a, const std::byte* b,
+                          std::size_t bytes);
   using Convert = void (*)(std::byte* out, const std::byte* in, std::size_t out_bytes);
 
-  Sum sum_f32;
-  Sum sum_f64;
-  Sum sum_f16;
-  Sum sum_bf16;
-  Sum sum_8;  ///< Integers wrap around, so signed and unsigned are the same sum.
-  Sum sum_32;
-  Sum sum_64;
+  /// One reduction, for each element type.
+  struct ByDtype {
+    Reduce f32, f64, f16, bf16, i8, u8, i32, i64;
+  };
+
+  ByDtype sum;  ///< Integers wrap around, so signed and unsigned are the same sum.
+  ByDtype min;
+  ByDtype max;
+  ByDtype product;
   Convert widen_f16;  ///< To f32, exactly.
   Convert widen_bf16;
   Convert narrow_f16;  ///< From f32, rounded to nearest even.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chooses the kernel of a sum, and divides. Division comes once a round, not once a share, so it
-// has no kernels of its own.
+// Chooses the kernel of a reduction, and divides. Division comes once a round, not once a share, so
+// it has no kernels of its own.
 #include "ops/sum.h"
 
 #include <cstring>
@@ -13,26 +13,54 @@ namespace stretto::ops {
 
 namespace {
 
+const Kernels::ByDtype& kernels_for(const Kernels& kernels, Reduction reduction) {
+  switch (reduction) {
+    case Reduction::kSum:
+      return kernels.sum;
+    case Reduction::kMin:
+      return kernels.min;
+    case Reduction::kMax:
+      return kernels.max;
+    case Reduction::kProduct:
+      return kernels.product;
+  }
+  STRETTO_CHECK(false);
+}
+
 /// Null for a number that is no Dtype.
-Kernels::Sum sum_of(const Kernels& kernels, Dtype dtype) {
+Kernels::Reduce kernel_for(const Kernels::ByDtype& kernels, Dtype dtype) {
   switch (dtype) {
     case Dtype::kF32:
-      return kernels.sum_f32;
+      return kernels.f32;
     case Dtype::kF64:
-      return kernels.sum_f64;
+      return kernels.f64;
     case Dtype::kF16:
-      return kernels.sum_f16;
+      return kernels.f16;
     case Dtype::kBf16:
-      return kernels.sum_bf16;
+      return kernels.bf16;
     case Dtype::kI8:
+      return kernels.i8;
     case Dtype::kU8:
-      return kernels.sum_8;
+      return kernels.u8;
     case Dtype::kI32:
-      return kernels.sum_32;
+      return kernels.i32;
     case Dtype::kI64:
-      return kernels.sum_64;
+      return kernels.i64;
   }
   return nullptr;
+}
+
+struct Operands {
+  std::span<const std::byte> a, b;
+};
+
+void reduce(const Kernels::ByDtype& kernels, Dtype dtype, std::span<std::byte> out,
+            const Operands& in) {
+  const Kernels::Reduce reduce = kernel_for(kernels, dtype);
+  STRETTO_CHECK(reduce != nullptr);
+  STRETTO_CHECK(out.size() % bytes_of(dtype) == 0);
+  STRETTO_CHECK(in.a.size() == out.size() && in.b.size() == out.size());
+  reduce(out.data(), in.a.data(), in.b.data(), out.size());
 }
 
 template <typename Real>
@@ -97,11 +125,17 @@ void sum_to(Dtype dtype, std::span<std::byte> out, std::span<const std::byte> a,
 
 void sum_to(Level level, Dtype dtype, std::span<std::byte> out, std::span<const std::byte> a,
             std::span<const std::byte> b) {
-  const Kernels::Sum sum = sum_of(kernels_of(level), dtype);
-  STRETTO_CHECK(sum != nullptr);
-  STRETTO_CHECK(out.size() % bytes_of(dtype) == 0);
-  STRETTO_CHECK(a.size() == out.size() && b.size() == out.size());
-  sum(out.data(), a.data(), b.data(), out.size());
+  reduce(kernels_of(level).sum, dtype, out, {a, b});
+}
+
+void reduce_into(Reduction reduction, Dtype dtype, std::span<std::byte> target,
+                 std::span<const std::byte> source) {
+  reduce_into(best_level(), reduction, dtype, target, source);
+}
+
+void reduce_into(Level level, Reduction reduction, Dtype dtype, std::span<std::byte> target,
+                 std::span<const std::byte> source) {
+  reduce(kernels_for(kernels_of(level), reduction), dtype, target, {target, source});
 }
 
 void divide(Dtype dtype, std::span<std::byte> target, std::uint32_t divisor) {

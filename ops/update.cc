@@ -115,25 +115,6 @@ class GradientRule final : public UpdateRule {
   Step<Real> step_;
 };
 
-/// The name of a rule, for texts; empty for a number that is no Rule.
-std::string_view name_of(Rule rule) {
-  switch (rule) {
-    case Rule::kSum:
-      return "sum";
-    case Rule::kMean:
-      return "mean";
-    case Rule::kSgd:
-      return "sgd";
-    case Rule::kMomentum:
-      return "momentum";
-    case Rule::kAdam:
-      return "adam";
-    case Rule::kAdagrad:
-      return "adagrad";
-  }
-  return "";
-}
-
 constexpr bool is_sum(Rule rule) { return rule == Rule::kSum || rule == Rule::kMean; }
 
 /// One of the numbers of RuleOptions, and the range that it has to be in if it is used.
@@ -197,7 +178,14 @@ Status check_kind(Rule rule, Dtype dtype) {
                   fmt::format("wanted an element type, found number {}; use one that Dtype names",
                               static_cast<unsigned int>(dtype)));
   }
-  if (name_of(rule).empty()) {
+  if (is_extreme_or_product(rule)) {
+    return Status(
+        Code::kUnsupported,
+        fmt::format("rule '{}' is made of a round's shares and changes no parameters; use "
+                    "it in mode sync",
+                    name_of(rule)));
+  }
+  if (!is_sum(rule) && !is_optimizer(rule)) {
     return Status(Code::kInvalidArgument,
                   fmt::format("wanted an update rule, found number {}; use one that Rule names",
                               static_cast<unsigned int>(rule)));

@@ -45,9 +45,10 @@ class UpdateRule {
 
 /// The rule that `options` names, for a part of `elements`. Refused with the reason: numbers that
 /// make no sense (a rate that is not finite, momentum outside [0, 1), ...) if the rule uses them,
-/// and numbers that are neither Rule nor Dtype (kInvalidArgument); kSgd and above for integer types
-/// (kUnsupported); more elements than there is memory for (kResource). Takes one array of state for
-/// kMomentum and kAdagrad, two for kAdam.
+/// and numbers that are neither Rule nor Dtype (kInvalidArgument); optimizers' rules for integer
+/// types, and kMin, kMax and kProduct, which change no parameters (kUnsupported); more elements
+/// than there is memory for (kResource). Takes one array of state for kMomentum and kAdagrad, two
+/// for kAdam.
 Result<std::unique_ptr<UpdateRule>> make_update_rule(const RuleOptions& options, Dtype dtype,
                                                      std::size_t elements);
 /// The same for gradients of another type than the parameters': f32, for parameters of f16 or bf16.

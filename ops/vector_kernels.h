@@ -20,13 +20,10 @@ template <class Machine>
 class VectorKernels {
  public:
   static constexpr Kernels table() {
-    return {.sum_f32 = sum<float>,
-            .sum_f64 = sum<double>,
-            .sum_f16 = sum_f16,
-            .sum_bf16 = sum_bf16,
-            .sum_8 = sum<std::uint8_t>,
-            .sum_32 = sum<std::uint32_t>,
-            .sum_64 = sum<std::uint64_t>,
+    return {.sum = arithmetic<Plus>(),
+            .min = extremes<Less>(),
+            .max = extremes<Greater>(),
+            .product = arithmetic<Times>(),
             .widen_f16 = widen_f16,
             .widen_bf16 = widen_bf16,
             .narrow_f16 = narrow_f16,
@@ -69,18 +66,115 @@ class VectorKernels {
     std::memcpy(out + whole * sizeof(Out), &result, rest);
   }
 
-  template <typename Element>
-  static void sum(std::byte* out, const std::byte* a, const std::byte* b, std::size_t bytes) {
-    using V = Vector<Element>;
-    transform<V, V>([](V x, V y) { return x + y; }, out, bytes, a, b);
+  // ---- sums and products
+
+  struct Plus {
+    template <typename V>
+    static V of(V x, V y) {
+      return x + y;
+    }
+  };
+  struct Times {
+    template <typename V>
+    static V of(V x, V y) {
+      return x * y;
+    }
+  };
+
+  /// Modulo a power of two a sum, or a product, of signed numbers is that of unsigned ones.
+  template <typename Operation>
+  static constexpr Kernels::ByDtype arithmetic() {
+    return {.f32 = plain<float, Operation>,
+            .f64 = plain<double, Operation>,
+            .f16 = widened_f16<Operation>,
+            .bf16 = widened_bf16<Operation>,
+            .i8 = plain<std::uint8_t, Operation>,
+            .u8 = plain<std::uint8_t, Operation>,
+            .i32 = plain<std::uint32_t, Operation>,
+            .i64 = plain<std::uint64_t, Operation>};
   }
 
-  static void sum_f16(std::byte* out, const std::byte* a, const std::byte* b, std::size_t bytes) {
-    const auto add = [](Halves x, Halves y) {
-      return Machine::narrow(Machine::widen(x) + Machine::widen(y));
-    };
-    transform<Halves, Halves>(add, out, bytes, a, b);
+  template <typename Element, typename Operation>
+  static void plain(std::byte* out, const std::byte* a, const std::byte* b, std::size_t bytes) {
+    using V = Vector<Element>;
+    transform<V, V>([](V x, V y) { return Operation::of(x, y); }, out, bytes, a, b);
   }
+
+  template <typename Operation>
+  static void widened_f16(std::byte* out, const std::byte* a, const std::byte* b,
+                          std::size_t bytes) {
+    const auto operate = [](Halves x, Halves y) {
+      return Machine::narrow(Operation::of(Machine::widen(x), Machine::widen(y)));
+    };
+    transform<Halves, Halves>(operate, out, bytes, a, b);
+  }
+
+  /// Two bf16 a word: each is moved to, or is already in, the upper half of an f32, so no lane ever
+  /// crosses to another.
+  template <typename Operation>
+  static void widened_bf16(std::byte* out, const std::byte* a, const std::byte* b,
+                           std::size_t bytes) {
+    const auto low = [](Words x) { return reinterpret_cast<Vector<float>>(x << 16); };
+    const auto high = [](Words x) { return reinterpret_cast<Vector<float>>(x & 0xffff0000U); };
+    const auto operate = [low, high](Words x, Words y) {
+      const Words of_low = round_to_bf16(Operation::of(low(x), low(y)));
+      const Words of_high = round_to_bf16(Operation::of(high(x), high(y)));
+      return (of_low >> 16) | (of_high & 0xffff0000U);
+    };
+    transform<Words, Words>(operate, out, bytes, a, b);
+  }
+
+  // ---- the least and the greatest
+
+  struct Less {
+    template <typename V>
+    static auto of(V x, V y) {
+      return x < y;
+    }
+  };
+  struct Greater {
+    template <typename V>
+    static auto of(V x, V y) {
+      return x > y;
+    }
+  };
+
+  template <typename Order>
+  static constexpr Kernels::ByDtype extremes() {
+    return {.f32 = of_floats<std::int32_t, 0x7f800000, Order>,
+            .f64 = of_floats<std::int64_t, 0x7ff0000000000000, Order>,
+            .f16 = of_floats<std::int16_t, 0x7c00, Order>,
+            .bf16 = of_floats<std::int16_t, 0x7f80, Order>,
+            .i8 = of_integers<std::int8_t, Order>,
+            .u8 = of_integers<std::uint8_t, Order>,
+            .i32 = of_integers<std::int32_t, Order>,
+            .i64 = of_integers<std::int64_t, Order>};
+  }
+
+  template <typename Element, typename Order>
+  static void of_integers(std::byte* out, const std::byte* a, const std::byte* b,
+                          std::size_t bytes) {
+    using V = Vector<Element>;
+    const auto first = [](V x, V y) { return Order::of(x, y) ? x : y; };
+    transform<V, V>(first, out, bytes, a, b);
+  }
+
+  /// By their bits as signed integers, which have the order of the numbers once those of negative
+  /// ones, but for the sign, are turned over: -0 is less than 0, whichever comes first. NaN wins.
+  template <typename Bits, Bits infinity, typename Order>
+  static void of_floats(std::byte* out, const std::byte* a, const std::byte* b, std::size_t bytes) {
+    using V = Vector<Bits>;
+    constexpr int kSignShift = static_cast<int>(sizeof(Bits) * 8 - 1);
+    constexpr Bits kMagnitude = static_cast<Bits>(~(Bits{1} << kSignShift));
+    const auto place = [](V x) { return x ^ ((x >> kSignShift) & kMagnitude); };
+    const auto is_nan = [](V x) { return (x & kMagnitude) > infinity; };
+    const auto first = [place, is_nan](V x, V y) {
+      return is_nan(x) | (~is_nan(y) & Order::of(place(x), place(y))) ? x : y;
+    };
+    transform<V, V>(first, out, bytes, a, b);
+  }
+
+  // ---- conversions
 
   static void widen_f16(std::byte* out, const std::byte* in, std::size_t out_bytes) {
     transform<Halves, Floats>([](Halves x) { return Machine::widen(x); }, out, out_bytes, in);
@@ -97,19 +191,6 @@ class VectorKernels {
     const Words nearest = bits + 0x7fffU + ((bits >> 16) & 1U);
     const Words quiet = bits | 0x00400000U;
     return value == value ? nearest : quiet;  // Only NaN differs from itself.
-  }
-
-  /// Two bf16 a word: each is moved to, or is already in, the upper half of an f32, so no lane ever
-  /// crosses to another.
-  static void sum_bf16(std::byte* out, const std::byte* a, const std::byte* b, std::size_t bytes) {
-    const auto low = [](Words x) { return reinterpret_cast<Vector<float>>(x << 16); };
-    const auto high = [](Words x) { return reinterpret_cast<Vector<float>>(x & 0xffff0000U); };
-    const auto add = [low, high](Words x, Words y) {
-      const Words low_sum = round_to_bf16(low(x) + low(y));
-      const Words high_sum = round_to_bf16(high(x) + high(y));
-      return (low_sum >> 16) | (high_sum & 0xffff0000U);
-    };
-    transform<Words, Words>(add, out, bytes, a, b);
   }
 
   static void widen_bf16(std::byte* out, const std::byte* in, std::size_t out_bytes) {

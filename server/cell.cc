@@ -9,7 +9,6 @@
 
 #include "common/check.h"
 #include "ops/mean.h"
-#include "ops/sum.h"
 
 namespace stretto {
 
@@ -20,6 +19,15 @@ std::span<float> numbers_in(std::span<std::byte> bytes) {
   return {reinterpret_cast<float*>(bytes.data()), bytes.size() / sizeof(float)};
 }
 
+ops::Reduction reduction_of(Rule rule) {
+  if (rule == Rule::kMin) return ops::Reduction::kMin;
+  if (rule == Rule::kMax) return ops::Reduction::kMax;
+  return rule == Rule::kProduct ? ops::Reduction::kProduct : ops::Reduction::kSum;
+}
+
+// The rules of optimizers average over a round too.
+bool averages(Rule rule) { return rule == Rule::kMean || is_optimizer(rule); }
+
 }  // namespace
 
 Cell::Cell(const TensorSpec& spec, std::size_t bytes, std::uint32_t workers,
@@ -29,7 +37,8 @@ Cell::Cell(const TensorSpec& spec, std::size_t bytes, std::uint32_t workers,
       bytes_(bytes),
       workers_(workers),
       deterministic_(spec.options.deterministic),
-      mean_(spec.options.update.rule != Rule::kSum),
+      reduction_(reduction_of(spec.options.update.rule)),
+      mean_(averages(spec.options.update.rule)),
       codec_(spec.options.codec.value_or(CodecSpec())),
       encoder_(codec_, false),
       encoded_{.tensor = ops::name_hash(spec.name), .part = part, .round = 0},
@@ -39,9 +48,8 @@ Cell::Cell(const TensorSpec& spec, std::size_t bytes, std::uint32_t workers,
   if (deterministic_) held_.resize(workers);
 }
 
-// The rules average over a round too.
 Dtype Cell::dtype_of_sums(const TensorSpec& spec) {
-  const bool means = has_rounds(spec.options.mode) && spec.options.update.rule != Rule::kSum;
+  const bool means = has_rounds(spec.options.mode) && averages(spec.options.update.rule);
   return means ? ops::dtype_of_sums(spec.dtype) : spec.dtype;
 }
 
@@ -139,7 +147,7 @@ void Cell::add(Share share) {
   } else if (!share.assign && dtype_of_sums_ != dtype_) {
     add_widened(share.bytes);
   } else if (!sum_.empty()) {
-    ops::sum_into(dtype_, sum_.writable(), share.bytes.bytes());
+    ops::reduce_into(reduction_, dtype_, sum_.writable(), share.bytes.bytes());
   } else if (share.bytes.exclusive()) {
     sum_ = std::move(share.bytes);
   } else {

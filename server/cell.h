@@ -11,6 +11,7 @@
 
 #include "common/buffer.h"
 #include "ops/feedback.h"
+#include "ops/sum.h"
 #include "ops/update.h"
 #include "server/consistency.h"
 #include "van/messages.h"
@@ -101,7 +102,8 @@ class Cell {
   std::size_t bytes_;
   std::uint32_t workers_;
   bool deterministic_;
-  bool mean_;                 // What is made of a round's sum: divided by the workers.
+  ops::Reduction reduction_;  // What is made of a round's shares,
+  bool mean_;                 // and of their sum: divided by the workers.
   CodecSpec codec_;           // Of every share that is no broadcast,
   ops::PartEncoder encoder_;  // and of values that are a round's sum or mean.
   ops::PartRound encoded_;

@@ -228,9 +228,8 @@ Result<Cell*> Shard::find_cell(const wire::Header& header) {
                     tensor.spec.name, bytes, config_.memory_limit_bytes, declared_bytes_));
   }
   const TensorOptions& options = tensor.spec.options;
-  const bool plain = options.mode == Mode::kSync && options.update.rule <= Rule::kMean;
   std::unique_ptr<ops::UpdateRule> rule;
-  if (!plain) {
+  if (!is_of_its_round(options)) {
     auto made =
         ops::make_update_rule(options.update, tensor.spec.dtype, Cell::dtype_of_sums(tensor.spec),
                               tensor.cut.elements_of(header.key.part));

@@ -17,11 +17,6 @@ namespace {
 Status malformed(std::string cause) { return {Code::kMalformed, std::move(cause)}; }
 Status invalid(std::string cause) { return {Code::kInvalidArgument, std::move(cause)}; }
 
-std::string_view name_of(Rule rule) {
-  constexpr std::string_view kNames[] = {"sum", "mean", "sgd", "momentum", "adam", "adagrad"};
-  return kNames[static_cast<std::size_t>(rule) - 1];
-}
-
 bool sensible(const wire::Settings& s) {
   constexpr std::uint64_t kDay = 86'400'000'000'000;
   const auto is_time = [](std::uint64_t ns) { return ns >= 1'000'000 && ns <= kDay; };
@@ -112,7 +107,7 @@ std::string TensorSpec::describe() const {
   if (options.mode == Mode::kBounded) text += fmt::format("({})", options.bound);
   const RuleOptions& rule = options.update;
   text += fmt::format(" {}", name_of(rule.rule));
-  if (rule.rule >= Rule::kSgd) {
+  if (is_optimizer(rule.rule)) {
     text += fmt::format("(rate={} momentum={} nesterov={} beta1={} beta2={} epsilon={} decay={})",
                         rule.rate, rule.momentum, rule.nesterov, rule.beta1, rule.beta2,
                         rule.epsilon, rule.weight_decay);
@@ -161,6 +156,12 @@ Status check_codec(const TensorSpec& spec) {
         fmt::format("tensor '{}': codec {} is for f32, this is {}; declare it without "
                     "a codec",
                     spec.name, stretto::name_of(codec.codec), name_of(spec.dtype)));
+  }
+  if (is_extreme_or_product(spec.options.update.rule)) {
+    return invalid(fmt::format(
+        "tensor '{}': codec {} is for sums and means, this is a {}; declare "
+        "it without a codec",
+        spec.name, stretto::name_of(codec.codec), stretto::name_of(spec.options.update.rule)));
   }
   if (is_eager(spec.options.mode)) {
     return invalid(
@@ -217,7 +218,7 @@ namespace {
 
 RuleOptions canonical(const RuleOptions& rule) {
   RuleOptions used{.rule = rule.rule};
-  if (rule.rule <= Rule::kMean) return used;
+  if (!is_optimizer(rule.rule)) return used;
   used.rate = rule.rate;
   used.weight_decay = rule.weight_decay;
   if (rule.rule == Rule::kMomentum) {
@@ -280,7 +281,7 @@ Status check(const TensorSpec& spec) {
     return invalid(fmt::format("mode {} of tensor '{}' is not known",
                                static_cast<int>(options.mode), spec.name));
   }
-  if (options.update.rule < Rule::kSum || options.update.rule > Rule::kAdagrad) {
+  if (options.update.rule < Rule::kSum || options.update.rule > Rule::kProduct) {
     return invalid(fmt::format("update rule {} of tensor '{}' is not known",
                                static_cast<int>(options.update.rule), spec.name));
   }
@@ -289,6 +290,12 @@ Status check(const TensorSpec& spec) {
         fmt::format("tensor '{}': a mean is taken over a round, and mode {} has no "
                     "rounds; use the sum and scale the shares",
                     spec.name, name_of(options.mode)));
+  }
+  if (is_extreme_or_product(options.update.rule) && options.mode != Mode::kSync) {
+    return invalid(
+        fmt::format("tensor '{}': a {} is made of a round's shares, and in mode {} values are more "
+                    "than that; use sync",
+                    spec.name, stretto::name_of(options.update.rule), name_of(options.mode)));
   }
   if (options.deterministic && !has_rounds(options.mode)) {
     return invalid(

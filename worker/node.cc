@@ -42,10 +42,16 @@ std::vector<NodeId> owners_of(const wire::Declared& declared, std::uint32_t part
 // Where the program says nothing the rules do; no codec is written in one way only.
 void choose_codec(const CodecPolicy& policy, TensorSpec& spec) {
   std::optional<CodecSpec>& codec = spec.options.codec;
-  if (!codec && !is_eager(spec.options.mode)) {
+  const TensorOptions& options = spec.options;
+  if (!codec && !is_eager(options.mode) && !is_extreme_or_product(options.update.rule)) {
     codec = policy.choose(spec.name, spec.dtype, spec.bytes());
   }
   if (codec == CodecSpec()) codec.reset();
+}
+
+Status check_rule(const TensorSpec& spec) {
+  if (is_of_its_round(spec.options)) return {};
+  return ops::make_update_rule(spec.options.update, spec.dtype, 0).status();
 }
 
 }  // namespace
@@ -85,9 +91,7 @@ void WorkerNode::declare(TensorSpec spec, Declared done) {
   if (Status status = check(spec); !status.ok()) return done(status);
   spec = canonical(std::move(spec));
   // A server would say so too, but not before the first push.
-  const auto rule = ops::make_update_rule(spec.options.update, spec.dtype, 0);
-  if (!rule.ok()) {
-    const Status& why = rule.status();
+  if (Status why = check_rule(spec); !why.ok()) {
     return done(Status(why.code(), fmt::format("tensor '{}': {}", spec.name, why.cause())));
   }
   std::uint32_t id = 0;

@@ -183,7 +183,7 @@ def sessions():
     yield "stranger-floods", (stranger + connect(False) * 20 + bytes([8, 0, 9, 1, 0, 0, 4, WAIT])
                               + HONEST)
     for mode in range(3):
-        for rule in range(6):
+        for rule in range(9):
             yield f"member-{mode}-{rule}", (
                 member + spec(elements=0, mode=mode, rule=rule) + push(0) + HONEST
                 + push(0, version=2) + pull(0) + push(0, version=1) + push(0, part=1)

@@ -132,7 +132,7 @@ wire::TensorSpec spec_from(Input& input) {
   spec.set_dtype(input.rarely(8) ? input.small() : 1 + static_cast<std::uint32_t>(input.below(8)));
   spec.set_elements(input.rarely(16) ? input.take<std::uint64_t>() : kElements[input.below(8)]);
   spec.set_mode(input.rarely(16) ? input.small() : 1 + static_cast<std::uint32_t>(input.below(3)));
-  spec.set_rule(input.rarely(16) ? input.small() : 1 + static_cast<std::uint32_t>(input.below(6)));
+  spec.set_rule(input.rarely(16) ? input.small() : 1 + static_cast<std::uint32_t>(input.below(9)));
   spec.set_bound(input.small());
   spec.set_deterministic(input.rarely(4));
   spec.set_nesterov(input.rarely(4));

@@ -51,6 +51,10 @@ void reference_step(const RuleOptions& o, int t, double g, Cell& cell) {
       second += g * g;
       w -= o.rate * g / (std::sqrt(second) + o.epsilon);
       break;
+    case Rule::kMin:
+    case Rule::kMax:
+    case Rule::kProduct:
+      FAIL() << "no rule of parameters";
   }
 }
 
@@ -306,6 +310,12 @@ TEST(MakeUpdateRule, RefusesGradientRulesForIntegers) {
   for (const Dtype dtype : {Dtype::kI8, Dtype::kU8, Dtype::kI32, Dtype::kI64}) {
     expect_refused({.rule = Rule::kSgd}, dtype, Code::kUnsupported, std::string(name_of(dtype)));
     expect_refused({.rule = Rule::kAdam}, dtype, Code::kUnsupported, "use f32");
+  }
+}
+
+TEST(MakeUpdateRule, RefusesWhatChangesNoParameters) {
+  for (const Rule rule : {Rule::kMin, Rule::kMax, Rule::kProduct}) {
+    expect_refused({.rule = rule}, Dtype::kF32, Code::kUnsupported, "use it in mode sync");
   }
 }
 

@@ -20,7 +20,7 @@ class CellFixture : public testing::Test {
             Dtype dtype = Dtype::kF32) {
     const TensorSpec spec = fake::spec("x", dtype, elements, options);
     std::unique_ptr<ops::UpdateRule> rule;
-    if (options.mode != Mode::kSync || options.update.rule > Rule::kMean) {
+    if (!is_of_its_round(options)) {
       rule = std::move(
           *ops::make_update_rule(options.update, dtype, Cell::dtype_of_sums(spec), elements));
     }

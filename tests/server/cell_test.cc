@@ -207,6 +207,20 @@ TEST_F(CellTest, MeansOfIntegersAreRoundedDown) {
   EXPECT_EQ(mean[1], -4);
 }
 
+TEST_F(CellTest, TheLeastTheGreatestAndTheProductOfARound) {
+  const std::pair<Rule, Floats> expected[] = {
+      {Rule::kMin, {-3, 2}}, {Rule::kMax, {5, 7}}, {Rule::kProduct, {-15, 28}}};
+  for (const auto& [rule, made] : expected) {
+    make(3, {.update = {.rule = rule}});
+    for (int round = 0; round < 2; ++round) {
+      ASSERT_TRUE(share(0, Floats{5, 2}).ok());
+      ASSERT_TRUE(share(2, Floats{1, 7}).ok());
+      ASSERT_TRUE(share(1, Floats{-3, 2}).ok());
+      EXPECT_EQ(value(), made) << name_of(rule) << " of round " << round;
+    }
+  }
+}
+
 TEST_F(CellTest, RulesMoveParametersByTheMeanGradient) {
   make(2, {.update = {.rule = Rule::kSgd, .rate = 0.5}});
   ASSERT_TRUE(assign(0, {10, 20}).ok());

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
@@ -75,6 +76,17 @@ void give_codec(Random& random, TensorSpec& spec) {
   spec.options.codec = *codec_from(owes ? "randomk,k=1000000,ef=vanilla" : "randomk,k=1000000");
 }
 
+// Other reductions than sums, where products can be foretold too: they fit.
+void give_reduction(Random& random, TensorSpec& spec, std::uint32_t workers) {
+  constexpr Rule kRules[] = {Rule::kMin, Rule::kMax, Rule::kProduct};
+  TensorOptions& options = spec.options;
+  const bool sums = options.mode == Mode::kSync && options.update.rule == Rule::kSum;
+  if (!sums || options.codec || !random.chance(0.4)) return;
+  const bool holds_products =
+      workers <= 8 && (spec.dtype == Dtype::kF64 || spec.dtype == Dtype::kI64);
+  options.update.rule = kRules[random.below(holds_products ? 3 : 2)];
+}
+
 // Where shares apply as they come, later steps may be broadcasts too: faster workers then wait in
 // one while slower ones still push.
 void broadcast_later(Random& random, TensorPlan& tensor) {
@@ -113,6 +125,8 @@ Plan::Plan(std::uint64_t from) : seed(from) {
   if (fault == Fault::kMismatch && workers == 1) fault = Fault::kNone;
   Random codecs(from ^ 0xC0DEC);  // Its own, so that the rest of a seed stays what it was.
   for (TensorPlan& tensor : tensors) give_codec(codecs, tensor.spec);
+  Random reductions(from ^ 0x4ED0CE);
+  for (TensorPlan& tensor : tensors) give_reduction(reductions, tensor.spec, workers);
   Random broadcasts(from ^ 0xB40ADCA5);
   for (TensorPlan& tensor : tensors) broadcast_later(broadcasts, tensor);
   Random cuts(from ^ 0xC07);
@@ -183,9 +197,19 @@ double value_after(const TensorPlan& tensor, std::uint32_t workers, std::uint64_
       continue;
     }
     double sum = 0;
+    double least = HUGE_VAL;
+    double most = -HUGE_VAL;
+    double product = 1;
     for (Rank rank = 0; rank < workers; ++rank) {
-      sum += static_cast<double>(share_of(tensor, rank, n, i));
+      const auto share = static_cast<double>(share_of(tensor, rank, n, i));
+      sum += share;
+      least = std::min(least, share);
+      most = std::max(most, share);
+      product *= share;
     }
+    if (update.rule == Rule::kMin) value = least;
+    if (update.rule == Rule::kMax) value = most;
+    if (update.rule == Rule::kProduct) value = product;
     if (update.rule == Rule::kSum) value = sum + (grows ? value : 0);
     if (update.rule == Rule::kMean) value = sum / workers + (grows ? value : 0);
     if (update.rule == Rule::kSgd) value -= update.rate * (sum / workers);

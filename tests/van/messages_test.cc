@@ -210,13 +210,31 @@ INSTANTIATE_TEST_SUITE_P(
         BadSpec{"ModeZero", [](TensorSpec& s) { s.options.mode = Mode{0}; }, "mode 0"},
         BadSpec{"UnknownMode", [](TensorSpec& s) { s.options.mode = Mode{6}; }, "mode 6"},
         BadSpec{"RuleZero", [](TensorSpec& s) { s.options.update.rule = Rule{0}; }, "rule 0"},
-        BadSpec{"UnknownRule", [](TensorSpec& s) { s.options.update.rule = Rule{7}; }, "rule 7"},
+        BadSpec{"UnknownRule", [](TensorSpec& s) { s.options.update.rule = Rule{10}; }, "rule 10"},
         BadSpec{"MeanWithoutRounds",
                 [](TensorSpec& s) {
                   s.options.mode = Mode::kAsync;
                   s.options.update.rule = Rule::kMean;
                 },
                 "mode async has no rounds"},
+        BadSpec{"LeastOfNoRound",
+                [](TensorSpec& s) {
+                  s.options.mode = Mode::kAsync;
+                  s.options.update.rule = Rule::kMin;
+                },
+                "a min is made of a round's shares, and in mode async values are more"},
+        BadSpec{"EagerProduct",
+                [](TensorSpec& s) {
+                  s.options.mode = Mode::kEager;
+                  s.options.update.rule = Rule::kProduct;
+                },
+                "a product is made of a round's shares"},
+        BadSpec{"LeastByCodec",
+                [](TensorSpec& s) {
+                  s.options.codec = CodecSpec{.codec = Codec::kFp16};
+                  s.options.update.rule = Rule::kMax;
+                },
+                "codec fp16 is for sums and means, this is a max"},
         BadSpec{"OrderWithoutRounds",
                 [](TensorSpec& s) {
                   s.options.mode = Mode::kBounded;

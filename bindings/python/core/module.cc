@@ -31,12 +31,12 @@ Dtype dtype_named(const std::string& name) {
 }
 
 Tensor declare(PyWorker& self, const std::string& name, const std::string& dtype,
-               std::size_t elements, const std::string& mode, std::uint32_t bound, bool mean,
-               bool deterministic, const std::optional<std::string>& codec, bool bulk,
-               const std::string& shape) {
+               std::size_t elements, const std::string& mode, std::uint32_t bound,
+               const std::string& rule, bool deterministic, const std::optional<std::string>& codec,
+               bool bulk, const std::string& shape) {
   TensorOptions options{.mode = value_of(mode_named(mode)),
                         .bound = bound,
-                        .update = {.rule = mean ? Rule::kMean : Rule::kSum},
+                        .update = {.rule = value_of(rule_named(rule))},
                         .deterministic = deterministic,
                         .bulk = bulk,
                         .shape = shape};
@@ -110,7 +110,7 @@ void bind_worker(py::module_& module) {
       .def_property_readonly("rank", &PyWorker::rank)
       .def_property_readonly("size", &PyWorker::size)
       .def("declare", &declare, py::arg("name"), py::arg("dtype"), py::arg("elements"),
-           py::arg("mode") = "sync", py::arg("bound") = 0, py::arg("mean") = false,
+           py::arg("mode") = "sync", py::arg("bound") = 0, py::arg("rule") = "sum",
            py::arg("deterministic") = false, py::arg("codec") = py::none(), py::arg("bulk") = false,
            py::arg("shape") = "")
       .def(

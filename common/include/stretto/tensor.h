@@ -47,7 +47,27 @@ enum class Rule : std::uint8_t {
   kMomentum = 4,  ///< v = momentum * v + g; w -= rate * v (Polyak; with `nesterov` Nesterov's).
   kAdam = 5,      ///< Kingma & Ba, ICLR 2015, with bias correction.
   kAdagrad = 6,   ///< Duchi et al., JMLR 2011.
+  /// sync only: the least, the greatest, the product of the round's shares, in the tensor's own
+  /// type. The first two are NaN where any share is; products of integers wrap.
+  kMin = 7,
+  kMax = 8,
+  kProduct = 9,
 };
+
+/// "sum", "mean", "sgd", "momentum", "adam", "adagrad", "min", "max" or "product"; "unknown" for a
+/// number that is no Rule.
+std::string_view name_of(Rule rule);
+/// The rule of that name; others are kInvalidArgument.
+Result<Rule> rule_named(std::string_view name);
+
+/// True for rules of an optimizer, whose parameters are at the servers; the others make a round's
+/// value of its shares alone.
+constexpr bool is_optimizer(Rule rule) { return rule >= Rule::kSgd && rule <= Rule::kAdagrad; }
+
+/// True for the rules that only kSync has.
+constexpr bool is_extreme_or_product(Rule rule) {
+  return rule == Rule::kMin || rule == Rule::kMax || rule == Rule::kProduct;
+}
 
 /// True for modes in which a round is made of one share from every worker.
 constexpr bool has_rounds(Mode mode) { return mode == Mode::kSync || mode == Mode::kEager; }
@@ -78,8 +98,8 @@ struct TensorOptions {
   /// timing.
   bool deterministic = false;
   /// How shares travel, and in kSync with kSum or kMean the values too; all other values travel as
-  /// they are. f32 only, not in the eager modes. Nothing said: what STRETTO_CODEC says for the
-  /// tensor's name, or lossless.
+  /// they are. f32 only, not in the eager modes, not with kMin, kMax and kProduct. Nothing said:
+  /// what STRETTO_CODEC says for the tensor's name, or lossless.
   std::optional<CodecSpec> codec = {};
   /// Shares and values leave in larger slices, and more of them at once, on their way to other
   /// hosts: a link carries more for less work. What is more urgent overtakes them all the same, but
@@ -90,6 +110,12 @@ struct TensorOptions {
   /// have as many elements in other shapes get a kMismatch. Empty: one dimension.
   std::string shape = {};
 };
+
+/// True where a value is made of its round's shares alone; else the servers keep one, and change
+/// it.
+constexpr bool is_of_its_round(const TensorOptions& options) {
+  return options.mode == Mode::kSync && !is_optimizer(options.update.rule);
+}
 
 }  // namespace stretto
 #pragma GCC visibility pop

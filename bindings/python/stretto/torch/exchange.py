@@ -80,9 +80,16 @@ def check_call(name, priority):
 
 
 def begin(tensor, output, name, average, priority, codec=None, compared=True):
-    """Begins to add up `tensor` over all workers into `output` (the same tensor, or one of its
-    shape and type), and returns the handle. `codec` as in Session.declare(). Unless `compared`,
-    tensors of other shapes and as many elements may share the name."""
+    """Begins to add up `tensor` over all workers into `output`: begin_reduce() by sum or mean."""
+    return begin_reduce(tensor, output, name, "mean" if average else "sum", priority, codec,
+                        compared)
+
+
+def begin_reduce(tensor, output, name, rule, priority, codec=None, compared=True):
+    """Begins to make the sum, mean, min, max or product of `tensor` over all workers in `output`
+    (the same tensor, or one of its shape and type), and returns the handle. `codec` as in
+    Session.declare(), for sums and means. Unless `compared`, tensors of other shapes and as many
+    elements may share the name."""
     kind = wire.name_as_it_is(tensor)
     if kind is None:
         wire.check(tensor)
@@ -104,9 +111,10 @@ def begin(tensor, output, name, average, priority, codec=None, compared=True):
     source, target = (tensor, output) if buffer is None else (buffer, buffer)
     # A codec on the way back is for the values that are wanted: f16 has a mean's, not a sum's.
     encoded = kind == "f32" and now.may_encode(codec)
-    mean = average and (encoded or kind in wire.NARROW)
-    divisor = now.size if average and not mean else 1
-    declared = now.declare(name, kind, elements, mean=mean, codec=codec, shape=shape)
+    divisor = 1
+    if rule == "mean" and not (encoded or kind in wire.NARROW):
+        rule, divisor = "sum", now.size
+    declared = now.declare(name, kind, elements, rule=rule, codec=codec, shape=shape)
     route = (declared, source.data_ptr(), target.data_ptr(), declared.bytes)
     ticket = now.push_pull([route], priority, (source, target))
     return Handle(ticket, output, _finish_of(buffer, output, divisor))

@@ -250,7 +250,7 @@ class GradientExchange:
                 name += f"+{len(bucket.slots) - 1}"
                 codec = "none"  # Each of them is too small for one.
             declared = bucket.declared[source.dtype] = self._session.declare(
-                name, wire.NAMES[source.dtype], source.numel(), mean=True,
+                name, wire.NAMES[source.dtype], source.numel(), rule="mean",
                 deterministic=torch.are_deterministic_algorithms_enabled(), codec=codec,
                 bulk=True)
         address = source.data_ptr()
