@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Stretto: a parameter server for distributed training.
 
-`stretto.torch` is for PyTorch; `byteps.torch` is the same under BytePS's names. This package has
-what both stand on: the exceptions, and for other array libraries the worker itself.
+`stretto.torch` is for PyTorch; `byteps.torch` and `stretto.horovod.torch` are the same under
+other names. This package has what they stand on: the exceptions, and for other array libraries the
+worker itself.
 """
 
 from stretto import errors

@@ -13,6 +13,7 @@ from stretto import errors, session
 from stretto.torch import exchange
 
 _MOST_TOLD = 3
+_ABSENT = (0, 0)  # What is added up of a worker that has joined; no text is empty.
 _NUMBER = re.compile("([0-9]+)")
 
 
@@ -69,15 +70,17 @@ class Agreement:
     what       in words
     facts      what must be the same, as texts by text, in any order
     operation  for the error: what the user called
+    of_all     every worker must take part; else those that have joined may be absent
     """
 
-    def __init__(self, name, what, facts, operation):
+    def __init__(self, name, what, facts, operation, of_all=True):
         now = session.current()
         self._name = name
         self._what = what
         self._facts = facts
         self._operation = operation
         self._rank = now.rank
+        self._of_all = of_all
         self._failed = None
         text = json.dumps(facts, sort_keys=True)
         self.digest = exchange.digest_of(text)
@@ -94,25 +97,34 @@ class Agreement:
     def wait(self):
         """Waits for all workers. Raises Mismatch, at each of them, unless all have the same."""
         rows = [tuple(row) for row in self._handle.wait().tolist()]
-        if self._failed is None and any(row != rows[0] for row in rows):
+        if self._failed is None and any(row != rows[self._rank] for row in rows):
             self._failed = self._compared(rows)
         self._facts = self._text = None
         if self._failed is not None:
             raise errors.Mismatch(self._failed, operation=self._operation)
 
     def _compared(self, rows):
-        # Those of worker 0, and of the first that has others, suffice to tell everybody something.
-        other = next(rank for rank, row in enumerate(rows) if row != rows[0])
-        texts = {rank: self._text_of(rank, rows[rank]) for rank in (0, other)}
-        who = 0 if rows[self._rank] != rows[0] else other
+        # Who takes part says something; who has joined adds nothing.
+        here = [rank for rank, row in enumerate(rows) if row != _ABSENT]
+        if self._of_all and len(here) < len(rows):
+            absent = next(rank for rank, row in enumerate(rows) if row == _ABSENT)
+            return f"worker {absent} has joined, and takes part in sums only until all have"
+        # Those of the first, and of the next that has others, suffice to tell everybody something.
+        first = here[0]
+        other = next((rank for rank in here if rows[rank] != rows[first]), None)
+        if other is None:
+            return None
+        texts = {rank: self._text_of(rank, rows[rank]) for rank in (first, other)}
+        who = first if rows[self._rank] != rows[first] else other
         words = difference(self._facts, _facts_of(texts[who]))
         return (f"worker {who} has other {self._what} than we, worker {self._rank}: {words}. "
                 "All workers need the same, in whatever order")
 
     def _text_of(self, rank, row):
         digest, length = row
+        # By a sum, in which also those can take part that have joined.
         text = torch.zeros(length, dtype=torch.uint8)
         if rank == self._rank:
             text = torch.frombuffer(bytearray(self._text), dtype=torch.uint8)
         name = f"Agreement.{self._name}.{rank}.{digest:x}.{length}"
-        return exchange.begin_broadcast(text, rank, name).wait().numpy().tobytes()
+        return exchange.begin(text, text, name, False, 0).wait().numpy().tobytes()

@@ -74,17 +74,22 @@ class GradientExchange:
     scope             makes the names of this exchange different from those of others; its own in
                       every job that this process joins
     layerwise         gradients are waited for one by one, the first layer's first
+    rule              what is made of all workers' gradients: their mean, or sum, min, max, product
+    sparse_as_dense   that sparse gradients travel dense is known, and worth no warning
     when_begun        called at the first gradient after each synchronize()
     """
 
     def __init__(self, named_parameters, passes=1, compression=compressions.Compression.none,
-                 scope=session.Scope(), when_begun=None, layerwise=False):
+                 scope=session.Scope(), when_begun=None, layerwise=False, rule="mean",
+                 sparse_as_dense=False):
         self._session = session.current()
         self._scope = scope
         self._passes = passes
         self._compression = compression
         self._when_begun = when_begun
         self._layerwise = layerwise
+        self._rule = rule
+        self._sparse_as_dense = sparse_as_dense
         self._begun = False
         self._slots = buckets.slots_of(named_parameters, scope.prefix)
         self._by_parameter = {slot.parameter: slot for slot in self._slots}
@@ -92,7 +97,8 @@ class GradientExchange:
         self._is_exact = coded_from is None
         self._buckets = buckets.bucketed(self._slots, coded_from)
         # What all workers must have alike besides, as texts by text.
-        self.about = {"mode": "sync", **compressions.facts_of(compression)}
+        self.about = {"mode": "sync", "what is made of gradients": rule,
+                      **compressions.facts_of(compression)}
         self._first = min(self._slots, key=lambda slot: slot.index, default=None)
         self._staging = self._new_staging()
         self._arrivals = itertools.count()
@@ -209,7 +215,7 @@ class GradientExchange:
                  for slot in self._slots}
         label = f"{self._scope.kind} {self._scope.number}"
         self._agreement = agreement.Agreement(label, f"gradients in {label}", facts | self.about,
-                                              "push_pull")
+                                              "push_pull", of_all=False)
 
     def _hold(self, bucket):
         # It is sent when all are known to do alike: others would wait for what nobody sends.
@@ -250,7 +256,7 @@ class GradientExchange:
                 name += f"+{len(bucket.slots) - 1}"
                 codec = "none"  # Each of them is too small for one.
             declared = bucket.declared[source.dtype] = self._session.declare(
-                name, wire.NAMES[source.dtype], source.numel(), rule="mean",
+                name, wire.NAMES[source.dtype], source.numel(), rule=self._rule,
                 deterministic=torch.are_deterministic_algorithms_enabled(), codec=codec,
                 bulk=True)
         address = source.data_ptr()
@@ -273,8 +279,9 @@ class GradientExchange:
             if not slot.left_alone:
                 slot.parameter.grad = gradient
         if gradient.is_sparse:
-            notices.warn(f"the gradient of '{slot.name}' is sparse; it travels dense, in full "
-                         "size")
+            if not self._sparse_as_dense:
+                notices.warn(f"the gradient of '{slot.name}' is sparse; it travels dense, in full "
+                             "size")
             gradient = slot.parameter.grad = gradient.to_dense()
         return gradient
 

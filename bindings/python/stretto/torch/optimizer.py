@@ -40,10 +40,11 @@ def _refuse(optimizer, compression, mode, staleness, lr_rule, model):
         raise ValueError(f"staleness is {staleness!r}, wanted a whole number from 0")
 
 
-def _named(optimizer, named_parameters):
-    # (name, parameter) of every trained parameter, in the order given; without names, in that of
-    # the optimizer's groups. One that has several names, as a layer of two towers does, has the
-    # first of them by in_order(): it is one gradient.
+def named(optimizer, named_parameters):
+    """(name, parameter) of every trained parameter, in the order given; without names, in that of
+    the optimizer's groups. One that has several names, as a layer of two towers does, has the
+    first of them by in_order(): it is one gradient. ValueError for names that cannot be told
+    apart, or are missing."""
     trained = list(dict.fromkeys(
         parameter for group in optimizer.param_groups for parameter in group["params"]))
     if named_parameters is None:
@@ -117,13 +118,21 @@ def DistributedOptimizer(  # pylint: disable=invalid-name
     mode, lr_rule = _with_underscores(mode), _with_underscores(lr_rule)
     _refuse(optimizer, compression, mode, staleness, lr_rule, model)
     passes = synchronous.whole("backward_passes_per_step", backward_passes_per_step)
-    named = _named(optimizer, named_parameters)
+    pairs = named(optimizer, named_parameters)
     if mode != "sync":
-        return stale.make(optimizer, named, _scope(), mode=mode, bound=staleness,
+        return stale.make(optimizer, pairs, _scope(), mode=mode, bound=staleness,
                           rate_rule=lr_rule, warm_up=warm_up)
+    if model is None:
+        return stepping_by(optimizer, pairs, compression, passes)
     scope = _scope()
-    found = gradients.GradientExchange(named, passes, compression, scope,
-                                       layerwise=model is not None)
-    if model is not None:
-        return layerwise.make(optimizer, model, found, scope.prefix)
+    found = gradients.GradientExchange(pairs, passes, compression, scope, layerwise=True)
+    return layerwise.make(optimizer, model, found, scope.prefix)
+
+
+def stepping_by(optimizer, pairs, compression, passes, rule="mean", sparse_as_dense=False):
+    """The optimizer, wrapped so that it steps by what the rule makes of all workers' gradients of
+    some (name, parameter)."""
+    scope = _scope()
+    found = gradients.GradientExchange(pairs, passes, compression, scope, rule=rule,
+                                       sparse_as_dense=sparse_as_dense)
     return synchronous.make(optimizer, found, scope.prefix)

@@ -1,0 +1,293 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Horovod's calls that give tensors or handles. Through those that wait and make new tensors
+gradients flow: whoever calls backward() exchanges again, so either every worker does or none.
+"""
+
+import torch
+
+from stretto import errors, session
+from stretto.horovod.torch import handles, ops, reductions
+from stretto.horovod.torch.reductions import Average, Sum, global_process_set
+from stretto.torch.compression import Compression
+
+
+class _Mapped:
+    """A handle whose result is made of another's."""
+
+    def __init__(self, handle, make):
+        self._handle = handle
+        self._make = make
+        self.done = handle.done
+
+    def wait(self):
+        """Waits, and returns the result."""
+        return self._make(self._handle.wait())
+
+
+def _mapped(work, make):
+    return lambda: _Mapped(work(), make)
+
+
+def _first(results):
+    return results[0]
+
+
+def _tensors_of(gathered):
+    return [everybody for everybody, _ in gathered]
+
+
+def _backward_of(name):
+    return None if name is None else f"{name}.gradient"
+
+
+# ---- allreduce
+
+
+def _new(tensors):
+    return [torch.empty_like(tensor, requires_grad=False, memory_format=torch.contiguous_format)
+            for tensor in tensors]
+
+
+def _reduce_work(kind, tensors, outputs, name, op, average, factors, process_set):
+    reductions.check_process_set(process_set)
+    return ops.reduce_work(kind, name, tensors, outputs or _new(tensors),
+                           reductions.chosen(op, average), factors)
+
+
+def allreduce_async(tensor, average=None, name=None, op=None, prescale_factor=1.0,
+                    postscale_factor=1.0, process_set=global_process_set):
+    """Begins to make the mean, or by `op` Sum, Min, Max or Product, of the tensor over all workers,
+    times prescale_factor before and postscale_factor afterwards, as a new tensor; returns a handle
+    for poll() and synchronize()."""
+    work = _reduce_work("allreduce", [tensor], None, name, op, average,
+                        (prescale_factor, postscale_factor), process_set)
+    return handles.begin("allreduce", name, _mapped(work, _first))
+
+
+def allreduce_async_(tensor, average=None, name=None, op=None, prescale_factor=1.0,
+                     postscale_factor=1.0, process_set=global_process_set):
+    """As allreduce_async, in place."""
+    work = _reduce_work("allreduce", [tensor], [tensor], name, op, average,
+                        (prescale_factor, postscale_factor), process_set)
+    return handles.begin("allreduce", name, _mapped(work, _first))
+
+
+def allreduce_(tensor, average=None, name=None, op=None, prescale_factor=1.0, postscale_factor=1.0,
+               process_set=global_process_set):
+    """As allreduce, in place; returns the tensor. Autograd does not follow that."""
+    work = _reduce_work("allreduce", [tensor], [tensor], name, op, average,
+                        (prescale_factor, postscale_factor), process_set)
+    return handles.run("allreduce", name, _mapped(work, _first))
+
+
+class _Allreduce(torch.autograd.Function):
+    """Sums and means; their gradients are sums and means of all workers'."""
+
+    @staticmethod
+    def forward(ctx, kind, name, op, factors, *tensors):
+        """New tensors."""
+        ctx.how = kind, name, op, factors
+        work = ops.reduce_work(kind, name, tensors, _new(tensors), op, factors)
+        return tuple(handles.run(kind, name, work))
+
+    @staticmethod
+    def backward(ctx, *gradients):
+        """The gradients, under a name of their own."""
+        kind, name, op, factors = ctx.how
+        if op not in (Average, Sum):
+            raise errors.Unsupported(f"gradients flow through means and sums, and this is a "
+                                     f"{op.name}; detach() the tensor first", operation=kind)
+        name = _backward_of(name)
+        work = ops.reduce_work(kind, name, gradients, _new(gradients), op, factors)
+        return (None, None, None, None, *handles.run(kind, name, work))
+
+
+def _allreduced(kind, tensors, name, compression, op, factors):
+    small, contexts = zip(*(compression.compress(tensor) for tensor in tensors))
+    if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in small):
+        reduced = _Allreduce.apply(kind, name, op, factors, *small)
+    else:
+        work = ops.reduce_work(kind, name, small, _new(small), op, factors)
+        reduced = handles.run(kind, name, work)
+    return [compression.decompress(tensor, context) for tensor, context in zip(reduced, contexts)]
+
+
+def allreduce(tensor, average=None, name=None, compression=Compression.none, op=None,
+              prescale_factor=1.0, postscale_factor=1.0, process_set=global_process_set):
+    """The mean, or by `op` Sum, Min, Max or Product, of the tensor over all workers, times
+    prescale_factor before and postscale_factor afterwards, as a new tensor. Whole numbers' means
+    are rounded towards zero. Raises Mismatch, at all workers, if they differ in op, type or
+    shape."""
+    reductions.check_process_set(process_set)
+    return _allreduced("allreduce", [tensor], name, compression, reductions.chosen(op, average),
+                       (prescale_factor, postscale_factor))[0]
+
+
+def grouped_allreduce_async(tensors, average=None, name=None, op=None, prescale_factor=1.0,
+                            postscale_factor=1.0, process_set=global_process_set):
+    """As allreduce_async, of a list of tensors: the handle gives a list."""
+    work = _reduce_work("grouped_allreduce", list(tensors), None, name, op, average,
+                        (prescale_factor, postscale_factor), process_set)
+    return handles.begin("grouped_allreduce", name, work)
+
+
+def grouped_allreduce_async_(tensors, average=None, name=None, op=None, prescale_factor=1.0,
+                             postscale_factor=1.0, process_set=global_process_set):
+    """As grouped_allreduce_async, in place."""
+    tensors = list(tensors)
+    work = _reduce_work("grouped_allreduce", tensors, tensors, name, op, average,
+                        (prescale_factor, postscale_factor), process_set)
+    return handles.begin("grouped_allreduce", name, work)
+
+
+def grouped_allreduce_(tensors, average=None, name=None, op=None, prescale_factor=1.0,
+                       postscale_factor=1.0, process_set=global_process_set):
+    """As grouped_allreduce, in place; returns the list."""
+    tensors = list(tensors)
+    work = _reduce_work("grouped_allreduce", tensors, tensors, name, op, average,
+                        (prescale_factor, postscale_factor), process_set)
+    return handles.run("grouped_allreduce", name, work)
+
+
+def grouped_allreduce(tensors, average=None, name=None, compression=Compression.none, op=None,
+                      prescale_factor=1.0, postscale_factor=1.0, process_set=global_process_set):
+    """As allreduce, of a list of tensors; returns a list."""
+    reductions.check_process_set(process_set)
+    op = reductions.chosen(op, average)
+    if not tensors:
+        return []
+    return _allreduced("grouped_allreduce", list(tensors), name, compression, op,
+                       (prescale_factor, postscale_factor))
+
+
+def sparse_allreduce_async(tensor, name, op, process_set=global_process_set):
+    """Begins to make the mean or sum of a sparse tensor over all workers; returns a function that
+    waits and returns it. What travels is what is there."""
+    reductions.check_process_set(process_set)
+    op = reductions.chosen(op, None)
+    if op not in (Average, Sum):
+        raise errors.Unsupported(f"of sparse tensors there are means and sums, and this is a "
+                                 f"{op.name}", operation="sparse_allreduce")
+    parts = [tensor._indices().transpose(0, 1).contiguous(), tensor._values()]
+    handle = grouped_allgather_async(parts, name=f"{name}.sparse")
+
+    def finish():
+        indices, values = handles.synchronize(handle)
+        if op == Average:
+            values = values / session.current().size
+        return torch.sparse_coo_tensor(indices.transpose(0, 1), values, tensor.size())
+
+    return finish
+
+
+# ---- allgather
+
+
+def allgather_async(tensor, name=None, process_set=global_process_set):
+    """Begins to put the tensors of all workers one after the other along their first dimension, in
+    which they may differ; returns a handle for poll() and synchronize()."""
+    reductions.check_process_set(process_set)
+    work = ops.gather_work("allgather", name, [tensor])
+    return handles.begin("allgather", name, _mapped(work, lambda found: found[0][0]))
+
+
+def grouped_allgather_async(tensors, name=None, process_set=global_process_set):
+    """As allgather_async, of a list of tensors: the handle gives a list."""
+    reductions.check_process_set(process_set)
+    work = ops.gather_work("grouped_allgather", name, list(tensors))
+    return handles.begin("grouped_allgather", name, _mapped(work, _tensors_of))
+
+
+class _Allgather(torch.autograd.Function):
+    """The tensors of all workers. The gradient of each is the mean of all workers' gradients of
+    it, as it is in Horovod."""
+
+    @staticmethod
+    def forward(ctx, kind, name, *tensors):
+        """New tensors."""
+        gathered = handles.run(kind, name, ops.gather_work(kind, name, tensors))
+        rank = session.current().rank
+        ctx.kind, ctx.name = kind, name
+        ctx.pieces = [(sum(rows[:rank]), rows[rank]) for _, rows in gathered]
+        ctx.shapes = [tensor.shape for tensor in tensors]
+        return tuple(_tensors_of(gathered))
+
+    @staticmethod
+    def backward(ctx, *gradients):
+        """The gradients, under a name of their own."""
+        name = _backward_of(ctx.name)
+        work = ops.reduce_work(ctx.kind, name, gradients, _new(gradients), Average, (1.0, 1.0))
+        means = handles.run(ctx.kind, name, work)
+        mine = (mean.narrow(0, *piece).view(shape)
+                for mean, piece, shape in zip(means, ctx.pieces, ctx.shapes))
+        return (None, None, *mine)
+
+
+def allgather(tensor, name=None, process_set=global_process_set):
+    """The tensors of all workers, one after the other along their first dimension, in which they
+    may differ. Raises Mismatch, at all workers, if types or other dimensions do."""
+    reductions.check_process_set(process_set)
+    return _Allgather.apply("allgather", name, tensor)[0]
+
+
+def grouped_allgather(tensors, name=None, process_set=global_process_set):
+    """As allgather, of a list of tensors; returns a list."""
+    reductions.check_process_set(process_set)
+    return list(_Allgather.apply("grouped_allgather", name, *tensors))
+
+
+def allgather_object(obj, name=None):
+    """The list of all workers' objects, by rank. See stretto.torch.objects for what can travel:
+    nothing is unpickled."""
+    return ops.gather_objects(obj, name)
+
+
+# ---- broadcast
+
+
+def broadcast_async(tensor, root_rank, name=None, process_set=global_process_set):
+    """Begins to make a new tensor: what `tensor` is at the worker `root_rank`; returns a handle for
+    poll() and synchronize()."""
+    reductions.check_process_set(process_set)
+    work = ops.broadcast_work(name, tensor.detach().clone(), root_rank)
+    return handles.begin("broadcast", name, work)
+
+
+def broadcast_async_(tensor, root_rank, name=None, process_set=global_process_set):
+    """As broadcast_async, in place."""
+    reductions.check_process_set(process_set)
+    return handles.begin("broadcast", name, ops.broadcast_work(name, tensor, root_rank))
+
+
+class _Broadcast(torch.autograd.Function):
+    """What the tensor is at one worker. Its gradient there is the mean of all workers', as it is in
+    Horovod; elsewhere zero."""
+
+    @staticmethod
+    def forward(ctx, tensor, root_rank, name):
+        """A new tensor."""
+        ctx.root_rank, ctx.name = root_rank, name
+        work = ops.broadcast_work(name, tensor.detach().clone(), root_rank)
+        return handles.run("broadcast", name, work)
+
+    @staticmethod
+    def backward(ctx, *gradients):
+        """The gradient, under a name of its own."""
+        name = _backward_of(ctx.name)
+        work = ops.reduce_work("broadcast", name, gradients, _new(gradients), Average, (1.0, 1.0))
+        [mean] = handles.run("broadcast", name, work)
+        here = session.current().rank == ctx.root_rank
+        return mean if here else torch.zeros_like(mean), None, None
+
+
+def broadcast(tensor, root_rank, name=None, process_set=global_process_set):
+    """A new tensor: what `tensor` is at the worker `root_rank`. Raises Mismatch, at all workers, if
+    they differ in type, shape or root."""
+    reductions.check_process_set(process_set)
+    return _Broadcast.apply(tensor, root_rank, name)
+
+
+def broadcast_(tensor, root_rank, name=None, process_set=global_process_set):
+    """As broadcast, in place; returns the tensor."""
+    reductions.check_process_set(process_set)
+    return handles.run("broadcast", name, ops.broadcast_work(name, tensor, root_rank))

@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Horovod's allreduce, allgather and broadcast as work for lanes: what the workers ask for is
+compared, then it travels. Without a name, exchanges of one kind go together in the order in which
+workers begin them.
+"""
+
+import torch
+
+from stretto import errors, session
+from stretto.horovod.torch import handles, reductions
+from stretto.horovod.torch.reductions import Average
+from stretto.torch import agreement, exchange, objects, wire
+
+_SIGNED = (torch.int8, torch.int16, torch.int32, torch.int64)
+_LONGEST_DESCRIPTION = 200
+
+
+class _Reduced:
+    """The handle on one tensor of an allreduce, which `finish` makes the result of."""
+
+    def __init__(self, under_way, output, finish):
+        self._under_way = under_way
+        self._output = output
+        self._finish = finish
+
+    def done(self):
+        """True once it has ended."""
+        return self._under_way.done()
+
+    def wait(self):
+        """Waits, and returns the tensor."""
+        self._under_way.wait()
+        if self._finish is not None:
+            wire.without_gradient(self._output).copy_(self._finish(self._output.detach()))
+            self._finish = None
+        return self._output
+
+
+class _Group:
+    """The handle on several."""
+
+    def __init__(self, members):
+        self._members = members
+
+    def done(self):
+        """True once all have ended."""
+        return all(member.done() for member in self._members)
+
+    def wait(self):
+        """Waits, and returns the list of results."""
+        return [member.wait() for member in self._members]
+
+
+def _agree(kind, name, facts, of_all=True):
+    label = handles.label_of(kind, name)
+    agreement.Agreement(label, f"tensors in {kind}", facts, kind, of_all).wait()
+
+
+def _described(tensors):
+    return {f"tensor {index}": agreement.fact_of(tensor) for index, tensor in enumerate(tensors)}
+
+
+def _on_wire(kind, name, what):
+    # A name has one type and size there; here it may have another each time.
+    if len(what) > _LONGEST_DESCRIPTION:
+        what = f"{exchange.digest_of(what):x}"
+    return f"{handles.label_of(kind, name)}.{what}"
+
+
+def _rule_of(op, dtype, postscale_factor):
+    # What servers do, and what remains to be done with what they made. As Horovod does it, means
+    # of signed whole numbers are rounded towards zero.
+    if op == Average and dtype in _SIGNED:
+        size = session.current().size
+        return "sum", lambda tensor: reductions.scaled(tensor.div(size, rounding_mode="trunc"),
+                                                       postscale_factor)
+    rule = reductions.RULES[op]
+    if postscale_factor == 1:
+        return rule, None
+    return rule, lambda tensor: reductions.scaled(tensor, postscale_factor)
+
+
+def reduce_work(kind, name, tensors, outputs, op, factors):
+    """The work of an allreduce of some tensors into others, or themselves: its handle gives a list.
+    Factors are those before and after."""
+    for tensor in tensors:
+        wire.check(tensor)
+    sources = [reductions.scaled(wire.without_gradient(tensor), factors[0]) for tensor in tensors]
+    facts = {"op": op.name, **_described(tensors)}
+
+    def begin():
+        _agree(kind, name, facts, of_all=False)
+        members = []
+        for index, (source, output) in enumerate(zip(sources, outputs)):
+            rule, finish = _rule_of(op, source.dtype, factors[1])
+            label = _on_wire(kind, name, f"{index}.{rule}.{agreement.fact_of(source)}")
+            target = wire.without_gradient(output)
+            under_way = exchange.begin_reduce(source, target, label, rule, 0, compared=False)
+            members.append(_Reduced(under_way, output, finish))
+        return _Group(members)
+
+    return begin
+
+
+def gather_work(kind, name, tensors):
+    """The work of an allgather of some tensors: its handle gives a list of (everybody's, rows of
+    each worker)."""
+    sources = []
+    for tensor in tensors:
+        wire.check(tensor)
+        source = wire.without_gradient(tensor)
+        sources.append(source.reshape(1) if source.dim() == 0 else source)
+
+    def begin():
+        label = handles.label_of(kind, name)
+        gathered = [exchange.gather(source, label) for source in sources]
+        return handles.Ended(gathered)
+
+    return begin
+
+
+def check_root(root_rank):
+    """ValueError unless there is such a worker."""
+    size = session.current().size
+    if not 0 <= root_rank < size:
+        raise ValueError(f"the root's rank is {root_rank!r}; there are ranks 0 to {size - 1}")
+
+
+def broadcast_work(name, output, root_rank):
+    """The work of making a tensor what it is at one worker."""
+    wire.check(output)
+    check_root(root_rank)
+    facts = {"root_rank": str(root_rank), **_described([output])}
+
+    def begin():
+        _agree("broadcast", name, facts)
+        label = _on_wire("broadcast", name, f"{root_rank}.{agreement.fact_of(output)}")
+        return exchange.begin_broadcast(output, root_rank, label, compared=False)
+
+    return begin
+
+
+def gather_objects(obj, name):
+    """The list of all workers' objects, by rank."""
+    label = name or "object"
+    data, wrong = b"", None
+    try:
+        data = objects.encode(obj)
+    except TypeError as error:
+        wrong = error  # The others wait for something: they are told first.
+    mine = torch.frombuffer(bytearray(data), dtype=torch.uint8) if data else torch.empty(
+        0, dtype=torch.uint8)
+    [(everybody, rows)] = handles.run("allgather_object", label,
+                                      gather_work("allgather_object", label, [mine]))
+    if wrong is not None:
+        raise wrong
+    if 0 in rows:
+        raise errors.InvalidArgument(
+            f"the object of worker {rows.index(0)} cannot be gathered; its own error says why",
+            operation="allgather_object")
+    return [objects.decode(piece.numpy().tobytes()) for piece in everybody.split(rows)]

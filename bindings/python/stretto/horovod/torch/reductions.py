@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What Horovod's users pass beside tensors: reductions, factors, process sets; and what of it there
+is none here, each with its reason.
+"""
+
+import enum
+import warnings
+
+import torch
+
+from stretto import errors, session
+
+
+class ReduceOp(enum.IntEnum):
+    """What is made of all workers' tensors."""
+
+    Average = 0
+    Sum = 1
+    Adasum = 2
+    Min = 3
+    Max = 4
+    Product = 5
+
+
+Average, Sum, Adasum = ReduceOp.Average, ReduceOp.Sum, ReduceOp.Adasum
+Min, Max, Product = ReduceOp.Min, ReduceOp.Max, ReduceOp.Product
+
+RULES = {Average: "mean", Sum: "sum", Min: "min", Max: "max", Product: "product"}
+"""What servers call them."""
+
+_ADASUM = ("Adasum combines gradients of two workers at a time, by the angle between them, while "
+           "Stretto's servers make one sum of all shares as they come; use op=hvd.Average, with "
+           "the learning rate that goes with it")
+_LATER = "{} is not there yet: there are allreduce, allgather and broadcast, over all workers"
+
+
+def chosen(op, average):
+    """The reduction that is meant by `op` or by Horovod's older `average`; ValueError for both,
+    Unsupported for Adasum."""
+    if op is not None and average is not None:
+        raise ValueError("The op parameter supersedes average. Please provide only one of them.")
+    if average is not None:
+        warnings.warn("Parameter `average` has been replaced with `op`", DeprecationWarning,
+                      stacklevel=4)
+        op = Average if average else Sum
+    op = Average if op is None else op
+    if op not in set(ReduceOp):
+        raise ValueError(f"op is {op!r}, wanted Average, Sum, Min, Max or Product")
+    if op == Adasum:
+        raise errors.Unsupported(_ADASUM, operation="Adasum")
+    return ReduceOp(op)
+
+
+def scaled(tensor, factor):
+    """The tensor times the factor, in its own type: whole numbers are multiplied in 64 bits and
+    rounded towards zero, 16-bit ones of the CPU multiplied in 32. The tensor itself for 1."""
+    if factor == 1:
+        return tensor
+    if not tensor.is_floating_point():
+        return (tensor.to(torch.float64) * factor).to(tensor.dtype)
+    if tensor.element_size() == 2:
+        return (tensor.to(torch.float32) * factor).to(tensor.dtype)
+    return tensor * factor
+
+
+class ProcessSet:
+    """A part of the workers: not there yet, but for global_process_set, which is all of them."""
+
+    process_set_id = 0
+
+    def __init__(self, ranks_or_comm=None):
+        if ranks_or_comm is not None:
+            raise not_there("a process set of some workers")
+
+    @property
+    def ranks(self):
+        """Every rank."""
+        return list(range(session.current().size))
+
+    def included(self):
+        """True: every worker is in it."""
+        return True
+
+    def rank(self):
+        """This worker's rank."""
+        return session.current().rank
+
+    def size(self):
+        """Workers in the job."""
+        return session.current().size
+
+
+global_process_set = ProcessSet()
+
+
+def check_process_set(process_set):
+    """Unsupported unless these are all workers."""
+    if process_set is not global_process_set:
+        raise not_there("a process set of some workers")
+
+
+def not_there(what):
+    """The error that says so."""
+    return errors.Unsupported(_LATER.format(what), operation="horovod")

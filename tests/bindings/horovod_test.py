@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+"""stretto.horovod.torch: among several workers (horovod_worker.py), and alone."""
+
+import unittest
+
+import jobs
+
+ALONE = """
+import torch
+import stretto.horovod.torch as hvd
+hvd.init()
+assert (hvd.rank(), hvd.size()) == (0, 1)
+assert hvd.allreduce(torch.tensor([4.0]), prescale_factor=0.5, op=hvd.Product).item() == 2
+assert hvd.allgather(torch.ones(2)).tolist() == [1, 1]
+assert hvd.broadcast(torch.ones(2), 0).tolist() == [1, 1]
+assert hvd.allgather_object("x") == ["x"]
+hvd.shutdown()
+print("done")
+"""
+
+
+class Horovod(jobs.PythonTest):
+
+    def test_two_workers(self):
+        self.assert_done(self.python("horovod_worker.py"))
+
+    def test_three_workers(self):
+        self.assert_done(self.python("horovod_worker.py", workers=3, servers=1), workers=3)
+
+    def test_alone(self):
+        process = self.alone("-c", ALONE)
+        self.assertEqual(process.end(jobs.TORCH_PATIENCE), 0, process.output())
+
+
+if __name__ == "__main__":
+    unittest.main()
