@@ -200,6 +200,15 @@ Status read_file(const std::string& path, Trace& trace) {
   return {};
 }
 
+std::optional<std::uint64_t> job_of_file(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::string bytes(sizeof(Head) + sizeof(Identity), '\0');
+  if (!in.read(bytes.data(), static_cast<std::streamsize>(bytes.size()))) return std::nullopt;
+  const auto head = read_as<Head>(bytes);
+  if (head.kind != Block::kIdentity || head.bytes != sizeof(Identity)) return std::nullopt;
+  return read_as<Identity>(bytes, sizeof head).job;
+}
+
 Result<Trace> read_folder(const std::string& folder) {
   std::error_code error;
   std::vector<std::string> paths;

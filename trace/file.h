@@ -7,6 +7,7 @@
 #pragma once
 
 #include <iosfwd>
+#include <optional>
 #include <string>
 
 #include "stretto/status.h"
@@ -27,6 +28,8 @@ std::string file_name(const Node& node);
 
 /// Adds what a file says to a trace. Errors: InvalidArgument, with the file and what is wrong.
 Status read_file(const std::string& path, Trace& trace);
+/// The job that left a file, or nothing if it does not begin as such a file does.
+std::optional<std::uint64_t> job_of_file(const std::string& path);
 /// All files of a folder. Errors: as read_file; InvalidArgument if they are of several jobs.
 Result<Trace> read_folder(const std::string& folder);
 

@@ -2,6 +2,8 @@
 // The recorder's thread, and the sink that is a file of our own.
 #include "trace/recorder.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,6 +12,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "common/descriptor.h"
 #include "common/log.h"
 #include "trace/file.h"
 
@@ -41,12 +44,24 @@ class FolderSink final : public Sink {
   std::ofstream file_;
 };
 
+// What another job left there is not written over; nor is what another writes at the same time.
+Status claim(const std::string& path, const Node& who) {
+  const Descriptor made(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+  const bool taken = !made.is_open() && errno == EEXIST && job_of_file(path) != who.job;
+  if (!taken) return {};  // What else is wrong shows when it is opened.
+  return {Code::kInvalidArgument,
+          fmt::format("no trace is written: {} is there already, from another job; each job wants "
+                      "a STRETTO_TRACE of its own: empty this folder, or name another",
+                      path)};
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Sink>> folder_sink(const std::string& folder, const Node& who) {
   std::error_code ignored;  // The file cannot be opened then, and that is said.
   std::filesystem::create_directories(folder, ignored);
   const std::string path = (std::filesystem::path(folder) / file_name(who)).string();
+  if (Status status = claim(path, who); !status.ok()) return status;
   std::ofstream file(path, std::ios::binary | std::ios::trunc);
   write_identity(file, who);
   if (!file.flush()) {

@@ -22,7 +22,8 @@ class Sink {
   virtual void end(std::uint64_t dropped, const std::map<std::uint32_t, std::string>& names) = 0;
 };
 
-/// The process's file in a folder, which is made. An error names the path.
+/// The process's file in a folder, which is made. An error names the path; a file of another job,
+/// or of none, is not replaced.
 Result<std::unique_ptr<Sink>> folder_sink(const std::string& folder, const Node& who);
 /// Rounds from one to another, both among them.
 struct Steps {

@@ -115,6 +115,26 @@ TEST_F(TraceFile, FilesOfTwoJobsAreNoOneTrace) {
   EXPECT_TRUE(read_folder(folder_).ok());
 }
 
+TEST_F(TraceFile, WhatAnotherJobLeftIsNotWrittenOver) {
+  const auto write = [this](std::uint64_t job) {
+    Node node;
+    node.role = Role::kWorker;
+    node.job = job;
+    return folder_sink(folder_, node).status();
+  };
+  EXPECT_TRUE(write(7).ok());
+  const std::string path = folder_ + "/worker-0.trace";
+  EXPECT_EQ(job_of_file(path), 7U);
+  const Status refused = write(8);
+  EXPECT_EQ(refused.code(), Code::kInvalidArgument);
+  EXPECT_THAT(refused.cause(), HasSubstr(path + " is there already, from another job"));
+  EXPECT_EQ(job_of_file(path), 7U);
+  EXPECT_TRUE(write(7).ok()) << "a worker that comes back into its job writes again";
+  file_with("somebody's notes");
+  EXPECT_FALSE(write(8).ok());
+  EXPECT_EQ(job_of_file(folder_ + "/none"), std::nullopt);
+}
+
 TEST_F(TraceFile, ASenselessNoteIsLeftOut) {
   std::vector<TraceNote> notes(3, TraceNote{record(1)});
   notes[1].span.end_ns = -1;
