@@ -87,23 +87,41 @@ std::uint32_t anchor_of(const std::vector<Push>& pushes) {
   return anchor;
 }
 
-Spans spans_of(const Node& node, TraceKind kind, const Span& within) {
-  Spans spans;
-  for (const TraceRecord& record : node.records) {
-    const Span span{std::max(record.begin_ns, within.begin), std::min(record.end_ns, within.end)};
-    if (record.kind == kind && span.begin < span.end) spans.push_back(span);
-  }
-  return joined(std::move(spans));
+// What a worker's user did in all of the trace, by kind: looked through once, not for every
+// iteration.
+struct Noted {
+  Spans compute;
+  Spans pull_wait;
+  Spans stage;
+  Spans input;
+  Spans codec;
+};
+
+Noted noted_of(const Node& node) {
+  const auto all_of = [&node](TraceKind kind) {
+    Spans spans;
+    for (const TraceRecord& record : node.records) {
+      if (record.kind == kind && record.begin_ns < record.end_ns) {
+        spans.push_back({record.begin_ns, record.end_ns});
+      }
+    }
+    return joined(std::move(spans));
+  };
+  return {.compute = all_of(TraceKind::kCompute),
+          .pull_wait = all_of(TraceKind::kPullWait),
+          .stage = all_of(TraceKind::kStage),
+          .input = all_of(TraceKind::kInput),
+          .codec = all_of(TraceKind::kCodec)};
 }
 
 // What the program did: as it tells, or whenever it did not wait. Without any wait noted, what is
 // known is that it computed until it first pushed.
-Spans computing_of(const Node& node, const Iteration& iteration) {
-  const Span whole{iteration.begin, iteration.end};
-  Spans told = spans_of(node, TraceKind::kCompute, whole);
+Spans computing_of(const Noted& noted, const Iteration& iteration) {
+  const Spans whole = {{iteration.begin, iteration.end}};
+  Spans told = common_of(whole, noted.compute);
   if (!told.empty()) return told;
-  const Spans waits = spans_of(node, TraceKind::kPullWait, whole);
-  Spans busy = {whole};
+  const Spans waits = common_of(whole, noted.pull_wait);
+  Spans busy = whole;
   if (waits.empty()) {
     std::int64_t first = iteration.end;
     for (const Flow* flow : iteration.flows) first = std::min(first, *flow->queued);
@@ -111,15 +129,15 @@ Spans computing_of(const Node& node, const Iteration& iteration) {
   }
   busy = without(without(busy, waits), iteration.input);
   // Whoever waits for a copy waits for no ticket yet.
-  return without(busy, spans_of(node, TraceKind::kStage, whole));
+  return without(busy, common_of(whole, noted.stage));
 }
 
-void add_user(const Node& node, Iteration& iteration) {
-  const Span whole{iteration.begin, iteration.end};
-  iteration.input = spans_of(node, TraceKind::kInput, whole);
-  iteration.compute = computing_of(node, iteration);
-  iteration.staging = spans_of(node, TraceKind::kCodec, whole);
-  for (const Span& copy : spans_of(node, TraceKind::kStage, whole)) {
+void add_user(const Noted& noted, Iteration& iteration) {
+  const Spans whole = {{iteration.begin, iteration.end}};
+  iteration.input = common_of(whole, noted.input);
+  iteration.compute = computing_of(noted, iteration);
+  iteration.staging = common_of(whole, noted.codec);
+  for (const Span& copy : common_of(whole, noted.stage)) {
     iteration.staging.push_back(copy);
   }
   iteration.staging =
@@ -189,6 +207,7 @@ void add_iterations(const Trace& trace, std::size_t place, std::uint32_t anchor,
     if (!end) whole[static_cast<std::size_t>(std::prev(after) - found.begin())] = false;
     iteration.end = std::max(iteration.end, end.value_or(0));
   }
+  const Noted noted = noted_of(node);
   // The first only tells when the second begins; one that is cut off says nothing.
   for (std::size_t i = 1; i < found.size(); ++i) {
     Iteration& iteration = found[i];
@@ -197,7 +216,7 @@ void add_iterations(const Trace& trace, std::size_t place, std::uint32_t anchor,
     if (!whole[i] || !whole[i - 1] || cut) continue;
     iteration.begin = std::min(found[i - 1].end, iteration.begin);
     if (iteration.end <= iteration.begin) continue;
-    add_user(node, iteration);
+    add_user(noted, iteration);
     flows.iterations[iteration.number].push_back(iteration);
   }
 }
