@@ -47,6 +47,7 @@ constexpr std::array<std::string_view, 38> kKnown{
     "STRETTO_TRACE_RECORDS",
     "STRETTO_LOG_LEVEL",
     "STRETTO_BIN_DIR",
+    "STRETTO_RUNTIME_DIR",
     "STRETTO_STAGE",
     "STRETTO_INTERFACE",
     "STRETTO_STARTER",

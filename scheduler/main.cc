@@ -4,8 +4,10 @@
 #include <gflags/gflags.h>
 
 #include <atomic>
+#include <ctime>
 
 #include "common/flags/flags.h"
+#include "common/job_file.h"
 #include "common/log.h"
 #include "common/network.h"
 #include "common/program.h"
@@ -69,6 +71,22 @@ std::unique_ptr<Page> page_if_wanted(const Config& config,
   return std::move(*page);
 }
 
+// A launcher that waits for the address writes the job down itself, where the launcher is.
+void write_down(JobFile& file, const Config& config, const std::string& address) {
+  if (FLAGS_ready_fd >= 0) return;
+  const KnownJob job{.name = "stretto-scheduler",
+                     .scheduler = reachable_address(address),
+                     .command = "stretto-scheduler",
+                     .workers = config.workers,
+                     .servers = config.servers,
+                     .started_s = std::time(nullptr),
+                     .process = 0,
+                     .token = config.token};
+  if (Status status = file.write(job, job_folders(process_environment())); !status.ok()) {
+    log(Level::kInfo, "stretto-top will want this address and the token: {}", status.cause());
+  }
+}
+
 Status serve() {
   const SignalBlock block;
   Result<Config> config = program_config(Role::kScheduler, flags_given());
@@ -91,6 +109,8 @@ Status serve() {
   if (address.ok()) address = scheduler.listen(*address);
   if (!address.ok()) return address.status();
   log(Level::kInfo, "listening at {}", *address);
+  JobFile job_file;
+  write_down(job_file, *config, *address);
 
   const auto board = std::make_shared<metrics::Board>();
   const auto shown = std::make_shared<PageBoard>();

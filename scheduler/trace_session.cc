@@ -39,11 +39,9 @@ Status TraceSession::start(const std::vector<Member>& members, std::uint32_t ite
   if (active()) {
     return {Code::kResource, "a trace is being made already; wait until it is done"};
   }
-  if (iterations == 0 || seconds == 0 || seconds > kMostSeconds) {
+  if (seconds == 0 || seconds > kMostSeconds) {
     return {Code::kInvalidArgument,
-            fmt::format("{} iterations in at most {} s cannot be traced, wanted at least 1 and 1 "
-                        "to {} s",
-                        iterations, seconds, kMostSeconds)};
+            fmt::format("{} s cannot be traced, wanted 1 to {} s", seconds, kMostSeconds)};
   }
   if (std::all_of(members.begin(), members.end(), [](const Member& m) { return m.left; })) {
     return {Code::kResource,
@@ -93,7 +91,7 @@ void TraceSession::on_chunk(NodeId id, const wire::TraceChunk& chunk, Time now) 
     if (!trace::sensible(note)) continue;
     if (records_ >= kMostRecords) {
       ++node.dropped;
-      remark_ = "the trace is full: trace fewer iterations";
+      remark_ = "the trace is full: trace fewer iterations or seconds";
       begin_draining(now);
       continue;
     }
@@ -134,7 +132,7 @@ std::vector<TraceSession::Order> TraceSession::due(Time now) {
   std::vector<Order> orders;
   if (!active()) return orders;
   if (state_ == State::kRunning && now >= deadline_) {
-    remark_ = "the time was over before the iterations were";
+    if (iterations_ > 0) remark_ = "the time was over before the iterations were";
     begin_draining(now);
   }
   for (auto& [id, source] : sources_) {

@@ -27,8 +27,9 @@ class TraceSession {
     wire::TraceCommand command;
   };
 
-  /// Begins a trace of these members until every worker has begun `iterations` rounds more, or
-  /// `seconds` have passed. Errors: Resource if one is under way or nobody is in; InvalidArgument.
+  /// Begins a trace of these members until every worker has begun `iterations` rounds more (0: no
+  /// such end), or `seconds` have passed. Errors: Resource if one is under way or nobody is in;
+  /// InvalidArgument.
   Status start(const std::vector<Member>& members, std::uint32_t iterations, std::uint32_t seconds,
                Time now);
   void on_chunk(NodeId node, const wire::TraceChunk& chunk, Time now);

@@ -36,7 +36,8 @@ class Observed(jobs.PythonTest):
     def tool(self, *words, token="secret", status=0):
         done = subprocess.run([str(word) for word in words], capture_output=True, text=True,
                               timeout=cluster.PATIENCE, check=False,
-                              env=self.environment(STRETTO_JOB_TOKEN=token))
+                              env=self.environment(STRETTO_JOB_TOKEN=token,
+                                                   STRETTO_RUNTIME_DIR=self.folder / "none"))
         self.assertEqual(done.returncode, status, done.stdout + done.stderr)
         return done.stdout if status == 0 else done.stderr
 
@@ -59,12 +60,13 @@ class Observed(jobs.PythonTest):
         job.end()
 
     def test_wrong_arguments_are_told_apart(self):
+        # No job of anybody's is found here.
         for words in ((TOP,), (TOP, "--job"), (TOP, "--every", "0", "--job", "h:1"), (TOP, "word"),
                       (TRACE,), (TRACE, "--nonsense"), (TRACE, "--iterations", "x"),
-                      (TRACE, "--job", "h:1"), (TRACE, "--job", "h:1", "--out", "f",
-                                                "--iterations", "0"), (TRACE, "merge", "folder")):
+                      (TRACE, "--job", "no address"), (TRACE, "merge", "folder"),
+                      (TRACE, "--job", "h:1", "--out", "f", "--iterations", "0")):
             self.assertIn("op=arguments", self.tool(*words, status=2))
-        self.assertIn("stretto-trace --job", self.tool(TRACE, "--help"))
+        self.assertIn("stretto-trace [--job", self.tool(TRACE, "--help"))
         self.assertIn("stretto-top", self.tool(TOP, "--version"))
 
     def test_a_trace_says_what_it_should(self):
@@ -108,8 +110,10 @@ class Observed(jobs.PythonTest):
         self.assertGreaterEqual(len(self.analysis(self.folder / "all.json")["iterations"]), 15)
 
     def test_traces_of_two_jobs_in_one_folder_are_no_one_trace(self):
-        for workers in (3, 2):  # The second lets a file of the first be.
-            self.assert_done(self.job(rounds=5, workers=workers, STRETTO_TRACE=self.folder))
+        for workers in (2, 3):  # Only the last worker finds no file of the first.
+            job = self.job(rounds=5, workers=workers, STRETTO_TRACE=self.folder)
+            self.assert_done(job)
+        job.expect("worker-0.trace is there already, from another job")
         said = self.tool(TRACE, "merge", self.folder, "--out", self.folder / "all.json", status=1)
         self.assertIn("files of 2 jobs", said)
         self.assertRegex(said, r"(: |; )worker-2\.trace;")

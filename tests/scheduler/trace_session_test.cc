@@ -115,7 +115,6 @@ TEST_F(TraceSessionTest, NodesThatWriteFilesSaySo) {
 }
 
 TEST_F(TraceSessionTest, OneAtATimeAndWithinLimits) {
-  EXPECT_FALSE(session_.start(members_, 0, 60, now_).ok());
   EXPECT_FALSE(session_.start(members_, 5, 0, now_).ok());
   EXPECT_FALSE(session_.start(members_, 5, 100'000, now_).ok());
   start();
@@ -125,6 +124,16 @@ TEST_F(TraceSessionTest, OneAtATimeAndWithinLimits) {
   EXPECT_FALSE(session_.active());
   start();
   EXPECT_EQ(session_.number(), 2U);
+}
+
+TEST_F(TraceSessionTest, ByTimeAloneItEndsWithTheTimeAndNoRemark) {
+  ASSERT_TRUE(session_.start(members_, 0, 2, now_).ok());
+  EXPECT_EQ(session_.due(now_).front().command.iterations(), 0U);
+  session_.due(now_ + 1900ms);
+  EXPECT_EQ(session_.state(), TraceSession::State::kRunning);
+  session_.due(now_ + 2s);
+  EXPECT_EQ(session_.state(), TraceSession::State::kDraining);
+  EXPECT_EQ(session_.remark(), "");
 }
 
 TEST_F(TraceSessionTest, WhatMakesNoSenseIsNotKept) {

@@ -150,7 +150,7 @@ class Parser {
       case Flag::kProgramDirectory:
         return &plan_.program_directory;
       case Flag::kName:
-        return &plan_.manifest.name;
+        return &plan_.name;
       case Flag::kNamespace:
         return &plan_.manifest.space;
       case Flag::kImage:
@@ -244,6 +244,7 @@ class Parser {
   }
 
   Result<Plan> finish() {
+    if (!plan_.name.empty()) plan_.manifest.name = plan_.name;
     if (!plan_.workers_given && !plan_.hosts.empty()) {
       plan_.workers = static_cast<std::uint32_t>(slots_of(plan_.hosts));
       plan_.workers_given = true;

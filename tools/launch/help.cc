@@ -16,6 +16,7 @@ what to start
   -n, -np, --workers N, --num-workers N  workers (default: 1, or the slots of the hosts)
   -s, --servers N, --num-servers N       servers (default 1)
   --shards N                             shards of each server (default 1)
+  --name NAME                            what stretto-top calls the job (default: as PROGRAM)
   --env NAME=VALUE                       a variable for every process; may be given more than once
   --chdir DIR, --wdir DIR                where processes run (default: here), on every host
   --bin-dir DIR                          where stretto-scheduler and stretto-server are, on every

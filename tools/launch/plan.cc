@@ -32,4 +32,16 @@ std::string label_of(const Member& member) {
   return fmt::format("{} {}", name_of(member.role), member.rank);
 }
 
+KnownJob known_job(const Plan& plan, const HostPort& scheduler, const std::string& token,
+                   std::int64_t started_s) {
+  return {.name = plan.name.empty() ? job_name(plan.command) : plan.name,
+          .scheduler = fmt::format("{}:{}", scheduler.host, scheduler.port),
+          .command = command_line(plan.command),
+          .workers = plan.workers,
+          .servers = plan.servers,
+          .started_s = started_s,
+          .process = 0,
+          .token = token};
+}
+
 }  // namespace stretto::launch

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "common/config.h"
+#include "common/job_file.h"
 #include "stretto/types.h"
 #include "tools/launch/hosts.h"
 
@@ -45,6 +46,7 @@ struct Manifest {
 
 struct Plan {
   Action action = Action::kRun;
+  std::string name;  ///< --name: what the job is called; empty: as its program.
   std::uint32_t workers = 1;
   bool workers_given = false;  ///< By a flag or by the slots of hosts.
   std::uint32_t servers = 1;
@@ -83,5 +85,9 @@ std::string_view name_of(Via via);
 
 /// "worker 3", "server 0", "scheduler": how lines of output and messages name a process.
 std::string label_of(const Member& member);
+
+/// What is written down of the job for the user's other programs.
+KnownJob known_job(const Plan& plan, const HostPort& scheduler, const std::string& token,
+                   std::int64_t started_s);
 
 }  // namespace stretto::launch

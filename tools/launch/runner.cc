@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <ctime>
 #include <filesystem>
 
 #include "tools/launch/agent.h"
@@ -22,6 +23,7 @@ namespace {
 constexpr std::size_t kMaxSignalsATurn = 64;
 constexpr std::string_view kOwnPrefix = "[launcher] ";
 constexpr Duration kFarPatience = 5s;  // For an agent to be heard, besides what the kernel takes.
+constexpr Duration kKeepEvery = 30s;   // For the job file.
 constexpr int kCannotExecuteStatus = 127;
 
 bool same_file(int a, int b) {
@@ -204,6 +206,7 @@ void Runner::turn() {
 
 std::optional<Duration> Runner::patience() const {
   Time next = supervisor_.over() ? Time::max() : supervisor_.deadline().value_or(Time::max());
+  next = std::min(next, next_keep_);
   for (const std::unique_ptr<FarHost>& host : far_) {
     if (!host) continue;
     next = std::min(next, host->deadline().value_or(Time::max()));
@@ -216,6 +219,10 @@ std::optional<Duration> Runner::patience() const {
 // A host that does not answer is named, where the supervisor would only miss the scheduler.
 void Runner::look_at_time() {
   const Time now = clock_.now();
+  if (now >= next_keep_) {
+    job_file_.keep();
+    next_keep_ = now + kKeepEvery;
+  }
   for (const std::unique_ptr<FarHost>& host : far_) {
     if (host) host->on_time(now);
     if (host) host->give_up_if_silent(now, supervisor_.silence_limit());
@@ -268,6 +275,7 @@ void Runner::on_ready(std::string_view text) {
     return;
   }
   scheduler_ = *address;
+  write_job_file();
   supervisor_.on_ready();
   if (supervisor_.may_start_others()) start_others();
 }
@@ -346,6 +354,21 @@ void Runner::start_others() {
   }
 }
 
+// A job that stretto-top does not find by itself is as good as any.
+void Runner::write_job_file() {
+  const Environment environment = [this](const std::string& name) -> std::optional<std::string> {
+    const std::string value = value_of(ingredients_.inherited, name);
+    return value.empty() ? std::nullopt : std::optional(value);
+  };
+  const KnownJob job = known_job(plan_, scheduler_, ingredients_.token, std::time(nullptr));
+  const Status status = job_file_.write(job, job_folders(environment));
+  next_keep_ = clock_.now() + kKeepEvery;
+  if (!status.ok()) {
+    say(fmt::format("warning: stretto-top will want the address and token of this job: {}",
+                    status.cause()));
+  }
+}
+
 void Runner::open_log(std::size_t member) {
   if (plan_.log_directory.empty()) return;
   const std::string path = fmt::format("{}/{}-{}.log", plan_.log_directory,
@@ -397,6 +420,8 @@ void Runner::balance() {
 
 void Runner::finish() {
   finishing_ = true;
+  job_file_.remove();
+  next_keep_ = Time::max();
   for (const std::unique_ptr<FarHost>& host : far_) {
     if (!host) continue;
     if (starter_ && !host->here()) starter_->terminate();  // It would wait for that rank.

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "common/clock.h"
+#include "common/job_file.h"
 #include "tools/launch/command.h"
 #include "tools/launch/far_host.h"
 #include "tools/launch/gate.h"
@@ -73,6 +74,7 @@ class Runner final : private FarEvents {
 
   void start(std::size_t member);
   void start_others();
+  void write_job_file();
   void open_log(std::size_t member);
   void pass_on(std::size_t member, std::size_t stream, std::string_view line);
   void react(const Reaction& reaction);
@@ -106,6 +108,8 @@ class Runner final : private FarEvents {
   Meeting meeting_;
   std::vector<LocalRank> local_ranks_;
   HostPort scheduler_{"127.0.0.1", 0};
+  JobFile job_file_;
+  Time next_keep_ = Time::max();  // Of the job file.
   bool gathering_ = true;
   bool finishing_ = false;
   bool children_changed_ = false;

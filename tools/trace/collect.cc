@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 #include <nlohmann/json.hpp>
 
@@ -13,6 +14,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr Duration kBetweenLooks = 100ms;
+constexpr std::uint32_t kGatherSeconds = 60;
 
 Status malformed(std::string_view what) {
   return {Code::kMalformed, fmt::format("the scheduler's {} makes no sense", what)};
@@ -145,10 +147,13 @@ Status fetch_names(Observer& observer, trace::Trace& trace) {
 
 }  // namespace
 
-Result<trace::Trace> collect(Observer& observer, std::uint32_t iterations, std::uint32_t seconds,
+Result<trace::Trace> collect(Observer& observer, const Extent& extent,
                              const std::function<void(const std::string&)>& say) {
-  if (Status status = wait_until_begun(observer, seconds, say); !status.ok()) return status;
-  Result<Json> started = parsed(observer.start_trace(iterations, seconds), "state of the trace");
+  const std::uint32_t patience =
+      extent.iterations == 0 ? std::max(extent.seconds, kGatherSeconds) : extent.seconds;
+  if (Status status = wait_until_begun(observer, patience, say); !status.ok()) return status;
+  Result<Json> started =
+      parsed(observer.start_trace(extent.iterations, extent.seconds), "state of the trace");
   if (!started.ok()) return started.status();
   const std::uint64_t number = count_in(*started, "number");
   if (Status status = wait_until_done(observer, number, say); !status.ok()) return status;

@@ -11,9 +11,15 @@
 
 namespace stretto::observe {
 
-/// Waits until the job has begun, `seconds` at most, and traces it then for as long at most. `say`
-/// is told, now and then, how far it is.
-Result<trace::Trace> collect(Observer& observer, std::uint32_t iterations, std::uint32_t seconds,
+/// How much of a job is traced.
+struct Extent {
+  std::uint32_t iterations = 0;  ///< 0: all that begin within `seconds`,
+  std::uint32_t seconds = 60;    ///< which is else the most time that they may take.
+};
+
+/// Waits until the job has begun and traces it then. It waits `seconds` at most, or a minute where
+/// these say only how long the trace is. `say` is told, now and then, how far it is.
+Result<trace::Trace> collect(Observer& observer, const Extent& extent,
                              const std::function<void(const std::string&)>& say);
 
 }  // namespace stretto::observe

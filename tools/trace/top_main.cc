@@ -5,13 +5,17 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <ctime>
 
 #include "common/flags/flags.h"
+#include "common/job_file.h"
 #include "common/program.h"
 #include "common/text.h"
+#include "tools/trace/attach.h"
 #include "tools/trace/top.h"
 
-DEFINE_string(job, "", "HOST:PORT: of the job's scheduler (STRETTO_SCHEDULER)");
+DEFINE_string(job, "",
+              "JOB: its name or process, or HOST:PORT of its scheduler (STRETTO_SCHEDULER)");
 DEFINE_double(every, 2, "SECONDS: between two tables, 0.1 to 3600 (2)");
 DEFINE_bool(once, false, "one table, also in a terminal");
 
@@ -20,18 +24,15 @@ namespace {
 
 constexpr std::size_t kMostLines = 4096;
 constexpr char kUsage[] =
-    "usage: stretto-top --job HOST:PORT [--every SECONDS] [--once]\n\n"
-    "Says who is in a running Stretto job, and how each one does. The job's token is read from\n"
+    "usage: stretto-top [--job JOB] [--every SECONDS] [--once]\n\n"
+    "Says who is in a running Stretto job, and how each one does. Without --job: your job on this\n"
+    "host, or a list if there are several. For HOST:PORT elsewhere the job's token is read from\n"
     "STRETTO_JOB_TOKEN.";
 
 // What is wrong with the command line.
-Status check(const std::vector<std::string>& rest, const std::string& job) {
+Status check(const std::vector<std::string>& rest) {
   if (!rest.empty()) {
     return {Code::kInvalidArgument, "'" + rest.front() + "' is not understood; --help says more"};
-  }
-  if (job.empty()) {
-    return {Code::kInvalidArgument,
-            "whose job? Give --job HOST:PORT, as the scheduler said \"listening at\""};
   }
   if (!(FLAGS_every >= 0.1 && FLAGS_every <= 3600)) {
     return {Code::kInvalidArgument, "--every wants seconds from 0.1 to 3600"};
@@ -39,8 +40,8 @@ Status check(const std::vector<std::string>& rest, const std::string& job) {
   return {};
 }
 
-Status top(const Environment& environment, const std::string& job) {
-  auto observer = Observer::connect(job, environment("STRETTO_JOB_TOKEN").value_or(""));
+Status top(const Target& target) {
+  auto observer = Observer::connect(target.scheduler, target.token);
   if (!observer.ok()) return observer.status();
   const bool again = isatty(STDOUT_FILENO) != 0 && !FLAGS_once;
   for (;;) {
@@ -57,11 +58,18 @@ Status top(const Environment& environment, const std::string& job) {
 }
 
 int run(const std::vector<std::string>& rest) {
+  if (Status status = check(rest); !status.ok()) return flags::refuse(std::move(status));
   const Environment environment = process_environment();
   const std::string job =
       FLAGS_job.empty() ? environment("STRETTO_SCHEDULER").value_or("") : FLAGS_job;
-  if (Status status = check(rest, job); !status.ok()) return flags::refuse(std::move(status));
-  return exit_status(top(environment, job).with_operation("top"));
+  const std::vector<KnownJob> jobs = known_jobs(job_folders(environment));
+  if (job.empty() && jobs.size() > 1) {
+    std::fputs(printable(list_of(jobs, std::time(nullptr)), Lines::kKept).c_str(), stdout);
+    return 0;
+  }
+  const Result<Target> target = target_of(jobs, job, environment("STRETTO_JOB_TOKEN").value_or(""));
+  if (!target.ok()) return flags::refuse(target.status());
+  return exit_status(top(*target).with_operation("top"));
 }
 
 }  // namespace

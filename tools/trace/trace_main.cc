@@ -8,9 +8,11 @@
 #include <functional>
 
 #include "common/flags/flags.h"
+#include "common/job_file.h"
 #include "common/log.h"
 #include "common/program.h"
 #include "common/text.h"
+#include "tools/trace/attach.h"
 #include "tools/trace/collect.h"
 #include "tools/trace/order.h"
 #include "trace/chrome.h"
@@ -18,11 +20,15 @@
 #include "trace/file.h"
 #include "trace/report.h"
 
-DEFINE_string(job, "", "HOST:PORT: of the job's scheduler (STRETTO_SCHEDULER)");
-DEFINE_int32(iterations, 20, "iterations to trace (20)");
-DEFINE_int32(seconds, 60, "for at most so many seconds (60)");
-DEFINE_string(out, "", "FILE: where the trace goes, for ui.perfetto.dev or chrome://tracing");
-DEFINE_bool(json, false, "analyse: one JSON object instead of a table");
+DEFINE_string(job, "",
+              "JOB: its name or process, or HOST:PORT of its scheduler (STRETTO_SCHEDULER)");
+DEFINE_int32(iterations, 20, "iterations to trace (20, if --seconds is not given)");
+DEFINE_int32(seconds, 60, "so many seconds; with --iterations, at most so many (60)");
+DEFINE_string(
+    out, "",
+    "FILE: where the trace goes, for ui.perfetto.dev or chrome://tracing; else its analysis "
+    "is printed");
+DEFINE_bool(json, false, "the analysis as one JSON object instead of a table");
 DEFINE_string(times, "",
               "FILE: analyse: write measured times of transfers and computing there, as JSON");
 DEFINE_string(order, "", "FILE: analyse: write an order of tensors by TAC there");
@@ -31,12 +37,14 @@ namespace stretto::observe {
 namespace {
 
 constexpr char kUsage[] =
-    "usage: stretto-trace --job HOST:PORT --iterations N --out FILE\n"
+    "usage: stretto-trace [--job JOB] [--iterations N] [--seconds S] [--out FILE]\n"
     "       stretto-trace merge FOLDER --out FILE\n"
     "       stretto-trace analyse FILE [--json] [--times FILE] [--order FILE]";
 constexpr char kMeaning[] =
     "Traces a running job; merge joins what STRETTO_TRACE kept; analyse says who waits for whom.\n"
-    "The job's token is read from STRETTO_JOB_TOKEN.";
+    "Without --job: your only job on this host. For HOST:PORT elsewhere the job's token is read "
+    "from\n"
+    "STRETTO_JOB_TOKEN.";
 
 Status invalid(const std::string& cause) { return {Code::kInvalidArgument, cause}; }
 
@@ -63,38 +71,15 @@ Status keep(trace::Trace trace, const std::string& path) {
   return {};
 }
 
-std::string job_of(const Environment& environment) {
-  return FLAGS_job.empty() ? environment("STRETTO_SCHEDULER").value_or("") : FLAGS_job;
-}
-
-Status trace_job() {
-  const Environment environment = process_environment();
-  auto observer =
-      Observer::connect(job_of(environment), environment("STRETTO_JOB_TOKEN").value_or(""));
-  if (!observer.ok()) return observer.status();
-  Result<trace::Trace> trace =
-      collect(**observer, static_cast<std::uint32_t>(FLAGS_iterations),
-              static_cast<std::uint32_t>(FLAGS_seconds),
-              [](const std::string& word) { log(Level::kInfo, "{}", word); });
-  if (!trace.ok()) return trace.status();
-  return keep(std::move(*trace), FLAGS_out);
-}
-
-Status merge(const std::string& folder) {
-  Result<trace::Trace> trace = trace::read_folder(folder);
-  if (!trace.ok()) return trace.status();
-  return keep(std::move(*trace), FLAGS_out);
-}
-
-Status analyse(const std::string& path) {
-  Result<trace::Trace> trace = trace::read_chrome(path);
-  if (!trace.ok()) return trace.status();
-  const trace::Analysis analysis = trace::analyse(*trace);
-  const std::string report = FLAGS_json ? trace::report_json(*trace, analysis) + "\n"
-                                        : trace::report_text(*trace, analysis);
+// What a trace tells.
+Status explain(const trace::Trace& trace) {
+  const trace::Analysis analysis = trace::analyse(trace);
+  const std::string report =
+      FLAGS_json ? trace::report_json(trace, analysis) + "\n" : trace::report_text(trace, analysis);
   const std::string shown = printable(report, Lines::kKept);
   std::fwrite(shown.data(), 1, shown.size(), stdout);
-  const std::vector<trace::Measured> measured = trace::measured_of(*trace);
+  if (FLAGS_times.empty() && FLAGS_order.empty()) return {};
+  const std::vector<trace::Measured> measured = trace::measured_of(trace);
   if (!FLAGS_times.empty()) {
     Status status = write_to(
         FLAGS_times, [&](std::ostream& out) { out << trace::measured_json(measured) << '\n'; });
@@ -104,6 +89,33 @@ Status analyse(const std::string& path) {
   Result<std::string> order = tac_file(measured);
   if (!order.ok()) return order.status();
   return write_to(FLAGS_order, [&](std::ostream& out) { out << *order; });
+}
+
+bool given(const char* flag) { return !gflags::GetCommandLineFlagInfoOrDie(flag).is_default; }
+
+Status trace_job(const Target& target) {
+  auto observer = Observer::connect(target.scheduler, target.token);
+  if (!observer.ok()) return observer.status();
+  const bool by_time = given("seconds") && !given("iterations");
+  const Extent extent{.iterations = by_time ? 0 : static_cast<std::uint32_t>(FLAGS_iterations),
+                      .seconds = static_cast<std::uint32_t>(FLAGS_seconds)};
+  Result<trace::Trace> trace =
+      collect(**observer, extent, [](const std::string& word) { log(Level::kInfo, "{}", word); });
+  if (!trace.ok()) return trace.status();
+  if (!FLAGS_out.empty()) return keep(std::move(*trace), FLAGS_out);
+  trace::align(*trace, trace::clocks_of(*trace));
+  return explain(*trace);
+}
+
+Status merge(const std::string& folder) {
+  Result<trace::Trace> trace = trace::read_folder(folder);
+  if (!trace.ok()) return trace.status();
+  return keep(std::move(*trace), FLAGS_out);
+}
+
+Status analyse(const std::string& path) {
+  const Result<trace::Trace> trace = trace::read_chrome(path);
+  return trace.ok() ? explain(*trace) : trace.status();
 }
 
 bool analyses(const std::string& command) { return command == "analyse" || command == "analyze"; }
@@ -116,10 +128,7 @@ Status check(const std::vector<std::string>& words) {
   if (!known) {
     return invalid(fmt::format("'{}' is not understood; wanted one of\n{}", command, kUsage));
   }
-  if (words.empty() && job_of(process_environment()).empty()) {
-    return invalid(fmt::format("whose job?\n{}", kUsage));
-  }
-  if (!analyses(command) && FLAGS_out.empty()) {
+  if (command == "merge" && FLAGS_out.empty()) {
     return invalid("--out FILE is missing: where shall the trace go?");
   }
   if (FLAGS_iterations < 1 || FLAGS_seconds < 1) {
@@ -128,12 +137,22 @@ Status check(const std::vector<std::string>& words) {
   return {};
 }
 
+Result<Target> target() {
+  const Environment environment = process_environment();
+  const std::string job =
+      FLAGS_job.empty() ? environment("STRETTO_SCHEDULER").value_or("") : FLAGS_job;
+  return target_of(known_jobs(job_folders(environment)), job,
+                   environment("STRETTO_JOB_TOKEN").value_or(""));
+}
+
 int run(const std::vector<std::string>& words) {
   if (Status status = check(words); !status.ok()) return flags::refuse(std::move(status));
-  Status status = words.empty()              ? trace_job()
-                  : words.front() == "merge" ? merge(words[1])
-                                             : analyse(words[1]);
-  return exit_status(std::move(status).with_operation("trace"));
+  const auto done = [](Status status) {
+    return exit_status(std::move(status).with_operation("trace"));
+  };
+  if (!words.empty()) return done(words.front() == "merge" ? merge(words[1]) : analyse(words[1]));
+  const Result<Target> job = target();
+  return job.ok() ? done(trace_job(*job)) : flags::refuse(job.status());
 }
 
 }  // namespace

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Looking at one's running jobs with nothing but the programs' names: no address and no token was
+kept. What was written down for that is its user's alone, and goes with the job.
+"""
+
+import json
+import pathlib
+import re
+import signal
+import stat
+import subprocess
+import tempfile
+import unittest
+
+import cluster
+
+TOP = cluster.BIN / "stretto-top"
+TRACE = cluster.BIN / "stretto-trace"
+FOREVER = ("--rounds", 10**9, "--progress", 10**9)
+STRAGGLER = ("--slow_rank", 1, "--slow_most", 20_000_000)  # Tens of milliseconds.
+
+
+class Attach(cluster.ClusterTest):
+
+    def setUp(self):
+        super().setUp()
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name) / "jobs"
+
+    def environment(self, **variables):
+        return super().environment(STRETTO_RUNTIME_DIR=self.folder, **variables)
+
+    def begin(self, *flags, name="demo", **options):
+        """A job that runs until it is ended; nobody was told its token."""
+        job = self.train(*FOREVER, *flags, launcher=("--name", name), **options)
+        job.expect("all are here")
+        return job
+
+    def tool(self, *words, status=0):
+        done = subprocess.run([str(word) for word in words], capture_output=True, text=True,
+                              timeout=cluster.PATIENCE, check=False, env=self.environment())
+        self.assertEqual(done.returncode, status, done.stdout + done.stderr)
+        return done.stdout if status == 0 else done.stderr
+
+    def files(self):
+        return sorted(self.folder.glob("*")) if self.folder.exists() else []
+
+    def stop(self, *jobs):
+        for job in jobs:
+            job.send(signal.SIGTERM)
+        for job in jobs:
+            job.end()
+        self.assertEqual(self.files(), [])
+
+    def test_a_job_whose_token_nobody_kept(self):
+        job = self.begin(*STRAGGLER)
+        table = self.tool(TOP)
+        self.assertIn("job is running, 4 nodes", table)
+        self.assertIn("worker 1", table)
+        report = json.loads(self.tool(TRACE, "--seconds", 2, "--json"))
+        self.assertIn("computing of worker 1", report["verdict"])
+        self.assertGreater(report["makespan_ms"], 1000)
+        (file,) = self.files()
+        self.assertEqual(stat.S_IMODE(file.stat().st_mode), 0o600)
+        self.assertEqual(stat.S_IMODE(self.folder.stat().st_mode), 0o700)
+        token = re.search(r"^token (\w{16,})\Z", file.read_text(), re.MULTILINE).group(1)
+        for pid in self.survivors():
+            words = pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace")
+            self.assertNotIn(token, words)
+        self.assertNotIn(token, table + job.output())
+        self.stop(job)
+        self.assertIn("no job of yours is known", self.tool(TOP, status=2))
+        self.assertIn("no job of yours is known", self.tool(TRACE, status=2))
+
+    def test_several_jobs_are_listed_and_told_apart(self):
+        one, two = self.begin(name="one"), self.begin(name="two", workers=1, servers=1)
+        listed = self.tool(TOP)
+        self.assertRegex(listed, rf"one +{one.pid} +\d+ s +2 +2 +127.0.0.1:\d+ +\S*training ")
+        self.assertRegex(listed, rf"two +{two.pid} ")
+        self.assertIn("job is running, 2 nodes", self.tool(TOP, "--job", "two"))
+        self.assertIn("job is running, 4 nodes", self.tool(TOP, "--job", one.pid))
+        host, port = two.scheduler_address()
+        self.assertIn("job is running, 2 nodes", self.tool(TOP, "--job", f"{host}:{port}"))
+        self.assertIn("2 jobs of yours run here", self.tool(TRACE, status=2))
+        two.send(signal.SIGKILL)  # It leaves its file behind, which does no harm.
+        two.end()
+        self.assertIn("job is running, 4 nodes", self.tool(TOP))
+        self.assertEqual(len(self.files()), 1)
+        self.stop(one)
+
+    def test_the_file_goes_with_a_job_that_fails(self):
+        job = self.train("--fault", "exit", launcher=("--settle", 0))
+        self.assertNotEqual(job.end(), 0)
+        self.assertEqual(self.files(), [])
+
+    def test_a_scheduler_started_by_hand_is_found(self):
+        job = cluster.ByHand(self, workers=1, servers=1, STRETTO_JOB_TOKEN="quite a secret one")
+        self.assertIn("job is gathering", self.tool(TOP))
+        job.scheduler.send(signal.SIGTERM)
+        job.scheduler.end()
+        self.assertEqual(self.files(), [])
+
+
+if __name__ == "__main__":
+    unittest.main()
