@@ -90,7 +90,7 @@ class Observed(jobs.PythonTest):
         job = cluster.ByHand(self, workers=1, servers=1)
         path = self.folder / "trace.json"
         words = (TRACE, "--job", job.address, "--out", path)
-        said = self.tool(*words, "--seconds", 1, token="", status=1)
+        said = self.tool(*words, "--iterations", 20, "--seconds", 1, token="", status=1)
         self.assertIn("still gathers its nodes after 1 s", said)
         self.assertFalse(path.exists())
         tool = self.start("tool", [str(word) for word in words])
@@ -143,7 +143,8 @@ class Observed(jobs.PythonTest):
         job = self.job()
         scheduler = self.scheduler_of(job)
         self.assertIn("another job token", self.tool(TOP, "--job", scheduler, token="no", status=1))
-        self.assertIn("no address", self.tool(TOP, "--job", "nonsense", status=1))
+        self.assertIn("is called nonsense", self.tool(TOP, "--job", "nonsense", status=2))
+        self.assertIn("host:port", self.tool(TOP, "--job", "nonsense:port", status=1))
         table = self.tool(TOP, "--job", scheduler)
         self.assertRegex(table, r"worker 1 +\d+")
         self.assertRegex(table, r"server 1")
