@@ -14,7 +14,7 @@ constexpr std::string_view kPrefix = "STRETTO_";
 constexpr std::size_t kLikeness = 3;  // Letters by which a name may differ from what was meant.
 
 // In the order of docs/CONFIGURATION.md.
-constexpr std::array<std::string_view, 38> kKnown{
+constexpr auto kKnown = std::to_array<std::string_view>({
     "STRETTO_WORLD_SIZE",
     "STRETTO_SERVERS",
     "STRETTO_SHARDS",
@@ -54,7 +54,7 @@ constexpr std::array<std::string_view, 38> kKnown{
     "STRETTO_ROLE",
     "STRETTO_LAUNCH_SECRET",
     "STRETTO_LAUNCH_AT",
-};
+});
 
 // Letters to insert, to leave out or to change between two names: Levenshtein's distance.
 std::size_t distance(std::string_view a, std::string_view b) {

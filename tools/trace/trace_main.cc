@@ -24,10 +24,9 @@ DEFINE_string(job, "",
               "JOB: its name or process, or HOST:PORT of its scheduler (STRETTO_SCHEDULER)");
 DEFINE_int32(iterations, 20, "iterations to trace (20, if --seconds is not given)");
 DEFINE_int32(seconds, 60, "so many seconds; with --iterations, at most so many (60)");
-DEFINE_string(
-    out, "",
-    "FILE: where the trace goes, for ui.perfetto.dev or chrome://tracing; else its analysis "
-    "is printed");
+DEFINE_string(out, "",
+              "FILE: where the trace goes, for ui.perfetto.dev or chrome://tracing; without it its "
+              "analysis is printed");
 DEFINE_bool(json, false, "the analysis as one JSON object instead of a table");
 DEFINE_string(times, "",
               "FILE: analyse: write measured times of transfers and computing there, as JSON");
@@ -42,9 +41,8 @@ constexpr char kUsage[] =
     "       stretto-trace analyse FILE [--json] [--times FILE] [--order FILE]";
 constexpr char kMeaning[] =
     "Traces a running job; merge joins what STRETTO_TRACE kept; analyse says who waits for whom.\n"
-    "Without --job: your only job on this host. For HOST:PORT elsewhere the job's token is read "
-    "from\n"
-    "STRETTO_JOB_TOKEN.";
+    "Without --job: your only job on this host. For HOST:PORT elsewhere the job's token is read\n"
+    "from STRETTO_JOB_TOKEN.";
 
 Status invalid(const std::string& cause) { return {Code::kInvalidArgument, cause}; }
 
