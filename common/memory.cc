@@ -33,6 +33,8 @@ Pages pages_of_this_process() {
   return pages;
 }
 
+}  // namespace
+
 void tell_memory_at_hand(char* into, std::size_t bytes) {
   const auto page_bytes = static_cast<unsigned long long>(::sysconf(_SC_PAGESIZE));
   const Pages pages = pages_of_this_process();
@@ -48,9 +50,7 @@ void tell_memory_at_hand(char* into, std::size_t bytes) {
                 pages.resident * page_bytes >> 20, left * page_bytes >> 20);
 }
 
-}  // namespace
-
-OutOfMemory::OutOfMemory(std::size_t wanted_bytes) {
+OutOfMemory::OutOfMemory(std::size_t wanted_bytes) : wanted_bytes_(wanted_bytes) {
   const int used = std::snprintf(text_, sizeof text_, "wanted %zu bytes more; ", wanted_bytes);
   tell_memory_at_hand(text_ + used, sizeof text_ - static_cast<std::size_t>(used));
 }

@@ -21,8 +21,10 @@ class OutOfMemory final : public std::bad_alloc {
  public:
   explicit OutOfMemory(std::size_t wanted_bytes);
   const char* what() const noexcept override { return text_; }
+  std::size_t wanted_bytes() const { return wanted_bytes_; }
 
  private:
+  std::size_t wanted_bytes_;
   char text_[256];  // Made without asking for memory.
 };
 
@@ -32,6 +34,8 @@ Status out_of_memory(const std::bad_alloc& thrown);
 /// "this process has 812 MiB of address space and may have 1024 MiB (ulimit -v)", or how much is
 /// resident and how much the machine has left.
 std::string memory_at_hand();
+/// The same where there is no memory to say it in.
+void tell_memory_at_hand(char* into, std::size_t bytes);
 
 /// Memory of this process that is resident; 0 if the system does not tell.
 std::uint64_t resident_bytes();

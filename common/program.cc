@@ -4,6 +4,7 @@
 
 #include <cstdio>
 
+#include "common/last_words.h"
 #include "common/log.h"
 #include "common/variables.h"
 
@@ -11,6 +12,7 @@ namespace stretto {
 
 Result<Config> program_config(Role role, const std::map<std::string, std::string>& flags) {
   set_log_identity({std::string(name_of(role)), -1});
+  promise_last_words();
   Result<Config> config = config_from(overlay(flags, process_environment()), role);
   if (!config.ok()) return config;
   set_log_level(level_from(config->log_level));

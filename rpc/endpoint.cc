@@ -7,6 +7,7 @@
 #include "common/address.h"
 #include "common/clock.h"
 #include "common/config.h"
+#include "common/last_words.h"
 #include "common/mutex.h"
 #include "rpc/node.h"
 #include "stretto/rpc.h"
@@ -161,6 +162,7 @@ Result<Endpoint> Endpoint::open(const Options& options) {
   if (Status status = check_options(options); !status.ok()) return status;
   Result<Config> config = config_of(options);
   if (!config.ok()) return config.status();
+  promise_last_words();
   Result<std::unique_ptr<Transport>> transport = make_transport(*config);
   if (!transport.ok()) return transport.status();
   return Endpoint(

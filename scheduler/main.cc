@@ -122,11 +122,14 @@ Status serve() {
       config->metrics_file, outlook, [&scheduler] { return scheduler.metrics(); }, clock);
   ReadyLine ready(FLAGS_ready_fd, agent, [&scheduler] { return scheduler.gathering(); });
   if (Status status = ready.tell_address(*address); !status.ok()) return status;
-  run(ready, clock, stop);
+  const auto give_up = [&scheduler](Status why) {
+    scheduler.stop(std::move(why).with_peer("scheduler"));
+  };
+  run_or_give_up(ready, clock, stop, give_up);
   if (!scheduler.over()) {
     scheduler.stop(Status(Code::kInterrupted, "the scheduler was asked to end by a signal")
                        .with_peer("scheduler"));
-    run(scheduler, clock, std::atomic<bool>(false));
+    run_or_give_up(scheduler, clock, std::atomic<bool>(false), give_up);
   }
   return scheduler.status();
 }

@@ -116,16 +116,8 @@ class Server {
     if (!shard.status().ok()) stop();  // One shard's error is the server's.
   }
 
-  // A shard that finds no memory ends, and says so; what it held is free again then.
   void drive(Shard& shard, const std::atomic<bool>& stop) {
-    for (bool found_memory = false; !found_memory;) {
-      try {
-        run(shard, clock_, stop);
-        found_memory = true;
-      } catch (const std::bad_alloc& thrown) {
-        shard.stop(out_of_memory(thrown));
-      }
-    }
+    run_or_give_up(shard, clock_, stop, [&shard](Status why) { shard.stop(std::move(why)); });
   }
 
   const Config& config_;

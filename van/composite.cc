@@ -14,6 +14,7 @@
 #include "common/address.h"
 #include "common/check.h"
 #include "common/log.h"
+#include "van/polling.h"
 #include "van/watch.h"
 
 namespace stretto {
@@ -228,13 +229,11 @@ Transport::Copied Composite::copied() const {
 void Composite::poll(Sink& sink, Duration wait) {
   if (owner_ == std::thread::id()) owner_ = std::this_thread::get_id();
   STRETTO_CHECK(owner_ == std::this_thread::get_id());
-  STRETTO_CHECK(!polling_);
-  polling_ = true;
+  const Polling polling(polling_);
   if (!poll_parts(sink) && wait > Duration::zero()) {
     watch_.wait(may_wait(wait), woken_);
     poll_parts(sink);
   }
-  polling_ = false;
 }
 
 Duration Composite::may_wait(Duration wait) const {

@@ -3,9 +3,12 @@
 // simulator calls step() itself, in virtual time. The objects are the same.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
+#include <new>
 
 #include "common/clock.h"
+#include "common/memory.h"
 
 namespace stretto {
 
@@ -33,6 +36,27 @@ inline Duration wait_until(Time due, Time now) {
 inline void run(Agent& agent, const Clock& clock, const std::atomic<bool>& stop) {
   while (!agent.over() && !stop.load(std::memory_order_acquire)) {
     agent.step(wait_until(agent.next_due(), clock.now()));
+  }
+}
+
+/// Longest that a loop goes on without memory, to tell others that it has none.
+inline constexpr Duration kPatienceWithoutMemory = std::chrono::seconds(2);
+
+/// run(), of an agent that has somebody to tell: where memory runs out `give_up(status)` is called,
+/// which must bring it to its end; what it held is free again then. Throws on what is thrown if
+/// that takes too long.
+template <typename GiveUp>
+void run_or_give_up(Agent& agent, const Clock& clock, const std::atomic<bool>& stop,
+                    const GiveUp& give_up) {
+  for (Time until = Time::max();;) {
+    try {
+      return run(agent, clock, stop);
+    } catch (const std::bad_alloc& thrown) {
+      const Time now = clock.now();
+      if (now > until) throw;
+      until = std::min(until, now + kPatienceWithoutMemory);
+      give_up(out_of_memory(thrown));
+    }
   }
 }
 

@@ -47,4 +47,9 @@ void keep_alive(int descriptor) {
   set(IPPROTO_TCP, TCP_KEEPCNT, kKeepAliveTries);
 }
 
+void reset_when_closed(int descriptor) {
+  const linger at_once{.l_onoff = 1, .l_linger = 0};
+  ::setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+}
+
 }  // namespace stretto

@@ -20,5 +20,8 @@ inline constexpr int kKeepAliveTries = 127;
 std::optional<PathSigns> path_signs(int descriptor);
 /// Lets a connection of ours ask as above.
 void keep_alive(int descriptor);
+/// For a path that is dead: closing the connection tells the far end at once, by a reset, which is
+/// small. What tells it else is queued behind what the path has lost.
+void reset_when_closed(int descriptor);
 
 }  // namespace stretto

@@ -281,6 +281,9 @@ void WorkerNode::step(Duration wait) {
     van_.step(*this, wait);
     tick();
   } catch (const std::bad_alloc& thrown) {
+    const Time now = clock_.now();
+    if (now > without_memory_until_) throw;
+    without_memory_until_ = std::min(without_memory_until_, now + kPatienceWithoutMemory);
     membership_.resign(out_of_memory(thrown));
   }
 }

@@ -130,6 +130,7 @@ class WorkerNode final : public Agent, private Van::Handler {
   std::vector<Done> leaving_;  // Who waits for that.
   bool ended_ = false;
   Time ended_at_ = {};
+  Time without_memory_until_ = Time::max();
   Status disagreement_;  // The last about a tensor, and when we were told.
   Time disagreed_at_ = {};
 };

@@ -8,6 +8,7 @@
 
 #include "common/clock.h"
 #include "common/config.h"
+#include "common/last_words.h"
 #include "common/log.h"
 #include "common/memory.h"
 #include "common/network.h"
@@ -203,6 +204,7 @@ Result<Worker> Worker::join(const Options& options) {
   set_log_level(level_from(config.log_level));
   keep_freed_memory();
   set_log_identity({"worker", config.rank});
+  promise_last_words();
   warn_of_unread_variables();
   const std::uint64_t links = std::uint64_t{config.servers} * config.shards + 1;
   if (Status status = raise_file_limit(kFilesALink * links + kFilesBesides); !status.ok()) {

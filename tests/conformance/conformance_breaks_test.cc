@@ -186,6 +186,18 @@ TEST_P(Conformance, ABrokenLinkMayBeReplacedInItsCallback) {
   EXPECT_EQ(server_.sequences[server_.accepted.back()], numbers(7, 7));
 }
 
+TEST_P(Conformance, AnExceptionOutOfACallbackLeavesATransportThatGoesOn) {
+  server_.when_frame = [](LinkId, const wire::Header&, const Buffer&) { throw std::bad_alloc(); };
+  ASSERT_EQ(worker_.send(link_, 1), Sent::kTaken);
+  EXPECT_THROW(until({&worker_, &server_}, [] { return false; }), std::bad_alloc);
+  server_.when_frame = nullptr;
+  const LinkId again = worker_.connect(address_);  // The first may have lost what was read of it.
+  ASSERT_EQ(worker_.send(again, 7), Sent::kTaken);
+  EXPECT_TRUE(until({&worker_, &server_}, [&] {
+    return server_.accepted.size() == 2 && server_.sequences[server_.accepted.back()].size() == 1;
+  }));
+}
+
 TEST_P(Conformance, LinkIdsAreNeverUsedAgain) {
   // End checks that; here they come and go on both sides, both ways.
   accepted_link();

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "tests/conformance/zmq_fixture.h"
+#include "van/link_liveness.h"
 
 namespace stretto::conformance {
 namespace {
@@ -156,6 +157,18 @@ TEST_F(ZmqEnds, ACrowdThatComesAtOnceIsLetIn) {
   ASSERT_TRUE(until({&innocent_, &listener}, [&] { return listener.accepted.size() == 60; }));
   EXPECT_TRUE(innocent_.broken.empty());
   EXPECT_TRUE(listener.broken.empty());
+}
+
+// Looks that are far apart look like a process that stood still, which accuses no path of silence.
+TEST_F(ZmqEnds, WhoHasALinkWaitsNoLongerThanUntilTheNextLookAtItsPath) {
+  const Duration most = LinkLiveness::interval(5s);
+  for (End* end : {&server_, &innocent_}) {
+    end->poll();
+    EXPECT_LE(end->transport().may_wait(1min), most);
+  }
+  End alone(make_endpoint());
+  alone.poll();
+  EXPECT_EQ(alone.transport().may_wait(1min), 1min);
 }
 
 TEST_F(ZmqEnds, StrangersAreHungUpOn) {

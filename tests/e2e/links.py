@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hosts in network namespaces of their own, a job that trains on them, and the link between worker
-0 and server 0 cut in one of several ways: what failures of a network look like to the processes.
-And the campaign of such cuts that `tools/chaos links` makes.
+"""Hosts in network namespaces of their own, a job that trains on them or two ends of RPC that call
+each other, and a link between two of these cut in one of several ways: what failures of a network
+look like to the processes. And the campaign of such cuts that `tools/chaos links` makes.
 """
 
+import contextlib
 import dataclasses
 import json
 import os
 import random
+import re
 import subprocess
 import time
 
@@ -23,12 +25,23 @@ KINDS = {
     "reset": ("-p", "tcp", "-j", "REJECT", "--reject-with", "tcp-reset"),
     "large": ("-m", "length", "--length", "500:65535", "-j", "DROP"),
 }
-DIRECTIONS = ("to worker", "to server", "both")
+# The link to cut: the hosts at its two ends, which the directions are told by. "provider" is what
+# libfabric's provider has of the first one, without our own connection beside it.
+LINKS = {
+    "data": ("worker", "server"),
+    "provider": ("worker", "server"),
+    "worker-scheduler": ("worker", "scheduler"),
+    "server-scheduler": ("server", "scheduler"),
+    "rpc": ("worker", "server"),
+}
 TRANSPORTS = ("zmq", "fabric")
+CALLING = cluster.BUILD / "tests" / "calling"
 # Of a campaign: seconds from a cut to the end of the last process, and until who has not ended is
 # counted as hanging.
 MOST_SECONDS = 10.0
 LONGEST_WAIT = 40.0
+BUSY_BYTES = 1 << 16
+UNDISTURBED = 12.0  # Seconds for which a cut is watched that nothing should come of.
 
 
 class Network:
@@ -71,16 +84,35 @@ class Network:
         """Words before a command that is to run on a host."""
         return ["ip", "netns", "exec", self._name(host)]
 
-    def cut(self, kind, direction):
-        """From now on one of KINDS befalls what worker 0's host and server 0's send each other."""
-        for host, other in (("worker", "server"), ("server", "worker")):
-            if direction not in (f"to {host}", "both"):
+    def cut(self, kind, direction, ends=LINKS["data"], only=()):
+        """From now on one of KINDS befalls what the hosts at the two ends send each other, or
+        `only` some ports of TCP: (the first end's, the second one's).
+        """
+        for near, far in (ends, ends[::-1]):
+            if direction not in (f"to {near}", "both"):
                 continue
-            hosts.run(*self.at(host), hosts.program("iptables"), "-A", "INPUT", "-s",
-                      self.address(other), *KINDS[kind])
+            pairs = [pair if near == ends[0] else pair[::-1] for pair in only]
+            flows = [("-p", "tcp", "--dport", near_port, "--sport", far_port)
+                     for near_port, far_port in pairs] or [()]
+            for flow in flows:
+                hosts.run(*self.at(near), hosts.program("iptables"), "-A", "INPUT", "-s",
+                          self.address(far), *flow, *KINDS[kind])
+
+    def busy_ports(self, ends):
+        """(the first end's port, the second one's) of each connection between the two that has
+        carried more than hellos."""
+        found, near, far = [], *(self.address(end) for end in ends)
+        lines = subprocess.run([*self.at(ends[0]), "ss", "-tinHO", "state", "established"],
+                               capture_output=True, text=True, check=True).stdout.splitlines()
+        for line in lines:
+            ports = re.search(rf" {re.escape(near)}:(\d+) +{re.escape(far)}:(\d+) ", line)
+            carried = re.findall(r"bytes_(?:received|acked):(\d+)", line)
+            if ports and sum(map(int, carried)) > BUSY_BYTES:
+                found.append(ports.groups())
+        return found
 
     def mend(self):
-        for host in ("worker", "server"):
+        for host in HOSTS:
             hosts.run(*self.at(host), hosts.program("iptables"), "-F", "INPUT")
 
     def close(self):
@@ -118,28 +150,82 @@ class Job(cluster.ByHand):
         return super()._start(name, [*self.network.at(host), *command], STRETTO_NODE_HOST=address,
                               **variables)
 
-    def await_training(self):
+    def await_training(self, rounds=10):
         for rank in (0, 1):
-            self.everybody[f"worker {rank}"].expect("progress round=10$")
+            self.everybody[f"worker {rank}"].expect(f"progress round={rounds}$")
 
-    def outcome(self, since, seconds):
-        """How the job takes a cut that was made at `since`; who has not ended is destroyed."""
-        wrong, last = [], since
+    def outcome(self, since, seconds, link="data"):
+        return outcome_of(self.everybody, since, seconds,
+                          lambda name: must_name(link, name))
+
+    def goes_on(self, since):
+        """How it takes a cut of what is not used: not at all."""
+        wrong = []
         for name, process in self.everybody.items():
-            try:
-                process.end(max(0.1, since + seconds - time.monotonic()))
-            except AssertionError:
-                wrong.append(f"{name} still runs after {time.monotonic() - since:.1f} s")
-                process.destroy()
-            last = max(last, process.ended_at)
-            errors = process.errors()
-            if len(errors) != 1:
-                wrong.append(f"{name} has {len(errors)} ERROR lines")
-            for error in errors:
-                if "worker 0" not in error.text or "server 0" not in error.text:
-                    wrong.append(f"{name} does not name both ends: {error.text}")
-        output = "\n".join(process.output() for process in self.everybody.values())
-        return Outcome(last - since, wrong, output)
+            with contextlib.suppress(AssertionError):
+                process.end(max(0.1, since + UNDISTURBED - time.monotonic()))
+                wrong.append(f"{name} has ended: {process.lines[-1:]}")
+        if not wrong and self.everybody["worker 0"].times[-1] < since + UNDISTURBED / 2:
+            wrong.append("nobody trains any more")
+        for process in self.everybody.values():
+            process.destroy()
+        return Outcome(0.0, wrong, "")
+
+
+class Calls:
+    """Two ends of RPC that call each other: one where the job's worker 0 would be, which connects,
+    the other one at its server 0's."""
+
+    def __init__(self, test, network, transport, flags):
+        self.everybody = {}
+        for name, host in (("callee", "server"), ("caller", "worker")):
+            to = []
+            if name == "caller":
+                address, port = cluster.address_of(self.everybody["callee"])
+                to = ["--to", f"{address}:{port}"]
+            command = [*network.at(host), CALLING, *flags, *to]
+            self.everybody[name] = test.start(
+                name, command, STRETTO_TRANSPORT=transport, STRETTO_BIND_HOST="0.0.0.0",
+                STRETTO_JOB_TOKEN="links of this lab", STRETTO_NODE_HOST=network.address(host))
+
+    def await_training(self, rounds=10):
+        for process in self.everybody.values():
+            process.expect(f"progress round={rounds}$")
+
+    def outcome(self, since, seconds, link="rpc"):
+        assert link == "rpc"
+        # Who listens knows the other one by its host's name and process.
+        far = {"callee": f":{self.everybody['caller'].pid}", "caller": Network.address("server")}
+        return outcome_of(self.everybody, since, seconds, lambda name: ("PeerLost", far[name]))
+
+
+def must_name(link, name):
+    """Words that a member's last line must have once a link was cut. The scheduler's word on who
+    is lost is about its own link to that one, and this one can only tell of the scheduler."""
+    if link in ("data", "provider"):
+        return ("worker 0", "server 0")
+    lost = link.removesuffix("-scheduler") + " 0"
+    return ("scheduler",) if name == lost else (lost,)
+
+
+def outcome_of(everybody, since, seconds, words):
+    """How processes take a cut that was made at `since`; who has not ended is destroyed."""
+    wrong, last = [], since
+    for name, process in everybody.items():
+        try:
+            process.end(max(0.1, since + seconds - time.monotonic()))
+        except AssertionError:
+            wrong.append(f"{name} still runs after {time.monotonic() - since:.1f} s")
+            process.destroy()
+        last = max(last, process.ended_at)
+        errors = process.errors()
+        if len(errors) != 1:
+            wrong.append(f"{name} has {len(errors)} ERROR lines")
+        for error in errors:
+            if not all(word in error.text for word in words(name)):
+                wrong.append(f"{name} does not name the link: {error.text}")
+    output = "\n".join(process.output() for process in everybody.values())
+    return Outcome(last - since, wrong, output)
 
 
 class Campaign(cluster.ClusterTest):
@@ -148,49 +234,59 @@ class Campaign(cluster.ClusterTest):
     def runTest(self):
         """Not run as a test."""
 
-    def cut(self, network, chance, transports, kinds):
+    def cut(self, network, chance, link, options):
         """One cut of each transport's job; its lines for the report."""
-        kind = chance.choice(kinds)
-        direction = chance.choice(DIRECTIONS)
+        ends = LINKS[link]
+        kind = options.kind or chance.choice(sorted(KINDS))
+        direction = chance.choice((f"to {ends[0]}", f"to {ends[1]}", "both"))
         elements = chance.choice((1000, 100000))
         rounds = chance.randrange(1, 50)
-        flags = ("--rounds", 10**9, "--progress", 1, "--elements", elements)
         network.mend()
-        jobs = {name: Job(self, network, name, flags) for name in transports}
+        make, flags = Job, ("--rounds", 10**9, "--progress", 1, "--elements", elements)
+        if link == "rpc":
+            make, flags = Calls, ("--progress", 1, "--bytes", 4 * elements)
+            if kind != "large" and chance.random() < 0.3:
+                rounds, flags = 1, (*flags, "--holds")
+        transports = ("fabric",) if link == "provider" else options.transports
+        jobs = {name: make(self, network, name, flags) for name in transports}
         for job in jobs.values():
-            job.everybody["worker 0"].expect(f"progress round={rounds}$")
+            job.await_training(rounds)
         since = time.monotonic()
-        network.cut(kind, direction)
+        network.cut(kind, direction, ends,
+                    only=network.busy_ports(ends) if link == "provider" else ())
+        # Nothing that a job in training says to its scheduler needs a large packet.
+        unused = kind == "large" and "scheduler" in link
         for name, job in jobs.items():
-            outcome = job.outcome(since, LONGEST_WAIT)
+            outcome = job.goes_on(since) if unused else job.outcome(since, LONGEST_WAIT, link)
             late = outcome.seconds > MOST_SECONDS
-            yield {"transport": name, "kind": kind, "direction": direction, "elements": elements,
-                   "round": rounds, "seconds": round(outcome.seconds, 2), "late": late,
-                   "wrong": outcome.wrong}
+            yield {"link": link, "transport": name, "kind": kind, "direction": direction,
+                   "elements": elements, "round": rounds, "goes_on": unused,
+                   "seconds": round(outcome.seconds, 2), "late": late, "wrong": outcome.wrong}
 
 
 def told(line):
     """A line of the report, for people."""
     state = "; ".join(line["wrong"]) or ("late" if line["late"] else "well")
-    return (f"{line['transport']:6} {line['kind']:5} {line['direction']:9} "
+    return (f"{line['link']:16} {line['transport']:6} {line['kind']:5} {line['direction']:12} "
             f"{line['elements']:6} elements, round {line['round']:2}: "
             f"{line['seconds']:5.1f} s, {state}")
 
 
 def campaign(options):
     """`tools/chaos links`; the exit status."""
-    kinds = [options.kind] if options.kind else sorted(KINDS)
     missing = lab.why_no_lab()
     if missing:
         raise SystemExit(f"chaos: no lab can be made here: {missing}")
-    chance, done = random.Random(options.seed), []
+    chance, done, rounds = random.Random(options.seed), [], 0
     network = Network()
     try:
         while len(done) < options.cuts:
             job = Campaign()
             job.setUp()
             try:
-                for line in job.cut(network, chance, options.transports, kinds):
+                link = options.links[rounds % len(options.links)]
+                rounds += 1
+                for line in job.cut(network, chance, link, options):
                     done.append(line)
                     print(json.dumps(line) if options.json else told(line), flush=True)
             finally:
@@ -198,7 +294,7 @@ def campaign(options):
     finally:
         network.close()
     bad = [line for line in done if line["late"] or line["wrong"]]
-    seconds = sorted(line["seconds"] for line in done)
+    seconds = sorted(line["seconds"] for line in done if not line["goes_on"]) or [0.0]
     total = {"cuts": len(done), "bad": len(bad), "median_s": seconds[len(seconds) // 2],
              "longest_s": seconds[-1], "seed": options.seed}
     print(json.dumps(total) if options.json else

@@ -16,6 +16,7 @@
 #include "common/config.h"
 #include "van/fabric/polled_clock.h"
 #include "van/fabric/traffic.h"
+#include "van/polling.h"
 
 namespace stretto {
 namespace fabric {
@@ -249,8 +250,7 @@ Duration FabricTransport::may_wait(Duration wait) const {
 void FabricTransport::poll(Sink& sink, Duration wait) {
   if (owner_ == std::thread::id()) owner_ = std::this_thread::get_id();
   STRETTO_CHECK(owner_ == std::this_thread::get_id());
-  STRETTO_CHECK(!polling_);
-  polling_ = true;
+  const Polling polling(polling_);
   woken_ = false;
   called_ = false;
   look(Duration::zero());
@@ -258,7 +258,6 @@ void FabricTransport::poll(Sink& sink, Duration wait) {
     look(may_wait(wait));
     turn(sink);
   }
-  polling_ = false;
 }
 
 // Waits until something is readable, and reads what lines have to say.
@@ -352,7 +351,7 @@ void FabricTransport::welcome(Sink& sink, const LineNews& news) {
 void FabricTransport::serve(Sink& sink, Link& link, int& frames_left) {
   if (!link.retired) deliver(sink, link, frames_left);
   if (!link.retired && link.young() && now_ > link.deadline) {
-    link.end({Code::kLinkBroken, "the fabric does not reach the far end"}, now_);
+    link.end(not_reached(), now_);
   }
   if (!link.retired && !link.ending.ok() && is_over(link)) {
     const Status why = link.ending;

@@ -167,6 +167,7 @@ void NameExchange::look_at_paths(Time now, Duration limit, std::vector<LineNews>
     if (!signs) continue;
     Status status = line.liveness.look(*signs, now, limit);
     if (status.ok()) continue;
+    reset_when_closed(line.socket.get());
     end(id, line, std::move(status), news);
     news.back().dead = true;
   }

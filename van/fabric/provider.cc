@@ -10,6 +10,9 @@
 
 #include <cstdlib>
 
+#include "common/last_words.h"
+#include "common/memory.h"
+
 namespace stretto::fabric {
 namespace {
 
@@ -45,9 +48,18 @@ int ask(const std::string& provider, const std::string& host, Info& found) {
 
 }  // namespace
 
+Status not_reached() {
+  const std::string what = "the fabric does not reach the far end";
+  if (!memory_is_short()) return {Code::kLinkBroken, what};
+  return {Code::kResource, what + ", and memory is short: " + memory_at_hand()};
+}
+
 Status failure(Code code, std::string_view wanted, std::int64_t error) {
   const auto positive = static_cast<int>(error < 0 ? -error : error);
-  return {code, fmt::format("{}, but libfabric says: {}", wanted, library()->strerror(positive))};
+  const bool memory = positive == FI_ENOMEM;
+  return {memory ? Code::kResource : code,
+          fmt::format("{}, but libfabric says: {}{}", wanted, library()->strerror(positive),
+                      memory ? "; " + memory_at_hand() : std::string())};
 }
 
 Result<Info> find_provider(const std::string& provider, const std::string& host) {

@@ -24,5 +24,7 @@ Result<Info> find_provider(const std::string& provider, const std::string& host)
 
 /// A Status that quotes libfabric's words for `error` (negative or not).
 Status failure(Code code, std::string_view wanted, std::int64_t error);
+/// Of a far end that nothing comes from. The provider does not say if it lacks memory.
+Status not_reached();
 
 }  // namespace stretto::fabric

@@ -12,6 +12,7 @@
 #include "common/check.h"
 #include "common/config.h"
 #include "van/inproc/directory.h"
+#include "van/polling.h"
 
 namespace stretto {
 namespace inproc {
@@ -103,10 +104,8 @@ void InprocTransport::close(LinkId link) {
 void InprocTransport::poll(Sink& sink, Duration wait) {
   if (owner_ == std::thread::id()) owner_ = std::this_thread::get_id();
   STRETTO_CHECK(owner_ == std::this_thread::get_id());
-  STRETTO_CHECK(!polling_);
-  polling_ = true;
+  const Polling polling(polling_);
   for (Event& event : mailbox_->take(kFramesPerPoll, wait)) deliver(sink, std::move(event));
-  polling_ = false;
 }
 
 void InprocTransport::deliver(Sink& sink, Event event) {

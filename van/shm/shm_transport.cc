@@ -12,6 +12,7 @@
 
 #include "common/check.h"
 #include "common/clock.h"
+#include "van/polling.h"
 #include "van/shm/link.h"
 #include "van/shm/strangers.h"
 #include "van/watch.h"
@@ -64,6 +65,7 @@ class Endpoint final : public ShmTransport {
   void pause_listening();
   void listen_on();
   void admit_peer(LinkId id, Descriptor socket);
+  void poll_links(Sink& sink, Duration wait);
   bool deliver(Sink& sink);
   bool report_unreachable(Sink& sink);
   void disarm();
@@ -205,8 +207,12 @@ void Endpoint::free_unread() {
 void Endpoint::poll(Sink& sink, Duration wait) {
   if (owner_ == std::thread::id()) owner_ = std::this_thread::get_id();
   STRETTO_CHECK(owner_ == std::this_thread::get_id());
-  STRETTO_CHECK(!polling_);
-  polling_ = true;
+  poll_links(sink, wait);
+  dead_.clear();
+}
+
+void Endpoint::poll_links(Sink& sink, Duration wait) {
+  const Polling polling(polling_);
   if (armed_ || ++polls_ % kPollsBetweenLooks == 0) look(Duration::zero());
   if (!deliver(sink)) {
     if (!woken_) look(may_wait(wait));
@@ -214,8 +220,6 @@ void Endpoint::poll(Sink& sink, Duration wait) {
   }
   woken_ = false;
   free_unread();
-  polling_ = false;
-  dead_.clear();
 }
 
 Duration Endpoint::may_wait(Duration wait) const {

@@ -274,6 +274,7 @@ void AcceptedLinks::look_at_paths(Transport::Sink& sink, Time now, Duration dead
     if (!signs || !connection->announced) continue;
     Status status = connection->liveness.look(*signs, now, dead_after);
     if (status.ok()) continue;
+    reset_when_closed(connection->descriptor());
     dead.emplace_back(
         link, Status(status.code(), fmt::format("{}: {}", connection->address, status.cause())));
   }

@@ -26,10 +26,17 @@ constexpr int kMostDrains = 256;
 }  // namespace
 
 void Connection::begin(std::span<std::byte> scratch) {
-  STRETTO_CHECK(unread_.empty() && kept_.size() <= scratch.size());
+  // Where an exception left the last turn in the middle, what was read is lost with it.
+  const bool torn = !scratch_.empty();
+  STRETTO_CHECK(torn || (unread_.empty() && kept_.size() <= scratch.size()));
   scratch_ = scratch;
   reads_left_ = kReadsATurn;
-  drained_ = false;
+  drained_ = torn;
+  if (torn) {
+    ended_ = true;
+    unread_ = {};
+    kept_.clear();
+  }
   if (kept_.empty()) return;
   std::memcpy(scratch.data(), kept_.data(), kept_.size());
   unread_ = scratch.first(kept_.size());

@@ -29,6 +29,7 @@ class Connection {
         intake_(max_payload_bytes) {}
 
   // A turn: begin(), next() until it is kNothing or enough, keep().
+  // One that was left before keep(), by an exception, ends the connection in the next.
 
   /// `scratch` is where bytes are put until keep(), which gives it back.
   void begin(std::span<std::byte> scratch);

@@ -8,6 +8,8 @@
 #include <cerrno>
 #include <limits>
 
+#include "common/last_words.h"
+#include "common/memory.h"
 #include "common/network.h"
 #include "van/zmq/address.h"
 
@@ -156,7 +158,7 @@ Transport::Sent DealerLink::failed(int error) {
     full_ = true;
     return kFull;
   }
-  end({Code::kLinkBroken, fmt::format("the connection to {} has ended", address_)});
+  end(connection_ended());
   return kBroken;
 }
 
@@ -174,7 +176,7 @@ bool DealerLink::watch() {
            fmt::format("no connection to {} could be made; check that it is up, and the address",
                        address_)});
     } else {
-      end({Code::kLinkBroken, fmt::format("the connection to {} has ended", address_)});
+      end(connection_ended());
     }
   }
   return state_ == State::kEnding;
@@ -186,9 +188,19 @@ bool DealerLink::look_at_path(Time now, Duration dead_after) {
   const std::optional<PathSigns> signs = connection_ < 0 ? std::nullopt : path_signs(connection_);
   if (watch() || !signs || state_ != State::kOpen) return state_ == State::kEnding;
   if (Status status = liveness_.look(*signs, now, dead_after); !status.ok()) {
+    reset_when_closed(connection_);
     end({status.code(), fmt::format("{}: {}", address_, status.cause())});
   }
   return state_ == State::kEnding;
+}
+
+// libzmq ends connections that it has no memory for, and says nothing.
+Status DealerLink::connection_ended() const {
+  if (memory_is_short()) {
+    return {Code::kResource, fmt::format("the connection to {} has ended, and memory is short: {}",
+                                         address_, memory_at_hand())};
+  }
+  return {Code::kLinkBroken, fmt::format("the connection to {} has ended", address_)};
 }
 
 void DealerLink::end(Status why) {

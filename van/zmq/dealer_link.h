@@ -49,6 +49,7 @@ class DealerLink {
 
   DealerLink(LinkId link, std::string address, std::size_t max_payload_bytes, Socket socket,
              Monitor monitor);
+  Status connection_ended() const;
   void end(Status why);
   void deliver(Transport::Sink& sink);
   void report(Transport::Sink& sink, Turn& turn);

@@ -16,6 +16,7 @@
 #include "common/check.h"
 #include "common/clock.h"
 #include "common/config.h"
+#include "van/polling.h"
 #include "van/watch.h"
 #include "van/zmq/accepted_links.h"
 #include "van/zmq/dealer_link.h"
@@ -64,6 +65,7 @@ class ZmqTransport final : public Transport {
   bool deliver(Sink& sink);
   Turn give_turn(Sink& sink, LinkId link, int limit);
   void bury(LinkId link);
+  void poll_links(Sink& sink, Duration wait);
   void look_at_paths(Sink& sink);
 
   ZmqOptions options_;
@@ -161,6 +163,10 @@ bool ZmqTransport::is_local(LinkId link) const {
 
 Duration ZmqTransport::may_wait(Duration wait) const {
   if (!ready_.empty()) return Duration::zero();
+  // Looks at paths that are far apart would look like standing still.
+  if (!dealers_.empty() || accepted_ != nullptr) {
+    wait = std::min(wait, std::max(Duration::zero(), Duration(next_look_at_paths_ - clock_.now())));
+  }
   return accepted_ == nullptr ? wait : accepted_->may_wait(wait);
 }
 
@@ -176,8 +182,12 @@ void ZmqTransport::bury(LinkId link) {
 void ZmqTransport::poll(Sink& sink, Duration wait) {
   if (owner_ == std::thread::id()) owner_ = std::this_thread::get_id();
   STRETTO_CHECK(owner_ == std::this_thread::get_id());
-  STRETTO_CHECK(!polling_);
-  polling_ = true;
+  poll_links(sink, wait);
+  buried_.clear();
+}
+
+void ZmqTransport::poll_links(Sink& sink, Duration wait) {
+  const Polling polling(polling_);
   woken_ = false;
   flush();
   look(wait);
@@ -194,8 +204,6 @@ void ZmqTransport::poll(Sink& sink, Duration wait) {
     accepted_->hang_up_on_strangers(sink);
     accepted_->bury();
   }
-  polling_ = false;
-  buried_.clear();
 }
 
 void ZmqTransport::look_at_paths(Sink& sink) {

@@ -7,7 +7,10 @@
 #include <chrono>
 #include <cmath>
 #include <future>
+#include <system_error>
 #include <thread>
+
+#include "common/memory.h"
 
 namespace stretto::python {
 namespace py = pybind11;
@@ -38,10 +41,16 @@ void hear_signals() {
 // What a call that waits returns: a thread makes it, so that this one hears signals. What a
 // signal's handler raises leaves the call to that thread, which therefore holds all that it needs.
 template <typename Call>
-auto heard(Call call) {
+auto heard_or_thrown(Call call) {
   auto promise = std::make_shared<std::promise<decltype(call())>>();
   auto future = promise->get_future();
-  std::thread waiting([promise, call = std::move(call)] { promise->set_value(call()); });
+  std::thread waiting([promise, call = std::move(call)] {
+    try {
+      promise->set_value(call());
+    } catch (...) {  // A lack of memory, which Python calls MemoryError.
+      promise->set_exception(std::current_exception());
+    }
+  });
   const auto ready = [&] { return future.wait_for(kBetweenSignals) == std::future_status::ready; };
   try {
     while (!without_gil(ready)) hear_signals();
@@ -51,6 +60,17 @@ auto heard(Call call) {
   }
   waiting.join();
   return future.get();
+}
+
+template <typename Call>
+auto heard(Call call) {
+  try {
+    return heard_or_thrown(std::move(call));
+  } catch (const std::system_error& refused) {
+    raise_unless_ok({Code::kResource, std::string("a thread could not be started: ") +
+                                          refused.what() + "; " + memory_at_hand()});
+    throw;
+  }
 }
 
 }  // namespace
