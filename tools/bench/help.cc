@@ -19,6 +19,7 @@ Measures how fast this machine is, and Stretto on it.
   pull       the same, without pushing
   idle       what a cluster costs that has nothing to do
   roster     what a job of very many workers costs its scheduler while they join, train and leave
+  queue      what the send queue costs: choosing the next slice, and steering what waits
   preempt    how long an urgent message takes beside a large transfer on one shaped link, which it
              makes in network namespaces (as root)
   replay     a model's training iterations over links of a given rate, with one schedule of its
@@ -29,15 +30,15 @@ Measures how fast this machine is, and Stretto on it.
 every benchmark
   --json       one JSON object a line on stdout, and nothing else there
   --seconds S  push_pull, push, pull: of measuring, and as long again for the limit (3)
-               limits, codec: of each measurement (0.2); idle: of watching (10)
+               limits, codec, queue: of each measurement (0.2); idle: of watching (10)
                roster: of training (5)
                preempt: of urgent messages beside the background (2)
                io: of a window on the real device (0.25)
   --help, --version
 
-limits, codec, push_pull, push, pull, preempt, replay, io
-  --repeats N  how often all is measured, by turns; medians are reported (limits and codec 5,
-               preempt 3, replay 2, others 1)
+limits, codec, queue, push_pull, push, pull, preempt, replay, io
+  --repeats N  how often all is measured, by turns; medians are reported (limits, codec and
+               queue 5, preempt 3, replay 2, others 1)
 
 )";
 }
@@ -129,6 +130,8 @@ std::string_view meaning() {
   wire_ratio           encoded bytes / bytes of f32
   encode_ratio, decode_add_ratio
                        the time that memcpy takes to read and write as many bytes / this time
+  us_per_call          of queue, CPU time: a pick, with taking it, its credit and the next push;
+                       or one call that steers the frame of one tag, while others wait
   cpu_share            CPU seconds / seconds
   join_cpu_s, join_mb ...
                        CPU of the scheduler in each phase; control messages that came from it,

@@ -14,6 +14,7 @@
 #include "tools/bench/limits.h"
 #include "tools/bench/output.h"
 #include "tools/bench/preempt.h"
+#include "tools/bench/queue.h"
 #include "tools/bench/replay.h"
 #include "tools/bench/roster.h"
 #include "tools/bench/settings.h"
@@ -43,6 +44,7 @@ Status run(const Settings& settings) {
   if (settings.benchmark == Benchmark::kCodec) return run_codec(settings, output);
   if (settings.benchmark == Benchmark::kReplay) return run_replay(settings, output);
   if (settings.benchmark == Benchmark::kRoster) return run_roster(settings, output);
+  if (settings.benchmark == Benchmark::kQueue) return run_queue(settings, output);
   if (settings.benchmark == Benchmark::kIo) return run_io(settings, output);
   return run_exchange(settings, output);
 }

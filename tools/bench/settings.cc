@@ -18,7 +18,7 @@ struct Name {
   Benchmark benchmark;
 };
 
-constexpr std::array<Name, 10> kNames = {{{"limits", Benchmark::kLimits},
+constexpr std::array<Name, 11> kNames = {{{"limits", Benchmark::kLimits},
                                           {"push_pull", Benchmark::kPushPull},
                                           {"push", Benchmark::kPush},
                                           {"pull", Benchmark::kPull},
@@ -27,7 +27,8 @@ constexpr std::array<Name, 10> kNames = {{{"limits", Benchmark::kLimits},
                                           {"replay", Benchmark::kReplay},
                                           {"io", Benchmark::kIo},
                                           {"codec", Benchmark::kCodec},
-                                          {"roster", Benchmark::kRoster}}};
+                                          {"roster", Benchmark::kRoster},
+                                          {"queue", Benchmark::kQueue}}};
 
 constexpr std::uint64_t kMaxProcesses = 256;
 constexpr std::uint64_t kMaxTensorBytes = std::uint64_t{4} << 30;
@@ -136,6 +137,12 @@ void add_exchange_flags(Settings& settings, std::vector<Flag>& flags) {
                    }});
 }
 
+Flag repeats_flag(Settings& settings) {
+  return {"repeats", false, [&settings](const std::string& value) {
+            return read_whole(value, 1, 1000, settings.repeats);
+          }};
+}
+
 }  // namespace
 
 std::string_view name_of(Benchmark benchmark) {
@@ -163,20 +170,16 @@ Result<Settings> read_settings(Benchmark benchmark, std::span<const std::string>
     settings.seconds = seconds;
     settings.repeats = repeats;
   };
-  const auto repeats_flag = [&settings] {
-    return Flag{"repeats", false, [&settings](const std::string& value) {
-                  return read_whole(value, 1, 1000, settings.repeats);
-                }};
-  };
   switch (benchmark) {
     case Benchmark::kLimits:
+    case Benchmark::kQueue:
       defaults(0.2, 5);
-      flags.push_back(repeats_flag());
+      flags.push_back(repeats_flag(settings));
       break;
     case Benchmark::kCodec:
       defaults(0.2, 5);
       settings.bytes = {std::uint64_t{64} << 20};
-      flags.push_back(repeats_flag());
+      flags.push_back(repeats_flag(settings));
       flags.push_back({"bytes", false, [&settings](const std::string& value) {
                          return read_list(value, kElementBytes, kMaxTensorBytes, settings.bytes);
                        }});
@@ -191,7 +194,7 @@ Result<Settings> read_settings(Benchmark benchmark, std::span<const std::string>
       break;
     case Benchmark::kPreempt:
       defaults(2, 3);
-      flags.push_back(repeats_flag());
+      flags.push_back(repeats_flag(settings));
       add_network_flag(settings, flags);
       for (Flag& flag : preempt_flags(settings.preempt)) flags.push_back(std::move(flag));
       break;
@@ -199,19 +202,19 @@ Result<Settings> read_settings(Benchmark benchmark, std::span<const std::string>
       defaults(0, 2);
       settings.workers = settings.servers = 1;
       settings.replay.lab_mbit = 0;
-      flags.push_back(repeats_flag());
+      flags.push_back(repeats_flag(settings));
       add_host_flags(settings, flags);
       for (Flag& flag : replay_flags(settings.replay)) flags.push_back(std::move(flag));
       break;
     case Benchmark::kIo:
       defaults(0.25, 1);
-      flags.push_back(repeats_flag());
+      flags.push_back(repeats_flag(settings));
       for (Flag& flag : io_flags(settings.io)) flags.push_back(std::move(flag));
       break;
     default:
       defaults(3, 1);
       add_cluster_flags(settings, flags);
-      flags.push_back(repeats_flag());
+      flags.push_back(repeats_flag(settings));
       add_exchange_flags(settings, flags);
   }
   Status status = read_flags(words, flags);

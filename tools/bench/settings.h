@@ -25,7 +25,8 @@ enum class Benchmark : std::uint8_t {
   kReplay,
   kIo,
   kCodec,
-  kRoster
+  kRoster,
+  kQueue
 };
 
 /// "push_pull" and so on.
