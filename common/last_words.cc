@@ -4,9 +4,11 @@
 
 #include <signal.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <cstdint>
 #include <cstdio>
 #include <cstring>
 #include <exception>
@@ -22,13 +24,22 @@ namespace {
 
 constexpr std::size_t kStackBytes = std::size_t{8} << 20;  // Of a thread, as Linux has it.
 
-std::atomic<bool> asked_in_vain{false};
+constexpr std::int64_t kLinkedSeconds = 2;  // Between a lack of memory and what it brings about.
+
+std::atomic<std::int64_t> asked_in_vain_at{-kLinkedSeconds - 1};  // Seconds of the steady clock.
 std::atomic<bool> said{false};
 std::new_handler next_new_handler = nullptr;
 std::terminate_handler next_terminate_handler = nullptr;
 
+// Async-signal-safe.
+std::int64_t steady_seconds() {
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  return now.tv_sec;
+}
+
 void on_no_memory() {
-  asked_in_vain.store(true);
+  asked_in_vain_at.store(steady_seconds());
   if (next_new_handler == nullptr) throw std::bad_alloc();
   next_new_handler();
 }
@@ -75,7 +86,8 @@ void on_terminate() {
 
 // The process goes on to abort when this returns: the signal has its default again.
 void on_abort(int) {
-  if (asked_in_vain.load() || memory_is_short()) say("it could not go on; ");
+  const bool just_now = steady_seconds() - asked_in_vain_at.load() <= kLinkedSeconds;
+  if (just_now || memory_is_short()) say("it could not go on; ");
 }
 
 }  // namespace

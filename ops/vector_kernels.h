@@ -165,9 +165,9 @@ class VectorKernels {
   static void of_floats(std::byte* out, const std::byte* a, const std::byte* b, std::size_t bytes) {
     using V = Vector<Bits>;
     constexpr int kSignShift = static_cast<int>(sizeof(Bits) * 8 - 1);
-    constexpr Bits kMagnitude = static_cast<Bits>(~(Bits{1} << kSignShift));
-    const auto place = [](V x) { return x ^ ((x >> kSignShift) & kMagnitude); };
-    const auto is_nan = [](V x) { return (x & kMagnitude) > infinity; };
+    constexpr Bits kAllButSign = static_cast<Bits>(~(Bits{1} << kSignShift));
+    const auto place = [](V x) { return x ^ ((x >> kSignShift) & kAllButSign); };
+    const auto is_nan = [](V x) { return (x & kAllButSign) > infinity; };
     const auto first = [place, is_nan](V x, V y) {
       return is_nan(x) | (~is_nan(y) & Order::of(place(x), place(y))) ? x : y;
     };

@@ -21,7 +21,7 @@ namespace {
 constexpr std::size_t kQueuedCompletions = 8192;
 constexpr std::uint64_t kNoteTag = 1;
 constexpr std::size_t kKeysAtOnce = 32;
-constexpr std::size_t kCompletionsAtOnce = 32;
+constexpr std::size_t kReadAtOnce = 32;
 
 Given given(ssize_t result) {
   if (result == 0) return Given::kTaken;
@@ -178,7 +178,7 @@ Given Endpoint::read(fi_addr_t from, std::span<std::byte> into, void* descriptor
 
 std::span<Completion> Endpoint::collect(std::span<Completion> room) {
   std::size_t count = 0;
-  std::array<fi_cq_msg_entry, kCompletionsAtOnce> entries;
+  std::array<fi_cq_msg_entry, kReadAtOnce> entries;
   while (count < room.size()) {
     const std::size_t wanted = std::min(entries.size(), room.size() - count);
     const ssize_t read = fi_cq_read(completions_.get(), entries.data(), wanted);
