@@ -201,13 +201,16 @@ std::vector<KnownJob> known_jobs(const std::vector<std::string>& folders) {
 
 std::string command_line(const std::vector<std::string>& words) {
   std::string line;
-  for (const std::string& word : words) line += (line.empty() ? "" : " ") + word;
+  for (const std::string& word : words) {
+    if (!line.empty()) line += ' ';
+    line += word;
+  }
   return line;
 }
 
 std::string job_name(const std::vector<std::string>& words) {
   if (words.empty()) return "stretto";
-  const std::string program = last_part(words.front());
+  std::string program = last_part(words.front());
   if (!program.starts_with("python")) return program;
   for (std::size_t i = 1; i < words.size(); ++i) {
     if (words[i] == "-m" && i + 1 < words.size()) return words[i + 1];

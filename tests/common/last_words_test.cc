@@ -27,7 +27,7 @@ template <typename Die>
 void with_little_memory(rlim_t more, Die die) {
   set_log_identity({"worker", 3});
   promise_last_words();
-  const rlim_t most = resident_bytes() + (rlim_t{4} << 30);  // Sanitizers map far more.
+  const rlim_t most = resident_bytes() + (rlim_t{4} << 30);
   const rlimit limit{most + (more << 20), most + (more << 20)};
   setrlimit(RLIMIT_AS, &limit);
   die();

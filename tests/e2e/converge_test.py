@@ -73,7 +73,7 @@ class ShortForm(cluster.ClusterTest):
         self.assertEqual(len(found), 1, found)
 
     def test_says_what_is_wrong(self):
-        for words, wanted in ((("--mode", "fast"), "wanted one of sync"),
+        for words, wanted in ((("--mode", "fast"), "there are sync, bounded"),
                               (("--rule", "none"), "rate rule 'none' is not known"),
                               (("--rate", "-1"), "--rate: wanted a number"),
                               (("--task", "resnet"), "wanted a task of softmax"),

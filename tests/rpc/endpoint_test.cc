@@ -214,6 +214,27 @@ TEST_P(EndpointTest, AClosedEndpointIsLostToItsPeers) {
   EXPECT_EQ(status.code(), Code::kPeerLost) << status.text();
 }
 
+// The last copy may end on a thread of the transport's, while the endpoint is being destroyed.
+TEST_P(EndpointTest, WhoIsGivenLentBytesBackMayUseHandlesOfAnEndpointThatEnds) {
+  const std::vector<std::byte> lent = bytes(5'000'001, 1);
+  std::atomic<int> given_back{0};
+  Endpoint ending = open(options());
+  const Peer peer = *ending.connect(server_.address());
+  const Call pending = ending.call(peer, "keep", {});
+  came_.wait();
+  for (int i = 0; i < 4; ++i) {
+    const std::shared_ptr<const void> owner(lent.data(), [&given_back, pending](const void*) {
+      pending.set_priority(1);
+      pending.cancel();
+      ++given_back;
+    });
+    (void)ending.call(peer, "echo", Message::lent(lent, owner));
+  }
+  { const Endpoint gone = std::move(ending); }
+  EXPECT_EQ(given_back.load(), 4);
+  EXPECT_EQ(pending.wait().status().code(), Code::kCancelled);
+}
+
 TEST_P(EndpointTest, AnAnswerThatWasGivenBeforeCloseStillArrives) {
   const Call call = client_.call(peer_, "keep", {});
   came_.wait();

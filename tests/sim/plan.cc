@@ -131,6 +131,8 @@ Plan::Plan(std::uint64_t from) : seed(from) {
   for (TensorPlan& tensor : tensors) broadcast_later(broadcasts, tensor);
   Random cuts(from ^ 0xC07);
   cut = static_cast<LinkCut>(cuts.below(4));
+  Random paces(from ^ 0x9ACE5);
+  slow = paces.chance(0.4) ? static_cast<Rank>(paces.below(workers)) : workers;
   Random hasty(from ^ 0x4A57E);
   for (TensorPlan& tensor : tensors) {
     for (Rank rank = 0; rank < workers; ++rank) {
@@ -157,6 +159,7 @@ std::string Plan::describe() const {
       fmt::format("seed {}: {} workers, {} servers of {} shards, parts of {}, fault {} after {} ms",
                   seed, workers, servers, shards, settings.part_bytes, name_of(fault),
                   std::chrono::duration<double, std::milli>(fault_after).count());
+  if (slow < workers) text += fmt::format(", worker {} is slow", slow);
   if (fault == Fault::kCut) text += fmt::format(" in way {}", static_cast<int>(cut));
   for (const TensorPlan& tensor : tensors) {
     text += fmt::format("; {} {} in {} steps", tensor.spec.name, tensor.spec.describe(),

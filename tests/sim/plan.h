@@ -60,6 +60,7 @@ struct Plan {
   /// is under way, workers that began in different orders could wait for each other.
   std::vector<std::size_t> order;
   std::uint32_t barriers = 0;
+  Rank slow = 0;                   ///< The worker that begins things later; `workers`: none.
   std::size_t most_under_way = 4;  ///< Operations that a worker has under way, at most.
   Fault fault = Fault::kNone;
   Duration fault_after = 0ns;  ///< From the start.

@@ -61,7 +61,7 @@ void SimWorker::act() {
   if (!joined_ || outcome_ || !all_declared()) return;
   change_minds();
   if (!hasty_.empty()) give_up_hasty_pulls();
-  while (under_way_ < plan_.most_under_way && start_something()) {
+  while (under_way_ < plan_.most_under_way && keeps_pace() && start_something()) {
   }
   if (!in_barrier_ && barriers_entered_ < plan_.barriers && random_.chance(0.05)) enter_barrier();
   if (!all_started() || under_way_ > 0 || in_barrier_ || leaving_) return;

@@ -64,6 +64,7 @@ class SimWorker {
 
   void join();
   void declare_all();
+  bool keeps_pace() { return rank_ != plan_.slow || random_.chance(0.3); }
   bool start_something();
   void start_step(std::size_t index);
   void start_pull(std::size_t index);

@@ -33,12 +33,12 @@ class Stoppable {
     EXPECT_TRUE(joined.get_future().get().ok());
   }
 
-  Tensor declare(std::uint64_t elements) {
+  Tensor declare(std::uint64_t elements, const TensorOptions& options = {}) {
+    const TensorSpec spec{
+        .name = "x", .dtype = Dtype::kF32, .elements = elements, .options = options};
     return *loop_
-                .ask<Result<Tensor>>([elements](WorkerNode& node, WorkerNode::Declared done) {
-                  node.declare(
-                      {.name = "x", .dtype = Dtype::kF32, .elements = elements, .options = {}},
-                      std::move(done));
+                .ask<Result<Tensor>>([spec](WorkerNode& node, WorkerNode::Declared done) {
+                  node.declare(spec, std::move(done));
                 })
                 .get();
   }
@@ -101,6 +101,25 @@ INSTANTIATE_TEST_SUITE_P(Transports, WorkerEnd,
                          [](const auto& about) {
                            return about.param == TransportChoice::kZmq ? "Zmq" : "Fabric";
                          });
+
+// Threads that encode end their pieces before, while and after the loop closes its inbox.
+TEST(WorkerEnds, WhatIsBeingEncodedThenIsOverBeforeTheWorkerIs) {
+  Floats memory(1 << 20, 1.0F);
+  for (int turn = 0; turn < 6; ++turn) {
+    Cluster cluster({.workers = 1});
+    auto operation = std::make_shared<Operation>();
+    operation->ticket = std::make_shared<detail::TicketState>(1);
+    {
+      Stoppable worker(cluster, TransportChoice::kZmq);
+      operation->tensor = worker.declare(memory.size(), {.codec = *codec_from("dithering,k=4")});
+      operation->source = std::as_bytes(std::span(memory));
+      worker.start(operation);
+      for (int look = 0; look < turn; ++look) (void)worker.bytes_in_flight();
+    }
+    ASSERT_TRUE(operation->ticket->done());
+    EXPECT_EQ(operation->leases.load(), 0U);
+  }
+}
 
 TEST(WorkerEnds, WhoLeavesAgainWaitsForTheSameEnd) {
   Cluster cluster({.workers = 1});

@@ -45,7 +45,7 @@ class Permutation {
   static constexpr std::uint64_t kTabled = 16;
 
   void shuffle_table() {
-    for (std::uint8_t i = 0; i < count_; ++i) table_[i] = i;
+    for (std::uint64_t i = 0; i < count_; ++i) table_[i] = static_cast<std::uint8_t>(i);
     std::uint64_t state = key_;
     for (std::uint64_t left = count_; left > 1; --left) {
       state = mixed(state + 0x9e3779b97f4a7c15ULL);
