@@ -107,7 +107,13 @@ void SimCluster::check_acknowledged(const Node& node) {
 bool SimCluster::harmless() const {
   return !harmed_ || plan_.fault == Fault::kNone || plan_.fault == Fault::kPause ||
          plan_.fault == Fault::kHostile || plan_.fault == Fault::kMismatch ||
-         plan_.fault == Fault::kOverBudget;
+         plan_.fault == Fault::kOverBudget || harmed_at() == Time::max();
+}
+
+// Large frames alone are lost of some cuts: as long as there are none, all is well.
+Time SimCluster::harmed_at() const {
+  const bool some_pass = plan_.fault == Fault::kCut && plan_.cut == LinkCut::kBlackHole;
+  return some_pass ? network_.first_lost_at() : struck_at_;
 }
 
 void SimCluster::check_liveness() {
@@ -120,11 +126,11 @@ void SimCluster::check_liveness() {
   if (plan_.fault == Fault::kLoss) limit += 60s;  // What nobody misses ends by its own deadline.
   // A link that is cut while its ends still greet is made again, and the job goes on.
   if (plan_.fault == Fault::kCut && struck_at_ - began_ < kGreetings) limit = kLongestJob;
-  if (now - struck_at_ <= limit) return;
+  if (now - harmed_at() <= limit) return;
   for (const auto& node : nodes_) {
     if (node->alive && !node->gone) {
       report("no hang", fmt::format("{} goes on {} s after the fault at {}", node->name,
-                                    std::chrono::duration<double>(now - struck_at_).count(),
+                                    std::chrono::duration<double>(now - harmed_at()).count(),
                                     victims_.front()));
     }
   }

@@ -77,6 +77,7 @@ class SimCluster {
   void check_end();
   void check_survivor(const Node& node, const Status& status);
   bool harmless() const;
+  Time harmed_at() const;
   Status status_of(const Node& node) const;
   void report(const std::string& invariant, const std::string& text);
 

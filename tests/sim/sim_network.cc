@@ -132,6 +132,7 @@ Transport::Sent SimNetwork::try_send(const std::string& name, LinkId link,
   const Hush* hush = hush_of(name, end.peer);
   if (hush != nullptr && (end.stuck || charge_of(payload) >= hush->least_bytes)) {
     end.stuck = true;
+    first_lost_at_ = std::min(first_lost_at_, clock_.now());
     end.under_way += charge_of(payload);
     return Transport::Sent::kTaken;
   }
@@ -195,15 +196,20 @@ void SimNetwork::close(const std::string& name, LinkId link) {
   for (auto& [arrival, event] : far.events) {  // What is on the wire no longer needs our memory.
     if (event.link == end.peer_link) event.payload = Buffer::copy_of(event.payload.bytes());
   }
-  if (end.broken) return;
+  if (!end.broken && !end.stuck) tell_of_end(name, end);
+}
+
+// What goes ahead of what was lost, as a reset does, and is small.
+void SimNetwork::tell_of_end(const std::string& name, const End& end) {
   const Hush* hush = hush_of(name, end.peer);
-  if (end.stuck || (hush != nullptr && hush->least_bytes == 0)) return;
+  if (endpoints_.at(name).silent || (hush != nullptr && hush->least_bytes == 0)) return;
+  Endpoint& far = endpoints_.at(end.peer);
   auto far_end = far.ends.find(end.peer_link);
   if (far_end == far.ends.end() || far_end->second.broken) return;
   far_end->second.broken = true;
   Event broken{.kind = Event::Kind::kBroken, .link = end.peer_link};
   broken.why = {Code::kLinkBroken, "the far end closed the connection"};
-  if (!endpoint.silent) schedule(far, end.last_arrival + latency(), std::move(broken));
+  schedule(far, std::max(end.last_arrival, clock_.now()) + latency(), std::move(broken));
 }
 
 void SimNetwork::poll(const std::string& name, Transport::Sink& sink, Duration wait) {
@@ -333,7 +339,9 @@ void SimNetwork::look_at_paths(const std::string& name, Endpoint& endpoint) {
   for (auto& [link, end] : endpoint.ends) {
     if (end.broken || end.peer.empty()) continue;
     const Status dead = end.liveness.look(signs_of(name, end), now, endpoint.dead_after);
-    if (!dead.ok()) break_end(name, link, dead);
+    if (dead.ok()) continue;
+    tell_of_end(name, end);
+    break_end(name, link, dead);
   }
 }
 

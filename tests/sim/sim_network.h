@@ -89,6 +89,9 @@ class SimNetwork {
   /// other, and what follows them never comes either, as over TCP. With 0, acknowledgments are
   /// lost too. Nobody is told: both ends have but LinkLiveness. False if there is no link.
   bool hush(const std::string& from, const std::string& to, std::size_t least_bytes);
+  /// When the first frame was lost so; until then only acknowledgments can have been. Time::max():
+  /// none.
+  Time first_lost_at() const { return first_lost_at_; }
   /// Loses the next frame between two endpoints, as a transport that reconnects silently does.
   void lose_next(const std::string& from, const std::string& to);
   /// Sees and may rewrite each frame before it travels; returns how often it is delivered. The
@@ -161,6 +164,7 @@ class SimNetwork {
 
   void deliver(Endpoint& to, End& from, const wire::Header& header, Buffer payload, bool extra);
   void schedule(Endpoint& to, Time when, Event event);
+  void tell_of_end(const std::string& name, const End& end);
   void break_end(const std::string& name, LinkId link, const Status& why);
   void leave(const std::string& name);
   const Hush* hush_of(const std::string& from, const std::string& to) const;
@@ -176,6 +180,7 @@ class SimNetwork {
   std::set<std::pair<std::string, std::string>> lossy_;
   std::map<std::pair<std::string, std::string>, Hush> hushed_;
   Tamper tamper_;
+  Time first_lost_at_ = Time::max();
   std::uint64_t next_event_ = 1;
   std::uint16_t next_port_ = 1;
   std::uint64_t frames_delivered_ = 0;

@@ -106,7 +106,7 @@ INSTANTIATE_TEST_SUITE_P(Transports, WorkerEnd,
 TEST(WorkerEnds, WhatIsBeingEncodedThenIsOverBeforeTheWorkerIs) {
   Floats memory(1 << 20, 1.0F);
   for (int turn = 0; turn < 6; ++turn) {
-    Cluster cluster({.workers = 1});
+    Cluster cluster({.workers = 1, .transport = TransportChoice::kZmq});
     auto operation = std::make_shared<Operation>();
     operation->ticket = std::make_shared<detail::TicketState>(1);
     {
