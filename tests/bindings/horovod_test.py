@@ -14,6 +14,7 @@ assert hvd.allreduce(torch.tensor([4.0]), prescale_factor=0.5, op=hvd.Product).i
 assert hvd.allgather(torch.ones(2)).tolist() == [1, 1]
 assert hvd.broadcast(torch.ones(2), 0).tolist() == [1, 1]
 assert hvd.allgather_object("x") == ["x"]
+assert hvd.SyncBatchNorm(2)(torch.rand(3, 2)).shape == (3, 2)
 hvd.shutdown()
 print("done")
 """

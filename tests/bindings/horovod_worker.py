@@ -256,6 +256,45 @@ class Training(unittest.TestCase):
             hvd.DistributedOptimizer(plain, [("w", parameter)], op=hvd.Adasum)
 
 
+class SyncBatchNorm(unittest.TestCase):
+
+    def check(self, kind, momentum):
+        """One layer over all workers' rows beside PyTorch's over the same rows."""
+        torch.manual_seed(3)
+        shape = [3 * hvd.size(), 4] + [2] * kind
+        rows = torch.rand(shape, dtype=torch.float64) * 3 + 100
+        plain = [torch.nn.BatchNorm1d, torch.nn.BatchNorm1d, torch.nn.BatchNorm2d][kind](
+            4, momentum=momentum).double()
+        ours = hvd.SyncBatchNorm(4, momentum=momentum).double()
+        weights = torch.rand(shape)
+        mine = slice(3 * hvd.rank(), 3 * hvd.rank() + 3)
+        of_all, of_us = rows.clone().requires_grad_(), rows[mine].clone().requires_grad_()
+        for _ in range(2):
+            expected = plain(of_all)
+            found = ours(of_us)
+            off = found - expected[mine]
+            self.assertLess(off.abs().max().item(), 1e-9)
+        (expected * weights).sum().backward()
+        (found * weights[mine]).sum().backward()
+        self.assertTrue(torch.allclose(of_us.grad, of_all.grad[mine], atol=1e-9))
+        for name in ("weight", "bias"):
+            summed = hvd.allreduce(getattr(ours, name).grad, op=hvd.Sum, name=name)
+            self.assertTrue(torch.allclose(summed, getattr(plain, name).grad, atol=1e-9))
+        for name in ("running_mean", "running_var", "num_batches_tracked"):
+            self.assertTrue(torch.allclose(getattr(ours, name), getattr(plain, name), rtol=1e-9))
+        ours.eval()
+        plain.eval()
+        self.assertTrue(torch.allclose(ours(of_us), plain(of_all)[mine], atol=1e-9))
+
+    def test_is_that_of_the_batch_of_all(self):
+        for kind, momentum in ((0, 0.1), (1, None), (2, 0.3)):
+            self.check(kind, momentum)
+
+    def test_what_is_no_batch_is_refused(self):
+        with self.assertRaisesRegex(ValueError, "2D"):
+            hvd.SyncBatchNorm(4)(torch.ones(4))
+
+
 class Surroundings(unittest.TestCase):
 
     def test_who_is_where(self):

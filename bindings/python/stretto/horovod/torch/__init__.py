@@ -22,12 +22,13 @@ from stretto.horovod.torch.handles import poll, synchronize
 from stretto.horovod.torch.optimizer import DistributedOptimizer
 from stretto.horovod.torch.reductions import (Adasum, Average, Max, Min, ProcessSet, Product, Sum,
                                               global_process_set)
+from stretto.horovod.torch.sync_batch_norm import SyncBatchNorm
 from stretto.torch import is_initialized, local_rank, local_size, rank, size
 from stretto.torch.compression import Compression
 
 __all__ = [
     "Adasum", "Average", "Compression", "DistributedOptimizer", "HorovodInternalError", "Max",
-    "Min", "ProcessSet", "Product", "Sum", "add_process_set", "allgather",
+    "Min", "ProcessSet", "Product", "Sum", "SyncBatchNorm", "add_process_set", "allgather",
     "allgather_async", "allgather_object", "allreduce", "allreduce_", "allreduce_async",
     "allreduce_async_", "alltoall", "alltoall_async", "barrier", "broadcast", "broadcast_",
     "broadcast_async", "broadcast_async_", "broadcast_object", "broadcast_optimizer_state",
