@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`pip install ./bindings/python`, and what a user then has: packages, programs, and a doctor."""
 
+import json
 import pathlib
 import subprocess
 import sys
@@ -10,6 +11,8 @@ import unittest
 import jobs
 
 DOCTOR = "stretto.doctor"
+METADATA = ("import importlib.metadata, json; "
+            "print(json.dumps(importlib.metadata.metadata('stretto').json))")
 
 
 class Install(jobs.PythonTest):
@@ -45,6 +48,23 @@ class Install(jobs.PythonTest):
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         done = self.run_in("bpslaunch", "--help")
         self.assertIn("DMLC_ROLE", done.stdout)
+        for program in ("launch", "top", "trace", "bench", "scheduler", "server"):
+            done = self.run_in(f"stretto-{program}", "--help")
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            self.assertIn(f"usage: stretto-{program} ", done.stdout)
+        self.check_metadata(json.loads(self.run_in("python", "-c", METADATA).stdout))
+
+    def check_metadata(self, told):
+        """What package indexes and pip show of it."""
+        self.assertEqual((told["name"], told["license"]), ("stretto", "Apache-2.0"))
+        self.assertEqual(told["requires_python"], ">=3.9")
+        self.assertIn("Programming Language :: Python :: 3", told["classifier"])
+        self.assertIn("License :: OSI Approved :: Apache Software License", told["classifier"])
+        self.assertEqual(told["description_content_type"], "text/markdown")
+        readme = jobs.cluster.SOURCE / "bindings" / "python" / "README.md"
+        self.assertEqual(told["description"].strip(), readme.read_text(encoding="utf-8").strip())
+        for name in ("summary", "author", "keywords"):
+            self.assertTrue(told[name], name)
 
 
 class Doctor(jobs.PythonTest):

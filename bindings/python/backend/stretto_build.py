@@ -18,11 +18,33 @@ import zipfile
 
 _HERE = pathlib.Path(__file__).resolve().parents[1]
 _ROOT = _HERE.parents[1]
-_PROGRAMS = ("stretto-scheduler", "stretto-server", "stretto-launch")
+_PROGRAMS = ("stretto-scheduler", "stretto-server", "stretto-launch", "stretto-top",
+             "stretto-trace", "stretto-bench")
 _SCRIPTS = """[console_scripts]
 bpslaunch = stretto.bpslaunch:main
 stretto-doctor = stretto.doctor:main
 """
+_METADATA = (
+    ("Summary", "A parameter server for distributed training, with BytePS's API for PyTorch"),
+    ("Description-Content-Type", "text/markdown"),
+    ("Author", "The Stretto contributors"),
+    ("License", "Apache-2.0"),
+    ("License-File", "LICENSE"),
+    ("Keywords", "distributed training,parameter server,PyTorch,BytePS"),
+    ("Classifier", "Development Status :: 3 - Alpha"),
+    ("Classifier", "Intended Audience :: Developers"),
+    ("Classifier", "Intended Audience :: Science/Research"),
+    ("Classifier", "License :: OSI Approved :: Apache Software License"),
+    ("Classifier", "Operating System :: POSIX :: Linux"),
+    ("Classifier", "Programming Language :: C++"),
+    ("Classifier", "Programming Language :: Python :: 3"),
+    ("Classifier", "Topic :: Scientific/Engineering :: Artificial Intelligence"),
+    ("Classifier", "Topic :: System :: Distributed Computing"),
+    ("Requires-Python", ">=3.9"),
+    ("Provides-Extra", "torch"),
+    ("Requires-Dist", "torch>=1.13; extra == 'torch'"),
+    ("Requires-Dist", "numpy; extra == 'torch'"),
+)
 _EXECUTABLE, _PLAIN = 0o755, 0o644
 _WHEN = (2020, 1, 1, 0, 0, 0)  # Of every file: equal sources give equal wheels.
 
@@ -39,12 +61,10 @@ def _tag():
 
 
 def _metadata():
-    return "\n".join((
-        "Metadata-Version: 2.1", "Name: stretto", f"Version: {_version()}",
-        "Summary: A parameter server for distributed training, with BytePS's API for PyTorch",
-        "License: Apache-2.0", "Requires-Python: >=3.9", "Provides-Extra: torch",
-        "Requires-Dist: torch>=1.13; extra == 'torch'",
-        "Requires-Dist: numpy; extra == 'torch'", "", ""))
+    """Of the packages (PEP 566); what describes them is the page beside them."""
+    heads = (("Metadata-Version", "2.1"), ("Name", "stretto"), ("Version", _version()), *_METADATA)
+    readme = (_HERE / "README.md").read_text(encoding="utf-8")
+    return "\n".join(f"{name}: {value}" for name, value in heads) + f"\n\n{readme}"
 
 
 def _run(*command):
