@@ -27,7 +27,8 @@ list(FILTER STRETTO_LINKED EXCLUDE REGEX "stretto")
 if(BUILD_SHARED_LIBS OR NOT STRETTO_SANITIZE)
   add_library(stretto_shared SHARED ${STRETTO_OBJECTS})
   target_link_libraries(stretto_shared PRIVATE ${STRETTO_LINKED})
-  target_link_options(stretto_shared PRIVATE LINKER:--no-undefined LINKER:--exclude-libs,ALL)
+  target_link_options(stretto_shared PRIVATE LINKER:--exclude-libs,ALL
+    $<$<NOT:$<BOOL:${STRETTO_SANITIZE}>>:LINKER:--no-undefined>)
   target_compile_features(stretto_shared INTERFACE cxx_std_20)
   target_include_directories(stretto_shared INTERFACE
     $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
