@@ -6,9 +6,11 @@
 //   begin()             once an update
 //   change(first, w, g) once a piece of it: w and g are those of the elements from `first` on
 //   reset()             forgets
+//   memory()            what it remembers, as bytes
 // The numbers have been checked.
 #pragma once
 
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <span>
@@ -17,6 +19,8 @@
 #include "stretto/tensor.h"
 
 namespace stretto::ops {
+
+using Memory = std::vector<std::span<std::byte>>;
 
 /// Stochastic gradient descent.
 template <typename Real>
@@ -32,6 +36,7 @@ class Sgd {
     for (std::size_t i = 0; i < w.size(); ++i) w[i] -= rate * g[i];
   }
   void reset() {}
+  Memory memory() { return {}; }
 
  private:
   Real rate_;
@@ -61,6 +66,7 @@ class Momentum {
     }
   }
   void reset() { velocity_.assign(velocity_.size(), 0); }
+  Memory memory() { return {std::as_writable_bytes(std::span(velocity_))}; }
 
  private:
   Real rate_;
@@ -79,8 +85,8 @@ class Adam {
 
   /// The powers are products, not pow(): that has other last bits in other libraries.
   void begin() {
-    beta1_power_ *= options_.beta1;
-    beta2_power_ *= options_.beta2;
+    powers_[0] *= options_.beta1;
+    powers_[1] *= options_.beta2;
   }
   void change(std::size_t first, std::span<Real> w, std::span<const Real> g) {
     const std::span<Real> m = std::span(mean_).subspan(first, w.size());
@@ -89,8 +95,8 @@ class Adam {
     const auto beta2 = static_cast<Real>(options_.beta2);
     const auto rest1 = static_cast<Real>(1 - options_.beta1);
     const auto rest2 = static_cast<Real>(1 - options_.beta2);
-    const auto rate = static_cast<Real>(options_.rate / (1 - beta1_power_));
-    const auto correction2 = static_cast<Real>(1 - beta2_power_);
+    const auto rate = static_cast<Real>(options_.rate / (1 - powers_[0]));
+    const auto correction2 = static_cast<Real>(1 - powers_[1]);
     const auto epsilon = static_cast<Real>(options_.epsilon);
     for (std::size_t i = 0; i < w.size(); ++i) {
       m[i] = beta1 * m[i] + rest1 * g[i];
@@ -99,16 +105,18 @@ class Adam {
     }
   }
   void reset() {
-    beta1_power_ = 1;
-    beta2_power_ = 1;
+    powers_ = {1, 1};
     mean_.assign(mean_.size(), 0);
     square_.assign(square_.size(), 0);
+  }
+  Memory memory() {
+    return {std::as_writable_bytes(std::span(powers_)), std::as_writable_bytes(std::span(mean_)),
+            std::as_writable_bytes(std::span(square_))};
   }
 
  private:
   RuleOptions options_;
-  double beta1_power_ = 1;
-  double beta2_power_ = 1;
+  std::array<double, 2> powers_ = {1, 1};  // Of the betas, as many as there were updates.
   std::vector<Real> mean_;
   std::vector<Real> square_;
 };
@@ -134,6 +142,7 @@ class Adagrad {
     }
   }
   void reset() { squares_.assign(squares_.size(), 0); }
+  Memory memory() { return {std::as_writable_bytes(std::span(squares_))}; }
 
  private:
   Real rate_;

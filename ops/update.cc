@@ -59,6 +59,7 @@ class Addition final : public UpdateRule {
 
   bool additive() const override { return true; }
   void reset() override {}
+  std::vector<std::span<std::byte>> memory() override { return {}; }
 
   void apply(std::span<std::byte> parameters, std::span<const std::byte> gradient,
              double scale) override {
@@ -94,6 +95,7 @@ class GradientRule final : public UpdateRule {
 
   bool additive() const override { return Step<Real>::kMemoryless && weight_decay_ == 0; }
   void reset() override { step_.reset(); }
+  std::vector<std::span<std::byte>> memory() override { return step_.memory(); }
 
   void apply(std::span<std::byte> parameters, std::span<const std::byte> gradient,
              double scale) override {

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "stretto/status.h"
 #include "stretto/tensor.h"
@@ -41,6 +42,10 @@ class UpdateRule {
                      double scale) = 0;
   /// Forgets velocity, moments and step count: called when the parameters are set anew.
   virtual void reset() = 0;
+  /// What it remembers between updates, piece by piece, always the same pieces in the same order:
+  /// to be kept, and to be set again in a rule made for the same options, types and elements (the
+  /// rate may differ). Any bytes make sense. Empty for a rule without memory.
+  virtual std::vector<std::span<std::byte>> memory() = 0;
 };
 
 /// The rule that `options` names, for a part of `elements`. Refused with the reason: numbers that

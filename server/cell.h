@@ -77,6 +77,10 @@ class Cell {
 
   const Value& value() const { return value_; }
   bool has_rule() const { return rule_ != nullptr; }
+  /// What the update rule remembers, which may be read and set between shares.
+  std::vector<std::span<std::byte>> memory() {
+    return rule_ == nullptr ? std::vector<std::span<std::byte>>() : rule_->memory();
+  }
   Consistency& consistency() { return consistency_; }
   const Consistency& consistency() const { return consistency_; }
   const std::vector<Waiter>& waiters() const { return waiters_; }

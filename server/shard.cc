@@ -7,8 +7,8 @@
 #include <algorithm>
 
 #include "common/address.h"
-#include "common/clock.h"
 #include "common/log.h"
+#include "server/rule_state.h"
 #include "van/greeting.h"
 
 namespace stretto {
@@ -16,10 +16,15 @@ namespace {
 
 constexpr std::size_t kMaxCallers = 4096;
 constexpr std::size_t kSpareAnswers = 4096;  // Beyond two for each cell: faults, greetings.
+constexpr std::size_t kSpareStates = 64;     // The same, for answers with a piece of state.
 constexpr Duration kStallWatchEvery = 1s;
 
 Status too_many_waits() {
   return {Code::kResource, "this worker waits for one part more than twice at a time"};
+}
+
+Status too_many_answers() {
+  return {Code::kResource, "too many answers wait: this worker does not take them"};
 }
 
 // What a worker is told of a cell's value.
@@ -36,11 +41,8 @@ wire::Header header_about(const wire::Key& key, const Cell& cell, Rank rank) {
 }
 
 std::string list_of(const std::vector<Rank>& ranks) {
-  std::string text;
-  for (std::size_t i = 0; i < ranks.size() && i < 8; ++i) {
-    text += fmt::format("{}{}", i == 0 ? "" : ", ", ranks[i]);
-  }
-  return ranks.size() > 8 ? text + ", ..." : text;
+  const std::span<const Rank> first(ranks.data(), std::min<std::size_t>(ranks.size(), 8));
+  return fmt::format("{}{}", fmt::join(first, ", "), ranks.size() > 8 ? ", ..." : "");
 }
 
 }  // namespace
@@ -103,6 +105,8 @@ void Shard::on_control(LinkId link, const wire::Control& message) {
     }
   } else if (message.has_open()) {
     on_open(link, message.open());
+  } else if (message.has_state_request()) {
+    on_state_request(link, message.state_request());
   } else if (message.has_leave()) {
     auto known = ranks_.find(link);
     if (known != ranks_.end()) left_[known->second] = true;
@@ -209,6 +213,17 @@ void Shard::on_open(LinkId link, const wire::Open& open) {
                                       spec->describe(), known->second.spec.describe())});
 }
 
+void Shard::on_state_request(LinkId link, const wire::StateRequest& request) {
+  if (van_.queue().waiting(link) > 2 * cells_ + kSpareStates) {
+    return van_.refuse(link, too_many_answers());
+  }
+  wire::Header about;
+  about.key = {request.tensor(), request.part()};
+  wire::Control answer;
+  *answer.mutable_state_piece() = answer_to(request, find_cell(about));
+  van_.send_control(link, answer);
+}
+
 // The cell of a frame's key, made at its first use.
 Result<Cell*> Shard::find_cell(const wire::Header& header) {
   auto known = tensors_.find(header.key.tensor);
@@ -264,7 +279,7 @@ void Shard::on_data(LinkId link, const wire::Header& header, Buffer payload) {
   if (known == ranks_.end()) return;
   // A worker has one operation a part under way: it can be owed no more than this.
   if (van_.queue().waiting(link) > 2 * cells_ + kSpareAnswers) {
-    van_.refuse(link, {Code::kResource, "too many answers wait: this worker does not take them"});
+    van_.refuse(link, too_many_answers());
   } else if (header.kind == wire::Kind::kPush) {
     on_push(link, known->second, header, std::move(payload));
   } else if (header.kind == wire::Kind::kPull) {

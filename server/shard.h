@@ -69,6 +69,7 @@ class Shard final : public Agent, private Van::Handler {
 
   void answer(const Caller& caller);
   void on_open(LinkId link, const wire::Open& open);
+  void on_state_request(LinkId link, const wire::StateRequest& request);
   void on_push(LinkId link, Rank rank, const wire::Header& header, Buffer payload);
   void on_pull(LinkId link, Rank rank, const wire::Header& header);
   void on_probe(LinkId link, Rank rank, const wire::Header& header, const Cell& cell);

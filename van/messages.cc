@@ -98,6 +98,10 @@ Status status_of(const wire::Failure& failure) {
   return status_from(failure.code(), failure.cause(), failure.peer());
 }
 
+Status status_of(const wire::StatePiece& piece) {
+  return piece.code() == 0 ? Status() : status_from(piece.code(), piece.cause(), {});
+}
+
 // ---- tensors
 
 std::string TensorSpec::describe() const {

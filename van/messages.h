@@ -30,6 +30,7 @@ wire::Control fault_message(const Status& why);
 Status status_from(std::uint64_t code, const std::string& cause, const std::string& peer);
 Status status_of(const wire::Fault& fault);
 Status status_of(const wire::Failure& failure);
+Status status_of(const wire::StatePiece& piece);  ///< Ok if nothing went wrong.
 
 /// What a tensor is, as everybody must agree on it.
 struct TensorSpec {

@@ -78,6 +78,12 @@ const TensorSpec* Exchange::find(std::string_view name, std::uint32_t* id) const
   return find(found->second);
 }
 
+std::vector<LinkId> Exchange::links_of(std::uint32_t id) const {
+  std::vector<LinkId> links;
+  for (const Part& part : tensors_.at(id).parts) links.push_back(part.link);
+  return links;
+}
+
 // ---- out
 
 // Parts are cut, and the user's memory is reached, by what was declared. A Tensor is a struct that

@@ -42,6 +42,10 @@ class Exchange {
   /// The tensor's spec, or null.
   const TensorSpec* find(std::uint32_t id) const;
   const TensorSpec* find(std::string_view name, std::uint32_t* id) const;
+  /// Why operations on it end with an error at once, or ok.
+  Status check_tensor(const Tensor& tensor) const;
+  /// The link to the owner of each part of a tensor that is known.
+  std::vector<LinkId> links_of(std::uint32_t id) const;
 
   /// Begins an operation, or ends it at once with an error.
   void start(const std::shared_ptr<Operation>& operation);
@@ -117,7 +121,6 @@ class Exchange {
     Time since;
   };
 
-  Status check_tensor(const Tensor& tensor) const;
   static LaneName lane_of(const TensorState& tensor, const Operation& operation);
   static LaneName lane_of(const TensorState& tensor, const wire::Header& header);
   static bool answers_given_up(const Lane& lane, const wire::Header& header);

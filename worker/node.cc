@@ -63,7 +63,8 @@ WorkerNode::WorkerNode(const Config& config, std::unique_ptr<Transport> transpor
       van_(std::move(transport), clock),
       membership_(config, {}, van_, clock),
       trace_(config, van_),
-      exchange_(van_, clock, config.operation_timeout, std::move(coder)) {
+      exchange_(van_, clock, config.operation_timeout, std::move(coder)),
+      states_(van_, clock, config.operation_timeout) {
   exchange_.set_tracer(&trace_.tracer());
   if (config.whole_frames) van_.set_whole_frames();
 }
@@ -123,6 +124,34 @@ void WorkerNode::start(const std::shared_ptr<Operation>& operation) {
   exchange_.start(operation);
 }
 
+Status WorkerNode::check_stateful(const Tensor& tensor) const {
+  if (is_going()) return gone();
+  if (Status status = exchange_.check_tensor(tensor); !status.ok()) return status;
+  const TensorSpec& spec = *exchange_.find(tensor.id);
+  if (is_optimizer(spec.options.update.rule)) return {};
+  return {Code::kInvalidArgument,
+          fmt::format("tensor '{}' is {}: no update rule, and so nothing to remember", spec.name,
+                      spec.describe())};
+}
+
+StateTransfers::Target WorkerNode::target_of(const Tensor& tensor) const {
+  return {.tensor = tensor.id,
+          .spec = *exchange_.find(tensor.id),
+          .part_bytes = membership_.settings().part_bytes,
+          .links = exchange_.links_of(tensor.id)};
+}
+
+void WorkerNode::save_state(const Tensor& tensor, StateTransfers::Saved done) {
+  if (Status status = check_stateful(tensor); !status.ok()) return done(status);
+  states_.save(target_of(tensor), std::move(done));
+}
+
+void WorkerNode::load_state(const Tensor& tensor, std::span<const std::byte> state,
+                            const Done& done) {
+  if (Status status = check_stateful(tensor); !status.ok()) return done(status);
+  states_.load(target_of(tensor), state, done);
+}
+
 void WorkerNode::barrier(Done done) {
   if (is_going()) return done(gone().with_operation("barrier"));
   barriers_.push_back({std::move(done), after(clock_.now(), config_.operation_timeout)});
@@ -148,7 +177,7 @@ void WorkerNode::abandon() {
 
 void WorkerNode::go_if_free() {
   if (leaving_.empty() || membership_.state() != Membership::State::kMember || !exchange_.idle() ||
-      !declares_.empty() || !barriers_.empty()) {
+      !states_.idle() || !declares_.empty() || !barriers_.empty()) {
     return;
   }
   wire::Control message;
@@ -175,6 +204,8 @@ void WorkerNode::on_control(LinkId link, const wire::Control& message) {
     check_joined();
   } else if (message.has_fault() && message.fault().tensor() == 0) {
     membership_.fail(status_of(message.fault()).with_peer(shard->member.describe()));
+  } else if (message.has_state_piece()) {
+    states_.on_piece(message.state_piece());
   } else if (message.has_fault()) {
     on_fault(message.fault(), shard->member.describe());
   }
@@ -297,6 +328,7 @@ void WorkerNode::tick() {
   limit_input(membership_.input_limit_bytes());
   trace_.tick(membership_, 0, exchange_.most_rounds());
   exchange_.tick();
+  states_.tick();
   const Time now = clock_.now();
   if (pen_.due(now)) pen_.put(metrics(), now);
   if (membership_.state() == Membership::State::kMember && shards_.empty()) connect_shards();
@@ -384,7 +416,8 @@ metrics::Metrics WorkerNode::metrics() const {
 
 Time WorkerNode::next_due() const {
   if (ended_) return Time::max();
-  Time due = std::min({van_.next_due(), membership_.next_due(), exchange_.next_due()});
+  Time due =
+      std::min({van_.next_due(), membership_.next_due(), exchange_.next_due(), states_.next_due()});
   if (!joined_) due = std::min(due, join_deadline_);
   if (!barriers_.empty()) due = std::min(due, barriers_.front().deadline);
   for (const auto& [name, pending] : declares_) due = std::min(due, pending.deadline);
@@ -435,6 +468,7 @@ void WorkerNode::finish() {
   van_.shut();
   exchange_.end_all(why);
   STRETTO_CHECK(exchange_.idle());
+  states_.end_all(why);
   for (auto& [name, pending] : std::exchange(declares_, {})) {
     for (const Declared& done : pending.done) done(Status(why).with_operation("declare"));
   }

@@ -17,6 +17,7 @@
 #include "van/trace_agent.h"
 #include "van/van.h"
 #include "worker/exchange.h"
+#include "worker/state_transfers.h"
 
 namespace stretto {
 
@@ -37,6 +38,10 @@ class WorkerNode final : public Agent, private Van::Handler {
   void steer(const std::shared_ptr<Operation>& operation, const detail::Change& change) {
     if (!ended_) exchange_.steer(operation, change);
   }
+  /// What the servers' update rule remembers of a tensor, and back; worker.h says what of it
+  /// counts.
+  void save_state(const Tensor& tensor, StateTransfers::Saved done);
+  void load_state(const Tensor& tensor, std::span<const std::byte> state, const Done& done);
   void barrier(Done done);
   /// Leaves when nothing is under way any more. Who asks again while that takes hears the same.
   void leave(Done done);
@@ -110,6 +115,8 @@ class WorkerNode final : public Agent, private Van::Handler {
   ShardLink* find_shard(LinkId link);
   bool is_going() const { return ended_ || !leaving_.empty(); }
   Status gone() const;
+  Status check_stateful(const Tensor& tensor) const;
+  StateTransfers::Target target_of(const Tensor& tensor) const;
 
   const Config& config_;
   const Clock& clock_;
@@ -120,6 +127,7 @@ class WorkerNode final : public Agent, private Van::Handler {
   InputAccount* input_ = nullptr;  // None: nobody tells of it.
   std::uint64_t input_limit_bytes_ = 0;
   Exchange exchange_;
+  StateTransfers states_;
   std::map<NodeId, ShardLink> shards_;
   Done joining_;
   Time join_deadline_ = Time::max();

@@ -313,6 +313,30 @@ void Worker::note_span(Span span, Time begin, Time end) {
   impl_->loop().post([record](WorkerNode& node) { node.note(record); });
 }
 
+Result<std::vector<std::byte>> Worker::save_state(const Tensor& tensor) {
+  if (impl_->loop().is_here()) return not_here("save_state");
+  Result<std::vector<std::byte>> saved =
+      impl_->loop()
+          .ask<Result<std::vector<std::byte>>>(
+              [tensor](WorkerNode& node, StateTransfers::Saved done) {
+                node.save_state(tensor, std::move(done));
+              })
+          .get();
+  if (!saved.ok()) return Status(saved.status()).with_operation("save_state");
+  return saved;
+}
+
+Status Worker::load_state(const Tensor& tensor, std::span<const std::byte> state) {
+  if (impl_->loop().is_here()) return not_here("load_state");
+  const Status loaded =
+      impl_->loop()
+          .ask<Status>([tensor, state](WorkerNode& node, const WorkerNode::Done& done) {
+            node.load_state(tensor, state, done);
+          })
+          .get();
+  return loaded.ok() ? loaded : Status(loaded).with_operation("load_state");
+}
+
 Status Worker::barrier() {
   if (impl_->loop().is_here()) return not_here("barrier");
   return impl_->loop()

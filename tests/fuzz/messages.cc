@@ -113,6 +113,27 @@ void fill_of_traces(wire::Control& message, wire::Control::BodyCase body, Input&
   }
 }
 
+// Of what update rules remember.
+void fill_of_states(wire::Control& message, wire::Control::BodyCase body, Input& input) {
+  if (body == wire::Control::kStateRequest) {
+    wire::StateRequest& request = *message.mutable_state_request();
+    request.set_number(input.below(4));
+    request.set_tensor(input.small());
+    request.set_part(static_cast<std::uint32_t>(input.below(4)));
+    request.set_offset(input.flag() ? 0 : input.number());
+    request.set_set(input.flag() ? std::string() : input.text());
+    request.set_total(input.flag() ? request.set().size() : input.number());
+  } else {
+    wire::StatePiece& piece = *message.mutable_state_piece();
+    piece.set_number(input.below(4));
+    piece.set_total(input.number());
+    piece.set_version(input.below(4));
+    piece.set_piece(input.text());
+    piece.set_code(input.rarely(4) ? input.small() : 0);
+    piece.set_cause(input.text());
+  }
+}
+
 }  // namespace
 
 JobSettings job_settings() {
@@ -148,7 +169,7 @@ wire::TensorSpec spec_from(Input& input) {
 
 wire::Control control_from(Input& input) {
   wire::Control message;
-  const std::size_t body = input.below(18);
+  const std::size_t body = input.below(20);
   switch (static_cast<wire::Control::BodyCase>(body)) {
     case wire::Control::kHello:
       fill(*message.mutable_hello(), input);
@@ -206,6 +227,10 @@ wire::Control control_from(Input& input) {
     case wire::Control::kObserve:
     case wire::Control::kObserved:
       fill_of_traces(message, static_cast<wire::Control::BodyCase>(body), input);
+      break;
+    case wire::Control::kStateRequest:
+    case wire::Control::kStatePiece:
+      fill_of_states(message, static_cast<wire::Control::BodyCase>(body), input);
       break;
     case wire::Control::BODY_NOT_SET:
       break;

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <functional>
 #include <string>
 
@@ -341,6 +342,34 @@ TEST(MakeUpdateRule, SaysWhatWasWantedAndFoundAndWhatToDo) {
   EXPECT_EQ(make_update_rule(options, Dtype::kF32, 4).status().cause(),
             "rule 'momentum' wants momentum from 0 to below 1, but it is 1.5; set "
             "RuleOptions::momentum to a number in that range, such as 0.9");
+}
+
+TEST(UpdateRule, WithAnothersMemoryGoesOnAsThatOneToTheBit) {
+  for (const Rule rule : {Rule::kSgd, Rule::kMomentum, Rule::kAdam, Rule::kAdagrad}) {
+    for (const Dtype dtype : {Dtype::kF32, Dtype::kF64, Dtype::kBf16}) {
+      constexpr std::size_t kCount = 37;
+      const RuleOptions options{.rule = rule, .rate = 0.1};
+      const auto first = make_update_rule(options, dtype, kCount).or_exit();
+      const auto second = make_update_rule(options, dtype, kCount).or_exit();
+      std::vector<std::byte> parameters(kCount * bytes_of(dtype));
+      std::vector<std::byte> gradient(parameters.size());
+      for (std::size_t i = bytes_of(dtype) - 1; i < gradient.size(); i += bytes_of(dtype)) {
+        gradient[i] = std::byte{0x3d};  // Sign and exponent: all of them are small.
+      }
+      for (int step = 0; step < 3; ++step) first->apply(parameters, gradient, 1);
+      const auto from = first->memory();
+      const auto into = second->memory();
+      ASSERT_EQ(from.size(), into.size());
+      for (std::size_t i = 0; i < from.size(); ++i) {
+        ASSERT_EQ(from[i].size(), into[i].size());
+        std::memcpy(into[i].data(), from[i].data(), from[i].size());
+      }
+      std::vector<std::byte> others = parameters;
+      first->apply(parameters, gradient, 1);
+      second->apply(others, gradient, 1);
+      EXPECT_EQ(parameters, others) << static_cast<int>(rule);
+    }
+  }
 }
 
 }  // namespace

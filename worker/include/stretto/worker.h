@@ -6,10 +6,10 @@
 //   worker.push_pull(grads, mine, sum).wait().or_exit();   // sum over all workers
 //   worker.leave().or_exit();
 //
-// Every call may be made from any thread, but for those that wait (declare, barrier, leave, and a
-// ticket's wait): in a callback of on_done they answer kInvalidArgument. Nothing waits for ever:
-// each operation ends within Options::operation_timeout with a Status that names the operation, the
-// peer and the cause.
+// Every call may be made from any thread, but for those that wait (declare, barrier, leave,
+// save_state, load_state, and a ticket's wait): in a callback of on_done they answer
+// kInvalidArgument. Nothing waits for ever: each operation ends within Options::operation_timeout
+// with a Status that names the operation, the peer and the cause.
 #pragma once
 
 #include <functional>
@@ -169,6 +169,18 @@ class Worker {
   /// parameters they become that too. All workers must call it; it takes part in the tensor's
   /// rounds.
   Ticket broadcast(const Tensor& tensor, std::span<std::byte> data, Rank root, int priority = 0);
+
+  /// What the servers' update rule (kSgd and above) remembers of a tensor: velocity, moments, the
+  /// number of updates. Together with the values, which pull() brings, it is what a program needs
+  /// to go on later as if nothing had been. One worker asks, while none has a share under way, as
+  /// behind a barrier: kMismatch if shares come meanwhile. The bytes may be kept in a file.
+  Result<std::vector<std::byte>> save_state(const Tensor& tensor);
+  /// Makes the servers remember that again: in this job or a later one, with any number of workers
+  /// and servers, for a tensor of the same rule, type and size, with the same STRETTO_PART_BYTES.
+  /// One worker does it, after broadcast(), which makes the servers forget, and before a barrier
+  /// behind which training goes on. kMismatch or kMalformed, with nothing changed, for bytes that
+  /// do not fit. After another error the state is undefined.
+  Status load_state(const Tensor& tensor, std::span<const std::byte> state);
 
   /// Returns when every worker has called it as often as this one.
   Status barrier();

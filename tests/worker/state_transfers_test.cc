@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is asked of servers, and what is believed of their answers, against one played by hand.
+#include "worker/state_transfers.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/van/far_end.h"
+#include "tests/van/recorder.h"
+#include "worker/state_block.h"
+
+namespace stretto {
+namespace {
+
+using testing::HasSubstr;
+using Bytes = StateTransfers::Bytes;
+
+/// Thread: loop.
+class StateTransfersTest : public testing::Test {
+ protected:
+  static constexpr LinkId kShard = 1;
+
+  StateTransfersTest() {
+    van_.set_node(10);
+    EXPECT_TRUE(van_.connect("shard0:1", fake::hello(Role::kWorker, 0).hello()).ok());
+    shard_.say(fake::welcome(10, 0));
+    step();
+    van_.admit(kShard, 50);
+    shard_.controls();
+  }
+
+  void step() {
+    fake::Recorder seen;
+    van_.step(seen, Duration::zero());
+    for (const auto& [link, message] : seen.controls) {
+      if (message.has_state_piece()) states_.on_piece(message.state_piece());
+    }
+    states_.tick();
+    van_.step(seen, Duration::zero());
+  }
+
+  static StateTransfers::Target target(std::uint32_t parts) {
+    TensorSpec spec{.name = "w", .dtype = Dtype::kF32, .elements = 8, .options = {}};
+    spec.options.update.rule = Rule::kMomentum;
+    return {7, spec, 256, std::vector<LinkId>(parts, kShard)};
+  }
+  void save(std::uint32_t parts) {
+    states_.save(target(parts), [this](const Result<Bytes>& result) { saved_.push_back(result); });
+    step();
+  }
+  void load(std::uint32_t parts, const Bytes& block) {
+    states_.load(target(parts), block, [this](const Status& status) { loaded_.push_back(status); });
+    step();
+  }
+  wire::StateRequest asked() { return shard_.control().state_request(); }
+  void answer(const wire::StateRequest& request, const std::string& piece, std::uint64_t total,
+              std::uint64_t version = 3) {
+    wire::Control message;
+    message.mutable_state_piece()->set_number(request.number());
+    message.mutable_state_piece()->set_piece(piece);
+    message.mutable_state_piece()->set_total(total);
+    message.mutable_state_piece()->set_version(version);
+    shard_.say(message);
+    step();
+  }
+
+  sim::VirtualClock clock_;
+  fake::Wire wire_;
+  Van van_{fake::scripted_transport(wire_), clock_};
+  StateTransfers states_{van_, clock_, 20s};
+  fake::FarEnd shard_{wire_, kShard, 50};
+  std::vector<Result<Bytes>> saved_;
+  std::vector<Status> loaded_;
+};
+
+TEST_F(StateTransfersTest, EachPieceOfEachPartIsAskedForInTurn) {
+  save(2);
+  wire::StateRequest request = asked();
+  EXPECT_EQ(request.tensor(), 7U);
+  EXPECT_EQ(request.part(), 0U);
+  answer(request, "ab", 3);
+  request = asked();
+  EXPECT_EQ(request.offset(), 2U);
+  answer(request, "c", 3);
+  request = asked();
+  EXPECT_EQ(request.part(), 1U);
+  EXPECT_EQ(request.offset(), 0U);
+  EXPECT_TRUE(saved_.empty());
+  answer(request, "", 0);
+  ASSERT_EQ(saved_.size(), 1U);
+  const Bytes block = *saved_[0];
+  const auto parts = parts_of_state_block(block, target(2).spec, 256, 2).or_exit();
+  EXPECT_EQ(parts[0].size(), 3U);
+  EXPECT_EQ(parts[1].size(), 0U);
+  EXPECT_TRUE(states_.idle());
+
+  load(2, block);
+  request = asked();
+  EXPECT_EQ(request.set(), "abc");
+  EXPECT_EQ(request.total(), 3U);
+  answer(request, "", 3);
+  ASSERT_EQ(loaded_.size(), 1U) << "nothing is set of a part without state";
+  EXPECT_TRUE(loaded_[0].ok());
+}
+
+TEST_F(StateTransfersTest, OneAtATime) {
+  save(1);
+  save(1);
+  const wire::StateRequest first = asked();
+  answer(first, "", 0);
+  EXPECT_EQ(saved_.size(), 1U);
+  answer(asked(), "", 0);
+  EXPECT_EQ(saved_.size(), 2U);
+}
+
+TEST_F(StateTransfersTest, SharesThatComeMeanwhileMakeItAMismatch) {
+  save(2);
+  answer(asked(), "a", 1, 3);
+  answer(asked(), "b", 1, 4);
+  ASSERT_EQ(saved_.size(), 1U);
+  EXPECT_EQ(saved_[0].status().code(), Code::kMismatch);
+  EXPECT_THAT(saved_[0].status().cause(), HasSubstr("from version 3 to 4"));
+}
+
+TEST_F(StateTransfersTest, AnswersThatMakeNoSenseEndIt) {
+  const struct {
+    std::string piece;
+    std::uint64_t total;
+  } kWrong[] = {{"abc", 2}, {"", 2}, {"a", std::uint64_t{1} << 40}};
+  for (const auto& wrong : kWrong) {
+    save(1);
+    answer(asked(), wrong.piece, wrong.total);
+    EXPECT_EQ(saved_.back().status().code(), Code::kMalformed) << wrong.total;
+  }
+  EXPECT_TRUE(states_.idle());
+}
+
+TEST_F(StateTransfersTest, WhatAServerRefusesIsTold) {
+  save(1);
+  wire::Control message;
+  message.mutable_state_piece()->set_number(asked().number());
+  message.mutable_state_piece()->set_code(static_cast<std::uint32_t>(Code::kResource));
+  message.mutable_state_piece()->set_cause("no memory");
+  shard_.say(message);
+  step();
+  ASSERT_EQ(saved_.size(), 1U);
+  EXPECT_EQ(saved_[0].status().code(), Code::kResource);
+}
+
+TEST_F(StateTransfersTest, SilenceEndsItAndALateAnswerIsNobodys) {
+  save(1);
+  const wire::StateRequest late = asked();
+  EXPECT_EQ(states_.next_due(), clock_.now() + 20s);
+  clock_.advance_to(clock_.now() + 20s);
+  step();
+  ASSERT_EQ(saved_.size(), 1U);
+  EXPECT_EQ(saved_[0].status().code(), Code::kTimeout);
+  save(1);
+  const wire::StateRequest next = asked();
+  answer(late, "x", 1);
+  EXPECT_EQ(saved_.size(), 1U);
+  answer(next, "y", 1);
+  EXPECT_EQ(saved_.size(), 2U);
+  EXPECT_TRUE(saved_[1].ok());
+}
+
+TEST_F(StateTransfersTest, TheEndEndsAll) {
+  save(1);
+  load(1, Bytes(3));
+  ASSERT_EQ(loaded_.size(), 1U);
+  EXPECT_EQ(loaded_[0].code(), Code::kMalformed) << "before anything is sent";
+  save(1);
+  states_.end_all({Code::kCancelled, "over"});
+  ASSERT_EQ(saved_.size(), 2U);
+  EXPECT_EQ(saved_[1].status().code(), Code::kCancelled);
+}
+
+}  // namespace
+}  // namespace stretto

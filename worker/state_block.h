@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// The block of bytes in which a program keeps what the servers' update rules remember of a tensor:
+// what it is of, then for each part its size and its bytes. Little-endian. Pure.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "van/messages.h"
+
+namespace stretto {
+
+/// The first bytes of a block of this tensor's state, cut into parts of so many bytes.
+std::vector<std::byte> begin_state_block(const TensorSpec& spec, std::uint32_t part_bytes);
+
+/// Adds the next part's.
+void append_to_state_block(std::vector<std::byte>& block, std::span<const std::byte> part);
+
+/// The bytes of each of `parts` parts. kMalformed for what is no such block, or not a whole one;
+/// kMismatch for one of another rule, type or size, or cut into other parts.
+Result<std::vector<std::span<const std::byte>>> parts_of_state_block(
+    std::span<const std::byte> block, const TensorSpec& spec, std::uint32_t part_bytes,
+    std::size_t parts);
+
+}  // namespace stretto
