@@ -295,5 +295,22 @@ TEST(LaunchKubernetes, ValuesAreQuotedAndNotExpanded) {
   EXPECT_EQ(*text, *manifests(plan, "t\""));
 }
 
+TEST(LaunchKubernetes, PortsMayBeChosen) {
+  const auto count = [](const std::string& text, const std::string& words) {
+    std::size_t found = 0;
+    for (std::size_t at = text.find(words); at != std::string::npos;
+         at = text.find(words, at + 1)) {
+      ++found;
+    }
+    return found;
+  };
+  const std::string usual = *manifests(plan_with_file({"--print=k8s", "x"}), "t");
+  EXPECT_EQ(count(usual, "STRETTO_SERVER_PORT"), 0u);
+  const std::string chosen = *manifests(plan_with_file({"--print=k8s", "--port=8000", "x"}), "t");
+  EXPECT_EQ(count(chosen, "9700"), 0u);
+  EXPECT_EQ(count(chosen, "8000"), count(usual, "9700"));
+  EXPECT_EQ(count(chosen, R"(name: "STRETTO_SERVER_PORT", value: "8001")"), 1u);
+}
+
 }  // namespace
 }  // namespace stretto::launch

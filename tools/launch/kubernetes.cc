@@ -15,8 +15,8 @@
 namespace stretto::launch {
 namespace {
 
-constexpr int kSchedulerPort = 9700;
-constexpr int kMasterPort = 29500;
+constexpr std::uint32_t kSchedulerPort = 9700;
+constexpr std::uint32_t kMasterPort = 29500;
 constexpr std::size_t kMaxName = 40;  // With what is added, names of pods stay within 63.
 constexpr std::string_view kLower = "abcdefghijklmnopqrstuvwxyz0123456789";
 constexpr std::string_view kIndex =
@@ -90,7 +90,7 @@ class Writer {
   std::string all() {
     heading();
     secret();
-    service("scheduler", "scheduler", kSchedulerPort, false);
+    service("scheduler", "scheduler", scheduler_port(), false);
     service("workers", "worker", kMasterPort, true);
     job("scheduler", "scheduler", 1, {"stretto-scheduler"}, "100m", "128Mi");
     job("servers", "server", plan_.servers, {"stretto-server"}, words_.processors, words_.memory);
@@ -156,7 +156,8 @@ class Writer {
 
   // Headless where pods are called by their own names; else an address that is there before any
   // pod is, so that nobody meets a name that cannot be resolved yet.
-  void service(std::string_view suffix, std::string_view component, int port, bool headless) {
+  void service(std::string_view suffix, std::string_view component, std::uint32_t port,
+               bool headless) {
     begin("v1", "Service", suffix, component);
     line(0, "spec:");
     if (headless) {
@@ -201,7 +202,7 @@ class Writer {
     line(5, "command: [{}]", words);
     if (component != "server") {
       line(5, "ports:");
-      line(6, "- containerPort: {}", component == "worker" ? kMasterPort : kSchedulerPort);
+      line(6, "- containerPort: {}", component == "worker" ? kMasterPort : scheduler_port());
     }
     environment(component);
     line(5, "resources:");
@@ -226,7 +227,7 @@ class Writer {
     variable("STRETTO_WORLD_SIZE", workers);
     variable("STRETTO_SERVERS", std::to_string(plan_.servers));
     variable("STRETTO_SHARDS", std::to_string(plan_.shards));
-    variable("STRETTO_SCHEDULER", fmt::format("{}:{}", scheduler, kSchedulerPort));
+    variable("STRETTO_SCHEDULER", fmt::format("{}:{}", scheduler, scheduler_port()));
     variable("STRETTO_BIND_HOST", "0.0.0.0");
     field("STRETTO_NODE_HOST", "status.podIP");
     line(6, "- name: \"STRETTO_JOB_TOKEN\"");
@@ -236,10 +237,13 @@ class Writer {
     if (plan_.start_timeout) variable("STRETTO_RENDEZVOUS_TIMEOUT_S", *plan_.start_timeout);
     variable("DMLC_ROLE", component);
     variable("DMLC_PS_ROOT_URI", scheduler);
-    variable("DMLC_PS_ROOT_PORT", std::to_string(kSchedulerPort));
+    variable("DMLC_PS_ROOT_PORT", std::to_string(scheduler_port()));
     variable("DMLC_NUM_WORKER", workers);
     variable("DMLC_NUM_SERVER", std::to_string(plan_.servers));
     variable("PYTHONUNBUFFERED", "1");
+    if (component == "server" && plan_.port != 0) {
+      variable("STRETTO_SERVER_PORT", std::to_string(plan_.port + 1));
+    }
     if (component == "worker") worker_environment(workers);
     for (const auto& [name, value] : plan_.added_environment) variable(name, value);
   }
@@ -255,6 +259,8 @@ class Writer {
     variable("MASTER_ADDR", fmt::format("{0}-workers-0.{0}-workers", words_.name));
     variable("MASTER_PORT", std::to_string(kMasterPort));
   }
+
+  std::uint32_t scheduler_port() const { return plan_.port != 0 ? plan_.port : kSchedulerPort; }
 
   const Plan& plan_;
   const Manifest& words_;
