@@ -37,6 +37,11 @@ def schemes_of(modes, rules, warm_up):
     return found
 
 
+def with_underscores(name):
+    """As the programs have it: "eager-async" is "eager_async"."""
+    return name.replace("-", "_")
+
+
 def arguments(words):
     """Of the command line."""
     def listed(kind):
@@ -47,8 +52,8 @@ def arguments(words):
     parser.add_argument("--programs", type=pathlib.Path, default=ROOT / "build" / "bin",
                         help="folder of stretto-launch and stretto-converge")
     parser.add_argument("--tasks", type=listed(str), default=list(TASKS))
-    parser.add_argument("--modes", type=listed(str), default=list(MODES))
-    parser.add_argument("--rules", type=listed(str), default=list(RULES))
+    parser.add_argument("--modes", type=listed(with_underscores), default=list(MODES))
+    parser.add_argument("--rules", type=listed(with_underscores), default=list(RULES))
     parser.add_argument("--slow", type=listed(float), default=[1.0, 3.0, 6.0],
                         help="times longer that the last worker takes")
     parser.add_argument("--seeds", type=int, default=5, help="runs of each cell that is told")
