@@ -101,6 +101,21 @@ class InstalledPackage(Prefix):
         finally:
             LAUNCHER = built
 
+    def test_the_program_of_the_readme(self):
+        page = (SOURCE / "README.md").read_text(encoding="utf-8").partition("## Your own program")
+        project = self.root / "average"
+        project.mkdir()
+        for language, name in (("cpp", "average.cc"), ("cmake", "CMakeLists.txt")):
+            text = re.search(rf"^```{language}\n(.*?)^```", page[2], re.MULTILINE | re.DOTALL)[1]
+            (project / name).write_text(text, encoding="utf-8")
+        status, said = self.configure(project)
+        self.assertEqual(status, 0, said)
+        command("cmake", "--build", f"{project}-build")
+        output = command(self.prefix / "bin" / "stretto-launch", "--workers", 2, "--servers", 1,
+                         "--", f"{project}-build/average")
+        for rank in (0, 1):
+            self.assertIn(f"worker {rank}: the last mean is 99.5", output)
+
     def test_rpc(self):
         self.assertIn("hello!", command(self.build_example("rpc")))
 
