@@ -5,7 +5,7 @@
 
 and a script that was written for horovod.torch stays as it is. Start it with `stretto-launch
 --workers 2 --servers 2 -- python3 script.py`. What is not there yet says so when it is called:
-reduce-scatter, all-to-all, process sets, elastic training; Adasum will not be.
+join(), reduce-scatter, all-to-all, process sets, elastic training; Adasum will not be.
 """
 
 import stretto.torch as _st
@@ -37,9 +37,9 @@ __all__ = [
     "grouped_allgather_async", "grouped_allreduce", "grouped_allreduce_",
     "grouped_allreduce_async", "grouped_allreduce_async_", "grouped_reducescatter",
     "grouped_reducescatter_async", "init", "is_homogeneous", "is_initialized",
-    "local_rank", "local_size", "mpi_built", "mpi_enabled", "mpi_threads_supported", "nccl_built",
-    "poll", "rank", "reducescatter", "reducescatter_async", "remove_process_set", "rocm_built",
-    "shutdown", "size", "sparse_allreduce_async", "start_timeline", "stop_timeline",
+    "join", "local_rank", "local_size", "mpi_built", "mpi_enabled", "mpi_threads_supported",
+    "nccl_built", "poll", "rank", "reducescatter", "reducescatter_async", "remove_process_set",
+    "rocm_built", "shutdown", "size", "sparse_allreduce_async", "start_timeline", "stop_timeline",
     "synchronize",
 ]
 
@@ -134,6 +134,7 @@ def _later(name, what):
 
 alltoall = _later("alltoall", "all-to-all")
 alltoall_async = _later("alltoall_async", "all-to-all")
+join = _later("join", "join(), for data of other lengths,")
 reducescatter = _later("reducescatter", "reduce-scatter")
 reducescatter_async = _later("reducescatter_async", "reduce-scatter")
 grouped_reducescatter = _later("grouped_reducescatter", "reduce-scatter")
