@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "common/clock.h"
+#include "scheduler/rounded.h"
 
 namespace stretto {
 namespace {
@@ -15,15 +16,33 @@ using Json = nlohmann::json;
 
 constexpr Duration kRateWindow = 2s;
 constexpr std::size_t kNodesAPicturePage = 500;
+constexpr std::size_t kMostReportBytes = 16384;  // Of a page, which has to fit a control message.
 constexpr std::size_t kMostHeld = std::size_t{1} << 18;
 
 Json json_of(const std::optional<InputView>& input) {
   if (!input) return nullptr;
-  return {{"per_s", input->bytes_per_s},
-          {"share", input->share},
-          {"stall_share", input->stall_share},
+  return {{"per_s", rounded(input->bytes_per_s)},
+          {"share", rounded(input->share)},
+          {"stall_share", rounded(input->stall_share)},
           {"limit", input->limit_bytes},
           {"word", input->word}};
+}
+
+Json json_of(const std::optional<PushWaits::Summary>& stall) {
+  if (!stall) return nullptr;
+  return {{"s", rounded(seconds(stall->age))}, {"ranks", stall->ranks}, {"word", stall->text}};
+}
+
+// What a node reports, as long as there is room on the page.
+Json reports_of(const Picture::NodeState& node, std::size_t& room) {
+  constexpr std::size_t kNumberBytes = 24;
+  Json reports = Json::object();
+  for (const auto& [name, value] : node.reports) {
+    if (name.size() + kNumberBytes > room) break;
+    room -= name.size() + kNumberBytes;
+    reports[name] = value;
+  }
+  return reports;
 }
 
 }  // namespace
@@ -35,6 +54,7 @@ void Picture::set_members(const std::vector<Member>& members) {
 void Picture::left(NodeId node) {
   const auto found = nodes_.find(node);
   if (found != nodes_.end()) found->second.member.left = true;
+  push_waits_.left(node);
 }
 
 void Picture::set_input(const std::map<Rank, InputView>& views) {
@@ -62,7 +82,14 @@ void Picture::heard(NodeId id, const wire::Heartbeat& beat, Time now) {
       held_[{id, held.rank()}] = Duration(static_cast<std::int64_t>(held.ns()));
     }
   }
-  if (node.member.role == Role::kWorker) node.held = held_of(node.member.rank);
+  if (node.member.role == Role::kWorker) {
+    node.held = held_of(node.member.rank);
+    for (const wire::Report& report : beat.reports()) {
+      keep_reported(node.reports, report.name(), report.value());
+    }
+  } else {
+    push_waits_.heard(id, beat, now);
+  }
   roll_window(node, now);
 }
 
@@ -108,6 +135,7 @@ std::string Picture::json(std::string_view phase, std::size_t first, Time now) c
     return key(a) < key(b);
   });
   Json nodes = Json::array();
+  std::size_t room = kMostReportBytes;
   for (std::size_t i = first; i < order.size() && i < first + kNodesAPicturePage; ++i) {
     const NodeState& node = *order[i];
     const bool worker = node.member.role == Role::kWorker;
@@ -119,20 +147,22 @@ std::string Picture::json(std::string_view phase, std::size_t first, Time now) c
                      {"rounds", node.rounds},
                      {"behind", worker ? most - node.rounds : 0},
                      {"staleness", node.staleness},
-                     {"rounds_per_s", node.rounds_per_s},
-                     {"in_per_s", node.in_per_s},
-                     {"out_per_s", node.out_per_s},
+                     {"rounds_per_s", rounded(node.rounds_per_s)},
+                     {"in_per_s", rounded(node.in_per_s)},
+                     {"out_per_s", rounded(node.out_per_s)},
                      {"waiting", node.frames_waiting},
                      {"under_way", node.bytes_under_way},
-                     {"held_share", node.held_share},
-                     {"silence_s", node.heard == Time() ? 0.0 : seconds(now - node.heard)},
+                     {"held_share", rounded(node.held_share)},
+                     {"silence_s", node.heard == Time() ? 0.0 : rounded(seconds(now - node.heard))},
+                     {"reports", reports_of(node, room)},
                      {"input", json_of(node.input)}});
   }
   const Json all = {{"phase", std::string(phase)},
                     {"count", order.size()},
                     {"first", first},
+                    {"stall", json_of(push_waits_.summary(now))},
                     {"nodes", std::move(nodes)}};
-  return all.dump();
+  return all.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 }  // namespace stretto

@@ -7,7 +7,9 @@
 #include <optional>
 #include <string>
 
+#include "common/report.h"
 #include "scheduler/input_view.h"
+#include "scheduler/push_waits.h"
 #include "van/messages.h"
 
 namespace stretto {
@@ -36,6 +38,7 @@ class Picture {
     double held_share = 0;  ///< Of a worker: of the time, the part in which rounds waited for it.
     Duration held = {};     ///< In all, over all shards.
     std::optional<InputView> input = {};
+    Reported reports = {};  ///< Of a worker: what its program reports.
     Time heard;
     // At the begin of the window that rates are taken over.
     Time window;
@@ -45,8 +48,11 @@ class Picture {
     Duration held_before = {};
   };
   const std::map<NodeId, NodeState>& nodes() const { return nodes_; }
+  /// Rounds that wait for somebody's push for seconds.
+  const PushWaits& push_waits() const { return push_waits_; }
 
-  /// {"phase":...,"count":N,"nodes":[...]}, 500 nodes from `first` on, workers first by rank.
+  /// {"phase":...,"count":N,"stall":{...} or null,"nodes":[...]}, 500 nodes from `first` on,
+  /// workers first by rank.
   std::string json(std::string_view phase, std::size_t first, Time now) const;
 
  private:
@@ -55,6 +61,7 @@ class Picture {
 
   std::map<NodeId, NodeState> nodes_;
   std::map<std::pair<NodeId, Rank>, Duration> held_;  // By shard and worker.
+  PushWaits push_waits_;
 };
 
 }  // namespace stretto

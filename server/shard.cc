@@ -8,6 +8,7 @@
 
 #include "common/address.h"
 #include "common/log.h"
+#include "server/long_waits.h"
 #include "server/rule_state.h"
 #include "van/greeting.h"
 
@@ -476,12 +477,16 @@ void Shard::watch_stalls(Time now) {
   const JobSettings& settings = membership_->settings();
   const bool may_warn = now - last_stall_warning_ >= settings.stall_warn;
   const Duration worth_a_word = std::min(settings.stall_warn, settings.stall_error);
+  LongWaits waits;
   for (auto& [id, tensor] : tensors_) {
     for (auto& [part, cell] : tensor.cells) {
       if (cell.waiters().empty()) continue;
       const Duration age = now - cell.waiters().front().since;
+      if (age < LongWaits::kLong && age < worth_a_word) continue;
+      const std::vector<Rank> awaited = cell.consistency().awaited();
+      waits.add(tensor.spec.name, cell.consistency().version() + 1, age, awaited);
       if (age < worth_a_word) continue;
-      const std::string missing = list_of(cell.consistency().awaited());
+      const std::string missing = list_of(awaited);
       if (age >= settings.stall_error) {
         fail_waiters({id, part}, tensor.spec, cell,
                      Status(Code::kTimeout,
@@ -494,6 +499,7 @@ void Shard::watch_stalls(Time now) {
       }
     }
   }
+  membership_->set_long_waits(waits.told());
 }
 
 }  // namespace stretto

@@ -269,6 +269,12 @@ wire::Control Membership::heartbeat() {
   }
   if (!progress_.waits_in.empty()) beat.set_waits_in(progress_.waits_in);
   if (progress_.input) fill(*beat.mutable_input(), *progress_.input);
+  for (const auto& [name, value] : progress_.reports) {
+    wire::Report& report = *beat.add_reports();
+    report.set_name(name);
+    report.set_value(value);
+  }
+  for (const wire::LongWait& wait : long_waits_) *beat.add_long_waits() = wait;
   return message;
 }
 

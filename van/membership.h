@@ -6,10 +6,13 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "common/clock.h"
 #include "common/config.h"
 #include "common/input_account.h"
+#include "common/report.h"
 #include "van/messages.h"
 #include "van/van.h"
 
@@ -57,10 +60,13 @@ class Membership {
     std::uint64_t staleness = 0;
     std::optional<InputTotals> input = {};  ///< None if the process reads nothing.
     std::string waits_in = {};              ///< The call that has waited longest, if that is long.
+    Reported reports = {};                  ///< What the program has reported since the last one.
   };
   /// The next heartbeat of a shard tells it: rounds have now waited for this worker's shares so
   /// long in all.
   void set_held(Rank rank, Duration in_all) { held_[rank] = in_all; }
+  /// A shard's heartbeats tell it until it is set anew.
+  void set_long_waits(std::vector<wire::LongWait> waits) { long_waits_ = std::move(waits); }
 
   Membership(const Config& config, Self self, Van& van, const Clock& clock);
 
@@ -136,6 +142,7 @@ class Membership {
   std::string elsewhere_;
   std::uint64_t input_limit_bytes_ = 0;
   std::map<Rank, Duration> held_;  // That the scheduler has yet to hear.
+  std::vector<wire::LongWait> long_waits_;
   Wakefulness wakefulness_;
   /// Of a member that is lost, for when the scheduler does not decide.
   struct Verdict {

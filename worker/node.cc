@@ -370,7 +370,8 @@ Membership::Progress WorkerNode::progress() {
   return {.rounds = exchange_.most_rounds(),
           .staleness = exchange_.last_staleness(),
           .input = input_ == nullptr ? std::nullopt : input_->totals(clock_.now()),
-          .waits_in = waits_in()};
+          .waits_in = waits_in(),
+          .reports = reports_.take()};
 }
 
 // Of what has waited for a heartbeat or longer.
@@ -388,7 +389,7 @@ void WorkerNode::limit_input(std::uint64_t bytes) {
   input_->set_limit(bytes);
 }
 
-metrics::Metrics WorkerNode::metrics() const {
+metrics::Metrics WorkerNode::metrics() {
   using metrics::Type;
   const metrics::Labels labels = {{"role", "worker"}, {"rank", std::to_string(rank())}};
   metrics::Metrics made = metrics_of(van_, labels);
@@ -410,6 +411,10 @@ metrics::Metrics WorkerNode::metrics() const {
     add("stretto_input_stall_seconds_total", Type::kCounter,
         std::chrono::duration<double>(input->stall).count(),
         "Time in which the program waited for them.");
+  }
+  for (const auto& [name, value] : reports_.all()) {
+    add("stretto_reported", Type::kGauge, value, "What the program last reported by this name.");
+    made.back().labels.emplace_back("name", name);
   }
   return made;
 }

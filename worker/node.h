@@ -17,6 +17,7 @@
 #include "van/trace_agent.h"
 #include "van/van.h"
 #include "worker/exchange.h"
+#include "worker/reports.h"
 #include "worker/state_transfers.h"
 
 namespace stretto {
@@ -71,6 +72,8 @@ class WorkerNode final : public Agent, private Van::Handler {
   void note(const TraceRecord& record) {
     if (!ended_) trace_.tracer().note(record);
   }
+  /// Heartbeats take it along. Thread: any.
+  Reports& reports() { return reports_; }
   /// Thread: any.
   bool tracing() { return trace_.tracer().on(); }
 
@@ -110,7 +113,7 @@ class WorkerNode final : public Agent, private Van::Handler {
   std::string waits_in() const;
   void limit_input(std::uint64_t bytes);
   void tick();
-  metrics::Metrics metrics() const;
+  metrics::Metrics metrics();
   void finish();
   ShardLink* find_shard(LinkId link);
   bool is_going() const { return ended_ || !leaving_.empty(); }
@@ -124,6 +127,7 @@ class WorkerNode final : public Agent, private Van::Handler {
   Membership membership_;
   TraceAgent trace_;
   metrics::Pen pen_;
+  Reports reports_;
   InputAccount* input_ = nullptr;  // None: nobody tells of it.
   std::uint64_t input_limit_bytes_ = 0;
   Exchange exchange_;

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <atomic>
 #include <future>
 
 #include "common/clock.h"
@@ -61,6 +62,11 @@ class WorkerImpl {
   const Config& config() const { return config_; }
   Rank rank() const { return node_.rank(); }
   bool tracing() { return node_.tracing(); }
+  void report(std::string_view name, double value) {
+    const Status status = node_.reports().set(name, value);
+    if (status.ok() || complained_.exchange(true)) return;
+    log(Level::kWarning, "a report is left out, and others may be: {}", status.cause());
+  }
 
  private:
   static constexpr Duration kLastPatience = 10s;
@@ -74,6 +80,7 @@ class WorkerImpl {
   const SteadyClock clock_;
   const std::shared_ptr<metrics::Board> board_ = std::make_shared<metrics::Board>();
   std::unique_ptr<metrics::Endpoint> endpoint_;
+  std::atomic<bool> complained_{false};  // Of a report.
   WorkerNode node_;
   Loop loop_{node_, clock_};  // Last: it ends before what it uses.
 };
@@ -300,6 +307,8 @@ Ticket Worker::refused_elements(std::string_view operation, std::string_view wha
                          what, found, tensor.id, name_of(tensor.dtype), name_of(tensor.dtype)))
           .with_operation(operation));
 }
+
+void Worker::report(std::string_view name, double value) { impl_->report(name, value); }
 
 bool Worker::tracing() const { return impl_->tracing(); }
 

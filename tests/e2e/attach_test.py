@@ -61,6 +61,7 @@ class Attach(cluster.ClusterTest):
         report = json.loads(self.tool(TRACE, "--seconds", 2, "--json"))
         self.assertIn("computing of worker 1", report["verdict"])
         self.assertGreater(report["makespan_ms"], 1000)
+        self.assertRegex(self.tool(TOP), r"worker 1 .* verified \d")
         (file,) = self.files()
         self.assertEqual(stat.S_IMODE(file.stat().st_mode), 0o600)
         self.assertEqual(stat.S_IMODE(self.folder.stat().st_mode), 0o700)
@@ -88,6 +89,12 @@ class Attach(cluster.ClusterTest):
         self.assertIn("job is running, 4 nodes", self.tool(TOP))
         self.assertEqual(len(self.files()), 1)
         self.stop(one)
+
+    def test_a_standstill_says_whose_push_is_missing(self):
+        self.begin("--slow_rank", 1, "--slow_most", 10**12)  # It computes for minutes.
+        command = ["script", "-qec", f"{TOP} --every 0.2", "/dev/null"]  # A terminal of its own.
+        top = self.start("top", command)
+        top.expect(r"STANDSTILL for \d+ s: worker 1 has not pushed 'tensor \d'.*, round 1")
 
     def test_the_file_goes_with_a_job_that_fails(self):
         job = self.train("--fault", "exit", launcher=("--settle", 0))

@@ -80,6 +80,7 @@ class Training {
         if (Status status = finish(slot); !status.ok()) return status;
         begin(slot, round);
       }
+      worker_.report("verified", static_cast<double>(verified_));
       if (faulty_ && round == FLAGS_fault_round && misbehave()) return {};
       if ((round + 1) % FLAGS_progress != 0) continue;
       say(fmt::format("progress round={}", round + 1));

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <bit>
 #include <cstring>
 
 namespace stretto::fuzz {
@@ -167,6 +168,24 @@ wire::TensorSpec spec_from(Input& input) {
   return spec;
 }
 
+// What a heartbeat says for those who look on.
+void fill_of_sights(wire::Heartbeat& beat, Input& input) {
+  while (input.rarely(3) && beat.reports_size() < 40) {
+    wire::Report& report = *beat.add_reports();
+    report.set_name(input.text());
+    report.set_value(std::bit_cast<double>(input.take<std::uint64_t>()));
+  }
+  while (input.rarely(3) && beat.long_waits_size() < 12) {
+    wire::LongWait& wait = *beat.add_long_waits();
+    wait.set_tensor(input.text());
+    wait.set_round(input.number());
+    wait.set_ns(input.number());
+    for (std::size_t i = input.below(12); i > 0; --i) wait.add_ranks(input.small());
+    wait.set_workers(input.small());
+    wait.set_tensors(input.small());
+  }
+}
+
 wire::Control control_from(Input& input) {
   wire::Control message;
   const std::size_t body = input.below(20);
@@ -203,6 +222,7 @@ wire::Control control_from(Input& input) {
       message.mutable_heartbeat()->set_input_limit_bytes(input.flag() ? input.number() : 0);
       if (input.flag()) message.mutable_heartbeat()->set_waits_in(input.text());
       if (input.flag()) message.mutable_heartbeat()->set_elsewhere(input.text());
+      fill_of_sights(*message.mutable_heartbeat(), input);
       break;
     case wire::Control::kLeave:
       message.mutable_leave();

@@ -5,6 +5,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
+
+#include "van/wire.h"
+
 namespace stretto {
 namespace {
 
@@ -77,6 +81,60 @@ TEST_F(PictureTest, InputIsOfWorkersThatReadSomething) {
   EXPECT_THAT(json, HasSubstr(R"("input":null)"));
   picture_.set_input({});
   EXPECT_FALSE(picture_.nodes().at(4).input);
+}
+
+TEST_F(PictureTest, WhatProgramsReportIsKeptWithinLimits) {
+  const auto report = [this](NodeId node, const std::string& name, double value) {
+    wire::Heartbeat beat;
+    beat.add_reports()->set_name(name);
+    beat.mutable_reports(0)->set_value(value);
+    picture_.heard(node, beat, now_);
+  };
+  report(3, "loss", 0.5);
+  report(3, "loss", 0.25);
+  report(3, "nan", std::numeric_limits<double>::quiet_NaN());
+  report(3, "line\nbreak", 1);
+  report(2, "a server's", 1);
+  EXPECT_THAT(picture_.nodes().at(3).reports, testing::ElementsAre(testing::Pair("loss", 0.25)));
+  EXPECT_THAT(picture_.nodes().at(2).reports, testing::IsEmpty());
+  EXPECT_THAT(picture_.json("running", 0, now_), HasSubstr(R"("reports":{"loss":0.25})"));
+  for (int i = 0; i < 100; ++i) report(3, "name" + std::to_string(i), i);
+  EXPECT_EQ(picture_.nodes().at(3).reports.size(), kMostReportedNames);
+}
+
+TEST_F(PictureTest, APageFitsAMessageWhateverIsReported) {
+  std::vector<Member> members;
+  for (NodeId node = 10; node < 510; ++node) {
+    members.push_back({.node = node,
+                       .role = Role::kWorker,
+                       .rank = node,
+                       .shard = 0,
+                       .address = "",
+                       .left = false});
+  }
+  picture_.set_members(members);
+  wire::Heartbeat beat;
+  for (int i = 0; i < 32; ++i) {
+    beat.add_reports()->set_name(std::string(60, 'x') + std::to_string(i));
+    beat.mutable_reports(i)->set_value(-1.2345678901234567e-100);
+  }
+  for (NodeId node = 10; node < 510; ++node) picture_.heard(node, beat, now_);
+  EXPECT_LT(picture_.json("running", 0, now_ + 1234567ns).size(), wire::kMaxControlBytes * 3 / 4);
+}
+
+TEST_F(PictureTest, AStandstillSaysWhosePushIsMissing) {
+  EXPECT_THAT(picture_.json("running", 0, now_), HasSubstr(R"("stall":null)"));
+  wire::Heartbeat beat;
+  wire::LongWait& wait = *beat.add_long_waits();
+  wait.set_tensor("layer0");
+  wait.set_round(7);
+  wait.set_ns(count_of(5s));
+  wait.add_ranks(1);
+  picture_.heard(3, beat, now_);
+  EXPECT_FALSE(picture_.push_waits().summary(now_)) << "workers do not know";
+  picture_.heard(2, beat, now_);
+  EXPECT_THAT(picture_.json("running", 0, now_),
+              HasSubstr(R"("stall":{"ranks":[1],"s":5.0,"word":"worker 1 has not pushed)"));
 }
 
 TEST_F(PictureTest, StrangersAreIgnored) {

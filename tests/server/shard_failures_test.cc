@@ -213,6 +213,27 @@ Duration held_by(FarEnd& scheduler, Rank rank) {
   return held;
 }
 
+TEST_F(ShardTest, AHeartbeatTellsWhosePushALongWaitLacksUntilItComes) {
+  begin();
+  open();
+  scheduler_.controls();
+  push(first_, 1, {1, 2});
+  pass(500ms);
+  for (const wire::Control& message : scheduler_.controls()) {
+    EXPECT_EQ(message.heartbeat().long_waits_size(), 0) << "not long yet";
+  }
+  pass(4s);
+  const wire::Heartbeat waiting = scheduler_.controls().back().heartbeat();
+  ASSERT_EQ(waiting.long_waits_size(), 1);
+  EXPECT_EQ(waiting.long_waits(0).tensor(), "grads");
+  EXPECT_EQ(waiting.long_waits(0).round(), 1U);
+  EXPECT_GE(waiting.long_waits(0).ns(), count_of(3s));
+  EXPECT_THAT(waiting.long_waits(0).ranks(), testing::ElementsAre(1));
+  push(second_, 1, {1, 2});
+  pass(2s);
+  EXPECT_EQ(scheduler_.controls().back().heartbeat().long_waits_size(), 0);
+}
+
 TEST_F(ShardTest, ALateWorkerHoldsRoundsThatWaitSideBySideForThatTimeOnce) {
   begin();
   open();

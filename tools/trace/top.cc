@@ -50,6 +50,20 @@ Input input_of(const Json& node) {
   return input;
 }
 
+// "loss 0.31, accuracy 0.9": what the worker's program reports.
+std::string reports_of(const Json& node) {
+  constexpr std::size_t kMostNames = 4;
+  const auto found = node.find("reports");
+  if (found == node.end() || !found->is_object()) return {};
+  std::string text;
+  std::size_t named = 0;
+  for (const auto& [name, value] : found->items()) {
+    if (!value.is_number() || named++ == kMostNames) break;
+    text += fmt::format("{}{} {:.4g}", text.empty() ? "" : ", ", name, value.get<double>());
+  }
+  return text;
+}
+
 std::string row_of(const Json& node) {
   const auto name = node.find("name");
   const auto role = node.find("role");
@@ -62,6 +76,8 @@ std::string row_of(const Json& node) {
   } else if (number(node, "held_share") >= kWorthAWord) {
     word = fmt::format("others wait for it {:.0f} % of the time", 100 * number(node, "held_share"));
   }
+  const std::string reports = reports_of(node);
+  if (!reports.empty()) word = word.empty() ? reports : fmt::format("{}; {}", reports, word);
   const auto if_worker = [worker](const std::string& text) { return worker ? text : ""; };
   return fmt::format(
       "{:<20} {:>9} {:>7} {:>8} {:>6} {:>11} {:>11} {:>8} {:>11} {:>6} {:>7.1f}  {}\n",
@@ -72,6 +88,16 @@ std::string row_of(const Json& node) {
       if_worker(fmt::format("{:.0f}", number(node, "staleness"))), rate(number(node, "in_per_s")),
       rate(number(node, "out_per_s")), fmt::format("{:.0f}", number(node, "waiting")), input.rate,
       input.stall, number(node, "silence_s"), word);
+}
+
+// A line if rounds wait for somebody's push for seconds.
+std::string stall_of(const Json& page) {
+  const auto stall = page.find("stall");
+  if (stall == page.end() || !stall->is_object()) return {};
+  const auto word = stall->find("word");
+  if (word == stall->end() || !word->is_string()) return {};
+  return fmt::format("STANDSTILL for {:.0f} s: {}\n", number(*stall, "s"),
+                     word->get<std::string>());
 }
 
 }  // namespace
@@ -88,6 +114,7 @@ Result<std::string> table_from(const std::string& json, bool with_head) {
     text += fmt::format("job is {}, {:.0f} nodes\n",
                         phase != page.end() && phase->is_string() ? phase->get<std::string>() : "?",
                         number(page, "count"));
+    text += stall_of(page);
     text += fmt::format("{:<20} {:>9} {:>7} {:>8} {:>6} {:>11} {:>11} {:>8} {:>11} {:>6} {:>7}\n",
                         "node", "rounds", "behind", "rounds/s", "stale", "in", "out", "waiting",
                         "input", "stall", "silent");

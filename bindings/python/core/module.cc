@@ -149,6 +149,7 @@ void bind_worker(py::module_& module) {
       .def("barrier", &PyWorker::barrier)
       .def_property_readonly("tracing", &PyWorker::tracing)
       .def("note_span", &PyWorker::note_span, py::arg("kind"), py::arg("begin_s"), py::arg("end_s"))
+      .def("report", &PyWorker::report, py::arg("name"), py::arg("value"))
       .def("leave", &PyWorker::leave, py::arg("patience") = py::none())
       .def("abandon", &PyWorker::abandon);
 }

@@ -74,6 +74,7 @@ class PyWorker {
   bool tracing() const;
   /// What the program did, for traces; times as time.monotonic() tells them.
   void note_span(const std::string& kind, double begin_s, double end_s);
+  void report(const std::string& name, double value) { here()->report(name, value); }
   void barrier();
   /// `patience` is in seconds; none: as long as it takes.
   void leave(std::optional<double> patience);

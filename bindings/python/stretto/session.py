@@ -185,6 +185,15 @@ class Session:
         if worker is not None:
             worker.note_span(kind, begin, end)
 
+    def report(self, values):
+        """Tells who looks at the job how its program does: {"loss": 0.31}. Before the job is
+        joined, and alone, nobody hears it."""
+        numbers = {str(name): float(value) for name, value in values.items()}
+        if self.is_inherited() or self._worker is None:
+            return
+        for name, number in numbers.items():
+            self._worker.report(name, number)
+
     def new_scope(self, kind, first=None):
         """The scope of one of the things of a kind, such as optimizers, which every worker makes
         in the same order. `first` is the prefix of the first, if it is to have one of its own."""

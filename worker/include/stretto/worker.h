@@ -185,6 +185,13 @@ class Worker {
   /// Returns when every worker has called it as often as this one.
   Status barrier();
 
+  /// Tells how the program itself does (its loss, its accuracy), for stretto-top, the live page and
+  /// metrics: `worker.report("loss", 0.31)`. The latest value of each name goes along with the next
+  /// heartbeat, so that reporting every step costs next to nothing. No training ends for it: a
+  /// value that is not finite, a name of more than 64 bytes or with control characters, and more
+  /// than 32 names are left out, and the log says so once.
+  void report(std::string_view name, double value);
+
   /// True while somebody traces the job.
   bool tracing() const;
   /// What the worker did, for traces: computing, reading input, or copying to or from a device.

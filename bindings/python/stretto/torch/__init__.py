@@ -11,6 +11,8 @@ Start the script with `stretto-launch --workers 2 --servers 2 -- python3 script.
 itself it is a job of one worker, which exchanges nothing.
 """
 
+from typing import Mapping, Optional, SupportsFloat
+
 import torch
 
 from stretto import _core, environment, errors, session
@@ -31,8 +33,8 @@ __all__ = [
     "Compression", "DistributedDataParallel", "DistributedOptimizer", "Error", "Handle", "MODES",
     "allgather", "barrier", "broadcast", "broadcast_", "broadcast_object",
     "broadcast_optimizer_state", "broadcast_parameters", "errors", "init", "is_initialized",
-    "local_rank", "local_size", "push_pull", "push_pull_", "push_pull_async", "rank", "resume",
-    "shutdown", "size", "suspend",
+    "local_rank", "local_size", "push_pull", "push_pull_", "push_pull_async", "rank", "report",
+    "resume", "shutdown", "size", "suspend",
 ]
 
 
@@ -106,6 +108,15 @@ def push_pull_(tensor: torch.Tensor, name: str, average: bool = True,
     data = _dense(tensor)
     _exchange.begin(data, data, name, average, priority).wait()
     return tensor
+
+
+def report(values: Optional[Mapping[str, SupportsFloat]] = None, /,
+           **named: SupportsFloat) -> None:
+    """Tells stretto-top, the live page and metrics how the program does: report(loss=0.31), or
+    report({"train/loss": 0.31}). The latest value of each name goes along with the next heartbeat,
+    so this may be called every step; a tensor of a GPU is waited for. At most 32 names of at most
+    64 bytes; what is not finite is left out, and the log says so once."""
+    session.current().report({**(values or {}), **named})
 
 
 def barrier() -> None:

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// Shards hold other parts of the same tensors: what they say is put together by who is missing.
+#include "scheduler/push_waits.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "common/clock.h"
+#include "common/text.h"
+
+namespace stretto {
+namespace {
+
+constexpr int kMostTensors = 8;  // Of one shard's heartbeat, and of the ranks of each.
+constexpr int kMostRanks = 8;
+constexpr std::size_t kMostNameBytes = 160;
+constexpr std::size_t kMostNamesTold = 3;
+constexpr std::size_t kMostRanksTold = 8;
+constexpr std::uint64_t kMostNs = std::uint64_t{1} << 61;
+
+std::string workers_text(const std::set<Rank>& ranks, std::uint32_t all) {
+  std::string text = ranks.size() == 1 && all <= 1 ? "worker" : "workers";
+  std::size_t told = 0;
+  for (const Rank rank : ranks) {
+    if (told == kMostRanksTold) break;
+    text += fmt::format("{} {}", told++ == 0 ? "" : ",", rank);
+  }
+  const std::size_t more = std::max<std::size_t>(ranks.size(), all) - told;
+  return more == 0 ? text : fmt::format("{} and {} more", text, more);
+}
+
+}  // namespace
+
+void PushWaits::heard(NodeId shard, const wire::Heartbeat& beat, Time now) {
+  Waits told;
+  for (const wire::LongWait& message : beat.long_waits()) {
+    if (told.waits.size() == kMostTensors) break;
+    Wait wait{.tensor = printable(shortened(message.tensor(), kMostNameBytes)),
+              .round = message.round(),
+              .since = now - Duration(static_cast<std::int64_t>(std::min(message.ns(), kMostNs))),
+              .ranks = {},
+              .workers = message.workers()};
+    for (const std::uint32_t rank : message.ranks()) {
+      if (wait.ranks.size() < kMostRanks) wait.ranks.push_back(rank);
+    }
+    told.tensors = std::max(told.tensors, message.tensors());
+    if (!wait.ranks.empty()) told.waits.push_back(std::move(wait));
+  }
+  if (told.waits.empty()) {
+    by_shard_.erase(shard);
+  } else {
+    told.tensors = std::max(told.tensors, static_cast<std::uint32_t>(told.waits.size()));
+    by_shard_[shard] = std::move(told);
+  }
+}
+
+std::optional<PushWaits::Summary> PushWaits::summary(Time now) const {
+  const Wait* longest = nullptr;
+  for (const auto& [shard, told] : by_shard_) {
+    for (const Wait& wait : told.waits) {
+      if (longest == nullptr || wait.since < longest->since) longest = &wait;
+    }
+  }
+  if (longest == nullptr || now - longest->since < kStandstill) return std::nullopt;
+  std::set<std::string> names;
+  std::set<Rank> ranks;
+  std::uint32_t workers = 0;
+  std::size_t unnamed = 0;  // Of a shard that has more than it names; parts may lie at several.
+  for (const auto& [shard, told] : by_shard_) {
+    for (const Wait& wait : told.waits) {
+      names.insert(wait.tensor);
+      ranks.insert(wait.ranks.begin(), wait.ranks.end());
+      workers = std::max(workers, wait.workers);
+    }
+    unnamed = std::max(unnamed, told.tensors - told.waits.size());
+  }
+  std::string tensors = fmt::format("'{}'", longest->tensor);
+  std::size_t named = 1;
+  for (const std::string& name : names) {
+    if (named == kMostNamesTold || name == longest->tensor) continue;
+    tensors += fmt::format(", '{}'", name);
+    ++named;
+  }
+  const std::size_t more = names.size() + unnamed - named;
+  if (more > 0) tensors += fmt::format(" and {} more", more);
+  const bool one = ranks.size() == 1 && workers <= 1;
+  return Summary{.age = now - longest->since,
+                 .ranks = {ranks.begin(), ranks.end()},
+                 .text = fmt::format("{} {} not pushed {}, round {}", workers_text(ranks, workers),
+                                     one ? "has" : "have", tensors, longest->round)};
+}
+
+}  // namespace stretto

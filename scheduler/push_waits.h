@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// PushWaits: rounds that have waited long, and for whose pushes, as the servers' heartbeats tell:
+// so that a job that stands still says at once what is missing. Why it is missing they do not know.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "van/messages.h"
+
+namespace stretto {
+
+/// Thread: loop.
+class PushWaits {
+ public:
+  /// Shorter waits are told to nobody: steps of unlike length have some.
+  static constexpr Duration kStandstill = 3s;
+
+  /// Of a shard's heartbeat: what it says replaces what it said before.
+  void heard(NodeId shard, const wire::Heartbeat& beat, Time now);
+  void left(NodeId shard) { by_shard_.erase(shard); }
+
+  struct Summary {
+    Duration age{};           ///< Of the longest wait.
+    std::vector<Rank> ranks;  ///< Who is waited for; not all, if there are many.
+    std::string text;         ///< "worker 1 has not pushed 'a' and 3 more, round 7".
+  };
+  /// Nothing if no round has waited for kStandstill.
+  std::optional<Summary> summary(Time now) const;
+
+ private:
+  struct Wait {
+    std::string tensor;
+    std::uint64_t round = 0;
+    Time since;
+    std::vector<Rank> ranks;
+    std::uint32_t workers = 0;
+  };
+  struct Waits {
+    std::vector<Wait> waits;
+    std::uint32_t tensors = 0;
+  };
+  std::map<NodeId, Waits> by_shard_;
+};
+
+}  // namespace stretto

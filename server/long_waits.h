@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// LongWaits: of a shard's rounds those that have waited long, and whose pushes they lack, in few
+// words for the scheduler's page. Collected anew in each look over the cells.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "van/messages.h"
+
+namespace stretto {
+
+/// Thread: loop.
+class LongWaits {
+ public:
+  /// A wait that is shorter is nobody's business.
+  static constexpr Duration kLong = 1s;
+  static constexpr int kMostTensors = 8;  ///< That are told by name, those that wait longest;
+  static constexpr int kMostRanks = 8;    ///< and of the workers of each.
+  static constexpr std::size_t kMostNameBytes = 128;
+
+  /// One part's open round.
+  void add(const std::string& tensor, std::uint64_t round, Duration age,
+           const std::vector<Rank>& awaited);
+  /// The longest first.
+  std::vector<wire::LongWait> told() const;
+
+ private:
+  struct Wait {
+    std::uint64_t round = 0;
+    Duration age{};
+    std::set<Rank> awaited;
+  };
+  std::map<std::string, Wait> by_tensor_;
+};
+
+}  // namespace stretto

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// From what servers say of waiting rounds to whose push is missing.
+#include "scheduler/push_waits.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace stretto {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+class PushWaitsTest : public testing::Test {
+ protected:
+  static wire::LongWait wait(const std::string& tensor, Duration age,
+                             std::initializer_list<std::uint32_t> ranks,
+                             std::uint32_t workers = 1) {
+    wire::LongWait message;
+    message.set_tensor(tensor);
+    message.set_round(7);
+    message.set_ns(count_of(age));
+    for (const std::uint32_t rank : ranks) message.add_ranks(rank);
+    message.set_workers(workers);
+    return message;
+  }
+  void hear(NodeId shard, const std::vector<wire::LongWait>& waits) {
+    wire::Heartbeat beat;
+    for (const wire::LongWait& one : waits) *beat.add_long_waits() = one;
+    waits_.heard(shard, beat, now_);
+  }
+  std::string text() const {
+    const auto summary = waits_.summary(now_);
+    return summary ? summary->text : "";
+  }
+
+  PushWaits waits_;
+  Time now_{1h};
+};
+
+TEST_F(PushWaitsTest, SaysWhoHasNotPushedWhat) {
+  hear(5, {wait("layer0", 4s, {1})});
+  EXPECT_EQ(text(), "worker 1 has not pushed 'layer0', round 7");
+  hear(6, {wait("layer1", 10s, {1}), wait("layer0", 4s, {1})});
+  EXPECT_EQ(text(), "worker 1 has not pushed 'layer1', 'layer0', round 7");
+  now_ += 2s;
+  EXPECT_EQ(waits_.summary(now_)->age, 12s);
+  EXPECT_THAT(waits_.summary(now_)->ranks, ElementsAre(1));
+}
+
+TEST_F(PushWaitsTest, IsOverWhenTheServersSaySo) {
+  hear(5, {wait("a", 10s, {1})});
+  hear(6, {wait("b", 10s, {1})});
+  hear(5, {});
+  EXPECT_EQ(text(), "worker 1 has not pushed 'b', round 7");
+  waits_.left(6);
+  EXPECT_EQ(text(), "");
+}
+
+TEST_F(PushWaitsTest, ShortWaitsAreNoStandstill) {
+  hear(5, {wait("a", 2900ms, {1})});
+  EXPECT_EQ(text(), "");
+  now_ += 100ms;
+  EXPECT_NE(text(), "");
+}
+
+TEST_F(PushWaitsTest, ManyAreSummedUp) {
+  std::vector<wire::LongWait> many;
+  for (int i = 0; i < 8; ++i) {
+    many.push_back(wait("t" + std::to_string(i), 10s, {0, 1, 2, 3, 4, 5, 6, 7}, 100));
+  }
+  many.front().set_tensors(50);
+  hear(5, many);
+  EXPECT_EQ(text(),
+            "workers 0, 1, 2, 3, 4, 5, 6, 7 and 92 more have not pushed 't0', 't1', 't2' "
+            "and 47 more, round 7");
+}
+
+TEST_F(PushWaitsTest, NothingInAHeartbeatIsTrusted) {
+  std::vector<wire::LongWait> bad(100, wait(std::string(100'000, '\n'), 5s, {1}));
+  bad.push_back(wait("never", 5s, {}));
+  for (int i = 0; i < 1000; ++i) bad.front().add_ranks(1);
+  bad.front().set_ns(~std::uint64_t{0});
+  bad.front().set_tensors(~std::uint32_t{0});
+  hear(5, bad);
+  EXPECT_LT(text().size(), 2000U);
+  EXPECT_THAT(text(), HasSubstr("\\n"));
+  EXPECT_GT(waits_.summary(now_)->age, 0s);
+  hear(5, {wait("nobody", 5s, {})});
+  EXPECT_EQ(text(), "");
+}
+
+}  // namespace
+}  // namespace stretto
