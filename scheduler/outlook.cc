@@ -52,7 +52,8 @@ void Outlook::show() {
     pages.push_back(picture.json(scheduler_.phase(), first, clock_.now()));
   }
   const TraceSession& session = scheduler_.trace();
-  page_->show(std::move(pages), session.json(0));
+  history_.look(picture, clock_.now());
+  page_->show(std::move(pages), session.json(0), history_.json(clock_.now()));
   if (session.state() != TraceSession::State::kDone || session.number() == shown_trace_) return;
   shown_trace_ = session.number();
   auto trace = std::make_shared<trace::Trace>(session.trace());
@@ -79,8 +80,16 @@ metrics::Metrics metrics_of(const Scheduler& scheduler, Time now) {
     add("stretto_node_held_seconds_total", Type::kCounter, seconds(node.held),
         "Time that rounds had waited for the worker's shares when the last one came.");
     if (node.input) add_input(add, *node.input);
+    for (const auto& [name, value] : node.reports) {
+      add("stretto_node_reported", Type::kGauge, value,
+          "What the worker's program last reported by this name.");
+      made.back().labels.emplace_back("name", name);
+    }
   }
   const metrics::Adder add(made, {});
+  const auto stall = scheduler.picture().push_waits().summary(now);
+  add("stretto_standstill_seconds", Type::kGauge, stall ? seconds(stall->age) : 0,
+      "How long a round has waited for a worker's push; 0: for less than 3 s.");
   add("stretto_input_fairness", Type::kGauge, scheduler.input().index(),
       "Jain's index of the workers' input shares.");
   add("stretto_input_alarms_total", Type::kCounter, scheduler.input().alarms(),

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "metrics/board.h"
+#include "scheduler/history.h"
 #include "scheduler/page_board.h"
 #include "scheduler/scheduler.h"
 #include "van/loop.h"
@@ -32,6 +33,7 @@ class Outlook final : public Agent {
   metrics::Pen pen_;
   PageBoard* page_;
   const Clock& clock_;
+  History history_;
   Time next_show_ = {};
   std::uint64_t shown_trace_ = 0;
 };

@@ -129,11 +129,16 @@ class HttpPage final : public Page {
     file("/", page_files::kHtml, "text/html; charset=utf-8");
     file("/page.css", page_files::kCss, "text/css");
     file("/page.js", page_files::kJs, "text/javascript");
+    file("/curves.js", page_files::kCurvesJs, "text/javascript");
+    file("/timeline.js", page_files::kTimelineJs, "text/javascript");
   }
 
   void add_data() {
     server_.Get("/picture", [this](const httplib::Request& in, httplib::Response& out) {
       if (admits(in, out)) out.set_content(board_->picture(number_in(in, "page", 0)), kJson);
+    });
+    server_.Get("/history", [this](const httplib::Request& in, httplib::Response& out) {
+      if (admits(in, out)) out.set_content(board_->history(), kJson);
     });
     server_.Get("/trace_state", [this](const httplib::Request& in, httplib::Response& out) {
       if (admits(in, out)) out.set_content(board_->trace_state(), kJson);
@@ -144,11 +149,14 @@ class HttpPage final : public Page {
     server_.Post("/trace", [this](const httplib::Request& in, httplib::Response& out) {
       if (!admits(in, out)) return;
       const std::uint32_t iterations = number_in(in, "iterations", 0);
-      if (!in.has_header("X-Stretto") || iterations < 1 || iterations > kMostIterations) {
+      const std::uint32_t seconds = number_in(in, "seconds", iterations > 0 ? kTraceSeconds : 0);
+      const bool sensible =
+          iterations <= kMostIterations && seconds >= 1 && seconds <= kTraceSeconds;
+      if (!in.has_header("X-Stretto") || !sensible) {
         out.status = kBadRequest;
         return;
       }
-      board_->wish({.iterations = iterations, .seconds = kTraceSeconds});
+      board_->wish({.iterations = iterations, .seconds = seconds});
       out.set_content("{}", kJson);
     });
   }

@@ -72,10 +72,12 @@ std::string timeline_json(const trace::Trace& trace) {
   return all.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-void PageBoard::show(std::vector<std::string> pictures, std::string trace_state) {
+void PageBoard::show(std::vector<std::string> pictures, std::string trace_state,
+                     std::string history) {
   MutexLock lock(mutex_);
   pictures_ = std::move(pictures);
   trace_state_ = std::move(trace_state);
+  history_ = std::move(history);
 }
 
 void PageBoard::show_trace(std::shared_ptr<const trace::Trace> trace) {
@@ -98,6 +100,11 @@ std::string PageBoard::picture(std::size_t page) {
 std::string PageBoard::trace_state() {
   MutexLock lock(mutex_);
   return trace_state_;
+}
+
+std::string PageBoard::history() {
+  MutexLock lock(mutex_);
+  return history_;
 }
 
 std::pair<std::shared_ptr<const trace::Trace>, std::uint64_t> PageBoard::take_trace() {

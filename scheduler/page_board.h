@@ -24,8 +24,8 @@ class PageBoard {
   };
 
   // The loop's.
-  /// Pages of who is in, as JSON.
-  void show(std::vector<std::string> pictures, std::string trace_state);
+  /// Pages of who is in, as JSON, the state of the trace, and the last minutes' curves.
+  void show(std::vector<std::string> pictures, std::string trace_state, std::string history);
   /// The last trace, not aligned yet.
   void show_trace(std::shared_ptr<const trace::Trace> trace);
   /// A trace's text was made, outside of the lock: it is kept unless there is a later one's.
@@ -38,6 +38,7 @@ class PageBoard {
   /// A page of who is in; the first one if there are fewer.
   std::string picture(std::size_t page);
   std::string trace_state();
+  std::string history();
   /// {"report":{...},"nodes":[{"name","spans":[[kind,begin_us,length_us,tensor,round],...]}...]}:
   /// at most kMostSpans, of the trace's end. "{}" before there is one. Made once for each trace.
   std::string trace();
@@ -49,6 +50,7 @@ class PageBoard {
   Mutex mutex_;
   std::vector<std::string> pictures_ GUARDED_BY(mutex_);
   std::string trace_state_ GUARDED_BY(mutex_) = "{}";
+  std::string history_ GUARDED_BY(mutex_) = "{}";
   std::shared_ptr<const trace::Trace> trace_ GUARDED_BY(mutex_);
   std::uint64_t traces_ GUARDED_BY(mutex_) = 0;  // So many have been left here,
   std::uint64_t told_ GUARDED_BY(mutex_) = 0;    // and this one is what the text is of.

@@ -173,7 +173,9 @@ class Observed(jobs.PythonTest):
             self.assertIn(word, shown)
         self.assertIn("mostly waited for computing of worker 1", shown)
         self.assertRegex(shown, r"number 1 is done, \d+ spans")
-        self.assertIn('<p id="error" hidden', shown)
+        self.assertRegex(shown, '<p id="error"[^>]* hidden')
+        for word in ("Step time (", "Pushed (", "Staleness", "loss"):
+            self.assertIn(word, shown)
         self.stop(job)
 
     def browse(self, page):

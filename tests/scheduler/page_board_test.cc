@@ -17,7 +17,8 @@ TEST(PageBoard, ShowsWhatWasLeftThereLast) {
   PageBoard board;
   EXPECT_EQ(board.picture(0), "{}");
   EXPECT_EQ(board.trace(), "{}");
-  board.show({"a", "b"}, "state");
+  board.show({"a", "b"}, "state", "curves");
+  EXPECT_EQ(board.history(), "curves");
   EXPECT_EQ(board.picture(1), "b");
   EXPECT_EQ(board.picture(7), "a");
   EXPECT_EQ(board.trace_state(), "state");

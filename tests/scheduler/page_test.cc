@@ -27,7 +27,7 @@ class PageTest : public testing::Test {
   void serve(const std::string& address) {
     config_.page_address = address;
     config_.token = "secret";
-    board_->show({R"({"nodes":[]})"}, R"({"state":"none"})");
+    board_->show({R"({"nodes":[]})"}, R"({"state":"none"})", R"({"age_s":[]})");
     Result<std::unique_ptr<Page>> page = serve_page(config_, board_);
     ASSERT_TRUE(page.ok()) << page.status().text();
     page_ = std::move(*page);
@@ -53,6 +53,9 @@ TEST_F(PageTest, LoopbackIsOpenToThisHost) {
   EXPECT_THAT(ask("GET / HTTP/1.1\r\nHost: localhost\r\n"), HasSubstr("<title>Stretto</title>"));
   EXPECT_THAT(ask("GET /page.js HTTP/1.1\r\nHost: localhost\r\n"), HasSubstr("'use strict'"));
   EXPECT_THAT(ask("GET /picture HTTP/1.1\r\nHost: 127.0.0.1:80\r\n"), HasSubstr("nodes"));
+  EXPECT_THAT(ask("GET /curves.js HTTP/1.1\r\nHost: localhost\r\n"), HasSubstr("drawCurves"));
+  EXPECT_THAT(ask("GET /timeline.js HTTP/1.1\r\nHost: localhost\r\n"), HasSubstr("drawTimeline"));
+  EXPECT_THAT(ask("GET /history HTTP/1.1\r\nHost: localhost\r\n"), HasSubstr("age_s"));
   EXPECT_THAT(ask("GET /nothing HTTP/1.1\r\nHost: localhost\r\n"), StartsWith("HTTP/1.1 404"));
 }
 
@@ -68,6 +71,7 @@ TEST_F(PageTest, AnotherHostsPageNeedsTheToken) {
   const std::string get = "GET /picture HTTP/1.1\r\nHost: localhost\r\n";
   EXPECT_THAT(ask(get), refused(401));
   EXPECT_THAT(ask(get + "Authorization: Bearer wrong\r\n"), refused(401));
+  EXPECT_THAT(ask("GET /history HTTP/1.1\r\nHost: localhost\r\n"), refused(401));
   EXPECT_THAT(ask("POST /trace?iterations=5 HTTP/1.1\r\nHost: localhost\r\nX-Stretto: 1\r\n"
                   "Content-Length: 0\r\n"),
               refused(401));
@@ -85,6 +89,10 @@ TEST_F(PageTest, ATraceIsWishedForByThePageAlone) {
   EXPECT_THAT(ask("POST /trace?iterations=5" + post + "X-Stretto: 1\r\n"),
               StartsWith("HTTP/1.1 200"));
   EXPECT_EQ(board_->take_wish()->iterations, 5U);
+  EXPECT_THAT(ask("POST /trace?seconds=31" + post + "X-Stretto: 1\r\n"),
+              StartsWith("HTTP/1.1 400"));
+  EXPECT_THAT(ask("POST /trace?seconds=2" + post + "X-Stretto: 1\r\n"), StartsWith("HTTP/1.1 200"));
+  EXPECT_EQ(board_->take_wish()->seconds, 2U);
 }
 
 // Asks a byte at a time, until the far end has had enough.
