@@ -2,12 +2,20 @@
 // Parts of a tensor are one wait: its longest.
 #include "server/long_waits.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <span>
 
 #include "common/clock.h"
 #include "common/text.h"
 
 namespace stretto {
+
+std::string list_of(const std::vector<Rank>& ranks) {
+  const std::span<const Rank> first(ranks.data(), std::min<std::size_t>(ranks.size(), 8));
+  return fmt::format("{}{}", fmt::join(first, ", "), ranks.size() > 8 ? ", ..." : "");
+}
 
 void LongWaits::add(const std::string& tensor, std::uint64_t round, Duration age,
                     const std::vector<Rank>& awaited) {

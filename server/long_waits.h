@@ -12,6 +12,9 @@
 
 namespace stretto {
 
+/// "1, 4, 7": eight of them at most.
+std::string list_of(const std::vector<Rank>& ranks);
+
 /// Thread: loop.
 class LongWaits {
  public:

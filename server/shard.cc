@@ -41,11 +41,6 @@ wire::Header header_about(const wire::Key& key, const Cell& cell, Rank rank) {
   return header;
 }
 
-std::string list_of(const std::vector<Rank>& ranks) {
-  const std::span<const Rank> first(ranks.data(), std::min<std::size_t>(ranks.size(), 8));
-  return fmt::format("{}{}", fmt::join(first, ", "), ranks.size() > 8 ? ", ..." : "");
-}
-
 }  // namespace
 
 Shard::Shard(const Config& config, std::uint32_t index, std::unique_ptr<Transport> transport,

@@ -170,6 +170,8 @@ wire::TensorSpec spec_from(Input& input) {
 
 // What a heartbeat says for those who look on.
 void fill_of_sights(wire::Heartbeat& beat, Input& input) {
+  if (input.flag()) beat.set_waits_in(input.text());
+  if (input.flag()) beat.set_elsewhere(input.text());
   while (input.rarely(3) && beat.reports_size() < 40) {
     wire::Report& report = *beat.add_reports();
     report.set_name(input.text());
@@ -220,8 +222,6 @@ wire::Control control_from(Input& input) {
       message.mutable_heartbeat()->set_number(input.number());
       if (input.flag()) fill(*message.mutable_heartbeat()->mutable_input(), input);
       message.mutable_heartbeat()->set_input_limit_bytes(input.flag() ? input.number() : 0);
-      if (input.flag()) message.mutable_heartbeat()->set_waits_in(input.text());
-      if (input.flag()) message.mutable_heartbeat()->set_elsewhere(input.text());
       fill_of_sights(*message.mutable_heartbeat(), input);
       break;
     case wire::Control::kLeave:
