@@ -160,7 +160,7 @@ Status JobFile::write(const KnownJob& job, const std::vector<std::string>& folde
     const Result<Descriptor> folder = open_private_folder(path, true);
     status = folder.ok() ? write_private_file(*folder, name, file_text(job_)) : folder.status();
     if (!status.ok()) continue;
-    path_ = path + "/" + name;
+    path_ = fmt::format("{}/{}", path, name);
     return {};
   }
   return status;
