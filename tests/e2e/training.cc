@@ -11,6 +11,7 @@
 #include <cmath>
 #include <cstdio>
 #include <random>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -145,7 +146,9 @@ class Training {
       slot.share[i] = sync_ ? factor * base_of(round, index, i) : factor;
     }
     ++slot.rounds;
-    slot.ticket = worker_.push_pull(slot.tensor, slot.share, slot.value);
+    // As bytes: one worker's tensor has another type where that is the fault.
+    slot.ticket = worker_.push_pull(slot.tensor, std::as_bytes(std::span(slot.share)),
+                                    std::as_writable_bytes(std::span(slot.value)));
   }
 
   // Waits for the tensor's round, and compares what came with what must come.
