@@ -16,7 +16,13 @@ _DIRECTIVE = re.compile(r"^[ \t]*#(?:[^\n]*\\\n)*[^\n]*", re.MULTILINE)
 _ATTRIBUTE = re.compile(r"\[\[.*?\]\]", re.DOTALL)
 _ACCESS = re.compile(r"\s*(public|private|protected)\s*")
 _OPERATOR = re.compile(r"\boperator\s*[^\s\w(]+|[<>=!]=")
+_CALL_OPERATOR = re.compile(r"\boperator\s*\(\s*\)")
 _PAIRS = {"(": ")", "[": "]", "{": "}"}
+_NO_MEMBER = re.compile(r"\s*(friend|static_assert|using|typedef)\b")
+_ANNOTATION = re.compile(r"\b[A-Z][A-Z_]+\s*\([^()]*\)")
+_SPECIFIER = r"(const|noexcept(\(\))?|override|final|volatile|&&?|= 0)"
+_DECLARED = re.compile(rf"\w\s*\(\)\s*({_SPECIFIER}\s*|->[^=]*)*$")
+_MEMBER = re.compile(r"((?:\w+(?:<[^()]*>)?\s*::\s*)+)(?:~?\w+|operator\b\s*[^\s\w(]*)\s*\(")
 
 
 def _spaces(text):
@@ -60,12 +66,13 @@ class Function:
 
 @dataclass
 class Class:
-    """A class, struct or union with its body."""
+    """A class, struct or union with its body. Lines count from its head to the closing brace."""
 
     line: int
     kind: str
-    name: str
+    name: str  # With those of the classes around it: Van::Link.
     nested: bool
+    last_line: int = 0
     statements: list = field(default_factory=list)
     functions: list = field(default_factory=list)
 
@@ -74,6 +81,12 @@ class Class:
         declared = [s.text for s in self.statements
                     if "(" in s.text and "=" not in _before_paren(s)]
         return [_ATTRIBUTE.sub("", head) for head in declared + [f.head for f in self.functions]]
+
+    def own_methods(self):
+        """Heads of its member functions, but for those that are defaulted or deleted."""
+        declared = [s.text for s in self.statements if _declares_function(s.text)]
+        heads = declared + [function.head for function in self.functions]
+        return [head for head in heads if not _NO_MEMBER.match(_without_template(head))]
 
 
 @dataclass
@@ -99,6 +112,19 @@ def _without_template(head):
         depth += {"<": 1, ">": -1}.get(head[at], 0)
         at += 1
     return _without_template(head[at:])
+
+
+def _declares_function(text):
+    """True for `int f(int) const`, not for `int f_ GUARDED_BY(m)` or `function<void()> f_`."""
+    text = _CALL_OPERATOR.sub("operator ", _ANNOTATION.sub("", text))
+    return _DECLARED.search(top_level(text)) is not None
+
+
+def class_of_member(head):
+    """`Van::Link` of `Status Van::Link::send(int)`; "" for a function that is no member."""
+    match = _MEMBER.search(_OPERATOR.sub("operator ", _CALL_OPERATOR.sub(
+        "operator ", _without_template(head))))
+    return re.sub(r"<[^()]*>|\s", "", match.group(1))[:-2] if match else ""
 
 
 def top_level(head):
@@ -161,7 +187,9 @@ class _Scanner:
             return self._open(at)
         if c == "}":
             if self.scopes:
-                self.scopes.pop()
+                closed = self.scopes.pop()
+                if closed:
+                    closed.last_line = self._line(at)
             self.head = at + 1
         elif c == ";":
             self._statement(at)
@@ -208,8 +236,9 @@ class _Scanner:
         return not (initialisers and re.search(r"[\w>]$", top))
 
     def _open_class(self, kind, name):
-        nested = any(scope is not None for scope in self.scopes)
-        opened = Class(self._head_line(), kind, name, nested)
+        outer = next((scope for scope in reversed(self.scopes) if scope), None)
+        nested = outer is not None or "::" in name
+        opened = Class(self._head_line(), kind, f"{outer.name}::{name}" if outer else name, nested)
         self.out.classes.append(opened)
         self.scopes.append(opened)
 

@@ -9,6 +9,7 @@ import unittest
 from unittest import mock
 
 import allowed
+import rules_classes
 import rules_code
 import rules_structure
 import rules_text
@@ -31,6 +32,12 @@ FOLDERS = {"tests/CMakeLists.txt": f"# {SPDX}\nstretto_test_folder(common strett
 def body(lines):
     """A function of `lines` lines."""
     return "int f() {\n" + "  g();\n" * (lines - 2) + "}\n"
+
+
+def declared(name, methods=0, lines=0):
+    """A class of so many methods, and of two lines besides them and those that are asked for."""
+    return (f"class {name} {{\n" + "".join(f"  int f{i}(int a = 1);\n" for i in range(methods)) +
+            "  int a_;\n" * (lines - methods - 2) + "};\n")
 
 
 # Rule: the files planted, and where offenders must be found, all of them.
@@ -205,6 +212,36 @@ PLANTED = {
                     "struct Worker {\n  void f();\n};\nclass Later;\n}\n",
          "ops/a.h": "class A {\n  void f();\n};\n"},
         ["van/a.h:8", "van/a.h:18"]),
+    rules_classes.class_size: (
+        {
+            "van/a.h": declared("Many", methods=26) + declared("Enough", methods=25),
+            "van/b.h": declared("Long", lines=351) + declared("Full", lines=350),
+            "van/c.h": declared("Spread", methods=1, lines=281),
+            "van/c.cc": 'template <typename T>\nint s::Spread<T>::f0(int a) noexcept {\n' +
+                        "  g();\n" * 65 + "}\n",
+            "van/c_more.cc": "Spread::Spread() : a_{1} {\n  g();\n}\n",
+            "server/c.cc": declared("Spread", lines=340),
+            "van/d.h": "class Outer {\n" + declared("In", lines=290) + "};\n",
+            "van/d.cc": "void Outer::In::f() {\n" + "  g();\n" * 57 + "}\n"
+                        "Outer::Outer() {\n" + "  g();\n" * 57 + "}\n",
+            "van/e.h": "class Quiet {\n" + "  std::function<void(int)> f_;\n" * 9 +
+                       "  int a_ GUARDED_BY(mutex_);\n  int b_ = f();\n  int c_{f()};\n" * 9 +
+                       "  friend bool operator==(int, int);\n  Quiet(int) = delete;\n" * 9 + "};\n",
+            "tests/van/a.h": declared("Tested", methods=26, lines=351),
+        },
+        ["van/a.h:1", "van/b.h:1", "van/c.h:1", "van/d.h:1"]),
+    rules_classes.class_names: (
+        {
+            "van/a.h": "namespace a {\nclass Link {\n};\nclass Frame;\nclass Node {\n"
+                       "  struct Frame {\n  };\n};\n}\n",
+            "tools/launch/b.cc": "namespace b {\nnamespace {\nstruct Link {\n};\n}\n}\n",
+            "van/c.cc": "class Frame {\n};\nclass Ring {\n};\nstruct Node::Slot {\n};\n",
+            "van/no_c.cc": "class Ring {\n};\n",
+            "rpc/d.h": "class Slot {\n};\n",
+            "tests/e.h": "class Ring {\n};\n",
+            "examples/f.h": "class Ring {\n};\n",
+        },
+        ["van/a.h:2", "tools/launch/b.cc:3"]),
 }
 
 KEEPS_EVERY_RULE = FOLDERS | {
@@ -238,7 +275,7 @@ class Rules(unittest.TestCase):
     """The allow lists are empty here, but where a test says otherwise."""
 
     def setUp(self):
-        for name in ("COVERED_BY", "MUTABLE_STATICS", "SLEEPERS"):
+        for name in ("COVERED_BY", "MUTABLE_STATICS", "SLEEPERS", "LARGE_CLASSES", "NAMESAKES"):
             patch = mock.patch.object(allowed, name, {})
             patch.start()
             self.addCleanup(patch.stop)
@@ -302,6 +339,31 @@ class AllowLists(unittest.TestCase):
         rule = rules_code.no_sleep
         self.assertEqual(self.found("SLEEPERS", entry, rule, sleep), [])
         self.assertEqual(len(self.found("SLEEPERS", entry, rule, {})), 1)
+
+    def test_a_large_class_may_stay_but_not_grow(self):
+        files = {"van/a.h": declared("A", methods=30, lines=400)}
+        rule = rules_classes.class_size
+        for size, offences in (((400, 30), 0), ((399, 30), 1), ((400, 29), 1), ((900, 90), 0)):
+            with self.subTest(size=size):
+                self.assertEqual(
+                    len(self.found("LARGE_CLASSES", {"van/a.h:A": size}, rule, files)), offences)
+
+    def test_a_class_that_is_small_now_leaves_the_list(self):
+        entry = {"van/a.h:A": (400, 30)}
+        rule = rules_classes.class_size
+        small = {"van/a.h": declared("A", methods=20, lines=300)}
+        self.assertEqual(len(self.found("LARGE_CLASSES", entry, rule, small)), 1)
+        self.assertEqual(len(self.found("LARGE_CLASSES", entry, rule, {})), 1)
+
+    def test_namesakes_are_as_many_as_are_permitted(self):
+        rule = rules_classes.class_names
+        two = {"van/a.h": declared("A"), "van/b.h": declared("A")}
+        one = {"van/a.h": declared("A")}
+        self.assertEqual(self.found("NAMESAKES", {"A": 2}, rule, two), [])
+        self.assertEqual(len(self.found("NAMESAKES", {"A": 3}, rule, two)), 1)
+        self.assertEqual(len(self.found("NAMESAKES", {"A": 2}, rule, one)), 1)
+        self.assertEqual(len(self.found("NAMESAKES", {"A": 1}, rule, one)), 1)
+        self.assertEqual(len(self.found("NAMESAKES", {"A": 2}, rule, {})), 1)
 
 
 if __name__ == "__main__":

@@ -7,12 +7,13 @@ with `python3 tests/tidy/tidy_test.py`, or one rule with `... StyleGuide.test_fl
 import pathlib
 import unittest
 
+import rules_classes
 import rules_code
 import rules_structure
 import rules_text
 from source_tree import Tree
 
-RULES = rules_structure.RULES + rules_text.RULES + rules_code.RULES
+RULES = rules_structure.RULES + rules_text.RULES + rules_code.RULES + rules_classes.RULES
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
