@@ -14,16 +14,11 @@
 
 namespace stretto {
 
-/// Where bytes live. Only host memory is moved today; the others are named so that no interface
-/// has to change for them.
-enum class Memory : std::uint8_t { kHost, kPinned, kDevice };
-
 /// Thread: any. Copying a Buffer copies the lease, not the bytes.
 class Buffer {
  public:
   Buffer() = default;  ///< No bytes.
-  Buffer(const Buffer& other)
-      : block_(other.block_), data_(other.data_), size_(other.size_), memory_(other.memory_) {
+  Buffer(const Buffer& other) : block_(other.block_), data_(other.data_), size_(other.size_) {
     if (block_ != nullptr) block_->leases.fetch_add(1, std::memory_order_relaxed);
   }
   Buffer(Buffer&& other) noexcept { swap(other); }
@@ -58,7 +53,6 @@ class Buffer {
   const std::byte* data() const { return data_; }
   std::size_t size() const { return size_; }
   bool empty() const { return size_ == 0; }
-  Memory memory() const { return memory_; }
   std::span<const std::byte> bytes() const { return {data_, size_}; }
 
   /// A lease on some of the same bytes.
@@ -111,13 +105,11 @@ class Buffer {
     std::swap(block_, other.block_);
     std::swap(data_, other.data_);
     std::swap(size_, other.size_);
-    std::swap(memory_, other.memory_);
   }
 
   Block* block_ = nullptr;
   std::byte* data_ = nullptr;
   std::size_t size_ = 0;
-  Memory memory_ = Memory::kHost;
 };
 
 }  // namespace stretto

@@ -57,7 +57,6 @@ class Composite final : public Transport {
     void on_frame(LinkId link, wire::HeaderView header, Buffer payload) override;
     void on_broken(LinkId link, Status why) override;
     void on_writable(LinkId link) override;
-    std::span<std::byte> landing(LinkId link, wire::HeaderView header, std::size_t size) override;
 
     Composite& owner_;
     Sink* sink_ = nullptr;  // Only inside poll().
@@ -278,11 +277,6 @@ void Composite::Part::on_broken(LinkId link, Status why) {
 void Composite::Part::on_writable(LinkId link) {
   called_ = true;
   sink_->on_writable(links.at(link));
-}
-
-std::span<std::byte> Composite::Part::landing(LinkId link, wire::HeaderView header,
-                                              std::size_t size) {
-  return sink_->landing(links.at(link), header, size);
 }
 
 }  // namespace

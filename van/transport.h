@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Transport: what Stretto asks of anything that moves frames. ZeroMQ, shared memory, inproc and the
-// simulator's network are transports; libfabric is planned to be. Every one passes the same suite,
-// tests/conformance.
+// simulator's network are transports, and libfabric where it is there. Every one passes the same
+// suite, tests/conformance.
 //
 //   transport.listen("127.0.0.1:0")            -> "127.0.0.1:40123"
 //   link = transport.connect("127.0.0.1:40123")
@@ -43,10 +43,6 @@ class Transport {
     virtual void on_broken(LinkId link, Status why) = 0;
     /// A link that answered kFull may take frames again.
     virtual void on_writable(LinkId link) = 0;
-    /// Where the payload of the frame with this header should land, for transports that can place
-    /// bytes directly (shared memory, RDMA). Empty: the transport provides memory. If it is used,
-    /// on_frame's payload starts at the returned address.
-    virtual std::span<std::byte> landing(LinkId, wire::HeaderView, std::size_t) { return {}; }
   };
 
   enum class Sent {

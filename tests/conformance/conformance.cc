@@ -86,16 +86,15 @@ std::uint32_t word(std::uint32_t seed, std::size_t index) {
 
 std::vector<Kind> kinds() {
   std::vector<Kind> all = {
-      {.name = "inproc", .make = make<InprocWorld>, .lands = true, .threads = true},
-      {.name = "zmq", .make = make<ZmqWorld>, .lands = false, .threads = true},
-      {.name = "shm", .make = make<ShmWorld>, .lands = true, .threads = true},
-      {.name = "auto", .make = make<AutoWorld>, .lands = true, .threads = true},
-      {.name = "simulated", .make = make<SimulatedWorld>, .lands = false, .threads = false},
+      {.name = "inproc", .make = make<InprocWorld>, .threads = true},
+      {.name = "zmq", .make = make<ZmqWorld>, .threads = true},
+      {.name = "shm", .make = make<ShmWorld>, .threads = true},
+      {.name = "auto", .make = make<AutoWorld>, .threads = true},
+      {.name = "simulated", .make = make<SimulatedWorld>, .threads = false},
   };
   // A build without libfabric has nothing to test.
   if (make_fabric_transport({.provider = FabricWorld::kProvider}).ok()) {
-    all.push_back(
-        {.name = "fabric_tcp", .make = make<FabricWorld>, .lands = true, .threads = true});
+    all.push_back({.name = "fabric_tcp", .make = make<FabricWorld>, .threads = true});
   }
   return all;
 }
@@ -210,11 +209,6 @@ void End::on_writable(LinkId link) {
   ++calls;
   expect_open(link);
   writable.insert(link);
-}
-
-std::span<std::byte> End::landing(LinkId link, wire::HeaderView, std::size_t size) {
-  expect_open(link);
-  return size <= place.size() ? place : std::span<std::byte>();
 }
 
 Conformance::Conformance()

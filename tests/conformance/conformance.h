@@ -33,7 +33,6 @@ class World {
 struct Kind {
   const char* name;
   std::unique_ptr<World> (*make)();
-  bool lands;    ///< Asks the sink where payloads should land.
   bool threads;  ///< Its endpoints may be polled on threads of their own.
 };
 std::vector<Kind> kinds();
@@ -87,10 +86,9 @@ class End : public Transport::Sink {
   std::map<LinkId, std::vector<std::uint64_t>> sequences;  ///< Of the frames that came, by link.
   std::map<LinkId, Status> broken;
   std::multiset<LinkId> writable;
-  std::size_t frames = 0;      ///< That came, over all links.
-  std::size_t calls = 0;       ///< Of all kinds.
-  std::span<std::byte> place;  ///< Offered to every payload that fits.
-  bool admits = true;          ///< Whoever connects is admitted at once.
+  std::size_t frames = 0;  ///< That came, over all links.
+  std::size_t calls = 0;   ///< Of all kinds.
+  bool admits = true;      ///< Whoever connects is admitted at once.
 
   // What a test wants done, besides the bookkeeping.
   std::function<void(LinkId, const wire::Header&, Buffer)> when_frame;
@@ -102,7 +100,6 @@ class End : public Transport::Sink {
   void on_frame(LinkId link, wire::HeaderView header, Buffer payload) override;
   void on_broken(LinkId link, Status why) override;
   void on_writable(LinkId link) override;
-  std::span<std::byte> landing(LinkId, wire::HeaderView, std::size_t size) override;
   void expect_open(LinkId link) const;
 
   std::unique_ptr<Transport> transport_;

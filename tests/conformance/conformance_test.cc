@@ -257,25 +257,6 @@ TEST_P(ThreadedConformance, AFrameEndsAPollThatWaits) {
   }
 }
 
-TEST_P(Conformance, PayloadsLandWhereTheSinkWants) {
-  std::vector<std::byte> place(100'000);
-  server_.place = place;
-  Buffer kept;
-  server_.when_frame = [&](LinkId, const wire::Header&, Buffer payload) {
-    kept = std::move(payload);
-  };
-  for (const std::size_t size : {std::size_t{1}, std::size_t{5'000}, place.size()}) {
-    Lender lender(pattern(size, 3));
-    const std::size_t before = server_.frames;
-    ASSERT_EQ(worker_.send(link_, 1, lender.lend()), Sent::kTaken);
-    ASSERT_TRUE(until({&worker_, &server_}, [&] { return server_.frames == before + 1; }));
-    EXPECT_EQ(kept.data() == place.data(), GetParam().lands) << size;
-    EXPECT_TRUE(has_pattern(kept.bytes(), 3));
-    kept = {};
-    ASSERT_TRUE(until({&worker_, &server_}, [&] { return lender.all_ended(); }));
-  }
-}
-
 TEST_P(Conformance, WritingToAPayloadThatIsOursSpoilsNothing) {
   std::vector<Buffer> kept;
   server_.when_frame = [&](LinkId, const wire::Header&, Buffer payload) {

@@ -86,7 +86,7 @@ class FabricTransport final : public Transport {
   void serve(Sink& sink, Link& link, int& frames_left);
   void deliver(Sink& sink, Link& link, int& frames_left);
   void deliver_head(Sink& sink, Link& link);
-  Buffer payload_of(Sink& sink, LinkId id, Arrival& arrival);
+  Buffer payload_of(Arrival& arrival);
   bool is_over(Link& link) const;
   void retire(Link& link);
   bool may_go(Link& link);
@@ -370,14 +370,13 @@ bool FabricTransport::needs_attention(const Link& link) const {
 }
 
 void FabricTransport::deliver(Sink& sink, Link& link, int& frames_left) {
-  traffic_.fetch(sink, link);
+  traffic_.fetch(link);
   for (int i = 0; i < kFramesPerTurn && frames_left > 0 && link.deliverable(); ++i) {
     --frames_left;
     deliver_head(sink, link);
   }
   if (link.retired) return;
-  traffic_.fetch(sink, link);
-  if (link.retired) return;
+  traffic_.fetch(link);
   traffic_.hand_over(link);
   if (link.told_full && link.outbox.half_empty() && link.ending.ok()) {
     link.told_full = false;
@@ -394,23 +393,19 @@ void FabricTransport::deliver_head(Sink& sink, Link& link) {
   const bool large = arrival.prefix.kind == MessageKind::kAnnounce;
   if (large || link.delivered - link.told >= options_.queue_frames / 4) link.owes_note = true;
   const wire::HeaderView header(&arrival.slot->memory[kPrefixBytes], wire::kHeaderBytes);
-  Buffer payload = payload_of(sink, link.id, arrival);
+  Buffer payload = payload_of(arrival);
   called_ = true;
-  if (!link.retired) sink.on_frame(link.id, header, std::move(payload));
+  sink.on_frame(link.id, header, std::move(payload));
   traffic_.release(arrival.slot);
 }
 
-Buffer FabricTransport::payload_of(Sink& sink, LinkId id, Arrival& arrival) {
+Buffer FabricTransport::payload_of(Arrival& arrival) {
   if (arrival.prefix.kind == MessageKind::kAnnounce) return std::move(arrival.payload);
   const std::size_t bytes = arrival.prefix.bytes;
   if (bytes == 0) return {};
   if (options_.counts != nullptr) options_.counts->copied_bytes += bytes;
   const std::span<const std::byte> from = arrival.slot->memory.subspan(kHeadBytes, bytes);
-  const wire::HeaderView header(&arrival.slot->memory[kPrefixBytes], wire::kHeaderBytes);
-  const std::span<std::byte> place = sink.landing(id, header, bytes);
-  if (place.size() < bytes) return Buffer::copy_of(from);
-  std::ranges::copy(from, place.begin());
-  return Buffer::borrow(place.first(bytes), [] {});
+  return Buffer::copy_of(from);
 }
 
 // ---- ends

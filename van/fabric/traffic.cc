@@ -305,7 +305,7 @@ bool Traffic::file(Link& link, const Prefix& prefix, Slot* slot) {
   return true;
 }
 
-void Traffic::fetch(Transport::Sink& sink, Link& link) {
+void Traffic::fetch(Link& link) {
   link.fetch_stuck = false;
   if (!link.ending.ok()) return;
   for (std::size_t i = 0; i < link.arrivals.size() && link.fetches < kMostFetches; ++i) {
@@ -313,20 +313,14 @@ void Traffic::fetch(Transport::Sink& sink, Link& link) {
     if (arrival.state != Arrival::State::kAnnounced) continue;
     const std::size_t bytes = arrival.prefix.bytes;
     if (link.fetches > 0 && link.fetched_bytes + bytes > kMostFetchedBytes) return;
-    begin_fetch(sink, link, arrival);
-    if (link.retired || !link.ending.ok() || link.fetch_stuck) return;
+    begin_fetch(link, arrival);
+    if (!link.ending.ok() || link.fetch_stuck) return;
   }
 }
 
-void Traffic::begin_fetch(Transport::Sink& sink, Link& link, Arrival& arrival) {
+void Traffic::begin_fetch(Link& link, Arrival& arrival) {
   const std::size_t bytes = arrival.prefix.bytes;
-  const wire::HeaderView header(&arrival.slot->memory[kPrefixBytes], wire::kHeaderBytes);
-  if (arrival.payload.empty()) {
-    std::span<std::byte> place = sink.landing(link.id, header, bytes);
-    if (link.retired) return;
-    arrival.payload =
-        place.size() >= bytes ? Buffer::borrow(place.first(bytes), [] {}) : Buffer::allocate(bytes);
-  }
+  if (arrival.payload.empty()) arrival.payload = Buffer::allocate(bytes);
   auto made = std::make_unique<Fetch>();
   made->link = link.id;
   made->sequence = arrival.prefix.sequence;

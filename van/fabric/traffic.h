@@ -40,8 +40,8 @@ class Traffic {
 
   /// Sends what waits, and notes that are owed.
   void hand_over(Link& link);
-  /// Begins to fetch payloads that have been announced. The sink may close the link meanwhile.
-  void fetch(Transport::Sink& sink, Link& link);
+  /// Begins to fetch payloads that have been announced.
+  void fetch(Link& link);
   /// The receive may be used again.
   void release(Slot* slot);
   void release_all(Link& link);
@@ -62,7 +62,7 @@ class Traffic {
   Given give_frame(Link& link, Outgoing& frame);
   Given give_note(Link& link);
   Prefix prefix_for(Link& link, MessageKind kind) const;
-  void begin_fetch(Transport::Sink& sink, Link& link, Arrival& arrival);
+  void begin_fetch(Link& link, Arrival& arrival);
   void post();
   void handle(const Completion& completion);
   void on_message(Slot* slot, std::size_t bytes);

@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 
-#include <cstring>
 #include <thread>
 #include <unordered_map>
 #include <utility>
@@ -126,16 +125,7 @@ void InprocTransport::deliver_frame(Sink& sink, Event event) {
     const FarEnd& far = links_.at(event.link);
     far.mailbox->writable(far.link);
   }
-  const wire::HeaderView header(event.header);
-  Buffer payload = std::move(event.payload);
-  if (!payload.empty()) {
-    const std::span<std::byte> place = sink.landing(event.link, header, payload.size());
-    if (place.size() >= payload.size()) {
-      std::memcpy(place.data(), payload.data(), payload.size());
-      payload = Buffer::borrow(place.first(payload.size()), [] {});
-    }
-  }
-  sink.on_frame(event.link, header, std::move(payload));
+  sink.on_frame(event.link, wire::HeaderView(event.header), std::move(event.payload));
 }
 
 }  // namespace

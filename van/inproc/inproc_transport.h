@@ -28,7 +28,7 @@ class InprocNetwork {
   ~InprocNetwork();
 
   /// An endpoint: a Transport, for one thread of any choice. The payload that arrives is the
-  /// sender's own lease, unless the sink gives it a place to land.
+  /// sender's own lease.
   std::unique_ptr<Transport> make_endpoint();
 
  private:

@@ -243,7 +243,7 @@ bool Link::deliver_one(Transport::Sink& sink) {
     return false;
   }
   line_->note_taken(++taken_);
-  Buffer payload = take(sink, entry, *view);
+  Buffer payload = take(entry, *view);
   sink.on_frame(id_, entry.header, std::move(payload));
   return true;
 }
@@ -260,15 +260,11 @@ Status Link::check_entry(const Entry& entry) {
   return state_ == State::kBad ? why_ : Status();
 }
 
-Buffer Link::take(Transport::Sink& sink, const Entry& entry, const FarMemory::View& view) {
+Buffer Link::take(const Entry& entry, const FarMemory::View& view) {
   if (entry.bytes == 0) return {};
-  const std::span<std::byte> place = sink.landing(id_, entry.header, entry.bytes);
-  const bool lands = place.size() >= entry.bytes;
   const bool aligned = entry.offset % kAlignment == 0;
-  if (lands || entry.bytes < kLeastLeased || !aligned || !may_change(kind_of(entry.header))) {
-    Buffer copy =
-        lands ? Buffer::borrow(place.first(entry.bytes), [] {}) : Buffer::copy_of(view.bytes);
-    if (lands) std::memcpy(place.data(), view.bytes.data(), entry.bytes);
+  if (entry.bytes < kLeastLeased || !aligned || !may_change(kind_of(entry.header))) {
+    Buffer copy = Buffer::copy_of(view.bytes);
     copied_.received += entry.bytes;
     if (!entry.is_inline()) line_->give_back(entry.slot);
     return copy;

@@ -65,7 +65,7 @@ class Link {
   void end(State state, Status why);
   void report(Transport::Sink& sink, Turn& turn);
   Status check_entry(const Entry& entry);
-  Buffer take(Transport::Sink& sink, const Entry& entry, const FarMemory::View& view);
+  Buffer take(const Entry& entry, const FarMemory::View& view);
   bool deliver_one(Transport::Sink& sink);
 
   const LinkId id_;
