@@ -49,17 +49,9 @@ Van::Van(std::unique_ptr<Transport> transport, const Clock& clock)
 Van::~Van() { waker_->silence(); }
 
 void Van::set_windows(std::uint64_t link_window_bytes, std::uint64_t total_window_bytes) {
-  if (unbounded_) return;
   queue_.set_windows(link_window_bytes, total_window_bytes);
   pacer_.set_limit(total_window_bytes);
   credit_step_bytes_ = link_window_bytes / 4;
-}
-
-void Van::set_unbounded() {
-  unbounded_ = true;
-  paced_ = false;
-  queue_.set_windows(std::numeric_limits<std::int64_t>::max(),
-                     std::numeric_limits<std::int64_t>::max());
 }
 
 void Van::set_epoch(std::uint32_t epoch, std::uint32_t fence) {

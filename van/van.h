@@ -91,9 +91,6 @@ class Van final : private Transport::Sink {
   /// What may be under way to far ends on this host, to one and to all. To others it follows the
   /// path that is measured, up to the second.
   void set_windows(std::uint64_t link_window_bytes, std::uint64_t total_window_bytes);
-  /// Hands whole frames over as fast as the transport takes them: no window, no slices. For
-  /// showing what those are good for. Before any link is made.
-  void set_unbounded();
   /// No frame is larger than this with its header left off, on any link: what is larger goes in
   /// slices, wherever it goes.
   void set_largest_slice(std::uint64_t bytes) { queue_.set_largest_slice(bytes); }
@@ -220,7 +217,6 @@ class Van final : private Transport::Sink {
   Waits waits_;
   FrameTrace trace_{clock_};
   std::uint64_t most_begun_bytes_ = std::numeric_limits<std::uint64_t>::max();
-  bool unbounded_ = false;
   bool paced_ = true;  // Towards other hosts.
   std::map<LinkId, Link> links_;
   std::deque<std::pair<LinkId, Time>> owing_;  // Links owed credit or acks, and since when.

@@ -22,6 +22,7 @@ constexpr std::uint32_t kUrgentTensor = 2;
 constexpr std::int32_t kUrgentPriority = 10;
 constexpr NodeId kSender = 2;
 constexpr NodeId kReceiver = 3;  // All of them: the sender tells them apart by their links.
+constexpr std::uint64_t kUnbounded = std::uint64_t{1} << 40;
 constexpr Duration kConnectPatience = 10s;
 
 Result<std::unique_ptr<Van>> make_van(const PreemptSettings& settings, Preemption mode, NodeId node,
@@ -36,7 +37,10 @@ Result<std::unique_ptr<Van>> make_van(const PreemptSettings& settings, Preemptio
   if (!transport.ok()) return transport.status();
   auto van = std::make_unique<Van>(*std::move(transport), clock);
   van->set_node(node);
-  if (mode != Preemption::kPreempt) van->set_unbounded();
+  if (mode != Preemption::kPreempt) {
+    van->set_whole_frames();
+    van->set_windows(kUnbounded, kUnbounded);
+  }
   return van;
 }
 
