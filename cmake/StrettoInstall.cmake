@@ -98,6 +98,17 @@ if(NOT BUILD_SHARED_LIBS)
   list(JOIN STRETTO_PC_LIBS "" STRETTO_PC_LIBS)
 endif()
 
+# What `uninstall` has to know besides the files: which of their folders were not there before. A
+# folder in the list is removed if nothing is left in it.
+if(PROJECT_IS_TOP_LEVEL)
+  set(STRETTO_FOLDERS ${CMAKE_INSTALL_BINDIR} ${CMAKE_INSTALL_LIBDIR}/pkgconfig
+    ${STRETTO_PACKAGE_DIR} ${CMAKE_INSTALL_INCLUDEDIR}/stretto ${CMAKE_INSTALL_DOCDIR}
+    ${CMAKE_INSTALL_MANDIR}/man1 ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+  configure_file(${PROJECT_SOURCE_DIR}/cmake/new_folders.cmake.in
+    ${PROJECT_BINARY_DIR}/new_folders.cmake @ONLY)
+  install(SCRIPT ${PROJECT_BINARY_DIR}/new_folders.cmake)
+endif()
+
 # Components, so that they can be packages of their own: programs, and what programs are made with.
 include(StrettoManuals)
 install(TARGETS ${STRETTO_PROGRAMS} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT programs)

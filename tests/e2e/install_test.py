@@ -16,7 +16,7 @@ import unittest
 BUILD = pathlib.Path(os.environ["STRETTO_BUILD_DIR"])
 SOURCE = pathlib.Path(os.environ["STRETTO_SOURCE_DIR"])
 LAUNCHER = BUILD / "bin" / "stretto-launch"
-MANIFEST = BUILD / "install_manifest.txt"
+WRITTEN = (BUILD / "install_manifest.txt", BUILD / "install_folders.txt")
 SECONDS = 300
 
 
@@ -87,8 +87,9 @@ class InstalledPackage(Prefix):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        if MANIFEST.exists():  # Of an installation that is somebody's.
-            cls.addClassCleanup(MANIFEST.write_bytes, MANIFEST.read_bytes())
+        for path in WRITTEN:  # Of an installation that is somebody's.
+            if path.exists():
+                cls.addClassCleanup(path.write_bytes, path.read_bytes())
         command("cmake", "--install", BUILD, "--prefix", cls.root / "installed")
         (cls.root / "installed").rename(cls.prefix)
 
@@ -171,16 +172,27 @@ class InstalledPackage(Prefix):
                 self.assertTrue((self.prefix / "share" / path).is_file(), path)
 
     def test_uninstall(self):
-        away = self.root / "away"
-        command("cmake", "--install", BUILD, "--prefix", away)
-        kept = away / "include" / "stretto" / "mine.h"
-        kept.touch()
+        away = self.root / "an away"
+        kept = {away / "bin", away / "share", away / "share/doc", away / "include",
+                away / "include/stretto", away / "include/stretto/.mine"}
+        (away / "bin").mkdir(parents=True)  # Empty, and not ours.
+        (away / "share/doc").mkdir(parents=True)
+        for path in WRITTEN:
+            path.unlink(missing_ok=True)
+        for _ in range(2):  # The second installation finds the folders of the first one.
+            command("cmake", "--install", BUILD, "--prefix", away)
+        (away / "include/stretto/.mine").touch()
         command("cmake", "-P", SOURCE / "cmake/uninstall.cmake", cwd=BUILD)
-        self.assertEqual([path for path in away.rglob("*") if not path.is_dir()], [kept])
-        self.assertFalse((away / "lib" / "cmake" / "stretto").exists())
+        self.assertEqual(set(away.rglob("*")), kept)
         status, said = run("cmake", "-P", SOURCE / "cmake/uninstall.cmake", cwd=BUILD)
         self.assertNotEqual(status, 0)
         self.assertIn("nothing was installed from here", said)
+
+    def test_uninstall_takes_the_prefix_that_it_made(self):
+        away = self.root / "deeper/away"
+        command("cmake", "--install", BUILD, "--prefix", away)
+        command("cmake", "-P", SOURCE / "cmake/uninstall.cmake", cwd=BUILD)
+        self.assertFalse(away.parent.exists())
 
 
 class SharedLibrary(Prefix):

@@ -17,10 +17,10 @@ NAMES = ("libstretto-dev", "python3-stretto", "stretto")
 SECONDS = 120
 
 
-def output(*words):
+def output(*words, umask=-1):
     """What a command prints; if it fails, so does the test."""
     done = subprocess.run([str(word) for word in words], text=True, stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, timeout=SECONDS, check=False)
+                          stderr=subprocess.STDOUT, timeout=SECONDS, check=False, umask=umask)
     if done.returncode != 0:
         raise AssertionError(f"status {done.returncode} of {words}:\n{done.stdout}")
     return done.stdout
@@ -33,7 +33,8 @@ class Packages(unittest.TestCase):
     def setUpClass(cls):
         folder = tempfile.TemporaryDirectory()
         cls.addClassCleanup(folder.cleanup)
-        output("cpack", "--config", BUILD / "CPackConfig.cmake", "-B", folder.name)
+        output("cpack", "--config", BUILD / "CPackConfig.cmake", "-B", folder.name,
+               umask=0o077)  # As careful people have it; packages are the same.
         cls.files = {path.name.split("_")[0]: path
                      for path in pathlib.Path(folder.name).glob("*.deb")}
         cls.listed = {name: output("dpkg-deb", "--contents", path).splitlines()
@@ -54,6 +55,12 @@ class Packages(unittest.TestCase):
         for name, path in self.files.items():
             self.assertTrue(path.name.startswith(f"{name}_{version}_"), path)
             self.assertEqual(self.field(name, "Version"), version)
+
+    def test_all_may_read_what_is_installed(self):
+        for name, lines in self.listed.items():
+            for line in lines:
+                mode = "drwxr-xr-x" if line.startswith("d") else "-rw[x-]r-[x-]r-[x-]|lrwxrwxrwx"
+                self.assertRegex(line, f"^({mode}) ", name)
 
     def test_programs(self):
         paths = self.paths("stretto")
