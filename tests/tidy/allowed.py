@@ -201,7 +201,6 @@ NAMESAKES = {
     "Order": 2,
     "Outlet": 2,
     "Part": 2,
-    "Pipe": 2,
     "Place": 2,
     "Reader": 4,
     "Request": 3,

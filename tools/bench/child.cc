@@ -55,8 +55,7 @@ Result<Child> Child::start(int death_signal, const std::function<int()>& body) {
 Child::Child(Child&& other) noexcept
     : process_id_(std::exchange(other.process_id_, -1)),
       handle_(std::move(other.handle_)),
-      exit_status_(other.exit_status_),
-      used_(other.used_) {}
+      exit_status_(other.exit_status_) {}
 
 Child::~Child() {
   if (process_id_ < 0 || exit_status_) return;
@@ -74,7 +73,7 @@ std::optional<int> Child::wait(Time deadline) {
     ready = ::poll(&look, 1, milliseconds_to(deadline));
   } while (ready < 0 && errno == EINTR);
   int status = 0;
-  if (ready <= 0 || ::wait4(process_id_, &status, 0, &used_) != process_id_) return std::nullopt;
+  if (ready <= 0 || ::waitpid(process_id_, &status, 0) != process_id_) return std::nullopt;
   exit_status_ = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   return exit_status_;
 }

@@ -2,7 +2,6 @@
 // Child: a process that this one has started, and that does not outlive it.
 #pragma once
 
-#include <sys/resource.h>
 #include <sys/types.h>
 
 #include <functional>
@@ -31,8 +30,6 @@ class Child {
   /// Its exit status once it has ended, 128 + signal for one that was killed; none at `deadline`.
   std::optional<int> wait(Time deadline);
   void send_signal(int signal) const;
-  /// What it has used, once wait() has told its exit status.
-  const rusage& used() const { return used_; }
 
  private:
   Child(pid_t process_id, Descriptor handle)
@@ -41,7 +38,6 @@ class Child {
   pid_t process_id_;
   Descriptor handle_;
   std::optional<int> exit_status_;
-  rusage used_{};
 };
 
 /// Milliseconds to `deadline` as poll() wants them, rounded up; 0 if it has passed.

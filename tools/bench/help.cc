@@ -18,7 +18,6 @@ Measures how fast this machine is, and Stretto on it.
   push       the same, without receiving
   pull       the same, without pushing
   idle       what a cluster costs that has nothing to do
-  roster     what a job of very many workers costs its scheduler while they join, train and leave
   queue      what the send queue costs: choosing the next slice, and steering what waits
   preempt    how long an urgent message takes beside a large transfer on one shaped link, which it
              makes in network namespaces (as root)
@@ -31,7 +30,6 @@ every benchmark
   --json       one JSON object a line on stdout, and nothing else there
   --seconds S  push_pull, push, pull: of measuring, and as long again for the limit (3)
                limits, codec, queue: of each measurement (0.2); idle: of watching (10)
-               roster: of training (5)
                preempt: of urgent messages beside the background (2)
                io: of a window on the real device (0.25)
   --help, --version
@@ -69,9 +67,6 @@ std::string_view other_flags() {
 
 push_pull, push, pull, idle
   --workers N, --servers N, --shards N   processes, and shards of each server (2, 2, 1)
-
-roster
-  --workers N         in processes of a hundred each (1000)
 
 codec
   --bytes N,...       of the tensor (64M)
@@ -133,12 +128,6 @@ std::string_view meaning() {
   us_per_call          of queue, CPU time: a pick, with taking it, its credit and the next push;
                        or one call that steers the frame of one tag, while others wait
   cpu_share            CPU seconds / seconds
-  join_cpu_s, join_mb ...
-                       CPU of the scheduler in each phase; control messages that came from it,
-                       with headers, at all workers together (1e6 bytes)
-  leave_p50_s, leave_max_s, leaves_failed
-                       from a worker's asking to leave until it has the answer; those that had none
-                       within 5 s, or ended otherwise
   urgent_p50_ms ...    from handing the urgent message over until its answer is there; p50 and p95
                        are medians of the rounds, max is of all
   unloaded_p50_ms      the same, without a background

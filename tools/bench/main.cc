@@ -16,7 +16,6 @@
 #include "tools/bench/preempt.h"
 #include "tools/bench/queue.h"
 #include "tools/bench/replay.h"
-#include "tools/bench/roster.h"
 #include "tools/bench/settings.h"
 #include "tools/bench/worker_role.h"
 
@@ -43,7 +42,6 @@ Status run(const Settings& settings) {
   if (settings.benchmark == Benchmark::kPreempt) return run_preempt(settings, output);
   if (settings.benchmark == Benchmark::kCodec) return run_codec(settings, output);
   if (settings.benchmark == Benchmark::kReplay) return run_replay(settings, output);
-  if (settings.benchmark == Benchmark::kRoster) return run_roster(settings, output);
   if (settings.benchmark == Benchmark::kQueue) return run_queue(settings, output);
   if (settings.benchmark == Benchmark::kIo) return run_io(settings, output);
   return run_exchange(settings, output);

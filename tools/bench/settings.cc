@@ -18,7 +18,7 @@ struct Name {
   Benchmark benchmark;
 };
 
-constexpr std::array<Name, 11> kNames = {{{"limits", Benchmark::kLimits},
+constexpr std::array<Name, 10> kNames = {{{"limits", Benchmark::kLimits},
                                           {"push_pull", Benchmark::kPushPull},
                                           {"push", Benchmark::kPush},
                                           {"pull", Benchmark::kPull},
@@ -27,7 +27,6 @@ constexpr std::array<Name, 11> kNames = {{{"limits", Benchmark::kLimits},
                                           {"replay", Benchmark::kReplay},
                                           {"io", Benchmark::kIo},
                                           {"codec", Benchmark::kCodec},
-                                          {"roster", Benchmark::kRoster},
                                           {"queue", Benchmark::kQueue}}};
 
 constexpr std::uint64_t kMaxProcesses = 256;
@@ -111,13 +110,6 @@ void add_network_flag(Settings& settings, std::vector<Flag>& flags) {
                    }});
 }
 
-void add_crowd_flags(Settings& settings, std::vector<Flag>& flags) {
-  settings.workers = 1000;
-  flags.push_back({"workers", false, [&settings](const std::string& text) {
-                     return read_whole(text, 1, kMaxNodes - 1, settings.workers);
-                   }});
-}
-
 void add_exchange_flags(Settings& settings, std::vector<Flag>& flags) {
   flags.push_back({"bytes", false, [&settings](const std::string& value) {
                      return read_list(value, kElementBytes, kMaxTensorBytes, settings.bytes);
@@ -187,10 +179,6 @@ Result<Settings> read_settings(Benchmark benchmark, std::span<const std::string>
     case Benchmark::kIdle:
       defaults(10, 1);
       add_cluster_flags(settings, flags);
-      break;
-    case Benchmark::kRoster:
-      defaults(5, 1);
-      add_crowd_flags(settings, flags);
       break;
     case Benchmark::kPreempt:
       defaults(2, 3);

@@ -25,7 +25,6 @@ enum class Benchmark : std::uint8_t {
   kReplay,
   kIo,
   kCodec,
-  kRoster,
   kQueue
 };
 
