@@ -1,22 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Jobs from seeds. STRETTO_SIM_SEEDS says how many (default 1000), STRETTO_SIM_FIRST_SEED where to
-// begin: a failure prints what replays it.
+// Jobs from seeds; a failure prints what replays it.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <chrono>
 
-#include "common/config.h"
 #include "common/log.h"
+#include "tests/sim/seeds.h"
 #include "tests/sim/sim_cluster.h"
 
 namespace stretto::sim {
 namespace {
-
-std::uint64_t from_environment(const std::string& name, std::uint64_t otherwise) {
-  const auto value = process_environment()(name);
-  return value ? std::stoull(*value) : otherwise;
-}
 
 class Quiet : public testing::Test {
  protected:
@@ -26,8 +20,7 @@ class Quiet : public testing::Test {
 using Simulation = Quiet;
 
 TEST_F(Simulation, EveryInvariantHoldsForEverySeed) {
-  const std::uint64_t first = from_environment("STRETTO_SIM_FIRST_SEED", 1);
-  const std::uint64_t count = from_environment("STRETTO_SIM_SEEDS", 1000);
+  const auto [first, count] = seeds_from_environment();
   const auto began = std::chrono::steady_clock::now();
   std::uint64_t steps = 0;
   for (std::uint64_t seed = first; seed < first + count; ++seed) {

@@ -34,6 +34,8 @@ THROWS = {
 
 # A source without tests/FOLDER/NAME_test.cc, and the test that covers it.
 COVERED_BY = {
+    "common/disk.cc": "tests/conformance/disk_test.cc",
+    "common/real_disk.cc": "tests/conformance/disk_test.cc",
     "ops/codec_avx2.cc": "tests/ops/codec_test.cc",
     "ops/codec_avx512.cc": "tests/ops/codec_test.cc",
     "ops/codec_dense.cc": "tests/ops/codec_test.cc",

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which seeds a test runs: STRETTO_SIM_SEEDS says how many (default 1000), STRETTO_SIM_FIRST_SEED
+// where to begin.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "common/config.h"
+
+namespace stretto::sim {
+
+struct Seeds {
+  std::uint64_t first = 1;
+  std::uint64_t count = 1000;
+};
+
+inline Seeds seeds_from_environment() {
+  Seeds seeds;
+  const Environment environment = process_environment();
+  if (const auto first = environment("STRETTO_SIM_FIRST_SEED")) seeds.first = std::stoull(*first);
+  if (const auto count = environment("STRETTO_SIM_SEEDS")) seeds.count = std::stoull(*count);
+  return seeds;
+}
+
+}  // namespace stretto::sim
