@@ -11,6 +11,7 @@
 #include "common/log.h"
 #include "common/network.h"
 #include "common/program.h"
+#include "common/real_disk.h"
 #include "common/signals.h"
 #include "metrics/endpoint.h"
 #include "scheduler/metrics_file.h"
@@ -118,8 +119,9 @@ Status serve() {
   const std::unique_ptr<Page> page = page_if_wanted(*config, shown);
   Outlook outlook(scheduler, config->metrics_address.empty() ? nullptr : board.get(),
                   page == nullptr ? nullptr : shown.get(), clock);
+  RealDisk disk;
   MetricsFile agent(
-      config->metrics_file, outlook, [&scheduler] { return scheduler.metrics(); }, clock);
+      config->metrics_file, disk, outlook, [&scheduler] { return scheduler.metrics(); }, clock);
   ReadyLine ready(FLAGS_ready_fd, agent, [&scheduler] { return scheduler.gathering(); });
   if (Status status = ready.tell_address(*address); !status.ok()) return status;
   const auto give_up = [&scheduler](Status why) {

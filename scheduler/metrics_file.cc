@@ -4,10 +4,7 @@
 
 #include <fmt/format.h>
 
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
-#include <fstream>
+#include <span>
 
 #include "common/log.h"
 
@@ -31,19 +28,13 @@ Time MetricsFile::next_due() const {
   return path_.empty() ? agent_.next_due() : std::min(agent_.next_due(), next_write_);
 }
 
-Status MetricsFile::write() const {
-  const std::string beside = path_ + ".new";
-  errno = 0;
-  std::ofstream file(beside, std::ios::trunc);
-  file << metrics_();
-  file.close();
-  if (!file || std::rename(beside.c_str(), path_.c_str()) != 0) {
-    return {Code::kInvalidArgument,
-            fmt::format("metrics cannot be written to {}: {}; is STRETTO_METRICS_FILE a path in a "
-                        "folder that exists and may be written to?",
-                        path_, std::strerror(errno))};
-  }
-  return {};
+Status MetricsFile::write() {
+  const std::string text = metrics_();
+  const Status status =
+      replace_file(disk_, path_, std::as_bytes(std::span(text)), Durability::kProcess);
+  if (status.ok()) return {};
+  return {status.code(), fmt::format("metrics are not written (STRETTO_METRICS_FILE={}): {}", path_,
+                                     status.cause())};
 }
 
 }  // namespace stretto

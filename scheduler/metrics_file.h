@@ -7,6 +7,7 @@
 #include <string>
 
 #include "common/clock.h"
+#include "common/disk.h"
 #include "stretto/status.h"
 #include "van/loop.h"
 
@@ -17,19 +18,24 @@ class MetricsFile final : public Agent {
  public:
   using Metrics = std::function<std::string()>;
 
-  /// The agent and the clock outlive this. An empty path: no file.
-  MetricsFile(std::string path, Agent& agent, Metrics metrics, const Clock& clock)
-      : path_(std::move(path)), agent_(agent), metrics_(std::move(metrics)), clock_(clock) {}
+  /// The disk, the agent and the clock outlive this. An empty path: no file.
+  MetricsFile(std::string path, Disk& disk, Agent& agent, Metrics metrics, const Clock& clock)
+      : path_(std::move(path)),
+        disk_(disk),
+        agent_(agent),
+        metrics_(std::move(metrics)),
+        clock_(clock) {}
 
   void step(Duration wait) override;
   Time next_due() const override;
   bool over() const override { return agent_.over(); }
 
   /// Writes now; the error says which file and why.
-  Status write() const;
+  Status write();
 
  private:
   std::string path_;
+  Disk& disk_;
   Agent& agent_;
   Metrics metrics_;
   const Clock& clock_;

@@ -5,10 +5,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <filesystem>
-#include <fstream>
-#include <sstream>
+#include <memory>
+#include <span>
 
+#include "tests/sim/sim_disk.h"
 #include "tests/sim/sim_network.h"
 
 namespace stretto {
@@ -24,50 +24,58 @@ class Idle final : public Agent {
   int steps = 0;
 };
 
-std::string contents(const std::string& path) {
-  std::ostringstream text;
-  text << std::ifstream(path).rdbuf();
-  return text.str();
+std::string contents(Disk& disk, const std::string& path) {
+  std::string text(100, '\0');
+  const std::unique_ptr<File> file = disk.open(path, Open::kRead).or_exit();
+  text.resize(file->read(0, std::as_writable_bytes(std::span(text))).or_exit());
+  return text;
 }
 
 TEST(MetricsFile, IsWrittenOnceASecondAsAWhole) {
-  const std::string path = testing::TempDir() + "metrics_file_test.prom";
+  sim::SimDisk disk(1);
   sim::VirtualClock clock;
   Idle agent;
   int asked = 0;
   MetricsFile file(
-      path, agent, [&asked] { return "asked " + std::to_string(++asked) + "\n"; }, clock);
+      "x.prom", disk, agent, [&asked] { return "asked " + std::to_string(++asked) + "\n"; }, clock);
   file.step(0ns);
-  EXPECT_EQ(contents(path), "asked 1\n");
+  EXPECT_EQ(contents(disk, "x.prom"), "asked 1\n");
   file.step(0ns);
   EXPECT_EQ(asked, 1);
   EXPECT_EQ(file.next_due(), clock.now() + 1s);
   clock.advance_to(clock.now() + 1s);
   file.step(0ns);
-  EXPECT_EQ(contents(path), "asked 2\n");
+  EXPECT_EQ(contents(disk, "x.prom"), "asked 2\n");
   EXPECT_EQ(agent.steps, 3);
-  EXPECT_FALSE(std::filesystem::exists(path + ".new"));
-  std::filesystem::remove(path);
+  EXPECT_EQ(disk.list(".", 9).or_exit().size(), 1U);
 }
 
 TEST(MetricsFile, WithoutAPathOnlySteps) {
+  sim::SimDisk disk(1);
   sim::VirtualClock clock;
   Idle agent;
   MetricsFile file(
-      "", agent, [] { return "never"; }, clock);
+      "", disk, agent, [] { return "never"; }, clock);
   for (int i = 0; i < 6; ++i) file.step(0ns);
   EXPECT_TRUE(file.over());
   EXPECT_EQ(file.next_due(), Time::max());
 }
 
 TEST(MetricsFile, ThatCannotBeWrittenIsNoReasonToEnd) {
+  sim::SimDisk disk(1, {.capacity_bytes = 6});
   sim::VirtualClock clock;
   Idle agent;
+  std::string metrics = "first";
   MetricsFile file(
-      "/no/such/folder/x.prom", agent, [] { return "never"; }, clock);
+      "x.prom", disk, agent, [&metrics] { return metrics; }, clock);
   file.step(0ns);
-  EXPECT_EQ(agent.steps, 1);
-  EXPECT_THAT(file.write().cause(), HasSubstr("/no/such/folder/x.prom: No such file"));
+  metrics = "2nd";
+  clock.advance_to(clock.now() + 1s);
+  file.step(0ns);
+  EXPECT_EQ(agent.steps, 2);
+  EXPECT_EQ(contents(disk, "x.prom"), "first");
+  EXPECT_THAT(file.write().cause(),
+              HasSubstr("(STRETTO_METRICS_FILE=x.prom): cannot write more than 1 of 3 bytes"));
 }
 
 }  // namespace
