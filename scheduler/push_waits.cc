@@ -33,6 +33,23 @@ std::string workers_text(const std::set<Rank>& ranks, std::uint32_t all) {
 
 }  // namespace
 
+const PushWaits::Wait* PushWaits::Waits::longest() const {
+  const auto found = std::ranges::min_element(waits, {}, &Wait::since);
+  return found == waits.end() ? nullptr : &*found;
+}
+
+bool PushWaits::Waits::has(const Wait& wait) const {
+  return std::ranges::any_of(waits, [&](const Wait& each) {
+    return each.tensor == wait.tensor && each.round == wait.round;
+  });
+}
+
+Duration PushWaits::Waits::unusual() const {
+  std::array<Duration, kRemembered> sorted = ended;
+  std::ranges::sort(sorted);
+  return std::max(kStandstill, 2 * sorted[kRemembered / 2]);
+}
+
 void PushWaits::heard(NodeId shard, const wire::Heartbeat& beat, Time now) {
   Waits told;
   for (const wire::LongWait& message : beat.long_waits()) {
@@ -48,22 +65,24 @@ void PushWaits::heard(NodeId shard, const wire::Heartbeat& beat, Time now) {
     told.tensors = std::max(told.tensors, message.tensors());
     if (!wait.ranks.empty()) told.waits.push_back(std::move(wait));
   }
-  if (told.waits.empty()) {
-    by_shard_.erase(shard);
-  } else {
-    told.tensors = std::max(told.tensors, static_cast<std::uint32_t>(told.waits.size()));
-    by_shard_[shard] = std::move(told);
+  told.tensors = std::max(told.tensors, static_cast<std::uint32_t>(told.waits.size()));
+  Waits& before = by_shard_[shard];
+  told.ended = before.ended;
+  told.next = before.next;
+  if (const Wait* wait = before.longest(); wait != nullptr && !told.has(*wait)) {
+    told.ended[told.next++ % kRemembered] = now - wait->since;
   }
+  before = std::move(told);
 }
 
 std::optional<PushWaits::Summary> PushWaits::summary(Time now) const {
   const Wait* longest = nullptr;
   for (const auto& [shard, told] : by_shard_) {
-    for (const Wait& wait : told.waits) {
-      if (longest == nullptr || wait.since < longest->since) longest = &wait;
-    }
+    const Wait* here = told.longest();
+    if (here == nullptr || now - here->since < told.unusual()) continue;
+    if (longest == nullptr || here->since < longest->since) longest = here;
   }
-  if (longest == nullptr || now - longest->since < kStandstill) return std::nullopt;
+  if (longest == nullptr) return std::nullopt;
   std::set<std::string> names;
   std::set<Rank> ranks;
   std::uint32_t workers = 0;

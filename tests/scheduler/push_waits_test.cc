@@ -57,6 +57,28 @@ TEST_F(PushWaitsTest, IsOverWhenTheServersSaySo) {
   EXPECT_EQ(text(), "");
 }
 
+TEST_F(PushWaitsTest, StepsThatAlwaysWaitLongAreNoStandstill) {
+  const auto step = [&](Duration length, std::uint64_t round) {
+    for (const Duration age : {1s, 2s}) {
+      wire::LongWait one = wait("a", age, {1});
+      one.set_round(round);
+      hear(5, {one});
+      now_ += 1s;
+    }
+    now_ += length - 2s;  // The last look before the push has come.
+    const bool said = !text().empty();
+    hear(5, {});
+    return said;
+  };
+  // Nobody can know of the first ones; one long wait, or two, make no habit.
+  for (const std::uint64_t round : {1U, 2U, 3U}) EXPECT_TRUE(step(4s, round)) << round;
+  for (const std::uint64_t round : {4U, 5U, 6U}) EXPECT_FALSE(step(4s, round)) << round;
+  EXPECT_TRUE(step(20s, 7));
+  EXPECT_FALSE(step(4s, 8));
+  hear(6, {wait("b", 4s, {0})});  // Where nothing has waited yet, 3 s are long.
+  EXPECT_EQ(text(), "worker 0 has not pushed 'b', round 7");
+}
+
 TEST_F(PushWaitsTest, ShortWaitsAreNoStandstill) {
   hear(5, {wait("a", 2900ms, {1})});
   EXPECT_EQ(text(), "");
