@@ -7,13 +7,17 @@
 
 #include <cstdio>
 
+#include "common/flags/flags.h"
 #include "examples/converge/report.h"
 #include "examples/converge/settings.h"
 #include "examples/converge/tasks.h"
 #include "examples/converge/training.h"
 
 int main(int argc, char** argv) {
-  const converge::Settings settings = converge::settings_from_flags(&argc, &argv).or_exit();
+  const int status =
+      stretto::flags::start_with_flags_only(argc, argv, "converge", converge::kUsage);
+  if (status >= 0) return status;
+  const converge::Settings settings = converge::settings_from_flags().or_exit();
   converge::Task task = converge::make_task(settings.task, settings.data).or_exit();
 
   stretto::Worker worker = stretto::Worker::join().or_exit();

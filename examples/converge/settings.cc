@@ -15,8 +15,9 @@ DEFINE_string(rule, "constant",
               "how stale gradients are damped in bounded, async and eager_async: constant, "
               "inverse, inverse_root, relative or compensated");
 DEFINE_double(lambda, 0.04, "of the rule compensated");
-DEFINE_bool(probe, true, "ask for the staleness just before each push, if the rule wants it");
-DEFINE_bool(overlay, true, "eager modes: add own updates that the values lack");
+DEFINE_bool(probe, true,
+            "ask for the staleness just before each push, if the rule wants it; =false: do not");
+DEFINE_bool(overlay, true, "eager modes: add own updates that the values lack; =false: do not");
 DEFINE_uint32(warm_up, 0, "eager modes: first steps that wait for their own updates");
 DEFINE_uint32(bound, 3, "bounded: steps that a worker may be ahead of the slowest");
 DEFINE_double(rate, 0.05, "learning rate of one gradient: a round of W gradients has W times that");
@@ -73,12 +74,7 @@ std::shared_ptr<const stretto::RateRule> shared(std::unique_ptr<stretto::RateRul
 
 }  // namespace
 
-Result<Settings> settings_from_flags(int* argc, char*** argv) {
-  gflags::SetUsageMessage("trains a small model, as one worker of a job, and tells how it went");
-  gflags::ParseCommandLineFlags(argc, argv, true);
-  if (*argc > 1) {
-    return Status(Code::kInvalidArgument, fmt::format("wanted flags only, found '{}'", (*argv)[1]));
-  }
+Result<Settings> settings_from_flags() {
   if (Status status = check_flags(); !status.ok()) return status;
   const Result<Mode> mode = stretto::mode_named(FLAGS_mode);
   if (!mode.ok()) return mode.status();

@@ -26,8 +26,12 @@ struct Settings {
   double target = 0;
 };
 
-/// Takes the flags off the command line. For main, once: a flag that is unknown or no number ends
-/// the process; a value that cannot be used is an error that names its flag.
-stretto::Result<Settings> settings_from_flags(int* argc, char*** argv);
+/// What --help prints above the flags.
+inline constexpr const char* kUsage =
+    "usage: stretto-converge [FLAG]...\n\nTrains a small model, as one worker of a job, and tells "
+    "how it went.";
+
+/// Of the flags as they were read; a value that cannot be used is an error that names its flag.
+stretto::Result<Settings> settings_from_flags();
 
 }  // namespace converge

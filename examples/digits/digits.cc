@@ -14,6 +14,7 @@
 #include <span>
 #include <vector>
 
+#include "common/flags/flags.h"
 #include "examples/digits/dataset.h"
 #include "examples/digits/model.h"
 #include "examples/digits/records.h"
@@ -187,7 +188,9 @@ Status check_same(stretto::Worker& worker, const Views& parameters) {
 
 int main(int argc, char** argv) {
   std::setvbuf(stdout, nullptr, _IOLBF, 0);  // Lines come as they are printed, through pipes too.
-  const digits::Settings settings = digits::settings_from_flags(&argc, &argv).or_exit();
+  const int status = stretto::flags::start_with_flags_only(argc, argv, "digits", digits::kUsage);
+  if (status >= 0) return status;
+  const digits::Settings settings = digits::settings_from_flags().or_exit();
   const digits::Dataset dataset = digits::read_digits(settings.data).or_exit();
 
   stretto::Worker worker = stretto::Worker::join().or_exit();

@@ -70,12 +70,7 @@ Status check_flags() {
 
 }  // namespace
 
-Result<Settings> settings_from_flags(int* argc, char*** argv) {
-  gflags::SetUsageMessage("trains a classifier of handwritten digits, as one worker of a job");
-  gflags::ParseCommandLineFlags(argc, argv, true);
-  if (*argc > 1) {
-    return Status(Code::kInvalidArgument, fmt::format("wanted flags only, found '{}'", (*argv)[1]));
-  }
+Result<Settings> settings_from_flags() {
   if (Status status = check_flags(); !status.ok()) return status;
   const Result<stretto::Mode> mode = stretto::mode_named(FLAGS_mode);
   if (!mode.ok()) return mode.status();

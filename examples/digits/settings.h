@@ -22,8 +22,11 @@ struct Settings {
   stretto::ParameterOptions parameters;  ///< But for the optimizer.
 };
 
-/// Takes the flags off the command line. For main, once: a flag that is unknown or no number ends
-/// the process; a value that cannot be used is an error that names its flag.
-stretto::Result<Settings> settings_from_flags(int* argc, char*** argv);
+/// What --help prints above the flags.
+inline constexpr const char* kUsage =
+    "usage: digits [FLAG]...\n\nTrains a classifier of handwritten digits, as one worker of a job.";
+
+/// Of the flags as they were read; a value that cannot be used is an error that names its flag.
+stretto::Result<Settings> settings_from_flags();
 
 }  // namespace digits

@@ -7,11 +7,14 @@
 #include <chrono>
 #include <cstdio>
 #include <string>
+#include <string_view>
 
 int main(int argc, char** argv) {
-  if (argc < 3) {
-    std::fprintf(stderr, "usage: %s files|tfrecord|tar FILE...\n", argv[0]);
-    return 2;
+  const std::string_view first = argc > 1 ? argv[1] : "";
+  const bool help = first == "--help" || first == "-h";
+  if (help || argc < 3) {
+    std::fprintf(help ? stdout : stderr, "usage: %s files|tfrecord|tar FILE...\n", argv[0]);
+    return help ? 0 : 2;
   }
   stretto::input::Options options;
   options.format = stretto::input::format_named(argv[1]).or_exit();

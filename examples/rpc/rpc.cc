@@ -5,6 +5,7 @@
 
 #include <cstdio>
 #include <string>
+#include <string_view>
 
 namespace rpc = stretto::rpc;
 
@@ -26,7 +27,13 @@ void call(const std::string& address, const std::string& text) {
 }
 
 int main(int argc, char** argv) {
-  if (argc > 2) {
+  const std::string_view first = argc > 1 ? argv[1] : "";
+  const bool help = first == "--help" || first == "-h";
+  if (help || argc > 3 || (argc == 2 && first != "serve")) {
+    std::fprintf(help ? stdout : stderr, "usage: %s [serve | ADDRESS TEXT]\n", argv[0]);
+    return help ? 0 : 2;
+  }
+  if (argc == 3) {
     call(argv[1], argv[2]);
     return 0;
   }
