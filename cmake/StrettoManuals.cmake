@@ -6,23 +6,37 @@ if(TARGET stretto-bench)
   list(APPEND STRETTO_PROGRAMS stretto-bench)
 endif()
 
+# stretto_make_manuals(TARGET PYTHON... COMPONENT [EXTRA] NAMES... RUN... DEPENDS...): a target that
+# makes the pages of the programs NAMES by telling make_manuals.py to run RUN, and installs them.
+function(stretto_make_manuals target)
+  cmake_parse_arguments(arg "" "COMPONENT;EXTRA" "PYTHON;NAMES;RUN;DEPENDS" ${ARGN})
+  set(folder ${PROJECT_BINARY_DIR}/manuals)
+  list(TRANSFORM arg_NAMES REPLACE "(.+)" "${folder}/man/\\1.1" OUTPUT_VARIABLE pages)
+  list(TRANSFORM arg_NAMES PREPEND ${folder}/completions/ OUTPUT_VARIABLE completions)
+  set(script ${PROJECT_SOURCE_DIR}/cmake/make_manuals.py)
+  add_custom_command(OUTPUT ${pages} ${completions}
+    COMMAND ${arg_PYTHON} ${script} ${PROJECT_VERSION} ${folder} ${arg_RUN}
+    DEPENDS ${arg_DEPENDS} ${script}
+    COMMENT "Making man pages and completion")
+  add_custom_target(${target} ALL DEPENDS ${pages} ${completions})
+  install(FILES ${pages} DESTINATION ${CMAKE_INSTALL_MANDIR}/man1
+    COMPONENT ${arg_COMPONENT} ${arg_EXTRA})
+  install(FILES ${completions} COMPONENT ${arg_COMPONENT} ${arg_EXTRA}
+    DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+endfunction()
+
 find_package(Python3 COMPONENTS Interpreter QUIET)
 if(Python3_Interpreter_FOUND AND NOT STRETTO_SANITIZE AND NOT CMAKE_CROSSCOMPILING)
-  set(STRETTO_MANUALS "")
-  set(STRETTO_COMPLETIONS "")
-  set(files "")
-  foreach(program IN LISTS STRETTO_PROGRAMS)
-    list(APPEND STRETTO_MANUALS ${PROJECT_BINARY_DIR}/manuals/man/${program}.1)
-    list(APPEND STRETTO_COMPLETIONS ${PROJECT_BINARY_DIR}/manuals/completions/${program})
-    list(APPEND files $<TARGET_FILE:${program}>)
-  endforeach()
-  add_custom_command(OUTPUT ${STRETTO_MANUALS} ${STRETTO_COMPLETIONS}
-    COMMAND Python3::Interpreter ${PROJECT_SOURCE_DIR}/cmake/make_manuals.py ${PROJECT_VERSION}
-            ${PROJECT_BINARY_DIR}/manuals ${files}
-    DEPENDS ${STRETTO_PROGRAMS} ${PROJECT_SOURCE_DIR}/cmake/make_manuals.py
-    COMMENT "Making man pages and completion")
-  add_custom_target(stretto_manuals ALL DEPENDS ${STRETTO_MANUALS} ${STRETTO_COMPLETIONS})
-  install(FILES ${STRETTO_MANUALS} DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT programs)
-  install(FILES ${STRETTO_COMPLETIONS} COMPONENT programs
-    DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+  list(TRANSFORM STRETTO_PROGRAMS REPLACE "(.+)" "$<TARGET_FILE:\\1>" OUTPUT_VARIABLE files)
+  stretto_make_manuals(stretto_manuals PYTHON Python3::Interpreter COMPONENT programs
+    NAMES ${STRETTO_PROGRAMS} RUN ${files} DEPENDS ${STRETTO_PROGRAMS})
+  # The package's programs go where the package goes: with `pip`, or Debian's python3-stretto.
+  if(STRETTO_HAVE_PYTHON)
+    set(modules ${PROJECT_SOURCE_DIR}/bindings/python/stretto)
+    stretto_make_manuals(stretto_python_manuals COMPONENT python EXTRA EXCLUDE_FROM_ALL
+      PYTHON ${CMAKE_COMMAND} -E env PYTHONPATH=${PROJECT_BINARY_DIR}/python ${Python_EXECUTABLE}
+      NAMES bpslaunch stretto-doctor
+      RUN bpslaunch=stretto.bpslaunch stretto-doctor=stretto.doctor stretto-launch
+      DEPENDS stretto_python ${modules}/bpslaunch.py ${modules}/doctor.py)
+  endif()
 endif()

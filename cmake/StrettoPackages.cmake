@@ -103,7 +103,7 @@ endif()
 # All that is installed and packed, and no tests.
 add_custom_target(stretto_packed)
 add_dependencies(stretto_packed ${STRETTO_PROGRAMS} ${STRETTO_INSTALLED_LIBRARIES})
-foreach(target IN ITEMS stretto_manuals stretto_python)
+foreach(target IN ITEMS stretto_manuals stretto_python stretto_python_manuals)
   if(TARGET ${target})
     add_dependencies(stretto_packed ${target})
   endif()

@@ -3,6 +3,9 @@
 
     make_manuals.py VERSION FOLDER PROGRAM...  writes FOLDER/man/NAME.1 and FOLDER/completions/NAME
 
+A program is a file; or NAME=MODULE, a Python module that runs as NAME; or NAME alone, which the
+others' pages refer to, and which has its own from elsewhere.
+
 The form of a help text: "usage: " and its lines; paragraphs; sections, each a heading at the margin
 (or none) and entries. An entry is indented by two: what is typed, two spaces or a new line, what it
 means; further lines are indented deeper. A value's name says what it is: FILE, DIR, or one|another.
@@ -170,13 +173,20 @@ complete -o default -F {function} {text.name}
 def main(version, folder, *programs):
     """Runs each program, and writes its files."""
     folder = pathlib.Path(folder)
-    names = [pathlib.Path(program).name for program in programs]
+    commands = {}
+    for program in programs:
+        name, _, module = program.rpartition("/")[2].partition("=")
+        commands[name] = [sys.executable, "-m", module] if module else [program]
+        if program == name:
+            commands[name] = None
     for kind in ("man", "completions"):
         (folder / kind).mkdir(parents=True, exist_ok=True)
-    for name, program in zip(names, programs):
-        said = subprocess.run([program, "--help"], check=True, capture_output=True, text=True)
+    for name, command in commands.items():
+        if command is None:
+            continue
+        said = subprocess.run([*command, "--help"], check=True, capture_output=True, text=True)
         text = read(name, said.stdout)
-        (folder / "man" / f"{name}.1").write_text(manual(text, version, names), encoding="utf-8")
+        (folder / "man" / f"{name}.1").write_text(manual(text, version, commands), encoding="utf-8")
         (folder / "completions" / name).write_text(completion(text), encoding="utf-8")
 
 

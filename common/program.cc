@@ -2,7 +2,13 @@
 // The first and the last thing that a program of ours does.
 #include "common/program.h"
 
+#include <errno.h>
+#include <fmt/format.h>
+
 #include <cstdio>
+#include <cstring>
+#include <string>
+#include <utility>
 
 #include "common/last_words.h"
 #include "common/log.h"
@@ -30,6 +36,18 @@ int exit_status(const Status& status) {
   const bool lost =
       code == Code::kPeerLost || code == Code::kServerLost || code == Code::kSchedulerLost;
   return lost ? kExitOfLoss : 1;
+}
+
+int finished(int status, std::string_view role) {
+  const bool failed_before = std::ferror(stdout) != 0;
+  errno = 0;
+  const bool flushed = std::fflush(stdout) == 0;
+  if ((flushed && !failed_before) || status != 0 || errno == EPIPE) return status;
+  const std::string reason = flushed ? "" : fmt::format(": {}", std::strerror(errno));
+  Status lost(Code::kResource, fmt::format("standard output did not take all{}", reason));
+  std::fprintf(stderr, "%s\n",
+               std::move(lost).with_operation("print").error_line(role, -1).c_str());
+  return 1;
 }
 
 }  // namespace stretto

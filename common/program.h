@@ -4,6 +4,7 @@
 
 #include <map>
 #include <string>
+#include <string_view>
 
 #include "common/config.h"
 
@@ -20,5 +21,9 @@ inline constexpr int kExitOfLoss = 69;
 /// Prints the error line of a status and returns the exit status of a program: 0 if it is ok,
 /// kExitOfLoss if another member was lost, else 1.
 int exit_status(const Status& status);
+
+/// What main returns: `status`; or, where that is 0 and standard output has not taken all that the
+/// program printed, 1, after an error line. A reader that has left (`| head -1`) is no error.
+int finished(int status, std::string_view role);
 
 }  // namespace stretto

@@ -142,5 +142,6 @@ Status serve() {
 int main(int argc, char** argv) {
   const int status =
       stretto::flags::start_with_flags_only(argc, argv, "scheduler", stretto::kUsage);
-  return status >= 0 ? status : stretto::exit_status(stretto::serve());
+  return stretto::finished(status >= 0 ? status : stretto::exit_status(stretto::serve()),
+                           "scheduler");
 }

@@ -160,5 +160,5 @@ Status serve() {
 
 int main(int argc, char** argv) {
   const int status = stretto::flags::start_with_flags_only(argc, argv, "server", stretto::kUsage);
-  return status >= 0 ? status : stretto::exit_status(stretto::serve());
+  return stretto::finished(status >= 0 ? status : stretto::exit_status(stretto::serve()), "server");
 }

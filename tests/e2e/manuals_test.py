@@ -15,8 +15,13 @@ SOURCE = pathlib.Path(os.environ["STRETTO_SOURCE_DIR"])
 sys.path.insert(0, str(SOURCE / "cmake"))
 import make_manuals  # noqa: E402 (it lies beside what the build makes of it)
 
+os.environ["PYTHONPATH"] = str(BUILD / "python")
+
 PROGRAMS = ("stretto-bench", "stretto-launch", "stretto-scheduler", "stretto-server", "stretto-top",
             "stretto-trace")
+# Of the Python package; what their modules are called there.
+MODULES = {"bpslaunch": "stretto.bpslaunch", "stretto-doctor": "stretto.doctor"}
+EXAMPLES = ("digits", "stretto-converge", "rpc", "input")
 SECONDS = 30
 
 
@@ -29,8 +34,17 @@ def run(*words, **options):
     return done.returncode, done.stdout, done.stderr
 
 
+def command_of(name):
+    return [sys.executable, "-m", MODULES[name]] if name in MODULES else [BUILD / "bin" / name]
+
+
 def help_of(name):
-    return make_manuals.read(name, run(BUILD / "bin" / name, "--help")[1])
+    return make_manuals.read(name, run(*command_of(name), "--help")[1])
+
+
+def with_manuals():
+    """All that have a page: without pybind11 there is no Python package."""
+    return (*PROGRAMS, *(MODULES if (BUILD / "manuals" / "man" / "bpslaunch.1").exists() else ()))
 
 
 class Help(unittest.TestCase):
@@ -76,6 +90,36 @@ class Help(unittest.TestCase):
             found |= set(re.findall(r" (--\w+)", complaint.split("there are")[1]))
         self.assertEqual(found, set(text.flags))
 
+    def test_output_that_cannot_be_written(self):
+        """A full disk is told; a reader that has left is not."""
+        for name in with_manuals():
+            flags = ("--help",) if name == "bpslaunch" else ("--help", "--version")
+            for flag in flags:
+                words = [*map(str, command_of(name)), flag]
+                with self.subTest(f"{name} {flag}"), open("/dev/full", "wb") as full:
+                    done = subprocess.run(words, stdout=full, stderr=subprocess.PIPE, text=True,
+                                          timeout=SECONDS, check=False)
+                    self.assertEqual(done.returncode, 1)
+                    self.assertRegex(done.stderr, r"^ERROR Resource .*op=print cause=standard "
+                                     r"output did not take all(: No space left on device)?\n$")
+            words = " ".join(map(str, command_of(name)))
+            with self.subTest(f"{name} | head"):
+                _, said, complaint = run("bash", "-c", f"{words} --help | head -1")
+                self.assertEqual(complaint, "")
+                self.assertTrue(said.startswith(f"usage: {name} "), said)
+
+    def test_examples(self):
+        """They have our flags only, too, and complain in one line."""
+        for name in EXAMPLES:
+            with self.subTest(name):
+                status, said, complaint = run(BUILD / "bin" / name, "--help")
+                self.assertEqual((status, complaint), (0, ""))
+                self.assertRegex(said, rf"^usage: \S*{name} ")
+                self.assertNotIn("flagfile", said)
+                status, said, complaint = run(BUILD / "bin" / name, "--nonsense")
+                self.assertEqual((status, said), (2, ""))
+                self.assertEqual(len(complaint.splitlines()), 1, complaint)
+
     def test_wrong_words(self):
         for name in ("stretto-server", "stretto-scheduler"):
             for words in (["espresso"], ["--workers", "many"], ["--workers"]):
@@ -87,7 +131,7 @@ class Help(unittest.TestCase):
 class Manual(unittest.TestCase):
 
     def test_pages(self):
-        for name in PROGRAMS:
+        for name in with_manuals():
             with self.subTest(name):
                 page = BUILD / "manuals" / "man" / f"{name}.1"
                 status, said, complaint = run("groff", "-man", "-ww", "-Tutf8", "-P-cbou",
@@ -113,7 +157,7 @@ class Completion(unittest.TestCase):
         return said.split()
 
     def test_flags(self):
-        for name in PROGRAMS:
+        for name in with_manuals():
             self.assertEqual(set(self.complete(name, "-")), set(help_of(name).flags))
         self.assertEqual(self.complete("stretto-launch", "--hostf"), ["--hostfile"])
 

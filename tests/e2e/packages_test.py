@@ -91,7 +91,9 @@ class Packages(unittest.TestCase):
                                    for pattern in ("*.py", "*.pyi", "py.typed")
                                    for path in (root / package).rglob(pattern)})
         self.assertEqual(len([path for path in paths if path.endswith(".so")]), 1)
-        self.assertLessEqual({"bin/bpslaunch", "bin/stretto-doctor"}, paths)
+        for name in ("bpslaunch", "stretto-doctor"):
+            self.assertLessEqual({f"bin/{name}", f"share/man/man1/{name}.1",
+                                  f"share/bash-completion/completions/{name}"}, paths)
 
     def test_nothing_else(self):
         every = [path for name in NAMES for path in self.paths(name)]

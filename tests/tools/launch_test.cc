@@ -90,6 +90,8 @@ TEST(LaunchArguments, AnUnknownFlagIsNamedWithTheNearestKnownOne) {
   EXPECT_EQ(nearest_flag("num-server"), "--num-servers");
   EXPECT_EQ(nearest_flag("log-dri"), "--log-dir");
   EXPECT_EQ(nearest_flag("npp"), "-np");
+  EXPECT_EQ(nearest_flag("nonsense"), "");
+  EXPECT_EQ(nearest_flag("\xff"), "");
 }
 
 TEST(LaunchArguments, ValuesAreChecked) {

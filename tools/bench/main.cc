@@ -73,5 +73,5 @@ int bench(std::span<const std::string> words) {
 
 int main(int argc, char** argv) {
   const std::vector<std::string> words(argv + (argc > 0 ? 1 : 0), argv + argc);
-  return stretto::bench::bench(words);
+  return stretto::finished(stretto::bench::bench(words), "bench");
 }

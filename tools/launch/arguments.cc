@@ -70,8 +70,10 @@ class Parser {
     const std::string name = plain_name(word.substr(0, equals));
     const std::optional<Flag> found = find_flag(name);
     if (!found) {
-      return invalid(fmt::format("unknown flag {}; did you mean {}? --help lists all",
-                                 word.substr(0, equals), nearest_flag(name)));
+      const std::string meant = nearest_flag(name);
+      const std::string question = meant.empty() ? "" : fmt::format(" did you mean {}?", meant);
+      return invalid(
+          fmt::format("unknown flag {};{} --help lists all", word.substr(0, equals), question));
     }
     flag_ = with_hyphens(name);
     if (!has_value(*found)) {

@@ -12,6 +12,8 @@
 namespace stretto::launch {
 namespace {
 
+constexpr std::size_t kLettersAnError = 3;  // Fewer letters for each error are another word.
+
 struct Spelling {
   std::string_view name;
   Flag flag;
@@ -118,6 +120,7 @@ std::string nearest_flag(std::string_view name) {
                                          [&](const Spelling& a, const Spelling& b) {
                                            return distance(name, a.name) < distance(name, b.name);
                                          });
+  if (distance(name, nearest->name) > name.size() / kLettersAnError) return {};
   return with_hyphens(nearest->name);
 }
 

@@ -56,7 +56,7 @@ bool has_value(Flag flag);
 /// A plain name as it is best typed, such as "--workers" or "-n".
 std::string with_hyphens(std::string_view name);
 
-/// The flag that is spelled most like the plain name, such as "--workers".
+/// The flag that is spelled most like the plain name, such as "--workers"; empty if none is near.
 std::string nearest_flag(std::string_view name);
 
 }  // namespace stretto::launch

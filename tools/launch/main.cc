@@ -9,6 +9,7 @@
 #include <filesystem>
 
 #include "common/clock.h"
+#include "common/program.h"
 #include "common/variables.h"
 #include "common/version.h"
 #include "tools/launch/agent.h"
@@ -173,5 +174,5 @@ int launch(std::span<const std::string> arguments) {
 int main(int argc, char** argv) {
   stretto::launch::open_standard_descriptors();
   const std::vector<std::string> arguments(argv + (argc > 0 ? 1 : 0), argv + argc);
-  return stretto::launch::launch(arguments);
+  return stretto::finished(stretto::launch::launch(arguments), "launcher");
 }

@@ -78,5 +78,7 @@ int run(const std::vector<std::string>& rest) {
 int main(int argc, char** argv) {
   const stretto::flags::Started started =
       stretto::flags::start(argc, argv, "top", stretto::observe::kUsage);
-  return started.exit_status >= 0 ? started.exit_status : stretto::observe::run(started.rest);
+  const int status =
+      started.exit_status >= 0 ? started.exit_status : stretto::observe::run(started.rest);
+  return stretto::finished(status, "top");
 }

@@ -160,5 +160,7 @@ int main(int argc, char** argv) {
   const std::string help =
       fmt::format("{}\n\n{}", stretto::observe::kUsage, stretto::observe::kMeaning);
   const stretto::flags::Started started = stretto::flags::start(argc, argv, "trace", help);
-  return started.exit_status >= 0 ? started.exit_status : stretto::observe::run(started.rest);
+  const int status =
+      started.exit_status >= 0 ? started.exit_status : stretto::observe::run(started.rest);
+  return stretto::finished(status, "trace");
 }

@@ -9,12 +9,30 @@ import signal
 import subprocess
 import sys
 
-from stretto import environment, errors, roles
+from stretto import environment, errors, output, roles
 
 _NEEDED = ("DMLC_PS_ROOT_URI", "DMLC_PS_ROOT_PORT", "DMLC_NUM_WORKER", "DMLC_NUM_SERVER")
 _USAGE = """usage: bpslaunch PROGRAM [ARGUMENT]...   with DMLC_ROLE=worker
        bpslaunch                         with DMLC_ROLE=scheduler or server
        bpslaunch ARGUMENT...             without DMLC_ROLE: the same as stretto-launch
+
+Starts what this host runs of a job, as BytePS's launcher of this name does. The exit status is
+that of the first worker that fails.
+
+what it reads of the environment
+  DMLC_ROLE           worker, server or scheduler: what this host runs
+  DMLC_PS_ROOT_URI, DMLC_PS_ROOT_PORT
+                      where the scheduler listens
+  DMLC_NUM_WORKER, DMLC_NUM_SERVER
+                      of the whole job
+  DMLC_WORKER_ID      which of the hosts with workers this is, from 0 on
+  BYTEPS_LOCAL_SIZE   workers of this host (default: one for each GPU that
+                      NVIDIA_VISIBLE_DEVICES or CUDA_VISIBLE_DEVICES names, or one)
+  BYTEPS_TRACE_ON, BYTEPS_TRACE_DIR
+                      1: folders for the traces of this host's workers are made there
+
+flags
+  --help, -h          say this
 """
 _MISUSED = 2
 
@@ -101,18 +119,25 @@ def run(arguments):
     return 0
 
 
-def main():
-    """The program: one line on stderr and status 2 if it cannot be run as asked."""
+def _status():
+    """What `run` returns; an error is one line, and its status tells whether it could be run."""
     try:
-        sys.exit(run(sys.argv[1:]))
+        return run(sys.argv[1:])
     except errors.Error as error:
         print(f"ERROR {error.code} role=launcher rank=- peer=- op=bpslaunch cause={error.cause}",
               file=sys.stderr)
-        sys.exit(_MISUSED)
+        return _MISUSED
     except OSError as error:
+        if error.filename is None:
+            raise  # Of our own output.
         print(f"ERROR InvalidArgument role=launcher rank=- peer=- op=bpslaunch cause={error}",
               file=sys.stderr)
-        sys.exit(127)
+        return 127
+
+
+def main():
+    """The program."""
+    sys.exit(output.told(_status, "launcher"))
 
 
 if __name__ == "__main__":

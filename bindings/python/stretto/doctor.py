@@ -10,7 +10,6 @@ Each line begins with ok, note or BAD. The exit status is 1 if there is a BAD on
 """
 
 import argparse
-import contextlib
 import dataclasses
 import os
 import platform
@@ -21,8 +20,11 @@ import subprocess
 import sys
 import time
 
-from stretto import environment, errors, roles
+from stretto import __version__, environment, errors, output, roles
 
+_ARGUMENTS = "arguments"
+_MISUSED = 2
+_COLUMNS = 100
 _LEAST_FILES = 4096
 _LEAST_SHARED = 256 << 20
 _CONNECT_S = 3.0
@@ -55,8 +57,7 @@ class Finding:
 
 def installation():
     """Versions, and whether those of the module and of the programs are the same."""
-    from stretto import _core
-    yield Finding("ok", f"stretto {_core.__version__}, Python {platform.python_version()} "
+    yield Finding("ok", f"stretto {__version__}, Python {platform.python_version()} "
                         f"({sys.executable})")
     for name in roles.PROGRAMS.values():
         try:
@@ -69,9 +70,9 @@ def installation():
         except (OSError, subprocess.TimeoutExpired) as error:
             yield Finding("BAD", f"{name} cannot be run", str(error))
             continue
-        same = _core.__version__ in said.split()
+        same = __version__ in said.split()
         yield Finding("ok" if same else "BAD", f"{path}: {said or 'no version'}",
-                      "" if same else f"install the version of the module, {_core.__version__}")
+                      "" if same else f"install the version of the module, {__version__}")
     try:
         import torch
         yield Finding("ok", f"torch {torch.__version__}, CUDA "
@@ -143,7 +144,7 @@ def reach(address):
         with socket.create_connection((host.strip("[]"), int(port)), _CONNECT_S):
             took = (time.monotonic() - started) * 1000
         yield Finding("ok", f"{address} can be reached, in {took:.1f} ms")
-    except (OSError, OverflowError) as error:
+    except (OSError, OverflowError, UnicodeError) as error:
         yield Finding("BAD", f"{address} cannot be reached ({error})",
                       "is something listening there, does the name mean that host here, does a "
                       "firewall keep the port closed?")
@@ -220,15 +221,38 @@ def _verdict(findings):
     return "all is well" + "".join(f", but for {what}" for what in lacking)
 
 
+class _Parser(argparse.ArgumentParser):
+    """Complains in one line, as every program of a job does."""
+
+    def error(self, message):
+        readable = os.fsencode(message).decode("utf-8", "backslashreplace")
+        raise errors.InvalidArgument(f"{readable}; --help says more",
+                                     operation=_ARGUMENTS)
+
+
+def _parser():
+    parser = _Parser(
+        prog="stretto-doctor", usage="stretto-doctor [FLAG]...", add_help=False, allow_abbrev=False,
+        description="Looks at an installation, a host and a cluster, and says what to fix.\n"
+                    "Each line begins with ok, note or BAD. The exit status is 1 if one is BAD.",
+        formatter_class=lambda prog: argparse.RawDescriptionHelpFormatter(
+            prog, width=_COLUMNS, max_help_position=_COLUMNS // 3))
+    flags = parser.add_argument_group("flags")
+    flags.add_argument("--connect", nargs="+", default=[], metavar="HOST:PORT",
+                       help="look whether these addresses can be reached from here, too")
+    flags.add_argument("--no-job", action="store_true", help="do not run the small job")
+    flags.add_argument("--worker", action="store_true",
+                       help="be a worker of a job that measures exchanges between hosts: "
+                       "stretto-launch --hostfile FILE -n 4 -- stretto-doctor --worker")
+    flags.add_argument("--help", "-h", action="help", help="say this")
+    flags.add_argument("--version", action="version", help="say which version this is",
+                       version=f"stretto-doctor {__version__}")
+    return parser
+
+
 def run(arguments=None):
     """What the command line says; returns the exit status."""
-    parser = argparse.ArgumentParser(prog="stretto.doctor", description=__doc__.splitlines()[0])
-    parser.add_argument("--connect", nargs="+", default=[], metavar="HOST:PORT",
-                        help="addresses that should be reachable from here")
-    parser.add_argument("--worker", action="store_true",
-                        help="be a worker of a test job (stretto-launch starts it)")
-    parser.add_argument("--no-job", action="store_true", help="do not run the small job")
-    chosen = parser.parse_args(arguments)
+    chosen = _parser().parse_args(arguments)
     if chosen.worker:
         return work()
     found = [*_printed(installation()), *_printed(variables(os.environ)), *_printed(limits()),
@@ -241,15 +265,19 @@ def run(arguments=None):
     return int(any(finding.level == "BAD" for finding in found))
 
 
+def _status():
+    """What `run` returns; an error is one line."""
+    try:
+        return run()
+    except errors.Error as error:
+        print(f"ERROR {error.code} role=doctor rank=- peer={error.peer or '-'} "
+              f"op={error.operation or '-'} cause={error.cause}", file=sys.stderr)
+        return _MISUSED if error.operation == _ARGUMENTS else 1
+
+
 def main():
     """The program."""
-    with contextlib.suppress(BrokenPipeError):
-        try:
-            sys.exit(run())
-        except errors.Error as error:
-            print(f"ERROR {error.code} role=doctor rank=- peer={error.peer or '-'} "
-                  f"op={error.operation or '-'} cause={error.cause}", file=sys.stderr)
-            sys.exit(1)
+    sys.exit(output.told(_status, "doctor"))
 
 
 if __name__ == "__main__":
