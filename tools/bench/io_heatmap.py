@@ -45,10 +45,10 @@ def draw_grid(axes, rows):
     best = max(cells.values())
     table = [[cells.get((depth, size), math.nan) / best for size in sizes] for depth in depths]
     image = axes.imshow(table, origin="lower", aspect="auto", vmin=0, vmax=1, cmap="viridis")
-    axes.set_xticks(range(len(sizes)), [size_name(size) for size in sizes], rotation=60, fontsize=7)
-    axes.set_yticks(range(len(depths)), depths, fontsize=7)
-    axes.set_xlabel("read size", fontsize=8)
-    axes.set_ylabel("depth", fontsize=8)
+    axes.set_xticks(range(len(sizes)), [size_name(size) for size in sizes], rotation=60, fontsize=9)
+    axes.set_yticks(range(len(depths)), depths, fontsize=9)
+    axes.set_xlabel("read size", fontsize=9)
+    axes.set_ylabel("depth", fontsize=9)
     return image, best, depths, sizes
 
 
@@ -79,7 +79,7 @@ def main(out, paths):
     for axes, (device, rows) in zip(flat, devices.items()):
         image, best, depths, sizes = draw_grid(axes, rows)
         draw_way(axes, rows, depths, sizes)
-        axes.set_title(f"{device}: best {best / 1e6:.0f} MB/s", fontsize=9)
+        axes.set_title(f"{device}: best {best / 1e6:.0f} MB/s", fontsize=11)
     for axes in flat[len(devices):]:
         axes.axis("off")
     figure.colorbar(image, ax=all_axes, label="rate, of the best of the grid", shrink=0.6)

@@ -3,10 +3,12 @@
 """Pictures of the runs that converge.py made, and the numbers that they show as CSV:
 
   plot.py DIR docs/results/NAME     reads DIR/runs.csv and DIR/curves.jsonl, writes NAME-*.png, .csv
+  plot.py RUNS.csv docs/results/NAME    the figure NAME-rates.png alone, of a file that was kept
 """
 
 import csv
 import json
+import math
 import pathlib
 import statistics
 import sys
@@ -34,6 +36,7 @@ COLOURS = {"sync": "black", "eager": "tab:green", "bounded": "tab:gray", "async"
            "eager_async": "tab:blue"}
 STYLES = {"constant": "-", "inverse": ":", "inverse_root": "--", "relative": "-.",
           "compensated": (0, (6, 1, 1, 1, 1, 1))}
+SHIFT = 0.09  # Of a scheme's points beside the next one's, in powers of two.
 MARKS = {"constant": "o", "inverse": "v", "inverse_root": "s", "relative": "D", "compensated": "x"}
 
 
@@ -89,7 +92,7 @@ def plot_curves(results, curves, name):
                                       "no straggler") + " (each scheme's own step size)")
         axis.set_xlabel("seconds")
         axis.set_ylabel("test accuracy, median")
-        axis.legend(fontsize=6, loc="lower right", ncol=2)
+        axis.legend(fontsize=8, loc="lower right", ncol=2)
     save(figure, f"{name}-curves.png")
     with open(f"{name}-curves.csv", "w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
@@ -97,33 +100,60 @@ def plot_curves(results, curves, name):
         writer.writerows(written)
 
 
+def median_and_quartiles(values, never):
+    """The middle and what half of the runs lie between; a run that did not reach it is at `never`."""
+    reached = sorted(min(value, never) for value in values)
+    return (min(statistics.median(values), never), reached[(len(reached) - 1) // 4],
+            reached[math.ceil((len(reached) - 1) * 3 / 4)])
+
+
+def plot_scheme(axis, results, place, scheme, shift, never):
+    """The medians as a line, the quartiles as bars; beside those of the other schemes."""
+    rates = sorted({each["rate"] for each in results.of(*place, scheme)})
+    if not rates:
+        return
+    found = [median_and_quartiles(tables.reached(results.of(*place, scheme, rate),
+                                                 "gradients_to_target"), never) for rate in rates]
+    places = [rate * 2 ** shift for rate in rates]
+    axis.plot(places, [median for median, _, _ in found], label=str(scheme),
+              marker=MARKS[scheme.rule], markersize=4.5, **look(scheme))
+    axis.vlines(places, [low for _, low, _ in found], [high for _, _, high in found],
+                color=COLOURS[scheme.mode], linewidth=3, alpha=0.3)
+
+
 def plot_rates(results, name):
     """Gradients to the target over the step size: how wide the range is that works."""
     places = results.places()
-    figure, axes = pyplot.subplots(len(places), 2, figsize=(11, 3.6 * len(places)), squeeze=False)
+    figure, axes = pyplot.subplots(len(places), 2, figsize=(11, 3.4 * len(places) + 1.4),
+                                   squeeze=False, sharey=True, layout="constrained")
     never = 1.05 * max(row["gradients"] for row in results.rows)
     for row, (task, slow) in zip(axes, places):
         for axis, modes in zip(row, (("sync", "async"), ("eager", "eager_async"))):
-            for scheme in (s for s in SHOWN if s.mode in modes):
-                rates = sorted({each["rate"] for each in results.of(task, slow, scheme)})
-                medians = [statistics.median(tables.reached(
-                    results.of(task, slow, scheme, rate), "gradients_to_target"))
-                           for rate in rates]
-                if rates:
-                    axis.plot(rates, [min(y, never) for y in medians], label=str(scheme),
-                              marker=MARKS[scheme.rule], markersize=4, **look(scheme))
+            schemes = [s for s in SHOWN if s.mode in modes and results.of(task, slow, s)]
+            for number, scheme in enumerate(schemes):
+                shift = SHIFT * (number - (len(schemes) - 1) / 2)
+                plot_scheme(axis, results, (task, slow), scheme, shift, never)
             axis.axhline(never, color="lightgray", zorder=0)
-            axis.annotate("not reached", (0.02, never), xycoords=("axes fraction", "data"),
-                          fontsize=6, va="bottom")
+            axis.annotate("not reached", (0.5, never), xycoords=("axes fraction", "data"),
+                          xytext=(0, 4), textcoords="offset points", fontsize=9, ha="center")
             axis.set_xscale("log", base=2)
             axis.xaxis.set_major_formatter(ticker.FormatStrFormatter("%g"))
-            axis.set_xticks(sorted({each["rate"] for each in results.of(task, slow)}))
-            axis.set_ylim(0, 1.08 * never)
+            rates = sorted({each["rate"] for each in results.of(task, slow)})
+            axis.set_xticks(rates)
+            axis.set_xlim(rates[0] / 1.4, rates[-1] * 1.4)
+            axis.set_ylim(0, 1.12 * never)
             axis.set_title(f"{task}, " + (f"one worker {slow:g}x slower" if slow > 1 else
-                                          "no straggler"), fontsize=9)
+                                          "no straggler"), fontsize=11)
             axis.set_xlabel("step size of one gradient")
-            axis.set_ylabel("gradients to target, median")
-            axis.legend(fontsize=6)
+    for axis in axes[:, 0]:
+        axis.set_ylabel("gradients to target")
+    for axis in axes[-1]:
+        shown = {label: line for each in axes[:, list(axes[-1]).index(axis)]
+                 for line, label in zip(*each.get_legend_handles_labels())}
+        axis.legend(shown.values(), shown.keys(), fontsize=9, ncol=2, loc="upper center",
+                    bbox_to_anchor=(0.5, -0.2), frameon=False, handlelength=3.5)
+    figure.suptitle("line: median; bar: from the first to the third quartile of the runs",
+                    fontsize=10)
     save(figure, f"{name}-rates.png")
 
 
@@ -153,7 +183,8 @@ def plot_times(results, name):
 
 def save(figure, path):
     """Small enough for a repository."""
-    figure.tight_layout()
+    if figure.get_layout_engine() is None:
+        figure.tight_layout()
     figure.savefig(path, dpi=90)
     pyplot.close(figure)
     print(path)
@@ -162,8 +193,11 @@ def save(figure, path):
 def main(words):
     """All pictures."""
     if len(words) != 2:
-        raise SystemExit("usage: plot.py DIR docs/results/NAME")
+        raise SystemExit("usage: plot.py DIR|RUNS.csv docs/results/NAME")
     folder = pathlib.Path(words[0])
+    if folder.is_file():
+        plot_rates(tables.Results(cells.read_runs(folder)), words[1])
+        return
     results = tables.Results(cells.read_runs(folder / "runs.csv"))
     plot_curves(results, curves_of(folder), words[1])
     plot_rates(results, words[1])
