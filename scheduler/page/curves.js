@@ -28,11 +28,12 @@ function rateUnit(most) {
   return most >= 1e6 ? [1e-6, 'MB/s'] : [1e-3, 'kB/s'];
 }
 
-// Round numbers from `low` to `high`, about so many.
-function ticksOf(low, high, wanted = 4) {
+// Round numbers from `low` to `high`, about so many, and no nearer to each other than `least`.
+function ticksOf(low, high, wanted = 4, least = 0) {
   const rough = (high - low) / wanted;
   const power = 10 ** Math.floor(Math.log10(rough));
-  const step = [1, 2, 2.5, 5, 10].map((digit) => digit * power).find((one) => one >= rough);
+  const step = Math.max(
+    least, [1, 2, 2.5, 5, 10].map((digit) => digit * power).find((one) => one >= rough));
   const ticks = [];
   for (let at = Math.ceil(low / step); at * step <= high * (1 + 1e-9); ++at) ticks.push(at * step);
   return [ticks, step];
@@ -68,10 +69,10 @@ function rangeOf(values, fromZero) {
   return [fromZero ? low : low - room, high + room];
 }
 
-function axes(plot, low, high) {
+function axes(plot, low, high, least) {
   const parts = [];
   const right = plot.width - kPlot.right;
-  const [ticks, step] = ticksOf(low, high);
+  const [ticks, step] = ticksOf(low, high, 4, least);
   for (const tick of ticks) {
     const y = plot.y(tick);
     const label = {x: kPlot.left - 6, y: y + 4, 'text-anchor': 'end'};
@@ -82,7 +83,7 @@ function axes(plot, low, high) {
   const every = [10, 15, 30, 60, 120, 180, 300].find((one) => one >= wanted) || 600;
   for (let age = 0; age <= plot.span + 0.5; age += every) {
     const x = plot.x(age);
-    const anchor = age === 0 ? 'end' : x < kPlot.left + 20 ? 'start' : 'middle';
+    const anchor = age === 0 ? 'end' : 'middle';  // There is room on the left, of the other axis.
     parts.push(svg('text', {x, y: kPlot.height - 5, 'text-anchor': anchor}, agoText(age)));
   }
   return parts;
@@ -112,7 +113,8 @@ const pointsOf = (ages, values, factor) => values
 const nearest = (points, age) => points.reduce(
   (best, one) => (Math.abs(one[0] - age) < Math.abs(best[0] - age) ? one : best), points[0]);
 
-// A panel is {key, title, values, low, high, fromZero, unit(most) => [factor, name], hint}.
+// A panel is {key, title, values, low, high, fromZero, whole, unit(most) => [factor, name], hint};
+// whole: its axis has whole numbers only.
 function drawCurve(panel, ages) {
   const box = make('div', undefined, 'curve');
   const head = box.appendChild(make('h3'));
@@ -136,7 +138,7 @@ function drawCurve(panel, ages) {
     const down = kPlot.height - kPlot.top - kPlot.bottom;
     const plot = {width, span, x: (age) => kPlot.left + across * (1 - age / span),
                   y: (value) => kPlot.top + down * (most - value) / (most - least)};
-    const parts = axes(plot, least, most);
+    const parts = axes(plot, least, most, panel.whole ? 1 : 0);
     if (panel.low && points.length > 1) parts.push(bandBetween(plot, low, high));
     parts.push(lineThrough(plot, points));
     const here = crosshair && crosshair[0] === panel.key ? nearest(points, crosshair[1]) : null;
@@ -173,6 +175,7 @@ function panelsOf(all) {
     {key: 'pushed', title: 'Pushed', values: all.pushed, fromZero: true, unit: rateUnit,
      hint: 'What all workers send to the servers'},
     {key: 'stale', title: 'Staleness (updates)', values: all.staleness, fromZero: true, unit: plain,
+     whole: true,
      hint: 'Updates of others between a worker\'s last two values; of the worker with most'},
   ];
   for (const [name, report] of Object.entries(all.reports)) {

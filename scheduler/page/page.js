@@ -66,7 +66,10 @@ function rowOf(node, first, missing) {
   cell(bytes(node.out_per_s));
   cell(node.waiting);
   const share = cell('');
-  if (worker) share.append(shareBar(node.held_share), percent(node.held_share));
+  if (worker) {
+    const held = missing.has(node.rank) ? 1 : node.held_share;  // Counted once the push has come.
+    share.append(shareBar(held), make('span', percent(held), 'share'));
+  }
   cell(node.input ? bytes(node.input.per_s) : '', 'input');
   const word = node.input ? inputWord(node.input) : '';
   cell(node.input ? percent(node.input.stall_share) : '', 'input').title = word;

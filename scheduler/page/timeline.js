@@ -23,7 +23,7 @@ let view = {from: 0, to: 1};
 
 async function refreshTrace() {
   const state = await ask('trace_state');
-  $('state').textContent = state.state === 'none' || !state.state ? '' :
+  $('state').textContent = state.state === 'none' || !state.state ? 'none yet' :
     `number ${state.number} is ${state.state}, ${state.records} spans. ${state.remark}`;
   $('start').disabled = state.state === 'running' || state.state === 'draining';
   if (state.state !== 'done' || state.number === shown) return;
