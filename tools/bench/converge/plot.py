@@ -101,7 +101,7 @@ def plot_curves(results, curves, name):
 
 
 def median_and_quartiles(values, never):
-    """The middle and what half of the runs lie between; a run that did not reach it is at `never`."""
+    """The middle, and what half of the runs lie between; who did not reach it is at `never`."""
     reached = sorted(min(value, never) for value in values)
     return (min(statistics.median(values), never), reached[(len(reached) - 1) // 4],
             reached[math.ceil((len(reached) - 1) * 3 / 4)])
