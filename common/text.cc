@@ -27,12 +27,16 @@ std::size_t length_of_first(std::string_view text) {
   return overlong || beyond ? 0 : length;
 }
 
-/// C0, DEL, C1, and the separators of lines and paragraphs, U+2028 and U+2029.
+/// C0, DEL, C1, the separators of lines and paragraphs, U+2028 and U+2029, and what turns the
+/// direction of the text behind it, U+202A to U+202E and U+2066 to U+2069.
 bool is_control(std::string_view character) {
   const unsigned first = byte_of(character.front());
   if (character.size() == 1) return first < 0x20 || first == 0x7f;
   if (character.size() == 2) return first == 0xc2 && byte_of(character[1]) < 0xa0;
-  return character == "\xe2\x80\xa8" || character == "\xe2\x80\xa9";
+  if (character.size() != 3 || first != 0xe2) return false;
+  const unsigned last = byte_of(character[2]);
+  if (byte_of(character[1]) == 0x80) return last >= 0xa8 && last <= 0xae;
+  return byte_of(character[1]) == 0x81 && last >= 0xa6 && last <= 0xa9;
 }
 
 }  // namespace
