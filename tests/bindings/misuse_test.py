@@ -4,6 +4,7 @@ own as well as in a job.
 """
 
 import unittest
+from unittest import mock
 
 import jobs
 
@@ -13,6 +14,7 @@ import torch  # pylint: disable=wrong-import-position
 from torch import nn  # pylint: disable=wrong-import-position
 
 import stretto.torch as st  # pylint: disable=wrong-import-position
+from stretto import session  # pylint: disable=wrong-import-position
 
 
 class Misuse(unittest.TestCase):
@@ -30,6 +32,11 @@ class Misuse(unittest.TestCase):
     def wrap(self, optimizer=None, **options):
         return st.DistributedOptimizer(optimizer or self.optimizer(),
                                        self.model.named_parameters(), **options)
+
+    def test_no_number_and_no_name_of_a_report_is_an_error(self):
+        with mock.patch.object(session.current(), "_worker") as worker:
+            st.report({"\ud800": 10**400})
+        worker.report.assert_called_once_with("?", float("inf"))
 
     def test_optimizers(self):
         with self.assertRaisesRegex(TypeError, "Sequential, wanted one of torch.optim"):

@@ -188,7 +188,7 @@ class Session:
     def report(self, values):
         """Tells who looks at the job how its program does: {"loss": 0.31}. Before the job is
         joined, and alone, nobody hears it."""
-        numbers = {str(name): float(value) for name, value in values.items()}
+        numbers = {_shown(name): _number(value) for name, value in values.items()}
         if self.is_inherited() or self._worker is None:
             return
         for name, number in numbers.items():
@@ -237,6 +237,18 @@ class Session:
         self._left = True
         if self._worker is not None and os.getpid() == self._owner:
             self._worker.abandon()
+
+
+def _shown(name):
+    # As the C++ worker takes it, which says what cannot be shown.
+    return str(name).encode("utf-8", "replace").decode("utf-8")
+
+
+def _number(value):
+    try:
+        return float(value)
+    except OverflowError:
+        return float("inf")  # A whole number without an end, for a float: left out like one.
 
 
 class Left(NamedTuple):
