@@ -50,6 +50,16 @@ class Objects(unittest.TestCase):
         with self.assertRaisesRegex(TypeError, "Objects.*cannot be broadcast"):
             objects.encode({"x": [Objects("test_others_are_named")]})
 
+    def test_what_has_no_end_is_an_error_of_the_same_type(self):
+        cyclic = []
+        cyclic.append(cyclic)
+        deep = []
+        for _ in range(100000):
+            deep = [deep]
+        for value in (cyclic, deep, 10**5000):
+            with self.assertRaisesRegex(TypeError, "cannot be broadcast"):
+                objects.encode(value)
+
     def test_nothing_is_unpickled(self):
         for data in (pickle.dumps({"a": 1}), b"", b"{", b"[" * 100000, b'{"is":"os.system"}',
                      b'{"is":"tensor","dtype":"torch.float32","shape":[9],"of":""}',

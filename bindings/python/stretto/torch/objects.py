@@ -111,8 +111,15 @@ def _unpack_data(value, kind, content):
 
 
 def encode(value):
-    """The object as bytes. TypeError names a type that cannot travel."""
-    return json.dumps(_pack(value), separators=(",", ":")).encode("utf-8")
+    """The object as bytes. TypeError names a type that cannot travel, and what else is in the
+    way: it is the only error, since whoever encodes for others has to tell them of it."""
+    try:
+        return json.dumps(_pack(value), separators=(",", ":")).encode("utf-8")
+    except RecursionError as error:
+        raise TypeError("an object that holds itself, or is nested too deeply, cannot be "
+                        "broadcast") from error
+    except ValueError as error:  # A whole number of thousands of digits.
+        raise TypeError(f"an object cannot be broadcast: {error}") from error
 
 
 def decode(data):
