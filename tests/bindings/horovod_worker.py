@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """A worker that calls stretto.horovod.torch as Horovod's scripts do, and checks what comes."""
 
+import threading
 import unittest
 import warnings
+import weakref
 
 import torch
 
@@ -134,9 +136,48 @@ class Allreduce(unittest.TestCase):
                     hvd.allreduce(mine, name=name)
         with self.assertRaisesRegex(errors.Mismatch, "op is"):
             hvd.allreduce(torch.ones(3), op=(hvd.Sum, hvd.Min)[rank % 2])
+        for factor in ("prescale_factor", "postscale_factor"):
+            with self.assertRaisesRegex(errors.Mismatch, factor):
+                hvd.allreduce(torch.ones(3), **{factor: 1 + rank})
         self.assertEqual(hvd.allreduce(torch.ones(17)).tolist(), [1] * 17)
 
+    def test_what_can_be_no_argument_is_told_before_anything_travels(self):
+        dense = torch.ones(2)
+        for call, words in (
+                (lambda: hvd.allreduce([1, 2]), "is a list, wanted a torch.Tensor"),
+                (lambda: hvd.allreduce_(1.0), "is a float"),
+                (lambda: hvd.broadcast([1], 0), "is a list"),
+                (lambda: hvd.broadcast_async(None, 0), "is a NoneType"),
+                (lambda: hvd.grouped_allreduce_async([dense, None]), "is a NoneType"),
+                (lambda: hvd.allreduce(dense.to_sparse()), "is sparse"),
+                (lambda: hvd.allreduce(dense, prescale_factor="2"), "prescale_factor is '2'"),
+                (lambda: hvd.allreduce(dense, postscale_factor=None), "postscale_factor is None")):
+            with self.assertRaisesRegex(TypeError, words):
+                call()
+        for root in (-1, hvd.size(), "0", None, 1.0):
+            with self.assertRaisesRegex(ValueError, "the root's rank is"):
+                hvd.broadcast(dense, root)
+        with self.assertRaisesRegex(ValueError, "op is"):
+            hvd.allreduce(dense, op=[])
+
+    def test_a_name_keeps_nothing_of_what_has_ended(self):
+        kept = []
+        for call in (lambda mine: hvd.allreduce_(mine, name="ended"),
+                     lambda mine: hvd.synchronize(hvd.allreduce_async_(mine, name="ended"))):
+            mine = torch.ones(2)
+            kept.append(weakref.ref(mine))
+            call(mine)
+            del mine
+        for thread in threading.enumerate():
+            if thread.name == "stretto-horovod":
+                thread.join()  # It lets go of the last exchange that it began.
+        hvd.allreduce(torch.ones(2), name="next")  # The worker lets go of what ended before.
+        self.assertEqual([each() for each in kept], [None, None])
+
     def test_what_is_not_there_is_refused_with_the_reason(self):
+        self.assertFalse(hasattr(hvd, "elastic"))
+        with self.assertRaisesRegex(AttributeError, "suspend"):
+            hvd.elastic  # pylint: disable=pointless-statement
         with self.assertRaisesRegex(errors.Unsupported, "Adasum combines gradients of two"):
             hvd.allreduce(torch.ones(1), op=hvd.Adasum)
         with self.assertRaisesRegex(errors.Unsupported, "process set"):
@@ -188,6 +229,13 @@ class GatherAndBroadcast(unittest.TestCase):
         self.assertEqual(hvd.broadcast_object({"of": hvd.rank()}, 1), {"of": 1})
         with self.assertRaisesRegex((TypeError, errors.InvalidArgument), "gathered|broadcast"):
             hvd.allgather_object(object() if hvd.rank() == 0 else 1)
+        cyclic = []
+        cyclic.append(cyclic)
+        for bad in (cyclic, 10**5000):
+            with self.assertRaisesRegex((TypeError, errors.InvalidArgument), "gathered|broadcast"):
+                hvd.allgather_object(bad if hvd.rank() == 0 else 1)
+            with self.assertRaisesRegex((TypeError, errors.InvalidArgument), "broadcast"):
+                hvd.broadcast_object(bad, 0)
 
     def test_what_one_worker_has(self):
         rank = hvd.rank()
@@ -243,6 +291,15 @@ class Training(unittest.TestCase):
             self.assertEqual([] if known else ["is sparse"],
                              [each for each in ("is sparse",)
                               if any(each in str(one.message) for one in said)])
+
+    def test_options_of_another_type_are_refused(self):
+        model = torch.nn.Linear(2, 1)
+        for options, words in (({"compression": None}, "compression is None"),
+                               ({"groups": "x"}, "groups should be"),
+                               ({"gradient_predivide_factor": "2"}, "gradient_predivide_factor")):
+            with self.assertRaisesRegex((TypeError, ValueError), words):
+                hvd.DistributedOptimizer(torch.optim.SGD(model.parameters(), lr=0.1),
+                                         model.named_parameters(), **options)
 
     def test_options_that_make_no_sense_are_refused(self):
         parameter = torch.nn.Parameter(torch.ones(2))

@@ -19,14 +19,19 @@ def _with_underscores(name):
     return name.replace("-", "_") if isinstance(name, str) else name
 
 
+def check_compression(compression):
+    """TypeError unless it is one."""
+    if not (hasattr(compression, "compress") and hasattr(compression, "decompress")):
+        raise TypeError(f"compression is {compression!r}, wanted Compression.none or "
+                        "Compression.fp16")
+
+
 def _refuse(optimizer, compression, mode, staleness, lr_rule, model):
     # What would otherwise show at the first step, or not at all.
     synchronous.check(optimizer)
     if mode not in MODES:
         raise ValueError(f"mode is {mode!r}, wanted one of {', '.join(MODES)}")
-    if not (hasattr(compression, "compress") and hasattr(compression, "decompress")):
-        raise TypeError(f"compression is {compression!r}, wanted Compression.none or "
-                        "Compression.fp16")
+    check_compression(compression)
     if mode == "sync":
         return
     if compression is not compressions.Compression.none:

@@ -143,6 +143,14 @@ add_process_set = _later("add_process_set", "a process set of some workers")
 remove_process_set = _later("remove_process_set", "a process set of some workers")
 
 
+def __getattr__(name):
+    # What Horovod's package has beside its calls: still an AttributeError, so that hasattr() tells.
+    reason = {"elastic": "elastic training is by suspend() and resume() of stretto.torch; a lost "
+                         "worker ends the job",
+              "run": "stretto-launch starts the workers"}.get(name, "it is not there")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}: {reason}")
+
+
 def start_timeline(file_path, mark_cycles=False):
     """Unsupported: stretto-trace records a running job."""
     del file_path, mark_cycles

@@ -8,6 +8,7 @@ import torch
 from stretto import errors, session
 from stretto.horovod.torch import handles, ops, reductions
 from stretto.horovod.torch.reductions import Average, Sum, global_process_set
+from stretto.torch import wire
 from stretto.torch.compression import Compression
 
 
@@ -43,15 +44,9 @@ def _backward_of(name):
 # ---- allreduce
 
 
-def _new(tensors):
-    return [torch.empty_like(tensor, requires_grad=False, memory_format=torch.contiguous_format)
-            for tensor in tensors]
-
-
 def _reduce_work(kind, tensors, outputs, name, op, average, factors, process_set):
     reductions.check_process_set(process_set)
-    return ops.reduce_work(kind, name, tensors, outputs or _new(tensors),
-                           reductions.chosen(op, average), factors)
+    return ops.reduce_work(kind, name, tensors, outputs, reductions.chosen(op, average), factors)
 
 
 def allreduce_async(tensor, average=None, name=None, op=None, prescale_factor=1.0,
@@ -87,7 +82,7 @@ class _Allreduce(torch.autograd.Function):
     def forward(ctx, kind, name, op, factors, *tensors):
         """New tensors."""
         ctx.how = kind, name, op, factors
-        work = ops.reduce_work(kind, name, tensors, _new(tensors), op, factors)
+        work = ops.reduce_work(kind, name, tensors, None, op, factors)
         return tuple(handles.run(kind, name, work))
 
     @staticmethod
@@ -98,16 +93,18 @@ class _Allreduce(torch.autograd.Function):
             raise errors.Unsupported(f"gradients flow through means and sums, and this is a "
                                      f"{op.name}; detach() the tensor first", operation=kind)
         name = _backward_of(name)
-        work = ops.reduce_work(kind, name, gradients, _new(gradients), op, factors)
+        work = ops.reduce_work(kind, name, gradients, None, op, factors)
         return (None, None, None, None, *handles.run(kind, name, work))
 
 
 def _allreduced(kind, tensors, name, compression, op, factors):
+    for tensor in tensors:
+        wire.check(tensor)
     small, contexts = zip(*(compression.compress(tensor) for tensor in tensors))
     if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in small):
         reduced = _Allreduce.apply(kind, name, op, factors, *small)
     else:
-        work = ops.reduce_work(kind, name, small, _new(small), op, factors)
+        work = ops.reduce_work(kind, name, small, None, op, factors)
         reduced = handles.run(kind, name, work)
     return [compression.decompress(tensor, context) for tensor, context in zip(reduced, contexts)]
 
@@ -216,7 +213,7 @@ class _Allgather(torch.autograd.Function):
     def backward(ctx, *gradients):
         """The gradients, under a name of their own."""
         name = _backward_of(ctx.name)
-        work = ops.reduce_work(ctx.kind, name, gradients, _new(gradients), Average, (1.0, 1.0))
+        work = ops.reduce_work(ctx.kind, name, gradients, None, Average, (1.0, 1.0))
         means = handles.run(ctx.kind, name, work)
         mine = (mean.narrow(0, *piece).view(shape)
                 for mean, piece, shape in zip(means, ctx.pieces, ctx.shapes))
@@ -249,6 +246,7 @@ def broadcast_async(tensor, root_rank, name=None, process_set=global_process_set
     """Begins to make a new tensor: what `tensor` is at the worker `root_rank`; returns a handle for
     poll() and synchronize()."""
     reductions.check_process_set(process_set)
+    wire.check(tensor)
     work = ops.broadcast_work(name, tensor.detach().clone(), root_rank)
     return handles.begin("broadcast", name, work)
 
@@ -274,7 +272,7 @@ class _Broadcast(torch.autograd.Function):
     def backward(ctx, *gradients):
         """The gradient, under a name of its own."""
         name = _backward_of(ctx.name)
-        work = ops.reduce_work("broadcast", name, gradients, _new(gradients), Average, (1.0, 1.0))
+        work = ops.reduce_work("broadcast", name, gradients, None, Average, (1.0, 1.0))
         [mean] = handles.run("broadcast", name, work)
         here = session.current().rank == ctx.root_rank
         return mean if here else torch.zeros_like(mean), None, None
@@ -284,6 +282,7 @@ def broadcast(tensor, root_rank, name=None, process_set=global_process_set):
     """A new tensor: what `tensor` is at the worker `root_rank`. Raises Mismatch, at all workers, if
     they differ in type, shape or root."""
     reductions.check_process_set(process_set)
+    wire.check(tensor)
     return _Broadcast.apply(tensor, root_rank, name)
 
 

@@ -17,6 +17,7 @@ class Pending:
     Thread: any."""
 
     def __init__(self, begin):
+        self.label = None  # That it is under way by, if it has a name.
         self._begin = begin
         self._begun = threading.Event()
         self._handle = None
@@ -126,8 +127,18 @@ def _lane_of(kind, name, pending):
         raise ValueError(
             f"Duplicate tensor name {name}: an exchange of that name is under way, and has to end "
             "before the next begins; call synchronize(), or use another name")
+    pending.label = label
     _named[label] = lane or _Lane(), pending
     return _named[label][0]
+
+
+def _result_of(pending):
+    # Whoever has a result frees the name, and its tensors with it.
+    try:
+        return pending.wait()
+    finally:
+        if _named.get(pending.label, (None, None))[1] is pending and pending.done():
+            _named.pop(pending.label, None)
 
 
 def begin(kind, name, work):
@@ -144,7 +155,7 @@ def run(kind, name, work):
     """Does an exchange, and returns its result."""
     pending = Pending(work)
     _lane_of(kind, name, pending).take(pending)
-    return pending.wait()
+    return _result_of(pending)
 
 
 def poll(handle):
@@ -159,7 +170,7 @@ def synchronize(handle):
     """Waits for the exchange and returns its tensor, or list of tensors; None for a handle that was
     synchronized before. Raises a stretto.Error if the exchange failed."""
     pending = _handles.pop(handle, None)
-    return None if pending is None else pending.wait()
+    return None if pending is None else _result_of(pending)
 
 
 def forget():

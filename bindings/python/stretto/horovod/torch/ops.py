@@ -4,6 +4,8 @@ compared, then it travels. Without a name, exchanges of one kind go together in 
 workers begin them.
 """
 
+import numbers
+
 import torch
 
 from stretto import errors, session
@@ -81,12 +83,17 @@ def _rule_of(op, dtype, postscale_factor):
 
 
 def reduce_work(kind, name, tensors, outputs, op, factors):
-    """The work of an allreduce of some tensors into others, or themselves: its handle gives a list.
-    Factors are those before and after."""
+    """The work of an allreduce of some tensors into others, or themselves, or for None new ones:
+    its handle gives a list. Factors are those before and after."""
     for tensor in tensors:
         wire.check(tensor)
+    if outputs is None:
+        outputs = [torch.empty_like(tensor, requires_grad=False,
+                                    memory_format=torch.contiguous_format) for tensor in tensors]
+    reductions.check_factors(*factors)
     sources = [reductions.scaled(wire.without_gradient(tensor), factors[0]) for tensor in tensors]
-    facts = {"op": op.name, **_described(tensors)}
+    facts = {"op": op.name, "prescale_factor": str(float(factors[0])),
+             "postscale_factor": str(float(factors[1])), **_described(tensors)}
 
     def begin():
         _agree(kind, name, facts, of_all=False)
@@ -122,7 +129,7 @@ def gather_work(kind, name, tensors):
 def check_root(root_rank):
     """ValueError unless there is such a worker."""
     size = session.current().size
-    if not 0 <= root_rank < size:
+    if not isinstance(root_rank, numbers.Integral) or not 0 <= root_rank < size:
         raise ValueError(f"the root's rank is {root_rank!r}; there are ranks 0 to {size - 1}")
 
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Horovod's DistributedOptimizer."""
 
+import numbers
 import warnings
 
 import torch
@@ -15,7 +16,7 @@ from stretto.torch.compression import Compression
 def _check_groups(groups):
     if groups is None:
         return
-    if not (isinstance(groups, list) or groups > 0):
+    if not (isinstance(groups, list) or isinstance(groups, int) and groups > 0):
         raise ValueError("groups should be a non-negative integer or a list of list of "
                          "torch.Tensor.")
     members = [member for group in groups for member in group] if isinstance(groups, list) else []
@@ -41,7 +42,7 @@ def DistributedOptimizer(  # pylint: disable=invalid-name
     op = reductions.chosen(op, None)
     if gradient_predivide_factor != 1.0 and op != Average:
         raise ValueError("gradient_predivide_factor not supported with op != Average")
-    if not gradient_predivide_factor > 0:
+    if not isinstance(gradient_predivide_factor, numbers.Real) or gradient_predivide_factor <= 0:
         raise ValueError(f"gradient_predivide_factor is {gradient_predivide_factor!r}, wanted a "
                          "positive number")
     if num_groups != 0:
@@ -52,6 +53,7 @@ def DistributedOptimizer(  # pylint: disable=invalid-name
     if backward_passes_per_step <= 0:
         raise ValueError("backward_passes_per_step must be > 0")
     synchronous.check(optimizer)
+    _optimizer.check_compression(compression)
     pairs = _optimizer.named(optimizer, named_parameters)
     wrapped = _optimizer.stepping_by(optimizer, pairs, compression, backward_passes_per_step,
                                      reductions.RULES[op], sparse_as_dense)

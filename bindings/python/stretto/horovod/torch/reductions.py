@@ -4,6 +4,7 @@ is none here, each with its reason.
 """
 
 import enum
+import numbers
 import warnings
 
 import torch
@@ -44,11 +45,18 @@ def chosen(op, average):
                       stacklevel=4)
         op = Average if average else Sum
     op = Average if op is None else op
-    if op not in set(ReduceOp):
+    if op not in list(ReduceOp):
         raise ValueError(f"op is {op!r}, wanted Average, Sum, Min, Max or Product")
     if op == Adasum:
         raise errors.Unsupported(_ADASUM, operation="Adasum")
     return ReduceOp(op)
+
+
+def check_factors(prescale, postscale):
+    """TypeError unless these are numbers to multiply by."""
+    for name, factor in (("prescale_factor", prescale), ("postscale_factor", postscale)):
+        if not isinstance(factor, (numbers.Real, torch.Tensor)):
+            raise TypeError(f"{name} is {factor!r}, wanted a number")
 
 
 def scaled(tensor, factor):
