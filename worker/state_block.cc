@@ -4,12 +4,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 
 namespace stretto {
 namespace {
 
-constexpr std::uint64_t kMagic = 0x3130657461747373;  // "sstate01".
+constexpr std::uint64_t kMagic = 0x3230657461747373;  // "sstate02".
 
 // What a state fits. The rate and the like may be others than they were.
 struct Heading {
@@ -46,13 +47,28 @@ bool take(std::span<const std::byte>& rest, T& value) {
   return true;
 }
 
+// FNV-1a by words of eight bytes, the last one filled up with zeros. Each step can be undone, so
+// that a change within one word always shows.
+std::uint64_t checksum_of(std::span<const std::byte> bytes) {
+  constexpr std::uint64_t kPrime = 0x100000001b3;
+  std::uint64_t sum = 0xcbf29ce484222325;
+  while (!bytes.empty()) {
+    std::uint64_t word = 0;
+    const std::size_t size = std::min(sizeof word, bytes.size());
+    std::memcpy(&word, bytes.data(), size);
+    sum = (sum ^ word) * kPrime;
+    bytes = bytes.subspan(size);
+  }
+  return sum;
+}
+
 std::string words_of(const Heading& heading) {
   return fmt::format("{}[{}] {} in parts of {} bytes", name_of(static_cast<Dtype>(heading.dtype)),
                      heading.elements, name_of(static_cast<Rule>(heading.rule)),
                      heading.part_bytes);
 }
 
-Status malformed(const char* cause) {
+Status malformed(std::string_view cause) {
   return {Code::kMalformed,
           fmt::format("{}; wanted the bytes that save_state() gave, all of them", cause)};
 }
@@ -67,6 +83,7 @@ std::vector<std::byte> begin_state_block(const TensorSpec& spec, std::uint32_t p
 
 void append_to_state_block(std::vector<std::byte>& block, std::span<const std::byte> part) {
   append(block, std::uint64_t{part.size()});
+  append(block, checksum_of(part));
   block.insert(block.end(), part.begin(), part.end());
 }
 
@@ -85,8 +102,14 @@ Result<std::vector<std::span<const std::byte>>> parts_of_state_block(
   std::vector<std::span<const std::byte>> found_parts;
   for (std::size_t part = 0; part < parts; ++part) {
     std::uint64_t size = 0;
-    if (!take(block, size) || size > block.size()) return malformed("the state ends too early");
+    std::uint64_t checksum = 0;
+    if (!take(block, size) || !take(block, checksum) || size > block.size()) {
+      return malformed("the state ends too early");
+    }
     found_parts.push_back(block.first(size));
+    if (checksum_of(found_parts.back()) != checksum) {
+      return malformed(fmt::format("part {} of the state is not as it was saved", part));
+    }
     block = block.subspan(size);
   }
   if (!block.empty()) return malformed("the state goes on behind its end");

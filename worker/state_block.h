@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The block of bytes in which a program keeps what the servers' update rules remember of a tensor:
-// what it is of, then for each part its size and its bytes. Little-endian. Pure.
+// what it is of, then for each part its size, a checksum, and its bytes: a file may have been
+// damaged since. Little-endian. Pure.
 #pragma once
 
 #include <cstddef>
@@ -18,8 +19,8 @@ std::vector<std::byte> begin_state_block(const TensorSpec& spec, std::uint32_t p
 /// Adds the next part's.
 void append_to_state_block(std::vector<std::byte>& block, std::span<const std::byte> part);
 
-/// The bytes of each of `parts` parts. kMalformed for what is no such block, or not a whole one;
-/// kMismatch for one of another rule, type or size, or cut into other parts.
+/// The bytes of each of `parts` parts. kMalformed for what is no such block, not a whole one, or
+/// damaged; kMismatch for one of another rule, type or size, or cut into other parts.
 Result<std::vector<std::span<const std::byte>>> parts_of_state_block(
     std::span<const std::byte> block, const TensorSpec& spec, std::uint32_t part_bytes,
     std::size_t parts);

@@ -67,6 +67,19 @@ TEST(StateBlock, EveryWrongLengthIsRefused) {
               HasSubstr("goes on behind its end"));
 }
 
+TEST(StateBlock, EveryChangedBitIsRefused) {
+  const Bytes right = block_of(adam(100), {Bytes(5), Bytes(16), Bytes(7)});
+  for (std::size_t bit = 0; bit < right.size() * 8; ++bit) {
+    Bytes wrong = right;
+    wrong[bit / 8] ^= std::byte{1} << (bit % 8);
+    EXPECT_FALSE(parts_of_state_block(wrong, adam(100), 256, 3).ok()) << bit;
+  }
+  Bytes last = right;
+  last.back() = std::byte{1};
+  EXPECT_THAT(parts_of_state_block(last, adam(100), 256, 3).status().cause(),
+              HasSubstr("part 2 of the state is not as it was saved"));
+}
+
 TEST(StateBlock, ReadsNothingBehindABlockWhoseSizesLie) {
   const Bytes right = block_of(adam(100), {Bytes(5), Bytes(7)});
   std::minstd_rand random(1);
