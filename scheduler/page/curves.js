@@ -3,7 +3,7 @@
 // and for each number that programs report.
 'use strict';
 
-const kPlot = {left: 46, right: 8, top: 8, bottom: 20, height: 132};
+const kPlot = {left: 46, right: 8, top: 8, bottom: 24, height: 136};
 const kLeastSeconds = 60;  // Shown at least, so that a young job's curve does not fill the panel.
 let course = {age_s: []};
 let crosshair = null;  // The panel under the mouse, and how many seconds ago: [key, age].
@@ -120,7 +120,8 @@ function drawCurve(panel, ages) {
   const head = box.appendChild(make('h3'));
   const known = panel.values.filter((value) => value !== null);
   const [factor, unit] = panel.unit(Math.max(0, ...known.map(Math.abs)));
-  const title = head.appendChild(make('span', panel.title + (unit ? ` (${unit})` : '')));
+  const shown = unit && known.length ? ` (${unit})` : '';
+  const title = head.appendChild(make('span', panel.title + shown));
   title.title = panel.hint;
   const current = head.appendChild(make('b', known.length ? '' : '–'));
   const drawing = svg('svg', {role: 'img', 'aria-label': panel.title});
