@@ -167,7 +167,6 @@ LARGE_CLASSES = {
 # Names that several classes share, in different namespaces or files, and how many do: no more may.
 NAMESAKES = {
     "Agent": 2,
-    "Answer": 2,
     "Arrays": 2,
     "Batch": 2,
     "Call": 2,

@@ -16,6 +16,7 @@ PLACEHOLDER_ROOTS = set("no nonexistent path prefix somewhere where".split())
 _LEFTOVER = re.compile(r"\b(" + "|".join(("TO" "DO", "FIX" "ME", "XX" "X", "HA" "CK")) + r")\b")
 _SUPPRESSION = re.compile(r"\bNO" r"LINT(NEXTLINE|BEGIN)?\b(?!(\([^)]*\))?: \S)")
 _LINK = re.compile(r"\[[^\]]*\]\(([^()\s]+)(?:\s+\"[^\"]*\")?\)")
+_AT_COMMIT = re.compile(r"can be built and run at commit [0-9a-f]{7,40}\b")
 _COMMAND = re.compile(r"(?<![\w/.-])(?:\./)?(tools/[\w./-]*\w)")
 _ABSOLUTE = re.compile(r"(?<![\w.$)}\]>~:/*?%^\\-])/([A-Za-z][\w.-]+)/(?=[\w.])")
 
@@ -117,11 +118,17 @@ def _prose(file):
             yield number, re.sub(r"`[^`]*`", "", line)
 
 
+def _tells_of_then(file):
+    """Decisions may speak of what is gone, and results that name the commit that had it."""
+    return file.path.startswith("docs/decisions/") or (
+        file.path.startswith("docs/results/") and any(map(_AT_COMMIT.search, file.lines)))
+
+
 def commands_exist(tree):
-    """The tools/... that documents name are there. Decisions may speak of what is gone."""
+    """The tools/... that documents name are there, or were at a commit that is named."""
     return [
         file.offence(number, f"there is no {path}") for file in tree.markdown()
-        if not file.path.startswith("docs/decisions/")
+        if not _tells_of_then(file)
         for number, line in enumerate(file.lines, start=1)
         for path in _COMMAND.findall(line) if not tree.exists(path)
     ]

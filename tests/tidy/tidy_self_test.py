@@ -149,8 +149,10 @@ PLANTED = {
         ["docs/A.md:2", "docs/A.md:7"]),
     rules_text.commands_exist: (
         {"README.md": "Run `./tools/check`.\nThen tools/absent.\n", "tools/check": SCRIPT,
-         "docs/decisions/0001-a.md": "We had tools/gone.\n"},
-        ["README.md:2"]),
+         "docs/decisions/0001-a.md": "We had tools/gone.\n",
+         "docs/results/0001-a.md": "It can be built and run at commit 0123abc.\ntools/gone\n",
+         "docs/results/0002-b.md": "It was there at commit 0123abc.\ntools/gone\n"},
+        ["README.md:2", "docs/results/0002-b.md:2"]),
     rules_text.no_private_paths: (
         {"README.md": f"It is in {HOME}.\nThe URL https://host/home/x and /usr/bin/x are fine.\n",
          "van/a.cc": f'f("{HOME}");\nf("a/b/c", "./d/e/f", x /y/ z, "/tmp/a", "/no/such/file");\n'},

@@ -7,7 +7,6 @@
 #include <filesystem>
 #include <fstream>
 
-#include "tools/bench/io_changes.h"
 #include "tools/bench/io_disk.h"
 #include "tools/bench/settings.h"
 
@@ -21,12 +20,11 @@ Result<Settings> io_settings(const std::vector<std::string>& words) {
 }
 
 TEST(IoFlags, SayWhatIsMeasured) {
-  const Result<Settings> settings = io_settings(
-      {"--device", "model", "--kind", "nvme,noisy", "--seeds", "7", "--changes", "--csv", "x"});
+  const Result<Settings> settings =
+      io_settings({"--device", "model", "--kind", "nvme,noisy", "--seeds", "7"});
   ASSERT_TRUE(settings.ok()) << settings.status().text();
   EXPECT_EQ(settings->io.kinds.size(), 2U);
   EXPECT_EQ(settings->io.seeds, 7U);
-  EXPECT_TRUE(settings->io.changes);
   const Result<Settings> real = io_settings({"--device=real", "--path=/", "--pattern=random"});
   ASSERT_TRUE(real.ok());
   EXPECT_TRUE(real->io.real);
@@ -39,10 +37,7 @@ TEST(IoFlags, WhatCannotBeUsedIsNamed) {
       {{"--device", "tape"}, "wanted real or model"},
       {{"--device", "real"}, "needs --path"},
       {{"--path", "/tmp"}, "--path is of --device real"},
-      {{"--device", "real", "--path", "/", "--kind", "sata"}, "are of --device model"},
-      {{"--fio"}, "--fio is of --device real"},
-      {{"--fio", "--device", "real", "--path", "/", "--pattern", "files"}, "sequential or random"},
-      {{"--fio", "--device", "real", "--path", "/"}, "/ is a folder"},
+      {{"--device", "real", "--path", "/", "--kind", "sata"}, "is of --device model"},
       {{"--kind", "tape"}, "sata, nvme"},
       {{"--pattern", "backwards"}, "wanted sequential, random or files"},
       {{"--seeds", "0"}, "wanted a whole number from 1"}};
@@ -51,11 +46,6 @@ TEST(IoFlags, WhatCannotBeUsedIsNamed) {
     ASSERT_FALSE(settings.ok()) << cause;
     EXPECT_THAT(settings.status().cause(), HasSubstr(cause));
   }
-}
-
-TEST(IoChanges, AreOfDevicesThatDiffer) {
-  EXPECT_GE(device_changes().size(), 6U);
-  for (const DeviceChange& change : device_changes()) EXPECT_FALSE(change.name.empty());
 }
 
 class IoDiskTest : public testing::Test {

@@ -98,12 +98,9 @@ io
   --kind K,...          of modelled devices: all, or some of sata, nvme, network, one_channel,
                         noisy, saturating, cloud (all)
   --seeds N             tunings of each kind (100)
-  --changes             also devices that change after they have been tuned
   --path FILE|FOLDER    what is read of the real device
   --pattern sequential|random|files
                         how: on and on; anywhere; whole files in a shuffled order (sequential)
-  --fio                 of the real device also fio: the best of its own depths and sizes, by turns
-  --csv FILE            every setting of the grid, and the tuner's steps, for plots
 
 )";
 }

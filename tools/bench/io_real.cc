@@ -10,7 +10,7 @@
 
 #include "common/clock.h"
 #include "tools/bench/io_disk.h"
-#include "tools/bench/io_fio.h"
+#include "tools/bench/io_tuning.h"
 #include "tools/bench/statistics.h"
 
 namespace stretto::bench {
@@ -84,12 +84,10 @@ struct Turns {
   std::vector<double> tuned;
   std::vector<double> best;
   std::vector<double> plain;
-  std::vector<double> fio;
   double p95_s = 0;
 };
 
-Result<Turns> take_turns(Gauge& gauge, const IoSettings& io, Knobs tuned, Knobs best, Knobs by_fio,
-                         Duration time) {
+Result<Turns> take_turns(Gauge& gauge, Knobs tuned, Knobs best) {
   Turns turns;
   for (int round = 0; round < kRounds; ++round) {
     const std::pair<Knobs, std::vector<double>*> each[] = {
@@ -100,18 +98,13 @@ Result<Turns> take_turns(Gauge& gauge, const IoSettings& io, Knobs tuned, Knobs 
       rates->push_back(cell->bytes_per_s);
       if (rates == &turns.tuned) turns.p95_s = std::max(turns.p95_s, cell->p95_s);
     }
-    if (!io.fio) continue;
-    const Result<double> rate =
-        fio_rate(io.path, io.pattern, by_fio, time, static_cast<std::uint32_t>(round));
-    if (!rate.ok()) return rate.status();
-    turns.fio.push_back(*rate);
   }
   return turns;
 }
 
 }  // namespace
 
-Status run_real(const Settings& settings, Output& output, IoCsv& csv) {
+Status run_real(const Settings& settings, Output& output) {
   const IoSettings& io = settings.io;
   Result<IoDisk> opened = IoDisk::open(io.path, io.pattern);
   if (!opened.ok()) return opened.status();
@@ -124,23 +117,14 @@ Status run_real(const Settings& settings, Output& output, IoCsv& csv) {
   Gauge gauge(*opened, time);
   const Result<std::vector<GridCell>> grid = measure_grid(gauge, limits, settings.repeats);
   if (!grid.ok()) return grid.status();
-  Knobs by_fio{};
-  if (io.fio) {
-    const Result<Knobs> best = best_of_fio(io.path, io.pattern, time);
-    if (!best.ok()) return best.status();
-    by_fio = *best;
-  }
   const Knobs best = best_of(*grid, limits).knobs;
-  const Result<Turns> turns = take_turns(gauge, io, tuner.chosen(), best, by_fio, time);
+  const Result<Turns> turns = take_turns(gauge, tuner.chosen(), best);
   if (!turns.ok()) return turns.status();
-  const std::string device = fmt::format("real_{}", name_of(io.pattern));
-  csv.grid(device, *grid);
-  csv.trials(device, {tuner.trials().begin(), tuner.trials().end()});
   output.title(fmt::format("io: {} of {} files, {:.1f} GB, by {}, past the page cache",
                            name_of(io.pattern), opened->files(),
                            static_cast<double>(opened->bytes()) / 1e9, opened->method()));
   output.columns({"depth", "read_bytes", "gb_per_s", "p95_ms", "probes", "best_grid_gb_per_s",
-                  "ratio_to_best", "default_gb_per_s", "fio_gb_per_s"});
+                  "ratio_to_best", "default_gb_per_s"});
   Record record;
   record.text("name", "io")
       .text("device", "real")
@@ -156,11 +140,6 @@ Status run_real(const Settings& settings, Output& output, IoCsv& csv) {
       .count("best_depth", best.depth)
       .count("best_read_bytes", best.read_bytes)
       .real("default_gb_per_s", median_of(turns->plain) / 1e9);
-  if (io.fio) {
-    record.real("fio_gb_per_s", median_of(turns->fio) / 1e9)
-        .count("fio_depth", by_fio.depth)
-        .count("fio_read_bytes", by_fio.read_bytes);
-  }
   output.row(record);
   return {};
 }

@@ -2,9 +2,6 @@
 // The flags of io.
 #include "tools/bench/io_settings.h"
 
-#include <filesystem>
-#include <system_error>
-
 namespace stretto::bench {
 namespace {
 
@@ -43,14 +40,11 @@ std::string_view name_of(Pattern pattern) {
 }
 
 std::vector<Flag> io_flags(IoSettings& settings) {
-  const auto text = [](std::string_view name, std::string& value) {
-    return Flag{name, false, [&value](const std::string& word) {
-                  value = word;
-                  return word.empty() ? invalid("wanted a path") : Status();
-                }};
-  };
-  return {text("path", settings.path),
-          text("csv", settings.csv),
+  return {{"path", false,
+           [&settings](const std::string& word) {
+             settings.path = word;
+             return word.empty() ? invalid("wanted a path") : Status();
+           }},
           {"pattern", false,
            [&settings](const std::string& word) { return read_pattern(word, settings.pattern); }},
           {"device", false,
@@ -60,18 +54,8 @@ std::vector<Flag> io_flags(IoSettings& settings) {
            }},
           {"kind", false,
            [&settings](const std::string& word) { return read_kinds(word, settings.kinds); }},
-          {"seeds", false,
-           [&settings](const std::string& word) {
+          {"seeds", false, [&settings](const std::string& word) {
              return read_whole(word, 1, 100'000, settings.seeds);
-           }},
-          {"fio", true,
-           [&settings](const std::string&) {
-             settings.fio = true;
-             return Status();
-           }},
-          {"changes", true, [&settings](const std::string&) {
-             settings.changes = true;
-             return Status();
            }}};
 }
 
@@ -82,17 +66,7 @@ Status check_io(const IoSettings& settings) {
   if (!settings.real && !settings.path.empty()) {
     return invalid("--path is of --device real; the modelled device has no files");
   }
-  if (settings.real && (settings.changes || !settings.kinds.empty())) {
-    return invalid("--kind and --changes are of --device model");
-  }
-  if (settings.fio && (!settings.real || settings.pattern == Pattern::kFiles)) {
-    return invalid("--fio is of --device real, with the pattern sequential or random");
-  }
-  std::error_code error;
-  if (settings.fio && std::filesystem::is_directory(settings.path, error)) {
-    return invalid("--fio reads one file, and " + settings.path +
-                   " is a folder; name a file of it with --path");
-  }
+  if (settings.real && !settings.kinds.empty()) return invalid("--kind is of --device model");
   return {};
 }
 

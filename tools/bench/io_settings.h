@@ -19,9 +19,6 @@ struct IoSettings {
   Pattern pattern = Pattern::kSequential;
   std::vector<DeviceModel> kinds;  ///< Of the modelled one; empty: all.
   std::uint32_t seeds = 100;
-  bool changes = false;  ///< Also how long tuning takes after a change of the modelled device.
-  bool fio = false;      ///< Beside the real device's figures those of fio.
-  std::string csv;       ///< The grids and the tuner's diaries go there; empty: nowhere.
 };
 
 std::vector<Flag> io_flags(IoSettings& settings);
