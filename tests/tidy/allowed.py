@@ -23,7 +23,7 @@ VAN_DOORS = {
 # their limits, and tests that play a peer gone wrong.
 SYSTEM_DOORS = {
     "zmq": ("van/zmq/", "tools/bench/", "tests/conformance/", "tests/van/"),
-    "rdma": ("van/fabric/", "tools/bench/", "tests/conformance/", "tests/van/"),
+    "rdma": ("van/fabric/", "tests/conformance/", "tests/van/"),
 }
 
 # What throws outside bindings/: memory that is not there has no Status to be returned in, as with
@@ -202,7 +202,6 @@ NAMESAKES = {
     "Order": 2,
     "Outlet": 2,
     "Part": 2,
-    "Place": 2,
     "Reader": 4,
     "Request": 3,
     "Sink": 2,

@@ -41,14 +41,13 @@ constexpr std::string_view kCopies = "shm_copies";
 
 std::string_view limit_of(const Settings& settings) {
   const std::string transport = transport_of(settings);
-  if (transport == "fabric") return "raw_fabric";
-  return transport == "zmq" ? "raw_zmq" : kCopies;
+  return transport == "zmq" || transport == "fabric" ? "raw_zmq" : kCopies;
 }
 
 /// What the limit is made of, for people.
 std::string_view described(std::string_view limit) {
   if (limit == kCopies) return "its copies and sums, done by as many processes";
-  return limit == "raw_fabric" ? "raw libfabric of the same shape" : "raw ZeroMQ of the same shape";
+  return "raw ZeroMQ of the same shape";
 }
 
 RawShape shape_of(const Settings& settings, const JobSettings& job, std::uint64_t bytes) {
@@ -61,7 +60,6 @@ RawShape shape_of(const Settings& settings, const JobSettings& job, std::uint64_
   shape.counted_bytes = chunk;
   shape.messages = inflight * ((bytes + chunk - 1) / chunk);
   shape.memory_bytes = inflight * bytes;
-  shape.fabric = transport_of(settings) == "fabric";
   shape.copies = limit_of(settings) == kCopies;
   // Measured before and after Stretto, in all for as long.
   const double parts = 2.0 * kMessagesEach.size();

@@ -13,7 +13,7 @@ std::string_view benchmarks_and_flags() {
 
 Measures how fast this machine is, and Stretto on it.
 
-  limits     what this machine can do: memory, TCP, ZeroMQ, libfabric, a ring in shared memory
+  limits     what this machine can do: memory, TCP, ZeroMQ, a ring in shared memory
   push_pull  a cluster of real processes exchanges tensors: workers push, and receive the sum
   push       the same, without receiving
   pull       the same, without pushing
@@ -116,9 +116,9 @@ std::string_view meaning() {
   server_cpu_s_per_gb  CPU of the servers / the same bytes
   limit, gb_per_s_limit, ratio
                        by shared memory its copies and sums, by as many processes, none waiting
-                       (shm_copies); else libzmq or libfabric without Stretto and sums, in as many
-                       processes, each message of a part's size answered by as many bytes, 1, 4
-                       and 16 under way at each endpoint: the best. Measured in the same run
+                       (shm_copies); else libzmq without Stretto and sums, in as many processes,
+                       each message of a part's size answered by as many bytes, 1, 4 and 16 under
+                       way at each endpoint: the best. Measured in the same run
   wire_ratio           encoded bytes / bytes of f32
   encode_ratio, decode_add_ratio
                        the time that memcpy takes to read and write as many bytes / this time

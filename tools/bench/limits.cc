@@ -24,7 +24,7 @@ Record record_of(const Limit& limit, std::vector<double> results) {
 
 Status run_limits(const Settings& settings, Output& output) {
   std::vector<Limit> limits = memory_limits();
-  for (const auto& more : {tcp_limits(), zmq_limits(), fabric_limits(), shm_limits()}) {
+  for (const auto& more : {tcp_limits(), zmq_limits(), shm_limits()}) {
     limits.insert(limits.end(), more.begin(), more.end());
   }
   const auto time =

@@ -28,7 +28,6 @@ struct Limit {
 std::vector<Limit> memory_limits();
 std::vector<Limit> tcp_limits();
 std::vector<Limit> zmq_limits();
-std::vector<Limit> fabric_limits();  ///< None if this build has no libfabric.
 std::vector<Limit> shm_limits();
 
 Status run_limits(const Settings& settings, Output& output);

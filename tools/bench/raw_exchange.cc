@@ -16,7 +16,6 @@
 #include "tools/bench/child.h"
 #include "tools/bench/now.h"
 #include "tools/bench/processes.h"
-#include "tools/bench/raw_worker.h"
 #include "tools/bench/report_pipe.h"
 #include "tools/bench/zmq_handles.h"
 
@@ -74,25 +73,25 @@ int echo(const RawShape& shape, int report_descriptor) {
 
 int serve(const RawShape& shape, int report_descriptor) {
   keep_memory();
-  const auto endpoint = shape.fabric ? echo_over_fabric : echo;
   std::vector<std::jthread> threads;
   for (std::uint32_t i = 1; i < shape.shards; ++i) {
-    threads.emplace_back([&] { endpoint(shape, report_descriptor); });
+    threads.emplace_back([&] { echo(shape, report_descriptor); });
   }
-  return endpoint(shape, report_descriptor);
+  return echo(shape, report_descriptor);
 }
 
 // ---- a worker
 
-class ZmqWorker final : public RawWorker {
+class RawWorker {
  public:
-  ZmqWorker(const RawShape& shape, std::uint32_t rank)
+  RawWorker(const RawShape& shape, std::uint32_t rank)
       : shape_(shape),
         rank_(rank),
         memory_(std::max(shape.memory_bytes, shape.out_bytes)),
         context_(open_context()) {}
 
-  bool connect(std::span<const std::uint32_t> ports) override {
+  /// To the servers' endpoints.
+  bool connect(std::span<const std::uint32_t> ports) {
     for (const std::uint32_t port : ports) {
       sockets_.push_back(open_raw_socket(context_, ZMQ_DEALER));
       const std::string endpoint = fmt::format("tcp://127.0.0.1:{}", port);
@@ -102,7 +101,8 @@ class ZmqWorker final : public RawWorker {
     return true;
   }
 
-  bool fill() override {
+  /// Fills the links, each with its share of the messages, starting where other ranks do not.
+  bool fill() {
     const std::size_t endpoints = sockets_.size();
     const std::uint64_t most = std::min(shape_.messages, shape_.messages_each * endpoints);
     for (std::uint64_t i = 0; i < most; ++i) {
@@ -111,7 +111,8 @@ class ZmqWorker final : public RawWorker {
     return true;
   }
 
-  Result<std::uint64_t> exchange(double time) override {
+  /// Goes on for some time; the messages that were answered meanwhile.
+  Result<std::uint64_t> exchange(double time) {
     std::uint64_t answered = 0;
     for (const Time start = now(); seconds(now() - start) < time;) {
       if (zmq_poll(items_.data(), static_cast<int>(items_.size()), 10'000) <= 0) {
@@ -146,23 +147,18 @@ class ZmqWorker final : public RawWorker {
   ZmqMessage answer_;
 };
 
-std::unique_ptr<RawWorker> make_worker(const RawShape& shape, std::uint32_t rank) {
-  if (shape.fabric) return make_fabric_worker(shape, rank);
-  return std::make_unique<ZmqWorker>(shape, rank);
-}
-
 int work(const RawShape& shape, std::uint32_t rank, std::span<const std::uint32_t> ports,
          std::span<const pid_t> servers, int report_descriptor) {
   keep_memory();
-  const std::unique_ptr<RawWorker> worker = make_worker(shape, rank);
-  if (worker == nullptr || !worker->connect(ports) || !worker->fill()) {
+  RawWorker worker(shape, rank);
+  if (!worker.connect(ports) || !worker.fill()) {
     return failed("cannot connect");
   }
-  if (!worker->exchange(kWarmUpSeconds).ok()) return failed("warm-up");
+  if (!worker.exchange(kWarmUpSeconds).ok()) return failed("warm-up");
   const double servers_before = rank == 0 ? cpu_seconds_of(servers) : 0;
   const double before = cpu_seconds();
   const Time start = now();
-  const Result<std::uint64_t> answered = worker->exchange(shape.seconds);
+  const Result<std::uint64_t> answered = worker.exchange(shape.seconds);
   if (!answered.ok()) return failed("exchange");
   Report report{.rank = rank, .seconds = seconds(now() - start)};
   report.cpu_s = cpu_seconds() - before;
@@ -170,7 +166,7 @@ int work(const RawShape& shape, std::uint32_t rank, std::span<const std::uint32_
   report.gigabytes =
       static_cast<double>(*answered) * static_cast<double>(shape.counted_bytes) / 1e9;
   // The others still measure: messages go on until they have.
-  if (!worker->exchange(kWarmUpSeconds).ok()) return failed("end");
+  if (!worker.exchange(kWarmUpSeconds).ok()) return failed("end");
   return write_report(report_descriptor, report).ok() ? 0 : 1;
 }
 

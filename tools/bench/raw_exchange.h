@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The limit of an exchange: what libzmq or libfabric moves in the same shape without Stretto. As
+// The limit of an exchange: what libzmq moves in the same shape without Stretto. As
 // many processes and endpoints, one connection for each pair of worker and endpoint, messages of
 // the same sizes both ways; but no headers, no tensors, no sums, no copies.
 #pragma once
@@ -22,7 +22,6 @@ struct RawShape {
   std::uint64_t messages_each = 1;  ///< and at most with one endpoint.
   std::uint64_t memory_bytes = 0;   ///< Of each worker's tensors: messages are sent from all of it.
   double seconds = 1;
-  bool fabric = false;  ///< Over libfabric instead of libzmq.
   bool copies = false;  ///< Over nothing: what shared memory costs at least (raw_copies.h).
 };
 
