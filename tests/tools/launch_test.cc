@@ -2,6 +2,7 @@
 // What a command line means, and what each process of it is given. No process is started here.
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <map>
 
 #include "tools/launch/arguments.h"
@@ -365,6 +366,19 @@ TEST(LaunchVariables, WhatIsSetInVainIsSaid) {
 TEST(LaunchAllocation, OnlyWhatIsLeftUnusedIsNoted) {
   EXPECT_EQ(allocation_note({{"SLURM_JOB_NUM_NODES", "1"}, {"OMPI_COMM_WORLD_SIZE", "1"}}), "");
   EXPECT_NE(allocation_note({{"SLURM_JOB_NUM_NODES", "4"}}).find("4 nodes"), std::string::npos);
+}
+
+TEST(LaunchSystem, AProgramOfTheFolderWhereOneStandsIsOffered) {
+  const std::filesystem::path before = std::filesystem::current_path();
+  const std::filesystem::path folder = std::filesystem::path(testing::TempDir()) / "launch_offers";
+  std::filesystem::create_directories(folder);
+  std::filesystem::copy_file("/bin/true", folder / "own-program",
+                             std::filesystem::copy_options::overwrite_existing);
+  std::filesystem::current_path(folder);
+  EXPECT_EQ(find_program("own-program", "/bin").status().cause(),
+            "cannot execute 'own-program': not found in PATH; is './own-program' meant?");
+  std::filesystem::current_path(before);
+  std::filesystem::remove_all(folder);
 }
 
 TEST(LaunchSystem, ProgramsAreFoundAsAShellFindsThem) {

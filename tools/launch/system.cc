@@ -62,6 +62,9 @@ Result<std::string> find_program(const std::string& name, const std::string& sea
     if (error == EACCES) best = error;
     start = end + 1;
   }
+  if (best == ENOENT && !name.empty() && refusal("./" + name) == 0) {
+    return cannot_execute(name, fmt::format("not found in PATH; is './{}' meant?", name));
+  }
   if (best == ENOENT) return cannot_execute(name, "not found in PATH");
   return cannot_execute(name, ::strerror(best));
 }
