@@ -109,7 +109,10 @@ class LaunchFarHost : public testing::Test, private FarEvents {
   }
   void on_ended(std::size_t member, Exit exit) override { note("ended", member, exit.text()); }
   void on_here(FarHost&) override { note("here", 0, ""); }
-  void on_lost(FarHost&, Status why) override { note("lost", 0, why.cause()); }
+  void on_lost(FarHost&, Status why, Time since) override {
+    note("lost", 0, why.cause());
+    lost_since_ = since;
+  }
   void on_signalled(FarHost&, int signal) override { note("signalled", 0, signal_name(signal)); }
   void on_note(const FarHost&, std::string_view) override {}
   void on_found(FarHost&, const std::vector<std::string>&) override {}
@@ -120,7 +123,7 @@ class LaunchFarHost : public testing::Test, private FarEvents {
   void look_until(Duration time, Duration limit) {
     while (clock_.now() < start_ + time) {
       clock_.advance_to(std::min(clock_.now() + 1s, start_ + time));
-      host_->give_up_if_silent(clock_.now(), limit);
+      host_->on_time(clock_.now(), limit);
     }
   }
 
@@ -129,6 +132,7 @@ class LaunchFarHost : public testing::Test, private FarEvents {
   Poller poller_;
   std::unique_ptr<FarHost> host_;
   Descriptor agent_;
+  Time lost_since_ = {};
 
  private:
   void note(const std::string& what, std::size_t member, const std::string& text) {
@@ -186,6 +190,14 @@ TEST_F(LaunchFarHost, AnAgentIsNotBelievedWhatCannotBe) {
   EXPECT_TRUE(host_->over());
 }
 
+TEST_F(LaunchFarHost, AnAgentThatSaysItsLastUnaskedIsLost) {
+  take_events();
+  say({Kind::kFinished, 0, 0, 0, {}});
+  EXPECT_EQ(take_events(), std::vector<std::string>{
+                               "lost 0 far: an agent said its last before it was asked to end"});
+  EXPECT_TRUE(host_->over());
+}
+
 TEST_F(LaunchFarHost, CreditComesOnlyWhileOutputIsTaken) {
   const std::string much(static_cast<std::size_t>(kOutputWindow) / 4, 'x');
   host_->start(3, {"sh", {"sh"}, {}, {}}, false);
@@ -201,7 +213,7 @@ TEST_F(LaunchFarHost, CreditComesOnlyWhileOutputIsTaken) {
 
 TEST_F(LaunchFarHost, AnAgentThatSaysNothingIsLost) {
   take_events();
-  EXPECT_EQ(host_->next_look(5s), start_ + kAliveEvery);
+  EXPECT_EQ(host_->deadline(5s), start_ + kAliveEvery);
   look_until(4s, 5s);
   say({Kind::kAlive, 0, 0, 0, {}});
   look_until(8999ms, 5s);
@@ -209,16 +221,16 @@ TEST_F(LaunchFarHost, AnAgentThatSaysNothingIsLost) {
   look_until(9s, 5s);
   EXPECT_EQ(take_events(), std::vector<std::string>{"lost 0 nothing heard of the agent on far for "
                                                     "5 s: it is frozen, or its host is gone"});
-  EXPECT_EQ(host_->lost_since(), start_ + 4s);
+  EXPECT_EQ(lost_since_, start_ + 4s);
   EXPECT_TRUE(host_->over());
-  EXPECT_FALSE(host_->next_look(5s));
+  EXPECT_FALSE(host_->deadline(5s));
 }
 
 TEST_F(LaunchFarHost, TimeInWhichTheLauncherSleptIsNotTheAgents) {
   take_events();
   look_until(3s, 5s);
   clock_.advance_to(start_ + 600s);
-  host_->give_up_if_silent(clock_.now(), 5s);
+  host_->on_time(clock_.now(), 5s);
   look_until(601s, 5s);
   EXPECT_TRUE(take_events().empty());
   look_until(602s, 5s);

@@ -30,7 +30,7 @@ class SupervisorFixture : public testing::Test {
   void start_all() {
     supervisor_.on_spawned(kScheduler);
     supervisor_.on_ready();
-    ASSERT_TRUE(supervisor_.may_start_others());
+    ASSERT_TRUE(supervisor_.may_start());
     for (const std::size_t member : {kServer, kFirstWorker, kSecondWorker})
       supervisor_.on_spawned(member);
   }

@@ -290,18 +290,20 @@ TEST_F(LaunchSupervisor, ASilentSchedulerIsGivenUp) {
 TEST_F(LaunchSupervisor, ASchedulerThatTalksNonsenseIsGivenUp) {
   supervisor_.on_spawned(kScheduler);
   EXPECT_EQ(supervisor_.on_never_ready({Code::kMalformed, "said 'x'"}, now_).orders.size(), 1u);
-  EXPECT_FALSE(supervisor_.may_start_others());
+  EXPECT_FALSE(supervisor_.may_start());
   end({{kScheduler, kTerminated}});
   EXPECT_EQ(verdict(), "1 ERROR Malformed role=scheduler rank=0 peer=- op=start cause=said 'x'");
 }
 
 TEST_F(LaunchSupervisor, AWorkerThatCannotBeRunEndsAllAtOnce) {
   supervisor_.on_spawned(kScheduler);
-  supervisor_.on_ready();
+  const std::vector<std::size_t> others{kServer, kFirstWorker, kSecondWorker};
+  EXPECT_EQ(supervisor_.on_ready().starts, others);
   supervisor_.on_spawned(kServer);
   const Reaction reaction = supervisor_.on_refused(
       kFirstWorker, 127, {Code::kInvalidArgument, "cannot execute 'x'"}, now_);
   EXPECT_EQ(reaction.orders, to({kServer, kScheduler}, SIGTERM, Scope::kProcess));
+  EXPECT_FALSE(supervisor_.may_start());  // The second worker is not.
   end({{kScheduler, kTerminated}, {kServer, kTerminated}});
   ASSERT_TRUE(supervisor_.over());
   EXPECT_EQ(
@@ -319,7 +321,7 @@ TEST_F(LaunchSupervisor, AnInterruptBeforeTheWorkersStartIsNoSuccess) {
   supervisor_.on_spawned(kScheduler);
   signal(SIGINT);
   supervisor_.on_ready();
-  EXPECT_FALSE(supervisor_.may_start_others());
+  EXPECT_FALSE(supervisor_.may_start());
   end({{kScheduler, kFine}});
   ASSERT_TRUE(supervisor_.over());
   EXPECT_EQ(supervisor_.verdict().exit_status, 130);

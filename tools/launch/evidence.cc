@@ -7,10 +7,15 @@
 
 #include <algorithm>
 
+#include "common/check.h"
+
 namespace stretto::launch {
 namespace {
 
+using Life = Witness::Life;
+
 constexpr std::string_view kErrorLine = "ERROR ";
+constexpr std::size_t kMaxNames = 8;
 
 Code code_named(std::string_view name) {
   for (int number = 0; number <= static_cast<int>(Code::kInterrupted); ++number) {
@@ -55,6 +60,53 @@ std::optional<Statement> statement_of(std::string_view line, const Member& speak
       *role == name_of(speaker.role) && (*rank == "-" || *rank == std::to_string(speaker.rank));
   if (!own || code_named(*code) == Code::kOk) return std::nullopt;
   return Statement{code_named(*code), std::string(*peer), std::string(line)};
+}
+
+void Evidence::record_start(std::size_t member) {
+  STRETTO_CHECK(members.at(member).life == Life::kUnborn);
+  members[member].life = Life::kAlive;
+}
+
+void Evidence::record_end(std::size_t member, const Exit& exit, Time now) {
+  Witness& witness = members.at(member);
+  STRETTO_CHECK(witness.life == Life::kAlive && !witness.exit);
+  witness.life = Life::kEnded;
+  witness.exit = exit;
+  witness.at = now;
+}
+
+void Evidence::record_loss(std::size_t member, int exit_status, Status why, Time at) {
+  Witness& witness = members.at(member);
+  STRETTO_CHECK(!why.ok() && exit_status != 0);
+  witness.lost = std::move(why);
+  witness.lost_status = exit_status;
+  witness.at = at;
+}
+
+void Evidence::record_out_of_sight(std::size_t member) {
+  if (is_alive(member)) members[member].life = Life::kEnded;
+}
+
+bool Evidence::failed() const {
+  return std::any_of(members.begin(), members.end(),
+                     [](const Witness& witness) { return witness.failed_by_itself(); });
+}
+
+bool Evidence::all_ended() const {
+  return std::none_of(members.begin(), members.end(),
+                      [](const Witness& witness) { return witness.life == Life::kAlive; });
+}
+
+std::string Evidence::alive_names() const {
+  std::string names;
+  std::size_t count = 0;
+  for (const Witness& witness : members) {
+    if (witness.life != Life::kAlive || ++count > kMaxNames) continue;
+    if (!names.empty()) names += ", ";
+    names += label_of(witness.member);
+  }
+  if (count > kMaxNames) names += fmt::format(" and {} more", count - kMaxNames);
+  return names;
 }
 
 bool Evidence::workers_succeeded() const {

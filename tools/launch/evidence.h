@@ -73,7 +73,22 @@ struct Evidence {
   std::optional<int>
       interrupt;  ///< The launcher was sent this signal, before any failure or after.
 
+  /// `member`, which has not run before, runs now.
+  void record_start(std::size_t member);
+  /// `member`, which runs, has ended.
+  void record_end(std::size_t member, const Exit& exit, Time now);
+  /// `member` is lost, whether it runs or not. A scheduler that is only silent runs on: it is told
+  /// to end as all are.
+  void record_loss(std::size_t member, int exit_status, Status why, Time at);
+  /// What is lost with its host does not run any more, as far as we can ever know.
+  void record_out_of_sight(std::size_t member);
+
+  bool is_alive(std::size_t member) const { return members[member].life == Witness::Life::kAlive; }
   bool workers_succeeded() const;
+  bool failed() const;
+  bool all_ended() const;
+  /// "worker 0, worker 1 and 3 more".
+  std::string alive_names() const;
 };
 
 }  // namespace stretto::launch

@@ -4,19 +4,20 @@
 //
 //   coming --hello--> here --finish()--> finishing --its last frame--> finished
 //      |                |                    |
-//      +----------------+--------------------+--link or carrier ends--> lost
+//      +----------------+--------------------+--its connection ends--> lost
+//                       +--silence--> lost
 #pragma once
 
-#include <array>
 #include <memory>
 #include <optional>
 #include <set>
 #include <string>
 
 #include "common/clock.h"
-#include "tools/launch/carrier.h"
+#include "tools/launch/agent_connection.h"
+#include "tools/launch/heartbeat_watch.h"
 #include "tools/launch/host.h"
-#include "tools/launch/link.h"
+#include "tools/launch/output_credit.h"
 
 namespace stretto::launch {
 
@@ -27,8 +28,9 @@ class FarEvents : public HostEvents {
  public:
   /// Its agent has come, and is of our version.
   virtual void on_here(FarHost& host) = 0;
-  /// It is gone, and with it all that it ran. At most once.
-  virtual void on_lost(FarHost& host, Status why) = 0;
+  /// It is gone, and with it all that it ran. At most once. `since`: when the way to it closed, or
+  /// it was heard last; why is known later.
+  virtual void on_lost(FarHost& host, Status why, Time since) = 0;
   /// Something there asked the agent to end.
   virtual void on_signalled(FarHost& host, int signal) = 0;
   virtual void on_note(const FarHost& host, std::string_view line) = 0;
@@ -38,6 +40,8 @@ class FarEvents : public HostEvents {
 /// Thread: loop.
 class FarHost final : public Host {
  public:
+  enum class State : std::uint8_t { kComing, kHere, kFinishing, kFinished, kLost };
+
   /// `directory`: where its processes run.
   FarHost(Poller& poller, FarEvents& events, const Clock& clock, std::string name,
           std::string directory);
@@ -58,61 +62,43 @@ class FarHost final : public Host {
   /// has not come yet.
   void finish(Duration patience);
   /// The agent will not come any more, for instance because who starts it has ended.
-  void give_up(Status why) { lose(std::move(why)); }
-  void on_time(Time now);
-  std::optional<Time> deadline() const { return deadline_; }
-  /// An agent that works says something every second. One that has said nothing for `limit` while
-  /// this process was awake is lost: it is frozen, or its host is gone.
-  void give_up_if_silent(Time now, Duration limit);
-  /// When to look for that again; none while nothing is expected of it.
-  std::optional<Time> next_look(Duration limit) const;
+  void give_up(Status why);
+  /// An agent that works says something every second. One that has said nothing for `silence`, if
+  /// that is given, while this process was awake is lost: it is frozen, or its host is gone.
+  void on_time(Time now, std::optional<Duration> silence);
+  /// When to be told of the time at the latest.
+  std::optional<Time> deadline(std::optional<Duration> silence) const;
 
-  /// When the way to a lost host closed: why is known later.
-  Time lost_since() const { return closed_at_.value_or(clock_.now()); }
   /// After open().
-  pid_t carrier_id() const { return carrier_->process_id(); }
+  pid_t carrier_id() const { return connection_.carrier_id(); }
   const std::string& name() const { return name_; }
   const Hello& hello() const { return hello_; }
-  bool coming() const { return state_ == State::kComing; }
-  bool here() const { return state_ == State::kHere; }
+  State state() const { return state_; }
   /// Nothing will come from it any more, and no carrier runs.
   bool over() const;
   /// Once finished: processes that the kernel there does not end.
   std::size_t left() const { return left_; }
 
  private:
-  enum class State : std::uint8_t { kComing, kHere, kFinishing, kFinished, kLost };
-
-  void listen();
   void take(const Frame& frame);
   void take_of_member(const Frame& frame);
   void take_hello(const Frame& frame);
-  void take_closed(const Status& why);
-  void take_noise();
-  void lose(Status why);
-  Status why_lost() const;
+  void lose(Status why, Time since);
   void give_credit();
+  bool works() const { return state_ == State::kHere && connection_.is_open(); }
 
-  Poller& poller_;
   FarEvents& events_;
   const Clock& clock_;
   const std::string name_;
   const std::string directory_;
   State state_ = State::kComing;
-  std::unique_ptr<Carrier> carrier_;
-  std::string carrier_name_;
-  std::unique_ptr<Link> link_;
+  AgentConnection connection_;
+  HeartbeatWatch heartbeats_{kAliveEvery};
+  OutputCredit credit_{kOutputWindow};
   Hello hello_;
-  Status link_error_;
-  std::optional<Time> closed_at_;
-  Time heard_ = {};   // When something came from it, or would have if we had been awake.
-  Time looked_ = {};  // When we were last seen to be awake.
-  std::optional<Time> deadline_;   // For the carrier to end once its link has.
   std::set<std::size_t> started_;  // Members that it was asked to run,
   std::set<std::size_t> running_;  // and those of which no end has been told.
   bool has_scheduler_ = false;     // Which says how the job comes together.
-  std::array<bool, 2> paused_{};
-  std::int64_t owed_ = 0;  // Credit for output that was taken.
   std::size_t orphans_ = 0;
   std::size_t left_ = 0;
 };

@@ -1,18 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Supervisor: what to do next when processes end, signals come or time passes. It decides and never
-// acts: events and the time go in, orders to signal processes come out, so that every rule is
-// tested without a process. What it learns is kept as Evidence; who is to blame, judge() says.
-//
-//   starting --ready--> running --last worker, all 0--> draining --+
-//      |                   | failure                       | late   +-- all ended --> over
-//      |                   v                               v       |
-//      |                settling --late or a signal--> stopping ---+
-//      +---- failure, late or a signal --------------------^ | late, or SIGINT again
-//                                                            v
-//                                                         killing -- late --> over
-//
-// Until all nodes have come to the scheduler nobody hears of another's end, and servers wait for a
-// job that may never be: settling and draining are shorter then.
+// acts: events and the time go in, orders to start and signal processes come out, so that every
+// rule is tested without a process. What it learns is kept as Evidence; who is lost a LossDetector
+// says, what phase follows the Lifecycle, and who is to blame judge().
 #pragma once
 
 #include <cstdint>
@@ -25,6 +15,8 @@
 #include "stretto/status.h"
 #include "stretto/types.h"
 #include "tools/launch/evidence.h"
+#include "tools/launch/lifecycle.h"
+#include "tools/launch/loss_detector.h"
 #include "tools/launch/plan.h"
 #include "tools/launch/verdict.h"
 
@@ -46,6 +38,7 @@ struct Order {
 };
 
 struct Reaction {
+  std::vector<std::size_t> starts;  ///< Members to be run, each as long as may_start().
   std::vector<Order> orders;
   std::vector<std::string> notes;  ///< What the user should read, a line each.
 };
@@ -60,8 +53,8 @@ class Supervisor {
   /// `member`, which may have been said to run, could not be run: everybody else is stopped at
   /// once.
   Reaction on_refused(std::size_t member, int exit_status, Status why, Time now);
-  /// The scheduler listens: the rest may be started.
-  void on_ready();
+  /// The scheduler listens: the rest is to be started, unless the launch is about to end.
+  Reaction on_ready();
   /// How far the job has come together, by its scheduler. It may be told after ends that came
   /// later.
   Reaction on_gathering(Gathering gathering, Time now);
@@ -81,10 +74,10 @@ class Supervisor {
   /// `member` has said in its last line what it failed of. It may be told after its end.
   Reaction on_statement(std::size_t member, Statement statement, Time now);
   /// Time has passed; needed at deadline().
-  Reaction on_time(Time now) { return advance(now); }
+  Reaction on_time(Time now);
 
-  bool may_start_others() const { return phase_ == Phase::kRunning; }
-  bool over() const { return phase_ == Phase::kOver; }
+  bool may_start() const { return lifecycle_.phase() == Phase::kRunning; }
+  bool over() const { return lifecycle_.phase() == Phase::kOver; }
   std::optional<Time> deadline() const;
   /// How long a host may say nothing at all before it is lost. While the job runs, and ends without
   /// it would be missed, that is longer: the way to it may only be slow.
@@ -93,52 +86,25 @@ class Supervisor {
   Verdict verdict() const;
 
  private:
-  enum class Phase : std::uint8_t {
-    kStarting,
-    kRunning,
-    kSettling,
-    kDraining,
-    kStopping,
-    kKilling,
-    kOver
-  };
-  using Life = Witness::Life;
+  using Phase = Lifecycle::Phase;
+  using Step = Lifecycle::Step;
 
-  Reaction advance(Time now);
-  void transit(Time now, Reaction& reaction);
-  void enter(Phase phase, std::optional<Time> deadline);
-  void be_patient(Phase phase, Time now);
-  Duration patience() const;
-  void stop(int signal, Time now, Reaction& reaction);
-  void kill(Time now, Reaction& reaction);
-  void lose(std::size_t member, int exit_status, Status why, Time at);
   void record(const Ended& ended, Time now, Reaction& reaction);
-  std::optional<Time> absence_due(const Witness& witness) const;
-  void miss_absent(Time now);
-  std::vector<std::size_t> bury(Time now, Reaction& reaction);
+  Lifecycle::Facts facts() const;
+  bool looks_for_absent() const;
+  void take_losses(Time now);
+  std::vector<std::size_t> kill_abandoned(Time now, Reaction& reaction);
   std::string news();
-  Order notice(std::size_t member, int signal) const;
-  bool failed() const;
-  bool is_alive(std::size_t member) const { return evidence_.members[member].life == Life::kAlive; }
-  bool all_ended() const;
-  bool workers_succeeded() const { return evidence_.workers_succeeded(); }
-  std::string alive_names() const;
-  std::string why_impatient() const;
+  void take(Step step, Phase before, Reaction& reaction);
+  void stop(Reaction& reaction);
 
   const Limits limits_;
   Evidence evidence_;
-  Phase phase_ = Phase::kStarting;
-  std::optional<Time> deadline_;
-  std::optional<Time> bury_at_;  // When who is given up is killed.
-  Time patient_since_ = {};      // In phases kSettling and kDraining.
-  bool gathered_ = false;
-  std::optional<Time> awaited_since_;  // Workers have come, and wait for others.
+  Lifecycle lifecycle_;
+  LossDetector losses_;
   std::size_t orphans_ = 0;
   bool await_orphans_ = false;  // They were told to end, and have until the deadline.
   bool hopeless_ = false;       // The job never came together: no time to settle.
-  std::optional<Time> interrupted_at_;
-  bool impatient_ = false;                        // SIGINT came again.
-  int stop_signal_ = 0;                           // Sent to everybody; 0: not yet.
   std::vector<std::optional<Member>> announced_;  // Losses that the user has read of.
 };
 

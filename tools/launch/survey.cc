@@ -99,16 +99,16 @@ class Survey final : private FarEvents {
                                            host.name(), host.hello().host, host.hello().version)});
   }
 
-  void on_lost(FarHost& host, Status why) override {
+  void on_lost(FarHost& host, Status why, Time) override {
     if (finishing_ || !answered_.insert(&host).second) return;
     findings_.push_back({false, why.cause()});
   }
 
   void turn(Time until) {
     Time next = until;
-    for (const auto& host : hosts_) next = std::min(next, host->deadline().value_or(next));
+    for (const auto& host : hosts_) next = std::min(next, host->deadline({}).value_or(next));
     poller_.turn(next - clock_.now());
-    for (const auto& host : hosts_) host->on_time(clock_.now());
+    for (const auto& host : hosts_) host->on_time(clock_.now(), {});
   }
 
   bool all_answered() const { return answered_.size() == hosts_.size(); }

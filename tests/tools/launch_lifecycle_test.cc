@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// The phases of a launch as a table: what is so, what is done, and which phase follows.
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <vector>
+
+#include "tools/launch/lifecycle.h"
+
+namespace stretto::launch {
+namespace {
+
+using Facts = Lifecycle::Facts;
+using Phase = Lifecycle::Phase;
+using Step = Lifecycle::Step;
+
+constexpr Time kStart{100s};
+constexpr Facts kWell;
+constexpr Facts kFailed{.failed = true};
+constexpr Facts kDone{.workers_succeeded = true};
+constexpr Facts kEnded{.all_ended = true};
+
+class LaunchLifecycle : public testing::Test {
+ protected:
+  void run() {
+    lifecycle_.on_ready();
+    lifecycle_.on_gathered();
+    EXPECT_EQ(lifecycle_.phase(), Phase::kRunning);
+  }
+  void expect(const Facts& facts, Time now, Step step, Phase phase) {
+    EXPECT_EQ(lifecycle_.step(facts, now), step);
+    EXPECT_EQ(lifecycle_.phase(), phase);
+  }
+
+  const Limits limits_;
+  Lifecycle lifecycle_{limits_, kStart};
+};
+
+TEST_F(LaunchLifecycle, EndsWithItsLastProcess) {
+  run();
+  expect(kWell, kStart, Step::kNone, Phase::kRunning);
+  expect(kDone, kStart, Step::kNone, Phase::kDraining);
+  EXPECT_EQ(lifecycle_.deadline(), kStart + limits_.drain);
+  expect(kEnded, kStart + 1s, Step::kNone, Phase::kOver);
+  EXPECT_FALSE(lifecycle_.stop_signal());
+}
+
+TEST_F(LaunchLifecycle, AFailureLeavesTimeToSettleThenToStopThenKills) {
+  run();
+  Time now = kStart + 60s;
+  expect(kFailed, now, Step::kNone, Phase::kSettling);
+  expect(kFailed, now + limits_.settle - 1ns, Step::kNone, Phase::kSettling);
+  now += limits_.settle;
+  expect(kFailed, now, Step::kStop, Phase::kStopping);
+  EXPECT_EQ(lifecycle_.stop_signal(), SIGTERM);
+  expect(kFailed, now + limits_.grace - 1ns, Step::kNone, Phase::kStopping);
+  now += limits_.grace;
+  expect(kFailed, now, Step::kKill, Phase::kKilling);
+  expect(kFailed, now + limits_.reap - 1ns, Step::kNone, Phase::kKilling);
+  expect(kFailed, now + limits_.reap, Step::kAbandon, Phase::kOver);
+  expect(kFailed, now + limits_.reap, Step::kNone, Phase::kOver);
+}
+
+TEST_F(LaunchLifecycle, AJobThatNeverCameTogetherIsGivenLess) {
+  lifecycle_.on_ready();
+  expect(kFailed, kStart, Step::kNone, Phase::kSettling);
+  EXPECT_EQ(lifecycle_.deadline(), kStart + limits_.apart);
+  lifecycle_.on_gathered();  // It had, and that is told late.
+  EXPECT_EQ(lifecycle_.deadline(), kStart + limits_.settle);
+}
+
+TEST_F(LaunchLifecycle, WithoutHopeNobodySettles) {
+  run();
+  expect({.failed = true, .hopeless = true}, kStart, Step::kStop, Phase::kStopping);
+}
+
+TEST_F(LaunchLifecycle, BeforeTheSchedulerListensAnyFailureStops) {
+  expect(kWell, kStart + limits_.start, Step::kNone, Phase::kStarting);
+  EXPECT_TRUE(lifecycle_.late(kStart + limits_.start));
+  EXPECT_FALSE(lifecycle_.late(kStart + limits_.start - 1ns));
+  expect(kFailed, kStart, Step::kStop, Phase::kStopping);
+  lifecycle_.on_ready();  // Too late.
+  EXPECT_EQ(lifecycle_.phase(), Phase::kStopping);
+}
+
+TEST_F(LaunchLifecycle, ASignalStopsEachPhase) {
+  for (const Facts& facts : {kWell, kFailed, kDone}) {
+    Lifecycle lifecycle(limits_, kStart);
+    lifecycle.on_ready();
+    EXPECT_EQ(lifecycle.step(facts, kStart), Step::kNone);
+    lifecycle.on_signal(SIGHUP, kStart);
+    EXPECT_EQ(lifecycle.step(facts, kStart), Step::kStop);
+    EXPECT_EQ(lifecycle.stop_signal(), SIGHUP);
+  }
+}
+
+TEST_F(LaunchLifecycle, OnlyALaterInterruptIsASecondOne) {
+  run();
+  lifecycle_.on_signal(SIGINT, kStart);
+  expect(kWell, kStart, Step::kStop, Phase::kStopping);
+  lifecycle_.on_signal(SIGINT, kStart + 1s - 1ns);
+  expect(kWell, kStart + 1s, Step::kNone, Phase::kStopping);
+  lifecycle_.on_signal(SIGTERM, kStart + 5s);
+  expect(kWell, kStart + 5s, Step::kNone, Phase::kStopping);
+  lifecycle_.on_signal(SIGINT, kStart + 6s);
+  expect(kWell, kStart + 6s, Step::kKill, Phase::kKilling);
+}
+
+TEST_F(LaunchLifecycle, OrphansThatWereToldToEndAreWaitedFor) {
+  run();
+  lifecycle_.on_signal(SIGTERM, kStart);
+  expect(kWell, kStart, Step::kStop, Phase::kStopping);
+  expect({.all_ended = true, .orphans_awaited = true}, kStart + 1s, Step::kNone, Phase::kStopping);
+  expect(kEnded, kStart + 2s, Step::kNone, Phase::kOver);
+}
+
+}  // namespace
+}  // namespace stretto::launch

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+// Losses that no end tells: by a silence of heartbeats, by absence, by what survivors say; and the
+// record of what ended. In virtual time.
+#include <gtest/gtest.h>
+
+#include "tools/launch/heartbeat_watch.h"
+#include "tools/launch/loss_detector.h"
+#include "tools/launch/output_credit.h"
+#include "tools/launch/verdict.h"
+
+namespace stretto::launch {
+namespace {
+
+constexpr Time kStart{100s};
+constexpr std::size_t kServer = 1;
+constexpr std::size_t kFirst = 2;
+constexpr std::size_t kSecond = 3;
+constexpr Exit kFine{false, 0};
+
+using Members = std::vector<std::size_t>;
+
+Evidence running() {
+  Evidence evidence;
+  for (const Member& member : {Member{Role::kScheduler, 0}, Member{Role::kServer, 0},
+                               Member{Role::kWorker, 0}, Member{Role::kWorker, 1}}) {
+    evidence.members.emplace_back(member);
+    evidence.record_start(evidence.members.size() - 1);
+  }
+  return evidence;
+}
+
+TEST(LaunchLosses, AWorkerThatEndedIsAbsentOnceOthersHaveWaitedForIt) {
+  const Limits limits;
+  Evidence evidence = running();
+  LossDetector detector(limits);
+  evidence.record_end(kFirst, kFine, kStart);
+  EXPECT_FALSE(detector.absence_deadline(evidence));  // Nobody waits.
+  detector.on_gathering(Gathering::kAwaited, kStart + 1s);
+  detector.on_gathering(Gathering::kAwaited, kStart + 2s);  // Since the first.
+  const Time due = kStart + 1s + limits.absence;
+  EXPECT_EQ(detector.absence_deadline(evidence), due);
+  EXPECT_TRUE(detector.absent(evidence, due - 1ns).empty());
+  EXPECT_EQ(detector.absent(evidence, due), Members{kFirst});
+  detector.on_gathering(Gathering::kComplete, due);
+  EXPECT_TRUE(detector.gathered());
+  EXPECT_TRUE(detector.absent(evidence, due).empty());
+  detector.on_gathering(Gathering::kAwaited, due);  // What is complete stays so.
+  EXPECT_TRUE(detector.absent(evidence, due + limits.absence).empty());
+}
+
+TEST(LaunchLosses, ServersAndThoseThatFailedAreNotAbsent) {
+  Evidence evidence = running();
+  LossDetector detector(Limits{});
+  detector.on_gathering(Gathering::kAwaited, kStart);
+  evidence.record_end(kServer, kFine, kStart);
+  evidence.record_end(kFirst, {false, 3}, kStart);
+  EXPECT_FALSE(detector.absence_deadline(evidence));
+}
+
+TEST(LaunchLosses, WhoIsGivenUpHasAMomentToEndByItself) {
+  Evidence evidence = running();
+  LossDetector detector(Limits{});
+  EXPECT_TRUE(detector.abandoned(evidence, kStart).empty());
+  evidence.record_end(0, {false, 1}, kStart);
+  evidence.members[0].said = Statement{Code::kPeerLost, "worker 1", "nothing heard of it"};
+  ASSERT_EQ(given_up(evidence), Members{kSecond});
+  EXPECT_TRUE(detector.abandoned(evidence, kStart).empty());
+  EXPECT_EQ(detector.abandonment_deadline(), kStart + kHindsight);
+  EXPECT_TRUE(detector.abandoned(evidence, kStart + kHindsight - 1ns).empty());
+  EXPECT_EQ(detector.abandoned(evidence, kStart + kHindsight), Members{kSecond});
+  evidence.record_end(kSecond, kFine, kStart + kHindsight);
+  EXPECT_TRUE(detector.abandoned(evidence, kStart + kHindsight).empty());
+  EXPECT_FALSE(detector.abandonment_deadline());
+}
+
+TEST(LaunchLosses, TheRecordKnowsWhoRuns) {
+  Evidence evidence = running();
+  EXPECT_EQ(evidence.alive_names(), "scheduler, server 0, worker 0, worker 1");
+  evidence.record_end(kFirst, kFine, kStart);
+  EXPECT_FALSE(evidence.failed());
+  evidence.record_loss(kSecond, 1, {Code::kNetwork, "its host is gone"}, kStart);
+  EXPECT_TRUE(evidence.failed());
+  EXPECT_TRUE(evidence.is_alive(kSecond));
+  evidence.record_out_of_sight(kSecond);
+  EXPECT_FALSE(evidence.is_alive(kSecond));
+  EXPECT_EQ(evidence.alive_names(), "scheduler, server 0");
+  EXPECT_FALSE(evidence.all_ended());
+  EXPECT_FALSE(evidence.workers_succeeded());
+}
+
+TEST(LaunchLossesDeathTest, WhoEndedDoesNotEndAgain) {
+  Evidence evidence = running();
+  evidence.record_end(kFirst, kFine, kStart);
+  EXPECT_DEATH(evidence.record_end(kFirst, kFine, kStart), "stretto bug");
+  EXPECT_DEATH(evidence.record_start(kFirst), "stretto bug");
+}
+
+TEST(LaunchHeartbeat, SilenceCountsWhileWeAreAwake) {
+  HeartbeatWatch watch(1s);
+  watch.hear(kStart);
+  watch.begin(kStart);
+  EXPECT_EQ(watch.next_look(5s), kStart + 1s);
+  EXPECT_EQ(watch.look(kStart + 1s), 1s);
+  EXPECT_EQ(watch.look(kStart + 4s), 4s);    // Late, but awake.
+  EXPECT_EQ(watch.look(kStart + 604s), 4s);  // Asleep.
+  EXPECT_EQ(watch.look(kStart + 605s), 5s);
+  EXPECT_EQ(watch.next_look(7s), kStart + 606s);
+  EXPECT_EQ(watch.next_look(5500ms), kStart + 605500ms);  // The limit comes first.
+  watch.hear(kStart + 606s);
+  EXPECT_EQ(watch.look(kStart + 607s), 1s);
+}
+
+TEST(LaunchOutputCredit, IsGivenInLargePiecesAndNotWhileAStreamIsPaused) {
+  OutputCredit credit(400);
+  credit.take(99);
+  EXPECT_EQ(credit.take_due(), 0);
+  credit.take(1);
+  credit.pause(1, true);
+  EXPECT_EQ(credit.take_due(), 0);
+  credit.pause(1, false);
+  EXPECT_EQ(credit.take_due(), 100);
+  EXPECT_EQ(credit.take_due(), 0);
+}
+
+}  // namespace
+}  // namespace stretto::launch

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// JobAnnouncement: the file by which the user's other programs, such as stretto-top, find a job
+// that runs, from the moment its scheduler listens to the job's end.
+#pragma once
+
+#include "common/clock.h"
+#include "common/job_file.h"
+#include "tools/launch/ingredients.h"
+#include "tools/launch/plan.h"
+
+namespace stretto::launch {
+
+/// Thread: loop.
+class JobAnnouncement {
+ public:
+  /// Errors: what those programs will miss, and why.
+  Status publish(const Plan& plan, const HostPort& scheduler, const Ingredients& ingredients,
+                 Time now);
+  /// Looks after the file; needed at deadline().
+  void on_time(Time now);
+  /// Never, unless published.
+  Time deadline() const { return next_keep_; }
+  void withdraw();
+
+ private:
+  JobFile file_;
+  Time next_keep_ = Time::max();
+};
+
+}  // namespace stretto::launch

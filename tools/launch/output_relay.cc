@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bytes into lines, lines into two queues and log files.
+#include "tools/launch/output_relay.h"
+
+#include <errno.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "common/check.h"
+
+namespace stretto::launch {
+namespace {
+
+bool same_file(int a, int b) {
+  struct stat first {};
+  struct stat second {};
+  return ::fstat(a, &first) == 0 && ::fstat(b, &second) == 0 && first.st_dev == second.st_dev &&
+         first.st_ino == second.st_ino;
+}
+
+}  // namespace
+
+OutputRelay::OutputRelay(Poller& poller, const std::vector<Member>& members,
+                         std::string log_directory, OnLine on_line)
+    : poller_(poller),
+      members_(members),
+      log_directory_(std::move(log_directory)),
+      on_line_(std::move(on_line)),
+      outputs_(members.size()) {
+  sinks_.reserve(2);
+  sinks_.emplace_back(STDOUT_FILENO);
+  // One queue for one file, or the end of a line could meet the start of another.
+  if (!same_file(STDOUT_FILENO, STDERR_FILENO)) sinks_.emplace_back(STDERR_FILENO);
+  watched_.resize(sinks_.size());
+}
+
+Status OutputRelay::prepare() {
+  if (log_directory_.empty()) return {};
+  std::error_code error;
+  std::filesystem::create_directories(log_directory_, error);
+  if (!error) return {};
+  return {Code::kInvalidArgument,
+          fmt::format("cannot create the log directory '{}': {}", log_directory_, error.message())};
+}
+
+void OutputRelay::open(std::size_t member) {
+  STRETTO_CHECK(!has(member));
+  outputs_[member] = std::make_unique<Output>();
+  outputs_[member]->prefix = fmt::format("[{}] ", label_of(members_[member]));
+  if (!log_directory_.empty()) open_log(member);
+}
+
+void OutputRelay::open_log(std::size_t member) {
+  const std::string path = fmt::format("{}/{}-{}.log", log_directory_,
+                                       name_of(members_[member].role), members_[member].rank);
+  outputs_[member]->log.open(path, std::ios::binary | std::ios::trunc);
+  if (!outputs_[member]->log.is_open()) {
+    say(fmt::format("warning: cannot write '{}': {}", path, ::strerror(errno)));
+  }
+}
+
+void OutputRelay::take(std::size_t member, std::size_t stream, std::string_view bytes) {
+  STRETTO_CHECK(has(member));
+  outputs_[member]->lines.at(stream).feed(
+      bytes, [&](std::string_view line) { pass_on(member, stream, line); });
+  outputs_[member]->log.flush();
+}
+
+void OutputRelay::finish_lines() {
+  for (std::size_t member = 0; member < outputs_.size(); ++member) {
+    if (!has(member)) continue;
+    for (std::size_t stream = 0; stream < 2; ++stream) {
+      outputs_[member]->lines[stream].finish(
+          [&](std::string_view line) { pass_on(member, stream, line); });
+    }
+    outputs_[member]->log.flush();
+  }
+}
+
+void OutputRelay::pass_on(std::size_t member, std::size_t stream, std::string_view line) {
+  Output& output = *outputs_[member];
+  sink_of(stream).line(output.prefix, line);
+  on_line_(member, line);
+  if (!output.log.is_open()) return;
+  output.log << line << '\n';
+  if (output.log.good()) return;
+  output.log.close();
+  say(fmt::format("warning: cannot write the log of {} any more", label_of(members_[member])));
+}
+
+void OutputRelay::write() {
+  for (std::size_t i = 0; i < sinks_.size(); ++i) {
+    sinks_[i].write();
+    const bool wanted = !sinks_[i].drained();
+    if (wanted == watched_[i]) continue;
+    if (wanted) poller_.watch(sinks_[i].descriptor(), EPOLLOUT, [] {});  // Written each turn.
+    if (!wanted) poller_.unwatch(sinks_[i].descriptor());
+    watched_[i] = wanted;
+  }
+}
+
+void OutputRelay::discard() {
+  for (Sink& sink : sinks_) sink.discard();
+}
+
+void OutputRelay::flush(Signals& signals) {
+  while (true) {
+    std::vector<pollfd> looks{{signals.descriptor(), POLLIN, 0}};
+    for (Sink& sink : sinks_) {
+      sink.write();
+      if (!sink.drained()) looks.push_back({sink.descriptor(), POLLOUT, 0});
+    }
+    if (looks.size() == 1) return;
+    ::poll(looks.data(), looks.size(), -1);
+    const std::optional<int> signal = signals.next();
+    if (!signal || *signal == SIGCHLD) continue;
+    discard();
+  }
+}
+
+}  // namespace stretto::launch

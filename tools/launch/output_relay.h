@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// OutputRelay: what processes and the launcher say, on its way to the launcher's stdout and stderr
+// and into log files: whole lines, each with its speaker's name. It never waits for a reader; it
+// says when a stream is full, so that output is left with the processes.
+#pragma once
+
+#include <array>
+#include <fstream>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "stretto/status.h"
+#include "tools/launch/lines.h"
+#include "tools/launch/plan.h"
+#include "tools/launch/poller.h"
+#include "tools/launch/signals.h"
+#include "tools/launch/sink.h"
+
+namespace stretto::launch {
+
+/// Thread: loop. Descriptors 1 and 2 must be open.
+class OutputRelay {
+ public:
+  /// A line of a member's, as it is passed on.
+  using OnLine = std::function<void(std::size_t member, std::string_view line)>;
+
+  /// `log_directory`: empty for no log files.
+  OutputRelay(Poller& poller, const std::vector<Member>& members, std::string log_directory,
+              OnLine on_line);
+
+  /// Makes the folder for logs, if there is to be one.
+  Status prepare();
+  /// Before the first output of a member.
+  void open(std::size_t member);
+  bool has(std::size_t member) const { return outputs_.at(member) != nullptr; }
+  /// Bytes of its stdout (0) or stderr (1), cut anywhere.
+  void take(std::size_t member, std::size_t stream, std::string_view bytes);
+  /// Passes on lines that were begun and not ended.
+  void finish_lines();
+
+  /// A line of the launcher's own, with its name.
+  void say(std::string_view text) { line("[launcher] ", text); }
+  /// A line for stderr.
+  void line(std::string_view prefix, std::string_view text) { sink_of(1).line(prefix, text); }
+
+  /// Writes what goes now, and from now on whenever the rest does. To be called in each turn.
+  void write();
+  bool full(std::size_t stream) const { return sinks_[index_of(stream)].full(); }
+  /// Nobody wants to wait for what is queued any more.
+  void discard();
+  /// Writes all that is queued, for as long as its readers take; a signal but SIGCHLD ends that.
+  void flush(Signals& signals);
+
+ private:
+  struct Output {
+    std::string prefix;
+    std::array<LineSplitter, 2> lines;  // stdout, stderr.
+    std::ofstream log;
+  };
+
+  void pass_on(std::size_t member, std::size_t stream, std::string_view line);
+  void open_log(std::size_t member);
+  std::size_t index_of(std::size_t stream) const { return sinks_.size() == 1 ? 0 : stream; }
+  Sink& sink_of(std::size_t stream) { return sinks_[index_of(stream)]; }
+
+  Poller& poller_;
+  const std::vector<Member> members_;
+  const std::string log_directory_;
+  const OnLine on_line_;
+  std::vector<Sink> sinks_;  // stdout and stderr, or one if both are the same file.
+  std::vector<bool> watched_;
+  std::vector<std::unique_ptr<Output>> outputs_;  // By member; those that were opened.
+};
+
+}  // namespace stretto::launch
