@@ -183,7 +183,7 @@ NAMESAKES = {
     "Extent": 2,
     "Frame": 2,
     "FrameReader": 2,
-    "Head": 3,
+    "Head": 2,
     "Header": 2,
     "Identity": 2,
     "Key": 2,

@@ -88,9 +88,7 @@ preempt
                         Stretto does it (preempt)
   --background B,...    of preempt, bulk: as gradients travel; plain: as what declares nothing
                         (bulk,plain: a row each)
-  --baselines           also zmq_one_message (the background as one message, as ps-lite sends it)
-                        and tcp_credit_2x64k (plain TCP, two chunks of 64 KiB unacknowledged)
-  --transport auto|zmq
+  --transport auto|zmq|fabric
 
 io
   --device model|real   modelled devices, whose best setting is known, in virtual time; or files,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes the lab, then measures in turns: raw TCP, every mode, every baseline, and again; so that
-// what else the machine does meanwhile meets all alike.
+// Makes the lab, then measures in turns: raw TCP, every mode, and again; so that what else the
+// machine does meanwhile meets all alike.
 #include "tools/bench/preempt.h"
 
 #include <fmt/format.h>
@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "tools/bench/lab_exchange.h"
-#include "tools/bench/preempt_baselines.h"
 #include "tools/bench/preempt_peer.h"
+#include "tools/bench/raw_stream.h"
 #include "tools/bench/statistics.h"
 #include "tools/bench/supervised.h"
 
@@ -46,10 +46,6 @@ std::vector<Turn> turns_of(const Settings& settings) {
   for (const Way& way : ways_of(wanted)) {
     turns.push_back({by_van(wanted, way, settings.seconds), name_of(way.background)});
   }
-  if (wanted.baselines) {
-    turns.push_back({zmq_one_message(wanted, settings.seconds), "plain"});
-    turns.push_back({tcp_credit(wanted, settings.seconds), "plain"});
-  }
   return turns;
 }
 
@@ -72,12 +68,6 @@ double median_over(const Rounds& rounds, const std::function<double(const Report
 }
 
 double background_of(const Report& report) { return report.gigabytes / report.seconds; }
-
-std::string_view transport_of(std::string_view mode, const PreemptSettings& wanted) {
-  if (mode.starts_with("tcp")) return "tcp";
-  if (mode.starts_with("zmq")) return "zmq";
-  return wanted.fabric ? "fabric" : "zmq";
-}
 
 Record record_of(const Settings& settings, const Turn& turn, const Rounds& rounds,
                  double raw_gb_per_s) {
@@ -102,7 +92,7 @@ Record record_of(const Settings& settings, const Turn& turn, const Rounds& round
       .text("mode", mode)
       .text("background", turn.background)
       .count("rate_mbit", wanted.lab.rate_mbit)
-      .text("transport", transport_of(mode, wanted))
+      .text("transport", wanted.fabric ? "fabric" : "zmq")
       .count("peers", wanted.lab.peers)
       .text("bottleneck", wanted.lab.bottleneck == Bottleneck::kHost ? "host" : "router")
       .count("background_bytes", wanted.background_bytes)

@@ -92,10 +92,6 @@ std::vector<Flag> preempt_flags(PreemptSettings& settings) {
   flags.push_back({"background", false, [&settings](const std::string& text) {
                      return read_backgrounds(text, settings.backgrounds);
                    }});
-  flags.push_back({"baselines", true, [&settings](const std::string&) {
-                     settings.baselines = true;
-                     return Status();
-                   }});
   return flags;
 }
 
@@ -105,11 +101,6 @@ Status check_preempt(const PreemptSettings& settings) {
         fmt::format("--background_bytes is {}, wanted at least one part of {} bytes; "
                     "--part_bytes sets that",
                     settings.background_bytes, settings.part_bytes));
-  }
-  // A receiver tells them apart by it, where the messages are not Stretto's.
-  if (settings.urgent_bytes >= settings.background_bytes) {
-    return invalid(fmt::format("--urgent_bytes is {}, wanted less than --background_bytes, {}",
-                               settings.urgent_bytes, settings.background_bytes));
   }
   return {};
 }

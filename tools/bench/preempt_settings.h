@@ -40,8 +40,7 @@ struct PreemptSettings {
   std::uint64_t urgent_bytes = 4096;          ///< Of the urgent message, and of its answer.
   std::vector<Preemption> modes{Preemption::kPreempt};
   std::vector<Background> backgrounds{Background::kBulk, Background::kPlain};
-  bool fabric = false;     ///< Over libfabric instead of ZeroMQ.
-  bool baselines = false;  ///< Also measure others' ways of sending the same.
+  bool fabric = false;  ///< Over libfabric instead of ZeroMQ.
 };
 
 /// Every mode over Stretto that is asked for; without a bound on what is under way slices have no

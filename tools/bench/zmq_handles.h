@@ -50,18 +50,15 @@ inline ZmqSocket open_socket(const ZmqContext& context, int type, int frames) {
   return socket;
 }
 
-/// Binds to a free port of `host`: "tcp://127.0.0.1:40123"; empty if the system refuses.
-inline std::string bind_to(const ZmqSocket& socket, const std::string& host) {
+/// Binds to a free port: "tcp://127.0.0.1:40123"; empty if the system refuses.
+inline std::string bind_to_loopback(const ZmqSocket& socket) {
   std::array<char, 64> endpoint{};
   std::size_t size = endpoint.size();
-  if (zmq_bind(socket.get(), ("tcp://" + host + ":0").c_str()) != 0 ||
+  if (zmq_bind(socket.get(), "tcp://127.0.0.1:0") != 0 ||
       zmq_getsockopt(socket.get(), ZMQ_LAST_ENDPOINT, endpoint.data(), &size) != 0) {
     return {};
   }
   return endpoint.data();
-}
-inline std::string bind_to_loopback(const ZmqSocket& socket) {
-  return bind_to(socket, "127.0.0.1");
 }
 
 /// Sends `bytes` without a copy; they must outlive the context. False if it cannot be.
