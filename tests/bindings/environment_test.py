@@ -55,6 +55,17 @@ class Place(unittest.TestCase):
             with self.subTest(name):
                 self.assertEqual(self.place(**variables), wanted)
 
+    def test_one_host_of_byteps_is_alone_unless_forced(self):
+        """As its scheduler and servers are not there: they end at once."""
+        single = {"DMLC_PS_ROOT_URI": "h", "DMLC_PS_ROOT_PORT": 1, "DMLC_NUM_WORKER": 1,
+                  "DMLC_WORKER_ID": 0}
+        for more, wanted in (({}, ""), ({"BYTEPS_FORCE_DISTRIBUTED": 1}, "h:1"),
+                             ({"BYTEPS_LOCAL_SIZE": 2}, "h:1"), ({"DMLC_NUM_WORKER": 2}, "h:1"),
+                             ({"STRETTO_SCHEDULER": "s:2"}, "s:2")):
+            given = {name: str(value) for name, value in (single | more).items()}
+            with self.subTest(more), mock.patch.dict(os.environ, given, clear=True):
+                self.assertEqual(environment.place().scheduler, wanted)
+
     def test_other_starters_jobs_are_mistaken_for_jobs_of_one(self):
         """Once, at the line that begins, with what was found and what to do."""
         for variables, wanted in (
@@ -91,6 +102,17 @@ class Place(unittest.TestCase):
 
 
 class LocalRanks(jobs.PythonTest):
+
+    def test_bpslaunch_of_one_host_as_in_its_tutorial(self):
+        common = {"DMLC_PS_ROOT_URI": "127.0.0.1", "DMLC_PS_ROOT_PORT": 1, "DMLC_NUM_WORKER": 1,
+                  "DMLC_NUM_SERVER": 1, "DMLC_ROLE": "worker", "DMLC_WORKER_ID": 0}
+        words = [sys.executable, "-m", "stretto.bpslaunch", sys.executable, "-c"]
+        alone = self.start("alone", [*words, PRINT_PLACE], **common)
+        self.assertEqual(alone.end(), 0, alone.output())
+        alone.expect("^local 0 of 1 is 0 of 1$")
+        two = self.start("two", [*words, "pass"], BYTEPS_LOCAL_SIZE=2, **common)
+        self.assertEqual(two.end(), 0, two.output())
+        two.expect("set it for all three, or start with 'stretto-launch -n 2 -s 1")
 
     def test_stretto_launch(self):
         job = self.launch(sys.executable, "-c", PRINT_PLACE, workers=3, servers=1)

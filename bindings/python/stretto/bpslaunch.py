@@ -60,6 +60,10 @@ def _run_workers(command):
         environment.give(name, size)
     environment.give("PYTHONUNBUFFERED", 1)
     print("BytePS launching worker", flush=True)
+    if size > 1 and environment.is_single_by_byteps():
+        print(f"bpslaunch: {size} workers of one host meet at a scheduler and a server too, which "
+              "end at once without BYTEPS_FORCE_DISTRIBUTED=1; set it for all three, or start with "
+              f"'stretto-launch -n {size} -s 1 -- PROGRAM'", file=sys.stderr, flush=True)
     children = []
     for rank in range(size):
         for name in ("BYTEPS_LOCAL_RANK", "LOCAL_RANK"):

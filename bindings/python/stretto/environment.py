@@ -89,6 +89,13 @@ class Place:
         return self.size == 1 and not self.scheduler
 
 
+def is_single_by_byteps():
+    """True if by BytePS's variables this is the one host with workers, which there needs neither
+    scheduler nor servers."""
+    return (text("DMLC_NUM_WORKER") != "" and number("DMLC_NUM_WORKER", default=1) <= 1
+            and not truth("BYTEPS_FORCE_DISTRIBUTED"))
+
+
 def _check_local(rank, size, ranks, sizes):
     # InvalidArgument unless the one is below the other; by the variables that may have said so.
     if rank >= size:
@@ -119,6 +126,8 @@ def place():
             f"this worker's rank is {rank}, but there are only {size} workers; look at "
             "STRETTO_RANK and STRETTO_WORLD_SIZE, or DMLC_WORKER_ID and DMLC_NUM_WORKER")
     root, port = text("DMLC_PS_ROOT_URI"), text("DMLC_PS_ROOT_PORT")
+    if size == 1 and is_single_by_byteps() and not text("STRETTO_WORLD_SIZE"):
+        root = ""  # Its scheduler and servers have ended at once, or were never started.
     scheduler = text("STRETTO_SCHEDULER") or (f"{root}:{port}" if root and port else "")
     if size > 1 and not scheduler:
         raise errors.InvalidArgument(
