@@ -19,7 +19,6 @@ sys.path.insert(0, str(SCRIPTS))
 
 import cells  # pylint: disable=wrong-import-position
 import protocol  # pylint: disable=wrong-import-position
-import tables  # pylint: disable=wrong-import-position
 
 SECONDS = 300
 
@@ -56,9 +55,6 @@ class ShortForm(cluster.ClusterTest):
             status, text = script(*words)
             self.assertEqual(status, 0, text)
             self.assertEqual(cells.read_runs(pathlib.Path(folder) / "runs.csv"), runs)
-            status, text = script("tables.py", pathlib.Path(folder) / "runs.csv")
-            self.assertEqual(status, 0, text)
-            self.assertIn("Runs: 5 ok", text)
         self.assert_nobody_left()
 
     def test_one_worker_trains_alike_in_every_mode_to_the_bit(self):
@@ -120,21 +116,6 @@ class Conclusions(unittest.TestCase):
         self.assertEqual(cells.judge(cell, {**found, "machine_cpu": 0.9}, 0.7, 0.1), "busy",
                          "others keep the machine busy, too")
         self.assertEqual(cells.judge(cell, {**found, "late_ms": 1.1}, 0.7, 0.1), "late")
-
-    def test_tables_tell_other_seeds_than_those_that_chose(self):
-        scheme = protocol.Scheme("sync")
-        rows = [row(300, rate, seed) for rate in (0.1, 0.4) for seed in protocol.TUNING_SEEDS]
-        rows += [row(200, 0.2, seed) for seed in protocol.TUNING_SEEDS]
-        rows += [row(10, 0.2, 1, status="late"), row(500, 0.2, 1), row(None, 0.2, 2)]
-        results = tables.Results([(None, each) for each in rows])
-        self.assertEqual(results.tuned("mlp", 1, scheme), (0.2, False))
-        self.assertEqual(results.tuned("mlp", 6, scheme), (0.2, False), "rounds are the same")
-        told = results.told("mlp", 1, scheme, 0.2)
-        self.assertEqual([each["gradients_to_target"] for each in told], [500, None])
-        told = tables.line(results, "mlp", 1, scheme)
-        self.assertIn("| sync | 0.2 | 1/2: 500 (500 to –) |", told)
-        head = tables.table(results, "mlp", 1).splitlines()[0]
-        self.assertEqual(told.count("|"), head.count("|"))
 
 
 if __name__ == "__main__":

@@ -6,8 +6,6 @@ was.
 
   tools/bench/converge/converge.py --out DIR --tasks softmax,mlp --slow 1,6 --jobs 2
   tools/bench/converge/converge.py --out DIR --short
-  tools/bench/converge/tables.py DIR/runs.csv
-  tools/bench/converge/plot.py DIR docs/results/NAME
 """
 
 import argparse
