@@ -90,6 +90,17 @@ TEST_F(LaunchProcess, LogsHoldWhatEachProcessSaid) {
   EXPECT_TRUE(std::filesystem::exists(folder_ / "deep/logs/server-0.log"));
 }
 
+TEST_F(LaunchProcess, ALogThatCannotBeWrittenIsNamedWithTheReason) {
+  const std::filesystem::path logs = std::filesystem::path(folder_) / "logs";
+  std::filesystem::create_directory(logs);
+  std::filesystem::create_symlink("/dev/full", logs / "worker-0.log");
+  const Outcome outcome = run({"--log-dir", logs, script("worker", "echo only this")});
+  EXPECT_EQ(outcome.status, 0);
+  EXPECT_NE(outcome.errors.find("cannot write the log of worker 0 any more: No space left"),
+            std::string::npos)
+      << outcome.errors;
+}
+
 TEST_F(LaunchProcess, TheFirstFailureIsNamedAndItsStatusReturned) {
   // The others fail too, once they see that worker 2 has gone.
   const std::string worker =

@@ -70,7 +70,7 @@ void OutputRelay::take(std::size_t member, std::size_t stream, std::string_view 
   STRETTO_CHECK(has(member));
   outputs_[member]->lines.at(stream).feed(
       bytes, [&](std::string_view line) { pass_on(member, stream, line); });
-  outputs_[member]->log.flush();
+  flush_log(member);
 }
 
 void OutputRelay::finish_lines() {
@@ -80,7 +80,7 @@ void OutputRelay::finish_lines() {
       outputs_[member]->lines[stream].finish(
           [&](std::string_view line) { pass_on(member, stream, line); });
     }
-    outputs_[member]->log.flush();
+    flush_log(member);
   }
 }
 
@@ -88,11 +88,16 @@ void OutputRelay::pass_on(std::size_t member, std::size_t stream, std::string_vi
   Output& output = *outputs_[member];
   sink_of(stream).line(output.prefix, line);
   on_line_(member, line);
-  if (!output.log.is_open()) return;
-  output.log << line << '\n';
-  if (output.log.good()) return;
-  output.log.close();
-  say(fmt::format("warning: cannot write the log of {} any more", label_of(members_[member])));
+  if (output.log.is_open()) output.log << line << '\n';
+}
+
+void OutputRelay::flush_log(std::size_t member) {
+  std::ofstream& log = outputs_[member]->log;
+  if (!log.is_open() || log.flush()) return;
+  const char* why = ::strerror(errno);
+  log.close();
+  say(fmt::format("warning: cannot write the log of {} any more: {}", label_of(members_[member]),
+                  why));
 }
 
 void OutputRelay::write() {

@@ -63,6 +63,7 @@ class OutputRelay {
 
   void pass_on(std::size_t member, std::size_t stream, std::string_view line);
   void open_log(std::size_t member);
+  void flush_log(std::size_t member);
   std::size_t index_of(std::size_t stream) const { return sinks_.size() == 1 ? 0 : stream; }
   Sink& sink_of(std::size_t stream) { return sinks_[index_of(stream)]; }
 

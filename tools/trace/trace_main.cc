@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 #include <gflags/gflags.h>
 
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <fstream>
 #include <functional>
 
@@ -47,11 +49,14 @@ constexpr char kMeaning[] =
 Status invalid(const std::string& cause) { return {Code::kInvalidArgument, cause}; }
 
 Status write_to(const std::string& path, const std::function<void(std::ostream&)>& write) {
+  errno = 0;
   std::ofstream file(path, std::ios::trunc);
   if (file) write(file);
   file.close();
   if (file) return {};
-  return invalid(fmt::format("{} cannot be written; is it a path in a folder that exists?", path));
+  const char* why = std::strerror(errno == 0 ? EIO : errno);
+  return invalid(fmt::format(
+      "{} cannot be written: {}; wanted a path in a folder that exists, with room", path, why));
 }
 
 Status keep(trace::Trace trace, const std::string& path) {
