@@ -18,7 +18,7 @@ bool concerns_path(int error) {
          error == ENAMETOOLONG || error == EINVAL || error == EBADF || error == ELOOP;
 }
 
-std::string_view advice(int error) {
+std::string_view advice_on_disk(int error) {
   switch (error) {
     case ENOSPC:
       return "; make room there, or name another folder";
@@ -120,8 +120,9 @@ std::string folder_of(const std::string& path) {
 }
 
 Status disk_error(std::string_view what, const std::string& path, int error) {
-  return {concerns_path(error) ? Code::kInvalidArgument : Code::kResource,
-          fmt::format("cannot {} '{}': {}{}", what, path, ::strerror(error), advice(error))};
+  return {
+      concerns_path(error) ? Code::kInvalidArgument : Code::kResource,
+      fmt::format("cannot {} '{}': {}{}", what, path, ::strerror(error), advice_on_disk(error))};
 }
 
 Status too_many(const std::string& path, std::size_t most) {
