@@ -73,7 +73,7 @@ class ShortForm(cluster.ClusterTest):
                               (("--rule", "none"), "rate rule 'none' is not known"),
                               (("--rate", "-1"), "--rate: wanted a number"),
                               (("--task", "resnet"), "wanted a task of softmax"),
-                              (("resnet",), "wanted flags only")):
+                              (("resnet",), "is not understood")):
             done = subprocess.run([cluster.BIN / "stretto-converge", *words], text=True,
                                   check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
             self.assertNotEqual(done.returncode, 0)

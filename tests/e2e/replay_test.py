@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """`stretto-bench replay` as root: a tiny cell with real processes over shaped links. Its figures
-lie where they must, raw times are written, and nothing of the lab stays behind. Where this user may
+lie where they must, and nothing of the lab stays behind. Where this user may
 make no network namespace the benchmark has to say so; then that alone is tested.
 """
 
-import csv
 import json
 import pathlib
 import signal
@@ -16,10 +15,9 @@ import cluster
 import lab
 
 BENCH = cluster.BIN / "stretto-bench"
-KEYS = {"model", "scheme", "compute_s", "one_way_s", "serial_s", "bound_s", "predicted_s",
+KEYS = {"model", "scheme", "compute_s", "one_way_s", "serial_s", "bound_s", 
         "iteration_s_median", "iteration_s_iqr", "cpu_used", "overlap", "efficiency", "verdict",
-        "rate_mbit", "lab_mbit", "scale", "workers", "servers", "iterations", "congestion",
-        "codec", "bytes", "sent_bytes", "sent_ratio"}
+        "rate_mbit", "lab_mbit", "scale", "workers", "servers", "iterations", "congestion"}
 TINY = ("--model", "alexnet", "--scale", 512, "--rate_mbit", 10000, "--repeats", 1,
         "--iterations", 3, "--warm_up", 2)
 
@@ -47,16 +45,10 @@ class Replay(cluster.ClusterTest):
         return {row["scheme"]: row for row in rows}
 
     def test_every_scheme_runs_and_its_sums_are_right(self):
-        with tempfile.TemporaryDirectory() as folder:
-            raw = pathlib.Path(folder) / "raw.csv"
-            rows = self.rows("--csv", raw)
-            with open(raw, newline="", encoding="utf-8") as file:
-                times = list(csv.DictReader(file))
-        self.assertIn("eager", rows)
-        self.assertEqual({time["scheme"] for time in times}, set(rows))
-        for scheme, row in rows.items():
+        rows = self.rows()
+        self.assertLessEqual({"serial", "wfbp", "priority", "preempt", "eager"}, set(rows))
+        for row in rows.values():
             self.assertEqual(row["iterations"], 3)
-            self.assertEqual(sum(time["scheme"] == scheme for time in times), 3)
 
     def test_several_workers_and_servers_with_orders_of_all_sources(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -65,32 +57,12 @@ class Replay(cluster.ClusterTest):
             path.write_text("".join(f"{layer}.{part}\t{rank}\n" for rank, layer in enumerate(layers)
                                     for part in ("weight", "bias")), encoding="utf-8")
             for order in ("first_use", "random", f"file:{path}"):
-                rows = self.rows("--workers", 2, "--servers", 1, "--scheme", "preempt,tac,bounded",
+                rows = self.rows("--workers", 2, "--servers", 1, "--scheme", "preempt,p3,eager",
                                  "--order", order)
-                self.assertEqual(set(rows), {"preempt", "tac", "bounded"})
+                self.assertEqual(set(rows), {"preempt", "p3", "eager"})
                 for row in rows.values():
                     self.assertEqual((row["workers"], row["servers"]), (2, 1))
                     self.assertEqual(row["iterations"], 6)
-
-    def test_codecs_send_fewer_bytes_and_their_sums_are_right(self):
-        codecs = ["lossless", "fp16", "int8", "onebit,scaling=true,ef=vanilla",
-                  "topk,k=0.01,ef=vanilla", "randomk,k=0.01", "dithering,k=7"]
-        bench = self.start("bench", [BENCH, "replay", "--json", *TINY, "--rate_mbit", 400,
-                                     "--scale", 128, "--workers", 2, "--servers", 2,
-                                     "--codec", ",".join(codecs)])
-        self.assertEqual(bench.end(240), 0, bench.output())
-        self.assert_clean(bench)
-        rows = {row["codec"]: row for row in map(json.loads, bench.lines)}
-        self.assertEqual(list(rows), codecs)
-        ratios = {name: row["sent_ratio"] for name, row in rows.items()}
-        # Of three iterations; what left before or after the measuring of one is not in its bytes.
-        self.assertGreater(ratios["lossless"], 0.5)
-        for name, most in (("fp16", 0.8), ("int8", 0.6), (codecs[3], 0.4), (codecs[4], 0.4),
-                           (codecs[5], 0.4), (codecs[6], 0.4)):
-            self.assertGreater(ratios[name], 0)
-            self.assertLess(ratios[name], most, ratios)
-        self.assertEqual(len({row["one_way_s"] for row in rows.values()}), 1)
-        self.assertLess(rows["fp16"]["predicted_s"], 0.6 * rows["lossless"]["predicted_s"])
 
     def test_an_order_that_lacks_a_tensor_names_it(self):
         with tempfile.TemporaryDirectory() as folder:

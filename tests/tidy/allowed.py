@@ -198,7 +198,6 @@ NAMESAKES = {
     "Options": 3,
     "Order": 2,
     "Outlet": 2,
-    "Part": 2,
     "Reader": 4,
     "Request": 3,
     "Sink": 2,

@@ -74,8 +74,6 @@ TEST(ReplayFlags, SayWhatIsMeasured) {
                                   "0.5",
                                   "--seed",
                                   "9",
-                                  "--csv",
-                                  "raw.csv",
                                   "--json"});
   EXPECT_EQ(settings.workers, 3U);
   EXPECT_EQ(settings.servers, 2U);
@@ -93,7 +91,6 @@ TEST(ReplayFlags, SayWhatIsMeasured) {
   EXPECT_EQ(replay.slice_bytes, 2U << 20);
   EXPECT_EQ(replay.compute_s, 0.5);
   EXPECT_EQ(replay.seed, 9U);
-  EXPECT_EQ(replay.csv, "raw.csv");
 }
 
 TEST(ReplayFlags, ByDefaultOneWorkerAndAllSchemes) {
@@ -107,7 +104,7 @@ TEST(ReplayFlags, ByDefaultOneWorkerAndAllSchemes) {
 TEST(ReplayFlags, WhatCannotBeMeasuredIsNamed) {
   const std::vector<std::pair<std::vector<std::string>, std::string>> cases{
       {{"--model", "gpt"}, "--model is 'gpt', there is no model 'gpt'; there are alexnet"},
-      {{"--scheme", "fastest"}, "--scheme is 'fastest', wanted serial, tictac-random, tic"},
+      {{"--scheme", "fastest"}, "--scheme is 'fastest', wanted serial, wfbp, slice"},
       {{"--scheme", "wfbp,"}, "--scheme is 'wfbp,', wanted serial"},
       {{"--order", "backwards"}, "--order is 'backwards', wanted registration, arrival, layer"},
       {{"--order", "file:"}, "--order is 'file:', wanted registration"},
@@ -115,7 +112,6 @@ TEST(ReplayFlags, WhatCannotBeMeasuredIsNamed) {
       {{"--scale", "1/8"}, "--scale is '1/8', wanted a whole number from 1"},
       {{"--workers", "33"}, "--workers is '33', wanted a whole number from 1 to 32"},
       {{"--compute_s", "-1"}, "--compute_s is '-1', wanted seconds from"},
-      {{"--csv", ""}, "--csv is '', wanted some text"},
       {{"--bytes", "4"}, "unknown flag --bytes"},
       {{"--model", "vgg16", "--scale", "24"},
        "sends whole tensors, and the largest of vgg16 has 17126740 bytes at --scale 24; a part has "
@@ -212,6 +208,11 @@ TEST(ReplayPlan, AModelWithoutPublishedTimesComputesAsLongAsItTransfers) {
   EXPECT_NEAR(compute.backward_s, 2 * compute.forward_s, 1e-9);
 }
 
+TEST(Orders, ThatCannotBeReadAreAnError) {
+  const auto order = make_order("file:no/such/file", {}, *find_model("alexnet"), 1, 1);
+  EXPECT_THAT(order.status().cause(), HasSubstr("cannot read no/such/file"));
+}
+
 TEST(ReplayPlan, ScaledTensorsKeepAnElement) {
   EXPECT_EQ(scaled_elements(64, 32), 2U);
   EXPECT_EQ(scaled_elements(31, 32), 1U);
@@ -248,56 +249,8 @@ TEST(Overlap, LiesBetweenSerialAndTheBound) {
   EXPECT_EQ(overlap(load, 4), 0);
   EXPECT_EQ(overlap(load, 3), 0.5);
   EXPECT_EQ(overlap(load, 2), 1);
-  EXPECT_EQ(utilisation(load, 4), 0.5);
-  EXPECT_EQ(possible_gain(load), 1);
   const Load even{.compute_s = 1, .one_way_s = 1};
-  EXPECT_EQ(possible_gain(even), 2) << "a factor of three, and no more anywhere";
   EXPECT_EQ(overlap(even, 1), 2) << "both directions at once";
-}
-
-// ---- predictions
-
-double predicted(const std::string& scheme, double bytes_per_second = 50e6) {
-  ReplaySettings settings;
-  settings.model = "resnet50";
-  settings.rate_mbit = 2500;
-  settings.scale = 8;
-  const auto found = predicted_s(settings, scheme_named(scheme), *find_model("resnet50"),
-                                 {.bytes_per_second = bytes_per_second});
-  EXPECT_TRUE(found.ok()) << found.status().text();
-  return found.ok() ? *found : 0;
-}
-
-TEST(Predictions, AreRankedAsThePapersRankTheirSchemes) {
-  const Model model = *find_model("resnet50");
-  ReplaySettings settings;
-  settings.rate_mbit = 2500;
-  settings.scale = 8;
-  const Load load = load_of(settings, model, {.bytes_per_second = 50e6});
-  EXPECT_NEAR(predicted("serial"), load.serial_s(), 1e-6);
-  EXPECT_GT(predicted("serial"), predicted("tictac-random"));
-  EXPECT_GT(predicted("tictac-random"), predicted("tic"));
-  EXPECT_GT(predicted("wfbp"), predicted("slice"));
-  EXPECT_GT(predicted("wfbp"), predicted("priority"));
-  EXPECT_GT(predicted("priority"), predicted("p3"));
-  EXPECT_EQ(predicted("p3"), predicted("preempt"));
-  EXPECT_EQ(predicted("preempt-plain"), predicted("preempt"));
-  EXPECT_NEAR(predicted("eager"), load.bound_s(), 0.01 * load.bound_s());
-  EXPECT_GE(predicted("preempt"), 0.999 * load.bound_s());
-}
-
-TEST(Predictions, WithABandwidthThatIsNoMatterAllButTheSerialTie) {
-  for (const std::string scheme : {"wfbp", "slice", "priority", "p3", "preempt", "eager"}) {
-    EXPECT_NEAR(predicted(scheme, 1e12), predicted("serial", 1e12), 1e-3) << scheme;
-  }
-}
-
-TEST(Predictions, AnOrderThatCannotBeReadIsAnError) {
-  ReplaySettings settings;
-  settings.order = "file:no/such/file";
-  const auto found =
-      predicted_s(settings, scheme_named("p3"), *find_model("alexnet"), {.bytes_per_second = 1});
-  EXPECT_THAT(found.status().cause(), HasSubstr("cannot read no/such/file"));
 }
 
 // ---- the lab and the clock
@@ -326,17 +279,6 @@ TEST(Pace, NeverEndsBeforeItsTimeAndCatchesUpAfterwards) {
   const std::vector<double> late = pace.lateness_us();
   EXPECT_TRUE(std::is_sorted(late.begin(), late.end()));
   for (const double one : late) EXPECT_GE(one, 0);
-}
-
-TEST(SentBytes, AreOfAllInterfacesButLoopback) {
-  EXPECT_EQ(sent_bytes_in("Inter-|   Receive       |  Transmit\n"
-                          " face |bytes    packets|bytes    packets\n"
-                          "    lo: 900 9 0 0 0 0 0 0 900 9 0 0 0 0 0 0\n"
-                          "  eth0: 100 1 0 0 0 0 0 0 23 4 0 0 0 0 0 0\n"
-                          "  eth1:1 1 0 0 0 0 0 0 4000 4 0 0 0 0 0 0\n"),
-            4023);
-  EXPECT_EQ(sent_bytes_in(""), 0);
-  EXPECT_GE(sent_bytes(), 0);  // No more of it: interfaces that go take their bytes along.
 }
 
 TEST(InterruptSeconds, NeverGoBack) {

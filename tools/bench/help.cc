@@ -48,12 +48,8 @@ std::string_view other_flags() {
   --lab_mbit N      of the links that are made, one for each worker and server (400)
   --scale N         one in N of the model's bytes travels (16); computing takes as long as keeps its
                     ratio to the transfers
-  --codec C,...     lossless, or codecs with their keys: fp16, int8, onebit,scaling=true,ef=vanilla,
-                    topk,k=0.01,ef=vanilla ... (lossless). Each is measured with each scheme; then
-                    --scheme is preempt, and --lab_mbit as --rate_mbit, because a codec's time is
-                    the processor's. Tensors below 64 KiB travel as they are
-  --scheme S,...    all, or some of serial, tictac-random, tic, tac, wfbp, slice, priority, p3,
-                    preempt, preempt-plain, bounded, async, eager, eager-async (all);
+  --scheme S,...    all, or some of serial, wfbp, slice, priority, p3, preempt, preempt-plain and
+                    eager (all);
                     docs/BENCHMARKS.md has what each of them does
   --order O         priorities, instead of the schemes' own: registration, arrival, layer, random,
                     tic, tac, first_use, or file:PATH with lines NAME<TAB>RANK
@@ -63,7 +59,6 @@ std::string_view other_flags() {
   --slice_bytes N   parts of the schemes that have them, of the model's bytes (1000000)
   --compute_s S     computing of one iteration on the link that is reproduced (the model's own)
   --seed N          of random orders (1)
-  --csv FILE        also add each iteration's seconds to this file
 
 push_pull, push, pull, idle
   --workers N, --servers N, --shards N   processes, and shards of each server (2, 2, 1)
@@ -132,14 +127,10 @@ std::string_view meaning() {
                        background and urgent bytes / raw TCP, and / the nominal rate
   compute_s, one_way_s emulated computing of an iteration, and the model's bytes / raw TCP
   serial_s, bound_s    compute_s + 2 one_way_s; and the larger of the two, which nothing lossless
-                       beats (one_way_s is of bytes that are not encoded, whatever the codec)
-  predicted_s          an event model of the same schedule, in which nothing else costs time
+                       beats
   iteration_s_median, iteration_s_iqr, original_s
                        from the start of an iteration to that of the next, at all workers;
                        original_s is the median on the link that is reproduced
-  bytes, sent_bytes, sent_ratio
-                       a worker's bytes of an iteration before they are encoded, what its host
-                       has sent, headers and acknowledgements too, and the second / the first
   cpu_used             what workers, servers and the kernel's interrupts used of all processors.
                        Above 0.85, or with late_p99_us above 1 % of an iteration, the figure
                        is refused

@@ -24,21 +24,10 @@ inline double efficiency(const Load& load, double iteration_s) {
   return (load.serial_s() - iteration_s) / (load.serial_s() - load.bound_s());
 }
 
-/// What the best schedule gains over the serial one, as a share of the best's time: at most 2,
-/// which makes a factor of 3.
-inline double possible_gain(const Load& load) {
-  return (load.serial_s() - load.bound_s()) / load.bound_s();
-}
-
 /// Time saved over the shorter of computing and transferring (both ways): 1 if that is hidden
 /// completely. More, where push and pull hide behind one another too.
 inline double overlap(const Load& load, double iteration_s) {
   return (load.serial_s() - iteration_s) / std::min(load.compute_s, 2 * load.one_way_s);
-}
-
-/// Share of the iteration in which something is computed.
-inline double utilisation(const Load& load, double iteration_s) {
-  return load.compute_s / iteration_s;
 }
 
 }  // namespace stretto::bench

@@ -11,7 +11,6 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <sstream>
 
 #include "common/config.h"
 
@@ -93,30 +92,6 @@ double interrupt_seconds() {
   std::array<double, 7> ticks{};
   for (double& each : ticks) file >> each;
   return (ticks[5] + ticks[6]) / static_cast<double>(::sysconf(_SC_CLK_TCK));
-}
-
-// Two lines of titles; then "eth0: " and 16 numbers, of which the ninth is bytes sent.
-double sent_bytes_in(std::string_view table) {
-  std::istringstream lines{std::string(table)};
-  double sum = 0;
-  for (std::string line; std::getline(lines, line);) {
-    const std::size_t colon = line.find(':');
-    if (colon == std::string::npos) continue;
-    const std::size_t name = line.find_first_not_of(' ');
-    if (line.substr(name, colon - name) == "lo") continue;
-    std::istringstream numbers(line.substr(colon + 1));
-    std::array<double, 9> found{};
-    for (double& number : found) numbers >> number;
-    sum += found.back();
-  }
-  return sum;
-}
-
-double sent_bytes() {
-  std::ifstream file("/proc/self/net/dev");
-  std::ostringstream table;
-  table << file.rdbuf();
-  return sent_bytes_in(table.str());
 }
 
 Result<Footprint> footprint_of(pid_t process_id) {

@@ -41,12 +41,6 @@ struct Footprint {
 };
 Result<Footprint> footprint_of(pid_t process_id);
 
-/// Bytes that this host's network (this process's namespace) has sent so far, but for loopback:
-/// frames with all their headers, acknowledgements too.
-double sent_bytes();
-/// The same, of the text of /proc/net/dev. Pure.
-double sent_bytes_in(std::string_view table);
-
 /// This program's file.
 Result<std::string> own_path();
 /// Another program of ours: beside this one, or where STRETTO_BIN_DIR says.

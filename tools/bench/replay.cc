@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 #include <limits>
 #include <map>
 
@@ -24,26 +23,10 @@ namespace {
 
 constexpr double kStreamSeconds = 1;
 constexpr Duration kStreamPatience = 30s;
-constexpr const char* kCsvHeader =
-    "model,rate_mbit,lab_mbit,scale,workers,servers,scheme,codec,round,worker,seconds";
 
-// What is there already has other columns.
-Status check_csv(const std::string& path) {
-  if (path.empty()) return {};
-  std::string header;
-  std::ifstream file(path);
-  if (!std::getline(file, header) || header == kCsvHeader) return {};
-  return {
-      Code::kInvalidArgument,
-      fmt::format("{} begins with '{}', wanted '{}', to add lines to it; name another file with "
-                  "--csv",
-                  path, header.substr(0, 200), kCsvHeader)};
-}
-
-/// What was found of one scheme with one codec, of all rounds and workers.
+/// What was found of one scheme, of all rounds and workers.
 struct Found {
   Scheme scheme;
-  NamedCodec codec;
   std::vector<Report> iterations;
 };
 
@@ -70,9 +53,7 @@ class Replay {
         lab_(lab),
         model_(std::move(model)),
         output_(output) {
-    for (const Scheme& scheme : wanted_.schemes) {
-      for (const NamedCodec& codec : wanted_.codecs) found_.push_back({scheme, codec, {}});
-    }
+    for (const Scheme& scheme : wanted_.schemes) found_.push_back({scheme, {}});
   }
 
   Status run() {
@@ -80,11 +61,8 @@ class Replay {
     for (std::uint32_t round = 0; round < settings_.repeats; ++round) {
       if (Status status = measure_link(); !status.ok()) return status;
       for (Found& found : found_) {
-        Status status = measure(round, found);
-        if (!status.ok()) {
-          return std::move(status).with_operation(
-              fmt::format("{} {}", found.scheme.name, found.codec.name));
-        }
+        Status status = measure(found);
+        if (!status.ok()) return std::move(status).with_operation(found.scheme.name);
       }
     }
     for (const Found& found : found_) output_.row(record_of(found));
@@ -94,9 +72,8 @@ class Replay {
  private:
   void describe() const;
   Status measure_link();
-  Status measure(std::uint32_t round, Found& found);
+  Status measure(Found& found);
   LabJob job_of(const Found& found) const;
-  Status add_to_csv(std::uint32_t round, const Found& found, std::size_t first) const;
   Record record_of(const Found& found) const;
   Links links() const { return {1e9 * median_of(gb_per_s_), settings_.workers, settings_.servers}; }
   Load load() const { return load_of(wanted_, model_, links()); }
@@ -122,9 +99,9 @@ void Replay::describe() const {
       model_.name, wanted_.rate_mbit, wanted_.scale, wanted_.lab_mbit, compute.total_s(),
       model_.source, settings_.workers, settings_.servers, iterations_each() * settings_.repeats,
       settings_.repeats));
-  output_.columns({"scheme", "codec", "compute_s", "one_way_s", "serial_s", "bound_s",
-                   "predicted_s", "iteration_s_median", "iteration_s_iqr", "original_s",
-                   "sent_ratio", "cpu_used", "overlap", "efficiency", "verdict"});
+  output_.columns({"scheme", "compute_s", "one_way_s", "serial_s", "bound_s", "iteration_s_median",
+                   "iteration_s_iqr", "original_s", "cpu_used", "overlap", "efficiency",
+                   "verdict"});
 }
 
 Status Replay::measure_link() {
@@ -149,7 +126,6 @@ LabJob Replay::job_of(const Found& found) const {
   };
   flag("model", wanted_.model);
   flag("scheme", found.scheme.name);
-  flag("codec", found.codec.name);
   flag("slice_bytes", wanted_.slice_bytes);
   flag("rate_mbit", wanted_.rate_mbit);
   flag("lab_mbit", wanted_.lab_mbit);
@@ -163,30 +139,14 @@ LabJob Replay::job_of(const Found& found) const {
   return job;
 }
 
-Status Replay::measure(std::uint32_t round, Found& found) {
+Status Replay::measure(Found& found) {
   const double iterations = iterations_each() + wanted_.warm_up + 4;
   const std::chrono::duration<double> time(120 + 5 * iterations * load().serial_s());
   const Result<std::vector<Report>> reports =
       run_in(lab_, job_of(found), std::chrono::duration_cast<Duration>(time));
   if (!reports.ok()) return reports.status();
-  const std::size_t first = found.iterations.size();
   found.iterations.insert(found.iterations.end(), reports->begin(), reports->end());
-  return add_to_csv(round, found, first);
-}
-
-Status Replay::add_to_csv(std::uint32_t round, const Found& found, std::size_t first) const {
-  if (wanted_.csv.empty()) return {};
-  std::ofstream file(wanted_.csv, std::ios::app);
-  if (file.tellp() == 0) file << kCsvHeader << '\n';
-  for (std::size_t i = first; i < found.iterations.size(); ++i) {
-    file << fmt::format("{},{},{},{},{},{},{},\"{}\",{},{},{:.6f}\n", model_.name,
-                        wanted_.rate_mbit, wanted_.lab_mbit, wanted_.scale, settings_.workers,
-                        settings_.servers, found.scheme.name, found.codec.name, round,
-                        found.iterations[i].rank, found.iterations[i].seconds);
-  }
-  file.flush();
-  if (file) return {};
-  return {Code::kResource, fmt::format("cannot write to {}; --csv names it", wanted_.csv)};
+  return {};
 }
 
 Record Replay::record_of(const Found& found) const {
@@ -198,15 +158,10 @@ Record Replay::record_of(const Found& found) const {
   const auto if_counts = [&refused](double value) {
     return refused.empty() ? value : std::numeric_limits<double>::quiet_NaN();
   };
-  const Result<double> predicted =
-      predicted_s(wanted_, found.scheme, model_, links(), found.codec.spec);
-  const double sent = median_of(values_of(found.iterations, &Report::sent_bytes));
-  const auto bytes = static_cast<double>(scaled_bytes(model_, wanted_.scale));
   Record record;
   record.text("name", "replay")
       .text("model", model_.name)
       .text("scheme", found.scheme.name)
-      .text("codec", found.codec.name)
       .text("order", wanted_.order.empty() ? found.scheme.order : wanted_.order)
       .count("workers", settings_.workers)
       .count("servers", settings_.servers)
@@ -219,13 +174,9 @@ Record Replay::record_of(const Found& found) const {
       .real("one_way_s", load().one_way_s)
       .real("serial_s", load().serial_s())
       .real("bound_s", load().bound_s())
-      .real("predicted_s", predicted.ok() ? *predicted : std::nan(""))
       .real("iteration_s_median", median)
       .real("iteration_s_iqr", interquartile_range(seconds))
       .real("original_s", median * original_seconds(wanted_))
-      .real("bytes", bytes)
-      .real("sent_bytes", sent)
-      .real("sent_ratio", sent / bytes)
       .real("cpu_used", cpu_used)
       .real("overlap", if_counts(overlap(load(), median)))
       .real("efficiency", if_counts(efficiency(load(), median)))
@@ -239,7 +190,6 @@ Record Replay::record_of(const Found& found) const {
 }  // namespace
 
 Status run_replay(const Settings& settings, Output& output) {
-  if (Status status = check_csv(settings.replay.csv); !status.ok()) return status;
   Result<Model> model = find_model(settings.replay.model);
   if (!model.ok()) return model.status();
   const HeldSignals signals;

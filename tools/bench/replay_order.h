@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which priorities a scheme gives a model's tensors, and what its iterations would take with them
-// if nothing but the schedule cost time. Pure, but for an order that is read from a file.
+// Which priorities a scheme gives a model's tensors. Pure, but for an order that is read from a
+// file.
 #pragma once
 
 #include <string>
@@ -27,9 +27,5 @@ Result<Order> make_order(const std::string& name, const ReplaySettings& settings
 
 /// Compute and one-way transfer in the lab.
 Load load_of(const ReplaySettings& settings, const Model& model, const Links& links);
-/// Seconds of an iteration in the lab as the event model has it; what is encoded has fewer bytes,
-/// and encoding takes no time.
-Result<double> predicted_s(const ReplaySettings& settings, const Scheme& scheme, const Model& model,
-                           const Links& links, const CodecSpec& codec = {});
 
 }  // namespace stretto::bench

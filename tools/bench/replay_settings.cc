@@ -4,8 +4,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "tools/bench/models.h"
 #include "tools/bench/replay_plan.h"
 
@@ -13,13 +11,6 @@ namespace stretto::bench {
 namespace {
 
 constexpr std::uint64_t kMaxRate = 1'000'000;
-constexpr std::uint64_t kLabMbit = 400;
-
-Status read_text(const std::string& text, std::string& value) {
-  if (text.empty()) return invalid("wanted some text");
-  value = text;
-  return {};
-}
 
 Status read_order(const std::string& text, std::string& order) {
   for (const std::string_view known :
@@ -54,61 +45,16 @@ std::vector<Flag> replay_flags(ReplaySettings& settings) {
   flags.push_back({"scheme", false, [&settings](const std::string& text) {
                      return read_schemes(text, settings.schemes);
                    }});
-  flags.push_back({"codec", false, [&settings](const std::string& text) {
-                     return read_codecs(text, settings.codecs);
-                   }});
   flags.push_back({"order", false, [&settings](const std::string& text) {
                      return read_order(text, settings.order);
                    }});
-  flags.push_back({"csv", false,
-                   [&settings](const std::string& text) { return read_text(text, settings.csv); }});
   flags.push_back({"compute_s", false, [&settings](const std::string& text) {
                      return read_seconds(text, 1e-6, 3600, settings.compute_s);
                    }});
   return flags;
 }
 
-bool any_lossy(const ReplaySettings& settings) {
-  return std::ranges::any_of(settings.codecs,
-                             [](const NamedCodec& codec) { return codec.spec.lossy(); });
-}
-
-void choose_defaults(ReplaySettings& settings) {
-  const bool lossy = any_lossy(settings);
-  if (settings.lab_mbit == 0) settings.lab_mbit = lossy ? settings.rate_mbit : kLabMbit;
-  if (!settings.schemes.empty()) return;
-  if (lossy) {
-    const auto all = all_schemes();
-    settings.schemes.assign(1, *std::ranges::find(all, "preempt", &Scheme::name));
-  } else {
-    settings.schemes.assign(all_schemes().begin(), all_schemes().end());
-  }
-}
-
-namespace {
-
-// A processor is as fast in the lab as elsewhere: one in `scale` of the work takes one in `scale`
-// of the time, so the links must not be slower than what they stand for.
-Status check_codecs(const ReplaySettings& settings) {
-  if (!any_lossy(settings)) return {};
-  if (settings.lab_mbit != settings.rate_mbit) {
-    return invalid(fmt::format(
-        "--lab_mbit is {} and --rate_mbit {}: a codec's time does not follow the links', so with "
-        "--codec both must be the same; leave --lab_mbit out",
-        settings.lab_mbit, settings.rate_mbit));
-  }
-  for (const Scheme& scheme : settings.schemes) {
-    if (scheme.mode == Mode::kSync) continue;
-    return invalid(fmt::format("codecs are measured in mode sync, and {} is in mode {}",
-                               scheme.name, name_of(scheme.mode)));
-  }
-  return {};
-}
-
-}  // namespace
-
 Status check_replay(const ReplaySettings& settings) {
-  if (Status status = check_codecs(settings); !status.ok()) return status;
   const Result<Model> model = find_model(settings.model);
   if (!model.ok()) return model.status();
   for (const Scheme& scheme : settings.schemes) {

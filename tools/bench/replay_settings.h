@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "tools/bench/flags.h"
-#include "tools/bench/replay_codecs.h"
 #include "tools/bench/replay_schemes.h"
 
 namespace stretto::bench {
@@ -17,22 +16,16 @@ struct ReplaySettings {
   std::uint64_t rate_mbit = 10'000;  ///< Of the link that is reproduced.
   std::uint64_t lab_mbit = 400;      ///< Of the lab's links, in each direction.
   std::uint32_t scale = 16;          ///< One in so many of the model's bytes travels.
-  std::vector<Scheme> schemes;
-  std::vector<NamedCodec> codecs{{}};     ///< Each is measured with each scheme.
+  std::vector<Scheme> schemes{all_schemes().begin(), all_schemes().end()};
   std::string order;                      ///< Instead of the schemes' own; empty: theirs.
   std::uint64_t slice_bytes = 1'000'000;  ///< Of the model's bytes, so before scaling.
   double compute_s = 0;                   ///< Of an iteration, before scaling; 0: the model's.
   std::uint32_t iterations = 30;          ///< Measured, of each scheme.
   std::uint32_t warm_up = 5;              ///< Before those, in every round.
   std::uint64_t seed = 1;                 ///< Of random orders.
-  std::string csv;                        ///< Raw times are added to this file; empty: none.
 };
 
 std::vector<Flag> replay_flags(ReplaySettings& settings);
-/// True if some codec is asked for.
-bool any_lossy(const ReplaySettings& settings);
-/// Schemes (none) and the lab's rate (0) where the command line has said nothing.
-void choose_defaults(ReplaySettings& settings);
 /// What no flag can tell alone.
 Status check_replay(const ReplaySettings& settings);
 

@@ -16,7 +16,6 @@
 #include "stretto/worker.h"
 #include "tools/bench/pace.h"
 #include "tools/bench/processes.h"
-#include "tools/bench/replay_codecs.h"
 #include "tools/bench/replay_order.h"
 #include "tools/bench/report_pipe.h"
 #include "tools/bench/statistics.h"
@@ -41,8 +40,8 @@ Result<ReplayTask> read_replay_task(std::span<const std::string> words) {
                      return read_whole(text, 1, std::uint64_t{1} << 50, task.bytes_per_second);
                    }});
   Status status = read_flags(words, flags);
-  if (status.ok() && (task.settings.schemes.size() != 1 || task.settings.codecs.size() != 1)) {
-    status = invalid("worker-role replay wants one --scheme and one --codec");
+  if (status.ok() && task.settings.schemes.size() != 1) {
+    status = invalid("worker-role replay wants one --scheme");
   }
   if (!status.ok()) return status;
   return task;
@@ -53,7 +52,6 @@ class ReplayWorker {
   ReplayWorker(const ReplayTask& task, Model model, Worker worker)
       : task_(task),
         scheme_(task.settings.schemes.front()),
-        codec_(task.settings.codecs.front().spec),
         model_(std::move(model)),
         worker_(std::move(worker)) {}
 
@@ -65,13 +63,11 @@ class ReplayWorker {
     fill_sources();
     std::vector<double> seconds;
     double cpu_before = 0;
-    double sent_before = 0;
     Time began;
     for (std::uint32_t i = 0; i < task_.settings.warm_up + task_.settings.iterations; ++i) {
       const Time start = std::chrono::steady_clock::now();
       if (i == task_.settings.warm_up) {
         cpu_before = cpu_seconds_told();
-        sent_before = sent_bytes();
         began = start;
       }
       status = choose_order(i);
@@ -83,11 +79,10 @@ class ReplayWorker {
     const std::chrono::duration<double> all = std::chrono::steady_clock::now() - began;
     const double cpu_used = (cpu_seconds_told() - cpu_before) / all.count() /
                             static_cast<double>(std::thread::hardware_concurrency());
-    const double sent = (sent_bytes() - sent_before) / task_.settings.iterations;
     status = wait_for_all();
     if (status.ok()) status = check_values(2);
     if (status.ok()) status = worker_.leave();
-    if (status.ok()) status = report(seconds, {.cpu_s = cpu_used, .sent_bytes = sent});
+    if (status.ok()) status = report(seconds, cpu_used);
     return status;
   }
 
@@ -96,13 +91,11 @@ class ReplayWorker {
     Tensor tensor;
     std::vector<float> source;
     std::vector<float> target;
-    CodecSpec codec;
-    std::uint64_t rounds = 0;  // Begun.
     int priority = 0;
-    Ticket ticket;  // Of what the next use of the tensor waits for,
-    Ticket pushed;  // and of a push beside a pull.
+    Ticket ticket;  // What the next use of the tensor waits for.
   };
 
+  bool is_eager() const { return scheme_.flow == Flow::kEager; }
   // Of this worker; the first also tells that of the servers, and of the kernel's network.
   double cpu_seconds_told() const {
     if (worker_.rank() != 0) return cpu_seconds();
@@ -111,26 +104,20 @@ class ReplayWorker {
   Status declare();
   Status choose_order(std::uint32_t iteration);
   void fill_sources();
-  Status forget();
   Status check_values(float salt);
   Status iterate();
   Status finish_iteration();
   Status wait_for(Slot& slot);
   Status wait_for_all();
-  Status report(const std::vector<double>& seconds, Report found) const;
+  Status report(const std::vector<double>& seconds, double cpu_used) const;
   void push_pull(Slot& slot) {
-    ++slot.rounds;
     slot.ticket = worker_.push_pull(slot.tensor, slot.source, slot.target, slot.priority);
   }
-  void push(Slot& slot) {
-    ++slot.rounds;
-    slot.ticket = worker_.push(slot.tensor, slot.source, slot.priority);
-  }
+  void push(Slot& slot) { slot.ticket = worker_.push(slot.tensor, slot.source, slot.priority); }
   void pull_all();
 
   const ReplayTask task_;
   const Scheme scheme_;
-  const CodecSpec codec_;
   const Model model_;
   std::vector<std::string> names_;
   std::vector<Slot> slots_;  // As model_.tensors.
@@ -147,12 +134,9 @@ Status ReplayWorker::declare() {
     const std::uint64_t elements =
         scaled_elements(model_.tensors[i].elements, task_.settings.scale);
     names_.push_back(model_.tensors[i].name);
-    slots_[i].codec = codec_for(codec_, 4 * model_.tensors[i].elements);
-    Result<Tensor> tensor = worker_.declare(names_.back(), Dtype::kF32, elements,
-                                            {.mode = scheme_.mode,
-                                             .bound = scheme_.bound,
-                                             .codec = slots_[i].codec,
-                                             .bulk = scheme_.bulk});
+    Result<Tensor> tensor =
+        worker_.declare(names_.back(), Dtype::kF32, elements,
+                        {.mode = is_eager() ? Mode::kEager : Mode::kSync, .bulk = scheme_.bulk});
     if (!tensor.ok()) return tensor.status();
     slots_[i].tensor = *tensor;
     slots_[i].source.resize(elements);
@@ -192,9 +176,8 @@ Status ReplayWorker::choose_order(std::uint32_t iteration) {
 // ---- an iteration
 
 Status ReplayWorker::wait_for(Slot& slot) {
-  const bool there = slot.ticket.done() && slot.pushed.done();
+  const bool there = slot.ticket.done();
   Status status = slot.ticket.wait();
-  if (status.ok()) status = slot.pushed.wait();
   if (!there) pace_.waited();
   return status;
 }
@@ -224,7 +207,7 @@ Status ReplayWorker::iterate() {
   for (std::size_t i = 0; i < model_.layers.size(); ++i) {
     for (const std::uint32_t tensor : model_.layers[i].tensors) {
       uses_.used(names_[tensor]);
-      if (is_late(scheme_.flow)) continue;
+      if (is_eager()) continue;  // They came an iteration ago.
       if (status = wait_for(slots_[tensor]); !status.ok()) return status;
     }
     pace_.compute(forward_[i]);
@@ -233,7 +216,6 @@ Status ReplayWorker::iterate() {
     pace_.compute(backward_[i]);
     for (const std::uint32_t tensor : model_.layers[i].tensors) {
       if (scheme_.flow == Flow::kPushPull) push_pull(slots_[tensor]);
-      if (scheme_.flow == Flow::kBarrier) push(slots_[tensor]);
     }
   }
   return finish_iteration();
@@ -245,24 +227,19 @@ Status ReplayWorker::finish_iteration() {
     for (Slot& slot : slots_) push(slot);
   }
   if (Status status = wait_for_all(); !status.ok()) return status;
-  if (scheme_.flow == Flow::kEager) {
+  if (is_eager()) {
     for (Slot& slot : slots_) push_pull(slot);
     return {};
   }
   pull_all();
-  if (scheme_.flow == Flow::kEagerPull) {
-    for (Slot& slot : slots_) {
-      slot.pushed = worker_.push(slot.tensor, slot.source, slot.priority);
-    }
-  }
-  return scheme_.flow == Flow::kSerial ? wait_for_all() : Status();
+  return wait_for_all();
 }
 
 // ---- what comes of it
 
-// Numbers as gradients have them. In the modes that keep adding, zeros: their sums are checked.
+// Numbers as gradients have them. In mode eager, which keeps adding, zeros: their sums are checked.
 void ReplayWorker::fill_sources() {
-  if (scheme_.mode != Mode::kSync) return;
+  if (is_eager()) return;
   std::mt19937 random(static_cast<std::uint32_t>(task_.settings.seed + worker_.rank()));
   std::normal_distribution<float> gradient(0, 1e-3F);
   for (Slot& slot : slots_) {
@@ -270,19 +247,8 @@ void ReplayWorker::fill_sources() {
   }
 }
 
-// A broadcast, after which codecs owe nothing.
-Status ReplayWorker::forget() {
-  if (!codec_.lossy()) return {};
-  for (Slot& slot : slots_) {
-    ++slot.rounds;
-    slot.ticket = worker_.broadcast(slot.tensor, slot.target, 0, slot.priority);
-  }
-  return wait_for_all();
-}
-
 // Everybody adds `salt` to tensors that nobody has added anything to since the last check.
 Status ReplayWorker::check_values(float salt) {
-  if (Status status = forget(); !status.ok()) return status;
   for (Slot& slot : slots_) {
     std::fill(slot.source.begin(), slot.source.end(), salt);
     push(slot);
@@ -292,29 +258,24 @@ Status ReplayWorker::check_values(float salt) {
   if (!status.ok()) return status;
   pull_all();
   if (status = wait_for_all(); !status.ok()) return status;
-  const float before = scheme_.mode == Mode::kSync || salt == 1 ? 0 : 1;
+  const float before = is_eager() && salt != 1 ? 1 : 0;
+  const float wanted = static_cast<float>(worker_.size()) * (salt + before);
   for (std::size_t i = 0; i < slots_.size(); ++i) {
     Slot& slot = slots_[i];
-    const std::vector<float> wanted =
-        expected_value(slot.codec, {.tensor = names_[i],
-                                    .elements = slot.target.size(),
-                                    .part_bytes = part_bytes_of(task_.settings, scheme_),
-                                    .round = slot.rounds,
-                                    .workers = worker_.size(),
-                                    .share = salt + before});
-    if (const auto [found, other] = std::ranges::mismatch(slot.target, wanted);
-        found != slot.target.end()) {
+    const auto wrong =
+        std::ranges::find_if(slot.target, [=](float found) { return found != wanted; });
+    if (wrong != slot.target.end()) {
       return {Code::kMalformed, fmt::format("wrong sum: an element of tensor '{}' is {}, wanted {}",
-                                            names_[i], *found, *other)};
+                                            names_[i], *wrong, wanted)};
     }
     std::fill(slot.source.begin(), slot.source.end(), 0.0F);
   }
   return worker_.barrier();
 }
 
-Status ReplayWorker::report(const std::vector<double>& seconds, Report found) const {
+Status ReplayWorker::report(const std::vector<double>& seconds, double cpu_used) const {
   const std::vector<double> late = pace_.lateness_us();
-  found.rank = worker_.rank();
+  Report found{.rank = worker_.rank(), .cpu_s = cpu_used};
   found.p50_us = quantile(late, 0.5);
   found.p99_us = quantile(late, 0.99);
   for (const double one : seconds) {

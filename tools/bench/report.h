@@ -31,7 +31,6 @@ struct Report {
   double answers = 0;          ///< Urgent messages answered in `seconds`.
   double unloaded_p50_us = 0;  ///< With nothing else under way.
   double alone_gb_per_s = 0;   ///< The background without urgent messages.
-  double sent_bytes = 0;       ///< Only of replay: what the host sent in an iteration, all counted.
 };
 static_assert(std::is_trivially_copyable_v<Report>);
 static_assert(sizeof(Report) <= PIPE_BUF, "writes of several processes must not mix");

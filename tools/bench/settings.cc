@@ -189,7 +189,6 @@ Result<Settings> read_settings(Benchmark benchmark, std::span<const std::string>
     case Benchmark::kReplay:
       defaults(0, 2);
       settings.workers = settings.servers = 1;
-      settings.replay.lab_mbit = 0;
       flags.push_back(repeats_flag(settings));
       add_host_flags(settings, flags);
       for (Flag& flag : replay_flags(settings.replay)) flags.push_back(std::move(flag));
@@ -208,10 +207,7 @@ Result<Settings> read_settings(Benchmark benchmark, std::span<const std::string>
   Status status = read_flags(words, flags);
   if (status.ok()) status = check_memory(settings);
   if (status.ok()) status = check_preempt(settings.preempt);
-  if (status.ok() && benchmark == Benchmark::kReplay) {
-    choose_defaults(settings.replay);
-    status = check_replay(settings.replay);
-  }
+  if (status.ok() && benchmark == Benchmark::kReplay) status = check_replay(settings.replay);
   if (status.ok() && benchmark == Benchmark::kIo && !settings.help) status = check_io(settings.io);
   if (!status.ok()) return status;
   return settings;
