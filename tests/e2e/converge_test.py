@@ -3,7 +3,6 @@
 columns, and is not made twice; and what is concluded from runs is what should be.
 """
 
-import dataclasses
 import json
 import pathlib
 import re
@@ -17,8 +16,7 @@ import cluster
 SCRIPTS = cluster.SOURCE / "tools" / "bench" / "converge"
 sys.path.insert(0, str(SCRIPTS))
 
-import cells  # pylint: disable=wrong-import-position
-import protocol  # pylint: disable=wrong-import-position
+import converge  # pylint: disable=wrong-import-position
 
 SECONDS = 300
 
@@ -38,7 +36,7 @@ class ShortForm(cluster.ClusterTest):
             words = ("converge.py", "--short", "--out", folder, "--programs", cluster.BIN)
             status, text = script(*words)
             self.assertEqual(status, 0, text)
-            runs = cells.read_runs(pathlib.Path(folder) / "runs.csv")
+            runs = converge.read_runs(pathlib.Path(folder) / "runs.csv")
             self.assertEqual([cell.mode for cell, _ in runs],
                              ["sync", "eager", "bounded", "async", "eager_async"])
             for cell, row in runs:
@@ -54,7 +52,7 @@ class ShortForm(cluster.ClusterTest):
                 self.assertEqual([p[1] for p in points], sorted(p[1] for p in points))
             status, text = script(*words)
             self.assertEqual(status, 0, text)
-            self.assertEqual(cells.read_runs(pathlib.Path(folder) / "runs.csv"), runs)
+            self.assertEqual(converge.read_runs(pathlib.Path(folder) / "runs.csv"), runs)
         self.assert_nobody_left()
 
     def test_one_worker_trains_alike_in_every_mode_to_the_bit(self):
@@ -85,37 +83,27 @@ class ShortForm(cluster.ClusterTest):
             self.assertIn("found resnet", text)
 
 
-def row(gradients, rate=0.1, seed=101, status="ok", mode="sync", **more):
-    """A row as it is read from a file."""
-    cell = cells.Cell("mlp", mode, rate=rate, seed=seed)
-    return {**dict.fromkeys(cells.COLUMNS), **dataclasses.asdict(cell), "status": status,
-            "gradients_to_target": gradients, "seconds_to_target": gradients,
-            "final_accuracy": 0.9, **more}
+class Grid(unittest.TestCase):
 
-
-class Conclusions(unittest.TestCase):
-
-    def test_a_step_size_must_first_of_all_arrive(self):
-        often = protocol.score([row(900), row(1000), row(1100)])
-        seldom = protocol.score([row(100), row(100), row(None)])
-        never = protocol.score([row(None)] * 3)
-        self.assertLess(often, seldom)
-        self.assertLess(seldom, never)
-        self.assertEqual(protocol.best_rate({0.2: often, 0.1: often, 0.4: seldom}), 0.1)
-
-    def test_a_grid_grows_where_its_best_is_on_the_edge(self):
-        self.assertEqual(protocol.wider({0.1: (0, 5), 0.2: (0, 4), 0.4: (0, 6)}), [])
-        self.assertEqual(protocol.wider({0.1: (0, 3), 0.2: (0, 4), 0.4: (0, 6)}), [0.05])
-        self.assertEqual(protocol.wider({0.1: (0, 5), 0.2: (0, 4)}), [0.4])
-        self.assertEqual(protocol.wider({0.1: (0, 5)}), [0.05, 0.2])
+    def test_seeds_come_one_after_another_and_rules_where_gradients_are_stale(self):
+        found = converge.arguments(["--out", "runs", "--programs", str(cluster.BIN),
+                                    "--tasks", "mlp", "--modes", "sync,eager,async", "--rules", "constant,relative",
+                                    "--slow", "1,6", "--seeds", "2", "--rates", "0.1,0.4"])
+        cells = list(converge.cells_of(found))
+        self.assertEqual(len(cells), len(set(cells)))
+        # Of each seed and straggler: sync, eager with and without warm-up, async with two rules.
+        self.assertEqual(len(cells), 2 * 2 * (1 + 2 + 2) * 2)
+        self.assertEqual([cell.seed for cell in cells], sorted(cell.seed for cell in cells))
+        self.assertEqual({cell.rule for cell in cells if cell.mode == "sync"}, {"constant"})
+        self.assertEqual({cell.warm_up for cell in cells if cell.mode == "eager"}, {0, 20})
 
     def test_runs_of_a_busy_machine_do_not_count(self):
-        cell = cells.Cell("mlp", "sync", step_ms=10)
+        cell = converge.Cell("mlp", "sync", step_ms=10)
         found = {"job_cpu": 0.1, "machine_cpu": 0.6, "late_ms": 0.5}
-        self.assertEqual(cells.judge(cell, found, 0.7, 0.1), "ok")
-        self.assertEqual(cells.judge(cell, {**found, "machine_cpu": 0.9}, 0.7, 0.1), "busy",
+        self.assertEqual(converge.judge(cell, found, 0.7, 0.1), "ok")
+        self.assertEqual(converge.judge(cell, {**found, "machine_cpu": 0.9}, 0.7, 0.1), "busy",
                          "others keep the machine busy, too")
-        self.assertEqual(cells.judge(cell, {**found, "late_ms": 1.1}, 0.7, 0.1), "late")
+        self.assertEqual(converge.judge(cell, {**found, "late_ms": 1.1}, 0.7, 0.1), "late")
 
 
 if __name__ == "__main__":
