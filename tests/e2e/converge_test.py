@@ -87,7 +87,8 @@ class Grid(unittest.TestCase):
 
     def test_seeds_come_one_after_another_and_rules_where_gradients_are_stale(self):
         found = converge.arguments(["--out", "runs", "--programs", str(cluster.BIN),
-                                    "--tasks", "mlp", "--modes", "sync,eager,async", "--rules", "constant,relative",
+                                    "--tasks", "mlp", "--modes", "sync,eager,async",
+                                    "--rules", "constant,relative",
                                     "--slow", "1,6", "--seeds", "2", "--rates", "0.1,0.4"])
         cells = list(converge.cells_of(found))
         self.assertEqual(len(cells), len(set(cells)))
