@@ -66,6 +66,24 @@ TEST(BenchFlags, WhatCannotBeUsedIsNamed) {
   }
 }
 
+TEST(BenchFlags, ChoicesAreWordsForValues) {
+  constexpr std::pair<std::string_view, int> kKnown[] = {{"one", 1}, {"two", 2}, {"three", 3}};
+  int one = 0;
+  std::vector<int> several;
+  const std::vector<Flag> flags{choice_flag<int>("one", kKnown, one),
+                                choices_flag<int>("several", kKnown, several)};
+  const auto cause = [&flags](const std::vector<std::string>& words) {
+    return std::string(read_flags(words, flags).cause());
+  };
+  EXPECT_EQ(cause({"--one", "two", "--several", "three,one"}), "");
+  EXPECT_EQ(one, 2);
+  EXPECT_EQ(several, (std::vector<int>{3, 1}));
+  EXPECT_EQ(cause({"--one", "four"}), "--one is 'four', wanted one, two or three");
+  EXPECT_EQ(cause({"--several", "one,"}),
+            "--several is 'one,', wanted one, two or three, or several with commas between");
+  EXPECT_EQ(word_for<int>(kKnown, 3), "three");
+}
+
 TEST(BenchFlags, SecondsAreReal) {
   double seconds = 0;
   EXPECT_TRUE(read_seconds("0.5", 0.01, 10, seconds).ok());

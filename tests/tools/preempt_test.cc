@@ -86,7 +86,8 @@ TEST(PreemptFlags, WhatCannotBeMeasuredIsNamed) {
   const std::vector<std::pair<std::vector<std::string>, std::string>> cases{
       {{"--mode", "lifo"}, "--mode is 'lifo', wanted fifo, priority or preempt"},
       {{"--mode", "fifo,"}, "--mode is 'fifo,', wanted fifo, priority or preempt"},
-      {{"--background", "bulk,"}, "--background is 'bulk,', wanted bulk, plain or bulk,plain"},
+      {{"--background", "bulk,"},
+       "--background is 'bulk,', wanted bulk or plain, or several with commas between"},
       {{"--bottleneck", "switch"}, "--bottleneck is 'switch', wanted host or router"},
       {{"--rate_mbit", "0"}, "--rate_mbit is '0', wanted a whole number from 1"},
       {{"--peers", "65"}, "--peers is '65', wanted a whole number from 1 to 64"},

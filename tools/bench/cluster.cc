@@ -49,7 +49,8 @@ std::vector<std::string> command_of(const Settings& settings, const std::string&
   if (settings.part_bytes != 0) {
     flag("env", fmt::format("STRETTO_PART_BYTES={}", settings.part_bytes));
   }
-  if (!settings.transport.empty()) flag("env", "STRETTO_TRANSPORT=" + settings.transport);
+  if (!settings.transport.empty())
+    flag("env", fmt::format("STRETTO_TRANSPORT={}", settings.transport));
   if (!process_environment()("STRETTO_LOG_LEVEL")) flag("env", "STRETTO_LOG_LEVEL=warning");
   command.insert(command.end(), {"--", own, "worker-role"});
   return command;

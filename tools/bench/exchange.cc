@@ -33,7 +33,7 @@ Result<JobSettings> job_settings(const Settings& settings) {
 }
 
 std::string transport_of(const Settings& settings) {
-  if (!settings.transport.empty()) return settings.transport;
+  if (!settings.transport.empty()) return std::string(settings.transport);
   return process_environment()("STRETTO_TRANSPORT").value_or("auto");
 }
 

@@ -13,6 +13,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "stretto/status.h"
@@ -109,6 +110,81 @@ inline Status read_list(std::string_view text, std::uint64_t least, std::uint64_
     values.push_back(value);
   }
   return {};
+}
+
+// ---- flags of usual kinds; `value` outlives them.
+
+inline Flag switch_flag(std::string_view name, bool& value) {
+  return {name, true, [&value](const std::string&) {
+            value = true;
+            return Status();
+          }};
+}
+
+template <typename T>
+Flag whole_flag(std::string_view name, std::uint64_t least, std::uint64_t most, T& value) {
+  return {name, false,
+          [=, &value](const std::string& text) { return read_whole(text, least, most, value); }};
+}
+
+inline Flag seconds_flag(std::string_view name, double least, double most, double& value) {
+  return {name, false,
+          [=, &value](const std::string& text) { return read_seconds(text, least, most, value); }};
+}
+
+/// Words, and what each of them stands for.
+template <typename T>
+using Choices = std::span<const std::pair<std::string_view, T>>;
+
+template <typename T>
+std::string_view word_for(Choices<T> known, const T& value) {
+  for (const auto& [word, each] : known) {
+    if (each == value) return word;
+  }
+  return "unknown";
+}
+
+/// "wanted a, b or c".
+template <typename T>
+std::string wanted_of(Choices<T> known) {
+  std::string text = "wanted ";
+  for (std::size_t i = 0; i < known.size(); ++i) {
+    if (i > 0) text += i + 1 == known.size() ? " or " : ", ";
+    text += known[i].first;
+  }
+  return text;
+}
+
+template <typename T>
+Status read_choice(std::string_view text, Choices<T> known, T& value) {
+  for (const auto& [word, each] : known) {
+    if (word != text) continue;
+    value = each;
+    return {};
+  }
+  return invalid(wanted_of(known));
+}
+
+template <typename T>
+Flag choice_flag(std::string_view name, Choices<T> known, T& value) {
+  return {name, false,
+          [=, &value](const std::string& text) { return read_choice(text, known, value); }};
+}
+
+/// One word, or several with commas between.
+template <typename T>
+Flag choices_flag(std::string_view name, Choices<T> known, std::vector<T>& values) {
+  return {name, false, [=, &values](const std::string& text) {
+            values.clear();
+            for (const std::string_view word : split(text)) {
+              T value{};
+              if (!read_choice(word, known, value).ok()) {
+                return invalid(wanted_of(known) + ", or several with commas between");
+              }
+              values.push_back(value);
+            }
+            return Status();
+          }};
 }
 
 }  // namespace stretto::bench

@@ -5,14 +5,9 @@
 namespace stretto::bench {
 namespace {
 
-Status read_pattern(std::string_view text, Pattern& pattern) {
-  for (const Pattern known : {Pattern::kSequential, Pattern::kRandom, Pattern::kFiles}) {
-    if (text != name_of(known)) continue;
-    pattern = known;
-    return {};
-  }
-  return invalid("wanted sequential, random or files");
-}
+constexpr std::pair<std::string_view, Pattern> kPatterns[] = {
+    {"sequential", Pattern::kSequential}, {"random", Pattern::kRandom}, {"files", Pattern::kFiles}};
+constexpr std::pair<std::string_view, bool> kDevices[] = {{"real", true}, {"model", false}};
 
 Status read_kinds(std::string_view text, std::vector<DeviceModel>& kinds) {
   kinds.clear();
@@ -27,17 +22,7 @@ Status read_kinds(std::string_view text, std::vector<DeviceModel>& kinds) {
 
 }  // namespace
 
-std::string_view name_of(Pattern pattern) {
-  switch (pattern) {
-    case Pattern::kSequential:
-      return "sequential";
-    case Pattern::kRandom:
-      return "random";
-    case Pattern::kFiles:
-      return "files";
-  }
-  return "unknown";
-}
+std::string_view name_of(Pattern pattern) { return word_for<Pattern>(kPatterns, pattern); }
 
 std::vector<Flag> io_flags(IoSettings& settings) {
   return {{"path", false,
@@ -45,18 +30,11 @@ std::vector<Flag> io_flags(IoSettings& settings) {
              settings.path = word;
              return word.empty() ? invalid("wanted a path") : Status();
            }},
-          {"pattern", false,
-           [&settings](const std::string& word) { return read_pattern(word, settings.pattern); }},
-          {"device", false,
-           [&settings](const std::string& word) {
-             settings.real = word == "real";
-             return word == "real" || word == "model" ? Status() : invalid("wanted real or model");
-           }},
+          choice_flag<Pattern>("pattern", kPatterns, settings.pattern),
+          choice_flag<bool>("device", kDevices, settings.real),
           {"kind", false,
            [&settings](const std::string& word) { return read_kinds(word, settings.kinds); }},
-          {"seeds", false, [&settings](const std::string& word) {
-             return read_whole(word, 1, 100'000, settings.seeds);
-           }}};
+          whole_flag("seeds", 1, 100'000, settings.seeds)};
 }
 
 Status check_io(const IoSettings& settings) {

@@ -94,7 +94,7 @@ Record record_of(const Settings& settings, const Turn& turn, const Rounds& round
       .count("rate_mbit", wanted.lab.rate_mbit)
       .text("transport", wanted.fabric ? "fabric" : "zmq")
       .count("peers", wanted.lab.peers)
-      .text("bottleneck", wanted.lab.bottleneck == Bottleneck::kHost ? "host" : "router")
+      .text("bottleneck", name_of(wanted.lab.bottleneck))
       .count("background_bytes", wanted.background_bytes)
       .count("part_bytes", wanted.part_bytes)
       .count("urgent_bytes", wanted.urgent_bytes)
@@ -121,8 +121,7 @@ void describe(const Settings& settings, Output& output) {
       "peer(s), over a link of {} Mbit/s (tbf burst {}, limit {}, at the {}); TCP with cubic; "
       "medians of {} round(s) of {} s",
       wanted.urgent_bytes, wanted.background_bytes, wanted.lab.peers, wanted.lab.rate_mbit,
-      shaper.burst_bytes, shaper.limit_bytes,
-      wanted.lab.bottleneck == Bottleneck::kHost ? "sender" : "router", settings.repeats,
+      shaper.burst_bytes, shaper.limit_bytes, name_of(wanted.lab.bottleneck), settings.repeats,
       settings.seconds));
   output.columns({"mode", "background", "urgent_p50_ms", "urgent_p95_ms", "urgent_max_ms",
                   "unloaded_p50_ms", "background_gb_per_s", "unloaded_gb_per_s", "raw_tcp_gb_per_s",

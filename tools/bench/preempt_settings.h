@@ -26,6 +26,7 @@ enum class Background : std::uint8_t {
   kPlain  ///< In small slices: what a program that declares nothing has.
 };
 std::string_view name_of(Background background);
+std::string_view name_of(Bottleneck bottleneck);
 
 /// One way of sending both.
 struct Way {

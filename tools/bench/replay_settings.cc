@@ -25,33 +25,23 @@ Status read_order(const std::string& text, std::string& order) {
 }  // namespace
 
 std::vector<Flag> replay_flags(ReplaySettings& settings) {
-  const auto number = [](std::string_view name, std::uint64_t least, std::uint64_t most,
-                         auto& value) {
-    return Flag{name, false, [&value, least, most](const std::string& text) {
-                  return read_whole(text, least, most, value);
-                }};
-  };
-  std::vector<Flag> flags{number("rate_mbit", 1, kMaxRate, settings.rate_mbit),
-                          number("lab_mbit", 1, kMaxRate, settings.lab_mbit),
-                          number("scale", 1, 1 << 20, settings.scale),
-                          number("slice_bytes", 64, 1 << 30, settings.slice_bytes),
-                          number("iterations", 1, 10'000, settings.iterations),
-                          number("warm_up", 1, 10'000, settings.warm_up),
-                          number("seed", 0, std::uint64_t{1} << 62, settings.seed)};
-  flags.push_back({"model", false, [&settings](const std::string& text) {
-                     settings.model = text;
-                     return find_model(text).status();
-                   }});
-  flags.push_back({"scheme", false, [&settings](const std::string& text) {
-                     return read_schemes(text, settings.schemes);
-                   }});
-  flags.push_back({"order", false, [&settings](const std::string& text) {
-                     return read_order(text, settings.order);
-                   }});
-  flags.push_back({"compute_s", false, [&settings](const std::string& text) {
-                     return read_seconds(text, 1e-6, 3600, settings.compute_s);
-                   }});
-  return flags;
+  return {whole_flag("rate_mbit", 1, kMaxRate, settings.rate_mbit),
+          whole_flag("lab_mbit", 1, kMaxRate, settings.lab_mbit),
+          whole_flag("scale", 1, 1 << 20, settings.scale),
+          whole_flag("slice_bytes", 64, 1 << 30, settings.slice_bytes),
+          whole_flag("iterations", 1, 10'000, settings.iterations),
+          whole_flag("warm_up", 1, 10'000, settings.warm_up),
+          whole_flag("seed", 0, std::uint64_t{1} << 62, settings.seed),
+          seconds_flag("compute_s", 1e-6, 3600, settings.compute_s),
+          {"model", false,
+           [&settings](const std::string& text) {
+             settings.model = text;
+             return find_model(text).status();
+           }},
+          {"scheme", false,
+           [&settings](const std::string& text) { return read_schemes(text, settings.schemes); }},
+          {"order", false,
+           [&settings](const std::string& text) { return read_order(text, settings.order); }}};
 }
 
 Status check_replay(const ReplaySettings& settings) {

@@ -32,13 +32,9 @@ struct ReplayTask {
 Result<ReplayTask> read_replay_task(std::span<const std::string> words) {
   ReplayTask task;
   std::vector<Flag> flags = replay_flags(task.settings);
-  flags.push_back({"report_fd", false, [&task](const std::string& text) {
-                     return read_whole(text, 0, std::numeric_limits<std::int32_t>::max(),
-                                       task.report_descriptor);
-                   }});
-  flags.push_back({"bytes_per_second", false, [&task](const std::string& text) {
-                     return read_whole(text, 1, std::uint64_t{1} << 50, task.bytes_per_second);
-                   }});
+  flags.push_back(
+      whole_flag("report_fd", 0, std::numeric_limits<std::int32_t>::max(), task.report_descriptor));
+  flags.push_back(whole_flag("bytes_per_second", 1, std::uint64_t{1} << 50, task.bytes_per_second));
   Status status = read_flags(words, flags);
   if (status.ok() && task.settings.schemes.size() != 1) {
     status = invalid("worker-role replay wants one --scheme");

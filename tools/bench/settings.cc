@@ -34,19 +34,8 @@ constexpr std::uint64_t kMaxTensorBytes = std::uint64_t{4} << 30;
 constexpr std::uint64_t kMaxWorkerBytes = std::uint64_t{16} << 30;
 constexpr std::uint64_t kElementBytes = 4;  // Tensors are of f32.
 
-// Namespaces stand for hosts: there is no shared memory between them.
-Status read_network(std::string_view text) {
-  if (text == "auto" || text == "zmq" || text == "fabric") return {};
-  return invalid("wanted auto, zmq or fabric");
-}
-
-Status read_transport(std::string_view text, std::string& transport) {
-  if (text != "auto" && text != "zmq" && text != "shm" && text != "fabric") {
-    return invalid("wanted auto, zmq, shm or fabric");
-  }
-  transport = text;
-  return {};
-}
+constexpr std::pair<std::string_view, std::string_view> kTransports[] = {
+    {"auto", "auto"}, {"zmq", "zmq"}, {"shm", "shm"}, {"fabric", "fabric"}};
 
 Status check_memory(const Settings& settings) {
   for (const std::uint64_t bytes : settings.bytes) {
@@ -65,74 +54,32 @@ Status check_memory(const Settings& settings) {
   return {};
 }
 
-std::vector<Flag> common_flags(Settings& settings) {
-  return {{"json", true,
-           [&settings](const std::string&) {
-             settings.json = true;
-             return Status();
-           }},
-          {"help", true,
-           [&settings](const std::string&) {
-             settings.help = true;
-             return Status();
-           }},
-          {"seconds", false, [&settings](const std::string& value) {
-             return read_seconds(value, 0.01, 3600, settings.seconds);
-           }}};
+void add(std::vector<Flag>& flags, std::vector<Flag> more) {
+  for (Flag& flag : more) flags.push_back(std::move(flag));
 }
 
-// Each has a host of a lab.
-void add_host_flags(Settings& settings, std::vector<Flag>& flags) {
-  const auto number = [&flags](std::string_view name, std::uint32_t& value) {
-    flags.push_back({name, false, [&value](const std::string& text) {
-                       return read_whole(text, 1, kMaxLabPeers / 2, value);
-                     }});
-  };
-  number("workers", settings.workers);
-  number("servers", settings.servers);
+std::vector<Flag> cluster_flags(Settings& settings) {
+  return {whole_flag("workers", 1, kMaxProcesses, settings.workers),
+          whole_flag("servers", 1, kMaxProcesses, settings.servers),
+          whole_flag("shards", 1, kMaxProcesses, settings.shards)};
 }
 
-void add_cluster_flags(Settings& settings, std::vector<Flag>& flags) {
-  const auto number = [&flags](std::string_view name, std::uint32_t& value) {
-    flags.push_back({name, false, [&value](const std::string& text) {
-                       return read_whole(text, 1, kMaxProcesses, value);
-                     }});
-  };
-  number("workers", settings.workers);
-  number("servers", settings.servers);
-  number("shards", settings.shards);
-}
-
-void add_network_flag(Settings& settings, std::vector<Flag>& flags) {
-  flags.push_back({"transport", false, [&settings](const std::string& value) {
-                     settings.preempt.fabric = value == "fabric";
-                     return read_network(value);
-                   }});
-}
-
-void add_exchange_flags(Settings& settings, std::vector<Flag>& flags) {
-  flags.push_back({"bytes", false, [&settings](const std::string& value) {
-                     return read_list(value, kElementBytes, kMaxTensorBytes, settings.bytes);
-                   }});
-  flags.push_back({"inflight", false, [&settings](const std::string& value) {
-                     return read_whole(value, 1, 4096, settings.inflight);
-                   }});
-  flags.push_back({"part_bytes", false, [&settings](const std::string& value) {
-                     Status status = read_whole(value, 64, 16 << 20, settings.part_bytes);
-                     if (status.ok() && settings.part_bytes % 64 != 0) {
-                       status = invalid("wanted a multiple of 64");
-                     }
-                     return status;
-                   }});
-  flags.push_back({"transport", false, [&settings](const std::string& value) {
-                     return read_transport(value, settings.transport);
-                   }});
-}
-
-Flag repeats_flag(Settings& settings) {
-  return {"repeats", false, [&settings](const std::string& value) {
-            return read_whole(value, 1, 1000, settings.repeats);
+Flag bytes_flag(Settings& settings) {
+  return {"bytes", false, [&settings](const std::string& value) {
+            return read_list(value, kElementBytes, kMaxTensorBytes, settings.bytes);
           }};
+}
+
+std::vector<Flag> exchange_flags(Settings& settings) {
+  return {bytes_flag(settings),
+          whole_flag("inflight", 1, 4096, settings.inflight),
+          {"part_bytes", false,
+           [&settings](const std::string& value) {
+             Status status = read_whole(value, 64, 16 << 20, settings.part_bytes);
+             if (!status.ok() || settings.part_bytes % 64 == 0) return status;
+             return invalid("wanted a multiple of 64");
+           }},
+          choice_flag<std::string_view>("transport", kTransports, settings.transport)};
 }
 
 }  // namespace
@@ -157,7 +104,8 @@ Result<Benchmark> find_benchmark(std::string_view name) {
 Result<Settings> read_settings(Benchmark benchmark, std::span<const std::string> words) {
   Settings settings;
   settings.benchmark = benchmark;
-  std::vector<Flag> flags = common_flags(settings);
+  std::vector<Flag> flags{switch_flag("json", settings.json), switch_flag("help", settings.help),
+                          seconds_flag("seconds", 0.01, 3600, settings.seconds)};
   const auto defaults = [&settings](double seconds, std::uint32_t repeats) {
     settings.seconds = seconds;
     settings.repeats = repeats;
@@ -166,43 +114,39 @@ Result<Settings> read_settings(Benchmark benchmark, std::span<const std::string>
     case Benchmark::kLimits:
     case Benchmark::kQueue:
       defaults(0.2, 5);
-      flags.push_back(repeats_flag(settings));
       break;
     case Benchmark::kCodec:
       defaults(0.2, 5);
       settings.bytes = {std::uint64_t{64} << 20};
-      flags.push_back(repeats_flag(settings));
-      flags.push_back({"bytes", false, [&settings](const std::string& value) {
-                         return read_list(value, kElementBytes, kMaxTensorBytes, settings.bytes);
-                       }});
+      add(flags, {bytes_flag(settings)});
       break;
     case Benchmark::kIdle:
       defaults(10, 1);
-      add_cluster_flags(settings, flags);
+      add(flags, cluster_flags(settings));
       break;
     case Benchmark::kPreempt:
       defaults(2, 3);
-      flags.push_back(repeats_flag(settings));
-      add_network_flag(settings, flags);
-      for (Flag& flag : preempt_flags(settings.preempt)) flags.push_back(std::move(flag));
+      add(flags, preempt_flags(settings.preempt));
       break;
     case Benchmark::kReplay:
       defaults(0, 2);
       settings.workers = settings.servers = 1;
-      flags.push_back(repeats_flag(settings));
-      add_host_flags(settings, flags);
-      for (Flag& flag : replay_flags(settings.replay)) flags.push_back(std::move(flag));
+      // Each has a host of a lab.
+      add(flags, {whole_flag("workers", 1, kMaxLabPeers / 2, settings.workers),
+                  whole_flag("servers", 1, kMaxLabPeers / 2, settings.servers)});
+      add(flags, replay_flags(settings.replay));
       break;
     case Benchmark::kIo:
       defaults(0.25, 1);
-      flags.push_back(repeats_flag(settings));
-      for (Flag& flag : io_flags(settings.io)) flags.push_back(std::move(flag));
+      add(flags, io_flags(settings.io));
       break;
     default:
       defaults(3, 1);
-      add_cluster_flags(settings, flags);
-      flags.push_back(repeats_flag(settings));
-      add_exchange_flags(settings, flags);
+      add(flags, cluster_flags(settings));
+      add(flags, exchange_flags(settings));
+  }
+  if (benchmark != Benchmark::kIdle) {
+    flags.push_back(whole_flag("repeats", 1, 1000, settings.repeats));
   }
   Status status = read_flags(words, flags);
   if (status.ok()) status = check_memory(settings);

@@ -43,7 +43,7 @@ struct Settings {
   std::vector<std::uint64_t> bytes{16 * 1024 * 1024};  ///< Of one tensor; each is measured.
   std::uint32_t inflight = 0;    ///< Tensors under way at a time; 0: as inflight_for says.
   std::uint32_t part_bytes = 0;  ///< 0: as the environment says.
-  std::string transport;         ///< auto, zmq or shm; empty: as the environment says.
+  std::string_view transport;    ///< auto, zmq, shm or fabric; empty: as the environment says.
   std::uint32_t repeats = 0;
   double seconds = 0;
   PreemptSettings preempt;

@@ -19,21 +19,12 @@ Result<Task> read_task(std::span<const std::string> words) {
   const Result<Benchmark> benchmark = find_benchmark(words[0]);
   if (!benchmark.ok()) return benchmark.status();
   Task task{.benchmark = *benchmark};
-  const auto number = [](std::string_view name, auto& value) {
-    return Flag{name, false, [&value](const std::string& text) {
-                  return read_whole(text, 0, std::numeric_limits<std::int32_t>::max(), value);
-                }};
-  };
-  const std::vector<Flag> flags{
-      {"bytes", false,
-       [&task](const std::string& text) {
-         return read_whole(text, 4, std::uint64_t{1} << 40, task.bytes);
-       }},
-      {"seconds", false,
-       [&task](const std::string& text) { return read_seconds(text, 0, 1e6, task.seconds); }},
-      number("inflight", task.inflight),
-      number("report_fd", task.report_descriptor),
-      number("until_fd", task.until_descriptor)};
+  constexpr std::uint64_t kMost = std::numeric_limits<std::int32_t>::max();
+  const std::vector<Flag> flags{whole_flag("bytes", 4, std::uint64_t{1} << 40, task.bytes),
+                                seconds_flag("seconds", 0, 1e6, task.seconds),
+                                whole_flag("inflight", 0, kMost, task.inflight),
+                                whole_flag("report_fd", 0, kMost, task.report_descriptor),
+                                whole_flag("until_fd", 0, kMost, task.until_descriptor)};
   if (Status status = read_flags(words.subspan(1), flags); !status.ok()) return status;
   return task;
 }
