@@ -2,6 +2,8 @@
 // Each change of a lane's first frame changes its age.
 #include "van/lanes.h"
 
+#include "common/check.h"
+
 namespace stretto {
 
 Lanes::Iterator Lanes::lane_of(const Urgency& urgency, std::uint64_t order) {
@@ -22,6 +24,7 @@ Lanes::Iterator Lanes::lane_of(const Urgency& urgency, std::uint64_t order) {
 void Lanes::end_lane(Iterator lane) {
   spare_->age = ages_.extract(lane->second.age);
   spare_->lane = lanes_.extract(lane);
+  STRETTO_CHECK(ages_.size() == lanes_.size());
 }
 
 void Lanes::front_changed(Iterator lane) {
@@ -35,17 +38,21 @@ void Lanes::front_changed(Iterator lane) {
 void Lanes::push_back(Lane& from, Lane::iterator frame) {
   Lane& lane = frames(lane_of(frame->urgency(), frame->order));
   lane.splice(lane.end(), from, frame);
+  ++size_;
 }
 
 void Lanes::push_front(Lane& from, Lane::iterator frame) {
   const Iterator lane = lane_of(frame->urgency(), frame->order);
   frames(lane).splice(frames(lane).begin(), from, frame);
+  ++size_;
   front_changed(lane);
 }
 
 void Lanes::take(Lane::iterator frame, Lane& to) {
   const Iterator lane = lanes_.find(frame->urgency());
+  STRETTO_CHECK(lane != lanes_.end() && size_ > 0);
   to.splice(to.end(), frames(lane), frame);
+  --size_;
   if (frames(lane).empty()) {
     end_lane(lane);
   } else {

@@ -3,7 +3,8 @@
 // which has waited longest without looking at the others.
 #pragma once
 
-#include <compare>
+#include <cstddef>
+#include <cstdint>
 #include <map>
 #include <set>
 #include <utility>
@@ -44,6 +45,8 @@ class Lanes {
   explicit Lanes(Spare& spare) : spare_(&spare) {}
 
   bool empty() const { return lanes_.empty(); }
+  /// Frames in all lanes.
+  std::size_t size() const { return size_; }
   const Urgency& most_urgent() const { return lanes_.begin()->first; }
   Iterator begin() { return lanes_.begin(); }
   Iterator end() { return lanes_.end(); }
@@ -78,6 +81,7 @@ class Lanes {
 
   Map lanes_;  // None is empty.
   Ages ages_;  // One for each.
+  std::size_t size_ = 0;
   Spare* spare_;
 };
 

@@ -260,7 +260,7 @@ wire::Control Membership::heartbeat() {
   beat.set_bytes_in(van_.counters().data_bytes_in);
   beat.set_bytes_out(van_.counters().data_bytes_out);
   beat.set_frames_waiting(van_.queue().waiting());
-  beat.set_bytes_under_way(van_.queue().under_way());
+  beat.set_bytes_under_way(van_.queue().windows().under_way());
   while (!held_.empty() && beat.held_size() < kMostHeld) {
     wire::Held& held = *beat.add_held();
     held.set_rank(held_.begin()->first);

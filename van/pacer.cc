@@ -38,13 +38,14 @@ std::optional<SendQueue::Pick> Pacer::next(Time now) {
     return pick;
   }
   shut_ = waits_for_quiet(found->second, now);
-  if (shut_) return queue_.next_unshaped();
-  if (queue_.shaped_under_way() > 0) return pick;
-  const auto small = [](SendQueue::Bounds bounds) {
+  if (shut_) return queue_.next(Among::kUnshaped);
+  if (queue_.windows().shaped_under_way() > 0) return pick;
+  const auto small = [](Bounds bounds) {
     bounds.quantum_bytes = std::min(bounds.quantum_bytes, Path::kProbeBytes);
     return bounds;
   };
-  queue_.shape(pick->link, small(bounds_of(found->second)), small(bulk_bounds_of(found->second)));
+  queue_.windows().shape(pick->link, small(bounds_of(found->second)),
+                         small(bulk_bounds_of(found->second)));
   return queue_.next();  // Cut anew.
 }
 
@@ -53,7 +54,7 @@ bool Pacer::waits_for_quiet(Path& path, Time now) {
   if (!shut_ && now < shut_again_) return false;
   if (!shut_) shut_since_ = now;
   const Duration waited = now - shut_since_;
-  const bool quiet = queue_.shaped_under_way() == 0;
+  const bool quiet = queue_.windows().shaped_under_way() == 0;
   if (!quiet && waited < std::min(kLeastPatience + 2 * path.round_trip(), kMostPatience)) {
     return true;
   }
@@ -65,15 +66,16 @@ bool Pacer::waits_for_quiet(Path& path, Time now) {
 bool Pacer::wants_credit(LinkId link, std::uint64_t charge) {
   const auto found = paths_.find(link);
   if (found == paths_.end()) return false;
-  const bool probe = queue_.shaped_under_way() == 0 && charge <= Path::kMostOfProbe;
-  return found->second.wants_credit(queue_.sent(link) + charge) || probe;
+  const bool probe = queue_.windows().shaped_under_way() == 0 && charge <= Path::kMostOfProbe;
+  return found->second.wants_credit(queue_.windows().sent(link) + charge) || probe;
 }
 
 void Pacer::on_sent(LinkId link, std::uint64_t charge, Time now) {
   const auto found = paths_.find(link);
   if (found == paths_.end()) return;
-  const bool alone = queue_.shaped_under_way() <= charge;
-  found->second.on_sent(queue_.sent(link), charge, alone, queue_.has_work(link), now);
+  const bool alone = queue_.windows().shaped_under_way() <= charge;
+  found->second.on_sent(queue_.windows().sent(link), charge, alone, queue_.backlog().has_data(link),
+                        now);
   shape(link, found->second);
 }
 
@@ -102,22 +104,22 @@ void Pacer::hear(LinkId link, const wire::Header& credit) {
 }
 
 // A quarter of the limit is the largest slice, whatever the path would like.
-SendQueue::Bounds Pacer::limited(std::uint64_t window_bytes, std::uint64_t quantum_bytes) const {
+Bounds Pacer::limited(std::uint64_t window_bytes, std::uint64_t quantum_bytes) const {
   const std::uint64_t most = std::max(limit_bytes_ / 4, kAlignment) / kAlignment * kAlignment;
   return {.window_bytes = std::min(window_bytes, limit_bytes_),
           .quantum_bytes = std::min(quantum_bytes, most)};
 }
 
-SendQueue::Bounds Pacer::bounds_of(const Path& path) const {
+Bounds Pacer::bounds_of(const Path& path) const {
   return limited(path.window_bytes(), path.quantum_bytes());
 }
 
-SendQueue::Bounds Pacer::bulk_bounds_of(const Path& path) const {
+Bounds Pacer::bulk_bounds_of(const Path& path) const {
   return limited(path.bulk_window_bytes(), path.bulk_quantum_bytes());
 }
 
 void Pacer::shape(LinkId link, const Path& path) {
-  queue_.shape(link, bounds_of(path), bulk_bounds_of(path));
+  queue_.windows().shape(link, bounds_of(path), bulk_bounds_of(path));
 }
 
 // The way out is as fast as all paths together are, and what has left it must not count: a slow
@@ -131,10 +133,10 @@ void Pacer::shape_all(Time now) {
   std::uint64_t late = 0;
   std::uint64_t bulk_late = 0;
   for (auto& [link, path] : paths_) {
-    queue_.departed(link, path.departed_bytes(now));
+    queue_.windows().departed(link, path.departed_bytes(now));
     quantum = std::max(quantum, bounds_of(path).quantum_bytes);
     bulk_quantum = std::max(bulk_quantum, bulk_bounds_of(path).quantum_bytes);
-    if (queue_.under_way(link) == 0) continue;
+    if (queue_.windows().under_way(link) == 0) continue;
     rate += path.rate();
     product += path.product_bytes();
     late += path.late_bytes();
@@ -142,7 +144,7 @@ void Pacer::shape_all(Time now) {
   }
   quantum = std::max(quantum, Path::quantum_bytes(rate));
   bulk_quantum = std::max(bulk_quantum, Path::bulk_quantum_bytes(rate));
-  queue_.set_shaped_window(
+  queue_.windows().set_shaped(
       std::min(Path::window_bytes(quantum, product, late), limit_bytes_),
       std::min(Path::window_bytes(bulk_quantum, product, bulk_late), limit_bytes_));
 }

@@ -46,9 +46,9 @@ class Pacer {
   const Path* find(LinkId link) const;
 
  private:
-  SendQueue::Bounds limited(std::uint64_t window_bytes, std::uint64_t quantum_bytes) const;
-  SendQueue::Bounds bounds_of(const Path& path) const;
-  SendQueue::Bounds bulk_bounds_of(const Path& path) const;
+  Bounds limited(std::uint64_t window_bytes, std::uint64_t quantum_bytes) const;
+  Bounds bounds_of(const Path& path) const;
+  Bounds bulk_bounds_of(const Path& path) const;
   bool waits_for_quiet(Path& path, Time now);
   void shape(LinkId link, const Path& path);
   void shape_all(Time now);

@@ -43,13 +43,13 @@ Van::Van(std::unique_ptr<Transport> transport, const Clock& clock)
       queue_(0, 0) {
   const JobSettings defaults;
   set_windows(defaults.link_window_bytes, defaults.total_window_bytes);
-  queue_.set_nesting(kMostNested, kLargestNested);
+  queue_.set_nesting({kMostNested, kLargestNested});
 }
 
 Van::~Van() { waker_->silence(); }
 
 void Van::set_windows(std::uint64_t link_window_bytes, std::uint64_t total_window_bytes) {
-  queue_.set_windows(link_window_bytes, total_window_bytes);
+  queue_.windows().set(link_window_bytes, total_window_bytes);
   pacer_.set_limit(total_window_bytes);
   credit_step_bytes_ = link_window_bytes / 4;
 }
@@ -327,7 +327,7 @@ Status Van::accept(LinkId id, Link& link, const wire::Header& header) {
     return {Code::kMalformed,
             fmt::format("{} pushes are acked, {} were sent", header.acked, link.push_sequence)};
   }
-  if (!queue_.credited(id, header.credit)) {
+  if (!queue_.windows().credited(id, header.credit)) {
     return {Code::kMalformed,
             fmt::format("{} bytes are credited, more than were sent", header.credit)};
   }

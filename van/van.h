@@ -93,7 +93,7 @@ class Van final : private Transport::Sink {
   void set_windows(std::uint64_t link_window_bytes, std::uint64_t total_window_bytes);
   /// No frame is larger than this with its header left off, on any link: what is larger goes in
   /// slices, wherever it goes.
-  void set_largest_slice(std::uint64_t bytes) { queue_.set_largest_slice(bytes); }
+  void set_largest_slice(std::uint64_t bytes) { queue_.windows().set_largest_slice(bytes); }
   /// Frames of one link whose slices are coming hold no more than this, beyond a first one; what
   /// goes beyond is dropped as it comes, and on_data gets no payload.
   void set_most_begun(std::uint64_t bytes) { most_begun_bytes_ = bytes; }
@@ -157,7 +157,7 @@ class Van final : private Transport::Sink {
   std::uint64_t preemptions() const { return trace_.preemptions(); }
   const SendQueue& queue() const { return queue_; }
   /// Control messages and data that wait, or are on the way and not yet taken.
-  bool idle() const { return queue_.waiting() == 0 && queue_.under_way() == 0; }
+  bool idle() const { return queue_.waiting() == 0 && queue_.windows().under_way() == 0; }
 
  private:
   struct Link {

@@ -25,11 +25,11 @@ metrics::Metrics metrics_of(const Van& van,
   add("stretto_link_breaks_total", Type::kCounter, counters.breaks, "Links that broke.");
   add("stretto_preemptions_total", Type::kCounter, van.preemptions(),
       "Frames that stood still between two slices while others went.");
-  add("stretto_under_way_bytes", Type::kGauge, van.queue().under_way(),
+  add("stretto_under_way_bytes", Type::kGauge, van.queue().windows().under_way(),
       "Bytes handed over and not yet taken by the far ends.");
   add("stretto_waiting_frames", Type::kGauge, van.queue().waiting(),
       "Frames that wait to be handed over.");
-  for (const auto& [priority, count] : van.queue().waiting_by_priority()) {
+  for (const auto& [priority, count] : van.queue().backlog().waiting_by_priority()) {
     add("stretto_queue_depth", Type::kGauge, count, "Data frames that wait, by priority.");
     made.back().labels.emplace_back("priority", std::to_string(priority));
   }

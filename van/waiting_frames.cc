@@ -18,11 +18,14 @@ Lane WaitingFrames::add(Frame frame) {
     one.front() = std::move(frame);
   }
   if (one.front().tag != 0) note(one.begin());
+  ++size_;
   return one;
 }
 
 void WaitingFrames::drop(Lane& from, Lane::iterator frame) {
   if (frame->tag != 0) forget(frame);
+  STRETTO_CHECK(size_ > 0);
+  --size_;
   if (gone_.size() == kMostKept) {
     from.erase(frame);
     return;

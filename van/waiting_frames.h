@@ -30,6 +30,8 @@ class WaitingFrames {
   template <typename Visit>
   void for_each(std::uint64_t tag, const Visit& visit) const;
 
+  /// How many wait.
+  std::size_t size() const { return size_; }
   /// How many for_each() has looked at so far.
   std::uint64_t visits() const { return visits_; }
 
@@ -45,6 +47,7 @@ class WaitingFrames {
   Lane gone_;  // Memory for those to come.
   Places gone_places_;
   Tags::node_type gone_tag_;
+  std::size_t size_ = 0;
   mutable std::uint64_t visits_ = 0;
 };
 

@@ -40,15 +40,15 @@ void SimCluster::check_windows(const Node& node, const Van& van) {
   // Beyond this host each link has what its path wants, up to the limit for all.
   const std::uint64_t link_window = plan_.network.local ? plan_.settings.link_window_bytes : window;
   const bool has_roster = node.scheduler != nullptr || network_.frames_delivered() > 0;
-  if (has_roster && plan_.network.local && van.queue().under_way() >= window + frame) {
+  if (has_roster && plan_.network.local && van.queue().windows().under_way() >= window + frame) {
     report("in flight within limits",
            fmt::format("{} has {} bytes under way in all, the window is {}", node.name,
-                       van.queue().under_way(), window));
+                       van.queue().windows().under_way(), window));
   }
-  if (van.queue().most_under_way() >= link_window + frame) {
+  if (van.queue().windows().most_under_way() >= link_window + frame) {
     report("in flight within limits",
            fmt::format("{} has {} bytes under way on one link, the window is {}", node.name,
-                       van.queue().most_under_way(), link_window));
+                       van.queue().windows().most_under_way(), link_window));
   }
 }
 

@@ -150,7 +150,6 @@ LARGE_CLASSES = {
     "van/fabric/fabric_transport.cc:FabricTransport": (377, 35),
     "van/fabric/traffic.h:Traffic": (372, 27),
     "van/membership.h:Membership": (378, 33),
-    "van/send_queue.h:SendQueue": (636, 56),
     "van/shm/shm_transport.cc:Endpoint": (257, 29),
     "van/van.h:Van": (649, 66),
     "van/zmq/accepted_links.h:AcceptedLinks": (357, 32),

@@ -40,8 +40,8 @@ class PacerTest : public testing::Test {
     return bytes;
   }
   void credit(LinkId link) {
-    ASSERT_TRUE(queue_.credited(link, queue_.sent(link)));
-    pacer_.on_credit(link, queue_.sent(link), now_);
+    ASSERT_TRUE(queue_.windows().credited(link, queue_.windows().sent(link)));
+    pacer_.on_credit(link, queue_.windows().sent(link), now_);
   }
   // A gigabit a second and 100 us, as long as there is something to send.
   void learn(LinkId link, Duration length) {
@@ -97,7 +97,7 @@ TEST_F(PacerTest, SlicesAndWindowsFollowThePath) {
   slices_.clear();
   push(1, 1 << 20);
   send();
-  EXPECT_LE(queue_.under_way(1), 72U << 10) << "little more than half a millisecond";
+  EXPECT_LE(queue_.windows().under_way(1), 72U << 10) << "little more than half a millisecond";
   EXPECT_LE(slices_.back(), 24U << 10);
 }
 
@@ -109,8 +109,8 @@ TEST_F(PacerTest, BulkHasSlicesAndWindowsOfItsOwn) {
   now_ += 2ms;
   send();  // By now the common window knows that this link is busy.
   EXPECT_GE(slices_.back(), 80U << 10) << "about a millisecond";
-  EXPECT_GE(queue_.under_way(1), 300U << 10);
-  EXPECT_LE(queue_.under_way(1), 600U << 10) << "some milliseconds";
+  EXPECT_GE(queue_.windows().under_way(1), 300U << 10);
+  EXPECT_LE(queue_.windows().under_way(1), 600U << 10) << "some milliseconds";
 }
 
 TEST_F(PacerTest, TheWindowShutsUntilTheRoundTripHasBeenSeenAnew) {
@@ -128,7 +128,7 @@ TEST_F(PacerTest, TheWindowShutsUntilTheRoundTripHasBeenSeenAnew) {
 // Both links are busy, and one wants to see its round trip anew.
 TEST_F(PacerTest, ARoundTripIsSeenWhereNothingElseIsOnTheWay) {
   keep_second_busy();
-  ASSERT_GT(queue_.under_way(2), 0U);
+  ASSERT_GT(queue_.windows().under_way(2), 0U);
   push(1, 1 << 20);
   slices_.clear();
   EXPECT_EQ(send(), 0U) << "it waits, and so does the other";
@@ -143,11 +143,11 @@ TEST_F(PacerTest, AFarEndThatNeverTookAnythingDoesNotHoldUpTheOther) {
   learn(1, 300ms);
   push(2, 1 << 20);
   send();
-  ASSERT_GT(queue_.under_way(2), 0U) << "and nothing is known of its rate";
+  ASSERT_GT(queue_.windows().under_way(2), 0U) << "and nothing is known of its rate";
   now_ += 3s;
   push(1, 1 << 20);
   EXPECT_GT(send(), 0U);
-  EXPECT_GT(queue_.under_way(1), 0U);
+  EXPECT_GT(queue_.windows().under_way(1), 0U);
 }
 
 TEST_F(PacerTest, AFarEndThatSeemsSlowHoldsUpTheOtherOnlyForAMoment) {
@@ -155,7 +155,7 @@ TEST_F(PacerTest, AFarEndThatSeemsSlowHoldsUpTheOtherOnlyForAMoment) {
   push(2, 1 << 20);
   send();
   now_ += 10s;
-  ASSERT_TRUE(queue_.credited(2, 1));
+  ASSERT_TRUE(queue_.windows().credited(2, 1));
   pacer_.on_credit(2, 1, now_);
   ASSERT_LT(pacer_.find(2)->rate(), 1.0) << "a byte in ten seconds";
   std::uint64_t sent = 0;
@@ -199,7 +199,8 @@ TEST_F(PacerTest, WhatWaitsForAQuietWayHoldsUpNobodyElse) {
   EXPECT_EQ(slices_, std::vector<std::uint32_t>{100});
   EXPECT_TRUE(pacer_.held_back());
   queue_.cancel(kTag);
-  for (LinkId link : {1U, 2U}) ASSERT_TRUE(queue_.credited(link, queue_.sent(link)));
+  for (LinkId link : {1U, 2U})
+    ASSERT_TRUE(queue_.windows().credited(link, queue_.windows().sent(link)));
   while (const auto pick = queue_.next()) queue_.taken(*pick);
   EXPECT_FALSE(pacer_.held_back()) << "nothing waits any more";
 }
@@ -209,9 +210,9 @@ TEST_F(PacerTest, LinksShareTheWindowOfTheWayOut) {
   learn(2, 300ms);
   for (LinkId link : {1U, 2U}) push(link, 1 << 20);
   send();
-  EXPECT_GT(queue_.under_way(1), 0U);
-  EXPECT_GT(queue_.under_way(2), 0U);
-  EXPECT_LE(queue_.under_way(), 128U << 10) << "not a window each";
+  EXPECT_GT(queue_.windows().under_way(1), 0U);
+  EXPECT_GT(queue_.windows().under_way(2), 0U);
+  EXPECT_LE(queue_.windows().under_way(), 128U << 10) << "not a window each";
 }
 
 TEST_F(PacerTest, ALinkThatStandsStillDoesNotHoldUpTheOther) {
@@ -219,7 +220,7 @@ TEST_F(PacerTest, ALinkThatStandsStillDoesNotHoldUpTheOther) {
   learn(2, 300ms);
   push(1, 1 << 20);
   send();
-  EXPECT_GT(queue_.under_way(1), 0U);  // And link 1 never hears of it.
+  EXPECT_GT(queue_.windows().under_way(1), 0U);  // And link 1 never hears of it.
   std::uint64_t sent = 0;
   for (int i = 0; i < 1000; ++i) {
     push(2, 16 << 10);
@@ -235,7 +236,7 @@ TEST_F(PacerTest, TheLimitHoldsWhateverThePathCouldTake) {
   learn(1, 100ms);
   push(1, 1 << 20);
   send();
-  EXPECT_LE(queue_.under_way(1), 4096U + 1024U + 2 * wire::kHeaderBytes);
+  EXPECT_LE(queue_.windows().under_way(1), 4096U + 1024U + 2 * wire::kHeaderBytes);
 }
 
 TEST_F(PacerTest, OneEndTellsTheOtherWhatItHasSeen) {

@@ -18,8 +18,8 @@ constexpr std::uint64_t kLinkWindow = 20'000;
 constexpr std::uint64_t kTotalWindow = 70'000;
 constexpr std::uint64_t kShapedWindow = 30'000;
 constexpr std::uint64_t kShapedBulkWindow = 50'000;
-constexpr SendQueue::Bounds kOrdinary{.window_bytes = 15'000, .quantum_bytes = 4'000};
-constexpr SendQueue::Bounds kBulk{.window_bytes = 25'000, .quantum_bytes = 9'000};
+constexpr Bounds kOrdinary{.window_bytes = 15'000, .quantum_bytes = 4'000};
+constexpr Bounds kBulk{.window_bytes = 25'000, .quantum_bytes = 9'000};
 constexpr std::uint64_t kLookAfter = 128 << 10;
 constexpr std::uint64_t kShare = 32;
 
@@ -223,7 +223,7 @@ class Model {
 class Both {
  public:
   explicit Both(unsigned seed) : random_(seed) {
-    queue_.set_shaped_window(kShapedWindow, kShapedBulkWindow);
+    queue_.windows().set_shaped(kShapedWindow, kShapedBulkWindow);
     for (LinkId id = 1; id <= kLinks; ++id) add(id);
   }
   void step() {
@@ -268,7 +268,7 @@ class Both {
       case 10:
       case 11:
         link.credited += below(static_cast<unsigned>(link.sent - link.credited + 1));
-        EXPECT_TRUE(queue_.credited(id, link.credited));
+        EXPECT_TRUE(queue_.windows().credited(id, link.credited));
         return;
       default:
         return push(id, tag);
@@ -304,7 +304,7 @@ class Both {
   void add(LinkId id) {
     queue_.add_link(id);
     model_.links[id].shaped = id % 2 == 0;
-    if (id % 2 == 0) queue_.shape(id, kOrdinary, kBulk);
+    if (id % 2 == 0) queue_.windows().shape(id, kOrdinary, kBulk);
   }
   void push(LinkId id, std::uint64_t tag) {
     const Urgency urgency = any_urgency();

@@ -42,42 +42,42 @@ TEST_F(SendQueueTest, ALinkThatIsAlwaysFullOfWorkDoesNotStarveItsEquals) {
 }
 
 TEST_F(SendQueueTest, AWindowBoundsWhatOneLinkHasUnderWay) {
-  queue_.set_windows(2 * kFrame, 100 * kFrame);
+  queue_.windows().set(2 * kFrame, 100 * kFrame);
   for (std::uint64_t mark = 1; mark <= 4; ++mark) queue_.push(1, frame(0, mark));
   EXPECT_EQ(take_all(), (Marks{1, 2}));
-  EXPECT_EQ(queue_.under_way(1), 2 * kFrame);
+  EXPECT_EQ(queue_.windows().under_way(1), 2 * kFrame);
   queue_.push(2, frame(-9, 20));
   EXPECT_EQ(take(), 20U) << "another link's window is its own";
-  EXPECT_TRUE(queue_.credited(1, kFrame));
-  EXPECT_EQ(queue_.under_way(1), kFrame);
+  EXPECT_TRUE(queue_.windows().credited(1, kFrame));
+  EXPECT_EQ(queue_.windows().under_way(1), kFrame);
   EXPECT_EQ(take_all(), (Marks{3}));
 }
 
 TEST_F(SendQueueTest, AWindowBoundsWhatAllLinksHaveUnderWay) {
-  queue_.set_windows(100 * kFrame, 3 * kFrame);
+  queue_.windows().set(100 * kFrame, 3 * kFrame);
   for (LinkId link : {1U, 2U, 3U}) {
     queue_.push(link, frame(0, link * 10));
     queue_.push(link, frame(0, link * 10 + 1));
   }
   EXPECT_EQ(take_all(), (Marks{10, 20, 30}));
-  EXPECT_EQ(queue_.under_way(), 3 * kFrame);
-  EXPECT_EQ(queue_.most_under_way(), kFrame);
-  EXPECT_TRUE(queue_.credited(2, kFrame));
+  EXPECT_EQ(queue_.windows().under_way(), 3 * kFrame);
+  EXPECT_EQ(queue_.windows().most_under_way(), kFrame);
+  EXPECT_TRUE(queue_.windows().credited(2, kFrame));
   EXPECT_EQ(take_all(), (Marks{11}));
 }
 
 TEST_F(SendQueueTest, AFrameLargerThanTheWindowPassesAnOpenOne) {
-  queue_.set_windows(100, 100);
+  queue_.windows().set(100, 100);
   queue_.push(1, frame(0, 1, 1, 4096));
   queue_.push(1, frame(0, 2));
   EXPECT_EQ(take(), 1U);
   EXPECT_EQ(take(), 0U) << "the window is closed until the far end has taken it";
-  EXPECT_TRUE(queue_.credited(1, wire::kHeaderBytes + 4096));
+  EXPECT_TRUE(queue_.windows().credited(1, wire::kHeaderBytes + 4096));
   EXPECT_EQ(take(), 2U);
 }
 
 TEST_F(SendQueueTest, ControlGoesFirstWhateverTheWindowsSay) {
-  queue_.set_windows(1, 1);
+  queue_.windows().set(1, 1);
   queue_.push(1, frame(1000, 1));
   EXPECT_EQ(take(), 1U);
   queue_.push(1, frame(1000, 2));
@@ -87,7 +87,7 @@ TEST_F(SendQueueTest, ControlGoesFirstWhateverTheWindowsSay) {
   ASSERT_TRUE(pick);
   EXPECT_TRUE(pick->control);
   EXPECT_EQ(take_all(), (Marks{3, 4}));
-  EXPECT_EQ(queue_.under_way(1), kFrame) << "control does not count against windows";
+  EXPECT_EQ(queue_.windows().under_way(1), kFrame) << "control does not count against windows";
   EXPECT_EQ(queue_.waiting(), 1U);
 }
 
@@ -126,16 +126,16 @@ TEST_F(SendQueueTest, CancellingEndsTheLeases) {
 TEST_F(SendQueueTest, CreditForMoreThanWasSentIsNotBelieved) {
   queue_.push(1, frame(0, 1));
   EXPECT_EQ(take(), 1U);
-  EXPECT_FALSE(queue_.credited(1, kFrame + 1));
-  EXPECT_EQ(queue_.under_way(1), kFrame) << "and changes nothing";
-  EXPECT_TRUE(queue_.credited(1, kFrame));
-  EXPECT_TRUE(queue_.credited(1, kFrame - 1)) << "old news";
-  EXPECT_EQ(queue_.under_way(1), 0U);
-  EXPECT_EQ(queue_.under_way(), 0U);
+  EXPECT_FALSE(queue_.windows().credited(1, kFrame + 1));
+  EXPECT_EQ(queue_.windows().under_way(1), kFrame) << "and changes nothing";
+  EXPECT_TRUE(queue_.windows().credited(1, kFrame));
+  EXPECT_TRUE(queue_.windows().credited(1, kFrame - 1)) << "old news";
+  EXPECT_EQ(queue_.windows().under_way(1), 0U);
+  EXPECT_EQ(queue_.windows().under_way(), 0U);
 }
 
 TEST_F(SendQueueTest, ALinkThatGoesTakesItsFramesAndItsBytesWithIt) {
-  queue_.set_windows(kFrame, kFrame);
+  queue_.windows().set(kFrame, kFrame);
   queue_.push(1, frame(0, 1));
   queue_.push(1, frame(0, 2));
   queue_.push_control(1, frame(0, 3));
@@ -145,7 +145,7 @@ TEST_F(SendQueueTest, ALinkThatGoesTakesItsFramesAndItsBytesWithIt) {
   queue_.push(2, frame(0, 20));
   EXPECT_EQ(queue_.waiting(), 3U);
   queue_.remove_link(1);
-  EXPECT_EQ(queue_.under_way(), 0U);
+  EXPECT_EQ(queue_.windows().under_way(), 0U);
   EXPECT_EQ(queue_.waiting(), 1U);
   EXPECT_EQ(take_all(), (Marks{20}));
 }
@@ -155,13 +155,13 @@ TEST_F(SendQueueTest, UnknownLinksAreIgnored) {
   queue_.push_control(77, frame(0, 2));
   queue_.remove_link(77);
   queue_.writable(77);
-  EXPECT_TRUE(queue_.credited(77, 1000));
+  EXPECT_TRUE(queue_.windows().credited(77, 1000));
   EXPECT_EQ(queue_.waiting(), 0U);
   EXPECT_EQ(take(), 0U);
 }
 
 TEST_F(SendQueueTest, FramesLeaveInSlicesOfTheQuantumAndMayBeOvertakenBetweenThem) {
-  queue_.shape(1, {1 << 20, 100}, {1 << 20, 100});
+  queue_.windows().shape(1, {1 << 20, 100}, {1 << 20, 100});
   queue_.push(1, frame(0, 1, 1, 350));
   auto pick = queue_.next();
   EXPECT_EQ(pick->offset, 0U);
@@ -182,7 +182,7 @@ TEST_F(SendQueueTest, FramesLeaveInSlicesOfTheQuantumAndMayBeOvertakenBetweenThe
   EXPECT_TRUE(pick->last);
   queue_.taken(*pick);
   EXPECT_EQ(queue_.waiting(), 0U);
-  EXPECT_EQ(queue_.sent(1), 350U + 4 * wire::kHeaderBytes + kFrame);
+  EXPECT_EQ(queue_.windows().sent(1), 350U + 4 * wire::kHeaderBytes + kFrame);
 }
 
 TEST_F(SendQueueTest, AmongEqualPrioritiesTheEarlierDeadlineGoesFirst) {
@@ -210,7 +210,7 @@ TEST_F(SendQueueTest, UrgencyCanBeChangedWhileAFrameWaits) {
 }
 
 TEST_F(SendQueueTest, APausedFrameGoesOnWhereItStood) {
-  queue_.shape(1, {1 << 20, 100}, {1 << 20, 100});
+  queue_.windows().shape(1, {1 << 20, 100}, {1 << 20, 100});
   Frame made = frame(0, 1, 1, 300);
   made.tag = 8;
   queue_.push(1, std::move(made));
@@ -218,7 +218,7 @@ TEST_F(SendQueueTest, APausedFrameGoesOnWhereItStood) {
   queue_.pause(8);
   EXPECT_EQ(take(), 0U);
   EXPECT_EQ(queue_.waiting(), 1U);
-  EXPECT_FALSE(queue_.has_work(1));
+  EXPECT_FALSE(queue_.backlog().has_data(1));
   queue_.resume(8);
   const auto pick = queue_.next();
   EXPECT_EQ(pick->offset, 100U);
@@ -226,7 +226,7 @@ TEST_F(SendQueueTest, APausedFrameGoesOnWhereItStood) {
 }
 
 TEST_F(SendQueueTest, OfACancelledFrameTheFarEndIsToldOnlyIfItHasTheBeginning) {
-  queue_.shape(1, {1 << 20, 100}, {1 << 20, 100});
+  queue_.windows().shape(1, {1 << 20, 100}, {1 << 20, 100});
   for (std::uint64_t tag : {1U, 2U}) {
     Frame made = frame(0, tag, 1, 300);
     made.tag = tag;
@@ -252,7 +252,7 @@ TEST_F(SendQueueTest, WhatIsLeastUrgentGetsItsShareAtLast) {
   for (int i = 0; i < 1000; ++i) {
     queue_.push(2, frame(9, 2, 1, 4096));
     const std::uint64_t mark = take();
-    ASSERT_TRUE(queue_.credited(2, queue_.sent(2)));
+    ASSERT_TRUE(queue_.windows().credited(2, queue_.windows().sent(2)));
     if (mark == 1) break;
     urgent_bytes += 4096;
   }
@@ -261,21 +261,22 @@ TEST_F(SendQueueTest, WhatIsLeastUrgentGetsItsShareAtLast) {
 }
 
 TEST_F(SendQueueTest, WhatHasLeftThisHostNoLongerCountsForOthers) {
-  queue_.set_shaped_window(2 * kFrame, 2 * kFrame);
-  for (LinkId link : {1U, 2U}) queue_.shape(link, {10 * kFrame, 4096}, {10 * kFrame, 4096});
+  queue_.windows().set_shaped(2 * kFrame, 2 * kFrame);
+  for (LinkId link : {1U, 2U})
+    queue_.windows().shape(link, {10 * kFrame, 4096}, {10 * kFrame, 4096});
   for (int i = 0; i < 3; ++i) queue_.push(1, frame(0, 1));
   queue_.push(2, frame(0, 2));
   EXPECT_EQ(take_all(), (Marks{1, 2}));
-  queue_.departed(1, kFrame);
+  queue_.windows().departed(1, kFrame);
   EXPECT_EQ(take_all(), (Marks{1}));
-  EXPECT_EQ(queue_.under_way(1), 2 * kFrame) << "it still counts for its own link";
-  EXPECT_TRUE(queue_.credited(1, 2 * kFrame));
-  EXPECT_TRUE(queue_.credited(2, kFrame));
-  EXPECT_EQ(queue_.under_way(), 0U);
+  EXPECT_EQ(queue_.windows().under_way(1), 2 * kFrame) << "it still counts for its own link";
+  EXPECT_TRUE(queue_.windows().credited(1, 2 * kFrame));
+  EXPECT_TRUE(queue_.windows().credited(2, kFrame));
+  EXPECT_EQ(queue_.windows().under_way(), 0U);
 }
 
 TEST_F(SendQueueTest, BeginningsAreBounded) {
-  queue_.shape(1, {1 << 20, 64}, {1 << 20, 64});
+  queue_.windows().shape(1, {1 << 20, 64}, {1 << 20, 64});
   for (std::int32_t priority = 0; priority <= static_cast<std::int32_t>(wire::kMaxBegun);
        ++priority) {
     queue_.push(1, frame(priority, 1, 1, 640));
@@ -292,7 +293,7 @@ TEST_F(SendQueueTest, CountersHoldUnderRandomUse) {
   std::vector<std::uint64_t> sent(4), credited(4);
   std::uint64_t pushed = 0;
   std::uint64_t gone = 0;
-  queue_.set_windows(5 * kFrame, 9 * kFrame);
+  queue_.windows().set(5 * kFrame, 9 * kFrame);
   for (int i = 0; i < 20'000; ++i) {
     const auto link = static_cast<LinkId>(1 + random.below(3));
     if (random.chance(0.4)) {
@@ -305,12 +306,12 @@ TEST_F(SendQueueTest, CountersHoldUnderRandomUse) {
       ++gone;
     } else {
       credited[link] += random.below(sent[link] - credited[link] + 1);
-      ASSERT_TRUE(queue_.credited(link, credited[link]));
+      ASSERT_TRUE(queue_.windows().credited(link, credited[link]));
     }
     ASSERT_EQ(queue_.waiting(), pushed - gone);
     const std::uint64_t total =
         sent[1] + sent[2] + sent[3] - credited[1] - credited[2] - credited[3];
-    ASSERT_EQ(queue_.under_way(), total);
+    ASSERT_EQ(queue_.windows().under_way(), total);
     ASSERT_LT(total, 10 * kFrame);
   }
 }

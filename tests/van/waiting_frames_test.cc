@@ -82,9 +82,9 @@ class Steering : public SendQueueTest {
   /// How many frames it looks at.
   template <typename Steer>
   std::uint64_t cost(const Steer& steer) {
-    const std::uint64_t before = queue_.steered();
+    const std::uint64_t before = queue_.backlog().steered();
     steer();
-    return queue_.steered() - before;
+    return queue_.backlog().steered() - before;
   }
 };
 

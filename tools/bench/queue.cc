@@ -75,7 +75,7 @@ double pick_us(const Case& asked, double seconds) {
       const LinkId link = pick->link;
       const std::int32_t priority = pick->frame->header.priority;
       queue.taken(*pick);
-      STRETTO_CHECK(queue.credited(link, queue.sent(link)));
+      STRETTO_CHECK(queue.windows().credited(link, queue.windows().sent(link)));
       queue.push(link, frame_of(priority, ++tag, payload));
     }
     picks += kPicksAtOnce;

@@ -20,12 +20,14 @@ class SendQueueBulkTest : public SendQueueTest {
  protected:
   SendQueueBulkTest() {
     for (LinkId link : {1U, 2U, 3U}) {
-      queue_.shape(link, {2 * kSlice, 64}, {4 * kBulkSlice, 256});
+      queue_.windows().shape(link, {2 * kSlice, 64}, {4 * kBulkSlice, 256});
     }
-    queue_.set_shaped_window(2 * kSlice, 4 * kBulkSlice);
+    queue_.windows().set_shaped(2 * kSlice, 4 * kBulkSlice);
   }
 
-  void credit(LinkId link) { ASSERT_TRUE(queue_.credited(link, queue_.sent(link))); }
+  void credit(LinkId link) {
+    ASSERT_TRUE(queue_.windows().credited(link, queue_.windows().sent(link)));
+  }
 };
 
 TEST_F(SendQueueBulkTest, LeavesInSlicesOfItsOwn) {
@@ -46,7 +48,7 @@ TEST_F(SendQueueBulkTest, LeavesInSlicesOfItsOwn) {
 TEST_F(SendQueueBulkTest, FillsItsOwnWindow) {
   for (std::uint64_t mark = 1; mark <= 6; ++mark) queue_.push(1, bulk(0, mark));
   EXPECT_EQ(take_all(), (Marks{1, 2, 3, 4}));
-  EXPECT_EQ(queue_.shaped_under_way(), 4 * kBulkSlice);
+  EXPECT_EQ(queue_.windows().shaped_under_way(), 4 * kBulkSlice);
 }
 
 TEST_F(SendQueueBulkTest, WhatIsMoreUrgentGoesNextOnAnyLink) {
@@ -74,7 +76,7 @@ TEST_F(SendQueueBulkTest, TheOrdinaryWindowIsBackWhenBulkHasArrived) {
 TEST_F(SendQueueBulkTest, BulkThatHasLeftTheHostOpensNoWindowForOtherLinks) {
   queue_.push(1, bulk(0, 1));
   EXPECT_EQ(take(), 1U);
-  queue_.departed(1, kBulkSlice);
+  queue_.windows().departed(1, kBulkSlice);
   for (std::uint64_t mark = 2; mark <= 5; ++mark) queue_.push(2, frame(0, mark));
   EXPECT_EQ(take_all(), (Marks{2, 3}));
 }
@@ -89,19 +91,20 @@ TEST_F(SendQueueBulkTest, WindowsHoldUnderRandomUse) {
       queue_.push(link, random.chance(0.5) ? bulk(priority, 1) : frame(priority, 1));
     } else if (const auto pick = queue_.next(); pick && random.chance(0.8)) {
       queue_.taken(*pick);
-      ASSERT_LE(queue_.shaped_under_way(), 5 * kBulkSlice);
+      ASSERT_LE(queue_.windows().shaped_under_way(), 5 * kBulkSlice);
     } else if (random.chance(0.5)) {
-      queue_.departed(link, random.below(queue_.sent(link) + 1));
+      queue_.windows().departed(link, random.below(queue_.windows().sent(link) + 1));
     } else {
-      const std::uint64_t taken = queue_.sent(link) - queue_.under_way(link);
-      ASSERT_TRUE(queue_.credited(link, taken + random.below(queue_.under_way(link) + 1)));
+      const std::uint64_t taken = queue_.windows().sent(link) - queue_.windows().under_way(link);
+      ASSERT_TRUE(queue_.windows().credited(
+          link, taken + random.below(queue_.windows().under_way(link) + 1)));
     }
   }
   while (queue_.waiting() > 0) {
     take_all();
     for (LinkId link : {1U, 2U, 3U}) credit(link);
   }
-  EXPECT_EQ(queue_.shaped_under_way(), 0U);
+  EXPECT_EQ(queue_.windows().shaped_under_way(), 0U);
   for (std::uint64_t mark = 1; mark <= 6; ++mark) queue_.push(1, frame(0, mark));
   EXPECT_EQ(take_all(), (Marks{1, 2}));
 }

@@ -10,8 +10,8 @@ namespace {
 class SendQueueNesting : public SendQueueTest {
  protected:
   SendQueueNesting() {
-    queue_.shape(1, {1 << 20, 100}, {1 << 20, 100});
-    queue_.set_nesting(2, 1000);
+    queue_.windows().shape(1, {1 << 20, 100}, {1 << 20, 100});
+    queue_.set_nesting({2, 1000});
   }
   void push(std::int32_t priority, std::uint64_t mark, std::size_t bytes) {
     Frame waiting = frame(priority, mark, 1, bytes);
@@ -84,7 +84,7 @@ class SendQueueRoom : public SendQueueTest {
  protected:
   static constexpr std::uint64_t kLarge = 1000;
 
-  SendQueueRoom() { queue_.set_largest_slice(100); }
+  SendQueueRoom() { queue_.windows().set_largest_slice(100); }
   void push(std::int32_t priority, std::uint64_t tag) {
     Frame large = frame(priority, tag, 1, kLarge);
     large.tag = tag;
@@ -143,7 +143,7 @@ TEST_F(SendQueueRoom, APausedOneGivesItsPlaceFirst) {
     if (tag != 20) queue_.pause(tag);
   }
   EXPECT_EQ(go(), -20);
-  while (queue_.has_work(1)) EXPECT_EQ(go(), 99);
+  while (queue_.backlog().has_data(1)) EXPECT_EQ(go(), 99);
   queue_.resume(20);
   EXPECT_EQ(go(), 20);
   EXPECT_EQ(queue_.untouched(20), 0U);
@@ -158,7 +158,7 @@ TEST_F(SendQueueRoom, WhatIsPausedGivesItsPlaceToWhatHasWaitedLongest) {
     queue_.push(1, frame(5, 1000, 1, 100));
     const std::int64_t went = go();
     if (went != 1000) aged.push_back(went);
-    ASSERT_TRUE(queue_.credited(1, queue_.sent(1)));
+    ASSERT_TRUE(queue_.windows().credited(1, queue_.windows().sent(1)));
   }
   EXPECT_EQ(aged, (std::vector<std::int64_t>{-1, 99, 99})) << "the longest paused starts over";
   queue_.resume(1);

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// LinkWindow: the send window of one link: how much it has under way, and how much it may have.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "common/check.h"
+#include "van/slicing.h"
+#include "van/wire.h"
+
+namespace stretto {
+
+/// How much may be under way, and in slices of what size, in bytes.
+struct Bounds {
+  std::uint64_t window_bytes = 0;
+  std::uint64_t quantum_bytes = wire::kMaxPayloadBytes;
+};
+
+/// A window that is empty lets any slice pass: one smaller than that slows a link and never stops
+/// it.
+bool has_room(std::uint64_t under_way, std::uint64_t room, std::uint64_t window);
+
+/// Thread: loop. Pure: counters of bytes, headers included.
+class LinkWindow {
+ public:
+  explicit LinkWindow(std::uint64_t window_bytes) { set_window(window_bytes); }
+
+  void set_window(std::uint64_t bytes) { ordinary_.window_bytes = bulk_.window_bytes = bytes; }
+  void set_bounds(const Bounds& ordinary, const Bounds& bulk) {
+    ordinary_ = ordinary;
+    bulk_ = bulk;
+  }
+
+  void note_sent(std::uint64_t bytes, bool bulk) {
+    sent_bytes_ += bytes;
+    if (bulk) bulk_end_bytes_ = sent_bytes_;
+  }
+  /// So much in all has been taken by the far end's program. False if that is more than was sent.
+  bool note_credited(std::uint64_t taken_bytes) {
+    if (taken_bytes > sent_bytes_) return false;
+    credited_bytes_ = std::max(credited_bytes_, taken_bytes);
+    return true;
+  }
+  /// So much in all has left this host.
+  void note_departed(std::uint64_t sent_bytes) {
+    departed_bytes_ = std::max(departed_bytes_, std::min(sent_bytes, sent_bytes_));
+  }
+
+  std::uint64_t sent() const { return sent_bytes_; }
+  std::uint64_t under_way() const {
+    STRETTO_CHECK(credited_bytes_ <= sent_bytes_);
+    return sent_bytes_ - credited_bytes_;
+  }
+  /// Under way, and in this host for all that is known.
+  std::uint64_t here() const { return sent_bytes_ - gone_bytes(); }
+  /// True while some of that is bulk.
+  bool has_bulk_here() const { return bulk_end_bytes_ > gone_bytes(); }
+  /// For a slice that wants so much room.
+  bool has_room(std::uint64_t room, bool bulk) const {
+    bulk = bulk || bulk_end_bytes_ > credited_bytes_;
+    return stretto::has_room(under_way(), room, (bulk ? bulk_ : ordinary_).window_bytes);
+  }
+  /// Without what holds for all links.
+  Slicing slicing() const {
+    return {.quantum_bytes = ordinary_.quantum_bytes, .bulk_quantum_bytes = bulk_.quantum_bytes};
+  }
+
+ private:
+  std::uint64_t gone_bytes() const { return std::max(credited_bytes_, departed_bytes_); }
+
+  Bounds ordinary_;
+  Bounds bulk_;
+  std::uint64_t sent_bytes_ = 0;
+  std::uint64_t bulk_end_bytes_ = 0;  // Sent when the last bulk had gone, itself included.
+  std::uint64_t credited_bytes_ = 0;
+  std::uint64_t departed_bytes_ = 0;
+};
+
+}  // namespace stretto

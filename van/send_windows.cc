@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+// Each change of a link's counters changes those of its pool.
+#include "van/send_windows.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "common/check.h"
+
+namespace stretto {
+
+bool has_room(std::uint64_t under_way, std::uint64_t room, std::uint64_t window) {
+  return under_way == 0 || under_way + room <= window;
+}
+
+SendWindows::SendWindows(std::uint64_t link_window_bytes, std::uint64_t total_window_bytes)
+    : link_window_bytes_(link_window_bytes) {
+  for (Pool& pool : pools_) pool.window_bytes = pool.bulk_window_bytes = total_window_bytes;
+}
+
+void SendWindows::set(std::uint64_t link_window_bytes, std::uint64_t total_window_bytes) {
+  link_window_bytes_ = link_window_bytes;
+  pools_[0].window_bytes = pools_[0].bulk_window_bytes = total_window_bytes;
+  for (auto& [id, link] : links_) {
+    if (!link.shaped) link.window.set_window(link_window_bytes);
+    touch(id, link);
+  }
+}
+
+void SendWindows::set_largest_slice(std::uint64_t bytes) {
+  largest_slice_bytes_ = bytes;
+  for (auto& [id, link] : links_) touch(id, link);
+}
+
+void SendWindows::set_shaped(std::uint64_t bytes, std::uint64_t bulk_bytes) {
+  pools_[1].window_bytes = bytes;
+  pools_[1].bulk_window_bytes = bulk_bytes;
+}
+
+void SendWindows::shape(LinkId id, const Bounds& ordinary, const Bounds& bulk) {
+  Link* link = to_change(id);
+  if (link == nullptr) return;
+  link->window.set_bounds(ordinary, bulk);
+  touch(id, *link);
+  if (link->shaped) return;
+  leave_pool(*link);
+  link->shaped = true;
+  note_here(*link, 0);
+}
+
+void SendWindows::add(LinkId link) { links_.try_emplace(link, link_window_bytes_); }
+
+void SendWindows::remove(LinkId id) {
+  const auto found = links_.find(id);
+  if (found == links_.end()) return;
+  leave_pool(found->second);
+  if (found->second.changed) std::erase(changed_, id);
+  links_.erase(found);
+}
+
+const SendWindows::Link* SendWindows::find(LinkId link) const {
+  const auto found = links_.find(link);
+  return found == links_.end() ? nullptr : &found->second;
+}
+
+SendWindows::Link* SendWindows::to_change(LinkId link) {
+  const auto found = links_.find(link);
+  return found == links_.end() ? nullptr : &found->second;
+}
+
+void SendWindows::touch(LinkId id, Link& link) {
+  if (!std::exchange(link.changed, true)) changed_.push_back(id);
+}
+
+// What the link has under way no longer counts.
+void SendWindows::leave_pool(Link& link) {
+  Pool& pool = pool_of(link);
+  STRETTO_CHECK(pool.here >= link.window.here());
+  pool.here -= link.window.here();
+  if (!std::exchange(link.counts_as_bulk, false)) return;
+  STRETTO_CHECK(pool.bulk_links > 0);
+  --pool.bulk_links;
+}
+
+// `before` bytes of the link counted in its pool.
+void SendWindows::note_here(Link& link, std::uint64_t before) {
+  Pool& pool = pool_of(link);
+  STRETTO_CHECK(pool.here >= before);
+  pool.here = pool.here - before + link.window.here();
+  const bool bulk = link.window.has_bulk_here();
+  if (bulk == std::exchange(link.counts_as_bulk, bulk)) return;
+  STRETTO_CHECK(bulk || pool.bulk_links > 0);
+  pool.bulk_links = bulk ? pool.bulk_links + 1 : pool.bulk_links - 1;
+}
+
+void SendWindows::note_sent(LinkId id, std::uint64_t bytes, bool bulk) {
+  Link& link = links_.at(id);
+  const std::uint64_t before = link.window.here();
+  link.window.note_sent(bytes, bulk);
+  note_here(link, before);
+  touch(id, link);
+}
+
+bool SendWindows::credited(LinkId id, std::uint64_t taken_bytes) {
+  Link* link = to_change(id);
+  if (link == nullptr) return true;
+  const std::uint64_t before = link->window.here();
+  if (!link->window.note_credited(taken_bytes)) return false;
+  note_here(*link, before);
+  touch(id, *link);
+  return true;
+}
+
+void SendWindows::departed(LinkId id, std::uint64_t sent_bytes) {
+  Link* link = to_change(id);
+  if (link == nullptr) return;
+  const std::uint64_t before = link->window.here();
+  link->window.note_departed(sent_bytes);
+  note_here(*link, before);
+}
+
+void SendWindows::set_full(LinkId id, bool full) {
+  Link* link = to_change(id);
+  if (link == nullptr) return;
+  link->full = full;
+  touch(id, *link);
+}
+
+Slicing SendWindows::slicing_of(const Link& link) const {
+  Slicing slicing = link.window.slicing();
+  slicing.largest_bytes = largest_slice_bytes_;
+  return slicing;
+}
+
+bool SendWindows::fits(bool shaped, std::uint64_t room, bool bulk) const {
+  const Pool& pool = pools_[shaped ? 1 : 0];
+  bulk = bulk || pool.bulk_links > 0;
+  return has_room(pool.here, room, bulk ? pool.bulk_window_bytes : pool.window_bytes);
+}
+
+std::uint64_t SendWindows::under_way(LinkId link) const {
+  const Link* found = find(link);
+  return found == nullptr ? 0 : found->window.under_way();
+}
+
+std::uint64_t SendWindows::under_way() const {
+  std::uint64_t all = 0;
+  for (const auto& [id, link] : links_) all += link.window.under_way();
+  return all;
+}
+
+std::uint64_t SendWindows::most_under_way() const {
+  std::uint64_t most = 0;
+  for (const auto& [id, link] : links_) most = std::max(most, link.window.under_way());
+  return most;
+}
+
+std::uint64_t SendWindows::sent(LinkId link) const {
+  const Link* found = find(link);
+  return found == nullptr ? 0 : found->window.sent();
+}
+
+}  // namespace stretto
