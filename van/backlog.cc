@@ -8,28 +8,23 @@
 
 namespace stretto {
 
-void Backlog::add(LinkId link) { links_.try_emplace(link, frames_, spare_); }
+void Backlog::add(LinkId link) { links_.add(link, frames_, spare_); }
 
 void Backlog::remove(LinkId id) {
-  const auto found = links_.find(id);
-  if (found == links_.end()) return;
-  LinkQueue& queue = found->second;
-  controls_ -= queue.controls();
-  queue.clear();
-  if (queue.changed) std::erase(changed_, id);
-  links_.erase(found);
-}
-
-LinkQueue* Backlog::find(LinkId link) {
-  const auto found = links_.find(link);
-  return found == links_.end() ? nullptr : &found->second;
+  LinkQueue* queue = find(id);
+  if (queue == nullptr) return;
+  STRETTO_CHECK(controls_ >= queue->controls());
+  controls_ -= queue->controls();
+  queue->clear();
+  if (queue->changed) std::erase(changed_, id);
+  links_.remove(id);
 }
 
 void Backlog::touch(LinkId id, LinkQueue& queue) {
   if (!std::exchange(queue.changed, true)) changed_.push_back(id);
 }
 
-void Backlog::push(LinkId id, Frame frame) {
+void Backlog::push(LinkId id, Frame&& frame) {
   LinkQueue* queue = find(id);
   if (queue == nullptr) return;
   frame.order = ++orders_;
@@ -38,7 +33,7 @@ void Backlog::push(LinkId id, Frame frame) {
   touch(id, *queue);
 }
 
-void Backlog::push_control(LinkId id, Frame frame) {
+void Backlog::push_control(LinkId id, Frame&& frame) {
   LinkQueue* queue = find(id);
   if (queue == nullptr) return;
   queue->push_control(std::move(frame));
@@ -110,13 +105,13 @@ std::size_t Backlog::untouched(std::uint64_t tag) const {
 }
 
 std::size_t Backlog::waiting(LinkId link) const {
-  const auto found = links_.find(link);
-  return found == links_.end() ? 0 : found->second.waiting();
+  const LinkQueue* queue = links_.find(link);
+  return queue == nullptr ? 0 : queue->waiting();
 }
 
 bool Backlog::has_data(LinkId link) const {
-  const auto found = links_.find(link);
-  return found != links_.end() && found->second.has_data();
+  const LinkQueue* queue = links_.find(link);
+  return queue != nullptr && queue->has_data();
 }
 
 std::map<std::int32_t, std::size_t> Backlog::waiting_by_priority() const {

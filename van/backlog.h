@@ -5,11 +5,11 @@
 
 #include <cstdint>
 #include <map>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "van/link_queue.h"
+#include "van/link_table.h"
 
 namespace stretto {
 
@@ -25,11 +25,11 @@ class Backlog {
   /// Drops the link and all that waits for it.
   void remove(LinkId link);
   /// Null if it is not there.
-  LinkQueue* find(LinkId link);
+  LinkQueue* find(LinkId link) { return links_.find(link); }
 
   /// Links that are not there lose what is pushed for them.
-  void push(LinkId link, Frame frame);
-  void push_control(LinkId link, Frame frame);
+  void push(LinkId link, Frame&& frame);
+  void push_control(LinkId link, Frame&& frame);
   void pop_control(LinkId link);
   void taken(LinkId link, Frame& frame, const Slice& slice);
   /// A frame of this urgency must begin where as many have begun as may: see LinkQueue.
@@ -71,7 +71,7 @@ class Backlog {
   WaitingFrames frames_;  // Those of data.
   Lanes::Spare spare_;
   Nesting nesting_;
-  std::unordered_map<LinkId, LinkQueue> links_;
+  LinkTable<LinkQueue> links_;
   std::size_t controls_ = 0;  // Frames.
   std::uint64_t orders_ = 0;
   std::vector<LinkId> changed_;

@@ -48,8 +48,7 @@ void Lanes::push_front(Lane& from, Lane::iterator frame) {
   front_changed(lane);
 }
 
-void Lanes::take(Lane::iterator frame, Lane& to) {
-  const Iterator lane = lanes_.find(frame->urgency());
+void Lanes::take(Iterator lane, Lane::iterator frame, Lane& to) {
   STRETTO_CHECK(lane != lanes_.end() && size_ > 0);
   to.splice(to.end(), frames(lane), frame);
   --size_;

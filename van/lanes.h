@@ -62,7 +62,9 @@ class Lanes {
   void push_back(Lane& from, Lane::iterator frame);
   void push_front(Lane& from, Lane::iterator frame);
   /// Moves a frame that is here to the end of `to`.
-  void take(Lane::iterator frame, Lane& to);
+  void take(Lane::iterator frame, Lane& to) { take(lanes_.find(frame->urgency()), frame, to); }
+  /// The same, where its lane is known.
+  void take(Iterator lane, Lane::iterator frame, Lane& to);
   /// Puts a frame of the lane before the others.
   void bring_forward(Iterator lane, Lane::iterator frame);
   /// All that are `wanted`, the most urgent first.

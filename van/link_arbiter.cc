@@ -15,20 +15,20 @@ constexpr std::uint64_t kLookAfterBytes = 128 << 10;
 void LinkArbiter::set_control(LinkId link, bool ready) {
   if (ready) {
     control_.insert(link);
-  } else {
+  } else if (!control_.empty()) {
     control_.erase(link);
   }
 }
 
 // Who was shaped stays so.
 void LinkArbiter::offer(LinkId link, bool shaped, const Offer& offer) {
-  if (shaped) plain_.withdraw(link);
+  if (shaped && !plain_.empty()) plain_.withdraw(link);
   (shaped ? shaped_ : plain_).offer(link, offer);
 }
 
 void LinkArbiter::withdraw(LinkId link) {
-  plain_.withdraw(link);
-  shaped_.withdraw(link);
+  if (!plain_.empty()) plain_.withdraw(link);
+  if (!shaped_.empty()) shaped_.withdraw(link);
 }
 
 std::optional<LinkId> LinkArbiter::control() const {

@@ -14,7 +14,7 @@ bool has_begun(const Frame& frame) { return frame.sent > 0; }
 
 }  // namespace
 
-void LinkQueue::push(Frame frame) {
+void LinkQueue::push(Frame&& frame) {
   Lane waiting = frames_.add(std::move(frame));
   lanes_.push_back(waiting, waiting.begin());
 }
@@ -162,7 +162,7 @@ void LinkQueue::taken(Frame& frame, const Slice& slice, const Nesting& nesting) 
   const auto lane = lanes_.find(frame.urgency());
   STRETTO_CHECK(lane != lanes_.end() && &Lanes::frames(lane).front() == &frame);
   Lane gone;
-  lanes_.take(Lanes::frames(lane).begin(), gone);
+  lanes_.take(lane, Lanes::frames(lane).begin(), gone);
   frames_.drop(gone, gone.begin());
 }
 

@@ -29,8 +29,8 @@ class LinkQueue {
   /// Both outlive it.
   LinkQueue(WaitingFrames& frames, Lanes::Spare& spare) : frames_(frames), lanes_(spare) {}
 
-  void push(Frame frame);
-  void push_control(Frame frame) { control_.push_back(std::move(frame)); }
+  void push(Frame&& frame);
+  void push_control(Frame&& frame) { control_.push_back(std::move(frame)); }
   /// Drops all that waits.
   void clear();
 

@@ -85,17 +85,19 @@ std::optional<SendQueue::Pick> SendQueue::next_urgent(Among among) {
 std::optional<SendQueue::Pick> SendQueue::next_aged(Among among) {
   LinkId link = 0;
   Frame* oldest = nullptr;
+  Slicing slicing;
   arbiter_.by_age(windows_, among, [&](LinkId candidate, const LinkArbiter::Offer& offer) {
     if (oldest != nullptr && offer.oldest > oldest->order) return false;
-    Frame* frame = backlog_.find(candidate)->longest(slicing_of(windows_, candidate));
+    const Slicing cut = slicing_of(windows_, candidate);
+    Frame* frame = backlog_.find(candidate)->longest(cut);
     if (frame == nullptr || (oldest != nullptr && frame->order > oldest->order)) return true;
     link = candidate;
     oldest = frame;
+    slicing = cut;
     return true;
   });
   if (oldest == nullptr) return std::nullopt;
   LinkQueue& queue = *backlog_.find(link);
-  const Slicing slicing = slicing_of(windows_, link);
   const bool crowded = queue.must_begin(*oldest, slicing);
   const std::uint64_t charge = crowded ? wire::kHeaderBytes + slicing.quantum_of(*oldest)
                                        : pick_of(link, queue, *oldest, slicing).charge();

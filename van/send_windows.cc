@@ -38,7 +38,7 @@ void SendWindows::set_shaped(std::uint64_t bytes, std::uint64_t bulk_bytes) {
 }
 
 void SendWindows::shape(LinkId id, const Bounds& ordinary, const Bounds& bulk) {
-  Link* link = to_change(id);
+  Link* link = links_.find(id);
   if (link == nullptr) return;
   link->window.set_bounds(ordinary, bulk);
   touch(id, *link);
@@ -48,24 +48,14 @@ void SendWindows::shape(LinkId id, const Bounds& ordinary, const Bounds& bulk) {
   note_here(*link, 0);
 }
 
-void SendWindows::add(LinkId link) { links_.try_emplace(link, link_window_bytes_); }
+void SendWindows::add(LinkId link) { links_.add(link, link_window_bytes_); }
 
 void SendWindows::remove(LinkId id) {
-  const auto found = links_.find(id);
-  if (found == links_.end()) return;
-  leave_pool(found->second);
-  if (found->second.changed) std::erase(changed_, id);
-  links_.erase(found);
-}
-
-const SendWindows::Link* SendWindows::find(LinkId link) const {
-  const auto found = links_.find(link);
-  return found == links_.end() ? nullptr : &found->second;
-}
-
-SendWindows::Link* SendWindows::to_change(LinkId link) {
-  const auto found = links_.find(link);
-  return found == links_.end() ? nullptr : &found->second;
+  Link* link = links_.find(id);
+  if (link == nullptr) return;
+  leave_pool(*link);
+  if (link->changed) std::erase(changed_, id);
+  links_.remove(id);
 }
 
 void SendWindows::touch(LinkId id, Link& link) {
@@ -102,7 +92,7 @@ void SendWindows::note_sent(LinkId id, std::uint64_t bytes, bool bulk) {
 }
 
 bool SendWindows::credited(LinkId id, std::uint64_t taken_bytes) {
-  Link* link = to_change(id);
+  Link* link = links_.find(id);
   if (link == nullptr) return true;
   const std::uint64_t before = link->window.here();
   if (!link->window.note_credited(taken_bytes)) return false;
@@ -112,7 +102,7 @@ bool SendWindows::credited(LinkId id, std::uint64_t taken_bytes) {
 }
 
 void SendWindows::departed(LinkId id, std::uint64_t sent_bytes) {
-  Link* link = to_change(id);
+  Link* link = links_.find(id);
   if (link == nullptr) return;
   const std::uint64_t before = link->window.here();
   link->window.note_departed(sent_bytes);
@@ -120,7 +110,7 @@ void SendWindows::departed(LinkId id, std::uint64_t sent_bytes) {
 }
 
 void SendWindows::set_full(LinkId id, bool full) {
-  Link* link = to_change(id);
+  Link* link = links_.find(id);
   if (link == nullptr) return;
   link->full = full;
   touch(id, *link);

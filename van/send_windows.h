@@ -4,10 +4,10 @@
 #pragma once
 
 #include <cstdint>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "van/link_table.h"
 #include "van/link_window.h"
 #include "van/transport.h"
 
@@ -43,7 +43,7 @@ class SendWindows {
   /// What it had under way no longer counts.
   void remove(LinkId link);
   /// Null if it is not there.
-  const Link* find(LinkId link) const;
+  const Link* find(LinkId link) const { return links_.find(link); }
 
   void note_sent(LinkId link, std::uint64_t bytes, bool bulk);
   /// The far end says how many bytes it has taken in all. False if that is more than were sent:
@@ -80,7 +80,6 @@ class SendWindows {
     std::size_t bulk_links = 0;  // Those that count as bulk.
   };
 
-  Link* to_change(LinkId link);
   Pool& pool_of(const Link& link) { return pools_[link.shaped ? 1 : 0]; }
   void touch(LinkId id, Link& link);
   void leave_pool(Link& link);
@@ -89,14 +88,14 @@ class SendWindows {
   std::uint64_t link_window_bytes_;
   std::uint64_t largest_slice_bytes_ = wire::kMaxPayloadBytes;
   Pool pools_[2];
-  std::unordered_map<LinkId, Link> links_;
+  LinkTable<Link> links_;
   std::vector<LinkId> changed_;
 };
 
 template <typename Visit>
 void SendWindows::drain_changed(const Visit& visit) {
   for (const LinkId id : changed_) {
-    Link* link = to_change(id);
+    Link* link = links_.find(id);
     if (link == nullptr || !std::exchange(link->changed, false)) continue;
     visit(id, std::as_const(*link));
   }

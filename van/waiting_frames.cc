@@ -9,7 +9,7 @@
 
 namespace stretto {
 
-Lane WaitingFrames::add(Frame frame) {
+Lane WaitingFrames::add(Frame&& frame) {
   Lane one;
   if (gone_.empty()) {
     one.push_back(std::move(frame));

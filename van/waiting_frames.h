@@ -19,7 +19,7 @@ class WaitingFrames {
  public:
   /// A frame that waits from now on, in a lane of its own from which it can be moved to another.
   /// With tag 0 it is nobody's.
-  Lane add(Frame frame);
+  Lane add(Frame&& frame);
   /// Drops a frame of this lane, and its payload with it.
   void drop(Lane& from, Lane::iterator frame);
 
