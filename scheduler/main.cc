@@ -13,7 +13,7 @@
 #include "common/program.h"
 #include "common/real_disk.h"
 #include "common/signals.h"
-#include "metrics/endpoint.h"
+#include "observe/metrics/endpoint.h"
 #include "scheduler/metrics_file.h"
 #include "scheduler/outlook.h"
 #include "scheduler/page.h"

@@ -5,7 +5,7 @@
 
 #include <memory>
 
-#include "metrics/board.h"
+#include "observe/metrics/board.h"
 #include "scheduler/history.h"
 #include "scheduler/page_board.h"
 #include "scheduler/scheduler.h"

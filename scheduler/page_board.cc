@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "trace/clocks.h"
-#include "trace/report.h"
+#include "observe/trace/clocks.h"
+#include "observe/trace/report.h"
 
 namespace stretto {
 namespace {

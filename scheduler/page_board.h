@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "common/mutex.h"
-#include "trace/timeline.h"
+#include "observe/trace/timeline.h"
 
 namespace stretto {
 

@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "common/report.h"
+#include "observe/reported.h"
 #include "scheduler/input_view.h"
 #include "scheduler/push_waits.h"
 #include "van/messages.h"

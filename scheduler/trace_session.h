@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "observe/trace/timeline.h"
 #include "stretto/status.h"
-#include "trace/timeline.h"
 #include "van/messages.h"
 
 namespace stretto {

@@ -13,7 +13,7 @@
 #include "common/network.h"
 #include "common/program.h"
 #include "common/signals.h"
-#include "metrics/endpoint.h"
+#include "observe/metrics/endpoint.h"
 #include "server/ports.h"
 #include "server/shard.h"
 #include "van/transports.h"

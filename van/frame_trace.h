@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "common/clock.h"
-#include "common/trace.h"
+#include "observe/trace/trace.h"
 #include "van/send_queue.h"
 
 namespace stretto {

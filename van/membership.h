@@ -12,7 +12,7 @@
 #include "common/clock.h"
 #include "common/config.h"
 #include "common/input_account.h"
-#include "common/report.h"
+#include "observe/reported.h"
 #include "van/messages.h"
 #include "van/van.h"
 

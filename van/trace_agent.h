@@ -7,8 +7,8 @@
 #include <string>
 
 #include "common/config.h"
-#include "common/trace.h"
-#include "trace/recorder.h"
+#include "observe/trace/recorder.h"
+#include "observe/trace/trace.h"
 #include "van/membership.h"
 #include "van/van.h"
 

@@ -2,7 +2,7 @@
 // A node's Van in numbers for metrics: bytes, frames, queue, stalls, breaks.
 #pragma once
 
-#include "metrics/board.h"
+#include "observe/metrics/board.h"
 #include "van/van.h"
 
 namespace stretto {

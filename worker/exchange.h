@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "common/clock.h"
-#include "common/trace.h"
+#include "observe/trace/trace.h"
 #include "van/messages.h"
 #include "van/van.h"
 #include "worker/coder.h"

@@ -11,7 +11,7 @@
 
 #include "common/clock.h"
 #include "common/config.h"
-#include "metrics/board.h"
+#include "observe/metrics/board.h"
 #include "van/loop.h"
 #include "van/membership.h"
 #include "van/trace_agent.h"

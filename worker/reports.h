@@ -4,7 +4,7 @@
 #pragma once
 
 #include "common/mutex.h"
-#include "common/report.h"
+#include "observe/reported.h"
 #include "stretto/status.h"
 
 namespace stretto {

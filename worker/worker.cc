@@ -14,7 +14,7 @@
 #include "common/memory.h"
 #include "common/network.h"
 #include "common/variables.h"
-#include "metrics/endpoint.h"
+#include "observe/metrics/endpoint.h"
 #include "van/loop_thread.h"
 #include "van/transports.h"
 #include "worker/node.h"

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """stretto.input: what a loop and a DataLoader see, batches, decoding, checkpoints and errors. What
-the reader itself promises is tested in tests/worker/input.
+the reader itself promises is tested in tests/input.
 """
 
 import array

@@ -155,7 +155,8 @@ class InstalledPackage(Prefix):
                    for path in (self.prefix / "include").rglob("*") if path.is_file()}
         public = {path.relative_to(folder).as_posix()
                   for folder in (SOURCE / "common/include", SOURCE / "worker/include",
-                                 SOURCE / "worker/input/include", SOURCE / "rpc/include")
+                                 SOURCE / "worker/training/include",
+                                 SOURCE / "input/include", SOURCE / "rpc/include")
                   for path in folder.rglob("*.h")}
         self.assertEqual(headers, public)
         for folder in (BUILD, SOURCE):

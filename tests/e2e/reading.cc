@@ -13,8 +13,8 @@
 #include <cstdio>
 #include <string>
 
-#include "tests/worker/input/limited_backend.h"
-#include "worker/input/open_reader.h"
+#include "input/open_reader.h"
+#include "tests/input/limited_backend.h"
 
 DEFINE_string(data, "", "The file of records");
 DEFINE_uint64(record_bytes, 16384, "Of each of them");

@@ -6,9 +6,9 @@
 #include <string>
 
 #include "common/check.h"
+#include "input/crc32c.h"
+#include "input/stored_index.h"
 #include "tests/fuzz/input.h"
-#include "worker/input/crc32c.h"
-#include "worker/input/stored_index.h"
 
 namespace stretto::input {
 namespace {

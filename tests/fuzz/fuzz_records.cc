@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "common/check.h"
+#include "input/sample_check.h"
+#include "input/tar.h"
+#include "input/tfrecord.h"
 #include "tests/fuzz/input.h"
-#include "worker/input/sample_check.h"
-#include "worker/input/tar.h"
-#include "worker/input/tfrecord.h"
 
 namespace stretto::input {
 namespace {

@@ -36,17 +36,17 @@ BINARIES = ("stretto-server", "stretto-scheduler", "stretto-launch", "stretto-to
 # What meets a mutant, by its folder: programs of unit tests, then scripts of whole processes.
 PROGRAMS = {
     "server": ("test_server", "test_worker", "test_sim"),
-    "worker/input": ("test_worker_input", "test_worker", "test_tools"),
+    "input": ("test_input", "test_worker", "test_tools"),
     "worker": ("test_worker", "test_sim", "test_tools"),
-    "van": ("test_van", "test_conformance", "test_server", "test_worker", "test_trace", "test_rpc",
-            "test_sim"),
+    "van": ("test_van", "test_conformance", "test_server", "test_worker", "test_observe_trace",
+            "test_rpc", "test_sim"),
     "ops": ("test_ops", "test_worker", "test_server"),
-    "scheduler": ("test_scheduler", "test_sim", "test_trace"),
+    "scheduler": ("test_scheduler", "test_sim", "test_observe_trace"),
     "bindings": (),
 }
 SCRIPTS = {
     "server": ("e2e/rounds_test", "e2e/modes_test", "e2e/mismatch_test", "e2e/failures_test"),
-    "worker/input": ("e2e/input_test", "bindings/input_test"),
+    "input": ("e2e/input_test", "bindings/input_test"),
     "worker": ("bindings/parameters_test", "e2e/rounds_test"),
     "van": ("e2e/rounds_test", "e2e/failures_test", "bindings/observe_test"),
     "ops": ("e2e/codecs_test",),

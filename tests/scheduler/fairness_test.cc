@@ -8,9 +8,9 @@
 #include <cmath>
 #include <random>
 
+#include "input/tuner.h"
 #include "tests/common/effort.h"
 #include "tools/bench/io_device.h"
-#include "worker/input/tuner.h"
 
 namespace stretto {
 namespace {

@@ -7,12 +7,12 @@
 #include <array>
 
 #include "common/log.h"
+#include "input/controls.h"
 #include "scheduler/scheduler.h"
 #include "server/shard.h"
 #include "tests/common/effort.h"
 #include "tests/sim/sim_network.h"
 #include "tools/bench/io_device.h"
-#include "worker/input/controls.h"
 #include "worker/node.h"
 
 namespace stretto {

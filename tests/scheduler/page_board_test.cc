@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/trace/made_trace.h"
+#include "tests/observe/trace/made_trace.h"
 
 namespace stretto {
 namespace {

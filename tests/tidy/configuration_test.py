@@ -13,7 +13,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGE = "docs/CONFIGURATION.md"
 # Folders of what runs in a job. Tests and other tools have variables of their own, and the page
 # need not name them all.
-PROGRAMS = ("common/", "van/", "metrics/", "trace/", "scheduler/", "server/", "worker/", "rpc/",
+PROGRAMS = ("common/", "van/", "observe/", "scheduler/", "server/", "worker/", "input/",
+            "rpc/",
             "tools/launch/", "bindings/python/")
 # By which the launcher starts itself on other hosts; people do not.
 OWN_FLAGS = {"agent"}

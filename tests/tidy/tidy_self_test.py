@@ -54,6 +54,12 @@ PLANTED = {
             "tests/g.cc": '#include "scheduler/roll.h"\n#include "tools/f.h"\n',
         },
         ["common/a.h:1", "van/b.h:1", "server/c.cc:2", "van/e.cc:1", "tools/f.cc:1"]),
+    rules_structure.what_trains_lies_above: (
+        {
+            "worker/a.cc": '#include "worker/training/b.h"\n#include "worker/c.h"\n',
+            "worker/training/b.cc": '#include "worker/training/b.h"\n#include "worker/a.h"\n',
+        },
+        ["worker/a.cc:1"]),
     rules_structure.transports_are_neighbours: (
         {
             "van/a.cc": '#include "van/zmq/a.h"\n',

@@ -4,8 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include "observe/trace/timeline.h"
 #include "tests/van/far_end.h"
-#include "trace/timeline.h"
 
 namespace stretto {
 namespace {

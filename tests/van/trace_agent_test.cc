@@ -8,8 +8,8 @@
 #include <cstring>
 #include <filesystem>
 
+#include "observe/trace/file.h"
 #include "tests/van/far_end.h"
-#include "trace/file.h"
 
 namespace stretto {
 namespace {

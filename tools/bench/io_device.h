@@ -16,8 +16,8 @@
 #include <string_view>
 #include <vector>
 
+#include "input/knobs.h"
 #include "stretto/status.h"
-#include "worker/input/knobs.h"
 
 namespace stretto::bench {
 

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "common/clock.h"
+#include "input/backend.h"
+#include "input/latency.h"
 #include "tools/bench/io_settings.h"
-#include "worker/input/backend.h"
-#include "worker/input/latency.h"
 
 namespace stretto::bench {
 

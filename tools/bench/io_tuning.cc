@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "common/clock.h"
-#include "worker/input/grid.h"
+#include "input/grid.h"
 
 namespace stretto::bench {
 namespace {

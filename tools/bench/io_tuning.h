@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "input/tuner.h"
 #include "tools/bench/io_device.h"
-#include "worker/input/tuner.h"
 
 namespace stretto::bench {
 

@@ -6,8 +6,8 @@
 #include <functional>
 #include <string>
 
+#include "observe/trace/timeline.h"
 #include "tools/trace/observer.h"
-#include "trace/timeline.h"
 
 namespace stretto::observe {
 

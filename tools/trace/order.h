@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "observe/trace/report.h"
 #include "stretto/status.h"
-#include "trace/report.h"
 
 namespace stretto::observe {
 

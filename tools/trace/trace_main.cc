@@ -14,13 +14,13 @@
 #include "common/log.h"
 #include "common/program.h"
 #include "common/text.h"
+#include "observe/trace/chrome.h"
+#include "observe/trace/clocks.h"
+#include "observe/trace/file.h"
+#include "observe/trace/report.h"
 #include "tools/trace/attach.h"
 #include "tools/trace/collect.h"
 #include "tools/trace/order.h"
-#include "trace/chrome.h"
-#include "trace/clocks.h"
-#include "trace/file.h"
-#include "trace/report.h"
 
 DEFINE_string(job, "",
               "JOB: its name or process, or HOST:PORT of its scheduler (STRETTO_SCHEDULER)");

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "common/clock.h"
-#include "worker/input/tfrecord.h"
+#include "input/tfrecord.h"
 
 namespace stretto::python {
 namespace py = pybind11;

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// Members are few and looked up seldom, so they lie in a vector.
+#include "core/roster.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace stretto {
+
+std::string Member::describe() const {
+  std::string text = fmt::format("{} {}", stretto::name_of(role), rank);
+  if (role == Role::kServer && shard != 0) text += fmt::format(" shard {}", shard);
+  return text;
+}
+
+const Member* Roster::find(NodeId node) const {
+  auto found = std::find_if(members.begin(), members.end(),
+                            [node](const Member& member) { return member.node == node; });
+  return found == members.end() ? nullptr : &*found;
+}
+
+}  // namespace stretto

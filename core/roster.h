@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// Roster: who is in a job, with ranks and addresses, and the settings that all have from it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "common/config.h"
+#include "stretto/types.h"
+
+namespace stretto {
+
+/// Slots of a job.
+inline constexpr std::uint32_t kSlots = 4096;
+
+/// Who is in the job. Grows an epoch with each change.
+struct Member {
+  NodeId node = 0;
+  Role role = Role::kWorker;
+  Rank rank = 0;
+  std::uint32_t shard = 0;
+  std::string address;
+  bool left = false;
+  /// "worker 3", "server 0", "server 0 shard 2".
+  std::string describe() const;
+};
+
+struct Roster {
+  std::uint32_t epoch = 0;
+  std::uint32_t fence = 0;
+  std::uint32_t workers = 0;
+  std::uint32_t servers = 0;
+  std::uint32_t slots = 0;
+  std::uint32_t since = 0;  ///< The members are those that changed after this epoch; 0: all.
+  std::vector<Member> members;
+  JobSettings settings;
+
+  const Member* find(NodeId node) const;
+};
+
+}  // namespace stretto

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+// Files are looked at in a few threads: on a cold disk the time goes into waiting for headers.
+#include "input/index.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <optional>
+#include <thread>
+
+#include "common/descriptor.h"
+#include "common/log.h"
+#include "input/permutation.h"
+#include "input/stored_index.h"
+#include "input/tar.h"
+#include "input/tfrecord.h"
+
+namespace stretto::input {
+namespace {
+
+constexpr std::size_t kScanners = 8;
+
+class FileSource final : public Source {
+ public:
+  FileSource(const std::string& path, int descriptor, std::uint64_t size)
+      : path_(path), descriptor_(descriptor), size_(size) {}
+
+  Result<std::size_t> read(std::uint64_t offset, std::span<std::byte> into) override {
+    std::size_t got = 0;
+    while (got < into.size()) {
+      const ssize_t count = ::pread(descriptor_, into.data() + got, into.size() - got,
+                                    static_cast<off_t>(offset + got));
+      if (count == 0) break;
+      if (count < 0 && errno == EINTR) continue;
+      if (count < 0) {
+        return Status(Code::kInvalidArgument,
+                      fmt::format("cannot read '{}' at offset {}: {}", path_, offset + got,
+                                  std::strerror(errno)));
+      }
+      got += static_cast<std::size_t>(count);
+    }
+    return got;
+  }
+  std::uint64_t size() const override { return size_; }
+
+ private:
+  const std::string& path_;
+  int descriptor_;
+  std::uint64_t size_;
+};
+
+Status cannot(const char* what, const std::string& path, std::string_view why) {
+  return {Code::kInvalidArgument, fmt::format("cannot {} '{}': {}", what, path, why)};
+}
+
+// What somebody may have meant who names a file that is not there.
+std::string hint_for_missing(const std::string& path) {
+  if (path.find_first_of("*?[{") != std::string::npos) {
+    return "; it looks like a pattern, and patterns are not expanded here: name the files, as "
+           "sorted(glob.glob(...)) does in Python";
+  }
+  return path.starts_with('~') ? "; '~' is not expanded here: write the folder" : "";
+}
+
+// The program that unpacks what begins so; empty: it is not known to be packed.
+std::string_view unpacker_of(std::string_view begin) {
+  constexpr std::pair<std::string_view, std::string_view> kKnown[] = {
+      {"\x1f\x8b\x08", "gunzip"}, {"\x28\xb5\x2f\xfd", "unzstd"}, {"\xfd\x37zXZ", "unxz"}};
+  for (const auto& [magic, program] : kKnown) {
+    if (begin.starts_with(magic)) return program;
+  }
+  return {};
+}
+
+// Records are read where they lie, so that no record of a packed file could be found. A file of
+// TFRecords may begin with any bytes: its name must say so too.
+Status check_packed(const Options& options, const std::string& path, int descriptor) {
+  std::array<char, 8> begin{};
+  const ssize_t got = ::pread(descriptor, begin.data(), begin.size(), 0);
+  if (got <= 0) return {};
+  const std::string_view program = unpacker_of({begin.data(), static_cast<std::size_t>(got)});
+  const bool named = path.ends_with(".gz") || path.ends_with(".zst") || path.ends_with(".xz") ||
+                     path.ends_with(".tgz");
+  if (program.empty() || (options.format == Format::kTfRecord && !named)) return {};
+  return cannot("read", path,
+                fmt::format("it is compressed, and records are read where they lie; unpack it "
+                            "first ({} does)",
+                            program));
+}
+
+Result<std::vector<Extent>> scan(const Options& options, const std::string& path, int descriptor,
+                                 std::uint64_t size) {
+  FileSource source(path, descriptor, size);
+  return options.format == Format::kTar ? scan_tar(source, options.max_sample_bytes)
+                                        : scan_tfrecord(source, options.max_sample_bytes);
+}
+
+// By the index that is kept of it, if there is one. What changes while it is looked at is not kept.
+Result<std::vector<Extent>> find_records(const Options& options, const std::string& path,
+                                         int descriptor, const struct stat& about,
+                                         IndexFolder& folder) {
+  const auto size = static_cast<std::uint64_t>(about.st_size);
+  if (options.format == Format::kFiles || options.format == Format::kRecords) {
+    return std::vector<Extent>();
+  }
+  if (Status status = check_packed(options, path, descriptor); !status.ok()) return status;
+  const IndexKey key = index_key(options, path, about);
+  if (std::optional<std::vector<Extent>> kept = folder.load(key)) return *std::move(kept);
+  Result<std::vector<Extent>> extents = scan(options, path, descriptor, size);
+  struct stat after {};
+  if (extents.ok() && ::fstat(descriptor, &after) == 0 && index_key(options, path, after) == key) {
+    folder.store(key, *extents);
+  }
+  return extents;
+}
+
+Result<Index::File> look_at(const Options& options, const std::string& path, IndexFolder& folder) {
+  // Whatever is no file would be waited for, were it opened without O_NONBLOCK.
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!file.is_open()) {
+    const int error = errno;
+    return cannot("open", path,
+                  std::strerror(error) + (error == ENOENT ? hint_for_missing(path) : ""));
+  }
+  struct stat about {};
+  if (::fstat(file.get(), &about) != 0) return cannot("look at", path, std::strerror(errno));
+  if (S_ISDIR(about.st_mode)) {
+    return cannot("read", path, "it is a folder; name the files that are in it");
+  }
+  if (!S_ISREG(about.st_mode)) return cannot("read", path, "it is not a regular file");
+  Index::File found;
+  found.path = std::make_shared<const std::string>(path);
+  found.bytes = static_cast<std::uint64_t>(about.st_size);
+  if (options.format == Format::kFiles && found.bytes > options.max_sample_bytes) {
+    return cannot("read", path,
+                  fmt::format("it has {} bytes, more than a sample may have ({}, max_sample_bytes)",
+                              found.bytes, options.max_sample_bytes));
+  }
+  Result<std::vector<Extent>> extents = find_records(options, path, file.get(), about, folder);
+  if (!extents.ok()) return extents.status();
+  found.extents = *std::move(extents);
+  return found;
+}
+
+std::uint64_t count_in(const Index::File& file, Format format, std::uint64_t record_bytes) {
+  if (format == Format::kFiles) return 1;
+  if (format == Format::kRecords) return (file.bytes + record_bytes - 1) / record_bytes;
+  return file.extents.size();
+}
+
+// Right in itself, but seldom meant: a shard that was not written yet.
+void warn_of_empty(const std::vector<Index::File>& files, std::uint64_t samples) {
+  std::uint64_t empty = 0;
+  const Index::File* first_empty = nullptr;
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    const std::uint64_t end = i + 1 < files.size() ? files[i + 1].first : samples;
+    if (end > files[i].first) continue;
+    if (empty++ == 0) first_empty = &files[i];
+  }
+  if (empty == 0) return;
+  log(Level::kWarning, "'{}' has {} bytes and no sample{}{}", *first_empty->path,
+      first_empty->bytes,
+      empty > 1 ? fmt::format(", and so have {} other files", empty - 1) : std::string(),
+      samples == 0 ? "; there is nothing to read in an epoch" : "");
+}
+
+}  // namespace
+
+Result<Index> Index::build(const Options& options, std::vector<Status>& problems) {
+  std::vector<std::optional<Result<File>>> looks(options.paths.size());
+  IndexFolder folder(options.index_folder);
+  {
+    std::atomic<std::size_t> next{0};
+    std::vector<std::jthread> scanners;
+    for (std::size_t i = 0; i < std::min(kScanners, looks.size()); ++i) {
+      scanners.emplace_back([&] {
+        for (std::size_t at = next++; at < looks.size(); at = next++) {
+          looks[at].emplace(look_at(options, options.paths[at], folder));
+        }
+      });
+    }
+  }
+  Index index;
+  index.format_ = options.format;
+  index.record_bytes_ = options.record_bytes;
+  for (std::optional<Result<File>>& look : looks) {
+    if (!look->ok()) {
+      if (options.on_error == OnError::kFail) return look->status();
+      problems.push_back(look->status());
+      continue;
+    }
+    File file = **std::move(look);
+    file.first = index.samples_;
+    index.samples_ += count_in(file, options.format, options.record_bytes);
+    index.bytes_ += file.bytes;
+    index.files_.push_back(std::move(file));
+  }
+  warn_of_empty(index.files_, index.samples_);
+  return index;
+}
+
+std::uint32_t Index::file_of(std::uint64_t sample) const {
+  // Behind the last of those that begin at it: files without samples come before.
+  const auto after = std::ranges::upper_bound(files_, sample, {}, &File::first);
+  return static_cast<std::uint32_t>(after - files_.begin() - 1);
+}
+
+Extent Index::extent_in(const File& file, std::uint64_t which) const {
+  if (format_ == Format::kFiles) return {0, file.bytes};
+  if (format_ != Format::kRecords) return file.extents[which];
+  const std::uint64_t offset = which * record_bytes_;
+  return {offset, std::min(record_bytes_, file.bytes - offset)};
+}
+
+Place Index::place(std::uint64_t sample) const {
+  const std::uint32_t number = file_of(sample);
+  const File& file = files_[number];
+  return {number, extent_in(file, sample - file.first)};
+}
+
+std::uint64_t Index::fingerprint() const {
+  std::uint64_t hash = mixed(static_cast<std::uint64_t>(format_) * 31 + record_bytes_);
+  for (const File& file : files_) {
+    for (const char letter : file.path->substr(file.path->rfind('/') + 1)) {
+      hash = mixed(hash + static_cast<unsigned char>(letter));
+    }
+    hash = mixed(mixed(hash + file.bytes) + file.first);
+    for (const Extent& extent : file.extents) {
+      hash = mixed(mixed(hash + extent.offset) + extent.bytes);
+    }
+  }
+  return mixed(hash + samples_);
+}
+
+}  // namespace stretto::input

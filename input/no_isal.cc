@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// CRC32C by a table, a byte at a time, for systems without libisal.
+#include <array>
+
+#include "input/crc32c.h"
+
+namespace stretto::input {
+namespace {
+
+constexpr std::uint32_t kReflectedPolynomial = 0x82f63b78U;
+
+constexpr std::array<std::uint32_t, 256> make_table() {
+  std::array<std::uint32_t, 256> table{};
+  for (std::uint32_t i = 0; i < table.size(); ++i) {
+    std::uint32_t value = i;
+    for (int bit = 0; bit < 8; ++bit) {
+      value = (value >> 1) ^ ((value & 1) != 0 ? kReflectedPolynomial : 0);
+    }
+    table[i] = value;
+  }
+  return table;
+}
+
+constexpr std::array<std::uint32_t, 256> kTable = make_table();
+
+}  // namespace
+
+std::uint32_t crc32c(std::span<const std::byte> bytes) {
+  std::uint32_t crc = ~std::uint32_t{0};
+  for (const std::byte byte : bytes) {
+    crc = (crc >> 8) ^ kTable[(crc ^ std::to_integer<std::uint32_t>(byte)) & 0xff];
+  }
+  return ~crc;
+}
+
+}  // namespace stretto::input

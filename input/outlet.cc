@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// The consumer takes all that is ready under one lock, and wakes the engine only if that waits for
+// room: a sample of a hundred bytes must not cost a system call.
+#include "input/outlet.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+namespace stretto::input {
+
+void Outlet::put(std::vector<Item>& items) {
+  if (items.empty()) return;
+  for (const Item& item : items) {
+    if (item.kind == Item::Kind::kEpochEnd) ends_.fetch_add(1);
+  }
+  {
+    MutexLock lock(mutex_);
+    std::ranges::move(items, std::back_inserter(ready_));
+  }
+  items.clear();
+  filled_.notify_all();  // Not under the lock, which who is woken wants first.
+}
+
+bool Outlet::room_for(std::uint64_t bytes) {
+  const auto fits = [&] {
+    return used_.load() + static_cast<std::int64_t>(bytes) <=
+           static_cast<std::int64_t>(most_bytes_);
+  };
+  if (fits()) return true;
+  starved_.store(true);
+  return fits();  // The consumer may have looked just before.
+}
+
+bool Outlet::far_ahead(int planned) {
+  if (ends_.load() + planned < kMostEnds) return false;
+  starved_.store(true);
+  return ends_.load() + planned >= kMostEnds;
+}
+
+void Outlet::tell_of_room() {
+  const auto low = static_cast<std::int64_t>(most_bytes_ - most_bytes_ / 4);
+  if (starved_.load() && used_.load() <= low && starved_.exchange(false)) wake_();
+}
+
+void Outlet::fetch() {
+  MutexLock lock(mutex_);
+  if (ready_.empty()) {
+    meter_.waits(clock_.now());
+    while (ready_.empty()) filled_.wait(mutex_);
+    meter_.goes_on(clock_.now());
+  }
+  std::ranges::move(ready_, std::back_inserter(taken_));
+  ready_.clear();
+}
+
+Item Outlet::take() {
+  if (taken_.empty()) fetch();
+  Item item = std::move(taken_.front());
+  taken_.pop_front();
+  if (item.kind == Item::Kind::kEpochEnd) ends_.fetch_sub(1);
+  used_.fetch_sub(static_cast<std::int64_t>(item.cost));
+  meter_.delivered(item.sample.bytes.size());
+  tell_of_room();
+  return item;
+}
+
+}  // namespace stretto::input

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// A worker's records as BytePS's timeline has them: for each tensor a row with its whole exchange,
+// and rows of its parts by stage. People who have scripts for comm.json need not change them.
+#pragma once
+
+#include <string>
+
+#include "observe/trace/timeline.h"
+
+namespace stretto::trace {
+
+/// The text of comm.json. Stages: PUSH, from the part's queueing to its last slice handed over;
+/// PULL, from then to the value's arrival. Without values (a push alone) there is no PULL.
+std::string byteps_json(const Trace& trace);
+
+}  // namespace stretto::trace

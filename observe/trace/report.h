@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// An analysis in words and as JSON; and the times of transfers and computations that orders such as
+// TAC want, as a trace shows them.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "observe/trace/analysis.h"
+
+namespace stretto::trace {
+
+std::string report_text(const Trace& trace, const Analysis& analysis);
+/// One object: verdict, totals, and a list of iterations with their critical paths.
+std::string report_json(const Trace& trace, const Analysis& analysis);
+
+/// Of one tensor, in the order in which the program first waits for them.
+struct Measured {
+  std::string tensor;
+  std::uint64_t bytes = 0;
+  std::int64_t transfer_ns = 0;       ///< Of all its parts one after the other, each at its best.
+  std::int64_t compute_ns = 0;        ///< From the end of waiting for it to the next wait, median,
+  std::int64_t least_compute_ns = 0;  ///< and least.
+};
+std::vector<Measured> measured_of(const Trace& trace);
+/// {"transfers":[{"name","bytes","transfer_s","compute_s","least_compute_s"}...]}.
+std::string measured_json(const std::vector<Measured>& measured);
+
+}  // namespace stretto::trace
