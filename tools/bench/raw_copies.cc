@@ -79,9 +79,9 @@ void copy(std::span<std::byte> to, std::span<const std::byte> from) {
 }
 
 /// A worker's part: into a block of its own, and out of a server's.
-class Worker {
+class Copier {
  public:
-  Worker(const RawShape& shape, const Common& common, std::uint32_t rank)
+  Copier(const RawShape& shape, const Common& common, std::uint32_t rank)
       : shape_(shape),
         common_(common),
         rank_(rank),
@@ -150,7 +150,7 @@ Result<Child> start(const RawShape& shape, const Common& common, std::uint32_t p
                     int report_descriptor) {
   return Child::start(SIGKILL, [&, process] {
     if (process < shape.workers) {
-      Worker worker(shape, common, process);
+      Copier worker(shape, common, process);
       return take_part(shape, common, process, report_descriptor,
                        [&](std::uint64_t parts) { worker.exchange(parts); });
     }
