@@ -11,7 +11,7 @@
 namespace stretto::launch {
 namespace {
 
-constexpr Time kStart{100s};
+constexpr Time kLossesStart{100s};
 constexpr std::size_t kServer = 1;
 constexpr std::size_t kFirst = 2;
 constexpr std::size_t kSecond = 3;
@@ -33,11 +33,11 @@ TEST(LaunchLosses, AWorkerThatEndedIsAbsentOnceOthersHaveWaitedForIt) {
   const Limits limits;
   Evidence evidence = running();
   LossDetector detector(limits);
-  evidence.record_end(kFirst, kFine, kStart);
+  evidence.record_end(kFirst, kFine, kLossesStart);
   EXPECT_FALSE(detector.absence_deadline(evidence));  // Nobody waits.
-  detector.on_gathering(Gathering::kAwaited, kStart + 1s);
-  detector.on_gathering(Gathering::kAwaited, kStart + 2s);  // Since the first.
-  const Time due = kStart + 1s + limits.absence;
+  detector.on_gathering(Gathering::kAwaited, kLossesStart + 1s);
+  detector.on_gathering(Gathering::kAwaited, kLossesStart + 2s);  // Since the first.
+  const Time due = kLossesStart + 1s + limits.absence;
   EXPECT_EQ(detector.absence_deadline(evidence), due);
   EXPECT_TRUE(detector.absent(evidence, due - 1ns).empty());
   EXPECT_EQ(detector.absent(evidence, due), Members{kFirst});
@@ -51,34 +51,34 @@ TEST(LaunchLosses, AWorkerThatEndedIsAbsentOnceOthersHaveWaitedForIt) {
 TEST(LaunchLosses, ServersAndThoseThatFailedAreNotAbsent) {
   Evidence evidence = running();
   LossDetector detector(Limits{});
-  detector.on_gathering(Gathering::kAwaited, kStart);
-  evidence.record_end(kServer, kFine, kStart);
-  evidence.record_end(kFirst, {false, 3}, kStart);
+  detector.on_gathering(Gathering::kAwaited, kLossesStart);
+  evidence.record_end(kServer, kFine, kLossesStart);
+  evidence.record_end(kFirst, {false, 3}, kLossesStart);
   EXPECT_FALSE(detector.absence_deadline(evidence));
 }
 
 TEST(LaunchLosses, WhoIsGivenUpHasAMomentToEndByItself) {
   Evidence evidence = running();
   LossDetector detector(Limits{});
-  EXPECT_TRUE(detector.abandoned(evidence, kStart).empty());
-  evidence.record_end(0, {false, 1}, kStart);
+  EXPECT_TRUE(detector.abandoned(evidence, kLossesStart).empty());
+  evidence.record_end(0, {false, 1}, kLossesStart);
   evidence.members[0].said = Statement{Code::kPeerLost, "worker 1", "nothing heard of it"};
   ASSERT_EQ(given_up(evidence), Members{kSecond});
-  EXPECT_TRUE(detector.abandoned(evidence, kStart).empty());
-  EXPECT_EQ(detector.abandonment_deadline(), kStart + kHindsight);
-  EXPECT_TRUE(detector.abandoned(evidence, kStart + kHindsight - 1ns).empty());
-  EXPECT_EQ(detector.abandoned(evidence, kStart + kHindsight), Members{kSecond});
-  evidence.record_end(kSecond, kFine, kStart + kHindsight);
-  EXPECT_TRUE(detector.abandoned(evidence, kStart + kHindsight).empty());
+  EXPECT_TRUE(detector.abandoned(evidence, kLossesStart).empty());
+  EXPECT_EQ(detector.abandonment_deadline(), kLossesStart + kHindsight);
+  EXPECT_TRUE(detector.abandoned(evidence, kLossesStart + kHindsight - 1ns).empty());
+  EXPECT_EQ(detector.abandoned(evidence, kLossesStart + kHindsight), Members{kSecond});
+  evidence.record_end(kSecond, kFine, kLossesStart + kHindsight);
+  EXPECT_TRUE(detector.abandoned(evidence, kLossesStart + kHindsight).empty());
   EXPECT_FALSE(detector.abandonment_deadline());
 }
 
 TEST(LaunchLosses, TheRecordKnowsWhoRuns) {
   Evidence evidence = running();
   EXPECT_EQ(evidence.alive_names(), "scheduler, server 0, worker 0, worker 1");
-  evidence.record_end(kFirst, kFine, kStart);
+  evidence.record_end(kFirst, kFine, kLossesStart);
   EXPECT_FALSE(evidence.failed());
-  evidence.record_loss(kSecond, 1, {Code::kNetwork, "its host is gone"}, kStart);
+  evidence.record_loss(kSecond, 1, {Code::kNetwork, "its host is gone"}, kLossesStart);
   EXPECT_TRUE(evidence.failed());
   EXPECT_TRUE(evidence.is_alive(kSecond));
   evidence.record_out_of_sight(kSecond);
@@ -90,24 +90,24 @@ TEST(LaunchLosses, TheRecordKnowsWhoRuns) {
 
 TEST(LaunchLossesDeathTest, WhoEndedDoesNotEndAgain) {
   Evidence evidence = running();
-  evidence.record_end(kFirst, kFine, kStart);
-  EXPECT_DEATH(evidence.record_end(kFirst, kFine, kStart), "stretto bug");
+  evidence.record_end(kFirst, kFine, kLossesStart);
+  EXPECT_DEATH(evidence.record_end(kFirst, kFine, kLossesStart), "stretto bug");
   EXPECT_DEATH(evidence.record_start(kFirst), "stretto bug");
 }
 
 TEST(LaunchHeartbeat, SilenceCountsWhileWeAreAwake) {
   HeartbeatWatch watch(1s);
-  watch.hear(kStart);
-  watch.begin(kStart);
-  EXPECT_EQ(watch.next_look(5s), kStart + 1s);
-  EXPECT_EQ(watch.look(kStart + 1s), 1s);
-  EXPECT_EQ(watch.look(kStart + 4s), 4s);    // Late, but awake.
-  EXPECT_EQ(watch.look(kStart + 604s), 4s);  // Asleep.
-  EXPECT_EQ(watch.look(kStart + 605s), 5s);
-  EXPECT_EQ(watch.next_look(7s), kStart + 606s);
-  EXPECT_EQ(watch.next_look(5500ms), kStart + 605500ms);  // The limit comes first.
-  watch.hear(kStart + 606s);
-  EXPECT_EQ(watch.look(kStart + 607s), 1s);
+  watch.hear(kLossesStart);
+  watch.begin(kLossesStart);
+  EXPECT_EQ(watch.next_look(5s), kLossesStart + 1s);
+  EXPECT_EQ(watch.look(kLossesStart + 1s), 1s);
+  EXPECT_EQ(watch.look(kLossesStart + 4s), 4s);    // Late, but awake.
+  EXPECT_EQ(watch.look(kLossesStart + 604s), 4s);  // Asleep.
+  EXPECT_EQ(watch.look(kLossesStart + 605s), 5s);
+  EXPECT_EQ(watch.next_look(7s), kLossesStart + 606s);
+  EXPECT_EQ(watch.next_look(5500ms), kLossesStart + 605500ms);  // The limit comes first.
+  watch.hear(kLossesStart + 606s);
+  EXPECT_EQ(watch.look(kLossesStart + 607s), 1s);
 }
 
 TEST(LaunchOutputCredit, IsGivenInLargePiecesAndNotWhileAStreamIsPaused) {
