@@ -209,6 +209,5 @@ NAMESAKES = {
     "Turn": 3,
     "Walk": 2,
     "Way": 3,
-    "Worker": 2,
     "Writer": 3,
 }
