@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// That a transport polls: what must not be done meanwhile looks at it.
+// What transports share that poll many links.
 #pragma once
 
 #include "common/check.h"
+#include "van/transport.h"
 
 namespace stretto {
 
@@ -20,6 +21,22 @@ class Polling {
 
  private:
   bool& polling_;
+};
+
+/// Hands out LinkIds; none twice. Thread: loop.
+class LinkIds {
+ public:
+  LinkId next() { return ++last_; }
+
+ private:
+  LinkId last_ = 0;
+};
+
+/// What a link, or some, did in its turn.
+struct Turn {
+  int frames = 0;       ///< Messages read, good or bad.
+  bool called = false;  ///< The sink was called.
+  bool more = false;    ///< There may be more: give it another turn without waiting.
 };
 
 }  // namespace stretto

@@ -9,9 +9,9 @@ namespace stretto::fabric {
 namespace {
 
 TEST(FabricEndpoint, KnowsOthersByTheirNamesAndByNothingElse) {
-  const auto near = Endpoint::open("tcp;ofi_rxm", "127.0.0.1");
+  const auto near = FabricEndpoint::open("tcp;ofi_rxm", "127.0.0.1");
   ASSERT_TRUE(near.ok()) << near.status().text();
-  const auto far = Endpoint::open("tcp;ofi_rxm", "127.0.0.1");
+  const auto far = FabricEndpoint::open("tcp;ofi_rxm", "127.0.0.1");
   ASSERT_TRUE(far.ok()) << far.status().text();
   const std::string name = (*far)->name();
   EXPECT_TRUE((*near)->insert(name).ok());

@@ -34,7 +34,7 @@ std::string text_of(const Bytes& bytes) {
 class FakePeer {
  public:
   explicit FakePeer(const std::string& address) : line_(address) {
-    endpoint_ = fabric::Endpoint::open("tcp;ofi_rxm", "127.0.0.1").or_exit();
+    endpoint_ = fabric::FabricEndpoint::open("tcp;ofi_rxm", "127.0.0.1").or_exit();
   }
   ~FakePeer() {
     if (endpoint_ != nullptr) endpoint_->shut();
@@ -113,7 +113,7 @@ class FakePeer {
   std::span<fabric::Completion> collect() { return endpoint_->collect(room_); }
 
   RawTcp line_;
-  std::unique_ptr<fabric::Endpoint> endpoint_;
+  std::unique_ptr<fabric::FabricEndpoint> endpoint_;
   fabric::Introduction far_;
   fi_addr_t to_ = FI_ADDR_UNSPEC;
   std::vector<std::byte> memory_;

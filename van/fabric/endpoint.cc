@@ -39,18 +39,18 @@ void fill_randomly(std::span<std::uint64_t> numbers) {
   STRETTO_CHECK(::getrandom(numbers.data(), numbers.size_bytes(), 0) == size);
 }
 
-Result<std::unique_ptr<Endpoint>> Endpoint::open(const std::string& provider,
-                                                 const std::string& host) {
+Result<std::unique_ptr<FabricEndpoint>> FabricEndpoint::open(const std::string& provider,
+                                                             const std::string& host) {
   Result<Info> found = find_provider(provider, host);
   if (!found.ok()) return found.status();
-  std::unique_ptr<Endpoint> made(new Endpoint(*std::move(found)));
+  std::unique_ptr<FabricEndpoint> made(new FabricEndpoint(*std::move(found)));
   if (Status status = made->open_all(); !status.ok()) return status;
   return made;
 }
 
-Endpoint::~Endpoint() = default;
+FabricEndpoint::~FabricEndpoint() = default;
 
-Status Endpoint::open_all() {
+Status FabricEndpoint::open_all() {
   provider_ = info_->fabric_attr->prov_name;
   const auto refused = [this](const char* what, int error) {
     return failure(Code::kResource, fmt::format("wanted a {} of {}", what, provider_), error);
@@ -96,13 +96,13 @@ Status Endpoint::open_all() {
 
 // The descriptor of "net" stays readable once it has been (libfabric 1.17), so that waiting for it
 // would be spinning.
-void Endpoint::find_descriptor() {
+void FabricEndpoint::find_descriptor() {
   int descriptor = -1;
   if (provider_ == "net") return;
   if (fi_control(&completions_->fid, FI_GETWAIT, &descriptor) == 0) descriptor_ = descriptor;
 }
 
-Result<fi_addr_t> Endpoint::insert(const std::string& name) {
+Result<fi_addr_t> FabricEndpoint::insert(const std::string& name) {
   const bool sockets = info_->addr_format == FI_SOCKADDR_IN;
   // A socket address is as long and of the same family as ours; other names are text.
   const bool fine = sockets ? name.size() == name_.size() && name.substr(0, 2) == name_.substr(0, 2)
@@ -115,9 +115,9 @@ Result<fi_addr_t> Endpoint::insert(const std::string& name) {
   return failure(Code::kMalformed, "wanted to know the far end's endpoint", inserted);
 }
 
-void Endpoint::remove(fi_addr_t address) { fi_av_remove(addresses_.get(), &address, 1, 0); }
+void FabricEndpoint::remove(fi_addr_t address) { fi_av_remove(addresses_.get(), &address, 1, 0); }
 
-std::uint64_t Endpoint::next_key() {
+std::uint64_t FabricEndpoint::next_key() {
   if (keys_.empty()) {
     keys_.resize(kKeysAtOnce);
     fill_randomly(keys_);
@@ -128,19 +128,19 @@ std::uint64_t Endpoint::next_key() {
   return bits >= 64 ? key : key & ((std::uint64_t{1} << bits) - 1);
 }
 
-Region Endpoint::expose(std::span<const std::byte> memory) {
+Region FabricEndpoint::expose(std::span<const std::byte> memory) {
   fid_mr* region = nullptr;
   const int error = fi_mr_reg(domain_.get(), memory.data(), memory.size(), FI_REMOTE_READ, 0,
                               next_key(), 0, &region, nullptr);
   return Region(error == 0 ? region : nullptr);
 }
 
-std::uint64_t Endpoint::address_in(const Region&, std::span<const std::byte> memory) const {
+std::uint64_t FabricEndpoint::address_in(const Region&, std::span<const std::byte> memory) const {
   const bool absolute = (info_->domain_attr->mr_mode & FI_MR_VIRT_ADDR) != 0;
   return absolute ? reinterpret_cast<std::uint64_t>(memory.data()) : 0;
 }
 
-Result<Region> Endpoint::lend(std::span<std::byte> memory) {
+Result<Region> FabricEndpoint::lend(std::span<std::byte> memory) {
   if ((info_->domain_attr->mr_mode & FI_MR_LOCAL) == 0) return Region();
   fid_mr* region = nullptr;
   const int error = fi_mr_reg(domain_.get(), memory.data(), memory.size(),
@@ -149,34 +149,34 @@ Result<Region> Endpoint::lend(std::span<std::byte> memory) {
   return failure(Code::kResource, fmt::format("wanted to register {} bytes", memory.size()), error);
 }
 
-Given Endpoint::send(fi_addr_t to, std::span<const std::byte> bytes, void* descriptor,
-                     Operation& done) {
+Given FabricEndpoint::send(fi_addr_t to, std::span<const std::byte> bytes, void* descriptor,
+                           Operation& done) {
   return given(fi_send(endpoint_.get(), bytes.data(), bytes.size(), descriptor, to, &done));
 }
 
-Given Endpoint::send_note(fi_addr_t to, std::span<const std::byte> bytes, void* descriptor,
-                          Operation& done) {
+Given FabricEndpoint::send_note(fi_addr_t to, std::span<const std::byte> bytes, void* descriptor,
+                                Operation& done) {
   return given(
       fi_tsend(endpoint_.get(), bytes.data(), bytes.size(), descriptor, to, kNoteTag, &done));
 }
 
-Given Endpoint::receive(std::span<std::byte> into, void* descriptor, Operation& done) {
+Given FabricEndpoint::receive(std::span<std::byte> into, void* descriptor, Operation& done) {
   return given(
       fi_recv(endpoint_.get(), into.data(), into.size(), descriptor, FI_ADDR_UNSPEC, &done));
 }
 
-Given Endpoint::receive_note(std::span<std::byte> into, void* descriptor, Operation& done) {
+Given FabricEndpoint::receive_note(std::span<std::byte> into, void* descriptor, Operation& done) {
   return given(fi_trecv(endpoint_.get(), into.data(), into.size(), descriptor, FI_ADDR_UNSPEC,
                         kNoteTag, 0, &done));
 }
 
-Given Endpoint::read(fi_addr_t from, std::span<std::byte> into, void* descriptor,
-                     std::uint64_t address, std::uint64_t key, Operation& done) {
+Given FabricEndpoint::read(fi_addr_t from, std::span<std::byte> into, void* descriptor,
+                           std::uint64_t address, std::uint64_t key, Operation& done) {
   return given(
       fi_read(endpoint_.get(), into.data(), into.size(), descriptor, from, address, key, &done));
 }
 
-std::span<Completion> Endpoint::collect(std::span<Completion> room) {
+std::span<Completion> FabricEndpoint::collect(std::span<Completion> room) {
   std::size_t count = 0;
   std::array<fi_cq_msg_entry, kReadAtOnce> entries;
   while (count < room.size()) {
@@ -195,14 +195,14 @@ std::span<Completion> Endpoint::collect(std::span<Completion> room) {
   return room.first(count);
 }
 
-bool Endpoint::collect_error(Completion& into) {
+bool FabricEndpoint::collect_error(Completion& into) {
   fi_cq_err_entry entry{};
   if (fi_cq_readerr(completions_.get(), &entry, 0) != 1) return false;
   into = {operation_of(entry.op_context), entry.len, entry.err == 0 ? FI_EIO : entry.err};
   return true;
 }
 
-bool Endpoint::may_wait() const {
+bool FabricEndpoint::may_wait() const {
   fid* waited = &completions_->fid;
   return fi_trywait(fabric_.get(), &waited, 1) == FI_SUCCESS;
 }

@@ -49,16 +49,16 @@ struct Completion {
 enum class Given { kTaken, kLater, kFailed };
 
 /// Thread: loop.
-class Endpoint {
+class FabricEndpoint {
  public:
   /// At `host`, an address of this host in digits.
-  static Result<std::unique_ptr<Endpoint>> open(const std::string& provider,
-                                                const std::string& host);
-  Endpoint(const Endpoint&) = delete;
-  Endpoint& operator=(const Endpoint&) = delete;
-  ~Endpoint();
+  static Result<std::unique_ptr<FabricEndpoint>> open(const std::string& provider,
+                                                      const std::string& host);
+  FabricEndpoint(const FabricEndpoint&) = delete;
+  FabricEndpoint& operator=(const FabricEndpoint&) = delete;
+  ~FabricEndpoint();
   /// Ends all operations and connections: the provider touches no memory of ours any more. Regions
-  /// must be gone before the Endpoint is.
+  /// must be gone before the FabricEndpoint is.
   void shut() { endpoint_.reset(); }
 
   const std::string& provider() const { return provider_; }
@@ -95,7 +95,7 @@ class Endpoint {
   bool may_wait() const;
 
  private:
-  explicit Endpoint(Info info) : info_(std::move(info)) {}
+  explicit FabricEndpoint(Info info) : info_(std::move(info)) {}
   Status open_all();
   void find_descriptor();
   bool collect_error(Completion& into);

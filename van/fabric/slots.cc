@@ -4,7 +4,7 @@
 
 namespace stretto::fabric {
 
-Status Slots::grow(Endpoint& endpoint, std::size_t count) {
+Status Slots::grow(FabricEndpoint& endpoint, std::size_t count) {
   if (count <= count_) return {};
   const std::size_t more = count - count_;
   Chunk chunk{.memory = Buffer::allocate(more * slot_bytes_), .region = {}, .slots = {}};

@@ -17,13 +17,13 @@ struct Slot : Operation {
   void* descriptor = nullptr;
 };
 
-/// Thread: loop. Must outlive the endpoint's operations, and end before the Endpoint.
+/// Thread: loop. Must outlive the endpoint's operations, and end before the FabricEndpoint.
 class Slots {
  public:
   Slots(Operation::Kind kind, std::size_t slot_bytes) : kind_(kind), slot_bytes_(slot_bytes) {}
 
   /// Makes more slots, until there are `count` in all.
-  Status grow(Endpoint& endpoint, std::size_t count);
+  Status grow(FabricEndpoint& endpoint, std::size_t count);
   std::size_t count() const { return count_; }
   /// Null if all are in use.
   Slot* take();

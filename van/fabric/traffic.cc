@@ -35,7 +35,7 @@ Status malformed(std::string_view what) {
 
 Status Traffic::open(const std::string& host) {
   if (endpoint_ != nullptr) return {};
-  Result<std::unique_ptr<Endpoint>> opened = Endpoint::open(options_.provider, host);
+  Result<std::unique_ptr<FabricEndpoint>> opened = FabricEndpoint::open(options_.provider, host);
   if (!opened.ok()) return opened.status();
   endpoint_ = *std::move(opened);
   sends_ = std::make_unique<Slots>(Operation::Kind::kSend, kSlotBytes);

@@ -30,8 +30,8 @@ class Traffic {
   /// Ends everything under way. Regions of links must be gone by the destructor, or the next open.
   void shut();
   bool is_open() const { return endpoint_ != nullptr; }
-  Endpoint& endpoint() { return *endpoint_; }
-  const Endpoint& endpoint() const { return *endpoint_; }
+  FabricEndpoint& endpoint() { return *endpoint_; }
+  const FabricEndpoint& endpoint() const { return *endpoint_; }
 
   /// Learns where the link's far end is, and posts receives for it.
   Status meet(Link& link);
@@ -75,7 +75,7 @@ class Traffic {
   const FabricOptions& options_;
   Links& links_;
   std::function<void(Link&)> touch_;
-  std::unique_ptr<Endpoint> endpoint_;
+  std::unique_ptr<FabricEndpoint> endpoint_;
   std::unique_ptr<Slots> sends_;
   std::unique_ptr<Slots> frames_;
   std::unique_ptr<Slots> notes_;

@@ -84,7 +84,7 @@ class Line {
   bool closed_there() const;
 
  private:
-  struct Lane {  // One direction.
+  struct Direction {
     alignas(64) std::atomic<std::uint64_t> published;
     alignas(64) std::atomic<std::uint64_t> taken;
     alignas(64) std::array<std::atomic<std::uint64_t>, kSlots / 64> returned;
@@ -97,7 +97,7 @@ class Line {
   };
   struct Shared {
     std::array<End, 2> ends;
-    std::array<Lane, 2> lanes;  // By who sends.
+    std::array<Direction, 2> directions;  // By who sends.
   };
   static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 
@@ -106,8 +106,8 @@ class Line {
   Shared& shared() const;
   std::size_t ours() const { return side_ == Side::kConnected ? 0 : 1; }
   std::size_t theirs() const { return 1 - ours(); }
-  Lane& out() const { return shared().lanes[ours()]; }
-  Lane& in() const { return shared().lanes[theirs()]; }
+  Direction& out() const { return shared().directions[ours()]; }
+  Direction& in() const { return shared().directions[theirs()]; }
 
   const Descriptor socket_;
   const Mapping memory_;

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "van/polling.h"
 #include "van/shm/arena.h"
 #include "van/shm/far_memory.h"
 #include "van/shm/line.h"

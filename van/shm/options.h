@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What can be chosen about the shared memory transport, and what its parts tell one another.
+// What can be chosen about the shared memory transport.
 #pragma once
 
 #include <cstddef>
@@ -24,13 +24,4 @@ struct ShmOptions {
   Duration handshake_timeout = 5s;
 };
 
-namespace shm {
-
-/// What a link did in its turn.
-struct Turn {
-  int frames = 0;
-  bool called = false;  ///< The sink was called.
-};
-
-}  // namespace shm
 }  // namespace stretto

@@ -11,10 +11,9 @@
 #include <vector>
 
 #include "common/check.h"
-#include "common/clock.h"
 #include "van/polling.h"
+#include "van/shm/acceptor.h"
 #include "van/shm/link.h"
-#include "van/shm/strangers.h"
 #include "van/watch.h"
 
 namespace stretto {
@@ -29,16 +28,29 @@ constexpr unsigned kPollsBetweenLooks = 16;
 // The socket of a link does not tell when it has room.
 constexpr Duration kRoomRetry = 1ms;
 constexpr Duration kStrangersCheck = 1s;
-// Without descriptors nobody is let in for so long.
-constexpr Duration kPause = 1s;
-constexpr std::uint64_t kListenerToken = Watch::kWakeToken - 1;
+
+Result<std::string> name_in(std::string_view address, bool may_be_new) {
+  if (address.starts_with(kScheme)) {
+    const std::string_view name = address.substr(kScheme.size());
+    if (is_name(name)) return std::string(name);
+    if (name.empty() && may_be_new) return random_name();
+  }
+  return Status(Code::kInvalidArgument,
+                fmt::format("'{}' is no address, wanted shm: and {} letters or digits", address,
+                            kNameLength));
+}
 
 /// Thread: loop, but for wake().
-class Endpoint final : public ShmTransport {
+class SharedMemoryTransport final : public ShmTransport {
  public:
-  explicit Endpoint(const ShmOptions& options)
-      : options_(options), strangers_(options_), arena_(options.chunk_bytes) {}
-  ~Endpoint() override;
+  explicit SharedMemoryTransport(const ShmOptions& options)
+      : options_(options),
+        acceptor_(options_, watch_, ids_,
+                  [this](LinkId id, std::shared_ptr<Line> line) {
+                    return add(id, std::move(line), false);
+                  }),
+        arena_(options.chunk_bytes) {}
+  ~SharedMemoryTransport() override;
   Status open() { return watch_.open(); }
 
   Result<std::string> listen(std::string_view address) override;
@@ -57,28 +69,22 @@ class Endpoint final : public ShmTransport {
  private:
   using Links = std::map<LinkId, std::unique_ptr<Link>>;
 
-  Result<std::string> name_in(std::string_view address, bool may_be_new) const;
   Status add(LinkId id, std::shared_ptr<Line> line, bool announced);
   void look(Duration wait);
   void hear(std::uint64_t token);
-  void accept();
-  void pause_listening();
-  void listen_on();
-  void admit_peer(LinkId id, Descriptor socket);
   void poll_links(Sink& sink, Duration wait);
   bool deliver(Sink& sink);
   bool report_unreachable(Sink& sink);
   void disarm();
   void bury(LinkId id);
   void free_unread();
+  /// Links that take room: those that are open, and those that are still read.
+  std::size_t held() const { return links_.size() + unread_.size(); }
 
   const ShmOptions options_;
   Watch watch_;
-  LinkId last_id_ = 0;
-  std::string name_;
-  Descriptor listener_;
-  Time listen_again_;  // Zero: listening.
-  Strangers strangers_;
+  LinkIds ids_;
+  Acceptor acceptor_;
   Arena arena_;
   Copied copied_;
   Links links_;
@@ -93,68 +99,54 @@ class Endpoint final : public ShmTransport {
   std::thread::id owner_;
 };
 
-Endpoint::~Endpoint() {
+SharedMemoryTransport::~SharedMemoryTransport() {
   for (auto& [id, link] : links_) link->close();
 }
 
 // ---- addresses
 
-Result<std::string> Endpoint::name_in(std::string_view address, bool may_be_new) const {
-  if (address.starts_with(kScheme)) {
-    const std::string_view name = address.substr(kScheme.size());
-    if (is_name(name)) return std::string(name);
-    if (name.empty() && may_be_new) return random_name();
-  }
-  return Status(Code::kInvalidArgument,
-                fmt::format("'{}' is no address, wanted shm: and {} letters or digits", address,
-                            kNameLength));
-}
-
-Result<std::string> Endpoint::listen(std::string_view address) {
-  if (listener_.is_open()) {
+Result<std::string> SharedMemoryTransport::listen(std::string_view address) {
+  if (acceptor_.listens()) {
     return Status(Code::kInvalidArgument,
                   fmt::format("wanted to listen at '{}', but this transport listens at {}{} "
                               "already; make another transport",
-                              address, kScheme, name_));
+                              address, kScheme, acceptor_.name()));
   }
   Result<std::string> name = name_in(address, true);
   if (!name.ok()) return name;
-  Result<Descriptor> listener = listen_at(*name);
-  if (!listener.ok()) return listener.status();
-  if (Status status = watch_.add(listener->get(), kListenerToken); !status.ok()) return status;
-  listener_ = *std::move(listener);
-  name_ = *std::move(name);
-  return fmt::format("{}{}", kScheme, name_);
+  if (Status status = acceptor_.listen(*std::move(name)); !status.ok()) return status;
+  return fmt::format("{}{}", kScheme, acceptor_.name());
 }
 
-Result<LinkId> Endpoint::connect(std::string_view address) {
+Result<LinkId> SharedMemoryTransport::connect(std::string_view address) {
   if (Result<std::string> name = name_in(address, false); !name.ok()) return name.status();
   Result<LinkId> link = reach(address);
   if (link.ok() || link.status().code() == Code::kResource) return link;
+  const LinkId id = ids_.next();
   unreachable_.emplace_back(
-      ++last_id_, Status(Code::kLinkBroken, fmt::format("no connection to {} could be made: {}",
-                                                        address, link.status().cause())));
-  return last_id_;
+      id, Status(Code::kLinkBroken, fmt::format("no connection to {} could be made: {}", address,
+                                                link.status().cause())));
+  return id;
 }
 
-Result<LinkId> Endpoint::reach(std::string_view address) {
+Result<LinkId> SharedMemoryTransport::reach(std::string_view address) {
   Result<std::string> name = name_in(address, false);
   if (!name.ok()) return name.status();
-  if (links_.size() + unread_.size() >= options_.max_links) {
+  if (held() >= options_.max_links) {
     return Status(
         Code::kResource,
         fmt::format("wanted to connect to '{}', but {} links are open, which is the limit; "
                     "raise max_links",
-                    address, links_.size() + unread_.size()));
+                    address, held()));
   }
   Result<std::shared_ptr<Line>> line = Line::connect(*name);
   if (!line.ok()) return line.status();
-  const LinkId id = ++last_id_;
+  const LinkId id = ids_.next();
   if (Status status = add(id, *std::move(line), true); !status.ok()) return status;
   return id;
 }
 
-Status Endpoint::add(LinkId id, std::shared_ptr<Line> line, bool announced) {
+Status SharedMemoryTransport::add(LinkId id, std::shared_ptr<Line> line, bool announced) {
   if (Status status = watch_.add(line->socket().get(), id); !status.ok()) return status;
   links_[id] = std::make_unique<Link>(id, std::move(line), arena_, options_, copied_, announced);
   return {};
@@ -162,22 +154,23 @@ Status Endpoint::add(LinkId id, std::shared_ptr<Line> line, bool announced) {
 
 // ---- frames
 
-Transport::Sent Endpoint::try_send(LinkId link, const wire::Header& header, const Buffer& payload) {
+Transport::Sent SharedMemoryTransport::try_send(LinkId link, const wire::Header& header,
+                                                const Buffer& payload) {
   const auto found = links_.find(link);
   return found == links_.end() ? Sent::kBroken : found->second->send(header, payload);
 }
 
-Buffer Endpoint::allocate(std::size_t bytes) {
+Buffer SharedMemoryTransport::allocate(std::size_t bytes) {
   Result<Buffer> block = arena_.allocate(bytes);
   return block.ok() ? *std::move(block) : Buffer::allocate(bytes);
 }
 
-void Endpoint::close(LinkId link) {
+void SharedMemoryTransport::close(LinkId link) {
   std::erase_if(unreachable_, [link](const auto& one) { return one.first == link; });
   if (links_.count(link) != 0) bury(link);
 }
 
-void Endpoint::bury(LinkId id) {
+void SharedMemoryTransport::bury(LinkId id) {
   auto node = links_.extract(id);
   std::unique_ptr<Link>& link = node.mapped();
   link->close();
@@ -190,7 +183,7 @@ void Endpoint::bury(LinkId id) {
 }
 
 // What the far end has read by now, or never will.
-void Endpoint::free_unread() {
+void SharedMemoryTransport::free_unread() {
   for (auto one = unread_.begin(); one != unread_.end();) {
     if (one->second->is_read()) {
       ++one;
@@ -204,14 +197,14 @@ void Endpoint::free_unread() {
 
 // ---- poll
 
-void Endpoint::poll(Sink& sink, Duration wait) {
+void SharedMemoryTransport::poll(Sink& sink, Duration wait) {
   if (owner_ == std::thread::id()) owner_ = std::this_thread::get_id();
   STRETTO_CHECK(owner_ == std::this_thread::get_id());
   poll_links(sink, wait);
   dead_.clear();
 }
 
-void Endpoint::poll_links(Sink& sink, Duration wait) {
+void SharedMemoryTransport::poll_links(Sink& sink, Duration wait) {
   const Polling polling(polling_);
   if (armed_ || ++polls_ % kPollsBetweenLooks == 0) look(Duration::zero());
   if (!deliver(sink)) {
@@ -222,7 +215,7 @@ void Endpoint::poll_links(Sink& sink, Duration wait) {
   free_unread();
 }
 
-Duration Endpoint::may_wait(Duration wait) const {
+Duration SharedMemoryTransport::may_wait(Duration wait) const {
   if (wait <= Duration::zero()) return Duration::zero();
   if (!unreachable_.empty()) return Duration::zero();
   armed_ = true;
@@ -230,74 +223,32 @@ Duration Endpoint::may_wait(Duration wait) const {
     if (!link->arm()) return Duration::zero();
     if (link->awaits_socket()) wait = std::min(wait, kRoomRetry);
   }
-  const bool timed = !strangers_.empty() || listen_again_ != Time();
-  return timed ? std::min(wait, kStrangersCheck) : wait;
+  return acceptor_.is_timed() ? std::min(wait, kStrangersCheck) : wait;
 }
 
-void Endpoint::disarm() {
+void SharedMemoryTransport::disarm() {
   if (!std::exchange(armed_, false)) return;
   for (const auto& [id, link] : links_) link->disarm();
 }
 
-void Endpoint::look(Duration wait) {
+void SharedMemoryTransport::look(Duration wait) {
   const std::vector<std::uint64_t> tokens = watch_.wait(wait, woken_);
   disarm();
   for (const std::uint64_t token : tokens) hear(token);
-  listen_on();
-  for (const LinkId id : strangers_.expired()) {
-    if (const auto gone = strangers_.take(id)) watch_.remove(gone->get());
-  }
+  acceptor_.tick();
 }
 
-void Endpoint::hear(std::uint64_t token) {
-  if (token == kListenerToken) return accept();
+void SharedMemoryTransport::hear(std::uint64_t token) {
+  if (token == Acceptor::kToken) {
+    return acceptor_.accept(options_.max_links - std::min(options_.max_links, held()));
+  }
   const auto id = static_cast<LinkId>(token);
   if (const auto link = links_.find(id); link != links_.end()) return link->second->hear();
   if (const auto link = unread_.find(id); link != unread_.end()) return link->second->hear();
-  if (auto stranger = strangers_.take(id)) {
-    watch_.remove(stranger->get());
-    admit_peer(id, *std::move(stranger));
-  }
+  acceptor_.hear(id);
 }
 
-void Endpoint::accept() {
-  using What = Accepted::What;
-  for (int i = 0; i < kFramesPerTurn; ++i) {
-    Accepted accepted = accept_from(listener_);
-    if (accepted.what == What::kNobody) return;
-    if (accepted.what == What::kNoDescriptor) return pause_listening();
-    const bool room = links_.size() + unread_.size() < options_.max_links;
-    if (accepted.what == What::kPeer && room) admit_peer(++last_id_, std::move(accepted.socket));
-  }
-}
-
-// The listener would stay readable, and keep us from waiting.
-void Endpoint::pause_listening() {
-  watch_.remove(listener_.get());
-  listen_again_ = SteadyClock().now() + kPause;
-}
-
-void Endpoint::listen_on() {
-  if (listen_again_ == Time() || SteadyClock().now() < listen_again_) return;
-  const bool on = watch_.add(listener_.get(), kListenerToken).ok();
-  listen_again_ = on ? Time() : SteadyClock().now() + kPause;
-}
-
-// Somebody who has connected says something for the first time; mostly it is there at once.
-void Endpoint::admit_peer(LinkId id, Descriptor socket) {
-  const Heard hello = shm::hear(socket);
-  if (hello.what == Heard::What::kNothing) {
-    if (!watch_.add(socket.get(), id).ok()) return;
-    const LinkId oldest = strangers_.add(id, std::move(socket));
-    if (oldest != 0) watch_.remove(strangers_.take(oldest)->get());
-    return;
-  }
-  Result<std::shared_ptr<Line>> line = Line::accept(std::move(socket), hello);
-  const Status status = line.ok() ? add(id, *std::move(line), false) : line.status();
-  if (!status.ok()) strangers_.note_refused(status);
-}
-
-bool Endpoint::deliver(Sink& sink) {
+bool SharedMemoryTransport::deliver(Sink& sink) {
   bool called = report_unreachable(sink);
   int left = kFramesPerPoll;
   // By turns, from the one after the last: callbacks may add links and close them.
@@ -318,7 +269,7 @@ bool Endpoint::deliver(Sink& sink) {
   return called;
 }
 
-bool Endpoint::report_unreachable(Sink& sink) {
+bool SharedMemoryTransport::report_unreachable(Sink& sink) {
   if (unreachable_.empty()) return false;
   for (auto& [id, why] : std::exchange(unreachable_, {})) sink.on_broken(id, std::move(why));
   return true;
@@ -330,7 +281,7 @@ bool Endpoint::report_unreachable(Sink& sink) {
 Result<std::unique_ptr<ShmTransport>> make_shm_transport(const ShmOptions& options) {
   // Whether this system has all that arenas and lines need is found out now, not by a link.
   if (const Result<Buffer> probe = shm::Arena(1).allocate(1); !probe.ok()) return probe.status();
-  auto transport = std::make_unique<shm::Endpoint>(options);
+  auto transport = std::make_unique<shm::SharedMemoryTransport>(options);
   if (Status status = transport->open(); !status.ok()) return status;
   return std::unique_ptr<ShmTransport>(std::move(transport));
 }

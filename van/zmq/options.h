@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "stretto/types.h"
+#include "van/polling.h"
 #include "van/transport.h"
 #include "van/wire.h"
 
@@ -48,25 +49,9 @@ inline int milliseconds(Duration duration) {
   return static_cast<int>(std::clamp<std::int64_t>(count, 1, std::numeric_limits<int>::max()));
 }
 
-/// Hands out LinkIds; none twice. Thread: loop.
-class LinkIds {
- public:
-  LinkId next() { return ++last_; }
-
- private:
-  LinkId last_ = 0;
-};
-
 // Tokens of the watch: a link, and whether its socket or its monitor. Link 0 is the listener.
 constexpr std::uint64_t socket_token(LinkId link) { return std::uint64_t{link} << 1; }
 constexpr std::uint64_t monitor_token(LinkId link) { return socket_token(link) | 1; }
-
-/// What a part of the transport did in its turn.
-struct Turn {
-  int frames = 0;       ///< Messages read, good or bad.
-  bool called = false;  ///< The sink was called.
-  bool more = false;    ///< There may be more: give it another turn without waiting.
-};
 
 }  // namespace zmq
 }  // namespace stretto
