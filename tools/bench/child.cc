@@ -82,4 +82,27 @@ void Child::send_signal(int signal) const {
   if (process_id_ > 0 && !exit_status_) ::kill(process_id_, signal);
 }
 
+Status Children::start(const std::function<int()>& body) {
+  Result<Child> child = Child::start(SIGKILL, body);
+  if (child.ok()) children_.push_back(*std::move(child));
+  return child.status();
+}
+
+std::vector<Child*> Children::all() {
+  std::vector<Child*> pointers;
+  for (Child& child : children_) pointers.push_back(&child);
+  return pointers;
+}
+
+std::vector<pid_t> Children::process_ids() const {
+  std::vector<pid_t> process_ids;
+  for (const Child& child : children_) process_ids.push_back(child.process_id());
+  return process_ids;
+}
+
+void Children::kill() {
+  for (const Child& child : children_) child.send_signal(SIGKILL);
+  children_.clear();
+}
+
 }  // namespace stretto::bench

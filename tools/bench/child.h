@@ -6,6 +6,7 @@
 
 #include <functional>
 #include <optional>
+#include <vector>
 
 #include "common/descriptor.h"
 #include "stretto/status.h"
@@ -38,6 +39,20 @@ class Child {
   pid_t process_id_;
   Descriptor handle_;
   std::optional<int> exit_status_;
+};
+
+/// Several that are forked and execute nothing else, or what `become` makes of them. Ended with
+/// their owner.
+class Children {
+ public:
+  Status start(const std::function<int()>& body);
+  std::vector<Child*> all();
+  std::vector<pid_t> process_ids() const;
+  /// Nothing of theirs needs an orderly end.
+  void kill();
+
+ private:
+  std::vector<Child> children_;
 };
 
 /// Milliseconds to `deadline` as poll() wants them, rounded up; 0 if it has passed.

@@ -2,7 +2,7 @@
 // A tensor that fits no cache but the last is encoded part by part, and decoded into a sum. The
 // bound is the time that memcpy takes to read and write as many bytes as the codec reads and
 // writes.
-#include "tools/bench/codec.h"
+#include "ops/codec.h"
 
 #include <fmt/format.h>
 
@@ -10,7 +10,7 @@
 #include <random>
 #include <vector>
 
-#include "ops/codec.h"
+#include "tools/bench/benchmarks.h"
 #include "tools/bench/statistics.h"
 
 namespace stretto::bench {

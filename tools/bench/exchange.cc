@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // limit, Stretto, limit, ...: so that what else the machine does meanwhile meets both alike.
-#include "tools/bench/exchange.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,6 +7,7 @@
 #include <map>
 
 #include "common/config.h"
+#include "tools/bench/benchmarks.h"
 #include "tools/bench/cluster.h"
 #include "tools/bench/raw_copies.h"
 #include "tools/bench/raw_exchange.h"

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Looks at every process of a cluster twice; its workers have joined and wait for a pipe to end.
-#include "tools/bench/idle.h"
-
 #include <fmt/format.h>
 
+#include "tools/bench/benchmarks.h"
 #include "tools/bench/cluster.h"
 #include "tools/bench/now.h"
 #include "tools/bench/processes.h"

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Modelled devices: the grid, the tuner and what it is compared with, as rows.
-#include "tools/bench/io.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <map>
 
-#include "tools/bench/io_real.h"
+#include "tools/bench/benchmarks.h"
 #include "tools/bench/io_tuning.h"
 #include "tools/bench/statistics.h"
 
@@ -92,7 +90,7 @@ void run_models(const IoSettings& io, Output& output) {
 }  // namespace
 
 Status run_io(const Settings& settings, Output& output) {
-  if (settings.io.real) return run_real(settings, output);
+  if (settings.io.real) return run_io_real(settings, output);
   run_models(settings.io, output);
   return {};
 }

@@ -2,13 +2,12 @@
 // A disk that others use too is faster at some times than at others. So each setting of the grid is
 // measured next to one that stays the same, and counted relative to it; and what is compared in the
 // end takes turns.
-#include "tools/bench/io_real.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "common/clock.h"
+#include "tools/bench/benchmarks.h"
 #include "tools/bench/io_disk.h"
 #include "tools/bench/io_tuning.h"
 #include "tools/bench/statistics.h"
@@ -104,7 +103,7 @@ Result<Turns> take_turns(Gauge& gauge, Knobs tuned, Knobs best) {
 
 }  // namespace
 
-Status run_real(const Settings& settings, Output& output) {
+Status run_io_real(const Settings& settings, Output& output) {
   const IoSettings& io = settings.io;
   Result<IoDisk> opened = IoDisk::open(io.path, io.pattern);
   if (!opened.ok()) return opened.status();

@@ -3,14 +3,13 @@
 #include "tools/bench/lab_exchange.h"
 
 #include <fmt/format.h>
-#include <signal.h>
 
 #include <cstdio>
 #include <vector>
 
 #include "common/address.h"
 #include "common/config.h"
-#include "tools/bench/lab_children.h"
+#include "tools/bench/child.h"
 #include "tools/bench/report_pipe.h"
 
 namespace stretto::bench {
@@ -24,20 +23,19 @@ int ended(const Status& status, std::string_view who) {
 
 class Players {
  public:
-  ~Players() {
-    for (const Child* child : all()) child->send_signal(SIGKILL);  // Nothing needs more.
-  }
+  ~Players() { children_.kill(); }
 
   Status add(const LabPlan::Host& host, std::string_view who, const std::function<Status()>& part) {
-    return children_.start(
-        host, [&] { return ended(part(), who); },
-        [&](const Status& status) { return ended(status, who); });
+    return children_.start([&] {
+      const Status status = Netlab::enter(host);
+      return ended(status.ok() ? part() : status, who);
+    });
   }
 
   std::vector<Child*> all() { return children_.all(); }
 
  private:
-  LabChildren children_;
+  Children children_;
 };
 
 constexpr std::string_view kFabric = "fabric";

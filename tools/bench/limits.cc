@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "tools/bench/benchmarks.h"
 #include "tools/bench/statistics.h"
 
 namespace stretto::bench {

@@ -9,8 +9,6 @@
 
 #include "stretto/status.h"
 #include "stretto/types.h"
-#include "tools/bench/output.h"
-#include "tools/bench/settings.h"
 
 namespace stretto::bench {
 
@@ -29,7 +27,5 @@ std::vector<Limit> memory_limits();
 std::vector<Limit> tcp_limits();
 std::vector<Limit> zmq_limits();
 std::vector<Limit> shm_limits();
-
-Status run_limits(const Settings& settings, Output& output);
 
 }  // namespace stretto::bench

@@ -7,15 +7,8 @@
 
 #include "common/program.h"
 #include "common/version.h"
-#include "tools/bench/codec.h"
-#include "tools/bench/exchange.h"
-#include "tools/bench/idle.h"
-#include "tools/bench/io.h"
-#include "tools/bench/limits.h"
+#include "tools/bench/benchmarks.h"
 #include "tools/bench/output.h"
-#include "tools/bench/preempt.h"
-#include "tools/bench/queue.h"
-#include "tools/bench/replay.h"
 #include "tools/bench/settings.h"
 #include "tools/bench/worker_role.h"
 
@@ -37,14 +30,24 @@ int print_help() {
 
 Status run(const Settings& settings) {
   Output output(settings.json);
-  if (settings.benchmark == Benchmark::kLimits) return run_limits(settings, output);
-  if (settings.benchmark == Benchmark::kIdle) return run_idle(settings, output);
-  if (settings.benchmark == Benchmark::kPreempt) return run_preempt(settings, output);
-  if (settings.benchmark == Benchmark::kCodec) return run_codec(settings, output);
-  if (settings.benchmark == Benchmark::kReplay) return run_replay(settings, output);
-  if (settings.benchmark == Benchmark::kQueue) return run_queue(settings, output);
-  if (settings.benchmark == Benchmark::kIo) return run_io(settings, output);
-  return run_exchange(settings, output);
+  switch (settings.benchmark) {
+    case Benchmark::kLimits:
+      return run_limits(settings, output);
+    case Benchmark::kIdle:
+      return run_idle(settings, output);
+    case Benchmark::kPreempt:
+      return run_preempt(settings, output);
+    case Benchmark::kReplay:
+      return run_replay(settings, output);
+    case Benchmark::kIo:
+      return run_io(settings, output);
+    case Benchmark::kCodec:
+      return run_codec(settings, output);
+    case Benchmark::kQueue:
+      return run_queue(settings, output);
+    default:
+      return run_exchange(settings, output);
+  }
 }
 
 int bench(std::span<const std::string> words) {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A pick by the number of links, and by the number of urgencies that wait for one link; and
 // steering by the number of frames that wait, each of a tag of its own. No sockets, one thread.
-#include "tools/bench/queue.h"
-
 #include <time.h>
 
 #include <string_view>
@@ -10,6 +8,7 @@
 #include <vector>
 
 #include "common/check.h"
+#include "tools/bench/benchmarks.h"
 #include "tools/bench/statistics.h"
 #include "van/van.h"
 

@@ -4,7 +4,6 @@
 #include "tools/bench/raw_copies.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -146,19 +145,17 @@ int take_part(const RawShape& shape, const Common& common, std::uint32_t process
   return write_report(report_descriptor, report).ok() ? 0 : 1;
 }
 
-Result<Child> start(const RawShape& shape, const Common& common, std::uint32_t process,
-                    int report_descriptor) {
-  return Child::start(SIGKILL, [&, process] {
-    if (process < shape.workers) {
-      Copier worker(shape, common, process);
-      return take_part(shape, common, process, report_descriptor,
-                       [&](std::uint64_t parts) { worker.exchange(parts); });
-    }
-    const std::uint64_t endpoints = std::uint64_t{shape.servers} * shape.shards;
-    const std::uint64_t endpoint = process - shape.workers;
-    return take_part(shape, common, process, report_descriptor, [&](std::uint64_t parts) {
-      serve(shape, common, endpoint, (parts + endpoints - 1 - endpoint) / endpoints);
-    });
+int play(const RawShape& shape, const Common& common, std::uint32_t process,
+         int report_descriptor) {
+  if (process < shape.workers) {
+    Copier worker(shape, common, process);
+    return take_part(shape, common, process, report_descriptor,
+                     [&](std::uint64_t parts) { worker.exchange(parts); });
+  }
+  const std::uint64_t endpoints = std::uint64_t{shape.servers} * shape.shards;
+  const std::uint64_t endpoint = process - shape.workers;
+  return take_part(shape, common, process, report_descriptor, [&](std::uint64_t parts) {
+    serve(shape, common, endpoint, (parts + endpoints - 1 - endpoint) / endpoints);
   });
 }
 
@@ -186,19 +183,17 @@ Result<Rates> measure_copies(const RawShape& shape) {
   if (!common.is_there()) return Status(Code::kResource, "no shared memory for the limit");
   Result<ReportPipe> results = ReportPipe::open();
   if (!results.ok()) return results.status();
-  std::vector<Child> children;
+  Children children;
   const std::uint32_t processes = shape.workers + shape.servers * shape.shards;
   for (std::uint32_t process = 0; process < processes; ++process) {
-    Result<Child> child = start(shape, common, process, results->write_end());
-    if (!child.ok()) return child.status();
-    children.push_back(*std::move(child));
+    Status status =
+        children.start([&] { return play(shape, common, process, results->write_end()); });
+    if (!status.ok()) return status;
   }
-  std::vector<Child*> pointers;
-  for (Child& child : children) pointers.push_back(&child);
   const auto time = std::chrono::duration<double>(4 * shape.seconds);
   const Status status = results->await(
-      processes, pointers, now() + kCopiesTake + std::chrono::duration_cast<Duration>(time));
-  for (const Child& child : children) child.send_signal(SIGKILL);
+      processes, children.all(), now() + kCopiesTake + std::chrono::duration_cast<Duration>(time));
+  children.kill();
   if (!status.ok()) return Status(status).with_operation("limit of copies");
   return rates_of_all(shape, results->reports());
 }

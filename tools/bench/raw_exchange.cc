@@ -5,7 +5,6 @@
 
 #include <fmt/format.h>
 #include <malloc.h>
-#include <signal.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -170,18 +169,6 @@ int work(const RawShape& shape, std::uint32_t rank, std::span<const std::uint32_
   return write_report(report_descriptor, report).ok() ? 0 : 1;
 }
 
-std::vector<Child*> pointers_to(std::vector<Child>& children) {
-  std::vector<Child*> pointers;
-  for (Child& child : children) pointers.push_back(&child);
-  return pointers;
-}
-
-// Nothing of theirs needs an orderly end.
-void kill_all(std::vector<Child>& children) {
-  for (const Child& child : children) child.send_signal(SIGKILL);
-  children.clear();
-}
-
 }  // namespace
 
 Result<Rates> measure_raw(const RawShape& shape) {
@@ -190,33 +177,29 @@ Result<Rates> measure_raw(const RawShape& shape) {
   Result<ReportPipe> results_pipe = ReportPipe::open();
   if (!results_pipe.ok()) return results_pipe.status();
 
-  std::vector<Child> servers;
-  std::vector<pid_t> server_ids;
+  Children servers;
   for (std::uint32_t i = 0; i < shape.servers; ++i) {
-    Result<Child> server =
-        Child::start(SIGKILL, [&] { return serve(shape, ports_pipe->write_end()); });
-    if (!server.ok()) return server.status();
-    server_ids.push_back(server->process_id());
-    servers.push_back(*std::move(server));
+    Status status = servers.start([&] { return serve(shape, ports_pipe->write_end()); });
+    if (!status.ok()) return status;
   }
   const std::size_t endpoints = std::size_t{shape.servers} * shape.shards;
-  Status status = ports_pipe->await(endpoints, pointers_to(servers), now() + kPatience);
+  Status status = ports_pipe->await(endpoints, servers.all(), now() + kPatience);
   if (!status.ok()) return std::move(status).with_operation("raw exchange");
   std::vector<std::uint32_t> ports;
   for (const Report& report : ports_pipe->reports()) ports.push_back(report.port);
 
-  std::vector<Child> workers;
+  const std::vector<pid_t> server_ids = servers.process_ids();
+  Children workers;
   for (std::uint32_t rank = 0; rank < shape.workers; ++rank) {
-    Result<Child> worker = Child::start(
-        SIGKILL, [&] { return work(shape, rank, ports, server_ids, results_pipe->write_end()); });
-    if (!worker.ok()) return worker.status();
-    workers.push_back(*std::move(worker));
+    status = workers.start(
+        [&] { return work(shape, rank, ports, server_ids, results_pipe->write_end()); });
+    if (!status.ok()) return status;
   }
   const Duration time =
       std::chrono::duration_cast<Duration>(std::chrono::duration<double>(2 * shape.seconds));
-  status = results_pipe->await(shape.workers, pointers_to(workers), now() + kPatience + time);
-  kill_all(workers);
-  kill_all(servers);
+  status = results_pipe->await(shape.workers, workers.all(), now() + kPatience + time);
+  workers.kill();
+  servers.kill();
   if (!status.ok()) return std::move(status).with_operation("raw exchange");
   return rates_of(results_pipe->reports());
 }

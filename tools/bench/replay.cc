@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Makes the lab, then measures in turns: the link, every scheme, and again; so that what else the
 // machine does meanwhile meets all alike.
-#include "tools/bench/replay.h"
-
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -11,6 +9,7 @@
 #include <limits>
 #include <map>
 
+#include "tools/bench/benchmarks.h"
 #include "tools/bench/lab_exchange.h"
 #include "tools/bench/raw_stream.h"
 #include "tools/bench/replay_job.h"

@@ -9,7 +9,7 @@
 #include <cstdio>
 
 #include "common/config.h"
-#include "tools/bench/lab_children.h"
+#include "tools/bench/child.h"
 #include "tools/bench/processes.h"
 #include "tools/bench/report_pipe.h"
 #include "tools/bench/run_command.h"
@@ -25,13 +25,13 @@ class Processes {
 
   Status start(const LabPlan::Host& host, std::string_view role, std::uint32_t rank,
                std::vector<std::string> command) {
-    const auto body = [&] {
+    return children_.start([&] {
+      if (const Status status = Netlab::enter(host); !status.ok()) {
+        std::fprintf(stderr, "%s\n", status.text().c_str());
+        return 1;
+      }
       set_environment(host, role, rank);
       return become(std::move(command));
-    };
-    return children_.start(host, body, [](const Status& status) {
-      std::fprintf(stderr, "%s\n", status.text().c_str());
-      return 1;
     });
   }
 
@@ -70,7 +70,7 @@ class Processes {
 
   const Netlab& lab_;
   const LabJob& job_;
-  LabChildren children_;
+  Children children_;
 };
 
 }  // namespace

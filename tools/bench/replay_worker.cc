@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Real tensors through the public API, and sleeps where a processor would compute: forward through
 // the layers, each when its tensors are there, and backward, after which each gradient leaves.
-#include "tools/bench/replay_worker.h"
-
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -19,6 +17,7 @@
 #include "tools/bench/replay_order.h"
 #include "tools/bench/report_pipe.h"
 #include "tools/bench/statistics.h"
+#include "tools/bench/worker_role.h"
 
 namespace stretto::bench {
 namespace {

@@ -8,7 +8,6 @@
 
 #include "stretto/worker.h"
 #include "tools/bench/flags.h"
-#include "tools/bench/replay_worker.h"
 #include "tools/bench/report_pipe.h"
 
 namespace stretto::bench {

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `stretto-bench NAME` runs; docs/BENCHMARKS.md says what each of them is for.
+#pragma once
+
+#include "stretto/status.h"
+#include "tools/bench/output.h"
+#include "tools/bench/settings.h"
+
+namespace stretto::bench {
+
+/// What this machine can do without Stretto, to hold Stretto's rates against.
+Status run_limits(const Settings& settings, Output& output);
+/// push_pull, push and pull: Stretto and its limit, by turns.
+Status run_exchange(const Settings& settings, Output& output);
+/// What every process of a job costs while nobody exchanges anything.
+Status run_idle(const Settings& settings, Output& output);
+/// How long an urgent message takes beside a large transfer on one shaped link.
+Status run_preempt(const Settings& settings, Output& output);
+/// A model's training iterations over links of a given rate, with one schedule of its transfers
+/// after another.
+Status run_replay(const Settings& settings, Output& output);
+/// How near the input tuner comes to the best setting of a device, modelled or real; `run_io_real`
+/// is the second.
+Status run_io(const Settings& settings, Output& output);
+Status run_io_real(const Settings& settings, Output& output);
+/// What encoding, and decoding with adding, costs one thread.
+Status run_codec(const Settings& settings, Output& output);
+/// What choosing the next slice costs the send queue, and steering what waits.
+Status run_queue(const Settings& settings, Output& output);
+
+}  // namespace stretto::bench
