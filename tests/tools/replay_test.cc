@@ -11,10 +11,8 @@
 
 #include "common/config.h"
 #include "tools/bench/lab_plan.h"
-#include "tools/bench/overlap.h"
 #include "tools/bench/pace.h"
 #include "tools/bench/processes.h"
-#include "tools/bench/replay_order.h"
 #include "tools/bench/replay_plan.h"
 #include "tools/bench/settings.h"
 

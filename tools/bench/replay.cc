@@ -13,7 +13,7 @@
 #include "tools/bench/lab_exchange.h"
 #include "tools/bench/raw_stream.h"
 #include "tools/bench/replay_job.h"
-#include "tools/bench/replay_order.h"
+#include "tools/bench/replay_plan.h"
 #include "tools/bench/statistics.h"
 #include "tools/bench/supervised.h"
 

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // The arithmetic of replay: how a model's iteration is brought down to the lab's links, what it
-// must be compared with, and when a figure does not count. Pure.
+// must be compared with, and when a figure does not count. Pure, but for an order that is read
+// from a file.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
 
+#include "stretto/order.h"
 #include "tools/bench/models.h"
-#include "tools/bench/overlap.h"
 #include "tools/bench/replay_settings.h"
 
 namespace stretto::bench {
@@ -41,6 +43,48 @@ std::uint64_t part_bytes_of(const ReplaySettings& settings, const Scheme& scheme
 std::vector<std::pair<std::string, std::string>> variables_of(const ReplaySettings& settings,
                                                               const Scheme& scheme);
 
+/// What orders the scheme's tensors: --order, or its own.
+std::string order_name(const ReplaySettings& settings, const Scheme& scheme);
+/// One of registration, arrival, layer, random, tic, tac and file:PATH. `seed` is of random ones;
+/// TAC is told the lab's times.
+Result<Order> make_order(const std::string& name, const ReplaySettings& settings,
+                         const Model& model, double bytes_per_second, std::uint64_t seed);
+
+/// The lab's links: what one carries, and how many ends share them.
+struct Links {
+  double bytes_per_second = 0;
+  std::uint32_t workers = 1;
+  std::uint32_t servers = 1;
+};
+
+// How good a schedule is: an iteration's time between the two that nothing but overlap tells apart.
+// The measures are TicTac's (Hashemi et al., MLSys 2019), with pushes and pulls at the same time,
+// as a full-duplex link carries them.
+
+/// Seconds of one iteration: computation, and all transfers in one direction.
+struct Load {
+  double compute_s = 0;
+  double one_way_s = 0;
+
+  /// Nothing overlaps: compute, push, pull.
+  double serial_s() const { return compute_s + 2 * one_way_s; }
+  /// No lossless synchronous schedule is faster.
+  double bound_s() const { return std::max(compute_s, one_way_s); }
+};
+
+/// 1: as fast as the bound; 0: nothing overlaps; negative: something waits besides.
+inline double efficiency(const Load& load, double iteration_s) {
+  return (load.serial_s() - iteration_s) / (load.serial_s() - load.bound_s());
+}
+
+/// Time saved over the shorter of computing and transferring (both ways): 1 if that is hidden
+/// completely. More, where push and pull hide behind one another too.
+inline double overlap(const Load& load, double iteration_s) {
+  return (load.serial_s() - iteration_s) / std::min(load.compute_s, 2 * load.one_way_s);
+}
+
+/// Compute and one-way transfer in the lab.
+Load load_of(const ReplaySettings& settings, const Model& model, const Links& links);
 /// One way for all of a worker's tensors, at a link's goodput. Servers have links of the same
 /// rate: where there are fewer than workers, theirs are the bottleneck.
 double one_way_s(std::uint64_t bytes, double bytes_per_second, std::uint32_t workers,

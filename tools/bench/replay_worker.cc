@@ -14,7 +14,7 @@
 #include "stretto/worker.h"
 #include "tools/bench/pace.h"
 #include "tools/bench/processes.h"
-#include "tools/bench/replay_order.h"
+#include "tools/bench/replay_plan.h"
 #include "tools/bench/report_pipe.h"
 #include "tools/bench/statistics.h"
 #include "tools/bench/worker_role.h"
