@@ -135,6 +135,12 @@ PLANTED = {
     rules_text.line_width: (
         {"van/a.cc": "x" * 100 + "\n" + "x" * 101 + "\n", "README.md": "x" * 200},
         ["van/a.cc:2"]),
+    rules_text.document_width: (
+        {"README.md": "x " * 50 + "\n" + "x " * 50 + "x\n```\n" + "x " * 60 + "\n```\n",
+         "docs/A.md": "| " + "x " * 60 + "|\n- [a](" + "x" * 100 + ")\n`" + "x " * 60 + "`\n" +
+                      "x".ljust(100) + "x\n" + "x" * 101 + "\n",
+         "van/a.cc": "x " * 60},
+        ["README.md:2", "docs/A.md:4"]),
     rules_text.python_functions: (
         {"tools/a.py": "def f():\n" + "    g()\n" * 70,
          "tools/b.py": "def f():\n" + "    g()\n" * 69},
@@ -156,7 +162,7 @@ PLANTED = {
     rules_text.commands_exist: (
         {"README.md": "Run `./tools/check`.\nThen tools/absent.\n", "tools/check": SCRIPT,
          "docs/decisions/0001-a.md": "We had tools/gone.\n",
-         "docs/results/0001-a.md": "It can be built and run at commit 0123abc.\ntools/gone\n",
+         "docs/results/0001-a.md": "It can be built and\n> run at commit 0123abc.\ntools/gone\n",
          "docs/results/0002-b.md": "It was there at commit 0123abc.\ntools/gone\n"},
         ["README.md:2", "docs/results/0002-b.md:2"]),
     rules_text.no_private_paths: (
