@@ -231,14 +231,4 @@ std::span<std::byte> Cell::own_value() {
   return value_.bytes.writable();
 }
 
-std::vector<Cell::Waiter> Cell::take_ready() {
-  std::vector<Waiter> ready;
-  std::erase_if(waiters_, [&](const Waiter& waiter) {
-    const bool passes = consistency_.passes(waiter.gate, waiter.rank);
-    if (passes) ready.push_back(waiter);
-    return passes;
-  });
-  return ready;
-}
-
 }  // namespace stretto

@@ -14,6 +14,7 @@
 #include "ops/sum.h"
 #include "ops/update.h"
 #include "server/consistency.h"
+#include "server/waiting_list.h"
 #include "van/messages.h"
 
 namespace stretto {
@@ -39,16 +40,7 @@ class Cell {
     Codec codec = Codec::kNone;
     std::uint32_t contributors = 0;
   };
-  /// A worker that waits for a value, or only to hear that the round is done.
-  struct Waiter {
-    Rank rank = 0;
-    std::int32_t priority = 0;
-    Time deadline = Time::max();
-    bool wants_value = false;
-    bool pushed = false;  ///< It waits for the answer to a share, not to a pull.
-    Consistency::Gate gate;
-    Time since;
-  };
+  using Waiter = stretto::Waiter;
 
   /// Where sums and values live: memory that the transport sends as it is.
   using Allocate = std::function<Buffer(std::size_t)>;
@@ -62,11 +54,11 @@ class Cell {
   /// Applies a share: summed or kept when this returns ok, refused and without effect otherwise.
   /// What the answer to it waits for is `*gate`.
   Status contribute(Share share, Consistency::Gate* gate);
-  void wait(Waiter waiter) { waiters_.push_back(waiter); }
+  void wait(const Waiter& waiter) { waiters_.add(waiter); }
   /// Those whose wait is over, in the order in which they came; they wait no longer.
-  std::vector<Waiter> take_ready();
+  std::vector<Waiter> take_ready() { return waiters_.take_ready(consistency_); }
   /// Everybody who waits, ready or not.
-  std::vector<Waiter> take_all() { return std::move(waiters_); }
+  std::vector<Waiter> take_all() { return waiters_.take_all(); }
 
   /// What a round's shares are added up in: for a mean, wide enough for their sum.
   static Dtype dtype_of_sums(const TensorSpec& spec);
@@ -83,7 +75,7 @@ class Cell {
   }
   Consistency& consistency() { return consistency_; }
   const Consistency& consistency() const { return consistency_; }
-  const std::vector<Waiter>& waiters() const { return waiters_; }
+  const WaitingList& waiters() const { return waiters_; }
 
  private:
   Status check(const Share& share) const;
@@ -121,7 +113,7 @@ class Cell {
   std::optional<std::uint64_t> root_;  // whom it named.
   Status doomed_;
   Value value_;
-  std::vector<Waiter> waiters_;
+  WaitingList waiters_;
 };
 
 }  // namespace stretto

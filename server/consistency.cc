@@ -6,25 +6,23 @@
 
 #include <algorithm>
 
+#include "common/check.h"
+
 namespace stretto {
 
 Consistency::Consistency(const TensorOptions& options, std::uint32_t workers)
-    : mode_(options.mode),
-      bound_(options.bound),
-      rounds_(workers),
-      here_(workers),
-      left_(workers) {}
+    : mode_(options.mode), bound_(options.bound), rounds_(workers), here_(workers) {}
 
 Status Consistency::admit(Rank rank, std::uint64_t round, bool assign) const {
-  if (round != rounds_[rank] + 1) {
+  if (round != rounds_.of(rank) + 1) {
     return {Code::kMalformed, fmt::format("worker {} sent a share for its round {}, wanted {}",
-                                          rank, round, rounds_[rank] + 1)};
+                                          rank, round, rounds_.of(rank) + 1)};
   }
-  if (collects(assign) && here_[rank]) {
+  if (collects(assign) && here_.contains(rank)) {
     return {Code::kMalformed,
             fmt::format("worker {} sent two shares for one round, which lacks others", rank)};
   }
-  if (has_rounds(mode_) && contributors_ > 0 && open_is_assign_ != assign) {
+  if (has_rounds(mode_) && open() && open_is_assign_ != assign) {
     return {Code::kMismatch,
             fmt::format("round {}: worker {} {}, others {}; all must do the same in the same order",
                         round, rank, assign ? "broadcasts" : "pushes",
@@ -34,19 +32,36 @@ Status Consistency::admit(Rank rank, std::uint64_t round, bool assign) const {
 }
 
 bool Consistency::contribute(Rank rank, bool assign) {
-  ++rounds_[rank];
+  const std::uint64_t slowest_before = slowest();
+  rounds_.advance(rank);
+  if (slowest() != slowest_before) ++progress_;
   if (!collects(assign)) {
-    ++version_;
+    if (++version_ == 1) ++progress_;
     return true;
   }
-  here_[rank] = true;
+  const bool first_time = here_.insert(rank);
+  STRETTO_CHECK(first_time);
+  if (rounds_.left().contains(rank)) --lost_;
   open_is_assign_ = assign;
-  if (++contributors_ < rounds_.size()) return false;
-  here_.assign(rounds_.size(), false);
-  contributors_ = 0;
+  if (!here_.full()) return false;
+  finish_round();
+  return true;
+}
+
+void Consistency::finish_round() {
+  STRETTO_CHECK(lost_ == 0);
+  here_.clear();
+  lost_ = rounds_.left().size();
   ++finished_;
   ++version_;
-  return true;
+  ++progress_;
+}
+
+void Consistency::leave(Rank rank) {
+  if (rounds_.left().contains(rank)) return;
+  rounds_.leave(rank);
+  if (!here_.contains(rank)) ++lost_;
+  ++progress_;
 }
 
 Consistency::Gate Consistency::gate_after(bool assign, bool completed) const {
@@ -65,16 +80,13 @@ bool Consistency::passes(const Gate& gate, Rank rank) const {
 }
 
 std::int64_t Consistency::absentee() const {
-  for (std::size_t rank = 0; rank < rounds_.size(); ++rank) {
-    if (left_[rank] && !here_[rank]) return static_cast<std::int64_t>(rank);
-  }
-  return -1;
+  return lost_ == 0 ? -1 : rounds_.left().first_beyond(here_);
 }
 
 std::vector<Rank> Consistency::missing() const {
   std::vector<Rank> ranks;
-  for (Rank rank = 0; rank < rounds_.size(); ++rank) {
-    if (!here_[rank]) ranks.push_back(rank);
+  for (Rank rank = 0; rank < rounds_.workers(); ++rank) {
+    if (!here_.contains(rank)) ranks.push_back(rank);
   }
   return ranks;
 }
@@ -82,29 +94,16 @@ std::vector<Rank> Consistency::missing() const {
 std::vector<Rank> Consistency::awaited() const {
   if (has_rounds(mode_) || open()) return missing();
   std::vector<Rank> ranks;
-  const std::uint64_t least = slowest();
-  for (Rank rank = 0; rank < rounds_.size(); ++rank) {
-    if (!left_[rank] && rounds_[rank] == least) ranks.push_back(rank);
+  for (Rank rank = 0; rank < rounds_.workers(); ++rank) {
+    const bool stays = !rounds_.left().contains(rank);
+    if (stays && rounds_.of(rank) == slowest()) ranks.push_back(rank);
   }
   return ranks;
 }
 
-std::uint64_t Consistency::slowest() const {
-  std::uint64_t least = ~std::uint64_t{0};
-  for (std::size_t rank = 0; rank < rounds_.size(); ++rank) {
-    if (!left_[rank]) least = std::min(least, rounds_[rank]);
-  }
-  return least == ~std::uint64_t{0} ? fastest() : least;
-}
-
-std::uint64_t Consistency::fastest() const {
-  return *std::max_element(rounds_.begin(), rounds_.end());
-}
-
 std::uint32_t Consistency::spread() const {
-  const std::uint64_t most = fastest();
-  const std::uint64_t least = std::min(slowest(), most);
-  return static_cast<std::uint32_t>(std::min<std::uint64_t>(most - least, 0xFFFFFFFF));
+  const std::uint64_t apart = rounds_.most() - slowest();
+  return static_cast<std::uint32_t>(std::min<std::uint64_t>(apart, 0xFFFFFFFF));
 }
 
 }  // namespace stretto

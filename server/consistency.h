@@ -7,9 +7,10 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 #include <vector>
 
+#include "server/rank_set.h"
+#include "server/round_counts.h"
 #include "stretto/status.h"
 #include "stretto/tensor.h"
 #include "stretto/types.h"
@@ -29,7 +30,7 @@ class Consistency {
   };
 
   /// True if rank's share for its `round` has counted already: it came twice.
-  bool repeated(Rank rank, std::uint64_t round) const { return round <= rounds_[rank]; }
+  bool repeated(Rank rank, std::uint64_t round) const { return round <= rounds_.of(rank); }
   /// Whether rank's share for its `round` may count now. A share of a round too far ahead, or of
   /// another kind than the open round's, is refused and changes nothing.
   Status admit(Rank rank, std::uint64_t round, bool assign) const;
@@ -45,37 +46,42 @@ class Consistency {
   Gate gate_of_pull(std::uint64_t least_round) const;
   bool passes(const Gate& gate, Rank rank) const;
   /// The staleness bound holds for the worker: it is at most `bound` rounds ahead of the slowest.
-  bool within_bound(Rank rank) const { return rounds_[rank] <= slowest() + bound_; }
+  bool within_bound(Rank rank) const { return rounds_.of(rank) <= slowest() + bound_; }
+  /// Grows whenever a gate that was closed may have opened: as long as it stays, none has.
+  std::uint64_t progress() const { return progress_; }
 
   /// A worker that has left is waited for no longer by the bound; a collected round lacks it.
-  void leave(Rank rank) { left_[rank] = true; }
+  void leave(Rank rank);
   /// A worker without which the next or open collected round cannot finish; -1 if there is none.
   std::int64_t absentee() const;
   /// Ranks that the open round still lacks.
   std::vector<Rank> missing() const;
   /// Ranks that waiting workers wait for: those missing from a collected round, else the slowest.
   std::vector<Rank> awaited() const;
-  bool open() const { return contributors_ > 0; }
+  bool open() const { return !here_.empty(); }
 
   std::uint64_t version() const { return version_; }
   /// Rounds that the worker has contributed to, and those of them that are in the value.
-  std::uint64_t rounds_of(Rank rank) const { return rounds_[rank]; }
-  std::uint64_t applied_of(Rank rank) const { return rounds_[rank] - (here_[rank] ? 1 : 0); }
-  std::uint64_t slowest() const;
+  std::uint64_t rounds_of(Rank rank) const { return rounds_.of(rank); }
+  std::uint64_t applied_of(Rank rank) const {
+    return rounds_.of(rank) - (here_.contains(rank) ? 1 : 0);
+  }
+  /// Of those who have not left; if all have, the fastest.
+  std::uint64_t slowest() const { return rounds_.least(); }
   std::uint32_t spread() const;
 
  private:
-  std::uint64_t fastest() const;
+  void finish_round();
 
   Mode mode_;
   std::uint32_t bound_;
-  std::vector<std::uint64_t> rounds_;  // Rounds that each worker has contributed to.
-  std::vector<bool> here_;             // The set of contributors to the open collected round.
-  std::vector<bool> left_;
-  std::uint32_t contributors_ = 0;  // Size of that set.
+  RoundCounts rounds_;      // That each worker has contributed to.
+  RankSet here_;            // Contributors to the open collected round.
+  std::uint32_t lost_ = 0;  // Of those who have left, how many are not among them.
   bool open_is_assign_ = false;
   std::uint64_t finished_ = 0;  // Collected rounds.
   std::uint64_t version_ = 0;
+  std::uint64_t progress_ = 0;
 };
 
 }  // namespace stretto

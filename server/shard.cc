@@ -262,10 +262,7 @@ Result<Cell*> Shard::find_cell(const wire::Header& header) {
 
 // A worker waits for a part's round, and in a pull for its value: twice at most.
 bool Shard::waits_too_often(const Cell& cell, Rank rank) const {
-  const std::vector<Cell::Waiter>& waiters = cell.waiters();
-  if (waiters.size() <= 2 * links_.size()) return false;
-  return std::count_if(waiters.begin(), waiters.end(),
-                       [rank](const Cell::Waiter& waiter) { return waiter.rank == rank; }) > 2;
+  return cell.waiters().size() > 2 * links_.size() && cell.waiters().count_of(rank) > 2;
 }
 
 // ---- shares and values
@@ -313,7 +310,7 @@ void Shard::on_push(LinkId link, Rank rank, const wire::Header& header, Buffer p
                       .since = trace_.tracer().now(clock_)};
   const std::size_t bytes = payload.size();
   const std::uint64_t version = cell.value().version;
-  const Time first = cell.waiters().empty() ? waiter.since : cell.waiters().front().since;
+  const Time first = cell.waiters().empty() ? waiter.since : cell.waiters().oldest().since;
   Status status = cell.contribute({.rank = rank,
                                    .round = header.version,
                                    .assign = assign,
@@ -476,7 +473,7 @@ void Shard::watch_stalls(Time now) {
   for (auto& [id, tensor] : tensors_) {
     for (auto& [part, cell] : tensor.cells) {
       if (cell.waiters().empty()) continue;
-      const Duration age = now - cell.waiters().front().since;
+      const Duration age = now - cell.waiters().oldest().since;
       if (age < LongWaits::kLong && age < worth_a_word) continue;
       const std::vector<Rank> awaited = cell.consistency().awaited();
       waits.add(tensor.spec.name, cell.consistency().version() + 1, age, awaited);

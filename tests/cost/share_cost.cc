@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a share costs a server beside its bytes, by how many workers there are: parts of one element
+// are pushed to and answered as a shard does it, without a network. Not a test: it prints times.
+//
+//   share_cost            the least of 9 runs for each mode and number of workers
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <limits>
+
+#include "ops/update.h"
+#include "server/cell.h"
+
+namespace stretto {
+namespace {
+
+constexpr int kRuns = 9;
+constexpr std::uint64_t kShares = 1 << 17;  // In a run, of all workers.
+
+Cell make_part(Mode mode, std::uint32_t workers) {
+  TensorSpec spec{.name = "x", .dtype = Dtype::kF32, .elements = 1, .options = {}};
+  spec.options.mode = mode;
+  spec.options.bound = 4;
+  std::unique_ptr<ops::UpdateRule> rule;
+  if (!is_of_its_round(spec.options)) {
+    rule = ops::make_update_rule(spec.options.update, spec.dtype, 1).or_exit();
+  }
+  return {spec, sizeof(float), workers, std::move(rule)};
+}
+
+// Each worker's share in turn, its wait, and what those whose wait is over are told. Returns
+// something of all that, so that it cannot be left out.
+std::uint64_t push_round(Cell& part, std::uint32_t workers, std::uint64_t round,
+                         const Buffer& share) {
+  std::uint64_t told = 0;
+  for (Rank rank = 0; rank < workers; ++rank) {
+    Cell::Waiter waiter{.rank = rank, .wants_value = true, .gate = {}, .since = {}};
+    if (!part.contribute({.rank = rank, .round = round, .bytes = share}, &waiter.gate).ok()) {
+      return 0;
+    }
+    part.wait(waiter);
+    for (const Cell::Waiter& ready : part.take_ready()) {
+      const Consistency& rounds = part.consistency();
+      told += rounds.slowest() + rounds.applied_of(ready.rank) + rounds.spread();
+    }
+    told += static_cast<std::uint64_t>(part.consistency().absentee());
+  }
+  return told;
+}
+
+double nanoseconds_a_share(Mode mode, std::uint32_t workers) {
+  using Clock = std::chrono::steady_clock;
+  Buffer share = Buffer::allocate(sizeof(float));
+  const float one = 1;
+  std::memcpy(share.writable().data(), &one, sizeof one);
+  double least = std::numeric_limits<double>::max();
+  std::uint64_t told = 0;
+  for (int run = 0; run < kRuns; ++run) {
+    Cell part = make_part(mode, workers);
+    const std::uint64_t rounds = kShares / workers;
+    const Clock::time_point begin = Clock::now();
+    for (std::uint64_t round = 1; round <= rounds; ++round) {
+      told += push_round(part, workers, round, share);
+    }
+    const std::chrono::duration<double, std::nano> took = Clock::now() - begin;
+    least = std::min(least, took.count() / static_cast<double>(rounds * workers));
+  }
+  return told == 0 ? -1 : least;
+}
+
+void print_costs() {
+  std::puts("mode     workers  ns a share");
+  for (const Mode mode : {Mode::kSync, Mode::kBounded, Mode::kAsync}) {
+    for (const std::uint32_t workers : {2U, 16U, 64U, 256U}) {
+      const double cost = nanoseconds_a_share(mode, workers);
+      std::puts(fmt::format("{:<8} {:>7}  {:>10.0f}", name_of(mode), workers, cost).c_str());
+    }
+  }
+}
+
+}  // namespace
+}  // namespace stretto
+
+int main() {
+  stretto::print_costs();
+  return 0;
+}
