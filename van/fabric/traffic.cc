@@ -27,8 +27,21 @@ Status provider_failed(std::string_view what, int error) {
   return failure(Code::kLinkBroken, what, error);
 }
 
+void count_stranger(const FabricOptions& options) {
+  if (options.counts != nullptr) ++options.counts->strangers;
+}
+
 Status malformed(std::string_view what) {
   return {Code::kMalformed, fmt::format("the far end sent {}", what)};
+}
+
+Prefix prefix_for(const Link& link, MessageKind kind) {
+  Prefix prefix;
+  prefix.kind = kind;
+  prefix.link = link.far->link;
+  prefix.secret = link.far->secret;
+  prefix.taken = link.delivered;
+  return prefix;
 }
 
 }  // namespace
@@ -48,15 +61,15 @@ void Traffic::shut() {
   if (endpoint_ == nullptr) return;
   endpoint_->shut();
   for (auto& [id, link] : links_) {
-    link->arrivals.clear();  // Their slots are about to go.
+    link->address = FI_ADDR_UNSPEC;  // Forgotten with all the others.
+    link->arrivals.clear();          // Their slots are about to go.
     link->outbox = Outbox(options_.queue_frames);
   }
   fetches_.clear();
   sends_.reset();
   frames_.reset();
   notes_.reset();
-  peers_.clear();
-  met_ = 0;
+  addresses_.clear();
   endpoint_.reset();
 }
 
@@ -67,22 +80,15 @@ Status Traffic::meet(Link& link) {
                         "same for all",
                         link.far->provider, endpoint_->provider())};
   }
-  Peer& peer = peers_[link.far->name];
-  if (peer.links == 0) {
-    Result<fi_addr_t> address = endpoint_->insert(link.far->name);
-    if (!address.ok()) {
-      peers_.erase(link.far->name);
-      return address.status();
-    }
-    peer.address = *address;
-  }
-  ++peer.links;
-  ++met_;
-  link.address = peer.address;
+  const Result<fi_addr_t> address = addresses_.join(*endpoint_, link.far->name);
+  if (!address.ok()) return address.status();
+  link.address = *address;
   link.outbox.limit(link.far->queue_frames);
   // As many notes may come as frames are under way from us, and one more to begin with.
-  Status status = frames_->grow(*endpoint_, met_ * options_.queue_frames);
-  if (status.ok()) status = notes_->grow(*endpoint_, met_ * (options_.queue_frames + 1));
+  Status status = frames_->grow(*endpoint_, addresses_.links() * options_.queue_frames);
+  if (status.ok()) {
+    status = notes_->grow(*endpoint_, addresses_.links() * (options_.queue_frames + 1));
+  }
   post();
   return status;
 }
@@ -90,12 +96,8 @@ Status Traffic::meet(Link& link) {
 void Traffic::forget(Link& link) {
   release_all(link);
   if (link.address == FI_ADDR_UNSPEC) return;
-  --met_;
   link.address = FI_ADDR_UNSPEC;
-  const auto found = peers_.find(link.far->name);
-  if (found == peers_.end() || --found->second.links > 0) return;
-  endpoint_->remove(found->second.address);
-  peers_.erase(found);
+  addresses_.leave(*endpoint_, link.far->name);
 }
 
 Link* Traffic::find(LinkId id) const {
@@ -110,10 +112,6 @@ void Traffic::break_link(LinkId id, Status why) {
   touch_(*link);
 }
 
-void Traffic::count_stranger() {
-  if (options_.counts != nullptr) ++options_.counts->strangers;
-}
-
 // ---- out
 
 Slot* Traffic::take_send_slot() {
@@ -123,15 +121,6 @@ Slot* Traffic::take_send_slot() {
     return nullptr;
   }
   return sends_->take();
-}
-
-Prefix Traffic::prefix_for(Link& link, MessageKind kind) const {
-  Prefix prefix;
-  prefix.kind = kind;
-  prefix.link = link.far->link;
-  prefix.secret = link.far->secret;
-  prefix.taken = link.delivered;
-  return prefix;
 }
 
 void Traffic::hand_over(Link& link) {
@@ -259,7 +248,7 @@ void Traffic::handle(const Completion& completion) {
     return break_link(slot->link, provider_failed("a message could not be sent", completion.error));
   }
   if (completion.error != 0) {  // Longer than anything of ours.
-    count_stranger();
+    count_stranger(options_);
     return release(slot);
   }
   on_message(slot, completion.bytes);
@@ -270,7 +259,7 @@ void Traffic::on_message(Slot* slot, std::size_t bytes) {
       decode_prefix(slot->memory.first(std::min(bytes, slot->memory.size())));
   Link* link = prefix.has_value() ? find(prefix->link) : nullptr;
   if (link == nullptr || !link->far.has_value() || link->secret != prefix->secret) {
-    count_stranger();
+    count_stranger(options_);
     return release(slot);
   }
   const bool is_note = slot->kind == Operation::Kind::kNote;

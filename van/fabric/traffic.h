@@ -4,12 +4,12 @@
 #pragma once
 
 #include <functional>
-#include <map>
 #include <memory>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
+#include "van/fabric/address_book.h"
 #include "van/fabric/link.h"
 #include "van/fabric/options.h"
 
@@ -53,15 +53,9 @@ class Traffic {
   Collected collect(Time now);
 
  private:
-  struct Peer {
-    fi_addr_t address = FI_ADDR_UNSPEC;
-    std::size_t links = 0;
-  };
-
   Slot* take_send_slot();
   Given give_frame(Link& link, Outgoing& frame);
   Given give_note(Link& link);
-  Prefix prefix_for(Link& link, MessageKind kind) const;
   void begin_fetch(Link& link, Arrival& arrival);
   void post();
   void handle(const Completion& completion);
@@ -70,7 +64,6 @@ class Traffic {
   void on_fetched(Fetch* fetch, int error);
   Link* find(LinkId id) const;
   void break_link(LinkId id, Status why);
-  void count_stranger();
 
   const FabricOptions& options_;
   Links& links_;
@@ -80,8 +73,7 @@ class Traffic {
   std::unique_ptr<Slots> frames_;
   std::unique_ptr<Slots> notes_;
   std::unordered_map<Fetch*, std::unique_ptr<Fetch>> fetches_;
-  std::map<std::string, Peer> peers_;
-  std::size_t met_ = 0;  // Links.
+  AddressBook addresses_;  // Of the links that were met.
   Time now_;
 };
 

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstring>
 #include <optional>
 #include <utility>
 
@@ -28,28 +27,25 @@ Status is_no_frame(const Connection& connection) {
   return {Code::kMalformed, fmt::format("{} sent a message that is no frame", connection.address)};
 }
 
+void deliver(Transport::Sink& sink, Connection& connection) {
+  Intake& intake = connection.intake();
+  Unpacked frames(intake.headers(), intake.payloads(), [&intake] { return intake.take_payload(); });
+  wire::HeaderView header(intake.headers().data(), wire::kHeaderBytes);
+  Buffer payload;
+  while (!connection.over && frames.next(header, payload)) {
+    sink.on_frame(connection.link, header, std::move(payload));
+  }
+}
+
 }  // namespace
 
 AcceptedLinks::AcceptedLinks(const ZmqOptions& options, LinkIds& ids, Watch& watch,
-                             Descriptor listener, std::string address)
+                             ListeningSocket listener)
     : options_(options),
       ids_(ids),
       watch_(watch),
       listener_(std::move(listener)),
-      address_(std::move(address)),
       scratch_(kScratchBytes) {}
-
-Result<std::unique_ptr<AcceptedLinks>> AcceptedLinks::listen(std::string_view address,
-                                                             const ZmqOptions& options,
-                                                             LinkIds& ids, Watch& watch) {
-  Result<Listening> listening = listen_at(address);
-  if (!listening.ok()) return listening.status();
-  if (Status status = watch.add(listening->socket.get(), socket_token(0)); !status.ok()) {
-    return status;
-  }
-  return std::unique_ptr<AcceptedLinks>(new AcceptedLinks(
-      options, ids, watch, std::move(listening->socket), std::move(listening->address)));
-}
 
 AcceptedLinks::~AcceptedLinks() {
   for (auto& [link, connection] : connections_) connection->hang_up();
@@ -58,30 +54,21 @@ AcceptedLinks::~AcceptedLinks() {
 // ---- who comes
 
 void AcceptedLinks::accept() {
-  for (int i = 0; i < kMostAccepted && accept_one(); ++i) continue;
-}
-
-bool AcceptedLinks::accept_one() {
-  Caller caller = accept_from(listener_);
-  if (caller.error != 0) {  // Until the next look: a listener that is always readable stops nobody.
-    watch_.remove(listener_.get());
-    listening_ = false;
-    log(Level::kWarning, "somebody wants to connect to {}, but: {}; raise the limit (ulimit -n)",
-        address_, std::strerror(caller.error));
+  for (int i = 0; i < kMostAccepted; ++i) {
+    Caller caller = listener_.accept();
+    if (!caller.socket.is_open()) return;
+    const LinkId link = ids_.next();
+    auto connection =
+        std::make_unique<Connection>(link, std::move(caller), clock_.now(),
+                                     std::min(options_.stranger_bytes, options_.max_payload_bytes));
+    if (!watch_.add(connection->descriptor(), socket_token(link)).ok()) continue;
+    keep_alive(connection->descriptor());
+    connection->outlet().add(our_greeting());
+    write(*connection);
+    make_ready(*connection);
+    strangers_.add(link);
+    connections_.emplace(link, std::move(connection));
   }
-  if (!caller.socket.is_open()) return false;
-  const LinkId link = ids_.next();
-  auto connection =
-      std::make_unique<Connection>(link, std::move(caller), clock_.now(),
-                                   std::min(options_.stranger_bytes, options_.max_payload_bytes));
-  if (!watch_.add(connection->descriptor(), socket_token(link)).ok()) return true;
-  keep_alive(connection->descriptor());
-  connection->outlet().add(our_greeting());
-  write(*connection);
-  make_ready(*connection);
-  strangers_.insert(link);
-  connections_.emplace(link, std::move(connection));
-  return true;
 }
 
 Connection* AcceptedLinks::find(LinkId link) const {
@@ -103,13 +90,8 @@ void AcceptedLinks::notice(LinkId link) {
 void AcceptedLinks::admit(LinkId link) {
   Connection* connection = find(link);
   if (connection == nullptr || std::exchange(connection->admitted, true)) return;
-  forget_stranger(*connection);
+  strangers_.remove(*connection);
   connection->intake().set_limit(options_.max_payload_bytes);
-}
-
-void AcceptedLinks::forget_stranger(Connection& connection) {
-  strangers_.erase(connection.link);
-  strangers_bytes_ -= std::exchange(connection.accounted, 0);
 }
 
 // ---- what they say
@@ -151,8 +133,15 @@ void AcceptedLinks::give_turn(Transport::Sink& sink, Connection& connection, int
         {Code::kLinkBroken, fmt::format("the connection from {} has ended", connection.address)});
     return;
   }
-  if (!connection.admitted) account(sink, connection);
-  if (!connection.over && (enough || !connection.drained())) make_ready(connection);
+  if (!connection.admitted) {
+    strangers_.account(connection);
+    if (strangers_.held_bytes() > options_.strangers_bytes) {
+      return refuse(sink, connection,
+                    {Code::kResource, fmt::format("connections that are not admitted hold {} bytes",
+                                                  strangers_.held_bytes())});
+    }
+  }
+  if (enough || !connection.drained()) make_ready(connection);
 }
 
 void AcceptedLinks::take(Transport::Sink& sink, Connection& connection, Intake::Got got) {
@@ -188,22 +177,12 @@ bool AcceptedLinks::introduce(Transport::Sink& sink, Connection& connection) {
   return !connection.over;
 }
 
-void AcceptedLinks::deliver(Transport::Sink& sink, Connection& connection) {
-  Intake& intake = connection.intake();
-  Unpacked frames(intake.headers(), intake.payloads(), [&intake] { return intake.take_payload(); });
-  wire::HeaderView header(intake.headers().data(), wire::kHeaderBytes);
-  Buffer payload;
-  while (!connection.over && frames.next(header, payload)) {
-    sink.on_frame(connection.link, header, std::move(payload));
-  }
-}
-
 // ---- how they end
 
 // The link is not known any more; its memory goes when the turn is over.
 void AcceptedLinks::end(Connection& connection) {
   connection.over = true;
-  if (!connection.admitted) forget_stranger(connection);
+  if (!connection.admitted) strangers_.remove(connection);
   if (connection.announced) --announced_;
   watch_.remove(connection.descriptor());
   connection.hang_up();
@@ -226,23 +205,8 @@ void AcceptedLinks::refuse(Transport::Sink& sink, Connection& connection, Status
 void AcceptedLinks::close(LinkId link) {
   Connection* connection = find(link);
   if (connection == nullptr) return;
-  flush(*connection);
+  if (connection->flush()) write(*connection);
   end(*connection);
-}
-
-// Of strangers, what they hold is counted.
-void AcceptedLinks::account(Transport::Sink& sink, Connection& connection) {
-  const std::size_t held = connection.held_bytes();
-  strangers_bytes_ += held - std::exchange(connection.accounted, held);
-  if (strangers_bytes_ <= options_.strangers_bytes) return;
-  refuse(sink, connection,
-         {Code::kResource,
-          fmt::format("connections that are not admitted hold {} bytes", strangers_bytes_)});
-}
-
-void AcceptedLinks::listen_again(Time now) {
-  next_look_ = now + kLookEvery;
-  if (!listening_) listening_ = watch_.add(listener_.get(), socket_token(0)).ok();
 }
 
 // Who has something to say that was not read yet is not silent. A crowd that comes at once is no
@@ -250,9 +214,10 @@ void AcceptedLinks::listen_again(Time now) {
 void AcceptedLinks::hang_up_on_strangers(Transport::Sink& sink) {
   const Time now = clock_.now();
   if (now < next_look_) return;
-  listen_again(now);
+  next_look_ = now + kLookEvery;
+  listener_.listen_again();
   std::vector<LinkId> early;
-  for (const LinkId link : strangers_) {
+  for (const LinkId link : strangers_.links()) {
     const Connection& connection = *find(link);
     if (!connection.ready && now - connection.since >= kLookEvery) early.push_back(link);
   }
@@ -297,10 +262,10 @@ Transport::Sent AcceptedLinks::send(LinkId link, const wire::Header& header,
   if (Batch::takes(payload)) {
     connection->batch.add(header, payload);
     if (!std::exchange(connection->batched, true)) batched_.push_back(link);
-    if (connection->batch.full()) flush(*connection);
+    if (connection->batch.full() && connection->flush()) write(*connection);
     return connection->broken ? kBroken : kTaken;
   }
-  flush(*connection);
+  if (connection->flush()) write(*connection);
   if (connection->broken) return kBroken;
   if (connection->full) return kFull;
   connection->outlet().add(header, payload);
@@ -311,15 +276,8 @@ Transport::Sent AcceptedLinks::send(LinkId link, const wire::Header& header,
 void AcceptedLinks::flush() {
   for (const LinkId link : std::exchange(batched_, {})) {
     Connection* connection = find(link);
-    if (connection != nullptr) flush(*connection);
+    if (connection != nullptr && connection->flush()) write(*connection);
   }
-}
-
-void AcceptedLinks::flush(Connection& connection) {
-  connection.batched = false;
-  if (connection.batch.empty()) return;
-  connection.outlet().add(connection.batch);
-  write(connection);
 }
 
 void AcceptedLinks::write(Connection& connection) {

@@ -6,7 +6,6 @@
 
 #include <deque>
 #include <memory>
-#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -15,21 +14,19 @@
 #include "van/watch.h"
 #include "van/zmq/connection.h"
 #include "van/zmq/options.h"
+#include "van/zmq/unadmitted.h"
 
 namespace stretto::zmq {
 
 /// Thread: loop.
 class AcceptedLinks {
  public:
-  /// Listens. The watch tells of the listener by socket_token(0), of connections by socket_token of
-  /// their links.
-  static Result<std::unique_ptr<AcceptedLinks>> listen(std::string_view address,
-                                                       const ZmqOptions& options, LinkIds& ids,
-                                                       Watch& watch);
+  /// The watch tells of connections by socket_token of their links.
+  AcceptedLinks(const ZmqOptions& options, LinkIds& ids, Watch& watch, ListeningSocket listener);
   ~AcceptedLinks();
 
   /// Where it listens, as others can connect to it.
-  const std::string& address() const { return address_; }
+  const std::string& address() const { return listener_.address(); }
   /// Links that were announced and have not ended.
   std::size_t size() const { return announced_; }
 
@@ -59,28 +56,19 @@ class AcceptedLinks {
   Duration may_wait(Duration wait) const;
 
  private:
-  AcceptedLinks(const ZmqOptions& options, LinkIds& ids, Watch& watch, Descriptor listener,
-                std::string address);
-  bool accept_one();
   void make_ready(Connection& connection);
   Connection* find(LinkId link) const;
   void give_turn(Transport::Sink& sink, Connection& connection, int limit, Turn& turn);
   void take(Transport::Sink& sink, Connection& connection, Intake::Got got);
   bool introduce(Transport::Sink& sink, Connection& connection);
-  void deliver(Transport::Sink& sink, Connection& connection);
   void refuse(Transport::Sink& sink, Connection& connection, Status why);
-  void account(Transport::Sink& sink, Connection& connection);
-  void forget_stranger(Connection& connection);
   void write(Connection& connection);
-  void flush(Connection& connection);
   void end(Connection& connection);
-  void listen_again(Time now);
 
   const ZmqOptions options_;
   LinkIds& ids_;
   Watch& watch_;
-  Descriptor listener_;
-  std::string address_;
+  ListeningSocket listener_;
   const SteadyClock clock_;
   std::vector<std::byte> scratch_;
   std::unordered_map<LinkId, std::unique_ptr<Connection>> connections_;
@@ -88,12 +76,10 @@ class AcceptedLinks {
   std::deque<LinkId> ready_;
   std::vector<LinkId> batched_;  // Have frames that leave together.
   std::vector<LinkId> roomy_;    // Were full, and have room now.
-  std::set<LinkId> strangers_;   // Not admitted; ids grow, so the first is the oldest.
-  std::size_t strangers_bytes_ = 0;
+  Unadmitted strangers_;
   std::size_t announced_ = 0;
   std::uint64_t refused_ = 0;
   Time next_look_;
-  bool listening_ = true;  // Is in the watch; not while there are no descriptors.
 };
 
 }  // namespace stretto::zmq

@@ -95,6 +95,13 @@ Intake::Got Connection::receive() {
   return placed == 0 ? kNothing : intake_.filled(placed);
 }
 
+bool Connection::flush() {
+  batched = false;
+  if (batch.empty()) return false;
+  outlet_.add(batch);
+  return true;
+}
+
 bool Connection::write() {
   const int error = outlet_.write(socket_.get());
   if (error == EAGAIN) return false;

@@ -44,6 +44,8 @@ class Connection {
   /// over.
   bool ended() const { return ended_; }
 
+  /// Puts what waits to leave together into the outlet; false if there is nothing.
+  bool flush();
   /// Of what is in the outlet, hands over what the kernel takes; false if some is left.
   bool write();
   Outlet& outlet() { return outlet_; }

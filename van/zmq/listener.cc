@@ -10,8 +10,11 @@
 
 #include <array>
 #include <cerrno>
+#include <cstring>
+#include <utility>
 
 #include "common/failure.h"
+#include "common/log.h"
 #include "common/network.h"
 #include "van/zmq/address.h"
 #include "van/zmq/options.h"
@@ -36,34 +39,6 @@ void set(const Descriptor& socket, int level, int option, int value) {
 
 bool is_loopback(const sockaddr_in& at) { return ntohl(at.sin_addr.s_addr) >> 24 == 127; }
 
-}  // namespace
-
-Result<Listening> listen_at(std::string_view address) {
-  const Result<HostPort> parsed = to_listen(address);
-  if (!parsed.ok()) return parsed.status();
-  const std::string wanted = fmt::format("wanted to listen at '{}'", address);
-  sockaddr_in at{};
-  at.sin_family = AF_INET;
-  at.sin_port = htons(static_cast<std::uint16_t>(parsed->port));
-  if (::inet_pton(AF_INET, parsed->host.c_str(), &at.sin_addr) != 1) {
-    return Status(Code::kInvalidArgument,
-                  fmt::format("{}, but '{}' is no IPv4 address; give one of this host, or 0.0.0.0",
-                              wanted, parsed->host));
-  }
-  Listening made;
-  made.socket = Descriptor(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!made.socket.is_open()) return failure(wanted, errno);
-  set(made.socket, SOL_SOCKET, SO_REUSEADDR, 1);
-  socklen_t size = sizeof at;
-  if (::bind(made.socket.get(), generic_name(at), size) != 0 ||
-      ::listen(made.socket.get(), kBacklog) != 0 ||
-      ::getsockname(made.socket.get(), generic_name(at), &size) != 0) {
-    return failure(wanted, errno);
-  }
-  made.address = reachable_address(fmt::format("{}:{}", digits_of(at), ntohs(at.sin_port)));
-  return made;
-}
-
 Caller accept_from(const Descriptor& listener) {
   sockaddr_in from{};
   sockaddr_in to{};
@@ -84,6 +59,49 @@ Caller accept_from(const Descriptor& listener) {
   caller.local = same || is_loopback(from);
   set(caller.socket, IPPROTO_TCP, TCP_NODELAY, 1);
   if (caller.local) set(caller.socket, SOL_SOCKET, SO_SNDBUF, kLocalSendBuffer);
+  return caller;
+}
+
+}  // namespace
+
+Result<ListeningSocket> ListeningSocket::open(std::string_view address, Watch& watch,
+                                              std::uint64_t token) {
+  const Result<HostPort> parsed = to_listen(address);
+  if (!parsed.ok()) return parsed.status();
+  const std::string wanted = fmt::format("wanted to listen at '{}'", address);
+  sockaddr_in at{};
+  at.sin_family = AF_INET;
+  at.sin_port = htons(static_cast<std::uint16_t>(parsed->port));
+  if (::inet_pton(AF_INET, parsed->host.c_str(), &at.sin_addr) != 1) {
+    return Status(Code::kInvalidArgument,
+                  fmt::format("{}, but '{}' is no IPv4 address; give one of this host, or 0.0.0.0",
+                              wanted, parsed->host));
+  }
+  Descriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!socket.is_open()) return failure(wanted, errno);
+  set(socket, SOL_SOCKET, SO_REUSEADDR, 1);
+  socklen_t size = sizeof at;
+  if (::bind(socket.get(), generic_name(at), size) != 0 || ::listen(socket.get(), kBacklog) != 0 ||
+      ::getsockname(socket.get(), generic_name(at), &size) != 0) {
+    return failure(wanted, errno);
+  }
+  if (Status status = watch.add(socket.get(), token); !status.ok()) return status;
+  std::string reachable =
+      reachable_address(fmt::format("{}:{}", digits_of(at), ntohs(at.sin_port)));
+  return ListeningSocket(std::move(socket), std::move(reachable), watch, token);
+}
+
+void ListeningSocket::listen_again() {
+  if (!listening_) listening_ = watch_->add(socket_.get(), token_).ok();
+}
+
+Caller ListeningSocket::accept() {
+  Caller caller = accept_from(socket_);
+  if (caller.error == 0) return caller;
+  watch_->remove(socket_.get());
+  listening_ = false;
+  log(Level::kWarning, "somebody wants to connect to {}, but: {}; raise the limit (ulimit -n)",
+      address_, std::strerror(caller.error));
   return caller;
 }
 

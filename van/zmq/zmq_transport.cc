@@ -107,10 +107,10 @@ Result<std::string> ZmqTransport::listen(std::string_view address) {
                               "make another transport",
                               address, accepted_->address()));
   }
-  Result<std::unique_ptr<AcceptedLinks>> made =
-      AcceptedLinks::listen(address, options_, ids_, watch_);
-  if (!made.ok()) return made.status();
-  accepted_ = *std::move(made);
+  Result<ListeningSocket> listener =
+      ListeningSocket::open(address, watch_, socket_token(kAccepted));
+  if (!listener.ok()) return listener.status();
+  accepted_ = std::make_unique<AcceptedLinks>(options_, ids_, watch_, *std::move(listener));
   return accepted_->address();
 }
 
