@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "tools/bench/benchmarks.h"
+#include "tools/bench/now.h"
 #include "tools/bench/statistics.h"
 
 namespace stretto::bench {
@@ -52,13 +53,13 @@ struct Arrays {
 // Seconds that work(part) takes for all parts; at least once for each, at least so long.
 template <typename Work>
 double seconds_of(std::size_t parts, double least, Work work) {
-  const auto start = std::chrono::steady_clock::now();
+  const auto start = now();
   double elapsed = 0;
   double rounds = 0;
   do {
     for (std::size_t part = 0; part < parts; ++part) work(part);
     rounds += 1;
-    elapsed = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    elapsed = seconds(now() - start);
   } while (elapsed < least);
   return elapsed / rounds;
 }

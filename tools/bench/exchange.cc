@@ -9,6 +9,7 @@
 #include "common/config.h"
 #include "tools/bench/benchmarks.h"
 #include "tools/bench/cluster.h"
+#include "tools/bench/now.h"
 #include "tools/bench/raw_copies.h"
 #include "tools/bench/raw_exchange.h"
 #include "tools/bench/statistics.h"
@@ -76,28 +77,12 @@ Result<Rates> measure_stretto(const Settings& settings, std::uint64_t bytes) {
                                        fmt::format("{}", settings.seconds)};
   Result<std::unique_ptr<Cluster>> cluster = Cluster::start(settings, words);
   if (!cluster.ok()) return cluster.status();
-  const Duration time =
-      std::chrono::duration_cast<Duration>(std::chrono::duration<double>(10 * settings.seconds));
-  const Time deadline = std::chrono::steady_clock::now() + kClusterPatience + time;
+  const Time deadline = now() + kClusterPatience + duration_of(10 * settings.seconds);
   Status status = (*cluster)->await_reports(deadline);
   if (status.ok()) status = (*cluster)->end(deadline);
   if (!status.ok()) return status;
   return rates_of((*cluster)->reports());
 }
-
-/// Medians of several measurements.
-class Medians {
- public:
-  void add(const Rates& rates) { all_.push_back(rates); }
-  double of(double Rates::*field) const {
-    std::vector<double> values;
-    for (const Rates& rates : all_) values.push_back(rates.*field);
-    return median_of(std::move(values));
-  }
-
- private:
-  std::vector<Rates> all_;
-};
 
 /// The raw exchange with different numbers of messages under way; the fastest is the limit.
 class RawLimit {
@@ -114,25 +99,25 @@ class RawLimit {
   }
 
   Status measure() {
-    for (auto& [messages_each, medians] : candidates_) {
+    for (auto& [messages_each, all] : candidates_) {
       shape_.messages_each = messages_each;
       const Result<Rates> rates = shape_.copies ? measure_copies(shape_) : measure_raw(shape_);
       if (!rates.ok()) return rates.status();
-      medians.add(*rates);
+      all.push_back(*rates);
     }
     return {};
   }
 
-  const Medians& best() const {
+  const std::vector<Rates>& best() const {
     const auto slower = [](const auto& a, const auto& b) {
-      return a.second.of(&Rates::gb_per_s) < b.second.of(&Rates::gb_per_s);
+      return median_over(a.second, &Rates::gb_per_s) < median_over(b.second, &Rates::gb_per_s);
     };
     return std::max_element(candidates_.begin(), candidates_.end(), slower)->second;
   }
 
  private:
   RawShape shape_;
-  std::map<std::uint64_t, Medians> candidates_;
+  std::map<std::uint64_t, std::vector<Rates>> candidates_;
 };
 
 /// Of all workers together.
@@ -144,16 +129,16 @@ double parts_per_s(const Settings& settings, const JobSettings& job, std::uint64
 }
 
 Result<Record> measure(const Settings& settings, const JobSettings& job, std::uint64_t bytes) {
-  Medians stretto;
+  std::vector<Rates> stretto;
   RawLimit limits(shape_of(settings, job, bytes));
   for (std::uint32_t i = 0; i <= settings.repeats; ++i) {
     if (Status status = limits.measure(); !status.ok()) return status;
     if (i == settings.repeats) break;
     const Result<Rates> ours = measure_stretto(settings, bytes);
     if (!ours.ok()) return ours.status();
-    stretto.add(*ours);
+    stretto.push_back(*ours);
   }
-  const Medians& limit = limits.best();
+  const std::vector<Rates>& limit = limits.best();
   Record record;
   record.text("name", name_of(settings.benchmark))
       .count("workers", settings.workers)
@@ -163,17 +148,18 @@ Result<Record> measure(const Settings& settings, const JobSettings& job, std::ui
       .count("inflight", inflight_for(settings, bytes))
       .count("part_bytes", job.part_bytes)
       .text("transport", transport_of(settings))
-      .real("gb_per_s", stretto.of(&Rates::gb_per_s))
-      .real("parts_per_s", parts_per_s(settings, job, bytes, stretto.of(&Rates::gb_per_s)))
-      .real("p50_us", stretto.of(&Rates::p50_us))
-      .real("p99_us", stretto.of(&Rates::p99_us))
-      .real("worker_cpu_s_per_gb", stretto.of(&Rates::worker_cpu_s_per_gb))
-      .real("server_cpu_s_per_gb", stretto.of(&Rates::server_cpu_s_per_gb))
+      .real("gb_per_s", median_over(stretto, &Rates::gb_per_s))
+      .real("parts_per_s",
+            parts_per_s(settings, job, bytes, median_over(stretto, &Rates::gb_per_s)))
+      .real("p50_us", median_over(stretto, &Rates::p50_us))
+      .real("p99_us", median_over(stretto, &Rates::p99_us))
+      .real("worker_cpu_s_per_gb", median_over(stretto, &Rates::worker_cpu_s_per_gb))
+      .real("server_cpu_s_per_gb", median_over(stretto, &Rates::server_cpu_s_per_gb))
       .text("limit", limit_of(settings))
-      .real("gb_per_s_limit", limit.of(&Rates::gb_per_s))
-      .real("ratio", stretto.of(&Rates::gb_per_s) / limit.of(&Rates::gb_per_s))
-      .real("limit_worker_cpu_s_per_gb", limit.of(&Rates::worker_cpu_s_per_gb))
-      .real("limit_server_cpu_s_per_gb", limit.of(&Rates::server_cpu_s_per_gb));
+      .real("gb_per_s_limit", median_over(limit, &Rates::gb_per_s))
+      .real("ratio", median_over(stretto, &Rates::gb_per_s) / median_over(limit, &Rates::gb_per_s))
+      .real("limit_worker_cpu_s_per_gb", median_over(limit, &Rates::worker_cpu_s_per_gb))
+      .real("limit_server_cpu_s_per_gb", median_over(limit, &Rates::server_cpu_s_per_gb));
   return record;
 }
 

@@ -34,7 +34,7 @@ Result<std::vector<Look>> look_at_all(pid_t launcher) {
 Result<Record> record_of(const Look& before) {
   const Result<double> cpu_s = cpu_seconds_of(before.process_id);
   if (!cpu_s.ok()) return cpu_s.status();
-  const double elapsed = std::chrono::duration<double>(now() - before.at).count();
+  const double elapsed = seconds(now() - before.at);
   const Result<Footprint> footprint = footprint_of(before.process_id);
   if (!footprint.ok()) return footprint.status();
   Record record;
@@ -58,8 +58,7 @@ Status run_idle(const Settings& settings, Output& output) {
   if (!status.ok()) return status;
   const Result<std::vector<Look>> looks = look_at_all(cluster.launcher());
   if (!looks.ok()) return looks.status();
-  const auto time =
-      std::chrono::duration_cast<Duration>(std::chrono::duration<double>(settings.seconds));
+  const auto time = duration_of(settings.seconds);
   if (status = cluster.hold(now() + time); !status.ok()) return status;
 
   output.title(

@@ -9,6 +9,8 @@
 #include <queue>
 #include <random>
 
+#include "tools/bench/now.h"
+
 namespace stretto::bench {
 namespace {
 
@@ -62,10 +64,6 @@ double quantile_95(std::vector<double>& values) {
   const auto index = static_cast<std::ptrdiff_t>(0.95 * static_cast<double>(values.size() - 1));
   std::nth_element(values.begin(), values.begin() + index, values.end());
   return values[static_cast<std::size_t>(index)];
-}
-
-Duration duration(double seconds) {
-  return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(seconds));
 }
 
 }  // namespace
@@ -234,10 +232,10 @@ const IoClient& IoDevice::client(std::size_t index) const {
   return simulation_->reader(index).client;
 }
 
-Time IoDevice::now() const { return Time() + duration(simulation_->now()); }
+Time IoDevice::now() const { return Time() + duration_of(simulation_->now()); }
 
 std::vector<input::Window> IoDevice::run(Duration time) {
-  simulation_->run_until(simulation_->now() + std::chrono::duration<double>(time).count());
+  simulation_->run_until(simulation_->now() + seconds(time));
   std::vector<input::Window> windows;
   const auto count = simulation_->clients();
   for (std::size_t i = 0; i < count; ++i) {
@@ -248,9 +246,9 @@ std::vector<input::Window> IoDevice::run(Duration time) {
     windows.push_back(
         {.length = time,
          .delivered_bytes = reader.delivered,
-         .p95_latency = duration(quantile_95(reader.latencies)),
-         .mean_latency = duration(requests > 0 ? sum / static_cast<double>(requests) : 0),
-         .consumer_stall = duration(reader.stall),
+         .p95_latency = duration_of(quantile_95(reader.latencies)),
+         .mean_latency = duration_of(requests > 0 ? sum / static_cast<double>(requests) : 0),
+         .consumer_stall = duration_of(reader.stall),
          .requests = requests});
     reader.latencies.clear();
     reader.delivered = 0;

@@ -10,6 +10,7 @@
 #include "tools/bench/benchmarks.h"
 #include "tools/bench/io_disk.h"
 #include "tools/bench/io_tuning.h"
+#include "tools/bench/now.h"
 #include "tools/bench/statistics.h"
 
 namespace stretto::bench {
@@ -107,8 +108,7 @@ Status run_io_real(const Settings& settings, Output& output) {
   const IoSettings& io = settings.io;
   Result<IoDisk> opened = IoDisk::open(io.path, io.pattern);
   if (!opened.ok()) return opened.status();
-  const auto time =
-      std::chrono::duration_cast<Duration>(std::chrono::duration<double>(settings.seconds));
+  const auto time = duration_of(settings.seconds);
   TunerLimits limits;
   limits.window = time;
   input::Tuner tuner(limits);

@@ -10,6 +10,7 @@
 #include "common/address.h"
 #include "common/config.h"
 #include "tools/bench/child.h"
+#include "tools/bench/now.h"
 #include "tools/bench/report_pipe.h"
 
 namespace stretto::bench {
@@ -44,7 +45,7 @@ constexpr std::string_view kFabric = "fabric";
 
 Result<Report> exchange_in(const LabPlan::Host& sender, std::span<const LabPlan::Host> hosts,
                            const Exchange& exchange, Duration patience) {
-  const Time deadline = std::chrono::steady_clock::now() + patience;
+  const Time deadline = now() + patience;
   Result<ReportPipe> ports = ReportPipe::open();
   if (!ports.ok()) return ports.status();
   Result<ReportPipe> results = ReportPipe::open();

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "tools/bench/benchmarks.h"
+#include "tools/bench/now.h"
 #include "tools/bench/statistics.h"
 
 namespace stretto::bench {
@@ -28,8 +29,7 @@ Status run_limits(const Settings& settings, Output& output) {
   for (const auto& more : {tcp_limits(), zmq_limits(), shm_limits()}) {
     limits.insert(limits.end(), more.begin(), more.end());
   }
-  const auto time =
-      std::chrono::duration_cast<Duration>(std::chrono::duration<double>(settings.seconds));
+  const auto time = duration_of(settings.seconds);
   std::vector<std::vector<double>> results(limits.size());
   for (std::uint32_t repeat = 0; repeat < settings.repeats; ++repeat) {
     for (std::size_t i = 0; i < limits.size(); ++i) {

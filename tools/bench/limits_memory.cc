@@ -6,6 +6,7 @@
 #include "common/buffer.h"
 #include "ops/sum.h"
 #include "tools/bench/limits.h"
+#include "tools/bench/now.h"
 
 namespace stretto::bench {
 namespace {
@@ -24,15 +25,15 @@ struct Arrays {
 // GB/s of the target's bytes.
 template <typename Work>
 double rate(Arrays& arrays, Duration time, Work work) {
-  const Time start = std::chrono::steady_clock::now();
+  const Time start = now();
   double bytes = 0;
   Duration elapsed{};
   do {
     work(arrays.target.writable(), arrays.source.bytes());
     bytes += static_cast<double>(arrays.target.size());
-    elapsed = std::chrono::steady_clock::now() - start;
+    elapsed = now() - start;
   } while (elapsed < time);
-  return bytes / std::chrono::duration<double>(elapsed).count() / 1e9;
+  return bytes / seconds(elapsed) / 1e9;
 }
 
 void copy(std::span<std::byte> target, std::span<const std::byte> source) {

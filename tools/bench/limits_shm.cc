@@ -86,8 +86,7 @@ Result<double> shm_stream(Duration time) {
   counts.put.fetch_or(kLast);
   counts.put.notify_one();
   reader.join();
-  const double seconds = std::chrono::duration<double>(now() - start).count();
-  return static_cast<double>(put * kPieceBytes) / seconds / 1e9;
+  return static_cast<double>(put * kPieceBytes) / seconds(now() - start) / 1e9;
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <functional>
 
 #include "tools/bench/model_builder.h"
+#include "tools/bench/now.h"
 
 namespace stretto::bench {
 namespace {
@@ -182,11 +183,10 @@ ModelGraph graph_of(const Model& model, double forward_s, double bytes_per_secon
   const std::vector<double> shares = shares_of(model);
   for (std::size_t i = 0; i < model.layers.size(); ++i) {
     const Model::Layer& layer = model.layers[i];
-    const std::chrono::duration<double> time(shares[i] * forward_s);
     graph.nodes.push_back({.name = layer.name,
                            .inputs = layer.inputs,
                            .transfers = layer.tensors,
-                           .time = std::chrono::duration_cast<Duration>(time)});
+                           .time = duration_of(shares[i] * forward_s)});
   }
   return graph;
 }

@@ -2,10 +2,16 @@
 // The time that a measurement reads; what Stretto itself decides by comes from its Clock.
 #pragma once
 
+#include "common/clock.h"
 #include "stretto/types.h"
 
 namespace stretto::bench {
 
 inline Time now() { return std::chrono::steady_clock::now(); }
+
+/// The opposite of stretto::seconds().
+constexpr Duration duration_of(double seconds) {
+  return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(seconds));
+}
 
 }  // namespace stretto::bench

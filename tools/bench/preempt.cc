@@ -5,12 +5,12 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <functional>
 #include <string>
 #include <vector>
 
 #include "tools/bench/benchmarks.h"
 #include "tools/bench/lab_exchange.h"
+#include "tools/bench/now.h"
 #include "tools/bench/preempt_peer.h"
 #include "tools/bench/raw_stream.h"
 #include "tools/bench/statistics.h"
@@ -53,18 +53,11 @@ Duration patience_of(const Settings& settings) {
   const PreemptSettings& wanted = settings.preempt;
   const double bits = 8.0 * static_cast<double>(wanted.background_bytes * wanted.lab.peers);
   const double transfer = bits / (static_cast<double>(wanted.lab.rate_mbit) * 1e6);
-  const std::chrono::duration<double> time(60 + 10 * settings.seconds + 30 * transfer);
-  return std::chrono::duration_cast<Duration>(time);
+  return duration_of(60 + 10 * settings.seconds + 30 * transfer);
 }
 
 /// What was found in one way, round by round.
 using Rounds = std::vector<Report>;
-
-double median_over(const Rounds& rounds, const std::function<double(const Report&)>& value) {
-  std::vector<double> values;
-  for (const Report& report : rounds) values.push_back(value(report));
-  return median_of(std::move(values));
-}
 
 double background_of(const Report& report) { return report.gigabytes / report.seconds; }
 

@@ -75,8 +75,7 @@ class Driver {
 
 Result<Report> drive(Carrier& carrier, double time) {
   const auto part = [time](double share) {
-    const std::chrono::duration<double> wanted(time * share);
-    return std::max(kLeastTime, std::chrono::duration_cast<Duration>(wanted));
+    return std::max(kLeastTime, duration_of(time * share));
   };
   Driver driver(carrier);
   const auto unloaded = driver.ask(now() + part(0.25), kLeastAnswers);

@@ -8,6 +8,7 @@
 
 #include "stretto/status.h"
 #include "stretto/types.h"
+#include "tools/bench/now.h"
 #include "tools/bench/report.h"
 
 namespace stretto::bench {
@@ -54,7 +55,7 @@ class Meter {
   /// 0 of fewer than two arrivals.
   double gb_per_s() const {
     if (arrivals_ < 2) return 0;
-    const double time = std::chrono::duration<double>(last_ - first_).count();
+    const double time = seconds(last_ - first_);
     return static_cast<double>(last_bytes_ - first_bytes_) / time / 1e9;
   }
 

@@ -190,9 +190,8 @@ Result<Rates> measure_copies(const RawShape& shape) {
         children.start([&] { return play(shape, common, process, results->write_end()); });
     if (!status.ok()) return status;
   }
-  const auto time = std::chrono::duration<double>(4 * shape.seconds);
-  const Status status = results->await(
-      processes, children.all(), now() + kCopiesTake + std::chrono::duration_cast<Duration>(time));
+  const Status status = results->await(processes, children.all(),
+                                       now() + kCopiesTake + duration_of(4 * shape.seconds));
   children.kill();
   if (!status.ok()) return Status(status).with_operation("limit of copies");
   return rates_of_all(shape, results->reports());

@@ -195,8 +195,7 @@ Result<Rates> measure_raw(const RawShape& shape) {
         [&] { return work(shape, rank, ports, server_ids, results_pipe->write_end()); });
     if (!status.ok()) return status;
   }
-  const Duration time =
-      std::chrono::duration_cast<Duration>(std::chrono::duration<double>(2 * shape.seconds));
+  const Duration time = duration_of(2 * shape.seconds);
   status = results_pipe->await(shape.workers, workers.all(), now() + kPatience + time);
   workers.kill();
   servers.kill();

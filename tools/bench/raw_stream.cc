@@ -39,8 +39,7 @@ Status receive_stream(const std::string& host, double seconds, const TellAddress
   if (!socket.ok()) return socket.status();
   std::vector<std::byte> memory(kWriteBytes);
   const Time start = now() + kWarmUp;
-  const Time end =
-      start + std::chrono::duration_cast<Duration>(std::chrono::duration<double>(seconds));
+  const Time end = start + duration_of(seconds);
   Meter meter;
   std::uint64_t received = 0;
   Time when;

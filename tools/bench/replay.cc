@@ -11,6 +11,7 @@
 
 #include "tools/bench/benchmarks.h"
 #include "tools/bench/lab_exchange.h"
+#include "tools/bench/now.h"
 #include "tools/bench/raw_stream.h"
 #include "tools/bench/replay_job.h"
 #include "tools/bench/replay_plan.h"
@@ -28,12 +29,6 @@ struct Found {
   Scheme scheme;
   std::vector<Report> iterations;
 };
-
-std::vector<double> values_of(const std::vector<Report>& reports, double Report::*field) {
-  std::vector<double> values;
-  for (const Report& report : reports) values.push_back(report.*field);
-  return values;
-}
 
 // Each worker tells its own share.
 double cpu_used_of(const std::vector<Report>& reports) {
@@ -140,9 +135,8 @@ LabJob Replay::job_of(const Found& found) const {
 
 Status Replay::measure(Found& found) {
   const double iterations = iterations_each() + wanted_.warm_up + 4;
-  const std::chrono::duration<double> time(120 + 5 * iterations * load().serial_s());
-  const Result<std::vector<Report>> reports =
-      run_in(lab_, job_of(found), std::chrono::duration_cast<Duration>(time));
+  const Duration time = duration_of(120 + 5 * iterations * load().serial_s());
+  const Result<std::vector<Report>> reports = run_in(lab_, job_of(found), time);
   if (!reports.ok()) return reports.status();
   found.iterations.insert(found.iterations.end(), reports->begin(), reports->end());
   return {};
@@ -152,7 +146,7 @@ Record Replay::record_of(const Found& found) const {
   const std::vector<double> seconds = values_of(found.iterations, &Report::seconds);
   const double median = median_of(seconds);
   const double cpu_used = cpu_used_of(found.iterations);
-  const double late_us = median_of(values_of(found.iterations, &Report::p99_us));
+  const double late_us = median_over(found.iterations, &Report::p99_us);
   const std::string refused = refusal(cpu_used, late_us / 1e6, median);
   const auto if_counts = [&refused](double value) {
     return refused.empty() ? value : std::numeric_limits<double>::quiet_NaN();
@@ -179,7 +173,7 @@ Record Replay::record_of(const Found& found) const {
       .real("cpu_used", cpu_used)
       .real("overlap", if_counts(overlap(load(), median)))
       .real("efficiency", if_counts(efficiency(load(), median)))
-      .real("late_p50_us", median_of(values_of(found.iterations, &Report::p50_us)))
+      .real("late_p50_us", median_over(found.iterations, &Report::p50_us))
       .real("late_p99_us", late_us)
       .text("congestion", "cubic")
       .text("verdict", refused.empty() ? "ok" : refused);

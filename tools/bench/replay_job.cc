@@ -10,6 +10,7 @@
 
 #include "common/config.h"
 #include "tools/bench/child.h"
+#include "tools/bench/now.h"
 #include "tools/bench/processes.h"
 #include "tools/bench/report_pipe.h"
 #include "tools/bench/run_command.h"
@@ -76,7 +77,7 @@ class Processes {
 }  // namespace
 
 Result<std::vector<Report>> run_in(const Netlab& lab, const LabJob& job, Duration patience) {
-  const Time deadline = std::chrono::steady_clock::now() + patience;
+  const Time deadline = now() + patience;
   Result<ReportPipe> pipe = ReportPipe::open();
   if (!pipe.ok()) return pipe.status();
   const Result<std::string> own = own_path();

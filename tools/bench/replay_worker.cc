@@ -12,6 +12,7 @@
 
 #include "stretto/order.h"
 #include "stretto/worker.h"
+#include "tools/bench/now.h"
 #include "tools/bench/pace.h"
 #include "tools/bench/processes.h"
 #include "tools/bench/replay_plan.h"
@@ -56,11 +57,11 @@ class ReplayWorker {
     if (status.ok()) status = check_values(1);
     if (!status.ok()) return status;
     fill_sources();
-    std::vector<double> seconds;
+    std::vector<double> times;
     double cpu_before = 0;
     Time began;
     for (std::uint32_t i = 0; i < task_.settings.warm_up + task_.settings.iterations; ++i) {
-      const Time start = std::chrono::steady_clock::now();
+      const Time start = now();
       if (i == task_.settings.warm_up) {
         cpu_before = cpu_seconds_told();
         began = start;
@@ -68,16 +69,14 @@ class ReplayWorker {
       status = choose_order(i);
       if (status.ok()) status = iterate();
       if (!status.ok()) return status;
-      const std::chrono::duration<double> time = std::chrono::steady_clock::now() - start;
-      if (i >= task_.settings.warm_up) seconds.push_back(time.count());
+      if (i >= task_.settings.warm_up) times.push_back(seconds(now() - start));
     }
-    const std::chrono::duration<double> all = std::chrono::steady_clock::now() - began;
-    const double cpu_used = (cpu_seconds_told() - cpu_before) / all.count() /
+    const double cpu_used = (cpu_seconds_told() - cpu_before) / seconds(now() - began) /
                             static_cast<double>(std::thread::hardware_concurrency());
     status = wait_for_all();
     if (status.ok()) status = check_values(2);
     if (status.ok()) status = worker_.leave();
-    if (status.ok()) status = report(seconds, cpu_used);
+    if (status.ok()) status = report(times, cpu_used);
     return status;
   }
 
@@ -104,7 +103,7 @@ class ReplayWorker {
   Status finish_iteration();
   Status wait_for(Slot& slot);
   Status wait_for_all();
-  Status report(const std::vector<double>& seconds, double cpu_used) const;
+  Status report(const std::vector<double>& times, double cpu_used) const;
   void push_pull(Slot& slot) {
     slot.ticket = worker_.push_pull(slot.tensor, slot.source, slot.target, slot.priority);
   }
@@ -139,11 +138,8 @@ Status ReplayWorker::declare() {
   }
   const Compute compute = compute_of(task_.settings, model_);
   for (const double share : shares_of(model_)) {
-    const auto time = [share](double all_s) {
-      return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(share * all_s));
-    };
-    forward_.push_back(time(compute.forward_s));
-    backward_.push_back(time(compute.backward_s));
+    forward_.push_back(duration_of(share * compute.forward_s));
+    backward_.push_back(duration_of(share * compute.backward_s));
   }
   return {};
 }
@@ -268,12 +264,12 @@ Status ReplayWorker::check_values(float salt) {
   return worker_.barrier();
 }
 
-Status ReplayWorker::report(const std::vector<double>& seconds, double cpu_used) const {
+Status ReplayWorker::report(const std::vector<double>& times, double cpu_used) const {
   const std::vector<double> late = pace_.lateness_us();
   Report found{.rank = worker_.rank(), .cpu_s = cpu_used};
   found.p50_us = quantile(late, 0.5);
   found.p99_us = quantile(late, 0.99);
-  for (const double one : seconds) {
+  for (const double one : times) {
     found.seconds = one;
     Status status = write_report(task_.report_descriptor, found);
     if (!status.ok()) return status;

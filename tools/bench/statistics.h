@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <functional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -38,5 +39,17 @@ inline Spread spread_of(std::vector<double> values) {
 }
 
 inline double median_of(std::vector<double> values) { return spread_of(std::move(values)).median; }
+
+/// What `value`, a member or a function of an element, is for each of them.
+template <typename T, typename Value>
+std::vector<double> values_of(const std::vector<T>& all, const Value& value) {
+  std::vector<double> values;
+  for (const T& each : all) values.push_back(std::invoke(value, each));
+  return values;
+}
+template <typename T, typename Value>
+double median_over(const std::vector<T>& all, const Value& value) {
+  return median_of(values_of(all, value));
+}
 
 }  // namespace stretto::bench
