@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What must hold after every step of a simulated job, and at its end.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -104,34 +105,45 @@ void SimCluster::check_acknowledged(const Node& node) {
   }
 }
 
-bool SimCluster::harmless() const {
-  return !harmed_ || plan_.fault == Fault::kNone || plan_.fault == Fault::kPause ||
-         plan_.fault == Fault::kHostile || plan_.fault == Fault::kMismatch ||
-         plan_.fault == Fault::kOverBudget || harmed_at() == Time::max();
+// When it began to do harm; Time::max(): it has done none. Of some cuts only large frames are lost:
+// as long as there are none, all is well.
+Time SimCluster::harmed_at(const Harm& harm) const {
+  const bool some_pass = harm.strike.fault == Fault::kCut && harm.strike.cut == LinkCut::kBlackHole;
+  return some_pass ? network_.first_lost_at(harm.victims[0], harm.victims[1]) : harm.at;
 }
 
-// Large frames alone are lost of some cuts: as long as there are none, all is well.
-Time SimCluster::harmed_at() const {
-  const bool some_pass = plan_.fault == Fault::kCut && plan_.cut == LinkCut::kBlackHole;
-  return some_pass ? network_.first_lost_at() : struck_at_;
+bool SimCluster::harmless() const {
+  return std::all_of(harms_.begin(), harms_.end(),
+                     [this](const Harm& harm) { return harmed_at(harm) == Time::max(); });
+}
+
+// When everybody must have ended. Each harm may befall those who were about to tell of the one
+// before, so the last one counts.
+Time SimCluster::deadline() const {
+  Time deadline = after(began_, kLongestJob);
+  bool ends = false;  // Some harm that the job cannot survive.
+  for (const Harm& harm : harms_) {
+    const Time at = harmed_at(harm);
+    // A link that is cut while its ends still greet is made again, and the job goes on.
+    const bool greets = harm.strike.fault == Fault::kCut && at - began_ < kGreetings;
+    if (at == Time::max() || greets) continue;
+    // What nobody misses ends by its own deadline.
+    const Duration limit = kErrorWithin + (harm.strike.fault == Fault::kLoss ? 60s : 0s) + paused_;
+    deadline = ends ? std::max(deadline, at + limit) : at + limit;
+    ends = true;
+  }
+  return deadline;
 }
 
 void SimCluster::check_liveness() {
-  const Time now = clock_.now();
-  if (harmless()) {
-    if (now - began_ > kLongestJob) report("no hang", "the job goes on for ever");
-    return;
-  }
-  Duration limit = kErrorWithin;
-  if (plan_.fault == Fault::kLoss) limit += 60s;  // What nobody misses ends by its own deadline.
-  // A link that is cut while its ends still greet is made again, and the job goes on.
-  if (plan_.fault == Fault::kCut && struck_at_ - began_ < kGreetings) limit = kLongestJob;
-  if (now - harmed_at() <= limit) return;
+  if (clock_.now() <= deadline()) return;
   for (const auto& node : nodes_) {
     if (node->alive && !node->gone) {
-      report("no hang", fmt::format("{} goes on {} s after the fault at {}", node->name,
-                                    std::chrono::duration<double>(now - harmed_at()).count(),
-                                    victims_.front()));
+      report("no hang", harms_.empty()
+                            ? "the job goes on for ever"
+                            : fmt::format("{} goes on {} s after the fault at {}", node->name,
+                                          seconds(clock_.now() - harms_.back().at),
+                                          harms_.back().victims.front()));
     }
   }
 }
@@ -148,10 +160,10 @@ void SimCluster::check_end() {
     check_survivor(*node, status_of(*node));
     if (node->user == nullptr) continue;
     for (Code code : node->user->codes()) {
-      const bool told = plan_.fault == Fault::kMismatch && code == Code::kMismatch;
-      const bool full = plan_.fault == Fault::kOverBudget && code == Code::kResource;
+      const bool told = plan_.has(Fault::kMismatch) && code == Code::kMismatch;
+      const bool full = plan_.has(Fault::kOverBudget) && code == Code::kResource;
       // Who was refused a tensor leaves early; the rest may miss it in a round.
-      const bool refusing = plan_.fault == Fault::kMismatch || plan_.fault == Fault::kOverBudget;
+      const bool refusing = plan_.has(Fault::kMismatch) || plan_.has(Fault::kOverBudget);
       const bool alone = refusing && code == Code::kPeerLost;
       if (harmless() && code != Code::kOk && !told && !full && !alone) {
         report("no error without a cause", fmt::format("{} saw {}", node->name, name_of(code)));
@@ -170,8 +182,12 @@ void SimCluster::check_survivor(const Node& node, const Status& status) {
     report("no error without a cause", fmt::format("{} ended with {}", node.name, status.text()));
     return;
   }
-  if (status.code() == Code::kTimeout && plan_.fault == Fault::kLoss) return;
-  const bool named = std::any_of(victims_.begin(), victims_.end(), [&](const std::string& victim) {
+  if (status.code() == Code::kTimeout && plan_.has(Fault::kLoss)) return;
+  std::vector<std::string> victims;
+  for (const Harm& harm : harms_) {
+    victims.insert(victims.end(), harm.victims.begin(), harm.victims.end());
+  }
+  const bool named = std::any_of(victims.begin(), victims.end(), [&](const std::string& victim) {
     const std::string process = victim.substr(0, victim.find(" shard"));
     return status.text().find(process) != std::string::npos ||
            status.peer().find(process) != std::string::npos || node.name == victim;
@@ -179,7 +195,7 @@ void SimCluster::check_survivor(const Node& node, const Status& status) {
   if (!named) {
     report("errors name the cause",
            fmt::format("{} ended with '{}' (peer {}), lost was {}", node.name, status.text(),
-                       status.peer(), victims_.front()));
+                       status.peer(), fmt::join(victims, ", ")));
   }
 }
 

@@ -96,6 +96,27 @@ void broadcast_later(Random& random, TensorPlan& tensor) {
   }
 }
 
+// A fault alone, or with up to three more before it, at once with it, or while it still has
+// consequences.
+std::vector<Strike> timeline_from(std::uint64_t seed, const Strike& first) {
+  constexpr Fault kAtAnyTime[] = {Fault::kCrash, Fault::kSilence, Fault::kCut,
+                                  Fault::kLoss,  Fault::kPause,   Fault::kHostile};
+  Random random(seed);
+  std::vector<Strike> timeline{first};
+  const std::uint64_t more = random.chance(0.5) ? 0 : 1 + random.below(3);
+  for (std::uint64_t i = 0; i < more; ++i) {
+    const Duration soon = first.after + random.between(0ms, 20ms);
+    const Duration some_time = random.between(1ms, 2s);
+    timeline.push_back({.fault = kAtAnyTime[random.below(std::size(kAtAnyTime))],
+                        .after = random.chance(0.5) ? soon : some_time,
+                        .pause = random.between(100ms, 4s),
+                        .cut = static_cast<LinkCut>(random.below(4))});
+  }
+  std::stable_sort(timeline.begin(), timeline.end(),
+                   [](const Strike& a, const Strike& b) { return a.after < b.after; });
+  return timeline;
+}
+
 }  // namespace
 
 std::string_view name_of(Fault fault) {
@@ -117,12 +138,15 @@ Plan::Plan(std::uint64_t from) : seed(from) {
   for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random.below(i)]);
   barriers = static_cast<std::uint32_t>(random.below(4));
   most_under_way = 1 + random.below(6);
-  // Half of the seeds are left in peace; the rest see one fault each.
-  if (random.chance(0.5)) fault = static_cast<Fault>(1 + random.below(kFaults - 1));
-  fault_after = random.between(1ms, random.chance(0.5) ? 50ms : 1s);
-  pause = random.between(100ms, 4s);
-  if (fault == Fault::kOverBudget) memory_limit_bytes = settings.part_bytes * (1 + random.below(6));
-  if (fault == Fault::kMismatch && workers == 1) fault = Fault::kNone;
+  // Half of the seeds are left in peace.
+  Strike first;
+  if (random.chance(0.5)) first.fault = static_cast<Fault>(1 + random.below(kFaults - 1));
+  first.after = random.between(1ms, random.chance(0.5) ? 50ms : 1s);
+  first.pause = random.between(100ms, 4s);
+  if (first.fault == Fault::kOverBudget) {
+    memory_limit_bytes = settings.part_bytes * (1 + random.below(6));
+  }
+  if (first.fault == Fault::kMismatch && workers == 1) first.fault = Fault::kNone;
   Random codecs(from ^ 0xC0DEC);  // Its own, so that the rest of a seed stays what it was.
   for (TensorPlan& tensor : tensors) give_codec(codecs, tensor.spec);
   Random reductions(from ^ 0x4ED0CE);
@@ -130,7 +154,7 @@ Plan::Plan(std::uint64_t from) : seed(from) {
   Random broadcasts(from ^ 0xB40ADCA5);
   for (TensorPlan& tensor : tensors) broadcast_later(broadcasts, tensor);
   Random cuts(from ^ 0xC07);
-  cut = static_cast<LinkCut>(cuts.below(4));
+  first.cut = static_cast<LinkCut>(cuts.below(4));
   Random paces(from ^ 0x9ACE5);
   slow = paces.chance(0.4) ? static_cast<Rank>(paces.below(workers)) : workers;
   Random hasty(from ^ 0x4A57E);
@@ -139,6 +163,12 @@ Plan::Plan(std::uint64_t from) : seed(from) {
       if (hasty.chance(0.2)) tensor.hasty |= std::uint64_t{1} << rank;
     }
   }
+  if (first.fault != Fault::kNone) timeline = timeline_from(from ^ 0x71AE, first);
+}
+
+bool Plan::has(Fault fault) const {
+  return std::any_of(timeline.begin(), timeline.end(),
+                     [fault](const Strike& strike) { return strike.fault == fault; });
 }
 
 std::vector<std::string> Plan::nodes() const {
@@ -155,12 +185,15 @@ std::vector<std::string> Plan::nodes() const {
 }
 
 std::string Plan::describe() const {
-  std::string text =
-      fmt::format("seed {}: {} workers, {} servers of {} shards, parts of {}, fault {} after {} ms",
-                  seed, workers, servers, shards, settings.part_bytes, name_of(fault),
-                  std::chrono::duration<double, std::milli>(fault_after).count());
+  std::string text = fmt::format("seed {}: {} workers, {} servers of {} shards, parts of {}", seed,
+                                 workers, servers, shards, settings.part_bytes);
+  for (const Strike& strike : timeline) {
+    text += fmt::format(", {} after {} ms", name_of(strike.fault),
+                        std::chrono::duration<double, std::milli>(strike.after).count());
+    if (strike.fault == Fault::kCut)
+      text += fmt::format(" in way {}", static_cast<int>(strike.cut));
+  }
   if (slow < workers) text += fmt::format(", worker {} is slow", slow);
-  if (fault == Fault::kCut) text += fmt::format(" in way {}", static_cast<int>(cut));
   for (const TensorPlan& tensor : tensors) {
     text += fmt::format("; {} {} in {} steps", tensor.spec.name, tensor.spec.describe(),
                         tensor.steps.size());

@@ -40,6 +40,14 @@ enum class LinkCut : std::uint8_t {
   kBlackHole,  ///< or nothing large in one direction. Nobody is told.
 };
 
+/// One fault of a plan's timeline.
+struct Strike {
+  Fault fault = Fault::kNone;
+  Duration after = 0ns;  ///< From the start. Missing, mismatch and over budget are there from it.
+  Duration pause = 0ns;
+  LinkCut cut = LinkCut::kReset;
+};
+
 struct TensorPlan {
   TensorSpec spec;
   std::vector<Step> steps;
@@ -62,14 +70,12 @@ struct Plan {
   std::uint32_t barriers = 0;
   Rank slow = 0;                   ///< The worker that begins things later; `workers`: none.
   std::size_t most_under_way = 4;  ///< Operations that a worker has under way, at most.
-  Fault fault = Fault::kNone;
-  Duration fault_after = 0ns;  ///< From the start.
-  Duration pause = 0ns;
-  LinkCut cut = LinkCut::kReset;
+  std::vector<Strike> timeline;    ///< What goes wrong, in the order in which it happens.
 
   explicit Plan(std::uint64_t seed);
   /// The nodes' names: "scheduler", "worker 1", "server 0", "server 0 shard 1".
   std::vector<std::string> nodes() const;
+  bool has(Fault fault) const;
   std::string describe() const;
 };
 

@@ -50,6 +50,11 @@ class SimCluster {
     bool gone = false;  // Over, and its endpoint closed.
     Time paused_until;
   };
+  struct Harm {
+    Strike strike;
+    Time at;
+    std::vector<std::string> victims;
+  };
 
   void add_nodes();
   void add_scheduler(Node& node);
@@ -62,10 +67,12 @@ class SimCluster {
   bool finished() const;
   Time next_event() const;
 
+  Time next_strike() const;
   void strike();
-  void end_abruptly(bool silently);
-  void cut_some_link();
-  bool cut(const std::string& a, const std::string& b);
+  void end_abruptly(const Strike& strike);
+  void pause(Node& node, const Strike& strike);
+  void cut_some_link(const Strike& strike);
+  bool cut(const std::string& a, const std::string& b, LinkCut how);
   void begin_hostility();
   void hostile_turn();
 
@@ -76,8 +83,9 @@ class SimCluster {
   void check_liveness();
   void check_end();
   void check_survivor(const Node& node, const Status& status);
+  Time harmed_at(const Harm& harm) const;
   bool harmless() const;
-  Time harmed_at() const;
+  Time deadline() const;
   Status status_of(const Node& node) const;
   void report(const std::string& invariant, const std::string& text);
 
@@ -91,10 +99,9 @@ class SimCluster {
   BarrierBoard barriers_;
   std::optional<Violation> violation_;
   std::uint64_t steps_ = 0;
-  bool struck_ = false;  // The fault has happened,
-  bool harmed_ = false;  // and hit somebody who was still in the job.
-  Time struck_at_;
-  std::vector<std::string> victims_;
+  std::size_t struck_ = 0;   // Strikes of the timeline that have happened,
+  std::vector<Harm> harms_;  // and those that hit somebody who was still in the job.
+  Duration paused_{};        // All pauses, one after the other.
   std::unique_ptr<Transport> stranger_;
   int hostile_turns_ = 0;
   std::map<std::pair<std::string, std::string>, std::uint64_t> cell_versions_;

@@ -129,10 +129,10 @@ Transport::Sent SimNetwork::try_send(const std::string& name, LinkId link,
     return Transport::Sent::kFull;
   }
   if (lossy_.erase({name, end.peer}) != 0) return Transport::Sent::kTaken;
-  const Hush* hush = hush_of(name, end.peer);
+  Hush* hush = hush_of(name, end.peer);
   if (hush != nullptr && (end.stuck || charge_of(payload) >= hush->least_bytes)) {
     end.stuck = true;
-    first_lost_at_ = std::min(first_lost_at_, clock_.now());
+    hush->first_lost_at = std::min(hush->first_lost_at, clock_.now());
     end.under_way += charge_of(payload);
     return Transport::Sent::kTaken;
   }
@@ -166,7 +166,22 @@ void SimNetwork::deliver(Endpoint& to, End& from, const wire::Header& header, Bu
               .payload = std::move(carried),
               .charge = charge,
               .extra = extra};
+  if (from.flip) flip(event, *std::exchange(from.flip, std::nullopt));
   schedule(to, from.last_arrival, std::move(event));
+}
+
+// A payload may be the sender's own memory, which stays as it is.
+void SimNetwork::flip(Event& event, std::size_t bit) {
+  const auto mask = static_cast<std::byte>(1U << (bit % 8));
+  const std::size_t index = bit / 8;
+  if (index < event.header.size()) {
+    event.header[index] ^= mask;
+    return;
+  }
+  const std::span<const std::byte> sent = event.payload.bytes();
+  std::vector<std::byte> bytes(sent.begin(), sent.end());
+  bytes.at(index - event.header.size()) ^= mask;
+  event.payload = Buffer::copy_of(bytes);
 }
 
 bool SimNetwork::inject(const std::string& from, const std::string& to, wire::Header header,
@@ -192,11 +207,16 @@ void SimNetwork::close(const std::string& name, LinkId link) {
   endpoint.ends.erase(found);
   std::erase_if(endpoint.events, [link](const auto& item) { return item.second.link == link; });
   if (end.peer.empty()) return;
-  Endpoint& far = endpoints_.at(end.peer);
-  for (auto& [arrival, event] : far.events) {  // What is on the wire no longer needs our memory.
+  give_memory_back(end);
+  if (!end.broken && !end.stuck) tell_of_end(name, end);
+}
+
+// What is on the wire no longer needs the memory of who sent it.
+void SimNetwork::give_memory_back(const End& end) {
+  if (end.peer.empty()) return;
+  for (auto& [arrival, event] : endpoints_.at(end.peer).events) {
     if (event.link == end.peer_link) event.payload = Buffer::copy_of(event.payload.bytes());
   }
-  if (!end.broken && !end.stuck) tell_of_end(name, end);
 }
 
 // What goes ahead of what was lost, as a reset does, and is small.
@@ -234,6 +254,7 @@ void SimNetwork::poll(const std::string& name, Transport::Sink& sink, Duration w
         sink.on_link(event.link);
         break;
       case Event::Kind::kBroken:
+        give_memory_back(found->second);
         endpoint.ends.erase(found);
         sink.on_broken(event.link, event.why);
         break;
@@ -306,13 +327,27 @@ bool SimNetwork::hush(const std::string& from, const std::string& to, std::size_
   const bool linked = std::any_of(ends.begin(), ends.end(), [&](const auto& item) {
     return item.second.peer == to && !item.second.broken;
   });
-  if (linked) hushed_[{from, to}] = {.least_bytes = least_bytes, .since = clock_.now()};
-  return linked;
+  if (!linked) return false;
+  Hush& hush = hushed_[{from, to}];
+  if (least_bytes >= hush.least_bytes) return true;
+  hush.least_bytes = least_bytes;
+  hush.since = clock_.now();
+  return true;
+}
+
+SimNetwork::Hush* SimNetwork::hush_of(const std::string& from, const std::string& to) {
+  const auto found = hushed_.find({from, to});
+  return found == hushed_.end() ? nullptr : &found->second;
 }
 
 const SimNetwork::Hush* SimNetwork::hush_of(const std::string& from, const std::string& to) const {
   const auto found = hushed_.find({from, to});
   return found == hushed_.end() ? nullptr : &found->second;
+}
+
+Time SimNetwork::first_lost_at(const std::string& from, const std::string& to) const {
+  const Hush* hush = hush_of(from, to);
+  return hush == nullptr ? Time::max() : hush->first_lost_at;
 }
 
 // What the kernel at `name` would tell. Far ends that are paused have one that answers; those that
@@ -353,6 +388,15 @@ void SimNetwork::break_end(const std::string& name, LinkId link, const Status& w
   broken.why = why;
   std::erase_if(endpoint.events, [link](const auto& item) { return item.second.link == link; });
   schedule(endpoint, clock_.now(), std::move(broken));
+}
+
+bool SimNetwork::flip_next(const std::string& from, const std::string& to, std::size_t bit) {
+  for (auto& [link, end] : endpoints_.at(from).ends) {
+    if (end.peer != to || end.broken) continue;
+    end.flip = bit;
+    return true;
+  }
+  return false;
 }
 
 void SimNetwork::lose_next(const std::string& from, const std::string& to) {

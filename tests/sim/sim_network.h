@@ -5,8 +5,10 @@
 
 #include <deque>
 #include <functional>
+#include <limits>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -75,9 +77,13 @@ class SimNetwork {
   bool hush(const std::string& from, const std::string& to, std::size_t least_bytes);
   /// When the first frame was lost so; until then only acknowledgments can have been. Time::max():
   /// none.
-  Time first_lost_at() const { return first_lost_at_; }
+  Time first_lost_at(const std::string& from, const std::string& to) const;
   /// Loses the next frame between two endpoints, as a transport that reconnects silently does.
   void lose_next(const std::string& from, const std::string& to);
+  /// Flips a bit of the next frame between two endpoints on its way: the first 1024 are its
+  /// header's, from the lowest of the first byte on, the others its payload's. False if there is no
+  /// link. No plan draws this: frames carry no checksum, so most flips would not be noticed.
+  bool flip_next(const std::string& from, const std::string& to, std::size_t bit);
   /// Sees and may rewrite each frame before it travels; returns how often it is delivered. The
   /// sequence numbers of what follows are made to fit, as if the sender had sent it so often.
   using Tamper = std::function<int(const std::string& from, const std::string& to,
@@ -118,6 +124,7 @@ class SimNetwork {
     bool stuck = false;   // A frame from here was lost, which all others must follow.
     Time heard_at;        // The last frame that came here.
     LinkLiveness liveness;
+    std::optional<std::size_t> flip;  // A bit of the next frame sent from here.
     std::uint64_t last_sequence = 0;  // Of what was sent from here.
     int extra_frames = 0;             // Frames that a fault added to what was sent from here,
     std::uint64_t extra_taken = 0;    // and bytes of such frames that have arrived here.
@@ -135,8 +142,9 @@ class SimNetwork {
     Time next_look;
   };
   struct Hush {
-    std::size_t least_bytes = 0;
+    std::size_t least_bytes = std::numeric_limits<std::size_t>::max();
     Time since;
+    Time first_lost_at = Time::max();
   };
 
   Result<std::string> listen(const std::string& name, std::string_view address);
@@ -147,10 +155,13 @@ class SimNetwork {
   void poll(const std::string& name, Transport::Sink& sink, Duration wait);
 
   void deliver(Endpoint& to, End& from, const wire::Header& header, Buffer payload, bool extra);
+  static void flip(Event& event, std::size_t bit);
   void schedule(Endpoint& to, Time when, Event event);
+  void give_memory_back(const End& end);
   void tell_of_end(const std::string& name, const End& end);
   void break_end(const std::string& name, LinkId link, const Status& why);
   void leave(const std::string& name);
+  Hush* hush_of(const std::string& from, const std::string& to);
   const Hush* hush_of(const std::string& from, const std::string& to) const;
   PathSigns signs_of(const std::string& name, const End& end) const;
   void look_at_paths(const std::string& name, Endpoint& endpoint);
@@ -164,7 +175,6 @@ class SimNetwork {
   std::set<std::pair<std::string, std::string>> lossy_;
   std::map<std::pair<std::string, std::string>, Hush> hushed_;
   Tamper tamper_;
-  Time first_lost_at_ = Time::max();
   std::uint64_t next_event_ = 1;
   std::uint16_t next_port_ = 1;
   std::uint64_t frames_delivered_ = 0;

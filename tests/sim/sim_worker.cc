@@ -39,7 +39,7 @@ void SimWorker::declare_all() {
   for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random_.below(i)]);
   for (std::size_t index : order) {
     TensorSpec spec = plan_.tensors[index].spec;
-    if (plan_.fault == Fault::kMismatch && index == 0 && rank_ == plan_.workers - 1) {
+    if (plan_.has(Fault::kMismatch) && index == 0 && rank_ == plan_.workers - 1) {
       spec.elements += 1;
     }
     node_.declare(spec, [this, index](const Result<Tensor>& tensor) {
@@ -327,7 +327,7 @@ std::uint64_t SimWorker::check_counts(std::size_t index, std::uint64_t round, st
   }
   const TensorOptions& options = plan.spec.options;
   // After a loss a worker may give a tensor up and leave; the bound does not wait for it then.
-  if (options.mode == Mode::kBounded && plan_.fault != Fault::kLoss &&
+  if (options.mode == Mode::kBounded && !plan_.has(Fault::kLoss) &&
       round > slowest + options.bound) {
     complain("the bound holds",
              fmt::format("the slowest is at {}, the bound is {}", slowest, options.bound));

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+// What goes wrong in a simulated job: the plan's timeline, strike by strike.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "tests/sim/sim_cluster.h"
+
+namespace stretto::sim {
+namespace {
+
+constexpr int kMostHostileTurns = 100;
+
+}  // namespace
+
+Time SimCluster::next_strike() const {
+  const bool over = struck_ == plan_.timeline.size();
+  return over ? Time::max() : began_ + plan_.timeline[struck_].after;
+}
+
+void SimCluster::strike() {
+  const Strike& strike = plan_.timeline[struck_++];
+  switch (strike.fault) {
+    case Fault::kCrash:
+    case Fault::kSilence:
+      end_abruptly(strike);
+      break;
+    case Fault::kCut:
+    case Fault::kLoss:
+      cut_some_link(strike);
+      break;
+    case Fault::kPause:
+      pause(*nodes_[random_.below(nodes_.size())], strike);
+      break;
+    case Fault::kHostile:
+      begin_hostility();
+      break;
+    default:
+      break;
+  }
+}
+
+// A process ends, with all the shards in it.
+void SimCluster::end_abruptly(const Strike& strike) {
+  std::string victim = nodes_[random_.below(nodes_.size())]->name;
+  victim = victim.substr(0, victim.find(" shard"));
+  bool harmed = false;
+  for (const auto& node : nodes_) {
+    if (node->name != victim && !node->name.starts_with(victim + " ")) continue;
+    if (node->gone || !node->alive) continue;
+    node->alive = false;
+    harmed = true;
+    if (strike.fault == Fault::kSilence) {
+      network_.silence(node->name);
+    } else {
+      network_.kill(node->name);
+    }
+  }
+  if (harmed) harms_.push_back({.strike = strike, .at = clock_.now(), .victims = {victim}});
+}
+
+void SimCluster::pause(Node& node, const Strike& strike) {
+  node.paused_until = std::max(node.paused_until, clock_.now() + strike.pause);
+  paused_ += strike.pause;
+}
+
+void SimCluster::cut_some_link(const Strike& strike) {
+  for (int attempt = 0; attempt < 50; ++attempt) {
+    const Node& a = *nodes_[random_.below(nodes_.size())];
+    const Node& b = *nodes_[random_.below(nodes_.size())];
+    if (a.name == b.name || !a.alive || !b.alive) continue;
+    if (strike.fault == Fault::kLoss) {
+      network_.lose_next(a.name, b.name);
+    } else if (!cut(a.name, b.name, strike.cut)) {
+      continue;
+    }
+    harms_.push_back({.strike = strike, .at = clock_.now(), .victims = {a.name, b.name}});
+    return;
+  }
+}
+
+bool SimCluster::cut(const std::string& a, const std::string& b, LinkCut how) {
+  constexpr std::size_t kLarge = 256;
+  switch (how) {
+    case LinkCut::kReset:
+      return network_.cut(a, b);
+    case LinkCut::kSilent:
+      return network_.hush(a, b, 0) && network_.hush(b, a, 0);
+    case LinkCut::kOneWay:
+      return network_.hush(a, b, 0);
+    case LinkCut::kBlackHole:
+      return network_.hush(a, b, kLarge);
+  }
+  return false;
+}
+
+// A stranger at every door, and members who repeat themselves or speak of what nobody knows.
+void SimCluster::begin_hostility() {
+  if (stranger_ != nullptr) return;
+  stranger_ = network_.endpoint("stranger");
+  network_.set_tamper([this](const std::string&, const std::string&, const wire::Header& header) {
+    // Slices name their frame by its number, which copies in between would change.
+    const bool share = header.kind == wire::Kind::kPush && plan_.network.local;
+    return share && random_.chance(0.2) ? 2 : 1;
+  });
+}
+
+void SimCluster::hostile_turn() {
+  if (hostile_turns_ > kMostHostileTurns || !random_.chance(0.02)) return;
+  ++hostile_turns_;
+  const Node& target = *nodes_[random_.below(nodes_.size())];
+  if (target.gone || !target.alive) return;
+  wire::Control message;
+  const std::uint64_t choice = random_.below(5);
+  if (choice == 0) message.mutable_leave();
+  if (choice == 1) message.mutable_failure()->set_cause("a stranger says so");
+  if (choice == 2) message.mutable_hello()->set_token("wrong");
+  if (choice == 3) message.mutable_barrier()->set_number(1);
+  Buffer payload =
+      choice == 4 ? Buffer::copy_of(std::as_bytes(std::span("garbage"))) : serialize(message);
+  wire::Header header;
+  header.sequence = 1;
+  header.bytes = static_cast<std::uint32_t>(payload.size());
+  if (target.scheduler != nullptr || target.shard != nullptr) {
+    const std::string door = network_.address_of(target.name);
+    if (auto link = stranger_->connect(door); link.ok()) {
+      (void)stranger_->try_send(*link, header, payload);
+    }
+  }
+  const Node& member = *nodes_[random_.below(nodes_.size())];
+  if (member.worker == nullptr || member.gone || !member.alive) return;
+  if (!member.worker->joined()) return;
+  if (target.scheduler != nullptr && !barriers_.empty()) {  // Says again which barrier it is at.
+    for (auto barrier = barriers_.rbegin(); barrier != barriers_.rend(); ++barrier) {
+      const auto& [number, ranks] = *barrier;
+      if (ranks.count(member.worker->rank()) == 0) continue;
+      wire::Control again;
+      again.mutable_barrier()->set_number(number);
+      wire::Header repeat;
+      repeat.sender = member.worker->node();
+      const Buffer bytes = serialize(again);
+      repeat.bytes = static_cast<std::uint32_t>(bytes.size());
+      network_.inject(member.name, target.name, repeat, bytes);
+      break;
+    }
+  } else if (target.shard != nullptr) {  // Pushes to a tensor that nobody has declared.
+    wire::Header unknown;
+    unknown.kind = wire::Kind::kPush;
+    unknown.flags = wire::kWantsValue;
+    unknown.dtype = static_cast<std::uint8_t>(Dtype::kF32);
+    unknown.sender = member.worker->node();
+    unknown.epoch = 1;
+    unknown.key = {9999, 0};
+    unknown.version = 1;
+    unknown.bytes = 4;
+    network_.inject(member.name, target.name, unknown,
+                    Buffer::copy_of(std::as_bytes(std::span("abc"))));
+  }
+}
+
+}  // namespace stretto::sim
