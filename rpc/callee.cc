@@ -97,6 +97,7 @@ void Callee::answer(LinkId id, std::uint64_t number, const Result<Message>& outc
   const auto known = link.calls.find(number);
   if (known == link.calls.end() || known->second.answered) return;
   UnderWay& call = known->second;
+  STRETTO_CHECK(link.unanswered > 0 && link.unanswered <= link.calls.size());
   --link.unanswered;
   link.hold(call, 0);
   if (call.reply != nullptr) call.reply->release();
@@ -147,7 +148,9 @@ void Callee::on_left(std::uint64_t tag) {
   const auto [link, number] = found->second;
   leaving_.erase(found);
   Link& from = links_.at(link);
-  from.end(from.calls.find(number));
+  const auto call = from.calls.find(number);
+  STRETTO_CHECK(call != from.calls.end() && call->second.answered);
+  from.end(call);
 }
 
 void Callee::lose_link(LinkId id) {

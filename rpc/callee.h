@@ -6,6 +6,7 @@
 #include <memory>
 #include <utility>
 
+#include "common/check.h"
 #include "rpc/handles.h"
 #include "rpc/methods.h"
 #include "van/van.h"
@@ -56,6 +57,7 @@ class Callee {
     std::uint64_t held_bytes = 0;
 
     void hold(UnderWay& call, std::size_t bytes) {
+      STRETTO_CHECK(held_bytes >= call.held_bytes);
       held_bytes += bytes - std::exchange(call.held_bytes, bytes);
     }
     void end(std::map<std::uint64_t, UnderWay>::iterator call) {

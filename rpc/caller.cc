@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "common/check.h"
 #include "rpc/message.h"
 #include "rpc/methods.h"
 #include "van/messages.h"
@@ -13,6 +14,11 @@
 namespace stretto::rpc {
 
 void Caller::start(const CallState& call, LinkId id) {
+  STRETTO_CHECK(call->tag == 0);
+  if (!closed_.ok()) {
+    call->end(closed_);
+    return;
+  }
   const auto found = links_.find(id);
   if (found == links_.end()) {
     call->end({Code::kPeerLost, fmt::format("there is no link to peer {} (any more)", id)});
@@ -124,10 +130,12 @@ void Caller::on_left(std::uint64_t tag) {
 
 void Caller::end(std::uint64_t tag, const Status& status, Message answer) {
   const auto node = calls_.extract(tag);
+  STRETTO_CHECK(!node.empty());
   const UnderWay& call = node.mapped();
   Link& link = links_.at(call.link);
   link.calls.erase(call.number);
   expiries_.erase({call.expires, tag});
+  STRETTO_CHECK(expiries_.size() == calls_.size());
   call.state->tag = 0;
   call.state->end(status.ok() ? status : Status(status).with_peer(link.name), std::move(answer));
 }
@@ -140,7 +148,9 @@ void Caller::lose_link(LinkId id, const Status& why) {
   links_.erase(found);
 }
 
-void Caller::end_all(const Status& why) {
+void Caller::close(const Status& why) {
+  STRETTO_CHECK(!why.ok());
+  closed_ = why;
   while (!calls_.empty()) give_up(calls_.begin()->first, why);
 }
 

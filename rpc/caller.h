@@ -38,7 +38,8 @@ class Caller {
   /// Ends what is past its timeout.
   void tick();
   Time next_due() const { return expiries_.empty() ? Time::max() : expiries_.begin()->first; }
-  void end_all(const Status& why);
+  /// Ends all calls, and from now on every call that is begun.
+  void close(const Status& why);
   std::size_t under_way() const { return calls_.size(); }
 
  private:
@@ -62,6 +63,7 @@ class Caller {
   Van& van_;
   const Clock& clock_;
   const std::uint32_t max_calls_;
+  Status closed_;               // Ok: it is not.
   std::uint64_t last_tag_ = 1;  // Odd.
   std::map<LinkId, Link> links_;
   std::map<std::uint64_t, UnderWay> calls_;  // By tag.

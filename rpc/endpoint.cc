@@ -228,7 +228,7 @@ Call Endpoint::call(Peer peer, std::string_view method, Message message,
   auto state =
       std::make_shared<detail::CallState>(named, std::move(message), options, impl_->way());
   if (status.ok()) {
-    impl_->loop().post([state, peer](Node& node) { node.start(state, peer); });
+    impl_->loop().post([state, peer](Node& node) { node.caller().start(state, peer.id()); });
   } else {
     state->end(status);
   }

@@ -41,7 +41,8 @@ void CallState::on_done(std::function<void(const Result<Message>&)> then) {
 
 void CallState::steer(const Change& change) {
   if (completion_.done()) return;
-  way_->post([self = shared_from_this(), change](Node& node) { node.steer(self, change); });
+  way_->post(
+      [self = shared_from_this(), change](Node& node) { node.caller().steer(self, change); });
 }
 
 void CallState::end(Status status, Message answer) {
@@ -55,8 +56,9 @@ void ReplyState::answer(Result<Message> outcome) {
   if (answered_.exchange(true, std::memory_order_acq_rel)) return;
   release();
   auto shared = std::make_shared<Result<Message>>(std::move(outcome));
-  way_->run(
-      [link = link_, number = number_, shared](Node& node) { node.answer(link, number, *shared); });
+  way_->run([link = link_, number = number_, shared](Node& node) {
+    node.callee().answer(link, number, *shared);
+  });
 }
 
 void ReplyState::drop() {

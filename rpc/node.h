@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// Node: an endpoint's links and its one loop. What is called is its Caller's and its Callee's
-// business; who is let in, and how long one tries to get in elsewhere, is its own.
+// Node: an endpoint's links and its one loop: who is let in, and what becomes of what they send.
+// What is called is its Caller's and its Callee's business, how one gets in elsewhere its
+// Connector's, and how long the end may take its Shutdown's.
 #pragma once
 
-#include <functional>
-#include <list>
 #include <map>
 #include <memory>
 #include <set>
 #include <string>
 
 #include "common/clock.h"
+#include "common/loop_owner.h"
 #include "rpc/callee.h"
 #include "rpc/caller.h"
+#include "rpc/connector.h"
 #include "rpc/methods.h"
+#include "rpc/shutdown.h"
 #include "van/loop.h"
 #include "van/van.h"
 
@@ -29,7 +31,7 @@ class Node final : public Agent, private Van::Handler {
     std::uint64_t max_held_bytes = 0;
     Duration dead_after = 5s;  ///< Transport::set_dead_after.
   };
-  using Connected = std::function<void(const Result<Peer>&)>;
+  using Connected = Connector::Connected;
 
   Node(Settings settings, const Methods& methods, std::unique_ptr<Transport> transport,
        const Clock& clock);
@@ -41,9 +43,6 @@ class Node final : public Agent, private Van::Handler {
   /// `done` hears once of the link or of why there is none.
   void connect(const std::string& address, Duration timeout, Connected done);
   void disconnect(Peer peer);
-  void start(const Caller::CallState& call, Peer peer);
-  void steer(const Caller::CallState& call, const detail::Change& change);
-  void answer(LinkId link, std::uint64_t number, const Result<Message>& outcome);
   /// Ends all calls; it is over when the answers have left, or five seconds have passed,
   /// and the far ends have heard of it.
   void close();
@@ -52,24 +51,16 @@ class Node final : public Agent, private Van::Handler {
 
   void step(Duration wait) override;
   Time next_due() const override;
-  bool over() const override { return over_; }
+  bool over() const override { return shutdown_.phase() == Shutdown::Phase::kOver; }
   void wake() { van_.wake(); }
 
   const Van& van() const { return van_; }
-  const Caller& caller() const { return caller_; }
+  /// Our calls,
+  Caller& caller();
+  /// and those of others.
+  Callee& callee();
 
  private:
-  struct Attempt {
-    std::string address;
-    Duration timeout;
-    Time deadline;
-    Time retry_at;
-    Connected done;
-    LinkId link = 0;  // 0: between two attempts.
-    Status last_break;
-  };
-  using Attempts = std::list<Attempt>;
-
   void on_control(LinkId link, const wire::Control& message) override;
   void on_data(LinkId link, const wire::Header& header, Buffer payload) override;
   void on_acked(LinkId, wire::Key) override {}
@@ -80,12 +71,7 @@ class Node final : public Agent, private Van::Handler {
   void let_in(LinkId link, const std::string& name);
   void turn_out(LinkId link, const Status& why);
   void lose(LinkId link, const Status& why);
-  void try_to_connect(Attempts::iterator attempt);
-  void end_attempt(Attempts::iterator attempt, const Result<Peer>& outcome);
-  Attempts::iterator find_attempt(LinkId link);
-  void try_again();
-  void finish();
-  Status closed() const;
+  void close_links();
 
   const Settings settings_;
   const Clock& clock_;
@@ -94,12 +80,9 @@ class Node final : public Agent, private Van::Handler {
   Callee callee_;
   std::map<LinkId, std::string> peers_;
   std::set<LinkId> guests_;  // Those that connected to us.
-  Attempts attempts_;
-  bool closing_ = false;
-  Time drained_by_ = Time::max();
-  bool finished_ = false;  // All links are closed; their far ends may have yet to hear of it.
-  Time told_by_ = Time::max();
-  bool over_ = false;
+  Connector connector_;
+  Shutdown shutdown_;
+  LoopOwner owner_;
 };
 
 }  // namespace stretto::rpc

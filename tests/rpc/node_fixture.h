@@ -52,7 +52,7 @@ class Party {
   std::shared_ptr<detail::CallState> begin(Peer peer, std::string_view method, Message message,
                                            const CallOptions& options = {}) {
     auto state = std::make_shared<detail::CallState>(method, std::move(message), options, way_);
-    node.start(state, peer);
+    node.caller().start(state, peer.id());
     return state;
   }
   Call call(Peer peer, std::string_view method, Message message, const CallOptions& options = {}) {
@@ -105,7 +105,7 @@ class Pair {
     return until([&call] { return call.done(); });
   }
   /// Nothing waits and nothing is under way.
-  bool idle() const {
+  bool idle() {
     return server.node.van().idle() && client.node.van().idle() &&
            server.node.caller().under_way() == 0 && client.node.caller().under_way() == 0;
   }

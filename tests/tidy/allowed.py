@@ -148,7 +148,6 @@ SLEEPERS = {
 # may grow, and what has been divided leaves the list.
 LARGE_CLASSES = {
     "ops/codec_loops.h:CodecLoops": (273, 27),
-    "rpc/node.h:Node": (297, 33),
     "scheduler/scheduler.h:Scheduler": (517, 42),
     "server/cell.h:Cell": (289, 28),
     "server/shard.h:Shard": (504, 34),
