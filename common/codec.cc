@@ -71,13 +71,13 @@ bool set_codec(CodecSpec& spec, std::string_view value) {
 }
 
 /// A key, what it takes, and what it does; false for a value that it does not take.
-struct Key {
+struct CodecKey {
   std::string_view name;
   std::string_view takes;
   bool (*set)(CodecSpec& spec, std::string_view value);
 };
 
-constexpr Key kKeys[] = {
+constexpr CodecKey kKeys[] = {
     {"compressor", "none, fp16, bf16, int8, onebit, topk, randomk or dithering", set_codec},
     {"k", "a number",
      [](CodecSpec& spec, std::string_view value) {
@@ -113,7 +113,7 @@ constexpr Key kKeys[] = {
 
 Status set(CodecSpec& spec, std::string_view name, std::string_view value) {
   std::vector<std::string_view> names;
-  for (const Key& key : kKeys) {
+  for (const CodecKey& key : kKeys) {
     if (key.name == user_key(name)) {
       if (key.set(spec, value)) return {};
       return invalid(fmt::format("compression: {}={}, wanted {}", name, value, key.takes));
@@ -125,7 +125,7 @@ Status set(CodecSpec& spec, std::string_view name, std::string_view value) {
 }
 
 bool is_key(std::string_view name) {
-  const auto names_it = [name](const Key& key) { return key.name == user_key(name); };
+  const auto names_it = [name](const CodecKey& key) { return key.name == user_key(name); };
   return name == "fp16" || std::any_of(std::begin(kKeys), std::end(kKeys), names_it);
 }
 

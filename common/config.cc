@@ -15,9 +15,9 @@ Status wrong(const std::string& name, std::string_view found, std::string_view w
 }
 
 // Reads variables and remembers the first error, so that the caller reads like a list.
-class Reader {
+class ConfigReader {
  public:
-  explicit Reader(const Environment& environment) : environment_(environment) {}
+  explicit ConfigReader(const Environment& environment) : environment_(environment) {}
 
   const Status& status() const { return status_; }
 
@@ -73,7 +73,7 @@ constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
 constexpr std::uint32_t kMostWorkers = kMaxNodes;
 
 // World size: STRETTO_WORLD_SIZE, or DMLC_NUM_WORKER x BYTEPS_LOCAL_SIZE.
-void read_world(Reader& reader, Config& config) {
+void read_world(ConfigReader& reader, Config& config) {
   if (reader.text({"STRETTO_WORLD_SIZE"})) {
     reader.number({"STRETTO_WORLD_SIZE"}, config.workers, 1, kMostWorkers);
   } else {
@@ -92,7 +92,7 @@ void read_world(Reader& reader, Config& config) {
   reader.number({"STRETTO_SHARDS"}, config.shards, 1, 1024);
 }
 
-void read_rank(Reader& reader, Config& config) {
+void read_rank(ConfigReader& reader, Config& config) {
   if (reader.text({"STRETTO_RANK", "BYTEPS_GLOBAL_RANK"})) {
     reader.number({"STRETTO_RANK", "BYTEPS_GLOBAL_RANK"}, config.rank, -1, 32767);
     return;
@@ -107,7 +107,7 @@ void read_rank(Reader& reader, Config& config) {
   config.rank = host * local_size + local_rank;
 }
 
-void read_scheduler(Reader& reader, Config& config) {
+void read_scheduler(ConfigReader& reader, Config& config) {
   if (auto address = reader.text({"STRETTO_SCHEDULER"})) {
     config.scheduler = *address;
     return;
@@ -120,7 +120,7 @@ void read_scheduler(Reader& reader, Config& config) {
   if (!is_loopback(*host)) config.bind_host = config.role == Role::kScheduler ? *host : "0.0.0.0";
 }
 
-void read_job(Reader& reader, JobSettings& job) {
+void read_job(ConfigReader& reader, JobSettings& job) {
   constexpr std::int64_t kMostPart = 16 << 20;
   reader.number({"STRETTO_PART_BYTES"}, job.part_bytes, 64, kMostPart);
   if (job.part_bytes % 64 != 0) {
@@ -138,7 +138,7 @@ void read_job(Reader& reader, JobSettings& job) {
   }
 }
 
-void read_transport(Reader& reader, TransportChoice& choice, std::string& provider) {
+void read_transport(ConfigReader& reader, TransportChoice& choice, std::string& provider) {
   provider = reader.text({"STRETTO_FABRIC_PROVIDER"}).value_or("");
   const auto name = reader.text({"STRETTO_TRANSPORT"});
   if (!name || *name == "auto") return;
@@ -153,7 +153,7 @@ void read_transport(Reader& reader, TransportChoice& choice, std::string& provid
   }
 }
 
-void read_hand_over(Reader& reader, bool& whole_frames) {
+void read_hand_over(ConfigReader& reader, bool& whole_frames) {
   const auto unit = reader.text({"STRETTO_HAND_OVER"});
   if (!unit) return;
   whole_frames = *unit == "frames";
@@ -162,7 +162,7 @@ void read_hand_over(Reader& reader, bool& whole_frames) {
   }
 }
 
-void read_balance(Reader& reader, bool& balance_input) {
+void read_balance(ConfigReader& reader, bool& balance_input) {
   const auto word = reader.text({"STRETTO_INPUT_BALANCE"});
   if (!word) return;
   balance_input = *word == "on";
@@ -172,7 +172,7 @@ void read_balance(Reader& reader, bool& balance_input) {
 }
 
 // Below 64 KiB a codec saves less than its frame costs; BytePS has the same bound.
-void read_codecs(Reader& reader, CodecPolicy& codecs) {
+void read_codecs(ConfigReader& reader, CodecPolicy& codecs) {
   std::uint64_t min_bytes = 65536;
   reader.number({"STRETTO_CODEC_MIN_BYTES", "BYTEPS_MIN_COMPRESS_BYTES"}, min_bytes, 0, kMost);
   const auto rules = reader.text({"STRETTO_CODEC"});
@@ -187,7 +187,7 @@ void read_codecs(Reader& reader, CodecPolicy& codecs) {
   }
 }
 
-void read_trace(Reader& reader, TraceSettings& trace) {
+void read_trace(ConfigReader& reader, TraceSettings& trace) {
   trace.folder = reader.text({"STRETTO_TRACE"}).value_or("");
   reader.number({"STRETTO_TRACE_RECORDS"}, trace.records, 1024, 1 << 22);
   std::int64_t byteps = 0;
@@ -221,7 +221,7 @@ Status check_secret(const std::string& token) {
 }
 
 // Ports of one host are counted on from the scheduler's: it, the servers, the workers.
-void read_addresses(Reader& reader, Config& config) {
+void read_addresses(ConfigReader& reader, Config& config) {
   for (auto [name, into] : {std::pair{"STRETTO_METRICS_ADDRESS", &config.metrics_address},
                             std::pair{"STRETTO_PAGE_ADDRESS", &config.page_address}}) {
     const auto found = reader.text({name});
@@ -290,7 +290,7 @@ Result<HostPort> parse_host_port(std::string_view text) {
 Result<Config> config_from(const Environment& environment, Role role) {
   Config config;
   config.role = role;
-  Reader reader(environment);
+  ConfigReader reader(environment);
   read_world(reader, config);
   read_rank(reader, config);
   read_scheduler(reader, config);

@@ -43,13 +43,13 @@ const Estimate* Evidence::find(Point point) const {
 
 namespace {
 
-struct Spread {
+struct RateSpread {
   double squares = 0;
   double freedom = 0;
 };
 
-Spread spread_within(const std::map<Point, Estimate>& estimates) {
-  Spread spread;
+RateSpread spread_within(const std::map<Point, Estimate>& estimates) {
+  RateSpread spread;
   for (const auto& [point, estimate] : estimates) {
     const std::size_t windows = estimate.rates.size();
     if (windows < 2 || estimate.rate <= 0) continue;
@@ -64,14 +64,14 @@ Spread spread_within(const std::map<Point, Estimate>& estimates) {
 }  // namespace
 
 void Evidence::forget() {
-  const Spread spread = spread_within(estimates_);
+  const RateSpread spread = spread_within(estimates_);
   old_squares_ = (old_squares_ + spread.squares) / 2;
   old_freedom_ = (old_freedom_ + spread.freedom) / 2;
   estimates_.clear();
 }
 
 double Evidence::noise() const {
-  const Spread spread = spread_within(estimates_);
+  const RateSpread spread = spread_within(estimates_);
   const double freedom = spread.freedom + old_freedom_;
   if (freedom < 1) return kGuessedNoise;
   return std::max(std::sqrt((spread.squares + old_squares_) / freedom), kLeastNoise);

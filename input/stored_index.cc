@@ -30,7 +30,7 @@ constexpr std::uint64_t kMostFraming = std::uint64_t{1} << 20;  // Headers aroun
 constexpr std::uint64_t kLeastRecord = sizeof(Extent);          // What frames it, at least.
 
 /// All but the path, as it stands behind the mark.
-struct Header {
+struct IndexHeader {
   std::uint64_t format = 0;
   std::uint64_t max_sample_bytes = 0;
   std::uint64_t bytes = 0;
@@ -38,10 +38,10 @@ struct Header {
   std::int64_t changed_ns = 0;
   std::uint64_t path_bytes = 0;
   std::uint64_t extents = 0;
-  bool operator==(const Header&) const = default;
+  bool operator==(const IndexHeader&) const = default;
 };
 
-Header header_of(const IndexKey& key, std::uint64_t extents) {
+IndexHeader header_of(const IndexKey& key, std::uint64_t extents) {
   return {.format = static_cast<std::uint64_t>(key.format),
           .max_sample_bytes = key.max_sample_bytes,
           .bytes = key.bytes,
@@ -51,7 +51,7 @@ Header header_of(const IndexKey& key, std::uint64_t extents) {
           .extents = extents};
 }
 
-constexpr std::size_t kFixedBytes = kMark.size() + sizeof(Header) + kCrcBytes;
+constexpr std::size_t kFixedBytes = kMark.size() + sizeof(IndexHeader) + kCrcBytes;
 
 std::uint32_t checksum(std::string_view bytes) { return crc32c(std::as_bytes(std::span(bytes))); }
 
@@ -113,7 +113,7 @@ bool read_all(int descriptor, std::span<char> into) {
 
 // How large the index that begins so has to be; 0 if it is none of that key.
 std::uint64_t size_told(const IndexKey& key, std::string_view begin) {
-  Header header;
+  IndexHeader header;
   std::memcpy(&header, begin.data() + kMark.size(), sizeof header);
   const bool right = begin.starts_with(kMark) && header == header_of(key, header.extents);
   if (!right || header.path_bytes > kMostPath || header.extents > key.bytes / kLeastRecord) {
@@ -160,7 +160,7 @@ IndexKey index_key(const Options& options, const std::string& path, const struct
 }
 
 std::string encode_index(const IndexKey& key, const std::vector<Extent>& extents) {
-  const Header header = header_of(key, extents.size());
+  const IndexHeader header = header_of(key, extents.size());
   std::string bytes(kMark);
   bytes.reserve(kFixedBytes + key.path.size() + extents.size() * sizeof(Extent));
   bytes.append(reinterpret_cast<const char*>(&header), sizeof header);
@@ -177,7 +177,7 @@ Result<std::vector<Extent>> decode_index(const IndexKey& key, std::string_view b
   std::uint32_t crc = 0;
   std::memcpy(&crc, bytes.data() + told.size(), sizeof crc);
   if (crc != checksum(told)) return malformed("an index whose checksum is wrong");
-  Header header;
+  IndexHeader header;
   std::memcpy(&header, told.data() + kMark.size(), sizeof header);
   const std::string_view rest = told.substr(kMark.size() + sizeof header);
   if (header.path_bytes > kMostPath || header.path_bytes > rest.size()) {

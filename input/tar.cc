@@ -185,20 +185,20 @@ std::string refusal_of(const TarHeader& header, const std::string& path, bool sp
   return {};
 }
 
-struct Name {
+struct MemberName {
   std::string_view key;
   std::string_view extension;
 };
 
 // "a/b/c.seg.png": "a/b/c" and "seg.png". None for what WebDataset takes for no part of a sample.
-std::optional<Name> split(std::string_view path) {
+std::optional<MemberName> split(std::string_view path) {
   const std::size_t slash = path.rfind('/');
   const std::size_t base = slash == std::string_view::npos ? 0 : slash + 1;
   const std::size_t dot = path.find('.', base);
   if (dot == std::string_view::npos || dot == base) return std::nullopt;
   const std::string_view top = path.substr(0, path.find('/'));
   if (top.size() >= 4 && top.starts_with("__") && top.ends_with("__")) return std::nullopt;
-  return Name{path.substr(0, dot), path.substr(dot + 1)};
+  return MemberName{path.substr(0, dot), path.substr(dot + 1)};
 }
 
 // Puts neighbours together as the walk meets them.
@@ -207,7 +207,7 @@ class Grouping {
   explicit Grouping(std::uint64_t max_bytes) : max_bytes_(max_bytes) {}
 
   void add(const TarEntry& entry) {
-    const std::optional<Name> name = split(entry.path);
+    const std::optional<MemberName> name = split(entry.path);
     const bool hidden = std::exchange(next_is_hidden_, false);
     if (!name) return;
     const std::string extension(name->extension);

@@ -79,15 +79,15 @@ Done read_now(const Request& request) {
   return done;
 }
 
-class Threads final : public Backend {
+class ThreadBackend final : public Backend {
  public:
-  Threads() : arena_(kMostPoolThreads, 0) {}
-  ~Threads() override { queue_.wait_for_all(); }
+  ThreadBackend() : arena_(kMostPoolThreads, 0) {}
+  ~ThreadBackend() override { queue_.wait_for_all(); }
 
   std::string_view name() const override { return "threads"; }
   void submit(Request request) override {
     queue_.add(std::move(request));
-    arena_.enqueue(Call<Threads, &Threads::work>{this});
+    arena_.enqueue(Call<ThreadBackend, &ThreadBackend::work>{this});
   }
   void wait(Time deadline, std::vector<Done>& done) override { queue_.wait(deadline, done); }
   void wake() override { queue_.wake(); }
@@ -102,6 +102,6 @@ class Threads final : public Backend {
 
 }  // namespace
 
-std::unique_ptr<Backend> open_threads() { return std::make_unique<Threads>(); }
+std::unique_ptr<Backend> open_threads() { return std::make_unique<ThreadBackend>(); }
 
 }  // namespace stretto::input

@@ -76,7 +76,7 @@ Status Callee::on_call(LinkId id, const wire::Header& header, Buffer payload) {
     return {};
   }
   link.hold(call, payload.size());
-  call.reply = std::make_shared<detail::ReplyState>(way_, id, number, method->name);
+  call.reply = std::make_shared<detail::ReplyState>(executor_, id, number, method->name);
   Request request{.message = to_message(std::move(payload)),
                   .from = Peer(id),
                   .priority = call.urgency.priority,

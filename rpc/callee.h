@@ -24,7 +24,7 @@ class Callee {
   Callee(Van& van, const Methods& methods, const Limits& limits)
       : van_(van), methods_(methods), limits_(limits) {}
 
-  void set_way(std::shared_ptr<Way> way) { way_ = std::move(way); }
+  void set_executor(std::shared_ptr<NodeExecutor> way) { executor_ = std::move(way); }
   void add_link(LinkId link) { links_[link]; }
   void lose_link(LinkId link);
 
@@ -71,7 +71,7 @@ class Callee {
   Van& van_;
   const Methods& methods_;
   const Limits limits_;
-  std::shared_ptr<Way> way_;
+  std::shared_ptr<NodeExecutor> executor_;
   std::uint64_t last_tag_ = 0;  // Even.
   bool closed_ = false;
   std::map<LinkId, Link> links_;

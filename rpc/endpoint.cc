@@ -17,13 +17,15 @@
 namespace stretto::rpc {
 namespace {
 
-using Loop = LoopThread<Node>;
+using Loop = LoopThread<EndpointNode>;
 
-class LoopWay final : public Way {
+class LoopExecutor final : public NodeExecutor {
  public:
-  explicit LoopWay(std::shared_ptr<Loop::Door> door) : door_(std::move(door)) {}
-  void post(std::function<void(Node&)> request) override { door_->post(std::move(request)); }
-  void run(std::function<void(Node&)> request) override { door_->run(std::move(request)); }
+  explicit LoopExecutor(std::shared_ptr<Loop::Door> door) : door_(std::move(door)) {}
+  void post(std::function<void(EndpointNode&)> request) override {
+    door_->post(std::move(request));
+  }
+  void run(std::function<void(EndpointNode&)> request) override { door_->run(std::move(request)); }
   bool is_here() override { return door_->is_here(); }
 
  private:
@@ -99,14 +101,14 @@ class EndpointImpl {
                .max_held_bytes = options.max_held_bytes,
                .dead_after = config_.job.dead_after},
               methods_, std::move(transport), clock_) {
-    node_.set_way(way_);
+    node_.set_executor(executor_);
     loop_.start();
   }
   ~EndpointImpl() { close(); }
 
   Loop& loop() { return loop_; }
   Methods& methods() { return methods_; }
-  const std::shared_ptr<Way>& way() const { return way_; }
+  const std::shared_ptr<NodeExecutor>& executor() const { return executor_; }
   const Config& config() const { return config_; }
 
   std::string address() const {
@@ -121,7 +123,7 @@ class EndpointImpl {
   void close() {
     if (loop_.is_here()) return;
     std::call_once(closed_, [this] {
-      loop_.post([](Node& node) { node.close(); });
+      loop_.post([](EndpointNode& node) { node.close(); });
       loop_.join();
       loop_.stop();
     });
@@ -131,9 +133,9 @@ class EndpointImpl {
   const Config config_;
   const SteadyClock clock_;
   Methods methods_;
-  Node node_;
+  EndpointNode node_;
   Loop loop_{node_, clock_};
-  const std::shared_ptr<Way> way_ = std::make_shared<LoopWay>(loop_.door());
+  const std::shared_ptr<NodeExecutor> executor_ = std::make_shared<LoopExecutor>(loop_.door());
   std::once_flag closed_;
   mutable Mutex mutex_;
   std::string address_ GUARDED_BY(mutex_);
@@ -193,9 +195,10 @@ Result<std::string> Endpoint::listen(std::uint16_t port) {
   }
   const std::string at = fmt::format("{}:{}", config.bind_host, port);
   using Outcome = Result<std::string>;
-  Outcome bound = impl_->loop()
-                      .ask<Outcome>([at](Node& node, const auto& done) { done(node.listen(at)); })
-                      .get();
+  Outcome bound =
+      impl_->loop()
+          .ask<Outcome>([at](EndpointNode& node, const auto& done) { done(node.listen(at)); })
+          .get();
   if (bound.ok() && !config.node_host.empty()) bound = with_host(*bound, config.node_host);
   if (bound.ok()) impl_->set_address(*bound);
   return bound;
@@ -210,14 +213,15 @@ Result<Peer> Endpoint::connect(std::string_view address, Duration timeout) {
         fmt::format("the timeout is {} ns, wanted more than 0 and at most a day", timeout.count()));
   }
   return impl_->loop()
-      .ask<Result<Peer>>([to = std::string(address), timeout](Node& node, Node::Connected done) {
-        node.connect(to, timeout, std::move(done));
-      })
+      .ask<Result<Peer>>(
+          [to = std::string(address), timeout](EndpointNode& node, EndpointNode::Connected done) {
+            node.connect(to, timeout, std::move(done));
+          })
       .get();
 }
 
 void Endpoint::disconnect(Peer peer) {
-  impl_->loop().post([peer](Node& node) { node.disconnect(peer); });
+  impl_->loop().post([peer](EndpointNode& node) { node.disconnect(peer); });
 }
 
 Call Endpoint::call(Peer peer, std::string_view method, Message message,
@@ -226,9 +230,10 @@ Call Endpoint::call(Peer peer, std::string_view method, Message message,
   if (!status.ok()) message = {};
   const std::string_view named = method.substr(0, kMaxMethodBytes);
   auto state =
-      std::make_shared<detail::CallState>(named, std::move(message), options, impl_->way());
+      std::make_shared<detail::CallState>(named, std::move(message), options, impl_->executor());
   if (status.ok()) {
-    impl_->loop().post([state, peer](Node& node) { node.caller().start(state, peer.id()); });
+    impl_->loop().post(
+        [state, peer](EndpointNode& node) { node.caller().start(state, peer.id()); });
   } else {
     state->end(status);
   }

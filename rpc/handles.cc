@@ -11,7 +11,7 @@ namespace detail {
 
 // The loop cannot bring the answer while it waits for it.
 Status CallState::blocked() {
-  if (completion_.done() || !way_->is_here()) return {};
+  if (completion_.done() || !executor_->is_here()) return {};
   return Status(Code::kInvalidArgument,
                 "a handler or callback must not wait for a call: it stands in the answer's way; "
                 "use on_done, or a thread of your own")
@@ -41,8 +41,9 @@ void CallState::on_done(std::function<void(const Result<Message>&)> then) {
 
 void CallState::steer(const Change& change) {
   if (completion_.done()) return;
-  way_->post(
-      [self = shared_from_this(), change](Node& node) { node.caller().steer(self, change); });
+  executor_->post([self = shared_from_this(), change](EndpointNode& node) {
+    node.caller().steer(self, change);
+  });
 }
 
 void CallState::end(Status status, Message answer) {
@@ -56,7 +57,7 @@ void ReplyState::answer(Result<Message> outcome) {
   if (answered_.exchange(true, std::memory_order_acq_rel)) return;
   release();
   auto shared = std::make_shared<Result<Message>>(std::move(outcome));
-  way_->run([link = link_, number = number_, shared](Node& node) {
+  executor_->run([link = link_, number = number_, shared](EndpointNode& node) {
     node.callee().answer(link, number, *shared);
   });
 }

@@ -15,16 +15,16 @@
 
 namespace stretto::rpc {
 
-class Node;
+class EndpointNode;
 
 /// The way from handles to the loop. Thread: any.
-class Way {
+class NodeExecutor {
  public:
-  virtual ~Way() = default;
+  virtual ~NodeExecutor() = default;
   /// Runs on the loop in its next turn, after what was posted before. Not at all if it has ended.
-  virtual void post(std::function<void(Node&)> request) = 0;
+  virtual void post(std::function<void(EndpointNode&)> request) = 0;
   /// The same, but at once if that is here.
-  virtual void run(std::function<void(Node&)> request) = 0;
+  virtual void run(std::function<void(EndpointNode&)> request) = 0;
   /// True on the loop's own thread.
   virtual bool is_here() = 0;
 };
@@ -37,12 +37,12 @@ using stretto::detail::Change;
 class CallState : public std::enable_shared_from_this<CallState> {
  public:
   CallState(std::string_view name, Message body, const CallOptions& options,
-            std::shared_ptr<Way> way)
+            std::shared_ptr<NodeExecutor> way)
       : method(name),
         message(std::move(body)),
         timeout(options.timeout),
         urgency{options.priority, options.deadline},
-        way_(std::move(way)) {}
+        executor_(std::move(way)) {}
 
   Result<Message> wait();
   Result<Message> wait_for(Duration limit);
@@ -65,15 +65,16 @@ class CallState : public std::enable_shared_from_this<CallState> {
   Result<Message> outcome(const Status& status);
   Status blocked();
 
-  const std::shared_ptr<Way> way_;
+  const std::shared_ptr<NodeExecutor> executor_;
   Completion<Message> completion_;
 };
 
 /// Thread: any.
 class ReplyState {
  public:
-  ReplyState(std::shared_ptr<Way> way, LinkId link, std::uint64_t number, std::string method)
-      : way_(std::move(way)), link_(link), number_(number), method_(std::move(method)) {}
+  ReplyState(std::shared_ptr<NodeExecutor> way, LinkId link, std::uint64_t number,
+             std::string method)
+      : executor_(std::move(way)), link_(link), number_(number), method_(std::move(method)) {}
 
   /// The first one counts.
   void answer(Result<Message> outcome);
@@ -83,7 +84,7 @@ class ReplyState {
   void release() { wanted_.store(false, std::memory_order_release); }
 
  private:
-  const std::shared_ptr<Way> way_;
+  const std::shared_ptr<NodeExecutor> executor_;
   const LinkId link_;
   const std::uint64_t number_;
   const std::string method_;

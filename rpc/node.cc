@@ -21,8 +21,8 @@ Status closed() { return {Code::kCancelled, "the endpoint is closed"}; }
 
 }  // namespace
 
-Node::Node(Settings settings, const Methods& methods, std::unique_ptr<Transport> transport,
-           const Clock& clock)
+EndpointNode::EndpointNode(Settings settings, const Methods& methods,
+                           std::unique_ptr<Transport> transport, const Clock& clock)
     : settings_(std::move(settings)),
       clock_(clock),
       van_(std::move(transport), clock),
@@ -37,13 +37,13 @@ Node::Node(Settings settings, const Methods& methods, std::unique_ptr<Transport>
 
 // ---- what others ask of us
 
-Result<std::string> Node::listen(std::string_view address) {
+Result<std::string> EndpointNode::listen(std::string_view address) {
   owner_.check();
   if (shutdown_.begun()) return closed();
   return van_.listen(address);
 }
 
-void Node::connect(const std::string& address, Duration timeout, Connected done) {
+void EndpointNode::connect(const std::string& address, Duration timeout, Connected done) {
   owner_.check();
   if (shutdown_.begun()) {
     done(closed());
@@ -52,26 +52,26 @@ void Node::connect(const std::string& address, Duration timeout, Connected done)
   }
 }
 
-void Node::disconnect(Peer peer) {
+void EndpointNode::disconnect(Peer peer) {
   owner_.check();
   if (peers_.count(peer.id()) == 0) return;
   van_.close(peer.id());
   lose(peer.id(), {Code::kPeerLost, "the link to it was ended here, by disconnect()"});
 }
 
-Caller& Node::caller() {
+Caller& EndpointNode::caller() {
   owner_.check();
   return caller_;
 }
 
-Callee& Node::callee() {
+Callee& EndpointNode::callee() {
   owner_.check();
   return callee_;
 }
 
 // ---- what comes
 
-void Node::on_control(LinkId link, const wire::Control& message) {
+void EndpointNode::on_control(LinkId link, const wire::Control& message) {
   const bool awaited = connector_.awaits(link);
   const bool is_peer = peers_.count(link) != 0;
   STRETTO_CHECK(!(awaited && is_peer));
@@ -93,7 +93,7 @@ void Node::on_control(LinkId link, const wire::Control& message) {
   }
 }
 
-void Node::on_hello(LinkId link, const wire::Hello& hello) {
+void EndpointNode::on_hello(LinkId link, const wire::Hello& hello) {
   Status status = check_greeting(hello, settings_.token);
   if (status.ok() && hello.role() != static_cast<std::uint32_t>(Role::kEndpoint)) {
     status = {Code::kRefused, fmt::format("{} comes as role {}, this is an endpoint of RPC, which "
@@ -118,14 +118,14 @@ void Node::on_hello(LinkId link, const wire::Hello& hello) {
 }
 
 // Endpoints have no identity that somebody gave them: the link is all that is known.
-void Node::let_in(LinkId link, const std::string& name) {
+void EndpointNode::let_in(LinkId link, const std::string& name) {
   van_.admit(link, 0);
   peers_[link] = name;
   caller_.add_link(link, name);
   callee_.add_link(link);
 }
 
-void Node::on_data(LinkId link, const wire::Header& header, Buffer payload) {
+void EndpointNode::on_data(LinkId link, const wire::Header& header, Buffer payload) {
   Status status(Code::kMalformed, "endpoints take calls and answers only");
   if (payload.size() > kMaxMessageBytes) {
     status = {Code::kMalformed, fmt::format("a message of {} bytes came, at most {} are taken",
@@ -139,22 +139,22 @@ void Node::on_data(LinkId link, const wire::Header& header, Buffer payload) {
 }
 
 // The far end may be slow to see it, so our calls do not wait for that.
-void Node::turn_out(LinkId link, const Status& why) {
+void EndpointNode::turn_out(LinkId link, const Status& why) {
   van_.refuse(link, why);
   lose(link, {Code::kPeerLost, "it was turned out for what it sent: " + why.cause()});
 }
 
-void Node::on_left(LinkId, std::uint64_t tag) {
+void EndpointNode::on_left(LinkId, std::uint64_t tag) {
   caller_.on_left(tag);
   callee_.on_left(tag);
 }
 
-void Node::on_broken(LinkId link, const Status& why) {
+void EndpointNode::on_broken(LinkId link, const Status& why) {
   connector_.on_broken(link, why);
   lose(link, why);
 }
 
-void Node::lose(LinkId link, const Status& why) {
+void EndpointNode::lose(LinkId link, const Status& why) {
   if (peers_.erase(link) == 0) return;
   guests_.erase(link);
   callee_.lose_link(link);
@@ -163,7 +163,7 @@ void Node::lose(LinkId link, const Status& why) {
 
 // ---- time and the end
 
-void Node::step(Duration wait) {
+void EndpointNode::step(Duration wait) {
   owner_.check();
   if (over()) return;
   van_.step(*this, wait);
@@ -174,13 +174,13 @@ void Node::step(Duration wait) {
   if (over()) owner_.end();
 }
 
-Time Node::next_due() const {
+Time EndpointNode::next_due() const {
   if (shutdown_.phase() == Shutdown::Phase::kDraining && van_.idle()) return clock_.now();
   return std::min(
       {van_.next_due(), caller_.next_due(), connector_.next_due(), shutdown_.deadline()});
 }
 
-void Node::close() {
+void EndpointNode::close() {
   owner_.check();
   if (shutdown_.begun()) return;
   shutdown_.begin(clock_.now());
@@ -189,14 +189,14 @@ void Node::close() {
   connector_.end_all(closed());
 }
 
-void Node::abandon() {
+void EndpointNode::abandon() {
   close();
   close_links();
   if (!over()) shutdown_.abandon();
   owner_.end();
 }
 
-void Node::close_links() {
+void EndpointNode::close_links() {
   while (!peers_.empty()) {
     const LinkId link = peers_.begin()->first;
     van_.close(link);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Node: an endpoint's links and its one loop: who is let in, and what becomes of what they send.
-// What is called is its Caller's and its Callee's business, how one gets in elsewhere its
+// EndpointNode: an endpoint's links and its one loop: who is let in, and what becomes of what they
+// send. What is called is its Caller's and its Callee's business, how one gets in elsewhere its
 // Connector's, and how long the end may take its Shutdown's.
 #pragma once
 
@@ -22,7 +22,7 @@
 namespace stretto::rpc {
 
 /// Thread: loop. After it is over any thread may call it, and is only told so.
-class Node final : public Agent, private Van::Handler {
+class EndpointNode final : public Agent, private Van::Handler {
  public:
   struct Settings {
     std::string token;
@@ -33,11 +33,11 @@ class Node final : public Agent, private Van::Handler {
   };
   using Connected = Connector::Connected;
 
-  Node(Settings settings, const Methods& methods, std::unique_ptr<Transport> transport,
-       const Clock& clock);
+  EndpointNode(Settings settings, const Methods& methods, std::unique_ptr<Transport> transport,
+               const Clock& clock);
 
   /// How replies come back. Before the first step.
-  void set_way(std::shared_ptr<Way> way) { callee_.set_way(std::move(way)); }
+  void set_executor(std::shared_ptr<NodeExecutor> way) { callee_.set_executor(std::move(way)); }
 
   Result<std::string> listen(std::string_view address);
   /// `done` hears once of the link or of why there is none.

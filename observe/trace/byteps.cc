@@ -21,7 +21,7 @@ using Json = nlohmann::json;
 
 constexpr std::size_t kMostKept = std::size_t{1} << 20;
 
-struct Part {
+struct BytepsPart {
   std::int64_t queued = 0;
   std::int64_t sent = 0;
   std::int64_t came = 0;
@@ -40,15 +40,15 @@ Json event(const std::string& tensor, const std::string& stage, const Json& row,
           {"dur", (end_ns - begin_ns) / 1000}};
 }
 
-std::map<FlowKey, Part> parts_of(const Trace& trace) {
-  std::map<FlowKey, Part> parts;
+std::map<FlowKey, BytepsPart> parts_of(const Trace& trace) {
+  std::map<FlowKey, BytepsPart> parts;
   for (const Node& node : trace.nodes) {
     if (node.role != Role::kWorker) continue;
     for (const TraceRecord& record : node.records) {
       const bool push = record.frame == kPushFrame;
       const bool value = record.frame == kValueFrame && record.kind == TraceKind::kReceive;
       if (!push && !value) continue;
-      Part& part = parts[flow_of(node, record)];
+      BytepsPart& part = parts[flow_of(node, record)];
       if (value) part.came = record.end_ns;
       if (record.kind == TraceKind::kQueueWait) part.queued = record.begin_ns;
       if (record.kind == TraceKind::kSend) part.sent = record.end_ns;
@@ -102,7 +102,7 @@ class BytepsSink final : public Sink {
 
 std::string byteps_json(const Trace& trace) {
   Json events = Json::array();
-  std::map<std::pair<std::uint32_t, std::uint64_t>, Part> whole;  // By tensor and round.
+  std::map<std::pair<std::uint32_t, std::uint64_t>, BytepsPart> whole;  // By tensor and round.
   for (const auto& [key, part] : parts_of(trace)) {
     if (part.queued == 0 || part.sent == 0) continue;  // It began before the trace, or is not over.
     const std::string tensor = trace.tensor_name(key.tensor);
@@ -110,7 +110,7 @@ std::string byteps_json(const Trace& trace) {
     events.push_back(event(tensor, "PUSH", row, part.queued, part.sent));
     const std::int64_t end = std::max(part.came, part.sent);
     if (part.came > part.sent) events.push_back(event(tensor, "PULL", row, part.sent, part.came));
-    Part& all = whole.try_emplace({key.tensor, key.round}, part).first->second;
+    BytepsPart& all = whole.try_emplace({key.tensor, key.round}, part).first->second;
     all.queued = std::min(all.queued, part.queued);
     all.came = std::max(all.came, end);
   }

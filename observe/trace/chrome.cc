@@ -63,9 +63,9 @@ std::string_view frame_name(std::uint8_t frame) {
 double microseconds(std::int64_t ns) { return static_cast<double>(ns) / 1000; }
 
 // Writes events, with commas between them.
-class Writer {
+class ChromeWriter {
  public:
-  Writer(std::ostream& out, const Trace& trace) : out_(out), trace_(trace) {
+  ChromeWriter(std::ostream& out, const Trace& trace) : out_(out), trace_(trace) {
     for (const Node& node : trace.nodes) {
       for (const TraceRecord& record : node.records) origin_ = std::min(origin_, record.begin_ns);
     }
@@ -75,9 +75,9 @@ class Writer {
             quoted(name));
     }
   }
-  ~Writer() { out_ << "\n]}\n"; }
-  Writer(const Writer&) = delete;
-  Writer& operator=(const Writer&) = delete;
+  ~ChromeWriter() { out_ << "\n]}\n"; }
+  ChromeWriter(const ChromeWriter&) = delete;
+  ChromeWriter& operator=(const ChromeWriter&) = delete;
 
   void node(const Node& node) {
     event(R"({{"ph":"M","name":"process_name","pid":{},"args":{{"name":"{}","role":"{}",)"
@@ -167,7 +167,7 @@ class Writer {
 }  // namespace
 
 void write_chrome(std::ostream& out, const Trace& trace) {
-  Writer writer(out, trace);
+  ChromeWriter writer(out, trace);
   for (const Node& node : trace.nodes) writer.node(node);
 }
 

@@ -35,7 +35,7 @@ std::string text(const Json& object, const char* key) {
 }
 
 // Takes events into a trace.
-class Reader {
+class ChromeReader {
  public:
   Status take(const Json& event) {
     const std::string phase = text(event, "ph");
@@ -136,7 +136,7 @@ Result<Trace> read_chrome(const std::string& path) {
   }
   std::ifstream in(path);
   if (!in) return wrong("it cannot be read");
-  Reader reader;
+  ChromeReader reader;
   Status status;
   constexpr int kEventDepth = 2;  // Of objects in the array in the outermost object.
   constexpr int kMostDepth = 8;

@@ -97,9 +97,9 @@ std::pair<std::size_t, std::size_t> ends_of(const Flow& slow, std::size_t worker
   return {own_elsewhere ? worker : slow.server, kNobody};
 }
 
-class Walk {
+class PathWalk {
  public:
-  explicit Walk(std::int64_t end) : at_(end) {}
+  explicit PathWalk(std::int64_t end) : at_(end) {}
 
   std::int64_t at() const { return at_; }
   /// Back to `begin`.
@@ -158,7 +158,7 @@ std::vector<Segment> critical_path(const std::vector<Iteration>& workers,
   const Iteration& last = last_of(workers);
   const Flow* value = last_value(last);
   if (value == nullptr) return {};
-  Walk walk(last.end);
+  PathWalk walk(last.end);
   if (value->came && value->answered && value->ready) {
     if (value->decoded) walk.add(Cause::kStaging, last.worker, *value->came);
     walk.add_leg(*value, last.worker, Way::kBack, workers, turning);

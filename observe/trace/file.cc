@@ -16,15 +16,15 @@ namespace stretto::trace {
 namespace {
 
 enum class Block : std::uint32_t { kIdentity = 0x5453'0101, kNotes, kName, kDropped };
-struct Head {
+struct FileHead {
   Block kind;
   std::uint32_t bytes;
 };
 constexpr std::size_t kMostBlock = kNotesABlock * sizeof(TraceNote);
 
 void write_block(std::ostream& out, Block kind, const void* data, std::size_t bytes) {
-  const auto head =
-      std::bit_cast<std::array<char, sizeof(Head)>>(Head{kind, static_cast<std::uint32_t>(bytes)});
+  const auto head = std::bit_cast<std::array<char, sizeof(FileHead)>>(
+      FileHead{kind, static_cast<std::uint32_t>(bytes)});
   out.write(head.data(), head.size());
   out.write(static_cast<const char*>(data), static_cast<std::streamsize>(bytes));
 }
@@ -36,7 +36,7 @@ T read_as(const std::string& bytes, std::size_t at = 0) {
   return value;
 }
 
-struct Identity {
+struct FileIdentity {
   std::uint32_t node;
   std::uint32_t role;
   std::uint32_t rank;
@@ -114,11 +114,11 @@ Status mixed(const std::string& folder, const Jobs& jobs) {
 }  // namespace
 
 void write_identity(std::ostream& out, const Node& node) {
-  const Identity who{.node = node.node,
-                     .role = static_cast<std::uint32_t>(node.role),
-                     .rank = node.rank,
-                     .shard = node.shard,
-                     .job = node.job};
+  const FileIdentity who{.node = node.node,
+                         .role = static_cast<std::uint32_t>(node.role),
+                         .rank = node.rank,
+                         .shard = node.shard,
+                         .job = node.job};
   write_block(out, Block::kIdentity, &who, sizeof who);
 }
 
@@ -152,10 +152,10 @@ Status read_file(const std::string& path, Trace& trace) {
   Node node;
   bool known = false;
   Taken taken;
-  std::array<char, sizeof(Head)> bytes{};
+  std::array<char, sizeof(FileHead)> bytes{};
   std::streamsize cut = 0;  // Bytes of a block that is not all there.
   while (in.read(bytes.data(), bytes.size())) {
-    const auto head = std::bit_cast<Head>(bytes);
+    const auto head = std::bit_cast<FileHead>(bytes);
     if (head.bytes > kMostBlock) return wrong(path, "a block is too long");
     std::string body(head.bytes, '\0');
     if (!in.read(body.data(), head.bytes)) {
@@ -163,7 +163,7 @@ Status read_file(const std::string& path, Trace& trace) {
       break;
     }
     if (!known) {
-      const auto who = read_as<Identity>(body);
+      const auto who = read_as<FileIdentity>(body);
       const bool is_role = who.role == 2 || who.role == 3;
       if (head.kind != Block::kIdentity || body.size() != sizeof who || !is_role) {
         return wrong(path, "it does not begin with who it is");
@@ -202,11 +202,11 @@ Status read_file(const std::string& path, Trace& trace) {
 
 std::optional<std::uint64_t> job_of_file(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
-  std::string bytes(sizeof(Head) + sizeof(Identity), '\0');
+  std::string bytes(sizeof(FileHead) + sizeof(FileIdentity), '\0');
   if (!in.read(bytes.data(), static_cast<std::streamsize>(bytes.size()))) return std::nullopt;
-  const auto head = read_as<Head>(bytes);
-  if (head.kind != Block::kIdentity || head.bytes != sizeof(Identity)) return std::nullopt;
-  return read_as<Identity>(bytes, sizeof head).job;
+  const auto head = read_as<FileHead>(bytes);
+  if (head.kind != Block::kIdentity || head.bytes != sizeof(FileIdentity)) return std::nullopt;
+  return read_as<FileIdentity>(bytes, sizeof head).job;
 }
 
 Result<Trace> read_folder(const std::string& folder) {

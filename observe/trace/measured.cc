@@ -40,21 +40,22 @@ std::map<std::uint32_t, Use> uses_of(const Trace& trace) {
 }
 
 // Of each part: there and back at its best, and its bytes.
-struct Transfer {
+struct MeasuredTransfer {
   std::uint64_t bytes = 0;
   std::int64_t ns = 0;
 };
-std::map<std::uint32_t, Transfer> transfers_of(const Trace& trace) {
-  std::map<std::pair<std::uint32_t, std::uint32_t>, Transfer> parts;
+std::map<std::uint32_t, MeasuredTransfer> transfers_of(const Trace& trace) {
+  std::map<std::pair<std::uint32_t, std::uint32_t>, MeasuredTransfer> parts;
   const Flows flows = flows_of(trace);
   for (const auto& [key, flow] : flows.all) {
     if (!flow.sent || !flow.arrived || !flow.answered || !flow.came) continue;
     const std::int64_t time = std::max<std::int64_t>(0, *flow.arrived - *flow.sent) +
                               std::max<std::int64_t>(0, *flow.came - *flow.answered);
-    auto [part, is_new] = parts.try_emplace({key.tensor, key.part}, Transfer{flow.bytes, time});
+    auto [part, is_new] =
+        parts.try_emplace({key.tensor, key.part}, MeasuredTransfer{flow.bytes, time});
     if (!is_new) part->second.ns = std::min(part->second.ns, time);
   }
-  std::map<std::uint32_t, Transfer> tensors;
+  std::map<std::uint32_t, MeasuredTransfer> tensors;
   for (const auto& [key, part] : parts) {
     tensors[key.first].bytes += part.bytes;
     tensors[key.first].ns += part.ns;

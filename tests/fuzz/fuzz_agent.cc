@@ -11,14 +11,14 @@
 namespace stretto {
 namespace {
 
-void check_frame(const launch::Frame& frame) {
-  launch::FrameReader reader(true);
+void check_frame(const launch::AgentFrame& frame) {
+  launch::AgentFrameReader reader(true);
   reader.feed(launch::encoded(frame));
   const auto again = reader.next();
   STRETTO_CHECK(again.ok() && again->has_value() && **again == frame);
   const Result<launch::Hello> hello = launch::hello_of(frame);
   if (!hello.ok()) return;
-  const launch::Frame said = launch::frame_of(*hello);
+  const launch::AgentFrame said = launch::frame_of(*hello);
   STRETTO_CHECK(said.number == frame.number && said.texts == frame.texts);
   static_cast<void>(hello->address_of("eth0"));
 }
@@ -28,7 +28,7 @@ void run(const std::uint8_t* data, std::size_t size) {
   fuzz::Input input(data, size);
   const bool greeted = input.flag();
   const std::size_t piece = input.byte() + std::size_t{1};
-  launch::FrameReader reader(greeted, kMost);
+  launch::AgentFrameReader reader(greeted, kMost);
   while (!input.empty()) {
     const Buffer bytes = input.payload(std::min(piece, input.size()));
     reader.feed({reinterpret_cast<const char*>(bytes.bytes().data()), bytes.bytes().size()});

@@ -25,6 +25,13 @@ class RpcConnector : public testing::Test {
     });
   }
 
+  std::optional<LinkId> awaited() {
+    for (LinkId link = 1; link < 1000; ++link) {
+      if (connector_.awaits(link)) return link;
+    }
+    return std::nullopt;
+  }
+
   sim::VirtualClock clock_;
   sim::SimNetwork network_{clock_, 1, {}};
   Van van_{network_.endpoint("here"), clock_};
@@ -35,17 +42,33 @@ class RpcConnector : public testing::Test {
 TEST_F(RpcConnector, TriesAgainUntilItsTimeIsOver) {
   const Time start = clock_.now();
   connect(1s);
-  int tries = 0;
+  int broken = 0;
   while (!outcome_) {
+    const std::optional<LinkId> link = awaited();
+    if (link) {
+      connector_.on_broken(*link, {Code::kLinkBroken, "it hung up"});
+      ++broken;
+    }
     ASSERT_LE(connector_.next_due(), start + 1s);
     clock_.advance_to(connector_.next_due());
     connector_.tick();
-    ++tries;
   }
   EXPECT_EQ(clock_.now(), start + 1s);
-  EXPECT_EQ(tries, 10);  // Every 100 ms.
+  EXPECT_EQ(broken, 10);  // Every 100 ms.
   EXPECT_EQ(outcome_->status().code(), Code::kTimeout);
+  EXPECT_NE(outcome_->status().cause().find("it hung up"), std::string::npos);
   EXPECT_EQ(connector_.next_due(), Time::max());
+}
+
+TEST_F(RpcConnector, AFarEndThatSaysNothingIsWaitedForAsLong) {
+  const Time start = clock_.now();
+  connect(1s);
+  ASSERT_TRUE(awaited());
+  EXPECT_EQ(connector_.next_due(), start + 1s);
+  clock_.advance_to(start + 1s);
+  connector_.tick();
+  ASSERT_TRUE(outcome_);
+  EXPECT_NE(outcome_->status().cause().find("nothing was heard"), std::string::npos);
 }
 
 TEST_F(RpcConnector, ClosingEndsAllAttempts) {
@@ -59,8 +82,8 @@ TEST_F(RpcConnector, ClosingEndsAllAttempts) {
 TEST_F(RpcConnector, ALinkThatIsNotAwaitedIsNoAttempt) {
   connect(1s);
   EXPECT_FALSE(connector_.awaits(0));  // Between two attempts.
-  EXPECT_FALSE(connector_.awaits(99));
-  connector_.on_broken(99, {Code::kLinkBroken, "another's"});
+  EXPECT_FALSE(connector_.awaits(999));
+  connector_.on_broken(999, {Code::kLinkBroken, "another's"});
   EXPECT_FALSE(outcome_);
 }
 

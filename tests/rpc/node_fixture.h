@@ -16,21 +16,21 @@
 namespace stretto::rpc::fake {
 
 /// The loop is always here, as long as there is one: handles may outlive it.
-class DirectWay final : public Way {
+class DirectExecutor final : public NodeExecutor {
  public:
-  explicit DirectWay(Node& node) : node_(&node) {}
-  void post(std::function<void(Node&)> request) override { run(std::move(request)); }
-  void run(std::function<void(Node&)> request) override {
+  explicit DirectExecutor(EndpointNode& node) : node_(&node) {}
+  void post(std::function<void(EndpointNode&)> request) override { run(std::move(request)); }
+  void run(std::function<void(EndpointNode&)> request) override {
     if (node_ != nullptr) request(*node_);
   }
   bool is_here() override { return false; }
   void close() { node_ = nullptr; }
 
  private:
-  Node* node_;
+  EndpointNode* node_;
 };
 
-inline Node::Settings settings() {
+inline EndpointNode::Settings settings() {
   return {.token = "secret", .max_peers = 4, .max_calls = 4096, .max_held_bytes = 1 << 30};
 }
 
@@ -38,11 +38,11 @@ inline Node::Settings settings() {
 class Party {
  public:
   Party(std::unique_ptr<Transport> transport, const Clock& clock,
-        const Node::Settings& limits = settings())
+        const EndpointNode::Settings& limits = settings())
       : node(limits, methods, std::move(transport), clock) {
-    node.set_way(way_);
+    node.set_executor(executor_);
   }
-  ~Party() { way_->close(); }
+  ~Party() { executor_->close(); }
   Party(const Party&) = delete;
   Party& operator=(const Party&) = delete;
 
@@ -51,7 +51,8 @@ class Party {
   }
   std::shared_ptr<detail::CallState> begin(Peer peer, std::string_view method, Message message,
                                            const CallOptions& options = {}) {
-    auto state = std::make_shared<detail::CallState>(method, std::move(message), options, way_);
+    auto state =
+        std::make_shared<detail::CallState>(method, std::move(message), options, executor_);
     node.caller().start(state, peer.id());
     return state;
   }
@@ -60,10 +61,10 @@ class Party {
   }
 
   Methods methods;
-  Node node;
+  EndpointNode node;
 
  private:
-  const std::shared_ptr<DirectWay> way_ = std::make_shared<DirectWay>(node);
+  const std::shared_ptr<DirectExecutor> executor_ = std::make_shared<DirectExecutor>(node);
 };
 
 /// Two of them on a simulated network; the client has connected to the server. Thread: loop.
@@ -72,7 +73,7 @@ class Pair {
   static constexpr Duration kLongestStep = 50ms;
 
   explicit Pair(std::uint64_t seed = 1, const sim::NetworkOptions& options = {},
-                const Node::Settings& server_limits = settings())
+                const EndpointNode::Settings& server_limits = settings())
       : network(clock, seed, options),
         server(network.endpoint("server"), clock, server_limits),
         client(network.endpoint("client"), clock) {

@@ -238,7 +238,7 @@ TEST(RpcNode, CloseGivesAnswersFiveSecondsAndNoMore) {
 }
 
 TEST(RpcNode, MoreThanMayBeHeldIsAnsweredWithAnError) {
-  Node::Settings limits = fake::settings();
+  EndpointNode::Settings limits = fake::settings();
   limits.max_calls = 2;
   limits.max_held_bytes = 1000;
   Pair pair(1, {}, limits);
@@ -264,7 +264,7 @@ TEST(RpcNode, MoreThanMayBeHeldIsAnsweredWithAnError) {
 }
 
 TEST(RpcNode, AnswersThatWaitAreHeldToo) {
-  Node::Settings limits = fake::settings();
+  EndpointNode::Settings limits = fake::settings();
   limits.max_held_bytes = 1000;
   Pair pair(1, {}, limits);
   Shelf shelf;
@@ -288,7 +288,7 @@ TEST(RpcNode, AnswersThatWaitAreHeldToo) {
 }
 
 TEST(RpcNode, BeginningsAreHeldTooAndStopNobody) {
-  Node::Settings limits = fake::settings();
+  EndpointNode::Settings limits = fake::settings();
   limits.max_held_bytes = 1'000'000;
   Pair pair(1, {}, limits);
   pair.server.on("echo", echo());

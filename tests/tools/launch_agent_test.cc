@@ -16,7 +16,7 @@
 namespace stretto::launch {
 namespace {
 
-using Kind = Frame::Kind;
+using Kind = AgentFrame::Kind;
 
 constexpr Duration kPatience = 30s;
 
@@ -25,11 +25,12 @@ Hello hello_of_a_host() {
 }
 
 TEST(LaunchFrames, ComeAsTheyWent) {
-  const Frame frame{Kind::kOutput, 1, 7, -12345678901, {"", "two\nlines", std::string(3000, '\0')}};
+  const AgentFrame frame{
+      Kind::kOutput, 1, 7, -12345678901, {"", "two\nlines", std::string(3000, '\0')}};
   const std::string bytes = encoded(frame) + encoded({Kind::kFinished, 0, 0, 0, {}});
   for (const std::size_t piece : {std::size_t{1}, std::size_t{13}, bytes.size()}) {
-    FrameReader reader(true);
-    std::vector<Frame> read;
+    AgentFrameReader reader(true);
+    std::vector<AgentFrame> read;
     for (std::size_t at = 0; at < bytes.size(); at += piece) {
       reader.feed(std::string_view(bytes).substr(at, piece));
       for (auto next = reader.next(); next.ok() && *next; next = reader.next()) {
@@ -42,7 +43,7 @@ TEST(LaunchFrames, ComeAsTheyWent) {
 }
 
 TEST(LaunchFrames, NoiseBeforeTheGreetingIsKeptApart) {
-  FrameReader reader(false);
+  AgentFrameReader reader(false);
   reader.feed("Welcome\nstretto-agent");
   EXPECT_FALSE(reader.next()->has_value());
   reader.feed(" 1\n" + encoded(frame_of(hello_of_a_host())));
@@ -50,8 +51,8 @@ TEST(LaunchFrames, NoiseBeforeTheGreetingIsKeptApart) {
   ASSERT_TRUE(frame.ok() && frame->has_value());
   EXPECT_EQ(reader.take_noise(), "Welcome\n");
   EXPECT_EQ(hello_of(**frame)->interfaces, hello_of_a_host().interfaces);
-  FrameReader chatty(false);
-  chatty.feed(std::string(FrameReader::kMaxNoise + 1, 'x'));
+  AgentFrameReader chatty(false);
+  chatty.feed(std::string(AgentFrameReader::kMaxNoise + 1, 'x'));
   EXPECT_EQ(chatty.next().status().code(), Code::kMalformed);
 }
 
@@ -63,7 +64,7 @@ TEST(LaunchFrames, WhatIsNoneIsMalformed) {
   wrong[2][18] = 0;                            // Fewer texts than bytes for them.
   wrong[3] = std::string("\xff\xff\xff\x7f");  // Longer than any.
   for (const std::string& bytes : wrong) {
-    FrameReader reader(true);
+    AgentFrameReader reader(true);
     reader.feed(bytes);
     EXPECT_EQ(reader.next().status().code(), Code::kMalformed);
   }
@@ -78,20 +79,20 @@ class LaunchFarHost : public testing::Test, private FarEvents {
     int ends[2];
     ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
     agent_ = Descriptor(ends[1]);
-    auto link = std::make_unique<Link>(poller_, Descriptor(ends[0]), Descriptor(), true);
+    auto link = std::make_unique<AgentLink>(poller_, Descriptor(ends[0]), Descriptor(), true);
     FarEvents& events = *this;
     host_ = std::make_unique<FarHost>(poller_, events, clock_, "far", "/");
     Hello hello = hello_of_a_host();
     host_->adopt(std::move(link), hello);
   }
 
-  void say(const Frame& frame) {
+  void say(const AgentFrame& frame) {
     const std::string bytes = encoded(frame);
     ASSERT_EQ(::write(agent_.get(), bytes.data(), bytes.size()),
               static_cast<ssize_t>(bytes.size()));
     poller_.turn(kPatience);
   }
-  std::optional<Frame> heard() {
+  std::optional<AgentFrame> heard() {
     std::array<char, 4096> bytes;
     while (true) {
       auto frame = reader_.next();
@@ -139,16 +140,16 @@ class LaunchFarHost : public testing::Test, private FarEvents {
     events_.push_back(what + " " + std::to_string(member) + " " + text);
   }
 
-  FrameReader reader_{true};
+  AgentFrameReader reader_{true};
   std::vector<std::string> events_;
 };
 
 TEST_F(LaunchFarHost, OrdersBecomeFramesAndFramesEvents) {
   EXPECT_EQ(take_events(), std::vector<std::string>{"here 0 "});
   host_->start(3, {"sh", {"sh", "-c"}, {}, {{"A", "b"}}}, true);
-  EXPECT_EQ(*heard(), (Frame{Kind::kStart, 1, 3, 2, {"/", "sh", "sh", "-c", "A=b"}}));
-  host_->signal({3, SIGTERM, Order::Scope::kGroup});
-  EXPECT_EQ(*heard(), (Frame{Kind::kSignal, 1, 3, SIGTERM, {}}));
+  EXPECT_EQ(*heard(), (AgentFrame{Kind::kStart, 1, 3, 2, {"/", "sh", "sh", "-c", "A=b"}}));
+  host_->signal({3, SIGTERM, SignalOrder::Scope::kGroup});
+  EXPECT_EQ(*heard(), (AgentFrame{Kind::kSignal, 1, 3, SIGTERM, {}}));
   say({Kind::kReady, 0, 3, 0, {"h:1\n"}});
   say({Kind::kReady, 0, 3, 0, {"1\n"}});
   say({Kind::kReady, 0, 3, 0, {"2\n"}});
@@ -163,7 +164,7 @@ TEST_F(LaunchFarHost, OrdersBecomeFramesAndFramesEvents) {
                                       "output 3 line\n", "ended 3 killed by SIGKILL",
                                       "signalled 0 SIGTERM"}));
   host_->finish(1s);
-  EXPECT_EQ(*heard(), (Frame{Kind::kFinish, 0, 0, 1000, {}}));
+  EXPECT_EQ(*heard(), (AgentFrame{Kind::kFinish, 0, 0, 1000, {}}));
   say({Kind::kFinished, 0, 0, 1, {}});
   EXPECT_TRUE(host_->over());
   EXPECT_EQ(host_->left(), 1u);
@@ -208,7 +209,7 @@ TEST_F(LaunchFarHost, CreditComesOnlyWhileOutputIsTaken) {
   while (take_events().empty()) poller_.turn(kPatience);
   EXPECT_EQ(heard(), std::nullopt);
   host_->pause(1, false);
-  EXPECT_EQ(*heard(), (Frame{Kind::kCredit, 0, 0, kOutputWindow / 4, {}}));
+  EXPECT_EQ(*heard(), (AgentFrame{Kind::kCredit, 0, 0, kOutputWindow / 4, {}}));
 }
 
 TEST_F(LaunchFarHost, AnAgentThatSaysNothingIsLost) {

@@ -21,8 +21,8 @@ using Members = std::vector<std::size_t>;
 
 Evidence running() {
   Evidence evidence;
-  for (const Member& member : {Member{Role::kScheduler, 0}, Member{Role::kServer, 0},
-                               Member{Role::kWorker, 0}, Member{Role::kWorker, 1}}) {
+  for (const JobMember& member : {JobMember{Role::kScheduler, 0}, JobMember{Role::kServer, 0},
+                                  JobMember{Role::kWorker, 0}, JobMember{Role::kWorker, 1}}) {
     evidence.members.emplace_back(member);
     evidence.record_start(evidence.members.size() - 1);
   }

@@ -11,9 +11,9 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-constexpr Order kFirstOrder{0, SIGTERM, Order::Scope::kProcess};
-constexpr Order kSecondOrder{1, SIGTERM, Order::Scope::kProcess};
-constexpr Order kInterrupt{0, SIGINT, Order::Scope::kGroup};
+constexpr SignalOrder kFirstOrder{0, SIGTERM, SignalOrder::Scope::kProcess};
+constexpr SignalOrder kSecondOrder{1, SIGTERM, SignalOrder::Scope::kProcess};
+constexpr SignalOrder kInterrupt{0, SIGINT, SignalOrder::Scope::kGroup};
 
 class StepNoticesTest : public testing::Test {
  protected:
@@ -49,7 +49,7 @@ TEST_F(StepNoticesTest, OrdersGoIfSlurmSaysNothing) {
 
 TEST_F(StepNoticesTest, KillingWaitsForNobody) {
   notices_.came(SIGKILL, now_);
-  EXPECT_TRUE(notices_.may_go({0, SIGKILL, Order::Scope::kGroup}, now_));
+  EXPECT_TRUE(notices_.may_go({0, SIGKILL, SignalOrder::Scope::kGroup}, now_));
 }
 
 }  // namespace

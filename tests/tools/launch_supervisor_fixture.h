@@ -12,7 +12,7 @@
 
 namespace stretto::launch::supervised {
 
-using Scope = Order::Scope;
+using Scope = SignalOrder::Scope;
 
 // Two workers and one server, in starting order.
 inline constexpr std::size_t kScheduler = 0;
@@ -55,8 +55,9 @@ class SupervisorFixture : public testing::Test {
   Duration elapsed() const { return now_ - start_; }
 
   // One signal for each of the members, in their order.
-  static std::vector<Order> to(const std::vector<std::size_t>& members, int number, Scope scope) {
-    std::vector<Order> orders;
+  static std::vector<SignalOrder> to(const std::vector<std::size_t>& members, int number,
+                                     Scope scope) {
+    std::vector<SignalOrder> orders;
     for (const std::size_t member : members) orders.push_back({member, number, scope});
     return orders;
   }

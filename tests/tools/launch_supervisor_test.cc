@@ -25,10 +25,10 @@ TEST_F(LaunchSupervisor, ServersThatStayAreEndedWithAWarning) {
   end({{kFirstWorker, kFine}, {kSecondWorker, kFine}});
   const Reaction late = wait();
   EXPECT_EQ(elapsed(), 10s);
-  EXPECT_EQ(late.orders, (std::vector<Order>{{kSecondWorker, SIGTERM, Scope::kGroup},
-                                             {kFirstWorker, SIGTERM, Scope::kGroup},
-                                             {kServer, SIGTERM, Scope::kProcess},
-                                             {kScheduler, SIGTERM, Scope::kGroup}}));
+  EXPECT_EQ(late.orders, (std::vector<SignalOrder>{{kSecondWorker, SIGTERM, Scope::kGroup},
+                                                   {kFirstWorker, SIGTERM, Scope::kGroup},
+                                                   {kServer, SIGTERM, Scope::kProcess},
+                                                   {kScheduler, SIGTERM, Scope::kGroup}}));
   ASSERT_FALSE(late.notes.empty());
   EXPECT_EQ(late.notes[0], "warning: still running 10 s after the last worker: server 0");
   end({{kServer, kTerminated}});
@@ -103,10 +103,10 @@ TEST_F(LaunchSupervisor, ThoseThatDoNotSettleAreToldThenKilled) {
   end({{kFirstWorker, kKilled}});
   const Reaction told = wait();
   EXPECT_EQ(elapsed(), 3s);
-  EXPECT_EQ(told.orders, (std::vector<Order>{{kSecondWorker, SIGTERM, Scope::kProcess},
-                                             {kFirstWorker, SIGTERM, Scope::kGroup},
-                                             {kServer, SIGTERM, Scope::kProcess},
-                                             {kScheduler, SIGTERM, Scope::kProcess}}));
+  EXPECT_EQ(told.orders, (std::vector<SignalOrder>{{kSecondWorker, SIGTERM, Scope::kProcess},
+                                                   {kFirstWorker, SIGTERM, Scope::kGroup},
+                                                   {kServer, SIGTERM, Scope::kProcess},
+                                                   {kScheduler, SIGTERM, Scope::kProcess}}));
   end({{kScheduler, kTerminated}, {kServer, kTerminated}});
   const Reaction killed = wait();
   EXPECT_EQ(elapsed(), 23s);
@@ -368,7 +368,7 @@ TEST_F(LaunchSupervisor, WhatIsSaidAfterTheNoticeIsAnAnswerToIt) {
   end({{kFirstWorker, {false, 1}}, {kServer, kTerminated}});
   end({{kSecondWorker, kFine}, {kScheduler, kTerminated}});
   EXPECT_EQ(supervisor_.verdict().error.code(), Code::kInterrupted);
-  EXPECT_EQ(supervisor_.verdict().who, (Member{Role::kWorker, 0}));
+  EXPECT_EQ(supervisor_.verdict().who, (JobMember{Role::kWorker, 0}));
 }
 
 TEST_F(LaunchSupervisor, AHostMayBeSilentForLongerWhileTheWholeJobRuns) {

@@ -244,7 +244,7 @@ TEST_F(LaunchEnvironment, FixedPortsGoToThoseThatListen) {
 
 // The members' own reader of these variables must agree with the launcher.
 TEST_F(LaunchEnvironment, ConfigReadsWhatIsGiven) {
-  for (const Member& member : members_of(plan_)) {
+  for (const JobMember& member : members_of(plan_)) {
     const Variables given = variables_for(plan_, member, rendezvous_, seat_, {});
     const Environment look = [&](const std::string& name) -> std::optional<std::string> {
       const auto found = given.find(name);
@@ -292,7 +292,7 @@ TEST_F(LaunchEnvironment, TheStartTimeoutReachesEverybody) {
   EXPECT_FALSE(variables_for(plan_, {Role::kServer, 0}, rendezvous_, seat_, {})
                    .contains("STRETTO_RENDEZVOUS_TIMEOUT_S"));
   plan_.start_timeout = "7";
-  for (const Member& member : members_of(plan_)) {
+  for (const JobMember& member : members_of(plan_)) {
     EXPECT_EQ(
         variables_for(plan_, member, rendezvous_, seat_, {}).at("STRETTO_RENDEZVOUS_TIMEOUT_S"),
         "7");
@@ -300,7 +300,7 @@ TEST_F(LaunchEnvironment, TheStartTimeoutReachesEverybody) {
 }
 
 TEST_F(LaunchEnvironment, CommandsNeverCarryTheToken) {
-  for (const Member& member : members_of(plan_)) {
+  for (const JobMember& member : members_of(plan_)) {
     const Command command =
         command_of(plan_, member, programs_, rendezvous_, seat_, {{"PATH", "/bin"}});
     for (const std::string& argument : command.arguments) {

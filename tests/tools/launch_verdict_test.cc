@@ -16,11 +16,11 @@ constexpr std::size_t kServer = 1;
 constexpr std::size_t kWorker0 = 2;
 constexpr std::size_t kWorker1 = 3;
 constexpr std::size_t kWorker2 = 4;
-const std::vector<Member> kMembers = {{Role::kScheduler, 0},
-                                      {Role::kServer, 0},
-                                      {Role::kWorker, 0},
-                                      {Role::kWorker, 1},
-                                      {Role::kWorker, 2}};
+const std::vector<JobMember> kMembers = {{Role::kScheduler, 0},
+                                         {Role::kServer, 0},
+                                         {Role::kWorker, 0},
+                                         {Role::kWorker, 1},
+                                         {Role::kWorker, 2}};
 constexpr Exit kFine{false, 0};
 constexpr Exit kFailed{false, 1};
 constexpr Exit kOfLoss{false, kExitOfLoss};
@@ -45,7 +45,7 @@ struct Case {
 
 Evidence evidence_of(const Case& a_case) {
   Evidence evidence;
-  for (const Member& member : kMembers) {
+  for (const JobMember& member : kMembers) {
     evidence.members.emplace_back(member);
     evidence.members.back().life = Witness::Life::kAlive;
   }
@@ -260,7 +260,7 @@ TEST(LaunchVerdict, TheSchedulerIsGivenUpOnceAllOthersHaveEnded) {
 }
 
 TEST(LaunchVerdict, AnErrorLineIsAStatementOfItsOwnSpeaker) {
-  const Member worker{Role::kWorker, 3};
+  const JobMember worker{Role::kWorker, 3};
   const Status status =
       Status(Code::kPeerLost, "it ended").with_peer("worker 1").with_operation("push a=b");
   EXPECT_EQ(statement_of(status.error_line("worker", 3), worker),

@@ -17,8 +17,8 @@
 #include <optional>
 
 #include "common/version.h"
+#include "tools/launch/agent_link.h"
 #include "tools/launch/gate.h"
-#include "tools/launch/link.h"
 #include "tools/launch/local_host.h"
 #include "tools/launch/signals.h"
 #include "tools/launch/step_notices.h"
@@ -27,7 +27,7 @@
 namespace stretto::launch {
 namespace {
 
-using Kind = Frame::Kind;
+using Kind = AgentFrame::Kind;
 
 constexpr Duration kKillPatience = 5s;  // For the kernel, once nobody is there to tell.
 
@@ -41,9 +41,9 @@ bool is_task_of_slurm(const Variables& environment) {
 }
 
 /// Thread: loop.
-class Agent final : public HostEvents {
+class HostAgent final : public HostEvents {
  public:
-  Agent(const Variables& environment, const Clock& clock)
+  HostAgent(const Variables& environment, const Clock& clock)
       : environment_(environment), clock_(clock), host_(poller_, *this, signals_.before()) {
     if (is_task_of_slurm(environment)) notices_.emplace();
     environment_.erase(kLaunchAddresses);
@@ -51,8 +51,8 @@ class Agent final : public HostEvents {
   }
 
   int run(Descriptor in, Descriptor out, const Hello& hello) {
-    link_ = std::make_unique<Link>(poller_, std::move(in), std::move(out), true);
-    const bool watched = link_->start([this](const Frame& frame) { take(frame); },
+    link_ = std::make_unique<AgentLink>(poller_, std::move(in), std::move(out), true);
+    const bool watched = link_->start([this](const AgentFrame& frame) { take(frame); },
                                       [this](const Status& why) { link_error_ = why; }) &&
                          poller_.watch(signals_.descriptor(), EPOLLIN, [this] { take_signals(); });
     if (!watched) return 1;
@@ -62,7 +62,7 @@ class Agent final : public HostEvents {
       poller_.turn(patience());
       show_life();
       if (notices_) {
-        for (const Order& order : notices_->take_due(clock_.now())) host_.signal(order);
+        for (const SignalOrder& order : notices_->take_due(clock_.now())) host_.signal(order);
       }
       if (finishing_ && !finished_ && host_.drain()) {
         link_->send({Kind::kFinished, 0, 0, static_cast<std::int64_t>(left_), {}});
@@ -94,14 +94,14 @@ class Agent final : public HostEvents {
     link_->send({kind, detail, static_cast<std::uint32_t>(member), number, std::move(texts)});
   }
 
-  void take(const Frame& frame) {
+  void take(const AgentFrame& frame) {
     switch (frame.kind) {
       case Kind::kStart:
         start(frame);
         return;
       case Kind::kSignal:
         pass_on({frame.member, static_cast<int>(frame.number),
-                 static_cast<Order::Scope>(frame.detail)});
+                 static_cast<SignalOrder::Scope>(frame.detail)});
         return;
       case Kind::kCredit:
         credit_ += frame.number;
@@ -119,7 +119,7 @@ class Agent final : public HostEvents {
     }
   }
 
-  void pass_on(const Order& order) {
+  void pass_on(const SignalOrder& order) {
     if (!notices_ || notices_->may_go(order, clock_.now())) host_.signal(order);
   }
 
@@ -137,7 +137,7 @@ class Agent final : public HostEvents {
                     Duration::zero());
   }
 
-  void start(const Frame& frame) {
+  void start(const AgentFrame& frame) {
     constexpr std::size_t kBefore = 2;  // Directory and path.
     const auto count = static_cast<std::size_t>(frame.number);
     if (frame.number < 1 || frame.texts.size() < kBefore + count) return;
@@ -173,7 +173,7 @@ class Agent final : public HostEvents {
                         host_name(), directory, ::strerror(errno))};
   }
 
-  void look(const Frame& frame) {
+  void look(const AgentFrame& frame) {
     if (frame.texts.size() < 2) return;
     const Status status = enter(frame.texts[0]);
     std::vector<std::string> problems{status.ok() ? "" : status.cause()};
@@ -211,7 +211,7 @@ class Agent final : public HostEvents {
   Signals signals_;
   Poller poller_;
   LocalHost host_;
-  std::unique_ptr<Link> link_;
+  std::unique_ptr<AgentLink> link_;
   std::optional<StepNotices> notices_;  // As a task of Slurm's.
   Status link_error_;
   std::int64_t credit_ = kOutputWindow;
@@ -269,7 +269,7 @@ int run_agent(const Variables& environment, const Clock& clock) {
     const Descriptor nothing(::open("/dev/null", O_RDWR | O_CLOEXEC));
     ::dup2(nothing.get(), STDIN_FILENO);
     ::dup2(nothing.get(), STDOUT_FILENO);
-    return Agent(environment, clock).run(std::move(in), std::move(out), hello);
+    return HostAgent(environment, clock).run(std::move(in), std::move(out), hello);
   }
   Result<Descriptor> socket = knock(addresses, clock);
   if (!socket.ok()) {
@@ -278,7 +278,7 @@ int run_agent(const Variables& environment, const Clock& clock) {
     return 1;
   }
   hello.launcher_address = far_address(*socket);
-  return Agent(environment, clock).run(std::move(*socket), {}, hello);
+  return HostAgent(environment, clock).run(std::move(*socket), {}, hello);
 }
 
 }  // namespace stretto::launch

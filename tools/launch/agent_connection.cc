@@ -26,12 +26,13 @@ Status AgentConnection::open(const Command& carrier, const SignalState& signals)
     deadline_ = clock_.now() + kLastWords;  // What is on its way may say more.
   });
   if (Status status = carrier_->start(carrier, signals, true); !status.ok()) return status;
-  link_ = std::make_unique<Link>(poller_, carrier_->take_output(), carrier_->take_input(), false);
+  link_ =
+      std::make_unique<AgentLink>(poller_, carrier_->take_output(), carrier_->take_input(), false);
   listen();
   return {};
 }
 
-void AgentConnection::adopt(std::unique_ptr<Link> link) {
+void AgentConnection::adopt(std::unique_ptr<AgentLink> link) {
   STRETTO_CHECK(!link_ && !carrier_);
   link_ = std::move(link);
   listen();
@@ -41,7 +42,7 @@ void AgentConnection::listen() {
   link_->start(callbacks_.on_frame, [this](const Status& why) { take_end(why); });
 }
 
-void AgentConnection::send(const Frame& frame) {
+void AgentConnection::send(const AgentFrame& frame) {
   if (link_) link_->send(frame);
 }
 

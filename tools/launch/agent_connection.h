@@ -13,8 +13,8 @@
 #include <string>
 
 #include "common/clock.h"
+#include "tools/launch/agent_link.h"
 #include "tools/launch/carrier.h"
-#include "tools/launch/link.h"
 
 namespace stretto::launch {
 
@@ -22,7 +22,7 @@ namespace stretto::launch {
 class AgentConnection {
  public:
   struct Callbacks {
-    std::function<void(const Frame& frame)> on_frame;
+    std::function<void(const AgentFrame& frame)> on_frame;
     /// What the carrier says, and what the far end said before it was an agent.
     std::function<void(std::string_view line)> on_line;
     /// It ended by itself. At most once, and not after close() or finish().
@@ -36,10 +36,10 @@ class AgentConnection {
   /// Has `carrier` start the agent, and talks to it over the carrier's stdin and stdout.
   Status open(const Command& carrier, const SignalState& signals);
   /// The agent that has come over a socket.
-  void adopt(std::unique_ptr<Link> link);
+  void adopt(std::unique_ptr<AgentLink> link);
 
   /// Nothing is sent before there is a link, or after its end.
-  void send(const Frame& frame);
+  void send(const AgentFrame& frame);
   /// An agent speaks: what goes wrong from now on is no failure to reach its host.
   void greet();
   /// What came is no agent's: nothing more is heard of it.
@@ -74,7 +74,7 @@ class AgentConnection {
   State state_ = State::kOpen;
   std::unique_ptr<Carrier> carrier_;
   std::string carrier_name_;
-  std::unique_ptr<Link> link_;
+  std::unique_ptr<AgentLink> link_;
   bool greeted_ = false;
   Status link_error_;
   std::optional<Time> closed_at_;

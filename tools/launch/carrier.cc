@@ -10,6 +10,8 @@
 
 #include <array>
 
+#include "common/check.h"
+
 namespace stretto::launch {
 namespace {
 
@@ -28,7 +30,8 @@ Carrier::~Carrier() {
 }
 
 Status Carrier::start(const Command& command, const SignalState& signals, bool carries) {
-  Result<Child> child = spawn(command, {-1, carries}, signals);
+  STRETTO_CHECK(!child_.handle.is_open());
+  Result<ChildProcess> child = spawn(command, {-1, carries}, signals);
   if (!child.ok()) return child.status();
   child_ = std::move(*child);
   bool watched = poller_.watch(child_.handle.get(), EPOLLIN, [this] { take_end(); }) &&
@@ -74,7 +77,7 @@ void Carrier::take_end() {
 }
 
 void Carrier::terminate() const {
-  if (running()) send_signal(child_, SIGTERM, Order::Scope::kProcess);
+  if (running()) send_signal(child_, SIGTERM, SignalOrder::Scope::kProcess);
 }
 
 }  // namespace stretto::launch

@@ -50,7 +50,7 @@ class Carrier {
   Poller& poller_;
   const OnLine on_line_;
   const OnEnd on_end_;
-  Child child_;
+  ChildProcess child_;
   Stream output_{&child_.output, {}};
   Stream errors_{&child_.errors, {}};
   std::optional<Exit> exit_;

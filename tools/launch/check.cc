@@ -33,7 +33,8 @@ bool read_more(const Descriptor& from, std::string& text) {
 // The first line that `path --version` prints, within `patience`.
 Result<std::string> version_of(const std::string& path, const Variables& environment,
                                const SignalState& signals, const Clock& clock, Duration patience) {
-  const Result<Child> child = spawn({path, {path, "--version"}, {}, environment}, {}, signals);
+  const Result<ChildProcess> child =
+      spawn({path, {path, "--version"}, {}, environment}, {}, signals);
   if (!child.ok()) return child.status();
   std::string text;
   std::optional<Exit> exit;
@@ -113,7 +114,7 @@ Finding check_starter(const Plan& plan, const Placement& placement, const Progra
 }
 
 bool runs_here(const Plan& plan, const Placement& placement, Role role) {
-  const std::vector<Member> members = members_of(plan);
+  const std::vector<JobMember> members = members_of(plan);
   const std::vector<std::size_t> here = placement.members_at(0);
   return std::any_of(here.begin(), here.end(),
                      [&](std::size_t member) { return members[member].role == role; });

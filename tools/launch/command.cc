@@ -53,7 +53,7 @@ std::string line_of(const Command& command) {
 
 }  // namespace
 
-Command command_of(const Plan& plan, const Member& member, const Programs& programs,
+Command command_of(const Plan& plan, const JobMember& member, const Programs& programs,
                    const Rendezvous& rendezvous, const Seat& seat, const Variables& inherited) {
   Command command;
   switch (member.role) {
@@ -206,7 +206,7 @@ Result<std::string> preview(const Plan& plan, const Placement& placement, const 
     if (!carrier.ok()) return carrier.status();
     text += fmt::format("[{}] {}\n", placement.sites[site].name, line_of(*carrier));
   }
-  const std::vector<Member> members = members_of(plan);
+  const std::vector<JobMember> members = members_of(plan);
   const std::vector<LocalRank> ranks =
       local_ranks(members, placement, std::vector<std::string>(placement.sites.size()));
   for (std::size_t i = 0; i < members.size(); ++i) {

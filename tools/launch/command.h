@@ -33,7 +33,7 @@ struct Command {
   Variables environment;               ///< All of it: the caller's and what is given.
 };
 
-Command command_of(const Plan& plan, const Member& member, const Programs& programs,
+Command command_of(const Plan& plan, const JobMember& member, const Programs& programs,
                    const Rendezvous& rendezvous, const Seat& seat, const Variables& inherited);
 
 /// What starts an agent at one of the sites that are not here, by ssh or srun; its stdin and stdout

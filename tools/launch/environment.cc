@@ -47,7 +47,7 @@ std::uint16_t master_port(std::uint16_t scheduler_port) {
 }
 
 // Names that only programs of workers look for.
-void add_worker_variables(const Plan& plan, const Member& member, const Rendezvous& rendezvous,
+void add_worker_variables(const Plan& plan, const JobMember& member, const Rendezvous& rendezvous,
                           const Seat& seat, const Variables& inherited, Variables& given) {
   const std::string rank = std::to_string(member.rank);
   const std::string world = std::to_string(plan.workers);
@@ -73,7 +73,7 @@ bool is_assigned(std::string_view name) {
   return std::find(std::begin(kAssigned), std::end(kAssigned), name) != std::end(kAssigned);
 }
 
-Variables variables_for(const Plan& plan, const Member& member, const Rendezvous& rendezvous,
+Variables variables_for(const Plan& plan, const JobMember& member, const Rendezvous& rendezvous,
                         const Seat& seat, const Variables& inherited) {
   const std::string role(name_of(member.role));
   HostPort scheduler = rendezvous.scheduler;

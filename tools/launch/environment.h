@@ -42,7 +42,7 @@ bool is_assigned(std::string_view name);
 /// nothing of ours listens there. The port is the caller's, or derived from the scheduler's, so
 /// that jobs beside one another differ; it lies in 20000 to 29999, where the kernel gives none away
 /// by itself.
-Variables variables_for(const Plan& plan, const Member& member, const Rendezvous& rendezvous,
+Variables variables_for(const Plan& plan, const JobMember& member, const Rendezvous& rendezvous,
                         const Seat& seat, const Variables& inherited);
 
 /// Of the caller's variables those that mean the same on another host: not its home, terminal,

@@ -46,7 +46,7 @@ std::string Exit::text() const {
   return fmt::format("exited with status {}", number);
 }
 
-std::optional<Statement> statement_of(std::string_view line, const Member& speaker) {
+std::optional<Statement> statement_of(std::string_view line, const JobMember& speaker) {
   if (!line.starts_with(kErrorLine)) return std::nullopt;
   line.remove_prefix(kErrorLine.size());
   const auto code = take_until(line, " role=");

@@ -44,15 +44,15 @@ struct Statement {
 };
 
 /// The statement in a line of `speaker`'s output; none if it is no error line, or another's.
-std::optional<Statement> statement_of(std::string_view line, const Member& speaker);
+std::optional<Statement> statement_of(std::string_view line, const JobMember& speaker);
 
 /// One member of the job.
 struct Witness {
   enum class Life : std::uint8_t { kUnborn, kAlive, kEnded };
 
-  explicit Witness(const Member& who) : member(who) {}
+  explicit Witness(const JobMember& who) : member(who) {}
 
-  Member member;
+  JobMember member;
   Life life = Life::kUnborn;
   std::optional<Exit> exit;       ///< None: it runs, or was lost out of sight.
   Status lost;                    ///< Why it could not be run, or not be watched any more.

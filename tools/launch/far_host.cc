@@ -13,7 +13,7 @@
 namespace stretto::launch {
 namespace {
 
-using Kind = Frame::Kind;
+using Kind = AgentFrame::Kind;
 
 constexpr auto kInvalid = static_cast<std::int64_t>(Code::kInvalidArgument);
 
@@ -26,7 +26,7 @@ FarHost::FarHost(Poller& poller, FarEvents& events, const Clock& clock, std::str
       name_(std::move(name)),
       directory_(std::move(directory)),
       connection_(poller, clock, name_,
-                  {.on_frame = [this](const Frame& frame) { take(frame); },
+                  {.on_frame = [this](const AgentFrame& frame) { take(frame); },
                    .on_line = [this](std::string_view line) { events_.on_note(*this, line); },
                    .on_gone = [this](Status why) { give_up(std::move(why)); }}) {}
 
@@ -34,12 +34,12 @@ Status FarHost::open(const Command& carrier, const SignalState& signals) {
   return connection_.open(carrier, signals);
 }
 
-void FarHost::adopt(std::unique_ptr<Link> link, const Hello& hello) {
+void FarHost::adopt(std::unique_ptr<AgentLink> link, const Hello& hello) {
   connection_.adopt(std::move(link));
   take(frame_of(hello));
 }
 
-void FarHost::take(const Frame& frame) {
+void FarHost::take(const AgentFrame& frame) {
   heartbeats_.hear(clock_.now());
   switch (frame.kind) {
     case Kind::kHello:
@@ -83,7 +83,7 @@ void FarHost::take(const Frame& frame) {
 
 // An agent gone wrong may tell what cannot be; it is not believed about members that are not its
 // own, about ends that were told before, or about statuses that no process has.
-void FarHost::take_of_member(const Frame& frame) {
+void FarHost::take_of_member(const AgentFrame& frame) {
   const std::string text = frame.texts.empty() ? std::string() : frame.texts[0];
   switch (frame.kind) {
     case Kind::kRefused:
@@ -112,7 +112,7 @@ void FarHost::take_of_member(const Frame& frame) {
   }
 }
 
-void FarHost::take_hello(const Frame& frame) {
+void FarHost::take_hello(const AgentFrame& frame) {
   if (state_ != State::kComing) return;
   Result<Hello> hello = hello_of(frame);
   if (!hello.ok()) return connection_.refuse(hello.status());
@@ -147,11 +147,11 @@ void FarHost::start(std::size_t member, const Command& command, bool tells_ready
   started_.insert(member);
   running_.insert(member);
   if (tells_ready) has_scheduler_ = true;
-  Frame frame{Kind::kStart,
-              tells_ready ? std::uint8_t{1} : std::uint8_t{0},
-              static_cast<std::uint32_t>(member),
-              static_cast<std::int64_t>(command.arguments.size()),
-              {directory_, command.path}};
+  AgentFrame frame{Kind::kStart,
+                   tells_ready ? std::uint8_t{1} : std::uint8_t{0},
+                   static_cast<std::uint32_t>(member),
+                   static_cast<std::int64_t>(command.arguments.size()),
+                   {directory_, command.path}};
   frame.texts.insert(frame.texts.end(), command.arguments.begin(), command.arguments.end());
   for (const auto& [name, value] : command.environment) {
     frame.texts.push_back(fmt::format("{}={}", name, value));
@@ -159,7 +159,7 @@ void FarHost::start(std::size_t member, const Command& command, bool tells_ready
   connection_.send(frame);
 }
 
-void FarHost::signal(const Order& order) {
+void FarHost::signal(const SignalOrder& order) {
   connection_.send({Kind::kSignal,
                     static_cast<std::uint8_t>(order.scope),
                     static_cast<std::uint32_t>(order.member),
@@ -178,7 +178,7 @@ void FarHost::give_credit() {
 }
 
 void FarHost::look(const std::string& search_path, const std::vector<std::string>& programs) {
-  Frame frame{Kind::kLook, 0, 0, 0, {directory_, search_path}};
+  AgentFrame frame{Kind::kLook, 0, 0, 0, {directory_, search_path}};
   frame.texts.insert(frame.texts.end(), programs.begin(), programs.end());
   connection_.send(frame);
 }

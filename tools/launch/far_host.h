@@ -49,10 +49,10 @@ class FarHost final : public Host {
   /// Has `carrier` start the agent, and talks to it over the carrier's stdin and stdout.
   Status open(const Command& carrier, const SignalState& signals);
   /// The agent that has come over a socket.
-  void adopt(std::unique_ptr<Link> link, const Hello& hello);
+  void adopt(std::unique_ptr<AgentLink> link, const Hello& hello);
 
   void start(std::size_t member, const Command& command, bool tells_ready) override;
-  void signal(const Order& order) override;
+  void signal(const SignalOrder& order) override;
   void pause(std::size_t stream, bool paused) override;
   std::size_t orphans() const override { return orphans_; }
 
@@ -80,9 +80,9 @@ class FarHost final : public Host {
   std::size_t left() const { return left_; }
 
  private:
-  void take(const Frame& frame);
-  void take_of_member(const Frame& frame);
-  void take_hello(const Frame& frame);
+  void take(const AgentFrame& frame);
+  void take_of_member(const AgentFrame& frame);
+  void take_hello(const AgentFrame& frame);
   void lose(Status why, Time since);
   void give_credit();
   bool works() const { return state_ == State::kHere && connection_.is_open(); }

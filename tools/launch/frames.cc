@@ -56,15 +56,15 @@ class Taker {
 
 Status malformed(std::string cause) { return {Code::kMalformed, std::move(cause)}; }
 
-Result<std::optional<Frame>> decoded(std::string_view bytes) {
+Result<std::optional<AgentFrame>> decoded(std::string_view bytes) {
   Taker taker(bytes);
-  Frame frame;
+  AgentFrame frame;
   const auto kind = taker.number<std::uint8_t>();
-  if (kind < static_cast<std::uint8_t>(Frame::Kind::kHello) ||
-      kind > static_cast<std::uint8_t>(Frame::Kind::kFinished)) {
+  if (kind < static_cast<std::uint8_t>(AgentFrame::Kind::kHello) ||
+      kind > static_cast<std::uint8_t>(AgentFrame::Kind::kFinished)) {
     return malformed(fmt::format("a frame of kind {}, which there is not", kind));
   }
-  frame.kind = static_cast<Frame::Kind>(kind);
+  frame.kind = static_cast<AgentFrame::Kind>(kind);
   frame.detail = taker.number<std::uint8_t>();
   frame.member = taker.number<std::uint32_t>();
   frame.number = taker.number<std::int64_t>();
@@ -75,12 +75,12 @@ Result<std::optional<Frame>> decoded(std::string_view bytes) {
   if (taker.short_of() || !taker.empty()) {
     return malformed(fmt::format("a frame of {} bytes whose texts do not fit it", bytes.size()));
   }
-  return std::optional<Frame>(std::move(frame));
+  return std::optional<AgentFrame>(std::move(frame));
 }
 
 }  // namespace
 
-std::string encoded(const Frame& frame) {
+std::string encoded(const AgentFrame& frame) {
   std::string bytes(kLengthBytes, '\0');
   put(bytes, static_cast<std::uint8_t>(frame.kind));
   put(bytes, frame.detail);
@@ -106,8 +106,8 @@ std::string Hello::address_of(std::string_view interface) const {
   return {};
 }
 
-Frame frame_of(const Hello& hello) {
-  Frame frame;
+AgentFrame frame_of(const Hello& hello) {
+  AgentFrame frame;
   frame.number = hello.rank;
   frame.texts = {hello.version, hello.host, hello.secret, hello.launcher_address,
                  hello.own_address};
@@ -115,8 +115,8 @@ Frame frame_of(const Hello& hello) {
   return frame;
 }
 
-Result<Hello> hello_of(const Frame& frame) {
-  if (frame.kind != Frame::Kind::kHello || frame.texts.size() < kHelloTexts) {
+Result<Hello> hello_of(const AgentFrame& frame) {
+  if (frame.kind != AgentFrame::Kind::kHello || frame.texts.size() < kHelloTexts) {
     return malformed("the first frame is no hello");
   }
   Hello hello{frame.number,
@@ -130,7 +130,7 @@ Result<Hello> hello_of(const Frame& frame) {
   return hello;
 }
 
-Status FrameReader::find_greeting() {
+Status AgentFrameReader::find_greeting() {
   const std::size_t found = bytes_.find(kGreeting);
   if (found != std::string::npos) {
     noise_ += bytes_.substr(0, found);
@@ -145,10 +145,10 @@ Status FrameReader::find_greeting() {
   return {};
 }
 
-Result<std::optional<Frame>> FrameReader::next() {
+Result<std::optional<AgentFrame>> AgentFrameReader::next() {
   if (!greeted_) {
     if (Status status = find_greeting(); !status.ok()) return status;
-    if (!greeted_) return std::optional<Frame>();
+    if (!greeted_) return std::optional<AgentFrame>();
   }
   const std::string_view rest = std::string_view(bytes_).substr(read_);
   const auto length = Taker(rest.substr(0, kLengthBytes)).number<std::uint32_t>();
@@ -156,13 +156,13 @@ Result<std::optional<Frame>> FrameReader::next() {
   if (rest.size() < kLengthBytes || rest.size() - kLengthBytes < length) {
     bytes_.erase(0, read_);
     read_ = 0;
-    return std::optional<Frame>();
+    return std::optional<AgentFrame>();
   }
   read_ += kLengthBytes + length;
   return decoded(rest.substr(kLengthBytes, length));
 }
 
-std::string FrameReader::take_noise() {
+std::string AgentFrameReader::take_noise() {
   if (!greeted_) return std::exchange(bytes_, {});
   return std::exchange(noise_, {});
 }

@@ -25,11 +25,11 @@ inline constexpr std::int64_t kOutputWindow = 256 * 1024;
 /// An agent says something at least this often, unless what it says is not taken.
 inline constexpr Duration kAliveEvery = std::chrono::seconds(1);
 
-struct Frame {
+struct AgentFrame {
   enum class Kind : std::uint8_t {
     kHello = 1,  ///< Agent: `number` is its rank among agents or -1; texts: see Hello.
     kStart,      ///< detail 1: it tells where it listens; number: arguments; see start_frame.
-    kSignal,     ///< detail: Order::Scope; number: signal.
+    kSignal,     ///< detail: SignalOrder::Scope; number: signal.
     kCredit,     ///< number: bytes of output that may be sent besides.
     kFinish,     ///< Kill what is left, send what it has written, end. number: milliseconds.
     kLook,       ///< texts: a search path, then programs: are they there?
@@ -50,10 +50,10 @@ struct Frame {
   std::int64_t number = 0;
   std::vector<std::string> texts;
 
-  friend bool operator==(const Frame&, const Frame&) = default;
+  friend bool operator==(const AgentFrame&, const AgentFrame&) = default;
 };
 
-std::string encoded(const Frame& frame);
+std::string encoded(const AgentFrame& frame);
 
 /// What an agent tells of itself.
 struct Hello {
@@ -69,25 +69,25 @@ struct Hello {
   std::string address_of(std::string_view interface) const;
 };
 
-Frame frame_of(const Hello& hello);
+AgentFrame frame_of(const Hello& hello);
 /// Errors: Malformed.
-Result<Hello> hello_of(const Frame& frame);
+Result<Hello> hello_of(const AgentFrame& frame);
 
 /// Cuts what arrives into frames.
 /// Thread: loop.
-class FrameReader {
+class AgentFrameReader {
  public:
   static constexpr std::size_t kMaxFrame = 16 * 1024 * 1024;
   static constexpr std::size_t kMaxNoise = 64 * 1024;
 
   /// `greeted`: nothing but frames comes.
   /// `most`: bytes of one frame.
-  explicit FrameReader(bool greeted, std::size_t most = kMaxFrame)
+  explicit AgentFrameReader(bool greeted, std::size_t most = kMaxFrame)
       : greeted_(greeted), most_(most) {}
 
   void feed(std::string_view bytes) { bytes_.append(bytes); }
   /// The next whole frame, if there is one. Errors: Malformed; then all that follows is too.
-  Result<std::optional<Frame>> next();
+  Result<std::optional<AgentFrame>> next();
   /// What came before the greeting; taken away by this call.
   std::string take_noise();
 

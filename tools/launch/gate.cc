@@ -120,8 +120,8 @@ void Gate::accept() {
   Stranger& stranger = strangers_.emplace_back();
   stranger.address = text_of(from);
   stranger.link =
-      std::make_unique<Link>(poller_, std::move(socket), Descriptor(), false, kMaxHello);
-  stranger.link->start([this, &stranger](const Frame& frame) { take(stranger, frame); },
+      std::make_unique<AgentLink>(poller_, std::move(socket), Descriptor(), false, kMaxHello);
+  stranger.link->start([this, &stranger](const AgentFrame& frame) { take(stranger, frame); },
                        [&stranger](const Status&) { stranger.refused = true; });
 }
 
@@ -139,7 +139,7 @@ void Gate::hang_up_on_oldest() {
   if (oldest != strangers_.end()) strangers_.erase(oldest);
 }
 
-void Gate::take(Stranger& stranger, const Frame& frame) const {
+void Gate::take(Stranger& stranger, const AgentFrame& frame) const {
   if (stranger.known) return;
   const Result<Hello> hello = hello_of(frame);
   if (!hello.ok() || !same(hello->secret, secret_)) {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "common/clock.h"
-#include "tools/launch/link.h"
+#include "tools/launch/agent_link.h"
 
 namespace stretto::launch {
 
@@ -17,7 +17,7 @@ namespace stretto::launch {
 class Gate {
  public:
   struct Arrival {
-    std::unique_ptr<Link> link;
+    std::unique_ptr<AgentLink> link;
     Hello hello;  ///< With the address that it came from as its own.
   };
 
@@ -37,7 +37,7 @@ class Gate {
   static constexpr std::size_t kMaxHello = 64 * 1024;
 
   struct Stranger {
-    std::unique_ptr<Link> link;
+    std::unique_ptr<AgentLink> link;
     std::string address;
     Hello hello;
     bool known = false;
@@ -47,7 +47,7 @@ class Gate {
   void accept();
   bool can_open_two() const;
   void hang_up_on_oldest();
-  void take(Stranger& stranger, const Frame& frame) const;
+  void take(Stranger& stranger, const AgentFrame& frame) const;
 
   Poller& poller_;
   const std::string secret_;

@@ -36,7 +36,7 @@ class Host {
   /// Runs `command` as `member`; `tells_ready`: it will say on kReadyDescriptor where it listens.
   /// Refusals come as an event, during the call or later.
   virtual void start(std::size_t member, const Command& command, bool tells_ready) = 0;
-  virtual void signal(const Order& order) = 0;
+  virtual void signal(const SignalOrder& order) = 0;
   /// Leaves this stream's output with the processes until it is resumed.
   virtual void pause(std::size_t stream, bool paused) = 0;
   /// Processes that ended members have left behind and that still run.

@@ -30,14 +30,14 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
   }
 }
 
-struct Entry {
+struct HostLine {
   std::size_t line;
   std::string_view text;
 };
 
 // The lines that say something, without comments and outer blanks.
-std::vector<Entry> entries_of(std::string_view text) {
-  std::vector<Entry> entries;
+std::vector<HostLine> entries_of(std::string_view text) {
+  std::vector<HostLine> entries;
   std::size_t number = 0;
   for (std::string_view line : split(text, '\n')) {
     ++number;
@@ -47,7 +47,7 @@ std::vector<Entry> entries_of(std::string_view text) {
   return entries;
 }
 
-Status at(std::string_view path, const Entry& entry, const Status& status) {
+Status at(std::string_view path, const HostLine& entry, const Status& status) {
   return {status.code(), fmt::format("{}:{}: {}", path, entry.line, status.cause())};
 }
 
@@ -131,7 +131,7 @@ Result<std::vector<HostSlots>> parse_host_list(std::string_view text) {
 
 Result<std::vector<HostSlots>> parse_hostfile(std::string_view text, std::string_view path) {
   std::vector<HostSlots> hosts;
-  for (const Entry& entry : entries_of(text)) {
+  for (const HostLine& entry : entries_of(text)) {
     Result<HostSlots> host = parse_line(entry.text);
     if (!host.ok()) return at(path, entry, host.status());
     hosts.push_back(*host);
@@ -142,7 +142,7 @@ Result<std::vector<HostSlots>> parse_hostfile(std::string_view text, std::string
 
 Result<std::vector<HostSlots>> parse_process_hosts(std::string_view text, std::string_view path) {
   std::vector<HostSlots> hosts;
-  for (const Entry& entry : entries_of(text)) {
+  for (const HostLine& entry : entries_of(text)) {
     const std::optional<std::size_t> colon = colon_after_host(entry.text);
     const std::string_view host = entry.text.substr(0, colon.value_or(entry.text.size()));
     if (Status status = check_name(host, entry.text); !status.ok()) return at(path, entry, status);

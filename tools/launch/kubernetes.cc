@@ -82,9 +82,9 @@ Status check_words(const Plan& plan) {
   return {};
 }
 
-class Writer {
+class ManifestWriter {
  public:
-  Writer(const Plan& plan, const std::string& token)
+  ManifestWriter(const Plan& plan, const std::string& token)
       : plan_(plan), words_(plan.manifest), token_(token) {}
 
   std::string all() {
@@ -272,7 +272,7 @@ class Writer {
 
 Result<std::string> manifests(const Plan& plan, const std::string& token) {
   if (Status status = check_words(plan); !status.ok()) return status;
-  return Writer(plan, token).all();
+  return ManifestWriter(plan, token).all();
 }
 
 }  // namespace stretto::launch

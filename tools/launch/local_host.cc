@@ -28,7 +28,7 @@ void LocalHost::start(std::size_t member, const Command& command, bool tells_rea
       told = Descriptor(ends[1]);
     }
   }
-  Result<Child> child = spawn(command, {told.get(), false}, signals_);
+  Result<ChildProcess> child = spawn(command, {told.get(), false}, signals_);
   if (!child.ok()) {
     events_.on_refused(member, child.status());
     return;
@@ -47,7 +47,7 @@ void LocalHost::start(std::size_t member, const Command& command, bool tells_rea
   events_.on_refused(member, why);
 }
 
-void LocalHost::signal(const Order& order) {
+void LocalHost::signal(const SignalOrder& order) {
   const auto found = processes_.find(order.member);
   if (found == processes_.end()) return;
   send_signal(found->second->child, order.signal, order.scope);

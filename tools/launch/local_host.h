@@ -23,7 +23,7 @@ class LocalHost final : public Host {
       : poller_(poller), events_(events), signals_(signals) {}
 
   void start(std::size_t member, const Command& command, bool tells_ready) override;
-  void signal(const Order& order) override;
+  void signal(const SignalOrder& order) override;
   void pause(std::size_t stream, bool paused) override;
   std::size_t orphans() const override { return orphan_count_; }
 
@@ -45,7 +45,7 @@ class LocalHost final : public Host {
     bool watched = false;
   };
   struct Process {
-    Child child;
+    ChildProcess child;
     std::array<Stream, 2> streams{};  // stdout, stderr.
   };
 

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "common/check.h"
 #include "common/config.h"
 
 namespace stretto::launch {
@@ -91,6 +92,7 @@ class Finder {
 
 Result<Meeting> meet(const Plan& plan, const Placement& placement,
                      const std::vector<Hello>& hellos) {
+  STRETTO_CHECK(hellos.size() <= placement.sites.size());
   Meeting meeting{"127.0.0.1", "127.0.0.1", std::vector<std::string>(placement.sites.size()),
                   std::vector<std::string>(placement.sites.size())};
   for (std::size_t site = 0; site < hellos.size(); ++site) {

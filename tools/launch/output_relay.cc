@@ -27,7 +27,7 @@ bool same_file(int a, int b) {
 
 }  // namespace
 
-OutputRelay::OutputRelay(Poller& poller, const std::vector<Member>& members,
+OutputRelay::OutputRelay(Poller& poller, const std::vector<JobMember>& members,
                          std::string log_directory, OnLine on_line)
     : poller_(poller),
       members_(members),
@@ -112,13 +112,13 @@ void OutputRelay::write() {
 }
 
 void OutputRelay::discard() {
-  for (Sink& sink : sinks_) sink.discard();
+  for (OutputQueue& sink : sinks_) sink.discard();
 }
 
 void OutputRelay::flush(Signals& signals) {
   while (true) {
     std::vector<pollfd> looks{{signals.descriptor(), POLLIN, 0}};
-    for (Sink& sink : sinks_) {
+    for (OutputQueue& sink : sinks_) {
       sink.write();
       if (!sink.drained()) looks.push_back({sink.descriptor(), POLLOUT, 0});
     }

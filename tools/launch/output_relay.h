@@ -14,10 +14,10 @@
 
 #include "stretto/status.h"
 #include "tools/launch/lines.h"
+#include "tools/launch/output_queue.h"
 #include "tools/launch/plan.h"
 #include "tools/launch/poller.h"
 #include "tools/launch/signals.h"
-#include "tools/launch/sink.h"
 
 namespace stretto::launch {
 
@@ -28,7 +28,7 @@ class OutputRelay {
   using OnLine = std::function<void(std::size_t member, std::string_view line)>;
 
   /// `log_directory`: empty for no log files.
-  OutputRelay(Poller& poller, const std::vector<Member>& members, std::string log_directory,
+  OutputRelay(Poller& poller, const std::vector<JobMember>& members, std::string log_directory,
               OnLine on_line);
 
   /// Makes the folder for logs, if there is to be one.
@@ -65,13 +65,13 @@ class OutputRelay {
   void open_log(std::size_t member);
   void flush_log(std::size_t member);
   std::size_t index_of(std::size_t stream) const { return sinks_.size() == 1 ? 0 : stream; }
-  Sink& sink_of(std::size_t stream) { return sinks_[index_of(stream)]; }
+  OutputQueue& sink_of(std::size_t stream) { return sinks_[index_of(stream)]; }
 
   Poller& poller_;
-  const std::vector<Member> members_;
+  const std::vector<JobMember> members_;
   const std::string log_directory_;
   const OnLine on_line_;
-  std::vector<Sink> sinks_;  // stdout and stderr, or one if both are the same file.
+  std::vector<OutputQueue> sinks_;  // stdout and stderr, or one if both are the same file.
   std::vector<bool> watched_;
   std::vector<std::unique_ptr<Output>> outputs_;  // By member; those that were opened.
 };

@@ -118,7 +118,7 @@ Placement all_here(const Plan& plan, const IsHere& is_here) {
 // Each rank of mpirun is a member.
 Placement by_rank(const Plan& plan) {
   Placement placement{Via::kMpi, {{"this host", true}}, {}, plan.workers};
-  for (const Member& member : members_of(plan)) {
+  for (const JobMember& member : members_of(plan)) {
     placement.site_of.push_back(placement.sites.size());
     placement.sites.push_back(
         {fmt::format("mpirun's rank {} ({})", placement.sites.size() - 1, label_of(member)),
@@ -243,7 +243,8 @@ Result<Placement> place(const Plan& plan, const Variables& inherited, const IsHe
   return over_hosts(plan, via, nodes, [](const std::string&) { return false; });
 }
 
-std::vector<LocalRank> local_ranks(const std::vector<Member>& members, const Placement& placement,
+std::vector<LocalRank> local_ranks(const std::vector<JobMember>& members,
+                                   const Placement& placement,
                                    const std::vector<std::string>& machines) {
   std::vector<LocalRank> ranks(members.size());
   std::map<std::string, std::uint32_t> workers;

@@ -69,7 +69,8 @@ struct LocalRank {
 };
 
 /// By member; for workers. `machines`: what each site's host calls itself, by site.
-std::vector<LocalRank> local_ranks(const std::vector<Member>& members, const Placement& placement,
+std::vector<LocalRank> local_ranks(const std::vector<JobMember>& members,
+                                   const Placement& placement,
                                    const std::vector<std::string>& machines);
 
 }  // namespace stretto::launch

@@ -6,8 +6,8 @@
 
 namespace stretto::launch {
 
-std::vector<Member> members_of(const Plan& plan) {
-  std::vector<Member> members{{Role::kScheduler, 0}};
+std::vector<JobMember> members_of(const Plan& plan) {
+  std::vector<JobMember> members{{Role::kScheduler, 0}};
   for (Rank rank = 0; rank < plan.servers; ++rank) members.push_back({Role::kServer, rank});
   for (Rank rank = 0; rank < plan.workers; ++rank) members.push_back({Role::kWorker, rank});
   return members;
@@ -27,7 +27,7 @@ std::string_view name_of(Via via) {
   return "unknown";
 }
 
-std::string label_of(const Member& member) {
+std::string label_of(const JobMember& member) {
   if (member.role == Role::kScheduler) return std::string(name_of(member.role));
   return fmt::format("{} {}", name_of(member.role), member.rank);
 }

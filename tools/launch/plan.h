@@ -70,21 +70,21 @@ struct Plan {
 };
 
 /// One process of the job.
-struct Member {
+struct JobMember {
   Role role = Role::kWorker;
   Rank rank = 0;
 
-  friend bool operator==(const Member&, const Member&) = default;
+  friend bool operator==(const JobMember&, const JobMember&) = default;
 };
 
 /// In starting order: the scheduler, the servers, the workers.
-std::vector<Member> members_of(const Plan& plan);
+std::vector<JobMember> members_of(const Plan& plan);
 
 /// "local", "ssh", "mpi", "slurm".
 std::string_view name_of(Via via);
 
 /// "worker 3", "server 0", "scheduler": how lines of output and messages name a process.
-std::string label_of(const Member& member);
+std::string label_of(const JobMember& member);
 
 /// What is written down of the job for the user's other programs.
 KnownJob known_job(const Plan& plan, const HostPort& scheduler, const std::string& token,

@@ -17,6 +17,7 @@ constexpr std::int64_t kMostMilliseconds = 86'400'000;
 Poller::Poller() : epoll_(::epoll_create1(EPOLL_CLOEXEC)) {}
 
 bool Poller::watch(int descriptor, std::uint32_t events, Callback callback) {
+  owner_.check();
   const std::uint32_t generation = ++generations_;
   epoll_event event{};
   event.events = events;
@@ -27,11 +28,13 @@ bool Poller::watch(int descriptor, std::uint32_t events, Callback callback) {
 }
 
 void Poller::unwatch(int descriptor) {
+  owner_.check();
   if (watched_.erase(descriptor) == 0) return;
   ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, descriptor, nullptr);
 }
 
 void Poller::turn(std::optional<Duration> patience) {
+  owner_.check();
   std::int64_t milliseconds = -1;
   if (patience) {
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(*patience);

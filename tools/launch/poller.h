@@ -10,6 +10,7 @@
 
 #include "common/clock.h"
 #include "common/descriptor.h"
+#include "common/loop_owner.h"
 #include "stretto/types.h"
 
 namespace stretto::launch {
@@ -37,6 +38,7 @@ class Poller {
     std::shared_ptr<const Callback> callback;
   };
 
+  LoopOwner owner_;
   Descriptor epoll_;
   std::map<int, Watched> watched_;
   std::uint32_t generations_ = 0;

@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "common/check.h"
 #include "tools/launch/agent.h"
 #include "tools/launch/system.h"
 
@@ -40,7 +41,9 @@ Runner::Runner(const Plan& plan, const Ingredients& ingredients, const Clock& cl
              }),
       here_(poller_, *this, signals_.before()),
       far_(poller_, *this, clock, plan, ingredients, relay_,
-           [this](pid_t child) { here_.except(child); }) {}
+           [this](pid_t child) { here_.except(child); }) {
+  STRETTO_CHECK(placement_.site_of.size() == members_.size());
+}
 
 int Runner::run() {
   Status status = prepare();
@@ -202,7 +205,8 @@ void Runner::on_note(const FarHost& host, std::string_view line) {
 }
 
 void Runner::start(std::size_t member) {
-  const std::size_t site = placement_.site_of[member];
+  STRETTO_CHECK(!gathering_ && !finishing_ && local_ranks_.size() == members_.size());
+  const std::size_t site = placement_.site_of.at(member);
   relay_.open(member);
   const bool alone = placement_.only_here();
   const std::string bind_host = member == 0 ? meeting_.scheduler_host : meeting_.bind_hosts[site];
@@ -220,7 +224,7 @@ void Runner::react(const Reaction& reaction) {
   for (const std::size_t member : reaction.starts) {
     if (supervisor_.may_start()) start(member);  // The start of one before may have failed.
   }
-  for (const Order& order : reaction.orders) host_of(order.member).signal(order);
+  for (const SignalOrder& order : reaction.orders) host_of(order.member).signal(order);
 }
 
 Host& Runner::host_of(std::size_t member) {

@@ -59,7 +59,7 @@ class Runner final : private FarEvents {
   const Ingredients& ingredients_;
   const Placement& placement_;
   const Clock& clock_;
-  const std::vector<Member> members_;
+  const std::vector<JobMember> members_;
   Supervisor supervisor_;
   Signals signals_;
   Poller poller_;

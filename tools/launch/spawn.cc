@@ -18,7 +18,7 @@ namespace {
 
 constexpr int kPatienceMs = 1000;
 
-struct Pipe {
+struct PipeEnds {
   Descriptor read;
   Descriptor write;
 };
@@ -28,16 +28,16 @@ Status no_resource(std::string_view what, int error) {
 }
 
 // A pipe without an end to write to.
-Result<Pipe> no_input() {
+Result<PipeEnds> no_input() {
   Descriptor nothing(::open("/dev/null", O_RDONLY | O_CLOEXEC));
   if (!nothing.is_open()) return no_resource("cannot open /dev/null", errno);
-  return Pipe{std::move(nothing), {}};
+  return PipeEnds{std::move(nothing), {}};
 }
 
-Result<Pipe> make_pipe() {
+Result<PipeEnds> make_pipe() {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) return no_resource("no pipe for a process's output", errno);
-  return Pipe{Descriptor(ends[0]), Descriptor(ends[1])};
+  return PipeEnds{Descriptor(ends[0]), Descriptor(ends[1])};
 }
 
 // Everything that the child needs, made ready before fork: after it, only system calls are safe.
@@ -97,14 +97,14 @@ std::vector<std::string> texts_of(const Variables& variables) {
 
 }  // namespace
 
-Result<Child> spawn(const Command& command, const Ends& ends, const SignalState& signals) {
-  Result<Pipe> output = make_pipe();
+Result<ChildProcess> spawn(const Command& command, const Ends& ends, const SignalState& signals) {
+  Result<PipeEnds> output = make_pipe();
   if (!output.ok()) return output.status();
-  Result<Pipe> errors = make_pipe();
+  Result<PipeEnds> errors = make_pipe();
   if (!errors.ok()) return errors.status();
-  Result<Pipe> failure = make_pipe();
+  Result<PipeEnds> failure = make_pipe();
   if (!failure.ok()) return failure.status();
-  Result<Pipe> input = ends.wants_input ? make_pipe() : no_input();
+  Result<PipeEnds> input = ends.wants_input ? make_pipe() : no_input();
   if (!input.ok()) return input.status();
 
   std::vector<std::string> arguments = command.arguments;
@@ -123,8 +123,8 @@ Result<Child> spawn(const Command& command, const Ends& ends, const SignalState&
     return Status(Code::kInvalidArgument,
                   fmt::format("cannot execute '{}': {}", command.path, ::strerror(error)));
   }
-  Child child{process_id, process_handle(process_id), std::move(output->read),
-              std::move(errors->read), std::move(input->write)};
+  ChildProcess child{process_id, process_handle(process_id), std::move(output->read),
+                     std::move(errors->read), std::move(input->write)};
   if (!child.handle.is_open()) {
     const Status status = no_resource("no pidfd (Linux 5.3 has them)", errno);
     ::kill(process_id, SIGKILL);
@@ -136,7 +136,7 @@ Result<Child> spawn(const Command& command, const Ends& ends, const SignalState&
   return child;
 }
 
-std::optional<Exit> exit_of(const Child& child) {
+std::optional<Exit> exit_of(const ChildProcess& child) {
   siginfo_t found{};
   const auto id = static_cast<id_t>(child.process_id);
   if (::waitid(P_PID, id, &found, WEXITED | WNOHANG | WNOWAIT) != 0 || found.si_pid == 0) {
@@ -145,12 +145,12 @@ std::optional<Exit> exit_of(const Child& child) {
   return Exit{found.si_code != CLD_EXITED, found.si_status};
 }
 
-void send_signal(const Child& child, int signal, Order::Scope scope) {
-  ::kill(scope == Order::Scope::kGroup ? -child.process_id : child.process_id, signal);
+void send_signal(const ChildProcess& child, int signal, SignalOrder::Scope scope) {
+  ::kill(scope == SignalOrder::Scope::kGroup ? -child.process_id : child.process_id, signal);
 }
 
-void kill_and_reap(const Child& child) {
-  send_signal(child, SIGKILL, Order::Scope::kGroup);
+void kill_and_reap(const ChildProcess& child) {
+  send_signal(child, SIGKILL, SignalOrder::Scope::kGroup);
   // It takes a moment to be gone; only what hangs in the kernel itself takes longer.
   pollfd gone{.fd = child.handle.get(), .events = POLLIN, .revents = 0};
   (void)::poll(&gone, 1, kPatienceMs);

@@ -18,7 +18,7 @@
 namespace stretto::launch {
 
 /// Thread: loop. Leaves its process behind unless kill_and_reap() was called.
-struct Child {
+struct ChildProcess {
   pid_t process_id = -1;  ///< Also the id of its process group.
   Descriptor handle;      ///< A pidfd: readable once the process has ended.
   Descriptor output;      ///< The read end of its stdout; does not block.
@@ -41,16 +41,16 @@ struct SignalState {
 /// Needs descriptors 0 to 2 to be open.
 /// Errors: Resource if the system gives no process or descriptor, InvalidArgument if it cannot
 /// execute the program.
-Result<Child> spawn(const Command& command, const Ends& ends, const SignalState& signals);
+Result<ChildProcess> spawn(const Command& command, const Ends& ends, const SignalState& signals);
 
 /// How it ended, or nothing while it runs. Leaves it unreaped: until then nobody else can get its
 /// id or its group's.
-std::optional<Exit> exit_of(const Child& child);
+std::optional<Exit> exit_of(const ChildProcess& child);
 
 /// Signals the process, or all of its group. Fine if it has ended.
-void send_signal(const Child& child, int signal, Order::Scope scope);
+void send_signal(const ChildProcess& child, int signal, SignalOrder::Scope scope);
 
 /// SIGKILL for all that is left of its group; then the process is reaped, which takes a moment.
-void kill_and_reap(const Child& child);
+void kill_and_reap(const ChildProcess& child);
 
 }  // namespace stretto::launch

@@ -18,7 +18,7 @@ void StepNotices::came(int signal, Time now) {
   std::erase_if(kept_, [signal](const Kept& kept) { return kept.order.signal == signal; });
 }
 
-bool StepNotices::may_go(const Order& order, Time now) {
+bool StepNotices::may_go(const SignalOrder& order, Time now) {
   if (order.signal == SIGKILL) return true;
   const auto found = came_.find(order.signal);
   if (found == came_.end() || now - found->second > kSame) kept_.push_back({order, now + kKeep});
@@ -30,8 +30,8 @@ std::optional<Time> StepNotices::due() const {
   return kept_.front().due;
 }
 
-std::vector<Order> StepNotices::take_due(Time now) {
-  std::vector<Order> orders;
+std::vector<SignalOrder> StepNotices::take_due(Time now) {
+  std::vector<SignalOrder> orders;
   std::erase_if(kept_, [&](const Kept& kept) {
     if (kept.due > now) return false;
     orders.push_back(kept.order);

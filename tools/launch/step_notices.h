@@ -21,15 +21,15 @@ class StepNotices {
   void came(int signal, Time now);
   /// True if the launcher's order may go now; if not it is kept, or nobody needs it. SIGKILL always
   /// may: it goes where Slurm's notices do not help.
-  bool may_go(const Order& order, Time now);
+  bool may_go(const SignalOrder& order, Time now);
   /// When the first order that is kept should go after all.
   std::optional<Time> due() const;
   /// Those that are due by now, which are kept no longer.
-  std::vector<Order> take_due(Time now);
+  std::vector<SignalOrder> take_due(Time now);
 
  private:
   struct Kept {
-    Order order;
+    SignalOrder order;
     Time due;
   };
   std::map<int, Time> came_;  // By signal.

@@ -13,10 +13,10 @@
 
 namespace stretto::launch {
 
-Supervisor::Supervisor(const std::vector<Member>& members, const Limits& limits, Time now)
+Supervisor::Supervisor(const std::vector<JobMember>& members, const Limits& limits, Time now)
     : limits_(limits), lifecycle_(limits, now), losses_(limits) {
   STRETTO_CHECK(!members.empty() && members[0].role == Role::kScheduler);
-  for (const Member& member : members) evidence_.members.emplace_back(member);
+  for (const JobMember& member : members) evidence_.members.emplace_back(member);
 }
 
 void Supervisor::on_spawned(std::size_t member) { evidence_.record_start(member); }
@@ -81,7 +81,7 @@ void Supervisor::record(const Ended& ended, Time now, Reaction& reaction) {
   const int told = lifecycle_.stop_signal().value_or(SIGINT);
   if (lifecycle_.phase() == Phase::kStopping && told != SIGINT && ended.exit.by_signal &&
       ended.exit.number == told) {
-    reaction.orders.push_back({ended.member, told, Order::Scope::kGroup});
+    reaction.orders.push_back({ended.member, told, SignalOrder::Scope::kGroup});
     await_orphans_ = true;
   }
   const Role role = evidence_.members[ended.member].member.role;
@@ -187,7 +187,7 @@ std::vector<std::size_t> Supervisor::kill_abandoned(Time now, Reaction& reaction
   std::vector<std::size_t> abandoned = losses_.abandoned(evidence_, now);
   for (const std::size_t member : abandoned) {
     evidence_.members[member].told = true;
-    reaction.orders.push_back({member, SIGKILL, Order::Scope::kGroup});
+    reaction.orders.push_back({member, SIGKILL, SignalOrder::Scope::kGroup});
   }
   return abandoned;
 }
@@ -226,7 +226,7 @@ void Supervisor::take(Step step, Phase before, Reaction& reaction) {
     case Step::kKill:
       for (std::size_t i = 0; i < evidence_.members.size(); ++i) {
         if (evidence_.members[i].life == Witness::Life::kUnborn) continue;
-        reaction.orders.push_back({i, SIGKILL, Order::Scope::kGroup});
+        reaction.orders.push_back({i, SIGKILL, SignalOrder::Scope::kGroup});
       }
       if (!evidence_.all_ended()) {
         reaction.notes.push_back("sent SIGKILL to " + evidence_.alive_names());
@@ -248,7 +248,8 @@ void Supervisor::stop(Reaction& reaction) {
     Witness& witness = evidence_.members[i];
     if (witness.life == Witness::Life::kUnborn) continue;
     const bool alone = evidence_.is_alive(i) && signal != SIGINT;
-    reaction.orders.push_back({i, signal, alone ? Order::Scope::kProcess : Order::Scope::kGroup});
+    reaction.orders.push_back(
+        {i, signal, alone ? SignalOrder::Scope::kProcess : SignalOrder::Scope::kGroup});
     // A scheduler that is silent, or talks nonsense, has failed before.
     if (evidence_.is_alive(i) && witness.lost.ok()) witness.told = true;
   }

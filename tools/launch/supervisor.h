@@ -28,25 +28,25 @@ struct Ended {
 };
 
 /// A signal for one member: for the process that was started, or for its whole process group.
-struct Order {
+struct SignalOrder {
   enum class Scope : std::uint8_t { kProcess, kGroup };
   std::size_t member;
   int signal;
   Scope scope;
 
-  friend bool operator==(const Order&, const Order&) = default;
+  friend bool operator==(const SignalOrder&, const SignalOrder&) = default;
 };
 
 struct Reaction {
   std::vector<std::size_t> starts;  ///< Members to be run, each as long as may_start().
-  std::vector<Order> orders;
+  std::vector<SignalOrder> orders;
   std::vector<std::string> notes;  ///< What the user should read, a line each.
 };
 
 /// Thread: loop.
 class Supervisor {
  public:
-  Supervisor(const std::vector<Member>& members, const Limits& limits, Time now);
+  Supervisor(const std::vector<JobMember>& members, const Limits& limits, Time now);
 
   /// `member` runs now. From then on it must end before the launch is over.
   void on_spawned(std::size_t member);
@@ -105,7 +105,7 @@ class Supervisor {
   std::size_t orphans_ = 0;
   bool await_orphans_ = false;  // They were told to end, and have until the deadline.
   bool hopeless_ = false;       // The job never came together: no time to settle.
-  std::vector<std::optional<Member>> announced_;  // Losses that the user has read of.
+  std::vector<std::optional<JobMember>> announced_;  // Losses that the user has read of.
 };
 
 }  // namespace stretto::launch

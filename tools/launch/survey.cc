@@ -64,7 +64,7 @@ class Survey final : private FarEvents {
   void on_note(const FarHost&, std::string_view) override {}
 
   void on_here(FarHost& host) override {
-    const std::vector<Member> members = members_of(plan_);
+    const std::vector<JobMember> members = members_of(plan_);
     std::vector<std::string> programs;
     for (const Role role : {Role::kScheduler, Role::kServer, Role::kWorker}) {
       for (const std::size_t member : placement_.members_at(sites_.at(&host))) {

@@ -98,7 +98,7 @@ Result<Programs> find_programs(const Plan& plan, const Placement& placement,
   if (!directory.ok()) return directory.status();
   Programs programs{*directory + "/stretto-scheduler", *directory + "/stretto-server",
                     plan.command.front(), *directory + "/stretto-launch"};
-  const std::vector<Member> members = members_of(plan);
+  const std::vector<JobMember> members = members_of(plan);
   for (const std::size_t i : placement.members_at(0)) {
     if (members[i].role == Role::kWorker) {
       Result<std::string> worker = find_worker(plan, inherited);

@@ -40,7 +40,7 @@ bool names_a_cause(Code code) {
 }
 
 // "server 0 shard 1" is server 0.
-bool is_named(const Member& member, std::string_view name) {
+bool is_named(const JobMember& member, std::string_view name) {
   if (member.role == Role::kScheduler) return name.starts_with("scheduler");
   const std::string label = label_of(member);
   return name == label || name.starts_with(label + " ");
@@ -214,7 +214,7 @@ Verdict not_ended(const Evidence& evidence) {
   const int signal = evidence.interrupt.value_or(SIGKILL);
   const std::vector<std::size_t> left = members_where(
       evidence, [](const Witness& witness) { return witness.life == Witness::Life::kAlive; });
-  const Member& who = evidence.members[left.empty() ? 0 : left.front()].member;
+  const JobMember& who = evidence.members[left.empty() ? 0 : left.front()].member;
   return {kSignalBase + signal,
           Status(Code::kInterrupted,
                  left.empty() ? fmt::format("the launcher was sent {} before the workers had "

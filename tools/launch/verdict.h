@@ -22,9 +22,9 @@ inline constexpr Duration kHindsight = std::chrono::milliseconds(500);
 
 struct Verdict {
   int exit_status = 0;
-  Status error;               ///< Ok, or what the last line says about `who`.
-  std::optional<Member> who;  ///< None: no member is to blame, such as for a link.
-  bool ended = false;         ///< `error` tells how `who` ended; else how it was lost.
+  Status error;                  ///< Ok, or what the last line says about `who`.
+  std::optional<JobMember> who;  ///< None: no member is to blame, such as for a link.
+  bool ended = false;            ///< `error` tells how `who` ended; else how it was lost.
 
   /// "worker 2 exited with status 3", "server 0 is lost: nothing heard of it for 5 s, say ...".
   std::string sentence() const;

@@ -8,6 +8,8 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
+#include "common/check.h"
+
 namespace stretto::observe {
 namespace {
 
@@ -20,7 +22,7 @@ Status malformed(std::string_view what) {
   return {Code::kMalformed, fmt::format("the scheduler's {} makes no sense", what)};
 }
 
-Result<Json> parsed(Result<Answer> answer, std::string_view what) {
+Result<Json> parsed(Result<Observation> answer, std::string_view what) {
   if (!answer.ok()) return answer.status();
   Json json = Json::parse(answer->text, nullptr, false);
   if (json.is_discarded()) return malformed(what);
@@ -114,7 +116,7 @@ Status fetch_nodes(Observer& observer, std::uint64_t number, trace::Trace& trace
 Status fetch_records(Observer& observer, std::uint32_t index, std::uint64_t count,
                      trace::Node& node) {
   while (node.records.size() < count) {
-    Result<Answer> answer = observer.trace_records(index, node.records.size());
+    Result<Observation> answer = observer.trace_records(index, node.records.size());
     if (!answer.ok()) return answer.status();
     const std::size_t came = answer->records.size() / sizeof(TraceRecord);
     if (came == 0 || node.records.size() > trace::kMostRecords) return malformed("list of records");
@@ -147,7 +149,7 @@ Status fetch_names(Observer& observer, trace::Trace& trace) {
 
 }  // namespace
 
-Result<trace::Trace> collect(Observer& observer, const Extent& extent,
+Result<trace::Trace> collect(Observer& observer, const TraceExtent& extent,
                              const std::function<void(const std::string&)>& say) {
   const std::uint32_t patience =
       extent.iterations == 0 ? std::max(extent.seconds, kGatherSeconds) : extent.seconds;
@@ -160,6 +162,7 @@ Result<trace::Trace> collect(Observer& observer, const Extent& extent,
   trace::Trace trace;
   std::vector<std::uint64_t> counts;
   if (Status status = fetch_nodes(observer, number, trace, counts); !status.ok()) return status;
+  STRETTO_CHECK(counts.size() == trace.nodes.size());
   for (std::uint32_t i = 0; i < trace.nodes.size(); ++i) {
     if (Status status = fetch_records(observer, i, counts[i], trace.nodes[i]); !status.ok()) {
       return status;

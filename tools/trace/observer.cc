@@ -6,6 +6,7 @@
 
 #include <optional>
 
+#include "common/check.h"
 #include "common/clock.h"
 #include "common/config.h"
 #include "van/greeting.h"
@@ -37,23 +38,23 @@ class LiveObserver final : public Observer, private Van::Handler {
     return {};
   }
 
-  Result<Answer> picture(std::uint32_t first) override {
+  Result<Observation> picture(std::uint32_t first) override {
     return ask(wire::Observe::PICTURE, first, 0);
   }
-  Result<Answer> start_trace(std::uint32_t iterations, std::uint32_t seconds) override {
+  Result<Observation> start_trace(std::uint32_t iterations, std::uint32_t seconds) override {
     wire::Control question;
     question.mutable_observe()->set_what(wire::Observe::START);
     question.mutable_observe()->set_iterations(iterations);
     question.mutable_observe()->set_seconds(seconds);
     return ask(question);
   }
-  Result<Answer> trace_state(std::uint32_t first) override {
+  Result<Observation> trace_state(std::uint32_t first) override {
     return ask(wire::Observe::STATE, first, 0);
   }
-  Result<Answer> trace_records(std::uint32_t node, std::uint64_t offset) override {
+  Result<Observation> trace_records(std::uint32_t node, std::uint64_t offset) override {
     return ask(wire::Observe::RECORDS, node, offset);
   }
-  Result<Answer> tensor_names(std::uint32_t first) override {
+  Result<Observation> tensor_names(std::uint32_t first) override {
     return ask(wire::Observe::NAMES, first, 0);
   }
   Status rest(Duration time) override {
@@ -64,20 +65,21 @@ class LiveObserver final : public Observer, private Van::Handler {
   }
 
  private:
-  Result<Answer> ask(wire::Observe::What what, std::uint32_t first, std::uint64_t offset) {
+  Result<Observation> ask(wire::Observe::What what, std::uint32_t first, std::uint64_t offset) {
     wire::Control question;
     question.mutable_observe()->set_what(what);
     question.mutable_observe()->set_first(first);
     question.mutable_observe()->set_offset(offset);
     return ask(question);
   }
-  Result<Answer> ask(const wire::Control& question) {
+  Result<Observation> ask(const wire::Control& question) {
+    STRETTO_CHECK(link_ != 0);
     heard_.reset();
     van_.send_control(link_, question);
     Result<wire::Control> answer = hear();
     if (!answer.ok()) return answer.status();
     if (answer->has_fault()) return status_of(answer->fault()).with_peer("scheduler");
-    return Answer{answer->observed().text(), answer->observed().records()};
+    return Observation{answer->observed().text(), answer->observed().records()};
   }
   Result<wire::Control> hear() {
     const Time deadline = clock_.now() + kPatience;

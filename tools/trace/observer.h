@@ -11,7 +11,7 @@
 namespace stretto::observe {
 
 /// One answer: JSON, or records as bytes.
-struct Answer {
+struct Observation {
   std::string text;
   std::string records;
 };
@@ -26,11 +26,11 @@ class Observer {
   virtual ~Observer() = default;
 
   /// Who is in and how they do, from number `first` on.
-  virtual Result<Answer> picture(std::uint32_t first) = 0;
-  virtual Result<Answer> start_trace(std::uint32_t iterations, std::uint32_t seconds) = 0;
-  virtual Result<Answer> trace_state(std::uint32_t first) = 0;
-  virtual Result<Answer> trace_records(std::uint32_t node, std::uint64_t offset) = 0;
-  virtual Result<Answer> tensor_names(std::uint32_t first) = 0;
+  virtual Result<Observation> picture(std::uint32_t first) = 0;
+  virtual Result<Observation> start_trace(std::uint32_t iterations, std::uint32_t seconds) = 0;
+  virtual Result<Observation> trace_state(std::uint32_t first) = 0;
+  virtual Result<Observation> trace_records(std::uint32_t node, std::uint64_t offset) = 0;
+  virtual Result<Observation> tensor_names(std::uint32_t first) = 0;
   /// Lets time pass, and notices if the job ends meanwhile.
   virtual Status rest(Duration time) = 0;
 };

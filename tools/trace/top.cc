@@ -128,7 +128,7 @@ Result<std::string> table_from(const std::string& json, bool with_head) {
 Result<std::string> table_of(Observer& observer, std::size_t lines) {
   std::string text;
   for (std::size_t first = 0; first < lines; first += kNodesAPage) {
-    Result<Answer> answer = observer.picture(static_cast<std::uint32_t>(first));
+    Result<Observation> answer = observer.picture(static_cast<std::uint32_t>(first));
     if (!answer.ok()) return answer.status();
     Result<std::string> table = table_from(answer->text, first == 0);
     if (!table.ok()) return table;

@@ -100,8 +100,8 @@ Status trace_job(const Target& target) {
   auto observer = Observer::connect(target.scheduler, target.token);
   if (!observer.ok()) return observer.status();
   const bool by_time = given("seconds") && !given("iterations");
-  const Extent extent{.iterations = by_time ? 0 : static_cast<std::uint32_t>(FLAGS_iterations),
-                      .seconds = static_cast<std::uint32_t>(FLAGS_seconds)};
+  const TraceExtent extent{.iterations = by_time ? 0 : static_cast<std::uint32_t>(FLAGS_iterations),
+                           .seconds = static_cast<std::uint32_t>(FLAGS_seconds)};
   Result<trace::Trace> trace =
       collect(**observer, extent, [](const std::string& word) { log(Level::kInfo, "{}", word); });
   if (!trace.ok()) return trace.status();

@@ -13,23 +13,23 @@
 namespace stretto::launch {
 
 /// Thread: loop.
-class Link {
+class AgentLink {
  public:
-  using OnFrame = std::function<void(const Frame&)>;
+  using OnFrame = std::function<void(const AgentFrame&)>;
   /// `why` is ok if the far end has closed.
   using OnClosed = std::function<void(const Status& why)>;
 
   /// `in` and `out` become non-blocking; for a socket `out` is not open. Watches from start() on.
-  /// `greeted`, `most`: as FrameReader has them.
-  Link(Poller& poller, Descriptor in, Descriptor out, bool greeted,
-       std::size_t most = FrameReader::kMaxFrame);
-  ~Link();
-  Link(const Link&) = delete;
-  Link& operator=(const Link&) = delete;
+  /// `greeted`, `most`: as AgentFrameReader has them.
+  AgentLink(Poller& poller, Descriptor in, Descriptor out, bool greeted,
+            std::size_t most = AgentFrameReader::kMaxFrame);
+  ~AgentLink();
+  AgentLink(const AgentLink&) = delete;
+  AgentLink& operator=(const AgentLink&) = delete;
 
   /// Either callback may close the link, and neither may destroy it.
   bool start(OnFrame on_frame, OnClosed on_closed);
-  void send(const Frame& frame) { send_bytes(encoded(frame)); }
+  void send(const AgentFrame& frame) { send_bytes(encoded(frame)); }
   void send_bytes(std::string_view bytes);
   /// True once everything has been handed to the kernel.
   bool sent() const { return queue_.empty(); }
@@ -49,7 +49,7 @@ class Link {
   Descriptor in_;
   Descriptor out_;
   Descriptor out_watch_;  // A duplicate, as a socket is watched for reading by its own number.
-  FrameReader reader_;
+  AgentFrameReader reader_;
   OnFrame on_frame_;
   OnClosed on_closed_;
   std::string queue_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads what is there, writes what goes.
-#include "tools/launch/link.h"
+#include "tools/launch/agent_link.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,6 +10,8 @@
 #include <unistd.h>
 
 #include <array>
+
+#include "common/check.h"
 
 namespace stretto::launch {
 namespace {
@@ -22,28 +24,29 @@ void stop_waiting(int descriptor) {
 
 }  // namespace
 
-Link::Link(Poller& poller, Descriptor in, Descriptor out, bool greeted, std::size_t most)
+AgentLink::AgentLink(Poller& poller, Descriptor in, Descriptor out, bool greeted, std::size_t most)
     : poller_(poller), in_(std::move(in)), out_(std::move(out)), reader_(greeted, most) {
   stop_waiting(in_.get());
   if (out_.is_open()) stop_waiting(out_.get());
   out_watch_ = Descriptor(::fcntl(this->out(), F_DUPFD_CLOEXEC, 3));
 }
 
-Link::~Link() { close(); }
+AgentLink::~AgentLink() { close(); }
 
-bool Link::start(OnFrame on_frame, OnClosed on_closed) {
+bool AgentLink::start(OnFrame on_frame, OnClosed on_closed) {
+  STRETTO_CHECK(is_open() && !on_frame_);
   on_frame_ = std::move(on_frame);
   on_closed_ = std::move(on_closed);
   return poller_.watch(in_.get(), EPOLLIN, [this] { read(); });
 }
 
-void Link::read() {
+void AgentLink::read() {
   std::array<char, kReadBytes> bytes;
   const ssize_t got = ::read(in_.get(), bytes.data(), bytes.size());
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
   if (got > 0) reader_.feed({bytes.data(), static_cast<std::size_t>(got)});
   while (is_open()) {
-    Result<std::optional<Frame>> frame = reader_.next();
+    Result<std::optional<AgentFrame>> frame = reader_.next();
     if (!frame.ok()) {
       end(frame.status());
       return;
@@ -54,14 +57,14 @@ void Link::read() {
   if (got <= 0 && is_open()) end({});
 }
 
-void Link::send_bytes(std::string_view bytes) {
+void AgentLink::send_bytes(std::string_view bytes) {
   if (!is_open()) return;
   queue_.append(bytes);
   write();
 }
 
 // An error here is the far end's going, which reading will find too.
-void Link::write() {
+void AgentLink::write() {
   while (!queue_.empty()) {
     const ssize_t done = ::write(out(), queue_.data(), queue_.size());
     if (done < 0 && errno == EINTR) continue;
@@ -72,19 +75,19 @@ void Link::write() {
   watch_for_room(!queue_.empty());
 }
 
-void Link::watch_for_room(bool wanted) {
+void AgentLink::watch_for_room(bool wanted) {
   if (wanted == waiting_for_room_) return;
   waiting_for_room_ = wanted;
   if (wanted) poller_.watch(out_watch_.get(), EPOLLOUT, [this] { write(); });
   if (!wanted) poller_.unwatch(out_watch_.get());
 }
 
-void Link::end(const Status& why) {
+void AgentLink::end(const Status& why) {
   close();
   on_closed_(why);
 }
 
-void Link::close() {
+void AgentLink::close() {
   if (!is_open()) return;
   watch_for_room(false);
   poller_.unwatch(in_.get());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writes in pieces that a pipe takes whole once it says that it is writable, so no write waits.
-#include "tools/launch/sink.h"
+#include "tools/launch/output_queue.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -9,19 +9,21 @@
 
 #include <algorithm>
 
+#include "common/check.h"
+
 namespace stretto::launch {
 
-void Sink::line(std::string_view prefix, std::string_view text) {
+void OutputQueue::line(std::string_view prefix, std::string_view text) {
   if (broken_) return;
   queue_.append(prefix).append(text).push_back('\n');
 }
 
-bool Sink::writable() const {
+bool OutputQueue::writable() const {
   pollfd look{descriptor_, POLLOUT, 0};
   return ::poll(&look, 1, 0) > 0;
 }
 
-void Sink::write() {
+void OutputQueue::write() {
   while (pending() > 0 && writable()) {
     std::string_view piece = std::string_view(queue_).substr(written_, PIPE_BUF);
     // Whole lines where they fit, for the sake of others that write to the same place.
@@ -37,12 +39,13 @@ void Sink::write() {
     }
     written_ += static_cast<std::size_t>(done);
   }
+  STRETTO_CHECK(written_ <= queue_.size());
   if (written_ < std::max(kFullBytes, queue_.size() / 2) && !drained()) return;
   queue_.erase(0, written_);
   written_ = 0;
 }
 
-void Sink::discard() {
+void OutputQueue::discard() {
   queue_.clear();
   written_ = 0;
 }

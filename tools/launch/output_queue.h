@@ -11,12 +11,12 @@ namespace stretto::launch {
 
 /// Thread: loop. Does not own its descriptor, and does not make it non-blocking: that would change
 /// it for whoever shares it, such as the user's shell.
-class Sink {
+class OutputQueue {
  public:
   /// At this size the processes' output should be left in their pipes.
   static constexpr std::size_t kFullBytes = 1024 * 1024;
 
-  explicit Sink(int descriptor) : descriptor_(descriptor) {}
+  explicit OutputQueue(int descriptor) : descriptor_(descriptor) {}
 
   int descriptor() const { return descriptor_; }
   bool full() const { return pending() >= kFullBytes; }
