@@ -2,6 +2,8 @@
 // Three orders of the same offers.
 #include "van/ready_links.h"
 
+#include "common/check.h"
+
 namespace stretto {
 namespace {
 
@@ -43,6 +45,7 @@ void ReadyLinks::withdraw(LinkId link) {
   auto& rooms = rooms_[offer.bulk ? 1 : 0];
   rooms.erase(rooms.find(offer.room));
   offers_.erase(found);
+  STRETTO_CHECK(by_urgency_.size() == offers_.size() && by_age_.size() == offers_.size());
 }
 
 }  // namespace stretto

@@ -8,6 +8,7 @@
 #include <deque>
 
 #include "common/buffer.h"
+#include "common/check.h"
 #include "van/fabric/endpoint.h"
 #include "van/wire.h"
 
@@ -37,6 +38,7 @@ class Outbox {
   std::uint64_t next_sequence() const { return taken_ + handed_ + 1; }
   /// That frame is with the provider now.
   void handed() {
+    STRETTO_CHECK(handed_ < frames_.size());
     Outgoing& frame = frames_[handed_++];
     if (frame.region == nullptr) frame.payload = {};
   }

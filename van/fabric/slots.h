@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "common/buffer.h"
+#include "common/check.h"
 #include "van/fabric/endpoint.h"
 
 namespace stretto::fabric {
@@ -27,7 +28,10 @@ class Slots {
   std::size_t count() const { return count_; }
   /// Null if all are in use.
   Slot* take();
-  void give(Slot* slot) { free_.push_back(slot); }
+  void give(Slot* slot) {
+    STRETTO_CHECK(free_.size() < count_);
+    free_.push_back(slot);
+  }
 
  private:
   struct Chunk {

@@ -9,7 +9,7 @@
 #include <array>
 #include <cstring>
 
-#include "common/log.h"
+#include "common/check.h"
 
 namespace stretto::fabric {
 namespace {
@@ -338,6 +338,7 @@ void Traffic::on_fetched(Fetch* fetch, int error) {
   const std::unique_ptr<Fetch> done = std::move(fetches_.extract(fetch).mapped());
   Link* link = find(done->link);
   if (link == nullptr) return;
+  STRETTO_CHECK(link->fetches > 0 && link->fetched_bytes >= done->payload.size());
   --link->fetches;
   link->fetched_bytes -= done->payload.size();
   ++link->fetched;

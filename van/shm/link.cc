@@ -59,6 +59,7 @@ Sent Link::send(const wire::Header& header, const Buffer& payload) {
   } else if (!lend(payload, entry)) {
     return state_ == State::kOpen ? refuse_for_now(payload.size()) : Sent::kBroken;
   }
+  STRETTO_CHECK(published_ - taken_there_ < kRingFrames);
   line_->write(published_, entry);
   line_->publish(++published_);
   return Sent::kTaken;
@@ -151,6 +152,7 @@ void Link::collect() {
         end(State::kBad, {Code::kMalformed, "a payload was given back that was not lent"});
         return;
       }
+      STRETTO_CHECK(copied_under_way_ >= lent_[slot].copied && free_slots_.size() < kSlots);
       copied_under_way_ -= lent_[slot].copied;
       lent_[slot] = {};
       free_slots_.push_back(slot);
