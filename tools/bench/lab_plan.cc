@@ -13,7 +13,6 @@ namespace stretto::bench {
 namespace {
 
 constexpr std::string_view kPrefix = "stretto-";
-constexpr std::uint64_t kKiB = 1024;
 
 /// Words apart.
 Command words_of(std::string_view line) {
@@ -144,10 +143,10 @@ class Planner {
 }  // namespace
 
 Shaper shaper_for(const LabShape& shape) {
-  const std::uint64_t burst = shape.rate_mbit * 128 * kKiB / 1000;
+  const std::uint64_t burst = shape.rate_mbit * (128 << 10) / 1000;
   const std::uint64_t queue = shape.rate_mbit * 4'000'000 / 1000;
   Shaper shaper{.rate_mbit = shape.rate_mbit, .burst_bytes = 0, .limit_bytes = 1'000'000};
-  shaper.burst_bytes = std::clamp(burst, 66 * kKiB, 256 * kKiB);
+  shaper.burst_bytes = std::clamp<std::uint64_t>(burst, 66 << 10, 256 << 10);
   if (shape.bottleneck == Bottleneck::kHost) {
     shaper.limit_bytes = std::clamp<std::uint64_t>(queue, 256'000, 40'000'000);
   }
