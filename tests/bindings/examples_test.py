@@ -43,6 +43,18 @@ class Examples(jobs.PythonTest):
         self.assertIsNotNone(found, lines)
         return float(found[1])
 
+    def test_the_program_of_the_readme(self):
+        page = (cluster.SOURCE / "README.md").read_text(encoding="utf-8")
+        program, = re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "hello.py"
+            path.write_text(program, encoding="utf-8")
+            job = self.launch(sys.executable, path, workers=2, servers=1)
+            self.assertEqual(job.end(jobs.TORCH_PATIENCE), 0, job.output())
+        said = [job.lines_of(f"worker {rank}")[-1] for rank in (0, 1)]
+        self.assertRegex(said[0], r"^worker 0 of 2: weight -?\d\.\d{6}$")
+        self.assertEqual(said[1], said[0].replace("worker 0", "worker 1"))
+
     def test_digits_learns(self):
         for mode in ("sync", "eager"):
             with self.subTest(mode):

@@ -12,6 +12,8 @@ import cluster
 import pages
 
 README = cluster.SOURCE / "README.md"
+API = cluster.SOURCE / "docs" / "API.md"
+README_LINES = 250
 SECONDS = 120
 _OURS = "build/bin/"
 
@@ -32,17 +34,22 @@ class Readme(cluster.ClusterTest):
                 self.assertEqual(done.returncode, 0, f"$ {command}\n{done.stdout}")
         self.assert_nobody_left()
 
-    def test_quickstart_builds_what_the_readme_runs(self):
+    def test_quickstart_builds_what_the_first_pages_run(self):
         script = (cluster.SOURCE / "tools" / "quickstart").read_text(encoding="utf-8")
         built = re.search(r"^readonly TARGETS=\(([^)]*)\)$", script, re.MULTILINE)[1].split()
-        named = re.findall(r"build/bin/([a-z-]+)", README.read_text(encoding="utf-8"))
-        self.assertNotEqual(named, [])
-        self.assertEqual(set(named) - set(built), set())
+        for page in (README, API):
+            with self.subTest(page.name):
+                named = re.findall(r"build/bin/([a-z-]+)", page.read_text(encoding="utf-8"))
+                self.assertNotEqual(named, [])
+                self.assertEqual(set(named) - set(built), set())
 
+    def test_the_readme_is_short(self):
+        self.assertLessEqual(len(README.read_text(encoding="utf-8").splitlines()), README_LINES,
+                             "what is for those who have begun belongs in docs/")
 
     def test_every_public_header_is_named(self):
-        named = set(re.findall(r"\]\((\S+include/stretto/\w+\.h)\)",
-                               README.read_text(encoding="utf-8")))
+        named = set(re.findall(r"\]\(\.\./(\S+include/stretto/\w+\.h)\)",
+                               API.read_text(encoding="utf-8")))
         tops = ("common", "worker", "input", "rpc")
         there = {path.relative_to(cluster.SOURCE).as_posix() for top in tops
                  for path in (cluster.SOURCE / top).rglob("include/stretto/*.h")}
