@@ -4,15 +4,24 @@
 
 namespace stretto {
 
-Barriers::Outcome Barriers::enter(std::uint64_t number, NodeId node, std::size_t expected) {
+Barriers::Outcome Barriers::enter(std::uint64_t number, NodeId node, std::size_t expected,
+                                  bool sits_out) {
   if (number <= completed_) return Outcome::kPast;
   if (number > completed_ + kMostAhead) return Outcome::kOutOfBounds;
   std::set<NodeId>& here = open_[number];
+  here.erase(node);  // It may have given up, and come back otherwise.
+  if (here.empty()) sits_out_ = sits_out;
+  if (sits_out != sits_out_) return Outcome::kMixed;
   here.insert(node);
   if (here.size() < expected) return Outcome::kWaiting;
   completed_ = number;
   open_.erase(number);
   return Outcome::kComplete;
+}
+
+Status Barriers::mixed(bool sits_out) {
+  if (sits_out) return {Code::kMismatch, "others wait at a barrier, and do not sit out; wait, too"};
+  return {Code::kMismatch, "others sit out until all do, and come to no barrier before that"};
 }
 
 std::set<NodeId> Barriers::give_up(NodeId absent) {

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Barriers: sets of who has come, never counters, so that a repeated message counts once. Pure.
+// Barriers: sets of who has come, never counters, so that a repeated message counts once. Some are
+// for those who sit out meanwhile: then all must. Pure.
 #pragma once
 
 #include <cstdint>
 #include <map>
 #include <set>
 
+#include "stretto/status.h"
 #include "stretto/types.h"
 
 namespace stretto {
@@ -18,10 +20,13 @@ class Barriers {
     kComplete,     ///< This was the last; all may go.
     kPast,         ///< It is complete already: only this one need be told.
     kOutOfBounds,  ///< Nobody can be that far ahead.
+    kMixed,        ///< Others are there who sit out, or do not: this one has not come.
   };
 
   /// `node` is at barrier `number` (from 1), of `expected` nodes.
-  Outcome enter(std::uint64_t number, NodeId node, std::size_t expected);
+  Outcome enter(std::uint64_t number, NodeId node, std::size_t expected, bool sits_out = false);
+  /// What is wrong with who came to a mixed one.
+  static Status mixed(bool sits_out);
   /// `absent` will not come: whoever waits at an open barrier where it has not been waits there no
   /// longer. Returns them.
   std::set<NodeId> give_up(NodeId absent);
@@ -29,6 +34,7 @@ class Barriers {
  private:
   static constexpr std::uint64_t kMostAhead = 1;  // A worker is in one barrier at a time.
   std::map<std::uint64_t, std::set<NodeId>> open_;
+  bool sits_out_ = false;  // Whoever is at the open one; there is one at a time.
   std::uint64_t completed_ = 0;
 };
 

@@ -24,8 +24,7 @@ constexpr std::size_t kMostReported = 1024;  // Bytes of a report's cause.
 constexpr Duration kDispersal = 3s;          // How long servers have to go.
 
 wire::Control mismatch_message(const Registry::Entry& entry) {
-  wire::Control message = fault_message(entry.broken);
-  message.mutable_fault()->set_name(entry.spec.name);
+  wire::Control message = fault_message(entry.broken, entry.spec.name);
   message.mutable_fault()->set_tensor(entry.id);
   return message;
 }
@@ -246,19 +245,21 @@ void Scheduler::tell_mismatch(const Registry::Entry& entry) {
 void Scheduler::on_barrier(Node& node, const wire::Barrier& barrier) {
   wire::Control answer;
   *answer.mutable_barrier() = barrier;
-  switch (barriers_.enter(barrier.number(), node.member.node, roster_.workers)) {
+  answer.mutable_barrier()->set_last(node.member.rank);
+  const bool sits_out = barrier.sits_out();
+  switch (barriers_.enter(barrier.number(), node.member.node, roster_.workers, sits_out)) {
+    case Barriers::Outcome::kMixed:
+      return van_.send_control(node.link, fault_message(Barriers::mixed(sits_out), "barrier"));
     case Barriers::Outcome::kComplete:
       for (const Buffer bytes = serialize(answer); const auto& [id, other] : nodes_) {
         if (other.member.role == Role::kWorker) van_.send_control(other.link, bytes);
       }
       return;
     case Barriers::Outcome::kPast:
-      van_.send_control(node.link, answer);
-      return;
+      return van_.send_control(node.link, answer);
     case Barriers::Outcome::kOutOfBounds:
-      van_.refuse(node.link,
-                  {Code::kMalformed, fmt::format("barrier {} is out of turn", barrier.number())});
-      return;
+      return van_.refuse(node.link, {Code::kMalformed,
+                                     fmt::format("barrier {} is out of turn", barrier.number())});
     case Barriers::Outcome::kWaiting:
       break;
   }
@@ -270,12 +271,9 @@ void Scheduler::on_barrier(Node& node, const wire::Barrier& barrier) {
 void Scheduler::fail_barriers(const Member& absent) {
   const std::set<NodeId> waiting = barriers_.give_up(absent.node);
   if (waiting.empty()) return;
-  wire::Control message =
-      fault_message(Status(Code::kPeerLost,
-                           fmt::format("{} has left the job and will not come", absent.describe()))
-                        .with_peer(absent.describe()));
-  message.mutable_fault()->set_name("barrier");
-  const Buffer bytes = serialize(message);
+  const Status why(Code::kPeerLost, absent.describe() + " has left the job and will not come");
+  const Buffer bytes =
+      serialize(fault_message(Status(why).with_peer(absent.describe()), "barrier"));
   for (const NodeId node : waiting) van_.send_control(nodes_.at(node).link, bytes);
 }
 

@@ -25,6 +25,12 @@ ops::Reduction reduction_of(Rule rule) {
   return rule == Rule::kProduct ? ops::Reduction::kProduct : ops::Reduction::kSum;
 }
 
+Buffer zeros(const Cell::Allocate& allocate, std::size_t bytes) {
+  Buffer made = allocate(bytes);
+  std::ranges::fill(made.writable(), std::byte{0});
+  return made;
+}
+
 // The rules of optimizers average over a round too.
 bool averages(Rule rule) { return rule == Rule::kMean || is_optimizer(rule); }
 
@@ -74,7 +80,7 @@ Status Cell::check(const Share& share) const {
   if (!share.absent) {
     if (Status status = check_encoding(share); !status.ok()) return status;
   }
-  if (share.absent && !share.assign) {
+  if (share.absent && !consistency_.collects(share.assign)) {
     return {Code::kMalformed, fmt::format("worker {} sent an empty share", share.rank)};
   }
   if (share.assign) {
@@ -121,18 +127,20 @@ void Cell::collect(Share share) {
     return;
   }
   if (!deterministic_) {
-    add(std::move(share));
+    if (!share.absent) add(std::move(share));
     return;
   }
   // Kept beyond this call: memory that is not ours alone may change once its push is acked.
-  if (!share.bytes.exclusive()) share.bytes = own_copy(share.bytes);
+  if (!share.absent && !share.bytes.exclusive()) share.bytes = own_copy(share.bytes);
   held_[share.rank] = std::move(share);
   add_in_rank_order();
 }
 
 void Cell::add_in_rank_order() {
-  while (turn_ < workers_ && !held_[turn_].bytes.empty()) {
-    add(std::exchange(held_[turn_++], Share()));
+  const auto has_come = [](const Share& share) { return share.absent || !share.bytes.empty(); };
+  while (turn_ < workers_ && has_come(held_[turn_])) {
+    Share next = std::exchange(held_[turn_++], Share());
+    if (!next.absent) add(std::move(next));
   }
   if (turn_ == workers_) turn_ = 0;
 }
@@ -190,6 +198,9 @@ Buffer Cell::own_copy(const Buffer& bytes) const {
 
 void Cell::finish(bool assign) {
   Buffer sum = std::exchange(sum_, Buffer());
+  if (sum.empty()) {  // Nobody shared anything.
+    sum = zeros(allocate_, bytes_ / bytes_of(dtype_) * bytes_of(dtype_of_sums_));
+  }
   value_.contributors = workers_;
   if (assign) {
     root_.reset();
@@ -223,8 +234,7 @@ void Cell::apply(const Buffer& gradient, double scale) {
 // the next one starts as its copy.
 std::span<std::byte> Cell::own_value() {
   if (value_.bytes.empty()) {
-    value_.bytes = allocate_(bytes_);
-    std::ranges::fill(value_.bytes.writable(), std::byte{0});
+    value_.bytes = zeros(allocate_, bytes_);
   } else if (!value_.bytes.exclusive()) {
     value_.bytes = own_copy(value_.bytes);
   }

@@ -22,8 +22,8 @@ namespace stretto {
 /// Thread: loop.
 class Cell {
  public:
-  /// One worker's contribution. `bytes` is empty for one that takes part without any (the receivers
-  /// of a broadcast).
+  /// One worker's contribution. `bytes` is empty for one that takes part without any: the receivers
+  /// of a broadcast, and who sits out. In a mean it counts all the same.
   struct Share {
     Rank rank = 0;
     std::uint64_t round = 0;

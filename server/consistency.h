@@ -59,6 +59,9 @@ class Consistency {
   /// Ranks that waiting workers wait for: those missing from a collected round, else the slowest.
   std::vector<Rank> awaited() const;
   bool open() const { return !here_.empty(); }
+  bool open_assigns() const { return open() && open_is_assign_; }
+  /// Whoever waits outside a collected round is held back by the bound.
+  bool bounds() const { return mode_ == Mode::kBounded && version_ > 0; }
 
   std::uint64_t version() const { return version_; }
   /// Rounds that the worker has contributed to, and those of them that are in the value.

@@ -10,6 +10,7 @@
 #include "common/log.h"
 #include "server/long_waits.h"
 #include "server/rule_state.h"
+#include "server/share_record.h"
 #include "van/greeting.h"
 
 namespace stretto {
@@ -106,6 +107,14 @@ void Shard::on_control(LinkId link, const wire::Control& message) {
   } else if (message.has_leave()) {
     auto known = ranks_.find(link);
     if (known != ranks_.end()) left_[known->second] = true;
+  } else if (auto known = ranks_.find(link); message.has_sit_out() && known != ranks_.end()) {
+    sitting_out_.note(known->second, message.sit_out());
+    for (auto& [id, tensor] : tensors_) {
+      for (auto& [part, cell] : tensor.cells) {
+        sitting_out_.ask(part, tensor.spec, cell.consistency());
+        check_absentee({id, part}, tensor.spec, cell);
+      }
+    }
   }
 }
 
@@ -311,6 +320,7 @@ void Shard::on_push(LinkId link, Rank rank, const wire::Header& header, Buffer p
   const std::size_t bytes = payload.size();
   const std::uint64_t version = cell.value().version;
   const Time first = cell.waiters().empty() ? waiter.since : cell.waiters().oldest().since;
+  const bool opens = !cell.consistency().open();
   Status status = cell.contribute({.rank = rank,
                                    .round = header.version,
                                    .assign = assign,
@@ -323,38 +333,22 @@ void Shard::on_push(LinkId link, Rank rank, const wire::Header& header, Buffer p
   if (!status.ok()) return fault(link, header, status);
   ++shares_;
   const bool finished = cell.value().version != version;
-  if (finished && cell.consistency().collects(assign)) note_held(rank, first, waiter.since);
+  if (finished && cell.consistency().collects(assign) && held_.note(rank, first, waiter.since)) {
+    membership_->set_held(rank, held_.of(rank));
+  }
   const bool updates = cell.has_rule() && finished;
   if (trace_.tracer().on()) note_share(header, bytes, updates, waiter.since);
   if (wants_value || cell.consistency().collects(assign)) cell.wait(waiter);
   van_.ack(link, header.push_sequence, !wants_value);
   tell_ready(header.key, spec, cell);
   check_absentee(header.key, spec, cell);
-}
-
-// Parts wait side by side: time counts once.
-void Shard::note_held(Rank rank, Time first, Time last) {
-  const Time from = std::max(first, held_until_);
-  if (last <= from) return;
-  held_until_ = last;
-  held_[rank] += last - from;
-  membership_->set_held(rank, held_[rank]);
+  if (opens) sitting_out_.ask(header.key.part, spec, cell.consistency());
 }
 
 void Shard::note_share(const wire::Header& header, std::size_t bytes, bool updates, Time begin) {
-  TraceRecord record;
   Tracer& tracer = trace_.tracer();
   tracer.worked(header.codec == 0 ? bytes : std::numeric_limits<std::size_t>::max());
-  record.begin_ns = trace_time(begin);
-  record.end_ns = trace_time(tracer.now(clock_));
-  record.round = header.version;
-  record.tensor = header.key.tensor;
-  record.part = header.key.part;
-  record.bytes = static_cast<std::uint32_t>(bytes);
-  record.peer = header.sender;
-  record.priority = header.priority;
-  record.kind = updates ? TraceKind::kUpdate : TraceKind::kSum;
-  record.frame = static_cast<std::uint8_t>(header.kind);
+  const TraceRecord record = record_of_share(header, bytes, updates, begin, tracer.now(clock_));
   tracer.note(TraceNote{record, van_.take_arrival()});
 }
 
@@ -432,9 +426,14 @@ void Shard::fail_waiters(const wire::Key& key, const TensorSpec& spec, Cell& cel
   }
 }
 
-// A collected round that lacks somebody who has left can never finish: its waiters hear it now.
+// A collected round that lacks somebody who has left can never finish, nor can what those who sit
+// out take no part in: waiters hear it now.
 void Shard::check_absentee(const wire::Key& key, const TensorSpec& spec, Cell& cell) {
   if (cell.waiters().empty()) return;
+  if (Status why = sitting_out_.in_vain(cell.consistency()); !why.ok()) {
+    fail_waiters(key, spec, cell, why);
+    return cell.doom(why);
+  }
   const bool collecting = has_rounds(spec.options.mode) || cell.consistency().open();
   const std::int64_t absentee = cell.consistency().absentee();
   if (!collecting || absentee < 0) return;
@@ -457,8 +456,8 @@ metrics::Metrics Shard::metrics() const {
       "Bytes of the parts that live here.");
   add("stretto_heartbeats_total", Type::kCounter, static_cast<double>(membership_->heartbeats()),
       "Heartbeats sent to the scheduler.");
-  for (Rank rank = 0; rank < held_.size(); ++rank) {
-    add("stretto_rounds_held_seconds_total", Type::kCounter, seconds(held_[rank]),
+  for (Rank rank = 0; rank < held_.workers(); ++rank) {
+    add("stretto_rounds_held_seconds_total", Type::kCounter, seconds(held_.of(rank)),
         "Time that rounds had waited for this worker's shares when the last one came.");
     made.back().labels.emplace_back("worker", std::to_string(rank));
   }

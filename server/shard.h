@@ -12,6 +12,8 @@
 #include "common/clock.h"
 #include "common/config.h"
 #include "server/cell.h"
+#include "server/held_back.h"
+#include "server/sitting_out.h"
 #include "van/loop.h"
 #include "van/membership.h"
 #include "van/trace_agent.h"
@@ -78,7 +80,6 @@ class Shard final : public Agent, private Van::Handler {
   void tell_ready(const wire::Key& key, const TensorSpec& spec, Cell& cell);
   void tell(const wire::Key& key, const TensorSpec& spec, const Cell& cell,
             const Cell::Waiter& waiter);
-  void note_held(Rank rank, Time first, Time last);
   void note_share(const wire::Header& header, std::size_t bytes, bool updates, Time begin);
   void fault(LinkId link, const wire::Header& header, const Status& why);
   void disagree(LinkId link, const wire::Header& header, Cell& cell, const Status& why);
@@ -101,9 +102,10 @@ class Shard final : public Agent, private Van::Handler {
   std::vector<LinkId> links_;    // By rank; 0 is none.
   std::vector<bool> left_;       // By rank: it said so, or a roster,
   std::vector<bool> told_left_;  // and cells have been told, because a roster said so.
-  std::vector<Duration> held_;   // By rank: how long rounds waited for its shares, once others were
-                                 // there,
-  Time held_until_;              // and until when that has been counted.
+  HeldBack held_;
+  SittingOut sitting_out_{[this](Rank rank, const wire::Control& message) {
+    if (links_[rank] != 0) van_.send_control(links_[rank], message);
+  }};
   std::vector<Caller> callers_;
   std::uint32_t followed_epoch_ = 0;
   std::uint64_t declared_bytes_ = 0;

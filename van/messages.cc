@@ -74,11 +74,12 @@ Status parse(const Buffer& payload, wire::Control& message) {
 
 // ---- errors
 
-wire::Control fault_message(const Status& why) {
+wire::Control fault_message(const Status& why, std::string_view name) {
   wire::Control message;
   message.mutable_fault()->set_code(static_cast<std::uint32_t>(why.code()));
   message.mutable_fault()->set_cause(why.cause());
   message.mutable_fault()->set_peer(why.peer());
+  message.mutable_fault()->set_name(std::string(name));
   return message;
 }
 

@@ -25,7 +25,8 @@ inline std::uint64_t count_of(Duration duration) {
   return static_cast<std::uint64_t>(duration.count());
 }
 
-wire::Control fault_message(const Status& why);
+/// An error, of what has that name if it is said.
+wire::Control fault_message(const Status& why, std::string_view name = {});
 /// An error that came from outside. Codes that are not known become kCancelled.
 Status status_from(std::uint64_t code, const std::string& cause, const std::string& peer);
 Status status_of(const wire::Fault& fault);

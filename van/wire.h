@@ -17,7 +17,7 @@
 namespace stretto::wire {
 
 inline constexpr std::uint32_t kMagic = 0x4F525453;  // "STRO", read as little-endian bytes.
-inline constexpr std::uint16_t kProtocol = 2;
+inline constexpr std::uint16_t kProtocol = 3;
 inline constexpr std::size_t kHeaderBytes = 128;
 /// Largest payload that any frame may carry; an endpoint may ask for less.
 inline constexpr std::size_t kMaxPayloadBytes = std::size_t{1} << 30;
@@ -46,7 +46,8 @@ enum Flags : std::uint16_t {
   kWantsValue = 1,  ///< push: send the value when the round is done (push_pull). value: it answers
                     ///< such a push, not a pull.
   kAssign = 2,      ///< push: this round sets the value (broadcast); its one payload is the root's.
-  kAbsent = 4,      ///< push: takes part in the round without bytes (a broadcast's receivers).
+  kAbsent = 4,      ///< push: takes part in the round without bytes (receivers of a broadcast;
+                    ///< who sits out).
   kAbandoned = 8,   ///< more: the rest of that frame will not come.
   kCreditNow = 16,  ///< data: tell at once that this has been taken.
   kProbe = 32,      ///< pull: only what is known of the value, at once. done: the answer to it.

@@ -15,9 +15,6 @@
 namespace stretto {
 namespace {
 
-constexpr Duration kLingerCheck = 5ms;  // At the latest; the last lease's end wakes the loop.
-constexpr Duration kLingerLimit = 2s;
-
 constexpr std::int32_t kMostUrgent = std::numeric_limits<std::int32_t>::max();
 
 // Versions that are new since the last value, but for those that are our own rounds.
@@ -122,7 +119,7 @@ void Exchange::start(const std::shared_ptr<Operation>& operation) {
   for (std::uint32_t i = 0; i < operation->parts_left; ++i) {
     const std::uint32_t index = lane == kProbes ? tensor.probed[i] : i;
     Part& part = tensor.parts[index];
-    if (part.lanes[lane].waiting.empty() && may_begin(part, part.lanes[lane], *operation)) {
+    if (part.lanes[lane].waiting.empty() && part.may_begin(part.lanes[lane], *operation)) {
       begin(tensor, operation->tensor.id, index, lane, operation);
     } else {
       part.lanes[lane].waiting.push_back(operation);
@@ -146,16 +143,16 @@ Exchange::LaneName Exchange::lane_of(const TensorState& tensor, const wire::Head
 }
 
 // A pull may go while our last round is still open at the server; another share may not.
-bool Exchange::may_begin(const Part& part, const Lane& lane, const Operation& operation) {
+bool Exchange::Part::may_begin(const Lane& lane, const Operation& operation) const {
   if (lane.current != nullptr || operation.paused) return false;
-  return operation.pushes() ? !part.awaiting_done : !lane.gave_up;
+  return operation.pushes() ? !awaiting_done : !lane.gave_up;
 }
 
 // Begins what waits for a part, if the part is free for it.
 void Exchange::advance(TensorState& tensor, std::uint32_t id, std::uint32_t index, LaneName name) {
   Part& part = tensor.parts[index];
   Lane& lane = part.lanes[name];
-  if (lane.waiting.empty() || !may_begin(part, lane, *lane.waiting.front())) return;
+  if (lane.waiting.empty() || !part.may_begin(lane, *lane.waiting.front())) return;
   const std::shared_ptr<Operation> next = std::move(lane.waiting.front());
   lane.waiting.pop_front();
   begin(tensor, id, index, name, next);
@@ -214,10 +211,10 @@ void Exchange::send(TensorState& tensor, std::uint32_t id, std::uint32_t index,
   Buffer payload;
   if (operation->pushes()) {
     header.dtype = static_cast<std::uint8_t>(tensor.spec.dtype);
-    if (part.coder != nullptr && !operation->broadcasts()) {
+    if (part.coder != nullptr && !operation->broadcasts() && !operation->source.empty()) {
       return encode(tensor, header, operation);
     }
-    if (part.coder != nullptr) part.coder->reset();
+    if (part.coder != nullptr && operation->broadcasts()) part.coder->reset();
     if (!operation->source.empty()) {
       payload = lease(operation, operation->source.subspan(tensor.cut.offset_of(index),
                                                            tensor.cut.bytes_of_part(index)));
@@ -264,7 +261,7 @@ std::span<std::byte> Exchange::landing(const wire::Header& header) {
   const Lane& lane = tensor.parts[header.key.part].lanes[lane_of(tensor, header)];
   const std::shared_ptr<Operation>& operation = lane.current;
   if (header.kind != wire::Kind::kValue || operation == nullptr || !operation->wants_value() ||
-      answers_given_up(lane, header) ||
+      lane.answers_given_up(header) ||
       header.dtype != static_cast<std::uint8_t>(tensor.spec.dtype) || header.codec != 0 ||
       tensor.parts[header.key.part].encoding || tensor.parts[header.key.part].decoding) {
     return {};
@@ -277,7 +274,7 @@ void Exchange::on_value(TensorState& tensor, const wire::Header& header, const B
   const std::uint32_t index = header.key.part;
   Part& part = tensor.parts[index];
   const LaneName lane = lane_of(tensor, header);
-  if (answers_given_up(part.lanes[lane], header)) {
+  if (part.lanes[lane].answers_given_up(header)) {
     take_given_up(tensor, header.key, lane);
     return;
   }
@@ -371,9 +368,7 @@ void Exchange::end(const std::shared_ptr<Operation>& operation, const Status& st
   if (std::exchange(operation->under_way, false)) operations_.erase(operation->place);
   operation->awaits_leases.store(true);
   if (operation->leases.load() > 0) {  // Even if the far end says done.
-    lingering_.push_back({operation, status, clock_.now()});
-    next_check_ = clock_.now() + kLingerCheck;
-    return;
+    return lingering_.add(operation, status, clock_.now());
   }
   if (status.ok()) {
     operation->ticket->end_one(status, operation->info, std::move(operation->parts));
@@ -450,7 +445,7 @@ void Exchange::end_all(const Status& why) {
   }
   const std::vector<std::shared_ptr<Operation>> doomed(operations_.begin(), operations_.end());
   for (const auto& operation : doomed) give_up(operation, why);
-  end_lingering();
+  for (const auto& [operation, status] : lingering_.take_free(clock_.now())) end(operation, status);
 }
 
 void Exchange::tick() {
@@ -466,32 +461,32 @@ void Exchange::tick() {
                      tensor.spec.name, seconds(timeout_), late.parts_left, tensor.parts.size())});
   }
   if (lingering_.empty()) return;
-  next_check_ = now + kLingerCheck;
-  end_lingering();
-}
-
-// Those whose memory nobody holds any more.
-void Exchange::end_lingering() {
-  for (std::size_t i = 0; i < lingering_.size();) {
-    if (lingering_[i].operation->leases.load() > 0) {
-      ++i;
-      continue;
-    }
-    const Lingering free = std::move(lingering_[i]);
-    lingering_.erase(lingering_.begin() + static_cast<std::ptrdiff_t>(i));
-    end(free.operation, free.why);
-  }
+  for (const auto& [operation, why] : lingering_.take_free(now)) end(operation, why);
 }
 
 Time Exchange::next_due() const {
-  if (!lingering_.empty()) return next_check_;
+  if (!lingering_.empty()) return lingering_.next_due();
   return operations_.empty() ? Time::max() : operations_.front()->deadline;
 }
 
-bool Exchange::stuck() const {
-  return std::any_of(lingering_.begin(), lingering_.end(), [this](const Lingering& lingering) {
-    return clock_.now() - lingering.since > kLingerLimit;
-  });
+// ---- rounds
+
+std::uint64_t Exchange::Part::rounds_begun() const {
+  return rounds + static_cast<std::uint64_t>(std::ranges::count_if(
+                      lanes[kShares].waiting, [](const auto& next) { return next->pushes(); }));
+}
+
+std::uint64_t Exchange::rounds_begun(std::uint32_t tensor, std::uint32_t part) const {
+  auto found = tensors_.find(tensor);
+  const bool known = found != tensors_.end() && part < found->second.parts.size();
+  return known ? found->second.parts[part].rounds_begun() : 0;
+}
+
+bool Exchange::settled() const {
+  return idle() && std::ranges::all_of(tensors_, [](const auto& known) {
+           const TensorState& tensor = known.second;
+           return !tensor.failed.ok() || std::ranges::none_of(tensor.parts, &Part::awaiting_done);
+         });
 }
 
 }  // namespace stretto

@@ -17,6 +17,7 @@
 #include "van/messages.h"
 #include "van/van.h"
 #include "worker/coder.h"
+#include "worker/lingering.h"
 #include "worker/operation.h"
 #include "worker/staleness.h"
 
@@ -77,8 +78,13 @@ class Exchange {
   /// True if nothing is under way.
   bool idle() const { return operations_.empty() && lingering_.empty(); }
   /// An ended operation's memory has been held for so long that only closing links can free it.
-  bool stuck() const;
+  bool stuck() const { return lingering_.stuck(clock_.now()); }
   std::size_t under_way() const { return operations_.size(); }
+  /// Shares of a part that were sent or wait to be; none of a part that is not known.
+  std::uint64_t rounds_begun(std::uint32_t tensor, std::uint32_t part) const;
+  /// True if nothing is under way, and no collected round is open that we have a share in. Of
+  /// tensors that have failed nobody knows.
+  bool settled() const;
   /// Rounds pushed of the part with most, and updates of others between the last two values that
   /// came for one part.
   std::uint64_t most_rounds() const { return most_rounds_; }
@@ -95,6 +101,7 @@ class Exchange {
     // for that answer, which it could be taken for.
     bool gave_up = false;
     std::list<std::shared_ptr<Operation>> waiting;
+    bool answers_given_up(const wire::Header& header) const;
   };
   struct Part {
     LinkId link = 0;
@@ -107,6 +114,8 @@ class Exchange {
     bool decoding = false;             // A value has come and is not in the target yet.
     std::shared_ptr<PartCoder> coder;  // Null without a codec.
     std::array<Lane, 3> lanes;
+    bool may_begin(const Lane& lane, const Operation& operation) const;
+    std::uint64_t rounds_begun() const;
   };
   struct TensorState {
     TensorSpec spec;
@@ -115,19 +124,12 @@ class Exchange {
     std::vector<std::uint32_t> probed;  // One part for each link.
     Status failed;
   };
-  struct Lingering {
-    std::shared_ptr<Operation> operation;
-    Status why;
-    Time since;
-  };
 
   static LaneName lane_of(const TensorState& tensor, const Operation& operation);
   static LaneName lane_of(const TensorState& tensor, const wire::Header& header);
-  static bool answers_given_up(const Lane& lane, const wire::Header& header);
   bool take_given_up(TensorState& tensor, const wire::Key& key, LaneName lane);
   void advance(TensorState& tensor, std::uint32_t id, std::uint32_t part, LaneName lane);
   void advance(TensorState& tensor, const Operation& operation);
-  static bool may_begin(const Part& part, const Lane& lane, const Operation& operation);
   void begin(TensorState& tensor, std::uint32_t id, std::uint32_t part, LaneName lane,
              const std::shared_ptr<Operation>& operation);
   wire::Header header_of(const Part& part, const wire::Key& key, const Operation& operation) const;
@@ -155,7 +157,6 @@ class Exchange {
   void give_up(const std::shared_ptr<Operation>& operation, const Status& why);
   void end(const std::shared_ptr<Operation>& operation, const Status& status);
   std::string describe(const Operation& operation) const;
-  void end_lingering();
   void note_end(const Operation& operation) const;
   /// Since when a codec works, and that it has done so; on the thread that does the work.
   struct Worked {
@@ -174,8 +175,7 @@ class Exchange {
   std::unordered_map<std::uint32_t, TensorState> tensors_;
   std::map<std::string, std::uint32_t, std::less<>> ids_;
   Operations operations_;  // By age, so by deadline.
-  std::vector<Lingering> lingering_;
-  Time next_check_;  // Of the lingering.
+  Lingering lingering_;
   std::uint64_t next_id_ = 1;
   std::uint64_t most_rounds_ = 0;
   std::uint64_t last_staleness_ = 0;

@@ -61,8 +61,8 @@ void Exchange::cancel(const std::shared_ptr<Operation>& operation) {
 }
 
 // Values tell whether they answer a share.
-bool Exchange::answers_given_up(const Lane& lane, const wire::Header& header) {
-  return lane.gave_up && (header.flags & wire::kWantsValue) == 0;
+bool Exchange::Lane::answers_given_up(const wire::Header& header) const {
+  return gave_up && (header.flags & wire::kWantsValue) == 0;
 }
 
 // The answer that nobody wants any more has come: the next question may go.

@@ -64,7 +64,15 @@ WorkerNode::WorkerNode(const Config& config, std::unique_ptr<Transport> transpor
       membership_(config, {}, van_, clock),
       trace_(config, van_),
       exchange_(van_, clock, config.operation_timeout, std::move(coder)),
-      states_(van_, clock, config.operation_timeout) {
+      states_(van_, clock, config.operation_timeout),
+      stand_in_(exchange_, {.declare = [this](const TensorSpec& spec,
+                                              Declared done) { declare(spec, std::move(done)); },
+                            .tell = [this](const wire::SitOut& said) { tell_shards(said); }}),
+      barriers_(clock, config.operation_timeout, stand_in_, [this](const wire::Barrier& barrier) {
+        wire::Control message;
+        *message.mutable_barrier() = barrier;
+        van_.send_control(membership_.scheduler_link(), message);
+      }) {
   exchange_.set_tracer(&trace_.tracer());
   if (config.whole_frames) van_.set_whole_frames();
 }
@@ -116,12 +124,10 @@ void WorkerNode::declare(TensorSpec spec, Declared done) {
 }
 
 void WorkerNode::start(const std::shared_ptr<Operation>& operation) {
-  if (is_going()) {
-    operation->ticket->end_one(gone().with_operation(fmt::format("{}", name_of(operation->kind))),
-                               {});
-    return;
-  }
-  exchange_.start(operation);
+  Status refused = is_going() ? gone() : stand_in_.refusal();
+  if (refused.ok()) return exchange_.start(operation);
+  operation->ticket->end_one(
+      std::move(refused).with_operation(fmt::format("{}", name_of(operation->kind))), {});
 }
 
 Status WorkerNode::check_stateful(const Tensor& tensor) const {
@@ -152,16 +158,22 @@ void WorkerNode::load_state(const Tensor& tensor, std::span<const std::byte> sta
   states_.load(target_of(tensor), state, done);
 }
 
-void WorkerNode::barrier(Done done) {
+void WorkerNode::barrier(const Done& done) {
   if (is_going()) return done(gone().with_operation("barrier"));
-  barriers_.push_back({std::move(done), after(clock_.now(), config_.operation_timeout)});
-  if (barriers_.size() == 1) enter_barrier();
+  barriers_.barrier([done](const Result<Rank>& last) { done(last.status()); });
 }
 
-void WorkerNode::enter_barrier() {
+// The others may go on for as long as they like; if one of them is lost, we hear of that.
+void WorkerNode::sit_out(BarrierCalls::Done done) {
+  if (is_going()) return done(gone().with_operation("sit_out"));
+  barriers_.sit_out(std::move(done));
+}
+
+void WorkerNode::tell_shards(const wire::SitOut& said) {
+  if (ended_) return;
   wire::Control message;
-  message.mutable_barrier()->set_number(++barrier_number_);
-  van_.send_control(membership_.scheduler_link(), message);
+  *message.mutable_sit_out() = said;
+  for (const auto& [node, shard] : shards_) van_.send_control(shard.link, message);
 }
 
 void WorkerNode::leave(Done done) {
@@ -177,7 +189,7 @@ void WorkerNode::abandon() {
 
 void WorkerNode::go_if_free() {
   if (leaving_.empty() || membership_.state() != Membership::State::kMember || !exchange_.idle() ||
-      !states_.idle() || !declares_.empty() || !barriers_.empty()) {
+      !states_.idle() || !declares_.empty() || !barriers_.idle()) {
     return;
   }
   wire::Control message;
@@ -208,6 +220,10 @@ void WorkerNode::on_control(LinkId link, const wire::Control& message) {
     states_.on_piece(message.state_piece());
   } else if (message.has_fault()) {
     on_fault(message.fault(), shard->member.describe());
+  } else if (message.has_wanted()) {
+    if (Status status = stand_in_.on_wanted(message.wanted()); !status.ok()) {
+      membership_.fail(std::move(status).with_peer(shard->member.describe()));
+    }
   }
 }
 
@@ -216,12 +232,8 @@ void WorkerNode::on_scheduler(const wire::Control& message) {
     on_declared(message.declared());
   } else if (message.has_fault()) {
     on_fault(message.fault(), "scheduler");
-  } else if (message.has_barrier() && !barriers_.empty() &&
-             message.barrier().number() == barrier_number_) {
-    const Done done = std::move(barriers_.front().done);
-    barriers_.pop_front();
-    if (!barriers_.empty()) enter_barrier();
-    done({});
+  } else if (message.has_barrier()) {
+    barriers_.on_open(message.barrier());
   }
 }
 
@@ -259,7 +271,7 @@ void WorkerNode::on_declared(const wire::Declared& declared) {
 void WorkerNode::on_fault(const wire::Fault& fault, const std::string& peer) {
   const Status why = status_of(fault).with_peer(peer);
   if (fault.name() == "barrier" && fault.tensor() == 0) {
-    end_barriers(why);
+    barriers_.end_all(why);
     return;
   }
   if (why.code() == Code::kMismatch) {
@@ -357,10 +369,11 @@ void WorkerNode::tick() {
                .with_operation("declare"));
     }
   }
-  if (!barriers_.empty() && barriers_.front().deadline <= now) {
-    end_barriers(
+  if (barriers_.late()) {
+    barriers_.end_all(
         exchange_.with_elsewhere({Code::kTimeout, "not every worker came to the barrier in time"}));
   }
+  barriers_.enter_if_ready();
   if (exchange_.stuck()) membership_.fail({Code::kTimeout, "a link takes no more bytes"});
   go_if_free();
   if (membership_.over()) finish();
@@ -378,9 +391,7 @@ Membership::Progress WorkerNode::progress() {
 std::string WorkerNode::waits_in() const {
   const Time before = clock_.now() - membership_.settings().heartbeat;
   std::string oldest = exchange_.oldest(before);
-  const bool at_barrier =
-      !barriers_.empty() && barriers_.front().deadline <= after(before, config_.operation_timeout);
-  return oldest.empty() && at_barrier ? "barrier" : oldest;
+  return oldest.empty() ? barriers_.oldest(before) : oldest;
 }
 
 void WorkerNode::limit_input(std::uint64_t bytes) {
@@ -421,10 +432,9 @@ metrics::Metrics WorkerNode::metrics() {
 
 Time WorkerNode::next_due() const {
   if (ended_) return Time::max();
-  Time due =
-      std::min({van_.next_due(), membership_.next_due(), exchange_.next_due(), states_.next_due()});
+  Time due = std::min({van_.next_due(), membership_.next_due(), exchange_.next_due(),
+                       states_.next_due(), barriers_.next_due()});
   if (!joined_) due = std::min(due, join_deadline_);
-  if (!barriers_.empty()) due = std::min(due, barriers_.front().deadline);
   for (const auto& [name, pending] : declares_) due = std::min(due, pending.deadline);
   return due;
 }
@@ -453,14 +463,6 @@ void WorkerNode::check_joined() {
   if (joined_ && joining_) std::exchange(joining_, nullptr)({});
 }
 
-// Barriers that fail. The one that the scheduler was told of keeps its number for the next try.
-void WorkerNode::end_barriers(const Status& why) {
-  if (!barriers_.empty()) --barrier_number_;
-  for (PendingBarrier& barrier : std::exchange(barriers_, {})) {
-    barrier.done(Status(why).with_operation("barrier"));
-  }
-}
-
 // The membership is over: everything that anybody waits for ends now. Tickets end when nobody reads
 // their memory, and so after the transport.
 void WorkerNode::finish() {
@@ -477,7 +479,7 @@ void WorkerNode::finish() {
   for (auto& [name, pending] : std::exchange(declares_, {})) {
     for (const Declared& done : pending.done) done(Status(why).with_operation("declare"));
   }
-  end_barriers(why);
+  barriers_.end_all(why);
   if (joining_) std::exchange(joining_, nullptr)(Status(why).with_operation("join"));
   for (const Done& done : std::exchange(leaving_, {})) done(in_order ? Status() : why);
 }

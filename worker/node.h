@@ -3,7 +3,6 @@
 // leaving, and the end when somebody is lost. What happens to tensors is the exchange's.
 #pragma once
 
-#include <deque>
 #include <functional>
 #include <map>
 #include <string>
@@ -16,8 +15,10 @@
 #include "van/membership.h"
 #include "van/trace_agent.h"
 #include "van/van.h"
+#include "worker/barrier_calls.h"
 #include "worker/exchange.h"
 #include "worker/reports.h"
+#include "worker/stand_in.h"
 #include "worker/state_transfers.h"
 
 namespace stretto {
@@ -43,7 +44,10 @@ class WorkerNode final : public Agent, private Van::Handler {
   /// counts.
   void save_state(const Tensor& tensor, StateTransfers::Saved done);
   void load_state(const Tensor& tensor, std::span<const std::byte> state, const Done& done);
-  void barrier(Done done);
+  void barrier(const Done& done);
+  /// A barrier until which this worker's shares are empty ones, made as rounds want them. Its
+  /// result is the rank of who came last. Nothing else may be begun meanwhile.
+  void sit_out(BarrierCalls::Done done);
   /// Leaves when nothing is under way any more. Who asks again while that takes hears the same.
   void leave(Done done);
 
@@ -88,10 +92,6 @@ class WorkerNode final : public Agent, private Van::Handler {
     std::vector<Declared> done;
     Time deadline;
   };
-  struct PendingBarrier {
-    Done done;
-    Time deadline;
-  };
 
   void on_control(LinkId link, const wire::Control& message) override;
   void on_data(LinkId link, const wire::Header& header, Buffer payload) override;
@@ -106,8 +106,7 @@ class WorkerNode final : public Agent, private Van::Handler {
   void on_fault(const wire::Fault& fault, const std::string& peer);
   void connect_shards();
   void check_joined();
-  void enter_barrier();
-  void end_barriers(const Status& why);
+  void tell_shards(const wire::SitOut& said);
   void go_if_free();
   Membership::Progress progress();
   std::string waits_in() const;
@@ -137,8 +136,8 @@ class WorkerNode final : public Agent, private Van::Handler {
   Time join_deadline_ = Time::max();
   bool joined_ = false;
   std::map<std::string, PendingDeclare> declares_;
-  std::deque<PendingBarrier> barriers_;  // The first one is at the scheduler.
-  std::uint64_t barrier_number_ = 0;
+  StandIn stand_in_;
+  BarrierCalls barriers_;
   std::vector<Done> leaving_;  // Who waits for that.
   bool ended_ = false;
   Time ended_at_ = {};

@@ -353,6 +353,14 @@ Status Worker::barrier() {
       .get();
 }
 
+Result<Rank> Worker::sit_out() {
+  if (impl_->loop().is_here()) return not_here("sit_out");
+  return impl_->loop()
+      .ask<Result<Rank>>(
+          [](WorkerNode& node, BarrierCalls::Done done) { node.sit_out(std::move(done)); })
+      .get();
+}
+
 Status Worker::leave(Duration patience) {
   if (impl_->loop().is_here()) return not_here("leave");
   std::future<Status> left = impl_->ask_to_leave();

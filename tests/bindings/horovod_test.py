@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""stretto.horovod.torch: among several workers (horovod_worker.py), and alone."""
+"""stretto.horovod.torch: among several workers (horovod_worker.py, and with data of other lengths
+at each of them horovod_joining_worker.py), and alone."""
 
 import unittest
 
@@ -14,6 +15,7 @@ assert hvd.allreduce(torch.tensor([4.0]), prescale_factor=0.5, op=hvd.Product).i
 assert hvd.allgather(torch.ones(2)).tolist() == [1, 1]
 assert hvd.broadcast(torch.ones(2), 0).tolist() == [1, 1]
 assert hvd.allgather_object("x") == ["x"]
+assert hvd.join() == 0
 assert hvd.SyncBatchNorm(2)(torch.rand(3, 2)).shape == (3, 2)
 hvd.shutdown()
 print("done")
@@ -27,6 +29,9 @@ class Horovod(jobs.PythonTest):
 
     def test_three_workers(self):
         self.assert_done(self.python("horovod_worker.py", workers=3, servers=1), workers=3)
+
+    def test_three_workers_with_data_of_other_lengths(self):
+        self.assert_done(self.python("horovod_joining_worker.py", workers=3), workers=3)
 
     def test_alone(self):
         process = self.alone("-c", ALONE)

@@ -182,7 +182,7 @@ class Allreduce(unittest.TestCase):
             hvd.allreduce(torch.ones(1), op=hvd.Adasum)
         with self.assertRaisesRegex(errors.Unsupported, "process set"):
             hvd.allreduce(torch.ones(1), process_set="others")
-        for call in (hvd.join, hvd.alltoall, hvd.reducescatter, hvd.grouped_reducescatter,
+        for call in (hvd.alltoall, hvd.reducescatter, hvd.grouped_reducescatter,
                      hvd.add_process_set):
             with self.assertRaisesRegex(errors.Unsupported, "is not there yet"):
                 call([0])

@@ -197,6 +197,8 @@ def sessions():
     yield "member-huge", (member + spec() + bytes([2, 1, 5, 0, 1, 0, 4, 15]) + b"\0\0\0\0\x7f\0\0\0"
                           + bytes([0] * 20) + HONEST)
     yield "member-barriers", member + spec() + control(1, 8, 0, 1) + control(1, 8, 0, 7) + HONEST
+    yield "member-sits-out", (member + spec() + control(1, 20, 1, 0) + push(0) + HONEST
+                              + control(1, 20, 1, 1) + push(0, version=2) + HONEST)
     yield "member-leaves", member + spec() + control(1, 10) + HONEST + passing(4) + HONEST
     yield "member-reports", member + spec() + control(1, 12, 0, 2) + passing(5) + HONEST
     yield "member-greets-again", member + spec() + hello(line=1) + hello(line=0, node=2) + HONEST

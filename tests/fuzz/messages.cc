@@ -17,6 +17,11 @@ double rate_from(Input& input) {
   return input.take<double>();
 }
 
+void fill(wire::Welcome& welcome, Input& input) {
+  welcome.set_node(input.small());
+  welcome.set_rank(static_cast<std::int64_t>(input.number()));
+}
+
 void fill(wire::Hello& hello, Input& input) {
   hello.set_protocol(input.rarely(16) ? input.small() : wire::kProtocol);
   hello.set_token(input.rarely(8) ? input.text() : "secret");
@@ -188,16 +193,34 @@ void fill_of_sights(wire::Heartbeat& beat, Input& input) {
   }
 }
 
+void fill(wire::Heartbeat& beat, Input& input) {
+  beat.set_number(input.number());
+  if (input.flag()) fill(*beat.mutable_input(), input);
+  beat.set_input_limit_bytes(input.flag() ? input.number() : 0);
+  fill_of_sights(beat, input);
+}
+
+// Of those who sit out.
+void fill_of_empty_shares(wire::Control& message, wire::Control::BodyCase body, Input& input) {
+  if (body == wire::Control::kSitOut) {
+    message.mutable_sit_out()->set_number(input.small());
+    message.mutable_sit_out()->set_over(input.flag());
+  } else {
+    *message.mutable_wanted()->mutable_spec() = spec_from(input);
+    message.mutable_wanted()->set_part(input.small());
+    message.mutable_wanted()->set_round(input.number());
+  }
+}
+
 wire::Control control_from(Input& input) {
   wire::Control message;
-  const std::size_t body = input.below(20);
+  const std::size_t body = input.below(22);
   switch (static_cast<wire::Control::BodyCase>(body)) {
     case wire::Control::kHello:
       fill(*message.mutable_hello(), input);
       break;
     case wire::Control::kWelcome:
-      message.mutable_welcome()->set_node(input.small());
-      message.mutable_welcome()->set_rank(static_cast<std::int64_t>(input.number()));
+      fill(*message.mutable_welcome(), input);
       break;
     case wire::Control::kFault:
       fill(*message.mutable_fault(), input);
@@ -217,12 +240,10 @@ wire::Control control_from(Input& input) {
       break;
     case wire::Control::kBarrier:
       message.mutable_barrier()->set_number(input.number());
+      message.mutable_barrier()->set_sits_out(input.rarely(4));
       break;
     case wire::Control::kHeartbeat:
-      message.mutable_heartbeat()->set_number(input.number());
-      if (input.flag()) fill(*message.mutable_heartbeat()->mutable_input(), input);
-      message.mutable_heartbeat()->set_input_limit_bytes(input.flag() ? input.number() : 0);
-      fill_of_sights(*message.mutable_heartbeat(), input);
+      fill(*message.mutable_heartbeat(), input);
       break;
     case wire::Control::kLeave:
       message.mutable_leave();
@@ -251,6 +272,10 @@ wire::Control control_from(Input& input) {
     case wire::Control::kStateRequest:
     case wire::Control::kStatePiece:
       fill_of_states(message, static_cast<wire::Control::BodyCase>(body), input);
+      break;
+    case wire::Control::kSitOut:
+    case wire::Control::kWanted:
+      fill_of_empty_shares(message, static_cast<wire::Control::BodyCase>(body), input);
       break;
     case wire::Control::BODY_NOT_SET:
       break;

@@ -51,5 +51,16 @@ TEST(Barriers, WhoWaitsForSomebodyThatWillNotComeIsNamedOnce) {
   EXPECT_EQ(barriers.give_up(12), std::set<NodeId>{10});
 }
 
+TEST(Barriers, WhoSitsOutWaitsForThoseWhoDoAndNotForOthers) {
+  Barriers barriers;
+  EXPECT_EQ(barriers.enter(1, 10, 3, true), Outcome::kWaiting);
+  EXPECT_EQ(barriers.enter(1, 11, 3, false), Outcome::kMixed);
+  EXPECT_EQ(barriers.enter(1, 11, 3, true), Outcome::kWaiting) << "it had not come";
+  EXPECT_EQ(barriers.enter(1, 12, 3, true), Outcome::kComplete);
+  EXPECT_EQ(barriers.enter(2, 10, 2, false), Outcome::kWaiting);
+  EXPECT_EQ(barriers.enter(2, 11, 2, true), Outcome::kMixed);
+  EXPECT_EQ(barriers.enter(2, 11, 2, false), Outcome::kComplete);
+}
+
 }  // namespace
 }  // namespace stretto

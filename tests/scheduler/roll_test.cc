@@ -133,8 +133,8 @@ TEST_P(RollRefusal, NamesWhatWasWantedAndWhatWasFound) {
 INSTANTIATE_TEST_SUITE_P(
     All, RollRefusal,
     testing::Values(
-        Refusal{"Protocol", Role::kWorker, [](wire::Hello& h) { h.set_protocol(3); },
-                "this side speaks 2", "protocol 3"},
+        Refusal{"Protocol", Role::kWorker, [](wire::Hello& h) { h.set_protocol(9); },
+                "this side speaks 3", "protocol 9"},
         Refusal{"Token", Role::kWorker, [](wire::Hello& h) { h.set_token("x"); }, "a different one",
                 "another job token"},
         Refusal{"SchedulerAsMember", Role::kWorker, [](wire::Hello& h) { h.set_role(1); },

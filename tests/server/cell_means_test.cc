@@ -70,5 +70,27 @@ TEST_F(CellMeansTest, ABroadcastOfHalvesIsTheRootsBytes) {
   EXPECT_THAT(as<std::uint16_t>(cell_->value().bytes), ElementsAre(0x3c01));
 }
 
+TEST_F(CellMeansTest, AnEmptyShareCountsAsZerosInAMeanAndAsNothingInAProduct) {
+  const auto share_nothing = [&](Rank rank) {
+    return cell_->contribute({.rank = rank, .round = 1, .absent = true, .bytes = {}}, &gate_);
+  };
+  for (const bool deterministic : {false, true}) {
+    for (const Rank absent : {0U, 1U}) {
+      make(2, {.update = {.rule = Rule::kMean}, .deterministic = deterministic}, 2, Dtype::kI32);
+      ASSERT_TRUE(share_nothing(absent).ok());
+      ASSERT_TRUE(share(1 - absent, buffer_of<std::int32_t>({8, 3})).ok());
+      EXPECT_THAT(as<std::int32_t>(cell_->value().bytes), ElementsAre(4, 1));
+      make(2, {.update = {.rule = Rule::kProduct}, .deterministic = deterministic}, 2, Dtype::kI32);
+      ASSERT_TRUE(share(1 - absent, buffer_of<std::int32_t>({8, 3})).ok());
+      ASSERT_TRUE(share_nothing(absent).ok());
+      EXPECT_THAT(as<std::int32_t>(cell_->value().bytes), ElementsAre(8, 3));
+    }
+  }
+  make(2, {}, 2, Dtype::kI32);
+  ASSERT_TRUE(share_nothing(0).ok());
+  ASSERT_TRUE(share_nothing(1).ok());
+  EXPECT_THAT(as<std::int32_t>(cell_->value().bytes), ElementsAre(0, 0)) << "nobody gave anything";
+}
+
 }  // namespace
 }  // namespace stretto

@@ -117,6 +117,29 @@ std::vector<Strike> timeline_from(std::uint64_t seed, const Strike& first) {
   return timeline;
 }
 
+// The first rounds of some tensors, before all other steps, lack some workers, which sit out.
+void make_uneven(Random& random, Plan& plan) {
+  const bool calm = std::ranges::all_of(plan.timeline, [](const Strike& strike) {
+    return strike.fault == Fault::kPause || strike.fault == Fault::kHostile;
+  });
+  if (plan.workers == 1 || !calm || !random.chance(0.4)) return;
+  const std::uint64_t idle = 1 + random.below((std::uint64_t{1} << plan.workers) - 2);
+  std::vector<std::size_t> first;
+  for (std::size_t i = 0; i < plan.tensors.size(); ++i) {
+    TensorPlan& tensor = plan.tensors[i];
+    if (!has_rounds(tensor.spec.options.mode)) continue;
+    const auto until = std::ranges::find_if(tensor.steps, &Step::broadcast);
+    tensor.idle = idle;
+    tensor.uneven = random.below(static_cast<std::uint64_t>(until - tensor.steps.begin()) + 1);
+    for (std::uint64_t n = 0; n < tensor.uneven; ++n) {
+      plan.order.erase(std::ranges::find(plan.order, i));
+      first.push_back(i);
+    }
+  }
+  plan.uneven_steps = first.size();
+  plan.order.insert(plan.order.begin(), first.begin(), first.end());
+}
+
 }  // namespace
 
 std::string_view name_of(Fault fault) {
@@ -164,6 +187,8 @@ Plan::Plan(std::uint64_t from) : seed(from) {
     }
   }
   if (first.fault != Fault::kNone) timeline = timeline_from(from ^ 0x71AE, first);
+  Random uneven(from ^ 0x51775);
+  make_uneven(uneven, *this);
 }
 
 bool Plan::has(Fault fault) const {
@@ -194,6 +219,7 @@ std::string Plan::describe() const {
       text += fmt::format(" in way {}", static_cast<int>(strike.cut));
   }
   if (slow < workers) text += fmt::format(", worker {} is slow", slow);
+  if (uneven_steps > 0) text += fmt::format("; {} uneven steps", uneven_steps);
   for (const TensorPlan& tensor : tensors) {
     text += fmt::format("; {} {} in {} steps", tensor.spec.name, tensor.spec.describe(),
                         tensor.steps.size());
@@ -237,6 +263,7 @@ double value_after(const TensorPlan& tensor, std::uint32_t workers, std::uint64_
     double most = -HUGE_VAL;
     double product = 1;
     for (Rank rank = 0; rank < workers; ++rank) {
+      if (!tensor.takes_part(rank, n)) continue;
       const auto share = static_cast<double>(share_of(tensor, rank, n, i));
       sum += share;
       least = std::min(least, share);

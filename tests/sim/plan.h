@@ -53,6 +53,12 @@ struct TensorPlan {
   std::vector<Step> steps;
   /// Bits by rank: who pulls before its first share, and gives that up soon.
   std::uint64_t hasty = 0;
+  /// Bits by rank: who sits out the first `uneven` rounds.
+  std::uint64_t idle = 0;
+  std::uint64_t uneven = 0;
+  bool takes_part(Rank rank, std::uint64_t round) const {
+    return round > uneven || (idle >> rank & 1) == 0;
+  }
 };
 
 struct Plan {
@@ -67,6 +73,8 @@ struct Plan {
   /// The tensor of each step, in the order in which every worker begins them: with a limit on what
   /// is under way, workers that began in different orders could wait for each other.
   std::vector<std::size_t> order;
+  /// So many of them come before all have sat out; 0: nobody sits out.
+  std::size_t uneven_steps = 0;
   std::uint32_t barriers = 0;
   Rank slow = 0;                   ///< The worker that begins things later; `workers`: none.
   std::size_t most_under_way = 4;  ///< Operations that a worker has under way, at most.

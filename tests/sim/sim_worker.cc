@@ -17,7 +17,8 @@ SimWorker::SimWorker(const Plan& plan, Rank rank, WorkerNode& node, BarrierBoard
       board_(board),
       report_(std::move(report)),
       random_(plan.seed * 1000 + rank),
-      tensors_(plan.tensors.size()) {
+      tensors_(plan.tensors.size()),
+      sat_out_(plan.uneven_steps == 0) {
   join();
 }
 
@@ -63,6 +64,10 @@ void SimWorker::act() {
   if (!hasty_.empty()) give_up_hasty_pulls();
   while (under_way_ < plan_.most_under_way && keeps_pace() && start_something()) {
   }
+  if (!sat_out_) {
+    if (next_ == plan_.uneven_steps && !sitting_) sit_out();
+    return;
+  }
   if (!in_barrier_ && barriers_entered_ < plan_.barriers && random_.chance(0.05)) enter_barrier();
   if (!all_started() || under_way_ > 0 || in_barrier_ || leaving_) return;
   if (barriers_entered_ < plan_.barriers) return enter_barrier();
@@ -100,9 +105,15 @@ bool SimWorker::all_declared() const {
 }
 
 bool SimWorker::start_something() {
+  if (next_ == plan_.uneven_steps && !sat_out_) return false;
   if (next_ < plan_.order.size()) {
     const std::size_t index = plan_.order[next_++];
-    if (!tensors_[index].refused) start_step(index);
+    const bool takes_part = plan_.tensors[index].takes_part(rank_, tensors_[index].next_step + 1);
+    if (!takes_part) {
+      ++tensors_[index].next_step;
+    } else if (!tensors_[index].refused) {
+      start_step(index);
+    }
     return true;
   }
   if (final_pulls_ == tensors_.size()) return false;
@@ -345,6 +356,20 @@ std::uint64_t SimWorker::check_counts(std::size_t index, std::uint64_t round, st
     last[i] = {version, progress};
   }
   return shares;
+}
+
+// Rounds of others ask for nothing of the program until all sit out.
+void SimWorker::sit_out() {
+  sitting_ = true;
+  ++under_way_;
+  node_.sit_out([this](const Result<Rank>& last) {
+    --under_way_;
+    sat_out_ = true;
+    codes_.insert(last.status().code());
+    if (last.ok() && *last >= plan_.workers) {
+      report_("ranks", fmt::format("worker {} came last of {}", *last, plan_.workers));
+    }
+  });
 }
 
 void SimWorker::enter_barrier() {

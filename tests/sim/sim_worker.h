@@ -83,6 +83,7 @@ class SimWorker {
   std::uint64_t check_counts(std::size_t index, std::uint64_t round, std::uint64_t i, double value,
                              std::uint64_t version);
   void enter_barrier();
+  void sit_out();
   void change_minds();
   bool all_declared() const;
   bool all_started() const {
@@ -110,6 +111,8 @@ class SimWorker {
   std::uint32_t barriers_entered_ = 0;
   std::uint32_t barriers_failed_ = 0;
   bool in_barrier_ = false;
+  bool sitting_ = false;
+  bool sat_out_ = false;
   bool leaving_ = false;
   std::optional<Status> outcome_;
   std::set<Code> codes_;

@@ -155,7 +155,7 @@ LARGE_CLASSES = {
     "van/membership.h:Membership": (378, 33),
     "van/van.h:Van": (649, 66),
     "worker/exchange.h:Exchange": (742, 59),
-    "worker/include/stretto/worker.h:Worker": (268, 29),
+    "worker/include/stretto/worker.h:Worker": (268, 30),
     "input/tuner.h:Tuner": (277, 26),
     "worker/node.h:WorkerNode": (506, 51),
     "worker/training/parameters.cc:Parameters::Impl": (313, 32),

@@ -251,7 +251,7 @@ TEST_F(VanTest, AnotherProtocolIsToldSo) {
   header.sequence = 1;
   worker_.send_raw(header);
   step();
-  EXPECT_THAT(worker_.control().fault().cause(), HasSubstr("protocol 1, this side speaks 2"));
+  EXPECT_THAT(worker_.control().fault().cause(), HasSubstr("protocol 1, this side speaks 3"));
 }
 
 // ---- credit and acks

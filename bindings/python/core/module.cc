@@ -147,6 +147,7 @@ void bind_worker(py::module_& module) {
           py::arg("tensor"), py::arg("data"), py::arg("root"), py::arg("priority"),
           py::arg("owner"))
       .def("barrier", &PyWorker::barrier)
+      .def("sit_out", &PyWorker::sit_out)
       .def_property_readonly("tracing", &PyWorker::tracing)
       .def("note_span", &PyWorker::note_span, py::arg("kind"), py::arg("begin_s"), py::arg("end_s"))
       .def("report", &PyWorker::report, py::arg("name"), py::arg("value"))

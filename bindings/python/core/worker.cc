@@ -167,6 +167,11 @@ void PyWorker::barrier() {
   raise_unless_ok(heard([worker = here()] { return worker->barrier(); }));
 }
 
+Rank PyWorker::sit_out() {
+  process_.refuse_others();
+  return value_of(heard([worker = here()] { return worker->sit_out(); }));
+}
+
 void PyWorker::leave(std::optional<double> patience) {
   process_.refuse_others();
   const Duration limit = patience ? from_seconds(*patience) : Duration::max();

@@ -76,6 +76,7 @@ class PyWorker {
   void note_span(const std::string& kind, double begin_s, double end_s);
   void report(const std::string& name, double value) { here()->report(name, value); }
   void barrier();
+  Rank sit_out();
   /// `patience` is in seconds; none: as long as it takes.
   void leave(std::optional<double> patience);
   /// Lets go of everything without a word: for a process that is about to end with an error, so

@@ -75,6 +75,7 @@ class Session:
         self._owner = os.getpid()
         self._left = False
         self._scopes = collections.defaultdict(set)
+        self._sat_out = 0
         if place.rank < 0:
             self.worker()  # The scheduler chooses the rank.
 
@@ -214,6 +215,19 @@ class Session:
         """Returns when every worker has called it as often as this one."""
         if not self.alone:
             self.worker().barrier()
+
+    def sit_out(self):
+        """Waits until every worker has called it; until then this one takes part in the others'
+        sums and means with nothing. Returns the rank of who called it last."""
+        last = self.rank if self.alone else self.worker().sit_out()
+        self._sat_out += 1
+        return last
+
+    @property
+    def era(self):
+        """How often all workers sat out. What was agreed before may be unknown to who did not take
+        part."""
+        return self._sat_out
 
     def leave(self, patience=None):
         """Leaves the job, after all that is under way has ended. If that takes longer than

@@ -184,6 +184,11 @@ class Worker {
 
   /// Returns when every worker has called it as often as this one.
   Status barrier();
+  /// For data that is not of the same length everywhere: waits until every worker has called this.
+  /// Until then this one takes part in the others' rounds, in modes that have them, with nothing:
+  /// sums lack its share, and means count it as zeros. Nothing else may be begun meanwhile; others
+  /// who broadcast, or come to a barrier, get a kMismatch. Returns the rank of who called it last.
+  Result<Rank> sit_out();
 
   /// Tells how the program itself does (its loss, its accuracy), for stretto-top, the live page and
   /// metrics: `worker.report("loss", 0.31)`. The latest value of each name goes along with the next

@@ -13,7 +13,7 @@ from stretto import errors, session
 from stretto.torch import exchange
 
 _MOST_TOLD = 3
-_ABSENT = (0, 0)  # What is added up of a worker that has joined; no text is empty.
+_ABSENT = (0, 0)  # What is added up of a worker that sits out; no text is empty.
 _NUMBER = re.compile("([0-9]+)")
 
 
@@ -70,7 +70,7 @@ class Agreement:
     what       in words
     facts      what must be the same, as texts by text, in any order
     operation  for the error: what the user called
-    of_all     every worker must take part; else those that have joined may be absent
+    of_all     every worker must take part; else those that sit out may be absent
     """
 
     def __init__(self, name, what, facts, operation, of_all=True):
@@ -104,11 +104,12 @@ class Agreement:
             raise errors.Mismatch(self._failed, operation=self._operation)
 
     def _compared(self, rows):
-        # Who takes part says something; who has joined adds nothing.
+        # Who takes part says something; who sits out adds nothing.
         here = [rank for rank, row in enumerate(rows) if row != _ABSENT]
         if self._of_all and len(here) < len(rows):
             absent = next(rank for rank, row in enumerate(rows) if row == _ABSENT)
-            return f"worker {absent} has joined, and takes part in sums only until all have"
+            return (f"worker {absent} sits out until all workers have called join(), and takes "
+                    "part in sums only")
         # Those of the first, and of the next that has others, suffice to tell everybody something.
         first = here[0]
         other = next((rank for rank in here if rows[rank] != rows[first]), None)
@@ -122,7 +123,7 @@ class Agreement:
 
     def _text_of(self, rank, row):
         digest, length = row
-        # By a sum, in which also those can take part that have joined.
+        # By a sum, in which also those can take part that sit out.
         text = torch.zeros(length, dtype=torch.uint8)
         if rank == self._rank:
             text = torch.frombuffer(bytearray(self._text), dtype=torch.uint8)

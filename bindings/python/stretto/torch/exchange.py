@@ -187,6 +187,10 @@ def gather(tensor, name):
     what = f"{mine.dtype} of shape [rows{''.join(f', {size}' for size in mine.shape[1:])}]"
     found = _gather([mine.shape[0], digest_of(what)], f"{name}.rows")
     rows = found[:, 0].tolist()
+    if not found[:, 1].all():
+        raise errors.Mismatch(f"worker {found[:, 1].tolist().index(0)} sits out until all workers "
+                              "have called join(), and takes part in sums only",
+                              operation=f"allgather '{name}'")
     if len(set(found[:, 1].tolist())) > 1:
         texts = enumerate(_gather_texts(what, f"{name}.described"))
         raise errors.Mismatch("only the number of rows may differ, but "

@@ -83,6 +83,7 @@ class GradientExchange:
                  scope=session.Scope(), when_begun=None, layerwise=False, rule="mean",
                  sparse_as_dense=False):
         self._session = session.current()
+        self._era = self._session.era
         self._scope = scope
         self._passes = passes
         self._compression = compression
@@ -122,14 +123,17 @@ class GradientExchange:
         return None if self._session.alone else _staging_for(self._slots, self._session.note_span)
 
     def _is_alone(self):
-        # Asked before anything is sent: here it shows that suspend() and resume() were called.
+        # Asked before anything is sent: here it shows that suspend() and resume() were called, or
+        # that all sat out.
         now = session.current() if session.is_initialized() else self._session
+        if now is not self._session or now.era != self._era:
+            self._agreement = None
+            self._era = now.era
+            for slot in self._slots:
+                slot.is_sparse = None
         if now is not self._session:
             now.keep_scope(self._scope)
             self._session = now
-            self._agreement = None
-            for slot in self._slots:
-                slot.is_sparse = None
             for bucket in self._buckets:
                 bucket.declared.clear()
             if self._staging is not None:

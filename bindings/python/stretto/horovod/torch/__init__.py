@@ -5,11 +5,12 @@
 
 and a script that was written for horovod.torch stays as it is. Start it with `stretto-launch
 --workers 2 --servers 2 -- python3 script.py`. What is not there yet says so when it is called:
-join(), reduce-scatter, all-to-all, process sets, elastic training; Adasum will not be.
+reduce-scatter, all-to-all, process sets, elastic training; Adasum will not be.
 """
 
 import stretto.torch as _st
 from stretto import errors as _errors
+from stretto import session as _session
 from stretto.errors import Error as HorovodInternalError
 from stretto.horovod.torch import handles as _handles
 from stretto.horovod.torch import reductions as _reductions
@@ -78,6 +79,16 @@ def barrier(process_set=global_process_set):
     _st.barrier()
 
 
+def join(device=-1):
+    """For data that is not of the same length everywhere: waits until every worker has called it,
+    and returns the rank of the last. Until then this one takes part in the others' allreduces, and
+    so in the steps of their optimizers, with nothing; allgather and broadcast are a Mismatch for
+    them. `device` is not used."""
+    del device
+    _handles.settle()
+    return _session.current().sit_out()
+
+
 def broadcast_parameters(params, root_rank):
     """Makes a state_dict(), or a list of tensors or (name, tensor), what it is at the worker
     `root_rank`. ValueError for anything else."""
@@ -134,7 +145,6 @@ def _later(name, what):
 
 alltoall = _later("alltoall", "all-to-all")
 alltoall_async = _later("alltoall_async", "all-to-all")
-join = _later("join", "join(), for data of other lengths,")
 reducescatter = _later("reducescatter", "reduce-scatter")
 reducescatter_async = _later("reducescatter_async", "reduce-scatter")
 grouped_reducescatter = _later("grouped_reducescatter", "reduce-scatter")

@@ -32,6 +32,10 @@ class Pending:
         self._begin = None
         self._begun.set()
 
+    def wait_until_begun(self):
+        """Waits for its turn, or for what kept it from it."""
+        self._begun.wait()
+
     def done(self):
         """True once it has ended."""
         return self._begun.is_set() and (self._error is not None or self._handle.done())
@@ -171,6 +175,12 @@ def synchronize(handle):
     synchronized before. Raises a stretto.Error if the exchange failed."""
     pending = _handles.pop(handle, None)
     return None if pending is None else _result_of(pending)
+
+
+def settle():
+    """Waits until all has begun that was asked for. What cannot begin is for who waits for it."""
+    for pending in [*_handles.values(), *(pending for _, pending in _named.values())]:
+        pending.wait_until_begun()
 
 
 def forget():

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who sits out, by the numbers of barriers.
+#include "server/sitting_out.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "server/long_waits.h"
+
+namespace stretto {
+
+void SittingOut::note(Rank rank, const wire::SitOut& said) {
+  if (said.over()) {
+    over_ = std::max(over_, said.number());
+    return;
+  }
+  if (since_.size() <= rank) since_.resize(rank + 1);
+  since_[rank] = said.number();
+}
+
+std::vector<Rank> SittingOut::sitting_of(std::vector<Rank> ranks) const {
+  std::erase_if(ranks, [this](Rank rank) { return !sits(rank); });
+  return ranks;
+}
+
+void SittingOut::ask(std::uint32_t part, const TensorSpec& spec, const Consistency& rounds) const {
+  if (!rounds.open() || rounds.open_assigns()) return;
+  for (const Rank rank : sitting_of(rounds.missing())) {
+    wire::Control message;
+    wire::Wanted& wanted = *message.mutable_wanted();
+    *wanted.mutable_spec() = to_wire(spec);
+    wanted.set_part(part);
+    wanted.set_round(rounds.rounds_of(rank) + 1);
+    tell_(rank, message);
+  }
+}
+
+Status SittingOut::in_vain(const Consistency& rounds) const {
+  const bool assigns = rounds.open_assigns();
+  if (!assigns && !rounds.bounds()) return {};
+  const std::vector<Rank> absent = sitting_of(rounds.awaited());
+  if (absent.empty()) return {};
+  return {Code::kMismatch,
+          fmt::format("worker {} sits out, and {}", list_of(absent),
+                      assigns ? "a broadcast needs all workers; begin it when all have sat out"
+                              : "the bound on staleness waits for its rounds; tensors of workers "
+                                "that sit out are to be sync, eager or async")};
+}
+
+}  // namespace stretto

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// SittingOut: which workers make no shares until all do so, as they said, and what a shard does
+// about it: it asks them for the empty shares that rounds want.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "server/consistency.h"
+#include "van/messages.h"
+
+namespace stretto {
+
+/// Thread: loop.
+class SittingOut {
+ public:
+  using Tell = std::function<void(Rank, const wire::Control&)>;
+
+  /// `tell` sends a worker a message.
+  explicit SittingOut(Tell tell) : tell_(std::move(tell)) {}
+
+  /// What a worker says. That the barrier of a number is open ends it for all who sat out until
+  /// then, also for those whose own word comes later, for it comes on another link.
+  void note(Rank rank, const wire::SitOut& said);
+
+  bool sits(Rank rank) const { return rank < since_.size() && since_[rank] > over_; }
+  /// Asks those who sit out for their shares of the part's open round, if it collects them. Once
+  /// is enough: when the round opens, or when a worker says that it sits out.
+  void ask(std::uint32_t part, const TensorSpec& spec, const Consistency& rounds) const;
+  /// Why those who wait for a part wait in vain, or ok.
+  Status in_vain(const Consistency& rounds) const;
+
+ private:
+  std::vector<Rank> sitting_of(std::vector<Rank> ranks) const;
+
+  Tell tell_;
+  std::vector<std::uint64_t> since_;  // By rank: the barrier until which they sit out; 0: none.
+  std::uint64_t over_ = 0;            // The last that was open.
+};
+
+}  // namespace stretto

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a trace says of shares.
+#include "server/share_record.h"
+
+#include <gtest/gtest.h>
+
+namespace stretto {
+namespace {
+
+TEST(ShareRecord, SaysWhoseShareOfWhichRoundItWasAndWhatCameOfIt) {
+  using namespace std::chrono_literals;
+  wire::Header header;
+  header.kind = wire::Kind::kPush;
+  header.key = {3, 2};
+  header.version = 7;
+  header.sender = 11;
+  header.priority = -4;
+  const TraceRecord sum = record_of_share(header, 64, false, Time{} + 5ns, Time{} + 9ns);
+  EXPECT_EQ(sum.kind, TraceKind::kSum);
+  EXPECT_EQ(sum.end_ns - sum.begin_ns, 4);
+  EXPECT_EQ(sum.round, 7U);
+  EXPECT_EQ(sum.tensor, 3U);
+  EXPECT_EQ(sum.part, 2U);
+  EXPECT_EQ(sum.bytes, 64U);
+  EXPECT_EQ(sum.peer, 11U);
+  EXPECT_EQ(sum.priority, -4);
+  EXPECT_EQ(record_of_share(header, 64, true, Time{}, Time{}).kind, TraceKind::kUpdate);
+}
+
+}  // namespace
+}  // namespace stretto

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who sits out, and what shards do about it: they ask for the empty shares that a round wants.
+#include "server/sitting_out.h"
+
+#include "tests/server/shard_fixture.h"
+
+namespace stretto {
+namespace {
+
+using fake::ShardTest;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+wire::SitOut sit_out(std::uint64_t number, bool over = false) {
+  wire::SitOut said;
+  said.set_number(number);
+  said.set_over(over);
+  return said;
+}
+
+class SittingOutAlone : public testing::Test {
+ protected:
+  /// Whom the round asks for its empty share.
+  std::vector<Rank> asked(const Consistency& rounds) {
+    asked_.clear();
+    out_.ask(0, fake::spec("grads", Dtype::kF32, 2), rounds);
+    return asked_;
+  }
+  std::vector<Rank> asked_;
+  SittingOut out_{[this](Rank rank, const wire::Control&) { asked_.push_back(rank); }};
+};
+
+TEST_F(SittingOutAlone, UntilTheBarrierIsOpenWhoeverSaysSo) {
+  EXPECT_FALSE(out_.sits(1));
+  out_.note(1, sit_out(3));
+  EXPECT_TRUE(out_.sits(1));
+  EXPECT_FALSE(out_.sits(0));
+  out_.note(0, sit_out(3, true));
+  EXPECT_FALSE(out_.sits(1));
+  out_.note(2, sit_out(3));
+  EXPECT_FALSE(out_.sits(2)) << "its word was late";
+  out_.note(2, sit_out(4));
+  EXPECT_TRUE(out_.sits(2));
+  out_.note(2, sit_out(0));
+  EXPECT_FALSE(out_.sits(2)) << "it makes shares again";
+}
+
+TEST_F(SittingOutAlone, ARoundWantsThoseThatItLacks) {
+  Consistency rounds({}, 3);
+  out_.note(1, sit_out(1));
+  out_.note(2, sit_out(1));
+  EXPECT_THAT(asked(rounds), IsEmpty()) << "no round is open";
+  rounds.contribute(0, false);
+  EXPECT_THAT(asked(rounds), ElementsAre(1, 2));
+  rounds.contribute(2, false);
+  EXPECT_THAT(asked(rounds), ElementsAre(1));
+  EXPECT_TRUE(out_.in_vain(rounds).ok());
+}
+
+TEST_F(SittingOutAlone, TheBoundIsInVainOnceWhoSitsOutIsTheSlowest) {
+  Consistency rounds({.mode = Mode::kBounded, .bound = 1}, 2);
+  rounds.contribute(1, false);
+  out_.note(1, sit_out(1));
+  EXPECT_TRUE(out_.in_vain(rounds).ok()) << "the other is slower";
+  for (int i = 0; i < 3; ++i) rounds.contribute(0, false);
+  EXPECT_THAT(asked(rounds), IsEmpty());
+  EXPECT_EQ(out_.in_vain(rounds).code(), Code::kMismatch);
+  EXPECT_THAT(out_.in_vain(rounds).cause(), HasSubstr("bound"));
+}
+
+class SittingOutTest : public ShardTest {
+ protected:
+  void say_sit_out(fake::FarEnd& worker, std::uint64_t number, bool over = false) {
+    wire::Control message;
+    *message.mutable_sit_out() = sit_out(number, over);
+    worker.say(message);
+    step();
+  }
+};
+
+TEST_F(SittingOutTest, IsAskedForEachRoundOnceAndCountsAsNothing) {
+  begin();
+  open({.update = {.rule = Rule::kMean}});
+  say_sit_out(second_, 1);
+  EXPECT_TRUE(second_.controls().empty());
+  for (std::uint64_t round = 1; round <= 3; ++round) {
+    push(first_, round, {8, 2});
+    const wire::Control asked = second_.control();
+    ASSERT_TRUE(asked.has_wanted());
+    EXPECT_EQ(asked.wanted().spec().name(), "grads");
+    EXPECT_EQ(asked.wanted().round(), round);
+    second_.send(fake::push_header(kKey, round, wire::kAbsent));
+    step();
+    EXPECT_THAT(fake::floats_of(first_.datum().payload.bytes()), ElementsAre(4, 1));
+    second_.data();
+    second_.controls();
+  }
+}
+
+TEST_F(SittingOutTest, IsAskedForTheRoundsThatAreOpenAlready) {
+  begin();
+  open();
+  push(first_, 1, {8, 2});
+  say_sit_out(second_, 1);
+  EXPECT_TRUE(second_.control().has_wanted());
+}
+
+TEST_F(SittingOutTest, IsAskedNoMoreOnceSomebodySaysThatItIsOver) {
+  begin();
+  open();
+  say_sit_out(second_, 1);
+  say_sit_out(first_, 1, true);
+  push(first_, 1, {8, 2});
+  EXPECT_TRUE(second_.controls().empty());
+}
+
+TEST_F(SittingOutTest, ABroadcastIsOfAllWorkers) {
+  begin();
+  open();
+  say_sit_out(second_, 1);
+  push(first_, 1, {8, 2}, wire::kWantsValue | wire::kAssign);
+  const Status why = fault_at(first_);
+  EXPECT_EQ(why.code(), Code::kMismatch);
+  EXPECT_THAT(why.cause(), HasSubstr("worker 1 sits out"));
+}
+
+TEST_F(SittingOutTest, AWorkerThatTheBoundHoldsBackForItIsToldSo) {
+  begin();
+  open({.mode = Mode::kBounded, .bound = 1});
+  push(first_, 1, {8, 2});
+  push(first_, 2, {8, 2});
+  first_.data();
+  first_.controls();
+  say_sit_out(second_, 1);
+  const Status why = fault_at(first_);
+  EXPECT_EQ(why.code(), Code::kMismatch);
+  EXPECT_THAT(why.cause(), HasSubstr("worker 1 sits out, and the bound on staleness"));
+}
+
+}  // namespace
+}  // namespace stretto

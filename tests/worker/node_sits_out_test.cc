@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// A worker that sits out: what it tells scheduler and shards, and that it gives the empty shares
+// that these want. The scheduler and a shard are played by hand.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/van/far_end.h"
+#include "worker/node.h"
+
+namespace stretto {
+namespace {
+
+class NodeSitsOutTest : public testing::Test {
+ protected:
+  NodeSitsOutTest() {
+    node_.join([](const Status&) {});
+    say(scheduler_, fake::welcome(10, 0));
+    const Roster roster = fake::roster(2, 1);
+    say(scheduler_, to_wire(roster));
+    say(shard_, fake::welcome(10, 0));
+    scheduler_.epoch = shard_.epoch = roster.epoch;
+    scheduler_.controls();
+    shard_.controls();
+    node_.sit_out([this](const Result<Rank>& last) { last_ = last; });
+    step();
+  }
+  void step() {
+    node_.step(Duration::zero());
+    node_.step(Duration::zero());
+  }
+  void say(fake::FarEnd& far, const wire::Control& message) {
+    far.say(message);
+    step();
+  }
+
+  std::optional<Result<Rank>> last_;
+  sim::VirtualClock clock_;
+  fake::Wire wire_;
+  Config config_ = fake::config(Role::kWorker);
+  WorkerNode node_{config_, fake::scripted_transport(wire_), clock_};
+  fake::FarEnd scheduler_{wire_, 1, kSchedulerNode};
+  fake::FarEnd shard_{wire_, 2, 50};
+};
+
+TEST_F(NodeSitsOutTest, SaysSoAndSaysWhenItIsOver) {
+  const wire::Barrier asked = scheduler_.control().barrier();
+  EXPECT_TRUE(asked.sits_out());
+  const wire::SitOut told = shard_.control().sit_out();
+  EXPECT_EQ(told.number(), asked.number());
+  EXPECT_FALSE(told.over());
+  EXPECT_FALSE(last_.has_value());
+  wire::Control open = fake::barrier(asked.number());
+  open.mutable_barrier()->set_last(1);
+  say(scheduler_, open);
+  ASSERT_TRUE(last_.has_value() && last_->ok());
+  EXPECT_EQ(**last_, 1U);
+  EXPECT_TRUE(shard_.control().sit_out().over());
+}
+
+TEST_F(NodeSitsOutTest, GivesAnEmptyShareOfATensorThatItDidNotKnow) {
+  scheduler_.controls();
+  shard_.controls();
+  const TensorSpec spec = fake::spec("grads", Dtype::kF32, 2);
+  wire::Control wanted;
+  *wanted.mutable_wanted()->mutable_spec() = to_wire(spec);
+  wanted.mutable_wanted()->set_round(1);
+  say(shard_, wanted);
+  EXPECT_EQ(scheduler_.control().declare().spec().name(), "grads");
+  wire::Control declared;
+  declared.mutable_declared()->set_name("grads");
+  declared.mutable_declared()->set_tensor(3);
+  wire::SlotRun& run = *declared.mutable_declared()->add_owners();
+  run.set_count(1);
+  run.set_node(50);
+  say(scheduler_, declared);
+  EXPECT_TRUE(shard_.control().has_open());
+  const fake::Sent share = shard_.datum();
+  EXPECT_EQ(share.header.flags, wire::kAbsent);
+  EXPECT_EQ(share.header.version, 1U);
+  EXPECT_TRUE(share.payload.empty());
+}
+
+TEST_F(NodeSitsOutTest, MakesSharesAgainIfTheBarrierFails) {
+  scheduler_.controls();
+  shard_.controls();
+  say(scheduler_, fault_message({Code::kPeerLost, "worker 1 has left the job"}, "barrier"));
+  ASSERT_TRUE(last_.has_value());
+  EXPECT_EQ(last_->status().code(), Code::kPeerLost);
+  EXPECT_EQ(last_->status().operation(), "sit_out");
+  EXPECT_EQ(shard_.control().sit_out().number(), 0U);
+}
+
+TEST_F(NodeSitsOutTest, AWishThatMakesNoSenseEndsItsMembership) {
+  wire::Control wanted;
+  wanted.mutable_wanted()->set_part(1);
+  say(shard_, wanted);
+  EXPECT_EQ(node_.status().code(), Code::kMalformed);
+}
+
+TEST_F(NodeSitsOutTest, RefusesWhatTheProgramBeginsMeanwhile) {
+  auto operation = std::make_shared<Operation>();
+  operation->ticket = std::make_shared<detail::TicketState>(1);
+  node_.start(operation);
+  ASSERT_TRUE(operation->ticket->done());
+  const Status why = operation->ticket->wait_for(Duration::zero());
+  EXPECT_EQ(why.code(), Code::kInvalidArgument);
+  EXPECT_THAT(why.cause(), testing::HasSubstr("sits out"));
+}
+
+}  // namespace
+}  // namespace stretto

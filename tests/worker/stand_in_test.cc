@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a worker whose program sits out does with the wishes of shards.
+#include "worker/stand_in.h"
+
+#include "tests/worker/exchange_fixture.h"
+
+namespace stretto {
+namespace {
+
+using fake::ExchangeTest;
+
+class StandInTest : public ExchangeTest {
+ protected:
+  Status wish(std::uint32_t part, std::uint64_t round) {
+    wire::Wanted wanted;
+    *wanted.mutable_spec() = to_wire(*exchange_.find(1));
+    wanted.set_part(part);
+    wanted.set_round(round);
+    Status status = stand_in_.on_wanted(wanted);
+    step();
+    return status;
+  }
+  /// Frames that were pushed: all empty.
+  std::size_t pushed() {
+    const std::vector<fake::Sent> frames = shard_.data();
+    for (const fake::Sent& frame : frames) {
+      EXPECT_EQ(frame.header.kind, wire::Kind::kPush);
+      EXPECT_EQ(frame.header.flags & wire::kAbsent, wire::kAbsent);
+      EXPECT_TRUE(frame.payload.empty());
+    }
+    return frames.size();
+  }
+
+  StandIn stand_in_{exchange_,
+                    {.declare =
+                         [this](const TensorSpec& spec, const StandIn::Declared& done) {
+                           declared_ = spec;
+                           done(Tensor{1, spec.dtype, spec.elements});
+                         },
+                     .tell = [this](const wire::SitOut& said) { told_.push_back(said); }}};
+  std::vector<wire::SitOut> told_;
+  std::optional<TensorSpec> declared_;
+};
+
+TEST_F(StandInTest, SharesNothingOfAllPartsForTheFirstThatIsWanted) {
+  add(1, 5);
+  stand_in_.begin(1);
+  ASSERT_TRUE(wish(1, 1).ok());
+  EXPECT_EQ(pushed(), 3U);
+  EXPECT_EQ(declared_->name, "tensor1");
+  EXPECT_EQ(declared_->options.codec, CodecSpec()) << "no rule of ours applies";
+  for (const std::uint32_t part : {0U, 1U, 2U}) ASSERT_TRUE(wish(part, 1).ok());
+  EXPECT_EQ(pushed(), 0U) << "it is the same round";
+}
+
+TEST_F(StandInTest, DoesNothingForWhatTheProgramShares) {
+  add(1, 2);
+  ASSERT_TRUE(wish(0, 1).ok());
+  EXPECT_EQ(pushed(), 0U) << "it does not sit out";
+  const Floats source{1, 2};
+  start(Kind::kPush, 1, &source, nullptr);
+  shard_.data();
+  start(Kind::kPush, 1, &source, nullptr);  // Waits for the first.
+  stand_in_.begin(1);
+  ASSERT_TRUE(wish(0, 1).ok());
+  ASSERT_TRUE(wish(0, 2).ok());
+  EXPECT_EQ(pushed(), 0U);
+}
+
+TEST_F(StandInTest, RefusesWhatMakesNoSense) {
+  stand_in_.begin(1);
+  EXPECT_EQ(stand_in_.on_wanted(wire::Wanted()).code(), Code::kMalformed);
+}
+
+TEST_F(StandInTest, TellsShardsFromWhenAndUntilWhen) {
+  EXPECT_TRUE(stand_in_.refusal().ok());
+  stand_in_.begin(3);
+  EXPECT_EQ(told_.back().number(), 3U);
+  EXPECT_FALSE(told_.back().over());
+  EXPECT_THAT(stand_in_.refusal().cause(), testing::HasSubstr("sits out until all do"));
+  stand_in_.end();
+  EXPECT_EQ(told_.back().number(), 3U);
+  EXPECT_TRUE(told_.back().over());
+  stand_in_.begin(4);
+  stand_in_.give_up();
+  EXPECT_EQ(told_.back().number(), 0U);
+  EXPECT_TRUE(stand_in_.refusal().ok());
+}
+
+TEST_F(StandInTest, IsNotAtRestWhileARoundIsOpenThatThisWorkerHasAShareIn) {
+  add(1, 2);
+  EXPECT_TRUE(stand_in_.at_rest());
+  stand_in_.begin(1);
+  ASSERT_TRUE(wish(0, 1).ok());
+  ack(1);
+  EXPECT_TRUE(exchange_.idle());
+  EXPECT_FALSE(stand_in_.at_rest()) << "its push has ended, and the round has not";
+  done({1, 0}, 1);
+  EXPECT_TRUE(stand_in_.at_rest());
+}
+
+}  // namespace
+}  // namespace stretto

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who sits out says so to the shards at once, since others who do so may wait for its empty shares;
+// but it enters the barrier only when its own rounds are over. So when the barrier is open no share
+// is under way that was begun before, and the next round of every part is a full one.
+#include "worker/barrier_calls.h"
+
+#include <utility>
+
+namespace stretto {
+
+void BarrierCalls::add(Call call) {
+  calls_.push_back(std::move(call));
+  if (calls_.size() == 1) begin();
+}
+
+void BarrierCalls::begin() {
+  const bool sits_out = calls_.front().sits_out;
+  ++number_;
+  entered_ = false;
+  since_ = clock_.now();
+  deadline_ = sits_out ? Time::max() : after(since_, patience_);
+  if (sits_out) stand_in_.begin(number_);
+  enter_if_ready();
+}
+
+void BarrierCalls::enter_if_ready() {
+  if (idle() || entered_) return;
+  const bool sits_out = calls_.front().sits_out;
+  if (sits_out && !stand_in_.at_rest()) return;
+  entered_ = true;
+  wire::Barrier barrier;
+  barrier.set_number(number_);
+  barrier.set_sits_out(sits_out);
+  enter_(barrier);
+}
+
+void BarrierCalls::on_open(const wire::Barrier& open) {
+  if (idle() || !entered_ || open.number() != number_) return;
+  const Call first = std::move(calls_.front());
+  calls_.pop_front();
+  if (first.sits_out) stand_in_.end();
+  if (!idle()) begin();
+  first.done(Rank{open.last()});
+}
+
+void BarrierCalls::end_all(const Status& why) {
+  if (idle()) return;
+  --number_;
+  if (calls_.front().sits_out) stand_in_.give_up();
+  for (const Call& call : std::exchange(calls_, {})) {
+    call.done(Status(why).with_operation(call.name()));
+  }
+}
+
+std::string BarrierCalls::oldest(Time before) const {
+  return idle() || since_ > before ? std::string() : calls_.front().name();
+}
+
+}  // namespace stretto

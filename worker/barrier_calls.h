@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// BarrierCalls: the calls of barrier() and sit_out() that have not returned. One at a time, the
+// first, is begun, in the order in which they were made; barriers have numbers from 1.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <string>
+
+#include "common/clock.h"
+#include "van/messages.h"
+#include "worker/stand_in.h"
+
+namespace stretto {
+
+/// Thread: loop.
+class BarrierCalls {
+ public:
+  /// Gets the rank of who came last.
+  using Done = std::function<void(const Result<Rank>&)>;
+  /// Tells the scheduler that this worker is at a barrier.
+  using Enter = std::function<void(const wire::Barrier&)>;
+
+  /// A barrier that is not open after `patience` fails; sitting out may take as long as it takes.
+  /// The stand-in outlives this.
+  BarrierCalls(const Clock& clock, Duration patience, StandIn& stand_in, Enter enter)
+      : clock_(clock), patience_(patience), stand_in_(stand_in), enter_(std::move(enter)) {}
+
+  void barrier(Done done) { add({.done = std::move(done)}); }
+  void sit_out(Done done) { add({.done = std::move(done), .sits_out = true}); }
+
+  /// The scheduler says that all are there.
+  void on_open(const wire::Barrier& open);
+  /// All calls end with an error. The barrier that the scheduler was told of keeps its number for
+  /// the next try.
+  void end_all(const Status& why);
+  /// Enters the barrier of who sits out as soon as its own rounds are over.
+  void enter_if_ready();
+
+  bool idle() const { return calls_.empty(); }
+  /// The first is a barrier, and its patience has ended.
+  bool late() const { return !idle() && deadline_ <= clock_.now(); }
+  Time next_due() const { return idle() ? Time::max() : deadline_; }
+  /// The first call, if it was begun before that: "barrier". Else empty.
+  std::string oldest(Time before) const;
+
+ private:
+  struct Call {
+    Done done;
+    bool sits_out = false;
+    const char* name() const { return sits_out ? "sit_out" : "barrier"; }
+  };
+  void add(Call call);
+  void begin();
+
+  const Clock& clock_;
+  Duration patience_;
+  StandIn& stand_in_;
+  Enter enter_;
+  std::deque<Call> calls_;
+  std::uint64_t number_ = 0;     // Of the first call's barrier.
+  bool entered_ = false;         // The scheduler has been told of that.
+  Time since_;                   // When it was begun,
+  Time deadline_ = Time::max();  // and until when it may take.
+};
+
+}  // namespace stretto

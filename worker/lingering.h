@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lingering: operations that have ended while somebody still reads their callers' memory. Their
+// tickets end when that is free.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "common/clock.h"
+#include "stretto/status.h"
+#include "worker/operation.h"
+
+namespace stretto {
+
+/// Thread: loop.
+class Lingering {
+ public:
+  struct Ended {
+    std::shared_ptr<Operation> operation;
+    Status why;
+  };
+
+  void add(std::shared_ptr<Operation> operation, const Status& why, Time now);
+  /// Takes those out whose memory nobody holds any more.
+  std::vector<Ended> take_free(Time now);
+  bool empty() const { return waiting_.empty(); }
+  /// When to look again, at the latest; the end of the last lease wakes the loop.
+  Time next_due() const { return empty() ? Time::max() : next_check_; }
+  /// Memory has been held for so long that only closing links can free it.
+  bool stuck(Time now) const;
+
+ private:
+  struct Waiting {
+    Ended ended;
+    Time since;
+  };
+  std::vector<Waiting> waiting_;
+  Time next_check_;
+};
+
+}  // namespace stretto

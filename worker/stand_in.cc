@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// An empty share is a push of all of a tensor's parts, as any other: the next wishes for parts of
+// that round come when it has begun.
+#include "worker/stand_in.h"
+
+#include <limits>
+#include <utility>
+
+#include "common/check.h"
+
+namespace stretto {
+
+void StandIn::begin(std::uint64_t number) {
+  STRETTO_CHECK(!sitting() && number > 0);
+  number_ = number;
+  wire::SitOut said;
+  said.set_number(number);
+  ways_.tell(said);
+}
+
+void StandIn::end() {
+  STRETTO_CHECK(sitting());
+  wire::SitOut said;
+  said.set_number(std::exchange(number_, 0));
+  said.set_over(true);
+  ways_.tell(said);
+}
+
+void StandIn::give_up() {
+  STRETTO_CHECK(sitting());
+  number_ = 0;
+  ways_.tell({});
+}
+
+Status StandIn::refusal() const {
+  if (!sitting()) return {};
+  return {Code::kInvalidArgument,
+          "this worker sits out until all do; begin nothing before sit_out() has returned"};
+}
+
+Status StandIn::on_wanted(const wire::Wanted& wanted) {
+  Result<TensorSpec> spec = from_wire(wanted.spec());
+  if (!spec.ok()) {
+    return {Code::kMalformed,
+            "a wish names a tensor that makes no sense: " + spec.status().cause()};
+  }
+  if (!sitting()) return {};
+  if (!spec->options.codec) spec->options.codec = CodecSpec();  // None, whatever our rules say.
+  ways_.declare(*spec,
+                [this, part = wanted.part(), round = wanted.round()](const Result<Tensor>& made) {
+                  if (made.ok() && sitting()) attend(*made, part, round);
+                });
+  return {};
+}
+
+void StandIn::attend(const Tensor& tensor, std::uint32_t part, std::uint64_t round) {
+  if (exchange_.rounds_begun(tensor.id, part) >= round) return;
+  auto operation = std::make_shared<Operation>();
+  operation->kind = Operation::Kind::kPush;
+  operation->tensor = tensor;
+  operation->priority = std::numeric_limits<std::int32_t>::max();  // Others wait for it.
+  operation->ticket = std::make_shared<detail::TicketState>(1);
+  exchange_.start(operation);
+}
+
+}  // namespace stretto

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// StandIn: takes part, with nothing, in the rounds that others open while this worker's program
+// sits out, so that they need not wait for it. Shards say which rounds lack its share; tensors that
+// it never declared it learns of in that way.
+#pragma once
+
+#include <functional>
+
+#include "van/messages.h"
+#include "worker/exchange.h"
+
+namespace stretto {
+
+/// Thread: loop.
+class StandIn {
+ public:
+  using Declared = std::function<void(const Result<Tensor>&)>;
+  struct Ways {
+    /// Makes a tensor known, and tells of it when that is done.
+    std::function<void(const TensorSpec&, Declared)> declare;
+    /// Tells every shard.
+    std::function<void(const wire::SitOut&)> tell;
+  };
+
+  /// The exchange outlives this, and this all calls of what `declare` was given.
+  StandIn(Exchange& exchange, Ways ways) : exchange_(exchange), ways_(std::move(ways)) {}
+
+  /// From now on, until the barrier of this number (from 1) is open, the program makes no shares.
+  void begin(std::uint64_t number);
+  /// It is open: nobody sits out any more. Before the next share of ours, which opens a round that
+  /// wants no empty ones.
+  void end();
+  /// It will not open: this program makes shares again.
+  void give_up();
+
+  bool sitting() const { return number_ > 0; }
+  /// Why the program may begin nothing now, or ok.
+  Status refusal() const;
+  /// No round is open that this worker has a share in.
+  bool at_rest() const { return exchange_.settled(); }
+
+  /// What a shard wants; an error if that makes no sense. Nothing happens if the program makes
+  /// shares, or has begun to make that one.
+  Status on_wanted(const wire::Wanted& wanted);
+
+ private:
+  void attend(const Tensor& tensor, std::uint32_t part, std::uint64_t round);
+
+  Exchange& exchange_;
+  Ways ways_;
+  std::uint64_t number_ = 0;  // Of the barrier; 0: the program makes shares.
+};
+
+}  // namespace stretto
