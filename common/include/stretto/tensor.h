@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // How a tensor is exchanged: consistency, update rule, determinism. Public: installed with the
 // worker API; servers and scheduler speak the same words.
+//
+// Words: each worker *pushes* its contribution to a tensor; a *round* is made of one contribution
+// of every worker; a *value* is what servers answer with, and its *version* counts the rounds or
+// contributions that are in it. What does not fit together (a mean in mode kAsync, a codec for
+// integers) is refused with kInvalidArgument when the tensor is declared.
 #pragma once
 
 #include <cstdint>
@@ -17,38 +22,53 @@ namespace stretto {
 /// When the servers answer. Stale Synchronous Parallel is from Ho et al., NIPS 2013; the eager
 /// modes follow the idea of PS+ (Jin et al., TPDS 2022): pulls do not wait for pushes.
 enum class Mode : std::uint8_t {
-  kSync = 1,     ///< A round: the value is made of one share from every worker.
-  kBounded = 2,  ///< Shares apply as they come; nobody runs more than `bound` rounds ahead (SSP).
-  kAsync = 3,    ///< Shares apply as they come and are answered at once.
-  kEager = 4,    ///< Rounds as in kSync, but the value grows by each round, so that it can be used
-                 ///< one round late while the next share is computed. Additive rules only.
+  kSync = 1,     ///< A round: the value is made of one contribution of every worker.
+  kBounded = 2,  ///< Contributions are applied as they come; nobody runs more than `bound` rounds
+                 ///< ahead of the slowest (SSP).
+  kAsync = 3,    ///< Contributions are applied as they come and answered at once.
+  kEager = 4,    ///< Rounds as in kSync, but each is added to the value, so that it can be used one
+                 ///< round late while the next contribution is computed. Additive rules only.
   kEagerAsync = 5,  ///< As kAsync, and a pull goes its own way: it does not wait for this worker's
                     ///< pushes, and brings what is there. Additive rules only.
 };
 
 /// "sync", "bounded", "async", "eager" or "eager_async"; "unknown" for a number that is no Mode.
 std::string_view name_of(Mode mode);
-/// The mode of that name; others are kInvalidArgument.
+/// The mode of that name, with hyphens or underscores; others are kInvalidArgument, with a list of
+/// those that there are.
 Result<Mode> mode_named(std::string_view name);
 
-/// What a server does with a round's shares (sync), or with each share (bounded, async).
+/// What a server does with a round's contributions (sync, eager), or with each one (bounded, async,
+/// eager_async). kSum, kMean, kMin, kMax and kProduct make values of contributions; the others are
+/// optimizers (is_optimizer), which keep parameters at the servers. Written below: w the
+/// parameters, g the gradient (a contribution, with weight_decay * w added), t the number of
+/// updates so far, from 1; all element by element.
 enum class Rule : std::uint8_t {
-  /// sync: the sum of the round. Otherwise: the value grows by each share. In the tensor's own
-  /// type:
-  /// each addition of f16 and bf16 is rounded, and infinite beyond their range; integers wrap.
+  /// sync: the sum of the round. Otherwise each contribution (eager: each round) is added to the
+  /// value. In the tensor's own type: each addition of f16 and bf16 is rounded, and infinite beyond
+  /// their range; integers wrap.
   kSum = 1,
-  /// sync: the sum divided by the number of workers. eager: the value grows by that (floating
-  /// types). Other modes have no rounds. Right where the sum is beyond the type's range: f16 and
+  /// sync: the sum divided by the number of workers. eager: that is added to the value (floating
+  /// types). Other modes have no rounds. Correct where the sum is beyond the type's range: f16 and
   /// bf16 are added up in f32 and rounded once, i8 and u8 in i32, i32 in i64, then rounded down.
   /// (Sums of f32 and f64 may be infinite, those of i64 wrap.)
   kMean = 2,
-  kSgd = 3,  ///< w -= rate * g. This and the rest keep the parameters at the server; the shares
-             ///< are gradients (in sync mode averaged as by kMean), and broadcast() sets w.
-  kMomentum = 4,  ///< v = momentum * v + g; w -= rate * v (Polyak; with `nesterov` Nesterov's).
-  kAdam = 5,      ///< Kingma & Ba, ICLR 2015, with bias correction.
-  kAdagrad = 6,   ///< Duchi et al., JMLR 2011.
-  /// sync only: the least, the greatest, the product of the round's shares, in the tensor's own
-  /// type. The first two are NaN where any share is; products of integers wrap.
+  /// w -= rate * g. Of this and the other optimizers: contributions are gradients, in sync mode
+  /// averaged as by kMean; w begins as zeros, and broadcast() sets it; pull() brings it. Floating
+  /// types only.
+  kSgd = 3,
+  /// v = momentum * v + g; w -= rate * v (Polyak 1964); with `nesterov`
+  /// w -= rate * (g + momentum * v) (Bengio et al., ICASSP 2013).
+  kMomentum = 4,
+  /// m = beta1 * m + (1 - beta1) * g; s = beta2 * s + (1 - beta2) * g * g;
+  /// w -= rate * (m / (1 - beta1^t)) / (sqrt(s / (1 - beta2^t)) + epsilon) (Kingma & Ba, ICLR
+  /// 2015).
+  kAdam = 5,
+  /// s += g * g; w -= rate * g / (sqrt(s) + epsilon) (Duchi et al., JMLR 2011).
+  kAdagrad = 6,
+  /// sync only: the minimum, the maximum, the product of the round's contributions, element by
+  /// element in the tensor's own type. The first two are NaN where any contribution is; products of
+  /// integers wrap.
   kMin = 7,
   kMax = 8,
   kProduct = 9,
@@ -57,11 +77,11 @@ enum class Rule : std::uint8_t {
 /// "sum", "mean", "sgd", "momentum", "adam", "adagrad", "min", "max" or "product"; "unknown" for a
 /// number that is no Rule.
 std::string_view name_of(Rule rule);
-/// The rule of that name; others are kInvalidArgument.
+/// The rule of that name; others are kInvalidArgument, with a list of those that there are.
 Result<Rule> rule_named(std::string_view name);
 
-/// True for rules of an optimizer, whose parameters are at the servers; the others make a round's
-/// value of its shares alone.
+/// True for rules of an optimizer, whose parameters are at the servers; the others make values of
+/// contributions.
 constexpr bool is_optimizer(Rule rule) { return rule >= Rule::kSgd && rule <= Rule::kAdagrad; }
 
 /// True for the rules that only kSync has.
@@ -69,17 +89,18 @@ constexpr bool is_extreme_or_product(Rule rule) {
   return rule == Rule::kMin || rule == Rule::kMax || rule == Rule::kProduct;
 }
 
-/// True for modes in which a round is made of one share from every worker.
+/// True for modes in which a round is made of one contribution of every worker.
 constexpr bool has_rounds(Mode mode) { return mode == Mode::kSync || mode == Mode::kEager; }
 
-/// True for modes in which a value is used before this worker's latest shares are in it.
+/// True for modes in which a value is used before this worker's latest contributions are in it.
 constexpr bool is_eager(Mode mode) { return mode == Mode::kEager || mode == Mode::kEagerAsync; }
 
-/// An update rule and its numbers. Those that a rule does not use are ignored.
+/// An update rule and its numbers. Those that a rule does not use are ignored, also when workers'
+/// options are compared. They are constant for the job; Parameters has schedules.
 struct RuleOptions {
   friend bool operator==(const RuleOptions&, const RuleOptions&) = default;
   Rule rule = Rule::kSum;
-  double rate = 0.01;
+  double rate = 0.01;  ///< The learning rate.
   double momentum = 0.9;
   bool nesterov = false;
   double beta1 = 0.9;
@@ -88,31 +109,32 @@ struct RuleOptions {
   double weight_decay = 0;  ///< Adds weight_decay * w to the gradient.
 };
 
-/// How a tensor is exchanged. Every worker must declare a name with the same options.
+/// How a tensor is exchanged. Every worker must declare a name with the same options: otherwise all
+/// who declared it get kMismatch, with both descriptions.
 struct TensorOptions {
   friend bool operator==(const TensorOptions&, const TensorOptions&) = default;
   Mode mode = Mode::kSync;
   std::uint32_t bound = 0;  ///< kBounded: rounds that a worker may be ahead of the slowest.
   RuleOptions update = {};
-  /// sync, eager: add the shares in rank order, so that the bits of the result do not depend on
-  /// timing.
+  /// sync, eager: add contributions in rank order, so that the bits of the result do not depend on
+  /// timing. Those that come before their turn are kept, which takes memory at the servers.
   bool deterministic = false;
-  /// How shares travel, and in kSync with kSum or kMean the values too; all other values travel as
-  /// they are. f32 only, not in the eager modes, not with kMin, kMax and kProduct. Nothing said:
-  /// what STRETTO_CODEC says for the tensor's name, or lossless.
+  /// How contributions are encoded, and in kSync with kSum or kMean the values too; all other
+  /// values travel as they are. f32 only, not in the eager modes, not with kMin, kMax and kProduct.
+  /// None: what STRETTO_CODEC says for the tensor's name, or lossless.
   std::optional<CodecSpec> codec = {};
-  /// Shares and values leave in larger slices, and more of them at once, on their way to other
-  /// hosts: a link carries more for less work. What is more urgent overtakes them all the same, but
-  /// waits up to some 5 ms of the link for what has left, instead of a fraction of one.
+  /// Contributions and values leave in larger slices, and more of them are in flight, on their way
+  /// to other hosts: a link carries more for less work. What is more urgent still overtakes them,
+  /// but waits up to some 5 ms for what is in flight, instead of a fraction of one.
   bool bulk = false;
   /// The program's own shape of the elements, as "2x3", with its element type where that travels as
-  /// another: printable, at most 256 bytes. Only compared and told, so that workers whose tensors
-  /// have as many elements in other shapes get a kMismatch. Empty: one dimension.
+  /// another: printable ASCII, at most 256 bytes. Only compared and shown, so that workers whose
+  /// tensors have as many elements in other shapes get a kMismatch. Empty: one dimension.
   std::string shape = {};
 };
 
-/// True where a value is made of its round's shares alone; else the servers keep one, and change
-/// it.
+/// True where a value is made of its round's contributions alone, and nothing of it stays for the
+/// next; otherwise the servers keep one value, and change it.
 constexpr bool is_of_its_round(const TensorOptions& options) {
   return options.mode == Mode::kSync && !is_optimizer(options.update.rule);
 }

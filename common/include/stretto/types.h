@@ -11,10 +11,11 @@
 #pragma GCC visibility push(default)
 namespace stretto {
 
-/// Type of a tensor's elements. The numbers are the wire's; they never change.
+/// Type of a tensor's elements, little-endian in memory and on the wire. The numbers are the
+/// wire's; they never change.
 enum class Dtype : std::uint8_t {
-  kF32 = 1,
-  kF64 = 2,
+  kF32 = 1,   ///< IEEE 754 binary32, `float`.
+  kF64 = 2,   ///< IEEE 754 binary64, `double`.
   kF16 = 3,   ///< IEEE 754 binary16.
   kBf16 = 4,  ///< The upper half of a binary32.
   kI8 = 5,
@@ -23,7 +24,8 @@ enum class Dtype : std::uint8_t {
   kI64 = 8,
 };
 
-/// Bytes of one element; 0 for a number that is no Dtype.
+/// Bytes of one element: 1, 2, 4 or 8; 0 for a number that is no Dtype (as from a file or the
+/// wire).
 constexpr std::size_t bytes_of(Dtype dtype) {
   switch (dtype) {
     case Dtype::kF32:
@@ -42,17 +44,22 @@ constexpr std::size_t bytes_of(Dtype dtype) {
   return 0;
 }
 
-/// "f32", "bf16" and so on; "unknown" for a number that is no Dtype.
+/// "f32", "bf16" and so on, as in error texts and benchmarks; "unknown" for a number that is no
+/// Dtype. The text is constant: it is never freed.
 std::string_view name_of(Dtype dtype);
 
-/// Position of a worker among the workers, or of a server among the servers, from 0.
+/// Position of a worker among the workers, or of a server among the servers: from 0 to one less
+/// than there are, and the same from joining to leaving.
 using Rank = std::uint32_t;
 
-/// A node's identity for the whole job. Never used twice, so it is an incarnation too; 0 is nobody.
+/// A node's identity for the whole job, given by the scheduler when it joins. Never used twice,
+/// also not for a process of the same rank, so it is an incarnation too; 0 is nobody.
 using NodeId = std::uint32_t;
 
-/// Monotonic time. Only differences mean anything; wall clocks decide nothing.
+/// A length of time in nanoseconds, signed. Duration::max() as a limit means none.
 using Duration = std::chrono::nanoseconds;
+/// A point of monotonic time (CLOCK_MONOTONIC). Only differences mean anything, and only on one
+/// host; wall clocks decide nothing. Time::max() as a deadline means none.
 using Time = std::chrono::time_point<std::chrono::steady_clock, Duration>;
 
 using namespace std::chrono_literals;  // NOLINT: the literals are part of the vocabulary.

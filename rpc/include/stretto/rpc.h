@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// RPC: messages of your own between processes, by the way that tensors go: a call and its answer
-// leave in slices, so that what is urgent goes in between; both may be made more or less urgent,
-// paused and cancelled while they are under way.
+// RPC: messages of your own between processes, sent as tensors are: a call and its answer leave in
+// slices, so that a more urgent one overtakes them; the priority of both may be changed, and both
+// may be paused and cancelled while they are in flight.
 //
 //   stretto::rpc::Endpoint server = stretto::rpc::Endpoint::open().or_exit();
 //   server.on("shout", [](stretto::rpc::Request request, stretto::rpc::Reply reply) {
@@ -15,7 +15,12 @@
 //   std::puts(std::string(call.wait().or_exit().text()).c_str());   // hello!
 //
 // Nothing waits for ever: each call ends within its timeout, with a Status that names the method,
-// the peer and the cause.
+// the peer and the cause. Delivery: a handler is called at most once for each call; of a call that
+// ends with kTimeout or kPeerLost the caller does not know whether it was. Calls of one peer may be
+// handled in another order than they were made in: by priority, then deadline.
+//
+// Each endpoint has one thread, its loop, on which handlers and callbacks run. Calls that wait for
+// the loop (connect, listen, Call::wait) answer kInvalidArgument there.
 #pragma once
 
 #include <cstdint>
@@ -34,9 +39,9 @@ namespace stretto::rpc {
 
 /// Largest message, in a call or an answer.
 inline constexpr std::size_t kMaxMessageBytes = std::size_t{64} << 20;
-/// Longest name of a method; it has one byte at least.
+/// Longest name of a method, in bytes; it has one byte at least.
 inline constexpr std::size_t kMaxMethodBytes = 256;
-/// What is longer of the text of an error is cut off.
+/// Longest cause of an error that reaches the caller; what is longer is cut off.
 inline constexpr std::size_t kMaxErrorBytes = 4096;
 /// Longest timeout of a call.
 inline constexpr Duration kMaxTimeout = std::chrono::hours(24);
@@ -47,14 +52,15 @@ class EndpointImpl;
 class ReplyState;
 }  // namespace detail
 
-/// Bytes that travel, and never change. A copy shares them. Thread: any (a value).
+/// Bytes of a call or an answer, which never change. A copy shares them, so copies are cheap; the
+/// last one frees them. At most kMaxMessageBytes can be sent. Thread: any (a value).
 class Message {
  public:
   Message() = default;  ///< No bytes.
-  /// Takes the bytes over.
+  /// Owns these bytes; none are copied.
   // NOLINTNEXTLINE(google-explicit-constructor): `reply.send(bytes)`
   Message(std::vector<std::byte> bytes);
-  /// Takes the text over.
+  /// Owns this text; none of it is copied.
   // NOLINTNEXTLINE(google-explicit-constructor): `reply.send(text)`
   Message(std::string text);
   /// Copies the text.
@@ -62,13 +68,13 @@ class Message {
   Message(const char* text) : Message(std::string(text)) {}
   /// Copies the bytes.
   static Message copy_of(std::span<const std::byte> bytes);
-  /// Shares memory that must not change while a copy of `owner` is held. The last copy may end on
-  /// any thread, and its deleter must not block.
+  /// Refers to memory of the caller's, without a copy: it must neither change nor go while a copy
+  /// of `owner` exists. The last copy may end on any thread, and its deleter must not block.
   static Message lent(std::span<const std::byte> bytes, std::shared_ptr<const void> owner);
 
-  /// The bytes, as long as this message or a copy of it is there.
+  /// The bytes; valid as long as this message or a copy of it exists.
   std::span<const std::byte> bytes() const { return bytes_; }
-  /// The same bytes as text.
+  /// The same bytes as text; not zero-terminated.
   std::string_view text() const {
     return {reinterpret_cast<const char*>(bytes_.data()), bytes_.size()};
   }
@@ -81,8 +87,9 @@ class Message {
   std::shared_ptr<const void> owner_;
 };
 
-/// An endpoint at the far end of a link. Only the Endpoint that gave it can use it, and never for
-/// another peer. Thread: any (a value).
+/// An endpoint at the far end of a link. Only the Endpoint that gave it can use it, and it never
+/// means another peer, also after the link has ended: calls of it end with kPeerLost then. Thread:
+/// any (a value).
 class Peer {
  public:
   Peer() = default;  ///< Nobody.
@@ -95,34 +102,38 @@ class Peer {
   std::uint32_t id_ = 0;
 };
 
-/// What is wanted of a call.
+/// How a call is scheduled, and how long it may take.
 struct CallOptions {
   int priority = 0;             ///< Higher goes first, over all calls and peers of the endpoint.
   Time deadline = Time::max();  ///< Among equal priorities earlier goes first. Passing is no error.
-  Duration timeout = std::chrono::seconds(60);  ///< Then the call ends with kTimeout.
+  /// Above 0, at most kMaxTimeout; then the call ends with kTimeout. It runs from call() on, also
+  /// while the call is paused.
+  Duration timeout = std::chrono::seconds(60);
 };
 
-/// The caller's handle on a call under way, which ends exactly once. Dropping it does not cancel
-/// the call. Thread: any.
+/// The caller's handle on a call in flight, as a future is; the call ends exactly once. Copies are
+/// handles on the same call. Dropping them does not cancel it. Thread: any.
 class [[nodiscard]] Call {
  public:
   Call() = default;  ///< Ended, with an empty answer.
   explicit Call(std::shared_ptr<detail::CallState> state) : state_(std::move(state)) {}
 
-  /// Waits for the answer, or for why there is none: kPeerLost, kTimeout, kCancelled, or the error
-  /// that the far end answered with. kInvalidArgument, at once, in a handler or on_done(): the loop
-  /// that would bring the answer is the one that would wait.
+  /// Blocks until the answer is here, or an error in its place: kPeerLost (the link has ended),
+  /// kTimeout, kCancelled, kUnsupported (the far end has no such method), kResource (a limit of
+  /// either end), or the error that the handler answered with. kInvalidArgument, at once, in a
+  /// handler or on_done(): the loop that would bring the answer is the one that would wait.
   Result<Message> wait() const;
-  /// Waits at most `limit`. kTimeout while done() is false means that the call goes on.
+  /// Blocks at most `limit`. kTimeout while done() is false means that the call goes on.
   Result<Message> wait_for(Duration limit) const;
   /// True once it has ended; wait() then returns at once.
   bool done() const;
-  /// Calls `then` once with the outcome: on the endpoint's thread, or at once if it has ended. It
-  /// must not block, throw or destroy the endpoint; it may make calls.
+  /// Calls `then` once with the outcome: on the endpoint's thread, or on this one before returning
+  /// if the call has ended. It must not block, throw or destroy the endpoint; it may make calls.
   void on_done(std::function<void(const Result<Message>&)> then) const;
 
-  // A change of mind while the call goes on. It holds for what has not left yet of the call, and
-  // then of its answer. Without effect once the call has ended.
+  // How the call is scheduled may change while it is in flight. That applies to what has not left
+  // yet of the call, and then of its answer. Asynchronous: these return at once. Without effect
+  // once the call has ended.
 
   /// Higher goes first.
   void set_priority(int priority) const;
@@ -139,12 +150,12 @@ class [[nodiscard]] Call {
   std::shared_ptr<detail::CallState> state_;
 };
 
-/// A call that has come.
+/// A call that has come, as its handler gets it. Thread: any (a value).
 struct Request {
   Message message;              ///< May be kept, and sent on or back without a copy.
   Peer from;                    ///< Who calls; may be called in turn.
   int priority = 0;             ///< As the caller said; the answer has them too.
-  Time deadline = Time::max();  ///< On this host's clock.
+  Time deadline = Time::max();  ///< On this host's clock; for the handler to decide by.
 };
 
 /// What a handler answers with: now, or later and from any thread, once. Dropping it unused answers
@@ -156,10 +167,11 @@ class Reply {
   Reply& operator=(Reply&& other) noexcept;
   ~Reply();
 
-  /// The answer. One that is too large reaches the caller as an error. After the first answer
-  /// nothing happens.
+  /// Sends the answer; returns at once. One of more than kMaxMessageBytes reaches the caller as
+  /// kInvalidArgument. After the first answer nothing happens.
   void send(Message answer);
-  /// An error instead: its code and cause reach the caller. An ok status is sent as kCancelled.
+  /// Sends an error instead: its code and cause reach the caller. An ok status is sent as
+  /// kCancelled.
   void fail(const Status& why);
   /// False once it has been used, or the caller has cancelled, timed out or is gone.
   bool wanted() const;
@@ -168,34 +180,37 @@ class Reply {
   std::shared_ptr<detail::ReplyState> state_;
 };
 
-/// What answers calls of one method. Runs on the endpoint's thread and must not block: whoever has
-/// much to do hands `reply` to a thread of its own. A std::exception that it throws is logged; the
-/// reply that it had is dropped then, unless it was given away.
+/// Answers calls of one method. Runs on the endpoint's thread and must not block: for long work
+/// move `reply` to a thread of your own. A std::exception that it throws is logged; the reply that
+/// it had is dropped then, unless it was moved away.
 using Handler = std::function<void(Request request, Reply reply)>;
 
-/// What an endpoint is told.
+/// Configuration of an endpoint. The limits are 1 at least.
 struct Options {
-  std::string token = {};               ///< Shared secret; needed when not on loopback.
+  std::string token = {};               ///< Shared secret: 16 bytes at least if not on loopback.
   std::string bind_host = "127.0.0.1";  ///< Address that it listens at.
   std::string node_host = {};           ///< Address that others are told; empty: bind_host.
   std::string transport = "auto";       ///< auto, zmq, shm or fabric.
-  std::uint32_t max_calls = 1024;       ///< Under way for each peer, of ours and of theirs.
+  std::uint32_t max_calls = 1024;       ///< In flight for each peer, in each direction.
   std::uint32_t max_peers = 1024;       ///< That may have connected to us.
-  /// Messages of one peer that handlers have not answered yet, and answers that it has not taken,
-  /// may hold so much together; and as much, or one message, those of which a part has come. What
-  /// goes beyond ends with kResource.
+  /// Limit of memory for each peer: messages that handlers have not answered yet and answers that
+  /// the peer has not taken may hold so much together; and as much, or one message, those that are
+  /// partially received. Calls beyond that end with kResource.
   std::uint64_t max_held_bytes = std::uint64_t{1} << 30;
 
   /// From STRETTO_JOB_TOKEN, _BIND_HOST, _NODE_HOST and _TRANSPORT (docs/CONFIGURATION.md).
+  /// kInvalidArgument names the variable that cannot be used.
   static Result<Options> from_environment();
 };
 
-/// One end of calls: makes them, and answers those of others. Has a thread of its own. Thread: any,
-/// but for moving and destroying it. Movable; what is moved from can only be destroyed.
+/// One end of calls: makes them, and answers those of others. Has a thread of its own. A process
+/// may have several. Thread: any, but for moving and destroying it. Movable; what is moved from can
+/// only be destroyed.
 class Endpoint {
  public:
   static Result<Endpoint> open();  ///< With Options::from_environment().
-  /// Starts the endpoint's thread. Nobody can connect before listen().
+  /// Starts the endpoint's thread. Nobody can connect before listen(). kInvalidArgument for options
+  /// that cannot be; kUnsupported for a transport that is not in this build.
   static Result<Endpoint> open(const Options& options);
 
   Endpoint(Endpoint&&) noexcept;
@@ -205,25 +220,27 @@ class Endpoint {
   /// From now on calls of `method` go to `handler`. kInvalidArgument if the name is empty or too
   /// long, or if a method of this name (or hash) has a handler.
   Status on(std::string_view method, Handler handler);
-  /// Lets others connect, at a port that is free if 0 is asked for; once. What they connect to.
+  /// Lets others connect, at `port` of Options::bind_host; 0: at a free one. Returns the address
+  /// that they connect to, host:port. Blocks for the endpoint's thread. kNetwork if the port is
+  /// taken; kInvalidArgument for a second listen(), and for 0.0.0.0 without a node_host.
   Result<std::string> listen(std::uint16_t port = 0);
   /// The same again; empty before listen().
   std::string address() const;
-  /// Connects, and waits until the far end lets us in. While nobody answers it tries again until
-  /// `timeout` has passed (kTimeout); kRefused says that the far end would not have us. Not in
-  /// handlers: kInvalidArgument.
+  /// Connects to host:port, and blocks until the far end has accepted. While nobody answers it
+  /// tries again until `timeout` has passed (kTimeout). kRefused: the far end has another token, or
+  /// is no endpoint; kResource: it has max_peers already. Not in handlers: kInvalidArgument.
   Result<Peer> connect(std::string_view address, Duration timeout = std::chrono::seconds(10));
-  /// Ends the link; calls under way on it end with kPeerLost, here and there.
+  /// Ends the link; calls in flight on it end with kPeerLost, at both ends. Returns at once.
   void disconnect(Peer peer);
 
-  /// Calls `method` at the far end. What cannot be done ends the call at once: a message or a name
-  /// that is too long or a timeout that is none (kInvalidArgument), too many calls under way
-  /// (kResource), an unknown peer (kPeerLost), a closed endpoint (kCancelled).
+  /// Calls `method` at the far end; returns at once. What cannot be done ends the call at once: a
+  /// message or a name that is too long or a timeout out of range (kInvalidArgument), more than
+  /// max_calls in flight (kResource), an unknown peer (kPeerLost), a closed endpoint (kCancelled).
   Call call(Peer peer, std::string_view method, Message message, const CallOptions& options = {});
 
-  /// Ends every call under way with kCancelled, and answers those of others so; answers that wait
-  /// have five seconds to leave. Its port is free when it is destroyed. Not in handlers, where it
-  /// does nothing. Again: nothing.
+  /// Ends every call in flight with kCancelled, and answers those of others so; blocks until
+  /// answers that wait have left, five seconds at most. Its port is free when the endpoint is
+  /// destroyed. Does nothing in handlers and callbacks, and when called again.
   void close();
 
  private:

@@ -6,10 +6,18 @@
 //   worker.push_pull(grads, mine, sum).wait().or_exit();   // sum over all workers
 //   worker.leave().or_exit();
 //
-// Every call may be made from any thread, but for those that wait (declare, barrier, leave,
-// save_state, load_state, and a ticket's wait): in a callback of on_done they answer
-// kInvalidArgument. Nothing waits for ever: each operation ends within Options::operation_timeout
-// with a Status that names the operation, the peer and the cause.
+// Threads: every call may be made from any thread. A worker has one thread of its own, its loop,
+// which sends, receives and runs callbacks. Calls that wait for it (declare, barrier, leave,
+// save_state, load_state, and a ticket's wait) answer kInvalidArgument in a callback of on_done.
+//
+// Memory: what is given to an operation is lent until its ticket has ended, and is neither copied
+// nor freed by Stretto. Any alignment will do. Meanwhile a source must not change and a target must
+// not be read.
+//
+// Errors: nothing waits for ever. Each operation ends within Options::operation_timeout, with a
+// Status that names the operation, the peer and the cause. Once a member is lost, every operation
+// in flight and every later call fails with that cause; a program ends then, or joins another job
+// with a new Worker.
 #pragma once
 
 #include <functional>
@@ -27,30 +35,35 @@
 #pragma GCC visibility push(default)
 namespace stretto {
 
-/// A declared tensor. A small value; copy it freely. Only the Worker that made it can use it: one
-/// that does not match what was declared there is refused with kInvalidArgument.
+/// A declared tensor: one-dimensional here, whatever its shape is in the program. A small value;
+/// copy it freely. Only the Worker that made it can use it: one that does not match what was
+/// declared there is refused with kInvalidArgument.
 struct Tensor {
-  std::uint32_t id = 0;
+  std::uint32_t id = 0;  ///< Given by the scheduler, the same at all workers.
   Dtype dtype = Dtype::kF32;
   std::size_t elements = 0;
+  /// What source and target of an operation must have.
   std::size_t bytes() const { return elements * bytes_of(dtype); }
 };
 
 /// What is known of the value that an operation brought. For tensors of several parts, the oldest
 /// part speaks for version and slowest, the most spread for spread.
 struct ValueInfo {
-  std::uint64_t version = 0;    ///< Rounds (sync) or shares (bounded, async) applied to the value.
-  std::uint64_t staleness = 0;  ///< Versions that had passed when it was answered, beyond our own.
-  std::uint64_t applied = 0;    ///< This worker's own rounds that are in it.
-  std::uint64_t slowest = 0;    ///< Rounds of the slowest worker.
-  std::uint32_t spread = 0;     ///< Rounds of the fastest worker, minus `slowest`.
+  /// Rounds (sync, eager) or contributions (the other modes) applied to the value.
+  std::uint64_t version = 0;
+  /// Versions between the value that this worker had before and this one, without its own.
+  std::uint64_t staleness = 0;
+  std::uint64_t applied = 0;  ///< This worker's own rounds that are in it.
+  std::uint64_t slowest = 0;  ///< Rounds of the slowest worker.
+  std::uint32_t spread = 0;   ///< Rounds of the fastest worker, minus `slowest`.
 };
 
-/// The same for one part: where it lies in the tensor, in bytes.
+/// The same for one part of a tensor: the unit in which it is sent, and in which its elements have
+/// one version.
 struct PartInfo {
   std::uint32_t tensor = 0;  ///< Tensor::id.
-  std::size_t offset = 0;
-  std::size_t bytes = 0;
+  std::size_t offset = 0;    ///< In the tensor, in bytes.
+  std::size_t bytes = 0;     ///< At most STRETTO_PART_BYTES.
   ValueInfo info;
 };
 
@@ -59,23 +72,30 @@ class TicketState;
 class WorkerImpl;
 }  // namespace detail
 
-/// The caller's handle on an operation under way. Ends exactly once. Thread: any. Dropping it does
-/// not cancel the operation: the memory that was given must stay until it has ended.
+/// The caller's handle on an operation in flight, as a future is. Ends exactly once, with the first
+/// error of its parts if there is any: kPeerLost, kServerLost, kSchedulerLost or kLinkBroken where
+/// the job has failed; kTimeout after Options::operation_timeout; kMismatch where workers disagree
+/// on the tensor; kInvalidArgument, kCancelled. Copies are handles on the same operation. Thread:
+/// any. Dropping it does not cancel the operation: source and target are lent to Stretto until it
+/// has ended.
 class [[nodiscard]] Ticket {
  public:
   Ticket() = default;  ///< Ended, ok.
   explicit Ticket(std::shared_ptr<detail::TicketState> state) : state_(std::move(state)) {}
 
-  /// Waits for the end. Bounded by the operation's own deadline. kInvalidArgument, at once, in a
-  /// callback of on_done(): the thread that would end the operation is the one that would wait.
+  /// Blocks until the end, which comes by the operation's own timeout; the outcome.
+  /// kInvalidArgument, at once, in a callback of on_done(): the thread that would end the operation
+  /// is the one that would wait.
   Status wait() const;
-  /// Waits at most `limit`. kTimeout means that the operation still goes on.
+  /// Blocks at most `limit`. kTimeout while done() is false means that the operation goes on: the
+  /// memory is still lent.
   Status wait_for(Duration limit) const;
-  /// True once it has ended; wait() then returns at once.
+  /// True once it has ended; wait() then returns at once. Never blocks.
   bool done() const;
-  /// Calls `then` once with the outcome: on Stretto's thread, or at once if it has ended. `then`
-  /// must not block, wait for tickets or destroy the worker; it may start operations. What it
-  /// throws on Stretto's thread is logged.
+  /// Calls `then` once with the outcome: on Stretto's thread, or on this one before returning if
+  /// the operation has ended. It may be called several times, with several functions. `then` must
+  /// not block, wait for tickets or destroy the worker; it may start operations. An exception that
+  /// it throws on Stretto's thread is logged.
   void on_done(std::function<void(const Status&)> then) const;
   /// About the value received; meaningful after an ok pull, push_pull or broadcast.
   ValueInfo info() const;
@@ -83,106 +103,132 @@ class [[nodiscard]] Ticket {
   /// differ in what they hold of this worker's own updates. Empty in the others.
   std::vector<PartInfo> parts() const;
 
-  // TimedRPC: a change of mind while the operation goes on. What has left already is out of reach;
-  // all the rest obeys from now on, even in the middle of a part. Without effect once it has ended.
+  // TimedRPC: how the operation is scheduled may change while it is in flight. What has left
+  // already is out of reach; the rest follows from now on, even in the middle of a part.
+  // Asynchronous: the calls return at once. Without effect once the operation has ended.
 
-  /// Higher goes first. The values' way back has the priority that each part left with.
+  /// Higher goes first, over all tensors and links of this worker. Values come back with the
+  /// priority that their part left with.
   void set_priority(int priority) const;
   /// Among operations of one priority those that are wanted earlier go first, and those that have
   /// no deadline go last. A deadline that passes is no error.
   void set_deadline(Time deadline) const;
   /// Holds back what has not left; the operation's own timeout still runs.
   void pause() const;
-  void resume() const;
+  void resume() const;  ///< Lets it go on from where it was.
   /// Ends a pull at once, and a push of which nothing has left, with kCancelled. A push that has
-  /// begun goes on: the other workers count on the whole of it. The next pull of the tensor waits
-  /// until the servers have answered the cancelled one; pushes do not.
+  /// partly left goes on: the other workers' round needs the whole of it. The next pull of the
+  /// tensor waits until the servers have answered the cancelled one; pushes do not.
   void cancel() const;
 
  private:
   std::shared_ptr<detail::TicketState> state_;
 };
 
-/// One tensor's part in a group operation. Both spans are the caller's memory, of tensor.bytes().
+/// One tensor of a group operation. Both spans are the caller's memory, of tensor.bytes() each,
+/// lent until the ticket has ended; they may be the same, but not overlap otherwise.
 struct Transfer {
   Tensor tensor;
   std::span<const std::byte> source;
   std::span<std::byte> target;
-  int priority = 0;
+  int priority = 0;  ///< Higher goes first.
 };
 
+/// What a worker must know of its job. The rest of its configuration (log level, heartbeats,
+/// transport) is read from the environment also by join(options).
 struct Options {
   std::string scheduler;      ///< host:port.
-  std::string token;          ///< The job's shared secret; needed when not on loopback.
+  std::string token;          ///< The job's shared secret: 16 bytes at least if not on loopback.
   std::int64_t rank = -1;     ///< -1: the scheduler chooses.
   std::uint32_t workers = 1;  ///< World size; refused if the scheduler was told another.
-  std::uint32_t servers = 1;
+  std::uint32_t servers = 1;  ///< The same of servers.
+  /// How long join() waits for the others. All members should have the same.
   Duration rendezvous_timeout = std::chrono::seconds(60);
+  /// How long any operation, declare() and barrier() may take. The default is longer than the 300 s
+  /// after which a server gives up on a round, so that its error, which names who is missing,
+  /// comes.
   Duration operation_timeout = std::chrono::seconds(310);
 
-  /// From STRETTO_* variables (docs/CONFIGURATION.md), or DMLC_* where those are missing.
+  /// From STRETTO_* variables (docs/CONFIGURATION.md), or DMLC_* where those are missing. A value
+  /// that cannot be used is kInvalidArgument, which names the variable.
   static Result<Options> from_environment();
 };
 
-/// A training process's membership in a job. Thread: any. Movable.
+/// A training process's membership in a job, with one thread of its own, on which callbacks run.
+/// Thread: any, but for moving and destroying it. Movable; what was moved from can only be
+/// destroyed or assigned to. Operations on one tensor run in the order in which they were started.
 class Worker {
  public:
-  /// Meets the others through the scheduler; returns when all are there. Also tells malloc to keep
-  /// up to 64 MiB of freed memory, which saves a tenth of the time of large exchanges.
+  /// Joins the job through the scheduler; blocks until all members are there. kRendezvousTimeout
+  /// names who is missing; kRefused says what of token, size, rank or version differs;
+  /// kInvalidArgument and kResource (open files) what of the options or this host cannot be used;
+  /// kServerLost which server cannot be reached. Also tells malloc to keep up to 64 MiB of freed
+  /// memory, which saves a tenth of the time of large exchanges.
   static Result<Worker> join();  ///< With Options::from_environment().
   static Result<Worker> join(const Options& options);
 
   Worker(Worker&&) noexcept;
   Worker& operator=(Worker&&) noexcept;
-  /// Leaves, if leave() was not called or has not ended; after 10 s without that the others see
-  /// this worker lost. Handles are heard until then. When this returns every ticket has ended, and
-  /// nobody uses the memory that was given for it.
+  /// Leaves, if leave() was not called or has not ended, and blocks at most 10 s for that; after
+  /// them the others see this worker lost. Tickets can be cancelled and resumed until then. When
+  /// this returns every ticket has ended, and no memory is lent any more.
   ~Worker();
 
-  Rank rank() const;
+  Rank rank() const;           ///< From 0 to size() - 1; constant.
   std::uint32_t size() const;  ///< Workers in the job.
 
-  /// Makes a tensor of `elements` known. The same name with the same description gives the same
-  /// tensor; a different one is an error here and at the workers that declared it. Workers may
-  /// declare in any order.
+  /// Makes a tensor known to the job; blocks for one round trip to the scheduler. `name` has 1 to
+  /// 1,024 bytes; `elements` may be 0, and is at most 2^39. The same name with the same description
+  /// gives the same tensor at all workers, which may declare in any order; a different description
+  /// is kMismatch here and at the workers that declared it. kInvalidArgument for what no tensor can
+  /// be (tensor.h), kResource if the job has too many.
   Result<Tensor> declare(std::string_view name, Dtype dtype, std::size_t elements,
                          const TensorOptions& options = {});
 
-  /// Contributes `source` to the tensor's next round. Ends when the servers have applied it.
+  // All operations return at once and run on Stretto's thread. Memory of the wrong size ends the
+  // ticket with kInvalidArgument before anything is sent.
+
+  /// Contributes `source` to the tensor's next round. Ends when the servers have applied it, which
+  /// in modes with rounds is when every worker has pushed.
   Ticket push(const Tensor& tensor, std::span<const std::byte> source, int priority = 0);
-  /// Reads a value that has at least everything this worker pushed (and, in bounded mode, is within
-  /// the bound). Waits for a first value if there is none yet. In mode kEagerAsync it waits for
-  /// nothing else, and goes beside this worker's pushes: info().applied tells which are in it.
+  /// Reads a value that contains at least everything this worker pushed before (and, in bounded
+  /// mode, is within the bound). If there is no value yet it ends when there is one. In mode
+  /// kEagerAsync it waits for nothing else and does not queue behind this worker's pushes:
+  /// info().applied tells how many of them are in it.
   Ticket pull(const Tensor& tensor, std::span<std::byte> target, int priority = 0);
-  /// Asks only what is known of the tensor's value, without its bytes and without waiting for
-  /// anybody: one small frame for each shard that has parts of it. The ticket's info() tells what
-  /// has passed since the last value that came here.
+  /// Asks for the version of the tensor's value only, without its bytes and without waiting for
+  /// anybody: one small frame to each shard that has parts of it. The ticket's info() has the
+  /// answer, with staleness counted from the last value that came here.
   Ticket probe(const Tensor& tensor);
   /// push and pull in one round trip: `target` receives the value with this round in it. `source`
-  /// and `target` may be the same memory; after an error its contents are undefined.
-  /// Higher priorities go first.
+  /// and `target` may be the same memory, but must not overlap otherwise; after an error the
+  /// contents of `target` are undefined. Higher priorities go first.
   Ticket push_pull(const Tensor& tensor, std::span<const std::byte> source,
                    std::span<std::byte> target, int priority = 0);
-  /// Several tensors as one operation, which ends when all have.
+  /// Several tensors as one operation, which ends when all have, with the first error. None: it has
+  /// ended already. The array itself is copied.
   Ticket push_pull(std::span<const Transfer> transfers);
-  /// Every worker's `data` becomes what the worker `root` has in it; at servers that keep
-  /// parameters they become that too. All workers must call it; it takes part in the tensor's
-  /// rounds.
+  /// Every worker's `data` becomes what the worker `root` has in it; servers that keep a value
+  /// (is_of_its_round is false) set it to that, and their update rule forgets its state. All
+  /// workers must call it with the same root (else kMismatch); it counts as one of the tensor's
+  /// rounds, in every mode.
   Ticket broadcast(const Tensor& tensor, std::span<std::byte> data, Rank root, int priority = 0);
 
-  /// What the servers' update rule (kSgd and above) remembers of a tensor: velocity, moments, the
-  /// number of updates. Together with the values, which pull() brings, it is what a program needs
-  /// to go on later as if nothing had been. One worker asks, while none has a share under way, as
-  /// behind a barrier: kMismatch if shares come meanwhile. The bytes may be kept in a file.
+  /// The state of the servers' update rule for a tensor: velocity, moments, the number of updates.
+  /// With the values, which pull() brings, this is all that a program needs to resume training
+  /// later. One worker calls it while no worker has a push in flight, as after a barrier: kMismatch
+  /// if pushes arrive meanwhile. kInvalidArgument if the rule is no optimizer. Blocks until all
+  /// parts are here. The bytes carry checksums and may be kept in a file.
   Result<std::vector<std::byte>> save_state(const Tensor& tensor);
-  /// Makes the servers remember that again: in this job or a later one, with any number of workers
-  /// and servers, for a tensor of the same rule, type and size, with the same STRETTO_PART_BYTES.
-  /// One worker does it, after broadcast(), which makes the servers forget, and before a barrier
-  /// behind which training goes on. kMismatch or kMalformed, with nothing changed, for bytes that
-  /// do not fit. After another error the state is undefined.
+  /// Sets that state again, in this job or a later one, with any number of workers and servers, for
+  /// a tensor of the same rule, type and size, with the same STRETTO_PART_BYTES. One worker calls
+  /// it, after broadcast(), which clears the state, and before a barrier after which training goes
+  /// on. Blocks until the servers have it. kMismatch (another tensor's state) and kMalformed
+  /// (damaged bytes) leave everything as it was. After another error the state is undefined.
   Status load_state(const Tensor& tensor, std::span<const std::byte> state);
 
-  /// Returns when every worker has called it as often as this one.
+  /// Blocks until every worker has called it as often as this one. kTimeout after
+  /// Options::operation_timeout. It does not wait for this worker's operations in flight.
   Status barrier();
   /// For data that is not of the same length everywhere: waits until every worker has called this.
   /// Until then this one takes part in the others' rounds, in modes that have them, with nothing:
@@ -190,27 +236,31 @@ class Worker {
   /// who broadcast, or come to a barrier, get a kMismatch. Returns the rank of who called it last.
   Result<Rank> sit_out();
 
-  /// Tells how the program itself does (its loss, its accuracy), for stretto-top, the live page and
-  /// metrics: `worker.report("loss", 0.31)`. The latest value of each name goes along with the next
-  /// heartbeat, so that reporting every step costs next to nothing. No training ends for it: a
-  /// value that is not finite, a name of more than 64 bytes or with control characters, and more
-  /// than 32 names are left out, and the log says so once.
+  /// Publishes a number of the program's own, such as its loss or accuracy, for stretto-top, the
+  /// live page and metrics: `worker.report("loss", 0.31)`. The latest value of each name is sent
+  /// with the next heartbeat, so that reporting every step costs next to nothing. Never blocks,
+  /// never fails a job: a value that is not finite, a name of more than 64 bytes or with control
+  /// characters, and more than 32 names are left out, and the log says so once.
   void report(std::string_view name, double value);
 
   /// True while somebody traces the job.
   bool tracing() const;
-  /// What the worker did, for traces: computing, reading input, or copying to or from a device.
-  /// Time between waits counts as computing without this. Does nothing while nobody traces.
+  /// What the program did from `begin` to `end`, for traces: computing, reading input, or copying
+  /// to or from a device. Time between waits counts as computing without this. Does nothing while
+  /// nobody traces, and if `end` is before `begin`.
+  /// kStage is copying to or from a device.
   enum class Span : std::uint8_t { kCompute, kInput, kStage };
   void note_span(Span span, Time begin, Time end);
 
-  /// Leaves in order, after everything under way has ended. Calls made later fail with kCancelled.
-  /// kTimeout if that takes longer than `patience`; then it goes on by itself, and another leave()
-  /// waits for the same end.
+  /// Leaves in order; blocks until every operation in flight has ended. Calls made later fail with
+  /// kCancelled. kTimeout if that takes longer than `patience`; leaving then goes on in the
+  /// background, and another leave() waits for the same end.
   Status leave(Duration patience = Duration::max());
 
-  // The same for numbers in vectors, spans and arrays. Those of another type than the tensor's end
-  // with kInvalidArgument at once, whatever their size; types that no tensor has do not compile.
+  // The same for numbers in vectors, spans and arrays, which are lent like spans of bytes: a vector
+  // must neither grow nor go before the ticket has ended. Numbers of another type than the tensor's
+  // end with kInvalidArgument at once, whatever their size; types that no tensor has do not
+  // compile.
   template <Numbers Source>
   Ticket push(const Tensor& t, const Source& source, int priority = 0) {
     if (!holds<Source>(t)) return refused<Source>("push", "source", t);

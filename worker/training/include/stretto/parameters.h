@@ -57,7 +57,7 @@ struct ParameterOptions {
   bool deterministic = false;
 };
 
-/// What is known of the last step.
+/// What is known of the last step, at this worker.
 struct StepInfo {
   std::uint64_t step = 0;  ///< From 1.
   /// Updates of other workers that came between the values that the gradient was computed from and
@@ -76,8 +76,9 @@ struct InitialValues {
 /// The weights of one model. Thread: one at a time. Movable. The worker must outlive it.
 class Parameters {
  public:
-  /// Declares the tensors, and makes everybody's values those of rank 0. All workers must call it.
-  /// kInvalidArgument if the options make no sense.
+  /// Declares the tensors, and sets everybody's values to those of rank 0. All workers must call
+  /// it; blocks until they have. The values are copied. kInvalidArgument if the options do not fit
+  /// together or there is no tensor; other errors are those of Worker::declare and broadcast.
   static Result<Parameters> open(Worker& worker, std::span<const InitialValues> tensors,
                                  const ParameterOptions& options = {});
   static Result<Parameters> open(Worker& worker, std::initializer_list<InitialValues> tensors,
@@ -86,10 +87,12 @@ class Parameters {
   }
   Parameters(Parameters&&) noexcept;
   Parameters& operator=(Parameters&&) noexcept;
-  ~Parameters();  ///< Waits for what is under way, for it uses this object's memory.
+  ~Parameters();  ///< Blocks until operations in flight, which use this object's memory, have
+                  ///< ended.
 
-  std::size_t count() const;
-  /// What to compute the next gradient from. Valid until the next step() or finish().
+  std::size_t count() const;  ///< Tensors.
+  /// What to compute the next gradient from: the tensor's elements, in its order. Valid until the
+  /// next step() or finish(). `tensor` is below count().
   std::span<const float> values(std::size_t tensor) const;
 
   /// For an optimizer of the caller's (kSum) and a rate rule that compensates for delay, before
@@ -98,14 +101,15 @@ class Parameters {
   /// nothing, for the delay is none or the same for all. With another optimizer step() does it, and
   /// this is kInvalidArgument.
   Status compensate(std::span<const std::span<float>> gradients);
-  /// Makes an update of the gradients (one a tensor, in order, of its size), pushes it, and gets
-  /// the values for the next step. The gradients are the caller's again when it returns. After an
-  /// error every later call returns that error.
+  /// Makes an update of the gradients (one for each tensor, in order, of its size), pushes it, and
+  /// gets the values for the next step. Blocks as the mode says. The gradients are lent for the
+  /// call only. kInvalidArgument for a wrong number or size of gradients changes nothing; after any
+  /// other error every later call returns that error.
   Status step(std::span<const std::span<const float>> gradients);
   Status step(std::initializer_list<std::span<const float>> gradients) {
     return step(std::span(gradients.begin(), gradients.size()));
   }
-  /// Waits until every worker has finished (in kSync and kEager, for the rounds under way): after
+  /// Blocks until every worker has finished (in kSync and kEager, for the rounds in flight): after
   /// it all workers have the same values, with every update in them. All must call it, after the
   /// same number of steps in kSync and kEager, and in kBounded after numbers at most `bound` apart:
   /// else the others wait for steps that do not come. Training may go on afterwards.
@@ -113,7 +117,7 @@ class Parameters {
 
   /// For a schedule of learning rates: the optimizer's rate from the next step on. At least 0.
   void set_rate(double rate);
-  StepInfo info() const;
+  StepInfo info() const;  ///< Of the last step(); all zeros before the first, factor 1.
 
  private:
   class Impl;

@@ -24,17 +24,20 @@ struct Staleness {
   double typical = 0;
 };
 
-/// Thread: one at a time. Derive from it for a rule of your own.
+/// Derive from it for a rule of your own. Parameters call it in step() and compensate(), on the
+/// thread that called these. Thread: one at a time.
 class RateRule {
  public:
   virtual ~RateRule() = default;
+  /// "relative" and so on, for error texts; lasts as long as the rule.
   virtual std::string_view name() const = 0;
-  /// What the learning rate is multiplied with: finite, at least 0.
+  /// What the learning rate is multiplied by for this update: finite, at least 0.
   virtual double factor(const Staleness& staleness) const = 0;
   /// True if compensate() is to be called before each step.
   virtual bool compensates() const { return false; }
   /// Changes the gradient of `then`, the values that it was computed from, towards that of `now`,
-  /// the newest that are known here. All three have the same number of elements.
+  /// the newest that are known here. All three have the same number of elements; the spans are lent
+  /// for the call. The default changes nothing.
   virtual void compensate(std::span<float> gradient, std::span<const float> now,
                           std::span<const float> then) const;
 };
@@ -53,7 +56,8 @@ std::unique_ptr<RateRule> relative_rate();
 /// al.: Asynchronous SGD with Delay Compensation, ICML 2017, arXiv 1609.08326).
 std::unique_ptr<RateRule> compensated_rate(double lambda = 0.04);
 
-/// "constant", "inverse", "inverse_root", "relative" or "compensated"; others are kInvalidArgument.
+/// "constant", "inverse", "inverse_root", "relative" or "compensated", with hyphens or underscores;
+/// others are kInvalidArgument.
 Result<std::unique_ptr<RateRule>> rate_rule_named(std::string_view name);
 
 }  // namespace stretto
