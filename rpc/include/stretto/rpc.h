@@ -88,8 +88,8 @@ class Message {
 };
 
 /// An endpoint at the far end of a link. Only the Endpoint that gave it can use it, and it never
-/// means another peer, also after the link has ended: calls of it end with kPeerLost then. Thread:
-/// any (a value).
+/// means another peer, also after the link has ended: calls of it end with kPeerLost then.
+/// Thread: any (a value).
 class Peer {
  public:
   Peer() = default;  ///< Nobody.

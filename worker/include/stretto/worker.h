@@ -75,9 +75,9 @@ class WorkerImpl;
 /// The caller's handle on an operation in flight, as a future is. Ends exactly once, with the first
 /// error of its parts if there is any: kPeerLost, kServerLost, kSchedulerLost or kLinkBroken where
 /// the job has failed; kTimeout after Options::operation_timeout; kMismatch where workers disagree
-/// on the tensor; kInvalidArgument, kCancelled. Copies are handles on the same operation. Thread:
-/// any. Dropping it does not cancel the operation: source and target are lent to Stretto until it
-/// has ended.
+/// on the tensor; kInvalidArgument, kCancelled. Copies are handles on the same operation.
+/// Dropping them does not cancel it: source and target are lent to Stretto until it has ended.
+/// Thread: any.
 class [[nodiscard]] Ticket {
  public:
   Ticket() = default;  ///< Ended, ok.
