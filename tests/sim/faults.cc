@@ -59,8 +59,10 @@ void SimCluster::end_abruptly(const Strike& strike) {
   if (harmed) harms_.push_back({.strike = strike, .at = clock_.now(), .victims = {victim}});
 }
 
+// Each node once: two pauses with hardly a moment between them could exceed the dead time.
 void SimCluster::pause(Node& node, const Strike& strike) {
-  node.paused_until = std::max(node.paused_until, clock_.now() + strike.pause);
+  if (node.paused_until != Time()) return;
+  node.paused_until = clock_.now() + strike.pause;
   paused_ += strike.pause;
 }
 
