@@ -8,7 +8,7 @@
 
 namespace stretto::detail {
 
-/// What a caller wants otherwise of something under way.
+/// What a caller wants otherwise of something in flight.
 struct Change {
   enum class Kind : std::uint8_t { kPriority, kDeadline, kPause, kResume, kCancel };
   Kind kind = Kind::kPause;

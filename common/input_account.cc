@@ -12,7 +12,7 @@ namespace {
 constexpr Duration kLeastSpan = 100ms;
 constexpr std::uint64_t kLeastLimit = 64 * 1024;
 constexpr std::uint64_t kMostLimit = std::uint64_t{1} << 60;
-constexpr std::uint64_t kMostHeldBack = 16;  // Times fewer bytes under way than wanted.
+constexpr std::uint64_t kMostHeldBack = 16;  // Times fewer bytes in flight than wanted.
 constexpr double kLeastBusy = 1.0 / 32;      // Of the time: so demand is at most 32 times
                                              // what was, or lately could be, delivered.
 constexpr double kMostMissed = 1e15;         // Bytes.

@@ -26,7 +26,7 @@ struct InputTotals {
   Duration stall{};  ///< Time in which the program waited for data.
   std::uint64_t requests = 0;
   Duration latency{};                 ///< Of all these requests together.
-  std::uint64_t under_way_bytes = 0;  ///< What readers in use want under way, now.
+  std::uint64_t under_way_bytes = 0;  ///< What readers in use want in flight, now.
   std::uint64_t read_bytes = 0;       ///< Their largest read size.
 };
 
@@ -39,13 +39,13 @@ class InputFeed {
   /// The consumer begins to wait for data, and has got some.
   void waits(Time now);
   void goes_on(Time now);
-  /// What the reader would have under way without a limit.
+  /// What the reader would have in flight without a limit.
   void wants(std::uint64_t under_way_bytes, std::uint64_t read_bytes);
 
   std::uint64_t delivered_bytes() const { return delivered_.load(std::memory_order_relaxed); }
   /// With a wait that lasts until now.
   Duration stall(Time now) const;
-  /// At most so many bytes under way; 0: as many as it likes.
+  /// At most so many bytes in flight; 0: as many as it likes.
   std::uint64_t limit_bytes() const { return limit_.load(std::memory_order_relaxed); }
 
  private:
@@ -69,7 +69,7 @@ class InputAccount {
   /// None if there was never a reader. Demand is reckoned between calls, a tenth of a second apart
   /// or more: those between get what the one before got.
   std::optional<InputTotals> totals(Time now);
-  /// What all readers together may have under way from now on; 0: no limit. It is somebody else's
+  /// What all readers together may have in flight from now on; 0: no limit. It is somebody else's
   /// wish: none is held below a sixteenth of what it wants itself, or below 64 KiB.
   void set_limit(std::uint64_t bytes);
 

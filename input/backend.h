@@ -30,10 +30,10 @@ struct Done {
       0;  ///< As the system gave them: perhaps fewer than wanted; 0 at the file's end.
 };
 
-/// Most reads that may be under way.
+/// Most reads that may be in flight.
 inline constexpr std::uint32_t kMostDepth = 256;
 
-/// Thread: loop, but wake(), which is for any. Destroying it waits for what is under way.
+/// Thread: loop, but wake(), which is for any. Destroying it waits for what is in flight.
 class Backend {
  public:
   virtual ~Backend() = default;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The search counts what is under way by Little's law, and takes nothing deeper that is not used. A
+// The search counts what is in flight by Little's law, and takes nothing deeper that is not used. A
 // consumer that decodes by itself is one that is always busy; of a pool, a thread is two of depth.
 #include "input/caller_pool_tuner.h"
 

@@ -10,8 +10,8 @@
 
 namespace stretto::input {
 
-/// The same with at most so many bytes under way (0: no limit): first reads become smaller, down to
-/// `least_read_bytes`, then fewer. One is always under way.
+/// The same with at most so many bytes in flight (0: no limit): first reads become smaller, down to
+/// `least_read_bytes`, then fewer. One is always in flight.
 inline Knobs limited(Knobs knobs, std::uint64_t bytes, std::uint32_t least_read_bytes) {
   if (bytes == 0 || bytes_under_way(knobs) <= bytes) return knobs;
   while (knobs.read_bytes / 2 >= least_read_bytes && knobs.read_bytes > bytes) {
@@ -27,7 +27,7 @@ struct Controls {
   std::atomic<std::uint32_t> depth{8};
   std::atomic<std::uint32_t> read_bytes{1 << 18};
   std::atomic<bool> tuned{false};             ///< By the tuner, and not by the user.
-  std::atomic<std::uint64_t> limit_bytes{0};  ///< Of others, on what is under way; 0: none.
+  std::atomic<std::uint64_t> limit_bytes{0};  ///< Of others, on what is in flight; 0: none.
   std::atomic<bool> stop{false};
 
   /// By the user: the tuner leaves them alone from then on.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Engine: the thread that reads ahead. It plans reads along the order of samples, keeps as many
-// under way as the knobs say, checks and decodes what has come, and hands it over in order.
+// in flight as the knobs say, checks and decodes what has come, and hands it over in order.
 #pragma once
 
 #include <deque>

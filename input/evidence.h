@@ -17,7 +17,7 @@ struct Estimate {
   double mean_latency_s = 0;  ///< Means over the windows.
   double p95_latency_s = 0;
   double stall = 0;  ///< Share of the time in which the consumer waited.
-  /// Requests that were under way on average by Little's law, rate * latency / read size, over the
+  /// Requests that were in flight on average by Little's law, rate * latency / read size, over the
   /// depth: near 1 unless something other than the device holds requests back.
   double occupancy = 0;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Requests: the reads that are under way, and those that wait for their turn. It makes a range of a
+// Requests: the reads that are in flight, and those that wait for their turn. It makes a range of a
 // file come whole, out of pieces of the read size, over short reads and errors that pass.
 #pragma once
 

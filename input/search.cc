@@ -99,7 +99,7 @@ int Search::reach(Step step) const {
   return turns_back(step) ? kLongestStride : 0;
 }
 
-// Down again only if up was worse or cannot be, or if what is under way is too slow.
+// Down again only if up was worse or cannot be, or if what is in flight is too slow.
 bool Search::turns_back(Step step) const {
   if (!evidence_.admissible(*evidence_.find(best_))) return true;
   const std::optional<Seen> ahead = nearest_seen(opposite(step));

@@ -2,11 +2,11 @@
 // Search: which point of the grid to measure next, and which to keep. A hill climb along depth,
 // read size and, at the edge of the memory, both against one another; steps double where they
 // gain, and are halved between a better and a worse point; what can gain nothing by what is known
-// is left out. Then a descent to the knee: the fewest bytes under way that are nearly as fast.
+// is left out. Then a descent to the knee: the fewest bytes in flight that are nearly as fast.
 //
 // What is left out, and why: (1) beyond a step that gained nothing, since rates have one hill;
 // (2) more depth, if it gained nothing at a smaller read size, and larger reads, if they gained
-// nothing at a smaller depth: what is saturated stays so with more under way; (3) going back,
+// nothing at a smaller depth: what is saturated stays so with more in flight; (3) going back,
 // unless going on was worse; (4) more depth, if by Little's law the present one is not even used.
 #pragma once
 
@@ -34,7 +34,7 @@ class Search {
 
   /// From a point that has been measured.
   void start(Point point) { best_ = point; }
-  /// As much under way as the memory holds, in the largest reads: on most devices that is fast,
+  /// As much in flight as the memory holds, in the largest reads: on most devices that is fast,
   /// though more than is needed. Nothing if it has been measured.
   std::optional<Proposal> leap() const;
   /// The next step up the hill; nothing if there is none that could gain.

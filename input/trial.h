@@ -14,11 +14,11 @@ namespace stretto::input {
 enum class Action : std::uint8_t {
   kFirst,    ///< Measured because it was in force.
   kClimb,    ///< Measured because it could be faster.
-  kShrink,   ///< Measured because it could be as fast with less under way.
+  kShrink,   ///< Measured because it could be as fast with less in flight.
   kExplore,  ///< Measured after a long time, to see whether something has changed unseen.
   kChoose,   ///< Kept from now on.
   kDrift,    ///< The device or the consumer has changed; a search begins.
-  kCap       ///< Somebody else limits what may be under way.
+  kCap       ///< Somebody else limits what may be in flight.
 };
 
 std::string_view name_of(Action action);

@@ -69,7 +69,7 @@ void Tuner::measured(Time now, const Window& window) {
   if (is_conclusive()) conclude(now);
 }
 
-// A window must be long enough for its requests, and hold no more than could be under way: by
+// A window must be long enough for its requests, and hold no more than could be in flight: by
 // Little's law rate * latency is what was. More came from the setting before. If not, it is
 // measured again, a few times at most.
 bool Tuner::is_telling(const Window& window) {
@@ -236,7 +236,7 @@ double Tuner::expected_rate() const {
   return estimate == nullptr ? 0 : estimate->rate;
 }
 
-// The knobs may have changed: what was under way has to come in first, and the new setting has to
+// The knobs may have changed: what was in flight has to come in first, and the new setting has to
 // come into its stride.
 void Tuner::turn(Knobs before) {
   const bool starts = trials_.empty();
@@ -254,7 +254,7 @@ void Tuner::plan_window() {
   window_ = limits_.window;
   const double rate = expected_rate();
   if (rate <= 0) return;
-  // By Little's law what is under way takes so long.
+  // By Little's law what is in flight takes so long.
   const double request_s = knobs().read_bytes / rate;
   const double wanted = request_s * std::max(kRequestsInWindow, kLatenciesInWindow * knobs().depth);
   window_ =

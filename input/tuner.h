@@ -37,11 +37,11 @@ class Tuner {
   /// What was measured under knobs() since the last call.
   void measured(Time now, const Window& window);
 
-  /// At most so many bytes under way from now on; 0: no such limit. While that binds, nothing is
+  /// At most so many bytes in flight from now on; 0: no such limit. While that binds, nothing is
   /// searched.
   void set_cap(Time now, std::uint64_t bytes);
 
-  /// No search is under way.
+  /// No search is in flight.
   bool settled() const { return state_ == State::kSettled; }
   /// The best that is known: knobs(), but while a probe runs or a cap binds.
   Knobs chosen() const;

@@ -12,14 +12,14 @@ struct TunerLimits {
   Knobs least{1, 16 * 1024};
   Knobs most{128, 16 * 1024 * 1024};
   Knobs first{8, 256 * 1024};
-  std::uint64_t memory_bytes = std::uint64_t{256} << 20;  ///< Of what is under way.
+  std::uint64_t memory_bytes = std::uint64_t{256} << 20;  ///< Of what is in flight.
   Duration p95_latency = Duration::max();  ///< Settings with slower requests are not kept.
   Duration window = 250ms;                 ///< The shortest that is measured.
   Duration longest_window = 10s;
   std::uint32_t probes = 15;  ///< Settings measured in one search, the first one included.
 };
 
-/// What may be under way at once.
+/// What may be in flight at once.
 constexpr std::uint64_t bytes_under_way(const Knobs& knobs) {
   return std::uint64_t{knobs.depth} * knobs.read_bytes;
 }

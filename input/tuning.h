@@ -27,7 +27,7 @@ class Tuning {
   /// If it is due: takes the window and turns the knobs. So much of the time that the consumer has
   /// waited was for something else than the reads.
   void step(Time now, Duration for_others = {});
-  /// Says in the meter's feed what is wanted under way, and keeps to the limit that stands there,
+  /// Says in the meter's feed what is wanted in flight, and keeps to the limit that stands there,
   /// whoever turns the knobs.
   void obey(Time now);
   /// Nothing was read for a while: what was measured so far tells nothing.

@@ -32,12 +32,12 @@ class Callee {
   Status on_call(LinkId link, const wire::Header& header, Buffer payload);
   /// The caller's change of mind.
   void steer(LinkId link, const wire::Steer& steer);
-  /// Answers a call that is under way and has not been answered.
+  /// Answers a call that is in flight and has not been answered.
   void answer(LinkId link, std::uint64_t number, const Result<Message>& outcome);
   /// An answer has been handed over as a whole.
   void on_left(std::uint64_t tag);
 
-  /// Answers what is under way with an error, and from now on every call. Answers that are paused
+  /// Answers what is in flight with an error, and from now on every call. Answers that are paused
   /// go on.
   void close();
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Caller: the calls of ours that are under way, over all links, from the queueing of the call to
+// Caller: the calls of ours that are in flight, over all links, from the queueing of the call to
 // its answer.
 #pragma once
 

@@ -59,7 +59,7 @@ class CallState : public std::enable_shared_from_this<CallState> {
   const Duration timeout;
   Urgency urgency;
   bool paused = false;
-  std::uint64_t tag = 0;  ///< 0: not under way.
+  std::uint64_t tag = 0;  ///< 0: not in flight.
 
  private:
   Result<Message> outcome(const Status& status);

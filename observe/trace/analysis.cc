@@ -22,7 +22,7 @@ std::int64_t median(std::vector<std::int64_t> times) {
 
 using Times = std::array<std::int64_t, kCauses>;
 
-// What is usual in an iteration: the median over workers, or over all that was under way.
+// What is usual in an iteration: the median over workers, or over all that was in flight.
 Times usual_of(const std::vector<Iteration>& workers) {
   std::array<std::vector<std::int64_t>, kCauses> times;
   const auto add = [&times](Cause cause, std::int64_t time) {

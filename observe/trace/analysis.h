@@ -44,7 +44,7 @@ struct IterationReport {
   std::uint64_t number = 0;
   std::int64_t makespan_ns = 0;  ///< Of the worker that ended last; and so are the next three.
   std::int64_t compute_ns = 0;
-  std::int64_t communication_ns = 0;  ///< Union of the times that parts were under way.
+  std::int64_t communication_ns = 0;  ///< Union of the times that parts were in flight.
   std::int64_t overlap_ns = 0;        ///< Of the two.
   /// TicTac's E: 1 if computing and communicating overlap as well as they could, 0 if not at all.
   double efficiency = 0;

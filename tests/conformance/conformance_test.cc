@@ -114,7 +114,7 @@ TEST_P(ThreadedConformance, EndpointsOnTwoThreadsTalk) {
   Lender lender(pattern(20'000, 5));
   std::uint64_t next = 1;
   const bool done = until({&worker_}, [&] {
-    // Fewer under way than any link holds, so that the echo never meets a full one.
+    // Fewer in flight than any link holds, so that the echo never meets a full one.
     while (next <= kFrames && next - worker_.frames < 64 &&
            worker_.send(link_, next, lender.lend()) == Sent::kTaken) {
       ++next;

@@ -2,7 +2,7 @@
 // The worker of the tests of input in whole jobs: it reads a file of records over and over, as fast
 // as its storage gives it, a modelled device. Either each worker has a device of its own, of which
 // one is slow until a file says that it is mended, or all share one, and one of them reads it with
-// less under way than the others.
+// less in flight than the others.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <gflags/gflags.h>

@@ -74,7 +74,7 @@ TEST_F(EvidenceTest, WhatIsTooSlowIsNeverBetter) {
 
 TEST_F(EvidenceTest, OccupancyIsByLittlesLaw) {
   const Point point = grid_.nearest({8, 256 * 1024});
-  // 100 MB/s for 10 ms are a megabyte under way, of two.
+  // 100 MB/s for 10 ms are a megabyte in flight, of two.
   add(point, {100}, 10ms);
   EXPECT_NEAR(of(point).occupancy, 1e6 / (2 << 20), 1e-9);
 }

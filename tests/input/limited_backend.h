@@ -2,7 +2,7 @@
 // LimitedBackend: a backend behind a modelled device of so many bytes a second, which serves reads
 // one after the other as they are asked for: what another backend has read is handed over when the
 // device would have read it. Several readers, of several processes too, may share one device; then
-// each gets a part of it by what it has under way.
+// each gets a part of it by what it has in flight.
 #pragma once
 
 #include <algorithm>

@@ -82,7 +82,7 @@ TEST_F(SearchTest, DiagonalsFollowTheEdgeOfTheMemory) {
   TunerLimits limits;
   limits.memory_bytes = 2 << 20;
   grid_ = Grid(limits);
-  // Every request costs: of two MiB under way larger reads are better.
+  // Every request costs: of two MiB in flight larger reads are better.
   surface_ = [](Knobs knobs) {
     return static_cast<double>(bytes_under_way(knobs)) / (1e-3 + knobs.read_bytes / 1e9) *
            std::min(1.0, 4.0 / knobs.depth);

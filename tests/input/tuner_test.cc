@@ -42,7 +42,7 @@ struct Formula {
   }
 };
 
-/// So many bytes under way fill it.
+/// So many bytes in flight fill it.
 Formula pipe(double bytes_under_way_to_fill, double most) {
   return {.rate = [=](Knobs knobs) {
     return most *
@@ -181,7 +181,7 @@ TEST(Tuner, NowAndThenItLooksWhetherMoreHasBecomePossible) {
   EXPECT_GE(device.rate(tuner.knobs()), 1900 * kMega);
 }
 
-// Whenever it is slower than the best that it knows, a probe is under way, and says so.
+// Whenever it is slower than the best that it knows, a probe is in flight, and says so.
 TEST(Tuner, IsSlowerThanTheBestKnownOnlyWhileItProbes) {
   Tuner tuner({});
   Formula device = pipe(16.0 * (1 << 20), 800 * kMega);

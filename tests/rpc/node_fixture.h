@@ -105,7 +105,7 @@ class Pair {
   bool until_done(const Call& call) {
     return until([&call] { return call.done(); });
   }
-  /// Nothing waits and nothing is under way.
+  /// Nothing waits and nothing is in flight.
   bool idle() {
     return server.node.van().idle() && client.node.van().idle() &&
            server.node.caller().under_way() == 0 && client.node.caller().under_way() == 0;

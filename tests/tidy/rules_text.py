@@ -13,6 +13,9 @@ LICENCE = "SPDX-License-Identifier: Apache-2.0"
 COMMON_ROOTS = set("bin boot dev etc lib lib64 opt proc run sbin sys tmp usr var".split())
 PLACEHOLDER_ROOTS = set("no nonexistent path prefix somewhere where".split())
 
+# What documents and public headers do not say, and the term of the field for it.
+_TERMS = {re.compile(r"\bunder way\b", re.IGNORECASE): "in flight",
+          re.compile(r"\bhand(s|ed|ing)? over\b", re.IGNORECASE): "submit"}
 _LEFTOVER = re.compile(r"\b(" + "|".join(("TO" "DO", "FIX" "ME", "XX" "X", "HA" "CK")) + r")\b")
 _SUPPRESSION = re.compile(r"\bNO" r"LINT(NEXTLINE|BEGIN)?\b(?!(\([^)]*\))?: \S)")
 _LINK = re.compile(r"\[[^\]]*\]\(([^()\s]+)(?:\s+\"[^\"]*\")?\)")
@@ -88,6 +91,22 @@ def python_functions(tree):
                 if lines > MOST_FUNCTION_LINES:
                     text = f"{node.name} has {lines} lines; stop at {MOST_FUNCTION_LINES}"
                     found.append(file.offence(node.lineno, text))
+    return found
+
+
+def field_terms(tree):
+    """Documents and public headers say what the field says: in flight, submit."""
+    found = []
+    for file in tree:
+        if file.path == "docs/STYLE.md":
+            continue  # It lists them.
+        if file.name.endswith(".md"):
+            lines = _prose(file)
+        else:
+            lines = enumerate(file.lines, start=1) if "include/stretto" in file.path else ()
+        found += [file.offence(number, f"'{match.group()}'; the term is '{term}'")
+                  for number, line in lines for wrong, term in _TERMS.items()
+                  for match in wrong.finditer(line)]
     return found
 
 
@@ -180,5 +199,5 @@ def scripts_are_strict(tree):
 
 
 RULES = (licence_line, opening_comment, file_size, line_width, document_width, python_functions,
-         leftovers, suppressions_say_why, links_resolve, commands_exist, no_private_paths,
-         scripts_are_strict)
+         field_terms, leftovers, suppressions_say_why, links_resolve, commands_exist,
+         no_private_paths, scripts_are_strict)

@@ -145,6 +145,11 @@ PLANTED = {
         {"tools/a.py": "def f():\n" + "    g()\n" * 70,
          "tools/b.py": "def f():\n" + "    g()\n" * 69},
         ["tools/a.py:1"]),
+    rules_text.field_terms: (
+        {"README.md": "Bytes under way.\n`under way`\n```\nhand over\n```\nIt hands over.\n",
+         "docs/STYLE.md": "under way\n", "rpc/include/stretto/a.h": PUBLIC + "// Under way.\n",
+         "rpc/a.h": "// under way\n"},
+        ["README.md:1", "README.md:6", "rpc/include/stretto/a.h:6"]),
     rules_text.leftovers: (
         {"van/a.cc": f"\n// {NOTE}: later\n", "README.md": f"{NOTE}\n",
          "tools/b": f"a.{NOTE}{NOTE}"},

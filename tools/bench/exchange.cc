@@ -18,7 +18,7 @@ namespace stretto::bench {
 namespace {
 
 constexpr double kLeastLimitSeconds = 0.3;
-// Messages that the raw exchange keeps under way with one endpoint. Few stay in the processor's
+// Messages that the raw exchange keeps in flight with one endpoint. Few stay in the processor's
 // caches, many keep every process busy: what is best depends on the machine, so each is tried.
 constexpr std::array<std::uint64_t, 3> kMessagesEach = {1, 4, 16};
 
@@ -84,7 +84,7 @@ Result<Rates> measure_stretto(const Settings& settings, std::uint64_t bytes) {
   return rates_of((*cluster)->reports());
 }
 
-/// The raw exchange with different numbers of messages under way; the fastest is the limit.
+/// The raw exchange with different numbers of messages in flight; the fastest is the limit.
 class RawLimit {
  public:
   explicit RawLimit(const RawShape& shape) : shape_(shape) {

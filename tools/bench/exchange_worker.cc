@@ -42,7 +42,7 @@ class ExchangeWorker {
   }
 
  private:
-  /// One of the tensors that are under way at a time.
+  /// One of the tensors that are in flight at a time.
   struct Slot {
     Tensor tensor;
     std::vector<float> source;
@@ -67,7 +67,7 @@ class ExchangeWorker {
   std::vector<Slot> slots_;
   Tensor agreement_;
   std::vector<double> latencies_us_;
-  Worker worker_;  // Last: it ends, and with it what is under way, before the memory.
+  Worker worker_;  // Last: it ends, and with it what is in flight, before the memory.
 };
 
 Status ExchangeWorker::declare() {

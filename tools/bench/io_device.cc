@@ -43,7 +43,7 @@ struct Reader {
   double stall = 0;
   std::vector<double> latencies;
 
-  // A read-ahead of twice what is under way: enough to ride out what comes in bursts.
+  // A read-ahead of twice what is in flight: enough to ride out what comes in bursts.
   double room() const {
     return 2 * static_cast<double>(std::uint64_t{client.knobs.depth} * client.knobs.read_bytes) -
            buffered - static_cast<double>(bytes_under_way);

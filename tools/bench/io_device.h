@@ -44,7 +44,7 @@ Result<DeviceModel> find_device_model(std::string_view name);
 /// The same kind of device, but each rate and time multiplied by up to `most` or divided by it.
 DeviceModel varied(const DeviceModel& model, double most, std::uint64_t seed);
 
-/// Who reads: keeps so many requests under way, unless nobody wants the data.
+/// Who reads: keeps so many requests in flight, unless nobody wants the data.
 struct IoClient {
   static constexpr double kUnlimited = std::numeric_limits<double>::infinity();
   input::Knobs knobs{.depth = 8, .read_bytes = 256 * 1024};
@@ -61,7 +61,7 @@ class IoDevice {
   IoDevice(const IoDevice&) = delete;
   IoDevice& operator=(const IoDevice&) = delete;
 
-  /// From now on; requests under way are served as they were.
+  /// From now on; requests in flight are served as they were.
   void become(const DeviceModel& model);
   void set_client(std::size_t index, const IoClient& client);
   const IoClient& client(std::size_t index) const;

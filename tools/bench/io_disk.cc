@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keeps reads under way, and counts.
+// Keeps reads in flight, and counts.
 #include "tools/bench/io_disk.h"
 
 #include <fmt/format.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// IoDisk: real reads of real files with a given number of them under way, through the reader's own
+// IoDisk: real reads of real files with a given number of them in flight, through the reader's own
 // back end and past the page cache, to measure what a setting brings. The bytes go nowhere.
 #pragma once
 
@@ -22,7 +22,7 @@ class IoDisk {
   /// A file, or all files in a folder; kInvalidArgument names what cannot be read.
   static Result<IoDisk> open(const std::string& path, Pattern pattern);
 
-  /// Reads under these knobs for so long; what was under way before goes on. An error of the device
+  /// Reads under these knobs for so long; what was in flight before goes on. An error of the device
   /// names file and offset.
   Result<input::Window> run(input::Knobs knobs, Duration time);
   std::string_view method() const { return backend_->name(); }

@@ -24,7 +24,7 @@ constexpr std::array kModels{
                 .channel_bytes_per_s = 150e6,
                 .link_bytes_per_s = 540e6,
                 .jitter = 0.1},
-    // Flash behind a fast link: many dies, so much must be under way.
+    // Flash behind a fast link: many dies, so much must be in flight.
     DeviceModel{.name = "nvme",
                 .channels = 128,
                 .piece_bytes = 32 * kKiB,
@@ -32,7 +32,7 @@ constexpr std::array kModels{
                 .channel_bytes_per_s = 40e6,
                 .link_bytes_per_s = 3.2e9,
                 .jitter = 0.1},
-    // A file system far away: nothing but bytes under way fills the link.
+    // A file system far away: nothing but bytes in flight fills the link.
     DeviceModel{.name = "network",
                 .channels = 64,
                 .piece_s = 1e-3,

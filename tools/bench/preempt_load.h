@@ -17,7 +17,7 @@ namespace stretto::bench {
 class Carrier {
  public:
   virtual ~Carrier() = default;
-  /// From now on there are always as many background bytes under way to each peer as was asked for.
+  /// From now on there are always as many background bytes in flight to each peer as was asked for.
   virtual Status start_background() = 0;
   /// Hands over an urgent message to the first peer.
   virtual Status send_urgent() = 0;
@@ -34,7 +34,7 @@ class Carrier {
   std::uint64_t delivered_bytes_ = 0;
 };
 
-/// A rate from the first arrival to the last: what is under way at either end makes no error.
+/// A rate from the first arrival to the last: what is in flight at either end makes no error.
 class Meter {
  public:
   /// Forgets; `bytes_so_far` is what has arrived before.

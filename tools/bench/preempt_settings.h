@@ -14,8 +14,8 @@ namespace stretto::bench {
 
 /// How the urgent message travels.
 enum class Preemption : std::uint8_t {
-  kFifo,      ///< In its turn, with no bound on what is under way.
-  kPriority,  ///< Before what waits in Stretto, with no bound on what is under way.
+  kFifo,      ///< In its turn, with no bound on what is in flight.
+  kPriority,  ///< Before what waits in Stretto, with no bound on what is in flight.
   kPreempt    ///< As Stretto does it by default.
 };
 std::string_view name_of(Preemption mode);
@@ -44,7 +44,7 @@ struct PreemptSettings {
   bool fabric = false;  ///< Over libfabric instead of ZeroMQ.
 };
 
-/// Every mode over Stretto that is asked for; without a bound on what is under way slices have no
+/// Every mode over Stretto that is asked for; without a bound on what is in flight slices have no
 /// size that matters, so only `preempt` has both backgrounds.
 std::vector<Way> ways_of(const PreemptSettings& settings);
 

@@ -22,7 +22,7 @@
 namespace stretto::bench {
 namespace {
 
-constexpr std::uint64_t kBlocks = 4;  // That one process has under way.
+constexpr std::uint64_t kBlocks = 4;  // That one process has in flight.
 constexpr std::uint64_t kWarmUpParts = 64;
 constexpr Duration kCopiesTake = 60s;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Processes that are forked and never execute anything else: servers that echo, and workers that
-// keep a number of messages under way. Each measures for a time of its own, after a warm-up.
+// keep a number of messages in flight. Each measures for a time of its own, after a warm-up.
 #include "tools/bench/raw_exchange.h"
 
 #include <fmt/format.h>

@@ -18,7 +18,7 @@ struct RawShape {
   std::uint64_t out_bytes = 0;      ///< Of a message from worker to server,
   std::uint64_t back_bytes = 0;     ///< and of its answer; 0 is an empty message.
   std::uint64_t counted_bytes = 0;  ///< Tensor bytes that one message and its answer stand for.
-  std::uint64_t messages = 1;       ///< That each worker has under way in all,
+  std::uint64_t messages = 1;       ///< That each worker has in flight in all,
   std::uint64_t messages_each = 1;  ///< and at most with one endpoint.
   std::uint64_t memory_bytes = 0;   ///< Of each worker's tensors: messages are sent from all of it.
   double seconds = 1;

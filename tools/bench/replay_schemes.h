@@ -27,7 +27,7 @@ struct Scheme {
   bool whole_tensors = false;    ///< A tensor is one part; else parts are of --slice_bytes.
   bool bulk = false;             ///< TensorOptions::bulk, as the PyTorch bindings declare it.
   bool whole_frames = false;     ///< Parts leave whole; else in slices that follow the path.
-  std::uint64_t window_bytes{};  ///< Of whole frames, under way on a link; 0: without bound.
+  std::uint64_t window_bytes{};  ///< Of whole frames, in flight on a link; 0: without bound.
 };
 
 /// All, in the order in which they are told.

@@ -119,7 +119,7 @@ class ReplayWorker {
   std::vector<Duration> backward_;
   UseRecorder uses_;
   Pace pace_;
-  Worker worker_;  // Last: it ends, and with it what is under way, before the memory.
+  Worker worker_;  // Last: it ends, and with it what is in flight, before the memory.
 };
 
 Status ReplayWorker::declare() {

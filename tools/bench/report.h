@@ -29,7 +29,7 @@ struct Report {
   double p95_us = 0;
   double max_us = 0;
   double answers = 0;          ///< Urgent messages answered in `seconds`.
-  double unloaded_p50_us = 0;  ///< With nothing else under way.
+  double unloaded_p50_us = 0;  ///< With nothing else in flight.
   double alone_gb_per_s = 0;   ///< The background without urgent messages.
 };
 static_assert(std::is_trivially_copyable_v<Report>);

@@ -41,7 +41,7 @@ struct Settings {
   std::uint32_t servers = 2;
   std::uint32_t shards = 1;                            ///< Of each server.
   std::vector<std::uint64_t> bytes{16 * 1024 * 1024};  ///< Of one tensor; each is measured.
-  std::uint32_t inflight = 0;    ///< Tensors under way at a time; 0: as inflight_for says.
+  std::uint32_t inflight = 0;    ///< Tensors in flight at a time; 0: as inflight_for says.
   std::uint32_t part_bytes = 0;  ///< 0: as the environment says.
   std::string_view transport;    ///< auto, zmq, shm or fabric; empty: as the environment says.
   std::uint32_t repeats = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // OutputCredit: credit-based flow control of an agent's output, at the receiving end. The agent may
-// have a window of bytes under way; what was taken is given back, but not while a stream is paused.
+// have a window of bytes in flight; what was taken is given back, but not while a stream is paused.
 #pragma once
 
 #include <array>

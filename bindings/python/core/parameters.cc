@@ -32,7 +32,7 @@ PyParameters::PyParameters(PyWorker& worker, const std::vector<std::string>& nam
 }
 
 PyParameters::~PyParameters() {
-  // To destroy them is to wait for what is under way: that is the parent's, or will never end.
+  // To destroy them is to wait for what is in flight: that is the parent's, or will never end.
   if (process_.is_another() || worker_.is_abandoned()) {
     (void)parameters_.release();  // NOLINT(bugprone-unused-return-value): left to the process.
     return;

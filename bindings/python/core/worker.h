@@ -17,7 +17,7 @@
 
 namespace stretto::python {
 
-/// An operation under way. Thread: any that holds the GIL; waits let it go.
+/// An operation in flight. Thread: any that holds the GIL; waits let it go.
 class PyTicket {
  public:
   explicit PyTicket(Ticket ticket) : ticket_(std::move(ticket)) {}
@@ -80,7 +80,7 @@ class PyWorker {
   /// `patience` is in seconds; none: as long as it takes.
   void leave(std::optional<double> patience);
   /// Lets go of everything without a word: for a process that is about to end with an error, so
-  /// that the others are told at once, and not after what is under way has ended.
+  /// that the others are told at once, and not after what is in flight has ended.
   void abandon();
 
   /// For objects that live no longer than this one.
@@ -101,7 +101,7 @@ class PyWorker {
 
   Owner process_;
   std::shared_ptr<Worker> worker_;  // Shared with calls that a signal interrupted.
-  std::list<Kept> kept_;            // The owners of memory that operations under way use.
+  std::list<Kept> kept_;            // The owners of memory that operations in flight use.
 };
 
 }  // namespace stretto::python

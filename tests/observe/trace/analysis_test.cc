@@ -96,7 +96,7 @@ TEST(Analysis, AnIterationOfOneLinkIsComparedWithOtherIterations) {
     if (first && record.kind == TraceKind::kSend) from = record.begin_ns + 1;
   }
   ASSERT_GT(from, 0);
-  for (Node& node : trace.nodes) {  // All that follows is later; what was under way took longer.
+  for (Node& node : trace.nodes) {  // All that follows is later; what was in flight took longer.
     for (TraceRecord& record : node.records) {
       if (record.begin_ns >= from) record.begin_ns += kLost;
       if (record.end_ns >= from) record.end_ns += kLost;

@@ -59,7 +59,7 @@ class Delayed(synchronous.Synchronous):
                 mean = torch.empty_like(small, memory_format=torch.contiguous_format)
                 name = f"Stale.{names[parameter]}"
                 sent.append((parameter, exchange.begin(small, mean, name, True, 0), context))
-                parameter.grad = None  # Its memory is under way; nobody may clear it.
+                parameter.grad = None  # Its memory is in flight; nobody may clear it.
         return sent
 
 

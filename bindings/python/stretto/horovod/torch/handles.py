@@ -17,7 +17,7 @@ class Pending:
     Thread: any."""
 
     def __init__(self, begin):
-        self.label = None  # That it is under way by, if it has a name.
+        self.label = None  # That it is in flight by, if it has a name.
         self._begin = begin
         self._begun = threading.Event()
         self._handle = None
