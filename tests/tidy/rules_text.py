@@ -14,8 +14,8 @@ COMMON_ROOTS = set("bin boot dev etc lib lib64 opt proc run sbin sys tmp usr var
 PLACEHOLDER_ROOTS = set("no nonexistent path prefix somewhere where".split())
 
 # What documents and public headers do not say, and the term of the field for it.
-_TERMS = {re.compile(r"\bunder way\b", re.IGNORECASE): "in flight",
-          re.compile(r"\bhand(s|ed|ing)? over\b", re.IGNORECASE): "submit"}
+_TERMS = {re.compile(r"\bunder\s+way\b", re.IGNORECASE): "in flight",
+          re.compile(r"\bhand(s|ed|ing)?\s+over\b", re.IGNORECASE): "submit"}
 _LEFTOVER = re.compile(r"\b(" + "|".join(("TO" "DO", "FIX" "ME", "XX" "X", "HA" "CK")) + r")\b")
 _SUPPRESSION = re.compile(r"\bNO" r"LINT(NEXTLINE|BEGIN)?\b(?!(\([^)]*\))?: \S)")
 _LINK = re.compile(r"\[[^\]]*\]\(([^()\s]+)(?:\s+\"[^\"]*\")?\)")
@@ -100,13 +100,16 @@ def field_terms(tree):
     for file in tree:
         if file.path == "docs/STYLE.md":
             continue  # It lists them.
+        lines = [""] * len(file.lines)
         if file.name.endswith(".md"):
-            lines = _prose(file)
-        else:
-            lines = enumerate(file.lines, start=1) if "include/stretto" in file.path else ()
-        found += [file.offence(number, f"'{match.group()}'; the term is '{term}'")
-                  for number, line in lines for wrong, term in _TERMS.items()
-                  for match in wrong.finditer(line)]
+            for number, line in _prose(file):
+                lines[number - 1] = line
+        elif "include/stretto" in file.path:
+            lines = [re.sub(r"^\s*//+", "", line) for line in file.lines]
+        text = "\n".join(lines)
+        found += [file.offence(text.count("\n", 0, match.start()) + 1,
+                               f"'{' '.join(match.group().split())}'; the term is '{term}'")
+                  for wrong, term in _TERMS.items() for match in wrong.finditer(text)]
     return found
 
 

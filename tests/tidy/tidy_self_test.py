@@ -146,7 +146,7 @@ PLANTED = {
          "tools/b.py": "def f():\n" + "    g()\n" * 69},
         ["tools/a.py:1"]),
     rules_text.field_terms: (
-        {"README.md": "Bytes under way.\n`under way`\n```\nhand over\n```\nIt hands over.\n",
+        {"README.md": "Bytes under\nway. `under way`\n```\nhand over\n```\nIt hands over.\n",
          "docs/STYLE.md": "under way\n", "rpc/include/stretto/a.h": PUBLIC + "// Under way.\n",
          "rpc/a.h": "// under way\n"},
         ["README.md:1", "README.md:6", "rpc/include/stretto/a.h:6"]),
