@@ -8,15 +8,15 @@
 
 namespace stretto {
 
-Result<Registry::Declaration> Registry::declare(const TensorSpec& spec, Rank rank, SlotTable& slots,
-                                                std::uint32_t part_bytes) {
+Result<Registry::Declaration> Registry::declare(const TensorSpec& spec, Rank rank,
+                                                const Place& place, std::uint32_t part_bytes) {
   auto found = by_name_.find(spec.name);
   if (found == by_name_.end()) {
     if (Status status = budget_.take(spec); !status.ok()) return status;
     Entry& made = entries_.emplace_back();
     made.id = static_cast<std::uint32_t>(entries_.size());
     made.spec = spec;
-    made.first_slot = slots.place(Cut(spec, part_bytes));
+    made.first_slot = place(Cut(spec, part_bytes));
     made.first = rank;
     found = by_name_.emplace(made.spec.name, &made).first;
   }

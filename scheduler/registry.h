@@ -4,14 +4,16 @@
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include "scheduler/slot_table.h"
-#include "van/messages.h"
+#include "core/cut.h"
+#include "core/tensor_spec.h"
+#include "stretto/status.h"
 
 namespace stretto {
 
@@ -31,10 +33,13 @@ class Registry {
     bool breaks = false;  ///< It is this one that disagrees: all who declared must hear of it.
   };
 
+  /// Gives slots to a new tensor, and returns the first.
+  using Place = std::function<std::uint32_t(const Cut&)>;
+
   /// The entry of `spec.name`, made if it is new. If `spec` disagrees with what others declared,
   /// the entry is broken from then on, for all: the error says who wanted what. kResource, and
   /// nothing has changed, if there is no room for another name.
-  Result<Declaration> declare(const TensorSpec& spec, Rank rank, SlotTable& slots,
+  Result<Declaration> declare(const TensorSpec& spec, Rank rank, const Place& place,
                               std::uint32_t part_bytes);
   std::size_t size() const { return entries_.size(); }
   /// At most `most` identities and names, from identity `first` on.

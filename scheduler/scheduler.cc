@@ -9,6 +9,7 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/text.h"
+#include "scheduler/hello.h"
 #include "van/greeting.h"
 
 namespace stretto {
@@ -176,7 +177,8 @@ void Scheduler::go_on_tracing() {
 
 void Scheduler::on_hello(LinkId link, const wire::Hello& hello) {
   if (hello.role() == static_cast<std::uint32_t>(Role::kObserver)) return on_observer(link, hello);
-  Result<Member> member = roll_.admit(hello);
+  const Result<Join> join = join_from(hello, config_.token);
+  const Result<Member> member = join.ok() ? roll_.admit(*join) : join.status();
   if (!member.ok()) {
     log(Level::kWarning, "refused: {}", member.status().cause());
     van_.refuse(link, member.status());
@@ -206,8 +208,9 @@ void Scheduler::on_declare(const Node& node, const wire::Declare& declare) {
                           spec->name, spec->bytes(), kMaxParts, part_bytes)};
   }
   if (!status.ok()) return refuse_tensor(node, declare.spec().name(), status);
-  const Result<Registry::Declaration> made =
-      registry_.declare(*spec, node.member.rank, *slots_, part_bytes);
+  const Result<Registry::Declaration> made = registry_.declare(
+      *spec, node.member.rank, [this](const Cut& cut) { return slots_->place(slot_map_, cut); },
+      part_bytes);
   if (!made.ok()) return refuse_tensor(node, spec->name, made.status());
   const Registry::Entry& entry = made->entry;
   if (made->breaks) return tell_mismatch(entry);
@@ -220,9 +223,7 @@ void Scheduler::on_declare(const Node& node, const wire::Declare& declare) {
   declared.set_name(entry.spec.name);
   declared.set_first_slot(entry.first_slot);
   const std::uint32_t parts = Cut(entry.spec, part_bytes).parts();
-  for (const wire::SlotRun& run : slots_->owners(entry.first_slot, parts)) {
-    *declared.add_owners() = run;
-  }
+  add_owners(slot_map_.runs(entry.first_slot, parts), declared);
   van_.send_control(node.link, answer);
 }
 
@@ -304,7 +305,7 @@ void Scheduler::on_leave(Node& node) {
 void Scheduler::on_link_report(const Node& node, const wire::LinkReport& report) {
   auto subject = nodes_.find(report.node());
   if (subject == nodes_.end() || subject->second.member.left) return;
-  const bool known = std::any_of(suspicions_.begin(), suspicions_.end(), [&](const Suspicion& s) {
+  const bool known = std::any_of(suspicions_.begin(), suspicions_.end(), [&](const Doubt& s) {
     return s.reporter == node.member.node && s.subject == report.node();
   });
   if (known) return;
@@ -346,7 +347,8 @@ void Scheduler::begin() {
   for (const Member& member : roster_.members) {
     if (member.role == Role::kServer) shards.push_back(member.node);
   }
-  slots_.emplace(kSlots, std::move(shards));
+  slot_map_ = SlotMap(kSlots, shards);
+  slots_.emplace(kSlots, shards);
   picture_.set_members(roster_.members);
   phase_ = Phase::kRunning;
   deadline_ = Time::max();
@@ -478,7 +480,7 @@ void Scheduler::watch(Time now) {
       return;
     }
   }
-  for (const Suspicion& suspicion : suspicions_) {
+  for (const Doubt& suspicion : suspicions_) {
     if (now < suspicion.due) continue;
     const Member& reporter = nodes_.at(suspicion.reporter).member;
     const Member& subject = nodes_.at(suspicion.subject).member;
@@ -489,7 +491,7 @@ void Scheduler::watch(Time now) {
              .with_peer(fmt::format("{}, {}", reporter.describe(), subject.describe())));
     return;
   }
-  std::erase_if(suspicions_, [now](const Suspicion& s) { return now >= s.due; });
+  std::erase_if(suspicions_, [now](const Doubt& s) { return now >= s.due; });
 }
 
 }  // namespace stretto

@@ -10,13 +10,14 @@
 
 #include "common/clock.h"
 #include "common/gathering.h"
+#include "scheduler/admission.h"
 #include "scheduler/barrier.h"
 #include "scheduler/input_watch.h"
 #include "scheduler/observers.h"
 #include "scheduler/overview.h"
 #include "scheduler/picture.h"
 #include "scheduler/registry.h"
-#include "scheduler/roll.h"
+#include "scheduler/slot_table.h"
 #include "scheduler/trace_session.h"
 #include "scheduler/whereabouts.h"
 #include "van/loop.h"
@@ -69,7 +70,7 @@ class Scheduler final : public Agent, private Van::Handler {
     LinkId link = 0;
     Time last_heard;
   };
-  struct Suspicion {  // A node's report that its link to another broke.
+  struct Doubt {  // A node's report that its link to another broke.
     NodeId reporter = 0;
     NodeId subject = 0;
     std::string cause;
@@ -113,15 +114,16 @@ class Scheduler final : public Agent, private Van::Handler {
   const Time began_;
   Time deadline_;  // Of gathering, dispersing or failing.
   Time next_watch_;
-  Roll roll_;
+  Admission roll_;
   Registry registry_;
   Barriers barriers_;
   std::optional<SlotTable> slots_;
+  SlotMap slot_map_;
   Roster roster_;
   std::vector<Member> departed_;  // Since it was published.
   std::map<NodeId, Node> nodes_;
   std::map<LinkId, NodeId> by_link_;
-  std::vector<Suspicion> suspicions_;
+  std::vector<Doubt> suspicions_;
   Overview overview_;
   Whereabouts whereabouts_;
   Picture picture_;

@@ -4,61 +4,77 @@
 
 #include <algorithm>
 
+#include "common/check.h"
+
 namespace stretto {
 
-SlotTable::SlotTable(std::uint32_t slots, std::vector<NodeId> shards)
-    : shards_(std::move(shards)), loads_(shards_.size()), owners_(slots), index_(slots) {}
-
-std::size_t SlotTable::lightest() const {
-  return static_cast<std::size_t>(std::min_element(loads_.begin(), loads_.end()) - loads_.begin());
+SlotTable::SlotTable(std::uint32_t slots, const std::vector<NodeId>& shards) : bytes_(slots) {
+  for (const NodeId shard : shards) add(shard);
 }
 
-std::uint32_t SlotTable::place(const Cut& cut) {
-  const auto slots = static_cast<std::uint32_t>(owners_.size());
+SlotTable::Shard* SlotTable::find(NodeId node) {
+  const auto found =
+      std::find_if(shards_.begin(), shards_.end(), [&](const Shard& s) { return s.node == node; });
+  return found == shards_.end() ? nullptr : &*found;
+}
+
+// An empty slot has no frames that know its owner, so another one may have it.
+void SlotTable::put(SlotMap& map, std::uint32_t slot, std::uint64_t bytes) {
+  if (bytes_[slot] == 0) {
+    const auto lightest =
+        std::min_element(shards_.begin(), shards_.end(),
+                         [](const Shard& a, const Shard& b) { return a.bytes < b.bytes; });
+    map.give(slot, lightest->node);
+  }
+  Shard* shard = find(map.owner(slot));
+  STRETTO_CHECK(shard != nullptr);
+  bytes_[slot] += bytes;
+  shard->bytes += bytes;
+}
+
+std::uint32_t SlotTable::place(SlotMap& map, const Cut& cut) {
+  STRETTO_CHECK(map.size() == bytes_.size());
+  const std::uint32_t slots = map.size();
+  const std::uint32_t parts = cut.parts();
   const std::uint32_t first_slot = next_slot_;
-  const std::uint32_t named = std::min(cut.parts(), slots);
-  for (std::uint32_t part = 0; part < named; ++part) {
-    const std::uint32_t slot = (first_slot + part) % slots;
-    if (owners_[slot] == 0) {
-      index_[slot] = static_cast<std::uint32_t>(lightest());
-      owners_[slot] = shards_[index_[slot]];
+  for (std::uint32_t part = 0; part < std::min(parts, slots); ++part) {
+    put(map, (first_slot + part) % slots, cut.bytes_of_part(part));
+  }
+  for (std::uint32_t part = 0; parts > slots && part < slots; ++part) {
+    const std::uint64_t more = (parts - 1 - part) / slots;  // Parts in the same slot.
+    std::uint64_t bytes = more * cut.bytes_of_part(0);
+    if (part == (parts - 1) % slots) {  // The last part may be shorter.
+      bytes -= cut.bytes_of_part(0) - cut.bytes_of_part(parts - 1);
     }
-    loads_[index_[slot]] += cut.bytes_of_part(part);
+    put(map, (first_slot + part) % slots, bytes);
   }
-  for (std::uint32_t part = 0; cut.parts() > slots && part < slots; ++part) {
-    const std::uint64_t more = (cut.parts() - 1 - part) / slots;  // Parts in the same slot.
-    loads_[index_[(first_slot + part) % slots]] += more * cut.bytes_of_part(0);
-  }
-  if (cut.parts() > slots) {  // The last part may be shorter.
-    const std::uint32_t last = cut.parts() - 1;
-    loads_[index_[(first_slot + last) % slots]] -= cut.bytes_of_part(0) - cut.bytes_of_part(last);
-  }
-  next_slot_ = (next_slot_ + cut.parts()) % slots;
+  next_slot_ = (next_slot_ + parts) % slots;
   return first_slot;
 }
 
-std::vector<wire::SlotRun> SlotTable::owners(std::uint32_t first_slot, std::uint32_t parts) const {
-  const auto slots = static_cast<std::uint32_t>(owners_.size());
-  std::vector<wire::SlotRun> runs;
-  for (std::uint32_t part = 0; part < std::min(parts, slots); ++part) {
-    const std::uint32_t slot = (first_slot + part) % slots;
-    if (!runs.empty() && runs.back().node() == owners_[slot] &&
-        runs.back().first() + runs.back().count() == slot) {
-      runs.back().set_count(runs.back().count() + 1);
-      continue;
-    }
-    wire::SlotRun run;
-    run.set_first(slot);
-    run.set_count(1);
-    run.set_node(owners_[slot]);
-    runs.push_back(run);
+void SlotTable::move(SlotMap& map, std::uint32_t slot, NodeId to) {
+  Shard* from = find(map.owner(slot));
+  Shard* shard = find(to);
+  STRETTO_CHECK(from != nullptr && shard != nullptr);
+  from->bytes -= bytes_[slot];
+  shard->bytes += bytes_[slot];
+  map.give(slot, to);
+}
+
+void SlotTable::add(NodeId shard) { shards_.push_back({.node = shard}); }
+
+void SlotTable::remove(SlotMap& map, NodeId shard) {
+  STRETTO_CHECK(shards_.size() > 1 && load(shard) == 0);
+  std::erase_if(shards_, [shard](const Shard& s) { return s.node == shard; });
+  for (std::uint32_t slot = 0; slot < map.size(); ++slot) {
+    if (map.owner(slot) == shard) map.give(slot, shards_[slot % shards_.size()].node);
   }
-  return runs;
 }
 
 std::uint64_t SlotTable::load(NodeId shard) const {
-  auto found = std::find(shards_.begin(), shards_.end(), shard);
-  return found == shards_.end() ? 0 : loads_[static_cast<std::size_t>(found - shards_.begin())];
+  const auto found =
+      std::find_if(shards_.begin(), shards_.end(), [&](const Shard& s) { return s.node == shard; });
+  return found == shards_.end() ? 0 : found->bytes;
 }
 
 }  // namespace stretto

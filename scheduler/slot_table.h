@@ -1,37 +1,46 @@
 // SPDX-License-Identifier: Apache-2.0
-// SlotTable: which shard owns which slot. A slot is a bucket of parts that is owned, and later can
-// move, as one. Owners are chosen when the first bytes come into a slot, the shard with the least
-// bytes first, so the servers are balanced by bytes and not by count. Pure.
+// SlotTable: places tensors in slots. A slot is a bucket of parts that is owned, and moves, as one.
+// An empty slot goes to the shard with the least bytes when its first bytes come, so the servers
+// are balanced by bytes and not by count. Who owns a slot is in the view's SlotMap alone. Pure.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
-#include "van/messages.h"
+#include "core/cut.h"
+#include "core/view.h"
 
 namespace stretto {
 
 /// Thread: loop.
 class SlotTable {
  public:
-  SlotTable(std::uint32_t slots, std::vector<NodeId> shards);
+  /// Shards of equal load: the first one takes first.
+  SlotTable(std::uint32_t slots, const std::vector<NodeId>& shards);
 
   /// Gives consecutive slots to a tensor's parts, and returns the first: part p lies in slot
-  /// (first + p) modulo the slots.
-  std::uint32_t place(const Cut& cut);
-  /// The owners of so many slots, from the first one on, that have been given.
-  std::vector<wire::SlotRun> owners(std::uint32_t first_slot, std::uint32_t parts) const;
+  /// (first + p) modulo the slots. Slots that hold bytes keep their owners.
+  std::uint32_t place(SlotMap& map, const Cut& cut);
+  /// The slot and its bytes are another shard's from now on.
+  void move(SlotMap& map, std::uint32_t slot, NodeId to);
 
-  NodeId owner(std::uint32_t slot) const { return owners_[slot]; }
+  void add(NodeId shard);
+  /// The shard holds no bytes: its slots go to the others in turn.
+  void remove(SlotMap& map, NodeId shard);
+
   std::uint64_t load(NodeId shard) const;
+  std::size_t shards() const { return shards_.size(); }
 
  private:
-  std::size_t lightest() const;
+  struct Shard {
+    NodeId node = 0;
+    std::uint64_t bytes = 0;
+  };
+  Shard* find(NodeId node);
+  void put(SlotMap& map, std::uint32_t slot, std::uint64_t bytes);
 
-  std::vector<NodeId> shards_;
-  std::vector<std::uint64_t> loads_;  // Bytes, beside shards_.
-  std::vector<NodeId> owners_;        // Beside the slots; 0 is nobody yet.
-  std::vector<std::uint32_t> index_;  // Owner's place in shards_, beside the slots.
+  std::vector<Shard> shards_;
+  std::vector<std::uint64_t> bytes_;  // By slot.
   std::uint32_t next_slot_ = 0;
 };
 

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "scheduler/slot_table.h"
 #include "tests/van/far_end.h"
 
 namespace stretto {
@@ -13,10 +14,12 @@ namespace {
 class RegistryTest : public testing::Test {
  protected:
   const Registry::Entry& declare(const TensorSpec& spec, Rank rank) {
-    return registry_.declare(spec, rank, slots_, 64)->entry;
+    return registry_.declare(spec, rank, place_, 64)->entry;
   }
 
+  SlotMap map_{100, {50, 51}};
   SlotTable slots_{100, {50, 51}};
+  Registry::Place place_ = [this](const Cut& cut) { return slots_.place(map_, cut); };
   Registry registry_;
 };
 
@@ -82,11 +85,11 @@ TEST_F(RegistryTest, EveryPartOfADescriptionMustAgree) {
   others[7].options.shape = "10x10";
   for (const TensorSpec& other : others) {
     Registry registry;
-    ASSERT_TRUE(registry.declare(agreed, 0, slots_, 64).ok());
-    const auto second = registry.declare(other, 1, slots_, 64);
+    ASSERT_TRUE(registry.declare(agreed, 0, place_, 64).ok());
+    const auto second = registry.declare(other, 1, place_, 64);
     EXPECT_FALSE(second->entry.broken.ok());
     EXPECT_TRUE(second->breaks);
-    EXPECT_FALSE(registry.declare(agreed, 2, slots_, 64)->breaks) << "it was broken already";
+    EXPECT_FALSE(registry.declare(agreed, 2, place_, 64)->breaks) << "it was broken already";
   }
 }
 
@@ -96,13 +99,13 @@ TEST_F(RegistryTest, WhoeverDeclaresWithoutEndIsRefusedBeforeMemoryIs) {
   std::size_t count = 0;
   for (; refused.ok() && count < kMaxTensors; ++count) {
     spec.name = std::to_string(count) + std::string(kMaxNameBytes - 8, 'x');
-    refused = registry_.declare(spec, 0, slots_, 64).status();
+    refused = registry_.declare(spec, 0, place_, 64).status();
   }
   EXPECT_EQ(refused.code(), Code::kResource);
   EXPECT_THAT(refused.cause(), testing::HasSubstr("of 256 MiB"));
   EXPECT_LT(count, DescriptionBudget::kBytes / kMaxNameBytes);
   spec.name = "0" + std::string(kMaxNameBytes - 8, 'x');
-  EXPECT_TRUE(registry_.declare(spec, 1, slots_, 64).ok()) << "what is known is known";
+  EXPECT_TRUE(registry_.declare(spec, 1, place_, 64).ok()) << "what is known is known";
 }
 
 }  // namespace

@@ -26,15 +26,15 @@ constexpr std::size_t kMemoryBytes = std::size_t{64} << 20;  // At each end, lar
 constexpr std::uint64_t kLast = std::uint64_t{1} << 63;
 
 /// A mapping of the ring's memory.
-struct View {
-  explicit View(int memory)
+struct MappedRing {
+  explicit MappedRing(int memory)
       : start(::mmap(nullptr, kPieces * kPieceBytes, PROT_READ | PROT_WRITE, MAP_SHARED, memory,
                      0)) {}
-  ~View() {
+  ~MappedRing() {
     if (is_there()) ::munmap(start, kPieces * kPieceBytes);
   }
-  View(const View&) = delete;
-  View& operator=(const View&) = delete;
+  MappedRing(const MappedRing&) = delete;
+  MappedRing& operator=(const MappedRing&) = delete;
   bool is_there() const { return start != MAP_FAILED; }
   std::byte* piece(std::uint64_t index) const {
     return static_cast<std::byte*>(start) + index % kPieces * kPieceBytes;
@@ -48,7 +48,7 @@ struct Counts {
   alignas(64) std::atomic<std::uint64_t> taken{0};
 };
 
-void drain(const View& ring, Counts& counts, std::span<std::byte> memory) {
+void drain(const MappedRing& ring, Counts& counts, std::span<std::byte> memory) {
   for (std::uint64_t taken = 0;; ++taken) {
     counts.put.wait(taken, std::memory_order_acquire);
     if (counts.put.load(std::memory_order_acquire) == (taken | kLast)) return;
@@ -64,8 +64,8 @@ Result<double> shm_stream(Duration time) {
   if (::ftruncate(memory.get(), kPieces * kPieceBytes) != 0) {
     return Status(Code::kResource, fmt::format("no shared memory: {}", std::strerror(errno)));
   }
-  const View in(memory.get());
-  const View out(memory.get());
+  const MappedRing in(memory.get());
+  const MappedRing out(memory.get());
   if (!in.is_there() || !out.is_there()) return Status(Code::kResource, "no shared memory");
   Buffer source = Buffer::allocate(kMemoryBytes);
   Buffer target = Buffer::allocate(kMemoryBytes);

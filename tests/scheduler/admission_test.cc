@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who may come in: ranks asked for and ranks given, who is missing, and refusals that name what was
 // wanted and what was found.
-#include "scheduler/roll.h"
+#include "scheduler/admission.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <functional>
 
+#include "scheduler/hello.h"
 #include "tests/van/far_end.h"
 
 namespace stretto {
@@ -16,12 +17,16 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
-class RollTest : public testing::Test {
+class AdmissionTest : public testing::Test {
  protected:
+  Result<Member> admit(const wire::Hello& hello) {
+    const Result<Join> join = join_from(hello, config_.token);
+    return join.ok() ? admission_.admit(*join) : join.status();
+  }
   Result<Member> worker(std::int64_t rank, const std::string& host = "") {
     wire::Hello hello = fake::hello(Role::kWorker, rank).hello();
     if (!host.empty()) hello.set_host(host);
-    return roll_.admit(hello);
+    return admit(hello);
   }
   Result<Member> server(std::int64_t rank, std::uint32_t shard, const std::string& host) {
     wire::Hello hello = fake::hello(Role::kServer, rank).hello();
@@ -29,14 +34,14 @@ class RollTest : public testing::Test {
     hello.set_shards(config_.shards);
     hello.set_servers(config_.servers);
     hello.set_host(host);
-    return roll_.admit(hello);
+    return admit(hello);
   }
 
   Config config_ = fake::config(Role::kScheduler, -1);
-  Roll roll_{config_};
+  Admission admission_{config_};
 };
 
-TEST_F(RollTest, GivesTheRanksThatAreAskedForAndNewIds) {
+TEST_F(AdmissionTest, GivesTheRanksThatAreAskedForAndNewIds) {
   const Result<Member> second = worker(1);
   const Result<Member> first = worker(0);
   ASSERT_TRUE(first.ok() && second.ok());
@@ -46,22 +51,22 @@ TEST_F(RollTest, GivesTheRanksThatAreAskedForAndNewIds) {
   EXPECT_GT(second->node, 1U) << "1 is the scheduler";
 }
 
-TEST_F(RollTest, GivesFreeRanksToThoseWhoDoNotAsk) {
+TEST_F(AdmissionTest, GivesFreeRanksToThoseWhoDoNotAsk) {
   ASSERT_TRUE(worker(0).ok());
   EXPECT_EQ(worker(-1)->rank, 1U);
   const Status full = worker(-1, "late:7").status();
   EXPECT_EQ(full.cause(), "late:7 asks to be a worker, and all 2 have come");
 }
 
-TEST_F(RollTest, IdsAreNeverGivenTwice) {
+TEST_F(AdmissionTest, IdsAreNeverGivenTwice) {
   const NodeId first = worker(0)->node;
-  roll_.remove(first);
+  admission_.remove(first);
   const Result<Member> again = worker(0);
   ASSERT_TRUE(again.ok()) << "its place is free";
   EXPECT_NE(again->node, first);
 }
 
-TEST_F(RollTest, ShardsOfOneProcessShareARank) {
+TEST_F(AdmissionTest, ShardsOfOneProcessShareARank) {
   config_.servers = 2;
   config_.shards = 2;
   EXPECT_EQ(server(-1, 0, "a:1")->rank, 0U);
@@ -70,36 +75,36 @@ TEST_F(RollTest, ShardsOfOneProcessShareARank) {
   EXPECT_EQ(server(-1, 1, "a:1")->rank, 0U);
 }
 
-TEST_F(RollTest, IsCompleteWhenNobodyIsMissing) {
+TEST_F(AdmissionTest, IsCompleteWhenNobodyIsMissing) {
   config_.shards = 2;
-  EXPECT_EQ(roll_.missing(), "server 0, server 0 shard 1, worker 0, worker 1");
+  EXPECT_EQ(admission_.missing(), "server 0, server 0 shard 1, worker 0, worker 1");
   ASSERT_TRUE(worker(1).ok() && server(0, 1, "a:1").ok());
-  EXPECT_EQ(roll_.missing(), "server 0, worker 0");
-  EXPECT_FALSE(roll_.complete());
+  EXPECT_EQ(admission_.missing(), "server 0, worker 0");
+  EXPECT_FALSE(admission_.complete());
   ASSERT_TRUE(worker(0).ok() && server(0, 0, "a:1").ok());
-  EXPECT_TRUE(roll_.complete());
-  EXPECT_EQ(roll_.missing(), "");
-  EXPECT_EQ(roll_.members().size(), 4U);
+  EXPECT_TRUE(admission_.complete());
+  EXPECT_EQ(admission_.missing(), "");
+  EXPECT_EQ(admission_.members().size(), 4U);
 }
 
-TEST_F(RollTest, KnowsWhetherAWorkerHasCome) {
+TEST_F(AdmissionTest, KnowsWhetherAWorkerHasCome) {
   ASSERT_TRUE(server(0, 0, "a:1").ok());
-  EXPECT_FALSE(roll_.has_worker());
+  EXPECT_FALSE(admission_.has_worker());
   const Result<Member> came = worker(1);
   ASSERT_TRUE(came.ok());
-  EXPECT_TRUE(roll_.has_worker());
-  roll_.remove(came->node);
-  EXPECT_FALSE(roll_.has_worker());
+  EXPECT_TRUE(admission_.has_worker());
+  admission_.remove(came->node);
+  EXPECT_FALSE(admission_.has_worker());
 }
 
-TEST_F(RollTest, NamesAFewOfManyMissing) {
+TEST_F(AdmissionTest, NamesAFewOfManyMissing) {
   config_.workers = 20;
-  EXPECT_EQ(roll_.missing(),
+  EXPECT_EQ(admission_.missing(),
             "server 0, worker 0, worker 1, worker 2, worker 3, worker 4, worker 5, worker 6 "
             "and 13 more");
 }
 
-TEST_F(RollTest, TwoProcessesWithOneRankAreBothNamed) {
+TEST_F(AdmissionTest, TwoProcessesWithOneRankAreBothNamed) {
   ASSERT_TRUE(worker(1, "here:11").ok());
   const Status status = worker(1, "there:22").status();
   EXPECT_EQ(status.code(), Code::kRefused);
@@ -116,22 +121,22 @@ struct Refusal {
 };
 void PrintTo(const Refusal& refusal, std::ostream* out) { *out << refusal.name; }
 
-class RollRefusal : public RollTest, public testing::WithParamInterface<Refusal> {};
+class AdmissionRefusal : public AdmissionTest, public testing::WithParamInterface<Refusal> {};
 
-TEST_P(RollRefusal, NamesWhatWasWantedAndWhatWasFound) {
+TEST_P(AdmissionRefusal, NamesWhatWasWantedAndWhatWasFound) {
   wire::Hello hello = fake::hello(GetParam().role, 0).hello();
   GetParam().spoil(hello);
-  const Result<Member> member = roll_.admit(hello);
+  const Result<Member> member = admit(hello);
   ASSERT_FALSE(member.ok());
   EXPECT_EQ(member.status().code(), Code::kRefused);
   EXPECT_THAT(member.status().cause(),
               AllOf(HasSubstr(GetParam().wanted), HasSubstr(GetParam().found)));
-  EXPECT_TRUE(roll_.members().empty());
-  EXPECT_TRUE(roll_.admit(fake::hello(GetParam().role, 0).hello()).ok()) << "the place is free";
+  EXPECT_TRUE(admission_.members().empty());
+  EXPECT_TRUE(admit(fake::hello(GetParam().role, 0).hello()).ok()) << "the place is free";
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    All, RollRefusal,
+    All, AdmissionRefusal,
     testing::Values(
         Refusal{"Protocol", Role::kWorker, [](wire::Hello& h) { h.set_protocol(9); },
                 "this side speaks 3", "protocol 9"},
@@ -163,58 +168,107 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& each) { return std::string(each.param.name); });
 
 /// A scheduler that was told of two hosts, and not how many workers each has.
-class RollOfHosts : public testing::Test {
+class AdmissionOfHosts : public testing::Test {
  protected:
   static Config hosts() {
     Config config = fake::config(Role::kScheduler, -1);
     config.workers_are_hosts = true;
     return config;
   }
+  Result<Member> admit(const wire::Hello& hello) {
+    const Result<Join> join = join_from(hello, config_.token);
+    return join.ok() ? admission_.admit(*join) : join.status();
+  }
   Result<Member> worker(std::int64_t rank, std::uint32_t told) {
     wire::Hello hello = fake::hello(Role::kWorker, rank).hello();
     hello.set_workers(told);
-    return roll_.admit(hello);
+    return admit(hello);
   }
 
   Config config_ = hosts();
-  Roll roll_{config_};
+  Admission admission_{config_};
 };
 
-TEST_F(RollOfHosts, TheFirstWorkerTellsHowManyThereAre) {
-  EXPECT_EQ(roll_.workers(), 0U);
-  EXPECT_FALSE(roll_.complete());
-  EXPECT_THAT(roll_.missing(), HasSubstr("all workers of 2 hosts"));
+TEST_F(AdmissionOfHosts, TheFirstWorkerTellsHowManyThereAre) {
+  EXPECT_EQ(admission_.workers(), 0U);
+  EXPECT_FALSE(admission_.complete());
+  EXPECT_THAT(admission_.missing(), HasSubstr("all workers of 2 hosts"));
   ASSERT_TRUE(worker(3, 6).ok());
-  EXPECT_EQ(roll_.workers(), 6U);
-  EXPECT_THAT(roll_.missing(), HasSubstr("worker 5"));
+  EXPECT_EQ(admission_.workers(), 6U);
+  EXPECT_THAT(admission_.missing(), HasSubstr("worker 5"));
   EXPECT_THAT(worker(1, 4).status().cause(),
               AllOf(HasSubstr("worker 1 was told of 4 workers"), HasSubstr("of 6 workers")));
   for (std::int64_t rank : {0, 1, 2, 4, 5}) ASSERT_TRUE(worker(rank, 6).ok());
   wire::Hello server = fake::hello(Role::kServer, 0).hello();
   server.set_workers(0);
   for (std::uint32_t shard = 0; shard < config_.shards; ++shard) {
-    EXPECT_FALSE(roll_.complete());
+    EXPECT_FALSE(admission_.complete());
     server.set_shard(shard);
     server.set_shards(config_.shards);
-    ASSERT_TRUE(roll_.admit(server).ok()) << "servers need not know";
+    ASSERT_TRUE(admit(server).ok()) << "servers need not know";
   }
-  EXPECT_TRUE(roll_.complete()) << roll_.missing();
+  EXPECT_TRUE(admission_.complete()) << admission_.missing();
 }
 
-TEST_F(RollOfHosts, WhatCannotBeIsRefused) {
+TEST_F(AdmissionOfHosts, WhatCannotBeIsRefused) {
   EXPECT_THAT(worker(0, 3).status().cause(),
               AllOf(HasSubstr("of 3 workers"), HasSubstr("2 hosts with as many workers each")));
   EXPECT_FALSE(worker(0, 0).ok());
   EXPECT_FALSE(worker(0, 2 * kMaxNodes).ok());
   EXPECT_FALSE(worker(4, 4).ok()) << "ranks are 0 to 3";
-  EXPECT_EQ(roll_.workers(), 0U) << "nobody who was let in has said";
+  EXPECT_EQ(admission_.workers(), 0U) << "nobody who was let in has said";
 }
 
-TEST_F(RollOfHosts, WhoWentAwayHasSaidNothing) {
+TEST_F(AdmissionOfHosts, WhoWentAwayHasSaidNothing) {
   const NodeId gone = worker(0, 4)->node;
-  roll_.remove(gone);
-  EXPECT_EQ(roll_.workers(), 0U);
+  admission_.remove(gone);
+  EXPECT_EQ(admission_.workers(), 0U);
   EXPECT_TRUE(worker(0, 2).ok());
+}
+
+// ---- a job that may grow
+
+TEST_F(AdmissionTest, WhoComesLateGetsTheNextRank) {
+  ASSERT_TRUE(worker(0).ok() && worker(1).ok());
+  EXPECT_EQ(admission_.admit_late({.host = "late:1"})->rank, 2U);
+  EXPECT_EQ(admission_.admit_late({.rank = 3, .host = "late:2"})->rank, 3U);
+  EXPECT_EQ(admission_.admit_late({.rank = 7, .host = "late:3"}).status().cause(),
+            "late:3 asks to be worker 7, and the next one of the job is 4");
+  EXPECT_FALSE(admission_.admit_late({.rank = -2}).ok());
+  EXPECT_FALSE(admission_.admit_late({.shard = 1}).ok());
+}
+
+TEST_F(AdmissionTest, ShardsThatComeLateSitBesideTheirSiblings) {
+  config_.shards = 2;
+  Join join{.role = Role::kServer, .shard = 0, .host = "a:1", .address = "a:7000"};
+  EXPECT_EQ(admission_.admit_late(join)->rank, 0U);
+  join.host = "b:1";
+  EXPECT_EQ(admission_.admit_late(join)->rank, 1U);
+  join.shard = 1;
+  EXPECT_EQ(admission_.admit_late(join)->rank, 1U);
+  join.shard = 2;
+  EXPECT_FALSE(admission_.admit_late(join).ok());
+  join = {.role = Role::kServer, .host = "c:1", .address = "nowhere"};
+  EXPECT_FALSE(admission_.admit_late(join).ok());
+}
+
+TEST_F(AdmissionTest, ThoseWhoStayCloseTheGapsInTheirOrder) {
+  config_.workers = 4;
+  std::vector<NodeId> nodes;
+  for (const std::int64_t rank : {0, 1, 2, 3}) {
+    wire::Hello hello = fake::hello(Role::kWorker, rank).hello();
+    hello.set_workers(4);
+    nodes.push_back(admit(hello)->node);
+  }
+  admission_.remove(nodes[0]);
+  admission_.remove(nodes[2]);
+  admission_.close_gaps();
+  const std::vector<Member> members = admission_.members();
+  ASSERT_EQ(members.size(), 2U);
+  EXPECT_EQ(members[0].node, nodes[1]);
+  EXPECT_EQ(members[0].rank, 0U);
+  EXPECT_EQ(members[1].node, nodes[3]);
+  EXPECT_EQ(members[1].rank, 1U);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Roll: who has come, who is missing, and whether somebody at the door may come in. Pure.
+// Admission: who has come, who is missing, and whether somebody who asks may join. Pure.
 #pragma once
 
 #include <map>
@@ -8,20 +8,24 @@
 #include <vector>
 
 #include "common/config.h"
-#include "van/messages.h"
+#include "scheduler/view_events.h"
 
 namespace stretto {
 
 /// Thread: loop.
-class Roll {
+class Admission {
  public:
-  explicit Roll(const Config& config) : config_(config) {}
+  explicit Admission(const Config& config) : config_(config) {}
 
   /// Admits or refuses; every refusal names what was wanted and what was found. Node ids are never
   /// given twice, so an id is an incarnation.
-  Result<Member> admit(const wire::Hello& hello);
-  /// Forgets a node that went away before the job began; its place is free again.
+  Result<Member> admit(const Join& join);
+  /// The same while the job runs and may grow: a worker gets the next rank after the last one.
+  Result<Member> admit_late(const Join& join);
+  /// Forgets a node; its place is free again.
   void remove(NodeId node);
+  /// Those who are here keep their order, and the ranks of each role are 0 to n - 1 again.
+  void close_gaps();
 
   /// Of the job; 0 as long as nobody has said how many each host has.
   std::uint32_t workers() const { return config_.workers_are_hosts ? told_ : config_.workers; }
@@ -35,6 +39,8 @@ class Roll {
   std::vector<Member> members() const;
 
  private:
+  Member enter(const Join& join, Rank rank);
+
   using Place = std::tuple<Role, Rank, std::uint32_t>;  // Role, rank, shard.
   struct Entry {
     Member member;
@@ -42,9 +48,10 @@ class Roll {
     std::uint32_t told_workers;
   };
 
-  Status check(const wire::Hello& hello) const;
-  Status check_workers(const wire::Hello& hello) const;
-  Result<Rank> place(const wire::Hello& hello, Role role) const;
+  Status check(const Join& join) const;
+  Status check_workers(const Join& join) const;
+  Status check_late(const Join& join) const;
+  Result<Rank> place(const Join& join, Role role) const;
   std::size_t missing_count() const;
   bool nobody_told() const;
 

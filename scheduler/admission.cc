@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+// Admission: the checks in the order in which their answers help most.
+#include "scheduler/admission.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "common/address.h"
+
+namespace stretto {
+namespace {
+
+Status refused(std::string cause) { return {Code::kRefused, std::move(cause)}; }
+
+}  // namespace
+
+Status Admission::check(const Join& join) const {
+  if (Status status = check_workers(join); !status.ok()) return status;
+  if (join.role == Role::kWorker) {
+    if (join.shard == 0) return {};
+    return refused(
+        fmt::format("worker {} says it is shard {}, and workers have none", join.rank, join.shard));
+  }
+  if (join.shards != config_.shards || join.shard >= join.shards) {
+    return refused(
+        fmt::format("server {} has {} shards and this is number {}, the scheduler was "
+                    "told of {} shards a server",
+                    join.rank, join.shards, join.shard, config_.shards));
+  }
+  if (!check_address(join.address).ok()) {
+    return refused(fmt::format("server {} says it listens at '{}', wanted host:port", join.rank,
+                               join.address));
+  }
+  return {};
+}
+
+// A server may not know how many workers a host has; a worker does, and the first one's word counts
+// if the scheduler does not.
+Status Admission::check_workers(const Join& join) const {
+  const bool is_worker = join.role == Role::kWorker;
+  const bool silent = join.workers == 0 && !is_worker;
+  const bool of_hosts = workers() == 0 && join.workers % config_.workers == 0;
+  const std::uint64_t nodes = join.workers + std::uint64_t{config_.servers} * config_.shards;
+  const bool fits =
+      silent || join.workers == workers() || (of_hosts && join.workers > 0 && nodes <= kMaxNodes);
+  if (fits && join.servers == config_.servers) return {};
+  const std::string wanted =
+      workers() != 0 ? fmt::format("{} workers", workers())
+                     : fmt::format("{} hosts with as many workers each", config_.workers);
+  const std::string_view role = name_of(join.role);
+  return refused(
+      fmt::format("{} {} was told of {} workers and {} servers, the scheduler of {} and "
+                  "{} servers",
+                  role, join.rank, join.workers, join.servers, wanted, config_.servers));
+}
+
+// The rank that a hello asks for, or the lowest free one. A server's shards share a rank, told
+// apart by their process.
+Result<Rank> Admission::place(const Join& join, Role role) const {
+  const std::uint32_t world = role == Role::kWorker ? workers() : config_.servers;
+  if (join.rank >= static_cast<std::int64_t>(world) || join.rank < -1) {
+    return refused(fmt::format("{} asks for rank {} of {}, ranks are 0 to {}", join.host, join.rank,
+                               world, world - 1));
+  }
+  if (join.rank >= 0) {
+    const auto rank = static_cast<Rank>(join.rank);
+    auto taken = entries_.find({role, rank, join.shard});
+    if (taken == entries_.end()) return rank;
+    return refused(
+        fmt::format("{} asks to be {}, and {} is that already; two processes have the "
+                    "same rank",
+                    join.host, taken->second.member.describe(), taken->second.host));
+  }
+  for (Rank rank = 0; rank < world; ++rank) {
+    if (entries_.count({role, rank, join.shard}) != 0) continue;
+    auto sibling = entries_.lower_bound({role, rank, 0});
+    const bool has_sibling = sibling != entries_.end() && std::get<0>(sibling->first) == role &&
+                             std::get<1>(sibling->first) == rank;
+    if (!has_sibling || sibling->second.host == join.host) return rank;
+  }
+  return refused(
+      fmt::format("{} asks to be a {}, and all {} have come", join.host, name_of(role), world));
+}
+
+Result<Member> Admission::admit(const Join& join) {
+  if (Status status = check(join); !status.ok()) return status;
+  const Role role = join.role;
+  if (told_ == 0) told_ = join.workers;
+  Result<Rank> rank = place(join, role);
+  if (!rank.ok()) {
+    if (nobody_told()) told_ = 0;
+    return rank.status();
+  }
+  return enter(join, *rank);
+}
+
+Member Admission::enter(const Join& join, Rank rank) {
+  Member member{.node = next_node_++,
+                .role = join.role,
+                .rank = rank,
+                .shard = join.shard,
+                .address = join.address};
+  entries_[{join.role, rank, join.shard}] = Entry{member, join.host, join.workers};
+  return member;
+}
+
+// Checks of what only a job that can grow must look at; the numbers that its members were told when
+// they were started say nothing any more.
+Status Admission::check_late(const Join& join) const {
+  const bool server = join.role == Role::kServer;
+  if (join.shard >= (server ? config_.shards : 1)) {
+    return refused(fmt::format("{} asks to be shard {} of a {}, the scheduler was told of {}",
+                               join.host, join.shard, name_of(join.role),
+                               server ? config_.shards : 1));
+  }
+  if (server && !check_address(join.address).ok()) {
+    return refused(fmt::format("server {} says it listens at '{}', wanted host:port", join.rank,
+                               join.address));
+  }
+  if (entries_.size() < kMaxNodes) return {};
+  return refused(
+      fmt::format("{} asks to join, and a job has at most {} nodes", join.host, kMaxNodes));
+}
+
+Result<Member> Admission::admit_late(const Join& join) {
+  if (Status status = check_late(join); !status.ok()) return status;
+  Rank next = 0;
+  for (const auto& [place, entry] : entries_) {
+    const auto& [role, rank, shard] = place;
+    if (role != join.role) continue;
+    next = rank + 1;
+    const bool free = entries_.count({role, rank, join.shard}) == 0 && entry.host == join.host;
+    if (free && (join.rank == -1 || join.rank == std::int64_t{rank})) return enter(join, rank);
+  }
+  if (join.rank == -1 || join.rank == std::int64_t{next}) return enter(join, next);
+  return refused(fmt::format("{} asks to be {} {}, and the next one of the job is {}", join.host,
+                             name_of(join.role), join.rank, next));
+}
+
+void Admission::close_gaps() {
+  std::map<Place, Entry> closed;
+  std::map<Role, std::map<Rank, Rank>> ranks;
+  for (auto& [place, entry] : entries_) {
+    const auto& [role, rank, shard] = place;
+    std::map<Rank, Rank>& of_role = ranks[role];
+    entry.member.rank = of_role.emplace(rank, static_cast<Rank>(of_role.size())).first->second;
+    closed.emplace(Place{role, entry.member.rank, shard}, std::move(entry));
+  }
+  entries_ = std::move(closed);
+}
+
+bool Admission::nobody_told() const {
+  return std::none_of(entries_.begin(), entries_.end(),
+                      [](const auto& item) { return item.second.told_workers != 0; });
+}
+
+void Admission::remove(NodeId node) {
+  std::erase_if(entries_, [node](const auto& item) { return item.second.member.node == node; });
+  if (nobody_told()) told_ = 0;
+}
+
+bool Admission::has_worker() const {
+  return std::any_of(entries_.begin(), entries_.end(),
+                     [](const auto& item) { return item.second.member.role == Role::kWorker; });
+}
+
+std::size_t Admission::missing_count() const {
+  const std::size_t servers = std::size_t{config_.servers} * config_.shards;
+  return std::max(workers(), config_.workers) + servers - entries_.size();
+}
+
+std::string Admission::missing() const {
+  constexpr std::size_t kNamed = 8;
+  std::string text;
+  std::size_t count = 0;
+  const auto consider = [&](Role role, Rank rank, std::uint32_t shard) {
+    if (entries_.count({role, rank, shard}) != 0) return;
+    if (++count > kNamed) return;
+    const Member member{.node = 0, .role = role, .rank = rank, .shard = shard, .address = {}};
+    text += fmt::format("{}{}", text.empty() ? "" : ", ", member.describe());
+  };
+  for (Rank rank = 0; rank < config_.servers; ++rank) {
+    for (std::uint32_t shard = 0; shard < config_.shards; ++shard) {
+      consider(Role::kServer, rank, shard);
+    }
+  }
+  for (Rank rank = 0; rank < workers(); ++rank) consider(Role::kWorker, rank, 0);
+  if (workers() == 0) {
+    text += fmt::format("{}all workers of {} hosts", text.empty() ? "" : ", ", config_.workers);
+  }
+  if (count > kNamed) text += fmt::format(" and {} more", count - kNamed);
+  return text;
+}
+
+std::vector<Member> Admission::members() const {
+  std::vector<Member> members;
+  for (const auto& [place, entry] : entries_) members.push_back(entry.member);
+  return members;
+}
+
+}  // namespace stretto

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// What can happen to a job's membership, and what the machine that decides orders in return. Plain
+// values, so that they can be written to a journal and replayed.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "core/cut.h"
+#include "core/roster.h"
+#include "stretto/status.h"
+
+namespace stretto {
+
+// ---- events
+
+/// Somebody asks to be a member, and has shown the job's token.
+struct Join {
+  Role role = Role::kWorker;
+  std::int64_t rank = -1;  ///< -1: any.
+  std::uint32_t shard = 0;
+  std::uint32_t shards = 0;   ///< Of a server, as it was told;
+  std::uint32_t workers = 0;  ///< and of the job, 0 if it does not know,
+  std::uint32_t servers = 0;
+  std::string host = {};
+  std::string address = {};
+  std::uint64_t round = 1;  ///< That nobody has begun.
+};
+/// A member is done, and says so.
+struct Leave {
+  NodeId node = 0;
+  std::uint64_t round = 1;  ///< That nobody has begun.
+};
+/// The link to a member has ended.
+struct Gone {
+  NodeId node = 0;
+  std::string cause = {};
+  std::uint64_t round = 1;
+};
+/// A member has failed, as it says itself or as its silence tells; its link may still be there.
+struct Lost {
+  NodeId node = 0;
+  std::string cause = {};
+  std::uint64_t round = 1;
+};
+/// Slots with all that lies in them are at another shard now.
+struct Moved {
+  std::uint32_t first = 0;
+  std::uint32_t count = 0;
+  NodeId to = 0;
+};
+/// A member has to go, and will be gone by then.
+struct Notice {
+  NodeId node = 0;
+  Time deadline = {};
+  std::uint64_t round = 1;
+};
+/// A member reports that its link to another one broke.
+struct Suspicion {
+  NodeId reporter = 0;
+  NodeId subject = 0;
+  std::string cause = {};
+};
+/// A tensor needs slots.
+struct NewTensor {
+  Cut cut;
+};
+/// Somebody from outside, or the program itself, ends the job.
+struct Stop {
+  Status why = {};
+};
+/// All that came together has been told: what has changed may be published.
+struct TurnOver {};
+/// Time has passed.
+struct TimeOut {};
+
+using ViewEvent = std::variant<Join, Leave, Gone, Lost, Moved, Notice, Suspicion, NewTensor, Stop,
+                               TurnOver, TimeOut>;
+
+// ---- orders
+
+/// To who asked: you are this one.
+struct Admit {
+  Member member;
+};
+/// To who asked: no.
+struct Refuse {
+  Status why;
+};
+/// To all members that have not left: there is a new view. It changes these members; all, if it is
+/// the first.
+struct Publish {
+  std::uint32_t since = 0;
+  std::vector<Member> changed = {};
+};
+/// The new tensor's parts lie from this slot on.
+struct Placed {
+  std::uint32_t first_slot = 0;
+};
+/// To all: the workers are done; leave.
+struct Disperse {};
+/// To all: the job has failed, and why.
+struct EndJob {
+  Status why;
+};
+/// Nobody is left to be told.
+struct CloseJob {};
+
+using ViewOrder = std::variant<Admit, Refuse, Publish, Placed, Disperse, EndJob, CloseJob>;
+
+}  // namespace stretto
