@@ -23,7 +23,7 @@
 namespace stretto::input {
 namespace {
 
-constexpr std::string_view kMark = "stretto-index-2\n";
+constexpr std::string_view kIndexMark = "stretto-index-2\n";
 constexpr std::size_t kCrcBytes = sizeof(std::uint32_t);
 constexpr std::size_t kMostPath = 4096;
 constexpr std::uint64_t kMostFraming = std::uint64_t{1} << 20;  // Headers around a sample.
@@ -51,9 +51,11 @@ IndexHeader header_of(const IndexKey& key, std::uint64_t extents) {
           .extents = extents};
 }
 
-constexpr std::size_t kFixedBytes = kMark.size() + sizeof(IndexHeader) + kCrcBytes;
+constexpr std::size_t kFixedBytes = kIndexMark.size() + sizeof(IndexHeader) + kCrcBytes;
 
-std::uint32_t checksum(std::string_view bytes) { return crc32c(std::as_bytes(std::span(bytes))); }
+std::uint32_t index_checksum(std::string_view bytes) {
+  return crc32c(std::as_bytes(std::span(bytes)));
+}
 
 Status malformed(const char* why) { return {Code::kMalformed, why}; }
 
@@ -114,8 +116,8 @@ bool read_all(int descriptor, std::span<char> into) {
 // How large the index that begins so has to be; 0 if it is none of that key.
 std::uint64_t size_told(const IndexKey& key, std::string_view begin) {
   IndexHeader header;
-  std::memcpy(&header, begin.data() + kMark.size(), sizeof header);
-  const bool right = begin.starts_with(kMark) && header == header_of(key, header.extents);
+  std::memcpy(&header, begin.data() + kIndexMark.size(), sizeof header);
+  const bool right = begin.starts_with(kIndexMark) && header == header_of(key, header.extents);
   if (!right || header.path_bytes > kMostPath || header.extents > key.bytes / kLeastRecord) {
     return 0;
   }
@@ -161,25 +163,25 @@ IndexKey index_key(const Options& options, const std::string& path, const struct
 
 std::string encode_index(const IndexKey& key, const std::vector<Extent>& extents) {
   const IndexHeader header = header_of(key, extents.size());
-  std::string bytes(kMark);
+  std::string bytes(kIndexMark);
   bytes.reserve(kFixedBytes + key.path.size() + extents.size() * sizeof(Extent));
   bytes.append(reinterpret_cast<const char*>(&header), sizeof header);
   bytes.append(key.path);
   bytes.append(reinterpret_cast<const char*>(extents.data()), extents.size() * sizeof(Extent));
-  const std::uint32_t crc = checksum(bytes);
+  const std::uint32_t crc = index_checksum(bytes);
   bytes.append(reinterpret_cast<const char*>(&crc), sizeof crc);
   return bytes;
 }
 
 Result<std::vector<Extent>> decode_index(const IndexKey& key, std::string_view bytes) {
-  if (bytes.size() < kFixedBytes || !bytes.starts_with(kMark)) return malformed("no index");
+  if (bytes.size() < kFixedBytes || !bytes.starts_with(kIndexMark)) return malformed("no index");
   const std::string_view told = bytes.substr(0, bytes.size() - kCrcBytes);
   std::uint32_t crc = 0;
   std::memcpy(&crc, bytes.data() + told.size(), sizeof crc);
-  if (crc != checksum(told)) return malformed("an index whose checksum is wrong");
+  if (crc != index_checksum(told)) return malformed("an index whose checksum is wrong");
   IndexHeader header;
-  std::memcpy(&header, told.data() + kMark.size(), sizeof header);
-  const std::string_view rest = told.substr(kMark.size() + sizeof header);
+  std::memcpy(&header, told.data() + kIndexMark.size(), sizeof header);
+  const std::string_view rest = told.substr(kIndexMark.size() + sizeof header);
   if (header.path_bytes > kMostPath || header.path_bytes > rest.size()) {
     return malformed("an index whose path is too long");
   }

@@ -20,7 +20,7 @@ constexpr double kToldFirst = 0.01;       // Differences that are to be told in 
 constexpr double kToldAgain = 0.03;       // and in later ones.
 constexpr double kStarved = 0.01;         // Share of the time that the consumer may wait.
 constexpr std::uint32_t kExploreEvery = 100;
-constexpr std::uint32_t kInARow = 3;
+constexpr std::uint32_t kStarvedInARow = 3;
 constexpr std::size_t kMostTrials = 1024;
 constexpr double kRequestsInWindow = 32;  // So that one more or less does not matter.
 constexpr double kLatenciesInWindow = 8;
@@ -159,7 +159,7 @@ void Tuner::watch(Time now, const Window& window) {
   starved_in_a_row_ = starved ? starved_in_a_row_ + 1 : 0;
   if (!starved) return;  // What is delivered then is what is asked for.
   const bool changed = drift_.add(window);
-  if (satisfied_ && starved_in_a_row_ >= kInARow) {
+  if (satisfied_ && starved_in_a_row_ >= kStarvedInARow) {
     return search_again(now, "the consumer waits again");
   }
   if (changed && !satisfied_) return search_again(now, "the device has changed");

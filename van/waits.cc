@@ -8,7 +8,7 @@ namespace {
 using Seconds = std::chrono::duration<double>;
 
 constexpr Duration kEvery = 1ms;  // Looking takes some microseconds.
-constexpr Duration kInterval = 250ms;
+constexpr Duration kWaitInterval = 250ms;
 constexpr double kLeastShare = 0.04;  // Of the time: what is rarer costs a link less than a window.
 // Threads that wake one another wait for some tenths of this where no other program runs.
 constexpr double kOrdinary = 1e-3;
@@ -34,7 +34,7 @@ void Waits::note(Duration waited, Time now) {
   }
   waited_ = waited;
   noted_at_ = now;
-  if (now - since_ >= kInterval) end_interval(now);
+  if (now - since_ >= kWaitInterval) end_interval(now);
 }
 
 void Waits::end_interval(Time now) {

@@ -164,7 +164,6 @@ LARGE_CLASSES = {
 
 # Names that several classes share, in different namespaces or files, and how many do: no more may.
 NAMESAKES = {
-    "Arrays": 2,
     "Batch": 2,
     "Call": 2,
     "Caller": 3,

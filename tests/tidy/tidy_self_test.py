@@ -13,6 +13,7 @@ import rules_classes
 import rules_code
 import rules_structure
 import rules_text
+import rules_unity
 from source_tree import Tree
 from tidy_test import RULES
 
@@ -231,6 +232,21 @@ PLANTED = {
                     "struct Worker {\n  void f();\n};\nclass Later;\n}\n",
          "ops/a.h": "class A {\n  void f();\n};\n"},
         ["van/a.h:8", "van/a.h:18"]),
+    rules_unity.unnamed_names_are_one_in_a_unit: (
+        {
+            "van/a.cc": "namespace s {\nnamespace {\nconstexpr int kMost = 1;\nint f(int a) {\n"
+                        "  return a;\n}\nstruct Room {\n};\n}  // namespace\n}  // namespace s\n",
+            "van/zmq/b.cc": "namespace s {\nnamespace {\nconstexpr int kMost = 2;\nint f(int b) {\n"
+                            "  return b;\n}\nint f(long b) {\n  return 1;\n}\nstruct Room {\n};\n"
+                            "}  // namespace\n}  // namespace s\n",
+            "van/c.cc": "namespace t {\nnamespace {\nconstexpr int kMost = 2;\n}  // namespace\n"
+                        "}  // namespace t\n",
+            "van/no_a.cc": "namespace s {\nnamespace {\nconstexpr int kMost = 1;\n}  // namespace\n"
+                           "}  // namespace s\n",
+            "server/d.cc": "namespace s {\nnamespace {\nconstexpr int kMost = 1;\n}  // namespace\n"
+                           "}  // namespace s\n",
+        },
+        ["van/zmq/b.cc:3", "van/zmq/b.cc:4", "van/zmq/b.cc:10"]),
     rules_classes.class_size: (
         {
             "van/a.h": declared("Many", methods=26) + declared("Enough", methods=25),

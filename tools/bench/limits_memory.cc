@@ -12,8 +12,8 @@ namespace stretto::bench {
 namespace {
 
 /// Two arrays.
-struct Arrays {
-  explicit Arrays(std::size_t bytes)
+struct CopiedArrays {
+  explicit CopiedArrays(std::size_t bytes)
       : target(Buffer::allocate(bytes)), source(Buffer::allocate(bytes)) {
     std::memset(target.writable().data(), 0, bytes);
     std::memset(source.writable().data(), 0, bytes);
@@ -24,7 +24,7 @@ struct Arrays {
 
 // GB/s of the target's bytes.
 template <typename Work>
-double rate(Arrays& arrays, Duration time, Work work) {
+double rate(CopiedArrays& arrays, Duration time, Work work) {
   const Time start = now();
   double bytes = 0;
   Duration elapsed{};
@@ -50,7 +50,7 @@ void sum(std::span<std::byte> target, std::span<const std::byte> source) {
 std::vector<Limit> memory_limits() {
   std::vector<Limit> limits;
   for (const std::size_t bytes : {std::size_t{64} << 20, std::size_t{256} << 10}) {
-    const auto arrays = std::make_shared<Arrays>(bytes);
+    const auto arrays = std::make_shared<CopiedArrays>(bytes);
     limits.push_back({"memcpy", bytes, false, [arrays](Duration time) -> Result<double> {
                         return rate(*arrays, time, copy);
                       }});

@@ -130,11 +130,11 @@ struct Known {
   std::string_view name;
   Model (*make)();
 };
-constexpr std::array<Known, 5> kModels = {{{"alexnet", alexnet},
-                                           {"vgg16", vgg16},
-                                           {"resnet50", resnet50},
-                                           {"inception_v3", inception_v3},
-                                           {"bert_base", bert_base}}};
+constexpr std::array<Known, 5> kTrainedModels = {{{"alexnet", alexnet},
+                                                  {"vgg16", vgg16},
+                                                  {"resnet50", resnet50},
+                                                  {"inception_v3", inception_v3},
+                                                  {"bert_base", bert_base}}};
 
 }  // namespace
 
@@ -152,13 +152,13 @@ std::uint64_t Model::largest_bytes() const {
 
 std::vector<std::string_view> model_names() {
   std::vector<std::string_view> names;
-  for (const Known& known : kModels) names.push_back(known.name);
+  for (const Known& known : kTrainedModels) names.push_back(known.name);
   return names;
 }
 
 Result<Model> find_model(std::string_view name) {
   std::string names;
-  for (const Known& known : kModels) {
+  for (const Known& known : kTrainedModels) {
     if (known.name == name) return known.make();
     names += fmt::format("{}{}", names.empty() ? "" : ", ", known.name);
   }

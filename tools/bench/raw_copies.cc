@@ -73,7 +73,7 @@ class Common {
   void* memory_;
 };
 
-void copy(std::span<std::byte> to, std::span<const std::byte> from) {
+void copy_bytes(std::span<std::byte> to, std::span<const std::byte> from) {
   std::memcpy(to.data(), from.data(), std::min(to.size(), from.size()));
 }
 
@@ -91,10 +91,10 @@ class Copier {
     const std::uint64_t endpoints = std::uint64_t{shape_.servers} * shape_.shards;
     for (std::uint64_t i = 0; i < parts; ++i) {
       if (offset_ + shape_.counted_bytes > source_.size()) offset_ = 0;
-      copy(common_.block(rank_, i), std::span(source_).subspan(offset_, shape_.out_bytes));
+      copy_bytes(common_.block(rank_, i), std::span(source_).subspan(offset_, shape_.out_bytes));
       const std::uint64_t server = shape_.workers + i % endpoints;
-      copy(std::span(target_).subspan(offset_, shape_.back_bytes),
-           common_.block(server, i / endpoints));
+      copy_bytes(std::span(target_).subspan(offset_, shape_.back_bytes),
+                 common_.block(server, i / endpoints));
       offset_ += shape_.counted_bytes;
     }
   }
@@ -117,7 +117,7 @@ void serve(const RawShape& shape, const Common& common, std::uint64_t endpoint,
            std::uint64_t parts) {
   for (std::uint64_t i = 0; i < parts && shape.out_bytes > 0; ++i) {
     const std::span<std::byte> sum = common.block(shape.workers + endpoint, i);
-    copy(sum, common.block(0, i));
+    copy_bytes(sum, common.block(0, i));
     for (std::uint32_t rank = 1; rank < shape.workers; ++rank) {
       ops::sum_into(Dtype::kF32, sum, common.block(rank, i));
     }

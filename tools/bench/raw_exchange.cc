@@ -21,9 +21,9 @@
 namespace stretto::bench {
 namespace {
 
-constexpr double kWarmUpSeconds = 0.2;
-constexpr Duration kPatience = 60s;  // Besides measuring.
-constexpr int kQueueFrames = 256;    // As Stretto's transport.
+constexpr double kRawWarmUpSeconds = 0.2;
+constexpr Duration kPatience = 60s;   // Besides measuring.
+constexpr int kRawQueueFrames = 256;  // As Stretto's transport.
 // What the kernel may hold of one connection. Left to itself it grows to megabytes, which leave the
 // caches before they are read: over loopback that makes each byte a quarter dearer.
 constexpr int kSendBufferBytes = 256 * 1024;
@@ -34,7 +34,7 @@ int failed(const char* what) {
 }
 
 ZmqSocket open_raw_socket(const ZmqContext& context, int type) {
-  ZmqSocket socket = open_socket(context, type, kQueueFrames);
+  ZmqSocket socket = open_socket(context, type, kRawQueueFrames);
   zmq_setsockopt(socket.get(), ZMQ_SNDBUF, &kSendBufferBytes, sizeof kSendBufferBytes);
   return socket;
 }
@@ -153,7 +153,7 @@ int work(const RawShape& shape, std::uint32_t rank, std::span<const std::uint32_
   if (!worker.connect(ports) || !worker.fill()) {
     return failed("cannot connect");
   }
-  if (!worker.exchange(kWarmUpSeconds).ok()) return failed("warm-up");
+  if (!worker.exchange(kRawWarmUpSeconds).ok()) return failed("warm-up");
   const double servers_before = rank == 0 ? cpu_seconds_of(servers) : 0;
   const double before = cpu_seconds();
   const Time start = now();
@@ -165,7 +165,7 @@ int work(const RawShape& shape, std::uint32_t rank, std::span<const std::uint32_
   report.gigabytes =
       static_cast<double>(*answered) * static_cast<double>(shape.counted_bytes) / 1e9;
   // The others still measure: messages go on until they have.
-  if (!worker.exchange(kWarmUpSeconds).ok()) return failed("end");
+  if (!worker.exchange(kRawWarmUpSeconds).ok()) return failed("end");
   return write_report(report_descriptor, report).ok() ? 0 : 1;
 }
 

@@ -11,7 +11,7 @@
 namespace stretto::bench {
 namespace {
 
-constexpr std::uint64_t kUnbounded = std::uint64_t{1} << 40;
+constexpr std::uint64_t kNoBound = std::uint64_t{1} << 40;
 constexpr std::uint64_t kPartUnit = 64;
 constexpr std::uint64_t kLeastPartBytes = 1024;  // Below, frames are mostly headers.
 
@@ -57,9 +57,9 @@ std::vector<std::pair<std::string, std::string>> variables_of(const ReplaySettin
       {"STRETTO_PART_BYTES", std::to_string(part)},
       {"STRETTO_HAND_OVER", scheme.whole_frames ? "frames" : "slices"}};
   if (scheme.whole_frames) {
-    const std::uint64_t window = scheme.window_bytes == 0 ? kUnbounded : scheme.window_bytes;
+    const std::uint64_t window = scheme.window_bytes == 0 ? kNoBound : scheme.window_bytes;
     variables.emplace_back("STRETTO_LINK_WINDOW_BYTES", std::to_string(window));
-    variables.emplace_back("STRETTO_TOTAL_WINDOW_BYTES", std::to_string(kUnbounded));
+    variables.emplace_back("STRETTO_TOTAL_WINDOW_BYTES", std::to_string(kNoBound));
   }
   return variables;
 }

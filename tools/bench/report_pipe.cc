@@ -14,7 +14,7 @@ namespace stretto::bench {
 namespace {
 
 // Programs that stretto-launch starts may use lower numbers.
-constexpr int kLeastInherited = 100;
+constexpr int kLeastPipe = 100;
 
 Status no_pipe() {
   return {Code::kResource, fmt::format("no pipe for reports: {}", ::strerror(errno))};
@@ -27,7 +27,7 @@ Result<ReportPipe> ReportPipe::open() {
   if (::pipe2(ends, O_CLOEXEC) != 0) return no_pipe();
   Descriptor read(ends[0]);
   const Descriptor low(ends[1]);
-  Descriptor write(::fcntl(low.get(), F_DUPFD, kLeastInherited));
+  Descriptor write(::fcntl(low.get(), F_DUPFD, kLeastPipe));
   if (!write.is_open() || ::fcntl(read.get(), F_SETFL, O_NONBLOCK) != 0) return no_pipe();
   return ReportPipe(std::move(read), std::move(write));
 }
