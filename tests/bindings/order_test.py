@@ -24,6 +24,7 @@ class Recorder:
     alone = False
     rank = 0
     size = 1
+    era = 0
 
     def __init__(self):
         self.declared = []

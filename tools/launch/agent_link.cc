@@ -34,7 +34,7 @@ AgentLink::AgentLink(Poller& poller, Descriptor in, Descriptor out, bool greeted
 AgentLink::~AgentLink() { close(); }
 
 bool AgentLink::start(OnFrame on_frame, OnClosed on_closed) {
-  STRETTO_CHECK(is_open() && !on_frame_);
+  STRETTO_CHECK(is_open());
   on_frame_ = std::move(on_frame);
   on_closed_ = std::move(on_closed);
   return poller_.watch(in_.get(), EPOLLIN, [this] { read(); });
