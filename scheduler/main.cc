@@ -121,7 +121,8 @@ Status serve() {
                   page == nullptr ? nullptr : shown.get(), clock);
   RealDisk disk;
   MetricsFile agent(
-      config->metrics_file, disk, outlook, [&scheduler] { return scheduler.metrics(); }, clock);
+      config->metrics_file, disk, outlook,
+      [&scheduler, &clock] { return scheduler.watch().metrics(clock.now()); }, clock);
   ReadyLine ready(FLAGS_ready_fd, agent, [&scheduler] { return scheduler.gathering(); });
   if (Status status = ready.tell_address(*address); !status.ok()) return status;
   const auto give_up = [&scheduler](Status why) {

@@ -46,12 +46,12 @@ void Outlook::show() {
     // Refused if one is under way: then that one is what the page shows.
     static_cast<void>(scheduler_.start_trace(wish->iterations, wish->seconds));
   }
-  const Picture& picture = scheduler_.picture();
+  const Picture& picture = scheduler_.watch().picture();
   std::vector<std::string> pages;
   for (std::size_t first = 0; first == 0 || first < picture.nodes().size(); first += kNodesAPage) {
     pages.push_back(picture.json(scheduler_.phase(), first, clock_.now()));
   }
-  const TraceSession& session = scheduler_.trace();
+  const TraceSession& session = scheduler_.watch().trace();
   history_.look(picture, clock_.now());
   page_->show(std::move(pages), session.json(0), history_.json(clock_.now()));
   if (session.state() != TraceSession::State::kDone || session.number() == shown_trace_) return;
@@ -64,7 +64,7 @@ void Outlook::show() {
 metrics::Metrics metrics_of(const Scheduler& scheduler, Time now) {
   using metrics::Type;
   metrics::Metrics made = metrics_of(scheduler.van(), {{"role", "scheduler"}});
-  for (const auto& [id, node] : scheduler.picture().nodes()) {
+  for (const auto& [id, node] : scheduler.watch().picture().nodes()) {
     if (node.member.left) continue;
     const bool worker = node.member.role == Role::kWorker;
     const metrics::Adder add(made, {{"node", node.member.describe()}});
@@ -87,12 +87,12 @@ metrics::Metrics metrics_of(const Scheduler& scheduler, Time now) {
     }
   }
   const metrics::Adder add(made, {});
-  const auto stall = scheduler.picture().push_waits().summary(now);
+  const auto stall = scheduler.watch().picture().push_waits().summary(now);
   add("stretto_standstill_seconds", Type::kGauge, stall ? seconds(stall->age) : 0,
       "How long a round has waited for a worker's push; 0: for less than 3 s.");
-  add("stretto_input_fairness", Type::kGauge, scheduler.input().index(),
+  add("stretto_input_fairness", Type::kGauge, scheduler.watch().input().index(),
       "Jain's index of the workers' input shares.");
-  add("stretto_input_alarms_total", Type::kCounter, scheduler.input().alarms(),
+  add("stretto_input_alarms_total", Type::kCounter, scheduler.watch().input().alarms(),
       "Times that a worker was found to be starved.");
   return made;
 }

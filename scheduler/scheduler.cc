@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The scheduler's phases, and its answers to what nodes say.
+// Messages become events, and orders become messages.
 #include "scheduler/scheduler.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <tuple>
 
 #include "common/clock.h"
 #include "common/log.h"
@@ -15,22 +16,44 @@
 namespace stretto {
 namespace {
 
-constexpr Duration kWatchEvery = 100ms;
+constexpr Duration kJobLookEvery = 100ms;
 constexpr Duration kTraceEvery = 20ms;
-constexpr Duration kLeastWindow = 1s;        // Of judging input.
-constexpr Duration kSuspicion = 2s;          // How long a reported break may wait for its cause.
-constexpr Duration kFarewell = 500ms;        // How long failing waits for its words to leave.
 constexpr std::size_t kSpareAnswers = 4096;  // Beyond one for each tensor: barriers, signs of life.
 constexpr std::size_t kMostReported = 1024;  // Bytes of a report's cause.
-constexpr Duration kDispersal = 3s;          // How long servers have to go.
 
-wire::Control mismatch_message(const Registry::Entry& entry) {
-  wire::Control message = fault_message(entry.broken, entry.spec.name);
-  message.mutable_fault()->set_tensor(entry.id);
+wire::Control failure_message(const Status& why) {
+  wire::Control message;
+  message.mutable_failure()->set_code(static_cast<std::uint32_t>(why.code()));
+  message.mutable_failure()->set_peer(why.peer());
+  message.mutable_failure()->set_cause(why.cause());
   return message;
 }
 
-Code lost_code(Role role) { return role == Role::kServer ? Code::kServerLost : Code::kPeerLost; }
+wire::Control leave_message() {
+  wire::Control message;
+  message.mutable_leave();
+  return message;
+}
+
+void sort_by_place(std::vector<Member>& members) {
+  std::sort(members.begin(), members.end(), [](const Member& a, const Member& b) {
+    return std::tie(a.role, a.rank, a.shard) < std::tie(b.role, b.rank, b.shard);
+  });
+}
+
+// In the order of their places; nobody before the first view.
+std::vector<Member> members_of(const ViewMachine& machine) {
+  std::vector<Member> members;
+  if (machine.view().epoch == 0) return members;
+  for (const auto& [node, member] : machine.next_view().members) members.push_back(member);
+  sort_by_place(members);
+  return members;
+}
+
+void broadcast(Van& van, const NodeLinks& links, const wire::Control& message) {
+  const Buffer bytes = serialize(message);
+  for (const LinkId link : links.all()) van.send_control(link, bytes);
+}
 
 }  // namespace
 
@@ -39,10 +62,10 @@ Scheduler::Scheduler(const Config& config, std::unique_ptr<Transport> transport,
       clock_(clock),
       van_(std::move(transport), clock),
       began_(clock.now()),
-      deadline_(began_ + config.rendezvous_timeout),
-      next_watch_(clock.now()),
-      roll_(config),
-      input_(std::max(kLeastWindow, 2 * config.job.heartbeat), config.balance_input) {
+      next_look_(clock.now()),
+      machine_(config, clock.now()),
+      agreements_(config, clock, van_, links_, machine_),
+      watch_(config) {
   van_.set_node(kSchedulerNode);
   van_.set_dead_after(config.job.dead_after);
 }
@@ -51,18 +74,24 @@ Result<std::string> Scheduler::listen(std::string_view address) { return van_.li
 
 void Scheduler::step(Duration wait) {
   van_.step(*this, wait);
-  publish_departures();
+  happened(TurnOver{});
   tick();
+  happened(TurnOver{});
 }
 
 Time Scheduler::next_due() const {
-  const Time due = std::min({van_.next_due(), next_watch_, deadline_});
-  return trace_.active() ? std::min(due, clock_.now() + kTraceEvery) : due;
+  const Time due = std::min({van_.next_due(), next_look_, machine_.next_due()});
+  return watch_.trace().active() ? std::min(due, clock_.now() + kTraceEvery) : due;
 }
 
 std::string_view Scheduler::phase() const {
   constexpr std::string_view kNames[] = {"gathering", "running", "dispersing", "failing", "over"};
-  return kNames[static_cast<std::size_t>(phase_)];
+  return kNames[static_cast<std::size_t>(machine_.phase())];
+}
+
+Gathering Scheduler::gathering() const {
+  if (view().epoch != 0) return Gathering::kComplete;
+  return machine_.admission().has_worker() ? Gathering::kAwaited : Gathering::kUnawaited;
 }
 
 // ---- what nodes say
@@ -73,44 +102,40 @@ void Scheduler::on_control(LinkId link, const wire::Control& message) {
     return;
   }
   if (observers_.has(link)) return observe(link, message);
-  auto known = by_link_.find(link);
-  if (known == by_link_.end()) return;
-  Node& node = nodes_.at(known->second);
-  node.last_heard = clock_.now();
-  if (van_.queue().waiting(link) > registry_.size() + kSpareAnswers) {
+  const Time now = clock_.now();
+  const Member* known = machine_.next_view().find(links_.heard(link, now));
+  if (known == nullptr) return;
+  if (van_.queue().waiting(link) > agreements_.registry().size() + kSpareAnswers) {
     van_.refuse(link, {Code::kResource, "too many answers wait: this node does not read them"});
     return;
   }
-  if (message.has_heartbeat()) return on_heartbeat(node, message);
+  const Member member = *known;
+  if (message.has_heartbeat()) {
+    watch_.heard(member, message.heartbeat(), now);
+    return van_.send_control(link, watch_.answer(member, message.heartbeat()));
+  }
   if (message.has_trace_chunk()) {
-    trace_.on_chunk(node.member.node, message.trace_chunk(), clock_.now());
+    watch_.trace().on_chunk(member.node, message.trace_chunk(), now);
     return go_on_tracing();
   }
-  if (message.has_leave() && phase_ != Phase::kFailing) on_leave(node);
-  if (message.has_failure()) return lose(node, status_of(message.failure()).cause());
-  if (phase_ != Phase::kRunning) return;
-  if (node.member.role == Role::kWorker) {
-    if (message.has_declare()) on_declare(node, message.declare());
-    if (message.has_barrier()) on_barrier(node, message.barrier());
+  if (message.has_leave() && machine_.phase() != ViewMachine::Phase::kFailing) {
+    van_.send_control(link, leave_message());
+    if (!member.left) watch_.left(member);
+    happened(Leave{.node = member.node});
   }
-  if (message.has_link_report()) on_link_report(node, message.link_report());
-}
-
-void Scheduler::on_heartbeat(const Node& node, const wire::Control& message) {
-  const wire::Heartbeat& beat = message.heartbeat();
-  picture_.heard(node.member.node, beat, node.last_heard);
-  if (node.member.role == Role::kWorker && !node.member.left) {
-    overview_.heard(node.member.rank, beat.rounds(), beat.staleness(), node.last_heard);
-    whereabouts_.heard(node.member.rank, beat.waits_in());
-    if (beat.has_input()) input_.heard(node.member.rank, beat.input());
+  if (message.has_failure()) {
+    return happened(Lost{.node = member.node, .cause = status_of(message.failure()).cause()});
   }
-  wire::Control answer;
-  answer.mutable_heartbeat()->set_number(beat.number());
-  if (node.member.role == Role::kWorker) {
-    answer.mutable_heartbeat()->set_input_limit_bytes(input_.limit_of(node.member.rank));
-    answer.mutable_heartbeat()->set_elsewhere(whereabouts_.elsewhere(node.member.rank));
+  if (machine_.phase() != ViewMachine::Phase::kRunning) return;
+  if (member.role == Role::kWorker) {
+    if (message.has_declare()) agreements_.on_declare(member, message.declare());
+    if (message.has_barrier()) agreements_.on_barrier(member, message.barrier());
   }
-  van_.send_control(node.link, answer);
+  if (message.has_link_report()) {
+    happened(Suspicion{.reporter = member.node,
+                       .subject = message.link_report().node(),
+                       .cause = shortened(message.link_report().cause(), kMostReported)});
+  }
 }
 
 void Scheduler::on_data(LinkId link, const wire::Header&, Buffer) {
@@ -126,7 +151,7 @@ void Scheduler::on_observer(LinkId link, const wire::Hello& hello) {
     van_.refuse(link, status);
     return;
   }
-  const NodeId identity = roll_.identity();
+  const NodeId identity = machine_.identity();
   van_.admit_visitor(link, identity);
   wire::Control welcome;
   welcome.mutable_welcome()->set_node(identity);
@@ -140,36 +165,36 @@ void Scheduler::observe(LinkId link, const wire::Control& message) {
     return;
   }
   van_.send_control(link, Observers::answer(message.observe(),
-                                            {.picture = picture_,
-                                             .registry = registry_,
-                                             .trace = trace_,
+                                            {.picture = watch_.picture(),
+                                             .registry = agreements_.registry(),
+                                             .trace = watch_.trace(),
                                              .phase = phase(),
-                                             .members = roster_.members},
+                                             .members = members_of(machine_)},
                                             clock_.now()));
   go_on_tracing();
 }
 
 Status Scheduler::start_trace(std::uint32_t iterations, std::uint32_t seconds) {
-  return trace_.start(roster_.members, iterations, seconds, clock_.now());
+  return watch_.trace().start(members_of(machine_), iterations, seconds, clock_.now());
 }
 
 std::map<std::uint32_t, std::string> Scheduler::tensor_names() const {
   std::map<std::uint32_t, std::string> names;
-  for (auto& [id, name] : registry_.names(0, kMaxTensors)) names.emplace(id, name);
+  for (auto& [id, name] : agreements_.registry().names(0, kMaxTensors)) names.emplace(id, name);
   return names;
 }
 
 // Says to nodes what their trace wants of them now.
 void Scheduler::go_on_tracing() {
-  for (const TraceSession::Order& order : trace_.due(clock_.now())) {
-    const auto node = nodes_.find(order.node);
-    if (node == nodes_.end() || node->second.link == 0) {
-      trace_.gone(order.node);
+  for (const TraceSession::Order& order : watch_.trace().due(clock_.now())) {
+    const LinkId link = links_.of(order.node);
+    if (link == 0) {
+      watch_.trace().gone(order.node);
       continue;
     }
     wire::Control message;
     *message.mutable_trace_command() = order.command;
-    van_.send_control(node->second.link, message);
+    van_.send_control(link, message);
   }
 }
 
@@ -177,321 +202,106 @@ void Scheduler::go_on_tracing() {
 
 void Scheduler::on_hello(LinkId link, const wire::Hello& hello) {
   if (hello.role() == static_cast<std::uint32_t>(Role::kObserver)) return on_observer(link, hello);
+  const Time now = clock_.now();
   const Result<Join> join = join_from(hello, config_.token);
-  const Result<Member> member = join.ok() ? roll_.admit(*join) : join.status();
-  if (!member.ok()) {
-    log(Level::kWarning, "refused: {}", member.status().cause());
-    van_.refuse(link, member.status());
-    return;
+  const std::vector<ViewOrder> orders =
+      join.ok() ? machine_.on(*join, now) : std::vector<ViewOrder>{Refuse{join.status()}};
+  for (const ViewOrder& order : orders) {
+    if (const auto* refuse = std::get_if<Refuse>(&order)) {
+      log(Level::kWarning, "refused: {}", refuse->why.cause());
+      van_.refuse(link, refuse->why);
+    } else if (const auto* admit = std::get_if<Admit>(&order)) {
+      const Member& member = admit->member;
+      links_.add(member.node, link, now);
+      van_.admit(link, member.node);
+      wire::Control welcome;
+      welcome.mutable_welcome()->set_node(member.node);
+      welcome.mutable_welcome()->set_rank(member.rank);
+      welcome.mutable_welcome()->set_job(
+          static_cast<std::uint64_t>(began_.time_since_epoch().count()));
+      van_.send_control(link, welcome);
+      log(Level::kDebug, "{} came from {}", member.describe(), hello.host());
+    } else if (const auto* first = std::get_if<Publish>(&order)) {
+      watch_.set_members(members_of(machine_));
+      log(Level::kInfo, "all are here: {} workers, {} servers of {} shards",
+          view().ranks(Role::kWorker), config_.servers, config_.shards);
+      publish(*first);
+    }
   }
-  nodes_[member->node] = Node{*member, link, clock_.now()};
-  by_link_[link] = member->node;
-  van_.admit(link, member->node);
-  wire::Control welcome;
-  welcome.mutable_welcome()->set_node(member->node);
-  welcome.mutable_welcome()->set_rank(member->rank);
-  welcome.mutable_welcome()->set_job(static_cast<std::uint64_t>(began_.time_since_epoch().count()));
-  van_.send_control(link, welcome);
-  log(Level::kDebug, "{} came from {}", member->describe(), hello.host());
-  if (phase_ == Phase::kGathering && roll_.complete()) begin();
-}
-
-void Scheduler::on_declare(const Node& node, const wire::Declare& declare) {
-  wire::Control answer;
-  const std::uint32_t part_bytes = roster_.settings.part_bytes;
-  Result<TensorSpec> spec = from_wire(declare.spec());
-  Status status = spec.status();
-  if (status.ok() && spec->elements / Cut(*spec, part_bytes).part_elements >= kMaxParts) {
-    status = {Code::kInvalidArgument,
-              fmt::format("tensor '{}' of {} bytes makes more than {} parts of {} bytes; raise "
-                          "STRETTO_PART_BYTES",
-                          spec->name, spec->bytes(), kMaxParts, part_bytes)};
-  }
-  if (!status.ok()) return refuse_tensor(node, declare.spec().name(), status);
-  const Result<Registry::Declaration> made = registry_.declare(
-      *spec, node.member.rank, [this](const Cut& cut) { return slots_->place(slot_map_, cut); },
-      part_bytes);
-  if (!made.ok()) return refuse_tensor(node, spec->name, made.status());
-  const Registry::Entry& entry = made->entry;
-  if (made->breaks) return tell_mismatch(entry);
-  if (!entry.broken.ok()) {
-    van_.send_control(node.link, mismatch_message(entry));
-    return;
-  }
-  wire::Declared& declared = *answer.mutable_declared();
-  declared.set_tensor(entry.id);
-  declared.set_name(entry.spec.name);
-  declared.set_first_slot(entry.first_slot);
-  const std::uint32_t parts = Cut(entry.spec, part_bytes).parts();
-  add_owners(slot_map_.runs(entry.first_slot, parts), declared);
-  van_.send_control(node.link, answer);
-}
-
-void Scheduler::refuse_tensor(const Node& node, const std::string& name, const Status& why) {
-  wire::Control answer = fault_message(why);
-  answer.mutable_fault()->set_name(name.substr(0, kMaxNameBytes));
-  van_.send_control(node.link, answer);
-}
-
-// All who have declared it hear of it, by name and by id; who declares it later hears it then.
-void Scheduler::tell_mismatch(const Registry::Entry& entry) {
-  const Buffer bytes = serialize(mismatch_message(entry));
-  for (const auto& [id, node] : nodes_) {
-    const Member& member = node.member;
-    const bool declared = member.rank < entry.declared.size() && entry.declared[member.rank];
-    if (member.role == Role::kWorker && declared) van_.send_control(node.link, bytes);
-  }
-}
-
-void Scheduler::on_barrier(Node& node, const wire::Barrier& barrier) {
-  wire::Control answer;
-  *answer.mutable_barrier() = barrier;
-  answer.mutable_barrier()->set_last(node.member.rank);
-  const bool sits_out = barrier.sits_out();
-  switch (barriers_.enter(barrier.number(), node.member.node, roster_.workers, sits_out)) {
-    case Barriers::Outcome::kMixed:
-      return van_.send_control(node.link, fault_message(Barriers::mixed(sits_out), "barrier"));
-    case Barriers::Outcome::kComplete:
-      for (const Buffer bytes = serialize(answer); const auto& [id, other] : nodes_) {
-        if (other.member.role == Role::kWorker) van_.send_control(other.link, bytes);
-      }
-      return;
-    case Barriers::Outcome::kPast:
-      return van_.send_control(node.link, answer);
-    case Barriers::Outcome::kOutOfBounds:
-      return van_.refuse(node.link, {Code::kMalformed,
-                                     fmt::format("barrier {} is out of turn", barrier.number())});
-    case Barriers::Outcome::kWaiting:
-      break;
-  }
-  for (const auto& [id, other] : nodes_) {  // Somebody who left will never come.
-    if (other.member.role == Role::kWorker && other.member.left) fail_barriers(other.member);
-  }
-}
-
-void Scheduler::fail_barriers(const Member& absent) {
-  const std::set<NodeId> waiting = barriers_.give_up(absent.node);
-  if (waiting.empty()) return;
-  const Status why(Code::kPeerLost, absent.describe() + " has left the job and will not come");
-  const Buffer bytes =
-      serialize(fault_message(Status(why).with_peer(absent.describe()), "barrier"));
-  for (const NodeId node : waiting) van_.send_control(nodes_.at(node).link, bytes);
-}
-
-void Scheduler::on_leave(Node& node) {
-  wire::Control answer;
-  answer.mutable_leave();
-  van_.send_control(node.link, answer);
-  if (node.member.left) return;
-  node.member.left = true;
-  picture_.left(node.member.node);
-  trace_.gone(node.member.node);
-  if (node.member.role == Role::kWorker) {
-    overview_.left(node.member.rank);
-    whereabouts_.left(node.member.rank);
-    input_.left(node.member.rank);
-  }
-  if (phase_ == Phase::kGathering) return;
-  for (Member& member : roster_.members) {
-    if (member.node == node.member.node) member.left = true;
-  }
-  departed_.push_back(node.member);
-  if (!all_workers_left()) return;
-  phase_ = Phase::kDispersing;
-  deadline_ = clock_.now() + kDispersal;
-  broadcast(answer);
-}
-
-void Scheduler::on_link_report(const Node& node, const wire::LinkReport& report) {
-  auto subject = nodes_.find(report.node());
-  if (subject == nodes_.end() || subject->second.member.left) return;
-  const bool known = std::any_of(suspicions_.begin(), suspicions_.end(), [&](const Doubt& s) {
-    return s.reporter == node.member.node && s.subject == report.node();
-  });
-  if (known) return;
-  suspicions_.push_back({.reporter = node.member.node,
-                         .subject = report.node(),
-                         .cause = shortened(report.cause(), kMostReported),
-                         .due = clock_.now() + kSuspicion});
 }
 
 void Scheduler::on_broken(LinkId link, const Status& why) {
   observers_.remove(link);
-  auto known = by_link_.find(link);
-  if (known == by_link_.end()) return;
-  const NodeId id = known->second;
-  Node& node = nodes_.at(id);
-  by_link_.erase(known);
-  node.link = 0;
-  if (phase_ == Phase::kGathering) {
-    log(Level::kWarning, "{} went away before the job began: {}", node.member.describe(),
-        why.cause());
-    roll_.remove(id);
-    nodes_.erase(id);
-    return;
+  const NodeId node = links_.remove(link);
+  const Member* member = machine_.next_view().find(node);
+  if (member == nullptr) return;
+  if (machine_.phase() == ViewMachine::Phase::kGathering) {
+    log(Level::kWarning, "{} went away before the job began: {}", member->describe(), why.cause());
   }
-  lose(node, why.cause());
+  happened(Gone{.node = node, .cause = why.cause()});
 }
 
-// ---- what the scheduler decides
+// ---- what the machine orders
 
-void Scheduler::begin() {
-  roster_ = {.epoch = 1,
-             .fence = 1,
-             .workers = roll_.workers(),
-             .servers = config_.servers,
-             .slots = kSlots,
-             .members = roll_.members(),
-             .settings = config_.job};
-  std::vector<NodeId> shards;
-  for (const Member& member : roster_.members) {
-    if (member.role == Role::kServer) shards.push_back(member.node);
+void Scheduler::happened(const ViewEvent& event) {
+  for (const ViewOrder& order : machine_.on(event, clock_.now())) {
+    if (const auto* news = std::get_if<Publish>(&order)) publish(*news);
+    if (std::holds_alternative<Disperse>(order)) broadcast(van_, links_, leave_message());
+    if (const auto* end = std::get_if<EndJob>(&order))
+      broadcast(van_, links_, failure_message(end->why));
   }
-  slot_map_ = SlotMap(kSlots, shards);
-  slots_.emplace(kSlots, shards);
-  picture_.set_members(roster_.members);
-  phase_ = Phase::kRunning;
-  deadline_ = Time::max();
-  log(Level::kInfo, "all are here: {} workers, {} servers of {} shards", roll_.workers(),
-      config_.servers, config_.shards);
-  if (const std::size_t bytes = to_wire(roster_).ByteSizeLong(); bytes > wire::kMaxControlBytes) {
-    return fail(
-        {Code::kResource,
-         fmt::format("the list of {} nodes and their addresses has {} bytes, and at most {} "
-                     "can be sent: start fewer servers, with fewer shards, or give them "
-                     "shorter host names (STRETTO_NODE_HOST)",
-                     roster_.members.size(), bytes, wire::kMaxControlBytes)});
-  }
-  publish(roster_);
 }
 
 // To all who are still in.
-void Scheduler::publish(const Roster& roster) {
-  van_.set_epoch(roster.epoch, roster.fence);
-  const Buffer bytes = serialize(to_wire(roster));
-  for (const auto& [id, node] : nodes_) {
-    if (!node.member.left) van_.send_control(node.link, bytes);
+void Scheduler::publish(const Publish& order) {
+  const View& view = machine_.view();
+  Roster roster{.epoch = view.epoch,
+                .fence = view.fence,
+                .workers = view.ranks(Role::kWorker),
+                .servers = config_.servers,
+                .slots = view.slots.size(),
+                .since = order.since,
+                .members = order.changed,
+                .settings = config_.job};
+  sort_by_place(roster.members);
+  const wire::Control message = to_wire(roster);
+  if (const std::size_t bytes = message.ByteSizeLong(); bytes > wire::kMaxControlBytes) {
+    return stop({Code::kResource,
+                 fmt::format("the list of {} nodes and their addresses has {} bytes, and at most "
+                             "{} can be sent: start fewer servers, with fewer shards, or give them "
+                             "shorter host names (STRETTO_NODE_HOST)",
+                             roster.members.size(), bytes, wire::kMaxControlBytes)});
   }
-}
-
-// Those of one turn together, and nothing of the others: when W workers leave at once, a whole
-// roster to each of them for each of them would be W^3 entries.
-void Scheduler::publish_departures() {
-  if (departed_.empty() || phase_ != Phase::kRunning) return;
-  const std::vector<Member> departed = std::exchange(departed_, {});
-  const std::uint32_t before = roster_.epoch++;
-  publish({.epoch = roster_.epoch,
-           .fence = roster_.fence,
-           .workers = roster_.workers,
-           .servers = roster_.servers,
-           .slots = roster_.slots,
-           .since = before,
-           .members = departed,
-           .settings = roster_.settings});
-  for (const Member& member : departed) fail_barriers(member);
-}
-
-void Scheduler::broadcast(const wire::Control& message) {
+  van_.set_epoch(view.epoch, view.fence);
   const Buffer bytes = serialize(message);
-  for (const auto& [id, node] : nodes_) {
-    if (node.link != 0) van_.send_control(node.link, bytes);
+  for (const auto& [node, member] : view.members) {
+    if (!member.left) van_.send_control(links_.of(node), bytes);
   }
-}
-
-void Scheduler::lose(Node& node, const std::string& cause) {
-  if (phase_ != Phase::kRunning || node.member.left) return;
-  fail(Status(lost_code(node.member.role),
-              fmt::format("{} is lost: {}", node.member.describe(), cause))
-           .with_peer(node.member.describe()));
-}
-
-void Scheduler::fail(Status why) {
-  if (phase_ == Phase::kFailing || phase_ == Phase::kOver) return;
-  wire::Control message;
-  message.mutable_failure()->set_code(static_cast<std::uint32_t>(why.code()));
-  message.mutable_failure()->set_peer(why.peer());
-  message.mutable_failure()->set_cause(why.cause());
-  broadcast(message);
-  status_ = std::move(why);
-  phase_ = Phase::kFailing;
-  deadline_ = clock_.now() + kFarewell;
-}
-
-bool Scheduler::all_workers_left() const {
-  return std::all_of(nodes_.begin(), nodes_.end(), [](const auto& item) {
-    return item.second.member.role != Role::kWorker || item.second.member.left;
-  });
+  for (const Member& member : order.changed) {
+    if (member.left) agreements_.left(member);
+  }
 }
 
 // ---- time
 
 void Scheduler::tick() {
   const Time now = clock_.now();
-  if (now >= next_watch_) {
-    next_watch_ = now + kWatchEvery;
-    watch(now);
-  }
-  if (trace_.active()) go_on_tracing();
-  const bool late = now >= deadline_;
-  switch (phase_) {
-    case Phase::kGathering:
-      if (late) {
-        fail(Status(Code::kRendezvousTimeout,
-                    fmt::format("not everybody came within {} s; missing: {}",
-                                seconds(config_.rendezvous_timeout), roll_.missing()))
-                 .with_peer(roll_.missing())
-                 .with_operation("rendezvous"));
+  const bool looks = now >= next_look_;
+  if (looks) {
+    next_look_ = now + kJobLookEvery;
+    if (wakefulness_.slept(now)) links_.forgive(now);
+    if (machine_.phase() == ViewMachine::Phase::kRunning) {
+      watch_.look(now);
+      for (const auto& [node, lasts] : links_.silent(now, config_.job.dead_after)) {
+        happened(Lost{
+            .node = node,
+            .cause = fmt::format("nothing heard of it for {:.1f} s on its link to the scheduler",
+                                 seconds(lasts))});
       }
-      break;
-    case Phase::kDispersing:  // The answer to the last workers may still be on its way.
-    case Phase::kFailing: {
-      const bool alone = std::all_of(nodes_.begin(), nodes_.end(),
-                                     [](const auto& item) { return item.second.link == 0; });
-      if (alone || late) phase_ = Phase::kOver;
-      break;
-    }
-    case Phase::kRunning:
-    case Phase::kOver:
-      break;
-  }
-}
-
-void Scheduler::watch_input(Time now) {
-  if (!input_.due(now)) return;
-  for (const InputWatch::Word& word : input_.judge(now)) {
-    log(word.alarming ? Level::kWarning : Level::kInfo, "{}", word.text);
-  }
-  picture_.set_input(input_.workers());
-}
-
-void Scheduler::watch(Time now) {
-  if (wakefulness_.slept(now)) {
-    for (auto& [id, node] : nodes_) node.last_heard = now;
-  }
-  if (phase_ != Phase::kRunning) return;
-  if (const std::string slow = overview_.laggards(now); !slow.empty()) {
-    log(Level::kWarning, "a worker falls behind: {}", slow);
-  }
-  watch_input(now);
-  for (auto& [id, node] : nodes_) {
-    if (!node.member.left && now - node.last_heard > config_.job.dead_after) {
-      lose(node, fmt::format("nothing heard of it for {:.1f} s on its link to the scheduler",
-                             seconds(now - node.last_heard)));
-      return;
     }
   }
-  for (const Doubt& suspicion : suspicions_) {
-    if (now < suspicion.due) continue;
-    const Member& reporter = nodes_.at(suspicion.reporter).member;
-    const Member& subject = nodes_.at(suspicion.subject).member;
-    if (subject.left || reporter.left) continue;
-    fail(Status(Code::kLinkBroken,
-                fmt::format("{} lost its link to {}, though both are alive: {}",
-                            reporter.describe(), subject.describe(), suspicion.cause))
-             .with_peer(fmt::format("{}, {}", reporter.describe(), subject.describe())));
-    return;
-  }
-  std::erase_if(suspicions_, [now](const Doubt& s) { return now >= s.due; });
+  if (watch_.trace().active()) go_on_tracing();
+  if (looks || now >= machine_.next_due()) happened(TimeOut{});
 }
 
 }  // namespace stretto

@@ -87,7 +87,9 @@ void ViewMachine::begin() {
 
 void ViewMachine::take(const Leave& leave) {
   const Member* member = next_.find(leave.node);
-  if (phase_ != Phase::kRunning || !is_in(member)) return;
+  if (!is_in(member)) return;
+  if (phase_ == Phase::kDispersing) next_.members[leave.node].left = true;
+  if (phase_ != Phase::kRunning) return;
   const bool worker = member->role == Role::kWorker;
   if (sizing_ == Sizing::kElastic && !worker && next_.any(Role::kWorker)) {
     return take(Lost{.node = leave.node, .cause = "it has left", .round = leave.round});

@@ -72,13 +72,13 @@ class InputBalanceTest : public testing::TestWithParam<std::uint64_t> {
   std::uint64_t windows_until_an_alarm(std::uint64_t most) {
     for (std::uint64_t window = 1; window <= most; ++window) {
       pass(1s);
-      if (scheduler_->input().alarms() > 0) return window;
+      if (scheduler_->watch().input().alarms() > 0) return window;
     }
     return 0;
   }
   double bytes_per_s() const {
     double sum = 0;
-    for (const auto& [rank, view] : scheduler_->input().workers()) sum += view.bytes_per_s;
+    for (const auto& [rank, view] : scheduler_->watch().input().workers()) sum += view.bytes_per_s;
     return sum;
   }
   /// 20 to 60 s later all get nearly alike, and together about what they got before.
@@ -88,7 +88,7 @@ class InputBalanceTest : public testing::TestWithParam<std::uint64_t> {
     double rate = 0;
     for (int window = 0; window < 40; ++window) {
       pass(1s);
-      index += scheduler_->input().index() / 40;
+      index += scheduler_->watch().input().index() / 40;
       rate += bytes_per_s() / 40;
     }
     EXPECT_GE(index, 0.95);
@@ -97,8 +97,9 @@ class InputBalanceTest : public testing::TestWithParam<std::uint64_t> {
     RecordProperty("index_after", std::to_string(index));
   }
   std::string word_of(Rank rank) const {
-    const auto found = scheduler_->input().workers().find(rank);
-    return found == scheduler_->input().workers().end() ? "not heard of" : found->second.word;
+    const auto found = scheduler_->watch().input().workers().find(rank);
+    return found == scheduler_->watch().input().workers().end() ? "not heard of"
+                                                                : found->second.word;
   }
 
   Config config(Role role, std::int64_t rank) {
@@ -164,7 +165,7 @@ TEST_P(InputBalanceTest, AStolenShareIsNamedAndGivenBack) {
   const std::uint64_t windows = windows_until_an_alarm(10);
   EXPECT_GE(windows, 3U);
   EXPECT_LE(windows, 4U) << "three whole windows, and the one in which it began";
-  const double before = scheduler_->input().index();
+  const double before = scheduler_->watch().input().index();
   const double rate_before = bytes_per_s();
   EXPECT_LT(before, 0.95);
   EXPECT_EQ(word_of(1), "stolen share");
@@ -182,7 +183,7 @@ TEST_P(InputBalanceTest, OneThatHoldsDownAllOthersIsHeldBack) {
     party.wanted.depth = 8;
   }
   pass(3s);
-  EXPECT_EQ(scheduler_->input().alarms(), 0U);
+  EXPECT_EQ(scheduler_->watch().input().alarms(), 0U);
   parties_[3].wanted.depth = 128;
   const std::uint64_t windows = windows_until_an_alarm(10);
   EXPECT_GE(windows, 3U);
@@ -204,7 +205,7 @@ TEST_P(InputBalanceTest, ASlowDeviceIsNamedAndNobodyIsHeldBack) {
   RecordProperty("windows", std::to_string(windows));
   EXPECT_EQ(word_of(2), "slow device");
   pass(20s);
-  EXPECT_EQ(scheduler_->input().alarms(), 1U) << "it is said once";
+  EXPECT_EQ(scheduler_->watch().input().alarms(), 1U) << "it is said once";
   for (const Party& party : parties_) EXPECT_EQ(party.feed->limit_bytes(), 0U);
   parties_[2].limit_bytes_per_s = bench::IoClient::kUnlimited;
   pass(5s);
@@ -226,7 +227,7 @@ class InputFairTest : public InputBalanceTest {};
 
 TEST_P(InputFairTest, AThousandWindowsRaiseNoAlarm) {
   EXPECT_EQ(windows_until_an_alarm(repeated(1000U)), 0U);
-  EXPECT_GT(scheduler_->input().index(), 0.98);
+  EXPECT_GT(scheduler_->watch().input().index(), 0.98);
   for (Rank rank = 0; rank < 4; ++rank) EXPECT_EQ(word_of(rank), "");
   for (const Party& party : parties_) EXPECT_EQ(party.feed->limit_bytes(), 0U);
 }
@@ -242,7 +243,7 @@ TEST_P(InputTellingTest, WithoutBalancingNobodyIsHeldBack) {
   parties_[1].wanted.depth = 4;
   pass(20s);
   EXPECT_EQ(word_of(1), "stolen share");
-  EXPECT_EQ(scheduler_->input().alarms(), 1U);
+  EXPECT_EQ(scheduler_->watch().input().alarms(), 1U);
   for (const Party& party : parties_) EXPECT_EQ(party.feed->limit_bytes(), 0U);
 }
 

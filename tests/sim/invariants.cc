@@ -18,7 +18,10 @@ constexpr std::uint64_t kStreamBytes = 8;  // What the plan's codec adds to a pa
 }  // namespace
 
 void SimCluster::check_after_step(const Node& node) {
-  if (node.scheduler != nullptr) check_windows(node, node.scheduler->van());
+  if (node.scheduler != nullptr) {
+    check_windows(node, node.scheduler->van());
+    check_view(node.scheduler->view());
+  }
   if (node.worker != nullptr) check_windows(node, node.worker->van());
   if (node.shard != nullptr) {
     check_windows(node, node.shard->van());
@@ -51,6 +54,14 @@ void SimCluster::check_windows(const Node& node, const Van& van) {
            fmt::format("{} has {} bytes under way on one link, the window is {}", node.name,
                        van.queue().windows().most_under_way(), link_window));
   }
+}
+
+void SimCluster::check_view(const View& view) {
+  if (view.epoch == view_.epoch) return;
+  for (const std::string& text : {violation(view), violation(view_, view)}) {
+    if (!text.empty()) report("views hold together", text);
+  }
+  view_ = view;
 }
 
 void SimCluster::check_cells(const Node& node) {

@@ -78,6 +78,7 @@ class SimCluster {
 
   void check_after_step(const Node& node);
   void check_windows(const Node& node, const Van& van);
+  void check_view(const View& view);
   void check_cells(const Node& node);
   void check_acknowledged(const Node& node);
   void check_liveness();
@@ -104,6 +105,7 @@ class SimCluster {
   Duration paused_{};        // All pauses, one after the other.
   std::unique_ptr<Transport> stranger_;
   int hostile_turns_ = 0;
+  View view_;  // As last published.
   std::map<std::pair<std::string, std::string>, std::uint64_t> cell_versions_;
 };
 

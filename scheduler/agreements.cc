@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// Answers to what workers declare, and to those who come to a barrier.
+#include "scheduler/agreements.h"
+
+#include <fmt/format.h>
+
+#include "common/check.h"
+#include "scheduler/hello.h"
+
+namespace stretto {
+namespace {
+
+wire::Control mismatch_message(const Registry::Entry& entry) {
+  wire::Control message = fault_message(entry.broken, entry.spec.name);
+  message.mutable_fault()->set_tensor(entry.id);
+  return message;
+}
+
+}  // namespace
+
+void Agreements::on_declare(const Member& worker, const wire::Declare& declare) {
+  wire::Control answer;
+  const std::uint32_t part_bytes = config_.job.part_bytes;
+  Result<TensorSpec> spec = from_wire(declare.spec());
+  Status status = spec.status();
+  if (status.ok() && spec->elements / Cut(*spec, part_bytes).part_elements >= kMaxParts) {
+    status = {Code::kInvalidArgument,
+              fmt::format("tensor '{}' of {} bytes makes more than {} parts of {} bytes; raise "
+                          "STRETTO_PART_BYTES",
+                          spec->name, spec->bytes(), kMaxParts, part_bytes)};
+  }
+  if (!status.ok()) return refuse_tensor(worker, declare.spec().name(), status);
+  const Result<Registry::Declaration> made = registry_.declare(
+      *spec, worker.rank, [this](const Cut& cut) { return place(cut); }, part_bytes);
+  if (!made.ok()) return refuse_tensor(worker, spec->name, made.status());
+  const Registry::Entry& entry = made->entry;
+  if (made->breaks) return tell_mismatch(entry);
+  if (!entry.broken.ok()) {
+    van_.send_control(links_.of(worker.node), mismatch_message(entry));
+    return;
+  }
+  wire::Declared& declared = *answer.mutable_declared();
+  declared.set_tensor(entry.id);
+  declared.set_name(entry.spec.name);
+  declared.set_first_slot(entry.first_slot);
+  const std::uint32_t parts = Cut(entry.spec, part_bytes).parts();
+  add_owners(machine_.next_view().slots.runs(entry.first_slot, parts), declared);
+  van_.send_control(links_.of(worker.node), answer);
+}
+
+std::uint32_t Agreements::place(const Cut& cut) {
+  const std::vector<ViewOrder> orders = machine_.on(NewTensor{cut}, clock_.now());
+  const Placed* placed = orders.empty() ? nullptr : std::get_if<Placed>(&orders.front());
+  STRETTO_CHECK(placed != nullptr);  // Tensors are declared to a job that runs.
+  return placed->first_slot;
+}
+
+void Agreements::refuse_tensor(const Member& worker, const std::string& name, const Status& why) {
+  wire::Control answer = fault_message(why);
+  answer.mutable_fault()->set_name(name.substr(0, kMaxNameBytes));
+  van_.send_control(links_.of(worker.node), answer);
+}
+
+// All who have declared it hear of it, by name and by id; who declares it later hears it then.
+void Agreements::tell_mismatch(const Registry::Entry& entry) {
+  const Buffer bytes = serialize(mismatch_message(entry));
+  for (const auto& [id, member] : machine_.next_view().members) {
+    const bool declared = member.rank < entry.declared.size() && entry.declared[member.rank];
+    if (member.role == Role::kWorker && declared) van_.send_control(links_.of(id), bytes);
+  }
+}
+
+void Agreements::on_barrier(const Member& worker, const wire::Barrier& barrier) {
+  wire::Control answer;
+  *answer.mutable_barrier() = barrier;
+  answer.mutable_barrier()->set_last(worker.rank);
+  const bool sits_out = barrier.sits_out();
+  switch (barriers_.enter(barrier.number(), worker.node,
+                          machine_.next_view().contributors.nodes.size(), sits_out)) {
+    case Barriers::Outcome::kMixed:
+      return van_.send_control(links_.of(worker.node),
+                               fault_message(Barriers::mixed(sits_out), "barrier"));
+    case Barriers::Outcome::kComplete:
+      for (const Buffer bytes = serialize(answer);
+           const auto& [id, other] : machine_.next_view().members) {
+        if (other.role == Role::kWorker) van_.send_control(links_.of(id), bytes);
+      }
+      return;
+    case Barriers::Outcome::kPast:
+      return van_.send_control(links_.of(worker.node), answer);
+    case Barriers::Outcome::kOutOfBounds:
+      return van_.refuse(
+          links_.of(worker.node),
+          {Code::kMalformed, fmt::format("barrier {} is out of turn", barrier.number())});
+    case Barriers::Outcome::kWaiting:
+      break;
+  }
+  for (const auto& [id, other] :
+       machine_.next_view().members) {  // Somebody who left will never come.
+    if (other.role == Role::kWorker && other.left) left(other);
+  }
+}
+
+void Agreements::left(const Member& absent) {
+  const std::set<NodeId> waiting = barriers_.give_up(absent.node);
+  if (waiting.empty()) return;
+  const Status why(Code::kPeerLost, absent.describe() + " has left the job and will not come");
+  const Buffer bytes =
+      serialize(fault_message(Status(why).with_peer(absent.describe()), "barrier"));
+  for (const NodeId node : waiting) van_.send_control(links_.of(node), bytes);
+}
+
+}  // namespace stretto

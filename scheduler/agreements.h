@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// Agreements: what the workers of a job must agree about, and how each hears what came of it:
+// tensors by name, and barriers.
+#pragma once
+
+#include <string>
+
+#include "common/config.h"
+#include "scheduler/barrier.h"
+#include "scheduler/node_links.h"
+#include "scheduler/registry.h"
+#include "scheduler/view_machine.h"
+#include "van/van.h"
+
+namespace stretto {
+
+/// Thread: loop.
+class Agreements {
+ public:
+  /// All outlive this.
+  Agreements(const Config& config, const Clock& clock, Van& van, const NodeLinks& links,
+             ViewMachine& machine)
+      : config_(config), clock_(clock), van_(van), links_(links), machine_(machine) {}
+
+  void on_declare(const Member& worker, const wire::Declare& declare);
+  void on_barrier(const Member& worker, const wire::Barrier& barrier);
+  /// It has left: who waits for it at a barrier waits no longer.
+  void left(const Member& absent);
+
+  const Registry& registry() const { return registry_; }
+
+ private:
+  void refuse_tensor(const Member& worker, const std::string& name, const Status& why);
+  void tell_mismatch(const Registry::Entry& entry);
+  std::uint32_t place(const Cut& cut);
+
+  const Config& config_;
+  const Clock& clock_;
+  Van& van_;
+  const NodeLinks& links_;
+  ViewMachine& machine_;
+  Registry registry_;
+  Barriers barriers_;
+};
+
+}  // namespace stretto

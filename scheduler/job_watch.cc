@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// Each heartbeat goes to all who keep something of it.
+#include "scheduler/job_watch.h"
+
+#include <algorithm>
+
+#include "common/log.h"
+
+namespace stretto {
+namespace {
+
+constexpr Duration kLeastWindow = 1s;  // Of judging input.
+
+}  // namespace
+
+JobWatch::JobWatch(const Config& config)
+    : input_(std::max(kLeastWindow, 2 * config.job.heartbeat), config.balance_input) {}
+
+void JobWatch::heard(const Member& member, const wire::Heartbeat& beat, Time now) {
+  picture_.heard(member.node, beat, now);
+  if (member.role != Role::kWorker || member.left) return;
+  overview_.heard(member.rank, beat.rounds(), beat.staleness(), now);
+  whereabouts_.heard(member.rank, beat.waits_in());
+  if (beat.has_input()) input_.heard(member.rank, beat.input());
+}
+
+wire::Control JobWatch::answer(const Member& member, const wire::Heartbeat& beat) const {
+  wire::Control message;
+  message.mutable_heartbeat()->set_number(beat.number());
+  if (member.role == Role::kWorker) {
+    message.mutable_heartbeat()->set_input_limit_bytes(input_.limit_of(member.rank));
+    message.mutable_heartbeat()->set_elsewhere(whereabouts_.elsewhere(member.rank));
+  }
+  return message;
+}
+
+void JobWatch::left(const Member& member) {
+  picture_.left(member.node);
+  trace_.gone(member.node);
+  if (member.role != Role::kWorker) return;
+  overview_.left(member.rank);
+  whereabouts_.left(member.rank);
+  input_.left(member.rank);
+}
+
+void JobWatch::look(Time now) {
+  if (const std::string slow = overview_.laggards(now); !slow.empty()) {
+    log(Level::kWarning, "a worker falls behind: {}", slow);
+  }
+  if (!input_.due(now)) return;
+  for (const InputWatch::Word& word : input_.judge(now)) {
+    log(word.alarming ? Level::kWarning : Level::kInfo, "{}", word.text);
+  }
+  picture_.set_input(input_.workers());
+}
+
+}  // namespace stretto

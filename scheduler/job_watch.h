@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// JobWatch: what the scheduler sees of a job that runs, from heartbeats: how far each worker is,
+// where it waits, what it reads, and the trace. It decides nothing about who is in.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "common/config.h"
+#include "scheduler/input_watch.h"
+#include "scheduler/overview.h"
+#include "scheduler/picture.h"
+#include "scheduler/trace_session.h"
+#include "scheduler/whereabouts.h"
+
+namespace stretto {
+
+/// Thread: loop.
+class JobWatch {
+ public:
+  explicit JobWatch(const Config& config);
+
+  void set_members(const std::vector<Member>& members) { picture_.set_members(members); }
+  void heard(const Member& member, const wire::Heartbeat& beat, Time now);
+  /// What a member is told in return.
+  wire::Control answer(const Member& member, const wire::Heartbeat& beat) const;
+  void left(const Member& member);
+  /// Logs what people should know by now.
+  void look(Time now);
+
+  const Picture& picture() const { return picture_; }
+  const InputWatch& input() const { return input_; }
+  const TraceSession& trace() const { return trace_; }
+  TraceSession& trace() { return trace_; }
+  /// In Prometheus's text format.
+  std::string metrics(Time now) const { return overview_.metrics(now) + input_.metrics(); }
+
+ private:
+  Overview overview_;
+  Whereabouts whereabouts_;
+  Picture picture_;
+  InputWatch input_;
+  TraceSession trace_;
+};
+
+}  // namespace stretto
