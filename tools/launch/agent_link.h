@@ -27,8 +27,8 @@ class AgentLink {
   AgentLink(const AgentLink&) = delete;
   AgentLink& operator=(const AgentLink&) = delete;
 
-  /// Either callback may close the link, and neither may destroy it. Whoever takes a link over starts
-  /// it anew, with callbacks of its own.
+  /// Either callback may close the link, and neither may destroy it. Whoever takes a link over
+  /// starts it anew, with callbacks of its own.
   bool start(OnFrame on_frame, OnClosed on_closed);
   void send(const AgentFrame& frame) { send_bytes(encoded(frame)); }
   void send_bytes(std::string_view bytes);
