@@ -174,7 +174,7 @@ class Observed(jobs.PythonTest):
         self.assertIn("mostly waited for computing of worker 1", shown)
         self.assertRegex(shown, r"number 1 is done, \d+ spans")
         self.assertRegex(shown, '<p id="error"[^>]* hidden')
-        for word in ("Step time (", "Pushed (", "Staleness", "loss"):
+        for word in ("Step time", "Pushed (", "Staleness", "loss"):
             self.assertIn(word, shown)
         self.stop(job)
 
