@@ -32,7 +32,7 @@ class LaunchLifecycle : public testing::Test {
     EXPECT_EQ(lifecycle_.phase(), phase);
   }
 
-  const Limits limits_;
+  const Limits limits_{};
   Lifecycle lifecycle_{limits_, kStart};
 };
 
