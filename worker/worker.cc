@@ -349,7 +349,7 @@ Status Worker::load_state(const Tensor& tensor, std::span<const std::byte> state
 Status Worker::barrier() {
   if (impl_->loop().is_here()) return not_here("barrier");
   return impl_->loop()
-      .ask<Status>([](WorkerNode& node, WorkerNode::Done done) { node.barrier(std::move(done)); })
+      .ask<Status>([](WorkerNode& node, const WorkerNode::Done& done) { node.barrier(done); })
       .get();
 }
 
