@@ -84,8 +84,9 @@ void Child::send_signal(int signal) const {
 
 Status Children::start(const std::function<int()>& body) {
   Result<Child> child = Child::start(SIGKILL, body);
-  if (child.ok()) children_.push_back(*std::move(child));
-  return child.status();
+  if (!child.ok()) return child.status();
+  children_.push_back(*std::move(child));
+  return {};
 }
 
 std::vector<Child*> Children::all() {
