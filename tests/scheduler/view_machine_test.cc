@@ -9,6 +9,7 @@
 
 #include <optional>
 
+#include "tests/common/effort.h"
 #include "tests/sim/random.h"
 #include "tests/van/far_end.h"
 
@@ -327,7 +328,7 @@ TEST_P(RandomEvents, KeepTheInvariantsAndReplayToTheSameViews) {
   const Config config = two_and_two();
   std::size_t views = 0;
   std::size_t most_members = 0;
-  for (std::uint64_t seed = 1; seed <= 100; ++seed) {
+  for (std::uint64_t seed = 1; seed <= repeated(std::uint64_t{100}); ++seed) {
     SCOPED_TRACE(seed);
     Events events(seed);
     CheckedMachine checked(config, GetParam());
@@ -352,7 +353,7 @@ TEST_P(RandomEvents, KeepTheInvariantsAndReplayToTheSameViews) {
     EXPECT_EQ(again.machine().phase(), checked.machine().phase());
     views += checked.published().size();
   }
-  EXPECT_GT(views, 100U) << "the events reach what they are to test";
+  EXPECT_GT(views, repeated(100U)) << "the events reach what they are to test";
   EXPECT_GE(most_members, GetParam() == Sizing::kElastic ? 7U : 4U);
 }
 
