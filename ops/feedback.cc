@@ -44,6 +44,11 @@ void PartEncoder::encode(std::span<const float> numbers, Encoding how, std::span
   forget_infinite(error_, kernels);
 }
 
+std::span<float> PartEncoder::owe(std::size_t count) {
+  error_.resize(count);
+  return error_;
+}
+
 void PartEncoder::reset() {
   memory_.clear();
   error_.clear();

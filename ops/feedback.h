@@ -23,6 +23,8 @@ class PartEncoder {
 
   /// What is owed; empty without error feedback, or before the first encoding.
   std::span<const float> error() const { return error_; }
+  /// The same for `count` numbers, to be set: what another encoder of the part owed.
+  std::span<float> owe(std::size_t count);
   /// Forgets: a broadcast has set the tensor to something else.
   void reset();
 

@@ -233,4 +233,10 @@ Result<std::unique_ptr<UpdateRule>> make_update_rule(const RuleOptions& options,
   }
 }
 
+std::uint64_t remembered_bytes(const RuleOptions& options, Dtype dtype, std::size_t elements) {
+  const std::uint64_t array = elements * (dtype == Dtype::kF64 ? sizeof(double) : sizeof(float));
+  if (options.rule == Rule::kMomentum || options.rule == Rule::kAdagrad) return array;
+  return options.rule == Rule::kAdam ? 2 * array + 2 * sizeof(double) : 0;
+}
+
 }  // namespace stretto::ops

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <vector>
@@ -59,5 +60,8 @@ Result<std::unique_ptr<UpdateRule>> make_update_rule(const RuleOptions& options,
 /// The same for gradients of another type than the parameters': f32, for parameters of f16 or bf16.
 Result<std::unique_ptr<UpdateRule>> make_update_rule(const RuleOptions& options, Dtype dtype,
                                                      Dtype gradients, std::size_t elements);
+
+/// How many bytes such a rule's memory() has, without making it; 0 for what is no rule.
+std::uint64_t remembered_bytes(const RuleOptions& options, Dtype dtype, std::size_t elements);
 
 }  // namespace stretto::ops

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rounds are sets of ranks: a share that comes twice counts once, because the second is refused.
+// Rounds are sets of ranks: a worker is in one once.
 #include "server/consistency.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "common/check.h"
 
@@ -31,30 +32,32 @@ Status Consistency::admit(Rank rank, std::uint64_t round, bool assign) const {
   return {};
 }
 
-bool Consistency::contribute(Rank rank, bool assign) {
+std::optional<RankSet> Consistency::contribute(Rank rank, bool assign) {
   const std::uint64_t slowest_before = slowest();
   rounds_.advance(rank);
   if (slowest() != slowest_before) ++progress_;
   if (!collects(assign)) {
     if (++version_ == 1) ++progress_;
-    return true;
+    RankSet alone(rounds_.workers());
+    alone.insert(rank);
+    return alone;
   }
   const bool first_time = here_.insert(rank);
   STRETTO_CHECK(first_time);
   if (rounds_.left().contains(rank)) --lost_;
   open_is_assign_ = assign;
-  if (!here_.full()) return false;
-  finish_round();
-  return true;
+  if (!here_.full()) return {};
+  return finish_round();
 }
 
-void Consistency::finish_round() {
+RankSet Consistency::finish_round() {
   STRETTO_CHECK(lost_ == 0);
-  here_.clear();
+  RankSet contributors = std::exchange(here_, RankSet(rounds_.workers()));
   lost_ = rounds_.left().size();
   ++finished_;
   ++version_;
   ++progress_;
+  return contributors;
 }
 
 void Consistency::leave(Rank rank) {

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "server/rank_set.h"
@@ -29,17 +30,15 @@ class Consistency {
     bool bounded = false;        ///< And the staleness bound must hold for the worker.
   };
 
-  /// True if rank's share for its `round` has counted already: it came twice.
-  bool repeated(Rank rank, std::uint64_t round) const { return round <= rounds_.of(rank); }
   /// Whether rank's share for its `round` may count now. A share of a round too far ahead, or of
   /// another kind than the open round's, is refused and changes nothing.
   Status admit(Rank rank, std::uint64_t round, bool assign) const;
   /// True if shares are collected until all have come: rounds of sync and eager, and every
   /// assignment.
   bool collects(bool assign) const { return assign || has_rounds(mode_); }
-  /// Counts an admitted share. True if it completes what it is part of: a collected round, or,
-  /// where shares apply as they come, itself.
-  bool contribute(Rank rank, bool assign);
+  /// Counts an admitted share. If it completes what it is part of (a collected round, or, where
+  /// shares apply as they come, itself), whose shares that is made of.
+  std::optional<RankSet> contribute(Rank rank, bool assign);
 
   /// What the answer to rank's share of the round just contributed to, or to its pull, waits for.
   Gate gate_after(bool assign, bool completed) const;
@@ -63,6 +62,11 @@ class Consistency {
   /// Whoever waits outside a collected round is held back by the bound.
   bool bounds() const { return mode_ == Mode::kBounded && version_ > 0; }
 
+  /// What always holds; false is a bug of ours.
+  bool consistent() const {
+    return !here_.full() && finished_ <= version_ && lost_ <= rounds_.left().size();
+  }
+
   std::uint64_t version() const { return version_; }
   /// Rounds that the worker has contributed to, and those of them that are in the value.
   std::uint64_t rounds_of(Rank rank) const { return rounds_.of(rank); }
@@ -74,7 +78,7 @@ class Consistency {
   std::uint32_t spread() const;
 
  private:
-  void finish_round();
+  RankSet finish_round();
 
   Mode mode_;
   std::uint32_t bound_;

@@ -1,40 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory in several spans, reached by one offset.
+// The memory of a rule as one run of bytes.
 #include "server/rule_state.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
 
 namespace stretto {
-namespace {
-
-using Spans = std::vector<std::span<std::byte>>;
-
-std::uint64_t size_of(const Spans& memory) {
-  std::uint64_t total = 0;
-  for (const std::span<std::byte> span : memory) total += span.size();
-  return total;
-}
-
-// Calls visit(bytes of memory, place in the piece) for what `count` bytes from `offset` on are.
-template <typename Visit>
-void for_range(const Spans& memory, std::uint64_t offset, std::uint64_t count, Visit visit) {
-  std::uint64_t done = 0;
-  for (const std::span<std::byte> span : memory) {
-    if (done == count) return;
-    if (offset >= span.size()) {
-      offset -= span.size();
-      continue;
-    }
-    const std::uint64_t here = std::min(count - done, span.size() - offset);
-    visit(span.subspan(offset, here), done);
-    done += here;
-    offset = 0;
-  }
-}
-
 wire::StatePiece refusal_of(const wire::StateRequest& request, const Status& why) {
   wire::StatePiece answer;
   answer.set_number(request.number());
@@ -43,11 +15,8 @@ wire::StatePiece refusal_of(const wire::StateRequest& request, const Status& why
   return answer;
 }
 
-}  // namespace
-
-wire::StatePiece answer_to(const wire::StateRequest& request, const Result<Cell*>& cell) {
-  if (!cell.ok()) return refusal_of(request, cell.status());
-  const Spans memory = (*cell)->memory();
+wire::StatePiece answer_to(const wire::StateRequest& request, Store& store) {
+  const Spans memory = store.memory();
   const std::uint64_t total = size_of(memory);
   const std::string& set = request.set();
   if (request.offset() > total || set.size() > total - request.offset()) {
@@ -67,19 +36,14 @@ wire::StatePiece answer_to(const wire::StateRequest& request, const Result<Cell*
   wire::StatePiece answer;
   answer.set_number(request.number());
   answer.set_total(total);
-  answer.set_version((*cell)->value().version);
+  answer.set_version(store.value().version);
   if (!set.empty()) {
-    for_range(memory, request.offset(), set.size(),
-              [&set](std::span<std::byte> into, std::uint64_t from) {
-                std::memcpy(into.data(), set.data() + from, into.size());
-              });
+    copy_into(memory, request.offset(), std::as_bytes(std::span(set)));
     return answer;
   }
   std::string piece(std::min<std::uint64_t>(total - request.offset(), kStatePieceBytes), '\0');
-  for_range(memory, request.offset(), piece.size(),
-            [&piece](std::span<std::byte> from, std::uint64_t into) {
-              std::memcpy(piece.data() + into, from.data(), from.size());
-            });
+  copy_from(ConstSpans(memory.begin(), memory.end()), request.offset(),
+            std::as_writable_bytes(std::span(piece)));
   answer.set_piece(std::move(piece));
   return answer;
 }

@@ -19,6 +19,15 @@ namespace {
 constexpr Duration kShardPatience = 10s;
 constexpr Duration kHindsight = 1s;
 
+// What a shard is told of a tensor before its first share.
+wire::Control open_of(const wire::Declared& declared, const TensorSpec& spec) {
+  wire::Control message;
+  message.mutable_open()->set_tensor(declared.tensor());
+  message.mutable_open()->set_first_slot(declared.first_slot());
+  *message.mutable_open()->mutable_spec() = to_wire(spec);
+  return message;
+}
+
 // The owner of each part, from the runs of slots; empty if a slot has none.
 std::vector<NodeId> owners_of(const wire::Declared& declared, std::uint32_t parts,
                               std::uint32_t slots) {
@@ -260,9 +269,7 @@ void WorkerNode::on_declared(const wire::Declared& declared) {
   } else {
     exchange_.add_tensor(declared.tensor(), declare.spec, cut, links, rank());
     trace_.name(declared.tensor(), declare.spec.name);
-    wire::Control open;
-    open.mutable_open()->set_tensor(declared.tensor());
-    *open.mutable_open()->mutable_spec() = to_wire(declare.spec);
+    const wire::Control open = open_of(declared, declare.spec);
     for (LinkId link : std::set<LinkId>(links.begin(), links.end())) van_.send_control(link, open);
   }
   for (const Declared& done : declare.done) done(result);

@@ -12,7 +12,7 @@
 #include <limits>
 
 #include "ops/update.h"
-#include "server/cell.h"
+#include "server/slot.h"
 
 namespace stretto {
 namespace {
@@ -20,33 +20,42 @@ namespace {
 constexpr int kRuns = 9;
 constexpr std::uint64_t kShares = 1 << 17;  // In a run, of all workers.
 
-Cell make_part(Mode mode, std::uint32_t workers) {
+constexpr wire::Key kKey{1, 0};
+
+TensorSpec spec_of(Mode mode) {
   TensorSpec spec{.name = "x", .dtype = Dtype::kF32, .elements = 1, .options = {}};
   spec.options.mode = mode;
   spec.options.bound = 4;
+  return spec;
+}
+
+void add_part(Slot& slot, const TensorSpec& spec, std::uint32_t workers) {
+  const PartLayout layout(spec, kKey, 1, workers);
   std::unique_ptr<ops::UpdateRule> rule;
-  if (!is_of_its_round(spec.options)) {
+  if (layout.has_rule) {
     rule = ops::make_update_rule(spec.options.update, spec.dtype, 1).or_exit();
   }
-  return {spec, sizeof(float), workers, std::move(rule)};
+  slot.add(spec, layout, std::move(rule), Buffer::allocate);
 }
 
 // Each worker's share in turn, its wait, and what those whose wait is over are told. Returns
 // something of all that, so that it cannot be left out.
-std::uint64_t push_round(Cell& part, std::uint32_t workers, std::uint64_t round,
+std::uint64_t push_round(Slot& slot, std::uint32_t workers, std::uint64_t round,
                          const Buffer& share) {
   std::uint64_t told = 0;
+  Part& part = *slot.find(kKey);
+  const Consistency& rounds = part.collector.rounds();
   for (Rank rank = 0; rank < workers; ++rank) {
-    Cell::Waiter waiter{.rank = rank, .wants_value = true, .gate = {}, .since = {}};
-    if (!part.contribute({.rank = rank, .round = round, .bytes = share}, &waiter.gate).ok()) {
-      return 0;
-    }
-    part.wait(waiter);
-    for (const Cell::Waiter& ready : part.take_ready()) {
-      const Consistency& rounds = part.consistency();
+    const PushId push{10 + rank, kKey, round};
+    if (slot.admit(push, 1) != Slot::Verdict::kApply) return 0;
+    auto counted = slot.count(push, {.rank = rank, .round = round, .bytes = share});
+    if (!counted.ok()) return 0;
+    if (counted->update) slot.release(slot.append(*std::move(counted->update)));
+    part.waiting.add({.rank = rank, .wants_value = true, .gate = counted->gate, .since = {}});
+    for (const Waiter& ready : part.take_ready()) {
       told += rounds.slowest() + rounds.applied_of(ready.rank) + rounds.spread();
     }
-    told += static_cast<std::uint64_t>(part.consistency().absentee());
+    told += static_cast<std::uint64_t>(rounds.absentee());
   }
   return told;
 }
@@ -59,11 +68,13 @@ double nanoseconds_a_share(Mode mode, std::uint32_t workers) {
   double least = std::numeric_limits<double>::max();
   std::uint64_t told = 0;
   for (int run = 0; run < kRuns; ++run) {
-    Cell part = make_part(mode, workers);
+    const TensorSpec spec = spec_of(mode);
+    Slot slot(0, 0);
+    add_part(slot, spec, workers);
     const std::uint64_t rounds = kShares / workers;
     const Clock::time_point begin = Clock::now();
     for (std::uint64_t round = 1; round <= rounds; ++round) {
-      told += push_round(part, workers, round, share);
+      told += push_round(slot, workers, round, share);
     }
     const std::chrono::duration<double, std::nano> took = Clock::now() - begin;
     least = std::min(least, took.count() / static_cast<double>(rounds * workers));

@@ -21,7 +21,7 @@ Consistency make(Mode mode, std::uint32_t workers, std::uint32_t bound = 0) {
 /// Admits and counts rank's next share.
 bool share(Consistency& rounds, Rank rank, bool assign = false) {
   EXPECT_TRUE(rounds.admit(rank, rounds.rounds_of(rank) + 1, assign).ok());
-  return rounds.contribute(rank, assign);
+  return rounds.contribute(rank, assign).has_value();
 }
 
 // ---- eager
@@ -59,6 +59,19 @@ TEST(SyncRounds, AreDoneWhenAllHaveCome) {
   EXPECT_THAT(rounds.missing(), ElementsAre(0, 1, 2));
 }
 
+TEST(SyncRounds, ACompletedRoundSaysWhoseItIs) {
+  Consistency rounds = make(Mode::kSync, 2);
+  EXPECT_FALSE(rounds.contribute(1, false).has_value());
+  const std::optional<RankSet> all = rounds.contribute(0, false);
+  ASSERT_TRUE(all.has_value());
+  EXPECT_TRUE(all->full());
+  Consistency alone = make(Mode::kAsync, 2);
+  const std::optional<RankSet> one = alone.contribute(1, false);
+  ASSERT_TRUE(one.has_value());
+  EXPECT_EQ(one->size(), 1U);
+  EXPECT_TRUE(one->contains(1));
+}
+
 TEST(SyncRounds, AWorkerCannotCountTwiceInOne) {
   Consistency rounds = make(Mode::kSync, 2);
   share(rounds, 0);
@@ -71,15 +84,6 @@ TEST(SyncRounds, AShareOfAnotherRoundIsRefusedWithBothNumbers) {
   const Consistency rounds = make(Mode::kSync, 2);
   EXPECT_THAT(rounds.admit(1, 3, false).cause(), HasSubstr("round 3, wanted 1"));
   EXPECT_EQ(rounds.admit(1, 0, false).code(), Code::kMalformed);
-}
-
-TEST(SyncRounds, WhatHasCountedIsKnownAsRepeated) {
-  Consistency rounds = make(Mode::kSync, 2);
-  EXPECT_FALSE(rounds.repeated(0, 1));
-  share(rounds, 0);
-  EXPECT_TRUE(rounds.repeated(0, 1));
-  EXPECT_FALSE(rounds.repeated(0, 2));
-  EXPECT_FALSE(rounds.repeated(1, 1));
 }
 
 TEST(SyncRounds, BroadcastsAndPushesDoNotMix) {
@@ -95,12 +99,12 @@ TEST(SyncRounds, BroadcastsAndPushesDoNotMix) {
 
 TEST(SyncRounds, TheAnswerToAShareWaitsForItsOwnRound) {
   Consistency rounds = make(Mode::kSync, 2);
-  const auto first = rounds.gate_after(false, rounds.contribute(0, false));
+  const auto first = rounds.gate_after(false, rounds.contribute(0, false).has_value());
   EXPECT_FALSE(rounds.passes(first, 0));
-  const auto last = rounds.gate_after(false, rounds.contribute(1, false));
+  const auto last = rounds.gate_after(false, rounds.contribute(1, false).has_value());
   EXPECT_TRUE(rounds.passes(first, 0));
   EXPECT_TRUE(rounds.passes(last, 1)) << "not for the round after it";
-  const auto next = rounds.gate_after(false, rounds.contribute(1, false));
+  const auto next = rounds.gate_after(false, rounds.contribute(1, false).has_value());
   EXPECT_FALSE(rounds.passes(next, 1));
 }
 
@@ -227,7 +231,7 @@ TEST(Rounds, HoldForRandomOrders) {
       ASSERT_EQ(rounds.admit(rank, sent[rank] + 1, false).ok(), may);
       if (!may) continue;
       ++sent[rank];
-      const bool completed = rounds.contribute(rank, false);
+      const bool completed = rounds.contribute(rank, false).has_value();
       const std::uint64_t finished = *std::min_element(sent.begin(), sent.end());
       ASSERT_EQ(rounds.version(), finished);
       ASSERT_EQ(completed, finished > least);

@@ -20,27 +20,30 @@ TensorSpec spec_of(Rule rule) {
   return spec;
 }
 
-Cell make_cell(Rule rule) {
-  const TensorSpec spec = spec_of(rule);
-  auto made = ops::make_update_rule(spec.options.update, spec.dtype, kElements).or_exit();
-  return {spec, kElements * sizeof(float), 1, std::move(made)};
+Store make_store(Rule rule) {
+  const PartLayout layout(spec_of(rule), {1, 0}, kElements, 1);
+  return {layout, ops::make_update_rule(layout.options.update, layout.dtype, kElements).or_exit()};
 }
 
-void push(Cell& cell, std::uint64_t round, float value) {
+void push(Store& store, float value) {
   Buffer gradient = Buffer::allocate(kElements * sizeof(float));
   std::vector<float> numbers(kElements);
   for (std::size_t i = 0; i < kElements; ++i) numbers[i] = value * static_cast<float>(i % 7);
   std::memcpy(gradient.writable().data(), numbers.data(), gradient.size());
-  Consistency::Gate gate;
-  ASSERT_TRUE(cell.contribute({.round = round, .bytes = std::move(gradient)}, &gate).ok());
+  RankSet contributors(1);
+  contributors.insert(0);
+  store.apply({.key = {1, 0},
+               .version = store.value().version + 1,
+               .contributors = contributors,
+               .bytes = std::move(gradient)});
 }
 
-std::string all_of(Cell& cell) {
+std::string all_of(Store& store) {
   std::string all;
   while (true) {
     wire::StateRequest request;
     request.set_offset(all.size());
-    const wire::StatePiece piece = answer_to(request, &cell);
+    const wire::StatePiece piece = answer_to(request, store);
     EXPECT_EQ(piece.code(), 0U) << piece.cause();
     EXPECT_LE(piece.piece().size(), kStatePieceBytes);
     all += piece.piece();
@@ -48,44 +51,44 @@ std::string all_of(Cell& cell) {
   }
 }
 
-TEST(RuleState, ACellThatIsGivenAnothersGoesOnAsThatOne) {
+TEST(RuleState, AStoreThatIsGivenAnothersGoesOnAsThatOne) {
   for (const Rule rule : {Rule::kMomentum, Rule::kAdam, Rule::kAdagrad}) {
-    Cell first = make_cell(rule);
-    for (std::uint64_t round = 1; round <= 3; ++round) push(first, round, 0.5F);
+    Store first = make_store(rule);
+    for (int update = 0; update < 3; ++update) push(first, 0.5F);
     const std::string kept = all_of(first);
-    Cell second = make_cell(rule);
+    Store second = make_store(rule);
     constexpr std::size_t kCut = 12'345;  // Across every span's end.
     for (std::size_t offset = 0; offset < kept.size(); offset += kCut) {
       wire::StateRequest request;
       request.set_offset(offset);
       request.set_set(kept.substr(offset, kCut));
       request.set_total(kept.size());
-      EXPECT_EQ(answer_to(request, &second).code(), 0U);
+      EXPECT_EQ(answer_to(request, second).code(), 0U);
     }
     EXPECT_EQ(all_of(second), kept);
-    push(first, 4, 0.25F);
-    push(second, 1, 0.25F);
+    push(first, 0.25F);
+    push(second, 0.25F);
     EXPECT_EQ(all_of(second), all_of(first));
     EXPECT_NE(all_of(second), kept);
   }
 }
 
 TEST(RuleState, RulesWithoutMemoryHaveNone) {
-  Cell cell = make_cell(Rule::kSgd);
-  EXPECT_EQ(all_of(cell), "");
+  Store store = make_store(Rule::kSgd);
+  EXPECT_EQ(all_of(store), "");
 }
 
 TEST(RuleState, WhatDoesNotFitIsRefusedAndChangesNothing) {
-  Cell cell = make_cell(Rule::kMomentum);
-  push(cell, 1, 0.5F);
-  const std::string kept = all_of(cell);
+  Store store = make_store(Rule::kMomentum);
+  push(store, 0.5F);
+  const std::string kept = all_of(store);
   const auto code_of = [&](std::uint64_t offset, const std::string& set, std::uint64_t total) {
     wire::StateRequest request;
     request.set_number(7);
     request.set_offset(offset);
     request.set_set(set);
     request.set_total(total);
-    const wire::StatePiece piece = answer_to(request, &cell);
+    const wire::StatePiece piece = answer_to(request, store);
     EXPECT_EQ(piece.number(), 7U);
     return static_cast<Code>(piece.code());
   };
@@ -93,8 +96,8 @@ TEST(RuleState, WhatDoesNotFitIsRefusedAndChangesNothing) {
   EXPECT_EQ(code_of(~std::uint64_t{0}, "x", kept.size()), Code::kMalformed);
   EXPECT_EQ(code_of(kept.size() - 1, "xy", kept.size()), Code::kMalformed);
   EXPECT_EQ(code_of(0, "x", kept.size() + 4), Code::kMismatch);
-  EXPECT_EQ(all_of(cell), kept);
-  const wire::StatePiece none = answer_to({}, Status(Code::kResource, "no memory"));
+  EXPECT_EQ(all_of(store), kept);
+  const wire::StatePiece none = refusal_of({}, Status(Code::kResource, "no memory"));
   EXPECT_EQ(static_cast<Code>(none.code()), Code::kResource);
   EXPECT_EQ(none.cause(), "no memory");
 }

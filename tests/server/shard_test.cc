@@ -376,7 +376,7 @@ TEST_F(ShardTest, MoreThanTheMemoryLimitIsRefusedWithNeedAndHave) {
   begin();
   open();
   push(first_, 1, {1, 2});
-  EXPECT_EQ(shard_->declared_bytes(), 8U);
+  EXPECT_EQ(shard_->slots().bytes(), 8U);
   open_at(first_, 2, spec("more", Dtype::kF32, 2));
   open_at(first_, 3, spec("little", Dtype::kF32, 1));
   first_.send(push_header({2, 0}, 1), bytes_of({1, 2}));
@@ -388,7 +388,17 @@ TEST_F(ShardTest, MoreThanTheMemoryLimitIsRefusedWithNeedAndHave) {
   first_.send(push_header({3, 0}, 1), bytes_of({1}));
   step();
   EXPECT_TRUE(first_.controls().empty()) << "what fits is taken";
-  EXPECT_EQ(shard_->declared_bytes(), 12U);
+  EXPECT_EQ(shard_->slots().bytes(), 12U);
+}
+
+TEST_F(ShardTest, TheMemoryLimitCountsWhatRulesRemember) {
+  config_.memory_limit_bytes = 23;  // Two numbers, and two of Adam's memory for each.
+  begin();
+  open({.mode = Mode::kAsync, .update = {.rule = Rule::kAdam}});
+  first_.send(push_header(kKey, 1), bytes_of({1, 2}));
+  step();
+  EXPECT_THAT(fault_at(first_).cause(), HasSubstr("needs 40 more bytes"));
+  EXPECT_EQ(shard_->slots().bytes(), 0U);
 }
 
 }  // namespace

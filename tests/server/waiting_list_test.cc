@@ -23,7 +23,7 @@ TEST(WaitingList, TellsThoseWhoseGateOpensInTheOrderInWhichTheyCame) {
   Consistency rounds({.mode = Mode::kSync}, 2);
   WaitingList list;
   for (const Rank rank : {1U, 0U}) {
-    const bool completed = rounds.contribute(rank, false);
+    const bool completed = rounds.contribute(rank, false).has_value();
     list.add({.rank = rank, .gate = rounds.gate_after(false, completed), .since = {}});
     if (rank == 1) {
       EXPECT_THAT(list.take_ready(rounds), IsEmpty());
@@ -55,7 +55,7 @@ TEST(WaitingList, NobodyWaitsWhoseGateIsOpen) {
         } else if (random.below(4) == 0) {
           list.add({.rank = rank, .gate = rounds.gate_of_pull(random.below(5)), .since = {}});
         } else if (rounds.admit(rank, rounds.rounds_of(rank) + 1, assign).ok()) {
-          const bool completed = rounds.contribute(rank, assign);
+          const bool completed = rounds.contribute(rank, assign).has_value();
           list.add({.rank = rank, .gate = rounds.gate_after(assign, completed), .since = {}});
         }
         for (const Waiter& waiter : list.take_ready(rounds)) {

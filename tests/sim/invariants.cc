@@ -25,7 +25,7 @@ void SimCluster::check_after_step(const Node& node) {
   if (node.worker != nullptr) check_windows(node, node.worker->van());
   if (node.shard != nullptr) {
     check_windows(node, node.shard->van());
-    check_cells(node);
+    check_slots(node);
   }
   // Whatever the network carries was let out by a window; the rest is headers and control.
   const std::size_t ends = nodes_.size() * nodes_.size();
@@ -64,32 +64,41 @@ void SimCluster::check_view(const View& view) {
   view_ = view;
 }
 
-void SimCluster::check_cells(const Node& node) {
+void SimCluster::check_slots(const Node& node) {
   std::uint64_t held = 0;
-  node.shard->for_each_cell([&](const TensorSpec& spec, std::uint32_t part, const Cell& cell) {
-    held += cell.value().bytes.size();
-    // A part that its codec would make larger travels, and is kept, as it is.
-    const bool encoded = cell.value().codec != Codec::kNone;
-    if (encoded) held -= std::min<std::uint64_t>(kStreamBytes, cell.value().bytes.size());
-    std::uint64_t& last = cell_versions_[{node.name, fmt::format("{}/{}", spec.name, part)}];
-    if (cell.value().version < last) {
-      report("versions never go back", fmt::format("{}: {} part {} went from {} to {}", node.name,
-                                                   spec.name, part, last, cell.value().version));
+  node.shard->slots().for_each_slot([&](const Slot& slot) {
+    if (!slot.consistent()) {
+      report("slots are consistent", fmt::format("{}: slot {}", node.name, slot.number()));
     }
-    last = cell.value().version;
-    if (cell.waiters().size() > 2 * plan_.workers) {
-      report("memory is bounded",
-             fmt::format("{}: {} part {} has {} waiters for {} workers", node.name, spec.name, part,
-                         cell.waiters().size(), plan_.workers));
-    }
+    slot.for_each_part([&](const Part& part) { held += check_part(node, part); });
   });
-  if (held > node.shard->declared_bytes()) {
+  if (held > node.shard->slots().bytes()) {
     report("memory is bounded", fmt::format("{} holds {} bytes of values, {} are declared",
-                                            node.name, held, node.shard->declared_bytes()));
+                                            node.name, held, node.shard->slots().bytes()));
   }
 }
 
-// What a worker was told is applied must be in the cells of every part.
+// The bytes of its value.
+std::uint64_t SimCluster::check_part(const Node& node, const Part& part) {
+  const Value& value = part.store.value();
+  const std::string& name = part.spec.name;
+  std::uint64_t& last = part_versions_[{node.name, fmt::format("{}/{}", name, part.key.part)}];
+  if (value.version < last) {
+    report("versions never go back", fmt::format("{}: {} part {} went from {} to {}", node.name,
+                                                 name, part.key.part, last, value.version));
+  }
+  last = value.version;
+  if (part.waiting.size() > 2 * plan_.workers) {
+    report("memory is bounded",
+           fmt::format("{}: {} part {} has {} waiters for {} workers", node.name, name,
+                       part.key.part, part.waiting.size(), plan_.workers));
+  }
+  // A part that its codec would make larger travels, and is kept, as it is.
+  const std::uint64_t bytes = value.bytes.size();
+  return value.codec == Codec::kNone ? bytes : bytes - std::min(kStreamBytes, bytes);
+}
+
+// What a worker was told is applied must have counted in every part.
 void SimCluster::check_acknowledged(const Node& node) {
   const bool all_shards_live = std::all_of(nodes_.begin(), nodes_.end(), [](const auto& other) {
     return other->shard == nullptr || (other->alive && !other->gone);
@@ -103,8 +112,9 @@ void SimCluster::check_acknowledged(const Node& node) {
     std::uint32_t parts = 0;
     for (const auto& other : nodes_) {
       if (other->shard == nullptr) continue;
-      other->shard->for_each_cell([&](const TensorSpec& spec, std::uint32_t, const Cell& cell) {
-        if (spec.name == wanted.name && cell.consistency().rounds_of(rank) >= told) ++parts;
+      other->shard->slots().for_each_part([&](const Part& part) {
+        const bool counted = part.collector.rounds().rounds_of(rank) >= told;
+        if (part.spec.name == wanted.name && counted) ++parts;
       });
     }
     const std::uint32_t all = Cut(wanted, plan_.settings.part_bytes).parts();

@@ -4,7 +4,8 @@
 
 usage: planted.py planted/NAME.toml
 
-A file names the bug, the invariants of which one must trip, the folders that hold the code, and
+A file names the bug, the invariants of which one must trip ("assert: " and the condition for one
+that production itself checks), the folders that hold the code, and
 edits. An edit says in which function a text stands, and what stands there instead; the function is
 looked for in all sources of the folders, and white space does not count, so neither moving a
 function nor formatting it makes the file stale. A text that is not found exactly once fails the
@@ -134,9 +135,11 @@ def simulate(program):
         [program, "--gtest_filter=*.Every*"], capture_output=True, text=True,
         timeout=300, check=False,
         env=dict(os.environ, STRETTO_SIM_SEEDS=SEEDS, STRETTO_SIM_FIRST_SEED="1"))
-    invariant = re.search(r"^invariant: (.*)$", done.stdout, re.MULTILINE)
+    stated = re.search(r"^invariant: (.*)$", done.stdout, re.MULTILINE)
+    asserted = re.search(r"^stretto bug: \S+ (.*) does not hold$", done.stderr, re.MULTILINE)
+    invariant = (stated and stated.group(1)) or (asserted and f"assert: {asserted.group(1)}")
     seed = re.search(r"STRETTO_SIM_FIRST_SEED=(\d+)", done.stdout)
-    return (invariant and invariant.group(1), seed and int(seed.group(1)),
+    return (invariant, seed and int(seed.group(1)),
             done.stdout[-2000:] + done.stderr[-2000:])
 
 

@@ -79,7 +79,8 @@ class SimCluster {
   void check_after_step(const Node& node);
   void check_windows(const Node& node, const Van& van);
   void check_view(const View& view);
-  void check_cells(const Node& node);
+  void check_slots(const Node& node);
+  std::uint64_t check_part(const Node& node, const Part& part);
   void check_acknowledged(const Node& node);
   void check_liveness();
   void check_end();
@@ -106,7 +107,7 @@ class SimCluster {
   std::unique_ptr<Transport> stranger_;
   int hostile_turns_ = 0;
   View view_;  // As last published.
-  std::map<std::pair<std::string, std::string>, std::uint64_t> cell_versions_;
+  std::map<std::pair<std::string, std::string>, std::uint64_t> part_versions_;
 };
 
 }  // namespace stretto::sim

@@ -18,7 +18,7 @@ namespace stretto::fabric {
 /// A frame that has come, or whose payload is still with the sender.
 struct Arrival {
   enum class State { kHere, kAnnounced, kFetching };
-  Slot* slot = nullptr;  // Has the header, and a small payload.
+  MessageSlot* slot = nullptr;  // Has the header, and a small payload.
   Prefix prefix;
   State state = State::kHere;
   Buffer payload;  // A large one.

@@ -14,7 +14,7 @@ Status Slots::grow(FabricEndpoint& endpoint, std::size_t count) {
   chunk.region = *std::move(region);
   void* descriptor = chunk.region == nullptr ? nullptr : fi_mr_desc(chunk.region.get());
   for (std::size_t i = 0; i < more; ++i) {
-    auto slot = std::make_unique<Slot>(kind_);
+    auto slot = std::make_unique<MessageSlot>(kind_);
     slot->memory = memory.subspan(i * slot_bytes_, slot_bytes_);
     slot->descriptor = descriptor;
     free_.push_back(slot.get());
@@ -25,9 +25,9 @@ Status Slots::grow(FabricEndpoint& endpoint, std::size_t count) {
   return {};
 }
 
-Slot* Slots::take() {
+MessageSlot* Slots::take() {
   if (free_.empty()) return nullptr;
-  Slot* slot = free_.back();
+  MessageSlot* slot = free_.back();
   free_.pop_back();
   return slot;
 }

@@ -11,7 +11,7 @@
 
 namespace stretto::fabric {
 
-struct Slot : Operation {
+struct MessageSlot : Operation {
   using Operation::Operation;
   std::span<std::byte> memory;
   std::uint32_t link = 0;  ///< Whose message is being sent.
@@ -27,8 +27,8 @@ class Slots {
   Status grow(FabricEndpoint& endpoint, std::size_t count);
   std::size_t count() const { return count_; }
   /// Null if all are in use.
-  Slot* take();
-  void give(Slot* slot) {
+  MessageSlot* take();
+  void give(MessageSlot* slot) {
     STRETTO_CHECK(free_.size() < count_);
     free_.push_back(slot);
   }
@@ -37,13 +37,13 @@ class Slots {
   struct Chunk {
     Buffer memory;
     Region region;
-    std::vector<std::unique_ptr<Slot>> slots;
+    std::vector<std::unique_ptr<MessageSlot>> slots;
   };
   Operation::Kind kind_;
   std::size_t slot_bytes_;
   std::size_t count_ = 0;
   std::vector<Chunk> chunks_;
-  std::vector<Slot*> free_;
+  std::vector<MessageSlot*> free_;
 };
 
 }  // namespace stretto::fabric

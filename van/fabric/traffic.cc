@@ -114,8 +114,8 @@ void Traffic::break_link(LinkId id, Status why) {
 
 // ---- out
 
-Slot* Traffic::take_send_slot() {
-  if (Slot* slot = sends_->take()) return slot;
+MessageSlot* Traffic::take_send_slot() {
+  if (MessageSlot* slot = sends_->take()) return slot;
   const std::size_t most = std::min(kMostSendSlots, endpoint_->most_sends());
   if (!sends_->grow(*endpoint_, std::min(most, sends_->count() + kSendSlotsAtOnce)).ok()) {
     return nullptr;
@@ -161,7 +161,7 @@ Given Traffic::give_frame(Link& link, Outgoing& frame) {
     prefix.key = fi_mr_key(frame.region.get());
     prefix.address = endpoint_->address_in(frame.region, payload);
   }
-  Slot* slot = take_send_slot();
+  MessageSlot* slot = take_send_slot();
   if (slot == nullptr) return Given::kLater;
   std::memcpy(slot->memory.data(), &prefix, kPrefixBytes);
   std::memcpy(&slot->memory[kPrefixBytes], frame.header.data(), frame.header.size());
@@ -179,7 +179,7 @@ Given Traffic::give_frame(Link& link, Outgoing& frame) {
 }
 
 Given Traffic::give_note(Link& link) {
-  Slot* slot = take_send_slot();
+  MessageSlot* slot = take_send_slot();
   if (slot == nullptr) return Given::kLater;
   const Prefix prefix = prefix_for(link, MessageKind::kNote);
   std::memcpy(slot->memory.data(), &prefix, kPrefixBytes);
@@ -193,19 +193,19 @@ Given Traffic::give_note(Link& link) {
 // ---- in
 
 void Traffic::post() {
-  while (Slot* slot = frames_->take()) {
+  while (MessageSlot* slot = frames_->take()) {
     if (endpoint_->receive(slot->memory, slot->descriptor, *slot) == Given::kTaken) continue;
     frames_->give(slot);  // As many as the provider keeps are posted.
     break;
   }
-  while (Slot* slot = notes_->take()) {
+  while (MessageSlot* slot = notes_->take()) {
     if (endpoint_->receive_note(slot->memory, slot->descriptor, *slot) == Given::kTaken) continue;
     notes_->give(slot);
     break;
   }
 }
 
-void Traffic::release(Slot* slot) {
+void Traffic::release(MessageSlot* slot) {
   (slot->kind == Operation::Kind::kNote ? *notes_ : *frames_).give(slot);
 }
 
@@ -241,7 +241,7 @@ void Traffic::handle(const Completion& completion) {
   if (operation->kind == Kind::kRead) {
     return on_fetched(static_cast<Fetch*>(operation), completion.error);
   }
-  auto* slot = static_cast<Slot*>(operation);
+  auto* slot = static_cast<MessageSlot*>(operation);
   if (operation->kind == Kind::kSend) {
     sends_->give(slot);
     if (completion.error == 0) return;
@@ -254,7 +254,7 @@ void Traffic::handle(const Completion& completion) {
   on_message(slot, completion.bytes);
 }
 
-void Traffic::on_message(Slot* slot, std::size_t bytes) {
+void Traffic::on_message(MessageSlot* slot, std::size_t bytes) {
   const std::optional<Prefix> prefix =
       decode_prefix(slot->memory.first(std::min(bytes, slot->memory.size())));
   Link* link = prefix.has_value() ? find(prefix->link) : nullptr;
@@ -277,7 +277,7 @@ void Traffic::on_message(Slot* slot, std::size_t bytes) {
   if (is_note || !file(*link, *prefix, slot)) release(slot);
 }
 
-bool Traffic::file(Link& link, const Prefix& prefix, Slot* slot) {
+bool Traffic::file(Link& link, const Prefix& prefix, MessageSlot* slot) {
   if (link.retired || link.ending.code() == Code::kMalformed) return false;
   if (prefix.sequence != link.came + 1) {
     break_link(link.id, malformed("frames out of order"));

@@ -43,7 +43,7 @@ class Traffic {
   /// Begins to fetch payloads that have been announced.
   void fetch(Link& link);
   /// The receive may be used again.
-  void release(Slot* slot);
+  void release(MessageSlot* slot);
   void release_all(Link& link);
 
   struct Collected {
@@ -53,14 +53,14 @@ class Traffic {
   Collected collect(Time now);
 
  private:
-  Slot* take_send_slot();
+  MessageSlot* take_send_slot();
   Given give_frame(Link& link, Outgoing& frame);
   Given give_note(Link& link);
   void begin_fetch(Link& link, Arrival& arrival);
   void post();
   void handle(const Completion& completion);
-  void on_message(Slot* slot, std::size_t bytes);
-  bool file(Link& link, const Prefix& prefix, Slot* slot);
+  void on_message(MessageSlot* slot, std::size_t bytes);
+  bool file(Link& link, const Prefix& prefix, MessageSlot* slot);
   void on_fetched(Fetch* fetch, int error);
   Link* find(LinkId id) const;
   void break_link(LinkId id, Status why);

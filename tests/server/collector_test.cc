@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // One part's life: memory that is adopted or copied, sums in rank order, values that never change.
-#include "server/cell.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -9,7 +7,8 @@
 #include <cstring>
 #include <numeric>
 
-#include "tests/server/cell_fixture.h"
+#include "server/slot.h"
+#include "tests/server/part_fixture.h"
 
 namespace stretto {
 namespace {
@@ -21,21 +20,21 @@ using testing::HasSubstr;
 
 using Floats = std::vector<float>;
 
-class CellTest : public CellFixture {};
+class CollectorTest : public PartFixture {};
 
 // ---- whose memory
 
-TEST_F(CellTest, TheFirstSharesMemoryBecomesTheSumIfItIsOursAlone) {
+TEST_F(CollectorTest, TheFirstSharesMemoryBecomesTheSumIfItIsOursAlone) {
   make(2);
   Buffer first = bytes_of({1, 2});
   const std::byte* memory = first.data();
   ASSERT_TRUE(share(0, std::move(first)).ok());
   ASSERT_TRUE(share(1, Floats{10, 20}).ok());
-  EXPECT_EQ(cell_->value().bytes.data(), memory) << "no copy was made";
+  EXPECT_EQ(held().bytes.data(), memory) << "no copy was made";
   EXPECT_THAT(value(), ElementsAre(11, 22));
 }
 
-TEST_F(CellTest, LentMemoryIsCopiedAndNeverWrittenTo) {
+TEST_F(CollectorTest, LentMemoryIsCopiedAndNeverWrittenTo) {
   make(2);
   Floats users{1, 2};
   int ended = 0;
@@ -48,7 +47,7 @@ TEST_F(CellTest, LentMemoryIsCopiedAndNeverWrittenTo) {
   EXPECT_THAT(users, ElementsAre(100, 100));
 }
 
-TEST_F(CellTest, WritableMemoryThatOthersHoldIsCopied) {
+TEST_F(CollectorTest, WritableMemoryThatOthersHoldIsCopied) {
   make(2);
   const Buffer shared = bytes_of({1, 2});
   ASSERT_TRUE(share(0, shared).ok());
@@ -57,7 +56,7 @@ TEST_F(CellTest, WritableMemoryThatOthersHoldIsCopied) {
   EXPECT_THAT(value(), ElementsAre(11, 22));
 }
 
-TEST_F(CellTest, HeldSharesOfTheDeterministicModeAreNotTheUsersMemory) {
+TEST_F(CollectorTest, HeldSharesOfTheDeterministicModeAreNotTheUsersMemory) {
   make(2, {.deterministic = true});
   Floats users{1, 2};
   ASSERT_TRUE(share(1, Buffer::borrow(std::as_bytes(std::span(users)), [] {})).ok());
@@ -67,7 +66,7 @@ TEST_F(CellTest, HeldSharesOfTheDeterministicModeAreNotTheUsersMemory) {
 }
 
 /// Values that are being sent keep their bytes whatever is contributed afterwards.
-TEST_F(CellTest, ALeasedValueNeverChanges) {
+TEST_F(CollectorTest, ALeasedValueNeverChanges) {
   for (const Mode mode :
        {Mode::kSync, Mode::kBounded, Mode::kAsync, Mode::kEager, Mode::kEagerAsync}) {
     for (const Rule rule : {Rule::kSum, Rule::kSgd}) {
@@ -76,13 +75,13 @@ TEST_F(CellTest, ALeasedValueNeverChanges) {
       for (int round = 1; round <= 5; ++round) {
         const auto number = static_cast<float>(round);
         ASSERT_TRUE(share(0, Floats{number, 1}).ok());
-        if (!cell_->value().bytes.empty()) leased.emplace_back(cell_->value().bytes, value());
+        if (!held().bytes.empty()) leased.emplace_back(held().bytes, value());
         ASSERT_TRUE(share(1, Floats{number, number}).ok());
-        leased.emplace_back(cell_->value().bytes, value());
+        leased.emplace_back(held().bytes, value());
         if (round == 3) {
           ASSERT_TRUE(assign(0, {7, 7}).ok());
           ASSERT_TRUE(attend(1, 0).ok());
-          leased.emplace_back(cell_->value().bytes, value());
+          leased.emplace_back(held().bytes, value());
         }
       }
       for (const auto& [bytes, numbers] : leased) EXPECT_EQ(floats_of(bytes.bytes()), numbers);
@@ -91,31 +90,31 @@ TEST_F(CellTest, ALeasedValueNeverChanges) {
   }
 }
 
-TEST_F(CellTest, AnUnleasedValueIsUpdatedInPlace) {
+TEST_F(CollectorTest, AnUnleasedValueIsUpdatedInPlace) {
   make(1, {.mode = Mode::kAsync});
   ASSERT_TRUE(share(0, Floats{1, 1}).ok());
-  const std::byte* memory = cell_->value().bytes.data();
+  const std::byte* memory = held().bytes.data();
   ASSERT_TRUE(share(0, Floats{1, 1}).ok());
-  EXPECT_EQ(cell_->value().bytes.data(), memory);
+  EXPECT_EQ(held().bytes.data(), memory);
   EXPECT_THAT(value(), ElementsAre(2, 2));
 }
 
-TEST_F(CellTest, AnEagerValueGrowsByEachRound) {
+TEST_F(CollectorTest, AnEagerValueGrowsByEachRound) {
   make(2, {.mode = Mode::kEager});
   ASSERT_TRUE(assign(0, {10, 20}).ok());
   ASSERT_TRUE(attend(1, 0).ok());
   for (const float round : {1.0F, 2.0F}) {
     ASSERT_TRUE(share(0, Floats{round, 1}).ok());
-    EXPECT_EQ(cell_->consistency().applied_of(0), cell_->consistency().rounds_of(0) - 1)
+    EXPECT_EQ(rounds().applied_of(0), rounds().rounds_of(0) - 1)
         << "its share has counted, and is not in the value yet";
     ASSERT_TRUE(share(1, Floats{1, 1}).ok());
   }
   EXPECT_THAT(value(), ElementsAre(10 + 1 + 1 + 2 + 1, 20 + 4));
-  EXPECT_EQ(cell_->value().version, 3U);
-  EXPECT_EQ(cell_->consistency().applied_of(0), 3U);
+  EXPECT_EQ(held().version, 3U);
+  EXPECT_EQ(rounds().applied_of(0), 3U);
 }
 
-TEST_F(CellTest, AnEagerValueGrowsByTheMeanIfThatIsTheRule) {
+TEST_F(CollectorTest, AnEagerValueGrowsByTheMeanIfThatIsTheRule) {
   make(2, {.mode = Mode::kEager, .update = {.rule = Rule::kMean}});
   for (int round = 0; round < 3; ++round) {
     ASSERT_TRUE(share(0, Floats{1, 2}).ok());
@@ -133,7 +132,7 @@ const Floats& contrary(Rank rank) {
   return kShares[rank];
 }
 
-TEST_F(CellTest, DeterministicSumsHaveTheSameBitsForEveryOrderOfArrival) {
+TEST_F(CollectorTest, DeterministicSumsHaveTheSameBitsForEveryOrderOfArrival) {
   std::vector<Rank> order(5);
   std::iota(order.begin(), order.end(), 0);
   Floats wanted{0, 0};
@@ -144,12 +143,12 @@ TEST_F(CellTest, DeterministicSumsHaveTheSameBitsForEveryOrderOfArrival) {
     make(5, {.deterministic = true});
     for (int round = 0; round < 2; ++round) {
       for (Rank rank : order) ASSERT_TRUE(share(rank, contrary(rank)).ok());
-      ASSERT_EQ(std::memcmp(cell_->value().bytes.data(), wanted.data(), 8), 0);
+      ASSERT_EQ(std::memcmp(held().bytes.data(), wanted.data(), 8), 0);
     }
   } while (std::next_permutation(order.begin(), order.end()));
 }
 
-TEST_F(CellTest, WithoutItTheOrderShows) {
+TEST_F(CollectorTest, WithoutItTheOrderShows) {
   const auto sum_in_order = [this](const std::vector<Rank>& order) {
     make(5);
     for (Rank rank : order) EXPECT_TRUE(share(rank, contrary(rank)).ok());
@@ -159,7 +158,7 @@ TEST_F(CellTest, WithoutItTheOrderShows) {
       << "these numbers would prove nothing";
 }
 
-TEST_F(CellTest, HalvesAreSummedInRankOrderToo) {
+TEST_F(CollectorTest, HalvesAreSummedInRankOrderToo) {
   make(3, {.deterministic = true}, 1, Dtype::kBf16);
   const auto bf16 = [](std::uint16_t bits) {
     return Buffer::copy_of(std::as_bytes(std::span(&bits, 1)));
@@ -168,32 +167,32 @@ TEST_F(CellTest, HalvesAreSummedInRankOrderToo) {
   ASSERT_TRUE(share(1, bf16(0x4000)).ok());  // 2
   ASSERT_TRUE(share(0, bf16(0x4040)).ok());  // 3
   std::uint16_t bits = 0;
-  std::memcpy(&bits, cell_->value().bytes.data(), 2);
+  std::memcpy(&bits, held().bytes.data(), 2);
   EXPECT_EQ(bits, 0x40C0);  // 6
 }
 
-TEST_F(CellTest, EachRoundStartsFromNothing) {
+TEST_F(CollectorTest, EachRoundStartsFromNothing) {
   make(2);
   for (float round = 1; round < 5; ++round) {
     ASSERT_TRUE(share(0, Floats{round, 0}).ok());
     ASSERT_TRUE(share(1, Floats{round, 1}).ok());
     EXPECT_THAT(value(), ElementsAre(2 * round, 1));
-    EXPECT_EQ(cell_->value().version, static_cast<std::uint64_t>(round));
-    EXPECT_EQ(cell_->value().contributors, 2U);
+    EXPECT_EQ(held().version, static_cast<std::uint64_t>(round));
+    EXPECT_EQ(held().contributors, 2U);
   }
 }
 
-TEST_F(CellTest, AValueStaysUntilTheNextRoundIsDone) {
+TEST_F(CollectorTest, AValueStaysUntilTheNextRoundIsDone) {
   make(2);
   ASSERT_TRUE(share(0, Floats{1, 1}).ok());
-  EXPECT_TRUE(cell_->value().bytes.empty());
+  EXPECT_TRUE(held().bytes.empty());
   ASSERT_TRUE(share(1, Floats{1, 1}).ok());
   ASSERT_TRUE(share(0, Floats{5, 5}).ok());
   EXPECT_THAT(value(), ElementsAre(2, 2));
-  EXPECT_EQ(cell_->value().version, 1U);
+  EXPECT_EQ(held().version, 1U);
 }
 
-TEST_F(CellTest, MeansOfIntegersAreRoundedDown) {
+TEST_F(CollectorTest, MeansOfIntegersAreRoundedDown) {
   make(2, {.update = {.rule = Rule::kMean}}, 2, Dtype::kI32);
   const auto integers = [](std::int32_t a, std::int32_t b) {
     const std::int32_t both[] = {a, b};
@@ -202,12 +201,12 @@ TEST_F(CellTest, MeansOfIntegersAreRoundedDown) {
   ASSERT_TRUE(share(0, integers(7, -7)).ok());
   ASSERT_TRUE(share(1, integers(0, 0)).ok());
   std::int32_t mean[2];
-  std::memcpy(mean, cell_->value().bytes.data(), sizeof mean);
+  std::memcpy(mean, held().bytes.data(), sizeof mean);
   EXPECT_EQ(mean[0], 3);
   EXPECT_EQ(mean[1], -4);
 }
 
-TEST_F(CellTest, TheLeastTheGreatestAndTheProductOfARound) {
+TEST_F(CollectorTest, TheLeastTheGreatestAndTheProductOfARound) {
   const std::pair<Rule, Floats> expected[] = {
       {Rule::kMin, {-3, 2}}, {Rule::kMax, {5, 7}}, {Rule::kProduct, {-15, 28}}};
   for (const auto& [rule, made] : expected) {
@@ -221,17 +220,17 @@ TEST_F(CellTest, TheLeastTheGreatestAndTheProductOfARound) {
   }
 }
 
-TEST_F(CellTest, RulesMoveParametersByTheMeanGradient) {
+TEST_F(CollectorTest, RulesMoveParametersByTheMeanGradient) {
   make(2, {.update = {.rule = Rule::kSgd, .rate = 0.5}});
   ASSERT_TRUE(assign(0, {10, 20}).ok());
   ASSERT_TRUE(attend(1, 0).ok());
   ASSERT_TRUE(share(0, Floats{1, 2}).ok());
   ASSERT_TRUE(share(1, Floats{3, 6}).ok());
   EXPECT_THAT(value(), ElementsAre(9, 18));
-  EXPECT_EQ(cell_->value().version, 2U);
+  EXPECT_EQ(held().version, 2U);
 }
 
-TEST_F(CellTest, ABroadcastForgetsWhatARuleRemembers) {
+TEST_F(CollectorTest, ABroadcastForgetsWhatARuleRemembers) {
   make(1, {.update = {.rule = Rule::kMomentum, .rate = 1, .momentum = 0.5}});
   ASSERT_TRUE(assign(0, {0, 0}).ok());
   ASSERT_TRUE(share(0, Floats{1, 1}).ok());
@@ -242,46 +241,46 @@ TEST_F(CellTest, ABroadcastForgetsWhatARuleRemembers) {
   EXPECT_THAT(value(), ElementsAre(-1, -1));
 }
 
-TEST_F(CellTest, AsyncSharesGrowTheValueOneByOne) {
+TEST_F(CollectorTest, AsyncSharesGrowTheValueOneByOne) {
   make(2, {.mode = Mode::kAsync});
   ASSERT_TRUE(share(0, Floats{1, 2}).ok());
   EXPECT_THAT(value(), ElementsAre(1, 2));
   ASSERT_TRUE(share(0, Floats{1, 2}).ok());
   ASSERT_TRUE(share(1, Floats{10, 10}).ok());
   EXPECT_THAT(value(), ElementsAre(12, 14));
-  EXPECT_EQ(cell_->value().version, 3U);
-  EXPECT_EQ(cell_->value().contributors, 1U);
+  EXPECT_EQ(held().version, 3U);
+  EXPECT_EQ(held().contributors, 1U);
 }
 
 // ---- refusals
 
-TEST_F(CellTest, AShareOfAnotherSizeIsRefusedWithBothSizes) {
+TEST_F(CollectorTest, AShareOfAnotherSizeIsRefusedWithBothSizes) {
   make(2);
   const Status status = share(1, Floats{1, 2, 3});
   EXPECT_EQ(status.code(), Code::kMismatch);
   EXPECT_THAT(status.cause(), HasSubstr("worker 1 sent 12 bytes for a part of 8"));
-  EXPECT_FALSE(cell_->consistency().open()) << "a refused share has no effect";
+  EXPECT_FALSE(rounds().open()) << "a refused share has no effect";
   EXPECT_EQ(share(1, Buffer()).code(), Code::kMismatch);
 }
 
-TEST_F(CellTest, AnEmptyShareWhereThereAreNoRoundsIsRefused) {
+TEST_F(CollectorTest, AnEmptyShareWhereThereAreNoRoundsIsRefused) {
   make(2, {.mode = Mode::kAsync});
-  EXPECT_EQ(cell_->contribute({.rank = 0, .round = 1, .absent = true, .bytes = {}}, &gate_).code(),
+  EXPECT_EQ(contribute({.rank = 0, .round = 1, .absent = true, .bytes = {}}).code(),
             Code::kMalformed);
-  EXPECT_EQ(cell_->consistency().rounds_of(0), 0U);
+  EXPECT_EQ(rounds().rounds_of(0), 0U);
 }
 
-TEST_F(CellTest, ABroadcastGivesEverybodyTheRootsBytes) {
+TEST_F(CollectorTest, ABroadcastGivesEverybodyTheRootsBytes) {
   make(3);
   ASSERT_TRUE(attend(2, 1).ok());
   ASSERT_TRUE(assign(1, {4, 5}).ok());
-  EXPECT_TRUE(cell_->value().bytes.empty());
+  EXPECT_TRUE(held().bytes.empty());
   ASSERT_TRUE(attend(0, 1).ok());
   EXPECT_THAT(value(), ElementsAre(4, 5));
-  EXPECT_EQ(cell_->value().version, 1U);
+  EXPECT_EQ(held().version, 1U);
 }
 
-TEST_F(CellTest, AnotherRootIsAMismatchThatNamesBoth) {
+TEST_F(CollectorTest, AnotherRootIsAMismatchThatNamesBoth) {
   make(3);
   ASSERT_TRUE(assign(0, {1, 1}).ok());
   for (const Status& status : {assign(1, {2, 2}), attend(1, 2)}) {
@@ -295,7 +294,7 @@ TEST_F(CellTest, AnotherRootIsAMismatchThatNamesBoth) {
   ASSERT_TRUE(attend(0, 1).ok()) << "the next broadcast may have another root";
 }
 
-TEST_F(CellTest, EverybodyElseAsRootIsAMismatch) {
+TEST_F(CollectorTest, EverybodyElseAsRootIsAMismatch) {
   make(2);
   ASSERT_TRUE(attend(0, 1).ok());
   EXPECT_EQ(attend(1, 0).cause(), "worker 0 broadcasts from root 1, worker 1 from root 0");
@@ -303,16 +302,16 @@ TEST_F(CellTest, EverybodyElseAsRootIsAMismatch) {
   EXPECT_THAT(value(), ElementsAre(3, 3));
 }
 
-TEST_F(CellTest, OnlyTheRootOfABroadcastBringsBytes) {
+TEST_F(CollectorTest, OnlyTheRootOfABroadcastBringsBytes) {
   make(2);
   EXPECT_EQ(attend(1, 1).code(), Code::kMalformed);
   EXPECT_EQ(attend(1, 2).code(), Code::kMalformed) << "there is no such worker";
-  const Status status = cell_->contribute(
-      {.rank = 0, .round = 1, .assign = true, .root = 1, .bytes = bytes_of({1, 2})}, &gate_);
+  const Status status =
+      contribute({.rank = 0, .round = 1, .assign = true, .root = 1, .bytes = bytes_of({1, 2})});
   EXPECT_EQ(status.cause(), "worker 0 broadcasts 8 bytes, with root 1 of 2 workers");
 }
 
-TEST_F(CellTest, ABroadcastAmongPushesIsAMismatch) {
+TEST_F(CollectorTest, ABroadcastAmongPushesIsAMismatch) {
   for (const bool deterministic : {false, true}) {
     make(3, {.deterministic = deterministic});
     ASSERT_TRUE(share(1, Floats{1, 1}).ok());
@@ -326,28 +325,28 @@ TEST_F(CellTest, ABroadcastAmongPushesIsAMismatch) {
 
 // ---- waiters
 
-TEST_F(CellTest, WaitersAreTakenInOrderWhenTheirGateOpens) {
+TEST_F(CollectorTest, WaitersAreTakenInOrderWhenTheirGateOpens) {
   make(2);
   for (const Rank rank : {1U, 0U}) {
     ASSERT_TRUE(share(rank, Floats{1, 1}).ok());
-    cell_->wait({.rank = rank, .wants_value = true, .gate = gate_, .since = {}});
+    part_->waiting.add({.rank = rank, .wants_value = true, .gate = gate_, .since = {}});
     if (rank == 1) {
-      EXPECT_TRUE(cell_->take_ready().empty());
+      EXPECT_TRUE(part_->take_ready().empty());
     }
   }
-  cell_->wait({.rank = 1, .gate = cell_->consistency().gate_of_pull(2), .since = {}});
-  const auto ready = cell_->take_ready();
+  part_->waiting.add({.rank = 1, .gate = rounds().gate_of_pull(2), .since = {}});
+  const auto ready = part_->take_ready();
   ASSERT_EQ(ready.size(), 2U);
   EXPECT_EQ(ready[0].rank, 1U);
   EXPECT_EQ(ready[1].rank, 0U);
-  EXPECT_TRUE(cell_->take_ready().empty()) << "each is taken once";
-  EXPECT_EQ(cell_->waiters().size(), 1U);
-  EXPECT_EQ(cell_->take_all().size(), 1U);
+  EXPECT_TRUE(part_->take_ready().empty()) << "each is taken once";
+  EXPECT_EQ(part_->waiting.size(), 1U);
+  EXPECT_EQ(part_->waiting.take_all().size(), 1U);
 }
 
 // ---- codecs
 
-class CodedCell : public CellTest {
+class CodedPart : public CollectorTest {
  protected:
   void make_coded(std::string_view codec, const TensorOptions& like = {},
                   std::uint32_t workers = 2) {
@@ -362,27 +361,27 @@ class CodedCell : public CellTest {
     return coded_share(rank, std::move(bytes), codec_.codec);
   }
   Status coded_share(Rank rank, Buffer bytes, Codec codec) {
-    return cell_->contribute(
-        {.rank = rank, .round = next(rank), .codec = codec, .bytes = std::move(bytes)}, &gate_);
+    return contribute(
+        {.rank = rank, .round = next(rank), .codec = codec, .bytes = std::move(bytes)});
   }
   Floats coded_value() const {
-    EXPECT_EQ(cell_->value().codec, codec_.codec);
+    EXPECT_EQ(held().codec, codec_.codec);
     Floats out(4);
-    ops::decode(codec_, cell_->value().bytes.bytes(), out, ops::Then::kAssign);
+    ops::decode(codec_, held().bytes.bytes(), out, ops::Then::kAssign);
     return out;
   }
 
   CodecSpec codec_;
 };
 
-TEST_F(CodedCell, SharesAreDecodedAndAddedAndTheSumIsEncoded) {
+TEST_F(CodedPart, SharesAreDecodedAndAddedAndTheSumIsEncoded) {
   make_coded("onebit,scaling=true");
   ASSERT_TRUE(coded_share(0, {1, -1, 1, -1}).ok());
   ASSERT_TRUE(coded_share(1, {2, 2, -2, -2}).ok());
   EXPECT_THAT(coded_value(), ElementsAre(2, 2, -2, -2));  // Of 3, 1, -1, -3.
 }
 
-TEST_F(CodedCell, TheServersOwnErrorIsOwedToo) {
+TEST_F(CodedPart, TheServersOwnErrorIsOwedToo) {
   make_coded("topk,k=1,ef=vanilla", {}, 4);
   Floats sum(4);
   for (int round = 1; round <= 40; ++round) {  // Each worker another element: one goes back.
@@ -396,14 +395,14 @@ TEST_F(CodedCell, TheServersOwnErrorIsOwedToo) {
   for (const float one : sum) EXPECT_NEAR(one, 40, 4);
 }
 
-TEST_F(CodedCell, MeansAreEncodedToo) {
+TEST_F(CodedPart, MeansAreEncodedToo) {
   make_coded("fp16", {.update = {.rule = Rule::kMean}});
   ASSERT_TRUE(coded_share(0, {1, 2, 3, 4}).ok());
   ASSERT_TRUE(coded_share(1, {3, 4, 5, 6}).ok());
   EXPECT_THAT(coded_value(), ElementsAre(2, 3, 4, 5));
 }
 
-TEST_F(CodedCell, RankOrderHoldsForEncodedShares) {
+TEST_F(CodedPart, RankOrderHoldsForEncodedShares) {
   make_coded("topk,k=4", {.deterministic = true}, 3);
   ASSERT_TRUE(coded_share(2, {1e8F, 0, 0, 0}).ok());
   ASSERT_TRUE(coded_share(1, {-1e8F, 0, 0, 0}).ok());
@@ -411,26 +410,26 @@ TEST_F(CodedCell, RankOrderHoldsForEncodedShares) {
   EXPECT_EQ(coded_value()[0], (1 + -1e8F) + 1e8F);
 }
 
-TEST_F(CodedCell, BroadcastsAndParametersTravelAsTheyAre) {
+TEST_F(CodedPart, BroadcastsAndParametersTravelAsTheyAre) {
   make_coded("topk,k=1", {.update = {.rule = Rule::kSgd, .rate = 1}});
   ASSERT_TRUE(assign(0, {1, 2, 3, 4}).ok());
   ASSERT_TRUE(attend(1, 0).ok());
-  EXPECT_EQ(cell_->value().codec, Codec::kNone);
+  EXPECT_EQ(held().codec, Codec::kNone);
   EXPECT_THAT(value(), ElementsAre(1, 2, 3, 4));
   ASSERT_TRUE(coded_share(0, {0, 4, 1, 1}).ok());
   ASSERT_TRUE(coded_share(1, {0, 0, 2, 1}).ok());
-  EXPECT_EQ(cell_->value().codec, Codec::kNone);
+  EXPECT_EQ(held().codec, Codec::kNone);
   EXPECT_THAT(value(), ElementsAre(1, 0, 2, 4));  // Means of 4 and of 2 were taken away.
 }
 
-TEST_F(CodedCell, AsyncValuesGrowByWhatIsDecoded) {
+TEST_F(CodedPart, AsyncValuesGrowByWhatIsDecoded) {
   make_coded("topk,k=1", {.mode = Mode::kAsync});
   ASSERT_TRUE(coded_share(0, {0, 4, 1, 1}).ok());
   ASSERT_TRUE(coded_share(0, {0, 4, 1, 9}).ok());
   EXPECT_THAT(value(), ElementsAre(0, 4, 0, 9));
 }
 
-TEST_F(CodedCell, APushDuringAnOpenBroadcastLeavesTheRootsBytesAlone) {
+TEST_F(CodedPart, APushDuringAnOpenBroadcastLeavesTheRootsBytesAlone) {
   for (const Mode mode : {Mode::kAsync, Mode::kBounded}) {
     make_coded("topk,k=4", {.mode = mode});
     ASSERT_TRUE(coded_share(1, {1, 1, 1, 1}).ok());
@@ -442,7 +441,7 @@ TEST_F(CodedCell, APushDuringAnOpenBroadcastLeavesTheRootsBytesAlone) {
   }
 }
 
-TEST_F(CodedCell, APushDuringABroadcastIsNotTakenForTheRoots) {
+TEST_F(CodedPart, APushDuringABroadcastIsNotTakenForTheRoots) {
   make_coded("topk,k=4", {.mode = Mode::kAsync});
   ASSERT_TRUE(attend(0, 1).ok());
   ASSERT_TRUE(coded_share(1, {10, 10, 10, 10}).ok());
@@ -451,7 +450,7 @@ TEST_F(CodedCell, APushDuringABroadcastIsNotTakenForTheRoots) {
   EXPECT_THAT(value(), ElementsAre(1, 2, 3, 4));
 }
 
-TEST_F(CodedCell, WhatIsNoShareIsRefusedAndChangesNothing) {
+TEST_F(CodedPart, WhatIsNoShareIsRefusedAndChangesNothing) {
   make_coded("topk,k=1");
   EXPECT_EQ(share(0, {1, 2, 3, 4}).code(), Code::kMismatch);
   EXPECT_THAT(share(0, {1, 2, 3, 4}).cause(), HasSubstr("sent a share as none, wanted topk"));
@@ -461,7 +460,7 @@ TEST_F(CodedCell, WhatIsNoShareIsRefusedAndChangesNothing) {
   const Status status =
       coded_share(0, Buffer::copy_of(std::as_bytes(std::span(outside))), Codec::kTopk);
   EXPECT_THAT(status.cause(), HasSubstr("worker 0: place 4 of 4 elements"));
-  EXPECT_FALSE(cell_->consistency().open());
+  EXPECT_FALSE(rounds().open());
   make(2);
   EXPECT_EQ(coded_share(0, Buffer::allocate(8), Codec::kFp16).code(), Code::kMismatch);
 }

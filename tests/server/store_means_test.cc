@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cells whose rule is a mean, or averages gradients, where the sum is beyond the elements' range.
+// Parts whose rule is a mean, or averages gradients, where the sum is beyond the elements' range.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "ops/half.h"
-#include "tests/server/cell_fixture.h"
+#include "tests/server/part_fixture.h"
 
 namespace stretto {
 namespace {
@@ -26,70 +26,70 @@ Buffer buffer_of(const std::vector<Number>& numbers) {
   return Buffer::copy_of(std::as_bytes(std::span(numbers)));
 }
 
-class CellMeansTest : public CellFixture {};
+class StoreMeans : public PartFixture {};
 
-TEST_F(CellMeansTest, AMeanOfSmallIntegersIsRightWhereTheirSumIsBeyondTheirRange) {
+TEST_F(StoreMeans, AMeanOfSmallIntegersIsRightWhereTheirSumIsBeyondTheirRange) {
   make(2, {.update = {.rule = Rule::kMean}}, 2, Dtype::kU8);
   ASSERT_TRUE(share(0, buffer_of<std::uint8_t>({200, 255})).ok());
   ASSERT_TRUE(share(1, buffer_of<std::uint8_t>({200, 254})).ok());
-  EXPECT_THAT(as<std::uint8_t>(cell_->value().bytes), ElementsAre(200, 254));
+  EXPECT_THAT(as<std::uint8_t>(held().bytes), ElementsAre(200, 254));
 }
 
-TEST_F(CellMeansTest, AMeanOfHalvesIsRightWhereTheirSumIsInfinite) {
+TEST_F(StoreMeans, AMeanOfHalvesIsRightWhereTheirSumIsInfinite) {
   const std::uint16_t forty_thousand = ops::narrow_to_half(40000);
   for (const bool deterministic : {false, true}) {
     make(2, {.update = {.rule = Rule::kMean}, .deterministic = deterministic}, 1, Dtype::kF16);
     ASSERT_TRUE(share(1, buffer_of<std::uint16_t>({forty_thousand})).ok());
     ASSERT_TRUE(share(0, buffer_of<std::uint16_t>({forty_thousand})).ok());
-    EXPECT_THAT(as<std::uint16_t>(cell_->value().bytes), ElementsAre(forty_thousand));
+    EXPECT_THAT(as<std::uint16_t>(held().bytes), ElementsAre(forty_thousand));
   }
 }
 
-TEST_F(CellMeansTest, AnEagerMeanOfHalvesIsRightToo) {
+TEST_F(StoreMeans, AnEagerMeanOfHalvesIsRightToo) {
   make(2, {.mode = Mode::kEager, .update = {.rule = Rule::kMean}}, 1, Dtype::kF16);
   const std::uint16_t forty_thousand = ops::narrow_to_half(40000);
   ASSERT_TRUE(share(0, buffer_of<std::uint16_t>({forty_thousand})).ok());
   ASSERT_TRUE(share(1, buffer_of<std::uint16_t>({forty_thousand})).ok());
-  EXPECT_THAT(as<std::uint16_t>(cell_->value().bytes), ElementsAre(forty_thousand));
+  EXPECT_THAT(as<std::uint16_t>(held().bytes), ElementsAre(forty_thousand));
 }
 
-TEST_F(CellMeansTest, RulesAverageGradientsOfHalvesWithoutOverflow) {
+TEST_F(StoreMeans, RulesAverageGradientsOfHalvesWithoutOverflow) {
   make(2, {.update = {.rule = Rule::kSgd, .rate = 0.5}}, 1, Dtype::kF16);
   const auto half = [](float value) {
     return buffer_of<std::uint16_t>({ops::narrow_to_half(value)});
   };
   ASSERT_TRUE(share(0, half(40000)).ok());
   ASSERT_TRUE(share(1, half(40000)).ok());
-  EXPECT_EQ(ops::widen_half(as<std::uint16_t>(cell_->value().bytes).front()), -20000);
+  EXPECT_EQ(ops::widen_half(as<std::uint16_t>(held().bytes).front()), -20000);
 }
 
-TEST_F(CellMeansTest, ABroadcastOfHalvesIsTheRootsBytes) {
+TEST_F(StoreMeans, ABroadcastOfHalvesIsTheRootsBytes) {
   make(2, {.update = {.rule = Rule::kMean}}, 1, Dtype::kF16);
   ASSERT_TRUE(assign(0, buffer_of<std::uint16_t>({0x3c01})).ok());
   ASSERT_TRUE(attend(1, 0).ok());
-  EXPECT_THAT(as<std::uint16_t>(cell_->value().bytes), ElementsAre(0x3c01));
+  EXPECT_THAT(as<std::uint16_t>(held().bytes), ElementsAre(0x3c01));
 }
 
-TEST_F(CellMeansTest, AnEmptyShareCountsAsZerosInAMeanAndAsNothingInAProduct) {
+TEST_F(StoreMeans, AnEmptyShareCountsAsZerosInAMeanAndAsNothingInAProduct) {
   const auto share_nothing = [&](Rank rank) {
-    return cell_->contribute({.rank = rank, .round = 1, .absent = true, .bytes = {}}, &gate_);
+    return contribute({.rank = rank, .round = 1, .absent = true, .bytes = {}});
   };
   for (const bool deterministic : {false, true}) {
     for (const Rank absent : {0U, 1U}) {
       make(2, {.update = {.rule = Rule::kMean}, .deterministic = deterministic}, 2, Dtype::kI32);
       ASSERT_TRUE(share_nothing(absent).ok());
       ASSERT_TRUE(share(1 - absent, buffer_of<std::int32_t>({8, 3})).ok());
-      EXPECT_THAT(as<std::int32_t>(cell_->value().bytes), ElementsAre(4, 1));
+      EXPECT_THAT(as<std::int32_t>(held().bytes), ElementsAre(4, 1));
       make(2, {.update = {.rule = Rule::kProduct}, .deterministic = deterministic}, 2, Dtype::kI32);
       ASSERT_TRUE(share(1 - absent, buffer_of<std::int32_t>({8, 3})).ok());
       ASSERT_TRUE(share_nothing(absent).ok());
-      EXPECT_THAT(as<std::int32_t>(cell_->value().bytes), ElementsAre(8, 3));
+      EXPECT_THAT(as<std::int32_t>(held().bytes), ElementsAre(8, 3));
     }
   }
   make(2, {}, 2, Dtype::kI32);
   ASSERT_TRUE(share_nothing(0).ok());
   ASSERT_TRUE(share_nothing(1).ok());
-  EXPECT_THAT(as<std::int32_t>(cell_->value().bytes), ElementsAre(0, 0)) << "nobody gave anything";
+  EXPECT_THAT(as<std::int32_t>(held().bytes), ElementsAre(0, 0)) << "nobody gave anything";
 }
 
 }  // namespace

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Announcer: tells workers what became of a part: its values, that a round is done, or why it never
+// will be.
+#pragma once
+
+#include "server/slot.h"
+#include "server/worker_links.h"
+#include "van/van.h"
+
+namespace stretto {
+
+/// Thread: loop.
+class Announcer {
+ public:
+  /// Both outlive this.
+  Announcer(Van& van, const WorkerLinks& workers) : van_(van), workers_(workers) {}
+
+  /// Something has changed, or somebody waits: tells those whose wait is over, and those for whom
+  /// it never will be.
+  void announce(Part& part);
+  /// What is known of a part's value, without its bytes and without waiting.
+  void answer_probe(LinkId link, Rank rank, const wire::Header& probe, const Part& part);
+  /// What a worker sent, or asked for, is refused.
+  void fault(LinkId link, const wire::Header& about, const Status& why);
+  /// All who wait for the part hear why they wait in vain.
+  void fail(Part& part, const Status& why);
+  /// What a worker sent is not what others did: they disagree with it just as much, those who wait
+  /// and those who have yet to come, for to the first two the tensor has failed.
+  void disagree(LinkId link, const wire::Header& about, Part& part, const Status& why);
+
+ private:
+  void tell(const Part& part, const Waiter& waiter);
+  void check_absentee(Part& part);
+
+  Van& van_;
+  const WorkerLinks& workers_;
+};
+
+}  // namespace stretto

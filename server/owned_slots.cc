@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// Part p of a tensor lies in slot (first + p) modulo all, as the scheduler places them.
+#include "server/owned_slots.h"
+
+#include <fmt/format.h>
+
+#include "common/check.h"
+#include "ops/update.h"
+
+namespace stretto {
+
+Status OwnedSlots::open(std::uint32_t tensor, const TensorSpec& spec, std::uint32_t first_slot) {
+  const auto known = tensors_.find(tensor);
+  if (known == tensors_.end()) {
+    if (first_slot >= job_.slots) {
+      return {Code::kMalformed, fmt::format("tensor '{}' is said to begin in slot {} of {}",
+                                            spec.name, first_slot, job_.slots)};
+    }
+    if (Status status = budget_.take(spec); !status.ok()) return status;
+    tensors_.emplace(tensor, OpenTensor{spec, Cut(spec, job_.part_bytes), first_slot});
+    return {};
+  }
+  const OpenTensor& here = known->second;
+  if (here.spec != spec) {
+    return {Code::kMismatch, fmt::format("tensor '{}': opened as {}, known here as {}", spec.name,
+                                         spec.describe(), here.spec.describe())};
+  }
+  if (here.first_slot == first_slot) return {};
+  return {Code::kMismatch, fmt::format("tensor '{}': opened in slot {}, known here in slot {}",
+                                       spec.name, first_slot, here.first_slot)};
+}
+
+Result<OwnedSlots::Place> OwnedSlots::place_of(const wire::Key& key, const RankSet& left) {
+  const auto known = tensors_.find(key.tensor);
+  if (known == tensors_.end() || key.part >= known->second.cut.parts()) {
+    return Status(Code::kMalformed,
+                  fmt::format("part {} of tensor {} is not known here", key.part, key.tensor));
+  }
+  Slot& slot = slot_of((known->second.first_slot + key.part) % job_.slots);
+  if (Part* part = slot.find(key)) return Place{&slot, part};
+  return make_part(known->second, key, slot, left);
+}
+
+Slot& OwnedSlots::slot_of(std::uint32_t number) {
+  return slots_.try_emplace(number, number, job_.since).first->second;
+}
+
+Result<OwnedSlots::Place> OwnedSlots::make_part(const OpenTensor& tensor, const wire::Key& key,
+                                                Slot& slot, const RankSet& left) {
+  const TensorSpec& spec = tensor.spec;
+  const PartLayout layout(spec, key, tensor.cut.elements_of(key.part), job_.workers);
+  const RuleOptions& rule = spec.options.update;
+  const std::uint64_t remembered =
+      layout.has_rule ? ops::remembered_bytes(rule, layout.dtype, layout.elements) : 0;
+  const std::uint64_t wanted = layout.bytes + remembered;
+  if (limit_bytes_ != 0 && bytes_ + wanted > limit_bytes_) {
+    return Status(Code::kResource,
+                  fmt::format("tensor '{}' needs {} more bytes, this server may hold {} and holds "
+                              "{}; raise STRETTO_MEMORY_LIMIT_MIB or add servers",
+                              spec.name, wanted, limit_bytes_, bytes_));
+  }
+  std::unique_ptr<ops::UpdateRule> made;
+  if (layout.has_rule) {
+    auto result = ops::make_update_rule(rule, layout.dtype, layout.sums, layout.elements);
+    if (!result.ok()) return result.status();
+    made = std::move(*result);
+  }
+  Part& part = slot.add(spec, layout, std::move(made), allocate_);
+  STRETTO_CHECK(part.store.bytes() == wanted);
+  bytes_ += wanted;
+  ++parts_;
+  for (Rank rank = 0; rank < job_.workers; ++rank) {
+    if (left.contains(rank)) part.collector.rounds().leave(rank);
+  }
+  return Place{&slot, &part};
+}
+
+std::uint64_t OwnedSlots::shares() const {
+  std::uint64_t shares = 0;
+  for_each_slot([&shares](const Slot& slot) { shares += slot.shares(); });
+  return shares;
+}
+
+}  // namespace stretto

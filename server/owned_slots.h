@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// OwnedSlots: the slots of a shard and the tensors that lie in them. Finds a key's part, makes it
+// at its first use, and counts what all take of the server's memory.
+#pragma once
+
+#include <unordered_map>
+
+#include "core/cut.h"
+#include "server/slot.h"
+
+namespace stretto {
+
+/// Thread: loop.
+class OwnedSlots {
+ public:
+  /// What a roster says that all slots need to know.
+  struct Job {
+    std::uint32_t workers = 0;
+    std::uint32_t slots = 1;
+    std::uint32_t since = 0;  ///< The epoch from which on what is first used now is owned here.
+    std::uint32_t part_bytes = 0;
+  };
+  struct Place {
+    Slot* slot;
+    Part* part;
+  };
+
+  /// At most `limit_bytes` of parts, with what their rules remember; 0: no limit.
+  OwnedSlots(std::uint64_t limit_bytes, Allocate allocate)
+      : limit_bytes_(limit_bytes), allocate_(std::move(allocate)) {}
+
+  /// Before anything is opened.
+  void begin(const Job& job) { job_ = job; }
+  /// A worker says what a tensor is, and the slot of its first part; the others follow it.
+  /// kMismatch if another has said otherwise, and then nothing has changed.
+  Status open(std::uint32_t tensor, const TensorSpec& spec, std::uint32_t first_slot);
+  /// The part of a key, made if it is new. `left`: workers that will contribute no more.
+  Result<Place> place_of(const wire::Key& key, const RankSet& left);
+
+  template <typename Visit>
+  void for_each_slot(Visit visit) {
+    for (auto& [number, slot] : slots_) visit(slot);
+  }
+  template <typename Visit>
+  void for_each_slot(Visit visit) const {
+    for (const auto& [number, slot] : slots_) visit(slot);
+  }
+  template <typename Visit>
+  void for_each_part(Visit visit) {
+    for_each_slot([&visit](Slot& slot) { slot.for_each_part(visit); });
+  }
+  template <typename Visit>
+  void for_each_part(Visit visit) const {
+    for_each_slot([&visit](const Slot& slot) { slot.for_each_part(visit); });
+  }
+
+  /// Of all slots.
+  std::uint64_t bytes() const { return bytes_; }
+  std::size_t parts() const { return parts_; }
+  std::uint64_t shares() const;
+
+ private:
+  struct OpenTensor {
+    TensorSpec spec;
+    Cut cut;
+    std::uint32_t first_slot;
+  };
+
+  Result<Place> make_part(const OpenTensor& tensor, const wire::Key& key, Slot& slot,
+                          const RankSet& left);
+  Slot& slot_of(std::uint32_t number);
+
+  std::uint64_t limit_bytes_;
+  Allocate allocate_;
+  Job job_;
+  DescriptionBudget budget_;
+  std::unordered_map<std::uint32_t, OpenTensor> tensors_;
+  std::map<std::uint32_t, Slot> slots_;
+  std::uint64_t bytes_ = 0;  // Of all slots,
+  std::size_t parts_ = 0;    // as they come.
+};
+
+}  // namespace stretto

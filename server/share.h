@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// What flows through a part: shares come in, updates are made of them, values go out.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "common/buffer.h"
+#include "server/rank_set.h"
+#include "stretto/tensor.h"
+#include "van/wire.h"
+
+namespace stretto {
+
+/// One worker's contribution to a part's round. `bytes` is empty for one that takes part without
+/// any: the receivers of a broadcast, and who sits out. In a mean it counts all the same.
+struct Share {
+  Rank rank = 0;
+  std::uint64_t round = 0;
+  bool assign = false;
+  bool absent = false;
+  std::uint64_t root = 0;      ///< Of a broadcast: whose bytes it takes.
+  Codec codec = Codec::kNone;  ///< What the bytes are encoded as.
+  Buffer bytes;
+};
+
+/// What becomes of a part at a version: all that whoever keeps the part's values has to know of the
+/// shares behind it. The same updates in the same order make the same values, bit for bit.
+struct Update {
+  wire::Key key;
+  std::uint64_t version = 0;  ///< The one that it makes; versions of a part grow by one.
+  RankSet contributors;       ///< Whose shares are in it.
+  bool assign = false;        ///< The bytes are the value; otherwise a sum of shares, or a share.
+  Buffer bytes;
+};
+
+/// Finished bytes at a version; the Buffer is a lease.
+struct Value {
+  std::uint64_t version = 0;
+  Buffer bytes;
+  Codec codec = Codec::kNone;
+  std::uint32_t contributors = 0;
+};
+
+/// Where sums and values live: memory that the transport sends as it is.
+using Allocate = std::function<Buffer(std::size_t)>;
+
+/// A copy of the bytes in memory that is ours alone.
+Buffer own_copy(const Buffer& bytes, const Allocate& allocate);
+Buffer zeros(std::size_t bytes, const Allocate& allocate);
+
+}  // namespace stretto

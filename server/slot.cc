@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// Exactly once: a share counts if its sender's incarnation has not had that round counted.
+#include "server/slot.h"
+
+#include <utility>
+
+#include "common/check.h"
+
+namespace stretto {
+
+bool Part::consistent() const {
+  const Consistency& rounds = collector.rounds();
+  return store.value().version <= rounds.version() && rounds.consistent() &&
+         (store.value().version == 0) == store.value().bytes.empty();
+}
+
+Part* Slot::find(const wire::Key& key) {
+  const auto found = parts_.find(key);
+  return found == parts_.end() ? nullptr : &found->second;
+}
+
+Part& Slot::add(const TensorSpec& spec, const PartLayout& layout,
+                std::unique_ptr<ops::UpdateRule> rule, const Allocate& allocate) {
+  const auto made = parts_.try_emplace(layout.key, spec, layout, std::move(rule), allocate);
+  STRETTO_CHECK(made.second);
+  Part& part = made.first->second;
+  bytes_ += part.store.bytes();
+  return part;
+}
+
+Slot::Verdict Slot::admit(const PushId& push, std::uint32_t epoch) const {
+  if (epoch < since_) return Verdict::kMoved;
+  const auto part = parts_.find(push.key);
+  STRETTO_CHECK(part != parts_.end());
+  const bool known = push.round <= part->second.counted.last_of(push.worker);
+  return known ? Verdict::kDuplicate : Verdict::kApply;
+}
+
+Result<Collector::Counted> Slot::count(const PushId& push, Share share) {
+  Part* part = find(push.key);
+  STRETTO_CHECK(part != nullptr && share.round == push.round);
+  Result<Collector::Counted> counted = part->collector.add(std::move(share));
+  if (!counted.ok()) return counted;
+  part->counted.note(push.worker, push.round);
+  ++shares_;
+  return counted;
+}
+
+Slot::Position Slot::append(Update update) {
+  STRETTO_CHECK(find(update.key) != nullptr);
+  unreleased_.push_back(std::move(update));
+  return appended();
+}
+
+void Slot::release(Position through) {
+  STRETTO_CHECK(released_ <= through && through <= appended());
+  while (released_ < through) {
+    Update update = std::move(unreleased_.front());
+    unreleased_.pop_front();
+    ++released_;
+    Part& part = *find(update.key);
+    part.store.apply(std::move(update));
+    STRETTO_CHECK(part.store.value().version <= part.collector.rounds().version());
+  }
+}
+
+bool Slot::consistent() const {
+  for (const auto& [key, part] : parts_) {
+    if (!part.consistent() || (unreleased_.empty() && !part.settled())) return false;
+  }
+  return true;
+}
+
+}  // namespace stretto

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// Slot: a bucket of parts that a shard owns, with all that belongs to them: what is collected, what
+// is stored, and which shares have counted. A shard owns slots, never single parts, so that what it
+// owns can be fenced, counted and later moved as one.
+//
+// A share that completes something makes an update. append() gives it its place in the slot's
+// order, and release() applies it: only then may anybody be told of it. In between is where an
+// update is logged or sent to a replica. Knows no links and sends nothing.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+
+#include "server/collector.h"
+#include "server/counted_rounds.h"
+#include "server/store.h"
+#include "server/waiting_list.h"
+
+namespace stretto {
+
+/// A share's name. A NodeId is an incarnation: a worker that starts again is another.
+struct PushId {
+  NodeId worker = 0;
+  wire::Key key;
+  std::uint64_t round = 0;
+};
+
+/// One part in its slot. Thread: loop.
+struct Part {
+  Part(const TensorSpec& of, const PartLayout& layout, std::unique_ptr<ops::UpdateRule> rule,
+       const Allocate& allocate)
+      : spec(of),
+        key(layout.key),
+        collector(layout, allocate),
+        store(layout, std::move(rule), allocate) {}
+
+  /// All that has been collected has been released: the value is the one that rounds tell of.
+  bool settled() const { return store.value().version == collector.rounds().version(); }
+  /// Those who may be told, in the order in which they came; they wait no longer. Nobody is told of
+  /// what is not released.
+  std::vector<Waiter> take_ready() {
+    return settled() ? waiting.take_ready(collector.rounds()) : std::vector<Waiter>();
+  }
+  /// What holds between two frames; false is a bug of ours.
+  bool consistent() const;
+
+  const TensorSpec& spec;  ///< The tensor's.
+  wire::Key key;
+  Collector collector;
+  Store store;
+  CountedRounds counted;
+  WaitingList waiting;
+  Status doomed;  ///< Workers disagree on a round: it will never finish.
+};
+
+/// Thread: loop.
+class Slot {
+ public:
+  /// What is to be done with a share.
+  enum class Verdict {
+    kApply,      ///< It may count.
+    kDuplicate,  ///< It has counted: it is acknowledged again, and that is all.
+    kMoved,      ///< It was meant for whoever owned this slot before.
+  };
+  /// Of an update in the slot's order; the first is 1.
+  using Position = std::uint64_t;
+
+  /// Owned here from an epoch on.
+  Slot(std::uint32_t number, std::uint32_t since) : number_(number), since_(since) {}
+
+  std::uint32_t number() const { return number_; }
+  Part* find(const wire::Key& key);
+  /// A part that is not here yet. The tensor's description outlives it.
+  Part& add(const TensorSpec& spec, const PartLayout& layout, std::unique_ptr<ops::UpdateRule> rule,
+            const Allocate& allocate);
+
+  /// `epoch` is the sender's.
+  Verdict admit(const PushId& push, std::uint32_t epoch) const;
+  /// Counts an admitted share. An update that it completes is to be appended.
+  Result<Collector::Counted> count(const PushId& push, Share share);
+
+  /// Gives an update its place: after all that have been appended.
+  Position append(Update update);
+  /// Applies all up to this place: they are kept wherever they have to be.
+  void release(Position through);
+  Position appended() const { return released_ + unreleased_.size(); }
+  Position released() const { return released_; }
+
+  /// What it holds, in memory and numbers.
+  std::uint64_t bytes() const { return bytes_; }
+  std::size_t part_count() const { return parts_.size(); }
+  std::uint64_t shares() const { return shares_; }
+
+  template <typename Visit>
+  void for_each_part(Visit visit) {
+    for (auto& [key, part] : parts_) visit(part);
+  }
+  template <typename Visit>
+  void for_each_part(Visit visit) const {
+    for (const auto& [key, part] : parts_) visit(part);
+  }
+  /// What holds between two frames, of each part too; false is a bug of ours.
+  bool consistent() const;
+
+ private:
+  std::uint32_t number_;
+  std::uint32_t since_;
+  std::map<wire::Key, Part> parts_;
+  std::deque<Update> unreleased_;  // Appended, in order.
+  Position released_ = 0;
+  std::uint64_t bytes_ = 0;
+  std::uint64_t shares_ = 0;
+};
+
+}  // namespace stretto

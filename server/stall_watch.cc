@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// By the age of the oldest wait for each part.
+#include "server/stall_watch.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "common/log.h"
+
+namespace stretto {
+namespace {
+
+constexpr Duration kStallWatchEvery = 1s;
+
+}  // namespace
+
+LongWaits StallWatch::look(OwnedSlots& slots, const JobSettings& settings, Time now,
+                           const Fail& fail) {
+  next_ = now + kStallWatchEvery;
+  const bool may_warn = now - last_warning_ >= settings.stall_warn;
+  const Duration worth_a_word = std::min(settings.stall_warn, settings.stall_error);
+  LongWaits waits;
+  slots.for_each_part([&](Part& part) {
+    if (part.waiting.empty()) return;
+    const Duration age = now - part.waiting.oldest().since;
+    if (age < LongWaits::kLong && age < worth_a_word) return;
+    const Consistency& rounds = part.collector.rounds();
+    const std::uint64_t round = rounds.version() + 1;
+    const std::vector<Rank> awaited = rounds.awaited();
+    waits.add(part.spec.name, round, age, awaited);
+    if (age < worth_a_word) return;
+    const std::string missing = list_of(awaited);
+    if (age >= settings.stall_error) {
+      fail(part, Status(Code::kTimeout,
+                        fmt::format("waited {:.0f} s for worker {}", seconds(age), missing))
+                     .with_peer(fmt::format("worker {}", missing)));
+    } else if (may_warn) {
+      last_warning_ = now;
+      log(Level::kWarning, "tensor '{}' part {}: round {} has waited {:.0f} s for worker {}",
+          part.spec.name, part.key.part, round, seconds(age), missing);
+    }
+  });
+  return waits;
+}
+
+}  // namespace stretto

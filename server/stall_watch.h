@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// StallWatch: looks now and then for parts whose waiters have waited long: warns, has those fail
+// that have waited too long, and says which are to be shown.
+#pragma once
+
+#include <functional>
+
+#include "common/config.h"
+#include "server/long_waits.h"
+#include "server/owned_slots.h"
+
+namespace stretto {
+
+/// Thread: loop.
+class StallWatch {
+ public:
+  using Fail = std::function<void(Part&, const Status&)>;
+
+  Time next_due() const { return next_; }
+  /// Once it is due. Parts that have waited too long go to `fail`; what is to be shown is returned.
+  LongWaits look(OwnedSlots& slots, const JobSettings& settings, Time now, const Fail& fail);
+
+ private:
+  Time next_;
+  Time last_warning_;
+};
+
+}  // namespace stretto

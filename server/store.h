@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// Store: the value of a part and all that its next values depend on, changed by updates only. Two
+// stores that have applied the same updates are the same, bit for bit. Sends nothing.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "ops/feedback.h"
+#include "ops/update.h"
+#include "server/part_layout.h"
+#include "server/share.h"
+#include "server/spans.h"
+
+namespace stretto {
+
+/// A value is immutable once it has been read: the next one is made in other memory as long as
+/// somebody holds it, so a fast worker can never touch what a slow one has yet to receive.
+/// Thread: loop.
+class Store {
+ public:
+  /// `rule` takes gradients of the layout's type of sums; it is null if the layout has none.
+  Store(const PartLayout& layout, std::unique_ptr<ops::UpdateRule> rule,
+        Allocate allocate = Buffer::allocate);
+
+  /// The update is of this part and makes the version after value()'s. Memory that it shares with
+  /// somebody is left as it is.
+  void apply(Update update);
+  const Value& value() const { return value_; }
+  bool has_rule() const { return rule_ != nullptr; }
+  /// What the update rule remembers, which may be read and set between updates.
+  Spans memory() { return rule_ == nullptr ? Spans() : rule_->memory(); }
+
+  /// All that this is, as one run of bytes, read and written in pieces one after another without
+  /// an update in between. What one store has saved another of the same layout loads, and goes on
+  /// as that one. The first piece holds kHeadBytes at least. A store that has failed to load, or
+  /// not loaded all, is of no more use.
+  static constexpr std::size_t kHeadBytes = 32;
+  std::uint64_t saved_bytes();
+  void save(std::uint64_t offset, std::span<std::byte> piece);
+  Status load(std::uint64_t offset, std::span<const std::byte> piece);
+
+  /// Of memory, with what the rule remembers, without sums and values that travel.
+  std::uint64_t bytes() { return layout_.bytes + size_of(memory()); }
+
+ private:
+  struct Head {  // Saved first.
+    std::uint64_t version = 0;
+    std::uint64_t value_bytes = 0;
+    std::uint64_t owed_bytes = 0;
+    std::uint32_t contributors = 0;
+    std::uint32_t codec = 0;
+  };
+
+  static_assert(sizeof(Head) == kHeadBytes);
+
+  Head head() const;
+  Status take_head(const Head& head);
+  void assign(Buffer bytes);
+  void publish(Buffer sum, std::uint64_t version);
+  Buffer mean_of(Buffer sum, std::uint32_t contributors) const;
+  std::span<std::byte> own_value();
+
+  PartLayout layout_;
+  std::unique_ptr<ops::UpdateRule> rule_;
+  Allocate allocate_;
+  ops::PartEncoder encoder_;  // Of values that are a round's sum or mean.
+  Value value_;
+};
+
+}  // namespace stretto

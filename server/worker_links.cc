@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// The greeting of a worker: hello, and welcome or a refusal that says why.
+#include "server/worker_links.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "van/greeting.h"
+
+namespace stretto {
+namespace {
+
+constexpr std::size_t kMaxCallers = 4096;
+
+}  // namespace
+
+void WorkerLinks::greet(LinkId link, const wire::Hello& hello) {
+  if (callers_.size() >= kMaxCallers) {
+    van_.refuse(link, {Code::kResource, "too many callers wait for the job to begin"});
+  } else if (Status status = check_greeting(hello, config_.token); !status.ok()) {
+    van_.refuse(link, status);
+  } else {
+    callers_.push_back({link, hello});  // Answered once there is a roster.
+  }
+}
+
+std::vector<Rank> WorkerLinks::follow(const Roster& roster) {
+  if (links_.empty()) {
+    links_.resize(roster.workers);
+    left_ = told_left_ = RankSet(roster.workers);
+  }
+  for (const Caller& caller : std::exchange(callers_, {})) answer(caller, roster);
+  if (roster.epoch == followed_epoch_) return {};
+  followed_epoch_ = roster.epoch;
+  std::vector<Rank> newly_left;
+  for (const Member& member : roster.members) {
+    if (member.role != Role::kWorker || !member.left || !told_left_.insert(member.rank)) continue;
+    left_.insert(member.rank);
+    newly_left.push_back(member.rank);
+  }
+  return newly_left;
+}
+
+void WorkerLinks::answer(const Caller& caller, const Roster& roster) {
+  const Member* member = roster.find(caller.hello.node());
+  if (member == nullptr || member->role != Role::kWorker || member->left) {
+    van_.refuse(caller.link, {Code::kRefused,
+                              fmt::format("{} says it is node {}, which is no worker of this job",
+                                          caller.hello.host(), caller.hello.node())});
+    return;
+  }
+  if (links_[member->rank] != 0) {
+    van_.refuse(caller.link,
+                {Code::kRefused, fmt::format("{} says it is {}, which is connected already",
+                                             caller.hello.host(), member->describe())});
+    return;
+  }
+  links_[member->rank] = caller.link;
+  workers_[caller.link] = {member->node, member->rank};
+  van_.admit(caller.link, member->node);
+  wire::Control welcome;
+  welcome.mutable_welcome()->set_node(member->node);
+  welcome.mutable_welcome()->set_rank(member->rank);
+  van_.send_control(caller.link, welcome);
+}
+
+void WorkerLinks::leave(LinkId link) {
+  if (const Worker* worker = find(link)) left_.insert(worker->rank);
+}
+
+std::optional<WorkerLinks::Worker> WorkerLinks::lose(LinkId link) {
+  std::erase_if(callers_, [link](const Caller& caller) { return caller.link == link; });
+  const auto known = workers_.find(link);
+  if (known == workers_.end()) return {};
+  const Worker worker = known->second;
+  workers_.erase(known);
+  links_[worker.rank] = 0;
+  return worker;
+}
+
+const WorkerLinks::Worker* WorkerLinks::find(LinkId link) const {
+  const auto known = workers_.find(link);
+  return known == workers_.end() ? nullptr : &known->second;
+}
+
+}  // namespace stretto

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// WorkerLinks: which worker is behind which link. Greets those who connect once there is a roster
+// to know them by, and remembers who has left.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "common/config.h"
+#include "core/roster.h"
+#include "server/rank_set.h"
+#include "van/van.h"
+
+namespace stretto {
+
+/// Thread: loop.
+class WorkerLinks {
+ public:
+  struct Worker {
+    NodeId node = 0;
+    Rank rank = 0;
+  };
+
+  /// `van` outlives this.
+  WorkerLinks(const Config& config, Van& van) : config_(config), van_(van) {}
+
+  /// A hello: answered by follow(), or refused at once.
+  void greet(LinkId link, const wire::Hello& hello);
+  /// Answers those who wait. The workers that this roster, and none before it, says have left.
+  std::vector<Rank> follow(const Roster& roster);
+  /// What a worker says: it is waited for no longer, by what is new from now on.
+  void leave(LinkId link);
+  /// Forgets a link. The worker behind it, if it was one.
+  std::optional<Worker> lose(LinkId link);
+
+  /// Null for one that is not admitted.
+  const Worker* find(LinkId link) const;
+  /// 0 if it is not connected.
+  LinkId link_of(Rank rank) const { return links_[rank]; }
+  std::size_t count() const { return links_.size(); }
+  const RankSet& left() const { return left_; }
+
+ private:
+  struct Caller {  // A worker's hello that waits for the roster.
+    LinkId link = 0;
+    wire::Hello hello;
+  };
+
+  void answer(const Caller& caller, const Roster& roster);
+
+  const Config& config_;
+  Van& van_;
+  std::vector<Caller> callers_;
+  std::map<LinkId, Worker> workers_;
+  std::vector<LinkId> links_;  // By rank; 0 is none.
+  RankSet left_;               // They said so, or a roster,
+  RankSet told_left_;          // and those of whom a roster did.
+  std::uint32_t followed_epoch_ = 0;
+};
+
+}  // namespace stretto

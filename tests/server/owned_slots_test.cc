@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// A shard's slots: where parts lie, who disagrees about that, and what all take.
+#include "server/owned_slots.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/van/far_end.h"
+
+namespace stretto {
+namespace {
+
+using testing::HasSubstr;
+
+class OwnedSlotsTest : public testing::Test {
+ protected:
+  OwnedSlotsTest() { slots_.begin({.workers = 2, .slots = 4, .since = 1, .part_bytes = 8}); }
+
+  OwnedSlots slots_{64, Buffer::allocate};
+  RankSet left_{2};
+};
+
+TEST_F(OwnedSlotsTest, PartsLieInTheSlotsAfterTheFirst) {
+  ASSERT_TRUE(slots_.open(1, fake::spec("x", Dtype::kF32, 10), 3).ok());  // Five parts.
+  const std::uint32_t wanted[] = {3, 0, 1, 2, 3};
+  for (std::uint32_t part = 0; part < 5; ++part) {
+    const auto place = slots_.place_of({1, part}, left_);
+    ASSERT_TRUE(place.ok());
+    EXPECT_EQ(place->slot->number(), wanted[part]);
+    EXPECT_EQ(place->part->key.part, part);
+    EXPECT_EQ(slots_.place_of({1, part}, left_)->part, place->part) << "made once";
+  }
+  EXPECT_EQ(slots_.parts(), 5U);
+  EXPECT_EQ(slots_.bytes(), 40U);
+  std::uint64_t bytes = 0;
+  slots_.for_each_slot([&bytes](const Slot& slot) { bytes += slot.bytes(); });
+  EXPECT_EQ(bytes, slots_.bytes());
+}
+
+TEST_F(OwnedSlotsTest, AllSayTheSameOfATensor) {
+  const TensorSpec spec = fake::spec("x", Dtype::kF32, 2);
+  ASSERT_TRUE(slots_.open(1, spec, 2).ok());
+  EXPECT_TRUE(slots_.open(1, spec, 2).ok());
+  EXPECT_EQ(slots_.open(1, fake::spec("x", Dtype::kF32, 4), 2).code(), Code::kMismatch);
+  EXPECT_THAT(slots_.open(1, spec, 1).cause(), HasSubstr("slot 1, known here in slot 2"));
+  EXPECT_EQ(slots_.open(2, spec, 4).code(), Code::kMalformed) << "there are four";
+}
+
+TEST_F(OwnedSlotsTest, WhatIsNotOpenHasNoPlace) {
+  EXPECT_EQ(slots_.place_of({1, 0}, left_).status().code(), Code::kMalformed);
+  ASSERT_TRUE(slots_.open(1, fake::spec("x", Dtype::kF32, 2), 0).ok());
+  EXPECT_EQ(slots_.place_of({1, 1}, left_).status().code(), Code::kMalformed);
+}
+
+TEST_F(OwnedSlotsTest, TheLimitCountsWhatRulesRemember) {
+  const TensorOptions adam{.mode = Mode::kAsync, .update = {.rule = Rule::kAdam}};
+  ASSERT_TRUE(slots_.open(1, fake::spec("x", Dtype::kF32, 4, adam), 0).ok());
+  ASSERT_TRUE(slots_.place_of({1, 0}, left_).ok());
+  EXPECT_EQ(slots_.bytes(), 8U + 16U + 16U);
+  EXPECT_EQ(slots_.place_of({1, 1}, left_).status().code(), Code::kResource);
+  EXPECT_EQ(slots_.parts(), 1U) << "what is refused takes nothing";
+}
+
+TEST_F(OwnedSlotsTest, ANewPartDoesNotWaitForWhoHasLeft) {
+  left_.insert(1);
+  ASSERT_TRUE(slots_.open(1, fake::spec("x", Dtype::kF32, 2), 0).ok());
+  EXPECT_EQ(slots_.place_of({1, 0}, left_)->part->collector.rounds().absentee(), 1);
+}
+
+}  // namespace
+}  // namespace stretto

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// A part alone in its slot, and workers that bring their next shares to it. What a share completes
+// is released at once.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "server/slot.h"
+#include "tests/van/far_end.h"
+
+namespace stretto {
+
+/// What an owner of slots makes of a tensor of one part.
+inline Part& add_part(Slot& slot, const TensorSpec& spec, std::uint32_t workers,
+                      const wire::Key& key = {1, 0}) {
+  const PartLayout layout(spec, key, spec.elements, workers);
+  std::unique_ptr<ops::UpdateRule> rule;
+  if (layout.has_rule) {
+    rule = ops::make_update_rule(spec.options.update, layout.dtype, layout.sums, layout.elements)
+               .or_exit();
+  }
+  return slot.add(spec, layout, std::move(rule), Buffer::allocate);
+}
+
+class PartFixture : public testing::Test {
+ protected:
+  void make(std::uint32_t workers, const TensorOptions& options = {}, std::size_t elements = 2,
+            Dtype dtype = Dtype::kF32) {
+    spec_ = fake::spec("x", dtype, elements, options);
+    slot_.emplace(0, 0);
+    part_ = &add_part(*slot_, spec_, workers);
+  }
+  Status contribute(Share given) {
+    const PushId push{10 + given.rank, part_->key, given.round};
+    auto counted = slot_->count(push, std::move(given));
+    if (!counted.ok()) return counted.status();
+    gate_ = counted->gate;
+    if (counted->update) slot_->release(slot_->append(*std::move(counted->update)));
+    EXPECT_TRUE(slot_->consistent());
+    return {};
+  }
+  Status share(Rank rank, Buffer bytes) {
+    return contribute({.rank = rank, .round = next(rank), .bytes = std::move(bytes)});
+  }
+  Status share(Rank rank, const std::vector<float>& numbers) {
+    return share(rank, fake::bytes_of(numbers));
+  }
+  /// As the root of a broadcast.
+  Status assign(Rank rank, Buffer bytes) {
+    return contribute({.rank = rank,
+                       .round = next(rank),
+                       .assign = true,
+                       .root = rank,
+                       .bytes = std::move(bytes)});
+  }
+  Status assign(Rank rank, const std::vector<float>& numbers) {
+    return assign(rank, fake::bytes_of(numbers));
+  }
+  /// As one of its receivers.
+  Status attend(Rank rank, Rank root) {
+    return contribute({.rank = rank,
+                       .round = next(rank),
+                       .assign = true,
+                       .absent = true,
+                       .root = root,
+                       .bytes = {}});
+  }
+  std::uint64_t next(Rank rank) const { return rounds().rounds_of(rank) + 1; }
+  const Consistency& rounds() const { return part_->collector.rounds(); }
+  const Value& held() const { return part_->store.value(); }
+  std::vector<float> value() const { return fake::floats_of(held().bytes.bytes()); }
+
+  TensorSpec spec_;
+  std::optional<Slot> slot_;
+  Part* part_ = nullptr;
+  Consistency::Gate gate_;
+};
+
+}  // namespace stretto

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+// Slots: shares count exactly once by who sent them, and nobody is told what is not released.
+#include "server/slot.h"
+
+#include <gmock/gmock.h>
+
+#include "tests/server/part_fixture.h"
+
+namespace stretto {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::SizeIs;
+using Verdict = Slot::Verdict;
+
+constexpr wire::Key kKey{1, 0};
+
+class SlotTest : public PartFixture {
+ protected:
+  Collector::Counted count(Rank rank, std::uint64_t round, const std::vector<float>& numbers) {
+    return *slot_->count({10 + rank, kKey, round},
+                         {.rank = rank, .round = round, .bytes = fake::bytes_of(numbers)});
+  }
+};
+
+TEST_F(SlotTest, AShareThatHasCountedIsADuplicate) {
+  make(2);
+  EXPECT_EQ(slot_->admit({10, kKey, 1}, 1), Verdict::kApply);
+  ASSERT_TRUE(share(0, {1, 2}).ok());
+  EXPECT_EQ(slot_->admit({10, kKey, 1}, 1), Verdict::kDuplicate);
+  EXPECT_EQ(slot_->admit({10, kKey, 2}, 1), Verdict::kApply);
+  EXPECT_EQ(slot_->admit({11, kKey, 1}, 1), Verdict::kApply) << "another worker";
+  EXPECT_EQ(slot_->shares(), 1U);
+}
+
+TEST_F(SlotTest, AnotherIncarnationsSharesAreNotThoseOfTheFirst) {
+  make(1, {.mode = Mode::kAsync});
+  ASSERT_TRUE(share(0, {1, 2}).ok());
+  EXPECT_EQ(slot_->admit({10, kKey, 1}, 1), Verdict::kDuplicate);
+  EXPECT_EQ(slot_->admit({99, kKey, 1}, 1), Verdict::kApply);
+}
+
+TEST_F(SlotTest, ARefusedShareHasNotCounted) {
+  make(2);
+  EXPECT_FALSE(share(0, {1, 2, 3}).ok());
+  EXPECT_EQ(slot_->admit({10, kKey, 1}, 1), Verdict::kApply);
+  EXPECT_EQ(slot_->shares(), 0U);
+}
+
+TEST_F(SlotTest, SharesOfAnEpochBeforeItWasOwnedHereAreOthers) {
+  const TensorSpec spec = fake::spec("x", Dtype::kF32, 2);
+  Slot slot(7, 3);
+  add_part(slot, spec, 2);
+  EXPECT_EQ(slot.admit({10, kKey, 1}, 2), Verdict::kMoved);
+  EXPECT_EQ(slot.admit({10, kKey, 1}, 3), Verdict::kApply);
+  EXPECT_EQ(slot.number(), 7U);
+}
+
+TEST_F(SlotTest, NobodyIsToldWhatIsNotReleased) {
+  make(2);
+  const Collector::Counted first = count(0, 1, {1, 2});
+  EXPECT_FALSE(first.update.has_value());
+  part_->waiting.add({.rank = 0, .gate = first.gate, .since = {}});
+  Collector::Counted last = count(1, 1, {10, 20});
+  ASSERT_TRUE(last.update.has_value());
+  EXPECT_EQ(last.update->version, 1U);
+  EXPECT_TRUE(last.update->contributors.full());
+  const Slot::Position place = slot_->append(*std::move(last.update));
+  EXPECT_EQ(place, 1U);
+  EXPECT_EQ(slot_->appended(), 1U);
+  EXPECT_EQ(slot_->released(), 0U);
+  EXPECT_THAT(part_->take_ready(), IsEmpty());
+  EXPECT_EQ(held().version, 0U);
+  EXPECT_TRUE(slot_->consistent());
+  slot_->release(place);
+  EXPECT_EQ(slot_->released(), 1U);
+  EXPECT_THAT(value(), ElementsAre(11, 22));
+  EXPECT_THAT(part_->take_ready(), SizeIs(1));
+}
+
+TEST_F(SlotTest, UpdatesAreReleasedInTheOrderOfTheirPlaces) {
+  make(1, {.mode = Mode::kAsync});
+  for (std::uint64_t round = 1; round <= 3; ++round) {
+    slot_->append(*count(0, round, {1, 1}).update);
+  }
+  slot_->release(2);
+  EXPECT_EQ(held().version, 2U);
+  EXPECT_THAT(value(), ElementsAre(2, 2));
+  EXPECT_FALSE(part_->settled());
+  slot_->release(2);
+  EXPECT_EQ(held().version, 2U) << "once is enough";
+  slot_->release(3);
+  EXPECT_TRUE(part_->settled());
+}
+
+TEST_F(SlotTest, CountsItsBytesWithWhatRulesRemember) {
+  const TensorSpec plain = fake::spec("x", Dtype::kF32, 4);
+  const TensorSpec adam =
+      fake::spec("y", Dtype::kF32, 4, {.mode = Mode::kAsync, .update = {.rule = Rule::kAdam}});
+  Slot slot(0, 0);
+  add_part(slot, plain, 1);
+  EXPECT_EQ(slot.bytes(), 16U);
+  add_part(slot, adam, 1, {2, 0});
+  EXPECT_EQ(slot.bytes(), 16U + 16U + 32U + 16U);
+  EXPECT_EQ(slot.part_count(), 2U);
+}
+
+using SlotDeathTest = SlotTest;
+
+TEST_F(SlotDeathTest, ReleasingWhatHasNoPlaceIsOurOwnBug) {
+  make(1);
+  EXPECT_DEATH(slot_->release(1), "through <= appended");
+}
+
+TEST_F(SlotDeathTest, VersionsGrowByOne) {
+  make(1);
+  RankSet contributors(1);
+  contributors.insert(0);
+  EXPECT_DEATH(
+      part_->store.apply({.key = kKey, .version = 2, .contributors = contributors, .bytes = {}}),
+      "version");
+}
+
+}  // namespace
+}  // namespace stretto
