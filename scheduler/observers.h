@@ -6,9 +6,9 @@
 #include <map>
 #include <string>
 
-#include "scheduler/picture.h"
 #include "scheduler/registry.h"
-#include "scheduler/trace_session.h"
+#include "scheduler/watch/picture.h"
+#include "scheduler/watch/trace_session.h"
 #include "van/van.h"
 
 namespace stretto {

@@ -6,9 +6,9 @@
 #include <memory>
 
 #include "observe/metrics/board.h"
-#include "scheduler/history.h"
 #include "scheduler/page_board.h"
 #include "scheduler/scheduler.h"
+#include "scheduler/watch/history.h"
 #include "van/loop.h"
 
 namespace stretto {

@@ -72,7 +72,7 @@ COVERED_BY = {
     "scheduler/page_server.cc": "tests/scheduler/page_test.cc",
     "scheduler/agreements.cc": "tests/scheduler/scheduler_test.cc",
     "scheduler/hello.cc": "tests/scheduler/admission_test.cc",
-    "scheduler/job_watch.cc": "tests/scheduler/scheduler_test.cc",
+    "scheduler/watch/job_watch.cc": "tests/scheduler/scheduler_test.cc",
     "scheduler/main.cc": "tests/e2e/install_test.py",
     "core/roster.cc": "tests/van/messages_test.cc",
     "core/tensor_spec.cc": "tests/van/messages_test.cc",

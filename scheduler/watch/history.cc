@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // From pictures to samples, and from samples to columns.
-#include "scheduler/history.h"
+#include "scheduler/watch/history.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "common/clock.h"
-#include "scheduler/rounded.h"
+#include "scheduler/watch/rounded.h"
 
 namespace stretto {
 namespace {

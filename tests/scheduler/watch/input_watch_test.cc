@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What workers say of their input, honest and not: windows, words and limits.
-#include "scheduler/input_watch.h"
+#include "scheduler/watch/input_watch.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -7,11 +7,11 @@
 #include <vector>
 
 #include "common/config.h"
-#include "scheduler/input_watch.h"
-#include "scheduler/overview.h"
-#include "scheduler/picture.h"
-#include "scheduler/trace_session.h"
-#include "scheduler/whereabouts.h"
+#include "scheduler/watch/input_watch.h"
+#include "scheduler/watch/overview.h"
+#include "scheduler/watch/picture.h"
+#include "scheduler/watch/trace_session.h"
+#include "scheduler/watch/whereabouts.h"
 
 namespace stretto {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Shards hold other parts of the same tensors: what they say is put together by who is missing.
-#include "scheduler/push_waits.h"
+#include "scheduler/watch/push_waits.h"
 
 #include <fmt/format.h>
 

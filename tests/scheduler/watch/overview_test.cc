@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What heartbeats tell of the workers' ways, and who is said to fall behind.
-#include "scheduler/overview.h"
+#include "scheduler/watch/overview.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rounds in a window tell a slow worker apart from one that came late.
-#include "scheduler/overview.h"
+#include "scheduler/watch/overview.h"
 
 #include <fmt/format.h>
 

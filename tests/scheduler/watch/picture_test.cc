@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // From heartbeats to rates, and to who holds the others up.
-#include "scheduler/picture.h"
+#include "scheduler/watch/picture.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

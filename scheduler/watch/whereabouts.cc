@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // By call: mostly all wait in one, and what a thousand workers are told costs no more than what two
 // are.
-#include "scheduler/whereabouts.h"
+#include "scheduler/watch/whereabouts.h"
 
 #include <fmt/format.h>
 

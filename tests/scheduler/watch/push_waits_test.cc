@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // From what servers say of waiting rounds to whose push is missing.
-#include "scheduler/push_waits.h"
+#include "scheduler/watch/push_waits.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The last minutes of a job, from pictures.
-#include "scheduler/history.h"
+#include "scheduler/watch/history.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

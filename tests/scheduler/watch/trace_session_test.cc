@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The course of a trace, in virtual time, with nodes that answer, lag, refuse, and go away.
-#include "scheduler/trace_session.h"
+#include "scheduler/watch/trace_session.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

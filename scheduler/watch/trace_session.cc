@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The course of a trace: started everywhere, fetched in turns while it runs, stopped, fetched to
 // its end.
-#include "scheduler/trace_session.h"
+#include "scheduler/watch/trace_session.h"
 
 #include <fmt/format.h>
 

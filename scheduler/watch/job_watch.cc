@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Each heartbeat goes to all who keep something of it.
-#include "scheduler/job_watch.h"
+#include "scheduler/watch/job_watch.h"
 
 #include <algorithm>
 

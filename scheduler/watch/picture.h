@@ -8,8 +8,8 @@
 #include <string>
 
 #include "observe/reported.h"
-#include "scheduler/input_view.h"
-#include "scheduler/push_waits.h"
+#include "scheduler/watch/input_view.h"
+#include "scheduler/watch/push_waits.h"
 #include "van/messages.h"
 
 namespace stretto {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // From what workers count in all to windows, and from judgements to words.
-#include "scheduler/input_watch.h"
+#include "scheduler/watch/input_watch.h"
 
 #include <fmt/format.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The rules of fairness.h, and what counts as much.
-#include "scheduler/fairness.h"
+#include "scheduler/watch/fairness.h"
 
 #include <fmt/format.h>
 

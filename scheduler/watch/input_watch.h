@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "scheduler/fairness.h"
-#include "scheduler/input_view.h"
+#include "scheduler/watch/fairness.h"
+#include "scheduler/watch/input_view.h"
 #include "van/messages.h"
 
 namespace stretto {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who waits is told of those that wait elsewhere, and of nobody else.
-#include "scheduler/whereabouts.h"
+#include "scheduler/watch/whereabouts.h"
 
 #include <gtest/gtest.h>
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // From heartbeats to rates, over windows of two seconds.
-#include "scheduler/picture.h"
+#include "scheduler/watch/picture.h"
 
 #include <algorithm>
 #include <chrono>
 #include <nlohmann/json.hpp>
 
 #include "common/clock.h"
-#include "scheduler/rounded.h"
+#include "scheduler/watch/rounded.h"
 
 namespace stretto {
 namespace {

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "scheduler/picture.h"
+#include "scheduler/watch/picture.h"
 
 namespace stretto {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who is starved, why, and that holding others back helps: by hand, with noise, and in a closed
 // loop with a modelled device.
-#include "scheduler/fairness.h"
+#include "scheduler/watch/fairness.h"
 
 #include <gtest/gtest.h>
 
