@@ -76,6 +76,16 @@ def what_trains_lies_above(tree):
     ]
 
 
+def what_watches_lies_below(tree):
+    """scheduler/watch/ is told what is seen of a job and knows nothing of who is in it."""
+    return [
+        file.offence(line, f"scheduler/watch/ must not include from scheduler/: {path}")
+        for file in tree.cpp("scheduler") if file.path.startswith("scheduler/watch/")
+        for line, path, _ in _includes(file)
+        if posixpath.dirname(_resolve(tree, file, path) or "") == "scheduler"
+    ]
+
+
 def transports_are_neighbours(tree):
     """A transport in van/NAME/ includes nothing of another's."""
     found = []
@@ -210,6 +220,7 @@ def _text(tree, path):
     return tree.files[path].text if path in tree.files else ""
 
 
-RULES = (floors, what_trains_lies_above, transports_are_neighbours, includes_name_the_whole_path,
-         van_doors, system_doors, public_headers_stand_alone, pragma_once,
-         public_headers_are_visible, file_names, every_source_has_its_test, every_test_runs)
+RULES = (floors, what_trains_lies_above, what_watches_lies_below, transports_are_neighbours,
+         includes_name_the_whole_path, van_doors, system_doors, public_headers_stand_alone,
+         pragma_once, public_headers_are_visible, file_names, every_source_has_its_test,
+         every_test_runs)

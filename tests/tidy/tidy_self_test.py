@@ -61,6 +61,12 @@ PLANTED = {
             "worker/training/b.cc": '#include "worker/training/b.h"\n#include "worker/a.h"\n',
         },
         ["worker/a.cc:1"]),
+    rules_structure.what_watches_lies_below: (
+        {
+            "scheduler/a.cc": '#include "scheduler/watch/b.h"\n',
+            "scheduler/watch/b.cc": '#include "scheduler/watch/b.h"\n#include "scheduler/a.h"\n',
+        },
+        ["scheduler/watch/b.cc:2"]),
     rules_structure.transports_are_neighbours: (
         {
             "van/a.cc": '#include "van/zmq/a.h"\n',
