@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a seed to a plan, and the oracle: what every value must be, computed without any of the code
-// under test.
+// From a seed to a plan.
 #include "tests/sim/plan.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 
 namespace stretto::sim {
 namespace {
@@ -85,6 +83,25 @@ void give_reduction(Random& random, TensorSpec& spec, std::uint32_t workers) {
   const bool holds_products =
       workers <= 8 && (spec.dtype == Dtype::kF64 || spec.dtype == Dtype::kI64);
   options.update.rule = kRules[random.below(holds_products ? 3 : 2)];
+}
+
+// Rules that optimizers have: a round's mean applied at the server, with what the rule remembers.
+// Where shares apply as they come their order is open, so there it is the one rule whose values
+// tell no order: each share is taken away, whole.
+void give_optimizer(Random& random, TensorSpec& spec) {
+  constexpr Rule kRules[] = {Rule::kSgd, Rule::kMomentum, Rule::kAdam, Rule::kAdagrad};
+  TensorOptions& options = spec.options;
+  RuleOptions& update = options.update;
+  const bool floating = spec.dtype == Dtype::kF32 || spec.dtype == Dtype::kF64;
+  const bool sums = update.rule == Rule::kSum && !options.codec && floating;
+  if (!sums || options.mode == Mode::kEager || !random.chance(0.5)) return;
+  update = {.rule = Rule::kSgd, .rate = 1};
+  if (options.mode != Mode::kSync) return;
+  update.rule = kRules[random.below(4)];
+  update.rate = 0.25;
+  update.nesterov = random.chance(0.5);
+  update.momentum = 0.5 + 0.125 * static_cast<double>(random.below(4));
+  if (random.chance(0.5)) update.weight_decay = 0.0625;
 }
 
 // Where shares apply as they come, later steps may be broadcasts too: faster workers then wait in
@@ -174,6 +191,8 @@ Plan::Plan(std::uint64_t from) : seed(from) {
   for (TensorPlan& tensor : tensors) give_codec(codecs, tensor.spec);
   Random reductions(from ^ 0x4ED0CE);
   for (TensorPlan& tensor : tensors) give_reduction(reductions, tensor.spec, workers);
+  Random optimizers(from ^ 0x0971);
+  for (TensorPlan& tensor : tensors) give_optimizer(optimizers, tensor.spec);
   Random broadcasts(from ^ 0xB40ADCA5);
   for (TensorPlan& tensor : tensors) broadcast_later(broadcasts, tensor);
   Random cuts(from ^ 0xC07);
@@ -225,92 +244,6 @@ std::string Plan::describe() const {
                         tensor.steps.size());
   }
   return text;
-}
-
-std::int64_t share_of(const TensorPlan& tensor, Rank rank, std::uint64_t round, std::uint64_t i) {
-  if (!has_rounds(tensor.spec.options.mode)) {
-    // Each worker counts in digits of its own, so that a sum tells how many rounds of whom are in
-    // it.
-    return std::int64_t{1} << (6 * rank);
-  }
-  return static_cast<std::int64_t>((round * 7 + rank * 31 + i * 3) % 97) - 40;
-}
-
-Base base_of(const TensorPlan& tensor, std::uint32_t workers, std::uint64_t round) {
-  Base base;
-  std::uint64_t version = 0;
-  for (std::uint64_t n = 1; n <= round; ++n) {
-    const Step& step = tensor.steps[n - 1];
-    version += step.broadcast ? 1 : workers;
-    if (step.broadcast) base = {.round = n, .version = version - 1, .root = step.root};
-  }
-  return base;
-}
-
-double value_after(const TensorPlan& tensor, std::uint32_t workers, std::uint64_t round,
-                   std::uint64_t i) {
-  const RuleOptions& update = tensor.spec.options.update;
-  const bool grows = tensor.spec.options.mode == Mode::kEager;
-  double value = 0;
-  for (std::uint64_t n = 1; n <= round; ++n) {
-    const Step& step = tensor.steps[n - 1];
-    if (step.broadcast) {
-      value = static_cast<double>(share_of(tensor, step.root, n, i));
-      continue;
-    }
-    double sum = 0;
-    double least = HUGE_VAL;
-    double most = -HUGE_VAL;
-    double product = 1;
-    for (Rank rank = 0; rank < workers; ++rank) {
-      if (!tensor.takes_part(rank, n)) continue;
-      const auto share = static_cast<double>(share_of(tensor, rank, n, i));
-      sum += share;
-      least = std::min(least, share);
-      most = std::max(most, share);
-      product *= share;
-    }
-    if (update.rule == Rule::kMin) value = least;
-    if (update.rule == Rule::kMax) value = most;
-    if (update.rule == Rule::kProduct) value = product;
-    if (update.rule == Rule::kSum) value = sum + (grows ? value : 0);
-    if (update.rule == Rule::kMean) value = sum / workers + (grows ? value : 0);
-    if (update.rule == Rule::kSgd) value -= update.rate * (sum / workers);
-  }
-  const bool whole = tensor.spec.dtype == Dtype::kI32 || tensor.spec.dtype == Dtype::kI64;
-  if (whole) value = std::floor(value);
-  return tensor.spec.dtype == Dtype::kF32 ? static_cast<double>(static_cast<float>(value)) : value;
-}
-
-namespace {
-
-template <typename T>
-void store_as(std::byte* memory, std::uint64_t i, double value) {
-  const T element = static_cast<T>(value);
-  std::memcpy(memory + i * sizeof(T), &element, sizeof(T));
-}
-
-template <typename T>
-double load_as(const std::byte* memory, std::uint64_t i) {
-  T element;
-  std::memcpy(&element, memory + i * sizeof(T), sizeof(T));
-  return static_cast<double>(element);
-}
-
-}  // namespace
-
-void store(Dtype dtype, std::byte* memory, std::uint64_t i, double value) {
-  if (dtype == Dtype::kF32) store_as<float>(memory, i, value);
-  if (dtype == Dtype::kF64) store_as<double>(memory, i, value);
-  if (dtype == Dtype::kI32) store_as<std::int32_t>(memory, i, value);
-  if (dtype == Dtype::kI64) store_as<std::int64_t>(memory, i, value);
-}
-
-double load(Dtype dtype, const std::byte* memory, std::uint64_t i) {
-  if (dtype == Dtype::kF32) return load_as<float>(memory, i);
-  if (dtype == Dtype::kF64) return load_as<double>(memory, i);
-  if (dtype == Dtype::kI32) return load_as<std::int32_t>(memory, i);
-  return load_as<std::int64_t>(memory, i);
 }
 
 }  // namespace stretto::sim

@@ -108,6 +108,10 @@ Base base_of(const TensorPlan& tensor, std::uint32_t workers, std::uint64_t roun
 /// its rule.
 double value_after(const TensorPlan& tensor, std::uint32_t workers, std::uint64_t round,
                    std::uint64_t i);
+/// A value to which shares are added, from one that a worker has got that has begun `round` rounds
+/// of a tensor where shares apply as they come: a rule may take them away instead.
+double counted_up(const TensorPlan& tensor, std::uint32_t workers, std::uint64_t round,
+                  double value);
 /// Numbers to and from a tensor's memory.
 void store(Dtype dtype, std::byte* memory, std::uint64_t i, double value);
 double load(Dtype dtype, const std::byte* memory, std::uint64_t i);

@@ -138,7 +138,7 @@ def simulate(program):
     stated = re.search(r"^invariant: (.*)$", done.stdout, re.MULTILINE)
     asserted = re.search(r"^stretto bug: \S+ (.*) does not hold$", done.stderr, re.MULTILINE)
     invariant = (stated and stated.group(1)) or (asserted and f"assert: {asserted.group(1)}")
-    seed = re.search(r"STRETTO_SIM_FIRST_SEED=(\d+)", done.stdout)
+    seed = re.search(r"STRETTO_SIM_FIRST_SEED=(\d+)", done.stdout + done.stderr)
     return (invariant, seed and int(seed.group(1)),
             done.stdout[-2000:] + done.stderr[-2000:])
 

@@ -12,6 +12,7 @@
 #include <functional>
 #include <set>
 
+#include "tests/sim/replay.h"
 #include "tests/sim/seeds.h"
 
 namespace stretto::sim {
@@ -264,14 +265,15 @@ struct Replacements {
 TEST(SimulatedDisk, EveryFileThatIsReplacedIsWholeAfterACrash) {
   std::set<std::size_t> told;
   const Seeds seeds = seeds_from_environment();
+  Replay replay("SimulatedDisk.Every*");
   for (std::uint64_t seed = seeds.first; seed < seeds.first + seeds.count; ++seed) {
+    replay.at(seed);
     Replacements replacements(seed);
     const auto [invariant, text] = replacements.violation();
     told.insert(replacements.told);
     ASSERT_EQ(invariant, "") << "invariant: " << invariant << "\n"
-                             << text << "\nreplay: STRETTO_SIM_FIRST_SEED=" << seed
-                             << " STRETTO_SIM_SEEDS=1 test_sim "
-                                "--gtest_filter='SimulatedDisk.Every*'";
+                             << text << "\n"
+                             << replay.command();
   }
   EXPECT_TRUE(seeds.count < 100 || told.size() > 4) << "crashes came early and late";
 }

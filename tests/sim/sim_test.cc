@@ -6,6 +6,7 @@
 #include <chrono>
 
 #include "common/log.h"
+#include "tests/sim/replay.h"
 #include "tests/sim/seeds.h"
 #include "tests/sim/sim_cluster.h"
 
@@ -23,16 +24,17 @@ TEST_F(Simulation, EveryInvariantHoldsForEverySeed) {
   const auto [first, count] = seeds_from_environment();
   const auto began = std::chrono::steady_clock::now();
   std::uint64_t steps = 0;
+  Replay replay("Simulation.Every*");
   for (std::uint64_t seed = first; seed < first + count; ++seed) {
+    replay.at(seed);
     const Plan plan(seed);
     SimCluster cluster(plan);
     const auto violation = cluster.run();
     steps += cluster.steps();
-    ASSERT_FALSE(violation.has_value())
-        << "invariant: " << violation->invariant << "\n"
-        << violation->text << "\n"
-        << plan.describe() << "\nreplay: STRETTO_SIM_FIRST_SEED=" << seed
-        << " STRETTO_SIM_SEEDS=1 test_sim --gtest_filter='Simulation.Every*'";
+    ASSERT_FALSE(violation.has_value()) << "invariant: " << violation->invariant << "\n"
+                                        << violation->text << "\n"
+                                        << plan.describe() << "\n"
+                                        << replay.command();
   }
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
   fmt::print("{} seeds, {} steps, {:.0f} seeds per minute\n", count, steps,

@@ -288,8 +288,8 @@ void SimWorker::check_growth(std::size_t index, Operation::Kind kind, std::uint6
     std::uint64_t fewest = ~std::uint64_t{0};
     const std::uint64_t own = eager_pull ? part.info.applied : round;
     for (std::uint64_t i = part.offset / element; i < (part.offset + part.bytes) / element; ++i) {
-      fewest = std::min(
-          fewest, check_counts(index, own, i, load(plan.spec.dtype, value, i), part.info.version));
+      const double counts = counted_up(plan, plan_.workers, own, load(plan.spec.dtype, value, i));
+      fewest = std::min(fewest, check_counts(index, own, i, counts, part.info.version));
     }
     if (fewest != part.info.version || own > tensors_[index].next_step) {
       report_("values equal the oracle",
