@@ -50,7 +50,8 @@ Status Callee::on_call(LinkId id, const wire::Header& header, Buffer payload) {
   const auto found = links_.find(id);
   if (found == links_.end()) return {};
   Link& link = found->second;
-  const std::uint64_t number = header.version;
+  const auto frame = wire::CallFrame::of(header);
+  const std::uint64_t number = frame.number;
   if (number == 0 || link.calls.count(number) != 0) {
     return {Code::kMalformed, fmt::format("call {} came twice, or is no number", number)};
   }
@@ -60,16 +61,16 @@ Status Callee::on_call(LinkId id, const wire::Header& header, Buffer payload) {
   }
   Status refusal = may_take(link, header.bytes);
   if (refusal.ok() && payload.size() < header.bytes) refusal = dropped_message(header.bytes);
-  const std::shared_ptr<const Methods::Method> method = methods_.find(header.base);
+  const std::shared_ptr<const Methods::Method> method = methods_.find(frame.method);
   if (refusal.ok() && method == nullptr) {
     refusal = {Code::kUnsupported,
                fmt::format("no method of hash {:#018x} is registered there, {} others are",
-                           header.base, methods_.count())};
+                           frame.method, methods_.count())};
   }
   UnderWay& call = link.calls[number];
   last_tag_ += 2;
   call.tag = last_tag_;
-  call.urgency = {header.priority, van_.deadline_of(header)};
+  call.urgency = {frame.priority, van_.deadline_of(header)};
   ++link.unanswered;
   if (!refusal.ok()) {
     answer(id, number, refusal);
@@ -107,15 +108,14 @@ void Callee::answer(LinkId id, std::uint64_t number, const Result<Message>& outc
   }
   call.answered = true;
   const Status error = sendable(outcome);
-  wire::Header header;
-  header.kind = wire::Kind::kAnswer;
-  header.priority = call.urgency.priority;
-  header.version = number;
-  header.base = static_cast<std::uint64_t>(error.code());
+  const wire::AnswerFrame frame{.number = number,
+                                .error = static_cast<std::uint64_t>(error.code()),
+                                .priority = call.urgency.priority};
   const Message message = error.ok() ? *outcome : Message(error.cause().substr(0, kMaxErrorBytes));
   link.hold(call, message.size());
   leaving_[call.tag] = {id, number};
-  van_.send(id, header, to_buffer(message), {.tag = call.tag, .deadline = call.urgency.deadline});
+  van_.send(id, frame.header(), to_buffer(message),
+            {.tag = call.tag, .deadline = call.urgency.deadline});
   if (call.paused) van_.pause(call.tag);
 }
 

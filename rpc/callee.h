@@ -9,6 +9,7 @@
 #include "common/check.h"
 #include "rpc/handles.h"
 #include "rpc/methods.h"
+#include "van/frame_views.h"
 #include "van/van.h"
 
 namespace stretto::rpc {

@@ -40,12 +40,9 @@ void Caller::start(const CallState& call, LinkId id) {
   const Time expires = clock_.now() + call->timeout;
   calls_[call->tag] = {.state = call, .link = id, .number = number, .expires = expires};
   expiries_.emplace(expires, call->tag);
-  wire::Header header;
-  header.kind = wire::Kind::kCall;
-  header.priority = call->urgency.priority;
-  header.version = number;
-  header.base = hash_of(call->method);
-  van_.send(id, header, to_buffer(std::exchange(call->message, {})),
+  const wire::CallFrame frame{
+      .number = number, .method = hash_of(call->method), .priority = call->urgency.priority};
+  van_.send(id, frame.header(), to_buffer(std::exchange(call->message, {})),
             {.tag = call->tag, .deadline = call->urgency.deadline});
 }
 
@@ -98,28 +95,29 @@ void Caller::give_up(std::uint64_t tag, const Status& why) {
 Status Caller::on_answer(LinkId id, const wire::Header& header, Buffer payload) {
   const auto found = links_.find(id);
   if (found == links_.end()) return {};
-  if (header.version == 0 || header.version > found->second.issued) {
-    return {Code::kMalformed, fmt::format("an answer to call {} came, {} were made", header.version,
-                                          found->second.issued)};
+  const auto frame = wire::AnswerFrame::of(header);
+  const std::uint64_t number = frame.number;
+  if (number == 0 || number > found->second.issued) {
+    return {Code::kMalformed,
+            fmt::format("an answer to call {} came, {} were made", number, found->second.issued)};
   }
-  const auto known = found->second.calls.find(header.version);
+  const auto known = found->second.calls.find(number);
   if (known == found->second.calls.end()) return {};  // We gave it up.
   const std::uint64_t tag = known->second;
   if (!calls_.at(tag).left) {
-    return {Code::kMalformed,
-            fmt::format("an answer to call {} came before it had left", header.version)};
+    return {Code::kMalformed, fmt::format("an answer to call {} came before it had left", number)};
   }
   if (payload.size() < header.bytes) {
     end(tag, dropped_message(header.bytes));
     return {};
   }
-  if (header.base == 0) {
+  if (frame.error == 0) {
     end(tag, {}, to_message(std::move(payload)));
     return {};
   }
   const auto* text = reinterpret_cast<const char*>(payload.data());
   end(tag,
-      status_from(header.base, std::string(text, std::min(payload.size(), kMaxErrorBytes)), {}));
+      status_from(frame.error, std::string(text, std::min(payload.size(), kMaxErrorBytes)), {}));
   return {};
 }
 

@@ -10,6 +10,7 @@
 
 #include "common/clock.h"
 #include "rpc/handles.h"
+#include "van/frame_views.h"
 #include "van/van.h"
 
 namespace stretto::rpc {

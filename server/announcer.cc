@@ -10,16 +10,13 @@ namespace stretto {
 namespace {
 
 // What a worker is told of a part's value.
-wire::Header header_about(const Part& part, Rank rank) {
+wire::ValueFacts facts_for(Rank rank, const Part& part) {
   const Consistency& rounds = part.collector.rounds();
-  wire::Header header;
-  header.key = part.key;
-  header.version = part.store.value().version;
-  header.base = rounds.slowest();
-  header.own_applied = rounds.applied_of(rank);
-  header.spread = rounds.spread();
-  header.contributors = part.store.value().contributors;
-  return header;
+  return {.version = part.store.value().version,
+          .slowest = rounds.slowest(),
+          .own_applied = rounds.applied_of(rank),
+          .spread = rounds.spread(),
+          .contributors = part.store.value().contributors};
 }
 
 }  // namespace
@@ -31,46 +28,50 @@ void Announcer::announce(Part& part) {
 
 void Announcer::tell(const Part& part, const Waiter& waiter) {
   const Value& value = part.store.value();
-  wire::Header header = header_about(part, waiter.rank);
-  header.kind = waiter.wants_value ? wire::Kind::kValue : wire::Kind::kDone;
-  header.dtype = waiter.wants_value ? static_cast<std::uint8_t>(part.spec.dtype) : std::uint8_t{0};
-  if (waiter.wants_value) header.codec = static_cast<std::uint8_t>(value.codec);
-  if (waiter.wants_value && waiter.pushed) header.flags = wire::kWantsValue;
-  header.priority = waiter.priority;
+  const wire::ValueFacts facts = facts_for(waiter.rank, part);
+  const wire::Header header =
+      waiter.wants_value
+          ? wire::ValueFrame{.key = part.key,
+                             .facts = facts,
+                             .answers_push = waiter.pushed,
+                             .dtype = part.spec.dtype,
+                             .codec = value.codec,
+                             .priority = waiter.priority}
+                .header()
+          : wire::DoneFrame{.key = part.key, .facts = facts, .priority = waiter.priority}.header();
   van_.send(workers_.link_of(waiter.rank), header, waiter.wants_value ? value.bytes : Buffer(),
             {.tag = 0, .deadline = waiter.deadline, .bulk = part.spec.options.bulk});
 }
 
-void Announcer::answer_probe(LinkId link, Rank rank, const wire::Header& probe, const Part& part) {
-  wire::Header answer = header_about(part, rank);
-  answer.kind = wire::Kind::kDone;
-  answer.flags = wire::kProbe;
-  answer.priority = probe.priority;
-  van_.send(link, answer, Buffer(), {.tag = 0, .deadline = Time::max(), .bulk = false});
+void Announcer::answer_probe(LinkId link, Rank rank, const wire::PullFrame& probe,
+                             const Part& part) {
+  const wire::DoneFrame answer{.key = part.key,
+                               .facts = facts_for(rank, part),
+                               .answers_probe = true,
+                               .priority = probe.priority};
+  van_.send(link, answer.header(), Buffer(), {.tag = 0, .deadline = Time::max(), .bulk = false});
 }
 
-void Announcer::fault(LinkId link, const wire::Header& about, const Status& why) {
+void Announcer::fault(LinkId link, const wire::Key& key, std::uint64_t round, const Status& why) {
   wire::Control message = fault_message(why);
-  message.mutable_fault()->set_tensor(about.key.tensor);
-  message.mutable_fault()->set_part(about.key.part);
-  message.mutable_fault()->set_round(about.version);
+  message.mutable_fault()->set_tensor(key.tensor);
+  message.mutable_fault()->set_part(key.part);
+  message.mutable_fault()->set_round(round);
   van_.send_control(link, message);
 }
 
-void Announcer::disagree(LinkId link, const wire::Header& about, Part& part, const Status& why) {
-  fault(link, about, why);
+void Announcer::disagree(LinkId link, const wire::PushFrame& push, Part& part, const Status& why) {
+  fault(link, push.key, push.round, why);
   fail(part, why);
   part.doomed = why;
 }
 
 void Announcer::fail(Part& part, const Status& why) {
-  wire::Header about;
-  about.key = part.key;
-  about.version = part.collector.rounds().version() + 1;
-  const Status told(why.code(), fmt::format("tensor '{}', round {}: {}", part.spec.name,
-                                            about.version, why.cause()));
+  const std::uint64_t round = part.collector.rounds().version() + 1;
+  const Status told(why.code(),
+                    fmt::format("tensor '{}', round {}: {}", part.spec.name, round, why.cause()));
   for (const Waiter& waiter : part.waiting.take_all()) {
-    fault(workers_.link_of(waiter.rank), about, Status(told).with_peer(why.peer()));
+    fault(workers_.link_of(waiter.rank), part.key, round, Status(told).with_peer(why.peer()));
   }
 }
 

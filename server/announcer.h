@@ -5,6 +5,7 @@
 
 #include "server/slot.h"
 #include "server/worker_links.h"
+#include "van/frame_views.h"
 #include "van/van.h"
 
 namespace stretto {
@@ -19,14 +20,14 @@ class Announcer {
   /// it never will be.
   void announce(Part& part);
   /// What is known of a part's value, without its bytes and without waiting.
-  void answer_probe(LinkId link, Rank rank, const wire::Header& probe, const Part& part);
-  /// What a worker sent, or asked for, is refused.
-  void fault(LinkId link, const wire::Header& about, const Status& why);
+  void answer_probe(LinkId link, Rank rank, const wire::PullFrame& probe, const Part& part);
+  /// What a worker sent, or asked for, is refused. `round` is the one of its frame.
+  void fault(LinkId link, const wire::Key& key, std::uint64_t round, const Status& why);
   /// All who wait for the part hear why they wait in vain.
   void fail(Part& part, const Status& why);
   /// What a worker sent is not what others did: they disagree with it just as much, those who wait
   /// and those who have yet to come, for to the first two the tensor has failed.
-  void disagree(LinkId link, const wire::Header& about, Part& part, const Status& why);
+  void disagree(LinkId link, const wire::PushFrame& push, Part& part, const Status& why);
 
  private:
   void tell(const Part& part, const Waiter& waiter);

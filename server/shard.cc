@@ -31,13 +31,13 @@ bool waits_too_often(const Part& part, const WorkerLinks& workers, Rank rank) {
   return part.waiting.size() > 2 * workers.count() && part.waiting.count_of(rank) > 2;
 }
 
-Share share_of(const wire::Header& header, Rank rank, Buffer payload) {
+Share share_of(const wire::PushFrame& push, Rank rank, Buffer payload) {
   return {.rank = rank,
-          .round = header.version,
-          .assign = (header.flags & wire::kAssign) != 0,
-          .absent = (header.flags & wire::kAbsent) != 0,
-          .root = header.base,
-          .codec = static_cast<Codec>(header.codec),
+          .round = push.round,
+          .assign = push.assigns,
+          .absent = push.absent,
+          .root = push.root,
+          .codec = push.codec,
           .bytes = std::move(payload)};
 }
 
@@ -156,9 +156,7 @@ void Shard::on_open(LinkId link, const wire::Open& open) {
   const Status status = slots_.open(open.tensor(), *spec, open.first_slot());
   if (status.ok()) return;
   if (status.code() != Code::kMismatch) return van_.refuse(link, status);
-  wire::Header about;
-  about.key.tensor = open.tensor();
-  announcer_.fault(link, about, status);
+  announcer_.fault(link, {.tensor = open.tensor(), .part = 0}, 0, status);
 }
 
 void Shard::on_state_request(LinkId link, const wire::StateRequest& request) {
@@ -191,19 +189,19 @@ void Shard::on_data(LinkId link, const wire::Header& header, Buffer payload) {
 }
 
 void Shard::on_push(LinkId link, Rank rank, const wire::Header& header, Buffer payload) {
-  const Result<OwnedSlots::Place> place = slots_.place_of(header.key, workers_.left());
-  if (!place.ok()) return announcer_.fault(link, header, place.status());
+  const auto push = wire::PushFrame::of(header);
+  const Result<OwnedSlots::Place> place = slots_.place_of(push.key, workers_.left());
+  if (!place.ok()) return announcer_.fault(link, push.key, push.round, place.status());
   Part& part = *place->part;
   if (waits_too_often(part, workers_, rank)) return van_.refuse(link, too_many_waits());
-  if (payload.size() != 0 && header.dtype != static_cast<std::uint8_t>(part.spec.dtype)) {
-    const Status status(Code::kMismatch, fmt::format("tensor '{}' is {}, a share of {} came",
-                                                     part.spec.name, name_of(part.spec.dtype),
-                                                     name_of(static_cast<Dtype>(header.dtype))));
-    return announcer_.disagree(link, header, part, status);
+  if (payload.size() != 0 && push.dtype != part.spec.dtype) {
+    const Status status(Code::kMismatch,
+                        fmt::format("tensor '{}' is {}, a share of {} came", part.spec.name,
+                                    name_of(part.spec.dtype), name_of(push.dtype)));
+    return announcer_.disagree(link, push, part, status);
   }
-  if (!part.doomed.ok()) return announcer_.fault(link, header, part.doomed);
-  const PushId push{workers_.find(link)->node, header.key, header.version};
-  switch (place->slot->admit(push, header.epoch)) {
+  if (!part.doomed.ok()) return announcer_.fault(link, push.key, push.round, part.doomed);
+  switch (place->slot->admit({workers_.find(link)->node, push.key, push.round}, header.epoch)) {
     case Slot::Verdict::kApply:
       return count(link, rank, header, std::move(payload), *place);
     case Slot::Verdict::kDuplicate:  // It counted once, and that is enough.
@@ -220,19 +218,18 @@ void Shard::count(LinkId link, Rank rank, const wire::Header& header, Buffer pay
                   const OwnedSlots::Place& place) {
   Part& part = *place.part;
   Consistency& rounds = part.collector.rounds();
-  const bool wants_value = (header.flags & wire::kWantsValue) != 0;
-  const bool collects = rounds.collects((header.flags & wire::kAssign) != 0);
+  const auto push = wire::PushFrame::of(header);
+  const bool collects = rounds.collects(push.assigns);
   const bool opens = !rounds.open();
   const std::size_t bytes = payload.size();
   const Time now = trace_.tracer().now(clock_);
   const Time first = part.waiting.empty() ? now : part.waiting.oldest().since;
-  Result<Collector::Counted> counted =
-      place.slot->count({workers_.find(link)->node, header.key, header.version},
-                        share_of(header, rank, std::move(payload)));
+  Result<Collector::Counted> counted = place.slot->count(
+      {workers_.find(link)->node, push.key, push.round}, share_of(push, rank, std::move(payload)));
   if (!counted.ok() && counted.status().code() == Code::kMismatch) {
-    return announcer_.disagree(link, header, part, counted.status());
+    return announcer_.disagree(link, push, part, counted.status());
   }
-  if (!counted.ok()) return announcer_.fault(link, header, counted.status());
+  if (!counted.ok()) return announcer_.fault(link, push.key, push.round, counted.status());
   const bool completed = counted->update.has_value();
   // There is no other copy whose word an update would have to wait for.
   if (completed) place.slot->release(place.slot->append(*std::move(counted->update)));
@@ -241,18 +238,18 @@ void Shard::count(LinkId link, Rank rank, const wire::Header& header, Buffer pay
     membership_->set_held(rank, held_.of(rank));
   }
   if (trace_.tracer().on()) note_share(header, bytes, part.store.has_rule() && completed, now);
-  if (wants_value || collects) {
+  if (push.wants_value || collects) {
     part.waiting.add({.rank = rank,
-                      .priority = header.priority,
+                      .priority = push.priority,
                       .deadline = van_.deadline_of(header),
-                      .wants_value = wants_value,
+                      .wants_value = push.wants_value,
                       .pushed = true,
                       .gate = counted->gate,
                       .since = now});
   }
-  van_.ack(link, header.push_sequence, !wants_value);
+  van_.ack(link, header.push_sequence, !push.wants_value);
   announce(part);
-  if (opens) sitting_out_.ask(header.key.part, part.spec, rounds);
+  if (opens) sitting_out_.ask(push.key.part, part.spec, rounds);
 }
 
 void Shard::note_share(const wire::Header& header, std::size_t bytes, bool updates, Time begin) {
@@ -263,19 +260,18 @@ void Shard::note_share(const wire::Header& header, std::size_t bytes, bool updat
 }
 
 void Shard::on_pull(LinkId link, Rank rank, const wire::Header& header) {
-  const Result<OwnedSlots::Place> place = slots_.place_of(header.key, workers_.left());
-  if (!place.ok()) return announcer_.fault(link, header, place.status());
+  const auto pull = wire::PullFrame::of(header);
+  const Result<OwnedSlots::Place> place = slots_.place_of(pull.key, workers_.left());
+  if (!place.ok()) return announcer_.fault(link, pull.key, pull.least_version, place.status());
   Part& part = *place->part;
-  if ((header.flags & wire::kProbe) != 0) {
-    return announcer_.answer_probe(link, rank, header, part);
-  }
+  if (pull.probes) return announcer_.answer_probe(link, rank, pull, part);
   if (waits_too_often(part, workers_, rank)) return van_.refuse(link, too_many_waits());
   part.waiting.add({.rank = rank,
-                    .priority = header.priority,
+                    .priority = pull.priority,
                     .deadline = van_.deadline_of(header),
                     .wants_value = true,
                     .pushed = false,
-                    .gate = part.collector.rounds().gate_of_pull(header.version),
+                    .gate = part.collector.rounds().gate_of_pull(pull.least_version),
                     .since = clock_.now()});
   announce(part);
 }

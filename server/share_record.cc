@@ -2,6 +2,8 @@
 // The fields of a record, from a header's.
 #include "server/share_record.h"
 
+#include "van/frame_views.h"
+
 namespace stretto {
 
 TraceRecord record_of_share(const wire::Header& header, std::size_t bytes, bool updates, Time begin,
@@ -9,7 +11,7 @@ TraceRecord record_of_share(const wire::Header& header, std::size_t bytes, bool 
   TraceRecord record;
   record.begin_ns = trace_time(begin);
   record.end_ns = trace_time(end);
-  record.round = header.version;
+  record.round = wire::PushFrame::of(header).round;
   record.tensor = header.key.tensor;
   record.part = header.key.part;
   record.bytes = static_cast<std::uint32_t>(bytes);

@@ -6,6 +6,8 @@
 
 #include <cstring>
 
+#include "van/frame_views.h"
+
 namespace stretto {
 
 Status Assembly::begin(const wire::Header& header, const Landing& landing,
@@ -44,10 +46,11 @@ Result<std::optional<Assembly::Whole>> Assembly::take(const wire::Header& header
   if (first) {
     if (Status status = begin(header, landing, allocate); !status.ok()) return status;
   }
-  const auto found = begun_.find(first ? header.sequence : header.version);
+  const std::uint64_t began = first ? header.sequence : wire::MoreFrame::of(header).first_sequence;
+  const auto found = begun_.find(began);
   if (found == begun_.end()) {
     return Status(Code::kMalformed,
-                  fmt::format("more came of frame {}, which was not begun", header.version));
+                  fmt::format("more came of frame {}, which was not begun", began));
   }
   Begun& begun = found->second;
   if ((header.flags & wire::kAbandoned) != 0) {

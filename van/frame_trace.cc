@@ -11,7 +11,7 @@ constexpr std::size_t kMostBegun = std::size_t{1} << 16;
 
 TraceRecord record_of(const wire::Header& header, NodeId peer, std::uint32_t bytes) {
   TraceRecord record;
-  record.round = header.kind == wire::Kind::kValue ? header.own_applied : header.version;
+  record.round = wire::round_of(header);
   record.tensor = header.key.tensor;
   record.part = header.key.part;
   record.bytes = bytes;

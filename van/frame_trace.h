@@ -8,6 +8,7 @@
 
 #include "common/clock.h"
 #include "observe/trace/trace.h"
+#include "van/frame_views.h"
 #include "van/send_queue.h"
 
 namespace stretto {
@@ -60,7 +61,7 @@ class FrameTrace {
   /// that was abandoned nothing is kept.
   void slice_came(LinkId link, const wire::Header& header) {
     if ((header.flags & wire::kAbandoned) != 0) {
-      begun_.erase({link, header.version});
+      begun_.erase({link, wire::MoreFrame::of(header).first_sequence});
     } else if (on() && header.kind != wire::Kind::kMore) {
       note_begun(link, header);
     }

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "van/frame_views.h"
+
 namespace stretto {
 namespace {
 
@@ -90,17 +92,19 @@ void Pacer::on_credit(LinkId link, std::uint64_t taken_bytes, Time now) {
 void Pacer::tell(LinkId link, wire::Header& credit) const {
   const Path* path = find(link);
   if (path == nullptr) return;
-  credit.version = static_cast<std::uint64_t>(path->own_round_trip().count());
-  credit.base = static_cast<std::uint64_t>(own_wait_.count());
+  wire::CreditFrame{.round_trip_ns = static_cast<std::uint64_t>(path->own_round_trip().count()),
+                    .loop_wait_ns = static_cast<std::uint64_t>(own_wait_.count())}
+      .put_into(credit);
 }
 
 // Numbers from outside: those that are absurd are as good as none.
 void Pacer::hear(LinkId link, const wire::Header& credit) {
   const auto found = paths_.find(link);
   if (found == paths_.end()) return;
-  if (credit.version > kMostTold || credit.base > kMostTold) return;
-  found->second.on_far_round_trip(std::chrono::nanoseconds(credit.version));
-  found->second.on_waits(own_wait_ + std::chrono::nanoseconds(credit.base));
+  const wire::CreditFrame told = wire::CreditFrame::of(credit);
+  if (told.round_trip_ns > kMostTold || told.loop_wait_ns > kMostTold) return;
+  found->second.on_far_round_trip(std::chrono::nanoseconds(told.round_trip_ns));
+  found->second.on_waits(own_wait_ + std::chrono::nanoseconds(told.loop_wait_ns));
 }
 
 // A quarter of the limit is the largest slice, whatever the path would like.

@@ -152,14 +152,13 @@ wire::Header Van::stamp(Link& link, const SendQueue::Pick& pick, Time now) {
   const bool abandoned = (header.flags & wire::kAbandoned) != 0;
   header.bytes = pick.bytes;
   if (pick.offset > 0) {
-    header = wire::Header{};
-    header.kind = wire::Kind::kMore;
-    if (abandoned) header.flags = wire::kAbandoned;
-    header.priority = frame.header.priority;
-    header.key = frame.header.key;
-    header.version = frame.first_sequence;
+    header = wire::MoreFrame{.key = frame.header.key,
+                             .first_sequence = frame.first_sequence,
+                             .offset = abandoned ? 0 : pick.offset,
+                             .abandoned = abandoned,
+                             .priority = frame.header.priority}
+                 .header();
     header.bytes = pick.bytes;
-    header.offset = abandoned ? 0 : pick.offset;
   }
   if (pick.offset > 0 || !pick.last) {
     header.total = static_cast<std::uint32_t>(frame.payload.size());

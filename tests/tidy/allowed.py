@@ -7,6 +7,7 @@
 VAN_DOORS = {
     "van/control.pb.h",
     "van/fabric/library.h",
+    "van/frame_views.h",
     "van/greeting.h",
     "van/loop.h",
     "van/loop_thread.h",
