@@ -121,7 +121,7 @@ void Scheduler::on_control(LinkId link, const wire::Control& message) {
   if (message.has_leave() && machine_.phase() != ViewMachine::Phase::kFailing) {
     van_.send_control(link, leave_message());
     if (!member.left) watch_.left(member);
-    happened(Leave{.node = member.node});
+    happened(Left{.node = member.node});
   }
   if (message.has_failure()) {
     return happened(Lost{.node = member.node, .cause = status_of(message.failure()).cause()});

@@ -29,7 +29,7 @@ struct Join {
   std::uint64_t round = 1;  ///< That nobody has begun.
 };
 /// A member is done, and says so.
-struct Leave {
+struct Left {
   NodeId node = 0;
   std::uint64_t round = 1;  ///< That nobody has begun.
 };
@@ -76,7 +76,7 @@ struct TurnOver {};
 /// Time has passed.
 struct TimeOut {};
 
-using ViewEvent = std::variant<Join, Leave, Gone, Lost, Moved, Notice, Suspicion, NewTensor, Stop,
+using ViewEvent = std::variant<Join, Left, Gone, Lost, Moved, Notice, Suspicion, NewTensor, Stop,
                                TurnOver, TimeOut>;
 
 // ---- orders

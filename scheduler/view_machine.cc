@@ -85,7 +85,7 @@ void ViewMachine::begin() {
 
 // ---- those who go
 
-void ViewMachine::take(const Leave& leave) {
+void ViewMachine::take(const Left& leave) {
   const Member* member = next_.find(leave.node);
   if (!is_in(member)) return;
   if (phase_ == Phase::kDispersing) next_.members[leave.node].left = true;

@@ -57,7 +57,7 @@ class ViewMachine {
   };
 
   void take(const Join& join);
-  void take(const Leave& leave);
+  void take(const Left& leave);
   void take(const Gone& gone);
   void take(const Lost& lost);
   void take(const Moved& moved);

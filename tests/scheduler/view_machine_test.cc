@@ -120,8 +120,8 @@ TEST_F(ViewMachineTest, DeparturesOfATurnMakeOneView) {
     join.workers = 3;
     workers.push_back(come(join));
   }
-  EXPECT_TRUE(on(Leave{.node = workers[0]}).empty());
-  EXPECT_TRUE(on(Leave{.node = workers[2]}).empty());
+  EXPECT_TRUE(on(Left{.node = workers[0]}).empty());
+  EXPECT_TRUE(on(Left{.node = workers[2]}).empty());
   EXPECT_TRUE(machine_->next_view().find(workers[0])->left);
   EXPECT_FALSE(view().find(workers[0])->left) << "not published yet";
   const auto orders = on(TurnOver{});
@@ -129,7 +129,7 @@ TEST_F(ViewMachineTest, DeparturesOfATurnMakeOneView) {
   EXPECT_EQ(only<Publish>(orders)->since, 1U);
   EXPECT_EQ(view().epoch, 2U);
   EXPECT_EQ(view().fence, 1U) << "their last frames are still good";
-  EXPECT_NE(only<Disperse>(on(Leave{.node = workers[1]})), nullptr);
+  EXPECT_NE(only<Disperse>(on(Left{.node = workers[1]})), nullptr);
 }
 
 TEST_F(ViewMachineTest, InAJobOfFixedSizeALossEndsItAndIsNamed) {
@@ -226,7 +226,7 @@ class Events {
     const NodeId node = some(machine);
     switch (random_.below(24)) {
       case 0:
-        return Leave{.node = node, .round = round_};
+        return Left{.node = node, .round = round_};
       case 1:
         return Gone{.node = node, .cause = "gone", .round = round_};
       case 2:

@@ -5,7 +5,9 @@
 # membership, the loop and its thread, and the factory of transports; for benchmarks, the loading of
 # libfabric.
 VAN_DOORS = {
+    "van/control.h",
     "van/control.pb.h",
+    "van/control_codec.h",
     "van/fabric/library.h",
     "van/frame_views.h",
     "van/greeting.h",

@@ -20,7 +20,7 @@ using Kind = AgentFrame::Kind;
 
 constexpr Duration kPatience = 30s;
 
-Hello hello_of_a_host() {
+AgentHello hello_of_a_host() {
   return {2, kVersion, "host", "secret", "192.0.2.1", "192.0.2.2", {"eth0=192.0.2.2"}};
 }
 
@@ -82,7 +82,7 @@ class LaunchFarHost : public testing::Test, private FarEvents {
     auto link = std::make_unique<AgentLink>(poller_, Descriptor(ends[0]), Descriptor(), true);
     FarEvents& events = *this;
     host_ = std::make_unique<FarHost>(poller_, events, clock_, "far", "/");
-    Hello hello = hello_of_a_host();
+    AgentHello hello = hello_of_a_host();
     host_->adopt(std::move(link), hello);
   }
 
@@ -260,7 +260,7 @@ TEST(LaunchGate, StrangersStayOutside) {
               static_cast<ssize_t>(words.size()));
     return std::move(*socket);
   };
-  Hello wrong = hello_of_a_host();
+  AgentHello wrong = hello_of_a_host();
   wrong.secret = "secreT";
   const std::string greeting(kGreeting);
   const Descriptor guesser = come(greeting + encoded(frame_of(wrong)));

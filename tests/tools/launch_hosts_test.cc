@@ -185,7 +185,7 @@ class LaunchMeeting : public testing::Test {
     hellos_[0].host = "home";
     hellos_[0].interfaces = {"eth0=192.0.2.1", "eth1=198.51.100.1", "lo=127.0.0.1"};
     for (const std::size_t site : {std::size_t{1}, std::size_t{2}}) {
-      Hello& hello = hellos_[site];
+      AgentHello& hello = hellos_[site];
       hello.host = "same";  // As hosts from one image may call themselves.
       hello.launcher_address = "198.51.100.1";
       hello.own_address = "198.51.100." + std::to_string(site + 1);
@@ -201,7 +201,7 @@ class LaunchMeeting : public testing::Test {
   }
 
   Plan plan_;
-  std::vector<Hello> hellos_ = std::vector<Hello>(3);
+  std::vector<AgentHello> hellos_ = std::vector<AgentHello>(3);
 };
 
 TEST_F(LaunchMeeting, TheAddressIsTheOneThatHostsSee) {
@@ -230,7 +230,7 @@ TEST_F(LaunchMeeting, ASchedulerElsewhereIsFoundThere) {
 }
 
 TEST_F(LaunchMeeting, AGatewayBetweenIsNoticed) {
-  for (Hello& hello : hellos_) hello.launcher_address = "203.0.113.9";
+  for (AgentHello& hello : hellos_) hello.launcher_address = "203.0.113.9";
   const Status status = meet_with({}).status();
   EXPECT_EQ(status.code(), Code::kNetwork);
   for (const char* word :
@@ -263,7 +263,7 @@ TEST(LaunchGathering, AgentsOfMpirunAreToldWhereToCome) {
 
 TEST(LaunchGathering, AnAgentKnowsHowItWasStarted) {
   const Variables ssh{{"SSH_CONNECTION", "192.0.2.1 51000 192.0.2.2 22"}};
-  Hello hello = hello_from(ssh, "a", {});
+  AgentHello hello = hello_from(ssh, "a", {});
   EXPECT_EQ(hello.rank, -1);
   EXPECT_EQ(hello.launcher_address, "192.0.2.1");
   EXPECT_EQ(hello.own_address, "192.0.2.2");

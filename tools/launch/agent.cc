@@ -50,7 +50,7 @@ class HostAgent final : public HostEvents {
     environment_.erase(kLaunchSecret);
   }
 
-  int run(Descriptor in, Descriptor out, const Hello& hello) {
+  int run(Descriptor in, Descriptor out, const AgentHello& hello) {
     link_ = std::make_unique<AgentLink>(poller_, std::move(in), std::move(out), true);
     const bool watched = link_->start([this](const AgentFrame& frame) { take(frame); },
                                       [this](const Status& why) { link_error_ = why; }) &&
@@ -234,9 +234,9 @@ std::string word_of(const std::string& text, std::size_t index) {
 
 }  // namespace
 
-Hello hello_from(const Variables& environment, std::string host,
-                 std::vector<std::string> interfaces) {
-  Hello hello;
+AgentHello hello_from(const Variables& environment, std::string host,
+                      std::vector<std::string> interfaces) {
+  AgentHello hello;
   hello.version = kVersion;
   hello.host = std::move(host);
   hello.secret = value_of(environment, kLaunchSecret);
@@ -260,7 +260,7 @@ Hello hello_from(const Variables& environment, std::string host,
 }
 
 int run_agent(const Variables& environment, const Clock& clock) {
-  Hello hello = hello_from(environment, host_name(), interface_addresses());
+  AgentHello hello = hello_from(environment, host_name(), interface_addresses());
   const std::string addresses = value_of(environment, kLaunchAddresses);
   if (addresses.empty()) {
     // Frames must not meet what a library prints: stdin and stdout are of /dev/null from here on.

@@ -16,9 +16,9 @@ namespace stretto::launch {
 inline constexpr const char* kLaunchAddresses = "STRETTO_LAUNCH_AT";
 inline constexpr const char* kLaunchSecret = "STRETTO_LAUNCH_SECRET";
 
-/// What an agent with this environment says of itself. `interfaces`: as Hello has them. Pure.
-Hello hello_from(const Variables& environment, std::string host,
-                 std::vector<std::string> interfaces);
+/// What an agent with this environment says of itself. `interfaces`: as AgentHello has them. Pure.
+AgentHello hello_from(const Variables& environment, std::string host,
+                      std::vector<std::string> interfaces);
 
 /// Works until its launcher lets it go; the exit status. Talks over stdin and stdout, or over a
 /// socket if kLaunchAddresses is set.

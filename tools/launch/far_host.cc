@@ -34,7 +34,7 @@ Status FarHost::open(const Command& carrier, const SignalState& signals) {
   return connection_.open(carrier, signals);
 }
 
-void FarHost::adopt(std::unique_ptr<AgentLink> link, const Hello& hello) {
+void FarHost::adopt(std::unique_ptr<AgentLink> link, const AgentHello& hello) {
   connection_.adopt(std::move(link));
   take(frame_of(hello));
 }
@@ -114,7 +114,7 @@ void FarHost::take_of_member(const AgentFrame& frame) {
 
 void FarHost::take_hello(const AgentFrame& frame) {
   if (state_ != State::kComing) return;
-  Result<Hello> hello = hello_of(frame);
+  Result<AgentHello> hello = hello_of(frame);
   if (!hello.ok()) return connection_.refuse(hello.status());
   connection_.greet();
   hello_ = *hello;

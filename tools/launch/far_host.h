@@ -49,7 +49,7 @@ class FarHost final : public Host {
   /// Has `carrier` start the agent, and talks to it over the carrier's stdin and stdout.
   Status open(const Command& carrier, const SignalState& signals);
   /// The agent that has come over a socket.
-  void adopt(std::unique_ptr<AgentLink> link, const Hello& hello);
+  void adopt(std::unique_ptr<AgentLink> link, const AgentHello& hello);
 
   void start(std::size_t member, const Command& command, bool tells_ready) override;
   void signal(const SignalOrder& order) override;
@@ -72,7 +72,7 @@ class FarHost final : public Host {
   /// After open().
   pid_t carrier_id() const { return connection_.carrier_id(); }
   const std::string& name() const { return name_; }
-  const Hello& hello() const { return hello_; }
+  const AgentHello& hello() const { return hello_; }
   State state() const { return state_; }
   /// Nothing will come from it any more, and no carrier runs.
   bool over() const;
@@ -95,7 +95,7 @@ class FarHost final : public Host {
   AgentConnection connection_;
   HeartbeatWatch heartbeats_{kAliveEvery};
   OutputCredit credit_{kOutputWindow};
-  Hello hello_;
+  AgentHello hello_;
   std::set<std::size_t> started_;  // Members that it was asked to run,
   std::set<std::size_t> running_;  // and those of which no end has been told.
   bool has_scheduler_ = false;     // Which says how the job comes together.

@@ -100,12 +100,12 @@ bool FarHosts::all_here() const {
   });
 }
 
-std::vector<Hello> FarHosts::end_gathering(Hello own) {
+std::vector<AgentHello> FarHosts::end_gathering(AgentHello own) {
   STRETTO_CHECK(all_here());
   gate_.reset();
-  std::vector<Hello> hellos{std::move(own)};
+  std::vector<AgentHello> hellos{std::move(own)};
   for (std::size_t site = 1; site < hosts_.size(); ++site) {
-    hellos.push_back(hosts_[site] ? hosts_[site]->hello() : Hello{});
+    hellos.push_back(hosts_[site] ? hosts_[site]->hello() : AgentHello{});
   }
   return hellos;
 }

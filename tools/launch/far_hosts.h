@@ -33,7 +33,7 @@ class FarHosts {
   void take_arrivals();
   bool all_here() const;
   /// No more are waited for: what they said of themselves, by site; `own` is this host's.
-  std::vector<Hello> end_gathering(Hello own);
+  std::vector<AgentHello> end_gathering(AgentHello own);
   /// The time to come is over: gives up on the first that has not.
   void give_up_late();
 

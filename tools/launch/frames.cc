@@ -96,7 +96,7 @@ std::string encoded(const AgentFrame& frame) {
   return bytes.replace(0, kLengthBytes, length);
 }
 
-std::string Hello::address_of(std::string_view interface) const {
+std::string AgentHello::address_of(std::string_view interface) const {
   for (const std::string& one : interfaces) {
     const std::size_t equals = one.find('=');
     if (equals != std::string::npos && one.substr(0, equals) == interface) {
@@ -106,7 +106,7 @@ std::string Hello::address_of(std::string_view interface) const {
   return {};
 }
 
-AgentFrame frame_of(const Hello& hello) {
+AgentFrame frame_of(const AgentHello& hello) {
   AgentFrame frame;
   frame.number = hello.rank;
   frame.texts = {hello.version, hello.host, hello.secret, hello.launcher_address,
@@ -115,17 +115,17 @@ AgentFrame frame_of(const Hello& hello) {
   return frame;
 }
 
-Result<Hello> hello_of(const AgentFrame& frame) {
+Result<AgentHello> hello_of(const AgentFrame& frame) {
   if (frame.kind != AgentFrame::Kind::kHello || frame.texts.size() < kHelloTexts) {
     return malformed("the first frame is no hello");
   }
-  Hello hello{frame.number,
-              frame.texts[0],
-              frame.texts[1],
-              frame.texts[2],
-              frame.texts[3],
-              frame.texts[4],
-              {}};
+  AgentHello hello{frame.number,
+                   frame.texts[0],
+                   frame.texts[1],
+                   frame.texts[2],
+                   frame.texts[3],
+                   frame.texts[4],
+                   {}};
   hello.interfaces.assign(frame.texts.begin() + kHelloTexts, frame.texts.end());
   return hello;
 }

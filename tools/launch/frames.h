@@ -27,7 +27,7 @@ inline constexpr Duration kAliveEvery = std::chrono::seconds(1);
 
 struct AgentFrame {
   enum class Kind : std::uint8_t {
-    kHello = 1,  ///< Agent: `number` is its rank among agents or -1; texts: see Hello.
+    kHello = 1,  ///< Agent: `number` is its rank among agents or -1; texts: see AgentHello.
     kStart,      ///< detail 1: it tells where it listens; number: arguments; see start_frame.
     kSignal,     ///< detail: SignalOrder::Scope; number: signal.
     kCredit,     ///< number: bytes of output that may be sent besides.
@@ -56,7 +56,7 @@ struct AgentFrame {
 std::string encoded(const AgentFrame& frame);
 
 /// What an agent tells of itself.
-struct Hello {
+struct AgentHello {
   std::int64_t rank = -1;        ///< Among agents that one command started; -1: started alone.
   std::string version;           ///< Of its stretto-launch.
   std::string host;              ///< What its host calls itself.
@@ -69,9 +69,9 @@ struct Hello {
   std::string address_of(std::string_view interface) const;
 };
 
-AgentFrame frame_of(const Hello& hello);
+AgentFrame frame_of(const AgentHello& hello);
 /// Errors: Malformed.
-Result<Hello> hello_of(const AgentFrame& frame);
+Result<AgentHello> hello_of(const AgentFrame& frame);
 
 /// Cuts what arrives into frames.
 /// Thread: loop.

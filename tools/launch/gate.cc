@@ -141,7 +141,7 @@ void Gate::hang_up_on_oldest() {
 
 void Gate::take(Stranger& stranger, const AgentFrame& frame) const {
   if (stranger.known) return;
-  const Result<Hello> hello = hello_of(frame);
+  const Result<AgentHello> hello = hello_of(frame);
   if (!hello.ok() || !same(hello->secret, secret_)) {
     stranger.refused = true;
     stranger.link->close();

@@ -18,7 +18,7 @@ class Gate {
  public:
   struct Arrival {
     std::unique_ptr<AgentLink> link;
-    Hello hello;  ///< With the address that it came from as its own.
+    AgentHello hello;  ///< With the address that it came from as its own.
   };
 
   Gate(Poller& poller, std::string secret) : poller_(poller), secret_(std::move(secret)) {}
@@ -39,7 +39,7 @@ class Gate {
   struct Stranger {
     std::unique_ptr<AgentLink> link;
     std::string address;
-    Hello hello;
+    AgentHello hello;
     bool known = false;
     bool refused = false;
   };

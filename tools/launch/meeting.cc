@@ -17,34 +17,34 @@ constexpr std::string_view kBatchVariables[] = {"SLURM_JOB_ID", "PBS_NODEFILE", 
                                                 "LSB_DJOB_HOSTFILE", "PE_HOSTFILE"};
 constexpr std::string_view kEverywhere = "0.0.0.0";
 
-bool is_address_of(const Hello& hello, const std::string& address) {
+bool is_address_of(const AgentHello& hello, const std::string& address) {
   return std::any_of(hello.interfaces.begin(), hello.interfaces.end(), [&](const std::string& one) {
     return one.substr(one.find('=') + 1) == address;
   });
 }
 
-std::string names_of(const Hello& hello) {
+std::string names_of(const AgentHello& hello) {
   std::string names;
   for (const std::string& one : hello.interfaces) names += (names.empty() ? "" : ", ") + one;
   return names.empty() ? "none" : names;
 }
 
 // An allocation of Slurm's whose only node is the one that the launcher runs on.
-bool all_on_one_node(const Placement& placement, const std::vector<Hello>& hellos) {
+bool all_on_one_node(const Placement& placement, const std::vector<AgentHello>& hellos) {
   return placement.via == Via::kSlurm &&
-         std::all_of(hellos.begin(), hellos.end(), [&](const Hello& hello) {
+         std::all_of(hellos.begin(), hellos.end(), [&](const AgentHello& hello) {
            return hello.host.empty() || hello.host == hellos[0].host;
          });
 }
 
 class Finder {
  public:
-  Finder(const Plan& plan, const Placement& placement, const std::vector<Hello>& hellos)
+  Finder(const Plan& plan, const Placement& placement, const std::vector<AgentHello>& hellos)
       : plan_(plan), placement_(placement), hellos_(hellos) {}
 
   // Where others find processes of a site.
   Result<std::string> address_of(std::size_t site) const {
-    const Hello& hello = hellos_[site];
+    const AgentHello& hello = hellos_[site];
     if (!plan_.interface.empty()) {
       std::string address = hello.address_of(plan_.interface);
       if (!address.empty()) return address;
@@ -85,13 +85,13 @@ class Finder {
 
   const Plan& plan_;
   const Placement& placement_;
-  const std::vector<Hello>& hellos_;
+  const std::vector<AgentHello>& hellos_;
 };
 
 }  // namespace
 
 Result<Meeting> meet(const Plan& plan, const Placement& placement,
-                     const std::vector<Hello>& hellos) {
+                     const std::vector<AgentHello>& hellos) {
   STRETTO_CHECK(hellos.size() <= placement.sites.size());
   Meeting meeting{"127.0.0.1", "127.0.0.1", std::vector<std::string>(placement.sites.size()),
                   std::vector<std::string>(placement.sites.size())};

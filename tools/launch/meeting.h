@@ -25,7 +25,7 @@ struct Meeting {
 /// `hellos`: by site; the first is what an agent here would say. Errors: InvalidArgument or
 /// Network, with the flag that helps.
 Result<Meeting> meet(const Plan& plan, const Placement& placement,
-                     const std::vector<Hello>& hellos);
+                     const std::vector<AgentHello>& hellos);
 
 /// True if mpirun can only start ranks here: no other host is named, and no batch system has given
 /// it some.
@@ -33,7 +33,7 @@ bool mpirun_stays_here(const Plan& plan, const Variables& inherited,
                        const std::function<bool(const std::string&)>& is_here);
 
 /// Where agents are to come to, best first: "192.0.2.7:4711,198.51.100.7:4711". `interfaces`: as
-/// Hello has them; `interface`: the only one to be used; empty: all that are not loopback.
+/// AgentHello has them; `interface`: the only one to be used; empty: all that are not loopback.
 std::string addresses_to_come_to(const std::string& interface,
                                  const std::vector<std::string>& interfaces, bool one_host,
                                  std::uint16_t port);

@@ -84,7 +84,7 @@ Status Runner::prepare() {
 
 void Runner::begin_if_all_are_here() {
   if (!gathering_ || finishing_ || !far_.all_here()) return;
-  Hello own;
+  AgentHello own;
   own.host = host_name();
   own.interfaces = interface_addresses();
   gathering_ = false;

@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0
+// The bytes of each message, which never change: releases of one protocol speak to one another.
+// They were made with protoc, not by the code under test:
+//   echo 'sit_out { number: 3 over: true }' | protoc --encode=stretto.wire.Control
+//   van/control.proto
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "van/control_codec.h"
+
+namespace stretto::control {
+namespace {
+
+struct Golden {
+  const char* name;
+  Message message;
+  std::string bytes;
+};
+void PrintTo(const Golden& golden, std::ostream* out) { *out << golden.name; }
+
+std::string hex_of(const Buffer& buffer) {
+  std::string text;
+  for (const std::byte byte : buffer.bytes()) {
+    text += fmt::format("{:02x}", static_cast<unsigned>(byte));
+  }
+  return text;
+}
+
+Buffer bytes_from(const std::string& hex) {
+  Buffer buffer = Buffer::allocate(hex.size() / 2);
+  for (std::size_t i = 0; i < buffer.size(); ++i) {
+    buffer.writable()[i] = static_cast<std::byte>(std::stoi(hex.substr(2 * i, 2), nullptr, 16));
+  }
+  return buffer;
+}
+
+Status gone() { return Status(Code::kPeerLost, "gone").with_peer("worker 3"); }
+
+Roster roster() {
+  return {.epoch = 3,
+          .fence = 2,
+          .workers = 2,
+          .servers = 1,
+          .slots = 4096,
+          .since = 1,
+          .members = {{.node = 10, .role = Role::kWorker, .rank = 1, .address = {}, .left = true},
+                      {.node = 50, .role = Role::kServer, .shard = 1, .address = "s:1"}},
+          .settings = {.part_bytes = 128,
+                       .link_window_bytes = 11,
+                       .total_window_bytes = 12,
+                       .heartbeat = 13ms,
+                       .dead_after = 14ms,
+                       .stall_warn = 15ms,
+                       .stall_error = 16ms}};
+}
+
+TensorSpec adam() {
+  TensorSpec spec{.name = "w", .dtype = Dtype::kF32, .elements = 1000, .options = {}};
+  spec.options.mode = Mode::kBounded;
+  spec.options.bound = 3;
+  spec.options.update = {.rule = Rule::kAdam,
+                         .rate = 0.5,
+                         .beta1 = 0.125,
+                         .beta2 = 0.75,
+                         .epsilon = 2,
+                         .weight_decay = 4};
+  spec.options.bulk = true;
+  spec.options.shape = "10x100";
+  spec.options.codec = CodecSpec{.codec = Codec::kDithering,
+                                 .k = 7,
+                                 .error_feedback = true,
+                                 .momentum = true,
+                                 .mu = 0.5,
+                                 .seed = 9,
+                                 .levels = DitherLevels::kNatural,
+                                 .norm = DitherNorm::kL2};
+  return spec;
+}
+
+TensorSpec momentum() {
+  TensorSpec spec{.name = "v", .dtype = Dtype::kF64, .elements = 8, .options = {}};
+  spec.options.update = {.rule = Rule::kMomentum, .rate = 0.5, .momentum = 0.25, .nesterov = true};
+  spec.options.deterministic = true;
+  return canonical(spec);
+}
+
+TensorSpec topk() {
+  TensorSpec spec{.name = "u", .dtype = Dtype::kF32, .elements = 8, .options = {}};
+  spec.options.codec = CodecSpec{.codec = Codec::kTopk, .k = 2};
+  return canonical(spec);
+}
+
+Heartbeat heartbeat() {
+  return {
+      .number = 1,
+      .rounds = 2,
+      .staleness = 3,
+      .bytes_in = 4,
+      .bytes_out = 5,
+      .frames_waiting = 6,
+      .bytes_under_way = 7,
+      .held = {{.rank = 1, .time = 8ns}, {.rank = 2, .time = 9ns}},
+      .input = InputTotals{.at = Time(10ns),
+                           .delivered_bytes = 11,
+                           .demanded_bytes = 12,
+                           .stall = 13ns,
+                           .requests = 14,
+                           .latency = 15ns,
+                           .under_way_bytes = 17,
+                           .read_bytes = 16},
+      .waits_in = "barrier",
+      .elsewhere = "worker 1",
+      .input_limit_bytes = 18,
+      .reports = {{"accuracy", 0.25}, {"loss", 0.5}},
+      .long_waits = {
+          {.tensor = "w", .round = 19, .age = 20ns, .ranks = {1, 300}, .workers = 3, .tensors = 4},
+          {.tensor = "v"}}};
+}
+
+TraceNote note() {
+  return {.span = {.begin_ns = 1,
+                   .end_ns = 2,
+                   .round = 3,
+                   .tensor = 4,
+                   .part = 5,
+                   .bytes = 6,
+                   .peer = 7,
+                   .priority = -8,
+                   .kind = TraceKind::kQueueWait,
+                   .frame = 9},
+          .since_ns = 11};
+}
+
+std::vector<Golden> of_members_and_tensors() {
+  return {
+      {"Hello",
+       Hello{.protocol = 3,
+             .token = "secret",
+             .role = Role::kServer,
+             .rank = -1,
+             .workers = 2,
+             .servers = 3,
+             .node = 4,
+             .address = "a:1",
+             .shard = 5,
+             .shards = 6,
+             .host = "h:7",
+             .version = "0.9"},
+       "0a3008031206736563726574180220ffffffffffffffffff012802300338044203613a3148055006"
+       "5a03683a376203302e39"},
+      {"Welcome", Welcome{.node = 300, .rank = 2, .job = 0x0102030405060708},
+       "120e08ac021002190807060504030201"},
+      {"Fault", Fault{.why = gone(), .tensor = 1, .part = 2, .round = 3, .name = "w"},
+       "1a1b08061204676f6e651801200228033201773a08776f726b65722033"},
+      {"Roster", roster(),
+       "224108031002180220012a08080a1003180130012a0b0832100220012a03733a31321b088001100b"
+       "180c20c0ba99062880bfd60630c0c393073880c8d0073880204001"},
+      {"Declare", Declare{.spec = adam()},
+       "2a720a700a0177100118e80720022803300539000000000000e03f41cdccccccccccec3f51000000"
+       "000000c03f59000000000000e83f6100000000000000406900000000000010407a1e080711000000"
+       "0000001c402001280131000000000000e03f3809400148018001018a0106313078313030"},
+      {"Declared",
+       Declared{.tensor = 1, .first_slot = 2, .name = "w", .owners = {{2, 3, 50}, {0, 1, 51}}},
+       "3215080110021a01772206080210031832220410011833"},
+      {"Open", Open{.tensor = 4, .spec = momentum(), .first_slot = 5},
+       "3a420804123c0a0176100218082001300439000000000000e03f41000000000000d03f480151cdcc"
+       "ccccccccec3f592b8716d9cef7ef3f613a8c30e28e79453e70011805"},
+      {"Barrier", Barrier{.number = 7, .sits_out = true, .last = 2}, "4206080710011802"},
+  };
+}
+
+std::vector<Golden> of_signs_and_sights() {
+  return {
+      {"Heartbeat", heartbeat(),
+       "4a7e08011002180320042805300638074204080110084204080210094a10080a100b180c200d280e"
+       "300f3811401050125a07626172726965726208776f726b657220316a130a08616363757261637911"
+       "000000000000d03f6a0f0a046c6f737311000000000000e03f72100a017710131814220301ac0228"
+       "03300472030a0176"},
+      {"Leave", Leave{}, "5200"},
+      {"Failure", Failure{Status(Code::kInterrupted, "SIGTERM").with_peer("worker 1")},
+       "5a15080f1208776f726b657220311a075349475445524d"},
+      {"LinkReport", LinkReport{.node = 50, .cause = "reset"}, "6209083212057265736574"},
+      {"Steer",
+       Steer{.call = 9, .priority = -3, .deadline_us = 1000, .paused = true, .cancelled = true},
+       "6a0b0809100518e80720012801"},
+      {"TraceCommand",
+       TraceCommand{
+           .action = TraceCommand::Action::kStart, .session = 2, .iterations = 3, .records = 4},
+       "72080801100218032004"},
+      {"TraceChunk",
+       TraceChunk{.session = 1, .notes = {note()}, .dropped = 2, .reached = true, .refused = true},
+       "7a420801180220012801323801000000000000000200000000000000030000000000000004000000"
+       "050000000600000007000000f8ffffff020900000b00000000000000"},
+      {"Observe",
+       Observe{
+           .what = Observe::What::kRecords, .first = 1, .iterations = 2, .seconds = 3, .offset = 4},
+       "82010a08041001180220032804"},
+      {"Observed", Observed{.what = Observe::What::kRecords, .text = "{}", .records = "ab"},
+       "8a010a080412027b7d1a026162"},
+      {"StateRequest",
+       StateRequest{.number = 1, .tensor = 2, .part = 3, .offset = 4, .set = "ab", .total = 5},
+       "92010e08011002180320042a0261623005"},
+      {"StatePiece",
+       StatePiece{
+           .number = 1, .total = 2, .version = 3, .piece = "ab", .why = {Code::kMismatch, "no"}},
+       "9a011008011002180322026162280232026e6f"},
+      {"SitOut", SitOut{.number = 3, .over = true}, "a2010408031001"},
+      {"Wanted", Wanted{.spec = topk(), .part = 1, .round = 2},
+       "aa01540a4e0a01751001180820013001397b14ae47e17a843f41cdccccccccccec3f51cdcccccccc"
+       "ccec3f592b8716d9cef7ef3f613a8c30e28e79453e7a14080511000000000000004031cdcccccccc"
+       "ccec3f10011802"},
+  };
+}
+
+std::vector<Golden> goldens() {
+  std::vector<Golden> all = of_members_and_tensors();
+  for (Golden& golden : of_signs_and_sights()) all.push_back(std::move(golden));
+  return all;
+}
+
+class EachMessage : public testing::TestWithParam<Golden> {};
+
+TEST_P(EachMessage, HasTheBytesThatItAlwaysHad) {
+  EXPECT_EQ(hex_of(encode(GetParam().message)), GetParam().bytes);
+}
+
+TEST_P(EachMessage, LosesNothingWhenItIsRead) {
+  const Result<Message> read = decode(bytes_from(GetParam().bytes));
+  ASSERT_TRUE(read.ok()) << read.status().text();
+  EXPECT_EQ(read->index(), GetParam().message.index());
+  EXPECT_EQ(hex_of(encode(*read)), GetParam().bytes);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, EachMessage, testing::ValuesIn(goldens()),
+                         [](const auto& each) { return std::string(each.param.name); });
+
+TEST(ControlEncode, EachKindOfMessageHasAGoldenOne) {
+  std::set<std::size_t> kinds;
+  for (const Golden& golden : goldens()) kinds.insert(golden.message.index());
+  EXPECT_EQ(kinds.size(), std::variant_size_v<Message>);
+}
+
+}  // namespace
+}  // namespace stretto::control

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+// Control messages as the roles see them: plain types, one for each body of van/control.proto,
+// which says who sends it and when. What has been decoded is valid in itself (van/control_codec.h).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "common/config.h"
+#include "common/input_account.h"
+#include "core/roster.h"
+#include "core/tensor_spec.h"
+#include "core/view.h"
+#include "observe/reported.h"
+#include "observe/trace/trace.h"
+#include "stretto/status.h"
+#include "stretto/types.h"
+
+namespace stretto::control {
+
+// ---- members
+
+/// The first frame on every link, from the side that connected.
+struct Hello {
+  static constexpr std::size_t kMaxHostBytes =
+      256;  ///< Of a longer one only the beginning is read.
+
+  std::uint32_t protocol = 0;
+  std::string token = {};
+  Role role = Role::kWorker;
+  std::int64_t rank = 0;      ///< -1: the scheduler chooses.
+  std::uint32_t workers = 0;  ///< What the sender was told of the job; 0: nothing.
+  std::uint32_t servers = 0;
+  NodeId node = 0;           ///< Given by the scheduler; 0 on the link to the scheduler.
+  std::string address = {};  ///< Servers: where this shard listens,
+  std::uint32_t shard = 0;   ///< its index in its server,
+  std::uint32_t shards = 0;  ///< of so many.
+  std::string host = {};     ///< For messages: host name and process id.
+  std::string version = {};  ///< Release, for messages.
+};
+
+/// The answer to an accepted hello.
+struct Welcome {
+  NodeId node = 0;  ///< The receiver's identity.
+  Rank rank = 0;
+  std::uint64_t job = 0;  ///< No other job has this number.
+};
+
+/// An error on one link or one tensor. After a fault with tensor 0 and no name the link ends.
+struct Fault {
+  Status why;  ///< Never ok.
+  std::uint32_t tensor = 0;
+  std::uint32_t part = 0;
+  std::uint64_t round = 0;
+  std::string name = {};  ///< A declare is answered by name.
+};
+
+/// A request to leave in order, its acceptance, or the end of the job.
+struct Leave {};
+
+/// To everybody: the job has failed. From a node: it fails.
+struct Failure {
+  Status why;  ///< Never ok.
+};
+
+/// To the scheduler: the sender's link to that node broke.
+struct LinkReport {
+  static constexpr std::size_t kMaxCauseBytes = 1024;  ///< Of a longer one the beginning is read.
+
+  NodeId node = 0;
+  std::string cause = {};
+};
+
+// ---- tensors and rounds
+
+/// To the scheduler: make this tensor known.
+struct Declare {
+  TensorSpec spec;   ///< Canonical; with a flaw only its name.
+  Status flaw = {};  ///< Why no tensor can be like that: its sender is told, by name.
+};
+
+struct Declared {
+  std::uint32_t tensor = 0;
+  std::uint32_t first_slot = 0;
+  std::string name = {};
+  std::vector<SlotRun> owners = {};  ///< The slots that the tensor's parts lie in.
+};
+
+/// Worker to shard, before its first share: what the tensor is.
+struct Open {
+  std::uint32_t tensor = 0;
+  TensorSpec spec;               ///< Canonical.
+  std::uint32_t first_slot = 0;  ///< Of part 0, as the scheduler declared it.
+};
+
+/// "I am at my n-th barrier", and back: everybody is.
+struct Barrier {
+  std::uint64_t number = 0;
+  bool sits_out = false;  ///< And I make no shares until then.
+  Rank last = 0;          ///< Back: who came last.
+};
+
+/// Worker to shards: until that barrier is open it makes no shares.
+struct SitOut {
+  std::uint64_t number = 0;  ///< Of the barrier; 0: shares are made again.
+  bool over = false;         ///< It is open: all make shares.
+};
+
+/// Shard to a worker that sits out: a round is open and lacks its share.
+struct Wanted {
+  TensorSpec spec;  ///< Canonical.
+  std::uint32_t part = 0;
+  std::uint64_t round = 0;
+};
+
+/// Worker to shard: tell, or set, the piece of a rule's state that begins at an offset.
+struct StateRequest {
+  std::uint64_t number = 0;  ///< Of the sender's, counted up.
+  std::uint32_t tensor = 0;
+  std::uint32_t part = 0;
+  std::uint64_t offset = 0;
+  std::string set = {};     ///< Empty: tell.
+  std::uint64_t total = 0;  ///< Set: the bytes that the sender takes the state for.
+};
+
+/// The answer, one to each.
+struct StatePiece {
+  static constexpr std::size_t kMaxBytes = std::size_t{64} << 10;
+
+  std::uint64_t number = 0;   ///< The request's.
+  std::uint64_t total = 0;    ///< Bytes of the part's state.
+  std::uint64_t version = 0;  ///< Of the part's value.
+  std::string piece = {};     ///< At most kMaxBytes; empty in answer to a set, and at the end.
+  Status why = {};            ///< What went wrong, or ok.
+};
+
+/// Caller to callee, after the call has left: what is wanted of its answer now.
+struct Steer {
+  std::uint64_t call = 0;
+  std::int32_t priority = 0;
+  std::uint64_t deadline_us = 0;  ///< As in the data header: until it is wanted; 0: no matter.
+  bool paused = false;            ///< Hold the answer back.
+  bool cancelled = false;         ///< The answer is not wanted any more.
+};
+
+// ---- signs of life
+
+/// How long finished rounds had waited for the last share, in all, because of this worker.
+struct Held {
+  Rank rank = 0;
+  Duration time{};
+};
+
+/// A tensor of which a round has waited for long.
+struct LongWait {
+  static constexpr std::size_t kMaxNameBytes = 128;
+  static constexpr std::size_t kMostRanks = 8;
+
+  std::string tensor = {};  ///< Its name, or the beginning of it.
+  std::uint64_t round = 0;
+  Duration age{};
+  std::vector<Rank> ranks = {};  ///< Workers whose pushes it lacks, kMostRanks at most,
+  std::uint32_t workers = 0;     ///< of so many.
+  std::uint32_t tensors = 0;     ///< Of the first: so many tensors wait at this shard.
+};
+
+/// Either way between the scheduler and a node. Lists that are longer are read up to their limit.
+struct Heartbeat {
+  static constexpr std::size_t kMostHeld = 64;
+  static constexpr std::size_t kMostLongWaits = 8;
+
+  std::uint64_t number = 0;
+  std::uint64_t rounds = 0;  ///< Of a worker: pushed, of the tensor with most.
+  std::uint64_t staleness = 0;
+  std::uint64_t bytes_in = 0;
+  std::uint64_t bytes_out = 0;
+  std::uint64_t frames_waiting = 0;
+  std::uint64_t bytes_under_way = 0;
+  std::vector<Held> held = {};            ///< Of a shard: that grew since the last heartbeat.
+  std::optional<InputTotals> input = {};  ///< Of a worker that reads, by its own clock.
+  std::string waits_in = {};              ///< Of a worker: the call that it waits in.
+  std::string elsewhere = {};             ///< To a worker: who waits in another call, in words.
+  std::uint64_t input_limit_bytes = 0;    ///< To a worker: of its readers together; 0: no limit.
+  Reported reports = {};                  ///< Of a worker: what its program reports.
+  std::vector<LongWait> long_waits = {};  ///< Of a shard, the longest first.
+};
+
+// ---- those who look on
+
+/// Scheduler to node: note what you do, stop, or send what you have noted.
+struct TraceCommand {
+  enum class Action : std::uint8_t { kNone = 0, kStart = 1, kStop = 2, kSend = 3 };
+
+  Action action = Action::kNone;  ///< kNone too if it is not known here.
+  std::uint64_t session = 0;
+  std::uint32_t iterations = 0;  ///< Start: say when a worker has begun so many rounds more,
+  std::uint32_t records = 0;     ///< and make room for so many.
+};
+
+/// The answer to kSend.
+struct TraceChunk {
+  static constexpr std::size_t kMostNotes = 4096;  ///< They fit a control message.
+
+  std::uint64_t session = 0;
+  std::vector<TraceNote> notes = {};  ///< kMostNotes at most.
+  std::uint64_t dropped = 0;          ///< In all.
+  bool reached = false;               ///< The iterations are over here.
+  bool refused = false;               ///< This node writes its trace to a file, and sends none.
+};
+
+/// Tool to scheduler: tell me something.
+struct Observe {
+  enum class What : std::uint8_t {
+    kNothing = 0,  ///< Or what is not known here.
+    kPicture = 1,  ///< Who is in and how they do, from number `first` of the nodes.
+    kStart = 2,    ///< Trace so many iterations (0: any), for at most so many seconds.
+    kState = 3,    ///< Of the trace, with its nodes from number `first`.
+    kRecords = 4,  ///< Of node number `first` of the trace, from record `offset`.
+    kNames = 5     ///< Of tensors, from identity `first`.
+  };
+
+  What what = What::kNothing;
+  std::uint32_t first = 0;
+  std::uint32_t iterations = 0;
+  std::uint32_t seconds = 0;
+  std::uint64_t offset = 0;
+};
+
+/// Scheduler to tool.
+struct Observed {
+  Observe::What what = Observe::What::kNothing;
+  std::string text = {};     ///< JSON.
+  std::string records = {};  ///< The bytes of TraceRecords.
+};
+
+/// One control message. The roster is core's own.
+using Message = std::variant<Hello, Welcome, Fault, Roster, Declare, Declared, Open, Barrier,
+                             Heartbeat, Leave, Failure, LinkReport, Steer, TraceCommand, TraceChunk,
+                             Observe, Observed, StateRequest, StatePiece, SitOut, Wanted>;
+
+/// True if the message is a T.
+template <typename T>
+bool is(const Message& message) {
+  return std::holds_alternative<T>(message);
+}
+
+}  // namespace stretto::control

@@ -1,0 +1,451 @@
+// SPDX-License-Identifier: Apache-2.0
+// One function for each message. Everything that a message says is checked here, before anybody
+// acts on it.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <set>
+#include <tuple>
+
+#include "common/text.h"
+#include "van/control.pb.h"
+#include "van/control_codec.h"
+#include "van/wire.h"
+
+namespace stretto::control {
+namespace {
+
+Status malformed(std::string cause) { return {Code::kMalformed, std::move(cause)}; }
+
+Duration nanoseconds(std::uint64_t count) { return Duration(static_cast<std::int64_t>(count)); }
+
+// Of what is only looked at: what is above was not measured.
+constexpr std::uint64_t kMostNanoseconds = std::uint64_t{1} << 62;
+
+Duration held_to_limit(std::uint64_t count) {
+  return nanoseconds(std::min(count, kMostNanoseconds));
+}
+
+// ---- members
+
+Result<Message> from(const wire::Hello& hello) {
+  const std::string host = shortened(hello.host(), Hello::kMaxHostBytes);
+  if (hello.role() < static_cast<std::uint32_t>(Role::kScheduler) ||
+      hello.role() > static_cast<std::uint32_t>(Role::kObserver)) {
+    return Status(Code::kRefused, fmt::format("{} comes as role {}, wanted one of {} to {}", host,
+                                              hello.role(), static_cast<int>(Role::kScheduler),
+                                              static_cast<int>(Role::kObserver)));
+  }
+  return Message(Hello{.protocol = hello.protocol(),
+                       .token = hello.token(),
+                       .role = static_cast<Role>(hello.role()),
+                       .rank = hello.rank(),
+                       .workers = hello.workers(),
+                       .servers = hello.servers(),
+                       .node = hello.node(),
+                       .address = hello.address(),
+                       .shard = hello.shard(),
+                       .shards = hello.shards(),
+                       .host = host,
+                       .version = shortened(hello.version(), Hello::kMaxHostBytes)});
+}
+
+Result<Message> from(const wire::Welcome& welcome) {
+  if (welcome.rank() < 0 || welcome.rank() >= kMaxNodes) {
+    return malformed(
+        fmt::format("a welcome gives rank {}, ranks are 0 to {}", welcome.rank(), kMaxNodes - 1));
+  }
+  return Message(Welcome{
+      .node = welcome.node(), .rank = static_cast<Rank>(welcome.rank()), .job = welcome.job()});
+}
+
+Result<Message> from(const wire::Fault& fault) {
+  return Message(Fault{.why = status_from(fault.code(), fault.cause(), fault.peer()),
+                       .tensor = fault.tensor(),
+                       .part = fault.part(),
+                       .round = fault.round(),
+                       .name = fault.name()});
+}
+
+Result<JobSettings> settings_from(const wire::Settings& s) {
+  constexpr std::uint64_t kDay = 86'400'000'000'000;
+  const auto is_time = [](std::uint64_t ns) { return ns >= 1'000'000 && ns <= kDay; };
+  const bool sensible =
+      s.part_bytes() >= 64 && s.part_bytes() <= wire::kMaxPartBytes && s.part_bytes() % 64 == 0 &&
+      s.link_window_bytes() > 0 && s.total_window_bytes() > 0 && is_time(s.heartbeat_ns()) &&
+      is_time(s.dead_after_ns()) && is_time(s.stall_warn_ns()) && is_time(s.stall_error_ns());
+  if (!sensible) return malformed("a roster's settings make no sense");
+  return JobSettings{.part_bytes = s.part_bytes(),
+                     .link_window_bytes = s.link_window_bytes(),
+                     .total_window_bytes = s.total_window_bytes(),
+                     .heartbeat = nanoseconds(s.heartbeat_ns()),
+                     .dead_after = nanoseconds(s.dead_after_ns()),
+                     .stall_warn = nanoseconds(s.stall_warn_ns()),
+                     .stall_error = nanoseconds(s.stall_error_ns())};
+}
+
+Result<Member> member_from(const wire::Member& m) {
+  if (m.role() != static_cast<std::uint32_t>(Role::kServer) &&
+      m.role() != static_cast<std::uint32_t>(Role::kWorker)) {
+    return malformed(fmt::format("a roster names node {} of role {}", m.node(), m.role()));
+  }
+  return Member{.node = m.node(),
+                .role = static_cast<Role>(m.role()),
+                .rank = m.rank(),
+                .shard = m.shard(),
+                .address = m.address(),
+                .left = m.left()};
+}
+
+// Members, each once and within the world that the roster says.
+Status add_members(const wire::Roster& message, Roster& roster) {
+  std::set<NodeId> nodes;
+  std::set<std::tuple<Role, Rank, std::uint32_t>> places;
+  for (const wire::Member& m : message.members()) {
+    Result<Member> member = member_from(m);
+    if (!member.ok()) return member.status();
+    const bool worker = member->role == Role::kWorker;
+    const std::uint32_t world = worker ? roster.workers : roster.servers;
+    const std::uint32_t shard = worker ? 0 : member->shard;
+    if (!nodes.insert(member->node).second || member->node <= 1 || member->rank >= world ||
+        !places.insert({member->role, member->rank, shard}).second) {
+      return malformed(fmt::format("a roster names {} (node {}) twice or out of range",
+                                   member->describe(), member->node));
+    }
+    roster.members.push_back(std::move(*member));
+  }
+  return {};
+}
+
+Result<Message> from(const wire::Roster& message) {
+  Roster roster{.epoch = message.epoch(),
+                .fence = message.fence(),
+                .workers = message.workers(),
+                .servers = message.servers(),
+                .slots = message.slots(),
+                .since = message.since(),
+                .members = {},
+                .settings = {}};
+  if (message.members_size() > static_cast<int>(kMaxNodes) || roster.workers > kMaxNodes ||
+      roster.slots == 0 || roster.slots > (1U << 20) ||
+      (roster.since != 0 && roster.since >= roster.epoch)) {
+    return malformed(fmt::format(
+        "a roster of {} members, {} workers and {} slots, of epoch {} "
+        "since epoch {}",
+        message.members_size(), roster.workers, roster.slots, roster.epoch, roster.since));
+  }
+  Result<JobSettings> settings = settings_from(message.settings());
+  if (!settings.ok()) return settings.status();
+  roster.settings = *settings;
+  if (Status status = add_members(message, roster); !status.ok()) return status;
+  return Message(std::move(roster));
+}
+
+Result<Message> from(const wire::Leave&) { return Message(Leave{}); }
+
+Result<Message> from(const wire::Failure& failure) {
+  return Message(Failure{status_from(failure.code(), failure.cause(), failure.peer())});
+}
+
+Result<Message> from(const wire::LinkReport& report) {
+  return Message(LinkReport{.node = report.node(),
+                            .cause = shortened(report.cause(), LinkReport::kMaxCauseBytes)});
+}
+
+// ---- tensors and rounds
+
+CodecSpec codec_from(const wire::CodecSpec& codec) {
+  const auto byte = [](std::uint32_t number) { return std::min(number, 255U); };
+  return {.codec = static_cast<Codec>(byte(codec.codec())),
+          .k = codec.k(),
+          .scaling = codec.scaling(),
+          .error_feedback = codec.error_feedback(),
+          .momentum = codec.momentum(),
+          .mu = codec.mu(),
+          .seed = codec.seed(),
+          .levels = static_cast<DitherLevels>(byte(codec.levels())),
+          .norm = static_cast<DitherNorm>(byte(codec.norm()))};
+}
+
+Result<TensorSpec> spec_from(const wire::TensorSpec& message) {
+  if (message.dtype() > 255 || message.mode() > 255 || message.rule() > 255) {
+    return malformed("a tensor's dtype, mode or rule is out of range");
+  }
+  TensorSpec spec;
+  spec.name = message.name();
+  spec.dtype = static_cast<Dtype>(message.dtype());
+  spec.elements = message.elements();
+  spec.options.mode = static_cast<Mode>(message.mode());
+  spec.options.bound = message.bound();
+  spec.options.update = {.rule = static_cast<Rule>(message.rule()),
+                         .rate = message.rate(),
+                         .momentum = message.momentum(),
+                         .nesterov = message.nesterov(),
+                         .beta1 = message.beta1(),
+                         .beta2 = message.beta2(),
+                         .epsilon = message.epsilon(),
+                         .weight_decay = message.weight_decay()};
+  spec.options.deterministic = message.deterministic();
+  spec.options.bulk = message.bulk();
+  spec.options.shape = message.shape();
+  if (message.has_codec()) spec.options.codec = codec_from(message.codec());
+  if (Status status = check(spec); !status.ok()) return status;
+  return canonical(std::move(spec));
+}
+
+// Of one whose sender is not told by name.
+Result<TensorSpec> sound_spec_from(const wire::TensorSpec& message, std::string_view of) {
+  Result<TensorSpec> spec = spec_from(message);
+  if (spec.ok()) return spec;
+  return malformed(
+      fmt::format("{} names a tensor that makes no sense: {}", of, spec.status().cause()));
+}
+
+Result<Message> from(const wire::Declare& declare) {
+  Result<TensorSpec> spec = spec_from(declare.spec());
+  if (spec.ok()) return Message(Declare{.spec = *std::move(spec)});
+  Declare flawed{.spec = {}, .flaw = spec.status()};
+  flawed.spec.name = declare.spec().name().substr(0, kMaxNameBytes);
+  return Message(std::move(flawed));
+}
+
+Result<Message> from(const wire::Declared& message) {
+  Declared declared{.tensor = message.tensor(),
+                    .first_slot = message.first_slot(),
+                    .name = message.name(),
+                    .owners = {}};
+  for (const wire::SlotRun& run : message.owners()) {
+    declared.owners.push_back({.first = run.first(), .count = run.count(), .owner = run.node()});
+  }
+  return Message(std::move(declared));
+}
+
+Result<Message> from(const wire::Open& open) {
+  Result<TensorSpec> spec = sound_spec_from(open.spec(), "an open");
+  if (!spec.ok()) return spec.status();
+  return Message(
+      Open{.tensor = open.tensor(), .spec = *std::move(spec), .first_slot = open.first_slot()});
+}
+
+Result<Message> from(const wire::Barrier& barrier) {
+  return Message(
+      Barrier{.number = barrier.number(), .sits_out = barrier.sits_out(), .last = barrier.last()});
+}
+
+Result<Message> from(const wire::SitOut& said) {
+  return Message(SitOut{.number = said.number(), .over = said.over()});
+}
+
+Result<Message> from(const wire::Wanted& wanted) {
+  Result<TensorSpec> spec = sound_spec_from(wanted.spec(), "a wish");
+  if (!spec.ok()) return spec.status();
+  return Message(Wanted{.spec = *std::move(spec), .part = wanted.part(), .round = wanted.round()});
+}
+
+Status check_piece(std::string_view of, std::size_t bytes) {
+  if (bytes <= StatePiece::kMaxBytes) return {};
+  return malformed(fmt::format("{} has a piece of {} bytes, at most {} are taken", of, bytes,
+                               StatePiece::kMaxBytes));
+}
+
+Result<Message> from(const wire::StateRequest& request) {
+  if (Status status = check_piece("a request for state", request.set().size()); !status.ok()) {
+    return status;
+  }
+  return Message(StateRequest{.number = request.number(),
+                              .tensor = request.tensor(),
+                              .part = request.part(),
+                              .offset = request.offset(),
+                              .set = request.set(),
+                              .total = request.total()});
+}
+
+Result<Message> from(const wire::StatePiece& piece) {
+  if (Status status = check_piece("an answer with state", piece.piece().size()); !status.ok()) {
+    return status;
+  }
+  return Message(StatePiece{
+      .number = piece.number(),
+      .total = piece.total(),
+      .version = piece.version(),
+      .piece = piece.piece(),
+      .why = piece.code() == 0 ? Status() : status_from(piece.code(), piece.cause(), {})});
+}
+
+Result<Message> from(const wire::Steer& steer) {
+  return Message(Steer{.call = steer.call(),
+                       .priority = steer.priority(),
+                       .deadline_us = steer.deadline_us(),
+                       .paused = steer.paused(),
+                       .cancelled = steer.cancelled()});
+}
+
+// ---- signs of life
+
+InputTotals totals_from(const wire::InputProgress& progress) {
+  return {.at = Time(held_to_limit(progress.at_ns())),
+          .delivered_bytes = progress.delivered_bytes(),
+          .demanded_bytes = progress.demanded_bytes(),
+          .stall = held_to_limit(progress.stall_ns()),
+          .requests = progress.requests(),
+          .latency = held_to_limit(progress.latency_ns()),
+          .under_way_bytes = progress.under_way_bytes(),
+          .read_bytes = progress.read_bytes()};
+}
+
+LongWait wait_from(const wire::LongWait& message) {
+  LongWait wait{.tensor = printable(shortened(message.tensor(), LongWait::kMaxNameBytes)),
+                .round = message.round(),
+                .age = held_to_limit(message.ns()),
+                .ranks = {},
+                .workers = message.workers(),
+                .tensors = message.tensors()};
+  for (const std::uint32_t rank : message.ranks()) {
+    if (wait.ranks.size() < LongWait::kMostRanks) wait.ranks.push_back(rank);
+  }
+  return wait;
+}
+
+Result<Message> from(const wire::Heartbeat& message) {
+  Heartbeat beat{.number = message.number(),
+                 .rounds = message.rounds(),
+                 .staleness = message.staleness(),
+                 .bytes_in = message.bytes_in(),
+                 .bytes_out = message.bytes_out(),
+                 .frames_waiting = message.frames_waiting(),
+                 .bytes_under_way = message.bytes_under_way(),
+                 .waits_in = message.waits_in(),
+                 .elsewhere = message.elsewhere(),
+                 .input_limit_bytes = message.input_limit_bytes()};
+  for (const wire::Held& held : message.held()) {
+    if (beat.held.size() == Heartbeat::kMostHeld) break;
+    if (held.ns() >= kMostNanoseconds) continue;
+    beat.held.push_back({.rank = held.rank(), .time = nanoseconds(held.ns())});
+  }
+  if (message.has_input()) beat.input = totals_from(message.input());
+  for (const wire::Report& report : message.reports()) {
+    keep_reported(beat.reports, report.name(), report.value());
+  }
+  for (const wire::LongWait& wait : message.long_waits()) {
+    if (beat.long_waits.size() == Heartbeat::kMostLongWaits) break;
+    beat.long_waits.push_back(wait_from(wait));
+  }
+  return Message(std::move(beat));
+}
+
+// ---- those who look on
+
+// The number, unless it is above all that are known here.
+template <typename Enum>
+Enum known(int number, Enum last) {
+  return number >= 0 && number <= static_cast<int>(last) ? static_cast<Enum>(number) : Enum{};
+}
+
+Result<Message> from(const wire::TraceCommand& command) {
+  return Message(TraceCommand{.action = known(command.action(), TraceCommand::Action::kSend),
+                              .session = command.session(),
+                              .iterations = command.iterations(),
+                              .records = command.records()});
+}
+
+Result<Message> from(const wire::TraceChunk& message) {
+  const std::size_t bytes = message.notes().size();
+  const std::size_t count = bytes / sizeof(TraceNote);
+  if (bytes % sizeof(TraceNote) != 0 || count > TraceChunk::kMostNotes) {
+    return malformed(fmt::format("a chunk of a trace has {} bytes, wanted at most {} notes of {}",
+                                 bytes, TraceChunk::kMostNotes, sizeof(TraceNote)));
+  }
+  TraceChunk chunk{.session = message.session(),
+                   .notes = std::vector<TraceNote>(count),
+                   .dropped = message.dropped(),
+                   .reached = message.reached(),
+                   .refused = message.refused()};
+  if (count > 0) std::memcpy(chunk.notes.data(), message.notes().data(), bytes);
+  return Message(std::move(chunk));
+}
+
+Result<Message> from(const wire::Observe& question) {
+  return Message(Observe{.what = known(question.what(), Observe::What::kNames),
+                         .first = question.first(),
+                         .iterations = question.iterations(),
+                         .seconds = question.seconds(),
+                         .offset = question.offset()});
+}
+
+Result<Message> from(const wire::Observed& answer) {
+  const int what = static_cast<int>(std::min(answer.what(), 255U));
+  return Message(Observed{.what = known(what, Observe::What::kNames),
+                          .text = answer.text(),
+                          .records = answer.records()});
+}
+
+Result<Message> body_of(const wire::Control& message) {
+  switch (message.body_case()) {
+    case wire::Control::kHello:
+      return from(message.hello());
+    case wire::Control::kWelcome:
+      return from(message.welcome());
+    case wire::Control::kFault:
+      return from(message.fault());
+    case wire::Control::kRoster:
+      return from(message.roster());
+    case wire::Control::kDeclare:
+      return from(message.declare());
+    case wire::Control::kDeclared:
+      return from(message.declared());
+    case wire::Control::kOpen:
+      return from(message.open());
+    case wire::Control::kBarrier:
+      return from(message.barrier());
+    case wire::Control::kHeartbeat:
+      return from(message.heartbeat());
+    case wire::Control::kLeave:
+      return from(message.leave());
+    case wire::Control::kFailure:
+      return from(message.failure());
+    case wire::Control::kLinkReport:
+      return from(message.link_report());
+    case wire::Control::kSteer:
+      return from(message.steer());
+    case wire::Control::kTraceCommand:
+      return from(message.trace_command());
+    case wire::Control::kTraceChunk:
+      return from(message.trace_chunk());
+    case wire::Control::kObserve:
+      return from(message.observe());
+    case wire::Control::kObserved:
+      return from(message.observed());
+    case wire::Control::kStateRequest:
+      return from(message.state_request());
+    case wire::Control::kStatePiece:
+      return from(message.state_piece());
+    case wire::Control::kSitOut:
+      return from(message.sit_out());
+    case wire::Control::kWanted:
+      return from(message.wanted());
+    case wire::Control::BODY_NOT_SET:
+      break;
+  }
+  return malformed("a control message says nothing that is known here");
+}
+
+}  // namespace
+
+Status status_from(std::uint64_t code, const std::string& cause, const std::string& peer) {
+  const bool known = code > 0 && code <= static_cast<std::uint64_t>(Code::kInterrupted);
+  constexpr std::size_t kMost = 4096;  // Whoever sent more wants no reader.
+  return Status(known ? static_cast<Code>(code) : Code::kCancelled, shortened(cause, kMost))
+      .with_peer(shortened(peer, kMost));
+}
+
+Result<Message> decode(const Buffer& payload) {
+  wire::Control message;
+  if (payload.size() > wire::kMaxControlBytes ||
+      !message.ParseFromArray(payload.data(), static_cast<int>(payload.size()))) {
+    return malformed("a control message cannot be read");
+  }
+  return body_of(message);
+}
+
+}  // namespace stretto::control

@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: Apache-2.0
+// One function for each message: field by field.
+#include "common/check.h"
+#include "van/control.pb.h"
+#include "van/control_codec.h"
+
+namespace stretto::control {
+namespace {
+
+std::uint64_t nanoseconds_of(Duration duration) {
+  return static_cast<std::uint64_t>(duration.count());
+}
+
+template <typename Enum>
+std::uint32_t number_of(Enum value) {
+  return static_cast<std::uint32_t>(value);
+}
+
+// ---- members
+
+void write(const Hello& hello, wire::Control& message) {
+  wire::Hello& out = *message.mutable_hello();
+  out.set_protocol(hello.protocol);
+  out.set_token(hello.token);
+  out.set_role(number_of(hello.role));
+  out.set_rank(hello.rank);
+  out.set_workers(hello.workers);
+  out.set_servers(hello.servers);
+  out.set_node(hello.node);
+  out.set_address(hello.address);
+  out.set_shard(hello.shard);
+  out.set_shards(hello.shards);
+  out.set_host(hello.host);
+  out.set_version(hello.version);
+}
+
+void write(const Welcome& welcome, wire::Control& message) {
+  message.mutable_welcome()->set_node(welcome.node);
+  message.mutable_welcome()->set_rank(welcome.rank);
+  message.mutable_welcome()->set_job(welcome.job);
+}
+
+void write(const Fault& fault, wire::Control& message) {
+  STRETTO_CHECK(!fault.why.ok());
+  wire::Fault& out = *message.mutable_fault();
+  out.set_code(number_of(fault.why.code()));
+  out.set_cause(fault.why.cause());
+  out.set_peer(fault.why.peer());
+  out.set_tensor(fault.tensor);
+  out.set_part(fault.part);
+  out.set_round(fault.round);
+  out.set_name(fault.name);
+}
+
+void write(const JobSettings& settings, wire::Settings& out) {
+  out.set_part_bytes(settings.part_bytes);
+  out.set_link_window_bytes(settings.link_window_bytes);
+  out.set_total_window_bytes(settings.total_window_bytes);
+  out.set_heartbeat_ns(nanoseconds_of(settings.heartbeat));
+  out.set_dead_after_ns(nanoseconds_of(settings.dead_after));
+  out.set_stall_warn_ns(nanoseconds_of(settings.stall_warn));
+  out.set_stall_error_ns(nanoseconds_of(settings.stall_error));
+}
+
+void write(const Roster& roster, wire::Control& message) {
+  wire::Roster& out = *message.mutable_roster();
+  out.set_epoch(roster.epoch);
+  out.set_fence(roster.fence);
+  out.set_workers(roster.workers);
+  out.set_servers(roster.servers);
+  out.set_slots(roster.slots);
+  out.set_since(roster.since);
+  for (const Member& member : roster.members) {
+    wire::Member& m = *out.add_members();
+    m.set_node(member.node);
+    m.set_role(number_of(member.role));
+    m.set_rank(member.rank);
+    m.set_shard(member.shard);
+    m.set_address(member.address);
+    m.set_left(member.left);
+  }
+  write(roster.settings, *out.mutable_settings());
+}
+
+void write(const Leave&, wire::Control& message) { message.mutable_leave(); }
+
+void write(const Failure& failure, wire::Control& message) {
+  STRETTO_CHECK(!failure.why.ok());
+  message.mutable_failure()->set_code(number_of(failure.why.code()));
+  message.mutable_failure()->set_peer(failure.why.peer());
+  message.mutable_failure()->set_cause(failure.why.cause());
+}
+
+void write(const LinkReport& report, wire::Control& message) {
+  message.mutable_link_report()->set_node(report.node);
+  message.mutable_link_report()->set_cause(report.cause);
+}
+
+// ---- tensors and rounds
+
+void write(const CodecSpec& codec, wire::CodecSpec& out) {
+  out.set_codec(number_of(codec.codec));
+  out.set_k(codec.k);
+  out.set_scaling(codec.scaling);
+  out.set_error_feedback(codec.error_feedback);
+  out.set_momentum(codec.momentum);
+  out.set_mu(codec.mu);
+  out.set_seed(codec.seed);
+  out.set_levels(number_of(codec.levels));
+  out.set_norm(number_of(codec.norm));
+}
+
+void write(const TensorSpec& spec, wire::TensorSpec& out) {
+  out.set_name(spec.name);
+  out.set_dtype(number_of(spec.dtype));
+  out.set_elements(spec.elements);
+  out.set_mode(number_of(spec.options.mode));
+  out.set_bound(spec.options.bound);
+  const RuleOptions& update = spec.options.update;
+  out.set_rule(number_of(update.rule));
+  out.set_rate(update.rate);
+  out.set_momentum(update.momentum);
+  out.set_nesterov(update.nesterov);
+  out.set_beta1(update.beta1);
+  out.set_beta2(update.beta2);
+  out.set_epsilon(update.epsilon);
+  out.set_weight_decay(update.weight_decay);
+  out.set_deterministic(spec.options.deterministic);
+  out.set_bulk(spec.options.bulk);
+  out.set_shape(spec.options.shape);
+  if (spec.options.codec) write(*spec.options.codec, *out.mutable_codec());
+}
+
+void write(const Declare& declare, wire::Control& message) {
+  STRETTO_CHECK(declare.flaw.ok());
+  write(declare.spec, *message.mutable_declare()->mutable_spec());
+}
+
+void write(const Declared& declared, wire::Control& message) {
+  wire::Declared& out = *message.mutable_declared();
+  out.set_tensor(declared.tensor);
+  out.set_first_slot(declared.first_slot);
+  out.set_name(declared.name);
+  for (const SlotRun& run : declared.owners) {
+    wire::SlotRun& owner = *out.add_owners();
+    owner.set_first(run.first);
+    owner.set_count(run.count);
+    owner.set_node(run.owner);
+  }
+}
+
+void write(const Open& open, wire::Control& message) {
+  message.mutable_open()->set_tensor(open.tensor);
+  write(open.spec, *message.mutable_open()->mutable_spec());
+  message.mutable_open()->set_first_slot(open.first_slot);
+}
+
+void write(const Barrier& barrier, wire::Control& message) {
+  message.mutable_barrier()->set_number(barrier.number);
+  message.mutable_barrier()->set_sits_out(barrier.sits_out);
+  message.mutable_barrier()->set_last(barrier.last);
+}
+
+void write(const SitOut& said, wire::Control& message) {
+  message.mutable_sit_out()->set_number(said.number);
+  message.mutable_sit_out()->set_over(said.over);
+}
+
+void write(const Wanted& wanted, wire::Control& message) {
+  write(wanted.spec, *message.mutable_wanted()->mutable_spec());
+  message.mutable_wanted()->set_part(wanted.part);
+  message.mutable_wanted()->set_round(wanted.round);
+}
+
+void write(const StateRequest& request, wire::Control& message) {
+  wire::StateRequest& out = *message.mutable_state_request();
+  out.set_number(request.number);
+  out.set_tensor(request.tensor);
+  out.set_part(request.part);
+  out.set_offset(request.offset);
+  out.set_set(request.set);
+  out.set_total(request.total);
+}
+
+void write(const StatePiece& piece, wire::Control& message) {
+  wire::StatePiece& out = *message.mutable_state_piece();
+  out.set_number(piece.number);
+  out.set_total(piece.total);
+  out.set_version(piece.version);
+  out.set_piece(piece.piece);
+  out.set_code(number_of(piece.why.code()));
+  out.set_cause(piece.why.cause());
+}
+
+void write(const Steer& steer, wire::Control& message) {
+  wire::Steer& out = *message.mutable_steer();
+  out.set_call(steer.call);
+  out.set_priority(steer.priority);
+  out.set_deadline_us(steer.deadline_us);
+  out.set_paused(steer.paused);
+  out.set_cancelled(steer.cancelled);
+}
+
+// ---- signs of life
+
+void write(const InputTotals& totals, wire::InputProgress& out) {
+  out.set_at_ns(nanoseconds_of(totals.at.time_since_epoch()));
+  out.set_delivered_bytes(totals.delivered_bytes);
+  out.set_demanded_bytes(totals.demanded_bytes);
+  out.set_stall_ns(nanoseconds_of(totals.stall));
+  out.set_requests(totals.requests);
+  out.set_latency_ns(nanoseconds_of(totals.latency));
+  out.set_under_way_bytes(totals.under_way_bytes);
+  out.set_read_bytes(totals.read_bytes);
+}
+
+void write(const LongWait& wait, wire::LongWait& out) {
+  out.set_tensor(wait.tensor);
+  out.set_round(wait.round);
+  out.set_ns(nanoseconds_of(wait.age));
+  for (const Rank rank : wait.ranks) out.add_ranks(rank);
+  out.set_workers(wait.workers);
+  out.set_tensors(wait.tensors);
+}
+
+void write(const Heartbeat& beat, wire::Control& message) {
+  wire::Heartbeat& out = *message.mutable_heartbeat();
+  out.set_number(beat.number);
+  out.set_rounds(beat.rounds);
+  out.set_staleness(beat.staleness);
+  out.set_bytes_in(beat.bytes_in);
+  out.set_bytes_out(beat.bytes_out);
+  out.set_frames_waiting(beat.frames_waiting);
+  out.set_bytes_under_way(beat.bytes_under_way);
+  for (const Held& held : beat.held) {
+    wire::Held& each = *out.add_held();
+    each.set_rank(held.rank);
+    each.set_ns(nanoseconds_of(held.time));
+  }
+  if (beat.input) write(*beat.input, *out.mutable_input());
+  out.set_waits_in(beat.waits_in);
+  out.set_elsewhere(beat.elsewhere);
+  out.set_input_limit_bytes(beat.input_limit_bytes);
+  for (const auto& [name, value] : beat.reports) {
+    wire::Report& report = *out.add_reports();
+    report.set_name(name);
+    report.set_value(value);
+  }
+  for (const LongWait& wait : beat.long_waits) write(wait, *out.add_long_waits());
+}
+
+// ---- those who look on
+
+void write(const TraceCommand& command, wire::Control& message) {
+  wire::TraceCommand& out = *message.mutable_trace_command();
+  out.set_action(static_cast<wire::TraceCommand::Action>(command.action));
+  out.set_session(command.session);
+  out.set_iterations(command.iterations);
+  out.set_records(command.records);
+}
+
+void write(const TraceChunk& chunk, wire::Control& message) {
+  wire::TraceChunk& out = *message.mutable_trace_chunk();
+  out.set_session(chunk.session);
+  if (!chunk.notes.empty()) {
+    out.set_notes(chunk.notes.data(), chunk.notes.size() * sizeof(TraceNote));
+  }
+  out.set_dropped(chunk.dropped);
+  out.set_reached(chunk.reached);
+  out.set_refused(chunk.refused);
+}
+
+void write(const Observe& question, wire::Control& message) {
+  wire::Observe& out = *message.mutable_observe();
+  out.set_what(static_cast<wire::Observe::What>(question.what));
+  out.set_first(question.first);
+  out.set_iterations(question.iterations);
+  out.set_seconds(question.seconds);
+  out.set_offset(question.offset);
+}
+
+void write(const Observed& answer, wire::Control& message) {
+  message.mutable_observed()->set_what(number_of(answer.what));
+  message.mutable_observed()->set_text(answer.text);
+  message.mutable_observed()->set_records(answer.records);
+}
+
+}  // namespace
+
+Buffer encode(const Message& message) {
+  wire::Control body;
+  std::visit([&body](const auto& each) { write(each, body); }, message);
+  Buffer buffer = Buffer::allocate(body.ByteSizeLong());
+  const auto bytes = buffer.writable();
+  body.SerializeToArray(bytes.data(), static_cast<int>(bytes.size()));
+  return buffer;
+}
+
+}  // namespace stretto::control
