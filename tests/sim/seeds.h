@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which seeds a test runs: STRETTO_SIM_SEEDS says how many (default 1000), STRETTO_SIM_FIRST_SEED
-// where to begin.
+// Which seeds a test runs: STRETTO_SIM_SEEDS says how many (default 1000, under a sanitizer fewer),
+// STRETTO_SIM_FIRST_SEED where to begin.
 #pragma once
 
 #include <cstdint>
 #include <string>
 
 #include "common/config.h"
+#include "tests/common/effort.h"
 
 namespace stretto::sim {
 
 struct Seeds {
   std::uint64_t first = 1;
-  std::uint64_t count = 1000;
+  std::uint64_t count = repeated(1000U);
 };
 
 inline Seeds seeds_from_environment() {

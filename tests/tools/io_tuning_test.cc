@@ -14,7 +14,7 @@ namespace {
 
 using input::TunerLimits;
 
-constexpr std::uint64_t kSeeds = 100;
+constexpr std::uint64_t kSeeds = repeated<std::uint64_t>(100);
 constexpr double kShare = 0.95;
 
 TunerLimits limits() {
@@ -44,7 +44,7 @@ TEST_P(Kinds, TunerComesWithinFivePercentOfTheBestInFifteenProbes) {
 // The numbers of the kinds are arbitrary, so it must not depend on them.
 class SteadyKinds : public Kinds {};
 TEST_P(SteadyKinds, AlsoOnVariations) {
-  for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+  for (std::uint64_t seed = 1; seed <= repeated(5U); ++seed) {
     const DeviceModel other = varied(model_, 2, seed);
     const GridCell best = best_of(exhaustive_grid(other, limits()), limits());
     const Tuned tuned = tune(other, limits(), seed);
