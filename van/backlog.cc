@@ -25,6 +25,7 @@ void Backlog::touch(LinkId id, LinkQueue& queue) {
 }
 
 void Backlog::push(LinkId id, Frame&& frame) {
+  stirred_ = true;
   LinkQueue* queue = find(id);
   if (queue == nullptr) return;
   frame.order = ++orders_;
@@ -34,6 +35,7 @@ void Backlog::push(LinkId id, Frame&& frame) {
 }
 
 void Backlog::push_control(LinkId id, Frame&& frame) {
+  stirred_ = true;
   LinkQueue* queue = find(id);
   if (queue == nullptr) return;
   queue->push_control(std::move(frame));
@@ -75,6 +77,7 @@ void Backlog::steer(std::uint64_t tag, const Change& change) {
 }
 
 std::vector<wire::Key> Backlog::cancel(std::uint64_t tag) {
+  stirred_ = true;
   std::vector<wire::Key> untouched;
   steer(tag, [&](LinkQueue& queue, Lane::iterator frame) {
     const wire::Key key = frame->header.key;
@@ -93,6 +96,7 @@ void Backlog::pause(std::uint64_t tag) {
 }
 
 void Backlog::resume(std::uint64_t tag) {
+  stirred_ = true;
   steer(tag, [](LinkQueue& queue, Lane::iterator frame) { queue.resume(frame); });
 }
 

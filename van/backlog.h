@@ -55,6 +55,10 @@ class Backlog {
   std::map<std::int32_t, std::size_t> waiting_by_priority() const;
   /// True if a data frame waits for this link and is not paused.
   bool has_data(LinkId link) const;
+  /// True if something may go since note_looked() that could not before: it was queued, or resumed,
+  /// or the end of what was cancelled waits.
+  bool stirred() const { return stirred_; }
+  void note_looked() { stirred_ = false; }
   /// Frames that steering has looked at so far.
   std::uint64_t steered() const { return frames_.visits(); }
 
@@ -75,6 +79,7 @@ class Backlog {
   std::size_t controls_ = 0;  // Frames.
   std::uint64_t orders_ = 0;
   std::vector<LinkId> changed_;
+  bool stirred_ = false;
 };
 
 template <typename Visit>

@@ -27,7 +27,6 @@ class SendQueue {
   SendQueue(std::uint64_t link_window_bytes, std::uint64_t total_window_bytes)
       : windows_(link_window_bytes, total_window_bytes) {}
 
-  void set_nesting(const Nesting& nesting) { backlog_.set_nesting(nesting); }
   void add_link(LinkId link);
   /// Drops the link and all that waits for it; what it had under way no longer counts.
   void remove_link(LinkId link);
@@ -69,6 +68,7 @@ class SendQueue {
 
   SendWindows& windows() { return windows_; }
   const SendWindows& windows() const { return windows_; }
+  Backlog& backlog() { return backlog_; }
   const Backlog& backlog() const { return backlog_; }
   std::size_t waiting() const { return backlog_.waiting(); }
   std::size_t waiting(LinkId link) const { return backlog_.waiting(link); }

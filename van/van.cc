@@ -1,63 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
-// The Van's path of a frame, out (stamp, pump) and in (accept, take).
+// Links come, are admitted or refused, and end; a turn of the loop.
 #include "van/van.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <limits>
 
-#include "common/check.h"
 #include "van/messages.h"
 
 namespace stretto {
 namespace {
 
-constexpr Duration kCreditDelay = 1ms;  // Longest that credit waits for a frame to ride on.
-constexpr Duration kHeldBack = 1ms;     // Until it is looked again whether others have made room.
-constexpr std::size_t kBatchBytes = 16 << 10;        // Taken before what they led to is sent.
-constexpr std::size_t kMostNested = 2;               // Frames that interrupt one another,
-constexpr std::uint64_t kLargestNested = 512 << 10;  // and those up to this are not begun in vain.
-
-bool may_come_before_admission(const wire::Control& message, bool ours) {
-  return ours ? message.has_welcome() || message.has_fault() : message.has_hello();
-}
-
-bool is_data(wire::Kind kind) {
-  return kind != wire::Kind::kControl && kind != wire::Kind::kCredit;
-}
+constexpr std::size_t kBatchBytes = 16 << 10;  // Taken before what they led to is sent.
 
 }  // namespace
-
-std::uint64_t time_left(Time deadline, Time now) {
-  if (deadline == Time::max()) return 0;
-  if (deadline <= now) return 1;
-  return static_cast<std::uint64_t>(
-      std::chrono::ceil<std::chrono::microseconds>(deadline - now).count());
-}
 
 Van::Van(std::unique_ptr<Transport> transport, const Clock& clock)
     : transport_(std::move(transport)),
       waker_(std::make_shared<Waker>(*transport_)),
       clock_(clock),
-      queue_(0, 0) {
-  const JobSettings defaults;
-  set_windows(defaults.link_window_bytes, defaults.total_window_bytes);
-  queue_.set_nesting({kMostNested, kLargestNested});
-}
+      out_({*transport_, links_, trace_, counters_, clock_}),
+      in_({*transport_, links_, trace_, counters_, clock_}, out_) {}
 
 Van::~Van() { waker_->silence(); }
 
-void Van::set_windows(std::uint64_t link_window_bytes, std::uint64_t total_window_bytes) {
-  queue_.windows().set(link_window_bytes, total_window_bytes);
-  pacer_.set_limit(total_window_bytes);
-  credit_step_bytes_ = link_window_bytes / 4;
+void Van::set_epoch(std::uint32_t epoch, std::uint32_t fence) {
+  out_.set_epoch(epoch);
+  in_.set_fence(fence);
 }
 
-void Van::set_epoch(std::uint32_t epoch, std::uint32_t fence) {
-  epoch_ = epoch;
-  fence_ = fence;
-}
+// ---- what is to go
 
 void Van::send(LinkId link, const wire::Header& header, Buffer payload, const Terms& terms) {
   Frame frame;
@@ -66,8 +36,15 @@ void Van::send(LinkId link, const wire::Header& header, Buffer payload, const Te
   frame.deadline = terms.deadline;
   frame.tag = terms.tag;
   frame.bulk = terms.bulk;
-  queue_.push(link, trace_.queued(std::move(frame)));
-  unsent_ = true;
+  out_.queue().push(link, trace_.queued(std::move(frame)));
+}
+
+void Van::send_control(LinkId link, const wire::Control& message) {
+  out_.queue_control(link, serialize(message));
+}
+
+void Van::send_control(LinkId link, Buffer message) {
+  out_.queue_control(link, std::move(message));
 }
 
 Time Van::deadline_in(std::uint64_t microseconds) const {
@@ -76,337 +53,148 @@ Time Van::deadline_in(std::uint64_t microseconds) const {
   return clock_.now() + std::chrono::microseconds(microseconds);
 }
 
-std::vector<wire::Key> Van::cancel(std::uint64_t tag) {
-  unsent_ = true;
-  return queue_.cancel(tag);
-}
-
-void Van::set_urgency(std::uint64_t tag, const Urgency& urgency) {
-  queue_.set_urgency(tag, urgency);
-}
-
-void Van::resume(std::uint64_t tag) {
-  queue_.resume(tag);
-  unsent_ = true;
-}
-
-void Van::send_control(LinkId link, const wire::Control& message) {
-  send_control(link, serialize(message));
-}
-
-void Van::send_control(LinkId link, Buffer message) {
-  Frame frame;
-  frame.header.kind = wire::Kind::kControl;
-  frame.payload = std::move(message);
-  queue_control(link, std::move(frame));
-}
-
-// What has been applied by now, and not what will have been when the frame leaves: a fault of a
-// push that waits behind it must come before an ack of later pushes, which includes that one.
-void Van::queue_control(LinkId id, Frame frame) {
-  auto found = links_.find(id);
-  if (found == links_.end()) return;
-  frame.header.acked = found->second.acked;
-  queue_.push_control(id, std::move(frame));
-  unsent_ = true;
-}
-
 void Van::ack(LinkId id, std::uint64_t push_sequence, bool at_once) {
-  auto found = links_.find(id);
-  if (found == links_.end()) return;
-  found->second.acked = std::max(found->second.acked, push_sequence);
-  found->second.ack_at_once |= at_once;
-  note_owed(id, found->second);
+  LinkState* link = links_.find(id);
+  if (link == nullptr) return;
+  link->session.owed().apply(push_sequence, at_once);
+  out_.note_owed(id, *link);
 }
+
+// ---- the lives of links
+
+void Van::add(LinkId id, bool ours) {
+  const Time now = clock_.now();
+  links_.add(id, ours, now);
+  out_.add_link(id, now);
+}
+
+void Van::on_link(LinkId link) {
+  if (links_.unsettled().full()) {
+    ++counters_.refused;
+    transport_->close(link);
+    return;
+  }
+  add(link, false);
+}
+
+Result<LinkId> Van::connect(std::string_view address, const wire::Hello& hello) {
+  Result<LinkId> link = transport_->connect(address);
+  if (!link.ok()) return link;
+  add(*link, true);
+  wire::Control message;
+  *message.mutable_hello() = hello;
+  send_control(*link, message);
+  return link;
+}
+
+void Van::admit(LinkId link, NodeId peer) {
+  if (links_.admit(link, peer, false)) transport_->admit(link);
+}
+
+void Van::admit_visitor(LinkId link, NodeId peer) {
+  if (links_.admit(link, peer, true)) transport_->admit(link);
+}
+
+void Van::close(LinkId link) {
+  if (links_.find(link) == nullptr) return;
+  forget(link);
+  transport_->close(link);
+}
+
+void Van::shut() {
+  while (!links_.empty()) close(links_.first());
+  waker_->silence();  // Before the transport ends: leases that end with it wake.
+  transport_.reset();
+}
+
+void Van::refuse(LinkId id, const Status& why) {
+  LinkState* link = links_.find(id);
+  if (link == nullptr) return;
+  send_control(id, fault_message(why));
+  ++counters_.refused;
+  links_.refuse(id, *link, clock_.now());
+}
+
+bool Van::is_open(LinkId id) const {
+  const LinkState* link = links_.find(id);
+  return link != nullptr && link->admitted && !link->closing;
+}
+
+NodeId Van::peer_of(LinkId id) const {
+  const LinkState* link = links_.find(id);
+  return link == nullptr ? 0 : link->session.peer();
+}
+
+void Van::drop(LinkId id, const Status& why) {
+  const LinkState* link = links_.find(id);
+  if (link == nullptr) return;
+  const bool known = link->greeted && !link->closing;
+  if (known && !link->visits) ++counters_.breaks;
+  close(id);
+  if (known) handler_->on_broken(id, why);
+}
+
+void Van::forget(LinkId id) {
+  out_.remove_link(id);
+  trace_.forget(id);
+  links_.remove(id);
+}
+
+void Van::expire() {
+  for (const LinkId id : links_.unsettled().expired(clock_.now())) {
+    const LinkState* link = links_.find(id);
+    if (link == nullptr) continue;  // The handler closed it meanwhile.
+    const bool member = link->admitted;
+    if (member && !link->visits) ++counters_.breaks;
+    close(id);
+    if (member) handler_->on_broken(id, {Code::kLinkBroken, "it was refused for what it sent"});
+  }
+}
+
+// ---- a turn
 
 void Van::step(Handler& handler, Duration wait) {
-  if (owner_ == std::thread::id()) owner_ = std::this_thread::get_id();
-  STRETTO_CHECK(owner_ == std::this_thread::get_id());
+  owner_.check();
   handler_ = &handler;
-  if (paced_) pacer_.set_own_wait(waits_.look(clock_));
-  settle_debts();
+  out_.look_at_waits();
+  out_.settle_all();
   pump();
   trace_.rests();
   transport_->poll(*this, wait);
   trace_.wakes();
-  settle_debts();
+  out_.settle_all();
   pump();
-  expire_strangers();
+  expire();
   handler_ = nullptr;
 }
 
 Time Van::next_due() const {
-  if (unsent_) return clock_.now();
-  Time due = trace_.next_pulse();
-  if (!owing_.empty()) due = owing_.front().second + kCreditDelay;
-  if (pacer_.held_back()) due = std::min(due, clock_.now() + kHeldBack);
-  if (strangers_ > 0 || refused_ > 0) due = std::min(due, next_expiry_);
-  return due;
-}
-
-// ---- out
-
-wire::Header Van::stamp(Link& link, const SendQueue::Pick& pick, Time now) {
-  const Frame& frame = *pick.frame;
-  wire::Header header = frame.header;
-  const bool abandoned = (header.flags & wire::kAbandoned) != 0;
-  header.bytes = pick.bytes;
-  if (pick.offset > 0) {
-    header = wire::MoreFrame{.key = frame.header.key,
-                             .first_sequence = frame.first_sequence,
-                             .offset = abandoned ? 0 : pick.offset,
-                             .abandoned = abandoned,
-                             .priority = frame.header.priority}
-                 .header();
-    header.bytes = pick.bytes;
-  }
-  if (pick.offset > 0 || !pick.last) {
-    header.total = static_cast<std::uint32_t>(frame.payload.size());
-  }
-  header.magic = wire::kMagic;
-  header.protocol = wire::kProtocol;
-  header.sender = node_;
-  header.epoch = epoch_;
-  header.sequence = link.sent_sequence + 1;
-  header.credit = link.taken_bytes;
-  if (!pick.control) header.acked = link.acked;
-  if (header.kind == wire::Kind::kCredit) pacer_.tell(pick.link, header);
-  // Applied in the order in which they end, so they are numbered so.
-  const bool push_ends = frame.header.kind == wire::Kind::kPush && pick.last && !abandoned;
-  header.push_sequence = push_ends ? link.push_sequence + 1 : 0;
-  header.deadline = time_left(frame.deadline, now);
-  if (!pick.control && pacer_.wants_credit(pick.link, pick.charge())) {
-    header.flags = static_cast<std::uint16_t>(header.flags | wire::kCreditNow);
-  }
-  return header;
+  if (queue().backlog().stirred()) return clock_.now();
+  return std::min({trace_.next_pulse(), out_.next_due(), links_.unsettled().next_look()});
 }
 
 void Van::pump() {
-  unsent_ = false;
   unanswered_bytes_ = 0;
-  if (queue_.waiting() == 0) return;
-  const Time now = clock_.now();
-  trace_.saw(now);
-  pacer_.on_time(now);
-  while (auto pick = pacer_.next(now)) {
-    Link& link = links_.at(pick->link);
-    const wire::Header header = stamp(link, *pick, now);
-    const Buffer& payload = pick->frame->payload;
-    const bool whole = pick->bytes == payload.size();
-    trace_.leaves();
-    switch (transport_->try_send(pick->link, header,
-                                 whole ? payload : payload.slice(pick->offset, pick->bytes))) {
-      case Transport::Sent::kTaken:
-        break;
-      case Transport::Sent::kFull:
-        queue_.full(pick->link);
-        continue;
-      case Transport::Sent::kBroken:
-        queue_.remove_link(pick->link);  // The report follows from poll.
-        pacer_.remove_link(pick->link);
-        continue;
-    }
-    note_taken(link, *pick, header, now);
-  }
-  if (queue_.waiting() > 0) ++counters_.stalls;
+  out_.pump(*handler_);
 }
-
-void Van::note_taken(Link& link, const SendQueue::Pick& pick, const wire::Header& header,
-                     Time now) {
-  link.sent_sequence = header.sequence;
-  link.told_bytes = header.credit;
-  link.told_acked = std::max(link.told_acked, header.acked);
-  if (pick.offset == 0) pick.frame->first_sequence = header.sequence;
-  if (header.push_sequence != 0) {
-    link.push_sequence = header.push_sequence;
-    link.unacked.emplace_back(header.push_sequence, header.key);
-  }
-  if (header.kind == wire::Kind::kCredit) {
-    link.credit_queued = false;
-    if (link.told_acked != link.acked) note_owed(pick.link, link);  // Applied since it was queued.
-  }
-  ++counters_.frames_out;
-  const LinkId id = pick.link;
-  const bool data = !pick.control;
-  const std::uint64_t left = pick.last ? pick.frame->tag : 0;
-  if (data) counters_.data_bytes_out += pick.bytes;
-  trace_.left(link.peer, link.marks, pick);
-  queue_.taken(pick);
-  if (data) pacer_.on_sent(id, pick.charge(), now);
-  if (left != 0) handler_->on_left(id, left);
-}
-
-void Van::note_owed(LinkId id, Link& link) {
-  if (link.owing || !link.admitted) return;
-  link.owing = true;
-  owing_.emplace_back(id, clock_.now());
-}
-
-// Tells what has been taken and applied, where it is much, urgent, or has waited long enough for a
-// frame to ride on. True if nothing is owed any more, or a frame that tells it is queued.
-bool Van::settle(LinkId id, Link& link, bool late) {
-  const bool settled = link.told_bytes == link.taken_bytes && link.told_acked == link.acked;
-  if (!settled && !link.credit_queued) {
-    const bool much = link.taken_bytes - link.told_bytes >= credit_step_bytes_;
-    const bool urgent = (link.ack_at_once && link.told_acked != link.acked) ||
-                        (link.credit_at_once && link.told_bytes != link.taken_bytes);
-    if (!much && !urgent && !late) return false;
-    link.credit_queued = true;
-    Frame frame;
-    frame.header.kind = wire::Kind::kCredit;
-    queue_control(id, std::move(frame));
-  }
-  link.ack_at_once = false;
-  link.credit_at_once = false;
-  return true;
-}
-
-void Van::settle_debts() {
-  if (owing_.empty()) return;
-  const Time late = clock_.now() - kCreditDelay;
-  std::size_t left = owing_.size();
-  for (; left > 0; --left) {
-    const auto [id, since] = owing_.front();
-    owing_.pop_front();
-    auto found = links_.find(id);
-    if (found == links_.end()) continue;
-    Link& link = found->second;
-    if (settle(id, link, since <= late)) {
-      link.owing = false;
-    } else {
-      owing_.emplace_back(id, since);
-    }
-  }
-}
-
-// ---- in
 
 void Van::on_frame(LinkId id, wire::HeaderView bytes, Buffer payload) {
-  auto found = links_.find(id);
-  if (found == links_.end() || found->second.closing) return;
-  Link& link = found->second;
-  ++counters_.frames_in;
+  LinkState* link = links_.find(id);
+  if (link == nullptr || link->closing) return;
   const std::size_t bytes_taken = payload.size();
-  Result<wire::Header> header = wire::decode(bytes, payload.size());
-  Status status = header.status();
-  if (status.ok()) status = accept(id, link, *header);
-  if (status.ok()) status = take(id, link, *header, std::move(payload));
+  const Status status = in_.receive(id, *link, bytes, std::move(payload), *handler_);
   if (status.code() == Code::kRefused) {
     refuse(id, status);
   } else if (!status.ok()) {
     ++counters_.refused;
     drop(id, status);
   }
-  found = links_.find(id);
-  const bool at_once = found != links_.end() && found->second.credit_at_once;
-  if (at_once) settle(id, found->second, false);
+  link = links_.find(id);
+  const bool at_once = link != nullptr && link->session.owed().credit_at_once();
+  if (at_once) out_.settle(id, *link);
   // Small frames are answered together, once they make a slice; the last at the end of the turn.
   unanswered_bytes_ += wire::kHeaderBytes + bytes_taken;
   if (at_once || unanswered_bytes_ >= kBatchBytes) pump();
-}
-
-// What must hold for every frame before anything is done with it.
-Status Van::accept(LinkId id, Link& link, const wire::Header& header) {
-  if (!link.admitted && header.kind != wire::Kind::kControl) {
-    return {Code::kMalformed, "the link's first frame is not a hello"};
-  }
-  if (link.admitted && header.sender != link.peer) {
-    return {Code::kMalformed, fmt::format("a frame says it is from node {}, the link is node {}'s",
-                                          header.sender, link.peer)};
-  }
-  if (header.sequence != link.received_sequence + 1) {
-    return {Code::kLinkBroken, fmt::format("frame {} came after frame {}: frames were lost",
-                                           header.sequence, link.received_sequence)};
-  }
-  if (is_data(header.kind) && header.epoch < fence_) {
-    return {Code::kRefused, fmt::format("a frame of epoch {} came, epochs before {} are over",
-                                        header.epoch, fence_)};
-  }
-  if (header.acked > link.push_sequence) {
-    return {Code::kMalformed,
-            fmt::format("{} pushes are acked, {} were sent", header.acked, link.push_sequence)};
-  }
-  if (!queue_.windows().credited(id, header.credit)) {
-    return {Code::kMalformed,
-            fmt::format("{} bytes are credited, more than were sent", header.credit)};
-  }
-  if (header.kind == wire::Kind::kCredit) pacer_.hear(id, header);
-  if (header.credit != std::exchange(link.heard_credit, header.credit)) {
-    pacer_.on_credit(id, header.credit, clock_.now());
-  }
-  link.received_sequence = header.sequence;
-  return {};
-}
-
-Status Van::take(LinkId id, Link& link, const wire::Header& header, Buffer payload) {
-  if (is_data(header.kind)) {
-    link.taken_bytes += wire::kHeaderBytes + payload.size();
-    counters_.data_bytes_in += payload.size();
-    link.credit_at_once |= (header.flags & wire::kCreditNow) != 0;
-    note_owed(id, link);
-  }
-  if (!take_acks(id, link, header.acked)) return {};
-  if (header.kind == wire::Kind::kControl) return take_control(id, link, payload);
-  if (header.kind == wire::Kind::kMore || header.total != 0) {
-    return take_slice(id, link, header, payload);
-  }
-  if (is_data(header.kind)) deliver(id, header, std::move(payload));
-  return {};
-}
-
-Status Van::take_slice(LinkId id, Link& link, const wire::Header& header, const Buffer& payload) {
-  const auto landing = [this, id](const wire::Header& whole) {
-    return handler_->landing(id, whole);
-  };
-  const auto allocate = [this, &link](std::size_t bytes) {
-    const std::uint64_t held = link.assembly.held_bytes();
-    const bool too_much = held > 0 && held + bytes > most_begun_bytes_;
-    return too_much ? Buffer() : transport_->allocate(bytes);
-  };
-  Result<std::optional<Assembly::Whole>> whole =
-      link.assembly.take(header, payload, landing, allocate);
-  if (!whole.ok()) return whole.status();
-  trace_.slice_came(id, header);
-  if (!whole->has_value()) return {};
-  deliver(id, (*whole)->header, std::move((*whole)->payload));
-  return {};
-}
-
-void Van::deliver(LinkId id, const wire::Header& header, Buffer payload) {
-  handler_->on_data(id, trace_.came(id, header), std::move(payload));
-  trace_.handled();
-}
-
-Status Van::take_control(LinkId id, Link& link, const Buffer& payload) {
-  wire::Control message;
-  if (Status status = parse(payload, message); !status.ok()) return status;
-  if (!link.admitted) {
-    if (!may_come_before_admission(message, link.ours)) {
-      return {Code::kMalformed, "a control message other than the greeting came before it"};
-    }
-  }
-  if (message.has_hello() && link.greeted) return {Code::kMalformed, "a second hello came"};
-  link.greeted = true;
-  handler_->on_control(id, message);
-  if (message.has_hello()) admit_greeted(id);
-  return {};
-}
-
-// A hello that was not refused is of one of ours, who may have to wait for its place.
-void Van::admit_greeted(LinkId id) {
-  const auto found = links_.find(id);
-  if (found != links_.end() && !found->second.closing) transport_->admit(id);
-}
-
-// False if the handler closed the link meanwhile.
-bool Van::take_acks(LinkId id, Link& link, std::uint64_t acked) {
-  while (!link.unacked.empty() && link.unacked.front().first <= acked) {
-    const wire::Key key = link.unacked.front().second;
-    link.unacked.pop_front();
-    handler_->on_acked(id, key);
-    if (links_.count(id) == 0) return false;
-  }
-  return true;
 }
 
 }  // namespace stretto

@@ -11,7 +11,7 @@ class SendQueueNesting : public SendQueueTest {
  protected:
   SendQueueNesting() {
     queue_.windows().shape(1, {1 << 20, 100}, {1 << 20, 100});
-    queue_.set_nesting({2, 1000});
+    queue_.backlog().set_nesting({2, 1000});
   }
   void push(std::int32_t priority, std::uint64_t mark, std::size_t bytes) {
     Frame waiting = frame(priority, mark, 1, bytes);

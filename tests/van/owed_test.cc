@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// When what a far end is owed is told by a frame of its own.
+#include "van/owed.h"
+
+#include <gtest/gtest.h>
+
+namespace stretto {
+namespace {
+
+using Telling = Owed::Telling;
+
+constexpr std::uint64_t kMuch = 1000;
+
+class OwedTest : public testing::Test {
+ protected:
+  // A frame leaves that tells all there is.
+  void tell(wire::Kind kind) {
+    wire::Header header;
+    header.kind = kind;
+    header.credit = owed_.taken_bytes();
+    header.acked = owed_.applied();
+    owed_.note_told(header);
+  }
+
+  Owed owed_;
+};
+
+TEST_F(OwedTest, NothingIsOwedAtFirst) { EXPECT_EQ(owed_.settle(kMuch, true), Telling::kSettled); }
+
+TEST_F(OwedTest, LittleCreditWaitsUntilItIsLate) {
+  owed_.take(kMuch - 1, false);
+  EXPECT_EQ(owed_.settle(kMuch, false), Telling::kLater);
+  EXPECT_EQ(owed_.settle(kMuch, true), Telling::kNow);
+}
+
+TEST_F(OwedTest, MuchCreditIsToldAtOnce) {
+  owed_.take(kMuch, false);
+  EXPECT_EQ(owed_.settle(kMuch, false), Telling::kNow);
+}
+
+TEST_F(OwedTest, WhatIsAskedForAtOnceIsToldAtOnce) {
+  owed_.take(1, true);
+  EXPECT_EQ(owed_.settle(kMuch, false), Telling::kNow);
+  tell(wire::Kind::kCredit);
+  owed_.apply(1, true);
+  EXPECT_EQ(owed_.settle(kMuch, false), Telling::kNow);
+}
+
+TEST_F(OwedTest, WhatRodeOnAnotherFrameIsSettled) {
+  owed_.take(1, true);
+  owed_.apply(1, false);
+  EXPECT_TRUE(owed_.acks());
+  tell(wire::Kind::kControl);
+  EXPECT_FALSE(owed_.acks());
+  EXPECT_EQ(owed_.settle(kMuch, true), Telling::kSettled);
+}
+
+TEST_F(OwedTest, OneFrameIsQueuedAtATime) {
+  owed_.take(kMuch, false);
+  EXPECT_EQ(owed_.settle(kMuch, false), Telling::kNow);
+  owed_.take(kMuch, false);
+  EXPECT_EQ(owed_.settle(kMuch, false), Telling::kSettled) << "the one that waits will tell it";
+  tell(wire::Kind::kCredit);
+  owed_.take(kMuch, false);
+  EXPECT_EQ(owed_.settle(kMuch, false), Telling::kNow);
+}
+
+TEST_F(OwedTest, AcksNeverGoBack) {
+  owed_.apply(5, false);
+  owed_.apply(3, false);
+  EXPECT_EQ(owed_.applied(), 5U);
+}
+
+using OwedDeathTest = OwedTest;
+
+TEST_F(OwedDeathTest, TellingMoreThanWasTakenIsABug) {
+  wire::Header header;
+  header.credit = 1;
+  EXPECT_DEATH(owed_.note_told(header), "credit <= taken_bytes_");
+}
+
+}  // namespace
+}  // namespace stretto

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// The numbers of a session: what leaves has the next one, what comes must have it.
+#include "van/session.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace stretto {
+namespace {
+
+using testing::HasSubstr;
+
+class SessionTest : public testing::Test {
+ protected:
+  // Hands a frame over, and returns what left.
+  wire::Header send(wire::Kind kind, wire::Key key = {}) {
+    wire::Header header;
+    header.kind = kind;
+    header.key = key;
+    near_.stamp(header, kind == wire::Kind::kControl, kind == wire::Kind::kPush);
+    near_.note_sent(header);
+    return header;
+  }
+
+  Session near_;
+  Session far_;
+};
+
+TEST_F(SessionTest, FramesArriveInTheirOrderOrTheLinkIsBroken) {
+  const wire::Header first = send(wire::Kind::kControl);
+  const wire::Header second = send(wire::Kind::kPull);
+  EXPECT_THAT(far_.check_order(second).cause(), HasSubstr("frame 2 came after frame 0"));
+  EXPECT_TRUE(far_.check_order(first).ok());
+  far_.note_received(first);
+  EXPECT_EQ(far_.check_order(first).code(), Code::kLinkBroken) << "not twice";
+  EXPECT_TRUE(far_.check_order(second).ok());
+}
+
+TEST_F(SessionTest, PushesAreNumberedAndTakenOnceAcked) {
+  send(wire::Kind::kPull);
+  EXPECT_EQ(send(wire::Kind::kPush, {1, 0}).push_sequence, 1U);
+  EXPECT_EQ(send(wire::Kind::kPush, {1, 1}).push_sequence, 2U);
+  EXPECT_EQ(near_.take_acked(0), std::nullopt);
+  EXPECT_EQ(near_.take_acked(2), (wire::Key{1, 0}));
+  EXPECT_EQ(near_.take_acked(2), (wire::Key{1, 1}));
+  EXPECT_EQ(near_.take_acked(2), std::nullopt);
+}
+
+TEST_F(SessionTest, AcksOfWhatWasNotSentAreMalformed) {
+  send(wire::Kind::kPush);
+  wire::Header header;
+  header.acked = 1;
+  EXPECT_TRUE(near_.check_acks(header).ok());
+  header.acked = 2;
+  EXPECT_EQ(near_.check_acks(header).code(), Code::kMalformed);
+}
+
+TEST_F(SessionTest, AControlFrameTellsTheAcksThatItWasQueuedWith) {
+  near_.owed().apply(3, false);
+  wire::Header control;
+  control.acked = 2;
+  near_.stamp(control, true, false);
+  EXPECT_EQ(control.acked, 2U);
+  wire::Header data;
+  near_.stamp(data, false, false);
+  EXPECT_EQ(data.acked, 3U);
+}
+
+TEST_F(SessionTest, SaysWhetherCreditIsNew) {
+  wire::Header header = send(wire::Kind::kPull);
+  header.credit = 100;
+  EXPECT_TRUE(far_.note_received(header));
+  header.sequence = 2;
+  EXPECT_FALSE(far_.note_received(header));
+}
+
+using SessionDeathTest = SessionTest;
+
+TEST_F(SessionDeathTest, AFrameThatIsNotTheNextIsABug) {
+  wire::Header header;
+  header.sequence = 2;
+  EXPECT_DEATH(near_.note_sent(header), "sequence == sent_");
+  EXPECT_DEATH(far_.note_received(header), "sequence == received_");
+}
+
+}  // namespace
+}  // namespace stretto

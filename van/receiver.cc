@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// A frame's way in: decoded, accepted, taken, delivered.
+#include "van/receiver.h"
+
+#include <fmt/format.h>
+
+#include "van/messages.h"
+
+namespace stretto {
+namespace {
+
+bool may_come_before_admission(const wire::Control& message, bool ours) {
+  return ours ? message.has_welcome() || message.has_fault() : message.has_hello();
+}
+
+bool is_data(wire::Kind kind) {
+  return kind != wire::Kind::kControl && kind != wire::Kind::kCredit;
+}
+
+}  // namespace
+
+Status Receiver::receive(LinkId id, LinkState& link, wire::HeaderView bytes, Buffer payload,
+                         FrameHandler& handler) {
+  ++parts_.counters.frames_in;
+  Result<wire::Header> header = wire::decode(bytes, payload.size());
+  if (!header.ok()) return header.status();
+  if (Status status = accept(id, link, *header); !status.ok()) return status;
+  return take(id, link, *header, std::move(payload), handler);
+}
+
+// What must hold for every frame before anything is done with it.
+Status Receiver::check(const LinkState& link, const wire::Header& header) const {
+  const Session& session = link.session;
+  if (!link.admitted && header.kind != wire::Kind::kControl) {
+    return {Code::kMalformed, "the link's first frame is not a hello"};
+  }
+  if (link.admitted && header.sender != session.peer()) {
+    return {Code::kMalformed, fmt::format("a frame says it is from node {}, the link is node {}'s",
+                                          header.sender, session.peer())};
+  }
+  if (Status status = session.check_order(header); !status.ok()) return status;
+  if (is_data(header.kind) && header.epoch < fence_) {
+    return {Code::kRefused, fmt::format("a frame of epoch {} came, epochs before {} are over",
+                                        header.epoch, fence_)};
+  }
+  return session.check_acks(header);
+}
+
+Status Receiver::accept(LinkId id, LinkState& link, const wire::Header& header) {
+  if (Status status = check(link, header); !status.ok()) return status;
+  if (!sender_.queue().windows().credited(id, header.credit)) {
+    return {Code::kMalformed,
+            fmt::format("{} bytes are credited, more than were sent", header.credit)};
+  }
+  if (header.kind == wire::Kind::kCredit) sender_.pacer().hear(id, header);
+  if (link.session.note_received(header)) {
+    sender_.pacer().on_credit(id, header.credit, parts_.clock.now());
+  }
+  return {};
+}
+
+Status Receiver::take(LinkId id, LinkState& link, const wire::Header& header, Buffer payload,
+                      FrameHandler& handler) {
+  if (is_data(header.kind)) {
+    link.session.owed().take(wire::kHeaderBytes + payload.size(),
+                             (header.flags & wire::kCreditNow) != 0);
+    parts_.counters.data_bytes_in += payload.size();
+    sender_.note_owed(id, link);
+  }
+  if (!take_acks(id, link, header.acked, handler)) return {};
+  if (header.kind == wire::Kind::kControl) return take_control(id, link, payload, handler);
+  if (header.kind == wire::Kind::kMore || header.total != 0) {
+    return take_slice(id, link, header, payload, handler);
+  }
+  if (is_data(header.kind)) deliver(id, header, std::move(payload), handler);
+  return {};
+}
+
+// False if the handler closed the link meanwhile.
+bool Receiver::take_acks(LinkId id, LinkState& link, std::uint64_t acked, FrameHandler& handler) {
+  while (const std::optional<wire::Key> key = link.session.take_acked(acked)) {
+    handler.on_acked(id, *key);
+    if (parts_.links.find(id) == nullptr) return false;
+  }
+  return true;
+}
+
+// A hello that was not refused is of one of ours, who may have to wait for its place.
+Status Receiver::take_control(LinkId id, LinkState& link, const Buffer& payload,
+                              FrameHandler& handler) {
+  wire::Control message;
+  if (Status status = parse(payload, message); !status.ok()) return status;
+  if (!link.admitted && !may_come_before_admission(message, link.ours)) {
+    return {Code::kMalformed, "a control message other than the greeting came before it"};
+  }
+  if (message.has_hello() && link.greeted) return {Code::kMalformed, "a second hello came"};
+  parts_.links.greet(id, link);
+  handler.on_control(id, message);
+  if (!message.has_hello()) return {};
+  const LinkState* greeted = parts_.links.find(id);
+  if (greeted != nullptr && !greeted->closing) parts_.transport.admit(id);
+  return {};
+}
+
+Status Receiver::take_slice(LinkId id, LinkState& link, const wire::Header& header,
+                            const Buffer& payload, FrameHandler& handler) {
+  Assembly& assembly = link.session.assembly();
+  const auto landing = [id, &handler](const wire::Header& whole) {
+    return handler.landing(id, whole);
+  };
+  const auto allocate = [this, &assembly](std::size_t bytes) {
+    const std::uint64_t held = assembly.held_bytes();
+    const bool too_much = held > 0 && held + bytes > most_begun_bytes_;
+    return too_much ? Buffer() : parts_.transport.allocate(bytes);
+  };
+  Result<std::optional<Assembly::Whole>> whole = assembly.take(header, payload, landing, allocate);
+  if (!whole.ok()) return whole.status();
+  parts_.trace.slice_came(id, header);
+  if (!whole->has_value()) return {};
+  deliver(id, (*whole)->header, std::move((*whole)->payload), handler);
+  return {};
+}
+
+void Receiver::deliver(LinkId id, const wire::Header& header, Buffer payload,
+                       FrameHandler& handler) {
+  handler.on_data(id, parts_.trace.came(id, header), std::move(payload));
+  parts_.trace.handled();
+}
+
+}  // namespace stretto

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+// A frame's way out: picked, stamped, handed over, noted.
+#include "van/sender.h"
+
+#include <algorithm>
+
+#include "common/config.h"
+#include "van/frame_views.h"
+
+namespace stretto {
+namespace {
+
+constexpr Duration kHeldBack = 1ms;     // Until it is looked again whether others have made room.
+constexpr std::size_t kMostNested = 2;  // Frames that interrupt one another,
+constexpr std::uint64_t kLargestNested = 512 << 10;  // and those up to this are not begun in vain.
+
+bool is_abandoned(const wire::Header& header) { return (header.flags & wire::kAbandoned) != 0; }
+
+// Of a slice that is not the first of its frame.
+wire::Header header_of_more(const SendQueue::Pick& pick) {
+  const wire::Header& whole = pick.frame->header;
+  const bool abandoned = is_abandoned(whole);
+  return wire::MoreFrame{.key = whole.key,
+                         .first_sequence = pick.frame->first_sequence,
+                         .offset = abandoned ? 0 : pick.offset,
+                         .abandoned = abandoned,
+                         .priority = whole.priority}
+      .header();
+}
+
+}  // namespace
+
+std::uint64_t time_left(Time deadline, Time now) {
+  if (deadline == Time::max()) return 0;
+  if (deadline <= now) return 1;
+  return static_cast<std::uint64_t>(
+      std::chrono::ceil<std::chrono::microseconds>(deadline - now).count());
+}
+
+Sender::Sender(const Parts& parts) : parts_(parts), queue_(0, 0) {
+  queue_.backlog().set_nesting({kMostNested, kLargestNested});
+  const JobSettings defaults;
+  set_windows(defaults.link_window_bytes, defaults.total_window_bytes);
+}
+
+void Sender::set_windows(std::uint64_t link_window_bytes, std::uint64_t total_window_bytes) {
+  queue_.windows().set(link_window_bytes, total_window_bytes);
+  pacer_.set_limit(total_window_bytes);
+  debts_.set_much(link_window_bytes / 4);
+}
+
+// Towards this host nothing is shared with others: its windows are the settings'.
+void Sender::add_link(LinkId id, Time now) {
+  queue_.add_link(id);
+  if (paced_ && !parts_.transport.is_local(id)) pacer_.add_link(id, now);
+}
+
+void Sender::remove_link(LinkId id) {
+  queue_.remove_link(id);
+  pacer_.remove_link(id);
+}
+
+// What has been applied by now, and not what will have been when the frame leaves: a fault of a
+// push that waits behind it must come before an ack of later pushes, which includes that one.
+void Sender::queue_control(LinkId id, wire::Kind kind, Buffer message) {
+  LinkState* link = parts_.links.find(id);
+  if (link == nullptr) return;
+  Frame frame;
+  frame.header.kind = kind;
+  frame.header.acked = link->session.owed().applied();
+  frame.payload = std::move(message);
+  queue_.push_control(id, std::move(frame));
+}
+
+void Sender::settle(LinkId id, LinkState& link) {
+  debts_.settle(id, link, false, [this](LinkId owed) { queue_credit(owed); });
+}
+
+void Sender::settle_all() {
+  if (debts_.empty()) return;
+  debts_.settle_all(parts_.links, parts_.clock.now(), [this](LinkId id) { queue_credit(id); });
+}
+
+void Sender::look_at_waits() {
+  if (paced_) pacer_.set_own_wait(waits_.look(parts_.clock));
+}
+
+Time Sender::next_due() const {
+  Time due = debts_.due();
+  if (pacer_.held_back()) due = std::min(due, parts_.clock.now() + kHeldBack);
+  return due;
+}
+
+wire::Header Sender::stamp(const Session& session, const SendQueue::Pick& pick, Time now) {
+  const Frame& frame = *pick.frame;
+  wire::Header header = pick.offset > 0 ? header_of_more(pick) : frame.header;
+  header.bytes = pick.bytes;
+  if (pick.offset > 0 || !pick.last) {
+    header.total = static_cast<std::uint32_t>(frame.payload.size());
+  }
+  header.magic = wire::kMagic;
+  header.protocol = wire::kProtocol;
+  header.sender = node_;
+  header.epoch = epoch_;
+  const bool push_ends =
+      frame.header.kind == wire::Kind::kPush && pick.last && !is_abandoned(frame.header);
+  session.stamp(header, pick.control, push_ends);
+  if (header.kind == wire::Kind::kCredit) pacer_.tell(pick.link, header);
+  header.deadline = time_left(frame.deadline, now);
+  if (!pick.control && pacer_.wants_credit(pick.link, pick.charge())) {
+    header.flags = static_cast<std::uint16_t>(header.flags | wire::kCreditNow);
+  }
+  return header;
+}
+
+void Sender::pump(FrameHandler& handler) {
+  queue_.backlog().note_looked();
+  if (queue_.waiting() == 0) return;
+  const Time now = parts_.clock.now();
+  parts_.trace.saw(now);
+  pacer_.on_time(now);
+  while (auto pick = pacer_.next(now)) {
+    LinkState* link = parts_.links.find(pick->link);
+    STRETTO_CHECK(link != nullptr);
+    const wire::Header header = stamp(link->session, *pick, now);
+    const Buffer& payload = pick->frame->payload;
+    const bool whole = pick->bytes == payload.size();
+    parts_.trace.leaves();
+    switch (parts_.transport.try_send(pick->link, header,
+                                      whole ? payload : payload.slice(pick->offset, pick->bytes))) {
+      case Transport::Sent::kTaken:
+        break;
+      case Transport::Sent::kFull:
+        queue_.full(pick->link);
+        continue;
+      case Transport::Sent::kBroken:
+        remove_link(pick->link);  // The report follows from poll.
+        continue;
+    }
+    note_taken(*link, *pick, header, now, handler);
+  }
+  if (queue_.waiting() > 0) ++parts_.counters.stalls;
+}
+
+void Sender::note_taken(LinkState& link, const SendQueue::Pick& pick, const wire::Header& header,
+                        Time now, FrameHandler& handler) {
+  Session& session = link.session;
+  session.note_sent(header);
+  if (pick.offset == 0) pick.frame->first_sequence = header.sequence;
+  // Applied since it was queued.
+  if (header.kind == wire::Kind::kCredit && session.owed().acks()) note_owed(pick.link, link);
+  ++parts_.counters.frames_out;
+  const LinkId id = pick.link;
+  const bool data = !pick.control;
+  const std::uint64_t left = pick.last ? pick.frame->tag : 0;
+  if (data) parts_.counters.data_bytes_out += pick.bytes;
+  parts_.trace.left(session.peer(), session.marks(), pick);
+  queue_.taken(pick);
+  if (data) pacer_.on_sent(id, pick.charge(), now);
+  if (left != 0) handler.on_left(id, left);
+}
+
+}  // namespace stretto

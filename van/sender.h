@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sender: a Van's way out. What waits is handed over as the queue and the paths would have it, each
+// frame numbered and stamped as it leaves; and what is owed to the far ends is told.
+#pragma once
+
+#include "common/clock.h"
+#include "van/debts.h"
+#include "van/frame_handler.h"
+#include "van/pacer.h"
+#include "van/waits.h"
+
+namespace stretto {
+
+/// A deadline as it travels: the microseconds that are left, at least one; 0: no matter.
+std::uint64_t time_left(Time deadline, Time now);
+
+/// Thread: loop.
+class Sender {
+ public:
+  /// All outlive it.
+  struct Parts {
+    Transport& transport;
+    LinkLives& links;
+    FrameTrace& trace;
+    FrameCounters& counters;
+    const Clock& clock;
+  };
+  explicit Sender(const Parts& parts);
+
+  /// Stamped on every frame.
+  void set_node(NodeId node) { node_ = node; }
+  void set_epoch(std::uint32_t epoch) { epoch_ = epoch; }
+  void set_windows(std::uint64_t link_window_bytes, std::uint64_t total_window_bytes);
+  void set_whole_frames() { paced_ = false; }
+
+  void add_link(LinkId id, Time now);
+  void remove_link(LinkId id);
+  /// A control frame, with the acks of this moment: not of when it leaves. Unknown links are
+  /// ignored.
+  void queue_control(LinkId id, Buffer message) {
+    queue_control(id, wire::Kind::kControl, std::move(message));
+  }
+  void note_owed(LinkId id, LinkState& link) { debts_.note(id, link, parts_.clock.now()); }
+  /// Tells what is owed, where it is much, urgent or late.
+  void settle(LinkId id, LinkState& link);
+  void settle_all();
+  /// A turn begins: how long the loop waits for a processor is part of its paths.
+  void look_at_waits();
+  /// Hands over what may go.
+  void pump(FrameHandler& handler);
+  Time next_due() const;
+
+  SendQueue& queue() { return queue_; }
+  const SendQueue& queue() const { return queue_; }
+  Pacer& pacer() { return pacer_; }
+
+ private:
+  void queue_control(LinkId id, wire::Kind kind, Buffer message);
+  void queue_credit(LinkId id) { queue_control(id, wire::Kind::kCredit, {}); }
+  wire::Header stamp(const Session& session, const SendQueue::Pick& pick, Time now);
+  void note_taken(LinkState& link, const SendQueue::Pick& pick, const wire::Header& header,
+                  Time now, FrameHandler& handler);
+
+  Parts parts_;
+  SendQueue queue_;
+  Pacer pacer_{queue_};
+  Waits waits_;
+  Debts debts_;
+  NodeId node_ = 0;
+  std::uint32_t epoch_ = 0;
+  bool paced_ = true;  // Towards other hosts.
+};
+
+}  // namespace stretto

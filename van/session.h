@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// Session: what two ends of a conversation know of one another: who it is, how many frames and
+// pushes have gone each way, which pushes have yet to be acknowledged, what is owed. A link carries
+// the bytes of a session.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <utility>
+
+#include "stretto/status.h"
+#include "van/assembly.h"
+#include "van/frame_trace.h"
+#include "van/owed.h"
+
+namespace stretto {
+
+/// Thread: loop. Pure.
+class Session {
+ public:
+  NodeId peer() const { return peer_; }
+  void set_peer(NodeId peer) { peer_ = peer; }
+
+  // What leaves.
+
+  /// The numbers of a frame that is about to leave, and what it tells the far end. `control`: its
+  /// acks are from when it was queued. `push_ends`: with it a push has left as a whole; they are
+  /// applied in the order in which they end, so they are numbered so.
+  void stamp(wire::Header& header, bool control, bool push_ends) const;
+  /// It has been handed over.
+  void note_sent(const wire::Header& header);
+
+  // What comes.
+
+  /// kLinkBroken if frames were lost on the way.
+  Status check_order(const wire::Header& header) const;
+  /// kMalformed if pushes are acked that were never sent.
+  Status check_acks(const wire::Header& header) const;
+  /// A frame has come and is in order. True if it credits anything new.
+  bool note_received(const wire::Header& header);
+  /// The next push of ours of those up to `acked`; none if all have been taken.
+  std::optional<wire::Key> take_acked(std::uint64_t acked);
+
+  Owed& owed() { return owed_; }
+  Assembly& assembly() { return assembly_; }
+  FrameTrace::Marks& marks() { return marks_; }
+
+ private:
+  NodeId peer_ = 0;
+  std::uint64_t sent_ = 0;  // Frames,
+  std::uint64_t received_ = 0;
+  std::uint64_t pushes_ = 0;                                 // and pushes that were sent.
+  std::deque<std::pair<std::uint64_t, wire::Key>> unacked_;  // Pushes, oldest first.
+  std::uint64_t heard_credit_ = 0;                           // That the far end told last.
+  Owed owed_;
+  Assembly assembly_;  // Of frames that come in slices.
+  FrameTrace::Marks marks_;
+};
+
+}  // namespace stretto
