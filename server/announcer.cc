@@ -10,11 +10,11 @@ namespace stretto {
 namespace {
 
 // What a worker is told of a part's value.
-wire::ValueFacts facts_for(Rank rank, const Part& part) {
+wire::ValueFacts facts_for(NodeId worker, const Part& part) {
   const Consistency& rounds = part.collector.rounds();
   return {.version = part.store.value().version,
           .slowest = rounds.slowest(),
-          .own_applied = rounds.applied_of(rank),
+          .own_applied = rounds.applied_of(worker),
           .spread = rounds.spread(),
           .contributors = part.store.value().contributors};
 }
@@ -28,7 +28,7 @@ void Announcer::announce(Part& part) {
 
 void Announcer::tell(const Part& part, const Waiter& waiter) {
   const Value& value = part.store.value();
-  const wire::ValueFacts facts = facts_for(waiter.rank, part);
+  const wire::ValueFacts facts = facts_for(waiter.worker, part);
   const wire::Header header =
       waiter.wants_value
           ? wire::ValueFrame{.key = part.key,
@@ -39,14 +39,14 @@ void Announcer::tell(const Part& part, const Waiter& waiter) {
                              .priority = waiter.priority}
                 .header()
           : wire::DoneFrame{.key = part.key, .facts = facts, .priority = waiter.priority}.header();
-  van_.send(workers_.link_of(waiter.rank), header, waiter.wants_value ? value.bytes : Buffer(),
+  van_.send(workers_.link_of(waiter.worker), header, waiter.wants_value ? value.bytes : Buffer(),
             {.tag = 0, .deadline = waiter.deadline, .bulk = part.spec.options.bulk});
 }
 
-void Announcer::answer_probe(LinkId link, Rank rank, const wire::PullFrame& probe,
+void Announcer::answer_probe(LinkId link, NodeId worker, const wire::PullFrame& probe,
                              const Part& part) {
   const wire::DoneFrame answer{.key = part.key,
-                               .facts = facts_for(rank, part),
+                               .facts = facts_for(worker, part),
                                .answers_probe = true,
                                .priority = probe.priority};
   van_.send(link, answer.header(), Buffer(), {.tag = 0, .deadline = Time::max(), .bulk = false});
@@ -71,7 +71,7 @@ void Announcer::fail(Part& part, const Status& why) {
   const Status told(why.code(),
                     fmt::format("tensor '{}', round {}: {}", part.spec.name, round, why.cause()));
   for (const Waiter& waiter : part.waiting.take_all()) {
-    fault(workers_.link_of(waiter.rank), part.key, round, Status(told).with_peer(why.peer()));
+    fault(workers_.link_of(waiter.worker), part.key, round, Status(told).with_peer(why.peer()));
   }
 }
 
@@ -80,10 +80,11 @@ void Announcer::check_absentee(Part& part) {
   if (part.waiting.empty()) return;
   const Consistency& rounds = part.collector.rounds();
   const bool collecting = has_rounds(part.spec.options.mode) || rounds.open();
-  const std::int64_t absentee = rounds.absentee();
-  if (!collecting || absentee < 0) return;
-  fail(part, Status(Code::kPeerLost, fmt::format("worker {} has left the job", absentee))
-                 .with_peer(fmt::format("worker {}", absentee)));
+  const std::optional<NodeId> absentee = rounds.absentee();
+  if (!collecting || !absentee) return;
+  const Rank rank = rounds.group()->ranks_of({*absentee}).front();
+  fail(part, Status(Code::kPeerLost, fmt::format("worker {} has left the job", rank))
+                 .with_peer(fmt::format("worker {}", rank)));
 }
 
 }  // namespace stretto

@@ -20,7 +20,7 @@ class Announcer {
   /// it never will be.
   void announce(Part& part);
   /// What is known of a part's value, without its bytes and without waiting.
-  void answer_probe(LinkId link, Rank rank, const wire::PullFrame& probe, const Part& part);
+  void answer_probe(LinkId link, NodeId worker, const wire::PullFrame& probe, const Part& part);
   /// What a worker sent, or asked for, is refused. `round` is the one of its frame.
   void fault(LinkId link, const wire::Key& key, std::uint64_t round, const Status& why);
   /// All who wait for the part hear why they wait in vain.

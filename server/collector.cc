@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "common/check.h"
@@ -26,80 +27,105 @@ ops::Reduction reduction_of(Rule rule) {
 
 }  // namespace
 
-Collector::Collector(const PartLayout& layout, Allocate allocate)
-    : layout_(layout), allocate_(std::move(allocate)), rounds_(layout.options, layout.workers) {
-  if (layout.options.deterministic) held_.resize(layout.workers);
+Collector::Collector(const PartLayout& layout, Group group, Allocate allocate, Shares shares)
+    : layout_(layout),
+      allocate_(std::move(allocate)),
+      rounds_(layout.options, std::move(group)),
+      shares_(shares) {
+  if (layout.options.deterministic || shares == Shares::kKept) {
+    held_.resize(rounds_.group()->size());
+  }
+}
+
+// Of one that contributes.
+Rank Collector::rank_of(const Share& share) const {
+  const auto index = rounds_.group()->find(share.worker);
+  STRETTO_CHECK(index.has_value());
+  return rounds_.group()->at(*index).rank;
 }
 
 // Shares come as the tensor's codec says, and what a broadcast sets as it is.
 Status Collector::check_encoding(const Share& share) const {
   const Codec wanted = share.assign ? Codec::kNone : layout_.codec.codec;
   if (share.codec != wanted) {
-    return {Code::kMismatch, fmt::format("worker {} sent a share as {}, wanted {}", share.rank,
+    return {Code::kMismatch, fmt::format("worker {} sent a share as {}, wanted {}", rank_of(share),
                                          name_of(share.codec), name_of(wanted))};
   }
   if (wanted != Codec::kNone) {
     Status status =
         ops::check_encoded(layout_.codec, layout_.bytes / sizeof(float), share.bytes.bytes());
     if (status.ok()) return {};
-    return {status.code(), fmt::format("worker {}: {}", share.rank, status.cause())};
+    return {status.code(), fmt::format("worker {}: {}", rank_of(share), status.cause())};
   }
   if (share.bytes.size() == layout_.bytes) return {};
-  return {Code::kMismatch, fmt::format("worker {} sent {} bytes for a part of {}", share.rank,
+  return {Code::kMismatch, fmt::format("worker {} sent {} bytes for a part of {}", rank_of(share),
                                        share.bytes.size(), layout_.bytes)};
 }
 
 Status Collector::check(const Share& share) const {
+  if (!rounds_.group()->contains(share.worker)) {
+    return rounds_.admit(share.worker, share.round, share.assign);
+  }
   if (!share.absent) {
     if (Status status = check_encoding(share); !status.ok()) return status;
   }
   if (share.absent && !rounds_.collects(share.assign)) {
-    return {Code::kMalformed, fmt::format("worker {} sent an empty share", share.rank)};
+    return {Code::kMalformed, fmt::format("worker {} sent an empty share", rank_of(share))};
   }
   if (share.assign) {
     if (Status status = check_root(share); !status.ok()) return status;
   }
-  return rounds_.admit(share.rank, share.round, share.assign);
+  return rounds_.admit(share.worker, share.round, share.assign);
 }
 
 // All name the same root, and it alone brings bytes: so a round that is whole has its bytes once.
 Status Collector::check_root(const Share& share) const {
-  if (share.root >= layout_.workers || share.absent != (share.rank != share.root)) {
+  const Rank rank = rank_of(share);
+  const Contributors& group = *rounds_.group();
+  if (!group.has_rank(share.root) || share.absent != (rank != share.root)) {
     return {Code::kMalformed,
-            fmt::format("worker {} broadcasts {} bytes, with root {} of {} workers", share.rank,
-                        share.bytes.size(), share.root, layout_.workers)};
+            fmt::format("worker {} broadcasts {} bytes, with root {} of {} workers", rank,
+                        share.bytes.size(), share.root, group.size())};
   }
   if (!root_ || *root_ == share.root) return {};
   return {Code::kMismatch, fmt::format("worker {} broadcasts from root {}, worker {} from root {}",
-                                       caller_, *root_, share.rank, share.root)};
+                                       caller_, *root_, rank, share.root)};
 }
 
 Result<Collector::Counted> Collector::add(Share share) {
   if (Status status = check(share); !status.ok()) return status;
   const bool assign = share.assign;
-  std::optional<RankSet> contributors = rounds_.contribute(share.rank, assign);
-  Counted counted{.gate = rounds_.gate_after(assign, contributors.has_value()), .update = {}};
+  std::optional<Sources> from = rounds_.contribute(share.worker, assign);
+  Counted counted{.gate = rounds_.gate_after(assign, from.has_value()), .update = {}};
   Buffer bytes;
   if (rounds_.collects(assign)) {
     collect(std::move(share));
-    if (contributors) bytes = take_sum();
+    if (from) bytes = take_sum();
   } else {
     bytes = share.codec == Codec::kNone ? std::move(share.bytes) : decoded(share.bytes);
   }
-  if (contributors && assign) root_.reset();
+  if (from && assign) root_.reset();
   STRETTO_CHECK(rounds_.open() || (sum_.empty() && !root_));
-  if (!contributors) return counted;
-  counted.update = {.key = layout_.key,
-                    .version = rounds_.version(),
-                    .contributors = *std::move(contributors),
-                    .assign = assign,
-                    .bytes = std::move(bytes)};
+  if (!from) return counted;
+  counted.update = made_of(*std::move(from), assign, std::move(bytes));
+  if (to_come_ && to_come_->from_round <= rounds_.next_round()) {
+    const auto completed = regroup_now(std::exchange(to_come_, {})->group);
+    STRETTO_CHECK(completed.ok() && !completed->has_value());  // Nothing is open.
+  }
   return counted;
+}
+
+Update Collector::made_of(Sources from, bool assign, Buffer bytes) const {
+  return {.key = layout_.key,
+          .version = rounds_.version(),
+          .from = std::move(from),
+          .assign = assign,
+          .bytes = std::move(bytes)};
 }
 
 void Collector::collect(Share share) {
   if (share.assign) {
-    if (!root_) caller_ = share.rank;
+    if (!root_) caller_ = rank_of(share);
     root_ = share.root;
     if (!share.absent) add_to_sum(std::move(share));
     return;
@@ -110,21 +136,79 @@ void Collector::collect(Share share) {
   }
   // Kept beyond this call: memory that is not ours alone may change once its push is acked.
   if (!share.absent && !share.bytes.exclusive()) share.bytes = own_copy(share.bytes, allocate_);
-  held_[share.rank] = std::move(share);
-  add_in_rank_order();
+  held_[*rounds_.group()->find(share.worker)] = std::move(share);
+  if (shares_ == Shares::kAdded) add_in_rank_order(static_cast<std::uint32_t>(held_.size()));
 }
 
-void Collector::add_in_rank_order() {
+// Those whose turn it is, and who have come.
+void Collector::add_in_rank_order(std::uint32_t until) {
   const auto has_come = [](const Share& share) { return share.absent || !share.bytes.empty(); };
-  while (turn_ < held_.size() && has_come(held_[turn_])) {
+  while (turn_ < until && has_come(held_[turn_])) {
     Share next = std::exchange(held_[turn_++], Share());
     if (!next.absent) add_to_sum(std::move(next));
   }
-  if (turn_ == held_.size()) turn_ = 0;
 }
+
+// ---- who contributes
+
+Result<std::optional<Update>> Collector::regroup(Group next, std::uint64_t from_round) {
+  if (has_rounds(layout_.options.mode) && from_round > rounds_.next_round()) {
+    to_come_ = {std::move(next), from_round};
+    return std::optional<Update>();
+  }
+  Result<std::optional<Update>> completed = regroup_now(std::move(next));
+  if (completed.ok()) to_come_.reset();
+  return completed;
+}
+
+// Those who have come to the open round and do not contribute any more.
+Status Collector::check_gone(const Contributors& next) const {
+  if (!rounds_.open()) return {};
+  for (const Contributor& one : rounds_.group()->all()) {
+    if (next.contains(one.node)) continue;
+    if (root_ && *root_ == one.rank) {
+      return {Code::kPeerLost,
+              fmt::format("worker {} is gone, from which a broadcast is open", one.rank)};
+    }
+    const bool has_come = rounds_.applied_of(one.node) != rounds_.rounds_of(one.node);
+    if (!root_ && has_come && shares_ != Shares::kKept) {
+      return {Code::kPeerLost,
+              fmt::format("the open round has the share of worker {}, which is gone, and shares "
+                          "are not kept",
+                          one.rank)};
+    }
+  }
+  return {};
+}
+
+Result<std::optional<Update>> Collector::regroup_now(Group next) {
+  if (Status status = check_gone(*next); !status.ok()) return status;
+  const Group before = rounds_.group();
+  const bool assign = rounds_.open_assigns();
+  std::vector<Share> held(held_.empty() ? 0 : next->size());
+  std::uint32_t added = 0;  // Of those that go on, how many are in the sum already.
+  for (std::uint32_t index = 0; index < held_.size(); ++index) {
+    const auto now = next->find(before->at(index).node);
+    if (!now) continue;
+    held[*now] = std::move(held_[index]);
+    if (index >= turn_) continue;
+    STRETTO_CHECK(*now == added);  // Those who stay keep their order, and come before who is new.
+    ++added;
+  }
+  held_ = std::move(held);
+  turn_ = added;
+  std::optional<Sources> from = rounds_.regroup(std::move(next));
+  if (!from) return std::optional<Update>();
+  if (assign) root_.reset();
+  return std::optional(made_of(*std::move(from), assign, take_sum()));
+}
+
+// ---- sums
 
 // Of the round that has just been completed: zero if nobody shared anything.
 Buffer Collector::take_sum() {
+  add_in_rank_order(static_cast<std::uint32_t>(held_.size()));
+  turn_ = 0;
   if (sum_.empty()) return zeros(layout_.elements * bytes_of(layout_.sums), allocate_);
   return std::exchange(sum_, Buffer());
 }

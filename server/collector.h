@@ -15,7 +15,12 @@ namespace stretto {
 /// Thread: loop.
 class Collector {
  public:
-  explicit Collector(const PartLayout& layout, Allocate allocate = Buffer::allocate);
+  /// Whether the shares of an open round are added up as they come, or kept until it is whole: only
+  /// then can it be made again without one of them.
+  enum class Shares : std::uint8_t { kAdded, kKept };
+
+  Collector(const PartLayout& layout, Group group, Allocate allocate = Buffer::allocate,
+            Shares shares = Shares::kAdded);
 
   /// What a share did.
   struct Counted {
@@ -28,6 +33,13 @@ class Collector {
   /// straight out of the transport's memory.
   Result<Counted> add(Share share);
 
+  /// Who makes rounds from `from_round` on, or at once if that has been reached: then the open
+  /// round lacks whoever is not among them any more, its sum is made without them, and the update
+  /// is returned that this may complete. Where rounds do not exist it is always at once. Refused
+  /// and without effect if the open round cannot be made again: its shares were not kept, or its
+  /// broadcast has lost its root. Replaces what was to come.
+  Result<std::optional<Update>> regroup(Group next, std::uint64_t from_round);
+
   Consistency& rounds() { return rounds_; }
   const Consistency& rounds() const { return rounds_; }
 
@@ -35,8 +47,12 @@ class Collector {
   Status check(const Share& share) const;
   Status check_encoding(const Share& share) const;
   Status check_root(const Share& share) const;
+  Status check_gone(const Contributors& next) const;
+  Result<std::optional<Update>> regroup_now(Group next);
+  Update made_of(Sources from, bool assign, Buffer bytes) const;
+  Rank rank_of(const Share& share) const;
   void collect(Share share);
-  void add_in_rank_order();
+  void add_in_rank_order(std::uint32_t until);
   Buffer take_sum();
   void add_to_sum(Share share);
   void add_widened(const Buffer& share);
@@ -45,11 +61,17 @@ class Collector {
   PartLayout layout_;
   Allocate allocate_;
   Consistency rounds_;
-  Buffer sum_;               // Of the open collected round; empty before its first bytes.
-  std::vector<Share> held_;  // Deterministic: shares that came before their turn, by rank.
-  Rank turn_ = 0;            // Deterministic: whose share is to be added next.
+  Buffer sum_;  // Of the open collected round; empty before its first bytes.
+  Shares shares_;
+  std::vector<Share> held_;  // Shares that are added later, by their workers' order; or none are.
+  std::uint32_t turn_ = 0;   // Whose share is to be added next.
   Rank caller_ = 0;          // Of the open broadcast: whoever came first, and
   std::optional<std::uint64_t> root_;  // whom it named.
+  struct Change {
+    Group group;
+    std::uint64_t from_round = 0;
+  };
+  std::optional<Change> to_come_;  // Once that round is the next.
 };
 
 }  // namespace stretto

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rounds are sets of ranks: a worker is in one once.
+// Rounds are sets of workers: each is in one once.
 #include "server/consistency.h"
 
 #include <fmt/format.h>
@@ -11,15 +11,24 @@
 
 namespace stretto {
 
-Consistency::Consistency(const TensorOptions& options, std::uint32_t workers)
-    : mode_(options.mode), bound_(options.bound), rounds_(workers), here_(workers) {}
+Consistency::Consistency(const TensorOptions& options, Group group)
+    : mode_(options.mode),
+      bound_(options.bound),
+      group_(std::move(group)),
+      rounds_(group_->size()),
+      here_(group_->size()) {}
 
-Status Consistency::admit(Rank rank, std::uint64_t round, bool assign) const {
-  if (round != rounds_.of(rank) + 1) {
-    return {Code::kMalformed, fmt::format("worker {} sent a share for its round {}, wanted {}",
-                                          rank, round, rounds_.of(rank) + 1)};
+Status Consistency::admit(NodeId worker, std::uint64_t round, bool assign) const {
+  const auto index = group_->find(worker);
+  if (!index) {
+    return {Code::kRefused, fmt::format("node {} contributes to no round of this part", worker)};
   }
-  if (collects(assign) && here_.contains(rank)) {
+  const Rank rank = group_->at(*index).rank;
+  if (round != rounds_.of(*index) + 1) {
+    return {Code::kMalformed, fmt::format("worker {} sent a share for its round {}, wanted {}",
+                                          rank, round, rounds_.of(*index) + 1)};
+  }
+  if (collects(assign) && here_.contains(*index)) {
     return {Code::kMalformed,
             fmt::format("worker {} sent two shares for one round, which lacks others", rank)};
   }
@@ -32,39 +41,69 @@ Status Consistency::admit(Rank rank, std::uint64_t round, bool assign) const {
   return {};
 }
 
-std::optional<RankSet> Consistency::contribute(Rank rank, bool assign) {
+std::optional<Sources> Consistency::contribute(NodeId worker, bool assign) {
+  const auto found = group_->find(worker);
+  STRETTO_CHECK(found.has_value());
+  const std::uint32_t index = *found;
   const std::uint64_t slowest_before = slowest();
-  rounds_.advance(rank);
+  rounds_.advance(index);
   if (slowest() != slowest_before) ++progress_;
   if (!collects(assign)) {
     if (++version_ == 1) ++progress_;
-    RankSet alone(rounds_.workers());
-    alone.insert(rank);
-    return alone;
+    return Sources(worker);
   }
-  const bool first_time = here_.insert(rank);
+  const bool first_time = here_.insert(index);
   STRETTO_CHECK(first_time);
-  if (rounds_.left().contains(rank)) --lost_;
+  if (rounds_.left().contains(index)) --lost_;
   open_is_assign_ = assign;
   if (!here_.full()) return {};
   return finish_round();
 }
 
-RankSet Consistency::finish_round() {
+Sources Consistency::finish_round() {
   STRETTO_CHECK(lost_ == 0);
-  RankSet contributors = std::exchange(here_, RankSet(rounds_.workers()));
+  here_.clear();
   lost_ = rounds_.left().size();
   ++finished_;
   ++version_;
   ++progress_;
-  return contributors;
+  return Sources(group_);
 }
 
-void Consistency::leave(Rank rank) {
-  if (rounds_.left().contains(rank)) return;
-  rounds_.leave(rank);
-  if (!here_.contains(rank)) ++lost_;
+void Consistency::leave(NodeId worker) {
+  const auto index = group_->find(worker);
+  if (!index || rounds_.left().contains(*index)) return;
+  rounds_.leave(*index);
+  if (!here_.contains(*index)) ++lost_;
   ++progress_;
+}
+
+std::optional<Sources> Consistency::regroup(Group next) {
+  const Group before = std::exchange(group_, std::move(next));
+  const IndexSet left_before = rounds_.left();
+  const IndexSet here_before = std::exchange(here_, IndexSet(group_->size()));
+  std::vector<std::uint64_t> rounds(group_->size());
+  std::vector<std::uint32_t> newcomers;
+  std::uint64_t first = rounds_.most();
+  for (std::uint32_t index = 0; index < group_->size(); ++index) {
+    const auto was = before->find(group_->at(index).node);
+    if (was) {
+      rounds[index] = rounds_.of(*was);
+      first = std::min(first, rounds[index]);
+      if (here_before.contains(*was)) here_.insert(index);
+    } else {
+      newcomers.push_back(index);
+    }
+  }
+  for (const std::uint32_t index : newcomers) rounds[index] = has_rounds(mode_) ? finished_ : first;
+  rounds_ = RoundCounts(std::move(rounds));
+  lost_ = 0;
+  for (std::uint32_t index = 0; index < before->size(); ++index) {
+    if (left_before.contains(index)) leave(before->at(index).node);
+  }
+  ++progress_;
+  if (!here_.full() || here_.empty()) return {};
+  return finish_round();
 }
 
 Consistency::Gate Consistency::gate_after(bool assign, bool completed) const {
@@ -77,31 +116,43 @@ Consistency::Gate Consistency::gate_of_pull(std::uint64_t least_round) const {
   return {.bounded = mode_ == Mode::kBounded};
 }
 
-bool Consistency::passes(const Gate& gate, Rank rank) const {
+bool Consistency::passes(const Gate& gate, NodeId worker) const {
   if (finished_ < gate.finished || version_ < gate.version) return false;
-  return !gate.bounded || within_bound(rank);
+  return !gate.bounded || rounds_of(worker) <= slowest() + bound_;
 }
 
-std::int64_t Consistency::absentee() const {
-  return lost_ == 0 ? -1 : rounds_.left().first_beyond(here_);
+std::optional<NodeId> Consistency::absentee() const {
+  if (lost_ == 0) return {};
+  const std::int64_t index = rounds_.left().first_beyond(here_);
+  return group_->at(static_cast<std::uint32_t>(index)).node;
 }
 
-std::vector<Rank> Consistency::missing() const {
-  std::vector<Rank> ranks;
-  for (Rank rank = 0; rank < rounds_.workers(); ++rank) {
-    if (!here_.contains(rank)) ranks.push_back(rank);
+std::vector<NodeId> Consistency::missing() const {
+  std::vector<NodeId> nodes;
+  for (std::uint32_t index = 0; index < group_->size(); ++index) {
+    if (!here_.contains(index)) nodes.push_back(group_->at(index).node);
   }
-  return ranks;
+  return nodes;
 }
 
-std::vector<Rank> Consistency::awaited() const {
+std::vector<NodeId> Consistency::awaited() const {
   if (has_rounds(mode_) || open()) return missing();
-  std::vector<Rank> ranks;
-  for (Rank rank = 0; rank < rounds_.workers(); ++rank) {
-    const bool stays = !rounds_.left().contains(rank);
-    if (stays && rounds_.of(rank) == slowest()) ranks.push_back(rank);
+  std::vector<NodeId> nodes;
+  for (std::uint32_t index = 0; index < group_->size(); ++index) {
+    const bool stays = !rounds_.left().contains(index);
+    if (stays && rounds_.of(index) == slowest()) nodes.push_back(group_->at(index).node);
   }
-  return ranks;
+  return nodes;
+}
+
+std::uint64_t Consistency::rounds_of(NodeId worker) const {
+  const auto index = group_->find(worker);
+  return index ? rounds_.of(*index) : 0;
+}
+
+std::uint64_t Consistency::applied_of(NodeId worker) const {
+  const auto index = group_->find(worker);
+  return index ? rounds_.of(*index) - (here_.contains(*index) ? 1 : 0) : 0;
 }
 
 std::uint32_t Consistency::spread() const {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Consistency: when a share counts, when a round is done, and who may be told. Pure: it holds round
-// numbers and sets of ranks, no bytes. Sync is bulk-synchronous, bounded is Stale Synchronous
+// numbers and sets of workers, no bytes. Sync is bulk-synchronous, bounded is Stale Synchronous
 // Parallel (Ho et al., NIPS 2013), async answers at once. To what follows from rounds and sets the
 // eager modes are alike to sync and async: what differs is what a cell makes of a round, and that
 // the worker does not wait.
@@ -10,7 +10,8 @@
 #include <optional>
 #include <vector>
 
-#include "server/rank_set.h"
+#include "server/contributors.h"
+#include "server/index_set.h"
 #include "server/round_counts.h"
 #include "stretto/status.h"
 #include "stretto/tensor.h"
@@ -21,42 +22,50 @@ namespace stretto {
 /// The rounds of one part. Thread: loop.
 class Consistency {
  public:
-  Consistency(const TensorOptions& options, std::uint32_t workers);
+  Consistency(const TensorOptions& options, Group group);
 
   /// What a waiting worker waits for.
   struct Gate {
     std::uint64_t finished = 0;  ///< Collected rounds that must be finished,
     std::uint64_t version = 1;   ///< and updates that must have been applied.
-    bool bounded = false;        ///< And the staleness bound must hold for the worker.
+    bool bounded = false;  ///< And the worker must be at most `bound` rounds ahead of the slowest.
   };
 
-  /// Whether rank's share for its `round` may count now. A share of a round too far ahead, or of
-  /// another kind than the open round's, is refused and changes nothing.
-  Status admit(Rank rank, std::uint64_t round, bool assign) const;
+  /// Whether a worker's share for its `round` may count now. A share of who does not contribute, of
+  /// a round too far ahead, or of another kind than the open round's, is refused and changes
+  /// nothing.
+  Status admit(NodeId worker, std::uint64_t round, bool assign) const;
   /// True if shares are collected until all have come: rounds of sync and eager, and every
   /// assignment.
   bool collects(bool assign) const { return assign || has_rounds(mode_); }
   /// Counts an admitted share. If it completes what it is part of (a collected round, or, where
   /// shares apply as they come, itself), whose shares that is made of.
-  std::optional<RankSet> contribute(Rank rank, bool assign);
+  std::optional<Sources> contribute(NodeId worker, bool assign);
+  /// From now on these make rounds, the open one too: it lacks who is not among them any more, and
+  /// waits for who is new, whose first round it is (where there are no rounds it begins where the
+  /// slowest of the others is); if nobody is missing from it then, it is done, and this says whose
+  /// shares it has.
+  std::optional<Sources> regroup(Group next);
+  const Group& group() const { return group_; }
+  /// The collected round that is open, or opens next.
+  std::uint64_t next_round() const { return finished_ + 1; }
 
-  /// What the answer to rank's share of the round just contributed to, or to its pull, waits for.
+  /// What the answer to a worker's share of the round just contributed to, or to its pull, waits
+  /// for.
   Gate gate_after(bool assign, bool completed) const;
   Gate gate_of_pull(std::uint64_t least_round) const;
-  bool passes(const Gate& gate, Rank rank) const;
-  /// The staleness bound holds for the worker: it is at most `bound` rounds ahead of the slowest.
-  bool within_bound(Rank rank) const { return rounds_.of(rank) <= slowest() + bound_; }
+  bool passes(const Gate& gate, NodeId worker) const;
   /// Grows whenever a gate that was closed may have opened: as long as it stays, none has.
   std::uint64_t progress() const { return progress_; }
 
   /// A worker that has left is waited for no longer by the bound; a collected round lacks it.
-  void leave(Rank rank);
-  /// A worker without which the next or open collected round cannot finish; -1 if there is none.
-  std::int64_t absentee() const;
-  /// Ranks that the open round still lacks.
-  std::vector<Rank> missing() const;
-  /// Ranks that waiting workers wait for: those missing from a collected round, else the slowest.
-  std::vector<Rank> awaited() const;
+  void leave(NodeId worker);
+  /// A worker without which the next or open collected round cannot finish.
+  std::optional<NodeId> absentee() const;
+  /// Whom the open round still lacks.
+  std::vector<NodeId> missing() const;
+  /// Whom waiting workers wait for: those missing from a collected round, else the slowest.
+  std::vector<NodeId> awaited() const;
   bool open() const { return !here_.empty(); }
   bool open_assigns() const { return open() && open_is_assign_; }
   /// Whoever waits outside a collected round is held back by the bound.
@@ -69,21 +78,20 @@ class Consistency {
 
   std::uint64_t version() const { return version_; }
   /// Rounds that the worker has contributed to, and those of them that are in the value.
-  std::uint64_t rounds_of(Rank rank) const { return rounds_.of(rank); }
-  std::uint64_t applied_of(Rank rank) const {
-    return rounds_.of(rank) - (here_.contains(rank) ? 1 : 0);
-  }
+  std::uint64_t rounds_of(NodeId worker) const;
+  std::uint64_t applied_of(NodeId worker) const;
   /// Of those who have not left; if all have, the fastest.
   std::uint64_t slowest() const { return rounds_.least(); }
   std::uint32_t spread() const;
 
  private:
-  RankSet finish_round();
+  Sources finish_round();
 
   Mode mode_;
   std::uint32_t bound_;
+  Group group_;             // Sets and counts go by its indices.
   RoundCounts rounds_;      // That each worker has contributed to.
-  RankSet here_;            // Contributors to the open collected round.
+  IndexSet here_;           // Contributors to the open collected round.
   std::uint32_t lost_ = 0;  // Of those who have left, how many are not among them.
   bool open_is_assign_ = false;
   std::uint64_t finished_ = 0;  // Collected rounds.

@@ -30,7 +30,7 @@ Status OwnedSlots::open(std::uint32_t tensor, const TensorSpec& spec, std::uint3
                                        spec.name, first_slot, here.first_slot)};
 }
 
-Result<OwnedSlots::Place> OwnedSlots::place_of(const wire::Key& key, const RankSet& left) {
+Result<OwnedSlots::Place> OwnedSlots::place_of(const wire::Key& key, const std::set<NodeId>& left) {
   const auto known = tensors_.find(key.tensor);
   if (known == tensors_.end() || key.part >= known->second.cut.parts()) {
     return Status(Code::kMalformed,
@@ -46,9 +46,9 @@ Slot& OwnedSlots::slot_of(std::uint32_t number) {
 }
 
 Result<OwnedSlots::Place> OwnedSlots::make_part(const OpenTensor& tensor, const wire::Key& key,
-                                                Slot& slot, const RankSet& left) {
+                                                Slot& slot, const std::set<NodeId>& left) {
   const TensorSpec& spec = tensor.spec;
-  const PartLayout layout(spec, key, tensor.cut.elements_of(key.part), job_.workers);
+  const PartLayout layout(spec, key, tensor.cut.elements_of(key.part), job_.workers->size());
   const RuleOptions& rule = spec.options.update;
   const std::uint64_t remembered =
       layout.has_rule ? ops::remembered_bytes(rule, layout.dtype, layout.elements) : 0;
@@ -65,13 +65,12 @@ Result<OwnedSlots::Place> OwnedSlots::make_part(const OpenTensor& tensor, const 
     if (!result.ok()) return result.status();
     made = std::move(*result);
   }
-  Part& part = slot.add(spec, layout, std::move(made), allocate_);
+  Part& part = slot.add(spec, layout, std::move(made), Collector(layout, job_.workers, allocate_),
+                        allocate_);
   STRETTO_CHECK(part.store.bytes() == wanted);
   bytes_ += wanted;
   ++parts_;
-  for (Rank rank = 0; rank < job_.workers; ++rank) {
-    if (left.contains(rank)) part.collector.rounds().leave(rank);
-  }
+  for (const NodeId worker : left) part.collector.rounds().leave(worker);
   return Place{&slot, &part};
 }
 

@@ -3,6 +3,7 @@
 // at its first use, and counts what all take of the server's memory.
 #pragma once
 
+#include <set>
 #include <unordered_map>
 
 #include "core/cut.h"
@@ -15,7 +16,7 @@ class OwnedSlots {
  public:
   /// What a roster says that all slots need to know.
   struct Job {
-    std::uint32_t workers = 0;
+    Group workers = {};
     std::uint32_t slots = 1;
     std::uint32_t since = 0;  ///< The epoch from which on what is first used now is owned here.
     std::uint32_t part_bytes = 0;
@@ -35,7 +36,7 @@ class OwnedSlots {
   /// kMismatch if another has said otherwise, and then nothing has changed.
   Status open(std::uint32_t tensor, const TensorSpec& spec, std::uint32_t first_slot);
   /// The part of a key, made if it is new. `left`: workers that will contribute no more.
-  Result<Place> place_of(const wire::Key& key, const RankSet& left);
+  Result<Place> place_of(const wire::Key& key, const std::set<NodeId>& left);
 
   template <typename Visit>
   void for_each_slot(Visit visit) {
@@ -67,7 +68,7 @@ class OwnedSlots {
   };
 
   Result<Place> make_part(const OpenTensor& tensor, const wire::Key& key, Slot& slot,
-                          const RankSet& left);
+                          const std::set<NodeId>& left);
   Slot& slot_of(std::uint32_t number);
 
   std::uint64_t limit_bytes_;

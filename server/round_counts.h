@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// RoundCounts: how many rounds each worker has made, with the least and the most kept as they
-// change: a share costs the same for two workers and for a thousand.
+// RoundCounts: how many rounds each worker of a list has made, with the least and the most kept as
+// they change: a share costs the same for two workers and for a thousand.
 #pragma once
 
 #include <cstdint>
 #include <map>
 #include <vector>
 
-#include "server/rank_set.h"
+#include "server/index_set.h"
 
 namespace stretto {
 
@@ -15,14 +15,16 @@ namespace stretto {
 class RoundCounts {
  public:
   explicit RoundCounts(std::uint32_t workers);
+  /// With rounds that they have made already; nobody has left.
+  explicit RoundCounts(std::vector<std::uint64_t> rounds);
 
-  void advance(Rank rank);
+  void advance(std::uint32_t index);
   /// From now on the worker does not count for the least. Twice is as once.
-  void leave(Rank rank);
+  void leave(std::uint32_t index);
 
   std::uint32_t workers() const { return static_cast<std::uint32_t>(rounds_.size()); }
-  std::uint64_t of(Rank rank) const { return rounds_[rank]; }
-  const RankSet& left() const { return left_; }
+  std::uint64_t of(std::uint32_t index) const { return rounds_[index]; }
+  const IndexSet& left() const { return left_; }
   /// Of those who have not left; if all have, the most.
   std::uint64_t least() const { return stages_.empty() ? most_ : stages_.begin()->first; }
   std::uint64_t most() const { return most_; }
@@ -32,7 +34,7 @@ class RoundCounts {
   void quit(std::uint64_t round);
 
   std::vector<std::uint64_t> rounds_;
-  RankSet left_;
+  IndexSet left_;
   std::map<std::uint64_t, std::uint32_t> stages_;  // How many of those who stay are at each round.
   std::uint64_t most_ = 0;
 };

@@ -27,12 +27,13 @@ Status too_many_answers() {
 }
 
 // A worker waits for a part's round, and in a pull for its value: twice at most.
-bool waits_too_often(const Part& part, const WorkerLinks& workers, Rank rank) {
-  return part.waiting.size() > 2 * workers.count() && part.waiting.count_of(rank) > 2;
+bool waits_too_often(const Part& part, NodeId worker) {
+  return part.waiting.size() > 2 * part.collector.rounds().group()->size() &&
+         part.waiting.count_of(worker) > 2;
 }
 
-Share share_of(const wire::PushFrame& push, Rank rank, Buffer payload) {
-  return {.rank = rank,
+Share share_of(const wire::PushFrame& push, NodeId worker, Buffer payload) {
+  return {.worker = worker,
           .round = push.round,
           .assign = push.assigns,
           .absent = push.absent,
@@ -53,8 +54,8 @@ Shard::Shard(const Config& config, std::uint32_t index, std::unique_ptr<Transpor
       workers_(config, van_),
       slots_(config.memory_limit_bytes, [this](std::size_t bytes) { return van_.allocate(bytes); }),
       announcer_(van_, workers_),
-      sitting_out_([this](Rank rank, const wire::Control& message) {
-        if (workers_.link_of(rank) != 0) van_.send_control(workers_.link_of(rank), message);
+      sitting_out_([this](NodeId worker, const wire::Control& message) {
+        if (workers_.link_of(worker) != 0) van_.send_control(workers_.link_of(worker), message);
       }) {
   if (config.whole_frames) van_.set_whole_frames();
 }
@@ -101,12 +102,12 @@ void Shard::on_control(LinkId link, const wire::Control& message) {
   } else if (message.has_leave()) {
     workers_.leave(link);
   } else if (message.has_sit_out() && workers_.find(link) != nullptr) {
-    on_sit_out(workers_.find(link)->rank, message.sit_out());
+    on_sit_out(workers_.find(link)->node, message.sit_out());
   }
 }
 
-void Shard::on_sit_out(Rank rank, const wire::SitOut& said) {
-  sitting_out_.note(rank, said);
+void Shard::on_sit_out(NodeId worker, const wire::SitOut& said) {
+  sitting_out_.note(worker, said);
   slots_.for_each_part([this](Part& part) {
     sitting_out_.ask(part.key.part, part.spec, part.collector.rounds());
     announce(part);
@@ -116,17 +117,18 @@ void Shard::on_sit_out(Rank rank, const wire::SitOut& said) {
 void Shard::follow_roster() {
   if (!membership_->roster()) return;
   const Roster& roster = *membership_->roster();
-  if (workers_.count() == 0) {
+  const bool first = workers_.group() == nullptr;
+  const std::vector<NodeId> newly_left = workers_.follow(roster);
+  if (first) {
     held_.resize(roster.workers);
-    slots_.begin({.workers = roster.workers,
+    slots_.begin({.workers = workers_.group(),
                   .slots = roster.slots,
                   .since = roster.fence,
                   .part_bytes = roster.settings.part_bytes});
   }
-  const std::vector<Rank> newly_left = workers_.follow(roster);
   if (newly_left.empty()) return;
   slots_.for_each_part([&](Part& part) {
-    for (const Rank rank : newly_left) part.collector.rounds().leave(rank);
+    for (const NodeId worker : newly_left) part.collector.rounds().leave(worker);
     announce(part);
   });
 }
@@ -134,7 +136,7 @@ void Shard::follow_roster() {
 void Shard::on_broken(LinkId link, const Status& why) {
   if (membership_->on_broken(link, why)) return;
   const std::optional<WorkerLinks::Worker> lost = workers_.lose(link);
-  if (!lost || workers_.left().contains(lost->rank)) return;
+  if (!lost || workers_.left().contains(lost->node)) return;
   const Member* member = membership_->roster()->find(lost->node);
   if (member == nullptr) return;  // A later roster does not name it.
   const std::string who = member->describe();
@@ -149,7 +151,7 @@ void Shard::on_broken(LinkId link, const Status& why) {
 
 void Shard::on_open(LinkId link, const wire::Open& open) {
   Result<TensorSpec> spec = from_wire(open.spec());
-  if (!spec.ok() || workers_.count() == 0) {
+  if (!spec.ok() || workers_.group() == nullptr) {
     van_.refuse(link, {Code::kMalformed, "an open names a tensor that makes no sense"});
     return;
   }
@@ -180,20 +182,20 @@ void Shard::on_data(LinkId link, const wire::Header& header, Buffer payload) {
   if (van_.queue().waiting(link) > 2 * slots_.parts() + kSpareAnswers) {
     van_.refuse(link, too_many_answers());
   } else if (header.kind == wire::Kind::kPush) {
-    on_push(link, worker->rank, header, std::move(payload));
+    on_push(link, *worker, header, std::move(payload));
   } else if (header.kind == wire::Kind::kPull) {
-    on_pull(link, worker->rank, header);
+    on_pull(link, *worker, header);
   } else {
     van_.refuse(link, {Code::kMalformed, "a server takes pushes and pulls only"});
   }
 }
 
-void Shard::on_push(LinkId link, Rank rank, const wire::Header& header, Buffer payload) {
+void Shard::on_push(LinkId link, Worker worker, const wire::Header& header, Buffer payload) {
   const auto push = wire::PushFrame::of(header);
   const Result<OwnedSlots::Place> place = slots_.place_of(push.key, workers_.left());
   if (!place.ok()) return announcer_.fault(link, push.key, push.round, place.status());
   Part& part = *place->part;
-  if (waits_too_often(part, workers_, rank)) return van_.refuse(link, too_many_waits());
+  if (waits_too_often(part, worker.node)) return van_.refuse(link, too_many_waits());
   if (payload.size() != 0 && push.dtype != part.spec.dtype) {
     const Status status(Code::kMismatch,
                         fmt::format("tensor '{}' is {}, a share of {} came", part.spec.name,
@@ -201,9 +203,9 @@ void Shard::on_push(LinkId link, Rank rank, const wire::Header& header, Buffer p
     return announcer_.disagree(link, push, part, status);
   }
   if (!part.doomed.ok()) return announcer_.fault(link, push.key, push.round, part.doomed);
-  switch (place->slot->admit({workers_.find(link)->node, push.key, push.round}, header.epoch)) {
+  switch (place->slot->admit({worker.node, push.key, push.round}, header.epoch)) {
     case Slot::Verdict::kApply:
-      return count(link, rank, header, std::move(payload), *place);
+      return count(link, worker, header, std::move(payload), *place);
     case Slot::Verdict::kDuplicate:  // It counted once, and that is enough.
       return van_.ack(link, header.push_sequence, true);
     case Slot::Verdict::kMoved:
@@ -214,7 +216,7 @@ void Shard::on_push(LinkId link, Rank rank, const wire::Header& header, Buffer p
   }
 }
 
-void Shard::count(LinkId link, Rank rank, const wire::Header& header, Buffer payload,
+void Shard::count(LinkId link, Worker worker, const wire::Header& header, Buffer payload,
                   const OwnedSlots::Place& place) {
   Part& part = *place.part;
   Consistency& rounds = part.collector.rounds();
@@ -225,7 +227,7 @@ void Shard::count(LinkId link, Rank rank, const wire::Header& header, Buffer pay
   const Time now = trace_.tracer().now(clock_);
   const Time first = part.waiting.empty() ? now : part.waiting.oldest().since;
   Result<Collector::Counted> counted = place.slot->count(
-      {workers_.find(link)->node, push.key, push.round}, share_of(push, rank, std::move(payload)));
+      {worker.node, push.key, push.round}, share_of(push, worker.node, std::move(payload)));
   if (!counted.ok() && counted.status().code() == Code::kMismatch) {
     return announcer_.disagree(link, push, part, counted.status());
   }
@@ -234,12 +236,12 @@ void Shard::count(LinkId link, Rank rank, const wire::Header& header, Buffer pay
   // There is no other copy whose word an update would have to wait for.
   if (completed) place.slot->release(place.slot->append(*std::move(counted->update)));
   STRETTO_CHECK(part.settled() && part.consistent());
-  if (completed && collects && held_.note(rank, first, now)) {
-    membership_->set_held(rank, held_.of(rank));
+  if (completed && collects && held_.note(worker.rank, first, now)) {
+    membership_->set_held(worker.rank, held_.of(worker.rank));
   }
   if (trace_.tracer().on()) note_share(header, bytes, part.store.has_rule() && completed, now);
   if (push.wants_value || collects) {
-    part.waiting.add({.rank = rank,
+    part.waiting.add({.worker = worker.node,
                       .priority = push.priority,
                       .deadline = van_.deadline_of(header),
                       .wants_value = push.wants_value,
@@ -259,14 +261,14 @@ void Shard::note_share(const wire::Header& header, std::size_t bytes, bool updat
   tracer.note(TraceNote{record, van_.take_arrival()});
 }
 
-void Shard::on_pull(LinkId link, Rank rank, const wire::Header& header) {
+void Shard::on_pull(LinkId link, Worker worker, const wire::Header& header) {
   const auto pull = wire::PullFrame::of(header);
   const Result<OwnedSlots::Place> place = slots_.place_of(pull.key, workers_.left());
   if (!place.ok()) return announcer_.fault(link, pull.key, pull.least_version, place.status());
   Part& part = *place->part;
-  if (pull.probes) return announcer_.answer_probe(link, rank, pull, part);
-  if (waits_too_often(part, workers_, rank)) return van_.refuse(link, too_many_waits());
-  part.waiting.add({.rank = rank,
+  if (pull.probes) return announcer_.answer_probe(link, worker.node, pull, part);
+  if (waits_too_often(part, worker.node)) return van_.refuse(link, too_many_waits());
+  part.waiting.add({.worker = worker.node,
                     .priority = pull.priority,
                     .deadline = van_.deadline_of(header),
                     .wants_value = true,

@@ -6,7 +6,7 @@
 #include <functional>
 
 #include "common/buffer.h"
-#include "server/rank_set.h"
+#include "server/contributors.h"
 #include "stretto/tensor.h"
 #include "van/wire.h"
 
@@ -15,11 +15,11 @@ namespace stretto {
 /// One worker's contribution to a part's round. `bytes` is empty for one that takes part without
 /// any: the receivers of a broadcast, and who sits out. In a mean it counts all the same.
 struct Share {
-  Rank rank = 0;
+  NodeId worker = 0;
   std::uint64_t round = 0;
   bool assign = false;
   bool absent = false;
-  std::uint64_t root = 0;      ///< Of a broadcast: whose bytes it takes.
+  std::uint64_t root = 0;      ///< Of a broadcast: the rank whose bytes it takes.
   Codec codec = Codec::kNone;  ///< What the bytes are encoded as.
   Buffer bytes;
 };
@@ -29,7 +29,7 @@ struct Share {
 struct Update {
   wire::Key key;
   std::uint64_t version = 0;  ///< The one that it makes; versions of a part grow by one.
-  RankSet contributors;       ///< Whose shares are in it.
+  Sources from;               ///< Whose shares are in it.
   bool assign = false;        ///< The bytes are the value; otherwise a sum of shares, or a share.
   Buffer bytes;
 };
@@ -40,6 +40,7 @@ struct Value {
   Buffer bytes;
   Codec codec = Codec::kNone;
   std::uint32_t contributors = 0;
+  Sources from = {};  ///< The contributors, as far as they are known: not of what was loaded.
 };
 
 /// Where sums and values live: memory that the transport sends as it is.

@@ -10,36 +10,35 @@
 
 namespace stretto {
 
-void SittingOut::note(Rank rank, const wire::SitOut& said) {
+void SittingOut::note(NodeId worker, const wire::SitOut& said) {
   if (said.over()) {
     over_ = std::max(over_, said.number());
     return;
   }
-  if (since_.size() <= rank) since_.resize(rank + 1);
-  since_[rank] = said.number();
+  since_[worker] = said.number();
 }
 
-std::vector<Rank> SittingOut::sitting_of(std::vector<Rank> ranks) const {
-  std::erase_if(ranks, [this](Rank rank) { return !sits(rank); });
-  return ranks;
+std::vector<NodeId> SittingOut::sitting_of(std::vector<NodeId> workers) const {
+  std::erase_if(workers, [this](NodeId worker) { return !sits(worker); });
+  return workers;
 }
 
 void SittingOut::ask(std::uint32_t part, const TensorSpec& spec, const Consistency& rounds) const {
   if (!rounds.open() || rounds.open_assigns()) return;
-  for (const Rank rank : sitting_of(rounds.missing())) {
+  for (const NodeId worker : sitting_of(rounds.missing())) {
     wire::Control message;
     wire::Wanted& wanted = *message.mutable_wanted();
     *wanted.mutable_spec() = to_wire(spec);
     wanted.set_part(part);
-    wanted.set_round(rounds.rounds_of(rank) + 1);
-    tell_(rank, message);
+    wanted.set_round(rounds.rounds_of(worker) + 1);
+    tell_(worker, message);
   }
 }
 
 Status SittingOut::in_vain(const Consistency& rounds) const {
   const bool assigns = rounds.open_assigns();
   if (!assigns && !rounds.bounds()) return {};
-  const std::vector<Rank> absent = sitting_of(rounds.awaited());
+  const std::vector<Rank> absent = rounds.group()->ranks_of(sitting_of(rounds.awaited()));
   if (absent.empty()) return {};
   return {Code::kMismatch,
           fmt::format("worker {} sits out, and {}", list_of(absent),

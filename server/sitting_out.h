@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <vector>
 
 #include "server/consistency.h"
@@ -15,16 +16,19 @@ namespace stretto {
 /// Thread: loop.
 class SittingOut {
  public:
-  using Tell = std::function<void(Rank, const wire::Control&)>;
+  using Tell = std::function<void(NodeId, const wire::Control&)>;
 
   /// `tell` sends a worker a message.
   explicit SittingOut(Tell tell) : tell_(std::move(tell)) {}
 
   /// What a worker says. That the barrier of a number is open ends it for all who sat out until
   /// then, also for those whose own word comes later, for it comes on another link.
-  void note(Rank rank, const wire::SitOut& said);
+  void note(NodeId worker, const wire::SitOut& said);
 
-  bool sits(Rank rank) const { return rank < since_.size() && since_[rank] > over_; }
+  bool sits(NodeId worker) const {
+    const auto said = since_.find(worker);
+    return said != since_.end() && said->second > over_;
+  }
   /// Asks those who sit out for their shares of the part's open round, if it collects them. Once
   /// is enough: when the round opens, or when a worker says that it sits out.
   void ask(std::uint32_t part, const TensorSpec& spec, const Consistency& rounds) const;
@@ -32,11 +36,11 @@ class SittingOut {
   Status in_vain(const Consistency& rounds) const;
 
  private:
-  std::vector<Rank> sitting_of(std::vector<Rank> ranks) const;
+  std::vector<NodeId> sitting_of(std::vector<NodeId> workers) const;
 
   Tell tell_;
-  std::vector<std::uint64_t> since_;  // By rank: the barrier until which they sit out; 0: none.
-  std::uint64_t over_ = 0;            // The last that was open.
+  std::map<NodeId, std::uint64_t> since_;  // The barrier until which they sit out; 0: none.
+  std::uint64_t over_ = 0;                 // The last that was open.
 };
 
 }  // namespace stretto

@@ -20,8 +20,10 @@ Part* Slot::find(const wire::Key& key) {
 }
 
 Part& Slot::add(const TensorSpec& spec, const PartLayout& layout,
-                std::unique_ptr<ops::UpdateRule> rule, const Allocate& allocate) {
-  const auto made = parts_.try_emplace(layout.key, spec, layout, std::move(rule), allocate);
+                std::unique_ptr<ops::UpdateRule> rule, Collector collector,
+                const Allocate& allocate) {
+  const auto made =
+      parts_.try_emplace(layout.key, spec, layout, std::move(rule), std::move(collector), allocate);
   STRETTO_CHECK(made.second);
   Part& part = made.first->second;
   bytes_ += part.store.bytes();
@@ -44,6 +46,19 @@ Result<Collector::Counted> Slot::count(const PushId& push, Share share) {
   part->counted.note(push.worker, push.round);
   ++shares_;
   return counted;
+}
+
+std::vector<std::pair<Part*, Status>> Slot::regroup(const Group& next, std::uint64_t from_round) {
+  std::vector<std::pair<Part*, Status>> stuck;
+  for (auto& [key, part] : parts_) {
+    Result<std::optional<Update>> completed = part.collector.regroup(next, from_round);
+    if (!completed.ok()) {
+      stuck.emplace_back(&part, completed.status());
+    } else if (completed->has_value()) {
+      append(**std::move(completed));
+    }
+  }
+  return stuck;
 }
 
 Slot::Position Slot::append(Update update) {

@@ -30,10 +30,10 @@ struct PushId {
 /// One part in its slot. Thread: loop.
 struct Part {
   Part(const TensorSpec& of, const PartLayout& layout, std::unique_ptr<ops::UpdateRule> rule,
-       const Allocate& allocate)
+       Collector collects, const Allocate& allocate)
       : spec(of),
         key(layout.key),
-        collector(layout, allocate),
+        collector(std::move(collects)),
         store(layout, std::move(rule), allocate) {}
 
   /// All that has been collected has been released: the value is the one that rounds tell of.
@@ -74,12 +74,16 @@ class Slot {
   Part* find(const wire::Key& key);
   /// A part that is not here yet. The tensor's description outlives it.
   Part& add(const TensorSpec& spec, const PartLayout& layout, std::unique_ptr<ops::UpdateRule> rule,
-            const Allocate& allocate);
+            Collector collector, const Allocate& allocate);
 
   /// `epoch` is the sender's.
   Verdict admit(const PushId& push, std::uint32_t epoch) const;
   /// Counts an admitted share. An update that it completes is to be appended.
   Result<Collector::Counted> count(const PushId& push, Share share);
+
+  /// Who makes the rounds of all its parts: Collector::regroup. Updates that this completes are
+  /// appended. Parts whose open round cannot go on are named with the reason.
+  std::vector<std::pair<Part*, Status>> regroup(const Group& next, std::uint64_t from_round);
 
   /// Gives an update its place: after all that have been appended.
   Position append(Update update);

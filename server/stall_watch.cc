@@ -27,7 +27,7 @@ LongWaits StallWatch::look(OwnedSlots& slots, const JobSettings& settings, Time 
     if (age < LongWaits::kLong && age < worth_a_word) return;
     const Consistency& rounds = part.collector.rounds();
     const std::uint64_t round = rounds.version() + 1;
-    const std::vector<Rank> awaited = rounds.awaited();
+    const std::vector<Rank> awaited = rounds.group()->ranks_of(rounds.awaited());
     waits.add(part.spec.name, round, age, awaited);
     if (age < worth_a_word) return;
     const std::string missing = list_of(awaited);

@@ -30,8 +30,8 @@ Store::Store(const PartLayout& layout, std::unique_ptr<ops::UpdateRule> rule, Al
 
 void Store::apply(Update update) {
   STRETTO_CHECK(update.key == layout_.key && update.version == value_.version + 1);
-  STRETTO_CHECK(!update.contributors.empty());
-  const std::uint32_t contributors = update.contributors.size();
+  STRETTO_CHECK(update.from.size() > 0);
+  const std::uint32_t contributors = update.from.size();
   if (update.assign) {
     assign(std::move(update.bytes));
   } else if (rule_ != nullptr) {
@@ -43,6 +43,7 @@ void Store::apply(Update update) {
   }
   value_.version = update.version;
   value_.contributors = contributors;
+  value_.from = std::move(update.from);
 }
 
 void Store::assign(Buffer bytes) {

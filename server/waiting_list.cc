@@ -14,7 +14,7 @@ std::vector<Waiter> WaitingList::take_ready(const Consistency& rounds) {
   }
   std::vector<Waiter> ready;
   const auto passes = [&](const Waiter& waiter) {
-    const bool over = rounds.passes(waiter.gate, waiter.rank);
+    const bool over = rounds.passes(waiter.gate, waiter.worker);
     if (over) ready.push_back(waiter);
     return over;
   };
@@ -29,8 +29,8 @@ std::vector<Waiter> WaitingList::take_all() {
   return std::exchange(waiters_, {});
 }
 
-std::size_t WaitingList::count_of(Rank rank) const {
-  const auto is_of = [rank](const Waiter& waiter) { return waiter.rank == rank; };
+std::size_t WaitingList::count_of(NodeId worker) const {
+  const auto is_of = [worker](const Waiter& waiter) { return waiter.worker == worker; };
   return static_cast<std::size_t>(std::ranges::count_if(waiters_, is_of));
 }
 

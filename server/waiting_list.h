@@ -14,7 +14,7 @@ namespace stretto {
 
 /// A worker that waits for a value, or only to hear that the round is done.
 struct Waiter {
-  Rank rank = 0;
+  NodeId worker = 0;
   std::int32_t priority = 0;
   Time deadline = Time::max();
   bool wants_value = false;
@@ -36,7 +36,7 @@ class WaitingList {
   bool empty() const { return waiters_.empty(); }
   std::size_t size() const { return waiters_.size(); }
   const Waiter& oldest() const { return waiters_.front(); }
-  std::size_t count_of(Rank rank) const;
+  std::size_t count_of(NodeId worker) const;
 
  private:
   std::vector<Waiter> waiters_;    // In the order in which they came.

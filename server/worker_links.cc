@@ -13,6 +13,14 @@ namespace {
 
 constexpr std::size_t kMaxCallers = 4096;
 
+Group workers_of(const Roster& roster) {
+  std::vector<Contributor> workers;
+  for (const Member& member : roster.members) {
+    if (member.role == Role::kWorker) workers.push_back({member.node, member.rank});
+  }
+  return make_group(std::move(workers));
+}
+
 }  // namespace
 
 void WorkerLinks::greet(LinkId link, const wire::Hello& hello) {
@@ -25,19 +33,18 @@ void WorkerLinks::greet(LinkId link, const wire::Hello& hello) {
   }
 }
 
-std::vector<Rank> WorkerLinks::follow(const Roster& roster) {
-  if (links_.empty()) {
-    links_.resize(roster.workers);
-    left_ = told_left_ = RankSet(roster.workers);
-  }
+std::vector<NodeId> WorkerLinks::follow(const Roster& roster) {
+  if (group_ == nullptr) group_ = workers_of(roster);
   for (const Caller& caller : std::exchange(callers_, {})) answer(caller, roster);
   if (roster.epoch == followed_epoch_) return {};
   followed_epoch_ = roster.epoch;
-  std::vector<Rank> newly_left;
+  std::vector<NodeId> newly_left;
   for (const Member& member : roster.members) {
-    if (member.role != Role::kWorker || !member.left || !told_left_.insert(member.rank)) continue;
-    left_.insert(member.rank);
-    newly_left.push_back(member.rank);
+    if (member.role != Role::kWorker || !member.left || !told_left_.insert(member.node).second) {
+      continue;
+    }
+    left_.insert(member.node);
+    newly_left.push_back(member.node);
   }
   return newly_left;
 }
@@ -50,13 +57,13 @@ void WorkerLinks::answer(const Caller& caller, const Roster& roster) {
                                           caller.hello.host(), caller.hello.node())});
     return;
   }
-  if (links_[member->rank] != 0) {
+  if (links_.contains(member->node)) {
     van_.refuse(caller.link,
                 {Code::kRefused, fmt::format("{} says it is {}, which is connected already",
                                              caller.hello.host(), member->describe())});
     return;
   }
-  links_[member->rank] = caller.link;
+  links_[member->node] = caller.link;
   workers_[caller.link] = {member->node, member->rank};
   van_.admit(caller.link, member->node);
   wire::Control welcome;
@@ -66,7 +73,7 @@ void WorkerLinks::answer(const Caller& caller, const Roster& roster) {
 }
 
 void WorkerLinks::leave(LinkId link) {
-  if (const Worker* worker = find(link)) left_.insert(worker->rank);
+  if (const Worker* worker = find(link)) left_.insert(worker->node);
 }
 
 std::optional<WorkerLinks::Worker> WorkerLinks::lose(LinkId link) {
@@ -75,7 +82,7 @@ std::optional<WorkerLinks::Worker> WorkerLinks::lose(LinkId link) {
   if (known == workers_.end()) return {};
   const Worker worker = known->second;
   workers_.erase(known);
-  links_[worker.rank] = 0;
+  links_.erase(worker.node);
   return worker;
 }
 

@@ -5,11 +5,12 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "common/config.h"
 #include "core/roster.h"
-#include "server/rank_set.h"
+#include "server/contributors.h"
 #include "van/van.h"
 
 namespace stretto {
@@ -28,7 +29,7 @@ class WorkerLinks {
   /// A hello: answered by follow(), or refused at once.
   void greet(LinkId link, const wire::Hello& hello);
   /// Answers those who wait. The workers that this roster, and none before it, says have left.
-  std::vector<Rank> follow(const Roster& roster);
+  std::vector<NodeId> follow(const Roster& roster);
   /// What a worker says: it is waited for no longer, by what is new from now on.
   void leave(LinkId link);
   /// Forgets a link. The worker behind it, if it was one.
@@ -37,9 +38,13 @@ class WorkerLinks {
   /// Null for one that is not admitted.
   const Worker* find(LinkId link) const;
   /// 0 if it is not connected.
-  LinkId link_of(Rank rank) const { return links_[rank]; }
-  std::size_t count() const { return links_.size(); }
-  const RankSet& left() const { return left_; }
+  LinkId link_of(NodeId worker) const {
+    const auto known = links_.find(worker);
+    return known == links_.end() ? 0 : known->second;
+  }
+  /// The job's; null until there is a roster.
+  const Group& group() const { return group_; }
+  const std::set<NodeId>& left() const { return left_; }
 
  private:
   struct Caller {  // A worker's hello that waits for the roster.
@@ -53,9 +58,10 @@ class WorkerLinks {
   Van& van_;
   std::vector<Caller> callers_;
   std::map<LinkId, Worker> workers_;
-  std::vector<LinkId> links_;  // By rank; 0 is none.
-  RankSet left_;               // They said so, or a roster,
-  RankSet told_left_;          // and those of whom a roster did.
+  std::map<NodeId, LinkId> links_;  // Of those who are connected.
+  Group group_;
+  std::set<NodeId> left_;       // They said so, or a roster,
+  std::set<NodeId> told_left_;  // and those of whom a roster did.
   std::uint32_t followed_epoch_ = 0;
 };
 

@@ -35,7 +35,10 @@ void add_part(Slot& slot, const TensorSpec& spec, std::uint32_t workers) {
   if (layout.has_rule) {
     rule = ops::make_update_rule(spec.options.update, spec.dtype, 1).or_exit();
   }
-  slot.add(spec, layout, std::move(rule), Buffer::allocate);
+  std::vector<Contributor> all;
+  for (Rank rank = 0; rank < workers; ++rank) all.push_back({10 + rank, rank});
+  slot.add(spec, layout, std::move(rule), Collector(layout, make_group(std::move(all))),
+           Buffer::allocate);
 }
 
 // Each worker's share in turn, its wait, and what those whose wait is over are told. Returns
@@ -48,14 +51,15 @@ std::uint64_t push_round(Slot& slot, std::uint32_t workers, std::uint64_t round,
   for (Rank rank = 0; rank < workers; ++rank) {
     const PushId push{10 + rank, kKey, round};
     if (slot.admit(push, 1) != Slot::Verdict::kApply) return 0;
-    auto counted = slot.count(push, {.rank = rank, .round = round, .bytes = share});
+    auto counted = slot.count(push, {.worker = push.worker, .round = round, .bytes = share});
     if (!counted.ok()) return 0;
     if (counted->update) slot.release(slot.append(*std::move(counted->update)));
-    part.waiting.add({.rank = rank, .wants_value = true, .gate = counted->gate, .since = {}});
+    part.waiting.add(
+        {.worker = push.worker, .wants_value = true, .gate = counted->gate, .since = {}});
     for (const Waiter& ready : part.take_ready()) {
-      told += rounds.slowest() + rounds.applied_of(ready.rank) + rounds.spread();
+      told += rounds.slowest() + rounds.applied_of(ready.worker) + rounds.spread();
     }
-    told += static_cast<std::uint64_t>(rounds.absentee());
+    told += rounds.absentee().value_or(0);
   }
   return told;
 }

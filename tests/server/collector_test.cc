@@ -105,13 +105,13 @@ TEST_F(CollectorTest, AnEagerValueGrowsByEachRound) {
   ASSERT_TRUE(attend(1, 0).ok());
   for (const float round : {1.0F, 2.0F}) {
     ASSERT_TRUE(share(0, Floats{round, 1}).ok());
-    EXPECT_EQ(rounds().applied_of(0), rounds().rounds_of(0) - 1)
+    EXPECT_EQ(rounds().applied_of(10), rounds().rounds_of(10) - 1)
         << "its share has counted, and is not in the value yet";
     ASSERT_TRUE(share(1, Floats{1, 1}).ok());
   }
   EXPECT_THAT(value(), ElementsAre(10 + 1 + 1 + 2 + 1, 20 + 4));
   EXPECT_EQ(held().version, 3U);
-  EXPECT_EQ(rounds().applied_of(0), 3U);
+  EXPECT_EQ(rounds().applied_of(10), 3U);
 }
 
 TEST_F(CollectorTest, AnEagerValueGrowsByTheMeanIfThatIsTheRule) {
@@ -265,9 +265,9 @@ TEST_F(CollectorTest, AShareOfAnotherSizeIsRefusedWithBothSizes) {
 
 TEST_F(CollectorTest, AnEmptyShareWhereThereAreNoRoundsIsRefused) {
   make(2, {.mode = Mode::kAsync});
-  EXPECT_EQ(contribute({.rank = 0, .round = 1, .absent = true, .bytes = {}}).code(),
+  EXPECT_EQ(contribute({.worker = 10, .round = 1, .absent = true, .bytes = {}}).code(),
             Code::kMalformed);
-  EXPECT_EQ(rounds().rounds_of(0), 0U);
+  EXPECT_EQ(rounds().rounds_of(10), 0U);
 }
 
 TEST_F(CollectorTest, ABroadcastGivesEverybodyTheRootsBytes) {
@@ -307,7 +307,7 @@ TEST_F(CollectorTest, OnlyTheRootOfABroadcastBringsBytes) {
   EXPECT_EQ(attend(1, 1).code(), Code::kMalformed);
   EXPECT_EQ(attend(1, 2).code(), Code::kMalformed) << "there is no such worker";
   const Status status =
-      contribute({.rank = 0, .round = 1, .assign = true, .root = 1, .bytes = bytes_of({1, 2})});
+      contribute({.worker = 10, .round = 1, .assign = true, .root = 1, .bytes = bytes_of({1, 2})});
   EXPECT_EQ(status.cause(), "worker 0 broadcasts 8 bytes, with root 1 of 2 workers");
 }
 
@@ -329,16 +329,17 @@ TEST_F(CollectorTest, WaitersAreTakenInOrderWhenTheirGateOpens) {
   make(2);
   for (const Rank rank : {1U, 0U}) {
     ASSERT_TRUE(share(rank, Floats{1, 1}).ok());
-    part_->waiting.add({.rank = rank, .wants_value = true, .gate = gate_, .since = {}});
+    part_->waiting.add(
+        {.worker = fake::node_of(rank), .wants_value = true, .gate = gate_, .since = {}});
     if (rank == 1) {
       EXPECT_TRUE(part_->take_ready().empty());
     }
   }
-  part_->waiting.add({.rank = 1, .gate = rounds().gate_of_pull(2), .since = {}});
+  part_->waiting.add({.worker = 11, .gate = rounds().gate_of_pull(2), .since = {}});
   const auto ready = part_->take_ready();
   ASSERT_EQ(ready.size(), 2U);
-  EXPECT_EQ(ready[0].rank, 1U);
-  EXPECT_EQ(ready[1].rank, 0U);
+  EXPECT_EQ(ready[0].worker, 11U);
+  EXPECT_EQ(ready[1].worker, 10U);
   EXPECT_TRUE(part_->take_ready().empty()) << "each is taken once";
   EXPECT_EQ(part_->waiting.size(), 1U);
   EXPECT_EQ(part_->waiting.take_all().size(), 1U);
@@ -361,8 +362,10 @@ class CodedPart : public CollectorTest {
     return coded_share(rank, std::move(bytes), codec_.codec);
   }
   Status coded_share(Rank rank, Buffer bytes, Codec codec) {
-    return contribute(
-        {.rank = rank, .round = next(rank), .codec = codec, .bytes = std::move(bytes)});
+    return contribute({.worker = fake::node_of(rank),
+                       .round = next(rank),
+                       .codec = codec,
+                       .bytes = std::move(bytes)});
   }
   Floats coded_value() const {
     EXPECT_EQ(held().codec, codec_.codec);

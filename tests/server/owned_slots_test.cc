@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/server/group.h"
 #include "tests/van/far_end.h"
 
 namespace stretto {
@@ -14,10 +15,12 @@ using testing::HasSubstr;
 
 class OwnedSlotsTest : public testing::Test {
  protected:
-  OwnedSlotsTest() { slots_.begin({.workers = 2, .slots = 4, .since = 1, .part_bytes = 8}); }
+  OwnedSlotsTest() {
+    slots_.begin({.workers = fake::group_of(2), .slots = 4, .since = 1, .part_bytes = 8});
+  }
 
   OwnedSlots slots_{64, Buffer::allocate};
-  RankSet left_{2};
+  std::set<NodeId> left_;
 };
 
 TEST_F(OwnedSlotsTest, PartsLieInTheSlotsAfterTheFirst) {
@@ -62,9 +65,9 @@ TEST_F(OwnedSlotsTest, TheLimitCountsWhatRulesRemember) {
 }
 
 TEST_F(OwnedSlotsTest, ANewPartDoesNotWaitForWhoHasLeft) {
-  left_.insert(1);
+  left_.insert(11);
   ASSERT_TRUE(slots_.open(1, fake::spec("x", Dtype::kF32, 2), 0).ok());
-  EXPECT_EQ(slots_.place_of({1, 0}, left_)->part->collector.rounds().absentee(), 1);
+  EXPECT_EQ(slots_.place_of({1, 0}, left_)->part->collector.rounds().absentee(), 11U);
 }
 
 }  // namespace

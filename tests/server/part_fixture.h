@@ -11,20 +11,24 @@
 #include <vector>
 
 #include "server/slot.h"
+#include "tests/server/group.h"
 #include "tests/van/far_end.h"
 
 namespace stretto {
 
 /// What an owner of slots makes of a tensor of one part.
 inline Part& add_part(Slot& slot, const TensorSpec& spec, std::uint32_t workers,
-                      const wire::Key& key = {1, 0}) {
+                      const wire::Key& key = {1, 0},
+                      Collector::Shares shares = Collector::Shares::kAdded) {
   const PartLayout layout(spec, key, spec.elements, workers);
   std::unique_ptr<ops::UpdateRule> rule;
   if (layout.has_rule) {
     rule = ops::make_update_rule(spec.options.update, layout.dtype, layout.sums, layout.elements)
                .or_exit();
   }
-  return slot.add(spec, layout, std::move(rule), Buffer::allocate);
+  return slot.add(spec, layout, std::move(rule),
+                  Collector(layout, fake::group_of(workers), Buffer::allocate, shares),
+                  Buffer::allocate);
 }
 
 class PartFixture : public testing::Test {
@@ -36,7 +40,7 @@ class PartFixture : public testing::Test {
     part_ = &add_part(*slot_, spec_, workers);
   }
   Status contribute(Share given) {
-    const PushId push{10 + given.rank, part_->key, given.round};
+    const PushId push{given.worker, part_->key, given.round};
     auto counted = slot_->count(push, std::move(given));
     if (!counted.ok()) return counted.status();
     gate_ = counted->gate;
@@ -45,14 +49,15 @@ class PartFixture : public testing::Test {
     return {};
   }
   Status share(Rank rank, Buffer bytes) {
-    return contribute({.rank = rank, .round = next(rank), .bytes = std::move(bytes)});
+    return contribute(
+        {.worker = fake::node_of(rank), .round = next(rank), .bytes = std::move(bytes)});
   }
   Status share(Rank rank, const std::vector<float>& numbers) {
     return share(rank, fake::bytes_of(numbers));
   }
   /// As the root of a broadcast.
   Status assign(Rank rank, Buffer bytes) {
-    return contribute({.rank = rank,
+    return contribute({.worker = fake::node_of(rank),
                        .round = next(rank),
                        .assign = true,
                        .root = rank,
@@ -63,14 +68,14 @@ class PartFixture : public testing::Test {
   }
   /// As one of its receivers.
   Status attend(Rank rank, Rank root) {
-    return contribute({.rank = rank,
+    return contribute({.worker = fake::node_of(rank),
                        .round = next(rank),
                        .assign = true,
                        .absent = true,
                        .root = root,
                        .bytes = {}});
   }
-  std::uint64_t next(Rank rank) const { return rounds().rounds_of(rank) + 1; }
+  std::uint64_t next(Rank rank) const { return rounds().rounds_of(fake::node_of(rank)) + 1; }
   const Consistency& rounds() const { return part_->collector.rounds(); }
   const Value& held() const { return part_->store.value(); }
   std::vector<float> value() const { return fake::floats_of(held().bytes.bytes()); }

@@ -30,11 +30,9 @@ void push(Store& store, float value) {
   std::vector<float> numbers(kElements);
   for (std::size_t i = 0; i < kElements; ++i) numbers[i] = value * static_cast<float>(i % 7);
   std::memcpy(gradient.writable().data(), numbers.data(), gradient.size());
-  RankSet contributors(1);
-  contributors.insert(0);
   store.apply({.key = {1, 0},
                .version = store.value().version + 1,
-               .contributors = contributors,
+               .from = Sources(10),
                .bytes = std::move(gradient)});
 }
 

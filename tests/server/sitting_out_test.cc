@@ -2,6 +2,7 @@
 // Who sits out, and what shards do about it: they ask for the empty shares that a round wants.
 #include "server/sitting_out.h"
 
+#include "tests/server/group.h"
 #include "tests/server/shard_fixture.h"
 
 namespace stretto {
@@ -22,13 +23,13 @@ wire::SitOut sit_out(std::uint64_t number, bool over = false) {
 class SittingOutAlone : public testing::Test {
  protected:
   /// Whom the round asks for its empty share.
-  std::vector<Rank> asked(const Consistency& rounds) {
+  std::vector<NodeId> asked(const Consistency& rounds) {
     asked_.clear();
     out_.ask(0, fake::spec("grads", Dtype::kF32, 2), rounds);
     return asked_;
   }
-  std::vector<Rank> asked_;
-  SittingOut out_{[this](Rank rank, const wire::Control&) { asked_.push_back(rank); }};
+  std::vector<NodeId> asked_;
+  SittingOut out_{[this](NodeId worker, const wire::Control&) { asked_.push_back(worker); }};
 };
 
 TEST_F(SittingOutAlone, UntilTheBarrierIsOpenWhoeverSaysSo) {
@@ -47,23 +48,23 @@ TEST_F(SittingOutAlone, UntilTheBarrierIsOpenWhoeverSaysSo) {
 }
 
 TEST_F(SittingOutAlone, ARoundWantsThoseThatItLacks) {
-  Consistency rounds({}, 3);
-  out_.note(1, sit_out(1));
-  out_.note(2, sit_out(1));
+  Consistency rounds({}, fake::group_of(3));
+  out_.note(11, sit_out(1));
+  out_.note(12, sit_out(1));
   EXPECT_THAT(asked(rounds), IsEmpty()) << "no round is open";
-  rounds.contribute(0, false);
-  EXPECT_THAT(asked(rounds), ElementsAre(1, 2));
-  rounds.contribute(2, false);
-  EXPECT_THAT(asked(rounds), ElementsAre(1));
+  rounds.contribute(10, false);
+  EXPECT_THAT(asked(rounds), ElementsAre(11, 12));
+  rounds.contribute(12, false);
+  EXPECT_THAT(asked(rounds), ElementsAre(11));
   EXPECT_TRUE(out_.in_vain(rounds).ok());
 }
 
 TEST_F(SittingOutAlone, TheBoundIsInVainOnceWhoSitsOutIsTheSlowest) {
-  Consistency rounds({.mode = Mode::kBounded, .bound = 1}, 2);
-  rounds.contribute(1, false);
-  out_.note(1, sit_out(1));
+  Consistency rounds({.mode = Mode::kBounded, .bound = 1}, fake::group_of(2));
+  rounds.contribute(11, false);
+  out_.note(11, sit_out(1));
   EXPECT_TRUE(out_.in_vain(rounds).ok()) << "the other is slower";
-  for (int i = 0; i < 3; ++i) rounds.contribute(0, false);
+  for (int i = 0; i < 3; ++i) rounds.contribute(10, false);
   EXPECT_THAT(asked(rounds), IsEmpty());
   EXPECT_EQ(out_.in_vain(rounds).code(), Code::kMismatch);
   EXPECT_THAT(out_.in_vain(rounds).cause(), HasSubstr("bound"));

@@ -19,8 +19,9 @@ constexpr wire::Key kKey{1, 0};
 class SlotTest : public PartFixture {
  protected:
   Collector::Counted count(Rank rank, std::uint64_t round, const std::vector<float>& numbers) {
-    return *slot_->count({10 + rank, kKey, round},
-                         {.rank = rank, .round = round, .bytes = fake::bytes_of(numbers)});
+    return *slot_->count(
+        {fake::node_of(rank), kKey, round},
+        {.worker = fake::node_of(rank), .round = round, .bytes = fake::bytes_of(numbers)});
   }
 };
 
@@ -61,11 +62,11 @@ TEST_F(SlotTest, NobodyIsToldWhatIsNotReleased) {
   make(2);
   const Collector::Counted first = count(0, 1, {1, 2});
   EXPECT_FALSE(first.update.has_value());
-  part_->waiting.add({.rank = 0, .gate = first.gate, .since = {}});
+  part_->waiting.add({.worker = 10, .gate = first.gate, .since = {}});
   Collector::Counted last = count(1, 1, {10, 20});
   ASSERT_TRUE(last.update.has_value());
   EXPECT_EQ(last.update->version, 1U);
-  EXPECT_TRUE(last.update->contributors.full());
+  EXPECT_THAT(last.update->from.nodes(), ElementsAre(10, 11));
   const Slot::Position place = slot_->append(*std::move(last.update));
   EXPECT_EQ(place, 1U);
   EXPECT_EQ(slot_->appended(), 1U);
@@ -115,11 +116,8 @@ TEST_F(SlotDeathTest, ReleasingWhatHasNoPlaceIsOurOwnBug) {
 
 TEST_F(SlotDeathTest, VersionsGrowByOne) {
   make(1);
-  RankSet contributors(1);
-  contributors.insert(0);
-  EXPECT_DEATH(
-      part_->store.apply({.key = kKey, .version = 2, .contributors = contributors, .bytes = {}}),
-      "version");
+  EXPECT_DEATH(part_->store.apply({.key = kKey, .version = 2, .from = Sources(10), .bytes = {}}),
+               "version");
 }
 
 }  // namespace

@@ -72,7 +72,7 @@ TEST_F(StoreMeans, ABroadcastOfHalvesIsTheRootsBytes) {
 
 TEST_F(StoreMeans, AnEmptyShareCountsAsZerosInAMeanAndAsNothingInAProduct) {
   const auto share_nothing = [&](Rank rank) {
-    return contribute({.rank = rank, .round = 1, .absent = true, .bytes = {}});
+    return contribute({.worker = fake::node_of(rank), .round = 1, .absent = true, .bytes = {}});
   };
   for (const bool deterministic : {false, true}) {
     for (const Rank absent : {0U, 1U}) {

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/server/group.h"
 #include "tests/van/far_end.h"
 
 namespace stretto {
@@ -37,12 +38,9 @@ Store make_store(const PartLayout& layout) {
 void apply(Store& store, float number, bool assign = false) {
   std::vector<float> numbers(kNumbers);
   for (std::size_t i = 0; i < kNumbers; ++i) numbers[i] = number * static_cast<float>(i % 7);
-  RankSet contributors(2);
-  contributors.insert(0);
-  contributors.insert(1);
   store.apply({.key = kStored,
                .version = store.value().version + 1,
-               .contributors = contributors,
+               .from = Sources(fake::group_of(2)),
                .assign = assign,
                .bytes = fake::bytes_of(numbers)});
 }

@@ -104,7 +104,7 @@ void SimCluster::check_acknowledged(const Node& node) {
     return other->shard == nullptr || (other->alive && !other->gone);
   });
   if (!all_shards_live) return;
-  const Rank rank = node.worker->rank();
+  const NodeId worker = node.worker->node();
   for (std::size_t i = 0; i < plan_.tensors.size(); ++i) {
     const std::uint64_t told = node.user->acknowledged(i);
     if (told == 0) continue;
@@ -113,7 +113,7 @@ void SimCluster::check_acknowledged(const Node& node) {
     for (const auto& other : nodes_) {
       if (other->shard == nullptr) continue;
       other->shard->slots().for_each_part([&](const Part& part) {
-        const bool counted = part.collector.rounds().rounds_of(rank) >= told;
+        const bool counted = part.collector.rounds().rounds_of(worker) >= told;
         if (part.spec.name == wanted.name && counted) ++parts;
       });
     }

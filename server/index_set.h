@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// RankSet: which workers of a job, one bit each. What counts contributors is a set, never a number:
-// a worker that comes twice is in it once.
+// IndexSet: which members of a list, one bit each. What counts contributors is a set, never a
+// number: a worker that comes twice is in it once.
 #pragma once
 
 #include <algorithm>
@@ -8,25 +8,23 @@
 #include <cstdint>
 #include <vector>
 
-#include "stretto/types.h"
-
 namespace stretto {
 
-/// A set of ranks below a limit that is given once. Thread: loop.
-class RankSet {
+/// A set of indices below a limit that is given once. Thread: loop.
+class IndexSet {
  public:
-  RankSet() = default;
-  explicit RankSet(std::uint32_t limit) : limit_(limit), words_((limit + 63) / 64) {}
+  IndexSet() = default;
+  explicit IndexSet(std::uint32_t limit) : limit_(limit), words_((limit + 63) / 64) {}
 
   std::uint32_t limit() const { return limit_; }
   std::uint32_t size() const { return size_; }
   bool empty() const { return size_ == 0; }
   bool full() const { return size_ == limit_; }
-  bool contains(Rank rank) const { return (words_[rank / 64] >> (rank % 64) & 1) != 0; }
+  bool contains(std::uint32_t index) const { return (words_[index / 64] >> (index % 64) & 1) != 0; }
   /// True if it was not there.
-  bool insert(Rank rank) {
-    if (contains(rank)) return false;
-    words_[rank / 64] |= std::uint64_t{1} << (rank % 64);
+  bool insert(std::uint32_t index) {
+    if (contains(index)) return false;
+    words_[index / 64] |= std::uint64_t{1} << (index % 64);
     ++size_;
     return true;
   }
@@ -35,7 +33,7 @@ class RankSet {
     size_ = 0;
   }
   /// The lowest that is here and not in `other`, a set of the same limit; -1 if there is none.
-  std::int64_t first_beyond(const RankSet& other) const {
+  std::int64_t first_beyond(const IndexSet& other) const {
     for (std::size_t word = 0; word < words_.size(); ++word) {
       const std::uint64_t rest = words_[word] & ~other.words_[word];
       if (rest != 0) return static_cast<std::int64_t>(64 * word) + std::countr_zero(rest);
@@ -43,7 +41,7 @@ class RankSet {
     return -1;
   }
 
-  friend bool operator==(const RankSet&, const RankSet&) = default;
+  friend bool operator==(const IndexSet&, const IndexSet&) = default;
 
  private:
   std::uint32_t limit_ = 0;

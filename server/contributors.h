@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// Contributors: who makes the rounds of a part: workers by identity. Their ranks are what users see
+// of them, and the order in which shares are added up where that order is fixed.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "stretto/types.h"
+
+namespace stretto {
+
+struct Contributor {
+  NodeId node = 0;
+  Rank rank = 0;
+  friend bool operator==(const Contributor&, const Contributor&) = default;
+};
+
+/// Never changes. Thread: any.
+class Contributors {
+ public:
+  /// In any order; each node and each rank once.
+  explicit Contributors(std::vector<Contributor> all);
+
+  std::uint32_t size() const { return static_cast<std::uint32_t>(by_rank_.size()); }
+  /// In the order of ranks.
+  const Contributor& at(std::uint32_t index) const { return by_rank_[index]; }
+  /// Where at() has it; nothing for one that does not contribute.
+  std::optional<std::uint32_t> find(NodeId node) const;
+  bool contains(NodeId node) const { return find(node).has_value(); }
+  bool has_rank(std::uint64_t rank) const;
+  const std::vector<Contributor>& all() const { return by_rank_; }
+  /// Of those that contribute.
+  std::vector<Rank> ranks_of(const std::vector<NodeId>& nodes) const;
+
+ private:
+  std::vector<Contributor> by_rank_;
+  std::vector<std::pair<NodeId, std::uint32_t>> by_node_;
+};
+
+/// Shared by all parts, and by the updates that they make.
+using Group = std::shared_ptr<const Contributors>;
+Group make_group(std::vector<Contributor> all);
+
+/// Whose shares an update is made of: those of a whole group, or one worker's. Thread: any.
+class Sources {
+ public:
+  Sources() = default;  ///< Nobody's.
+  explicit Sources(Group group) : group_(std::move(group)) {}
+  explicit Sources(NodeId alone) : alone_(alone) {}
+
+  std::uint32_t size() const { return group_ != nullptr ? group_->size() : alone_ ? 1 : 0; }
+  bool contains(NodeId node) const {
+    return group_ != nullptr ? group_->contains(node) : node != 0 && node == alone_;
+  }
+  std::vector<NodeId> nodes() const;
+
+ private:
+  Group group_;
+  NodeId alone_ = 0;
+};
+
+}  // namespace stretto

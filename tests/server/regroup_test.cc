@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who makes rounds changes while they are made: who is gone is taken out of the open round, who is
+// new is in from its first round on, and every sum is one over those who made it.
+#include <gmock/gmock.h>
+
+#include "tests/server/part_fixture.h"
+#include "tests/sim/random.h"
+
+namespace stretto {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+class RegroupTest : public PartFixture {
+ protected:
+  void make_kept(std::uint32_t workers, const TensorOptions& options = {}) {
+    spec_ = fake::spec("x", Dtype::kF32, 2, options);
+    slot_.emplace(0, 0);
+    part_ = &add_part(*slot_, spec_, workers, {1, 0}, Collector::Shares::kKept);
+  }
+  /// These ranks, from a round on; the reason why not, if there is one.
+  Status regroup(std::vector<Rank> ranks, std::uint64_t from_round = 0) {
+    std::vector<Contributor> all;
+    for (const Rank rank : ranks) all.push_back({fake::node_of(rank), rank});
+    const auto stuck = slot_->regroup(make_group(std::move(all)), from_round);
+    slot_->release(slot_->appended());
+    EXPECT_TRUE(slot_->consistent());
+    return stuck.empty() ? Status() : stuck.front().second;
+  }
+};
+
+TEST_F(RegroupTest, TheOpenRoundIsMadeAgainWithoutWhoIsGone) {
+  make_kept(3);
+  ASSERT_TRUE(share(0, {1, 1}).ok());
+  ASSERT_TRUE(share(1, {10, 10}).ok());
+  ASSERT_TRUE(regroup({1, 2}).ok());
+  EXPECT_EQ(held().version, 0U) << "it waits for worker 2";
+  ASSERT_TRUE(share(2, {100, 100}).ok());
+  EXPECT_THAT(value(), ElementsAre(110, 110));
+  EXPECT_THAT(held().from.nodes(), ElementsAre(11, 12));
+}
+
+TEST_F(RegroupTest, ARoundThatOnlyLackedWhoIsGoneIsDone) {
+  make_kept(3);
+  ASSERT_TRUE(share(2, {100, 100}).ok());
+  part_->waiting.add({.worker = 12, .gate = gate_, .since = {}});
+  ASSERT_TRUE(regroup({2}).ok());
+  EXPECT_THAT(value(), ElementsAre(100, 100));
+  EXPECT_THAT(part_->take_ready(), SizeIs(1));
+  ASSERT_TRUE(share(2, {5, 5}).ok());
+  EXPECT_EQ(held().version, 2U);
+}
+
+TEST_F(RegroupTest, MeansAreOverThoseWhoMadeThem) {
+  make_kept(3, {.update = {.rule = Rule::kMean}});
+  ASSERT_TRUE(share(0, {2, 2}).ok());
+  ASSERT_TRUE(share(1, {4, 4}).ok());
+  ASSERT_TRUE(regroup({0, 1}).ok());
+  EXPECT_THAT(value(), ElementsAre(3, 3));
+  EXPECT_EQ(held().contributors, 2U);
+}
+
+TEST_F(RegroupTest, ANewcomerIsWaitedForFromItsRoundOn) {
+  make_kept(1);
+  ASSERT_TRUE(regroup({0, 5}, 3).ok());
+  ASSERT_TRUE(share(0, {1, 1}).ok());
+  EXPECT_THAT(contribute({.worker = fake::node_of(5),
+                          .round = 2,
+                          .bytes = fake::bytes_of(std::vector<float>{7, 7})})
+                  .cause(),
+              HasSubstr("node 15 contributes to no round"));
+  ASSERT_TRUE(share(0, {1, 1}).ok());
+  EXPECT_EQ(held().version, 2U);
+  ASSERT_TRUE(share(0, {1, 1}).ok());
+  EXPECT_EQ(held().version, 2U);
+  EXPECT_EQ(next(5), 3U);
+  ASSERT_TRUE(share(5, {7, 7}).ok());
+  EXPECT_THAT(value(), ElementsAre(8, 8));
+  EXPECT_THAT(held().from.nodes(), ElementsAre(10, 15));
+}
+
+TEST_F(RegroupTest, WhatWasToComeIsReplaced) {
+  make_kept(2);
+  ASSERT_TRUE(regroup({0, 1, 2}, 5).ok());
+  ASSERT_TRUE(regroup({0}).ok()) << "worker 1 is lost, and the newcomer too";
+  for (int i = 0; i < 6; ++i) ASSERT_TRUE(share(0, {1, 1}).ok());
+  EXPECT_EQ(held().version, 6U);
+}
+
+TEST_F(RegroupTest, WithoutItsSharesTheOpenRoundCannotBeMadeAgain) {
+  for (const bool deterministic : {false, true}) {
+    make(2, {.deterministic = deterministic});
+    ASSERT_TRUE(share(0, {1, 1}).ok());
+    EXPECT_THAT(regroup({1}).cause(),
+                HasSubstr("worker 0, which is gone, and shares are not kept"));
+    EXPECT_TRUE(regroup({0}).ok()) << "what is in the sum may stay";
+    EXPECT_THAT(value(), ElementsAre(1, 1));
+  }
+}
+
+TEST_F(RegroupTest, WhoeverStaysIsAddedInTheOrderOfRanks) {
+  make(3, {.deterministic = true});
+  ASSERT_TRUE(share(0, {1e8F, 1}).ok());
+  ASSERT_TRUE(share(2, {1, 1}).ok());
+  ASSERT_TRUE(regroup({0, 2, 4}).ok());
+  ASSERT_TRUE(share(4, {-1e8F, 1}).ok());
+  EXPECT_THAT(value(), ElementsAre((1e8F + 1) - 1e8F, 3));
+}
+
+TEST_F(RegroupTest, ABroadcastGoesOnWithoutAReceiverAndNotWithoutItsRoot) {
+  make_kept(3);
+  ASSERT_TRUE(attend(1, 0).ok());
+  EXPECT_THAT(regroup({1, 2}).cause(), HasSubstr("worker 0 is gone, from which a broadcast"));
+  ASSERT_TRUE(regroup({0, 1}).ok());
+  ASSERT_TRUE(assign(0, std::vector<float>{3, 4}).ok());
+  EXPECT_THAT(value(), ElementsAre(3, 4));
+}
+
+TEST_F(RegroupTest, TheBoundWaitsNoMoreForWhoIsGone) {
+  make_kept(2, {.mode = Mode::kBounded});
+  ASSERT_TRUE(share(0, {1, 1}).ok());
+  part_->waiting.add({.worker = 10, .gate = gate_, .since = {}});
+  EXPECT_THAT(part_->take_ready(), IsEmpty());
+  ASSERT_TRUE(regroup({0, 3}).ok());
+  EXPECT_THAT(part_->take_ready(), SizeIs(1));
+  EXPECT_EQ(next(3), 2U) << "a newcomer begins where the slowest is";
+}
+
+/// Whoever comes and goes in whatever order: each value is the sum over those who made it.
+TEST_F(RegroupTest, SumsAreThoseOfTheirContributorsForRandomOrders) {
+  sim::Random random(5);
+  for (int job = 0; job < 100; ++job) {
+    make_kept(3);
+    for (int i = 0; i < 60; ++i) {
+      if (random.chance(0.15)) {
+        std::vector<Rank> ranks;
+        for (Rank rank = 0; rank < 6; ++rank) {
+          if (random.chance(0.5)) ranks.push_back(rank);
+        }
+        if (ranks.empty()) ranks.push_back(0);
+        ASSERT_TRUE(regroup(ranks, random.below(part_->collector.rounds().next_round() + 3)).ok());
+      } else {
+        const auto rank = static_cast<Rank>(random.below(6));
+        (void)share(rank, {static_cast<float>(1 << rank), 1});
+      }
+      float wanted = 0;
+      for (const NodeId node : held().from.nodes()) wanted += static_cast<float>(1 << (node - 10));
+      if (held().version > 0) {
+        ASSERT_THAT(value(), ElementsAre(wanted, held().contributors));
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace stretto
