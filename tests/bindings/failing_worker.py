@@ -10,6 +10,7 @@ import sys
 import torch
 
 import byteps.torch as bps
+import stretto.horovod.torch as hvd
 import stretto.torch as st
 from stretto import errors
 
@@ -28,6 +29,15 @@ def endless():
         step += 1
         if step % 20 == 0:
             print("progress", step, flush=True)
+
+
+def sits_out():
+    """Worker 1 has no more data and sits out until worker 0, which trains on, has none either."""
+    if bps.rank() == 1:
+        hvd.join()
+    while True:
+        hvd.allreduce(torch.ones(100), name="step")
+        print("progress", flush=True)
 
 
 def raises():
@@ -182,7 +192,8 @@ def main():
     if sys.argv[1] == "codes_alone" and os.environ["RANK"] == "1":
         os.environ.update(STRETTO_CODEC="*=onebit", STRETTO_CODEC_MIN_BYTES="0")
     bps.init()
-    {"endless": endless, "raises": raises, "raises_eagerly": raises_eagerly, "exits": exits,
+    {"endless": endless, "sits_out": sits_out, "raises": raises,
+     "raises_eagerly": raises_eagerly, "exits": exits,
      "differs": differs, "ends_early": ends_early, "names_twice": names_twice,
      "codes_alone": codes_alone, "forks": forks, "forks_first": forks_first,
      "interrupted": interrupted, "joins": joins}[sys.argv[1]]()

@@ -34,6 +34,16 @@ class Failures(jobs.PythonTest):
         job = self.kill_in_training("worker 1")
         job.expect(r"\[worker 0\] stretto.errors.PeerLost: PeerLost: .*worker 1")
 
+    def test_who_sits_out_is_killed_and_who_trains_meanwhile(self):
+        for lost, left in ((1, 0), (0, 1)):
+            job = self.python("failing_worker.py", "sits_out")
+            for _ in range(3):
+                job.expect(r"\[worker 0\] progress", jobs.TORCH_PATIENCE)
+            started = time.monotonic()
+            os.kill(job.member(f"worker {lost}"), signal.SIGKILL)
+            self.assertEqual(self.assert_ends_soon(job, started), 128 + signal.SIGKILL)
+            job.expect(rf"\[worker {left}\] stretto.errors.PeerLost: PeerLost: .*worker {lost}")
+
     def test_a_server_is_killed(self):
         job = self.kill_in_training("server 1")
         for rank in range(2):
