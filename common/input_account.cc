@@ -140,9 +140,11 @@ void InputAccount::share_limit() {
   }
 }
 
-InputAccount& process_input() {
-  static InputAccount* instance = new InputAccount;  // Readers may outlive all else.
-  return *instance;
+std::shared_ptr<InputAccount> new_input_account() { return std::make_shared<InputAccount>(); }
+
+std::shared_ptr<InputAccount> process_input_account() {
+  static auto* account = new std::shared_ptr(new_input_account());  // Outlives all else.
+  return *account;
 }
 
 }  // namespace stretto

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "common/mutex.h"
+#include "stretto/input_account.h"
 #include "stretto/types.h"
 
 namespace stretto {
@@ -94,8 +95,5 @@ class InputAccount {
   double rate_ GUARDED_BY(mutex_) = 0;  // Bytes a second that the program last took unhindered.
   std::uint64_t limit_ GUARDED_BY(mutex_) = 0;
 };
-
-/// That of this process: its readers count there, and its worker tells of it.
-InputAccount& process_input();
 
 }  // namespace stretto

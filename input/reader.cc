@@ -6,24 +6,34 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/input_account.h"
 #include "input/engine.h"
 #include "input/open_reader.h"
 #include "input/settings.h"
 #include "stretto/input.h"
 
 namespace stretto::input {
+namespace {
+
+// Without an account nobody reads what is counted there.
+std::shared_ptr<InputFeed> feed_of(const Options& options, Time now) {
+  return options.account == nullptr ? std::make_shared<InputFeed>() : options.account->open(now);
+}
+
+}  // namespace
+
 namespace detail {
 
 /// Thread: user, as Reader says.
 class ReaderState {
  public:
-  ReaderState(Options options, Index index, std::unique_ptr<Backend> backend, InputAccount& account,
+  ReaderState(Options options, Index index, std::unique_ptr<Backend> backend,
               std::vector<Status> problems)
       : options_(std::move(options)),
         index_(std::move(index)),
         order_(index_, options_),
         backend_(std::move(backend)),
-        meter_(clock_.now(), account.open(clock_.now())),
+        meter_(clock_.now(), feed_of(options_, clock_.now())),
         tuning_(limits_for(options_, index_), controls_, meter_),
         pool_tuning_(options_, meter_),
         direct_(wants_direct(options_.direct, index_.bytes(), memory_of_machine())),
@@ -127,11 +137,10 @@ class ReaderState {
 Result<Reader> Reader::open(Options options) {
   Result<std::unique_ptr<Backend>> backend = open_backend(options.method);
   if (!backend.ok()) return backend.status();
-  return open_reader(std::move(options), *std::move(backend), process_input());
+  return open_reader(std::move(options), *std::move(backend));
 }
 
-Result<Reader> open_reader(Options options, std::unique_ptr<Backend> backend,
-                           InputAccount& account) {
+Result<Reader> open_reader(Options options, std::unique_ptr<Backend> backend) {
   const Status status = validate(options);
   if (!status.ok()) return status;
   std::vector<Status> problems;
@@ -144,7 +153,7 @@ Result<Reader> open_reader(Options options, std::unique_ptr<Backend> backend,
                               index->samples(), options.world));
   }
   return detail::ReaderState::reader(std::make_unique<detail::ReaderState>(
-      std::move(options), *std::move(index), std::move(backend), account, std::move(problems)));
+      std::move(options), *std::move(index), std::move(backend), std::move(problems)));
 }
 
 Reader::Reader(std::unique_ptr<detail::ReaderState> state) : state_(std::move(state)) {}

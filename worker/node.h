@@ -69,8 +69,8 @@ class WorkerNode final : public Agent, private Van::Handler {
   const Exchange& exchange() const { return exchange_; }
   /// Numbers go to this board now and then. Before the loop starts.
   void set_board(metrics::Board* board) { pen_.set_board(board, 0); }
-  /// Heartbeats tell what this process's readers did, and these are told the scheduler's limit. It
-  /// outlives this. Before the loop starts.
+  /// Heartbeats tell what its readers did, and these are told the scheduler's limit. It outlives
+  /// this; null: none. Before the loop starts.
   void set_input(InputAccount* input) { input_ = input; }
   /// Notes a span of the user's own.
   void note(const TraceRecord& record) {

@@ -29,8 +29,10 @@ class WorkerImpl {
  public:
   using Loop = LoopThread<WorkerNode, Request>;
 
-  WorkerImpl(Config config, std::unique_ptr<Transport> transport)
+  WorkerImpl(Config config, std::shared_ptr<InputAccount> input,
+             std::unique_ptr<Transport> transport)
       : config_(std::move(config)),
+        input_(std::move(input)),
         node_(config_, std::move(transport), clock_,
               make_pool_coder([this](Coder::Work then) { return_to_loop(std::move(then)); })) {}
 
@@ -46,7 +48,7 @@ class WorkerImpl {
     std::future<Status> result = joined.get_future();
     node_.join([&joined](const Status& status) { joined.set_value(status); });
     if (!config_.metrics_address.empty()) node_.set_board(board_.get());
-    node_.set_input(&process_input());
+    node_.set_input(input_.get());
     loop_.start();
     Status status = result.get();
     if (status.ok()) endpoint_ = metrics::serve_if_wanted(config_, node_.rank(), board_);
@@ -77,6 +79,7 @@ class WorkerImpl {
   }
 
   const Config config_;
+  const std::shared_ptr<InputAccount> input_;
   const SteadyClock clock_;
   const std::shared_ptr<metrics::Board> board_ = std::make_shared<metrics::Board>();
   std::unique_ptr<metrics::Endpoint> endpoint_;
@@ -219,7 +222,8 @@ Result<Worker> Worker::join(const Options& options) {
   }
   Result<std::unique_ptr<Transport>> transport = make_transport(config);
   if (!transport.ok()) return transport.status();
-  auto impl = std::make_unique<detail::WorkerImpl>(config, std::move(*transport));
+  auto impl =
+      std::make_unique<detail::WorkerImpl>(config, options.input_account, std::move(*transport));
   if (Status status = impl->join(); !status.ok()) return status;
   set_log_identity({"worker", impl->rank()});
   return Worker(std::move(impl));

@@ -180,7 +180,10 @@ TEST_F(InputAccountTest, TakesAndTellsOnSeveralThreads) {
   EXPECT_EQ(totals().delivered_bytes, static_cast<std::uint64_t>(kSamples));
 }
 
-TEST(InputAccount, TheProcessHasOne) { EXPECT_EQ(&process_input(), &process_input()); }
+TEST(InputAccount, TheProcessHasOneAndMayMakeOthers) {
+  EXPECT_EQ(process_input_account(), process_input_account());
+  EXPECT_NE(new_input_account(), process_input_account());
+}
 
 }  // namespace
 }  // namespace stretto

@@ -58,8 +58,8 @@ Result<input::Reader> open_data(const Worker& worker, ModelledDevice& device) {
   options.tune = false;
   options.direct = FLAGS_direct ? input::Direct::kOn : input::Direct::kOff;
   options.depth = worker.rank() == FLAGS_modest_rank ? FLAGS_modest_depth : FLAGS_depth;
-  return input::open_reader(
-      options, std::make_unique<LimitedBackend>(input::open_threads(), device), process_input());
+  return input::open_reader(options,
+                            std::make_unique<LimitedBackend>(input::open_threads(), device));
 }
 
 Status read(const Worker& worker) {

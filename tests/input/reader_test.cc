@@ -136,13 +136,13 @@ TEST_P(ReaderTest, CountsInItsAccountAndKeepsToItsLimit) {
   wanted.tune = false;
   wanted.depth = 8;
   wanted.read_bytes = 1 << 16;
-  InputAccount account;
+  wanted.account = new_input_account();
+  InputAccount& account = *wanted.account;
   account.set_limit(1);
   testing::ModelledDevice device;
   const Time begun = SteadyClock().now();
   Reader reader = *open_reader(
-      wanted, std::make_unique<testing::LimitedBackend>(*open_backend(wanted.method), device),
-      account);
+      wanted, std::make_unique<testing::LimitedBackend>(*open_backend(wanted.method), device));
   const Cursor start = reader.cursor();
   expect_all_once(read_all(reader), data_);
   EXPECT_EQ(device.most_under_way.load(), 1U) << "the least limit is one such read";

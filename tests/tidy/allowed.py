@@ -148,7 +148,7 @@ COVERED_BY = {
 MUTABLE_STATICS = {
     "common/last_words.cc": "the process has one handler of each kind; they take no arguments",
     "common/log.cc": "the log's one state; threads may log while the process exits",
-    "common/input_account.cc": "readers and the worker of a process know nothing of one another",
+    "common/input_account.cc": "the default of readers' and workers' options (decision 0048)",
     "input/uring.cc": "one mutex for all rings: their addresses are the process's",
 }
 

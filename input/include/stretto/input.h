@@ -30,6 +30,7 @@
 #include <string_view>
 #include <vector>
 
+#include "stretto/input_account.h"
 #include "stretto/knobs.h"
 #include "stretto/status.h"
 #include "stretto/types.h"
@@ -139,6 +140,10 @@ struct Options {
 
   Decode decode = {};                ///< None: `decoded` stays empty.
   std::uint32_t decode_threads = 2;  ///< At first; with `tune` more, as it pays.
+
+  /// Where the reader is counted. The worker that has the same one in its options tells the job of
+  /// it, and the job's scheduler may limit what is in flight. None: nobody tells, and none limits.
+  std::shared_ptr<InputAccount> account = process_input_account();
 };
 
 /// A place in the order of one worker: what has been passed. Small; valid for the same data set,

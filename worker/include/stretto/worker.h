@@ -27,6 +27,7 @@
 #include <string_view>
 #include <vector>
 
+#include "stretto/input_account.h"
 #include "stretto/numbers.h"
 #include "stretto/status.h"
 #include "stretto/tensor.h"
@@ -148,6 +149,8 @@ struct Options {
   /// after which a server gives up on a round, so that its error, which names who is missing,
   /// comes.
   Duration operation_timeout = std::chrono::seconds(310);
+  /// Of the readers that this worker tells the job of (stretto/input.h). None: of no reader.
+  std::shared_ptr<InputAccount> input_account = process_input_account();
 
   /// From STRETTO_* variables (docs/CONFIGURATION.md), or DMLC_* where those are missing. A value
   /// that cannot be used is kInvalidArgument, which names the variable.
