@@ -22,13 +22,7 @@ constexpr double kStarved = 0.01;         // Share of the time that the consumer
 constexpr std::uint32_t kExploreEvery = 100;
 constexpr std::uint32_t kStarvedInARow = 3;
 constexpr std::size_t kMostTrials = 1024;
-constexpr double kRequestsInWindow = 32;  // So that one more or less does not matter.
-constexpr double kLatenciesInWindow = 8;
-constexpr double kLeastLatenciesInWindow = 3;
-constexpr double kMostOccupancy = 1.15;
-constexpr std::uint32_t kMostRemeasured = 3;
-constexpr double kAnother = 1.5;   // So much in rate or latency is a device of another kind.
-constexpr double kLongest = 3600;  // Seconds: what can be converted without a thought.
+constexpr double kAnother = 1.5;  // So much in rate or latency is a device of another kind.
 
 Duration duration(double seconds) {
   return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(seconds));
@@ -38,6 +32,12 @@ double stall_of(const Window& window) {
   return seconds(window.consumer_stall) / std::max(seconds(window.length), 1e-9);
 }
 
+// Its best may then lie anywhere, and climbing there would take long.
+bool is_another_device(const Estimate& before, const Estimate& now) {
+  const auto differ = [](double a, double b) { return a > kAnother * b || b > kAnother * a; };
+  return differ(before.rate, now.rate) || differ(before.mean_latency_s, now.mean_latency_s);
+}
+
 }  // namespace
 
 Tuner::Tuner(const TunerLimits& limits)
@@ -45,6 +45,7 @@ Tuner::Tuner(const TunerLimits& limits)
       grid_(limits),
       evidence_(grid_, limits.p95_latency),
       search_(grid_, evidence_),
+      plan_(limits),
       chosen_(grid_.first()) {
   probe({grid_.first(), {}, 0, "where tuning begins"}, Action::kFirst);
 }
@@ -60,35 +61,13 @@ Knobs Tuner::chosen() const {
 }
 
 void Tuner::measured(Time now, const Window& window) {
-  if (ramp_) return plan_window();
+  if (plan_.is_ramp()) return plan_window();
   if (is_capped()) return;
-  if (!is_telling(window)) return;
+  if (!plan_.is_telling(window, knobs())) return;
   if (state_ == State::kSettled) return watch(now, window);
   evidence_.add(probe_.point, window);
   plan_window();
   if (is_conclusive()) conclude(now);
-}
-
-// A window must be long enough for its requests, and hold no more than could be in flight: by
-// Little's law rate * latency is what was. More came from the setting before. If not, it is
-// measured again, a few times at most.
-bool Tuner::is_telling(const Window& window) {
-  const double latency = seconds(window.mean_latency);
-  const double under_way = static_cast<double>(window.delivered_bytes) /
-                           std::max(seconds(window.length), 1e-9) * latency;
-  const bool too_short =
-      window.requests == 0 || seconds(window.length) < kLeastLatenciesInWindow * latency;
-  const bool mixed = under_way > kMostOccupancy * static_cast<double>(bytes_under_way(knobs()));
-  if ((!too_short && !mixed) || remeasured_ == kMostRemeasured) {
-    remeasured_ = 0;
-    return true;
-  }
-  ++remeasured_;
-  if (too_short) {
-    const Duration longer = std::max(2 * window_, duration(kLatenciesInWindow * latency));
-    window_ = std::min(longer, limits_.longest_window);
-  }
-  return false;
 }
 
 void Tuner::probe(const Proposal& proposal, Action action) {
@@ -177,17 +156,10 @@ void Tuner::search_again(Time now, std::string reason) {
   action_ = Action::kDrift;
   probe_.point = chosen_;
   note(now, Action::kDrift, chosen_, std::move(reason));
-  if (!satisfied_ && is_another_device(before)) {
+  if (!satisfied_ && is_another_device(before, *evidence_.find(chosen_))) {
     if (const auto proposal = search_.leap()) return probe(*proposal, Action::kClimb);
   }
   go_on(now);
-}
-
-// Its best may then lie anywhere, and climbing there would take long.
-bool Tuner::is_another_device(const Estimate& before) const {
-  const Estimate& now = *evidence_.find(chosen_);
-  const auto differ = [](double a, double b) { return a > kAnother * b || b > kAnother * a; };
-  return differ(before.rate, now.rate) || differ(before.mean_latency_s, now.mean_latency_s);
 }
 
 // Gains may appear that cannot be seen from here: a link that has become wider, while the depth in
@@ -236,30 +208,14 @@ double Tuner::expected_rate() const {
   return estimate == nullptr ? 0 : estimate->rate;
 }
 
-// The knobs may have changed: what was in flight has to come in first, and the new setting has to
-// come into its stride.
+// The knobs may have changed.
 void Tuner::turn(Knobs before) {
   const bool starts = trials_.empty();
   if (knobs() == before && !starts) return plan_window();
-  const double rate = expected_rate();
-  const auto bytes = static_cast<double>(bytes_under_way(before) + bytes_under_way(knobs()));
-  ramp_ = true;
-  remeasured_ = 0;
-  window_ = std::clamp(duration(rate > 0 ? std::min(1.5 * bytes / rate, kLongest) : 0),
-                       limits_.window / 5, limits_.longest_window);
+  plan_.begin_ramp(bytes_under_way(before) + bytes_under_way(knobs()), expected_rate());
 }
 
-void Tuner::plan_window() {
-  ramp_ = false;
-  window_ = limits_.window;
-  const double rate = expected_rate();
-  if (rate <= 0) return;
-  // By Little's law what is in flight takes so long.
-  const double request_s = knobs().read_bytes / rate;
-  const double wanted = request_s * std::max(kRequestsInWindow, kLatenciesInWindow * knobs().depth);
-  window_ =
-      std::clamp(duration(std::min(wanted, kLongest)), limits_.window, limits_.longest_window);
-}
+void Tuner::plan_window() { plan_.begin_window(knobs(), expected_rate()); }
 
 std::string Tuner::verdict_on(Verdict verdict) const {
   if (verdict == Verdict::kBetter) return ": faster";

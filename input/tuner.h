@@ -19,6 +19,7 @@
 #include "input/drift.h"
 #include "input/search.h"
 #include "input/trial.h"
+#include "input/window_plan.h"
 
 namespace stretto::input {
 
@@ -33,7 +34,7 @@ class Tuner {
   Knobs knobs() const;
   /// How long to measure next. After a change of the knobs the first window is a ramp: it is short,
   /// and what it measured is ignored.
-  Duration window() const { return window_; }
+  Duration window() const { return plan_.length(); }
   /// What was measured under knobs() since the last call.
   void measured(Time now, const Window& window);
 
@@ -61,9 +62,7 @@ class Tuner {
   void begin_to_watch();
   void watch(Time now, const Window& window);
   void search_again(Time now, std::string reason);
-  bool is_another_device(const Estimate& before) const;
   void explore();
-  bool is_telling(const Window& window);
   double expected_rate() const;
   void turn(Knobs before);
   void plan_window();
@@ -76,17 +75,15 @@ class Tuner {
   Evidence evidence_;
   Search search_;
   Drift drift_;
+  WindowPlan plan_;
   State state_ = State::kProbing;
   Action action_ = Action::kFirst;
   Proposal probe_;
   Point chosen_;
   std::uint64_t cap_ = 0;
-  bool ramp_ = true;
   bool again_ = false;      // This search is not the first.
   bool satisfied_ = false;  // The search ended because the consumer did not wait.
-  Duration window_{};
   std::uint32_t probes_ = 0;
-  std::uint32_t remeasured_ = 0;     // Windows in a row that told nothing.
   std::uint32_t quiet_windows_ = 0;  // Since the last search or exploration.
   std::uint32_t starved_in_a_row_ = 0;
   std::uint32_t explorations_ = 0;
