@@ -102,6 +102,9 @@ COVERED_BY = {
     "van/fabric/address_book.cc": "tests/conformance/fabric_ends_test.cc",
     "van/fabric/endpoint.cc": "tests/conformance/conformance_test.cc",
     "van/fabric/fabric_transport.cc": "tests/conformance/conformance_test.cc",
+    "van/fabric/fabric_links.cc": "tests/conformance/conformance_test.cc",
+    "van/fabric/frame_delivery.cc": "tests/conformance/conformance_test.cc",
+    "van/fabric/path_watch.cc": "tests/conformance/conformance_breaks_test.cc",
     "van/fabric/introduction.cc": "tests/conformance/fabric_hostile_test.cc",
     "van/fabric/library.cc": "tests/conformance/fabric_ends_test.cc",
     "van/fabric/line_word.cc": "tests/van/fabric_line_word_test.cc",
@@ -161,13 +164,11 @@ SLEEPERS = {
 # Classes over the limits of 350 lines with their bodies or 25 methods, and their size today: none
 # may grow, and what has been divided leaves the list.
 LARGE_CLASSES = {
-    "ops/codec_loops.h:CodecLoops": (273, 27),
-    "van/fabric/fabric_transport.cc:FabricTransport": (377, 35),
     "van/membership.h:Membership": (378, 33),
     "van/van.h:Van": (290, 51),
     "worker/exchange.h:Exchange": (742, 59),
+    # The public API: overloads for bytes, numbers and groups, and their checks.
     "worker/include/stretto/worker.h:Worker": (268, 30),
-    "input/tuner.h:Tuner": (277, 26),
     "worker/node.h:WorkerNode": (506, 51),
 }
 

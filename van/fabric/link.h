@@ -33,6 +33,12 @@ struct Fetch : Operation {
   Region region;  // Ends before the payload does.
 };
 
+// For how long what a dead peer sent may still be on its way to us, and for how long a far end may
+// take to say that it reads nothing more of ours.
+inline constexpr Duration kGrace = 1s;
+// Turns in which the provider has nothing from anybody until nothing more is expected of a peer.
+inline constexpr int kQuietTurns = 3;
+
 /// Thread: loop.
 struct Link {
   Link(LinkId number, LineId tcp, std::size_t queue_frames)
@@ -81,6 +87,20 @@ struct Link {
             .taken = outbox.taken_in_all(),
             .fetched = fetched,
             .fetching = fetches};
+  }
+  bool needs_attention() const {
+    return deliverable() || stuck || fetch_stuck || young() || retired || !ending.ok();
+  }
+  /// What has come has been delivered, nothing is being fetched, and nothing more is on its way
+  /// from the provider: what a peer sent just before its end may reach us after the news of that.
+  /// Asked once a turn; `nothing_came`: in this one nothing has come over the fabric.
+  bool is_over(Time now, bool nothing_came) {
+    if (deliverable()) return false;
+    if (!far.has_value() || now > deadline + kGrace) return true;
+    if (fetches > 0) return false;
+    if (!line_ended) return true;
+    quiet = nothing_came ? quiet + 1 : 0;
+    return quiet >= kQuietTurns || now > deadline;
   }
   void end(Status why, Time when) {
     if (!ending.ok()) return;

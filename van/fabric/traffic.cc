@@ -60,7 +60,7 @@ Status Traffic::open(const std::string& host) {
 void Traffic::shut() {
   if (endpoint_ == nullptr) return;
   endpoint_->shut();
-  for (auto& [id, link] : links_) {
+  for (const auto& [id, link] : links_.all()) {
     link->address = FI_ADDR_UNSPEC;  // Forgotten with all the others.
     link->arrivals.clear();          // Their slots are about to go.
     link->outbox = Outbox(options_.queue_frames);
@@ -100,16 +100,11 @@ void Traffic::forget(Link& link) {
   addresses_.leave(*endpoint_, link.far->name);
 }
 
-Link* Traffic::find(LinkId id) const {
-  const auto found = links_.find(id);
-  return found == links_.end() ? nullptr : found->second.get();
-}
-
 void Traffic::break_link(LinkId id, Status why) {
-  Link* link = find(id);
+  Link* link = links_.find(id);
   if (link == nullptr) return;
   link->end(std::move(why), now_);
-  touch_(*link);
+  links_.touch(*link);
 }
 
 // ---- out
@@ -141,7 +136,7 @@ void Traffic::hand_over(Link& link) {
     }
   }
   link.stuck = given == Given::kLater;
-  if (link.stuck) touch_(link);
+  if (link.stuck) links_.touch(link);
   if (given == Given::kFailed) {
     break_link(link.id, {Code::kLinkBroken, "the provider refuses to send to the far end"});
   }
@@ -257,7 +252,7 @@ void Traffic::handle(const Completion& completion) {
 void Traffic::on_message(MessageSlot* slot, std::size_t bytes) {
   const std::optional<Prefix> prefix =
       decode_prefix(slot->memory.first(std::min(bytes, slot->memory.size())));
-  Link* link = prefix.has_value() ? find(prefix->link) : nullptr;
+  Link* link = prefix.has_value() ? links_.find(prefix->link) : nullptr;
   if (link == nullptr || !link->far.has_value() || link->secret != prefix->secret) {
     count_stranger(options_);
     return release(slot);
@@ -273,7 +268,7 @@ void Traffic::on_message(MessageSlot* slot, std::size_t bytes) {
     return release(slot);
   }
   if (!std::exchange(link->heard, true) && link->accepted) link->owes_note = true;
-  touch_(*link);
+  links_.touch(*link);
   if (is_note || !file(*link, *prefix, slot)) release(slot);
 }
 
@@ -326,7 +321,7 @@ void Traffic::begin_fetch(Link& link, Arrival& arrival) {
   }
   if (given == Given::kLater) {
     link.fetch_stuck = true;
-    return touch_(link);
+    return links_.touch(link);
   }
   arrival.state = Arrival::State::kFetching;
   ++link.fetches;
@@ -336,13 +331,13 @@ void Traffic::begin_fetch(Link& link, Arrival& arrival) {
 
 void Traffic::on_fetched(Fetch* fetch, int error) {
   const std::unique_ptr<Fetch> done = std::move(fetches_.extract(fetch).mapped());
-  Link* link = find(done->link);
+  Link* link = links_.find(done->link);
   if (link == nullptr) return;
   STRETTO_CHECK(link->fetches > 0 && link->fetched_bytes >= done->payload.size());
   --link->fetches;
   link->fetched_bytes -= done->payload.size();
   ++link->fetched;
-  touch_(*link);
+  links_.touch(*link);
   if (error != 0) {
     return break_link(link->id, provider_failed("a payload could not be fetched", error));
   }

@@ -3,26 +3,22 @@
 // fetches announced payloads, and files what has come with the link that it belongs to.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "van/fabric/address_book.h"
-#include "van/fabric/link.h"
+#include "van/fabric/fabric_links.h"
 #include "van/fabric/options.h"
 
 namespace stretto::fabric {
 
-using Links = std::unordered_map<LinkId, std::unique_ptr<Link>>;
-
 /// Thread: loop.
 class Traffic {
  public:
-  /// `touch` is told of links that something has happened to.
-  Traffic(const FabricOptions& options, Links& links, std::function<void(Link&)> touch)
-      : options_(options), links_(links), touch_(std::move(touch)) {}
+  /// It touches links that something has happened to.
+  Traffic(const FabricOptions& options, FabricLinks& links) : options_(options), links_(links) {}
   ~Traffic() { shut(); }
 
   /// Opens the endpoint, unless it is open.
@@ -62,12 +58,10 @@ class Traffic {
   void on_message(MessageSlot* slot, std::size_t bytes);
   bool file(Link& link, const Prefix& prefix, MessageSlot* slot);
   void on_fetched(Fetch* fetch, int error);
-  Link* find(LinkId id) const;
   void break_link(LinkId id, Status why);
 
   const FabricOptions& options_;
-  Links& links_;
-  std::function<void(Link&)> touch_;
+  FabricLinks& links_;
   std::unique_ptr<FabricEndpoint> endpoint_;
   std::unique_ptr<Slots> sends_;
   std::unique_ptr<Slots> frames_;

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// The links of a transport: by number, by the line over which they were made, and in the order in
+// which they get their turns.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <unordered_map>
+
+#include "van/fabric/link.h"
+
+namespace stretto::fabric {
+
+/// Thread: loop. Links stay where they are until they are erased.
+class FabricLinks {
+ public:
+  using Map = std::unordered_map<LinkId, std::unique_ptr<Link>>;
+
+  /// With a number that no link has had, and a secret of its own. `line` 0: it has none yet.
+  Link& make(LineId line, std::size_t queue_frames);
+  void set_line(Link& link, LineId line);
+  void erase(Link& link);
+
+  /// Null: there is none any more.
+  Link* find(LinkId id) const;
+  Link* find_by_line(LineId line) const;
+  const Map& all() const { return links_; }
+
+  /// It needs attention: it gets a turn after those that do already.
+  void touch(Link& link);
+  /// Whose turns are to come.
+  const std::deque<LinkId>& busy() const { return busy_; }
+  /// The first of them, which is touched no more. There must be one.
+  Link& next();
+
+ private:
+  Map links_;
+  std::unordered_map<LineId, LinkId> by_line_;
+  std::deque<LinkId> busy_;
+  LinkId last_ = 0;
+};
+
+}  // namespace stretto::fabric
