@@ -72,11 +72,12 @@ WorkerNode::WorkerNode(const Config& config, std::unique_ptr<Transport> transpor
       van_(std::move(transport), clock),
       membership_(config, {}, van_, clock),
       trace_(config, van_),
-      exchange_(van_, clock, config.operation_timeout, std::move(coder)),
+      exchange_(van_, clock, tensors_, config.operation_timeout, std::move(coder)),
       states_(van_, clock, config.operation_timeout),
-      stand_in_(exchange_, {.declare = [this](const TensorSpec& spec,
-                                              Declared done) { declare(spec, std::move(done)); },
-                            .tell = [this](const wire::SitOut& said) { tell_shards(said); }}),
+      stand_in_(tensors_, exchange_,
+                {.declare = [this](const TensorSpec& spec,
+                                   Declared done) { declare(spec, std::move(done)); },
+                 .tell = [this](const wire::SitOut& said) { tell_shards(said); }}),
       barriers_(clock, config.operation_timeout, stand_in_, [this](const wire::Barrier& barrier) {
         wire::Control message;
         *message.mutable_barrier() = barrier;
@@ -112,10 +113,9 @@ void WorkerNode::declare(TensorSpec spec, Declared done) {
   if (Status why = check_rule(spec); !why.ok()) {
     return done(Status(why.code(), fmt::format("tensor '{}': {}", spec.name, why.cause())));
   }
-  std::uint32_t id = 0;
-  if (const TensorSpec* known = exchange_.find(spec.name, &id);
-      known != nullptr && *known == spec) {
-    return done(Tensor{id, spec.dtype, spec.elements});
+  if (const TensorState* known = tensors_.find(spec.name);
+      known != nullptr && known->spec == spec) {
+    return done(Tensor{known->id, spec.dtype, spec.elements});
   }
   auto [pending, is_new] = declares_.try_emplace(spec.name);
   if (!is_new && !(pending->second.spec == spec)) {
@@ -141,8 +141,8 @@ void WorkerNode::start(const std::shared_ptr<Operation>& operation) {
 
 Status WorkerNode::check_stateful(const Tensor& tensor) const {
   if (is_going()) return gone();
-  if (Status status = exchange_.check_tensor(tensor); !status.ok()) return status;
-  const TensorSpec& spec = *exchange_.find(tensor.id);
+  if (Status status = tensors_.check(tensor); !status.ok()) return status;
+  const TensorSpec& spec = tensors_.find(tensor.id)->spec;
   if (is_optimizer(spec.options.update.rule)) return {};
   return {Code::kInvalidArgument,
           fmt::format("tensor '{}' is {}: no update rule, and so nothing to remember", spec.name,
@@ -151,9 +151,9 @@ Status WorkerNode::check_stateful(const Tensor& tensor) const {
 
 StateTransfers::Target WorkerNode::target_of(const Tensor& tensor) const {
   return {.tensor = tensor.id,
-          .spec = *exchange_.find(tensor.id),
+          .spec = tensors_.find(tensor.id)->spec,
           .part_bytes = membership_.settings().part_bytes,
-          .links = exchange_.links_of(tensor.id)};
+          .links = tensors_.links_of(tensor.id)};
 }
 
 void WorkerNode::save_state(const Tensor& tensor, StateTransfers::Saved done) {
@@ -197,8 +197,9 @@ void WorkerNode::abandon() {
 }
 
 void WorkerNode::go_if_free() {
-  if (leaving_.empty() || membership_.state() != Membership::State::kMember || !exchange_.idle() ||
-      !states_.idle() || !declares_.empty() || !barriers_.idle()) {
+  if (leaving_.empty() || membership_.state() != Membership::State::kMember ||
+      !exchange_.operations().idle() || !states_.idle() || !declares_.empty() ||
+      !barriers_.idle()) {
     return;
   }
   wire::Control message;
@@ -262,12 +263,12 @@ void WorkerNode::on_declared(const wire::Declared& declared) {
   Result<Tensor> result = Tensor{declared.tensor(), declare.spec.dtype, declare.spec.elements};
   if (links.size() != cut.parts()) {
     result = Status(Code::kMalformed, "the scheduler named no owner for some part");
-  } else if (exchange_.find(declared.tensor()) != nullptr) {
+  } else if (tensors_.find(declared.tensor()) != nullptr) {
     result = Status(Code::kMalformed, fmt::format("the scheduler gave tensor '{}' the identity {}, "
                                                   "which is another's",
                                                   declare.spec.name, declared.tensor()));
   } else {
-    exchange_.add_tensor(declared.tensor(), declare.spec, cut, links, rank());
+    tensors_.add(declared.tensor(), declare.spec, cut, links, rank());
     trace_.name(declared.tensor(), declare.spec.name);
     const wire::Control open = open_of(declared, declare.spec);
     for (LinkId link : std::set<LinkId>(links.begin(), links.end())) van_.send_control(link, open);
@@ -345,7 +346,7 @@ void WorkerNode::tick() {
   }
   membership_.tick();
   limit_input(membership_.input_limit_bytes());
-  trace_.tick(membership_, 0, exchange_.most_rounds());
+  trace_.tick(membership_, 0, exchange_.progress().most_rounds);
   exchange_.tick();
   states_.tick();
   const Time now = clock_.now();
@@ -377,18 +378,19 @@ void WorkerNode::tick() {
     }
   }
   if (barriers_.late()) {
-    barriers_.end_all(
-        exchange_.with_elsewhere({Code::kTimeout, "not every worker came to the barrier in time"}));
+    barriers_.end_all(exchange_.operations().with_elsewhere(
+        {Code::kTimeout, "not every worker came to the barrier in time"}));
   }
   barriers_.enter_if_ready();
-  if (exchange_.stuck()) membership_.fail({Code::kTimeout, "a link takes no more bytes"});
+  if (exchange_.operations().stuck())
+    membership_.fail({Code::kTimeout, "a link takes no more bytes"});
   go_if_free();
   if (membership_.over()) finish();
 }
 
 Membership::Progress WorkerNode::progress() {
-  return {.rounds = exchange_.most_rounds(),
-          .staleness = exchange_.last_staleness(),
+  return {.rounds = exchange_.progress().most_rounds,
+          .staleness = exchange_.progress().last_staleness,
           .input = input_ == nullptr ? std::nullopt : input_->totals(clock_.now()),
           .waits_in = waits_in(),
           .reports = reports_.take()};
@@ -397,7 +399,7 @@ Membership::Progress WorkerNode::progress() {
 // Of what has waited for a heartbeat or longer.
 std::string WorkerNode::waits_in() const {
   const Time before = clock_.now() - membership_.settings().heartbeat;
-  std::string oldest = exchange_.oldest(before);
+  std::string oldest = exchange_.operations().oldest(before);
   return oldest.empty() ? barriers_.oldest(before) : oldest;
 }
 
@@ -412,17 +414,17 @@ metrics::Metrics WorkerNode::metrics() {
   const metrics::Labels labels = {{"role", "worker"}, {"rank", std::to_string(rank())}};
   metrics::Metrics made = metrics_of(van_, labels);
   const metrics::Adder add(made, labels);
-  add("stretto_rounds_total", Type::kCounter, exchange_.most_rounds(),
+  add("stretto_rounds_total", Type::kCounter, exchange_.progress().most_rounds,
       "Rounds that this worker has pushed, of the tensor with most.");
-  add("stretto_parts_total", Type::kCounter, exchange_.staleness().count,
+  add("stretto_parts_total", Type::kCounter, exchange_.progress().staleness.count,
       "Values of parts that have come.");
-  add("stretto_operations_under_way", Type::kGauge, exchange_.under_way(),
+  add("stretto_operations_under_way", Type::kGauge, exchange_.operations().count(),
       "Operations that have begun and not ended.");
   add("stretto_heartbeats_total", Type::kCounter, membership_.heartbeats(),
       "Heartbeats sent to the scheduler.");
-  add("stretto_staleness", Type::kHistogram, exchange_.staleness().sum,
+  add("stretto_staleness", Type::kHistogram, exchange_.progress().staleness.sum,
       "Updates of others between two values of a part.");
-  made.back().buckets = exchange_.staleness().buckets();
+  made.back().buckets = exchange_.progress().staleness.buckets();
   if (const auto& input = membership_.progress().input) {
     add("stretto_input_delivered_bytes_total", Type::kCounter, input->delivered_bytes,
         "What the readers of this process have delivered.");
@@ -439,7 +441,7 @@ metrics::Metrics WorkerNode::metrics() {
 
 Time WorkerNode::next_due() const {
   if (ended_) return Time::max();
-  Time due = std::min({van_.next_due(), membership_.next_due(), exchange_.next_due(),
+  Time due = std::min({van_.next_due(), membership_.next_due(), exchange_.operations().next_due(),
                        states_.next_due(), barriers_.next_due()});
   if (!joined_) due = std::min(due, join_deadline_);
   for (const auto& [name, pending] : declares_) due = std::min(due, pending.deadline);
@@ -481,7 +483,7 @@ void WorkerNode::finish() {
   const bool in_order = membership_.state() == Membership::State::kLeft;
   van_.shut();
   exchange_.end_all(why);
-  STRETTO_CHECK(exchange_.idle());
+  STRETTO_CHECK(exchange_.operations().idle());
   states_.end_all(why);
   for (auto& [name, pending] : std::exchange(declares_, {})) {
     for (const Declared& done : pending.done) done(Status(why).with_operation("declare"));

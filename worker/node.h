@@ -66,7 +66,6 @@ class WorkerNode final : public Agent, private Van::Handler {
   bool joined() const { return joined_; }
   const Status& status() const { return membership_.status(); }
   const Van& van() const { return van_; }
-  const Exchange& exchange() const { return exchange_; }
   /// Numbers go to this board now and then. Before the loop starts.
   void set_board(metrics::Board* board) { pen_.set_board(board, 0); }
   /// Heartbeats tell what its readers did, and these are told the scheduler's limit. It outlives
@@ -129,6 +128,7 @@ class WorkerNode final : public Agent, private Van::Handler {
   Reports reports_;
   InputAccount* input_ = nullptr;  // None: nobody tells of it.
   std::uint64_t input_limit_bytes_ = 0;
+  Tensors tensors_;
   Exchange exchange_;
   StateTransfers states_;
   std::map<NodeId, ShardLink> shards_;

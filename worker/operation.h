@@ -11,15 +11,17 @@
 #include <span>
 #include <vector>
 
+#include "common/buffer.h"
 #include "stretto/worker.h"
-#include "van/wire.h"
+#include "van/frame_views.h"
 #include "worker/ticket.h"
 
 namespace stretto {
 
+class Waker;
 struct Operation;
-/// Those under way.
-using Operations = std::list<std::shared_ptr<Operation>>;
+using OperationPtr = std::shared_ptr<Operation>;
+using OperationList = std::list<OperationPtr>;
 
 /// Thread: loop, but for `leases`. Kept alive by the exchange and by every frame that carries its
 /// memory.
@@ -44,12 +46,13 @@ struct Operation {
 
   // The exchange's:
   std::uint64_t id = 0;
-  Operations::iterator place;  // Among those under way, if it is.
+  OperationList::iterator place;  // Among those in flight, if it is.
   bool under_way = false;
+  bool ended = false;  // Its ticket has heard of that.
   std::uint32_t parts_left = 0;
-  std::uint32_t parts_begun = 0;       // Whose frames were queued.
-  std::deque<wire::Header> to_encode;  // Shares that wait for room to be encoded into,
-  std::size_t encoded_bytes = 0;       // and what was taken for those that are under way.
+  std::uint32_t parts_begun = 0;          // Whose frames were queued.
+  std::deque<wire::PushFrame> to_encode;  // Shares that wait for room to be encoded into,
+  std::size_t encoded_bytes = 0;          // and what was taken for those that are under way.
   bool paused = false;
   bool cancelled = false;  // Has ended; what still comes for it is dropped.
   bool any_info = false;
@@ -62,6 +65,12 @@ struct Operation {
   /// The operation has ended but for them: the loop wants to hear of the last one.
   std::atomic<bool> awaits_leases{false};
 
+  /// What came with one more part.
+  void note(const ValueInfo& more) {
+    info = any_info ? detail::combine(info, more) : more;
+    any_info = true;
+  }
+
   bool pushes() const { return kind != Kind::kPull && kind != Kind::kProbe; }
   bool wants_value() const { return kind != Kind::kPush && kind != Kind::kProbe; }
   bool broadcasts() const {
@@ -70,5 +79,11 @@ struct Operation {
 };
 
 std::string_view name_of(Operation::Kind kind);
+
+/// Some of the operation's memory, as it is, for a frame or a codec: the lease keeps the operation
+/// alive. The last one may end on the transport's thread, after the operation: it then wakes the
+/// loop.
+Buffer lease(const OperationPtr& operation, std::span<const std::byte> bytes,
+             const std::shared_ptr<Waker>& waker);
 
 }  // namespace stretto

@@ -38,6 +38,8 @@ Status StandIn::refusal() const {
           "this worker sits out until all do; begin nothing before sit_out() has returned"};
 }
 
+bool StandIn::at_rest() const { return exchange_.operations().idle() && tensors_.settled(); }
+
 Status StandIn::on_wanted(const wire::Wanted& wanted) {
   Result<TensorSpec> spec = from_wire(wanted.spec());
   if (!spec.ok()) {
@@ -54,7 +56,7 @@ Status StandIn::on_wanted(const wire::Wanted& wanted) {
 }
 
 void StandIn::attend(const Tensor& tensor, std::uint32_t part, std::uint64_t round) {
-  if (exchange_.rounds_begun(tensor.id, part) >= round) return;
+  if (tensors_.rounds_begun(tensor.id, part) >= round) return;
   auto operation = std::make_shared<Operation>();
   operation->kind = Operation::Kind::kPush;
   operation->tensor = tensor;

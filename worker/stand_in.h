@@ -22,8 +22,9 @@ class StandIn {
     std::function<void(const wire::SitOut&)> tell;
   };
 
-  /// The exchange outlives this, and this all calls of what `declare` was given.
-  StandIn(Exchange& exchange, Ways ways) : exchange_(exchange), ways_(std::move(ways)) {}
+  /// The tensors and the exchange outlive this, and this all calls of what `declare` was given.
+  StandIn(const Tensors& tensors, Exchange& exchange, Ways ways)
+      : tensors_(tensors), exchange_(exchange), ways_(std::move(ways)) {}
 
   /// From now on, until the barrier of this number (from 1) is open, the program makes no shares.
   void begin(std::uint64_t number);
@@ -37,7 +38,7 @@ class StandIn {
   /// Why the program may begin nothing now, or ok.
   Status refusal() const;
   /// No round is open that this worker has a share in.
-  bool at_rest() const { return exchange_.settled(); }
+  bool at_rest() const;
 
   /// What a shard wants; an error if that makes no sense. Nothing happens if the program makes
   /// shares, or has begun to make that one.
@@ -46,6 +47,7 @@ class StandIn {
  private:
   void attend(const Tensor& tensor, std::uint32_t part, std::uint64_t round);
 
+  const Tensors& tensors_;
   Exchange& exchange_;
   Ways ways_;
   std::uint64_t number_ = 0;  // Of the barrier; 0: the program makes shares.

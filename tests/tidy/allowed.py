@@ -69,7 +69,6 @@ COVERED_BY = {
     "input/settings.cc": "tests/input/faults_test.cc",
     "input/threads.cc": "tests/input/backend_test.cc",
     "input/uring.cc": "tests/input/backend_test.cc",
-    "worker/exchange_steering.cc": "tests/worker/exchange_test.cc",
     "worker/request.cc": "tests/worker/worker_test.cc",
     "scheduler/no_page.cc": "tests/scheduler/page_test.cc",
     "scheduler/page_server.cc": "tests/scheduler/page_test.cc",
@@ -166,7 +165,6 @@ SLEEPERS = {
 LARGE_CLASSES = {
     "van/membership.h:Membership": (378, 33),
     "van/van.h:Van": (290, 51),
-    "worker/exchange.h:Exchange": (742, 59),
     # The public API: overloads for bytes, numbers and groups, and their checks.
     "worker/include/stretto/worker.h:Worker": (268, 30),
     "worker/node.h:WorkerNode": (506, 51),

@@ -23,7 +23,8 @@ class BarrierCallsTest : public ExchangeTest {
     return open;
   }
 
-  StandIn stand_in_{exchange_,
+  StandIn stand_in_{tensors_,
+                    exchange_,
                     {.declare = [](const TensorSpec&, const StandIn::Declared&) {},
                      .tell = [this](const wire::SitOut& said) { told_.push_back(said.number()); }}};
   BarrierCalls calls_{clock_, 10s, stand_in_, [this](const wire::Barrier& barrier) {

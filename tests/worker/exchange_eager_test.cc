@@ -157,7 +157,7 @@ TEST_F(EagerExchangeTest, AnAnswerThatNobodyAskedForIsIgnored) {
   probed(kFirst, 5, 1);
   pulled(kFirst, 5, 1, {1, 1});
   pushed_and_pulled(kFirst, 5, {1, 1});
-  EXPECT_TRUE(exchange_.idle());
+  EXPECT_TRUE(exchange_.operations().idle());
 }
 
 TEST_F(EagerExchangeTest, ACancelledPullKeepsItsLaneAndNotThatOfPushes) {

@@ -76,12 +76,12 @@ class ExchangeTest : public testing::Test {
     const TensorSpec made =
         fake::spec("tensor" + std::to_string(id), Dtype::kF32, elements, options);
     const Cut cut(made, kPartBytes);
-    exchange_.add_tensor(id, made, cut, std::vector<LinkId>(cut.parts(), kShard));
+    tensors_.add(id, made, cut, std::vector<LinkId>(cut.parts(), kShard));
   }
   OperationPtr start(Kind kind, std::uint32_t id, const Floats* source, Floats* target,
                      int priority = 0, Rank root = 0) {
-    const TensorSpec* declared = exchange_.find(id);
-    const std::uint64_t elements = declared == nullptr ? 0 : declared->elements;
+    const TensorState* declared = tensors_.find(id);
+    const std::uint64_t elements = declared == nullptr ? 0 : declared->spec.elements;
     return start(kind, {.id = id, .dtype = Dtype::kF32, .elements = elements}, source, target,
                  priority, root);
   }
@@ -136,7 +136,8 @@ class ExchangeTest : public testing::Test {
   Wire wire_;
   Van van_{scripted_transport(wire_), clock_};
   HeldCoder* coder_ = new HeldCoder;  // The exchange owns it.
-  Exchange exchange_{van_, clock_, 20s, std::unique_ptr<Coder>(coder_)};
+  Tensors tensors_;
+  Exchange exchange_{van_, clock_, tensors_, 20s, std::unique_ptr<Coder>(coder_)};
   FarEnd shard_{wire_, kShard, 50};
   Floats source_{1, 2, 3, 4, 5};
   Floats target_ = Floats(5);

@@ -16,116 +16,6 @@ using fake::ExchangeTest;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-// ---- changes of mind
-
-TEST_F(ExchangeTest, APushOfWhichNothingHasLeftIsCancelledAndItsRoundIsTheNexts) {
-  add(1, 5);
-  van_.set_windows(1, 1);
-  const OperationPtr first = push_pull(1, source_, target_);
-  Floats other(5);
-  const OperationPtr waiting = push_pull(1, source_, other);
-  exchange_.steer(waiting, {.kind = detail::Change::Kind::kCancel});
-  expect_failed(waiting, Code::kCancelled, "cancelled");
-  exchange_.steer(first, {.kind = detail::Change::Kind::kCancel});
-  EXPECT_FALSE(first->ticket->done()) << "it has begun: the others count on it";
-}
-
-TEST_F(ExchangeTest, ACancelledPullLeavesItsMemoryAlone) {
-  add(1, 5);
-  const OperationPtr pull = start(Kind::kPull, 1, nullptr, &target_);
-  ASSERT_EQ(shard_.data().size(), 3U);
-  exchange_.steer(pull, {.kind = detail::Change::Kind::kCancel});
-  expect_failed(pull, Code::kCancelled, "cancelled");
-  value({1, 0}, 1, {8, 9});
-  EXPECT_EQ(target_, Floats(5));
-  Floats again(5);
-  const OperationPtr next = start(Kind::kPull, 1, nullptr, &again);
-  EXPECT_EQ(shard_.data().size(), 1U) << "parts whose answer is still to come wait for it";
-  value({1, 1}, 1, {8, 9});
-  value({1, 2}, 1, {8});
-  EXPECT_EQ(shard_.data().size(), 2U);
-  value({1, 0}, 2, {1, 2});
-  value({1, 1}, 2, {3, 4});
-  value({1, 2}, 2, {5});
-  EXPECT_TRUE(next->ticket->done());
-  EXPECT_EQ(again, (Floats{1, 2, 3, 4, 5}));
-}
-
-TEST_F(ExchangeTest, ACancelledPullDoesNotStandInTheWayOfTheShareThatItWaitsFor) {
-  add(1, 2);
-  source_.resize(2);
-  target_.resize(2);
-  const OperationPtr pull = start(Kind::kPull, 1, nullptr, &target_);
-  (void)shard_.datum();
-  Floats pushed(2), pulled(2);
-  const OperationPtr share = push_pull(1, source_, pushed);
-  EXPECT_TRUE(shard_.data().empty()) << "it waits for the pull";
-  exchange_.steer(pull, {.kind = detail::Change::Kind::kCancel});
-  step();
-  EXPECT_EQ(shard_.datum().header.kind, wire::Kind::kPush);
-  const OperationPtr next = start(Kind::kPull, 1, nullptr, &pulled);
-  value({1, 0}, 1, {8, 9});  // To the cancelled one.
-  EXPECT_FALSE(share->ticket->done());
-  EXPECT_TRUE(exchange_.landing(value_header({1, 0}, 1)).size() == 8) << "of the share";
-  wire::Header answer = value_header({1, 0}, 1);
-  answer.flags = wire::kWantsValue;
-  shard_.send(answer, fake::bytes_of({5, 6}));
-  step();
-  EXPECT_TRUE(share->ticket->done());
-  EXPECT_THAT(pushed, ElementsAre(5, 6));
-  value({1, 0}, 1, {5, 6});
-  EXPECT_TRUE(next->ticket->done());
-  EXPECT_EQ(target_, Floats(2));
-}
-
-TEST_F(ExchangeTest, ACancelledPullsAnswerLandsNowhere) {
-  add(1, 2);
-  source_.resize(2);
-  target_.resize(2);
-  const OperationPtr pull = start(Kind::kPull, 1, nullptr, &target_);
-  exchange_.steer(pull, {.kind = detail::Change::Kind::kCancel});
-  const OperationPtr share = push_pull(1, source_, target_);
-  EXPECT_TRUE(exchange_.landing(value_header({1, 0}, 1)).empty());
-  wire::Header answer = value_header({1, 0}, 1);
-  answer.flags = wire::kWantsValue;
-  EXPECT_EQ(exchange_.landing(answer).size(), 8U);
-}
-
-TEST_F(ExchangeTest, AFaultThatAnswersACancelledPullIsNobodysElse) {
-  add(1, 2);
-  source_.resize(2);
-  target_.resize(2);
-  const OperationPtr pull = start(Kind::kPull, 1, nullptr, &target_);
-  exchange_.steer(pull, {.kind = detail::Change::Kind::kCancel});
-  const OperationPtr next = start(Kind::kPull, 1, nullptr, &target_);
-  (void)shard_.data();
-  exchange_.on_fault({1, 0}, {Code::kTimeout, "waited 300 s for worker 1"});
-  EXPECT_FALSE(next->ticket->done());
-  EXPECT_EQ(shard_.data().size(), 0U);
-  step();
-  EXPECT_EQ(shard_.datum().header.kind, wire::Kind::kPull) << "now it may ask";
-  exchange_.on_fault({1, 0}, {Code::kTimeout, "waited 300 s for worker 1"});
-  expect_failed(next, Code::kTimeout, "waited 300 s");
-}
-
-TEST_F(ExchangeTest, APausedOperationHoldsBackWhatHasNotLeft) {
-  add(1, 5);
-  van_.set_windows(1, 1);
-  const OperationPtr operation = push_pull(1, source_, target_);
-  const std::size_t left = shard_.data().size();
-  EXPECT_LT(left, 3U);
-  exchange_.steer(operation, {.kind = detail::Change::Kind::kPause});
-  van_.set_windows(1 << 20, 1 << 20);
-  step();
-  EXPECT_EQ(shard_.data().size(), 0U);
-  exchange_.steer(operation, {.kind = detail::Change::Kind::kPriority, .priority = 7});
-  exchange_.steer(operation, {.kind = detail::Change::Kind::kResume});
-  step();
-  const auto rest = shard_.data();
-  EXPECT_EQ(rest.size(), 3U - left);
-  EXPECT_EQ(rest.back().header.priority, 7);
-}
-
 // ---- the way there and back
 
 TEST_F(ExchangeTest, ATensorGoesInPartsAndEndsWhenTheLastHasCome) {
@@ -139,12 +29,12 @@ TEST_F(ExchangeTest, ATensorGoesInPartsAndEndsWhenTheLastHasCome) {
   value({1, 2}, 1, {50});
   value({1, 0}, 1, {10, 20});
   EXPECT_FALSE(operation->ticket->done());
-  EXPECT_FALSE(exchange_.idle());
+  EXPECT_FALSE(exchange_.operations().idle());
   value({1, 1}, 1, {30, 40});
   EXPECT_TRUE(operation->ticket->done());
   EXPECT_TRUE(operation->ticket->wait_for(0s).ok());
   EXPECT_THAT(target_, ElementsAre(10, 20, 30, 40, 50));
-  EXPECT_TRUE(exchange_.idle());
+  EXPECT_TRUE(exchange_.operations().idle());
 }
 
 TEST_F(ExchangeTest, TheUsersMemoryTravelsUncopied) {
@@ -310,7 +200,7 @@ TEST_F(ExchangeTest, ValuesThatNobodyAskedForAreIgnored) {
   done({1, 7}, 1);
   exchange_.on_acked({1, 0});
   exchange_.on_acked({9, 0});
-  EXPECT_TRUE(exchange_.idle());
+  EXPECT_TRUE(exchange_.operations().idle());
 }
 
 TEST_F(ExchangeTest, AValueOfAnotherSizeFailsTheTensorForGood) {
@@ -353,7 +243,7 @@ TEST_F(ExchangeTest, ATensorThatIsNotTheDeclaredOneIsRefused) {
   EXPECT_THAT(start(Kind::kPull, {1, Dtype::kF64, 4}, nullptr, &target_)->ticket->wait().cause(),
               HasSubstr("is given as f64[4]"));
   EXPECT_TRUE(shard_.data().empty());
-  EXPECT_TRUE(exchange_.idle());
+  EXPECT_TRUE(exchange_.operations().idle());
 }
 
 // ---- failing
@@ -400,7 +290,7 @@ TEST_F(ExchangeTest, AnOperationThatIsDoneEndsWhenItsFramesAreGone) {
   auto held = shard_.data();
   value({1, 0}, 1, {5, 6});
   EXPECT_FALSE(operation->ticket->done()) << "the transport may still read from the source";
-  EXPECT_FALSE(exchange_.idle());
+  EXPECT_FALSE(exchange_.operations().idle());
   const std::size_t wakes = wire_.wakes;
   held.clear();
   EXPECT_EQ(wire_.wakes, wakes + 1) << "or the loop would not look";
@@ -419,44 +309,44 @@ TEST_F(ExchangeTest, AFailedOperationKeepsTheUsersMemoryUntilItsFramesAreGone) {
   exchange_.fail_tensor(1, {Code::kMismatch, "x"});
   pass(1s);
   EXPECT_FALSE(operation->ticket->done());
-  EXPECT_FALSE(exchange_.idle());
-  EXPECT_FALSE(exchange_.stuck());
-  EXPECT_LE(exchange_.next_due(), clock_.now() + 10ms);
+  EXPECT_FALSE(exchange_.operations().idle());
+  EXPECT_FALSE(exchange_.operations().stuck());
+  EXPECT_LE(exchange_.operations().next_due(), clock_.now() + 10ms);
   pass(2s);
-  EXPECT_TRUE(exchange_.stuck());
+  EXPECT_TRUE(exchange_.operations().stuck());
   held.clear();
   pass(10ms);
   expect_failed(operation, Code::kMismatch, "x");
-  EXPECT_TRUE(exchange_.idle());
-  EXPECT_FALSE(exchange_.stuck());
+  EXPECT_TRUE(exchange_.operations().idle());
+  EXPECT_FALSE(exchange_.operations().stuck());
 }
 
 TEST_F(ExchangeTest, AnOperationPastItsDeadlineFailsItsTensor) {
   add(1, 4);
   target_.resize(4);
   const auto operation = start(Kind::kPull, 1, nullptr, &target_);
-  EXPECT_EQ(exchange_.next_due(), clock_.now() + 20s);
+  EXPECT_EQ(exchange_.operations().next_due(), clock_.now() + 20s);
   value({1, 0}, 1, {1, 1});
   pass(19s);
   EXPECT_FALSE(operation->ticket->done());
   pass(1s);
   expect_failed(operation, Code::kTimeout, "not done after 20 s, 1 of 2 parts are missing");
-  EXPECT_EQ(exchange_.next_due(), Time::max());
+  EXPECT_EQ(exchange_.operations().next_due(), Time::max());
 }
 
 TEST_F(ExchangeTest, WhatHasWaitedLongestIsNamed) {
   add(1, 4);
   target_.resize(4);
-  EXPECT_EQ(exchange_.oldest(clock_.now()), "");
+  EXPECT_EQ(exchange_.operations().oldest(clock_.now()), "");
   const Time begun = clock_.now();
   const auto operation = start(Kind::kPull, 1, nullptr, &target_);
   pass(1s);
-  EXPECT_EQ(exchange_.oldest(begun - 1ns), "");
-  EXPECT_EQ(exchange_.oldest(begun), "pull 'tensor1'");
+  EXPECT_EQ(exchange_.operations().oldest(begun - 1ns), "");
+  EXPECT_EQ(exchange_.operations().oldest(begun), "pull 'tensor1'");
   exchange_.set_elsewhere("worker 1 waits in push_pull 'y'");
   pass(19s);
   expect_failed(operation, Code::kTimeout, "; meanwhile worker 1 waits in push_pull 'y'");
-  EXPECT_EQ(exchange_.with_elsewhere({Code::kPeerLost, "gone"}).cause(), "gone");
+  EXPECT_EQ(exchange_.operations().with_elsewhere({Code::kPeerLost, "gone"}).cause(), "gone");
 }
 
 TEST_F(ExchangeTest, FailingAllEndsEverything) {
@@ -470,17 +360,7 @@ TEST_F(ExchangeTest, FailingAllEndsEverything) {
   exchange_.end_all({Code::kPeerLost, "worker 1 is lost"});
   expect_failed(first, Code::kPeerLost, "worker 1 is lost");
   expect_failed(second, Code::kPeerLost, "worker 1 is lost");
-  EXPECT_TRUE(exchange_.idle());
-}
-
-TEST_F(ExchangeTest, TensorsAreFoundByNameAndById) {
-  add(3, 7);
-  std::uint32_t id = 0;
-  ASSERT_NE(exchange_.find("tensor3", &id), nullptr);
-  EXPECT_EQ(id, 3U);
-  EXPECT_EQ(exchange_.find(3)->elements, 7U);
-  EXPECT_EQ(exchange_.find("tensor4", &id), nullptr);
-  EXPECT_EQ(exchange_.find(4), nullptr);
+  EXPECT_TRUE(exchange_.operations().idle());
 }
 
 }  // namespace

@@ -13,7 +13,7 @@ class StandInTest : public ExchangeTest {
  protected:
   Status wish(std::uint32_t part, std::uint64_t round) {
     wire::Wanted wanted;
-    *wanted.mutable_spec() = to_wire(*exchange_.find(1));
+    *wanted.mutable_spec() = to_wire(tensors_.find(1)->spec);
     wanted.set_part(part);
     wanted.set_round(round);
     Status status = stand_in_.on_wanted(wanted);
@@ -31,7 +31,8 @@ class StandInTest : public ExchangeTest {
     return frames.size();
   }
 
-  StandIn stand_in_{exchange_,
+  StandIn stand_in_{tensors_,
+                    exchange_,
                     {.declare =
                          [this](const TensorSpec& spec, const StandIn::Declared& done) {
                            declared_ = spec;
@@ -93,7 +94,7 @@ TEST_F(StandInTest, IsNotAtRestWhileARoundIsOpenThatThisWorkerHasAShareIn) {
   stand_in_.begin(1);
   ASSERT_TRUE(wish(0, 1).ok());
   ack(1);
-  EXPECT_TRUE(exchange_.idle());
+  EXPECT_TRUE(exchange_.operations().idle());
   EXPECT_FALSE(stand_in_.at_rest()) << "its push has ended, and the round has not";
   done({1, 0}, 1);
   EXPECT_TRUE(stand_in_.at_rest());

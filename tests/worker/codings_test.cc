@@ -151,7 +151,7 @@ TEST_F(ExchangeCoding, MemoryIsKeptUntilWorkThatHasBegunIsDone) {
   const std::vector<fake::HeldCoder::Held> begun = coder_->begin_all();
   exchange_.fail_tensor(1, {Code::kCancelled, "the job has ended"});
   EXPECT_FALSE(operation->ticket->done()) << "its source is still read";
-  EXPECT_FALSE(exchange_.idle());
+  EXPECT_FALSE(exchange_.operations().idle());
   for (const auto& held : begun) {
     held.work();
     held.then();
@@ -169,7 +169,7 @@ TEST_F(ExchangeCoding, AFailedTensorDoesNotWaitForWorkThatHasNotBegun) {
   exchange_.fail_tensor(1, {Code::kMismatch, "they differ"});
   expect_failed(operation, Code::kMismatch, "they differ");
   EXPECT_TRUE(coder_->waiting.empty());
-  EXPECT_TRUE(exchange_.idle());
+  EXPECT_TRUE(exchange_.operations().idle());
 }
 
 TEST_F(ExchangeCoding, AnOperationHasFewEncodingsAtATime) {

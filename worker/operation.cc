@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// What operations are called, and who holds their callers' memory.
+#include "worker/operation.h"
+
+#include "van/van.h"
+
+namespace stretto {
+
+std::string_view name_of(Operation::Kind kind) {
+  switch (kind) {
+    case Operation::Kind::kPush:
+      return "push";
+    case Operation::Kind::kPull:
+      return "pull";
+    case Operation::Kind::kPushPull:
+      return "push_pull";
+    case Operation::Kind::kBroadcastRoot:
+    case Operation::Kind::kBroadcastReceiver:
+      return "broadcast";
+    case Operation::Kind::kProbe:
+      return "probe";
+  }
+  return "unknown";
+}
+
+Buffer lease(const OperationPtr& operation, std::span<const std::byte> bytes,
+             const std::shared_ptr<Waker>& waker) {
+  operation->leases.fetch_add(1);
+  return Buffer::borrow(bytes, [operation, waker] {
+    if (operation->leases.fetch_sub(1) == 1 && operation->awaits_leases.load()) waker->wake();
+  });
+}
+
+}  // namespace stretto

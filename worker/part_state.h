@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+// PartState: what one part of a tensor does at this worker, and in which order: its operations, our
+// rounds, and the value that came last. It decides and sends nothing.
+#pragma once
+
+#include <array>
+#include <list>
+#include <memory>
+
+#include "van/frame_views.h"
+#include "van/van.h"
+#include "worker/coder.h"
+#include "worker/operation.h"
+
+namespace stretto {
+
+/// The value that came last for a part, and what the next one tells beside it. Thread: loop.
+class LastValue {
+ public:
+  std::uint64_t version() const { return version_; }
+  /// Stale by the versions that are new since the last value, but for those that are our own
+  /// rounds.
+  ValueInfo info_of(const wire::ValueFacts& facts) const;
+  void note(const wire::ValueFacts& facts) {
+    version_ = facts.version;
+    applied_ = facts.own_applied;
+  }
+
+ private:
+  std::uint64_t version_ = 0;
+  std::uint64_t applied_ = 0;  // Rounds of ours that were in it.
+};
+
+/// A part's work that is with its codec. Meanwhile the part is busy.
+struct PartCodec {
+  std::shared_ptr<PartCoder> coder;  ///< Null without a codec.
+  bool encoding = false;             ///< A share of ours is with it, and has not left.
+  std::size_t encoded_bytes = 0;     ///< Of our share, until the far end has taken it.
+  bool decoding = false;             ///< A value has come and is not in the target yet.
+};
+
+/// Operations wait in the order in which the user began them, and a part does one thing at a time
+/// in each lane. So a worker has at most one open round a part, and memory at both ends is bounded.
+/// Thread: loop.
+class PartState {
+ public:
+  /// Eager pulls have a lane of their own, so they and the shares pass one another.
+  enum LaneName : std::size_t { kShares, kPulls, kProbes };
+  /// What becomes of a value that comes.
+  enum class Verdict : std::uint8_t {
+    kWanted,    ///< It is the current operation's.
+    kUnwanted,  ///< Nobody wants it: it is dropped.
+    kGivenUp,   ///< It answers a question whose asker has gone.
+    kTooEarly   ///< It answers a share that has not left: the server is wrong.
+  };
+
+  /// `collects`: the server collects rounds, so a share of ours opens one.
+  PartState(LinkId link, bool collects, std::shared_ptr<PartCoder> coder)
+      : codec{.coder = std::move(coder)}, link_(link), collects_(collects) {}
+
+  /// To the part's owner.
+  LinkId link() const { return link_; }
+  const OperationPtr& current(LaneName lane) const { return lanes_[lane].current; }
+  /// Shares of ours, sent.
+  std::uint64_t rounds() const { return rounds_; }
+  /// Shares of ours that were sent or wait to be.
+  std::uint64_t rounds_begun() const;
+  /// No collected round is open that we have a share in.
+  bool settled() const { return !awaiting_done_; }
+
+  /// True if the operation is the lane's current one now, and its frame is to be sent; else it
+  /// waits.
+  bool enter(LaneName lane, const OperationPtr& operation);
+  /// What waited and is the current one now, if the part is free for it; else null.
+  OperationPtr next(LaneName lane);
+  /// The lane's current operation, which is over here.
+  OperationPtr end(LaneName lane);
+  /// A round that we pushed to is known finished.
+  void end_round() { awaiting_done_ = false; }
+
+  Verdict judge(LaneName lane, bool answers_push) const;
+
+  /// The operation's frame was taken back before any of it had left.
+  void take_back(LaneName lane, const OperationPtr& operation);
+  /// The operation is cancelled: it waits no more. If its question has left the next one waits for
+  /// the answer, which it could be taken for; shares go on.
+  void give_up(LaneName lane, const OperationPtr& operation);
+  /// True once for each such question: nobody waits for its answer any more.
+  bool take_given_up(LaneName lane) { return std::exchange(lanes_[lane].gave_up, false); }
+  /// The tensor has failed: nothing waits.
+  void clear() { lanes_ = {}; }
+
+  LastValue last;
+  PartCodec codec;
+
+ private:
+  struct OperationLane {
+    OperationPtr current;
+    bool gave_up = false;  // A pull or probe was cancelled whose question has left.
+    OperationList waiting;
+  };
+  bool may_begin(const OperationLane& lane, const Operation& operation) const;
+  void begin(OperationLane& lane, const OperationPtr& operation);
+
+  const LinkId link_;
+  const bool collects_;
+  std::uint64_t rounds_ = 0;
+  bool awaiting_done_ = false;  // A collected round that we pushed to is not known finished.
+  std::array<OperationLane, 3> lanes_;
+};
+
+}  // namespace stretto
