@@ -24,6 +24,7 @@ _LITERALS = re.compile(r"(std::)?([\w:]+_)?literals(::\w+)?")
 _REFUSED_HEADER = re.compile(
     r"#\s*include\s*<(expected|format|source_location|print|generator|stacktrace)>")
 _REFUSED_VIEW = re.compile(r"\bstd::(views|ranges::views)\b")
+_BARE_FIELD = re.compile(r"\b\w*header_?(\.|->)(version|base)\b")
 _STATIC = re.compile(r"\b(static|thread_local)\s+(?!const\b|constexpr\b|constinit const\b)[\w:<]")
 _NO_VARIABLE = re.compile(
     r"(using|typedef|static_assert|template|extern|friend|class|struct|enum|union|namespace"
@@ -172,6 +173,14 @@ def both_compilers_take_it(tree):
             _calls(tree.cpp(), _REFUSED_VIEW, "{}: not in both compilers"))
 
 
+def headers_are_read_by_views(tree):
+    """`version` and `base` of a header mean something else in each kind of frame: outside van/ they
+    are read and written by van/frame_views.h, which names them.
+    """
+    files = [f for f in tree.cpp() if f.top not in ("van", "tests")]
+    return _calls(files, _BARE_FIELD, "'{}': take the view of its kind, van/frame_views.h")
+
+
 def classes_name_their_thread(tree):
     """The comment above a class of the loop floors says whose thread may use it: 'Thread: loop.'"""
     found = []
@@ -208,4 +217,4 @@ def _comment(file, scope):
 
 RULES = (function_size, environment_in_one_file, variables_are_listed, no_sleep, no_skipped_tests,
          no_exceptions, no_mutable_globals, no_using_namespace, both_compilers_take_it,
-         classes_name_their_thread)
+         headers_are_read_by_views, classes_name_their_thread)
