@@ -15,7 +15,7 @@
 namespace stretto::input {
 
 /// One read. `into` stays until it has ended; past the page cache, it and `offset` are aligned.
-struct Request {
+struct ReadRequest {
   std::uint64_t tag = 0;
   std::shared_ptr<OpenFile> file;
   std::uint64_t offset = 0;
@@ -40,7 +40,7 @@ class Backend {
   virtual std::string_view name() const = 0;
   /// Takes a read, which begins at flush() or wait() if not before. At most kMostDepth are under
   /// way.
-  virtual void submit(Request request) = 0;
+  virtual void submit(ReadRequest request) = 0;
   virtual void flush() {}
   /// Appends the reads that have ended. Waits for one, for wake() or until the deadline.
   virtual void wait(Time deadline, std::vector<Done>& done) = 0;

@@ -71,7 +71,7 @@ void DecodePool::start() {
       ++more;
     }
   }
-  for (; more > 0; --more) arena_.enqueue(Call<DecodePool, &DecodePool::work>{this});
+  for (; more > 0; --more) arena_.enqueue(PoolCall<DecodePool, &DecodePool::work>{this});
 }
 
 bool DecodePool::next(Job& job) {

@@ -17,7 +17,7 @@ constexpr std::size_t kMostOpenFiles = 256;    // Below what a process may have 
 constexpr std::uint64_t kMostPlanned = 65536;  // Samples, at once.
 
 /// What a lease keeps.
-struct Lent {
+struct SampleLease {
   Buffer buffer;
   std::shared_ptr<const std::string> path;
 };
@@ -182,8 +182,8 @@ void Engine::land(Fetched& fetched) {
     if (run.wanted.size() > 1) return split(run);
     return fail(run.wanted.front(), std::move(fetched.status));
   }
-  const std::shared_ptr<const void> lease =
-      std::make_shared<const Lent>(Lent{fetched.buffer, around_.index.files()[run.file].path});
+  const std::shared_ptr<const void> lease = std::make_shared<const SampleLease>(
+      SampleLease{fetched.buffer, around_.index.files()[run.file].path});
   const std::uint64_t each = flight.cost / run.wanted.size();
   for (const std::uint64_t tag : run.wanted) slot(tag).item.cost = each;
   slot(run.wanted.front()).item.cost += flight.cost - each * run.wanted.size();

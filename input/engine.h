@@ -35,7 +35,7 @@ struct Surroundings {
   Meter& meter;
   Tuning& tuning;
   PoolTuning& pool_tuning;
-  Outlet& outlet;
+  SampleOutlet& outlet;
 };
 
 /// Thread: loop, its own. Made and destroyed by the user's thread.

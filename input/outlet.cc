@@ -9,7 +9,7 @@
 
 namespace stretto::input {
 
-void Outlet::put(std::vector<Item>& items) {
+void SampleOutlet::put(std::vector<Item>& items) {
   if (items.empty()) return;
   for (const Item& item : items) {
     if (item.kind == Item::Kind::kEpochEnd) ends_.fetch_add(1);
@@ -22,7 +22,7 @@ void Outlet::put(std::vector<Item>& items) {
   filled_.notify_all();  // Not under the lock, which who is woken wants first.
 }
 
-bool Outlet::room_for(std::uint64_t bytes) {
+bool SampleOutlet::room_for(std::uint64_t bytes) {
   const auto fits = [&] {
     return used_.load() + static_cast<std::int64_t>(bytes) <=
            static_cast<std::int64_t>(most_bytes_);
@@ -32,18 +32,18 @@ bool Outlet::room_for(std::uint64_t bytes) {
   return fits();  // The consumer may have looked just before.
 }
 
-bool Outlet::far_ahead(int planned) {
+bool SampleOutlet::far_ahead(int planned) {
   if (ends_.load() + planned < kMostEnds) return false;
   starved_.store(true);
   return ends_.load() + planned >= kMostEnds;
 }
 
-void Outlet::tell_of_room() {
+void SampleOutlet::tell_of_room() {
   const auto low = static_cast<std::int64_t>(most_bytes_ - most_bytes_ / 4);
   if (starved_.load() && used_.load() <= low && starved_.exchange(false)) wake_();
 }
 
-void Outlet::fetch() {
+void SampleOutlet::fetch() {
   MutexLock lock(mutex_);
   if (ready_.empty()) {
     meter_.waits(clock_.now());
@@ -54,7 +54,7 @@ void Outlet::fetch() {
   ready_.clear();
 }
 
-Item Outlet::take() {
+Item SampleOutlet::take() {
   if (taken_.empty()) fetch();
   Item item = std::move(taken_.front());
   taken_.pop_front();

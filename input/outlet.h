@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Outlet: where samples change hands, from the engine's thread to the consumer's, and where it is
-// counted how much memory waits there.
+// SampleOutlet: where samples change hands, from the engine's thread to the consumer's, and where
+// it is counted how much memory waits there.
 #pragma once
 
 #include <atomic>
@@ -27,9 +27,9 @@ struct Item {
 };
 
 /// Thread: put(), room_for() and use() are the engine's, take() the consumer's. One mutex.
-class Outlet {
+class SampleOutlet {
  public:
-  Outlet(std::uint64_t most_bytes, const Clock& clock, Meter& meter)
+  SampleOutlet(std::uint64_t most_bytes, const Clock& clock, Meter& meter)
       : most_bytes_(most_bytes), clock_(clock), meter_(meter) {}
 
   /// Hands over; `items` is empty then.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // oneTBB starts as many threads as there are processors. Ours mostly wait, for a device or for a
 // user's function, so more are permitted while one of these exists. TBB heeds the least of all such
-// permissions, so all of ours say the same. What is handed to them is a Call.
+// permissions, so all of ours say the same. What is handed to them is a PoolCall.
 #pragma once
 
 #include <tbb/global_control.h>
@@ -23,7 +23,7 @@ class MoreThreads {
 /// mutex. ThreadSanitizer is not to judge how the pointer itself is read: oneTBB hands it over in
 /// its library, where it does not see that.
 template <typename Object, void (Object::*work)()>
-struct Call {
+struct PoolCall {
   Object* object = nullptr;
   __attribute__((no_sanitize("thread"))) void operator()() const { (object->*work)(); }
 };

@@ -107,7 +107,7 @@ class ReaderState {
 
   void start() {
     if (engine_) return;
-    outlet_ = std::make_unique<Outlet>(options_.memory_bytes, clock_, meter_);
+    outlet_ = std::make_unique<SampleOutlet>(options_.memory_bytes, clock_, meter_);
     engine_ =
         std::make_unique<Engine>(Surroundings{options_, index_, order_, *backend_, clock_,
                                               controls_, meter_, tuning_, pool_tuning_, *outlet_},
@@ -128,7 +128,7 @@ class ReaderState {
   bool over_ = false;
   std::vector<Status> problems_;
   std::uint64_t problem_count_;
-  std::unique_ptr<Outlet> outlet_;
+  std::unique_ptr<SampleOutlet> outlet_;
   std::unique_ptr<Engine> engine_;  // The last: it uses all the others.
 };
 

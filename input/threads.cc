@@ -17,15 +17,15 @@ namespace {
 /// What is to be read, and what has been. Thread: any. One mutex.
 class Queue {
  public:
-  void add(Request request) {
+  void add(ReadRequest request) {
     MutexLock lock(mutex_);
     waiting_.push_back(std::move(request));
     ++under_way_;
   }
   /// One that was added; there is one for each task.
-  Request next() {
+  ReadRequest next() {
     MutexLock lock(mutex_);
-    Request request = std::move(waiting_.front());
+    ReadRequest request = std::move(waiting_.front());
     waiting_.pop_front();
     return request;
   }
@@ -57,13 +57,13 @@ class Queue {
  private:
   Mutex mutex_;
   Condition changed_;
-  std::deque<Request> waiting_ GUARDED_BY(mutex_);
+  std::deque<ReadRequest> waiting_ GUARDED_BY(mutex_);
   std::vector<Done> done_ GUARDED_BY(mutex_);
   std::size_t under_way_ GUARDED_BY(mutex_) = 0;
   bool woken_ GUARDED_BY(mutex_) = false;
 };
 
-Done read_now(const Request& request) {
+Done read_now(const ReadRequest& request) {
   Done done{.tag = request.tag};
   done.error = request.file->open();
   while (done.error == 0) {
@@ -85,9 +85,9 @@ class ThreadBackend final : public Backend {
   ~ThreadBackend() override { queue_.wait_for_all(); }
 
   std::string_view name() const override { return "threads"; }
-  void submit(Request request) override {
+  void submit(ReadRequest request) override {
     queue_.add(std::move(request));
-    arena_.enqueue(Call<ThreadBackend, &ThreadBackend::work>{this});
+    arena_.enqueue(PoolCall<ThreadBackend, &ThreadBackend::work>{this});
   }
   void wait(Time deadline, std::vector<Done>& done) override { queue_.wait(deadline, done); }
   void wake() override { queue_.wake(); }

@@ -55,7 +55,7 @@ class Uring final : public Backend {
 
   std::string_view name() const override { return "io_uring"; }
 
-  void submit(Request request) override {
+  void submit(ReadRequest request) override {
     STRETTO_CHECK(!free_.empty());
     const std::uint32_t slot = free_.back();
     free_.pop_back();
@@ -92,7 +92,7 @@ class Uring final : public Backend {
 
  private:
   struct Slot {
-    Request request;
+    ReadRequest request;
     bool opening = false;
   };
 
@@ -136,7 +136,7 @@ class Uring final : public Backend {
   // The next step of a request: to open its file, or to read.
   void prepare(std::uint32_t number) {
     Slot& slot = slots_[number];
-    const Request& request = slot.request;
+    const ReadRequest& request = slot.request;
     slot.opening = request.file->number() < 0;
     io_uring_sqe* next = entry();
     if (slot.opening) {

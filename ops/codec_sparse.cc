@@ -55,9 +55,9 @@ void keep_largest(std::vector<std::uint32_t>& places, std::size_t kept,
 }
 
 /// One element of each of `kept` stretches, all but equally long.
-class Choice {
+class StretchChoice {
  public:
-  Choice(std::uint64_t stream, std::size_t kept, std::size_t count)
+  StretchChoice(std::uint64_t stream, std::size_t kept, std::size_t count)
       : stream_(stream), kept_(kept), count_(count) {}
   std::size_t begin(std::size_t stretch) const { return stretch * count_ / kept_; }
   std::size_t length(std::size_t stretch) const { return begin(stretch + 1) - begin(stretch); }
@@ -123,7 +123,7 @@ void decode_topk(std::span<const std::byte> in, std::span<float> target, Then th
 void encode_randomk(std::size_t kept, std::span<const float> numbers, const Encoding& how,
                     std::span<std::byte> out) {
   write(out, 0, how.stream);
-  const Choice choice(how.stream, kept, numbers.size());
+  const StretchChoice choice(how.stream, kept, numbers.size());
   // What overflowed must be seen, also where it is not chosen.
   const std::uint32_t most = codec_kernels_of(how.level).largest(numbers.data(), numbers.size());
   const float all = most < kInfinite ? 1.0F : std::numeric_limits<float>::quiet_NaN();
@@ -137,7 +137,7 @@ void encode_randomk(std::size_t kept, std::span<const float> numbers, const Enco
 void decode_randomk(std::span<const std::byte> in, std::span<float> target, Then then) {
   if (then == Then::kAssign) std::ranges::fill(target, 0.0F);
   const std::size_t kept = (in.size() - sizeof(std::uint64_t)) / sizeof(float);
-  const Choice choice(read<std::uint64_t>(in, 0), kept, target.size());
+  const StretchChoice choice(read<std::uint64_t>(in, 0), kept, target.size());
   for (std::size_t i = 0; i < kept; ++i) {
     put(target[choice.place(i)], read<float>(in, sizeof(std::uint64_t) + i * sizeof(float)), then);
   }

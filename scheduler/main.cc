@@ -115,7 +115,8 @@ Status serve() {
 
   const auto board = std::make_shared<metrics::Board>();
   const auto shown = std::make_shared<PageBoard>();
-  const std::unique_ptr<metrics::Endpoint> endpoint = metrics::serve_if_wanted(*config, 0, board);
+  const std::unique_ptr<metrics::MetricsEndpoint> endpoint =
+      metrics::serve_if_wanted(*config, 0, board);
   const std::unique_ptr<Page> page = page_if_wanted(*config, shown);
   Outlook outlook(scheduler, config->metrics_address.empty() ? nullptr : board.get(),
                   page == nullptr ? nullptr : shown.get(), clock);

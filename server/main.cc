@@ -126,7 +126,7 @@ class Server {
   std::list<Shard> shards_;
   std::vector<Transport*> wakeable_;
   const std::shared_ptr<metrics::Board> board_ = std::make_shared<metrics::Board>();
-  std::unique_ptr<metrics::Endpoint> endpoint_;
+  std::unique_ptr<metrics::MetricsEndpoint> endpoint_;
   std::atomic<bool> stop_{false};
 };
 

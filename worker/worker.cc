@@ -82,7 +82,7 @@ class WorkerImpl {
   const std::shared_ptr<InputAccount> input_;
   const SteadyClock clock_;
   const std::shared_ptr<metrics::Board> board_ = std::make_shared<metrics::Board>();
-  std::unique_ptr<metrics::Endpoint> endpoint_;
+  std::unique_ptr<metrics::MetricsEndpoint> endpoint_;
   std::atomic<bool> complained_{false};  // Of a report.
   WorkerNode node_;
   Loop loop_{node_, clock_};  // Last: it ends before what it uses.

@@ -22,13 +22,13 @@ Result<std::string> address_of(const Config& config, std::uint32_t rank) {
   return fmt::format("{}:{}", base->host, port);
 }
 
-std::unique_ptr<Endpoint> serve_if_wanted(const Config& config, std::uint32_t rank,
-                                          const std::shared_ptr<Board>& board) {
+std::unique_ptr<MetricsEndpoint> serve_if_wanted(const Config& config, std::uint32_t rank,
+                                                 const std::shared_ptr<Board>& board) {
   if (config.metrics_address.empty()) return nullptr;
   Result<std::string> address = address_of(config, rank);
-  Result<std::unique_ptr<Endpoint>> endpoint =
+  Result<std::unique_ptr<MetricsEndpoint>> endpoint =
       address.ok() ? serve(*address, board, config.token)
-                   : Result<std::unique_ptr<Endpoint>>(address.status());
+                   : Result<std::unique_ptr<MetricsEndpoint>>(address.status());
   if (!endpoint.ok()) {
     log(Level::kWarning, "no metrics are served: {}", endpoint.status().cause());
     return nullptr;

@@ -77,7 +77,7 @@ class BoardReader final : public prometheus::Collectable {
   std::shared_ptr<Board> board_;
 };
 
-class PrometheusEndpoint final : public Endpoint {
+class PrometheusEndpoint final : public MetricsEndpoint {
  public:
   PrometheusEndpoint(const HostPort& at, const std::string& address, std::shared_ptr<Board> board,
                      const std::string& token)
@@ -103,12 +103,13 @@ class PrometheusEndpoint final : public Endpoint {
 
 }  // namespace
 
-Result<std::unique_ptr<Endpoint>> serve(const std::string& address, std::shared_ptr<Board> board,
-                                        const std::string& token) {
+Result<std::unique_ptr<MetricsEndpoint>> serve(const std::string& address,
+                                               std::shared_ptr<Board> board,
+                                               const std::string& token) {
   Result<HostPort> at = parse_host_port(address);
   if (!at.ok()) return at.status();
   try {
-    return std::unique_ptr<Endpoint>(
+    return std::unique_ptr<MetricsEndpoint>(
         std::make_unique<PrometheusEndpoint>(*at, address, std::move(board), token));
   } catch (const std::exception&) {  // It says "possible problem binding to port".
     return listening_failure(at->host, at->port);

@@ -5,8 +5,8 @@
 namespace stretto::metrics {
 
 // NOLINTNEXTLINE(performance-unnecessary-value-param): as endpoint.cc's, which keeps the board.
-Result<std::unique_ptr<Endpoint>> serve(const std::string&, std::shared_ptr<Board>,
-                                        const std::string&) {
+Result<std::unique_ptr<MetricsEndpoint>> serve(const std::string&, std::shared_ptr<Board>,
+                                               const std::string&) {
   return Status(
       Code::kUnsupported,
       "this was built without prometheus-cpp; install prometheus-cpp-dev and build again");

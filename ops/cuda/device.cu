@@ -143,7 +143,7 @@ __global__ void onebit_add(Shape shape, std::size_t stride, const std::byte* in,
 
 // ---- dithering
 
-struct Dither {
+struct DitherShape {
   std::size_t stride;
   std::uint32_t levels;
   unsigned bits;
@@ -193,7 +193,7 @@ __device__ std::uint32_t natural_level(float raw, std::uint32_t chance, std::uin
 }
 
 /// One thread a byte of levels.
-__global__ void dither_kernel(Shape shape, Dither how, const std::uint64_t* streams,
+__global__ void dither_kernel(Shape shape, DitherShape how, const std::uint64_t* streams,
                               const float* in, std::byte* out) {
   const std::size_t each = 8 / how.bits;
   const std::size_t bytes = (shape.elements + each - 1) / each;
@@ -227,7 +227,7 @@ __global__ void clear_small_norms(Shape shape, std::size_t stride, std::byte* ou
   }
 }
 
-__global__ void dither_add(Shape shape, Dither how, const std::byte* in, float* target) {
+__global__ void dither_add(Shape shape, DitherShape how, const std::byte* in, float* target) {
   const std::size_t each = 8 / how.bits;
   const auto most = static_cast<std::int32_t>(how.levels);
   for (std::size_t i = first_index(); i < shape.elements; i += all_threads()) {
@@ -250,7 +250,7 @@ __global__ void dither_add(Shape shape, Dither how, const std::byte* in, float* 
   }
 }
 
-Dither dither_of(const CodecSpec& spec, const Shape& shape) {
+DitherShape dither_of(const CodecSpec& spec, const Shape& shape) {
   const unsigned bits = spec.k <= 1 ? 2 : spec.k <= 7 ? 4 : 8;
   return {.stride = sizeof(float) + shape.part_elements * bits / 8,
           .levels = static_cast<std::uint32_t>(spec.k),
@@ -309,7 +309,7 @@ Status encode_dithering(const CodecSpec& spec, const Shape& shape, const std::ui
   if (spec.norm != DitherNorm::kMax) {
     return {Code::kUnsupported, "dithering by the l2 norm is for the CPU; use normalize=max"};
   }
-  const Dither how = dither_of(spec, shape);
+  const DitherShape how = dither_of(spec, shape);
   const cudaError_t cleared = cudaMemset2DAsync(out, how.stride, 0, sizeof(float), shape.parts(),
                                                 of(stream));
   if (cleared != cudaSuccess) return outcome(cleared);

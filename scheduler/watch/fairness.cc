@@ -35,7 +35,7 @@ double median_of(std::vector<double> values) {
 
 // A program that does nothing but read would take any amount; what it then "wanted" tells how fast
 // it takes, and nothing of storage. So nobody wants more than twice what the fastest gets.
-double share_of(const Delivery& delivery, double most_rate) {
+double share_of(const InputDelivery& delivery, double most_rate) {
   const double most = kMostDemand * most_rate * seconds(delivery.length);
   const double demanded = std::min(static_cast<double>(delivery.demanded_bytes), most);
   if (delivery.demanded_bytes == 0) return 1;
@@ -43,11 +43,11 @@ double share_of(const Delivery& delivery, double most_rate) {
   return std::min(1.0, static_cast<double>(delivery.delivered_bytes) / demanded);
 }
 
-bool waits(const Delivery& delivery) {
+bool waits(const InputDelivery& delivery) {
   return seconds(delivery.stall) >= kNoStall * seconds(delivery.length);
 }
 
-double latency_per_byte(const Delivery& delivery) {
+double latency_per_byte(const InputDelivery& delivery) {
   return seconds(delivery.mean_latency) /
          static_cast<double>(std::max<std::uint64_t>(delivery.read_bytes, 1));
 }
@@ -62,8 +62,8 @@ struct Yardstick {
 // The few lie far above the middle and have more under way than is usual, and shares are unequal
 // even without those that are far below the middle, for whatever reason. While the few are `known`
 // to hold others down, somewhat above is enough.
-Yardstick yardstick_of(const std::map<Rank, Delivery>& window, const std::map<Rank, double>& shares,
-                       double middle, bool known) {
+Yardstick yardstick_of(const std::map<Rank, InputDelivery>& window,
+                       const std::map<Rank, double>& shares, double middle, bool known) {
   const double gap = known ? kSmallGap : kLeastGap;
   std::vector<double> alike;
   std::vector<double> under_way;
@@ -85,7 +85,7 @@ Yardstick yardstick_of(const std::map<Rank, Delivery>& window, const std::map<Ra
 
 // Who takes more than an equal part. Where workers wait for one another all take the same; there it
 // is who has more under way than the starved one, and itself never waits.
-std::set<Rank> greedy_in(const std::map<Rank, Delivery>& window, Rank starved,
+std::set<Rank> greedy_in(const std::map<Rank, InputDelivery>& window, Rank starved,
                          const std::set<Rank>& few) {
   if (!few.empty()) return few;
   double total = 0;
@@ -104,9 +104,9 @@ std::set<Rank> greedy_in(const std::map<Rank, Delivery>& window, Rank starved,
   return greedy;
 }
 
-Starvation cause_of(const std::map<Rank, Delivery>& window, Rank starved,
+Starvation cause_of(const std::map<Rank, InputDelivery>& window, Rank starved,
                     const std::set<Rank>& few) {
-  const Delivery& own = window.at(starved);
+  const InputDelivery& own = window.at(starved);
   if (!waits(own)) return Starvation::kLowDemand;
   std::vector<double> others;
   for (const auto& [rank, delivery] : window) {
@@ -120,7 +120,7 @@ Starvation cause_of(const std::map<Rank, Delivery>& window, Rank starved,
 
 }  // namespace
 
-double Delivery::rate() const {
+double InputDelivery::rate() const {
   return static_cast<double>(delivered_bytes) / std::max(seconds(length), 1e-9);
 }
 
@@ -164,7 +164,7 @@ std::string Fairness::Alarm::describe() const {
       100 * share, against_few ? "best" : "middle", 100 * usual, name_of(cause));
 }
 
-Fairness::Judgement Fairness::judge(const std::map<Rank, Delivery>& window,
+Fairness::Judgement Fairness::judge(const std::map<Rank, InputDelivery>& window,
                                     const std::set<Rank>& absent) {
   latest_ = {};
   std::erase_if(starved_windows_, [&](const auto& item) {
@@ -214,7 +214,8 @@ Fairness::Judgement Fairness::judge(const std::map<Rank, Delivery>& window,
   return latest_;
 }
 
-void Fairness::hold_back(const std::map<Rank, Delivery>& window, const std::set<Rank>& greedy) {
+void Fairness::hold_back(const std::map<Rank, InputDelivery>& window,
+                         const std::set<Rank>& greedy) {
   for (const Rank rank : greedy) {
     Limit& limit = limits_[rank];
     const std::uint64_t used = window.at(rank).under_way_bytes;
@@ -237,7 +238,7 @@ void Fairness::loosen(Rank rank) {
 
 // One read more after five quiet windows, until the limit does not matter any more; not while the
 // shares already drift apart, or somebody would have to be starved again before that ends.
-void Fairness::let_go(const std::map<Rank, Delivery>& window) {
+void Fairness::let_go(const std::map<Rank, InputDelivery>& window) {
   for (auto& [rank, limit] : limits_) {
     const auto found = window.find(rank);
     if (limit.bytes == 0 || found == window.end()) continue;

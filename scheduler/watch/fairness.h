@@ -23,7 +23,7 @@
 namespace stretto {
 
 /// What a worker tells of its input in one window.
-struct Delivery {
+struct InputDelivery {
   std::uint64_t delivered_bytes = 0;
   std::uint64_t demanded_bytes = 0;  ///< Delivered, and what would have been taken while it waited.
   Duration stall{};                  ///< How long its consumer waited,
@@ -75,7 +75,7 @@ class Fairness {
 
   /// One window of all workers that read anything. Of those that are `absent` nothing is known:
   /// they stay what they were.
-  Judgement judge(const std::map<Rank, Delivery>& window, const std::set<Rank>& absent = {});
+  Judgement judge(const std::map<Rank, InputDelivery>& window, const std::set<Rank>& absent = {});
   /// What a worker may have under way, in bytes; 0: no limit.
   std::uint64_t limit_of(Rank rank) const;
   /// The worker is gone.
@@ -89,9 +89,9 @@ class Fairness {
     std::uint32_t quiet_windows = 0;
   };
 
-  void hold_back(const std::map<Rank, Delivery>& window, const std::set<Rank>& greedy);
+  void hold_back(const std::map<Rank, InputDelivery>& window, const std::set<Rank>& greedy);
   void loosen(Rank rank);
-  void let_go(const std::map<Rank, Delivery>& window);
+  void let_go(const std::map<Rank, InputDelivery>& window);
 
   std::map<Rank, std::uint32_t> starved_windows_;  // In a row.
   bool held_down_ = false;                         // A few hold down others, as was last judged.

@@ -34,7 +34,7 @@ bool follows(const wire::InputProgress& before, const wire::InputProgress& now) 
 }
 
 // What was done between the two, of which the second follows the first.
-Delivery between(const wire::InputProgress& before, const wire::InputProgress& now) {
+InputDelivery between(const wire::InputProgress& before, const wire::InputProgress& now) {
   const std::uint64_t delivered = now.delivered_bytes() - before.delivered_bytes();
   const std::uint64_t requests = now.requests() - before.requests();
   const std::uint64_t latency = now.latency_ns() - before.latency_ns();
@@ -48,11 +48,11 @@ Delivery between(const wire::InputProgress& before, const wire::InputProgress& n
           .read_bytes = now.read_bytes()};
 }
 
-double stall_share(const Delivery& delivery) {
+double stall_share(const InputDelivery& delivery) {
   return seconds(delivery.stall) / std::max(seconds(delivery.length), 1e-9);
 }
 
-double middle_rate(const std::map<Rank, Delivery>& window) {
+double middle_rate(const std::map<Rank, InputDelivery>& window) {
   std::vector<double> rates;
   for (const auto& [rank, delivery] : window) rates.push_back(delivery.rate());
   if (rates.empty()) return 0;
@@ -94,7 +94,7 @@ InputWatch::Windows InputWatch::take_windows() {
   Windows windows;
   for (auto& [rank, worker] : workers_) {
     if (!worker.before) continue;
-    Delivery delivery = between(*worker.before, *worker.latest);
+    InputDelivery delivery = between(*worker.before, *worker.latest);
     if (delivery.length < window_ / 4) {
       if (worker.absent_windows >= kMostAbsent) continue;
       ++worker.absent_windows;

@@ -59,8 +59,8 @@ class InputWatch {
   };
 
   struct Windows {
-    std::map<Rank, Delivery> read;  // Of those that read or wanted something.
-    std::set<Rank> absent;          // Not heard of just now: perhaps a heartbeat comes late.
+    std::map<Rank, InputDelivery> read;  // Of those that read or wanted something.
+    std::set<Rank> absent;               // Not heard of just now: perhaps a heartbeat comes late.
   };
 
   struct Said {  // Of a worker that is starved.

@@ -77,7 +77,7 @@ class FakePeer {
   void send(End& server, const fabric::Prefix& prefix, std::size_t bytes, bool as_note = false) {
     begin_send(server, prefix, bytes, as_note);
     ASSERT_TRUE(until({&server}, [&] {
-      for (const fabric::Completion& one : collect()) {
+      for (const fabric::ProviderCompletion& one : collect()) {
         if (one.operation == &sending_) return true;
       }
       return false;
@@ -110,15 +110,15 @@ class FakePeer {
   }
 
  private:
-  std::span<fabric::Completion> collect() { return endpoint_->collect(room_); }
+  std::span<fabric::ProviderCompletion> collect() { return endpoint_->collect(room_); }
 
   RawTcp line_;
   std::unique_ptr<fabric::FabricEndpoint> endpoint_;
   fabric::Introduction far_;
   fi_addr_t to_ = FI_ADDR_UNSPEC;
   std::vector<std::byte> memory_;
-  fabric::Operation sending_{fabric::Operation::Kind::kSend};
-  std::array<fabric::Completion, 16> room_;
+  fabric::ProviderOperation sending_{fabric::ProviderOperation::Kind::kSend};
+  std::array<fabric::ProviderCompletion, 16> room_;
 };
 
 /// What the endpoint under test counts; made before it.

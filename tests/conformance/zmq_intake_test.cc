@@ -138,7 +138,7 @@ TEST(ZmqOutlet, WhatLeavesIsWhatWasAdded) {
   const Descriptor near(ends[0]);
   const Descriptor far(ends[1]);
   Outlet outlet;
-  Batch batch(true);
+  MessageBatch batch(true);
   const std::string payload(kLeastTaken + 5, 'p');
   const Buffer large = Buffer::copy_of(std::as_bytes(std::span(payload)));
   const std::string first = opening();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Messages of any parts, as a ZeroMQ peer may send them: what FrameReader lets through is a frame,
-// or a batch whose frames lie inside it, each delivered once and byte by byte; and what Batch puts
-// together comes apart as it was.
-// Input: a mask, then messages. Each is a number of parts, then for each its size and its bytes.
+// or a batch whose frames lie inside it, each delivered once and byte by byte; and what
+// MessageBatch puts together comes apart as it was. Input: a mask, then messages. Each is a number
+// of parts, then for each its size and its bytes.
 #include <string>
 #include <vector>
 
@@ -14,11 +14,11 @@
 namespace stretto {
 namespace {
 
-using zmq::Batch;
 using zmq::FrameReader;
 using zmq::Incoming;
 using zmq::Intake;
-using zmq::Message;
+using zmq::LibzmqMessage;
+using zmq::MessageBatch;
 using zmq::Shape;
 using zmq::Socket;
 using zmq::Unpacked;
@@ -106,13 +106,13 @@ void send_message(fuzz::Input& input, Socket& socket, unsigned valid) {
   }
 }
 
-// What Batch makes of these frames is read as the same frames.
+// What MessageBatch makes of these frames is read as the same frames.
 void send_ours(fuzz::Input& input, Pair& pair) {
-  Batch batch(input.flag());
+  MessageBatch batch(input.flag());
   std::vector<Buffer> sent;
   do {
     sent.push_back(input.payload(input.take<std::uint16_t>() % zmq::kLeastTaken));
-    STRETTO_CHECK(Batch::takes(sent.back()));
+    STRETTO_CHECK(MessageBatch::takes(sent.back()));
     batch.add(wire::Header{}, sent.back());
   } while (!batch.full() && !input.empty());
   STRETTO_CHECK(batch.send(pair.far()) == 0 && batch.empty());

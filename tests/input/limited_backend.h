@@ -45,7 +45,7 @@ class LimitedBackend final : public Backend {
       : inner_(std::move(inner)), device_(device) {}
 
   std::string_view name() const override { return inner_->name(); }
-  void submit(Request request) override {
+  void submit(ReadRequest request) override {
     turns_[request.tag] = device_.turn(request.into.size(), clock_.now());
     const auto count = static_cast<std::uint32_t>(turns_.size() + read_.size());
     device_.most_under_way.store(std::max(count, device_.most_under_way.load()));

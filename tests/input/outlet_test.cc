@@ -29,7 +29,7 @@ class OutletTest : public ::testing::Test {
 
   SteadyClock clock_;
   Meter meter_{clock_.now()};
-  Outlet outlet_{100, clock_, meter_};
+  SampleOutlet outlet_{100, clock_, meter_};
   int woken_ = 0;
 };
 

@@ -19,8 +19,8 @@ constexpr Exit kFine{false, 0};
 
 using Members = std::vector<std::size_t>;
 
-Evidence running() {
-  Evidence evidence;
+JobEvidence running() {
+  JobEvidence evidence;
   for (const JobMember& member : {JobMember{Role::kScheduler, 0}, JobMember{Role::kServer, 0},
                                   JobMember{Role::kWorker, 0}, JobMember{Role::kWorker, 1}}) {
     evidence.members.emplace_back(member);
@@ -31,7 +31,7 @@ Evidence running() {
 
 TEST(LaunchLosses, AWorkerThatEndedIsAbsentOnceOthersHaveWaitedForIt) {
   const Limits limits;
-  Evidence evidence = running();
+  JobEvidence evidence = running();
   LossDetector detector(limits);
   evidence.record_end(kFirst, kFine, kLossesStart);
   EXPECT_FALSE(detector.absence_deadline(evidence));  // Nobody waits.
@@ -49,7 +49,7 @@ TEST(LaunchLosses, AWorkerThatEndedIsAbsentOnceOthersHaveWaitedForIt) {
 }
 
 TEST(LaunchLosses, ServersAndThoseThatFailedAreNotAbsent) {
-  Evidence evidence = running();
+  JobEvidence evidence = running();
   LossDetector detector(Limits{});
   detector.on_gathering(Gathering::kAwaited, kLossesStart);
   evidence.record_end(kServer, kFine, kLossesStart);
@@ -58,7 +58,7 @@ TEST(LaunchLosses, ServersAndThoseThatFailedAreNotAbsent) {
 }
 
 TEST(LaunchLosses, WhoIsGivenUpHasAMomentToEndByItself) {
-  Evidence evidence = running();
+  JobEvidence evidence = running();
   LossDetector detector(Limits{});
   EXPECT_TRUE(detector.abandoned(evidence, kLossesStart).empty());
   evidence.record_end(0, {false, 1}, kLossesStart);
@@ -74,7 +74,7 @@ TEST(LaunchLosses, WhoIsGivenUpHasAMomentToEndByItself) {
 }
 
 TEST(LaunchLosses, TheRecordKnowsWhoRuns) {
-  Evidence evidence = running();
+  JobEvidence evidence = running();
   EXPECT_EQ(evidence.alive_names(), "scheduler, server 0, worker 0, worker 1");
   evidence.record_end(kFirst, kFine, kLossesStart);
   EXPECT_FALSE(evidence.failed());
@@ -89,7 +89,7 @@ TEST(LaunchLosses, TheRecordKnowsWhoRuns) {
 }
 
 TEST(LaunchLossesDeathTest, WhoEndedDoesNotEndAgain) {
-  Evidence evidence = running();
+  JobEvidence evidence = running();
   evidence.record_end(kFirst, kFine, kLossesStart);
   EXPECT_DEATH(evidence.record_end(kFirst, kFine, kLossesStart), "stretto bug");
   EXPECT_DEATH(evidence.record_start(kFirst), "stretto bug");

@@ -43,8 +43,8 @@ struct Case {
   std::optional<int> interrupt = {};
 };
 
-Evidence evidence_of(const Case& a_case) {
-  Evidence evidence;
+JobEvidence evidence_of(const Case& a_case) {
+  JobEvidence evidence;
   for (const JobMember& member : kMembers) {
     evidence.members.emplace_back(member);
     evidence.members.back().life = Witness::Life::kAlive;

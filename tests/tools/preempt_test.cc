@@ -71,7 +71,7 @@ TEST(PreemptFlags, ByDefaultStrettoAsItIs) {
 TEST(PreemptFlags, ByDefaultBesideBulkAndBesidePlain) {
   const auto names = [](const std::vector<std::string>& words) {
     std::vector<std::string> found;
-    for (const Way& way : ways_of(preempt_settings(words)->preempt)) {
+    for (const PreemptCase& way : cases_of(preempt_settings(words)->preempt)) {
       found.push_back(fmt::format("{} {}", name_of(way.mode), name_of(way.background)));
     }
     return found;
@@ -184,8 +184,8 @@ TEST(LabPlan, ANameTellsWhoseItIs) {
 
 // ---- measuring
 
-TEST(Meter, CountsFromTheFirstArrivalToTheLast) {
-  Meter meter;
+TEST(RateMeter, CountsFromTheFirstArrivalToTheLast) {
+  RateMeter meter;
   const Time start{100s};
   meter.start(500);
   EXPECT_EQ(meter.gb_per_s(), 0);

@@ -18,20 +18,20 @@ constexpr double kNever = std::numeric_limits<double>::infinity();
 
 enum class What : std::uint8_t { kReaches, kIsRead, kArrives, kGoesOn };
 
-struct Event {
+struct DeviceEvent {
   double at = 0;
   std::uint64_t order = 0;
   What what = What::kReaches;
   std::size_t client = 0;
   std::uint32_t bytes = 0;
   double issued = 0;
-  bool operator>(const Event& other) const {
+  bool operator>(const DeviceEvent& other) const {
     return at > other.at || (at == other.at && order > other.order);
   }
 };
 
 /// A client, and what happened to it in the window.
-struct Reader {
+struct DeviceReader {
   IoClient client;
   std::uint32_t under_way = 0;
   std::uint64_t bytes_under_way = 0;
@@ -81,24 +81,24 @@ class IoDevice::Simulation {
     wanders_at_ = now_;
   }
 
-  Reader& reader(std::size_t index) { return readers_[index]; }
+  DeviceReader& reader(std::size_t index) { return readers_[index]; }
   std::size_t clients() const { return readers_.size(); }
   double now() const { return now_; }
 
   void run_until(double end) {
     for (std::size_t i = 0; i < readers_.size(); ++i) issue(i);
     while (!events_.empty() && events_.top().at <= end) {
-      const Event event = events_.top();
+      const DeviceEvent event = events_.top();
       events_.pop();
       now_ = event.at;
       handle(event);
     }
     now_ = end;
-    for (Reader& reader : readers_) reader.consume(now_);
+    for (DeviceReader& reader : readers_) reader.consume(now_);
   }
 
  private:
-  void handle(Event event) {
+  void handle(DeviceEvent event) {
     switch (event.what) {
       case What::kReaches:
         event.what = What::kIsRead;
@@ -119,13 +119,13 @@ class IoDevice::Simulation {
     }
   }
 
-  void add(Event event) {
+  void add(DeviceEvent event) {
     event.order = next_order_++;
     events_.push(event);
   }
 
-  void arrive(const Event& event) {
-    Reader& reader = readers_[event.client];
+  void arrive(const DeviceEvent& event) {
+    DeviceReader& reader = readers_[event.client];
     reader.consume(now_);
     --reader.under_way;
     reader.bytes_under_way -= event.bytes;
@@ -135,7 +135,7 @@ class IoDevice::Simulation {
   }
 
   void issue(std::size_t index) {
-    Reader& reader = readers_[index];
+    DeviceReader& reader = readers_[index];
     const std::uint32_t bytes = reader.client.knobs.read_bytes;
     const bool limited = reader.client.demand_bytes_per_s != kNever;
     if (limited) reader.consume(now_);
@@ -153,7 +153,7 @@ class IoDevice::Simulation {
 
   // Until the consumer has made room; an arrival may be sooner.
   void rest(std::size_t index, double bytes) {
-    Reader& reader = readers_[index];
+    DeviceReader& reader = readers_[index];
     if (reader.rests) return;
     reader.rests = true;
     add({.at = now_ + std::max(bytes / reader.client.demand_bytes_per_s, 1e-6),
@@ -161,7 +161,7 @@ class IoDevice::Simulation {
          .client = index});
   }
 
-  double admitted(Reader& reader, std::uint32_t bytes) const {
+  double admitted(DeviceReader& reader, std::uint32_t bytes) const {
     if (reader.client.limit_bytes_per_s == kNever) return now_;
     const double rate = reader.client.limit_bytes_per_s;
     reader.bucket = std::max(reader.bucket, now_) + bytes / rate;
@@ -204,8 +204,8 @@ class IoDevice::Simulation {
   std::mt19937_64 random_;
   std::normal_distribution<double> normal_;
   std::uniform_real_distribution<double> uniform_;
-  std::vector<Reader> readers_;
-  std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
+  std::vector<DeviceReader> readers_;
+  std::priority_queue<DeviceEvent, std::vector<DeviceEvent>, std::greater<>> events_;
   std::vector<double> free_;  // When each channel is.
   double link_free_ = 0;
   double at_device_ = 0;
@@ -222,7 +222,7 @@ IoDevice::~IoDevice() = default;
 void IoDevice::become(const DeviceModel& model) { simulation_->become(model); }
 
 void IoDevice::set_client(std::size_t index, const IoClient& client) {
-  Reader& reader = simulation_->reader(index);
+  DeviceReader& reader = simulation_->reader(index);
   reader.consume(simulation_->now());
   if (client.demand_bytes_per_s == IoClient::kUnlimited) reader.buffered = 0;
   reader.client = client;
@@ -239,7 +239,7 @@ std::vector<input::Window> IoDevice::run(Duration time) {
   std::vector<input::Window> windows;
   const auto count = simulation_->clients();
   for (std::size_t i = 0; i < count; ++i) {
-    Reader& reader = simulation_->reader(i);
+    DeviceReader& reader = simulation_->reader(i);
     double sum = 0;
     for (const double latency : reader.latencies) sum += latency;
     const std::size_t requests = reader.latencies.size();

@@ -44,7 +44,7 @@ constexpr std::string_view kFabric = "fabric";
 }  // namespace
 
 Result<Report> exchange_in(const LabPlan::Host& sender, std::span<const LabPlan::Host> hosts,
-                           const Exchange& exchange, Duration patience) {
+                           const LabExchange& exchange, Duration patience) {
   const Time deadline = now() + patience;
   Result<ReportPipe> ports = ReportPipe::open();
   if (!ports.ok()) return ports.status();

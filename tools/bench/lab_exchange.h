@@ -18,7 +18,7 @@ namespace stretto::bench {
 using TellAddress = std::function<Status(const std::string& address)>;
 using TellReport = std::function<Status(const Report& report)>;
 
-struct Exchange {
+struct LabExchange {
   std::string name;
   /// What a receiver does at its host's address. It is killed when the report is there.
   std::function<Status(const std::string& host, const TellAddress&, const TellReport&)> receive;
@@ -28,6 +28,6 @@ struct Exchange {
 
 /// The one report, or what went wrong; that is also on stderr, by the process that knew it.
 Result<Report> exchange_in(const LabPlan::Host& sender, std::span<const LabPlan::Host> hosts,
-                           const Exchange& exchange, Duration patience);
+                           const LabExchange& exchange, Duration patience);
 
 }  // namespace stretto::bench

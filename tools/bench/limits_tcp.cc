@@ -23,12 +23,12 @@ Status tcp_refused(std::string_view what) {
   return {Code::kNetwork, fmt::format("cannot {} over loopback: {}", what, ::strerror(errno))};
 }
 
-struct Connection {
+struct LoopbackPair {
   Descriptor near;
   Descriptor far;
 };
 
-Result<Connection> connect_loopback() {
+Result<LoopbackPair> connect_loopback() {
   const std::string host = "127.0.0.1";
   const auto listening = listen_at(host);
   if (!listening.ok()) return listening.status();
@@ -37,12 +37,12 @@ Result<Connection> connect_loopback() {
   if (!near.ok()) return near.status();
   Result<Descriptor> far = accept_one(listener);
   if (!far.ok()) return far.status();
-  return Connection{*std::move(near), *std::move(far)};
+  return LoopbackPair{*std::move(near), *std::move(far)};
 }
 
 // One direction, in GB/s: what has arrived until the far end has read the last byte.
 Result<double> tcp_stream(std::size_t bytes, Duration time) {
-  Result<Connection> made = connect_loopback();
+  Result<LoopbackPair> made = connect_loopback();
   if (!made.ok()) return made.status();
   const Time start = now();
   double received = 0;
@@ -65,7 +65,7 @@ Result<double> tcp_stream(std::size_t bytes, Duration time) {
 
 // There and back, in microseconds: the median.
 Result<double> tcp_ping(Duration time) {
-  Result<Connection> made = connect_loopback();
+  Result<LoopbackPair> made = connect_loopback();
   if (!made.ok()) return made.status();
   const std::jthread echo([descriptor = made->far.get()] {
     std::array<std::byte, kPingBytes> bytes{};

@@ -19,7 +19,7 @@
 namespace stretto::bench {
 namespace {
 
-Exchange by_van(const PreemptSettings& settings, const Way& way, double seconds) {
+LabExchange by_van(const PreemptSettings& settings, const PreemptCase& way, double seconds) {
   return {
       std::string(name_of(way.mode)),
       [&settings, way](const std::string& host, const TellAddress& tell, const TellReport&) {
@@ -34,15 +34,15 @@ Exchange by_van(const PreemptSettings& settings, const Way& way, double seconds)
 }
 
 /// What is measured in turns, and how its background is said to travel.
-struct Turn {
-  Exchange exchange;
+struct MeasuredTurn {
+  LabExchange exchange;
   std::string_view background;
 };
 
-std::vector<Turn> turns_of(const Settings& settings) {
+std::vector<MeasuredTurn> turns_of(const Settings& settings) {
   const PreemptSettings& wanted = settings.preempt;
-  std::vector<Turn> turns{{raw_stream(settings.seconds), ""}};
-  for (const Way& way : ways_of(wanted)) {
+  std::vector<MeasuredTurn> turns{{raw_stream(settings.seconds), ""}};
+  for (const PreemptCase& way : cases_of(wanted)) {
     turns.push_back({by_van(wanted, way, settings.seconds), name_of(way.background)});
   }
   return turns;
@@ -61,7 +61,7 @@ using Rounds = std::vector<Report>;
 
 double background_of(const Report& report) { return report.gigabytes / report.seconds; }
 
-Record record_of(const Settings& settings, const Turn& turn, const Rounds& rounds,
+Record record_of(const Settings& settings, const MeasuredTurn& turn, const Rounds& rounds,
                  double raw_gb_per_s) {
   const std::string& mode = turn.exchange.name;
   const PreemptSettings& wanted = settings.preempt;
@@ -122,7 +122,7 @@ void describe(const Settings& settings, Output& output) {
 
 Status measure(const Settings& settings, const Netlab& lab, Output& output) {
   describe(settings, output);
-  const std::vector<Turn> turns = turns_of(settings);
+  const std::vector<MeasuredTurn> turns = turns_of(settings);
   std::vector<Rounds> found(turns.size());
   for (std::uint32_t round = 0; round < settings.repeats; ++round) {
     for (std::size_t i = 0; i < turns.size(); ++i) {

@@ -18,7 +18,7 @@ constexpr Duration kAnswerWithin = 60s;  // For one answer.
 
 class Driver {
  public:
-  explicit Driver(Carrier& carrier) : carrier_(carrier) {}
+  explicit Driver(LoadSender& carrier) : carrier_(carrier) {}
 
   /// Times urgent messages until `end` and until there are `least`; sorted, in microseconds.
   Result<std::vector<double>> ask(Time end, std::uint64_t least) {
@@ -66,14 +66,14 @@ class Driver {
     return 1ms + std::chrono::microseconds((random_ >> 33) % 2000);
   }
 
-  Carrier& carrier_;
-  Meter meter_;
+  LoadSender& carrier_;
+  RateMeter meter_;
   std::uint64_t random_ = 1;
 };
 
 }  // namespace
 
-Result<Report> drive(Carrier& carrier, double time) {
+Result<Report> drive(LoadSender& carrier, double time) {
   const auto part = [time](double share) {
     return std::max(kLeastTime, duration_of(time * share));
   };

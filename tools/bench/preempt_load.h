@@ -14,9 +14,9 @@
 namespace stretto::bench {
 
 /// The sending end of one way of sending. Thread: loop.
-class Carrier {
+class LoadSender {
  public:
-  virtual ~Carrier() = default;
+  virtual ~LoadSender() = default;
   /// From now on there are always as many background bytes in flight to each peer as was asked for.
   virtual Status start_background() = 0;
   /// Hands over an urgent message to the first peer.
@@ -35,7 +35,7 @@ class Carrier {
 };
 
 /// A rate from the first arrival to the last: what is in flight at either end makes no error.
-class Meter {
+class RateMeter {
  public:
   /// Forgets; `bytes_so_far` is what has arrived before.
   void start(std::uint64_t bytes_so_far) {
@@ -69,6 +69,6 @@ class Meter {
 
 /// Unloaded, background alone, both: what the carrier makes of it. `seconds` is of the last, which
 /// goes on until there are a few answers; the others take as long again.
-Result<Report> drive(Carrier& carrier, double seconds);
+Result<Report> drive(LoadSender& carrier, double seconds);
 
 }  // namespace stretto::bench

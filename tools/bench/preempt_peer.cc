@@ -95,9 +95,9 @@ class VanReceiver final : public Van::Handler {
 };
 
 /// Thread: loop.
-class VanCarrier final : public Carrier, private Van::Handler {
+class VanLoadSender final : public LoadSender, private Van::Handler {
  public:
-  VanCarrier(const PreemptSettings& settings, const Way& way)
+  VanLoadSender(const PreemptSettings& settings, const PreemptCase& way)
       : settings_(settings),
         way_(way),
         background_(zeros(settings.background_bytes)),
@@ -169,7 +169,7 @@ class VanCarrier final : public Carrier, private Van::Handler {
   void on_broken(LinkId, const Status& why) override { status_ = why; }
 
   const PreemptSettings& settings_;
-  Way way_;
+  PreemptCase way_;
   Buffer background_;
   Buffer urgent_;
   std::uint64_t next_ = 0;  // Where in the background the next part begins.
@@ -183,7 +183,8 @@ class VanCarrier final : public Carrier, private Van::Handler {
 
 }  // namespace
 
-Status receive_by_van(const PreemptSettings& settings, const Way& way, const std::string& host,
+Status receive_by_van(const PreemptSettings& settings, const PreemptCase& way,
+                      const std::string& host,
                       const std::function<Status(const std::string& address)>& tell) {
   VanReceiver receiver;
   const Result<std::string> address = receiver.listen(settings, way.mode, host);
@@ -193,11 +194,12 @@ Status receive_by_van(const PreemptSettings& settings, const Way& way, const std
   return {};  // If the sender has ended too early, it says why.
 }
 
-Result<std::unique_ptr<Carrier>> connect_van(const PreemptSettings& settings, const Way& way,
-                                             std::span<const std::string> addresses) {
-  auto carrier = std::make_unique<VanCarrier>(settings, way);
+Result<std::unique_ptr<LoadSender>> connect_van(const PreemptSettings& settings,
+                                                const PreemptCase& way,
+                                                std::span<const std::string> addresses) {
+  auto carrier = std::make_unique<VanLoadSender>(settings, way);
   if (Status status = carrier->connect(addresses); !status.ok()) return status;
-  return std::unique_ptr<Carrier>(std::move(carrier));
+  return std::unique_ptr<LoadSender>(std::move(carrier));
 }
 
 }  // namespace stretto::bench

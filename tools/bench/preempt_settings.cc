@@ -32,8 +32,8 @@ std::string_view name_of(Bottleneck bottleneck) {
   return word_for<Bottleneck>(kBottlenecks, bottleneck);
 }
 
-std::vector<Way> ways_of(const PreemptSettings& settings) {
-  std::vector<Way> ways;
+std::vector<PreemptCase> cases_of(const PreemptSettings& settings) {
+  std::vector<PreemptCase> ways;
   for (const Preemption mode : settings.modes) {
     if (mode != Preemption::kPreempt) {
       ways.push_back({mode, Background::kPlain});

@@ -29,7 +29,7 @@ std::string_view name_of(Background background);
 std::string_view name_of(Bottleneck bottleneck);
 
 /// One way of sending both.
-struct Way {
+struct PreemptCase {
   Preemption mode = Preemption::kPreempt;
   Background background = Background::kPlain;
 };
@@ -46,7 +46,7 @@ struct PreemptSettings {
 
 /// Every mode over Stretto that is asked for; without a bound on what is in flight slices have no
 /// size that matters, so only `preempt` has both backgrounds.
-std::vector<Way> ways_of(const PreemptSettings& settings);
+std::vector<PreemptCase> cases_of(const PreemptSettings& settings);
 
 std::vector<Flag> preempt_flags(PreemptSettings& settings);
 /// What no flag can tell alone.

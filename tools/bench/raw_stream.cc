@@ -40,7 +40,7 @@ Status receive_stream(const std::string& host, double seconds, const TellAddress
   std::vector<std::byte> memory(kWriteBytes);
   const Time start = now() + kWarmUp;
   const Time end = start + duration_of(seconds);
-  Meter meter;
+  RateMeter meter;
   std::uint64_t received = 0;
   Time when;
   do {
@@ -74,7 +74,7 @@ Status send_stream(std::span<const std::string> addresses) {
 
 }  // namespace
 
-Exchange raw_stream(double seconds) {
+LabExchange raw_stream(double seconds) {
   return {"raw_tcp",
           [seconds](const std::string& host, const TellAddress& tell, const TellReport& report) {
             return receive_stream(host, seconds, tell, report);

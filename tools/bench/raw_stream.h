@@ -7,6 +7,6 @@
 namespace stretto::bench {
 
 /// One TCP connection to the first receiver, as much as it carries: the report has its gigabytes.
-Exchange raw_stream(double seconds);
+LabExchange raw_stream(double seconds);
 
 }  // namespace stretto::bench

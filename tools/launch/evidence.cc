@@ -62,12 +62,12 @@ std::optional<Statement> statement_of(std::string_view line, const JobMember& sp
   return Statement{code_named(*code), std::string(*peer), std::string(line)};
 }
 
-void Evidence::record_start(std::size_t member) {
+void JobEvidence::record_start(std::size_t member) {
   STRETTO_CHECK(members.at(member).life == Life::kUnborn);
   members[member].life = Life::kAlive;
 }
 
-void Evidence::record_end(std::size_t member, const Exit& exit, Time now) {
+void JobEvidence::record_end(std::size_t member, const Exit& exit, Time now) {
   Witness& witness = members.at(member);
   STRETTO_CHECK(witness.life == Life::kAlive && !witness.exit);
   witness.life = Life::kEnded;
@@ -75,7 +75,7 @@ void Evidence::record_end(std::size_t member, const Exit& exit, Time now) {
   witness.at = now;
 }
 
-void Evidence::record_loss(std::size_t member, int exit_status, Status why, Time at) {
+void JobEvidence::record_loss(std::size_t member, int exit_status, Status why, Time at) {
   Witness& witness = members.at(member);
   STRETTO_CHECK(!why.ok() && exit_status != 0);
   witness.lost = std::move(why);
@@ -83,21 +83,21 @@ void Evidence::record_loss(std::size_t member, int exit_status, Status why, Time
   witness.at = at;
 }
 
-void Evidence::record_out_of_sight(std::size_t member) {
+void JobEvidence::record_out_of_sight(std::size_t member) {
   if (is_alive(member)) members[member].life = Life::kEnded;
 }
 
-bool Evidence::failed() const {
+bool JobEvidence::failed() const {
   return std::any_of(members.begin(), members.end(),
                      [](const Witness& witness) { return witness.failed_by_itself(); });
 }
 
-bool Evidence::all_ended() const {
+bool JobEvidence::all_ended() const {
   return std::none_of(members.begin(), members.end(),
                       [](const Witness& witness) { return witness.life == Life::kAlive; });
 }
 
-std::string Evidence::alive_names() const {
+std::string JobEvidence::alive_names() const {
   std::string names;
   std::size_t count = 0;
   for (const Witness& witness : members) {
@@ -109,7 +109,7 @@ std::string Evidence::alive_names() const {
   return names;
 }
 
-bool Evidence::workers_succeeded() const {
+bool JobEvidence::workers_succeeded() const {
   return std::all_of(members.begin(), members.end(), [](const Witness& witness) {
     return witness.member.role != Role::kWorker || witness.succeeded();
   });

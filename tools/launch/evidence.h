@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Evidence: what a launcher knows of each process of a job, whoever judges it: how it ended or was
-// lost, whether the launcher had told it to end, and what it said last. The last line of a failed
-// process names who it takes for the cause (peer=), so survivors are witnesses.
+// JobEvidence: what a launcher knows of each process of a job, whoever judges it: how it ended or
+// was lost, whether the launcher had told it to end, and what it said last. The last line of a
+// failed process names who it takes for the cause (peer=), so survivors are witnesses.
 #pragma once
 
 #include <cstddef>
@@ -68,7 +68,7 @@ struct Witness {
   bool succeeded() const { return exit.has_value() && !exit->failed(); }
 };
 
-struct Evidence {
+struct JobEvidence {
   std::vector<Witness> members;  ///< In starting order: the scheduler is the first.
   std::optional<int>
       interrupt;  ///< The launcher was sent this signal, before any failure or after.

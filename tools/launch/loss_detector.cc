@@ -25,7 +25,7 @@ std::optional<Time> LossDetector::absence_due(const Witness& witness) const {
   return std::max(*awaited_since_, witness.at) + patience_;
 }
 
-std::vector<std::size_t> LossDetector::absent(const Evidence& evidence, Time now) const {
+std::vector<std::size_t> LossDetector::absent(const JobEvidence& evidence, Time now) const {
   std::vector<std::size_t> found;
   for (std::size_t i = 0; i < evidence.members.size(); ++i) {
     const std::optional<Time> due = absence_due(evidence.members[i]);
@@ -34,7 +34,7 @@ std::vector<std::size_t> LossDetector::absent(const Evidence& evidence, Time now
   return found;
 }
 
-std::vector<std::size_t> LossDetector::abandoned(const Evidence& evidence, Time now) {
+std::vector<std::size_t> LossDetector::abandoned(const JobEvidence& evidence, Time now) {
   std::vector<std::size_t> lost = given_up(evidence);
   if (lost.empty()) {
     abandoned_at_.reset();
@@ -45,7 +45,7 @@ std::vector<std::size_t> LossDetector::abandoned(const Evidence& evidence, Time 
   return lost;
 }
 
-std::optional<Time> LossDetector::absence_deadline(const Evidence& evidence) const {
+std::optional<Time> LossDetector::absence_deadline(const JobEvidence& evidence) const {
   std::optional<Time> first;
   for (const Witness& witness : evidence.members) {
     const std::optional<Time> due = absence_due(witness);

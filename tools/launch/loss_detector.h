@@ -24,12 +24,12 @@ class LossDetector {
 
   /// Workers that have ended, will not come any more, and are waited for. A moment is left to news
   /// of others' coming, and to others to give up.
-  std::vector<std::size_t> absent(const Evidence& evidence, Time now) const;
+  std::vector<std::size_t> absent(const JobEvidence& evidence, Time now) const;
   /// Members that are lost to the others: neither can they hear that they should end, nor obey. A
   /// moment is left to those whose links have ended because they are about to end themselves.
-  std::vector<std::size_t> abandoned(const Evidence& evidence, Time now);
+  std::vector<std::size_t> abandoned(const JobEvidence& evidence, Time now);
   /// When absent() may find more,
-  std::optional<Time> absence_deadline(const Evidence& evidence) const;
+  std::optional<Time> absence_deadline(const JobEvidence& evidence) const;
   /// and abandoned(), which was asked before.
   std::optional<Time> abandonment_deadline() const { return abandoned_at_; }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Supervisor: what to do next when processes end, signals come or time passes. It decides and never
 // acts: events and the time go in, orders to start and signal processes come out, so that every
-// rule is tested without a process. What it learns is kept as Evidence; who is lost a LossDetector
-// says, what phase follows the Lifecycle, and who is to blame judge().
+// rule is tested without a process. What it learns is kept as JobEvidence; who is lost a
+// LossDetector says, what phase follows the Lifecycle, and who is to blame judge().
 #pragma once
 
 #include <cstdint>
@@ -99,7 +99,7 @@ class Supervisor {
   void stop(Reaction& reaction);
 
   const Limits limits_;
-  Evidence evidence_;
+  JobEvidence evidence_;
   Lifecycle lifecycle_;
   LossDetector losses_;
   std::size_t orphans_ = 0;

@@ -47,7 +47,7 @@ bool is_named(const JobMember& member, std::string_view name) {
 }
 
 // The members in a list of names such as "server 0, worker 1".
-std::vector<std::size_t> named_in(const Evidence& evidence, std::string_view names) {
+std::vector<std::size_t> named_in(const JobEvidence& evidence, std::string_view names) {
   std::vector<std::size_t> found;
   while (!names.empty()) {
     const std::size_t end = std::min(names.find(", "), names.size());
@@ -59,7 +59,7 @@ std::vector<std::size_t> named_in(const Evidence& evidence, std::string_view nam
   return found;
 }
 
-std::optional<Blame> accusation(const Evidence& evidence, std::size_t speaker) {
+std::optional<Blame> accusation(const JobEvidence& evidence, std::size_t speaker) {
   const Witness& witness = evidence.members[speaker];
   if (!witness.said || witness.succeeded() || !names_a_cause(witness.said->code)) return {};
   if (witness.said->code == Code::kLinkBroken) return Blame{{}, speaker};
@@ -75,7 +75,7 @@ std::optional<Blame> accusation(const Evidence& evidence, std::size_t speaker) {
 
 // Who is accused may only have followed: then whom it accuses. Two that accuse one another, such as
 // both ends of a link, are where this stops: there the first word counts.
-Blame traced(const Evidence& evidence, const Blame& first) {
+Blame traced(const JobEvidence& evidence, const Blame& first) {
   std::set<std::size_t> seen{first.speaker};
   Blame blame = first;
   while (blame.member) {
@@ -88,7 +88,7 @@ Blame traced(const Evidence& evidence, const Blame& first) {
 }
 
 // Members come in starting order, so that the scheduler, if it votes, is the first to do so.
-std::optional<Blame> elected(const Evidence& evidence) {
+std::optional<Blame> elected(const JobEvidence& evidence) {
   std::map<std::optional<std::size_t>, std::size_t> votes;
   std::vector<Blame> ballots;
   for (std::size_t i = 0; i < evidence.members.size(); ++i) {
@@ -107,7 +107,7 @@ std::optional<Blame> elected(const Evidence& evidence) {
 // another's failure. Servers and scheduler say by their status that they only followed.
 constexpr int kFollowed = 4;
 
-int suspicion(const Evidence& evidence, std::size_t member) {
+int suspicion(const JobEvidence& evidence, std::size_t member) {
   const Witness& witness = evidence.members[member];
   if (!witness.lost.ok() || witness.exit->by_signal) return 0;
   if (accusation(evidence, member)) return kFollowed;
@@ -117,7 +117,7 @@ int suspicion(const Evidence& evidence, std::size_t member) {
 }
 
 // The likeliest cause among `failed` by the order of ends.
-std::optional<std::size_t> first_of(const Evidence& evidence, std::vector<std::size_t> failed) {
+std::optional<std::size_t> first_of(const JobEvidence& evidence, std::vector<std::size_t> failed) {
   if (failed.empty()) return {};
   const auto followed = [&](std::size_t i) { return suspicion(evidence, i) == kFollowed; };
   if (!std::all_of(failed.begin(), failed.end(), followed)) std::erase_if(failed, followed);
@@ -131,7 +131,7 @@ std::optional<std::size_t> first_of(const Evidence& evidence, std::vector<std::s
 }
 
 template <typename Predicate>
-std::vector<std::size_t> members_where(const Evidence& evidence, Predicate predicate) {
+std::vector<std::size_t> members_where(const JobEvidence& evidence, Predicate predicate) {
   std::vector<std::size_t> found;
   for (std::size_t i = 0; i < evidence.members.size(); ++i) {
     if (predicate(evidence.members[i])) found.push_back(i);
@@ -152,7 +152,7 @@ Verdict seen(const Witness& witness) {
 }
 
 // Those who accuse the same as `blame`, as a sentence's end: ", say scheduler and worker 0".
-std::string sources(const Evidence& evidence, const Blame& blame) {
+std::string sources(const JobEvidence& evidence, const Blame& blame) {
   std::vector<std::string> names;
   for (std::size_t i = 0; i < evidence.members.size(); ++i) {
     const std::optional<Blame> own = accusation(evidence, i);
@@ -168,7 +168,7 @@ std::string sources(const Evidence& evidence, const Blame& blame) {
   return text;
 }
 
-Verdict said(const Evidence& evidence, const Blame& blame) {
+Verdict said(const JobEvidence& evidence, const Blame& blame) {
   const Statement& statement = *evidence.members[blame.speaker].said;
   if (!blame.member) {
     return {1,
@@ -193,7 +193,7 @@ Verdict said(const Evidence& evidence, const Blame& blame) {
 }
 
 // The launcher was sent a signal, and nothing had failed before.
-std::optional<Verdict> interrupted(const Evidence& evidence, int signal) {
+std::optional<Verdict> interrupted(const JobEvidence& evidence, int signal) {
   const std::vector<std::size_t> failed = members_where(evidence, [](const Witness& witness) {
     const bool ended_badly = witness.exit.has_value() && witness.exit->failed();
     return witness.member.role == Role::kWorker && (ended_badly || !witness.lost.ok());
@@ -210,7 +210,7 @@ std::optional<Verdict> interrupted(const Evidence& evidence, int signal) {
 }
 
 // Workers that even SIGKILL did not end, or that never were.
-Verdict not_ended(const Evidence& evidence) {
+Verdict not_ended(const JobEvidence& evidence) {
   const int signal = evidence.interrupt.value_or(SIGKILL);
   const std::vector<std::size_t> left = members_where(
       evidence, [](const Witness& witness) { return witness.life == Witness::Life::kAlive; });
@@ -232,11 +232,11 @@ std::string Verdict::sentence() const {
   return fmt::format("{}{}{}", label_of(*who), ended ? " " : " is lost: ", error.cause());
 }
 
-Verdict judge(const Evidence& evidence) {
+Verdict judge(const JobEvidence& evidence) {
   return evidence.workers_succeeded() ? Verdict() : cause_of(evidence);
 }
 
-Verdict cause_of(const Evidence& evidence) {
+Verdict cause_of(const JobEvidence& evidence) {
   STRETTO_CHECK(!evidence.members.empty());
   const std::optional<std::size_t> first = first_of(
       evidence, members_where(evidence, [](const Witness& w) { return w.failed_by_itself(); }));
@@ -252,7 +252,7 @@ Verdict cause_of(const Evidence& evidence) {
   return interrupted(evidence, signal).value_or(not_ended(evidence));
 }
 
-std::vector<std::size_t> given_up(const Evidence& evidence) {
+std::vector<std::size_t> given_up(const JobEvidence& evidence) {
   const auto alive = [&](std::size_t i) {
     return evidence.members[i].life == Witness::Life::kAlive && !evidence.members[i].told;
   };

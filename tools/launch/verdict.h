@@ -31,13 +31,13 @@ struct Verdict {
 };
 
 /// What ended the job, as far as the evidence goes; ok if all workers have succeeded.
-Verdict judge(const Evidence& evidence);
+Verdict judge(const JobEvidence& evidence);
 /// The same, whether it mattered or not.
-Verdict cause_of(const Evidence& evidence);
+Verdict cause_of(const JobEvidence& evidence);
 
 /// Members that still run, were not told to end, and are given up by who must know: by the
 /// scheduler, or the scheduler by all others. To ask them to end would be in vain.
-std::vector<std::size_t> given_up(const Evidence& evidence);
+std::vector<std::size_t> given_up(const JobEvidence& evidence);
 
 /// True if its end can be an answer to the notice `signal` that was sent to all.
 bool explained_by(const Witness& witness, int signal);

@@ -28,7 +28,7 @@ Given given(ssize_t result) {
   return result == -FI_EAGAIN ? Given::kLater : Given::kFailed;
 }
 
-Operation* operation_of(void* context) { return static_cast<Operation*>(context); }
+ProviderOperation* operation_of(void* context) { return static_cast<ProviderOperation*>(context); }
 
 }  // namespace
 
@@ -150,33 +150,35 @@ Result<Region> FabricEndpoint::lend(std::span<std::byte> memory) {
 }
 
 Given FabricEndpoint::send(fi_addr_t to, std::span<const std::byte> bytes, void* descriptor,
-                           Operation& done) {
+                           ProviderOperation& done) {
   return given(fi_send(endpoint_.get(), bytes.data(), bytes.size(), descriptor, to, &done));
 }
 
 Given FabricEndpoint::send_note(fi_addr_t to, std::span<const std::byte> bytes, void* descriptor,
-                                Operation& done) {
+                                ProviderOperation& done) {
   return given(
       fi_tsend(endpoint_.get(), bytes.data(), bytes.size(), descriptor, to, kNoteTag, &done));
 }
 
-Given FabricEndpoint::receive(std::span<std::byte> into, void* descriptor, Operation& done) {
+Given FabricEndpoint::receive(std::span<std::byte> into, void* descriptor,
+                              ProviderOperation& done) {
   return given(
       fi_recv(endpoint_.get(), into.data(), into.size(), descriptor, FI_ADDR_UNSPEC, &done));
 }
 
-Given FabricEndpoint::receive_note(std::span<std::byte> into, void* descriptor, Operation& done) {
+Given FabricEndpoint::receive_note(std::span<std::byte> into, void* descriptor,
+                                   ProviderOperation& done) {
   return given(fi_trecv(endpoint_.get(), into.data(), into.size(), descriptor, FI_ADDR_UNSPEC,
                         kNoteTag, 0, &done));
 }
 
 Given FabricEndpoint::read(fi_addr_t from, std::span<std::byte> into, void* descriptor,
-                           std::uint64_t address, std::uint64_t key, Operation& done) {
+                           std::uint64_t address, std::uint64_t key, ProviderOperation& done) {
   return given(
       fi_read(endpoint_.get(), into.data(), into.size(), descriptor, from, address, key, &done));
 }
 
-std::span<Completion> FabricEndpoint::collect(std::span<Completion> room) {
+std::span<ProviderCompletion> FabricEndpoint::collect(std::span<ProviderCompletion> room) {
   std::size_t count = 0;
   std::array<fi_cq_msg_entry, kReadAtOnce> entries;
   while (count < room.size()) {
@@ -195,7 +197,7 @@ std::span<Completion> FabricEndpoint::collect(std::span<Completion> room) {
   return room.first(count);
 }
 
-bool FabricEndpoint::collect_error(Completion& into) {
+bool FabricEndpoint::collect_error(ProviderCompletion& into) {
   fi_cq_err_entry entry{};
   if (fi_cq_readerr(completions_.get(), &entry, 0) != 1) return false;
   into = {operation_of(entry.op_context), entry.len, entry.err == 0 ? FI_EIO : entry.err};

@@ -32,15 +32,15 @@ using Region = Owned<fid_mr>;
 
 /// Something that the provider is doing. It stays where it is until its completion has come, or the
 /// endpoint has been shut.
-struct Operation {
+struct ProviderOperation {
   enum class Kind : std::uint8_t { kSend, kFrame, kNote, kRead };
-  explicit Operation(Kind what) : kind(what) {}
+  explicit ProviderOperation(Kind what) : kind(what) {}
   fi_context2 context{};  // The provider's; we find the rest by it.
   Kind kind;
 };
 
-struct Completion {
-  Operation* operation = nullptr;
+struct ProviderCompletion {
+  ProviderOperation* operation = nullptr;
   std::size_t bytes = 0;  ///< Of a message that was received.
   int error = 0;          ///< One of libfabric's, positive.
 };
@@ -78,16 +78,17 @@ class FabricEndpoint {
   Result<Region> lend(std::span<std::byte> memory);
 
   /// `descriptor` is fi_mr_desc of a lent region, or null.
-  Given send(fi_addr_t to, std::span<const std::byte> bytes, void* descriptor, Operation& done);
+  Given send(fi_addr_t to, std::span<const std::byte> bytes, void* descriptor,
+             ProviderOperation& done);
   Given send_note(fi_addr_t to, std::span<const std::byte> bytes, void* descriptor,
-                  Operation& done);
-  Given receive(std::span<std::byte> into, void* descriptor, Operation& done);
-  Given receive_note(std::span<std::byte> into, void* descriptor, Operation& done);
+                  ProviderOperation& done);
+  Given receive(std::span<std::byte> into, void* descriptor, ProviderOperation& done);
+  Given receive_note(std::span<std::byte> into, void* descriptor, ProviderOperation& done);
   Given read(fi_addr_t from, std::span<std::byte> into, void* descriptor, std::uint64_t address,
-             std::uint64_t key, Operation& done);
+             std::uint64_t key, ProviderOperation& done);
 
   /// Makes progress. Some completions that have come; at most as many as there is room for.
-  std::span<Completion> collect(std::span<Completion> room);
+  std::span<ProviderCompletion> collect(std::span<ProviderCompletion> room);
   /// Readable when there is something to collect or progress to make, if may_wait() said so; -1:
   /// this provider has no such descriptor.
   int descriptor() const { return descriptor_; }
@@ -98,7 +99,7 @@ class FabricEndpoint {
   explicit FabricEndpoint(Info info) : info_(std::move(info)) {}
   Status open_all();
   void find_descriptor();
-  bool collect_error(Completion& into);
+  bool collect_error(ProviderCompletion& into);
   std::uint64_t next_key();
 
   Info info_;

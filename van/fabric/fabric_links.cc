@@ -11,43 +11,43 @@
 
 namespace stretto::fabric {
 
-Link& FabricLinks::make(LineId line, std::size_t queue_frames) {
+FabricLink& FabricLinks::make(LineId line, std::size_t queue_frames) {
   const LinkId id = ++last_;
-  auto made = std::make_unique<Link>(id, 0, queue_frames);
+  auto made = std::make_unique<FabricLink>(id, 0, queue_frames);
   fill_randomly(std::span(&made->secret, 1));
   if (line != 0) set_line(*made, line);
   return *links_.emplace(id, std::move(made)).first->second;
 }
 
-void FabricLinks::set_line(Link& link, LineId line) {
+void FabricLinks::set_line(FabricLink& link, LineId line) {
   link.line = line;
   const bool added = by_line_.emplace(line, link.id).second;
   STRETTO_CHECK(added);
 }
 
-void FabricLinks::erase(Link& link) {
+void FabricLinks::erase(FabricLink& link) {
   if (link.busy) std::erase(busy_, link.id);
   if (link.line != 0) by_line_.erase(link.line);
   links_.erase(link.id);
 }
 
-Link* FabricLinks::find(LinkId id) const {
+FabricLink* FabricLinks::find(LinkId id) const {
   const auto found = links_.find(id);
   return found == links_.end() ? nullptr : found->second.get();
 }
 
-Link* FabricLinks::find_by_line(LineId line) const {
+FabricLink* FabricLinks::find_by_line(LineId line) const {
   const auto found = by_line_.find(line);
   return found == by_line_.end() ? nullptr : links_.at(found->second).get();
 }
 
-void FabricLinks::touch(Link& link) {
+void FabricLinks::touch(FabricLink& link) {
   if (!std::exchange(link.busy, true)) busy_.push_back(link.id);
 }
 
-Link& FabricLinks::next() {
+FabricLink& FabricLinks::next() {
   STRETTO_CHECK(!busy_.empty());
-  Link& link = *links_.at(busy_.front());
+  FabricLink& link = *links_.at(busy_.front());
   busy_.pop_front();
   link.busy = false;
   return link;

@@ -15,24 +15,24 @@ namespace stretto::fabric {
 /// Thread: loop. Links stay where they are until they are erased.
 class FabricLinks {
  public:
-  using Map = std::unordered_map<LinkId, std::unique_ptr<Link>>;
+  using Map = std::unordered_map<LinkId, std::unique_ptr<FabricLink>>;
 
   /// With a number that no link has had, and a secret of its own. `line` 0: it has none yet.
-  Link& make(LineId line, std::size_t queue_frames);
-  void set_line(Link& link, LineId line);
-  void erase(Link& link);
+  FabricLink& make(LineId line, std::size_t queue_frames);
+  void set_line(FabricLink& link, LineId line);
+  void erase(FabricLink& link);
 
   /// Null: there is none any more.
-  Link* find(LinkId id) const;
-  Link* find_by_line(LineId line) const;
+  FabricLink* find(LinkId id) const;
+  FabricLink* find_by_line(LineId line) const;
   const Map& all() const { return links_; }
 
   /// It needs attention: it gets a turn after those that do already.
-  void touch(Link& link);
+  void touch(FabricLink& link);
   /// Whose turns are to come.
   const std::deque<LinkId>& busy() const { return busy_; }
   /// The first of them, which is touched no more. There must be one.
-  Link& next();
+  FabricLink& next();
 
  private:
   Map links_;

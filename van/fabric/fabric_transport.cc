@@ -39,7 +39,7 @@ Duration most_between_looks(const FabricOptions& options) {
   return std::clamp<Duration>(shortest / kLooksAtLeast, 1ms, kLookForLate);
 }
 
-Introduction introduction_of(const Link& link, const FabricEndpoint& endpoint,
+Introduction introduction_of(const FabricLink& link, const FabricEndpoint& endpoint,
                              const FabricOptions& options) {
   return {.provider = endpoint.provider(),
           .name = endpoint.name(),
@@ -78,12 +78,12 @@ class FabricTransport final : public Transport {
   void look(Duration wait);
   bool turn(Sink& sink);
   void hear(Sink& sink, const LineNews& news);
-  void end_with_line(Link& link, const LineNews& news);
+  void end_with_line(FabricLink& link, const LineNews& news);
   void welcome(Sink& sink, const LineNews& news);
-  void serve(Sink& sink, Link& link, int& frames_left);
-  void retire(Link& link);
-  bool may_go(Link& link);
-  void erase(Link& link);
+  void serve(Sink& sink, FabricLink& link, int& frames_left);
+  void retire(FabricLink& link);
+  bool may_go(FabricLink& link);
+  void erase(FabricLink& link);
   void start_anew_if_stuck();
 
   FabricOptions options_;
@@ -145,13 +145,13 @@ Result<LinkId> FabricTransport::connect(std::string_view address) {
   Result<Dialled> dialled = dial_to(address);
   if (!dialled.ok() && dialled.status().code() != Code::kLinkBroken) return dialled.status();
   if (!dialled.ok()) {
-    Link& link = links_.make(0, options_.queue_frames);
+    FabricLink& link = links_.make(0, options_.queue_frames);
     link.end(dialled.status(), clock_.now());
     links_.touch(link);
     return link.id;
   }
   if (Status status = open_fabric(dialled->host); !status.ok()) return status;
-  Link& link = links_.make(0, options_.queue_frames);
+  FabricLink& link = links_.make(0, options_.queue_frames);
   link.local = dialled->local;
   const Result<LineId> line = exchange_.dial(
       *std::move(dialled), introduction_of(link, traffic_.endpoint(), options_), clock_.now());
@@ -165,7 +165,7 @@ Result<LinkId> FabricTransport::connect(std::string_view address) {
 
 Transport::Sent FabricTransport::try_send(LinkId id, const wire::Header& header,
                                           const Buffer& payload) {
-  Link* link = links_.find(id);
+  FabricLink* link = links_.find(id);
   if (link == nullptr) return Sent::kBroken;
   if (link->outbox.full()) traffic_.collect(clock_.now());  // They may have told us of room.
   if (link->retired || !link->ending.ok()) return Sent::kBroken;
@@ -179,12 +179,12 @@ Transport::Sent FabricTransport::try_send(LinkId id, const wire::Header& header,
 }
 
 bool FabricTransport::is_local(LinkId id) const {
-  const Link* link = links_.find(id);
+  const FabricLink* link = links_.find(id);
   return link != nullptr && link->local;
 }
 
 void FabricTransport::close(LinkId id) {
-  Link* link = links_.find(id);
+  FabricLink* link = links_.find(id);
   if (link != nullptr && !link->retired) retire(*link);
 }
 
@@ -195,7 +195,7 @@ bool FabricTransport::lingers() const {
 Duration FabricTransport::may_wait(Duration wait) const {
   if (more_ || !news_.empty()) return Duration::zero();
   for (const LinkId id : links_.busy()) {
-    const Link& link = *links_.find(id);
+    const FabricLink& link = *links_.find(id);
     if (link.deliverable()) return Duration::zero();
     wait = std::min(wait, link.retired ? kRetiredLookAgain : kLookAgain);
   }
@@ -248,9 +248,9 @@ bool FabricTransport::turn(Sink& sink) {
 
 void FabricTransport::hear(Sink& sink, const LineNews& news) {
   if (news.accepted) return welcome(sink, news);
-  Link* const known = links_.find_by_line(news.line);
+  FabricLink* const known = links_.find_by_line(news.line);
   if (known == nullptr) return exchange_.drop(news.line);  // Closed since.
-  Link& link = *known;
+  FabricLink& link = *known;
   links_.touch(link);
   if (news.word.has_value()) {
     link.delivery.heard(news.word->came, !news.word->asks);
@@ -266,7 +266,7 @@ void FabricTransport::hear(Sink& sink, const LineNews& news) {
 }
 
 // Over a dead path neither frames nor the ends of fetches come any more: nothing is waited for.
-void FabricTransport::end_with_line(Link& link, const LineNews& news) {
+void FabricTransport::end_with_line(FabricLink& link, const LineNews& news) {
   link.line_ended = true;
   link.end(news.ended, news.dead ? now_ - 2 * kGrace : now_ + kGrace);
 }
@@ -276,7 +276,7 @@ void FabricTransport::welcome(Sink& sink, const LineNews& news) {
     if (options_.counts != nullptr) ++options_.counts->strangers;
     return exchange_.drop(news.line);
   }
-  Link& link = links_.make(news.line, options_.queue_frames);
+  FabricLink& link = links_.make(news.line, options_.queue_frames);
   link.accepted = true;
   link.local = news.local;
   link.far = news.introduced;
@@ -293,7 +293,7 @@ void FabricTransport::welcome(Sink& sink, const LineNews& news) {
   sink.on_link(link.id);
 }
 
-void FabricTransport::serve(Sink& sink, Link& link, int& frames_left) {
+void FabricTransport::serve(Sink& sink, FabricLink& link, int& frames_left) {
   if (!link.retired && delivery_.turn(sink, link, frames_left)) called_ = true;
   if (!link.retired && link.young() && now_ > link.deadline) {
     link.end(not_reached(), now_);
@@ -314,7 +314,7 @@ void FabricTransport::serve(Sink& sink, Link& link, int& frames_left) {
 // ---- ends
 
 // The link is over for our user. It stays until nobody reads the other's memory.
-void FabricTransport::retire(Link& link) {
+void FabricTransport::retire(FabricLink& link) {
   link.retired = true;
   link.deadline = clock_.now() + kGrace;
   traffic_.release_all(link);
@@ -322,7 +322,7 @@ void FabricTransport::retire(Link& link) {
   links_.touch(link);
 }
 
-bool FabricTransport::may_go(Link& link) {
+bool FabricTransport::may_go(FabricLink& link) {
   if (link.line == 0 || !link.far.has_value()) return true;
   if (link.fetches > 0) return false;
   // Its end says to the far end that we have no fetches under way, and begin no more.
@@ -330,7 +330,7 @@ bool FabricTransport::may_go(Link& link) {
   return link.line_ended || (now_ > link.deadline && !link.outbox.exposes());
 }
 
-void FabricTransport::erase(Link& link) {
+void FabricTransport::erase(FabricLink& link) {
   if (traffic_.is_open()) traffic_.forget(link);
   if (link.line != 0) exchange_.drop(link.line);
   links_.erase(link);

@@ -11,7 +11,7 @@ constexpr int kFramesPerTurn = 16;
 
 }  // namespace
 
-bool FrameDelivery::turn(Transport::Sink& sink, Link& link, int& frames_left) {
+bool FrameDelivery::turn(Transport::Sink& sink, FabricLink& link, int& frames_left) {
   bool called = false;
   traffic_.fetch(link);
   for (int i = 0; i < kFramesPerTurn && frames_left > 0 && link.deliverable(); ++i) {
@@ -30,7 +30,7 @@ bool FrameDelivery::turn(Transport::Sink& sink, Link& link, int& frames_left) {
   return called;
 }
 
-void FrameDelivery::deliver_head(Transport::Sink& sink, Link& link) {
+void FrameDelivery::deliver_head(Transport::Sink& sink, FabricLink& link) {
   Arrival arrival = std::move(link.arrivals.front());
   link.arrivals.pop_front();
   ++link.delivered;

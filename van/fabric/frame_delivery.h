@@ -18,10 +18,10 @@ class FrameDelivery {
 
   /// A turn of one link: what has come goes to the sink, what waits goes out. True if the sink was
   /// called. `frames_left` is what is left of the poll.
-  bool turn(Transport::Sink& sink, Link& link, int& frames_left);
+  bool turn(Transport::Sink& sink, FabricLink& link, int& frames_left);
 
  private:
-  void deliver_head(Transport::Sink& sink, Link& link);
+  void deliver_head(Transport::Sink& sink, FabricLink& link);
   Buffer payload_of(Arrival& arrival);
 
   const FabricOptions& options_;

@@ -25,8 +25,8 @@ struct Arrival {
 };
 
 /// A payload being fetched. Owns the memory until the provider no longer writes to it.
-struct Fetch : Operation {
-  Fetch() : Operation(Kind::kRead) {}
+struct Fetch : ProviderOperation {
+  Fetch() : ProviderOperation(Kind::kRead) {}
   LinkId link = 0;
   std::uint64_t sequence = 0;
   Buffer payload;
@@ -40,8 +40,8 @@ inline constexpr Duration kGrace = 1s;
 inline constexpr int kQuietTurns = 3;
 
 /// Thread: loop.
-struct Link {
-  Link(LinkId number, LineId tcp, std::size_t queue_frames)
+struct FabricLink {
+  FabricLink(LinkId number, LineId tcp, std::size_t queue_frames)
       : id(number), line(tcp), outbox(queue_frames) {}
 
   LinkId id;

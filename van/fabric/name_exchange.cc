@@ -85,7 +85,7 @@ bool NameExchange::look(std::uint64_t token, Time now, std::vector<LineNews>& ne
 
 void NameExchange::accept(Time now) {
   for (int i = 0; i < kAcceptsAtOnce; ++i) {
-    Caller caller = accept_from(listener_.socket);
+    AcceptedSocket caller = accept_from(listener_.socket);
     if (!caller.socket.open()) {
       if (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED) return;
       // No descriptors, most likely: the listener would stay readable.

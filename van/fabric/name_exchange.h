@@ -70,7 +70,7 @@ class NameExchange {
  private:
   enum class State { kAwaitsBanner, kAwaitsAnswer, kSilent, kOpen, kEnded };
   struct Line {
-    Socket socket;
+    TcpSocket socket;
     State state = State::kSilent;
     bool local = false;
     Time deadline;  // Before kOpen.

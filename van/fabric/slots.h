@@ -11,8 +11,8 @@
 
 namespace stretto::fabric {
 
-struct MessageSlot : Operation {
-  using Operation::Operation;
+struct MessageSlot : ProviderOperation {
+  using ProviderOperation::ProviderOperation;
   std::span<std::byte> memory;
   std::uint32_t link = 0;  ///< Whose message is being sent.
   void* descriptor = nullptr;
@@ -21,7 +21,8 @@ struct MessageSlot : Operation {
 /// Thread: loop. Must outlive the endpoint's operations, and end before the FabricEndpoint.
 class Slots {
  public:
-  Slots(Operation::Kind kind, std::size_t slot_bytes) : kind_(kind), slot_bytes_(slot_bytes) {}
+  Slots(ProviderOperation::Kind kind, std::size_t slot_bytes)
+      : kind_(kind), slot_bytes_(slot_bytes) {}
 
   /// Makes more slots, until there are `count` in all.
   Status grow(FabricEndpoint& endpoint, std::size_t count);
@@ -39,7 +40,7 @@ class Slots {
     Region region;
     std::vector<std::unique_ptr<MessageSlot>> slots;
   };
-  Operation::Kind kind_;
+  ProviderOperation::Kind kind_;
   std::size_t slot_bytes_;
   std::size_t count_ = 0;
   std::vector<Chunk> chunks_;

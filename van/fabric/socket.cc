@@ -58,18 +58,18 @@ sockaddr* generic(sockaddr_in& at) { return reinterpret_cast<sockaddr*>(&at); }
 
 }  // namespace
 
-bool Socket::send(std::span<const std::byte> bytes) const {
+bool TcpSocket::send(std::span<const std::byte> bytes) const {
   return ::send(get(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT) ==
          static_cast<ssize_t>(bytes.size());
 }
 
-int Socket::receive(std::span<std::byte> into) const {
+int TcpSocket::receive(std::span<std::byte> into) const {
   const ssize_t result = ::recv(get(), into.data(), into.size(), MSG_DONTWAIT);
   if (result >= 0) return static_cast<int>(result);
   return errno == EAGAIN || errno == EINTR ? -1 : -2;
 }
 
-void Socket::finish() const { ::shutdown(get(), SHUT_WR); }
+void TcpSocket::finish() const { ::shutdown(get(), SHUT_WR); }
 
 Result<Listener> listen_at(std::string_view address) {
   Result<sockaddr_in> resolved = resolve(address, true);
@@ -79,7 +79,7 @@ Result<Listener> listen_at(std::string_view address) {
     return stretto::failure(fmt::format("wanted to listen at '{}'", address), errno);
   };
   Listener made;
-  made.socket = Socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  made.socket = TcpSocket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!made.socket.open()) return failed();
   const int on = 1;
   ::setsockopt(made.socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
@@ -102,7 +102,7 @@ Result<Dialled> dial_to(std::string_view address) {
   Result<std::string> host = address_towards(far, ntohs(at.sin_port));
   if (!host.ok()) return host.status();
   Dialled made{.socket = {}, .host = *std::move(host), .local = is_own_host(far)};
-  made.socket = Socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  made.socket = TcpSocket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!made.socket.open()) return stretto::failure("wanted a socket", errno);
   const int on = 1;
   ::setsockopt(made.socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
@@ -113,12 +113,12 @@ Result<Dialled> dial_to(std::string_view address) {
   return made;
 }
 
-Caller accept_from(const Socket& listener) {
+AcceptedSocket accept_from(const TcpSocket& listener) {
   sockaddr_in from{};
   socklen_t size = sizeof from;
-  Caller caller;
+  AcceptedSocket caller;
   caller.socket =
-      Socket(::accept4(listener.get(), generic(from), &size, SOCK_CLOEXEC | SOCK_NONBLOCK));
+      TcpSocket(::accept4(listener.get(), generic(from), &size, SOCK_CLOEXEC | SOCK_NONBLOCK));
   if (caller.socket.open()) {
     const int on = 1;
     ::setsockopt(caller.socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);

@@ -12,10 +12,10 @@
 namespace stretto::fabric {
 
 /// An open socket, or none. Thread: loop.
-class Socket {
+class TcpSocket {
  public:
-  Socket() = default;
-  explicit Socket(int descriptor) : descriptor_(descriptor) {}
+  TcpSocket() = default;
+  explicit TcpSocket(int descriptor) : descriptor_(descriptor) {}
 
   bool open() const { return descriptor_.is_open(); }
   int get() const { return descriptor_.get(); }
@@ -31,14 +31,14 @@ class Socket {
 };
 
 struct Listener {
-  Socket socket;
+  TcpSocket socket;
   std::string address;  ///< That others can connect to.
   std::string host;     ///< Of this host, in digits.
 };
 Result<Listener> listen_at(std::string_view address);
 
 struct Dialled {
-  Socket socket;     ///< Connected, or about to be.
+  TcpSocket socket;  ///< Connected, or about to be.
   std::string host;  ///< The address of this host that leads there, in digits.
   bool local = false;
 };
@@ -46,10 +46,10 @@ struct Dialled {
 Result<Dialled> dial_to(std::string_view address);
 
 /// One who wants to connect, and whether it is of this host. Not open: nobody, with errno.
-struct Caller {
-  Socket socket;
+struct AcceptedSocket {
+  TcpSocket socket;
   bool local = false;
 };
-Caller accept_from(const Socket& listener);
+AcceptedSocket accept_from(const TcpSocket& listener);
 
 }  // namespace stretto::fabric

@@ -35,7 +35,7 @@ Status malformed(std::string_view what) {
   return {Code::kMalformed, fmt::format("the far end sent {}", what)};
 }
 
-Prefix prefix_for(const Link& link, MessageKind kind) {
+Prefix prefix_for(const FabricLink& link, MessageKind kind) {
   Prefix prefix;
   prefix.kind = kind;
   prefix.link = link.far->link;
@@ -51,9 +51,9 @@ Status Traffic::open(const std::string& host) {
   Result<std::unique_ptr<FabricEndpoint>> opened = FabricEndpoint::open(options_.provider, host);
   if (!opened.ok()) return opened.status();
   endpoint_ = *std::move(opened);
-  sends_ = std::make_unique<Slots>(Operation::Kind::kSend, kSlotBytes);
-  frames_ = std::make_unique<Slots>(Operation::Kind::kFrame, kSlotBytes);
-  notes_ = std::make_unique<Slots>(Operation::Kind::kNote, kPrefixBytes);
+  sends_ = std::make_unique<Slots>(ProviderOperation::Kind::kSend, kSlotBytes);
+  frames_ = std::make_unique<Slots>(ProviderOperation::Kind::kFrame, kSlotBytes);
+  notes_ = std::make_unique<Slots>(ProviderOperation::Kind::kNote, kPrefixBytes);
   return {};
 }
 
@@ -73,7 +73,7 @@ void Traffic::shut() {
   endpoint_.reset();
 }
 
-Status Traffic::meet(Link& link) {
+Status Traffic::meet(FabricLink& link) {
   if (link.far->provider != endpoint_->provider()) {
     return {Code::kLinkBroken,
             fmt::format("the far end uses libfabric's provider {}, and this one {}; choose the "
@@ -93,7 +93,7 @@ Status Traffic::meet(Link& link) {
   return status;
 }
 
-void Traffic::forget(Link& link) {
+void Traffic::forget(FabricLink& link) {
   release_all(link);
   if (link.address == FI_ADDR_UNSPEC) return;
   link.address = FI_ADDR_UNSPEC;
@@ -101,7 +101,7 @@ void Traffic::forget(Link& link) {
 }
 
 void Traffic::break_link(LinkId id, Status why) {
-  Link* link = links_.find(id);
+  FabricLink* link = links_.find(id);
   if (link == nullptr) return;
   link->end(std::move(why), now_);
   links_.touch(*link);
@@ -118,7 +118,7 @@ MessageSlot* Traffic::take_send_slot() {
   return sends_->take();
 }
 
-void Traffic::hand_over(Link& link) {
+void Traffic::hand_over(FabricLink& link) {
   if (link.retired || !link.may_speak() || !link.ending.ok()) return;
   Given given = Given::kTaken;
   while (Outgoing* frame = link.outbox.next()) {
@@ -142,7 +142,7 @@ void Traffic::hand_over(Link& link) {
   }
 }
 
-Given Traffic::give_frame(Link& link, Outgoing& frame) {
+Given Traffic::give_frame(FabricLink& link, Outgoing& frame) {
   const std::span<const std::byte> payload = frame.payload.bytes();
   const bool small = payload.size() <= kMaxInlineBytes;
   Prefix prefix = prefix_for(link, small ? MessageKind::kFrame : MessageKind::kAnnounce);
@@ -173,7 +173,7 @@ Given Traffic::give_frame(Link& link, Outgoing& frame) {
   return given;
 }
 
-Given Traffic::give_note(Link& link) {
+Given Traffic::give_note(FabricLink& link) {
   MessageSlot* slot = take_send_slot();
   if (slot == nullptr) return Given::kLater;
   const Prefix prefix = prefix_for(link, MessageKind::kNote);
@@ -201,10 +201,10 @@ void Traffic::post() {
 }
 
 void Traffic::release(MessageSlot* slot) {
-  (slot->kind == Operation::Kind::kNote ? *notes_ : *frames_).give(slot);
+  (slot->kind == ProviderOperation::Kind::kNote ? *notes_ : *frames_).give(slot);
 }
 
-void Traffic::release_all(Link& link) {
+void Traffic::release_all(FabricLink& link) {
   for (const Arrival& arrival : link.arrivals) release(arrival.slot);
   link.arrivals.clear();
 }
@@ -217,10 +217,10 @@ Traffic::Collected Traffic::collect(Time now) {
   if (endpoint_ == nullptr) return collected;
   now_ = now;
   post();
-  std::array<Completion, kCompletionsAtOnce> room;
+  std::array<ProviderCompletion, kCompletionsAtOnce> room;
   for (int i = 0; i < kCollectsAtOnce; ++i) {
-    const std::span<Completion> completions = endpoint_->collect(room);
-    for (const Completion& completion : completions) handle(completion);
+    const std::span<ProviderCompletion> completions = endpoint_->collect(room);
+    for (const ProviderCompletion& completion : completions) handle(completion);
     collected.more = !completions.empty();
     if (!collected.more) break;
     collected.any = true;
@@ -229,9 +229,9 @@ Traffic::Collected Traffic::collect(Time now) {
   return collected;
 }
 
-void Traffic::handle(const Completion& completion) {
-  using Kind = Operation::Kind;
-  Operation* operation = completion.operation;
+void Traffic::handle(const ProviderCompletion& completion) {
+  using Kind = ProviderOperation::Kind;
+  ProviderOperation* operation = completion.operation;
   if (operation == nullptr) return;
   if (operation->kind == Kind::kRead) {
     return on_fetched(static_cast<Fetch*>(operation), completion.error);
@@ -252,12 +252,12 @@ void Traffic::handle(const Completion& completion) {
 void Traffic::on_message(MessageSlot* slot, std::size_t bytes) {
   const std::optional<Prefix> prefix =
       decode_prefix(slot->memory.first(std::min(bytes, slot->memory.size())));
-  Link* link = prefix.has_value() ? links_.find(prefix->link) : nullptr;
+  FabricLink* link = prefix.has_value() ? links_.find(prefix->link) : nullptr;
   if (link == nullptr || !link->far.has_value() || link->secret != prefix->secret) {
     count_stranger(options_);
     return release(slot);
   }
-  const bool is_note = slot->kind == Operation::Kind::kNote;
+  const bool is_note = slot->kind == ProviderOperation::Kind::kNote;
   if (is_note != (prefix->kind == MessageKind::kNote) ||
       !fits(*prefix, bytes, options_.max_payload_bytes)) {
     break_link(link->id, malformed("what is no frame"));
@@ -272,7 +272,7 @@ void Traffic::on_message(MessageSlot* slot, std::size_t bytes) {
   if (is_note || !file(*link, *prefix, slot)) release(slot);
 }
 
-bool Traffic::file(Link& link, const Prefix& prefix, MessageSlot* slot) {
+bool Traffic::file(FabricLink& link, const Prefix& prefix, MessageSlot* slot) {
   if (link.retired || link.ending.code() == Code::kMalformed) return false;
   if (prefix.sequence != link.came + 1) {
     break_link(link.id, malformed("frames out of order"));
@@ -289,7 +289,7 @@ bool Traffic::file(Link& link, const Prefix& prefix, MessageSlot* slot) {
   return true;
 }
 
-void Traffic::fetch(Link& link) {
+void Traffic::fetch(FabricLink& link) {
   link.fetch_stuck = false;
   if (!link.ending.ok()) return;
   for (std::size_t i = 0; i < link.arrivals.size() && link.fetches < kMostFetches; ++i) {
@@ -302,7 +302,7 @@ void Traffic::fetch(Link& link) {
   }
 }
 
-void Traffic::begin_fetch(Link& link, Arrival& arrival) {
+void Traffic::begin_fetch(FabricLink& link, Arrival& arrival) {
   const std::size_t bytes = arrival.prefix.bytes;
   if (arrival.payload.empty()) arrival.payload = Buffer::allocate(bytes);
   auto made = std::make_unique<Fetch>();
@@ -331,7 +331,7 @@ void Traffic::begin_fetch(Link& link, Arrival& arrival) {
 
 void Traffic::on_fetched(Fetch* fetch, int error) {
   const std::unique_ptr<Fetch> done = std::move(fetches_.extract(fetch).mapped());
-  Link* link = links_.find(done->link);
+  FabricLink* link = links_.find(done->link);
   if (link == nullptr) return;
   STRETTO_CHECK(link->fetches > 0 && link->fetched_bytes >= done->payload.size());
   --link->fetches;

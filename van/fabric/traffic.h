@@ -30,17 +30,17 @@ class Traffic {
   const FabricEndpoint& endpoint() const { return *endpoint_; }
 
   /// Learns where the link's far end is, and posts receives for it.
-  Status meet(Link& link);
+  Status meet(FabricLink& link);
   /// Forgets that.
-  void forget(Link& link);
+  void forget(FabricLink& link);
 
   /// Sends what waits, and notes that are owed.
-  void hand_over(Link& link);
+  void hand_over(FabricLink& link);
   /// Begins to fetch payloads that have been announced.
-  void fetch(Link& link);
+  void fetch(FabricLink& link);
   /// The receive may be used again.
   void release(MessageSlot* slot);
-  void release_all(Link& link);
+  void release_all(FabricLink& link);
 
   struct Collected {
     bool any = false;   ///< Something had been completed,
@@ -50,13 +50,13 @@ class Traffic {
 
  private:
   MessageSlot* take_send_slot();
-  Given give_frame(Link& link, Outgoing& frame);
-  Given give_note(Link& link);
-  void begin_fetch(Link& link, Arrival& arrival);
+  Given give_frame(FabricLink& link, Outgoing& frame);
+  Given give_note(FabricLink& link);
+  void begin_fetch(FabricLink& link, Arrival& arrival);
   void post();
-  void handle(const Completion& completion);
+  void handle(const ProviderCompletion& completion);
   void on_message(MessageSlot* slot, std::size_t bytes);
-  bool file(Link& link, const Prefix& prefix, MessageSlot* slot);
+  bool file(FabricLink& link, const Prefix& prefix, MessageSlot* slot);
   void on_fetched(Fetch* fetch, int error);
   void break_link(LinkId id, Status why);
 

@@ -55,7 +55,7 @@ AcceptedLinks::~AcceptedLinks() {
 
 void AcceptedLinks::accept() {
   for (int i = 0; i < kMostAccepted; ++i) {
-    Caller caller = listener_.accept();
+    AcceptedDescriptor caller = listener_.accept();
     if (!caller.socket.is_open()) return;
     const LinkId link = ids_.next();
     auto connection =
@@ -259,7 +259,7 @@ Transport::Sent AcceptedLinks::send(LinkId link, const wire::Header& header,
   Connection* connection = find(link);
   if (connection == nullptr || connection->broken) return kBroken;
   if (connection->full) return kFull;
-  if (Batch::takes(payload)) {
+  if (MessageBatch::takes(payload)) {
     connection->batch.add(header, payload);
     if (!std::exchange(connection->batched, true)) batched_.push_back(link);
     if (connection->batch.full() && connection->flush()) write(*connection);

@@ -8,17 +8,17 @@
 
 namespace stretto::zmq {
 
-void Batch::add(const wire::Header& header, const Buffer& payload) {
+void MessageBatch::add(const wire::Header& header, const Buffer& payload) {
   frames_.push_back({header, payload});
   bytes_ += wire::kHeaderBytes + payload.size();
 }
 
-void Batch::clear() {
+void MessageBatch::clear() {
   frames_.clear();
   bytes_ = 0;
 }
 
-void Batch::write_headers(std::span<std::byte> at) const {
+void MessageBatch::write_headers(std::span<std::byte> at) const {
   STRETTO_CHECK(at.size() == headers_bytes());
   std::byte* next = at.data();
   for (const Waiting& frame : frames_) {
@@ -27,7 +27,7 @@ void Batch::write_headers(std::span<std::byte> at) const {
   }
 }
 
-void Batch::write_payloads(std::span<std::byte> at) const {
+void MessageBatch::write_payloads(std::span<std::byte> at) const {
   STRETTO_CHECK(at.size() == payloads_bytes());
   std::byte* length_at = at.data();
   std::byte* next = length_at + frames_.size() * kLengthBytes;
@@ -40,14 +40,14 @@ void Batch::write_payloads(std::span<std::byte> at) const {
   }
 }
 
-int Batch::send(Socket& socket) {
+int MessageBatch::send(Socket& socket) {
   int error = 0;
   if (frames_.size() == 1) {
     error = send_frame(socket, frames_.front().header, frames_.front().payload);
   } else {
-    Message headers(headers_bytes());
+    LibzmqMessage headers(headers_bytes());
     write_headers(headers.bytes());
-    Message payloads(payloads_bytes());
+    LibzmqMessage payloads(payloads_bytes());
     write_payloads(payloads.bytes());
     error = socket.send(std::move(headers), true);
     if (error == 0 && socket.send(std::move(payloads), false) != 0) error = EHOSTUNREACH;
@@ -66,7 +66,7 @@ Unpacked::Unpacked(std::span<const std::byte> headers, std::span<const std::byte
 
 Unpacked::Unpacked(Incoming& in)
     : Unpacked(in.header.bytes(), in.payload.bytes(),
-               [&in] { return Message::take(std::move(in.payload)); }) {}
+               [&in] { return LibzmqMessage::take(std::move(in.payload)); }) {}
 
 bool Unpacked::next(wire::HeaderView& header, Buffer& payload) {
   if (taken_ == count_) return false;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Batch: small frames of one link that leave as one message. libzmq and the kernel do about as much
-// for a message of 200 bytes as for one of 20 KB, so frames that are handed over in one turn of the
-// loop travel together: all headers in the first part; in the second the length of each payload, 4
-// bytes each, then the payloads.
+// MessageBatch: small frames of one link that leave as one message. libzmq and the kernel do about
+// as much for a message of 200 bytes as for one of 20 KB, so frames that are handed over in one
+// turn of the loop travel together: all headers in the first part; in the second the length of each
+// payload, 4 bytes each, then the payloads.
 #pragma once
 
 #include <functional>
@@ -14,10 +14,10 @@
 namespace stretto::zmq {
 
 /// Frames that have been taken and not yet handed to libzmq. Thread: loop.
-class Batch {
+class MessageBatch {
  public:
   /// Towards this host a batch may be larger: nobody else's frames wait for it.
-  explicit Batch(bool local) : most_bytes_(local ? kMostBatchBytes : kMostBatchBytes / 4) {}
+  explicit MessageBatch(bool local) : most_bytes_(local ? kMostBatchBytes : kMostBatchBytes / 4) {}
 
   /// True for frames that may wait for others. They leave at the next poll at the latest.
   static bool takes(const Buffer& payload) { return payload.size() < kLeastAlone; }

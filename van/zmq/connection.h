@@ -19,7 +19,7 @@ namespace stretto::zmq {
 /// Thread: loop.
 class Connection {
  public:
-  Connection(LinkId id, Caller caller, Time now, std::size_t max_payload_bytes)
+  Connection(LinkId id, AcceptedDescriptor caller, Time now, std::size_t max_payload_bytes)
       : link(id),
         address(std::move(caller.host)),
         since(now),
@@ -70,7 +70,7 @@ class Connection {
   bool writes = false;        ///< The watch tells when there is room.
   LinkLiveness liveness;      ///< Of its path.
   std::size_t accounted = 0;  ///< Bytes that it counts for while it is not admitted.
-  Batch batch;
+  MessageBatch batch;
 
  private:
   Intake::Got receive();

@@ -134,7 +134,7 @@ Transport::Sent DealerLink::send(const wire::Header& header, const Buffer& paylo
   using enum Transport::Sent;
   if (state_ != State::kOpen) return kBroken;
   if (full_) return kFull;
-  if (Batch::takes(payload)) {
+  if (MessageBatch::takes(payload)) {
     batch_.add(header, payload);
     if (batch_.full()) flush();
     return state_ == State::kOpen ? kTaken : kBroken;

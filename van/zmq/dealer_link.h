@@ -61,7 +61,7 @@ class DealerLink {
   Socket socket_;
   Monitor monitor_;
   FrameReader reader_;
-  Batch batch_;
+  MessageBatch batch_;
   Incoming in_;
   State state_ = State::kOpen;
   Status why_;

@@ -47,7 +47,7 @@ bool fits(std::span<const std::byte> headers, std::span<const std::byte> payload
   return sum == payloads.size();
 }
 
-void FrameReader::discard(Socket& socket, Message& scratch) {
+void FrameReader::discard(Socket& socket, LibzmqMessage& scratch) {
   for (int i = 0; i < kDiscardedAtOnce && discarding_; ++i) {
     STRETTO_CHECK(socket.receive(scratch));
     discarding_ = scratch.more();
@@ -57,7 +57,7 @@ void FrameReader::discard(Socket& socket, Message& scratch) {
 int send_frame(Socket& socket, const wire::Header& header, const Buffer& payload) {
   const wire::HeaderBytes bytes = wire::encode(header);
   if (const int error = socket.send(bytes, true); error != 0) return error;
-  return socket.send(Message::lend(payload), false) == 0 ? 0 : EHOSTUNREACH;
+  return socket.send(LibzmqMessage::lend(payload), false) == 0 ? 0 : EHOSTUNREACH;
 }
 
 }  // namespace stretto::zmq

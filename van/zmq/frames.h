@@ -27,8 +27,8 @@ enum class Shape : std::uint8_t {
 
 /// What one message held. Thread: loop.
 struct Incoming {
-  Message header;
-  Message payload;
+  LibzmqMessage header;
+  LibzmqMessage payload;
 
   std::size_t frames() { return header.bytes().size() / wire::kHeaderBytes; }
 };
@@ -65,7 +65,7 @@ class FrameReader {
   Shape next(Socket& socket, Incoming& in);
 
  private:
-  void discard(Socket& socket, Message& scratch);
+  void discard(Socket& socket, LibzmqMessage& scratch);
 
   std::size_t max_payload_bytes_;
   bool discarding_ = false;

@@ -105,8 +105,8 @@ Result<Context> open_context(int io_threads, int max_sockets) {
   return context;
 }
 
-Message Message::lend(const Buffer& payload) {
-  Message message;
+LibzmqMessage LibzmqMessage::lend(const Buffer& payload) {
+  LibzmqMessage message;
   if (payload.size() < kLeastLent) {
     STRETTO_CHECK(zmq_msg_init_size(&message.message_, payload.size()) == 0);
     if (!payload.empty()) {
@@ -120,14 +120,14 @@ Message Message::lend(const Buffer& payload) {
   return message;
 }
 
-Buffer Message::take(Message message) {
+Buffer LibzmqMessage::take(LibzmqMessage message) {
   const std::span<std::byte> bytes = message.bytes();
   if (bytes.empty()) return {};
   if (bytes.size() < kLeastTaken || !is_aligned(bytes.data())) return Buffer::copy_of(bytes);
   return Buffer::adopt(bytes, [owner = std::move(message)] {});
 }
 
-std::string Message::peer_address() const {
+std::string LibzmqMessage::peer_address() const {
   const char* address = zmq_msg_gets(&message_, "Peer-Address");
   return address == nullptr ? "an unknown address" : address;
 }
@@ -145,7 +145,7 @@ void Socket::keep_alive() {
   set(ZMQ_TCP_KEEPALIVE_CNT, kKeepAliveTries);
 }
 
-bool Socket::receive(Message& message) {
+bool Socket::receive(LibzmqMessage& message) {
   return uninterrupted([&] { return zmq_msg_recv(message.get(), socket_.get(), ZMQ_DONTWAIT); }) ==
          0;
 }
@@ -155,7 +155,7 @@ int Socket::send(std::span<const std::byte> bytes, bool more) {
   return uninterrupted([&] { return zmq_send(socket_.get(), bytes.data(), bytes.size(), flags); });
 }
 
-int Socket::send(Message message, bool more) {
+int Socket::send(LibzmqMessage message, bool more) {
   const int flags = ZMQ_DONTWAIT | (more ? ZMQ_SNDMORE : 0);
   return uninterrupted([&] { return zmq_msg_send(message.get(), socket_.get(), flags); });
 }

@@ -35,22 +35,24 @@ using Context = std::unique_ptr<void, TerminateContext>;
 Result<Context> open_context(int io_threads, int max_sockets);
 
 /// One part of a message. Thread: any (a value).
-class Message {
+class LibzmqMessage {
  public:
-  Message() { zmq_msg_init(&message_); }
+  LibzmqMessage() { zmq_msg_init(&message_); }
   /// With room for so many bytes.
-  explicit Message(std::size_t bytes) { STRETTO_CHECK(zmq_msg_init_size(&message_, bytes) == 0); }
-  Message(Message&& other) noexcept : Message() { *this = std::move(other); }
-  Message& operator=(Message&& other) noexcept {
+  explicit LibzmqMessage(std::size_t bytes) {
+    STRETTO_CHECK(zmq_msg_init_size(&message_, bytes) == 0);
+  }
+  LibzmqMessage(LibzmqMessage&& other) noexcept : LibzmqMessage() { *this = std::move(other); }
+  LibzmqMessage& operator=(LibzmqMessage&& other) noexcept {
     zmq_msg_move(&message_, &other.message_);
     return *this;
   }
-  ~Message() { zmq_msg_close(&message_); }
+  ~LibzmqMessage() { zmq_msg_close(&message_); }
 
   /// A message of these bytes: large ones by lease, without a copy; small ones copied.
-  static Message lend(const Buffer& payload);
+  static LibzmqMessage lend(const Buffer& payload);
   /// The bytes as a Buffer of our own: large ones without a copy; small ones in aligned memory.
-  static Buffer take(Message message);
+  static Buffer take(LibzmqMessage message);
 
   std::span<std::byte> bytes() {
     return {static_cast<std::byte*>(zmq_msg_data(&message_)), zmq_msg_size(&message_)};
@@ -82,10 +84,10 @@ class Socket {
   void keep_alive();
   /// True if there was a part. False: nothing has come, and all that libzmq had to tell this socket
   /// has been heard.
-  bool receive(Message& message);
+  bool receive(LibzmqMessage& message);
   /// 0, or the errno that says why nothing was sent: EAGAIN, EHOSTUNREACH. Never waits.
   int send(std::span<const std::byte> bytes, bool more);
-  int send(Message message, bool more);
+  int send(LibzmqMessage message, bool more);
   /// True if a message could be sent now.
   bool writable() const;
   /// Readable when libzmq has something to tell this socket.

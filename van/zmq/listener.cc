@@ -39,11 +39,11 @@ void set(const Descriptor& socket, int level, int option, int value) {
 
 bool is_loopback(const sockaddr_in& at) { return ntohl(at.sin_addr.s_addr) >> 24 == 127; }
 
-Caller accept_from(const Descriptor& listener) {
+AcceptedDescriptor accept_from(const Descriptor& listener) {
   sockaddr_in from{};
   sockaddr_in to{};
   socklen_t size = sizeof from;
-  Caller caller;
+  AcceptedDescriptor caller;
   caller.socket = Descriptor(
       ::accept4(listener.get(), generic_name(from), &size, SOCK_CLOEXEC | SOCK_NONBLOCK));
   if (!caller.socket.is_open()) {
@@ -95,8 +95,8 @@ void ListeningSocket::listen_again() {
   if (!listening_) listening_ = watch_->add(socket_.get(), token_).ok();
 }
 
-Caller ListeningSocket::accept() {
-  Caller caller = accept_from(socket_);
+AcceptedDescriptor ListeningSocket::accept() {
+  AcceptedDescriptor caller = accept_from(socket_);
   if (caller.error == 0) return caller;
   watch_->remove(socket_.get());
   listening_ = false;

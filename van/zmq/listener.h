@@ -14,7 +14,7 @@
 namespace stretto::zmq {
 
 /// One who has connected. Not open: nobody has, or, with `error`, there is no descriptor for it.
-struct Caller {
+struct AcceptedDescriptor {
   Descriptor socket;
   std::string host;    ///< In digits.
   bool local = false;  ///< Of this host.
@@ -32,7 +32,7 @@ class ListeningSocket {
   const std::string& address() const { return address_; }
   /// The next one who has connected. Where no descriptor is left for it, nobody is heard of until
   /// listen_again(): a listener that is always readable stops nobody.
-  Caller accept();
+  AcceptedDescriptor accept();
   /// Has the watch tell of those who connect, if it does not.
   void listen_again();
 

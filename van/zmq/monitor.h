@@ -35,7 +35,7 @@ class Monitor {
   explicit Monitor(Socket socket) : socket_(std::move(socket)) {}
 
   Socket socket_;
-  Message part_;
+  LibzmqMessage part_;
 };
 
 }  // namespace stretto::zmq

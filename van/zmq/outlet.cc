@@ -65,7 +65,7 @@ void Outlet::add(const wire::Header& header, const Buffer& payload) {
   ++messages_;
 }
 
-void Outlet::add(Batch& batch) {
+void Outlet::add(MessageBatch& batch) {
   if (batch.frames().size() == 1) {
     add(batch.frames().front().header, batch.frames().front().payload);
   } else {

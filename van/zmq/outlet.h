@@ -19,7 +19,7 @@ class Outlet {
   /// Large payloads are lent until they have left, or this ends; small ones are copied.
   void add(const wire::Header& header, const Buffer& payload);
   /// All of a batch, which is empty then.
-  void add(Batch& batch);
+  void add(MessageBatch& batch);
 
   bool empty() const { return pieces_.empty(); }
   /// Messages of which something is left; a batch is one.

@@ -21,7 +21,7 @@ std::string get(const std::string& address, const std::string& path, const std::
   return answer_to(address, "GET " + path + " HTTP/1.0\r\nHost: localhost\r\n" + more + "\r\n");
 }
 
-TEST(Endpoint, ServesWhatIsOnTheBoard) {
+TEST(MetricsEndpoint, ServesWhatIsOnTheBoard) {
   const auto board = std::make_shared<Board>();
   Metric histogram;
   histogram.name = "stretto_staleness";
@@ -45,7 +45,7 @@ TEST(Endpoint, ServesWhatIsOnTheBoard) {
   EXPECT_THAT(text, HasSubstr("stretto_memory_bytes "));
 }
 
-TEST(Endpoint, WhoAsksHalfAQuestionKeepsNobodyFromAnAnswer) {
+TEST(MetricsEndpoint, WhoAsksHalfAQuestionKeepsNobodyFromAnAnswer) {
   const auto endpoint = serve("127.0.0.1:0", std::make_shared<Board>(), "");
   ASSERT_TRUE(endpoint.ok()) << endpoint.status().text();
   std::vector<int> halves;
@@ -58,7 +58,7 @@ TEST(Endpoint, WhoAsksHalfAQuestionKeepsNobodyFromAnAnswer) {
   for (const int fd : halves) close(fd);
 }
 
-TEST(Endpoint, APortThatIsTakenIsNamed) {
+TEST(MetricsEndpoint, APortThatIsTakenIsNamed) {
   const auto board = std::make_shared<Board>();
   const auto first = serve("127.0.0.1:0", board, "");
   ASSERT_TRUE(first.ok());
@@ -69,7 +69,7 @@ TEST(Endpoint, APortThatIsTakenIsNamed) {
                     HasSubstr("in use; stop who listens there")));
 }
 
-TEST(Endpoint, OtherHostsNeedTheToken) {
+TEST(MetricsEndpoint, OtherHostsNeedTheToken) {
   const auto endpoint = serve("0.0.0.0:0", std::make_shared<Board>(), "secret");
   ASSERT_TRUE(endpoint.ok()) << endpoint.status().text();
   const HostPort at = parse_host_port((*endpoint)->address()).or_exit();
@@ -82,7 +82,7 @@ TEST(Endpoint, OtherHostsNeedTheToken) {
   EXPECT_THAT(with("YTpTZWNyZXQ="), HasSubstr(" 401 ")) << "a:Secret";
 }
 
-TEST(Endpoint, PortsAreCountedOnFromTheSchedulers) {
+TEST(MetricsEndpoint, PortsAreCountedOnFromTheSchedulers) {
   Config config;
   config.metrics_address = "127.0.0.1:9400";
   config.servers = 3;
@@ -98,7 +98,7 @@ TEST(Endpoint, PortsAreCountedOnFromTheSchedulers) {
   EXPECT_FALSE(address_of(config, 0).ok());
 }
 
-TEST(Endpoint, NoneIsServedUnlessItIsWanted) {
+TEST(MetricsEndpoint, NoneIsServedUnlessItIsWanted) {
   Config config;
   const auto board = std::make_shared<Board>();
   EXPECT_EQ(serve_if_wanted(config, 0, board), nullptr);

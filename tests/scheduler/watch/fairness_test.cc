@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::uint32_t kRead = 256 * 1024;
 
-Delivery delivery_of(double share, Duration latency = 10ms, double demanded = 100e6) {
+InputDelivery delivery_of(double share, Duration latency = 10ms, double demanded = 100e6) {
   return {.delivered_bytes = static_cast<std::uint64_t>(share * demanded),
           .demanded_bytes = static_cast<std::uint64_t>(demanded),
           .stall = std::chrono::duration_cast<Duration>((1 - share) * 1s),
@@ -27,8 +27,8 @@ Delivery delivery_of(double share, Duration latency = 10ms, double demanded = 10
           .read_bytes = kRead};
 }
 
-std::map<Rank, Delivery> workers(const std::vector<double>& shares) {
-  std::map<Rank, Delivery> window;
+std::map<Rank, InputDelivery> workers(const std::vector<double>& shares) {
+  std::map<Rank, InputDelivery> window;
   for (const double share : shares) {
     window[static_cast<Rank>(window.size())] = delivery_of(share);
   }
@@ -212,15 +212,15 @@ TEST(Fairness, OfOneWorkerNothingCanBeSaid) {
 TEST(Fairness, WhoOnlyReadsIsJudgedByWhatItGets) {
   Fairness fairness;
   const auto reading = [](double bytes, double demanded) {
-    Delivery delivery = delivery_of(1, 10ms, bytes);
+    InputDelivery delivery = delivery_of(1, 10ms, bytes);
     delivery.demanded_bytes = static_cast<std::uint64_t>(demanded);
     delivery.stall = 990ms;
     return delivery;
   };
-  std::map<Rank, Delivery> window = {{0, reading(100e6, 2e9)},
-                                     {1, reading(102e6, 10e9)},
-                                     {2, reading(99e6, 1e9)},
-                                     {3, reading(100e6, 4e9)}};
+  std::map<Rank, InputDelivery> window = {{0, reading(100e6, 2e9)},
+                                          {1, reading(102e6, 10e9)},
+                                          {2, reading(99e6, 1e9)},
+                                          {3, reading(100e6, 4e9)}};
   for (int i = 0; i < 10; ++i) EXPECT_TRUE(fairness.judge(window).alarms.empty());
   EXPECT_GT(fairness.latest().index, 0.99);
   window[2] = reading(30e6, 1e9);
@@ -233,7 +233,7 @@ TEST(Fairness, WhoOnlyReadsIsJudgedByWhatItGets) {
 // Where workers wait for one another, all take as much as the slowest one gets.
 TEST(Fairness, InLockstepWhoCrowdsTheDeviceIsHeldBack) {
   Fairness fairness;
-  std::map<Rank, Delivery> window;
+  std::map<Rank, InputDelivery> window;
   for (Rank rank = 0; rank < 4; ++rank) {
     window[rank] = delivery_of(1, 10ms, 50e6);
     window[rank].under_way_bytes = 32 * kRead;
@@ -275,11 +275,11 @@ class SharedDevice {
   SharedDevice(const std::vector<std::uint32_t>& depths, std::uint64_t seed)
       : device_(*bench::find_device_model("noisy"), seed, depths.size()), depths_(depths) {}
 
-  std::map<Rank, Delivery> window(const Fairness& fairness) {
+  std::map<Rank, InputDelivery> window(const Fairness& fairness) {
     for (std::size_t i = 0; i < depths_.size(); ++i) {
       device_.set_client(i, {.knobs = knobs_of(i, fairness), .demand_bytes_per_s = kDemand});
     }
-    std::map<Rank, Delivery> window;
+    std::map<Rank, InputDelivery> window;
     const auto seen = device_.run(1s);
     for (std::size_t i = 0; i < seen.size(); ++i) {
       const double waited = std::chrono::duration<double>(seen[i].consumer_stall).count();
