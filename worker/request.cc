@@ -8,7 +8,7 @@ namespace stretto {
 
 void Request::operator()(WorkerNode& node) const {
   if (start_ != nullptr) {
-    node.start(start_);
+    node.work().start(start_);
   } else {
     do_(node);
   }

@@ -51,7 +51,8 @@ class WorkerImpl {
     node_.set_input(input_.get());
     loop_.start();
     Status status = result.get();
-    if (status.ok()) endpoint_ = metrics::serve_if_wanted(config_, node_.rank(), board_);
+    if (status.ok())
+      endpoint_ = metrics::serve_if_wanted(config_, node_.membership().rank(), board_);
     return status;
   }
 
@@ -62,8 +63,8 @@ class WorkerImpl {
 
   Loop& loop() { return loop_; }
   const Config& config() const { return config_; }
-  Rank rank() const { return node_.rank(); }
-  bool tracing() { return node_.tracing(); }
+  Rank rank() const { return node_.membership().rank(); }
+  bool tracing() { return node_.tracer().on(); }
   void report(std::string_view name, double value) {
     const Status status = node_.reports().set(name, value);
     if (status.ok() || complained_.exchange(true)) return;
@@ -138,7 +139,8 @@ class Batch final : public detail::TicketState, public std::enable_shared_from_t
   bool is_on_loop() override { return door_->is_here(); }
   void pass_on(const detail::Change& change) override {
     door_->post([batch = shared_from_this(), change](WorkerNode& node) {
-      for (std::size_t i = 0; i < batch->size(); ++i) node.steer(batch->operation(i), change);
+      for (std::size_t i = 0; i < batch->size(); ++i)
+        node.work().steer(batch->operation(i), change);
     });
   }
 
@@ -154,7 +156,7 @@ Ticket begin(detail::WorkerImpl& impl, Operation::Kind kind, std::span<const Tra
     impl.loop().post(Request(batch->operation(0)));
   } else {
     impl.loop().post([batch](WorkerNode& node) {
-      for (std::size_t i = 0; i < batch->size(); ++i) node.start(batch->operation(i));
+      for (std::size_t i = 0; i < batch->size(); ++i) node.work().start(batch->operation(i));
     });
   }
   return Ticket(std::move(batch));
@@ -244,7 +246,7 @@ Result<Tensor> Worker::declare(std::string_view name, Dtype dtype, std::size_t e
       .name = std::string(name), .dtype = dtype, .elements = elements, .options = options};
   return impl_->loop()
       .ask<Result<Tensor>>([spec](WorkerNode& node, WorkerNode::Declared done) {
-        node.declare(spec, std::move(done));
+        node.work().declare(spec, std::move(done));
       })
       .get();
 }
@@ -323,7 +325,9 @@ void Worker::note_span(Span span, Time begin, Time end) {
   record.kind = kKinds[static_cast<std::size_t>(span)];
   record.begin_ns = trace_time(begin);
   record.end_ns = trace_time(end);
-  impl_->loop().post([record](WorkerNode& node) { node.note(record); });
+  impl_->loop().post([record](WorkerNode& node) {
+    if (!node.over()) node.tracer().note(record);
+  });
 }
 
 Result<std::vector<std::byte>> Worker::save_state(const Tensor& tensor) {
@@ -332,7 +336,7 @@ Result<std::vector<std::byte>> Worker::save_state(const Tensor& tensor) {
       impl_->loop()
           .ask<Result<std::vector<std::byte>>>(
               [tensor](WorkerNode& node, StateTransfers::Saved done) {
-                node.save_state(tensor, std::move(done));
+                node.work().save_state(tensor, std::move(done));
               })
           .get();
   if (!saved.ok()) return Status(saved.status()).with_operation("save_state");
@@ -344,7 +348,7 @@ Status Worker::load_state(const Tensor& tensor, std::span<const std::byte> state
   const Status loaded =
       impl_->loop()
           .ask<Status>([tensor, state](WorkerNode& node, const WorkerNode::Done& done) {
-            node.load_state(tensor, state, done);
+            node.work().load_state(tensor, state, done);
           })
           .get();
   return loaded.ok() ? loaded : Status(loaded).with_operation("load_state");
@@ -353,7 +357,8 @@ Status Worker::load_state(const Tensor& tensor, std::span<const std::byte> state
 Status Worker::barrier() {
   if (impl_->loop().is_here()) return not_here("barrier");
   return impl_->loop()
-      .ask<Status>([](WorkerNode& node, const WorkerNode::Done& done) { node.barrier(done); })
+      .ask<Status>(
+          [](WorkerNode& node, const WorkerNode::Done& done) { node.work().barrier(done); })
       .get();
 }
 
@@ -361,7 +366,7 @@ Result<Rank> Worker::sit_out() {
   if (impl_->loop().is_here()) return not_here("sit_out");
   return impl_->loop()
       .ask<Result<Rank>>(
-          [](WorkerNode& node, BarrierCalls::Done done) { node.sit_out(std::move(done)); })
+          [](WorkerNode& node, BarrierCalls::Done done) { node.work().sit_out(std::move(done)); })
       .get();
 }
 

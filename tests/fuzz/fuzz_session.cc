@@ -78,7 +78,7 @@ void Session::start_honest() {
   if (!joined_->ok()) return;
   const TensorSpec spec{
       .name = "honest", .dtype = Dtype::kF32, .elements = kElements, .options = {}};
-  worker_->declare(spec, [this](const Result<Tensor>& tensor) { tensor_ = tensor; });
+  worker_->work().declare(spec, [this](const Result<Tensor>& tensor) { tensor_ = tensor; });
   job_.run_until(2 * kOperationTimeout, [this] { return tensor_.has_value(); });
   require(tensor_.has_value(), "a declare ends");
   require(tensor_->ok() || peer_was_in(), "an honest worker can declare");

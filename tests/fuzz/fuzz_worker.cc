@@ -154,7 +154,7 @@ void HostileJob::act() {
     case 10:
       if (worker_->joined()) {
         ++begun_;
-        worker_->barrier([this](const Status&) { ++ended_; });
+        worker_->work().barrier([this](const Status&) { ++ended_; });
       }
       break;
     case 11:
@@ -178,7 +178,7 @@ void HostileJob::user_declares() {
                         .options = {.mode = kModes[input_.below(3)]}};
   if (!worker_->joined()) return;
   ++begun_;
-  worker_->declare(spec, [this](const Result<Tensor>& tensor) {
+  worker_->work().declare(spec, [this](const Result<Tensor>& tensor) {
     ++ended_;
     if (tensor.ok()) tensors_.push_back(*tensor);
   });

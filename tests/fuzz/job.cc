@@ -129,7 +129,7 @@ std::shared_ptr<Outcome> begin(WorkerNode& worker, Operation::Kind kind, const T
     memory->source = {};
     ++outcome->ends;
   });
-  worker.start(operation);
+  worker.work().start(operation);
   return outcome;
 }
 

@@ -135,11 +135,11 @@ void SimCluster::hostile_turn() {
   if (target.scheduler != nullptr && !barriers_.empty()) {  // Says again which barrier it is at.
     for (auto barrier = barriers_.rbegin(); barrier != barriers_.rend(); ++barrier) {
       const auto& [number, ranks] = *barrier;
-      if (ranks.count(member.worker->rank()) == 0) continue;
+      if (ranks.count(member.worker->membership().rank()) == 0) continue;
       wire::Control again;
       again.mutable_barrier()->set_number(number);
       wire::Header repeat;
-      repeat.sender = member.worker->node();
+      repeat.sender = member.worker->membership().node();
       const Buffer bytes = serialize(again);
       repeat.bytes = static_cast<std::uint32_t>(bytes.size());
       network_.inject(member.name, target.name, repeat, bytes);
@@ -150,7 +150,7 @@ void SimCluster::hostile_turn() {
     unknown.kind = wire::Kind::kPush;
     unknown.flags = wire::kWantsValue;
     unknown.dtype = static_cast<std::uint8_t>(Dtype::kF32);
-    unknown.sender = member.worker->node();
+    unknown.sender = member.worker->membership().node();
     unknown.epoch = 1;
     unknown.key = {9999, 0};
     unknown.version = 1;

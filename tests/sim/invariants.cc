@@ -104,7 +104,7 @@ void SimCluster::check_acknowledged(const Node& node) {
     return other->shard == nullptr || (other->alive && !other->gone);
   });
   if (!all_shards_live) return;
-  const NodeId worker = node.worker->node();
+  const NodeId worker = node.worker->membership().node();
   for (std::size_t i = 0; i < plan_.tensors.size(); ++i) {
     const std::uint64_t told = node.user->acknowledged(i);
     if (told == 0) continue;

@@ -29,7 +29,8 @@ void SimWorker::join() {
       return;
     }
     joined_ = true;
-    if (node_.rank() != rank_) report_("ranks", fmt::format("worker {} got another rank", rank_));
+    if (node_.membership().rank() != rank_)
+      report_("ranks", fmt::format("worker {} got another rank", rank_));
     declare_all();
   });
 }
@@ -43,7 +44,7 @@ void SimWorker::declare_all() {
     if (plan_.has(Fault::kMismatch) && index == 0 && rank_ == plan_.workers - 1) {
       spec.elements += 1;
     }
-    node_.declare(spec, [this, index](const Result<Tensor>& tensor) {
+    node_.work().declare(spec, [this, index](const Result<Tensor>& tensor) {
       if (tensor.ok()) {
         tensors_[index].tensor = *tensor;
       } else {
@@ -56,8 +57,8 @@ void SimWorker::declare_all() {
 
 void SimWorker::act() {
   if (node_.over() && !outcome_) {
-    outcome_ =
-        node_.status().ok() ? Status(Code::kCancelled, "over without a word") : node_.status();
+    outcome_ = node_.membership().status().ok() ? Status(Code::kCancelled, "over without a word")
+                                                : node_.membership().status();
   }
   if (!joined_ || outcome_ || !all_declared()) return;
   change_minds();
@@ -83,7 +84,7 @@ void SimWorker::change_minds() {
   for (Steerable& one : steerable_) {
     const std::shared_ptr<Operation> operation = one.operation.lock();
     if (one.paused ? random_.chance(0.5) : random_.chance(0.9)) {
-      if (one.paused) node_.steer(operation, {.kind = Kind::kResume});
+      if (one.paused) node_.work().steer(operation, {.kind = Kind::kResume});
       one.paused = false;
       continue;
     }
@@ -94,7 +95,7 @@ void SimWorker::change_minds() {
     change.deadline = plan_time_ + random_.between(0us, 50ms);
     if (change.kind == Kind::kCancel && operation->pushes()) continue;
     one.paused = change.kind == Kind::kPause;
-    node_.steer(operation, change);
+    node_.work().steer(operation, change);
   }
 }
 
@@ -127,7 +128,7 @@ void SimWorker::give_up_hasty_pulls() {
   if (!random_.chance(0.5)) return;
   for (const std::weak_ptr<Operation>& hasty : std::exchange(hasty_, {})) {
     const std::shared_ptr<Operation> pull = hasty.lock();
-    if (pull != nullptr) node_.steer(pull, {.kind = detail::Change::Kind::kCancel});
+    if (pull != nullptr) node_.work().steer(pull, {.kind = detail::Change::Kind::kCancel});
   }
 }
 
@@ -198,7 +199,7 @@ void SimWorker::launch(std::size_t index, Operation::Kind kind, std::uint64_t ro
     memory->operation = raw->id;
     ended(index, kind, round, *memory, *raw, status);
   });
-  node_.start(operation);
+  node_.work().start(operation);
   steerable_.push_back({operation, false});
 }
 
@@ -362,7 +363,7 @@ std::uint64_t SimWorker::check_counts(std::size_t index, std::uint64_t round, st
 void SimWorker::sit_out() {
   sitting_ = true;
   ++under_way_;
-  node_.sit_out([this](const Result<Rank>& last) {
+  node_.work().sit_out([this](const Result<Rank>& last) {
     --under_way_;
     sat_out_ = true;
     codes_.insert(last.status().code());
@@ -377,7 +378,7 @@ void SimWorker::enter_barrier() {
   in_barrier_ = true;
   board_[number].insert(rank_);
   ++under_way_;
-  node_.barrier([this, number](const Status& status) {
+  node_.work().barrier([this, number](const Status& status) {
     --under_way_;
     in_barrier_ = false;
     codes_.insert(status.code());

@@ -167,7 +167,6 @@ LARGE_CLASSES = {
     "van/van.h:Van": (290, 51),
     # The public API: overloads for bytes, numbers and groups, and their checks.
     "worker/include/stretto/worker.h:Worker": (268, 30),
-    "worker/node.h:WorkerNode": (506, 51),
 }
 
 # Names that several classes share, in different namespaces or files, and how many do: no more may.

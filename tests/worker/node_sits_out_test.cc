@@ -21,7 +21,7 @@ class NodeSitsOutTest : public testing::Test {
     scheduler_.epoch = shard_.epoch = roster.epoch;
     scheduler_.controls();
     shard_.controls();
-    node_.sit_out([this](const Result<Rank>& last) { last_ = last; });
+    node_.work().sit_out([this](const Result<Rank>& last) { last_ = last; });
     step();
   }
   void step() {
@@ -94,13 +94,13 @@ TEST_F(NodeSitsOutTest, AWishThatMakesNoSenseEndsItsMembership) {
   wire::Control wanted;
   wanted.mutable_wanted()->set_part(1);
   say(shard_, wanted);
-  EXPECT_EQ(node_.status().code(), Code::kMalformed);
+  EXPECT_EQ(node_.membership().status().code(), Code::kMalformed);
 }
 
 TEST_F(NodeSitsOutTest, RefusesWhatTheProgramBeginsMeanwhile) {
   auto operation = std::make_shared<Operation>();
   operation->ticket = std::make_shared<detail::TicketState>(1);
-  node_.start(operation);
+  node_.work().start(operation);
   ASSERT_TRUE(operation->ticket->done());
   const Status why = operation->ticket->wait_for(Duration::zero());
   EXPECT_EQ(why.code(), Code::kInvalidArgument);

@@ -83,7 +83,7 @@ class NodeTest : public testing::Test {
   }
   Result<Tensor> declare(const TensorSpec& spec, const wire::Control& answer) {
     Answer<Result<Tensor>> told;
-    node_.declare(spec, told.callback());
+    node_.work().declare(spec, told.callback());
     say(scheduler_, answer);
     return told.came() ? *told : Result<Tensor>(Status(Code::kTimeout, "no answer"));
   }
@@ -98,7 +98,7 @@ class NodeTest : public testing::Test {
     operation->tensor = tensor;
     operation->target = std::as_writable_bytes(std::span(memory_)).first(tensor.bytes());
     operation->ticket = std::make_shared<detail::TicketState>(1);
-    node_.start(operation);
+    node_.work().start(operation);
     step();
     return operation;
   }
@@ -199,7 +199,7 @@ TEST_F(NodeTest, DeclaringTheSameAgainAsksNobody) {
   ASSERT_TRUE(declare(spec_, declared("grads", 4, {50})).ok());
   scheduler_.controls();
   Answer<Result<Tensor>> again;
-  node_.declare(spec_, again.callback());
+  node_.work().declare(spec_, again.callback());
   ASSERT_TRUE(again.came());
   EXPECT_EQ((*again)->id, 4U);
   step();
@@ -209,9 +209,9 @@ TEST_F(NodeTest, DeclaringTheSameAgainAsksNobody) {
 TEST_F(NodeTest, TwoCallersOfOneNameShareTheAnswer) {
   join();
   Answer<Result<Tensor>> first, second, other;
-  node_.declare(spec_, first.callback());
-  node_.declare(spec_, second.callback());
-  node_.declare(fake::spec("grads", Dtype::kF64, 2), other.callback());
+  node_.work().declare(spec_, first.callback());
+  node_.work().declare(spec_, second.callback());
+  node_.work().declare(fake::spec("grads", Dtype::kF64, 2), other.callback());
   ASSERT_TRUE(other.came());
   EXPECT_THAT(other->status().cause(), HasSubstr("as f32[2] sync sum and as f64[2] sync sum"));
   step();
@@ -224,13 +224,13 @@ TEST_F(NodeTest, TwoCallersOfOneNameShareTheAnswer) {
 TEST_F(NodeTest, WhatCannotBeDeclaredIsRefusedHere) {
   join();
   Answer<Result<Tensor>> told;
-  node_.declare(fake::spec("", Dtype::kF32, 2), told.callback());
+  node_.work().declare(fake::spec("", Dtype::kF32, 2), told.callback());
   ASSERT_TRUE(told.came());
   EXPECT_EQ(told->status().code(), Code::kInvalidArgument);
   TensorSpec wrong = fake::spec("grads", Dtype::kF32, 2);
   wrong.options.update = {.rule = Rule::kSgd, .rate = -1};
   Answer<Result<Tensor>> refused;
-  node_.declare(wrong, refused.callback());
+  node_.work().declare(wrong, refused.callback());
   ASSERT_TRUE(refused.came());
   EXPECT_EQ(refused->status().code(), Code::kInvalidArgument);
   EXPECT_EQ(refused->status().cause().find("tensor 'grads': rule 'sgd' wants rate"), 0U)
@@ -288,7 +288,7 @@ TEST_F(NodeTest, AFaultOfAShardEndsItsTensorOnly) {
 TEST_F(NodeTest, ADeclareWithoutAnswerEndsAtItsDeadline) {
   join();
   Answer<Result<Tensor>> told;
-  node_.declare(spec_, told.callback());
+  node_.work().declare(spec_, told.callback());
   pass(19s);
   EXPECT_FALSE(told.came());
   pass(2s);
@@ -302,8 +302,8 @@ TEST_F(NodeTest, ADeclareWithoutAnswerEndsAtItsDeadline) {
 TEST_F(NodeTest, BarriersGoOneByOne) {
   join();
   Answer<Status> first, second;
-  node_.barrier(first.callback());
-  node_.barrier(second.callback());
+  node_.work().barrier(first.callback());
+  node_.work().barrier(second.callback());
   step();
   EXPECT_EQ(scheduler_.control().barrier().number(), 1U);
   say(scheduler_, fake::barrier(7));
@@ -319,8 +319,8 @@ TEST_F(NodeTest, BarriersGoOneByOne) {
 TEST_F(NodeTest, AFaultEndsAllBarriersThatWait) {
   join();
   Answer<Status> first, second;
-  node_.barrier(first.callback());
-  node_.barrier(second.callback());
+  node_.work().barrier(first.callback());
+  node_.work().barrier(second.callback());
   say(scheduler_, barrier_fault());
   ASSERT_TRUE(first.came() && second.came());
   EXPECT_EQ(first->code(), Code::kPeerLost);
@@ -330,13 +330,13 @@ TEST_F(NodeTest, AFaultEndsAllBarriersThatWait) {
 TEST_F(NodeTest, ABarrierThatFailedIsTriedAgainUnderItsNumber) {
   join();
   Answer<Status> failed, waiting, again;
-  node_.barrier(failed.callback());
-  node_.barrier(waiting.callback());
+  node_.work().barrier(failed.callback());
+  node_.work().barrier(waiting.callback());
   say(scheduler_, barrier_fault());
   ASSERT_TRUE(failed.came());
   scheduler_.controls();
   say(scheduler_, barrier_fault());  // Told again, as all are; nothing waits.
-  node_.barrier(again.callback());
+  node_.work().barrier(again.callback());
   step();
   EXPECT_EQ(scheduler_.control().barrier().number(), 1U)
       << "the scheduler has not seen barrier 1 complete, and refuses a second one";
@@ -347,7 +347,7 @@ TEST_F(NodeTest, ABarrierThatFailedIsTriedAgainUnderItsNumber) {
 TEST_F(NodeTest, ABarrierEndsAtItsDeadline) {
   join();
   Answer<Status> told;
-  node_.barrier(told.callback());
+  node_.work().barrier(told.callback());
   pass(21s);
   ASSERT_TRUE(told.came());
   EXPECT_EQ(told->code(), Code::kTimeout);
@@ -386,7 +386,7 @@ TEST_F(NodeTest, LeavesWhenNothingIsUnderWayAnyMore) {
   ASSERT_TRUE(left.came());
   EXPECT_TRUE(left->ok());
   EXPECT_TRUE(node_.over());
-  EXPECT_TRUE(node_.status().ok());
+  EXPECT_TRUE(node_.membership().status().ok());
   EXPECT_TRUE(first_.closed() && second_.closed() && scheduler_.closed());
 }
 
@@ -396,8 +396,8 @@ TEST_F(NodeTest, AfterLeavingEverythingIsCancelled) {
   Answer<Result<Tensor>> tensor;
   node_.leave(left.callback());
   node_.leave(again.callback());
-  node_.barrier(barrier.callback());
-  node_.declare(spec_, tensor.callback());
+  node_.work().barrier(barrier.callback());
+  node_.work().declare(spec_, tensor.callback());
   ASSERT_TRUE(barrier.came() && tensor.came());
   EXPECT_FALSE(again.came()) << "it has not left yet";
   EXPECT_THAT(barrier->cause(), HasSubstr("is leaving"));
@@ -421,8 +421,8 @@ TEST_F(NodeTest, AFailureEndsEverythingWithItsCause) {
   Answer<Status> barrier, left;
   Answer<Result<Tensor>> declaring;
   const auto operation = pull(*tensor);
-  node_.barrier(barrier.callback());
-  node_.declare(fake::spec("other", Dtype::kF32, 1), declaring.callback());
+  node_.work().barrier(barrier.callback());
+  node_.work().declare(fake::spec("other", Dtype::kF32, 1), declaring.callback());
   node_.leave(left.callback());
   (void)first_.data();
   wire::Control failure;
@@ -431,8 +431,8 @@ TEST_F(NodeTest, AFailureEndsEverythingWithItsCause) {
   failure.mutable_failure()->set_cause("worker 1 is lost");
   say(scheduler_, failure);
   ASSERT_TRUE(barrier.came() && declaring.came() && left.came());
-  for (const Status& status :
-       {*barrier, declaring->status(), *left, operation->ticket->wait_for(0s), node_.status()}) {
+  for (const Status& status : {*barrier, declaring->status(), *left,
+                               operation->ticket->wait_for(0s), node_.membership().status()}) {
     EXPECT_EQ(status.code(), Code::kPeerLost);
     EXPECT_EQ(status.peer(), "worker 1");
   }
@@ -448,8 +448,8 @@ TEST_F(NodeTest, ABrokenShardIsReportedAndThenLost) {
   EXPECT_FALSE(node_.over());
   pass(4s);
   ASSERT_TRUE(node_.over());
-  EXPECT_EQ(node_.status().code(), Code::kServerLost);
-  EXPECT_THAT(node_.status().cause(), HasSubstr("server 0 shard 1 at shard1:1 broke"));
+  EXPECT_EQ(node_.membership().status().code(), Code::kServerLost);
+  EXPECT_THAT(node_.membership().status().cause(), HasSubstr("server 0 shard 1 at shard1:1 broke"));
 }
 
 TEST_F(NodeTest, AShardThatGoesWhileWeLeaveIsNoFailure) {
@@ -468,7 +468,7 @@ TEST_F(NodeTest, AShardThatGoesWhileWeLeaveIsNoFailure) {
 TEST_F(NodeTest, AbandoningEndsEverythingAtOnce) {
   join();
   Answer<Status> barrier;
-  node_.barrier(barrier.callback());
+  node_.work().barrier(barrier.callback());
   node_.abandon();
   ASSERT_TRUE(barrier.came());
   EXPECT_EQ(barrier->code(), Code::kCancelled);
@@ -485,7 +485,7 @@ TEST_F(NodeTest, TicketsEndWithTheMembershipWhoeverHoldsTheirMemory) {
   operation->tensor = *tensor;
   operation->source = std::as_bytes(std::span(memory_)).first(8);
   operation->ticket = std::make_shared<detail::TicketState>(1);
-  node_.start(operation);
+  node_.work().start(operation);
   step();
   EXPECT_EQ(operation->leases.load(), 1U) << "the transport's";
   node_.abandon();

@@ -43,7 +43,7 @@ class NodeWaitsTest : public testing::Test {
     return told;
   }
   std::shared_ptr<Operation> pull() {
-    node_.declare(fake::spec("grads", Dtype::kF32, 2), [](const Result<Tensor>&) {});
+    node_.work().declare(fake::spec("grads", Dtype::kF32, 2), [](const Result<Tensor>&) {});
     wire::Control declared;
     declared.mutable_declared()->set_name("grads");
     declared.mutable_declared()->set_tensor(3);
@@ -57,7 +57,7 @@ class NodeWaitsTest : public testing::Test {
     operation->tensor = {3, Dtype::kF32, 2};
     operation->target = std::as_writable_bytes(std::span(memory_));
     operation->ticket = std::make_shared<detail::TicketState>(1);
-    node_.start(operation);
+    node_.work().start(operation);
     return operation;
   }
 
@@ -94,7 +94,7 @@ TEST_F(NodeWaitsTest, WhatWasSaidOfOneCallDoesNotHoldForTheNext) {
   fault.mutable_fault()->set_tensor(3);
   say(shard_, fault);
   Status ended;
-  node_.barrier([&ended](const Status& status) { ended = status; });
+  node_.work().barrier([&ended](const Status& status) { ended = status; });
   EXPECT_EQ(told_in(5s), "barrier");
   told_in(16s);
   EXPECT_EQ(ended.cause(), "not every worker came to the barrier in time");

@@ -38,12 +38,12 @@ class Stoppable {
         .name = "x", .dtype = Dtype::kF32, .elements = elements, .options = options};
     return *loop_
                 .ask<Result<Tensor>>([spec](WorkerNode& node, WorkerNode::Declared done) {
-                  node.declare(spec, std::move(done));
+                  node.work().declare(spec, std::move(done));
                 })
                 .get();
   }
   void start(const std::shared_ptr<Operation>& operation) {
-    loop_.post([operation](WorkerNode& node) { node.start(operation); });
+    loop_.post([operation](WorkerNode& node) { node.work().start(operation); });
   }
   std::uint64_t bytes_in_flight() {
     return loop_

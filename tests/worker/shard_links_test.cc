@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// Calling every shard, and hearing from all of them or not.
+#include "worker/shard_links.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/van/far_end.h"
+#include "tests/van/recorder.h"
+
+namespace stretto {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+class ShardLinksTest : public testing::Test {
+ protected:
+  Status connect(const Roster& roster) {
+    return links_.connect(roster, fake::hello(Role::kWorker, 0).hello(), clock_.now());
+  }
+
+  sim::VirtualClock clock_;
+  fake::Wire wire_;
+  Van van_{fake::scripted_transport(wire_), clock_};
+  ShardLinks links_{van_};
+};
+
+TEST_F(ShardLinksTest, EveryShardIsCalledAndIsFoundByItsLinkAndItsNode) {
+  EXPECT_FALSE(links_.called());
+  EXPECT_EQ(links_.next_due(), Time::max());
+  EXPECT_TRUE(connect(fake::roster(2, 2)).ok());
+  EXPECT_THAT(wire_.connected, ElementsAre("shard0:1", "shard1:1"));
+  EXPECT_TRUE(links_.called());
+  EXPECT_EQ(links_.link_to(51), 2U);
+  EXPECT_EQ(links_.link_to(10), 0U) << "a worker";
+  ASSERT_NE(links_.find(2), nullptr);
+  EXPECT_EQ(links_.find(2)->node, 51U);
+  EXPECT_EQ(links_.find(3), nullptr);
+}
+
+TEST_F(ShardLinksTest, AreCompleteWhenAllHaveAnswered) {
+  ASSERT_TRUE(connect(fake::roster(2, 2)).ok());
+  links_.welcome(1);
+  links_.welcome(1);
+  links_.welcome(7);
+  EXPECT_FALSE(links_.complete()) << "one has answered twice, and one is a stranger";
+  links_.welcome(2);
+  EXPECT_TRUE(links_.complete());
+  EXPECT_EQ(links_.next_due(), Time::max());
+  EXPECT_TRUE(links_.silence(clock_.now() + 1h).ok());
+}
+
+TEST_F(ShardLinksTest, WhoDoesNotAnswerIsNamed) {
+  ASSERT_TRUE(connect(fake::roster(2, 2)).ok());
+  links_.welcome(1);
+  const Time due = links_.next_due();
+  EXPECT_TRUE(links_.silence(due - 1ns).ok());
+  const Status silence = links_.silence(due);
+  EXPECT_EQ(silence.code(), Code::kServerLost);
+  EXPECT_THAT(silence.cause(), HasSubstr("shard1:1 did not answer"));
+}
+
+TEST_F(ShardLinksTest, ARosterWithoutServersIsMalformed) {
+  EXPECT_EQ(connect(fake::roster(2, 0)).code(), Code::kMalformed);
+}
+
+TEST_F(ShardLinksTest, WhoCannotBeCalledIsNamed) {
+  wire_.refusal = {Code::kServerLost, "no such host"};
+  const Status refused = connect(fake::roster(2, 1));
+  EXPECT_EQ(refused.code(), Code::kServerLost);
+  EXPECT_THAT(refused.peer(), HasSubstr("server 0"));
+}
+
+}  // namespace
+}  // namespace stretto

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// A worker's numbers have its rank, and those of its program their names.
+#include "worker/worker_metrics.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/van/far_end.h"
+#include "tests/van/recorder.h"
+
+namespace stretto {
+namespace {
+
+using testing::Contains;
+using testing::Pair;
+
+TEST(WorkerMetrics, AreLabelledByRankAndByReportedName) {
+  sim::VirtualClock clock;
+  fake::Wire wire;
+  const Config config = fake::config(Role::kWorker);
+  Van van(fake::scripted_transport(wire), clock);
+  const Membership membership(config, {}, van, clock);
+  Tensors tensors;
+  const Exchange exchange(van, clock, tensors, std::chrono::seconds(1));
+  const metrics::Metrics made = worker_metrics(van, exchange, membership, {{"loss", 0.5}});
+  ASSERT_FALSE(made.empty());
+  EXPECT_EQ(made.back().name, "stretto_reported");
+  EXPECT_THAT(made.back().labels, Contains(Pair("name", "loss")));
+  EXPECT_THAT(made.back().labels, Contains(Pair("role", "worker")));
+  EXPECT_EQ(std::ranges::count(made, "stretto_staleness", &metrics::Metric::name), 1);
+}
+
+}  // namespace
+}  // namespace stretto

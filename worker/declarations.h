@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// Declarations: tensors that this worker has declared, and of which the scheduler has not said yet
+// whether all workers mean the same, and which server owns which part.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "common/clock.h"
+#include "common/config.h"
+#include "van/messages.h"
+#include "worker/shard_links.h"
+#include "worker/tensors.h"
+
+namespace stretto {
+
+/// Thread: loop.
+class Declarations {
+ public:
+  using Declared = std::function<void(const Result<Tensor>&)>;
+  /// What is asked of the owner.
+  struct Ways {
+    std::function<void(const wire::Control&)> tell_scheduler;
+    std::function<void(LinkId, const wire::Control&)> tell_shard;
+    std::function<void(std::uint32_t, const std::string&)> named;  ///< A tensor's number and name.
+  };
+
+  /// Tensors are added there when they are known. All outlive this.
+  Declarations(const Config& config, const Clock& clock, const ShardLinks& shards, Tensors& tensors,
+               Ways ways)
+      : config_(config),
+        clock_(clock),
+        shards_(shards),
+        tensors_(tensors),
+        ways_(std::move(ways)) {}
+
+  /// Of what is known already `done` hears at once.
+  void declare(TensorSpec spec, Declared done);
+  /// The scheduler's answer to a worker of this rank.
+  void on_declared(const wire::Declared& declared, const Roster& roster, Rank rank);
+  void on_refused(const std::string& name, const Status& why);
+  /// Ends those that the scheduler did not answer in time.
+  void tick();
+  Time next_due() const;
+  bool idle() const { return pending_.empty(); }
+  /// Ends all.
+  void end_all(const Status& why);
+
+ private:
+  struct Pending {
+    TensorSpec spec;
+    std::vector<Declared> done;
+    Time deadline;
+  };
+  Result<Tensor> add(const TensorSpec& spec, const wire::Declared& declared, const Roster& roster,
+                     Rank rank);
+
+  const Config& config_;
+  const Clock& clock_;
+  const ShardLinks& shards_;
+  Tensors& tensors_;
+  Ways ways_;
+  std::map<std::string, Pending> pending_;
+};
+
+}  // namespace stretto

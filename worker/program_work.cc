@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+// What may be begun, who is told, and whose answer it is.
+#include "worker/program_work.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "common/check.h"
+
+namespace stretto {
+namespace {
+
+constexpr Duration kHindsight = 1s;
+
+}  // namespace
+
+ProgramWork::ProgramWork(const Config& config, const Clock& clock, Van& van,
+                         const Membership& membership, ShardLinks& shards, TraceAgent& trace,
+                         std::unique_ptr<Coder> coder)
+    : clock_(clock),
+      van_(van),
+      membership_(membership),
+      exchange_(van, clock, tensors_, config.operation_timeout, std::move(coder)),
+      states_(van, clock, config.operation_timeout),
+      declarations_(
+          config, clock, shards, tensors_,
+          {.tell_scheduler =
+               [this](const wire::Control& message) {
+                 van_.send_control(membership_.scheduler_link(), message);
+               },
+           .tell_shard = [this](LinkId link,
+                                const wire::Control& message) { van_.send_control(link, message); },
+           .named = [&trace](std::uint32_t tensor,
+                             const std::string& name) { trace.name(tensor, name); }}),
+      stand_in_(tensors_, exchange_,
+                {.declare = [this](const TensorSpec& spec,
+                                   Declared done) { declare(spec, std::move(done)); },
+                 .tell =
+                     [&shards](const wire::SitOut& said) {
+                       wire::Control message;
+                       *message.mutable_sit_out() = said;
+                       shards.tell_all(message);
+                     }}),
+      barriers_(clock, config.operation_timeout, stand_in_, [this](const wire::Barrier& barrier) {
+        wire::Control message;
+        *message.mutable_barrier() = barrier;
+        van_.send_control(membership_.scheduler_link(), message);
+      }) {
+  exchange_.set_tracer(&trace.tracer());
+}
+
+// ---- requests
+
+void ProgramWork::declare(TensorSpec spec, Declared done) {
+  if (!refusal_.ok()) return done(refusal_);
+  declarations_.declare(std::move(spec), std::move(done));
+}
+
+void ProgramWork::start(const OperationPtr& operation) {
+  Status refused = refusal_.ok() ? stand_in_.refusal() : refusal_;
+  if (refused.ok()) return exchange_.start(operation);
+  operation->ticket->end_one(
+      std::move(refused).with_operation(fmt::format("{}", name_of(operation->kind))), {});
+}
+
+Result<StateTransfers::Target> ProgramWork::target_of(const Tensor& tensor) const {
+  if (!refusal_.ok()) return refusal_;
+  if (Status status = tensors_.check(tensor); !status.ok()) return status;
+  const TensorSpec& spec = tensors_.find(tensor.id)->spec;
+  if (!is_optimizer(spec.options.update.rule)) {
+    return Status(Code::kInvalidArgument,
+                  fmt::format("tensor '{}' is {}: no update rule, and so nothing to remember",
+                              spec.name, spec.describe()));
+  }
+  return StateTransfers::Target{.tensor = tensor.id,
+                                .spec = spec,
+                                .part_bytes = membership_.settings().part_bytes,
+                                .links = tensors_.links_of(tensor.id)};
+}
+
+void ProgramWork::save_state(const Tensor& tensor, StateTransfers::Saved done) {
+  Result<StateTransfers::Target> target = target_of(tensor);
+  if (!target.ok()) return done(target.status());
+  states_.save(*std::move(target), std::move(done));
+}
+
+void ProgramWork::load_state(const Tensor& tensor, std::span<const std::byte> state,
+                             const Done& done) {
+  Result<StateTransfers::Target> target = target_of(tensor);
+  if (!target.ok()) return done(target.status());
+  states_.load(*std::move(target), state, done);
+}
+
+void ProgramWork::barrier(const Done& done) {
+  if (!refusal_.ok()) return done(Status(refusal_).with_operation("barrier"));
+  barriers_.barrier([done](const Result<Rank>& last) { done(last.status()); });
+}
+
+// The others may go on for as long as they like; if one of them is lost, we hear of that.
+void ProgramWork::sit_out(BarrierCalls::Done done) {
+  if (!refusal_.ok()) return done(Status(refusal_).with_operation("sit_out"));
+  barriers_.sit_out(std::move(done));
+}
+
+// ---- what comes
+
+void ProgramWork::on_scheduler(const wire::Control& message) {
+  if (message.has_declared()) {
+    declarations_.on_declared(message.declared(), *membership_.roster(), membership_.rank());
+  } else if (message.has_fault()) {
+    on_fault(message.fault(), "scheduler");
+  } else if (message.has_barrier()) {
+    barriers_.on_open(message.barrier());
+  }
+}
+
+Status ProgramWork::on_shard(const wire::Control& message, const Member& shard) {
+  if (message.has_state_piece()) {
+    states_.on_piece(message.state_piece());
+  } else if (message.has_fault()) {
+    on_fault(message.fault(), shard.describe());
+  } else if (message.has_wanted()) {
+    return stand_in_.on_wanted(message.wanted());
+  }
+  return {};
+}
+
+void ProgramWork::on_fault(const wire::Fault& fault, const std::string& peer) {
+  const Status why = status_of(fault).with_peer(peer);
+  if (fault.name() == "barrier" && fault.tensor() == 0) {
+    barriers_.end_all(why);
+    return;
+  }
+  if (why.code() == Code::kMismatch) {
+    disagreement_ = why;
+    disagreed_at_ = clock_.now();
+  }
+  declarations_.on_refused(fault.name(), why);
+  if (fault.tensor() != 0) exchange_.on_fault({fault.tensor(), fault.part()}, why);
+}
+
+Status ProgramWork::cause_of(const Status& error) const {
+  const bool because = error.code() == Code::kPeerLost && !disagreement_.ok() &&
+                       clock_.now() - disagreed_at_ <= kHindsight;
+  return because ? disagreement_ : error;
+}
+
+// ---- time and ends
+
+void ProgramWork::tick() {
+  exchange_.tick();
+  states_.tick();
+  declarations_.tick();
+  if (barriers_.late()) {
+    barriers_.end_all(exchange_.operations().with_elsewhere(
+        {Code::kTimeout, "not every worker came to the barrier in time"}));
+  }
+  barriers_.enter_if_ready();
+}
+
+Time ProgramWork::next_due() const {
+  return std::min({exchange_.operations().next_due(), states_.next_due(), declarations_.next_due(),
+                   barriers_.next_due()});
+}
+
+bool ProgramWork::idle() const {
+  return exchange_.operations().idle() && states_.idle() && declarations_.idle() &&
+         barriers_.idle();
+}
+
+Membership::Progress ProgramWork::progress() const {
+  const Time before = clock_.now() - membership_.settings().heartbeat;
+  const std::string oldest = exchange_.operations().oldest(before);
+  return {.rounds = exchange_.progress().most_rounds,
+          .staleness = exchange_.progress().last_staleness,
+          .input = {},
+          .waits_in = oldest.empty() ? barriers_.oldest(before) : oldest,
+          .reports = {}};
+}
+
+void ProgramWork::end_all(const Status& why) {
+  refuse(why);
+  exchange_.end_all(why);
+  STRETTO_CHECK(exchange_.operations().idle());
+  states_.end_all(why);
+  declarations_.end_all(why);
+  barriers_.end_all(why);
+}
+
+}  // namespace stretto

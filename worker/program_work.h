@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// ProgramWork: what the program has asked of this worker and has not got yet: names of tensors,
+// operations, states, barriers. Links and membership are WorkerNode's.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "common/clock.h"
+#include "common/config.h"
+#include "van/membership.h"
+#include "van/trace_agent.h"
+#include "van/van.h"
+#include "worker/barrier_calls.h"
+#include "worker/declarations.h"
+#include "worker/exchange.h"
+#include "worker/shard_links.h"
+#include "worker/stand_in.h"
+#include "worker/state_transfers.h"
+
+namespace stretto {
+
+/// Thread: loop. Every callback is called exactly once, inside tick(), end_all(), what has come or
+/// the call it was given to.
+class ProgramWork {
+ public:
+  using Done = std::function<void(const Status&)>;
+  using Declared = Declarations::Declared;
+
+  /// All but the coder, which is where codecs run, outlive this.
+  ProgramWork(const Config& config, const Clock& clock, Van& van, const Membership& membership,
+              ShardLinks& shards, TraceAgent& trace, std::unique_ptr<Coder> coder);
+
+  void declare(TensorSpec spec, Declared done);
+  void start(const OperationPtr& operation);
+  /// Changes what is wanted of an operation that was started, unless it has ended.
+  void steer(const OperationPtr& operation, const detail::Change& change) {
+    exchange_.steer(operation, change);
+  }
+  /// What the servers' update rule remembers of a tensor, and back; worker.h says what of it
+  /// counts.
+  void save_state(const Tensor& tensor, StateTransfers::Saved done);
+  void load_state(const Tensor& tensor, std::span<const std::byte> state, const Done& done);
+  void barrier(const Done& done);
+  /// A barrier until which this worker's shares are empty ones, made as rounds want them. Its
+  /// result is the rank of who came last. Nothing else may be begun meanwhile.
+  void sit_out(BarrierCalls::Done done);
+
+  /// From now on nothing is begun, for this reason.
+  void refuse(const Status& why) { refusal_ = why; }
+  const Status& refusal() const { return refusal_; }
+  /// Ends everything. The Van must have been shut before.
+  void end_all(const Status& why);
+
+  void on_scheduler(const wire::Control& message);
+  /// An error if that makes no sense.
+  Status on_shard(const wire::Control& message, const Member& shard);
+  Exchange& exchange() { return exchange_; }
+  const Exchange& exchange() const { return exchange_; }
+
+  void tick();
+  Time next_due() const;
+  bool idle() const;
+  /// What heartbeats tell of it: how far it is, and what it has waited in for one or longer.
+  Membership::Progress progress() const;
+  /// Why a job that ended now with this error did: who else heard of a disagreement about a tensor
+  /// may have gone because of it, before we could be told.
+  Status cause_of(const Status& error) const;
+
+ private:
+  void on_fault(const wire::Fault& fault, const std::string& peer);
+  Result<StateTransfers::Target> target_of(const Tensor& tensor) const;
+
+  const Clock& clock_;
+  Van& van_;
+  const Membership& membership_;
+  Tensors tensors_;
+  Exchange exchange_;
+  StateTransfers states_;
+  Declarations declarations_;
+  StandIn stand_in_;
+  BarrierCalls barriers_;
+  Status refusal_;
+  Status disagreement_;  // The last about a tensor, and when we were told.
+  Time disagreed_at_ = {};
+};
+
+}  // namespace stretto

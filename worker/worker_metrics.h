@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// The numbers that a worker shows.
+#pragma once
+
+#include "observe/metrics/board.h"
+#include "observe/reported.h"
+#include "van/membership.h"
+#include "van/van.h"
+#include "worker/exchange.h"
+
+namespace stretto {
+
+/// What a worker's van, exchange, heartbeats and readers have done, and what its program reports.
+metrics::Metrics worker_metrics(const Van& van, const Exchange& exchange,
+                                const Membership& membership, const Reported& reported);
+
+}  // namespace stretto
