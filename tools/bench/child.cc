@@ -2,10 +2,8 @@
 // fork, and a pidfd to wait for.
 #include "tools/bench/child.h"
 
-#include <fmt/format.h>
 #include <poll.h>
 #include <signal.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -16,6 +14,7 @@
 #include <utility>
 
 #include "tools/bench/now.h"
+#include "tools/bench/system.h"
 #include "tools/launch/process_handle.h"
 
 namespace stretto::bench {
@@ -36,7 +35,7 @@ Result<Child> Child::start(int death_signal, const std::function<int()>& body) {
   const pid_t parent = ::getpid();
   const pid_t process_id = ::fork();
   if (process_id < 0) {
-    return Status(Code::kResource, fmt::format("no new process: {}", ::strerror(errno)));
+    return refused(Code::kResource, "no new process");
   }
   if (process_id == 0) {
     const bool bound = ::prctl(PR_SET_PDEATHSIG, death_signal) == 0 && ::getppid() == parent;
@@ -44,7 +43,7 @@ Result<Child> Child::start(int death_signal, const std::function<int()>& body) {
   }
   Descriptor handle = launch::process_handle(process_id);
   if (!handle.is_open()) {
-    const Status status(Code::kResource, fmt::format("no pidfd: {}", ::strerror(errno)));
+    Status status = refused(Code::kResource, "no pidfd");
     ::kill(process_id, SIGKILL);
     ::waitpid(process_id, nullptr, 0);
     return status;

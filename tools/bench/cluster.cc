@@ -2,37 +2,16 @@
 // The command line of stretto-launch, and the two pipes that the workers inherit through it.
 #include "tools/bench/cluster.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
-#include <string.h>
-#include <unistd.h>
-
-#include <cerrno>
 
 #include "common/config.h"
 #include "tools/bench/processes.h"
 #include "tools/bench/run_command.h"
+#include "tools/bench/system.h"
 
 namespace stretto::bench {
 namespace {
-
-// Programs that stretto-launch starts may use lower numbers.
-constexpr int kLeastInherited = 100;
-
-struct Hold {
-  Descriptor ours;
-  Descriptor inherited;
-};
-
-Result<Hold> make_hold() {
-  int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0) {
-    return Status(Code::kResource, fmt::format("no pipe: {}", ::strerror(errno)));
-  }
-  const Descriptor low(ends[0]);
-  return Hold{Descriptor(ends[1]), Descriptor(::fcntl(low.get(), F_DUPFD, kLeastInherited))};
-}
 
 std::vector<std::string> command_of(const Settings& settings, const std::string& launcher,
                                     const std::string& own) {
@@ -70,18 +49,19 @@ Result<std::unique_ptr<Cluster>> Cluster::start(const Settings& settings,
   if (!own.ok()) return own.status();
   Result<ReportPipe> pipe = ReportPipe::open();
   if (!pipe.ok()) return pipe.status();
-  Result<Hold> hold = make_hold();
+  Result<Pipe> hold = Pipe::open();
   if (!hold.ok()) return hold.status();
+  const Descriptor until = inheritable(hold->read);
   const Result<std::string> launcher_path = program_path("stretto-launch");
   if (!launcher_path.ok()) return launcher_path.status();
   std::vector<std::string> command = command_of(settings, *launcher_path, *own);
   command.insert(command.end(), words.begin(), words.end());
   command.insert(command.end(), {"--report_fd", std::to_string(pipe->write_end()), "--until_fd",
-                                 std::to_string(hold->inherited.get())});
+                                 std::to_string(until.get())});
   Result<Child> launcher = Child::start(SIGTERM, [&command] { return become(command); });
   if (!launcher.ok()) return launcher.status();
-  return std::unique_ptr<Cluster>(
-      new Cluster(settings.workers, *std::move(pipe), std::move(hold->ours), *std::move(launcher)));
+  return std::unique_ptr<Cluster>(new Cluster(settings.workers, *std::move(pipe),
+                                              std::move(hold->write), *std::move(launcher)));
 }
 
 Status Cluster::await_reports(Time deadline) {

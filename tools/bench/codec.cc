@@ -91,14 +91,9 @@ Seconds measure(const CodecSpec& spec, Arrays& arrays, double least) {
 }
 
 Record record_of(std::string_view codec, std::size_t bytes, const std::vector<Seconds>& all) {
-  const auto median = [&all](auto seconds) {
-    std::vector<double> values;
-    for (const Seconds& one : all) values.push_back(seconds(one));
-    return median_of(std::move(values));
-  };
-  const double copy = median([](const Seconds& s) { return s.copy; });
-  const double encode = median([](const Seconds& s) { return s.encode; });
-  const double decode = median([](const Seconds& s) { return s.decode_add; });
+  const double copy = median_over(all, &Seconds::copy);
+  const double encode = median_over(all, &Seconds::encode);
+  const double decode = median_over(all, &Seconds::decode_add);
   const auto part_bytes = ops::encoded_bytes(*codec_from(codec), kPartElements);
   const double wire = static_cast<double>(part_bytes) / static_cast<double>(kPartBytes);
   const double size = static_cast<double>(bytes);

@@ -10,7 +10,6 @@
 #include "tools/bench/benchmarks.h"
 #include "tools/bench/cluster.h"
 #include "tools/bench/now.h"
-#include "tools/bench/raw_copies.h"
 #include "tools/bench/raw_exchange.h"
 #include "tools/bench/statistics.h"
 

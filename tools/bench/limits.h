@@ -9,6 +9,8 @@
 
 #include "stretto/status.h"
 #include "stretto/types.h"
+#include "tools/bench/now.h"
+#include "tools/bench/statistics.h"
 
 namespace stretto::bench {
 
@@ -22,6 +24,19 @@ struct Limit {
   bool round_trip = false;  ///< The result is in microseconds; otherwise in GB/s.
   std::function<Result<double>(Duration time)> measure;
 };
+
+/// Microseconds of round_trip(), which is false if it failed: the median of as many as go into the
+/// time. Negative: one failed.
+template <typename RoundTrip>
+double median_round_trip_us(Duration time, RoundTrip round_trip) {
+  std::vector<double> microseconds;
+  for (const Time start = now(); now() - start < time;) {
+    const Time sent = now();
+    if (!round_trip()) return -1;
+    microseconds.push_back(1e6 * seconds(now() - sent));
+  }
+  return median_of(std::move(microseconds));
+}
 
 std::vector<Limit> memory_limits();
 std::vector<Limit> tcp_limits();

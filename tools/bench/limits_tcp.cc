@@ -1,27 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // Plain sockets over loopback, one connection: a thread that writes and one that reads.
 #include <fmt/format.h>
-#include <string.h>
 #include <sys/socket.h>
 
 #include <array>
-#include <cerrno>
 #include <string>
 #include <thread>
 
 #include "common/clock.h"
 #include "common/descriptor.h"
 #include "tools/bench/limits.h"
-#include "tools/bench/now.h"
 #include "tools/bench/sockets.h"
-#include "tools/bench/statistics.h"
+#include "tools/bench/system.h"
 
 namespace stretto::bench {
 namespace {
-
-Status tcp_refused(std::string_view what) {
-  return {Code::kNetwork, fmt::format("cannot {} over loopback: {}", what, ::strerror(errno))};
-}
 
 struct LoopbackPair {
   Descriptor near;
@@ -59,7 +52,7 @@ Result<double> tcp_stream(std::size_t bytes, Duration time) {
   while (fine && now() - start < time) fine = write_all(made->near.get(), memory);
   ::shutdown(made->near.get(), SHUT_WR);
   reader.join();
-  if (!fine) return tcp_refused("write");
+  if (!fine) return refused(Code::kNetwork, "cannot write over loopback");
   return received / seconds(elapsed) / 1e9;
 }
 
@@ -73,16 +66,12 @@ Result<double> tcp_ping(Duration time) {
     }
   });
   std::array<std::byte, kPingBytes> bytes{};
-  std::vector<double> round_trips;
-  bool fine = true;
-  for (const Time start = now(); fine && now() - start < time;) {
-    const Time sent = now();
-    fine = write_all(made->near.get(), bytes) && read_all(made->near.get(), bytes);
-    round_trips.push_back(1e6 * seconds(now() - sent));
-  }
+  const double median = median_round_trip_us(time, [&, near = made->near.get()] {
+    return write_all(near, bytes) && read_all(near, bytes);
+  });
   ::shutdown(made->near.get(), SHUT_RDWR);
-  if (!fine) return tcp_refused("exchange");
-  return median_of(std::move(round_trips));
+  if (median < 0) return refused(Code::kNetwork, "cannot exchange over loopback");
+  return median;
 }
 
 }  // namespace

@@ -8,8 +8,6 @@
 
 #include "common/clock.h"
 #include "tools/bench/limits.h"
-#include "tools/bench/now.h"
-#include "tools/bench/statistics.h"
 #include "tools/bench/zmq_handles.h"
 
 namespace stretto::bench {
@@ -71,17 +69,13 @@ Result<double> zmq_ping(Duration time) {
     }
   });
   ZmqMessage message;
-  std::vector<double> round_trips;
-  bool fine = true;
-  for (const Time start = now(); fine && now() - start < time;) {
-    const Time sent = now();
-    fine = zmq_send(pair.near.get(), pair.memory.data(), kPingBytes, 0) >= 0 &&
+  const double median = median_round_trip_us(time, [&] {
+    return zmq_send(pair.near.get(), pair.memory.data(), kPingBytes, 0) >= 0 &&
            message.receive(pair.near, 0);
-    round_trips.push_back(1e6 * seconds(now() - sent));
-  }
+  });
   zmq_send(pair.near.get(), nullptr, 0, 0);
-  if (!fine) return zmq_refused("exchange");
-  return median_of(std::move(round_trips));
+  if (median < 0) return zmq_refused("exchange");
+  return median;
 }
 
 }  // namespace

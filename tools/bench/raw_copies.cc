@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Forked processes that share one mapping: in it are the blocks that an arena would have, so few
 // that they are used while they lie in a cache, as an arena's are.
-#include "tools/bench/raw_copies.h"
-
 #include <pthread.h>
 #include <sys/mman.h>
 
@@ -17,6 +15,7 @@
 #include "tools/bench/child.h"
 #include "tools/bench/now.h"
 #include "tools/bench/processes.h"
+#include "tools/bench/raw_exchange.h"
 #include "tools/bench/report_pipe.h"
 
 namespace stretto::bench {

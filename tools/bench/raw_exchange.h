@@ -22,9 +22,16 @@ struct RawShape {
   std::uint64_t messages_each = 1;  ///< and at most with one endpoint.
   std::uint64_t memory_bytes = 0;   ///< Of each worker's tensors: messages are sent from all of it.
   double seconds = 1;
-  bool copies = false;  ///< Over nothing: what shared memory costs at least (raw_copies.h).
+  bool copies = false;  ///< Over nothing: what shared memory costs at least (measure_copies).
 };
 
 Result<Rates> measure_raw(const RawShape& shape);
+
+/// The limit of an exchange by shared memory: the copies and sums that it is made of
+/// (docs/ARCHITECTURE.md), done by as many processes at once, and nothing else: no frames, no
+/// waiting for one another. Each worker copies every part into memory that servers see, and what a
+/// server has made of it into its own; each server copies the first share of its parts and adds the
+/// others. The rate is that of the time until all have done.
+Result<Rates> measure_copies(const RawShape& shape);
 
 }  // namespace stretto::bench

@@ -2,9 +2,7 @@
 // Writes as large as the kernel takes; the receiving end measures.
 #include "tools/bench/raw_stream.h"
 
-#include <errno.h>
 #include <fmt/format.h>
-#include <string.h>
 #include <sys/socket.h>
 
 #include <string>
@@ -13,16 +11,13 @@
 #include "tools/bench/now.h"
 #include "tools/bench/preempt_load.h"
 #include "tools/bench/sockets.h"
+#include "tools/bench/system.h"
 
 namespace stretto::bench {
 namespace {
 
 constexpr std::size_t kWriteBytes = 256 << 10;
 constexpr Duration kWarmUp = 250ms;
-
-Status tcp_peer_refused(std::string_view what) {
-  return {Code::kNetwork, fmt::format("cannot {}: {}", what, ::strerror(errno))};
-}
 
 /// The one connection that comes to `host`.
 Result<Descriptor> await_sender(const std::string& host, const TellAddress& tell) {
@@ -45,7 +40,7 @@ Status receive_stream(const std::string& host, double seconds, const TellAddress
   Time when;
   do {
     const ssize_t got = ::recv(socket->get(), memory.data(), memory.size(), 0);
-    if (got <= 0) return tcp_peer_refused("receive the stream");
+    if (got <= 0) return refused(Code::kNetwork, "cannot receive the stream");
     received += static_cast<std::uint64_t>(got);
     when = now();
     if (when < start) {

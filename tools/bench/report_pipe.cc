@@ -2,34 +2,20 @@
 // Reads whole reports only: each was written at once, and is smaller than a pipe takes at once.
 #include "tools/bench/report_pipe.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
-#include <string.h>
-#include <unistd.h>
 
-#include <cerrno>
+#include "tools/bench/system.h"
 
 namespace stretto::bench {
-namespace {
-
-// Programs that stretto-launch starts may use lower numbers.
-constexpr int kLeastPipe = 100;
-
-Status no_pipe() {
-  return {Code::kResource, fmt::format("no pipe for reports: {}", ::strerror(errno))};
-}
-
-}  // namespace
-
 Result<ReportPipe> ReportPipe::open() {
-  int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0) return no_pipe();
-  Descriptor read(ends[0]);
-  const Descriptor low(ends[1]);
-  Descriptor write(::fcntl(low.get(), F_DUPFD, kLeastPipe));
-  if (!write.is_open() || ::fcntl(read.get(), F_SETFL, O_NONBLOCK) != 0) return no_pipe();
-  return ReportPipe(std::move(read), std::move(write));
+  Result<Pipe> pipe = Pipe::open();
+  if (!pipe.ok()) return pipe.status();
+  Descriptor write = inheritable(pipe->write);
+  if (!write.is_open() || ::fcntl(pipe->read.get(), F_SETFL, O_NONBLOCK) != 0) {
+    return refused(Code::kResource, "no pipe for reports");
+  }
+  return ReportPipe(std::move(pipe->read), std::move(write));
 }
 
 Status ReportPipe::await(std::size_t count, std::vector<Child*> writers, Time deadline) {
@@ -37,7 +23,7 @@ Status ReportPipe::await(std::size_t count, std::vector<Child*> writers, Time de
     std::vector<pollfd> looks{{read_.get(), POLLIN, 0}};
     for (const Child* writer : writers) looks.push_back({writer->handle().get(), POLLIN, 0});
     const int ready = ::poll(looks.data(), looks.size(), milliseconds_to(deadline));
-    if (ready < 0 && errno != EINTR) return no_pipe();
+    if (ready < 0 && errno != EINTR) return refused(Code::kResource, "no pipe for reports");
     take();  // After poll: who has ended has reported before.
     if (reports_.size() >= count) return {};
     const std::string missing =
@@ -62,7 +48,7 @@ void ReportPipe::take() {
 
 Status write_report(int descriptor, const Report& report) {
   if (::write(descriptor, &report, sizeof report) == sizeof report) return {};
-  return {Code::kCancelled, fmt::format("nobody takes the report: {}", ::strerror(errno))};
+  return refused(Code::kCancelled, "nobody takes the report");
 }
 
 }  // namespace stretto::bench

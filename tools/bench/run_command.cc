@@ -2,7 +2,6 @@
 // posix_spawn, and a pipe for what the program says.
 #include "tools/bench/run_command.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <spawn.h>
@@ -11,11 +10,10 @@
 #include <unistd.h>
 
 #include <array>
-#include <cerrno>
 #include <cstdio>
 #include <vector>
 
-#include "common/descriptor.h"
+#include "tools/bench/system.h"
 
 namespace stretto::bench {
 namespace {
@@ -35,25 +33,21 @@ std::string read_all_of(const Descriptor& pipe) {
 }  // namespace
 
 Status run_command(std::span<const std::string> words) {
-  int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0) {
-    return {Code::kResource, fmt::format("no pipe: {}", ::strerror(errno))};
-  }
-  const Descriptor read(ends[0]);
-  Descriptor write(ends[1]);
+  Result<Pipe> pipe = Pipe::open();
+  if (!pipe.ok()) return pipe.status();
   std::vector<char*> arguments;
   for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
   posix_spawn_file_actions_t actions;
   ::posix_spawn_file_actions_init(&actions);
   ::posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-  ::posix_spawn_file_actions_adddup2(&actions, write.get(), STDOUT_FILENO);
-  ::posix_spawn_file_actions_adddup2(&actions, write.get(), STDERR_FILENO);
+  ::posix_spawn_file_actions_adddup2(&actions, pipe->write.get(), STDOUT_FILENO);
+  ::posix_spawn_file_actions_adddup2(&actions, pipe->write.get(), STDERR_FILENO);
   pid_t process_id = -1;
   const int refused =
       ::posix_spawnp(&process_id, arguments[0], &actions, nullptr, arguments.data(), environ);
   ::posix_spawn_file_actions_destroy(&actions);
-  write.close();
+  pipe->write.close();
   if (refused == ENOENT) {
     return {Code::kUnsupported,
             fmt::format("wanted the program {}, found none in PATH", words.front())};
@@ -61,7 +55,7 @@ Status run_command(std::span<const std::string> words) {
   if (refused != 0) {
     return {Code::kResource, fmt::format("cannot run {}: {}", words.front(), ::strerror(refused))};
   }
-  const std::string said = read_all_of(read);
+  const std::string said = read_all_of(pipe->read);
   int status = 0;
   while (::waitpid(process_id, &status, 0) < 0 && errno == EINTR) {
   }

@@ -7,20 +7,15 @@
 #include <fmt/format.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <string.h>
 #include <sys/socket.h>
 
 #include <array>
-#include <cerrno>
 
 #include "common/config.h"
+#include "tools/bench/system.h"
 
 namespace stretto::bench {
 namespace {
-
-Status refused(std::string_view what) {
-  return {Code::kNetwork, fmt::format("cannot {}: {}", what, ::strerror(errno))};
-}
 
 sockaddr_in address_of(const std::string& host, std::uint16_t port) {
   sockaddr_in address{};
@@ -46,14 +41,14 @@ Result<std::pair<Descriptor, std::uint32_t>> listen_at(const std::string& host) 
   auto* any = reinterpret_cast<sockaddr*>(&address);
   if (::bind(listener.get(), any, size) != 0 || ::listen(listener.get(), 1) != 0 ||
       ::getsockname(listener.get(), any, &size) != 0) {
-    return refused(fmt::format("listen at {}", host));
+    return refused(Code::kNetwork, fmt::format("cannot listen at {}", host));
   }
   return std::pair(std::move(listener), std::uint32_t{ntohs(address.sin_port)});
 }
 
 Result<Descriptor> accept_one(const Descriptor& listener) {
   Descriptor socket(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
-  if (!socket.is_open()) return refused("accept");
+  if (!socket.is_open()) return refused(Code::kNetwork, "cannot accept");
   send_at_once(socket);
   return socket;
 }
@@ -64,7 +59,7 @@ Result<Descriptor> connect_to(const std::string& address) {
   const sockaddr_in there = address_of(parsed->host, static_cast<std::uint16_t>(parsed->port));
   Descriptor socket = open_socket();
   if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&there), sizeof there) != 0) {
-    return refused(fmt::format("connect to {}", address));
+    return refused(Code::kNetwork, fmt::format("cannot connect to {}", address));
   }
   send_at_once(socket);
   return socket;

@@ -3,7 +3,6 @@
 // everything.
 #include "tools/bench/supervised.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <limits.h>
 #include <poll.h>
@@ -11,21 +10,15 @@
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include <array>
-#include <cerrno>
 #include <string>
 
-#include "common/descriptor.h"
 #include "tools/bench/child.h"
+#include "tools/bench/system.h"
 
 namespace stretto::bench {
 namespace {
-
-Status failure(std::string_view what) {
-  return {Code::kResource, fmt::format("{}: {}", what, ::strerror(errno))};
-}
 
 // Its code, then its words, all at once; a pipe takes this much at once.
 void write_status(const Descriptor& pipe, const Status& status) {
@@ -65,21 +58,19 @@ HeldSignals::~HeldSignals() { ::sigprocmask(SIG_SETMASK, &before_, nullptr); }
 void HeldSignals::let_go() const { ::sigprocmask(SIG_SETMASK, &before_, nullptr); }
 
 Status run_supervised(const HeldSignals& signals, const std::function<Status()>& body) {
-  int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0) return failure("no pipe");
-  const Descriptor read(ends[0]);
-  Descriptor write(ends[1]);
+  Result<Pipe> pipe = Pipe::open();
+  if (!pipe.ok()) return pipe.status();
   const Descriptor came(::signalfd(-1, &signals.held(), SFD_CLOEXEC | SFD_NONBLOCK));
-  if (!came.is_open()) return failure("no descriptor for signals");
+  if (!came.is_open()) return refused(Code::kResource, "no descriptor for signals");
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
   Result<Child> child = Child::start(SIGKILL, [&] {
     signals.let_go();
     const Status status = body();
-    write_status(write, status);
+    write_status(pipe->write, status);
     return status.ok() ? 0 : 1;
   });
   if (!child.ok()) return child.status();
-  write.close();
+  pipe->write.close();
   std::array<pollfd, 2> looks{{{child->handle().get(), POLLIN, 0}, {came.get(), POLLIN, 0}}};
   while (::poll(looks.data(), looks.size(), -1) < 0 && errno == EINTR) {
   }
@@ -92,7 +83,7 @@ Status run_supervised(const HeldSignals& signals, const std::function<Status()>&
     return {Code::kInterrupted,
             fmt::format("{} came", ::strsignal(static_cast<int>(signal.ssi_signo)))};
   }
-  return read_status(read, ended_with);
+  return read_status(pipe->read, ended_with);
 }
 
 }  // namespace stretto::bench
