@@ -16,7 +16,7 @@ void check_frame(const launch::AgentFrame& frame) {
   reader.feed(launch::encoded(frame));
   const auto again = reader.next();
   STRETTO_CHECK(again.ok() && again->has_value() && **again == frame);
-  const Result<launch::Hello> hello = launch::hello_of(frame);
+  const Result<launch::AgentHello> hello = launch::hello_of(frame);
   if (!hello.ok()) return;
   const launch::AgentFrame said = launch::frame_of(*hello);
   STRETTO_CHECK(said.number == frame.number && said.texts == frame.texts);
