@@ -6,7 +6,7 @@
 
 namespace stretto {
 
-void Request::operator()(WorkerNode& node) const {
+void LoopRequest::operator()(WorkerNode& node) const {
   if (start_ != nullptr) {
     node.work().start(start_);
   } else {

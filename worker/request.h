@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Request: what a user thread wants of the worker's loop.
+// LoopRequest: what a user thread wants of the worker's loop.
 #pragma once
 
 #include <concepts>
@@ -13,12 +13,12 @@ class WorkerNode;
 struct Operation;
 
 /// Mostly, to start an operation: that takes no function object, and so no memory. Thread: any.
-class Request {
+class LoopRequest {
  public:
-  explicit Request(std::shared_ptr<Operation> start) : start_(std::move(start)) {}
+  explicit LoopRequest(std::shared_ptr<Operation> start) : start_(std::move(start)) {}
   template <std::invocable<WorkerNode&> Do>
   // NOLINTNEXTLINE(google-explicit-constructor): a function is a request.
-  Request(Do what) : do_(std::move(what)) {}
+  LoopRequest(Do what) : do_(std::move(what)) {}
   void operator()(WorkerNode& node) const;
 
  private:

@@ -27,7 +27,7 @@ namespace detail {
 /// The node and its loop. Thread: any.
 class WorkerImpl {
  public:
-  using Loop = LoopThread<WorkerNode, Request>;
+  using Loop = LoopThread<WorkerNode, LoopRequest>;
 
   WorkerImpl(Config config, std::shared_ptr<InputAccount> input,
              std::unique_ptr<Transport> transport)
@@ -153,7 +153,7 @@ Ticket begin(detail::WorkerImpl& impl, Operation::Kind kind, std::span<const Tra
              Rank root = 0) {
   auto batch = std::make_shared<Batch>(impl.loop().door(), kind, transfers, root, impl.tracing());
   if (batch->size() == 1) {
-    impl.loop().post(Request(batch->operation(0)));
+    impl.loop().post(LoopRequest(batch->operation(0)));
   } else {
     impl.loop().post([batch](WorkerNode& node) {
       for (std::size_t i = 0; i < batch->size(); ++i) node.work().start(batch->operation(i));

@@ -173,5 +173,4 @@ LARGE_CLASSES = {
 NAMESAKES = {
     "Member": 2,
     "Options": 3,
-    "Request": 2,
 }
