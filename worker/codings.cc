@@ -38,6 +38,7 @@ void Codings::make_room(TensorState& tensor, std::uint32_t index) {
   const std::size_t bytes = std::exchange(part.codec.encoded_bytes, 0);
   const OperationPtr operation = part.current(PartState::kShares);
   if (operation == nullptr) return;
+  STRETTO_CHECK(operation->encoded_bytes >= bytes);
   operation->encoded_bytes -= bytes;
   encode_more(tensor, operation);
 }
@@ -100,6 +101,7 @@ void Codings::decode(TensorState& tensor, const wire::ValueFrame& value, const B
   const auto target = tensor.bytes_of(operation->target, index);
   const auto held = std::make_shared<Buffer>(lease(operation, target, ways_.waker));
   const auto worked = std::make_shared<Worked>();
+  STRETTO_CHECK(operation != nullptr && !part.codec.decoding);
   part.codec.decoding = true;
   coder_->run(
       {operation->id, target.size(), {operation->priority, operation->deadline_wanted}},

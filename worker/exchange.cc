@@ -8,6 +8,8 @@
 #include <cstring>
 #include <limits>
 
+#include "common/check.h"
+
 namespace stretto {
 namespace {
 
@@ -240,6 +242,7 @@ void Exchange::on_fault(const wire::Key& key, const Status& why) {
 void Exchange::end_part(TensorState& tensor, std::uint32_t part, PartState::LaneName lane) {
   if (lane == PartState::kShares) codings_.free(tensor, part);
   const OperationPtr operation = tensor.parts[part].end(lane);
+  STRETTO_CHECK(operation->cancelled || operation->parts_left > 0);
   if (!operation->cancelled && --operation->parts_left == 0) operations_.end(operation, {});
   advance(tensor, part, lane);
 }

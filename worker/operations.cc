@@ -17,6 +17,7 @@ void Operations::admit(Operation& operation) {
 
 void Operations::begin(const OperationPtr& operation) {
   STRETTO_CHECK(!operation->under_way && !operation->ended);
+  STRETTO_CHECK(in_flight_.empty() || in_flight_.back()->deadline <= operation->deadline);
   operation->place = in_flight_.insert(in_flight_.end(), operation);
   operation->under_way = true;
 }

@@ -14,19 +14,11 @@ using stretto::fake::FarEnd;
 using testing::HasSubstr;
 
 wire::Header call_header(std::uint64_t number, std::string_view method) {
-  wire::Header header;
-  header.kind = wire::Kind::kCall;
-  header.version = number;
-  header.base = hash_of(method);
-  return header;
+  return wire::CallFrame{.number = number, .method = hash_of(method)}.header();
 }
 
 wire::Header answer_header(std::uint64_t number, std::uint64_t code = 0) {
-  wire::Header header;
-  header.kind = wire::Kind::kAnswer;
-  header.version = number;
-  header.base = code;
-  return header;
+  return wire::AnswerFrame{.number = number, .error = code}.header();
 }
 
 wire::Control steer(std::uint64_t number) {
@@ -184,17 +176,17 @@ TEST_F(RpcHostile, SteeringWhatIsNotThereIsIgnored) {
   step();
   const auto answer = guest_.datum();
   EXPECT_EQ(answer.header.kind, wire::Kind::kAnswer);
-  EXPECT_EQ(answer.header.version, 1U);
-  EXPECT_EQ(answer.header.base, 0U);
+  EXPECT_EQ(wire::AnswerFrame::of(answer.header).number, 1U);
+  EXPECT_EQ(wire::AnswerFrame::of(answer.header).error, 0U);
 }
 
 TEST_F(RpcHostile, TheAnswerHasTheCallsUrgencyAndWhatItBecame) {
-  wire::Header header = call_header(1, "keep");
-  header.priority = 4;
-  header.deadline = 5'000'000;
-  guest_.send(header);
-  header.version = 2;
-  guest_.send(header);
+  for (const std::uint64_t number : {1, 2}) {
+    wire::Header header = call_header(number, "keep");
+    header.priority = 4;
+    header.deadline = 5'000'000;
+    guest_.send(header);
+  }
   wire::Control change = steer(2);
   change.mutable_steer()->set_priority(-3);
   change.mutable_steer()->set_deadline_us(~std::uint64_t{0});

@@ -59,19 +59,17 @@ class ShardTest : public testing::Test {
   }
   void push(FarEnd& worker, std::uint64_t round, const std::vector<float>& numbers,
             unsigned flags = wire::kWantsValue, Rank root = 0) {
-    wire::Header header = push_header(kKey, round, flags);
-    if ((flags & wire::kAssign) != 0) header.base = root;
-    worker.send(header, bytes_of(numbers));
+    auto frame = wire::PushFrame::of(push_header(kKey, round, flags));
+    frame.root = root;
+    worker.send(frame.header(), bytes_of(numbers));
     step();
   }
-  void probe(FarEnd& worker) { pull(worker, 0, wire::kProbe); }
-  void pull(FarEnd& worker, std::uint64_t least, unsigned flags = 0) {
-    wire::Header header;
-    header.kind = wire::Kind::kPull;
-    header.flags = static_cast<std::uint16_t>(flags);
-    header.key = kKey;
-    header.version = least;
-    worker.send(header);
+  void probe(FarEnd& worker) { ask(worker, {.key = kKey, .probes = true}); }
+  void pull(FarEnd& worker, std::uint64_t least) {
+    ask(worker, {.key = kKey, .least_version = least});
+  }
+  void ask(FarEnd& worker, const wire::PullFrame& pull) {
+    worker.send(pull.header());
     step();
   }
   /// The one fault that this worker has been told.

@@ -119,8 +119,8 @@ TEST_F(ShardTest, AFinishedRoundIsSentToAllWhoPushedFromOneMemory) {
   EXPECT_EQ(at_first.header.kind, wire::Kind::kValue);
   EXPECT_EQ(at_first.header.dtype, static_cast<std::uint8_t>(Dtype::kF32));
   EXPECT_EQ(at_first.header.key, kKey);
-  EXPECT_EQ(at_first.header.version, 1U);
-  EXPECT_EQ(at_first.header.base, 1U);
+  EXPECT_EQ(wire::ValueFacts::of(at_first.header).version, 1U);
+  EXPECT_EQ(wire::ValueFacts::of(at_first.header).slowest, 1U);
   EXPECT_EQ(at_first.header.own_applied, 1U);
   EXPECT_EQ(at_first.header.spread, 0U);
   EXPECT_EQ(at_first.header.contributors, 2U);
@@ -151,7 +151,7 @@ TEST_F(ShardTest, APushAloneIsAckedAtOnceAndToldWhenItsRoundIsDone) {
   push(second_, 1, {1, 2});
   const Sent done = first_.datum();
   EXPECT_EQ(done.header.kind, wire::Kind::kDone);
-  EXPECT_EQ(done.header.version, 1U);
+  EXPECT_EQ(wire::ValueFacts::of(done.header).version, 1U);
   EXPECT_TRUE(done.payload.empty());
 }
 
@@ -198,9 +198,14 @@ TEST_F(ShardTest, AnotherRootIsAMismatchForAllWhoWait) {
   begin();
   open();
   push(first_, 1, {4, 5}, wire::kWantsValue | wire::kAssign);
-  wire::Header header = push_header(kKey, 1, wire::kWantsValue | wire::kAssign | wire::kAbsent);
-  header.base = 7;  // No rank of this job.
-  second_.send(header);
+  const wire::PushFrame push_of_none{.key = kKey,
+                                     .round = 1,
+                                     .root = 7,  // No rank of this job.
+                                     .wants_value = true,
+                                     .assigns = true,
+                                     .absent = true,
+                                     .dtype = Dtype::kF32};
+  second_.send(push_of_none.header());
   step();
   EXPECT_EQ(fault_at(second_).code(), Code::kMalformed);
   push(second_, 1, {6, 7}, wire::kWantsValue | wire::kAssign, 1);
@@ -236,7 +241,7 @@ TEST_F(ShardTest, AsyncSharesAreAnsweredWithWhatIsThere) {
   ASSERT_EQ(values.size(), 2U);
   EXPECT_THAT(floats_of(values[0].payload.bytes()), ElementsAre(1, 1)) << "as it was then";
   EXPECT_THAT(floats_of(values[1].payload.bytes()), ElementsAre(2, 2));
-  EXPECT_EQ(values[1].header.base, 0U) << "the slowest has done nothing";
+  EXPECT_EQ(wire::ValueFacts::of(values[1].header).slowest, 0U) << "the slowest has done nothing";
   EXPECT_EQ(values[1].header.spread, 2U);
 }
 
@@ -258,7 +263,7 @@ TEST_F(ShardTest, AProbeIsAnsweredAtOnceWithoutBytes) {
   const Sent before = first_.datum();
   EXPECT_EQ(before.header.kind, wire::Kind::kDone);
   EXPECT_EQ(before.header.flags, wire::kProbe);
-  EXPECT_EQ(before.header.version, 0U);
+  EXPECT_EQ(wire::ValueFacts::of(before.header).version, 0U);
   EXPECT_EQ(before.header.own_applied, 0U) << "its share is not in a value yet";
   EXPECT_EQ(before.header.spread, 1U);
   EXPECT_TRUE(before.payload.empty());
@@ -266,9 +271,9 @@ TEST_F(ShardTest, AProbeIsAnsweredAtOnceWithoutBytes) {
   (void)first_.data();
   probe(first_);
   const Sent after = first_.datum();
-  EXPECT_EQ(after.header.version, 1U);
+  EXPECT_EQ(wire::ValueFacts::of(after.header).version, 1U);
   EXPECT_EQ(after.header.own_applied, 1U);
-  EXPECT_EQ(after.header.base, 1U);
+  EXPECT_EQ(wire::ValueFacts::of(after.header).slowest, 1U);
 }
 
 // ---- what it cannot take

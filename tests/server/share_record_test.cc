@@ -4,17 +4,15 @@
 
 #include <gtest/gtest.h>
 
+#include "van/frame_views.h"
+
 namespace stretto {
 namespace {
 
 TEST(ShareRecord, SaysWhoseShareOfWhichRoundItWasAndWhatCameOfIt) {
   using namespace std::chrono_literals;
-  wire::Header header;
-  header.kind = wire::Kind::kPush;
-  header.key = {3, 2};
-  header.version = 7;
+  wire::Header header = wire::PushFrame{.key = {3, 2}, .round = 7, .priority = -4}.header();
   header.sender = 11;
-  header.priority = -4;
   const TraceRecord sum = record_of_share(header, 64, false, Time{} + 5ns, Time{} + 9ns);
   EXPECT_EQ(sum.kind, TraceKind::kSum);
   EXPECT_EQ(sum.end_ns - sum.begin_ns, 4);

@@ -201,10 +201,11 @@ PLANTED = {
         ["common/variables.cc:1", "van/a.cc:2"]),
     rules_code.headers_are_read_by_views: (
         {"van/a.cc": "header.version = 1;\n",
+         "tests/fuzz/b.cc": "sent.header.base = 1;\n",
          "tests/worker/b.cc": "sent.header.base = 1;\n",
          "worker/c.cc": "// header.version\nf(header.version);\nvalue.version = 1;\n",
          "rpc/d.cc": "frame.header.base = 1;\nheader->version = 1;\nheader.epoch = 1;\n"},
-        ["worker/c.cc:2", "rpc/d.cc:1", "rpc/d.cc:2"]),
+        ["tests/worker/b.cc:1", "worker/c.cc:2", "rpc/d.cc:1", "rpc/d.cc:2"]),
     rules_code.no_sleep: (
         {"van/a.cc": "std::this_thread::sleep_for(1s);\n// sleep_for\nthread.detach();\n"
                      'sleep(1);\nrun("sleep 1");\nusleep(1);\nasleep(1);\n',

@@ -57,7 +57,7 @@ TEST_F(EagerExchangeTest, APullDoesNotWaitForAPushNorAPushForAPull) {
   ASSERT_EQ(sent.size(), 2U) << "at most one outstanding push a part";
   EXPECT_EQ(sent[0].header.kind, wire::Kind::kPush);
   EXPECT_EQ(sent[1].header.kind, wire::Kind::kPull);
-  EXPECT_EQ(sent[1].header.version, 0U) << "it takes what is there";
+  EXPECT_EQ(wire::PullFrame::of(sent[1].header).least_version, 0U) << "it takes what is there";
   pulled(kFirst, 7, 0, {3, 4});
   EXPECT_TRUE(pull->ticket->done());
   EXPECT_FALSE(push->ticket->done());
@@ -65,7 +65,7 @@ TEST_F(EagerExchangeTest, APullDoesNotWaitForAPushNorAPushForAPull) {
   EXPECT_EQ(pull->ticket->info().applied, 0U) << "the push is not in it";
   ack(1);
   EXPECT_TRUE(push->ticket->done());
-  EXPECT_EQ(shard_.datum().header.version, 2U);
+  EXPECT_EQ(wire::PushFrame::of(shard_.datum().header).round, 2U);
   EXPECT_FALSE(next->ticket->done());
 }
 
@@ -95,7 +95,7 @@ TEST_F(EagerExchangeTest, EagerRoundsKeepTheOrderOfSync) {
   ack(1);
   EXPECT_TRUE(shard_.data().empty()) << "the round goes on";
   done(kFirst, 1);
-  EXPECT_EQ(shard_.datum().header.version, 2U);
+  EXPECT_EQ(wire::PushFrame::of(shard_.datum().header).round, 2U);
 }
 
 TEST_F(EagerExchangeTest, EachPartTellsWhatIsInIt) {

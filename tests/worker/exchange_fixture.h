@@ -103,22 +103,15 @@ class ExchangeTest : public testing::Test {
     return start(Kind::kPushPull, id, &source, &target);
   }
   static wire::Header value_header(wire::Key key, std::uint64_t version) {
-    wire::Header header;
-    header.kind = wire::Kind::kValue;
-    header.dtype = static_cast<std::uint8_t>(Dtype::kF32);
-    header.key = key;
-    header.version = version;
-    return header;
+    return wire::ValueFrame{.key = key, .facts = {.version = version}, .dtype = Dtype::kF32}
+        .header();
   }
   void value(wire::Key key, std::uint64_t version, const Floats& numbers) {
     shard_.send(value_header(key, version), bytes_of(numbers));
     step();
   }
   void done(wire::Key key, std::uint64_t version) {
-    wire::Header header = value_header(key, version);
-    header.kind = wire::Kind::kDone;
-    header.dtype = 0;
-    shard_.send(header);
+    shard_.send(wire::DoneFrame{.key = key, .facts = {.version = version}}.header());
     step();
   }
   void ack(std::uint64_t pushes) {

@@ -67,13 +67,13 @@ TEST_F(ExchangeTest, HeadersSayRoundBaseAndWhatIsWanted) {
   EXPECT_EQ(header.flags, wire::kWantsValue);
   EXPECT_EQ(header.dtype, static_cast<std::uint8_t>(Dtype::kF32));
   EXPECT_EQ(header.priority, 9);
-  EXPECT_EQ(header.version, 1U);
-  EXPECT_EQ(header.base, 0U);
+  EXPECT_EQ(wire::PushFrame::of(header).round, 1U);
+  EXPECT_EQ(wire::PushFrame::of(header).computed_from, 0U);
   value({1, 0}, 4, {1, 1});
   push_pull(1, source_, target_);
   header = shard_.datum().header;
-  EXPECT_EQ(header.version, 2U);
-  EXPECT_EQ(header.base, 4U) << "the version that this share was computed from";
+  EXPECT_EQ(wire::PushFrame::of(header).round, 2U);
+  EXPECT_EQ(wire::PushFrame::of(header).computed_from, 4U);
 }
 
 TEST_F(ExchangeTest, BroadcastsSendTheRootsBytesAndTheOthersPresence) {
@@ -88,7 +88,7 @@ TEST_F(ExchangeTest, BroadcastsSendTheRootsBytesAndTheOthersPresence) {
   start(Kind::kBroadcastReceiver, 2, nullptr, &target_, 0, 3);
   const fake::Sent receiver = shard_.datum();
   EXPECT_EQ(receiver.header.flags, wire::kWantsValue | wire::kAssign | wire::kAbsent);
-  EXPECT_EQ(receiver.header.base, 3U) << "the root's rank";
+  EXPECT_EQ(wire::PushFrame::of(receiver.header).root, 3U);
   EXPECT_TRUE(receiver.payload.empty());
 }
 
@@ -104,15 +104,13 @@ TEST_F(ExchangeTest, TheTicketTellsHowStaleTheValueIs) {
   source_.resize(4);
   target_.resize(4);
   const auto operation = push_pull(1, source_, target_);
-  wire::Header header = value_header({1, 0}, 5);
-  header.base = 2;
-  header.own_applied = 1;
-  header.spread = 3;
-  shard_.send(header, bytes_of({1, 1}));
-  header.key.part = 1;
-  header.version = 4;
-  header.spread = 1;
-  shard_.send(header, bytes_of({1, 1}));
+  auto frame = wire::ValueFrame::of(value_header({1, 0}, 5));
+  frame.facts = {.version = 5, .slowest = 2, .own_applied = 1, .spread = 3};
+  shard_.send(frame.header(), bytes_of({1, 1}));
+  frame.key.part = 1;
+  frame.facts.version = 4;
+  frame.facts.spread = 1;
+  shard_.send(frame.header(), bytes_of({1, 1}));
   step();
   const ValueInfo info = operation->ticket->info();
   EXPECT_EQ(info.version, 4U) << "the oldest part speaks";
@@ -134,7 +132,7 @@ TEST_F(ExchangeTest, APartHasOneRoundOpenAndTheOthersWait) {
   value({1, 1}, 1, {1, 1});
   const fake::Sent next = shard_.datum();
   EXPECT_EQ(next.header.key.part, 1U) << "parts go on by themselves";
-  EXPECT_EQ(next.header.version, 2U);
+  EXPECT_EQ(wire::PushFrame::of(next.header).round, 2U);
   EXPECT_FALSE(first->ticket->done());
   value({1, 1}, 2, {1, 1});
   EXPECT_FALSE(second->ticket->done());
@@ -154,7 +152,7 @@ TEST_F(ExchangeTest, APushEndsWithItsAckAndTheNextWaitsForTheRound) {
   EXPECT_TRUE(first->ticket->done());
   EXPECT_TRUE(shard_.data().empty()) << "a second share would be refused";
   done({1, 0}, 1);
-  EXPECT_EQ(shard_.datum().header.version, 2U);
+  EXPECT_EQ(wire::PushFrame::of(shard_.datum().header).round, 2U);
   EXPECT_FALSE(second->ticket->done());
 }
 
@@ -169,7 +167,7 @@ TEST_F(ExchangeTest, APullMayGoWhileOurRoundIsOpenAndAsksForIt) {
   ack(1);
   const fake::Sent sent = shard_.datum();
   EXPECT_EQ(sent.header.kind, wire::Kind::kPull);
-  EXPECT_EQ(sent.header.version, 1U);
+  EXPECT_EQ(wire::PullFrame::of(sent.header).least_version, 1U);
   value({1, 0}, 1, {7, 8});
   EXPECT_TRUE(pull->ticket->done());
   EXPECT_THAT(target_, ElementsAre(7, 8));

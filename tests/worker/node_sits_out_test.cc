@@ -76,7 +76,7 @@ TEST_F(NodeSitsOutTest, GivesAnEmptyShareOfATensorThatItDidNotKnow) {
   EXPECT_TRUE(shard_.control().has_open());
   const fake::Sent share = shard_.datum();
   EXPECT_EQ(share.header.flags, wire::kAbsent);
-  EXPECT_EQ(share.header.version, 1U);
+  EXPECT_EQ(wire::PushFrame::of(share.header).round, 1U);
   EXPECT_TRUE(share.payload.empty());
 }
 
