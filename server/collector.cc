@@ -108,10 +108,7 @@ Result<Collector::Counted> Collector::add(Share share) {
   STRETTO_CHECK(rounds_.open() || (sum_.empty() && !root_));
   if (!from) return counted;
   counted.update = made_of(*std::move(from), assign, std::move(bytes));
-  if (to_come_ && to_come_->from_round <= rounds_.next_round()) {
-    const auto completed = regroup_now(std::exchange(to_come_, {})->group);
-    STRETTO_CHECK(completed.ok() && !completed->has_value());  // Nothing is open.
-  }
+  follow_changes();
   return counted;
 }
 
@@ -151,14 +148,29 @@ void Collector::add_in_rank_order(std::uint32_t until) {
 
 // ---- who contributes
 
-Result<std::optional<Update>> Collector::regroup(Group next, std::uint64_t from_round) {
-  if (has_rounds(layout_.options.mode) && from_round > rounds_.next_round()) {
-    to_come_ = {std::move(next), from_round};
-    return std::optional<Update>();
-  }
-  Result<std::optional<Update>> completed = regroup_now(std::move(next));
-  if (completed.ok()) to_come_.reset();
+Result<std::optional<Update>> Collector::regroup(const Group& next, std::uint64_t from_round,
+                                                 const std::set<NodeId>& gone) {
+  const bool later = has_rounds(layout_.options.mode) && from_round > rounds_.next_round();
+  const Group now = later ? without(rounds_.group(), gone) : next;
+  if (Status status = check_gone(*now); !status.ok()) return status;
+  std::erase_if(to_come_, [&](const Change& change) { return change.from_round >= from_round; });
+  if (!later) to_come_.clear();
+  for (Change& change : to_come_) change.group = without(change.group, gone);
+  if (later) to_come_.push_back({next, from_round});
+  std::optional<Update> completed;
+  if (now != rounds_.group()) completed = regroup_now(now);
+  if (completed) follow_changes();
   return completed;
+}
+
+// After a round is done.
+void Collector::follow_changes() {
+  while (!to_come_.empty() && to_come_.front().from_round <= rounds_.next_round()) {
+    const Group next = to_come_.front().group;
+    to_come_.erase(to_come_.begin());
+    const std::optional<Update> completed = regroup_now(next);
+    STRETTO_CHECK(!completed);  // Nothing is open.
+  }
 }
 
 // Those who have come to the open round and do not contribute any more.
@@ -181,8 +193,7 @@ Status Collector::check_gone(const Contributors& next) const {
   return {};
 }
 
-Result<std::optional<Update>> Collector::regroup_now(Group next) {
-  if (Status status = check_gone(*next); !status.ok()) return status;
+std::optional<Update> Collector::regroup_now(const Group& next) {
   const Group before = rounds_.group();
   const bool assign = rounds_.open_assigns();
   std::vector<Share> held(held_.empty() ? 0 : next->size());
@@ -197,10 +208,10 @@ Result<std::optional<Update>> Collector::regroup_now(Group next) {
   }
   held_ = std::move(held);
   turn_ = added;
-  std::optional<Sources> from = rounds_.regroup(std::move(next));
-  if (!from) return std::optional<Update>();
+  std::optional<Sources> from = rounds_.regroup(next);
+  if (!from) return {};
   if (assign) root_.reset();
-  return std::optional(made_of(*std::move(from), assign, take_sum()));
+  return made_of(*std::move(from), assign, take_sum());
 }
 
 // ---- sums

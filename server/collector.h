@@ -4,6 +4,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "server/consistency.h"
@@ -33,12 +34,13 @@ class Collector {
   /// straight out of the transport's memory.
   Result<Counted> add(Share share);
 
-  /// Who makes rounds from `from_round` on, or at once if that has been reached: then the open
-  /// round lacks whoever is not among them any more, its sum is made without them, and the update
-  /// is returned that this may complete. Where rounds do not exist it is always at once. Refused
-  /// and without effect if the open round cannot be made again: its shares were not kept, or its
-  /// broadcast has lost its root. Replaces what was to come.
-  Result<std::optional<Update>> regroup(Group next, std::uint64_t from_round);
+  /// Who makes rounds from `from_round` on, or at once if that is the open round or the next one to
+  /// open; where there are no rounds it is always at once. Replaces what was to come from that
+  /// round on. Those who are `gone` are out at once: the open round's sum is made without them, and
+  /// the update is returned that this may complete. Refused and without effect if the open round
+  /// cannot be made again: its shares were not kept, or its broadcast has lost its root.
+  Result<std::optional<Update>> regroup(const Group& next, std::uint64_t from_round,
+                                        const std::set<NodeId>& gone = {});
 
   Consistency& rounds() { return rounds_; }
   const Consistency& rounds() const { return rounds_; }
@@ -48,7 +50,8 @@ class Collector {
   Status check_encoding(const Share& share) const;
   Status check_root(const Share& share) const;
   Status check_gone(const Contributors& next) const;
-  Result<std::optional<Update>> regroup_now(Group next);
+  std::optional<Update> regroup_now(const Group& next);
+  void follow_changes();
   Update made_of(Sources from, bool assign, Buffer bytes) const;
   Rank rank_of(const Share& share) const;
   void collect(Share share);
@@ -71,7 +74,7 @@ class Collector {
     Group group;
     std::uint64_t from_round = 0;
   };
-  std::optional<Change> to_come_;  // Once that round is the next.
+  std::vector<Change> to_come_;  // Each once its round is the next; by rounds.
 };
 
 }  // namespace stretto

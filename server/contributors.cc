@@ -44,6 +44,12 @@ Group make_group(std::vector<Contributor> all) {
   return std::make_shared<const Contributors>(std::move(all));
 }
 
+Group without(const Group& group, const std::set<NodeId>& gone) {
+  std::vector<Contributor> stay = group->all();
+  std::erase_if(stay, [&gone](const Contributor& one) { return gone.contains(one.node); });
+  return stay.size() == group->size() ? group : make_group(std::move(stay));
+}
+
 std::vector<NodeId> Sources::nodes() const {
   std::vector<NodeId> nodes;
   if (group_ == nullptr) {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -44,6 +45,8 @@ class Contributors {
 /// Shared by all parts, and by the updates that they make.
 using Group = std::shared_ptr<const Contributors>;
 Group make_group(std::vector<Contributor> all);
+/// The same group if it has none of those.
+Group without(const Group& group, const std::set<NodeId>& gone);
 
 /// Whose shares an update is made of: those of a whole group, or one worker's. Thread: any.
 class Sources {

@@ -48,10 +48,17 @@ Result<Collector::Counted> Slot::count(const PushId& push, Share share) {
   return counted;
 }
 
-std::vector<std::pair<Part*, Status>> Slot::regroup(const Group& next, std::uint64_t from_round) {
+void Slot::move(std::uint32_t since) {
+  STRETTO_CHECK(since > since_ && unreleased_.empty());
+  since_ = since;
+}
+
+std::vector<std::pair<Part*, Status>> Slot::regroup(const Group& next, std::uint64_t from_round,
+                                                    const std::set<NodeId>& gone) {
   std::vector<std::pair<Part*, Status>> stuck;
   for (auto& [key, part] : parts_) {
-    Result<std::optional<Update>> completed = part.collector.regroup(next, from_round);
+    part.waiting.drop(gone);
+    Result<std::optional<Update>> completed = part.collector.regroup(next, from_round, gone);
     if (!completed.ok()) {
       stuck.emplace_back(&part, completed.status());
     } else if (completed->has_value()) {

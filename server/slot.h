@@ -12,6 +12,9 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <set>
+#include <utility>
+#include <vector>
 
 #include "server/collector.h"
 #include "server/counted_rounds.h"
@@ -71,6 +74,8 @@ class Slot {
   Slot(std::uint32_t number, std::uint32_t since) : number_(number), since_(since) {}
 
   std::uint32_t number() const { return number_; }
+  /// It has moved to a new owner, with all that is in it.
+  void move(std::uint32_t since);
   Part* find(const wire::Key& key);
   /// A part that is not here yet. The tensor's description outlives it.
   Part& add(const TensorSpec& spec, const PartLayout& layout, std::unique_ptr<ops::UpdateRule> rule,
@@ -81,9 +86,11 @@ class Slot {
   /// Counts an admitted share. An update that it completes is to be appended.
   Result<Collector::Counted> count(const PushId& push, Share share);
 
-  /// Who makes the rounds of all its parts: Collector::regroup. Updates that this completes are
-  /// appended. Parts whose open round cannot go on are named with the reason.
-  std::vector<std::pair<Part*, Status>> regroup(const Group& next, std::uint64_t from_round);
+  /// Who makes the rounds of all its parts: Collector::regroup. Who is gone waits for nothing.
+  /// Updates that this completes are appended. Parts whose open round cannot go on are named with
+  /// the reason.
+  std::vector<std::pair<Part*, Status>> regroup(const Group& next, std::uint64_t from_round,
+                                                const std::set<NodeId>& gone = {});
 
   /// Gives an update its place: after all that have been appended.
   Position append(Update update);

@@ -24,6 +24,11 @@ std::vector<Waiter> WaitingList::take_ready(const Consistency& rounds) {
   return ready;
 }
 
+void WaitingList::drop(const std::set<NodeId>& workers) {
+  std::erase_if(waiters_, [&](const Waiter& waiter) { return workers.contains(waiter.worker); });
+  looked_at_ = 0;
+}
+
 std::vector<Waiter> WaitingList::take_all() {
   looked_at_ = 0;
   return std::exchange(waiters_, {});

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <set>
 #include <vector>
 
 #include "common/clock.h"
@@ -30,6 +31,8 @@ class WaitingList {
   /// Those whose wait is over, in the order in which they came; they wait no longer. Always asked
   /// with the same rounds.
   std::vector<Waiter> take_ready(const Consistency& rounds);
+  /// These wait no longer, and are told nothing.
+  void drop(const std::set<NodeId>& workers);
   /// Everybody, ready or not.
   std::vector<Waiter> take_all();
 

@@ -22,10 +22,11 @@ class RegroupTest : public PartFixture {
     part_ = &add_part(*slot_, spec_, workers, {1, 0}, Collector::Shares::kKept);
   }
   /// These ranks, from a round on; the reason why not, if there is one.
-  Status regroup(std::vector<Rank> ranks, std::uint64_t from_round = 0) {
+  Status regroup(const std::vector<Rank>& ranks, std::uint64_t from_round = 0,
+                 const std::set<NodeId>& gone = {}) {
     std::vector<Contributor> all;
     for (const Rank rank : ranks) all.push_back({fake::node_of(rank), rank});
-    const auto stuck = slot_->regroup(make_group(std::move(all)), from_round);
+    const auto stuck = slot_->regroup(make_group(std::move(all)), from_round, gone);
     slot_->release(slot_->appended());
     EXPECT_TRUE(slot_->consistent());
     return stuck.empty() ? Status() : stuck.front().second;
@@ -52,6 +53,18 @@ TEST_F(RegroupTest, ARoundThatOnlyLackedWhoIsGoneIsDone) {
   EXPECT_THAT(part_->take_ready(), SizeIs(1));
   ASSERT_TRUE(share(2, {5, 5}).ok());
   EXPECT_EQ(held().version, 2U);
+}
+
+TEST_F(RegroupTest, WhoIsGoneIsToldNothing) {
+  make_kept(2);
+  ASSERT_TRUE(share(0, {1, 1}).ok());
+  part_->waiting.add({.worker = 10, .gate = gate_, .since = {}});
+  ASSERT_TRUE(share(1, {2, 2}).ok());
+  part_->waiting.add({.worker = 11, .gate = gate_, .since = {}});
+  ASSERT_TRUE(regroup({1}, 0, {10}).ok());
+  const std::vector<Waiter> ready = part_->take_ready();
+  ASSERT_THAT(ready, SizeIs(1));
+  EXPECT_EQ(ready[0].worker, 11U);
 }
 
 TEST_F(RegroupTest, MeansAreOverThoseWhoMadeThem) {
@@ -88,6 +101,22 @@ TEST_F(RegroupTest, WhatWasToComeIsReplaced) {
   ASSERT_TRUE(regroup({0}).ok()) << "worker 1 is lost, and the newcomer too";
   for (int i = 0; i < 6; ++i) ASSERT_TRUE(share(0, {1, 1}).ok());
   EXPECT_EQ(held().version, 6U);
+}
+
+TEST_F(RegroupTest, ChangesThatAreToComeComeInTheirOrderWithoutWhoIsGone) {
+  make_kept(2);
+  ASSERT_TRUE(regroup({0, 1, 2}, 2).ok());
+  ASSERT_TRUE(regroup({0, 1, 2, 3}, 3).ok());
+  ASSERT_TRUE(share(0, {1, 1}).ok());
+  ASSERT_TRUE(regroup({0, 2, 3}, 3, {fake::node_of(1)}).ok());
+  EXPECT_EQ(held().version, 1U) << "it lacked who is gone";
+  ASSERT_TRUE(share(0, {1, 1}).ok());
+  ASSERT_TRUE(share(2, {10, 10}).ok());
+  EXPECT_THAT(held().from.nodes(), ElementsAre(10, 12));
+  for (const Rank rank : {0U, 2U}) ASSERT_TRUE(share(rank, {1, 1}).ok());
+  EXPECT_EQ(held().version, 2U);
+  ASSERT_TRUE(share(3, {5, 5}).ok());
+  EXPECT_THAT(value(), ElementsAre(7, 7));
 }
 
 TEST_F(RegroupTest, WithoutItsSharesTheOpenRoundCannotBeMadeAgain) {

@@ -58,6 +58,15 @@ TEST_F(SlotTest, SharesOfAnEpochBeforeItWasOwnedHereAreOthers) {
   EXPECT_EQ(slot.number(), 7U);
 }
 
+TEST_F(SlotTest, ASlotThatMovesKnowsWhatHasCountedAndFencesWhatIsOlder) {
+  make(2);
+  ASSERT_TRUE(share(0, {1, 2}).ok());
+  slot_->move(4);
+  EXPECT_EQ(slot_->admit({10, kKey, 1}, 4), Verdict::kDuplicate);
+  EXPECT_EQ(slot_->admit({11, kKey, 1}, 3), Verdict::kMoved);
+  EXPECT_EQ(slot_->admit({11, kKey, 1}, 4), Verdict::kApply);
+}
+
 TEST_F(SlotTest, NobodyIsToldWhatIsNotReleased) {
   make(2);
   const Collector::Counted first = count(0, 1, {1, 2});

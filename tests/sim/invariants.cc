@@ -87,6 +87,7 @@ std::uint64_t SimCluster::check_part(const Node& node, const Part& part) {
     report("versions never go back", fmt::format("{}: {} part {} went from {} to {}", node.name,
                                                  name, part.key.part, last, value.version));
   }
+  if (value.version != last && has_rounds(part.spec.options.mode)) check_contributors(part);
   last = value.version;
   if (part.waiting.size() > 2 * plan_.workers) {
     report("memory is bounded",
@@ -96,6 +97,30 @@ std::uint64_t SimCluster::check_part(const Node& node, const Part& part) {
   // A part that its codec would make larger travels, and is kept, as it is.
   const std::uint64_t bytes = value.bytes.size();
   return value.codec == Codec::kNone ? bytes : bytes - std::min(kStreamBytes, bytes);
+}
+
+// A round is made by all workers, each of which has begun it, whoever is lost since.
+void SimCluster::check_contributors(const Part& part) {
+  const Value& value = part.store.value();
+  const auto known = [&](const TensorPlan& tensor) { return tensor.spec.name == part.spec.name; };
+  const auto tensor =
+      static_cast<std::size_t>(std::ranges::find_if(plan_.tensors, known) - plan_.tensors.begin());
+  std::uint32_t found = 0;
+  for (const auto& node : nodes_) {
+    if (node->worker == nullptr || !value.from.contains(node->worker->membership().node()))
+      continue;
+    ++found;
+    if (node->user->begun(tensor) < value.version) {
+      report("rounds are of their contributors",
+             fmt::format("{} is in round {} of {}, of which it has begun {}", node->name,
+                         value.version, part.spec.name, node->user->begun(tensor)));
+    }
+  }
+  if (found != plan_.workers || value.from.size() != plan_.workers) {
+    report("rounds are of their contributors",
+           fmt::format("round {} of {} is of {} nodes, {} of them workers", value.version,
+                       part.spec.name, value.from.size(), found));
+  }
 }
 
 // What a worker was told is applied must have counted in every part.

@@ -132,7 +132,7 @@ def link(objects, program):
 def simulate(program):
     """The invariant that tripped or None, the seed, and the end of the output."""
     done = subprocess.run(
-        [program, "--gtest_filter=*.Every*"], capture_output=True, text=True,
+        [program, "--gtest_filter=*.Every*", "--gtest_fail_fast"], capture_output=True, text=True,
         timeout=300, check=False,
         env=dict(os.environ, STRETTO_SIM_SEEDS=SEEDS, STRETTO_SIM_FIRST_SEED="1"))
     stated = re.search(r"^invariant: (.*)$", done.stdout, re.MULTILINE)

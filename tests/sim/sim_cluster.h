@@ -81,6 +81,7 @@ class SimCluster {
   void check_view(const View& view);
   void check_slots(const Node& node);
   std::uint64_t check_part(const Node& node, const Part& part);
+  void check_contributors(const Part& part);
   void check_acknowledged(const Node& node);
   void check_liveness();
   void check_end();

@@ -38,6 +38,8 @@ class SimWorker {
   const std::set<Code>& codes() const { return codes_; }
   /// Rounds of a tensor's parts whose pushes have ended ok.
   std::uint64_t acknowledged(std::size_t tensor) const { return tensors_[tensor].acknowledged; }
+  /// Rounds of a tensor that it has begun, or that it sits out.
+  std::uint64_t begun(std::size_t tensor) const { return tensors_[tensor].next_step; }
   bool declared(std::size_t tensor) const { return tensors_[tensor].tensor.has_value(); }
 
  private:

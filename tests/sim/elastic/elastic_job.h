@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// ElasticJob: a job whose members come, go and are replaced, and whose slots move, in simulated
+// time. Views are production's (ViewMachine), and so are slots, collectors and stores. What carries
+// a view to its members, and what they send again because of it, is played, for no user can ask for
+// such a job yet.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "scheduler/view_machine.h"
+#include "tests/sim/elastic/elastic_worker.h"
+
+namespace stretto::sim {
+
+/// Thread: the simulation's.
+class ElasticJob {
+ public:
+  explicit ElasticJob(std::uint64_t seed);
+
+  /// Runs it to its end, or to the first violation.
+  std::optional<Violation> run();
+
+  /// What happened, for tests that look whether seeds reach what they are for.
+  struct Events {
+    int joined = 0;
+    int lost = 0;
+    int noticed = 0;
+    int moved = 0;
+  };
+  const Events& events() const { return events_; }
+
+ private:
+  static constexpr ProcessId kCoordinator = 0;
+
+  struct Process {
+    std::unique_ptr<ElasticWorker> worker;
+    std::unique_ptr<ElasticServer> server;
+    NodeId node = 0;
+    bool alive = true;
+  };
+  using WithRound = std::function<void(std::uint64_t)>;
+
+  void gather();
+  void add_worker_process();
+  void plan_events();
+  void strike();
+
+  void come();
+  void lose(bool silently);
+  void give_notice();
+  void move_slots();
+
+  void hold_all(WithRound then);
+  void held(ProcessId process, std::uint64_t round);
+  void stop_waiting_for(ProcessId process);
+  void end_hold();
+  std::vector<ViewOrder> tell_machine(const ViewEvent& event);
+  void publish();
+  void time_out();
+  void spread(const SharedView& view, ProcessId to);
+
+  Process* process_of(NodeId node);
+  ProcessId id_of(NodeId node) const;
+  void deliver_push(ProcessId from, const ElasticPush& push);
+  void deliver_answer(ProcessId from, NodeId to, const ElasticAnswer& answer);
+  std::vector<ProcessId> members(Role role);
+  NodeId owner_of(const wire::Key& key) const;
+
+  Random random_;
+  Mail mail_;
+  Ledger ledger_;
+  Config config_;
+  TensorSpec spec_;
+  std::vector<wire::Key> keys_;
+  std::uint32_t first_slot_ = 0;
+  std::uint64_t rounds_ = 0;
+  std::optional<ViewMachine> machine_;
+  SharedView view_;  // As last published.
+  std::vector<Process> processes_{1};
+  struct Hold {  // Until nobody begins a round, and all have said which one they have begun.
+    std::set<ProcessId> waits_for;
+    std::uint64_t begun;
+    WithRound then;
+  };
+  std::optional<Hold> hold_;
+  std::deque<WithRound> holds_;
+  std::set<std::uint32_t> moving_;
+  Events events_;
+};
+
+}  // namespace stretto::sim
