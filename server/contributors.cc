@@ -21,6 +21,10 @@ Contributors::Contributors(std::vector<Contributor> all) : by_rank_(std::move(al
 }
 
 std::optional<std::uint32_t> Contributors::find(NodeId node) const {
+  if (by_node_.empty()) return {};
+  // Nodes that joined one after the other have numbers one after the other.
+  const std::size_t guess = node - by_node_.front().first;
+  if (guess < by_node_.size() && by_node_[guess].first == node) return by_node_[guess].second;
   const auto place =
       std::ranges::lower_bound(by_node_, node, {}, &std::pair<NodeId, std::uint32_t>::first);
   if (place == by_node_.end() || place->first != node) return {};

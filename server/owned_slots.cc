@@ -31,14 +31,14 @@ Status OwnedSlots::open(std::uint32_t tensor, const TensorSpec& spec, std::uint3
 }
 
 Result<OwnedSlots::Place> OwnedSlots::place_of(const wire::Key& key, const std::set<NodeId>& left) {
+  if (const auto found = places_.find(key); found != places_.end()) return found->second;
   const auto known = tensors_.find(key.tensor);
   if (known == tensors_.end() || key.part >= known->second.cut.parts()) {
     return Status(Code::kMalformed,
                   fmt::format("part {} of tensor {} is not known here", key.part, key.tensor));
   }
-  Slot& slot = slot_of((known->second.first_slot + key.part) % job_.slots);
-  if (Part* part = slot.find(key)) return Place{&slot, part};
-  return make_part(known->second, key, slot, left);
+  return make_part(known->second, key, slot_of((known->second.first_slot + key.part) % job_.slots),
+                   left);
 }
 
 Slot& OwnedSlots::slot_of(std::uint32_t number) {
@@ -71,7 +71,7 @@ Result<OwnedSlots::Place> OwnedSlots::make_part(const OpenTensor& tensor, const 
   bytes_ += wanted;
   ++parts_;
   for (const NodeId worker : left) part.collector.rounds().leave(worker);
-  return Place{&slot, &part};
+  return places_.emplace(key, Place{&slot, &part}).first->second;
 }
 
 std::uint64_t OwnedSlots::shares() const {

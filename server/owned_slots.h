@@ -71,14 +71,21 @@ class OwnedSlots {
                           const std::set<NodeId>& left);
   Slot& slot_of(std::uint32_t number);
 
+  struct Hash {
+    std::size_t operator()(const wire::Key& key) const {
+      return std::hash<std::uint64_t>()((std::uint64_t{key.tensor} << 32) | key.part);
+    }
+  };
+
   std::uint64_t limit_bytes_;
   Allocate allocate_;
   Job job_;
   DescriptionBudget budget_;
   std::unordered_map<std::uint32_t, OpenTensor> tensors_;
   std::map<std::uint32_t, Slot> slots_;
-  std::uint64_t bytes_ = 0;  // Of all slots,
-  std::size_t parts_ = 0;    // as they come.
+  std::unordered_map<wire::Key, Place, Hash> places_;  // Of all parts that are here.
+  std::uint64_t bytes_ = 0;                            // Of all slots,
+  std::size_t parts_ = 0;                              // as they come.
 };
 
 }  // namespace stretto

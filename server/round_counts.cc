@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Workers of one round are one entry, so that in lockstep there are two.
+// The least is known with how many are at it.
 #include "server/round_counts.h"
 
 #include <algorithm>
@@ -14,28 +14,32 @@ RoundCounts::RoundCounts(std::uint32_t workers)
 
 RoundCounts::RoundCounts(std::vector<std::uint64_t> rounds)
     : rounds_(std::move(rounds)), left_(workers()) {
-  for (const std::uint64_t round : rounds_) {
-    enter(round);
-    most_ = std::max(most_, round);
-  }
+  for (const std::uint64_t round : rounds_) most_ = std::max(most_, round);
+  look_at_all();
 }
 
 void RoundCounts::advance(std::uint32_t index) {
   const std::uint64_t before = rounds_[index]++;
   most_ = std::max(most_, before + 1);
   if (left_.contains(index)) return;
-  enter(before + 1);
-  quit(before);
+  STRETTO_CHECK(at_least_ > 0 && before >= least_);
+  if (before == least_ && --at_least_ == 0) look_at_all();
 }
 
 void RoundCounts::leave(std::uint32_t index) {
-  if (left_.insert(index)) quit(rounds_[index]);
+  if (!left_.insert(index)) return;
+  STRETTO_CHECK(at_least_ > 0 && rounds_[index] >= least_);
+  if (rounds_[index] == least_ && --at_least_ == 0) look_at_all();
 }
 
-void RoundCounts::quit(std::uint64_t round) {
-  const auto stage = stages_.find(round);
-  STRETTO_CHECK(stage != stages_.end() && stage->second > 0);
-  if (--stage->second == 0) stages_.erase(stage);
+void RoundCounts::look_at_all() {
+  least_ = most_;
+  at_least_ = 0;
+  for (std::uint32_t index = 0; index < workers(); ++index) {
+    if (left_.contains(index) || rounds_[index] > least_) continue;
+    at_least_ = rounds_[index] == least_ ? at_least_ + 1 : 1;
+    least_ = rounds_[index];
+  }
 }
 
 }  // namespace stretto

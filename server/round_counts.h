@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // RoundCounts: how many rounds each worker of a list has made, with the least and the most kept as
-// they change: a share costs the same for two workers and for a thousand.
+// they change. Only when the last one leaves the least is everybody looked at, which then have made
+// a round each since it was so before: a share costs the same for two workers and for a thousand.
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <vector>
 
 #include "server/index_set.h"
@@ -26,16 +26,16 @@ class RoundCounts {
   std::uint64_t of(std::uint32_t index) const { return rounds_[index]; }
   const IndexSet& left() const { return left_; }
   /// Of those who have not left; if all have, the most.
-  std::uint64_t least() const { return stages_.empty() ? most_ : stages_.begin()->first; }
+  std::uint64_t least() const { return at_least_ == 0 ? most_ : least_; }
   std::uint64_t most() const { return most_; }
 
  private:
-  void enter(std::uint64_t round) { ++stages_[round]; }
-  void quit(std::uint64_t round);
+  void look_at_all();
 
   std::vector<std::uint64_t> rounds_;
   IndexSet left_;
-  std::map<std::uint64_t, std::uint32_t> stages_;  // How many of those who stay are at each round.
+  std::uint64_t least_ = 0;     // Of those who stay, and
+  std::uint32_t at_least_ = 0;  // how many of them are there: none if nobody stays.
   std::uint64_t most_ = 0;
 };
 

@@ -203,7 +203,7 @@ void Shard::on_push(LinkId link, Worker worker, const wire::Header& header, Buff
     return announcer_.disagree(link, push, part, status);
   }
   if (!part.doomed.ok()) return announcer_.fault(link, push.key, push.round, part.doomed);
-  switch (place->slot->admit({worker.node, push.key, push.round}, header.epoch)) {
+  switch (place->slot->admit(part, {worker.node, push.key, push.round}, header.epoch)) {
     case Slot::Verdict::kApply:
       return count(link, worker, header, std::move(payload), *place);
     case Slot::Verdict::kDuplicate:  // It counted once, and that is enough.
@@ -227,14 +227,14 @@ void Shard::count(LinkId link, Worker worker, const wire::Header& header, Buffer
   const Time now = trace_.tracer().now(clock_);
   const Time first = part.waiting.empty() ? now : part.waiting.oldest().since;
   Result<Collector::Counted> counted = place.slot->count(
-      {worker.node, push.key, push.round}, share_of(push, worker.node, std::move(payload)));
+      part, {worker.node, push.key, push.round}, share_of(push, worker.node, std::move(payload)));
   if (!counted.ok() && counted.status().code() == Code::kMismatch) {
     return announcer_.disagree(link, push, part, counted.status());
   }
   if (!counted.ok()) return announcer_.fault(link, push.key, push.round, counted.status());
   const bool completed = counted->update.has_value();
   // There is no other copy whose word an update would have to wait for.
-  if (completed) place.slot->release(place.slot->append(*std::move(counted->update)));
+  if (completed) place.slot->release(place.slot->append(part, *std::move(counted->update)));
   STRETTO_CHECK(part.settled() && part.consistent());
   if (completed && collects && held_.note(worker.rank, first, now)) {
     membership_->set_held(worker.rank, held_.of(worker.rank));

@@ -30,20 +30,18 @@ Part& Slot::add(const TensorSpec& spec, const PartLayout& layout,
   return part;
 }
 
-Slot::Verdict Slot::admit(const PushId& push, std::uint32_t epoch) const {
+Slot::Verdict Slot::admit(const Part& part, const PushId& push, std::uint32_t epoch) const {
+  STRETTO_CHECK(part.key == push.key);
   if (epoch < since_) return Verdict::kMoved;
-  const auto part = parts_.find(push.key);
-  STRETTO_CHECK(part != parts_.end());
-  const bool known = push.round <= part->second.counted.last_of(push.worker);
+  const bool known = push.round <= part.counted.last_of(push.worker);
   return known ? Verdict::kDuplicate : Verdict::kApply;
 }
 
-Result<Collector::Counted> Slot::count(const PushId& push, Share share) {
-  Part* part = find(push.key);
-  STRETTO_CHECK(part != nullptr && share.round == push.round);
-  Result<Collector::Counted> counted = part->collector.add(std::move(share));
+Result<Collector::Counted> Slot::count(Part& part, const PushId& push, Share share) {
+  STRETTO_CHECK(part.key == push.key && share.round == push.round);
+  Result<Collector::Counted> counted = part.collector.add(std::move(share));
   if (!counted.ok()) return counted;
-  part->counted.note(push.worker, push.round);
+  part.counted.note(push.worker, push.round);
   ++shares_;
   return counted;
 }
@@ -62,28 +60,29 @@ std::vector<std::pair<Part*, Status>> Slot::regroup(const Group& next, std::uint
     if (!completed.ok()) {
       stuck.emplace_back(&part, completed.status());
     } else if (completed->has_value()) {
-      append(**std::move(completed));
+      append(part, **std::move(completed));
     }
   }
   return stuck;
 }
 
-Slot::Position Slot::append(Update update) {
-  STRETTO_CHECK(find(update.key) != nullptr);
-  unreleased_.push_back(std::move(update));
+Slot::Position Slot::append(Part& part, Update update) {
+  STRETTO_CHECK(part.key == update.key);
+  unreleased_.push_back({&part, std::move(update)});
   return appended();
 }
 
 void Slot::release(Position through) {
   STRETTO_CHECK(released_ <= through && through <= appended());
-  while (released_ < through) {
-    Update update = std::move(unreleased_.front());
-    unreleased_.pop_front();
-    ++released_;
-    Part& part = *find(update.key);
+  const auto end = unreleased_.begin() + static_cast<std::ptrdiff_t>(through - released_);
+  for (auto next = unreleased_.begin(); next != end; ++next) {
+    Part& part = *next->part;
+    Update update = std::move(next->update);
     part.store.apply(std::move(update));
     STRETTO_CHECK(part.store.value().version <= part.collector.rounds().version());
   }
+  unreleased_.erase(unreleased_.begin(), end);
+  released_ = through;
 }
 
 bool Slot::consistent() const {

@@ -9,7 +9,6 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <map>
 #include <memory>
 #include <set>
@@ -81,10 +80,10 @@ class Slot {
   Part& add(const TensorSpec& spec, const PartLayout& layout, std::unique_ptr<ops::UpdateRule> rule,
             Collector collector, const Allocate& allocate);
 
-  /// `epoch` is the sender's.
-  Verdict admit(const PushId& push, std::uint32_t epoch) const;
+  /// Of a share for this part of the slot; `epoch` is the sender's.
+  Verdict admit(const Part& part, const PushId& push, std::uint32_t epoch) const;
   /// Counts an admitted share. An update that it completes is to be appended.
-  Result<Collector::Counted> count(const PushId& push, Share share);
+  Result<Collector::Counted> count(Part& part, const PushId& push, Share share);
 
   /// Who makes the rounds of all its parts: Collector::regroup. Who is gone waits for nothing.
   /// Updates that this completes are appended. Parts whose open round cannot go on are named with
@@ -93,7 +92,7 @@ class Slot {
                                                 const std::set<NodeId>& gone = {});
 
   /// Gives an update its place: after all that have been appended.
-  Position append(Update update);
+  Position append(Part& part, Update update);
   /// Applies all up to this place: they are kept wherever they have to be.
   void release(Position through);
   Position appended() const { return released_ + unreleased_.size(); }
@@ -119,7 +118,11 @@ class Slot {
   std::uint32_t number_;
   std::uint32_t since_;
   std::map<wire::Key, Part> parts_;
-  std::deque<Update> unreleased_;  // Appended, in order.
+  struct Appended {
+    Part* part;
+    Update update;
+  };
+  std::vector<Appended> unreleased_;  // In order.
   Position released_ = 0;
   std::uint64_t bytes_ = 0;
   std::uint64_t shares_ = 0;

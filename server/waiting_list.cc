@@ -15,6 +15,7 @@ std::vector<Waiter> WaitingList::take_ready(const Consistency& rounds) {
   std::vector<Waiter> ready;
   const auto passes = [&](const Waiter& waiter) {
     const bool over = rounds.passes(waiter.gate, waiter.worker);
+    if (over && ready.empty()) ready.reserve(waiters_.size());
     if (over) ready.push_back(waiter);
     return over;
   };

@@ -50,10 +50,10 @@ std::uint64_t push_round(Slot& slot, std::uint32_t workers, std::uint64_t round,
   const Consistency& rounds = part.collector.rounds();
   for (Rank rank = 0; rank < workers; ++rank) {
     const PushId push{10 + rank, kKey, round};
-    if (slot.admit(push, 1) != Slot::Verdict::kApply) return 0;
-    auto counted = slot.count(push, {.worker = push.worker, .round = round, .bytes = share});
+    if (slot.admit(part, push, 1) != Slot::Verdict::kApply) return 0;
+    auto counted = slot.count(part, push, {.worker = push.worker, .round = round, .bytes = share});
     if (!counted.ok()) return 0;
-    if (counted->update) slot.release(slot.append(*std::move(counted->update)));
+    if (counted->update) slot.release(slot.append(part, *std::move(counted->update)));
     part.waiting.add(
         {.worker = push.worker, .wants_value = true, .gate = counted->gate, .since = {}});
     for (const Waiter& ready : part.take_ready()) {

@@ -41,10 +41,10 @@ class PartFixture : public testing::Test {
   }
   Status contribute(Share given) {
     const PushId push{given.worker, part_->key, given.round};
-    auto counted = slot_->count(push, std::move(given));
+    auto counted = slot_->count(*part_, push, std::move(given));
     if (!counted.ok()) return counted.status();
     gate_ = counted->gate;
-    if (counted->update) slot_->release(slot_->append(*std::move(counted->update)));
+    if (counted->update) slot_->release(slot_->append(*part_, *std::move(counted->update)));
     EXPECT_TRUE(slot_->consistent());
     return {};
   }

@@ -20,41 +20,41 @@ class SlotTest : public PartFixture {
  protected:
   Collector::Counted count(Rank rank, std::uint64_t round, const std::vector<float>& numbers) {
     return *slot_->count(
-        {fake::node_of(rank), kKey, round},
+        *part_, {fake::node_of(rank), kKey, round},
         {.worker = fake::node_of(rank), .round = round, .bytes = fake::bytes_of(numbers)});
   }
 };
 
 TEST_F(SlotTest, AShareThatHasCountedIsADuplicate) {
   make(2);
-  EXPECT_EQ(slot_->admit({10, kKey, 1}, 1), Verdict::kApply);
+  EXPECT_EQ(slot_->admit(*part_, {10, kKey, 1}, 1), Verdict::kApply);
   ASSERT_TRUE(share(0, {1, 2}).ok());
-  EXPECT_EQ(slot_->admit({10, kKey, 1}, 1), Verdict::kDuplicate);
-  EXPECT_EQ(slot_->admit({10, kKey, 2}, 1), Verdict::kApply);
-  EXPECT_EQ(slot_->admit({11, kKey, 1}, 1), Verdict::kApply) << "another worker";
+  EXPECT_EQ(slot_->admit(*part_, {10, kKey, 1}, 1), Verdict::kDuplicate);
+  EXPECT_EQ(slot_->admit(*part_, {10, kKey, 2}, 1), Verdict::kApply);
+  EXPECT_EQ(slot_->admit(*part_, {11, kKey, 1}, 1), Verdict::kApply) << "another worker";
   EXPECT_EQ(slot_->shares(), 1U);
 }
 
 TEST_F(SlotTest, AnotherIncarnationsSharesAreNotThoseOfTheFirst) {
   make(1, {.mode = Mode::kAsync});
   ASSERT_TRUE(share(0, {1, 2}).ok());
-  EXPECT_EQ(slot_->admit({10, kKey, 1}, 1), Verdict::kDuplicate);
-  EXPECT_EQ(slot_->admit({99, kKey, 1}, 1), Verdict::kApply);
+  EXPECT_EQ(slot_->admit(*part_, {10, kKey, 1}, 1), Verdict::kDuplicate);
+  EXPECT_EQ(slot_->admit(*part_, {99, kKey, 1}, 1), Verdict::kApply);
 }
 
 TEST_F(SlotTest, ARefusedShareHasNotCounted) {
   make(2);
   EXPECT_FALSE(share(0, {1, 2, 3}).ok());
-  EXPECT_EQ(slot_->admit({10, kKey, 1}, 1), Verdict::kApply);
+  EXPECT_EQ(slot_->admit(*part_, {10, kKey, 1}, 1), Verdict::kApply);
   EXPECT_EQ(slot_->shares(), 0U);
 }
 
 TEST_F(SlotTest, SharesOfAnEpochBeforeItWasOwnedHereAreOthers) {
   const TensorSpec spec = fake::spec("x", Dtype::kF32, 2);
   Slot slot(7, 3);
-  add_part(slot, spec, 2);
-  EXPECT_EQ(slot.admit({10, kKey, 1}, 2), Verdict::kMoved);
-  EXPECT_EQ(slot.admit({10, kKey, 1}, 3), Verdict::kApply);
+  const Part& part = add_part(slot, spec, 2);
+  EXPECT_EQ(slot.admit(part, {10, kKey, 1}, 2), Verdict::kMoved);
+  EXPECT_EQ(slot.admit(part, {10, kKey, 1}, 3), Verdict::kApply);
   EXPECT_EQ(slot.number(), 7U);
 }
 
@@ -62,9 +62,9 @@ TEST_F(SlotTest, ASlotThatMovesKnowsWhatHasCountedAndFencesWhatIsOlder) {
   make(2);
   ASSERT_TRUE(share(0, {1, 2}).ok());
   slot_->move(4);
-  EXPECT_EQ(slot_->admit({10, kKey, 1}, 4), Verdict::kDuplicate);
-  EXPECT_EQ(slot_->admit({11, kKey, 1}, 3), Verdict::kMoved);
-  EXPECT_EQ(slot_->admit({11, kKey, 1}, 4), Verdict::kApply);
+  EXPECT_EQ(slot_->admit(*part_, {10, kKey, 1}, 4), Verdict::kDuplicate);
+  EXPECT_EQ(slot_->admit(*part_, {11, kKey, 1}, 3), Verdict::kMoved);
+  EXPECT_EQ(slot_->admit(*part_, {11, kKey, 1}, 4), Verdict::kApply);
 }
 
 TEST_F(SlotTest, NobodyIsToldWhatIsNotReleased) {
@@ -76,7 +76,7 @@ TEST_F(SlotTest, NobodyIsToldWhatIsNotReleased) {
   ASSERT_TRUE(last.update.has_value());
   EXPECT_EQ(last.update->version, 1U);
   EXPECT_THAT(last.update->from.nodes(), ElementsAre(10, 11));
-  const Slot::Position place = slot_->append(*std::move(last.update));
+  const Slot::Position place = slot_->append(*part_, *std::move(last.update));
   EXPECT_EQ(place, 1U);
   EXPECT_EQ(slot_->appended(), 1U);
   EXPECT_EQ(slot_->released(), 0U);
@@ -92,7 +92,7 @@ TEST_F(SlotTest, NobodyIsToldWhatIsNotReleased) {
 TEST_F(SlotTest, UpdatesAreReleasedInTheOrderOfTheirPlaces) {
   make(1, {.mode = Mode::kAsync});
   for (std::uint64_t round = 1; round <= 3; ++round) {
-    slot_->append(*count(0, round, {1, 1}).update);
+    slot_->append(*part_, *count(0, round, {1, 1}).update);
   }
   slot_->release(2);
   EXPECT_EQ(held().version, 2U);

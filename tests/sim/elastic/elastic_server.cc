@@ -115,7 +115,8 @@ void ElasticServer::on_push(const ElasticPush& push) {
   }
   Owned* owned = owned_of(push.id.key);
   if (owned == nullptr) return;  // It has moved: the view that says so has it sent again.
-  const Slot::Verdict verdict = owned->slot->admit(push.id, push.epoch);
+  Part& part = *owned->slot->find(push.id.key);
+  const Slot::Verdict verdict = owned->slot->admit(part, push.id, push.epoch);
   const bool fenced = push.epoch < owned->since;
   if (fenced != (verdict == Slot::Verdict::kMoved)) {
     ledger_.report("fenced frames change nothing",
@@ -125,7 +126,6 @@ void ElasticServer::on_push(const ElasticPush& push) {
   if (verdict == Slot::Verdict::kApply) count(*owned, push);
   const bool is_in = view_->find(push.id.worker) != nullptr;
   if (verdict != Slot::Verdict::kDuplicate || !is_in) return;
-  Part& part = *owned->slot->find(push.id.key);
   part.waiting.add({.worker = push.id.worker,
                     .wants_value = true,
                     .gate = part.collector.rounds().gate_of_pull(push.id.round),
@@ -143,7 +143,8 @@ void ElasticServer::count(Owned& owned, const ElasticPush& push) {
   }
   const Ledger::Numbers numbers = Ledger::share_of(worker, push.id.key, push.id.round);
   auto counted = owned.slot->count(
-      push.id, {.worker = worker, .round = push.id.round, .bytes = bytes_of_numbers(numbers)});
+      part, push.id,
+      {.worker = worker, .round = push.id.round, .bytes = bytes_of_numbers(numbers)});
   if (!counted.ok()) {
     if (contributes) {
       ledger_.report("no error without a cause",
@@ -153,7 +154,7 @@ void ElasticServer::count(Owned& owned, const ElasticPush& push) {
   }
   part.waiting.add(
       {.worker = worker, .wants_value = true, .gate = counted->gate, .since = mail_.now()});
-  if (counted->update) owned.slot->append(*std::move(counted->update));
+  if (counted->update) owned.slot->append(part, *std::move(counted->update));
   release_later(owned);
   tell_ready(*owned.slot);
 }
