@@ -34,6 +34,7 @@ namespace {
 
 using input::testing::LimitedBackend;
 using input::testing::ModelledDevice;
+using Account = std::shared_ptr<InputAccount>;
 
 bool exists(const std::string& path) { return access(path.c_str(), F_OK) == 0; }
 
@@ -49,10 +50,12 @@ Status share(ModelledDevice& device, const std::string& path) {
   return {};
 }
 
-Result<input::Reader> open_data(const Worker& worker, ModelledDevice& device) {
+Result<input::Reader> open_data(const Worker& worker, const Account& account,
+                                ModelledDevice& device) {
   input::Options options{
       .paths = {FLAGS_data}, .format = input::Format::kRecords, .record_bytes = FLAGS_record_bytes};
   options.epochs = 0;
+  options.account = account;
   options.rank = worker.rank();
   options.world = worker.size();
   options.tune = false;
@@ -62,14 +65,14 @@ Result<input::Reader> open_data(const Worker& worker, ModelledDevice& device) {
                             std::make_unique<LimitedBackend>(input::open_threads(), device));
 }
 
-Status read(const Worker& worker) {
+Status read(const Worker& worker, const Account& account) {
   ModelledDevice device;
   const bool slow = worker.rank() == FLAGS_slow_rank;
   device.bytes_per_s.store(slow ? FLAGS_slow_rate : FLAGS_rate);
   if (!FLAGS_device.empty()) {
     if (Status status = share(device, FLAGS_device); !status.ok()) return status;
   }
-  Result<input::Reader> reader = open_data(worker, device);
+  Result<input::Reader> reader = open_data(worker, account, device);
   if (!reader.ok()) return reader.status();
   while (!exists(FLAGS_until)) {
     Result<std::optional<input::Sample>> sample = reader->next();
@@ -80,9 +83,12 @@ Status read(const Worker& worker) {
 }
 
 Status run() {
-  Result<Worker> worker = Worker::join();
+  Result<Options> options = Options::from_environment();
+  if (!options.ok()) return options.status();
+  const Account account = options->input_account = new_input_account();  // Not the process's.
+  Result<Worker> worker = Worker::join(*options);
   if (!worker.ok()) return worker.status();
-  if (Status status = read(*worker); !status.ok()) return status;
+  if (Status status = read(*worker, account); !status.ok()) return status;
   return worker->leave();
 }
 
