@@ -41,6 +41,22 @@ struct Hello {
   std::uint32_t shards = 0;  ///< of so many.
   std::string host = {};     ///< For messages: host name and process id.
   std::string version = {};  ///< Release, for messages.
+  std::uint64_t session =
+      0;  ///< Its name if a new link may take it over; 0: it ends with this one.
+};
+
+/// In place of a hello: this link is to carry a session that there is.
+struct Resume {
+  std::uint32_t protocol = 0;
+  std::string token = {};
+  std::uint64_t session = 0;   ///< Its name.
+  std::uint32_t link = 0;      ///< How many links it has had, this one included.
+  std::uint64_t received = 0;  ///< Frames of the session that the sender has.
+};
+
+/// The answer.
+struct Resumed {
+  std::uint64_t received = 0;
 };
 
 /// The answer to an accepted hello.
@@ -238,9 +254,10 @@ struct Observed {
 };
 
 /// One control message. The roster is core's own.
-using Message = std::variant<Hello, Welcome, Fault, Roster, Declare, Declared, Open, Barrier,
-                             Heartbeat, Leave, Failure, LinkReport, Steer, TraceCommand, TraceChunk,
-                             Observe, Observed, StateRequest, StatePiece, SitOut, Wanted>;
+using Message =
+    std::variant<Hello, Welcome, Fault, Roster, Declare, Declared, Open, Barrier, Heartbeat, Leave,
+                 Failure, LinkReport, Steer, TraceCommand, TraceChunk, Observe, Observed,
+                 StateRequest, StatePiece, SitOut, Wanted, Resume, Resumed>;
 
 /// True if the message is a T.
 template <typename T>

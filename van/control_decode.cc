@@ -48,7 +48,20 @@ Result<Message> from(const wire::Hello& hello) {
                        .shard = hello.shard(),
                        .shards = hello.shards(),
                        .host = host,
-                       .version = shortened(hello.version(), Hello::kMaxHostBytes)});
+                       .version = shortened(hello.version(), Hello::kMaxHostBytes),
+                       .session = hello.session()});
+}
+
+Result<Message> from(const wire::Resume& claim) {
+  return Message(Resume{.protocol = claim.protocol(),
+                        .token = claim.token(),
+                        .session = claim.session(),
+                        .link = claim.link(),
+                        .received = claim.received()});
+}
+
+Result<Message> from(const wire::Resumed& answer) {
+  return Message(Resumed{.received = answer.received()});
 }
 
 Result<Message> from(const wire::Welcome& welcome) {
@@ -424,6 +437,10 @@ Result<Message> body_of(const wire::Control& message) {
       return from(message.sit_out());
     case wire::Control::kWanted:
       return from(message.wanted());
+    case wire::Control::kResume:
+      return from(message.resume());
+    case wire::Control::kResumed:
+      return from(message.resumed());
     case wire::Control::BODY_NOT_SET:
       break;
   }

@@ -32,6 +32,20 @@ void write(const Hello& hello, wire::Control& message) {
   out.set_shards(hello.shards);
   out.set_host(hello.host);
   out.set_version(hello.version);
+  out.set_session(hello.session);
+}
+
+void write(const Resume& claim, wire::Control& message) {
+  wire::Resume& out = *message.mutable_resume();
+  out.set_protocol(claim.protocol);
+  out.set_token(claim.token);
+  out.set_session(claim.session);
+  out.set_link(claim.link);
+  out.set_received(claim.received);
+}
+
+void write(const Resumed& answer, wire::Control& message) {
+  message.mutable_resumed()->set_received(answer.received);
 }
 
 void write(const Welcome& welcome, wire::Control& message) {

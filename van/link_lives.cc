@@ -2,13 +2,42 @@
 // The lives of links: which may not stay is known apart.
 #include "van/link_lives.h"
 
+#include <algorithm>
+
+#include "common/check.h"
+
 namespace stretto {
 
 void LinkLives::add(LinkId id, bool ours, Time now) {
   LinkState& link = links_[id];
+  link.carrier = id;
   link.ours = ours;
   unsettled_.add(id, now);
   if (ours) greet(id, link);
+}
+
+LinkLives::Carried LinkLives::carried_by(LinkId carrier) {
+  LinkId id = carrier;
+  if (!carriers_.empty()) {
+    const auto found = carriers_.find(carrier);
+    if (found != carriers_.end()) id = found->second;
+  }
+  LinkState* link = find(id);
+  return link == nullptr || link->carrier != carrier ? Carried() : Carried{id, link};
+}
+
+void LinkLives::carry(LinkId id, LinkId carrier) {
+  LinkState* link = find(id);
+  STRETTO_CHECK(link != nullptr && link->admitted);
+  carriers_.erase(link->carrier);
+  link->carrier = carrier;
+  if (carrier != 0) carriers_[carrier] = id;
+}
+
+LinkId LinkLives::named(std::uint64_t name) const {
+  const auto found = std::ranges::find_if(
+      links_, [name](const auto& item) { return item.second.session.name() == name; });
+  return name == 0 || found == links_.end() ? 0 : found->first;
 }
 
 void LinkLives::greet(LinkId id, LinkState& link) {
@@ -33,6 +62,7 @@ void LinkLives::refuse(LinkId id, LinkState& link, Time now) {
 }
 
 void LinkLives::remove(LinkId id) {
+  if (const LinkState* link = find(id)) carriers_.erase(link->carrier);
   links_.erase(id);
   unsettled_.remove(id);
 }

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // LinkLives: a Van's links, how far each has come (it came, said hello, was admitted or refused),
-// and the session that each carries.
+// and the session that each carries. A session goes by the id of its first link, for as long as it
+// lasts, whatever link carries it now.
 #pragma once
 
 #include <map>
-#include <vector>
+#include <string>
 
 #include "van/session.h"
 #include "van/unsettled_links.h"
@@ -13,8 +14,12 @@ namespace stretto {
 
 struct LinkState {
   Session session;
-  bool ours = false;     ///< We connected.
-  bool greeted = false;  ///< The handler knows of it.
+  LinkId carrier = 0;       ///< The transport's link; 0: the session waits for a new one.
+  std::uint32_t links = 1;  ///< So many have carried it, or were to.
+  std::string address;      ///< Ours: where the far end listens.
+  std::string token;        ///< Of the hello that opened it.
+  bool ours = false;        ///< We connected.
+  bool greeted = false;     ///< The handler knows of it.
   bool admitted = false;
   bool visits = false;   ///< Its end is nobody's loss.
   bool closing = false;  ///< Refused: ends when its fault has left.
@@ -33,6 +38,16 @@ class LinkLives {
     const auto found = links_.find(id);
     return found == links_.end() ? nullptr : &found->second;
   }
+  /// None: it carries no session, or one that has another link by now.
+  struct Carried {
+    LinkId id = 0;
+    LinkState* link = nullptr;
+  };
+  Carried carried_by(LinkId carrier);
+  /// From now on the session is carried by that link; 0: by none.
+  void carry(LinkId id, LinkId carrier);
+  /// The session that has this name; 0: none.
+  LinkId named(std::uint64_t name) const;
   /// One of ours has been greeted by our hello.
   void add(LinkId id, bool ours, Time now);
   void greet(LinkId id, LinkState& link);
@@ -48,6 +63,7 @@ class LinkLives {
 
  private:
   std::map<LinkId, LinkState> links_;
+  std::map<LinkId, LinkId> carriers_;  // Of sessions that have outlived their first link.
   UnsettledLinks unsettled_;
 };
 

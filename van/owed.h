@@ -34,6 +34,8 @@ class Owed {
     told_applied_ = std::max(told_applied_, header.acked);
     if (header.kind == wire::Kind::kCredit) credit_queued_ = false;
   }
+  /// What has been told may not have been heard.
+  void forget_told() { told_bytes_ = told_applied_ = 0; }
   bool acks() const { return told_applied_ != applied_; }
   bool credit_at_once() const { return credit_at_once_; }
 

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "van/control_codec.h"
 #include "van/messages.h"
 
 namespace stretto {
@@ -43,7 +44,7 @@ Status Receiver::check(const LinkState& link, const wire::Header& header) const 
     return {Code::kRefused, fmt::format("a frame of epoch {} came, epochs before {} are over",
                                         header.epoch, fence_)};
   }
-  return session.check_acks(header);
+  return session.check_told(header);
 }
 
 Status Receiver::accept(LinkId id, LinkState& link, const wire::Header& header) {
@@ -68,7 +69,7 @@ Status Receiver::take(LinkId id, LinkState& link, const wire::Header& header, Bu
     sender_.note_owed(id, link);
   }
   if (!take_acks(id, link, header.acked, handler)) return {};
-  if (header.kind == wire::Kind::kControl) return take_control(id, link, payload, handler);
+  if (header.kind == wire::Kind::kControl) return take_control(id, link, header, payload, handler);
   if (header.kind == wire::Kind::kMore || header.total != 0) {
     return take_slice(id, link, header, payload, handler);
   }
@@ -86,20 +87,31 @@ bool Receiver::take_acks(LinkId id, LinkState& link, std::uint64_t acked, FrameH
 }
 
 // A hello that was not refused is of one of ours, who may have to wait for its place.
-Status Receiver::take_control(LinkId id, LinkState& link, const Buffer& payload,
-                              FrameHandler& handler) {
+Status Receiver::take_control(LinkId id, LinkState& link, const wire::Header& header,
+                              const Buffer& payload, FrameHandler& handler) {
   wire::Control message;
   if (Status status = parse(payload, message); !status.ok()) return status;
+  if (message.has_resume() && !link.greeted) return take_resume(id, header.sender, payload);
   if (!link.admitted && !may_come_before_admission(message, link.ours)) {
     return {Code::kMalformed, "a control message other than the greeting came before it"};
   }
   if (message.has_hello() && link.greeted) return {Code::kMalformed, "a second hello came"};
+  if (message.has_hello()) {
+    link.token = message.hello().token();
+    link.session.outlive(message.hello().session());
+  }
   parts_.links.greet(id, link);
   handler.on_control(id, message);
   if (!message.has_hello()) return {};
   const LinkState* greeted = parts_.links.find(id);
   if (greeted != nullptr && !greeted->closing) parts_.transport.admit(id);
   return {};
+}
+
+Status Receiver::take_resume(LinkId id, NodeId sender, const Buffer& payload) {
+  const Result<control::Message> claim = control::decode(payload);
+  if (!claim.ok()) return claim.status();
+  return mender_.on_resume(id, sender, std::get<control::Resume>(*claim));
 }
 
 Status Receiver::take_slice(LinkId id, LinkState& link, const wire::Header& header,

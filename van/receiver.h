@@ -5,7 +5,7 @@
 
 #include <limits>
 
-#include "van/sender.h"
+#include "van/link_mender.h"
 
 namespace stretto {
 
@@ -13,7 +13,8 @@ namespace stretto {
 class Receiver {
  public:
   /// The sender has the parts that both work on, and hears what a frame says of what was sent.
-  Receiver(const Sender::Parts& parts, Sender& sender) : parts_(parts), sender_(sender) {}
+  Receiver(const Sender::Parts& parts, Sender& sender, LinkMender& mender)
+      : parts_(parts), sender_(sender), mender_(mender) {}
 
   /// Data frames of epochs before it are refused.
   void set_fence(std::uint32_t epoch) { fence_ = epoch; }
@@ -30,13 +31,16 @@ class Receiver {
   Status take(LinkId id, LinkState& link, const wire::Header& header, Buffer payload,
               FrameHandler& handler);
   bool take_acks(LinkId id, LinkState& link, std::uint64_t acked, FrameHandler& handler);
-  Status take_control(LinkId id, LinkState& link, const Buffer& payload, FrameHandler& handler);
+  Status take_control(LinkId id, LinkState& link, const wire::Header& header, const Buffer& payload,
+                      FrameHandler& handler);
+  Status take_resume(LinkId id, NodeId sender, const Buffer& payload);
   Status take_slice(LinkId id, LinkState& link, const wire::Header& header, const Buffer& payload,
                     FrameHandler& handler);
   void deliver(LinkId id, const wire::Header& header, Buffer payload, FrameHandler& handler);
 
   Sender::Parts parts_;
   Sender& sender_;
+  LinkMender& mender_;
   std::uint32_t fence_ = 0;
   std::uint64_t most_begun_bytes_ = std::numeric_limits<std::uint64_t>::max();
 };

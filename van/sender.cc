@@ -56,9 +56,56 @@ void Sender::add_link(LinkId id, Time now) {
 }
 
 void Sender::remove_link(LinkId id) {
+  std::erase(again_, id);
   queue_.remove_link(id);
   pacer_.remove_link(id);
 }
+
+// ---- a new link
+
+void Sender::rest(LinkId id) {
+  std::erase(again_, id);
+  queue_.full(id);
+}
+
+void Sender::send_again(LinkId id) {
+  LinkState* link = parts_.links.find(id);
+  STRETTO_CHECK(link != nullptr);
+  queue_.full(id);
+  again_.push_back(id);
+  note_owed(id, *link);  // What was told may be lost.
+}
+
+bool Sender::greet(LinkId carrier, Buffer message) {
+  wire::Header header;
+  header.sender = node_;
+  header.epoch = epoch_;
+  header.sequence = 1;
+  header.bytes = static_cast<std::uint32_t>(message.size());
+  return parts_.transport.try_send(carrier, header, message) == Transport::Sent::kTaken;
+}
+
+void Sender::writable(LinkId id) {
+  if (std::ranges::count(again_, id) == 0) queue_.writable(id);
+}
+
+// False if the link takes no more for now.
+bool Sender::has_sent_again(LinkId id) {
+  LinkState* link = parts_.links.find(id);
+  STRETTO_CHECK(link != nullptr);
+  while (const KeptFrames::Kept* kept = link->session.next_again()) {
+    if (parts_.transport.try_send(link->carrier, kept->header, kept->payload) !=
+        Transport::Sent::kTaken) {
+      return false;
+    }
+    link->session.sent_again(kept->header);
+    ++parts_.counters.frames_out;
+  }
+  queue_.writable(id);
+  return true;
+}
+
+// ----
 
 // What has been applied by now, and not what will have been when the frame leaves: a fault of a
 // push that waits behind it must come before an ack of later pushes, which includes that one.
@@ -115,6 +162,7 @@ wire::Header Sender::stamp(const Session& session, const SendQueue::Pick& pick, 
 
 void Sender::pump(FrameHandler& handler) {
   queue_.backlog().note_looked();
+  std::erase_if(again_, [this](LinkId id) { return has_sent_again(id); });
   if (queue_.waiting() == 0) return;
   const Time now = parts_.clock.now();
   parts_.trace.saw(now);
@@ -125,18 +173,24 @@ void Sender::pump(FrameHandler& handler) {
     const wire::Header header = stamp(link->session, *pick, now);
     const Buffer& payload = pick->frame->payload;
     const bool whole = pick->bytes == payload.size();
+    const Buffer slice = whole ? payload : payload.slice(pick->offset, pick->bytes);
     parts_.trace.leaves();
-    switch (parts_.transport.try_send(pick->link, header,
-                                      whole ? payload : payload.slice(pick->offset, pick->bytes))) {
+    switch (parts_.transport.try_send(link->carrier, header, slice)) {
       case Transport::Sent::kTaken:
         break;
       case Transport::Sent::kFull:
         queue_.full(pick->link);
         continue;
       case Transport::Sent::kBroken:
-        remove_link(pick->link);  // The report follows from poll.
+        // The report follows from poll.
+        if (link->session.outlives()) {
+          rest(pick->link);
+        } else {
+          remove_link(pick->link);
+        }
         continue;
     }
+    link->session.note_sent(header, slice);
     note_taken(*link, *pick, header, now, handler);
   }
   if (queue_.waiting() > 0) ++parts_.counters.stalls;
@@ -145,7 +199,6 @@ void Sender::pump(FrameHandler& handler) {
 void Sender::note_taken(LinkState& link, const SendQueue::Pick& pick, const wire::Header& header,
                         Time now, FrameHandler& handler) {
   Session& session = link.session;
-  session.note_sent(header);
   if (pick.offset == 0) pick.frame->first_sequence = header.sequence;
   // Applied since it was queued.
   if (header.kind == wire::Kind::kCredit && session.owed().acks()) note_owed(pick.link, link);

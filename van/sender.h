@@ -35,6 +35,14 @@ class Sender {
 
   void add_link(LinkId id, Time now);
   void remove_link(LinkId id);
+  /// Nothing of it leaves until send_again().
+  void rest(LinkId id);
+  /// A new link carries the session: what the far end does not have goes first.
+  void send_again(LinkId id);
+  /// The first frame on a link that is to carry a session that there is: it has no number in that.
+  /// False if it cannot leave.
+  bool greet(LinkId carrier, Buffer message);
+  void writable(LinkId id);
   /// A control frame, with the acks of this moment: not of when it leaves. Unknown links are
   /// ignored.
   void queue_control(LinkId id, Buffer message) {
@@ -57,6 +65,7 @@ class Sender {
  private:
   void queue_control(LinkId id, wire::Kind kind, Buffer message);
   void queue_credit(LinkId id) { queue_control(id, wire::Kind::kCredit, {}); }
+  bool has_sent_again(LinkId id);
   wire::Header stamp(const Session& session, const SendQueue::Pick& pick, Time now);
   void note_taken(LinkState& link, const SendQueue::Pick& pick, const wire::Header& header,
                   Time now, FrameHandler& handler);
@@ -66,6 +75,7 @@ class Sender {
   Pacer pacer_{queue_};
   Waits waits_;
   Debts debts_;
+  std::vector<LinkId> again_;  // Sessions of which frames are to be sent again.
   NodeId node_ = 0;
   std::uint32_t epoch_ = 0;
   bool paced_ = true;  // Towards other hosts.

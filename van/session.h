@@ -2,6 +2,10 @@
 // Session: what two ends of a conversation know of one another: who it is, how many frames and
 // pushes have gone each way, which pushes have yet to be acknowledged, what is owed. A link carries
 // the bytes of a session.
+//
+// A session that has a name outlives its links: what leaves is kept until the far end says that it
+// has come. Each end tells the other over a new link how many frames it has; what lies behind that
+// is sent again, with the numbers that it had, and all goes on as if nothing had been lost.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +16,7 @@
 #include "stretto/status.h"
 #include "van/assembly.h"
 #include "van/frame_trace.h"
+#include "van/kept_frames.h"
 #include "van/owed.h"
 
 namespace stretto {
@@ -29,18 +34,34 @@ class Session {
   /// applied in the order in which they end, so they are numbered so.
   void stamp(wire::Header& header, bool control, bool push_ends) const;
   /// It has been handed over.
-  void note_sent(const wire::Header& header);
+  void note_sent(const wire::Header& header, const Buffer& payload);
 
   // What comes.
 
   /// kLinkBroken if frames were lost on the way.
   Status check_order(const wire::Header& header) const;
-  /// kMalformed if pushes are acked that were never sent.
-  Status check_acks(const wire::Header& header) const;
+  /// kMalformed if pushes are acked, or frames have come, that were never sent.
+  Status check_told(const wire::Header& header) const;
   /// A frame has come and is in order. True if it credits anything new.
   bool note_received(const wire::Header& header);
   /// The next push of ours of those up to `acked`; none if all have been taken.
   std::optional<wire::Key> take_acked(std::uint64_t acked);
+
+  // A new link.
+
+  /// It outlives its links from now on. No other session of either end has this name.
+  void outlive(std::uint64_t name) { name_ = name; }
+  /// 0: it ends with its link.
+  std::uint64_t name() const { return name_; }
+  bool outlives() const { return name_ != 0; }
+  std::uint64_t received() const { return received_; }
+  /// The far end has so many of our frames, it says over a new link. kMalformed if that cannot be:
+  /// they were never sent, or it has said before that it has more.
+  Status take_over(std::uint64_t far_received);
+  /// The frame that is to be sent again before any other may leave, told anew what there is to
+  /// tell; null: none.
+  const KeptFrames::Kept* next_again();
+  void sent_again(const wire::Header& header);
 
   Owed& owed() { return owed_; }
   Assembly& assembly() { return assembly_; }
@@ -48,11 +69,14 @@ class Session {
 
  private:
   NodeId peer_ = 0;
+  std::uint64_t name_ = 0;
   std::uint64_t sent_ = 0;  // Frames,
   std::uint64_t received_ = 0;
   std::uint64_t pushes_ = 0;                                 // and pushes that were sent.
   std::deque<std::pair<std::uint64_t, wire::Key>> unacked_;  // Pushes, oldest first.
   std::uint64_t heard_credit_ = 0;                           // That the far end told last.
+  std::uint64_t far_received_ = 0;  // Of our frames, as the far end told last.
+  KeptFrames kept_;
   Owed owed_;
   Assembly assembly_;  // Of frames that come in slices.
   FrameTrace::Marks marks_;

@@ -18,7 +18,8 @@ Van::Van(std::unique_ptr<Transport> transport, const Clock& clock)
       waker_(std::make_shared<Waker>(*transport_)),
       clock_(clock),
       out_({*transport_, links_, trace_, counters_, clock_}),
-      in_({*transport_, links_, trace_, counters_, clock_}, out_) {}
+      mender_({*transport_, links_, trace_, counters_, clock_}, out_),
+      in_({*transport_, links_, trace_, counters_, clock_}, out_, mender_) {}
 
 Van::~Van() { waker_->silence(); }
 
@@ -81,8 +82,13 @@ Result<LinkId> Van::connect(std::string_view address, const wire::Hello& hello) 
   Result<LinkId> link = transport_->connect(address);
   if (!link.ok()) return link;
   add(*link, true);
+  LinkState& state = *links_.find(*link);
+  state.address = address;
+  state.token = hello.token();
+  state.session.outlive(mender_.new_name());
   wire::Control message;
   *message.mutable_hello() = hello;
+  message.mutable_hello()->set_session(state.session.name());
   send_control(*link, message);
   return link;
 }
@@ -95,10 +101,12 @@ void Van::admit_visitor(LinkId link, NodeId peer) {
   if (links_.admit(link, peer, true)) transport_->admit(link);
 }
 
-void Van::close(LinkId link) {
-  if (links_.find(link) == nullptr) return;
-  forget(link);
-  transport_->close(link);
+void Van::close(LinkId id) {
+  const LinkState* link = links_.find(id);
+  if (link == nullptr) return;
+  const LinkId carrier = link->carrier;
+  forget(id);
+  if (carrier != 0) transport_->close(carrier);
 }
 
 void Van::shut() {
@@ -125,16 +133,27 @@ NodeId Van::peer_of(LinkId id) const {
   return link == nullptr ? 0 : link->session.peer();
 }
 
+void Van::on_broken(LinkId carrier, Status why) {
+  const auto [id, link] = links_.carried_by(carrier);
+  if (link == nullptr) return mender_.on_broken(carrier);
+  lose(id, *link, why);
+}
+
+void Van::lose(LinkId id, LinkState& link, const Status& why) {
+  if (!mender_.part(id, link, why)) drop(id, why);
+}
+
 void Van::drop(LinkId id, const Status& why) {
   const LinkState* link = links_.find(id);
   if (link == nullptr) return;
   const bool known = link->greeted && !link->closing;
-  if (known && !link->visits) ++counters_.breaks;
+  if (known && !link->visits && link->carrier != 0) ++counters_.breaks;
   close(id);
   if (known) handler_->on_broken(id, why);
 }
 
 void Van::forget(LinkId id) {
+  mender_.forget(id);
   out_.remove_link(id);
   trace_.forget(id);
   links_.remove(id);
@@ -151,6 +170,12 @@ void Van::expire() {
   }
 }
 
+void Van::mend() {
+  if (mender_.next_due() > clock_.now()) return;
+  for (const PartedSessions::Lost& lost : mender_.lost()) drop(lost.session, lost.why);
+  mender_.connect();
+}
+
 // ---- a turn
 
 void Van::step(Handler& handler, Duration wait) {
@@ -165,12 +190,14 @@ void Van::step(Handler& handler, Duration wait) {
   out_.settle_all();
   pump();
   expire();
+  mend();
   handler_ = nullptr;
 }
 
 Time Van::next_due() const {
   if (queue().backlog().stirred()) return clock_.now();
-  return std::min({trace_.next_pulse(), out_.next_due(), links_.unsettled().next_look()});
+  return std::min(
+      {trace_.next_pulse(), out_.next_due(), links_.unsettled().next_look(), mender_.next_due()});
 }
 
 void Van::pump() {
@@ -178,16 +205,24 @@ void Van::pump() {
   out_.pump(*handler_);
 }
 
-void Van::on_frame(LinkId id, wire::HeaderView bytes, Buffer payload) {
-  LinkState* link = links_.find(id);
-  if (link == nullptr || link->closing) return;
+void Van::on_frame(LinkId carrier, wire::HeaderView bytes, Buffer payload) {
+  auto [id, link] = links_.carried_by(carrier);
+  if (link == nullptr) {
+    if (const auto ended = mender_.on_answer(carrier, bytes, payload)) {
+      drop(ended->session, ended->why);
+    }
+    return;
+  }
+  if (link->closing) return;
   const std::size_t bytes_taken = payload.size();
   const Status status = in_.receive(id, *link, bytes, std::move(payload), *handler_);
   if (status.code() == Code::kRefused) {
     refuse(id, status);
   } else if (!status.ok()) {
     ++counters_.refused;
-    drop(id, status);
+    lose(id, *link, status);
+  } else {
+    mender_.progressed(id);
   }
   link = links_.find(id);
   const bool at_once = link != nullptr && link->session.owed().credit_at_once();

@@ -62,6 +62,9 @@ class Van final : private Transport::Sink {
   void set_whole_frames() { out_.set_whole_frames(); }
   /// Transport::set_dead_after.
   void set_dead_after(Duration limit) { transport_->set_dead_after(limit); }
+  /// A session whose link breaks waits so long for a new one, and then ends; the handler hears of
+  /// that only. Zero, which is where it begins: it ends with its link. Before any link is made.
+  void set_patience(Duration patience) { mender_.set_patience(patience); }
   /// What becomes of data frames is noted there from now on. It outlives this.
   void set_tracer(Tracer* tracer) { trace_.set_tracer(tracer); }
   /// FrameTrace::take_arrival, of the frame that the handler is handling.
@@ -126,11 +129,13 @@ class Van final : private Transport::Sink {
  private:
   void on_link(LinkId link) override;
   void on_frame(LinkId link, wire::HeaderView bytes, Buffer payload) override;
-  void on_broken(LinkId link, Status why) override { drop(link, why); }
-  void on_writable(LinkId link) override { out_.queue().writable(link); }
+  void on_broken(LinkId link, Status why) override;
+  void on_writable(LinkId link) override { out_.writable(links_.carried_by(link).id); }
 
   void add(LinkId id, bool ours);
+  void lose(LinkId id, LinkState& link, const Status& why);
   void drop(LinkId id, const Status& why);
+  void mend();
   void forget(LinkId id);
   void pump();
   void expire();
@@ -142,6 +147,7 @@ class Van final : private Transport::Sink {
   FrameTrace trace_{clock_};
   Counters counters_;
   Sender out_;
+  LinkMender mender_;
   Receiver in_;
   std::size_t unanswered_bytes_ = 0;  // That have come since the last pump.
   Handler* handler_ = nullptr;        // Only inside step().

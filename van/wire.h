@@ -83,10 +83,12 @@ struct Header {
   /// call: hash of the method's name. answer: 0, or the Code of an error. credit: how long the
   /// sender's loop waits for a processor when it does, in nanoseconds; 0: not, or not known.
   std::uint64_t base = 0;
-  std::uint64_t sequence = 0;       ///< n-th frame on this link, from 1; a gap is a broken link.
-  std::uint64_t credit = 0;         ///< Data bytes taken off this link so far, headers included.
-  std::uint64_t push_sequence = 0;  ///< push: n-th push on this link, from 1.
-  std::uint64_t previous_push_sequence = 0;  ///< Reserved: same worker's last push to this slot.
+  std::uint64_t sequence = 0;       ///< n-th frame of the session, from 1; a gap is a broken link.
+  std::uint64_t credit = 0;         ///< Data bytes of the session taken so far, headers included.
+  std::uint64_t push_sequence = 0;  ///< push: n-th push of the session, from 1.
+  /// The receiver's frames that have come in this session, so that it need not keep them; 0: it
+  /// ends with its link.
+  std::uint64_t received = 0;
   std::uint64_t acked = 0;         ///< Pushes of the receiver that have been applied, cumulative.
   std::uint64_t own_applied = 0;   ///< value: the receiver's own rounds that are in it.
   std::uint32_t spread = 0;        ///< value: fastest minus slowest worker, in rounds.

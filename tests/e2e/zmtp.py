@@ -51,7 +51,7 @@ def header(payload_bytes, kind=CONTROL, sequence=1, **fields):
     """A data header; fields that are not named are zero."""
     names = ("magic", "protocol", "kind", "dtype", "codec", "memory", "flags", "epoch", "sender",
              "priority", "tensor", "part", "bytes", "checksum", "version", "base", "sequence",
-             "credit", "push_sequence", "previous_push_sequence", "acked", "own_applied", "spread",
+             "credit", "push_sequence", "received", "acked", "own_applied", "spread",
              "contributors", "deadline", "reserved")
     values = {"magic": MAGIC, "protocol": PROTOCOL, "kind": kind, "bytes": payload_bytes,
               "sequence": sequence} | fields

@@ -211,6 +211,11 @@ std::vector<Golden> of_signs_and_sights() {
        "aa01540a4e0a01751001180820013001397b14ae47e17a843f41cdccccccccccec3f51cdcccccccc"
        "ccec3f592b8716d9cef7ef3f613a8c30e28e79453e7a14080511000000000000004031cdcccccccc"
        "ccec3f10011802"},
+      {"Resume",
+       Resume{
+           .protocol = 3, .token = "ab", .session = 0x0102030405060708, .link = 2, .received = 3},
+       "b2011308031202616219080706050403020120022803"},
+      {"Resumed", Resumed{.received = 4}, "ba01020804"},
   };
 }
 

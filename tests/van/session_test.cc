@@ -18,7 +18,7 @@ class SessionTest : public testing::Test {
     header.kind = kind;
     header.key = key;
     near_.stamp(header, kind == wire::Kind::kControl, kind == wire::Kind::kPush);
-    near_.note_sent(header);
+    near_.note_sent(header, {});
     return header;
   }
 
@@ -50,9 +50,9 @@ TEST_F(SessionTest, AcksOfWhatWasNotSentAreMalformed) {
   send(wire::Kind::kPush);
   wire::Header header;
   header.acked = 1;
-  EXPECT_TRUE(near_.check_acks(header).ok());
+  EXPECT_TRUE(near_.check_told(header).ok());
   header.acked = 2;
-  EXPECT_EQ(near_.check_acks(header).code(), Code::kMalformed);
+  EXPECT_EQ(near_.check_told(header).code(), Code::kMalformed);
 }
 
 TEST_F(SessionTest, AControlFrameTellsTheAcksThatItWasQueuedWith) {
@@ -79,7 +79,7 @@ using SessionDeathTest = SessionTest;
 TEST_F(SessionDeathTest, AFrameThatIsNotTheNextIsABug) {
   wire::Header header;
   header.sequence = 2;
-  EXPECT_DEATH(near_.note_sent(header), "sequence == sent_");
+  EXPECT_DEATH(near_.note_sent(header, {}), "sequence == sent_");
   EXPECT_DEATH(far_.note_received(header), "sequence == received_");
 }
 

@@ -40,7 +40,7 @@ Header distinct() {
   header.sequence = 0x6867666564636261;
   header.credit = 0x7877767574737271;
   header.push_sequence = 0x8887868584838281;
-  header.previous_push_sequence = 0x9897969594939291;
+  header.received = 0x9897969594939291;
   header.acked = 0xa8a7a6a5a4a3a2a1;
   header.own_applied = 0xb8b7b6b5b4b3b2b1;
   header.spread = 0xc4c3c2c1;
@@ -246,7 +246,7 @@ TEST(Wire, CallsAndAnswersCarryAnyNumberOfBytesAndNoElements) {
 TEST(Wire, ReservedFieldsAreIgnored) {
   Header header;
   header.checksum = 1;
-  header.previous_push_sequence = 2;
+  header.received = 2;
   header.deadline = 3;
   EXPECT_TRUE(decode(encode(header), 0).ok());
 }

@@ -1,0 +1,380 @@
+// SPDX-License-Identifier: Apache-2.0
+// Two Vans and a network that breaks their link: the handlers hear of everything once, and of no
+// break, as long as a new link comes in time. And who may not take a session over.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+
+#include "tests/sim/sim_network.h"
+#include "tests/van/far_end.h"
+#include "tests/van/recorder.h"
+#include "van/control_codec.h"
+#include "van/van.h"
+
+namespace stretto {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::HasSubstr;
+using testing::SizeIs;
+
+constexpr NodeId kShard = 50;
+constexpr NodeId kWorker = 10;
+constexpr std::size_t kShareBytes = 300'000;  // Several slices.
+
+wire::Header value_header(wire::Key key) {
+  wire::Header header = fake::push_header(key, 1);
+  header.kind = wire::Kind::kValue;
+  header.flags = 0;
+  return header;
+}
+
+class TakeoverTest : public testing::Test {
+ protected:
+  explicit TakeoverTest(std::uint64_t seed = 1, Duration patience = 2s)
+      : network_(clock_, seed, {.bytes_per_second = 1e8, .link_capacity_bytes = 200'000}) {
+    for (Van* van : {&shard_, &worker_}) van->set_patience(patience);
+    shard_.set_node(kShard);
+    worker_.set_node(kWorker);
+    shard_.listen("shard:1").or_exit();
+    at_shard_.when_control = [this](LinkId link, const wire::Control& message) {
+      if (!message.has_hello()) return;
+      near_shard_ = link;
+      shard_.admit(link, kWorker);
+      shard_.send_control(link, fake::welcome(kWorker, 0));
+    };
+    at_worker_.when_control = [this](LinkId link, const wire::Control& message) {
+      if (message.has_welcome()) worker_.admit(link, kShard);
+    };
+    link_ = worker_.connect("shard:1", fake::hello(Role::kWorker, 0, kWorker).hello()).or_exit();
+    while (!worker_.is_open(link_)) turn();
+    at_shard_.controls.clear();
+    at_worker_.controls.clear();
+  }
+
+  void turn() {
+    shard_.step(at_shard_, Duration::zero());
+    worker_.step(at_worker_, Duration::zero());
+    clock_.advance_to(clock_.now() + 50us);
+  }
+  void pass(Duration time) {
+    for (const Time end = clock_.now() + time; clock_.now() < end;) turn();
+  }
+  Buffer share(std::uint32_t part) {
+    Buffer buffer = Buffer::allocate(kShareBytes);
+    std::memset(buffer.writable().data(), static_cast<int>(part), kShareBytes);
+    return buffer;
+  }
+  // Shares one way, values the other, and control messages among them.
+  void send_all(std::uint32_t parts) {
+    for (std::uint32_t part = 1; part <= parts; ++part) {
+      worker_.send(link_, fake::push_header({1, part}, 1), share(part));
+      worker_.send_control(link_, fake::barrier(part));
+      shard_.send(near_shard_, value_header({2, part}), share(part));
+      shard_.send_control(near_shard_, fake::barrier(part));
+    }
+  }
+  // Frames leave by turns of their urgency, so parts come in some order, each of them once.
+  static void expect_all(const fake::Recorder& seen, std::uint32_t parts) {
+    std::map<std::uint32_t, int> times;
+    for (const fake::Recorder::Data& data : seen.data) {
+      ++times[data.header.key.part];
+      ASSERT_EQ(data.payload.size(), kShareBytes);
+      const std::byte wanted{static_cast<unsigned char>(data.header.key.part)};
+      const auto bytes = data.payload.bytes();
+      ASSERT_EQ(std::ranges::count(bytes, wanted), std::ssize(bytes));
+    }
+    EXPECT_THAT(times, SizeIs(parts));
+    EXPECT_THAT(seen.data, SizeIs(parts));
+    ASSERT_THAT(seen.controls, SizeIs(parts));
+    for (std::uint32_t i = 0; i < parts; ++i) {
+      EXPECT_EQ(seen.controls[i].second.barrier().number(), i + 1);
+    }
+    EXPECT_THAT(seen.broken, SizeIs(0));
+  }
+
+  sim::VirtualClock clock_;
+  sim::SimNetwork network_;
+  fake::Recorder at_shard_;
+  fake::Recorder at_worker_;
+  Van shard_{network_.endpoint("shard"), clock_};
+  Van worker_{network_.endpoint("worker"), clock_};
+  LinkId link_ = 0;
+  LinkId near_shard_ = 0;
+};
+
+TEST_F(TakeoverTest, ACutLinkIsMadeAnewAndAllArrivesOnce) {
+  send_all(4);
+  pass(3ms);
+  ASSERT_TRUE(network_.cut("worker", "shard"));
+  pass(100ms);
+  expect_all(at_shard_, 4);
+  expect_all(at_worker_, 4);
+  EXPECT_EQ(worker_.counters().mended, 1U);
+  EXPECT_EQ(shard_.counters().mended, 1U);
+  EXPECT_TRUE(worker_.idle());
+  EXPECT_TRUE(shard_.idle());
+}
+
+TEST_F(TakeoverTest, AcksComeOnceThoughTheLinkThatToldThemBroke) {
+  at_shard_.when_data = [this](LinkId link) {
+    shard_.ack(link, at_shard_.data.back().header.push_sequence, true);
+  };
+  send_all(4);
+  for (int i = 0; i < 6; ++i) {
+    pass(2ms);
+    network_.cut("worker", "shard");
+  }
+  pass(100ms);
+  expect_all(at_shard_, 4);
+  EXPECT_THAT(at_worker_.acked, SizeIs(4));
+}
+
+// Wherever the first link breaks, and the second, and the third.
+TEST(Takeover, LinksMayBreakAtAnyMoment) {
+  struct Cut : TakeoverTest {
+    explicit Cut(int at) : TakeoverTest(static_cast<std::uint64_t>(at)) {}
+    void TestBody() override {}
+    int cuts = 0;
+    std::uint64_t again = 0;  // Frames that left and were lost.
+    void run(int at) {
+      send_all(2);
+      for (int i = 0; i < 3; ++i) {
+        pass(at * 173us / (i + 1));
+        cuts += network_.cut("worker", "shard") ? 1 : 0;
+      }
+      const Time late = clock_.now() + 1s;
+      while (clock_.now() < late && !(worker_.idle() && shard_.idle())) turn();
+      again += worker_.counters().frames_out + shard_.counters().frames_out -
+               worker_.counters().frames_in - shard_.counters().frames_in;
+      expect_all(at_shard_, 2);
+      expect_all(at_worker_, 2);
+    }
+  };
+  int cuts = 0;
+  std::uint64_t again = 0;
+  for (int at = 0; at < 60; ++at) {
+    SCOPED_TRACE(at);
+    Cut test(at);
+    test.run(at);
+    cuts += test.cuts;
+    again += test.again;
+    if (testing::Test::HasFailure()) return;
+  }
+  EXPECT_GE(cuts, 120) << "some come while there is no link";
+  EXPECT_GE(again, 120U) << "else little was under way";
+}
+
+TEST_F(TakeoverTest, LinksThatLoseFramesAreMadeAnew) {
+  network_.lose_next("worker", "shard");
+  send_all(2);
+  pass(100ms);
+  expect_all(at_shard_, 2);
+  expect_all(at_worker_, 2);
+  EXPECT_GE(shard_.counters().mended, 1U);
+}
+
+TEST_F(TakeoverTest, APeerThatIsGoneIsHeardOfWhenPatienceEnds) {
+  network_.kill("worker");
+  pass(1900ms);
+  EXPECT_THAT(at_shard_.broken, SizeIs(0));
+  pass(200ms);
+  ASSERT_THAT(at_shard_.broken, SizeIs(1));
+  EXPECT_EQ(at_shard_.broken[0].second.code(), Code::kLinkBroken);
+  EXPECT_FALSE(shard_.is_open(near_shard_));
+}
+
+TEST_F(TakeoverTest, WhereNobodyListensAnyMoreASessionEndsToo) {
+  network_.kill("shard");
+  pass(2100ms);
+  EXPECT_THAT(at_worker_.broken, SizeIs(1));
+  EXPECT_TRUE(worker_.idle());
+}
+
+TEST_F(TakeoverTest, ASessionThatTheFarEndClosedIsNotTakenOver) {
+  shard_.close(near_shard_);
+  pass(100ms);
+  ASSERT_THAT(at_worker_.broken, SizeIs(1));
+  EXPECT_THAT(at_worker_.broken[0].second.cause(), HasSubstr("no such session"));
+}
+
+TEST_F(TakeoverTest, WhatThisEndClosesStaysClosed) {
+  network_.cut("worker", "shard");
+  turn();
+  worker_.close(link_);
+  pass(3s);
+  EXPECT_THAT(at_worker_.broken, SizeIs(0));
+  EXPECT_EQ(worker_.counters().mended, 0U);
+}
+
+TEST_F(TakeoverTest, ShuttingEndsTheLeasesOfAParted) {
+  bool ended = false;
+  std::vector<std::byte> memory(1000);
+  worker_.send(link_, fake::push_header({1, 1}, 1),
+               Buffer::borrow(memory, [&ended] { ended = true; }));
+  worker_.step(at_worker_, Duration::zero());
+  network_.kill("shard");
+  turn();
+  EXPECT_FALSE(ended) << "it may have to be sent again";
+  worker_.shut();
+  EXPECT_TRUE(ended);
+}
+
+class WithoutPatience : public TakeoverTest {
+ protected:
+  WithoutPatience() : TakeoverTest(1, 0s) {}
+};
+
+TEST_F(WithoutPatience, ASessionEndsWithItsLink) {
+  network_.cut("worker", "shard");
+  turn();
+  EXPECT_THAT(at_shard_.broken, SizeIs(1));
+  EXPECT_THAT(at_worker_.broken, SizeIs(1));
+}
+
+// ---- who may take over
+
+// A shard by hand: what a claim is made of, and what is answered.
+class ClaimTest : public testing::Test {
+ protected:
+  static constexpr std::uint64_t kName = 4711;
+
+  ClaimTest() {
+    van_.set_patience(2s);
+    van_.set_node(kShard);
+    worker_.connect();
+    wire::Control hello = fake::hello(Role::kWorker, 0, kWorker);
+    hello.mutable_hello()->set_session(kName);
+    worker_.say(hello);
+    step();
+    van_.admit(worker_.link(), kWorker);
+    van_.send_control(worker_.link(), fake::welcome(kWorker, 0));
+    step();
+    worker_.controls();
+  }
+
+  void step() { van_.step(seen_, Duration::zero()); }
+  control::Resume claim() {
+    return {
+        .protocol = wire::kProtocol, .token = "secret", .session = kName, .link = 2, .received = 1};
+  }
+  // Says it over a link of its own, as this node.
+  void say(LinkId link, const control::Resume& claim, NodeId node = kWorker) {
+    fake::FarEnd far(wire_, link, node);
+    far.connect();
+    far.send({}, control::encode(claim));
+    step();
+  }
+  control::Message answer(LinkId link) {
+    for (auto at = wire_.sent.begin(); at != wire_.sent.end(); ++at) {
+      if (at->link != link) continue;
+      Result<control::Message> message = control::decode(at->payload);
+      wire_.sent.erase(at);
+      return *message;
+    }
+    return control::Leave{};
+  }
+  void expect_refused(LinkId link, const std::string& says) {
+    const control::Message message = answer(link);
+    ASSERT_TRUE(control::is<control::Fault>(message));
+    EXPECT_EQ(std::get<control::Fault>(message).why.code(), Code::kRefused);
+    EXPECT_THAT(std::get<control::Fault>(message).why.cause(), HasSubstr(says));
+    worker_.say(fake::leave());
+    step();
+    EXPECT_THAT(seen_.controls, SizeIs(2)) << "the session goes on over its own link";
+  }
+
+  sim::VirtualClock clock_;
+  fake::Wire wire_;
+  fake::Recorder seen_;
+  fake::FarEnd worker_{wire_, 101, kWorker};
+  Van van_{fake::scripted_transport(wire_), clock_};
+};
+
+TEST_F(ClaimTest, WhoProvesItTakesTheSessionOverAndTheOldLinkIsFenced) {
+  say(102, claim());
+  const control::Message message = answer(102);
+  ASSERT_TRUE(control::is<control::Resumed>(message));
+  EXPECT_EQ(std::get<control::Resumed>(message).received, 1U) << "the hello";
+  EXPECT_TRUE(worker_.closed());
+  worker_.say(fake::leave());
+  worker_.break_link();
+  step();
+  EXPECT_THAT(seen_.controls, SizeIs(1)) << "nothing of the old link counts";
+  EXPECT_THAT(seen_.broken, SizeIs(0));
+  fake::FarEnd anew(wire_, 102, kWorker);
+  anew.sequence = 1;
+  anew.say(fake::leave());
+  step();
+  ASSERT_THAT(seen_.controls, SizeIs(2));
+  EXPECT_EQ(seen_.controls[1].first, worker_.link()) << "the session goes by its first link";
+}
+
+TEST_F(ClaimTest, AnotherTokenIsRefused) {
+  control::Resume wrong = claim();
+  wrong.token = "guess";
+  say(102, wrong);
+  expect_refused(102, "no such session");
+}
+
+TEST_F(ClaimTest, AnotherIncarnationDoesNotKnowTheName) {
+  control::Resume wrong = claim();
+  wrong.session = kName + 1;
+  say(102, wrong);
+  expect_refused(102, "no such session");
+}
+
+TEST_F(ClaimTest, SessionsWithoutANameCannotBeClaimed) {
+  control::Resume wrong = claim();
+  wrong.session = 0;
+  say(102, wrong);
+  expect_refused(102, "no such session");
+}
+
+TEST_F(ClaimTest, AnotherNodeIsRefused) {
+  say(102, claim(), kWorker + 1);
+  expect_refused(102, "no such session");
+}
+
+TEST_F(ClaimTest, AnotherProtocolIsRefused) {
+  control::Resume wrong = claim();
+  wrong.protocol = wire::kProtocol + 1;
+  say(102, wrong);
+  expect_refused(102, "of protocol");
+}
+
+TEST_F(ClaimTest, FramesThatWereNeverSentCannotHaveCome) {
+  control::Resume wrong = claim();
+  wrong.received = 3;
+  say(102, wrong);
+  expect_refused(102, "wanted 0 to 1");
+}
+
+TEST_F(ClaimTest, AnOlderLinkThatComesLateIsRefused) {
+  control::Resume third = claim();
+  third.link = 3;
+  say(103, third);
+  EXPECT_TRUE(control::is<control::Resumed>(answer(103)));
+  say(102, claim());
+  const control::Message message = answer(102);
+  ASSERT_TRUE(control::is<control::Fault>(message));
+  EXPECT_THAT(std::get<control::Fault>(message).why.cause(), HasSubstr("link 2 of a session came"));
+}
+
+TEST_F(ClaimTest, AClaimOnALinkThatHasGreetedIsNone) {
+  worker_.send({}, control::encode(claim()));
+  step();
+  EXPECT_EQ(van_.counters().mended, 0U);
+}
+
+TEST_F(ClaimTest, WithoutPatienceNobodyTakesOver) {
+  van_.set_patience(0s);
+  say(102, claim());
+  expect_refused(102, "do not outlive");
+}
+
+}  // namespace
+}  // namespace stretto

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+// A link is made, a claim is proved, a session goes on.
+#include "van/link_mender.h"
+
+#include <fmt/format.h>
+
+#include <random>
+
+#include "common/token.h"
+#include "van/control_codec.h"
+
+namespace stretto {
+
+// Nobody who was not told can name a session. Nothing else depends on it, so that a simulated job
+// is the same whatever the names.
+std::uint64_t LinkMender::new_name() const {
+  if (!parted_.has_patience()) return 0;
+  std::random_device device;
+  return (std::uint64_t{device()} << 32 | device()) | 1;
+}
+
+bool LinkMender::part(LinkId id, LinkState& link, const Status& why) {
+  const bool lasts = link.session.outlives() && link.admitted && !link.visits && !link.closing;
+  if (!lasts || !parted_.has_patience() || why.code() != Code::kLinkBroken) return false;
+  parts_.transport.close(link.carrier);
+  parts_.links.carry(id, 0);
+  sender_.rest(id);
+  parted_.part(id, link.ours, why, parts_.clock.now());
+  ++parts_.counters.breaks;
+  return true;
+}
+
+void LinkMender::forget(LinkId id) {
+  if (const LinkId attempt = parted_.attempt_of(id); attempt != 0) parts_.transport.close(attempt);
+  parted_.remove(id);
+}
+
+void LinkMender::carry_on(LinkId session, LinkId carrier) {
+  parts_.links.carry(session, carrier);
+  parted_.join(session);
+  sender_.send_again(session);
+  ++parts_.counters.mended;
+}
+
+// ---- the end that made the link before
+
+void LinkMender::connect() {
+  for (const LinkId id : parted_.to_connect(parts_.clock.now())) {
+    LinkState* link = parts_.links.find(id);
+    STRETTO_CHECK(link != nullptr);
+    if (link->closing) continue;
+    const Result<LinkId> attempt = parts_.transport.connect(link->address);
+    if (!attempt.ok()) continue;  // It is tried again.
+    const control::Resume claim{.protocol = wire::kProtocol,
+                                .token = link->token,
+                                .session = link->session.name(),
+                                .link = ++link->links,
+                                .received = link->session.received()};
+    if (sender_.greet(*attempt, control::encode(claim))) {
+      parted_.attempted(id, *attempt);
+    } else {
+      parts_.transport.close(*attempt);
+    }
+  }
+}
+
+Status LinkMender::take(LinkId session, LinkState& link, LinkId attempt, wire::HeaderView bytes,
+                        const Buffer& payload) {
+  const Result<wire::Header> header = wire::decode(bytes, payload.size());
+  if (!header.ok()) return header.status();
+  if (header->kind != wire::Kind::kControl || header->sequence != 1) {
+    return {Code::kMalformed, "a new link's first frame is no answer"};
+  }
+  const Result<control::Message> message = control::decode(payload);
+  if (!message.ok()) return message.status();
+  if (control::is<control::Fault>(*message)) return std::get<control::Fault>(*message).why;
+  if (!control::is<control::Resumed>(*message) || header->sender != link.session.peer()) {
+    return {Code::kMalformed, fmt::format("a new link to node {} was answered by node {}, and "
+                                          "not as was asked",
+                                          link.session.peer(), header->sender)};
+  }
+  const Status status = link.session.take_over(std::get<control::Resumed>(*message).received);
+  if (status.ok()) carry_on(session, attempt);
+  return status;
+}
+
+std::optional<LinkMender::Ended> LinkMender::on_answer(LinkId attempt, wire::HeaderView bytes,
+                                                       const Buffer& payload) {
+  const LinkId session = parted_.attempted_by(attempt);
+  LinkState* link = parts_.links.find(session);
+  if (link == nullptr || link->closing) return std::nullopt;
+  const Status status = take(session, *link, attempt, bytes, payload);
+  if (status.ok()) return std::nullopt;
+  return Ended{session, status};
+}
+
+// ---- the other end
+
+Status LinkMender::check(const LinkState* link, NodeId node, const control::Resume& claim) const {
+  if (claim.protocol != wire::kProtocol) {
+    return {Code::kRefused, fmt::format("a session of protocol {}, this side speaks {}",
+                                        claim.protocol, wire::kProtocol)};
+  }
+  if (!parted_.has_patience()) {
+    return {Code::kRefused, "sessions do not outlive their links here"};
+  }
+  if (link == nullptr || link->closing || !link->admitted || link->ours ||
+      link->session.peer() != node || !same_token(claim.token, link->token)) {
+    return {Code::kRefused, "there is no such session; it may have ended"};
+  }
+  if (claim.link <= link->links) {
+    return {Code::kRefused,
+            fmt::format("link {} of a session came after its link {}", claim.link, link->links)};
+  }
+  return {};
+}
+
+Status LinkMender::on_resume(LinkId carrier, NodeId node, const control::Resume& claim) {
+  const LinkId id = parts_.links.named(claim.session);
+  LinkState* link = parts_.links.find(id);
+  if (Status status = check(link, node, claim); !status.ok()) return status;
+  if (Status status = link->session.take_over(claim.received); !status.ok()) {
+    return {Code::kRefused, status.cause()};
+  }
+  link->links = claim.link;
+  if (link->carrier != 0) {  // We have yet to hear that it broke.
+    parts_.transport.close(link->carrier);
+    sender_.rest(id);
+  }
+  sender_.remove_link(carrier);
+  parts_.links.remove(carrier);  // It came as a stranger.
+  parts_.transport.admit(carrier);
+  sender_.greet(carrier, control::encode(control::Resumed{.received = link->session.received()}));
+  carry_on(id, carrier);
+  return {};
+}
+
+}  // namespace stretto

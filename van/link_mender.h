@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// LinkMender: gives a session whose link has broken another one. Whoever made the first link makes
+// the next, and proves over it who it is, as in a hello: by the job's token, its identity, which is
+// of one life of one process, and the name that the two gave their session. Each end says how many
+// frames it has, and the session goes on where the other's knowledge ends (van/session.h).
+//
+// A link that a session had before is fenced: nothing that comes over it counts.
+#pragma once
+
+#include <optional>
+
+#include "van/control.h"
+#include "van/parted_sessions.h"
+#include "van/sender.h"
+
+namespace stretto {
+
+/// Thread: loop.
+class LinkMender {
+ public:
+  LinkMender(const Sender::Parts& parts, Sender& sender) : parts_(parts), sender_(sender) {}
+
+  /// How long a session waits for a new link before it ends. Zero: it ends with its link.
+  void set_patience(Duration patience) { parted_.set_patience(patience); }
+  /// The name for a session with whom we connect to; 0: it shall end with its link.
+  std::uint64_t new_name() const;
+
+  /// A link has broken. False if its session ends with it.
+  bool part(LinkId id, LinkState& link, const Status& why);
+  /// Something has come in a session.
+  void progressed(LinkId id) { parted_.remove(id); }
+  /// A session ends.
+  void forget(LinkId id);
+
+  /// A link that carries no session broke: one that was being made.
+  void on_broken(LinkId attempt) { parted_.failed(attempt); }
+  /// A far end wants to take a session over with a link of its own. kRefused if it may not: then
+  /// nothing has happened.
+  Status on_resume(LinkId carrier, NodeId node, const control::Resume& claim);
+  /// A frame on a link that carries no session: an answer on one that was being made.
+  struct Ended {
+    LinkId session = 0;
+    Status why;
+  };
+  std::optional<Ended> on_answer(LinkId attempt, wire::HeaderView bytes, const Buffer& payload);
+
+  /// Makes the links that are due.
+  void connect();
+  /// Sessions that have waited long enough.
+  std::vector<PartedSessions::Lost> lost() const { return parted_.lost(parts_.clock.now()); }
+  Time next_due() const { return parted_.next_due(); }
+
+ private:
+  Status check(const LinkState* link, NodeId node, const control::Resume& claim) const;
+  Status take(LinkId session, LinkState& link, LinkId attempt, wire::HeaderView bytes,
+              const Buffer& payload);
+  void carry_on(LinkId session, LinkId carrier);
+
+  Sender::Parts parts_;
+  Sender& sender_;
+  PartedSessions parted_;
+};
+
+}  // namespace stretto
