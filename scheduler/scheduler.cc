@@ -68,6 +68,7 @@ Scheduler::Scheduler(const Config& config, std::unique_ptr<Transport> transport,
       watch_(config) {
   van_.set_node(kSchedulerNode);
   van_.set_dead_after(config.job.dead_after);
+  van_.set_patience(config.link_patience);
 }
 
 Result<std::string> Scheduler::listen(std::string_view address) { return van_.listen(address); }

@@ -76,7 +76,9 @@ void fill(wire::InputProgress& progress, const InputTotals& totals) {
 }  // namespace
 
 Membership::Membership(const Config& config, Self self, Van& van, const Clock& clock)
-    : config_(config), self_(std::move(self)), van_(van), clock_(clock) {}
+    : config_(config), self_(std::move(self)), van_(van), clock_(clock) {
+  van_.set_patience(config.link_patience);
+}
 
 void Membership::start() {
   state_ = State::kGreeting;

@@ -66,7 +66,22 @@ void SimCluster::pause(Node& node, const Strike& strike) {
   paused_ += strike.pause;
 }
 
+// A link of a worker that has something under way, to anybody: its sessions outlive their links.
+void SimCluster::cut_and_mend() {
+  std::vector<const Node*> busy;
+  for (const auto& node : nodes_) {
+    if (!node->gone && node->user != nullptr && node->user->under_way() > 0) {
+      busy.push_back(node.get());
+    }
+  }
+  if (busy.empty()) return;
+  const Node& worker = *busy[random_.below(busy.size())];
+  const Node& other = *nodes_[random_.below(nodes_.size())];
+  if (!other.gone && network_.cut(worker.name, other.name)) ++mended_;
+}
+
 void SimCluster::cut_some_link(const Strike& strike) {
+  if (strike.cut == LinkCut::kMended) return cut_and_mend();
   for (int attempt = 0; attempt < 50; ++attempt) {
     const Node& a = *nodes_[random_.below(nodes_.size())];
     const Node& b = *nodes_[random_.below(nodes_.size())];
@@ -92,6 +107,8 @@ bool SimCluster::cut(const std::string& a, const std::string& b, LinkCut how) {
       return network_.hush(a, b, 0);
     case LinkCut::kBlackHole:
       return network_.hush(a, b, kLarge);
+    case LinkCut::kMended:
+      break;  // See cut_and_mend().
   }
   return false;
 }

@@ -113,6 +113,17 @@ void broadcast_later(Random& random, TensorPlan& tensor) {
   }
 }
 
+// Links that break and are made anew, some before the last one has carried anything.
+std::vector<Strike> cuts_that_are_mended(Random& random) {
+  std::vector<Strike> timeline;
+  Duration after = random.between(1ms, 50ms);
+  for (std::uint64_t left = 1 + random.below(12); left > 0; --left) {
+    timeline.push_back({.fault = Fault::kCut, .after = after, .cut = LinkCut::kMended});
+    after += random.chance(0.5) ? random.between(0ms, 2ms) : random.between(1ms, 100ms);
+  }
+  return timeline;
+}
+
 // A fault alone, or with up to three more before it, at once with it, or while it still has
 // consequences.
 std::vector<Strike> timeline_from(std::uint64_t seed, const Strike& first) {
@@ -206,6 +217,11 @@ Plan::Plan(std::uint64_t from) : seed(from) {
     }
   }
   if (first.fault != Fault::kNone) timeline = timeline_from(from ^ 0x71AE, first);
+  Random mending(from ^ 0x3E4D);
+  if (first.fault == Fault::kNone && mending.chance(0.3)) {
+    patience = 1s;
+    timeline = cuts_that_are_mended(mending);
+  }
   Random uneven(from ^ 0x51775);
   make_uneven(uneven, *this);
 }

@@ -38,6 +38,7 @@ enum class LinkCut : std::uint8_t {
   kSilent,     ///< Nothing comes through any more,
   kOneWay,     ///< or nothing in one direction;
   kBlackHole,  ///< or nothing large in one direction. Nobody is told.
+  kMended,     ///< As a reset, of links whose sessions outlive them: no harm.
 };
 
 /// One fault of a plan's timeline.
@@ -78,6 +79,7 @@ struct Plan {
   std::uint32_t barriers = 0;
   Rank slow = 0;                   ///< The worker that begins things later; `workers`: none.
   std::size_t most_under_way = 4;  ///< Operations that a worker has under way, at most.
+  Duration patience{};             ///< Sessions wait so long for a new link; zero: they do not.
   std::vector<Strike> timeline;    ///< What goes wrong, in the order in which it happens.
 
   explicit Plan(std::uint64_t seed);

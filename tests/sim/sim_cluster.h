@@ -35,6 +35,8 @@ class SimCluster {
 
   std::uint64_t trace_hash() const { return network_.trace_hash(); }
   std::uint64_t steps() const { return steps_; }
+  /// Links that were cut and whose sessions went on.
+  std::uint64_t mended() const { return mended_; }
   Duration virtual_time() const { return clock_.now() - began_; }
 
  private:
@@ -72,6 +74,7 @@ class SimCluster {
   void end_abruptly(const Strike& strike);
   void pause(Node& node, const Strike& strike);
   void cut_some_link(const Strike& strike);
+  void cut_and_mend();
   bool cut(const std::string& a, const std::string& b, LinkCut how);
   void begin_hostility();
   void hostile_turn();
@@ -104,7 +107,8 @@ class SimCluster {
   std::uint64_t steps_ = 0;
   std::size_t struck_ = 0;   // Strikes of the timeline that have happened,
   std::vector<Harm> harms_;  // and those that hit somebody who was still in the job.
-  Duration paused_{};        // All pauses, one after the other.
+  std::uint64_t mended_ = 0;
+  Duration paused_{};  // All pauses, one after the other.
   std::unique_ptr<Transport> stranger_;
   int hostile_turns_ = 0;
   View view_;  // As last published.

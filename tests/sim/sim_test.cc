@@ -41,6 +41,21 @@ TEST_F(Simulation, EveryInvariantHoldsForEverySeed) {
              static_cast<double>(count) / took.count() * 60);
 }
 
+TEST_F(Simulation, SessionsOutliveTheirLinks) {
+  std::uint64_t mended = 0;
+  for (std::uint64_t seed = 1; mended < 50; ++seed) {
+    ASSERT_LE(seed, 1000U) << "hardly any link was cut";
+    const Plan plan(seed);
+    if (plan.patience == Duration::zero()) continue;
+    SimCluster cluster(plan);
+    const auto violation = cluster.run();
+    ASSERT_FALSE(violation.has_value()) << violation->invariant << "\n"
+                                        << violation->text << "\n"
+                                        << plan.describe();
+    mended += cluster.mended();
+  }
+}
+
 TEST_F(Simulation, ASeedAlwaysTellsTheSameStory) {
   for (std::uint64_t seed = 1; seed <= 100; ++seed) {
     SimCluster one{Plan(seed)};
