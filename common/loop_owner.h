@@ -18,6 +18,10 @@ class LoopOwner {
     if (owner_ == std::thread::id()) owner_ = here;
     STRETTO_CHECK(owner_ == here);
   }
+  /// The same, but nobody owns it yet: who makes an object may use it before its loop begins.
+  void check_if_owned() const {
+    STRETTO_CHECK(over_ || owner_ == std::thread::id() || owner_ == std::this_thread::get_id());
+  }
   /// The loop is over: any thread may call the object now, one at a time.
   void end() { over_ = true; }
 

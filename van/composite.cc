@@ -7,13 +7,13 @@
 
 #include <algorithm>
 #include <string>
-#include <thread>
 #include <unordered_map>
 #include <utility>
 
 #include "common/address.h"
 #include "common/check.h"
 #include "common/log.h"
+#include "common/loop_owner.h"
 #include "van/polling.h"
 #include "van/watch.h"
 
@@ -82,7 +82,7 @@ class Composite final : public Transport {
   bool woken_ = false;
   bool polling_ = false;
   std::size_t first_ = 0;  // Whose turn it is to be polled first.
-  std::thread::id owner_;
+  LoopOwner owner_;
 };
 
 Composite::Composite(std::unique_ptr<Transport> everywhere, std::vector<Way> ways,
@@ -171,6 +171,7 @@ Result<LinkId> Composite::connect_by_ways(std::string_view address) {
 
 Transport::Sent Composite::try_send(LinkId link, const wire::Header& header,
                                     const Buffer& payload) {
+  owner_.check_if_owned();
   const auto found = places_.find(link);
   if (found == places_.end()) return Sent::kBroken;
   return found->second.part->transport->try_send(found->second.link, header, payload);
@@ -226,8 +227,7 @@ Transport::Copied Composite::copied() const {
 // ---- poll
 
 void Composite::poll(Sink& sink, Duration wait) {
-  if (owner_ == std::thread::id()) owner_ = std::this_thread::get_id();
-  STRETTO_CHECK(owner_ == std::this_thread::get_id());
+  owner_.check();
   const Polling polling(polling_);
   if (!poll_parts(sink) && wait > Duration::zero()) {
     watch_.wait(may_wait(wait), woken_);

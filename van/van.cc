@@ -31,6 +31,7 @@ void Van::set_epoch(std::uint32_t epoch, std::uint32_t fence) {
 // ---- what is to go
 
 void Van::send(LinkId link, const wire::Header& header, Buffer payload, const Terms& terms) {
+  owner_.check_if_owned();
   Frame frame;
   frame.header = header;
   frame.payload = std::move(payload);
@@ -41,10 +42,11 @@ void Van::send(LinkId link, const wire::Header& header, Buffer payload, const Te
 }
 
 void Van::send_control(LinkId link, const wire::Control& message) {
-  out_.queue_control(link, serialize(message));
+  send_control(link, serialize(message));
 }
 
 void Van::send_control(LinkId link, Buffer message) {
+  owner_.check_if_owned();
   out_.queue_control(link, std::move(message));
 }
 
@@ -55,6 +57,7 @@ Time Van::deadline_in(std::uint64_t microseconds) const {
 }
 
 void Van::ack(LinkId id, std::uint64_t push_sequence, bool at_once) {
+  owner_.check_if_owned();
   LinkState* link = links_.find(id);
   if (link == nullptr) return;
   link->session.owed().apply(push_sequence, at_once);
@@ -102,6 +105,7 @@ void Van::admit_visitor(LinkId link, NodeId peer) {
 }
 
 void Van::close(LinkId id) {
+  owner_.check_if_owned();
   const LinkState* link = links_.find(id);
   if (link == nullptr) return;
   const LinkId carrier = link->carrier;
@@ -110,12 +114,14 @@ void Van::close(LinkId id) {
 }
 
 void Van::shut() {
+  owner_.end();
   while (!links_.empty()) close(links_.first());
   waker_->silence();  // Before the transport ends: leases that end with it wake.
   transport_.reset();
 }
 
 void Van::refuse(LinkId id, const Status& why) {
+  owner_.check_if_owned();
   LinkState* link = links_.find(id);
   if (link == nullptr) return;
   send_control(id, fault_message(why));

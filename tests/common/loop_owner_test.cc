@@ -21,11 +21,18 @@ TEST(LoopOwner, IsTheFirstThreadThatCalls) {
   check_elsewhere(owner);
 }
 
+TEST(LoopOwner, WhoMakesAnObjectMayUseItBeforeItsLoopBegins) {
+  LoopOwner owner;
+  owner.check_if_owned();
+  check_elsewhere(owner);  // Its loop's thread.
+}
+
 TEST(LoopOwnerDeathTest, AnotherThreadIsABug) {
   testing::FLAGS_gtest_death_test_style = "threadsafe";
   LoopOwner owner;
   owner.check();
   EXPECT_DEATH(check_elsewhere(owner), "stretto bug");
+  EXPECT_DEATH(std::thread([&owner] { owner.check_if_owned(); }).join(), "stretto bug");
 }
 
 }  // namespace

@@ -7,11 +7,10 @@
 
 #include <algorithm>
 #include <array>
-#include <thread>
 #include <utility>
 #include <vector>
 
-#include "common/check.h"
+#include "common/loop_owner.h"
 #include "van/fabric/fabric_links.h"
 #include "van/fabric/frame_delivery.h"
 #include "van/fabric/path_watch.h"
@@ -103,7 +102,7 @@ class FabricTransport final : public Transport {
   bool woken_ = false;
   bool polling_ = false;
   Time now_;
-  std::thread::id owner_;
+  LoopOwner owner_;
 };
 
 FabricTransport::~FabricTransport() {
@@ -165,6 +164,7 @@ Result<LinkId> FabricTransport::connect(std::string_view address) {
 
 Transport::Sent FabricTransport::try_send(LinkId id, const wire::Header& header,
                                           const Buffer& payload) {
+  owner_.check_if_owned();
   FabricLink* link = links_.find(id);
   if (link == nullptr) return Sent::kBroken;
   if (link->outbox.full()) traffic_.collect(clock_.now());  // They may have told us of room.
@@ -210,8 +210,7 @@ Duration FabricTransport::may_wait(Duration wait) const {
 }
 
 void FabricTransport::poll(Sink& sink, Duration wait) {
-  if (owner_ == std::thread::id()) owner_ = std::this_thread::get_id();
-  STRETTO_CHECK(owner_ == std::this_thread::get_id());
+  owner_.check();
   const Polling polling(polling_);
   woken_ = false;
   called_ = false;

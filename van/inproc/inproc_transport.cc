@@ -4,12 +4,11 @@
 
 #include <fmt/format.h>
 
-#include <thread>
 #include <unordered_map>
 #include <utility>
 
-#include "common/check.h"
 #include "common/config.h"
+#include "common/loop_owner.h"
 #include "van/inproc/directory.h"
 #include "van/polling.h"
 
@@ -42,7 +41,7 @@ class InprocTransport final : public Transport {
   std::string address_;  // Empty: not listening.
   std::unordered_map<LinkId, FarEnd> links_;
   bool polling_ = false;
-  std::thread::id owner_;
+  LoopOwner owner_;
 };
 
 Status ended() { return {Code::kLinkBroken, "the endpoint at the far end closed the link"}; }
@@ -87,6 +86,7 @@ Result<LinkId> InprocTransport::connect(std::string_view address) {
 
 Transport::Sent InprocTransport::try_send(LinkId link, const wire::Header& header,
                                           const Buffer& payload) {
+  owner_.check_if_owned();
   const auto found = links_.find(link);
   if (found == links_.end() || found->second.mailbox == nullptr) return Sent::kBroken;
   return found->second.mailbox->push(found->second.link, header, payload);
@@ -101,8 +101,7 @@ void InprocTransport::close(LinkId link) {
 }
 
 void InprocTransport::poll(Sink& sink, Duration wait) {
-  if (owner_ == std::thread::id()) owner_ = std::this_thread::get_id();
-  STRETTO_CHECK(owner_ == std::this_thread::get_id());
+  owner_.check();
   const Polling polling(polling_);
   for (Event& event : mailbox_->take(kFramesPerPoll, wait)) deliver(sink, std::move(event));
 }

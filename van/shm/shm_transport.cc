@@ -6,11 +6,10 @@
 
 #include <algorithm>
 #include <map>
-#include <thread>
 #include <utility>
 #include <vector>
 
-#include "common/check.h"
+#include "common/loop_owner.h"
 #include "van/polling.h"
 #include "van/shm/acceptor.h"
 #include "van/shm/link.h"
@@ -96,7 +95,7 @@ class SharedMemoryTransport final : public ShmTransport {
   bool woken_ = false;
   bool polling_ = false;
   unsigned polls_ = 0;
-  std::thread::id owner_;
+  LoopOwner owner_;
 };
 
 SharedMemoryTransport::~SharedMemoryTransport() {
@@ -156,6 +155,7 @@ Status SharedMemoryTransport::add(LinkId id, std::shared_ptr<Line> line, bool an
 
 Transport::Sent SharedMemoryTransport::try_send(LinkId link, const wire::Header& header,
                                                 const Buffer& payload) {
+  owner_.check_if_owned();
   const auto found = links_.find(link);
   return found == links_.end() ? Sent::kBroken : found->second->send(header, payload);
 }
@@ -198,8 +198,7 @@ void SharedMemoryTransport::free_unread() {
 // ---- poll
 
 void SharedMemoryTransport::poll(Sink& sink, Duration wait) {
-  if (owner_ == std::thread::id()) owner_ = std::this_thread::get_id();
-  STRETTO_CHECK(owner_ == std::this_thread::get_id());
+  owner_.check();
   poll_links(sink, wait);
   dead_.clear();
 }

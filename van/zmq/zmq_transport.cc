@@ -8,14 +8,13 @@
 
 #include <algorithm>
 #include <deque>
-#include <thread>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
-#include "common/check.h"
 #include "common/clock.h"
 #include "common/config.h"
+#include "common/loop_owner.h"
 #include "van/polling.h"
 #include "van/watch.h"
 #include "van/zmq/accepted_links.h"
@@ -83,7 +82,7 @@ class ZmqTransport final : public Transport {
   Time next_look_at_paths_;
   bool woken_ = false;
   bool polling_ = false;
-  std::thread::id owner_;
+  LoopOwner owner_;
 };
 
 Status ZmqTransport::watch(const DealerLink& dealer, LinkId link) {
@@ -134,6 +133,7 @@ Result<LinkId> ZmqTransport::connect(std::string_view address) {
 
 Transport::Sent ZmqTransport::try_send(LinkId link, const wire::Header& header,
                                        const Buffer& payload) {
+  owner_.check_if_owned();
   if (const auto found = dealers_.find(link); found != dealers_.end()) {
     const Sent sent = found->second.link->send(header, payload);
     if (!std::exchange(found->second.batched, true)) batched_.push_back(link);
@@ -180,8 +180,7 @@ void ZmqTransport::bury(LinkId link) {
 }
 
 void ZmqTransport::poll(Sink& sink, Duration wait) {
-  if (owner_ == std::thread::id()) owner_ = std::this_thread::get_id();
-  STRETTO_CHECK(owner_ == std::this_thread::get_id());
+  owner_.check();
   poll_links(sink, wait);
   buried_.clear();
 }
