@@ -30,7 +30,7 @@ EndpointNode::EndpointNode(Settings settings, const Methods& methods,
       callee_(van_, methods,
               {.max_calls = settings_.max_calls, .max_held_bytes = settings_.max_held_bytes}),
       connector_(van_, clock, settings_.token) {
-  van_.set_largest_slice(kLargestSlice);
+  van_.queue().windows().set_largest_slice(kLargestSlice);
   van_.set_most_begun(settings_.max_held_bytes);
   van_.set_dead_after(settings_.dead_after);
 }

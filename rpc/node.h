@@ -52,7 +52,7 @@ class EndpointNode final : public Agent, private Van::Handler {
   void step(Duration wait) override;
   Time next_due() const override;
   bool over() const override { return shutdown_.phase() == Shutdown::Phase::kOver; }
-  void wake() { van_.wake(); }
+  void wake() { van_.waker()->wake(); }
 
   const Van& van() const { return van_; }
   /// Our calls,

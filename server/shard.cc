@@ -58,6 +58,7 @@ Shard::Shard(const Config& config, std::uint32_t index, std::unique_ptr<Transpor
         if (workers_.link_of(worker) != 0) van_.send_control(workers_.link_of(worker), message);
       }) {
   if (config.whole_frames) van_.set_whole_frames();
+  van_.set_patience(config.link_patience);
 }
 
 Status Shard::start(std::string_view address, const std::string& advertised_host) {
@@ -258,7 +259,7 @@ void Shard::note_share(const wire::Header& header, std::size_t bytes, bool updat
   Tracer& tracer = trace_.tracer();
   tracer.worked(header.codec == 0 ? bytes : std::numeric_limits<std::size_t>::max());
   const TraceRecord record = record_of_share(header, bytes, updates, begin, tracer.now(clock_));
-  tracer.note(TraceNote{record, van_.take_arrival()});
+  tracer.note(TraceNote{record, van_.trace().take_arrival()});
 }
 
 void Shard::on_pull(LinkId link, Worker worker, const wire::Header& header) {

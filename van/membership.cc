@@ -76,9 +76,7 @@ void fill(wire::InputProgress& progress, const InputTotals& totals) {
 }  // namespace
 
 Membership::Membership(const Config& config, Self self, Van& van, const Clock& clock)
-    : config_(config), self_(std::move(self)), van_(van), clock_(clock) {
-  van_.set_patience(config.link_patience);
-}
+    : config_(config), self_(std::move(self)), van_(van), clock_(clock) {}
 
 void Membership::start() {
   state_ = State::kGreeting;

@@ -120,12 +120,14 @@ void Sender::queue_control(LinkId id, wire::Kind kind, Buffer message) {
 }
 
 void Sender::settle(LinkId id, LinkState& link) {
-  debts_.settle(id, link, false, [this](LinkId owed) { queue_credit(owed); });
+  debts_.settle(id, link, false,
+                [this](LinkId owed) { queue_control(owed, wire::Kind::kCredit, {}); });
 }
 
 void Sender::settle_all() {
   if (debts_.empty()) return;
-  debts_.settle_all(parts_.links, parts_.clock.now(), [this](LinkId id) { queue_credit(id); });
+  debts_.settle_all(parts_.links, parts_.clock.now(),
+                    [this](LinkId id) { queue_control(id, wire::Kind::kCredit, {}); });
 }
 
 void Sender::look_at_waits() {

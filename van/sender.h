@@ -64,7 +64,6 @@ class Sender {
 
  private:
   void queue_control(LinkId id, wire::Kind kind, Buffer message);
-  void queue_credit(LinkId id) { queue_control(id, wire::Kind::kCredit, {}); }
   bool has_sent_again(LinkId id);
   wire::Header stamp(const Session& session, const SendQueue::Pick& pick, Time now);
   void note_taken(LinkState& link, const SendQueue::Pick& pick, const wire::Header& header,

@@ -16,7 +16,7 @@ constexpr std::uint64_t kNoEnd = std::numeric_limits<std::uint64_t>::max() / 2;
 }  // namespace
 
 TraceAgent::TraceAgent(const Config& config, Van& van) : config_(config), van_(van) {
-  van_.set_tracer(&tracer_);
+  van_.trace().set_tracer(&tracer_);
 }
 
 bool TraceAgent::on_control(LinkId link, const wire::Control& message) {

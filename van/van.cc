@@ -134,11 +134,6 @@ bool Van::is_open(LinkId id) const {
   return link != nullptr && link->admitted && !link->closing;
 }
 
-NodeId Van::peer_of(LinkId id) const {
-  const LinkState* link = links_.find(id);
-  return link == nullptr ? 0 : link->session.peer();
-}
-
 void Van::on_broken(LinkId carrier, Status why) {
   const auto [id, link] = links_.carried_by(carrier);
   if (link == nullptr) return mender_.on_broken(carrier);

@@ -51,9 +51,6 @@ class Van final : private Transport::Sink {
   void set_windows(std::uint64_t link_window_bytes, std::uint64_t total_window_bytes) {
     out_.set_windows(link_window_bytes, total_window_bytes);
   }
-  /// No frame is larger than this with its header left off, on any link: what is larger goes in
-  /// slices, wherever it goes.
-  void set_largest_slice(std::uint64_t bytes) { out_.queue().windows().set_largest_slice(bytes); }
   /// Frames of one link whose slices are coming hold no more than this, beyond a first one; what
   /// goes beyond is dropped as it comes, and on_data gets no payload.
   void set_most_begun(std::uint64_t bytes) { in_.set_most_begun(bytes); }
@@ -65,10 +62,9 @@ class Van final : private Transport::Sink {
   /// A session whose link breaks waits so long for a new one, and then ends; the handler hears of
   /// that only. Zero, which is where it begins: it ends with its link. Before any link is made.
   void set_patience(Duration patience) { mender_.set_patience(patience); }
-  /// What becomes of data frames is noted there from now on. It outlives this.
-  void set_tracer(Tracer* tracer) { trace_.set_tracer(tracer); }
-  /// FrameTrace::take_arrival, of the frame that the handler is handling.
-  std::int64_t take_arrival() { return trace_.take_arrival(); }
+  /// What is noted of data frames for traces.
+  FrameTrace& trace() { return trace_; }
+  const FrameTrace& trace() const { return trace_; }
 
   /// What a frame that waits may still be asked: whose it is, and when it is wanted.
   struct Terms {
@@ -105,21 +101,19 @@ class Van final : private Transport::Sink {
   void step(Handler& handler, Duration wait);
   /// When it must be stepped at the latest: what it owes the far ends is told within a millisecond.
   Time next_due() const;
-  /// Makes a waiting step return. Thread: any.
-  void wake() { waker_->wake(); }
-  /// The same for who may outlive this. Thread: any.
+  /// Makes a waiting step return; may outlive this. Thread: any.
   const std::shared_ptr<Waker>& waker() const { return waker_; }
   /// Ends all links and the transport, and with them every lease on what was to be sent: when this
-  /// returns nobody reads the users' memory. Only wake() and what was counted may be asked for
+  /// returns nobody reads the users' memory. Only waker() and what was counted may be asked for
   /// afterwards.
   void shut();
   /// Transport::lingers: step() is still needed.
   bool lingers() const { return transport_->lingers(); }
 
   bool is_open(LinkId link) const;
-  NodeId peer_of(LinkId link) const;
   const Counters& counters() const { return counters_; }
-  std::uint64_t preemptions() const { return trace_.preemptions(); }
+  /// What waits: for steering it, and to be looked at.
+  SendQueue& queue() { return out_.queue(); }
   const SendQueue& queue() const { return out_.queue(); }
   /// Control messages and data that wait, or are on the way and not yet taken.
   bool idle() const {

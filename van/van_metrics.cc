@@ -23,7 +23,7 @@ metrics::Metrics metrics_of(const Van& van,
   add("stretto_credit_stalls_total", Type::kCounter, counters.stalls,
       "Times that sending ended while frames had to wait for credit.");
   add("stretto_link_breaks_total", Type::kCounter, counters.breaks, "Links that broke.");
-  add("stretto_preemptions_total", Type::kCounter, van.preemptions(),
+  add("stretto_preemptions_total", Type::kCounter, van.trace().preemptions(),
       "Frames that stood still between two slices while others went.");
   add("stretto_under_way_bytes", Type::kGauge, van.queue().windows().under_way(),
       "Bytes handed over and not yet taken by the far ends.");

@@ -21,6 +21,7 @@ WorkerNode::WorkerNode(const Config& config, std::unique_ptr<Transport> transpor
       shards_(van_),
       work_(config, clock, van_, membership_, shards_, trace_, std::move(coder)) {
   if (config.whole_frames) van_.set_whole_frames();
+  van_.set_patience(config.link_patience);
 }
 
 // ---- requests

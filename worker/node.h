@@ -45,7 +45,7 @@ class WorkerNode final : public Agent, private Van::Handler {
   /// True once it has left or failed: every ticket has ended, and nobody reads the users' memory.
   bool over() const override { return ended_; }
 
-  void wake() { van_.wake(); }
+  void wake() { van_.waker()->wake(); }
   /// True once there are links to every shard.
   bool joined() const { return shards_.complete(); }
   const Membership& membership() const { return membership_; }

@@ -107,7 +107,7 @@ class VanLoadSender final : public LoadSender, private Van::Handler {
     Result<std::unique_ptr<Van>> van = make_van(settings_, way_.mode, kSender, "127.0.0.1", clock_);
     if (!van.ok()) return van.status();
     van_ = *std::move(van);
-    alarm_ = std::make_unique<Alarm>([this] { van_->wake(); });
+    alarm_ = std::make_unique<Alarm>([this] { van_->waker()->wake(); });
     for (const std::string& address : addresses) {
       wire::Hello hello;
       hello.set_protocol(wire::kProtocol);
