@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who is told what of a part: values, ends of rounds, and why there will be none.
+#include "server/announcer.h"
+
+#include <optional>
+
+#include "tests/server/links_fixture.h"
+#include "tests/server/part_fixture.h"
+#include "van/frame_views.h"
+
+namespace stretto::fake {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+class AnnouncerTest : public LinksTest {
+ protected:
+  AnnouncerTest() {
+    begin();
+    part_ = &add_part(slot_, spec_, 2);
+  }
+  void share(Rank rank, bool wants_value = true) {
+    const PushId push{node_of(rank), part_->key, ++rounds_[rank]};
+    auto counted = slot_.count(
+        *part_, push, {.worker = push.worker, .round = push.round, .bytes = bytes_of({1, 2})});
+    ASSERT_TRUE(counted.ok());
+    if (counted->update) slot_.release(slot_.append(*part_, *std::move(counted->update)));
+    part_->waiting.add({.worker = push.worker,
+                        .wants_value = wants_value,
+                        .pushed = true,
+                        .gate = counted->gate,
+                        .since = {}});
+  }
+  void announce() {
+    announcer_.announce(*part_);
+    step();
+  }
+
+  TensorSpec spec_ = spec("x", Dtype::kF32, 2);
+  Slot slot_{0, 0};
+  Part* part_ = nullptr;
+  Announcer announcer_{van_, links_};
+  std::array<std::uint64_t, 2> rounds_{};
+};
+
+TEST_F(AnnouncerTest, ThoseWhoseWaitIsOverAreTold) {
+  share(0);
+  announce();
+  EXPECT_TRUE(first_.data().empty());
+  share(1, false);
+  announce();
+  const Sent value = first_.datum();
+  EXPECT_EQ(value.header.kind, wire::Kind::kValue);
+  EXPECT_THAT(floats_of(value.payload.bytes()), ElementsAre(2, 4));
+  EXPECT_EQ(wire::ValueFacts::of(value.header).contributors, 2U);
+  EXPECT_EQ(second_.datum().header.kind, wire::Kind::kDone);
+  EXPECT_TRUE(part_->waiting.empty());
+}
+
+TEST_F(AnnouncerTest, ARoundThatLacksWhoHasLeftFailsForThoseWhoWait) {
+  share(0);
+  part_->collector.rounds().leave(node_of(1));
+  announce();
+  const wire::Control told = first_.control();
+  EXPECT_EQ(told.fault().peer(), "worker 1");
+  EXPECT_THAT(told.fault().cause(), HasSubstr("tensor 'x', round 1: worker 1 has left"));
+  EXPECT_TRUE(second_.controls().empty());
+}
+
+TEST_F(AnnouncerTest, WhoDisagreesAndThoseWhoWaitHearTheSame) {
+  share(0);
+  const wire::PushFrame about{.key = part_->key, .round = 1};
+  announcer_.disagree(second_.link(), about, *part_, {Code::kMismatch, "not alike"});
+  step();
+  EXPECT_THAT(first_.control().fault().cause(), HasSubstr("not alike"));
+  EXPECT_THAT(second_.control().fault().cause(), HasSubstr("not alike"));
+  EXPECT_EQ(part_->doomed.code(), Code::kMismatch);
+}
+
+TEST_F(AnnouncerTest, AProbeIsAnsweredWithoutAWait) {
+  share(0);
+  announcer_.answer_probe(second_.link(), node_of(1), {.key = part_->key, .priority = 3}, *part_);
+  step();
+  const wire::ValueFacts facts = wire::ValueFacts::of(second_.datum().header);
+  EXPECT_EQ(facts.version, 0U);
+  EXPECT_EQ(facts.spread, 1U);
+  EXPECT_EQ(facts.own_applied, 0U);
+}
+
+}  // namespace
+}  // namespace stretto::fake

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who is behind which link, and who has left.
+#include "server/worker_links.h"
+
+#include "tests/server/links_fixture.h"
+
+namespace stretto::fake {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+TEST_F(LinksTest, WhoeverCallsIsAnsweredOnceThereIsARoster) {
+  call(first_, 0);
+  EXPECT_TRUE(first_.controls().empty());
+  EXPECT_EQ(links_.find(first_.link()), nullptr);
+  EXPECT_EQ(links_.group(), nullptr);
+  EXPECT_THAT(links_.follow(roster_), IsEmpty());
+  step();
+  EXPECT_EQ(first_.control().welcome().node(), 10U);
+  ASSERT_NE(links_.find(first_.link()), nullptr);
+  EXPECT_EQ(links_.find(first_.link())->node, 10U);
+  EXPECT_EQ(links_.link_of(10), first_.link());
+  EXPECT_EQ(links_.link_of(11), 0U) << "it is not connected";
+  EXPECT_THAT(links_.group()->all(), ElementsAre(Contributor{10, 0}, Contributor{11, 1}));
+}
+
+TEST_F(LinksTest, OneNodeHasOneLink) {
+  begin();
+  FarEnd again(wire_, 103, 10);
+  call(again, 0);
+  links_.follow(roster_);
+  step();
+  EXPECT_THAT(again.control().fault().cause(), HasSubstr("connected already"));
+  EXPECT_EQ(links_.link_of(10), first_.link());
+}
+
+TEST_F(LinksTest, AWorkerWhoseLinkHasEndedMayComeAgain) {
+  begin();
+  first_.break_link();
+  step();
+  EXPECT_EQ(links_.find(first_.link()), nullptr);
+  EXPECT_EQ(links_.link_of(10), 0U);
+  FarEnd again(wire_, 103, 10);
+  call(again, 0);
+  links_.follow(roster_);
+  EXPECT_EQ(links_.link_of(10), 103U);
+}
+
+TEST_F(LinksTest, ACallerThatHasGoneIsNotAnswered) {
+  call(first_, 0);
+  first_.break_link();
+  step();
+  links_.follow(roster_);
+  EXPECT_EQ(links_.link_of(10), 0U);
+}
+
+TEST_F(LinksTest, WhoHasLeftIsToldOfOnce) {
+  begin();
+  second_.say(leave());
+  step();
+  EXPECT_THAT(links_.left(), ElementsAre(11));
+  EXPECT_THAT(links_.follow(roster_), IsEmpty()) << "no roster has said so";
+  roster_.members[1].left = true;
+  ++roster_.epoch;
+  EXPECT_THAT(links_.follow(roster_), ElementsAre(11));
+  ++roster_.epoch;
+  EXPECT_THAT(links_.follow(roster_), IsEmpty());
+}
+
+}  // namespace
+}  // namespace stretto::fake
