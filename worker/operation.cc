@@ -26,8 +26,9 @@ std::string_view name_of(Operation::Kind kind) {
 Buffer lease(const OperationPtr& operation, std::span<const std::byte> bytes,
              const std::shared_ptr<Waker>& waker) {
   operation->leases.fetch_add(1);
-  return Buffer::borrow(bytes, [operation, waker] {
-    if (operation->leases.fetch_sub(1) == 1 && operation->awaits_leases.load()) waker->wake();
+  // Named, so that they are not const: they move with the function.
+  return Buffer::borrow(bytes, [held = operation, loop = waker] {
+    if (held->leases.fetch_sub(1) == 1 && held->awaits_leases.load()) loop->wake();
   });
 }
 
