@@ -9,7 +9,6 @@
 
 #include "common/log.h"
 #include "rpc/message.h"
-#include "van/messages.h"
 
 namespace stretto::rpc {
 namespace {
@@ -119,13 +118,13 @@ void Callee::answer(LinkId id, std::uint64_t number, const Result<Message>& outc
   if (call.paused) van_.pause(call.tag);
 }
 
-void Callee::steer(LinkId id, const wire::Steer& steer) {
+void Callee::steer(LinkId id, const control::Steer& steer) {
   const auto found = links_.find(id);
   if (found == links_.end()) return;
-  const auto known = found->second.calls.find(steer.call());
+  const auto known = found->second.calls.find(steer.call);
   if (known == found->second.calls.end()) return;  // Its answer has left.
   UnderWay& call = known->second;
-  if (steer.cancelled()) {
+  if (steer.cancelled) {
     call.cancelled = true;
     if (call.reply != nullptr) call.reply->release();
     if (!call.answered) return;  // It counts until its handler has done with it.
@@ -134,8 +133,8 @@ void Callee::steer(LinkId id, const wire::Steer& steer) {
     found->second.end(known);
     return;
   }
-  call.urgency = {steer.priority(), van_.deadline_in(steer.deadline_us())};
-  const bool was_paused = std::exchange(call.paused, steer.paused() && !closed_);
+  call.urgency = {steer.priority, van_.deadline_in(steer.deadline_us)};
+  const bool was_paused = std::exchange(call.paused, steer.paused && !closed_);
   if (!call.answered) return;
   van_.set_urgency(call.tag, call.urgency);
   if (call.paused && !was_paused) van_.pause(call.tag);

@@ -32,7 +32,7 @@ class Callee {
   /// Hands the call to its handler, or answers it with an error. An error here is to end the link.
   Status on_call(LinkId link, const wire::Header& header, Buffer payload);
   /// The caller's change of mind.
-  void steer(LinkId link, const wire::Steer& steer);
+  void steer(LinkId link, const control::Steer& steer);
   /// Answers a call that is in flight and has not been answered.
   void answer(LinkId link, std::uint64_t number, const Result<Message>& outcome);
   /// An answer has been handed over as a whole.

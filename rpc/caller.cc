@@ -9,7 +9,7 @@
 #include "common/check.h"
 #include "rpc/message.h"
 #include "rpc/methods.h"
-#include "van/messages.h"
+#include "van/control_codec.h"
 
 namespace stretto::rpc {
 
@@ -72,14 +72,13 @@ void Caller::steer(const CallState& call, const detail::Change& change) {
 }
 
 void Caller::tell(const UnderWay& call, bool cancelled) {
-  wire::Control message;
-  wire::Steer& steer = *message.mutable_steer();
-  steer.set_call(call.number);
-  steer.set_priority(call.state->urgency.priority);
-  steer.set_deadline_us(time_left(call.state->urgency.deadline, clock_.now()));
-  steer.set_paused(call.state->paused);
-  steer.set_cancelled(cancelled);
-  van_.send_control(call.link, message);
+  const Urgency& urgency = call.state->urgency;
+  const control::Steer steer{.call = call.number,
+                             .priority = urgency.priority,
+                             .deadline_us = time_left(urgency.deadline, clock_.now()),
+                             .paused = call.state->paused,
+                             .cancelled = cancelled};
+  van_.send_control(call.link, steer);
 }
 
 void Caller::give_up(std::uint64_t tag, const Status& why) {
@@ -116,8 +115,8 @@ Status Caller::on_answer(LinkId id, const wire::Header& header, Buffer payload) 
     return {};
   }
   const auto* text = reinterpret_cast<const char*>(payload.data());
-  end(tag,
-      status_from(frame.error, std::string(text, std::min(payload.size(), kMaxErrorBytes)), {}));
+  end(tag, control::status_from(frame.error,
+                                std::string(text, std::min(payload.size(), kMaxErrorBytes)), {}));
   return {};
 }
 

@@ -9,13 +9,11 @@
 #include "common/address.h"
 #include "common/check.h"
 #include "van/greeting.h"
-#include "van/messages.h"
 
 namespace stretto::rpc {
 namespace {
 
 constexpr std::uint64_t kLargestSlice = 256 << 10;  // What every endpoint takes.
-constexpr std::size_t kMaxPeerName = 256;
 
 Status closed() { return {Code::kCancelled, "the endpoint is closed"}; }
 
@@ -71,34 +69,36 @@ Callee& EndpointNode::callee() {
 
 // ---- what comes
 
-void EndpointNode::on_control(LinkId link, const wire::Control& message) {
+void EndpointNode::on_control(LinkId link, const control::Message& message) {
   const bool awaited = connector_.awaits(link);
   const bool is_peer = peers_.count(link) != 0;
   STRETTO_CHECK(!(awaited && is_peer));
-  if (message.has_hello()) {
-    on_hello(link, message.hello());
-  } else if (message.has_welcome() && awaited) {
+  const auto* fault = std::get_if<control::Fault>(&message);
+  const auto* steer = std::get_if<control::Steer>(&message);
+  if (const auto* hello = std::get_if<control::Hello>(&message)) {
+    on_hello(link, *hello);
+  } else if (control::is<control::Welcome>(message) && awaited) {
     let_in(link, std::string(host_port_of(connector_.address_of(link))));
     connector_.end(link, Peer(link));
-  } else if (message.has_fault() && awaited) {
+  } else if (fault != nullptr && awaited) {
     van_.close(link);
-    connector_.end(link, status_of(message.fault()));
-  } else if (message.has_fault() && is_peer) {
+    connector_.end(link, fault->why);
+  } else if (fault != nullptr && is_peer) {
     van_.close(link);
-    lose(link, {Code::kPeerLost, "it ended the link: " + message.fault().cause()});
-  } else if (message.has_steer() && is_peer) {
-    callee_.steer(link, message.steer());
+    lose(link, {Code::kPeerLost, "it ended the link: " + fault->why.cause()});
+  } else if (steer != nullptr && is_peer) {
+    callee_.steer(link, *steer);
   } else {
     turn_out(link, {Code::kMalformed, "endpoints take calls, answers and what steers them"});
   }
 }
 
-void EndpointNode::on_hello(LinkId link, const wire::Hello& hello) {
+void EndpointNode::on_hello(LinkId link, const control::Hello& hello) {
   Status status = check_greeting(hello, settings_.token);
-  if (status.ok() && hello.role() != static_cast<std::uint32_t>(Role::kEndpoint)) {
-    status = {Code::kRefused, fmt::format("{} comes as role {}, this is an endpoint of RPC, which "
+  if (status.ok() && hello.role != Role::kEndpoint) {
+    status = {Code::kRefused, fmt::format("{} comes as {}, this is an endpoint of RPC, which "
                                           "only endpoints connect to",
-                                          hello.host(), hello.role())};
+                                          hello.host, name_of(hello.role))};
   }
   if (status.ok() && shutdown_.begun()) status = closed();
   if (status.ok() && guests_.size() >= settings_.max_peers) {
@@ -111,10 +111,8 @@ void EndpointNode::on_hello(LinkId link, const wire::Hello& hello) {
     return;
   }
   guests_.insert(link);
-  let_in(link, hello.host().substr(0, kMaxPeerName));
-  wire::Control message;
-  message.mutable_welcome();
-  van_.send_control(link, message);
+  let_in(link, hello.host);
+  van_.send_control(link, control::Welcome{});
 }
 
 // Endpoints have no identity that somebody gave them: the link is all that is known.

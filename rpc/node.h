@@ -61,13 +61,13 @@ class EndpointNode final : public Agent, private Van::Handler {
   Callee& callee();
 
  private:
-  void on_control(LinkId link, const wire::Control& message) override;
+  void on_control(LinkId link, const control::Message& message) override;
   void on_data(LinkId link, const wire::Header& header, Buffer payload) override;
   void on_acked(LinkId, wire::Key) override {}
   void on_left(LinkId link, std::uint64_t tag) override;
   void on_broken(LinkId link, const Status& why) override;
 
-  void on_hello(LinkId link, const wire::Hello& hello);
+  void on_hello(LinkId link, const control::Hello& hello);
   void let_in(LinkId link, const std::string& name);
   void turn_out(LinkId link, const Status& why);
   void lose(LinkId link, const Status& why);

@@ -5,47 +5,44 @@
 #include <fmt/format.h>
 
 #include "common/check.h"
-#include "scheduler/hello.h"
+#include "van/control_codec.h"
 
 namespace stretto {
 namespace {
 
-wire::Control mismatch_message(const Registry::Entry& entry) {
-  wire::Control message = fault_message(entry.broken, entry.spec.name);
-  message.mutable_fault()->set_tensor(entry.id);
-  return message;
+control::Fault mismatch_of(const Registry::Entry& entry) {
+  return {.why = entry.broken, .tensor = entry.id, .name = entry.spec.name};
 }
 
 }  // namespace
 
-void Agreements::on_declare(const Member& worker, const wire::Declare& declare) {
-  wire::Control answer;
+void Agreements::on_declare(const Member& worker, const control::Declare& declare) {
   const std::uint32_t part_bytes = config_.job.part_bytes;
-  Result<TensorSpec> spec = from_wire(declare.spec());
-  Status status = spec.status();
-  if (status.ok() && spec->elements / Cut(*spec, part_bytes).part_elements >= kMaxParts) {
+  const TensorSpec& spec = declare.spec;
+  Status status = declare.flaw;
+  if (status.ok() && spec.elements / Cut(spec, part_bytes).part_elements >= kMaxParts) {
     status = {Code::kInvalidArgument,
               fmt::format("tensor '{}' of {} bytes makes more than {} parts of {} bytes; raise "
                           "STRETTO_PART_BYTES",
-                          spec->name, spec->bytes(), kMaxParts, part_bytes)};
+                          spec.name, spec.bytes(), kMaxParts, part_bytes)};
   }
-  if (!status.ok()) return refuse_tensor(worker, declare.spec().name(), status);
+  if (!status.ok()) return refuse_tensor(worker, spec.name, status);
   const Result<Registry::Declaration> made = registry_.declare(
-      *spec, worker.rank, [this](const Cut& cut) { return place(cut); }, part_bytes);
-  if (!made.ok()) return refuse_tensor(worker, spec->name, made.status());
+      spec, worker.rank, [this](const Cut& cut) { return place(cut); }, part_bytes);
+  if (!made.ok()) return refuse_tensor(worker, spec.name, made.status());
   const Registry::Entry& entry = made->entry;
   if (made->breaks) return tell_mismatch(entry);
   if (!entry.broken.ok()) {
-    van_.send_control(links_.of(worker.node), mismatch_message(entry));
+    van_.send_control(links_.of(worker.node), mismatch_of(entry));
     return;
   }
-  wire::Declared& declared = *answer.mutable_declared();
-  declared.set_tensor(entry.id);
-  declared.set_name(entry.spec.name);
-  declared.set_first_slot(entry.first_slot);
   const std::uint32_t parts = Cut(entry.spec, part_bytes).parts();
-  add_owners(machine_.next_view().slots.runs(entry.first_slot, parts), declared);
-  van_.send_control(links_.of(worker.node), answer);
+  van_.send_control(
+      links_.of(worker.node),
+      control::Declared{.tensor = entry.id,
+                        .first_slot = entry.first_slot,
+                        .name = entry.spec.name,
+                        .owners = machine_.next_view().slots.runs(entry.first_slot, parts)});
 }
 
 std::uint32_t Agreements::place(const Cut& cut) {
@@ -56,32 +53,29 @@ std::uint32_t Agreements::place(const Cut& cut) {
 }
 
 void Agreements::refuse_tensor(const Member& worker, const std::string& name, const Status& why) {
-  wire::Control answer = fault_message(why);
-  answer.mutable_fault()->set_name(name.substr(0, kMaxNameBytes));
-  van_.send_control(links_.of(worker.node), answer);
+  van_.send_control(links_.of(worker.node), control::Fault{.why = why, .name = name});
 }
 
 // All who have declared it hear of it, by name and by id; who declares it later hears it then.
 void Agreements::tell_mismatch(const Registry::Entry& entry) {
-  const Buffer bytes = serialize(mismatch_message(entry));
+  const Buffer bytes = control::encode(mismatch_of(entry));
   for (const auto& [id, member] : machine_.next_view().members) {
     const bool declared = member.rank < entry.declared.size() && entry.declared[member.rank];
     if (member.role == Role::kWorker && declared) van_.send_control(links_.of(id), bytes);
   }
 }
 
-void Agreements::on_barrier(const Member& worker, const wire::Barrier& barrier) {
-  wire::Control answer;
-  *answer.mutable_barrier() = barrier;
-  answer.mutable_barrier()->set_last(worker.rank);
-  const bool sits_out = barrier.sits_out();
-  switch (barriers_.enter(barrier.number(), worker.node,
+void Agreements::on_barrier(const Member& worker, const control::Barrier& barrier) {
+  control::Barrier answer = barrier;
+  answer.last = worker.rank;
+  const bool sits_out = barrier.sits_out;
+  switch (barriers_.enter(barrier.number, worker.node,
                           machine_.next_view().contributors.nodes.size(), sits_out)) {
     case Barriers::Outcome::kMixed:
       return van_.send_control(links_.of(worker.node),
-                               fault_message(Barriers::mixed(sits_out), "barrier"));
+                               control::Fault{.why = Barriers::mixed(sits_out), .name = "barrier"});
     case Barriers::Outcome::kComplete:
-      for (const Buffer bytes = serialize(answer);
+      for (const Buffer bytes = control::encode(answer);
            const auto& [id, other] : machine_.next_view().members) {
         if (other.role == Role::kWorker) van_.send_control(links_.of(id), bytes);
       }
@@ -91,7 +85,7 @@ void Agreements::on_barrier(const Member& worker, const wire::Barrier& barrier) 
     case Barriers::Outcome::kOutOfBounds:
       return van_.refuse(
           links_.of(worker.node),
-          {Code::kMalformed, fmt::format("barrier {} is out of turn", barrier.number())});
+          {Code::kMalformed, fmt::format("barrier {} is out of turn", barrier.number)});
     case Barriers::Outcome::kWaiting:
       break;
   }
@@ -105,8 +99,8 @@ void Agreements::left(const Member& absent) {
   const std::set<NodeId> waiting = barriers_.give_up(absent.node);
   if (waiting.empty()) return;
   const Status why(Code::kPeerLost, absent.describe() + " has left the job and will not come");
-  const Buffer bytes =
-      serialize(fault_message(Status(why).with_peer(absent.describe()), "barrier"));
+  const Buffer bytes = control::encode(
+      control::Fault{.why = Status(why).with_peer(absent.describe()), .name = "barrier"});
   for (const NodeId node : waiting) van_.send_control(links_.of(node), bytes);
 }
 

@@ -22,8 +22,8 @@ class Agreements {
              ViewMachine& machine)
       : config_(config), clock_(clock), van_(van), links_(links), machine_(machine) {}
 
-  void on_declare(const Member& worker, const wire::Declare& declare);
-  void on_barrier(const Member& worker, const wire::Barrier& barrier);
+  void on_declare(const Member& worker, const control::Declare& declare);
+  void on_barrier(const Member& worker, const control::Barrier& barrier);
   /// It has left: who waits for it at a barrier waits no longer.
   void left(const Member& absent);
 

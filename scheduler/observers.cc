@@ -6,8 +6,6 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
-#include "van/trace_agent.h"
-
 namespace stretto {
 namespace {
 
@@ -25,7 +23,8 @@ std::string records_from(const trace::Trace& trace, std::size_t index, std::uint
   if (index >= trace.nodes.size()) return {};
   const std::vector<TraceRecord>& records = trace.nodes[index].records;
   if (offset >= records.size()) return {};
-  const std::size_t count = std::min<std::size_t>(TraceAgent::kChunkNotes, records.size() - offset);
+  const std::size_t count =
+      std::min<std::size_t>(control::TraceChunk::kMostNotes, records.size() - offset);
   std::string bytes(count * sizeof(TraceRecord), '\0');
   std::memcpy(bytes.data(), records.data() + offset, bytes.size());
   return bytes;
@@ -41,33 +40,35 @@ Status Observers::add(LinkId link) {
   return {};
 }
 
-wire::Control Observers::answer(const wire::Observe& question, const Sights& sights, Time now) {
-  wire::Control message;
-  wire::Observed& observed = *message.mutable_observed();
-  observed.set_what(static_cast<std::uint32_t>(question.what()));
-  switch (question.what()) {
-    case wire::Observe::PICTURE:
-      observed.set_text(sights.picture.json(sights.phase, question.first(), now));
-      return message;
-    case wire::Observe::START: {
+control::Message Observers::answer(const control::Observe& question, const Sights& sights,
+                                   Time now) {
+  using What = control::Observe::What;
+  control::Observed observed{.what = question.what};
+  switch (question.what) {
+    case What::kPicture:
+      observed.text = sights.picture.json(sights.phase, question.first, now);
+      return observed;
+    case What::kStart: {
       const Status status =
-          sights.trace.start(sights.members, question.iterations(), question.seconds(), now);
-      if (!status.ok()) return fault_message(status);
-      observed.set_text(sights.trace.json(0));
-      return message;
+          sights.trace.start(sights.members, question.iterations, question.seconds, now);
+      if (!status.ok()) return control::Fault{.why = status};
+      observed.text = sights.trace.json(0);
+      return observed;
     }
-    case wire::Observe::STATE:
-      observed.set_text(sights.trace.json(question.first()));
-      return message;
-    case wire::Observe::RECORDS:
-      observed.set_records(records_from(sights.trace.trace(), question.first(), question.offset()));
-      return message;
-    case wire::Observe::NAMES:
-      observed.set_text(names_from(sights.registry, question.first()));
-      return message;
-    default:
-      return fault_message({Code::kInvalidArgument, "this scheduler does not know that question"});
+    case What::kState:
+      observed.text = sights.trace.json(question.first);
+      return observed;
+    case What::kRecords:
+      observed.records = records_from(sights.trace.trace(), question.first, question.offset);
+      return observed;
+    case What::kNames:
+      observed.text = names_from(sights.registry, question.first);
+      return observed;
+    case What::kNothing:
+      break;
   }
+  return control::Fault{
+      .why = {Code::kInvalidArgument, "this scheduler does not know that question"}};
 }
 
 }  // namespace stretto

@@ -34,7 +34,7 @@ class Observers {
   void remove(LinkId link) { links_.erase(link); }
 
   /// The answer to a question. A fault if it cannot be.
-  static wire::Control answer(const wire::Observe& question, const Sights& sights, Time now);
+  static control::Message answer(const control::Observe& question, const Sights& sights, Time now);
 
  private:
   std::map<LinkId, bool> links_;

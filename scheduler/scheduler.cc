@@ -9,8 +9,8 @@
 
 #include "common/clock.h"
 #include "common/log.h"
-#include "common/text.h"
 #include "scheduler/hello.h"
+#include "van/control_codec.h"
 #include "van/greeting.h"
 
 namespace stretto {
@@ -19,21 +19,6 @@ namespace {
 constexpr Duration kJobLookEvery = 100ms;
 constexpr Duration kTraceEvery = 20ms;
 constexpr std::size_t kSpareAnswers = 4096;  // Beyond one for each tensor: barriers, signs of life.
-constexpr std::size_t kMostReported = 1024;  // Bytes of a report's cause.
-
-wire::Control failure_message(const Status& why) {
-  wire::Control message;
-  message.mutable_failure()->set_code(static_cast<std::uint32_t>(why.code()));
-  message.mutable_failure()->set_peer(why.peer());
-  message.mutable_failure()->set_cause(why.cause());
-  return message;
-}
-
-wire::Control leave_message() {
-  wire::Control message;
-  message.mutable_leave();
-  return message;
-}
 
 void sort_by_place(std::vector<Member>& members) {
   std::sort(members.begin(), members.end(), [](const Member& a, const Member& b) {
@@ -50,8 +35,8 @@ std::vector<Member> members_of(const ViewMachine& machine) {
   return members;
 }
 
-void broadcast(Van& van, const NodeLinks& links, const wire::Control& message) {
-  const Buffer bytes = serialize(message);
+void broadcast(Van& van, const NodeLinks& links, const control::Message& message) {
+  const Buffer bytes = control::encode(message);
   for (const LinkId link : links.all()) van.send_control(link, bytes);
 }
 
@@ -97,11 +82,8 @@ Gathering Scheduler::gathering() const {
 
 // ---- what nodes say
 
-void Scheduler::on_control(LinkId link, const wire::Control& message) {
-  if (message.has_hello()) {
-    on_hello(link, message.hello());
-    return;
-  }
+void Scheduler::on_control(LinkId link, const control::Message& message) {
+  if (const auto* hello = std::get_if<control::Hello>(&message)) return on_hello(link, *hello);
   if (observers_.has(link)) return observe(link, message);
   const Time now = clock_.now();
   const Member* known = machine_.next_view().find(links_.heard(link, now));
@@ -111,31 +93,31 @@ void Scheduler::on_control(LinkId link, const wire::Control& message) {
     return;
   }
   const Member member = *known;
-  if (message.has_heartbeat()) {
-    watch_.heard(member, message.heartbeat(), now);
-    return van_.send_control(link, watch_.answer(member, message.heartbeat()));
+  if (const auto* beat = std::get_if<control::Heartbeat>(&message)) {
+    watch_.heard(member, *beat, now);
+    return van_.send_control(link, watch_.answer(member, *beat));
   }
-  if (message.has_trace_chunk()) {
-    watch_.trace().on_chunk(member.node, message.trace_chunk(), now);
+  if (const auto* chunk = std::get_if<control::TraceChunk>(&message)) {
+    watch_.trace().on_chunk(member.node, *chunk, now);
     return go_on_tracing();
   }
-  if (message.has_leave() && machine_.phase() != ViewMachine::Phase::kFailing) {
-    van_.send_control(link, leave_message());
+  if (control::is<control::Leave>(message) && machine_.phase() != ViewMachine::Phase::kFailing) {
+    van_.send_control(link, control::Leave{});
     if (!member.left) watch_.left(member);
     happened(Left{.node = member.node});
   }
-  if (message.has_failure()) {
-    return happened(Lost{.node = member.node, .cause = status_of(message.failure()).cause()});
+  if (const auto* failure = std::get_if<control::Failure>(&message)) {
+    return happened(Lost{.node = member.node, .cause = failure->why.cause()});
   }
   if (machine_.phase() != ViewMachine::Phase::kRunning) return;
   if (member.role == Role::kWorker) {
-    if (message.has_declare()) agreements_.on_declare(member, message.declare());
-    if (message.has_barrier()) agreements_.on_barrier(member, message.barrier());
+    const auto* declare = std::get_if<control::Declare>(&message);
+    const auto* barrier = std::get_if<control::Barrier>(&message);
+    if (declare != nullptr) agreements_.on_declare(member, *declare);
+    if (barrier != nullptr) agreements_.on_barrier(member, *barrier);
   }
-  if (message.has_link_report()) {
-    happened(Suspicion{.reporter = member.node,
-                       .subject = message.link_report().node(),
-                       .cause = shortened(message.link_report().cause(), kMostReported)});
+  if (const auto* report = std::get_if<control::LinkReport>(&message)) {
+    happened(Suspicion{.reporter = member.node, .subject = report->node, .cause = report->cause});
   }
 }
 
@@ -145,7 +127,7 @@ void Scheduler::on_data(LinkId link, const wire::Header&, Buffer) {
 
 // ---- those who look on
 
-void Scheduler::on_observer(LinkId link, const wire::Hello& hello) {
+void Scheduler::on_observer(LinkId link, const control::Hello& hello) {
   Status status = check_greeting(hello, config_.token);
   if (status.ok()) status = observers_.add(link);
   if (!status.ok()) {
@@ -154,18 +136,17 @@ void Scheduler::on_observer(LinkId link, const wire::Hello& hello) {
   }
   const NodeId identity = machine_.identity();
   van_.admit_visitor(link, identity);
-  wire::Control welcome;
-  welcome.mutable_welcome()->set_node(identity);
-  van_.send_control(link, welcome);
+  van_.send_control(link, control::Welcome{.node = identity});
 }
 
-void Scheduler::observe(LinkId link, const wire::Control& message) {
-  if (!message.has_observe() || van_.queue().waiting(link) > Observers::kMostUnread) {
+void Scheduler::observe(LinkId link, const control::Message& message) {
+  const auto* question = std::get_if<control::Observe>(&message);
+  if (question == nullptr || van_.queue().waiting(link) > Observers::kMostUnread) {
     observers_.remove(link);
     van_.refuse(link, {Code::kMalformed, "a tool asks, and reads its answers"});
     return;
   }
-  van_.send_control(link, Observers::answer(message.observe(),
+  van_.send_control(link, Observers::answer(*question,
                                             {.picture = watch_.picture(),
                                              .registry = agreements_.registry(),
                                              .trace = watch_.trace(),
@@ -193,16 +174,14 @@ void Scheduler::go_on_tracing() {
       watch_.trace().gone(order.node);
       continue;
     }
-    wire::Control message;
-    *message.mutable_trace_command() = order.command;
-    van_.send_control(link, message);
+    van_.send_control(link, order.command);
   }
 }
 
 // ---- members
 
-void Scheduler::on_hello(LinkId link, const wire::Hello& hello) {
-  if (hello.role() == static_cast<std::uint32_t>(Role::kObserver)) return on_observer(link, hello);
+void Scheduler::on_hello(LinkId link, const control::Hello& hello) {
+  if (hello.role == Role::kObserver) return on_observer(link, hello);
   const Time now = clock_.now();
   const Result<Join> join = join_from(hello, config_.token);
   const std::vector<ViewOrder> orders =
@@ -215,13 +194,12 @@ void Scheduler::on_hello(LinkId link, const wire::Hello& hello) {
       const Member& member = admit->member;
       links_.add(member.node, link, now);
       van_.admit(link, member.node);
-      wire::Control welcome;
-      welcome.mutable_welcome()->set_node(member.node);
-      welcome.mutable_welcome()->set_rank(member.rank);
-      welcome.mutable_welcome()->set_job(
-          static_cast<std::uint64_t>(began_.time_since_epoch().count()));
+      const control::Welcome welcome{
+          .node = member.node,
+          .rank = member.rank,
+          .job = static_cast<std::uint64_t>(began_.time_since_epoch().count())};
       van_.send_control(link, welcome);
-      log(Level::kDebug, "{} came from {}", member.describe(), hello.host());
+      log(Level::kDebug, "{} came from {}", member.describe(), hello.host);
     } else if (const auto* first = std::get_if<Publish>(&order)) {
       watch_.set_members(members_of(machine_));
       log(Level::kInfo, "all are here: {} workers, {} servers of {} shards",
@@ -247,9 +225,9 @@ void Scheduler::on_broken(LinkId link, const Status& why) {
 void Scheduler::happened(const ViewEvent& event) {
   for (const ViewOrder& order : machine_.on(event, clock_.now())) {
     if (const auto* news = std::get_if<Publish>(&order)) publish(*news);
-    if (std::holds_alternative<Disperse>(order)) broadcast(van_, links_, leave_message());
+    if (std::holds_alternative<Disperse>(order)) broadcast(van_, links_, control::Leave{});
     if (const auto* end = std::get_if<EndJob>(&order))
-      broadcast(van_, links_, failure_message(end->why));
+      broadcast(van_, links_, control::Failure{end->why});
   }
 }
 
@@ -265,18 +243,17 @@ void Scheduler::publish(const Publish& order) {
                 .members = order.changed,
                 .settings = config_.job};
   sort_by_place(roster.members);
-  const wire::Control message = to_wire(roster);
-  if (const std::size_t bytes = message.ByteSizeLong(); bytes > wire::kMaxControlBytes) {
+  const Buffer message = control::encode(roster);
+  if (message.size() > wire::kMaxControlBytes) {
     return stop({Code::kResource,
                  fmt::format("the list of {} nodes and their addresses has {} bytes, and at most "
                              "{} can be sent: start fewer servers, with fewer shards, or give them "
                              "shorter host names (STRETTO_NODE_HOST)",
-                             roster.members.size(), bytes, wire::kMaxControlBytes)});
+                             roster.members.size(), message.size(), wire::kMaxControlBytes)});
   }
   van_.set_epoch(view.epoch, view.fence);
-  const Buffer bytes = serialize(message);
   for (const auto& [node, member] : view.members) {
-    if (!member.left) van_.send_control(links_.of(node), bytes);
+    if (!member.left) van_.send_control(links_.of(node), message);
   }
   for (const Member& member : order.changed) {
     if (member.left) agreements_.left(member);

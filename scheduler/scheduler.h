@@ -46,14 +46,14 @@ class Scheduler final : public Agent, private Van::Handler {
   std::map<std::uint32_t, std::string> tensor_names() const;
 
  private:
-  void on_control(LinkId link, const wire::Control& message) override;
+  void on_control(LinkId link, const control::Message& message) override;
   void on_data(LinkId link, const wire::Header& header, Buffer payload) override;
   void on_acked(LinkId, wire::Key) override {}
   void on_broken(LinkId link, const Status& why) override;
 
-  void on_hello(LinkId link, const wire::Hello& hello);
-  void on_observer(LinkId link, const wire::Hello& hello);
-  void observe(LinkId link, const wire::Control& message);
+  void on_hello(LinkId link, const control::Hello& hello);
+  void on_observer(LinkId link, const control::Hello& hello);
+  void observe(LinkId link, const control::Message& message);
   void go_on_tracing();
 
   void happened(const ViewEvent& event);

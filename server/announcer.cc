@@ -4,8 +4,6 @@
 
 #include <fmt/format.h>
 
-#include "van/messages.h"
-
 namespace stretto {
 namespace {
 
@@ -53,11 +51,8 @@ void Announcer::answer_probe(LinkId link, NodeId worker, const wire::PullFrame& 
 }
 
 void Announcer::fault(LinkId link, const wire::Key& key, std::uint64_t round, const Status& why) {
-  wire::Control message = fault_message(why);
-  message.mutable_fault()->set_tensor(key.tensor);
-  message.mutable_fault()->set_part(key.part);
-  message.mutable_fault()->set_round(round);
-  van_.send_control(link, message);
+  van_.send_control(
+      link, control::Fault{.why = why, .tensor = key.tensor, .part = key.part, .round = round});
 }
 
 void Announcer::disagree(LinkId link, const wire::PushFrame& push, Part& part, const Status& why) {

@@ -28,26 +28,26 @@ void LongWaits::add(const std::string& tensor, std::uint64_t round, Duration age
   wait.awaited.insert(awaited.begin(), awaited.end());
 }
 
-std::vector<wire::LongWait> LongWaits::told() const {
+std::vector<control::LongWait> LongWaits::told() const {
   std::vector<const std::pair<const std::string, Wait>*> order;
   for (const auto& item : by_tensor_) order.push_back(&item);
   std::stable_sort(order.begin(), order.end(),
                    [](const auto* a, const auto* b) { return a->second.age > b->second.age; });
-  std::vector<wire::LongWait> told;
+  std::vector<control::LongWait> told;
   for (const auto* item : order) {
-    if (told.size() == kMostTensors) break;
+    if (told.size() == control::Heartbeat::kMostLongWaits) break;
     const Wait& wait = item->second;
-    wire::LongWait& message = told.emplace_back();
-    message.set_tensor(shortened(item->first, kMostNameBytes));
-    message.set_round(wait.round);
-    message.set_ns(count_of(wait.age));
-    message.set_workers(static_cast<std::uint32_t>(wait.awaited.size()));
+    control::LongWait& message = told.emplace_back();
+    message.tensor = shortened(item->first, control::LongWait::kMaxNameBytes);
+    message.round = wait.round;
+    message.age = wait.age;
+    message.workers = static_cast<std::uint32_t>(wait.awaited.size());
     for (const Rank rank : wait.awaited) {
-      if (message.ranks_size() == kMostRanks) break;
-      message.add_ranks(rank);
+      if (message.ranks.size() == control::LongWait::kMostRanks) break;
+      message.ranks.push_back(rank);
     }
   }
-  if (!told.empty()) told.front().set_tensors(static_cast<std::uint32_t>(order.size()));
+  if (!told.empty()) told.front().tensors = static_cast<std::uint32_t>(order.size());
   return told;
 }
 

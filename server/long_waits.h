@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "van/messages.h"
+#include "van/control.h"
 
 namespace stretto {
 
@@ -20,15 +20,12 @@ class LongWaits {
  public:
   /// A wait that is shorter is nobody's business.
   static constexpr Duration kLong = 1s;
-  static constexpr int kMostTensors = 8;  ///< That are told by name, those that wait longest;
-  static constexpr int kMostRanks = 8;    ///< and of the workers of each.
-  static constexpr std::size_t kMostNameBytes = 128;
 
   /// One part's open round.
   void add(const std::string& tensor, std::uint64_t round, Duration age,
            const std::vector<Rank>& awaited);
   /// The longest first.
-  std::vector<wire::LongWait> told() const;
+  std::vector<control::LongWait> told() const;
 
  private:
   struct Wait {

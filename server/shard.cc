@@ -54,8 +54,8 @@ Shard::Shard(const Config& config, std::uint32_t index, std::unique_ptr<Transpor
       workers_(config, van_),
       slots_(config.memory_limit_bytes, [this](std::size_t bytes) { return van_.allocate(bytes); }),
       announcer_(van_, workers_),
-      sitting_out_([this](NodeId worker, const wire::Control& message) {
-        if (workers_.link_of(worker) != 0) van_.send_control(workers_.link_of(worker), message);
+      sitting_out_([this](NodeId worker, const control::Wanted& wanted) {
+        if (workers_.link_of(worker) != 0) van_.send_control(workers_.link_of(worker), wanted);
       }) {
   if (config.whole_frames) van_.set_whole_frames();
   van_.set_patience(config.link_patience);
@@ -91,23 +91,23 @@ Time Shard::next_due() const {
 
 // ---- who talks to us
 
-void Shard::on_control(LinkId link, const wire::Control& message) {
+void Shard::on_control(LinkId link, const control::Message& message) {
   if (link == membership_->scheduler_link()) {
     if (!membership_->on_control(link, message)) trace_.on_control(link, message);
-  } else if (message.has_hello()) {
-    workers_.greet(link, message.hello());
-  } else if (message.has_open()) {
-    on_open(link, message.open());
-  } else if (message.has_state_request()) {
-    on_state_request(link, message.state_request());
-  } else if (message.has_leave()) {
+  } else if (const auto* hello = std::get_if<control::Hello>(&message)) {
+    workers_.greet(link, *hello);
+  } else if (const auto* open = std::get_if<control::Open>(&message)) {
+    on_open(link, *open);
+  } else if (const auto* request = std::get_if<control::StateRequest>(&message)) {
+    on_state_request(link, *request);
+  } else if (control::is<control::Leave>(message)) {
     workers_.leave(link);
-  } else if (message.has_sit_out() && workers_.find(link) != nullptr) {
-    on_sit_out(workers_.find(link)->node, message.sit_out());
+  } else if (const auto* said = std::get_if<control::SitOut>(&message)) {
+    if (workers_.find(link) != nullptr) on_sit_out(workers_.find(link)->node, *said);
   }
 }
 
-void Shard::on_sit_out(NodeId worker, const wire::SitOut& said) {
+void Shard::on_sit_out(NodeId worker, const control::SitOut& said) {
   sitting_out_.note(worker, said);
   slots_.for_each_part([this](Part& part) {
     sitting_out_.ask(part.key.part, part.spec, part.collector.rounds());
@@ -150,28 +150,24 @@ void Shard::on_broken(LinkId link, const Status& why) {
           .with_peer(who));
 }
 
-void Shard::on_open(LinkId link, const wire::Open& open) {
-  Result<TensorSpec> spec = from_wire(open.spec());
-  if (!spec.ok() || workers_.group() == nullptr) {
-    van_.refuse(link, {Code::kMalformed, "an open names a tensor that makes no sense"});
-    return;
+void Shard::on_open(LinkId link, const control::Open& open) {
+  if (workers_.group() == nullptr) {
+    return van_.refuse(link, {Code::kMalformed, "an open came before the roster"});
   }
-  const Status status = slots_.open(open.tensor(), *spec, open.first_slot());
+  const Status status = slots_.open(open.tensor, open.spec, open.first_slot);
   if (status.ok()) return;
   if (status.code() != Code::kMismatch) return van_.refuse(link, status);
-  announcer_.fault(link, {.tensor = open.tensor(), .part = 0}, 0, status);
+  announcer_.fault(link, {.tensor = open.tensor, .part = 0}, 0, status);
 }
 
-void Shard::on_state_request(LinkId link, const wire::StateRequest& request) {
+void Shard::on_state_request(LinkId link, const control::StateRequest& request) {
   if (van_.queue().waiting(link) > 2 * slots_.parts() + kSpareStates) {
     return van_.refuse(link, too_many_answers());
   }
   const Result<OwnedSlots::Place> place =
-      slots_.place_of({request.tensor(), request.part()}, workers_.left());
-  wire::Control answer;
-  *answer.mutable_state_piece() =
-      place.ok() ? answer_to(request, place->part->store) : refusal_of(request, place.status());
-  van_.send_control(link, answer);
+      slots_.place_of({request.tensor, request.part}, workers_.left());
+  van_.send_control(link, place.ok() ? answer_to(request, place->part->store)
+                                     : refusal_of(request, place.status()));
 }
 
 // ---- shares and values

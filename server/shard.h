@@ -50,14 +50,14 @@ class Shard final : public Agent, private Van::Handler {
  private:
   using Worker = WorkerLinks::Worker;
 
-  void on_control(LinkId link, const wire::Control& message) override;
+  void on_control(LinkId link, const control::Message& message) override;
   void on_data(LinkId link, const wire::Header& header, Buffer payload) override;
   void on_acked(LinkId, wire::Key) override {}
   void on_broken(LinkId link, const Status& why) override;
 
-  void on_open(LinkId link, const wire::Open& open);
-  void on_sit_out(NodeId worker, const wire::SitOut& said);
-  void on_state_request(LinkId link, const wire::StateRequest& request);
+  void on_open(LinkId link, const control::Open& open);
+  void on_sit_out(NodeId worker, const control::SitOut& said);
+  void on_state_request(LinkId link, const control::StateRequest& request);
   void on_push(LinkId link, Worker worker, const wire::Header& header, Buffer payload);
   void on_pull(LinkId link, Worker worker, const wire::Header& header);
   void count(LinkId link, Worker worker, const wire::Header& header, Buffer payload,

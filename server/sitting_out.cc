@@ -10,12 +10,12 @@
 
 namespace stretto {
 
-void SittingOut::note(NodeId worker, const wire::SitOut& said) {
-  if (said.over()) {
-    over_ = std::max(over_, said.number());
+void SittingOut::note(NodeId worker, const control::SitOut& said) {
+  if (said.over) {
+    over_ = std::max(over_, said.number);
     return;
   }
-  since_[worker] = said.number();
+  since_[worker] = said.number;
 }
 
 std::vector<NodeId> SittingOut::sitting_of(std::vector<NodeId> workers) const {
@@ -26,12 +26,7 @@ std::vector<NodeId> SittingOut::sitting_of(std::vector<NodeId> workers) const {
 void SittingOut::ask(std::uint32_t part, const TensorSpec& spec, const Consistency& rounds) const {
   if (!rounds.open() || rounds.open_assigns()) return;
   for (const NodeId worker : sitting_of(rounds.missing())) {
-    wire::Control message;
-    wire::Wanted& wanted = *message.mutable_wanted();
-    *wanted.mutable_spec() = to_wire(spec);
-    wanted.set_part(part);
-    wanted.set_round(rounds.rounds_of(worker) + 1);
-    tell_(worker, message);
+    tell_(worker, {.spec = spec, .part = part, .round = rounds.rounds_of(worker) + 1});
   }
 }
 

@@ -9,21 +9,21 @@
 #include <vector>
 
 #include "server/consistency.h"
-#include "van/messages.h"
+#include "van/control.h"
 
 namespace stretto {
 
 /// Thread: loop.
 class SittingOut {
  public:
-  using Tell = std::function<void(NodeId, const wire::Control&)>;
+  using Tell = std::function<void(NodeId, const control::Wanted&)>;
 
-  /// `tell` sends a worker a message.
+  /// `tell` asks a worker for a share.
   explicit SittingOut(Tell tell) : tell_(std::move(tell)) {}
 
   /// What a worker says. That the barrier of a number is open ends it for all who sat out until
   /// then, also for those whose own word comes later, for it comes on another link.
-  void note(NodeId worker, const wire::SitOut& said);
+  void note(NodeId worker, const control::SitOut& said);
 
   bool sits(NodeId worker) const {
     const auto said = since_.find(worker);

@@ -23,7 +23,7 @@ Group workers_of(const Roster& roster) {
 
 }  // namespace
 
-void WorkerLinks::greet(LinkId link, const wire::Hello& hello) {
+void WorkerLinks::greet(LinkId link, const control::Hello& hello) {
   if (callers_.size() >= kMaxCallers) {
     van_.refuse(link, {Code::kResource, "too many callers wait for the job to begin"});
   } else if (Status status = check_greeting(hello, config_.token); !status.ok()) {
@@ -50,26 +50,23 @@ std::vector<NodeId> WorkerLinks::follow(const Roster& roster) {
 }
 
 void WorkerLinks::answer(const Caller& caller, const Roster& roster) {
-  const Member* member = roster.find(caller.hello.node());
+  const Member* member = roster.find(caller.hello.node);
   if (member == nullptr || member->role != Role::kWorker || member->left) {
     van_.refuse(caller.link, {Code::kRefused,
                               fmt::format("{} says it is node {}, which is no worker of this job",
-                                          caller.hello.host(), caller.hello.node())});
+                                          caller.hello.host, caller.hello.node)});
     return;
   }
   if (links_.contains(member->node)) {
     van_.refuse(caller.link,
                 {Code::kRefused, fmt::format("{} says it is {}, which is connected already",
-                                             caller.hello.host(), member->describe())});
+                                             caller.hello.host, member->describe())});
     return;
   }
   links_[member->node] = caller.link;
   workers_[caller.link] = {member->node, member->rank};
   van_.admit(caller.link, member->node);
-  wire::Control welcome;
-  welcome.mutable_welcome()->set_node(member->node);
-  welcome.mutable_welcome()->set_rank(member->rank);
-  van_.send_control(caller.link, welcome);
+  van_.send_control(caller.link, control::Welcome{.node = member->node, .rank = member->rank});
 }
 
 void WorkerLinks::leave(LinkId link) {

@@ -27,7 +27,7 @@ class WorkerLinks {
   WorkerLinks(const Config& config, Van& van) : config_(config), van_(van) {}
 
   /// A hello: answered by follow(), or refused at once.
-  void greet(LinkId link, const wire::Hello& hello);
+  void greet(LinkId link, const control::Hello& hello);
   /// Answers those who wait. The workers that this roster, and none before it, says have left.
   std::vector<NodeId> follow(const Roster& roster);
   /// What a worker says: it is waited for no longer, by what is new from now on.
@@ -49,7 +49,7 @@ class WorkerLinks {
  private:
   struct Caller {  // A worker's hello that waits for the roster.
     LinkId link = 0;
-    wire::Hello hello;
+    control::Hello hello;
   };
 
   void answer(const Caller& caller, const Roster& roster);

@@ -68,7 +68,7 @@ struct Welcome {
 
 /// An error on one link or one tensor. After a fault with tensor 0 and no name the link ends.
 struct Fault {
-  Status why;  ///< Never ok.
+  Status why = {};  ///< Never ok.
   std::uint32_t tensor = 0;
   std::uint32_t part = 0;
   std::uint64_t round = 0;
@@ -80,7 +80,7 @@ struct Leave {};
 
 /// To everybody: the job has failed. From a node: it fails.
 struct Failure {
-  Status why;  ///< Never ok.
+  Status why = {};  ///< Never ok.
 };
 
 /// To the scheduler: the sender's link to that node broke.
@@ -95,8 +95,8 @@ struct LinkReport {
 
 /// To the scheduler: make this tensor known.
 struct Declare {
-  TensorSpec spec;   ///< Canonical; with a flaw only its name.
-  Status flaw = {};  ///< Why no tensor can be like that: its sender is told, by name.
+  TensorSpec spec = {};  ///< Canonical; with a flaw only its name.
+  Status flaw = {};      ///< Why no tensor can be like that: its sender is told, by name.
 };
 
 struct Declared {
@@ -109,7 +109,7 @@ struct Declared {
 /// Worker to shard, before its first share: what the tensor is.
 struct Open {
   std::uint32_t tensor = 0;
-  TensorSpec spec;               ///< Canonical.
+  TensorSpec spec = {};          ///< Canonical.
   std::uint32_t first_slot = 0;  ///< Of part 0, as the scheduler declared it.
 };
 
@@ -128,7 +128,7 @@ struct SitOut {
 
 /// Shard to a worker that sits out: a round is open and lacks its share.
 struct Wanted {
-  TensorSpec spec;  ///< Canonical.
+  TensorSpec spec = {};  ///< Canonical.
   std::uint32_t part = 0;
   std::uint64_t round = 0;
 };

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <span>
 
-#include "van/control.pb.h"
+#include "van/control.h"
 #include "van/transport.h"
 
 namespace stretto {
@@ -16,7 +16,7 @@ class FrameHandler {
   virtual ~FrameHandler() = default;
   /// A control message. On a link that has not been admitted it is a Hello (they connected), or a
   /// Welcome or Fault (we did); anything else there has been refused already.
-  virtual void on_control(LinkId link, const wire::Control& message) = 0;
+  virtual void on_control(LinkId link, const control::Message& message) = 0;
   /// A data frame of an admitted link: any that is not control, credit or more.
   virtual void on_data(LinkId link, const wire::Header& header, Buffer payload) = 0;
   /// The far end has applied a push of ours.

@@ -8,14 +8,14 @@
 #include "common/config.h"
 #include "common/token.h"
 #include "stretto/status.h"
-#include "van/control.pb.h"
+#include "van/control.h"
 
 namespace stretto {
 
 /// What everybody says of themselves: protocol, token, role, host and release.
-wire::Hello introduction(Role role, const std::string& token);
+control::Hello introduction(Role role, const std::string& token);
 
 /// Protocol and token; the refusal names both values (of a token, only that it differs).
-Status check_greeting(const wire::Hello& hello, const std::string& token);
+Status check_greeting(const control::Hello& hello, const std::string& token);
 
 }  // namespace stretto

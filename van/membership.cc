@@ -62,17 +62,6 @@ Roster merged(Roster before, Roster after) {
   return after;
 }
 
-void fill(wire::InputProgress& progress, const InputTotals& totals) {
-  progress.set_at_ns(count_of(totals.at.time_since_epoch()));
-  progress.set_delivered_bytes(totals.delivered_bytes);
-  progress.set_demanded_bytes(totals.demanded_bytes);
-  progress.set_stall_ns(count_of(totals.stall));
-  progress.set_requests(totals.requests);
-  progress.set_latency_ns(count_of(totals.latency));
-  progress.set_under_way_bytes(totals.under_way_bytes);
-  progress.set_read_bytes(totals.read_bytes);
-}
-
 }  // namespace
 
 Membership::Membership(const Config& config, Self self, Van& van, const Clock& clock)
@@ -84,15 +73,15 @@ void Membership::start() {
   connect();
 }
 
-wire::Hello Membership::hello() const {
-  wire::Hello hello = introduction(config_.role, config_.token);
-  hello.set_rank(node_ == 0 ? config_.rank : rank_);
-  hello.set_workers(config_.workers_are_hosts ? 0 : config_.workers);
-  hello.set_servers(config_.servers);
-  hello.set_node(node_);
-  hello.set_address(self_.address);
-  hello.set_shard(self_.shard);
-  hello.set_shards(config_.shards);
+control::Hello Membership::hello() const {
+  control::Hello hello = introduction(config_.role, config_.token);
+  hello.rank = node_ == 0 ? config_.rank : rank_;
+  hello.workers = config_.workers_are_hosts ? 0 : config_.workers;
+  hello.servers = config_.servers;
+  hello.node = node_;
+  hello.address = self_.address;
+  hello.shard = self_.shard;
+  hello.shards = config_.shards;
   return hello;
 }
 
@@ -106,42 +95,36 @@ void Membership::connect() {
   link_ = *link;
 }
 
-bool Membership::on_control(LinkId link, const wire::Control& message) {
+bool Membership::on_control(LinkId link, const control::Message& message) {
   if (link != link_) return false;
   last_heard_ = clock_.now();
-  switch (message.body_case()) {
-    case wire::Control::kWelcome:
-      on_welcome(message.welcome());
-      return true;
-    case wire::Control::kRoster:
-      on_roster(message.roster());
-      return true;
-    case wire::Control::kHeartbeat:
-      input_limit_bytes_ = message.heartbeat().input_limit_bytes();
-      if (!progress_.waits_in.empty() && !message.heartbeat().elsewhere().empty()) {
-        elsewhere_ = message.heartbeat().elsewhere();  // Kept when they give up before we do.
-      }
-      return true;
-    case wire::Control::kLeave:
-      if (!over() && state_ != State::kResigning) state_ = State::kLeft;
-      return true;
-    case wire::Control::kFailure:
-      fail(status_of(message.failure()));
-      return true;
-    case wire::Control::kFault:
-      if (message.fault().tensor() != 0 || !message.fault().name().empty()) return false;
-      fail(status_of(message.fault()).with_peer("scheduler").with_operation("join"));
-      return true;
-    default:
-      return false;
+  if (const auto* welcome = std::get_if<control::Welcome>(&message)) {
+    on_welcome(*welcome);
+  } else if (const auto* roster = std::get_if<Roster>(&message)) {
+    on_roster(*roster);
+  } else if (const auto* beat = std::get_if<control::Heartbeat>(&message)) {
+    input_limit_bytes_ = beat->input_limit_bytes;
+    if (!progress_.waits_in.empty() && !beat->elsewhere.empty()) {
+      elsewhere_ = beat->elsewhere;  // Kept when they give up before we do.
+    }
+  } else if (control::is<control::Leave>(message)) {
+    if (!over() && state_ != State::kResigning) state_ = State::kLeft;
+  } else if (const auto* failure = std::get_if<control::Failure>(&message)) {
+    fail(failure->why);
+  } else if (const auto* fault = std::get_if<control::Fault>(&message)) {
+    if (fault->tensor != 0 || !fault->name.empty()) return false;
+    fail(Status(fault->why).with_peer("scheduler").with_operation("join"));
+  } else {
+    return false;
   }
+  return true;
 }
 
-void Membership::on_welcome(const wire::Welcome& welcome) {
+void Membership::on_welcome(const control::Welcome& welcome) {
   if (state_ != State::kGreeting) return;
-  node_ = welcome.node();
-  rank_ = static_cast<Rank>(welcome.rank());
-  job_ = welcome.job();
+  node_ = welcome.node;
+  rank_ = welcome.rank;
+  job_ = welcome.job;
   van_.admit(link_, kSchedulerNode);
   van_.set_node(node_);
   state_ = State::kRendezvous;
@@ -149,29 +132,24 @@ void Membership::on_welcome(const wire::Welcome& welcome) {
   next_heartbeat_ = clock_.now();
 }
 
-void Membership::on_roster(const wire::Roster& message) {
-  Result<Roster> roster = from_wire(message);
-  if (!roster.ok()) {
-    fail(std::move(roster.status()).with_peer("scheduler"));
-    return;
-  }
-  if (roster_ && roster->epoch <= roster_->epoch) return;
-  if (roster_ ? !follows(*roster_, *roster) : roster->since != 0) {
+void Membership::on_roster(const Roster& roster) {
+  if (roster_ && roster.epoch <= roster_->epoch) return;
+  if (roster_ ? !follows(*roster_, roster) : roster.since != 0) {
     fail(Status(Code::kMalformed, "a roster came that contradicts the one before")
              .with_peer("scheduler"));
     return;
   }
-  if (roster->settings.part_bytes > config_.job.part_bytes) {
+  if (roster.settings.part_bytes > config_.job.part_bytes) {
     fail(
         Status(Code::kMismatch,
                fmt::format("the job's parts have up to {} bytes, this process was told of {}: give "
                            "every process the same STRETTO_PART_BYTES",
-                           roster->settings.part_bytes, config_.job.part_bytes))
+                           roster.settings.part_bytes, config_.job.part_bytes))
             .with_peer("scheduler")
             .with_operation("join"));
     return;
   }
-  roster_ = roster_ ? merged(*std::move(roster_), *std::move(roster)) : *std::move(roster);
+  roster_ = roster_ ? merged(*std::move(roster_), roster) : roster;
   std::erase_if(verdicts_, [this](const Verdict& verdict) {
     const Member* member = roster_->find(verdict.node);
     return member != nullptr && member->left;  // Its link broke because it had left.
@@ -250,32 +228,24 @@ void Membership::tick() {
   }
 }
 
-wire::Control Membership::heartbeat() {
-  constexpr int kMostHeld = 64;
-  wire::Control message;
-  wire::Heartbeat& beat = *message.mutable_heartbeat();
-  beat.set_number(++heartbeats_);
-  beat.set_rounds(progress_.rounds);
-  beat.set_staleness(progress_.staleness);
-  beat.set_bytes_in(van_.counters().data_bytes_in);
-  beat.set_bytes_out(van_.counters().data_bytes_out);
-  beat.set_frames_waiting(van_.queue().waiting());
-  beat.set_bytes_under_way(van_.queue().windows().under_way());
-  while (!held_.empty() && beat.held_size() < kMostHeld) {
-    wire::Held& held = *beat.add_held();
-    held.set_rank(held_.begin()->first);
-    held.set_ns(count_of(held_.begin()->second));
+control::Heartbeat Membership::heartbeat() {
+  control::Heartbeat beat;
+  beat.number = ++heartbeats_;
+  beat.rounds = progress_.rounds;
+  beat.staleness = progress_.staleness;
+  beat.bytes_in = van_.counters().data_bytes_in;
+  beat.bytes_out = van_.counters().data_bytes_out;
+  beat.frames_waiting = van_.queue().waiting();
+  beat.bytes_under_way = van_.queue().windows().under_way();
+  while (!held_.empty() && beat.held.size() < control::Heartbeat::kMostHeld) {
+    beat.held.push_back({.rank = held_.begin()->first, .time = held_.begin()->second});
     held_.erase(held_.begin());
   }
-  if (!progress_.waits_in.empty()) beat.set_waits_in(progress_.waits_in);
-  if (progress_.input) fill(*beat.mutable_input(), *progress_.input);
-  for (const auto& [name, value] : progress_.reports) {
-    wire::Report& report = *beat.add_reports();
-    report.set_name(name);
-    report.set_value(value);
-  }
-  for (const wire::LongWait& wait : long_waits_) *beat.add_long_waits() = wait;
-  return message;
+  beat.waits_in = progress_.waits_in;
+  beat.input = progress_.input;
+  beat.reports = progress_.reports;
+  beat.long_waits = long_waits_;
+  return beat;
 }
 
 void Membership::set_progress(const Progress& progress) {
@@ -318,9 +288,7 @@ Time Membership::next_due() const {
 
 void Membership::leave() {
   if (state_ != State::kMember) return;
-  wire::Control message;
-  message.mutable_leave();
-  van_.send_control(link_, message);
+  van_.send_control(link_, control::Leave{});
   state_ = State::kLeaving;
   deadline_ = clock_.now() + kLeavePatience;
 }
@@ -336,10 +304,7 @@ void Membership::resign(Status why) {
   if (link_ == 0 || state_ == State::kIdle || state_ == State::kGreeting) {
     return fail(std::move(why));
   }
-  wire::Control message;
-  message.mutable_failure()->set_code(static_cast<std::uint32_t>(why.code()));
-  message.mutable_failure()->set_cause(why.cause());
-  van_.send_control(link_, message);
+  van_.send_control(link_, control::Failure{Status(why.code(), why.cause())});
   status_ = std::move(why);
   state_ = State::kResigning;
   deadline_ = clock_.now() + kFarewell;
@@ -347,10 +312,7 @@ void Membership::resign(Status why) {
 
 void Membership::report_broken(NodeId node, const Status& why, Status verdict) {
   if (over() || state_ == State::kResigning) return;
-  wire::Control message;
-  message.mutable_link_report()->set_node(node);
-  message.mutable_link_report()->set_cause(why.cause());
-  van_.send_control(link_, message);
+  van_.send_control(link_, control::LinkReport{.node = node, .cause = why.cause()});
   verdicts_.push_back({node, std::move(verdict), clock_.now() + kVerdictPatience});
 }
 

@@ -13,7 +13,7 @@
 #include "common/config.h"
 #include "common/input_account.h"
 #include "observe/reported.h"
-#include "van/messages.h"
+#include "van/control.h"
 #include "van/van.h"
 
 namespace stretto {
@@ -66,14 +66,14 @@ class Membership {
   /// long in all.
   void set_held(Rank rank, Duration in_all) { held_[rank] = in_all; }
   /// A shard's heartbeats tell it until it is set anew.
-  void set_long_waits(std::vector<wire::LongWait> waits) { long_waits_ = std::move(waits); }
+  void set_long_waits(std::vector<control::LongWait> waits) { long_waits_ = std::move(waits); }
 
   Membership(const Config& config, Self self, Van& van, const Clock& clock);
 
   void start();
   /// A control message of the scheduler's link. Roster, welcome, heartbeat, leave, failure and
   /// fault of the whole job are handled here; true if it was one of these.
-  bool on_control(LinkId link, const wire::Control& message);
+  bool on_control(LinkId link, const control::Message& message);
   /// True if the link was the scheduler's.
   bool on_broken(LinkId link, const Status& why);
   void tick();
@@ -112,14 +112,14 @@ class Membership {
   LinkId scheduler_link() const { return link_; }
   const JobSettings& settings() const { return roster_ ? roster_->settings : config_.job; }
   /// The hello for a link to another node.
-  wire::Hello hello() const;
+  control::Hello hello() const;
 
  private:
   void connect();
-  void on_welcome(const wire::Welcome& welcome);
-  void on_roster(const wire::Roster& message);
+  void on_welcome(const control::Welcome& welcome);
+  void on_roster(const Roster& roster);
   void watch_scheduler(Time now);
-  wire::Control heartbeat();
+  control::Heartbeat heartbeat();
 
   const Config& config_;
   Self self_;
@@ -142,7 +142,7 @@ class Membership {
   std::string elsewhere_;
   std::uint64_t input_limit_bytes_ = 0;
   std::map<Rank, Duration> held_;  // That the scheduler has yet to hear.
-  std::vector<wire::LongWait> long_waits_;
+  std::vector<control::LongWait> long_waits_;
   Wakefulness wakefulness_;
   /// Of a member that is lost, for when the scheduler does not decide.
   struct Verdict {

@@ -5,13 +5,13 @@
 #include <fmt/format.h>
 
 #include "van/control_codec.h"
-#include "van/messages.h"
 
 namespace stretto {
 namespace {
 
-bool may_come_before_admission(const wire::Control& message, bool ours) {
-  return ours ? message.has_welcome() || message.has_fault() : message.has_hello();
+bool may_come_before_admission(const control::Message& message, bool ours) {
+  using namespace control;
+  return ours ? is<Welcome>(message) || is<Fault>(message) : is<Hello>(message);
 }
 
 bool is_data(wire::Kind kind) {
@@ -89,29 +89,25 @@ bool Receiver::take_acks(LinkId id, LinkState& link, std::uint64_t acked, FrameH
 // A hello that was not refused is of one of ours, who may have to wait for its place.
 Status Receiver::take_control(LinkId id, LinkState& link, const wire::Header& header,
                               const Buffer& payload, FrameHandler& handler) {
-  wire::Control message;
-  if (Status status = parse(payload, message); !status.ok()) return status;
-  if (message.has_resume() && !link.greeted) return take_resume(id, header.sender, payload);
-  if (!link.admitted && !may_come_before_admission(message, link.ours)) {
+  const Result<control::Message> message = control::decode(payload);
+  if (!message.ok()) return message.status();
+  const auto* claim = std::get_if<control::Resume>(&*message);
+  if (claim != nullptr && !link.greeted) return mender_.on_resume(id, header.sender, *claim);
+  if (!link.admitted && !may_come_before_admission(*message, link.ours)) {
     return {Code::kMalformed, "a control message other than the greeting came before it"};
   }
-  if (message.has_hello() && link.greeted) return {Code::kMalformed, "a second hello came"};
-  if (message.has_hello()) {
-    link.token = message.hello().token();
-    link.session.outlive(message.hello().session());
+  const auto* hello = std::get_if<control::Hello>(&*message);
+  if (hello != nullptr && link.greeted) return {Code::kMalformed, "a second hello came"};
+  if (hello != nullptr) {
+    link.token = hello->token;
+    link.session.outlive(hello->session);
   }
   parts_.links.greet(id, link);
-  handler.on_control(id, message);
-  if (!message.has_hello()) return {};
+  handler.on_control(id, *message);
+  if (hello == nullptr) return {};
   const LinkState* greeted = parts_.links.find(id);
   if (greeted != nullptr && !greeted->closing) parts_.transport.admit(id);
   return {};
-}
-
-Status Receiver::take_resume(LinkId id, NodeId sender, const Buffer& payload) {
-  const Result<control::Message> claim = control::decode(payload);
-  if (!claim.ok()) return claim.status();
-  return mender_.on_resume(id, sender, std::get<control::Resume>(*claim));
 }
 
 Status Receiver::take_slice(LinkId id, LinkState& link, const wire::Header& header,

@@ -33,7 +33,6 @@ class Receiver {
   bool take_acks(LinkId id, LinkState& link, std::uint64_t acked, FrameHandler& handler);
   Status take_control(LinkId id, LinkState& link, const wire::Header& header, const Buffer& payload,
                       FrameHandler& handler);
-  Status take_resume(LinkId id, NodeId sender, const Buffer& payload);
   Status take_slice(LinkId id, LinkState& link, const wire::Header& header, const Buffer& payload,
                     FrameHandler& handler);
   void deliver(LinkId id, const wire::Header& header, Buffer payload, FrameHandler& handler);

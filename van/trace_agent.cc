@@ -19,46 +19,44 @@ TraceAgent::TraceAgent(const Config& config, Van& van) : config_(config), van_(v
   van_.trace().set_tracer(&tracer_);
 }
 
-bool TraceAgent::on_control(LinkId link, const wire::Control& message) {
-  if (!message.has_trace_command()) return false;
-  const wire::TraceCommand& command = message.trace_command();
-  switch (command.action()) {
-    case wire::TraceCommand::START:
+bool TraceAgent::on_control(LinkId link, const control::Message& message) {
+  const auto* command = std::get_if<control::TraceCommand>(&message);
+  if (command == nullptr) return false;
+  switch (command->action) {
+    case control::TraceCommand::Action::kStart:
       if (recorder_ != nullptr) return true;  // The answers say so.
-      session_ = command.session();
-      last_round_ = command.iterations() == 0 ? kNoEnd : rounds_ + command.iterations();
-      begin(command.records());
+      session_ = command->session;
+      last_round_ = command->iterations == 0 ? kNoEnd : rounds_ + command->iterations;
+      begin(command->records);
       for (int end = 0; end < 2;
            ++end) {  // What an earlier session left, to the ring's end and on.
         tracer_.ring()->release(tracer_.ring()->look().size());
       }
       dropped_before_ = tracer_.ring()->dropped();
       return true;
-    case wire::TraceCommand::STOP:
+    case control::TraceCommand::Action::kStop:
       if (recorder_ == nullptr) stop();
       return true;
-    case wire::TraceCommand::SEND:
-      answer(link, command.session());
+    case control::TraceCommand::Action::kSend:
+      answer(link, command->session);
       return true;
-    default:
-      return true;
+    case control::TraceCommand::Action::kNone:
+      break;
   }
+  return true;
 }
 
 void TraceAgent::answer(LinkId link, std::uint64_t session) {
-  wire::Control message;
-  wire::TraceChunk& chunk = *message.mutable_trace_chunk();
-  chunk.set_session(session);
-  chunk.set_refused(recorder_ != nullptr);
+  control::TraceChunk chunk{.session = session, .refused = recorder_ != nullptr};
   if (recorder_ == nullptr && session == session_ && tracer_.ring() != nullptr) {
     std::span<const TraceNote> notes = tracer_.ring()->look();
-    notes = notes.first(std::min(notes.size(), kChunkNotes));
-    chunk.set_notes(notes.data(), notes.size_bytes());
+    notes = notes.first(std::min(notes.size(), control::TraceChunk::kMostNotes));
+    chunk.notes.assign(notes.begin(), notes.end());
     tracer_.ring()->release(notes.size());
-    chunk.set_dropped(tracer_.ring()->dropped() - dropped_before_);
-    chunk.set_reached(rounds_ > last_round_);
+    chunk.dropped = tracer_.ring()->dropped() - dropped_before_;
+    chunk.reached = rounds_ > last_round_;
   }
-  van_.send_control(link, message);
+  van_.send_control(link, chunk);
 }
 
 void TraceAgent::name(std::uint32_t tensor, const std::string& name) {

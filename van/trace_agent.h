@@ -17,9 +17,6 @@ namespace stretto {
 /// Thread: loop, but for tracer().on().
 class TraceAgent {
  public:
-  /// Notes of one chunk, at most: it fits a control message.
-  static constexpr std::size_t kChunkNotes = 4096;
-
   TraceAgent(const Config& config, Van& van);
   ~TraceAgent() { stop(); }
   TraceAgent(const TraceAgent&) = delete;
@@ -27,7 +24,7 @@ class TraceAgent {
 
   Tracer& tracer() { return tracer_; }
   /// What the scheduler says. True if it was about traces.
-  bool on_control(LinkId link, const wire::Control& message);
+  bool on_control(LinkId link, const control::Message& message);
   /// A tensor's name, for files.
   void name(std::uint32_t tensor, const std::string& name);
   /// Every turn: who this node is, once it knows, and the rounds that it has pushed.

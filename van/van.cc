@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "van/messages.h"
+#include "van/control_codec.h"
 
 namespace stretto {
 namespace {
@@ -41,8 +41,8 @@ void Van::send(LinkId link, const wire::Header& header, Buffer payload, const Te
   out_.queue().push(link, trace_.queued(std::move(frame)));
 }
 
-void Van::send_control(LinkId link, const wire::Control& message) {
-  send_control(link, serialize(message));
+void Van::send_control(LinkId link, const control::Message& message) {
+  send_control(link, control::encode(message));
 }
 
 void Van::send_control(LinkId link, Buffer message) {
@@ -81,18 +81,17 @@ void Van::on_link(LinkId link) {
   add(link, false);
 }
 
-Result<LinkId> Van::connect(std::string_view address, const wire::Hello& hello) {
+Result<LinkId> Van::connect(std::string_view address, const control::Hello& hello) {
   Result<LinkId> link = transport_->connect(address);
   if (!link.ok()) return link;
   add(*link, true);
   LinkState& state = *links_.find(*link);
   state.address = address;
-  state.token = hello.token();
+  state.token = hello.token;
   state.session.outlive(mender_.new_name());
-  wire::Control message;
-  *message.mutable_hello() = hello;
-  message.mutable_hello()->set_session(state.session.name());
-  send_control(*link, message);
+  control::Hello greeting = hello;
+  greeting.session = state.session.name();
+  send_control(*link, greeting);
   return link;
 }
 
@@ -124,7 +123,7 @@ void Van::refuse(LinkId id, const Status& why) {
   owner_.check_if_owned();
   LinkState* link = links_.find(id);
   if (link == nullptr) return;
-  send_control(id, fault_message(why));
+  send_control(id, control::Fault{.why = why});
   ++counters_.refused;
   links_.refuse(id, *link, clock_.now());
 }

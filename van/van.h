@@ -28,7 +28,7 @@ class Van final : private Transport::Sink {
 
   Result<std::string> listen(std::string_view address) { return transport_->listen(address); }
   /// Connects and says hello.
-  Result<LinkId> connect(std::string_view address, const wire::Hello& hello);
+  Result<LinkId> connect(std::string_view address, const control::Hello& hello);
   /// From now on the link may carry everything, and everything from it must say that it is `peer`.
   void admit(LinkId link, NodeId peer);
   /// The same for one who comes and goes as it likes: the end of its link is no break.
@@ -78,7 +78,7 @@ class Van final : private Transport::Sink {
   void send(LinkId link, const wire::Header& header, Buffer payload) {
     send(link, header, std::move(payload), Terms{});
   }
-  void send_control(LinkId link, const wire::Control& message);
+  void send_control(LinkId link, const control::Message& message);
   /// The same, serialised already: what goes to many is one lease.
   void send_control(LinkId link, Buffer message);
   /// When what a frame asks for is wanted. Clocks differ between hosts, so it comes as the time

@@ -28,19 +28,16 @@ void BarrierCalls::enter_if_ready() {
   const bool sits_out = calls_.front().sits_out;
   if (sits_out && !stand_in_.at_rest()) return;
   entered_ = true;
-  wire::Barrier barrier;
-  barrier.set_number(number_);
-  barrier.set_sits_out(sits_out);
-  enter_(barrier);
+  enter_({.number = number_, .sits_out = sits_out});
 }
 
-void BarrierCalls::on_open(const wire::Barrier& open) {
-  if (idle() || !entered_ || open.number() != number_) return;
+void BarrierCalls::on_open(const control::Barrier& open) {
+  if (idle() || !entered_ || open.number != number_) return;
   const Call first = std::move(calls_.front());
   calls_.pop_front();
   if (first.sits_out) stand_in_.end();
   if (!idle()) begin();
-  first.done(Rank{open.last()});
+  first.done(open.last);
 }
 
 void BarrierCalls::end_all(const Status& why) {

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "common/clock.h"
-#include "van/messages.h"
+#include "van/control.h"
 #include "worker/stand_in.h"
 
 namespace stretto {
@@ -20,7 +20,7 @@ class BarrierCalls {
   /// Gets the rank of who came last.
   using Done = std::function<void(const Result<Rank>&)>;
   /// Tells the scheduler that this worker is at a barrier.
-  using Enter = std::function<void(const wire::Barrier&)>;
+  using Enter = std::function<void(const control::Barrier&)>;
 
   /// A barrier that is not open after `patience` fails; sitting out may take as long as it takes.
   /// The stand-in outlives this.
@@ -31,7 +31,7 @@ class BarrierCalls {
   void sit_out(Done done) { add({.done = std::move(done), .sits_out = true}); }
 
   /// The scheduler says that all are there.
-  void on_open(const wire::Barrier& open);
+  void on_open(const control::Barrier& open);
   /// All calls end with an error. The barrier that the scheduler was told of keeps its number for
   /// the next try.
   void end_all(const Status& why);

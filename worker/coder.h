@@ -9,8 +9,8 @@
 #include <span>
 
 #include "common/buffer.h"
+#include "core/tensor_spec.h"
 #include "ops/feedback.h"
-#include "van/messages.h"
 #include "van/van.h"
 
 namespace stretto {

@@ -13,28 +13,24 @@ namespace stretto {
 namespace {
 
 // What a shard is told of a tensor before its first share.
-wire::Control open_of(const wire::Declared& declared, const TensorSpec& spec) {
-  wire::Control message;
-  message.mutable_open()->set_tensor(declared.tensor());
-  message.mutable_open()->set_first_slot(declared.first_slot());
-  *message.mutable_open()->mutable_spec() = to_wire(spec);
-  return message;
+control::Open open_of(const control::Declared& declared, const TensorSpec& spec) {
+  return {.tensor = declared.tensor, .spec = spec, .first_slot = declared.first_slot};
 }
 
 // The owner of each part, from the runs of slots; empty if a slot has none.
-std::vector<NodeId> owners_of(const wire::Declared& declared, std::uint32_t parts,
+std::vector<NodeId> owners_of(const control::Declared& declared, std::uint32_t parts,
                               std::uint32_t slots) {
   std::map<std::uint32_t, NodeId> by_slot;
   std::uint32_t named = 0;
-  for (const wire::SlotRun& run : declared.owners()) {
-    if (run.first() >= slots || run.count() > slots - run.first()) return {};
-    if (run.count() > slots - named) return {};  // More than there are: some are named twice.
-    named += run.count();
-    for (std::uint32_t i = 0; i < run.count(); ++i) by_slot[run.first() + i] = run.node();
+  for (const SlotRun& run : declared.owners) {
+    if (run.first >= slots || run.count > slots - run.first) return {};
+    if (run.count > slots - named) return {};  // More than there are: some are named twice.
+    named += run.count;
+    for (std::uint32_t i = 0; i < run.count; ++i) by_slot[run.first + i] = run.owner;
   }
   std::vector<NodeId> owners(parts);
   for (std::uint32_t part = 0; part < parts; ++part) {
-    auto found = by_slot.find((declared.first_slot() % slots + part) % slots);
+    auto found = by_slot.find((declared.first_slot % slots + part) % slots);
     if (found == by_slot.end()) return {};
     owners[part] = found->second;
   }
@@ -80,20 +76,18 @@ void Declarations::declare(TensorSpec spec, Declared done) {
   if (!is_new) return;
   pending->second.spec = spec;
   pending->second.deadline = after(clock_.now(), config_.operation_timeout);
-  wire::Control message;
-  *message.mutable_declare()->mutable_spec() = to_wire(spec);
-  ways_.tell_scheduler(message);
+  ways_.tell_scheduler({.spec = spec});
 }
 
-void Declarations::on_declared(const wire::Declared& declared, const Roster& roster, Rank rank) {
-  const auto answered = pending_.extract(declared.name());
+void Declarations::on_declared(const control::Declared& declared, const Roster& roster, Rank rank) {
+  const auto answered = pending_.extract(declared.name);
   if (answered.empty()) return;
   const Pending& pending = answered.mapped();
   const Result<Tensor> result = add(pending.spec, declared, roster, rank);
   for (const Declared& done : pending.done) done(result);
 }
 
-Result<Tensor> Declarations::add(const TensorSpec& spec, const wire::Declared& declared,
+Result<Tensor> Declarations::add(const TensorSpec& spec, const control::Declared& declared,
                                  const Roster& roster, Rank rank) {
   const Cut cut(spec, roster.settings.part_bytes);
   const std::vector<NodeId> owners = owners_of(declared, cut.parts(), roster.slots);
@@ -102,16 +96,16 @@ Result<Tensor> Declarations::add(const TensorSpec& spec, const wire::Declared& d
   if (links.size() != cut.parts() || std::ranges::count(links, LinkId{0}) != 0) {
     return Status(Code::kMalformed, "the scheduler named no owner for some part");
   }
-  if (tensors_.find(declared.tensor()) != nullptr) {
+  if (tensors_.find(declared.tensor) != nullptr) {
     return Status(Code::kMalformed, fmt::format("the scheduler gave tensor '{}' the identity {}, "
                                                 "which is another's",
-                                                spec.name, declared.tensor()));
+                                                spec.name, declared.tensor));
   }
-  tensors_.add(declared.tensor(), spec, cut, links, rank);
-  ways_.named(declared.tensor(), spec.name);
-  const wire::Control open = open_of(declared, spec);
+  tensors_.add(declared.tensor, spec, cut, links, rank);
+  ways_.named(declared.tensor, spec.name);
+  const control::Open open = open_of(declared, spec);
   for (LinkId link : std::set<LinkId>(links.begin(), links.end())) ways_.tell_shard(link, open);
-  return Tensor{declared.tensor(), spec.dtype, spec.elements};
+  return Tensor{declared.tensor, spec.dtype, spec.elements};
 }
 
 void Declarations::on_refused(const std::string& name, const Status& why) {

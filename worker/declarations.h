@@ -10,7 +10,7 @@
 
 #include "common/clock.h"
 #include "common/config.h"
-#include "van/messages.h"
+#include "van/control.h"
 #include "worker/shard_links.h"
 #include "worker/tensors.h"
 
@@ -22,8 +22,8 @@ class Declarations {
   using Declared = std::function<void(const Result<Tensor>&)>;
   /// What is asked of the owner.
   struct Ways {
-    std::function<void(const wire::Control&)> tell_scheduler;
-    std::function<void(LinkId, const wire::Control&)> tell_shard;
+    std::function<void(const control::Declare&)> tell_scheduler;
+    std::function<void(LinkId, const control::Open&)> tell_shard;
     std::function<void(std::uint32_t, const std::string&)> named;  ///< A tensor's number and name.
   };
 
@@ -39,7 +39,7 @@ class Declarations {
   /// Of what is known already `done` hears at once.
   void declare(TensorSpec spec, Declared done);
   /// The scheduler's answer to a worker of this rank.
-  void on_declared(const wire::Declared& declared, const Roster& roster, Rank rank);
+  void on_declared(const control::Declared& declared, const Roster& roster, Rank rank);
   void on_refused(const std::string& name, const Status& why);
   /// Ends those that the scheduler did not answer in time.
   void tick();
@@ -54,8 +54,8 @@ class Declarations {
     std::vector<Declared> done;
     Time deadline;
   };
-  Result<Tensor> add(const TensorSpec& spec, const wire::Declared& declared, const Roster& roster,
-                     Rank rank);
+  Result<Tensor> add(const TensorSpec& spec, const control::Declared& declared,
+                     const Roster& roster, Rank rank);
 
   const Config& config_;
   const Clock& clock_;

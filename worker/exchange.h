@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "common/clock.h"
+#include "core/cut.h"
 #include "observe/trace/trace.h"
 #include "van/van.h"
 #include "worker/codings.h"

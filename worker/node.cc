@@ -46,30 +46,29 @@ void WorkerNode::abandon() {
 void WorkerNode::go_if_free() {
   const bool may_go = membership_.state() == Membership::State::kMember && work_.idle();
   if (leaving_.empty() || !may_go) return;
-  wire::Control message;
-  message.mutable_leave();
-  shards_.tell_all(message);
+  shards_.tell_all(control::Leave{});
   membership_.leave();
 }
 
 // ---- what comes
 
-void WorkerNode::on_control(LinkId link, const wire::Control& message) {
+void WorkerNode::on_control(LinkId link, const control::Message& message) {
   if (link == membership_.scheduler_link()) {
     const bool taken = membership_.on_control(link, message) || trace_.on_control(link, message);
     if (!taken) work_.on_scheduler(message);
     return;
   }
   const Member* shard = shards_.find(link);
+  const auto* fault = std::get_if<control::Fault>(&message);
   if (shard == nullptr) {
     van_.refuse(link, {Code::kRefused, "a worker takes no callers"});
-  } else if (message.has_welcome()) {
+  } else if (control::is<control::Welcome>(message)) {
     shards_.welcome(link);
     if (shards_.complete() && joining_) std::exchange(joining_, nullptr)({});
-  } else if (message.has_fault() && message.fault().tensor() == 0) {
-    membership_.fail(status_of(message.fault()).with_peer(shard->describe()));
-  } else if (Status status = work_.on_shard(message, *shard); !status.ok()) {
-    membership_.fail(std::move(status).with_peer(shard->describe()));
+  } else if (fault != nullptr && fault->tensor == 0) {
+    membership_.fail(Status(fault->why).with_peer(shard->describe()));
+  } else {
+    work_.on_shard(message, *shard);
   }
 }
 

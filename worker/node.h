@@ -61,7 +61,7 @@ class WorkerNode final : public Agent, private Van::Handler {
   Tracer& tracer() { return trace_.tracer(); }
 
  private:
-  void on_control(LinkId link, const wire::Control& message) override;
+  void on_control(LinkId link, const control::Message& message) override;
   void on_data(LinkId, const wire::Header& header, Buffer payload) override {
     work_.exchange().on_data(header, payload);
   }

@@ -26,27 +26,21 @@ ProgramWork::ProgramWork(const Config& config, const Clock& clock, Van& van,
       declarations_(
           config, clock, shards, tensors_,
           {.tell_scheduler =
-               [this](const wire::Control& message) {
-                 van_.send_control(membership_.scheduler_link(), message);
+               [this](const control::Declare& declare) {
+                 van_.send_control(membership_.scheduler_link(), declare);
                },
            .tell_shard = [this](LinkId link,
-                                const wire::Control& message) { van_.send_control(link, message); },
+                                const control::Open& open) { van_.send_control(link, open); },
            .named = [&trace](std::uint32_t tensor,
                              const std::string& name) { trace.name(tensor, name); }}),
       stand_in_(tensors_, exchange_,
                 {.declare = [this](const TensorSpec& spec,
                                    Declared done) { declare(spec, std::move(done)); },
-                 .tell =
-                     [&shards](const wire::SitOut& said) {
-                       wire::Control message;
-                       *message.mutable_sit_out() = said;
-                       shards.tell_all(message);
-                     }}),
-      barriers_(clock, config.operation_timeout, stand_in_, [this](const wire::Barrier& barrier) {
-        wire::Control message;
-        *message.mutable_barrier() = barrier;
-        van_.send_control(membership_.scheduler_link(), message);
-      }) {
+                 .tell = [&shards](const control::SitOut& said) { shards.tell_all(said); }}),
+      barriers_(clock, config.operation_timeout, stand_in_,
+                [this](const control::Barrier& barrier) {
+                  van_.send_control(membership_.scheduler_link(), barrier);
+                }) {
   exchange_.set_tracer(&trace.tracer());
 }
 
@@ -105,30 +99,29 @@ void ProgramWork::sit_out(BarrierCalls::Done done) {
 
 // ---- what comes
 
-void ProgramWork::on_scheduler(const wire::Control& message) {
-  if (message.has_declared()) {
-    declarations_.on_declared(message.declared(), *membership_.roster(), membership_.rank());
-  } else if (message.has_fault()) {
-    on_fault(message.fault(), "scheduler");
-  } else if (message.has_barrier()) {
-    barriers_.on_open(message.barrier());
+void ProgramWork::on_scheduler(const control::Message& message) {
+  if (const auto* declared = std::get_if<control::Declared>(&message)) {
+    declarations_.on_declared(*declared, *membership_.roster(), membership_.rank());
+  } else if (const auto* fault = std::get_if<control::Fault>(&message)) {
+    on_fault(*fault, "scheduler");
+  } else if (const auto* barrier = std::get_if<control::Barrier>(&message)) {
+    barriers_.on_open(*barrier);
   }
 }
 
-Status ProgramWork::on_shard(const wire::Control& message, const Member& shard) {
-  if (message.has_state_piece()) {
-    states_.on_piece(message.state_piece());
-  } else if (message.has_fault()) {
-    on_fault(message.fault(), shard.describe());
-  } else if (message.has_wanted()) {
-    return stand_in_.on_wanted(message.wanted());
+void ProgramWork::on_shard(const control::Message& message, const Member& shard) {
+  if (const auto* piece = std::get_if<control::StatePiece>(&message)) {
+    states_.on_piece(*piece);
+  } else if (const auto* fault = std::get_if<control::Fault>(&message)) {
+    on_fault(*fault, shard.describe());
+  } else if (const auto* wanted = std::get_if<control::Wanted>(&message)) {
+    stand_in_.on_wanted(*wanted);
   }
-  return {};
 }
 
-void ProgramWork::on_fault(const wire::Fault& fault, const std::string& peer) {
-  const Status why = status_of(fault).with_peer(peer);
-  if (fault.name() == "barrier" && fault.tensor() == 0) {
+void ProgramWork::on_fault(const control::Fault& fault, const std::string& peer) {
+  const Status why = Status(fault.why).with_peer(peer);
+  if (fault.name == "barrier" && fault.tensor == 0) {
     barriers_.end_all(why);
     return;
   }
@@ -136,8 +129,8 @@ void ProgramWork::on_fault(const wire::Fault& fault, const std::string& peer) {
     disagreement_ = why;
     disagreed_at_ = clock_.now();
   }
-  declarations_.on_refused(fault.name(), why);
-  if (fault.tensor() != 0) exchange_.on_fault({fault.tensor(), fault.part()}, why);
+  declarations_.on_refused(fault.name, why);
+  if (fault.tensor != 0) exchange_.on_fault({fault.tensor, fault.part}, why);
 }
 
 Status ProgramWork::cause_of(const Status& error) const {

@@ -54,9 +54,8 @@ class ProgramWork {
   /// Ends everything. The Van must have been shut before.
   void end_all(const Status& why);
 
-  void on_scheduler(const wire::Control& message);
-  /// An error if that makes no sense.
-  Status on_shard(const wire::Control& message, const Member& shard);
+  void on_scheduler(const control::Message& message);
+  void on_shard(const control::Message& message, const Member& shard);
   Exchange& exchange() { return exchange_; }
   const Exchange& exchange() const { return exchange_; }
 
@@ -70,7 +69,7 @@ class ProgramWork {
   Status cause_of(const Status& error) const;
 
  private:
-  void on_fault(const wire::Fault& fault, const std::string& peer);
+  void on_fault(const control::Fault& fault, const std::string& peer);
   Result<StateTransfers::Target> target_of(const Tensor& tensor) const;
 
   const Clock& clock_;

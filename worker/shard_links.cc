@@ -14,7 +14,7 @@ constexpr Duration kShardPatience = 10s;
 
 }  // namespace
 
-Status ShardLinks::connect(const Roster& roster, const wire::Hello& hello, Time now) {
+Status ShardLinks::connect(const Roster& roster, const control::Hello& hello, Time now) {
   STRETTO_CHECK(!called());
   for (const Member& member : roster.members) {
     if (member.role != Role::kServer) continue;
@@ -63,7 +63,7 @@ LinkId ShardLinks::link_to(NodeId node) const {
   return found == shards_.end() ? 0 : found->second.link;
 }
 
-void ShardLinks::tell_all(const wire::Control& message) {
+void ShardLinks::tell_all(const control::Message& message) {
   for (const auto& [node, shard] : shards_) van_.send_control(shard.link, message);
 }
 

@@ -5,7 +5,7 @@
 #include <map>
 
 #include "common/clock.h"
-#include "van/messages.h"
+#include "van/control.h"
 #include "van/van.h"
 
 namespace stretto {
@@ -16,7 +16,7 @@ class ShardLinks {
   explicit ShardLinks(Van& van) : van_(van) {}
 
   /// Calls every shard of the roster, with this hello. They have some time to answer.
-  Status connect(const Roster& roster, const wire::Hello& hello, Time now);
+  Status connect(const Roster& roster, const control::Hello& hello, Time now);
   /// All were called.
   bool called() const { return !shards_.empty(); }
   /// A shard has answered.
@@ -32,7 +32,7 @@ class ShardLinks {
   const Member* find(LinkId link) const;
   /// The link to this shard, or 0.
   LinkId link_to(NodeId node) const;
-  void tell_all(const wire::Control& message);
+  void tell_all(const control::Message& message);
 
  private:
   struct Shard {

@@ -13,17 +13,12 @@ namespace stretto {
 void StandIn::begin(std::uint64_t number) {
   STRETTO_CHECK(!sitting() && number > 0);
   number_ = number;
-  wire::SitOut said;
-  said.set_number(number);
-  ways_.tell(said);
+  ways_.tell({.number = number});
 }
 
 void StandIn::end() {
   STRETTO_CHECK(sitting());
-  wire::SitOut said;
-  said.set_number(std::exchange(number_, 0));
-  said.set_over(true);
-  ways_.tell(said);
+  ways_.tell({.number = std::exchange(number_, 0), .over = true});
 }
 
 void StandIn::give_up() {
@@ -40,19 +35,13 @@ Status StandIn::refusal() const {
 
 bool StandIn::at_rest() const { return exchange_.operations().idle() && tensors_.settled(); }
 
-Status StandIn::on_wanted(const wire::Wanted& wanted) {
-  Result<TensorSpec> spec = from_wire(wanted.spec());
-  if (!spec.ok()) {
-    return {Code::kMalformed,
-            "a wish names a tensor that makes no sense: " + spec.status().cause()};
-  }
-  if (!sitting()) return {};
-  if (!spec->options.codec) spec->options.codec = CodecSpec();  // None, whatever our rules say.
-  ways_.declare(*spec,
-                [this, part = wanted.part(), round = wanted.round()](const Result<Tensor>& made) {
-                  if (made.ok() && sitting()) attend(*made, part, round);
-                });
-  return {};
+void StandIn::on_wanted(const control::Wanted& wanted) {
+  if (!sitting()) return;
+  TensorSpec spec = wanted.spec;
+  if (!spec.options.codec) spec.options.codec = CodecSpec();  // None, whatever our rules say.
+  ways_.declare(spec, [this, part = wanted.part, round = wanted.round](const Result<Tensor>& made) {
+    if (made.ok() && sitting()) attend(*made, part, round);
+  });
 }
 
 void StandIn::attend(const Tensor& tensor, std::uint32_t part, std::uint64_t round) {

@@ -6,7 +6,7 @@
 
 #include <functional>
 
-#include "van/messages.h"
+#include "van/control.h"
 #include "worker/exchange.h"
 
 namespace stretto {
@@ -19,7 +19,7 @@ class StandIn {
     /// Makes a tensor known, and tells of it when that is done.
     std::function<void(const TensorSpec&, Declared)> declare;
     /// Tells every shard.
-    std::function<void(const wire::SitOut&)> tell;
+    std::function<void(const control::SitOut&)> tell;
   };
 
   /// The tensors and the exchange outlive this, and this all calls of what `declare` was given.
@@ -40,9 +40,9 @@ class StandIn {
   /// No round is open that this worker has a share in.
   bool at_rest() const;
 
-  /// What a shard wants; an error if that makes no sense. Nothing happens if the program makes
-  /// shares, or has begun to make that one.
-  Status on_wanted(const wire::Wanted& wanted);
+  /// What a shard wants. Nothing happens if the program makes shares, or has begun to make that
+  /// one.
+  void on_wanted(const control::Wanted& wanted);
 
  private:
   void attend(const Tensor& tensor, std::uint32_t part, std::uint64_t round);

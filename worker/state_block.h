@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-#include "van/messages.h"
+#include "core/cut.h"
 
 namespace stretto {
 

@@ -11,7 +11,7 @@
 namespace stretto {
 namespace {
 
-constexpr std::size_t kPieceBytes = std::size_t{64} << 10;
+constexpr std::size_t kPieceBytes = control::StatePiece::kMaxBytes;
 // Above what any rule remembers of the largest part: two arrays of twice its elements' size.
 constexpr std::uint64_t kMostOfAPart = std::uint64_t{8} * wire::kMaxPartBytes;
 
@@ -53,51 +53,49 @@ bool StateTransfers::ask(Transfer& transfer) {
     transfer.offset = 0;
   }
   if (transfer.part == transfer.target.links.size()) return false;
-  wire::Control message;
-  wire::StateRequest& request = *message.mutable_state_request();
-  request.set_number(++asked_);
-  request.set_tensor(transfer.target.tensor);
-  request.set_part(transfer.part);
-  request.set_offset(transfer.offset);
+  control::StateRequest request{.number = ++asked_,
+                                .tensor = transfer.target.tensor,
+                                .part = transfer.part,
+                                .offset = transfer.offset};
   if (transfer.sets) {
     const std::span<const std::byte> all = transfer.to_set[transfer.part];
     const std::span<const std::byte> piece = all.subspan(
         transfer.offset, std::min<std::uint64_t>(kPieceBytes, all.size() - transfer.offset));
-    request.set_total(all.size());
-    request.set_set(piece.data(), piece.size());
+    request.total = all.size();
+    request.set.assign(reinterpret_cast<const char*>(piece.data()), piece.size());
   }
-  van_.send_control(transfer.target.links[transfer.part], message);
+  van_.send_control(transfer.target.links[transfer.part], request);
   return true;
 }
 
-void StateTransfers::on_piece(const wire::StatePiece& piece) {
-  if (transfers_.empty() || piece.number() != asked_) return;  // It was for one that has ended.
+void StateTransfers::on_piece(const control::StatePiece& piece) {
+  if (transfers_.empty() || piece.number != asked_) return;  // It was for one that has ended.
   Transfer& transfer = transfers_.front();
   if (Status status = take(transfer, piece); !status.ok()) end(status);
   go_on();
 }
 
-Status StateTransfers::take(Transfer& transfer, const wire::StatePiece& piece) {
-  if (Status status = status_of(piece); !status.ok()) return status;
+Status StateTransfers::take(Transfer& transfer, const control::StatePiece& piece) {
+  if (!piece.why.ok()) return piece.why;
   if (transfer.sets) {
     const std::uint64_t left = transfer.to_set[transfer.part].size() - transfer.offset;
     transfer.offset += std::min<std::uint64_t>(kPieceBytes, left);
     return {};
   }
-  const std::uint64_t end = transfer.offset + piece.piece().size();
-  if (end > piece.total() || piece.total() > kMostOfAPart) return unwanted("more than there is");
-  if (piece.piece().empty() && end < piece.total()) return unwanted("nothing of what there is");
-  if (transfer.version.value_or(piece.version()) != piece.version()) {
+  const std::uint64_t end = transfer.offset + piece.piece.size();
+  if (end > piece.total || piece.total > kMostOfAPart) return unwanted("more than there is");
+  if (piece.piece.empty() && end < piece.total) return unwanted("nothing of what there is");
+  if (transfer.version.value_or(piece.version) != piece.version) {
     return {Code::kMismatch,
             fmt::format("tensor '{}' has gone on while its state was read, from version {} to {}; "
                         "save it while no worker has a share under way, as behind a barrier",
-                        transfer.target.spec.name, *transfer.version, piece.version())};
+                        transfer.target.spec.name, *transfer.version, piece.version)};
   }
-  transfer.version = piece.version();
-  const auto bytes = std::as_bytes(std::span(piece.piece()));
+  transfer.version = piece.version;
+  const auto bytes = std::as_bytes(std::span(piece.piece));
   transfer.come.insert(transfer.come.end(), bytes.begin(), bytes.end());
   transfer.offset = end;
-  if (end < piece.total()) return {};
+  if (end < piece.total) return {};
   append_to_state_block(transfer.block, transfer.come);
   transfer.come.clear();
   transfer.offset = 0;

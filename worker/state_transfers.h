@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "common/clock.h"
-#include "van/messages.h"
+#include "van/control.h"
 #include "van/van.h"
 
 namespace stretto {
@@ -40,7 +40,7 @@ class StateTransfers {
   /// `block` must stay until `done`. Nothing is sent if it does not fit.
   void load(Target target, std::span<const std::byte> block, const Loaded& done);
 
-  void on_piece(const wire::StatePiece& piece);
+  void on_piece(const control::StatePiece& piece);
   /// Ends what takes too long.
   void tick();
   Time next_due() const { return transfers_.empty() ? Time::max() : transfers_.front().deadline; }
@@ -65,7 +65,7 @@ class StateTransfers {
   void add(Transfer transfer);
   void go_on();
   bool ask(Transfer& transfer);
-  Status take(Transfer& transfer, const wire::StatePiece& piece);
+  Status take(Transfer& transfer, const control::StatePiece& piece);
   void end(const Status& why);
 
   Van& van_;

@@ -13,39 +13,39 @@ namespace {
 
 constexpr std::uint64_t kMostCount = std::uint64_t{1} << 62;  // What is above was not counted.
 constexpr std::uint64_t kMostUnderWay = std::uint64_t{1} << 44;
-constexpr std::uint64_t kMostWindowNs = std::uint64_t{1} << 48;  // Three days.
-constexpr double kLowDemand = 0.5;                               // Of the middle one's rate.
+constexpr Duration kMostWindow = Duration(std::int64_t{1} << 48);  // Three days.
+constexpr double kLowDemand = 0.5;                                 // Of the middle one's rate.
 constexpr std::uint32_t kSureWindows = 3;
 
-Duration nanoseconds(std::uint64_t count) { return Duration(static_cast<std::int64_t>(count)); }
-
-bool makes_sense(const wire::InputProgress& p) {
-  const bool counted = std::max({p.at_ns(), p.delivered_bytes(), p.demanded_bytes(), p.stall_ns(),
-                                 p.requests(), p.latency_ns()}) < kMostCount;
-  return counted && p.demanded_bytes() >= p.delivered_bytes() &&
-         p.under_way_bytes() <= kMostUnderWay && p.read_bytes() <= p.under_way_bytes();
+bool makes_sense(const InputTotals& totals) {
+  const bool counted =
+      std::max({totals.delivered_bytes, totals.demanded_bytes, totals.requests}) < kMostCount &&
+      std::max({totals.at.time_since_epoch(), totals.stall, totals.latency}) < Duration(kMostCount);
+  return counted && totals.demanded_bytes >= totals.delivered_bytes &&
+         totals.under_way_bytes <= kMostUnderWay && totals.read_bytes <= totals.under_way_bytes;
 }
 
-bool follows(const wire::InputProgress& before, const wire::InputProgress& now) {
-  return now.at_ns() >= before.at_ns() && now.at_ns() - before.at_ns() < kMostWindowNs &&
-         now.delivered_bytes() >= before.delivered_bytes() &&
-         now.demanded_bytes() >= before.demanded_bytes() && now.stall_ns() >= before.stall_ns() &&
-         now.requests() >= before.requests() && now.latency_ns() >= before.latency_ns();
+bool follows(const InputTotals& before, const InputTotals& now) {
+  return now.at >= before.at && now.at - before.at < kMostWindow &&
+         now.delivered_bytes >= before.delivered_bytes &&
+         now.demanded_bytes >= before.demanded_bytes && now.stall >= before.stall &&
+         now.requests >= before.requests && now.latency >= before.latency;
 }
 
 // What was done between the two, of which the second follows the first.
-InputDelivery between(const wire::InputProgress& before, const wire::InputProgress& now) {
-  const std::uint64_t delivered = now.delivered_bytes() - before.delivered_bytes();
-  const std::uint64_t requests = now.requests() - before.requests();
-  const std::uint64_t latency = now.latency_ns() - before.latency_ns();
-  const Duration length = nanoseconds(now.at_ns() - before.at_ns());
-  return {.delivered_bytes = delivered,
-          .demanded_bytes = std::max(now.demanded_bytes() - before.demanded_bytes(), delivered),
-          .stall = std::min(nanoseconds(now.stall_ns() - before.stall_ns()), length),
-          .length = length,
-          .mean_latency = nanoseconds(requests == 0 ? 0 : latency / requests),
-          .under_way_bytes = now.under_way_bytes(),
-          .read_bytes = now.read_bytes()};
+InputDelivery between(const InputTotals& before, const InputTotals& now) {
+  const std::uint64_t delivered = now.delivered_bytes - before.delivered_bytes;
+  const std::uint64_t requests = now.requests - before.requests;
+  const Duration latency = now.latency - before.latency;
+  const Duration length = now.at - before.at;
+  return {
+      .delivered_bytes = delivered,
+      .demanded_bytes = std::max(now.demanded_bytes - before.demanded_bytes, delivered),
+      .stall = std::min(now.stall - before.stall, length),
+      .length = length,
+      .mean_latency = requests == 0 ? Duration() : latency / static_cast<std::int64_t>(requests),
+      .under_way_bytes = now.under_way_bytes,
+      .read_bytes = now.read_bytes};
 }
 
 double stall_share(const InputDelivery& delivery) {
@@ -63,14 +63,14 @@ double middle_rate(const std::map<Rank, InputDelivery>& window) {
 
 }  // namespace
 
-void InputWatch::heard(Rank rank, const wire::InputProgress& progress) {
+void InputWatch::heard(Rank rank, const InputTotals& totals) {
   Worker& worker = workers_[rank];
-  if (!makes_sense(progress) || (worker.latest && !follows(*worker.latest, progress))) {
+  if (!makes_sense(totals) || (worker.latest && !follows(*worker.latest, totals))) {
     worker = {};
     return;
   }
-  worker.latest = progress;
-  if (!worker.before) worker.before = progress;
+  worker.latest = totals;
+  if (!worker.before) worker.before = totals;
 }
 
 void InputWatch::left(Rank rank) {

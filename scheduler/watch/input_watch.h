@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
+#include "common/input_account.h"
 #include "scheduler/watch/fairness.h"
 #include "scheduler/watch/input_view.h"
-#include "van/messages.h"
 
 namespace stretto {
 
@@ -25,7 +25,7 @@ class InputWatch {
 
   /// What the worker says: not trusted. What contradicts itself, or what it said before, does not
   /// count, and it is counted anew from what it says next.
-  void heard(Rank rank, const wire::InputProgress& progress);
+  void heard(Rank rank, const InputTotals& totals);
   void left(Rank rank);
 
   /// Something to be said to people.
@@ -53,8 +53,8 @@ class InputWatch {
   static constexpr std::uint32_t kMostAbsent = 3;  // After so many windows it tells nothing.
 
   struct Worker {
-    std::optional<wire::InputProgress> latest;
-    std::optional<wire::InputProgress> before;   // At the begin of the window.
+    std::optional<InputTotals> latest;
+    std::optional<InputTotals> before;           // At the begin of the window.
     std::uint32_t absent_windows = kMostAbsent;  // In a row.
   };
 

@@ -16,22 +16,21 @@ constexpr Duration kLeastWindow = 1s;  // Of judging input.
 JobWatch::JobWatch(const Config& config)
     : input_(std::max(kLeastWindow, 2 * config.job.heartbeat), config.balance_input) {}
 
-void JobWatch::heard(const Member& member, const wire::Heartbeat& beat, Time now) {
+void JobWatch::heard(const Member& member, const control::Heartbeat& beat, Time now) {
   picture_.heard(member.node, beat, now);
   if (member.role != Role::kWorker || member.left) return;
-  overview_.heard(member.rank, beat.rounds(), beat.staleness(), now);
-  whereabouts_.heard(member.rank, beat.waits_in());
-  if (beat.has_input()) input_.heard(member.rank, beat.input());
+  overview_.heard(member.rank, beat.rounds, beat.staleness, now);
+  whereabouts_.heard(member.rank, beat.waits_in);
+  if (beat.input) input_.heard(member.rank, *beat.input);
 }
 
-wire::Control JobWatch::answer(const Member& member, const wire::Heartbeat& beat) const {
-  wire::Control message;
-  message.mutable_heartbeat()->set_number(beat.number());
+control::Heartbeat JobWatch::answer(const Member& member, const control::Heartbeat& beat) const {
+  control::Heartbeat answer{.number = beat.number};
   if (member.role == Role::kWorker) {
-    message.mutable_heartbeat()->set_input_limit_bytes(input_.limit_of(member.rank));
-    message.mutable_heartbeat()->set_elsewhere(whereabouts_.elsewhere(member.rank));
+    answer.input_limit_bytes = input_.limit_of(member.rank);
+    answer.elsewhere = whereabouts_.elsewhere(member.rank);
   }
-  return message;
+  return answer;
 }
 
 void JobWatch::left(const Member& member) {

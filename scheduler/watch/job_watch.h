@@ -21,9 +21,9 @@ class JobWatch {
   explicit JobWatch(const Config& config);
 
   void set_members(const std::vector<Member>& members) { picture_.set_members(members); }
-  void heard(const Member& member, const wire::Heartbeat& beat, Time now);
+  void heard(const Member& member, const control::Heartbeat& beat, Time now);
   /// What a member is told in return.
-  wire::Control answer(const Member& member, const wire::Heartbeat& beat) const;
+  control::Heartbeat answer(const Member& member, const control::Heartbeat& beat) const;
   void left(const Member& member);
   /// Logs what people should know by now.
   void look(Time now);

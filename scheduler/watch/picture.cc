@@ -65,28 +65,24 @@ void Picture::set_input(const std::map<Rank, InputView>& views) {
   }
 }
 
-void Picture::heard(NodeId id, const wire::Heartbeat& beat, Time now) {
+void Picture::heard(NodeId id, const control::Heartbeat& beat, Time now) {
   const auto found = nodes_.find(id);
   if (found == nodes_.end()) return;
   NodeState& node = found->second;
   ++node.heartbeats;
-  node.rounds = beat.rounds();
-  node.staleness = beat.staleness();
-  node.bytes_in = beat.bytes_in();
-  node.bytes_out = beat.bytes_out();
-  node.frames_waiting = beat.frames_waiting();
-  node.bytes_under_way = beat.bytes_under_way();
+  node.rounds = beat.rounds;
+  node.staleness = beat.staleness;
+  node.bytes_in = beat.bytes_in;
+  node.bytes_out = beat.bytes_out;
+  node.frames_waiting = beat.frames_waiting;
+  node.bytes_under_way = beat.bytes_under_way;
   node.heard = now;
-  for (const wire::Held& held : beat.held()) {
-    if (held_.size() < kMostHeld && held.ns() < (std::uint64_t{1} << 62)) {
-      held_[{id, held.rank()}] = Duration(static_cast<std::int64_t>(held.ns()));
-    }
+  for (const control::Held& held : beat.held) {
+    if (held_.size() < kMostHeld) held_[{id, held.rank}] = held.time;
   }
   if (node.member.role == Role::kWorker) {
     node.held = held_of(node.member.rank);
-    for (const wire::Report& report : beat.reports()) {
-      keep_reported(node.reports, report.name(), report.value());
-    }
+    for (const auto& [name, value] : beat.reports) keep_reported(node.reports, name, value);
   } else {
     push_waits_.heard(id, beat, now);
   }

@@ -10,7 +10,7 @@
 #include "observe/reported.h"
 #include "scheduler/watch/input_view.h"
 #include "scheduler/watch/push_waits.h"
-#include "van/messages.h"
+#include "van/control.h"
 
 namespace stretto {
 
@@ -18,7 +18,7 @@ namespace stretto {
 class Picture {
  public:
   void set_members(const std::vector<Member>& members);
-  void heard(NodeId node, const wire::Heartbeat& beat, Time now);
+  void heard(NodeId node, const control::Heartbeat& beat, Time now);
   void left(NodeId node);
   /// Of the workers that read something.
   void set_input(const std::map<Rank, InputView>& views);

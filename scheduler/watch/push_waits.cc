@@ -8,17 +8,12 @@
 #include <set>
 
 #include "common/clock.h"
-#include "common/text.h"
 
 namespace stretto {
 namespace {
 
-constexpr int kMostTensors = 8;  // Of one shard's heartbeat, and of the ranks of each.
-constexpr int kMostRanks = 8;
-constexpr std::size_t kMostNameBytes = 160;
 constexpr std::size_t kMostNamesTold = 3;
 constexpr std::size_t kMostRanksTold = 8;
-constexpr std::uint64_t kMostNs = std::uint64_t{1} << 61;
 
 std::string workers_text(const std::set<Rank>& ranks, std::uint32_t all) {
   std::string text = ranks.size() == 1 && all <= 1 ? "worker" : "workers";
@@ -50,20 +45,16 @@ Duration PushWaits::Waits::unusual() const {
   return std::max(kStandstill, 2 * sorted[kRemembered / 2]);
 }
 
-void PushWaits::heard(NodeId shard, const wire::Heartbeat& beat, Time now) {
+void PushWaits::heard(NodeId shard, const control::Heartbeat& beat, Time now) {
   Waits told;
-  for (const wire::LongWait& message : beat.long_waits()) {
-    if (told.waits.size() == kMostTensors) break;
-    Wait wait{.tensor = printable(shortened(message.tensor(), kMostNameBytes)),
-              .round = message.round(),
-              .since = now - Duration(static_cast<std::int64_t>(std::min(message.ns(), kMostNs))),
-              .ranks = {},
-              .workers = message.workers()};
-    for (const std::uint32_t rank : message.ranks()) {
-      if (wait.ranks.size() < kMostRanks) wait.ranks.push_back(rank);
-    }
-    told.tensors = std::max(told.tensors, message.tensors());
-    if (!wait.ranks.empty()) told.waits.push_back(std::move(wait));
+  for (const control::LongWait& wait : beat.long_waits) {
+    told.tensors = std::max(told.tensors, wait.tensors);
+    if (wait.ranks.empty()) continue;
+    told.waits.push_back({.tensor = wait.tensor,
+                          .round = wait.round,
+                          .since = now - wait.age,
+                          .ranks = wait.ranks,
+                          .workers = wait.workers});
   }
   told.tensors = std::max(told.tensors, static_cast<std::uint32_t>(told.waits.size()));
   Waits& before = by_shard_[shard];

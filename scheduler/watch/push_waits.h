@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "van/messages.h"
+#include "van/control.h"
 
 namespace stretto {
 
@@ -22,7 +22,7 @@ class PushWaits {
   static constexpr std::size_t kRemembered = 5;
 
   /// Of a shard's heartbeat: what it says replaces what it said before.
-  void heard(NodeId shard, const wire::Heartbeat& beat, Time now);
+  void heard(NodeId shard, const control::Heartbeat& beat, Time now);
   void left(NodeId shard) { by_shard_.erase(shard); }
 
   struct Summary {

@@ -6,10 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
 #include <nlohmann/json.hpp>
-
-#include "van/trace_agent.h"
 
 namespace stretto {
 namespace {
@@ -20,12 +17,7 @@ constexpr Duration kFetchEvery = 50ms;  // While there is little.
 constexpr Duration kPatience = 5s;      // With a node that does not answer.
 constexpr std::size_t kNodesATracePage = 1000;
 
-wire::TraceCommand command_of(wire::TraceCommand::Action action, std::uint64_t session) {
-  wire::TraceCommand command;
-  command.set_action(action);
-  command.set_session(session);
-  return command;
-}
+using Action = control::TraceCommand::Action;
 
 }  // namespace
 
@@ -72,22 +64,20 @@ Status TraceSession::start(const std::vector<Member>& members, std::uint32_t ite
   return {};
 }
 
-void TraceSession::on_chunk(NodeId id, const wire::TraceChunk& chunk, Time now) {
+void TraceSession::on_chunk(NodeId id, const control::TraceChunk& chunk, Time now) {
   const auto found = sources_.find(id);
-  if (found == sources_.end() || chunk.session() != number_ || found->second.over) return;
+  if (found == sources_.end() || chunk.session != number_ || found->second.over) return;
   Source& source = found->second;
   trace::Node& node = trace_.nodes[source.index];
   source.asked = false;
-  source.reached = source.reached || chunk.reached();
-  node.dropped = chunk.dropped();
-  if (chunk.refused()) {
+  source.reached = source.reached || chunk.reached;
+  node.dropped = chunk.dropped;
+  if (chunk.refused) {
     remark_ = "nodes write their traces to files (STRETTO_TRACE or BYTEPS_TRACE_ON), and send none";
     source.over = true;
   }
-  const std::size_t count = chunk.notes().size() / sizeof(TraceNote);
-  for (std::size_t i = 0; i < count && i < TraceAgent::kChunkNotes; ++i) {
-    TraceNote note;
-    std::memcpy(&note, chunk.notes().data() + i * sizeof note, sizeof note);
+  const std::size_t count = chunk.notes.size();
+  for (const TraceNote& note : chunk.notes) {
     if (!trace::sensible(note)) continue;
     if (records_ >= kMostRecords) {
       ++node.dropped;
@@ -100,7 +90,7 @@ void TraceSession::on_chunk(NodeId id, const wire::TraceChunk& chunk, Time now) 
     records_ += node.records.size() - before;
   }
   if (state_ == State::kDraining && count == 0 && !stopping_) source.over = true;
-  source.ask_next = count == TraceAgent::kChunkNotes ? now : now + kFetchEvery;
+  source.ask_next = count == control::TraceChunk::kMostNotes ? now : now + kFetchEvery;
   const bool reached = std::all_of(sources_.begin(), sources_.end(), [](const auto& item) {
     return !item.second.worker || item.second.reached || item.second.over;
   });
@@ -138,16 +128,17 @@ std::vector<TraceSession::Order> TraceSession::due(Time now) {
   for (auto& [id, source] : sources_) {
     if (source.over) continue;
     if (!source.told) {
-      Order order{id, command_of(wire::TraceCommand::START, number_)};
-      order.command.set_iterations(iterations_);
-      order.command.set_records(kRoom);
-      orders.push_back(order);
+      orders.push_back({id,
+                        {.action = Action::kStart,
+                         .session = number_,
+                         .iterations = iterations_,
+                         .records = kRoom}});
       source.told = true;
       source.ask_next = now + kFetchEvery;
     }
-    if (stopping_) orders.push_back({id, command_of(wire::TraceCommand::STOP, number_)});
+    if (stopping_) orders.push_back({id, {.action = Action::kStop, .session = number_}});
     if (!source.asked && now >= source.ask_next) {
-      orders.push_back({id, command_of(wire::TraceCommand::SEND, number_)});
+      orders.push_back({id, {.action = Action::kSend, .session = number_}});
       source.asked = true;
       source.asked_at = now;
     } else if (source.asked && now - source.asked_at > kPatience) {

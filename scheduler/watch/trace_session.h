@@ -9,7 +9,7 @@
 
 #include "observe/trace/timeline.h"
 #include "stretto/status.h"
-#include "van/messages.h"
+#include "van/control.h"
 
 namespace stretto {
 
@@ -24,7 +24,7 @@ class TraceSession {
 
   struct Order {
     NodeId node = 0;
-    wire::TraceCommand command;
+    control::TraceCommand command;
   };
 
   /// Begins a trace of these members until every worker has begun `iterations` rounds more (0: no
@@ -32,7 +32,7 @@ class TraceSession {
   /// InvalidArgument.
   Status start(const std::vector<Member>& members, std::uint32_t iterations, std::uint32_t seconds,
                Time now);
-  void on_chunk(NodeId node, const wire::TraceChunk& chunk, Time now);
+  void on_chunk(NodeId node, const control::TraceChunk& chunk, Time now);
   /// Nothing more will come from this node.
   void gone(NodeId node);
   /// What is to be sent now.

@@ -60,8 +60,8 @@ Session::Session(Input& input, Scene scene)
   job_.add_scheduler(config_for(Role::kScheduler, workers_, 1));
   job_.add_shard(config_for(Role::kServer, workers_, 1));
   job_.add_peer(peer_);
-  peer_.on_control([this](Peer::Line&, const wire::Control& message) {
-    if (!message.has_welcome()) return;
+  peer_.on_control([this](Peer::Line&, const control::Message& message) {
+    if (!control::is<control::Welcome>(message)) return;
     require(scene_ != Scene::kStranger, "nobody is let in when all are here");
     let_in_ = true;
   });
@@ -86,21 +86,19 @@ void Session::start_honest() {
 
 // The peer greets as a worker should, scheduler and shard, and opens a tensor of its own.
 void Session::let_peer_in() {
-  wire::Control message;
-  wire::Hello& hello = *message.mutable_hello();
-  hello.set_protocol(wire::kProtocol);
-  hello.set_token("secret");
-  hello.set_role(static_cast<std::uint32_t>(Role::kWorker));
-  hello.set_rank(-1);
-  hello.set_workers(workers_);
-  hello.set_servers(1);
+  control::Hello hello{.protocol = wire::kProtocol,
+                       .token = "secret",
+                       .role = Role::kWorker,
+                       .rank = -1,
+                       .workers = workers_,
+                       .servers = 1};
   Peer::Line& scheduler = peer_.connect(kSchedulerAddress);
-  peer_.send_control(scheduler, message);
+  peer_.send_control(scheduler, hello);
   job_.run_until(5s, [&] { return scheduler.in_roster; });
   require(scheduler.in_roster, "a worker that greets rightly is let in");
-  hello.set_node(scheduler.sender);
+  hello.node = scheduler.sender;
   Peer::Line& shard = peer_.connect("shard:9001");
-  peer_.send_control(shard, message);
+  peer_.send_control(shard, hello);
   job_.run_until(5s, [&] { return shard.welcomed; });
   wire::Control open;
   open.mutable_open()->set_tensor(7);
@@ -135,7 +133,7 @@ void Session::act() {
       if (Peer::Line* line = peer_.line_from(input_)) {
         const wire::Control message = control_from(input_);
         note_hello(message);
-        peer_.send_bent(*line, wire::Header(), serialize(message), input_);
+        peer_.send_bent(*line, wire::Header(), bytes_of(message), input_);
       }
       break;
     case 4:

@@ -18,7 +18,7 @@ constexpr int kMostActions = 200;
 constexpr NodeId kShardNode = 2;  // And the next one.
 constexpr NodeId kWorkerNode = 4;
 
-wire::Control roster_message(std::uint32_t epoch) {
+Roster roster_message(std::uint32_t epoch) {
   Roster roster{.epoch = epoch,
                 .fence = 1,
                 .workers = 2,
@@ -33,7 +33,7 @@ wire::Control roster_message(std::uint32_t epoch) {
                               .address = fmt::format("shard-{}:1", rank)});
     roster.members.push_back({.node = kWorkerNode + rank, .role = Role::kWorker, .rank = rank});
   }
-  return to_wire(roster);
+  return roster;
 }
 
 /// Thread: the simulation's.
@@ -43,9 +43,9 @@ class HostileJob {
   void run();
 
  private:
-  void receive(Peer::Line& line, const wire::Control& message, Peer& peer);
+  void receive(Peer::Line& line, const control::Message& message, Peer& peer);
   void welcome(Peer& peer, Peer::Line& line);
-  void answer_declare(Peer::Line& line, const wire::TensorSpec& spec);
+  void answer_declare(Peer::Line& line, const TensorSpec& spec);
   Peer& peer_from_input() { return *peers_[input_.below(peers_.size())]; }
 
   void act();
@@ -77,25 +77,22 @@ HostileJob::HostileJob(Input& input) : input_(input), honest_(~unsigned{input.by
     Peer* peer = peers_.back().get();
     job_.add_peer(*peer);
     peer->listen(fmt::format("{}:{}", name, peers_.size() == 1 ? 9000 : 1));
-    peer->on_control([this, peer](Peer::Line& line, const wire::Control& message) {
+    peer->on_control([this, peer](Peer::Line& line, const control::Message& message) {
       receive(line, message, *peer);
     });
   }
   worker_ = &job_.add_worker(config_for(Role::kWorker, 2, 2), "worker");
 }
 
-void HostileJob::receive(Peer::Line& line, const wire::Control& message, Peer& peer) {
-  if (message.has_hello() && (honest_ & kWelcomes) != 0) welcome(peer, line);
-  if (message.has_declare() && (honest_ & kDeclares) != 0) {
-    answer_declare(line, message.declare().spec());
-  }
-  if (message.has_heartbeat()) peer.send_control(line, message);
+void HostileJob::receive(Peer::Line& line, const control::Message& message, Peer& peer) {
+  if (control::is<control::Hello>(message) && (honest_ & kWelcomes) != 0) welcome(peer, line);
+  const auto* declare = std::get_if<control::Declare>(&message);
+  if (declare != nullptr && (honest_ & kDeclares) != 0) answer_declare(line, declare->spec);
+  if (control::is<control::Heartbeat>(message)) peer.send_control(line, message);
 }
 
 void HostileJob::welcome(Peer& peer, Peer::Line& line) {
-  wire::Control message;
-  message.mutable_welcome()->set_node(kWorkerNode);
-  peer.send_control(line, message);
+  peer.send_control(line, control::Welcome{.node = kWorkerNode});
   const auto index = static_cast<NodeId>(
       std::find_if(peers_.begin(), peers_.end(), [&](const auto& p) { return p.get() == &peer; }) -
       peers_.begin());
@@ -103,20 +100,14 @@ void HostileJob::welcome(Peer& peer, Peer::Line& line) {
   if (index == 0 && (honest_ & kRosters) != 0) peer.send_control(line, roster_message(1));
 }
 
-void HostileJob::answer_declare(Peer::Line& line, const wire::TensorSpec& spec) {
-  wire::Control message;
-  wire::Declared& declared = *message.mutable_declared();
-  declared.set_name(spec.name());
-  declared.set_tensor(next_tensor_++);
+void HostileJob::answer_declare(Peer::Line& line, const TensorSpec& spec) {
+  control::Declared declared{.tensor = next_tensor_++, .name = spec.name};
   for (std::uint32_t half = 0; half < 2; ++half) {  // Even parts here, odd parts there.
     for (std::uint32_t slot = half; slot < 64; slot += 2) {
-      wire::SlotRun& run = *declared.add_owners();
-      run.set_first(slot);
-      run.set_count(1);
-      run.set_node(kShardNode + half);
+      declared.owners.push_back({.first = slot, .count = 1, .owner = kShardNode + half});
     }
   }
-  peers_[0]->send_control(line, message);
+  peers_[0]->send_control(line, declared);
 }
 
 void HostileJob::run() {
@@ -196,16 +187,17 @@ void HostileJob::send_message() {
   Peer::Line* line = peer.line_from(input_);
   if (line == nullptr) return;
   if (input_.flag()) {
-    peer.send_bent(*line, wire::Header(), serialize(control_from(input_)), input_);
+    peer.send_bent(*line, wire::Header(), bytes_of(control_from(input_)), input_);
     return;
   }
-  wire::Control message = roster_message(input_.small());  // As it should be, but for two fields.
+  // As it should be, but for two fields.
+  wire::Control message = to_bend(roster_message(input_.small()));
   wire::Roster& roster = *message.mutable_roster();
   if (input_.flag()) roster.set_workers(input_.small());
   if (input_.flag()) roster.mutable_members(static_cast<int>(input_.below(4)))->set_left(true);
   if (input_.flag()) roster.mutable_settings()->set_part_bytes(64 * input_.small());
   if (input_.flag()) roster.mutable_members()->DeleteSubrange(0, static_cast<int>(input_.below(5)));
-  peer.send_bent(*line, wire::Header(), serialize(message), input_);
+  peer.send_bent(*line, wire::Header(), bytes_of(message), input_);
 }
 
 // To the latest push or pull: the value, or nearly the value.

@@ -6,6 +6,9 @@
 
 #include <bit>
 #include <cstring>
+#include <span>
+
+#include "common/check.h"
 
 namespace stretto::fuzz {
 namespace {
@@ -56,7 +59,7 @@ void fill(wire::Fault& fault, Input& input) {
 }
 
 void fill(wire::Roster& roster, Input& input) {
-  roster = to_wire(Roster{.epoch = input.small(),
+  roster = to_bend(Roster{.epoch = input.small(),
                           .fence = input.small(),
                           .workers = input.small(),
                           .servers = input.small(),
@@ -101,7 +104,9 @@ void fill_of_traces(wire::Control& message, wire::Control::BodyCase body, Input&
   } else if (body == wire::Control::kTraceChunk) {
     wire::TraceChunk& chunk = *message.mutable_trace_chunk();
     chunk.set_session(input.below(4));
-    chunk.set_notes(input.text());
+    std::string notes = input.text();
+    if (!input.rarely(8)) notes.resize(notes.size() / sizeof(TraceNote) * sizeof(TraceNote));
+    chunk.set_notes(notes);
     chunk.set_dropped(input.number());
     chunk.set_reached(input.flag());
     chunk.set_refused(input.flag());
@@ -141,6 +146,18 @@ void fill_of_states(wire::Control& message, wire::Control::BodyCase body, Input&
 }
 
 }  // namespace
+
+Buffer bytes_of(const wire::Control& message) {
+  const std::string bytes = message.SerializeAsString();
+  return Buffer::copy_of(std::as_bytes(std::span(bytes)));
+}
+
+wire::Control to_bend(const control::Message& message) {
+  const Buffer bytes = control::encode(message);
+  wire::Control bent;
+  STRETTO_CHECK(bent.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())));
+  return bent;
+}
 
 JobSettings job_settings() {
   JobSettings settings;

@@ -6,11 +6,18 @@
 #include <string>
 
 #include "tests/fuzz/input.h"
-#include "van/messages.h"
+#include "van/control.pb.h"
+#include "van/control_codec.h"
+#include "van/wire.h"
 
 namespace stretto::fuzz {
 
 inline constexpr std::uint32_t kPartBytes = 64;
+
+/// A message's bytes, whatever is wrong with it.
+Buffer bytes_of(const wire::Control& message);
+/// A message of ours as Protobuf has it, to be bent.
+wire::Control to_bend(const control::Message& message);
 
 /// A message of any type, or with no body at all.
 wire::Control control_from(Input& input);

@@ -104,7 +104,11 @@ bool Peer::send(Line& line, wire::Header header, const Buffer& payload) {
 }
 
 bool Peer::send_control(Line& line, const wire::Control& message) {
-  return send(line, wire::Header(), serialize(message));
+  return send(line, wire::Header(), bytes_of(message));
+}
+
+bool Peer::send_control(Line& line, const control::Message& message) {
+  return send(line, wire::Header(), control::encode(message));
 }
 
 void Peer::send_bent(Line& line, wire::Header header, const Buffer& payload, Input& input) {
@@ -142,14 +146,14 @@ void Peer::on_frame(LinkId link, wire::HeaderView bytes, Buffer payload) {
   volatile std::uint8_t sink = look_at(payload.bytes());
   (void)sink;
   if (header->kind == wire::Kind::kControl) {
-    wire::Control message;
-    require(parse(payload, message).ok(), "honest nodes send messages that can be read");
-    if (message.has_welcome()) {
+    const Result<control::Message> message = control::decode(payload);
+    require(message.ok(), "honest nodes send messages that can be read");
+    if (const auto* welcome = std::get_if<control::Welcome>(&*message)) {
       line->welcomed = true;
-      line->sender = message.welcome().node();
+      line->sender = welcome->node;
     }
-    if (message.has_roster()) line->in_roster = true;
-    if (then_) then_(*line, message);
+    if (control::is<Roster>(*message)) line->in_roster = true;
+    if (then_) then_(*line, *message);
     return;
   }
   if (header->kind == wire::Kind::kCredit) return;

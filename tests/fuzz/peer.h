@@ -11,8 +11,9 @@
 #include <vector>
 
 #include "tests/fuzz/input.h"
+#include "tests/fuzz/messages.h"
 #include "tests/sim/sim_network.h"
-#include "van/messages.h"
+#include "van/transport.h"
 
 namespace stretto::fuzz {
 
@@ -34,7 +35,7 @@ class Peer final : public Transport::Sink {
     std::deque<wire::Header> asked = {};  ///< The latest pushes and pulls that came.
   };
   /// Called for each control message that comes.
-  using OnControl = std::function<void(Line& line, const wire::Control& message)>;
+  using OnControl = std::function<void(Line& line, const control::Message& message)>;
 
   Peer(sim::SimNetwork& network, const Clock& clock, std::string name);
 
@@ -56,6 +57,7 @@ class Peer final : public Transport::Sink {
   /// Sends, with everything in the header that counts made right.
   bool send(Line& line, wire::Header header, const Buffer& payload);
   bool send_control(Line& line, const wire::Control& message);
+  bool send_control(Line& line, const control::Message& message);
   /// The same, with the fields that the input chooses to be wrong.
   void send_bent(Line& line, wire::Header header, const Buffer& payload, Input& input);
   void close(Line& line);

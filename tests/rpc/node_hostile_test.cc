@@ -21,11 +21,7 @@ wire::Header answer_header(std::uint64_t number, std::uint64_t code = 0) {
   return wire::AnswerFrame{.number = number, .error = code}.header();
 }
 
-wire::Control steer(std::uint64_t number) {
-  wire::Control message;
-  message.mutable_steer()->set_call(number);
-  return message;
-}
+control::Steer steer(std::uint64_t number) { return {.call = number}; }
 
 class RpcHostile : public testing::Test {
  protected:
@@ -34,7 +30,7 @@ class RpcHostile : public testing::Test {
     guest_.connect();
     guest_.say(stretto::fake::hello(Role::kEndpoint, 0));
     step();
-    EXPECT_TRUE(guest_.control().has_welcome());
+    EXPECT_TRUE(control::is<control::Welcome>(guest_.control()));
   }
 
   void step() { party_.node.step(Duration::zero()); }
@@ -44,8 +40,8 @@ class RpcHostile : public testing::Test {
     step();
     const auto controls = guest_.controls();
     ASSERT_FALSE(controls.empty());
-    EXPECT_TRUE(controls.back().has_fault());
-    EXPECT_THAT(controls.back().fault().cause(), HasSubstr(says));
+    EXPECT_TRUE(control::is<control::Fault>(controls.back()));
+    EXPECT_THAT(std::get<control::Fault>(controls.back()).why.cause(), HasSubstr(says));
     EXPECT_EQ(call().wait_for(0s).status().code(), Code::kPeerLost);
   }
 
@@ -63,8 +59,8 @@ TEST_F(RpcHostile, OnlyEndpointsWithTheTokenComeInAndNotTooMany) {
   worker.connect();
   worker.say(stretto::fake::hello(Role::kWorker, 0));
   FarEnd stranger(wire_, 103, 0);
-  wire::Control hello = stretto::fake::hello(Role::kEndpoint, 0);
-  hello.mutable_hello()->set_token("guess");
+  control::Hello hello = stretto::fake::hello(Role::kEndpoint, 0);
+  hello.token = "guess";
   stranger.connect();
   stranger.say(hello);
   FarEnd second(wire_, 104, 0);
@@ -74,10 +70,12 @@ TEST_F(RpcHostile, OnlyEndpointsWithTheTokenComeInAndNotTooMany) {
   third.connect();
   third.say(stretto::fake::hello(Role::kEndpoint, 0));
   step();
-  EXPECT_THAT(worker.control().fault().cause(), HasSubstr("comes as role 3"));
-  EXPECT_THAT(stranger.control().fault().cause(), HasSubstr("another job token"));
-  EXPECT_TRUE(second.control().has_welcome());
-  EXPECT_THAT(third.control().fault().cause(), HasSubstr("2 peers have connected"));
+  EXPECT_THAT(std::get<control::Fault>(worker.control()).why.cause(), HasSubstr("comes as worker"));
+  EXPECT_THAT(std::get<control::Fault>(stranger.control()).why.cause(),
+              HasSubstr("another job token"));
+  EXPECT_TRUE(control::is<control::Welcome>(second.control()));
+  EXPECT_THAT(std::get<control::Fault>(third.control()).why.cause(),
+              HasSubstr("2 peers have connected"));
 }
 
 TEST_F(RpcHostile, ACallBeforeTheGreetingEndsTheLink) {
@@ -94,11 +92,9 @@ TEST_F(RpcHostile, ARefusalEndsAnAttemptWithWhatTheFarEndSays) {
   party_.node.connect("there:1", 10s, [&](const Result<Peer>& peer) { outcome = peer.status(); });
   step();
   FarEnd there(wire_, 1, 0);
-  const wire::Control greeting = there.control();
-  EXPECT_EQ(greeting.hello().role(), static_cast<std::uint32_t>(Role::kEndpoint));
-  wire::Control fault;
-  fault.mutable_fault()->set_code(static_cast<std::uint32_t>(Code::kRefused));
-  fault.mutable_fault()->set_cause("full");
+  const control::Message greeting = there.control();
+  EXPECT_EQ(std::get<control::Hello>(greeting).role, Role::kEndpoint);
+  control::Fault fault{.why = Status(Code::kRefused, "full")};
   there.say(fault);
   step();
   EXPECT_EQ(outcome.code(), Code::kRefused);
@@ -187,9 +183,9 @@ TEST_F(RpcHostile, TheAnswerHasTheCallsUrgencyAndWhatItBecame) {
     header.deadline = 5'000'000;
     guest_.send(header);
   }
-  wire::Control change = steer(2);
-  change.mutable_steer()->set_priority(-3);
-  change.mutable_steer()->set_deadline_us(~std::uint64_t{0});
+  control::Steer change = steer(2);
+  change.priority = -3;
+  change.deadline_us = ~std::uint64_t{0};
   guest_.say(change);
   step();
   ASSERT_EQ(kept_.size(), 2U);

@@ -19,21 +19,21 @@ using testing::HasSubstr;
 
 class AdmissionTest : public testing::Test {
  protected:
-  Result<Member> admit(const wire::Hello& hello) {
+  Result<Member> admit(const control::Hello& hello) {
     const Result<Join> join = join_from(hello, config_.token);
     return join.ok() ? admission_.admit(*join) : join.status();
   }
   Result<Member> worker(std::int64_t rank, const std::string& host = "") {
-    wire::Hello hello = fake::hello(Role::kWorker, rank).hello();
-    if (!host.empty()) hello.set_host(host);
+    control::Hello hello = fake::hello(Role::kWorker, rank);
+    if (!host.empty()) hello.host = host;
     return admit(hello);
   }
   Result<Member> server(std::int64_t rank, std::uint32_t shard, const std::string& host) {
-    wire::Hello hello = fake::hello(Role::kServer, rank).hello();
-    hello.set_shard(shard);
-    hello.set_shards(config_.shards);
-    hello.set_servers(config_.servers);
-    hello.set_host(host);
+    control::Hello hello = fake::hello(Role::kServer, rank);
+    hello.shard = shard;
+    hello.shards = config_.shards;
+    hello.servers = config_.servers;
+    hello.host = host;
     return admit(hello);
   }
 
@@ -115,7 +115,7 @@ TEST_F(AdmissionTest, TwoProcessesWithOneRankAreBothNamed) {
 struct Refusal {
   const char* name;
   Role role;
-  std::function<void(wire::Hello&)> spoil;
+  std::function<void(control::Hello&)> spoil;
   const char* wanted;
   const char* found;
 };
@@ -124,7 +124,7 @@ void PrintTo(const Refusal& refusal, std::ostream* out) { *out << refusal.name; 
 class AdmissionRefusal : public AdmissionTest, public testing::WithParamInterface<Refusal> {};
 
 TEST_P(AdmissionRefusal, NamesWhatWasWantedAndWhatWasFound) {
-  wire::Hello hello = fake::hello(GetParam().role, 0).hello();
+  control::Hello hello = fake::hello(GetParam().role, 0);
   GetParam().spoil(hello);
   const Result<Member> member = admit(hello);
   ASSERT_FALSE(member.ok());
@@ -132,39 +132,38 @@ TEST_P(AdmissionRefusal, NamesWhatWasWantedAndWhatWasFound) {
   EXPECT_THAT(member.status().cause(),
               AllOf(HasSubstr(GetParam().wanted), HasSubstr(GetParam().found)));
   EXPECT_TRUE(admission_.members().empty());
-  EXPECT_TRUE(admit(fake::hello(GetParam().role, 0).hello()).ok()) << "the place is free";
+  EXPECT_TRUE(admit(fake::hello(GetParam().role, 0)).ok()) << "the place is free";
 }
 
 INSTANTIATE_TEST_SUITE_P(
     All, AdmissionRefusal,
-    testing::Values(
-        Refusal{"Protocol", Role::kWorker, [](wire::Hello& h) { h.set_protocol(9); },
-                "this side speaks 3", "protocol 9"},
-        Refusal{"Token", Role::kWorker, [](wire::Hello& h) { h.set_token("x"); }, "a different one",
-                "another job token"},
-        Refusal{"SchedulerAsMember", Role::kWorker, [](wire::Hello& h) { h.set_role(1); },
-                "wanted a worker or a server", "role 1"},
-        Refusal{"RoleThatWraps", Role::kWorker, [](wire::Hello& h) { h.set_role(256 + 3); },
-                "wanted a worker or a server", "role 259"},
-        Refusal{"Workers", Role::kWorker, [](wire::Hello& h) { h.set_workers(3); },
-                "the scheduler of 2 workers", "was told of 3 workers"},
-        Refusal{"Servers", Role::kWorker, [](wire::Hello& h) { h.set_servers(4); },
-                "2 workers and 1 servers", "and 4 servers"},
-        Refusal{"RankTooHigh", Role::kWorker, [](wire::Hello& h) { h.set_rank(2); },
-                "ranks are 0 to 1", "rank 2 of 2"},
-        Refusal{"RankTooLow", Role::kWorker, [](wire::Hello& h) { h.set_rank(-2); },
-                "ranks are 0 to 1", "rank -2 of 2"},
-        Refusal{"RankThatWraps", Role::kWorker,
-                [](wire::Hello& h) { h.set_rank(std::int64_t{1} << 32); }, "ranks are 0 to 1",
-                "rank 4294967296"},
-        Refusal{"ShardOfAWorker", Role::kWorker, [](wire::Hello& h) { h.set_shard(1); },
-                "workers have none", "says it is shard 1"},
-        Refusal{"Shards", Role::kServer, [](wire::Hello& h) { h.set_shards(2); },
-                "told of 1 shards a server", "has 2 shards"},
-        Refusal{"ShardTooHigh", Role::kServer, [](wire::Hello& h) { h.set_shard(1); },
-                "told of 1 shards a server", "this is number 1"},
-        Refusal{"Address", Role::kServer, [](wire::Hello& h) { h.set_address("nowhere"); },
-                "wanted host:port", "'nowhere'"}),
+    testing::Values(Refusal{"Protocol", Role::kWorker, [](control::Hello& h) { h.protocol = 9; },
+                            "this side speaks 3", "protocol 9"},
+                    Refusal{"Token", Role::kWorker, [](control::Hello& h) { h.token = "x"; },
+                            "a different one", "another job token"},
+                    Refusal{"SchedulerAsMember", Role::kWorker,
+                            [](control::Hello& h) { h.role = Role::kScheduler; },
+                            "wanted a worker or a server", "comes as scheduler"},
+                    Refusal{"Workers", Role::kWorker, [](control::Hello& h) { h.workers = 3; },
+                            "the scheduler of 2 workers", "was told of 3 workers"},
+                    Refusal{"Servers", Role::kWorker, [](control::Hello& h) { h.servers = 4; },
+                            "2 workers and 1 servers", "and 4 servers"},
+                    Refusal{"RankTooHigh", Role::kWorker, [](control::Hello& h) { h.rank = 2; },
+                            "ranks are 0 to 1", "rank 2 of 2"},
+                    Refusal{"RankTooLow", Role::kWorker, [](control::Hello& h) { h.rank = -2; },
+                            "ranks are 0 to 1", "rank -2 of 2"},
+                    Refusal{"RankThatWraps", Role::kWorker,
+                            [](control::Hello& h) { h.rank = std::int64_t{1} << 32; },
+                            "ranks are 0 to 1", "rank 4294967296"},
+                    Refusal{"ShardOfAWorker", Role::kWorker, [](control::Hello& h) { h.shard = 1; },
+                            "workers have none", "says it is shard 1"},
+                    Refusal{"Shards", Role::kServer, [](control::Hello& h) { h.shards = 2; },
+                            "told of 1 shards a server", "has 2 shards"},
+                    Refusal{"ShardTooHigh", Role::kServer, [](control::Hello& h) { h.shard = 1; },
+                            "told of 1 shards a server", "this is number 1"},
+                    Refusal{"Address", Role::kServer,
+                            [](control::Hello& h) { h.address = "nowhere"; }, "wanted host:port",
+                            "'nowhere'"}),
     [](const auto& each) { return std::string(each.param.name); });
 
 /// A scheduler that was told of two hosts, and not how many workers each has.
@@ -175,13 +174,13 @@ class AdmissionOfHosts : public testing::Test {
     config.workers_are_hosts = true;
     return config;
   }
-  Result<Member> admit(const wire::Hello& hello) {
+  Result<Member> admit(const control::Hello& hello) {
     const Result<Join> join = join_from(hello, config_.token);
     return join.ok() ? admission_.admit(*join) : join.status();
   }
   Result<Member> worker(std::int64_t rank, std::uint32_t told) {
-    wire::Hello hello = fake::hello(Role::kWorker, rank).hello();
-    hello.set_workers(told);
+    control::Hello hello = fake::hello(Role::kWorker, rank);
+    hello.workers = told;
     return admit(hello);
   }
 
@@ -199,12 +198,12 @@ TEST_F(AdmissionOfHosts, TheFirstWorkerTellsHowManyThereAre) {
   EXPECT_THAT(worker(1, 4).status().cause(),
               AllOf(HasSubstr("worker 1 was told of 4 workers"), HasSubstr("of 6 workers")));
   for (std::int64_t rank : {0, 1, 2, 4, 5}) ASSERT_TRUE(worker(rank, 6).ok());
-  wire::Hello server = fake::hello(Role::kServer, 0).hello();
-  server.set_workers(0);
+  control::Hello server = fake::hello(Role::kServer, 0);
+  server.workers = 0;
   for (std::uint32_t shard = 0; shard < config_.shards; ++shard) {
     EXPECT_FALSE(admission_.complete());
-    server.set_shard(shard);
-    server.set_shards(config_.shards);
+    server.shard = shard;
+    server.shards = config_.shards;
     ASSERT_TRUE(admit(server).ok()) << "servers need not know";
   }
   EXPECT_TRUE(admission_.complete()) << admission_.missing();
@@ -256,8 +255,8 @@ TEST_F(AdmissionTest, ThoseWhoStayCloseTheGapsInTheirOrder) {
   config_.workers = 4;
   std::vector<NodeId> nodes;
   for (const std::int64_t rank : {0, 1, 2, 3}) {
-    wire::Hello hello = fake::hello(Role::kWorker, rank).hello();
-    hello.set_workers(4);
+    control::Hello hello = fake::hello(Role::kWorker, rank);
+    hello.workers = 4;
     nodes.push_back(admit(hello)->node);
   }
   admission_.remove(nodes[0]);

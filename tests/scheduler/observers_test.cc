@@ -10,24 +10,21 @@
 namespace stretto {
 namespace {
 
+using What = control::Observe::What;
+
 using testing::HasSubstr;
 
 class ObserversTest : public testing::Test {
  protected:
-  wire::Control ask(wire::Observe::What what, std::uint32_t first = 0, std::uint64_t offset = 0) {
-    wire::Observe question;
-    question.set_what(what);
-    question.set_first(first);
-    question.set_offset(offset);
-    question.set_iterations(3);
-    question.set_seconds(10);
-    return Observers::answer(question,
-                             {.picture = picture_,
-                              .registry = registry_,
-                              .trace = trace_,
-                              .phase = "running",
-                              .members = members_},
-                             Time{1h});
+  control::Message ask(What what, std::uint32_t first = 0, std::uint64_t offset = 0) {
+    return Observers::answer(
+        {.what = what, .first = first, .iterations = 3, .seconds = 10, .offset = offset},
+        {.picture = picture_,
+         .registry = registry_,
+         .trace = trace_,
+         .phase = "running",
+         .members = members_},
+        Time{1h});
   }
 
   std::vector<Member> members_ = {
@@ -52,29 +49,28 @@ TEST_F(ObserversTest, NamesComeInPages) {
     const TensorSpec spec = fake::spec("t" + std::to_string(i), Dtype::kF32, 10);
     ASSERT_TRUE(registry_.declare(spec, 0, place, 1024).ok());
   }
-  EXPECT_THAT(ask(wire::Observe::NAMES).observed().text(), HasSubstr(R"([100,"t99"]])"));
-  EXPECT_THAT(ask(wire::Observe::NAMES, 101).observed().text(), HasSubstr(R"([[101,"t100"])"));
-  EXPECT_EQ(ask(wire::Observe::NAMES, 151).observed().text(), "[]");
+  EXPECT_THAT(std::get<control::Observed>(ask(What::kNames)).text, HasSubstr(R"([100,"t99"]])"));
+  EXPECT_THAT(std::get<control::Observed>(ask(What::kNames, 101)).text,
+              HasSubstr(R"([[101,"t100"])"));
+  EXPECT_EQ(std::get<control::Observed>(ask(What::kNames, 151)).text, "[]");
 }
 
 TEST_F(ObserversTest, RecordsComeFromAnOffset) {
-  EXPECT_TRUE(ask(wire::Observe::START).has_observed());
-  EXPECT_TRUE(ask(wire::Observe::START).has_fault());
-  wire::TraceChunk chunk;
-  chunk.set_session(1);
-  const std::vector<TraceNote> notes(3000);
-  chunk.set_notes(notes.data(), notes.size() * sizeof(TraceNote));
+  EXPECT_TRUE(control::is<control::Observed>(ask(What::kStart)));
+  EXPECT_TRUE(control::is<control::Fault>(ask(What::kStart)));
+  const control::TraceChunk chunk{.session = 1, .notes = std::vector<TraceNote>(3000)};
   trace_.on_chunk(2, chunk, Time{1h});
   trace_.on_chunk(2, chunk, Time{1h});
-  EXPECT_EQ(ask(wire::Observe::RECORDS).observed().records().size(), 4096 * sizeof(TraceRecord));
-  EXPECT_EQ(ask(wire::Observe::RECORDS, 0, 5000).observed().records().size(),
+  EXPECT_EQ(std::get<control::Observed>(ask(What::kRecords)).records.size(),
+            4096 * sizeof(TraceRecord));
+  EXPECT_EQ(std::get<control::Observed>(ask(What::kRecords, 0, 5000)).records.size(),
             1000 * sizeof(TraceRecord));
-  EXPECT_TRUE(ask(wire::Observe::RECORDS, 0, 6000).observed().records().empty());
-  EXPECT_TRUE(ask(wire::Observe::RECORDS, 7).observed().records().empty());
+  EXPECT_TRUE(std::get<control::Observed>(ask(What::kRecords, 0, 6000)).records.empty());
+  EXPECT_TRUE(std::get<control::Observed>(ask(What::kRecords, 7)).records.empty());
 }
 
 TEST_F(ObserversTest, WhatIsNotKnownIsAFault) {
-  EXPECT_TRUE(ask(wire::Observe::NOTHING).has_fault());
+  EXPECT_TRUE(control::is<control::Fault>(ask(What::kNothing)));
 }
 
 }  // namespace

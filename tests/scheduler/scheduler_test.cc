@@ -31,18 +31,18 @@ class SchedulerTest : public testing::Test {
     scheduler_.step(Duration::zero());
     scheduler_.step(Duration::zero());
   }
-  void say(FarEnd& far, const wire::Control& message) {
+  void say(FarEnd& far, const control::Message& message) {
     far.say(message);
     step();
   }
   std::vector<FarEnd*> everybody() { return {&server_, &first_, &second_}; }
-  wire::Control come(FarEnd& far, Role role, Rank rank) {
+  control::Message come(FarEnd& far, Role role, Rank rank) {
     far.connect();
     say(far, fake::hello(role, rank));
     const auto heard = far.controls();
     EXPECT_FALSE(heard.empty());
     if (heard.empty()) return {};
-    far.node = heard.front().welcome().node();
+    far.node = std::get<control::Welcome>(heard.front()).node;
     return heard.front();
   }
   void begin() {
@@ -58,25 +58,16 @@ class SchedulerTest : public testing::Test {
       for (FarEnd* far : alive) far->say(fake::heartbeat());
     }
   }
-  static wire::Control declare(const TensorSpec& spec) {
-    wire::Control message;
-    *message.mutable_declare()->mutable_spec() = to_wire(spec);
-    return message;
-  }
-  static wire::Control report(NodeId node) {
-    wire::Control message;
-    message.mutable_link_report()->set_node(node);
-    message.mutable_link_report()->set_cause("reset");
-    return message;
-  }
+  static control::Declare declare(const TensorSpec& spec) { return {.spec = spec}; }
+  static control::LinkReport report(NodeId node) { return {.node = node, .cause = "reset"}; }
   /// Each of these is told that the job has failed, and why.
   static void expect_told(const std::vector<FarEnd*>& nodes, Code code, const char* says) {
     for (FarEnd* far : nodes) {
       const auto heard = far->controls();
       ASSERT_FALSE(heard.empty());
-      ASSERT_TRUE(heard.back().has_failure()) << heard.back().DebugString();
-      EXPECT_EQ(status_of(heard.back().failure()).code(), code);
-      EXPECT_THAT(heard.back().failure().cause(), HasSubstr(says));
+      ASSERT_TRUE(control::is<control::Failure>(heard.back()));
+      EXPECT_EQ(std::get<control::Failure>(heard.back()).why.code(), code);
+      EXPECT_THAT(std::get<control::Failure>(heard.back()).why.cause(), HasSubstr(says));
     }
   }
 
@@ -92,23 +83,23 @@ class SchedulerTest : public testing::Test {
 // ---- gathering
 
 TEST_F(SchedulerTest, WelcomesEachAndTellsTheRosterWhenAllAreThere) {
-  EXPECT_EQ(come(second_, Role::kWorker, 1).welcome().rank(), 1);
+  EXPECT_EQ(std::get<control::Welcome>(come(second_, Role::kWorker, 1)).rank, 1U);
   come(server_, Role::kServer, 0);
   EXPECT_TRUE(server_.controls().empty());
   first_.connect();
   say(first_, fake::hello(Role::kWorker, 0));
   const auto heard = first_.controls();
   ASSERT_EQ(heard.size(), 2U);
-  ASSERT_TRUE(heard[0].has_welcome() && heard[1].has_roster());
-  const Result<Roster> roster = from_wire(heard[1].roster());
-  ASSERT_TRUE(roster.ok()) << roster.status().text();
+  ASSERT_TRUE(control::is<control::Welcome>(heard[0]));
+  const auto* roster = std::get_if<Roster>(&heard[1]);
+  ASSERT_NE(roster, nullptr);
   EXPECT_EQ(roster->epoch, 1U);
   EXPECT_EQ(roster->workers, 2U);
   EXPECT_EQ(roster->members.size(), 3U);
   EXPECT_EQ(roster->find(server_.node)->address, "host:7000");
   EXPECT_EQ(roster->find(second_.node)->describe(), "worker 1");
-  EXPECT_TRUE(second_.control().has_roster());
-  EXPECT_TRUE(server_.control().has_roster());
+  EXPECT_TRUE(control::is<Roster>(second_.control()));
+  EXPECT_TRUE(control::is<Roster>(server_.control()));
 }
 
 TEST_F(SchedulerTest, WhoGoesBeforeTheJobBeginsLeavesItsPlaceFree) {
@@ -121,17 +112,17 @@ TEST_F(SchedulerTest, WhoGoesBeforeTheJobBeginsLeavesItsPlaceFree) {
   EXPECT_NE(again.node, before);
   come(server_, Role::kServer, 0);
   come(second_, Role::kWorker, 1);
-  EXPECT_TRUE(again.control().has_roster());
+  EXPECT_TRUE(control::is<Roster>(again.control()));
 }
 
 TEST_F(SchedulerTest, ARefusedHelloIsToldWhyAndChangesNothing) {
-  wire::Control hello = fake::hello(Role::kWorker, 0);
-  hello.mutable_hello()->set_token("wrong");
+  control::Hello hello = fake::hello(Role::kWorker, 0);
+  hello.token = "wrong";
   first_.connect();
   say(first_, hello);
-  EXPECT_EQ(status_of(first_.control().fault()).code(), Code::kRefused);
+  EXPECT_EQ(std::get<control::Fault>(first_.control()).why.code(), Code::kRefused);
   FarEnd right(wire_, 110, 0);
-  EXPECT_TRUE(come(right, Role::kWorker, 0).has_welcome());
+  EXPECT_TRUE(control::is<control::Welcome>(come(right, Role::kWorker, 0)));
 }
 
 TEST_F(SchedulerTest, WhoIsMissingIsNamedToThoseWhoCame) {
@@ -140,10 +131,11 @@ TEST_F(SchedulerTest, WhoIsMissingIsNamedToThoseWhoCame) {
   first_.controls();
   pass(300ms, {&first_});
   const auto heard = first_.controls();
-  const auto failure = std::ranges::find_if(heard, [](const auto& m) { return m.has_failure(); });
+  const auto failure = std::ranges::find_if(heard, control::is<control::Failure>);
   ASSERT_NE(failure, heard.end());
-  EXPECT_EQ(status_of(failure->failure()).code(), Code::kRendezvousTimeout);
-  EXPECT_THAT(failure->failure().cause(), HasSubstr("missing: server 0, worker 1"));
+  EXPECT_EQ(std::get<control::Failure>(*failure).why.code(), Code::kRendezvousTimeout);
+  EXPECT_THAT(std::get<control::Failure>(*failure).why.cause(),
+              HasSubstr("missing: server 0, worker 1"));
   pass(1s, {&first_});
   EXPECT_TRUE(scheduler_.over());
   EXPECT_EQ(scheduler_.status().peer(), "server 0, worker 1");
@@ -154,7 +146,7 @@ TEST_F(SchedulerTest, OnlyMembersAreHeard) {
   FarEnd late(wire_, 110, 0);
   late.connect();
   say(late, fake::hello(Role::kWorker, 1));
-  EXPECT_TRUE(late.control().has_fault()) << "that place is taken";
+  EXPECT_TRUE(control::is<control::Fault>(late.control())) << "that place is taken";
   say(late, fake::barrier(1));
   say(first_, fake::barrier(1));
   EXPECT_TRUE(first_.controls().empty());
@@ -164,39 +156,39 @@ TEST_F(SchedulerTest, OnlyMembersAreHeard) {
 
 TEST_F(SchedulerTest, TellsWhoWaitsOfThoseThatWaitElsewhere) {
   begin();
-  wire::Control first = fake::heartbeat();
-  first.mutable_heartbeat()->set_waits_in("push_pull 'x'");
-  wire::Control second = fake::heartbeat();
-  second.mutable_heartbeat()->set_waits_in("barrier");
+  control::Heartbeat first = fake::heartbeat();
+  first.waits_in = "push_pull 'x'";
+  control::Heartbeat second = fake::heartbeat();
+  second.waits_in = "barrier";
   say(first_, first);
   say(second_, second);
-  EXPECT_EQ(second_.control().heartbeat().elsewhere(), "worker 0 waits in push_pull 'x'");
+  EXPECT_EQ(std::get<control::Heartbeat>(second_.control()).elsewhere,
+            "worker 0 waits in push_pull 'x'");
   first_.controls();
-  wire::Control leave;
-  leave.mutable_leave();
+  control::Leave leave;
   say(second_, leave);
   first_.controls();
   say(first_, first);
-  EXPECT_EQ(first_.control().heartbeat().elsewhere(), "");
+  EXPECT_EQ(std::get<control::Heartbeat>(first_.control()).elsewhere, "");
 }
 
 TEST_F(SchedulerTest, AnswersHeartbeats) {
   begin();
   say(first_, fake::heartbeat());
-  EXPECT_EQ(first_.control().heartbeat().number(), 5U);
+  EXPECT_EQ(std::get<control::Heartbeat>(first_.control()).number, 5U);
 }
 
 TEST_F(SchedulerTest, DeclaringTwiceGivesOneIdAndOnePlace) {
   begin();
   say(second_, declare(fake::spec("x", Dtype::kF32, 100)));
   say(first_, declare(fake::spec("x", Dtype::kF32, 100)));
-  const wire::Declared one = second_.control().declared();
-  const wire::Declared two = first_.control().declared();
-  EXPECT_EQ(one.SerializeAsString(), two.SerializeAsString());
-  EXPECT_EQ(one.name(), "x");
-  EXPECT_NE(one.tensor(), 0U);
-  ASSERT_EQ(one.owners_size(), 1);
-  EXPECT_EQ(one.owners(0).node(), server_.node);
+  const control::Declared one = std::get<control::Declared>(second_.control());
+  const control::Declared two = std::get<control::Declared>(first_.control());
+  EXPECT_TRUE(std::ranges::equal(control::encode(one).bytes(), control::encode(two).bytes()));
+  EXPECT_EQ(one.name, "x");
+  EXPECT_NE(one.tensor, 0U);
+  ASSERT_EQ(one.owners.size(), 1U);
+  EXPECT_EQ(one.owners[0].owner, server_.node);
 }
 
 TEST_F(SchedulerTest, AMismatchReachesAllWhoDeclared) {
@@ -205,41 +197,39 @@ TEST_F(SchedulerTest, AMismatchReachesAllWhoDeclared) {
   first_.controls();
   say(second_, declare(fake::spec("x", Dtype::kF32, 101)));
   for (FarEnd* far : {&first_, &second_}) {
-    const wire::Fault fault = far->control().fault();
-    EXPECT_EQ(status_of(fault).code(), Code::kMismatch);
-    EXPECT_EQ(fault.name(), "x");
-    EXPECT_NE(fault.tensor(), 0U);
-    EXPECT_THAT(fault.cause(), HasSubstr("worker 1 declared f32[101]"));
+    const control::Fault fault = std::get<control::Fault>(far->control());
+    EXPECT_EQ(fault.why.code(), Code::kMismatch);
+    EXPECT_EQ(fault.name, "x");
+    EXPECT_NE(fault.tensor, 0U);
+    EXPECT_THAT(fault.why.cause(), HasSubstr("worker 1 declared f32[101]"));
   }
   EXPECT_FALSE(scheduler_.over());
 }
 
 TEST_F(SchedulerTest, ASpecThatMakesNoSenseIsAFaultByName) {
   begin();
-  wire::Control message = declare(fake::spec("x", Dtype::kF32, 100));
-  message.mutable_declare()->mutable_spec()->set_dtype(99);
-  say(first_, message);
-  const wire::Fault fault = first_.control().fault();
-  EXPECT_EQ(fault.name(), "x");
-  EXPECT_EQ(status_of(fault).code(), Code::kInvalidArgument);
+  say(first_, declare(fake::spec("x", Dtype{99}, 100)));
+  const control::Fault fault = std::get<control::Fault>(first_.control());
+  EXPECT_EQ(fault.name, "x");
+  EXPECT_EQ(fault.why.code(), Code::kInvalidArgument);
 }
 
 TEST_F(SchedulerTest, ATensorOfMorePartsThanCanBeCountedIsRefused) {
   config_.job.part_bytes = 64;
   begin();
   say(first_, declare(fake::spec("x", Dtype::kF64, kMaxParts * 8)));
-  const wire::Fault fault = first_.control().fault();
-  EXPECT_EQ(status_of(fault).code(), Code::kInvalidArgument);
-  EXPECT_THAT(fault.cause(), HasSubstr("more than " + std::to_string(kMaxParts) + " parts"));
+  const control::Fault fault = std::get<control::Fault>(first_.control());
+  EXPECT_EQ(fault.why.code(), Code::kInvalidArgument);
+  EXPECT_THAT(fault.why.cause(), HasSubstr("more than " + std::to_string(kMaxParts) + " parts"));
   say(first_, declare(fake::spec("x", Dtype::kF64, kMaxParts * 8 - 1)));
-  EXPECT_TRUE(first_.control().has_declared());
+  EXPECT_TRUE(control::is<control::Declared>(first_.control()));
 }
 
 TEST_F(SchedulerTest, AMemberTakesNoSecondPlace) {
   come(first_, Role::kWorker, 0);
   say(first_, fake::hello(Role::kWorker, 1));
   EXPECT_TRUE(first_.closed());
-  EXPECT_TRUE(come(second_, Role::kWorker, 1).has_welcome());
+  EXPECT_TRUE(control::is<control::Welcome>(come(second_, Role::kWorker, 1)));
 }
 
 TEST_F(SchedulerTest, ABarrierOpensForAllWhenTheLastHasCome) {
@@ -248,18 +238,20 @@ TEST_F(SchedulerTest, ABarrierOpensForAllWhenTheLastHasCome) {
   say(first_, fake::barrier(1));
   EXPECT_TRUE(first_.controls().empty());
   say(second_, fake::barrier(1));
-  EXPECT_EQ(first_.control().barrier().number(), 1U);
-  EXPECT_EQ(second_.control().barrier().number(), 1U);
+  EXPECT_EQ(std::get<control::Barrier>(first_.control()).number, 1U);
+  EXPECT_EQ(std::get<control::Barrier>(second_.control()).number, 1U);
   EXPECT_TRUE(server_.controls().empty());
   say(second_, fake::barrier(1));
-  EXPECT_EQ(second_.control().barrier().number(), 1U) << "a repeated word is answered alone";
+  EXPECT_EQ(std::get<control::Barrier>(second_.control()).number, 1U)
+      << "a repeated word is answered alone";
   EXPECT_TRUE(first_.controls().empty());
 }
 
 TEST_F(SchedulerTest, ABarrierOutOfTurnEndsTheLink) {
   begin();
   say(first_, fake::barrier(3));
-  EXPECT_THAT(first_.control().fault().cause(), HasSubstr("barrier 3 is out of turn"));
+  EXPECT_THAT(std::get<control::Fault>(first_.control()).why.cause(),
+              HasSubstr("barrier 3 is out of turn"));
 }
 
 TEST_F(SchedulerTest, ABarrierThatSomebodyLeftFailsForThoseWhoWait) {
@@ -268,12 +260,13 @@ TEST_F(SchedulerTest, ABarrierThatSomebodyLeftFailsForThoseWhoWait) {
   say(second_, fake::leave());
   const auto heard = first_.controls();
   ASSERT_EQ(heard.size(), 2U);
-  EXPECT_TRUE(heard[0].has_roster());
-  EXPECT_EQ(heard[1].fault().name(), "barrier");
-  EXPECT_EQ(status_of(heard[1].fault()).code(), Code::kPeerLost);
-  EXPECT_EQ(heard[1].fault().peer(), "worker 1");
+  EXPECT_TRUE(control::is<Roster>(heard[0]));
+  EXPECT_EQ(std::get<control::Fault>(heard[1]).name, "barrier");
+  EXPECT_EQ(std::get<control::Fault>(heard[1]).why.code(), Code::kPeerLost);
+  EXPECT_EQ(std::get<control::Fault>(heard[1]).why.peer(), "worker 1");
   say(first_, fake::barrier(1));
-  EXPECT_EQ(first_.control().fault().name(), "barrier") << "and again for who tries again";
+  EXPECT_EQ(std::get<control::Fault>(first_.control()).name, "barrier")
+      << "and again for who tries again";
 }
 
 TEST_F(SchedulerTest, DataFramesAreRefused) {
@@ -285,8 +278,10 @@ TEST_F(SchedulerTest, DataFramesAreRefused) {
   call.kind = wire::Kind::kCall;
   second_.send(call, fake::bytes_of({1}));
   step();
-  EXPECT_THAT(first_.control().fault().cause(), HasSubstr("takes no data frames"));
-  EXPECT_THAT(second_.control().fault().cause(), HasSubstr("takes no data frames"));
+  EXPECT_THAT(std::get<control::Fault>(first_.control()).why.cause(),
+              HasSubstr("takes no data frames"));
+  EXPECT_THAT(std::get<control::Fault>(second_.control()).why.cause(),
+              HasSubstr("takes no data frames"));
 }
 
 // ---- leaving
@@ -294,11 +289,10 @@ TEST_F(SchedulerTest, DataFramesAreRefused) {
 TEST_F(SchedulerTest, ALeaveIsAnsweredAndToldToTheOthers) {
   begin();
   say(second_, fake::leave());
-  EXPECT_TRUE(second_.controls().front().has_leave());
-  const wire::Control told = first_.control();
-  ASSERT_TRUE(told.has_roster());
-  const Result<Roster> roster = from_wire(told.roster());
-  ASSERT_TRUE(roster.ok());
+  EXPECT_TRUE(control::is<control::Leave>(second_.controls().front()));
+  const control::Message told = first_.control();
+  const auto* roster = std::get_if<Roster>(&told);
+  ASSERT_NE(roster, nullptr);
   EXPECT_EQ(roster->epoch, 2U);
   EXPECT_EQ(roster->since, 1U);
   ASSERT_EQ(roster->members.size(), 1U) << "only what has changed";
@@ -323,7 +317,7 @@ TEST_F(SchedulerTest, ThoseWhoLeaveInOneTurnAreToldTogetherAndOnlyToThoseWhoStay
                          : fake::hello(Role::kServer, 0, 0, kWorkers));
     scheduler.step(Duration::zero());
     scheduler.step(Duration::zero());
-    far.node = far.controls().front().welcome().node();
+    far.node = std::get<control::Welcome>(far.controls().front()).node;
   }
   scheduler.step(Duration::zero());
   for (FarEnd& far : all) far.controls();
@@ -331,12 +325,12 @@ TEST_F(SchedulerTest, ThoseWhoLeaveInOneTurnAreToldTogetherAndOnlyToThoseWhoStay
   scheduler.step(Duration::zero());
   scheduler.step(Duration::zero());
   for (std::uint32_t i = 0; i <= kWorkers; ++i) {
-    const wire::Control heard = all[i].control();
-    ASSERT_EQ(heard.has_leave(), i < kLeave) << i;
+    const control::Message heard = all[i].control();
+    ASSERT_EQ(control::is<control::Leave>(heard), i < kLeave) << i;
     if (i < kLeave) continue;
-    ASSERT_TRUE(heard.has_roster());
-    EXPECT_EQ(heard.roster().epoch(), 2U);
-    EXPECT_EQ(heard.roster().members_size(), static_cast<int>(kLeave));
+    ASSERT_TRUE(control::is<Roster>(heard));
+    EXPECT_EQ(std::get<Roster>(heard).epoch, 2U);
+    EXPECT_EQ(std::get<Roster>(heard).members.size(), kLeave);
   }
 }
 
@@ -348,10 +342,10 @@ TEST_F(SchedulerTest, NodesWhoseAddressesDoNotFitOneMessageAreRefusedWithTheNumb
   Scheduler scheduler(config, fake::scripted_transport(wire), clock_);
   std::deque<FarEnd> all;
   for (std::uint32_t i = 0; i <= kShards; ++i) {
-    wire::Control hello = fake::hello(i < kShards ? Role::kServer : Role::kWorker, 0, 0, 1);
-    hello.mutable_hello()->set_shards(kShards);
-    hello.mutable_hello()->set_shard(i < kShards ? i : 0);
-    hello.mutable_hello()->set_address(std::string(240, 'h') + ":7000");
+    control::Hello hello = fake::hello(i < kShards ? Role::kServer : Role::kWorker, 0, 0, 1);
+    hello.shards = kShards;
+    hello.shard = i < kShards ? i : 0;
+    hello.address = std::string(240, 'h') + ":7000";
     FarEnd& far = all.emplace_back(wire, 200 + i, 0);
     far.connect();
     far.say(hello);
@@ -359,9 +353,9 @@ TEST_F(SchedulerTest, NodesWhoseAddressesDoNotFitOneMessageAreRefusedWithTheNumb
     scheduler.step(Duration::zero());
   }
   const auto heard = all.back().controls();
-  ASSERT_TRUE(heard.back().has_failure()) << heard.back().DebugString();
-  EXPECT_EQ(status_of(heard.back().failure()).code(), Code::kResource);
-  EXPECT_THAT(heard.back().failure().cause(),
+  ASSERT_TRUE(control::is<control::Failure>(heard.back()));
+  EXPECT_EQ(std::get<control::Failure>(heard.back()).why.code(), Code::kResource);
+  EXPECT_THAT(std::get<control::Failure>(heard.back()).why.cause(),
               AllOf(HasSubstr("1201 nodes"), HasSubstr("at most 262144"), HasSubstr("shards")));
 }
 
@@ -370,7 +364,7 @@ TEST_F(SchedulerTest, ABarrierThatFailsIsToldToThoseWhoWaitAlone) {
   say(second_, fake::leave());
   for (FarEnd* far : everybody()) far->controls();
   say(first_, fake::barrier(1));
-  EXPECT_EQ(first_.control().fault().name(), "barrier");
+  EXPECT_EQ(std::get<control::Fault>(first_.control()).name, "barrier");
   EXPECT_TRUE(second_.controls().empty());
   EXPECT_TRUE(server_.controls().empty());
 }
@@ -379,7 +373,7 @@ TEST_F(SchedulerTest, WhenAllWorkersHaveLeftTheServersAreSentAwayAndItEnds) {
   begin();
   say(first_, fake::leave());
   say(second_, fake::leave());
-  EXPECT_TRUE(server_.controls().back().has_leave());
+  EXPECT_TRUE(control::is<control::Leave>(server_.controls().back()));
   EXPECT_FALSE(scheduler_.over());
   server_.break_link();
   step();
@@ -424,9 +418,7 @@ TEST_F(SchedulerTest, ABrokenServerIsAServerLost) {
 
 TEST_F(SchedulerTest, WhoSaysWhyItFailsIsLostForThatReason) {
   begin();
-  wire::Control message;
-  message.mutable_failure()->set_code(static_cast<std::uint32_t>(Code::kResource));
-  message.mutable_failure()->set_cause("out of memory: wanted 7 bytes more");
+  control::Failure message{.why = Status(Code::kResource, "out of memory: wanted 7 bytes more")};
   say(server_, message);
   expect_told({&first_, &second_, &server_}, Code::kServerLost,
               "server 0 is lost: out of memory: wanted 7 bytes more");

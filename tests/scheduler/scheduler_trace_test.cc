@@ -12,7 +12,7 @@ namespace {
 
 using fake::FarEnd;
 using testing::ElementsAre;
-using Action = wire::TraceCommand::Action;
+using Action = control::TraceCommand::Action;
 
 class SchedulerTraceTest : public testing::Test {
  protected:
@@ -38,8 +38,9 @@ class SchedulerTraceTest : public testing::Test {
   /// What a node has been told of traces since it was asked last.
   static std::vector<Action> orders(FarEnd& far) {
     std::vector<Action> told;
-    for (const wire::Control& message : far.controls()) {
-      if (message.has_trace_command()) told.push_back(message.trace_command().action());
+    for (const control::Message& message : far.controls()) {
+      if (control::is<control::TraceCommand>(message))
+        told.push_back(std::get<control::TraceCommand>(message).action);
     }
     return told;
   }
@@ -55,11 +56,11 @@ class SchedulerTraceTest : public testing::Test {
 TEST_F(SchedulerTraceTest, GoesOnByTimeAloneWhereNobodyLooks) {
   ASSERT_TRUE(scheduler_.start_trace(5, 60).ok());
   step();
-  EXPECT_THAT(orders(worker_), ElementsAre(wire::TraceCommand::START));
-  EXPECT_THAT(orders(server_), ElementsAre(wire::TraceCommand::START));
+  EXPECT_THAT(orders(worker_), ElementsAre(control::TraceCommand::Action::kStart));
+  EXPECT_THAT(orders(server_), ElementsAre(control::TraceCommand::Action::kStart));
   pass(100ms);
-  EXPECT_THAT(orders(worker_), ElementsAre(wire::TraceCommand::SEND));
-  EXPECT_THAT(orders(server_), ElementsAre(wire::TraceCommand::SEND));
+  EXPECT_THAT(orders(worker_), ElementsAre(control::TraceCommand::Action::kSend));
+  EXPECT_THAT(orders(server_), ElementsAre(control::TraceCommand::Action::kSend));
 }
 
 TEST_F(SchedulerTraceTest, WakesTheLoopOnlyWhileThereIsOne) {

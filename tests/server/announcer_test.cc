@@ -62,9 +62,10 @@ TEST_F(AnnouncerTest, ARoundThatLacksWhoHasLeftFailsForThoseWhoWait) {
   share(0);
   part_->collector.rounds().leave(node_of(1));
   announce();
-  const wire::Control told = first_.control();
-  EXPECT_EQ(told.fault().peer(), "worker 1");
-  EXPECT_THAT(told.fault().cause(), HasSubstr("tensor 'x', round 1: worker 1 has left"));
+  const control::Message told = first_.control();
+  EXPECT_EQ(std::get<control::Fault>(told).why.peer(), "worker 1");
+  EXPECT_THAT(std::get<control::Fault>(told).why.cause(),
+              HasSubstr("tensor 'x', round 1: worker 1 has left"));
   EXPECT_TRUE(second_.controls().empty());
 }
 
@@ -73,8 +74,8 @@ TEST_F(AnnouncerTest, WhoDisagreesAndThoseWhoWaitHearTheSame) {
   const wire::PushFrame about{.key = part_->key, .round = 1};
   announcer_.disagree(second_.link(), about, *part_, {Code::kMismatch, "not alike"});
   step();
-  EXPECT_THAT(first_.control().fault().cause(), HasSubstr("not alike"));
-  EXPECT_THAT(second_.control().fault().cause(), HasSubstr("not alike"));
+  EXPECT_THAT(std::get<control::Fault>(first_.control()).why.cause(), HasSubstr("not alike"));
+  EXPECT_THAT(std::get<control::Fault>(second_.control()).why.cause(), HasSubstr("not alike"));
   EXPECT_EQ(part_->doomed.code(), Code::kMismatch);
 }
 

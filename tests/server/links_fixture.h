@@ -45,9 +45,9 @@ class LinksTest : public testing::Test, private Van::Handler {
   FarEnd second_{wire_, 102, node_of(1)};
 
  private:
-  void on_control(LinkId link, const wire::Control& message) override {
-    if (message.has_hello()) links_.greet(link, message.hello());
-    if (message.has_leave()) links_.leave(link);
+  void on_control(LinkId link, const control::Message& message) override {
+    if (control::is<control::Hello>(message)) links_.greet(link, std::get<control::Hello>(message));
+    if (control::is<control::Leave>(message)) links_.leave(link);
   }
   void on_data(LinkId, const wire::Header&, Buffer) override {}
   void on_acked(LinkId, wire::Key) override {}

@@ -16,15 +16,15 @@ TEST(LongWaitsTest, PartsOfATensorAreOneWait) {
   waits.add("a", 7, 2s, {1});
   waits.add("a", 8, 5s, {3, 1});
   waits.add("b", 4, 9s, {2});
-  const std::vector<wire::LongWait> told = waits.told();
+  const std::vector<control::LongWait> told = waits.told();
   ASSERT_EQ(told.size(), 2U);
-  EXPECT_EQ(told[0].tensor(), "b");
-  EXPECT_EQ(told[0].tensors(), 2U);
-  EXPECT_EQ(told[1].tensor(), "a");
-  EXPECT_EQ(told[1].round(), 8U);
-  EXPECT_EQ(told[1].ns(), 5'000'000'000U);
-  EXPECT_THAT(told[1].ranks(), ElementsAre(1, 3));
-  EXPECT_EQ(told[1].workers(), 2U);
+  EXPECT_EQ(told[0].tensor, "b");
+  EXPECT_EQ(told[0].tensors, 2U);
+  EXPECT_EQ(told[1].tensor, "a");
+  EXPECT_EQ(told[1].round, 8U);
+  EXPECT_EQ(told[1].age, 5s);
+  EXPECT_THAT(told[1].ranks, ElementsAre(1, 3));
+  EXPECT_EQ(told[1].workers, 2U);
 }
 
 TEST(LongWaitsTest, ShortWaitsAndThoseForNobodyAreNone) {
@@ -39,12 +39,12 @@ TEST(LongWaitsTest, ManyAreCountedAndFewAreTold) {
   std::vector<Rank> all;
   for (Rank rank = 0; rank < 100; ++rank) all.push_back(rank);
   for (int i = 0; i < 50; ++i) waits.add("t" + std::to_string(i), 1, 1s + i * 1ms, all);
-  const std::vector<wire::LongWait> told = waits.told();
+  const std::vector<control::LongWait> told = waits.told();
   ASSERT_EQ(told.size(), 8U);
-  EXPECT_EQ(told[0].tensor(), "t49");
-  EXPECT_EQ(told[0].tensors(), 50U);
-  EXPECT_EQ(told[0].ranks_size(), 8);
-  EXPECT_EQ(told[0].workers(), 100U);
+  EXPECT_EQ(told[0].tensor, "t49");
+  EXPECT_EQ(told[0].tensors, 50U);
+  EXPECT_EQ(told[0].ranks.size(), 8U);
+  EXPECT_EQ(told[0].workers, 100U);
 }
 
 }  // namespace

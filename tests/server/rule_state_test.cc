@@ -39,13 +39,13 @@ void push(Store& store, float value) {
 std::string all_of(Store& store) {
   std::string all;
   while (true) {
-    wire::StateRequest request;
-    request.set_offset(all.size());
-    const wire::StatePiece piece = answer_to(request, store);
-    EXPECT_EQ(piece.code(), 0U) << piece.cause();
-    EXPECT_LE(piece.piece().size(), kStatePieceBytes);
-    all += piece.piece();
-    if (all.size() == piece.total() || piece.piece().empty()) return all;
+    control::StateRequest request;
+    request.offset = all.size();
+    const control::StatePiece piece = answer_to(request, store);
+    EXPECT_TRUE(piece.why.ok()) << piece.why.text();
+    EXPECT_LE(piece.piece.size(), control::StatePiece::kMaxBytes);
+    all += piece.piece;
+    if (all.size() == piece.total || piece.piece.empty()) return all;
   }
 }
 
@@ -57,11 +57,11 @@ TEST(RuleState, AStoreThatIsGivenAnothersGoesOnAsThatOne) {
     Store second = make_store(rule);
     constexpr std::size_t kCut = 12'345;  // Across every span's end.
     for (std::size_t offset = 0; offset < kept.size(); offset += kCut) {
-      wire::StateRequest request;
-      request.set_offset(offset);
-      request.set_set(kept.substr(offset, kCut));
-      request.set_total(kept.size());
-      EXPECT_EQ(answer_to(request, second).code(), 0U);
+      control::StateRequest request;
+      request.offset = offset;
+      request.set = kept.substr(offset, kCut);
+      request.total = kept.size();
+      EXPECT_TRUE(answer_to(request, second).why.ok());
     }
     EXPECT_EQ(all_of(second), kept);
     push(first, 0.25F);
@@ -81,23 +81,23 @@ TEST(RuleState, WhatDoesNotFitIsRefusedAndChangesNothing) {
   push(store, 0.5F);
   const std::string kept = all_of(store);
   const auto code_of = [&](std::uint64_t offset, const std::string& set, std::uint64_t total) {
-    wire::StateRequest request;
-    request.set_number(7);
-    request.set_offset(offset);
-    request.set_set(set);
-    request.set_total(total);
-    const wire::StatePiece piece = answer_to(request, store);
-    EXPECT_EQ(piece.number(), 7U);
-    return static_cast<Code>(piece.code());
+    control::StateRequest request;
+    request.number = 7;
+    request.offset = offset;
+    request.set = set;
+    request.total = total;
+    const control::StatePiece piece = answer_to(request, store);
+    EXPECT_EQ(piece.number, 7U);
+    return piece.why.code();
   };
   EXPECT_EQ(code_of(kept.size() + 1, "", 0), Code::kMalformed);
   EXPECT_EQ(code_of(~std::uint64_t{0}, "x", kept.size()), Code::kMalformed);
   EXPECT_EQ(code_of(kept.size() - 1, "xy", kept.size()), Code::kMalformed);
   EXPECT_EQ(code_of(0, "x", kept.size() + 4), Code::kMismatch);
   EXPECT_EQ(all_of(store), kept);
-  const wire::StatePiece none = refusal_of({}, Status(Code::kResource, "no memory"));
-  EXPECT_EQ(static_cast<Code>(none.code()), Code::kResource);
-  EXPECT_EQ(none.cause(), "no memory");
+  const control::StatePiece none = refusal_of({}, Status(Code::kResource, "no memory"));
+  EXPECT_EQ(none.why.code(), Code::kResource);
+  EXPECT_EQ(none.why.cause(), "no memory");
 }
 
 }  // namespace

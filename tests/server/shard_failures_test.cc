@@ -59,8 +59,8 @@ TEST_F(ShardTest, WhoLeftInOrderMayBreakItsLink) {
   step();
   scheduler_.controls();
   pass(10s);
-  for (const wire::Control& message : scheduler_.controls()) {
-    EXPECT_FALSE(message.has_link_report());
+  for (const control::Message& message : scheduler_.controls()) {
+    EXPECT_FALSE(control::is<control::LinkReport>(message));
   }
   EXPECT_FALSE(shard_->over());
 }
@@ -72,13 +72,11 @@ TEST_F(ShardTest, ABrokenLinkIsReportedAndTheSchedulerDecides) {
   scheduler_.controls();
   second_.break_link();
   step();
-  const wire::Control report = scheduler_.control();
-  EXPECT_EQ(report.link_report().node(), 11U);
-  EXPECT_EQ(report.link_report().cause(), "the connection was reset");
+  const control::Message report = scheduler_.control();
+  EXPECT_EQ(std::get<control::LinkReport>(report).node, 11U);
+  EXPECT_EQ(std::get<control::LinkReport>(report).cause, "the connection was reset");
   EXPECT_FALSE(shard_->over());
-  wire::Control failure;
-  failure.mutable_failure()->set_code(static_cast<std::uint32_t>(Code::kPeerLost));
-  failure.mutable_failure()->set_cause("worker 1 is lost: it crashed");
+  control::Failure failure{.why = Status(Code::kPeerLost, "worker 1 is lost: it crashed")};
   say_scheduler(failure);
   EXPECT_TRUE(shard_->over());
   EXPECT_EQ(shard_->status().cause(), "worker 1 is lost: it crashed");
@@ -117,7 +115,7 @@ TEST_F(ShardTest, CanBeStopped) {
   shard_->stop({Code::kInterrupted, "a signal came"});
   EXPECT_FALSE(shard_->over()) << "the scheduler is told why";
   step();
-  EXPECT_EQ(scheduler_.controls().back().failure().cause(), "a signal came");
+  EXPECT_EQ(std::get<control::Failure>(scheduler_.controls().back()).why.cause(), "a signal came");
   scheduler_.break_link();
   step();
   EXPECT_TRUE(shard_->over());
@@ -205,9 +203,11 @@ TEST_F(StallTest, AfterAStallTheSilentWorkersShareIsStillTaken) {
 // What a worker has held rounds for in all, as heartbeats tell it.
 Duration held_by(FarEnd& scheduler, Rank rank) {
   Duration held{};
-  for (const wire::Control& message : scheduler.controls()) {
-    for (const wire::Held& told : message.heartbeat().held()) {
-      if (told.rank() == rank) held = std::chrono::nanoseconds(told.ns());
+  for (const control::Message& message : scheduler.controls()) {
+    const auto* beat = std::get_if<control::Heartbeat>(&message);
+    if (beat == nullptr) continue;
+    for (const control::Held& told : beat->held) {
+      if (told.rank == rank) held = told.time;
     }
   }
   return held;
@@ -219,19 +219,19 @@ TEST_F(ShardTest, AHeartbeatTellsWhosePushALongWaitLacksUntilItComes) {
   scheduler_.controls();
   push(first_, 1, {1, 2});
   pass(500ms);
-  for (const wire::Control& message : scheduler_.controls()) {
-    EXPECT_EQ(message.heartbeat().long_waits_size(), 0) << "not long yet";
+  for (const control::Message& message : scheduler_.controls()) {
+    EXPECT_EQ(std::get<control::Heartbeat>(message).long_waits.size(), 0U) << "not long yet";
   }
   pass(4s);
-  const wire::Heartbeat waiting = scheduler_.controls().back().heartbeat();
-  ASSERT_EQ(waiting.long_waits_size(), 1);
-  EXPECT_EQ(waiting.long_waits(0).tensor(), "grads");
-  EXPECT_EQ(waiting.long_waits(0).round(), 1U);
-  EXPECT_GE(waiting.long_waits(0).ns(), count_of(3s));
-  EXPECT_THAT(waiting.long_waits(0).ranks(), testing::ElementsAre(1));
+  const control::Heartbeat waiting = std::get<control::Heartbeat>(scheduler_.controls().back());
+  ASSERT_EQ(waiting.long_waits.size(), 1U);
+  EXPECT_EQ(waiting.long_waits[0].tensor, "grads");
+  EXPECT_EQ(waiting.long_waits[0].round, 1U);
+  EXPECT_GE(waiting.long_waits[0].age, 3s);
+  EXPECT_THAT(waiting.long_waits[0].ranks, testing::ElementsAre(1));
   push(second_, 1, {1, 2});
   pass(2s);
-  EXPECT_EQ(scheduler_.controls().back().heartbeat().long_waits_size(), 0);
+  EXPECT_EQ(std::get<control::Heartbeat>(scheduler_.controls().back()).long_waits.size(), 0U);
 }
 
 TEST_F(ShardTest, ALateWorkerHoldsRoundsThatWaitSideBySideForThatTimeOnce) {

@@ -23,7 +23,7 @@ class ShardTest : public testing::Test {
   /// Until there is a roster and both workers are in.
   void begin() {
     start();
-    say_scheduler(to_wire(roster_));
+    say_scheduler(roster_);
     join(first_, 0);
     join(second_, 1);
   }
@@ -32,7 +32,7 @@ class ShardTest : public testing::Test {
     ASSERT_TRUE(shard_->start("127.0.0.1:7000", "").ok());
     say_scheduler(welcome(50, 0));
   }
-  void say_scheduler(const wire::Control& message) {
+  void say_scheduler(const control::Message& message) {
     scheduler_.say(message);
     step();
   }
@@ -40,7 +40,7 @@ class ShardTest : public testing::Test {
     worker.connect();
     worker.say(hello(Role::kWorker, rank, 10 + rank));
     step();
-    ASSERT_TRUE(worker.control().has_welcome());
+    ASSERT_TRUE(control::is<control::Welcome>(worker.control()));
     worker.epoch = 1;
   }
   /// Both workers open tensor 1, of 2 elements if nothing else is said.
@@ -52,9 +52,7 @@ class ShardTest : public testing::Test {
     step();
   }
   static void open_at(FarEnd& worker, std::uint32_t tensor, const TensorSpec& of) {
-    wire::Control message;
-    message.mutable_open()->set_tensor(tensor);
-    *message.mutable_open()->mutable_spec() = to_wire(of);
+    control::Open message{.tensor = tensor, .spec = of};
     worker.say(message);
   }
   void push(FarEnd& worker, std::uint64_t round, const std::vector<float>& numbers,
@@ -74,16 +72,16 @@ class ShardTest : public testing::Test {
   }
   /// The one fault that this worker has been told.
   static Status fault_at(FarEnd& worker, std::uint32_t tensor = 1) {
-    const wire::Control message = worker.control();
-    EXPECT_TRUE(message.has_fault());
-    EXPECT_EQ(message.fault().tensor(), tensor);
-    return status_of(message.fault());
+    const control::Message message = worker.control();
+    EXPECT_TRUE(control::is<control::Fault>(message));
+    EXPECT_EQ(std::get<control::Fault>(message).tensor, tensor);
+    return std::get<control::Fault>(message).why;
   }
   void worker_leaves(FarEnd& worker, Rank rank) {
     worker.say(leave());
     roster_.members[rank].left = true;
     ++roster_.epoch;
-    say_scheduler(to_wire(roster_));
+    say_scheduler(roster_);
   }
   void step() {
     shard_->step(Duration::zero());

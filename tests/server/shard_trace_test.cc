@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a shard notes of each share while somebody traces: whose it was, of what, and for how long.
-#include <cstring>
 
 #include "server/shard.h"
 #include "tests/server/shard_fixture.h"
@@ -8,25 +7,21 @@
 namespace stretto::fake {
 namespace {
 
+using Action = control::TraceCommand::Action;
+
 class ShardTraceTest : public ShardTest {
  protected:
-  void trace(wire::TraceCommand::Action action) {
-    wire::Control message;
-    message.mutable_trace_command()->set_action(action);
-    message.mutable_trace_command()->set_session(1);
-    message.mutable_trace_command()->set_records(1024);
+  void trace(Action action) {
+    control::TraceCommand message{.action = action, .session = 1, .records = 1024};
     say_scheduler(message);
   }
   /// What was noted of sums and of updates since the trace was started or asked for.
   std::vector<TraceRecord> noted() {
     scheduler_.controls();
-    trace(wire::TraceCommand::SEND);
+    trace(Action::kSend);
     std::vector<TraceRecord> found;
-    for (const wire::Control& message : scheduler_.controls()) {
-      const std::string& notes = message.trace_chunk().notes();
-      for (std::size_t at = 0; at < notes.size(); at += sizeof(TraceNote)) {
-        TraceNote note;
-        std::memcpy(&note, notes.data() + at, sizeof note);
+    for (const control::Message& message : scheduler_.controls()) {
+      for (const TraceNote& note : std::get<control::TraceChunk>(message).notes) {
         const TraceKind kind = note.span.kind;
         if (kind == TraceKind::kSum || kind == TraceKind::kUpdate) found.push_back(note.span);
       }
@@ -41,7 +36,7 @@ TEST_F(ShardTraceTest, ASpanOfASumTellsWhoseShareOfWhatItWas) {
     open_at(*worker, 9, spec("grads", Dtype::kF32, 2));
   }
   step();
-  trace(wire::TraceCommand::START);
+  trace(Action::kStart);
   wire::Header header = push_header({9, 0}, 1);
   header.priority = 7;
   const std::int64_t before = trace_time(clock_.now());
@@ -71,7 +66,7 @@ TEST_F(ShardTraceTest, ASpanOfASumTellsWhoseShareOfWhatItWas) {
 TEST_F(ShardTraceTest, TheShareThatEndsARoundOfARuleIsItsUpdate) {
   begin();
   open({.update = {.rule = Rule::kSgd, .rate = 0.5}});
-  trace(wire::TraceCommand::START);
+  trace(Action::kStart);
   push(first_, 1, {1, 2});
   push(second_, 1, {1, 2});
   const std::vector<TraceRecord> spans = noted();

@@ -13,11 +13,8 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-wire::SitOut sit_out(std::uint64_t number, bool over = false) {
-  wire::SitOut said;
-  said.set_number(number);
-  said.set_over(over);
-  return said;
+control::SitOut sit_out(std::uint64_t number, bool over = false) {
+  return {.number = number, .over = over};
 }
 
 class SittingOutAlone : public testing::Test {
@@ -29,7 +26,7 @@ class SittingOutAlone : public testing::Test {
     return asked_;
   }
   std::vector<NodeId> asked_;
-  SittingOut out_{[this](NodeId worker, const wire::Control&) { asked_.push_back(worker); }};
+  SittingOut out_{[this](NodeId worker, const control::Wanted&) { asked_.push_back(worker); }};
 };
 
 TEST_F(SittingOutAlone, UntilTheBarrierIsOpenWhoeverSaysSo) {
@@ -73,8 +70,7 @@ TEST_F(SittingOutAlone, TheBoundIsInVainOnceWhoSitsOutIsTheSlowest) {
 class SittingOutTest : public ShardTest {
  protected:
   void say_sit_out(fake::FarEnd& worker, std::uint64_t number, bool over = false) {
-    wire::Control message;
-    *message.mutable_sit_out() = sit_out(number, over);
+    control::SitOut message = sit_out(number, over);
     worker.say(message);
     step();
   }
@@ -87,10 +83,10 @@ TEST_F(SittingOutTest, IsAskedForEachRoundOnceAndCountsAsNothing) {
   EXPECT_TRUE(second_.controls().empty());
   for (std::uint64_t round = 1; round <= 3; ++round) {
     push(first_, round, {8, 2});
-    const wire::Control asked = second_.control();
-    ASSERT_TRUE(asked.has_wanted());
-    EXPECT_EQ(asked.wanted().spec().name(), "grads");
-    EXPECT_EQ(asked.wanted().round(), round);
+    const control::Message asked = second_.control();
+    ASSERT_TRUE(control::is<control::Wanted>(asked));
+    EXPECT_EQ(std::get<control::Wanted>(asked).spec.name, "grads");
+    EXPECT_EQ(std::get<control::Wanted>(asked).round, round);
     second_.send(fake::push_header(kKey, round, wire::kAbsent));
     step();
     EXPECT_THAT(fake::floats_of(first_.datum().payload.bytes()), ElementsAre(4, 1));
@@ -104,7 +100,7 @@ TEST_F(SittingOutTest, IsAskedForTheRoundsThatAreOpenAlready) {
   open();
   push(first_, 1, {8, 2});
   say_sit_out(second_, 1);
-  EXPECT_TRUE(second_.control().has_wanted());
+  EXPECT_TRUE(control::is<control::Wanted>(second_.control()));
 }
 
 TEST_F(SittingOutTest, IsAskedNoMoreOnceSomebodySaysThatItIsOver) {

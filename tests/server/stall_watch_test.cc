@@ -52,9 +52,9 @@ TEST_F(StallWatchTest, AShortWaitIsNobodysBusiness) {
 TEST_F(StallWatchTest, ALongOneIsShownWithThoseWhoAreMissing) {
   const auto told = look_after(2s).told();
   ASSERT_THAT(told, SizeIs(1));
-  EXPECT_EQ(told[0].tensor(), "x");
-  EXPECT_EQ(told[0].round(), 1U);
-  EXPECT_THAT(told[0].ranks(), ElementsAre(0, 2));
+  EXPECT_EQ(told[0].tensor, "x");
+  EXPECT_EQ(told[0].round, 1U);
+  EXPECT_THAT(told[0].ranks, ElementsAre(0, 2));
   EXPECT_THAT(failed_, IsEmpty());
 }
 

@@ -18,7 +18,7 @@ TEST_F(LinksTest, WhoeverCallsIsAnsweredOnceThereIsARoster) {
   EXPECT_EQ(links_.group(), nullptr);
   EXPECT_THAT(links_.follow(roster_), IsEmpty());
   step();
-  EXPECT_EQ(first_.control().welcome().node(), 10U);
+  EXPECT_EQ(std::get<control::Welcome>(first_.control()).node, 10U);
   ASSERT_NE(links_.find(first_.link()), nullptr);
   EXPECT_EQ(links_.find(first_.link())->node, 10U);
   EXPECT_EQ(links_.link_of(10), first_.link());
@@ -32,7 +32,8 @@ TEST_F(LinksTest, OneNodeHasOneLink) {
   call(again, 0);
   links_.follow(roster_);
   step();
-  EXPECT_THAT(again.control().fault().cause(), HasSubstr("connected already"));
+  EXPECT_THAT(std::get<control::Fault>(again.control()).why.cause(),
+              HasSubstr("connected already"));
   EXPECT_EQ(links_.link_of(10), first_.link());
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "tests/sim/sim_cluster.h"
+#include "van/control_codec.h"
 
 namespace stretto::sim {
 namespace {
@@ -129,14 +130,14 @@ void SimCluster::hostile_turn() {
   ++hostile_turns_;
   const Node& target = *nodes_[random_.below(nodes_.size())];
   if (target.gone || !target.alive) return;
-  wire::Control message;
+  control::Message message;
   const std::uint64_t choice = random_.below(5);
-  if (choice == 0) message.mutable_leave();
-  if (choice == 1) message.mutable_failure()->set_cause("a stranger says so");
-  if (choice == 2) message.mutable_hello()->set_token("wrong");
-  if (choice == 3) message.mutable_barrier()->set_number(1);
+  if (choice == 0) message = control::Leave{};
+  if (choice == 1) message = control::Failure{{Code::kCancelled, "a stranger says so"}};
+  if (choice == 2) message = control::Hello{.token = "wrong"};
+  if (choice == 3) message = control::Barrier{.number = 1};
   Buffer payload =
-      choice == 4 ? Buffer::copy_of(std::as_bytes(std::span("garbage"))) : serialize(message);
+      choice == 4 ? Buffer::copy_of(std::as_bytes(std::span("garbage"))) : control::encode(message);
   wire::Header header;
   header.sequence = 1;
   header.bytes = static_cast<std::uint32_t>(payload.size());
@@ -153,11 +154,9 @@ void SimCluster::hostile_turn() {
     for (auto barrier = barriers_.rbegin(); barrier != barriers_.rend(); ++barrier) {
       const auto& [number, ranks] = *barrier;
       if (ranks.count(member.worker->membership().rank()) == 0) continue;
-      wire::Control again;
-      again.mutable_barrier()->set_number(number);
       wire::Header repeat;
       repeat.sender = member.worker->membership().node();
-      const Buffer bytes = serialize(again);
+      const Buffer bytes = control::encode(control::Barrier{.number = number});
       repeat.bytes = static_cast<std::uint32_t>(bytes.size());
       network_.inject(member.name, target.name, repeat, bytes);
       break;

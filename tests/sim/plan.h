@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "tests/sim/sim_network.h"
-#include "van/messages.h"
+#include "van/control.h"
 
 namespace stretto::sim {
 

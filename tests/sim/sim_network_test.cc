@@ -25,7 +25,7 @@ struct Flipped {
     van.set_node(50);
     EXPECT_TRUE(van.listen("van:1").ok());
     link = worker->connect("van:1").or_exit();
-    send({}, serialize(fake::hello(Role::kWorker, 0)));
+    send({}, control::encode(fake::hello(Role::kWorker, 0)));
     EXPECT_EQ(seen.controls.size(), 1U);
     van.admit(seen.controls.at(0).first, kWorker);
     EXPECT_TRUE(network.flip_next("worker", "van", bit));

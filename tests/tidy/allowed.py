@@ -6,7 +6,6 @@
 # libfabric.
 VAN_DOORS = {
     "van/control.h",
-    "van/control.pb.h",
     "van/control_codec.h",
     "van/fabric/library.h",
     "van/frame_views.h",
@@ -14,7 +13,6 @@ VAN_DOORS = {
     "van/loop.h",
     "van/loop_thread.h",
     "van/membership.h",
-    "van/messages.h",
     "van/trace_agent.h",
     "van/transports.h",
     "van/van.h",
@@ -28,6 +26,9 @@ SYSTEM_DOORS = {
     "zmq": ("van/zmq/", "tools/bench/", "tests/conformance/", "tests/van/"),
     "rdma": ("van/fabric/", "tests/conformance/", "tests/van/"),
 }
+
+# Who may include Protobuf and what it generates.
+PROTOBUF = ("van/control_decode.cc", "van/control_encode.cc", "tests/van/", "tests/fuzz/")
 
 # What throws outside bindings/: memory that is not there has no Status to be returned in, as with
 # operator new; the loops of roles catch it.
@@ -76,8 +77,8 @@ COVERED_BY = {
     "scheduler/hello.cc": "tests/scheduler/admission_test.cc",
     "scheduler/watch/job_watch.cc": "tests/scheduler/scheduler_test.cc",
     "scheduler/main.cc": "tests/e2e/install_test.py",
-    "core/roster.cc": "tests/van/messages_test.cc",
-    "core/tensor_spec.cc": "tests/van/messages_test.cc",
+    "core/roster.cc": "tests/van/tensor_spec_test.cc",
+    "core/tensor_spec.cc": "tests/van/tensor_spec_test.cc",
     "server/main.cc": "tests/e2e/install_test.py",
     "server/part_layout.cc": "tests/server/store_means_test.cc",
     "server/share.cc": "tests/server/collector_test.cc",

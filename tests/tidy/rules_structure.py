@@ -132,6 +132,16 @@ def system_doors(tree):
     return found
 
 
+def protobuf_is_the_codecs(tree):
+    """Protobuf is included by the codec of control messages, and by tests that bend their bytes."""
+    return [
+        file.offence(line, f"{path} is the codec's; others include van/control.h")
+        for file in tree.cpp(*FLOORS) if not file.path.startswith(allowed.PROTOBUF)
+        for line, path, _ in _includes(file)
+        if path.startswith("google/protobuf/") or path.endswith(".pb.h")
+    ]
+
+
 def public_headers_stand_alone(tree):
     """Installed headers include nothing that is not installed."""
     return [
@@ -221,6 +231,7 @@ def _text(tree, path):
 
 
 RULES = (floors, what_trains_lies_above, what_watches_lies_below, transports_are_neighbours,
-         includes_name_the_whole_path, van_doors, system_doors, public_headers_stand_alone,
+         includes_name_the_whole_path, van_doors, system_doors,
+         protobuf_is_the_codecs, public_headers_stand_alone,
          pragma_once, public_headers_are_visible, file_names, every_source_has_its_test,
          every_test_runs)

@@ -95,6 +95,14 @@ PLANTED = {
             "van/zmq/a.cc": "#include <zmq.h>\n",
         },
         ["van/a.cc:1", "server/a.cc:1"]),
+    rules_structure.protobuf_is_the_codecs: (
+        {
+            "van/a.cc": '#include "van/control.pb.h"\n',
+            "van/control_decode.cc": '#include "van/control.pb.h"\n',
+            "server/a.cc": "#include <google/protobuf/message.h>\n",
+            "tests/van/a_test.cc": '#include "van/control.pb.h"\n',
+        },
+        ["van/a.cc:1", "server/a.cc:1"]),
     rules_structure.public_headers_stand_alone: (
         {"worker/include/stretto/a.h": "#include <vector>\n"
                                        '#include "stretto/types.h"\n'

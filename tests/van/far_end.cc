@@ -59,7 +59,7 @@ void FarEnd::connect() {
   wire_.events.push_back([link = link_](Transport::Sink& sink) { sink.on_link(link); });
 }
 
-void FarEnd::say(const wire::Control& message) { send({}, serialize(message)); }
+void FarEnd::say(const control::Message& message) { send({}, control::encode(message)); }
 
 void FarEnd::send(wire::Header header, Buffer payload) {
   header.sender = node;
@@ -94,8 +94,9 @@ void FarEnd::listen() {
     heard_credit = sent.header.credit;
     heard_acked = sent.header.acked;
     if (sent.header.kind == wire::Kind::kControl) {
-      controls_.emplace_back();
-      EXPECT_TRUE(parse(sent.payload, controls_.back()).ok());
+      Result<control::Message> message = control::decode(sent.payload);
+      EXPECT_TRUE(message.ok()) << message.status().text();
+      if (message.ok()) controls_.push_back(*std::move(message));
     } else if (sent.header.kind == wire::Kind::kCredit) {
       ++heard_credits;
       last_credit = sent.header;
@@ -107,7 +108,7 @@ void FarEnd::listen() {
   });
 }
 
-std::vector<wire::Control> FarEnd::controls() {
+std::vector<control::Message> FarEnd::controls() {
   listen();
   return std::exchange(controls_, {});
 }
@@ -117,10 +118,10 @@ std::vector<Sent> FarEnd::data() {
   return std::exchange(data_, {});
 }
 
-wire::Control FarEnd::control() {
+control::Message FarEnd::control() {
   const auto all = controls();
   EXPECT_EQ(all.size(), 1U) << "control messages on link " << link_;
-  return all.empty() ? wire::Control() : all.back();
+  return all.empty() ? control::Message() : all.back();
 }
 
 Sent FarEnd::datum() {
@@ -143,47 +144,27 @@ Config config(Role role, std::int64_t rank, std::uint32_t workers) {
   return config;
 }
 
-wire::Control hello(Role role, std::int64_t rank, NodeId node, std::uint32_t workers) {
-  wire::Control message;
-  wire::Hello& hello = *message.mutable_hello();
-  hello.set_protocol(wire::kProtocol);
-  hello.set_token("secret");
-  hello.set_role(static_cast<std::uint32_t>(role));
-  hello.set_rank(rank);
-  hello.set_workers(workers);
-  hello.set_servers(1);
-  hello.set_shards(1);
-  hello.set_node(node);
-  hello.set_host(fmt::format("host-{}-{}:1", static_cast<int>(role), rank));
-  hello.set_version(kVersion);
-  if (role == Role::kServer) hello.set_address("host:7000");
-  return message;
+control::Hello hello(Role role, std::int64_t rank, NodeId node, std::uint32_t workers) {
+  return {.protocol = wire::kProtocol,
+          .token = "secret",
+          .role = role,
+          .rank = rank,
+          .workers = workers,
+          .servers = 1,
+          .node = node,
+          .address = role == Role::kServer ? "host:7000" : "",
+          .shards = 1,
+          .host = fmt::format("host-{}-{}:1", static_cast<int>(role), rank),
+          .version = kVersion};
 }
 
-wire::Control welcome(NodeId node, Rank rank) {
-  wire::Control message;
-  message.mutable_welcome()->set_node(node);
-  message.mutable_welcome()->set_rank(rank);
-  return message;
-}
+control::Welcome welcome(NodeId node, Rank rank) { return {.node = node, .rank = rank}; }
 
-wire::Control leave() {
-  wire::Control message;
-  message.mutable_leave();
-  return message;
-}
+control::Leave leave() { return {}; }
 
-wire::Control heartbeat() {
-  wire::Control message;
-  message.mutable_heartbeat()->set_number(5);
-  return message;
-}
+control::Heartbeat heartbeat() { return {.number = 5}; }
 
-wire::Control barrier(std::uint64_t number) {
-  wire::Control message;
-  message.mutable_barrier()->set_number(number);
-  return message;
-}
+control::Barrier barrier(std::uint64_t number) { return {.number = number}; }
 
 Roster roster(std::uint32_t workers, std::uint32_t shards) {
   Roster roster{.epoch = 1,

@@ -17,7 +17,7 @@
 
 #include "common/config.h"
 #include "tests/sim/sim_network.h"
-#include "van/messages.h"
+#include "van/control_codec.h"
 #include "van/transport.h"
 
 namespace stretto::fake {
@@ -55,7 +55,7 @@ class FarEnd {
 
   /// This far end makes the link.
   void connect();
-  void say(const wire::Control& message);
+  void say(const control::Message& message);
   /// Sender, epoch, sequence, credit, acks and length are filled in.
   void send(wire::Header header, Buffer payload = {});
   /// As it is, whatever is wrong with it.
@@ -64,10 +64,10 @@ class FarEnd {
 
   /// Control messages, and data frames, that have come since the last call. All frames are checked
   /// to be numbered without a gap.
-  std::vector<wire::Control> controls();
+  std::vector<control::Message> controls();
   std::vector<Sent> data();
   /// The same, when exactly one is wanted; what else came is an offence.
-  wire::Control control();
+  control::Message control();
   Sent datum();
   bool closed() const;
   LinkId link() const { return link_; }
@@ -89,17 +89,17 @@ class FarEnd {
 
   Wire& wire_;
   LinkId link_;
-  std::vector<wire::Control> controls_;
+  std::vector<control::Message> controls_;
   std::vector<Sent> data_;
 };
 
 /// `role` of a job of `workers` workers and one server, with the token "secret".
 Config config(Role role, std::int64_t rank = 0, std::uint32_t workers = 2);
-wire::Control hello(Role role, std::int64_t rank, NodeId node = 0, std::uint32_t workers = 2);
-wire::Control welcome(NodeId node, Rank rank);
-wire::Control leave();
-wire::Control heartbeat();
-wire::Control barrier(std::uint64_t number);
+control::Hello hello(Role role, std::int64_t rank, NodeId node = 0, std::uint32_t workers = 2);
+control::Welcome welcome(NodeId node, Rank rank);
+control::Leave leave();
+control::Heartbeat heartbeat();
+control::Barrier barrier(std::uint64_t number);
 /// Workers are nodes 10, 11, ...; the shards of server 0 are nodes 50, 51, ... at "shard0:1".
 Roster roster(std::uint32_t workers = 2, std::uint32_t shards = 1);
 TensorSpec spec(const std::string& name, Dtype dtype, std::uint64_t elements,

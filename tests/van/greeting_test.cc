@@ -30,30 +30,30 @@ TEST(SameToken, ATokenThatRepeatsOrBeginsTheOtherIsNotTheSame) {
 }
 
 TEST(Greeting, AnIntroductionSaysAllThatAnybodyAsks) {
-  const wire::Hello hello = introduction(Role::kEndpoint, "secret");
+  const control::Hello hello = introduction(Role::kEndpoint, "secret");
   EXPECT_TRUE(check_greeting(hello, "secret").ok());
-  EXPECT_EQ(hello.role(), static_cast<std::uint32_t>(Role::kEndpoint));
-  EXPECT_FALSE(hello.host().empty());
-  EXPECT_FALSE(hello.version().empty());
+  EXPECT_EQ(hello.role, Role::kEndpoint);
+  EXPECT_FALSE(hello.host.empty());
+  EXPECT_FALSE(hello.version.empty());
 }
 
 TEST(Greeting, TakesTheSameProtocolAndToken) {
-  EXPECT_TRUE(check_greeting(fake::hello(Role::kWorker, 0).hello(), "secret").ok());
+  EXPECT_TRUE(check_greeting(fake::hello(Role::kWorker, 0), "secret").ok());
 }
 
 TEST(Greeting, AnotherProtocolIsRefusedBeforeTheTokenIsLookedAt) {
-  wire::Hello hello = fake::hello(Role::kWorker, 0).hello();
-  hello.set_protocol(7);
-  hello.set_version("9.9");
-  hello.set_token("wrong");
+  control::Hello hello = fake::hello(Role::kWorker, 0);
+  hello.protocol = 7;
+  hello.version = "9.9";
+  hello.token = "wrong";
   const Status status = check_greeting(hello, "secret");
   EXPECT_EQ(status.code(), Code::kRefused);
   EXPECT_THAT(status.cause(), HasSubstr("protocol 7 (release 9.9), this side speaks 3"));
 }
 
 TEST(Greeting, ARefusalNeverTellsAToken) {
-  wire::Hello hello = fake::hello(Role::kWorker, 0).hello();
-  hello.set_token("wrong-one");
+  control::Hello hello = fake::hello(Role::kWorker, 0);
+  hello.token = "wrong-one";
   const Status status = check_greeting(hello, "right-one");
   EXPECT_EQ(status.code(), Code::kRefused);
   EXPECT_THAT(status.cause(), HasSubstr("another job token"));
@@ -62,10 +62,10 @@ TEST(Greeting, ARefusalNeverTellsAToken) {
 }
 
 TEST(Greeting, AMissingTokenIsCalledMissing) {
-  wire::Hello hello = fake::hello(Role::kWorker, 0).hello();
-  hello.clear_token();
+  control::Hello hello = fake::hello(Role::kWorker, 0);
+  hello.token.clear();
   EXPECT_THAT(check_greeting(hello, "secret").cause(), HasSubstr("came with no job token"));
-  hello.set_token("secret");
+  hello.token = "secret";
   EXPECT_THAT(check_greeting(hello, "").cause(), HasSubstr("this job has none"));
 }
 

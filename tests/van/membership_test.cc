@@ -21,7 +21,7 @@ class MembershipTest : public testing::Test {
 
   void step() {
     fake::Recorder seen;
-    seen.when_control = [this](LinkId link, const wire::Control& message) {
+    seen.when_control = [this](LinkId link, const control::Message& message) {
       handled_ = membership_.on_control(link, message);
     };
     van_.step(seen, Duration::zero());
@@ -39,14 +39,14 @@ class MembershipTest : public testing::Test {
     clock_.advance_to(clock_.now() + time);
     step();
   }
-  void say(const wire::Control& message) {
+  void say(const control::Message& message) {
     scheduler_.say(message);
     step();
   }
   void become_member() {
     step();
     say(fake::welcome(11, 1));
-    say(to_wire(fake::roster()));
+    say(fake::roster());
     scheduler_.controls();
     ASSERT_EQ(membership_.state(), State::kMember);
   }
@@ -71,13 +71,13 @@ TEST_F(MembershipTest, SaysWhoItIs) {
   step();
   EXPECT_EQ(membership_.state(), State::kGreeting);
   EXPECT_EQ(wire_.connected.front(), "scheduler:9000");
-  const wire::Hello hello = scheduler_.control().hello();
-  EXPECT_EQ(hello.protocol(), wire::kProtocol);
-  EXPECT_EQ(hello.token(), "secret");
-  EXPECT_EQ(hello.role(), static_cast<std::uint32_t>(Role::kWorker));
-  EXPECT_EQ(hello.rank(), 1);
-  EXPECT_EQ(hello.workers(), 2U);
-  EXPECT_EQ(hello.node(), 0U);
+  const control::Hello hello = std::get<control::Hello>(scheduler_.control());
+  EXPECT_EQ(hello.protocol, wire::kProtocol);
+  EXPECT_EQ(hello.token, "secret");
+  EXPECT_EQ(hello.role, Role::kWorker);
+  EXPECT_EQ(hello.rank, 1);
+  EXPECT_EQ(hello.workers, 2U);
+  EXPECT_EQ(hello.node, 0U);
 }
 
 TEST_F(MembershipTest, TriesAgainWhileTheSchedulerIsNotUp) {
@@ -88,7 +88,7 @@ TEST_F(MembershipTest, TriesAgainWhileTheSchedulerIsNotUp) {
   jump(100ms);
   EXPECT_EQ(wire_.connected.size(), 2U);
   FarEnd second(wire_, 2, kSchedulerNode);
-  EXPECT_TRUE(second.control().has_hello());
+  EXPECT_TRUE(control::is<control::Hello>(second.control()));
   second.say(fake::welcome(11, 1));
   step();
   EXPECT_EQ(membership_.state(), State::kRendezvous);
@@ -117,7 +117,7 @@ TEST_F(MembershipTest, AnAddressThatCannotBeUsedFailsAtOnce) {
 
 TEST_F(MembershipTest, ARefusalEndsIt) {
   step();
-  say(fault_message({Code::kRefused, "the job has 3 workers"}));
+  say(control::Fault{.why = {Code::kRefused, "the job has 3 workers"}});
   expect_failed(Code::kRefused, "the job has 3 workers");
   EXPECT_EQ(membership_.status().peer(), "scheduler");
 }
@@ -130,9 +130,9 @@ TEST_F(MembershipTest, AWelcomeGivesIdentityAndARosterMakesAMember) {
   EXPECT_EQ(membership_.state(), State::kRendezvous);
   EXPECT_EQ(membership_.node(), 11U);
   EXPECT_EQ(membership_.rank(), 1U);
-  EXPECT_EQ(membership_.hello().node(), 11U) << "what it tells shards from now on";
+  EXPECT_EQ(membership_.hello().node, 11U) << "what it tells shards from now on";
   EXPECT_FALSE(membership_.roster());
-  say(to_wire(fake::roster()));
+  say(fake::roster());
   EXPECT_EQ(membership_.state(), State::kMember);
   EXPECT_EQ(membership_.roster()->epoch, 1U);
 }
@@ -161,10 +161,10 @@ TEST_F(MembershipTest, ALostLinkDuringRendezvousIsTheSchedulerLost) {
 TEST_F(MembershipTest, ARosterThatMakesNoSenseEndsIt) {
   step();
   say(fake::welcome(11, 1));
-  wire::Control roster = to_wire(fake::roster());
-  roster.mutable_roster()->set_slots(0);
+  Roster roster = fake::roster();
+  roster.slots = 0;
   say(roster);
-  expect_failed(Code::kMalformed, "0 slots");
+  expect_failed(Code::kSchedulerLost, "a roster of 3 members, 2 workers and 0 slots");
 }
 
 // ---- member
@@ -174,11 +174,11 @@ TEST_F(MembershipTest, OnlyNewerRostersCount) {
   Roster next = fake::roster();
   next.epoch = 3;
   next.settings.stall_warn = 99s;
-  say(to_wire(next));
+  say(next);
   EXPECT_EQ(membership_.settings().stall_warn, 99s) << "the scheduler's settings hold";
   next.epoch = 2;
   next.settings.stall_warn = 98s;
-  say(to_wire(next));
+  say(next);
   EXPECT_EQ(membership_.roster()->epoch, 3U);
   EXPECT_EQ(membership_.settings().stall_warn, 99s);
 }
@@ -192,7 +192,7 @@ TEST_F(MembershipTest, ARosterOfWhatHasChangedChangesOnlyThat) {
   change.settings.stall_warn = 99s;
   change.members = {*change.find(10)};
   change.members.front().left = true;
-  say(to_wire(change));
+  say(change);
   EXPECT_EQ(membership_.roster()->epoch, 2U);
   EXPECT_EQ(membership_.roster()->members.size(), members);
   EXPECT_TRUE(membership_.roster()->find(10)->left);
@@ -205,7 +205,7 @@ TEST_F(MembershipTest, AChangeOfARosterThatNeverCameEndsIt) {
   Roster change = fake::roster();
   change.epoch = 4;
   change.since = 3;
-  say(to_wire(change));
+  say(change);
   expect_failed(Code::kMalformed, "contradicts the one before");
 }
 
@@ -216,7 +216,7 @@ TEST_F(MembershipTest, AChangeOfSomebodyWhoWasNeverInEndsIt) {
   change.since = 1;
   change.members = {*change.find(10)};
   change.members.front().node = 99;
-  say(to_wire(change));
+  say(change);
   expect_failed(Code::kMalformed, "contradicts the one before");
 }
 
@@ -226,7 +226,7 @@ TEST_F(MembershipTest, AChangeIsNoFirstRoster) {
   Roster change = fake::roster();
   change.epoch = 2;
   change.since = 1;
-  say(to_wire(change));
+  say(change);
   expect_failed(Code::kMalformed, "contradicts the one before");
 }
 
@@ -235,7 +235,7 @@ TEST_F(MembershipTest, ARosterThatContradictsTheOneBeforeEndsIt) {
   Roster next = fake::roster();
   next.epoch = 2;
   next.settings.part_bytes = 128;
-  say(to_wire(next));
+  say(next);
   expect_failed(Code::kMalformed, "contradicts the one before");
 }
 
@@ -243,7 +243,7 @@ TEST_F(MembershipTest, PartsLargerThanThisProcessWasToldOfEndIt) {
   config_.job.part_bytes = 64;
   step();
   say(fake::welcome(11, 1));
-  say(to_wire(fake::roster()));
+  say(fake::roster());
   expect_failed(Code::kMismatch, "parts have up to 262144 bytes, this process was told of 64");
 }
 
@@ -253,14 +253,15 @@ TEST_F(MembershipTest, ShowsSignsOfLifeAtEachHeartbeat) {
   const auto messages = scheduler_.controls();
   EXPECT_GE(messages.size(), 6U);
   EXPECT_LE(messages.size(), 8U);
-  for (const wire::Control& message : messages) EXPECT_TRUE(message.has_heartbeat());
+  for (const control::Message& message : messages)
+    EXPECT_TRUE(control::is<control::Heartbeat>(message));
   EXPECT_LE(membership_.next_due(), clock_.now() + config_.job.heartbeat);
 }
 
 TEST_F(MembershipTest, HeartbeatsTellOfInputAndAreToldItsLimit) {
   become_member();
   pass(1s);
-  EXPECT_FALSE(scheduler_.controls().back().heartbeat().has_input());
+  EXPECT_FALSE(std::get<control::Heartbeat>(scheduler_.controls().back()).input.has_value());
   jump(500ms);
   EXPECT_FALSE(membership_.heartbeat_is_due());
   clock_.advance_to(clock_.now() + 500ms);
@@ -277,18 +278,19 @@ TEST_F(MembershipTest, HeartbeatsTellOfInputAndAreToldItsLimit) {
   membership_.set_progress({.rounds = 1, .staleness = 0, .input = totals});
   scheduler_.controls();
   step();
-  const wire::InputProgress told = scheduler_.control().heartbeat().input();
-  EXPECT_EQ(told.at_ns(), static_cast<std::uint64_t>(totals.at.time_since_epoch().count()));
-  EXPECT_EQ(told.delivered_bytes(), 1U);
-  EXPECT_EQ(told.demanded_bytes(), 2U);
-  EXPECT_EQ(told.stall_ns(), 3U);
-  EXPECT_EQ(told.requests(), 4U);
-  EXPECT_EQ(told.latency_ns(), 5U);
-  EXPECT_EQ(told.read_bytes(), 6U);
-  EXPECT_EQ(told.under_way_bytes(), 7U);
+  const std::optional<InputTotals> told = std::get<control::Heartbeat>(scheduler_.control()).input;
+  ASSERT_TRUE(told.has_value());
+  EXPECT_EQ(told->at, totals.at);
+  EXPECT_EQ(told->delivered_bytes, 1U);
+  EXPECT_EQ(told->demanded_bytes, 2U);
+  EXPECT_EQ(told->stall, 3ns);
+  EXPECT_EQ(told->requests, 4U);
+  EXPECT_EQ(told->latency, 5ns);
+  EXPECT_EQ(told->read_bytes, 6U);
+  EXPECT_EQ(told->under_way_bytes, 7U);
   EXPECT_EQ(membership_.input_limit_bytes(), 0U);
-  wire::Control answer = fake::heartbeat();
-  answer.mutable_heartbeat()->set_input_limit_bytes(1 << 20);
+  control::Heartbeat answer = fake::heartbeat();
+  answer.input_limit_bytes = 1 << 20;
   say(answer);
   EXPECT_EQ(membership_.input_limit_bytes(), 1U << 20);
   membership_.fail({Code::kCancelled, "enough"});
@@ -323,10 +325,8 @@ TEST_F(MembershipTest, WhoSleptDoesNotAccuseTheSchedulerOfSilence) {
 
 TEST_F(MembershipTest, AFailureOfTheJobIsTakenOver) {
   become_member();
-  wire::Control failure;
-  failure.mutable_failure()->set_code(static_cast<std::uint32_t>(Code::kPeerLost));
-  failure.mutable_failure()->set_peer("worker 0");
-  failure.mutable_failure()->set_cause("worker 0 is lost: it crashed");
+  control::Failure failure{
+      .why = Status(Code::kPeerLost, "worker 0 is lost: it crashed").with_peer("worker 0")};
   say(failure);
   expect_failed(Code::kPeerLost, "it crashed");
   EXPECT_EQ(membership_.status().peer(), "worker 0");
@@ -334,12 +334,12 @@ TEST_F(MembershipTest, AFailureOfTheJobIsTakenOver) {
 
 TEST_F(MembershipTest, FaultsOfOneTensorOrBarrierAreNotItsBusiness) {
   become_member();
-  wire::Control fault = fault_message({Code::kMismatch, "x"});
-  fault.mutable_fault()->set_tensor(4);
+  control::Fault fault = {.why = {Code::kMismatch, "x"}};
+  fault.tensor = 4;
   say(fault);
   EXPECT_FALSE(handled_);
-  fault.mutable_fault()->set_tensor(0);
-  fault.mutable_fault()->set_name("barrier");
+  fault.tensor = 0;
+  fault.name = "barrier";
   say(fault);
   EXPECT_FALSE(handled_);
   EXPECT_EQ(membership_.state(), State::kMember);
@@ -358,12 +358,10 @@ TEST_F(MembershipTest, ReportsABrokenLinkAndLeavesTheVerdictToTheScheduler) {
   become_member();
   membership_.report_broken(50, {Code::kLinkBroken, "reset"}, {Code::kServerLost, "my verdict"});
   step();
-  const wire::LinkReport report = scheduler_.control().link_report();
-  EXPECT_EQ(report.node(), 50U);
-  EXPECT_EQ(report.cause(), "reset");
-  wire::Control failure;
-  failure.mutable_failure()->set_code(static_cast<std::uint32_t>(Code::kServerLost));
-  failure.mutable_failure()->set_cause("the scheduler's verdict");
+  const control::LinkReport report = std::get<control::LinkReport>(scheduler_.control());
+  EXPECT_EQ(report.node, 50U);
+  EXPECT_EQ(report.cause, "reset");
+  control::Failure failure{.why = Status(Code::kServerLost, "the scheduler's verdict")};
   say(failure);
   expect_failed(Code::kServerLost, "the scheduler's verdict");
 }
@@ -384,9 +382,7 @@ TEST_F(MembershipTest, WhoHasLeftInOrderIsNotLost) {
   Roster roster = *membership_.roster();
   ++roster.epoch;
   for (Member& member : roster.members) member.left = member.left || member.node == 50;
-  wire::Control message;
-  *message.mutable_roster() = to_wire(roster).roster();
-  say(message);
+  say(roster);
   pass(3100ms);
   EXPECT_EQ(membership_.state(), State::kMember);
 }
@@ -399,13 +395,11 @@ TEST_F(MembershipTest, WhoResignsTellsTheSchedulerWhyAndWaitsUntilItIsHeard) {
   membership_.resign({Code::kResource, "out of memory: wanted 7 bytes more"});
   EXPECT_FALSE(membership_.over());
   step();
-  const wire::Control told = scheduler_.control();
-  ASSERT_TRUE(told.has_failure()) << told.DebugString();
-  EXPECT_EQ(status_of(told.failure()).code(), Code::kResource);
-  EXPECT_EQ(told.failure().cause(), "out of memory: wanted 7 bytes more");
-  wire::Control answer;
-  answer.mutable_failure()->set_code(static_cast<std::uint32_t>(Code::kPeerLost));
-  answer.mutable_failure()->set_cause("worker 1 is lost");
+  const control::Message told = scheduler_.control();
+  ASSERT_TRUE(control::is<control::Failure>(told));
+  EXPECT_EQ(std::get<control::Failure>(told).why.code(), Code::kResource);
+  EXPECT_EQ(std::get<control::Failure>(told).why.cause(), "out of memory: wanted 7 bytes more");
+  control::Failure answer{.why = Status(Code::kPeerLost, "worker 1 is lost")};
   say(answer);
   expect_failed(Code::kResource, "wanted 7 bytes");  // Its own reason stays.
 }
@@ -433,7 +427,7 @@ TEST_F(MembershipTest, LeavesInOrder) {
   membership_.leave();
   EXPECT_EQ(membership_.state(), State::kLeaving);
   step();
-  EXPECT_TRUE(scheduler_.control().has_leave());
+  EXPECT_TRUE(control::is<control::Leave>(scheduler_.control()));
   say(fake::leave());
   EXPECT_EQ(membership_.state(), State::kLeft);
   EXPECT_TRUE(membership_.over());

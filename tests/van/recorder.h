@@ -19,16 +19,16 @@ class Recorder final : public Van::Handler {
     Buffer payload;
   };
 
-  std::vector<std::pair<LinkId, wire::Control>> controls;
+  std::vector<std::pair<LinkId, control::Message>> controls;
   std::vector<Data> data;
   std::vector<std::pair<LinkId, wire::Key>> acked;
   std::vector<std::pair<LinkId, Status>> broken;
-  std::function<void(LinkId, const wire::Control&)> when_control;
+  std::function<void(LinkId, const control::Message&)> when_control;
   std::function<void(LinkId)> when_data;
   std::function<void(LinkId)> when_acked;
 
  private:
-  void on_control(LinkId link, const wire::Control& message) override {
+  void on_control(LinkId link, const control::Message& message) override {
     controls.emplace_back(link, message);
     if (when_control) when_control(link, message);
   }

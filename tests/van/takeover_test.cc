@@ -40,16 +40,16 @@ class TakeoverTest : public testing::Test {
     shard_.set_node(kShard);
     worker_.set_node(kWorker);
     shard_.listen("shard:1").or_exit();
-    at_shard_.when_control = [this](LinkId link, const wire::Control& message) {
-      if (!message.has_hello()) return;
+    at_shard_.when_control = [this](LinkId link, const control::Message& message) {
+      if (!control::is<control::Hello>(message)) return;
       near_shard_ = link;
       shard_.admit(link, kWorker);
       shard_.send_control(link, fake::welcome(kWorker, 0));
     };
-    at_worker_.when_control = [this](LinkId link, const wire::Control& message) {
-      if (message.has_welcome()) worker_.admit(link, kShard);
+    at_worker_.when_control = [this](LinkId link, const control::Message& message) {
+      if (control::is<control::Welcome>(message)) worker_.admit(link, kShard);
     };
-    link_ = worker_.connect("shard:1", fake::hello(Role::kWorker, 0, kWorker).hello()).or_exit();
+    link_ = worker_.connect("shard:1", fake::hello(Role::kWorker, 0, kWorker)).or_exit();
     while (!worker_.is_open(link_)) turn();
     at_shard_.controls.clear();
     at_worker_.controls.clear();
@@ -91,7 +91,7 @@ class TakeoverTest : public testing::Test {
     EXPECT_THAT(seen.data, SizeIs(parts));
     ASSERT_THAT(seen.controls, SizeIs(parts));
     for (std::uint32_t i = 0; i < parts; ++i) {
-      EXPECT_EQ(seen.controls[i].second.barrier().number(), i + 1);
+      EXPECT_EQ(std::get<control::Barrier>(seen.controls[i].second).number, i + 1);
     }
     EXPECT_THAT(seen.broken, SizeIs(0));
   }
@@ -246,8 +246,8 @@ class ClaimTest : public testing::Test {
     van_.set_patience(2s);
     van_.set_node(kShard);
     worker_.connect();
-    wire::Control hello = fake::hello(Role::kWorker, 0, kWorker);
-    hello.mutable_hello()->set_session(kName);
+    control::Hello hello = fake::hello(Role::kWorker, 0, kWorker);
+    hello.session = kName;
     worker_.say(hello);
     step();
     van_.admit(worker_.link(), kWorker);

@@ -5,7 +5,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstring>
 #include <filesystem>
 
 #include "observe/trace/file.h"
@@ -14,10 +13,12 @@
 namespace stretto {
 namespace {
 
+using Action = control::TraceCommand::Action;
+
 class TraceAgentTest : public testing::Test {
  protected:
   struct Nobody final : Van::Handler {
-    void on_control(LinkId, const wire::Control&) override {}
+    void on_control(LinkId, const control::Message&) override {}
     void on_data(LinkId, const wire::Header&, Buffer) override {}
     void on_acked(LinkId, wire::Key) override {}
     void on_broken(LinkId, const Status&) override {}
@@ -29,19 +30,15 @@ class TraceAgentTest : public testing::Test {
     van_.step(nobody_, Duration::zero());
   }
 
-  void order(wire::TraceCommand::Action action, std::uint64_t session,
-             std::uint32_t iterations = 0) {
-    wire::Control message;
-    message.mutable_trace_command()->set_action(action);
-    message.mutable_trace_command()->set_session(session);
-    message.mutable_trace_command()->set_iterations(iterations);
-    message.mutable_trace_command()->set_records(8192);
+  void order(Action action, std::uint64_t session, std::uint32_t iterations = 0) {
+    control::TraceCommand message{
+        .action = action, .session = session, .iterations = iterations, .records = 8192};
     EXPECT_TRUE(agent_.on_control(scheduler_.link(), message));
   }
-  wire::TraceChunk chunk(std::uint64_t session) {
-    order(wire::TraceCommand::SEND, session);
+  control::TraceChunk chunk(std::uint64_t session) {
+    order(Action::kSend, session);
     van_.step(nobody_, Duration::zero());
-    return scheduler_.control().trace_chunk();
+    return std::get<control::TraceChunk>(scheduler_.control());
   }
   void note(std::uint64_t count) {
     for (std::uint64_t i = 0; i < count; ++i) agent_.tracer().note(TraceRecord{});
@@ -59,48 +56,47 @@ class TraceAgentTest : public testing::Test {
 
 TEST_F(TraceAgentTest, StartsSendsAndStops) {
   note(3);
-  EXPECT_EQ(chunk(1).notes().size(), 0U);
-  order(wire::TraceCommand::START, 1);
+  EXPECT_EQ(chunk(1).notes.size(), 0U);
+  order(Action::kStart, 1);
   EXPECT_TRUE(agent_.tracer().on());
   const Time began = clock_.now();
   note(5000);
-  const wire::TraceChunk first = chunk(1);
-  EXPECT_EQ(first.session(), 1U);
-  EXPECT_EQ(first.notes().size(), TraceAgent::kChunkNotes * sizeof(TraceNote));
-  EXPECT_EQ(chunk(1).notes().size(), (5000 - TraceAgent::kChunkNotes) * sizeof(TraceNote));
+  const control::TraceChunk first = chunk(1);
+  EXPECT_EQ(first.session, 1U);
+  EXPECT_EQ(first.notes.size(), control::TraceChunk::kMostNotes);
+  EXPECT_EQ(chunk(1).notes.size(), 5000 - control::TraceChunk::kMostNotes);
   clock_.advance_to(clock_.now() + 3s);
-  order(wire::TraceCommand::STOP, 1);
+  order(Action::kStop, 1);
   EXPECT_FALSE(agent_.tracer().on());
-  const wire::TraceChunk last = chunk(1);
-  ASSERT_EQ(last.notes().size(), sizeof(TraceNote));
-  TraceNote all;
-  std::memcpy(&all, last.notes().data(), sizeof all);
+  const control::TraceChunk last = chunk(1);
+  ASSERT_EQ(last.notes.size(), 1U);
+  const TraceNote& all = last.notes.front();
   EXPECT_EQ(all.span.kind, TraceKind::kTraced);
   EXPECT_EQ(all.span.begin_ns, trace_time(began));
   EXPECT_EQ(all.span.end_ns, trace_time(began + 3s));
-  order(wire::TraceCommand::STOP, 1);
-  EXPECT_EQ(chunk(1).notes().size(), 0U);
+  order(Action::kStop, 1);
+  EXPECT_EQ(chunk(1).notes.size(), 0U);
 }
 
 TEST_F(TraceAgentTest, ANewSessionBeginsEmptyAndCountsItsOwnDrops) {
-  order(wire::TraceCommand::START, 1);
+  order(Action::kStart, 1);
   note(10'000);
-  EXPECT_EQ(chunk(1).dropped(), 10'000U - 8192U);
-  order(wire::TraceCommand::START, 2);
-  EXPECT_EQ(chunk(1).notes().size(), 0U);
+  EXPECT_EQ(chunk(1).dropped, 10'000U - 8192U);
+  order(Action::kStart, 2);
+  EXPECT_EQ(chunk(1).notes.size(), 0U);
   note(2);
-  const wire::TraceChunk own = chunk(2);
-  EXPECT_EQ(own.notes().size(), 2 * sizeof(TraceNote));
-  EXPECT_EQ(own.dropped(), 0U);
+  const control::TraceChunk own = chunk(2);
+  EXPECT_EQ(own.notes.size(), 2U);
+  EXPECT_EQ(own.dropped, 0U);
 }
 
 TEST_F(TraceAgentTest, SaysWhenTheIterationsAreOverAndNotesOneMore) {
   agent_.tick(membership_, 0, 7);
-  order(wire::TraceCommand::START, 1, 3);
+  order(Action::kStart, 1, 3);
   agent_.tick(membership_, 0, 10);
-  EXPECT_FALSE(chunk(1).reached());
+  EXPECT_FALSE(chunk(1).reached);
   agent_.tick(membership_, 0, 11);
-  EXPECT_TRUE(chunk(1).reached());
+  EXPECT_TRUE(chunk(1).reached);
   EXPECT_TRUE(agent_.tracer().on());
   agent_.tick(membership_, 0, 12);
   EXPECT_FALSE(agent_.tracer().on());

@@ -23,7 +23,7 @@ TEST(Transports, TwoOfThemMeetOverLoopback) {
   ASSERT_TRUE(address.ok()) << address.status().text();
   ASSERT_TRUE(parse_host_port(*address).ok());
   EXPECT_NE(parse_host_port(*address)->port, 0);
-  ASSERT_TRUE(worker.connect(*address, fake::hello(Role::kWorker, 0).hello()).ok());
+  ASSERT_TRUE(worker.connect(*address, fake::hello(Role::kWorker, 0)).ok());
   fake::Recorder at_server, at_worker;
   const Time deadline = clock.now() + 30s;
   while (at_server.controls.empty() && clock.now() < deadline) {
@@ -31,7 +31,7 @@ TEST(Transports, TwoOfThemMeetOverLoopback) {
     server.step(at_server, 1ms);
   }
   ASSERT_EQ(at_server.controls.size(), 1U);
-  EXPECT_EQ(at_server.controls[0].second.hello().token(), "secret");
+  EXPECT_EQ(std::get<control::Hello>(at_server.controls[0].second).token, "secret");
 }
 
 TEST(Transports, ServersAndWorkersOfferTheWaysOfTheirChoice) {
@@ -52,15 +52,14 @@ TEST(Transports, ServersAndWorkersOfferTheWaysOfTheirChoice) {
 
 // A roster of the largest job fits one control message, ways and all.
 TEST(Transports, AddressesOfTheLargestJobFitARoster) {
-  wire::Control message;
+  Roster roster;
   for (NodeId node = 1; node <= kMaxNodes; ++node) {
-    wire::Member& member = *message.mutable_roster()->add_members();
-    member.set_node(node);
-    member.set_role(static_cast<std::uint32_t>(Role::kServer));
-    member.set_rank(node - 1);
-    member.set_address("255.255.255.255:65535;shm=0123456789abcdef");
+    roster.members.push_back({.node = node,
+                              .role = Role::kServer,
+                              .rank = node - 1,
+                              .address = "255.255.255.255:65535;shm=0123456789abcdef"});
   }
-  EXPECT_LT(message.ByteSizeLong(), wire::kMaxControlBytes);
+  EXPECT_LT(control::encode(roster).size(), wire::kMaxControlBytes);
 }
 
 TEST(Transports, AnAddressThatIsTakenIsRefused) {

@@ -24,7 +24,7 @@ TEST_F(VanTest, AHelloReachesTheHandlerAndAdmissionOpensTheLink) {
   worker_.say(fake::hello(Role::kWorker, 0));
   step();
   ASSERT_EQ(seen_.controls.size(), 1U);
-  EXPECT_TRUE(seen_.controls[0].second.has_hello());
+  EXPECT_TRUE(control::is<control::Hello>(seen_.controls[0].second));
   EXPECT_FALSE(van_.is_open(worker_.link()));
   van_.admit(worker_.link(), kWorkerNode);
   EXPECT_TRUE(van_.is_open(worker_.link()));
@@ -67,14 +67,14 @@ TEST_F(VanTest, AHelloAfterAdmissionClosesTheLink) {
 }
 
 TEST_F(VanTest, ALinkOfOursTakesAWelcomeOrAFaultFirstAndNothingElse) {
-  ASSERT_TRUE(van_.connect("there:1", fake::hello(Role::kServer, 0).hello()).ok());
+  ASSERT_TRUE(van_.connect("there:1", fake::hello(Role::kServer, 0)).ok());
   FarEnd scheduler(wire_, 1, kSchedulerNode);
   step();
-  EXPECT_TRUE(scheduler.control().has_hello());
+  EXPECT_TRUE(control::is<control::Hello>(scheduler.control()));
   scheduler.say(fake::welcome(50, 0));
   step();
   ASSERT_EQ(seen_.controls.size(), 1U);
-  EXPECT_TRUE(seen_.controls[0].second.has_welcome());
+  EXPECT_TRUE(control::is<control::Welcome>(seen_.controls[0].second));
   scheduler.say(fake::hello(Role::kWorker, 0));
   step();
   EXPECT_TRUE(scheduler.closed());
@@ -158,9 +158,9 @@ TEST_F(VanTest, DataOfAnEpochBehindTheFenceIsRefusedWithAFault) {
   push(2);
   step();
   EXPECT_EQ(seen_.data.size(), 1U);
-  const wire::Control fault = worker_.control();
-  EXPECT_EQ(status_of(fault.fault()).code(), Code::kRefused);
-  EXPECT_THAT(fault.fault().cause(), HasSubstr("epoch 1"));
+  const control::Fault fault = std::get<control::Fault>(worker_.control());
+  EXPECT_EQ(fault.why.code(), Code::kRefused);
+  EXPECT_THAT(fault.why.cause(), HasSubstr("epoch 1"));
 }
 
 TEST_F(VanTest, ControlOfAnOldEpochMayCome) {
@@ -226,14 +226,14 @@ TEST_F(VanTest, ALinkThatWeClosedIsHeardOfNoMore) {
 TEST_F(VanTest, RefuseSendsAFaultAndClosesTheLinkAfterwards) {
   worker_.connect();
   worker_.say(fake::hello(Role::kWorker, 0));
-  seen_.when_control = [this](LinkId link, const wire::Control&) {
+  seen_.when_control = [this](LinkId link, const control::Message&) {
     van_.refuse(link, Status(Code::kRefused, "not today").with_peer("worker 7"));
   };
   step();
-  const wire::Fault fault = worker_.control().fault();
-  EXPECT_EQ(status_of(fault).code(), Code::kRefused);
-  EXPECT_EQ(fault.cause(), "not today");
-  EXPECT_EQ(fault.peer(), "worker 7");
+  const control::Fault fault = std::get<control::Fault>(worker_.control());
+  EXPECT_EQ(fault.why.code(), Code::kRefused);
+  EXPECT_EQ(fault.why.cause(), "not today");
+  EXPECT_EQ(fault.why.peer(), "worker 7");
   EXPECT_FALSE(worker_.closed()) << "the fault must have time to leave";
   push(1);
   step();
@@ -250,7 +250,8 @@ TEST_F(VanTest, AnotherProtocolIsToldSo) {
   header.sequence = 1;
   worker_.send_raw(header);
   step();
-  EXPECT_THAT(worker_.control().fault().cause(), HasSubstr("protocol 1, this side speaks 3"));
+  EXPECT_THAT(std::get<control::Fault>(worker_.control()).why.cause(),
+              HasSubstr("protocol 1, this side speaks 3"));
 }
 
 // ---- credit and acks

@@ -16,20 +16,18 @@ class BarrierCallsTest : public ExchangeTest {
   BarrierCalls::Done into(std::vector<Result<Rank>>& results) {
     return [&results](const Result<Rank>& result) { results.push_back(result); };
   }
-  static wire::Barrier open_of(std::uint64_t number, Rank last = 0) {
-    wire::Barrier open;
-    open.set_number(number);
-    open.set_last(last);
-    return open;
+  static control::Barrier open_of(std::uint64_t number, Rank last = 0) {
+    return {.number = number, .last = last};
   }
 
-  StandIn stand_in_{tensors_,
-                    exchange_,
-                    {.declare = [](const TensorSpec&, const StandIn::Declared&) {},
-                     .tell = [this](const wire::SitOut& said) { told_.push_back(said.number()); }}};
-  BarrierCalls calls_{clock_, 10s, stand_in_, [this](const wire::Barrier& barrier) {
-                        entered_.push_back(barrier.number());
-                        sits_out_ = barrier.sits_out();
+  StandIn stand_in_{
+      tensors_,
+      exchange_,
+      {.declare = [](const TensorSpec&, const StandIn::Declared&) {},
+       .tell = [this](const control::SitOut& said) { told_.push_back(said.number); }}};
+  BarrierCalls calls_{clock_, 10s, stand_in_, [this](const control::Barrier& barrier) {
+                        entered_.push_back(barrier.number);
+                        sits_out_ = barrier.sits_out;
                       }};
   std::vector<std::uint64_t> told_;
   std::vector<std::uint64_t> entered_;

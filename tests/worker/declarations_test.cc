@@ -18,7 +18,7 @@ using testing::HasSubstr;
 class DeclarationsTest : public testing::Test {
  protected:
   DeclarationsTest() {
-    EXPECT_TRUE(links_.connect(roster_, fake::hello(Role::kWorker, 0).hello(), clock_.now()).ok());
+    EXPECT_TRUE(links_.connect(roster_, fake::hello(Role::kWorker, 0), clock_.now()).ok());
   }
   void declare(const std::string& name, Dtype dtype = Dtype::kF32) {
     declarations_.declare(fake::spec(name, dtype, 2), [this](const Result<Tensor>& result) {
@@ -28,14 +28,9 @@ class DeclarationsTest : public testing::Test {
   }
   /// One slot, of this owner.
   void answer(const std::string& name, std::uint32_t id, NodeId owner = 50) {
-    wire::Declared declared;
-    declared.set_name(name);
-    declared.set_tensor(id);
-    wire::SlotRun& run = *declared.add_owners();
-    run.set_first(0);
-    run.set_count(1);
-    run.set_node(owner);
-    declarations_.on_declared(declared, roster_, 0);
+    declarations_.on_declared(
+        {.tensor = id, .name = name, .owners = {{.first = 0, .count = 1, .owner = owner}}}, roster_,
+        0);
   }
 
   sim::VirtualClock clock_;
@@ -54,10 +49,8 @@ class DeclarationsTest : public testing::Test {
       links_,
       tensors_,
       {.tell_scheduler =
-           [this](const wire::Control& message) {
-             asked_.push_back(message.declare().spec().name());
-           },
-       .tell_shard = [this](LinkId link, const wire::Control&) { opened_.push_back(link); },
+           [this](const control::Declare& asked) { asked_.push_back(asked.spec.name); },
+       .tell_shard = [this](LinkId link, const control::Open&) { opened_.push_back(link); },
        .named = [this](std::uint32_t id, const std::string&) { named_.push_back(id); }}};
   std::vector<Status> results_;
   std::vector<std::uint32_t> ids_;

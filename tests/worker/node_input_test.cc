@@ -15,28 +15,28 @@ class NodeInputTest : public testing::Test {
     node_.set_input(&account_);
     node_.join([](const Status&) {});
     say(fake::welcome(10, 0));
-    say(to_wire(fake::roster()));
+    say(fake::roster());
   }
-  void say(const wire::Control& message) {
+  void say(const control::Message& message) {
     scheduler_.say(message);
     node_.step(Duration::zero());
     node_.step(Duration::zero());
   }
   void limit(std::uint64_t bytes) {
-    wire::Control answer = fake::heartbeat();
-    answer.mutable_heartbeat()->set_input_limit_bytes(bytes);
+    control::Heartbeat answer = fake::heartbeat();
+    answer.input_limit_bytes = bytes;
     say(answer);
   }
   /// The last heartbeat of a second.
-  wire::Heartbeat heartbeat() {
+  control::Heartbeat heartbeat() {
     scheduler_.controls();
     for (int i = 0; i < 2; ++i) {
       clock_.advance_to(clock_.now() + 500ms);
       node_.step(Duration::zero());
     }
-    wire::Heartbeat last;
-    for (const wire::Control& message : scheduler_.controls()) {
-      if (message.has_heartbeat()) last = message.heartbeat();
+    control::Heartbeat last;
+    for (const control::Message& message : scheduler_.controls()) {
+      if (control::is<control::Heartbeat>(message)) last = std::get<control::Heartbeat>(message);
     }
     return last;
   }
@@ -50,15 +50,15 @@ class NodeInputTest : public testing::Test {
 };
 
 TEST_F(NodeInputTest, TellsOfReadersIfThereAreSome) {
-  EXPECT_GT(heartbeat().number(), 0U);
-  EXPECT_FALSE(heartbeat().has_input());
+  EXPECT_GT(heartbeat().number, 0U);
+  EXPECT_FALSE(heartbeat().input.has_value());
   const auto feed = account_.open(clock_.now());
   feed->delivered(1000);
   feed->wants(1 << 20, 1 << 18);
-  const wire::InputProgress told = heartbeat().input();
-  EXPECT_EQ(told.delivered_bytes(), 1000U);
-  EXPECT_EQ(told.demanded_bytes(), 1000U);
-  EXPECT_EQ(told.read_bytes(), 1U << 18);
+  const InputTotals told = heartbeat().input.value();
+  EXPECT_EQ(told.delivered_bytes, 1000U);
+  EXPECT_EQ(told.demanded_bytes, 1000U);
+  EXPECT_EQ(told.read_bytes, 1U << 18);
 }
 
 TEST_F(NodeInputTest, PassesTheLimitOnAndTakesItBack) {

@@ -16,7 +16,7 @@ class NodeSitsOutTest : public testing::Test {
     node_.join([](const Status&) {});
     say(scheduler_, fake::welcome(10, 0));
     const Roster roster = fake::roster(2, 1);
-    say(scheduler_, to_wire(roster));
+    say(scheduler_, roster);
     say(shard_, fake::welcome(10, 0));
     scheduler_.epoch = shard_.epoch = roster.epoch;
     scheduler_.controls();
@@ -28,7 +28,7 @@ class NodeSitsOutTest : public testing::Test {
     node_.step(Duration::zero());
     node_.step(Duration::zero());
   }
-  void say(fake::FarEnd& far, const wire::Control& message) {
+  void say(fake::FarEnd& far, const control::Message& message) {
     far.say(message);
     step();
   }
@@ -43,37 +43,30 @@ class NodeSitsOutTest : public testing::Test {
 };
 
 TEST_F(NodeSitsOutTest, SaysSoAndSaysWhenItIsOver) {
-  const wire::Barrier asked = scheduler_.control().barrier();
-  EXPECT_TRUE(asked.sits_out());
-  const wire::SitOut told = shard_.control().sit_out();
-  EXPECT_EQ(told.number(), asked.number());
-  EXPECT_FALSE(told.over());
+  const control::Barrier asked = std::get<control::Barrier>(scheduler_.control());
+  EXPECT_TRUE(asked.sits_out);
+  const control::SitOut told = std::get<control::SitOut>(shard_.control());
+  EXPECT_EQ(told.number, asked.number);
+  EXPECT_FALSE(told.over);
   EXPECT_FALSE(last_.has_value());
-  wire::Control open = fake::barrier(asked.number());
-  open.mutable_barrier()->set_last(1);
+  control::Barrier open = fake::barrier(asked.number);
+  open.last = 1;
   say(scheduler_, open);
   ASSERT_TRUE(last_.has_value() && last_->ok());
   EXPECT_EQ(**last_, 1U);
-  EXPECT_TRUE(shard_.control().sit_out().over());
+  EXPECT_TRUE(std::get<control::SitOut>(shard_.control()).over);
 }
 
 TEST_F(NodeSitsOutTest, GivesAnEmptyShareOfATensorThatItDidNotKnow) {
   scheduler_.controls();
   shard_.controls();
   const TensorSpec spec = fake::spec("grads", Dtype::kF32, 2);
-  wire::Control wanted;
-  *wanted.mutable_wanted()->mutable_spec() = to_wire(spec);
-  wanted.mutable_wanted()->set_round(1);
-  say(shard_, wanted);
-  EXPECT_EQ(scheduler_.control().declare().spec().name(), "grads");
-  wire::Control declared;
-  declared.mutable_declared()->set_name("grads");
-  declared.mutable_declared()->set_tensor(3);
-  wire::SlotRun& run = *declared.mutable_declared()->add_owners();
-  run.set_count(1);
-  run.set_node(50);
-  say(scheduler_, declared);
-  EXPECT_TRUE(shard_.control().has_open());
+  say(shard_, control::Wanted{.spec = spec, .round = 1});
+  EXPECT_EQ(std::get<control::Declare>(scheduler_.control()).spec.name, "grads");
+  say(scheduler_,
+      control::Declared{
+          .tensor = 3, .name = "grads", .owners = {{.first = 0, .count = 1, .owner = 50}}});
+  EXPECT_TRUE(control::is<control::Open>(shard_.control()));
   const fake::Sent share = shard_.datum();
   EXPECT_EQ(share.header.flags, wire::kAbsent);
   EXPECT_EQ(wire::PushFrame::of(share.header).round, 1U);
@@ -83,18 +76,20 @@ TEST_F(NodeSitsOutTest, GivesAnEmptyShareOfATensorThatItDidNotKnow) {
 TEST_F(NodeSitsOutTest, MakesSharesAgainIfTheBarrierFails) {
   scheduler_.controls();
   shard_.controls();
-  say(scheduler_, fault_message({Code::kPeerLost, "worker 1 has left the job"}, "barrier"));
+  say(scheduler_,
+      control::Fault{.why = {Code::kPeerLost, "worker 1 has left the job"}, .name = "barrier"});
   ASSERT_TRUE(last_.has_value());
   EXPECT_EQ(last_->status().code(), Code::kPeerLost);
   EXPECT_EQ(last_->status().operation(), "sit_out");
-  EXPECT_EQ(shard_.control().sit_out().number(), 0U);
+  EXPECT_EQ(std::get<control::SitOut>(shard_.control()).number, 0U);
 }
 
-TEST_F(NodeSitsOutTest, AWishThatMakesNoSenseEndsItsMembership) {
-  wire::Control wanted;
-  wanted.mutable_wanted()->set_part(1);
-  say(shard_, wanted);
-  EXPECT_EQ(node_.membership().status().code(), Code::kMalformed);
+TEST_F(NodeSitsOutTest, AWishThatMakesNoSenseEndsTheLinkAndTheSchedulerHearsWhy) {
+  scheduler_.controls();
+  say(shard_, control::Wanted{.part = 1});
+  EXPECT_TRUE(shard_.closed());
+  EXPECT_THAT(std::get<control::LinkReport>(scheduler_.control()).cause,
+              testing::HasSubstr("a wish names a tensor that makes no sense"));
 }
 
 TEST_F(NodeSitsOutTest, RefusesWhatTheProgramBeginsMeanwhile) {

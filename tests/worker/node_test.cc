@@ -38,7 +38,7 @@ class NodeTest : public testing::Test {
     node_.step(Duration::zero());
     node_.step(Duration::zero());
   }
-  void say(FarEnd& far, const wire::Control& message) {
+  void say(FarEnd& far, const control::Message& message) {
     far.say(message);
     step();
   }
@@ -52,7 +52,7 @@ class NodeTest : public testing::Test {
   void meet_scheduler() {
     node_.join(joined_.callback());
     say(scheduler_, fake::welcome(10, 0));
-    say(scheduler_, to_wire(roster_));
+    say(scheduler_, roster_);
   }
   void join() {
     meet_scheduler();
@@ -66,31 +66,22 @@ class NodeTest : public testing::Test {
     }
   }
   /// Slots from 7 on, belonging to these nodes in turn.
-  static wire::Control declared(const std::string& name, std::uint32_t id,
-                                const std::vector<NodeId>& owners, std::uint32_t first = 7) {
-    wire::Control message;
-    wire::Declared& body = *message.mutable_declared();
-    body.set_name(name);
-    body.set_tensor(id);
-    body.set_first_slot(first);
+  static control::Declared declared(const std::string& name, std::uint32_t id,
+                                    const std::vector<NodeId>& owners, std::uint32_t first = 7) {
+    control::Declared message{.tensor = id, .first_slot = first, .name = name};
     for (NodeId owner : owners) {
-      wire::SlotRun& run = *body.add_owners();
-      run.set_first(first++ % kSlots);
-      run.set_count(1);
-      run.set_node(owner);
+      message.owners.push_back({.first = first++ % kSlots, .count = 1, .owner = owner});
     }
     return message;
   }
-  Result<Tensor> declare(const TensorSpec& spec, const wire::Control& answer) {
+  Result<Tensor> declare(const TensorSpec& spec, const control::Message& answer) {
     Answer<Result<Tensor>> told;
     node_.work().declare(spec, told.callback());
     say(scheduler_, answer);
     return told.came() ? *told : Result<Tensor>(Status(Code::kTimeout, "no answer"));
   }
-  static wire::Control barrier_fault() {
-    wire::Control message = fault_message({Code::kPeerLost, "worker 1 has left the job"});
-    message.mutable_fault()->set_name("barrier");
-    return message;
+  static control::Fault barrier_fault() {
+    return {.why = {Code::kPeerLost, "worker 1 has left the job"}, .name = "barrier"};
   }
   std::shared_ptr<Operation> pull(const Tensor& tensor) {
     auto operation = std::make_shared<Operation>();
@@ -121,9 +112,9 @@ class NodeTest : public testing::Test {
 TEST_F(NodeTest, JoiningEndsWhenEveryShardHasAnswered) {
   meet_scheduler();
   EXPECT_EQ(wire_.connected.back(), "shard1:1");
-  const wire::Hello hello = first_.control().hello();
-  EXPECT_EQ(hello.node(), 10U);
-  EXPECT_EQ(hello.token(), "secret");
+  const control::Hello hello = std::get<control::Hello>(first_.control());
+  EXPECT_EQ(hello.node, 10U);
+  EXPECT_EQ(hello.token, "secret");
   say(first_, fake::welcome(10, 0));
   EXPECT_FALSE(joined_.came());
   say(second_, fake::welcome(10, 0));
@@ -147,7 +138,7 @@ TEST_F(NodeTest, AShardThatDoesNotAnswerIsNamed) {
 
 TEST_F(NodeTest, ARefusalAtAShardIsTheJoinsError) {
   meet_scheduler();
-  say(second_, fault_message({Code::kRefused, "says it is node 10, which is no worker"}));
+  say(second_, control::Fault{.why = {Code::kRefused, "says it is node 10, which is no worker"}});
   ASSERT_TRUE(joined_.came());
   EXPECT_EQ(joined_->code(), Code::kRefused);
   EXPECT_EQ(joined_->peer(), "server 0 shard 1");
@@ -156,7 +147,7 @@ TEST_F(NodeTest, ARefusalAtAShardIsTheJoinsError) {
 TEST_F(NodeTest, ARefusalAtTheSchedulerIsTheJoinsError) {
   node_.join(joined_.callback());
   step();
-  say(scheduler_, fault_message({Code::kRefused, "two processes have the same rank"}));
+  say(scheduler_, control::Fault{.why = {Code::kRefused, "two processes have the same rank"}});
   ASSERT_TRUE(joined_.came());
   EXPECT_EQ(joined_->cause(), "two processes have the same rank");
   EXPECT_TRUE(node_.over());
@@ -178,8 +169,8 @@ TEST_F(NodeTest, DeclaringGivesTheSchedulersIdAndOpensTheTensorAtItsOwner) {
   ASSERT_TRUE(tensor.ok()) << tensor.status().text();
   EXPECT_EQ(tensor->id, 4U);
   EXPECT_EQ(tensor->bytes(), 8U);
-  EXPECT_EQ(scheduler_.control().declare().spec().name(), "grads");
-  EXPECT_EQ(second_.control().open().tensor(), 4U);
+  EXPECT_EQ(std::get<control::Declare>(scheduler_.control()).spec.name, "grads");
+  EXPECT_EQ(std::get<control::Open>(second_.control()).tensor, 4U);
   EXPECT_TRUE(first_.controls().empty()) << "no part of it lives there";
 }
 
@@ -215,7 +206,7 @@ TEST_F(NodeTest, TwoCallersOfOneNameShareTheAnswer) {
   ASSERT_TRUE(other.came());
   EXPECT_THAT(other->status().cause(), HasSubstr("as f32[2] sync sum and as f64[2] sync sum"));
   step();
-  EXPECT_TRUE(scheduler_.control().has_declare());
+  EXPECT_TRUE(control::is<control::Declare>(scheduler_.control()));
   say(scheduler_, declared("grads", 4, {50}));
   EXPECT_TRUE(first.came() && first->ok());
   EXPECT_TRUE(second.came() && second->ok());
@@ -241,11 +232,11 @@ TEST_F(NodeTest, WhatCannotBeDeclaredIsRefusedHere) {
 
 TEST_F(NodeTest, AnAnswerWithoutUsableOwnersIsMalformed) {
   join();
-  wire::Control nobody = declared("grads", 4, {99});
+  const control::Declared nobody = declared("grads", 4, {99});
   EXPECT_EQ(declare(spec_, nobody).status().code(), Code::kMalformed);
   EXPECT_EQ(declare(spec_, declared("grads", 4, {})).status().code(), Code::kMalformed);
-  wire::Control beyond = declared("grads", 4, {50});
-  beyond.mutable_declared()->mutable_owners(0)->set_count(~0U);
+  control::Declared beyond = declared("grads", 4, {50});
+  beyond.owners[0].count = ~0U;
   EXPECT_EQ(declare(spec_, beyond).status().code(), Code::kMalformed);
   EXPECT_TRUE(declare(spec_, declared("grads", 4, {50})).ok());
 }
@@ -255,14 +246,14 @@ TEST_F(NodeTest, AFaultByNameEndsTheDeclareAndByIdTheTensor) {
   const Result<Tensor> tensor = declare(spec_, declared("grads", 4, {50}));
   ASSERT_TRUE(tensor.ok());
   const auto operation = pull(*tensor);
-  wire::Control fault = fault_message({Code::kMismatch, "worker 1 declared f64[2]"});
-  fault.mutable_fault()->set_name("grads");
-  fault.mutable_fault()->set_tensor(4);
+  control::Fault fault = {.why = {Code::kMismatch, "worker 1 declared f64[2]"}};
+  fault.name = "grads";
+  fault.tensor = 4;
   say(scheduler_, fault);
   EXPECT_EQ(operation->ticket->wait_for(0s).code(), Code::kMismatch);
   EXPECT_EQ(pull(*tensor)->ticket->wait_for(0s).code(), Code::kMismatch);
-  fault.mutable_fault()->set_name("other");
-  fault.mutable_fault()->set_tensor(5);
+  fault.name = "other";
+  fault.tensor = 5;
   const Status refused = declare(fake::spec("other", Dtype::kF32, 1), fault).status();
   EXPECT_EQ(refused.code(), Code::kMismatch);
   EXPECT_EQ(refused.operation(), "declare");
@@ -276,8 +267,8 @@ TEST_F(NodeTest, AFaultOfAShardEndsItsTensorOnly) {
   ASSERT_TRUE(one.ok() && two.ok());
   const auto failing = pull(*one);
   const auto living = pull(*two);
-  wire::Control fault = fault_message({Code::kResource, "needs 8 more bytes"});
-  fault.mutable_fault()->set_tensor(4);
+  control::Fault fault = {.why = {Code::kResource, "needs 8 more bytes"}};
+  fault.tensor = 4;
   say(first_, fault);
   ASSERT_TRUE(failing->ticket->done());
   EXPECT_EQ(failing->ticket->wait_for(0s).peer(), "server 0");
@@ -305,13 +296,13 @@ TEST_F(NodeTest, BarriersGoOneByOne) {
   node_.work().barrier(first.callback());
   node_.work().barrier(second.callback());
   step();
-  EXPECT_EQ(scheduler_.control().barrier().number(), 1U);
+  EXPECT_EQ(std::get<control::Barrier>(scheduler_.control()).number, 1U);
   say(scheduler_, fake::barrier(7));
   EXPECT_FALSE(first.came()) << "that is somebody else's";
   say(scheduler_, fake::barrier(1));
   EXPECT_TRUE(first.came());
   EXPECT_FALSE(second.came());
-  EXPECT_EQ(scheduler_.control().barrier().number(), 2U);
+  EXPECT_EQ(std::get<control::Barrier>(scheduler_.control()).number, 2U);
   say(scheduler_, fake::barrier(2));
   EXPECT_TRUE(second.came() && second->ok());
 }
@@ -338,7 +329,7 @@ TEST_F(NodeTest, ABarrierThatFailedIsTriedAgainUnderItsNumber) {
   say(scheduler_, barrier_fault());  // Told again, as all are; nothing waits.
   node_.work().barrier(again.callback());
   step();
-  EXPECT_EQ(scheduler_.control().barrier().number(), 1U)
+  EXPECT_EQ(std::get<control::Barrier>(scheduler_.control()).number, 1U)
       << "the scheduler has not seen barrier 1 complete, and refuses a second one";
   say(scheduler_, fake::barrier(1));
   EXPECT_TRUE(again.came() && again->ok());
@@ -380,7 +371,8 @@ TEST_F(NodeTest, LeavesWhenNothingIsUnderWayAnyMore) {
   first_.send(value, fake::bytes_of({1, 2}));
   step();
   EXPECT_TRUE(operation->ticket->done());
-  for (FarEnd* far : {&scheduler_, &first_, &second_}) EXPECT_TRUE(far->control().has_leave());
+  for (FarEnd* far : {&scheduler_, &first_, &second_})
+    EXPECT_TRUE(control::is<control::Leave>(far->control()));
   EXPECT_FALSE(left.came());
   say(scheduler_, fake::leave());
   ASSERT_TRUE(left.came());
@@ -425,10 +417,8 @@ TEST_F(NodeTest, AFailureEndsEverythingWithItsCause) {
   node_.work().declare(fake::spec("other", Dtype::kF32, 1), declaring.callback());
   node_.leave(left.callback());
   (void)first_.data();
-  wire::Control failure;
-  failure.mutable_failure()->set_code(static_cast<std::uint32_t>(Code::kPeerLost));
-  failure.mutable_failure()->set_peer("worker 1");
-  failure.mutable_failure()->set_cause("worker 1 is lost");
+  control::Failure failure{.why =
+                               Status(Code::kPeerLost, "worker 1 is lost").with_peer("worker 1")};
   say(scheduler_, failure);
   ASSERT_TRUE(barrier.came() && declaring.came() && left.came());
   for (const Status& status : {*barrier, declaring->status(), *left,
@@ -444,7 +434,7 @@ TEST_F(NodeTest, ABrokenShardIsReportedAndThenLost) {
   join();
   second_.break_link();
   step();
-  EXPECT_EQ(scheduler_.control().link_report().node(), 51U);
+  EXPECT_EQ(std::get<control::LinkReport>(scheduler_.control()).node, 51U);
   EXPECT_FALSE(node_.over());
   pass(4s);
   ASSERT_TRUE(node_.over());

@@ -15,18 +15,18 @@ class NodeWaitsTest : public testing::Test {
     node_.join([](const Status&) {});
     say(scheduler_, fake::welcome(10, 0));
     const Roster roster = fake::roster(2, 1);
-    say(scheduler_, to_wire(roster));
+    say(scheduler_, roster);
     say(shard_, fake::welcome(10, 0));
     scheduler_.epoch = shard_.epoch = roster.epoch;
   }
-  void say(fake::FarEnd& far, const wire::Control& message) {
+  void say(fake::FarEnd& far, const control::Message& message) {
     far.say(message);
     node_.step(Duration::zero());
     node_.step(Duration::zero());
   }
   void hear_of(const std::string& elsewhere) {
-    wire::Control answer = fake::heartbeat();
-    answer.mutable_heartbeat()->set_elsewhere(elsewhere);
+    control::Heartbeat answer = fake::heartbeat();
+    answer.elsewhere = elsewhere;
     say(scheduler_, answer);
   }
   /// What the last heartbeat of this time tells.
@@ -37,21 +37,17 @@ class NodeWaitsTest : public testing::Test {
       say(scheduler_, fake::heartbeat());
     }
     std::string told;
-    for (const wire::Control& message : scheduler_.controls()) {
-      if (message.has_heartbeat()) told = message.heartbeat().waits_in();
+    for (const control::Message& message : scheduler_.controls()) {
+      if (control::is<control::Heartbeat>(message))
+        told = std::get<control::Heartbeat>(message).waits_in;
     }
     return told;
   }
   std::shared_ptr<Operation> pull() {
     node_.work().declare(fake::spec("grads", Dtype::kF32, 2), [](const Result<Tensor>&) {});
-    wire::Control declared;
-    declared.mutable_declared()->set_name("grads");
-    declared.mutable_declared()->set_tensor(3);
-    wire::SlotRun& run = *declared.mutable_declared()->add_owners();
-    run.set_first(0);
-    run.set_count(1);
-    run.set_node(50);
-    say(scheduler_, declared);
+    say(scheduler_,
+        control::Declared{
+            .tensor = 3, .name = "grads", .owners = {{.first = 0, .count = 1, .owner = 50}}});
     auto operation = std::make_shared<Operation>();
     operation->kind = Operation::Kind::kPull;
     operation->tensor = {3, Dtype::kF32, 2};
@@ -77,8 +73,8 @@ TEST_F(NodeWaitsTest, ATimeoutTellsWhereOthersWait) {
   hear_of("worker 1 waits in barrier");
   hear_of("");
   EXPECT_EQ(told_in(1s), "pull 'grads'");
-  wire::Control fault = fault_message({Code::kTimeout, "waited 300 s for worker 1"});
-  fault.mutable_fault()->set_tensor(3);
+  control::Fault fault = {.why = {Code::kTimeout, "waited 300 s for worker 1"}};
+  fault.tensor = 3;
   say(shard_, fault);
   ASSERT_TRUE(operation->ticket->done());
   EXPECT_EQ(operation->ticket->wait().cause(),
@@ -90,8 +86,8 @@ TEST_F(NodeWaitsTest, WhatWasSaidOfOneCallDoesNotHoldForTheNext) {
   pull();
   EXPECT_EQ(told_in(2s), "pull 'grads'");
   hear_of("worker 1 waits in barrier");
-  wire::Control fault = fault_message({Code::kTimeout, "waited 300 s for worker 1"});
-  fault.mutable_fault()->set_tensor(3);
+  control::Fault fault = {.why = {Code::kTimeout, "waited 300 s for worker 1"}};
+  fault.tensor = 3;
   say(shard_, fault);
   Status ended;
   node_.work().barrier([&ended](const Status& status) { ended = status; });

@@ -61,7 +61,8 @@ TEST_F(ProgramWorkTest, EndingEndsWhatWasAskedAndRefusesTheRest) {
 TEST_F(ProgramWorkTest, ALossRightAfterADisagreementIsItsConsequence) {
   const Status lost(Code::kPeerLost, "worker 1 is lost");
   EXPECT_EQ(work_.cause_of(lost).code(), Code::kPeerLost);
-  work_.on_scheduler(fault_message({Code::kMismatch, "worker 1 declared f64[2]"}, "grads"));
+  work_.on_scheduler(
+      control::Fault{.why = {Code::kMismatch, "worker 1 declared f64[2]"}, .name = "grads"});
   EXPECT_EQ(work_.cause_of(lost).code(), Code::kMismatch);
   EXPECT_EQ(work_.cause_of({Code::kSchedulerLost, "gone"}).code(), Code::kSchedulerLost);
   clock_.advance_to(clock_.now() + 2s);

@@ -18,7 +18,7 @@ using testing::HasSubstr;
 class ShardLinksTest : public testing::Test {
  protected:
   Status connect(const Roster& roster) {
-    return links_.connect(roster, fake::hello(Role::kWorker, 0).hello(), clock_.now());
+    return links_.connect(roster, fake::hello(Role::kWorker, 0), clock_.now());
   }
 
   sim::VirtualClock clock_;

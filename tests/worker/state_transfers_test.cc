@@ -22,7 +22,7 @@ class StateTransfersTest : public testing::Test {
 
   StateTransfersTest() {
     van_.set_node(10);
-    EXPECT_TRUE(van_.connect("shard0:1", fake::hello(Role::kWorker, 0).hello()).ok());
+    EXPECT_TRUE(van_.connect("shard0:1", fake::hello(Role::kWorker, 0)).ok());
     shard_.say(fake::welcome(10, 0));
     step();
     van_.admit(kShard, 50);
@@ -33,7 +33,8 @@ class StateTransfersTest : public testing::Test {
     fake::Recorder seen;
     van_.step(seen, Duration::zero());
     for (const auto& [link, message] : seen.controls) {
-      if (message.has_state_piece()) states_.on_piece(message.state_piece());
+      const auto* piece = std::get_if<control::StatePiece>(&message);
+      if (piece != nullptr) states_.on_piece(*piece);
     }
     states_.tick();
     van_.step(seen, Duration::zero());
@@ -52,14 +53,11 @@ class StateTransfersTest : public testing::Test {
     states_.load(target(parts), block, [this](const Status& status) { loaded_.push_back(status); });
     step();
   }
-  wire::StateRequest asked() { return shard_.control().state_request(); }
-  void answer(const wire::StateRequest& request, const std::string& piece, std::uint64_t total,
+  control::StateRequest asked() { return std::get<control::StateRequest>(shard_.control()); }
+  void answer(const control::StateRequest& request, const std::string& piece, std::uint64_t total,
               std::uint64_t version = 3) {
-    wire::Control message;
-    message.mutable_state_piece()->set_number(request.number());
-    message.mutable_state_piece()->set_piece(piece);
-    message.mutable_state_piece()->set_total(total);
-    message.mutable_state_piece()->set_version(version);
+    control::StatePiece message{
+        .number = request.number, .total = total, .version = version, .piece = piece};
     shard_.say(message);
     step();
   }
@@ -75,16 +73,16 @@ class StateTransfersTest : public testing::Test {
 
 TEST_F(StateTransfersTest, EachPieceOfEachPartIsAskedForInTurn) {
   save(2);
-  wire::StateRequest request = asked();
-  EXPECT_EQ(request.tensor(), 7U);
-  EXPECT_EQ(request.part(), 0U);
+  control::StateRequest request = asked();
+  EXPECT_EQ(request.tensor, 7U);
+  EXPECT_EQ(request.part, 0U);
   answer(request, "ab", 3);
   request = asked();
-  EXPECT_EQ(request.offset(), 2U);
+  EXPECT_EQ(request.offset, 2U);
   answer(request, "c", 3);
   request = asked();
-  EXPECT_EQ(request.part(), 1U);
-  EXPECT_EQ(request.offset(), 0U);
+  EXPECT_EQ(request.part, 1U);
+  EXPECT_EQ(request.offset, 0U);
   EXPECT_TRUE(saved_.empty());
   answer(request, "", 0);
   ASSERT_EQ(saved_.size(), 1U);
@@ -96,8 +94,8 @@ TEST_F(StateTransfersTest, EachPieceOfEachPartIsAskedForInTurn) {
 
   load(2, block);
   request = asked();
-  EXPECT_EQ(request.set(), "abc");
-  EXPECT_EQ(request.total(), 3U);
+  EXPECT_EQ(request.set, "abc");
+  EXPECT_EQ(request.total, 3U);
   answer(request, "", 3);
   ASSERT_EQ(loaded_.size(), 1U) << "nothing is set of a part without state";
   EXPECT_TRUE(loaded_[0].ok());
@@ -106,7 +104,7 @@ TEST_F(StateTransfersTest, EachPieceOfEachPartIsAskedForInTurn) {
 TEST_F(StateTransfersTest, OneAtATime) {
   save(1);
   save(1);
-  const wire::StateRequest first = asked();
+  const control::StateRequest first = asked();
   answer(first, "", 0);
   EXPECT_EQ(saved_.size(), 1U);
   answer(asked(), "", 0);
@@ -137,10 +135,7 @@ TEST_F(StateTransfersTest, AnswersThatMakeNoSenseEndIt) {
 
 TEST_F(StateTransfersTest, WhatAServerRefusesIsTold) {
   save(1);
-  wire::Control message;
-  message.mutable_state_piece()->set_number(asked().number());
-  message.mutable_state_piece()->set_code(static_cast<std::uint32_t>(Code::kResource));
-  message.mutable_state_piece()->set_cause("no memory");
+  control::StatePiece message{.number = asked().number, .why = {Code::kResource, "no memory"}};
   shard_.say(message);
   step();
   ASSERT_EQ(saved_.size(), 1U);
@@ -149,14 +144,14 @@ TEST_F(StateTransfersTest, WhatAServerRefusesIsTold) {
 
 TEST_F(StateTransfersTest, SilenceEndsItAndALateAnswerIsNobodys) {
   save(1);
-  const wire::StateRequest late = asked();
+  const control::StateRequest late = asked();
   EXPECT_EQ(states_.next_due(), clock_.now() + 20s);
   clock_.advance_to(clock_.now() + 20s);
   step();
   ASSERT_EQ(saved_.size(), 1U);
   EXPECT_EQ(saved_[0].status().code(), Code::kTimeout);
   save(1);
-  const wire::StateRequest next = asked();
+  const control::StateRequest next = asked();
   answer(late, "x", 1);
   EXPECT_EQ(saved_.size(), 1U);
   answer(next, "y", 1);

@@ -73,12 +73,11 @@ class VanReceiver final : public Van::Handler {
   }
 
  private:
-  void on_control(LinkId link, const wire::Control& message) override {
-    if (!message.has_hello()) return;
-    van_->admit(link, message.hello().node());
-    wire::Control welcome;
-    welcome.mutable_welcome()->set_node(message.hello().node());
-    van_->send_control(link, welcome);
+  void on_control(LinkId link, const control::Message& message) override {
+    const auto* hello = std::get_if<control::Hello>(&message);
+    if (hello == nullptr) return;
+    van_->admit(link, hello->node);
+    van_->send_control(link, control::Welcome{.node = hello->node});
   }
   void on_data(LinkId link, const wire::Header& header, Buffer payload) override {
     van_->ack(link, header.push_sequence, false);
@@ -109,10 +108,8 @@ class VanLoadSender final : public LoadSender, private Van::Handler {
     van_ = *std::move(van);
     alarm_ = std::make_unique<Alarm>([this] { van_->waker()->wake(); });
     for (const std::string& address : addresses) {
-      wire::Hello hello;
-      hello.set_protocol(wire::kProtocol);
-      hello.set_node(kSender);
-      const Result<LinkId> link = van_->connect(address, hello);
+      const Result<LinkId> link =
+          van_->connect(address, {.protocol = wire::kProtocol, .node = kSender});
       if (!link.ok()) return link.status();
       links_.push_back(*link);
     }
@@ -155,8 +152,8 @@ class VanLoadSender final : public LoadSender, private Van::Handler {
     next_ += settings_.part_bytes;
   }
 
-  void on_control(LinkId link, const wire::Control& message) override {
-    if (!message.has_welcome()) return;
+  void on_control(LinkId link, const control::Message& message) override {
+    if (!control::is<control::Welcome>(message)) return;
     van_->admit(link, kReceiver);
     ++welcomed_;
   }

@@ -10,7 +10,6 @@
 #include "common/clock.h"
 #include "common/config.h"
 #include "van/greeting.h"
-#include "van/messages.h"
 #include "van/transports.h"
 #include "van/van.h"
 
@@ -28,34 +27,29 @@ class LiveObserver final : public Observer, private Van::Handler {
     Result<LinkId> link = van_.connect(scheduler_, introduction(Role::kObserver, token));
     if (!link.ok()) return link.status();
     link_ = *link;
-    Result<wire::Control> answer = hear();
+    Result<control::Message> answer = hear();
     if (!answer.ok()) return answer.status();
-    if (answer->has_fault()) return status_of(answer->fault()).with_peer("scheduler");
-    if (!answer->has_welcome())
-      return {Code::kMalformed, "the scheduler did not welcome this tool"};
-    van_.set_node(answer->welcome().node());
+    const auto* welcome = std::get_if<control::Welcome>(&*answer);
+    if (welcome == nullptr) return refusal_in(*answer, "the scheduler did not welcome this tool");
+    van_.set_node(welcome->node);
     van_.admit(link_, kSchedulerNode);
     return {};
   }
 
   Result<Observation> picture(std::uint32_t first) override {
-    return ask(wire::Observe::PICTURE, first, 0);
+    return ask({.what = What::kPicture, .first = first});
   }
   Result<Observation> start_trace(std::uint32_t iterations, std::uint32_t seconds) override {
-    wire::Control question;
-    question.mutable_observe()->set_what(wire::Observe::START);
-    question.mutable_observe()->set_iterations(iterations);
-    question.mutable_observe()->set_seconds(seconds);
-    return ask(question);
+    return ask({.what = What::kStart, .iterations = iterations, .seconds = seconds});
   }
   Result<Observation> trace_state(std::uint32_t first) override {
-    return ask(wire::Observe::STATE, first, 0);
+    return ask({.what = What::kState, .first = first});
   }
   Result<Observation> trace_records(std::uint32_t node, std::uint64_t offset) override {
-    return ask(wire::Observe::RECORDS, node, offset);
+    return ask({.what = What::kRecords, .first = node, .offset = offset});
   }
   Result<Observation> tensor_names(std::uint32_t first) override {
-    return ask(wire::Observe::NAMES, first, 0);
+    return ask({.what = What::kNames, .first = first});
   }
   Status rest(Duration time) override {
     for (const Time end = clock_.now() + time; clock_.now() < end && broken_.ok();) {
@@ -65,23 +59,25 @@ class LiveObserver final : public Observer, private Van::Handler {
   }
 
  private:
-  Result<Observation> ask(wire::Observe::What what, std::uint32_t first, std::uint64_t offset) {
-    wire::Control question;
-    question.mutable_observe()->set_what(what);
-    question.mutable_observe()->set_first(first);
-    question.mutable_observe()->set_offset(offset);
-    return ask(question);
+  using What = control::Observe::What;
+
+  // Why the scheduler did not answer what was asked.
+  static Status refusal_in(const control::Message& answer, const char* otherwise) {
+    const auto* fault = std::get_if<control::Fault>(&answer);
+    if (fault == nullptr) return {Code::kMalformed, otherwise};
+    return Status(fault->why).with_peer("scheduler");
   }
-  Result<Observation> ask(const wire::Control& question) {
+  Result<Observation> ask(const control::Observe& question) {
     STRETTO_CHECK(link_ != 0);
     heard_.reset();
     van_.send_control(link_, question);
-    Result<wire::Control> answer = hear();
+    Result<control::Message> answer = hear();
     if (!answer.ok()) return answer.status();
-    if (answer->has_fault()) return status_of(answer->fault()).with_peer("scheduler");
-    return Observation{answer->observed().text(), answer->observed().records()};
+    const auto* told = std::get_if<control::Observed>(&*answer);
+    if (told == nullptr) return refusal_in(*answer, "the scheduler answered something else");
+    return Observation{told->text, told->records};
   }
-  Result<wire::Control> hear() {
+  Result<control::Message> hear() {
     const Time deadline = clock_.now() + kPatience;
     while (!heard_ && broken_.ok() && clock_.now() < deadline) {
       van_.step(*this, Duration(20ms));
@@ -95,7 +91,7 @@ class LiveObserver final : public Observer, private Van::Handler {
         .with_peer("scheduler");
   }
 
-  void on_control(LinkId, const wire::Control& message) override { heard_ = message; }
+  void on_control(LinkId, const control::Message& message) override { heard_ = message; }
   void on_data(LinkId, const wire::Header&, Buffer) override {}
   void on_acked(LinkId, wire::Key) override {}
   void on_broken(LinkId, const Status& why) override {
@@ -109,7 +105,7 @@ class LiveObserver final : public Observer, private Van::Handler {
   const SteadyClock clock_;
   Van van_;
   LinkId link_ = 0;
-  std::optional<wire::Control> heard_;
+  std::optional<control::Message> heard_;
   Status broken_;
 };
 

@@ -26,13 +26,12 @@ class HistoryTest : public testing::Test {
     for (const Time end = now_ + time; now_ < end; now_ += 500ms) {
       rounds_ += rate / 2;
       for (const NodeId node : {3U, 4U}) {
-        wire::Heartbeat beat;
-        beat.set_rounds(static_cast<std::uint64_t>(rounds_));
-        beat.set_bytes_out(static_cast<std::uint64_t>(rounds_ * 1e6));
-        beat.set_staleness(node);
+        control::Heartbeat beat;
+        beat.rounds = static_cast<std::uint64_t>(rounds_);
+        beat.bytes_out = static_cast<std::uint64_t>(rounds_ * 1e6);
+        beat.staleness = node;
         for (const auto& [name, value] : reports_) {
-          beat.add_reports()->set_name(name);
-          beat.mutable_reports(beat.reports_size() - 1)->set_value(value * node);
+          beat.reports[name] = value * node;
         }
         picture_.heard(node, beat, now_);
       }

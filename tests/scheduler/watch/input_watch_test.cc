@@ -19,22 +19,20 @@ constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max();
 class InputWatchTest : public testing::Test {
  protected:
   /// Each worker reads for a second and gets this share of 100 MB; 0: it neither reads nor wants.
-  std::vector<InputWatch::Word> window(const std::vector<double>& shares,
-                                       std::uint64_t latency_ms = 10) {
+  std::vector<InputWatch::Word> window(const std::vector<double>& shares, int latency_ms = 10) {
     now_ += 1s;
     for (std::size_t i = 0; i < shares.size(); ++i) {
-      wire::InputProgress& all = workers_[static_cast<Rank>(i)];
-      all.set_at_ns(static_cast<std::uint64_t>(now_.time_since_epoch().count()));
+      InputTotals& all = workers_[static_cast<Rank>(i)];
+      all.at = now_;
       if (shares[i] > 0) {
-        all.set_delivered_bytes(all.delivered_bytes() +
-                                static_cast<std::uint64_t>(1e8 * shares[i]));
-        all.set_demanded_bytes(all.demanded_bytes() + 100'000'000);
-        all.set_stall_ns(all.stall_ns() + static_cast<std::uint64_t>(1e9 * (1 - shares[i])));
-        all.set_requests(all.requests() + 100);
-        all.set_latency_ns(all.latency_ns() + 100'000'000 * (i == 1 ? latency_ms : 10));
+        all.delivered_bytes += static_cast<std::uint64_t>(1e8 * shares[i]);
+        all.demanded_bytes += 100'000'000;
+        all.stall += Duration(static_cast<std::int64_t>(1e9 * (1 - shares[i])));
+        all.requests += 100;
+        all.latency += 100ms * (i == 1 ? latency_ms : 10);
       }
-      all.set_under_way_bytes(8 << 20);
-      all.set_read_bytes(1 << 18);
+      all.under_way_bytes = 8 << 20;
+      all.read_bytes = 1 << 18;
       watch_.heard(static_cast<Rank>(i), all);
     }
     return watch_.judge(now_);
@@ -48,7 +46,7 @@ class InputWatchTest : public testing::Test {
   }
 
   InputWatch watch_{1s, true};
-  std::map<Rank, wire::InputProgress> workers_;
+  std::map<Rank, InputTotals> workers_;
   Time now_{1h};
 };
 
@@ -108,10 +106,10 @@ TEST_F(InputWatchTest, WhoAsksForLittleIsNoAlarm) {
   window({0.9, 0.9, 0.9, 0.9});
   now_ += 1s;
   for (auto& [rank, all] : workers_) {
-    all.set_at_ns(all.at_ns() + 1'000'000'000);
+    all.at += 1s;
     const std::uint64_t bytes = rank == 2 ? 1'000'000 : 90'000'000;
-    all.set_delivered_bytes(all.delivered_bytes() + bytes);
-    all.set_demanded_bytes(all.demanded_bytes() + bytes);
+    all.delivered_bytes += bytes;
+    all.demanded_bytes += bytes;
     watch_.heard(rank, all);
   }
   EXPECT_THAT(watch_.judge(now_), IsEmpty());
@@ -148,11 +146,11 @@ TEST_F(InputWatchTest, WhoseHeartbeatsComeLateStaysStarved) {
   const auto judge_without_the_first = [this] {
     now_ += 1s;
     for (const Rank rank : {Rank{1}, Rank{2}}) {
-      wire::InputProgress& all = workers_[rank];
-      all.set_at_ns(static_cast<std::uint64_t>(now_.time_since_epoch().count()));
-      all.set_delivered_bytes(all.delivered_bytes() + 90'000'000);
-      all.set_demanded_bytes(all.demanded_bytes() + 100'000'000);
-      all.set_stall_ns(all.stall_ns() + 100'000'000);
+      InputTotals& all = workers_[rank];
+      all.at = now_;
+      all.delivered_bytes += 90'000'000;
+      all.demanded_bytes += 100'000'000;
+      all.stall += 100ms;
       watch_.heard(rank, all);
     }
     return watch_.judge(now_);
@@ -181,15 +179,15 @@ TEST_F(InputWatchTest, WhoLeavesIsForgotten) {
 
 TEST_F(InputWatchTest, WithoutBalancingItOnlyTells) {
   InputWatch telling(1s, false);
-  wire::InputProgress all;
+  InputTotals all;
   std::size_t words = 0;
   for (std::uint64_t second = 1; second < 10; ++second) {
     for (Rank rank = 0; rank < 4; ++rank) {
-      all.set_at_ns(second * 1'000'000'000);
-      all.set_delivered_bytes(second * (rank == 1 ? 10'000'000 : 90'000'000));
-      all.set_demanded_bytes(second * 100'000'000);
-      all.set_stall_ns(second * (rank == 1 ? 900'000'000 : 100'000'000));
-      all.set_under_way_bytes(8 << 20);
+      all.at = Time(std::chrono::seconds(second));
+      all.delivered_bytes = second * (rank == 1 ? 10'000'000 : 90'000'000);
+      all.demanded_bytes = second * 100'000'000;
+      all.stall = second * (rank == 1 ? 900ms : 100ms);
+      all.under_way_bytes = 8 << 20;
       telling.heard(rank, all);
     }
     words += telling.judge(now_).size();
@@ -199,28 +197,28 @@ TEST_F(InputWatchTest, WithoutBalancingItOnlyTells) {
 }
 
 TEST_F(InputWatchTest, WhatContradictsItselfDoesNotCount) {
-  using Bend = std::function<void(wire::InputProgress&)>;
+  using Bend = std::function<void(InputTotals&)>;
   const std::vector<Bend> bends = {
-      [](auto& all) { all.set_at_ns(kMost); },
-      [](auto& all) { all.set_at_ns(0); },
-      [](auto& all) { all.set_delivered_bytes(kMost); },
-      [](auto& all) { all.set_delivered_bytes(0); },
-      [](auto& all) { all.set_demanded_bytes(0); },
-      [](auto& all) { all.set_demanded_bytes(kMost); },
-      [](auto& all) { all.set_stall_ns(kMost); },
-      [](auto& all) { all.set_requests(kMost); },
-      [](auto& all) { all.set_latency_ns(kMost); },
-      [](auto& all) { all.set_under_way_bytes(kMost); },
-      [](auto& all) { all.set_read_bytes(kMost); },
+      [](auto& all) { all.at = Time::max(); },
+      [](auto& all) { all.at = Time(); },
+      [](auto& all) { all.delivered_bytes = kMost; },
+      [](auto& all) { all.delivered_bytes = 0; },
+      [](auto& all) { all.demanded_bytes = 0; },
+      [](auto& all) { all.demanded_bytes = kMost; },
+      [](auto& all) { all.stall = Duration::max(); },
+      [](auto& all) { all.requests = kMost; },
+      [](auto& all) { all.latency = Duration::max(); },
+      [](auto& all) { all.under_way_bytes = kMost; },
+      [](auto& all) { all.read_bytes = kMost; },
   };
   for (const Bend& bend : bends) {
     for (int i = 0; i < 3; ++i) window({0.9, 0.9, 0.9, 0.9});
-    wire::InputProgress bent = workers_[1];
-    bent.set_at_ns(bent.at_ns() + 1);
+    InputTotals bent = workers_[1];
+    bent.at += 1ns;
     bend(bent);
     watch_.heard(1, bent);
     EXPECT_THAT(window({0.9, 0.9, 0.9, 0.9}), IsEmpty());
-    EXPECT_EQ(watch_.workers().count(1), 0U) << bent.DebugString();
+    EXPECT_EQ(watch_.workers().count(1), 0U);
     for (int i = 0; i < 2; ++i) window({0.9, 0.9, 0.9, 0.9});
     EXPECT_EQ(watch_.workers().count(1), 1U) << "what it says then counts again";
     EXPECT_GT(watch_.index(), 0.99);
@@ -229,7 +227,7 @@ TEST_F(InputWatchTest, WhatContradictsItselfDoesNotCount) {
 
 TEST_F(InputWatchTest, MoreWaitingThanTimeIsAllTheTime) {
   window({0.9, 0.9});
-  workers_[1].set_stall_ns(workers_[1].stall_ns() + 1'000'000'000'000);
+  workers_[1].stall += 1000s;
   window({0.9, 0.9});
   EXPECT_EQ(watch_.workers().at(1).stall_share, 1);
 }

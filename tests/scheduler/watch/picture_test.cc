@@ -23,16 +23,13 @@ class PictureTest : public testing::Test {
          {.node = 3, .role = Role::kWorker, .rank = 0, .shard = 0, .address = "", .left = false}});
   }
   void beat(NodeId node, std::uint64_t rounds, std::uint64_t bytes) {
-    wire::Heartbeat beat;
-    beat.set_rounds(rounds);
-    beat.set_bytes_out(bytes);
+    control::Heartbeat beat;
+    beat.rounds = rounds;
+    beat.bytes_out = bytes;
     picture_.heard(node, beat, now_);
   }
   void held(Rank rank, Duration time) {
-    wire::Heartbeat beat;
-    beat.add_held()->set_rank(rank);
-    beat.mutable_held(0)->set_ns(static_cast<std::uint64_t>(time.count()));
-    picture_.heard(2, beat, now_);
+    picture_.heard(2, {.held = {{.rank = rank, .time = time}}}, now_);
   }
 
   Picture picture_;
@@ -85,9 +82,8 @@ TEST_F(PictureTest, InputIsOfWorkersThatReadSomething) {
 
 TEST_F(PictureTest, WhatProgramsReportIsKeptWithinLimits) {
   const auto report = [this](NodeId node, const std::string& name, double value) {
-    wire::Heartbeat beat;
-    beat.add_reports()->set_name(name);
-    beat.mutable_reports(0)->set_value(value);
+    control::Heartbeat beat;
+    beat.reports = {{name, value}};
     picture_.heard(node, beat, now_);
   };
   report(3, "loss", 0.5);
@@ -113,10 +109,9 @@ TEST_F(PictureTest, APageFitsAMessageWhateverIsReported) {
                        .left = false});
   }
   picture_.set_members(members);
-  wire::Heartbeat beat;
+  control::Heartbeat beat;
   for (int i = 0; i < 32; ++i) {
-    beat.add_reports()->set_name(std::string(60, 'x') + std::to_string(i));
-    beat.mutable_reports(i)->set_value(-1.2345678901234567e-100);
+    beat.reports[std::string(60, 'x') + std::to_string(i)] = -1.2345678901234567e-100;
   }
   for (NodeId node = 10; node < 510; ++node) picture_.heard(node, beat, now_);
   EXPECT_LT(picture_.json("running", 0, now_ + 1234567ns).size(), wire::kMaxControlBytes * 3 / 4);
@@ -124,12 +119,8 @@ TEST_F(PictureTest, APageFitsAMessageWhateverIsReported) {
 
 TEST_F(PictureTest, AStandstillSaysWhosePushIsMissing) {
   EXPECT_THAT(picture_.json("running", 0, now_), HasSubstr(R"("stall":null)"));
-  wire::Heartbeat beat;
-  wire::LongWait& wait = *beat.add_long_waits();
-  wait.set_tensor("layer0");
-  wait.set_round(7);
-  wait.set_ns(count_of(5s));
-  wait.add_ranks(1);
+  control::Heartbeat beat;
+  beat.long_waits = {{.tensor = "layer0", .round = 7, .age = 5s, .ranks = {1}}};
   picture_.heard(3, beat, now_);
   EXPECT_FALSE(picture_.push_waits().summary(now_)) << "workers do not know";
   picture_.heard(2, beat, now_);

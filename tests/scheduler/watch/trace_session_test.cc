@@ -9,7 +9,7 @@ namespace stretto {
 namespace {
 
 using testing::HasSubstr;
-using Action = wire::TraceCommand::Action;
+using Action = control::TraceCommand::Action;
 
 class TraceSessionTest : public testing::Test {
  protected:
@@ -23,17 +23,16 @@ class TraceSessionTest : public testing::Test {
   std::vector<std::pair<NodeId, Action>> orders() {
     std::vector<std::pair<NodeId, Action>> said;
     for (const auto& order : session_.due(now_))
-      said.emplace_back(order.node, order.command.action());
+      said.emplace_back(order.node, order.command.action);
     return said;
   }
   void pass(Duration time = 100ms) { now_ += time; }
   void answer(NodeId node, std::size_t records, bool reached = false) {
-    wire::TraceChunk chunk;
-    chunk.set_session(session_.number());
-    chunk.set_reached(reached);
-    const std::vector<TraceNote> notes(records);
-    chunk.set_notes(notes.data(), records * sizeof(TraceNote));
-    session_.on_chunk(node, chunk, now_);
+    session_.on_chunk(node,
+                      {.session = session_.number(),
+                       .notes = std::vector<TraceNote>(records),
+                       .reached = reached},
+                      now_);
   }
 
   std::vector<Member> members_ = {member(2, Role::kServer, 0), member(3, Role::kWorker, 0)};
@@ -43,8 +42,8 @@ class TraceSessionTest : public testing::Test {
 
 TEST_F(TraceSessionTest, StartsFetchesStopsAndFetchesToTheEnd) {
   start();
-  EXPECT_EQ(orders(), (std::vector<std::pair<NodeId, Action>>{{2, wire::TraceCommand::START},
-                                                              {3, wire::TraceCommand::START}}));
+  EXPECT_EQ(orders(),
+            (std::vector<std::pair<NodeId, Action>>{{2, Action::kStart}, {3, Action::kStart}}));
   EXPECT_TRUE(orders().empty());
   pass();
   EXPECT_EQ(orders().size(), 2U);
@@ -56,14 +55,13 @@ TEST_F(TraceSessionTest, StartsFetchesStopsAndFetchesToTheEnd) {
   answer(2, 1);
   answer(3, 1, true);
   EXPECT_EQ(session_.state(), TraceSession::State::kDraining);
-  EXPECT_EQ(orders(), (std::vector<std::pair<NodeId, Action>>{{2, wire::TraceCommand::STOP},
-                                                              {2, wire::TraceCommand::SEND},
-                                                              {3, wire::TraceCommand::STOP},
-                                                              {3, wire::TraceCommand::SEND}}));
+  EXPECT_EQ(orders(),
+            (std::vector<std::pair<NodeId, Action>>{
+                {2, Action::kStop}, {2, Action::kSend}, {3, Action::kStop}, {3, Action::kSend}}));
   answer(2, 0);
   answer(3, 5);
   pass();
-  EXPECT_EQ(orders(), (std::vector<std::pair<NodeId, Action>>{{3, wire::TraceCommand::SEND}}));
+  EXPECT_EQ(orders(), (std::vector<std::pair<NodeId, Action>>{{3, Action::kSend}}));
   answer(3, 0);
   EXPECT_EQ(session_.state(), TraceSession::State::kDone);
   EXPECT_EQ(session_.trace().nodes[0].records.size(), 11U);
@@ -105,10 +103,7 @@ TEST_F(TraceSessionTest, WhoDoesNotAnswerIsWaitedForNoLonger) {
 TEST_F(TraceSessionTest, NodesThatWriteFilesSaySo) {
   start();
   for (const NodeId node : {2U, 3U}) {
-    wire::TraceChunk chunk;
-    chunk.set_session(session_.number());
-    chunk.set_refused(true);
-    session_.on_chunk(node, chunk, now_);
+    session_.on_chunk(node, {.session = session_.number(), .refused = true}, now_);
   }
   EXPECT_EQ(session_.state(), TraceSession::State::kDone);
   EXPECT_THAT(session_.remark(), HasSubstr("STRETTO_TRACE"));
@@ -128,7 +123,7 @@ TEST_F(TraceSessionTest, OneAtATimeAndWithinLimits) {
 
 TEST_F(TraceSessionTest, ByTimeAloneItEndsWithTheTimeAndNoRemark) {
   ASSERT_TRUE(session_.start(members_, 0, 2, now_).ok());
-  EXPECT_EQ(session_.due(now_).front().command.iterations(), 0U);
+  EXPECT_EQ(session_.due(now_).front().command.iterations, 0U);
   session_.due(now_ + 1900ms);
   EXPECT_EQ(session_.state(), TraceSession::State::kRunning);
   session_.due(now_ + 2s);
@@ -140,12 +135,10 @@ TEST_F(TraceSessionTest, WhatMakesNoSenseIsNotKept) {
   start();
   TraceNote bad;
   bad.span.end_ns = -5;
-  wire::TraceChunk chunk;
-  chunk.set_session(1);
-  chunk.set_notes(std::string(reinterpret_cast<const char*>(&bad), sizeof bad) + "tail");
+  control::TraceChunk chunk{.session = 1, .notes = {bad}};
   session_.on_chunk(2, chunk, now_);
   session_.on_chunk(99, chunk, now_);
-  chunk.set_session(9);
+  chunk.session = 9;
   session_.on_chunk(2, chunk, now_);
   EXPECT_EQ(session_.trace().records(), 0U);
 }
@@ -153,10 +146,7 @@ TEST_F(TraceSessionTest, WhatMakesNoSenseIsNotKept) {
 TEST_F(TraceSessionTest, ANoteMayBeTwoSpans) {
   start();
   TraceNote note{.span = {.begin_ns = 20, .end_ns = 30, .kind = TraceKind::kSum}, .since_ns = 10};
-  wire::TraceChunk chunk;
-  chunk.set_session(1);
-  chunk.set_notes(&note, sizeof note);
-  session_.on_chunk(2, chunk, now_);
+  session_.on_chunk(2, {.session = 1, .notes = {note}}, now_);
   const std::vector<TraceRecord>& records = session_.trace().nodes[0].records;
   ASSERT_EQ(records.size(), 2U);
   EXPECT_EQ(records[0].kind, TraceKind::kReceive);
@@ -164,11 +154,9 @@ TEST_F(TraceSessionTest, ANoteMayBeTwoSpans) {
   EXPECT_EQ(records[0].end_ns, 20);
   EXPECT_EQ(records[1].kind, TraceKind::kSum);
   note.since_ns = 25;  // It cannot have come after it was summed.
-  chunk.set_notes(&note, sizeof note);
-  session_.on_chunk(2, chunk, now_);
+  session_.on_chunk(2, {.session = 1, .notes = {note}}, now_);
   note = {.span = {.begin_ns = 20, .end_ns = 30, .kind = TraceKind::kInput}, .since_ns = 10};
-  chunk.set_notes(&note, sizeof note);
-  session_.on_chunk(2, chunk, now_);
+  session_.on_chunk(2, {.session = 1, .notes = {note}}, now_);
   EXPECT_EQ(records.size(), 2U);
 }
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages there and back, and what a malformed one is told.
-#include "van/messages.h"
-
+// What a tensor may be, here and from the wire, and how members of a job are called.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "tests/van/far_end.h"
+#include "van/control.pb.h"
+#include "van/control_codec.h"
 
 namespace stretto {
 namespace {
@@ -27,44 +27,24 @@ TensorSpec adam_spec() {
   return spec;
 }
 
-// ---- bytes and errors
-
-TEST(Messages, ControlMessagesTravelAsBytes) {
-  const wire::Control sent = fake::hello(Role::kWorker, 3);
-  wire::Control read;
-  ASSERT_TRUE(parse(serialize(sent), read).ok());
-  EXPECT_EQ(read.SerializeAsString(), sent.SerializeAsString());
+wire::Control message_of(const TensorSpec& spec) {
+  const Buffer bytes = control::encode(control::Declare{spec});
+  wire::Control message;
+  EXPECT_TRUE(message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())));
+  return message;
 }
 
-TEST(Messages, WhatSaysNothingIsMalformed) {
-  wire::Control read;
-  EXPECT_EQ(parse(Buffer(), read).code(), Code::kMalformed);
-  EXPECT_EQ(parse(serialize(wire::Control()), read).code(), Code::kMalformed);
+// What a scheduler reads.
+Result<TensorSpec> spec_in(const wire::Control& message) {
+  const std::string bytes = message.SerializeAsString();
+  const auto read = control::decode(Buffer::copy_of(std::as_bytes(std::span(bytes))));
+  if (!read.ok()) return read.status();
+  const auto& declare = std::get<control::Declare>(*read);
+  if (!declare.flaw.ok()) return declare.flaw;
+  return declare.spec;
 }
 
-TEST(Messages, FaultsCarryCodeCauseAndPeer) {
-  const Status why = Status(Code::kPeerLost, "worker 3 is lost").with_peer("worker 3");
-  const Status read = status_of(fault_message(why).fault());
-  EXPECT_EQ(read, why);
-  EXPECT_EQ(read.peer(), "worker 3");
-}
-
-TEST(Messages, EveryCodeTravels) {
-  for (int code = 1; code <= static_cast<int>(Code::kInterrupted); ++code) {
-    const Status why(static_cast<Code>(code), "x");
-    EXPECT_EQ(status_of(fault_message(why).fault()).code(), why.code());
-  }
-}
-
-TEST(Messages, CodesThatAreNotKnownBecomeCancelledAndNeverOk) {
-  wire::Fault fault;
-  wire::Failure failure;
-  EXPECT_EQ(status_of(fault).code(), Code::kCancelled);
-  fault.set_code(99);
-  failure.set_code(1000);
-  EXPECT_EQ(status_of(fault).code(), Code::kCancelled);
-  EXPECT_EQ(status_of(failure).code(), Code::kCancelled);
-}
+Result<TensorSpec> travelled(const TensorSpec& spec) { return spec_in(message_of(spec)); }
 
 // ---- tensors
 
@@ -83,7 +63,7 @@ CodecSpec every_number() {
 TEST(TensorSpec, CodecsTravelWithIt) {
   TensorSpec spec = fake::spec("x", Dtype::kF32, 10);
   spec.options.codec = every_number();
-  EXPECT_EQ(*from_wire(to_wire(spec)), canonical(spec));
+  EXPECT_EQ(*travelled(spec), canonical(spec));
   EXPECT_EQ(canonical(spec).options.codec->seed, every_number().seed);
   EXPECT_THAT(spec.describe(), HasSubstr("f32[10] sync sum as dithering(k=7 natural l2)"));
   TensorSpec other = spec;
@@ -108,12 +88,12 @@ TEST(TensorSpec, CodecsThatCannotBeRightAreRefused) {
     spec.options.mode = mode;
     EXPECT_TRUE(check(spec).ok());
   }
-  wire::TensorSpec message = to_wire(spec);
-  message.mutable_codec()->set_codec(1000);
-  EXPECT_FALSE(from_wire(message).ok());
-  message = to_wire(spec);
-  message.mutable_codec()->set_levels(256);
-  EXPECT_FALSE(from_wire(message).ok());
+  wire::Control message = message_of(spec);
+  message.mutable_declare()->mutable_spec()->mutable_codec()->set_codec(1000);
+  EXPECT_FALSE(spec_in(message).ok());
+  message = message_of(spec);
+  message.mutable_declare()->mutable_spec()->mutable_codec()->set_levels(256);
+  EXPECT_FALSE(spec_in(message).ok());
 }
 
 TEST(TensorSpec, WhatTheRuleTheModeOrTheCodecDoesNotUseIsNoDifference) {
@@ -123,7 +103,7 @@ TEST(TensorSpec, WhatTheRuleTheModeOrTheCodecDoesNotUseIsNoDifference) {
   other.options.bound = 7;
   other.options.codec = CodecSpec();
   EXPECT_NE(other, sum);
-  EXPECT_EQ(*from_wire(to_wire(other)), *from_wire(to_wire(sum)));
+  EXPECT_EQ(*travelled(other), *travelled(sum));
   for (const Rule rule : {Rule::kSgd, Rule::kMomentum, Rule::kAdam, Rule::kAdagrad}) {
     TensorSpec one = sum;
     one.options.update = {.rule = rule};
@@ -153,16 +133,16 @@ TEST(TensorSpec, DescriptionsDifferWhereCanonicalOnesDo) {
 }
 
 TEST(TensorSpec, TravelsWhole) {
-  const Result<TensorSpec> read = from_wire(to_wire(adam_spec()));
+  const Result<TensorSpec> read = travelled(adam_spec());
   ASSERT_TRUE(read.ok()) << read.status().text();
   EXPECT_EQ(*read, canonical(adam_spec()));
   const TensorSpec plain =
       fake::spec("x", Dtype::kI64, 7, {.mode = Mode::kSync, .deterministic = true});
-  EXPECT_EQ(*from_wire(to_wire(plain)), plain);
+  EXPECT_EQ(*travelled(plain), plain);
   const TensorSpec bulk = fake::spec("x", Dtype::kF32, 7, {.bulk = true});
-  EXPECT_EQ(*from_wire(to_wire(bulk)), bulk);
+  EXPECT_EQ(*travelled(bulk), bulk);
   const TensorSpec shaped = fake::spec("x", Dtype::kF32, 6, {.shape = "2x3"});
-  EXPECT_EQ(*from_wire(to_wire(shaped)), shaped);
+  EXPECT_EQ(*travelled(shaped), shaped);
 }
 
 TEST(TensorSpec, DescribesEverythingThatMustAgree) {
@@ -192,7 +172,7 @@ TEST_P(BadSpecs, AreRefusedHereAndFromTheWire) {
   GetParam().spoil(spec);
   EXPECT_EQ(check(spec).code(), Code::kInvalidArgument);
   EXPECT_THAT(check(spec).cause(), HasSubstr(GetParam().says));
-  EXPECT_FALSE(from_wire(to_wire(spec)).ok());
+  EXPECT_FALSE(travelled(spec).ok());
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -264,15 +244,22 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& each) { return std::string(each.param.name); });
 
 TEST(TensorSpec, NumbersThatWouldWrapAroundAreRefused) {
-  wire::TensorSpec message = to_wire(fake::spec("x", Dtype::kF32, 1));
-  message.set_dtype(256 + 1);
-  EXPECT_EQ(from_wire(message).status().code(), Code::kMalformed);
-  message = to_wire(fake::spec("x", Dtype::kF32, 1));
-  message.set_mode(256 + 1);
-  EXPECT_FALSE(from_wire(message).ok());
-  message = to_wire(fake::spec("x", Dtype::kF32, 1));
-  message.set_rule(256 + 1);
-  EXPECT_FALSE(from_wire(message).ok());
+  using Spoil = void (wire::TensorSpec::*)(std::uint32_t);
+  for (const Spoil spoil :
+       {&wire::TensorSpec::set_dtype, &wire::TensorSpec::set_mode, &wire::TensorSpec::set_rule}) {
+    wire::Control message = message_of(fake::spec("x", Dtype::kF32, 1));
+    (message.mutable_declare()->mutable_spec()->*spoil)(256 + 1);
+    EXPECT_EQ(spec_in(message).status().code(), Code::kMalformed);
+  }
+}
+
+// ---- members
+
+TEST(Roster, MembersAreCalledByRoleAndRank) {
+  const Roster roster = fake::roster(2, 2);
+  EXPECT_EQ(roster.members[1].describe(), "worker 1");
+  EXPECT_EQ(roster.members[2].describe(), "server 0");
+  EXPECT_EQ(roster.members[3].describe(), "server 0 shard 1");
 }
 
 }  // namespace
