@@ -234,7 +234,7 @@ void Shard::count(LinkId link, Worker worker, const wire::Header& header, Buffer
   if (completed) place.slot->release(place.slot->append(part, *std::move(counted->update)));
   STRETTO_CHECK(part.settled() && part.consistent());
   if (completed && collects && held_.note(worker.rank, first, now)) {
-    membership_->set_held(worker.rank, held_.of(worker.rank));
+    membership_->heartbeats().set_held(worker.rank, held_.of(worker.rank));
   }
   if (trace_.tracer().on()) note_share(header, bytes, part.store.has_rule() && completed, now);
   if (push.wants_value || collects) {
@@ -290,10 +290,10 @@ void Shard::watch_stalls() {
   const LongWaits waits =
       stalls_.look(slots_, membership_->settings(), now,
                    [this](Part& part, const Status& why) { announcer_.fail(part, why); });
-  membership_->set_long_waits(waits.told());
+  membership_->heartbeats().set_long_waits(waits.told());
 }
 
-metrics::Metrics Shard::metrics() const {
+metrics::Metrics Shard::metrics() {
   using metrics::Type;
   const metrics::Labels labels = {{"role", "server"},
                                   {"rank", std::to_string(membership_->rank())},
@@ -305,8 +305,8 @@ metrics::Metrics Shard::metrics() const {
   add("stretto_parts", Type::kGauge, static_cast<double>(slots_.parts()), "Parts that live here.");
   add("stretto_parts_bytes", Type::kGauge, static_cast<double>(slots_.bytes()),
       "Bytes of the parts that live here, with what their update rules remember.");
-  add("stretto_heartbeats_total", Type::kCounter, static_cast<double>(membership_->heartbeats()),
-      "Heartbeats sent to the scheduler.");
+  add("stretto_heartbeats_total", Type::kCounter,
+      static_cast<double>(membership_->heartbeats().sent()), "Heartbeats sent to the scheduler.");
   for (Rank rank = 0; rank < held_.workers(); ++rank) {
     add("stretto_rounds_held_seconds_total", Type::kCounter, seconds(held_.of(rank)),
         "Time that rounds had waited for this worker's shares when the last one came.");

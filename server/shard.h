@@ -66,7 +66,7 @@ class Shard final : public Agent, private Van::Handler {
   void announce(Part& part);
   void follow_roster();
   void watch_stalls();
-  metrics::Metrics metrics() const;
+  metrics::Metrics metrics();
 
   const Config& config_;
   std::uint32_t index_;

@@ -14,7 +14,6 @@ namespace {
 
 constexpr Duration kRetry = 100ms;
 constexpr Duration kLeavePatience = 5s;
-constexpr Duration kVerdictPatience = 3s;
 constexpr Duration kFarewell = 500ms;  // How long a resignation waits to be heard.
 // The scheduler knows who is missing and says so; a node gives up a little later than it.
 constexpr Duration kRendezvousSlack = 3s;
@@ -103,12 +102,11 @@ bool Membership::on_control(LinkId link, const control::Message& message) {
   } else if (const auto* roster = std::get_if<Roster>(&message)) {
     on_roster(*roster);
   } else if (const auto* beat = std::get_if<control::Heartbeat>(&message)) {
-    input_limit_bytes_ = beat->input_limit_bytes;
-    if (!progress_.waits_in.empty() && !beat->elsewhere.empty()) {
-      elsewhere_ = beat->elsewhere;  // Kept when they give up before we do.
-    }
+    heartbeats_.hear(*beat);
   } else if (control::is<control::Leave>(message)) {
-    if (!over() && state_ != State::kResigning) state_ = State::kLeft;
+    if (over() || state_ == State::kResigning) return true;
+    state_ = State::kLeft;
+    heartbeats_.end();
   } else if (const auto* failure = std::get_if<control::Failure>(&message)) {
     fail(failure->why);
   } else if (const auto* fault = std::get_if<control::Fault>(&message)) {
@@ -129,7 +127,7 @@ void Membership::on_welcome(const control::Welcome& welcome) {
   van_.set_node(node_);
   state_ = State::kRendezvous;
   deadline_ = after(deadline_, kRendezvousSlack);
-  next_heartbeat_ = clock_.now();
+  heartbeats_.begin(clock_.now());
 }
 
 void Membership::on_roster(const Roster& roster) {
@@ -150,10 +148,7 @@ void Membership::on_roster(const Roster& roster) {
     return;
   }
   roster_ = roster_ ? merged(*std::move(roster_), roster) : roster;
-  std::erase_if(verdicts_, [this](const Verdict& verdict) {
-    const Member* member = roster_->find(verdict.node);
-    return member != nullptr && member->left;  // Its link broke because it had left.
-  });
+  verdicts_.follow(*roster_);
   van_.set_epoch(roster_->epoch, roster_->fence);
   van_.set_windows(roster_->settings.link_window_bytes, roster_->settings.total_window_bytes);
   van_.set_dead_after(roster_->settings.dead_after);
@@ -181,8 +176,8 @@ bool Membership::on_broken(LinkId link, const Status& why) {
 void Membership::tick() {
   const Time now = clock_.now();
   if (wakefulness_.slept(now)) last_heard_ = now;
-  if (!verdicts_.empty() && now >= verdicts_.front().at && state_ != State::kResigning) {
-    fail(verdicts_.front().status);
+  if (const Status* verdict = verdicts_.due(now); verdict && state_ != State::kResigning) {
+    fail(*verdict);
   }
   switch (state_) {
     case State::kGreeting:
@@ -228,42 +223,10 @@ void Membership::tick() {
   }
 }
 
-control::Heartbeat Membership::heartbeat() {
-  control::Heartbeat beat;
-  beat.number = ++heartbeats_;
-  beat.rounds = progress_.rounds;
-  beat.staleness = progress_.staleness;
-  beat.bytes_in = van_.counters().data_bytes_in;
-  beat.bytes_out = van_.counters().data_bytes_out;
-  beat.frames_waiting = van_.queue().waiting();
-  beat.bytes_under_way = van_.queue().windows().under_way();
-  while (!held_.empty() && beat.held.size() < control::Heartbeat::kMostHeld) {
-    beat.held.push_back({.rank = held_.begin()->first, .time = held_.begin()->second});
-    held_.erase(held_.begin());
-  }
-  beat.waits_in = progress_.waits_in;
-  beat.input = progress_.input;
-  beat.reports = progress_.reports;
-  beat.long_waits = long_waits_;
-  return beat;
-}
-
-void Membership::set_progress(const Progress& progress) {
-  if (progress.waits_in != progress_.waits_in) elsewhere_.clear();
-  progress_ = progress;
-}
-
-bool Membership::heartbeat_is_due() const {
-  const bool shows_life =
-      state_ == State::kRendezvous || state_ == State::kMember || state_ == State::kLeaving;
-  return shows_life && clock_.now() >= next_heartbeat_;
-}
-
 void Membership::watch_scheduler(Time now) {
   if (over()) return;
-  if (now >= next_heartbeat_) {
-    van_.send_control(link_, heartbeat());
-    next_heartbeat_ = now + settings().heartbeat;
+  if (heartbeats_.due(now)) {
+    van_.send_control(link_, heartbeats_.take(van_, now, settings().heartbeat));
   }
   if (now - last_heard_ > settings().dead_after) {
     fail(Status(Code::kSchedulerLost,
@@ -280,9 +243,9 @@ Time Membership::next_due() const {
     due = deadline_;
   }
   if (state_ == State::kRendezvous || state_ == State::kMember || state_ == State::kLeaving) {
-    due = std::min(due, next_heartbeat_);
+    due = std::min(due, heartbeats_.next());
   }
-  if (!verdicts_.empty() && !over()) due = std::min(due, verdicts_.front().at);
+  if (!over()) due = std::min(due, verdicts_.next_due());
   return due;
 }
 
@@ -297,6 +260,7 @@ void Membership::fail(Status why) {
   if (over()) return;
   if (state_ != State::kResigning) status_ = std::move(why);
   state_ = State::kFailed;
+  heartbeats_.end();
 }
 
 void Membership::resign(Status why) {
@@ -307,13 +271,14 @@ void Membership::resign(Status why) {
   van_.send_control(link_, control::Failure{Status(why.code(), why.cause())});
   status_ = std::move(why);
   state_ = State::kResigning;
+  heartbeats_.end();
   deadline_ = clock_.now() + kFarewell;
 }
 
 void Membership::report_broken(NodeId node, const Status& why, Status verdict) {
   if (over() || state_ == State::kResigning) return;
   van_.send_control(link_, control::LinkReport{.node = node, .cause = why.cause()});
-  verdicts_.push_back({node, std::move(verdict), clock_.now() + kVerdictPatience});
+  verdicts_.add(node, std::move(verdict), clock_.now());
 }
 
 }  // namespace stretto

@@ -3,18 +3,14 @@
 // signs of life, watch for the scheduler's, leave. The scheduler alone decides who is in.
 #pragma once
 
-#include <map>
 #include <optional>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "common/clock.h"
 #include "common/config.h"
-#include "common/input_account.h"
-#include "observe/reported.h"
-#include "van/control.h"
-#include "van/van.h"
+#include "van/heartbeats.h"
+#include "van/verdicts.h"
 
 namespace stretto {
 
@@ -54,20 +50,6 @@ class Membership {
     std::string address;  ///< Where a shard listens; empty for workers.
   };
 
-  /// What a node's heartbeats tell of its way; what its Van knows comes of itself.
-  struct Progress {
-    std::uint64_t rounds = 0;
-    std::uint64_t staleness = 0;
-    std::optional<InputTotals> input = {};  ///< None if the process reads nothing.
-    std::string waits_in = {};              ///< The call that has waited longest, if that is long.
-    Reported reports = {};                  ///< What the program has reported since the last one.
-  };
-  /// The next heartbeat of a shard tells it: rounds have now waited for this worker's shares so
-  /// long in all.
-  void set_held(Rank rank, Duration in_all) { held_[rank] = in_all; }
-  /// A shard's heartbeats tell it until it is set anew.
-  void set_long_waits(std::vector<control::LongWait> waits) { long_waits_ = std::move(waits); }
-
   Membership(const Config& config, Self self, Van& van, const Clock& clock);
 
   void start();
@@ -78,16 +60,8 @@ class Membership {
   bool on_broken(LinkId link, const Status& why);
   void tick();
   Time next_due() const;
-
-  /// For the heartbeats from now on.
-  void set_progress(const Progress& progress);
-  const Progress& progress() const { return progress_; }
-  /// The next tick sends a heartbeat.
-  bool heartbeat_is_due() const;
-  /// Where others are, in words, as the scheduler last said while we wait in the same call.
-  const std::string& elsewhere() const { return elsewhere_; }
-  /// What the scheduler last said that this process's readers may have under way; 0: no limit.
-  std::uint64_t input_limit_bytes() const { return over() ? 0 : input_limit_bytes_; }
+  /// What they tell, and what the scheduler's tell.
+  Heartbeats& heartbeats() { return heartbeats_; }
 
   void leave();
   /// Ends membership with an error, as if the scheduler had said so.
@@ -107,8 +81,6 @@ class Membership {
   Rank rank() const { return rank_; }
   /// Tells this job from others; 0 before the welcome.
   std::uint64_t job() const { return job_; }
-  /// Sent so far.
-  std::uint64_t heartbeats() const { return heartbeats_; }
   LinkId scheduler_link() const { return link_; }
   const JobSettings& settings() const { return roster_ ? roster_->settings : config_.job; }
   /// The hello for a link to another node.
@@ -119,7 +91,6 @@ class Membership {
   void on_welcome(const control::Welcome& welcome);
   void on_roster(const Roster& roster);
   void watch_scheduler(Time now);
-  control::Heartbeat heartbeat();
 
   const Config& config_;
   Self self_;
@@ -135,22 +106,10 @@ class Membership {
   Status last_break_;  // Why the last attempt to connect failed.
   Time deadline_;      // Of greeting, rendezvous or leaving.
   Time retry_at_;
-  Time next_heartbeat_;
   Time last_heard_;
-  std::uint64_t heartbeats_ = 0;
-  Progress progress_;
-  std::string elsewhere_;
-  std::uint64_t input_limit_bytes_ = 0;
-  std::map<Rank, Duration> held_;  // That the scheduler has yet to hear.
-  std::vector<control::LongWait> long_waits_;
+  Heartbeats heartbeats_;
+  Verdicts verdicts_;
   Wakefulness wakefulness_;
-  /// Of a member that is lost, for when the scheduler does not decide.
-  struct Verdict {
-    NodeId node;
-    Status status;
-    Time at;
-  };
-  std::vector<Verdict> verdicts_;  // In the order in which they were reported.
 };
 
 }  // namespace stretto

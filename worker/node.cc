@@ -105,20 +105,21 @@ void WorkerNode::step(Duration wait) {
 
 void WorkerNode::tick() {
   Exchange& exchange = work_.exchange();
-  if (membership_.heartbeat_is_due()) {
-    Membership::Progress told = work_.progress();
+  Heartbeats& heartbeats = membership_.heartbeats();
+  if (heartbeats.due(clock_.now())) {
+    Heartbeats::Progress told = work_.progress();
     told.input = input_.totals(clock_.now());
     told.reports = reports_.take();
-    membership_.set_progress(told);
-    exchange.set_elsewhere(membership_.elsewhere());
+    heartbeats.set_progress(told);
+    exchange.set_elsewhere(heartbeats.elsewhere());
   }
   membership_.tick();
-  input_.limit(membership_.input_limit_bytes());
+  input_.limit(heartbeats.input_limit_bytes());
   trace_.tick(membership_, 0, exchange.progress().most_rounds);
   work_.tick();
   const Time now = clock_.now();
   if (pen_.due(now)) {
-    pen_.put(worker_metrics(van_, exchange, membership_, reports_.all()), now);
+    pen_.put(worker_metrics(van_, exchange, membership_.rank(), heartbeats, reports_.all()), now);
   }
   if (membership_.state() == Membership::State::kMember && !shards_.called()) {
     const Status called = shards_.connect(*membership_.roster(), membership_.hello(), now);

@@ -162,7 +162,7 @@ bool ProgramWork::idle() const {
          barriers_.idle();
 }
 
-Membership::Progress ProgramWork::progress() const {
+Heartbeats::Progress ProgramWork::progress() const {
   const Time before = clock_.now() - membership_.settings().heartbeat;
   const std::string oldest = exchange_.operations().oldest(before);
   return {.rounds = exchange_.progress().most_rounds,

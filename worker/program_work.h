@@ -63,7 +63,7 @@ class ProgramWork {
   Time next_due() const;
   bool idle() const;
   /// What heartbeats tell of it: how far it is, and what it has waited in for one or longer.
-  Membership::Progress progress() const;
+  Heartbeats::Progress progress() const;
   /// Why a job that ended now with this error did: who else heard of a disagreement about a tensor
   /// may have gone because of it, before we could be told.
   Status cause_of(const Status& error) const;

@@ -6,10 +6,10 @@
 
 namespace stretto {
 
-metrics::Metrics worker_metrics(const Van& van, const Exchange& exchange,
-                                const Membership& membership, const Reported& reported) {
+metrics::Metrics worker_metrics(const Van& van, const Exchange& exchange, Rank rank,
+                                const Heartbeats& heartbeats, const Reported& reported) {
   using metrics::Type;
-  const metrics::Labels labels = {{"role", "worker"}, {"rank", std::to_string(membership.rank())}};
+  const metrics::Labels labels = {{"role", "worker"}, {"rank", std::to_string(rank)}};
   metrics::Metrics made = metrics_of(van, labels);
   const metrics::Adder add(made, labels);
   const ExchangeProgress& progress = exchange.progress();
@@ -19,12 +19,12 @@ metrics::Metrics worker_metrics(const Van& van, const Exchange& exchange,
       "Values of parts that have come.");
   add("stretto_operations_under_way", Type::kGauge, exchange.operations().count(),
       "Operations that have begun and not ended.");
-  add("stretto_heartbeats_total", Type::kCounter, membership.heartbeats(),
+  add("stretto_heartbeats_total", Type::kCounter, heartbeats.sent(),
       "Heartbeats sent to the scheduler.");
   add("stretto_staleness", Type::kHistogram, progress.staleness.sum,
       "Updates of others between two values of a part.");
   made.back().buckets = progress.staleness.buckets();
-  if (const auto& input = membership.progress().input) {
+  if (const auto& input = heartbeats.progress().input) {
     add("stretto_input_delivered_bytes_total", Type::kCounter, input->delivered_bytes,
         "What the readers of this process have delivered.");
     add("stretto_input_stall_seconds_total", Type::kCounter,

@@ -11,7 +11,7 @@
 namespace stretto {
 
 /// What a worker's van, exchange, heartbeats and readers have done, and what its program reports.
-metrics::Metrics worker_metrics(const Van& van, const Exchange& exchange,
-                                const Membership& membership, const Reported& reported);
+metrics::Metrics worker_metrics(const Van& van, const Exchange& exchange, Rank rank,
+                                const Heartbeats& heartbeats, const Reported& reported);
 
 }  // namespace stretto

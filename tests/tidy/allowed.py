@@ -86,6 +86,7 @@ COVERED_BY = {
     "observe/metrics/no_endpoint.cc": "tests/observe/metrics/endpoint_test.cc",
     "van/debts.cc": "tests/van/van_test.cc",
     "van/kept_frames.cc": "tests/van/session_takeover_test.cc",
+    "van/heartbeats.cc": "tests/van/membership_test.cc",
     "van/link_lives.cc": "tests/van/van_test.cc",
     "van/link_mender.cc": "tests/van/takeover_test.cc",
     "van/receiver.cc": "tests/van/van_test.cc",
@@ -163,7 +164,6 @@ SLEEPERS = {
 # Classes over the limits of 350 lines with their bodies or 25 methods, and their size today: none
 # may grow, and what has been divided leaves the list.
 LARGE_CLASSES = {
-    "van/membership.h:Membership": (378, 33),
     "van/van.h:Van": (319, 51),
     # The public API: overloads for bytes, numbers and groups, and their checks.
     "worker/include/stretto/worker.h:Worker": (268, 30),

@@ -263,9 +263,9 @@ TEST_F(MembershipTest, HeartbeatsTellOfInputAndAreToldItsLimit) {
   pass(1s);
   EXPECT_FALSE(std::get<control::Heartbeat>(scheduler_.controls().back()).input.has_value());
   jump(500ms);
-  EXPECT_FALSE(membership_.heartbeat_is_due());
+  EXPECT_FALSE(membership_.heartbeats().due(clock_.now()));
   clock_.advance_to(clock_.now() + 500ms);
-  EXPECT_TRUE(membership_.heartbeat_is_due());
+  EXPECT_TRUE(membership_.heartbeats().due(clock_.now()));
   InputTotals totals;
   totals.at = clock_.now();
   totals.delivered_bytes = 1;
@@ -275,7 +275,7 @@ TEST_F(MembershipTest, HeartbeatsTellOfInputAndAreToldItsLimit) {
   totals.latency = 5ns;
   totals.under_way_bytes = 7;
   totals.read_bytes = 6;
-  membership_.set_progress({.rounds = 1, .staleness = 0, .input = totals});
+  membership_.heartbeats().set_progress({.rounds = 1, .staleness = 0, .input = totals});
   scheduler_.controls();
   step();
   const std::optional<InputTotals> told = std::get<control::Heartbeat>(scheduler_.control()).input;
@@ -288,13 +288,14 @@ TEST_F(MembershipTest, HeartbeatsTellOfInputAndAreToldItsLimit) {
   EXPECT_EQ(told->latency, 5ns);
   EXPECT_EQ(told->read_bytes, 6U);
   EXPECT_EQ(told->under_way_bytes, 7U);
-  EXPECT_EQ(membership_.input_limit_bytes(), 0U);
+  EXPECT_EQ(membership_.heartbeats().input_limit_bytes(), 0U);
   control::Heartbeat answer = fake::heartbeat();
   answer.input_limit_bytes = 1 << 20;
   say(answer);
-  EXPECT_EQ(membership_.input_limit_bytes(), 1U << 20);
+  EXPECT_EQ(membership_.heartbeats().input_limit_bytes(), 1U << 20);
   membership_.fail({Code::kCancelled, "enough"});
-  EXPECT_EQ(membership_.input_limit_bytes(), 0U) << "nobody is held back by a job that is over";
+  EXPECT_EQ(membership_.heartbeats().input_limit_bytes(), 0U)
+      << "nobody is held back by a job that is over";
 }
 
 TEST_F(MembershipTest, ASilentSchedulerIsLost) {

@@ -17,12 +17,10 @@ using testing::Pair;
 TEST(WorkerMetrics, AreLabelledByRankAndByReportedName) {
   sim::VirtualClock clock;
   fake::Wire wire;
-  const Config config = fake::config(Role::kWorker);
   Van van(fake::scripted_transport(wire), clock);
-  const Membership membership(config, {}, van, clock);
   Tensors tensors;
   const Exchange exchange(van, clock, tensors, std::chrono::seconds(1));
-  const metrics::Metrics made = worker_metrics(van, exchange, membership, {{"loss", 0.5}});
+  const metrics::Metrics made = worker_metrics(van, exchange, 0, Heartbeats(), {{"loss", 0.5}});
   ASSERT_FALSE(made.empty());
   EXPECT_EQ(made.back().name, "stretto_reported");
   EXPECT_THAT(made.back().labels, Contains(Pair("name", "loss")));

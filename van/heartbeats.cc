@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a heartbeat is made of.
+#include "van/heartbeats.h"
+
+namespace stretto {
+
+void Heartbeats::set_progress(const Progress& progress) {
+  if (progress.waits_in != progress_.waits_in) elsewhere_.clear();
+  progress_ = progress;
+}
+
+void Heartbeats::end() {
+  next_ = Time::max();
+  input_limit_bytes_ = 0;  // Nobody is held back by a job that is over.
+}
+
+control::Heartbeat Heartbeats::take(const Van& van, Time now, Duration interval) {
+  control::Heartbeat beat;
+  beat.number = ++sent_;
+  beat.rounds = progress_.rounds;
+  beat.staleness = progress_.staleness;
+  beat.bytes_in = van.counters().data_bytes_in;
+  beat.bytes_out = van.counters().data_bytes_out;
+  beat.frames_waiting = van.queue().waiting();
+  beat.bytes_under_way = van.queue().windows().under_way();
+  while (!held_.empty() && beat.held.size() < control::Heartbeat::kMostHeld) {
+    beat.held.push_back({.rank = held_.begin()->first, .time = held_.begin()->second});
+    held_.erase(held_.begin());
+  }
+  beat.waits_in = progress_.waits_in;
+  beat.input = progress_.input;
+  beat.reports = progress_.reports;
+  beat.long_waits = long_waits_;
+  next_ = now + interval;
+  return beat;
+}
+
+// Where others are is kept when they give up before we do.
+void Heartbeats::hear(const control::Heartbeat& beat) {
+  input_limit_bytes_ = beat.input_limit_bytes;
+  if (!progress_.waits_in.empty() && !beat.elsewhere.empty()) elsewhere_ = beat.elsewhere;
+}
+
+}  // namespace stretto

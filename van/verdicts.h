@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// Verdicts: how a node's membership ends if the scheduler does not decide what a broken link means.
+#pragma once
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "core/roster.h"
+#include "stretto/status.h"
+
+namespace stretto {
+
+/// Thread: loop. Pure: it is told times.
+class Verdicts {
+ public:
+  /// The link to that member broke; unless the scheduler says otherwise the verdict holds soon.
+  void add(NodeId node, Status verdict, Time now) {
+    verdicts_.push_back({node, std::move(verdict), now + kPatience});
+  }
+  /// Links of those who have left broke because they had.
+  void follow(const Roster& roster) {
+    std::erase_if(verdicts_, [&roster](const Verdict& verdict) {
+      const Member* member = roster.find(verdict.node);
+      return member != nullptr && member->left;
+    });
+  }
+  /// The first that holds now; null: none.
+  const Status* due(Time now) const {
+    return now >= next_due() ? &verdicts_.front().status : nullptr;
+  }
+  Time next_due() const { return verdicts_.empty() ? Time::max() : verdicts_.front().at; }
+
+ private:
+  static constexpr Duration kPatience = std::chrono::seconds(3);
+
+  struct Verdict {
+    NodeId node;
+    Status status;
+    Time at;
+  };
+  std::vector<Verdict> verdicts_;  // In the order in which they were reported.
+};
+
+}  // namespace stretto
