@@ -103,6 +103,8 @@ void Session::let_peer_in() {
   wire::Control open;
   open.mutable_open()->set_tensor(7);
   *open.mutable_open()->mutable_spec() = spec_from(input_);
+  if (input_.rarely(4))
+    open.mutable_open()->set_first_slot(input_.take<std::uint16_t>() % (kSlots + 1));
   peer_.send_control(shard, open);
 }
 

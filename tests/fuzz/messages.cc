@@ -254,6 +254,9 @@ wire::Control control_from(Input& input) {
     case wire::Control::kOpen:
       message.mutable_open()->set_tensor(input.small());
       *message.mutable_open()->mutable_spec() = spec_from(input);
+      message.mutable_open()->set_first_slot(input.rarely(8)
+                                                 ? input.take<std::uint32_t>()
+                                                 : input.take<std::uint16_t>() % (2 * kSlots));
       break;
     case wire::Control::kBarrier:
       message.mutable_barrier()->set_number(input.number());

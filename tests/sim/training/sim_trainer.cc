@@ -250,7 +250,8 @@ void SimTrainer::check_values(bool finished) {
         const bool ahead = !has_rounds(mode) && !own && !finished;
         const std::uint64_t most = ahead ? plan_.steps + plan_.more_steps : steps_;
         if (count >= least && count <= most) continue;
-        report_("values equal the oracle",
+        const bool behind = mode == Mode::kBounded && !own && !finished && count < least;
+        report_(behind ? "the bound holds" : "values equal the oracle",
                 fmt::format("worker {} after {} steps{}: {} updates of worker {} are in {}, wanted "
                             "{} to {}",
                             rank_, steps_, finished ? " and finish" : "", count, rank,
