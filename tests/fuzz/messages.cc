@@ -13,6 +13,8 @@
 namespace stretto::fuzz {
 namespace {
 
+constexpr std::size_t kBodies = 24;  // With none.
+
 double rate_from(Input& input) {
   constexpr double kRates[] = {0.01, 0.9, 0, 1, -1, 1e300};
   const std::size_t choice = input.below(8);
@@ -91,6 +93,36 @@ void fill(wire::Declared& declared, Input& input) {
     run.set_count(input.rarely(8) ? input.take<std::uint32_t>() : kSlots >> input.below(14));
     run.set_node(input.small());
   }
+}
+
+// Of a session that goes on over a new link.
+void fill_of_sessions(wire::Control& message, wire::Control::BodyCase body, Input& input) {
+  if (body == wire::Control::kResumed) {
+    message.mutable_resumed()->set_received(input.number());
+    return;
+  }
+  wire::Resume& resume = *message.mutable_resume();
+  resume.set_protocol(input.small());
+  resume.set_token(input.text());
+  resume.set_session(input.number());
+  resume.set_link(input.small());
+  resume.set_received(input.number());
+}
+
+void fill(wire::Open& open, Input& input) {
+  open.set_tensor(input.small());
+  *open.mutable_spec() = spec_from(input);
+  const std::uint32_t most = 2 * kSlots;
+  open.set_first_slot(input.rarely(8) ? input.take<std::uint32_t>()
+                                      : input.take<std::uint16_t>() % most);
+}
+
+void fill(wire::Steer& steer, Input& input) {
+  steer.set_call(input.small());
+  steer.set_priority(static_cast<std::int32_t>(input.number()));
+  steer.set_deadline_us(input.number());
+  steer.set_paused(input.flag());
+  steer.set_cancelled(input.flag());
 }
 
 // Of those who trace, and who look on.
@@ -231,7 +263,7 @@ void fill_of_empty_shares(wire::Control& message, wire::Control::BodyCase body, 
 
 wire::Control control_from(Input& input) {
   wire::Control message;
-  const std::size_t body = input.below(22);
+  const std::size_t body = input.below(kBodies);
   switch (static_cast<wire::Control::BodyCase>(body)) {
     case wire::Control::kHello:
       fill(*message.mutable_hello(), input);
@@ -252,11 +284,7 @@ wire::Control control_from(Input& input) {
       fill(*message.mutable_declared(), input);
       break;
     case wire::Control::kOpen:
-      message.mutable_open()->set_tensor(input.small());
-      *message.mutable_open()->mutable_spec() = spec_from(input);
-      message.mutable_open()->set_first_slot(input.rarely(8)
-                                                 ? input.take<std::uint32_t>()
-                                                 : input.take<std::uint16_t>() % (2 * kSlots));
+      fill(*message.mutable_open(), input);
       break;
     case wire::Control::kBarrier:
       message.mutable_barrier()->set_number(input.number());
@@ -277,11 +305,7 @@ wire::Control control_from(Input& input) {
       message.mutable_link_report()->set_cause(input.text());
       break;
     case wire::Control::kSteer:
-      message.mutable_steer()->set_call(input.small());
-      message.mutable_steer()->set_priority(static_cast<std::int32_t>(input.number()));
-      message.mutable_steer()->set_deadline_us(input.number());
-      message.mutable_steer()->set_paused(input.flag());
-      message.mutable_steer()->set_cancelled(input.flag());
+      fill(*message.mutable_steer(), input);
       break;
     case wire::Control::kTraceCommand:
     case wire::Control::kTraceChunk:
@@ -296,6 +320,10 @@ wire::Control control_from(Input& input) {
     case wire::Control::kSitOut:
     case wire::Control::kWanted:
       fill_of_empty_shares(message, static_cast<wire::Control::BodyCase>(body), input);
+      break;
+    case wire::Control::kResume:
+    case wire::Control::kResumed:
+      fill_of_sessions(message, static_cast<wire::Control::BodyCase>(body), input);
       break;
     case wire::Control::BODY_NOT_SET:
       break;
