@@ -44,7 +44,7 @@ class Buffer {
     return Buffer(new Owned<Release>(std::move(release)), const_cast<std::byte*>(bytes.data()),
                   bytes.size(), false);
   }
-  /// Memory handed over to us: we may write to it while we hold the only lease.
+  /// Memory given to us: we may write to it while we hold the only lease.
   template <typename Release>
   static Buffer adopt(std::span<std::byte> bytes, Release release) {
     return Buffer(new Owned<Release>(std::move(release)), bytes.data(), bytes.size(), true);

@@ -153,7 +153,7 @@ void read_transport(ConfigReader& reader, TransportChoice& choice, std::string& 
   }
 }
 
-void read_hand_over(ConfigReader& reader, bool& whole_frames) {
+void read_submission(ConfigReader& reader, bool& whole_frames) {
   const auto unit = reader.text({"STRETTO_HAND_OVER"});
   if (!unit) return;
   whole_frames = *unit == "frames";
@@ -302,7 +302,7 @@ Result<Config> config_from(const Environment& environment, Role role) {
   read_trace(reader, config.trace);
   read_addresses(reader, config);
   read_transport(reader, config.transport, config.fabric_provider);
-  read_hand_over(reader, config.whole_frames);
+  read_submission(reader, config.whole_frames);
   read_balance(reader, config.balance_input);
   reader.seconds({"STRETTO_RENDEZVOUS_TIMEOUT_S"}, config.rendezvous_timeout);
   reader.seconds({"STRETTO_OPERATION_TIMEOUT_S"}, config.operation_timeout);

@@ -46,8 +46,8 @@ Environment overlay(std::map<std::string, std::string> set, Environment base);
 /// Numbers that hold for the whole job. The scheduler's are told to everybody in the roster.
 struct JobSettings {
   std::uint32_t part_bytes = 256 * 1024;  ///< Unit of pipelining and of preemption.
-  /// Bytes that one link, and one endpoint in all, may have handed over and not yet taken by the
-  /// far end. Bounded hand-over is what lets an urgent frame overtake.
+  /// Bytes that one link, and one endpoint in all, may have submitted and not yet taken by the
+  /// far end. Bounded submission is what lets an urgent frame overtake.
   std::uint64_t link_window_bytes = 1024 * 1024;
   std::uint64_t total_window_bytes = 8 * 1024 * 1024;
   Duration heartbeat = 500ms;

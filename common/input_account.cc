@@ -38,8 +38,8 @@ void InputFeed::goes_on(Time now) {
   stall_.fetch_add(std::max<Duration::rep>(waited, 0), std::memory_order_release);
 }
 
-void InputFeed::wants(std::uint64_t under_way_bytes, std::uint64_t read_bytes) {
-  under_way_.store(under_way_bytes, std::memory_order_relaxed);
+void InputFeed::wants(std::uint64_t in_flight_bytes, std::uint64_t read_bytes) {
+  in_flight_.store(in_flight_bytes, std::memory_order_relaxed);
   read_.store(read_bytes, std::memory_order_relaxed);
 }
 
@@ -81,7 +81,7 @@ void InputAccount::set_limit(std::uint64_t bytes) {
 void InputAccount::settle(Time now) {
   std::uint64_t delivered = 0;
   Duration stall{};
-  std::uint64_t under_way = 0;
+  std::uint64_t in_flight = 0;
   std::uint64_t read = 0;
   for (Entry& entry : entries_) {
     const InputFeed& feed = *entry.feed;
@@ -99,7 +99,7 @@ void InputAccount::settle(Time now) {
     entry.latency = latency;
     entry.stall = waited;
     if (!entry.in_use) continue;
-    under_way += feed.under_way_.load(std::memory_order_relaxed);
+    in_flight += feed.in_flight_.load(std::memory_order_relaxed);
     read = std::max(read, feed.read_.load(std::memory_order_relaxed));
   }
   // Several consumers may wait at once; the program does so once.
@@ -109,9 +109,9 @@ void InputAccount::settle(Time now) {
   totals_.delivered_bytes += delivered;
   totals_.demanded_bytes += demand(delivered, stall, length);
   totals_.stall += stall;
-  if (under_way > 0) {
-    totals_.under_way_bytes = under_way;
-    totals_.read_bytes = std::min(read, under_way);  // Both are set while this looks.
+  if (in_flight > 0) {
+    totals_.in_flight_bytes = in_flight;
+    totals_.read_bytes = std::min(read, in_flight);  // Both are set while this looks.
   }
   std::erase_if(entries_, [](const Entry& entry) { return entry.feed.use_count() == 1; });
   share_limit();
@@ -129,10 +129,10 @@ std::uint64_t InputAccount::demand(std::uint64_t delivered, Duration stall, Dura
 void InputAccount::share_limit() {
   double wanted = 0;
   for (const Entry& entry : entries_) {
-    if (entry.in_use) wanted += static_cast<double>(entry.feed->under_way_.load());
+    if (entry.in_use) wanted += static_cast<double>(entry.feed->in_flight_.load());
   }
   for (Entry& entry : entries_) {
-    const std::uint64_t own = entry.feed->under_way_.load(std::memory_order_relaxed);
+    const std::uint64_t own = entry.feed->in_flight_.load(std::memory_order_relaxed);
     const double part = entry.in_use && wanted > 0 ? static_cast<double>(own) / wanted : 1;
     const auto limit = static_cast<std::uint64_t>(static_cast<double>(limit_) * part);
     const std::uint64_t least = std::max(own / kMostHeldBack, kLeastLimit);

@@ -27,7 +27,7 @@ struct InputTotals {
   Duration stall{};  ///< Time in which the program waited for data.
   std::uint64_t requests = 0;
   Duration latency{};                 ///< Of all these requests together.
-  std::uint64_t under_way_bytes = 0;  ///< What readers in use want in flight, now.
+  std::uint64_t in_flight_bytes = 0;  ///< What readers in use want in flight, now.
   std::uint64_t read_bytes = 0;       ///< Their largest read size.
 };
 
@@ -41,7 +41,7 @@ class InputFeed {
   void waits(Time now);
   void goes_on(Time now);
   /// What the reader would have in flight without a limit.
-  void wants(std::uint64_t under_way_bytes, std::uint64_t read_bytes);
+  void wants(std::uint64_t in_flight_bytes, std::uint64_t read_bytes);
 
   std::uint64_t delivered_bytes() const { return delivered_.load(std::memory_order_relaxed); }
   /// With a wait that lasts until now.
@@ -57,7 +57,7 @@ class InputFeed {
   std::atomic<Duration::rep> latency_{0};
   std::atomic<Duration::rep> stall_{0};
   std::atomic<Duration::rep> waits_since_{0};  // 0: it does not.
-  std::atomic<std::uint64_t> under_way_{0};
+  std::atomic<std::uint64_t> in_flight_{0};
   std::atomic<std::uint64_t> read_{0};
   std::atomic<std::uint64_t> limit_{0};
 };

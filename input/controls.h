@@ -13,7 +13,7 @@ namespace stretto::input {
 /// The same with at most so many bytes in flight (0: no limit): first reads become smaller, down to
 /// `least_read_bytes`, then fewer. One is always in flight.
 inline Knobs limited(Knobs knobs, std::uint64_t bytes, std::uint32_t least_read_bytes) {
-  if (bytes == 0 || bytes_under_way(knobs) <= bytes) return knobs;
+  if (bytes == 0 || bytes_in_flight(knobs) <= bytes) return knobs;
   while (knobs.read_bytes / 2 >= least_read_bytes && knobs.read_bytes > bytes) {
     knobs.read_bytes /= 2;
   }

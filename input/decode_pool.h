@@ -20,7 +20,7 @@ inline constexpr std::uint32_t kMostDecoders = kMostPoolThreads;
 /// Thread: any. One mutex. Destroying it lets those end that have begun, and drops the others.
 class DecodePool {
  public:
-  /// A sample, what became of it, and the name that it was handed over with.
+  /// A sample, what became of it, and the name that it was submitted with.
   struct Ended {
     std::uint64_t tag = 0;
     Sample sample;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One turn: hand over what is ready, begin what may be begun, wait for what ends. The run that the
+// One turn: deliver what is ready, begin what may be begun, wait for what ends. The run that the
 // consumer needs next is begun whatever memory is used, so that a full memory cannot stop it all.
 #include "input/engine.h"
 
@@ -56,7 +56,7 @@ Engine::~Engine() {
   decoders_.reset();
   // Memory and files stay until the kernel has done with them.
   std::vector<Fetched> fetched;
-  while (requests_.under_way() > 0) requests_.wait(Time::max(), fetched);
+  while (requests_.in_flight() > 0) requests_.wait(Time::max(), fetched);
   around_.controls.stop.store(false);
 }
 
@@ -69,7 +69,7 @@ void Engine::run() {
     collect();
     around_.tuning.obey(around_.clock.now());
     const std::uint32_t depth = around_.controls.in_force().depth;
-    while (requests_.under_way() < depth && (requests_.any_waiting() || start_run())) {
+    while (requests_.in_flight() < depth && (requests_.any_waiting() || start_run())) {
       requests_.submit(depth);
     }
     requests_.flush();  // The device is busy before the consumer is woken.
@@ -93,7 +93,7 @@ std::uint64_t Engine::wanted_samples() const {
   const std::uint64_t mean = std::max<std::uint64_t>(
       around_.index.bytes() / std::max<std::uint64_t>(around_.index.samples(), 1), 1);
   const std::uint64_t ahead =
-      std::min(bytes_under_way(around_.controls.in_force()), around_.options.memory_bytes / 2);
+      std::min(bytes_in_flight(around_.controls.in_force()), around_.options.memory_bytes / 2);
   return std::clamp<std::uint64_t>(ahead / mean, 1, kMostPlanned);
 }
 
@@ -132,7 +132,7 @@ bool Engine::needed(const Run& run) const {
 // False if none can be begun.
 bool Engine::start_run() {
   if (planned_.empty() && !plan()) return false;
-  if (requests_.under_way() == 0 && !needed(planned_.front())) {
+  if (requests_.in_flight() == 0 && !needed(planned_.front())) {
     // Nothing else will make room, if there is none.
     const auto next =
         std::ranges::find_if(planned_, [this](const Run& run) { return needed(run); });
@@ -259,7 +259,7 @@ void Engine::tune() {
   decoders_->set_threads(around_.pool_tuning.threads());
 }
 
-// All that is ready from the front of the order on, to be handed over.
+// All that is ready from the front of the order on, to be delivered.
 void Engine::collect() {
   while (!slots_.empty() && slots_.front().state != Slot::State::kWaiting) {
     Slot& front = slots_.front();

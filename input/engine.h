@@ -51,7 +51,7 @@ class Engine {
   void wake() { around_.backend.wake(); }
 
  private:
-  /// A sample's place in the order, until it is handed over.
+  /// A sample's place in the order, until it is delivered.
   struct Slot {
     enum class State : std::uint8_t { kWaiting, kReady, kFailed, kEpochEnd };
     State state = State::kWaiting;
@@ -85,7 +85,7 @@ class Engine {
   OpenFiles files_;
   Requests requests_;
   Walk walk_;
-  std::uint64_t epoch_;   // Of what is handed over next.
+  std::uint64_t epoch_;   // Of what is delivered next.
   std::uint64_t passed_;  // In that epoch.
   std::uint64_t first_tag_ = 0;
   int ends_planned_ = 0;    // Among the slots,

@@ -33,7 +33,7 @@ void Evidence::add(Point point, const Window& window) {
   average(estimate.p95_latency_s, seconds(window.p95_latency));
   average(estimate.stall, seconds(window.consumer_stall) / length);
   estimate.occupancy =
-      estimate.rate * estimate.mean_latency_s / static_cast<double>(grid_.bytes_under_way(point));
+      estimate.rate * estimate.mean_latency_s / static_cast<double>(grid_.bytes_in_flight(point));
 }
 
 const Estimate* Evidence::find(Point point) const {

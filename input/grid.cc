@@ -43,7 +43,7 @@ bool Grid::contains(Point point) const {
 
 bool Grid::permits(Point point) const {
   if (point == Point{}) return true;
-  return contains(point) && bytes_under_way(point) <= memory_bytes_;
+  return contains(point) && bytes_in_flight(point) <= memory_bytes_;
 }
 
 Point Grid::nearest(Knobs knobs) const {

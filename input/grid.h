@@ -34,7 +34,7 @@ class Grid {
   explicit Grid(const TunerLimits& limits);
 
   Knobs knobs(Point point) const;
-  std::uint64_t bytes_under_way(Point point) const { return input::bytes_under_way(knobs(point)); }
+  std::uint64_t bytes_in_flight(Point point) const { return input::bytes_in_flight(knobs(point)); }
   bool contains(Point point) const;
   /// In the grid, and within the memory. The least setting always is.
   bool permits(Point point) const;

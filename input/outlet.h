@@ -32,7 +32,7 @@ class SampleOutlet {
   SampleOutlet(std::uint64_t most_bytes, const Clock& clock, Meter& meter)
       : most_bytes_(most_bytes), clock_(clock), meter_(meter) {}
 
-  /// Hands over; `items` is empty then.
+  /// Delivers; `items` is empty then.
   void put(std::vector<Item>& items);
   /// What so much memory waits for. May be negative: what was used is not.
   void use(std::int64_t bytes) { used_.fetch_add(bytes); }

@@ -54,7 +54,7 @@ void Requests::want(std::uint64_t tag, std::shared_ptr<OpenFile> file, Extent ex
 }
 
 void Requests::submit(std::uint32_t depth) {
-  while (under_way_ < std::min(depth, kMostDepth) && !waiting_.empty()) {
+  while (in_flight_ < std::min(depth, kMostDepth) && !waiting_.empty()) {
     Piece piece = waiting_.front();
     waiting_.pop_front();
     piece.begun = clock_.now();
@@ -66,7 +66,7 @@ void Requests::submit(std::uint32_t depth) {
                      .into = {memory + (piece.extent.offset - range.read.offset),
                               static_cast<std::size_t>(piece.extent.bytes)}});
     pieces_.emplace(next_piece_++, piece);
-    ++under_way_;
+    ++in_flight_;
   }
 }
 
@@ -106,7 +106,7 @@ void Requests::on_done(const Done& done, std::vector<Fetched>& fetched) {
   const auto found = pieces_.find(done.tag);
   Piece piece = found->second;
   pieces_.erase(found);
-  --under_way_;
+  --in_flight_;
   meter_.request(clock_.now() - piece.begun);
   Range& range = ranges_.at(piece.range);
   Status status;

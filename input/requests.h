@@ -34,11 +34,11 @@ class Requests {
   /// Wants a range read into `buffer`, which has bytes_for(extent) bytes at least, in pieces.
   void want(std::uint64_t tag, std::shared_ptr<OpenFile> file, Extent extent, Buffer buffer,
             std::uint32_t piece_bytes);
-  /// Hands over to the backend as many as `depth` allows.
+  /// Submits to the backend as many as `depth` allows.
   void submit(std::uint32_t depth);
   void flush() { backend_.flush(); }
   bool any_waiting() const { return !waiting_.empty(); }
-  std::uint32_t under_way() const { return under_way_; }
+  std::uint32_t in_flight() const { return in_flight_; }
   /// Waits, and appends the ranges that have ended.
   void wait(Time deadline, std::vector<Fetched>& fetched);
 
@@ -68,7 +68,7 @@ class Requests {
   const std::uint32_t retries_;
   const bool direct_;
   std::uint64_t next_piece_ = 0;
-  std::uint32_t under_way_ = 0;
+  std::uint32_t in_flight_ = 0;
   std::deque<Piece> waiting_;
   std::unordered_map<std::uint64_t, Piece> pieces_;
   std::unordered_map<std::uint64_t, Range> ranges_;

@@ -162,7 +162,7 @@ bool Search::is_nearly_as_fast(const Estimate& estimate) const {
 Point Search::knee() const {
   Point knee = best_;
   for (const auto& [point, estimate] : evidence_.all()) {
-    const bool smaller = grid_.bytes_under_way(point) < grid_.bytes_under_way(knee);
+    const bool smaller = grid_.bytes_in_flight(point) < grid_.bytes_in_flight(knee);
     if (smaller && is_nearly_as_fast(estimate)) knee = point;
   }
   return knee;

@@ -20,7 +20,7 @@ class Queue {
   void add(ReadRequest request) {
     MutexLock lock(mutex_);
     waiting_.push_back(std::move(request));
-    ++under_way_;
+    ++in_flight_;
   }
   /// One that was added; there is one for each task.
   ReadRequest next() {
@@ -32,7 +32,7 @@ class Queue {
   void end(const Done& done) {
     MutexLock lock(mutex_);
     done_.push_back(done);
-    --under_way_;
+    --in_flight_;
     changed_.notify_all();  // Under the lock: whoever waits for the last may destroy this.
   }
   void wake() {
@@ -51,7 +51,7 @@ class Queue {
   }
   void wait_for_all() {
     MutexLock lock(mutex_);
-    while (under_way_ > 0) changed_.wait(mutex_);
+    while (in_flight_ > 0) changed_.wait(mutex_);
   }
 
  private:
@@ -59,7 +59,7 @@ class Queue {
   Condition changed_;
   std::deque<ReadRequest> waiting_ GUARDED_BY(mutex_);
   std::vector<Done> done_ GUARDED_BY(mutex_);
-  std::size_t under_way_ GUARDED_BY(mutex_) = 0;
+  std::size_t in_flight_ GUARDED_BY(mutex_) = 0;
   bool woken_ GUARDED_BY(mutex_) = false;
 };
 

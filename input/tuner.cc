@@ -112,7 +112,7 @@ void Tuner::go_on(Time now) {
   if (const auto proposal = search_.climb()) return probe(*proposal, Action::kClimb);
   if (search_.reconsider()) return go_on(now);
   if (const auto proposal = search_.shrink()) return probe(*proposal, Action::kShrink);
-  settle(now, "nothing else could be faster, or as fast with less under way");
+  settle(now, "nothing else could be faster, or as fast with less in flight");
 }
 
 void Tuner::settle(Time now, std::string reason) {
@@ -179,7 +179,7 @@ void Tuner::explore() {
 
 bool Tuner::is_capped() const {
   return cap_ != 0 &&
-         grid_.bytes_under_way(state_ == State::kProbing ? probe_.point : chosen_) > cap_;
+         grid_.bytes_in_flight(state_ == State::kProbing ? probe_.point : chosen_) > cap_;
 }
 
 void Tuner::set_cap(Time now, std::uint64_t bytes) {
@@ -189,11 +189,11 @@ void Tuner::set_cap(Time now, std::uint64_t bytes) {
   cap_ = bytes;
   if (is_capped()) {
     if (state_ == State::kProbing && evidence_.find(search_.best()) != nullptr) {
-      settle(now, "others limit what may be under way");
+      settle(now, "others limit what may be in flight");
     }
-    note(now, Action::kCap, chosen_, fmt::format("at most {} bytes may be under way", bytes));
+    note(now, Action::kCap, chosen_, fmt::format("at most {} bytes may be in flight", bytes));
   } else if (was_capped) {
-    note(now, Action::kCap, chosen_, "what is under way is not limited by others any more");
+    note(now, Action::kCap, chosen_, "what is in flight is not limited by others any more");
     if (settled()) begin_to_watch();
   }
   turn(before);
@@ -212,7 +212,7 @@ double Tuner::expected_rate() const {
 void Tuner::turn(Knobs before) {
   const bool starts = trials_.empty();
   if (knobs() == before && !starts) return plan_window();
-  plan_.begin_ramp(bytes_under_way(before) + bytes_under_way(knobs()), expected_rate());
+  plan_.begin_ramp(bytes_in_flight(before) + bytes_in_flight(knobs()), expected_rate());
 }
 
 void Tuner::plan_window() { plan_.begin_window(knobs(), expected_rate()); }

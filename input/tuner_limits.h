@@ -20,7 +20,7 @@ struct TunerLimits {
 };
 
 /// What may be in flight at once.
-constexpr std::uint64_t bytes_under_way(const Knobs& knobs) {
+constexpr std::uint64_t bytes_in_flight(const Knobs& knobs) {
   return std::uint64_t{knobs.depth} * knobs.read_bytes;
 }
 

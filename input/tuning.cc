@@ -49,7 +49,7 @@ void Tuning::step(Time now, Duration for_others) {
 void Tuning::obey(Time now) {
   InputFeed& feed = meter_.feed();
   const bool tuned = controls_.tuned.load();
-  if (!tuned) feed.wants(bytes_under_way(controls_.turned()), controls_.turned().read_bytes);
+  if (!tuned) feed.wants(bytes_in_flight(controls_.turned()), controls_.turned().read_bytes);
   const std::uint64_t limit = feed.limit_bytes();
   if (limit == limit_bytes_) return;
   limit_bytes_ = limit;
@@ -64,7 +64,7 @@ void Tuning::obey(Time now) {
 // What the tuner says now, until the window's end.
 void Tuning::turn(Time now) {
   const Knobs wanted = tuner_.chosen();
-  meter_.feed().wants(bytes_under_way(wanted), wanted.read_bytes);
+  meter_.feed().wants(bytes_in_flight(wanted), wanted.read_bytes);
   controls_.tune(tuner_.knobs());
   end_ = now + tuner_.window();
 }

@@ -50,7 +50,7 @@ class Uring final : public Backend {
     allow_workers();
     for (std::uint32_t slot = kMostDepth; slot > 0; --slot) free_.push_back(slot - 1);
     listen();
-    return hand_over();
+    return submit();
   }
 
   std::string_view name() const override { return "io_uring"; }
@@ -74,7 +74,7 @@ class Uring final : public Backend {
       const auto bounded = std::min<Duration>(deadline - now, std::chrono::hours(1));
       __kernel_timespec limit{.tv_sec = bounded / 1s, .tv_nsec = (bounded % 1s).count()};
       io_uring_cqe* entry = nullptr;
-      // Hands over what was prepared, too.
+      // Submits what was prepared, too.
       (void)io_uring_submit_and_wait_timeout(&ring_, &entry, 1, &limit, nullptr);
       unflushed_ = false;
     }
@@ -82,7 +82,7 @@ class Uring final : public Backend {
   }
 
   void flush() override {
-    if (unflushed_) (void)hand_over();
+    if (unflushed_) (void)submit();
   }
 
   void wake() override {
@@ -109,7 +109,7 @@ class Uring final : public Backend {
     (void)io_uring_register_iowq_max_workers(&ring_, most.data());
   }
 
-  int hand_over() {
+  int submit() {
     unflushed_ = false;
     const int result = io_uring_submit(&ring_);
     return result < 0 ? -result : 0;
@@ -118,7 +118,7 @@ class Uring final : public Backend {
   io_uring_sqe* entry() {
     io_uring_sqe* entry = io_uring_get_sqe(&ring_);
     if (entry == nullptr) {
-      (void)hand_over();
+      (void)submit();
       entry = io_uring_get_sqe(&ring_);
     }
     STRETTO_CHECK(entry != nullptr);  // There are two for each slot.

@@ -47,7 +47,7 @@ bool WindowPlan::is_telling(const Window& window, const Knobs& knobs) {
                            std::max(seconds(window.length), 1e-9) * latency;
   const bool too_short =
       window.requests == 0 || seconds(window.length) < kLeastLatenciesInWindow * latency;
-  const bool mixed = in_flight > kMostOccupancy * static_cast<double>(bytes_under_way(knobs));
+  const bool mixed = in_flight > kMostOccupancy * static_cast<double>(bytes_in_flight(knobs));
   if ((!too_short && !mixed) || remeasured_ == kMostRemeasured) {
     remeasured_ = 0;
     return true;

@@ -66,7 +66,7 @@ Status Callee::on_call(LinkId id, const wire::Header& header, Buffer payload) {
                fmt::format("no method of hash {:#018x} is registered there, {} others are",
                            frame.method, methods_.count())};
   }
-  UnderWay& call = link.calls[number];
+  InFlight& call = link.calls[number];
   last_tag_ += 2;
   call.tag = last_tag_;
   call.urgency = {frame.priority, van_.deadline_of(header)};
@@ -96,7 +96,7 @@ void Callee::answer(LinkId id, std::uint64_t number, const Result<Message>& outc
   Link& link = found->second;
   const auto known = link.calls.find(number);
   if (known == link.calls.end() || known->second.answered) return;
-  UnderWay& call = known->second;
+  InFlight& call = known->second;
   STRETTO_CHECK(link.unanswered > 0 && link.unanswered <= link.calls.size());
   --link.unanswered;
   link.hold(call, 0);
@@ -123,7 +123,7 @@ void Callee::steer(LinkId id, const control::Steer& steer) {
   if (found == links_.end()) return;
   const auto known = found->second.calls.find(steer.call);
   if (known == found->second.calls.end()) return;  // Its answer has left.
-  UnderWay& call = known->second;
+  InFlight& call = known->second;
   if (steer.cancelled) {
     call.cancelled = true;
     if (call.reply != nullptr) call.reply->release();
@@ -168,7 +168,7 @@ void Callee::close() {
     std::vector<std::uint64_t> numbers;
     for (const auto& [number, call] : link.calls) numbers.push_back(number);
     for (const std::uint64_t number : numbers) {
-      UnderWay& call = link.calls.at(number);
+      InFlight& call = link.calls.at(number);
       if (std::exchange(call.paused, false) && call.answered) van_.resume(call.tag);
       answer(id, number, closing());
     }

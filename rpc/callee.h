@@ -35,7 +35,7 @@ class Callee {
   void steer(LinkId link, const control::Steer& steer);
   /// Answers a call that is in flight and has not been answered.
   void answer(LinkId link, std::uint64_t number, const Result<Message>& outcome);
-  /// An answer has been handed over as a whole.
+  /// An answer has been sent as a whole.
   void on_left(std::uint64_t tag);
 
   /// Answers what is in flight with an error, and from now on every call. Answers that are paused
@@ -43,7 +43,7 @@ class Callee {
   void close();
 
  private:
-  struct UnderWay {
+  struct InFlight {
     std::uint64_t tag = 0;
     Urgency urgency;
     std::size_t held_bytes = 0;  // By its message, and then by its answer.
@@ -53,15 +53,15 @@ class Callee {
     std::shared_ptr<detail::ReplyState> reply;  // Null if no handler was found.
   };
   struct Link {
-    std::map<std::uint64_t, UnderWay> calls;  // By number.
+    std::map<std::uint64_t, InFlight> calls;  // By number.
     std::size_t unanswered = 0;
     std::uint64_t held_bytes = 0;
 
-    void hold(UnderWay& call, std::size_t bytes) {
+    void hold(InFlight& call, std::size_t bytes) {
       STRETTO_CHECK(held_bytes >= call.held_bytes);
       held_bytes += bytes - std::exchange(call.held_bytes, bytes);
     }
-    void end(std::map<std::uint64_t, UnderWay>::iterator call) {
+    void end(std::map<std::uint64_t, InFlight>::iterator call) {
       hold(call->second, 0);
       calls.erase(call);
     }

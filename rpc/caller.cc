@@ -27,7 +27,7 @@ void Caller::start(const CallState& call, LinkId id) {
   Link& link = found->second;
   if (link.calls.size() >= max_calls_) {
     call->end(Status(Code::kResource,
-                     fmt::format("{} calls to it are under way, no more are taken; wait for some, "
+                     fmt::format("{} calls to it are in flight, no more are taken; wait for some, "
                                  "or raise Options::max_calls",
                                  link.calls.size()))
                   .with_peer(link.name));
@@ -71,7 +71,7 @@ void Caller::steer(const CallState& call, const detail::Change& change) {
   }
 }
 
-void Caller::tell(const UnderWay& call, bool cancelled) {
+void Caller::tell(const InFlight& call, bool cancelled) {
   const Urgency& urgency = call.state->urgency;
   const control::Steer steer{.call = call.number,
                              .priority = urgency.priority,
@@ -82,7 +82,7 @@ void Caller::tell(const UnderWay& call, bool cancelled) {
 }
 
 void Caller::give_up(std::uint64_t tag, const Status& why) {
-  const UnderWay& call = calls_.at(tag);
+  const InFlight& call = calls_.at(tag);
   if (call.left) {
     tell(call, true);
   } else {
@@ -128,7 +128,7 @@ void Caller::on_left(std::uint64_t tag) {
 void Caller::end(std::uint64_t tag, const Status& status, Message answer) {
   const auto node = calls_.extract(tag);
   STRETTO_CHECK(!node.empty());
-  const UnderWay& call = node.mapped();
+  const InFlight& call = node.mapped();
   Link& link = links_.at(call.link);
   link.calls.erase(call.number);
   expiries_.erase({call.expires, tag});

@@ -33,7 +33,7 @@ class Caller {
   void steer(const CallState& call, const detail::Change& change);
   /// An error is to end the link: it is not an answer to anything.
   Status on_answer(LinkId link, const wire::Header& header, Buffer payload);
-  /// The call has been handed over as a whole.
+  /// The call has been sent as a whole.
   void on_left(std::uint64_t tag);
 
   /// Ends what is past its timeout.
@@ -41,10 +41,10 @@ class Caller {
   Time next_due() const { return expiries_.empty() ? Time::max() : expiries_.begin()->first; }
   /// Ends all calls, and from now on every call that is begun.
   void close(const Status& why);
-  std::size_t under_way() const { return calls_.size(); }
+  std::size_t in_flight() const { return calls_.size(); }
 
  private:
-  struct UnderWay {
+  struct InFlight {
     CallState state;
     LinkId link = 0;
     std::uint64_t number = 0;
@@ -57,7 +57,7 @@ class Caller {
     std::map<std::uint64_t, std::uint64_t> calls;  // Tags, by number.
   };
 
-  void tell(const UnderWay& call, bool cancelled);
+  void tell(const InFlight& call, bool cancelled);
   void give_up(std::uint64_t tag, const Status& why);
   void end(std::uint64_t tag, const Status& status, Message answer = {});
 
@@ -67,7 +67,7 @@ class Caller {
   Status closed_;               // Ok: it is not.
   std::uint64_t last_tag_ = 1;  // Odd.
   std::map<LinkId, Link> links_;
-  std::map<std::uint64_t, UnderWay> calls_;  // By tag.
+  std::map<std::uint64_t, InFlight> calls_;  // By tag.
   std::set<std::pair<Time, std::uint64_t>> expiries_;
 };
 

@@ -200,7 +200,7 @@ void EndpointNode::close_links() {
     van_.close(link);
     lose(link, closed());
   }
-  STRETTO_CHECK(guests_.empty() && caller_.under_way() == 0);
+  STRETTO_CHECK(guests_.empty() && caller_.in_flight() == 0);
 }
 
 }  // namespace stretto::rpc

@@ -45,8 +45,8 @@ control::Message Observers::answer(const control::Observe& question, const Sight
   using What = control::Observe::What;
   control::Observed observed{.what = question.what};
   switch (question.what) {
-    case What::kPicture:
-      observed.text = sights.picture.json(sights.phase, question.first, now);
+    case What::kSnapshot:
+      observed.text = sights.snapshot.json(sights.phase, question.first, now);
       return observed;
     case What::kStart: {
       const Status status =

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "scheduler/registry.h"
-#include "scheduler/watch/picture.h"
+#include "scheduler/watch/snapshot.h"
 #include "scheduler/watch/trace_session.h"
 #include "van/van.h"
 
@@ -21,7 +21,7 @@ class Observers {
 
   /// What they may see and start.
   struct Sights {
-    const Picture& picture;
+    const Snapshot& snapshot;
     const Registry& registry;
     TraceSession& trace;
     std::string_view phase;

@@ -22,7 +22,7 @@ void add_input(const metrics::Adder& add, const InputView& input) {
   add("stretto_input_stall_share", Type::kGauge, input.stall_share,
       "Part of the time that the worker waits for data.");
   add("stretto_input_limit_bytes", Type::kGauge, input.limit_bytes,
-      "What the worker is held to under way; 0: no limit.");
+      "What the worker is held to in flight; 0: no limit.");
 }
 
 }  // namespace
@@ -43,16 +43,16 @@ Time Outlook::next_due() const {
 
 void Outlook::show() {
   if (const auto wish = page_->take_wish()) {
-    // Refused if one is under way: then that one is what the page shows.
+    // Refused if one is in flight: then that one is what the page shows.
     static_cast<void>(scheduler_.start_trace(wish->iterations, wish->seconds));
   }
-  const Picture& picture = scheduler_.watch().picture();
+  const Snapshot& snapshot = scheduler_.watch().snapshot();
   std::vector<std::string> pages;
-  for (std::size_t first = 0; first == 0 || first < picture.nodes().size(); first += kNodesAPage) {
-    pages.push_back(picture.json(scheduler_.phase(), first, clock_.now()));
+  for (std::size_t first = 0; first == 0 || first < snapshot.nodes().size(); first += kNodesAPage) {
+    pages.push_back(snapshot.json(scheduler_.phase(), first, clock_.now()));
   }
   const TraceSession& session = scheduler_.watch().trace();
-  history_.look(picture, clock_.now());
+  history_.look(snapshot, clock_.now());
   page_->show(std::move(pages), session.json(0), history_.json(clock_.now()));
   if (session.state() != TraceSession::State::kDone || session.number() == shown_trace_) return;
   shown_trace_ = session.number();
@@ -64,7 +64,7 @@ void Outlook::show() {
 metrics::Metrics metrics_of(const Scheduler& scheduler, Time now) {
   using metrics::Type;
   metrics::Metrics made = metrics_of(scheduler.van(), {{"role", "scheduler"}});
-  for (const auto& [id, node] : scheduler.watch().picture().nodes()) {
+  for (const auto& [id, node] : scheduler.watch().snapshot().nodes()) {
     if (node.member.left) continue;
     const bool worker = node.member.role == Role::kWorker;
     const metrics::Adder add(made, {{"node", node.member.describe()}});
@@ -87,7 +87,7 @@ metrics::Metrics metrics_of(const Scheduler& scheduler, Time now) {
     }
   }
   const metrics::Adder add(made, {});
-  const auto stall = scheduler.watch().picture().push_waits().summary(now);
+  const auto stall = scheduler.watch().snapshot().push_waits().summary(now);
   add("stretto_standstill_seconds", Type::kGauge, stall ? seconds(stall->age) : 0,
       "How long a round has waited for a worker's push; 0: for less than 3 s.");
   add("stretto_input_fairness", Type::kGauge, scheduler.watch().input().index(),

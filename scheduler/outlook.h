@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Outlook: shows the scheduler to the world: twice a second it leaves its numbers on the metrics'
-// board and its picture on the page's, and it takes the page's wishes.
+// board and its snapshot on the page's, and it takes the page's wishes.
 #pragma once
 
 #include <memory>

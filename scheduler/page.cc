@@ -135,7 +135,7 @@ class HttpPage final : public Page {
 
   void add_data() {
     server_.Get("/picture", [this](const httplib::Request& in, httplib::Response& out) {
-      if (admits(in, out)) out.set_content(board_->picture(number_in(in, "page", 0)), kJson);
+      if (admits(in, out)) out.set_content(board_->snapshot(number_in(in, "page", 0)), kJson);
     });
     server_.Get("/history", [this](const httplib::Request& in, httplib::Response& out) {
       if (admits(in, out)) out.set_content(board_->history(), kJson);

@@ -72,10 +72,10 @@ std::string timeline_json(const trace::Trace& trace) {
   return all.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-void PageBoard::show(std::vector<std::string> pictures, std::string trace_state,
+void PageBoard::show(std::vector<std::string> snapshots, std::string trace_state,
                      std::string history) {
   MutexLock lock(mutex_);
-  pictures_ = std::move(pictures);
+  snapshots_ = std::move(snapshots);
   trace_state_ = std::move(trace_state);
   history_ = std::move(history);
 }
@@ -91,10 +91,10 @@ std::optional<PageBoard::TraceWish> PageBoard::take_wish() {
   return std::exchange(wish_, std::nullopt);
 }
 
-std::string PageBoard::picture(std::size_t page) {
+std::string PageBoard::snapshot(std::size_t page) {
   MutexLock lock(mutex_);
-  if (pictures_.empty()) return "{}";
-  return pictures_[page < pictures_.size() ? page : 0];
+  if (snapshots_.empty()) return "{}";
+  return snapshots_[page < snapshots_.size() ? page : 0];
 }
 
 std::string PageBoard::trace_state() {

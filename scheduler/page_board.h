@@ -25,7 +25,7 @@ class PageBoard {
 
   // The loop's.
   /// Pages of who is in, as JSON, the state of the trace, and the last minutes' curves.
-  void show(std::vector<std::string> pictures, std::string trace_state, std::string history);
+  void show(std::vector<std::string> snapshots, std::string trace_state, std::string history);
   /// The last trace, not aligned yet.
   void show_trace(std::shared_ptr<const trace::Trace> trace);
   /// A trace's text was made, outside of the lock: it is kept unless there is a later one's.
@@ -36,7 +36,7 @@ class PageBoard {
 
   // The page's.
   /// A page of who is in; the first one if there are fewer.
-  std::string picture(std::size_t page);
+  std::string snapshot(std::size_t page);
   std::string trace_state();
   std::string history();
   /// {"report":{...},"nodes":[{"name","spans":[[kind,begin_us,length_us,tensor,round],...]}...]}:
@@ -48,7 +48,7 @@ class PageBoard {
 
  private:
   Mutex mutex_;
-  std::vector<std::string> pictures_ GUARDED_BY(mutex_);
+  std::vector<std::string> snapshots_ GUARDED_BY(mutex_);
   std::string trace_state_ GUARDED_BY(mutex_) = "{}";
   std::string history_ GUARDED_BY(mutex_) = "{}";
   std::shared_ptr<const trace::Trace> trace_ GUARDED_BY(mutex_);

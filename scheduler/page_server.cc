@@ -84,7 +84,7 @@ class VisitorStream final : public httplib::Stream {
   const int write_ms_;
   std::array<char, 4096> bytes_{};
   std::size_t came_ = 0;  // Of bytes_,
-  std::size_t read_ = 0;  // and handed over.
+  std::size_t read_ = 0;  // and sent.
   std::size_t heard_ = 0;
 };
 

@@ -147,7 +147,7 @@ void Scheduler::observe(LinkId link, const control::Message& message) {
     return;
   }
   van_.send_control(link, Observers::answer(*question,
-                                            {.picture = watch_.picture(),
+                                            {.snapshot = watch_.snapshot(),
                                              .registry = agreements_.registry(),
                                              .trace = watch_.trace(),
                                              .phase = phase(),

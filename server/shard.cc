@@ -175,7 +175,7 @@ void Shard::on_state_request(LinkId link, const control::StateRequest& request) 
 void Shard::on_data(LinkId link, const wire::Header& header, Buffer payload) {
   const WorkerLinks::Worker* worker = workers_.find(link);
   if (worker == nullptr) return;
-  // A worker has one operation a part under way: it can be owed no more than this.
+  // A worker has one operation a part in flight: it can be owed no more than this.
   if (van_.queue().waiting(link) > 2 * slots_.parts() + kSpareAnswers) {
     van_.refuse(link, too_many_answers());
   } else if (header.kind == wire::Kind::kPush) {

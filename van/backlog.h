@@ -35,7 +35,7 @@ class Backlog {
   /// A frame of this urgency must begin where as many have begun as may: see LinkQueue.
   Frame& make_room(LinkId link, const Urgency& urgency);
 
-  // Steering. What has been handed over is out of reach. Each costs what the frames of that tag
+  // Steering. What has been submitted is out of reach. Each costs what the frames of that tag
   // cost, however many others wait. Tag 0 is nobody's.
 
   /// Drops those of one tag; returns the keys of those of which nothing had left.

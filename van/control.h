@@ -195,7 +195,7 @@ struct Heartbeat {
   std::uint64_t bytes_in = 0;
   std::uint64_t bytes_out = 0;
   std::uint64_t frames_waiting = 0;
-  std::uint64_t bytes_under_way = 0;
+  std::uint64_t bytes_in_flight = 0;
   std::vector<Held> held = {};            ///< Of a shard: that grew since the last heartbeat.
   std::optional<InputTotals> input = {};  ///< Of a worker that reads, by its own clock.
   std::string waits_in = {};              ///< Of a worker: the call that it waits in.
@@ -231,12 +231,12 @@ struct TraceChunk {
 /// Tool to scheduler: tell me something.
 struct Observe {
   enum class What : std::uint8_t {
-    kNothing = 0,  ///< Or what is not known here.
-    kPicture = 1,  ///< Who is in and how they do, from number `first` of the nodes.
-    kStart = 2,    ///< Trace so many iterations (0: any), for at most so many seconds.
-    kState = 3,    ///< Of the trace, with its nodes from number `first`.
-    kRecords = 4,  ///< Of node number `first` of the trace, from record `offset`.
-    kNames = 5     ///< Of tensors, from identity `first`.
+    kNothing = 0,   ///< Or what is not known here.
+    kSnapshot = 1,  ///< Who is in and how they do, from number `first` of the nodes.
+    kStart = 2,     ///< Trace so many iterations (0: any), for at most so many seconds.
+    kState = 3,     ///< Of the trace, with its nodes from number `first`.
+    kRecords = 4,   ///< Of node number `first` of the trace, from record `offset`.
+    kNames = 5      ///< Of tensors, from identity `first`.
   };
 
   What what = What::kNothing;

@@ -303,7 +303,7 @@ InputTotals totals_from(const wire::InputProgress& progress) {
           .stall = held_to_limit(progress.stall_ns()),
           .requests = progress.requests(),
           .latency = held_to_limit(progress.latency_ns()),
-          .under_way_bytes = progress.under_way_bytes(),
+          .in_flight_bytes = progress.in_flight_bytes(),
           .read_bytes = progress.read_bytes()};
 }
 
@@ -327,7 +327,7 @@ Result<Message> from(const wire::Heartbeat& message) {
                  .bytes_in = message.bytes_in(),
                  .bytes_out = message.bytes_out(),
                  .frames_waiting = message.frames_waiting(),
-                 .bytes_under_way = message.bytes_under_way(),
+                 .bytes_in_flight = message.bytes_in_flight(),
                  .waits_in = message.waits_in(),
                  .elsewhere = message.elsewhere(),
                  .input_limit_bytes = message.input_limit_bytes()};

@@ -224,7 +224,7 @@ void write(const InputTotals& totals, wire::InputProgress& out) {
   out.set_stall_ns(nanoseconds_of(totals.stall));
   out.set_requests(totals.requests);
   out.set_latency_ns(nanoseconds_of(totals.latency));
-  out.set_under_way_bytes(totals.under_way_bytes);
+  out.set_in_flight_bytes(totals.in_flight_bytes);
   out.set_read_bytes(totals.read_bytes);
 }
 
@@ -245,7 +245,7 @@ void write(const Heartbeat& beat, wire::Control& message) {
   out.set_bytes_in(beat.bytes_in);
   out.set_bytes_out(beat.bytes_out);
   out.set_frames_waiting(beat.frames_waiting);
-  out.set_bytes_under_way(beat.bytes_under_way);
+  out.set_bytes_in_flight(beat.bytes_in_flight);
   for (const Held& held : beat.held) {
     wire::Held& each = *out.add_held();
     each.set_rank(held.rank);

@@ -21,7 +21,7 @@ class FrameHandler {
   virtual void on_data(LinkId link, const wire::Header& header, Buffer payload) = 0;
   /// The far end has applied a push of ours.
   virtual void on_acked(LinkId link, wire::Key key) = 0;
-  /// The last of a frame with this tag has been handed over: it is out of reach now. Must not
+  /// The last of a frame with this tag has been submitted: it is out of reach now. Must not
   /// close links.
   virtual void on_left(LinkId, std::uint64_t /*tag*/) {}
   /// Where the payload of this frame, whose slices are coming, should be put together; empty: in

@@ -6,7 +6,7 @@
 namespace stretto {
 namespace {
 
-// Beginnings that may be remembered: more than all links of a job have frames under way.
+// Beginnings that may be remembered: more than all links of a job have frames in flight.
 constexpr std::size_t kMostBegun = std::size_t{1} << 16;
 
 TraceRecord record_of(const wire::Header& header, NodeId peer, std::uint32_t bytes) {

@@ -26,7 +26,7 @@ class FrameTrace {
     if (on()) frame.times.queued = tracer_->now(clock_);
     return frame;
   }
-  /// A slice is about to be handed over: the far end may have it before this one goes on.
+  /// A slice is about to be delivered: the far end may have it before this one goes on.
   void leaves() {
     if (on()) leaves_at_ = tracer_->now(clock_);
   }
@@ -47,7 +47,7 @@ class FrameTrace {
   struct Marks {
     std::uint64_t last_order = 0;  ///< Of the frame whose slice left last.
   };
-  /// A slice of a data frame has been handed over, and not yet taken out of the queue.
+  /// A slice of a data frame has been submitted, and not yet taken out of the queue.
   void left(NodeId peer, Marks& marks, const SendQueue::Pick& pick) {
     if (pick.control) return;
     const bool preempted = pick.offset > 0 && marks.last_order != pick.frame->order;

@@ -22,7 +22,7 @@ control::Heartbeat Heartbeats::take(const Van& van, Time now, Duration interval)
   beat.bytes_in = van.counters().data_bytes_in;
   beat.bytes_out = van.counters().data_bytes_out;
   beat.frames_waiting = van.queue().waiting();
-  beat.bytes_under_way = van.queue().windows().under_way();
+  beat.bytes_in_flight = van.queue().windows().in_flight();
   while (!held_.empty() && beat.held.size() < control::Heartbeat::kMostHeld) {
     beat.held.push_back({.rank = held_.begin()->first, .time = held_.begin()->second});
     held_.erase(held_.begin());

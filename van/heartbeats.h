@@ -51,7 +51,7 @@ class Heartbeats {
   void hear(const control::Heartbeat& beat);
   /// Where others are, in words, as the scheduler last said while we wait in the same call.
   const std::string& elsewhere() const { return elsewhere_; }
-  /// What the scheduler last said that this process's readers may have under way; 0: no limit.
+  /// What the scheduler last said that this process's readers may have in flight; 0: no limit.
   std::uint64_t input_limit_bytes() const { return input_limit_bytes_; }
 
  private:

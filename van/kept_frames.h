@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // KeptFrames: what has left in a session and may not have arrived, so that a new link can carry it
-// again. It keeps leases, not copies: no more than the windows let be under way.
+// again. It keeps leases, not copies: no more than the windows let be in flight.
 #pragma once
 
 #include <cstdint>

@@ -37,7 +37,7 @@ struct Frame {
   bool bulk = false;  ///< What is more urgent may wait some milliseconds for what has left of it.
 
   // The queue's and the Van's:
-  std::uint32_t sent = 0;            // Bytes of the payload that have been handed over.
+  std::uint32_t sent = 0;            // Bytes of the payload that have been submitted.
   std::uint64_t first_sequence = 0;  // Of its first slice, once that has left.
   std::uint64_t order = 0;           // When it was queued.
   LinkId link = 0;                   // For which it waits,

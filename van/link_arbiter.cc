@@ -7,7 +7,7 @@ namespace {
 
 // What has waited longest gets one byte in so many, however urgent the others are.
 constexpr std::uint64_t kShareOfUrgent = 32;
-// Handed over before it is worth looking for what has waited longest.
+// Submitted before it is worth looking for what has waited longest.
 constexpr std::uint64_t kLookAfterBytes = 128 << 10;
 
 }  // namespace

@@ -17,7 +17,7 @@ namespace stretto {
 
 /// Where `frames` have begun, the last of them goes on until it ends, unless it is larger than
 /// `bytes`: only frames of one slice overtake it. Else, while ever more urgent frames come, as in
-/// a backward pass, all would be interrupted and none would end, and no answers be under way.
+/// a backward pass, all would be interrupted and none would end, and no answers be in flight.
 struct Nesting {
   std::size_t frames = std::numeric_limits<std::size_t>::max();
   std::uint64_t bytes = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// LinkWindow: the send window of one link: how much it has under way, and how much it may have.
+// LinkWindow: the send window of one link: how much it has in flight, and how much it may have.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 namespace stretto {
 
-/// How much may be under way, and in slices of what size, in bytes.
+/// How much may be in flight, and in slices of what size, in bytes.
 struct Bounds {
   std::uint64_t window_bytes = 0;
   std::uint64_t quantum_bytes = wire::kMaxPayloadBytes;
@@ -19,7 +19,7 @@ struct Bounds {
 
 /// A window that is empty lets any slice pass: one smaller than that slows a link and never stops
 /// it.
-bool has_room(std::uint64_t under_way, std::uint64_t room, std::uint64_t window);
+bool has_room(std::uint64_t in_flight, std::uint64_t room, std::uint64_t window);
 
 /// Thread: loop. Pure: counters of bytes, headers included.
 class LinkWindow {
@@ -48,18 +48,18 @@ class LinkWindow {
   }
 
   std::uint64_t sent() const { return sent_bytes_; }
-  std::uint64_t under_way() const {
+  std::uint64_t in_flight() const {
     STRETTO_CHECK(credited_bytes_ <= sent_bytes_);
     return sent_bytes_ - credited_bytes_;
   }
-  /// Under way, and in this host for all that is known.
+  /// In flight, and in this host for all that is known.
   std::uint64_t here() const { return sent_bytes_ - gone_bytes(); }
   /// True while some of that is bulk.
   bool has_bulk_here() const { return bulk_end_bytes_ > gone_bytes(); }
   /// For a slice that wants so much room.
   bool has_room(std::uint64_t room, bool bulk) const {
     bulk = bulk || bulk_end_bytes_ > credited_bytes_;
-    return stretto::has_room(under_way(), room, (bulk ? bulk_ : ordinary_).window_bytes);
+    return stretto::has_room(in_flight(), room, (bulk ? bulk_ : ordinary_).window_bytes);
   }
   /// Without what holds for all links.
   Slicing slicing() const {

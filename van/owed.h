@@ -27,7 +27,7 @@ class Owed {
   std::uint64_t taken_bytes() const { return taken_bytes_; }
   std::uint64_t applied() const { return applied_; }
 
-  /// A frame that told it has been handed over.
+  /// A frame that told it has been submitted.
   void note_told(const wire::Header& header) {
     STRETTO_CHECK(told_bytes_ <= header.credit && header.credit <= taken_bytes_);
     told_bytes_ = header.credit;

@@ -41,7 +41,7 @@ std::optional<SendQueue::Pick> Pacer::next(Time now) {
   }
   shut_ = waits_for_quiet(found->second, now);
   if (shut_) return queue_.next(Among::kUnshaped);
-  if (queue_.windows().shaped_under_way() > 0) return pick;
+  if (queue_.windows().shaped_in_flight() > 0) return pick;
   const auto small = [](Bounds bounds) {
     bounds.quantum_bytes = std::min(bounds.quantum_bytes, Path::kProbeBytes);
     return bounds;
@@ -56,7 +56,7 @@ bool Pacer::waits_for_quiet(Path& path, Time now) {
   if (!shut_ && now < shut_again_) return false;
   if (!shut_) shut_since_ = now;
   const Duration waited = now - shut_since_;
-  const bool quiet = queue_.windows().shaped_under_way() == 0;
+  const bool quiet = queue_.windows().shaped_in_flight() == 0;
   if (!quiet && waited < std::min(kLeastPatience + 2 * path.round_trip(), kMostPatience)) {
     return true;
   }
@@ -68,14 +68,14 @@ bool Pacer::waits_for_quiet(Path& path, Time now) {
 bool Pacer::wants_credit(LinkId link, std::uint64_t charge) {
   const auto found = paths_.find(link);
   if (found == paths_.end()) return false;
-  const bool probe = queue_.windows().shaped_under_way() == 0 && charge <= Path::kMostOfProbe;
+  const bool probe = queue_.windows().shaped_in_flight() == 0 && charge <= Path::kMostOfProbe;
   return found->second.wants_credit(queue_.windows().sent(link) + charge) || probe;
 }
 
 void Pacer::on_sent(LinkId link, std::uint64_t charge, Time now) {
   const auto found = paths_.find(link);
   if (found == paths_.end()) return;
-  const bool alone = queue_.windows().shaped_under_way() <= charge;
+  const bool alone = queue_.windows().shaped_in_flight() <= charge;
   found->second.on_sent(queue_.windows().sent(link), charge, alone, queue_.backlog().has_data(link),
                         now);
   shape(link, found->second);
@@ -140,7 +140,7 @@ void Pacer::shape_all(Time now) {
     queue_.windows().departed(link, path.departed_bytes(now));
     quantum = std::max(quantum, bounds_of(path).quantum_bytes);
     bulk_quantum = std::max(bulk_quantum, bulk_bounds_of(path).quantum_bytes);
-    if (queue_.windows().under_way(link) == 0) continue;
+    if (queue_.windows().in_flight(link) == 0) continue;
     rate += path.rate();
     product += path.product_bytes();
     late += path.late_bytes();

@@ -25,7 +25,7 @@ class Pacer {
 
   /// Time has passed: what has left this host by now makes room for others.
   void on_time(Time now);
-  /// The slice to hand over now; none if nothing may go. A link whose round trip is to be seen
+  /// The slice to submit now; none if nothing may go. A link whose round trip is to be seen
   /// waits until all that shares the way out has arrived, and with it all that is less urgent; not
   /// for long, and all of them together not more than one part in twenty of the time.
   std::optional<SendQueue::Pick> next(Time now);

@@ -46,11 +46,11 @@ void Greatest::add(double value, Time now) {
 
 void Path::on_sent(std::uint64_t sent_bytes, std::uint64_t slice_bytes, bool alone, bool more,
                    Time now) {
-  if (under_way_.empty()) interval_since_ += now - idle_since_;  // Idle time says nothing of rates.
+  if (in_flight_.empty()) interval_since_ += now - idle_since_;  // Idle time says nothing of rates.
   interval_busy_ = interval_busy_ && more;
   const bool probe = alone && slice_bytes <= kMostOfProbe;
   if (probe || wants_probe(now)) probed_at_ = now;
-  under_way_.push_back({sent_bytes, now, probe});
+  in_flight_.push_back({sent_bytes, now, probe});
   sent_bytes_ = sent_bytes;
 }
 
@@ -62,13 +62,13 @@ void Path::begin_interval(Time now) {
 
 void Path::on_credit(std::uint64_t taken_bytes, Time now) {
   if (taken_bytes <= taken_bytes_) return;
-  while (!under_way_.empty() && under_way_.front().end_bytes <= taken_bytes) {
-    const Slice& slice = under_way_.front();
+  while (!in_flight_.empty() && in_flight_.front().end_bytes <= taken_bytes) {
+    const Slice& slice = in_flight_.front();
     if (slice.probe) note_round_trip(now - slice.sent_at, now);
-    under_way_.pop_front();
+    in_flight_.pop_front();
   }
   taken_bytes_ = taken_bytes;
-  if (under_way_.empty()) idle_since_ = now;
+  if (in_flight_.empty()) idle_since_ = now;
   const Duration elapsed = now - interval_since_;
   const Duration interval = rate_.get() == 0 ? kFirstInterval : kInterval;
   if (elapsed < std::max(interval, round_trip())) return;
@@ -140,12 +140,12 @@ std::uint64_t Path::late_bytes() const {
 }
 
 std::uint64_t Path::departed_bytes(Time now) {
-  // Twice the time that all that is under way needs, or may be.
+  // Twice the time that all that is in flight needs, or may be.
   const double rate = rate_.get();
   const std::uint64_t most = std::max(window_bytes(), sent_bytes_ - taken_bytes_);
   Seconds drain(kMostDrain);
   if (rate > 0) drain = std::min(drain, Seconds(2 * static_cast<double>(most) / rate));
-  for (const Slice& slice : under_way_) {
+  for (const Slice& slice : in_flight_) {
     if (now - slice.sent_at < drain) break;
     departed_bytes_ = std::max(departed_bytes_, slice.end_bytes);
   }

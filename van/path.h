@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Path: what is known of the way to a far end: its rate, its least round trip, and so how much may
-// be under way (window) and in what slices (quantum). The estimate is that of BBR (Cardwell et al.,
+// be in flight (window) and in what slices (quantum). The estimate is that of BBR (Cardwell et al.,
 // ACM Queue 14(5), 2016): the greatest delivery rate and the least round trip of late, each seen
 // when the other is not in the way. What it is used for is ours: a slice takes about a seventh of a
 // millisecond, and the window is what keeps the path busy, not more, since an urgent frame waits
@@ -32,7 +32,7 @@ class Greatest {
 /// Thread: loop. Pure: told of what was sent and credited, it answers.
 class Path {
  public:
-  /// `slice_bytes` have been handed over now; `sent_bytes` is that and all before. `alone`: nothing
+  /// `slice_bytes` have been submitted now; `sent_bytes` is that and all before. `alone`: nothing
   /// else is on the way out of this host. `more`: the queue has more for this path, so that it is
   /// the path that sets the pace.
   void on_sent(std::uint64_t sent_bytes, std::uint64_t slice_bytes, bool alone, bool more,
@@ -52,7 +52,7 @@ class Path {
   bool wants_probe(Time now) const;
   /// It could not be: another time.
   void give_up_probe(Time now) { probed_at_ = now; }
-  /// Bytes that may be under way, and bytes of a slice.
+  /// Bytes that may be in flight, and bytes of a slice.
   std::uint64_t window_bytes() const;
   std::uint64_t quantum_bytes() const;
   /// The same for bulk, for which an urgent frame may wait some milliseconds: so much that neither
@@ -97,14 +97,14 @@ class Path {
   void begin_interval(Time now);
   void note_round_trip(Duration seen, Time now);
 
-  std::deque<Slice> under_way_;
+  std::deque<Slice> in_flight_;
   std::uint64_t sent_bytes_ = 0;
   std::uint64_t taken_bytes_ = 0;
   std::uint64_t departed_bytes_ = 0;
   std::uint64_t asked_bytes_ = 0;
   // The interval over which the rate is seen.
   Time interval_since_ = {};
-  Time idle_since_ = {};              // Nothing has been under way since.
+  Time idle_since_ = {};              // Nothing has been in flight since.
   std::uint64_t interval_bytes_ = 0;  // Taken when it began.
   bool interval_busy_ = true;         // More was waiting all the time.
   Greatest rate_{std::chrono::milliseconds(100)};

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // SendQueue: everything that waits to leave, most urgent first. It alone decides which bytes are
-// handed to the transport next, and how many may be handed over before the far end has taken them.
-// That bound is what lets an urgent frame overtake a long transfer: what has been handed over
+// handed to the transport next, and how many may be submitted before the far end has taken them.
+// That bound is what lets an urgent frame overtake a long transfer: what has been submitted
 // cannot be recalled (TimedRPC; docs/ARCHITECTURE.md, "Preemption").
 //
 // Frames leave in slices of at most the link's quantum. Between two slices a frame may be
 // overtaken, paused, made more or less urgent, or cancelled. What waits is the backlog's to know,
-// how much may be under way the windows', and whose turn it is the arbiter's.
+// how much may be in flight the windows', and whose turn it is the arbiter's.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ class SendQueue {
       : windows_(link_window_bytes, total_window_bytes) {}
 
   void add_link(LinkId link);
-  /// Drops the link and all that waits for it; what it had under way no longer counts.
+  /// Drops the link and all that waits for it; what it had in flight no longer counts.
   void remove_link(LinkId link);
 
   /// Waits for its turn. Data frames obey urgency and windows; control frames go before all data
@@ -55,7 +55,7 @@ class SendQueue {
     bool aged = false;  ///< It goes for having waited longest.
     std::uint64_t charge() const { return wire::kHeaderBytes + bytes; }
   };
-  /// The slice to hand over now: control first, then the most urgent data over all links that are
+  /// The slice to submit now: control first, then the most urgent data over all links that are
   /// writable and whose windows are open; equals by turns over the links, and in order within one.
   /// Now and then what has waited longest instead, so that nothing waits for ever. None if nothing
   /// may go.

@@ -9,8 +9,8 @@
 
 namespace stretto {
 
-bool has_room(std::uint64_t under_way, std::uint64_t room, std::uint64_t window) {
-  return under_way == 0 || under_way + room <= window;
+bool has_room(std::uint64_t in_flight, std::uint64_t room, std::uint64_t window) {
+  return in_flight == 0 || in_flight + room <= window;
 }
 
 SendWindows::SendWindows(std::uint64_t link_window_bytes, std::uint64_t total_window_bytes)
@@ -62,7 +62,7 @@ void SendWindows::touch(LinkId id, Link& link) {
   if (!std::exchange(link.changed, true)) changed_.push_back(id);
 }
 
-// What the link has under way no longer counts.
+// What the link has in flight no longer counts.
 void SendWindows::leave_pool(Link& link) {
   Pool& pool = pool_of(link);
   STRETTO_CHECK(pool.here >= link.window.here());
@@ -128,20 +128,20 @@ bool SendWindows::fits(bool shaped, std::uint64_t room, bool bulk) const {
   return has_room(pool.here, room, bulk ? pool.bulk_window_bytes : pool.window_bytes);
 }
 
-std::uint64_t SendWindows::under_way(LinkId link) const {
+std::uint64_t SendWindows::in_flight(LinkId link) const {
   const Link* found = find(link);
-  return found == nullptr ? 0 : found->window.under_way();
+  return found == nullptr ? 0 : found->window.in_flight();
 }
 
-std::uint64_t SendWindows::under_way() const {
+std::uint64_t SendWindows::in_flight() const {
   std::uint64_t all = 0;
-  for (const auto& [id, link] : links_) all += link.window.under_way();
+  for (const auto& [id, link] : links_) all += link.window.in_flight();
   return all;
 }
 
-std::uint64_t SendWindows::most_under_way() const {
+std::uint64_t SendWindows::most_in_flight() const {
   std::uint64_t most = 0;
-  for (const auto& [id, link] : links_) most = std::max(most, link.window.under_way());
+  for (const auto& [id, link] : links_) most = std::max(most, link.window.in_flight());
   return most;
 }
 

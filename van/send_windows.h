@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// SendWindows: how much is under way on each link and on all that share the way out of this host,
+// SendWindows: how much is in flight on each link and on all that share the way out of this host,
 // and how much may be. Links that were shaped share one window, the others another.
 #pragma once
 
@@ -32,7 +32,7 @@ class SendWindows {
   /// For links that have not been shaped, those there are and those to come.
   void set(std::uint64_t link_window_bytes, std::uint64_t total_window_bytes);
   /// The link's own; `bulk` holds for bulk frames, and its window for the others too while some of
-  /// those are under way, since nothing is gained by waiting for them here. Shaped links have a
+  /// those are in flight, since nothing is gained by waiting for them here. Shaped links have a
   /// window of their own for all of them together.
   void shape(LinkId link, const Bounds& ordinary, const Bounds& bulk);
   void set_shaped(std::uint64_t bytes, std::uint64_t bulk_bytes);
@@ -40,7 +40,7 @@ class SendWindows {
   void set_largest_slice(std::uint64_t bytes);
 
   void add(LinkId link);
-  /// What it had under way no longer counts.
+  /// What it had in flight no longer counts.
   void remove(LinkId link);
   /// Null if it is not there.
   const Link* find(LinkId link) const { return links_.find(link); }
@@ -58,12 +58,12 @@ class SendWindows {
   /// True if the window of all links, shaped or not, has so much room.
   bool fits(bool shaped, std::uint64_t room, bool bulk) const;
 
-  std::uint64_t under_way(LinkId link) const;
-  std::uint64_t under_way() const;
+  std::uint64_t in_flight(LinkId link) const;
+  std::uint64_t in_flight() const;
   /// On all shaped links together, but for what has departed.
-  std::uint64_t shaped_under_way() const { return pools_[1].here; }
+  std::uint64_t shaped_in_flight() const { return pools_[1].here; }
   /// Of the link that has most.
-  std::uint64_t most_under_way() const;
+  std::uint64_t most_in_flight() const;
   std::uint64_t sent(LinkId link) const;
 
   /// Calls `visit(id, link)` once for each link whose room, or slices, may have changed since it

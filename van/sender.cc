@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A frame's way out: picked, stamped, handed over, noted.
+// A frame's way out: picked, stamped, submitted, noted.
 #include "van/sender.h"
 
 #include <algorithm>

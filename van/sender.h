@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sender: a Van's way out. What waits is handed over as the queue and the paths would have it, each
+// Sender: a Van's way out. What waits is submitted as the queue and the paths would have it, each
 // frame numbered and stamped as it leaves; and what is owed to the far ends is told.
 #pragma once
 
@@ -54,7 +54,7 @@ class Sender {
   void settle_all();
   /// A turn begins: how long the loop waits for a processor is part of its paths.
   void look_at_waits();
-  /// Hands over what may go.
+  /// Submits what may go.
   void pump(FrameHandler& handler);
   Time next_due() const;
 

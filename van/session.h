@@ -33,7 +33,7 @@ class Session {
   /// acks are from when it was queued. `push_ends`: with it a push has left as a whole; they are
   /// applied in the order in which they end, so they are numbered so.
   void stamp(wire::Header& header, bool control, bool push_ends) const;
-  /// It has been handed over.
+  /// It has been submitted.
   void note_sent(const wire::Header& header, const Buffer& payload);
 
   // What comes.

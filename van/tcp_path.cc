@@ -21,7 +21,7 @@ std::optional<PathSigns> path_signs(int descriptor) {
   socklen_t size = sizeof info;
   if (::getsockopt(descriptor, IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return std::nullopt;
   PathSigns signs;
-  if (info.tcpi_state != kEstablished) return signs;  // Its end is under way, and will be told.
+  if (info.tcpi_state != kEstablished) return signs;  // Its end is in flight, and will be told.
   signs.acked_bytes = info.tcpi_bytes_acked;
   signs.silence =
       std::chrono::milliseconds(std::min(info.tcpi_last_ack_recv, info.tcpi_last_data_recv));

@@ -46,7 +46,7 @@ class Van final : private Transport::Sink {
   /// `fence` are refused.
   void set_node(NodeId node) { out_.set_node(node); }
   void set_epoch(std::uint32_t epoch, std::uint32_t fence);
-  /// What may be under way to far ends on this host, to one and to all. To others it follows the
+  /// What may be in flight to far ends on this host, to one and to all. To others it follows the
   /// path that is measured, up to the second.
   void set_windows(std::uint64_t link_window_bytes, std::uint64_t total_window_bytes) {
     out_.set_windows(link_window_bytes, total_window_bytes);
@@ -117,7 +117,7 @@ class Van final : private Transport::Sink {
   const SendQueue& queue() const { return out_.queue(); }
   /// Control messages and data that wait, or are on the way and not yet taken.
   bool idle() const {
-    return out_.queue().waiting() == 0 && out_.queue().windows().under_way() == 0;
+    return out_.queue().waiting() == 0 && out_.queue().windows().in_flight() == 0;
   }
 
  private:

@@ -35,7 +35,7 @@ class WorkerNode final : public Agent, private Van::Handler {
   void join(Done done);
   /// What is asked of this worker; refused once it leaves.
   ProgramWork& work() { return work_; }
-  /// Leaves when nothing is under way any more. Who asks again while that takes hears the same.
+  /// Leaves when nothing is in flight any more. Who asks again while that takes hears the same.
   void leave(Done done);
   /// Ends everything at once, without leaving: others will see this worker lost.
   void abandon();

@@ -47,12 +47,12 @@ struct Operation {
   // The exchange's:
   std::uint64_t id = 0;
   OperationList::iterator place;  // Among those in flight, if it is.
-  bool under_way = false;
+  bool in_flight = false;
   bool ended = false;  // Its ticket has heard of that.
   std::uint32_t parts_left = 0;
   std::uint32_t parts_begun = 0;          // Whose frames were queued.
   std::deque<wire::PushFrame> to_encode;  // Shares that wait for room to be encoded into,
-  std::size_t encoded_bytes = 0;          // and what was taken for those that are under way.
+  std::size_t encoded_bytes = 0;          // and what was taken for those that are in flight.
   bool paused = false;
   bool cancelled = false;  // Has ended; what still comes for it is dropped.
   bool any_info = false;

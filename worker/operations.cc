@@ -16,15 +16,15 @@ void Operations::admit(Operation& operation) {
 }
 
 void Operations::begin(const OperationPtr& operation) {
-  STRETTO_CHECK(!operation->under_way && !operation->ended);
+  STRETTO_CHECK(!operation->in_flight && !operation->ended);
   STRETTO_CHECK(in_flight_.empty() || in_flight_.back()->deadline <= operation->deadline);
   operation->place = in_flight_.insert(in_flight_.end(), operation);
-  operation->under_way = true;
+  operation->in_flight = true;
 }
 
 // Frames may still be read from, even if the far end says done.
 void Operations::end(const OperationPtr& operation, const Status& status) {
-  if (std::exchange(operation->under_way, false)) in_flight_.erase(operation->place);
+  if (std::exchange(operation->in_flight, false)) in_flight_.erase(operation->place);
   operation->awaits_leases.store(true);
   if (operation->leases.load() > 0) return lingering_.add(operation, status, clock_.now());
   tell(operation, status);

@@ -15,7 +15,7 @@
 namespace stretto {
 namespace {
 
-constexpr std::size_t kLargeBytes = 16 << 10;  // Below, handing over costs more than the work.
+constexpr std::size_t kLargeBytes = 16 << 10;  // Below, submitting costs more than the work.
 constexpr unsigned kMostThreads = 4;           // They go through more than any link carries.
 
 /// Thread: any.

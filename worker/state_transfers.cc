@@ -88,7 +88,7 @@ Status StateTransfers::take(Transfer& transfer, const control::StatePiece& piece
   if (transfer.version.value_or(piece.version) != piece.version) {
     return {Code::kMismatch,
             fmt::format("tensor '{}' has gone on while its state was read, from version {} to {}; "
-                        "save it while no worker has a share under way, as behind a barrier",
+                        "save it while no worker has a share in flight, as behind a barrier",
                         transfer.target.spec.name, *transfer.version, piece.version)};
   }
   transfer.version = piece.version;
@@ -106,7 +106,7 @@ Status StateTransfers::take(Transfer& transfer, const control::StatePiece& piece
 void StateTransfers::tick() {
   if (transfers_.empty() || clock_.now() < transfers_.front().deadline) return;
   end({Code::kTimeout,
-       fmt::format("the state of tensor '{1}' was not through in time: part {0} is under way",
+       fmt::format("the state of tensor '{1}' was not through in time: part {0} is in flight",
                    transfers_.front().part, transfers_.front().target.spec.name)});
   go_on();
 }

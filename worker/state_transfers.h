@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // StateTransfers: brings what the servers' update rules remember of a tensor to the program, and
-// back. One piece of one part is under way at a time: it is a rare thing, which must not press on
+// back. One piece of one part is in flight at a time: it is a rare thing, which must not press on
 // what training sends.
 #pragma once
 
@@ -56,7 +56,7 @@ class StateTransfers {
     std::vector<std::span<const std::byte>> to_set;  // these, by part.
     Bytes block = {};                                // A save: the parts that have come,
     Bytes come = {};                                 // and what has come of the next one.
-    std::uint32_t part = 0;                          // The one under way,
+    std::uint32_t part = 0;                          // The one in flight,
     std::uint64_t offset = 0;                        // from here on.
     std::optional<std::uint64_t> version = {};       // Of the values whose state has come.
     Time deadline = {};
@@ -72,7 +72,7 @@ class StateTransfers {
   const Clock& clock_;
   const Duration patience_;
   std::uint64_t asked_ = 0;         // The number of the last request.
-  std::deque<Transfer> transfers_;  // The first one is under way.
+  std::deque<Transfer> transfers_;  // The first one is in flight.
 };
 
 }  // namespace stretto

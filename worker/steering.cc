@@ -6,7 +6,7 @@ namespace stretto {
 
 bool Steering::steer(const OperationPtr& operation, const detail::Change& change) {
   using Kind = detail::Change::Kind;
-  if (!operation->under_way) return false;  // It has ended.
+  if (!operation->in_flight) return false;  // It has ended.
   switch (change.kind) {
     case Kind::kPriority:
     case Kind::kDeadline:

@@ -376,7 +376,7 @@ Status Worker::leave(Duration patience) {
   const Time until = after(std::chrono::steady_clock::now(), patience);
   if (left.wait_until(until) == std::future_status::ready) return left.get();
   const double waited = std::chrono::duration<double>(patience).count();
-  return {Code::kTimeout, fmt::format("what is under way has not ended in {} s", waited)};
+  return {Code::kTimeout, fmt::format("what is in flight has not ended in {} s", waited)};
 }
 
 }  // namespace stretto

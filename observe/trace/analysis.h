@@ -60,7 +60,7 @@ struct IterationReport {
 struct Standstill {
   enum class What : std::uint8_t {
     kPush,      ///< Sums lack the pushes of these workers,
-    kUnderWay,  ///< or wait for some that have not reached the server.
+    kInFlight,  ///< or wait for some that have not reached the server.
     kAnswer,    ///< All have been pushed, and the server sends these workers no values,
     kValue,     ///< or values have not reached them.
   };

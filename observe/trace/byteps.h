@@ -9,7 +9,7 @@
 
 namespace stretto::trace {
 
-/// The text of comm.json. Stages: PUSH, from the part's queueing to its last slice handed over;
+/// The text of comm.json. Stages: PUSH, from the part's queueing to its last slice submitted;
 /// PULL, from then to the value's arrival. Without values (a push alone) there is no PULL.
 std::string byteps_json(const Trace& trace);
 

@@ -65,10 +65,10 @@ Leg leg_of(const Flow& flow, std::size_t worker, Way way, const std::vector<Turn
   Leg leg{.whole = {{*begin, *end}}, .server = {}, .worker = {}, .link = {}};
   // Nothing waits at a server before it has left its worker.
   const std::int64_t sent = way == Way::kThere ? flow.sent.value_or(*end) : *begin;
-  const Spans under_way = {{std::min(sent, *end), *end}};
-  leg.server = common_of(under_way, server.stalls);
+  const Spans in_flight = {{std::min(sent, *end), *end}};
+  leg.server = common_of(in_flight, server.stalls);
   if (way == Way::kThere) {
-    leg.server.push_back({std::max(under_way.front().begin, taken_up(server, *end)), *end});
+    leg.server.push_back({std::max(in_flight.front().begin, taken_up(server, *end)), *end});
     leg.server = joined(std::move(leg.server));
   }
   const Spans rest = without(leg.whole, leg.server);

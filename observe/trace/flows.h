@@ -19,7 +19,7 @@ struct Flow {
   std::uint32_t bytes = 0;
   std::optional<std::int64_t> encoding;  ///< The codec begins at the worker, if there is one;
   std::optional<std::int64_t> queued;    ///< queued there,
-  std::optional<std::int64_t> sent;      ///< first slice handed over,
+  std::optional<std::int64_t> sent;      ///< first slice submitted,
   std::optional<std::int64_t> arrived;   ///< whole at the server,
   std::optional<std::int64_t> summed;    ///< added there.
   std::optional<std::int64_t> ready;     ///< The value waits to leave,

@@ -86,7 +86,7 @@ std::string wait_in_words(const Trace& trace, const Standstill::Wait& wait) {
     case What::kPush:
       return fmt::format("{} at {} wait{} for the push of {}", tensors, server, one ? "s" : "",
                          workers);
-    case What::kUnderWay:
+    case What::kInFlight:
       return fmt::format("the push of {} by {} has not reached {}", tensors, workers, server);
     case What::kAnswer:
       return fmt::format("{} has sent {} no value of {} that all have pushed", server, workers,

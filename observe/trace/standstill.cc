@@ -86,7 +86,7 @@ class Parts {
       if (share == shares.end()) {
         if (would_be_seen(worker, rounds)) who[What::kPush].push_back(place);
       } else if (!share->second->arrived && !share->second->summed) {
-        who[What::kUnderWay].push_back(place);
+        who[What::kInFlight].push_back(place);
       } else if (share->second->answered && !share->second->came) {
         who[What::kValue].push_back(place);
       } else if (!share->second->came) {
@@ -94,7 +94,7 @@ class Parts {
       }
     }
     // Who waits for others is no news; without others to wait for, the server is to blame.
-    const bool lacking = who.contains(What::kPush) || who.contains(What::kUnderWay);
+    const bool lacking = who.contains(What::kPush) || who.contains(What::kInFlight);
     if (lacking && !who.contains(What::kAnswer)) who.erase(What::kPush);
     if (lacking) who.erase(What::kAnswer);
     for (const auto& [what, workers] : who) found[{what, server, workers}].insert(part.first);

@@ -21,7 +21,7 @@ namespace stretto {
 enum class TraceKind : std::uint8_t {
   kCompute = 1,    ///< The user's computing, if they tell of it.
   kQueueWait = 2,  ///< A frame waited in the send queue.
-  kSend = 3,       ///< From its first slice to its last, handed over.
+  kSend = 3,       ///< From its first slice to its last, submitted.
   kReceive = 4,    ///< From its first slice to its last, come.
   kSum = 5,        ///< A share was added to a round.
   kUpdate = 6,     ///< A share was applied by an update rule, or the last one's sum and the rule.

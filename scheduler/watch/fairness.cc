@@ -21,7 +21,7 @@ constexpr double kSmallGap = 0.05;
 constexpr std::uint32_t kWindows = 3;
 constexpr double kSlow = 2;         // Times the others' latency for each byte.
 constexpr double kGreedy = 1.05;    // Times an equal part of all that was delivered.
-constexpr double kCrowding = 1.25;  // Times the bytes under way of who is starved.
+constexpr double kCrowding = 1.25;  // Times the bytes in flight of who is starved.
 constexpr double kMostDemand = 2;   // Times what the fastest gets.
 constexpr std::uint32_t kQuietWindows = 5;
 constexpr std::uint64_t kLeastLimit = 64 * 1024;
@@ -59,23 +59,23 @@ struct Yardstick {
   std::set<Rank> few;  // Empty: it is the middle one's.
 };
 
-// The few lie far above the middle and have more under way than is usual, and shares are unequal
+// The few lie far above the middle and have more in flight than is usual, and shares are unequal
 // even without those that are far below the middle, for whatever reason. While the few are `known`
 // to hold others down, somewhat above is enough.
 Yardstick yardstick_of(const std::map<Rank, InputDelivery>& window,
                        const std::map<Rank, double>& shares, double middle, bool known) {
   const double gap = known ? kSmallGap : kLeastGap;
   std::vector<double> alike;
-  std::vector<double> under_way;
+  std::vector<double> in_flight;
   for (const auto& [rank, share] : shares) {
     if (share >= middle - gap) alike.push_back(share);
-    under_way.push_back(static_cast<double>(window.at(rank).under_way_bytes));
+    in_flight.push_back(static_cast<double>(window.at(rank).in_flight_bytes));
   }
   Yardstick yardstick{middle, {}};
   if (jain_index(alike) >= (known ? kGoodIndex : kLeastIndex)) return yardstick;
-  const double crowding = kCrowding * median_of(under_way);
+  const double crowding = kCrowding * median_of(in_flight);
   for (const auto& [rank, share] : shares) {
-    const bool crowds = static_cast<double>(window.at(rank).under_way_bytes) > crowding;
+    const bool crowds = static_cast<double>(window.at(rank).in_flight_bytes) > crowding;
     if (share - middle <= gap || !crowds) continue;
     yardstick.share = yardstick.few.empty() ? share : std::min(yardstick.share, share);
     yardstick.few.insert(rank);
@@ -84,7 +84,7 @@ Yardstick yardstick_of(const std::map<Rank, InputDelivery>& window,
 }
 
 // Who takes more than an equal part. Where workers wait for one another all take the same; there it
-// is who has more under way than the starved one, and itself never waits.
+// is who has more in flight than the starved one, and itself never waits.
 std::set<Rank> greedy_in(const std::map<Rank, InputDelivery>& window, Rank starved,
                          const std::set<Rank>& few) {
   if (!few.empty()) return few;
@@ -96,9 +96,9 @@ std::set<Rank> greedy_in(const std::map<Rank, InputDelivery>& window, Rank starv
     if (delivery.rate() > kGreedy * fair) greedy.insert(rank);
   }
   if (!greedy.empty()) return greedy;
-  const double own = kCrowding * static_cast<double>(window.at(starved).under_way_bytes);
+  const double own = kCrowding * static_cast<double>(window.at(starved).in_flight_bytes);
   for (const auto& [rank, delivery] : window) {
-    const bool crowds = static_cast<double>(delivery.under_way_bytes) > own;
+    const bool crowds = static_cast<double>(delivery.in_flight_bytes) > own;
     if (rank != starved && crowds && !waits(delivery)) greedy.insert(rank);
   }
   return greedy;
@@ -218,7 +218,7 @@ void Fairness::hold_back(const std::map<Rank, InputDelivery>& window,
                          const std::set<Rank>& greedy) {
   for (const Rank rank : greedy) {
     Limit& limit = limits_[rank];
-    const std::uint64_t used = window.at(rank).under_way_bytes;
+    const std::uint64_t used = window.at(rank).in_flight_bytes;
     if (limit.bytes == 0) {
       if (used == 0) continue;
       limit = {.bytes = used, .lifted_at = used};

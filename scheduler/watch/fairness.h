@@ -29,7 +29,7 @@ struct InputDelivery {
   Duration stall{};                  ///< How long its consumer waited,
   Duration length{};                 ///< of so long.
   Duration mean_latency{};           ///< Of its requests.
-  std::uint64_t under_way_bytes = 0;  ///< Depth times read size.
+  std::uint64_t in_flight_bytes = 0;  ///< Depth times read size.
   std::uint64_t read_bytes = 0;
 
   /// Bytes a second that were delivered.
@@ -76,7 +76,7 @@ class Fairness {
   /// One window of all workers that read anything. Of those that are `absent` nothing is known:
   /// they stay what they were.
   Judgement judge(const std::map<Rank, InputDelivery>& window, const std::set<Rank>& absent = {});
-  /// What a worker may have under way, in bytes; 0: no limit.
+  /// What a worker may have in flight, in bytes; 0: no limit.
   std::uint64_t limit_of(Rank rank) const;
   /// The worker is gone.
   void forget(Rank rank);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From pictures to samples, and from samples to columns.
+// From snapshots to samples, and from samples to columns.
 #include "scheduler/watch/history.h"
 
 #include <algorithm>
@@ -18,10 +18,10 @@ constexpr double kFewRounds = 2;
 
 // Of the worker in the middle.
 template <typename Get>
-auto middle_worker(const std::vector<const Picture::NodeState*>& workers, Get get) {
+auto middle_worker(const std::vector<const Snapshot::NodeState*>& workers, Get get) {
   std::vector<decltype(get(*workers.front()))> numbers;
   numbers.reserve(workers.size());
-  for (const Picture::NodeState* worker : workers) numbers.push_back(get(*worker));
+  for (const Snapshot::NodeState* worker : workers) numbers.push_back(get(*worker));
   const auto middle = numbers.begin() + static_cast<std::ptrdiff_t>(numbers.size() / 2);
   std::nth_element(numbers.begin(), middle, numbers.end());
   return *middle;
@@ -34,7 +34,7 @@ Json number_or_null(const std::optional<double>& value) {
 }  // namespace
 
 // The time of a round. While none begins, it has lasted so long at least.
-std::optional<double> History::step_of(const std::vector<const Picture::NodeState*>& workers,
+std::optional<double> History::step_of(const std::vector<const Snapshot::NodeState*>& workers,
                                        Time now) {
   if (workers.empty()) return std::nullopt;
   const auto rounds = middle_worker(workers, [](const auto& node) { return node.rounds; });
@@ -53,8 +53,8 @@ std::optional<double> History::step_of(const std::vector<const Picture::NodeStat
 }
 
 std::vector<std::optional<History::Spread>> History::reports_of(
-    const std::vector<const Picture::NodeState*>& workers) {
-  for (const Picture::NodeState* worker : workers) {
+    const std::vector<const Snapshot::NodeState*>& workers) {
+  for (const Snapshot::NodeState* worker : workers) {
     for (const auto& [name, value] : worker->reports) {
       const bool known = std::find(names_.begin(), names_.end(), name) != names_.end();
       if (!known && names_.size() < kMostNames) names_.push_back(name);
@@ -64,7 +64,7 @@ std::vector<std::optional<History::Spread>> History::reports_of(
   for (const std::string& name : names_) {
     std::optional<Spread> spread;
     std::size_t count = 0;
-    for (const Picture::NodeState* worker : workers) {
+    for (const Snapshot::NodeState* worker : workers) {
       const auto found = worker->reports.find(name);
       if (found == worker->reports.end()) continue;
       const double value = found->second;
@@ -79,12 +79,12 @@ std::vector<std::optional<History::Spread>> History::reports_of(
   return all;
 }
 
-void History::look(const Picture& picture, Time now) {
+void History::look(const Snapshot& snapshot, Time now) {
   if (now < next_) return;
   next_ = now + kEvery;
-  std::vector<const Picture::NodeState*> workers;
+  std::vector<const Snapshot::NodeState*> workers;
   Sample sample{.at = now, .step_s = {}, .pushed_per_s = 0, .staleness = 0, .reports = {}};
-  for (const auto& [id, node] : picture.nodes()) {
+  for (const auto& [id, node] : snapshot.nodes()) {
     if (node.member.role != Role::kWorker || node.member.left) continue;
     workers.push_back(&node);
     sample.pushed_per_s += node.out_per_s;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // History: how the job did in the last minutes, as numbers at equal distances, for the live page's
 // curves: the time of a step, what is pushed, staleness, and what programs report. Memory is
-// bounded by kMostSamples and kMostNames. Pure: it looks at pictures.
+// bounded by kMostSamples and kMostNames. Pure: it looks at snapshots.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "scheduler/watch/picture.h"
+#include "scheduler/watch/snapshot.h"
 
 namespace stretto {
 
@@ -22,7 +22,7 @@ class History {
   static constexpr std::size_t kMostNames = 12;     ///< Of what is reported, those that came first.
 
   /// To be called again and again; takes a sample when one is due.
-  void look(const Picture& picture, Time now);
+  void look(const Snapshot& snapshot, Time now);
   /// {"every_s":2,"age_s":[...],"step_s":[...],"pushed":[...],"staleness":[...],
   /// "reports":{NAME:{"mean":[...],"low":[...],"high":[...]}}}, oldest first; null: not known.
   std::string json(Time now) const;
@@ -41,9 +41,9 @@ class History {
     std::vector<std::optional<Spread>> reports;  // By the names' order.
   };
 
-  std::optional<double> step_of(const std::vector<const Picture::NodeState*>& workers, Time now);
+  std::optional<double> step_of(const std::vector<const Snapshot::NodeState*>& workers, Time now);
   std::vector<std::optional<Spread>> reports_of(
-      const std::vector<const Picture::NodeState*>& workers);
+      const std::vector<const Snapshot::NodeState*>& workers);
 
   std::deque<Sample> samples_;
   std::vector<std::string> names_;

@@ -12,7 +12,7 @@ namespace stretto {
 namespace {
 
 constexpr std::uint64_t kMostCount = std::uint64_t{1} << 62;  // What is above was not counted.
-constexpr std::uint64_t kMostUnderWay = std::uint64_t{1} << 44;
+constexpr std::uint64_t kMostInFlight = std::uint64_t{1} << 44;
 constexpr Duration kMostWindow = Duration(std::int64_t{1} << 48);  // Three days.
 constexpr double kLowDemand = 0.5;                                 // Of the middle one's rate.
 constexpr std::uint32_t kSureWindows = 3;
@@ -22,7 +22,7 @@ bool makes_sense(const InputTotals& totals) {
       std::max({totals.delivered_bytes, totals.demanded_bytes, totals.requests}) < kMostCount &&
       std::max({totals.at.time_since_epoch(), totals.stall, totals.latency}) < Duration(kMostCount);
   return counted && totals.demanded_bytes >= totals.delivered_bytes &&
-         totals.under_way_bytes <= kMostUnderWay && totals.read_bytes <= totals.under_way_bytes;
+         totals.in_flight_bytes <= kMostInFlight && totals.read_bytes <= totals.in_flight_bytes;
 }
 
 bool follows(const InputTotals& before, const InputTotals& now) {
@@ -44,7 +44,7 @@ InputDelivery between(const InputTotals& before, const InputTotals& now) {
       .stall = std::min(now.stall - before.stall, length),
       .length = length,
       .mean_latency = requests == 0 ? Duration() : latency / static_cast<std::int64_t>(requests),
-      .under_way_bytes = now.under_way_bytes,
+      .in_flight_bytes = now.in_flight_bytes,
       .read_bytes = now.read_bytes};
 }
 
@@ -104,7 +104,7 @@ InputWatch::Windows InputWatch::take_windows() {
     worker.absent_windows = 0;
     worker.before = worker.latest;
     if (const std::uint64_t limit = limit_of(rank); limit != 0) {
-      delivery.under_way_bytes = std::min(delivery.under_way_bytes, limit);
+      delivery.in_flight_bytes = std::min(delivery.in_flight_bytes, limit);
     }
     if (delivery.demanded_bytes > 0) windows.read[rank] = delivery;
   }
@@ -198,7 +198,7 @@ std::string InputWatch::metrics() const {
          [](const InputView& view) { return view.share; });
   family("stretto_input_stall_share", "Part of the time that the worker waits for data.",
          [](const InputView& view) { return view.stall_share; });
-  family("stretto_input_limit_bytes", "What the worker is held to under way; 0: no limit.",
+  family("stretto_input_limit_bytes", "What the worker is held to in flight; 0: no limit.",
          [](const InputView& view) { return view.limit_bytes; });
   return text;
 }

@@ -38,7 +38,7 @@ class InputWatch {
   /// be another one, and of what is over.
   std::vector<Word> judge(Time now);
 
-  /// What the worker may have under way; 0: no limit.
+  /// What the worker may have in flight; 0: no limit.
   std::uint64_t limit_of(Rank rank) const { return balances_ ? fairness_.limit_of(rank) : 0; }
   /// Of workers that read something in the last window that they told of.
   const std::map<Rank, InputView>& workers() const { return views_; }

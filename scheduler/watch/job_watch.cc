@@ -17,7 +17,7 @@ JobWatch::JobWatch(const Config& config)
     : input_(std::max(kLeastWindow, 2 * config.job.heartbeat), config.balance_input) {}
 
 void JobWatch::heard(const Member& member, const control::Heartbeat& beat, Time now) {
-  picture_.heard(member.node, beat, now);
+  snapshot_.heard(member.node, beat, now);
   if (member.role != Role::kWorker || member.left) return;
   overview_.heard(member.rank, beat.rounds, beat.staleness, now);
   whereabouts_.heard(member.rank, beat.waits_in);
@@ -34,7 +34,7 @@ control::Heartbeat JobWatch::answer(const Member& member, const control::Heartbe
 }
 
 void JobWatch::left(const Member& member) {
-  picture_.left(member.node);
+  snapshot_.left(member.node);
   trace_.gone(member.node);
   if (member.role != Role::kWorker) return;
   overview_.left(member.rank);
@@ -50,7 +50,7 @@ void JobWatch::look(Time now) {
   for (const InputWatch::Word& word : input_.judge(now)) {
     log(word.alarming ? Level::kWarning : Level::kInfo, "{}", word.text);
   }
-  picture_.set_input(input_.workers());
+  snapshot_.set_input(input_.workers());
 }
 
 }  // namespace stretto

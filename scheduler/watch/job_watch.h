@@ -9,7 +9,7 @@
 #include "common/config.h"
 #include "scheduler/watch/input_watch.h"
 #include "scheduler/watch/overview.h"
-#include "scheduler/watch/picture.h"
+#include "scheduler/watch/snapshot.h"
 #include "scheduler/watch/trace_session.h"
 #include "scheduler/watch/whereabouts.h"
 
@@ -20,7 +20,7 @@ class JobWatch {
  public:
   explicit JobWatch(const Config& config);
 
-  void set_members(const std::vector<Member>& members) { picture_.set_members(members); }
+  void set_members(const std::vector<Member>& members) { snapshot_.set_members(members); }
   void heard(const Member& member, const control::Heartbeat& beat, Time now);
   /// What a member is told in return.
   control::Heartbeat answer(const Member& member, const control::Heartbeat& beat) const;
@@ -28,7 +28,7 @@ class JobWatch {
   /// Logs what people should know by now.
   void look(Time now);
 
-  const Picture& picture() const { return picture_; }
+  const Snapshot& snapshot() const { return snapshot_; }
   const InputWatch& input() const { return input_; }
   const TraceSession& trace() const { return trace_; }
   TraceSession& trace() { return trace_; }
@@ -38,7 +38,7 @@ class JobWatch {
  private:
   Overview overview_;
   Whereabouts whereabouts_;
-  Picture picture_;
+  Snapshot snapshot_;
   InputWatch input_;
   TraceSession trace_;
 };

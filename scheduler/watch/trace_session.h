@@ -28,7 +28,7 @@ class TraceSession {
   };
 
   /// Begins a trace of these members until every worker has begun `iterations` rounds more (0: no
-  /// such end), or `seconds` have passed. Errors: Resource if one is under way or nobody is in;
+  /// such end), or `seconds` have passed. Errors: Resource if one is in flight or nobody is in;
   /// InvalidArgument.
   Status start(const std::vector<Member>& members, std::uint32_t iterations, std::uint32_t seconds,
                Time now);

@@ -41,7 +41,7 @@ def sits_out():
 
 
 def raises():
-    """Worker 1 has a bug, with an exchange under way that nobody else will join."""
+    """Worker 1 has a bug, with an exchange in flight that nobody else will join."""
     bps.push_pull(torch.ones(1), name="together")
     if bps.rank() == 1:
         bps.byteps_push_pull(torch.ones(10), name="nobody else")
@@ -50,7 +50,7 @@ def raises():
 
 
 def exits():
-    """Worker 1 gives up, with an exchange under way that nobody else will join."""
+    """Worker 1 gives up, with an exchange in flight that nobody else will join."""
     bps.push_pull(torch.ones(1), name="together")
     if bps.rank() == 1:
         bps.byteps_push_pull(torch.ones(10), name="nobody else")
@@ -60,7 +60,7 @@ def exits():
 
 
 def raises_eagerly():
-    """Worker 1 has a bug while the updates of its last step are under way, which worker 0 makes
+    """Worker 1 has a bug while the updates of its last step are in flight, which worker 0 makes
     no step for, because it waits for worker 1 elsewhere."""
     model = torch.nn.Linear(100, 100)
     optimizer = st.DistributedOptimizer(torch.optim.SGD(model.parameters(), lr=0.01),

@@ -93,7 +93,7 @@ class Allreduce(unittest.TestCase):
                 found = hvd.allreduce(torch.ones(shape, dtype=kind), name="again", op=hvd.Sum)
                 self.assertTrue(torch.equal(found, torch.full(shape, hvd.size(), dtype=kind)))
 
-    def test_a_name_that_is_under_way_is_refused(self):
+    def test_a_name_that_is_in_flight_is_refused(self):
         hvd.barrier()
         if hvd.rank() == 0:
             handle = hvd.allreduce_async(torch.ones(2), name="twice")
@@ -253,7 +253,7 @@ class GatherAndBroadcast(unittest.TestCase):
             hvd.broadcast(mine, rank)
         with self.assertRaisesRegex(ValueError, "ranks 0 to"):
             hvd.broadcast(mine, hvd.size())
-        with self.assertRaisesRegex(ValueError, "nothing that is under way"):
+        with self.assertRaisesRegex(ValueError, "nothing that is in flight"):
             hvd.poll(-1)
 
 

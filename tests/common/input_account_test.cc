@@ -58,11 +58,11 @@ TEST_F(InputAccountTest, DemandIsNotAnyMultipleOfWhatCame) {
   }
 }
 
-TEST_F(InputAccountTest, NoReadIsLargerThanAllUnderWay) {
+TEST_F(InputAccountTest, NoReadIsLargerThanAllInFlight) {
   const auto feed = account_.open(now_);
   feed->wants(8, 16);  // As it may look while the reader turns both.
   pass(*feed, 0s, 1);
-  EXPECT_EQ(totals().under_way_bytes, 8U);
+  EXPECT_EQ(totals().in_flight_bytes, 8U);
   EXPECT_EQ(totals().read_bytes, 8U);
 }
 
@@ -90,7 +90,7 @@ TEST_F(InputAccountTest, ReadersCountTogetherAndWhatIsGoneStays) {
   EXPECT_EQ(totals().delivered_bytes, 30U);
   EXPECT_EQ(totals().requests, 2U);
   EXPECT_EQ(totals().latency, 5ms);
-  EXPECT_EQ(totals().under_way_bytes, 24U);
+  EXPECT_EQ(totals().in_flight_bytes, 24U);
   EXPECT_EQ(totals().read_bytes, 4U);
   first->delivered(5);
   first.reset();
@@ -99,7 +99,7 @@ TEST_F(InputAccountTest, ReadersCountTogetherAndWhatIsGoneStays) {
   second->delivered(1);
   now_ += 1s;
   EXPECT_EQ(totals().delivered_bytes, 36U);
-  EXPECT_EQ(totals().under_way_bytes, 16U) << "of those in use";
+  EXPECT_EQ(totals().in_flight_bytes, 16U) << "of those in use";
 }
 
 TEST_F(InputAccountTest, CallsSoonAfterOneAnotherGetTheSame) {

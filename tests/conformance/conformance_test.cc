@@ -129,7 +129,7 @@ TEST_P(ThreadedConformance, EndpointsOnTwoThreadsTalk) {
   EXPECT_TRUE(until({&worker_}, [&] { return lender.all_ended(); }));
 }
 
-// The receiver does not poll: the sender must be refused before it has handed over much, and lose
+// The receiver does not poll: the sender must be refused before it has submitted much, and lose
 // nothing of what was taken.
 void fill_then_drain(End& sender, LinkId link, End& receiver) {
   constexpr int kMostQueued = 4096;

@@ -77,7 +77,7 @@ class Input(cluster.ClusterTest):
         self.end(job)
 
     def share_device(self, **variables):
-        """All read one device; one of them has an eighth of the others under way."""
+        """All read one device; one of them has an eighth of the others in flight."""
         (self.folder / "device").write_bytes(bytes(8))
         return self.read("--device", self.folder / "device", "--rate", "40e6", "--depth", 32,
                          "--modest_rank", MODEST, "--modest_depth", 4,

@@ -23,9 +23,9 @@ DEFINE_double(rate, 20e6, "Bytes a second of a device");
 DEFINE_int64(slow_rank, -1, "Rank of the worker whose device is slow");
 DEFINE_double(slow_rate, 1e6, "Bytes a second of that");
 DEFINE_string(mended, "", "Once this file exists the slow device is as fast as the others");
-DEFINE_uint32(depth, 8, "Reads under way");
-DEFINE_int64(modest_rank, -1, "Rank of a worker with less under way");
-DEFINE_uint32(modest_depth, 4, "Reads of that under way");
+DEFINE_uint32(depth, 8, "Reads in flight");
+DEFINE_int64(modest_rank, -1, "Rank of a worker with less in flight");
+DEFINE_uint32(modest_depth, 4, "Reads of that in flight");
 DEFINE_bool(direct, false, "Past the page cache: what the real device then takes comes on top");
 DEFINE_string(until, "", "The worker ends once this file exists");
 

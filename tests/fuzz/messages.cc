@@ -48,7 +48,7 @@ void fill(wire::InputProgress& progress, Input& input) {
   progress.set_stall_ns(input.number());
   progress.set_requests(input.number());
   progress.set_latency_ns(input.number());
-  progress.set_under_way_bytes(input.number());
+  progress.set_in_flight_bytes(input.number());
   progress.set_read_bytes(input.number());
 }
 
@@ -259,6 +259,13 @@ void fill_of_empty_shares(wire::Control& message, wire::Control::BodyCase body, 
     message.mutable_wanted()->set_part(input.small());
     message.mutable_wanted()->set_round(input.number());
   }
+}
+
+void fill(wire::Open& open, Input& input) {
+  open.set_tensor(input.small());
+  *open.mutable_spec() = spec_from(input);
+  open.set_first_slot(input.rarely(8) ? input.take<std::uint32_t>()
+                                      : input.take<std::uint16_t>() % (2 * kSlots));
 }
 
 wire::Control control_from(Input& input) {

@@ -90,7 +90,7 @@ void Peer::stamp(const Line& line, wire::Header& header, std::size_t payload_byt
   if (header.kind == wire::Kind::kPush) header.push_sequence = line.pushes + 1;
 }
 
-bool Peer::hand_over(Line& line, const wire::Header& header, const Buffer& payload) {
+bool Peer::submit(Line& line, const wire::Header& header, const Buffer& payload) {
   if (!line.open) return false;
   if (transport_->try_send(line.link, header, payload) != Transport::Sent::kTaken) return false;
   ++line.sequence;
@@ -100,7 +100,7 @@ bool Peer::hand_over(Line& line, const wire::Header& header, const Buffer& paylo
 
 bool Peer::send(Line& line, wire::Header header, const Buffer& payload) {
   stamp(line, header, payload.size());
-  return hand_over(line, header, payload);
+  return submit(line, header, payload);
 }
 
 bool Peer::send_control(Line& line, const wire::Control& message) {
@@ -122,7 +122,7 @@ void Peer::send_bent(Line& line, wire::Header header, const Buffer& payload, Inp
   if ((lies & kMagic) != 0) header.magic = input.take<std::uint32_t>();
   if ((lies & kBytes) != 0) header.bytes = input.small();
   if ((lies & kPushSequence) != 0) header.push_sequence = input.number();
-  hand_over(line, header, payload);
+  submit(line, header, payload);
 }
 
 void Peer::close(Line& line) {

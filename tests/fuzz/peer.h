@@ -72,7 +72,7 @@ class Peer final : public Transport::Sink {
   void on_writable(LinkId) override {}
   Line* find(LinkId link);
   static void stamp(const Line& line, wire::Header& header, std::size_t payload_bytes);
-  bool hand_over(Line& line, const wire::Header& header, const Buffer& payload);
+  bool submit(Line& line, const wire::Header& header, const Buffer& payload);
 
   sim::SimNetwork& network_;
   const Clock& clock_;

@@ -95,7 +95,7 @@ TEST_P(BackendTest, WakesAndDeadlinesEndWaits) {
   EXPECT_TRUE(none.empty());
 }
 
-TEST_P(BackendTest, EndsWithReadsUnderWay) {
+TEST_P(BackendTest, EndsWithReadsInFlight) {
   const auto opened = file(folder_.write("f", content(1, 1 << 20)));
   std::vector<Buffer> buffers;
   for (std::size_t i = 0; i < 64; ++i) {

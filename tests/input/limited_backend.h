@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // LimitedBackend: a backend behind a modelled device of so many bytes a second, which serves reads
-// one after the other as they are asked for: what another backend has read is handed over when the
+// one after the other as they are asked for: what another backend has read is delivered when the
 // device would have read it. Several readers, of several processes too, may share one device; then
 // each gets a part of it by what it has in flight.
 #pragma once
@@ -21,7 +21,7 @@ namespace stretto::input::testing {
 /// Thread: any. Outlives its backends.
 struct ModelledDevice {
   std::atomic<double> bytes_per_s{1e12};
-  std::atomic<std::uint32_t> most_under_way{0};
+  std::atomic<std::uint32_t> most_in_flight{0};
   std::int64_t own_free_at = 0;
   /// When all reads so far will have been done; of a device that processes share, memory of these.
   std::int64_t* free_at = &own_free_at;
@@ -48,7 +48,7 @@ class LimitedBackend final : public Backend {
   void submit(ReadRequest request) override {
     turns_[request.tag] = device_.turn(request.into.size(), clock_.now());
     const auto count = static_cast<std::uint32_t>(turns_.size() + read_.size());
-    device_.most_under_way.store(std::max(count, device_.most_under_way.load()));
+    device_.most_in_flight.store(std::max(count, device_.most_in_flight.load()));
     inner_->submit(std::move(request));
   }
   void wait(Time deadline, std::vector<Done>& done) override {

@@ -145,7 +145,7 @@ TEST_P(ReaderTest, CountsInItsAccountAndKeepsToItsLimit) {
       wanted, std::make_unique<testing::LimitedBackend>(*open_backend(wanted.method), device));
   const Cursor start = reader.cursor();
   expect_all_once(read_all(reader), data_);
-  EXPECT_EQ(device.most_under_way.load(), 1U) << "the least limit is one such read";
+  EXPECT_EQ(device.most_in_flight.load(), 1U) << "the least limit is one such read";
   EXPECT_EQ(reader.knobs(), (Knobs{1, 1 << 16}));
   account.set_limit(0);
   ASSERT_TRUE(reader.seek(start).ok()) << "it may have read all before it heard of that";
@@ -157,7 +157,7 @@ TEST_P(ReaderTest, CountsInItsAccountAndKeepsToItsLimit) {
   EXPECT_EQ(totals.delivered_bytes, bytes);
   EXPECT_GE(totals.demanded_bytes, bytes);
   EXPECT_GT(totals.requests, 0U);
-  EXPECT_EQ(totals.under_way_bytes, 8U << 16);
+  EXPECT_EQ(totals.in_flight_bytes, 8U << 16);
 }
 
 TEST_P(ReaderTest, KnobsTurnedWhileItReads) {

@@ -15,7 +15,7 @@ class SearchTest : public ::testing::Test {
  protected:
   void measure(Point point) {
     const double rate = surface_(grid_.knobs(point));
-    const double latency = occupancy_ * static_cast<double>(grid_.bytes_under_way(point)) / rate;
+    const double latency = occupancy_ * static_cast<double>(grid_.bytes_in_flight(point)) / rate;
     for (int i = 0; i < 2; ++i) {
       evidence_.add(point, {.length = 1s,
                             .delivered_bytes = static_cast<std::uint64_t>(rate),
@@ -55,9 +55,9 @@ TEST_F(SearchTest, APlateauIsLeftAfterTwoSteps) {
 }
 
 TEST_F(SearchTest, StepsDoubleWhileTheyGain) {
-  surface_ = [](Knobs knobs) { return 1e4 * static_cast<double>(bytes_under_way(knobs)); };
+  surface_ = [](Knobs knobs) { return 1e4 * static_cast<double>(bytes_in_flight(knobs)); };
   EXPECT_LE(climb(), 8);
-  EXPECT_EQ(grid_.bytes_under_way(search_.best()), 256U << 20) << "all the memory";
+  EXPECT_EQ(grid_.bytes_in_flight(search_.best()), 256U << 20) << "all the memory";
 }
 
 TEST_F(SearchTest, AHillBetweenTwoStepsIsFound) {
@@ -84,7 +84,7 @@ TEST_F(SearchTest, DiagonalsFollowTheEdgeOfTheMemory) {
   grid_ = Grid(limits);
   // Every request costs: of two MiB in flight larger reads are better.
   surface_ = [](Knobs knobs) {
-    return static_cast<double>(bytes_under_way(knobs)) / (1e-3 + knobs.read_bytes / 1e9) *
+    return static_cast<double>(bytes_in_flight(knobs)) / (1e-3 + knobs.read_bytes / 1e9) *
            std::min(1.0, 4.0 / knobs.depth);
   };
   climb();
@@ -93,7 +93,7 @@ TEST_F(SearchTest, DiagonalsFollowTheEdgeOfTheMemory) {
 
 TEST_F(SearchTest, ShrinksToTheKnee) {
   surface_ = [](Knobs knobs) {
-    return 1e9 * std::min(1.0, static_cast<double>(bytes_under_way(knobs)) / (1 << 20));
+    return 1e9 * std::min(1.0, static_cast<double>(bytes_in_flight(knobs)) / (1 << 20));
   };
   climb();
   int probes = 0;
@@ -102,7 +102,7 @@ TEST_F(SearchTest, ShrinksToTheKnee) {
     search_.tell(*proposal);
     ++probes;
   }
-  EXPECT_EQ(grid_.bytes_under_way(search_.knee()), 1U << 20);
+  EXPECT_EQ(grid_.bytes_in_flight(search_.knee()), 1U << 20);
   EXPECT_LE(probes, 6);
 }
 

@@ -31,7 +31,7 @@ struct Formula {
     const double able = rate(knobs) * (1 + noise * normal(random));
     const double delivered = std::min(able, demand);
     const auto latency = std::chrono::duration_cast<Duration>(
-        std::chrono::duration<double>(static_cast<double>(bytes_under_way(knobs)) / delivered));
+        std::chrono::duration<double>(static_cast<double>(bytes_in_flight(knobs)) / delivered));
     const double bytes = delivered * seconds(length);
     return {.length = length,
             .delivered_bytes = static_cast<std::uint64_t>(bytes),
@@ -43,10 +43,10 @@ struct Formula {
 };
 
 /// So many bytes in flight fill it.
-Formula pipe(double bytes_under_way_to_fill, double most) {
+Formula pipe(double bytes_in_flight_to_fill, double most) {
   return {.rate = [=](Knobs knobs) {
     return most *
-           std::min(1.0, static_cast<double>(bytes_under_way(knobs)) / bytes_under_way_to_fill);
+           std::min(1.0, static_cast<double>(bytes_in_flight(knobs)) / bytes_in_flight_to_fill);
   }};
 }
 
@@ -74,7 +74,7 @@ TEST(Tuner, BeginsWithTheFirstSettingAndFindsTheKnee) {
   settle(tuner, device);
   EXPECT_TRUE(tuner.settled());
   EXPECT_EQ(tuner.knobs(), tuner.chosen());
-  EXPECT_EQ(bytes_under_way(tuner.knobs()), 16U << 20) << "no more than fills it";
+  EXPECT_EQ(bytes_in_flight(tuner.knobs()), 16U << 20) << "no more than fills it";
   EXPECT_LE(tuner.probes(), 15U);
 }
 
@@ -82,7 +82,7 @@ TEST(Tuner, StaysSmallWhereLittleIsEnough) {
   Tuner tuner({});
   Formula device = pipe(128.0 * 1024, 100 * kMega);
   settle(tuner, device);
-  EXPECT_EQ(bytes_under_way(tuner.knobs()), 128U << 10);
+  EXPECT_EQ(bytes_in_flight(tuner.knobs()), 128U << 10);
 }
 
 TEST(Tuner, FindsLargeReadsWhereOnlyTheirSizeHelps) {
@@ -111,10 +111,10 @@ TEST(Tuner, KeepsWithinTheMemory) {
   Tuner tuner(limits);
   Formula device = pipe(1e9, 1000 * kMega);
   for (int i = 0; i < 300; ++i) {
-    ASSERT_LE(bytes_under_way(tuner.knobs()), limits.memory_bytes);
+    ASSERT_LE(bytes_in_flight(tuner.knobs()), limits.memory_bytes);
     run_windows(tuner, device, 1);
   }
-  EXPECT_EQ(bytes_under_way(tuner.knobs()), limits.memory_bytes) << "all of it gains here";
+  EXPECT_EQ(bytes_in_flight(tuner.knobs()), limits.memory_bytes) << "all of it gains here";
 }
 
 TEST(Tuner, KeepsRequestsAsFastAsAsked) {
@@ -220,12 +220,12 @@ TEST(Tuner, ACapHoldsFromTheNextRequestAndIsLiftedAgain) {
   settle(tuner, device);
   const Knobs free = tuner.knobs();
   tuner.set_cap(device.now, 3 << 20);
-  EXPECT_LE(bytes_under_way(tuner.knobs()), 3U << 20);
-  EXPECT_GT(bytes_under_way(tuner.knobs()), 2U << 20) << "no less than permitted";
+  EXPECT_LE(bytes_in_flight(tuner.knobs()), 3U << 20);
+  EXPECT_GT(bytes_in_flight(tuner.knobs()), 2U << 20) << "no less than permitted";
   run_windows(tuner, device, 300);
-  EXPECT_LE(bytes_under_way(tuner.knobs()), 3U << 20) << "it is not searched meanwhile";
+  EXPECT_LE(bytes_in_flight(tuner.knobs()), 3U << 20) << "it is not searched meanwhile";
   tuner.set_cap(device.now, 1);
-  EXPECT_EQ(tuner.knobs(), (Knobs{1, 16 * 1024})) << "something must be under way";
+  EXPECT_EQ(tuner.knobs(), (Knobs{1, 16 * 1024})) << "something must be in flight";
   tuner.set_cap(device.now, 0);
   EXPECT_EQ(tuner.knobs(), free);
   run_windows(tuner, device, 20);
@@ -237,7 +237,7 @@ TEST(Tuner, ACapMayComeBeforeAnythingIsKnown) {
   Formula device = pipe(16.0 * (1 << 20), 500 * kMega);
   tuner.set_cap(device.now, 1 << 20);
   run_windows(tuner, device, 50);
-  EXPECT_LE(bytes_under_way(tuner.knobs()), 1U << 20);
+  EXPECT_LE(bytes_in_flight(tuner.knobs()), 1U << 20);
   tuner.set_cap(device.now, 0);
   settle(tuner, device);
   EXPECT_GE(device.rate(tuner.knobs()), 475 * kMega);

@@ -59,7 +59,7 @@ TEST(Tuning, LimitsMakeReadsSmallerAndThenFewer) {
   EXPECT_EQ(limited(wanted, 6 << 20, 1 << 14), (Knobs{6, 1 << 20}));
   EXPECT_EQ(limited(wanted, 1 << 20, 1 << 14), (Knobs{1, 1 << 20}));
   EXPECT_EQ(limited(wanted, 100'000, 1 << 14), (Knobs{1, 1 << 16}));
-  EXPECT_EQ(limited(wanted, 1, 1 << 14), (Knobs{1, 1 << 14})) << "something is always under way";
+  EXPECT_EQ(limited(wanted, 1, 1 << 14), (Knobs{1, 1 << 14})) << "something is always in flight";
   EXPECT_EQ(limited({2, 4096}, 1, 1 << 14), (Knobs{1, 4096}));
 }
 
@@ -103,14 +103,14 @@ TEST_F(LimitedTuning, HoldsBackTheTunerWhichDoesNotSearchMeanwhile) {
   EXPECT_EQ(controls_.in_force(), (Knobs{8, 1 << 18}));
   obey(1 << 20);
   EXPECT_EQ(controls_.in_force(), (Knobs{4, 1 << 18}));
-  EXPECT_NE(tuning_.log().find("at most 1048576 bytes may be under way"), std::string::npos);
+  EXPECT_NE(tuning_.log().find("at most 1048576 bytes may be in flight"), std::string::npos);
   for (int window = 0; window < 50; ++window) {
     serve(meter_, controls_, now_, tuning_.due() - now_);
     now_ = tuning_.due();
     tuning_.step(now_);
     EXPECT_EQ(controls_.in_force(), (Knobs{4, 1 << 18}));
   }
-  EXPECT_EQ(account_.totals(now_)->under_way_bytes, 2U << 20) << "what it wants is still told";
+  EXPECT_EQ(account_.totals(now_)->in_flight_bytes, 2U << 20) << "what it wants is still told";
   obey(0);
   for (int window = 0; window < 400; ++window) {
     serve(meter_, controls_, now_, tuning_.due() - now_);

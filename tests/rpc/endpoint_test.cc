@@ -295,7 +295,7 @@ TEST_P(EndpointTest, WaitingInAHandlerIsAnErrorAndNotADeadlock) {
   EXPECT_THAT(std::string(answer->text()), HasSubstr("connect waits for the endpoint's thread"));
 }
 
-TEST_P(EndpointTest, CallsUnderWayAreLimited) {
+TEST_P(EndpointTest, CallsInFlightAreLimited) {
   Options options = this->options();
   options.max_calls = 2;
   Endpoint narrow = open(options);

@@ -108,7 +108,7 @@ class Pair {
   /// Nothing waits and nothing is in flight.
   bool idle() {
     return server.node.van().idle() && client.node.van().idle() &&
-           server.node.caller().under_way() == 0 && client.node.caller().under_way() == 0;
+           server.node.caller().in_flight() == 0 && client.node.caller().in_flight() == 0;
   }
 
   sim::VirtualClock clock;

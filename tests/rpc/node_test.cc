@@ -36,7 +36,7 @@ struct Shelf {
 
 // ---- order
 
-TEST(RpcNode, AnUrgentCallOvertakesALargeOneThatIsUnderWay) {
+TEST(RpcNode, AnUrgentCallOvertakesALargeOneThatIsInFlight) {
   for (const bool local : {false, true}) {
     Pair pair(1, {.local = local});
     std::vector<std::string> came;

@@ -57,7 +57,7 @@ class InputBalanceTest : public testing::TestWithParam<std::uint64_t> {
     for (const Time end = clock_.now() + time; clock_.now() < end;) {
       for (std::size_t i = 0; i < parties_.size(); ++i) {
         Party& party = parties_[i];
-        party.feed->wants(input::bytes_under_way(party.wanted), kReadBytes);
+        party.feed->wants(input::bytes_in_flight(party.wanted), kReadBytes);
         device_.set_client(i, {.knobs = limited(party.wanted, party.feed->limit_bytes(), 16384),
                                .demand_bytes_per_s = party.demand_bytes_per_s,
                                .limit_bytes_per_s = party.limit_bytes_per_s,

@@ -19,7 +19,7 @@ class ObserversTest : public testing::Test {
   control::Message ask(What what, std::uint32_t first = 0, std::uint64_t offset = 0) {
     return Observers::answer(
         {.what = what, .first = first, .iterations = 3, .seconds = 10, .offset = offset},
-        {.picture = picture_,
+        {.snapshot = snapshot_,
          .registry = registry_,
          .trace = trace_,
          .phase = "running",
@@ -29,7 +29,7 @@ class ObserversTest : public testing::Test {
 
   std::vector<Member> members_ = {
       {.node = 2, .role = Role::kWorker, .rank = 0, .shard = 0, .address = "", .left = false}};
-  Picture picture_;
+  Snapshot snapshot_;
   Registry registry_;
   TraceSession trace_;
 };

@@ -12,7 +12,7 @@ namespace {
 
 using testing::HasSubstr;
 
-TEST(Outlook, LeavesNumbersAndAPictureTwiceASecond) {
+TEST(Outlook, LeavesNumbersAndASnapshotTwiceASecond) {
   sim::VirtualClock clock;
   fake::Wire wire;
   const Config config = fake::config(Role::kScheduler, -1);
@@ -22,14 +22,14 @@ TEST(Outlook, LeavesNumbersAndAPictureTwiceASecond) {
   PageBoard page;
   Outlook outlook(scheduler, &board, &page, clock);
   outlook.step(Duration::zero());
-  EXPECT_THAT(page.picture(0), HasSubstr(R"("phase":"gathering")"));
+  EXPECT_THAT(page.snapshot(0), HasSubstr(R"("phase":"gathering")"));
   EXPECT_THAT(page.trace_state(), HasSubstr(R"("state":"none")"));
   EXPECT_GT(board.all().size(), 5U);
   EXPECT_LE(outlook.next_due(), clock.now() + 500ms);
   scheduler.stop(Status(Code::kInterrupted, "enough"));
   clock.advance_to(clock.now() + 600ms);
   outlook.step(Duration::zero());
-  EXPECT_THAT(page.picture(0), HasSubstr(R"("phase":)"));
+  EXPECT_THAT(page.snapshot(0), HasSubstr(R"("phase":)"));
 }
 
 TEST(Outlook, NothingIsLeftWhereNobodyLooks) {

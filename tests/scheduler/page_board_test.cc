@@ -15,12 +15,12 @@ using testing::Not;
 
 TEST(PageBoard, ShowsWhatWasLeftThereLast) {
   PageBoard board;
-  EXPECT_EQ(board.picture(0), "{}");
+  EXPECT_EQ(board.snapshot(0), "{}");
   EXPECT_EQ(board.trace(), "{}");
   board.show({"a", "b"}, "state", "curves");
   EXPECT_EQ(board.history(), "curves");
-  EXPECT_EQ(board.picture(1), "b");
-  EXPECT_EQ(board.picture(7), "a");
+  EXPECT_EQ(board.snapshot(1), "b");
+  EXPECT_EQ(board.snapshot(7), "a");
   EXPECT_EQ(board.trace_state(), "state");
 }
 

@@ -67,11 +67,11 @@ void SimCluster::pause(Node& node, const Strike& strike) {
   paused_ += strike.pause;
 }
 
-// A link of a worker that has something under way, to anybody: its sessions outlive their links.
+// A link of a worker that has something in flight, to anybody: its sessions outlive their links.
 void SimCluster::cut_and_mend() {
   std::vector<const Node*> busy;
   for (const auto& node : nodes_) {
-    if (!node->gone && node->user != nullptr && node->user->under_way() > 0) {
+    if (!node->gone && node->user != nullptr && node->user->in_flight() > 0) {
       busy.push_back(node.get());
     }
   }

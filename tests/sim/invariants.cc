@@ -31,9 +31,9 @@ void SimCluster::check_after_step(const Node& node) {
   const std::size_t ends = nodes_.size() * nodes_.size();
   const std::size_t most =
       ends * (plan_.network.link_capacity_bytes + plan_.settings.part_bytes + 4096) + (1 << 20);
-  if (network_.bytes_under_way() > most) {
+  if (network_.bytes_in_flight() > most) {
     report("memory is bounded",
-           fmt::format("{} bytes are on the network", network_.bytes_under_way()));
+           fmt::format("{} bytes are on the network", network_.bytes_in_flight()));
   }
 }
 
@@ -44,15 +44,15 @@ void SimCluster::check_windows(const Node& node, const Van& van) {
   // Beyond this host each link has what its path wants, up to the limit for all.
   const std::uint64_t link_window = plan_.network.local ? plan_.settings.link_window_bytes : window;
   const bool has_roster = node.scheduler != nullptr || network_.frames_delivered() > 0;
-  if (has_roster && plan_.network.local && van.queue().windows().under_way() >= window + frame) {
+  if (has_roster && plan_.network.local && van.queue().windows().in_flight() >= window + frame) {
     report("in flight within limits",
-           fmt::format("{} has {} bytes under way in all, the window is {}", node.name,
-                       van.queue().windows().under_way(), window));
+           fmt::format("{} has {} bytes in flight in all, the window is {}", node.name,
+                       van.queue().windows().in_flight(), window));
   }
-  if (van.queue().windows().most_under_way() >= link_window + frame) {
+  if (van.queue().windows().most_in_flight() >= link_window + frame) {
     report("in flight within limits",
-           fmt::format("{} has {} bytes under way on one link, the window is {}", node.name,
-                       van.queue().windows().most_under_way(), link_window));
+           fmt::format("{} has {} bytes in flight on one link, the window is {}", node.name,
+                       van.queue().windows().most_in_flight(), link_window));
   }
 }
 

@@ -188,7 +188,7 @@ Plan::Plan(std::uint64_t from) : seed(from) {
   for (std::size_t i = 0; i < count; ++i) order.insert(order.end(), tensors[i].steps.size(), i);
   for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random.below(i)]);
   barriers = static_cast<std::uint32_t>(random.below(4));
-  most_under_way = 1 + random.below(6);
+  most_in_flight = 1 + random.below(6);
   // Half of the seeds are left in peace.
   Strike first;
   if (random.chance(0.5)) first.fault = static_cast<Fault>(1 + random.below(kFaults - 1));

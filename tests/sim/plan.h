@@ -72,13 +72,13 @@ struct Plan {
   std::uint64_t memory_limit_bytes = 0;
   std::vector<TensorPlan> tensors;
   /// The tensor of each step, in the order in which every worker begins them: with a limit on what
-  /// is under way, workers that began in different orders could wait for each other.
+  /// is in flight, workers that began in different orders could wait for each other.
   std::vector<std::size_t> order;
   /// So many of them come before all have sat out; 0: nobody sits out.
   std::size_t uneven_steps = 0;
   std::uint32_t barriers = 0;
   Rank slow = 0;                   ///< The worker that begins things later; `workers`: none.
-  std::size_t most_under_way = 4;  ///< Operations that a worker has under way, at most.
+  std::size_t most_in_flight = 4;  ///< Operations that a worker has in flight, at most.
   Duration patience{};             ///< Sessions wait so long for a new link; zero: they do not.
   std::vector<Strike> timeline;    ///< What goes wrong, in the order in which it happens.
 

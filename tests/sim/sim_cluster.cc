@@ -162,7 +162,7 @@ void SimCluster::step(Node& node) {
   }
   check_after_step(node);
   if (node.agent->over()) {  // The process ends: its endpoint goes with it.
-    if (node.user != nullptr && node.user->under_way() != 0) {
+    if (node.user != nullptr && node.user->in_flight() != 0) {
       report("tickets end once", node.name + " is over, and has tickets that never ended");
     }
     network_.kill(node.name);

@@ -65,10 +65,10 @@ bool SimNetwork::has_arrived(const std::string& name) const {
   return next_arrival(name) <= clock_.now();
 }
 
-std::size_t SimNetwork::bytes_under_way() const {
+std::size_t SimNetwork::bytes_in_flight() const {
   std::size_t bytes = 0;
   for (const auto& [name, endpoint] : endpoints_) {
-    for (const auto& [link, end] : endpoint.ends) bytes += end.under_way;
+    for (const auto& [link, end] : endpoint.ends) bytes += end.in_flight;
   }
   return bytes;
 }
@@ -124,7 +124,7 @@ Transport::Sent SimNetwork::try_send(const std::string& name, LinkId link,
   auto found = endpoint.ends.find(link);
   if (found == endpoint.ends.end() || found->second.broken) return Transport::Sent::kBroken;
   End& end = found->second;
-  if (end.under_way > 0 && end.under_way + charge_of(payload) > options_.link_capacity_bytes) {
+  if (end.in_flight > 0 && end.in_flight + charge_of(payload) > options_.link_capacity_bytes) {
     end.told_full = true;
     return Transport::Sent::kFull;
   }
@@ -133,7 +133,7 @@ Transport::Sent SimNetwork::try_send(const std::string& name, LinkId link,
   if (hush != nullptr && (end.stuck || charge_of(payload) >= hush->least_bytes)) {
     end.stuck = true;
     hush->first_lost_at = std::min(hush->first_lost_at, clock_.now());
-    end.under_way += charge_of(payload);
+    end.in_flight += charge_of(payload);
     return Transport::Sent::kTaken;
   }
   end.last_sequence = header.sequence;
@@ -158,7 +158,7 @@ void SimNetwork::deliver(Endpoint& to, End& from, const wire::Header& header, Bu
   const auto wire_time = std::chrono::duration_cast<Duration>(
       std::chrono::duration<double>(static_cast<double>(charge) / options_.bytes_per_second));
   from.last_arrival = std::max(from.last_arrival, clock_.now() + latency()) + wire_time;
-  from.under_way += charge;
+  from.in_flight += charge;
   Buffer carried = options_.lend ? std::move(payload) : Buffer::copy_of(payload.bytes());
   Event event{.kind = Event::Kind::kFrame,
               .link = from.peer_link,
@@ -269,7 +269,7 @@ void SimNetwork::poll(const std::string& name, Transport::Sink& sink, Duration w
         const bool counts = std::bit_cast<wire::Header>(event.header).kind != wire::Kind::kControl;
         if (event.extra && counts) found->second.extra_taken += event.charge;
         if (sender != from.ends.end()) {
-          sender->second.under_way -= event.charge;
+          sender->second.in_flight -= event.charge;
           if (std::exchange(sender->second.told_full, false)) {
             schedule(from, clock_.now(),
                      Event{.kind = Event::Kind::kWritable, .link = sender->first});

@@ -43,7 +43,7 @@ struct NetworkOptions {
   Duration least_latency = 10us;
   Duration most_latency = 500us;
   double bytes_per_second = 1e9;
-  std::size_t link_capacity_bytes = 1 << 20;  ///< More than this under way is kFull.
+  std::size_t link_capacity_bytes = 1 << 20;  ///< More than this in flight is kFull.
   bool local = false;  ///< Says that all are on one host: then paths are not measured.
   bool lend = true;  ///< Receivers get the sender's memory; else a copy of their own, as from TCP.
 };
@@ -95,7 +95,7 @@ class SimNetwork {
   /// Where an endpoint listens; empty if it does not.
   std::string address_of(const std::string& name) const { return endpoints_.at(name).address; }
   std::uint64_t frames_delivered() const { return frames_delivered_; }
-  std::size_t bytes_under_way() const;
+  std::size_t bytes_in_flight() const;
   /// Folds something into the trace's hash.
   void trace(std::uint64_t value) { trace_ = (trace_ ^ value) * 0x100000001b3ULL; }
   std::uint64_t trace_hash() const { return trace_; }
@@ -118,7 +118,7 @@ class SimNetwork {
     Time last_arrival;  // Of anything sent from here: order is kept.
     // First slices, by the number that their sender and their receiver know them by.
     std::map<std::uint64_t, std::uint64_t> begun;
-    std::size_t under_way = 0;  // Bytes sent from here that have not been delivered.
+    std::size_t in_flight = 0;  // Bytes sent from here that have not been delivered.
     bool told_full = false;
     bool broken = false;  // Nothing more can be sent.
     bool stuck = false;   // A frame from here was lost, which all others must follow.

@@ -63,20 +63,20 @@ void SimWorker::act() {
   if (!joined_ || outcome_ || !all_declared()) return;
   change_minds();
   if (!hasty_.empty()) give_up_hasty_pulls();
-  while (under_way_ < plan_.most_under_way && keeps_pace() && start_something()) {
+  while (in_flight_ < plan_.most_in_flight && keeps_pace() && start_something()) {
   }
   if (!sat_out_) {
     if (next_ == plan_.uneven_steps && !sitting_) sit_out();
     return;
   }
   if (!in_barrier_ && barriers_entered_ < plan_.barriers && random_.chance(0.05)) enter_barrier();
-  if (!all_started() || under_way_ > 0 || in_barrier_ || leaving_) return;
+  if (!all_started() || in_flight_ > 0 || in_barrier_ || leaving_) return;
   if (barriers_entered_ < plan_.barriers) return enter_barrier();
   leaving_ = true;
   node_.leave([this](const Status& status) { outcome_ = status; });
 }
 
-// Operations under way become more or less urgent, are held back and let go on, and pulls are
+// Operations in flight become more or less urgent, are held back and let go on, and pulls are
 // cancelled: whatever is asked, every value is right and every ticket ends.
 void SimWorker::change_minds() {
   using Kind = detail::Change::Kind;
@@ -188,7 +188,7 @@ void SimWorker::launch(std::size_t index, Operation::Kind kind, std::uint64_t ro
     }
   }
   operation->ticket = std::make_shared<detail::TicketState>(1);
-  ++under_way_;
+  ++in_flight_;
   auto ends = std::make_shared<int>(0);
   auto* raw = operation.get();  // Alive while its ticket can end.
   operation->ticket->on_done([this, index, kind, round, memory, ends, raw](const Status& status) {
@@ -205,7 +205,7 @@ void SimWorker::launch(std::size_t index, Operation::Kind kind, std::uint64_t ro
 
 void SimWorker::ended(std::size_t index, Operation::Kind kind, std::uint64_t round, Memory& memory,
                       const Operation& operation, const Status& status) {
-  --under_way_;
+  --in_flight_;
   const bool cancelled = !operation.pushes() && status.code() == Code::kCancelled;
   if (!cancelled) codes_.insert(status.code());
   TensorProgress& progress = tensors_[index];
@@ -362,9 +362,9 @@ std::uint64_t SimWorker::check_counts(std::size_t index, std::uint64_t round, st
 // Rounds of others ask for nothing of the program until all sit out.
 void SimWorker::sit_out() {
   sitting_ = true;
-  ++under_way_;
+  ++in_flight_;
   node_.work().sit_out([this](const Result<Rank>& last) {
-    --under_way_;
+    --in_flight_;
     sat_out_ = true;
     codes_.insert(last.status().code());
     if (last.ok() && *last >= plan_.workers) {
@@ -377,9 +377,9 @@ void SimWorker::enter_barrier() {
   const std::uint32_t number = ++barriers_entered_;
   in_barrier_ = true;
   board_[number].insert(rank_);
-  ++under_way_;
+  ++in_flight_;
   node_.work().barrier([this, number](const Status& status) {
-    --under_way_;
+    --in_flight_;
     in_barrier_ = false;
     codes_.insert(status.code());
     // The next call is the same barrier, tried again; at some time it is given up.

@@ -30,10 +30,10 @@ class SimWorker {
   void act();
 
   /// All that was begun has ended, and the worker has left or the job has failed.
-  bool finished() const { return outcome_.has_value() && under_way_ == 0; }
+  bool finished() const { return outcome_.has_value() && in_flight_ == 0; }
   /// How it ended; ok if it left in order.
   const std::optional<Status>& outcome() const { return outcome_; }
-  std::size_t under_way() const { return under_way_; }
+  std::size_t in_flight() const { return in_flight_; }
   /// Codes that its operations ended with.
   const std::set<Code>& codes() const { return codes_; }
   /// Rounds of a tensor's parts whose pushes have ended ok.
@@ -109,7 +109,7 @@ class SimWorker {
   Time plan_time_{std::chrono::seconds(1000)};
   std::size_t next_ = 0;         // In the plan's order.
   std::size_t final_pulls_ = 0;  // After all steps every tensor is read once more.
-  std::size_t under_way_ = 0;
+  std::size_t in_flight_ = 0;
   std::uint32_t barriers_entered_ = 0;
   std::uint32_t barriers_failed_ = 0;
   bool in_barrier_ = false;

@@ -58,7 +58,7 @@ TEST(IoDevice, TheLinkAndTheWayLimitToo) {
   EXPECT_NEAR(steady(model, {{.knobs = {4, 1000}}}, 0), 4e5, 1e4);
 }
 
-TEST(IoDevice, ClientsShareByWhatTheyHaveUnderWay) {
+TEST(IoDevice, ClientsShareByWhatTheyHaveInFlight) {
   const std::vector<IoClient> clients{{.knobs = {4, 1000}}, {.knobs = {12, 1000}}};
   EXPECT_NEAR(steady(four_channels(), clients, 0), 1e6, 2e4);
   EXPECT_NEAR(steady(four_channels(), clients, 1), 3e6, 6e4);

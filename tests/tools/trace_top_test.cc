@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of stretto-top, from a scheduler's picture.
+// The table of stretto-top, from a scheduler's snapshot.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -46,7 +46,7 @@ TEST_F(DeliveryTest, NobodyIsAskedWhileSomethingMoves) {
 
 TEST_F(DeliveryTest, WhereFramesStandStillTheFarEndIsAskedOnce) {
   counts_ = {.handed = 1};
-  EXPECT_FALSE(look()) << "it has just been handed over";
+  EXPECT_FALSE(look()) << "it has just been submitted";
   EXPECT_TRUE(look());
   EXPECT_FALSE(look()) << "it has yet to answer";
 }

@@ -273,7 +273,7 @@ TEST_F(MembershipTest, HeartbeatsTellOfInputAndAreToldItsLimit) {
   totals.stall = 3ns;
   totals.requests = 4;
   totals.latency = 5ns;
-  totals.under_way_bytes = 7;
+  totals.in_flight_bytes = 7;
   totals.read_bytes = 6;
   membership_.heartbeats().set_progress({.rounds = 1, .staleness = 0, .input = totals});
   scheduler_.controls();
@@ -287,7 +287,7 @@ TEST_F(MembershipTest, HeartbeatsTellOfInputAndAreToldItsLimit) {
   EXPECT_EQ(told->requests, 4U);
   EXPECT_EQ(told->latency, 5ns);
   EXPECT_EQ(told->read_bytes, 6U);
-  EXPECT_EQ(told->under_way_bytes, 7U);
+  EXPECT_EQ(told->in_flight_bytes, 7U);
   EXPECT_EQ(membership_.heartbeats().input_limit_bytes(), 0U);
   control::Heartbeat answer = fake::heartbeat();
   answer.input_limit_bytes = 1 << 20;

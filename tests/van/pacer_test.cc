@@ -55,7 +55,7 @@ class PacerTest : public testing::Test {
     }
   }
 
-  // It is long ago that the first link saw its round trip, and the second has much under way.
+  // It is long ago that the first link saw its round trip, and the second has much in flight.
   void keep_second_busy() {
     learn(1, 300ms);
     learn(2, 300ms);
@@ -89,7 +89,7 @@ TEST_F(PacerTest, ALinkBeginsWithASmallSliceAndIsCutAfterwards) {
   const std::uint64_t bytes = send();
   ASSERT_GE(slices_.size(), 2U);
   EXPECT_EQ(slices_[0], Path::kProbeBytes) << "to see the round trip";
-  EXPECT_LE(bytes, 128U << 10) << "until more is known, little is under way";
+  EXPECT_LE(bytes, 128U << 10) << "until more is known, little is in flight";
 }
 
 TEST_F(PacerTest, SlicesAndWindowsFollowThePath) {
@@ -97,7 +97,7 @@ TEST_F(PacerTest, SlicesAndWindowsFollowThePath) {
   slices_.clear();
   push(1, 1 << 20);
   send();
-  EXPECT_LE(queue_.windows().under_way(1), 72U << 10) << "little more than half a millisecond";
+  EXPECT_LE(queue_.windows().in_flight(1), 72U << 10) << "little more than half a millisecond";
   EXPECT_LE(slices_.back(), 24U << 10);
 }
 
@@ -109,8 +109,8 @@ TEST_F(PacerTest, BulkHasSlicesAndWindowsOfItsOwn) {
   now_ += 2ms;
   send();  // By now the common window knows that this link is busy.
   EXPECT_GE(slices_.back(), 80U << 10) << "about a millisecond";
-  EXPECT_GE(queue_.windows().under_way(1), 300U << 10);
-  EXPECT_LE(queue_.windows().under_way(1), 600U << 10) << "some milliseconds";
+  EXPECT_GE(queue_.windows().in_flight(1), 300U << 10);
+  EXPECT_LE(queue_.windows().in_flight(1), 600U << 10) << "some milliseconds";
 }
 
 TEST_F(PacerTest, TheWindowShutsUntilTheRoundTripHasBeenSeenAnew) {
@@ -128,7 +128,7 @@ TEST_F(PacerTest, TheWindowShutsUntilTheRoundTripHasBeenSeenAnew) {
 // Both links are busy, and one wants to see its round trip anew.
 TEST_F(PacerTest, ARoundTripIsSeenWhereNothingElseIsOnTheWay) {
   keep_second_busy();
-  ASSERT_GT(queue_.windows().under_way(2), 0U);
+  ASSERT_GT(queue_.windows().in_flight(2), 0U);
   push(1, 1 << 20);
   slices_.clear();
   EXPECT_EQ(send(), 0U) << "it waits, and so does the other";
@@ -143,11 +143,11 @@ TEST_F(PacerTest, AFarEndThatNeverTookAnythingDoesNotHoldUpTheOther) {
   learn(1, 300ms);
   push(2, 1 << 20);
   send();
-  ASSERT_GT(queue_.windows().under_way(2), 0U) << "and nothing is known of its rate";
+  ASSERT_GT(queue_.windows().in_flight(2), 0U) << "and nothing is known of its rate";
   now_ += 3s;
   push(1, 1 << 20);
   EXPECT_GT(send(), 0U);
-  EXPECT_GT(queue_.windows().under_way(1), 0U);
+  EXPECT_GT(queue_.windows().in_flight(1), 0U);
 }
 
 TEST_F(PacerTest, AFarEndThatSeemsSlowHoldsUpTheOtherOnlyForAMoment) {
@@ -210,9 +210,9 @@ TEST_F(PacerTest, LinksShareTheWindowOfTheWayOut) {
   learn(2, 300ms);
   for (LinkId link : {1U, 2U}) push(link, 1 << 20);
   send();
-  EXPECT_GT(queue_.windows().under_way(1), 0U);
-  EXPECT_GT(queue_.windows().under_way(2), 0U);
-  EXPECT_LE(queue_.windows().under_way(), 128U << 10) << "not a window each";
+  EXPECT_GT(queue_.windows().in_flight(1), 0U);
+  EXPECT_GT(queue_.windows().in_flight(2), 0U);
+  EXPECT_LE(queue_.windows().in_flight(), 128U << 10) << "not a window each";
 }
 
 TEST_F(PacerTest, ALinkThatStandsStillDoesNotHoldUpTheOther) {
@@ -220,7 +220,7 @@ TEST_F(PacerTest, ALinkThatStandsStillDoesNotHoldUpTheOther) {
   learn(2, 300ms);
   push(1, 1 << 20);
   send();
-  EXPECT_GT(queue_.windows().under_way(1), 0U);  // And link 1 never hears of it.
+  EXPECT_GT(queue_.windows().in_flight(1), 0U);  // And link 1 never hears of it.
   std::uint64_t sent = 0;
   for (int i = 0; i < 1000; ++i) {
     push(2, 16 << 10);
@@ -236,7 +236,7 @@ TEST_F(PacerTest, TheLimitHoldsWhateverThePathCouldTake) {
   learn(1, 100ms);
   push(1, 1 << 20);
   send();
-  EXPECT_LE(queue_.windows().under_way(1), 4096U + 1024U + 2 * wire::kHeaderBytes);
+  EXPECT_LE(queue_.windows().in_flight(1), 4096U + 1024U + 2 * wire::kHeaderBytes);
 }
 
 TEST_F(PacerTest, OneEndTellsTheOtherWhatItHasSeen) {

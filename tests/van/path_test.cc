@@ -42,7 +42,7 @@ class Pipe {
   }
   void idle(Duration length) { now_ += length; }
   Time now() const { return now_; }
-  std::uint64_t under_way() const { return sent_ - taken_; }
+  std::uint64_t in_flight() const { return sent_ - taken_; }
 
   Path path;
 
@@ -83,7 +83,7 @@ TEST(Path, AWindowIsLittleMoreThanTheProductOfRateAndRoundTrip) {
             1.5 * product + static_cast<double>(pipe.path.quantum_bytes()));
 }
 
-TEST(Path, BulkHasLargerSlicesAndSomeMillisecondsUnderWay) {
+TEST(Path, BulkHasLargerSlicesAndSomeMillisecondsInFlight) {
   EXPECT_EQ(Path().bulk_quantum_bytes(), Path().quantum_bytes()) << "nothing is known yet";
   Pipe slow(1e6, 100us);
   slow.run(2s);
@@ -149,7 +149,7 @@ TEST(Path, AWayThatHasGrownLongerIsTakenForLongerAfterAWhile) {
   const auto now_and_then = [&pipe](int times) {  // Each first slice is a probe.
     for (int i = 0; i < times; ++i) {
       pipe.run(20ms);
-      while (pipe.under_way() > 0) pipe.advance();
+      while (pipe.in_flight() > 0) pipe.advance();
       pipe.idle(3s);
     }
   };
@@ -166,7 +166,7 @@ TEST(Path, WhatASenderDidNotAskForSaysNothingOfThePath) {
   Pipe pipe(125e6, 100us);
   pipe.run(500ms);
   const double known = pipe.path.rate();
-  while (pipe.under_way() > 0) pipe.advance();
+  while (pipe.in_flight() > 0) pipe.advance();
   for (int i = 0; i < 1000; ++i) {  // A frame a millisecond: a tenth of the rate.
     pipe.send(4096, false);
     pipe.advance();
@@ -188,7 +188,7 @@ TEST(Path, AsksForAProbeAtFirstAndWhenItHasSeenNoneForLong) {
 TEST(Path, WhatWasSentLongAgoHasLeftThisHost) {
   Pipe pipe(125e6, 100us);
   pipe.run(500ms);
-  while (pipe.under_way() > 0) pipe.advance();
+  while (pipe.in_flight() > 0) pipe.advance();
   const std::uint64_t before = pipe.path.departed_bytes(pipe.now());
   pipe.send(4096, true);
   EXPECT_EQ(pipe.path.departed_bytes(pipe.now()), before);

@@ -52,8 +52,8 @@ struct ModelPick {
   bool last = true;
 };
 
-bool model_has_room(std::uint64_t under_way, std::uint64_t half, std::uint64_t window) {
-  return under_way == 0 || under_way + half <= window;
+bool model_has_room(std::uint64_t in_flight, std::uint64_t half, std::uint64_t window) {
+  return in_flight == 0 || in_flight + half <= window;
 }
 
 /// The rules of the queue, without any of its indexes.

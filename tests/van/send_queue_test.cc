@@ -41,27 +41,27 @@ TEST_F(SendQueueTest, ALinkThatIsAlwaysFullOfWorkDoesNotStarveItsEquals) {
   EXPECT_EQ(take(), 2U);
 }
 
-TEST_F(SendQueueTest, AWindowBoundsWhatOneLinkHasUnderWay) {
+TEST_F(SendQueueTest, AWindowBoundsWhatOneLinkHasInFlight) {
   queue_.windows().set(2 * kFrame, 100 * kFrame);
   for (std::uint64_t mark = 1; mark <= 4; ++mark) queue_.push(1, frame(0, mark));
   EXPECT_EQ(take_all(), (Marks{1, 2}));
-  EXPECT_EQ(queue_.windows().under_way(1), 2 * kFrame);
+  EXPECT_EQ(queue_.windows().in_flight(1), 2 * kFrame);
   queue_.push(2, frame(-9, 20));
   EXPECT_EQ(take(), 20U) << "another link's window is its own";
   EXPECT_TRUE(queue_.windows().credited(1, kFrame));
-  EXPECT_EQ(queue_.windows().under_way(1), kFrame);
+  EXPECT_EQ(queue_.windows().in_flight(1), kFrame);
   EXPECT_EQ(take_all(), (Marks{3}));
 }
 
-TEST_F(SendQueueTest, AWindowBoundsWhatAllLinksHaveUnderWay) {
+TEST_F(SendQueueTest, AWindowBoundsWhatAllLinksHaveInFlight) {
   queue_.windows().set(100 * kFrame, 3 * kFrame);
   for (LinkId link : {1U, 2U, 3U}) {
     queue_.push(link, frame(0, link * 10));
     queue_.push(link, frame(0, link * 10 + 1));
   }
   EXPECT_EQ(take_all(), (Marks{10, 20, 30}));
-  EXPECT_EQ(queue_.windows().under_way(), 3 * kFrame);
-  EXPECT_EQ(queue_.windows().most_under_way(), kFrame);
+  EXPECT_EQ(queue_.windows().in_flight(), 3 * kFrame);
+  EXPECT_EQ(queue_.windows().most_in_flight(), kFrame);
   EXPECT_TRUE(queue_.windows().credited(2, kFrame));
   EXPECT_EQ(take_all(), (Marks{11}));
 }
@@ -87,7 +87,7 @@ TEST_F(SendQueueTest, ControlGoesFirstWhateverTheWindowsSay) {
   ASSERT_TRUE(pick);
   EXPECT_TRUE(pick->control);
   EXPECT_EQ(take_all(), (Marks{3, 4}));
-  EXPECT_EQ(queue_.windows().under_way(1), kFrame) << "control does not count against windows";
+  EXPECT_EQ(queue_.windows().in_flight(1), kFrame) << "control does not count against windows";
   EXPECT_EQ(queue_.waiting(), 1U);
 }
 
@@ -127,11 +127,11 @@ TEST_F(SendQueueTest, CreditForMoreThanWasSentIsNotBelieved) {
   queue_.push(1, frame(0, 1));
   EXPECT_EQ(take(), 1U);
   EXPECT_FALSE(queue_.windows().credited(1, kFrame + 1));
-  EXPECT_EQ(queue_.windows().under_way(1), kFrame) << "and changes nothing";
+  EXPECT_EQ(queue_.windows().in_flight(1), kFrame) << "and changes nothing";
   EXPECT_TRUE(queue_.windows().credited(1, kFrame));
   EXPECT_TRUE(queue_.windows().credited(1, kFrame - 1)) << "old news";
-  EXPECT_EQ(queue_.windows().under_way(1), 0U);
-  EXPECT_EQ(queue_.windows().under_way(), 0U);
+  EXPECT_EQ(queue_.windows().in_flight(1), 0U);
+  EXPECT_EQ(queue_.windows().in_flight(), 0U);
 }
 
 TEST_F(SendQueueTest, ALinkThatGoesTakesItsFramesAndItsBytesWithIt) {
@@ -145,7 +145,7 @@ TEST_F(SendQueueTest, ALinkThatGoesTakesItsFramesAndItsBytesWithIt) {
   queue_.push(2, frame(0, 20));
   EXPECT_EQ(queue_.waiting(), 3U);
   queue_.remove_link(1);
-  EXPECT_EQ(queue_.windows().under_way(), 0U);
+  EXPECT_EQ(queue_.windows().in_flight(), 0U);
   EXPECT_EQ(queue_.waiting(), 1U);
   EXPECT_EQ(take_all(), (Marks{20}));
 }
@@ -269,10 +269,10 @@ TEST_F(SendQueueTest, WhatHasLeftThisHostNoLongerCountsForOthers) {
   EXPECT_EQ(take_all(), (Marks{1, 2}));
   queue_.windows().departed(1, kFrame);
   EXPECT_EQ(take_all(), (Marks{1}));
-  EXPECT_EQ(queue_.windows().under_way(1), 2 * kFrame) << "it still counts for its own link";
+  EXPECT_EQ(queue_.windows().in_flight(1), 2 * kFrame) << "it still counts for its own link";
   EXPECT_TRUE(queue_.windows().credited(1, 2 * kFrame));
   EXPECT_TRUE(queue_.windows().credited(2, kFrame));
-  EXPECT_EQ(queue_.windows().under_way(), 0U);
+  EXPECT_EQ(queue_.windows().in_flight(), 0U);
 }
 
 TEST_F(SendQueueTest, BeginningsAreBounded) {
@@ -311,7 +311,7 @@ TEST_F(SendQueueTest, CountersHoldUnderRandomUse) {
     ASSERT_EQ(queue_.waiting(), pushed - gone);
     const std::uint64_t total =
         sent[1] + sent[2] + sent[3] - credited[1] - credited[2] - credited[3];
-    ASSERT_EQ(queue_.windows().under_way(), total);
+    ASSERT_EQ(queue_.windows().in_flight(), total);
     ASSERT_LT(total, 10 * kFrame);
   }
 }

@@ -15,7 +15,7 @@ Frame bulk(std::int32_t priority, std::uint64_t mark, std::size_t bytes = 256) {
   return made;
 }
 
-/// Two slices of 64 bytes may be under way on a link and on all, of bulk four of 256.
+/// Two slices of 64 bytes may be in flight on a link and on all, of bulk four of 256.
 class SendQueueBulkTest : public SendQueueTest {
  protected:
   SendQueueBulkTest() {
@@ -48,7 +48,7 @@ TEST_F(SendQueueBulkTest, LeavesInSlicesOfItsOwn) {
 TEST_F(SendQueueBulkTest, FillsItsOwnWindow) {
   for (std::uint64_t mark = 1; mark <= 6; ++mark) queue_.push(1, bulk(0, mark));
   EXPECT_EQ(take_all(), (Marks{1, 2, 3, 4}));
-  EXPECT_EQ(queue_.windows().shaped_under_way(), 4 * kBulkSlice);
+  EXPECT_EQ(queue_.windows().shaped_in_flight(), 4 * kBulkSlice);
 }
 
 TEST_F(SendQueueBulkTest, WhatIsMoreUrgentGoesNextOnAnyLink) {
@@ -58,7 +58,7 @@ TEST_F(SendQueueBulkTest, WhatIsMoreUrgentGoesNextOnAnyLink) {
   EXPECT_EQ(take(), 3U);
   queue_.push(1, frame(1, 21));
   queue_.push(2, frame(2, 22));
-  EXPECT_EQ(take(), 22U) << "more than an ordinary window is under way, and it does not wait";
+  EXPECT_EQ(take(), 22U) << "more than an ordinary window is in flight, and it does not wait";
   EXPECT_EQ(take(), 21U);
 }
 
@@ -91,20 +91,20 @@ TEST_F(SendQueueBulkTest, WindowsHoldUnderRandomUse) {
       queue_.push(link, random.chance(0.5) ? bulk(priority, 1) : frame(priority, 1));
     } else if (const auto pick = queue_.next(); pick && random.chance(0.8)) {
       queue_.taken(*pick);
-      ASSERT_LE(queue_.windows().shaped_under_way(), 5 * kBulkSlice);
+      ASSERT_LE(queue_.windows().shaped_in_flight(), 5 * kBulkSlice);
     } else if (random.chance(0.5)) {
       queue_.windows().departed(link, random.below(queue_.windows().sent(link) + 1));
     } else {
-      const std::uint64_t taken = queue_.windows().sent(link) - queue_.windows().under_way(link);
+      const std::uint64_t taken = queue_.windows().sent(link) - queue_.windows().in_flight(link);
       ASSERT_TRUE(queue_.windows().credited(
-          link, taken + random.below(queue_.windows().under_way(link) + 1)));
+          link, taken + random.below(queue_.windows().in_flight(link) + 1)));
     }
   }
   while (queue_.waiting() > 0) {
     take_all();
     for (LinkId link : {1U, 2U, 3U}) credit(link);
   }
-  EXPECT_EQ(queue_.windows().shaped_under_way(), 0U);
+  EXPECT_EQ(queue_.windows().shaped_in_flight(), 0U);
   for (std::uint64_t mark = 1; mark <= 6; ++mark) queue_.push(1, frame(0, mark));
   EXPECT_EQ(take_all(), (Marks{1, 2}));
 }

@@ -165,7 +165,7 @@ TEST(Takeover, LinksMayBreakAtAnyMoment) {
     if (testing::Test::HasFailure()) return;
   }
   EXPECT_GE(cuts, 120) << "some come while there is no link";
-  EXPECT_GE(again, 120U) << "else little was under way";
+  EXPECT_GE(again, 120U) << "else little was in flight";
 }
 
 TEST_F(TakeoverTest, LinksThatLoseFramesAreMadeAnew) {

@@ -207,7 +207,7 @@ TEST_F(VanTest, ABreakIsToldOnceAndTheWaitingFramesGo) {
   worker_.break_link();
   step();
   EXPECT_EQ(seen_.broken.size(), 1U);
-  EXPECT_TRUE(van_.idle()) << "nothing waits and nothing counts as under way";
+  EXPECT_TRUE(van_.idle()) << "nothing waits and nothing counts as in flight";
 }
 
 TEST_F(VanTest, ALinkThatWeClosedIsHeardOfNoMore) {

@@ -242,7 +242,7 @@ TEST_F(ExchangeCoding, AShareThatHasBeenEncodedIsNotCancelled) {
   EXPECT_EQ(van_.queue().untouched(operation->id), operation->parts_begun);
   exchange_.steer(operation, {.kind = detail::Change::Kind::kCancel});
   EXPECT_FALSE(operation->ticket->done()) << "what its codec owes counts on it";
-  EXPECT_TRUE(operation->under_way);
+  EXPECT_TRUE(operation->in_flight);
 }
 
 TEST_F(ExchangeCoding, AValueBeforeItsShareIsRefused) {

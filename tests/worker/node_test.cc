@@ -347,7 +347,7 @@ TEST_F(NodeTest, ABarrierEndsAtItsDeadline) {
 
 // ---- leaving
 
-TEST_F(NodeTest, LeavesWhenNothingIsUnderWayAnyMore) {
+TEST_F(NodeTest, LeavesWhenNothingIsInFlightAnyMore) {
   join();
   const Result<Tensor> tensor = declare(spec_, declared("grads", 4, {50}));
   ASSERT_TRUE(tensor.ok());

@@ -54,7 +54,7 @@ struct Seen {
   std::uint64_t hash = 0;
 };
 
-/// Keeps a round of every tensor under way; checks each value when it is that tensor's turn again.
+/// Keeps a round of every tensor in flight; checks each value when it is that tensor's turn again.
 Seen exchange(Worker& worker, bool slow) {
   std::array<Tensor, kFewTensors> tensors;
   for (std::uint32_t t = 0; t < kFewTensors; ++t) {

@@ -48,7 +48,7 @@ class Stoppable {
   std::uint64_t bytes_in_flight() {
     return loop_
         .ask<std::uint64_t>([](WorkerNode& node, const std::function<void(std::uint64_t)>& done) {
-          done(node.van().queue().windows().under_way());
+          done(node.van().queue().windows().in_flight());
         })
         .get();
   }

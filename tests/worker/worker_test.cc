@@ -349,7 +349,7 @@ TEST(Worker, AfterLeavingEveryCallIsCancelled) {
     Floats data(4, 1.0F);
     const Ticket last = worker.push_pull(tensor, data, data);
     EXPECT_TRUE(worker.leave().ok());
-    EXPECT_TRUE(last.done() && last.wait().ok()) << "what was under way ended first";
+    EXPECT_TRUE(last.done() && last.wait().ok()) << "what was in flight ended first";
     EXPECT_EQ(worker.push_pull(tensor, data, data).wait().code(), Code::kCancelled);
     EXPECT_EQ(worker.push(tensor, data).wait().code(), Code::kCancelled);
     EXPECT_EQ(worker.pull(tensor, data).wait().code(), Code::kCancelled);

@@ -68,7 +68,7 @@ codec
 
 push_pull, push, pull
   --bytes N,...       of one tensor of f32; K, M, G stand for KiB, MiB, GiB (16M)
-  --inflight N        tensors under way at a time (4 from 1 MiB on, 1 below)
+  --inflight N        tensors in flight at a time (4 from 1 MiB on, 1 below)
   --part_bytes N      unit of pipelining (STRETTO_PART_BYTES, or the default)
   --transport auto|zmq|shm|fabric
                       how servers and workers meet (STRETTO_TRANSPORT, or auto: shared memory)
@@ -77,9 +77,9 @@ preempt
   --rate_mbit N         of the shaped link (1000)
   --peers N             receivers, which share it (1)
   --bottleneck host|router   shaped at the sender, or behind a router's queue of 1 MB (host)
-  --background_bytes N  under way to each peer at any time (64M), in parts of --part_bytes (256K)
+  --background_bytes N  in flight to each peer at any time (64M), in parts of --part_bytes (256K)
   --urgent_bytes N      of the urgent message and of its answer (4096)
-  --mode MODE,...       fifo: in its turn; priority: first, but all may be under way; preempt: as
+  --mode MODE,...       fifo: in its turn; priority: first, but all may be in flight; preempt: as
                         Stretto does it (preempt)
   --background B,...    of preempt, bulk: as gradients travel; plain: as what declares nothing
                         (bulk,plain: a row each)
@@ -101,9 +101,9 @@ io
 std::string_view meaning() {
   return R"(what the numbers mean (GB is 1e9 bytes, CPU of user and kernel together)
   gb_per_s             bytes of one tensor / time of one operation, at one worker, with --inflight
-                       tensors under way; the mean of the workers
+                       tensors in flight; the mean of the workers
   parts_per_s          parts pushed and received, by all workers together
-  p50_us, p99_us       from the call of one operation to its end, while others are under way; p50 of
+  p50_us, p99_us       from the call of one operation to its end, while others are in flight; p50 of
                        the median worker, p99 of the worst
   worker_cpu_s_per_gb  CPU of the workers / bytes of tensors, counted once at each worker
   server_cpu_s_per_gb  CPU of the servers / the same bytes

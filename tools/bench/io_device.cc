@@ -33,8 +33,8 @@ struct DeviceEvent {
 /// A client, and what happened to it in the window.
 struct DeviceReader {
   IoClient client;
-  std::uint32_t under_way = 0;
-  std::uint64_t bytes_under_way = 0;
+  std::uint32_t in_flight = 0;
+  std::uint64_t bytes_in_flight = 0;
   double bucket = 0;    // When the tokens that were used will have come.
   double buffered = 0;  // Bytes that have arrived and that the consumer has not taken.
   double settled = 0;   // Until when the consumer has been looked after.
@@ -46,7 +46,7 @@ struct DeviceReader {
   // A read-ahead of twice what is in flight: enough to ride out what comes in bursts.
   double room() const {
     return 2 * static_cast<double>(std::uint64_t{client.knobs.depth} * client.knobs.read_bytes) -
-           buffered - static_cast<double>(bytes_under_way);
+           buffered - static_cast<double>(bytes_in_flight);
   }
 
   void consume(double now) {
@@ -127,8 +127,8 @@ class IoDevice::Simulation {
   void arrive(const DeviceEvent& event) {
     DeviceReader& reader = readers_[event.client];
     reader.consume(now_);
-    --reader.under_way;
-    reader.bytes_under_way -= event.bytes;
+    --reader.in_flight;
+    reader.bytes_in_flight -= event.bytes;
     reader.delivered += event.bytes;
     if (reader.client.demand_bytes_per_s != kNever) reader.buffered += event.bytes;
     reader.latencies.push_back(now_ - event.issued);
@@ -139,10 +139,10 @@ class IoDevice::Simulation {
     const std::uint32_t bytes = reader.client.knobs.read_bytes;
     const bool limited = reader.client.demand_bytes_per_s != kNever;
     if (limited) reader.consume(now_);
-    while (reader.under_way < reader.client.knobs.depth) {
+    while (reader.in_flight < reader.client.knobs.depth) {
       if (limited && reader.room() < bytes) return rest(index, bytes - reader.room());
-      ++reader.under_way;
-      reader.bytes_under_way += bytes;
+      ++reader.in_flight;
+      reader.bytes_in_flight += bytes;
       add({.at = admitted(reader, bytes) + model_.round_trip_s / 2,
            .what = What::kReaches,
            .client = index,

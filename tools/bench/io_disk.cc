@@ -74,7 +74,7 @@ Result<input::Window> IoDisk::run(input::Knobs knobs, Duration time) {
   const std::uint32_t depth = std::min(knobs.depth, input::kMostDepth);
   Time now = begun;
   while (now < end || latencies_.count() == 0) {
-    while (under_way_ < depth) submit(knobs.read_bytes);
+    while (in_flight_ < depth) submit(knobs.read_bytes);
     done.clear();
     // A window without one read would say nothing, so the first may take as long as it likes.
     backend_->wait(latencies_.count() == 0 ? Time::max() : end, done);
@@ -104,7 +104,7 @@ void IoDisk::submit(std::uint32_t bytes) {
   std::tie(flight.file, flight.offset) = next_place(bytes);
   flight.busy = true;
   flight.begun = clock_.now();
-  ++under_way_;
+  ++in_flight_;
   backend_->submit({.tag = static_cast<std::uint64_t>(free - flights_.begin()),
                     .file = files_[flight.file].file,
                     .offset = flight.offset,
@@ -114,7 +114,7 @@ void IoDisk::submit(std::uint32_t bytes) {
 Status IoDisk::take(const input::Done& done) {
   Flight& flight = flights_[done.tag];
   flight.busy = false;
-  --under_way_;
+  --in_flight_;
   if (done.error != 0) {
     return {Code::kResource, fmt::format("{} at {}: {}", files_[flight.file].file->path(),
                                          flight.offset, std::strerror(done.error))};

@@ -59,7 +59,7 @@ class IoDisk {
   std::uint64_t offset_ = 0;        // and in that file.
   std::mt19937_64 random_{1};
   std::vector<Flight> flights_;  // By tag; before the back end, which must end first.
-  std::uint32_t under_way_ = 0;
+  std::uint32_t in_flight_ = 0;
   std::uint64_t delivered_ = 0;
   input::Latencies latencies_;
   std::unique_ptr<input::Backend> backend_;

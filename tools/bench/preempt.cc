@@ -109,7 +109,7 @@ void describe(const Settings& settings, Output& output) {
   const PreemptSettings& wanted = settings.preempt;
   const Shaper shaper = shaper_for(wanted.lab);
   output.title(fmt::format(
-      "preempt: urgent messages of {} bytes, and {} bytes of background under way to each of {} "
+      "preempt: urgent messages of {} bytes, and {} bytes of background in flight to each of {} "
       "peer(s), over a link of {} Mbit/s (tbf burst {}, limit {}, at the {}); TCP with cubic; "
       "medians of {} round(s) of {} s",
       wanted.urgent_bytes, wanted.background_bytes, wanted.lab.peers, wanted.lab.rate_mbit,

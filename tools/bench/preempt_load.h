@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The load of preempt, whatever carries it: urgent messages one after another, each timed from
-// being handed over until its answer is there, while a background never runs dry.
+// being submitted until its answer is there, while a background never runs dry.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ class LoadSender {
   virtual ~LoadSender() = default;
   /// From now on there are always as many background bytes in flight to each peer as was asked for.
   virtual Status start_background() = 0;
-  /// Hands over an urgent message to the first peer.
+  /// Submits an urgent message to the first peer.
   virtual Status send_urgent() = 0;
   /// Sends and receives; returns when something has come, at `until` at the latest.
   virtual Status step(Time until) = 0;

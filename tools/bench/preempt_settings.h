@@ -36,7 +36,7 @@ struct PreemptCase {
 
 struct PreemptSettings {
   LabShape lab;
-  std::uint64_t background_bytes = 64 << 20;  ///< Under way to each peer at any time.
+  std::uint64_t background_bytes = 64 << 20;  ///< In flight to each peer at any time.
   std::uint64_t part_bytes = 256 << 10;       ///< The background is handed to Stretto in these.
   std::uint64_t urgent_bytes = 4096;          ///< Of the urgent message, and of its answer.
   std::vector<Preemption> modes{Preemption::kPreempt};

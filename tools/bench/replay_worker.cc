@@ -180,7 +180,7 @@ Status ReplayWorker::wait_for_all() {
   return {};
 }
 
-// Handed over most urgent first, too: the first may leave before the last is there to be compared.
+// Submitted most urgent first, too: the first may leave before the last is there to be compared.
 void ReplayWorker::pull_all() {
   std::vector<std::size_t> order(slots_.size());
   std::iota(order.begin(), order.end(), std::size_t{0});

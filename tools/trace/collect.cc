@@ -55,9 +55,9 @@ Result<Json> state_of(Observer& observer, std::uint32_t first, std::uint64_t num
 Status wait_until_begun(Observer& observer, std::uint32_t seconds,
                         const std::function<void(const std::string&)>& say) {
   for (Duration waited{};; waited += kBetweenLooks) {
-    Result<Json> picture = parsed(observer.picture(0), "picture of the job");
-    if (!picture.ok()) return picture.status();
-    if (text_in(*picture, "phase") != "gathering") return {};
+    Result<Json> snapshot = parsed(observer.snapshot(0), "snapshot of the job");
+    if (!snapshot.ok()) return snapshot.status();
+    if (text_in(*snapshot, "phase") != "gathering") return {};
     if (waited >= std::chrono::seconds(seconds)) {
       return {Code::kRendezvousTimeout,
               fmt::format("the job still gathers its nodes after {} s, so that there is nobody to "

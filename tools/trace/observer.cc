@@ -36,8 +36,8 @@ class LiveObserver final : public Observer, private Van::Handler {
     return {};
   }
 
-  Result<Observation> picture(std::uint32_t first) override {
-    return ask({.what = What::kPicture, .first = first});
+  Result<Observation> snapshot(std::uint32_t first) override {
+    return ask({.what = What::kSnapshot, .first = first});
   }
   Result<Observation> start_trace(std::uint32_t iterations, std::uint32_t seconds) override {
     return ask({.what = What::kStart, .iterations = iterations, .seconds = seconds});

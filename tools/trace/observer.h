@@ -26,7 +26,7 @@ class Observer {
   virtual ~Observer() = default;
 
   /// Who is in and how they do, from number `first` on.
-  virtual Result<Observation> picture(std::uint32_t first) = 0;
+  virtual Result<Observation> snapshot(std::uint32_t first) = 0;
   virtual Result<Observation> start_trace(std::uint32_t iterations, std::uint32_t seconds) = 0;
   virtual Result<Observation> trace_state(std::uint32_t first) = 0;
   virtual Result<Observation> trace_records(std::uint32_t node, std::uint64_t offset) = 0;

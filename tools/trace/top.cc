@@ -106,7 +106,7 @@ Result<std::string> table_from(const std::string& json, bool with_head) {
   const Json page = Json::parse(json, nullptr, false);
   const auto nodes = page.is_object() ? page.find("nodes") : page.end();
   if (!page.is_object() || nodes == page.end() || !nodes->is_array()) {
-    return Status(Code::kMalformed, "the scheduler's picture makes no sense");
+    return Status(Code::kMalformed, "the scheduler's snapshot makes no sense");
   }
   std::string text;
   if (with_head) {
@@ -128,7 +128,7 @@ Result<std::string> table_from(const std::string& json, bool with_head) {
 Result<std::string> table_of(Observer& observer, std::size_t lines) {
   std::string text;
   for (std::size_t first = 0; first < lines; first += kNodesAPage) {
-    Result<Observation> answer = observer.picture(static_cast<std::uint32_t>(first));
+    Result<Observation> answer = observer.snapshot(static_cast<std::uint32_t>(first));
     if (!answer.ok()) return answer.status();
     Result<std::string> table = table_from(answer->text, first == 0);
     if (!table.ok()) return table;

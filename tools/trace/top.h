@@ -9,7 +9,7 @@
 
 namespace stretto::observe {
 
-/// The scheduler's pictures, asked for page by page, as one table. At most `lines` nodes.
+/// The scheduler's snapshots, asked for page by page, as one table. At most `lines` nodes.
 Result<std::string> table_of(Observer& observer, std::size_t lines);
 /// The table of one page's JSON; an error if it is none.
 Result<std::string> table_from(const std::string& json, bool with_head);

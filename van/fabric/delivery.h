@@ -67,7 +67,7 @@ class Delivery {
   std::uint64_t came_ = 0;  // That the far end has told.
   bool asked_ = false;      // It owes an answer,
   Time asked_at_;
-  std::uint64_t handed_then_ = 0;  // and these had been handed over before.
+  std::uint64_t handed_then_ = 0;  // and these had been submitted before.
   bool behind_ = false;
   Time behind_since_;
 };

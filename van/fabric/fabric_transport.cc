@@ -174,7 +174,7 @@ Transport::Sent FabricTransport::try_send(LinkId id, const wire::Header& header,
     return Sent::kFull;
   }
   link->outbox.put(header, payload);
-  traffic_.hand_over(*link);
+  traffic_.submit(*link);
   return Sent::kTaken;
 }
 
@@ -324,7 +324,7 @@ void FabricTransport::retire(FabricLink& link) {
 bool FabricTransport::may_go(FabricLink& link) {
   if (link.line == 0 || !link.far.has_value()) return true;
   if (link.fetches > 0) return false;
-  // Its end says to the far end that we have no fetches under way, and begin no more.
+  // Its end says to the far end that we have no fetches in flight, and begin no more.
   if (!std::exchange(link.finished, true)) exchange_.finish(link.line);
   return link.line_ended || (now_ > link.deadline && !link.outbox.exposes());
 }

@@ -21,7 +21,7 @@ bool FrameDelivery::turn(Transport::Sink& sink, FabricLink& link, int& frames_le
   }
   if (link.retired) return called;
   traffic_.fetch(link);
-  traffic_.hand_over(link);
+  traffic_.submit(link);
   if (link.told_full && link.outbox.half_empty() && link.ending.ok()) {
     link.told_full = false;
     called = true;

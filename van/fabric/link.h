@@ -63,7 +63,7 @@ struct FabricLink {
   std::uint64_t came = 0;       // Frames,
   std::uint64_t delivered = 0;  // of which the sink has had so many,
   std::uint64_t told = 0;       // and the far end knows it of so many.
-  std::size_t fetches = 0;      // Under way.
+  std::size_t fetches = 0;      // In flight.
   std::size_t fetched_bytes = 0;
   std::uint64_t fetched = 0;  // Payloads, in all.
   Delivery delivery;

@@ -18,7 +18,7 @@ constexpr std::size_t kMostSendSlots = 1024;
 constexpr std::size_t kSendSlotsAtOnce = 64;
 constexpr std::size_t kCompletionsAtOnce = 32;
 constexpr int kCollectsAtOnce = 8;
-// What one link may have under way towards us. A round trip's worth keeps the wire busy; more
+// What one link may have in flight towards us. A round trip's worth keeps the wire busy; more
 // would only be memory that others could use.
 constexpr std::size_t kMostFetches = 16;
 constexpr std::size_t kMostFetchedBytes = 2 << 20;
@@ -84,7 +84,7 @@ Status Traffic::meet(FabricLink& link) {
   if (!address.ok()) return address.status();
   link.address = *address;
   link.outbox.limit(link.far->queue_frames);
-  // As many notes may come as frames are under way from us, and one more to begin with.
+  // As many notes may come as frames are in flight from us, and one more to begin with.
   Status status = frames_->grow(*endpoint_, addresses_.links() * options_.queue_frames);
   if (status.ok()) {
     status = notes_->grow(*endpoint_, addresses_.links() * (options_.queue_frames + 1));
@@ -118,7 +118,7 @@ MessageSlot* Traffic::take_send_slot() {
   return sends_->take();
 }
 
-void Traffic::hand_over(FabricLink& link) {
+void Traffic::submit(FabricLink& link) {
   if (link.retired || !link.may_speak() || !link.ending.ok()) return;
   Given given = Given::kTaken;
   while (Outgoing* frame = link.outbox.next()) {

@@ -23,7 +23,7 @@ class Traffic {
 
   /// Opens the endpoint, unless it is open.
   Status open(const std::string& host);
-  /// Ends everything under way. Regions of links must be gone by the destructor, or the next open.
+  /// Ends everything in flight. Regions of links must be gone by the destructor, or the next open.
   void shut();
   bool is_open() const { return endpoint_ != nullptr; }
   FabricEndpoint& endpoint() { return *endpoint_; }
@@ -35,7 +35,7 @@ class Traffic {
   void forget(FabricLink& link);
 
   /// Sends what waits, and notes that are owed.
-  void hand_over(FabricLink& link);
+  void submit(FabricLink& link);
   /// Begins to fetch payloads that have been announced.
   void fetch(FabricLink& link);
   /// The receive may be used again.

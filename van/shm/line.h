@@ -20,7 +20,7 @@ namespace stretto::shm {
 
 /// Frames that one direction holds.
 inline constexpr std::uint64_t kRingFrames = 256;
-/// Payloads of one direction that may be under way or being read.
+/// Payloads of one direction that may be in flight or being read.
 inline constexpr std::uint32_t kSlots = 1024;
 /// The slot of a frame without payload, or with one that is inline.
 inline constexpr std::uint32_t kNoSlot = ~std::uint32_t{0};

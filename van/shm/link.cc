@@ -94,8 +94,8 @@ bool Link::lend(const Buffer& payload, Entry& entry) {
   std::optional<Arena::Place> place = arena_.find(payload.bytes());
   const std::size_t to_copy = place ? 0 : bytes;
   const auto fits = [&] {
-    return !free_slots_.empty() && (to_copy == 0 || copied_under_way_ == 0 ||
-                                    copied_under_way_ + to_copy <= options_.max_copied_bytes);
+    return !free_slots_.empty() && (to_copy == 0 || copied_in_flight_ == 0 ||
+                                    copied_in_flight_ + to_copy <= options_.max_copied_bytes);
   };
   if (!fits()) {
     collect();
@@ -119,7 +119,7 @@ bool Link::lend(const Buffer& payload, Entry& entry) {
   entry.slot = free_slots_.back();
   free_slots_.pop_back();
   lent_[entry.slot] = {std::move(block), to_copy};
-  copied_under_way_ += to_copy;
+  copied_in_flight_ += to_copy;
   return true;
 }
 
@@ -152,8 +152,8 @@ void Link::collect() {
         end(State::kBad, {Code::kMalformed, "a payload was given back that was not lent"});
         return;
       }
-      STRETTO_CHECK(copied_under_way_ >= lent_[slot].copied && free_slots_.size() < kSlots);
-      copied_under_way_ -= lent_[slot].copied;
+      STRETTO_CHECK(copied_in_flight_ >= lent_[slot].copied && free_slots_.size() < kSlots);
+      copied_in_flight_ -= lent_[slot].copied;
       lent_[slot] = {};
       free_slots_.push_back(slot);
     }
@@ -167,8 +167,8 @@ bool Link::has_room() {
   const bool ring = published_ - taken_there_ <= kRingFrames / 2;
   const bool slots = free_slots_.size() >= kSlots / 2;
   const bool bytes =
-      copied_under_way_ == 0 || (copied_under_way_ <= options_.max_copied_bytes / 2 &&
-                                 copied_under_way_ + refused_bytes_ <= options_.max_copied_bytes);
+      copied_in_flight_ == 0 || (copied_in_flight_ <= options_.max_copied_bytes / 2 &&
+                                 copied_in_flight_ + refused_bytes_ <= options_.max_copied_bytes);
   return ring && slots && bytes;
 }
 

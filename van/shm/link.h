@@ -85,7 +85,7 @@ class Link {
   std::uint32_t chunks_told_ = 0;
   std::vector<Lent> lent_;  // By slot.
   std::vector<std::uint32_t> free_slots_;
-  std::size_t copied_under_way_ = 0;
+  std::size_t copied_in_flight_ = 0;
   bool full_ = false;  // Answered kFull,
   bool socket_full_ = false;
   std::size_t refused_bytes_ = 0;  // for a frame with so many.

@@ -13,7 +13,7 @@ namespace stretto {
 struct ShmOptions {
   /// A frame that says it has more ends its link.
   std::size_t max_payload_bytes = wire::kMaxPayloadBytes;
-  /// Copied bytes that one link may have under way before try_send answers kFull.
+  /// Copied bytes that one link may have in flight before try_send answers kFull.
   std::size_t max_copied_bytes = 8 << 20;
   /// By how much the arena grows at least.
   std::size_t chunk_bytes = 16 << 20;

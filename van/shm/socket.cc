@@ -126,7 +126,7 @@ Told tell(const Descriptor& socket, const Note& note, const Descriptor* memory) 
   }
   while (::sendmsg(socket.get(), &message, MSG_DONTWAIT | MSG_NOSIGNAL) < 0) {
     if (errno == EINTR) continue;
-    // ETOOMANYREFS: more descriptors are under way than we may have open.
+    // ETOOMANYREFS: more descriptors are in flight than we may have open.
     const bool later = errno == EAGAIN || errno == ENOBUFS || errno == ETOOMANYREFS;
     return later ? Told::kNotNow : Told::kGone;
   }

@@ -210,7 +210,7 @@ void AcceptedLinks::close(LinkId link) {
 }
 
 // Who has something to say that was not read yet is not silent. A crowd that comes at once is no
-// flood: its greetings are under way, or not read yet.
+// flood: its greetings are in flight, or not read yet.
 void AcceptedLinks::hang_up_on_strangers(Transport::Sink& sink) {
   const Time now = clock_.now();
   if (now < next_look_) return;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // MessageBatch: small frames of one link that leave as one message. libzmq and the kernel do about
-// as much for a message of 200 bytes as for one of 20 KB, so frames that are handed over in one
+// as much for a message of 200 bytes as for one of 20 KB, so frames that are submitted in one
 // turn of the loop travel together: all headers in the first part; in the second the length of each
 // payload, 4 bytes each, then the payloads.
 #pragma once

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Connection: one TCP connection that was accepted, and the ZMTP over it. It hands over messages
+// Connection: one TCP connection that was accepted, and the ZMTP over it. It delivers messages
 // one by one, and holds no more than one that has begun and what one call read.
 #pragma once
 
@@ -46,7 +46,7 @@ class Connection {
 
   /// Puts what waits to leave together into the outlet; false if there is nothing.
   bool flush();
-  /// Of what is in the outlet, hands over what the kernel takes; false if some is left.
+  /// Of what is in the outlet, submits what the kernel takes; false if some is left.
   bool write();
   Outlet& outlet() { return outlet_; }
 

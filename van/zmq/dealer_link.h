@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // DealerLink: a link that we connected. One DEALER with one connection under it; its monitor says
-// when that ends. libzmq would connect again in silence and lose what was under way, so it is told
+// when that ends. libzmq would connect again in silence and lose what was in flight, so it is told
 // to wait for weeks before it does, and the link is over long before.
 #pragma once
 

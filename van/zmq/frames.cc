@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// libzmq hands over whole messages, so once a first part is there the others are too; what a peer
+// libzmq delivers whole messages, so once a first part is there the others are too; what a peer
 // can do is send another number of parts or other sizes, and that is all that is checked here.
 #include "van/zmq/frames.h"
 

@@ -24,7 +24,7 @@ class Outlet {
   bool empty() const { return pieces_.empty(); }
   /// Messages of which something is left; a batch is one.
   std::size_t messages() const { return messages_; }
-  /// Hands over what the socket takes now: 0, EAGAIN if it took not all of it, or why the
+  /// Submits what the socket takes now: 0, EAGAIN if it took not all of it, or why the
   /// connection has ended.
   int write(int descriptor);
   /// Drops everything.

@@ -215,7 +215,7 @@ void ZmqTransport::look_at_paths(Sink& sink) {
   if (accepted_ != nullptr) accepted_->look_at_paths(sink, now, dead_after_);
 }
 
-// Hands over what waits to leave together. Sockets that were sent by must be looked at.
+// Submits what waits to leave together. Sockets that were sent by must be looked at.
 void ZmqTransport::flush() {
   if (accepted_ != nullptr) accepted_->flush();
   for (const LinkId link : std::exchange(batched_, {})) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What staleness is on average over the latest updates of all workers, where that follows from
-// nothing that one worker sees: under a staleness bound who is ahead waits with nothing under way,
+// nothing that one worker sees: under a staleness bound who is ahead waits with nothing in flight,
 // for longer or shorter, so fewer updates pass than Little's law gives for workers that never wait.
 // Each worker tells its own figures by an asynchronous tensor that sums them.
 #pragma once

@@ -230,7 +230,7 @@ class Session:
         return self._sat_out
 
     def leave(self, patience=None):
-        """Leaves the job, after all that is under way has ended. If that takes longer than
+        """Leaves the job, after all that is in flight has ended. If that takes longer than
         `patience` seconds, abandons it and raises Timeout. Does nothing in a forked child or if it
         was left before."""
         if os.getpid() != self._owner:

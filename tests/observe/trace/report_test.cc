@@ -79,7 +79,7 @@ TEST(Report, AJobThatStandsStillSaysWhosePushIsMissing) {
   EXPECT_THAT(report_json(trace, analyse(trace)), HasSubstr(R"("standstill_ms":5200.0)"));
 }
 
-TEST(Report, AJobThatStandsStillSaysWhatIsUnderWay) {
+TEST(Report, AJobThatStandsStillSaysWhatIsInFlight) {
   const auto no_sum = [](std::size_t place, const TraceRecord& record) {
     return record.frame == kValueFrame || place == kServer;
   };

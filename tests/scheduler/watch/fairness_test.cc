@@ -23,7 +23,7 @@ InputDelivery delivery_of(double share, Duration latency = 10ms, double demanded
           .stall = std::chrono::duration_cast<Duration>((1 - share) * 1s),
           .length = 1s,
           .mean_latency = latency,
-          .under_way_bytes = 8 * kRead,
+          .in_flight_bytes = 8 * kRead,
           .read_bytes = kRead};
 }
 
@@ -87,7 +87,7 @@ TEST(Fairness, ASlowDeviceIsToldFromAStolenShare) {
 TEST(Fairness, WhereOneHoldsDownAllOthersAllOfThoseAreStarved) {
   Fairness fairness;
   auto window = workers({0.2, 0.2, 0.8, 0.2});
-  window[2].under_way_bytes = 64 * kRead;
+  window[2].in_flight_bytes = 64 * kRead;
   for (int i = 0; i < 3; ++i) fairness.judge(window);
   ASSERT_EQ(fairness.latest().alarms.size(), 3U);
   EXPECT_EQ(fairness.latest().alarms[0].describe(),
@@ -100,7 +100,7 @@ TEST(Fairness, OneFasterDeviceStealsNothing) {
   Fairness fairness;
   auto window = workers({0.2, 0.2, 0.8, 0.2});
   for (int i = 0; i < 10; ++i) EXPECT_TRUE(fairness.judge(window).alarms.empty());
-  window[2].under_way_bytes = 64 * kRead;
+  window[2].in_flight_bytes = 64 * kRead;
   window[2].mean_latency = 2ms;
   for (int i = 0; i < 3; ++i) fairness.judge(window);
   ASSERT_EQ(fairness.latest().alarms.size(), 3U);
@@ -117,7 +117,7 @@ TEST(Fairness, ASlowDeviceBesideADeepQueueStaysOne) {
     auto window = workers({0.3, 0.84, 0.84, 0.84, 0.84, 0.84, 0.84, best});
     window[0].mean_latency = 22ms;
     window[7].mean_latency = 13ms;
-    window[7].under_way_bytes = 64 * kRead;
+    window[7].in_flight_bytes = 64 * kRead;
     for (int i = 0; i < 10; ++i) fairness.judge(window);
     ASSERT_EQ(fairness.latest().alarms.size(), 1U);
     EXPECT_EQ(fairness.latest().alarms[0].cause, Starvation::kSlowDevice);
@@ -171,7 +171,7 @@ TEST(Fairness, LimitsAreCutByAQuarterAndGrowByAReadInFiveWindows) {
   for (int i = 0; i < 100; ++i) fairness.judge(fair);
   EXPECT_EQ(fairness.limit_of(0), 0U) << "as much as before: no limit any more";
   for (int i = 0; i < 100; ++i) fairness.judge(unfair);
-  EXPECT_EQ(fairness.limit_of(0), 64U * 1024) << "something must be under way";
+  EXPECT_EQ(fairness.limit_of(0), 64U * 1024) << "something must be in flight";
   fairness.forget(0);
   EXPECT_EQ(fairness.limit_of(0), 0U);
 }
@@ -236,20 +236,20 @@ TEST(Fairness, InLockstepWhoCrowdsTheDeviceIsHeldBack) {
   std::map<Rank, InputDelivery> window;
   for (Rank rank = 0; rank < 4; ++rank) {
     window[rank] = delivery_of(1, 10ms, 50e6);
-    window[rank].under_way_bytes = 32 * kRead;
+    window[rank].in_flight_bytes = 32 * kRead;
   }
   window[3].demanded_bytes = 160'000'000;
   window[3].stall = 690ms;
-  window[3].under_way_bytes = 4 * kRead;
+  window[3].in_flight_bytes = 4 * kRead;
   for (int i = 0; i < 3; ++i) fairness.judge(window);
   ASSERT_EQ(fairness.latest().alarms.size(), 1U);
   EXPECT_EQ(fairness.latest().alarms[0].rank, 3U);
   EXPECT_EQ(fairness.latest().alarms[0].cause, Starvation::kStolenShare);
   EXPECT_EQ(fairness.limit_of(0), 24U * kRead);
   EXPECT_EQ(fairness.limit_of(3), 0U);
-  // As many under way, and still it waits: something else is slow, such as its decoding.
+  // As many in flight, and still it waits: something else is slow, such as its decoding.
   Fairness another;
-  window[3].under_way_bytes = 32 * kRead;
+  window[3].in_flight_bytes = 32 * kRead;
   for (int i = 0; i < 3; ++i) another.judge(window);
   ASSERT_EQ(another.latest().alarms.size(), 1U);
   EXPECT_EQ(another.latest().alarms[0].cause, Starvation::kUnknown);
@@ -289,7 +289,7 @@ class SharedDevice {
           .stall = seen[i].consumer_stall,
           .length = seen[i].length,
           .mean_latency = seen[i].mean_latency,
-          .under_way_bytes = input::bytes_under_way(knobs_of(i, fairness)),
+          .in_flight_bytes = input::bytes_in_flight(knobs_of(i, fairness)),
           .read_bytes = kRead};
     }
     return window;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The last minutes of a job, from pictures.
+// The last minutes of a job, from snapshots.
 #include "scheduler/watch/history.h"
 
 #include <gmock/gmock.h>
@@ -17,7 +17,7 @@ using Json = nlohmann::json;
 class HistoryTest : public testing::Test {
  protected:
   HistoryTest() {
-    picture_.set_members(
+    snapshot_.set_members(
         {{.node = 3, .role = Role::kWorker, .rank = 0, .shard = 0, .address = "", .left = false},
          {.node = 4, .role = Role::kWorker, .rank = 1, .shard = 0, .address = "", .left = false}});
   }
@@ -33,14 +33,14 @@ class HistoryTest : public testing::Test {
         for (const auto& [name, value] : reports_) {
           beat.reports[name] = value * node;
         }
-        picture_.heard(node, beat, now_);
+        snapshot_.heard(node, beat, now_);
       }
-      history_.look(picture_, now_);
+      history_.look(snapshot_, now_);
     }
   }
   Json json() const { return Json::parse(history_.json(now_)); }
 
-  Picture picture_;
+  Snapshot snapshot_;
   History history_;
   std::map<std::string, double> reports_;
   double rounds_ = 0;
@@ -100,7 +100,7 @@ TEST_F(HistoryTest, MemoryIsBounded) {
 }
 
 TEST_F(HistoryTest, NobodyIsNoSample) {
-  history_.look(Picture(), now_);
+  history_.look(Snapshot(), now_);
   EXPECT_EQ(json()["age_s"].size(), 0U);
 }
 

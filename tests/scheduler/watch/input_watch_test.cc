@@ -31,7 +31,7 @@ class InputWatchTest : public testing::Test {
         all.requests += 100;
         all.latency += 100ms * (i == 1 ? latency_ms : 10);
       }
-      all.under_way_bytes = 8 << 20;
+      all.in_flight_bytes = 8 << 20;
       all.read_bytes = 1 << 18;
       watch_.heard(static_cast<Rank>(i), all);
     }
@@ -187,7 +187,7 @@ TEST_F(InputWatchTest, WithoutBalancingItOnlyTells) {
       all.delivered_bytes = second * (rank == 1 ? 10'000'000 : 90'000'000);
       all.demanded_bytes = second * 100'000'000;
       all.stall = second * (rank == 1 ? 900ms : 100ms);
-      all.under_way_bytes = 8 << 20;
+      all.in_flight_bytes = 8 << 20;
       telling.heard(rank, all);
     }
     words += telling.judge(now_).size();
@@ -208,7 +208,7 @@ TEST_F(InputWatchTest, WhatContradictsItselfDoesNotCount) {
       [](auto& all) { all.stall = Duration::max(); },
       [](auto& all) { all.requests = kMost; },
       [](auto& all) { all.latency = Duration::max(); },
-      [](auto& all) { all.under_way_bytes = kMost; },
+      [](auto& all) { all.in_flight_bytes = kMost; },
       [](auto& all) { all.read_bytes = kMost; },
   };
   for (const Bend& bend : bends) {

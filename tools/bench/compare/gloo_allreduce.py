@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""torch.distributed's all_reduce over gloo for some seconds, with some tensors under way at a time:
+"""torch.distributed's all_reduce over gloo for some seconds, with some tensors in flight at a time:
 one of several ranks. Rank 0 prints one line of JSON. Started by tools/bench/compare/run.
 
 usage: gloo_allreduce.py RANK SIZE FILE BYTES SECONDS INFLIGHT
@@ -19,7 +19,7 @@ TRIAL = 8
 
 
 def exchange(tensors, rounds):
-    """So many all_reduce, len(tensors) under way; the seconds of each, from its call to its end."""
+    """So many all_reduce, len(tensors) in flight; the seconds of each, from its call to its end."""
     times = []
     if len(tensors) == 1:
         for _ in range(rounds):
@@ -27,15 +27,15 @@ def exchange(tensors, rounds):
             dist.all_reduce(tensors[0])
             times.append(time.monotonic() - began)
         return times
-    under_way = collections.deque()
+    in_flight = collections.deque()
     for number in range(rounds + len(tensors)):
         if number >= len(tensors):
-            began, work = under_way.popleft()
+            began, work = in_flight.popleft()
             work.wait()
             times.append(time.monotonic() - began)
         if number < rounds:
             tensor = tensors[number % len(tensors)]
-            under_way.append((time.monotonic(), dist.all_reduce(tensor, async_op=True)))
+            in_flight.append((time.monotonic(), dist.all_reduce(tensor, async_op=True)))
     return times
 
 

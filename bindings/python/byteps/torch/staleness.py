@@ -32,7 +32,7 @@ class Delayed(synchronous.Synchronous):
         """Does nothing: gradients come one step later."""
 
     def prepare_stale_states(self):
-        """Before a checkpoint: waits for what is under way, and applies it."""
+        """Before a checkpoint: waits for what is in flight, and applies it."""
         before, self._stretto_sent = self._stretto_sent, None
         if before is not None:
             self._stretto_bring(before)

@@ -233,7 +233,7 @@ class Reader:
         return (self._reader.problems() + self._undecoded)[:_MOST_PROBLEMS]
 
     def set_knobs(self, depth: int, read_bytes: int) -> None:
-        """How many reads are under way, and how large each is at most, from now on. The tuner
+        """How many reads are in flight, and how large each is at most, from now on. The tuner
         leaves them alone then."""
         self._reader.set_knobs(depth, read_bytes)
 

@@ -46,7 +46,7 @@ def init(lazy: bool = True) -> None:
 
 
 def shutdown() -> None:
-    """Leaves the job, after all that is under way has ended. Happens at exit by itself."""
+    """Leaves the job, after all that is in flight has ended. Happens at exit by itself."""
     session.end()
 
 

@@ -12,7 +12,7 @@ _MOST_URGENT = 2**31 - 1
 
 
 class Handle:
-    """An exchange under way. Thread: any one at a time. It keeps the tensors alive; to drop it
+    """An exchange in flight. Thread: any one at a time. It keeps the tensors alive; to drop it
     does not end the exchange."""
 
     def __init__(self, ticket, result, finish=None):

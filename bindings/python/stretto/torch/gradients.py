@@ -142,7 +142,7 @@ class GradientExchange:
         return now.alone
 
     @property
-    def under_way(self):
+    def in_flight(self):
         """True if some gradient has been sent and not been waited for."""
         return self._sent > 0
 

@@ -141,8 +141,8 @@ class Synchronous(Wrapped):
         return self._stretto_step()
 
     def zero_grad(self, *arguments, **options):
-        """As the optimizer's own; AssertionError while gradients are under way."""
-        if self._stretto_exchange.under_way:
+        """As the optimizer's own; AssertionError while gradients are in flight."""
+        if self._stretto_exchange.in_flight:
             raise AssertionError(
                 "optimizer.zero_grad() was called after loss.backward() but before "
                 "optimizer.step() or optimizer.synchronize(). This is prohibited as it can cause "

@@ -53,7 +53,7 @@ def init(comm=None, process_sets=None):
 
 
 def shutdown():
-    """Leaves the job, after all that is under way has ended. Happens at exit by itself."""
+    """Leaves the job, after all that is in flight has ended. Happens at exit by itself."""
     _handles.forget()
     _st.shutdown()
 

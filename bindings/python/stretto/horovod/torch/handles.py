@@ -129,7 +129,7 @@ def _lane_of(kind, name, pending):
     lane, before = _named.get(label, (None, None))
     if before is not None and not before.done():
         raise ValueError(
-            f"Duplicate tensor name {name}: an exchange of that name is under way, and has to end "
+            f"Duplicate tensor name {name}: an exchange of that name is in flight, and has to end "
             "before the next begins; call synchronize(), or use another name")
     pending.label = label
     _named[label] = lane or _Lane(), pending
@@ -147,7 +147,7 @@ def _result_of(pending):
 
 def begin(kind, name, work):
     """Begins an exchange on a lane, and returns its number. ValueError if one of that name is
-    under way."""
+    in flight."""
     pending = Pending(work)
     _lane_of(kind, name, pending).put(pending)
     number = next(_numbers)
@@ -166,7 +166,7 @@ def poll(handle):
     """True once the exchange has ended."""
     pending = _handles.get(handle)
     if pending is None:
-        raise ValueError(f"{handle!r} is the handle of nothing that is under way")
+        raise ValueError(f"{handle!r} is the handle of nothing that is in flight")
     return pending.done()
 
 

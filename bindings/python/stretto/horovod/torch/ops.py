@@ -20,18 +20,18 @@ _LONGEST_DESCRIPTION = 200
 class _Reduced:
     """The handle on one tensor of an allreduce, which `finish` makes the result of."""
 
-    def __init__(self, under_way, output, finish):
-        self._under_way = under_way
+    def __init__(self, in_flight, output, finish):
+        self._in_flight = in_flight
         self._output = output
         self._finish = finish
 
     def done(self):
         """True once it has ended."""
-        return self._under_way.done()
+        return self._in_flight.done()
 
     def wait(self):
         """Waits, and returns the tensor."""
-        self._under_way.wait()
+        self._in_flight.wait()
         if self._finish is not None:
             wire.without_gradient(self._output).copy_(self._finish(self._output.detach()))
             self._finish = None
@@ -102,8 +102,8 @@ def reduce_work(kind, name, tensors, outputs, op, factors):
             rule, finish = _rule_of(op, source.dtype, factors[1])
             label = _on_wire(kind, name, f"{index}.{rule}.{agreement.fact_of(source)}")
             target = wire.without_gradient(output)
-            under_way = exchange.begin_reduce(source, target, label, rule, 0, compared=False)
-            members.append(_Reduced(under_way, output, finish))
+            in_flight = exchange.begin_reduce(source, target, label, rule, 0, compared=False)
+            members.append(_Reduced(in_flight, output, finish))
         return _Group(members)
 
     return begin

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // From heartbeats to rates, and to who holds the others up.
-#include "scheduler/watch/picture.h"
+#include "scheduler/watch/snapshot.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -14,10 +14,10 @@ namespace {
 
 using testing::HasSubstr;
 
-class PictureTest : public testing::Test {
+class SnapshotTest : public testing::Test {
  protected:
-  PictureTest() {
-    picture_.set_members(
+  SnapshotTest() {
+    snapshot_.set_members(
         {{.node = 2, .role = Role::kServer, .rank = 0, .shard = 0, .address = "a", .left = false},
          {.node = 4, .role = Role::kWorker, .rank = 1, .shard = 0, .address = "", .left = false},
          {.node = 3, .role = Role::kWorker, .rank = 0, .shard = 0, .address = "", .left = false}});
@@ -26,79 +26,79 @@ class PictureTest : public testing::Test {
     control::Heartbeat beat;
     beat.rounds = rounds;
     beat.bytes_out = bytes;
-    picture_.heard(node, beat, now_);
+    snapshot_.heard(node, beat, now_);
   }
   void held(Rank rank, Duration time) {
-    picture_.heard(2, {.held = {{.rank = rank, .time = time}}}, now_);
+    snapshot_.heard(2, {.held = {{.rank = rank, .time = time}}}, now_);
   }
 
-  Picture picture_;
+  Snapshot snapshot_;
   Time now_{1h};
 };
 
-TEST_F(PictureTest, RatesAreOverTheLastSeconds) {
+TEST_F(SnapshotTest, RatesAreOverTheLastSeconds) {
   beat(3, 10, 1'000'000);
   now_ += 4s;
   beat(3, 50, 9'000'000);
-  const auto& node = picture_.nodes().at(3);
+  const auto& node = snapshot_.nodes().at(3);
   EXPECT_DOUBLE_EQ(node.out_per_s, 2e6);
   EXPECT_DOUBLE_EQ(node.rounds_per_s, 10);
 }
 
-TEST_F(PictureTest, WhoIsWaitedForHoldsTheOthersUp) {
+TEST_F(SnapshotTest, WhoIsWaitedForHoldsTheOthersUp) {
   held(1, 100ms);
   beat(4, 1, 0);
   now_ += 2s;
   held(1, 1100ms);
   beat(4, 2, 0);
-  EXPECT_NEAR(picture_.nodes().at(4).held_share, 0.5, 1e-9);
+  EXPECT_NEAR(snapshot_.nodes().at(4).held_share, 0.5, 1e-9);
 }
 
-TEST_F(PictureTest, WorkersComeFirstByRank) {
+TEST_F(SnapshotTest, WorkersComeFirstByRank) {
   beat(3, 7, 0);
-  const std::string json = picture_.json("running", 0, now_);
+  const std::string json = snapshot_.json("running", 0, now_);
   EXPECT_LT(json.find("worker 0"), json.find("worker 1"));
   EXPECT_LT(json.find("worker 1"), json.find("server 0"));
   EXPECT_THAT(json, HasSubstr(R"("behind":7)"));
-  EXPECT_THAT(picture_.json("running", 2, now_), testing::Not(HasSubstr("worker")));
-  picture_.left(3);
-  EXPECT_THAT(picture_.json("running", 0, now_), HasSubstr(R"("left":true)"));
+  EXPECT_THAT(snapshot_.json("running", 2, now_), testing::Not(HasSubstr("worker")));
+  snapshot_.left(3);
+  EXPECT_THAT(snapshot_.json("running", 0, now_), HasSubstr(R"("left":true)"));
 }
 
-TEST_F(PictureTest, InputIsOfWorkersThatReadSomething) {
+TEST_F(SnapshotTest, InputIsOfWorkersThatReadSomething) {
   InputView view;
   view.bytes_per_s = 5e6;
   view.word = "slow device";
-  picture_.set_input({{1, view}});
-  EXPECT_EQ(picture_.nodes().at(4).input->word, "slow device");
-  EXPECT_FALSE(picture_.nodes().at(3).input);
-  EXPECT_FALSE(picture_.nodes().at(2).input);
-  const std::string json = picture_.json("running", 0, now_);
+  snapshot_.set_input({{1, view}});
+  EXPECT_EQ(snapshot_.nodes().at(4).input->word, "slow device");
+  EXPECT_FALSE(snapshot_.nodes().at(3).input);
+  EXPECT_FALSE(snapshot_.nodes().at(2).input);
+  const std::string json = snapshot_.json("running", 0, now_);
   EXPECT_THAT(json, HasSubstr(R"("per_s":5000000.0)"));
   EXPECT_THAT(json, HasSubstr(R"("input":null)"));
-  picture_.set_input({});
-  EXPECT_FALSE(picture_.nodes().at(4).input);
+  snapshot_.set_input({});
+  EXPECT_FALSE(snapshot_.nodes().at(4).input);
 }
 
-TEST_F(PictureTest, WhatProgramsReportIsKeptWithinLimits) {
+TEST_F(SnapshotTest, WhatProgramsReportIsKeptWithinLimits) {
   const auto report = [this](NodeId node, const std::string& name, double value) {
     control::Heartbeat beat;
     beat.reports = {{name, value}};
-    picture_.heard(node, beat, now_);
+    snapshot_.heard(node, beat, now_);
   };
   report(3, "loss", 0.5);
   report(3, "loss", 0.25);
   report(3, "nan", std::numeric_limits<double>::quiet_NaN());
   report(3, "line\nbreak", 1);
   report(2, "a server's", 1);
-  EXPECT_THAT(picture_.nodes().at(3).reports, testing::ElementsAre(testing::Pair("loss", 0.25)));
-  EXPECT_THAT(picture_.nodes().at(2).reports, testing::IsEmpty());
-  EXPECT_THAT(picture_.json("running", 0, now_), HasSubstr(R"("reports":{"loss":0.25})"));
+  EXPECT_THAT(snapshot_.nodes().at(3).reports, testing::ElementsAre(testing::Pair("loss", 0.25)));
+  EXPECT_THAT(snapshot_.nodes().at(2).reports, testing::IsEmpty());
+  EXPECT_THAT(snapshot_.json("running", 0, now_), HasSubstr(R"("reports":{"loss":0.25})"));
   for (int i = 0; i < 100; ++i) report(3, "name" + std::to_string(i), i);
-  EXPECT_EQ(picture_.nodes().at(3).reports.size(), kMostReportedNames);
+  EXPECT_EQ(snapshot_.nodes().at(3).reports.size(), kMostReportedNames);
 }
 
-TEST_F(PictureTest, APageFitsAMessageWhateverIsReported) {
+TEST_F(SnapshotTest, APageFitsAMessageWhateverIsReported) {
   std::vector<Member> members;
   for (NodeId node = 10; node < 510; ++node) {
     members.push_back({.node = node,
@@ -108,30 +108,30 @@ TEST_F(PictureTest, APageFitsAMessageWhateverIsReported) {
                        .address = "",
                        .left = false});
   }
-  picture_.set_members(members);
+  snapshot_.set_members(members);
   control::Heartbeat beat;
   for (int i = 0; i < 32; ++i) {
     beat.reports[std::string(60, 'x') + std::to_string(i)] = -1.2345678901234567e-100;
   }
-  for (NodeId node = 10; node < 510; ++node) picture_.heard(node, beat, now_);
-  EXPECT_LT(picture_.json("running", 0, now_ + 1234567ns).size(), wire::kMaxControlBytes * 3 / 4);
+  for (NodeId node = 10; node < 510; ++node) snapshot_.heard(node, beat, now_);
+  EXPECT_LT(snapshot_.json("running", 0, now_ + 1234567ns).size(), wire::kMaxControlBytes * 3 / 4);
 }
 
-TEST_F(PictureTest, AStandstillSaysWhosePushIsMissing) {
-  EXPECT_THAT(picture_.json("running", 0, now_), HasSubstr(R"("stall":null)"));
+TEST_F(SnapshotTest, AStandstillSaysWhosePushIsMissing) {
+  EXPECT_THAT(snapshot_.json("running", 0, now_), HasSubstr(R"("stall":null)"));
   control::Heartbeat beat;
   beat.long_waits = {{.tensor = "layer0", .round = 7, .age = 5s, .ranks = {1}}};
-  picture_.heard(3, beat, now_);
-  EXPECT_FALSE(picture_.push_waits().summary(now_)) << "workers do not know";
-  picture_.heard(2, beat, now_);
-  EXPECT_THAT(picture_.json("running", 0, now_),
+  snapshot_.heard(3, beat, now_);
+  EXPECT_FALSE(snapshot_.push_waits().summary(now_)) << "workers do not know";
+  snapshot_.heard(2, beat, now_);
+  EXPECT_THAT(snapshot_.json("running", 0, now_),
               HasSubstr(R"("stall":{"ranks":[1],"s":5.0,"word":"worker 1 has not pushed)"));
 }
 
-TEST_F(PictureTest, StrangersAreIgnored) {
+TEST_F(SnapshotTest, StrangersAreIgnored) {
   beat(99, 1, 1);
-  picture_.left(99);
-  EXPECT_EQ(picture_.nodes().size(), 3U);
+  snapshot_.left(99);
+  EXPECT_EQ(snapshot_.nodes().size(), 3U);
 }
 
 }  // namespace

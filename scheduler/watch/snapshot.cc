@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // From heartbeats to rates, over windows of two seconds.
-#include "scheduler/watch/picture.h"
+#include "scheduler/watch/snapshot.h"
 
 #include <algorithm>
 #include <chrono>
@@ -15,7 +15,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr Duration kRateWindow = 2s;
-constexpr std::size_t kNodesAPicturePage = 500;
+constexpr std::size_t kNodesASnapshotPage = 500;
 constexpr std::size_t kMostReportBytes = 16384;  // Of a page, which has to fit a control message.
 constexpr std::size_t kMostHeld = std::size_t{1} << 18;
 
@@ -34,7 +34,7 @@ Json json_of(const std::optional<PushWaits::Summary>& stall) {
 }
 
 // What a node reports, as long as there is room on the page.
-Json reports_of(const Picture::NodeState& node, std::size_t& room) {
+Json reports_of(const Snapshot::NodeState& node, std::size_t& room) {
   constexpr std::size_t kNumberBytes = 24;
   Json reports = Json::object();
   for (const auto& [name, value] : node.reports) {
@@ -47,17 +47,17 @@ Json reports_of(const Picture::NodeState& node, std::size_t& room) {
 
 }  // namespace
 
-void Picture::set_members(const std::vector<Member>& members) {
+void Snapshot::set_members(const std::vector<Member>& members) {
   for (const Member& member : members) nodes_[member.node].member = member;
 }
 
-void Picture::left(NodeId node) {
+void Snapshot::left(NodeId node) {
   const auto found = nodes_.find(node);
   if (found != nodes_.end()) found->second.member.left = true;
   push_waits_.left(node);
 }
 
-void Picture::set_input(const std::map<Rank, InputView>& views) {
+void Snapshot::set_input(const std::map<Rank, InputView>& views) {
   for (auto& [id, node] : nodes_) {
     if (node.member.role != Role::kWorker) continue;
     const auto found = views.find(node.member.rank);
@@ -65,7 +65,7 @@ void Picture::set_input(const std::map<Rank, InputView>& views) {
   }
 }
 
-void Picture::heard(NodeId id, const control::Heartbeat& beat, Time now) {
+void Snapshot::heard(NodeId id, const control::Heartbeat& beat, Time now) {
   const auto found = nodes_.find(id);
   if (found == nodes_.end()) return;
   NodeState& node = found->second;
@@ -75,7 +75,7 @@ void Picture::heard(NodeId id, const control::Heartbeat& beat, Time now) {
   node.bytes_in = beat.bytes_in;
   node.bytes_out = beat.bytes_out;
   node.frames_waiting = beat.frames_waiting;
-  node.bytes_under_way = beat.bytes_under_way;
+  node.bytes_in_flight = beat.bytes_in_flight;
   node.heard = now;
   for (const control::Held& held : beat.held) {
     if (held_.size() < kMostHeld) held_[{id, held.rank}] = held.time;
@@ -90,7 +90,7 @@ void Picture::heard(NodeId id, const control::Heartbeat& beat, Time now) {
 }
 
 // Shards sum up to as many as rounds wait at the same time; the one that waited longest tells.
-Duration Picture::held_of(Rank rank) const {
+Duration Snapshot::held_of(Rank rank) const {
   Duration most{};
   for (const auto& [key, time] : held_) {
     if (key.second == rank) most = std::max(most, time);
@@ -98,7 +98,7 @@ Duration Picture::held_of(Rank rank) const {
   return most;
 }
 
-void Picture::roll_window(NodeState& node, Time now) const {
+void Snapshot::roll_window(NodeState& node, Time now) const {
   if (node.window != Time() && now - node.window < kRateWindow) return;
   const double passed = seconds(now - node.window);
   if (node.window != Time()) {
@@ -117,7 +117,7 @@ void Picture::roll_window(NodeState& node, Time now) const {
   node.held_before = node.held;
 }
 
-std::string Picture::json(std::string_view phase, std::size_t first, Time now) const {
+std::string Snapshot::json(std::string_view phase, std::size_t first, Time now) const {
   std::vector<const NodeState*> order;
   std::uint64_t most = 0;
   for (const auto& [id, node] : nodes_) {
@@ -132,7 +132,7 @@ std::string Picture::json(std::string_view phase, std::size_t first, Time now) c
   });
   Json nodes = Json::array();
   std::size_t room = kMostReportBytes;
-  for (std::size_t i = first; i < order.size() && i < first + kNodesAPicturePage; ++i) {
+  for (std::size_t i = first; i < order.size() && i < first + kNodesASnapshotPage; ++i) {
     const NodeState& node = *order[i];
     const bool worker = node.member.role == Role::kWorker;
     nodes.push_back({{"name", node.member.describe()},
@@ -147,7 +147,7 @@ std::string Picture::json(std::string_view phase, std::size_t first, Time now) c
                      {"in_per_s", rounded(node.in_per_s)},
                      {"out_per_s", rounded(node.out_per_s)},
                      {"waiting", node.frames_waiting},
-                     {"under_way", node.bytes_under_way},
+                     {"in_flight", node.bytes_in_flight},
                      {"held_share", rounded(node.held_share)},
                      {"silence_s", node.heard == Time() ? 0.0 : rounded(seconds(now - node.heard))},
                      {"reports", reports_of(node, room)},

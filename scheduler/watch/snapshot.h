@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Picture: who is in the job and how each one does, as heartbeats tell: for stretto-top, the live
+// Snapshot: who is in the job and how each one does, as heartbeats tell: for stretto-top, the live
 // page and metrics. Pure: it holds numbers and makes texts.
 #pragma once
 
@@ -15,7 +15,7 @@
 namespace stretto {
 
 /// Thread: loop.
-class Picture {
+class Snapshot {
  public:
   void set_members(const std::vector<Member>& members);
   void heard(NodeId node, const control::Heartbeat& beat, Time now);
@@ -31,7 +31,7 @@ class Picture {
     std::uint64_t bytes_in = 0;
     std::uint64_t bytes_out = 0;
     std::uint64_t frames_waiting = 0;
-    std::uint64_t bytes_under_way = 0;
+    std::uint64_t bytes_in_flight = 0;
     double in_per_s = 0;  ///< Bytes, over the last seconds.
     double out_per_s = 0;
     double rounds_per_s = 0;
