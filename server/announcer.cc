@@ -19,9 +19,8 @@ wire::ValueFacts facts_for(NodeId worker, const Part& part) {
 
 }  // namespace
 
-void Announcer::announce(Part& part) {
+void Announcer::tell_ready(Part& part) {
   for (const Waiter& waiter : part.take_ready()) tell(part, waiter);
-  check_absentee(part);
 }
 
 void Announcer::tell(const Part& part, const Waiter& waiter) {
@@ -70,7 +69,6 @@ void Announcer::fail(Part& part, const Status& why) {
   }
 }
 
-// A collected round that lacks somebody who has left can never finish: its waiters hear it now.
 void Announcer::check_absentee(Part& part) {
   if (part.waiting.empty()) return;
   const Consistency& rounds = part.collector.rounds();

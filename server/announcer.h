@@ -16,9 +16,10 @@ class Announcer {
   /// Both outlive this.
   Announcer(Van& van, const WorkerLinks& workers) : van_(van), workers_(workers) {}
 
-  /// Something has changed, or somebody waits: tells those whose wait is over, and those for whom
-  /// it never will be.
-  void announce(Part& part);
+  /// Something has changed, or somebody waits: tells those whose wait is over.
+  void tell_ready(Part& part);
+  /// A collected round that lacks somebody who has left can never finish: its waiters hear it now.
+  void check_absentee(Part& part);
   /// What is known of a part's value, without its bytes and without waiting.
   void answer_probe(LinkId link, NodeId worker, const wire::PullFrame& probe, const Part& part);
   /// What a worker sent, or asked for, is refused. `round` is the one of its frame.
@@ -31,7 +32,6 @@ class Announcer {
 
  private:
   void tell(const Part& part, const Waiter& waiter);
-  void check_absentee(Part& part);
 
   Van& van_;
   const WorkerLinks& workers_;

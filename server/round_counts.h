@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // RoundCounts: how many rounds each worker of a list has made, with the least and the most kept as
-// they change. Only when the last one leaves the least is everybody looked at, which then have made
-// a round each since it was so before: a share costs the same for two workers and for a thousand.
+// they change. Everybody is looked at only when the last one leaves the least, which is not more
+// often than the slowest makes rounds, and everybody has made as many: over a job a share costs the
+// same for two workers and for a thousand.
 #pragma once
 
 #include <cstdint>

@@ -276,12 +276,14 @@ void Shard::on_pull(LinkId link, Worker worker, const wire::Header& header) {
 }
 
 void Shard::announce(Part& part) {
-  announcer_.announce(part);
+  announcer_.tell_ready(part);
   if (part.waiting.empty()) return;
   if (const Status why = sitting_out_.in_vain(part.collector.rounds()); !why.ok()) {
     announcer_.fail(part, why);
     part.doomed = why;
+    return;
   }
+  announcer_.check_absentee(part);
 }
 
 void Shard::watch_stalls() {

@@ -16,6 +16,7 @@ void SittingOut::note(NodeId worker, const control::SitOut& said) {
     return;
   }
   since_[worker] = said.number;
+  last_ = std::max(last_, said.number);
 }
 
 std::vector<NodeId> SittingOut::sitting_of(std::vector<NodeId> workers) const {
@@ -24,13 +25,14 @@ std::vector<NodeId> SittingOut::sitting_of(std::vector<NodeId> workers) const {
 }
 
 void SittingOut::ask(std::uint32_t part, const TensorSpec& spec, const Consistency& rounds) const {
-  if (!rounds.open() || rounds.open_assigns()) return;
+  if (!anybody() || !rounds.open() || rounds.open_assigns()) return;
   for (const NodeId worker : sitting_of(rounds.missing())) {
     tell_(worker, {.spec = spec, .part = part, .round = rounds.rounds_of(worker) + 1});
   }
 }
 
 Status SittingOut::in_vain(const Consistency& rounds) const {
+  if (!anybody()) return {};
   const bool assigns = rounds.open_assigns();
   if (!assigns && !rounds.bounds()) return {};
   const std::vector<Rank> absent = rounds.group()->ranks_of(sitting_of(rounds.awaited()));

@@ -36,10 +36,12 @@ class SittingOut {
   Status in_vain(const Consistency& rounds) const;
 
  private:
+  bool anybody() const { return last_ > over_; }
   std::vector<NodeId> sitting_of(std::vector<NodeId> workers) const;
 
   Tell tell_;
   std::map<NodeId, std::uint64_t> since_;  // The barrier until which they sit out; 0: none.
+  std::uint64_t last_ = 0;                 // The greatest of these.
   std::uint64_t over_ = 0;                 // The last that was open.
 };
 

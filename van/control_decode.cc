@@ -20,8 +20,8 @@ Status malformed(std::string cause) { return {Code::kMalformed, std::move(cause)
 
 Duration nanoseconds(std::uint64_t count) { return Duration(static_cast<std::int64_t>(count)); }
 
-// Of what is only looked at: what is above was not measured.
-constexpr std::uint64_t kMostNanoseconds = std::uint64_t{1} << 62;
+// Of what is only looked at: what is above was not measured. Twice as much is still a Duration.
+constexpr std::uint64_t kMostNanoseconds = std::uint64_t{1} << 61;
 
 Duration held_to_limit(std::uint64_t count) {
   return nanoseconds(std::min(count, kMostNanoseconds));
@@ -31,15 +31,16 @@ Duration held_to_limit(std::uint64_t count) {
 
 Result<Message> from(const wire::Hello& hello) {
   const std::string host = shortened(hello.host(), Hello::kMaxHostBytes);
-  if (hello.role() < static_cast<std::uint32_t>(Role::kScheduler) ||
-      hello.role() > static_cast<std::uint32_t>(Role::kObserver)) {
+  const bool known = hello.role() >= static_cast<std::uint32_t>(Role::kScheduler) &&
+                     hello.role() <= static_cast<std::uint32_t>(Role::kObserver);
+  if (!known && hello.protocol() == wire::kProtocol) {  // Another release's is refused as such.
     return Status(Code::kRefused, fmt::format("{} comes as role {}, wanted one of {} to {}", host,
                                               hello.role(), static_cast<int>(Role::kScheduler),
                                               static_cast<int>(Role::kObserver)));
   }
   return Message(Hello{.protocol = hello.protocol(),
                        .token = hello.token(),
-                       .role = static_cast<Role>(hello.role()),
+                       .role = known ? static_cast<Role>(hello.role()) : Role{},
                        .rank = hello.rank(),
                        .workers = hello.workers(),
                        .servers = hello.servers(),
@@ -363,18 +364,16 @@ Result<Message> from(const wire::TraceCommand& command) {
 }
 
 Result<Message> from(const wire::TraceChunk& message) {
-  const std::size_t bytes = message.notes().size();
-  const std::size_t count = bytes / sizeof(TraceNote);
-  if (bytes % sizeof(TraceNote) != 0 || count > TraceChunk::kMostNotes) {
-    return malformed(fmt::format("a chunk of a trace has {} bytes, wanted at most {} notes of {}",
-                                 bytes, TraceChunk::kMostNotes, sizeof(TraceNote)));
-  }
+  const std::size_t count =
+      std::min(message.notes().size() / sizeof(TraceNote), TraceChunk::kMostNotes);
   TraceChunk chunk{.session = message.session(),
                    .notes = std::vector<TraceNote>(count),
                    .dropped = message.dropped(),
                    .reached = message.reached(),
                    .refused = message.refused()};
-  if (count > 0) std::memcpy(chunk.notes.data(), message.notes().data(), bytes);
+  if (count > 0) {
+    std::memcpy(chunk.notes.data(), message.notes().data(), count * sizeof(TraceNote));
+  }
   return Message(std::move(chunk));
 }
 

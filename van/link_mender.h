@@ -22,6 +22,7 @@ class LinkMender {
 
   /// How long a session waits for a new link before it ends. Zero: it ends with its link.
   void set_patience(Duration patience) { parted_.set_patience(patience); }
+  bool has_patience() const { return parted_.has_patience(); }
   /// The name for a session with whom we connect to; 0: it shall end with its link.
   std::uint64_t new_name() const;
 

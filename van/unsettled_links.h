@@ -20,7 +20,10 @@ class UnsettledLinks {
   /// It has said hello, and may wait for its admission as long as that takes.
   void greeted(LinkId link) { silent_.erase(link); }
   void admitted(LinkId link);
-  void refused(LinkId link, Time now) { refused_[link] = now; }
+  void refused(LinkId link, Time now) {
+    silent_.erase(link);  // Its fault has as long as any.
+    refused_[link] = now;
+  }
   void remove(LinkId link);
 
   /// LinkLives that never said hello, and refused ones whose fault has left or would not leave.

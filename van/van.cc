@@ -216,11 +216,12 @@ void Van::on_frame(LinkId carrier, wire::HeaderView bytes, Buffer payload) {
   if (link->closing) return;
   const std::size_t bytes_taken = payload.size();
   const Status status = in_.receive(id, *link, bytes, std::move(payload), *handler_);
+  link = links_.find(id);  // Handlers close links.
   if (status.code() == Code::kRefused) {
     refuse(id, status);
   } else if (!status.ok()) {
     ++counters_.refused;
-    lose(id, *link, status);
+    if (link != nullptr) lose(id, *link, status);
   } else {
     mender_.progressed(id);
   }

@@ -98,10 +98,10 @@ void Codings::decode(TensorState& tensor, const wire::ValueFrame& value, const B
   const std::uint32_t index = value.key.part;
   PartState& part = tensor.parts[index];
   const OperationPtr operation = part.current(tensor.lane_of(value));
+  STRETTO_CHECK(operation != nullptr && !part.codec.decoding);
   const auto target = tensor.bytes_of(operation->target, index);
   const auto held = std::make_shared<Buffer>(lease(operation, target, ways_.waker));
   const auto worked = std::make_shared<Worked>();
-  STRETTO_CHECK(operation != nullptr && !part.codec.decoding);
   part.codec.decoding = true;
   coder_->run(
       {operation->id, target.size(), {operation->priority, operation->deadline_wanted}},

@@ -219,8 +219,13 @@ void Exchange::on_acked(const wire::Key& key) {
   TensorState* tensor = tensors_.find(key);
   if (tensor == nullptr) return;
   codings_.free(*tensor, key.part);
-  const OperationPtr& current = tensor->parts[key.part].current(PartState::kShares);
+  const PartState& part = tensor->parts[key.part];
+  const OperationPtr& current = part.current(PartState::kShares);
   if (current == nullptr || current->kind != Operation::Kind::kPush) return;
+  if (part.codec.encoding) {
+    return fail_tensor(key.tensor,
+                       {Code::kMalformed, "a server acknowledged a push that has not left"});
+  }
   end_part(*tensor, key.part, PartState::kShares);
 }
 

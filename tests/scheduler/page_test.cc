@@ -52,7 +52,7 @@ TEST_F(PageTest, LoopbackIsOpenToThisHost) {
   serve("127.0.0.1:0");
   EXPECT_THAT(ask("GET / HTTP/1.1\r\nHost: localhost\r\n"), HasSubstr("<title>Stretto</title>"));
   EXPECT_THAT(ask("GET /page.js HTTP/1.1\r\nHost: localhost\r\n"), HasSubstr("'use strict'"));
-  EXPECT_THAT(ask("GET /snapshot HTTP/1.1\r\nHost: 127.0.0.1:80\r\n"), HasSubstr("nodes"));
+  EXPECT_THAT(ask("GET /picture HTTP/1.1\r\nHost: 127.0.0.1:80\r\n"), HasSubstr("nodes"));
   EXPECT_THAT(ask("GET /curves.js HTTP/1.1\r\nHost: localhost\r\n"), HasSubstr("drawCurves"));
   EXPECT_THAT(ask("GET /timeline.js HTTP/1.1\r\nHost: localhost\r\n"), HasSubstr("drawTimeline"));
   EXPECT_THAT(ask("GET /history HTTP/1.1\r\nHost: localhost\r\n"), HasSubstr("age_s"));
@@ -62,13 +62,13 @@ TEST_F(PageTest, LoopbackIsOpenToThisHost) {
 TEST_F(PageTest, ANameThatLeadsHereFromOutsideIsRefused) {
   serve("127.0.0.1:0");
   for (const std::string host : {"evil.example", "127.evil.example"}) {
-    EXPECT_THAT(ask("GET /snapshot HTTP/1.1\r\nHost: " + host + "\r\n"), refused(403));
+    EXPECT_THAT(ask("GET /picture HTTP/1.1\r\nHost: " + host + "\r\n"), refused(403));
   }
 }
 
 TEST_F(PageTest, AnotherHostsPageNeedsTheToken) {
   serve("0.0.0.0:0");
-  const std::string get = "GET /snapshot HTTP/1.1\r\nHost: localhost\r\n";
+  const std::string get = "GET /picture HTTP/1.1\r\nHost: localhost\r\n";
   EXPECT_THAT(ask(get), refused(401));
   EXPECT_THAT(ask(get + "Authorization: Bearer wrong\r\n"), refused(401));
   EXPECT_THAT(ask("GET /history HTTP/1.1\r\nHost: localhost\r\n"), refused(401));
@@ -118,7 +118,7 @@ TEST_F(PageTest, WhoAsksByteByByteKeepsNobodyFromAnAnswer) {
       ASSERT_GE(fd, 0);
       if (i % 4 > 0) clients.emplace_back([fd] { dribble(fd); });  // Others say nothing at all.
     }
-    EXPECT_THAT(ask("GET /snapshot HTTP/1.1\r\nHost: localhost\r\n"), HasSubstr("nodes"));
+    EXPECT_THAT(ask("GET /picture HTTP/1.1\r\nHost: localhost\r\n"), HasSubstr("nodes"));
   }  // Each has had its end by now.
   for (const int fd : sockets) close(fd);
 }
@@ -152,7 +152,7 @@ std::size_t talk_to_the_end(int fd, const std::string& first, const std::string&
 TEST_F(PageTest, WhoGoesOnAskingIsHungUpOn) {
   serve("127.0.0.1:0");
   constexpr std::size_t kMostTaken = std::size_t{16} << 20;
-  const std::string get = "GET /snapshot HTTP/1.1\r\nHost: localhost\r\n";
+  const std::string get = "GET /picture HTTP/1.1\r\nHost: localhost\r\n";
   const std::string post = "POST /trace HTTP/1.1\r\nHost: localhost\r\n";
   const std::string endless(64 << 10, 'x');
   const std::pair<std::string, std::string> talks[] = {

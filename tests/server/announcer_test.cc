@@ -33,7 +33,8 @@ class AnnouncerTest : public LinksTest {
                         .since = {}});
   }
   void announce() {
-    announcer_.announce(*part_);
+    announcer_.tell_ready(*part_);
+    announcer_.check_absentee(*part_);
     step();
   }
 

@@ -260,7 +260,7 @@ Status Parameters::Impl::perform(StepAction action, std::size_t tensor, Gradient
 
 Status Parameters::Impl::note(std::size_t tensor, const Ticket& ticket) {
   Status status = ticket.wait();
-  if (tensor == largest_) info_.value = ticket.info();
+  if (status.ok() && tensor == largest_) info_.value = ticket.info();
   return status;
 }
 
