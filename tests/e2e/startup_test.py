@@ -174,7 +174,7 @@ class Refusals(Startup):
         self.complete()
 
     def test_wrong_role_and_rank(self):
-        self.greet("role 1", "wanted a worker or a server", role=1)
+        self.greet("comes as scheduler", "wanted a worker or a server", role=1)
         self.greet("role 77", role=77)
         self.greet("rank 2 of 2", "ranks are 0 to 1", rank=2)
         self.greet("rank -7 of 2", rank=-7)
