@@ -20,7 +20,7 @@ Part* Slot::find(const wire::Key& key) {
 }
 
 Part& Slot::add(const TensorSpec& spec, const PartLayout& layout,
-                std::unique_ptr<ops::UpdateRule> rule, Collector collector,
+                std::unique_ptr<ops::UpdateRule> rule, Collector&& collector,
                 const Allocate& allocate) {
   const auto made =
       parts_.try_emplace(layout.key, spec, layout, std::move(rule), std::move(collector), allocate);

@@ -78,7 +78,7 @@ class Slot {
   Part* find(const wire::Key& key);
   /// A part that is not here yet. The tensor's description outlives it.
   Part& add(const TensorSpec& spec, const PartLayout& layout, std::unique_ptr<ops::UpdateRule> rule,
-            Collector collector, const Allocate& allocate);
+            Collector&& collector, const Allocate& allocate);
 
   /// Of a share for this part of the slot; `epoch` is the sender's.
   Verdict admit(const Part& part, const PushId& push, std::uint32_t epoch) const;

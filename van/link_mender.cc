@@ -79,7 +79,7 @@ Status LinkMender::take(LinkId session, LinkState& link, LinkId attempt, wire::H
                                           "not as was asked",
                                           link.session.peer(), header->sender)};
   }
-  const Status status = link.session.take_over(std::get<control::Resumed>(*message).received);
+  Status status = link.session.take_over(std::get<control::Resumed>(*message).received);
   if (status.ok()) carry_on(session, attempt);
   return status;
 }

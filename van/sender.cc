@@ -76,7 +76,7 @@ void Sender::send_again(LinkId id) {
   note_owed(id, *link);  // What was told may be lost.
 }
 
-bool Sender::greet(LinkId carrier, Buffer message) {
+bool Sender::greet(LinkId carrier, const Buffer& message) {
   wire::Header header;
   header.sender = node_;
   header.epoch = epoch_;

@@ -41,7 +41,7 @@ class Sender {
   void send_again(LinkId id);
   /// The first frame on a link that is to carry a session that there is: it has no number in that.
   /// False if it cannot leave.
-  bool greet(LinkId carrier, Buffer message);
+  bool greet(LinkId carrier, const Buffer& message);
   void writable(LinkId id);
   /// A control frame, with the acks of this moment: not of when it leaves. Unknown links are
   /// ignored.

@@ -59,6 +59,8 @@ inline constexpr std::uint16_t kKnownFlags =
 struct Key {
   std::uint32_t tensor = 0;
   std::uint32_t part = 0;
+  // The compiler's own comparison with 0 is taken for one of a pointer.
+  // NOLINTNEXTLINE(modernize-use-nullptr): as above.
   friend auto operator<=>(const Key&, const Key&) = default;
 };
 

@@ -261,13 +261,6 @@ void fill_of_empty_shares(wire::Control& message, wire::Control::BodyCase body, 
   }
 }
 
-void fill(wire::Open& open, Input& input) {
-  open.set_tensor(input.small());
-  *open.mutable_spec() = spec_from(input);
-  open.set_first_slot(input.rarely(8) ? input.take<std::uint32_t>()
-                                      : input.take<std::uint16_t>() % (2 * kSlots));
-}
-
 wire::Control control_from(Input& input) {
   wire::Control message;
   const std::size_t body = input.below(kBodies);

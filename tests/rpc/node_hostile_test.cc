@@ -177,7 +177,7 @@ TEST_F(RpcHostile, SteeringWhatIsNotThereIsIgnored) {
 }
 
 TEST_F(RpcHostile, TheAnswerHasTheCallsUrgencyAndWhatItBecame) {
-  for (const std::uint64_t number : {1, 2}) {
+  for (const std::uint64_t number : {1U, 2U}) {
     wire::Header header = call_header(number, "keep");
     header.priority = 4;
     header.deadline = 5'000'000;
