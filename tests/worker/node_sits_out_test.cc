@@ -4,42 +4,21 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/van/far_end.h"
-#include "worker/node.h"
+#include "tests/worker/joined_node.h"
 
 namespace stretto {
 namespace {
 
-class NodeSitsOutTest : public testing::Test {
+class NodeSitsOutTest : public fake::JoinedNode {
  protected:
   NodeSitsOutTest() {
-    node_.join([](const Status&) {});
-    say(scheduler_, fake::welcome(10, 0));
-    const Roster roster = fake::roster(2, 1);
-    say(scheduler_, roster);
-    say(shard_, fake::welcome(10, 0));
-    scheduler_.epoch = shard_.epoch = roster.epoch;
     scheduler_.controls();
     shard_.controls();
     node_.work().sit_out([this](const Result<Rank>& last) { last_ = last; });
     step();
   }
-  void step() {
-    node_.step(Duration::zero());
-    node_.step(Duration::zero());
-  }
-  void say(fake::FarEnd& far, const control::Message& message) {
-    far.say(message);
-    step();
-  }
 
   std::optional<Result<Rank>> last_;
-  sim::VirtualClock clock_;
-  fake::Wire wire_;
-  Config config_ = fake::config(Role::kWorker);
-  WorkerNode node_{config_, fake::scripted_transport(wire_), clock_};
-  fake::FarEnd scheduler_{wire_, 1, kSchedulerNode};
-  fake::FarEnd shard_{wire_, 2, 50};
 };
 
 TEST_F(NodeSitsOutTest, SaysSoAndSaysWhenItIsOver) {

@@ -3,27 +3,13 @@
 // says so in its timeouts. The scheduler and a shard are played by hand.
 #include <gtest/gtest.h>
 
-#include "tests/van/far_end.h"
-#include "worker/node.h"
+#include "tests/worker/joined_node.h"
 
 namespace stretto {
 namespace {
 
-class NodeWaitsTest : public testing::Test {
+class NodeWaitsTest : public fake::JoinedNode {
  protected:
-  NodeWaitsTest() {
-    node_.join([](const Status&) {});
-    say(scheduler_, fake::welcome(10, 0));
-    const Roster roster = fake::roster(2, 1);
-    say(scheduler_, roster);
-    say(shard_, fake::welcome(10, 0));
-    scheduler_.epoch = shard_.epoch = roster.epoch;
-  }
-  void say(fake::FarEnd& far, const control::Message& message) {
-    far.say(message);
-    node_.step(Duration::zero());
-    node_.step(Duration::zero());
-  }
   void hear_of(const std::string& elsewhere) {
     control::Heartbeat answer = fake::heartbeat();
     answer.elsewhere = elsewhere;
@@ -57,12 +43,6 @@ class NodeWaitsTest : public testing::Test {
     return operation;
   }
 
-  sim::VirtualClock clock_;
-  fake::Wire wire_;
-  Config config_ = fake::config(Role::kWorker);
-  WorkerNode node_{config_, fake::scripted_transport(wire_), clock_};
-  fake::FarEnd scheduler_{wire_, 1, kSchedulerNode};
-  fake::FarEnd shard_{wire_, 2, 50};
   std::vector<float> memory_ = std::vector<float>(2);
 };
 
