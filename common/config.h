@@ -94,7 +94,7 @@ struct Config {
   std::string page_address;     ///< host:port of the scheduler's live page; empty: none.
   TraceSettings trace;
   TransportChoice transport = TransportChoice::kAuto;
-  /// Van::set_patience. No variable sets it: it is for tests and the simulator.
+  /// VanOptions::patience. No variable sets it: it is for tests and the simulator.
   Duration link_patience = 0s;
   /// Frames leave whole and windows are the settings', towards other hosts too: for comparisons.
   bool whole_frames = false;

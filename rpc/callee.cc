@@ -69,7 +69,7 @@ Status Callee::on_call(LinkId id, const wire::Header& header, Buffer payload) {
   InFlight& call = link.calls[number];
   last_tag_ += 2;
   call.tag = last_tag_;
-  call.urgency = {frame.priority, van_.deadline_of(header)};
+  call.urgency = {frame.priority, deadline_in(header.deadline, van_.clock().now())};
   ++link.unanswered;
   if (!refusal.ok()) {
     answer(id, number, refusal);
@@ -115,7 +115,7 @@ void Callee::answer(LinkId id, std::uint64_t number, const Result<Message>& outc
   leaving_[call.tag] = {id, number};
   van_.send(id, frame.header(), to_buffer(message),
             {.tag = call.tag, .deadline = call.urgency.deadline});
-  if (call.paused) van_.pause(call.tag);
+  if (call.paused) van_.queue().pause(call.tag);
 }
 
 void Callee::steer(LinkId id, const control::Steer& steer) {
@@ -128,17 +128,17 @@ void Callee::steer(LinkId id, const control::Steer& steer) {
     call.cancelled = true;
     if (call.reply != nullptr) call.reply->release();
     if (!call.answered) return;  // It counts until its handler has done with it.
-    van_.cancel(call.tag);
+    van_.queue().cancel(call.tag);
     leaving_.erase(call.tag);
     found->second.end(known);
     return;
   }
-  call.urgency = {steer.priority, van_.deadline_in(steer.deadline_us)};
+  call.urgency = {steer.priority, deadline_in(steer.deadline_us, van_.clock().now())};
   const bool was_paused = std::exchange(call.paused, steer.paused && !closed_);
   if (!call.answered) return;
-  van_.set_urgency(call.tag, call.urgency);
-  if (call.paused && !was_paused) van_.pause(call.tag);
-  if (!call.paused && was_paused) van_.resume(call.tag);
+  van_.queue().set_urgency(call.tag, call.urgency);
+  if (call.paused && !was_paused) van_.queue().pause(call.tag);
+  if (!call.paused && was_paused) van_.queue().resume(call.tag);
 }
 
 void Callee::on_left(std::uint64_t tag) {
@@ -169,7 +169,7 @@ void Callee::close() {
     for (const auto& [number, call] : link.calls) numbers.push_back(number);
     for (const std::uint64_t number : numbers) {
       InFlight& call = link.calls.at(number);
-      if (std::exchange(call.paused, false) && call.answered) van_.resume(call.tag);
+      if (std::exchange(call.paused, false) && call.answered) van_.queue().resume(call.tag);
       answer(id, number, closing());
     }
   }

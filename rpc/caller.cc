@@ -63,11 +63,11 @@ void Caller::steer(const CallState& call, const detail::Change& change) {
   if (found->second.left) {
     tell(found->second, false);
   } else if (change.kind == Kind::kPause) {
-    van_.pause(call->tag);
+    van_.queue().pause(call->tag);
   } else if (change.kind == Kind::kResume) {
-    van_.resume(call->tag);
+    van_.queue().resume(call->tag);
   } else {
-    van_.set_urgency(call->tag, call->urgency);
+    van_.queue().set_urgency(call->tag, call->urgency);
   }
 }
 
@@ -86,7 +86,7 @@ void Caller::give_up(std::uint64_t tag, const Status& why) {
   if (call.left) {
     tell(call, true);
   } else {
-    van_.cancel(tag);
+    van_.queue().cancel(tag);
   }
   end(tag, why);
 }

@@ -31,7 +31,8 @@ void Connector::connect(const std::string& address, Duration timeout, Connected 
 void Connector::start(Attempts::iterator attempt) {
   STRETTO_CHECK(attempt->link == 0);
   attempt->retry_at = clock_.now() + kRetry;
-  const Result<LinkId> link = van_.connect(attempt->address, introduction(Role::kEndpoint, token_));
+  const Result<LinkId> link =
+      van_.links().connect(attempt->address, introduction(Role::kEndpoint, token_));
   if (link.ok()) {
     attempt->link = *link;
   } else if (link.status().code() == Code::kNetwork || link.status().code() == Code::kLinkBroken) {
@@ -79,7 +80,7 @@ void Connector::tick() {
       const std::string last = attempt->last_break.ok()
                                    ? std::string("nothing was heard of it")
                                    : "the last attempt: " + attempt->last_break.cause();
-      if (attempt->link != 0) van_.close(attempt->link);
+      if (attempt->link != 0) van_.links().close(attempt->link);
       finish(attempt,
              Status(Code::kTimeout,
                     fmt::format("nobody let us in at {} within {:.3g} s; {}", attempt->address,
@@ -101,7 +102,7 @@ Time Connector::next_due() const {
 
 void Connector::end_all(const Status& why) {
   while (!attempts_.empty()) {
-    if (attempts_.front().link != 0) van_.close(attempts_.front().link);
+    if (attempts_.front().link != 0) van_.links().close(attempts_.front().link);
     finish(attempts_.begin(), why);
   }
 }

@@ -23,13 +23,12 @@ EndpointNode::EndpointNode(Settings settings, const Methods& methods,
                            std::unique_ptr<Transport> transport, const Clock& clock)
     : settings_(std::move(settings)),
       clock_(clock),
-      van_(std::move(transport), clock),
+      van_(std::move(transport), clock, {.most_begun_bytes = settings_.max_held_bytes}),
       caller_(van_, clock, settings_.max_calls),
       callee_(van_, methods,
               {.max_calls = settings_.max_calls, .max_held_bytes = settings_.max_held_bytes}),
       connector_(van_, clock, settings_.token) {
   van_.queue().windows().set_largest_slice(kLargestSlice);
-  van_.set_most_begun(settings_.max_held_bytes);
   van_.set_dead_after(settings_.dead_after);
 }
 
@@ -53,7 +52,7 @@ void EndpointNode::connect(const std::string& address, Duration timeout, Connect
 void EndpointNode::disconnect(Peer peer) {
   owner_.check();
   if (peers_.count(peer.id()) == 0) return;
-  van_.close(peer.id());
+  van_.links().close(peer.id());
   lose(peer.id(), {Code::kPeerLost, "the link to it was ended here, by disconnect()"});
 }
 
@@ -81,10 +80,10 @@ void EndpointNode::on_control(LinkId link, const control::Message& message) {
     let_in(link, std::string(host_port_of(connector_.address_of(link))));
     connector_.end(link, Peer(link));
   } else if (fault != nullptr && awaited) {
-    van_.close(link);
+    van_.links().close(link);
     connector_.end(link, fault->why);
   } else if (fault != nullptr && is_peer) {
-    van_.close(link);
+    van_.links().close(link);
     lose(link, {Code::kPeerLost, "it ended the link: " + fault->why.cause()});
   } else if (steer != nullptr && is_peer) {
     callee_.steer(link, *steer);
@@ -107,7 +106,7 @@ void EndpointNode::on_hello(LinkId link, const control::Hello& hello) {
                                            guests_.size())};
   }
   if (!status.ok()) {
-    van_.refuse(link, status);
+    van_.links().refuse(link, status);
     return;
   }
   guests_.insert(link);
@@ -117,7 +116,7 @@ void EndpointNode::on_hello(LinkId link, const control::Hello& hello) {
 
 // Endpoints have no identity that somebody gave them: the link is all that is known.
 void EndpointNode::let_in(LinkId link, const std::string& name) {
-  van_.admit(link, 0);
+  van_.links().admit(link, 0);
   peers_[link] = name;
   caller_.add_link(link, name);
   callee_.add_link(link);
@@ -138,7 +137,7 @@ void EndpointNode::on_data(LinkId link, const wire::Header& header, Buffer paylo
 
 // The far end may be slow to see it, so our calls do not wait for that.
 void EndpointNode::turn_out(LinkId link, const Status& why) {
-  van_.refuse(link, why);
+  van_.links().refuse(link, why);
   lose(link, {Code::kPeerLost, "it was turned out for what it sent: " + why.cause()});
 }
 
@@ -167,13 +166,13 @@ void EndpointNode::step(Duration wait) {
   van_.step(*this, wait);
   connector_.tick();
   caller_.tick();
-  if (shutdown_.take_drained(van_.idle(), clock_.now())) close_links();
+  if (shutdown_.take_drained(van_.queue().idle(), clock_.now())) close_links();
   shutdown_.on_links_closed(van_.lingers(), clock_.now());
   if (over()) owner_.end();
 }
 
 Time EndpointNode::next_due() const {
-  if (shutdown_.phase() == Shutdown::Phase::kDraining && van_.idle()) return clock_.now();
+  if (shutdown_.phase() == Shutdown::Phase::kDraining && van_.queue().idle()) return clock_.now();
   return std::min(
       {van_.next_due(), caller_.next_due(), connector_.next_due(), shutdown_.deadline()});
 }
@@ -197,7 +196,7 @@ void EndpointNode::abandon() {
 void EndpointNode::close_links() {
   while (!peers_.empty()) {
     const LinkId link = peers_.begin()->first;
-    van_.close(link);
+    van_.links().close(link);
     lose(link, closed());
   }
   STRETTO_CHECK(guests_.empty() && caller_.in_flight() == 0);

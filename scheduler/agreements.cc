@@ -83,7 +83,7 @@ void Agreements::on_barrier(const Member& worker, const control::Barrier& barrie
     case Barriers::Outcome::kPast:
       return van_.send_control(links_.of(worker.node), answer);
     case Barriers::Outcome::kOutOfBounds:
-      return van_.refuse(
+      return van_.links().refuse(
           links_.of(worker.node),
           {Code::kMalformed, fmt::format("barrier {} is out of turn", barrier.number)});
     case Barriers::Outcome::kWaiting:

@@ -45,7 +45,7 @@ void broadcast(Van& van, const NodeLinks& links, const control::Message& message
 Scheduler::Scheduler(const Config& config, std::unique_ptr<Transport> transport, const Clock& clock)
     : config_(config),
       clock_(clock),
-      van_(std::move(transport), clock),
+      van_(std::move(transport), clock, {.patience = config.link_patience}),
       began_(clock.now()),
       next_look_(clock.now()),
       machine_(config, clock.now()),
@@ -53,7 +53,6 @@ Scheduler::Scheduler(const Config& config, std::unique_ptr<Transport> transport,
       watch_(config) {
   van_.set_node(kSchedulerNode);
   van_.set_dead_after(config.job.dead_after);
-  van_.set_patience(config.link_patience);
 }
 
 Result<std::string> Scheduler::listen(std::string_view address) { return van_.listen(address); }
@@ -89,7 +88,8 @@ void Scheduler::on_control(LinkId link, const control::Message& message) {
   const Member* known = machine_.next_view().find(links_.heard(link, now));
   if (known == nullptr) return;
   if (van_.queue().waiting(link) > agreements_.registry().size() + kSpareAnswers) {
-    van_.refuse(link, {Code::kResource, "too many answers wait: this node does not read them"});
+    van_.links().refuse(link,
+                        {Code::kResource, "too many answers wait: this node does not read them"});
     return;
   }
   const Member member = *known;
@@ -122,7 +122,7 @@ void Scheduler::on_control(LinkId link, const control::Message& message) {
 }
 
 void Scheduler::on_data(LinkId link, const wire::Header&, Buffer) {
-  van_.refuse(link, {Code::kMalformed, "the scheduler takes no data frames"});
+  van_.links().refuse(link, {Code::kMalformed, "the scheduler takes no data frames"});
 }
 
 // ---- those who look on
@@ -131,11 +131,11 @@ void Scheduler::on_observer(LinkId link, const control::Hello& hello) {
   Status status = check_greeting(hello, config_.token);
   if (status.ok()) status = observers_.add(link);
   if (!status.ok()) {
-    van_.refuse(link, status);
+    van_.links().refuse(link, status);
     return;
   }
   const NodeId identity = machine_.identity();
-  van_.admit_visitor(link, identity);
+  van_.links().admit(link, identity, Stay::kVisits);
   van_.send_control(link, control::Welcome{.node = identity});
 }
 
@@ -143,7 +143,7 @@ void Scheduler::observe(LinkId link, const control::Message& message) {
   const auto* question = std::get_if<control::Observe>(&message);
   if (question == nullptr || van_.queue().waiting(link) > Observers::kMostUnread) {
     observers_.remove(link);
-    van_.refuse(link, {Code::kMalformed, "a tool asks, and reads its answers"});
+    van_.links().refuse(link, {Code::kMalformed, "a tool asks, and reads its answers"});
     return;
   }
   van_.send_control(link, Observers::answer(*question,
@@ -189,11 +189,11 @@ void Scheduler::on_hello(LinkId link, const control::Hello& hello) {
   for (const ViewOrder& order : orders) {
     if (const auto* refuse = std::get_if<Refuse>(&order)) {
       log(Level::kWarning, "refused: {}", refuse->why.cause());
-      van_.refuse(link, refuse->why);
+      van_.links().refuse(link, refuse->why);
     } else if (const auto* admit = std::get_if<Admit>(&order)) {
       const Member& member = admit->member;
       links_.add(member.node, link, now);
-      van_.admit(link, member.node);
+      van_.links().admit(link, member.node);
       const control::Welcome welcome{
           .node = member.node,
           .rank = member.rank,

@@ -49,17 +49,15 @@ Shard::Shard(const Config& config, std::uint32_t index, std::unique_ptr<Transpor
     : config_(config),
       index_(index),
       clock_(clock),
-      van_(std::move(transport), clock),
+      van_(std::move(transport), clock,
+           {.patience = config.link_patience, .whole_frames = config.whole_frames}),
       trace_(config, van_),
       workers_(config, van_),
       slots_(config.memory_limit_bytes, [this](std::size_t bytes) { return van_.allocate(bytes); }),
       announcer_(van_, workers_),
       sitting_out_([this](NodeId worker, const control::Wanted& wanted) {
         if (workers_.link_of(worker) != 0) van_.send_control(workers_.link_of(worker), wanted);
-      }) {
-  if (config.whole_frames) van_.set_whole_frames();
-  van_.set_patience(config.link_patience);
-}
+      }) {}
 
 Status Shard::start(std::string_view address, const std::string& advertised_host) {
   Result<std::string> bound = van_.listen(address);
@@ -152,17 +150,17 @@ void Shard::on_broken(LinkId link, const Status& why) {
 
 void Shard::on_open(LinkId link, const control::Open& open) {
   if (workers_.group() == nullptr) {
-    return van_.refuse(link, {Code::kMalformed, "an open came before the roster"});
+    return van_.links().refuse(link, {Code::kMalformed, "an open came before the roster"});
   }
   const Status status = slots_.open(open.tensor, open.spec, open.first_slot);
   if (status.ok()) return;
-  if (status.code() != Code::kMismatch) return van_.refuse(link, status);
+  if (status.code() != Code::kMismatch) return van_.links().refuse(link, status);
   announcer_.fault(link, {.tensor = open.tensor, .part = 0}, 0, status);
 }
 
 void Shard::on_state_request(LinkId link, const control::StateRequest& request) {
   if (van_.queue().waiting(link) > 2 * slots_.parts() + kSpareStates) {
-    return van_.refuse(link, too_many_answers());
+    return van_.links().refuse(link, too_many_answers());
   }
   const Result<OwnedSlots::Place> place =
       slots_.place_of({request.tensor, request.part}, workers_.left());
@@ -177,13 +175,13 @@ void Shard::on_data(LinkId link, const wire::Header& header, Buffer payload) {
   if (worker == nullptr) return;
   // A worker has one operation a part in flight: it can be owed no more than this.
   if (van_.queue().waiting(link) > 2 * slots_.parts() + kSpareAnswers) {
-    van_.refuse(link, too_many_answers());
+    van_.links().refuse(link, too_many_answers());
   } else if (header.kind == wire::Kind::kPush) {
     on_push(link, *worker, header, std::move(payload));
   } else if (header.kind == wire::Kind::kPull) {
     on_pull(link, *worker, header);
   } else {
-    van_.refuse(link, {Code::kMalformed, "a server takes pushes and pulls only"});
+    van_.links().refuse(link, {Code::kMalformed, "a server takes pushes and pulls only"});
   }
 }
 
@@ -192,7 +190,7 @@ void Shard::on_push(LinkId link, Worker worker, const wire::Header& header, Buff
   const Result<OwnedSlots::Place> place = slots_.place_of(push.key, workers_.left());
   if (!place.ok()) return announcer_.fault(link, push.key, push.round, place.status());
   Part& part = *place->part;
-  if (waits_too_often(part, worker.node)) return van_.refuse(link, too_many_waits());
+  if (waits_too_often(part, worker.node)) return van_.links().refuse(link, too_many_waits());
   if (payload.size() != 0 && push.dtype != part.spec.dtype) {
     const Status status(Code::kMismatch,
                         fmt::format("tensor '{}' is {}, a share of {} came", part.spec.name,
@@ -206,7 +204,7 @@ void Shard::on_push(LinkId link, Worker worker, const wire::Header& header, Buff
     case Slot::Verdict::kDuplicate:  // It counted once, and that is enough.
       return van_.ack(link, header.push_sequence, true);
     case Slot::Verdict::kMoved:
-      return van_.refuse(
+      return van_.links().refuse(
           link, {Code::kRefused, fmt::format("a share of epoch {} came for slot {}, whose owner "
                                              "has changed since",
                                              header.epoch, place->slot->number())});
@@ -240,7 +238,7 @@ void Shard::count(LinkId link, Worker worker, const wire::Header& header, Buffer
   if (push.wants_value || collects) {
     part.waiting.add({.worker = worker.node,
                       .priority = push.priority,
-                      .deadline = van_.deadline_of(header),
+                      .deadline = deadline_in(header.deadline, clock_.now()),
                       .wants_value = push.wants_value,
                       .pushed = true,
                       .gate = counted->gate,
@@ -264,10 +262,10 @@ void Shard::on_pull(LinkId link, Worker worker, const wire::Header& header) {
   if (!place.ok()) return announcer_.fault(link, pull.key, pull.least_version, place.status());
   Part& part = *place->part;
   if (pull.probes) return announcer_.answer_probe(link, worker.node, pull, part);
-  if (waits_too_often(part, worker.node)) return van_.refuse(link, too_many_waits());
+  if (waits_too_often(part, worker.node)) return van_.links().refuse(link, too_many_waits());
   part.waiting.add({.worker = worker.node,
                     .priority = pull.priority,
-                    .deadline = van_.deadline_of(header),
+                    .deadline = deadline_in(header.deadline, clock_.now()),
                     .wants_value = true,
                     .pushed = false,
                     .gate = part.collector.rounds().gate_of_pull(pull.least_version),

@@ -25,9 +25,9 @@ Group workers_of(const Roster& roster) {
 
 void WorkerLinks::greet(LinkId link, const control::Hello& hello) {
   if (callers_.size() >= kMaxCallers) {
-    van_.refuse(link, {Code::kResource, "too many callers wait for the job to begin"});
+    van_.links().refuse(link, {Code::kResource, "too many callers wait for the job to begin"});
   } else if (Status status = check_greeting(hello, config_.token); !status.ok()) {
-    van_.refuse(link, status);
+    van_.links().refuse(link, status);
   } else {
     callers_.push_back({link, hello});  // Answered once there is a roster.
   }
@@ -52,20 +52,21 @@ std::vector<NodeId> WorkerLinks::follow(const Roster& roster) {
 void WorkerLinks::answer(const Caller& caller, const Roster& roster) {
   const Member* member = roster.find(caller.hello.node);
   if (member == nullptr || member->role != Role::kWorker || member->left) {
-    van_.refuse(caller.link, {Code::kRefused,
-                              fmt::format("{} says it is node {}, which is no worker of this job",
-                                          caller.hello.host, caller.hello.node)});
+    van_.links().refuse(
+        caller.link,
+        {Code::kRefused, fmt::format("{} says it is node {}, which is no worker of this job",
+                                     caller.hello.host, caller.hello.node)});
     return;
   }
   if (links_.contains(member->node)) {
-    van_.refuse(caller.link,
-                {Code::kRefused, fmt::format("{} says it is {}, which is connected already",
-                                             caller.hello.host, member->describe())});
+    van_.links().refuse(caller.link,
+                        {Code::kRefused, fmt::format("{} says it is {}, which is connected already",
+                                                     caller.hello.host, member->describe())});
     return;
   }
   links_[member->node] = caller.link;
   workers_[caller.link] = {member->node, member->rank};
-  van_.admit(caller.link, member->node);
+  van_.links().admit(caller.link, member->node);
   van_.send_control(caller.link, control::Welcome{.node = member->node, .rank = member->rank});
 }
 

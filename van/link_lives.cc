@@ -46,11 +46,11 @@ void LinkLives::greet(LinkId id, LinkState& link) {
   unsettled_.greeted(id);
 }
 
-bool LinkLives::admit(LinkId id, NodeId peer, bool visits) {
+bool LinkLives::admit(LinkId id, NodeId peer, Stay stay) {
   LinkState* link = find(id);
   if (link == nullptr || link->admitted) return false;
   link->admitted = true;
-  link->visits = visits;
+  link->visits = stay == Stay::kVisits;
   link->session.set_peer(peer);
   unsettled_.admitted(id);
   return true;

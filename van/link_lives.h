@@ -12,6 +12,12 @@
 
 namespace stretto {
 
+/// What the end of an admitted link is.
+enum class Stay : std::uint8_t {
+  kBelongs,  ///< A break: the far end is meant to be there.
+  kVisits,   ///< No break: the far end comes and goes as it likes.
+};
+
 struct LinkState {
   Session session;
   LinkId carrier = 0;       ///< The transport's link; 0: the session waits for a new one.
@@ -52,7 +58,7 @@ class LinkLives {
   void add(LinkId id, bool ours, Time now);
   void greet(LinkId id, LinkState& link);
   /// False if it is not there, or has been admitted before.
-  bool admit(LinkId id, NodeId peer, bool visits);
+  bool admit(LinkId id, NodeId peer, Stay stay);
   void refuse(LinkId id, LinkState& link, Time now);
   void remove(LinkId id);
 

@@ -18,10 +18,11 @@ namespace stretto {
 /// Thread: loop.
 class LinkMender {
  public:
-  LinkMender(const Sender::Parts& parts, Sender& sender) : parts_(parts), sender_(sender) {}
+  /// `patience`: so long a session waits for a new link before it ends. Zero: it ends with its
+  /// link.
+  LinkMender(const Sender::Parts& parts, Sender& sender, Duration patience)
+      : parts_(parts), sender_(sender), parted_(patience) {}
 
-  /// How long a session waits for a new link before it ends. Zero: it ends with its link.
-  void set_patience(Duration patience) { parted_.set_patience(patience); }
   bool has_patience() const { return parted_.has_patience(); }
   /// The name for a session with whom we connect to; 0: it shall end with its link.
   std::uint64_t new_name() const;

@@ -86,7 +86,7 @@ control::Hello Membership::hello() const {
 
 void Membership::connect() {
   retry_at_ = clock_.now() + kRetry;
-  Result<LinkId> link = van_.connect(config_.scheduler, hello());
+  Result<LinkId> link = van_.links().connect(config_.scheduler, hello());
   if (!link.ok()) {
     fail(std::move(link.status()).with_operation("join"));
     return;
@@ -123,7 +123,7 @@ void Membership::on_welcome(const control::Welcome& welcome) {
   node_ = welcome.node;
   rank_ = welcome.rank;
   job_ = welcome.job;
-  van_.admit(link_, kSchedulerNode);
+  van_.links().admit(link_, kSchedulerNode);
   van_.set_node(node_);
   state_ = State::kRendezvous;
   deadline_ = after(deadline_, kRendezvousSlack);

@@ -15,8 +15,8 @@ namespace stretto {
 /// Sessions go by the id of their first link. Thread: loop. Pure: it is told times.
 class PartedSessions {
  public:
-  /// How long a session waits; zero: none does.
-  void set_patience(Duration patience) { patience_ = patience; }
+  /// `patience`: so long a session waits; zero: none does.
+  explicit PartedSessions(Duration patience) : patience_(patience) {}
   bool has_patience() const { return patience_ > Duration::zero(); }
 
   /// Its link broke. `ours`: this end connects anew, at once and then now and then. One that has
@@ -57,7 +57,7 @@ class PartedSessions {
     LinkId attempt = 0;
   };
 
-  Duration patience_{};
+  const Duration patience_;
   std::map<LinkId, Parted> parted_;
 };
 

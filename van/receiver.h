@@ -3,8 +3,6 @@
 // handler whole.
 #pragma once
 
-#include <limits>
-
 #include "van/link_mender.h"
 
 namespace stretto {
@@ -13,12 +11,14 @@ namespace stretto {
 class Receiver {
  public:
   /// The sender has the parts that both work on, and hears what a frame says of what was sent.
-  Receiver(const Sender::Parts& parts, Sender& sender, LinkMender& mender)
-      : parts_(parts), sender_(sender), mender_(mender) {}
+  /// Frames of one link whose slices are coming hold no more than `most_begun_bytes`, beyond a
+  /// first one.
+  Receiver(const Sender::Parts& parts, Sender& sender, LinkMender& mender,
+           std::uint64_t most_begun_bytes)
+      : parts_(parts), sender_(sender), mender_(mender), most_begun_bytes_(most_begun_bytes) {}
 
   /// Data frames of epochs before it are refused.
   void set_fence(std::uint32_t epoch) { fence_ = epoch; }
-  void set_most_begun(std::uint64_t bytes) { most_begun_bytes_ = bytes; }
 
   /// A frame of a link. The handler may have closed that when this returns. kRefused: the far end
   /// should hear why before the link ends; what else is not ok ends it.
@@ -40,8 +40,8 @@ class Receiver {
   Sender::Parts parts_;
   Sender& sender_;
   LinkMender& mender_;
+  const std::uint64_t most_begun_bytes_;
   std::uint32_t fence_ = 0;
-  std::uint64_t most_begun_bytes_ = std::numeric_limits<std::uint64_t>::max();
 };
 
 }  // namespace stretto

@@ -43,7 +43,6 @@ class SendQueue {
   }
   void pause(std::uint64_t tag) { backlog_.pause(tag); }
   void resume(std::uint64_t tag) { backlog_.resume(tag); }
-  std::size_t untouched(std::uint64_t tag) const { return backlog_.untouched(tag); }
 
   struct Pick {
     LinkId link;
@@ -72,6 +71,8 @@ class SendQueue {
   const Backlog& backlog() const { return backlog_; }
   std::size_t waiting() const { return backlog_.waiting(); }
   std::size_t waiting(LinkId link) const { return backlog_.waiting(link); }
+  /// Nothing waits, and no data is on the way and not yet taken.
+  bool idle() const { return waiting() == 0 && windows_.in_flight() == 0; }
   /// True if the last next() found a link whose own window was open when that of all shaped links
   /// was not.
   bool held_back() const { return arbiter_.held_back() && waiting() > 0; }

@@ -37,7 +37,14 @@ std::uint64_t time_left(Time deadline, Time now) {
       std::chrono::ceil<std::chrono::microseconds>(deadline - now).count());
 }
 
-Sender::Sender(const Parts& parts) : parts_(parts), queue_(0, 0) {
+Time deadline_in(std::uint64_t microseconds, Time now) {
+  constexpr std::uint64_t kMost = 1'000'000ULL * 3600 * 24;
+  if (microseconds == 0 || microseconds > kMost) return Time::max();
+  return now + std::chrono::microseconds(microseconds);
+}
+
+Sender::Sender(const Parts& parts, bool whole_frames)
+    : parts_(parts), queue_(0, 0), paced_(!whole_frames) {
   queue_.backlog().set_nesting({kMostNested, kLargestNested});
   const JobSettings defaults;
   set_windows(defaults.link_window_bytes, defaults.total_window_bytes);

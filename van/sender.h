@@ -13,6 +13,8 @@ namespace stretto {
 
 /// A deadline as it travels: the microseconds that are left, at least one; 0: no matter.
 std::uint64_t time_left(Time deadline, Time now);
+/// What travelled so, at this end: clocks differ between hosts, so it counts from its coming.
+Time deadline_in(std::uint64_t microseconds, Time now);
 
 /// Thread: loop.
 class Sender {
@@ -25,13 +27,13 @@ class Sender {
     FrameCounters& counters;
     const Clock& clock;
   };
-  explicit Sender(const Parts& parts);
+  /// `whole_frames`: towards other hosts too, and the windows are set_windows'.
+  Sender(const Parts& parts, bool whole_frames);
 
   /// Stamped on every frame.
   void set_node(NodeId node) { node_ = node; }
   void set_epoch(std::uint32_t epoch) { epoch_ = epoch; }
   void set_windows(std::uint64_t link_window_bytes, std::uint64_t total_window_bytes);
-  void set_whole_frames() { paced_ = false; }
 
   void add_link(LinkId id, Time now);
   void remove_link(LinkId id);
@@ -77,7 +79,7 @@ class Sender {
   std::vector<LinkId> again_;  // Sessions of which frames are to be sent again.
   NodeId node_ = 0;
   std::uint32_t epoch_ = 0;
-  bool paced_ = true;  // Towards other hosts.
+  const bool paced_;  // Towards other hosts.
 };
 
 }  // namespace stretto

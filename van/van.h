@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Van: frames in, frames out, over any transport. It is the wiring: links come, are admitted or
-// refused and end here; what leaves is the sender's, what comes the receiver's, and what two ends
-// know of one another is their session. What the frames mean is its handler's business.
+// Van: frames in, frames out, over any transport. It is the wiring: the lives of links are its
+// LinkKeeper's, what leaves is the sender's, what a poll brings is sorted by its Arrivals and read
+// by the receiver, and what two ends know of one another is their session. What the frames mean is
+// its handler's business.
 #pragma once
 
+#include <limits>
 #include <memory>
 
 #include "common/loop_owner.h"
+#include "van/link_keeper.h"
 #include "van/receiver.h"
 #include "van/sender.h"
 #include "van/waker.h"
@@ -16,28 +19,41 @@ namespace stretto {
 /// The scheduler's identity; everybody else's is larger.
 inline constexpr NodeId kSchedulerNode = 1;
 
+/// What holds for a Van as long as it lives.
+struct VanOptions {
+  /// A session whose link breaks waits so long for a new one, and then ends; the handler hears of
+  /// that only. Zero: it ends with its link.
+  Duration patience{};
+  /// Hands frames over whole, towards other hosts too, and the windows are set_windows'.
+  bool whole_frames = false;
+  /// Frames of one link whose slices are coming hold no more than this, beyond a first one; what
+  /// goes beyond is dropped as it comes, and on_data gets no payload.
+  std::uint64_t most_begun_bytes = std::numeric_limits<std::uint64_t>::max();
+};
+
+/// What a frame that waits may still be asked: whose it is, and when it is wanted.
+struct SendTerms {
+  std::uint64_t tag = 0;
+  Time deadline = Time::max();
+  bool bulk = false;  ///< TensorOptions::bulk.
+};
+
 /// Thread: loop.
-class Van final : private Transport::Sink {
+class Van final {
  public:
   using Handler = FrameHandler;
   using Counters = FrameCounters;
 
-  Van(std::unique_ptr<Transport> transport, const Clock& clock);
+  Van(std::unique_ptr<Transport> transport, const Clock& clock, const VanOptions& options = {});
   const Clock& clock() const { return clock_; }
-  ~Van() override;
+  ~Van();
 
-  Result<std::string> listen(std::string_view address) { return transport_->listen(address); }
-  /// Connects and says hello.
-  Result<LinkId> connect(std::string_view address, const control::Hello& hello);
-  /// From now on the link may carry everything, and everything from it must say that it is `peer`.
-  void admit(LinkId link, NodeId peer);
-  /// The same for one who comes and goes as it likes: the end of its link is no break.
-  void admit_visitor(LinkId link, NodeId peer);
-  /// Ends a link; the handler hears no more of it.
-  void close(LinkId link);
-  /// Sends a last fault on a link, and ends it soon after. If the link was admitted the handler
-  /// then hears that it has ended.
-  void refuse(LinkId link, const Status& why);
+  Result<std::string> listen(std::string_view address);
+  /// For making links, and for admitting, refusing and ending them.
+  LinkKeeper& links() {
+    owner_.check_if_owned();
+    return links_;
+  }
 
   /// Writable memory that data frames are best sent from.
   Buffer allocate(std::size_t bytes) { return transport_->allocate(bytes); }
@@ -51,48 +67,18 @@ class Van final : private Transport::Sink {
   void set_windows(std::uint64_t link_window_bytes, std::uint64_t total_window_bytes) {
     out_.set_windows(link_window_bytes, total_window_bytes);
   }
-  /// Frames of one link whose slices are coming hold no more than this, beyond a first one; what
-  /// goes beyond is dropped as it comes, and on_data gets no payload.
-  void set_most_begun(std::uint64_t bytes) { in_.set_most_begun(bytes); }
-  /// Hands frames over whole, towards other hosts too, and the windows are set_windows'. Before any
-  /// link is made.
-  void set_whole_frames() { out_.set_whole_frames(); }
   /// Transport::set_dead_after.
   void set_dead_after(Duration limit) { transport_->set_dead_after(limit); }
-  /// A session whose link breaks waits so long for a new one, and then ends; the handler hears of
-  /// that only. Zero, which is where it begins: it ends with its link. Before any link is made.
-  void set_patience(Duration patience) { mender_.set_patience(patience); }
   /// What is noted of data frames for traces.
   FrameTrace& trace() { return trace_; }
   const FrameTrace& trace() const { return trace_; }
 
-  /// What a frame that waits may still be asked: whose it is, and when it is wanted.
-  struct Terms {
-    std::uint64_t tag = 0;
-    Time deadline = Time::max();
-    bool bulk = false;  ///< TensorOptions::bulk.
-  };
   /// Queues a data frame. Kind, dtype, flags, priority, key, version, base and what else the kind
   /// needs are the caller's; the rest is filled in when it leaves.
-  void send(LinkId link, const wire::Header& header, Buffer payload, const Terms& terms);
-  void send(LinkId link, const wire::Header& header, Buffer payload) {
-    send(link, header, std::move(payload), Terms{});
-  }
+  void send(LinkId link, const wire::Header& header, Buffer payload, const SendTerms& terms = {});
   void send_control(LinkId link, const control::Message& message);
   /// The same, serialised already: what goes to many is one lease.
   void send_control(LinkId link, Buffer message);
-  /// When what a frame asks for is wanted. Clocks differ between hosts, so it comes as the time
-  /// that is left.
-  Time deadline_of(const wire::Header& header) const { return deadline_in(header.deadline); }
-  /// The same from the number itself, in microseconds; 0: no matter.
-  Time deadline_in(std::uint64_t microseconds) const;
-  // Of one tag, what still waits here; a frame may have left in part.
-  std::vector<wire::Key> cancel(std::uint64_t tag) { return out_.queue().cancel(tag); }
-  void set_urgency(std::uint64_t tag, const Urgency& urgency) {
-    out_.queue().set_urgency(tag, urgency);
-  }
-  void pause(std::uint64_t tag) { out_.queue().pause(tag); }
-  void resume(std::uint64_t tag) { out_.queue().resume(tag); }
   /// Pushes of the far end that have been applied, up to this push sequence. Told with whatever
   /// goes there next; by a frame of its own if `at_once`.
   void ack(LinkId link, std::uint64_t push_sequence, bool at_once);
@@ -110,41 +96,25 @@ class Van final : private Transport::Sink {
   /// Transport::lingers: step() is still needed.
   bool lingers() const { return transport_->lingers(); }
 
-  bool is_open(LinkId link) const;
   const Counters& counters() const { return counters_; }
   /// What waits: for steering it, and to be looked at.
-  SendQueue& queue() { return out_.queue(); }
-  const SendQueue& queue() const { return out_.queue(); }
-  /// Control messages and data that wait, or are on the way and not yet taken.
-  bool idle() const {
-    return out_.queue().waiting() == 0 && out_.queue().windows().in_flight() == 0;
+  SendQueue& queue() {
+    owner_.check_if_owned();
+    return out_.queue();
   }
+  const SendQueue& queue() const { return out_.queue(); }
 
  private:
-  void on_link(LinkId link) override;
-  void on_frame(LinkId link, wire::HeaderView bytes, Buffer payload) override;
-  void on_broken(LinkId link, Status why) override;
-  void on_writable(LinkId link) override { out_.writable(links_.carried_by(link).id); }
-
-  void add(LinkId id, bool ours);
-  void lose(LinkId id, LinkState& link, const Status& why);
-  void drop(LinkId id, const Status& why);
-  void mend();
-  void forget(LinkId id);
-  void pump();
-  void expire();
-
   std::unique_ptr<Transport> transport_;  // Null once shut.
   std::shared_ptr<Waker> waker_;
   const Clock& clock_;
-  LinkLives links_;
+  LinkLives lives_;
   FrameTrace trace_{clock_};
   Counters counters_;
   Sender out_;
   LinkMender mender_;
+  LinkKeeper links_;
   Receiver in_;
-  std::size_t unanswered_bytes_ = 0;  // That have come since the last pump.
-  Handler* handler_ = nullptr;        // Only inside step().
   LoopOwner owner_;
 };
 

@@ -56,7 +56,7 @@ Exchange::Exchange(Van& van, const Clock& clock, Tensors& tensors, Duration oper
                       push.codec = tensor.spec.options.codec->codec;
                       push.priority = operation->priority;
                       post(tensor, push.header(), std::move(share), *operation);
-                      if (operation->paused) van_.pause(operation->id);
+                      if (operation->paused) van_.queue().pause(operation->id);
                     },
                 .decoded = [this](TensorState& tensor,
                                   const wire::ValueFrame& value) { take_value(tensor, value); }}),
@@ -261,7 +261,7 @@ void Exchange::fail_tensor(std::uint32_t id, const Status& why) {
 
 // An operation of a tensor that has failed.
 void Exchange::give_up(const OperationPtr& operation, const Status& why) {
-  van_.cancel(operation->id);
+  van_.queue().cancel(operation->id);
   codings_.discard(*operation);
   operations_.end(operation, why);
 }

@@ -15,14 +15,12 @@ namespace stretto {
 WorkerNode::WorkerNode(const Config& config, std::unique_ptr<Transport> transport,
                        const Clock& clock, std::unique_ptr<Coder> coder)
     : clock_(clock),
-      van_(std::move(transport), clock),
+      van_(std::move(transport), clock,
+           {.patience = config.link_patience, .whole_frames = config.whole_frames}),
       membership_(config, {}, van_, clock),
       trace_(config, van_),
       shards_(van_),
-      work_(config, clock, van_, membership_, shards_, trace_, std::move(coder)) {
-  if (config.whole_frames) van_.set_whole_frames();
-  van_.set_patience(config.link_patience);
-}
+      work_(config, clock, van_, membership_, shards_, trace_, std::move(coder)) {}
 
 // ---- requests
 
@@ -61,7 +59,7 @@ void WorkerNode::on_control(LinkId link, const control::Message& message) {
   const Member* shard = shards_.find(link);
   const auto* fault = std::get_if<control::Fault>(&message);
   if (shard == nullptr) {
-    van_.refuse(link, {Code::kRefused, "a worker takes no callers"});
+    van_.links().refuse(link, {Code::kRefused, "a worker takes no callers"});
   } else if (control::is<control::Welcome>(message)) {
     shards_.welcome(link);
     if (shards_.complete() && joining_) std::exchange(joining_, nullptr)({});

@@ -18,7 +18,7 @@ Status ShardLinks::connect(const Roster& roster, const control::Hello& hello, Ti
   STRETTO_CHECK(!called());
   for (const Member& member : roster.members) {
     if (member.role != Role::kServer) continue;
-    Result<LinkId> link = van_.connect(member.address, hello);
+    Result<LinkId> link = van_.links().connect(member.address, hello);
     if (!link.ok()) return std::move(link.status()).with_peer(member.describe());
     shards_[member.node] = {.member = member, .link = *link};
   }
@@ -32,7 +32,7 @@ Status ShardLinks::connect(const Roster& roster, const control::Hello& hello, Ti
 void ShardLinks::welcome(LinkId link) {
   for (auto& [node, shard] : shards_) {
     if (shard.link != link) continue;
-    van_.admit(link, node);
+    van_.links().admit(link, node);
     if (!std::exchange(shard.welcomed, true)) ++welcomed_;
     return;
   }

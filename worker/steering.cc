@@ -12,15 +12,15 @@ bool Steering::steer(const OperationPtr& operation, const detail::Change& change
     case Kind::kDeadline:
       if (change.kind == Kind::kPriority) operation->priority = change.priority;
       if (change.kind == Kind::kDeadline) operation->deadline_wanted = change.deadline;
-      van_.set_urgency(operation->id, {operation->priority, operation->deadline_wanted});
+      van_.queue().set_urgency(operation->id, {operation->priority, operation->deadline_wanted});
       return false;
     case Kind::kPause:
       operation->paused = true;
-      van_.pause(operation->id);
+      van_.queue().pause(operation->id);
       return false;
     case Kind::kResume:
       operation->paused = false;
-      van_.resume(operation->id);
+      van_.queue().resume(operation->id);
       return true;
     case Kind::kCancel:
       return cancel(operation);
@@ -32,7 +32,7 @@ bool Steering::steer(const OperationPtr& operation, const detail::Change& change
 // what it has encoded.
 bool Steering::may_cancel(const Operation& operation) const {
   if (!operation.pushes()) return true;
-  if (van_.queue().untouched(operation.id) < operation.parts_begun) return false;
+  if (van_.queue().backlog().untouched(operation.id) < operation.parts_begun) return false;
   const bool coded = tensors_.of(operation).parts.front().codec.coder != nullptr;
   return !coded || operation.parts_begun == 0;
 }
@@ -46,7 +46,7 @@ bool Steering::cancel(const OperationPtr& operation) {
   operation->paused = false;
   TensorState& tensor = tensors_.of(*operation);
   const PartState::LaneName lane = tensor.lane_of(*operation);
-  for (const wire::Key& key : van_.cancel(operation->id)) {
+  for (const wire::Key& key : van_.queue().cancel(operation->id)) {
     tensor.parts[key.part].take_back(lane, operation);
   }
   for (PartState& part : tensor.parts) part.give_up(lane, operation);

@@ -107,7 +107,7 @@ class Pair {
   }
   /// Nothing waits and nothing is in flight.
   bool idle() {
-    return server.node.van().idle() && client.node.van().idle() &&
+    return server.node.van().queue().idle() && client.node.van().queue().idle() &&
            server.node.caller().in_flight() == 0 && client.node.caller().in_flight() == 0;
   }
 

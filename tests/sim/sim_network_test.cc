@@ -27,7 +27,7 @@ struct Flipped {
     link = worker->connect("van:1").or_exit();
     send({}, control::encode(fake::hello(Role::kWorker, 0)));
     EXPECT_EQ(seen.controls.size(), 1U);
-    van.admit(seen.controls.at(0).first, kWorker);
+    van.links().admit(seen.controls.at(0).first, kWorker);
     EXPECT_TRUE(network.flip_next("worker", "van", bit));
     push.kind = wire::Kind::kPush;
     push.dtype = static_cast<std::uint8_t>(Dtype::kF32);

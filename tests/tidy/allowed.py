@@ -164,7 +164,6 @@ SLEEPERS = {
 # Classes over the limits of 350 lines with their bodies or 25 methods, and their size today: none
 # may grow, and what has been divided leaves the list.
 LARGE_CLASSES = {
-    "van/van.h:Van": (319, 51),
     # The public API: overloads for bytes, numbers and groups, and their checks.
     "worker/include/stretto/worker.h:Worker": (268, 30),
 }

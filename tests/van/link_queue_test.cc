@@ -128,7 +128,7 @@ TEST_F(SendQueueRoom, AMoreUrgentFrameTakesThePlaceOfTheLeastUrgent) {
   EXPECT_EQ(go(), -1) << "the least urgent is given up";
   EXPECT_EQ(queue_.waiting(), wire::kMaxBegun + 1);
   for (int slice = 0; slice < 13; ++slice) EXPECT_EQ(go(), 99);
-  EXPECT_EQ(queue_.untouched(1), 1U) << "it starts over";
+  EXPECT_EQ(queue_.backlog().untouched(1), 1U) << "it starts over";
   std::int64_t last = 0;
   while (const std::int64_t tag = go()) last = tag;
   EXPECT_EQ(last, 1);
@@ -146,7 +146,7 @@ TEST_F(SendQueueRoom, APausedOneGivesItsPlaceFirst) {
   while (queue_.backlog().has_data(1)) EXPECT_EQ(go(), 99);
   queue_.resume(20);
   EXPECT_EQ(go(), 20);
-  EXPECT_EQ(queue_.untouched(20), 0U);
+  EXPECT_EQ(queue_.backlog().untouched(20), 0U);
 }
 
 TEST_F(SendQueueRoom, WhatIsPausedGivesItsPlaceToWhatHasWaitedLongest) {
@@ -162,7 +162,7 @@ TEST_F(SendQueueRoom, WhatIsPausedGivesItsPlaceToWhatHasWaitedLongest) {
   }
   EXPECT_EQ(aged, (std::vector<std::int64_t>{-1, 99, 99})) << "the longest paused starts over";
   queue_.resume(1);
-  EXPECT_EQ(queue_.untouched(1), 1U);
+  EXPECT_EQ(queue_.backlog().untouched(1), 1U);
 }
 
 TEST_F(SendQueueRoom, AmongEqualsOneThatHasBegunGoesOn) {

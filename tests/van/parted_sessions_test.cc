@@ -15,13 +15,12 @@ using testing::SizeIs;
 
 class PartedSessionsTest : public testing::Test {
  protected:
-  PartedSessionsTest() { sessions_.set_patience(1s); }
   Time at(Duration time) const { return Time(1000s) + time; }
   void part(LinkId session, bool ours, Duration when) {
     sessions_.part(session, ours, {Code::kLinkBroken, "reset"}, at(when));
   }
 
-  PartedSessions sessions_;
+  PartedSessions sessions_{1s};
 };
 
 TEST_F(PartedSessionsTest, WhoMadeTheLinkConnectsAtOnceAndThenNowAndThen) {

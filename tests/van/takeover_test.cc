@@ -35,22 +35,23 @@ wire::Header value_header(wire::Key key) {
 class TakeoverTest : public testing::Test {
  protected:
   explicit TakeoverTest(std::uint64_t seed = 1, Duration patience = 2s)
-      : network_(clock_, seed, {.bytes_per_second = 1e8, .link_capacity_bytes = 200'000}) {
-    for (Van* van : {&shard_, &worker_}) van->set_patience(patience);
+      : network_(clock_, seed, {.bytes_per_second = 1e8, .link_capacity_bytes = 200'000}),
+        shard_(network_.endpoint("shard"), clock_, {.patience = patience}),
+        worker_(network_.endpoint("worker"), clock_, {.patience = patience}) {
     shard_.set_node(kShard);
     worker_.set_node(kWorker);
     shard_.listen("shard:1").or_exit();
     at_shard_.when_control = [this](LinkId link, const control::Message& message) {
       if (!control::is<control::Hello>(message)) return;
       near_shard_ = link;
-      shard_.admit(link, kWorker);
+      shard_.links().admit(link, kWorker);
       shard_.send_control(link, fake::welcome(kWorker, 0));
     };
     at_worker_.when_control = [this](LinkId link, const control::Message& message) {
-      if (control::is<control::Welcome>(message)) worker_.admit(link, kShard);
+      if (control::is<control::Welcome>(message)) worker_.links().admit(link, kShard);
     };
-    link_ = worker_.connect("shard:1", fake::hello(Role::kWorker, 0, kWorker)).or_exit();
-    while (!worker_.is_open(link_)) turn();
+    link_ = worker_.links().connect("shard:1", fake::hello(Role::kWorker, 0, kWorker)).or_exit();
+    while (!worker_.links().is_open(link_)) turn();
     at_shard_.controls.clear();
     at_worker_.controls.clear();
   }
@@ -100,8 +101,8 @@ class TakeoverTest : public testing::Test {
   sim::SimNetwork network_;
   fake::Recorder at_shard_;
   fake::Recorder at_worker_;
-  Van shard_{network_.endpoint("shard"), clock_};
-  Van worker_{network_.endpoint("worker"), clock_};
+  Van shard_;
+  Van worker_;
   LinkId link_ = 0;
   LinkId near_shard_ = 0;
 };
@@ -115,8 +116,8 @@ TEST_F(TakeoverTest, ACutLinkIsMadeAnewAndAllArrivesOnce) {
   expect_all(at_worker_, 4);
   EXPECT_EQ(worker_.counters().mended, 1U);
   EXPECT_EQ(shard_.counters().mended, 1U);
-  EXPECT_TRUE(worker_.idle());
-  EXPECT_TRUE(shard_.idle());
+  EXPECT_TRUE(worker_.queue().idle());
+  EXPECT_TRUE(shard_.queue().idle());
 }
 
 TEST_F(TakeoverTest, AcksComeOnceThoughTheLinkThatToldThemBroke) {
@@ -147,7 +148,7 @@ TEST(Takeover, LinksMayBreakAtAnyMoment) {
         cuts += network_.cut("worker", "shard") ? 1 : 0;
       }
       const Time late = clock_.now() + 1s;
-      while (clock_.now() < late && !(worker_.idle() && shard_.idle())) turn();
+      while (clock_.now() < late && !(worker_.queue().idle() && shard_.queue().idle())) turn();
       again += worker_.counters().frames_out + shard_.counters().frames_out -
                worker_.counters().frames_in - shard_.counters().frames_in;
       expect_all(at_shard_, 2);
@@ -184,18 +185,18 @@ TEST_F(TakeoverTest, APeerThatIsGoneIsHeardOfWhenPatienceEnds) {
   pass(200ms);
   ASSERT_THAT(at_shard_.broken, SizeIs(1));
   EXPECT_EQ(at_shard_.broken[0].second.code(), Code::kLinkBroken);
-  EXPECT_FALSE(shard_.is_open(near_shard_));
+  EXPECT_FALSE(shard_.links().is_open(near_shard_));
 }
 
 TEST_F(TakeoverTest, WhereNobodyListensAnyMoreASessionEndsToo) {
   network_.kill("shard");
   pass(2100ms);
   EXPECT_THAT(at_worker_.broken, SizeIs(1));
-  EXPECT_TRUE(worker_.idle());
+  EXPECT_TRUE(worker_.queue().idle());
 }
 
 TEST_F(TakeoverTest, ASessionThatTheFarEndClosedIsNotTakenOver) {
-  shard_.close(near_shard_);
+  shard_.links().close(near_shard_);
   pass(100ms);
   ASSERT_THAT(at_worker_.broken, SizeIs(1));
   EXPECT_THAT(at_worker_.broken[0].second.cause(), HasSubstr("no such session"));
@@ -204,7 +205,7 @@ TEST_F(TakeoverTest, ASessionThatTheFarEndClosedIsNotTakenOver) {
 TEST_F(TakeoverTest, WhatThisEndClosesStaysClosed) {
   network_.cut("worker", "shard");
   turn();
-  worker_.close(link_);
+  worker_.links().close(link_);
   pass(3s);
   EXPECT_THAT(at_worker_.broken, SizeIs(0));
   EXPECT_EQ(worker_.counters().mended, 0U);
@@ -242,15 +243,15 @@ class ClaimTest : public testing::Test {
  protected:
   static constexpr std::uint64_t kName = 4711;
 
-  ClaimTest() {
-    van_.set_patience(2s);
+  explicit ClaimTest(Duration patience = 2s)
+      : van_(fake::scripted_transport(wire_), clock_, {.patience = patience}) {
     van_.set_node(kShard);
     worker_.connect();
     control::Hello hello = fake::hello(Role::kWorker, 0, kWorker);
     hello.session = kName;
     worker_.say(hello);
     step();
-    van_.admit(worker_.link(), kWorker);
+    van_.links().admit(worker_.link(), kWorker);
     van_.send_control(worker_.link(), fake::welcome(kWorker, 0));
     step();
     worker_.controls();
@@ -291,7 +292,7 @@ class ClaimTest : public testing::Test {
   fake::Wire wire_;
   fake::Recorder seen_;
   fake::FarEnd worker_{wire_, 101, kWorker};
-  Van van_{fake::scripted_transport(wire_), clock_};
+  Van van_;
 };
 
 TEST_F(ClaimTest, WhoProvesItTakesTheSessionOverAndTheOldLinkIsFenced) {
@@ -370,8 +371,12 @@ TEST_F(ClaimTest, AClaimOnALinkThatHasGreetedIsNone) {
   EXPECT_EQ(van_.counters().mended, 0U);
 }
 
-TEST_F(ClaimTest, WithoutPatienceNobodyTakesOver) {
-  van_.set_patience(0s);
+class ClaimWithoutPatience : public ClaimTest {
+ protected:
+  ClaimWithoutPatience() : ClaimTest(0s) {}
+};
+
+TEST_F(ClaimWithoutPatience, NobodyTakesOver) {
   say(102, claim());
   expect_refused(102, "do not outlive");
 }

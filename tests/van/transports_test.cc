@@ -23,7 +23,7 @@ TEST(Transports, TwoOfThemMeetOverLoopback) {
   ASSERT_TRUE(address.ok()) << address.status().text();
   ASSERT_TRUE(parse_host_port(*address).ok());
   EXPECT_NE(parse_host_port(*address)->port, 0);
-  ASSERT_TRUE(worker.connect(*address, fake::hello(Role::kWorker, 0)).ok());
+  ASSERT_TRUE(worker.links().connect(*address, fake::hello(Role::kWorker, 0)).ok());
   fake::Recorder at_server, at_worker;
   const Time deadline = clock.now() + 30s;
   while (at_server.controls.empty() && clock.now() < deadline) {

@@ -18,7 +18,8 @@ inline constexpr NodeId kWorkerNode = 10;
 /// A Van that listens, and one worker, which a test lets connect.
 class VanFixture : public testing::Test {
  protected:
-  VanFixture() {
+  explicit VanFixture(const VanOptions& options = {})
+      : van_(scripted_transport(wire_), clock_, options) {
     van_.set_node(50);
     van_.set_epoch(3, 2);
     worker_.epoch = 3;
@@ -33,7 +34,7 @@ class VanFixture : public testing::Test {
     worker_.connect();
     worker_.say(hello(Role::kWorker, 0));
     step();
-    van_.admit(worker_.link(), kWorkerNode);
+    van_.links().admit(worker_.link(), kWorkerNode);
     seen_.controls.clear();
   }
   void push(std::uint64_t round, std::size_t bytes = 64) {
@@ -46,14 +47,14 @@ class VanFixture : public testing::Test {
     EXPECT_EQ(seen_.broken[0].first, worker_.link());
     EXPECT_THAT(seen_.broken[0].second.cause(), testing::HasSubstr(says));
     EXPECT_TRUE(worker_.closed());
-    EXPECT_FALSE(van_.is_open(worker_.link()));
+    EXPECT_FALSE(van_.links().is_open(worker_.link()));
   }
 
   sim::VirtualClock clock_;
   Wire wire_;
   Recorder seen_;
   FarEnd worker_{wire_, 101, kWorkerNode};
-  Van van_{scripted_transport(wire_), clock_};
+  Van van_;
 };
 
 }  // namespace stretto::fake

@@ -25,9 +25,9 @@ TEST_F(VanTest, AHelloReachesTheHandlerAndAdmissionOpensTheLink) {
   step();
   ASSERT_EQ(seen_.controls.size(), 1U);
   EXPECT_TRUE(control::is<control::Hello>(seen_.controls[0].second));
-  EXPECT_FALSE(van_.is_open(worker_.link()));
-  van_.admit(worker_.link(), kWorkerNode);
-  EXPECT_TRUE(van_.is_open(worker_.link()));
+  EXPECT_FALSE(van_.links().is_open(worker_.link()));
+  van_.links().admit(worker_.link(), kWorkerNode);
+  EXPECT_TRUE(van_.links().is_open(worker_.link()));
   push(1);
   step();
   EXPECT_EQ(seen_.data.size(), 1U);
@@ -67,7 +67,7 @@ TEST_F(VanTest, AHelloAfterAdmissionClosesTheLink) {
 }
 
 TEST_F(VanTest, ALinkOfOursTakesAWelcomeOrAFaultFirstAndNothingElse) {
-  ASSERT_TRUE(van_.connect("there:1", fake::hello(Role::kServer, 0)).ok());
+  ASSERT_TRUE(van_.links().connect("there:1", fake::hello(Role::kServer, 0)).ok());
   FarEnd scheduler(wire_, 1, kSchedulerNode);
   step();
   EXPECT_TRUE(control::is<control::Hello>(scheduler.control()));
@@ -105,7 +105,7 @@ TEST_F(VanTest, AFloodOfStrangersIsBoundedAndLeavesMembersAlone) {
   EXPECT_EQ(seen_.data.size(), 1U);
   pass(6s);
   EXPECT_EQ(wire_.closed.size(), 3000U) << "and the silent ones go in their time";
-  EXPECT_TRUE(van_.is_open(worker_.link()));
+  EXPECT_TRUE(van_.links().is_open(worker_.link()));
 }
 
 // ---- what ends a link
@@ -169,7 +169,7 @@ TEST_F(VanTest, ControlOfAnOldEpochMayCome) {
   worker_.say(fake::leave());
   step();
   EXPECT_EQ(seen_.controls.size(), 1U);
-  EXPECT_TRUE(van_.is_open(worker_.link()));
+  EXPECT_TRUE(van_.links().is_open(worker_.link()));
 }
 
 TEST_F(VanTest, AnOversizeControlMessageEndsTheLink) {
@@ -207,12 +207,12 @@ TEST_F(VanTest, ABreakIsToldOnceAndTheWaitingFramesGo) {
   worker_.break_link();
   step();
   EXPECT_EQ(seen_.broken.size(), 1U);
-  EXPECT_TRUE(van_.idle()) << "nothing waits and nothing counts as in flight";
+  EXPECT_TRUE(van_.queue().idle()) << "nothing waits and nothing counts as in flight";
 }
 
 TEST_F(VanTest, ALinkThatWeClosedIsHeardOfNoMore) {
   admit_worker();
-  van_.close(101);
+  van_.links().close(101);
   EXPECT_TRUE(worker_.closed());
   push(1);
   worker_.break_link();
@@ -227,7 +227,7 @@ TEST_F(VanTest, RefuseSendsAFaultAndClosesTheLinkAfterwards) {
   worker_.connect();
   worker_.say(fake::hello(Role::kWorker, 0));
   seen_.when_control = [this](LinkId link, const control::Message&) {
-    van_.refuse(link, Status(Code::kRefused, "not today").with_peer("worker 7"));
+    van_.links().refuse(link, Status(Code::kRefused, "not today").with_peer("worker 7"));
   };
   step();
   const control::Fault fault = std::get<control::Fault>(worker_.control());
@@ -345,7 +345,7 @@ TEST_F(VanTest, AHandlerMayCloseTheLinkWhileItHearsOfAcks) {
   step();
   (void)worker_.data();
   worker_.acked = 3;
-  seen_.when_acked = [this](LinkId link) { van_.close(link); };
+  seen_.when_acked = [this](LinkId link) { van_.links().close(link); };
   worker_.say(fake::leave());
   step();
   EXPECT_EQ(seen_.acked.size(), 1U);
@@ -426,9 +426,13 @@ TEST_F(VanTest, ToOtherHostsALargeFrameBeginsWithASlice) {
   EXPECT_LT(sent.front().header.bytes, 100'000U);
 }
 
-TEST_F(VanTest, ToOtherHostsTooFramesGoWholeIfAskedFor) {
+class WholeFrames : public fake::VanFixture {
+ protected:
+  WholeFrames() : VanFixture(VanOptions{.whole_frames = true}) {}
+};
+
+TEST_F(WholeFrames, GoToOtherHostsTooIfAskedFor) {
   wire_.local = false;
-  van_.set_whole_frames();
   van_.set_windows(150'000, 1'000'000);
   admit_worker();
   for (std::uint32_t part = 0; part < 2; ++part) {
@@ -442,7 +446,7 @@ TEST_F(VanTest, ToOtherHostsTooFramesGoWholeIfAskedFor) {
 
 TEST_F(VanTest, ConnectingCanFailWithTheTransportsWords) {
   wire_.refusal = {Code::kNetwork, "no such host"};
-  EXPECT_EQ(van_.connect("x:1", {}).status().cause(), "no such host");
+  EXPECT_EQ(van_.links().connect("x:1", {}).status().cause(), "no such host");
   EXPECT_EQ(van_.listen("x:1").status().cause(), "no such host");
 }
 

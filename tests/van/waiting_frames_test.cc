@@ -92,7 +92,7 @@ TEST_F(Steering, LooksAtTheFramesOfItsTagOnly) {
   EXPECT_EQ(cost([&] { queue_.set_urgency(kOurs, {.priority = 4}); }), 3U);
   EXPECT_EQ(cost([&] { queue_.set_urgency(kOurs, {.priority = 0}); }), 3U);
   EXPECT_EQ(cost([&] { queue_.pause(kOurs); }), 3U);
-  EXPECT_EQ(cost([&] { EXPECT_EQ(queue_.untouched(kOurs), 3U); }), 3U);
+  EXPECT_EQ(cost([&] { EXPECT_EQ(queue_.backlog().untouched(kOurs), 3U); }), 3U);
   EXPECT_EQ(cost([&] { queue_.resume(kOurs); }), 3U);
   EXPECT_EQ(cost([&] { queue_.set_urgency(99, {.priority = 4}); }), 0U);
   queue_.set_urgency(kOurs, {.priority = 4});

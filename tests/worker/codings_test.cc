@@ -239,7 +239,7 @@ TEST_F(ExchangeCoding, AShareThatHasBeenEncodedIsNotCancelled) {
   Floats other(1);
   push_pull(2, {1}, other);  // Takes the window, so nothing of the next one leaves.
   const OperationPtr operation = push_pull(1, source_, target_);
-  EXPECT_EQ(van_.queue().untouched(operation->id), operation->parts_begun);
+  EXPECT_EQ(van_.queue().backlog().untouched(operation->id), operation->parts_begun);
   exchange_.steer(operation, {.kind = detail::Change::Kind::kCancel});
   EXPECT_FALSE(operation->ticket->done()) << "what its codec owes counts on it";
   EXPECT_TRUE(operation->in_flight);

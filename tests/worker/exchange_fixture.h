@@ -53,10 +53,10 @@ class ExchangeTest : public testing::Test {
 
   ExchangeTest() {
     van_.set_node(10);
-    EXPECT_TRUE(van_.connect("shard0:1", hello(Role::kWorker, 0)).ok());
+    EXPECT_TRUE(van_.links().connect("shard0:1", hello(Role::kWorker, 0)).ok());
     shard_.say(welcome(10, 0));
     step();
-    van_.admit(kShard, 50);
+    van_.links().admit(kShard, 50);
     shard_.controls();
   }
 

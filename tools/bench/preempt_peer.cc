@@ -35,12 +35,11 @@ Result<std::unique_ptr<Van>> make_van(const PreemptSettings& settings, Preemptio
       static_cast<std::uint32_t>(std::max(settings.part_bytes, settings.urgent_bytes));
   Result<std::unique_ptr<Transport>> transport = make_transport(config);
   if (!transport.ok()) return transport.status();
-  auto van = std::make_unique<Van>(*std::move(transport), clock);
+  const bool whole_frames = mode != Preemption::kPreempt;
+  auto van =
+      std::make_unique<Van>(*std::move(transport), clock, VanOptions{.whole_frames = whole_frames});
   van->set_node(node);
-  if (mode != Preemption::kPreempt) {
-    van->set_whole_frames();
-    van->set_windows(kUnbounded, kUnbounded);
-  }
+  if (whole_frames) van->set_windows(kUnbounded, kUnbounded);
   return van;
 }
 
@@ -76,7 +75,7 @@ class VanReceiver final : public Van::Handler {
   void on_control(LinkId link, const control::Message& message) override {
     const auto* hello = std::get_if<control::Hello>(&message);
     if (hello == nullptr) return;
-    van_->admit(link, hello->node);
+    van_->links().admit(link, hello->node);
     van_->send_control(link, control::Welcome{.node = hello->node});
   }
   void on_data(LinkId link, const wire::Header& header, Buffer payload) override {
@@ -109,7 +108,7 @@ class VanLoadSender final : public LoadSender, private Van::Handler {
     alarm_ = std::make_unique<Alarm>([this] { van_->waker()->wake(); });
     for (const std::string& address : addresses) {
       const Result<LinkId> link =
-          van_->connect(address, {.protocol = wire::kProtocol, .node = kSender});
+          van_->links().connect(address, {.protocol = wire::kProtocol, .node = kSender});
       if (!link.ok()) return link.status();
       links_.push_back(*link);
     }
@@ -154,7 +153,7 @@ class VanLoadSender final : public LoadSender, private Van::Handler {
 
   void on_control(LinkId link, const control::Message& message) override {
     if (!control::is<control::Welcome>(message)) return;
-    van_->admit(link, kReceiver);
+    van_->links().admit(link, kReceiver);
     ++welcomed_;
   }
   void on_data(LinkId, const wire::Header&, Buffer) override { ++answered_; }

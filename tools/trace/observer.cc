@@ -24,7 +24,7 @@ class LiveObserver final : public Observer, private Van::Handler {
       : scheduler_(std::move(scheduler)), van_(std::move(transport), clock_) {}
 
   Status greet(const std::string& token) {
-    Result<LinkId> link = van_.connect(scheduler_, introduction(Role::kObserver, token));
+    Result<LinkId> link = van_.links().connect(scheduler_, introduction(Role::kObserver, token));
     if (!link.ok()) return link.status();
     link_ = *link;
     Result<control::Message> answer = hear();
@@ -32,7 +32,7 @@ class LiveObserver final : public Observer, private Van::Handler {
     const auto* welcome = std::get_if<control::Welcome>(&*answer);
     if (welcome == nullptr) return refusal_in(*answer, "the scheduler did not welcome this tool");
     van_.set_node(welcome->node);
-    van_.admit(link_, kSchedulerNode);
+    van_.links().admit(link_, kSchedulerNode);
     return {};
   }
 

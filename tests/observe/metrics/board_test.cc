@@ -58,7 +58,7 @@ TEST(Board, AVanTellsOfWhatWaitsByPriority) {
   sim::VirtualClock clock;
   fake::Wire wire;
   Van van(fake::scripted_transport(wire), clock);
-  const LinkId link = van.connect("127.0.0.1:1", control::Hello()).or_exit();
+  const LinkId link = van.links().connect("127.0.0.1:1", control::Hello()).or_exit();
   for (const int priority : {3, 3, -1}) {
     wire::Header header;
     header.kind = wire::Kind::kPush;

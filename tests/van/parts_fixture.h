@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// The parts of a Van over a scripted transport, without the Van: what one of them does is seen in
+// the others.
+#pragma once
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <memory>
+
+#include "tests/van/far_end.h"
+#include "tests/van/recorder.h"
+#include "van/link_keeper.h"
+#include "van/receiver.h"
+
+namespace stretto::fake {
+
+class PartsFixture : public testing::Test {
+ protected:
+  explicit PartsFixture(Duration patience = {})
+      : mender_({*transport_, lives_, trace_, counters_, clock_}, sender_, patience) {}
+
+  void pass(Duration time) { clock_.advance_to(clock_.now() + time); }
+  /// As if the far end had said hello.
+  void greet(LinkId link) { lives_.greet(link, *lives_.find(link)); }
+  /// What waits may go.
+  void pump() { sender_.pump(seen_); }
+  control::Message sent(std::size_t index) {
+    return *control::decode(wire_.sent.at(index).payload);
+  }
+
+  sim::VirtualClock clock_;
+  Wire wire_;
+  std::unique_ptr<Transport> transport_ = scripted_transport(wire_);
+  LinkLives lives_;
+  FrameTrace trace_{clock_};
+  FrameCounters counters_;
+  Recorder seen_;
+  Sender sender_{{*transport_, lives_, trace_, counters_, clock_}, false};
+  LinkMender mender_;
+  LinkKeeper links_{{*transport_, lives_, trace_, counters_, clock_}, sender_, mender_};
+  Receiver receiver_{{*transport_, lives_, trace_, counters_, clock_},
+                     sender_,
+                     mender_,
+                     std::numeric_limits<std::uint64_t>::max()};
+};
+
+}  // namespace stretto::fake
