@@ -4,6 +4,7 @@
 // lasts, whatever link carries it now.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <string>
 

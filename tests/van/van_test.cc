@@ -6,6 +6,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
+#include <thread>
+
 #include "tests/van/van_fixture.h"
 
 namespace stretto {
@@ -456,6 +459,30 @@ TEST_F(VanTest, IsDueAtOnceWhenSomethingWasQueued) {
   EXPECT_GT(van_.next_due(), clock_.now());
   van_.send_control(101, fake::leave());
   EXPECT_LE(van_.next_due(), clock_.now());
+}
+
+TEST(TimeLeft, IsADeadlineOnTheWay) {
+  const Time now(1000s);
+  EXPECT_EQ(time_left(now + 5us, now), 5U);
+  EXPECT_EQ(time_left(now - 5us, now), 1U) << "0 would be none";
+  EXPECT_EQ(deadline_in(5, now), now + 5us);
+  EXPECT_EQ(time_left(Time::max(), now), 0U);
+  EXPECT_EQ(deadline_in(0, now), Time::max());
+  EXPECT_EQ(deadline_in(~std::uint64_t{0}, now), Time::max());
+}
+
+class VanDeathTest : public fake::VanFixture {};
+
+TEST_F(VanDeathTest, OnlyItsLoopMayChangeItsLinksAndItsQueue) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  const auto elsewhere = [](const std::function<void()>& call) { std::thread(call).join(); };
+  elsewhere([this] { van_.queue().pause(7); });  // It has no loop yet.
+  step();
+  EXPECT_DEATH(elsewhere([this] { van_.queue().pause(7); }), "stretto bug");
+  EXPECT_DEATH(elsewhere([this] { van_.links().close(101); }), "stretto bug");
+  EXPECT_DEATH(elsewhere([this] { (void)van_.listen("x:1"); }), "stretto bug");
+  EXPECT_DEATH(elsewhere([this] { van_.shut(); }), "stretto bug");
+  elsewhere([this] { EXPECT_EQ(std::as_const(van_).queue().waiting(), 0U); });
 }
 
 }  // namespace
