@@ -69,7 +69,7 @@ Status Callee::on_call(LinkId id, const wire::Header& header, Buffer payload) {
   InFlight& call = link.calls[number];
   last_tag_ += 2;
   call.tag = last_tag_;
-  call.urgency = {frame.priority, deadline_in(header.deadline, van_.clock().now())};
+  call.urgency = {frame.priority, deadline_in(header.deadline, van_.clock())};
   ++link.unanswered;
   if (!refusal.ok()) {
     answer(id, number, refusal);
@@ -133,7 +133,7 @@ void Callee::steer(LinkId id, const control::Steer& steer) {
     found->second.end(known);
     return;
   }
-  call.urgency = {steer.priority, deadline_in(steer.deadline_us, van_.clock().now())};
+  call.urgency = {steer.priority, deadline_in(steer.deadline_us, van_.clock())};
   const bool was_paused = std::exchange(call.paused, steer.paused && !closed_);
   if (!call.answered) return;
   van_.queue().set_urgency(call.tag, call.urgency);

@@ -238,7 +238,7 @@ void Shard::count(LinkId link, Worker worker, const wire::Header& header, Buffer
   if (push.wants_value || collects) {
     part.waiting.add({.worker = worker.node,
                       .priority = push.priority,
-                      .deadline = deadline_in(header.deadline, clock_.now()),
+                      .deadline = deadline_in(header.deadline, clock_),
                       .wants_value = push.wants_value,
                       .pushed = true,
                       .gate = counted->gate,
@@ -265,7 +265,7 @@ void Shard::on_pull(LinkId link, Worker worker, const wire::Header& header) {
   if (waits_too_often(part, worker.node)) return van_.links().refuse(link, too_many_waits());
   part.waiting.add({.worker = worker.node,
                     .priority = pull.priority,
-                    .deadline = deadline_in(header.deadline, clock_.now()),
+                    .deadline = deadline_in(header.deadline, clock_),
                     .wants_value = true,
                     .pushed = false,
                     .gate = part.collector.rounds().gate_of_pull(pull.least_version),

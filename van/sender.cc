@@ -37,10 +37,10 @@ std::uint64_t time_left(Time deadline, Time now) {
       std::chrono::ceil<std::chrono::microseconds>(deadline - now).count());
 }
 
-Time deadline_in(std::uint64_t microseconds, Time now) {
+Time deadline_in(std::uint64_t microseconds, const Clock& clock) {
   constexpr std::uint64_t kMost = 1'000'000ULL * 3600 * 24;
   if (microseconds == 0 || microseconds > kMost) return Time::max();
-  return now + std::chrono::microseconds(microseconds);
+  return clock.now() + std::chrono::microseconds(microseconds);
 }
 
 Sender::Sender(const Parts& parts, bool whole_frames)

@@ -14,7 +14,7 @@ namespace stretto {
 /// A deadline as it travels: the microseconds that are left, at least one; 0: no matter.
 std::uint64_t time_left(Time deadline, Time now);
 /// What travelled so, at this end: clocks differ between hosts, so it counts from its coming.
-Time deadline_in(std::uint64_t microseconds, Time now);
+Time deadline_in(std::uint64_t microseconds, const Clock& clock);
 
 /// Thread: loop.
 class Sender {

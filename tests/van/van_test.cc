@@ -462,13 +462,14 @@ TEST_F(VanTest, IsDueAtOnceWhenSomethingWasQueued) {
 }
 
 TEST(TimeLeft, IsADeadlineOnTheWay) {
-  const Time now(1000s);
+  sim::VirtualClock clock;
+  const Time now = clock.now();
   EXPECT_EQ(time_left(now + 5us, now), 5U);
   EXPECT_EQ(time_left(now - 5us, now), 1U) << "0 would be none";
-  EXPECT_EQ(deadline_in(5, now), now + 5us);
+  EXPECT_EQ(deadline_in(5, clock), now + 5us);
   EXPECT_EQ(time_left(Time::max(), now), 0U);
-  EXPECT_EQ(deadline_in(0, now), Time::max());
-  EXPECT_EQ(deadline_in(~std::uint64_t{0}, now), Time::max());
+  EXPECT_EQ(deadline_in(0, clock), Time::max());
+  EXPECT_EQ(deadline_in(~std::uint64_t{0}, clock), Time::max());
 }
 
 class VanDeathTest : public fake::VanFixture {};
