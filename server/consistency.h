@@ -2,7 +2,7 @@
 // Consistency: when a share counts, when a round is done, and who may be told. Pure: it holds round
 // numbers and sets of workers, no bytes. Sync is bulk-synchronous, bounded is Stale Synchronous
 // Parallel (Ho et al., NIPS 2013), async answers at once. To what follows from rounds and sets the
-// eager modes are alike to sync and async: what differs is what a cell makes of a round, and that
+// eager modes are alike to sync and async: what differs is what a part makes of a round, and that
 // the worker does not wait.
 #pragma once
 

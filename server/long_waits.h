@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // LongWaits: of a shard's rounds those that have waited long, and whose pushes they lack, in few
-// words for the scheduler's page. Collected anew in each look over the cells.
+// words for the scheduler's page. Collected anew in each look over the parts.
 #pragma once
 
 #include <map>
