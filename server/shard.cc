@@ -198,16 +198,14 @@ void Shard::on_push(LinkId link, Worker worker, const wire::Header& header, Buff
     return announcer_.disagree(link, push, part, status);
   }
   if (!part.doomed.ok()) return announcer_.fault(link, push.key, push.round, part.doomed);
-  switch (place->slot->admit(part, {worker.node, push.key, push.round}, header.epoch)) {
-    case Slot::Verdict::kApply:
-      return count(link, worker, header, std::move(payload), *place);
-    case Slot::Verdict::kDuplicate:  // It counted once, and that is enough.
-      return van_.ack(link, header.push_sequence, true);
-    case Slot::Verdict::kMoved:
-      return van_.links().refuse(
-          link, {Code::kRefused, fmt::format("a share of epoch {} came for slot {}, whose owner "
-                                             "has changed since",
-                                             header.epoch, place->slot->number())});
+  const Slot::Verdict verdict =
+      place->slot->admit(part, {worker.node, push.key, push.round}, header.epoch);
+  // Slots stay with who owned them at the first roster's fence, before which nothing comes here.
+  STRETTO_CHECK(verdict != Slot::Verdict::kMoved);
+  if (verdict == Slot::Verdict::kApply) {
+    count(link, worker, header, std::move(payload), *place);
+  } else {  // It counted once, and that is enough.
+    van_.ack(link, header.push_sequence, true);
   }
 }
 

@@ -33,11 +33,11 @@ bool are_among(const std::vector<Member>& some, const std::vector<Member>& all) 
 }
 
 // What is sized and placed by the first roster stays as it is: later ones, which are whole or only
-// what has changed, say who has left.
+// what has changed, say who has left. What has been fenced stays so.
 bool follows(const Roster& before, const Roster& after) {
   if (after.workers != before.workers || after.servers != before.servers ||
       after.slots != before.slots || after.settings.part_bytes != before.settings.part_bytes ||
-      after.since > before.epoch) {
+      after.since > before.epoch || after.fence < before.fence) {
     return false;
   }
   if (after.since == 0) return are_among(before.members, after.members);

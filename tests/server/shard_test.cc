@@ -278,6 +278,24 @@ TEST_F(ShardTest, AProbeIsAnsweredAtOnceWithoutBytes) {
 
 // ---- what it cannot take
 
+TEST_F(ShardTest, AShareOfAnEpochThatIsOverIsRefusedBeforeItsSlotIsAsked) {
+  begin();
+  open();
+  push(first_, 1, {1, 2});
+  roster_.epoch = 2;
+  roster_.fence = 2;
+  say_scheduler(roster_);
+  push(second_, 1, {1, 2});
+  const Status status = fault_at(second_, 0);
+  EXPECT_EQ(status.code(), Code::kRefused);
+  EXPECT_THAT(status.cause(), HasSubstr("a frame of epoch 1 came, epochs before 2 are over"));
+  EXPECT_EQ(shard_->slots().shares(), 1U);
+  first_.epoch = 2;
+  push(first_, 1, {1, 2});
+  EXPECT_EQ(shard_->slots().shares(), 1U) << "the same round, of the epoch that is";
+  EXPECT_TRUE(first_.controls().empty());
+}
+
 TEST_F(ShardTest, AnUnknownTensorOrPartGetsAFaultAndTheLinkLives) {
   begin();
   first_.send(push_header({77, 0}, 1), bytes_of({1, 2}));

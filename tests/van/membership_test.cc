@@ -230,6 +230,15 @@ TEST_F(MembershipTest, AChangeIsNoFirstRoster) {
   expect_failed(Code::kMalformed, "contradicts the one before");
 }
 
+TEST_F(MembershipTest, AFenceThatGoesBackEndsIt) {
+  become_member();
+  Roster next = fake::roster();
+  next.epoch = 2;
+  next.fence = 0;
+  say(next);
+  expect_failed(Code::kMalformed, "contradicts the one before");
+}
+
 TEST_F(MembershipTest, ARosterThatContradictsTheOneBeforeEndsIt) {
   become_member();
   Roster next = fake::roster();
