@@ -25,6 +25,8 @@ Status run_io(const Settings& settings, Output& output);
 Status run_io_real(const Settings& settings, Output& output);
 /// What encoding, and decoding with adding, costs one thread.
 Status run_codec(const Settings& settings, Output& output);
+/// What a call costs from one process to another, beside what it costs at least, and gRPC's.
+Status run_rpc(const Settings& settings, Output& output);
 /// What choosing the next slice costs the send queue, and steering what waits.
 Status run_queue(const Settings& settings, Output& output);
 

@@ -18,6 +18,7 @@ Measures how fast this machine is, and Stretto on it.
   push       the same, without receiving
   pull       the same, without pushing
   idle       what a cluster costs that has nothing to do
+  rpc        calls from one process to another, beside what they cost at least, and beside gRPC
   queue      what the send queue costs: choosing the next slice, and steering what waits
   preempt    how long an urgent message takes beside a large transfer on one shaped link, which it
              makes in network namespaces (as root)
@@ -29,14 +30,15 @@ Measures how fast this machine is, and Stretto on it.
 every benchmark
   --json       one JSON object a line on stdout, and nothing else there
   --seconds S  push_pull, push, pull: of measuring, and as long again for the limit (3)
-               limits, codec, queue: of each measurement (0.2); idle: of watching (10)
+               limits, codec, queue: of each measurement (0.2); rpc: the same (0.3)
+               idle: of watching (10)
                preempt: of urgent messages beside the background (2)
                io: of a window on the real device (0.25)
   --help, --version
 
-limits, codec, queue, push_pull, push, pull, preempt, replay, io
-  --repeats N  how often all is measured, by turns; medians are reported (limits, codec and
-               queue 5, preempt 3, replay 2, others 1)
+limits, codec, queue, rpc, push_pull, push, pull, preempt, replay, io
+  --repeats N  how often all is measured, by turns; medians are reported (limits, codec, queue
+               and rpc 5, preempt 3, replay 2, others 1)
 
 )";
 }
@@ -72,6 +74,11 @@ push_pull, push, pull
   --part_bytes N      unit of pipelining (STRETTO_PART_BYTES, or the default)
   --transport auto|zmq|shm|fabric
                       how servers and workers meet (STRETTO_TRANSPORT, or auto: shared memory)
+
+rpc
+  --bytes N,...       of a call, and of its answer (64,64K,1M,16M)
+  --inflight N,...    calls in flight at a time, each for each size (1, and 64 below 1 MiB, 4 above)
+  --transport T,...   all, or some of shm, zmq and fabric: a row each (those that can be used)
 
 preempt
   --rate_mbit N         of the shaped link (1000)
@@ -117,6 +124,13 @@ std::string_view meaning() {
                        the time that memcpy takes to read and write as many bytes / this time
   us_per_call          of queue, CPU time: a pick, with taking it, its credit and the next push;
                        or one call that steers the frame of one tag, while others wait
+  cpu_us_per_call      of rpc, both processes together
+  transport            of rpc, also what is measured beside Stretto: futex, a futex and bytes in
+                       shared memory; raw_zmq, libzmq; raw_tcp; grpc, gRPC's unary call, where
+                       this was built with it. Two processes each
+  ratio_to_raw         of rpc: p50_us over that of the futex (shm) or of libzmq (zmq, fabric); with
+                       several in flight, calls_per_s of those over ours
+  ratio_to_grpc        of rpc: calls_per_s over gRPC's
   cpu_share            CPU seconds / seconds
   urgent_p50_ms ...    from handing the urgent message over until its answer is there; p50 and p95
                        are medians of the rounds, max is of all

@@ -45,6 +45,8 @@ Status run(const Settings& settings) {
       return run_codec(settings, output);
     case Benchmark::kQueue:
       return run_queue(settings, output);
+    case Benchmark::kRpc:
+      return run_rpc(settings, output);
     default:
       return run_exchange(settings, output);
   }

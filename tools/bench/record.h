@@ -38,6 +38,7 @@ class Record {
       if (const auto* words = std::get_if<std::string>(&value)) return *words;
       if (const auto* whole = std::get_if<std::uint64_t>(&value)) return fmt::format("{}", *whole);
       const double number = std::get<double>(value);
+      if (!std::isfinite(number)) return "-";
       return std::abs(number) < 1000 ? fmt::format("{:.4g}", number)
                                      : fmt::format("{:.0f}", number);
     }

@@ -18,7 +18,7 @@ struct Name {
   Benchmark benchmark;
 };
 
-constexpr std::array<Name, 10> kNames = {{{"limits", Benchmark::kLimits},
+constexpr std::array<Name, 11> kNames = {{{"limits", Benchmark::kLimits},
                                           {"push_pull", Benchmark::kPushPull},
                                           {"push", Benchmark::kPush},
                                           {"pull", Benchmark::kPull},
@@ -27,7 +27,8 @@ constexpr std::array<Name, 10> kNames = {{{"limits", Benchmark::kLimits},
                                           {"replay", Benchmark::kReplay},
                                           {"io", Benchmark::kIo},
                                           {"codec", Benchmark::kCodec},
-                                          {"queue", Benchmark::kQueue}}};
+                                          {"queue", Benchmark::kQueue},
+                                          {"rpc", Benchmark::kRpc}}};
 
 constexpr std::uint64_t kMaxProcesses = 256;
 constexpr std::uint64_t kMaxTensorBytes = std::uint64_t{4} << 30;
@@ -140,6 +141,10 @@ Result<Settings> read_settings(Benchmark benchmark, std::span<const std::string>
       defaults(0.25, 1);
       add(flags, io_flags(settings.io));
       break;
+    case Benchmark::kRpc:
+      defaults(0.3, 5);
+      add(flags, rpc_flags(settings.rpc));
+      break;
     default:
       defaults(3, 1);
       add(flags, cluster_flags(settings));
@@ -151,6 +156,7 @@ Result<Settings> read_settings(Benchmark benchmark, std::span<const std::string>
   Status status = read_flags(words, flags);
   if (status.ok()) status = check_memory(settings);
   if (status.ok()) status = check_preempt(settings.preempt);
+  if (status.ok()) status = check_rpc(settings.rpc);
   if (status.ok() && benchmark == Benchmark::kReplay) status = check_replay(settings.replay);
   if (status.ok() && benchmark == Benchmark::kIo && !settings.help) status = check_io(settings.io);
   if (!status.ok()) return status;

@@ -12,6 +12,7 @@
 #include "tools/bench/io_settings.h"
 #include "tools/bench/preempt_settings.h"
 #include "tools/bench/replay_settings.h"
+#include "tools/bench/rpc_settings.h"
 
 namespace stretto::bench {
 
@@ -25,7 +26,8 @@ enum class Benchmark : std::uint8_t {
   kReplay,
   kIo,
   kCodec,
-  kQueue
+  kQueue,
+  kRpc
 };
 
 /// "push_pull" and so on.
@@ -49,6 +51,7 @@ struct Settings {
   PreemptSettings preempt;
   ReplaySettings replay;
   IoSettings io;
+  RpcSettings rpc;
 };
 
 /// `words` come after the benchmark's name.
