@@ -37,12 +37,19 @@ class Buffer {
   /// A copy of `bytes` in new memory.
   static Buffer copy_of(std::span<const std::byte> bytes);
 
+  /// What the owner of lent memory says of it: that a lease should end with the call that brought
+  /// it, or that it may be kept for as long as other processes take, and nobody changes the bytes.
+  enum class Lending : std::uint8_t { kForNow, kLasting };
+
   /// Somebody's memory, read-only for us. `release()` runs once, when the last lease ends, on
   /// whatever thread ends it; it must not block.
   template <typename Release>
-  static Buffer borrow(std::span<const std::byte> bytes, Release release) {
-    return Buffer(new Owned<Release>(std::move(release)), const_cast<std::byte*>(bytes.data()),
-                  bytes.size(), false);
+  static Buffer borrow(std::span<const std::byte> bytes, Release release,
+                       Lending lending = Lending::kForNow) {
+    Buffer made(new Owned<Release>(std::move(release)), const_cast<std::byte*>(bytes.data()),
+                bytes.size(), false);
+    made.block_->lasting = lending == Lending::kLasting;
+    return made;
   }
   /// Memory given to us: we may write to it while we hold the only lease.
   template <typename Release>
@@ -69,6 +76,8 @@ class Buffer {
     return block_ != nullptr && block_->writable &&
            block_->leases.load(std::memory_order_acquire) == 1;
   }
+  /// True for lent memory that may be kept.
+  bool lasting() const { return block_ != nullptr && block_->lasting; }
   /// The bytes for writing. Only while exclusive().
   std::span<std::byte> writable() {
     STRETTO_CHECK(exclusive());
@@ -80,6 +89,7 @@ class Buffer {
     std::atomic<std::uint32_t> leases{1};
     void (*release)(Block*);
     bool writable;
+    bool lasting = false;
   };
 
   struct Own;  // A block and its bytes in one piece of memory.

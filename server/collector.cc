@@ -132,7 +132,8 @@ void Collector::collect(Share share) {
     return;
   }
   // Kept beyond this call: memory that is not ours alone may change once its push is acked.
-  if (!share.absent && !share.bytes.exclusive()) share.bytes = own_copy(share.bytes, allocate_);
+  const bool as_it_is = share.absent || share.bytes.exclusive() || share.bytes.lasting();
+  if (!as_it_is) share.bytes = own_copy(share.bytes, allocate_);
   held_[*rounds_.group()->find(share.worker)] = std::move(share);
   if (shares_ == Shares::kAdded) add_in_rank_order(static_cast<std::uint32_t>(held_.size()));
 }
@@ -221,6 +222,7 @@ Buffer Collector::take_sum() {
   add_in_rank_order(static_cast<std::uint32_t>(held_.size()));
   turn_ = 0;
   if (sum_.empty()) return zeros(layout_.elements * bytes_of(layout_.sums), allocate_);
+  make_sum_ours();
   return std::exchange(sum_, Buffer());
 }
 
@@ -229,17 +231,34 @@ void Collector::add_to_sum(Share share) {
   if (share.codec != Codec::kNone && sum_.empty()) {
     sum_ = decoded(share.bytes);
   } else if (share.codec != Codec::kNone) {
+    make_sum_ours();
     ops::decode(codec, share.bytes.bytes(), sum_numbers(sum_.writable()), ops::Then::kAdd);
   } else if (!share.assign && layout_.sums != layout_.dtype) {
     add_widened(share.bytes);
-  } else if (!sum_.empty()) {
-    ops::reduce_into(reduction_of(layout_.options.update.rule), layout_.dtype, sum_.writable(),
-                     share.bytes.bytes());
-  } else if (share.bytes.exclusive()) {
-    sum_ = std::move(share.bytes);
   } else {
-    sum_ = own_copy(share.bytes, allocate_);
+    add_numbers(std::move(share.bytes));
   }
+}
+
+// A first share that may stay where it is waits there for the second, and is read once instead of
+// twice.
+void Collector::add_numbers(Buffer share) {
+  const ops::Reduction reduction = reduction_of(layout_.options.update.rule);
+  if (sum_.empty()) {
+    const bool as_it_is = share.exclusive() || share.lasting();
+    sum_ = as_it_is ? std::move(share) : own_copy(share, allocate_);
+  } else if (sum_.lasting() && reduction == ops::Reduction::kSum) {
+    Buffer sum = allocate_(sum_.size());
+    ops::sum_to(layout_.dtype, sum.writable(), sum_.bytes(), share.bytes());
+    sum_ = std::move(sum);
+  } else {
+    make_sum_ours();
+    ops::reduce_into(reduction, layout_.dtype, sum_.writable(), share.bytes());
+  }
+}
+
+void Collector::make_sum_ours() {
+  if (sum_.lasting()) sum_ = own_copy(sum_, allocate_);
 }
 
 void Collector::add_widened(const Buffer& share) {

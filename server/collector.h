@@ -30,8 +30,9 @@ class Collector {
                                    ///< as they come.
   };
   /// Counts a share: summed or kept when this returns a value, refused and without effect
-  /// otherwise. The first share's memory becomes the sum if it is ours alone; the others are added
-  /// straight out of the transport's memory.
+  /// otherwise. The first share's memory becomes the sum if it is ours alone, and stays where it is
+  /// until the second comes if it is lent to last; the others are added straight out of the
+  /// transport's memory.
   Result<Counted> add(Share share);
 
   /// Who makes rounds from `from_round` on, or at once if that is the open round or the next one to
@@ -58,13 +59,16 @@ class Collector {
   void add_in_rank_order(std::uint32_t until);
   Buffer take_sum();
   void add_to_sum(Share share);
+  void add_numbers(Buffer share);
+  void make_sum_ours();
   void add_widened(const Buffer& share);
   Buffer decoded(const Buffer& encoded) const;
 
   PartLayout layout_;
   Allocate allocate_;
   Consistency rounds_;
-  Buffer sum_;  // Of the open collected round; empty before its first bytes.
+  Buffer sum_;  // Of the open collected round; empty before its first bytes. Read-only while it
+                // is the first share, where its sender has it.
   Shares shares_;
   std::vector<Share> held_;  // Shares that are added later, by their workers' order; or none are.
   std::uint32_t turn_ = 0;   // Whose share is to be added next.

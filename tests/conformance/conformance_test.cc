@@ -284,6 +284,23 @@ TEST_P(Conformance, WritingToAPayloadThatIsOursSpoilsNothing) {
   }));
 }
 
+TEST_P(Conformance, WhoKeepsAllThatMayBeKeptIsSentTheRestAllTheSame) {
+  constexpr std::size_t kBytes = 100'000;
+  std::vector<std::pair<std::uint64_t, Buffer>> kept;
+  server_.when_frame = [&](LinkId, const wire::Header& header, Buffer payload) {
+    if (payload.lasting()) kept.emplace_back(header.sequence, std::move(payload));
+  };
+  for (std::uint32_t i = 0; i < 100; ++i) {
+    ASSERT_TRUE(until({&worker_, &server_}, [&] {
+      return worker_.send(link_, i, Buffer::copy_of(pattern(kBytes, i))) == Sent::kTaken;
+    })) << i;
+  }
+  ASSERT_TRUE(until({&worker_, &server_}, [&] { return server_.frames == 100; }));
+  for (const auto& [sequence, payload] : kept) {
+    EXPECT_TRUE(has_pattern(payload.bytes(), static_cast<std::uint32_t>(sequence))) << sequence;
+  }
+}
+
 TEST_P(Conformance, APayloadMayOutliveItsTransport) {
   Lender lender(pattern(50'000, 4));
   Buffer kept;

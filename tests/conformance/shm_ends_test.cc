@@ -155,6 +155,38 @@ TEST_F(ShmEnds, WhatIsStillReadIsNotUsedAgain) {
   EXPECT_NE(memory, nullptr);
 }
 
+// A quarter of what may be in flight, so that a sender whose payloads are kept goes on.
+TEST_F(ShmEnds, PayloadsMayBeKeptWithinBounds) {
+  constexpr std::size_t kBytes = 50'000;
+  End reader(make_shm_endpoint());
+  const LinkId link = reader.connect(address_);
+  ASSERT_EQ(reader.send(link, 1), Sent::kTaken);
+  ASSERT_TRUE(until({&reader, &server_}, [&] { return server_.accepted.size() == 2; }));
+  std::vector<Buffer> kept;
+  reader.when_frame = [&](LinkId, const wire::Header&, Buffer payload) {
+    if (payload.lasting()) kept.push_back(std::move(payload));
+  };
+  wire::Header header;
+  header.kind = wire::Kind::kValue;
+  header.bytes = kBytes;
+  const LinkId back = server_.accepted.back();
+  const auto send_all = [&](std::uint64_t until_frames) {
+    while (reader.frames < until_frames) {
+      const Buffer payload = Buffer::copy_of(pattern(kBytes, 8));
+      ASSERT_TRUE(until({&reader, &server_}, [&] {
+        return server_.transport().try_send(back, header, payload) == Sent::kTaken;
+      }));
+      reader.poll();
+    }
+  };
+  send_all(60);
+  const std::size_t most = (1 << 20) / 4 / kBytes;
+  EXPECT_EQ(kept.size(), most);
+  kept.clear();
+  send_all(120);
+  EXPECT_EQ(kept.size(), most) << "what was given back does not count any more";
+}
+
 // One copy for what lies elsewhere, none for what lies in memory of the transport; none on arrival.
 TEST_F(ShmEnds, PayloadsAreCopiedAtMostOnce) {
   Transport& from = innocent_.transport();

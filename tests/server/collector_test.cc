@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One part's life: memory that is adopted or copied, sums in rank order, values that never change.
+// One part's life: sums in rank order, values that never change, refusals.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -21,49 +21,6 @@ using testing::HasSubstr;
 using Floats = std::vector<float>;
 
 class CollectorTest : public PartFixture {};
-
-// ---- whose memory
-
-TEST_F(CollectorTest, TheFirstSharesMemoryBecomesTheSumIfItIsOursAlone) {
-  make(2);
-  Buffer first = bytes_of({1, 2});
-  const std::byte* memory = first.data();
-  ASSERT_TRUE(share(0, std::move(first)).ok());
-  ASSERT_TRUE(share(1, Floats{10, 20}).ok());
-  EXPECT_EQ(held().bytes.data(), memory) << "no copy was made";
-  EXPECT_THAT(value(), ElementsAre(11, 22));
-}
-
-TEST_F(CollectorTest, LentMemoryIsCopiedAndNeverWrittenTo) {
-  make(2);
-  Floats users{1, 2};
-  int ended = 0;
-  ASSERT_TRUE(
-      share(0, Buffer::borrow(std::as_bytes(std::span(users)), [&ended] { ++ended; })).ok());
-  EXPECT_EQ(ended, 1) << "the lease is given back when the share has been applied";
-  users = {100, 100};
-  ASSERT_TRUE(share(1, Floats{10, 20}).ok());
-  EXPECT_THAT(value(), ElementsAre(11, 22)) << "what the user does afterwards is not seen";
-  EXPECT_THAT(users, ElementsAre(100, 100));
-}
-
-TEST_F(CollectorTest, WritableMemoryThatOthersHoldIsCopied) {
-  make(2);
-  const Buffer shared = bytes_of({1, 2});
-  ASSERT_TRUE(share(0, shared).ok());
-  ASSERT_TRUE(share(1, Floats{10, 20}).ok());
-  EXPECT_THAT(floats_of(shared.bytes()), ElementsAre(1, 2));
-  EXPECT_THAT(value(), ElementsAre(11, 22));
-}
-
-TEST_F(CollectorTest, HeldSharesOfTheDeterministicModeAreNotTheUsersMemory) {
-  make(2, {.deterministic = true});
-  Floats users{1, 2};
-  ASSERT_TRUE(share(1, Buffer::borrow(std::as_bytes(std::span(users)), [] {})).ok());
-  users = {100, 100};
-  ASSERT_TRUE(share(0, Floats{10, 20}).ok());
-  EXPECT_THAT(value(), ElementsAre(11, 22));
-}
 
 /// Values that are being sent keep their bytes whatever is contributed afterwards.
 TEST_F(CollectorTest, ALeasedValueNeverChanges) {

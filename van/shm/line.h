@@ -76,6 +76,9 @@ class Line {
   void offer_room();
   /// We have done with a payload.
   void give_back(std::uint32_t slot);
+  /// We hold so many bytes more of the far end's memory. Returns what was held before.
+  std::size_t lease(std::size_t bytes) { return leased_.fetch_add(bytes); }
+  void end_lease(std::size_t bytes) { leased_.fetch_sub(bytes); }
 
   // Both.
   void wish(std::uint32_t wishes);
@@ -112,6 +115,7 @@ class Line {
   const Descriptor socket_;
   const Mapping memory_;
   const Side side_;
+  std::atomic<std::size_t> leased_{0};
 };
 
 }  // namespace stretto::shm

@@ -16,6 +16,8 @@ using Sent = Transport::Sent;
 
 // Below this a copy is cheaper than a lease.
 constexpr std::size_t kLeastLeased = 512;
+// Of what a sender may have in flight, how much of it may be kept: it can go on with the others.
+constexpr std::size_t kKeptPart = 4;
 constexpr std::size_t kAlignment = 64;
 constexpr int kNotesAtOnce = 64;
 
@@ -271,9 +273,15 @@ Buffer Link::take(const Entry& entry, const FarMemory::View& view) {
     if (!entry.is_inline()) line_->give_back(entry.slot);
     return copy;
   }
-  return Buffer::borrow(view.bytes, [line = line_, mapping = view.mapping, slot = entry.slot] {
-    line->give_back(slot);
-  });
+  const std::size_t bytes = entry.bytes;
+  const bool may_last = line_->lease(bytes) + bytes <= options_.max_copied_bytes / kKeptPart;
+  return Buffer::borrow(
+      view.bytes,
+      [line = line_, mapping = view.mapping, slot = entry.slot, bytes] {
+        line->give_back(slot);
+        line->end_lease(bytes);
+      },
+      may_last ? Buffer::Lending::kLasting : Buffer::Lending::kForNow);
 }
 
 // ---- waiting, ending
