@@ -162,6 +162,19 @@ void read_submission(ConfigReader& reader, bool& whole_frames) {
   }
 }
 
+void read_host_policy(ConfigReader& reader, HostPolicy& policy) {
+  const auto word = reader.text({"STRETTO_HOST_WINDOW"});
+  policy = HostPolicy::kUrgent;
+  if (!word || *word == "urgent") return;
+  if (*word == "none") {
+    policy = HostPolicy::kNone;
+  } else if (*word == "fair") {
+    policy = HostPolicy::kFair;
+  } else {
+    reader.fail(wrong("STRETTO_HOST_WINDOW", *word, "none, fair or urgent"));
+  }
+}
+
 void read_balance(ConfigReader& reader, bool& balance_input) {
   const auto word = reader.text({"STRETTO_INPUT_BALANCE"});
   if (!word) return;
@@ -303,6 +316,7 @@ Result<Config> config_from(const Environment& environment, Role role) {
   read_addresses(reader, config);
   read_transport(reader, config.transport, config.fabric_provider);
   read_submission(reader, config.whole_frames);
+  read_host_policy(reader, config.host_policy);
   read_balance(reader, config.balance_input);
   reader.seconds({"STRETTO_RENDEZVOUS_TIMEOUT_S"}, config.rendezvous_timeout);
   reader.seconds({"STRETTO_OPERATION_TIMEOUT_S"}, config.operation_timeout);

@@ -36,6 +36,13 @@ std::string_view name_of(Role role);
 /// elsewhere; kShm and kFabric make it an error if that cannot be had.
 enum class TransportChoice : std::uint8_t { kAuto, kZmq, kShm, kFabric };
 
+/// How the processes of a host divide its way out to other hosts.
+enum class HostPolicy : std::uint8_t {
+  kNone,   ///< Each has a window of its own.
+  kFair,   ///< One window; equal parts over the jobs that have something to send.
+  kUrgent  ///< The same, and within a job what is urgent in one process goes before all others'.
+};
+
 /// Looks a variable up; std::nullopt if unset or empty.
 using Environment = std::function<std::optional<std::string>(const std::string&)>;
 /// The process's own environment.
@@ -98,6 +105,8 @@ struct Config {
   Duration link_patience = 0s;
   /// Frames leave whole and windows are the settings', towards other hosts too: for comparisons.
   bool whole_frames = false;
+  /// The environment's is kUrgent unless it says otherwise.
+  HostPolicy host_policy = HostPolicy::kNone;
   /// Whether the scheduler limits what workers read that take others' share of a storage.
   bool balance_input = true;
   CodecPolicy codecs;  ///< Which of a worker's tensors get a codec, where the program says nothing.

@@ -87,6 +87,14 @@ Result<std::string> address_towards(const std::string& host, std::uint16_t port)
   return std::string(text);
 }
 
+std::uint32_t interface_of(const std::string& address) {
+  const Interfaces owner = interfaces();
+  for (const ifaddrs* one = owner.get(); one != nullptr; one = one->ifa_next) {
+    if (is_ipv4(*one) && text_of(*one->ifa_addr) == address) return if_nametoindex(one->ifa_name);
+  }
+  return 0;
+}
+
 std::string reachable_address(std::string_view address) {
   if (!address.starts_with(kEveryInterface)) return std::string(address);
   return address_of_host() + std::string(address.substr(kEveryInterface.size()));

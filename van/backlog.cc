@@ -118,6 +118,12 @@ bool Backlog::has_data(LinkId link) const {
   return queue != nullptr && queue->has_data();
 }
 
+std::optional<Urgency> Backlog::most_urgent(LinkId link) const {
+  const LinkQueue* queue = links_.find(link);
+  if (queue == nullptr || !queue->has_data()) return std::nullopt;
+  return queue->lanes().most_urgent();
+}
+
 std::map<std::int32_t, std::size_t> Backlog::waiting_by_priority() const {
   constexpr std::size_t kMost = 32;
   std::map<std::int32_t, std::size_t> waiting;

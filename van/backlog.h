@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -55,6 +56,9 @@ class Backlog {
   std::map<std::int32_t, std::size_t> waiting_by_priority() const;
   /// True if a data frame waits for this link and is not paused.
   bool has_data(LinkId link) const;
+  /// Of the data frames that wait for it and are not paused, the most urgent's; none: there are
+  /// none.
+  std::optional<Urgency> most_urgent(LinkId link) const;
   /// True if something may go since note_looked() that could not before: it was queued, or resumed,
   /// or the end of what was cancelled waits.
   bool stirred() const { return stirred_; }

@@ -3,6 +3,7 @@
 #include "van/pacer.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "van/frame_views.h"
 
@@ -13,6 +14,7 @@ constexpr Duration kShapeAllEvery = 500us;
 // For an empty way out: some round trips, and not more than what a dead far end may cost.
 constexpr Duration kLeastPatience = 5ms;
 constexpr Duration kMostPatience = 100ms;
+constexpr Duration kUrgentLasts = 1s;  // Somebody urgent has been about so lately.
 constexpr int kOpenForShut = 20;  // So much longer than it was shut is the way open afterwards.
 constexpr std::uint64_t kMostTold = 60'000'000'000;  // Nanoseconds.
 constexpr std::uint64_t kAlignment = 64;  // So that slices are whole elements, and aligned.
@@ -33,9 +35,17 @@ void Pacer::on_time(Time now) {
 // What has its turn for having waited longest makes nobody wait.
 std::optional<SendQueue::Pick> Pacer::next(Time now) {
   const auto pick = queue_.next();
-  if (!pick || pick->control || pick->aged) return pick;
+  yields_ = false;
+  if (!pick || pick->control) return pick;
   const auto found = paths_.find(pick->link);
-  if (found == paths_.end() || !found->second.wants_probe(now)) {
+  const bool shared = found != paths_.end();
+  const bool held = shared && yielding_.holds(pick->frame->header.priority, now);
+  if (pick->aged) return pick;
+  if (held) {
+    yields_ = true;
+    return queue_.next(Among::kUnshaped);
+  }
+  if (!shared || !found->second.wants_probe(now)) {
     shut_ = false;
     return pick;
   }
@@ -76,15 +86,27 @@ void Pacer::on_sent(LinkId link, std::uint64_t charge, Time now) {
   const auto found = paths_.find(link);
   if (found == paths_.end()) return;
   const bool alone = queue_.windows().shaped_in_flight() <= charge;
-  found->second.on_sent(queue_.windows().sent(link), charge, alone, queue_.backlog().has_data(link),
-                        now);
+  // Who gives way to others does not show how fast the path is.
+  const bool more = queue_.backlog().has_data(link) && !share_.above;
+  found->second.on_sent(queue_.windows().sent(link), charge, alone, more, now);
+  yielding_.on_sent(charge, now);
   shape(link, found->second);
+}
+
+void Pacer::note_urgency(const Frame& frame, Time now) {
+  const std::int32_t priority = frame.header.priority;
+  if (frame.bulk || paths_.count(frame.link) == 0) return;
+  if (now - urgent_at_ < kUrgentLasts && priority < urgent_priority_) return;
+  urgent_priority_ = priority;
+  urgent_at_ = now;
 }
 
 void Pacer::on_credit(LinkId link, std::uint64_t taken_bytes, Time now) {
   const auto found = paths_.find(link);
   if (found == paths_.end()) return;
+  const std::uint64_t before = found->second.taken_bytes();
   found->second.on_credit(taken_bytes, now);
+  taken_bytes_ += found->second.taken_bytes() - before;
   shape(link, found->second);
   on_time(now);
 }
@@ -119,6 +141,7 @@ Bounds Pacer::bounds_of(const Path& path) const {
 }
 
 Bounds Pacer::bulk_bounds_of(const Path& path) const {
+  if (bulk_yields_) return bounds_of(path);
   return limited(path.bulk_window_bytes(), path.bulk_quantum_bytes());
 }
 
@@ -130,27 +153,55 @@ void Pacer::shape(LinkId link, const Path& path) {
 // far end does not hold up the others.
 void Pacer::shape_all(Time now) {
   shaped_all_at_ = now;
-  double rate = 0;
   std::uint64_t quantum = 0;
   std::uint64_t bulk_quantum = 0;
-  std::uint64_t product = 0;
-  std::uint64_t late = 0;
-  std::uint64_t bulk_late = 0;
+  sums_ = {};
   for (auto& [link, path] : paths_) {
     queue_.windows().departed(link, path.departed_bytes(now));
     quantum = std::max(quantum, bounds_of(path).quantum_bytes);
     bulk_quantum = std::max(bulk_quantum, bulk_bounds_of(path).quantum_bytes);
-    if (queue_.windows().in_flight(link) == 0) continue;
-    rate += path.rate();
-    product += path.product_bytes();
-    late += path.late_bytes();
-    bulk_late += path.bulk_late_bytes();
+    if (queue_.windows().in_flight(link) > 0) sums_ += path.sums();
   }
-  quantum = std::max(quantum, Path::quantum_bytes(rate));
-  bulk_quantum = std::max(bulk_quantum, Path::bulk_quantum_bytes(rate));
-  queue_.windows().set_shaped(
-      std::min(Path::window_bytes(quantum, product, late), limit_bytes_),
-      std::min(Path::window_bytes(bulk_quantum, product, bulk_late), limit_bytes_));
+  PathSums all = sums_;
+  all += share_.others;
+  quantum = std::max(quantum, Path::quantum_bytes(all.rate));
+  const std::uint64_t window = Path::window_bytes(quantum, all.product_bytes, all.late_bytes);
+  bulk_quantum = std::max(bulk_quantum, Path::bulk_quantum_bytes(all.rate));
+  const std::uint64_t bulk_window =
+      bulk_yields_ ? window
+                   : Path::window_bytes(bulk_quantum, all.product_bytes, all.bulk_late_bytes);
+  queue_.windows().set_shaped(share_.of(std::min(window, limit_bytes_)),
+                              share_.of(std::min(bulk_window, limit_bytes_)));
+}
+
+// Others' sums change all the time: they are seen when all is shaped again.
+void Pacer::set_share(const host::HostShare& share, Time now) {
+  const bool other_part = share.part != share_.part;
+  share_ = share;
+  yielding_.set(share);
+  if (share.urgent) other_urgent_until_ = now + kUrgentLasts;
+  const bool yields = now < other_urgent_until_;
+  const bool other_bulk = yields != std::exchange(bulk_yields_, yields);
+  if (other_bulk) {
+    for (const auto& [link, path] : paths_) shape(link, path);
+  }
+  if (other_part || other_bulk) shape_all(now);
+}
+
+host::HostEntry Pacer::entry(Time now) const {
+  host::HostEntry entry;
+  for (const auto& [link, path] : paths_) {
+    const auto urgency = queue_.backlog().most_urgent(link);
+    if (!urgency) continue;
+    entry.priority =
+        entry.waiting ? std::max(entry.priority, urgency->priority) : urgency->priority;
+    entry.waiting = true;
+  }
+  entry.urgent = urgent_at_ != Time{} && now - urgent_at_ < kUrgentLasts;
+  entry.urgent_priority = urgent_priority_;
+  entry.here_bytes = queue_.windows().shaped_in_flight();
+  entry.paths = sums_;
+  return entry;
 }
 
 const Path* Pacer::find(LinkId link) const {

@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 
+#include "van/host/yielding.h"
 #include "van/path.h"
 #include "van/send_queue.h"
 
@@ -30,10 +31,14 @@ class Pacer {
   /// for long, and all of them together not more than one part in twenty of the time.
   std::optional<SendQueue::Pick> next(Time now);
   /// True if the last next() found what only time, and no credit, may let go.
-  bool held_back() const { return queue_.held_back() || (shut_ && queue_.waiting() > 0); }
+  bool held_back() const {
+    return queue_.held_back() || ((shut_ || yields_) && queue_.waiting() > 0);
+  }
   /// A slice of data is about to go: true if the far end should tell at once that it has come.
   bool wants_credit(LinkId link, std::uint64_t charge);
   void on_sent(LinkId link, std::uint64_t charge, Time now);
+  /// The same slice is of this frame.
+  void note_urgency(const Frame& frame, Time now);
   void on_credit(LinkId link, std::uint64_t taken_bytes, Time now);
   /// What one end tells the other of the path between them, in a credit frame: the least round
   /// trip that it has seen of late, and how long its loop waits for a processor.
@@ -41,6 +46,13 @@ class Pacer {
   void hear(LinkId link, const wire::Header& credit);
   /// How long this end's loop waits for a processor when it does.
   void set_own_wait(Duration wait) { own_wait_ = wait; }
+
+  /// What other processes leave of this host's window.
+  void set_share(const host::HostShare& share, Time now);
+  /// What they should know of this one, but for when and of which job it is.
+  host::HostEntry entry(Time now) const;
+  /// What the far ends of all links have taken in all.
+  std::uint64_t taken_bytes() const { return taken_bytes_; }
 
   /// What is known of a link's path, or null.
   const Path* find(LinkId link) const;
@@ -55,6 +67,15 @@ class Pacer {
 
   SendQueue& queue_;
   std::map<LinkId, Path> paths_;
+  PathSums sums_;  // Of those with bytes in flight.
+  std::uint64_t taken_bytes_ = 0;
+  host::HostShare share_;
+  host::Yielding yielding_;
+  bool yields_ = false;  // The last next() found only what has to wait for another process.
+  std::int32_t urgent_priority_ = 0;  // Of the most urgent that is no bulk,
+  Time urgent_at_ = {};               // when such left last.
+  Time other_urgent_until_ = {};      // Of other processes.
+  bool bulk_yields_ = false;          // Because of them bulk goes as the others do.
   Duration own_wait_{};
   bool shut_ = false;     // A probe waits for an empty way out,
   Time shut_since_ = {};  // since then.

@@ -29,6 +29,22 @@ class Greatest {
   double before_ = 0;
 };
 
+/// What windows are made of, summed over paths. Thread: any (a value).
+struct PathSums {
+  double rate = 0;  ///< Bytes a second.
+  std::uint64_t product_bytes = 0;
+  std::uint64_t late_bytes = 0;
+  std::uint64_t bulk_late_bytes = 0;
+
+  PathSums& operator+=(const PathSums& other) {
+    rate += other.rate;
+    product_bytes += other.product_bytes;
+    late_bytes += other.late_bytes;
+    bulk_late_bytes += other.bulk_late_bytes;
+    return *this;
+  }
+};
+
 /// Thread: loop. Pure: told of what was sent and credited, it answers.
 class Path {
  public:
@@ -64,6 +80,7 @@ class Path {
   std::uint64_t product_bytes() const;
   std::uint64_t late_bytes() const;
   std::uint64_t bulk_late_bytes() const;
+  PathSums sums() const { return {rate(), product_bytes(), late_bytes(), bulk_late_bytes()}; }
   static std::uint64_t window_bytes(std::uint64_t quantum, std::uint64_t product,
                                     std::uint64_t late);
   /// Of a path of so many bytes a second; 0: not known.
@@ -75,6 +92,8 @@ class Path {
   /// True if the far end should be asked to tell of this slice at once.
   bool wants_credit(std::uint64_t sent_bytes);
 
+  /// What the far end has taken in all.
+  std::uint64_t taken_bytes() const { return taken_bytes_; }
   /// Bytes a second; 0 if nothing is known yet.
   double rate() const { return rate_.get(); }
   /// The least of late, ours or the far end's. Zero if nothing is known yet.

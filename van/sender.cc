@@ -43,8 +43,8 @@ Time deadline_in(std::uint64_t microseconds, const Clock& clock) {
   return clock.now() + std::chrono::microseconds(microseconds);
 }
 
-Sender::Sender(const Parts& parts, bool whole_frames)
-    : parts_(parts), queue_(0, 0), paced_(!whole_frames) {
+Sender::Sender(const Parts& parts, bool whole_frames, const host::HostOptions& host)
+    : parts_(parts), queue_(0, 0), host_(host), paced_(!whole_frames) {
   queue_.backlog().set_nesting({kMostNested, kLargestNested});
   const JobSettings defaults;
   set_windows(defaults.link_window_bytes, defaults.total_window_bytes);
@@ -59,13 +59,23 @@ void Sender::set_windows(std::uint64_t link_window_bytes, std::uint64_t total_wi
 // Towards this host nothing is shared with others: its windows are the settings'.
 void Sender::add_link(LinkId id, Time now) {
   queue_.add_link(id);
-  if (paced_ && !parts_.transport.is_local(id)) pacer_.add_link(id, now);
+  if (!paced_ || parts_.transport.is_local(id)) return;
+  pacer_.add_link(id, now);
+  host_.join(now);
 }
 
 void Sender::remove_link(LinkId id) {
   std::erase(again_, id);
   queue_.remove_link(id);
   pacer_.remove_link(id);
+}
+
+// ---- the other processes of this host
+
+void Sender::tell_host(Time now) {
+  if (host_.must_tell(queue_.waiting() > 0, now)) {
+    host_.tell(pacer_.entry(now), pacer_.taken_bytes(), now);
+  }
 }
 
 // ---- a new link
@@ -172,9 +182,13 @@ wire::Header Sender::stamp(const Session& session, const SendQueue::Pick& pick, 
 void Sender::pump(FrameHandler& handler) {
   queue_.backlog().note_looked();
   std::erase_if(again_, [this](LinkId id) { return has_sent_again(id); });
-  if (queue_.waiting() == 0) return;
+  if (queue_.waiting() == 0) {
+    if (host_.has_told()) tell_host(parts_.clock.now());
+    return;
+  }
   const Time now = parts_.clock.now();
   parts_.trace.saw(now);
+  if (host_.is_due(now)) pacer_.set_share(host_.look(pacer_.entry(now), now), now);
   pacer_.on_time(now);
   while (auto pick = pacer_.next(now)) {
     LinkState* link = parts_.links.find(pick->link);
@@ -203,6 +217,7 @@ void Sender::pump(FrameHandler& handler) {
     note_taken(*link, *pick, header, now, handler);
   }
   if (queue_.waiting() > 0) ++parts_.counters.stalls;
+  tell_host(now);
 }
 
 void Sender::note_taken(LinkState& link, const SendQueue::Pick& pick, const wire::Header& header,
@@ -217,6 +232,7 @@ void Sender::note_taken(LinkState& link, const SendQueue::Pick& pick, const wire
   const std::uint64_t left = pick.last ? pick.frame->tag : 0;
   if (data) parts_.counters.data_bytes_out += pick.bytes;
   parts_.trace.left(session.peer(), session.marks(), pick);
+  if (data) pacer_.note_urgency(*pick.frame, now);
   queue_.taken(pick);
   if (data) pacer_.on_sent(id, pick.charge(), now);
   if (left != 0) handler.on_left(id, left);

@@ -6,6 +6,7 @@
 #include "common/clock.h"
 #include "van/debts.h"
 #include "van/frame_handler.h"
+#include "van/host/host_window.h"
 #include "van/pacer.h"
 #include "van/waits.h"
 
@@ -28,7 +29,7 @@ class Sender {
     const Clock& clock;
   };
   /// `whole_frames`: towards other hosts too, and the windows are set_windows'.
-  Sender(const Parts& parts, bool whole_frames);
+  Sender(const Parts& parts, bool whole_frames, const host::HostOptions& host = {});
 
   /// Stamped on every frame.
   void set_node(NodeId node) { node_ = node; }
@@ -66,6 +67,7 @@ class Sender {
 
  private:
   void queue_control(LinkId id, wire::Kind kind, Buffer message);
+  void tell_host(Time now);
   bool has_sent_again(LinkId id);
   wire::Header stamp(const Session& session, const SendQueue::Pick& pick, Time now);
   void note_taken(LinkState& link, const SendQueue::Pick& pick, const wire::Header& header,
@@ -74,6 +76,7 @@ class Sender {
   Parts parts_;
   SendQueue queue_;
   Pacer pacer_{queue_};
+  host::HostWindow host_;
   Waits waits_;
   Debts debts_;
   std::vector<LinkId> again_;  // Sessions of which frames are to be sent again.

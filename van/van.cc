@@ -13,7 +13,7 @@ Van::Van(std::unique_ptr<Transport> transport, const Clock& clock, const VanOpti
     : transport_(std::move(transport)),
       waker_(std::make_shared<Waker>(*transport_)),
       clock_(clock),
-      out_({*transport_, lives_, trace_, counters_, clock_}, options.whole_frames),
+      out_({*transport_, lives_, trace_, counters_, clock_}, options.whole_frames, options.host),
       mender_({*transport_, lives_, trace_, counters_, clock_}, out_, options.patience),
       links_({*transport_, lives_, trace_, counters_, clock_}, out_, mender_),
       in_({*transport_, lives_, trace_, counters_, clock_}, out_, mender_,

@@ -29,6 +29,8 @@ struct VanOptions {
   /// Frames of one link whose slices are coming hold no more than this, beyond a first one; what
   /// goes beyond is dropped as it comes, and on_data gets no payload.
   std::uint64_t most_begun_bytes = std::numeric_limits<std::uint64_t>::max();
+  /// With which other processes of this host a window is shared.
+  host::HostOptions host = {};
 };
 
 /// What a frame that waits may still be asked: whose it is, and when it is wanted.

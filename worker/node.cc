@@ -16,7 +16,9 @@ WorkerNode::WorkerNode(const Config& config, std::unique_ptr<Transport> transpor
                        const Clock& clock, std::unique_ptr<Coder> coder)
     : clock_(clock),
       van_(std::move(transport), clock,
-           {.patience = config.link_patience, .whole_frames = config.whole_frames}),
+           {.patience = config.link_patience,
+            .whole_frames = config.whole_frames,
+            .host = host::host_options(config)}),
       membership_(config, {}, van_, clock),
       trace_(config, van_),
       shards_(van_),

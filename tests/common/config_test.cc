@@ -44,6 +44,7 @@ TEST(Config, WithoutAnyVariableTheDefaultsHold) {
   EXPECT_EQ(config.log_level, "info");
   EXPECT_EQ(config.metrics_file, "");
   EXPECT_EQ(config.transport, TransportChoice::kAuto);
+  EXPECT_EQ(config.host_policy, HostPolicy::kUrgent);
   EXPECT_EQ(config.job.part_bytes % 64, 0U);
 }
 
@@ -60,6 +61,7 @@ TEST(Config, ReadsEveryVariable) {
                                    {"STRETTO_LOG_LEVEL", "debug"},
                                    {"STRETTO_TRANSPORT", "shm"},
                                    {"STRETTO_HAND_OVER", "frames"},
+                                   {"STRETTO_HOST_WINDOW", "fair"},
                                    {"STRETTO_INPUT_BALANCE", "off"},
                                    {"STRETTO_RENDEZVOUS_TIMEOUT_S", "1.5"},
                                    {"STRETTO_OPERATION_TIMEOUT_S", "2"},
@@ -73,6 +75,7 @@ TEST(Config, ReadsEveryVariable) {
                                    {"STRETTO_STALL_ERROR_S", "5e1"}});
   EXPECT_EQ(config.workers, 8U);
   EXPECT_EQ(config.servers, 3U);
+  EXPECT_EQ(config.host_policy, HostPolicy::kFair);
   EXPECT_EQ(config.shards, 4U);
   EXPECT_EQ(config.rank, 5);
   EXPECT_EQ(config.scheduler, "10.0.0.1:9000");
@@ -206,6 +209,7 @@ INSTANTIATE_TEST_SUITE_P(
     All, BadValues,
     testing::Values(Bad{"STRETTO_TRANSPORT", "tcp", "auto, zmq, shm or fabric"},
                     Bad{"STRETTO_HAND_OVER", "parts", "slices or frames"},
+                    Bad{"STRETTO_HOST_WINDOW", "mine", "none, fair or urgent"},
                     Bad{"STRETTO_INPUT_BALANCE", "1", "on or off"},
                     Bad{"STRETTO_WORLD_SIZE", "0", "a whole number from 1 to"},
                     Bad{"STRETTO_WORLD_SIZE", "32769", "a whole number from 1 to"},

@@ -16,6 +16,8 @@ TEST(Network, TrafficToThisHostCarriesItsLoopbackAddress) {
   const Result<std::string> address = address_towards("127.0.0.1", 9000);
   ASSERT_TRUE(address.ok()) << address.status().text();
   EXPECT_EQ(*address, "127.0.0.1");
+  EXPECT_EQ(interface_of(*address), 1U) << "lo is the first of all";
+  EXPECT_EQ(interface_of("192.0.2.1"), 0U);
   EXPECT_EQ(*address_towards("localhost", 9000), "127.0.0.1");
 }
 

@@ -82,6 +82,21 @@ TEST(PreemptFlags, ByDefaultBesideBulkAndBesidePlain) {
               ElementsAre("fifo plain", "preempt plain", "preempt bulk", "priority plain"));
 }
 
+TEST(PreemptFlags, ProcessesDivideTheirHostsWindowAsAsked) {
+  const auto names = [](const std::vector<std::string>& words) {
+    std::vector<std::string> found;
+    for (const PreemptCase& way : cases_of(preempt_settings(words)->preempt)) {
+      found.push_back(
+          fmt::format("{} {} {}", name_of(way.background), way.processes, name_of(way.policy)));
+    }
+    return found;
+  };
+  EXPECT_THAT(names({"--background", "bulk"}), ElementsAre("bulk 1 urgent"));
+  EXPECT_THAT(names({"--background", "bulk", "--processes", "1,2", "--host_window", "none,fair"}),
+              ElementsAre("bulk 1 none", "bulk 1 fair", "bulk 2 none", "bulk 2 fair"));
+  EXPECT_THAT(names({"--mode", "fifo", "--processes", "2"}), ElementsAre("plain 1 none"));
+}
+
 TEST(PreemptFlags, WhatCannotBeMeasuredIsNamed) {
   const std::vector<std::pair<std::vector<std::string>, std::string>> cases{
       {{"--mode", "lifo"}, "--mode is 'lifo', wanted fifo, priority or preempt"},
@@ -91,6 +106,8 @@ TEST(PreemptFlags, WhatCannotBeMeasuredIsNamed) {
       {{"--bottleneck", "switch"}, "--bottleneck is 'switch', wanted host or router"},
       {{"--rate_mbit", "0"}, "--rate_mbit is '0', wanted a whole number from 1"},
       {{"--peers", "65"}, "--peers is '65', wanted a whole number from 1 to 64"},
+      {{"--processes", "3"}, "--processes is '3', wanted a whole number from 1 to 2"},
+      {{"--host_window", "all"}, "--host_window is 'all', wanted none, fair or urgent"},
       {{"--workers", "2"}, "unknown flag --workers"},
       {{"--background_bytes", "128K"}, "wanted at least one part of 262144 bytes"}};
   for (const auto& [words, cause] : cases) {

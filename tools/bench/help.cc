@@ -90,6 +90,9 @@ preempt
                         Stretto does it (preempt)
   --background B,...    of preempt, bulk: as gradients travel; plain: as what declares nothing
                         (bulk,plain: a row each)
+  --processes N,...     of preempt, at the sending host: 1, or 2: one with what is urgent, one with
+                        the background (1)
+  --host_window P,...   how they divide its window: none, fair, urgent (urgent)
   --transport auto|zmq|fabric
 
 io

@@ -5,12 +5,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "tools/bench/benchmarks.h"
 #include "tools/bench/lab_exchange.h"
 #include "tools/bench/now.h"
+#include "tools/bench/preempt_pair.h"
 #include "tools/bench/preempt_peer.h"
 #include "tools/bench/raw_stream.h"
 #include "tools/bench/statistics.h"
@@ -26,24 +28,26 @@ LabExchange by_van(const PreemptSettings& settings, const PreemptCase& way, doub
         return receive_by_van(settings, way, host, tell);
       },
       [&settings, way, seconds](std::span<const std::string> addresses, const TellReport& report) {
-        auto carrier = connect_van(settings, way, addresses);
+        auto carrier = way.processes > 1 ? connect_pair(settings, way, addresses)
+                                         : connect_van(settings, way, addresses);
         if (!carrier.ok()) return carrier.status();
         const Result<Report> found = drive(**carrier, seconds);
+        carrier->reset();  // While it is still alive, so that it leaves nothing behind.
         return found.ok() ? report(*found) : found.status();
       }};
 }
 
-/// What is measured in turns, and how its background is said to travel.
+/// What is measured in turns.
 struct MeasuredTurn {
   LabExchange exchange;
-  std::string_view background;
+  std::optional<PreemptCase> way;  // None: raw TCP.
 };
 
 std::vector<MeasuredTurn> turns_of(const Settings& settings) {
   const PreemptSettings& wanted = settings.preempt;
-  std::vector<MeasuredTurn> turns{{raw_stream(settings.seconds), ""}};
+  std::vector<MeasuredTurn> turns{{raw_stream(settings.seconds), {}}};
   for (const PreemptCase& way : cases_of(wanted)) {
-    turns.push_back({by_van(wanted, way, settings.seconds), name_of(way.background)});
+    turns.push_back({by_van(wanted, way, settings.seconds), way});
   }
   return turns;
 }
@@ -82,7 +86,9 @@ Record record_of(const Settings& settings, const MeasuredTurn& turn, const Round
   Record record;
   record.text("name", "preempt")
       .text("mode", mode)
-      .text("background", turn.background)
+      .text("background", name_of(turn.way->background))
+      .count("processes", turn.way->processes)
+      .text("host_window", name_of(turn.way->policy))
       .count("rate_mbit", wanted.lab.rate_mbit)
       .text("transport", wanted.fabric ? "fabric" : "zmq")
       .count("peers", wanted.lab.peers)
@@ -115,9 +121,9 @@ void describe(const Settings& settings, Output& output) {
       wanted.urgent_bytes, wanted.background_bytes, wanted.lab.peers, wanted.lab.rate_mbit,
       shaper.burst_bytes, shaper.limit_bytes, name_of(wanted.lab.bottleneck), settings.repeats,
       settings.seconds));
-  output.columns({"mode", "background", "urgent_p50_ms", "urgent_p95_ms", "urgent_max_ms",
-                  "unloaded_p50_ms", "background_gb_per_s", "unloaded_gb_per_s", "raw_tcp_gb_per_s",
-                  "goodput_ratio", "rate_used"});
+  output.columns({"mode", "background", "processes", "host_window", "urgent_p50_ms",
+                  "urgent_p95_ms", "urgent_max_ms", "unloaded_p50_ms", "background_gb_per_s",
+                  "unloaded_gb_per_s", "raw_tcp_gb_per_s", "goodput_ratio", "rate_used"});
 }
 
 Status measure(const Settings& settings, const Netlab& lab, Output& output) {

@@ -25,8 +25,11 @@ constexpr NodeId kReceiver = 3;  // All of them: the sender tells them apart by 
 constexpr std::uint64_t kUnbounded = std::uint64_t{1} << 40;
 constexpr Duration kConnectPatience = 10s;
 
+constexpr std::uint64_t kJob = 1;
+
 Result<std::unique_ptr<Van>> make_van(const PreemptSettings& settings, Preemption mode, NodeId node,
-                                      const std::string& host, const Clock& clock) {
+                                      const std::string& host, const Clock& clock,
+                                      HostPolicy policy) {
   keep_freed_memory();
   Config config;
   config.bind_host = host;
@@ -36,8 +39,11 @@ Result<std::unique_ptr<Van>> make_van(const PreemptSettings& settings, Preemptio
   Result<std::unique_ptr<Transport>> transport = make_transport(config);
   if (!transport.ok()) return transport.status();
   const bool whole_frames = mode != Preemption::kPreempt;
-  auto van =
-      std::make_unique<Van>(*std::move(transport), clock, VanOptions{.whole_frames = whole_frames});
+  // All that leaves a host of the lab goes through one interface.
+  const VanOptions options{
+      .whole_frames = whole_frames,
+      .host = {.policy = policy, .job = kJob, .path = host::seats_path(host::kSharedMemory, 0)}};
+  auto van = std::make_unique<Van>(*std::move(transport), clock, options);
   van->set_node(node);
   if (whole_frames) van->set_windows(kUnbounded, kUnbounded);
   return van;
@@ -60,7 +66,8 @@ class VanReceiver final : public Van::Handler {
   /// The address.
   Result<std::string> listen(const PreemptSettings& settings, Preemption mode,
                              const std::string& host) {
-    Result<std::unique_ptr<Van>> van = make_van(settings, mode, kReceiver, host, clock_);
+    Result<std::unique_ptr<Van>> van =
+        make_van(settings, mode, kReceiver, host, clock_, HostPolicy::kNone);
     if (!van.ok()) return van.status();
     van_ = *std::move(van);
     return van_->listen(fmt::format("{}:0", host));
@@ -102,7 +109,8 @@ class VanLoadSender final : public LoadSender, private Van::Handler {
         urgent_(zeros(settings.urgent_bytes)) {}
 
   Status connect(std::span<const std::string> addresses) {
-    Result<std::unique_ptr<Van>> van = make_van(settings_, way_.mode, kSender, "127.0.0.1", clock_);
+    Result<std::unique_ptr<Van>> van =
+        make_van(settings_, way_.mode, kSender, "127.0.0.1", clock_, way_.policy);
     if (!van.ok()) return van.status();
     van_ = *std::move(van);
     alarm_ = std::make_unique<Alarm>([this] { van_->waker()->wake(); });

@@ -16,6 +16,8 @@ constexpr std::pair<std::string_view, Preemption> kModes[] = {{"fifo", Preemptio
                                                               {"preempt", Preemption::kPreempt}};
 constexpr std::pair<std::string_view, Background> kBackgrounds[] = {{"bulk", Background::kBulk},
                                                                     {"plain", Background::kPlain}};
+constexpr std::pair<std::string_view, HostPolicy> kHostPolicies[] = {
+    {"none", HostPolicy::kNone}, {"fair", HostPolicy::kFair}, {"urgent", HostPolicy::kUrgent}};
 constexpr std::pair<std::string_view, Bottleneck> kBottlenecks[] = {
     {"host", Bottleneck::kHost}, {"router", Bottleneck::kRouter}};
 // Namespaces stand for hosts: there is no shared memory between them.
@@ -32,28 +34,40 @@ std::string_view name_of(Bottleneck bottleneck) {
   return word_for<Bottleneck>(kBottlenecks, bottleneck);
 }
 
+std::string_view name_of(HostPolicy policy) { return word_for<HostPolicy>(kHostPolicies, policy); }
+
 std::vector<PreemptCase> cases_of(const PreemptSettings& settings) {
   std::vector<PreemptCase> ways;
   for (const Preemption mode : settings.modes) {
     if (mode != Preemption::kPreempt) {
-      ways.push_back({mode, Background::kPlain});
+      ways.push_back({.mode = mode});
       continue;
     }
-    for (const Background background : settings.backgrounds) ways.push_back({mode, background});
+    for (const Background background : settings.backgrounds) {
+      for (const std::uint64_t processes : settings.processes) {
+        for (const HostPolicy policy : settings.policies) {
+          ways.push_back({mode, background, processes, policy});
+        }
+      }
+    }
   }
   return ways;
 }
 
 std::vector<Flag> preempt_flags(PreemptSettings& settings) {
-  return {whole_flag("rate_mbit", 1, 100'000, settings.lab.rate_mbit),
-          whole_flag("peers", 1, kMaxLabPeers, settings.lab.peers),
-          whole_flag("background_bytes", 1, kMaxBackgroundBytes, settings.background_bytes),
-          whole_flag("part_bytes", 1, kLargestPart, settings.part_bytes),
-          whole_flag("urgent_bytes", 1, kMaxUrgentBytes, settings.urgent_bytes),
-          choice_flag<Bottleneck>("bottleneck", kBottlenecks, settings.lab.bottleneck),
-          choices_flag<Preemption>("mode", kModes, settings.modes),
-          choices_flag<Background>("background", kBackgrounds, settings.backgrounds),
-          choice_flag<bool>("transport", kNetworks, settings.fabric)};
+  return {
+      whole_flag("rate_mbit", 1, 100'000, settings.lab.rate_mbit),
+      whole_flag("peers", 1, kMaxLabPeers, settings.lab.peers),
+      whole_flag("background_bytes", 1, kMaxBackgroundBytes, settings.background_bytes),
+      whole_flag("part_bytes", 1, kLargestPart, settings.part_bytes),
+      whole_flag("urgent_bytes", 1, kMaxUrgentBytes, settings.urgent_bytes),
+      choice_flag<Bottleneck>("bottleneck", kBottlenecks, settings.lab.bottleneck),
+      choices_flag<Preemption>("mode", kModes, settings.modes),
+      choices_flag<Background>("background", kBackgrounds, settings.backgrounds),
+      {"processes", false,
+       [&settings](const std::string& text) { return read_list(text, 1, 2, settings.processes); }},
+      choices_flag<HostPolicy>("host_window", kHostPolicies, settings.policies),
+      choice_flag<bool>("transport", kNetworks, settings.fabric)};
 }
 
 Status check_preempt(const PreemptSettings& settings) {

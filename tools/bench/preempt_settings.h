@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "stretto/types.h"
+#include "common/config.h"
 #include "tools/bench/flags.h"
 #include "tools/bench/lab_plan.h"
 
@@ -28,10 +28,14 @@ enum class Background : std::uint8_t {
 std::string_view name_of(Background background);
 std::string_view name_of(Bottleneck bottleneck);
 
+std::string_view name_of(HostPolicy policy);
+
 /// One way of sending both.
 struct PreemptCase {
   Preemption mode = Preemption::kPreempt;
   Background background = Background::kPlain;
+  std::uint64_t processes = 1;  ///< At the sending host: urgent and background together, or each.
+  HostPolicy policy = HostPolicy::kNone;
 };
 
 struct PreemptSettings {
@@ -41,11 +45,13 @@ struct PreemptSettings {
   std::uint64_t urgent_bytes = 4096;          ///< Of the urgent message, and of its answer.
   std::vector<Preemption> modes{Preemption::kPreempt};
   std::vector<Background> backgrounds{Background::kBulk, Background::kPlain};
+  std::vector<std::uint64_t> processes{1};
+  std::vector<HostPolicy> policies{HostPolicy::kUrgent};
   bool fabric = false;  ///< Over libfabric instead of ZeroMQ.
 };
 
 /// Every mode over Stretto that is asked for; without a bound on what is in flight slices have no
-/// size that matters, so only `preempt` has both backgrounds.
+/// size that matters, so only `preempt` has both backgrounds, and is of several processes.
 std::vector<PreemptCase> cases_of(const PreemptSettings& settings);
 
 std::vector<Flag> preempt_flags(PreemptSettings& settings);

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the pacer makes of its share of a host's window, and what it tells the others.
+#include <gtest/gtest.h>
+
+#include "van/pacer.h"
+
+namespace stretto {
+namespace {
+
+class PacerShareTest : public testing::Test {
+ protected:
+  PacerShareTest() {
+    queue_.add_link(kFar);
+    queue_.add_link(kNear);
+    pacer_.add_link(kFar, now_);
+  }
+
+  void push(LinkId link, std::size_t bytes, std::int32_t priority = 0, bool bulk = false) {
+    Frame frame;
+    frame.bulk = bulk;
+    frame.header.kind = wire::Kind::kPush;
+    frame.header.priority = priority;
+    frame.payload = Buffer::allocate(bytes);
+    queue_.push(link, std::move(frame));
+  }
+  // Sends all that may go; how many bytes.
+  std::uint64_t send() {
+    std::uint64_t bytes = 0;
+    pacer_.on_time(now_);
+    while (const auto pick = pacer_.next(now_)) {
+      const SendQueue::Pick taken = *pick;
+      pacer_.note_urgency(*taken.frame, now_);
+      queue_.taken(taken);
+      pacer_.on_sent(taken.link, taken.charge(), now_);
+      bytes += taken.bytes;
+      largest_ = std::max(largest_, taken.bytes);
+    }
+    return bytes;
+  }
+  void credit() {
+    ASSERT_TRUE(queue_.windows().credited(kFar, queue_.windows().sent(kFar)));
+    pacer_.on_credit(kFar, queue_.windows().sent(kFar), now_);
+  }
+  // A gigabit a second and 100 us, as long as there is something to send.
+  void learn() {
+    for (const Time end = now_ + 500ms; now_ < end;) {
+      push(kFar, 1 << 20);
+      while (queue_.waiting(kFar) > 0) {
+        const std::uint64_t bytes = send();
+        now_ += 100us + std::chrono::nanoseconds(bytes * 8);
+        credit();
+      }
+    }
+    largest_ = 0;
+  }
+  static host::HostShare part(double part) {
+    host::HostShare share;
+    share.part = part;
+    share.others_here_bytes = 1 << 30;  // They use all of theirs.
+    return share;
+  }
+  static host::HostShare above(std::int32_t priority) {
+    host::HostShare share = part(1.0 / 32);
+    share.above = priority;
+    share.rest_rate = 4e6;
+    share.urgent = true;
+    return share;
+  }
+
+  static constexpr LinkId kFar = 1;
+  static constexpr LinkId kNear = 2;
+  SendQueue queue_{1 << 20, 8 << 20};
+  Pacer pacer_{queue_};
+  Time now_{std::chrono::seconds(50)};
+  std::uint32_t largest_ = 0;
+};
+
+TEST_F(PacerShareTest, APartOfTheWindowIsUnderWay) {
+  learn();
+  push(kFar, 4 << 20);
+  const std::uint64_t all = send();
+  credit();
+  pacer_.set_share(part(0.25), now_);
+  const std::uint64_t quarter = send();
+  EXPECT_GE(quarter, 1U);
+  EXPECT_LE(quarter, all / 4 + largest_);
+  credit();
+  pacer_.set_share({}, now_);
+  EXPECT_EQ(send(), all);
+}
+
+TEST_F(PacerShareTest, ASliceGoesHoweverSmallThePart) {
+  learn();
+  push(kFar, 4 << 20);
+  pacer_.set_share(part(1e-9), now_);
+  for (int i = 0; i < 10; ++i) {
+    EXPECT_GE(send(), 1U);
+    now_ += 1ms;
+    credit();
+  }
+}
+
+TEST_F(PacerShareTest, WhatIsLessUrgentThanAnotherProcessWaits) {
+  learn();
+  pacer_.set_share(above(5), now_);
+  push(kFar, 4 << 20);
+  const std::uint64_t slice = send();
+  EXPECT_GE(slice, 1U);
+  EXPECT_EQ(slice, largest_) << "one slice of the rest";
+  credit();
+  EXPECT_EQ(send(), 0U);
+  EXPECT_TRUE(pacer_.held_back());
+  push(kFar, 1000, 5);
+  EXPECT_EQ(send(), 1000U) << "what is as urgent does not";
+  now_ += std::chrono::nanoseconds(slice * 1000 / 4 + 100'000);
+  credit();
+  EXPECT_EQ(send(), slice) << "and the rest at its rate";
+  credit();
+  pacer_.set_share({}, now_);
+  EXPECT_GT(send(), slice);
+}
+
+TEST_F(PacerShareTest, WhatStaysInThisHostDoesNotWait) {
+  learn();
+  pacer_.set_share(above(5), now_);
+  push(kFar, 4 << 20);
+  send();
+  push(kNear, 100'000);
+  EXPECT_EQ(send(), 100'000U);
+}
+
+TEST_F(PacerShareTest, BesideWhatIsUrgentElsewhereBulkGoesInSmallSlices) {
+  learn();
+  push(kFar, 8 << 20, 0, true);
+  send();
+  EXPECT_GE(largest_, 80U << 10);
+  const std::uint64_t bulk_window = queue_.windows().in_flight(kFar);
+  credit();
+  largest_ = 0;
+  host::HostShare share;
+  share.urgent = true;
+  pacer_.set_share(share, now_);
+  now_ += 1ms;
+  send();
+  EXPECT_LE(largest_, 24U << 10);
+  EXPECT_LE(queue_.windows().in_flight(kFar), 72U << 10);
+  credit();
+  pacer_.set_share({}, now_ + 998ms);
+  now_ += 998ms;
+  send();
+  EXPECT_LE(queue_.windows().in_flight(kFar), 72U << 10) << "another may come";
+  now_ += 1ms;
+  credit();
+  pacer_.set_share({}, now_);
+  send();
+  EXPECT_GE(queue_.windows().in_flight(kFar), bulk_window / 2);
+}
+
+TEST_F(PacerShareTest, TellsWhatWaitsAndWhatIsUnderWay) {
+  EXPECT_FALSE(pacer_.entry(now_).waiting);
+  push(kNear, 1000, 9);
+  EXPECT_FALSE(pacer_.entry(now_).waiting) << "that stays here";
+  learn();
+  push(kFar, 4 << 20, 3);
+  push(kFar, 4 << 20, -1);
+  send();
+  const host::HostEntry entry = pacer_.entry(now_);
+  EXPECT_TRUE(entry.waiting);
+  EXPECT_EQ(entry.priority, 3);
+  EXPECT_EQ(entry.here_bytes, queue_.windows().in_flight(kFar));
+  now_ += 1ms;
+  pacer_.on_time(now_);
+  EXPECT_NEAR(pacer_.entry(now_).paths.rate, 125e6, 40e6);
+}
+
+TEST_F(PacerShareTest, TellsThatSomethingUrgentHasBeenThere) {
+  push(kFar, 1000, 7);
+  send();
+  EXPECT_TRUE(pacer_.entry(now_).urgent);
+  EXPECT_EQ(pacer_.entry(now_).urgent_priority, 7);
+  EXPECT_FALSE(pacer_.entry(now_).waiting);
+  now_ += 1s;
+  EXPECT_FALSE(pacer_.entry(now_).urgent);
+  push(kFar, 1000, 8, true);
+  credit();
+  send();
+  EXPECT_FALSE(pacer_.entry(now_).urgent) << "bulk is never urgent";
+}
+
+}  // namespace
+}  // namespace stretto

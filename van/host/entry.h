@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// HostEntry: what one endpoint tells the others of its host about what it sends to other hosts.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "van/path.h"
+
+namespace stretto::host {
+
+/// Words of an entry in shared memory. What is not used yet is zero; there is room for what
+/// policies over iterations would tell: bytes of an iteration, sent of these, its period.
+inline constexpr std::size_t kEntryWords = 13;
+using EntryWords = std::array<std::uint64_t, kEntryWords>;
+
+/// An entry that was told longer ago counts for nothing.
+inline constexpr Duration kAliveFor = std::chrono::milliseconds(50);
+
+/// Thread: any (a value).
+struct HostEntry {
+  Time alive_at = {};                ///< When it was told.
+  std::uint64_t job = 0;             ///< 0: in no job that others could be in.
+  bool waiting = false;              ///< Data waits to leave this host,
+  std::int32_t priority = 0;         ///< of this priority at most.
+  bool urgent = false;               ///< Of late it had data that are no bulk,
+  std::int32_t urgent_priority = 0;  ///< of this priority at most.
+  std::uint64_t here_bytes = 0;      ///< In flight, and not known to have left this host.
+  PathSums paths = {};               ///< Of those with bytes in flight.
+  /// Bytes a second that its far ends have taken of late, while data waited all the time; 0: data
+  /// did not.
+  double recent_rate = 0;
+
+  bool is_alive(Time now) const { return alive_at > now - kAliveFor && alive_at < now + kAliveFor; }
+
+  EntryWords words() const;
+  /// Any words make an entry: what is absurd is cut to what could be.
+  static HostEntry of(const EntryWords& words);
+};
+
+}  // namespace stretto::host
