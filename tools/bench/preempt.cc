@@ -96,6 +96,7 @@ Record record_of(const Settings& settings, const MeasuredTurn& turn, const Round
       .count("background_bytes", wanted.background_bytes)
       .count("part_bytes", wanted.part_bytes)
       .count("urgent_bytes", wanted.urgent_bytes)
+      .real("urgent_first_ms", milliseconds(&Report::first_us))
       .real("urgent_p50_ms", milliseconds(&Report::p50_us))
       .real("urgent_p95_ms", milliseconds(&Report::p95_us))
       .real("urgent_max_ms", worst_us / 1e3)
@@ -104,6 +105,10 @@ Record record_of(const Settings& settings, const MeasuredTurn& turn, const Round
       .real("background_gb_per_s", median_over(rounds, background_of))
       .real("unloaded_gb_per_s",
             median_over(rounds, [](const Report& report) { return report.alone_gb_per_s; }))
+      .real("background_cpu_s_per_gb",
+            median_over(rounds, [](const Report& report) { return report.cpu_s_per_gb; }))
+      .real("unloaded_cpu_s_per_gb",
+            median_over(rounds, [](const Report& report) { return report.alone_cpu_s_per_gb; }))
       .real("raw_tcp_gb_per_s", raw_gb_per_s)
       .real("goodput_ratio", gb_per_s / raw_gb_per_s)
       .real("rate_used", gb_per_s * 8e3 / static_cast<double>(wanted.lab.rate_mbit))
@@ -121,9 +126,10 @@ void describe(const Settings& settings, Output& output) {
       wanted.urgent_bytes, wanted.background_bytes, wanted.lab.peers, wanted.lab.rate_mbit,
       shaper.burst_bytes, shaper.limit_bytes, name_of(wanted.lab.bottleneck), settings.repeats,
       settings.seconds));
-  output.columns({"mode", "background", "processes", "host_window", "urgent_p50_ms",
-                  "urgent_p95_ms", "urgent_max_ms", "unloaded_p50_ms", "background_gb_per_s",
-                  "unloaded_gb_per_s", "raw_tcp_gb_per_s", "goodput_ratio", "rate_used"});
+  output.columns({"mode", "background", "processes", "host_window", "urgent_first_ms",
+                  "urgent_p50_ms", "urgent_p95_ms", "urgent_max_ms", "unloaded_p50_ms",
+                  "background_gb_per_s", "unloaded_gb_per_s", "raw_tcp_gb_per_s", "goodput_ratio",
+                  "rate_used", "background_cpu_s_per_gb", "unloaded_cpu_s_per_gb"});
 }
 
 Status measure(const Settings& settings, const Netlab& lab, Output& output) {

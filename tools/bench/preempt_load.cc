@@ -6,6 +6,7 @@
 
 #include "common/clock.h"
 #include "tools/bench/now.h"
+#include "tools/bench/processes.h"
 #include "tools/bench/statistics.h"
 
 namespace stretto::bench {
@@ -50,8 +51,17 @@ class Driver {
     }
   }
 
-  void start_meter() { meter_.start(carrier_.delivered_bytes()); }
+  void start_meter() {
+    meter_.start(carrier_.delivered_bytes());
+    metered_from_ = carrier_.delivered_bytes();
+    cpu_ = cpu_seconds();
+  }
   double metered() const { return meter_.gb_per_s(); }
+  /// Of this process, since start_meter().
+  double cpu_s_per_gb() const {
+    const auto bytes = static_cast<double>(carrier_.delivered_bytes() - metered_from_);
+    return (cpu_seconds() - cpu_) / bytes * 1e9;
+  }
 
  private:
   Status step(Time until) {
@@ -68,6 +78,8 @@ class Driver {
 
   LoadSender& carrier_;
   RateMeter meter_;
+  std::uint64_t metered_from_ = 0;
+  double cpu_ = 0;
   std::uint64_t random_ = 1;
 };
 
@@ -85,14 +97,19 @@ Result<Report> drive(LoadSender& carrier, double time) {
   driver.start_meter();
   if (status.ok()) status = driver.run(now() + part(0.5), kLeastArrivals);
   if (!status.ok()) return status;
-  Report report{.unloaded_p50_us = quantile(*unloaded, 0.5), .alone_gb_per_s = driver.metered()};
-  // What was queued before there was anything urgent is no part of the steady state.
-  if (const auto first = driver.ask(now(), 1); !first.ok()) return first.status();
+  Report report{.unloaded_p50_us = quantile(*unloaded, 0.5),
+                .alone_gb_per_s = driver.metered(),
+                .alone_cpu_s_per_gb = driver.cpu_s_per_gb()};
+  // What left before there was anything urgent is no part of the steady state.
+  const auto first = driver.ask(now(), 1);
+  if (!first.ok()) return first.status();
+  report.first_us = first->front();
   driver.start_meter();
   const Time start = now();
   const auto times = driver.ask(start + part(1), kLeastAnswers);
   if (!times.ok()) return times.status();
   report.seconds = seconds(now() - start);
+  report.cpu_s_per_gb = driver.cpu_s_per_gb();
   report.gigabytes = driver.metered() * report.seconds;
   report.answers = static_cast<double>(times->size());
   report.p50_us = quantile(*times, 0.5);

@@ -19,7 +19,8 @@ class LoadSender {
   virtual ~LoadSender() = default;
   /// From now on there are always as many background bytes in flight to each peer as was asked for.
   virtual Status start_background() = 0;
-  /// Submits an urgent message to the first peer.
+  /// Submits an urgent message to the first peer. Before start_background() nothing is in its way,
+  /// so it needs no priority, and is not to be remembered as urgent.
   virtual Status send_urgent() = 0;
   /// Sends and receives; returns when something has come, at `until` at the latest.
   virtual Status step(Time until) = 0;
@@ -67,8 +68,9 @@ class RateMeter {
   std::uint64_t last_bytes_ = 0;
 };
 
-/// Unloaded, background alone, both: what the carrier makes of it. `seconds` is of the last, which
-/// goes on until there are a few answers; the others take as long again.
+/// Unloaded, background alone, the first urgent message beside it, both: what the carrier makes of
+/// it. `seconds` is of the last, which goes on until there are a few answers; the others take as
+/// long again.
 Result<Report> drive(LoadSender& carrier, double seconds);
 
 }  // namespace stretto::bench

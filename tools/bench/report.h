@@ -28,9 +28,12 @@ struct Report {
   // Only of preempt.
   double p95_us = 0;
   double max_us = 0;
-  double answers = 0;          ///< Urgent messages answered in `seconds`.
-  double unloaded_p50_us = 0;  ///< With nothing else in flight.
-  double alone_gb_per_s = 0;   ///< The background without urgent messages.
+  double answers = 0;             ///< Urgent messages answered in `seconds`.
+  double unloaded_p50_us = 0;     ///< With nothing else in flight.
+  double alone_gb_per_s = 0;      ///< The background without urgent messages,
+  double alone_cpu_s_per_gb = 0;  ///< and what it costs the sending process.
+  double cpu_s_per_gb = 0;        ///< The same with them.
+  double first_us = 0;            ///< The urgent message that came first beside the background.
 };
 static_assert(std::is_trivially_copyable_v<Report>);
 static_assert(sizeof(Report) <= PIPE_BUF, "writes of several processes must not mix");
