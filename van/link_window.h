@@ -32,9 +32,10 @@ class LinkWindow {
     bulk_ = bulk;
   }
 
-  void note_sent(std::uint64_t bytes, bool bulk) {
+  /// `wide`: it had the window of bulk.
+  void note_sent(std::uint64_t bytes, bool wide) {
     sent_bytes_ += bytes;
-    if (bulk) bulk_end_bytes_ = sent_bytes_;
+    if (wide) wide_end_bytes_ = sent_bytes_;
   }
   /// So much in all has been taken by the far end's program. False if that is more than was sent.
   bool note_credited(std::uint64_t taken_bytes) {
@@ -54,12 +55,13 @@ class LinkWindow {
   }
   /// In flight, and in this host for all that is known.
   std::uint64_t here() const { return sent_bytes_ - gone_bytes(); }
-  /// True while some of that is bulk.
-  bool has_bulk_here() const { return bulk_end_bytes_ > gone_bytes(); }
-  /// For a slice that wants so much room.
-  bool has_room(std::uint64_t room, bool bulk) const {
-    bulk = bulk || bulk_end_bytes_ > credited_bytes_;
-    return stretto::has_room(in_flight(), room, (bulk ? bulk_ : ordinary_).window_bytes);
+  /// True while some of that went wide.
+  bool is_wide_here() const { return wide_end_bytes_ > gone_bytes(); }
+  /// For a slice that wants so much room. Bulk goes wide unless it yields; the rest while something
+  /// that went wide is in flight.
+  bool has_room(std::uint64_t room, bool bulk, bool yields) const {
+    const bool wide = bulk ? !yields : wide_end_bytes_ > credited_bytes_;
+    return stretto::has_room(in_flight(), room, (wide ? bulk_ : ordinary_).window_bytes);
   }
   /// Without what holds for all links.
   Slicing slicing() const {
@@ -72,7 +74,7 @@ class LinkWindow {
   Bounds ordinary_;
   Bounds bulk_;
   std::uint64_t sent_bytes_ = 0;
-  std::uint64_t bulk_end_bytes_ = 0;  // Sent when the last bulk had gone, itself included.
+  std::uint64_t wide_end_bytes_ = 0;  // Sent when the last wide slice had gone, itself included.
   std::uint64_t credited_bytes_ = 0;
   std::uint64_t departed_bytes_ = 0;
 };

@@ -3,7 +3,6 @@
 #include "van/pacer.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "van/frame_views.h"
 
@@ -14,7 +13,7 @@ constexpr Duration kShapeAllEvery = 500us;
 // For an empty way out: some round trips, and not more than what a dead far end may cost.
 constexpr Duration kLeastPatience = 5ms;
 constexpr Duration kMostPatience = 100ms;
-constexpr Duration kUrgentLasts = 1s;  // Somebody urgent has been about so lately.
+constexpr Duration kOtherUrgentLasts = 1s;  // After another process told of something urgent.
 constexpr int kOpenForShut = 20;  // So much longer than it was shut is the way open afterwards.
 constexpr std::uint64_t kMostTold = 60'000'000'000;  // Nanoseconds.
 constexpr std::uint64_t kAlignment = 64;  // So that slices are whole elements, and aligned.
@@ -29,6 +28,7 @@ void Pacer::add_link(LinkId link, Time now) {
 }
 
 void Pacer::on_time(Time now) {
+  let_bulk_yield(now);
   if (!paths_.empty() && now - shaped_all_at_ >= kShapeAllEvery) shape_all(now);
 }
 
@@ -93,12 +93,16 @@ void Pacer::on_sent(LinkId link, std::uint64_t charge, Time now) {
   shape(link, found->second);
 }
 
+// Towards this host nothing is cut, and nobody waits for bulk.
 void Pacer::note_urgency(const Frame& frame, Time now) {
-  const std::int32_t priority = frame.header.priority;
-  if (frame.bulk || paths_.count(frame.link) == 0) return;
-  if (now - urgent_at_ < kUrgentLasts && priority < urgent_priority_) return;
-  urgent_priority_ = priority;
-  urgent_at_ = now;
+  if (!paths_.contains(frame.link)) return;
+  if (frame.bulk) return urgency_.note_bulk(frame.urgency(), now);
+  urgency_.note_other(frame.urgency(), now);
+  let_bulk_yield(now);
+}
+
+void Pacer::let_bulk_yield(Time now) {
+  queue_.windows().set_bulk_yields(urgency_.lasts(now) || now < other_urgent_until_);
 }
 
 void Pacer::on_credit(LinkId link, std::uint64_t taken_bytes, Time now) {
@@ -141,7 +145,6 @@ Bounds Pacer::bounds_of(const Path& path) const {
 }
 
 Bounds Pacer::bulk_bounds_of(const Path& path) const {
-  if (bulk_yields_) return bounds_of(path);
   return limited(path.bulk_window_bytes(), path.bulk_quantum_bytes());
 }
 
@@ -168,8 +171,7 @@ void Pacer::shape_all(Time now) {
   const std::uint64_t window = Path::window_bytes(quantum, all.product_bytes, all.late_bytes);
   bulk_quantum = std::max(bulk_quantum, Path::bulk_quantum_bytes(all.rate));
   const std::uint64_t bulk_window =
-      bulk_yields_ ? window
-                   : Path::window_bytes(bulk_quantum, all.product_bytes, all.bulk_late_bytes);
+      Path::window_bytes(bulk_quantum, all.product_bytes, all.bulk_late_bytes);
   queue_.windows().set_shaped(share_.of(std::min(window, limit_bytes_)),
                               share_.of(std::min(bulk_window, limit_bytes_)));
 }
@@ -179,13 +181,9 @@ void Pacer::set_share(const host::HostShare& share, Time now) {
   const bool other_part = share.part != share_.part;
   share_ = share;
   yielding_.set(share);
-  if (share.urgent) other_urgent_until_ = now + kUrgentLasts;
-  const bool yields = now < other_urgent_until_;
-  const bool other_bulk = yields != std::exchange(bulk_yields_, yields);
-  if (other_bulk) {
-    for (const auto& [link, path] : paths_) shape(link, path);
-  }
-  if (other_part || other_bulk) shape_all(now);
+  if (share.urgent) other_urgent_until_ = now + kOtherUrgentLasts;
+  let_bulk_yield(now);
+  if (other_part) shape_all(now);
 }
 
 host::HostEntry Pacer::entry(Time now) const {
@@ -197,8 +195,8 @@ host::HostEntry Pacer::entry(Time now) const {
         entry.waiting ? std::max(entry.priority, urgency->priority) : urgency->priority;
     entry.waiting = true;
   }
-  entry.urgent = urgent_at_ != Time{} && now - urgent_at_ < kUrgentLasts;
-  entry.urgent_priority = urgent_priority_;
+  entry.urgent = urgency_.lasts(now);
+  entry.urgent_priority = urgency_.priority();
   entry.here_bytes = queue_.windows().shaped_in_flight();
   entry.paths = sums_;
   return entry;

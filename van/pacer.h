@@ -9,6 +9,7 @@
 
 #include "van/host/yielding.h"
 #include "van/path.h"
+#include "van/recent_urgency.h"
 #include "van/send_queue.h"
 
 namespace stretto {
@@ -37,7 +38,7 @@ class Pacer {
   /// A slice of data is about to go: true if the far end should tell at once that it has come.
   bool wants_credit(LinkId link, std::uint64_t charge);
   void on_sent(LinkId link, std::uint64_t charge, Time now);
-  /// The same slice is of this frame.
+  /// The same slice is of this frame: after what is urgent, bulk yields for a while.
   void note_urgency(const Frame& frame, Time now);
   void on_credit(LinkId link, std::uint64_t taken_bytes, Time now);
   /// What one end tells the other of the path between them, in a credit frame: the least round
@@ -62,6 +63,7 @@ class Pacer {
   Bounds bounds_of(const Path& path) const;
   Bounds bulk_bounds_of(const Path& path) const;
   bool waits_for_quiet(Path& path, Time now);
+  void let_bulk_yield(Time now);
   void shape(LinkId link, const Path& path);
   void shape_all(Time now);
 
@@ -72,10 +74,8 @@ class Pacer {
   host::HostShare share_;
   host::Yielding yielding_;
   bool yields_ = false;  // The last next() found only what has to wait for another process.
-  std::int32_t urgent_priority_ = 0;  // Of the most urgent that is no bulk,
-  Time urgent_at_ = {};               // when such left last.
-  Time other_urgent_until_ = {};      // Of other processes.
-  bool bulk_yields_ = false;          // Because of them bulk goes as the others do.
+  RecentUrgency urgency_;
+  Time other_urgent_until_ = {};  // Of other processes.
   Duration own_wait_{};
   bool shut_ = false;     // A probe waits for an empty way out,
   Time shut_since_ = {};  // since then.

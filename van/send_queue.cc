@@ -46,7 +46,7 @@ void SendQueue::offer(LinkId id, const SendWindows::Link& link, const LinkQueue&
   if (link.full || !queue.has_data()) return arbiter_.withdraw(id);
   const Frame& frame = queue.lanes().first();
   const std::uint64_t room = windows_.slicing_of(link).room_of(frame);
-  if (!link.window.has_room(room, frame.bulk)) return arbiter_.withdraw(id);
+  if (!windows_.has_room(link, room, frame.bulk)) return arbiter_.withdraw(id);
   arbiter_.offer(id, link.shaped,
                  {.urgency = queue.lanes().most_urgent(),
                   .oldest = queue.lanes().longest_order(),

@@ -37,15 +37,20 @@ void SendWindows::set_shaped(std::uint64_t bytes, std::uint64_t bulk_bytes) {
   pools_[1].bulk_window_bytes = bulk_bytes;
 }
 
+void SendWindows::set_bulk_yields(bool yields) {
+  if (yields == std::exchange(bulk_yields_, yields)) return;
+  for (auto& [id, link] : links_) touch(id, link);
+}
+
 void SendWindows::shape(LinkId id, const Bounds& ordinary, const Bounds& bulk) {
   Link* link = links_.find(id);
   if (link == nullptr) return;
   link->window.set_bounds(ordinary, bulk);
   touch(id, *link);
   if (link->shaped) return;
-  leave_pool(*link);
+  pool_of(*link).leave(*link);
   link->shaped = true;
-  note_here(*link, 0);
+  pool_of(*link).recount(*link, 0);
 }
 
 void SendWindows::add(LinkId link) { links_.add(link, link_window_bytes_); }
@@ -53,7 +58,7 @@ void SendWindows::add(LinkId link) { links_.add(link, link_window_bytes_); }
 void SendWindows::remove(LinkId id) {
   Link* link = links_.find(id);
   if (link == nullptr) return;
-  leave_pool(*link);
+  pool_of(*link).leave(*link);
   if (link->changed) std::erase(changed_, id);
   links_.remove(id);
 }
@@ -62,32 +67,28 @@ void SendWindows::touch(LinkId id, Link& link) {
   if (!std::exchange(link.changed, true)) changed_.push_back(id);
 }
 
-// What the link has in flight no longer counts.
-void SendWindows::leave_pool(Link& link) {
-  Pool& pool = pool_of(link);
-  STRETTO_CHECK(pool.here >= link.window.here());
-  pool.here -= link.window.here();
-  if (!std::exchange(link.counts_as_bulk, false)) return;
-  STRETTO_CHECK(pool.bulk_links > 0);
-  --pool.bulk_links;
+void SendWindows::Pool::leave(Link& link) {
+  STRETTO_CHECK(here >= link.window.here());
+  here -= link.window.here();
+  if (!std::exchange(link.counts_as_wide, false)) return;
+  STRETTO_CHECK(wide_links > 0);
+  --wide_links;
 }
 
-// `before` bytes of the link counted in its pool.
-void SendWindows::note_here(Link& link, std::uint64_t before) {
-  Pool& pool = pool_of(link);
-  STRETTO_CHECK(pool.here >= before);
-  pool.here = pool.here - before + link.window.here();
-  const bool bulk = link.window.has_bulk_here();
-  if (bulk == std::exchange(link.counts_as_bulk, bulk)) return;
-  STRETTO_CHECK(bulk || pool.bulk_links > 0);
-  pool.bulk_links = bulk ? pool.bulk_links + 1 : pool.bulk_links - 1;
+void SendWindows::Pool::recount(Link& link, std::uint64_t before) {
+  STRETTO_CHECK(here >= before);
+  here = here - before + link.window.here();
+  const bool wide = link.window.is_wide_here();
+  if (wide == std::exchange(link.counts_as_wide, wide)) return;
+  STRETTO_CHECK(wide || wide_links > 0);
+  wide_links = wide ? wide_links + 1 : wide_links - 1;
 }
 
 void SendWindows::note_sent(LinkId id, std::uint64_t bytes, bool bulk) {
   Link& link = links_.at(id);
   const std::uint64_t before = link.window.here();
-  link.window.note_sent(bytes, bulk);
-  note_here(link, before);
+  link.window.note_sent(bytes, bulk && !bulk_yields_);
+  pool_of(link).recount(link, before);
   touch(id, link);
 }
 
@@ -96,7 +97,7 @@ bool SendWindows::credited(LinkId id, std::uint64_t taken_bytes) {
   if (link == nullptr) return true;
   const std::uint64_t before = link->window.here();
   if (!link->window.note_credited(taken_bytes)) return false;
-  note_here(*link, before);
+  pool_of(*link).recount(*link, before);
   touch(id, *link);
   return true;
 }
@@ -106,7 +107,7 @@ void SendWindows::departed(LinkId id, std::uint64_t sent_bytes) {
   if (link == nullptr) return;
   const std::uint64_t before = link->window.here();
   link->window.note_departed(sent_bytes);
-  note_here(*link, before);
+  pool_of(*link).recount(*link, before);
 }
 
 void SendWindows::set_full(LinkId id, bool full) {
@@ -119,13 +120,14 @@ void SendWindows::set_full(LinkId id, bool full) {
 Slicing SendWindows::slicing_of(const Link& link) const {
   Slicing slicing = link.window.slicing();
   slicing.largest_bytes = largest_slice_bytes_;
+  if (bulk_yields_) slicing.bulk_quantum_bytes = slicing.quantum_bytes;
   return slicing;
 }
 
 bool SendWindows::fits(bool shaped, std::uint64_t room, bool bulk) const {
   const Pool& pool = pools_[shaped ? 1 : 0];
-  bulk = bulk || pool.bulk_links > 0;
-  return has_room(pool.here, room, bulk ? pool.bulk_window_bytes : pool.window_bytes);
+  const bool wide = bulk ? !bulk_yields_ : pool.wide_links > 0;
+  return stretto::has_room(pool.here, room, wide ? pool.bulk_window_bytes : pool.window_bytes);
 }
 
 std::uint64_t SendWindows::in_flight(LinkId link) const {

@@ -24,7 +24,7 @@ class SendWindows {
     bool shaped = false;
     bool full = false;     ///< The transport has no room for it.
     bool changed = false;  ///< For drain_changed().
-    bool counts_as_bulk = false;
+    bool counts_as_wide = false;
   };
 
   SendWindows(std::uint64_t link_window_bytes, std::uint64_t total_window_bytes);
@@ -36,6 +36,9 @@ class SendWindows {
   /// window of their own for all of them together.
   void shape(LinkId link, const Bounds& ordinary, const Bounds& bulk);
   void set_shaped(std::uint64_t bytes, std::uint64_t bulk_bytes);
+  /// While bulk yields it leaves as the others do, in their slices and with their windows. What has
+  /// left before keeps its window open for the others, not for bulk.
+  void set_bulk_yields(bool yields);
   /// No slice is larger, on any link. Without it a frame may leave whole.
   void set_largest_slice(std::uint64_t bytes);
 
@@ -55,6 +58,10 @@ class SendWindows {
   void set_full(LinkId link, bool full);
 
   Slicing slicing_of(const Link& link) const;
+  /// True if the link's own window has so much room.
+  bool has_room(const Link& link, std::uint64_t room, bool bulk) const {
+    return link.window.has_room(room, bulk, bulk_yields_);
+  }
   /// True if the window of all links, shaped or not, has so much room.
   bool fits(bool shaped, std::uint64_t room, bool bulk) const;
 
@@ -77,16 +84,20 @@ class SendWindows {
     std::uint64_t window_bytes = 0;
     std::uint64_t bulk_window_bytes = 0;
     std::uint64_t here = 0;      // Sum of LinkWindow::here.
-    std::size_t bulk_links = 0;  // Those that count as bulk.
+    std::size_t wide_links = 0;  // Those that count as wide.
+
+    // A link of the pool had `before` here.
+    void recount(Link& link, std::uint64_t before);
+    // What the link has in flight no longer counts.
+    void leave(Link& link);
   };
 
   Pool& pool_of(const Link& link) { return pools_[link.shaped ? 1 : 0]; }
   void touch(LinkId id, Link& link);
-  void leave_pool(Link& link);
-  void note_here(Link& link, std::uint64_t before);
 
   std::uint64_t link_window_bytes_;
   std::uint64_t largest_slice_bytes_ = wire::kMaxPayloadBytes;
+  bool bulk_yields_ = false;
   Pool pools_[2];
   LinkTable<Link> links_;
   std::vector<LinkId> changed_;

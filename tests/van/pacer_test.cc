@@ -18,9 +18,10 @@ class PacerTest : public testing::Test {
     }
   }
 
-  void push(LinkId link, std::size_t bytes, bool bulk = false) {
+  void push(LinkId link, std::size_t bytes, bool bulk = false, std::int32_t priority = 0) {
     Frame frame;
     frame.bulk = bulk;
+    frame.header.priority = priority;
     frame.tag = kTag;
     frame.header.kind = wire::Kind::kPush;
     frame.payload = Buffer::allocate(bytes);
@@ -32,6 +33,7 @@ class PacerTest : public testing::Test {
     pacer_.on_time(now_);
     while (const auto pick = pacer_.next(now_)) {
       const SendQueue::Pick taken = *pick;
+      pacer_.note_urgency(*taken.frame, now_);
       queue_.taken(taken);
       pacer_.on_sent(taken.link, taken.charge(), now_);
       bytes += taken.bytes;
@@ -111,6 +113,28 @@ TEST_F(PacerTest, BulkHasSlicesAndWindowsOfItsOwn) {
   EXPECT_GE(slices_.back(), 80U << 10) << "about a millisecond";
   EXPECT_GE(queue_.windows().in_flight(1), 300U << 10);
   EXPECT_LE(queue_.windows().in_flight(1), 600U << 10) << "some milliseconds";
+}
+
+TEST_F(PacerTest, BulkYieldsForAWhileAfterWhatIsUrgentOnAnyPacedLink) {
+  learn(1, 500ms);
+  queue_.add_link(3);  // Within this host: it is not paced.
+  const auto slice = [this] {
+    credit(1);
+    send();
+    slices_.clear();
+    credit(1);
+    send();
+    return slices_.empty() ? 0 : slices_.front();
+  };
+  push(1, 8 << 20, true);
+  EXPECT_GE(slice(), 80U << 10);
+  push(3, 64, false, 1);
+  EXPECT_GE(slice(), 80U << 10) << "nobody waits there for what the host sends to others";
+  push(2, 64, false, 1);
+  EXPECT_LE(slice(), 24U << 10);
+  EXPECT_LE(queue_.windows().in_flight(1), 72U << 10);
+  now_ += RecentUrgency::kLeast;
+  EXPECT_GE(slice(), 80U << 10);
 }
 
 TEST_F(PacerTest, TheWindowShutsUntilTheRoundTripHasBeenSeenAnew) {

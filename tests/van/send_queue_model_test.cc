@@ -39,7 +39,7 @@ struct ModelLink {
   std::size_t control = 0;
   std::uint64_t sent = 0;
   std::uint64_t credited = 0;
-  std::uint64_t bulk_end = 0;
+  std::uint64_t wide_end = 0;
   bool full = false;
   bool shaped = false;
 };
@@ -61,6 +61,7 @@ class Model {
  public:
   std::map<LinkId, ModelLink> links;
   std::uint64_t orders = 0;
+  bool bulk_yields = false;
 
   void push(LinkId id, ModelFrame frame) {
     frame.order = ++orders;
@@ -129,30 +130,31 @@ class Model {
     }
   }
 
-  static std::uint64_t quantum(const ModelLink& link, bool bulk) {
+  std::uint64_t quantum(const ModelLink& link, bool bulk) const {
     if (!link.shaped) return wire::kMaxPayloadBytes / 5 * 4;
-    return bulk ? kBulk.quantum_bytes : kOrdinary.quantum_bytes;
+    return bulk && !bulk_yields ? kBulk.quantum_bytes : kOrdinary.quantum_bytes;
   }
   bool may_go(const ModelLink& link) const {
     if (link.full || link.lanes.empty()) return false;
     const ModelFrame& frame = link.lanes.begin()->second.front();
     const std::uint64_t half =
         (wire::kHeaderBytes + std::min(frame.bytes, quantum(link, frame.bulk))) / 2;
-    const bool bulk = frame.bulk || link.bulk_end > link.credited;
-    const auto& bounds = bulk ? kBulk : kOrdinary;
+    const bool wide = frame.bulk ? !bulk_yields : link.wide_end > link.credited;
+    const auto& bounds = wide ? kBulk : kOrdinary;
     const std::uint64_t own = link.shaped ? bounds.window_bytes : kLinkWindow;
     if (!model_has_room(link.sent - link.credited, half, own)) return false;
     std::uint64_t pooled = 0;
-    bool pools_bulk = frame.bulk;
+    bool pools_wide = false;
     for (const auto& [id, other] : links) {
       if (other.shaped != link.shaped) continue;
       pooled += other.sent - other.credited;
-      pools_bulk = pools_bulk || other.bulk_end > other.credited;
+      pools_wide = pools_wide || other.wide_end > other.credited;
     }
-    const std::uint64_t shaped = pools_bulk ? kShapedBulkWindow : kShapedWindow;
+    if (frame.bulk) pools_wide = !bulk_yields;
+    const std::uint64_t shaped = pools_wide ? kShapedBulkWindow : kShapedWindow;
     return model_has_room(pooled, half, link.shaped ? shaped : kTotalWindow);
   }
-  static ModelPick pick_of(LinkId id, const ModelLink& link, const ModelFrame& frame) {
+  ModelPick pick_of(LinkId id, const ModelLink& link, const ModelFrame& frame) const {
     const std::uint64_t most = quantum(link, frame.bulk);
     const std::uint64_t left = frame.bytes - std::min(frame.sent, frame.bytes);
     const bool last = left <= most + most / 4;
@@ -190,7 +192,7 @@ class Model {
       ModelFrame& frame = lane->second.front();
       if (frame.order != pick.order) continue;
       link.sent += wire::kHeaderBytes + pick.bytes;
-      if (frame.bulk) link.bulk_end = link.sent;
+      if (frame.bulk && !bulk_yields) link.wide_end = link.sent;
       since_oldest_ += wire::kHeaderBytes + pick.bytes;
       last_ = pick.link;
       frame.sent += pick.bytes;
@@ -270,6 +272,9 @@ class Both {
         link.credited += below(static_cast<unsigned>(link.sent - link.credited + 1));
         EXPECT_TRUE(queue_.windows().credited(id, link.credited));
         return;
+      case 12:
+        model_.bulk_yields = below(2) == 0;
+        return queue_.windows().set_bulk_yields(model_.bulk_yields);
       default:
         return push(id, tag);
     }

@@ -81,6 +81,34 @@ TEST_F(SendQueueBulkTest, BulkThatHasLeftTheHostOpensNoWindowForOtherLinks) {
   EXPECT_EQ(take_all(), (Marks{2, 3}));
 }
 
+TEST_F(SendQueueBulkTest, ThatYieldsLeavesAsTheOthersDo) {
+  queue_.windows().set_bulk_yields(true);
+  queue_.push(1, bulk(0, 1, 1024));
+  queue_.push(2, bulk(0, 2, 1024));
+  const auto pick = queue_.next();
+  ASSERT_TRUE(pick);
+  EXPECT_EQ(pick->bytes, 64U);
+  EXPECT_EQ(take_all(), (Marks{1, 2})) << "two slices are the window of all links";
+  queue_.windows().set_bulk_yields(false);
+  EXPECT_EQ(queue_.next()->bytes, 256U) << "what has begun, too";
+}
+
+TEST_F(SendQueueBulkTest, WhatLeftBeforeItYieldsKeepsItsWindowOpenForTheOthersOnly) {
+  for (std::uint64_t mark = 1; mark <= 6; ++mark) queue_.push(1, bulk(0, mark));
+  EXPECT_EQ(take(), 1U);
+  EXPECT_EQ(take(), 2U);
+  queue_.windows().set_bulk_yields(true);
+  queue_.push(2, bulk(0, 7));
+  EXPECT_EQ(take(), 0U) << "more than the ordinary window is in flight";
+  queue_.push(1, frame(1, 21));
+  EXPECT_EQ(take_all(), (Marks{21})) << "it would wait twice";
+  credit(1);
+  queue_.push(1, frame(1, 22));
+  queue_.push(1, frame(1, 23));
+  queue_.push(1, frame(1, 24));
+  EXPECT_EQ(take_all(), (Marks{22, 23})) << "and now the ordinary window holds for all";
+}
+
 /// Whatever happens, in any order: windows hold, and when all has arrived they are the ordinary.
 TEST_F(SendQueueBulkTest, WindowsHoldUnderRandomUse) {
   sim::Random random(7);
@@ -92,6 +120,8 @@ TEST_F(SendQueueBulkTest, WindowsHoldUnderRandomUse) {
     } else if (const auto pick = queue_.next(); pick && random.chance(0.8)) {
       queue_.taken(*pick);
       ASSERT_LE(queue_.windows().shaped_in_flight(), 5 * kBulkSlice);
+    } else if (random.chance(0.1)) {
+      queue_.windows().set_bulk_yields(random.chance(0.5));
     } else if (random.chance(0.5)) {
       queue_.windows().departed(link, random.below(queue_.windows().sent(link) + 1));
     } else {
@@ -105,6 +135,7 @@ TEST_F(SendQueueBulkTest, WindowsHoldUnderRandomUse) {
     for (LinkId link : {1U, 2U, 3U}) credit(link);
   }
   EXPECT_EQ(queue_.windows().shaped_in_flight(), 0U);
+  queue_.windows().set_bulk_yields(false);
   for (std::uint64_t mark = 1; mark <= 6; ++mark) queue_.push(1, frame(0, mark));
   EXPECT_EQ(take_all(), (Marks{1, 2}));
 }

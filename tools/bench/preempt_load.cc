@@ -6,7 +6,6 @@
 
 #include "common/clock.h"
 #include "tools/bench/now.h"
-#include "tools/bench/processes.h"
 #include "tools/bench/statistics.h"
 
 namespace stretto::bench {
@@ -21,13 +20,13 @@ class Driver {
  public:
   explicit Driver(LoadSender& carrier) : carrier_(carrier) {}
 
-  /// Times urgent messages until `end` and until there are `least`; sorted, in microseconds.
-  Result<std::vector<double>> ask(Time end, std::uint64_t least) {
+  /// Times messages until `end` and until there are `least`; sorted, in microseconds.
+  Result<std::vector<double>> ask(bool urgent, Time end, std::uint64_t least) {
     std::vector<double> times;
     while (now() < end || times.size() < least) {
       const Time sent = now();
       const std::uint64_t answered = carrier_.answered();
-      if (Status status = carrier_.send_urgent(); !status.ok()) return status;
+      if (Status status = carrier_.send_message(urgent); !status.ok()) return status;
       while (carrier_.answered() == answered) {
         if (Status status = step(sent + kAnswerWithin); !status.ok()) return status;
         if (now() - sent > kAnswerWithin)
@@ -54,13 +53,13 @@ class Driver {
   void start_meter() {
     meter_.start(carrier_.delivered_bytes());
     metered_from_ = carrier_.delivered_bytes();
-    cpu_ = cpu_seconds();
+    cpu_s_ = carrier_.cpu_s();
   }
   double metered() const { return meter_.gb_per_s(); }
-  /// Of this process, since start_meter().
+  /// Since start_meter().
   double cpu_s_per_gb() const {
     const auto bytes = static_cast<double>(carrier_.delivered_bytes() - metered_from_);
-    return (cpu_seconds() - cpu_) / bytes * 1e9;
+    return (carrier_.cpu_s() - cpu_s_) / bytes * 1e9;
   }
 
  private:
@@ -79,7 +78,7 @@ class Driver {
   LoadSender& carrier_;
   RateMeter meter_;
   std::uint64_t metered_from_ = 0;
-  double cpu_ = 0;
+  double cpu_s_ = 0;
   std::uint64_t random_ = 1;
 };
 
@@ -90,7 +89,8 @@ Result<Report> drive(LoadSender& carrier, double time) {
     return std::max(kLeastTime, duration_of(time * share));
   };
   Driver driver(carrier);
-  const auto unloaded = driver.ask(now() + part(0.25), kLeastAnswers);
+  // Nothing is in the way: they need not be urgent, so the first one beside the background is new.
+  const auto unloaded = driver.ask(false, now() + part(0.25), kLeastAnswers);
   if (!unloaded.ok()) return unloaded.status();
   Status status = carrier.start_background();
   if (status.ok()) status = driver.run(now() + part(0.25));  // Warm-up.
@@ -101,12 +101,12 @@ Result<Report> drive(LoadSender& carrier, double time) {
                 .alone_gb_per_s = driver.metered(),
                 .alone_cpu_s_per_gb = driver.cpu_s_per_gb()};
   // What left before there was anything urgent is no part of the steady state.
-  const auto first = driver.ask(now(), 1);
+  const auto first = driver.ask(true, now(), 1);
   if (!first.ok()) return first.status();
   report.first_us = first->front();
   driver.start_meter();
   const Time start = now();
-  const auto times = driver.ask(start + part(1), kLeastAnswers);
+  const auto times = driver.ask(true, start + part(1), kLeastAnswers);
   if (!times.ok()) return times.status();
   report.seconds = seconds(now() - start);
   report.cpu_s_per_gb = driver.cpu_s_per_gb();

@@ -9,6 +9,7 @@
 #include "stretto/status.h"
 #include "stretto/types.h"
 #include "tools/bench/now.h"
+#include "tools/bench/processes.h"
 #include "tools/bench/report.h"
 
 namespace stretto::bench {
@@ -19,13 +20,14 @@ class LoadSender {
   virtual ~LoadSender() = default;
   /// From now on there are always as many background bytes in flight to each peer as was asked for.
   virtual Status start_background() = 0;
-  /// Submits an urgent message to the first peer. Before start_background() nothing is in its way,
-  /// so it needs no priority, and is not to be remembered as urgent.
-  virtual Status send_urgent() = 0;
+  /// Submits a message to the first peer: ahead of the background, if it is `urgent`.
+  virtual Status send_message(bool urgent) = 0;
   /// Sends and receives; returns when something has come, at `until` at the latest.
   virtual Status step(Time until) = 0;
 
-  /// Urgent messages that have been answered.
+  /// CPU time so far of what sends.
+  virtual double cpu_s() const { return cpu_seconds(); }
+  /// Messages that have been answered.
   std::uint64_t answered() const { return answered_; }
   /// Background bytes that the peers say they have.
   std::uint64_t delivered_bytes() const { return delivered_bytes_; }

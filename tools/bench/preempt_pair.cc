@@ -86,7 +86,11 @@ class PairedSender final : public LoadSender {
     page_->start = true;
     return {};
   }
-  Status send_urgent() override { return urgent_->send_urgent(); }
+  Status send_message(bool urgent) override { return urgent_->send_message(urgent); }
+  double cpu_s() const override {
+    const pid_t background[] = {background_->process_id()};
+    return cpu_seconds() + cpu_seconds_of(background);
+  }
   Status step(Time until) override {
     Status status = urgent_->step(std::min(until, now() + kLook));
     answered_ = urgent_->answered();

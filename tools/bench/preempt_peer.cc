@@ -129,7 +129,6 @@ class VanLoadSender final : public LoadSender, private Van::Handler {
   }
 
   Status start_background() override {
-    has_background_ = true;
     for (const LinkId link : links_) {
       for (std::uint64_t sent = 0; sent + settings_.part_bytes <= settings_.background_bytes;
            sent += settings_.part_bytes) {
@@ -139,9 +138,9 @@ class VanLoadSender final : public LoadSender, private Van::Handler {
     return status_;
   }
 
-  Status send_urgent() override {
-    const bool in_line = way_.mode == Preemption::kFifo || !has_background_;
-    const std::int32_t priority = in_line ? 0 : kUrgentPriority;
+  Status send_message(bool urgent) override {
+    const bool ahead = urgent && way_.mode != Preemption::kFifo;
+    const std::int32_t priority = ahead ? kUrgentPriority : 0;
     van_->send(links_.front(), header_of(wire::Kind::kPush, kUrgentTensor, priority), urgent_);
     return status_;
   }
@@ -178,7 +177,6 @@ class VanLoadSender final : public LoadSender, private Van::Handler {
   PreemptCase way_;
   Buffer background_;
   Buffer urgent_;
-  bool has_background_ = false;
   std::uint64_t next_ = 0;  // Where in the background the next part begins.
   SteadyClock clock_;
   std::unique_ptr<Van> van_;

@@ -23,7 +23,7 @@ struct HostEntry {
   std::uint64_t job = 0;             ///< 0: in no job that others could be in.
   bool waiting = false;              ///< Data waits to leave this host,
   std::int32_t priority = 0;         ///< of this priority at most.
-  bool urgent = false;               ///< Of late it had data that are no bulk,
+  bool urgent = false;               ///< Of late it had something urgent,
   std::int32_t urgent_priority = 0;  ///< of this priority at most.
   std::uint64_t here_bytes = 0;      ///< In flight, and not known to have left this host.
   PathSums paths = {};               ///< Of those with bytes in flight.

@@ -125,7 +125,7 @@ struct TensorOptions {
   std::optional<CodecSpec> codec = {};
   /// Contributions and values leave in larger slices, and more of them are in flight, on their way
   /// to other hosts: a link carries more for less work. What is more urgent still overtakes them,
-  /// but waits up to some 5 ms for what is in flight, instead of a fraction of one.
+  /// but the first of it after a quiet time waits up to some 5 ms for what is in flight.
   bool bulk = false;
   /// The program's own shape of the elements, as "2x3", with its element type where that travels as
   /// another: printable ASCII, at most 256 bytes. Only compared and shown, so that workers whose
