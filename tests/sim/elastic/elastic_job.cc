@@ -35,21 +35,7 @@ ElasticJob::ElasticJob(std::uint64_t seed)
 
 void ElasticJob::gather() {
   machine_.emplace(config_, mail_.now(), Sizing::kElastic);
-  for (std::uint32_t rank = 0; rank < config_.servers; ++rank) {
-    const auto id = static_cast<ProcessId>(processes_.size());
-    Process& process = processes_.emplace_back();
-    process.server = std::make_unique<ElasticServer>(
-        mail_, ledger_, random_,
-        [this, id](NodeId to, const ElasticAnswer& answer) { deliver_answer(id, to, answer); });
-    const auto orders = tell_machine(Join{.role = Role::kServer,
-                                          .rank = rank,
-                                          .shards = 1,
-                                          .servers = config_.servers,
-                                          .host = fmt::format("server-{}", rank),
-                                          .address = fmt::format("server-{}:1", rank)});
-    process.node = std::get<Admit>(orders.at(0)).member.node;
-    process.server->enter(process.node);
-  }
+  for (std::uint32_t rank = 0; rank < config_.servers; ++rank) add_server_process(rank);
   for (std::uint32_t i = 0; i < config_.workers; ++i) {
     add_worker_process();
     const auto orders = tell_machine(
@@ -72,14 +58,33 @@ void ElasticJob::gather() {
   }
 }
 
+// False if the job ends.
+bool ElasticJob::add_server_process(std::uint32_t rank) {
+  const auto orders = tell_machine(Join{.role = Role::kServer,
+                                        .rank = rank,
+                                        .shards = 1,
+                                        .servers = config_.servers,
+                                        .host = fmt::format("server-{}", rank),
+                                        .address = fmt::format("server-{}:1", rank)});
+  const auto* admit = std::get_if<Admit>(&orders.at(0));
+  if (admit == nullptr) return false;
+  const auto id = static_cast<ProcessId>(processes_.size());
+  Process& process = processes_.emplace_back();
+  process.server = std::make_unique<ElasticServer>(
+      mail_, ledger_, random_,
+      [this, id](NodeId to, const ElasticAnswer& answer) { deliver_answer(id, to, answer); });
+  process.node = admit->member.node;
+  process.server->enter(process.node);
+  return true;
+}
+
 void ElasticJob::add_worker_process() {
   const auto id = static_cast<ProcessId>(processes_.size());
   ElasticWorker::Way way;
   way.push = [this, id](const ElasticPush& push) { deliver_push(id, push); };
-  way.pull = [this, id](NodeId node, const wire::Key& key, std::uint64_t round) {
-    const ProcessId to = id_of(owner_of(key));
-    mail_.send(id, to,
-               [this, to, node, key, round] { processes_[to].server->on_pull(node, key, round); });
+  way.pull = [this, id](const ElasticPull& pull) {
+    const ProcessId to = id_of(owner_of(pull.key));
+    mail_.send(id, to, [this, to, pull] { processes_[to].server->on_pull(pull); });
   };
   way.leave = [this, id](NodeId node) {
     const std::uint64_t round = processes_[id].worker->round();
@@ -226,8 +231,9 @@ void ElasticJob::plan_events() {
 
 void ElasticJob::strike() {
   if (machine_->phase() != ViewMachine::Phase::kRunning) return;
-  const std::uint64_t what = random_.below(6);
+  const std::uint64_t what = random_.below(9);
   if (what < 2) return come();
+  if (what == 8) return come_as_server();
   if (what == 2) return lose(false);
   if (what == 3) return lose(true);
   if (what == 4) return give_notice();
@@ -250,13 +256,40 @@ void ElasticJob::come() {
   });
 }
 
+// Owns no slot until one moves to it.
+void ElasticJob::come_as_server() {
+  const auto rank = static_cast<std::uint32_t>(members(Role::kServer).size());
+  if (!add_server_process(rank)) return;
+  ++events_.servers;
+  publish();
+}
+
+// Somebody must be left. While somebody reads before its first round, rounds before that are still
+// to be made, and who makes them is not lost with the last of them: no view says yet whose such a
+// round is (decision 0050).
+bool ElasticJob::may_be_lost(ProcessId id, const std::vector<ProcessId>& workers) const {
+  const std::uint64_t round = processes_[id].worker->round();
+  bool somebody_stays = false;
+  bool somebody_reads = hold_.has_value();
+  for (const ProcessId other : workers) {
+    const Process& one = processes_[other];
+    if (other == id || one.lost) continue;
+    somebody_stays = true;
+    const bool working = one.worker->state() == ElasticWorker::State::kWorking;
+    const bool contributes = machine_->next_view().contributors.nodes.contains(one.node);
+    if (working && contributes && one.worker->round() >= round) return true;
+    somebody_reads = somebody_reads || !working;
+  }
+  return somebody_stays && !somebody_reads;
+}
+
 // A worker is gone, or is said to be though it lives: what it still sends is a stranger's.
 void ElasticJob::lose(bool silently) {
   const std::vector<ProcessId> workers = members(Role::kWorker);
-  if (workers.size() < 2) return;
   const ProcessId id = workers[random_.below(workers.size())];
   Process& process = processes_[id];
-  if (!process.alive) return;
+  if (process.lost || !may_be_lost(id, workers)) return;
+  process.lost = true;
   ++events_.lost;
   ledger_.ends(process.node);
   if (!silently) {

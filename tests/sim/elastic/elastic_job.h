@@ -28,6 +28,7 @@ class ElasticJob {
   /// What happened, for tests that look whether seeds reach what they are for.
   struct Events {
     int joined = 0;
+    int servers = 0;  ///< That joined.
     int lost = 0;
     int noticed = 0;
     int moved = 0;
@@ -42,15 +43,19 @@ class ElasticJob {
     std::unique_ptr<ElasticServer> server;
     NodeId node = 0;
     bool alive = true;
+    bool lost = false;  // Or is about to be.
   };
   using WithRound = std::function<void(std::uint64_t)>;
 
   void gather();
+  bool add_server_process(std::uint32_t rank);
   void add_worker_process();
   void plan_events();
   void strike();
 
   void come();
+  void come_as_server();
+  bool may_be_lost(ProcessId id, const std::vector<ProcessId>& workers) const;
   void lose(bool silently);
   void give_notice();
   void move_slots();

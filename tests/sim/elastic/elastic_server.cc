@@ -109,7 +109,7 @@ ElasticServer::Owned* ElasticServer::owned_of(const wire::Key& key) {
 }
 
 void ElasticServer::on_push(const ElasticPush& push) {
-  if (view_ == nullptr || push.epoch > view_->epoch) {
+  if (!knows(push.epoch)) {
     early_.push_back(push);
     return;
   }
@@ -159,13 +159,17 @@ void ElasticServer::count(Owned& owned, const ElasticPush& push) {
   tell_ready(*owned.slot);
 }
 
-void ElasticServer::on_pull(NodeId worker, const wire::Key& key, std::uint64_t least_round) {
-  Owned* owned = owned_of(key);
-  if (owned == nullptr) return;
-  Part& part = *owned->slot->find(key);
-  part.waiting.add({.worker = worker,
+void ElasticServer::on_pull(const ElasticPull& pull) {
+  if (!knows(pull.epoch)) {
+    early_pulls_.push_back(pull);
+    return;
+  }
+  Owned* owned = owned_of(pull.key);
+  if (owned == nullptr) return;  // As for a push.
+  Part& part = *owned->slot->find(pull.key);
+  part.waiting.add({.worker = pull.worker,
                     .wants_value = true,
-                    .gate = part.collector.rounds().gate_of_pull(least_round),
+                    .gate = part.collector.rounds().gate_of_pull(pull.least_round),
                     .since = {}});
   tell_ready(*owned->slot);
 }
@@ -214,6 +218,7 @@ void ElasticServer::tell_ready(Slot& slot) {
 
 void ElasticServer::retry() {
   for (const ElasticPush& push : std::exchange(early_, {})) on_push(push);
+  for (const ElasticPull& pull : std::exchange(early_pulls_, {})) on_pull(pull);
 }
 
 }  // namespace stretto::sim

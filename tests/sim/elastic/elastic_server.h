@@ -23,7 +23,14 @@ struct ElasticPush {
   PushId id;
   std::uint32_t epoch = 0;
 };
-/// The answer to it, or to a pull.
+/// A question for a part's value, of that round of the worker's at least.
+struct ElasticPull {
+  NodeId worker = 0;
+  wire::Key key;
+  std::uint64_t least_round = 0;
+  std::uint32_t epoch = 0;
+};
+/// The answer to either.
 struct ElasticAnswer {
   wire::Key key;
   std::uint64_t version = 0;
@@ -45,7 +52,7 @@ class ElasticServer {
                  const View& view);
   void on_view(const SharedView& view);
   void on_push(const ElasticPush& push);
-  void on_pull(NodeId worker, const wire::Key& key, std::uint64_t least_round);
+  void on_pull(const ElasticPull& pull);
 
   /// A slot on its way, and the view that its owner knew last.
   struct Parcel {
@@ -64,6 +71,7 @@ class ElasticServer {
     std::uint32_t since = 0;
   };
 
+  bool knows(std::uint32_t epoch) const { return view_ != nullptr && epoch <= view_->epoch; }
   Owned* owned_of(const wire::Key& key);
   void count(Owned& owned, const ElasticPush& push);
   void release_later(Owned& owned);
@@ -81,7 +89,8 @@ class ElasticServer {
   std::vector<SharedView> views_;  // All of them.
   std::map<std::uint32_t, Owned> slots_;
   std::map<std::uint32_t, Parcel> coming_;  // Until a view says that they are ours.
-  std::vector<ElasticPush> early_;          // Of an epoch or a round that is not here yet.
+  std::vector<ElasticPush> early_;          // Of an epoch or a round that is not here yet,
+  std::vector<ElasticPull> early_pulls_;    // or of an epoch.
 };
 
 }  // namespace stretto::sim

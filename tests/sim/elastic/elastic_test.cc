@@ -26,6 +26,7 @@ TEST(ElasticSimulation, EveryValueIsThatOfItsContributorsForEverySeed) {
                                         << violation->text << "\n"
                                         << replay.command();
     all.joined += job.events().joined;
+    all.servers += job.events().servers;
     all.lost += job.events().lost;
     all.noticed += job.events().noticed;
     all.moved += job.events().moved;
@@ -33,6 +34,7 @@ TEST(ElasticSimulation, EveryValueIsThatOfItsContributorsForEverySeed) {
   if (seeds.count < 100) return;
   const auto enough = static_cast<int>(seeds.count / 20);
   EXPECT_GT(all.joined, enough);
+  EXPECT_GT(all.servers, enough);
   EXPECT_GT(all.lost, enough);
   EXPECT_GT(all.noticed, enough);
   EXPECT_GT(all.moved, enough);

@@ -77,7 +77,7 @@ void ElasticWorker::push(const wire::Key& key) {
 void ElasticWorker::resend() {
   for (const wire::Key& key : open_) {
     if (state_ == State::kPulling) {
-      way_.pull(node_, key, round_ - 1);
+      way_.pull({.worker = node_, .key = key, .least_round = round_ - 1, .epoch = view_->epoch});
     } else {
       push(key);
     }

@@ -20,7 +20,7 @@ class ElasticWorker {
   enum class State { kOut, kPulling, kWorking, kDone };
   struct Way {  ///< What it can do to the world.
     std::function<void(const ElasticPush&)> push;
-    std::function<void(NodeId, const wire::Key&, std::uint64_t)> pull;
+    std::function<void(const ElasticPull&)> pull;
     std::function<void(NodeId)> leave;
   };
 
