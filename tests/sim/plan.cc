@@ -145,12 +145,16 @@ std::vector<Strike> timeline_from(std::uint64_t seed, const Strike& first) {
   return timeline;
 }
 
-// The first rounds of some tensors, before all other steps, lack some workers, which sit out.
-void make_uneven(Random& random, Plan& plan) {
-  const bool calm = std::ranges::all_of(plan.timeline, [](const Strike& strike) {
+// Nothing happens that a job may not survive.
+bool is_calm(const Plan& plan) {
+  return std::ranges::all_of(plan.timeline, [](const Strike& strike) {
     return strike.fault == Fault::kPause || strike.fault == Fault::kHostile;
   });
-  if (plan.workers == 1 || !calm || !random.chance(0.4)) return;
+}
+
+// The first rounds of some tensors, before all other steps, lack some workers, which sit out.
+void make_uneven(Random& random, Plan& plan) {
+  if (plan.workers == 1 || !is_calm(plan) || !random.chance(0.4)) return;
   const std::uint64_t idle = 1 + random.below((std::uint64_t{1} << plan.workers) - 2);
   std::vector<std::size_t> first;
   for (std::size_t i = 0; i < plan.tensors.size(); ++i) {
@@ -166,6 +170,26 @@ void make_uneven(Random& random, Plan& plan) {
   }
   plan.uneven_steps = first.size();
   plan.order.insert(plan.order.begin(), first.begin(), first.end());
+}
+
+// Some nodes start when the others have waited a while. With pauses of others the rendezvous could
+// take longer than it may.
+void start_late(Random& random, Plan& plan) {
+  if (!is_calm(plan) || plan.has(Fault::kPause) || !random.chance(0.3)) return;
+  for (const std::string& name : plan.nodes()) {
+    if (random.chance(0.3)) plan.late[name] = random.between(1ms, 500ms);
+  }
+}
+
+std::vector<Visit> visits_from(Random& random) {
+  std::vector<Visit> visits;
+  for (std::uint64_t left = random.chance(0.3) ? 1 + random.below(2) : 0; left > 0; --left) {
+    visits.push_back({.after = random.between(0ms, 50ms),
+                      .questions = 1 + static_cast<std::uint32_t>(random.below(6)),
+                      .pause = random.between(0ms, 20ms),
+                      .vanishes = random.chance(0.5)});
+  }
+  return visits;
 }
 
 }  // namespace
@@ -224,6 +248,9 @@ Plan::Plan(std::uint64_t from) : seed(from) {
   }
   Random uneven(from ^ 0x51775);
   make_uneven(uneven, *this);
+  Random coming(from ^ 0x1A7E);
+  start_late(coming, *this);
+  visits = visits_from(coming);
 }
 
 bool Plan::has(Fault fault) const {
@@ -253,6 +280,11 @@ std::string Plan::describe() const {
     if (strike.fault == Fault::kCut)
       text += fmt::format(" in way {}", static_cast<int>(strike.cut));
   }
+  for (const auto& [name, lateness] : late) {
+    text += fmt::format(", {} {} ms late", name,
+                        std::chrono::duration<double, std::milli>(lateness).count());
+  }
+  if (!visits.empty()) text += fmt::format(", {} observers", visits.size());
   if (slow < workers) text += fmt::format(", worker {} is slow", slow);
   if (uneven_steps > 0) text += fmt::format("; {} uneven steps", uneven_steps);
   for (const TensorPlan& tensor : tensors) {

@@ -3,6 +3,7 @@
 // tensors, what every worker does to them, and what goes wrong.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -49,6 +50,14 @@ struct Strike {
   LinkCut cut = LinkCut::kReset;
 };
 
+/// A tool that looks at the job for a while.
+struct Visit {
+  Duration after = 0ns;
+  std::uint32_t questions = 0;
+  Duration pause = 0ns;   ///< Between them.
+  bool vanishes = false;  ///< It ends without waiting for the last answer.
+};
+
 struct TensorPlan {
   TensorSpec spec;
   std::vector<Step> steps;
@@ -81,6 +90,8 @@ struct Plan {
   std::size_t most_in_flight = 4;  ///< Operations that a worker has in flight, at most.
   Duration patience{};             ///< Sessions wait so long for a new link; zero: they do not.
   std::vector<Strike> timeline;    ///< What goes wrong, in the order in which it happens.
+  std::map<std::string, Duration> late;  ///< Nodes that start so much later than the others.
+  std::vector<Visit> visits;
 
   explicit Plan(std::uint64_t seed);
   /// The nodes' names: "scheduler", "worker 1", "server 0", "server 0 shard 1".

@@ -48,56 +48,76 @@ std::string SimCluster::missing_node() const {
 void SimCluster::add_nodes() {
   const std::string missing = missing_node();
   scheduler_address_ = "scheduler:9000";
-  const auto make = [&](const std::string& name, Role role, Rank rank) -> Node* {
-    if (name == missing) return nullptr;
+  for (const std::string& name : plan_.nodes()) {
+    if (name == missing) continue;
+    const std::size_t rank_at = name.find(' ');
+    const bool server = name.starts_with("server");
+    const auto rank =
+        rank_at == std::string::npos ? 0U : static_cast<Rank>(std::stoul(name.substr(rank_at)));
+    const Role role = rank_at == std::string::npos ? Role::kScheduler
+                      : server                     ? Role::kServer
+                                                   : Role::kWorker;
     nodes_.push_back(std::make_unique<Node>());
     Node& node = *nodes_.back();
     node.name = name;
     node.config = config_for(plan_, role, rank);
     node.config.scheduler = scheduler_address_;
-    return &node;
-  };
-  if (Node* node = make("scheduler", Role::kScheduler, 0)) add_scheduler(*node);
-  for (const std::string& name : plan_.nodes()) {
-    if (!name.starts_with("server")) continue;
-    const auto rank = static_cast<Rank>(std::stoul(name.substr(7)));
-    if (Node* node = make(name, Role::kServer, rank)) add_shard(*node, name);
-  }
-  for (Rank rank = 0; rank < plan_.workers; ++rank) {
-    const std::string name = fmt::format("worker {}", rank);
-    if (Node* node = make(name, Role::kWorker, rank)) add_worker(*node, rank);
+    node.transport = network_.endpoint(name);
+    const auto late = plan_.late.find(name);
+    node.starts = late == plan_.late.end() ? began_ : began_ + late->second;
+    if (node.starts <= began_) start(node);
   }
   if (!missing.empty()) {
     harms_.push_back({.strike = {.fault = Fault::kMissing}, .at = began_, .victims = {missing}});
   }
+  add_tools();
 }
 
-void SimCluster::add_scheduler(Node& node) {
-  auto scheduler = std::make_unique<Scheduler>(node.config, network_.endpoint(node.name), clock_);
+void SimCluster::add_tools() {
+  for (const Visit& visit : plan_.visits) {
+    const std::string name = fmt::format("observer {}", tools_.size());
+    tools_.push_back(std::unique_ptr<Tool>(
+        new Tool{name, SimObserver(visit, scheduler_address_, network_.endpoint(name), clock_)}));
+  }
+}
+
+void SimCluster::start(Node& node) {
+  switch (node.config.role) {
+    case Role::kScheduler:
+      return start_scheduler(node);
+    case Role::kServer:
+      return start_shard(node);
+    default:
+      return start_worker(node);
+  }
+}
+
+void SimCluster::start_scheduler(Node& node) {
+  auto scheduler = std::make_unique<Scheduler>(node.config, std::move(node.transport), clock_);
   if (!scheduler->listen(scheduler_address_).ok()) report("set-up", "the scheduler cannot listen");
   node.scheduler = scheduler.get();
   node.agent = std::move(scheduler);
 }
 
-void SimCluster::add_shard(Node& node, const std::string& name) {
-  const std::size_t shard_at = name.find("shard ");
+void SimCluster::start_shard(Node& node) {
+  const std::size_t shard_at = node.name.find("shard ");
   const auto index = shard_at == std::string::npos
                          ? 0U
-                         : static_cast<std::uint32_t>(std::stoul(name.substr(shard_at + 6)));
-  auto shard = std::make_unique<Shard>(node.config, index, network_.endpoint(name), clock_);
-  std::string host = name;
+                         : static_cast<std::uint32_t>(std::stoul(node.name.substr(shard_at + 6)));
+  auto shard = std::make_unique<Shard>(node.config, index, std::move(node.transport), clock_);
+  std::string host = node.name;
   std::replace(host.begin(), host.end(), ' ', '-');
-  if (!shard->start(host + ":0", "").ok()) report("set-up", name + " cannot start");
+  if (!shard->start(host + ":0", "").ok()) report("set-up", node.name + " cannot start");
   node.shard = shard.get();
   node.agent = std::move(shard);
 }
 
-void SimCluster::add_worker(Node& node, Rank rank) {
-  auto worker = std::make_unique<WorkerNode>(node.config, network_.endpoint(node.name), clock_);
+void SimCluster::start_worker(Node& node) {
+  auto worker = std::make_unique<WorkerNode>(node.config, std::move(node.transport), clock_);
   node.worker = worker.get();
   node.agent = std::move(worker);
   node.user = std::make_unique<SimWorker>(
-      plan_, rank, *node.worker, barriers_,
+      plan_, static_cast<Rank>(node.config.rank), *node.worker, barriers_,
       [this](const std::string& invariant, const std::string& text) { report(invariant, text); });
 }
 
@@ -127,33 +147,54 @@ Time SimCluster::next_event() const {
   Time next = Time::max();
   for (const auto& node : nodes_) {
     if (!node->alive || node->gone) continue;
-    const Time due = std::min(network_.next_arrival(node->name), node->agent->next_due());
+    const Time due = node->agent == nullptr
+                         ? node->starts
+                         : std::min(network_.next_arrival(node->name), node->agent->next_due());
     next = std::min(next, std::max(due, node->paused_until));
+  }
+  for (const auto& tool : tools_) {
+    if (tool->observer.over()) continue;
+    next = std::min({next, network_.next_arrival(tool->name), tool->observer.next_due()});
   }
   return std::min(next, next_strike());
 }
 
-// One node does one turn; if none has anything to do, time moves on to the next event.
+// One node or tool does one turn; if none has anything to do, time moves on to the next event.
 bool SimCluster::step_one() {
   while (next_strike() <= clock_.now()) strike();
+  const Time now = clock_.now();
   std::vector<Node*> ready;
   for (const auto& node : nodes_) {
-    if (!node->alive || node->gone || clock_.now() < node->paused_until) continue;
-    if (network_.has_arrived(node->name) || node->agent->next_due() <= clock_.now()) {
-      ready.push_back(node.get());
+    if (!node->alive || node->gone || now < node->paused_until) continue;
+    const bool due = node->agent == nullptr
+                         ? node->starts <= now
+                         : network_.has_arrived(node->name) || node->agent->next_due() <= now;
+    if (due) ready.push_back(node.get());
+  }
+  std::vector<Tool*> looking;
+  for (const auto& tool : tools_) {
+    if (tool->observer.over()) continue;
+    if (network_.has_arrived(tool->name) || tool->observer.next_due() <= now) {
+      looking.push_back(tool.get());
     }
   }
-  if (!ready.empty()) {
-    step(*ready[random_.below(ready.size())]);
+  if (const std::size_t count = ready.size() + looking.size(); count != 0) {
+    const std::size_t chosen = random_.below(count);
+    if (chosen < ready.size()) {
+      step(*ready[chosen]);
+    } else {
+      step(*looking[chosen - ready.size()]);
+    }
     return true;
   }
   const Time next = next_event();
   if (next == Time::max()) return false;
-  clock_.advance_to(std::max(next, clock_.now() + 1ns));
+  clock_.advance_to(std::max(next, now + 1ns));
   return true;
 }
 
 void SimCluster::step(Node& node) {
+  if (node.agent == nullptr) return start(node);
   if (stranger_ != nullptr) hostile_turn();
   node.agent->step(Duration::zero());
   if (node.user != nullptr) {
@@ -168,6 +209,23 @@ void SimCluster::step(Node& node) {
     network_.kill(node.name);
     node.gone = true;
   }
+}
+
+// While the scheduler lives, who looks on is answered.
+void SimCluster::step(Tool& tool) {
+  tool.observer.step(Duration::zero());
+  const Status& complaint = tool.observer.complaint();
+  if (complaint.ok() || !harmless()) return;
+  const auto lives = [](const auto& node) { return node->scheduler != nullptr && !node->gone; };
+  if (std::ranges::any_of(nodes_, lives)) {
+    report("observers are answered", fmt::format("{}: {}", tool.name, complaint.text()));
+  }
+}
+
+std::uint64_t SimCluster::observed() const {
+  std::uint64_t answers = 0;
+  for (const auto& tool : tools_) answers += tool->observer.answers();
+  return answers;
 }
 
 void SimCluster::report(const std::string& invariant, const std::string& text) {

@@ -14,6 +14,7 @@
 #include "server/shard.h"
 #include "tests/sim/plan.h"
 #include "tests/sim/sim_network.h"
+#include "tests/sim/sim_observer.h"
 #include "tests/sim/sim_worker.h"
 #include "worker/node.h"
 
@@ -37,13 +38,17 @@ class SimCluster {
   std::uint64_t steps() const { return steps_; }
   /// Links that were cut and whose sessions went on.
   std::uint64_t mended() const { return mended_; }
+  /// What observers were answered.
+  std::uint64_t observed() const;
   Duration virtual_time() const { return clock_.now() - began_; }
 
  private:
   struct Node {
     std::string name;
     Config config;
-    std::unique_ptr<Agent> agent;
+    std::unique_ptr<Transport> transport;  // Until it starts.
+    std::unique_ptr<Agent> agent;          // Null until then.
+    Time starts;
     Scheduler* scheduler = nullptr;
     Shard* shard = nullptr;
     WorkerNode* worker = nullptr;
@@ -58,14 +63,22 @@ class SimCluster {
     std::vector<std::string> victims;
   };
 
+  struct Tool {
+    std::string name;
+    SimObserver observer;
+  };
+
   void add_nodes();
-  void add_scheduler(Node& node);
-  void add_shard(Node& node, const std::string& name);
-  void add_worker(Node& node, Rank rank);
+  void add_tools();
+  void start(Node& node);
+  void start_scheduler(Node& node);
+  void start_shard(Node& node);
+  void start_worker(Node& node);
   std::string missing_node() const;
 
   bool step_one();
   void step(Node& node);
+  void step(Tool& tool);
   bool finished() const;
   Time next_event() const;
 
@@ -102,6 +115,7 @@ class SimCluster {
   Time began_;
   std::string scheduler_address_;
   std::vector<std::unique_ptr<Node>> nodes_;
+  std::vector<std::unique_ptr<Tool>> tools_;
   BarrierBoard barriers_;
   std::optional<Violation> violation_;
   std::uint64_t steps_ = 0;

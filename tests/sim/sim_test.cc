@@ -24,6 +24,7 @@ TEST_F(Simulation, EveryInvariantHoldsForEverySeed) {
   const auto [first, count] = seeds_from_environment();
   const auto began = std::chrono::steady_clock::now();
   std::uint64_t steps = 0;
+  std::uint64_t observed = 0;
   Replay replay("Simulation.Every*");
   for (std::uint64_t seed = first; seed < first + count; ++seed) {
     replay.at(seed);
@@ -31,6 +32,7 @@ TEST_F(Simulation, EveryInvariantHoldsForEverySeed) {
     SimCluster cluster(plan);
     const auto violation = cluster.run();
     steps += cluster.steps();
+    observed += cluster.observed();
     ASSERT_FALSE(violation.has_value()) << "invariant: " << violation->invariant << "\n"
                                         << violation->text << "\n"
                                         << plan.describe() << "\n"
@@ -39,6 +41,8 @@ TEST_F(Simulation, EveryInvariantHoldsForEverySeed) {
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
   fmt::print("{} seeds, {} steps, {:.0f} seeds per minute\n", count, steps,
              static_cast<double>(count) / took.count() * 60);
+  if (count < 100) return;
+  EXPECT_GT(observed, count / 10) << "hardly any observer was answered";
 }
 
 TEST_F(Simulation, SessionsOutliveTheirLinks) {

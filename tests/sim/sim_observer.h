@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// SimObserver: a tool that looks at a simulated job, as stretto-top does: it comes at some time,
+// asks a few questions, and goes, in order or not. The job must not notice.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "tests/sim/plan.h"
+#include "van/loop.h"
+#include "van/van.h"
+
+namespace stretto::sim {
+
+/// Thread: the simulation's.
+class SimObserver final : public Agent, private Van::Handler {
+ public:
+  SimObserver(const Visit& visit, std::string scheduler, std::unique_ptr<Transport> transport,
+              const Clock& clock);
+
+  void step(Duration wait) override;
+  Time next_due() const override;
+  bool over() const override { return state_ == State::kGone; }
+
+  /// What a tool that has been welcomed must not see while its scheduler lives: its link's end, or
+  /// another answer than to what it asked. Ok: nothing.
+  const Status& complaint() const { return complaint_; }
+  std::uint32_t answers() const { return answers_; }
+
+ private:
+  enum class State { kComing, kGreeting, kResting, kAsking, kGone };
+
+  void ask();
+  void hear(const control::Message& message);
+  void on_control(LinkId, const control::Message& message) override { hear(message); }
+  void on_data(LinkId, const wire::Header&, Buffer) override {}
+  void on_acked(LinkId, wire::Key) override {}
+  void on_broken(LinkId, const Status& why) override;
+
+  const Visit visit_;
+  const std::string scheduler_;
+  const Clock& clock_;
+  Van van_;
+  State state_ = State::kComing;
+  Time next_;  // When it comes, asks or goes, unless it waits for the scheduler.
+  LinkId link_ = 0;
+  control::Observe question_;
+  std::uint32_t answers_ = 0;
+  Status complaint_;
+};
+
+}  // namespace stretto::sim
