@@ -2,6 +2,7 @@
 # What Stretto stands on. All of it is in Debian 12; tools/install-dependencies installs it.
 find_package(Threads REQUIRED)
 find_package(PkgConfig REQUIRED)
+# For the benchmarks and tests, which have it at far ends.
 pkg_check_modules(ZeroMQ REQUIRED IMPORTED_TARGET libzmq>=4.3)
 find_package(Protobuf REQUIRED)
 find_package(fmt REQUIRED)

@@ -167,7 +167,7 @@ Ticket begin(detail::WorkerImpl& impl, Operation::Kind kind, const Transfer& tra
   return begin(impl, kind, std::span(&transfer, 1), root);
 }
 
-constexpr std::uint64_t kFilesALink = 4;  // Its connection, and what libzmq wakes its threads with.
+constexpr std::uint64_t kFilesALink = 2;  // A socket or two of a transport.
 constexpr std::uint64_t kFilesBesides = 32;
 
 Config config_of(const Options& options, Config config) {

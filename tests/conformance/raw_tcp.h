@@ -50,7 +50,7 @@ class RawTcp {
     while (!ended_ && !read().empty()) continue;
     return ended_;
   }
-  /// True once the far end has said something, as libzmq does to who is accepted.
+  /// True once the far end has said something, as ZMTP wants of who accepts.
   bool was_sent_to() { return !read().empty(); }
   /// What has come, if anything has.
   std::string read() {
@@ -68,12 +68,12 @@ class RawTcp {
 /// Listens, and knows no more of what others expect.
 class RawListener {
  public:
-  RawListener() : socket_(::socket(AF_INET, SOCK_STREAM, 0)) {
+  explicit RawListener(int backlog = 8) : socket_(::socket(AF_INET, SOCK_STREAM, 0)) {
     sockaddr_in at = socket_address("127.0.0.1:0");
     auto* name = reinterpret_cast<sockaddr*>(&at);
     socklen_t size = sizeof at;
     EXPECT_EQ(::bind(socket_.get(), name, size), 0);
-    EXPECT_EQ(::listen(socket_.get(), 8), 0);
+    EXPECT_EQ(::listen(socket_.get(), backlog), 0);
     EXPECT_EQ(::getsockname(socket_.get(), name, &size), 0);
     address_ = "127.0.0.1:" + std::to_string(ntohs(at.sin_port));
   }

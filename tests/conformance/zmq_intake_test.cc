@@ -52,7 +52,7 @@ struct Made {
 
 Made take(const std::string& bytes, std::size_t piece) {
   Made made;
-  Intake intake(kMostPayload);
+  Intake intake(kMostPayload, kDealer);
   std::string unread;
   for (std::size_t at = 0; at < bytes.size(); at += piece) {
     unread += bytes.substr(at, piece);
@@ -122,13 +122,15 @@ TEST(ZmqIntake, RefusesHandshakesOfOthers) {
   }
 }
 
-TEST(ZmqIntake, OurReadyIsOfARouter) {
-  std::string bytes = text_of(our_ready());
-  EXPECT_EQ(bytes.size(), std::size_t{2} + static_cast<std::size_t>(bytes[1]));
-  const auto at = bytes.find("ROUTER");
-  ASSERT_NE(at, std::string::npos);
-  bytes.replace(at, 6, "DEALER");
-  EXPECT_TRUE(is_ready(std::as_bytes(std::span(bytes)).subspan(2)));
+TEST(ZmqIntake, OurReadyIsOfTheTypeThatWeAre) {
+  for (const std::string_view type : {kRouter, kDealer}) {
+    const std::vector<std::byte> bytes = our_ready(type);
+    EXPECT_EQ(bytes.size(), 43U);
+    const auto body = std::span(bytes).subspan(2);
+    EXPECT_EQ(std::to_integer<std::size_t>(bytes[1]), body.size());
+    EXPECT_TRUE(is_ready(body, type));
+    EXPECT_FALSE(is_ready(body, type == kRouter ? kDealer : kRouter));
+  }
 }
 
 // A socket that takes little at a time; what comes out is what Intake takes.

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages of any parts, as a ZeroMQ peer may send them: what FrameReader lets through is a frame,
-// or a batch whose frames lie inside it, each delivered once and byte by byte; and what
-// MessageBatch puts together comes apart as it was. Input: a mask, then messages. Each is a number
-// of parts, then for each its size and its bytes.
+// Messages as a ZeroMQ peer may send them: of two parts, what fits() lets through is a frame, or a
+// batch whose frames lie inside it, each delivered once and byte by byte; what MessageBatch puts
+// together comes apart as it was; and what is made of a connection's bytes does not depend on the
+// pieces that they come in. Input: a mask, then messages. Each is a number of
+// parts, then for each its size and its bytes.
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -10,72 +12,38 @@
 #include "tests/fuzz/input.h"
 #include "van/zmq/batch.h"
 #include "van/zmq/intake.h"
+#include "van/zmq/zmtp.h"
 
 namespace stretto {
 namespace {
 
-using zmq::FrameReader;
-using zmq::Incoming;
 using zmq::Intake;
-using zmq::LibzmqMessage;
 using zmq::MessageBatch;
-using zmq::Shape;
-using zmq::Socket;
 using zmq::Unpacked;
 
 enum Valid : unsigned { kConnection = 1, kLengths = 2, kSmallLimit = 4, kOurs = 8 };
 constexpr std::size_t kMostPart = 40'000;
 
-/// Two sockets of one process, joined.
-class Pair {
- public:
-  Pair()
-      : context_(*zmq::open_context(0, 4)),
-        near_(*Socket::open(context_, ZMQ_PAIR)),
-        far_(*Socket::open(context_, ZMQ_PAIR)) {
-    for (Socket* socket : {&near_, &far_}) {
-      for (const int option : {ZMQ_LINGER, ZMQ_SNDHWM, ZMQ_RCVHWM}) socket->set(option, 0);
-    }
-    STRETTO_CHECK(zmq_bind(near_.get(), "inproc://fuzz") == 0);
-    STRETTO_CHECK(zmq_connect(far_.get(), "inproc://fuzz") == 0);
+// What came as the two parts of a message; every payload is read to its end.
+std::size_t read_frames(std::span<const std::byte> headers, const Buffer& part,
+                        std::size_t most_bytes, std::vector<Buffer>* payloads) {
+  const std::size_t count = headers.size() / wire::kHeaderBytes;
+  STRETTO_CHECK(count > 0 && count <= zmq::kMostBatched);
+  Unpacked unpacked(headers, part.bytes(), [&part] { return part; });
+  wire::HeaderView header(headers.data(), wire::kHeaderBytes);
+  std::size_t bytes = 0;
+  std::size_t delivered = 0;
+  for (Buffer payload; unpacked.next(header, payload); ++delivered) {
+    STRETTO_CHECK(payload.size() <= most_bytes);
+    (void)wire::decode(header, payload.size());
+    const Buffer copy = Buffer::copy_of(payload.bytes());
+    STRETTO_CHECK(copy.size() == payload.size());
+    bytes += payload.size();
+    if (payloads != nullptr) payloads->push_back(std::move(payload));
   }
-  Socket& near() { return near_; }
-  Socket& far() { return far_; }
-
- private:
-  zmq::Context context_;
-  Socket near_;
-  Socket far_;
-};
-
-// All that has come; every payload is read to its end.
-std::size_t read_all(FrameReader& reader, Socket& socket, std::size_t most_bytes,
-                     std::vector<Buffer>* payloads) {
-  std::size_t frames = 0;
-  Incoming in;
-  for (Shape shape = reader.next(socket, in); shape != Shape::kNothing;
-       shape = reader.next(socket, in)) {
-    if (shape != Shape::kFrame) continue;
-    const std::size_t count = in.frames();
-    const std::size_t came = in.payload.bytes().size();
-    STRETTO_CHECK(count > 0 && count <= zmq::kMostBatched);
-    Unpacked unpacked(in);
-    wire::HeaderView header(in.header.bytes().data(), wire::kHeaderBytes);
-    std::size_t bytes = 0;
-    std::size_t delivered = 0;
-    for (Buffer payload; unpacked.next(header, payload); ++delivered) {
-      STRETTO_CHECK(payload.size() <= most_bytes);
-      (void)wire::decode(header, payload.size());
-      const Buffer copy = Buffer::copy_of(payload.bytes());
-      STRETTO_CHECK(copy.size() == payload.size());
-      bytes += payload.size();
-      if (payloads != nullptr) payloads->push_back(std::move(payload));
-    }
-    STRETTO_CHECK(delivered == count);
-    STRETTO_CHECK(bytes == (count == 1 ? came : came - count * zmq::kLengthBytes));
-    frames += count;
-  }
-  return frames;
+  STRETTO_CHECK(delivered == count);
+  STRETTO_CHECK(bytes == (count == 1 ? part.size() : part.size() - count * zmq::kLengthBytes));
+  return count;
 }
 
 // Lengths that add up, wherever the part has room for them.
@@ -90,24 +58,24 @@ void mend_lengths(std::span<std::byte> payloads, std::size_t frames) {
   }
 }
 
-void send_message(fuzz::Input& input, Socket& socket, unsigned valid) {
-  const std::size_t parts = 1 + input.below(4);
-  std::size_t frames = 0;
-  for (std::size_t i = 0; i < parts; ++i) {
+// A message of any parts: of two, what fits() lets through is frames.
+void read_message(fuzz::Input& input, unsigned valid, std::size_t most_bytes) {
+  std::vector<Buffer> parts(1 + input.below(4));
+  for (std::size_t i = 0; i < parts.size(); ++i) {
     std::size_t size = input.take<std::uint16_t>() % kMostPart;
     // Mostly whole headers.
     if (input.flag()) size = size % (zmq::kMostBatched + 2) * wire::kHeaderBytes;
-    Buffer part = input.payload(size);
+    parts[i] = input.payload(size);
     if (i == 1 && (valid & kLengths) != 0) {
-      mend_lengths(part.writable(), frames);
+      mend_lengths(parts[1].writable(), parts[0].size() / wire::kHeaderBytes);
     }
-    frames = size / wire::kHeaderBytes;
-    if (socket.send(part.bytes(), i + 1 < parts) != 0) return;
   }
+  if (parts.size() != 2 || !zmq::fits(parts[0].bytes(), parts[1].bytes(), most_bytes)) return;
+  (void)read_frames(parts[0].bytes(), parts[1], most_bytes, nullptr);
 }
 
 // What MessageBatch makes of these frames is read as the same frames.
-void send_ours(fuzz::Input& input, Pair& pair) {
+void read_ours(fuzz::Input& input) {
   MessageBatch batch(input.flag());
   std::vector<Buffer> sent;
   do {
@@ -115,10 +83,14 @@ void send_ours(fuzz::Input& input, Pair& pair) {
     STRETTO_CHECK(MessageBatch::takes(sent.back()));
     batch.add(wire::Header{}, sent.back());
   } while (!batch.full() && !input.empty());
-  STRETTO_CHECK(batch.send(pair.far()) == 0 && batch.empty());
-  FrameReader reader(zmq::kLeastTaken);
+  if (sent.size() < 2) return;  // It leaves as a frame of its own.
+  Buffer headers = Buffer::allocate(batch.headers_bytes());
+  Buffer part = Buffer::allocate(batch.payloads_bytes());
+  batch.write_headers(headers.writable());
+  batch.write_payloads(part.writable());
+  STRETTO_CHECK(zmq::fits(headers.bytes(), part.bytes(), zmq::kLeastTaken));
   std::vector<Buffer> came;
-  STRETTO_CHECK(read_all(reader, pair.near(), zmq::kLeastTaken, &came) == sent.size());
+  STRETTO_CHECK(read_frames(headers.bytes(), part, zmq::kLeastTaken, &came) == sent.size());
   for (std::size_t i = 0; i < sent.size(); ++i) {
     STRETTO_CHECK(std::ranges::equal(sent[i].bytes(), came[i].bytes()));
   }
@@ -135,7 +107,7 @@ struct Made {
 Made take_connection(std::span<const std::byte> bytes, std::size_t piece) {
   constexpr std::size_t kMostPayload = 20'000;
   Made made;
-  Intake intake(kMostPayload);
+  Intake intake(kMostPayload, zmq::kDealer);
   std::vector<std::byte> unread;
   while (!bytes.empty()) {
     const auto next = bytes.first(std::min(piece, bytes.size()));
@@ -170,15 +142,12 @@ void run_connection(fuzz::Input& input) {
 }
 
 void run(const std::uint8_t* data, std::size_t size) {
-  static const auto pair = std::make_unique<Pair>();
   fuzz::Input input(data, size);
   const unsigned valid = input.byte();
   if ((valid & kConnection) != 0) return run_connection(input);
-  if ((valid & kOurs) != 0) return send_ours(input, *pair);
+  if ((valid & kOurs) != 0) return read_ours(input);
   const std::size_t most_bytes = (valid & kSmallLimit) != 0 ? 1000 : wire::kMaxPayloadBytes;
-  FrameReader reader(most_bytes);
-  while (!input.empty()) send_message(input, pair->far(), valid);
-  (void)read_all(reader, pair->near(), most_bytes, nullptr);
+  while (!input.empty()) read_message(input, valid, most_bytes);
 }
 
 }  // namespace

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// host:port, and tcp://. libzmq's own syntax (interfaces, source addresses) is not for
-// users.
+// host:port. The syntax of other ZeroMQ programs (tcp://, interfaces, source addresses) is not
+// ours.
 #include "van/zmq/address.h"
 
 #include <fmt/format.h>
 
 namespace stretto::zmq {
 namespace {
-
-constexpr std::string_view kScheme = "tcp://";
 
 Result<HostPort> parse(std::string_view address) {
   Result<HostPort> parsed = parse_host_port(address);
@@ -26,14 +24,15 @@ Result<HostPort> to_listen(std::string_view address) {
   return parsed;
 }
 
-Result<std::string> to_connect(std::string_view address) {
+Result<HostPort> to_connect(std::string_view address) {
   Result<HostPort> parsed = parse(address);
   if (!parsed.ok()) return parsed.status();
   if (parsed->port == 0) {
     return Status(Code::kInvalidArgument,
                   fmt::format("cannot connect to '{}': port 0 is nobody's", address));
   }
-  return fmt::format("{}{}:{}", kScheme, parsed->host, parsed->port);
+  if (parsed->host == "localhost") parsed->host = "127.0.0.1";
+  return parsed;
 }
 
 }  // namespace stretto::zmq

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Addresses as the project writes them, host:port, and as libzmq wants them.
+// Addresses as the project writes them: host:port.
 #pragma once
 
 #include <string>
@@ -13,6 +13,6 @@ namespace stretto::zmq {
 /// Where to listen for `address`, such as "127.0.0.1:0".
 Result<HostPort> to_listen(std::string_view address);
 /// What to connect to for `address`.
-Result<std::string> to_connect(std::string_view address);
+Result<HostPort> to_connect(std::string_view address);
 
 }  // namespace stretto::zmq

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Putting frames together and taking them apart. What comes has been checked by FrameReader.
+// Putting frames together and taking them apart. What comes has been checked by fits().
 #include "van/zmq/batch.h"
 
-#include <cerrno>
 #include <cstring>
 #include <utility>
+
+#include "common/check.h"
 
 namespace stretto::zmq {
 
@@ -40,22 +41,6 @@ void MessageBatch::write_payloads(std::span<std::byte> at) const {
   }
 }
 
-int MessageBatch::send(Socket& socket) {
-  int error = 0;
-  if (frames_.size() == 1) {
-    error = send_frame(socket, frames_.front().header, frames_.front().payload);
-  } else {
-    LibzmqMessage headers(headers_bytes());
-    write_headers(headers.bytes());
-    LibzmqMessage payloads(payloads_bytes());
-    write_payloads(payloads.bytes());
-    error = socket.send(std::move(headers), true);
-    if (error == 0 && socket.send(std::move(payloads), false) != 0) error = EHOSTUNREACH;
-  }
-  if (error == 0) clear();
-  return error;
-}
-
 Unpacked::Unpacked(std::span<const std::byte> headers, std::span<const std::byte> payloads,
                    std::function<Buffer()> whole)
     : headers_(headers),
@@ -63,10 +48,6 @@ Unpacked::Unpacked(std::span<const std::byte> headers, std::span<const std::byte
       whole_(std::move(whole)),
       count_(headers.size() / wire::kHeaderBytes),
       offset_(count_ * kLengthBytes) {}
-
-Unpacked::Unpacked(Incoming& in)
-    : Unpacked(in.header.bytes(), in.payload.bytes(),
-               [&in] { return LibzmqMessage::take(std::move(in.payload)); }) {}
 
 bool Unpacked::next(wire::HeaderView& header, Buffer& payload) {
   if (taken_ == count_) return false;

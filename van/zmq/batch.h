@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// MessageBatch: small frames of one link that leave as one message. libzmq and the kernel do about
+// MessageBatch: small frames of one link that leave as one message. The kernel does about
 // as much for a message of 200 bytes as for one of 20 KB, so frames that are submitted in one
 // turn of the loop travel together: all headers in the first part; in the second the length of each
 // payload, 4 bytes each, then the payloads.
@@ -9,11 +9,12 @@
 #include <span>
 #include <vector>
 
+#include "common/buffer.h"
 #include "van/zmq/frames.h"
 
 namespace stretto::zmq {
 
-/// Frames that have been taken and not yet handed to libzmq. Thread: loop.
+/// Frames that have been taken and not yet submitted. Thread: loop.
 class MessageBatch {
  public:
   /// Towards this host a batch may be larger: nobody else's frames wait for it.
@@ -25,10 +26,6 @@ class MessageBatch {
   bool empty() const { return frames_.empty(); }
   /// It should leave now.
   bool full() const { return bytes_ >= most_bytes_ || frames_.size() == kMostBatched; }
-  /// 0, or errno as send_frame() has it; then the frames are still here.
-  int send(Socket& socket);
-
-  // For those who send it themselves.
   struct Waiting {
     wire::Header header;
     Buffer payload;
@@ -57,7 +54,6 @@ class Unpacked {
   /// `whole`: the second part as a Buffer, which is asked for where the message is one frame.
   Unpacked(std::span<const std::byte> headers, std::span<const std::byte> payloads,
            std::function<Buffer()> whole);
-  explicit Unpacked(Incoming& in);
   /// The next frame: its header, which lives as long as the message, and its payload. False: no
   /// more.
   bool next(wire::HeaderView& header, Buffer& payload);

@@ -2,6 +2,7 @@
 // Reading into shared memory what is small, and right into its place what is large.
 #include "van/zmq/connection.h"
 
+#include <fmt/format.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 
@@ -9,8 +10,11 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "common/check.h"
+#include "common/network.h"
+#include "van/zmq/zmtp.h"
 
 namespace stretto::zmq {
 namespace {
@@ -24,6 +28,63 @@ constexpr std::size_t kMostKept = 4096;
 constexpr int kMostDrains = 256;
 
 }  // namespace
+
+Connection::Connection(LinkId id, AcceptedDescriptor caller, Time now,
+                       std::size_t max_payload_bytes)
+    : link(id),
+      address(std::move(caller.host)),
+      ours(false),
+      since(now),
+      local(caller.local),
+      batch(local),
+      stage_(Stage::kGreeting),
+      socket_(std::move(caller.socket)),
+      intake_(max_payload_bytes, kDealer) {
+  opening_.add(our_greeting());
+}
+
+// The sink knows of it from the beginning, and its user has chosen to trust it.
+Connection::Connection(LinkId id, std::string_view to, Time now, std::size_t max_payload_bytes)
+    : link(id),
+      address(to),
+      ours(true),
+      since(now),
+      local(is_own_host(to)),
+      announced(true),
+      admitted(true),
+      batch(local),
+      stage_(Stage::kLookingUp),
+      intake_(max_payload_bytes, kRouter) {}
+
+void Connection::connect_by(Descriptor socket) {
+  STRETTO_CHECK(ours && stage_ == Stage::kLookingUp);
+  socket_ = std::move(socket);
+  stage_ = Stage::kConnecting;
+}
+
+void Connection::fail(Status why) {
+  STRETTO_CHECK(ours && stage_ < Stage::kGreeting);
+  why_ = std::move(why);
+  broken = true;
+}
+
+void Connection::greet(Time now) {
+  STRETTO_CHECK(stage_ == Stage::kConnecting);
+  stage_ = Stage::kGreeting;
+  since = now;
+  opening_.add(our_greeting());
+}
+
+void Connection::introduce_ourselves() {
+  STRETTO_CHECK(stage_ == Stage::kGreeting);
+  opening_.add(our_ready(ours ? kDealer : kRouter));
+}
+
+void Connection::open() {
+  STRETTO_CHECK(stage_ == Stage::kGreeting);
+  stage_ = Stage::kOpen;
+  if (ours) opening_.add(our_hello());
+}
 
 void Connection::begin(std::span<std::byte> scratch) {
   // Where an exception left the last turn in the middle, what was read is lost with it.
@@ -103,17 +164,26 @@ bool Connection::flush() {
 }
 
 bool Connection::write() {
-  const int error = outlet_.write(socket_.get());
+  int error = opening_.write(socket_.get());
+  if (error == 0 && stage_ == Stage::kOpen) error = outlet_.write(socket_.get());
   if (error == EAGAIN) return false;
   if (error != 0) {
+    opening_.clear();
     outlet_.clear();
     broken = true;
   }
   return true;
 }
 
+Status Connection::why_ended() const {
+  if (!why_.ok()) return why_;
+  return {Code::kLinkBroken,
+          fmt::format("the connection {} {} has ended", ours ? "to" : "from", address)};
+}
+
 void Connection::hang_up() {
   if (!socket_.is_open()) return;
+  opening_.clear();
   outlet_.clear();
   // Not SHUT_RDWR: that keeps a window shut, and a far end that waits for it to open would hear of
   // the end from nothing but its own patience.

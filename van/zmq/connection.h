@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Connection: one TCP connection that was accepted, and the ZMTP over it. It delivers messages
-// one by one, and holds no more than one that has begun and what one call read.
+// Connection: one TCP connection, which was accepted or is ours, and the ZMTP over it. It delivers
+// messages one by one, and holds no more than one that has begun and what one call read.
 #pragma once
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "common/descriptor.h"
 #include "van/tcp_path.h"
+#include "van/transport.h"
 #include "van/zmq/batch.h"
 #include "van/zmq/intake.h"
 #include "van/zmq/listener.h"
@@ -19,14 +21,33 @@ namespace stretto::zmq {
 /// Thread: loop.
 class Connection {
  public:
-  Connection(LinkId id, AcceptedDescriptor caller, Time now, std::size_t max_payload_bytes)
-      : link(id),
-        address(std::move(caller.host)),
-        since(now),
-        local(caller.local),
-        batch(caller.local),
-        socket_(std::move(caller.socket)),
-        intake_(max_payload_bytes) {}
+  enum class Stage : std::uint8_t {
+    kLookingUp,   ///< There is no socket yet.
+    kConnecting,  ///< TCP's handshake.
+    kGreeting,    ///< ZMTP's; messages wait.
+    kOpen
+  };
+
+  /// That was accepted.
+  Connection(LinkId id, AcceptedDescriptor caller, Time now, std::size_t max_payload_bytes);
+  /// That we begin, to host:port.
+  Connection(LinkId id, std::string_view to, Time now, std::size_t max_payload_bytes);
+
+  // ---- how it begins
+
+  Stage stage() const { return stage_; }
+  /// The socket of a connection that we begin.
+  void connect_by(Descriptor socket);
+  /// Its end is known before it began.
+  void fail(Status why);
+  /// TCP's handshake is done, so it begins to greet.
+  void greet(Time now);
+  /// The far end has greeted.
+  void introduce_ourselves();
+  /// Both have said who they are: what waits may leave.
+  void open();
+
+  // ---- what comes
 
   // A turn: begin(), next() until it is kNothing or enough, keep().
   // One that was left before keep(), by an exception, ends the connection in the next.
@@ -46,19 +67,23 @@ class Connection {
 
   /// Puts what waits to leave together into the outlet; false if there is nothing.
   bool flush();
-  /// Of what is in the outlet, submits what the kernel takes; false if some is left.
+  /// Of what may leave, submits what the kernel takes; false if some is left.
   bool write();
+  /// Messages. They wait until both ends have said who they are.
   Outlet& outlet() { return outlet_; }
 
+  /// Why it has ended, where that is so.
+  Status why_ended() const;
   /// Hangs up; what came and was not read is dropped, so that what has left still arrives.
   void hang_up();
   int descriptor() const { return socket_.get(); }
   std::size_t held_bytes() const { return kept_.capacity() + intake_.held_bytes(); }
 
-  // For AcceptedLinks to keep.
+  // For ZmqLinks to keep.
   const LinkId link;
-  const std::string address;  ///< Without its port.
-  const Time since;           ///< When it was accepted.
+  const std::string address;  ///< Of the far end; without its port if it was accepted.
+  const bool ours;            ///< We connected it.
+  Time since;                 ///< When it was accepted, or its stage began.
   const bool local;
   bool announced = false;     ///< The sink knows of it.
   bool admitted = false;      ///< Transport::admit.
@@ -75,9 +100,12 @@ class Connection {
  private:
   Intake::Got receive();
 
+  Stage stage_;
   Descriptor socket_;
   Intake intake_;
+  Outlet opening_;  // The handshake.
   Outlet outlet_;
+  Status why_;
   std::vector<std::byte> kept_;        // What was read and not taken, between turns.
   std::span<std::byte> scratch_;       // In a turn, and
   std::span<const std::byte> unread_;  // what was read into it and not taken.

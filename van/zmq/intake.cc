@@ -66,7 +66,7 @@ Intake::Got Intake::take_ready(std::span<const std::byte>& bytes) {
   if (head->malformed || !head->command || head->size > kMostReadyBytes) return over();
   const auto size = static_cast<std::size_t>(head->size);
   if (bytes.size() < head->length + size) return Got::kNothing;
-  if (!is_ready(bytes.subspan(head->length, size))) return over();
+  if (!is_ready(bytes.subspan(head->length, size), far_type_)) return over();
   bytes = bytes.subspan(head->length + size);
   state_ = State::kMessages;
   return Got::kReady;

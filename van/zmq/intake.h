@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Intake: the bytes of one accepted connection become messages. It takes no more than it was told
+// Intake: the bytes of one connection become messages. It takes no more than it was told
 // to expect: a message has one part or two, and the size of each is judged by its head, before any
 // memory is taken for it.
 #pragma once
 
 #include <cstddef>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "common/buffer.h"
@@ -25,7 +26,9 @@ class Intake {
     kMalformed  ///< Anything else; nothing is to be made of what follows.
   };
 
-  explicit Intake(std::size_t max_payload_bytes) : max_payload_bytes_(max_payload_bytes) {}
+  /// `far_type`: which type of socket the far end must be; it outlives this.
+  Intake(std::size_t max_payload_bytes, std::string_view far_type)
+      : max_payload_bytes_(max_payload_bytes), far_type_(far_type) {}
   /// Payloads of later frames may be as large as this.
   void set_limit(std::size_t max_payload_bytes) { max_payload_bytes_ = max_payload_bytes; }
 
@@ -61,6 +64,7 @@ class Intake {
   Got over();
 
   std::size_t max_payload_bytes_;
+  std::string_view far_type_;
   State state_ = State::kGreeting;
   std::span<const std::byte> headers_;
   std::span<const std::byte> payloads_;

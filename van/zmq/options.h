@@ -2,10 +2,8 @@
 // What can be chosen about the ZeroMQ transport, and the words its parts share.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 
 #include "stretto/types.h"
 #include "van/polling.h"
@@ -17,8 +15,6 @@ namespace stretto {
 struct ZmqOptions {
   /// Longer parts end their connection before memory is taken for them.
   std::size_t max_payload_bytes = wire::kMaxPayloadBytes;
-  /// libzmq's own threads. Accepted connections share the first: one moves about 3 GB/s.
-  int io_threads = 1;
   /// Frames that one link may hold at either end before try_send answers kFull.
   int queue_frames = 256;
   /// Links, accepted and connected. More are refused.
@@ -43,15 +39,8 @@ namespace zmq {
 /// several GB/s; towards a network the kernel's own growth is left alone.
 inline constexpr int kLocalSendBuffer = 256 << 10;
 
-/// Whole milliseconds, rounded up, as libzmq takes them.
-inline int milliseconds(Duration duration) {
-  const auto count = std::chrono::ceil<std::chrono::milliseconds>(duration).count();
-  return static_cast<int>(std::clamp<std::int64_t>(count, 1, std::numeric_limits<int>::max()));
-}
-
-// Tokens of the watch: a link, and whether its socket or its monitor. Link 0 is the listener.
-constexpr std::uint64_t socket_token(LinkId link) { return std::uint64_t{link} << 1; }
-constexpr std::uint64_t monitor_token(LinkId link) { return socket_token(link) | 1; }
+/// Token of the watch; those of links are their ids.
+inline constexpr std::uint64_t kListenerToken = 0;
 
 }  // namespace zmq
 }  // namespace stretto

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Outlet: what waits to leave by one accepted connection, as ZMTP has it, until the kernel takes
-// it.
+// Outlet: what waits to leave by one connection, as ZMTP has it, until the kernel takes it.
 #pragma once
 
 #include <cstddef>

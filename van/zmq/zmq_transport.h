@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ZeroMQ transport: frames over TCP as ZMTP has them. For each link that we connect, a DEALER
-// of libzmq; those who connect to us are served by code of our own. docs/TRANSPORTS.md tells how it
+// The ZeroMQ transport: frames over TCP as ZMTP has them, spoken by code of our own on the loop's
+// thread; programs of libzmq can be at the far end. docs/TRANSPORTS.md tells how it
 // keeps the contract of van/transport.h.
 //
 //   auto transport = make_zmq_transport({});
@@ -14,8 +14,8 @@
 
 namespace stretto {
 
-/// Payloads move without a copy from 512 bytes on when sent, from 8 KiB on when received. Received
-/// payloads are aligned to 8 bytes at least, and writable. Destroying the transport ends all leases
+/// Payloads move without a copy from 4 KiB on when sent, from 8 KiB on when received. Received
+/// payloads are writable. Destroying the transport ends all leases
 /// that it holds; received payloads may outlive it.
 Result<std::unique_ptr<Transport>> make_zmq_transport(const ZmqOptions& options);
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <string>
 #include <string_view>
 
 namespace stretto::zmq {
@@ -48,16 +49,22 @@ bool is_greeting(std::span<const std::byte, kGreetingBytes> bytes) {
          mechanism.find_first_not_of('\0', kMechanism.size()) == std::string_view::npos;
 }
 
-std::span<const std::byte> our_ready() {
-  static constexpr std::string_view kBytes(
-      "\x04\x29\x05READY\x0bSocket-Type\0\0\0\x06ROUTER\x08Identity\0\0\0\0", 43);
-  return std::as_bytes(std::span(kBytes));
+std::vector<std::byte> our_ready(std::string_view type) {
+  std::string bytes("\x04\0\x05READY\x0bSocket-Type\0\0\0", 23);
+  bytes += static_cast<char>(type.size());
+  bytes += type;
+  bytes += std::string_view("\x08Identity\0\0\0\0", 13);
+  bytes[1] = static_cast<char>(bytes.size() - 2);
+  const auto view = std::as_bytes(std::span(bytes));
+  return {view.begin(), view.end()};
 }
 
-bool is_ready(std::span<const std::byte> body) {
+std::array<std::byte, 2> our_hello() { return {}; }
+
+bool is_ready(std::span<const std::byte> body, std::string_view type) {
   if (!text(body).starts_with(kReadyName)) return false;
   std::span<const std::byte> left = body.subspan(kReadyName.size());
-  bool dealer = false;
+  bool found = false;
   while (!left.empty()) {
     const std::size_t name_bytes = number(left[0]);
     if (left.size() < 1 + name_bytes + 4) return false;
@@ -65,10 +72,10 @@ bool is_ready(std::span<const std::byte> body) {
     const std::uint64_t value_bytes = number(left.subspan(1 + name_bytes, 4));
     left = left.subspan(1 + name_bytes + 4);
     if (left.size() < value_bytes) return false;
-    if (name == kSocketType) dealer = text(left.first(value_bytes)) == "DEALER";
+    if (name == kSocketType) found = text(left.first(value_bytes)) == type;
     left = left.subspan(value_bytes);
   }
-  return dealer;
+  return found;
 }
 
 std::optional<Head> read_head(std::span<const std::byte> bytes) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ZMTP 3.0 as far as accepted connections speak it: what they say first, and the heads of frames.
-// https://rfc.zeromq.org/spec/23/ is the source. The connecting end is libzmq's.
+// ZMTP 3.0 as far as we speak it: what both ends say first, and the heads of frames.
+// https://rfc.zeromq.org/spec/23/ is the source. Who connects is a DEALER, who listens a ROUTER.
 #pragma once
 
 #include <array>
@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string_view>
+#include <vector>
 
 namespace stretto::zmq {
 
@@ -21,10 +23,14 @@ inline constexpr std::size_t kMostReadyBytes = 512;
 std::array<std::byte, kGreetingBytes> our_greeting();
 /// True if it is of version 3 or later and wants the NULL mechanism.
 bool is_greeting(std::span<const std::byte, kGreetingBytes> bytes);
-/// Our READY, as a ROUTER, with its head.
-std::span<const std::byte> our_ready();
-/// True if the body of a command is a READY of a DEALER.
-bool is_ready(std::span<const std::byte> body);
+inline constexpr std::string_view kDealer = "DEALER";
+inline constexpr std::string_view kRouter = "ROUTER";
+/// Our READY, as a socket of this type, with its head.
+std::vector<std::byte> our_ready(std::string_view type);
+/// True if the body of a command is a READY of a socket of this type.
+bool is_ready(std::span<const std::byte> body, std::string_view type);
+/// A message of one empty part, with its head: what who connects says first of all.
+std::array<std::byte, 2> our_hello();
 
 /// What comes before each part of a message, and before a command.
 struct Head {

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// From the batch to the outlet, and from there to the kernel.
+#include "van/zmq/departures.h"
+
+#include <utility>
+
+namespace stretto::zmq {
+
+Transport::Sent Departures::send(LinkId link, const wire::Header& header, const Buffer& payload) {
+  using enum Transport::Sent;
+  Connection* connection = table_.find(link);
+  if (connection == nullptr || connection->broken) return kBroken;
+  if (connection->full) return kFull;
+  if (MessageBatch::takes(payload)) {
+    connection->batch.add(header, payload);
+    if (!std::exchange(connection->batched, true)) batched_.push_back(link);
+    if (connection->batch.full() && connection->flush()) write(*connection);
+    return connection->broken ? kBroken : kTaken;
+  }
+  if (connection->flush()) write(*connection);
+  if (connection->broken) return kBroken;
+  if (connection->full) return kFull;
+  connection->outlet().add(header, payload);
+  write(*connection);
+  return connection->broken ? kBroken : kTaken;
+}
+
+void Departures::flush() {
+  for (const LinkId link : std::exchange(batched_, {})) {
+    Connection* connection = table_.find(link);
+    if (connection != nullptr && connection->flush()) write(*connection);
+  }
+}
+
+void Departures::write(Connection& connection) {
+  if (connection.stage() >= Connection::Stage::kGreeting) {
+    const bool wants_room = !connection.write();
+    if (connection.broken) return table_.make_ready(connection);
+    if (wants_room != std::exchange(connection.writes, wants_room)) {
+      watch_.want_room(connection.descriptor(), connection.link, wants_room);
+    }
+  }
+  const std::size_t waiting = connection.outlet().messages();
+  if (waiting >= most_waiting_) connection.full = true;
+  if (connection.full && waiting <= most_waiting_ / 2) {
+    connection.full = false;
+    roomy_.push_back(connection.link);
+  }
+}
+
+void Departures::offer_room(Transport::Sink& sink) {
+  for (const LinkId link : std::exchange(roomy_, {})) {
+    const Connection* connection = table_.find(link);
+    if (connection != nullptr && !connection->full) sink.on_writable(link);
+  }
+}
+
+}  // namespace stretto::zmq

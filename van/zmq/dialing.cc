@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// connect() of a socket that does not block, and what is asked of it afterwards.
+#include "van/zmq/dialing.h"
+
+#include <arpa/inet.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
+#include <cerrno>
+
+#include "common/failure.h"
+#include "van/tcp_path.h"
+#include "van/zmq/options.h"
+
+namespace stretto::zmq {
+
+std::optional<in_addr> digits_of_host(const std::string& host) {
+  in_addr address{};
+  if (::inet_pton(AF_INET, host.c_str(), &address) == 1) return address;
+  return std::nullopt;
+}
+
+Result<Dialed> dial(in_addr host, std::uint16_t port, bool local) {
+  Dialed dialed;
+  dialed.socket = Descriptor(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!dialed.socket.is_open()) return failure("wanted a socket to connect by", errno);
+  const int on = 1;
+  const int socket = dialed.socket.get();
+  ::setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  if (local) {
+    ::setsockopt(socket, SOL_SOCKET, SO_SNDBUF, &kLocalSendBuffer, sizeof kLocalSendBuffer);
+  }
+  keep_alive(socket);
+  sockaddr_in to{};
+  to.sin_family = AF_INET;
+  to.sin_port = htons(port);
+  to.sin_addr = host;
+  const bool begun = ::connect(socket, reinterpret_cast<const sockaddr*>(&to), sizeof to) == 0 ||
+                     errno == EINPROGRESS || errno == EINTR;
+  if (!begun) dialed.error = errno;
+  return dialed;
+}
+
+std::optional<int> outcome_of(int socket) {
+  int error = 0;
+  socklen_t size = sizeof error;
+  if (::getsockopt(socket, SOL_SOCKET, SO_ERROR, &error, &size) != 0) return errno;
+  if (error != 0) return error;
+  sockaddr_in there{};
+  size = sizeof there;
+  if (::getpeername(socket, reinterpret_cast<sockaddr*>(&there), &size) == 0) return 0;
+  if (errno == ENOTCONN) return std::nullopt;
+  return errno;
+}
+
+}  // namespace stretto::zmq

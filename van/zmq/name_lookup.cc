@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// getaddrinfo, for IPv4.
+#include "van/zmq/name_lookup.h"
+
+#include <fmt/format.h>
+#include <netdb.h>
+#include <sys/socket.h>
+
+#include <memory>
+#include <utility>
+
+#include "common/check.h"
+
+namespace stretto::zmq {
+namespace {
+
+Result<in_addr> look_up(const std::string& host) {
+  addrinfo hints{};
+  hints.ai_family = AF_INET;
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  if (const int error = ::getaddrinfo(host.c_str(), nullptr, &hints, &found); error != 0) {
+    return Status(Code::kLinkBroken,
+                  fmt::format("host '{}' cannot be resolved: {}", host, ::gai_strerror(error)));
+  }
+  const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owner(found, ::freeaddrinfo);
+  return reinterpret_cast<const sockaddr_in*>(found->ai_addr)->sin_addr;
+}
+
+}  // namespace
+
+NameLookup::NameLookup(const std::string& host, std::function<void()> done)
+    : outcome_(Status(Code::kCancelled, "not looked up yet")),
+      thread_([this, host, done = std::move(done)] {
+        outcome_ = look_up(host);
+        done_.store(true, std::memory_order_release);
+        done();
+      }) {}
+
+const Result<in_addr>& NameLookup::outcome() const {
+  STRETTO_CHECK(done());
+  return outcome_;
+}
+
+}  // namespace stretto::zmq

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// NameLookup: the address of a host's name. The resolver may take as long as it likes, so it is
+// asked on a thread of its own; a loop goes on meanwhile.
+#pragma once
+
+#include <netinet/in.h>
+
+#include <atomic>
+#include <functional>
+#include <string>
+#include <thread>
+
+#include "stretto/status.h"
+
+namespace stretto::zmq {
+
+/// Thread: loop.
+class NameLookup {
+ public:
+  /// `done` is called, on the lookup's thread, when the outcome is there.
+  NameLookup(const std::string& host, std::function<void()> done);
+  /// Waits for the resolver.
+  ~NameLookup() = default;
+  NameLookup(const NameLookup&) = delete;
+  NameLookup& operator=(const NameLookup&) = delete;
+
+  bool done() const { return done_.load(std::memory_order_acquire); }
+  /// Once it is done.
+  const Result<in_addr>& outcome() const;
+
+ private:
+  Result<in_addr> outcome_;
+  std::atomic<bool> done_{false};
+  std::jthread thread_;  // Last: it uses the others.
+};
+
+}  // namespace stretto::zmq
