@@ -133,10 +133,13 @@ void Pacer::hear(LinkId link, const wire::Header& credit) {
   found->second.on_waits(own_wait_ + std::chrono::nanoseconds(told.loop_wait_ns));
 }
 
-// A quarter of the limit is the largest slice, whatever the path would like.
+// A quarter of the limit is the largest slice, whatever the path would like. Windows follow rates,
+// and rates of those who share a way out follow windows: whatever they are they stay so. Who has
+// less than its part takes a little more, until it has that.
 Bounds Pacer::limited(std::uint64_t window_bytes, std::uint64_t quantum_bytes) const {
   const std::uint64_t most = std::max(limit_bytes_ / 4, kAlignment) / kAlignment * kAlignment;
-  return {.window_bytes = std::min(window_bytes, limit_bytes_),
+  const std::uint64_t wanted = may_grow_ ? window_bytes / 4 * 5 : window_bytes;
+  return {.window_bytes = std::min(wanted, limit_bytes_),
           .quantum_bytes = std::min(quantum_bytes, most)};
 }
 
@@ -165,6 +168,8 @@ void Pacer::shape_all(Time now) {
     bulk_quantum = std::max(bulk_quantum, bulk_bounds_of(path).quantum_bytes);
     if (queue_.windows().in_flight(link) > 0) sums_ += path.sums();
   }
+  const std::uint64_t own_quantum = quantum;
+  const std::uint64_t own_bulk_quantum = bulk_quantum;
   PathSums all = sums_;
   all += share_.others;
   quantum = std::max(quantum, Path::quantum_bytes(all.rate));
@@ -172,8 +177,14 @@ void Pacer::shape_all(Time now) {
   bulk_quantum = std::max(bulk_quantum, Path::bulk_quantum_bytes(all.rate));
   const std::uint64_t bulk_window =
       Path::window_bytes(bulk_quantum, all.product_bytes, all.bulk_late_bytes);
-  queue_.windows().set_shaped(share_.of(std::min(window, limit_bytes_)),
-                              share_.of(std::min(bulk_window, limit_bytes_)));
+  const std::uint64_t ordinary_part = share_.of(std::min(window, limit_bytes_));
+  const std::uint64_t bulk_part = share_.of(std::min(bulk_window, limit_bytes_));
+  queue_.windows().set_shaped(ordinary_part, bulk_part);
+  const std::uint64_t here = queue_.windows().shaped_in_flight();
+  const bool wide = here > ordinary_part;
+  const bool has_less =
+      here + (wide ? own_bulk_quantum : own_quantum) <= (wide ? bulk_part : ordinary_part);
+  may_grow_ = share_.part < 1 && !share_.above && has_less;
 }
 
 // Others' sums change all the time: they are seen when all is shaped again.

@@ -76,6 +76,7 @@ class Pacer {
   bool yields_ = false;  // The last next() found only what has to wait for another process.
   RecentUrgency urgency_;
   Time other_urgent_until_ = {};  // Of other processes.
+  bool may_grow_ = false;         // Others have more of the host's window than their parts.
   Duration own_wait_{};
   bool shut_ = false;     // A probe waits for an empty way out,
   Time shut_since_ = {};  // since then.

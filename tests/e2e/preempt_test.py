@@ -17,7 +17,7 @@ BENCH = cluster.BIN / "stretto-bench"
 KEYS = {"mode", "background", "rate_mbit", "urgent_first_ms", "urgent_p50_ms", "urgent_p95_ms",
         "urgent_max_ms", "background_cpu_s_per_gb", "unloaded_cpu_s_per_gb",
         "unloaded_p50_ms", "background_gb_per_s", "unloaded_gb_per_s", "rate_used", "transport",
-        "peers", "bottleneck", "raw_tcp_gb_per_s", "goodput_ratio"}
+        "peers", "processes", "host_window", "bottleneck", "raw_tcp_gb_per_s", "goodput_ratio"}
 
 
 class Preempt(cluster.ClusterTest):
@@ -44,8 +44,13 @@ class Preempt(cluster.ClusterTest):
             self.assertGreater(row["background_gb_per_s"], 0, row)
             # The shaper lets no more through.
             self.assertLess(row["rate_used"], 1.02, row)
-        return {row["mode"] + (" bulk" if row["background"] == "bulk" else ""): row
-                for row in rows}
+        return {self.name_of(row): row for row in rows}
+
+    @staticmethod
+    def name_of(row):
+        apart = row["host_window"] if row["processes"] > 1 else ""
+        bulk = "bulk" if row["background"] == "bulk" else ""
+        return " ".join(filter(None, (row["mode"], bulk, apart)))
 
     def test_preemption_beats_waiting_in_line(self):
         rows = self.rows("--mode", "fifo,preempt", "--rate_mbit", 1000, "--background_bytes", "16M")
@@ -58,6 +63,13 @@ class Preempt(cluster.ClusterTest):
         # In line: all of the background goes first, 134 ms of it at this rate.
         self.assertGreater(fifo["urgent_p50_ms"], 0.8 * 16 * 1.024 ** 2 * 8)
         self.assertLess(fifo["unloaded_p50_ms"], fifo["urgent_p50_ms"])
+
+    def test_another_process_yields_too(self):
+        rows = self.rows("--processes", 2, "--background", "bulk", "--host_window", "none,urgent")
+        self.assertEqual(set(rows), {"preempt bulk none", "preempt bulk urgent"})
+        none, urgent = rows["preempt bulk none"], rows["preempt bulk urgent"]
+        self.assertGreater(none["urgent_p50_ms"], 1.5 * urgent["urgent_p50_ms"])
+        self.assertGreater(urgent["background_gb_per_s"], 0.8 * none["background_gb_per_s"])
 
     def test_peers_behind_a_router(self):
         rows = self.rows("--background", "plain", "--peers", 2, "--bottleneck", "router",

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // A pick by the number of links, and by the number of urgencies that wait for one link; and
-// steering by the number of frames that wait, each of a tag of its own. No sockets, one thread.
+// steering by the number of frames that wait, each of a tag of its own; and what a seat costs among
+// other endpoints of the host, which are this program's own. No sockets, one thread.
+#include <fmt/format.h>
 #include <time.h>
+#include <unistd.h>
 
+#include <list>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -36,7 +40,11 @@ constexpr Case kCases[] = {{"pick", 1, 1},
                            {"set_urgency", 1, 40'000},
                            {"set_urgency", 10, 4000},
                            {"pause_resume", 1, 40'000},
-                           {"cancel", 1, 40'000}};
+                           {"cancel", 1, 40'000},
+                           {"tell_and_look", 1, 0},
+                           {"tell_and_look", 2, 0},
+                           {"tell_and_look", 8, 0},
+                           {"tell_and_look", 64, 0}};
 
 Frame frame_of(std::int32_t priority, std::uint64_t tag, const Buffer& payload) {
   Frame frame;
@@ -107,6 +115,37 @@ double steer_us(const Case& asked) {
   return (cpu_us() - since) / static_cast<double>(tags);
 }
 
+/// Microseconds of telling what waits here and of looking at what waits at the others, where all
+/// endpoints together are so many.
+double share_us(const Case& asked, double seconds) {
+  const host::HostOptions options{
+      .policy = HostPolicy::kUrgent,
+      .job = 1,
+      .path = fmt::format("{}/stretto-bench-{}", host::kSharedMemory, ::getpid())};
+  const Time now{std::chrono::hours(1)};
+  std::list<host::HostWindow> all;
+  const host::HostEntry mine{.waiting = true, .paths = {.rate = 1e8}};
+  for (std::uint32_t i = 0; i < asked.links; ++i) {
+    all.emplace_back(options).join(now);
+    all.back().tell(mine, 0, now);
+  }
+  const double since = cpu_us();
+  double times = 0;
+  do {
+    for (int i = 0; i < kPicksAtOnce; ++i) {
+      all.front().tell(mine, 0, now);
+      STRETTO_CHECK(all.front().look(mine, now).part > 0);
+    }
+    times += kPicksAtOnce;
+  } while ((cpu_us() - since) < seconds * 1e6);
+  return (cpu_us() - since) / times;
+}
+
+double call_us(const Case& asked, double seconds) {
+  if (asked.what == "pick") return pick_us(asked, seconds);
+  return asked.what == "tell_and_look" ? share_us(asked, seconds) : steer_us(asked);
+}
+
 }  // namespace
 
 Status run_queue(const Settings& settings, Output& output) {
@@ -116,7 +155,7 @@ Status run_queue(const Settings& settings, Output& output) {
   for (const Case& asked : kCases) {
     std::vector<double> times;
     for (std::uint32_t i = 0; i < settings.repeats; ++i) {
-      times.push_back(asked.what == "pick" ? pick_us(asked, settings.seconds) : steer_us(asked));
+      times.push_back(call_us(asked, settings.seconds));
     }
     Record record;
     record.text("name", "queue")

@@ -2,7 +2,6 @@
 // A seat is had, told in, looked around from, and given up.
 #include "van/host/host_window.h"
 
-#include <array>
 #include <utility>
 
 #include "common/clock.h"
@@ -44,7 +43,10 @@ void HostWindow::take_seat(Time now) {
       file_.emplace(*std::move(file));
     }
     seat_ = file_->seats().take(mark_, life_of, now);
-    if (seat_) return;
+    if (seat_) {
+      if (file_->is_new()) remove_abandoned(options_.path, mark_, life_of, now);
+      return;
+    }
     if (file_->is_current()) break;
     file_.reset();
   }
@@ -58,9 +60,8 @@ void HostWindow::take_seat(Time now) {
 HostShare HostWindow::look(const HostEntry& mine, Time now) {
   looked_at_ = now;
   if (!seat_) return {};
-  std::array<HostEntry, kSeats> others;
-  const std::size_t count = file_->seats().read_others(*seat_, others);
-  const std::span<const HostEntry> all(others.data(), count);
+  const std::size_t count = file_->seats().read_others(*seat_, others_);
+  const std::span<const HostEntry> all(others_.data(), count);
   double rate = recent_rate_;
   for (const HostEntry& other : all) {
     if (other.is_alive(now)) rate += other.recent_rate;

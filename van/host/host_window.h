@@ -4,6 +4,7 @@
 // come and to go.
 #pragma once
 
+#include <array>
 #include <optional>
 #include <utility>
 
@@ -57,6 +58,7 @@ class HostWindow {
   Time next_try_ = {};     // For a seat.
   Time looked_at_ = {};
   Time told_at_ = {};
+  std::array<HostEntry, kSeats> others_;  // Of the last look: made once.
   HostEntry told_;
   bool busy_ = false;
   Greatest all_rate_{std::chrono::seconds(1)};  // Of all endpoints together.

@@ -13,17 +13,22 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <filesystem>
 #include <utility>
+#include <vector>
 
 namespace stretto::host {
 namespace {
 
 constexpr std::uint64_t kMagic = 0x7374726574746f01;  // "stretto" and the version of the layout.
+constexpr std::size_t kMostLookedAt = 256;
 constexpr mode_t kOwnerOnly = S_IRUSR | S_IWUSR;
 
 Status no_file(const std::string& path, std::string_view why) {
   return {Code::kResource, fmt::format("{} {}", path, why)};
 }
+
+std::string prefix_of_user() { return fmt::format("stretto-host-{}-", ::geteuid()); }
 
 // What speaks against using what was opened; empty: nothing.
 std::string fault_of(const Descriptor& file, const struct stat& found) {
@@ -48,8 +53,24 @@ std::string fault_of(const Descriptor& file, const struct stat& found) {
 std::string seats_path(std::string_view folder, std::uint32_t interface) {
   struct stat network {};
   const bool found = ::stat("/proc/self/ns/net", &network) == 0;
-  return fmt::format("{}/stretto-host-{}-{}-{}", folder, ::geteuid(), found ? network.st_ino : 0,
-                     interface);
+  return fmt::format("{}/{}{}-{}", folder, prefix_of_user(), found ? network.st_ino : 0, interface);
+}
+
+void remove_abandoned(const std::string& path, const ProcessMark& mine, const LifeOf& life_of,
+                      Time now) {
+  const std::string prefix = prefix_of_user();
+  std::vector<std::string> others;
+  std::error_code none;
+  for (std::filesystem::directory_iterator each(std::filesystem::path(path).parent_path(), none),
+       end;
+       !none && each != end && others.size() < kMostLookedAt; each.increment(none)) {
+    const bool ours = each->path().filename().string().starts_with(prefix);
+    if (ours && each->path() != path) others.push_back(each->path());
+  }
+  for (const std::string& other : others) {
+    Result<SeatsFile> file = SeatsFile::open(other);
+    if (file.ok()) file->remove_if_empty(mine, life_of, now);
+  }
 }
 
 Result<SeatsFile> SeatsFile::open(const std::string& path) {
@@ -72,7 +93,7 @@ Result<SeatsFile> SeatsFile::open(const std::string& path) {
   void* const start =
       ::mmap(nullptr, sizeof(SeatsLayout), PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0);
   if (start == MAP_FAILED) return no_file(path, ::strerror(errno));
-  SeatsFile opened(path, found.st_dev, found.st_ino, static_cast<SeatsLayout*>(start));
+  SeatsFile opened(path, found, static_cast<SeatsLayout*>(start));
   std::uint64_t magic = 0;
   if (!opened.layout_->magic.compare_exchange_strong(magic, kMagic) && magic != kMagic) {
     return Status(Code::kUnsupported,
@@ -85,6 +106,7 @@ Result<SeatsFile> SeatsFile::open(const std::string& path) {
 
 SeatsFile::SeatsFile(SeatsFile&& other) noexcept
     : path_(std::move(other.path_)),
+      is_new_(other.is_new_),
       device_(other.device_),
       number_(other.number_),
       layout_(std::exchange(other.layout_, nullptr)) {}

@@ -4,7 +4,7 @@
 // what the killed leave behind is taken over by those who come next.
 #pragma once
 
-#include <sys/types.h>
+#include <sys/stat.h>
 
 #include <cstdint>
 #include <string>
@@ -21,6 +21,11 @@ inline constexpr std::string_view kSharedMemory = "/dev/shm";
 /// The path for traffic through that interface (its index), of this user and network namespace.
 std::string seats_path(std::string_view folder, std::uint32_t interface);
 
+/// Takes away the other files of this user in the folder of `path` if no seat of theirs is
+/// anybody's: of networks that are no more, whose processes were killed. Looks at a few hundred.
+void remove_abandoned(const std::string& path, const ProcessMark& mine, const LifeOf& life_of,
+                      Time now);
+
 /// Thread: loop.
 class SeatsFile {
  public:
@@ -32,6 +37,8 @@ class SeatsFile {
   SeatsFile& operator=(SeatsFile&&) = delete;
   ~SeatsFile();
 
+  /// Nobody had made it yet.
+  bool is_new() const { return is_new_; }
   Seats seats() const { return Seats(*layout_); }
   /// False if the path leads elsewhere by now, or nowhere: others will not find this one.
   bool is_current() const;
@@ -40,10 +47,15 @@ class SeatsFile {
   void remove_if_empty(const ProcessMark& mine, const LifeOf& life_of, Time now);
 
  private:
-  SeatsFile(std::string path, dev_t device, ino_t number, SeatsLayout* layout)
-      : path_(std::move(path)), device_(device), number_(number), layout_(layout) {}
+  SeatsFile(std::string path, const struct stat& file, SeatsLayout* layout)
+      : path_(std::move(path)),
+        is_new_(file.st_size == 0),
+        device_(file.st_dev),
+        number_(file.st_ino),
+        layout_(layout) {}
 
   std::string path_;
+  bool is_new_;
   dev_t device_;
   ino_t number_;
   SeatsLayout* layout_;

@@ -51,8 +51,8 @@ class Rivals {
     }
     const double least = host_rate / jobs / kShareOfUrgent;
     const double left = all_known_ ? host_rate / jobs - kRoomToGrow * taken_ : 0;
-    share.part = 1 / jobs / kShareOfUrgent;
     share.rest_rate = std::max(least, left);
+    share.part = host_rate > 0 ? share.rest_rate / host_rate : 1 / jobs / kShareOfUrgent;
     share.urgent = true;
     return share;
   }

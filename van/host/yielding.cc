@@ -2,12 +2,15 @@
 // A rate for the rest.
 #include "van/host/yielding.h"
 
+#include <algorithm>
+
 #include "common/clock.h"
 
 namespace stretto::host {
 namespace {
 
 constexpr Duration kLongest = std::chrono::milliseconds(50);  // Between two slices of the rest.
+constexpr Duration kAtOnce = std::chrono::milliseconds(1);    // May go what could in so long.
 
 }  // namespace
 
@@ -18,19 +21,17 @@ void Yielding::set(const HostShare& share) {
 
 bool Yielding::holds(std::int32_t priority, Time now) {
   rest_ = above_ && priority < *above_;
-  return rest_ && now - rest_sent_at_ < gap();
+  if (!rest_) return false;
+  const double passed = seconds(std::min(now - counted_at_, Duration(kLongest)));
+  counted_at_ = now;
+  left_bytes_ = std::min(left_bytes_ + rest_rate_ * passed, rest_rate_ * seconds(kAtOnce));
+  return left_bytes_ < 0 && now - sent_at_ < kLongest;
 }
 
 void Yielding::on_sent(std::uint64_t bytes, Time now) {
   if (!rest_) return;
-  rest_sent_bytes_ = bytes;
-  rest_sent_at_ = now;
-}
-
-Duration Yielding::gap() const {
-  const double bytes = static_cast<double>(rest_sent_bytes_);
-  if (bytes >= rest_rate_ * seconds(kLongest)) return kLongest;
-  return std::chrono::nanoseconds(static_cast<std::int64_t>(bytes / rest_rate_ * 1e9));
+  left_bytes_ = std::max(left_bytes_, 0.0) - static_cast<double>(bytes);
+  sent_at_ = now;
 }
 
 }  // namespace stretto::host

@@ -17,14 +17,12 @@ class Yielding {
   void on_sent(std::uint64_t bytes, Time now);
 
  private:
-  // Between a slice of the rest and the next.
-  Duration gap() const;
-
   std::optional<std::int32_t> above_;
   double rest_rate_ = 0;
-  bool rest_ = false;  // What is about to go is of the rest.
-  std::uint64_t rest_sent_bytes_ = 0;
-  Time rest_sent_at_ = {};
+  bool rest_ = false;      // What is about to go is of the rest.
+  double left_bytes_ = 0;  // That the rest may send now; below 0: it has sent ahead.
+  Time counted_at_ = {};
+  Time sent_at_ = {};  // By the rest.
 };
 
 }  // namespace stretto::host

@@ -26,7 +26,7 @@ class HostWindowTest : public testing::Test {
   static HostEntry waits(std::int32_t priority) { return {.waiting = true, .priority = priority}; }
   bool exists() const { return std::filesystem::exists(path()); }
 
-  std::string folder_ = std::string(kSharedMemory) + "/stretto-test-XXXXXX";
+  std::string folder_ = std::string(kSharedMemory) + "/seats-test-XXXXXX";
   Time now_{std::chrono::hours(1)};
 };
 

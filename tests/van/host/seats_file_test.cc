@@ -38,7 +38,7 @@ class SeatsFileTest : public testing::Test {
     EXPECT_THAT(file.status().cause(), HasSubstr(path()));
   }
 
-  std::string folder_ = std::string(kSharedMemory) + "/stretto-test-XXXXXX";
+  std::string folder_ = std::string(kSharedMemory) + "/seats-test-XXXXXX";
   const ProcessMark mine_ = own_mark();
 };
 
@@ -101,6 +101,26 @@ TEST_F(SeatsFileTest, IsTakenAwayByTheLast) {
   EXPECT_FALSE(file->is_current());
   EXPECT_FALSE(std::filesystem::exists(path()));
   EXPECT_FALSE(seats.take(mine_, life_of, kFileNow));  // Nobody begins in it.
+}
+
+TEST_F(SeatsFileTest, WhatNobodyHasAnyMoreIsTakenAway) {
+  const std::string abandoned = seats_path(folder_, 1);
+  const std::string used = seats_path(folder_, 2);
+  const std::string own = seats_path(folder_, 3);
+  const std::string others = folder_ + "/stretto-host-12345-1-1";
+  const ProcessMark gone{.owner = mine_.owner + 1, .space = mine_.space};
+  for (const std::string& path : {abandoned, used, own, others}) {
+    Result<SeatsFile> file = SeatsFile::open(path);
+    ASSERT_TRUE(file.ok()) << file.status().text();
+    EXPECT_TRUE(file->is_new());
+    EXPECT_TRUE(file->seats().take(path == used ? mine_ : gone, life_of, kFileNow));
+  }
+  EXPECT_FALSE(SeatsFile::open(used)->is_new());
+  remove_abandoned(own, mine_, life_of, kFileNow);
+  EXPECT_FALSE(std::filesystem::exists(abandoned));
+  EXPECT_TRUE(std::filesystem::exists(used));
+  EXPECT_TRUE(std::filesystem::exists(own));
+  EXPECT_TRUE(std::filesystem::exists(others)) << "of another user, by its name";
 }
 
 TEST_F(SeatsFileTest, TheNextTakesWhatAKilledProcessHad) {

@@ -29,7 +29,7 @@ TEST(Yielding, LetsTheRestGoAtItsRate) {
   yielding.set(above(5, 1e6));
   EXPECT_FALSE(yielding.holds(4, kStart));
   yielding.on_sent(10'000, kStart);
-  EXPECT_TRUE(yielding.holds(4, kStart + 9ms));
+  EXPECT_TRUE(yielding.holds(4, kStart + 8ms));
   EXPECT_FALSE(yielding.holds(4, kStart + 10ms));
 }
 
