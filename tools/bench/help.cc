@@ -137,8 +137,11 @@ std::string_view meaning() {
   cpu_share            CPU seconds / seconds
   urgent_p50_ms ...    from handing the urgent message over until its answer is there; p50 and p95
                        are medians of the rounds, max is of all
+  urgent_first_ms      the first one beside the background, which nobody could expect
   unloaded_p50_ms      the same, without a background
   background_gb_per_s  background that the peers have; unloaded_gb_per_s without urgent messages
+  background_cpu_s_per_gb, unloaded_cpu_s_per_gb
+                       of preempt, CPU time of what sends, with urgent messages and without
   raw_tcp_gb_per_s     what one TCP connection with cubic carries over the same link
   goodput_ratio, rate_used
                        background and urgent bytes / raw TCP, and / the nominal rate
