@@ -48,7 +48,7 @@ ZmqLinks::~ZmqLinks() {
 
 Result<LinkId> ZmqLinks::connect(const HostPort& to, std::string_view address) {
   const LinkId link = ids_.next();
-  Status status = dialer_.connect(link, to, address, clock_.now());
+  Status status = dialer_.connect(link, to, address, time_.now());
   if (!status.ok()) return status;
   ++announced_;
   return link;
@@ -62,7 +62,7 @@ void ZmqLinks::accept() {
     if (!caller.socket.is_open()) return;
     const LinkId link = ids_.next();
     auto connection =
-        std::make_unique<Connection>(link, std::move(caller), clock_.now(),
+        std::make_unique<Connection>(link, std::move(caller), time_.now(),
                                      std::min(options_.stranger_bytes, options_.max_payload_bytes));
     if (!watch_.add(connection->descriptor(), link).ok()) continue;
     keep_alive(connection->descriptor());
@@ -78,7 +78,7 @@ void ZmqLinks::notice(std::uint64_t token) {
   Connection* connection = table_.find(static_cast<LinkId>(token));
   if (connection == nullptr) return;
   if (connection->stage() == Stage::kConnecting) {
-    if (dialer_.go_on(*connection, clock_.now())) departures_.write(*connection);
+    if (dialer_.go_on(*connection, time_.now())) departures_.write(*connection);
     return;
   }
   if (connection->writes) departures_.write(*connection);
@@ -206,7 +206,7 @@ void ZmqLinks::close(LinkId link) {
 }
 
 void ZmqLinks::look_around(Transport::Sink& sink) {
-  const Time now = clock_.now();
+  const Time now = time_.poll();
   dialer_.end_lookups(now);
   if (now < next_look_) return;
   next_look_ = now + kLookEvery;

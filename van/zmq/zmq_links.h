@@ -18,6 +18,7 @@
 #include "van/zmq/departures.h"
 #include "van/zmq/dialer.h"
 #include "van/zmq/options.h"
+#include "van/zmq/polled_time.h"
 #include "van/zmq/unadmitted.h"
 
 namespace stretto::zmq {
@@ -25,10 +26,12 @@ namespace stretto::zmq {
 /// Thread: loop.
 class ZmqLinks {
  public:
-  /// The watch tells of connections by their links.
-  ZmqLinks(const ZmqOptions& options, Watch& watch)
+  /// The watch tells of connections by their links. It and the clock outlive this.
+  ZmqLinks(const ZmqOptions& options, Watch& watch, const Clock& clock)
       : options_(options),
         watch_(watch),
+
+        time_(clock),
         departures_(table_, watch, static_cast<std::size_t>(options.queue_frames)),
         dialer_(table_, watch, options),
         scratch_(kScratchBytes) {}
@@ -81,9 +84,9 @@ class ZmqLinks {
 
   const ZmqOptions options_;
   Watch& watch_;
+  PolledTime time_;
   LinkIds ids_;
   std::optional<ListeningSocket> listener_;
-  const SteadyClock clock_;
   ConnectionTable table_;
   Departures departures_;
   Dialer dialer_;

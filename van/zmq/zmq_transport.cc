@@ -25,7 +25,8 @@ constexpr int kFramesPerTurn = 16;
 /// Thread: loop, but for wake().
 class ZmqTransport final : public Transport {
  public:
-  explicit ZmqTransport(const ZmqOptions& options) : options_(options), links_(options, watch_) {}
+  explicit ZmqTransport(const ZmqOptions& options)
+      : options_(options), links_(options, watch_, clock_) {}
   Status open() { return watch_.open(); }
 
   Result<std::string> listen(std::string_view address) override;
@@ -45,10 +46,10 @@ class ZmqTransport final : public Transport {
   void look_at_paths(Sink& sink);
 
   const ZmqOptions options_;
+  const SteadyClock clock_;
   Watch watch_;
   ZmqLinks links_;
   Duration dead_after_ = JobSettings().dead_after;
-  const SteadyClock clock_;
   Time next_look_at_paths_;
   bool woken_ = false;
   bool polling_ = false;

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// How long far ends are waited for: in time in which the loop ran, by a clock of the test's.
+#include <poll.h>
+
+#include "common/clock.h"
+#include "tests/conformance/conformance.h"
+#include "tests/conformance/raw_tcp.h"
+#include "van/zmq/zmq_links.h"
+#include "van/zmq/zmtp.h"
+
+namespace stretto::conformance {
+namespace {
+
+std::string text_of(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+std::string greeting() { return text_of(zmq::our_greeting()); }
+
+struct HandedClock final : Clock {
+  Time now() const override { return time; }
+  Time time = Time(1h);
+};
+
+struct Ends final : Transport::Sink {
+  void on_link(LinkId link) override { links->admit(link); }
+  void on_frame(LinkId, wire::HeaderView, Buffer) override {}
+  void on_broken(LinkId, Status why) override { broken.push_back(std::move(why)); }
+  void on_writable(LinkId) override {}
+
+  zmq::ZmqLinks* links = nullptr;
+  std::vector<Status> broken;
+};
+
+class ZmqPatience : public testing::Test {
+ protected:
+  ZmqPatience() : links_(ZmqOptions(), watch_, clock_) {
+    watch_.open().or_exit();
+    ends_.links = &links_;
+  }
+
+  // As ZmqTransport::poll does it.
+  void poll() {
+    bool woken = false;
+    for (const std::uint64_t token : watch_.wait(Duration::zero(), woken)) links_.notice(token);
+    links_.receive(ends_, 64);
+    links_.look_around(ends_);
+    links_.bury();
+  }
+  void stand_still(Duration time) { clock_.time += time; }
+  /// Polls for so long; what is waited for has come before that, as far as the kernel is concerned.
+  void poll_for(Duration time) {
+    for (const Time end = clock_.time + time; clock_.time < end; clock_.time += 250ms) poll();
+  }
+  void poll_until(const std::function<bool()>& condition) {
+    bool met = condition();
+    for (int i = 0; i < 10'000 && !met; ++i) {
+      poll();
+      ::poll(nullptr, 0, 1);
+      met = condition();
+    }
+    ASSERT_TRUE(met);
+  }
+
+  HandedClock clock_;
+  Watch watch_;
+  zmq::ZmqLinks links_;
+  Ends ends_;
+  const ZmqOptions limits_;
+};
+
+TEST_F(ZmqPatience, WhoGreetsWhileOurLoopStandsStillIsNotTooSlow) {
+  const RawListener listener;
+  links_.connect(*parse_host_port(listener.address()), listener.address()).or_exit();
+  RawTcp far = listener.accept();
+  std::string came;
+  poll_until([&] { return (came += far.read()).size() == zmq::kGreetingBytes; });
+  poll_for(1s);
+  far.send(greeting());
+  stand_still(2 * limits_.greeting_timeout);
+  // Our answer leaves with this poll, so the far end's cannot have come.
+  poll_until([&] { return (came += far.read()).size() > zmq::kGreetingBytes; });
+  EXPECT_TRUE(ends_.broken.empty());
+  far.send(text_of(zmq::our_ready(zmq::kRouter)));
+  const std::size_t before = came.size();
+  poll_until([&] { return (came += far.read()).size() == before + zmq::our_hello().size(); });
+  poll_for(limits_.greeting_timeout + 2s);
+  EXPECT_TRUE(ends_.broken.empty());
+}
+
+TEST_F(ZmqPatience, WhoNeverGreetsIsGivenUp) {
+  const RawListener listener;
+  links_.connect(*parse_host_port(listener.address()), listener.address()).or_exit();
+  RawTcp far = listener.accept();
+  poll_until([&] { return far.was_sent_to(); });
+  far.send(greeting());  // And no more.
+  poll_for(limits_.greeting_timeout - 1s);
+  EXPECT_TRUE(ends_.broken.empty());
+  poll_for(3s);
+  ASSERT_EQ(ends_.broken.size(), 1U);
+  EXPECT_NE(ends_.broken[0].cause().find("too slowly"), std::string::npos);
+}
+
+TEST_F(ZmqPatience, WhoConnectsWhileOurLoopStandsStillIsGivenTimeToSayWhoItIs) {
+  links_.listen(zmq::ListeningSocket::open("127.0.0.1:0", watch_, zmq::kListenerToken).or_exit());
+  RawTcp far(links_.address());
+  poll_until([&] { return far.was_sent_to(); });
+  poll_for(1s);
+  far.send(greeting());
+  stand_still(2 * limits_.handshake_timeout);
+  poll_until([&] { return far.was_sent_to(); });
+  EXPECT_FALSE(far.ended());
+  far.send(text_of(zmq::our_ready(zmq::kDealer)) + text_of(zmq::our_hello()));
+  poll_until([&] { return links_.size() == 1; });
+  poll_for(limits_.handshake_timeout + 2s);
+  EXPECT_EQ(links_.size(), 1U);
+}
+
+}  // namespace
+}  // namespace stretto::conformance
