@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parts are polled in turn, without waiting; what waits is one epoll over all of their descriptors.
+// Parts are polled in turn, without waiting; what waits is one epoll over all of their descriptors,
+// and only a part whose descriptor is readable asks its own.
 // A link has a number of the composite's, and behind it a part and that part's number.
 #include "van/composite.h"
 
@@ -47,8 +48,10 @@ class Composite final : public Transport {
    public:
     Part(Composite& owner, std::unique_ptr<Transport> made)
         : transport(std::move(made)), owner_(owner) {}
+    /// True if the sink was called.
     bool poll(Sink& sink);
 
+    bool signalled = false;  // Its descriptor is readable.
     const std::unique_ptr<Transport> transport;
     std::unordered_map<LinkId, LinkId> links;  // From the part's number to ours.
 
@@ -229,10 +232,14 @@ Transport::Copied Composite::copied() const {
 void Composite::poll(Sink& sink, Duration wait) {
   owner_.check();
   const Polling polling(polling_);
-  if (!poll_parts(sink) && wait > Duration::zero()) {
-    watch_.wait(may_wait(wait), woken_);
-    poll_parts(sink);
+  // First what is known already, and what waits to leave: a part that has much to do must not keep
+  // the others from being looked at.
+  const bool called = poll_parts(sink);
+  const Duration at_most = called ? Duration::zero() : may_wait(wait);
+  for (const std::uint64_t token : watch_.wait(at_most, woken_)) {
+    parts_[static_cast<std::size_t>(token) - 1]->signalled = true;
   }
+  poll_parts(sink);
 }
 
 Duration Composite::may_wait(Duration wait) const {
@@ -252,7 +259,11 @@ bool Composite::poll_parts(Sink& sink) {
 bool Composite::Part::poll(Sink& sink) {
   sink_ = &sink;
   called_ = false;
-  transport->poll(*this, Duration::zero());
+  if (std::exchange(signalled, false)) {
+    transport->poll(*this, Duration::zero());
+  } else {
+    transport->poll_unsignalled(*this);
+  }
   sink_ = nullptr;
   return called_;
 }

@@ -99,6 +99,9 @@ class Transport {
   /// How long one may wait for the descriptor instead of calling poll(), at most `wait`: zero if
   /// there is something to do that the descriptor does not show.
   virtual Duration may_wait(Duration wait) const { return wait; }
+  /// poll() without a wait, for who has just found that the descriptor is not readable: nobody need
+  /// ask the system again.
+  virtual void poll_unsignalled(Sink& sink) { poll(sink, Duration::zero()); }
 };
 
 }  // namespace stretto

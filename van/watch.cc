@@ -26,7 +26,12 @@ Status Watch::open() {
   if (!epoll_.is_open()) return failure("wanted an epoll descriptor", errno);
   wake_ = Descriptor(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!wake_.is_open()) return failure("wanted an eventfd descriptor", errno);
-  return add(wake_.get(), kWakeToken);
+  // By its edges, so that nobody has to read it: each wake is told once.
+  epoll_event event{};
+  event.events = EPOLLIN | EPOLLET;
+  event.data.u64 = kWakeToken;
+  if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, wake_.get(), &event) == 0) return {};
+  return failure("wanted to watch an eventfd descriptor", errno);
 }
 
 Status Watch::add(int descriptor, std::uint64_t token) {
@@ -58,19 +63,18 @@ const std::vector<std::uint64_t>& Watch::wait(Duration wait, bool& woken) {
   tokens_.clear();
   for (int i = 0; i < count; ++i) {  // count is -1 if a signal came: then nothing is readable.
     const std::uint64_t token = events[static_cast<std::size_t>(i)].data.u64;
-    if (token != kWakeToken) {
+    if (token == kWakeToken) {
+      woken = true;
+    } else {
       tokens_.push_back(token);
-      continue;
     }
-    std::uint64_t wakes = 0;
-    woken = ::read(wake_.get(), &wakes, sizeof wakes) == sizeof wakes || woken;
   }
   return tokens_;
 }
 
 void Watch::wake() {
   const std::uint64_t one = 1;
-  // It is refused only if 2^64 - 2 wakes are pending, and then one more would change nothing.
+  // It is refused only after 2^64 - 2 wakes: in centuries.
   if (::write(wake_.get(), &one, sizeof one) < 0) return;
 }
 

@@ -16,7 +16,7 @@ namespace stretto {
 class Watch {
  public:
   Status open();
-  /// `token` says later which descriptor it was; kWakeToken is taken.
+  /// Level-triggered. `token` says later which descriptor it was; kWakeToken is taken.
   Status add(int descriptor, std::uint64_t token);
   /// Whether one that was added is also told of when it is writable.
   void want_room(int descriptor, std::uint64_t token, bool wanted);

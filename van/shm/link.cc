@@ -186,6 +186,8 @@ void Link::hear() {
   for (int i = 0; i < kNotesAtOnce && !gone_; ++i) {
     const Heard heard = shm::hear(line_->socket());
     if (heard.what == What::kNothing) return;
+    // Mostly it is the last; if not, the socket stays readable.
+    if (heard.what == What::kNote && heard.note.kind == Note::Kind::kBell) return;
     if (heard.what == What::kEnd) {
       gone_ = true;
       end(State::kEnding, {Code::kLinkBroken, "the process at the far end has ended"});

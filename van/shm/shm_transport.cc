@@ -58,6 +58,7 @@ class SharedMemoryTransport final : public ShmTransport {
   Sent try_send(LinkId link, const wire::Header& header, const Buffer& payload) override;
   void close(LinkId link) override;
   void poll(Sink& sink, Duration wait) override;
+  void poll_unsignalled(Sink& sink) override;
   void wake() override { watch_.wake(); }
   Buffer allocate(std::size_t bytes) override;
   Copied copied() const override { return copied_; }
@@ -71,7 +72,6 @@ class SharedMemoryTransport final : public ShmTransport {
   Status add(LinkId id, std::shared_ptr<Line> line, bool announced);
   void look(Duration wait);
   void hear(std::uint64_t token);
-  void poll_links(Sink& sink, Duration wait);
   bool deliver(Sink& sink);
   bool report_unreachable(Sink& sink);
   void disarm();
@@ -199,19 +199,30 @@ void SharedMemoryTransport::free_unread() {
 
 void SharedMemoryTransport::poll(Sink& sink, Duration wait) {
   owner_.check();
-  poll_links(sink, wait);
+  {
+    const Polling polling(polling_);
+    if (armed_ || ++polls_ % kPollsBetweenLooks == 0) look(Duration::zero());
+    if (!deliver(sink)) {
+      if (!woken_) look(may_wait(wait));
+      deliver(sink);
+    }
+    woken_ = false;
+    free_unread();
+  }
   dead_.clear();
 }
 
-void SharedMemoryTransport::poll_links(Sink& sink, Duration wait) {
-  const Polling polling(polling_);
-  if (armed_ || ++polls_ % kPollsBetweenLooks == 0) look(Duration::zero());
-  if (!deliver(sink)) {
-    if (!woken_) look(may_wait(wait));
+// Nobody has rung: the links are read, and their sockets are not.
+void SharedMemoryTransport::poll_unsignalled(Sink& sink) {
+  owner_.check();
+  {
+    const Polling polling(polling_);
+    disarm();
+    acceptor_.tick();
     deliver(sink);
+    free_unread();
   }
-  woken_ = false;
-  free_unread();
+  dead_.clear();
 }
 
 Duration SharedMemoryTransport::may_wait(Duration wait) const {

@@ -35,6 +35,7 @@ class ZmqTransport final : public Transport {
   void admit(LinkId link) override { links_.admit(link); }
   void close(LinkId link) override { links_.close(link); }
   void poll(Sink& sink, Duration wait) override;
+  void poll_unsignalled(Sink& sink) override;
   void wake() override { watch_.wake(); }
   void set_dead_after(Duration limit) override { dead_after_ = limit; }
   bool is_local(LinkId link) const override { return links_.is_local(link); }
@@ -42,6 +43,7 @@ class ZmqTransport final : public Transport {
   Duration may_wait(Duration wait) const override;
 
  private:
+  void take_turn(Sink& sink);
   void deliver(Sink& sink);
   void look_at_paths(Sink& sink);
 
@@ -104,6 +106,17 @@ void ZmqTransport::poll(Sink& sink, Duration wait) {
   const Polling polling(polling_);
   links_.departures().flush();
   for (const std::uint64_t token : watch_.wait(may_wait(wait), woken_)) links_.notice(token);
+  take_turn(sink);
+}
+
+void ZmqTransport::poll_unsignalled(Sink& sink) {
+  owner_.check();
+  const Polling polling(polling_);
+  links_.departures().flush();
+  take_turn(sink);
+}
+
+void ZmqTransport::take_turn(Sink& sink) {
   deliver(sink);
   links_.departures().flush();  // What the sink has answered.
   look_at_paths(sink);
