@@ -45,6 +45,11 @@ class RawTcp {
   }
   /// Tells the far end that nothing more comes.
   void finish() { ::shutdown(socket_.get(), SHUT_WR); }
+  /// Its end will be a reset.
+  void reset_when_closed() {
+    const linger at_once{.l_onoff = 1, .l_linger = 0};
+    ::setsockopt(socket_.get(), SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+  }
   /// True once the far end has hung up.
   bool ended() {
     while (!ended_ && !read().empty()) continue;

@@ -2,6 +2,8 @@
 // Connections that come and go while nobody looks, and descriptors that are used again. An innocent
 // link works throughout.
 #include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <thread>
@@ -169,6 +171,23 @@ TEST_F(ZmqEnds, ANameThatNobodyHasBreaksTheLink) {
   EXPECT_EQ(innocent_.broken.at(link).code(), Code::kLinkBroken);
   EXPECT_NE(innocent_.broken.at(link).cause().find("cannot be resolved"), std::string::npos);
   innocent_.broken.clear();
+  expect_innocent_works();
+}
+
+// A process of its own asks, of a user who may have no more threads.
+TEST_F(ZmqEnds, ANameForWhichThereIsNoThreadIsAnError) {
+  const auto asks = [this]() noexcept {
+    const rlimit none{.rlim_cur = 0, .rlim_max = 0};
+    const bool limited =
+        ::setrlimit(RLIMIT_NPROC, &none) == 0 && (::getuid() != 0 || ::setuid(65534) == 0);
+    const Result<LinkId> link = innocent_.transport().connect("LocalHost:9");
+    return limited && !link.ok() && link.status().code() == Code::kResource;
+  };
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(asks() ? 0 : 1);
+  int how = 0;
+  ASSERT_EQ(::waitpid(child, &how, 0), child);
+  EXPECT_EQ(how, 0);
   expect_innocent_works();
 }
 

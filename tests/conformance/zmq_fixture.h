@@ -16,6 +16,10 @@ namespace stretto::conformance {
 
 using Parts = std::vector<std::string>;
 
+inline std::string text_of(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
 /// With small limits.
 inline std::unique_ptr<Transport> make_endpoint() {
   ZmqOptions options;

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "tests/conformance/zmq_fixture.h"
+#include "van/zmq/zmtp.h"
 
 namespace stretto::conformance {
 namespace {
@@ -186,6 +187,33 @@ TEST_F(ZmqHostile, AListenerThatIsNoNodeBreaksTheLinkOnce) {
     ASSERT_TRUE(until({&innocent_}, [&] { return innocent_.broken.count(link) == 1; }));
     EXPECT_EQ(innocent_.broken.at(link).code(), Code::kLinkBroken);
     innocent_.broken.clear();
+  }
+  expect_innocent_works();
+}
+
+// What a listener of ours says, as far as it goes: it ends, says something else, or is cut off by a
+// reset at any byte.
+TEST_F(ZmqHostile, AListenerThatFailsAtAnyByteBreaksTheLinkOnce) {
+  const Parts good = frame(5, 100);
+  const std::string all = text_of(zmq::our_greeting()) + text_of(zmq::our_ready(zmq::kRouter)) +
+                          std::string("\x01\x80", 2) + good[0] + std::string("\0\x64", 2) + good[1];
+  const RawListener listener;
+  for (std::size_t at = 0; at <= all.size(); ++at) {
+    for (const int how : {0, 1, 2}) {
+      const LinkId link = innocent_.connect(listener.address());
+      ASSERT_EQ(innocent_.send(link, 1), Sent::kTaken);
+      {
+        RawTcp far = listener.accept();
+        far.send(all.substr(0, at));
+        innocent_.poll();
+        if (how == 1) far.send(std::string(200, '\xfe'));
+        if (how == 2) far.reset_when_closed();
+        if (how == 1) innocent_.poll();
+      }
+      ASSERT_TRUE(until({&innocent_}, [&] { return innocent_.broken.count(link) == 1; }))
+          << "byte " << at << ", " << how;
+      innocent_.broken.clear();
+    }
   }
   expect_innocent_works();
 }

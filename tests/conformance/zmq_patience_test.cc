@@ -3,17 +3,12 @@
 #include <poll.h>
 
 #include "common/clock.h"
-#include "tests/conformance/conformance.h"
-#include "tests/conformance/raw_tcp.h"
+#include "tests/conformance/zmq_fixture.h"
 #include "van/zmq/zmq_links.h"
 #include "van/zmq/zmtp.h"
 
 namespace stretto::conformance {
 namespace {
-
-std::string text_of(std::span<const std::byte> bytes) {
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
 
 std::string greeting() { return text_of(zmq::our_greeting()); }
 

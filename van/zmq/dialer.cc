@@ -34,8 +34,10 @@ Status Dialer::connect(LinkId link, const HostPort& to, std::string_view address
   if (const std::optional<in_addr> host = digits_of_host(to.host)) {
     if (Status status = dial_by(*connection, *host, port); !status.ok()) return status;
   } else {
-    lookups_.push_back(
-        {link, port, std::make_unique<NameLookup>(to.host, [this] { watch_.wake(); })});
+    Result<std::unique_ptr<NameLookup>> name =
+        NameLookup::begin(to.host, [this] { watch_.wake(); });
+    if (!name.ok()) return name.status();
+    lookups_.push_back({link, port, *std::move(name)});
   }
   beginners_.push_back(link);
   Connection& begun = table_.add(std::move(connection));

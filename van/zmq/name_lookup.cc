@@ -6,7 +6,10 @@
 #include <netdb.h>
 #include <sys/socket.h>
 
+#include <cerrno>
+#include <cstring>
 #include <memory>
+#include <system_error>
 #include <utility>
 
 #include "common/check.h"
@@ -20,8 +23,8 @@ Result<in_addr> look_up(const std::string& host) {
   hints.ai_socktype = SOCK_STREAM;
   addrinfo* found = nullptr;
   if (const int error = ::getaddrinfo(host.c_str(), nullptr, &hints, &found); error != 0) {
-    return Status(Code::kLinkBroken,
-                  fmt::format("host '{}' cannot be resolved: {}", host, ::gai_strerror(error)));
+    const char* why = error == EAI_SYSTEM ? std::strerror(errno) : ::gai_strerror(error);
+    return Status(Code::kLinkBroken, fmt::format("host '{}' cannot be resolved: {}", host, why));
   }
   const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owner(found, ::freeaddrinfo);
   return reinterpret_cast<const sockaddr_in*>(found->ai_addr)->sin_addr;
@@ -36,6 +39,18 @@ NameLookup::NameLookup(const std::string& host, std::function<void()> done)
         done_.store(true, std::memory_order_release);
         done();
       }) {}
+
+Result<std::unique_ptr<NameLookup>> NameLookup::begin(const std::string& host,
+                                                      std::function<void()> done) {
+  try {
+    return std::unique_ptr<NameLookup>(new NameLookup(host, std::move(done)));
+  } catch (const std::system_error& refused) {
+    return Status(Code::kResource,
+                  fmt::format("wanted a thread to look host '{}' up: {}; allow more (ulimit -u, a "
+                              "container's limit of processes), or give digits",
+                              host, std::strerror(refused.code().value())));
+  }
+}
 
 const Result<in_addr>& NameLookup::outcome() const {
   STRETTO_CHECK(done());

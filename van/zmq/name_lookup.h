@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <functional>
+#include <memory>
 #include <string>
 #include <thread>
 
@@ -17,8 +18,10 @@ namespace stretto::zmq {
 /// Thread: loop.
 class NameLookup {
  public:
-  /// `done` is called, on the lookup's thread, when the outcome is there.
-  NameLookup(const std::string& host, std::function<void()> done);
+  /// `done` is called, on the lookup's thread, when the outcome is there. Resource if there is no
+  /// thread.
+  static Result<std::unique_ptr<NameLookup>> begin(const std::string& host,
+                                                   std::function<void()> done);
   /// Waits for the resolver.
   ~NameLookup() = default;
   NameLookup(const NameLookup&) = delete;
@@ -29,6 +32,8 @@ class NameLookup {
   const Result<in_addr>& outcome() const;
 
  private:
+  NameLookup(const std::string& host, std::function<void()> done);
+
   Result<in_addr> outcome_;
   std::atomic<bool> done_{false};
   std::jthread thread_;  // Last: it uses the others.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// PolledTime: time that passes only while the loop runs. While it stands still (a stopped process, a
-// long turn) what far ends have sent waits in the kernel, so that time is not held against them.
+// PolledTime: time that passes only while the loop runs. While it stands still (a stopped process,
+// a long turn) what far ends have sent waits in the kernel: that is not held against them.
 #pragma once
 
 #include <algorithm>

@@ -30,7 +30,6 @@ class ZmqLinks {
   ZmqLinks(const ZmqOptions& options, Watch& watch, const Clock& clock)
       : options_(options),
         watch_(watch),
-
         time_(clock),
         departures_(table_, watch, static_cast<std::size_t>(options.queue_frames)),
         dialer_(table_, watch, options),
