@@ -210,6 +210,7 @@ host::HostEntry Pacer::entry(Time now) const {
   entry.urgent_priority = urgency_.priority();
   entry.here_bytes = queue_.windows().shaped_in_flight();
   entry.paths = sums_;
+  entry.taken_bytes = taken_bytes_;
   return entry;
 }
 

@@ -52,8 +52,6 @@ class Pacer {
   void set_share(const host::HostShare& share, Time now);
   /// What they should know of this one, but for when and of which job it is.
   host::HostEntry entry(Time now) const;
-  /// What the far ends of all links have taken in all.
-  std::uint64_t taken_bytes() const { return taken_bytes_; }
 
   /// What is known of a link's path, or null.
   const Path* find(LinkId link) const;

@@ -74,7 +74,7 @@ void Sender::remove_link(LinkId id) {
 
 void Sender::tell_host(Time now) {
   if (host_.must_tell(queue_.waiting() > 0, now)) {
-    host_.tell(pacer_.entry(now), pacer_.taken_bytes(), now);
+    host_.tell(pacer_.entry(now), now);
   }
 }
 

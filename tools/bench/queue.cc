@@ -127,13 +127,13 @@ double share_us(const Case& asked, double seconds) {
   const host::HostEntry mine{.waiting = true, .paths = {.rate = 1e8}};
   for (std::uint32_t i = 0; i < asked.links; ++i) {
     all.emplace_back(options).join(now);
-    all.back().tell(mine, 0, now);
+    all.back().tell(mine, now);
   }
   const double since = cpu_us();
   double times = 0;
   do {
     for (int i = 0; i < kPicksAtOnce; ++i) {
-      all.front().tell(mine, 0, now);
+      all.front().tell(mine, now);
       STRETTO_CHECK(all.front().look(mine, now).part > 0);
     }
     times += kPicksAtOnce;

@@ -22,7 +22,8 @@ enum Word : std::size_t {
   kProduct,
   kLate,
   kBulkLate,
-  kRecentRate
+  kRecentRate,
+  kTaken
 };
 
 std::uint64_t whole(double bytes) {
@@ -48,6 +49,7 @@ EntryWords HostEntry::words() const {
   words[kLate] = paths.late_bytes;
   words[kBulkLate] = paths.bulk_late_bytes;
   words[kRecentRate] = whole(recent_rate);
+  words[kTaken] = taken_bytes;
   return words;
 }
 
@@ -66,6 +68,7 @@ HostEntry HostEntry::of(const EntryWords& words) {
                     .product_bytes = bytes(kProduct),
                     .late_bytes = bytes(kLate),
                     .bulk_late_bytes = bytes(kBulkLate)},
+          .taken_bytes = words[kTaken],
           .recent_rate = static_cast<double>(bytes(kRecentRate))};
 }
 

@@ -27,9 +27,11 @@ struct HostEntry {
   std::int32_t urgent_priority = 0;  ///< of this priority at most.
   std::uint64_t here_bytes = 0;      ///< In flight, and not known to have left this host.
   PathSums paths = {};               ///< Of those with bytes in flight.
+  std::uint64_t taken_bytes = 0;     ///< What its far ends have taken in all.
   /// Bytes a second that its far ends have taken of late, while data waited all the time; 0: data
   /// did not.
   double recent_rate = 0;
+  std::size_t seat = 0;  ///< Where it was read; it is not told.
 
   bool is_alive(Time now) const { return alive_at > now - kAliveFor && alive_at < now + kAliveFor; }
 

@@ -11,7 +11,7 @@ namespace stretto::host {
 namespace {
 
 constexpr Duration kRetry = std::chrono::seconds(10);
-constexpr Duration kInterval = std::chrono::milliseconds(5);
+constexpr Duration kInterval = std::chrono::milliseconds(10);
 constexpr int kFiles = 3;  // One after another may be taken away just when it is opened.
 
 }  // namespace
@@ -62,14 +62,10 @@ HostShare HostWindow::look(const HostEntry& mine, Time now) {
   if (!seat_) return {};
   const std::size_t count = file_->seats().read_others(*seat_, others_);
   const std::span<const HostEntry> all(others_.data(), count);
-  double rate = recent_rate_;
-  for (const HostEntry& other : all) {
-    if (other.is_alive(now)) rate += other.recent_rate;
-  }
-  if (rate > 0) all_rate_.add(rate, now);
+  rate_.note(all, mine.taken_bytes, now);
   HostEntry self = mine;
   self.job = options_.job;
-  return share_of(all, self, options_.policy, all_rate_.get(), now);
+  return share_of(all, self, options_.policy, rate_.get(), now);
 }
 
 // Its interval begins anew when nothing waits: how fast it could be does not show then.
@@ -85,9 +81,9 @@ double HostWindow::recent_rate(bool waiting, std::uint64_t taken_bytes, Time now
   return recent_rate_;
 }
 
-void HostWindow::tell(HostEntry mine, std::uint64_t taken_bytes, Time now) {
+void HostWindow::tell(HostEntry mine, Time now) {
   told_at_ = now;
-  mine.recent_rate = recent_rate(mine.waiting, taken_bytes, now);
+  mine.recent_rate = recent_rate(mine.waiting, mine.taken_bytes, now);
   mine.job = options_.job;
   mine.alive_at = now;
   told_ = mine;

@@ -40,8 +40,8 @@ class HostWindow {
   }
   /// True if what was told last says that there is something to send, or in flight.
   bool has_told() const { return told_.waiting || told_.here_bytes > 0; }
-  /// Of `taken_bytes`, which all far ends have taken in all, a recent rate is made.
-  void tell(HostEntry mine, std::uint64_t taken_bytes, Time now);
+  /// Its recent rate is made of what its far ends have taken.
+  void tell(HostEntry mine, Time now);
 
  private:
   static constexpr Duration kLookEvery = std::chrono::microseconds(200);
@@ -61,7 +61,7 @@ class HostWindow {
   std::array<HostEntry, kSeats> others_;  // Of the last look: made once.
   HostEntry told_;
   bool busy_ = false;
-  Greatest all_rate_{std::chrono::seconds(1)};  // Of all endpoints together.
+  HostRate rate_;
   // The interval over which the recent rate is seen.
   Time interval_since_ = {};
   std::uint64_t interval_bytes_ = 0;

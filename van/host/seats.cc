@@ -92,7 +92,10 @@ std::size_t Seats::read_others(std::size_t mine, std::array<HostEntry, kSeats>& 
   std::size_t count = 0;
   for (std::size_t i = 0; i < kSeats; ++i) {
     if (i == mine || layout_.seats[i].owner.load(std::memory_order_relaxed) == 0) continue;
-    if (const auto entry = read(i)) into[count++] = *entry;
+    const auto entry = read(i);
+    if (!entry) continue;
+    into[count] = *entry;
+    into[count++].seat = i;
   }
   return count;
 }

@@ -11,12 +11,12 @@
 #include <functional>
 #include <optional>
 
-#include "van/host/entry.h"
+#include "van/host/host_rate.h"
 #include "van/host/process.h"
 
 namespace stretto::host {
 
-inline constexpr std::size_t kSeats = 64;
+inline constexpr std::size_t kSeats = HostRate::kMostSeats;
 
 /// What lies in shared memory. Thread: any.
 struct SeatsLayout {

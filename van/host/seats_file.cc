@@ -21,6 +21,7 @@ namespace stretto::host {
 namespace {
 
 constexpr std::uint64_t kMagic = 0x7374726574746f01;  // "stretto" and the version of the layout.
+constexpr int kTries = 10;                            // What a signal interrupts is done again.
 constexpr std::size_t kMostLookedAt = 256;
 constexpr mode_t kOwnerOnly = S_IRUSR | S_IWUSR;
 
@@ -87,7 +88,11 @@ Result<SeatsFile> SeatsFile::open(const std::string& path) {
                                      found.st_size, size));
   }
   // Also where there is a file already: who made it may have been killed before this.
-  if (const int error = ::posix_fallocate(file.get(), 0, size); error != 0) {
+  int error = EINTR;
+  for (int i = 0; i < kTries && error == EINTR; ++i) {
+    error = ::posix_fallocate(file.get(), 0, size);
+  }
+  if (error != 0) {
     return no_file(path, "has no memory: " + std::string(::strerror(error)));
   }
   void* const start =

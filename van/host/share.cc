@@ -53,7 +53,6 @@ class Rivals {
     const double left = all_known_ ? host_rate / jobs - kRoomToGrow * taken_ : 0;
     share.rest_rate = std::max(least, left);
     share.part = host_rate > 0 ? share.rest_rate / host_rate : 1 / jobs / kShareOfUrgent;
-    share.urgent = true;
     return share;
   }
 

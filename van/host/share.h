@@ -23,7 +23,8 @@ struct HostShare {
   /// second; 0: nobody knows how much that could be.
   std::optional<std::int32_t> above;
   double rest_rate = 0;
-  /// Somebody more urgent has been about: what is in flight should be little, and in small slices.
+  /// Another process of the job expects something urgent: bulk yields. Not set for bulk that is
+  /// only more urgent than other bulk.
   bool urgent = false;
 
   /// Of the window that all together may have.

@@ -35,7 +35,7 @@ TEST_F(HostWindowTest, TellsWhatIsUrgentUntilItIsSilent) {
   HostWindow other(options());
   urgent.join(now_);
   other.join(now_);
-  urgent.tell(waits(5), 0, now_);
+  urgent.tell(waits(5), now_);
   now_ += 49ms;
   EXPECT_EQ(other.look(waits(0), now_).above, 5);
   now_ += 1ms;
@@ -47,9 +47,9 @@ TEST_F(HostWindowTest, TellsOnceItHasNothingMore) {
   HostWindow other(options());
   urgent.join(now_);
   other.join(now_);
-  urgent.tell(waits(5), 0, now_);
+  urgent.tell(waits(5), now_);
   EXPECT_TRUE(urgent.has_told());
-  urgent.tell({}, 0, now_);
+  urgent.tell({}, now_);
   EXPECT_FALSE(urgent.has_told());
   EXPECT_EQ(other.look(waits(0), now_).above, std::nullopt);
 }
@@ -60,7 +60,7 @@ TEST_F(HostWindowTest, LooksAndTellsFiveTimesAMillisecondAtMost) {
   EXPECT_FALSE(window.must_tell(true, now_));
   window.join(now_);
   EXPECT_TRUE(window.must_tell(true, now_));
-  window.tell(waits(0), 0, now_);
+  window.tell(waits(0), now_);
   window.look(waits(0), now_);
   now_ += 199us;
   EXPECT_FALSE(window.is_due(now_));
@@ -78,20 +78,19 @@ TEST_F(HostWindowTest, SeesHowFastTheMoreUrgentIs) {
   HostWindow other(options());
   urgent.join(now_);
   other.join(now_);
-  for (std::uint64_t i = 0; i < 100; ++i) {  // It has 100 MB/s, and goes on.
-    other.tell(waits(0), i * kMegabyte / 10, now_);
-    other.look(waits(0), now_);
-    now_ += 1ms;
-  }
-  std::uint64_t taken = 0;
+  HostEntry first = waits(5);
+  HostEntry rest = waits(0);
   HostShare share;
-  for (int i = 0; i < 20; ++i) {  // The other is at the end of a path of 10 MB/s.
-    urgent.tell(waits(5), taken += kMegabyte / 100, now_);
-    share = other.look(waits(0), now_);
+  for (int i = 0; i < 200; ++i) {
+    rest.taken_bytes += kMegabyte / 10;                  // 100 MB/s
+    first.taken_bytes += i < 100 ? 0 : kMegabyte / 100;  // and 10.
+    other.tell(rest, now_);
+    share = other.look(rest, now_);
+    if (i >= 100) urgent.tell(first, now_);
     now_ += 1ms;
   }
   EXPECT_EQ(share.above, 5);
-  EXPECT_NEAR(share.rest_rate, 110e6 - 12.5e6, 5e6);
+  EXPECT_NEAR(share.rest_rate, 110e6 - 12.5e6, 2e6);
 }
 
 TEST_F(HostWindowTest, WithoutAPolicyLeavesNoTrace) {
@@ -130,13 +129,13 @@ TEST_F(HostWindowTest, OneMoreThanThereAreSeatsGoesWithoutUntilThereIsOne) {
   for (std::size_t i = 0; i < kSeats; ++i) all.emplace_back(options()).join(now_);
   HostWindow late(options());
   late.join(now_);
-  all.front().tell(waits(5), 0, now_);
-  late.tell(waits(0), 0, now_);
+  all.front().tell(waits(5), now_);
+  late.tell(waits(0), now_);
   EXPECT_EQ(late.look(waits(0), now_).above, std::nullopt);
   all.pop_back();
   now_ += 10s;
-  late.tell(waits(0), 0, now_);
-  all.front().tell(waits(5), 0, now_);
+  late.tell(waits(0), now_);
+  all.front().tell(waits(5), now_);
   EXPECT_EQ(late.look(waits(0), now_).above, 5);
 }
 
@@ -151,7 +150,7 @@ TEST_F(HostWindowTest, ASeatThatWasTakenIsMissedOnce) {
   const auto everybody_is_gone = [](const ProcessMark&) { return Life::kGone; };
   EXPECT_EQ(file->seats().take({.owner = 1, .space = 1}, everybody_is_gone, now_), 0U);
   now_ += 10s;
-  window.tell(waits(5), 0, now_);
+  window.tell(waits(5), now_);
   EXPECT_EQ(other.look(waits(0), now_).above, 5);
 }
 

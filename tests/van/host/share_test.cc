@@ -78,7 +78,7 @@ TEST(HostShare, IsOfAJobFirst) {
 TEST(HostShare, WhatIsLessUrgentGetsOneByteInThirtyTwo) {
   const HostShare share = urgent({waits(3), waits(9)}, waits(0));
   EXPECT_EQ(share.above, 9);
-  EXPECT_TRUE(share.urgent);
+  EXPECT_FALSE(share.urgent) << "bulk that is more urgent than other bulk";
   EXPECT_EQ(share.part, 1.0 / 32);
   EXPECT_EQ(share.rest_rate, kRate / 32);
   // Who is more urgent does not know of the others.

@@ -46,6 +46,12 @@ class SharedLink {
       pump();
     }
     void stop() { endless_ = false; }
+    void send(std::uint32_t bytes) {
+      for (; bytes > 0; bytes -= std::min(bytes, kPart)) {
+        push(std::min(bytes, kPart), load_.priority, load_.bulk);
+      }
+      pump();
+    }
     /// It does nothing any more, and nobody is told.
     void kill() { killed_ = true; }
     void send_urgent(std::uint32_t bytes, std::int32_t priority) {
@@ -88,7 +94,7 @@ class SharedLink {
         while (const auto pick = pacer_.next(now)) submit(*pick);
       }
       if (window_.must_tell(queue_.waiting() > 0, now)) {
-        window_.tell(pacer_.entry(now), pacer_.taken_bytes(), now);
+        window_.tell(pacer_.entry(now), now);
       }
       if (!pacer_.held_back() || std::exchange(looks_again_, true)) return;
       link_.at(now + std::chrono::milliseconds(1), [this] {

@@ -91,6 +91,22 @@ TEST_F(SharedLinkTest, WhatIsMoreUrgentGoesFirst) {
   EXPECT_GE(link.parts(200ms).front(), 0.95) << "at once, and as fast as before";
 }
 
+// Bursts of some milliseconds: when one ends the rest goes on before the link is idle.
+TEST_F(SharedLinkTest, TurnsLeaveNoGap) {
+  for (const bool bulk : {false, true}) {
+    SharedLink link = this->link(HostPolicy::kUrgent);
+    link.add({.priority = 0, .bulk = bulk}).start();
+    SharedLink::Endpoint& bursts = link.add({.priority = 5, .bulk = bulk});
+    link.run(500ms);
+    double carried = 0;
+    for (int i = 0; i < 100; ++i) {
+      bursts.send(500'000);
+      carried += sum(link.parts(8ms + std::chrono::microseconds(i * 37 % 1000))) / 100;
+    }
+    EXPECT_GE(carried, 0.95) << bulk;
+  }
+}
+
 TEST_F(SharedLinkTest, WhoIsUrgentAndSlowHoldsNobodyUp) {
   for (const double slow : {0.02, 0.3}) {
     SharedLink link = this->link(HostPolicy::kUrgent);
