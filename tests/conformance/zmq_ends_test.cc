@@ -174,6 +174,17 @@ TEST_F(ZmqEnds, ANameThatNobodyHasBreaksTheLink) {
   expect_innocent_works();
 }
 
+// Nobody is asked for what cannot be.
+TEST_F(ZmqEnds, AnIPv6AddressIsRefusedInWords) {
+  for (const char* address : {"[::1]:9", "::1:9", "[fe80::1%eth0]:9"}) {
+    const Result<LinkId> link = innocent_.transport().connect(address);
+    ASSERT_FALSE(link.ok()) << address;
+    EXPECT_EQ(link.status().code(), Code::kInvalidArgument);
+    EXPECT_NE(link.status().cause().find("give an IPv4"), std::string::npos);
+  }
+  expect_innocent_works();
+}
+
 // A process of its own asks, of a user who may have no more threads.
 TEST_F(ZmqEnds, ANameForWhichThereIsNoThreadIsAnError) {
   const auto asks = [this]() noexcept {
