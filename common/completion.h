@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/awaited.h"
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/mutex.h"
@@ -18,7 +19,7 @@ namespace stretto {
 
 /// Ends once, with a Status and a Value. Thread: any. One mutex; callbacks run outside it.
 template <typename Value>
-class Completion {
+class Completion final : public Awaited {
  public:
   using Then = std::function<void(const Status&)>;
 
@@ -33,32 +34,39 @@ class Completion {
       status_ = status;
       value_ = std::move(value);
       callbacks.swap(callbacks_);
-      ended_.notify_all();
+      for (Parker* const parker : watching_) parker->unpark();
     }
     for (const Then& callback : callbacks) run(callback, status);
     return true;
   }
 
-  Status wait() {
-    MutexLock lock(mutex_);
-    while (!done_) ended_.wait(mutex_);
-    return status_;
-  }
+  Status wait() { return wait_for(Duration::max()); }
 
   Status wait_for(Duration limit) {
-    const Time deadline = after(std::chrono::steady_clock::now(), limit);
-    MutexLock lock(mutex_);
-    while (!done_) {
-      if (ended_.wait_until(mutex_, deadline) == std::cv_status::timeout && !done_) {
-        return {Code::kTimeout, "the operation has not ended yet and goes on"};
-      }
-    }
-    return status_;
+    sleep_until(*this, after(std::chrono::steady_clock::now(), limit));
+    return status();
   }
 
-  bool done() {
+  /// The outcome; kTimeout before the end.
+  Status status() {
+    MutexLock lock(mutex_);
+    if (done_) return status_;
+    return {Code::kTimeout, "the operation has not ended yet and goes on"};
+  }
+
+  bool done() override {
     MutexLock lock(mutex_);
     return done_;
+  }
+
+  bool watch(Parker& parker) override {
+    MutexLock lock(mutex_);
+    if (!done_) watching_.push_back(&parker);
+    return !done_;
+  }
+  void unwatch(Parker& parker) override {
+    MutexLock lock(mutex_);
+    std::erase(watching_, &parker);
   }
 
   /// Runs at the end; at once, here, if it has ended.
@@ -93,7 +101,7 @@ class Completion {
   }
 
   Mutex mutex_;
-  Condition ended_;
+  std::vector<Parker*> watching_ GUARDED_BY(mutex_);
   bool done_ GUARDED_BY(mutex_) = false;
   Status status_ GUARDED_BY(mutex_);
   Value value_ GUARDED_BY(mutex_);

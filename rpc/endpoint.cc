@@ -27,6 +27,9 @@ class LoopExecutor final : public NodeExecutor {
   }
   void run(std::function<void(EndpointNode&)> request) override { door_->run(std::move(request)); }
   bool is_here() override { return door_->is_here(); }
+  void wait_until(Awaited& awaited, Time deadline) override {
+    door_->wait_until(awaited, deadline);
+  }
 
  private:
   const std::shared_ptr<Loop::Door> door_;
@@ -195,10 +198,8 @@ Result<std::string> Endpoint::listen(std::uint16_t port) {
   }
   const std::string at = fmt::format("{}:{}", config.bind_host, port);
   using Outcome = Result<std::string>;
-  Outcome bound =
-      impl_->loop()
-          .ask<Outcome>([at](EndpointNode& node, const auto& done) { done(node.listen(at)); })
-          .get();
+  Outcome bound = impl_->loop().ask<Outcome>(
+      [at](EndpointNode& node, const auto& done) { done(node.listen(at)); });
   if (bound.ok() && !config.node_host.empty()) bound = with_host(*bound, config.node_host);
   if (bound.ok()) impl_->set_address(*bound);
   return bound;
@@ -212,12 +213,10 @@ Result<Peer> Endpoint::connect(std::string_view address, Duration timeout) {
         Code::kInvalidArgument,
         fmt::format("the timeout is {} ns, wanted more than 0 and at most a day", timeout.count()));
   }
-  return impl_->loop()
-      .ask<Result<Peer>>(
-          [to = std::string(address), timeout](EndpointNode& node, EndpointNode::Connected done) {
-            node.connect(to, timeout, std::move(done));
-          })
-      .get();
+  return impl_->loop().ask<Result<Peer>>(
+      [to = std::string(address), timeout](EndpointNode& node, EndpointNode::Connected done) {
+        node.connect(to, timeout, std::move(done));
+      });
 }
 
 void Endpoint::disconnect(Peer peer) {

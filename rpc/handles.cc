@@ -23,14 +23,12 @@ Result<Message> CallState::outcome(const Status& status) {
   return completion_.value();
 }
 
-Result<Message> CallState::wait() {
-  if (Status status = blocked(); !status.ok()) return status;
-  return outcome(completion_.wait());
-}
+Result<Message> CallState::wait() { return wait_for(Duration::max()); }
 
 Result<Message> CallState::wait_for(Duration limit) {
   if (Status status = blocked(); !status.ok()) return status;
-  return outcome(completion_.wait_for(limit));
+  executor_->wait_until(completion_, after(std::chrono::steady_clock::now(), limit));
+  return outcome(completion_.status());
 }
 
 // The state is held: the outcome must be there when the callback runs.

@@ -25,8 +25,10 @@ class NodeExecutor {
   virtual void post(std::function<void(EndpointNode&)> request) = 0;
   /// The same, but at once if that is here.
   virtual void run(std::function<void(EndpointNode&)> request) = 0;
-  /// True on the loop's own thread.
+  /// True where the loop is driven.
   virtual bool is_here() = 0;
+  /// Waits for what the loop does, and may drive it meanwhile.
+  virtual void wait_until(Awaited& awaited, Time deadline) { sleep_until(awaited, deadline); }
 };
 
 namespace detail {

@@ -52,7 +52,9 @@ class EndpointNode final : public Agent, private Van::Handler {
   void step(Duration wait) override;
   Time next_due() const override;
   bool over() const override { return shutdown_.phase() == Shutdown::Phase::kOver; }
-  void wake() { van_.waker()->wake(); }
+  /// Nobody waits for us, nor we for anybody.
+  bool idle() const { return caller_.in_flight() == 0 && guests_.empty() && van_.idle(); }
+  const std::shared_ptr<Waker>& waker() const { return van_.waker(); }
 
   const Van& van() const { return van_; }
   /// Our calls,

@@ -1,28 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
-// LoopThread: a node's loop on a thread of its own, and the ways of other threads to it. Under
-// every public interface: a worker's, and an RPC endpoint's.
+// LoopThread: a node's loop: a thread of its own, the threads that drive it while they wait, and
+// the ways of all others to it. Under every public interface: a worker's, and an RPC endpoint's.
 #pragma once
 
 #include <atomic>
 #include <functional>
-#include <future>
 #include <memory>
+#include <optional>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "common/awaited.h"
 #include "common/check.h"
 #include "common/clock.h"
+#include "common/completion.h"
+#include "common/driven_loop.h"
 #include "common/mutex.h"
-#include "van/inbox.h"
 #include "van/loop.h"
+#include "van/loop_inbox.h"
 
 namespace stretto {
 
-/// A Node is an Agent that can be woken from any thread, and abandoned: ended at once. After its
-/// loop has ended it must still take requests, from any thread, and only say that it is over.
-/// Thread: any, but for start(), join() and stop(), which are the owner's.
-/// A Request can be called with the node, and be made of a function that can.
+/// A Node is an Agent whose waker() can be used from any thread and for ever, which says whether
+/// anything is in flight that its far ends may bring (idle()), and which can be abandoned: ended at
+/// once. After its loop has ended it must still take requests, from any thread, and only say that
+/// it is over. Thread: any, but for start(), join() and stop(), which are the owner's. A Request
+/// can be called with the node, and be made of a function that can.
 template <typename Node, typename Request = std::function<void(Node&)>>
 class LoopThread {
  public:
@@ -40,91 +44,96 @@ class LoopThread {
   void join() {
     if (thread_.joinable()) thread_.join();
   }
-  /// The node is abandoned if it is not over; returns when the thread has ended.
+  /// The node is abandoned if it is not over; returns when nobody drives it any more.
   void stop() {
     if (thread_.joinable()) {
-      stop_.store(true, std::memory_order_release);
-      node_.wake();
+      door_->inbox_.stop();
       join();
     }
-    door_->close();
+    (void)door_->inbox_.close();
   }
   bool started() const { return thread_.joinable(); }
-  /// True on the loop's own thread, where waiting for the loop would be for ever.
-  bool is_here() const { return std::this_thread::get_id() == id_.load(std::memory_order_acquire); }
+  /// True where this loop is driven, where waiting for it would be for ever.
+  bool is_here() const { return door_->is_here(); }
 
   /// Runs on the loop; after its end, here, or where another's runs just then.
   void post(Request request) {
-    if (!pass(request)) run_after_end(request);
+    if (!door_->inbox_.post(request)) run_after_end(request);
   }
 
   /// How handles that may outlive the loop reach it as long as it goes on. Thread: any.
   class Door {
    public:
-    explicit Door(LoopThread& loop) : loop_(&loop) {}
-    void post(Request request) {
-      MutexLock lock(mutex_);
-      if (loop_ != nullptr) (void)loop_->pass(request);  // What came too late is dropped.
-    }
-    /// The same, but at once on the loop's own thread.
+    explicit Door(LoopThread& loop)
+        : loop_(loop), inbox_([waker = loop.node_.waker()] { waker->wake(); }) {}
+    /// What comes too late is dropped.
+    void post(Request request) { (void)inbox_.post(request); }
+    /// The same, but at once where the loop is driven.
     void run(Request request) {
-      if (LoopThread* const here = loop_if_here()) {
-        request(here->node_);
+      if (is_here()) {
+        request(loop_.node_);
       } else {
         post(std::move(request));
       }
     }
-    bool is_here() { return loop_if_here() != nullptr; }
-    void close() {
-      MutexLock lock(mutex_);
-      loop_ = nullptr;
-    }
+    bool is_here() const { return DrivenLoop::here() == this; }
+    /// Returns when it is done or the deadline has come. Drives the loop meanwhile if nobody else
+    /// does; only there may it be brought about, as long as the loop goes on.
+    void wait_until(Awaited& awaited, Time deadline);
 
    private:
-    // It cannot go away under its own thread.
-    LoopThread* loop_if_here() {
-      MutexLock lock(mutex_);
-      return loop_ != nullptr && loop_->is_here() ? loop_ : nullptr;
-    }
+    friend class LoopThread;
 
-    Mutex mutex_;
-    LoopThread* loop_ GUARDED_BY(mutex_);
+    void drive(Awaited& awaited, Time deadline);
+
+    LoopThread& loop_;  // Gone after the loop's end. It does not end while somebody drives it.
+    LoopInbox<Request> inbox_;
   };
   const std::shared_ptr<Door>& door() const { return door_; }
 
-  /// Runs `begin(node, done)` on the loop; the future is done's argument.
+  /// Runs `begin(node, done)` on the loop and waits for done's argument; none if that takes too
+  /// long.
   template <typename Outcome, typename Begin>
-  std::future<Outcome> ask(Begin begin) {
-    auto answer = std::make_shared<std::promise<Outcome>>();
+  std::optional<Outcome> ask_until(Time deadline, Begin begin) {
+    auto answer = std::make_shared<Completion<std::optional<Outcome>>>();
     post([begin = std::move(begin), answer](Node& node) {
-      begin(node, [answer](const Outcome& outcome) { answer->set_value(outcome); });
+      begin(node, [answer](const Outcome& outcome) { answer->end({}, outcome); });
     });
-    return answer->get_future();
+    door_->wait_until(*answer, deadline);
+    return answer->value();
+  }
+  template <typename Outcome, typename Begin>
+  Outcome ask(Begin begin) {
+    return *ask_until<Outcome>(Time::max(), std::move(begin));
   }
 
  private:
-  /// True if the loop will run it.
-  bool pass(Request& request) {
-    const auto posted = inbox_.post(request);
-    if (posted == Inbox<Request>::Posted::kFirst) node_.wake();
-    return posted != Inbox<Request>::Posted::kClosed;
+  // A wait that ends so soon leaves driving to others: a poll ends up to a millisecond late.
+  static constexpr Duration kShortWait = 2ms;
+
+  // What is thrown here has nobody to catch it: who drives may be a user's thread.
+  void turn(std::vector<Request>& requests, Duration longest) noexcept {
+    const bool may_wait = requests.empty();  // More may have been posted since, without a wake.
+    for (const Request& request : requests) request(node_);
+    requests.clear();
+    const Duration wait = may_wait ? wait_until(node_.next_due(), clock_.now()) : Duration::zero();
+    node_.step(std::min(wait, longest));
   }
 
   void loop() {
-    id_.store(std::this_thread::get_id(), std::memory_order_release);
-    while (!node_.over() && !stop_.load(std::memory_order_acquire)) {
-      const std::vector<Request> requests = inbox_.take();
-      for (const Request& request : requests) request(node_);
-      // More may have been posted since, without a wake.
-      const bool may_wait = requests.empty();
-      node_.step(may_wait ? wait_until(node_.next_due(), clock_.now()) : Duration::zero());
+    std::vector<Request> requests;
+    if (node_.over()) door_->inbox_.stop();
+    while (door_->inbox_.own_drives(requests)) {
+      const DrivenLoop here(door_.get());
+      turn(requests, kLongestWait);
+      if (node_.over()) door_->inbox_.stop();
     }
+    const DrivenLoop here(door_.get());
     if (!node_.over()) node_.abandon();
     STRETTO_CHECK(node_.over());
     begin_turn(nullptr);  // Before the inbox is closed: the last requests first.
-    for (const Request& request : inbox_.close()) request(node_);
+    for (const Request& request : door_->inbox_.close()) request(node_);
     end_turn();
-    id_.store({}, std::memory_order_release);  // Another thread may be given the same one.
   }
 
   // The node has no loop any more that would make its callers take turns: who comes while another's
@@ -166,11 +175,41 @@ class LoopThread {
   Mutex turns_;
   std::thread::id runner_ GUARDED_BY(turns_);
   std::vector<Request> left_ GUARDED_BY(turns_);
-  Inbox<Request> inbox_;
   const std::shared_ptr<Door> door_;
-  std::atomic<bool> stop_{false};
-  std::atomic<std::thread::id> id_{};
   std::jthread thread_;
 };
+
+template <typename Node, typename Request>
+void LoopThread<Node, Request>::Door::wait_until(Awaited& awaited, Time deadline) {
+  Parker parker;
+  const auto left = [deadline] { return deadline - std::chrono::steady_clock::now(); };
+  // A thread that drives another loop would keep that one waiting for its turn here.
+  const bool drives = DrivenLoop::here() == nullptr;
+  while (drives && !awaited.done() && left() > kShortWait) {
+    if (inbox_.ask(parker)) {
+      drive(awaited, deadline);
+    } else if (awaited.watch(parker)) {
+      parker.park_until(deadline);
+      awaited.unwatch(parker);
+    }
+  }
+  inbox_.forget(parker);
+  if (awaited.done()) return;
+  inbox_.nudge();
+  sleep_until(awaited, deadline);
+}
+
+template <typename Node, typename Request>
+void LoopThread<Node, Request>::Door::drive(Awaited& awaited, Time deadline) {
+  const DrivenLoop here(this);
+  const auto left = [deadline] { return deadline - std::chrono::steady_clock::now(); };
+  std::vector<Request> requests;
+  Node& node = loop_.node_;
+  while (!awaited.done() && !node.over() && left() > kShortWait && inbox_.drives_on(requests)) {
+    loop_.turn(requests, left() - kShortWait / 2);
+  }
+  using State = typename LoopInbox<Request>::Hands::State;
+  inbox_.leave(node.over() ? State::kOver : node.idle() ? State::kIdle : State::kBusy);
+}
 
 }  // namespace stretto

@@ -2,6 +2,10 @@
 // From what the scheduler tells to a length.
 #include "van/waits.h"
 
+#include <utility>
+
+#include "common/driven_loop.h"
+
 namespace stretto {
 namespace {
 
@@ -19,7 +23,11 @@ bool Waits::is_due(Time now) const { return !begun_ || now - noted_at_ >= kEvery
 
 Duration Waits::look(const Clock& clock) {
   const Time now = clock.now();
-  if (is_due(now)) note(clock.waited(), now);
+  if (!is_due(now)) return typical_;
+  const Duration waited = clock.waited();
+  const void* const thread = DrivenLoop::this_thread();
+  if (std::exchange(thread_, thread) != thread) move(waited);
+  note(waited, now);
   return typical_;
 }
 

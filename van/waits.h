@@ -17,6 +17,8 @@ class Waits {
   bool is_due(Time now) const;
   /// So long has been waited in all.
   void note(Duration waited, Time now);
+  /// The loop has come to a thread that has waited so long in all: none of that counts.
+  void move(Duration waited) { waited_ = waited; }
   /// The wait that one meets at a random moment of those that were spent waiting: long ones count
   /// by their length. Zero where waiting is short or rare.
   Duration typical() const { return typical_; }
@@ -29,6 +31,7 @@ class Waits {
 
   void end_interval(Time now);
 
+  const void* thread_ = nullptr;  // Whose account was looked at last.
   bool begun_ = false;
   Time noted_at_ = {};
   Duration waited_{};

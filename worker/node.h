@@ -45,7 +45,9 @@ class WorkerNode final : public Agent, private Van::Handler {
   /// True once it has left or failed: every ticket has ended, and nobody reads the users' memory.
   bool over() const override { return ended_; }
 
-  void wake() { van_.waker()->wake(); }
+  /// Nothing of this worker's own is in flight.
+  bool idle() const { return work_.idle(); }
+  const std::shared_ptr<Waker>& waker() const { return van_.waker(); }
   /// True once there are links to every shard.
   bool joined() const { return shards_.complete(); }
   const Membership& membership() const { return membership_; }

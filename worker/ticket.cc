@@ -34,16 +34,13 @@ void TicketState::end_one(const Status& status, const ValueInfo& info,
   completion_.end(outcome, {});
 }
 
-Status TicketState::wait() {
-  if (Status status = refuse_waiting(); !status.ok()) return status;
-  if (traced_) note_waiting();
-  return completion_.wait();
-}
+Status TicketState::wait() { return wait_for(Duration::max()); }
 
 Status TicketState::wait_for(Duration limit) {
   if (Status status = refuse_waiting(); !status.ok()) return status;
   if (traced_) note_waiting();
-  return completion_.wait_for(limit);
+  wait_until(completion_, after(std::chrono::steady_clock::now(), limit));
+  return completion_.status();
 }
 
 // The loop cannot end an operation while it waits for that.

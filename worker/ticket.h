@@ -47,8 +47,10 @@ class TicketState {
   /// Brings a change to the operations.
   virtual void pass_on(const Change&) {}
 
-  /// True on the thread that would end it.
+  /// True where the loop is driven that would end it.
   virtual bool is_on_loop() { return false; }
+  /// Waits, and may drive that loop meanwhile.
+  virtual void wait_until(Awaited& awaited, Time deadline) { sleep_until(awaited, deadline); }
 
   Status refuse_waiting();
   void note_waiting();

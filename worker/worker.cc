@@ -39,7 +39,7 @@ class WorkerImpl {
   /// Handles are heard until the end: what is cancelled or resumed meanwhile lets us leave. When
   /// this returns every ticket has ended.
   ~WorkerImpl() {
-    if (loop_.started()) (void)ask_to_leave().wait_for(kLastPatience);
+    if (loop_.started()) (void)leave(kLastPatience);
     loop_.stop();
   }
 
@@ -56,8 +56,9 @@ class WorkerImpl {
     return status;
   }
 
-  std::future<Status> ask_to_leave() {
-    return loop_.ask<Status>(
+  std::optional<Status> leave(Duration patience) {
+    return loop_.ask_until<Status>(
+        after(clock_.now(), patience),
         [](WorkerNode& node, WorkerNode::Done done) { node.leave(std::move(done)); });
   }
 
@@ -137,6 +138,9 @@ class Batch final : public detail::TicketState, public std::enable_shared_from_t
  private:
   Operation* at(std::size_t index) { return index == 0 ? &first_ : &others_[index - 1]; }
   bool is_on_loop() override { return door_->is_here(); }
+  void wait_until(Awaited& awaited, Time deadline) override {
+    door_->wait_until(awaited, deadline);
+  }
   void pass_on(const detail::Change& change) override {
     door_->post([batch = shared_from_this(), change](WorkerNode& node) {
       for (std::size_t i = 0; i < batch->size(); ++i)
@@ -244,11 +248,9 @@ Result<Tensor> Worker::declare(std::string_view name, Dtype dtype, std::size_t e
   if (impl_->loop().is_here()) return not_here("declare");
   const TensorSpec spec{
       .name = std::string(name), .dtype = dtype, .elements = elements, .options = options};
-  return impl_->loop()
-      .ask<Result<Tensor>>([spec](WorkerNode& node, WorkerNode::Declared done) {
-        node.work().declare(spec, std::move(done));
-      })
-      .get();
+  return impl_->loop().ask<Result<Tensor>>([spec](WorkerNode& node, WorkerNode::Declared done) {
+    node.work().declare(spec, std::move(done));
+  });
 }
 
 Ticket Worker::push(const Tensor& tensor, std::span<const std::byte> source, int priority) {
@@ -332,13 +334,10 @@ void Worker::note_span(Span span, Time begin, Time end) {
 
 Result<std::vector<std::byte>> Worker::save_state(const Tensor& tensor) {
   if (impl_->loop().is_here()) return not_here("save_state");
-  Result<std::vector<std::byte>> saved =
-      impl_->loop()
-          .ask<Result<std::vector<std::byte>>>(
-              [tensor](WorkerNode& node, StateTransfers::Saved done) {
-                node.work().save_state(tensor, std::move(done));
-              })
-          .get();
+  Result<std::vector<std::byte>> saved = impl_->loop().ask<Result<std::vector<std::byte>>>(
+      [tensor](WorkerNode& node, StateTransfers::Saved done) {
+        node.work().save_state(tensor, std::move(done));
+      });
   if (!saved.ok()) return Status(saved.status()).with_operation("save_state");
   return saved;
 }
@@ -346,35 +345,27 @@ Result<std::vector<std::byte>> Worker::save_state(const Tensor& tensor) {
 Status Worker::load_state(const Tensor& tensor, std::span<const std::byte> state) {
   if (impl_->loop().is_here()) return not_here("load_state");
   const Status loaded =
-      impl_->loop()
-          .ask<Status>([tensor, state](WorkerNode& node, const WorkerNode::Done& done) {
-            node.work().load_state(tensor, state, done);
-          })
-          .get();
+      impl_->loop().ask<Status>([tensor, state](WorkerNode& node, const WorkerNode::Done& done) {
+        node.work().load_state(tensor, state, done);
+      });
   return loaded.ok() ? loaded : Status(loaded).with_operation("load_state");
 }
 
 Status Worker::barrier() {
   if (impl_->loop().is_here()) return not_here("barrier");
-  return impl_->loop()
-      .ask<Status>(
-          [](WorkerNode& node, const WorkerNode::Done& done) { node.work().barrier(done); })
-      .get();
+  return impl_->loop().ask<Status>(
+      [](WorkerNode& node, const WorkerNode::Done& done) { node.work().barrier(done); });
 }
 
 Result<Rank> Worker::sit_out() {
   if (impl_->loop().is_here()) return not_here("sit_out");
-  return impl_->loop()
-      .ask<Result<Rank>>(
-          [](WorkerNode& node, BarrierCalls::Done done) { node.work().sit_out(std::move(done)); })
-      .get();
+  return impl_->loop().ask<Result<Rank>>(
+      [](WorkerNode& node, BarrierCalls::Done done) { node.work().sit_out(std::move(done)); });
 }
 
 Status Worker::leave(Duration patience) {
   if (impl_->loop().is_here()) return not_here("leave");
-  std::future<Status> left = impl_->ask_to_leave();
-  const Time until = after(std::chrono::steady_clock::now(), patience);
-  if (left.wait_until(until) == std::future_status::ready) return left.get();
+  if (const std::optional<Status> left = impl_->leave(patience)) return *left;
   const double waited = std::chrono::duration<double>(patience).count();
   return {Code::kTimeout, fmt::format("what is in flight has not ended in {} s", waited)};
 }

@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <functional>
+#include <memory>
 #include <thread>
 #include <vector>
 
@@ -16,10 +17,14 @@ namespace {
 
 /// It is over at once, and counts what it is asked without any lock of its own.
 struct BriefNode {
+  struct Nobody {
+    void wake() {}
+  };
+  std::shared_ptr<Nobody> waker() { return std::make_shared<Nobody>(); }
+  bool idle() const { return true; }
   bool over() const { return true; }
   void step(Duration) {}
   Time next_due() const { return Time(); }
-  void wake() {}
   void abandon() {}
 
   std::uint64_t asked = 0;

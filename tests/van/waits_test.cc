@@ -35,6 +35,14 @@ TEST_F(WaitsTest, LookingIsDueOnceAMillisecond) {
   EXPECT_TRUE(waits_.is_due(now_ + 1ms));
 }
 
+TEST_F(WaitsTest, WhatAnotherThreadHasWaitedInItsLifeIsNoWaitOfTheLoop) {
+  pass(5ms, 4, 0ms);
+  waits_.move(waited_ + 20s);
+  waited_ += 20s;
+  pass(5ms, 4, 0ms);
+  EXPECT_EQ(waits_.typical(), Duration::zero());
+}
+
 TEST_F(WaitsTest, LongWaitsCountByTheirLength) {
   pass(5ms, 4, 3ms);
   EXPECT_NEAR(std::chrono::duration<double>(waits_.typical()).count(), 3e-3, 1e-4);

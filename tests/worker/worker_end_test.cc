@@ -36,21 +36,18 @@ class Stoppable {
   Tensor declare(std::uint64_t elements, const TensorOptions& options = {}) {
     const TensorSpec spec{
         .name = "x", .dtype = Dtype::kF32, .elements = elements, .options = options};
-    return *loop_
-                .ask<Result<Tensor>>([spec](WorkerNode& node, WorkerNode::Declared done) {
-                  node.work().declare(spec, std::move(done));
-                })
-                .get();
+    return *loop_.ask<Result<Tensor>>([spec](WorkerNode& node, WorkerNode::Declared done) {
+      node.work().declare(spec, std::move(done));
+    });
   }
   void start(const std::shared_ptr<Operation>& operation) {
     loop_.post([operation](WorkerNode& node) { node.work().start(operation); });
   }
   std::uint64_t bytes_in_flight() {
-    return loop_
-        .ask<std::uint64_t>([](WorkerNode& node, const std::function<void(std::uint64_t)>& done) {
+    return loop_.ask<std::uint64_t>(
+        [](WorkerNode& node, const std::function<void(std::uint64_t)>& done) {
           done(node.van().queue().windows().in_flight());
-        })
-        .get();
+        });
   }
   void stop() { loop_.stop(); }
 

@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: Apache-2.0
+// A model of a loop, its own thread, threads that wait for it, one that only posts, and frames that
+// arrive, over the HandOver that production runs: every order in which their steps can come.
+#pragma once
+
+#include <array>
+#include <compare>
+#include <cstdint>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "van/hand_over.h"
+
+namespace stretto::model {
+
+enum class At : std::uint8_t {
+  kPost,   ///< Puts a request into the inbox.
+  kCheck,  ///< Looks whether its end has come.
+  kAsk,
+  kWatch,  ///< Sleeps unless its end has come.
+  kPark,
+  kTake,  ///< Drives, and looks whether its end has come, which only its own turns bring.
+  kTurn,  ///< Runs requests; polls.
+  kForget,
+  kNext,  ///< The own thread's.
+  kGone
+};
+
+/// A thread, as far as others can tell. What it has decided to wake it wakes in a step of its own.
+struct Thread {
+  auto operator<=>(const Thread&) const = default;
+
+  At at = At::kGone;
+  bool token = false;  ///< Of its parker.
+  bool watches = false;
+  bool wakes_own = false;
+  bool wakes_poll = false;
+  bool impatient = false;    ///< Its deadline may come at any moment.
+  std::uint32_t taken = 0;   ///< Requests that it took from the inbox.
+  std::uint32_t rounds = 0;  ///< Waits that it has yet to make.
+  Time until{};              ///< For how long it parks.
+};
+
+struct Scene {
+  std::uint32_t waiters = 1;
+  std::uint32_t rounds = 1;
+  bool posts = false;      ///< A thread posts without waiting.
+  bool impatient = false;  ///< The last waiter's deadline may come at any moment.
+  bool frame = false;      ///< A frame arrives that nobody asked for.
+  bool stops = false;      ///< The loop is stopped at any moment.
+};
+
+/// Bits name requests and their answers: one for each waiter, then the poster's, then a frame that
+/// nobody asked for.
+template <typename Hands>
+class World {
+ public:
+  auto operator<=>(const World&) const = default;
+
+  explicit World(const Scene& scene) : waiters_(scene.waiters), stops_(scene.stops) {
+    own().at = At::kNext;
+    for (std::uint32_t i = 0; i < waiters_; ++i) {
+      threads_[1 + i].at = At::kPost;
+      threads_[1 + i].rounds = scene.rounds;
+    }
+    threads_[waiters_].impatient = scene.impatient;
+    if (scene.posts) threads_[poster()].at = At::kPost;
+    if (scene.frame) sent_ = bit(poster() + 1);
+  }
+
+  /// What is wrong here, or nothing.
+  std::string fault() const {
+    std::uint32_t driving = own_drives_ ? 1 : 0;
+    for (std::uint32_t i = 1; i <= waiters_; ++i) {
+      const At at = threads_[i].at;
+      driving += at == At::kTake || at == At::kTurn ? 1 : 0;
+    }
+    if (driving > 1) return "two threads drive";
+    if (pending_since_ != Time::max() && now_ - pending_since_ > Hands::kIdleRest) {
+      return "what came was seen too late";
+    }
+    return {};
+  }
+  /// Where nothing can happen any more: what has been forgotten, or nothing.
+  std::string unfinished() const {
+    for (std::uint32_t i = 1; i < threads_.size(); ++i) {
+      if (threads_[i].at != At::kGone) return "a thread sleeps for ever";
+    }
+    if (!stopped_ && (inbox_ != 0 || frames_ != 0)) return "what came is seen by nobody";
+    if (own().at != (stopped_ ? At::kGone : At::kTurn)) return "the own thread sleeps for ever";
+    return {};
+  }
+
+  /// All that can come next.
+  std::vector<World> next() const {
+    std::vector<World> all;
+    for (std::uint32_t i = 0; i < threads_.size(); ++i) {
+      World then = *this;
+      if (then.step(i)) all.push_back(std::move(then));
+      if (expires(threads_[i])) {
+        all.push_back(*this);
+        Thread& expired = all.back().threads_[i];
+        expired.watches = false;
+        expired.rounds = 0;
+        if (expired.at == At::kTake) (void)all.back().leave(expired);
+        expired.at = At::kForget;
+      }
+    }
+    for (std::uint32_t i = 0; i < 32; ++i) {
+      if ((sent_ & bit(i)) == 0) continue;
+      all.push_back(*this);
+      all.back().sent_ &= ~bit(i);
+      all.back().frames_ |= bit(i);
+    }
+    if (stops_) {
+      all.push_back(*this);
+      all.back().stop();
+    }
+    const bool time_only = all.empty();
+    if (own().at == At::kPark && own().until != Time::max() && own().until > now_) {
+      all.push_back(*this);
+      all.back().pass_time(time_only);
+    }
+    return all;
+  }
+
+ private:
+  using Wakes = typename Hands::Wakes;
+
+  static std::uint32_t bit(std::uint32_t index) { return std::uint32_t{1} << index; }
+  static bool expires(const Thread& thread) {
+    const bool looks = thread.at == At::kPark || thread.at == At::kCheck || thread.at == At::kTake;
+    return thread.impatient && looks && !thread.wakes_own && !thread.wakes_poll;
+  }
+  Thread& own() { return threads_[0]; }
+  const Thread& own() const { return threads_[0]; }
+  std::uint32_t poster() const { return waiters_ + 1; }
+
+  void pass_time(bool nothing_else) {
+    if (nothing_else && (inbox_ != 0 || frames_ != 0) && pending_since_ == Time::max()) {
+      pending_since_ = now_;
+    }
+    now_ = own().until;
+  }
+  void stop() {
+    stops_ = false;
+    note(threads_.back(), hands_.stop(now_));
+  }
+  void note(Thread& thread, const Wakes& wakes) {
+    thread.wakes_own = wakes.own && !own().token;
+    thread.wakes_poll = wakes.poll && !poll_token_;
+    if (wakes.waiter != 0) threads_[static_cast<std::size_t>(wakes.waiter)].token = true;
+  }
+  void end(std::uint32_t index) {
+    done_ |= bit(index);
+    if (threads_[index].watches) threads_[index].token = true;
+  }
+
+  // False if it can do nothing.
+  bool step(std::uint32_t index) {
+    Thread& thread = threads_[index];
+    if (std::exchange(thread.wakes_own, false)) return own().token = true;
+    if (std::exchange(thread.wakes_poll, false)) return poll_token_ = true;
+    const auto name = static_cast<int>(index);
+    const bool done = (done_ & bit(index)) != 0;
+    switch (thread.at) {
+      case At::kGone:
+        return false;
+      case At::kPost:
+        return post(thread, index);
+      case At::kCheck:
+        return go(thread, done ? At::kForget : At::kAsk);
+      case At::kAsk: {
+        Wakes wakes;
+        const bool drives = hands_.ask(name, wakes);
+        note(thread, wakes);
+        return go(thread, drives ? At::kTake : At::kWatch);
+      }
+      case At::kWatch:
+        thread.watches = !done;
+        return go(thread, done ? At::kCheck : At::kPark);
+      case At::kPark:
+        return wake(thread, index);
+      case At::kTake:
+        return done ? leave(thread) : take(thread);
+      case At::kTurn:
+        return turn(thread, index);
+      case At::kForget:
+        note(thread, hands_.forget(name, inbox_ == 0, now_));
+        return go(thread, thread.rounds == 0 ? At::kGone : At::kPost);
+      case At::kNext:
+        return own_next();
+    }
+    return false;
+  }
+  static bool go(Thread& thread, At at) {
+    thread.at = at;
+    return true;
+  }
+
+  bool post(Thread& thread, std::uint32_t index) {
+    done_ &= ~bit(index);
+    thread.at = index == poster() ? At::kGone : At::kCheck;
+    if (thread.rounds > 0) --thread.rounds;
+    if (stopped_) {
+      done_ |= bit(index);
+      return true;
+    }
+    inbox_ |= bit(index);
+    note(thread, hands_.posted(now_));
+    return true;
+  }
+  bool wake(Thread& thread, std::uint32_t index) {
+    const bool expired = index == 0 && now_ >= thread.until;
+    if (!thread.token && !expired) return false;
+    thread.token = false;
+    thread.watches = false;
+    return go(thread, index == 0 ? At::kNext : At::kCheck);
+  }
+  bool leave(Thread& thread) {
+    const auto state = (sent_ | frames_ | inbox_) == 0 ? Hands::State::kIdle : Hands::State::kBusy;
+    note(thread, hands_.leave(state, inbox_ == 0, now_));
+    return go(thread, At::kCheck);
+  }
+  bool take(Thread& thread) {
+    if (!hands_.drives_on(inbox_ == 0)) return leave(thread);
+    thread.taken = std::exchange(inbox_, 0U);
+    return go(thread, At::kTurn);
+  }
+  bool turn(Thread& thread, std::uint32_t index) {
+    if (thread.taken == 0 && frames_ == 0 && !poll_token_) return false;  // It sleeps.
+    sent_ |= std::exchange(thread.taken, 0U);
+    poll_token_ = false;
+    const std::uint32_t came = std::exchange(frames_, 0U);
+    for (std::uint32_t i = 1; i <= waiters_; ++i) {
+      if ((came & bit(i)) != 0) end(i);
+    }
+    pending_since_ = Time::max();
+    return go(thread, index == 0 ? At::kNext : At::kTake);
+  }
+  bool own_next() {
+    const typename Hands::Own next = hands_.own_next(inbox_ == 0, now_);
+    note(own(), next.wakes);
+    own_drives_ = next.next == Hands::Next::kDrive;
+    own().until = next.until;
+    if (own_drives_) own().taken = std::exchange(inbox_, 0U);
+    if (next.next == Hands::Next::kEnd) {
+      stopped_ = true;
+      for (std::uint32_t i = 1; i <= waiters_; ++i) end(i);
+    }
+    return go(own(), next.next == Hands::Next::kEnd ? At::kGone
+                     : own_drives_                  ? At::kTurn
+                                                    : At::kPark);
+  }
+
+  std::uint32_t waiters_ = 0;
+  Hands hands_;
+  std::array<Thread, 6> threads_;  // The own one, the waiters, the poster; the last one stops.
+  std::uint32_t inbox_ = 0;        // Requests in it.
+  std::uint32_t sent_ = 0;         // Requests whose answers are on their way.
+  std::uint32_t frames_ = 0;       // Answers that have arrived and wait in the transport.
+  std::uint32_t done_ = 0;
+  bool poll_token_ = false;
+  bool own_drives_ = false;
+  bool stops_ = false;
+  bool stopped_ = false;
+  Time now_{};
+  Time pending_since_ = Time::max();  // All sleep since then, though something has come.
+};
+
+struct Verdict {
+  std::string fault;  ///< The first that was found; nothing: there is none.
+  std::size_t states = 0;
+};
+
+/// All states that can be reached.
+template <typename Hands>
+Verdict explore(const Scene& scene) {
+  std::set<World<Hands>> seen;
+  std::vector<World<Hands>> left = {World<Hands>(scene)};
+  while (!left.empty()) {
+    const World<Hands> world = std::move(left.back());
+    left.pop_back();
+    if (!seen.insert(world).second) continue;
+    if (std::string fault = world.fault(); !fault.empty()) return {fault, seen.size()};
+    std::vector<World<Hands>> next = world.next();
+    if (next.empty()) {
+      if (std::string what = world.unfinished(); !what.empty()) return {what, seen.size()};
+    }
+    for (World<Hands>& one : next) left.push_back(std::move(one));
+  }
+  return {{}, seen.size()};
+}
+
+}  // namespace stretto::model
