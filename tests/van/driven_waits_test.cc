@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+// Threads that wait drive the loop: one at a time, each until its own end; then the next one, or
+// the loop's own thread.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "common/completion.h"
+#include "common/loop_owner.h"
+#include "common/parker.h"
+#include "van/loop_thread.h"
+
+namespace stretto {
+namespace {
+
+using End = Completion<int>;
+
+/// What is to be told once a certain thread has driven the loop.
+struct Wanted {
+  const void* thread = nullptr;  // Null: any.
+  std::shared_ptr<End> end;
+};
+
+/// Ends what is wanted when it is stepped, on the right thread; without a lock of its own.
+class DrivenNode {
+ public:
+  struct Bell {
+    void wake() { parker.unpark(); }
+    Parker parker;
+  };
+
+  const std::shared_ptr<Bell>& waker() const { return bell_; }
+  bool idle() const { return wanted_.empty(); }
+  bool over() const { return over_; }
+  Time next_due() const { return Time::max(); }
+  void step(Duration wait) {
+    owner_.check();
+    if (!tell() && wait > Duration::zero()) {
+      bell_->parker.park_until(std::chrono::steady_clock::now() + wait);
+      tell();
+    }
+  }
+  void want(const Wanted& wanted) {
+    owner_.check();
+    wanted_.push_back(wanted);
+  }
+  void abandon() {
+    over_ = true;
+    for (const Wanted& wanted : std::exchange(wanted_, {})) wanted.end->end({}, 0);
+    owner_.end();
+  }
+
+ private:
+  bool tell() {
+    const auto here = [](const Wanted& wanted) {
+      const bool told = wanted.thread == nullptr || wanted.thread == DrivenLoop::this_thread();
+      if (told) wanted.end->end({}, 1);
+      return told;
+    };
+    return std::erase_if(wanted_, here) > 0;
+  }
+
+  const std::shared_ptr<Bell> bell_ = std::make_shared<Bell>();
+  std::vector<Wanted> wanted_;
+  bool over_ = false;
+  LoopOwner owner_;
+};
+
+using Loop = LoopThread<DrivenNode>;
+
+class DrivenWaits : public testing::Test {
+ protected:
+  DrivenWaits() { loop_.start(); }
+
+  std::shared_ptr<End> want(Loop& loop, const void* thread) {
+    auto end = std::make_shared<End>();
+    loop.post([wanted = Wanted{thread, end}](DrivenNode& node) { node.want(wanted); });
+    return end;
+  }
+  void wait(End& end, Time deadline = Time::max()) { loop_.door()->wait_until(end, deadline); }
+
+  const SteadyClock clock_;
+  DrivenNode node_;
+  Loop loop_{node_, clock_};
+};
+
+TEST_F(DrivenWaits, WhoWaitsDrives) {
+  for (int i = 0; i < 100; ++i) {
+    const auto end = want(loop_, DrivenLoop::this_thread());
+    wait(*end);
+    EXPECT_TRUE(end->done()) << "it was not, had this thread not driven";
+  }
+}
+
+TEST_F(DrivenWaits, AfterTheLastWaitTheOwnThreadDrives) {
+  wait(*want(loop_, DrivenLoop::this_thread()));
+  const void* own = nullptr;
+  auto seen = std::make_shared<End>();
+  loop_.post([&own, seen](DrivenNode&) {
+    own = DrivenLoop::this_thread();
+    seen->end({}, 1);
+  });
+  sleep_until(*seen, Time::max());
+  EXPECT_NE(own, DrivenLoop::this_thread());
+}
+
+TEST_F(DrivenWaits, OfManyWaitersEachGetsItsTurn) {
+  std::vector<std::jthread> threads;
+  for (int thread = 0; thread < 4; ++thread) {
+    threads.emplace_back([this] {
+      for (int i = 0; i < 200; ++i) {
+        const auto end = want(loop_, i % 2 == 0 ? DrivenLoop::this_thread() : nullptr);
+        wait(*end);
+        EXPECT_TRUE(end->done());
+      }
+    });
+  }
+}
+
+TEST_F(DrivenWaits, OthersMayPostMeanwhile) {
+  std::atomic<int> left{2};
+  int asked = 0;  // The loop's alone.
+  std::vector<std::jthread> threads;
+  for (int thread = 0; thread < 2; ++thread) {
+    threads.emplace_back([&] {
+      for (int i = 0; i < 2000; ++i) loop_.post([&asked](DrivenNode&) { ++asked; });
+      --left;
+    });
+  }
+  while (left > 0) wait(*want(loop_, DrivenLoop::this_thread()));
+  threads.clear();
+  EXPECT_EQ(loop_.ask<int>([&asked](DrivenNode&, const auto& done) { done(asked); }), 4000);
+}
+
+TEST_F(DrivenWaits, ALimitEndsAWaitAndNotTheLoop) {
+  const auto never = want(loop_, &node_);
+  const Time begin = std::chrono::steady_clock::now();
+  wait(*never, begin + 5ms);
+  EXPECT_GE(std::chrono::steady_clock::now(), begin + 5ms);
+  EXPECT_FALSE(never->done());
+  wait(*want(loop_, DrivenLoop::this_thread()));
+}
+
+TEST_F(DrivenWaits, TheLoopEndsThoughSomebodyDrives) {
+  auto begun = std::make_shared<std::atomic<bool>>(false);
+  const auto never = want(loop_, &node_);
+  std::jthread waiter([this, never, begun, door = loop_.door()] {
+    wait(*want(loop_, DrivenLoop::this_thread()));
+    *begun = true;
+    begun->notify_all();
+    door->wait_until(*never, Time::max());
+  });
+  begun->wait(false);
+  loop_.stop();
+  waiter.join();
+  EXPECT_TRUE(never->done());
+}
+
+TEST_F(DrivenWaits, ACallbackIsHereWhoeverDrives) {
+  bool here = false;
+  auto end = std::make_shared<End>();
+  end->on_done([&](const Status&) { here = loop_.is_here() && loop_.door()->is_here(); });
+  loop_.post(
+      [wanted = Wanted{DrivenLoop::this_thread(), end}](DrivenNode& node) { node.want(wanted); });
+  wait(*end);
+  EXPECT_TRUE(here);
+  EXPECT_FALSE(loop_.is_here());
+}
+
+TEST_F(DrivenWaits, WhoDrivesALoopDrivesNoOther) {
+  DrivenNode other_node;
+  Loop other(other_node, clock_);
+  other.start();
+  auto end = std::make_shared<End>();
+  end->on_done([&](const Status&) {
+    other.door()->wait_until(*want(other, nullptr), Time::max());
+    EXPECT_TRUE(loop_.is_here());
+    EXPECT_FALSE(other.is_here());
+  });
+  loop_.post(
+      [wanted = Wanted{DrivenLoop::this_thread(), end}](DrivenNode& node) { node.want(wanted); });
+  wait(*end);
+  other.stop();
+}
+
+}  // namespace
+}  // namespace stretto
