@@ -19,7 +19,7 @@ class Awaited {
 };
 
 /// Sleeps until it is done, or the deadline has come.
-inline void sleep_until(Awaited& awaited, Time deadline) {
+inline void park_until_done(Awaited& awaited, Time deadline) {
   Parker parker;
   if (!awaited.watch(parker)) return;
   while (!awaited.done() && std::chrono::steady_clock::now() < deadline) {

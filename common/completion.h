@@ -43,7 +43,7 @@ class Completion final : public Awaited {
   Status wait() { return wait_for(Duration::max()); }
 
   Status wait_for(Duration limit) {
-    sleep_until(*this, after(std::chrono::steady_clock::now(), limit));
+    park_until_done(*this, after(std::chrono::steady_clock::now(), limit));
     return status();
   }
 

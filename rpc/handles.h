@@ -28,7 +28,7 @@ class NodeExecutor {
   /// True where the loop is driven.
   virtual bool is_here() = 0;
   /// Waits for what the loop does, and may drive it meanwhile.
-  virtual void wait_until(Awaited& awaited, Time deadline) { sleep_until(awaited, deadline); }
+  virtual void wait_until(Awaited& awaited, Time deadline) { park_until_done(awaited, deadline); }
 };
 
 namespace detail {

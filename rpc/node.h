@@ -54,7 +54,6 @@ class EndpointNode final : public Agent, private Van::Handler {
   bool over() const override { return shutdown_.phase() == Shutdown::Phase::kOver; }
   /// Nobody waits for us, nor we for anybody.
   bool idle() const { return caller_.in_flight() == 0 && guests_.empty() && van_.queue().idle(); }
-  const std::shared_ptr<Waker>& waker() const { return van_.waker(); }
 
   const Van& van() const { return van_; }
   /// Our calls,

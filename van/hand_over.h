@@ -23,8 +23,8 @@
 
 namespace stretto {
 
-/// Pure: each call is a step under its owner's lock, and says what is to be done next. A Waiter
-/// names a thread that waits; a default one is none.
+/// Thread: any, one at a time. Pure: each call is a step under its owner's lock, and says what is
+/// to be done next. A Waiter names a thread that waits; a default one is none.
 template <typename Waiter>
 class HandOver {
  public:

@@ -22,11 +22,11 @@
 
 namespace stretto {
 
-/// A Node is an Agent whose waker() can be used from any thread and for ever, which says whether
-/// anything is in flight that its far ends may bring (idle()), and which can be abandoned: ended at
-/// once. After its loop has ended it must still take requests, from any thread, and only say that
-/// it is over. Thread: any, but for start(), join() and stop(), which are the owner's. A Request
-/// can be called with the node, and be made of a function that can.
+/// A Node is an Agent with a van(), which says whether anything is in flight that its far ends may
+/// bring (idle()), and which can be abandoned: ended at once. After its loop has ended it must
+/// still take requests, from any thread, and only say that it is over. Thread: any, but for
+/// start(), join() and stop(), which are the owner's. A Request can be called with the node, and be
+/// made of a function that can.
 template <typename Node, typename Request = std::function<void(Node&)>>
 class LoopThread {
  public:
@@ -65,7 +65,7 @@ class LoopThread {
   class Door {
    public:
     explicit Door(LoopThread& loop)
-        : loop_(loop), inbox_([waker = loop.node_.waker()] { waker->wake(); }) {}
+        : loop_(loop), inbox_([waker = loop.node_.van().waker()] { waker->wake(); }) {}
     /// What comes too late is dropped.
     void post(Request request) { (void)inbox_.post(request); }
     /// The same, but at once where the loop is driven.
@@ -196,7 +196,7 @@ void LoopThread<Node, Request>::Door::wait_until(Awaited& awaited, Time deadline
   inbox_.forget(parker);
   if (awaited.done()) return;
   inbox_.nudge();
-  sleep_until(awaited, deadline);
+  park_until_done(awaited, deadline);
 }
 
 template <typename Node, typename Request>

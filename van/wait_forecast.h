@@ -9,8 +9,8 @@
 
 namespace stretto {
 
-/// Pure. It trusts a habit after two requests that were waited for, and each disappointment makes
-/// it ask for twice as many.
+/// Thread: any, one at a time. Pure. It trusts a habit after two requests that were waited for, and
+/// each disappointment makes it ask for twice as many.
 class WaitForecast {
  public:
   auto operator<=>(const WaitForecast&) const = default;

@@ -47,7 +47,6 @@ class WorkerNode final : public Agent, private Van::Handler {
 
   /// Nothing of this worker's own is in flight.
   bool idle() const { return work_.idle(); }
-  const std::shared_ptr<Waker>& waker() const { return van_.waker(); }
   /// True once there are links to every shard.
   bool joined() const { return shards_.complete(); }
   const Membership& membership() const { return membership_; }

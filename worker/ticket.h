@@ -50,7 +50,7 @@ class TicketState {
   /// True where the loop is driven that would end it.
   virtual bool is_on_loop() { return false; }
   /// Waits, and may drive that loop meanwhile.
-  virtual void wait_until(Awaited& awaited, Time deadline) { sleep_until(awaited, deadline); }
+  virtual void wait_until(Awaited& awaited, Time deadline) { park_until_done(awaited, deadline); }
 
   Status refuse_waiting();
   void note_waiting();

@@ -33,6 +33,7 @@ class DrivenNode {
     Parker parker;
   };
 
+  const DrivenNode& van() const { return *this; }
   const std::shared_ptr<Bell>& waker() const { return bell_; }
   bool idle() const { return wanted_.empty(); }
   bool over() const { return over_; }
@@ -104,7 +105,7 @@ TEST_F(DrivenWaits, AfterTheLastWaitTheOwnThreadDrives) {
     own = DrivenLoop::this_thread();
     seen->end({}, 1);
   });
-  sleep_until(*seen, Time::max());
+  park_until_done(*seen, Time::max());
   EXPECT_NE(own, DrivenLoop::this_thread());
 }
 

@@ -5,10 +5,10 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <string>
 #include <vector>
 
+#include "common/config.h"
 #include "tests/van/hand_over_model.h"
 
 namespace stretto {
@@ -98,7 +98,7 @@ const std::vector<model::Scene> kLongScenes = {
 TEST(HandOverModel, HoldsOverAllInterleavings) {
   std::size_t states = 0;
   std::vector<model::Scene> scenes = kScenes;
-  if (std::getenv("STRETTO_MODEL_ALL") != nullptr) {
+  if (process_environment()("STRETTO_MODEL_ALL")) {
     scenes.insert(scenes.end(), kLongScenes.begin(), kLongScenes.end());
   }
   for (const model::Scene& scene : scenes) {

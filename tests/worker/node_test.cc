@@ -482,7 +482,7 @@ TEST_F(NodeTest, TicketsEndWithTheMembershipWhoeverHoldsTheirMemory) {
   EXPECT_TRUE(operation->ticket->done());
   EXPECT_EQ(operation->leases.load(), 0U);
   EXPECT_TRUE(node_.over());
-  node_.waker()->wake();  // Handles may still come; nobody is there to be woken.
+  node_.van().waker()->wake();  // Handles may still come; nobody is there to be woken.
 }
 
 }  // namespace

@@ -19,8 +19,9 @@
 // ends with kTimeout or kPeerLost the caller does not know whether it was. Calls of one peer may be
 // handled in another order than they were made in: by priority, then deadline.
 //
-// Each endpoint has one thread, its loop, on which handlers and callbacks run. Calls that wait for
-// the loop (connect, listen, Call::wait) answer kInvalidArgument there.
+// Each endpoint has a loop, on which handlers and callbacks run: on a thread of its own, or on one
+// that waits for the loop just then (connect, listen, Call::wait); never on two at once. Calls that
+// wait answer kInvalidArgument in handlers and callbacks.
 #pragma once
 
 #include <cstdint>
@@ -127,8 +128,9 @@ class [[nodiscard]] Call {
   Result<Message> wait_for(Duration limit) const;
   /// True once it has ended; wait() then returns at once.
   bool done() const;
-  /// Calls `then` once with the outcome: on the endpoint's thread, or on this one before returning
-  /// if the call has ended. It must not block, throw or destroy the endpoint; it may make calls.
+  /// Calls `then` once with the outcome: on the endpoint's thread or in a call that waits for the
+  /// endpoint, or here before returning if the call has ended. It must not block, throw or destroy
+  /// the endpoint; it may make calls.
   void on_done(std::function<void(const Result<Message>&)> then) const;
 
   // How the call is scheduled may change while it is in flight. That applies to what has not left
@@ -180,7 +182,7 @@ class Reply {
   std::shared_ptr<detail::ReplyState> state_;
 };
 
-/// Answers calls of one method. Runs on the endpoint's thread and must not block: for long work
+/// Answers calls of one method. Runs on the endpoint's loop and must not block: for long work
 /// move `reply` to a thread of your own. A std::exception that it throws is logged; the reply that
 /// it had is dropped then, unless it was moved away.
 using Handler = std::function<void(Request request, Reply reply)>;

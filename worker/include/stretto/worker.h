@@ -6,9 +6,10 @@
 //   worker.push_pull(grads, mine, sum).wait().or_exit();   // sum over all workers
 //   worker.leave().or_exit();
 //
-// Threads: every call may be made from any thread. A worker has one thread of its own, its loop,
-// which sends, receives and runs callbacks. Calls that wait for it (declare, barrier, leave,
-// save_state, load_state, and a ticket's wait) answer kInvalidArgument in a callback of on_done.
+// Threads: every call may be made from any thread. A worker has a loop, which sends, receives and
+// runs callbacks: on a thread of its own, or on one that waits for it just then (declare, barrier,
+// leave, save_state, load_state, and a ticket's wait); never on two at once. Calls that wait answer
+// kInvalidArgument in a callback of on_done.
 //
 // Memory: what is given to an operation is lent until its ticket has ended, and is neither copied
 // nor freed by Stretto. Any alignment will do. Meanwhile a source must not change and a target must
@@ -84,19 +85,19 @@ class [[nodiscard]] Ticket {
   Ticket() = default;  ///< Ended, ok.
   explicit Ticket(std::shared_ptr<detail::TicketState> state) : state_(std::move(state)) {}
 
-  /// Blocks until the end, which comes by the operation's own timeout; the outcome.
-  /// kInvalidArgument, at once, in a callback of on_done(): the thread that would end the operation
-  /// is the one that would wait.
+  /// Blocks until the end, which comes by the operation's own timeout; the outcome. This worker's
+  /// callbacks may run in here. kInvalidArgument, at once, in a callback of on_done(): the thread
+  /// that would end the operation is the one that would wait.
   Status wait() const;
   /// Blocks at most `limit`. kTimeout while done() is false means that the operation goes on: the
   /// memory is still lent.
   Status wait_for(Duration limit) const;
   /// True once it has ended; wait() then returns at once. Never blocks.
   bool done() const;
-  /// Calls `then` once with the outcome: on Stretto's thread, or on this one before returning if
-  /// the operation has ended. It may be called several times, with several functions. `then` must
-  /// not block, wait for tickets or destroy the worker; it may start operations. An exception that
-  /// it throws on Stretto's thread is logged.
+  /// Calls `then` once with the outcome: on Stretto's thread or in a call that waits for this
+  /// worker, or here before returning if the operation has ended. It may be called several times,
+  /// with several functions. `then` must not block, wait for tickets or destroy the worker; it may
+  /// start operations. An exception that it throws is logged, but here it is the caller's.
   void on_done(std::function<void(const Status&)> then) const;
   /// About the value received; meaningful after an ok pull, push_pull or broadcast.
   ValueInfo info() const;
@@ -157,7 +158,7 @@ struct Options {
   static Result<Options> from_environment();
 };
 
-/// A training process's membership in a job, with one thread of its own, on which callbacks run.
+/// A training process's membership in a job, with one thread of its own.
 /// Thread: any, but for moving and destroying it. Movable; what was moved from can only be
 /// destroyed or assigned to. Operations on one tensor run in the order in which they were started.
 class Worker {
