@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long far ends are waited for: in time in which the loop ran, by a clock of the test's.
+// Links whose loop is the test: how long far ends are waited for, by a clock of the test's, in time
+// in which the loop ran; and what an exception leaves.
 #include <poll.h>
+
+#include <functional>
+#include <limits>
+#include <new>
+#include <set>
 
 #include "common/clock.h"
 #include "tests/conformance/zmq_fixture.h"
@@ -19,17 +25,24 @@ struct HandedClock final : Clock {
 
 struct Ends final : Transport::Sink {
   void on_link(LinkId link) override { links->admit(link); }
-  void on_frame(LinkId, wire::HeaderView, Buffer) override {}
+  void on_frame(LinkId, wire::HeaderView, Buffer) override {
+    if (no_memory) Buffer::allocate(std::numeric_limits<std::size_t>::max());
+  }
   void on_broken(LinkId, Status why) override { broken.push_back(std::move(why)); }
-  void on_writable(LinkId) override {}
+  void on_writable(LinkId link) override {
+    writable.insert(link);
+    if (no_memory) Buffer::allocate(std::numeric_limits<std::size_t>::max());
+  }
 
   zmq::ZmqLinks* links = nullptr;
   std::vector<Status> broken;
+  std::set<LinkId> writable;
+  bool no_memory = false;
 };
 
-class ZmqPatience : public testing::Test {
+class ZmqLinksByHand : public testing::Test {
  protected:
-  ZmqPatience() : links_(ZmqOptions(), watch_, clock_) {
+  ZmqLinksByHand() : links_({.queue_frames = 1}, watch_, clock_) {
     watch_.open().or_exit();
     ends_.links = &links_;
   }
@@ -62,9 +75,10 @@ class ZmqPatience : public testing::Test {
   zmq::ZmqLinks links_;
   Ends ends_;
   const ZmqOptions limits_;
+  std::vector<RawTcp> fars_;
 };
 
-TEST_F(ZmqPatience, WhoGreetsWhileOurLoopStandsStillIsNotTooSlow) {
+TEST_F(ZmqLinksByHand, WhoGreetsWhileOurLoopStandsStillIsNotTooSlow) {
   const RawListener listener;
   links_.connect(*parse_host_port(listener.address()), listener.address()).or_exit();
   RawTcp far = listener.accept();
@@ -83,7 +97,7 @@ TEST_F(ZmqPatience, WhoGreetsWhileOurLoopStandsStillIsNotTooSlow) {
   EXPECT_TRUE(ends_.broken.empty());
 }
 
-TEST_F(ZmqPatience, WhoNeverGreetsIsGivenUp) {
+TEST_F(ZmqLinksByHand, WhoNeverGreetsIsGivenUp) {
   const RawListener listener;
   links_.connect(*parse_host_port(listener.address()), listener.address()).or_exit();
   RawTcp far = listener.accept();
@@ -96,7 +110,7 @@ TEST_F(ZmqPatience, WhoNeverGreetsIsGivenUp) {
   EXPECT_NE(ends_.broken[0].cause().find("too slowly"), std::string::npos);
 }
 
-TEST_F(ZmqPatience, WhoConnectsWhileOurLoopStandsStillIsGivenTimeToSayWhoItIs) {
+TEST_F(ZmqLinksByHand, WhoConnectsWhileOurLoopStandsStillIsGivenTimeToSayWhoItIs) {
   links_.listen(zmq::ListeningSocket::open("127.0.0.1:0", watch_, zmq::kListenerToken).or_exit());
   RawTcp far(links_.address());
   poll_until([&] { return far.was_sent_to(); });
@@ -109,6 +123,43 @@ TEST_F(ZmqPatience, WhoConnectsWhileOurLoopStandsStillIsGivenTimeToSayWhoItIs) {
   poll_until([&] { return links_.size() == 1; });
   poll_for(limits_.handshake_timeout + 2s);
   EXPECT_EQ(links_.size(), 1U);
+}
+
+TEST_F(ZmqLinksByHand, AnExceptionOutOfACallbackTakesNobodyElsesRoom) {
+  const RawListener listener;
+  const Buffer payload = Buffer::allocate(10'000);
+  std::set<LinkId> full;
+  for (int i = 0; i < 2; ++i) {
+    const LinkId link =
+        links_.connect(*parse_host_port(listener.address()), listener.address()).or_exit();
+    EXPECT_EQ(links_.departures().send(link, wire::Header(), payload), Sent::kTaken);
+    EXPECT_EQ(links_.departures().send(link, wire::Header(), payload), Sent::kFull);
+    full.insert(link);
+    RawTcp far = listener.accept();
+    far.send(text_of(zmq::our_greeting()) + text_of(zmq::our_ready(zmq::kRouter)));
+    std::size_t came = 0;
+    poll_until([&] { return (came += far.read().size()) > payload.size(); });
+    fars_.push_back(std::move(far));
+  }
+  ends_.no_memory = true;
+  EXPECT_THROW(links_.departures().offer_room(ends_), std::bad_alloc);
+  ends_.no_memory = false;
+  links_.departures().offer_room(ends_);
+  EXPECT_EQ(ends_.writable, full);
+}
+
+TEST_F(ZmqLinksByHand, ALinkWhoseFrameWasLostByAnExceptionEndsThoughNothingMoreComes) {
+  const RawListener listener;
+  links_.connect(*parse_host_port(listener.address()), listener.address()).or_exit();
+  RawTcp far = listener.accept();
+  const Parts one = frame(1, 100);
+  ends_.no_memory = true;
+  far.send(text_of(zmq::our_greeting()) + text_of(zmq::our_ready(zmq::kRouter)) +
+           std::string("\x01\x80", 2) + one[0] + std::string("\x00\x64", 2) + one[1]);
+  EXPECT_THROW(poll_until([] { return false; }), std::bad_alloc);
+  ends_.no_memory = false;
+  poll();
+  EXPECT_EQ(ends_.broken.size(), 1U);
 }
 
 }  // namespace

@@ -39,13 +39,14 @@ class ConnectionTable {
   }
   /// How many are ready; some may have been removed since.
   std::size_t ready() const { return ready_.size(); }
-  /// The first of them, which is ready no more; null if it was removed.
-  Connection* take_ready() {
+  /// The first of them, which is ready no more; null if it was removed. Until end_turn() it stays
+  /// the first: an exception that leaves its turn gives it another, even if nothing more comes.
+  Connection* begin_turn() const {
     Connection* const connection = find(ready_.front());
-    ready_.pop_front();
     if (connection != nullptr) connection->ready = false;
     return connection;
   }
+  void end_turn() { ready_.pop_front(); }
 
  private:
   std::unordered_map<LinkId, std::unique_ptr<Connection>> connections_;

@@ -25,11 +25,13 @@ Transport::Sent Departures::send(LinkId link, const wire::Header& header, const 
   return connection->broken ? kBroken : kTaken;
 }
 
+// An exception, for want of memory, leaves the list: those that were not served are, next time.
 void Departures::flush() {
-  for (const LinkId link : std::exchange(batched_, {})) {
+  for (const LinkId link : batched_) {
     Connection* connection = table_.find(link);
     if (connection != nullptr && connection->flush()) write(*connection);
   }
+  batched_.clear();
 }
 
 void Departures::write(Connection& connection) {
@@ -49,7 +51,10 @@ void Departures::write(Connection& connection) {
 }
 
 void Departures::offer_room(Transport::Sink& sink) {
-  for (const LinkId link : std::exchange(roomy_, {})) {
+  // Not those that its callbacks add. One that throws has been told; the others are, next time.
+  for (std::size_t left = roomy_.size(); left > 0; --left) {
+    const LinkId link = roomy_.front();
+    roomy_.pop_front();
     const Connection* connection = table_.find(link);
     if (connection != nullptr && !connection->full) sink.on_writable(link);
   }

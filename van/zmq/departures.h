@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <deque>
 #include <vector>
 
 #include "van/watch.h"
@@ -33,7 +34,7 @@ class Departures {
   Watch& watch_;
   const std::size_t most_waiting_;
   std::vector<LinkId> batched_;  // Have frames that leave together.
-  std::vector<LinkId> roomy_;    // Were full, and have room now.
+  std::deque<LinkId> roomy_;     // Were full, and have room now.
 };
 
 }  // namespace stretto::zmq

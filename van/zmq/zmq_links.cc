@@ -97,7 +97,8 @@ void ZmqLinks::admit(LinkId link) {
 Turn ZmqLinks::receive(Transport::Sink& sink, int limit) {
   Turn turn;
   for (std::size_t left = table_.ready(); left > 0 && turn.frames < limit; --left) {
-    if (Connection* connection = table_.take_ready()) give_turn(sink, *connection, limit, turn);
+    if (Connection* connection = table_.begin_turn()) give_turn(sink, *connection, limit, turn);
+    table_.end_turn();
   }
   turn.more = has_ready();
   return turn;
