@@ -101,11 +101,12 @@ Status serve() {
   Result<std::unique_ptr<Transport>> transport = make_transport(0);
   if (!transport.ok()) return transport.status();
   Transport& wakeable = **transport;
+  Scheduler scheduler(*config, std::move(*transport), clock);
+  // Ends before what it wakes.
   const SignalWatcher signals(block, [&stop, &wakeable](int) {
     stop.store(true, std::memory_order_release);
     wakeable.wake();
   });
-  Scheduler scheduler(*config, std::move(*transport), clock);
   Result<std::string> address = listen_address(*config);
   if (address.ok()) address = scheduler.listen(*address);
   if (!address.ok()) return address.status();
