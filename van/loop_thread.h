@@ -3,6 +3,8 @@
 // the ways of all others to it. Under every public interface: a worker's, and an RPC endpoint's.
 #pragma once
 
+#include <unistd.h>
+
 #include <atomic>
 #include <functional>
 #include <memory>
@@ -84,10 +86,14 @@ class LoopThread {
    private:
     friend class LoopThread;
 
+    void drive_or_sleep(Awaited& awaited, Time deadline);
     void drive(Awaited& awaited, Time deadline);
+    // A forked child has the node, but its sockets and shared memory are the parent's.
+    bool may_drive() const { return DrivenLoop::here() == nullptr && process_ == ::getpid(); }
 
     LoopThread& loop_;  // Gone after the loop's end. It does not end while somebody drives it.
     LoopInbox<Request> inbox_;
+    const pid_t process_ = ::getpid();
   };
   const std::shared_ptr<Door>& door() const { return door_; }
 
@@ -110,6 +116,9 @@ class LoopThread {
  private:
   // A wait that ends so soon leaves driving to others: a poll ends up to a millisecond late.
   static constexpr Duration kShortWait = 2ms;
+  static bool is_long_until(Time deadline) {  // A limit may be as negative as there are.
+    return std::chrono::steady_clock::now() + kShortWait < deadline;
+  }
 
   // What is thrown here has nobody to catch it: who drives may be a user's thread.
   void turn(std::vector<Request>& requests, Duration longest) noexcept {
@@ -181,32 +190,37 @@ class LoopThread {
 
 template <typename Node, typename Request>
 void LoopThread<Node, Request>::Door::wait_until(Awaited& awaited, Time deadline) {
-  Parker parker;
-  const auto left = [deadline] { return deadline - std::chrono::steady_clock::now(); };
   // A thread that drives another loop would keep that one waiting for its turn here.
-  const bool drives = DrivenLoop::here() == nullptr;
-  while (drives && !awaited.done() && left() > kShortWait) {
-    if (inbox_.ask(parker)) {
-      drive(awaited, deadline);
-    } else if (awaited.watch(parker)) {
-      parker.park_until(deadline);
-      awaited.unwatch(parker);
-    }
-  }
-  inbox_.forget(parker);
+  if (may_drive()) drive_or_sleep(awaited, deadline);
   if (awaited.done()) return;
   inbox_.nudge();
   park_until_done(awaited, deadline);
 }
 
 template <typename Node, typename Request>
+void LoopThread<Node, Request>::Door::drive_or_sleep(Awaited& awaited, Time deadline) {
+  struct Waiter {  // Forgotten also if there is no memory to watch with.
+    ~Waiter() { inbox.forget(parker); }
+    LoopInbox<Request>& inbox;
+    Parker parker;
+  } waiter{inbox_, {}};
+  while (!awaited.done() && is_long_until(deadline)) {
+    if (inbox_.ask(waiter.parker)) {
+      drive(awaited, deadline);
+    } else if (awaited.watch(waiter.parker)) {
+      waiter.parker.park_until(deadline);
+      awaited.unwatch(waiter.parker);
+    }
+  }
+}
+
+template <typename Node, typename Request>
 void LoopThread<Node, Request>::Door::drive(Awaited& awaited, Time deadline) {
   const DrivenLoop here(this);
-  const auto left = [deadline] { return deadline - std::chrono::steady_clock::now(); };
   std::vector<Request> requests;
   Node& node = loop_.node_;
-  while (!awaited.done() && !node.over() && left() > kShortWait && inbox_.drives_on(requests)) {
-    loop_.turn(requests, left() - kShortWait / 2);
+  while (!awaited.done() && !node.over() && is_long_until(deadline) && inbox_.drives_on(requests)) {
+    loop_.turn(requests, deadline - std::chrono::steady_clock::now() - kShortWait / 2);
   }
   using State = typename LoopInbox<Request>::Hands::State;
   inbox_.leave(node.over() ? State::kOver : node.idle() ? State::kIdle : State::kBusy);

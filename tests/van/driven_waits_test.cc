@@ -2,10 +2,13 @@
 // Threads that wait drive the loop: one at a time, each until its own end; then the next one, or
 // the loop's own thread.
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <new>
 #include <thread>
 #include <vector>
 
@@ -144,6 +147,52 @@ TEST_F(DrivenWaits, ALimitEndsAWaitAndNotTheLoop) {
   EXPECT_GE(std::chrono::steady_clock::now(), begin + 5ms);
   EXPECT_FALSE(never->done());
   wait(*want(loop_, DrivenLoop::this_thread()));
+}
+
+TEST_F(DrivenWaits, ALimitInThePastEndsAWaitAtOnce) {
+  const auto never = want(loop_, &node_);
+  wait(*never, std::chrono::steady_clock::now() + Duration::min());
+  wait(*never, Time::min());
+  EXPECT_FALSE(never->done());
+}
+
+/// What nobody has the memory to watch.
+class Unwatchable final : public Awaited {
+ public:
+  bool done() override { return false; }
+  bool watch(Parker&) override { throw std::bad_alloc(); }
+  void unwatch(Parker&) override {}
+};
+
+TEST_F(DrivenWaits, WhoCannotWatchIsNotOfferedTheLoop) {
+  auto asked = std::make_shared<End>();
+  loop_.post([this, asked](DrivenNode&) {  // The own thread drives: a waiter asks it for the loop.
+    Unwatchable unwatchable;
+    std::jthread([&] {
+      EXPECT_THROW(loop_.door()->wait_until(unwatchable, Time::max()), std::bad_alloc);
+    }).join();
+    asked->end({}, 1);
+  });
+  park_until_done(*asked, Time::max());
+  const auto end = want(loop_, nullptr);
+  park_until_done(*end, std::chrono::steady_clock::now() + 10s);
+  EXPECT_TRUE(end->done()) << "nobody drives";
+}
+
+TEST_F(DrivenWaits, AForkedChildDrivesNothing) {
+  for (int i = 0; i < 5; ++i) {
+    wait(*want(loop_, DrivenLoop::this_thread()));  // Nobody drives for a while.
+    const pid_t child = ::fork();
+    if (child == 0) {
+      ::ualarm(200'000, 0);  // A lock may have been held just then, for ever.
+      const auto asked = loop_.ask_until<int>(std::chrono::steady_clock::now() + 5ms,
+                                              [](DrivenNode&, const auto& done) { done(1); });
+      ::_exit(asked ? 1 : 0);
+    }
+    int status = 0;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    ASSERT_FALSE(WIFEXITED(status) && WEXITSTATUS(status) != 0) << "the node is the parent's";
+  }
 }
 
 TEST_F(DrivenWaits, TheLoopEndsThoughSomebodyDrives) {
