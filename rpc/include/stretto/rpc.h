@@ -21,7 +21,8 @@
 //
 // Each endpoint has a loop, on which handlers and callbacks run: on a thread of its own, or on one
 // that waits for the loop just then (connect, listen, Call::wait); never on two at once. Calls that
-// wait answer kInvalidArgument in handlers and callbacks.
+// wait answer kInvalidArgument in handlers and callbacks. Who waits must hold no lock that one of
+// these takes: not even with a limit, which ends none of them.
 #pragma once
 
 #include <cstdint>

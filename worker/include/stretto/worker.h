@@ -8,8 +8,9 @@
 //
 // Threads: every call may be made from any thread. A worker has a loop, which sends, receives and
 // runs callbacks: on a thread of its own, or on one that waits for it just then (declare, barrier,
-// leave, save_state, load_state, and a ticket's wait); never on two at once. Calls that wait answer
-// kInvalidArgument in a callback of on_done.
+// sit_out, leave, save_state, load_state, and a ticket's wait); never on two at once. Calls that
+// wait answer kInvalidArgument in a callback of on_done. Who waits must hold no lock that a
+// callback takes: not even with a limit, which ends no callback.
 //
 // Memory: what is given to an operation is lent until its ticket has ended, and is neither copied
 // nor freed by Stretto. Any alignment will do. Meanwhile a source must not change and a target must
@@ -89,8 +90,8 @@ class [[nodiscard]] Ticket {
   /// callbacks may run in here. kInvalidArgument, at once, in a callback of on_done(): the thread
   /// that would end the operation is the one that would wait.
   Status wait() const;
-  /// Blocks at most `limit`. kTimeout while done() is false means that the operation goes on: the
-  /// memory is still lent.
+  /// Blocks at most `limit`, and as long as callbacks take that run in here then. kTimeout while
+  /// done() is false means that the operation goes on: the memory is still lent.
   Status wait_for(Duration limit) const;
   /// True once it has ended; wait() then returns at once. Never blocks.
   bool done() const;
