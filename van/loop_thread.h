@@ -199,17 +199,17 @@ void LoopThread<Node, Request>::Door::wait_until(Awaited& awaited, Time deadline
 
 template <typename Node, typename Request>
 void LoopThread<Node, Request>::Door::drive_or_sleep(Awaited& awaited, Time deadline) {
-  struct Waiter {  // Forgotten also if there is no memory to watch with.
-    ~Waiter() { inbox.forget(parker); }
+  struct Listed {  // Forgotten also if there is no memory to watch with.
+    ~Listed() { inbox.forget(parker); }
     LoopInbox<Request>& inbox;
     Parker parker;
-  } waiter{inbox_, {}};
+  } listed{inbox_, {}};
   while (!awaited.done() && is_long_until(deadline)) {
-    if (inbox_.ask(waiter.parker)) {
+    if (inbox_.ask(listed.parker)) {
       drive(awaited, deadline);
-    } else if (awaited.watch(waiter.parker)) {
-      waiter.parker.park_until(deadline);
-      awaited.unwatch(waiter.parker);
+    } else if (awaited.watch(listed.parker)) {
+      listed.parker.park_until(deadline);
+      awaited.unwatch(listed.parker);
     }
   }
 }
