@@ -21,6 +21,8 @@ _SUPPRESSION = re.compile(r"\bNO" r"LINT(NEXTLINE|BEGIN)?\b(?!(\([^)]*\))?: \S)"
 _LINK = re.compile(r"\[[^\]]*\]\(([^()\s]+)(?:\s+\"[^\"]*\")?\)")
 _AT_COMMIT = re.compile(r"can be built and run at commit [0-9a-f]{7,40}\b")
 _COMMAND = re.compile(r"(?<![\w/.-])(?:\./)?(tools/[\w./-]*\w)")
+# A reader that may leave before it has read all.
+_LEAVES_EARLY = re.compile(r"\|\s*(head\b|grep\s+(-\w*[qm]|--quiet\b))")
 _ABSOLUTE = re.compile(r"(?<![\w.$)}\]>~:/*?%^\\-])/([A-Za-z][\w.-]+)/(?=[\w.])")
 
 
@@ -201,6 +203,15 @@ def scripts_are_strict(tree):
     return found
 
 
+def pipes_are_read_to_their_end(tree):
+    """A script's pipe has no reader that leaves early: who writes then ends by SIGPIPE, now and
+    then, and with pipefail the script with it.
+    """
+    return [file.offence(number, f"'{match.group()}' may leave before its writer: read to the end")
+            for file in tree if file.is_shell
+            for number, match in file.matches(_LEAVES_EARLY, file.lines)]
+
+
 RULES = (licence_line, opening_comment, file_size, line_width, document_width, python_functions,
          field_terms, leftovers, suppressions_say_why, links_resolve, commands_exist,
-         no_private_paths, scripts_are_strict)
+         no_private_paths, scripts_are_strict, pipes_are_read_to_their_end)

@@ -193,6 +193,10 @@ PLANTED = {
         {"tools/a": SCRIPT + "set -euo pipefail\n", "tools/b": SCRIPT + "set -e\n",
          "tools/c.sh": "# Sourced, not run.\n"},
         ["tools/b:1"]),
+    rules_text.pipes_are_read_to_their_end: (
+        {"tools/a": SCRIPT + "sort a | head -n 3\nf | grep -qx b\nhead -1 a\ngrep -q b <<<c\n",
+         "van/a.py": PYTHON + 'RUN = "a | head -1"\n'},
+        ["tools/a:4", "tools/a:5"]),
     rules_code.function_size: (
         {"van/a.cc": "namespace s {\n" + body(71) + body(70) + "}\n",
          "van/b.h": "class A {\n public:\n  A() : a_{1}, b_(2) {\n" + "    g();\n" * 70 +
