@@ -33,14 +33,16 @@ class ConfigReader {
 
   template <typename T>
   void number(std::initializer_list<const char*> names, T& value, std::int64_t least,
-              std::int64_t most) {
+              std::int64_t most, std::string_view or_word = {}) {
     const auto found = text(names);
-    if (!found) return;
+    if (!found || (!or_word.empty() && *found == or_word)) return;
     std::int64_t parsed = 0;
     const char* end = found->data() + found->size();
     const auto [stop, error] = std::from_chars(found->data(), end, parsed);
     if (error != std::errc() || stop != end || parsed < least || parsed > most) {
-      fail(wrong(found_, *found, fmt::format("a whole number from {} to {}", least, most)));
+      fail(wrong(found_, *found,
+                 fmt::format("{}{}a whole number from {} to {}", or_word,
+                             or_word.empty() ? "" : " or ", least, most)));
       return;
     }
     value = static_cast<T>(parsed);
@@ -173,6 +175,12 @@ void read_host_policy(ConfigReader& reader, HostPolicy& policy) {
   } else {
     reader.fail(wrong("STRETTO_HOST_WINDOW", *word, "none, fair or urgent"));
   }
+}
+
+void read_look_ahead(ConfigReader& reader, Duration& look_ahead) {
+  std::int64_t microseconds = 50;
+  reader.number({"STRETTO_SPIN_US"}, microseconds, 0, 1000, "auto");
+  look_ahead = std::chrono::microseconds(microseconds);
 }
 
 void read_balance(ConfigReader& reader, bool& balance_input) {
@@ -317,6 +325,7 @@ Result<Config> config_from(const Environment& environment, Role role) {
   read_transport(reader, config.transport, config.fabric_provider);
   read_submission(reader, config.whole_frames);
   read_host_policy(reader, config.host_policy);
+  read_look_ahead(reader, config.look_ahead);
   read_balance(reader, config.balance_input);
   reader.seconds({"STRETTO_RENDEZVOUS_TIMEOUT_S"}, config.rendezvous_timeout);
   reader.seconds({"STRETTO_OPERATION_TIMEOUT_S"}, config.operation_timeout);

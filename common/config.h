@@ -107,6 +107,9 @@ struct Config {
   bool whole_frames = false;
   /// The environment's is kUrgent unless it says otherwise.
   HostPolicy host_policy = HostPolicy::kNone;
+  /// For how long a loop looks again before it sleeps, at most. The environment's is 50 us unless
+  /// it says otherwise.
+  Duration look_ahead{};
   /// Whether the scheduler limits what workers read that take others' share of a storage.
   bool balance_input = true;
   CodecPolicy codecs;  ///< Which of a worker's tensors get a codec, where the program says nothing.

@@ -45,10 +45,10 @@ Status not_here(std::string_view what) {
 // Windows and the like; an endpoint is in no job, so what is said of one is no concern of its.
 Environment environment_of_endpoints() {
   return [all = process_environment()](const std::string& name) -> std::optional<std::string> {
-    for (const char* known :
-         {"STRETTO_JOB_TOKEN", "STRETTO_BIND_HOST", "STRETTO_NODE_HOST", "DMLC_NODE_HOST",
-          "STRETTO_TRANSPORT", "STRETTO_FABRIC_PROVIDER", "STRETTO_LINK_WINDOW_BYTES",
-          "STRETTO_TOTAL_WINDOW_BYTES", "STRETTO_DEAD_AFTER_S", "STRETTO_HEARTBEAT_S"}) {
+    for (const char* known : {"STRETTO_JOB_TOKEN", "STRETTO_BIND_HOST", "STRETTO_NODE_HOST",
+                              "DMLC_NODE_HOST", "STRETTO_TRANSPORT", "STRETTO_FABRIC_PROVIDER",
+                              "STRETTO_LINK_WINDOW_BYTES", "STRETTO_TOTAL_WINDOW_BYTES",
+                              "STRETTO_DEAD_AFTER_S", "STRETTO_HEARTBEAT_S", "STRETTO_SPIN_US"}) {
       if (name == known) return all(name);
     }
     return std::nullopt;
@@ -102,7 +102,8 @@ class EndpointImpl {
                .max_peers = options.max_peers,
                .max_calls = options.max_calls,
                .max_held_bytes = options.max_held_bytes,
-               .dead_after = config_.job.dead_after},
+               .dead_after = config_.job.dead_after,
+               .look_ahead = config_.look_ahead},
               methods_, std::move(transport), clock_) {
     node_.set_executor(executor_);
     loop_.start();

@@ -23,7 +23,8 @@ EndpointNode::EndpointNode(Settings settings, const Methods& methods,
                            std::unique_ptr<Transport> transport, const Clock& clock)
     : settings_(std::move(settings)),
       clock_(clock),
-      van_(std::move(transport), clock, {.most_begun_bytes = settings_.max_held_bytes}),
+      van_(std::move(transport), clock,
+           {.most_begun_bytes = settings_.max_held_bytes, .look_ahead = settings_.look_ahead}),
       caller_(van_, clock, settings_.max_calls),
       callee_(van_, methods,
               {.max_calls = settings_.max_calls, .max_held_bytes = settings_.max_held_bytes}),
@@ -163,7 +164,7 @@ void EndpointNode::lose(LinkId link, const Status& why) {
 void EndpointNode::step(Duration wait) {
   owner_.check();
   if (over()) return;
-  van_.step(*this, wait);
+  van_.step(*this, wait, caller_.in_flight() > 0 ? Awaits::kAnswers : Awaits::kCalls);
   connector_.tick();
   caller_.tick();
   if (shutdown_.take_drained(van_.queue().idle(), clock_.now())) close_links();

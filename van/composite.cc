@@ -34,6 +34,9 @@ class Composite final : public Transport {
   void close(LinkId link) override;
   void poll(Sink& sink, Duration wait) override;
   void wake() override { watch_.wake(); }
+  bool has_come(Asked asked) override;
+  bool foretells() const override;
+  void flush() override;
   Buffer allocate(std::size_t bytes) override;
   Copied copied() const override;
   void set_dead_after(Duration limit) override;
@@ -240,6 +243,21 @@ void Composite::poll(Sink& sink, Duration wait) {
     parts_[static_cast<std::size_t>(token) - 1]->signalled = true;
   }
   poll_parts(sink);
+}
+
+// The watch tells of all descriptors of parts.
+bool Composite::has_come(Asked asked) {
+  if (asked == Asked::kSystem) return watch_.has_come();
+  return std::ranges::any_of(
+      parts_, [](const auto& part) { return part->transport->has_come(Asked::kMemory); });
+}
+
+bool Composite::foretells() const {
+  return std::ranges::all_of(parts_, [](const auto& part) { return part->transport->foretells(); });
+}
+
+void Composite::flush() {
+  for (const auto& part : parts_) part->transport->flush();
 }
 
 Duration Composite::may_wait(Duration wait) const {

@@ -73,6 +73,18 @@ class Transport {
   virtual void poll(Sink& sink, Duration wait) = 0;
   /// Makes a poll that waits, or the next one, return soon. Thread: any.
   virtual void wake() = 0;
+
+  // For who looks again and again before it waits in poll().
+
+  /// Whom has_come() asks: memory alone, or the system, for what sockets and wake() have brought.
+  enum class Asked : std::uint8_t { kMemory, kSystem };
+  /// True if poll() would find something, as far as who is asked knows. The sink is not called, far
+  /// ends are not asked to ring, and poll() still finds it afterwards.
+  virtual bool has_come(Asked) { return false; }
+  /// True if has_come() of the one or the other tells of all that would end a poll.
+  virtual bool foretells() const { return false; }
+  /// What would leave at the next poll() leaves.
+  virtual void flush() {}
   /// True while links that were closed have yet to be told to their far ends, which poll() does.
   /// Not for long: a far end that stands still is not waited for.
   virtual bool lingers() const { return false; }

@@ -17,7 +17,8 @@ Van::Van(std::unique_ptr<Transport> transport, const Clock& clock, const VanOpti
       mender_({*transport_, lives_, trace_, counters_, clock_}, out_, options.patience),
       links_({*transport_, lives_, trace_, counters_, clock_}, out_, mender_),
       in_({*transport_, lives_, trace_, counters_, clock_}, out_, mender_,
-          options.most_begun_bytes) {}
+          options.most_begun_bytes),
+      lookout_(options.look_ahead, clock_) {}
 
 Van::~Van() { waker_->silence(); }
 
@@ -63,14 +64,14 @@ void Van::ack(LinkId id, std::uint64_t push_sequence, bool at_once) {
 
 // ---- a turn
 
-void Van::step(Handler& handler, Duration wait) {
+void Van::step(Handler& handler, Duration wait, Awaits awaits) {
   owner_.check();
   out_.look_at_waits();
   out_.settle_all();
   out_.pump(handler);
   trace_.rests();
   Arrivals arrivals({lives_, links_, mender_, out_, in_, counters_}, handler);
-  transport_->poll(arrivals, wait);
+  lookout_.poll(*transport_, arrivals, wait, awaits);
   trace_.wakes();
   out_.settle_all();
   out_.pump(handler);

@@ -10,6 +10,7 @@
 
 #include "common/loop_owner.h"
 #include "van/link_keeper.h"
+#include "van/lookout.h"
 #include "van/receiver.h"
 #include "van/sender.h"
 #include "van/waker.h"
@@ -29,6 +30,8 @@ struct VanOptions {
   /// Frames of one link whose slices are coming hold no more than this, beyond a first one; what
   /// goes beyond is dropped as it comes, and on_data gets no payload.
   std::uint64_t most_begun_bytes = std::numeric_limits<std::uint64_t>::max();
+  /// For how long step() looks again before it sleeps, at most. Zero: never.
+  Duration look_ahead{};
   /// With which other processes of this host a window is shared.
   host::HostOptions host = {};
 };
@@ -86,7 +89,7 @@ class Van final {
   void ack(LinkId link, std::uint64_t push_sequence, bool at_once);
 
   /// Sends what may go and handles what has come, waiting at most `wait` for it.
-  void step(Handler& handler, Duration wait);
+  void step(Handler& handler, Duration wait, Awaits awaits = Awaits::kCalls);
   /// When it must be stepped at the latest: what it owes the far ends is told within a millisecond.
   Time next_due() const;
   /// Makes a waiting step return; may outlive this. Thread: any.
@@ -117,6 +120,7 @@ class Van final {
   LinkMender mender_;
   LinkKeeper links_;
   Receiver in_;
+  Lookout lookout_;
   LoopOwner owner_;
 };
 

@@ -2,6 +2,7 @@
 // epoll_wait and its event of our own.
 #include "van/watch.h"
 
+#include <poll.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -70,6 +71,11 @@ const std::vector<std::uint64_t>& Watch::wait(Duration wait, bool& woken) {
     }
   }
   return tokens_;
+}
+
+bool Watch::has_come() const {
+  pollfd watched{.fd = epoll_.get(), .events = POLLIN, .revents = 0};
+  return ::poll(&watched, 1, 0) > 0;
 }
 
 void Watch::wake() {

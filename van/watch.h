@@ -25,6 +25,8 @@ class Watch {
   /// The tokens of some descriptors that are readable, or writable where that is wanted; none if
   /// `wait` has passed. Valid until the next call. `woken` becomes true if wake() was called.
   const std::vector<std::uint64_t>& wait(Duration wait, bool& woken);
+  /// True if wait() would find something, which it still does afterwards.
+  bool has_come() const;
   /// Makes a wait, or the next one, return. Thread: any.
   void wake();
   /// Readable when wait() would find something.

@@ -18,6 +18,7 @@ WorkerNode::WorkerNode(const Config& config, std::unique_ptr<Transport> transpor
       van_(std::move(transport), clock,
            {.patience = config.link_patience,
             .whole_frames = config.whole_frames,
+            .look_ahead = config.look_ahead,
             .host = host::host_options(config)}),
       membership_(config, {}, van_, clock),
       trace_(config, van_),
@@ -93,7 +94,7 @@ void WorkerNode::on_broken(LinkId link, const Status& why) {
 void WorkerNode::step(Duration wait) {
   if (ended_) return;
   try {
-    van_.step(*this, wait);
+    van_.step(*this, wait, idle() ? Awaits::kNothing : Awaits::kAnswers);
     tick();
   } catch (const std::bad_alloc& thrown) {
     const Time now = clock_.now();

@@ -45,6 +45,7 @@ TEST(Config, WithoutAnyVariableTheDefaultsHold) {
   EXPECT_EQ(config.metrics_file, "");
   EXPECT_EQ(config.transport, TransportChoice::kAuto);
   EXPECT_EQ(config.host_policy, HostPolicy::kUrgent);
+  EXPECT_EQ(config.look_ahead, 50us);
   EXPECT_EQ(config.job.part_bytes % 64, 0U);
 }
 
@@ -62,6 +63,7 @@ TEST(Config, ReadsEveryVariable) {
                                    {"STRETTO_TRANSPORT", "shm"},
                                    {"STRETTO_HAND_OVER", "frames"},
                                    {"STRETTO_HOST_WINDOW", "fair"},
+                                   {"STRETTO_SPIN_US", "200"},
                                    {"STRETTO_INPUT_BALANCE", "off"},
                                    {"STRETTO_RENDEZVOUS_TIMEOUT_S", "1.5"},
                                    {"STRETTO_OPERATION_TIMEOUT_S", "2"},
@@ -86,6 +88,7 @@ TEST(Config, ReadsEveryVariable) {
   EXPECT_EQ(config.metrics_file, "/run/stretto.prom");
   EXPECT_EQ(config.transport, TransportChoice::kShm);
   EXPECT_TRUE(config.whole_frames);
+  EXPECT_EQ(config.look_ahead, 200us);
   EXPECT_FALSE(config.balance_input);
   EXPECT_EQ(config.rendezvous_timeout, 1500ms);
   EXPECT_EQ(config.operation_timeout, 2s);
@@ -97,6 +100,12 @@ TEST(Config, ReadsEveryVariable) {
   EXPECT_EQ(config.job.dead_after, 750ms);
   EXPECT_EQ(config.job.stall_warn, 4s);
   EXPECT_EQ(config.job.stall_error, 50s);
+}
+
+TEST(Config, LookingAgainIsAutomaticOrBoundedOrLeftOut) {
+  EXPECT_EQ(must_read({{"STRETTO_SPIN_US", "auto"}}).look_ahead, must_read({}).look_ahead);
+  EXPECT_EQ(must_read({{"STRETTO_SPIN_US", "0"}}).look_ahead, Duration::zero());
+  EXPECT_EQ(must_read({{"STRETTO_SPIN_US", "1000"}}).look_ahead, 1ms);
 }
 
 TEST(Config, ReadsTheNamesOfPsLiteAndBytePs) {
@@ -211,6 +220,9 @@ INSTANTIATE_TEST_SUITE_P(
                     Bad{"STRETTO_HAND_OVER", "parts", "slices or frames"},
                     Bad{"STRETTO_HOST_WINDOW", "mine", "none, fair or urgent"},
                     Bad{"STRETTO_INPUT_BALANCE", "1", "on or off"},
+                    Bad{"STRETTO_SPIN_US", "1001", "auto or a whole number from 0 to 1000"},
+                    Bad{"STRETTO_SPIN_US", "-1", "auto or a whole number from 0 to 1000"},
+                    Bad{"STRETTO_SPIN_US", "on", "auto or a whole number from 0 to 1000"},
                     Bad{"STRETTO_WORLD_SIZE", "0", "a whole number from 1 to"},
                     Bad{"STRETTO_WORLD_SIZE", "32769", "a whole number from 1 to"},
                     Bad{"STRETTO_WORLD_SIZE", "two", "a whole number"},

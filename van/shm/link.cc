@@ -288,6 +288,13 @@ Buffer Link::take(const Entry& entry, const FarMemory::View& view) {
 
 // ---- waiting, ending
 
+bool Link::has_come() {
+  if (state_ == State::kOver) return false;
+  if (state_ != State::kOpen || !announced_) return true;
+  if (line_->published_there() != taken_ || line_->closed_there()) return true;
+  return full_ && (has_room() || state_ != State::kOpen);  // It may be bad since.
+}
+
 bool Link::arm() {
   if (state_ == State::kOver) return true;
   line_->wish(Line::kFrames | (full_ ? Line::kRoom : 0U));

@@ -30,6 +30,8 @@ class Link {
   Turn receive(Transport::Sink& sink, int limit);
   /// Reads what the socket has to say.
   void hear();
+  /// True if receive() would have something to tell.
+  bool has_come();
   /// Before waiting: asks the far end to ring. False: there is something to do already.
   bool arm();
   void disarm() { line_->wish(0); }

@@ -60,6 +60,8 @@ class SharedMemoryTransport final : public ShmTransport {
   void poll(Sink& sink, Duration wait) override;
   void poll_unsignalled(Sink& sink) override;
   void wake() override { watch_.wake(); }
+  bool has_come(Asked asked) override;
+  bool foretells() const override { return true; }
   Buffer allocate(std::size_t bytes) override;
   Copied copied() const override { return copied_; }
   bool is_local(LinkId link) const override { return links_.count(link) != 0; }
@@ -223,6 +225,12 @@ void SharedMemoryTransport::poll_unsignalled(Sink& sink) {
     free_unread();
   }
   dead_.clear();
+}
+
+bool SharedMemoryTransport::has_come(Asked asked) {
+  if (asked == Asked::kSystem) return watch_.has_come();
+  return !unreachable_.empty() ||
+         std::ranges::any_of(links_, [](const auto& one) { return one.second->has_come(); });
 }
 
 Duration SharedMemoryTransport::may_wait(Duration wait) const {

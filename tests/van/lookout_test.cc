@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a poll looks before it sleeps: over a transport that counts, by a clock that runs on by
+// itself each time it is read.
+#include "van/lookout.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+namespace stretto {
+namespace {
+
+constexpr Duration kTick = 100ns;
+
+class RunningClock final : public Clock {
+ public:
+  Time now() const override { return now_ += kTick; }
+  void pass(Duration time) const { now_ += time; }
+
+ private:
+  mutable Time now_{std::chrono::seconds(7)};
+};
+
+/// Something comes `after` the last poll has ended, and ends a poll that sleeps.
+class ScriptedArrivals final : public Transport {
+ public:
+  explicit ScriptedArrivals(const RunningClock& clock) : clock_(clock), polled_(clock.now()) {}
+
+  Result<std::string> listen(std::string_view) override { return std::string("127.0.0.1:1"); }
+  Result<LinkId> connect(std::string_view) override { return LinkId{1}; }
+  Sent try_send(LinkId, const wire::Header&, const Buffer&) override { return Sent::kTaken; }
+  void close(LinkId) override {}
+  void wake() override {}
+  void poll(Sink&, Duration wait) override {
+    held_back = false;
+    waits.push_back(wait);
+    const Duration left = polled_ + after - clock_.now();
+    if (left > Duration::zero()) clock_.pass(std::min(left, wait));
+    polled_ = clock_.now();
+  }
+  bool has_come(Asked asked) override {
+    EXPECT_FALSE(held_back) << "a far end waits for what is not sent while one looks";
+    ++(asked == Asked::kSystem ? system_asked : memory_asked);
+    clock_.pass(away);
+    return (asked == Asked::kSystem) == by_system && clock_.now() >= polled_ + after;
+  }
+  bool foretells() const override { return tells; }
+  void flush() override { held_back = false; }
+
+  Duration after = 20us;
+  Duration away{};  // For which who looks is kept from its processor.
+  bool by_system = true;
+  bool tells = true;
+  bool held_back = false;
+  int system_asked = 0;
+  int memory_asked = 0;
+  std::vector<Duration> waits;
+
+ private:
+  const RunningClock& clock_;
+  Time polled_;
+};
+
+class LookoutTest : public testing::Test, protected Transport::Sink {
+ protected:
+  void poll(int times = 1, Awaits awaits = Awaits::kAnswers, Duration wait = 1s) {
+    for (; times > 0; --times) lookout_.poll(transport_, *this, wait, awaits);
+  }
+  bool looked() { return std::exchange(transport_.system_asked, 0) > 0; }
+  // It has been found to pay.
+  void warm_up() {
+    poll(LookAhead::kLeastNeeded + 20);
+    ASSERT_TRUE(looked());
+    transport_.waits.clear();
+  }
+
+  RunningClock clock_;
+  ScriptedArrivals transport_{clock_};
+  bool spare_ = true;
+  int asked_ = 0;
+  Lookout lookout_{50us, clock_, [this] {
+                     ++asked_;
+                     return spare_;
+                   }};
+
+ private:
+  void on_link(LinkId) override {}
+  void on_frame(LinkId, wire::HeaderView, Buffer) override {}
+  void on_broken(LinkId, Status) override {}
+  void on_writable(LinkId) override {}
+};
+
+TEST_F(LookoutTest, WhatIsFoundByLookingIsPolledForWithoutASleep) {
+  warm_up();
+  poll();
+  EXPECT_EQ(transport_.waits, std::vector<Duration>{Duration::zero()});
+}
+
+TEST_F(LookoutTest, WhatIsFoundInMemoryIsFoundToo) {
+  warm_up();
+  transport_.by_system = false;
+  poll();
+  EXPECT_EQ(transport_.waits, std::vector<Duration>{Duration::zero()});
+}
+
+TEST_F(LookoutTest, TheSystemIsAskedOnceAMicrosecondAtMost) {
+  warm_up();
+  transport_.after = 1ms;
+  poll();
+  EXPECT_LE(transport_.system_asked, 51);
+  EXPECT_GT(transport_.memory_asked, transport_.system_asked);
+}
+
+TEST_F(LookoutTest, AfterALookInVainItSleepsForWhatIsLeft) {
+  warm_up();
+  transport_.after = 10ms;
+  poll(1, Awaits::kAnswers, 1ms);
+  ASSERT_EQ(transport_.waits.size(), 1U);
+  EXPECT_LT(transport_.waits[0], 1ms - 50us);
+  EXPECT_GT(transport_.waits[0], 1ms - 60us);
+}
+
+TEST_F(LookoutTest, ALookIsNoLongerThanTheWait) {
+  warm_up();
+  transport_.after = 10ms;
+  const Time begin = clock_.now();
+  poll(1, Awaits::kAnswers, 5us);
+  EXPECT_LT(clock_.now() - begin, 8us);
+}
+
+TEST_F(LookoutTest, NothingWaitsToLeaveWhileItLooks) {
+  warm_up();
+  transport_.held_back = true;
+  poll();
+  EXPECT_TRUE(looked());
+}
+
+TEST_F(LookoutTest, WhatComesNowAndThenIsSleptForWhileAnswersAreLookedFor) {
+  warm_up();
+  transport_.after = 200ms;
+  poll(10, Awaits::kCalls);
+  EXPECT_FALSE(looked());
+  transport_.after = 20us;
+  poll();
+  EXPECT_TRUE(looked());
+}
+
+TEST_F(LookoutTest, NothingIsLookedForByWhoAwaitsNothing) {
+  poll(100, Awaits::kNothing);
+  EXPECT_EQ(transport_.memory_asked + transport_.system_asked + asked_, 0);
+}
+
+TEST_F(LookoutTest, NorOverATransportThatDoesNotForetell) {
+  transport_.tells = false;
+  poll(100);
+  EXPECT_EQ(transport_.memory_asked + transport_.system_asked + asked_, 0);
+}
+
+TEST_F(LookoutTest, NorWithABoundOfZero) {
+  Lookout never(Duration::zero(), clock_, [] { return true; });
+  for (int i = 0; i < 100; ++i) never.poll(transport_, *this, 1s, Awaits::kAnswers);
+  EXPECT_EQ(transport_.memory_asked + transport_.system_asked, 0);
+}
+
+TEST_F(LookoutTest, WhereProcessorsAreScarceItSleepsAndSeldomAsks) {
+  spare_ = false;
+  const Time begin = clock_.now();
+  while (clock_.now() - begin < 1s) poll();
+  EXPECT_FALSE(looked());
+  EXPECT_LE(asked_, 12);
+  spare_ = true;
+  while (clock_.now() - begin < 2s) poll();
+  EXPECT_TRUE(looked());
+}
+
+TEST_F(LookoutTest, WhereItLooksProcessorsAreCountedOnceAMillisecond) {
+  warm_up();
+  asked_ = 0;
+  const Time begin = clock_.now();
+  while (clock_.now() - begin < 1s) poll();
+  EXPECT_LE(asked_, 1000);
+  EXPECT_GE(asked_, 900);
+}
+
+TEST_F(LookoutTest, WhoLosesItsProcessorWhileItLooksLeavesOff) {
+  warm_up();
+  transport_.after = 10ms;
+  transport_.away = 300us;
+  poll();
+  EXPECT_TRUE(looked());
+  EXPECT_GT(transport_.waits.back(), 999ms);
+  transport_.away = {};
+  transport_.after = 20us;
+  poll(20);
+  EXPECT_FALSE(looked());
+}
+
+}  // namespace
+}  // namespace stretto

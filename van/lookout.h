@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lookout: polls a transport, and looks again for a moment before the poll sleeps, as long as that
+// has paid lately (LookAhead) and processors are to spare (SpareTime).
+#pragma once
+
+#include <functional>
+
+#include "common/clock.h"
+#include "van/look_ahead.h"
+#include "van/spare_time.h"
+#include "van/transport.h"
+
+namespace stretto {
+
+/// What a loop waits for.
+enum class Awaits : std::uint8_t {
+  kNothing,  ///< Nothing that is worth looking for.
+  kCalls,    ///< What far ends do when they like.
+  kAnswers   ///< What they do because we asked.
+};
+
+/// Whether this machine has processors to spare, for who would look: two at least that this process
+/// may use, and nobody who waits for one.
+std::function<bool()> spare_processors();
+
+/// Thread: loop.
+class Lookout {
+ public:
+  /// Looks for at most `bound`; zero: never. The clock outlives it.
+  Lookout(Duration bound, const Clock& clock, std::function<bool()> spare = spare_processors());
+
+  /// Transport::poll.
+  void poll(Transport& transport, Transport::Sink& sink, Duration wait, Awaits awaits);
+
+ private:
+  bool may_look(Time now);
+  bool look(Transport& transport, Duration limit, LookAhead& ahead);
+
+  const Duration bound_;
+  const Clock& clock_;
+  const std::function<bool()> ask_;
+  SpareTime spare_;
+  LookAhead calls_;
+  LookAhead answers_;
+};
+
+}  // namespace stretto
