@@ -34,8 +34,7 @@ class Composite final : public Transport {
   void close(LinkId link) override;
   void poll(Sink& sink, Duration wait) override;
   void wake() override { watch_.wake(); }
-  bool has_come(Asked asked) override;
-  bool foretells() const override;
+  std::optional<bool> has_come(Asked asked) override;
   void flush() override;
   Buffer allocate(std::size_t bytes) override;
   Copied copied() const override;
@@ -246,14 +245,15 @@ void Composite::poll(Sink& sink, Duration wait) {
 }
 
 // The watch tells of all descriptors of parts.
-bool Composite::has_come(Asked asked) {
+std::optional<bool> Composite::has_come(Asked asked) {
   if (asked == Asked::kSystem) return watch_.has_come();
-  return std::ranges::any_of(
-      parts_, [](const auto& part) { return part->transport->has_come(Asked::kMemory); });
-}
-
-bool Composite::foretells() const {
-  return std::ranges::all_of(parts_, [](const auto& part) { return part->transport->foretells(); });
+  bool come = false;
+  for (const auto& part : parts_) {
+    const std::optional<bool> here = part->transport->has_come(Asked::kMemory);
+    if (!here) return std::nullopt;
+    come = come || *here;
+  }
+  return come;
 }
 
 void Composite::flush() {

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "common/processors.h"
@@ -47,23 +48,22 @@ Lookout::Lookout(Duration bound, const Clock& clock, std::function<bool()> spare
 
 void Lookout::poll(Transport& transport, Transport::Sink& sink, Duration wait, Awaits awaits) {
   const bool never = bound_ <= Duration::zero() || awaits == Awaits::kNothing;
-  if (never || wait <= Duration::zero() || !transport.foretells()) {
-    return transport.poll(sink, wait);
-  }
+  if (never || wait <= Duration::zero()) return transport.poll(sink, wait);
+  const std::optional<bool> come = transport.has_come(Asked::kMemory);
+  if (!come) return transport.poll(sink, wait);
+  if (*come) return transport.poll(sink, Duration::zero());  // No wait, of which one could learn.
   LookAhead& ahead = awaits == Awaits::kAnswers ? answers_ : calls_;
-  const Time begin = clock_.now();
-  Time before = begin;
+  Time begin = clock_.now();
   if (ahead.length() > Duration::zero() && may_look(begin)) {
     transport.flush();
     const bool found = look(transport, std::min(ahead.length(), wait), ahead);
     if (found) return transport.poll(sink, Duration::zero());
-    before = clock_.now();
-    wait = std::max(wait - (before - begin), Duration::zero());
-  } else if (transport.has_come(Asked::kMemory)) {
-    return transport.poll(sink, Duration::zero());  // No wait, of which one could learn.
+    const Time end = clock_.now();
+    wait = std::max(wait - (end - begin), Duration::zero());
+    begin = end;
   }
   transport.poll(sink, wait);
-  ahead.slept(clock_.now() - before, wait);
+  ahead.slept(clock_.now() - begin, wait);
 }
 
 bool Lookout::may_look(Time now) {
@@ -79,9 +79,9 @@ bool Lookout::look(Transport& transport, Duration limit, LookAhead& ahead) {
     const Time now = clock_.now();
     spare_.kept_away(now - last, now);
     last = now;
-    bool found = transport.has_come(Asked::kMemory);
+    bool found = transport.has_come(Asked::kMemory).value_or(true);
     if (!found && now >= asked_system) {
-      found = transport.has_come(Asked::kSystem);
+      found = transport.has_come(Asked::kSystem).value_or(true);
       asked_system = now + kBetweenCalls;
       // Who is ready to run here, perhaps the far end, goes first.
       if (!found && ++calls % kCallsBetweenYields == 0) ::sched_yield();

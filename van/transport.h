@@ -9,6 +9,7 @@
 //   transport.poll(sink, 10ms)                 at the far end: on_link once, then on_frame
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -78,11 +79,10 @@ class Transport {
 
   /// Whom has_come() asks: memory alone, or the system, for what sockets and wake() have brought.
   enum class Asked : std::uint8_t { kMemory, kSystem };
-  /// True if poll() would find something, as far as who is asked knows. The sink is not called, far
-  /// ends are not asked to ring, and poll() still finds it afterwards.
-  virtual bool has_come(Asked) { return false; }
-  /// True if has_come() of the one or the other tells of all that would end a poll.
-  virtual bool foretells() const { return false; }
+  /// True if poll() would find something, as far as who is asked knows; what one does not know the
+  /// other does. None if nobody can tell. The sink is not called, far ends are not asked to ring,
+  /// and poll() still finds it afterwards.
+  virtual std::optional<bool> has_come(Asked) { return std::nullopt; }
   /// What would leave at the next poll() leaves.
   virtual void flush() {}
   /// True while links that were closed have yet to be told to their far ends, which poll() does.

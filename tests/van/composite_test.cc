@@ -7,6 +7,7 @@
 #include <sys/eventfd.h>
 
 #include <array>
+#include <optional>
 
 #include "common/descriptor.h"
 
@@ -30,6 +31,7 @@ class CountedPart final : public Transport {
     if (speaks) sink.on_writable(1);
   }
   void wake() override {}
+  std::optional<bool> has_come(Asked) override { return come; }
   int descriptor() const override { return event_.get(); }
   Duration may_wait(Duration) const override { return Duration::zero(); }
 
@@ -38,6 +40,7 @@ class CountedPart final : public Transport {
   int polls = 0;
   int unsignalled = 0;
   bool speaks = false;
+  std::optional<bool> come;
 
  private:
   Descriptor event_{::eventfd(0, EFD_NONBLOCK)};
@@ -56,6 +59,7 @@ class CompositeParts : public testing::Test, private Transport::Sink {
     composite_->connect("127.0.0.1:1").or_exit();
   }
   void poll() { composite_->poll(*this, 1ms); }
+  std::optional<bool> has_come(Transport::Asked asked) { return composite_->has_come(asked); }
 
   std::array<CountedPart*, 2> parts_{};
 
@@ -86,6 +90,20 @@ TEST_F(CompositeParts, OneThatAlwaysHasSomethingDoesNotKeepAnotherFromBeingAsked
     poll();
     EXPECT_EQ(parts_[1]->polls, i);
   }
+}
+
+TEST_F(CompositeParts, WhatHasComeIsToldWhereAllOfThemTell) {
+  using enum Transport::Asked;
+  parts_[1]->come = true;
+  EXPECT_EQ(has_come(kMemory), std::nullopt);
+  parts_[0]->come = false;
+  EXPECT_EQ(has_come(kMemory), true);
+  parts_[1]->come = false;
+  EXPECT_EQ(has_come(kMemory), false);
+  EXPECT_EQ(has_come(kSystem), false);
+  parts_[1]->ring();
+  EXPECT_EQ(has_come(kMemory), false);
+  EXPECT_EQ(has_come(kSystem), true);
 }
 
 }  // namespace

@@ -60,8 +60,7 @@ class SharedMemoryTransport final : public ShmTransport {
   void poll(Sink& sink, Duration wait) override;
   void poll_unsignalled(Sink& sink) override;
   void wake() override { watch_.wake(); }
-  bool has_come(Asked asked) override;
-  bool foretells() const override { return true; }
+  std::optional<bool> has_come(Asked asked) override;
   Buffer allocate(std::size_t bytes) override;
   Copied copied() const override { return copied_; }
   bool is_local(LinkId link) const override { return links_.count(link) != 0; }
@@ -75,7 +74,6 @@ class SharedMemoryTransport final : public ShmTransport {
   void look(Duration wait);
   void hear(std::uint64_t token);
   bool deliver(Sink& sink);
-  bool report_unreachable(Sink& sink);
   void disarm();
   void bury(LinkId id);
   void free_unread();
@@ -227,7 +225,7 @@ void SharedMemoryTransport::poll_unsignalled(Sink& sink) {
   dead_.clear();
 }
 
-bool SharedMemoryTransport::has_come(Asked asked) {
+std::optional<bool> SharedMemoryTransport::has_come(Asked asked) {
   if (asked == Asked::kSystem) return watch_.has_come();
   return !unreachable_.empty() ||
          std::ranges::any_of(links_, [](const auto& one) { return one.second->has_come(); });
@@ -267,7 +265,8 @@ void SharedMemoryTransport::hear(std::uint64_t token) {
 }
 
 bool SharedMemoryTransport::deliver(Sink& sink) {
-  bool called = report_unreachable(sink);
+  bool called = !unreachable_.empty();
+  for (auto& [id, why] : std::exchange(unreachable_, {})) sink.on_broken(id, std::move(why));
   int left = kFramesPerPoll;
   // By turns, from the one after the last: callbacks may add links and close them.
   for (bool found = true; found && left > 0;) {
@@ -285,12 +284,6 @@ bool SharedMemoryTransport::deliver(Sink& sink) {
     }
   }
   return called;
-}
-
-bool SharedMemoryTransport::report_unreachable(Sink& sink) {
-  if (unreachable_.empty()) return false;
-  for (auto& [id, why] : std::exchange(unreachable_, {})) sink.on_broken(id, std::move(why));
-  return true;
 }
 
 }  // namespace

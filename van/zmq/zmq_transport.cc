@@ -37,10 +37,9 @@ class ZmqTransport final : public Transport {
   void poll(Sink& sink, Duration wait) override;
   void poll_unsignalled(Sink& sink) override;
   void wake() override { watch_.wake(); }
-  bool has_come(Asked asked) override {
+  std::optional<bool> has_come(Asked asked) override {
     return asked == Asked::kSystem ? watch_.has_come() : links_.may_wait(1s) == Duration::zero();
   }
-  bool foretells() const override { return true; }
   void flush() override { links_.departures().flush(); }
   void set_dead_after(Duration limit) override { dead_after_ = limit; }
   bool is_local(LinkId link) const override { return links_.is_local(link); }
