@@ -79,6 +79,10 @@ bool Lookout::look(Transport& transport, Duration limit, LookAhead& ahead) {
     const Time now = clock_.now();
     spare_.kept_away(now - last, now);
     last = now;
+    if (now - begin >= limit || !spare_.is_spare()) {
+      ahead.looked(now - begin, false);
+      return false;
+    }
     bool found = transport.has_come(Asked::kMemory).value_or(true);
     if (!found && now >= asked_system) {
       found = transport.has_come(Asked::kSystem).value_or(true);
@@ -86,9 +90,9 @@ bool Lookout::look(Transport& transport, Duration limit, LookAhead& ahead) {
       // Who is ready to run here, perhaps the far end, goes first.
       if (!found && ++calls % kCallsBetweenYields == 0) ::sched_yield();
     }
-    if (found || now - begin >= limit || !spare_.is_spare()) {
-      ahead.looked(now - begin, found);
-      return found;
+    if (found) {
+      ahead.looked(now - begin, true);
+      return true;
     }
     pause_briefly();
   }

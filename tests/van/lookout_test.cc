@@ -188,7 +188,7 @@ TEST_F(LookoutTest, WhereItLooksProcessorsAreCountedOnceAMillisecond) {
 
 TEST_F(LookoutTest, WhoLosesItsProcessorWhileItLooksLeavesOff) {
   warm_up();
-  transport_.after = 10ms;
+  transport_.after = 1ms;
   transport_.away = 300us;
   poll();
   EXPECT_TRUE(looked());
