@@ -91,14 +91,6 @@ std::optional<double> quota_of_this_process() {
   return quota;
 }
 
-// Of the calling thread; all that are there where it cannot be told.
-double allowed_processors() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  if (::sched_getaffinity(0, sizeof set, &set) == 0) return CPU_COUNT(&set);
-  return static_cast<double>(::sysconf(_SC_NPROCESSORS_ONLN));  // There are more than a set holds.
-}
-
 }  // namespace
 
 std::optional<int> runnable_in(std::string_view loadavg) {
@@ -122,11 +114,16 @@ std::optional<double> quota_in(std::string_view quota_us, std::string_view perio
 }
 
 Processors::Processors()
-    : loadavg_(::open("/proc/loadavg", O_RDONLY | O_CLOEXEC)), quota_(quota_of_this_process()) {}
+    : loadavg_(::open("/proc/loadavg", O_RDONLY | O_CLOEXEC)),
+      online_(static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN))),
+      quota_(quota_of_this_process()) {}
 
 double Processors::usable() const {
-  const double allowed = allowed_processors();
-  return quota_ ? std::min(*quota_, allowed) : allowed;
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  // It is refused where there are more than a set holds.
+  const int allowed = ::sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : online_;
+  return quota_ ? std::min<double>(*quota_, allowed) : allowed;
 }
 
 bool Processors::suffice() const {
@@ -135,7 +132,7 @@ bool Processors::suffice() const {
   if (bytes <= 0) return false;
   const std::optional<int> runnable =
       runnable_in(std::string_view(text.data(), static_cast<std::size_t>(bytes)));
-  return runnable && *runnable <= ::sysconf(_SC_NPROCESSORS_ONLN);
+  return runnable && *runnable <= online_;
 }
 
 }  // namespace stretto

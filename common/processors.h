@@ -24,13 +24,14 @@ class Processors {
   Processors();
 
   /// That the calling thread may run on, and that the quotas of this process's cgroup and those
-  /// above it leave. Quotas are read once.
+  /// above it leave. Quotas, and what the host has, are read once.
   double usable() const;
   /// No thread of the host waits for a processor, as far as can be told. Some microseconds.
   bool suffice() const;
 
  private:
   Descriptor loadavg_;
+  int online_;
   std::optional<double> quota_;
 };
 

@@ -43,8 +43,13 @@ std::function<bool()> spare_processors() {
   };
 }
 
-Lookout::Lookout(Duration bound, const Clock& clock, std::function<bool()> spare)
-    : bound_(bound), clock_(clock), ask_(std::move(spare)), calls_(bound), answers_(bound) {}
+Lookout::Lookout(Duration bound, const Clock& clock, Waker& waker, std::function<bool()> spare)
+    : bound_(bound),
+      clock_(clock),
+      waker_(waker),
+      ask_(std::move(spare)),
+      calls_(bound),
+      answers_(bound) {}
 
 void Lookout::poll(Transport& transport, Transport::Sink& sink, Duration wait, Awaits awaits) {
   const bool never = bound_ <= Duration::zero() || awaits == Awaits::kNothing;
@@ -72,6 +77,7 @@ bool Lookout::may_look(Time now) {
 }
 
 bool Lookout::look(Transport& transport, Duration limit, LookAhead& ahead) {
+  Waker::Look wakes(waker_);
   const Time begin = clock_.now();
   Time last = begin;
   Time asked_system = Time::min();
@@ -83,7 +89,7 @@ bool Lookout::look(Transport& transport, Duration limit, LookAhead& ahead) {
       ahead.looked(now - begin, false);
       return false;
     }
-    bool found = transport.has_come(Asked::kMemory).value_or(true);
+    bool found = wakes.take() || transport.has_come(Asked::kMemory).value_or(true);
     if (!found && now >= asked_system) {
       found = transport.has_come(Asked::kSystem).value_or(true);
       asked_system = now + kBetweenCalls;

@@ -9,6 +9,7 @@
 #include "van/look_ahead.h"
 #include "van/spare_time.h"
 #include "van/transport.h"
+#include "van/waker.h"
 
 namespace stretto {
 
@@ -26,8 +27,10 @@ std::function<bool()> spare_processors();
 /// Thread: loop.
 class Lookout {
  public:
-  /// Looks for at most `bound`; zero: never. The clock outlives it.
-  Lookout(Duration bound, const Clock& clock, std::function<bool()> spare = spare_processors());
+  /// Looks for at most `bound`; zero: never. The waker is the transport's; it and the clock outlive
+  /// this.
+  Lookout(Duration bound, const Clock& clock, Waker& waker,
+          std::function<bool()> spare = spare_processors());
 
   /// Transport::poll.
   void poll(Transport& transport, Transport::Sink& sink, Duration wait, Awaits awaits);
@@ -38,6 +41,7 @@ class Lookout {
 
   const Duration bound_;
   const Clock& clock_;
+  Waker& waker_;
   const std::function<bool()> ask_;
   SpareTime spare_;
   LookAhead calls_;

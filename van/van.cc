@@ -18,7 +18,7 @@ Van::Van(std::unique_ptr<Transport> transport, const Clock& clock, const VanOpti
       links_({*transport_, lives_, trace_, counters_, clock_}, out_, mender_),
       in_({*transport_, lives_, trace_, counters_, clock_}, out_, mender_,
           options.most_begun_bytes),
-      lookout_(options.look_ahead, clock_) {}
+      lookout_(options.look_ahead, clock_, *waker_) {}
 
 Van::~Van() { waker_->silence(); }
 

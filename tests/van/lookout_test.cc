@@ -33,7 +33,7 @@ class ScriptedArrivals final : public Transport {
   Result<LinkId> connect(std::string_view) override { return LinkId{1}; }
   Sent try_send(LinkId, const wire::Header&, const Buffer&) override { return Sent::kTaken; }
   void close(LinkId) override {}
-  void wake() override {}
+  void wake() override { ++wakes; }
   void poll(Sink&, Duration wait) override {
     held_back = false;
     waits.push_back(wait);
@@ -47,6 +47,10 @@ class ScriptedArrivals final : public Transport {
         << "a far end waits for what is not sent while one looks";
     ++(asked == Asked::kSystem ? system_asked : memory_asked);
     clock_.pass(away);
+    if (clock_.now() >= posted_at) {
+      posted_at = Time::max();
+      waker->wake();
+    }
     return (asked == Asked::kSystem) == by_system && clock_.now() >= polled_ + after;
   }
   void flush() override { held_back = false; }
@@ -58,6 +62,9 @@ class ScriptedArrivals final : public Transport {
   bool held_back = false;
   int system_asked = 0;
   int memory_asked = 0;
+  int wakes = 0;
+  Waker* waker = nullptr;
+  Time posted_at = Time::max();  // When another thread wakes the loop.
   std::vector<Duration> waits;
 
  private:
@@ -80,9 +87,10 @@ class LookoutTest : public testing::Test, protected Transport::Sink {
 
   RunningClock clock_;
   ScriptedArrivals transport_{clock_};
+  Waker waker_{transport_};
   bool spare_ = true;
   int asked_ = 0;
-  Lookout lookout_{50us, clock_, [this] {
+  Lookout lookout_{50us, clock_, waker_, [this] {
                      ++asked_;
                      return spare_;
                    }};
@@ -105,6 +113,18 @@ TEST_F(LookoutTest, WhatIsFoundInMemoryIsFoundToo) {
   transport_.by_system = false;
   poll();
   EXPECT_EQ(transport_.waits, std::vector<Duration>{Duration::zero()});
+}
+
+TEST_F(LookoutTest, AWakeEndsALookAndCostsTheTransportNothing) {
+  warm_up();
+  transport_.after = 1ms;
+  transport_.waker = &waker_;
+  transport_.posted_at = clock_.now() + 10us;
+  poll();
+  EXPECT_EQ(transport_.waits, std::vector<Duration>{Duration::zero()});
+  EXPECT_EQ(transport_.wakes, 0);
+  waker_.wake();
+  EXPECT_EQ(transport_.wakes, 1);
 }
 
 TEST_F(LookoutTest, TheSystemIsAskedOnceAMicrosecondAtMost) {
@@ -161,7 +181,7 @@ TEST_F(LookoutTest, NorOverATransportThatDoesNotForetell) {
 }
 
 TEST_F(LookoutTest, NorWithABoundOfZero) {
-  Lookout never(Duration::zero(), clock_, [] { return true; });
+  Lookout never(Duration::zero(), clock_, waker_, [] { return true; });
   for (int i = 0; i < 100; ++i) never.poll(transport_, *this, 1s, Awaits::kAnswers);
   EXPECT_EQ(transport_.memory_asked + transport_.system_asked, 0);
 }
