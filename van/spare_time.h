@@ -14,11 +14,12 @@ class SpareTime {
  public:
   /// True if it must be asked before one looks.
   bool is_due(Time now) const { return now >= next_; }
-  /// The answer was that there are, or are not.
+  /// The answer was that there are, or are not. Where more than one answer in twelve is no, as
+  /// where processes outnumber processors and sleep now and then, the pauses grow to the longest.
   void told(bool spare, Time now) {
     spare_ = spare;
     next_ = now + (spare ? kHolds : pause_);
-    pause_ = spare ? std::max(pause_ / 2, kLeastPause) : std::min(pause_ * 2, kMostPause);
+    pause_ = spare ? std::max(pause_ - pause_ / 16, kLeastPause) : std::min(pause_ * 2, kMostPause);
   }
   /// One that looked was kept from it for so long. What does not run for long has lost its
   /// processor to somebody.

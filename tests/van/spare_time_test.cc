@@ -51,7 +51,7 @@ TEST_F(SpareTimeTest, OneGoodAnswerAmongBadOnesMakesThePausesLittleShorter) {
   for (int i = 0; i < 20; ++i) tell(false);
   tell(true);
   spare_.told(false, now_);
-  EXPECT_EQ(holds(), SpareTime::kMostPause / 2);
+  EXPECT_EQ(holds(), SpareTime::kMostPause - SpareTime::kMostPause / 16);
 }
 
 TEST_F(SpareTimeTest, WhoIsKeptFromLookingForLongHasLostItsProcessor) {
