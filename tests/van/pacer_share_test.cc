@@ -2,12 +2,12 @@
 // What the pacer makes of its share of a host's window, and what it tells the others.
 #include <gtest/gtest.h>
 
-#include "van/pacer.h"
+#include "tests/van/pacer_fixture.h"
 
 namespace stretto {
 namespace {
 
-class PacerShareTest : public testing::Test {
+class PacerShareTest : public fake::PacerFixture {
  protected:
   PacerShareTest() {
     queue_.add_link(kFar);
@@ -15,43 +15,9 @@ class PacerShareTest : public testing::Test {
     pacer_.add_link(kFar, now_);
   }
 
-  void push(LinkId link, std::size_t bytes, std::int32_t priority = 0, bool bulk = false) {
-    Frame frame;
-    frame.bulk = bulk;
-    frame.header.kind = wire::Kind::kPush;
-    frame.header.priority = priority;
-    frame.payload = Buffer::allocate(bytes);
-    queue_.push(link, std::move(frame));
-  }
-  // Sends all that may go; how many bytes.
-  std::uint64_t send() {
-    std::uint64_t bytes = 0;
-    pacer_.on_time(now_);
-    while (const auto pick = pacer_.next(now_)) {
-      const SendQueue::Pick taken = *pick;
-      pacer_.note_urgency(*taken.frame, now_);
-      queue_.taken(taken);
-      pacer_.on_sent(taken.link, taken.charge(), now_);
-      bytes += taken.bytes;
-      largest_ = std::max(largest_, taken.bytes);
-    }
-    return bytes;
-  }
-  void credit() {
-    ASSERT_TRUE(queue_.windows().credited(kFar, queue_.windows().sent(kFar)));
-    pacer_.on_credit(kFar, queue_.windows().sent(kFar), now_);
-  }
-  // A gigabit a second and 100 us, as long as there is something to send.
   void learn() {
-    for (const Time end = now_ + 500ms; now_ < end;) {
-      push(kFar, 1 << 20);
-      while (queue_.waiting(kFar) > 0) {
-        const std::uint64_t bytes = send();
-        now_ += 100us + std::chrono::nanoseconds(bytes * 8);
-        credit();
-      }
-    }
-    largest_ = 0;
+    PacerFixture::learn(kFar, 500ms);
+    slices_.clear();
   }
   static host::HostShare part(double part) {
     host::HostShare share;
@@ -69,22 +35,18 @@ class PacerShareTest : public testing::Test {
 
   static constexpr LinkId kFar = 1;
   static constexpr LinkId kNear = 2;
-  SendQueue queue_{1 << 20, 8 << 20};
-  Pacer pacer_{queue_};
-  Time now_{std::chrono::seconds(50)};
-  std::uint32_t largest_ = 0;
 };
 
 TEST_F(PacerShareTest, APartOfTheWindowIsUnderWay) {
   learn();
   push(kFar, 4 << 20);
   const std::uint64_t all = send();
-  credit();
+  credit(kFar);
   pacer_.set_share(part(0.25), now_);
   const std::uint64_t quarter = send();
   EXPECT_GE(quarter, 1U);
-  EXPECT_LE(quarter, all / 4 + largest_);
-  credit();
+  EXPECT_LE(quarter, all / 4 + largest_slice());
+  credit(kFar);
   pacer_.set_share({}, now_);
   EXPECT_EQ(send(), all);
 }
@@ -96,7 +58,7 @@ TEST_F(PacerShareTest, ASliceGoesHoweverSmallThePart) {
   for (int i = 0; i < 10; ++i) {
     EXPECT_GE(send(), 1U);
     now_ += 1ms;
-    credit();
+    credit(kFar);
   }
 }
 
@@ -106,16 +68,16 @@ TEST_F(PacerShareTest, WhatIsLessUrgentThanAnotherProcessWaits) {
   push(kFar, 4 << 20);
   const std::uint64_t slice = send();
   EXPECT_GE(slice, 1U);
-  EXPECT_EQ(slice, largest_) << "one slice of the rest";
-  credit();
+  EXPECT_EQ(slice, largest_slice()) << "one slice of the rest";
+  credit(kFar);
   EXPECT_EQ(send(), 0U);
   EXPECT_TRUE(pacer_.held_back());
-  push(kFar, 1000, 5);
+  push(kFar, 1000, false, 5);
   EXPECT_EQ(send(), 1000U) << "what is as urgent does not";
   now_ += std::chrono::nanoseconds(slice * 1000 / 4 + 100'000);
-  credit();
+  credit(kFar);
   EXPECT_EQ(send(), slice) << "and the rest at its rate";
-  credit();
+  credit(kFar);
   pacer_.set_share({}, now_);
   EXPECT_GT(send(), slice);
 }
@@ -131,26 +93,26 @@ TEST_F(PacerShareTest, WhatStaysInThisHostDoesNotWait) {
 
 TEST_F(PacerShareTest, BesideWhatIsUrgentElsewhereBulkGoesInSmallSlices) {
   learn();
-  push(kFar, 8 << 20, 0, true);
+  push(kFar, 8 << 20, true, 0);
   send();
-  EXPECT_GE(largest_, 80U << 10);
+  EXPECT_GE(largest_slice(), 80U << 10);
   const std::uint64_t bulk_window = queue_.windows().in_flight(kFar);
-  credit();
-  largest_ = 0;
+  credit(kFar);
+  slices_.clear();
   host::HostShare share;
   share.urgent = true;
   pacer_.set_share(share, now_);
   now_ += 1ms;
   send();
-  EXPECT_LE(largest_, 24U << 10);
+  EXPECT_LE(largest_slice(), 24U << 10);
   EXPECT_LE(queue_.windows().in_flight(kFar), 72U << 10);
-  credit();
+  credit(kFar);
   pacer_.set_share({}, now_ + 998ms);
   now_ += 998ms;
   send();
   EXPECT_LE(queue_.windows().in_flight(kFar), 72U << 10) << "another may come";
   now_ += 1ms;
-  credit();
+  credit(kFar);
   pacer_.set_share({}, now_);
   send();
   EXPECT_GE(queue_.windows().in_flight(kFar), bulk_window / 2);
@@ -158,11 +120,11 @@ TEST_F(PacerShareTest, BesideWhatIsUrgentElsewhereBulkGoesInSmallSlices) {
 
 TEST_F(PacerShareTest, TellsWhatWaitsAndWhatIsUnderWay) {
   EXPECT_FALSE(pacer_.entry(now_).waiting);
-  push(kNear, 1000, 9);
+  push(kNear, 1000, false, 9);
   EXPECT_FALSE(pacer_.entry(now_).waiting) << "that stays here";
   learn();
-  push(kFar, 4 << 20, 3);
-  push(kFar, 4 << 20, -1);
+  push(kFar, 4 << 20, false, 3);
+  push(kFar, 4 << 20, false, -1);
   send();
   const host::HostEntry entry = pacer_.entry(now_);
   EXPECT_TRUE(entry.waiting);
@@ -174,15 +136,15 @@ TEST_F(PacerShareTest, TellsWhatWaitsAndWhatIsUnderWay) {
 }
 
 TEST_F(PacerShareTest, TellsThatSomethingUrgentHasBeenThere) {
-  push(kFar, 1000, 7);
+  push(kFar, 1000, false, 7);
   send();
   EXPECT_TRUE(pacer_.entry(now_).urgent);
   EXPECT_EQ(pacer_.entry(now_).urgent_priority, 7);
   EXPECT_FALSE(pacer_.entry(now_).waiting);
   now_ += 1s;
   EXPECT_FALSE(pacer_.entry(now_).urgent);
-  push(kFar, 1000, 8, true);
-  credit();
+  push(kFar, 1000, true, 8);
+  credit(kFar);
   send();
   EXPECT_FALSE(pacer_.entry(now_).urgent) << "bulk is never urgent";
 }

@@ -4,56 +4,17 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/van/pacer_fixture.h"
+
 namespace stretto {
 namespace {
 
-constexpr std::uint64_t kTag = 1;
-
-class PacerTest : public testing::Test {
+class PacerTest : public fake::PacerFixture {
  protected:
   PacerTest() {
     for (LinkId link : {1U, 2U}) {
       queue_.add_link(link);
       pacer_.add_link(link, now_);
-    }
-  }
-
-  void push(LinkId link, std::size_t bytes, bool bulk = false, std::int32_t priority = 0) {
-    Frame frame;
-    frame.bulk = bulk;
-    frame.header.priority = priority;
-    frame.tag = kTag;
-    frame.header.kind = wire::Kind::kPush;
-    frame.payload = Buffer::allocate(bytes);
-    queue_.push(link, std::move(frame));
-  }
-  // Sends all that may go; how many bytes.
-  std::uint64_t send() {
-    std::uint64_t bytes = 0;
-    pacer_.on_time(now_);
-    while (const auto pick = pacer_.next(now_)) {
-      const SendQueue::Pick taken = *pick;
-      pacer_.note_urgency(*taken.frame, now_);
-      queue_.taken(taken);
-      pacer_.on_sent(taken.link, taken.charge(), now_);
-      bytes += taken.bytes;
-      slices_.push_back(taken.bytes);
-    }
-    return bytes;
-  }
-  void credit(LinkId link) {
-    ASSERT_TRUE(queue_.windows().credited(link, queue_.windows().sent(link)));
-    pacer_.on_credit(link, queue_.windows().sent(link), now_);
-  }
-  // A gigabit a second and 100 us, as long as there is something to send.
-  void learn(LinkId link, Duration length) {
-    for (const Time end = now_ + length; now_ < end;) {
-      push(link, 1 << 20);
-      while (queue_.waiting(link) > 0) {
-        const std::uint64_t bytes = send();
-        now_ += 100us + std::chrono::nanoseconds(bytes * 8);
-        credit(link);
-      }
     }
   }
 
@@ -79,11 +40,6 @@ class PacerTest : public testing::Test {
     credit.base = wait;
     pacer_.hear(link, credit);
   }
-
-  SendQueue queue_{1 << 20, 8 << 20};
-  Pacer pacer_{queue_};
-  Time now_{std::chrono::seconds(50)};
-  std::vector<std::uint32_t> slices_;
 };
 
 TEST_F(PacerTest, ALinkBeginsWithASmallSliceAndIsCutAfterwards) {

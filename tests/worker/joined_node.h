@@ -2,14 +2,11 @@
 // JoinedNode: worker 0 of two, which has joined. The scheduler and a shard are played by hand.
 #pragma once
 
-#include <gtest/gtest.h>
-
-#include "tests/van/far_end.h"
-#include "worker/node.h"
+#include "tests/worker/played_node.h"
 
 namespace stretto::fake {
 
-class JoinedNode : public testing::Test {
+class JoinedNode : public PlayedNode {
  protected:
   JoinedNode() {
     node_.join([](const Status&) {});
@@ -19,20 +16,7 @@ class JoinedNode : public testing::Test {
     say(shard_, welcome(10, 0));
     scheduler_.epoch = shard_.epoch = all.epoch;
   }
-  void step() {
-    node_.step(Duration::zero());
-    node_.step(Duration::zero());
-  }
-  void say(FarEnd& far, const control::Message& message) {
-    far.say(message);
-    step();
-  }
 
-  sim::VirtualClock clock_;
-  Wire wire_;
-  Config config_ = config(Role::kWorker);
-  WorkerNode node_{config_, scripted_transport(wire_), clock_};
-  FarEnd scheduler_{wire_, 1, kSchedulerNode};
   FarEnd shard_{wire_, 2, 50};
 };
 

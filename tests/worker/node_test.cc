@@ -6,7 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/van/far_end.h"
+#include "tests/worker/played_node.h"
 
 namespace stretto {
 namespace {
@@ -32,16 +32,8 @@ class Answer {
   std::shared_ptr<std::optional<T>> heard_ = std::make_shared<std::optional<T>>();
 };
 
-class NodeTest : public testing::Test {
+class NodeTest : public fake::PlayedNode {
  protected:
-  void step() {
-    node_.step(Duration::zero());
-    node_.step(Duration::zero());
-  }
-  void say(FarEnd& far, const control::Message& message) {
-    far.say(message);
-    step();
-  }
   /// Time passes while the scheduler shows signs of life.
   void pass(Duration time) {
     for (const Time end = clock_.now() + time; clock_.now() < end;) {
@@ -94,12 +86,7 @@ class NodeTest : public testing::Test {
     return operation;
   }
 
-  sim::VirtualClock clock_;
-  fake::Wire wire_;
-  Config config_ = fake::config(Role::kWorker);
   Roster roster_ = fake::roster(2, 2);
-  WorkerNode node_{config_, fake::scripted_transport(wire_), clock_};
-  FarEnd scheduler_{wire_, 1, kSchedulerNode};
   FarEnd first_{wire_, 2, 50};
   FarEnd second_{wire_, 3, 51};
   Answer<Status> joined_;
