@@ -147,8 +147,11 @@ void Sender::settle_all() {
                     [this](LinkId id) { queue_control(id, wire::Kind::kCredit, {}); });
 }
 
-void Sender::look_at_waits() {
-  if (paced_) pacer_.set_own_wait(waits_.look(parts_.clock));
+void Sender::look_at_waits(bool has_polled) {
+  if (!paced_) return;
+  if (!has_polled) return waits_.begin_turn(parts_.clock);
+  waits_.end_turn(parts_.clock);
+  pacer_.set_own_wait(waits_.typical());
 }
 
 Time Sender::next_due() const {

@@ -55,8 +55,8 @@ class Sender {
   /// Tells what is owed, where it is much, urgent or late.
   void settle(LinkId id, LinkState& link);
   void settle_all();
-  /// A turn begins: how long the loop waits for a processor is part of its paths.
-  void look_at_waits();
+  /// How long the loop waits for a processor is part of its paths: a turn begins, or has polled.
+  void look_at_waits(bool has_polled);
   /// Submits what may go.
   void pump(FrameHandler& handler);
   Time next_due() const;

@@ -66,13 +66,14 @@ void Van::ack(LinkId id, std::uint64_t push_sequence, bool at_once) {
 
 void Van::step(Handler& handler, Duration wait, Awaits awaits) {
   owner_.check();
-  out_.look_at_waits();
+  out_.look_at_waits(false);
   out_.settle_all();
   out_.pump(handler);
   trace_.rests();
   Arrivals arrivals({lives_, links_, mender_, out_, in_, counters_}, handler);
   lookout_.poll(*transport_, arrivals, wait, awaits);
   trace_.wakes();
+  out_.look_at_waits(true);
   out_.settle_all();
   out_.pump(handler);
   links_.expire(handler);

@@ -5,14 +5,16 @@
 #pragma once
 
 #include "common/clock.h"
+#include "common/driven_loop.h"
 
 namespace stretto {
 
 /// Thread: loop. Pure: told of what was waited, it answers.
 class Waits {
  public:
-  /// Looks at the clock if it is time to; typical().
-  Duration look(const Clock& clock);
+  /// A turn of the loop begins here, or has ended: looks at the clock if it is time to.
+  void begin_turn(const Clock& clock, const void* thread = DrivenLoop::this_thread());
+  void end_turn(const Clock& clock);
   /// True if it is time for another note().
   bool is_due(Time now) const;
   /// So long has been waited in all.
@@ -31,7 +33,11 @@ class Waits {
 
   void end_interval(Time now);
 
-  const void* thread_ = nullptr;  // Whose account was looked at last.
+  const void* driver_ = nullptr;
+  Time driver_came_at_{};
+  bool account_is_known_ = false;  // The driver's, as of when it came or was looked at last.
+  Time looked_at_first_{};         // When a driver came.
+  Time careful_until_{};           // Long waits have been seen, or may have been missed.
   bool begun_ = false;
   Time noted_at_ = {};
   Duration waited_{};

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <vector>
+
 namespace stretto {
 namespace {
 
@@ -62,6 +64,64 @@ TEST_F(WaitsTest, WhatIsOverIsForgotten) {
   pass(5ms, 4, 3ms);
   pass(5ms, 1, 0ms);
   EXPECT_EQ(waits_.typical(), Duration::zero());
+}
+
+/// Of threads that take turns at a loop.
+class Accounts final : public Clock {
+ public:
+  Time now() const override { return now_; }
+  Duration waited() const override {
+    ++looks_;
+    return waited_[thread_];
+  }
+  const void* thread() const { return &waited_[thread_]; }
+  void pass(Duration time) { now_ += time; }
+  void wait(Duration time) {
+    waited_[thread_] += time;
+    pass(time);
+  }
+  void go_on_as(std::size_t thread) { thread_ = thread; }
+  int looks() const { return looks_; }
+
+ private:
+  Time now_{std::chrono::seconds(7)};
+  std::vector<Duration> waited_{1s, 30s, 20s};
+  std::size_t thread_ = 0;
+  mutable int looks_ = 0;
+};
+
+// Two threads drive by turns, and compute in between; in each drive one poll that waits so long.
+Duration alternate(Accounts& accounts, Duration wait, Duration computes) {
+  Waits waits;
+  for (const Time end = accounts.now() + 2s; accounts.now() < end;) {
+    for (const std::size_t thread : {1U, 2U}) {
+      accounts.go_on_as(thread);
+      waits.begin_turn(accounts, accounts.thread());
+      accounts.pass(50us);
+      accounts.wait(wait);
+      waits.end_turn(accounts);
+      accounts.wait(computes);  // That is no wait of the loop's.
+    }
+  }
+  return waits.typical();
+}
+
+TEST(WaitsOfMany, DriversThatTakeTurnsLoseNoWait) {
+  Accounts accounts;
+  EXPECT_NEAR(seconds(alternate(accounts, 3ms, 20us)), 3e-3, 1e-4);
+}
+
+TEST(WaitsOfMany, WhatDriversWaitElsewhereIsNoWaitOfTheLoop) {
+  Accounts accounts;
+  EXPECT_NEAR(seconds(alternate(accounts, 3ms, 5ms)), 3e-3, 1e-4);
+  EXPECT_EQ(alternate(accounts, 20us, 10ms), Duration::zero());
+}
+
+TEST(WaitsOfMany, WhileNobodyWaitsLongTheyAreLookedAtOnceAMillisecond) {
+  Accounts accounts;
+  const Time begin = accounts.now();
+  EXPECT_EQ(alternate(accounts, 20us, 5us), Duration::zero());
+  EXPECT_LE(accounts.looks(), (accounts.now() - begin) / 1ms + 1);
 }
 
 }  // namespace
