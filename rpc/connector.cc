@@ -70,6 +70,7 @@ void Connector::on_broken(LinkId link, const Status& why) {
   if (attempt == attempts_.end()) return;
   attempt->link = 0;
   attempt->last_break = why;
+  if (why.code() == Code::kResource) finish(attempt, why);  // As where it is known at once.
 }
 
 void Connector::tick() {

@@ -61,6 +61,15 @@ Roster merged(Roster before, Roster after) {
   return after;
 }
 
+// A verdict that the scheduler, which might have known who was the first to go, did not give.
+Status undecided(const Status& verdict, Duration silence, Duration heartbeat) {
+  if (silence <= 2 * heartbeat) return verdict;
+  return Status(verdict.code(),
+                fmt::format("{}; and nothing was heard of the scheduler for {:.1f} s",
+                            verdict.cause(), seconds(silence)))
+      .with_peer(verdict.peer());
+}
+
 }  // namespace
 
 Membership::Membership(const Config& config, Self self, Van& van, const Clock& clock)
@@ -165,6 +174,7 @@ bool Membership::on_broken(LinkId link, const Status& why) {
   }
   if (state_ == State::kGreeting) {  // It may not be up yet; tick tries again.
     last_break_ = why;
+    if (why.code() == Code::kResource) fail(Status(why).with_operation("join"));
     return true;
   }
   fail(Status(Code::kSchedulerLost, fmt::format("the link to the scheduler at {} broke: {}",
@@ -177,7 +187,7 @@ void Membership::tick() {
   const Time now = clock_.now();
   if (wakefulness_.slept(now)) last_heard_ = now;
   if (const Status* verdict = verdicts_.due(now); verdict && state_ != State::kResigning) {
-    fail(*verdict);
+    fail(undecided(*verdict, now - last_heard_, settings().heartbeat));
   }
   switch (state_) {
     case State::kGreeting:

@@ -174,6 +174,28 @@ TEST_F(ZmqEnds, ANameThatNobodyHasBreaksTheLink) {
   expect_innocent_works();
 }
 
+// The lookup has a thread; it, or the connection afterwards, lacks a descriptor.
+TEST_F(ZmqEnds, ADescriptorThatIsLackingForANameIsToldAsThat) {
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  const rlimit none{.rlim_cur = 0, .rlim_max = before.rlim_max};
+  for (const bool at_once : {false, true}) {
+    if (at_once) {
+      ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+    }
+    const LinkId link = innocent_.connect("LocalHost" + address_.substr(address_.find(':')));
+    ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+    const bool told = until({&innocent_}, [&] { return innocent_.broken.count(link) == 1; });
+    ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+    ASSERT_TRUE(told);
+    const Status& why = innocent_.broken.at(link);
+    EXPECT_EQ(why.code(), Code::kResource) << why.text();
+    EXPECT_NE(why.cause().find("ulimit -n"), std::string::npos) << why.text();
+    innocent_.broken.clear();
+  }
+  expect_innocent_works();
+}
+
 // Nobody is asked for what cannot be.
 TEST_F(ZmqEnds, AnIPv6AddressIsRefusedInWords) {
   for (const char* address : {"[::1]:9", "::1:9", "[fe80::1%eth0]:9"}) {

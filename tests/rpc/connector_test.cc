@@ -60,6 +60,16 @@ TEST_F(RpcConnector, TriesAgainUntilItsTimeIsOver) {
   EXPECT_EQ(connector_.next_due(), Time::max());
 }
 
+TEST_F(RpcConnector, WhatThisProcessLacksEndsItAtOnce) {
+  connect(1s);
+  ASSERT_TRUE(awaited());
+  connector_.on_broken(*awaited(), {Code::kResource, "wanted a socket"});
+  ASSERT_TRUE(outcome_);
+  EXPECT_EQ(outcome_->status().cause(), "wanted a socket");
+  EXPECT_FALSE(awaited());
+  EXPECT_EQ(connector_.next_due(), Time::max());
+}
+
 TEST_F(RpcConnector, AFarEndThatSaysNothingIsWaitedForAsLong) {
   const Time start = clock_.now();
   connect(1s);

@@ -107,6 +107,13 @@ TEST_F(MembershipTest, SaysWhyTheLastAttemptFailed) {
   expect_failed(Code::kRendezvousTimeout, "the connection was reset");
 }
 
+TEST_F(MembershipTest, WhatThisProcessLacksFailsAtOnce) {
+  step();
+  ASSERT_TRUE(membership_.on_broken(1, {Code::kResource, "wanted a socket"}));
+  expect_failed(Code::kResource, "wanted a socket");
+  EXPECT_EQ(membership_.status().operation(), "join");
+}
+
 TEST_F(MembershipTest, AnAddressThatCannotBeUsedFailsAtOnce) {
   wire_.refusal = {Code::kNetwork, "host 'x' cannot be resolved"};
   Membership other(config_, {}, van_, clock_);
@@ -383,7 +390,17 @@ TEST_F(MembershipTest, WithoutAVerdictFromTheSchedulerItsOwnHolds) {
   pass(2900ms);
   EXPECT_EQ(membership_.state(), State::kMember);
   pass(200ms);
-  expect_failed(Code::kServerLost, "the first");
+  expect_failed(Code::kServerLost, "the first; and nothing was heard of the scheduler for 3.");
+}
+
+TEST_F(MembershipTest, OfASchedulerThatIsHeardTheVerdictSaysNothing) {
+  become_member();
+  membership_.report_broken(50, {Code::kLinkBroken, "reset"}, {Code::kServerLost, "the first"});
+  for (int i = 0; i < 31; ++i) {
+    jump(100ms);
+    say(fake::heartbeat());
+  }
+  EXPECT_EQ(membership_.status().cause(), "the first");
 }
 
 TEST_F(MembershipTest, WhoHasLeftInOrderIsNotLost) {

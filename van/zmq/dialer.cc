@@ -76,7 +76,9 @@ void Dialer::end_lookups(Time now) {
       connection->since = now;
       status = dial_by(*connection, *host, lookup.port);
     }
-    if (!status.ok()) connection->fail(not_connected(*connection, status.cause()));
+    // What this process lacks is nothing that the far end could be asked about.
+    const bool ours = status.code() == Code::kResource;
+    if (!status.ok()) connection->fail(ours ? status : not_connected(*connection, status.cause()));
     if (connection->broken) table_.make_ready(*connection);
   }
 }

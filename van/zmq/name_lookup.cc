@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "common/check.h"
+#include "common/failure.h"
 
 namespace stretto::zmq {
 namespace {
@@ -23,8 +24,10 @@ Result<in_addr> look_up(const std::string& host) {
   hints.ai_socktype = SOCK_STREAM;
   addrinfo* found = nullptr;
   if (const int error = ::getaddrinfo(host.c_str(), nullptr, &hints, &found); error != 0) {
-    const char* why = error == EAI_SYSTEM ? std::strerror(errno) : ::gai_strerror(error);
-    return Status(Code::kLinkBroken, fmt::format("host '{}' cannot be resolved: {}", host, why));
+    const std::string wanted = fmt::format("host '{}' cannot be resolved", host);
+    if (error == EAI_SYSTEM) return failure(wanted, errno);
+    if (error == EAI_MEMORY) return failure(wanted, ENOMEM);
+    return Status(Code::kLinkBroken, fmt::format("{}: {}", wanted, ::gai_strerror(error)));
   }
   const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owner(found, ::freeaddrinfo);
   return reinterpret_cast<const sockaddr_in*>(found->ai_addr)->sin_addr;
