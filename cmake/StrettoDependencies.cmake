@@ -2,8 +2,6 @@
 # What Stretto stands on. All of it is in Debian 12; tools/install-dependencies installs it.
 find_package(Threads REQUIRED)
 find_package(PkgConfig REQUIRED)
-# For the benchmarks and tests, which have it at far ends.
-pkg_check_modules(ZeroMQ REQUIRED IMPORTED_TARGET libzmq>=4.3)
 find_package(Protobuf REQUIRED)
 find_package(fmt REQUIRED)
 find_package(gflags REQUIRED)
@@ -11,6 +9,22 @@ find_package(TBB REQUIRED)
 find_path(NLOHMANN_JSON_INCLUDE_DIR nlohmann/json.hpp)
 if(NOT NLOHMANN_JSON_INCLUDE_DIR)
   message(FATAL_ERROR "nlohmann/json.hpp was not found; install nlohmann-json3-dev")
+endif()
+
+# Benchmarks and tests have libzmq at far ends; libraries and the other programs do without.
+set(STRETTO_HAVE_BENCH OFF)
+if(STRETTO_BENCH)
+  pkg_check_modules(ZeroMQ IMPORTED_TARGET libzmq>=4.3)
+  if(ZeroMQ_FOUND)
+    set(STRETTO_HAVE_BENCH ON)
+  elseif(NOT STRETTO_BENCH STREQUAL "AUTO")
+    message(FATAL_ERROR "STRETTO_BENCH=ON, but pkg-config finds no libzmq >= 4.3; "
+                        "install libzmq3-dev")
+  endif()
+endif()
+if(STRETTO_TESTS AND NOT STRETTO_HAVE_BENCH)
+  message(FATAL_ERROR "STRETTO_TESTS=ON needs stretto-bench and libzmq >= 4.3; install "
+                      "libzmq3-dev, or build without tests: -DSTRETTO_TESTS=OFF")
 endif()
 
 set(STRETTO_HAVE_PROMETHEUS OFF)
@@ -113,7 +127,11 @@ function(stretto_report)
   endif()
   message(STATUS "Stretto ${PROJECT_VERSION}, ${CMAKE_BUILD_TYPE}, "
                  "${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION}")
-  message(STATUS "  ZeroMQ    ${ZeroMQ_VERSION}")
+  set(bench "libzmq not found, or not wanted: no stretto-bench")
+  if(STRETTO_HAVE_BENCH)
+    set(bench "with libzmq ${ZeroMQ_VERSION}")
+  endif()
+  message(STATUS "  bench     ${bench}")
   message(STATUS "  Protobuf  ${Protobuf_VERSION}")
   message(STATUS "  libfabric ${fabric}")
   message(STATUS "  liburing  ${uring}")

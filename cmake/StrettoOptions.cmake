@@ -38,6 +38,7 @@ stretto_switch(STRETTO_WERROR OFF "Treat warnings as errors")
 stretto_switch(BUILD_SHARED_LIBS OFF "Install one shared library, and no static ones")
 set(STRETTO_SANITIZE "" CACHE STRING
     "Sanitizers for every target, e.g. address,undefined or thread")
+stretto_feature(STRETTO_BENCH "stretto-bench, which stands on libzmq; the tests need it")
 stretto_feature(STRETTO_CUDA "CUDA kernels")
 stretto_feature(STRETTO_PYTHON "Python packages")
 stretto_feature(STRETTO_FABRIC "libfabric transport")
