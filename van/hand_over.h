@@ -9,7 +9,8 @@
 //                                        nobody drives for a rest, then the own thread does
 //
 // The rest is what makes waiting cheap: who waits again within it finds the loop free, and neither
-// of the two threads has woken the other.
+// of the two threads has woken the other. Rests says how long it may be. Who is offered the loop
+// and does not come is waited for as long as kOfferPatience; then the own thread drives.
 #pragma once
 
 #include <algorithm>
@@ -19,21 +20,20 @@
 #include <vector>
 
 #include "stretto/types.h"
+#include "van/rests.h"
 #include "van/wait_forecast.h"
 
 namespace stretto {
 
 /// Thread: any, one at a time. Pure: each call is a step under its owner's lock, and says what is
 /// to be done next. A Waiter names a thread that waits; a default one is none.
-template <typename Waiter>
+template <typename Waiter, typename Forecast = WaitForecast>
 class HandOver {
  public:
   auto operator<=>(const HandOver&) const = default;
 
-  /// For how long nobody drives after a wait: while nothing can come but control messages, and
-  /// while something is in flight.
-  static constexpr Duration kIdleRest = std::chrono::microseconds(500);
-  static constexpr Duration kBusyRest = std::chrono::microseconds(100);
+  /// For how long a waiter that was woken to drive may be kept from running.
+  static constexpr Duration kOfferPatience = std::chrono::milliseconds(10);
 
   enum class State : std::uint8_t { kOver, kBusy, kIdle };  ///< A node's, as its driver leaves it.
 
@@ -60,7 +60,7 @@ class HandOver {
     if (std::exchange(owed_, true)) {
       forecast_.missed();
     } else if (rests_idle_ && forecast_.expects_wait()) {
-      return call_own(std::min(take_over_at_, now + kIdleRest));
+      return call_own(std::min(take_over_at_, now + Rests::kIdle));
     }
     return call_own(now);
   }
@@ -79,11 +79,11 @@ class HandOver {
 
   /// True if the waiter drives from now on. Else it sleeps until its end, or until it is woken:
   /// then it asks again.
-  bool ask(Waiter waiter, Wakes& wakes) {
+  bool ask(Waiter waiter, Time now, Wakes& wakes) {
     if (!stopping_ && driver_ == Driver::kNobody) {
       std::erase(sleepers_, waiter);
       if (std::exchange(owed_, false)) forecast_.met();
-      take(Driver::kWaiter);
+      take(Driver::kWaiter, now);
       return true;
     }
     if (stopping_ || std::ranges::find(sleepers_, waiter) != sleepers_.end()) return false;
@@ -117,24 +117,25 @@ class HandOver {
   Own own_next(bool inbox_empty, Time now) {
     own_looks_at_ = now;
     if (driver_ == Driver::kWaiter)
-      return park(std::exchange(seen_, takes_) == takes_ ? Time::max() : now + kIdleRest);
+      return park(std::exchange(seen_, takes_) == takes_ ? Time::max() : now + longest_rest());
     if (driver_ == Driver::kNobody && !stopping_) {
-      if (offered_ != Waiter()) return park(Time::max());
       if (now < take_over_at_) return park(take_over_at_);
+      if (offered_ != Waiter()) std::erase(sleepers_, offered_);  // It asks again when it runs.
       if (std::exchange(owed_, false)) forecast_.missed();
     }
     if (stopping_) {
-      take(Driver::kOwn);
+      take(Driver::kOwn, now);
       return {.next = Next::kEnd, .until = {}, .wakes = {}};
     }
     if (std::exchange(wanted_, false) && !sleepers_.empty()) {
       driver_ = Driver::kNobody;
       asleep_ = false;
-      Own own = park(Time::max());
-      own.wakes = pass_on(State::kBusy, inbox_empty, now);
+      const Wakes wakes = pass_on(State::kBusy, inbox_empty, now);
+      Own own = park(take_over_at_);
+      own.wakes = wakes;
       return own;
     }
-    take(Driver::kOwn);
+    take(Driver::kOwn, now);
     asleep_ = inbox_empty;
     return {.next = Next::kDrive, .until = {}, .wakes = {}};
   }
@@ -142,7 +143,8 @@ class HandOver {
  private:
   enum class Driver : std::uint8_t { kNobody, kOwn, kWaiter };
 
-  void take(Driver who) {
+  void take(Driver who, Time now) {
+    rests_.end(now);
     driver_ = who;
     offered_ = Waiter();
     ++takes_;
@@ -152,16 +154,18 @@ class HandOver {
     if (stopping_) return call_own(now);
     if (!sleepers_.empty()) {
       offered_ = sleepers_.front();
-      return {.poll = false, .own = false, .waiter = offered_};
+      Wakes wakes = call_own(now + kOfferPatience);
+      wakes.waiter = offered_;
+      return wakes;
     }
     rests_idle_ = state == State::kIdle;
-    take_over_at_ = Time::max();
     if (!inbox_empty) return call_own(now);
-    return call_own(now + (rests_idle_ ? kIdleRest : kBusyRest));
+    return call_own(now + rests_.begin(rests_idle_, now));
   }
   Wakes wake_driver() {
     return {.poll = std::exchange(asleep_, false), .own = false, .waiter = {}};
   }
+  Duration longest_rest() const { return rests_idle_ ? Rests::kIdle : Rests::kBusy; }
   // The own thread takes over then, unless somebody drives.
   Wakes call_own(Time at) {
     take_over_at_ = at;
@@ -186,7 +190,8 @@ class HandOver {
   std::uint64_t seen_ = 0;  // By the own thread, of those.
   Time take_over_at_ = Time::max();
   Time own_looks_at_ = Time::min();  // When the own thread looks again at the latest.
-  WaitForecast forecast_;
+  Rests rests_;
+  Forecast forecast_;
 };
 
 }  // namespace stretto

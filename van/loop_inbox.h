@@ -49,9 +49,9 @@ class LoopInbox {
 
   bool ask(Parker& waiter) {
     bool drives = false;
-    step([&](Time) REQUIRES(mutex_) {
+    step([&](Time now) REQUIRES(mutex_) {
       Wakes wakes;
-      drives = hands_.ask(&waiter, wakes);
+      drives = hands_.ask(&waiter, now, wakes);
       return wakes;
     });
     return drives;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A model of a loop, its own thread, threads that wait for it, one that only posts, and frames that
-// arrive, over the HandOver that production runs: every order in which their steps can come.
+// A model of a loop, its own thread, threads that wait for it, one that only posts, frames that
+// arrive and the end of its node, over the HandOver that production runs: every order in which
+// their steps can come.
 #pragma once
 
 #include <array>
@@ -22,6 +23,7 @@ enum class At : std::uint8_t {
   kPark,
   kTake,  ///< Drives, and looks whether its end has come, which only its own turns bring.
   kTurn,  ///< Runs requests; polls.
+  kEnd,   ///< The own thread's, in whose turn the node's end has come.
   kForget,
   kNext,  ///< The own thread's.
   kGone
@@ -37,6 +39,8 @@ struct Thread {
   bool wakes_own = false;
   bool wakes_poll = false;
   bool impatient = false;    ///< Its deadline may come at any moment.
+  bool shy = false;          ///< Must not drive: it nudges, and sleeps.
+  bool starved = false;      ///< Once it sleeps it is never given a processor again.
   std::uint32_t taken = 0;   ///< Requests that it took from the inbox.
   std::uint32_t rounds = 0;  ///< Waits that it has yet to make.
   Time until{};              ///< For how long it parks.
@@ -47,7 +51,11 @@ struct Scene {
   std::uint32_t rounds = 1;
   bool posts = false;      ///< A thread posts without waiting.
   bool impatient = false;  ///< The last waiter's deadline may come at any moment.
+  bool shy = false;        ///< The last waiter must not drive in its last round.
+  bool starved = false;    ///< The last waiter gets no processor any more once it sleeps.
+  bool late = false;       ///< Once a waiter may let pass for how long it is offered the loop.
   bool frame = false;      ///< A frame arrives that nobody asked for.
+  bool ends = false;       ///< That frame ends the node.
   bool stops = false;      ///< The loop is stopped at any moment.
 };
 
@@ -65,8 +73,12 @@ class World {
       threads_[1 + i].rounds = scene.rounds;
     }
     threads_[waiters_].impatient = scene.impatient;
+    threads_[waiters_].shy = scene.shy;
+    threads_[waiters_].starved = scene.starved;
+    offers_to_miss_ = scene.late ? 1 : 0;
     if (scene.posts) threads_[poster()].at = At::kPost;
     if (scene.frame) sent_ = bit(poster() + 1);
+    if (scene.ends) sent_ = end_ = bit(poster() + 1);
   }
 
   /// What is wrong here, or nothing.
@@ -77,16 +89,21 @@ class World {
       driving += at == At::kTake || at == At::kTurn ? 1 : 0;
     }
     if (driving > 1) return "two threads drive";
-    if (pending_since_ != Time::max() && now_ - pending_since_ > Hands::kIdleRest) {
+    const Duration offered = threads_[waiters_].starved ? Hands::kOfferPatience : Duration::zero();
+    if (pending_since_ != Time::max() && now_ - pending_since_ > Rests::kIdle + offered) {
       return "what came was seen too late";
     }
+    if (rested_) return "what must not wait for a rest does";
+    if (drives_after_end_) return "a waiter drives a node that has ended";
     return {};
   }
   /// Where nothing can happen any more: what has been forgotten, or nothing.
   std::string unfinished() const {
     for (std::uint32_t i = 1; i < threads_.size(); ++i) {
-      if (threads_[i].at != At::kGone) return "a thread sleeps for ever";
+      const bool kept = threads_[i].starved && threads_[i].at == At::kPark;
+      if (threads_[i].at != At::kGone && !kept) return "a thread sleeps for ever";
     }
+    if (over_ && !stopped_) return "the node's end is seen by nobody";
     if (!stopped_ && (inbox_ != 0 || frames_ != 0)) return "what came is seen by nobody";
     if (own().at != (stopped_ ? At::kGone : At::kTurn)) return "the own thread sleeps for ever";
     return {};
@@ -119,8 +136,8 @@ class World {
     }
     const bool time_only = all.empty();
     if (own().at == At::kPark && own().until != Time::max() && own().until > now_) {
-      all.push_back(*this);
-      all.back().pass_time(time_only);
+      World later = *this;
+      if (later.pass_time(time_only)) all.push_back(std::move(later));
     }
     return all;
   }
@@ -137,11 +154,21 @@ class World {
   const Thread& own() const { return threads_[0]; }
   std::uint32_t poster() const { return waiters_ + 1; }
 
-  void pass_time(bool nothing_else) {
+  // False if that is not to be seen again: a waiter could let offers pass for ever.
+  bool pass_time(bool nothing_else) {
+    const bool patience = own().until - now_ > Rests::kIdle;
+    if (patience && !nothing_else) {
+      if (offers_to_miss_ == 0) return false;
+      --offers_to_miss_;
+    }
     if (nothing_else && (inbox_ != 0 || frames_ != 0) && pending_since_ == Time::max()) {
       pending_since_ = now_;
     }
+    // An offer may be missed by who is starved: then that is what all wait for.
+    const bool stalled = nothing_else && !threads_[waiters_].starved;
+    rested_ = stalled && (over_ || (inbox_ & shy_) != 0);
     now_ = own().until;
+    return true;
   }
   void stop() {
     stops_ = false;
@@ -171,12 +198,8 @@ class World {
         return post(thread, index);
       case At::kCheck:
         return go(thread, done ? At::kForget : At::kAsk);
-      case At::kAsk: {
-        Wakes wakes;
-        const bool drives = hands_.ask(name, wakes);
-        note(thread, wakes);
-        return go(thread, drives ? At::kTake : At::kWatch);
-      }
+      case At::kAsk:
+        return ask(thread, index);
       case At::kWatch:
         thread.watches = !done;
         return go(thread, done ? At::kCheck : At::kPark);
@@ -186,6 +209,9 @@ class World {
         return done ? leave(thread) : take(thread);
       case At::kTurn:
         return turn(thread, index);
+      case At::kEnd:
+        note(thread, hands_.stop(now_));
+        return go(thread, At::kNext);
       case At::kForget:
         note(thread, hands_.forget(name, inbox_ == 0, now_));
         return go(thread, thread.rounds == 0 ? At::kGone : At::kPost);
@@ -208,10 +234,23 @@ class World {
       return true;
     }
     inbox_ |= bit(index);
+    if (thread.shy && thread.rounds == 0) shy_ |= bit(index);
     note(thread, hands_.posted(now_));
     return true;
   }
+  bool ask(Thread& thread, std::uint32_t index) {
+    if ((shy_ & bit(index)) != 0) {
+      note(thread, hands_.nudge(now_));
+      return go(thread, At::kWatch);
+    }
+    Wakes wakes;
+    const bool drives = hands_.ask(static_cast<int>(index), now_, wakes);
+    note(thread, wakes);
+    drives_after_end_ = drives && over_;
+    return go(thread, drives ? At::kTake : At::kWatch);
+  }
   bool wake(Thread& thread, std::uint32_t index) {
+    if (thread.starved) return false;
     const bool expired = index == 0 && now_ >= thread.until;
     if (!thread.token && !expired) return false;
     thread.token = false;
@@ -219,12 +258,15 @@ class World {
     return go(thread, index == 0 ? At::kNext : At::kCheck);
   }
   bool leave(Thread& thread) {
-    const auto state = (sent_ | frames_ | inbox_) == 0 ? Hands::State::kIdle : Hands::State::kBusy;
+    const bool idle = (sent_ | frames_ | inbox_) == 0;
+    const auto state = over_  ? Hands::State::kOver
+                       : idle ? Hands::State::kIdle
+                              : Hands::State::kBusy;
     note(thread, hands_.leave(state, inbox_ == 0, now_));
     return go(thread, At::kCheck);
   }
   bool take(Thread& thread) {
-    if (!hands_.drives_on(inbox_ == 0)) return leave(thread);
+    if (over_ || !hands_.drives_on(inbox_ == 0)) return leave(thread);
     thread.taken = std::exchange(inbox_, 0U);
     return go(thread, At::kTurn);
   }
@@ -237,12 +279,16 @@ class World {
       if ((came & bit(i)) != 0) end(i);
     }
     pending_since_ = Time::max();
+    const bool ends = (came & end_) != 0;
+    over_ |= ends;
+    if (index == 0 && ends) return go(thread, At::kEnd);
     return go(thread, index == 0 ? At::kNext : At::kTake);
   }
   bool own_next() {
     const typename Hands::Own next = hands_.own_next(inbox_ == 0, now_);
     note(own(), next.wakes);
     own_drives_ = next.next == Hands::Next::kDrive;
+    if (next.next == Hands::Next::kEnd) over_ = true;
     own().until = next.until;
     if (own_drives_) own().taken = std::exchange(inbox_, 0U);
     if (next.next == Hands::Next::kEnd) {
@@ -261,10 +307,16 @@ class World {
   std::uint32_t sent_ = 0;         // Requests whose answers are on their way.
   std::uint32_t frames_ = 0;       // Answers that have arrived and wait in the transport.
   std::uint32_t done_ = 0;
+  std::uint32_t shy_ = 0;  // Requests of waiters that must not drive.
+  std::uint32_t end_ = 0;  // Of what may come: what ends the node.
+  bool over_ = false;      // It has come.
+  bool rested_ = false;
+  bool drives_after_end_ = false;
   bool poll_token_ = false;
   bool own_drives_ = false;
   bool stops_ = false;
   bool stopped_ = false;
+  std::uint32_t offers_to_miss_ = 0;
   Time now_{};
   Time pending_since_ = Time::max();  // All sleep since then, though something has come.
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Over all interleavings of small cases nobody drives beside another, nobody sleeps for ever, and
-// what comes is seen within the rest; and each wake that HandOver asks for is needed for that.
+// what comes is seen within the rest; and each wake that HandOver asks for is needed for that. In
+// virtual time: how often it wakes the own thread, and how long nobody drives.
 #include "van/hand_over.h"
 
 #include <gtest/gtest.h>
@@ -8,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "common/clock.h"
 #include "common/config.h"
 #include "tests/van/hand_over_model.h"
 
@@ -15,6 +17,15 @@ namespace stretto {
 namespace {
 
 using Hands = HandOver<int>;
+
+/// Nobody is woken by who asks for something, in hope that they wait for it themselves.
+struct Hope {
+  auto operator<=>(const Hope&) const = default;
+  static bool expects_wait() { return true; }
+  void met() {}
+  void missed() {}
+};
+using HopefulHands = HandOver<int, Hope>;
 
 enum class Bug : std::uint8_t {
   kPostWakesNoPoll,
@@ -28,43 +39,56 @@ enum class Bug : std::uint8_t {
   kOwnOffersNobody,
   kOwnRestsForEver,
   kStopWakesNobody,
+  kNudgeWakesNobody,
+  kEndIsNoEnd,
+  kOffersForEver,
   kTwoDrive,
   kOwnDrivesBeside,
 };
 
 /// HandOver with a mistake.
-template <Bug kBug>
-class Faulty : public Hands {
+template <Bug kBug, typename Base = Hands>
+class Faulty : public Base {
  public:
+  using typename Base::Next;
+  using typename Base::Own;
+  using typename Base::State;
+  using typename Base::Wakes;
+
   auto operator<=>(const Faulty&) const = default;
 
   Wakes posted(Time now) {
-    return lacking(Hands::posted(now), Bug::kPostWakesNoPoll, Bug::kPostWakesNoOwn);
+    return lacking(Base::posted(now), Bug::kPostWakesNoPoll, Bug::kPostWakesNoOwn);
   }
-  bool ask(int waiter, Wakes& wakes) {
-    const bool drives = Hands::ask(waiter, wakes);
+  bool ask(int waiter, Time now, Wakes& wakes) {
+    const bool drives = Base::ask(waiter, now, wakes);
     wakes = lacking(wakes, Bug::kAskWakesNoPoll, Bug::kAskWakesNoPoll);
     return drives || kBug == Bug::kTwoDrive;
   }
   Wakes leave(State state, bool inbox_empty, Time now) {
-    return lacking(Hands::leave(state, inbox_empty, now), Bug::kLeaveWakesNoOwn,
-                   Bug::kLeaveWakesNoOwn, Bug::kLeaveOffersNobody);
+    if (kBug == Bug::kEndIsNoEnd && state == State::kOver) state = State::kBusy;
+    const Wakes wakes = lacking(Base::leave(state, inbox_empty, now), Bug::kLeaveWakesNoOwn,
+                                Bug::kLeaveWakesNoOwn, Bug::kLeaveOffersNobody);
+    return wakes.waiter != 0 ? lacking(wakes, Bug::kOffersForEver, Bug::kOffersForEver) : wakes;
   }
   Wakes forget(int waiter, bool inbox_empty, Time now) {
     if (kBug == Bug::kForgetStaysListed) return {};
-    return lacking(Hands::forget(waiter, inbox_empty, now), Bug::kForgetWakesNoOwn,
+    return lacking(Base::forget(waiter, inbox_empty, now), Bug::kForgetWakesNoOwn,
                    Bug::kForgetWakesNoOwn, Bug::kForgetOffersNobody);
   }
   Own own_next(bool inbox_empty, Time now) {
-    Own own = Hands::own_next(inbox_empty, now);
+    Own own = Base::own_next(inbox_empty, now);
     own.wakes =
         lacking(own.wakes, Bug::kOwnOffersNobody, Bug::kOwnOffersNobody, Bug::kOwnOffersNobody);
     if (kBug == Bug::kOwnRestsForEver && own.next == Next::kPark) own.until = Time::max();
     if (kBug == Bug::kOwnDrivesBeside && own.next == Next::kPark) own.next = Next::kDrive;
     return own;
   }
+  Wakes nudge(Time now) {
+    return lacking(Base::nudge(now), Bug::kNudgeWakesNobody, Bug::kNudgeWakesNobody);
+  }
   Wakes stop(Time now) {
-    return lacking(Hands::stop(now), Bug::kStopWakesNobody, Bug::kStopWakesNobody);
+    return lacking(Base::stop(now), Bug::kStopWakesNobody, Bug::kStopWakesNobody);
   }
 
  private:
@@ -80,16 +104,27 @@ class Faulty : public Hands {
 };
 
 const std::vector<model::Scene> kScenes = {
+    {.waiters = 1},
     {.waiters = 1, .posts = true, .stops = true},
     {.waiters = 1, .posts = true, .impatient = true},
     {.waiters = 1, .rounds = 2, .frame = true},
+    {.waiters = 1, .ends = true},
+    {.waiters = 1, .late = true},
+    {.waiters = 2, .starved = true},
     {.waiters = 2},
 };
+
+// With HopefulHands.
+const model::Scene kShyScene = {.waiters = 1, .rounds = 2, .posts = true, .shy = true};
 
 // Those that take a hundred times as long, with STRETTO_MODEL_ALL set.
 const std::vector<model::Scene> kLongScenes = {
     {.waiters = 2, .posts = true},
     {.waiters = 2, .stops = true},
+    {.waiters = 2, .ends = true},
+    {.waiters = 1, .posts = true, .ends = true},
+    {.waiters = 2, .late = true},
+    {.waiters = 2, .posts = true, .starved = true},
     {.waiters = 2, .impatient = true, .frame = true},
     {.waiters = 1, .rounds = 3, .frame = true},
     {.waiters = 2, .posts = true, .frame = true},
@@ -106,6 +141,7 @@ TEST(HandOverModel, HoldsOverAllInterleavings) {
     EXPECT_EQ(verdict.fault, "");
     states += verdict.states;
   }
+  EXPECT_EQ(model::explore<HopefulHands>(kShyScene).fault, "");
   EXPECT_GT(states, 10'000U) << "a model in which little can happen proves little";
   RecordProperty("states", static_cast<int>(states));
 }
@@ -116,7 +152,7 @@ std::string first_fault() {
     const model::Verdict verdict = model::explore<Faulty<kBug>>(scene);
     if (!verdict.fault.empty()) return verdict.fault;
   }
-  return {};
+  return model::explore<Faulty<kBug, HopefulHands>>(kShyScene).fault;
 }
 
 TEST(HandOverModel, FindsEachMissingWake) {
@@ -130,11 +166,94 @@ TEST(HandOverModel, FindsEachMissingWake) {
   EXPECT_NE(first_fault<Bug::kOwnOffersNobody>(), "");
   EXPECT_NE(first_fault<Bug::kOwnRestsForEver>(), "");
   EXPECT_NE(first_fault<Bug::kStopWakesNobody>(), "");
+  EXPECT_NE(first_fault<Bug::kNudgeWakesNobody>(), "");
+  EXPECT_NE(first_fault<Bug::kEndIsNoEnd>(), "");
+  EXPECT_NE(first_fault<Bug::kOffersForEver>(), "");
 }
 
 TEST(HandOverModel, FindsTwoDrivers) {
   EXPECT_EQ(first_fault<Bug::kTwoDrive>(), "two threads drive");
   EXPECT_EQ(first_fault<Bug::kOwnDrivesBeside>(), "two threads drive");
+}
+
+// ---- in virtual time
+
+/// One thread waits and computes in turns while something else is in flight: what that costs.
+struct Alternation {
+  double unserved = 0;          ///< Of the time: nobody drives.
+  std::uint32_t own_wakes = 0;  ///< In all.
+};
+
+Alternation alternate(Duration waits, Duration computes) {
+  constexpr int kTimes = 1000;
+  constexpr int kWaiter = 1;
+  Hands hands;
+  Time now{std::chrono::seconds(7)};
+  const Time begin = now;
+  Duration unserved{};
+  Alternation found;
+  const auto to_own = [&] {
+    Hands::Own own = hands.own_next(true, now);
+    EXPECT_EQ(own.wakes.waiter, 0) << "nobody sleeps here";
+    return own;
+  };
+  Hands::Own own = to_own();
+  for (int i = 0; i < kTimes; ++i) {
+    Hands::Wakes wakes;
+    if (!hands.ask(kWaiter, now, wakes)) {
+      EXPECT_EQ(own.next, Hands::Next::kDrive);
+      own = hands.own_next(true, now);
+      EXPECT_EQ(own.wakes.waiter, kWaiter);
+      EXPECT_TRUE(hands.ask(kWaiter, now, wakes));
+    }
+    for (const Time end = now + waits; own.until < end;) {  // Its looks while others drive.
+      now = std::max(now, own.until);
+      own = to_own();
+    }
+    now = begin + (i + 1) * waits + i * computes;
+    const bool wakes_own = hands.leave(Hands::State::kBusy, true, now).own;
+    found.own_wakes += wakes_own ? 1 : 0;
+    const Time end = now + computes;
+    const Time left = now;
+    if (wakes_own) own = to_own();
+    while (own.next == Hands::Next::kPark && own.until < end) {
+      now = own.until;
+      own = to_own();
+    }
+    unserved += own.next == Hands::Next::kDrive ? now - left : computes;
+    now = end;
+  }
+  found.unserved = seconds(unserved) / seconds(now - begin);
+  return found;
+}
+
+TEST(HandOver, WhoComputesBetweenWaitsDoesNotKeepTheOwnThreadOut) {
+  EXPECT_LT(alternate(50us, 90us).unserved, 0.2);
+  EXPECT_LT(alternate(20us, 20us).unserved, 0.2);
+  EXPECT_LT(alternate(200us, 90us).unserved, 0.2);
+  EXPECT_LT(alternate(1ms, 99us).unserved, 0.1);
+}
+
+TEST(HandOver, WhoWaitsAgainAtOnceWakesNobody) {
+  EXPECT_LE(alternate(50us, 5us).own_wakes, 1U) << "to see that waits follow one another";
+  EXPECT_LE(alternate(20us, 4us).own_wakes, 1U);
+}
+
+TEST(HandOver, AnOfferThatNobodyTakesIsTakenBack) {
+  Hands hands;
+  Time now{std::chrono::seconds(7)};
+  Hands::Wakes wakes;
+  EXPECT_EQ(hands.own_next(true, now).next, Hands::Next::kDrive);
+  EXPECT_FALSE(hands.ask(1, now, wakes));
+  Hands::Own own = hands.own_next(true, now);
+  EXPECT_EQ(own.wakes.waiter, 1);
+  EXPECT_EQ(own.until, now + Hands::kOfferPatience);
+  now = own.until;
+  EXPECT_EQ(hands.own_next(true, now).next, Hands::Next::kDrive);
+  EXPECT_FALSE(hands.ask(1, now, wakes)) << "it comes too late, and is offered the loop again";
+  EXPECT_TRUE(wakes.poll);
+  EXPECT_EQ(hands.own_next(true, now).wakes.waiter, 1);
+  EXPECT_TRUE(hands.ask(1, now, wakes));
 }
 
 }  // namespace
