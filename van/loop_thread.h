@@ -18,7 +18,10 @@
 #include "common/clock.h"
 #include "common/completion.h"
 #include "common/driven_loop.h"
+#include "common/interruptible.h"
 #include "common/mutex.h"
+#include "common/no_cancellation.h"
+#include "common/scheduling_class.h"
 #include "van/loop.h"
 #include "van/loop_inbox.h"
 
@@ -86,31 +89,51 @@ class LoopThread {
    private:
     friend class LoopThread;
 
+    static constexpr Duration kClassHolds = 100ms;
+
     void drive_or_sleep(Awaited& awaited, Time deadline);
     void drive(Awaited& awaited, Time deadline);
-    // A forked child has the node, but its sockets and shared memory are the parent's.
-    bool may_drive() const { return DrivenLoop::here() == nullptr && process_ == ::getpid(); }
+    // A thread that drives another loop would keep that one waiting for its turn here. A forked
+    // child has the node, but its sockets and shared memory are the parent's.
+    bool may_drive() {
+      return DrivenLoop::here() == nullptr && process_ == ::getpid() && is_scheduled_as_own();
+    }
+    // Who is given a processor later than the own thread would keep all that use the loop waiting.
+    bool is_scheduled_as_own();
 
     LoopThread& loop_;  // Gone after the loop's end. It does not end while somebody drives it.
     LoopInbox<Request> inbox_;
     const pid_t process_ = ::getpid();
+    std::atomic<pid_t> own_thread_{0};          // Once it has begun.
+    std::atomic<SchedulingClass> own_class_{};  // As it was when somebody had to know.
+    std::atomic<const void*> as_own_{nullptr};  // A thread that was as good, and when.
+    std::atomic<Time> as_own_since_{};
   };
   const std::shared_ptr<Door>& door() const { return door_; }
 
-  /// Runs `begin(node, done)` on the loop and waits for done's argument; none if that takes too
-  /// long.
+  /// Returns when it is done, the deadline has come, or an Interruptible of this thread says so.
+  void await_end(Awaited& awaited, Time deadline) {
+    for (Time now = std::chrono::steady_clock::now();;) {
+      door_->wait_until(awaited, std::min(deadline, Interruptible::next_look(now)));
+      if (awaited.done()) return;
+      now = std::chrono::steady_clock::now();
+      if (now >= deadline || !Interruptible::goes_on()) return;
+    }
+  }
+  /// Runs `begin(node, done)` on the loop and waits for done's argument; none if the wait ends
+  /// before.
   template <typename Outcome, typename Begin>
   std::optional<Outcome> ask_until(Time deadline, Begin begin) {
-    auto answer = std::make_shared<Completion<std::optional<Outcome>>>();
-    post([begin = std::move(begin), answer](Node& node) {
-      begin(node, [answer](const Outcome& outcome) { answer->end({}, outcome); });
-    });
-    door_->wait_until(*answer, deadline);
+    const auto answer = begin_asking<Outcome>(std::move(begin));
+    await_end(*answer, deadline);
     return answer->value();
   }
+  /// The same, to its end: what is asked may use the caller's memory.
   template <typename Outcome, typename Begin>
   Outcome ask(Begin begin) {
-    return *ask_until<Outcome>(Time::max(), std::move(begin));
+    const auto answer = begin_asking<Outcome>(std::move(begin));
+    door_->wait_until(*answer, Time::max());
+    return *answer->value();
   }
 
  private:
@@ -118,6 +141,15 @@ class LoopThread {
   static constexpr Duration kShortWait = 2ms;
   static bool is_long_until(Time deadline) {  // A limit may be as negative as there are.
     return std::chrono::steady_clock::now() + kShortWait < deadline;
+  }
+
+  template <typename Outcome, typename Begin>
+  auto begin_asking(Begin begin) {
+    auto answer = std::make_shared<Completion<std::optional<Outcome>>>();
+    post([begin = std::move(begin), answer](Node& node) {
+      begin(node, [answer](const Outcome& outcome) { answer->end({}, outcome); });
+    });
+    return answer;
   }
 
   // What is thrown here has nobody to catch it: who drives may be a user's thread.
@@ -130,6 +162,8 @@ class LoopThread {
   }
 
   void loop() {
+    door_->own_class_ = SchedulingClass::of(0);
+    door_->own_thread_ = ::gettid();
     std::vector<Request> requests;
     if (node_.over()) door_->inbox_.stop();
     while (door_->inbox_.own_drives(requests)) {
@@ -190,11 +224,24 @@ class LoopThread {
 
 template <typename Node, typename Request>
 void LoopThread<Node, Request>::Door::wait_until(Awaited& awaited, Time deadline) {
-  // A thread that drives another loop would keep that one waiting for its turn here.
   if (may_drive()) drive_or_sleep(awaited, deadline);
   if (awaited.done()) return;
   inbox_.nudge();
   park_until_done(awaited, deadline);
+}
+
+template <typename Node, typename Request>
+bool LoopThread<Node, Request>::Door::is_scheduled_as_own() {
+  const Time now = std::chrono::steady_clock::now();
+  const void* const here = DrivenLoop::this_thread();
+  if (as_own_ == here && now - as_own_since_.load() < kClassHolds) return true;
+  const SchedulingClass ours = SchedulingClass::of(0);
+  // The whole process may have been moved since.
+  if (ours < own_class_.load()) own_class_ = SchedulingClass::of(own_thread_);
+  if (ours < own_class_.load()) return false;
+  as_own_since_ = now;
+  as_own_ = here;
+  return true;
 }
 
 template <typename Node, typename Request>
@@ -217,6 +264,7 @@ void LoopThread<Node, Request>::Door::drive_or_sleep(Awaited& awaited, Time dead
 template <typename Node, typename Request>
 void LoopThread<Node, Request>::Door::drive(Awaited& awaited, Time deadline) {
   const DrivenLoop here(this);
+  const NoCancellation whole;
   std::vector<Request> requests;
   Node& node = loop_.node_;
   while (!awaited.done() && !node.over() && is_long_until(deadline) && inbox_.drives_on(requests)) {

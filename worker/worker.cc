@@ -5,9 +5,9 @@
 #include <fmt/format.h>
 
 #include <atomic>
-#include <future>
 
 #include "common/clock.h"
+#include "common/completion.h"
 #include "common/config.h"
 #include "common/last_words.h"
 #include "common/log.h"
@@ -23,6 +23,10 @@
 
 namespace stretto {
 namespace detail {
+
+Status interrupted(std::string_view what) {
+  return Status(Code::kCancelled, "the wait was interrupted").with_operation(what);
+}
 
 /// The node and its loop. Thread: any.
 class WorkerImpl {
@@ -44,13 +48,17 @@ class WorkerImpl {
   }
 
   Status join() {
-    std::promise<Status> joined;
-    std::future<Status> result = joined.get_future();
-    node_.join([&joined](const Status& status) { joined.set_value(status); });
+    const auto joined = std::make_shared<Completion<bool>>();
+    node_.join([joined](const Status& status) { joined->end(status, true); });
     if (!config_.metrics_address.empty()) node_.set_board(board_.get());
     node_.set_input(input_.get());
     loop_.start();
-    Status status = result.get();
+    loop_.await_end(*joined, Time::max());
+    if (!joined->done()) {
+      loop_.stop();
+      return interrupted("join");
+    }
+    const Status status = joined->status();
     if (status.ok())
       endpoint_ = metrics::serve_if_wanted(config_, node_.membership().rank(), board_);
     return status;
@@ -248,9 +256,12 @@ Result<Tensor> Worker::declare(std::string_view name, Dtype dtype, std::size_t e
   if (impl_->loop().is_here()) return not_here("declare");
   const TensorSpec spec{
       .name = std::string(name), .dtype = dtype, .elements = elements, .options = options};
-  return impl_->loop().ask<Result<Tensor>>([spec](WorkerNode& node, WorkerNode::Declared done) {
-    node.work().declare(spec, std::move(done));
-  });
+  return impl_->loop()
+      .ask_until<Result<Tensor>>(Time::max(),
+                                 [spec](WorkerNode& node, WorkerNode::Declared done) {
+                                   node.work().declare(spec, std::move(done));
+                                 })
+      .value_or(detail::interrupted("declare"));
 }
 
 Ticket Worker::push(const Tensor& tensor, std::span<const std::byte> source, int priority) {
@@ -353,14 +364,20 @@ Status Worker::load_state(const Tensor& tensor, std::span<const std::byte> state
 
 Status Worker::barrier() {
   if (impl_->loop().is_here()) return not_here("barrier");
-  return impl_->loop().ask<Status>(
-      [](WorkerNode& node, const WorkerNode::Done& done) { node.work().barrier(done); });
+  return impl_->loop()
+      .ask_until<Status>(
+          Time::max(),
+          [](WorkerNode& node, const WorkerNode::Done& done) { node.work().barrier(done); })
+      .value_or(detail::interrupted("barrier"));
 }
 
 Result<Rank> Worker::sit_out() {
   if (impl_->loop().is_here()) return not_here("sit_out");
-  return impl_->loop().ask<Result<Rank>>(
-      [](WorkerNode& node, BarrierCalls::Done done) { node.work().sit_out(std::move(done)); });
+  return impl_->loop()
+      .ask_until<Result<Rank>>(
+          Time::max(),
+          [](WorkerNode& node, BarrierCalls::Done done) { node.work().sit_out(std::move(done)); })
+      .value_or(detail::interrupted("sit_out"));
 }
 
 Status Worker::leave(Duration patience) {

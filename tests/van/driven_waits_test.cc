@@ -2,6 +2,9 @@
 // Threads that wait drive the loop: one at a time, each until its own end; then the next one, or
 // the loop's own thread.
 #include <gtest/gtest.h>
+#include <pthread.h>
+#include <sched.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -149,6 +152,28 @@ TEST_F(DrivenWaits, ALimitEndsAWaitAndNotTheLoop) {
   wait(*want(loop_, DrivenLoop::this_thread()));
 }
 
+TEST_F(DrivenWaits, AnInterruptionEndsAWaitAndNotWhatItAskedFor) {
+  std::shared_ptr<End> asked;
+  bool told = false;
+  int looks = 0;
+  {
+    const Interruptible twice([&looks] { return ++looks < 2; });
+    const auto answer = loop_.ask_until<int>(Time::max(), [&](DrivenNode&, const auto& done) {
+      asked = std::make_shared<End>();
+      asked->on_done([&told, done](const Status&) {
+        told = true;
+        done(1);
+      });
+    });
+    EXPECT_FALSE(answer);
+    EXPECT_EQ(looks, 2);
+  }
+  asked->end({}, 1);
+  EXPECT_TRUE(told);
+  EXPECT_EQ(loop_.ask_until<int>(Time::max(), [](DrivenNode&, const auto& done) { done(7); }), 7);
+  EXPECT_EQ(looks, 2);
+}
+
 TEST_F(DrivenWaits, ALimitInThePastEndsAWaitAtOnce) {
   const auto never = want(loop_, &node_);
   wait(*never, std::chrono::steady_clock::now() + Duration::min());
@@ -235,6 +260,78 @@ TEST_F(DrivenWaits, WhoDrivesALoopDrivesNoOther) {
       [wanted = Wanted{DrivenLoop::this_thread(), end}](DrivenNode& node) { node.want(wanted); });
   wait(*end);
   other.stop();
+}
+
+// While a thread waits that has done this to itself.
+void expect_own_drives_for(Loop& loop, const std::function<int()>& change) {
+  std::jthread([&] {
+    ASSERT_EQ(change(), 0);
+    for (int i = 0; i < 20; ++i) {
+      const void* driver = nullptr;
+      auto end = std::make_shared<End>();
+      end->on_done([&driver](const Status&) { driver = DrivenLoop::this_thread(); });
+      loop.post([end](DrivenNode& here) { here.want({nullptr, end}); });
+      loop.door()->wait_until(*end, Time::max());
+      ASSERT_TRUE(end->done());
+      ASSERT_NE(driver, DrivenLoop::this_thread());
+    }
+  }).join();
+}
+
+TEST_F(DrivenWaits, WhoIsGivenAProcessorLaterThanTheOwnThreadDoesNotDrive) {
+  expect_own_drives_for(
+      loop_, [] { return ::setpriority(PRIO_PROCESS, 0, ::getpriority(PRIO_PROCESS, 0) + 1); });
+  expect_own_drives_for(loop_, [] {
+    const sched_param none{};
+    return ::sched_setscheduler(0, SCHED_IDLE, &none);
+  });
+  wait(*want(loop_, DrivenLoop::this_thread()));
+}
+
+TEST_F(DrivenWaits, IfAllThreadsAreMovedWhoWaitsDrives) {
+  std::jthread([this] {
+    const int nice = ::getpriority(PRIO_PROCESS, 0) + 1;
+    std::atomic<bool> on_own{false};
+    while (!on_own) {  // Until the own thread drives.
+      auto asked = std::make_shared<End>();
+      loop_.post([&on_own, asked, nice, here = DrivenLoop::this_thread()](DrivenNode&) {
+        on_own = DrivenLoop::this_thread() != here;
+        if (on_own) {
+          EXPECT_EQ(::setpriority(PRIO_PROCESS, 0, nice), 0);
+        }
+        asked->end({}, 1);
+      });
+      park_until_done(*asked, Time::max());
+    }
+    ASSERT_EQ(::setpriority(PRIO_PROCESS, 0, nice), 0);
+    wait(*want(loop_, DrivenLoop::this_thread()));
+  }).join();
+}
+
+TEST_F(DrivenWaits, AThreadIsNotCancelledInTheMiddleOfATurn) {
+  std::atomic<bool> drives{false};
+  std::atomic<bool> cancelled{false};
+  bool waited = false;
+  auto end = std::make_shared<End>();
+  end->on_done([&](const Status&) {
+    drives = true;
+    drives.notify_all();
+    cancelled.wait(false);
+    ::pthread_testcancel();  // As what polls and sends does.
+  });
+  std::thread waiter([&] {
+    loop_.post(
+        [wanted = Wanted{DrivenLoop::this_thread(), end}](DrivenNode& node) { node.want(wanted); });
+    wait(*end);
+    waited = true;
+    for (;;) ::pthread_testcancel();
+  });
+  drives.wait(false);
+  EXPECT_EQ(::pthread_cancel(waiter.native_handle()), 0);
+  cancelled = true;
+  cancelled.notify_all();
+  waiter.join();
+  EXPECT_TRUE(waited);
 }
 
 }  // namespace

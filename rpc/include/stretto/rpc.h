@@ -22,7 +22,9 @@
 // Each endpoint has a loop, on which handlers and callbacks run: on a thread of its own, or on one
 // that waits for the loop just then (connect, listen, Call::wait); never on two at once. Calls that
 // wait answer kInvalidArgument in handlers and callbacks. Who waits must hold no lock that one of
-// these takes: not even with a limit, which ends none of them.
+// these takes: not even with a limit, which ends none of them. What is a thread's own (CUDA device,
+// rounding mode, locale, signal mask) is in them that of the thread that they run on; they put back
+// what they change. pthread_cancel of a thread that waits takes effect after the call.
 #pragma once
 
 #include <cstdint>

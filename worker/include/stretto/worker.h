@@ -10,7 +10,9 @@
 // runs callbacks: on a thread of its own, or on one that waits for it just then (declare, barrier,
 // sit_out, leave, save_state, load_state, and a ticket's wait); never on two at once. Calls that
 // wait answer kInvalidArgument in a callback of on_done. Who waits must hold no lock that a
-// callback takes: not even with a limit, which ends no callback.
+// callback takes: not even with a limit, which ends no callback. What is a thread's own (CUDA
+// device, rounding mode, locale, signal mask) is in a callback that of the thread that it runs on;
+// it puts back what it changes. pthread_cancel of a thread that waits takes effect after the call.
 //
 // Memory: what is given to an operation is lent until its ticket has ended, and is neither copied
 // nor freed by Stretto. Any alignment will do. Meanwhile a source must not change and a target must
