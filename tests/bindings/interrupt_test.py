@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ctrl-C at a job of Python workers: each tells it in one line; the status is that of SIGINT."""
 
+import pathlib
 import signal
 import sys
+import tempfile
 import unittest
 
 import jobs
@@ -20,6 +22,34 @@ OWN_HOOK = """
 import sys
 sys.excepthook = lambda kind, error, trace: sys.stderr.write(f"mine: {kind.__name__}\\n")
 """ + EXCHANGE
+# The other worker never joins, so this one waits for the rendezvous.
+JOINING = """
+import os, sys, time
+from stretto import session
+sys.stdout.write("begun\\n")
+sys.stdout.flush()
+if os.environ["STRETTO_RANK"] == "0":
+    session.begin(lazy=False)
+time.sleep(100)
+"""
+# Rank 1 comes to the barrier once the handler of rank 0 has run, which is there already.
+HANDLED = """
+import os, pathlib, signal, sys, time
+from stretto import session
+session.begin(lazy=False)
+threads = lambda: len(os.listdir("/proc/self/task"))
+heard = pathlib.Path(sys.argv[1])
+if session.current().rank == 0:
+    before = threads()
+    signal.signal(signal.SIGALRM, lambda *_: heard.write_text(f"{threads() - before}"))
+    signal.setitimer(signal.ITIMER_REAL, 0.1)
+else:
+    while not heard.exists() or not heard.read_text():
+        time.sleep(0.01)
+session.current().barrier()
+session.end()
+print("done")
+"""
 
 
 class Interrupt(jobs.PythonTest):
@@ -38,6 +68,18 @@ class Interrupt(jobs.PythonTest):
         for lines in self.interrupted(EXCHANGE):
             self.assertEqual(len(lines), 2, lines)
             self.assertRegex(lines[1], r"^KeyboardInterrupt in <string>:[5678]$")
+
+    def test_a_worker_that_joins_hears_it_too(self):
+        for lines in self.interrupted(JOINING):
+            self.assertEqual(len(lines), 2, lines)
+            self.assertRegex(lines[1], r"^KeyboardInterrupt in <string>:")
+
+    def test_a_handler_runs_in_a_barrier_which_adds_no_thread_and_goes_on(self):
+        with tempfile.TemporaryDirectory() as folder:
+            heard = pathlib.Path(folder) / "heard"
+            job = self.launch(sys.executable, "-c", HANDLED, heard, workers=2, servers=1)
+            self.assert_done(job)
+            self.assertEqual(heard.read_text(), "0")
 
     def test_a_hook_of_the_program_stays(self):
         for lines in self.interrupted(OWN_HOOK):

@@ -6,18 +6,15 @@
 #include <array>
 #include <chrono>
 #include <cmath>
-#include <future>
-#include <system_error>
-#include <thread>
 
-#include "common/memory.h"
+#include "common/clock.h"
+#include "common/interruptible.h"
 
 namespace stretto::python {
 namespace py = pybind11;
 
 namespace {
 
-constexpr Duration kBetweenSignals = 200ms;
 constexpr double kLongestWait = 1e9;  // Seconds; more does not fit a Duration.
 
 Duration from_seconds(double seconds) {
@@ -38,46 +35,26 @@ void hear_signals() {
   if (PyErr_CheckSignals() != 0) throw py::error_already_set();
 }
 
-// What a call that waits returns: a thread makes it, so that this one hears signals. What a
-// signal's handler raises leaves the call to that thread, which therefore holds all that it needs.
-template <typename Call>
-auto heard_or_thrown(Call call) {
-  auto promise = std::make_shared<std::promise<decltype(call())>>();
-  auto future = promise->get_future();
-  std::thread waiting([promise, call = std::move(call)] {
-    try {
-      promise->set_value(call());
-    } catch (...) {  // A lack of memory, which Python calls MemoryError.
-      promise->set_exception(std::current_exception());
-    }
-  });
-  const auto ready = [&] { return future.wait_for(kBetweenSignals) == std::future_status::ready; };
-  try {
-    while (!without_gil(ready)) hear_signals();
-  } catch (const py::error_already_set&) {
-    (void)new std::thread(std::move(waiting));  // NOLINT: nobody waits for it any more.
-    throw;
-  }
-  waiting.join();
-  return future.get();
-}
-
+// What a call that waits for the worker returns. This thread, which may drive the worker's loop,
+// hears signals in between; what a handler raises ends the wait.
 template <typename Call>
 auto heard(Call call) {
-  try {
-    return heard_or_thrown(std::move(call));
-  } catch (const std::system_error& refused) {
-    raise_unless_ok({Code::kResource, std::string("a thread could not be started: ") +
-                                          refused.what() + "; " + memory_at_hand()});
-    throw;
-  }
+  auto outcome = without_gil([&] {
+    const Interruptible hears([] {
+      const py::gil_scoped_acquire gil;
+      return PyErr_CheckSignals() == 0;
+    });
+    return call();
+  });
+  if (PyErr_Occurred() != nullptr) throw py::error_already_set();
+  return outcome;
 }
 
 }  // namespace
 
 void PyTicket::wait() const {
   process_.refuse_others();
-  while (!wait_for(std::chrono::duration<double>(kBetweenSignals).count())) hear_signals();
+  while (!wait_for(seconds(Interruptible::kBetween))) hear_signals();
 }
 
 bool PyTicket::wait_for(double seconds) const {
@@ -95,7 +72,7 @@ void PyTicket::set_deadline(double seconds_from_now) const {
 }
 
 std::unique_ptr<PyWorker> PyWorker::join(const Options& options) {
-  return std::make_unique<PyWorker>(value_of(heard([options] { return Worker::join(options); })));
+  return std::make_unique<PyWorker>(value_of(heard([&options] { return Worker::join(options); })));
 }
 
 PyWorker::~PyWorker() {
@@ -112,8 +89,8 @@ std::uint32_t PyWorker::size() const { return here()->size(); }
 Tensor PyWorker::declare(const std::string& name, Dtype dtype, std::size_t elements,
                          const TensorOptions& options) {
   process_.refuse_others();
-  return value_of(without_gil(
-      [&, worker = here()] { return worker->declare(name, dtype, elements, options); }));
+  return value_of(
+      heard([&, worker = here()] { return worker->declare(name, dtype, elements, options); }));
 }
 
 PyTicket PyWorker::push(const Tensor& tensor, Memory source, int priority, py::object owner) {
