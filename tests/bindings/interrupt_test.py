@@ -22,14 +22,24 @@ OWN_HOOK = """
 import sys
 sys.excepthook = lambda kind, error, trace: sys.stderr.write(f"mine: {kind.__name__}\\n")
 """ + EXCHANGE
-# The other worker never joins, so this one waits for the rendezvous.
+# The other worker never joins, so this one waits for the rendezvous; it says so from a handler.
 JOINING = """
-import os, sys, time
+import os, signal, sys, time
 from stretto import session
+def tell(_, frame):
+    while frame is not None and frame.f_code.co_name != "begin":
+        frame = frame.f_back
+    if frame is not None:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        sys.stdout.write("begun\\n")
+        sys.stdout.flush()
+if os.environ["STRETTO_RANK"] == "0":
+    signal.signal(signal.SIGALRM, tell)
+    signal.setitimer(signal.ITIMER_REAL, 0.3, 0.3)
+    session.begin(lazy=False)
+sys.excepthook = lambda *_: sys.stderr.write("KeyboardInterrupt in <string>:0\\n")
 sys.stdout.write("begun\\n")
 sys.stdout.flush()
-if os.environ["STRETTO_RANK"] == "0":
-    session.begin(lazy=False)
 time.sleep(100)
 """
 # Rank 1 comes to the barrier once the handler of rank 0 has run, which is there already.
