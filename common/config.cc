@@ -7,6 +7,8 @@
 #include <charconv>
 #include <limits>
 
+#include "common/crc32c.h"
+
 namespace stretto {
 namespace {
 
@@ -183,6 +185,17 @@ void read_look_ahead(ConfigReader& reader, Duration& look_ahead) {
   look_ahead = std::chrono::microseconds(microseconds);
 }
 
+// A table in place of libisal would take longer than the network.
+void read_checksums(ConfigReader& reader, bool& checksums) {
+  const auto word = reader.text({"STRETTO_CHECKSUMS"});
+  checksums = crc32c_is_fast();
+  if (!word || *word == "auto") return;
+  checksums = *word == "on";
+  if (*word != "on" && *word != "off") {
+    reader.fail(wrong("STRETTO_CHECKSUMS", *word, "auto, on or off"));
+  }
+}
+
 void read_balance(ConfigReader& reader, bool& balance_input) {
   const auto word = reader.text({"STRETTO_INPUT_BALANCE"});
   if (!word) return;
@@ -326,6 +339,7 @@ Result<Config> config_from(const Environment& environment, Role role) {
   read_submission(reader, config.whole_frames);
   read_host_policy(reader, config.host_policy);
   read_look_ahead(reader, config.look_ahead);
+  read_checksums(reader, config.checksums);
   read_balance(reader, config.balance_input);
   reader.seconds({"STRETTO_RENDEZVOUS_TIMEOUT_S"}, config.rendezvous_timeout);
   reader.seconds({"STRETTO_OPERATION_TIMEOUT_S"}, config.operation_timeout);

@@ -105,6 +105,8 @@ struct Config {
   Duration link_patience = 0s;
   /// Frames leave whole and windows are the settings', towards other hosts too: for comparisons.
   bool whole_frames = false;
+  /// VanOptions::checksums. The environment's is whether they cost little, unless it says.
+  bool checksums = false;
   /// The environment's is kUrgent unless it says otherwise.
   HostPolicy host_policy = HostPolicy::kNone;
   /// For how long a loop looks again before it sleeps, at most. The environment's is 50 us unless

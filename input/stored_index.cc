@@ -15,9 +15,9 @@
 #include <new>
 #include <span>
 
+#include "common/crc32c.h"
 #include "common/descriptor.h"
 #include "common/log.h"
-#include "input/crc32c.h"
 #include "input/permutation.h"
 
 namespace stretto::input {

@@ -8,13 +8,18 @@
 #include <cstring>
 #include <optional>
 
-#include "input/crc32c.h"
+#include "common/crc32c.h"
 
 namespace stretto::input {
 namespace {
 
 constexpr std::size_t kLengthBytes = 8;
 constexpr std::size_t kSearchBytes = std::size_t{64} << 10;
+
+// A CRC over bytes that contain CRCs is weak, so TFRecord stores it turned and shifted.
+constexpr std::uint32_t masked(std::uint32_t crc) {
+  return ((crc >> 15) | (crc << 17)) + 0xa282ead8U;
+}
 
 template <typename T>
 T load(std::span<const std::byte> bytes) {

@@ -45,10 +45,11 @@ Status not_here(std::string_view what) {
 // Windows and the like; an endpoint is in no job, so what is said of one is no concern of its.
 Environment environment_of_endpoints() {
   return [all = process_environment()](const std::string& name) -> std::optional<std::string> {
-    for (const char* known : {"STRETTO_JOB_TOKEN", "STRETTO_BIND_HOST", "STRETTO_NODE_HOST",
-                              "DMLC_NODE_HOST", "STRETTO_TRANSPORT", "STRETTO_FABRIC_PROVIDER",
-                              "STRETTO_LINK_WINDOW_BYTES", "STRETTO_TOTAL_WINDOW_BYTES",
-                              "STRETTO_DEAD_AFTER_S", "STRETTO_HEARTBEAT_S", "STRETTO_SPIN_US"}) {
+    for (const char* known :
+         {"STRETTO_JOB_TOKEN", "STRETTO_BIND_HOST", "STRETTO_NODE_HOST", "DMLC_NODE_HOST",
+          "STRETTO_TRANSPORT", "STRETTO_FABRIC_PROVIDER", "STRETTO_LINK_WINDOW_BYTES",
+          "STRETTO_TOTAL_WINDOW_BYTES", "STRETTO_DEAD_AFTER_S", "STRETTO_HEARTBEAT_S",
+          "STRETTO_SPIN_US", "STRETTO_CHECKSUMS"}) {
       if (name == known) return all(name);
     }
     return std::nullopt;
@@ -103,46 +104,47 @@ class EndpointImpl {
                .max_calls = options.max_calls,
                .max_held_bytes = options.max_held_bytes,
                .dead_after = config_.job.dead_after,
-               .look_ahead = config_.look_ahead},
+               .look_ahead = config_.look_ahead,
+               .checksums = config_.checksums},
               methods_, std::move(transport), clock_) {
-    node_.set_executor(executor_);
-    loop_.start();
-  }
-  ~EndpointImpl() { close(); }
+  node_.set_executor(executor_);
+  loop_.start();
+}
+~EndpointImpl() { close(); }
 
-  Loop& loop() { return loop_; }
-  Methods& methods() { return methods_; }
-  const std::shared_ptr<NodeExecutor>& executor() const { return executor_; }
-  const Config& config() const { return config_; }
+Loop& loop() { return loop_; }
+Methods& methods() { return methods_; }
+const std::shared_ptr<NodeExecutor>& executor() const { return executor_; }
+const Config& config() const { return config_; }
 
-  std::string address() const {
-    MutexLock lock(mutex_);
-    return address_;
-  }
-  void set_address(std::string address) {
-    MutexLock lock(mutex_);
-    address_ = std::move(address);
-  }
+std::string address() const {
+  MutexLock lock(mutex_);
+  return address_;
+}
+void set_address(std::string address) {
+  MutexLock lock(mutex_);
+  address_ = std::move(address);
+}
 
-  void close() {
-    if (loop_.is_here()) return;
-    std::call_once(closed_, [this] {
-      loop_.post([](EndpointNode& node) { node.close(); });
-      loop_.join();
-      loop_.stop();
-    });
-  }
+void close() {
+  if (loop_.is_here()) return;
+  std::call_once(closed_, [this] {
+    loop_.post([](EndpointNode& node) { node.close(); });
+    loop_.join();
+    loop_.stop();
+  });
+}
 
- private:
-  const Config config_;
-  const SteadyClock clock_;
-  Methods methods_;
-  EndpointNode node_;
-  Loop loop_{node_, clock_};
-  const std::shared_ptr<NodeExecutor> executor_ = std::make_shared<LoopExecutor>(loop_.door());
-  std::once_flag closed_;
-  mutable Mutex mutex_;
-  std::string address_ GUARDED_BY(mutex_);
+private:
+const Config config_;
+const SteadyClock clock_;
+Methods methods_;
+EndpointNode node_;
+Loop loop_{node_, clock_};
+const std::shared_ptr<NodeExecutor> executor_ = std::make_shared<LoopExecutor>(loop_.door());
+std::once_flag closed_;
+mutable Mutex mutex_;
+std::string address_ GUARDED_BY(mutex_);
 };
 
 }  // namespace detail

@@ -45,7 +45,8 @@ void broadcast(Van& van, const NodeLinks& links, const control::Message& message
 Scheduler::Scheduler(const Config& config, std::unique_ptr<Transport> transport, const Clock& clock)
     : config_(config),
       clock_(clock),
-      van_(std::move(transport), clock, {.patience = config.link_patience}),
+      van_(std::move(transport), clock,
+           {.patience = config.link_patience, .checksums = config.checksums}),
       began_(clock.now()),
       next_look_(clock.now()),
       machine_(config, clock.now()),

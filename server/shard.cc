@@ -52,6 +52,7 @@ Shard::Shard(const Config& config, std::uint32_t index, std::unique_ptr<Transpor
       van_(std::move(transport), clock,
            {.patience = config.link_patience,
             .whole_frames = config.whole_frames,
+            .checksums = config.checksums,
             .look_ahead = config.look_ahead,
             .host = host::host_options(config)}),
       trace_(config, van_),

@@ -38,10 +38,11 @@ struct FrameCounters {
   std::uint64_t frames_out = 0;
   std::uint64_t data_bytes_in = 0;
   std::uint64_t data_bytes_out = 0;
-  std::uint64_t refused = 0;  ///< Frames and links from outside that were not ours.
-  std::uint64_t breaks = 0;   ///< Links that ended and were not closed here.
-  std::uint64_t mended = 0;   ///< Sessions that went on with another link.
-  std::uint64_t stalls = 0;   ///< Times that sending ended while something had to wait for credit.
+  std::uint64_t refused = 0;    ///< Frames and links from outside that were not ours.
+  std::uint64_t breaks = 0;     ///< Links that ended and were not closed here.
+  std::uint64_t mended = 0;     ///< Sessions that went on with another link.
+  std::uint64_t corrupted = 0;  ///< Frames that were not as they had left.
+  std::uint64_t stalls = 0;  ///< Times that sending ended while something had to wait for credit.
 };
 
 }  // namespace stretto

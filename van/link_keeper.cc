@@ -78,7 +78,10 @@ void LinkKeeper::refuse(LinkId id, const Status& why) {
 void LinkKeeper::carrier_broke(LinkId carrier, const Status& why, FrameHandler& handler) {
   const auto [id, link] = parts_.links.carried_by(carrier);
   if (link == nullptr) return mender_.on_broken(carrier);
-  lose(id, *link, why, handler);
+  // Who says of each frame what it must be sends no other bytes: they were corrupted on the way.
+  const bool corrupted = link->gets_checksums && why.code() == Code::kMalformed;
+  if (corrupted) ++parts_.counters.corrupted;
+  lose(id, *link, corrupted ? Status(Code::kLinkBroken, why.cause()) : why, handler);
 }
 
 void LinkKeeper::lose(LinkId id, LinkState& link, const Status& why, FrameHandler& handler) {

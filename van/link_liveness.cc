@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The two ways in which a path is dead.
+// The three ways in which a path is dead.
 #include "van/link_liveness.h"
 
 #include <fmt/format.h>
@@ -27,6 +27,10 @@ Status LinkLiveness::look(const PathSigns& signs, Time now, Duration limit) {
     acked_bytes_ = signs.acked_bytes;
     due_since_ = now;
   }
+  if (anew || signs.begun_at == 0 || signs.begun_at != begun_at_) {
+    begun_at_ = signs.begun_at;
+    begun_since_ = now;
+  }
   if (anew) return {};
   if (signs.silence >= limit && signs.unanswered >= kLeastUnanswered) {
     return {Code::kLinkBroken,
@@ -41,6 +45,11 @@ Status LinkLiveness::look(const PathSigns& signs, Time now, Duration limit) {
                         "far end's kernel for {:.1f} s, though something came {:.1f} s ago; are "
                         "large packets lost between the two hosts?",
                         in_seconds(now - due_since_), in_seconds(signs.silence))};
+  }
+  if (begun_at_ != 0 && now - begun_since_ >= limit) {
+    return {Code::kLinkBroken,
+            fmt::format("a message has come in part, and nothing more of it for {:.1f} s",
+                        in_seconds(now - begun_since_))};
   }
   return {};
 }

@@ -20,6 +20,9 @@ struct PathSigns {
   bool unacked = false;           ///< Some are on their way, and the far end has room for them.
   std::uint32_t unanswered = 0;   ///< Times in a row that we asked again and got no answer.
   Duration silence{};             ///< Since anything at all came.
+  /// Of a message of which a beginning has come: so many bytes of all; 0: there is none, or more
+  /// has yet to be read.
+  std::uint64_t begun_at = 0;
 };
 
 /// Of one link. Thread: loop. Pure: it is shown signs and times.
@@ -27,7 +30,8 @@ class LinkLiveness {
  public:
   /// kLinkBroken if the path has been dead for `limit`: either nothing has come in that time,
   /// though we asked; or other things come, but nothing of ours is acknowledged, as where large
-  /// packets are lost and small ones are not. Looked at least every 2 s; after a longer pause it
+  /// packets are lost and small ones are not; or a message has begun and its rest does not come,
+  /// as where a length was corrupted. Looked at least every 2 s; after a longer pause it
   /// begins anew, since it was us who stood still.
   Status look(const PathSigns& signs, Time now, Duration limit);
 
@@ -40,6 +44,8 @@ class LinkLiveness {
   Time looked_;
   Time due_since_;  // Nothing was on its way before, or some of it was acknowledged.
   std::uint64_t acked_bytes_ = 0;
+  Time begun_since_;
+  std::uint64_t begun_at_ = 0;
 };
 
 }  // namespace stretto

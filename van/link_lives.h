@@ -28,9 +28,11 @@ struct LinkState {
   bool ours = false;        ///< We connected.
   bool greeted = false;     ///< The handler knows of it.
   bool admitted = false;
-  bool visits = false;   ///< Its end is nobody's loss.
-  bool closing = false;  ///< Refused: ends when its fault has left.
-  bool owing = false;    ///< Is among the debts.
+  bool visits = false;           ///< Its end is nobody's loss.
+  bool closing = false;          ///< Refused: ends when its fault has left.
+  bool owing = false;            ///< Is among the debts.
+  bool gives_checksums = false;  ///< What leaves has one.
+  bool gets_checksums = false;   ///< What comes has one: it had when the last frame came.
 };
 
 /// Thread: loop. Pure.

@@ -7,6 +7,7 @@
 #include <random>
 
 #include "common/token.h"
+#include "van/checksum.h"
 #include "van/control_codec.h"
 
 namespace stretto {
@@ -56,7 +57,7 @@ void LinkMender::connect() {
                                 .session = link->session.name(),
                                 .link = ++link->links,
                                 .received = link->session.received()};
-    if (sender_.greet(*attempt, control::encode(claim))) {
+    if (sender_.greet(*attempt, control::encode(claim), link->gives_checksums)) {
       parted_.attempted(id, *attempt);
     } else {
       parts_.transport.close(*attempt);
@@ -66,6 +67,11 @@ void LinkMender::connect() {
 
 Status LinkMender::take(LinkId session, LinkState& link, LinkId attempt, wire::HeaderView bytes,
                         const Buffer& payload) {
+  const Status whole = wire::verify_checksum(bytes, payload.bytes(), link.gets_checksums);
+  if (!whole.ok()) {
+    ++parts_.counters.corrupted;
+    return whole;
+  }
   const Result<wire::Header> header = wire::decode(bytes, payload.size());
   if (!header.ok()) return header.status();
   if (header->kind != wire::Kind::kControl || header->sequence != 1) {
@@ -91,6 +97,11 @@ std::optional<LinkMender::Ended> LinkMender::on_answer(LinkId attempt, wire::Hea
   if (link == nullptr || link->closing) return std::nullopt;
   const Status status = take(session, *link, attempt, bytes, payload);
   if (status.ok()) return std::nullopt;
+  if (status.code() == Code::kLinkBroken) {  // Corrupted: it is asked again.
+    parts_.transport.close(attempt);
+    on_broken(attempt);
+    return std::nullopt;
+  }
   return Ended{session, status};
 }
 
@@ -130,7 +141,8 @@ Status LinkMender::on_resume(LinkId carrier, NodeId node, const control::Resume&
   sender_.remove_link(carrier);
   parts_.links.remove(carrier);  // It came as a stranger.
   parts_.transport.admit(carrier);
-  sender_.greet(carrier, control::encode(control::Resumed{.received = link->session.received()}));
+  sender_.greet(carrier, control::encode(control::Resumed{.received = link->session.received()}),
+                link->gives_checksums);
   carry_on(id, carrier);
   return {};
 }

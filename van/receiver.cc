@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "van/checksum.h"
 #include "van/control_codec.h"
 
 namespace stretto {
@@ -23,10 +24,23 @@ bool is_data(wire::Kind kind) {
 Status Receiver::receive(LinkId id, LinkState& link, wire::HeaderView bytes, Buffer payload,
                          FrameHandler& handler) {
   ++parts_.counters.frames_in;
+  if (Status status = verify(link, bytes, payload); !status.ok()) return status;
   Result<wire::Header> header = wire::decode(bytes, payload.size());
   if (!header.ok()) return header.status();
+  header->flags = static_cast<std::uint16_t>(header->flags & ~wire::kChecksummed);
   if (Status status = accept(id, link, *header); !status.ok()) return status;
   return take(id, link, *header, std::move(payload), handler);
+}
+
+// A far end gives all its frames a checksum, or none: from the first one on they are wanted.
+Status Receiver::verify(LinkState& link, wire::HeaderView bytes, const Buffer& payload) {
+  Status status = wire::verify_checksum(bytes, payload.bytes(), link.gets_checksums);
+  if (!status.ok()) {
+    ++parts_.counters.corrupted;
+  } else if (!link.gets_checksums) {
+    link.gets_checksums = wire::has_checksum(bytes);
+  }
+  return status;
 }
 
 // What must hold for every frame before anything is done with it.

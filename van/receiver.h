@@ -26,6 +26,7 @@ class Receiver {
                  FrameHandler& handler);
 
  private:
+  Status verify(LinkState& link, wire::HeaderView bytes, const Buffer& payload);
   Status check(const LinkState& link, const wire::Header& header) const;
   Status accept(LinkId id, LinkState& link, const wire::Header& header);
   Status take(LinkId id, LinkState& link, const wire::Header& header, Buffer payload,

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "common/config.h"
+#include "van/checksum.h"
 #include "van/frame_views.h"
 
 namespace stretto {
@@ -43,8 +44,8 @@ Time deadline_in(std::uint64_t microseconds, const Clock& clock) {
   return clock.now() + std::chrono::microseconds(microseconds);
 }
 
-Sender::Sender(const Parts& parts, bool whole_frames, const host::HostOptions& host)
-    : parts_(parts), queue_(0, 0), host_(host), paced_(!whole_frames) {
+Sender::Sender(const Parts& parts, bool whole_frames, const host::HostOptions& host, bool checksums)
+    : parts_(parts), queue_(0, 0), host_(host), paced_(!whole_frames), checksums_(checksums) {
   queue_.backlog().set_nesting({kMostNested, kLargestNested});
   const JobSettings defaults;
   set_windows(defaults.link_window_bytes, defaults.total_window_bytes);
@@ -59,6 +60,8 @@ void Sender::set_windows(std::uint64_t link_window_bytes, std::uint64_t total_wi
 // Towards this host nothing is shared with others: its windows are the settings'.
 void Sender::add_link(LinkId id, Time now) {
   queue_.add_link(id);
+  LinkState* link = parts_.links.find(id);
+  if (link != nullptr) link->gives_checksums = checksums_ && !parts_.transport.is_local(id);
   if (!paced_ || parts_.transport.is_local(id)) return;
   pacer_.add_link(id, now);
   host_.join(now);
@@ -93,12 +96,13 @@ void Sender::send_again(LinkId id) {
   note_owed(id, *link);  // What was told may be lost.
 }
 
-bool Sender::greet(LinkId carrier, const Buffer& message) {
+bool Sender::greet(LinkId carrier, const Buffer& message, bool checksum) {
   wire::Header header;
   header.sender = node_;
   header.epoch = epoch_;
   header.sequence = 1;
   header.bytes = static_cast<std::uint32_t>(message.size());
+  if (checksum) wire::add_checksum(header, message.bytes());
   return parts_.transport.try_send(carrier, header, message) == Transport::Sent::kTaken;
 }
 
@@ -111,11 +115,13 @@ bool Sender::has_sent_again(LinkId id) {
   LinkState* link = parts_.links.find(id);
   STRETTO_CHECK(link != nullptr);
   while (const KeptFrames::Kept* kept = link->session.next_again()) {
-    if (parts_.transport.try_send(link->carrier, kept->header, kept->payload) !=
+    wire::Header header = kept->header;
+    if (link->gives_checksums) wire::add_checksum(header, kept->payload.bytes());
+    if (parts_.transport.try_send(link->carrier, header, kept->payload) !=
         Transport::Sent::kTaken) {
       return false;
     }
-    link->session.sent_again(kept->header);
+    link->session.sent_again(header);
     ++parts_.counters.frames_out;
   }
   queue_.writable(id);
@@ -196,10 +202,11 @@ void Sender::pump(FrameHandler& handler) {
   while (auto pick = pacer_.next(now)) {
     LinkState* link = parts_.links.find(pick->link);
     STRETTO_CHECK(link != nullptr);
-    const wire::Header header = stamp(link->session, *pick, now);
+    wire::Header header = stamp(link->session, *pick, now);
     const Buffer& payload = pick->frame->payload;
     const bool whole = pick->bytes == payload.size();
     const Buffer slice = whole ? payload : payload.slice(pick->offset, pick->bytes);
+    if (link->gives_checksums) wire::add_checksum(header, slice.bytes());
     parts_.trace.leaves();
     switch (parts_.transport.try_send(link->carrier, header, slice)) {
       case Transport::Sent::kTaken:

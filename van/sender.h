@@ -29,7 +29,9 @@ class Sender {
     const Clock& clock;
   };
   /// `whole_frames`: towards other hosts too, and the windows are set_windows'.
-  Sender(const Parts& parts, bool whole_frames, const host::HostOptions& host = {});
+  /// `checksums`: frames to other hosts get one.
+  Sender(const Parts& parts, bool whole_frames, const host::HostOptions& host = {},
+         bool checksums = false);
 
   /// Stamped on every frame.
   void set_node(NodeId node) { node_ = node; }
@@ -44,7 +46,7 @@ class Sender {
   void send_again(LinkId id);
   /// The first frame on a link that is to carry a session that there is: it has no number in that.
   /// False if it cannot leave.
-  bool greet(LinkId carrier, const Buffer& message);
+  bool greet(LinkId carrier, const Buffer& message, bool checksum);
   void writable(LinkId id);
   /// A control frame, with the acks of this moment: not of when it leaves. Unknown links are
   /// ignored.
@@ -82,7 +84,8 @@ class Sender {
   std::vector<LinkId> again_;  // Sessions of which frames are to be sent again.
   NodeId node_ = 0;
   std::uint32_t epoch_ = 0;
-  const bool paced_;  // Towards other hosts.
+  const bool paced_;      // Towards other hosts,
+  const bool checksums_;  // and so are these.
 };
 
 }  // namespace stretto

@@ -23,6 +23,8 @@ metrics::Metrics metrics_of(const Van& van,
   add("stretto_credit_stalls_total", Type::kCounter, counters.stalls,
       "Times that sending ended while frames had to wait for credit.");
   add("stretto_link_breaks_total", Type::kCounter, counters.breaks, "Links that broke.");
+  add("stretto_corrupted_frames_total", Type::kCounter, counters.corrupted,
+      "Frames that came with a wrong checksum, and were asked for again.");
   add("stretto_preemptions_total", Type::kCounter, van.trace().preemptions(),
       "Frames that stood still between two slices while others went.");
   add("stretto_under_way_bytes", Type::kGauge, van.queue().windows().in_flight(),

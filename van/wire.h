@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The data header: what every frame on every transport begins with. docs/WIRE.md explains each
 // field; this file is where they are laid out, once. Fields marked "reserved" are sent as zero and
-// ignored, and are there so that exactly-once, tables and checksums need no new protocol.
+// ignored, and are there so that tables need no new protocol.
 #pragma once
 
 #include <array>
@@ -51,9 +51,10 @@ enum Flags : std::uint16_t {
   kAbandoned = 8,   ///< more: the rest of that frame will not come.
   kCreditNow = 16,  ///< data: tell at once that this has been taken.
   kProbe = 32,      ///< pull: only what is known of the value, at once. done: the answer to it.
+  kChecksummed = 64,  ///< any: `checksum` is there.
 };
 inline constexpr std::uint16_t kKnownFlags =
-    kWantsValue | kAssign | kAbsent | kAbandoned | kCreditNow | kProbe;
+    kWantsValue | kAssign | kAbsent | kAbandoned | kCreditNow | kProbe | kChecksummed;
 
 /// A part's name on the wire: which tensor, and which piece of it.
 struct Key {
@@ -77,7 +78,7 @@ struct Header {
   std::int32_t priority = 0;   ///< Higher goes first.
   Key key;                     ///< Part (tensor and part); for tables later: table and slot.
   std::uint32_t bytes = 0;     ///< Payload length, of this slice.
-  std::uint32_t checksum = 0;  ///< Reserved: CRC32C of the payload.
+  std::uint32_t checksum = 0;  ///< CRC32C of the frame; van/checksum.h.
   /// push: the round. pull: least version. value: rounds applied. call, answer: the call's number.
   /// credit: the least round trip that the sender has seen of late, in nanoseconds; 0: none.
   std::uint64_t version = 0;

@@ -18,6 +18,7 @@ WorkerNode::WorkerNode(const Config& config, std::unique_ptr<Transport> transpor
       van_(std::move(transport), clock,
            {.patience = config.link_patience,
             .whole_frames = config.whole_frames,
+            .checksums = config.checksums,
             .look_ahead = config.look_ahead,
             .host = host::host_options(config)}),
       membership_(config, {}, van_, clock),

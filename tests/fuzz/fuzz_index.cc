@@ -6,7 +6,7 @@
 #include <string>
 
 #include "common/check.h"
-#include "input/crc32c.h"
+#include "common/crc32c.h"
 #include "input/stored_index.h"
 #include "tests/fuzz/input.h"
 

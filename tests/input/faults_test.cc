@@ -7,7 +7,7 @@
 
 #include <cstring>
 
-#include "input/crc32c.h"
+#include "common/crc32c.h"
 #include "tests/input/files.h"
 
 namespace stretto::input {

@@ -173,7 +173,7 @@ void SimNetwork::deliver(Endpoint& to, End& from, const wire::Header& header, Bu
 // A payload may be the sender's own memory, which stays as it is.
 void SimNetwork::flip(Event& event, std::size_t bit) {
   const auto mask = static_cast<std::byte>(1U << (bit % 8));
-  const std::size_t index = bit / 8;
+  const std::size_t index = bit / 8 % (event.header.size() + event.payload.size());
   if (index < event.header.size()) {
     event.header[index] ^= mask;
     return;

@@ -81,8 +81,8 @@ class SimNetwork {
   /// Loses the next frame between two endpoints, as a transport that reconnects silently does.
   void lose_next(const std::string& from, const std::string& to);
   /// Flips a bit of the next frame between two endpoints on its way: the first 1024 are its
-  /// header's, from the lowest of the first byte on, the others its payload's. False if there is no
-  /// link. No plan draws this: frames carry no checksum, so most flips would not be noticed.
+  /// header's, from the lowest of the first byte on, the others its payload's, and behind these the
+  /// header's again. False if there is no link.
   bool flip_next(const std::string& from, const std::string& to, std::size_t bit);
   /// Sees and may rewrite each frame before it travels; returns how often it is delivered. The
   /// sequence numbers of what follows are made to fit, as if the sender had sent it so often.

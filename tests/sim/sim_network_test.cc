@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Bits that flip on the way: which of them the checks of the wire refuse, and which nobody can
-// notice while frames carry no checksum.
+// notice where frames carry no checksum.
 #include "tests/sim/sim_network.h"
 
 #include <fmt/format.h>
@@ -10,6 +10,7 @@
 
 #include "tests/van/far_end.h"
 #include "tests/van/recorder.h"
+#include "van/checksum.h"
 #include "van/van.h"
 
 namespace stretto::sim {
@@ -21,7 +22,7 @@ constexpr NodeId kWorker = 10;
 
 // A van, and a worker that sends it one push, of which one bit arrives otherwise.
 struct Flipped {
-  explicit Flipped(std::size_t bit) {
+  explicit Flipped(std::size_t bit, bool sums = false) : checksummed(sums) {
     van.set_node(50);
     EXPECT_TRUE(van.listen("van:1").ok());
     link = worker->connect("van:1").or_exit();
@@ -42,6 +43,7 @@ struct Flipped {
     header.bytes = static_cast<std::uint32_t>(payload.size());
     push.sequence = header.sequence;
     push.bytes = header.bytes;
+    if (checksummed) wire::add_checksum(header, payload.bytes());
     ASSERT_EQ(worker->try_send(link, header, payload), Transport::Sent::kTaken);
     clock.advance_to(clock.now() + 10ms);
     for (int i = 0; i < 10; ++i) van.step(seen, Duration::zero());
@@ -49,6 +51,7 @@ struct Flipped {
 
   bool refused() const { return seen.data.empty(); }
 
+  const bool checksummed;
   VirtualClock clock;
   SimNetwork network{clock, 1};
   std::unique_ptr<Transport> worker = network.endpoint("worker");
@@ -100,6 +103,15 @@ TEST(SimNetwork, AFlipInAPayloadIsNotNoticed) {
   const std::span<const std::byte> came = flipped.seen.data[0].payload.bytes();
   EXPECT_EQ(std::vector<std::byte>(came.begin(), came.end()), wanted);
   EXPECT_EQ(flipped.sent[5], std::byte{7}) << "who sent it keeps it as it was";
+}
+
+// The flag that says that there is a checksum is one of them.
+TEST(SimNetwork, NoFlipGetsPastAChecksum) {
+  for (std::size_t bit = 0; bit < kHeaderBits + 8 * kPayloadBytes; ++bit) {
+    const Flipped flipped(bit, true);
+    EXPECT_TRUE(flipped.refused()) << "byte " << bit / 8 << ", bit " << bit % 8;
+    EXPECT_EQ(flipped.van.counters().corrupted, 1U);
+  }
 }
 
 TEST(SimNetwork, OneBitOfOneFrameFlips) {

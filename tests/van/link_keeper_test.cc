@@ -90,6 +90,21 @@ TEST_F(LinkKeeperTest, TheEndOfAMembersLinkIsABreak) {
   EXPECT_TRUE(lives_.empty());
 }
 
+// Where frames carry checksums, bytes that are none are no misbehaviour: they were corrupted.
+TEST_F(LinkKeeperTest, NonsenseOnALinkWithChecksumsIsABreak) {
+  let_in();
+  links_.carrier_broke(kTheirs, {Code::kMalformed, "no frame"}, seen_);
+  ASSERT_THAT(seen_.broken, SizeIs(1));
+  EXPECT_EQ(seen_.broken[0].second.code(), Code::kMalformed);
+
+  let_in();
+  lives_.find(kTheirs)->gets_checksums = true;
+  links_.carrier_broke(kTheirs, {Code::kMalformed, "no frame"}, seen_);
+  ASSERT_THAT(seen_.broken, SizeIs(2));
+  EXPECT_EQ(seen_.broken[1].second.code(), Code::kLinkBroken);
+  EXPECT_EQ(counters_.corrupted, 1U);
+}
+
 TEST_F(LinkKeeperTest, TheEndOfAVisitorsLinkIsToldButIsNone) {
   let_in(Stay::kVisits);
   carrier_breaks(kTheirs);

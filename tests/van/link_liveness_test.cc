@@ -42,6 +42,18 @@ TEST_F(LinkLivenessTest, AnIdlePathThatAnswersLives) {
   EXPECT_TRUE(look_for(1h, asked_now_and_then).ok());
 }
 
+TEST_F(LinkLivenessTest, AMessageWhoseRestDoesNotComeEndsIt) {
+  const Status status = look_for(1min, [](PathSigns& signs) { signs.begun_at = 700; });
+  EXPECT_EQ(status.code(), Code::kLinkBroken);
+  EXPECT_THAT(status.cause(), HasSubstr("in part, and nothing more of it for 5.0 s"));
+  EXPECT_EQ(passed(), 5s + 500ms);
+}
+
+TEST_F(LinkLivenessTest, AMessageThatComesSlowlyDoesNot) {
+  EXPECT_TRUE(look_for(1h, [](PathSigns& signs) { signs.begun_at += 1; }).ok());
+  EXPECT_TRUE(look_for(1h, [](PathSigns& signs) { signs.begun_at = 0; }).ok());
+}
+
 TEST_F(LinkLivenessTest, APathThatNobodyAskedOfMayBeSilentForEver) {
   EXPECT_TRUE(look_for(1h, [](PathSigns& signs) { signs.silence += 500ms; }).ok());
 }

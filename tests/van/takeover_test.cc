@@ -36,8 +36,8 @@ class TakeoverTest : public testing::Test {
  protected:
   explicit TakeoverTest(std::uint64_t seed = 1, Duration patience = 2s)
       : network_(clock_, seed, {.bytes_per_second = 1e8, .link_capacity_bytes = 200'000}),
-        shard_(network_.endpoint("shard"), clock_, {.patience = patience}),
-        worker_(network_.endpoint("worker"), clock_, {.patience = patience}) {
+        shard_(network_.endpoint("shard"), clock_, {.patience = patience, .checksums = true}),
+        worker_(network_.endpoint("worker"), clock_, {.patience = patience, .checksums = true}) {
     shard_.set_node(kShard);
     worker_.set_node(kWorker);
     shard_.listen("shard:1").or_exit();
@@ -106,6 +106,26 @@ class TakeoverTest : public testing::Test {
   LinkId link_ = 0;
   LinkId near_shard_ = 0;
 };
+
+// A bit of whatever leaves next: a header, a payload, and then the claim of the new link.
+TEST_F(TakeoverTest, WhatIsCorruptedIsSentAgain) {
+  constexpr std::uint32_t kParts = 40;
+  send_all(kParts);
+  std::size_t bit = 0;
+  std::uint64_t flips = 0;
+  while (at_shard_.data.size() + at_worker_.data.size() < 2 * kParts && flips < 1000) {
+    bit += 1031;
+    const bool out = network_.flip_next("worker", "shard", bit % 5000);
+    const bool back = network_.flip_next("shard", "worker", bit % 3000);
+    flips += out || back ? 1 : 0;
+    pass(2ms);
+  }
+  pass(200ms);
+  expect_all(at_shard_, kParts);
+  expect_all(at_worker_, kParts);
+  EXPECT_GE(worker_.counters().mended, 10U);
+  EXPECT_GE(shard_.counters().corrupted + worker_.counters().corrupted, 10U);
+}
 
 TEST_F(TakeoverTest, ACutLinkIsMadeAnewAndAllArrivesOnce) {
   send_all(4);

@@ -78,6 +78,7 @@ TEST(Wire, NumbersOfKindsAndFlagsNeverChange) {
   EXPECT_EQ(kAbandoned, 8);
   EXPECT_EQ(kCreditNow, 16);
   EXPECT_EQ(kProbe, 32);
+  EXPECT_EQ(kChecksummed, 64);
   EXPECT_EQ(kProtocol, 3);
 }
 
@@ -129,7 +130,7 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{"Protocol", [](Header& h) { h.protocol = 9; }, 8, Code::kRefused, "protocol 9"},
         Refusal{"KindZero", [](Header& h) { h.kind = Kind{0}; }, 8, Code::kMalformed, "kind 0"},
         Refusal{"KindTen", [](Header& h) { h.kind = Kind{10}; }, 8, Code::kMalformed, "kind 10"},
-        Refusal{"Flags", [](Header& h) { h.flags = 64; }, 8, Code::kMalformed, "flags 0x40"},
+        Refusal{"Flags", [](Header& h) { h.flags = 128; }, 8, Code::kMalformed, "flags 0x80"},
         Refusal{"Codec", [](Header& h) { h.codec = 8; }, 8, Code::kMalformed, "codec 8"},
         Refusal{"CodecOfOtherType",
                 [](Header& h) {

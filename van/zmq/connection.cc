@@ -150,6 +150,7 @@ Intake::Got Connection::receive() {
     return kNothing;
   }
   const auto count = static_cast<std::size_t>(result);
+  received_bytes_ += count;
   drained_ = count < gap.size() + room.size();
   const std::size_t placed = std::min(count, gap.size());
   unread_ = scratch_.first(unread_.size() + count - placed);

@@ -77,6 +77,12 @@ class Connection {
   /// Hangs up; what came and was not read is dropped, so that what has left still arrives.
   void hang_up();
   int descriptor() const { return socket_.get(); }
+  /// Of a message that has come in part, and whose rest has not come: so many bytes of all that the
+  /// far end sent; 0: there is none, or there may be more to read.
+  std::uint64_t begun_at() const {
+    const bool begun = drained_ && (!kept_.empty() || intake_.has_begun());
+    return begun ? received_bytes_ : 0;
+  }
   std::size_t held_bytes() const { return kept_.capacity() + intake_.held_bytes(); }
 
   // For ZmqLinks to keep.
@@ -109,6 +115,7 @@ class Connection {
   std::vector<std::byte> kept_;        // What was read and not taken, between turns.
   std::span<std::byte> scratch_;       // In a turn, and
   std::span<const std::byte> unread_;  // what was read into it and not taken.
+  std::uint64_t received_bytes_ = 0;
   int reads_left_ = 0;
   bool drained_ = false;
   bool finished_ = false;  // Nothing more will come.

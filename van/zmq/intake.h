@@ -49,6 +49,8 @@ class Intake {
   /// Of one frame.
   Buffer take_payload();
 
+  /// The rest of a message's payload is still to come.
+  bool has_begun() const { return state_ == State::kLarge; }
   /// Memory for a message that has begun.
   std::size_t held_bytes() const { return large_.size() + kept_headers_.capacity(); }
 

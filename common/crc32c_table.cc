@@ -2,9 +2,9 @@
 // CRC32C by a table, a byte at a time, for systems without libisal.
 #include <array>
 
-#include "input/crc32c.h"
+#include "common/crc32c.h"
 
-namespace stretto::input {
+namespace stretto {
 namespace {
 
 constexpr std::uint32_t kReflectedPolynomial = 0x82f63b78U;
@@ -25,12 +25,14 @@ constexpr std::array<std::uint32_t, 256> kTable = make_table();
 
 }  // namespace
 
-std::uint32_t crc32c(std::span<const std::byte> bytes) {
-  std::uint32_t crc = ~std::uint32_t{0};
+std::uint32_t crc32c(std::span<const std::byte> bytes, std::uint32_t so_far) {
+  std::uint32_t crc = ~so_far;
   for (const std::byte byte : bytes) {
     crc = (crc >> 8) ^ kTable[(crc ^ std::to_integer<std::uint32_t>(byte)) & 0xff];
   }
   return ~crc;
 }
 
-}  // namespace stretto::input
+bool crc32c_is_fast() { return false; }
+
+}  // namespace stretto

@@ -4,13 +4,13 @@
 
 #include <algorithm>
 
-#include "input/crc32c.h"
+#include "common/crc32c.h"
 
-namespace stretto::input {
+namespace stretto {
 
-std::uint32_t crc32c(std::span<const std::byte> bytes) {
+std::uint32_t crc32c(std::span<const std::byte> bytes, std::uint32_t so_far) {
   constexpr std::size_t kPiece = std::size_t{1} << 30;
-  std::uint32_t crc = ~std::uint32_t{0};
+  std::uint32_t crc = ~so_far;
   while (!bytes.empty()) {
     const auto piece = bytes.first(std::min(bytes.size(), kPiece));
     // The library's parameter lacks a const.
@@ -21,4 +21,6 @@ std::uint32_t crc32c(std::span<const std::byte> bytes) {
   return ~crc;
 }
 
-}  // namespace stretto::input
+bool crc32c_is_fast() { return true; }
+
+}  // namespace stretto
