@@ -87,9 +87,9 @@ metrics::Metrics metrics_of(const Scheduler& scheduler, Time now) {
     }
   }
   const metrics::Adder add(made, {});
-  const auto stall = scheduler.watch().snapshot().push_waits().summary(now);
-  add("stretto_standstill_seconds", Type::kGauge, stall ? seconds(stall->age) : 0,
-      "How long a round has waited for a worker's push; 0: for less than 3 s.");
+  const std::optional<Culprit>& standstill = scheduler.watch().snapshot().standstill();
+  add("stretto_standstill_seconds", Type::kGauge, standstill ? seconds(standstill->age) : 0,
+      "How long the job has stood still; 0: it goes on.");
   add("stretto_input_fairness", Type::kGauge, scheduler.watch().input().index(),
       "Jain's index of the workers' input shares.");
   add("stretto_input_alarms_total", Type::kCounter, scheduler.watch().input().alarms(),

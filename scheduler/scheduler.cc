@@ -268,7 +268,10 @@ void Scheduler::tick() {
   const bool looks = now >= next_look_;
   if (looks) {
     next_look_ = now + kJobLookEvery;
-    if (wakefulness_.slept(now)) links_.forgive(now);
+    if (wakefulness_.slept(now)) {
+      links_.forgive(now);
+      watch_.forgive(now);
+    }
     if (machine_.phase() == ViewMachine::Phase::kRunning) {
       watch_.look(now);
       for (const auto& [node, lasts] : links_.silent(now, config_.job.dead_after)) {

@@ -79,6 +79,7 @@ Status Shard::start(std::string_view address, const std::string& advertised_host
 
 void Shard::step(Duration wait) {
   van_.step(*this, wait);
+  membership_->heartbeats().set_rounds(ended_waits_.rounds());
   membership_->tick();
   trace_.tick(*membership_, index_, 0);
   follow_roster();
@@ -248,6 +249,7 @@ void Shard::count(LinkId link, Worker worker, const wire::Header& header, Buffer
   }
   van_.ack(link, header.push_sequence, !push.wants_value);
   announce(part);
+  ended_waits_.counted(part, completed, first, now, membership_->heartbeats());
   if (opens) sitting_out_.ask(push.key.part, part.spec, rounds);
 }
 

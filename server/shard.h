@@ -10,6 +10,7 @@
 #include "common/clock.h"
 #include "common/config.h"
 #include "server/announcer.h"
+#include "server/ended_waits.h"
 #include "server/held_back.h"
 #include "server/owned_slots.h"
 #include "server/sitting_out.h"
@@ -81,6 +82,7 @@ class Shard final : public Agent, private Van::Handler {
   SittingOut sitting_out_;
   HeldBack held_;
   StallWatch stalls_;
+  EndedWaits ended_waits_;
 };
 
 }  // namespace stretto

@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "common/log.h"
+#include "common/clock.h"
 
 namespace stretto {
 namespace {
@@ -18,28 +18,20 @@ constexpr Duration kStallWatchEvery = 1s;
 LongWaits StallWatch::look(OwnedSlots& slots, const JobSettings& settings, Time now,
                            const Fail& fail) {
   next_ = now + kStallWatchEvery;
-  const bool may_warn = now - last_warning_ >= settings.stall_warn;
-  const Duration worth_a_word = std::min(settings.stall_warn, settings.stall_error);
   LongWaits waits;
   slots.for_each_part([&](Part& part) {
     if (part.waiting.empty()) return;
     const Duration age = now - part.waiting.oldest().since;
-    if (age < LongWaits::kLong && age < worth_a_word) return;
+    if (age < std::min(LongWaits::kLong, settings.stall_error)) return;
     const Consistency& rounds = part.collector.rounds();
     const std::uint64_t round = rounds.version() + 1;
     const std::vector<Rank> awaited = rounds.group()->ranks_of(rounds.awaited());
     waits.add(part.spec.name, round, age, awaited);
-    if (age < worth_a_word) return;
+    if (age < settings.stall_error) return;
     const std::string missing = list_of(awaited);
-    if (age >= settings.stall_error) {
-      fail(part, Status(Code::kTimeout,
-                        fmt::format("waited {:.0f} s for worker {}", seconds(age), missing))
-                     .with_peer(fmt::format("worker {}", missing)));
-    } else if (may_warn) {
-      last_warning_ = now;
-      log(Level::kWarning, "tensor '{}' part {}: round {} has waited {:.0f} s for worker {}",
-          part.spec.name, part.key.part, round, seconds(age), missing);
-    }
+    fail(part, Status(Code::kTimeout,
+                      fmt::format("waited {:.0f} s for worker {}", seconds(age), missing))
+                   .with_peer(fmt::format("worker {}", missing)));
   });
   return waits;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// StallWatch: looks now and then for parts whose waiters have waited long: warns, has those fail
-// that have waited too long, and says which are to be shown.
+// StallWatch: looks now and then for parts whose waiters have waited long: has those fail that have
+// waited too long, and says which the scheduler is to hear of.
 #pragma once
 
 #include <functional>
@@ -22,7 +22,6 @@ class StallWatch {
 
  private:
   Time next_;
-  Time last_warning_;
 };
 
 }  // namespace stretto

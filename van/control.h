@@ -184,25 +184,70 @@ struct LongWait {
   std::uint32_t tensors = 0;     ///< Of the first: so many tensors wait at this shard.
 };
 
+/// A wait for a round that was long, and is over.
+struct EndedWait {
+  std::uint64_t rounds = 0;  ///< Heartbeat::rounds of the shard then.
+  Duration time{};
+};
+
+/// What a worker's program does, as far as its process can tell.
+struct Activity {
+  static constexpr std::size_t kMaxTextBytes = 128;
+  static constexpr std::size_t kMostAwaited = 8;
+
+  enum class Place : std::uint8_t {
+    kOutside = 0,  ///< In none of this worker's calls that wait, or not known here.
+    kInCall = 1,
+    kEnding = 2  ///< The program ends.
+  };
+  /// What the thread that made the last call does in the kernel.
+  enum class Rest : std::uint8_t {
+    kUnknown = 0,
+    kRuns = 1,
+    kLock = 2,
+    kSleep = 3,
+    kRead = 4,    ///< Of a pipe, a socket or a file, or until one can be read.
+    kDevice = 5,  ///< It cannot be interrupted.
+    kChild = 6,   ///< It waits for a process.
+    kMemory = 7   ///< For a page.
+  };
+
+  Place place = Place::kOutside;
+  Duration age{};          ///< It has been there for so long, at least.
+  std::string call = {};   ///< "declare"; of an operation or a barrier, waits_in says which.
+  std::string pause = {};  ///< What the program says that it pauses for; empty: it does not.
+  std::string begun = {};  ///< The operation begun last: "push_pull 'x'",
+  std::string ended = {};  ///< and the one that ended last.
+  std::vector<NodeId> awaits = {};  ///< Shards that have not answered the oldest operation.
+  bool held = false;                ///< The program has paused that one.
+  Duration cpu{};                   ///< Of the process, in all.
+  std::uint64_t page_reads = 0;     ///< Pages of memory that it has waited for, in all.
+  Rest rest = Rest::kUnknown;
+  std::string rest_on = {};  ///< "read of pipe:[7]".
+};
+
 /// Either way between the scheduler and a node. Lists that are longer are read up to their limit.
 struct Heartbeat {
   static constexpr std::size_t kMostHeld = 64;
   static constexpr std::size_t kMostLongWaits = 8;
+  static constexpr std::size_t kMostEndedWaits = 16;
 
   std::uint64_t number = 0;
-  std::uint64_t rounds = 0;  ///< Of a worker: pushed, of the tensor with most.
+  std::uint64_t rounds = 0;  ///< Of a worker: pushed; of a shard: done; of the tensor with most.
   std::uint64_t staleness = 0;
   std::uint64_t bytes_in = 0;
   std::uint64_t bytes_out = 0;
   std::uint64_t frames_waiting = 0;
   std::uint64_t bytes_in_flight = 0;
-  std::vector<Held> held = {};            ///< Of a shard: that grew since the last heartbeat.
-  std::optional<InputTotals> input = {};  ///< Of a worker that reads, by its own clock.
-  std::string waits_in = {};              ///< Of a worker: the call that it waits in.
-  std::string elsewhere = {};             ///< To a worker: who waits in another call, in words.
-  std::uint64_t input_limit_bytes = 0;    ///< To a worker: of its readers together; 0: no limit.
-  Reported reports = {};                  ///< Of a worker: what its program reports.
-  std::vector<LongWait> long_waits = {};  ///< Of a shard, the longest first.
+  std::vector<Held> held = {};              ///< Of a shard: that grew since the last heartbeat.
+  std::optional<InputTotals> input = {};    ///< Of a worker that reads, by its own clock.
+  std::string waits_in = {};                ///< Of a worker: the call that it waits in.
+  std::string elsewhere = {};               ///< To a worker: who waits in another call, in words.
+  std::uint64_t input_limit_bytes = 0;      ///< To a worker: of its readers together; 0: no limit.
+  Reported reports = {};                    ///< Of a worker: what its program reports.
+  std::vector<LongWait> long_waits = {};    ///< Of a shard, the longest first.
+  std::vector<EndedWait> ended_waits = {};  ///< Of a shard: since the last heartbeat.
+  std::optional<Activity> activity = {};    ///< Of a worker.
 };
 
 // ---- those who look on

@@ -295,6 +295,12 @@ Result<Message> from(const wire::Steer& steer) {
                        .cancelled = steer.cancelled()});
 }
 
+// The number, unless it is above all that are known here.
+template <typename Enum>
+Enum known(int number, Enum last) {
+  return number >= 0 && number <= static_cast<int>(last) ? static_cast<Enum>(number) : Enum{};
+}
+
 // ---- signs of life
 
 InputTotals totals_from(const wire::InputProgress& progress) {
@@ -321,6 +327,30 @@ LongWait wait_from(const wire::LongWait& message) {
   return wait;
 }
 
+std::string short_text(const std::string& text) {
+  return printable(shortened(text, Activity::kMaxTextBytes));
+}
+
+Activity activity_from(const wire::Activity& message) {
+  const auto number = [](std::uint32_t value) { return static_cast<int>(std::min(value, 255U)); };
+  Activity activity{.place = known(number(message.place()), Activity::Place::kEnding),
+                    .age = held_to_limit(message.ns()),
+                    .call = short_text(message.call()),
+                    .pause = short_text(message.pause()),
+                    .begun = short_text(message.begun()),
+                    .ended = short_text(message.ended()),
+                    .awaits = {},
+                    .held = message.held(),
+                    .cpu = held_to_limit(message.cpu_ns()),
+                    .page_reads = message.page_reads(),
+                    .rest = known(number(message.rest()), Activity::Rest::kMemory),
+                    .rest_on = short_text(message.rest_on())};
+  for (const std::uint32_t node : message.awaits()) {
+    if (activity.awaits.size() < Activity::kMostAwaited) activity.awaits.push_back(node);
+  }
+  return activity;
+}
+
 Result<Message> from(const wire::Heartbeat& message) {
   Heartbeat beat{.number = message.number(),
                  .rounds = message.rounds(),
@@ -345,16 +375,15 @@ Result<Message> from(const wire::Heartbeat& message) {
     if (beat.long_waits.size() == Heartbeat::kMostLongWaits) break;
     beat.long_waits.push_back(wait_from(wait));
   }
+  for (const wire::EndedWait& wait : message.ended_waits()) {
+    if (beat.ended_waits.size() == Heartbeat::kMostEndedWaits) break;
+    beat.ended_waits.push_back({.rounds = wait.rounds(), .time = held_to_limit(wait.ns())});
+  }
+  if (message.has_activity()) beat.activity = activity_from(message.activity());
   return Message(std::move(beat));
 }
 
 // ---- those who look on
-
-// The number, unless it is above all that are known here.
-template <typename Enum>
-Enum known(int number, Enum last) {
-  return number >= 0 && number <= static_cast<int>(last) ? static_cast<Enum>(number) : Enum{};
-}
 
 Result<Message> from(const wire::TraceCommand& command) {
   return Message(TraceCommand{.action = known(command.action(), TraceCommand::Action::kSend),

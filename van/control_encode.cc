@@ -237,6 +237,21 @@ void write(const LongWait& wait, wire::LongWait& out) {
   out.set_tensors(wait.tensors);
 }
 
+void write(const Activity& activity, wire::Activity& out) {
+  out.set_place(static_cast<std::uint32_t>(activity.place));
+  out.set_ns(nanoseconds_of(activity.age));
+  out.set_call(activity.call);
+  out.set_pause(activity.pause);
+  out.set_begun(activity.begun);
+  out.set_ended(activity.ended);
+  for (const NodeId node : activity.awaits) out.add_awaits(node);
+  out.set_held(activity.held);
+  out.set_cpu_ns(nanoseconds_of(activity.cpu));
+  out.set_page_reads(activity.page_reads);
+  out.set_rest(static_cast<std::uint32_t>(activity.rest));
+  out.set_rest_on(activity.rest_on);
+}
+
 void write(const Heartbeat& beat, wire::Control& message) {
   wire::Heartbeat& out = *message.mutable_heartbeat();
   out.set_number(beat.number);
@@ -261,6 +276,12 @@ void write(const Heartbeat& beat, wire::Control& message) {
     report.set_value(value);
   }
   for (const LongWait& wait : beat.long_waits) write(wait, *out.add_long_waits());
+  for (const EndedWait& wait : beat.ended_waits) {
+    wire::EndedWait& each = *out.add_ended_waits();
+    each.set_rounds(wait.rounds);
+    each.set_ns(nanoseconds_of(wait.time));
+  }
+  if (beat.activity) write(*beat.activity, *out.mutable_activity());
 }
 
 // ---- those who look on

@@ -2,11 +2,22 @@
 // What a heartbeat is made of.
 #include "van/heartbeats.h"
 
+#include <algorithm>
+
 namespace stretto {
 
 void Heartbeats::set_progress(const Progress& progress) {
   if (progress.waits_in != progress_.waits_in) elsewhere_.clear();
   progress_ = progress;
+}
+
+// Waits side by side, of parts of one round, are one: the longest.
+void Heartbeats::add_ended_wait(const control::EndedWait& wait) {
+  if (!ended_waits_.empty() && ended_waits_.back().rounds == wait.rounds) {
+    ended_waits_.back().time = std::max(ended_waits_.back().time, wait.time);
+  } else if (ended_waits_.size() < control::Heartbeat::kMostEndedWaits) {
+    ended_waits_.push_back(wait);
+  }
 }
 
 void Heartbeats::end() {
@@ -31,6 +42,8 @@ control::Heartbeat Heartbeats::take(const Van& van, Time now, Duration interval)
   beat.input = progress_.input;
   beat.reports = progress_.reports;
   beat.long_waits = long_waits_;
+  beat.ended_waits = std::exchange(ended_waits_, {});
+  beat.activity = progress_.activity;
   next_ = now + interval;
   return beat;
 }

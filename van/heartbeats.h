@@ -26,6 +26,7 @@ class Heartbeats {
     std::optional<InputTotals> input = {};  ///< None if the process reads nothing.
     std::string waits_in = {};              ///< The call that has waited longest, if that is long.
     Reported reports = {};                  ///< What the program has reported since the last one.
+    std::optional<control::Activity> activity = {};  ///< Of a worker.
   };
 
   /// For those from now on.
@@ -36,6 +37,10 @@ class Heartbeats {
   void set_held(Rank rank, Duration in_all) { held_[rank] = in_all; }
   /// A shard's tell it until it is set anew.
   void set_long_waits(std::vector<control::LongWait> waits) { long_waits_ = std::move(waits); }
+
+  /// Of a shard: rounds done, and waits for some that were long; the next one tells of these.
+  void set_rounds(std::uint64_t done) { progress_.rounds = done; }
+  void add_ended_wait(const control::EndedWait& wait);
 
   /// The first is due then; Time::max(): this node shows no life, and is told nothing.
   void begin(Time now) { next_ = now; }
@@ -60,6 +65,7 @@ class Heartbeats {
   Progress progress_;
   std::map<Rank, Duration> held_;  // That the scheduler has yet to hear.
   std::vector<control::LongWait> long_waits_;
+  std::vector<control::EndedWait> ended_waits_;  // That the scheduler has yet to hear.
   std::string elsewhere_;
   std::uint64_t input_limit_bytes_ = 0;
 };

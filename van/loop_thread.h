@@ -22,6 +22,7 @@
 #include "common/mutex.h"
 #include "common/no_cancellation.h"
 #include "common/scheduling_class.h"
+#include "common/waiting_threads.h"
 #include "van/loop.h"
 #include "van/loop_inbox.h"
 
@@ -82,6 +83,8 @@ class LoopThread {
       }
     }
     bool is_here() const { return DrivenLoop::here() == this; }
+    /// Who is in wait_until().
+    const std::shared_ptr<WaitingThreads>& callers() const { return callers_; }
     /// Returns when it is done or the deadline has come. Drives the loop meanwhile if nobody else
     /// does; only there may it be brought about, as long as the loop goes on.
     void wait_until(Awaited& awaited, Time deadline);
@@ -103,6 +106,7 @@ class LoopThread {
 
     LoopThread& loop_;  // Gone after the loop's end. It does not end while somebody drives it.
     LoopInbox<Request> inbox_;
+    const std::shared_ptr<WaitingThreads> callers_ = std::make_shared<WaitingThreads>();
     const pid_t process_ = ::getpid();
     std::atomic<pid_t> own_thread_{0};          // Once it has begun.
     std::atomic<SchedulingClass> own_class_{};  // As it was when somebody had to know.
@@ -224,6 +228,8 @@ class LoopThread {
 
 template <typename Node, typename Request>
 void LoopThread<Node, Request>::Door::wait_until(Awaited& awaited, Time deadline) {
+  if (awaited.done()) return;
+  const WaitingThreads::Wait wait(*callers_);
   if (may_drive()) drive_or_sleep(awaited, deadline);
   if (awaited.done()) return;
   inbox_.nudge();

@@ -44,6 +44,8 @@ class BarrierCalls {
   Time next_due() const { return idle() ? Time::max() : deadline_; }
   /// The first call, if it was begun before that: "barrier". Else empty.
   std::string oldest(Time before) const;
+  /// When the first was begun, if there is one.
+  Time since() const { return since_; }
 
  private:
   struct Call {

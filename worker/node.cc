@@ -36,6 +36,7 @@ void WorkerNode::join(Done done) {
 void WorkerNode::leave(Done done) {
   if (ended_) return done(Status(work_.refusal()).with_operation("leave"));
   leaving_.push_back(std::move(done));
+  activity_.pauses()->note_ending();
   work_.refuse({Code::kCancelled, "this worker is leaving the job"});
   go_if_free();
 }
@@ -111,7 +112,8 @@ void WorkerNode::tick() {
   if (heartbeats.due(clock_.now())) {
     Heartbeats::Progress told = work_.progress();
     told.input = input_.totals(clock_.now());
-    told.reports = reports_.take();
+    told.reports = activity_.reports().take();
+    told.activity = activity_.at(clock_.now(), *told.activity, work_.waits_since());
     heartbeats.set_progress(told);
     exchange.set_elsewhere(heartbeats.elsewhere());
   }
@@ -121,7 +123,9 @@ void WorkerNode::tick() {
   work_.tick();
   const Time now = clock_.now();
   if (pen_.due(now)) {
-    pen_.put(worker_metrics(van_, exchange, membership_.rank(), heartbeats, reports_.all()), now);
+    pen_.put(
+        worker_metrics(van_, exchange, membership_.rank(), heartbeats, activity_.reports().all()),
+        now);
   }
   if (membership_.state() == Membership::State::kMember && !shards_.called()) {
     const Status called = shards_.connect(*membership_.roster(), membership_.hello(), now);

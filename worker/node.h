@@ -14,9 +14,9 @@
 #include "van/membership.h"
 #include "van/trace_agent.h"
 #include "van/van.h"
+#include "worker/activity_report.h"
 #include "worker/input_report.h"
 #include "worker/program_work.h"
-#include "worker/reports.h"
 #include "worker/shard_links.h"
 
 namespace stretto {
@@ -56,8 +56,8 @@ class WorkerNode final : public Agent, private Van::Handler {
   /// Heartbeats tell what this process's readers did, and these are told the scheduler's limit. It
   /// outlives this. Before the loop starts.
   void set_input(InputAccount* input) { input_.set_account(input); }
-  /// Heartbeats take it along. Thread: any.
-  Reports& reports() { return reports_; }
+  /// What heartbeats take along of the program.
+  ActivityReport& activity() { return activity_; }
   /// For spans of the user's own; whether it is on any thread may ask.
   Tracer& tracer() { return trace_.tracer(); }
 
@@ -81,8 +81,8 @@ class WorkerNode final : public Agent, private Van::Handler {
   Membership membership_;
   TraceAgent trace_;
   metrics::Pen pen_;
-  Reports reports_;
   InputReport input_;
+  ActivityReport activity_;
   ShardLinks shards_;
   ProgramWork work_;
   Done joining_;

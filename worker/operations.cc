@@ -20,6 +20,7 @@ void Operations::begin(const OperationPtr& operation) {
   STRETTO_CHECK(in_flight_.empty() || in_flight_.back()->deadline <= operation->deadline);
   operation->place = in_flight_.insert(in_flight_.end(), operation);
   operation->in_flight = true;
+  last_begun_ = trait_of(*operation);
 }
 
 // Frames may still be read from, even if the far end says done.
@@ -39,6 +40,7 @@ void Operations::end_free() {
 
 void Operations::tell(const OperationPtr& operation, const Status& status) {
   STRETTO_CHECK(!std::exchange(operation->ended, true));
+  last_ended_ = trait_of(*operation);
   if (status.ok()) {
     operation->ticket->end_one(status, operation->info, std::move(operation->parts));
     if (tracer_ != nullptr && tracer_->on()) note_end(*operation);
@@ -65,15 +67,15 @@ Time Operations::next_due() const {
   return in_flight_.empty() ? Time::max() : in_flight_.front()->deadline;
 }
 
-std::string Operations::describe(const Operation& operation) const {
-  const TensorState* tensor = tensors_.find(operation.tensor.id);
-  return fmt::format("{} '{}'", name_of(operation.kind),
-                     tensor == nullptr ? "?" : tensor->spec.name);
+std::string Operations::describe(Trait trait) const {
+  if (trait.tensor == 0) return {};
+  const TensorState* tensor = tensors_.find(trait.tensor);
+  return fmt::format("{} '{}'", name_of(trait.kind), tensor == nullptr ? "?" : tensor->spec.name);
 }
 
-std::string Operations::oldest(Time before) const {
-  if (in_flight_.empty() || in_flight_.front()->deadline > after(before, timeout_)) return {};
-  return describe(*in_flight_.front());
+const Operation* Operations::oldest(Time before) const {
+  if (in_flight_.empty() || in_flight_.front()->deadline > after(before, timeout_)) return nullptr;
+  return in_flight_.front().get();
 }
 
 Status Operations::with_elsewhere(const Status& why) const {

@@ -50,12 +50,25 @@ class Operations {
   Duration timeout() const { return timeout_; }
   /// When to look for that, or for memory.
   Time next_due() const;
-  /// The operation that was begun first, if that was before `before`: "push_pull 'x'". Else empty.
-  std::string oldest(Time before) const;
+  /// The operation that was begun first, if that was before `before`; else null.
+  const Operation* oldest(Time before) const;
+  Time begun_at(const Operation& operation) const { return operation.deadline - timeout_; }
+  /// "push_pull 'x'".
+  std::string describe(const Operation& operation) const { return describe(trait_of(operation)); }
+  /// The last one that was begun, and the last one that ended; empty if none was.
+  std::string last_begun() const { return describe(last_begun_); }
+  std::string last_ended() const { return describe(last_ended_); }
 
  private:
   void tell(const OperationPtr& operation, const Status& status);
-  std::string describe(const Operation& operation) const;
+  struct Trait {
+    std::uint32_t tensor = 0;
+    Operation::Kind kind = Operation::Kind::kPush;
+  };
+  static Trait trait_of(const Operation& operation) {
+    return {.tensor = operation.tensor.id, .kind = operation.kind};
+  }
+  std::string describe(Trait trait) const;
   void note_end(const Operation& operation) const;
 
   const Clock& clock_;
@@ -65,6 +78,8 @@ class Operations {
   OperationList in_flight_;  // By age, so by deadline.
   Lingering lingering_;
   std::uint64_t last_id_ = 0;
+  Trait last_begun_;
+  Trait last_ended_;
   std::string elsewhere_;
 };
 

@@ -64,6 +64,11 @@ class PartState {
   /// To the part's owner.
   LinkId link() const { return link_; }
   const OperationPtr& current(LaneName lane) const { return lanes_[lane].current; }
+  /// The operation is the lane's current one, or waits there.
+  bool has(LaneName lane, const Operation& operation) const {
+    const auto is_it = [&](const OperationPtr& each) { return each.get() == &operation; };
+    return is_it(lanes_[lane].current) || std::ranges::any_of(lanes_[lane].waiting, is_it);
+  }
   /// Shares of ours, sent.
   std::uint64_t rounds() const { return rounds_; }
   /// Shares of ours that were sent or wait to be.

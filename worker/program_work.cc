@@ -21,6 +21,7 @@ ProgramWork::ProgramWork(const Config& config, const Clock& clock, Van& van,
     : clock_(clock),
       van_(van),
       membership_(membership),
+      shards_(shards),
       exchange_(van, clock, tensors_, config.operation_timeout, std::move(coder)),
       states_(van, clock, config.operation_timeout),
       declarations_(
@@ -164,13 +165,37 @@ bool ProgramWork::idle() const {
 }
 
 Heartbeats::Progress ProgramWork::progress() const {
-  const Time before = clock_.now() - membership_.settings().heartbeat;
-  const std::string oldest = exchange_.operations().oldest(before);
-  return {.rounds = exchange_.progress().most_rounds,
-          .staleness = exchange_.progress().last_staleness,
-          .input = {},
-          .waits_in = oldest.empty() ? barriers_.oldest(before) : oldest,
-          .reports = {}};
+  const Operations& operations = exchange_.operations();
+  const Operation* oldest = operations.oldest(long_ago());
+  return {
+      .rounds = exchange_.progress().most_rounds,
+      .staleness = exchange_.progress().last_staleness,
+      .input = {},
+      .waits_in = oldest == nullptr ? barriers_.oldest(long_ago()) : operations.describe(*oldest),
+      .reports = {},
+      .activity = activity(oldest)};
+}
+
+Time ProgramWork::waits_since() const {
+  const Operations& operations = exchange_.operations();
+  const Operation* oldest = operations.oldest(long_ago());
+  if (oldest != nullptr) return operations.begun_at(*oldest);
+  return barriers_.oldest(long_ago()).empty() ? Time() : barriers_.since();
+}
+
+control::Activity ProgramWork::activity(const Operation* oldest) const {
+  const Operations& operations = exchange_.operations();
+  control::Activity known{.begun = operations.last_begun(), .ended = operations.last_ended()};
+  if (!declarations_.idle()) known.call = "declare";
+  if (!states_.idle()) known.call = "save_state or load_state";
+  if (oldest == nullptr) return known;
+  known.held = oldest->paused;
+  for (const LinkId link : tensors_.awaited_by(*oldest)) {
+    const Member* shard = shards_.find(link);
+    if (shard == nullptr || known.awaits.size() == control::Activity::kMostAwaited) continue;
+    known.awaits.push_back(shard->node);
+  }
+  return known;
 }
 
 void ProgramWork::end_all(const Status& why) {

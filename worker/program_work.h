@@ -62,19 +62,25 @@ class ProgramWork {
   void tick();
   Time next_due() const;
   bool idle() const;
-  /// What heartbeats tell of it: how far it is, and what it has waited in for one or longer.
+  /// What heartbeats tell of it: how far it is, and what it has waited in for one or longer. Of the
+  /// activity all that it knows.
   Heartbeats::Progress progress() const;
+  /// When that was begun which it has waited in for so long; Time(): it waits in nothing.
+  Time waits_since() const;
   /// Why a job that ended now with this error did: who else heard of a disagreement about a tensor
   /// may have gone because of it, before we could be told.
   Status cause_of(const Status& error) const;
 
  private:
   void on_fault(const control::Fault& fault, const std::string& peer);
+  Time long_ago() const { return clock_.now() - membership_.settings().heartbeat; }
+  control::Activity activity(const Operation* oldest) const;
   Result<StateTransfers::Target> target_of(const Tensor& tensor) const;
 
   const Clock& clock_;
   Van& van_;
   const Membership& membership_;
+  const ShardLinks& shards_;
   Tensors tensors_;
   Exchange exchange_;
   StateTransfers states_;

@@ -84,6 +84,17 @@ std::vector<LinkId> Tensors::links_of(std::uint32_t id) const {
   return links;
 }
 
+std::set<LinkId> Tensors::awaited_by(const Operation& operation) const {
+  std::set<LinkId> links;
+  const TensorState* tensor = find(operation.tensor.id);
+  if (tensor == nullptr) return links;
+  const PartState::LaneName lane = tensor->lane_of(operation);
+  for (const PartState& part : tensor->parts) {
+    if (part.has(lane, operation)) links.insert(part.link());
+  }
+  return links;
+}
+
 std::uint64_t Tensors::rounds_begun(std::uint32_t id, std::uint32_t part) const {
   const TensorState* tensor = find(id);
   const bool known = tensor != nullptr && part < tensor->parts.size();

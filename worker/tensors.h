@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -57,6 +58,8 @@ class Tensors {
   Status check(const Tensor& tensor) const;
   /// The link to the owner of each part of a tensor that is known.
   std::vector<LinkId> links_of(std::uint32_t id) const;
+  /// The links to those who have yet to answer an operation, each once.
+  std::set<LinkId> awaited_by(const Operation& operation) const;
   /// Shares of a part that were sent or wait to be; none of a part that is not known.
   std::uint64_t rounds_begun(std::uint32_t id, std::uint32_t part) const;
   /// No collected round is open that we have a share in. Of tensors that have failed nobody knows.

@@ -52,6 +52,7 @@ class WorkerImpl {
     node_.join([joined](const Status& status) { joined->end(status, true); });
     if (!config_.metrics_address.empty()) node_.set_board(board_.get());
     node_.set_input(input_.get());
+    node_.activity().set_callers(loop_.door()->callers());
     loop_.start();
     loop_.await_end(*joined, Time::max());
     if (!joined->done()) {
@@ -74,8 +75,9 @@ class WorkerImpl {
   const Config& config() const { return config_; }
   Rank rank() const { return node_.membership().rank(); }
   bool tracing() { return node_.tracer().on(); }
+  const std::shared_ptr<Pauses>& pauses() { return node_.activity().pauses(); }
   void report(std::string_view name, double value) {
-    const Status status = node_.reports().set(name, value);
+    const Status status = node_.activity().reports().set(name, value);
     if (status.ok() || complained_.exchange(true)) return;
     log(Level::kWarning, "a report is left out, and others may be: {}", status.cause());
   }
@@ -195,6 +197,16 @@ Config config_of(const Options& options, Config config) {
 }
 
 }  // namespace
+
+Ticket detail::refused_elements(std::string_view operation, std::string_view what,
+                                std::string_view found, const Tensor& tensor) {
+  return detail::ended_ticket(
+      Status(Code::kInvalidArgument,
+             fmt::format("the {} holds {}, tensor {} is {}; convert it, or give the bytes of what "
+                         "is {} already (std::as_bytes)",
+                         what, found, tensor.id, name_of(tensor.dtype), name_of(tensor.dtype)))
+          .with_operation(operation));
+}
 
 Result<Options> Options::from_environment() {
   Result<Config> config = config_from(process_environment(), Role::kWorker);
@@ -317,17 +329,15 @@ Ticket Worker::broadcast(const Tensor& tensor, std::span<std::byte> data, Rank r
                transfer, root);
 }
 
-Ticket Worker::refused_elements(std::string_view operation, std::string_view what,
-                                std::string_view found, const Tensor& tensor) {
-  return detail::ended_ticket(
-      Status(Code::kInvalidArgument,
-             fmt::format("the {} holds {}, tensor {} is {}; convert it, or give the bytes of what "
-                         "is {} already (std::as_bytes)",
-                         what, found, tensor.id, name_of(tensor.dtype), name_of(tensor.dtype)))
-          .with_operation(operation));
+void Worker::report(std::string_view name, double value) { impl_->report(name, value); }
+
+Pause Worker::pause(std::string_view what) {
+  const std::shared_ptr<Pauses>& pauses = impl_->pauses();
+  const std::uint64_t number = pauses->begin(std::string(what));
+  return Pause(std::shared_ptr<void>(nullptr, [pauses, number](void*) { pauses->end(number); }));
 }
 
-void Worker::report(std::string_view name, double value) { impl_->report(name, value); }
+void Worker::note_ending() { impl_->pauses()->note_ending(); }
 
 bool Worker::tracing() const { return impl_->tracing(); }
 

@@ -82,7 +82,7 @@ function rowOf(node, first, missing) {
 }
 
 function drawNodes(nodes, stall) {
-  const missing = new Set(stall ? stall.ranks : []);
+  const missing = new Set(stall && stall.role === 'worker' ? [stall.rank] : []);
   const table = $('nodes').parentElement;
   table.classList.toggle('reads', nodes.some((node) => node.input));
   table.classList.toggle('reports', nodes.some(

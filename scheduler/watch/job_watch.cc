@@ -14,10 +14,12 @@ constexpr Duration kLeastWindow = 1s;  // Of judging input.
 }  // namespace
 
 JobWatch::JobWatch(const Config& config)
-    : input_(std::max(kLeastWindow, 2 * config.job.heartbeat), config.balance_input) {}
+    : standstill_(config.job.heartbeat),
+      input_(std::max(kLeastWindow, 2 * config.job.heartbeat), config.balance_input) {}
 
 void JobWatch::heard(const Member& member, const control::Heartbeat& beat, Time now) {
   snapshot_.heard(member.node, beat, now);
+  standstill_.heard(member, beat, now);
   if (member.role != Role::kWorker || member.left) return;
   overview_.heard(member.rank, beat.rounds, beat.staleness, now);
   whereabouts_.heard(member.rank, beat.waits_in);
@@ -28,7 +30,8 @@ control::Heartbeat JobWatch::answer(const Member& member, const control::Heartbe
   control::Heartbeat answer{.number = beat.number};
   if (member.role == Role::kWorker) {
     answer.input_limit_bytes = input_.limit_of(member.rank);
-    answer.elsewhere = whereabouts_.elsewhere(member.rank);
+    const std::optional<Culprit>& standstill = standstill_.verdict();
+    answer.elsewhere = standstill ? standstill->text : whereabouts_.elsewhere(member.rank);
   }
   return answer;
 }
@@ -36,6 +39,7 @@ control::Heartbeat JobWatch::answer(const Member& member, const control::Heartbe
 void JobWatch::left(const Member& member) {
   snapshot_.left(member.node);
   trace_.gone(member.node);
+  standstill_.left(member.node);
   if (member.role != Role::kWorker) return;
   overview_.left(member.rank);
   whereabouts_.left(member.rank);
@@ -46,6 +50,10 @@ void JobWatch::look(Time now) {
   if (const std::string slow = overview_.laggards(now); !slow.empty()) {
     log(Level::kWarning, "a worker falls behind: {}", slow);
   }
+  if (const auto word = standstill_.look(now)) {
+    log(word->alarming ? Level::kWarning : Level::kInfo, "{}", word->text);
+  }
+  snapshot_.set_standstill(standstill_.verdict());
   if (!input_.due(now)) return;
   for (const InputWatch::Word& word : input_.judge(now)) {
     log(word.alarming ? Level::kWarning : Level::kInfo, "{}", word.text);

@@ -10,6 +10,7 @@
 #include "scheduler/watch/input_watch.h"
 #include "scheduler/watch/overview.h"
 #include "scheduler/watch/snapshot.h"
+#include "scheduler/watch/standstill_watch.h"
 #include "scheduler/watch/trace_session.h"
 #include "scheduler/watch/whereabouts.h"
 
@@ -27,6 +28,8 @@ class JobWatch {
   void left(const Member& member);
   /// Logs what people should know by now.
   void look(Time now);
+  /// We slept, and heard nobody: all were heard just now.
+  void forgive(Time now) { standstill_.forgive(now); }
 
   const Snapshot& snapshot() const { return snapshot_; }
   const InputWatch& input() const { return input_; }
@@ -38,6 +41,7 @@ class JobWatch {
  private:
   Overview overview_;
   Whereabouts whereabouts_;
+  StandstillWatch standstill_;
   Snapshot snapshot_;
   InputWatch input_;
   TraceSession trace_;

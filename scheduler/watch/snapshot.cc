@@ -28,9 +28,15 @@ Json json_of(const std::optional<InputView>& input) {
           {"word", input->word}};
 }
 
-Json json_of(const std::optional<PushWaits::Summary>& stall) {
-  if (!stall) return nullptr;
-  return {{"s", rounded(seconds(stall->age))}, {"ranks", stall->ranks}, {"word", stall->text}};
+Json json_of(const std::optional<Culprit>& standstill) {
+  if (!standstill) return nullptr;
+  return {{"s", rounded(seconds(standstill->age))},
+          {"role", std::string(name_of(standstill->role))},
+          {"rank", standstill->rank},
+          {"shard", standstill->shard},
+          {"phase", std::string(name_of(standstill->phase))},
+          {"cause", std::string(name_of(standstill->cause))},
+          {"word", standstill->text}};
 }
 
 // What a node reports, as long as there is room on the page.
@@ -54,7 +60,6 @@ void Snapshot::set_members(const std::vector<Member>& members) {
 void Snapshot::left(NodeId node) {
   const auto found = nodes_.find(node);
   if (found != nodes_.end()) found->second.member.left = true;
-  push_waits_.left(node);
 }
 
 void Snapshot::set_input(const std::map<Rank, InputView>& views) {
@@ -83,8 +88,6 @@ void Snapshot::heard(NodeId id, const control::Heartbeat& beat, Time now) {
   if (node.member.role == Role::kWorker) {
     node.held = held_of(node.member.rank);
     for (const auto& [name, value] : beat.reports) keep_reported(node.reports, name, value);
-  } else {
-    push_waits_.heard(id, beat, now);
   }
   roll_window(node, now);
 }
@@ -156,7 +159,7 @@ std::string Snapshot::json(std::string_view phase, std::size_t first, Time now) 
   const Json all = {{"phase", std::string(phase)},
                     {"count", order.size()},
                     {"first", first},
-                    {"stall", json_of(push_waits_.summary(now))},
+                    {"stall", json_of(standstill_)},
                     {"nodes", std::move(nodes)}};
   return all.dump(-1, ' ', false, Json::error_handler_t::replace);
 }

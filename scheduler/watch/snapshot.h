@@ -8,8 +8,8 @@
 #include <string>
 
 #include "observe/reported.h"
+#include "scheduler/watch/culprit.h"
 #include "scheduler/watch/input_view.h"
-#include "scheduler/watch/push_waits.h"
 #include "van/control.h"
 
 namespace stretto {
@@ -48,8 +48,9 @@ class Snapshot {
     Duration held_before = {};
   };
   const std::map<NodeId, NodeState>& nodes() const { return nodes_; }
-  /// Rounds that wait for somebody's push for seconds.
-  const PushWaits& push_waits() const { return push_waits_; }
+  /// Who holds up a job that stands still; nothing while it goes on.
+  void set_standstill(const std::optional<Culprit>& verdict) { standstill_ = verdict; }
+  const std::optional<Culprit>& standstill() const { return standstill_; }
 
   /// {"phase":...,"count":N,"stall":{...} or null,"nodes":[...]}, 500 nodes from `first` on,
   /// workers first by rank.
@@ -61,7 +62,7 @@ class Snapshot {
 
   std::map<NodeId, NodeState> nodes_;
   std::map<std::pair<NodeId, Rank>, Duration> held_;  // By shard and worker.
-  PushWaits push_waits_;
+  std::optional<Culprit> standstill_;
 };
 
 }  // namespace stretto

@@ -70,6 +70,12 @@ void check_message(const control::Message& message) {
     STRETTO_CHECK(beat->long_waits.size() <= control::Heartbeat::kMostLongWaits);
     for (const control::Held& held : beat->held) STRETTO_CHECK(held.time >= 0ns);
     for (const control::LongWait& wait : beat->long_waits) STRETTO_CHECK(wait.age >= 0ns);
+    STRETTO_CHECK(beat->ended_waits.size() <= control::Heartbeat::kMostEndedWaits);
+    for (const control::EndedWait& wait : beat->ended_waits) STRETTO_CHECK(wait.time >= 0ns);
+    if (beat->activity) {
+      STRETTO_CHECK(beat->activity->age >= 0ns && beat->activity->cpu >= 0ns);
+      STRETTO_CHECK(beat->activity->awaits.size() <= control::Activity::kMostAwaited);
+    }
   }
 }
 

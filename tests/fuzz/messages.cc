@@ -231,6 +231,22 @@ void fill_of_sights(wire::Heartbeat& beat, Input& input) {
     report.set_name(input.text());
     report.set_value(std::bit_cast<double>(input.take<std::uint64_t>()));
   }
+  while (input.rarely(3) && beat.ended_waits_size() < 20) {
+    beat.add_ended_waits()->set_rounds(input.number());
+    beat.mutable_ended_waits(beat.ended_waits_size() - 1)->set_ns(input.number());
+  }
+  if (input.flag()) {
+    wire::Activity& activity = *beat.mutable_activity();
+    activity.set_place(input.small());
+    activity.set_ns(input.number());
+    activity.set_call(input.text());
+    activity.set_pause(input.text());
+    activity.set_cpu_ns(input.number());
+    activity.set_page_reads(input.number());
+    activity.set_rest(input.small());
+    activity.set_rest_on(input.text());
+    for (std::size_t i = input.below(12); i > 0; --i) activity.add_awaits(input.small());
+  }
   while (input.rarely(3) && beat.long_waits_size() < 12) {
     wire::LongWait& wait = *beat.add_long_waits();
     wait.set_tensor(input.text());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Waits that are long are shown, then warned of, then ended, by the age of the oldest of a part.
+// Waits that are long are told, then ended, by the age of the oldest of a part.
 #include "server/stall_watch.h"
 
 #include <gmock/gmock.h>
@@ -12,7 +12,6 @@ namespace stretto {
 namespace {
 
 using testing::ElementsAre;
-using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
 
@@ -20,7 +19,6 @@ class StallWatchTest : public testing::Test {
  protected:
   StallWatchTest() {
     slots_.begin({.workers = fake::group_of(3), .slots = 4, .since = 1, .part_bytes = 8});
-    settings_.stall_warn = 4s;
     settings_.stall_error = 8s;
     EXPECT_TRUE(slots_.open(1, fake::spec("x", Dtype::kF32, 2), 0).ok());
     part_ = slots_.place_of({1, 0}, {})->part;
@@ -56,15 +54,6 @@ TEST_F(StallWatchTest, ALongOneIsShownWithThoseWhoAreMissing) {
   EXPECT_EQ(told[0].round, 1U);
   EXPECT_THAT(told[0].ranks, ElementsAre(0, 2));
   EXPECT_THAT(failed_, IsEmpty());
-}
-
-TEST_F(StallWatchTest, AWarningIsSaidOnceInAWhile) {
-  testing::internal::CaptureStderr();
-  look_after(5s);
-  EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("for worker 0, 2"));
-  testing::internal::CaptureStderr();
-  look_after(1s);
-  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
 }
 
 TEST_F(StallWatchTest, WhoHasWaitedTooLongFailsWithTheNames) {

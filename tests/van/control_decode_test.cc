@@ -158,6 +158,14 @@ TEST(ControlDecode, WhatAHeartbeatTellsIsReadUpToItsLimits) {
   beat.mutable_long_waits(0)->set_ns(~std::uint64_t{0});
   beat.mutable_long_waits(1)->set_tensor("a\nb");
   beat.mutable_input()->set_stall_ns(~std::uint64_t{0});
+  for (int i = 0; i < 100; ++i) beat.add_ended_waits()->set_ns(~std::uint64_t{0});
+  wire::Activity& activity = *beat.mutable_activity();
+  activity.set_place(200);
+  activity.set_rest(~0U);
+  activity.set_ns(~std::uint64_t{0});
+  activity.set_call(std::string(1000, 'c'));
+  activity.set_rest_on("a\nb");
+  for (std::uint32_t node = 0; node < 100; ++node) activity.add_awaits(node);
   beat.add_reports()->set_name("with\nend");
   beat.add_reports()->set_name("loss");
   const Heartbeat told = std::get<Heartbeat>(*read(message));
@@ -171,6 +179,14 @@ TEST(ControlDecode, WhatAHeartbeatTellsIsReadUpToItsLimits) {
   EXPECT_LT(told.long_waits[0].age, Duration::max() / 2) << "the scheduler takes it twice";
   EXPECT_GT(told.input->stall, 24h);
   EXPECT_EQ(told.reports, (Reported{{"loss", 0}}));
+  EXPECT_EQ(told.ended_waits.size(), Heartbeat::kMostEndedWaits);
+  ASSERT_TRUE(told.activity);
+  EXPECT_EQ(told.activity->place, Activity::Place::kOutside) << "what is not known here";
+  EXPECT_EQ(told.activity->rest, Activity::Rest::kUnknown);
+  EXPECT_GT(told.activity->age, 24h);
+  EXPECT_EQ(told.activity->call.size(), Activity::kMaxTextBytes + 3);
+  EXPECT_EQ(told.activity->rest_on, "a\\nb");
+  EXPECT_EQ(told.activity->awaits.size(), Activity::kMostAwaited);
 }
 
 // ---- those who look on

@@ -114,9 +114,22 @@ Heartbeat heartbeat() {
       .elsewhere = "worker 1",
       .input_limit_bytes = 18,
       .reports = {{"accuracy", 0.25}, {"loss", 0.5}},
-      .long_waits = {
-          {.tensor = "w", .round = 19, .age = 20ns, .ranks = {1, 300}, .workers = 3, .tensors = 4},
-          {.tensor = "v"}}};
+      .long_waits =
+          {{.tensor = "w", .round = 19, .age = 20ns, .ranks = {1, 300}, .workers = 3, .tensors = 4},
+           {.tensor = "v"}},
+      .ended_waits = {{.rounds = 21, .time = 22ns}},
+      .activity = Activity{.place = Activity::Place::kInCall,
+                           .age = 23ns,
+                           .call = "declare",
+                           .pause = "saving",
+                           .begun = "push 'w'",
+                           .ended = "pull 'w'",
+                           .awaits = {24, 25},
+                           .held = true,
+                           .cpu = 26ns,
+                           .page_reads = 27,
+                           .rest = Activity::Rest::kLock,
+                           .rest_on = "futex"}};
 }
 
 TraceNote note() {

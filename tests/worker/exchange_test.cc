@@ -335,12 +335,14 @@ TEST_F(ExchangeTest, AnOperationPastItsDeadlineFailsItsTensor) {
 TEST_F(ExchangeTest, WhatHasWaitedLongestIsNamed) {
   add(1, 4);
   target_.resize(4);
-  EXPECT_EQ(exchange_.operations().oldest(clock_.now()), "");
+  EXPECT_EQ(exchange_.operations().oldest(clock_.now()), nullptr);
   const Time begun = clock_.now();
   const auto operation = start(Kind::kPull, 1, nullptr, &target_);
   pass(1s);
-  EXPECT_EQ(exchange_.operations().oldest(begun - 1ns), "");
-  EXPECT_EQ(exchange_.operations().oldest(begun), "pull 'tensor1'");
+  EXPECT_EQ(exchange_.operations().oldest(begun - 1ns), nullptr);
+  const Operation* oldest = exchange_.operations().oldest(begun);
+  ASSERT_NE(oldest, nullptr);
+  EXPECT_EQ(exchange_.operations().describe(*oldest), "pull 'tensor1'");
   exchange_.set_elsewhere("worker 1 waits in push_pull 'y'");
   pass(19s);
   expect_failed(operation, Code::kTimeout, "; meanwhile worker 1 waits in push_pull 'y'");

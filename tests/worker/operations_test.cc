@@ -45,8 +45,11 @@ TEST_F(OperationsTest, TheOldestIsTheFirstToBeLate) {
   EXPECT_EQ(operations_.next_due(), start + 20s);
   EXPECT_EQ(operations_.late(start + 20s - 1ns), nullptr);
   EXPECT_EQ(operations_.late(start + 20s), first.get());
-  EXPECT_EQ(operations_.oldest(start), "pull 'grads'");
-  EXPECT_EQ(operations_.oldest(start - 1ns), "");
+  EXPECT_EQ(operations_.oldest(start), first.get());
+  EXPECT_EQ(operations_.oldest(start - 1ns), nullptr);
+  EXPECT_EQ(operations_.describe(*first), "pull 'grads'");
+  EXPECT_EQ(operations_.last_begun(), operations_.describe(*second));
+  EXPECT_EQ(operations_.last_ended(), "");
   operations_.end(first, {});
   EXPECT_EQ(operations_.late(start + 20s), nullptr);
   EXPECT_THAT(operations_.all(), ElementsAre(second));

@@ -105,6 +105,7 @@ void bind_worker(py::module_& module) {
   const auto memory = [](const Place& place) {
     return Memory{std::get<0>(place), std::get<1>(place)};
   };
+  py::class_<Pause>(module, "Pause").def("end", &Pause::end);
   py::class_<PyWorker>(module, "Worker")
       .def_static("join", &PyWorker::join, py::arg("options"))
       .def_property_readonly("rank", &PyWorker::rank)
@@ -150,6 +151,8 @@ void bind_worker(py::module_& module) {
       .def("sit_out", &PyWorker::sit_out)
       .def_property_readonly("tracing", &PyWorker::tracing)
       .def("note_span", &PyWorker::note_span, py::arg("kind"), py::arg("begin_s"), py::arg("end_s"))
+      .def("pause", &PyWorker::pause, py::arg("what"))
+      .def("note_ending", &PyWorker::note_ending)
       .def("report", &PyWorker::report, py::arg("name"), py::arg("value"))
       .def("leave", &PyWorker::leave, py::arg("patience") = py::none())
       .def("abandon", &PyWorker::abandon);

@@ -126,6 +126,12 @@ PyTicket PyWorker::broadcast(const Tensor& tensor, Memory data, Rank root, int p
               std::move(owner));
 }
 
+std::unique_ptr<Pause> PyWorker::pause(const std::string& what) const {
+  return std::make_unique<Pause>(here()->pause(what));
+}
+
+void PyWorker::note_ending() const { here()->note_ending(); }
+
 bool PyWorker::tracing() const { return here()->tracing(); }
 
 void PyWorker::note_span(const std::string& kind, double begin_s, double end_s) {

@@ -63,6 +63,9 @@ class PyWorker {
 
   Rank rank() const;
   std::uint32_t size() const;
+  /// The pause goes with what is returned, or by its end().
+  std::unique_ptr<Pause> pause(const std::string& what) const;
+  void note_ending() const;
   Tensor declare(const std::string& name, Dtype dtype, std::size_t elements,
                  const TensorOptions& options);
   PyTicket push(const Tensor& tensor, Memory source, int priority, pybind11::object owner);

@@ -195,6 +195,25 @@ class Session:
         for name, number in numbers.items():
             self._worker.report(name, number)
 
+    @contextlib.contextmanager
+    def pause(self, what):
+        """The program does something else meanwhile, such as 'evaluation': nobody calls it a
+        standstill that others wait for this worker. Alone it does nothing."""
+        if self.is_inherited() or self._worker is None:  # Nobody can wait for it yet.
+            yield
+            return
+        pause = self._worker.pause(str(what))
+        try:
+            yield
+        finally:
+            pause.end()
+
+    def note_ending(self):
+        """Tells those who wait for this worker that its program ends."""
+        worker = self._worker
+        if worker is not None and os.getpid() == self._owner:
+            worker.note_ending()
+
     def new_scope(self, kind, first=None):
         """The scope of one of the things of a kind, such as optimizers, which every worker makes
         in the same order. `first` is the prefix of the first, if it is to have one of its own."""
@@ -320,6 +339,8 @@ def begin(lazy=True, resumed=False):
             notices.warn(mistaken)
         _current = Session(place)
         atexit.register(_at_exit)
+        # Before the end of threads that are no daemons is waited for: atexit comes after.
+        getattr(threading, "_register_atexit", atexit.register)(_note_ending)
         interrupts.tell_in_one_line()
     if not lazy:
         _current.barrier()
@@ -333,6 +354,12 @@ def end(patience=None):
     if ending is not None:
         _before = Left(ending.place, ending.job)
         ending.leave(patience)
+
+
+def _note_ending():
+    # The main thread has ended; others may go on for ever, and what waits for them with them.
+    if _current is not None:
+        _current.note_ending()
 
 
 def _at_exit():

@@ -117,15 +117,16 @@ TEST_F(SnapshotTest, APageFitsAMessageWhateverIsReported) {
   EXPECT_LT(snapshot_.json("running", 0, now_ + 1234567ns).size(), wire::kMaxControlBytes * 3 / 4);
 }
 
-TEST_F(SnapshotTest, AStandstillSaysWhosePushIsMissing) {
+TEST_F(SnapshotTest, AStandstillSaysWhoAndWhy) {
   EXPECT_THAT(snapshot_.json("running", 0, now_), HasSubstr(R"("stall":null)"));
-  control::Heartbeat beat;
-  beat.long_waits = {{.tensor = "layer0", .round = 7, .age = 5s, .ranks = {1}}};
-  snapshot_.heard(3, beat, now_);
-  EXPECT_FALSE(snapshot_.push_waits().summary(now_)) << "workers do not know";
-  snapshot_.heard(2, beat, now_);
+  snapshot_.set_standstill(Culprit{.rank = 1,
+                                   .phase = StandstillPhase::kComputing,
+                                   .cause = StandstillCause::kLock,
+                                   .age = 5s,
+                                   .text = "worker 1 is blocked"});
   EXPECT_THAT(snapshot_.json("running", 0, now_),
-              HasSubstr(R"("stall":{"ranks":[1],"s":5.0,"word":"worker 1 has not pushed)"));
+              HasSubstr(R"("stall":{"cause":"lock","phase":"computing","rank":1,"role":"worker",)"
+                        R"("s":5.0,"shard":0,"word":"worker 1 is blocked"})"));
 }
 
 TEST_F(SnapshotTest, StrangersAreIgnored) {

@@ -130,6 +130,19 @@ class [[nodiscard]] Ticket {
   std::shared_ptr<detail::TicketState> state_;
 };
 
+/// Worker::pause(): for as long as this lives, or until end(). It may outlive the worker.
+/// Thread: one at a time.
+class [[nodiscard]] Pause {
+ public:
+  Pause() = default;  ///< None.
+  explicit Pause(std::shared_ptr<void> held) : held_(std::move(held)) {}
+  /// The program trains again.
+  void end() { held_.reset(); }
+
+ private:
+  std::shared_ptr<void> held_;
+};
+
 /// One tensor of a group operation. Both spans are the caller's memory, of tensor.bytes() each,
 /// lent until the ticket has ended; they may be the same, but not overlap otherwise.
 struct Transfer {
@@ -138,6 +151,20 @@ struct Transfer {
   std::span<std::byte> target;
   int priority = 0;  ///< Higher goes first.
 };
+
+namespace detail {
+Ticket refused_elements(std::string_view operation, std::string_view what, std::string_view found,
+                        const Tensor& tensor);
+template <typename R>
+bool holds(const Tensor& tensor) {
+  return is_element_of<std::ranges::range_value_t<R>>(tensor.dtype);
+}
+template <typename R>
+Ticket refused(std::string_view operation, std::string_view what, const Tensor& tensor) {
+  constexpr std::string_view kFound = name_of_elements<std::ranges::range_value_t<R>>();
+  return refused_elements(operation, what, kFound, tensor);
+}
+}  // namespace detail
 
 /// What a worker must know of its job. The rest of its configuration (log level, heartbeats,
 /// transport) is read from the environment also by join(options).
@@ -250,6 +277,13 @@ class Worker {
   /// characters, and more than 32 names are left out, and the log says so once.
   void report(std::string_view name, double value);
 
+  /// The program does something else than training for a while: `auto pause =
+  /// worker.pause("evaluation");`. Until the pause goes, nobody calls it a standstill that others
+  /// wait for this worker; heartbeats tell of it. Never blocks.
+  Pause pause(std::string_view what);
+  /// The program ends: who waits for this worker from now on is told so. leave() says it by itself.
+  void note_ending();
+
   /// True while somebody traces the job.
   bool tracing() const;
   /// What the program did from `begin` to `end`, for traces: computing, reading input, or copying
@@ -270,40 +304,29 @@ class Worker {
   // compile.
   template <Numbers Source>
   Ticket push(const Tensor& t, const Source& source, int priority = 0) {
-    if (!holds<Source>(t)) return refused<Source>("push", "source", t);
+    if (!detail::holds<Source>(t)) return detail::refused<Source>("push", "source", t);
     return push(t, std::as_bytes(std::span(source)), priority);
   }
   template <WritableNumbers Target>
   Ticket pull(const Tensor& t, Target&& target, int priority = 0) {
-    if (!holds<Target>(t)) return refused<Target>("pull", "target", t);
+    if (!detail::holds<Target>(t)) return detail::refused<Target>("pull", "target", t);
     return pull(t, std::as_writable_bytes(std::span(target)), priority);
   }
   template <Numbers Source, WritableNumbers Target>
   Ticket push_pull(const Tensor& t, const Source& source, Target&& target, int priority = 0) {
-    if (!holds<Source>(t)) return refused<Source>("push_pull", "source", t);
-    if (!holds<Target>(t)) return refused<Target>("push_pull", "target", t);
+    if (!detail::holds<Source>(t)) return detail::refused<Source>("push_pull", "source", t);
+    if (!detail::holds<Target>(t)) return detail::refused<Target>("push_pull", "target", t);
     return push_pull(t, std::as_bytes(std::span(source)), std::as_writable_bytes(std::span(target)),
                      priority);
   }
   template <WritableNumbers Data>
   Ticket broadcast(const Tensor& t, Data&& data, Rank root, int priority = 0) {
-    if (!holds<Data>(t)) return refused<Data>("broadcast", "data", t);
+    if (!detail::holds<Data>(t)) return detail::refused<Data>("broadcast", "data", t);
     return broadcast(t, std::as_writable_bytes(std::span(data)), root, priority);
   }
 
  private:
   explicit Worker(std::unique_ptr<detail::WorkerImpl> impl);
-  template <typename R>
-  static bool holds(const Tensor& tensor) {
-    return is_element_of<std::ranges::range_value_t<R>>(tensor.dtype);
-  }
-  template <typename R>
-  static Ticket refused(std::string_view operation, std::string_view what, const Tensor& tensor) {
-    constexpr std::string_view kFound = name_of_elements<std::ranges::range_value_t<R>>();
-    return refused_elements(operation, what, kFound, tensor);
-  }
-  static Ticket refused_elements(std::string_view operation, std::string_view what,
-                                 std::string_view found, const Tensor& tensor);
   std::unique_ptr<detail::WorkerImpl> impl_;
 };
 

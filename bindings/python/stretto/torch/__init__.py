@@ -11,7 +11,7 @@ Start the script with `stretto-launch --workers 2 --servers 2 -- python3 script.
 itself it is a job of one worker, which exchanges nothing.
 """
 
-from typing import Mapping, Optional, SupportsFloat
+from typing import ContextManager, Mapping, Optional, SupportsFloat
 
 import torch
 
@@ -33,8 +33,8 @@ __all__ = [
     "Compression", "DistributedDataParallel", "DistributedOptimizer", "Error", "Handle", "MODES",
     "allgather", "barrier", "broadcast", "broadcast_", "broadcast_object",
     "broadcast_optimizer_state", "broadcast_parameters", "errors", "init", "is_initialized",
-    "local_rank", "local_size", "push_pull", "push_pull_", "push_pull_async", "rank", "report",
-    "resume", "shutdown", "size", "suspend",
+    "local_rank", "local_size", "pause", "push_pull", "push_pull_", "push_pull_async", "rank",
+    "report", "resume", "shutdown", "size", "suspend",
 ]
 
 
@@ -117,6 +117,13 @@ def report(values: Optional[Mapping[str, SupportsFloat]] = None, /,
     so this may be called every step; a tensor of a GPU is waited for. At most 32 names of at most
     64 bytes; what is not finite is left out, and the log says so once."""
     session.current().report({**(values or {}), **named})
+
+
+def pause(what: str) -> ContextManager[None]:
+    """`with st.pause("evaluation"):` says that this worker does something else than training, such
+    as evaluating or saving: others may wait for it as long as it takes, and nobody calls that a
+    standstill. What it does is shown to those who look on."""
+    return session.current().pause(what)
 
 
 def barrier() -> None:

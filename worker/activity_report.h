@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// ActivityReport: what heartbeats tell of the program: what it says itself, whether its threads are
+// in calls of this worker, for how long, and what they do otherwise. What calls they are is
+// ProgramWork's.
+#pragma once
+
+#include <memory>
+
+#include "common/waiting_threads.h"
+#include "van/control.h"
+#include "worker/pauses.h"
+#include "worker/reports.h"
+
+namespace stretto {
+
+/// Thread: loop.
+class ActivityReport {
+ public:
+  /// Who waits; before the loop starts. Without, all are taken to be outside.
+  void set_callers(std::shared_ptr<const WaitingThreads> callers) { callers_ = std::move(callers); }
+  /// Thread: any. It may outlive this.
+  const std::shared_ptr<Pauses>& pauses() const { return pauses_; }
+  /// Numbers that the program publishes. Thread: any.
+  Reports& reports() { return reports_; }
+
+  /// `known` is what ProgramWork says; `oldest`: when the operation or barrier was begun that is
+  /// waited for long, or Time().
+  control::Activity at(Time now, control::Activity known, Time oldest);
+
+ private:
+  std::shared_ptr<const WaitingThreads> callers_;
+  Reports reports_;
+  std::shared_ptr<Pauses> pauses_ = std::make_shared<Pauses>();
+  control::Activity::Place place_ = control::Activity::Place::kOutside;
+  std::uint64_t waits_ = 0;  // Begun, at the last look.
+  Time since_;               // So long it has been in that place.
+};
+
+}  // namespace stretto
