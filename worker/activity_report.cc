@@ -45,7 +45,9 @@ control::Activity ActivityReport::at(Time now, control::Activity known, Time old
   known.cpu = processor_time();
   known.page_reads = page_reads();
   if (place != Place::kInCall && known.age >= kWorthALook) {
-    ThreadRest rest = rest_of_thread(callers.last == 0 ? ::getpid() : callers.last);
+    ThreadRest rest = rest_of_thread(callers.last);
+    // It may have ended: then the main thread, which has its process's number.
+    if (rest.rest == control::Activity::Rest::kUnknown) rest = rest_of_thread(::getpid());
     known.rest = rest.rest;
     known.rest_on = std::move(rest.on);
   }

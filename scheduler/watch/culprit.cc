@@ -22,6 +22,8 @@ using control::Activity;
 // What a server says of a push is up to a look and a heartbeat old, what a worker says of it a
 // heartbeat: they contradict one another only if that lasts.
 constexpr Duration kNewsTravel = 2500ms;
+// A shard tells of so many tensors at most: of fewer it has told all.
+constexpr std::size_t kMostToldSurely = control::Heartbeat::kMostLongWaits;
 constexpr double kBusyCores = 0.5;
 constexpr double kManyPageReads = 50;
 constexpr double kMostlyWaits = 0.5;
@@ -184,13 +186,18 @@ class Inquiry {
     return own_push(row, unsure);
   }
 
-  // Of who waits in the call whose push the server lacks.
+  // Of who waits in an operation whose push a server lacks, or of which no server lacks anything:
+  // then a push, or a value, has not arrived.
   std::optional<Hindrance> own_push(const Row& row, bool& unsure) const {
+    const auto of_its_tensor = [&](const Wait* wait) { return waits_in(row, wait->tensor); };
     const auto lacks = [&](const Wait* wait) {
-      return waits_in(row, wait->tensor) && std::ranges::count(wait->missing, row.member.rank) > 0;
+      return of_its_tensor(wait) && std::ranges::count(wait->missing, row.member.rank) > 0;
     };
     const auto wait = std::ranges::find_if(told_, lacks);
-    if (wait == told_.end()) return std::nullopt;
+    const bool lacked = wait != told_.end();
+    const bool answered = row.call.ends_with("'") && told_.size() < kMostToldSurely &&
+                          std::ranges::none_of(told_, of_its_tensor);
+    if (!lacked && !answered) return std::nullopt;
     if (age_of(row) < kNewsTravel || row.moves) {
       unsure = true;
       return std::nullopt;
@@ -199,7 +206,10 @@ class Inquiry {
       return Hindrance{Phase::kInCall, Cause::kHeldBack, 3,
                        fmt::format("waits in {}, which its program has paused", row.call)};
     }
-    const Row* shard = row_of((*wait)->shard);
+    const std::vector<NodeId>& awaits = row.activity.awaits;
+    const Row* shard = lacked           ? row_of((*wait)->shard)
+                       : awaits.empty() ? nullptr
+                                        : row_of(awaits.front());
     return Hindrance{Phase::kOnLink, Cause::kLink, 3,
                      fmt::format("waits in {}, and nothing passes on its link to {}", row.call,
                                  shard == nullptr ? "a server" : shard->member.describe())};

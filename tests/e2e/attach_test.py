@@ -90,11 +90,11 @@ class Attach(cluster.ClusterTest):
         self.assertEqual(len(self.files()), 1)
         self.stop(one)
 
-    def test_a_standstill_says_whose_push_is_missing(self):
+    def test_a_standstill_says_who_and_why(self):
         self.begin("--slow_rank", 1, "--slow_most", 10**12)  # It computes for minutes.
         command = ["script", "-qec", f"{TOP} --every 0.2", "/dev/null"]  # A terminal of its own.
         top = self.start("top", command)
-        top.expect(r"STANDSTILL for \d+ s: worker 1 has not pushed 'tensor \d'.*, round 1")
+        top.expect(r"STANDSTILL for \d+ s: worker 1 .*, and has not pushed 'tensor \d', round 1")
 
     def test_the_file_goes_with_a_job_that_fails(self):
         job = self.train("--fault", "exit", launcher=("--settle", 0))

@@ -163,6 +163,13 @@ TEST_F(CulpritTest, AValueThatDoesNotCome) {
   EXPECT_EQ(found(), "");
 }
 
+TEST_F(CulpritTest, WhoMissesAValueThatOthersHaveIsOnItsLink) {
+  waits(1, "push_pull 'w'", 6s);  // The round before, which is done.
+  EXPECT_EQ(found(), "worker 1 on its link: link");
+  waits(1, "push_pull 'w'", 1s);
+  EXPECT_EQ(found(), "");
+}
+
 TEST_F(CulpritTest, WhoWaitsInAnotherCallThanMost) {
   waits(1, "barrier", 6s);
   EXPECT_EQ(found(), "worker 1 in another call: other call");

@@ -16,14 +16,16 @@ import time
 from stretto import session
 
 ELEMENTS = 1024
-_NUMBERS = array.array("f", [1.0] * ELEMENTS)
+LARGE = 1024 * 1024  # Of the tensor x1: most of it has not left when it is paused.
+_NUMBERS = array.array("f", [1.0]) * LARGE
 
 
 def push_pull(job, name):
     """Begins to add up some numbers over all workers; the ticket."""
-    tensor = job.declare(name, "f32", ELEMENTS)
+    elements = LARGE if name == "x1" else ELEMENTS
+    tensor = job.declare(name, "f32", elements, rule="mean")
     address, _ = _NUMBERS.buffer_info()
-    return job.push_pull([(tensor, address, address, 4 * ELEMENTS)], 0, _NUMBERS)
+    return job.push_pull([(tensor, address, address, 4 * elements)], 0, _NUMBERS)
 
 
 def computing(_):
@@ -81,7 +83,7 @@ KINDS = {"computing": computing, "in a call": in_a_call, "stopped": stopped, "da
 
 
 def soak(job, seconds):
-    """Steps of unlike length with pauses for evaluation by everybody, and for saving by worker 0."""
+    """Steps of unlike length, with pauses: all evaluate, and worker 0 saves."""
     end = time.monotonic() + seconds
     step = 0
     while True:
@@ -94,10 +96,10 @@ def soak(job, seconds):
             return
         time.sleep(0.02 + 0.3 * (step % 10 == job.rank))
         push_pull(job, "x0").wait()
-        if step % 40 == 20:
+        if step % 20 == 10:
             with session.current().pause("evaluation"):
                 time.sleep(2.0 + 4.0 * job.rank)
-        if step % 40 == 0 and job.rank == 0:
+        if step % 20 == 0 and job.rank == 0:
             with session.current().pause("saving"):
                 time.sleep(8.0)
 
