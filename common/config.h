@@ -101,8 +101,8 @@ struct Config {
   std::string page_address;     ///< host:port of the scheduler's live page; empty: none.
   TraceSettings trace;
   TransportChoice transport = TransportChoice::kAuto;
-  /// VanOptions::patience. No variable sets it: it is for tests and the simulator.
-  Duration link_patience = 0s;
+  /// Links that end are made anew (van/link_limits.h). No variable sets it: it is for comparisons.
+  bool remakes_links = true;
   /// Frames leave whole and windows are the settings', towards other hosts too: for comparisons.
   bool whole_frames = false;
   /// VanOptions::checksums. The environment's is whether they cost little, unless it says.

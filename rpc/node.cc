@@ -24,7 +24,8 @@ EndpointNode::EndpointNode(Settings settings, const Methods& methods,
     : settings_(std::move(settings)),
       clock_(clock),
       van_(std::move(transport), clock,
-           {.checksums = settings_.checksums,
+           {.limits = link_limits(settings_.dead_after),
+            .checksums = settings_.checksums,
             .most_begun_bytes = settings_.max_held_bytes,
             .look_ahead = settings_.look_ahead}),
       caller_(van_, clock, settings_.max_calls),
@@ -114,6 +115,7 @@ void EndpointNode::on_hello(LinkId link, const control::Hello& hello) {
   }
   guests_.insert(link);
   let_in(link, hello.host);
+  van_.links().await(link, Return::kBrief);
   van_.send_control(link, control::Welcome{});
 }
 

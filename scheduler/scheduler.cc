@@ -35,9 +35,13 @@ std::vector<Member> members_of(const ViewMachine& machine) {
   return members;
 }
 
-void broadcast(Van& van, const NodeLinks& links, const control::Message& message) {
+// To all: after that they go, and their links with them.
+void say_farewell(Van& van, const NodeLinks& links, const control::Message& message) {
   const Buffer bytes = control::encode(message);
-  for (const LinkId link : links.all()) van.send_control(link, bytes);
+  for (const LinkId link : links.all()) {
+    van.send_control(link, bytes);
+    van.links().await(link, Return::kNone);
+  }
 }
 
 }  // namespace
@@ -46,7 +50,7 @@ Scheduler::Scheduler(const Config& config, std::unique_ptr<Transport> transport,
     : config_(config),
       clock_(clock),
       van_(std::move(transport), clock,
-           {.patience = config.link_patience, .checksums = config.checksums}),
+           {.limits = limits_for(config), .checksums = config.checksums}),
       began_(clock.now()),
       next_look_(clock.now()),
       machine_(config, clock.now()),
@@ -104,6 +108,7 @@ void Scheduler::on_control(LinkId link, const control::Message& message) {
   }
   if (control::is<control::Leave>(message) && machine_.phase() != ViewMachine::Phase::kFailing) {
     van_.send_control(link, control::Leave{});
+    van_.links().await(link, Return::kNone);
     if (!member.left) watch_.left(member);
     happened(Left{.node = member.node});
   }
@@ -195,6 +200,7 @@ void Scheduler::on_hello(LinkId link, const control::Hello& hello) {
       const Member& member = admit->member;
       links_.add(member.node, link, now);
       van_.links().admit(link, member.node);
+      van_.links().await(link, Return::kNone);  // Until the job has begun.
       const control::Welcome welcome{
           .node = member.node,
           .rank = member.rank,
@@ -203,6 +209,7 @@ void Scheduler::on_hello(LinkId link, const control::Hello& hello) {
       log(Level::kDebug, "{} came from {}", member.describe(), hello.host);
     } else if (const auto* first = std::get_if<Publish>(&order)) {
       watch_.set_members(members_of(machine_));
+      for (const LinkId each : links_.all()) van_.links().await(each, Return::kBrief);
       log(Level::kInfo, "all are here: {} workers, {} servers of {} shards",
           view().ranks(Role::kWorker), config_.servers, config_.shards);
       publish(*first);
@@ -226,9 +233,9 @@ void Scheduler::on_broken(LinkId link, const Status& why) {
 void Scheduler::happened(const ViewEvent& event) {
   for (const ViewOrder& order : machine_.on(event, clock_.now())) {
     if (const auto* news = std::get_if<Publish>(&order)) publish(*news);
-    if (std::holds_alternative<Disperse>(order)) broadcast(van_, links_, control::Leave{});
+    if (std::holds_alternative<Disperse>(order)) say_farewell(van_, links_, control::Leave{});
     if (const auto* end = std::get_if<EndJob>(&order))
-      broadcast(van_, links_, control::Failure{end->why});
+      say_farewell(van_, links_, control::Failure{end->why});
   }
 }
 

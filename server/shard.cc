@@ -9,6 +9,7 @@
 
 #include "common/address.h"
 #include "common/check.h"
+#include "common/log.h"
 #include "server/rule_state.h"
 #include "server/share_record.h"
 
@@ -50,7 +51,7 @@ Shard::Shard(const Config& config, std::uint32_t index, std::unique_ptr<Transpor
       index_(index),
       clock_(clock),
       van_(std::move(transport), clock,
-           {.patience = config.link_patience,
+           {.limits = limits_for(config),
             .whole_frames = config.whole_frames,
             .checksums = config.checksums,
             .look_ahead = config.look_ahead,
@@ -72,6 +73,7 @@ Status Shard::start(std::string_view address, const std::string& advertised_host
     if (!elsewhere.ok()) return elsewhere.status();
     told = *std::move(elsewhere);
   }
+  log(Level::kDebug, "listening at {}", told);
   membership_.emplace(config_, Membership::Self{.shard = index_, .address = told}, van_, clock_);
   membership_->start();
   return {};

@@ -72,6 +72,7 @@ void WorkerLinks::answer(const Caller& caller, const Roster& roster) {
 
 void WorkerLinks::leave(LinkId link) {
   if (const Worker* worker = find(link)) left_.insert(worker->node);
+  van_.links().await(link, Return::kNone);  // It ends the link itself.
 }
 
 std::optional<WorkerLinks::Worker> WorkerLinks::lose(LinkId link) {

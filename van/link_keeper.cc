@@ -30,7 +30,7 @@ Result<LinkId> LinkKeeper::connect(std::string_view address, const control::Hell
   LinkState& state = *parts_.links.find(*link);
   state.address = address;
   state.token = hello.token;
-  state.session.outlive(mender_.new_name());
+  state.session.outlive(mender_.new_name(*link));
   control::Hello greeting = hello;
   greeting.session = state.session.name();
   sender_.queue_control(*link, control::encode(greeting));
@@ -39,6 +39,10 @@ Result<LinkId> LinkKeeper::connect(std::string_view address, const control::Hell
 
 void LinkKeeper::admit(LinkId link, NodeId peer, Stay stay) {
   if (parts_.links.admit(link, peer, stay)) parts_.transport.admit(link);
+}
+
+void LinkKeeper::await(LinkId id, Return what) {
+  if (LinkState* link = parts_.links.find(id); link != nullptr) mender_.await(id, *link, what);
 }
 
 bool LinkKeeper::is_open(LinkId id) const {
@@ -77,7 +81,7 @@ void LinkKeeper::refuse(LinkId id, const Status& why) {
 
 void LinkKeeper::carrier_broke(LinkId carrier, const Status& why, FrameHandler& handler) {
   const auto [id, link] = parts_.links.carried_by(carrier);
-  if (link == nullptr) return mender_.on_broken(carrier);
+  if (link == nullptr) return mender_.on_broken(carrier, why);
   // Who says of each frame what it must be sends no other bytes: they were corrupted on the way.
   const bool corrupted = link->gets_checksums && why.code() == Code::kMalformed;
   if (corrupted) ++parts_.counters.corrupted;
@@ -94,7 +98,9 @@ void LinkKeeper::drop(LinkId id, const Status& why, FrameHandler& handler) {
   const bool known = link->greeted && !link->closing;
   if (known && !link->visits && link->carrier != 0) ++parts_.counters.breaks;
   close(id);
-  if (known) handler.on_broken(id, why);
+  // For handlers a link is broken however that came.
+  const bool broken = why.code() == Code::kTimeout || why.code() == Code::kRefused;
+  if (known) handler.on_broken(id, broken ? Status(Code::kLinkBroken, why.cause()) : why);
 }
 
 void LinkKeeper::expire(FrameHandler& handler) {

@@ -28,6 +28,8 @@ class LinkKeeper {
   /// Sends a last fault on a link, and ends it soon after. If the link was admitted the handler
   /// then hears that it has ended.
   void refuse(LinkId link, const Status& why);
+  /// What a session hopes for whose link has ended; kFull until it is told otherwise.
+  void await(LinkId link, Return what);
   /// Admitted, and not refused since.
   bool is_open(LinkId link) const;
 

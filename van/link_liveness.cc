@@ -33,14 +33,14 @@ Status LinkLiveness::look(const PathSigns& signs, Time now, Duration limit) {
   }
   if (anew) return {};
   if (signs.silence >= limit && signs.unanswered >= kLeastUnanswered) {
-    return {Code::kLinkBroken,
+    return {Code::kTimeout,
             fmt::format("nothing has come over the connection for {:.1f} s, not even "
                         "acknowledgments of the far end's kernel; look at the network between the "
                         "two hosts",
                         in_seconds(signs.silence))};
   }
   if (signs.unacked && now - due_since_ >= limit) {
-    return {Code::kLinkBroken,
+    return {Code::kTimeout,
             fmt::format("nothing that was sent over the connection has been acknowledged by the "
                         "far end's kernel for {:.1f} s, though something came {:.1f} s ago; are "
                         "large packets lost between the two hosts?",

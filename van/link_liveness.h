@@ -28,7 +28,7 @@ struct PathSigns {
 /// Of one link. Thread: loop. Pure: it is shown signs and times.
 class LinkLiveness {
  public:
-  /// kLinkBroken if the path has been dead for `limit`: either nothing has come in that time,
+  /// kTimeout if the path has been dead for `limit`: either nothing has come in that time,
   /// though we asked; or other things come, but nothing of ours is acknowledged, as where large
   /// packets are lost and small ones are not; or a message has begun and its rest does not come,
   /// as where a length was corrupted. Looked at least every 2 s; after a longer pause it

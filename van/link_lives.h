@@ -19,6 +19,13 @@ enum class Stay : std::uint8_t {
   kVisits,   ///< No break: the far end comes and goes as it likes.
 };
 
+/// How long a session whose link has ended, and that its far end would have to make anew, waits.
+enum class Return : std::uint8_t {
+  kNone,   ///< Not at all: it ends with its link.
+  kBrief,  ///< LinkLimits::grace: nobody else tells that the far end's process has gone.
+  kFull    ///< LinkLimits::patience: somebody does.
+};
+
 struct LinkState {
   Session session;
   LinkId carrier = 0;       ///< The transport's link; 0: the session waits for a new one.
@@ -33,6 +40,7 @@ struct LinkState {
   bool owing = false;            ///< Is among the debts.
   bool gives_checksums = false;  ///< What leaves has one.
   bool gets_checksums = false;   ///< What comes has one: it had when the last frame came.
+  Return awaited = Return::kFull;
 };
 
 /// Thread: loop. Pure.

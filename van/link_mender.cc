@@ -4,8 +4,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <random>
 
+#include "common/log.h"
 #include "common/token.h"
 #include "van/checksum.h"
 #include "van/control_codec.h"
@@ -14,21 +16,39 @@ namespace stretto {
 
 // Nobody who was not told can name a session. Nothing else depends on it, so that a simulated job
 // is the same whatever the names.
-std::uint64_t LinkMender::new_name() const {
-  if (!parted_.has_patience()) return 0;
+std::uint64_t LinkMender::new_name(LinkId link) const {
+  if (!parted_.has_patience() || parts_.transport.ends_with_process(link)) return 0;
   std::random_device device;
   return (std::uint64_t{device()} << 32 | device()) | 1;
 }
 
 bool LinkMender::part(LinkId id, LinkState& link, const Status& why) {
-  const bool lasts = link.session.outlives() && link.admitted && !link.visits && !link.closing;
-  if (!lasts || !parted_.has_patience() || why.code() != Code::kLinkBroken) return false;
+  const bool lasts = link.session.outlives() && link.admitted && !link.visits && !link.closing &&
+                     link.awaited != Return::kNone;
+  const bool silent = why.code() == Code::kTimeout;
+  const bool mendable = silent || why.code() == Code::kLinkBroken;
+  if (!lasts || !parted_.has_patience() || !mendable) return false;
+  // Who only finds the path silent knows nothing of the far end.
+  const LinkLimits& limits = parted_.limits();
+  const bool brief = link.awaited == Return::kBrief && !link.ours && !silent;
   parts_.transport.close(link.carrier);
   parts_.links.carry(id, 0);
   sender_.rest(id);
-  parted_.part(id, link.ours, why, parts_.clock.now());
+  parted_.part(id, link.ours, why,
+               brief ? std::min(limits.grace, limits.patience) : limits.patience,
+               parts_.clock.now());
   ++parts_.counters.breaks;
   return true;
+}
+
+void LinkMender::await(LinkId id, LinkState& link, Return what) {
+  link.awaited = what;
+  if (what == Return::kNone) parted_.give_up(id);
+}
+
+void LinkMender::note_progress(LinkId id) {
+  const LinkState* link = parts_.links.find(id);
+  if (link != nullptr && link->session.caught_up()) parted_.remove(id);
 }
 
 void LinkMender::forget(LinkId id) {
@@ -36,9 +56,13 @@ void LinkMender::forget(LinkId id) {
   parted_.remove(id);
 }
 
-void LinkMender::carry_on(LinkId session, LinkId carrier) {
+void LinkMender::carry_on(LinkId session, LinkState& link, LinkId carrier) {
   parts_.links.carry(session, carrier);
-  parted_.join(session);
+  const std::optional<PartedSessions::Apart> apart = parted_.join(session);
+  const Time now = parts_.clock.now();
+  log(Level::kInfo, "the link to node {} was made anew {:.0f} ms after it had ended: {}",
+      link.session.peer(), apart ? seconds(now - apart->since) * 1e3 : 0.0,
+      apart ? apart->why.cause() : "the far end has found out, and this end had not");
   sender_.send_again(session);
   ++parts_.counters.mended;
 }
@@ -46,21 +70,27 @@ void LinkMender::carry_on(LinkId session, LinkId carrier) {
 // ---- the end that made the link before
 
 void LinkMender::connect() {
+  for (const LinkId attempt : parted_.late(parts_.clock.now())) {
+    parts_.transport.close(attempt);
+    parted_.failed(attempt, false, parts_.clock.now());
+  }
   for (const LinkId id : parted_.to_connect(parts_.clock.now())) {
     LinkState* link = parts_.links.find(id);
     STRETTO_CHECK(link != nullptr);
     if (link->closing) continue;
     const Result<LinkId> attempt = parts_.transport.connect(link->address);
     if (!attempt.ok()) continue;  // It is tried again.
+    parted_.attempted(id, *attempt);
     const control::Resume claim{.protocol = wire::kProtocol,
                                 .token = link->token,
                                 .session = link->session.name(),
                                 .link = ++link->links,
                                 .received = link->session.received()};
-    if (sender_.greet(*attempt, control::encode(claim), link->gives_checksums)) {
-      parted_.attempted(id, *attempt);
-    } else {
+    const Transport::Sent sent =
+        sender_.greet(*attempt, control::encode(claim), link->gives_checksums);
+    if (sent == Transport::Sent::kFull) {
       parts_.transport.close(*attempt);
+      parted_.attempted(id, 0);
     }
   }
 }
@@ -86,7 +116,7 @@ Status LinkMender::take(LinkId session, LinkState& link, LinkId attempt, wire::H
                                           link.session.peer(), header->sender)};
   }
   Status status = link.session.take_over(std::get<control::Resumed>(*message).received);
-  if (status.ok()) carry_on(session, attempt);
+  if (status.ok()) carry_on(session, link, attempt);
   return status;
 }
 
@@ -99,7 +129,7 @@ std::optional<LinkMender::Ended> LinkMender::on_answer(LinkId attempt, wire::Hea
   if (status.ok()) return std::nullopt;
   if (status.code() == Code::kLinkBroken) {  // Corrupted: it is asked again.
     parts_.transport.close(attempt);
-    on_broken(attempt);
+    on_broken(attempt, status);
     return std::nullopt;
   }
   return Ended{session, status};
@@ -143,7 +173,7 @@ Status LinkMender::on_resume(LinkId carrier, NodeId node, const control::Resume&
   parts_.transport.admit(carrier);
   sender_.greet(carrier, control::encode(control::Resumed{.received = link->session.received()}),
                 link->gives_checksums);
-  carry_on(id, carrier);
+  carry_on(id, *link, carrier);
   return {};
 }
 

@@ -18,24 +18,33 @@ namespace stretto {
 /// Thread: loop.
 class LinkMender {
  public:
-  /// `patience`: so long a session waits for a new link before it ends. Zero: it ends with its
-  /// link.
-  LinkMender(const Sender::Parts& parts, Sender& sender, Duration patience)
-      : parts_(parts), sender_(sender), parted_(patience) {}
+  LinkMender(const Sender::Parts& parts, Sender& sender, const LinkLimits& limits)
+      : parts_(parts), sender_(sender), parted_(limits) {}
 
   bool has_patience() const { return parted_.has_patience(); }
-  /// The name for a session with whom we connect to; 0: it shall end with its link.
-  std::uint64_t new_name() const;
+  /// From now on, where there is patience at all.
+  void set_limits(const LinkLimits& limits) { parted_.set_limits(limits); }
+  /// Who we are: nodes try again at moments of their own.
+  void set_node(NodeId node) { parted_.set_spread(node); }
+  /// The name for a session with whom we have just connected to; 0: it shall end with its link.
+  std::uint64_t new_name(LinkId link) const;
+  /// What is hoped for from now on, also by a session that waits.
+  void await(LinkId id, LinkState& link, Return what);
 
   /// A link has broken. False if its session ends with it.
   bool part(LinkId id, LinkState& link, const Status& why);
-  /// Something has come in a session.
-  void progressed(LinkId id) { parted_.remove(id); }
+  /// Something has come in a session. What counts is that what was sent arrives: over a path that
+  /// loses large packets small ones come for ever.
+  void progressed(LinkId id) {
+    if (!parted_.empty()) note_progress(id);
+  }
   /// A session ends.
   void forget(LinkId id);
 
   /// A link that carries no session broke: one that was being made.
-  void on_broken(LinkId attempt) { parted_.failed(attempt); }
+  void on_broken(LinkId attempt, const Status& why) {
+    parted_.failed(attempt, why.code() == Code::kRefused, parts_.clock.now());
+  }
   /// A far end wants to take a session over with a link of its own. kRefused if it may not: then
   /// nothing has happened.
   Status on_resume(LinkId carrier, NodeId node, const control::Resume& claim);
@@ -56,7 +65,8 @@ class LinkMender {
   Status check(const LinkState* link, NodeId node, const control::Resume& claim) const;
   Status take(LinkId session, LinkState& link, LinkId attempt, wire::HeaderView bytes,
               const Buffer& payload);
-  void carry_on(LinkId session, LinkId carrier);
+  void carry_on(LinkId session, LinkState& link, LinkId carrier);
+  void note_progress(LinkId id);
 
   Sender::Parts parts_;
   Sender& sender_;

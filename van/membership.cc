@@ -279,6 +279,7 @@ void Membership::resign(Status why) {
     return fail(std::move(why));
   }
   van_.send_control(link_, control::Failure{Status(why.code(), why.cause())});
+  van_.links().await(link_, Return::kNone);
   status_ = std::move(why);
   state_ = State::kResigning;
   heartbeats_.end();

@@ -7,7 +7,7 @@ namespace stretto {
 Owed::Telling Owed::settle(std::uint64_t much_bytes, bool late) {
   const bool credit = told_bytes_ != taken_bytes_;
   Telling telling = Telling::kSettled;
-  if ((credit || acks()) && !credit_queued_) {
+  if ((credit || acks() || heard_) && !credit_queued_) {
     const bool much = taken_bytes_ - told_bytes_ >= much_bytes;
     const bool urgent = (ack_at_once_ && acks()) || (credit_at_once_ && credit);
     if (!much && !urgent && !late) return Telling::kLater;

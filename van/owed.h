@@ -24,6 +24,8 @@ class Owed {
     applied_ = std::max(applied_, push_sequence);
     ack_at_once_ |= tell_at_once;
   }
+  /// A control frame of its has come, which it keeps until it hears of that.
+  void hear() { heard_ = true; }
   std::uint64_t taken_bytes() const { return taken_bytes_; }
   std::uint64_t applied() const { return applied_; }
 
@@ -32,6 +34,7 @@ class Owed {
     STRETTO_CHECK(told_bytes_ <= header.credit && header.credit <= taken_bytes_);
     told_bytes_ = header.credit;
     told_applied_ = std::max(told_applied_, header.acked);
+    heard_ = false;
     if (header.kind == wire::Kind::kCredit) credit_queued_ = false;
   }
   /// What has been told may not have been heard.
@@ -56,6 +59,7 @@ class Owed {
   bool ack_at_once_ = false;
   bool credit_at_once_ = false;
   bool credit_queued_ = false;
+  bool heard_ = false;
 };
 
 }  // namespace stretto

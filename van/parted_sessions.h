@@ -4,10 +4,12 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "stretto/status.h"
+#include "van/link_limits.h"
 #include "van/transport.h"
 
 namespace stretto {
@@ -15,19 +17,29 @@ namespace stretto {
 /// Sessions go by the id of their first link. Thread: loop. Pure: it is told times.
 class PartedSessions {
  public:
-  /// `patience`: so long a session waits; zero: none does.
-  explicit PartedSessions(Duration patience) : patience_(patience) {}
-  bool has_patience() const { return patience_ > Duration::zero(); }
+  explicit PartedSessions(const LinkLimits& limits) : limits_(limits) {}
+  void set_limits(const LinkLimits& limits) { limits_ = limits; }
+  bool has_patience() const { return limits_.patience > Duration::zero(); }
+  const LinkLimits& limits() const { return limits_; }
+  /// Different at each node of a job, so that not all try again at the same moments.
+  void set_spread(std::uint64_t seed) { seed_ = seed; }
 
-  /// Its link broke. `ours`: this end connects anew, at once and then now and then. One that has
-  /// waited before goes on waiting for as long as it was given then.
-  void part(LinkId session, bool ours, const Status& why, Time now);
-  /// It has a new link. If that breaks before anything has come over it, no time was won.
-  void join(LinkId session);
-  /// Something has come over the new link; or the session has ended.
-  void remove(LinkId session) {
-    if (!parted_.empty()) parted_.erase(session);
-  }
+  /// Its link broke. `ours`: this end connects anew, at once and then now and then. It waits for
+  /// `patience` at most. One that has waited before goes on waiting for as long as it was given
+  /// then.
+  void part(LinkId session, bool ours, const Status& why, Duration patience, Time now);
+  /// It has a new link: since when it had none, and why. If that breaks before all that had been on
+  /// its way has come, no time was won.
+  struct Apart {
+    Time since;
+    Status why;
+  };
+  std::optional<Apart> join(LinkId session);
+  /// It need not be waited for any more.
+  void give_up(LinkId session);
+  /// What had been on its way has come over the new link; or the session has ended.
+  void remove(LinkId session) { parted_.erase(session); }
+  bool empty() const { return parted_.empty(); }
 
   /// Those for which a new link should be tried now.
   std::vector<LinkId> to_connect(Time now);
@@ -35,8 +47,10 @@ class PartedSessions {
   void attempted(LinkId session, LinkId attempt);
   /// The session for which a link is being made, or 0.
   LinkId attempted_by(LinkId attempt) const;
-  /// That link was in vain.
-  void failed(LinkId attempt) { attempted(attempted_by(attempt), 0); }
+  /// That link was in vain. `refused`: nobody listens there; said for long enough, that is an end.
+  void failed(LinkId attempt, bool refused, Time now);
+  /// Attempts that have had no answer for too long.
+  std::vector<LinkId> late(Time now) const;
   LinkId attempt_of(LinkId session) const;
 
   struct Lost {
@@ -52,12 +66,20 @@ class PartedSessions {
     bool ours = false;
     bool apart = true;  // It has no link.
     Status why;
+    Time since;
     Time until;
     Time next_try;
+    std::uint32_t tries = 0;
     LinkId attempt = 0;
-  };
+    Time attempt_until = Time::max();
+    Time refused_since = Time::max();
 
-  const Duration patience_;
+    Time end(Duration grace) const;
+  };
+  Duration spread(LinkId session, std::uint32_t tries) const;
+
+  LinkLimits limits_;
+  std::uint64_t seed_ = 0;  // 0: no spread.
   std::map<LinkId, Parted> parted_;
 };
 

@@ -82,6 +82,10 @@ Status Receiver::take(LinkId id, LinkState& link, const wire::Header& header, Bu
     parts_.counters.data_bytes_in += payload.size();
     sender_.note_owed(id, link);
   }
+  if (header.kind == wire::Kind::kControl && link.session.outlives()) {
+    link.session.owed().hear();
+    sender_.note_owed(id, link);
+  }
   if (!take_acks(id, link, header.acked, handler)) return {};
   if (header.kind == wire::Kind::kControl) return take_control(id, link, header, payload, handler);
   if (header.kind == wire::Kind::kMore || header.total != 0) {

@@ -96,14 +96,14 @@ void Sender::send_again(LinkId id) {
   note_owed(id, *link);  // What was told may be lost.
 }
 
-bool Sender::greet(LinkId carrier, const Buffer& message, bool checksum) {
+Transport::Sent Sender::greet(LinkId carrier, const Buffer& message, bool checksum) {
   wire::Header header;
   header.sender = node_;
   header.epoch = epoch_;
   header.sequence = 1;
   header.bytes = static_cast<std::uint32_t>(message.size());
   if (checksum) wire::add_checksum(header, message.bytes());
-  return parts_.transport.try_send(carrier, header, message) == Transport::Sent::kTaken;
+  return parts_.transport.try_send(carrier, header, message);
 }
 
 void Sender::writable(LinkId id) {

@@ -45,8 +45,7 @@ class Sender {
   /// A new link carries the session: what the far end does not have goes first.
   void send_again(LinkId id);
   /// The first frame on a link that is to carry a session that there is: it has no number in that.
-  /// False if it cannot leave.
-  bool greet(LinkId carrier, const Buffer& message, bool checksum);
+  Transport::Sent greet(LinkId carrier, const Buffer& message, bool checksum);
   void writable(LinkId id);
   /// A control frame, with the acks of this moment: not of when it leaves. Unknown links are
   /// ignored.

@@ -19,6 +19,7 @@ void Session::stamp(wire::Header& header, bool control, bool push_ends) const {
 void Session::note_sent(const wire::Header& header, const Buffer& payload) {
   STRETTO_CHECK(header.sequence == sent_ + 1);
   sent_ = header.sequence;
+  if (header.kind != wire::Kind::kCredit) owing_sent_ = sent_;
   owed_.note_told(header);
   if (outlives()) kept_.add(header, payload);
   if (kept_.too_many()) {  // The far end does not say what it has.
@@ -69,6 +70,7 @@ Status Session::take_over(std::uint64_t far_received) {
   far_received_ = far_received;
   kept_.drop_through(far_received);
   STRETTO_CHECK(kept_.size() == sent_ - far_received);
+  awaited_ = owing_sent_;
   kept_.rewind();
   owed_.forget_told();
   return {};

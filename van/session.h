@@ -62,6 +62,8 @@ class Session {
   /// tell; null: none.
   const KeptFrames::Kept* next_again();
   void sent_again(const wire::Header& header);
+  /// The far end has all that it lacked when a link took the session over last.
+  bool caught_up() const { return far_received_ >= awaited_; }
 
   Owed& owed() { return owed_; }
   Assembly& assembly() { return assembly_; }
@@ -76,6 +78,8 @@ class Session {
   std::deque<std::pair<std::uint64_t, wire::Key>> unacked_;  // Pushes, oldest first.
   std::uint64_t heard_credit_ = 0;                           // That the far end told last.
   std::uint64_t far_received_ = 0;  // Of our frames, as the far end told last.
+  std::uint64_t owing_sent_ = 0;    // The last of them that it has to tell of,
+  std::uint64_t awaited_ = 0;       // and of those that were sent before this link.
   KeptFrames kept_;
   Owed owed_;
   Assembly assembly_;  // Of frames that come in slices.

@@ -15,7 +15,7 @@ Van::Van(std::unique_ptr<Transport> transport, const Clock& clock, const VanOpti
       clock_(clock),
       out_({*transport_, lives_, trace_, counters_, clock_}, options.whole_frames, options.host,
            options.checksums),
-      mender_({*transport_, lives_, trace_, counters_, clock_}, out_, options.patience),
+      mender_({*transport_, lives_, trace_, counters_, clock_}, out_, options.limits),
       links_({*transport_, lives_, trace_, counters_, clock_}, out_, mender_),
       in_({*transport_, lives_, trace_, counters_, clock_}, out_, mender_,
           options.most_begun_bytes),
@@ -31,6 +31,12 @@ Result<std::string> Van::listen(std::string_view address) {
 void Van::set_epoch(std::uint32_t epoch, std::uint32_t fence) {
   out_.set_epoch(epoch);
   in_.set_fence(fence);
+}
+
+void Van::set_dead_after(Duration limit) {
+  const LinkLimits limits = link_limits(limit);
+  transport_->set_dead_after(mender_.has_patience() ? limits.path : limit);
+  if (mender_.has_patience()) mender_.set_limits(limits);
 }
 
 // ---- what is to go

@@ -22,9 +22,9 @@ inline constexpr NodeId kSchedulerNode = 1;
 
 /// What holds for a Van as long as it lives.
 struct VanOptions {
-  /// A session whose link breaks waits so long for a new one, and then ends; the handler hears of
-  /// that only. Zero: it ends with its link.
-  Duration patience{};
+  /// How long a session whose link breaks waits for a new one, and then ends; the handler hears of
+  /// that only.
+  LinkLimits limits = {};
   /// Hands frames over whole, towards other hosts too, and the windows are set_windows'.
   bool whole_frames = false;
   /// Frames to other hosts carry a checksum. One that comes with one is verified in any case.
@@ -67,15 +67,19 @@ class Van final {
 
   /// Who we are, and which roster we follow: stamped on every frame. Data frames of epochs before
   /// `fence` are refused.
-  void set_node(NodeId node) { out_.set_node(node); }
+  void set_node(NodeId node) {
+    out_.set_node(node);
+    mender_.set_node(node);
+  }
   void set_epoch(std::uint32_t epoch, std::uint32_t fence);
   /// What may be in flight to far ends on this host, to one and to all. To others it follows the
   /// path that is measured, up to the second.
   void set_windows(std::uint64_t link_window_bytes, std::uint64_t total_window_bytes) {
     out_.set_windows(link_window_bytes, total_window_bytes);
   }
+  /// Silence after which a node is lost, and a link that is not made anew: LinkLimits and
   /// Transport::set_dead_after.
-  void set_dead_after(Duration limit) { transport_->set_dead_after(limit); }
+  void set_dead_after(Duration limit);
   /// What is noted of data frames for traces.
   FrameTrace& trace() { return trace_; }
   const FrameTrace& trace() const { return trace_; }

@@ -25,6 +25,8 @@ metrics::Metrics metrics_of(const Van& van,
   add("stretto_link_breaks_total", Type::kCounter, counters.breaks, "Links that broke.");
   add("stretto_corrupted_frames_total", Type::kCounter, counters.corrupted,
       "Frames that came with a wrong checksum, and were asked for again.");
+  add("stretto_links_remade_total", Type::kCounter, counters.mended,
+      "Links that broke and were made anew, without a loss.");
   add("stretto_preemptions_total", Type::kCounter, van.trace().preemptions(),
       "Frames that stood still between two slices while others went.");
   add("stretto_under_way_bytes", Type::kGauge, van.queue().windows().in_flight(),

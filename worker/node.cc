@@ -16,7 +16,7 @@ WorkerNode::WorkerNode(const Config& config, std::unique_ptr<Transport> transpor
                        const Clock& clock, std::unique_ptr<Coder> coder)
     : clock_(clock),
       van_(std::move(transport), clock,
-           {.patience = config.link_patience,
+           {.limits = limits_for(config),
             .whole_frames = config.whole_frames,
             .checksums = config.checksums,
             .look_ahead = config.look_ahead,

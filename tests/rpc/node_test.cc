@@ -196,14 +196,32 @@ TEST(RpcNode, TimeoutsEndCallsInEveryState) {
   EXPECT_TRUE(pair.until([&] { return pair.idle() && !shelf.kept[0].second.wanted(); }));
 }
 
-TEST(RpcNode, ABrokenLinkEndsCallsAtBothEnds) {
+TEST(RpcNode, ALinkThatIsResetCostsCallsTimeOnly) {
+  Pair pair;
+  Shelf shelf;
+  pair.server.on("keep", shelf.handler());
+  const Call handled = pair.client.call(pair.peer, "keep", {});
+  ASSERT_TRUE(pair.until([&] { return shelf.kept.size() == 1; }));
+  const Call large = pair.client.call(pair.peer, "keep", bytes(8 << 20, 1));
+  ASSERT_TRUE(pair.network.cut("server", "client"));
+  ASSERT_TRUE(pair.until([&] { return shelf.kept.size() == 2; }));
+  shelf.kept[0].second.send("an answer");
+  shelf.kept[1].second.send("another");
+  ASSERT_TRUE(pair.until([&] { return handled.done() && large.done(); }));
+  EXPECT_TRUE(handled.wait().ok());
+  EXPECT_TRUE(large.wait().ok());
+  EXPECT_EQ(shelf.kept.size(), 2U) << "each came once";
+}
+
+TEST(RpcNode, ALinkThatStaysSilentEndsCallsAtBothEnds) {
   Pair pair;
   Shelf shelf;
   pair.server.on("keep", shelf.handler());
   const Call handled = pair.client.call(pair.peer, "keep", {});
   ASSERT_TRUE(pair.until([&] { return shelf.kept.size() == 1; }));
   const Call back = pair.server.call(shelf.kept[0].first.from, "any", bytes(8 << 20, 1));
-  ASSERT_TRUE(pair.network.cut("server", "client"));
+  ASSERT_TRUE(pair.network.hush("server", "client", 0));
+  ASSERT_TRUE(pair.network.hush("client", "server", 0));
   ASSERT_TRUE(pair.until([&] { return handled.done() && back.done(); }));
   EXPECT_EQ(handled.wait().status().code(), Code::kPeerLost);
   EXPECT_EQ(back.wait().status().code(), Code::kPeerLost);

@@ -5,6 +5,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <set>
+
 namespace stretto {
 namespace {
 
@@ -13,14 +16,16 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::SizeIs;
 
+constexpr Duration kPatience = 1s;
+
 class PartedSessionsTest : public testing::Test {
  protected:
   Time at(Duration time) const { return Time(1000s) + time; }
   void part(LinkId session, bool ours, Duration when) {
-    sessions_.part(session, ours, {Code::kLinkBroken, "reset"}, at(when));
+    sessions_.part(session, ours, {Code::kLinkBroken, "reset"}, kPatience, at(when));
   }
 
-  PartedSessions sessions_{1s};
+  PartedSessions sessions_{{.patience = kPatience, .grace = 200ms, .attempt = 300ms}};
 };
 
 TEST_F(PartedSessionsTest, WhoMadeTheLinkConnectsAtOnceAndThenNowAndThen) {
@@ -36,7 +41,7 @@ TEST_F(PartedSessionsTest, OneLinkIsMadeAtATime) {
   sessions_.attempted(1, 7);
   EXPECT_EQ(sessions_.attempted_by(7), 1U);
   EXPECT_THAT(sessions_.to_connect(at(500ms)), IsEmpty());
-  sessions_.failed(7);
+  sessions_.failed(7, false, at(500ms));
   EXPECT_THAT(sessions_.to_connect(at(500ms)), ElementsAre(1));
   EXPECT_EQ(sessions_.attempted_by(7), 0U);
 }
@@ -63,6 +68,76 @@ TEST_F(PartedSessionsTest, OneOverWhichSomethingCameDoes) {
   sessions_.remove(1);
   part(1, false, 900ms);
   EXPECT_THAT(sessions_.lost(at(1s)), IsEmpty());
+}
+
+TEST_F(PartedSessionsTest, WhoSaysForLongEnoughThatNobodyListensIsBelieved) {
+  part(1, true, 0s);
+  EXPECT_THAT(sessions_.to_connect(at(0s)), ElementsAre(1));
+  sessions_.attempted(1, 7);
+  sessions_.failed(7, true, at(10ms));
+  EXPECT_THAT(sessions_.to_connect(at(100ms)), ElementsAre(1));
+  sessions_.attempted(1, 8);
+  sessions_.failed(8, true, at(110ms));
+  EXPECT_THAT(sessions_.lost(at(209ms)), IsEmpty());
+  EXPECT_EQ(sessions_.next_due(), at(200ms));
+  EXPECT_THAT(sessions_.lost(at(210ms)), SizeIs(1)) << "since the first of them";
+}
+
+TEST_F(PartedSessionsTest, AnotherFailureMeansThatSomebodyMayBeThere) {
+  part(1, true, 0s);
+  EXPECT_THAT(sessions_.to_connect(at(0s)), ElementsAre(1));
+  sessions_.attempted(1, 7);
+  sessions_.failed(7, true, at(10ms));
+  EXPECT_THAT(sessions_.to_connect(at(100ms)), ElementsAre(1));
+  sessions_.attempted(1, 8);
+  sessions_.failed(8, false, at(110ms));
+  EXPECT_THAT(sessions_.lost(at(999ms)), IsEmpty());
+}
+
+TEST_F(PartedSessionsTest, AnAttemptWithoutAnAnswerIsGivenUpAndSomeHaveMoreTime) {
+  const Duration lasts[] = {300ms, 300ms, 1200ms};
+  part(1, true, 0s);
+  Time now = at(0s);
+  LinkId attempt = 7;
+  for (const Duration& least : lasts) {
+    now = std::max(now, sessions_.next_due());
+    ASSERT_THAT(sessions_.to_connect(now), ElementsAre(1));
+    sessions_.attempted(1, attempt);
+    EXPECT_THAT(sessions_.late(now + least - 1ns), IsEmpty());
+    now += least;
+    EXPECT_THAT(sessions_.late(now), ElementsAre(attempt));
+    sessions_.failed(attempt++, false, now);
+  }
+}
+
+TEST_F(PartedSessionsTest, WhatIsGivenUpEndsAtOnce) {
+  part(1, false, 0s);
+  sessions_.give_up(1);
+  EXPECT_THAT(sessions_.lost(at(0s)), SizeIs(1));
+}
+
+TEST_F(PartedSessionsTest, NodesTryAgainAtMomentsOfTheirOwn) {
+  std::set<Time> moments;
+  for (std::uint64_t node = 1; node <= 100; ++node) {
+    PartedSessions sessions({.patience = kPatience});
+    sessions.set_spread(node);
+    sessions.part(1, true, {Code::kLinkBroken, "reset"}, kPatience, at(0s));
+    EXPECT_THAT(sessions.to_connect(at(0s)), SizeIs(1));
+    moments.insert(sessions.next_due());
+  }
+  EXPECT_GT(moments.size(), 60U);
+  EXPECT_GE(*moments.begin(), at(100ms));
+  EXPECT_LE(*moments.rbegin(), at(200ms));
+}
+
+TEST(LinkLimits, TheirOrderHoldsForEverySilence) {
+  for (const Duration dead_after : {Duration{0}, Duration{1}, Duration(10ms), Duration(5s),
+                                    Duration(24h * 365 * 200), Duration::max()}) {
+    const LinkLimits limits = link_limits(dead_after);
+    EXPECT_LT(limits.attempt, limits.grace);
+    EXPECT_LT(limits.grace, limits.path);
+    EXPECT_LT(limits.path, limits.patience);
+  }
 }
 
 }  // namespace

@@ -19,7 +19,8 @@ namespace stretto::fake {
 class PartsFixture : public testing::Test {
  protected:
   explicit PartsFixture(Duration patience = {})
-      : mender_({*transport_, lives_, trace_, counters_, clock_}, sender_, patience) {}
+      : mender_({*transport_, lives_, trace_, counters_, clock_}, sender_, {.patience = patience}) {
+  }
 
   void pass(Duration time) { clock_.advance_to(clock_.now() + time); }
   /// As if the far end had said hello.

@@ -142,7 +142,9 @@ Result<LinkId> FabricTransport::connect(std::string_view address) {
                     address, links_.all().size()));
   }
   Result<Dialled> dialled = dial_to(address);
-  if (!dialled.ok() && dialled.status().code() != Code::kLinkBroken) return dialled.status();
+  const bool nobody =
+      dialled.status().code() == Code::kLinkBroken || dialled.status().code() == Code::kRefused;
+  if (!dialled.ok() && !nobody) return dialled.status();
   if (!dialled.ok()) {
     FabricLink& link = links_.make(0, options_.queue_frames);
     link.end(dialled.status(), clock_.now());

@@ -124,7 +124,12 @@ void NameExchange::read(LineId id, Line& line, std::vector<LineNews>& news) {
   const int came = line.socket.receive(std::span(line.bytes).subspan(have, wanted - have));
   if (came == -1) return;
   if (came <= 0) {
-    return end(id, line, {Code::kLinkBroken, "the connection to the far end has ended"}, news);
+    const bool refused = came < 0 && errno == ECONNREFUSED;
+    return end(
+        id, line,
+        {refused ? Code::kRefused : Code::kLinkBroken,
+         refused ? "nobody listens there any more" : "the connection to the far end has ended"},
+        news);
   }
   line.received += static_cast<std::size_t>(came);
   if (line.received < wanted) return;

@@ -107,7 +107,7 @@ Result<Dialled> dial_to(std::string_view address) {
   const int on = 1;
   ::setsockopt(made.socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   if (::connect(made.socket.get(), generic(at), sizeof at) != 0 && errno != EINPROGRESS) {
-    return Status(Code::kLinkBroken,
+    return Status(errno == ECONNREFUSED ? Code::kRefused : Code::kLinkBroken,
                   fmt::format("no connection to {} could be made: {}", address, ::strerror(errno)));
   }
   return made;

@@ -31,6 +31,7 @@ class InprocTransport final : public Transport {
   void close(LinkId link) override;
   void poll(Sink& sink, Duration wait) override;
   void wake() override { mailbox_->wake(); }
+  bool ends_with_process(LinkId) const override { return true; }
 
  private:
   void deliver(Sink& sink, Event event);

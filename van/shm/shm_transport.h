@@ -21,6 +21,7 @@ class ShmTransport : public Transport {
   /// As connect(), but an error at once if nobody who listens at that address can be reached from
   /// here: nobody of this host, network namespace and user.
   virtual Result<LinkId> reach(std::string_view address) = 0;
+  bool ends_with_process(LinkId) const override { return true; }
 };
 
 Result<std::unique_ptr<ShmTransport>> make_shm_transport(const ShmOptions& options);

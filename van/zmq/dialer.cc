@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <cerrno>
 #include <cstring>
 #include <optional>
 
@@ -14,10 +15,16 @@ namespace {
 
 using Stage = Connection::Stage;
 
-Status not_connected(const Connection& connection, std::string_view cause) {
-  return {Code::kLinkBroken, fmt::format("no connection to {} could be made: {}; check that it is "
-                                         "up, and the address",
-                                         connection.address, cause)};
+Status not_connected(const Connection& connection, std::string_view cause,
+                     Code code = Code::kLinkBroken) {
+  return {code, fmt::format("no connection to {} could be made: {}; check that it is "
+                            "up, and the address",
+                            connection.address, cause)};
+}
+
+Status refusal(const Connection& connection, int error) {
+  return not_connected(connection, std::strerror(error),
+                       error == ECONNREFUSED ? Code::kRefused : Code::kLinkBroken);
 }
 
 }  // namespace
@@ -49,7 +56,7 @@ Status Dialer::dial_by(Connection& connection, in_addr host, std::uint16_t port)
   Result<Dialed> dialed = dial(host, port, connection.local);
   if (!dialed.ok()) return dialed.status();
   if (dialed->error != 0) {
-    connection.fail(not_connected(connection, std::strerror(dialed->error)));
+    connection.fail(refusal(connection, dialed->error));
     return {};
   }
   Status status = watch_.add(dialed->socket.get(), connection.link);
@@ -90,7 +97,7 @@ bool Dialer::go_on(Connection& connection, Time now) {
     connection.greet(now);
     return true;
   }
-  connection.fail(not_connected(connection, std::strerror(*error)));
+  connection.fail(refusal(connection, *error));
   table_.make_ready(connection);
   return false;
 }

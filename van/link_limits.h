@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// LinkLimits: how long a link may be silent, and a session be without a link. All follow from one
+// number, the silence after which a node is lost, so that their order is always the same:
+//
+//   attempt < grace, path < patience < dead after
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+
+#include "common/check.h"
+#include "common/config.h"
+#include "stretto/types.h"
+
+namespace stretto {
+
+struct LinkLimits {
+  /// A path that has been dead for so long carries its link no more; zero: the transport's choice.
+  Duration path{};
+  /// A session waits so long for a new link, and then ends. Zero: it ends with its link.
+  Duration patience{};
+  /// So long the near end of an ended connection hopes for a far end that would connect anew, where
+  /// nobody else will tell that this has gone; and nobody listens where it did until that is
+  /// believed.
+  Duration grace = Duration::max();
+  /// An attempt to connect that has had no answer for so long is given up for another.
+  Duration attempt = Duration::max();
+};
+
+/// `dead_after`: JobSettings::dead_after. A link is given up at half of it, because TCP asks ever
+/// more rarely: who connects anew is through as soon as the network is.
+inline LinkLimits link_limits(Duration dead_after) {
+  const Duration limit = std::max<Duration>(dead_after, std::chrono::milliseconds(1));
+  const LinkLimits limits{
+      .path = limit / 2, .patience = limit / 5 * 4, .grace = limit / 10, .attempt = limit / 24};
+  STRETTO_CHECK(limits.attempt < limits.grace && limits.grace < limits.path &&
+                limits.path < limits.patience && limits.patience < limit);
+  return limits;
+}
+
+/// For who is told this; none where links are not made anew.
+inline LinkLimits limits_for(const Config& config) {
+  return config.remakes_links ? link_limits(config.job.dead_after) : LinkLimits{};
+}
+
+}  // namespace stretto
