@@ -67,22 +67,61 @@ void SimCluster::pause(Node& node, const Strike& strike) {
   paused_ += strike.pause;
 }
 
-// A link of a worker that has something in flight, to anybody: its sessions outlive their links.
-void SimCluster::cut_and_mend() {
+const SimCluster::Node* SimCluster::some_busy_worker() {
   std::vector<const Node*> busy;
   for (const auto& node : nodes_) {
     if (!node->gone && node->user != nullptr && node->user->in_flight() > 0) {
       busy.push_back(node.get());
     }
   }
-  if (busy.empty()) return;
-  const Node& worker = *busy[random_.below(busy.size())];
+  return busy.empty() ? nullptr : busy[random_.below(busy.size())];
+}
+
+// A link of a worker that has something in flight, to anybody: its sessions outlive their links.
+void SimCluster::cut_and_mend() {
+  const Node* worker = some_busy_worker();
+  if (worker == nullptr) return;
   const Node& other = *nodes_[random_.below(nodes_.size())];
-  if (!other.gone && network_.cut(worker.name, other.name)) ++mended_;
+  if (!other.gone && network_.cut(worker->name, other.name)) ++mended_;
+}
+
+void SimCluster::dip(const Strike& strike) {
+  const Node* worker = some_busy_worker();
+  if (worker == nullptr || dip_) return;
+  const Node& other = *nodes_[random_.below(nodes_.size())];
+  if (other.gone || !network_.hush(worker->name, other.name, 0)) return;
+  dip_ = Dip{worker->name, other.name, clock_.now() + strike.pause};
+  ++mended_;
+  const std::uint64_t directions = random_.below(3);
+  if (directions > 0) network_.hush(other.name, worker->name, 0);
+  if (directions > 1) network_.unhush(worker->name, other.name);
+}
+
+void SimCluster::end_dip() {
+  if (!dip_ || dip_->until > clock_.now()) return;
+  dip_->until = Time::max();
+  network_.unhush(dip_->a, dip_->b);
+  network_.unhush(dip_->b, dip_->a);
+}
+
+// From the job's first roster until its members begin to go. Somebody who stands still cannot come
+// back in time, and frames that a fault has added are no session's.
+bool SimCluster::lasts(const Node& a, const Node& b) const {
+  const auto lives = [](const Node& node) {
+    return node.alive && !node.gone && (node.user == nullptr || node.user->in_flight() > 0);
+  };
+  bool busy = false;
+  for (const auto& node : nodes_) {
+    if (node->worker == nullptr) continue;
+    if (node->agent == nullptr || node->gone || !node->worker->joined()) return false;
+    busy = busy || node->user->in_flight() > 0;
+  }
+  return busy && lives(a) && lives(b) && !plan_.has(Fault::kPause) && !plan_.has(Fault::kHostile);
 }
 
 void SimCluster::cut_some_link(const Strike& strike) {
   if (strike.cut == LinkCut::kMended) return cut_and_mend();
+  if (strike.cut == LinkCut::kDip) return dip(strike);
   for (int attempt = 0; attempt < 50; ++attempt) {
     const Node& a = *nodes_[random_.below(nodes_.size())];
     const Node& b = *nodes_[random_.below(nodes_.size())];
@@ -91,6 +130,9 @@ void SimCluster::cut_some_link(const Strike& strike) {
       network_.lose_next(a.name, b.name);
     } else if (!cut(a.name, b.name, strike.cut)) {
       continue;
+    } else if (strike.cut == LinkCut::kReset && lasts(a, b)) {
+      ++mended_;
+      return;
     }
     harms_.push_back({.strike = strike, .at = clock_.now(), .victims = {a.name, b.name}});
     return;
@@ -109,7 +151,8 @@ bool SimCluster::cut(const std::string& a, const std::string& b, LinkCut how) {
     case LinkCut::kBlackHole:
       return network_.hush(a, b, kLarge);
     case LinkCut::kMended:
-      break;  // See cut_and_mend().
+    case LinkCut::kDip:
+      break;  // See cut_and_mend() and dip().
   }
   return false;
 }

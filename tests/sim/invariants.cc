@@ -170,9 +170,11 @@ Time SimCluster::deadline() const {
   bool ends = false;  // Some harm that the job cannot survive.
   for (const Harm& harm : harms_) {
     const Time at = harmed_at(harm);
-    // A link that is cut while its ends still greet is made again, and the job goes on.
-    const bool greets = harm.strike.fault == Fault::kCut && at - began_ < kGreetings;
-    if (at == Time::max() || greets) continue;
+    // A link that is cut while its ends still greet is made again, and the job goes on; and so may
+    // any that is reset.
+    const bool cut = harm.strike.fault == Fault::kCut;
+    const bool goes_on = cut && (at - began_ < kGreetings || harm.strike.cut == LinkCut::kReset);
+    if (at == Time::max() || goes_on) continue;
     // What nobody misses ends by its own deadline.
     const Duration limit = kErrorWithin + (harm.strike.fault == Fault::kLoss ? 60s : 0s) + paused_;
     deadline = ends ? std::max(deadline, at + limit) : at + limit;

@@ -118,7 +118,11 @@ std::vector<Strike> cuts_that_are_mended(Random& random) {
   std::vector<Strike> timeline;
   Duration after = random.between(1ms, 50ms);
   for (std::uint64_t left = 1 + random.below(12); left > 0; --left) {
-    timeline.push_back({.fault = Fault::kCut, .after = after, .cut = LinkCut::kMended});
+    const bool dips = random.chance(0.2);
+    timeline.push_back({.fault = Fault::kCut,
+                        .after = after,
+                        .pause = random.between(1ms, 4s),
+                        .cut = dips ? LinkCut::kDip : LinkCut::kMended});
     after += random.chance(0.5) ? random.between(0ms, 2ms) : random.between(1ms, 100ms);
   }
   return timeline;
@@ -242,10 +246,7 @@ Plan::Plan(std::uint64_t from) : seed(from) {
   }
   if (first.fault != Fault::kNone) timeline = timeline_from(from ^ 0x71AE, first);
   Random mending(from ^ 0x3E4D);
-  if (first.fault == Fault::kNone && mending.chance(0.3)) {
-    patience = 1s;
-    timeline = cuts_that_are_mended(mending);
-  }
+  if (first.fault == Fault::kNone && mending.chance(0.3)) timeline = cuts_that_are_mended(mending);
   Random uneven(from ^ 0x51775);
   make_uneven(uneven, *this);
   Random coming(from ^ 0x1A7E);
@@ -256,6 +257,12 @@ Plan::Plan(std::uint64_t from) : seed(from) {
 bool Plan::has(Fault fault) const {
   return std::any_of(timeline.begin(), timeline.end(),
                      [fault](const Strike& strike) { return strike.fault == fault; });
+}
+
+bool Plan::mends() const {
+  return !timeline.empty() && std::ranges::all_of(timeline, [](const Strike& strike) {
+    return strike.cut == LinkCut::kMended || strike.cut == LinkCut::kDip;
+  });
 }
 
 std::vector<std::string> Plan::nodes() const {

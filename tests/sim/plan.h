@@ -35,11 +35,12 @@ struct Step {
 
 /// What befalls a link that is cut.
 enum class LinkCut : std::uint8_t {
-  kReset,      ///< Both ends are told.
+  kReset,      ///< Both ends are told. No harm once the job has begun, as long as it lasts.
   kSilent,     ///< Nothing comes through any more,
   kOneWay,     ///< or nothing in one direction;
   kBlackHole,  ///< or nothing large in one direction. Nobody is told.
-  kMended,     ///< As a reset, of links whose sessions outlive them: no harm.
+  kMended,     ///< As a reset, of a worker's link that is busy: no harm.
+  kDip,        ///< Silent, in one direction or both, for a pause: no harm.
 };
 
 /// One fault of a plan's timeline.
@@ -86,10 +87,9 @@ struct Plan {
   /// So many of them come before all have sat out; 0: nobody sits out.
   std::size_t uneven_steps = 0;
   std::uint32_t barriers = 0;
-  Rank slow = 0;                   ///< The worker that begins things later; `workers`: none.
-  std::size_t most_in_flight = 4;  ///< Operations that a worker has in flight, at most.
-  Duration patience{};             ///< Sessions wait so long for a new link; zero: they do not.
-  std::vector<Strike> timeline;    ///< What goes wrong, in the order in which it happens.
+  Rank slow = 0;                         ///< The worker that begins things later; `workers`: none.
+  std::size_t most_in_flight = 4;        ///< Operations that a worker has in flight, at most.
+  std::vector<Strike> timeline;          ///< What goes wrong, in the order in which it happens.
   std::map<std::string, Duration> late;  ///< Nodes that start so much later than the others.
   std::vector<Visit> visits;
 
@@ -97,6 +97,8 @@ struct Plan {
   /// The nodes' names: "scheduler", "worker 1", "server 0", "server 0 shard 1".
   std::vector<std::string> nodes() const;
   bool has(Fault fault) const;
+  /// Only links are cut, and all of them are made anew.
+  bool mends() const;
   std::string describe() const;
 };
 

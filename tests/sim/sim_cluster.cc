@@ -23,7 +23,6 @@ Config config_for(const Plan& plan, Role role, Rank rank) {
   config.operation_timeout = plan.has(Fault::kLoss) ? 10s : 60s;
   config.memory_limit_bytes = role == Role::kServer ? plan.memory_limit_bytes : 0;
   config.job = plan.settings;
-  config.link_patience = plan.patience;
   return config;
 }
 
@@ -156,12 +155,14 @@ Time SimCluster::next_event() const {
     if (tool->observer.over()) continue;
     next = std::min({next, network_.next_arrival(tool->name), tool->observer.next_due()});
   }
+  if (dip_) next = std::min(next, dip_->until);
   return std::min(next, next_strike());
 }
 
 // One node or tool does one turn; if none has anything to do, time moves on to the next event.
 bool SimCluster::step_one() {
   while (next_strike() <= clock_.now()) strike();
+  end_dip();
   const Time now = clock_.now();
   std::vector<Node*> ready;
   for (const auto& node : nodes_) {

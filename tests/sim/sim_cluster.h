@@ -87,7 +87,11 @@ class SimCluster {
   void end_abruptly(const Strike& strike);
   void pause(Node& node, const Strike& strike);
   void cut_some_link(const Strike& strike);
+  const Node* some_busy_worker();
+  bool lasts(const Node& a, const Node& b) const;
   void cut_and_mend();
+  void dip(const Strike& strike);
+  void end_dip();
   bool cut(const std::string& a, const std::string& b, LinkCut how);
   void begin_hostility();
   void hostile_turn();
@@ -122,7 +126,13 @@ class SimCluster {
   std::size_t struck_ = 0;   // Strikes of the timeline that have happened,
   std::vector<Harm> harms_;  // and those that hit somebody who was still in the job.
   std::uint64_t mended_ = 0;
-  Duration paused_{};  // All pauses, one after the other.
+  struct Dip {
+    std::string a;
+    std::string b;
+    Time until;
+  };
+  std::optional<Dip> dip_;  // One in a job: several in a row may be a silence that is a loss.
+  Duration paused_{};       // All pauses, one after the other.
   std::unique_ptr<Transport> stranger_;
   int hostile_turns_ = 0;
   View view_;  // As last published.

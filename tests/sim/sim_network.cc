@@ -103,7 +103,7 @@ Result<LinkId> SimNetwork::connect(const std::string& name, std::string_view add
   if (found == names_.end() || !endpoints_.at(found->second).alive) {
     end.broken = true;
     Event broken{.kind = Event::Kind::kBroken, .link = link};
-    broken.why = {Code::kLinkBroken, fmt::format("nobody listens at {}", address)};
+    broken.why = {Code::kRefused, fmt::format("nobody listens at {}", address)};
     schedule(endpoint, arrival, std::move(broken));
     return link;
   }
@@ -134,6 +134,7 @@ Transport::Sent SimNetwork::try_send(const std::string& name, LinkId link,
     end.stuck = true;
     hush->first_lost_at = std::min(hush->first_lost_at, clock_.now());
     end.in_flight += charge_of(payload);
+    end.held.emplace_back(header, payload);
     return Transport::Sent::kTaken;
   }
   end.last_sequence = header.sequence;
@@ -148,6 +149,7 @@ void SimNetwork::deliver(Endpoint& to, End& from, const wire::Header& header, Bu
   wire::Header stamped = header;
   stamped.sequence += static_cast<std::uint64_t>(from.extra_frames);
   stamped.credit -= std::min(stamped.credit, from.extra_taken);
+  stamped.received -= std::min(stamped.received, from.extra_came);
   if (header.kind == wire::Kind::kMore) {
     const auto first = from.begun.find(header.version);  // None if it was lost.
     if (first != from.begun.end()) stamped.version = first->second;
@@ -267,6 +269,7 @@ void SimNetwork::poll(const std::string& name, Transport::Sink& sink, Duration w
         Endpoint& from = endpoints_.at(found->second.peer);
         auto sender = from.ends.find(found->second.peer_link);
         const bool counts = std::bit_cast<wire::Header>(event.header).kind != wire::Kind::kControl;
+        if (event.extra) ++found->second.extra_came;
         if (event.extra && counts) found->second.extra_taken += event.charge;
         if (sender != from.ends.end()) {
           sender->second.in_flight -= event.charge;
@@ -333,6 +336,31 @@ bool SimNetwork::hush(const std::string& from, const std::string& to, std::size_
   hush.least_bytes = least_bytes;
   hush.since = clock_.now();
   return true;
+}
+
+void SimNetwork::unhush(const std::string& from, const std::string& to) {
+  if (hushed_.erase({from, to}) == 0) return;
+  reset_orphans(from, to);
+  reset_orphans(to, from);
+  for (auto& [link, end] : endpoints_.at(from).ends) {
+    if (end.peer != to || end.broken || !std::exchange(end.stuck, false)) continue;
+    for (auto& [header, payload] : std::exchange(end.held, {})) {
+      end.in_flight -= charge_of(payload);
+      deliver(endpoints_.at(to), end, header, std::move(payload), false);
+    }
+  }
+}
+
+// As a kernel does that is sent something by an end that has none here any more.
+void SimNetwork::reset_orphans(const std::string& name, const std::string& far) {
+  std::vector<LinkId> orphans;
+  for (const auto& [link, end] : endpoints_.at(name).ends) {
+    const auto& others = endpoints_.at(far).ends;
+    if (end.peer == far && !end.broken && others.count(end.peer_link) == 0) orphans.push_back(link);
+  }
+  for (const LinkId link : orphans) {
+    break_end(name, link, {Code::kLinkBroken, "the connection was reset"});
+  }
 }
 
 SimNetwork::Hush* SimNetwork::hush_of(const std::string& from, const std::string& to) {

@@ -75,6 +75,8 @@ class SimNetwork {
   /// other, and what follows them never comes either, as over TCP. With 0, acknowledgments are
   /// lost too. Nobody is told: both ends have but LinkLiveness. False if there is no link.
   bool hush(const std::string& from, const std::string& to, std::size_t least_bytes);
+  /// That ends: what was held up comes now, and who was not told of an end hears of it.
+  void unhush(const std::string& from, const std::string& to);
   /// When the first frame was lost so; until then only acknowledgments can have been. Time::max():
   /// none.
   Time first_lost_at(const std::string& from, const std::string& to) const;
@@ -122,12 +124,14 @@ class SimNetwork {
     bool told_full = false;
     bool broken = false;  // Nothing more can be sent.
     bool stuck = false;   // A frame from here was lost, which all others must follow.
-    Time heard_at;        // The last frame that came here.
+    std::vector<std::pair<wire::Header, Buffer>> held;  // Those, until they come through again.
+    Time heard_at;                                      // The last frame that came here.
     LinkLiveness liveness;
     std::optional<std::size_t> flip;  // A bit of the next frame sent from here.
     std::uint64_t last_sequence = 0;  // Of what was sent from here.
     int extra_frames = 0;             // Frames that a fault added to what was sent from here,
-    std::uint64_t extra_taken = 0;    // and bytes of such frames that have arrived here.
+    std::uint64_t extra_came = 0;     // and such frames that have arrived here,
+    std::uint64_t extra_taken = 0;    // and their bytes.
   };
   struct Endpoint {
     std::string address;
@@ -158,6 +162,7 @@ class SimNetwork {
   static void flip(Event& event, std::size_t bit);
   void schedule(Endpoint& to, Time when, Event event);
   void give_memory_back(const End& end);
+  void reset_orphans(const std::string& name, const std::string& far);
   void tell_of_end(const std::string& name, const End& end);
   void break_end(const std::string& name, LinkId link, const Status& why);
   void leave(const std::string& name);
