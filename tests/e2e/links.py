@@ -115,6 +115,13 @@ class Network:
         for host in HOSTS:
             hosts.run(*self.at(host), hosts.program("iptables"), "-F", "INPUT")
 
+    def pull(self, host):
+        """The host's cable: nothing leaves and nothing comes until it is put back."""
+        hosts.run("ip", "-n", self._name(host), "link", "set", "wire", "down")
+
+    def put_back(self, host):
+        hosts.run("ip", "-n", self._name(host), "link", "set", "wire", "up")
+
     def close(self):
         for name in self._names:
             subprocess.run(["ip", "netns", "del", name], check=False)
@@ -176,7 +183,7 @@ class Calls:
     """Two ends of RPC that call each other: one where the job's worker 0 would be, which connects,
     the other one at its server 0's."""
 
-    def __init__(self, test, network, transport, flags):
+    def __init__(self, test, network, transport, flags, **variables):
         self.everybody = {}
         for name, host in (("callee", "server"), ("caller", "worker")):
             to = []
@@ -186,7 +193,8 @@ class Calls:
             command = [*network.at(host), CALLING, *flags, *to]
             self.everybody[name] = test.start(
                 name, command, STRETTO_TRANSPORT=transport, STRETTO_BIND_HOST="0.0.0.0",
-                STRETTO_JOB_TOKEN="links of this lab", STRETTO_NODE_HOST=network.address(host))
+                STRETTO_JOB_TOKEN="links of this lab", STRETTO_NODE_HOST=network.address(host),
+                **variables)
 
     def await_training(self, rounds=10):
         for process in self.everybody.values():

@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A relay of TCP connections in user space: what lies between processes that test a network's bad
+days on one host. It resets connections, and holds up what goes one way.
+"""
+
+import asyncio
+import random
+import socket
+import struct
+import threading
+
+HOST = "127.0.0.9"  # Where it listens: by the same port as who is behind it.
+
+
+class _End(asyncio.Protocol):
+    """One of the two connections of a pair: what comes here goes on by the other."""
+
+    def __init__(self, relay, towards):
+        self._relay = relay
+        self.towards = towards  # "server": what comes here goes to who listens.
+        self.other = None
+        self.transport = None
+        self._kept = []
+
+    def connection_made(self, transport):
+        self.transport = transport
+        self.balance()
+
+    def balance(self):
+        """Reads or not, and passes on what has come."""
+        if self.transport is None or self.transport.is_closing():
+            return
+        held = self.towards in self._relay.held or self.other is None
+        if held or self.other.transport is None:
+            self.transport.pause_reading()
+            return
+        for data in self._kept:
+            self.other.transport.write(data)
+        self._kept = []
+        self.transport.resume_reading()
+
+    def data_received(self, data):
+        self._kept.append(data)
+        self.balance()
+
+    def pause_writing(self):
+        if self.other.transport is not None:
+            self.other.transport.pause_reading()
+
+    def resume_writing(self):
+        self.other.balance()
+
+    def connection_lost(self, _):
+        self._relay.ends.discard(self)
+        if self.other is not None and self.other.transport is not None:
+            self.other.transport.abort()
+
+    def reset(self):
+        """Both ends hear of it as of a router that has forgotten them."""
+        for end in (self, self.other):
+            if end is not None and end.transport is not None and not end.transport.is_closing():
+                end.transport.get_extra_info("socket").setsockopt(
+                    socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                end.transport.abort()
+
+
+class Relay:
+    """Runs on a thread of its own until it is closed."""
+
+    def __init__(self, seed):
+        self.held = set()  # Directions: "server", "client".
+        self.ends = set()
+        self.resets = 0
+        self._chance = random.Random(seed)
+        self._loop = asyncio.new_event_loop()
+        self._servers = []
+        self._thread = threading.Thread(target=self._loop.run_forever)
+        self._thread.start()
+
+    def _do(self, coroutine):
+        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(20)
+
+    def route(self, port):
+        """From HOST:port to 127.0.0.1:port; the address."""
+        self._do(self._route(port))
+        return f"{HOST}:{port}"
+
+    async def _route(self, port):
+        def accept():
+            near = _End(self, "server")
+            self.ends.add(near)
+            self._loop.create_task(self._connect(near, port))
+            return near
+
+        self._servers.append(await self._loop.create_server(accept, HOST, port))
+
+    async def _connect(self, near, port):
+        far = _End(self, "client")
+        far.other = near
+        try:
+            await self._loop.create_connection(lambda: far, "127.0.0.1", port)
+        except OSError:
+            near.transport.abort()
+            return
+        near.other = far
+        self.ends.add(far)
+        near.balance()
+        far.balance()
+
+    def reset_some(self, count, most_seconds):
+        """Resets connections, one by one and at random moments."""
+        self._do(self._reset_some(count, most_seconds))
+
+    async def _reset_some(self, count, most_seconds):
+        done = self._loop.create_future()
+
+        def reset(left):
+            whole = sorted((end for end in self.ends if end.towards == "server" and end.other),
+                           key=lambda end: end.transport.get_extra_info("peername"))
+            if whole:
+                self._chance.choice(whole).reset()
+                self.resets += 1
+            if left > 1:
+                self._loop.call_later(self._chance.uniform(0.0, most_seconds), reset, left - 1)
+            else:
+                done.set_result(None)
+
+        reset(count)
+        await done
+
+    def hold(self, *directions):
+        """From now on nothing comes through in these directions, and all does in others."""
+        self._do(self._hold(directions))
+
+    async def _hold(self, directions):
+        self.held = set(directions)
+        for end in list(self.ends):
+            end.balance()
+
+    def close(self):
+        self._do(self._close())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+    async def _close(self):
+        for server in self._servers:
+            server.close()
+        for end in list(self.ends):
+            end.transport.abort()
