@@ -17,6 +17,7 @@
 #include "scheduler/metrics_file.h"
 #include "scheduler/outlook.h"
 #include "scheduler/page.h"
+#include "scheduler/process_ends.h"
 #include "scheduler/ready_line.h"
 #include "scheduler/scheduler.h"
 #include "van/transports.h"
@@ -30,7 +31,8 @@ DEFINE_string(metrics_address, "", "HOST:PORT: of metrics (STRETTO_METRICS_ADDRE
 DEFINE_string(page_address, "", "HOST:PORT: of the live page (STRETTO_PAGE_ADDRESS); default none");
 DEFINE_int32(
     ready_fd, -1,
-    "file descriptor for the address once it is bound, and for how the job comes together");
+    "file descriptor for the address once it is bound, and for how the job comes together; a "
+    "socket is also read, for the ends of processes");
 
 namespace stretto {
 namespace {
@@ -101,7 +103,8 @@ Status serve() {
   Result<std::unique_ptr<Transport>> transport = make_transport(0);
   if (!transport.ok()) return transport.status();
   Transport& wakeable = **transport;
-  Scheduler scheduler(*config, std::move(*transport), clock);
+  ProcessEnds ends(FLAGS_ready_fd);
+  Scheduler scheduler(*config, std::move(*transport), clock, &ends);
   // Ends before what it wakes.
   const SignalWatcher signals(block, [&stop, &wakeable](int) {
     stop.store(true, std::memory_order_release);

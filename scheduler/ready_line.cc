@@ -3,6 +3,7 @@
 #include "scheduler/ready_line.h"
 
 #include <fmt/format.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -43,7 +44,9 @@ ReadyLine::Said ReadyLine::say(std::string_view text) const {
 
 void ReadyLine::close() {
   const int descriptor = std::exchange(descriptor_, -1);
-  if (descriptor >= 0) ::close(descriptor);
+  if (descriptor < 0) return;
+  ::shutdown(descriptor, SHUT_WR);  // A socket is heard by another copy of the descriptor.
+  ::close(descriptor);
 }
 
 }  // namespace stretto

@@ -44,11 +44,25 @@ void say_farewell(Van& van, const NodeLinks& links, const control::Message& mess
   }
 }
 
+// Their links end with them, or have. Not more than that follows: a command's process may have
+// ended and left the member behind.
+void end_with_processes(Van& van, const NodeLinks& links, const View& view,
+                        const std::vector<MemberEnd>& ends) {
+  for (const MemberEnd& end : ends) {
+    for (const auto& [node, member] : view.members) {
+      if (member.role != end.role || member.rank != end.rank) continue;
+      van.links().await(links.of(node), Return::kNone);
+    }
+  }
+}
+
 }  // namespace
 
-Scheduler::Scheduler(const Config& config, std::unique_ptr<Transport> transport, const Clock& clock)
+Scheduler::Scheduler(const Config& config, std::unique_ptr<Transport> transport, const Clock& clock,
+                     ProcessEnds* ends)
     : config_(config),
       clock_(clock),
+      ends_(ends),
       van_(std::move(transport), clock,
            {.limits = limits_for(config), .checksums = config.checksums}),
       began_(clock.now()),
@@ -209,7 +223,10 @@ void Scheduler::on_hello(LinkId link, const control::Hello& hello) {
       log(Level::kDebug, "{} came from {}", member.describe(), hello.host);
     } else if (const auto* first = std::get_if<Publish>(&order)) {
       watch_.set_members(members_of(machine_));
-      for (const LinkId each : links_.all()) van_.links().await(each, Return::kBrief);
+      const bool told = ends_ != nullptr && ends_->told();
+      for (const LinkId each : links_.all()) {
+        van_.links().await(each, told ? Return::kFull : Return::kBrief);
+      }
       log(Level::kInfo, "all are here: {} workers, {} servers of {} shards",
           view().ranks(Role::kWorker), config_.servers, config_.shards);
       publish(*first);
@@ -273,6 +290,7 @@ void Scheduler::publish(const Publish& order) {
 void Scheduler::tick() {
   const Time now = clock_.now();
   const bool looks = now >= next_look_;
+  if (ends_ != nullptr) end_with_processes(van_, links_, machine_.next_view(), ends_->take());
   if (looks) {
     next_look_ = now + kJobLookEvery;
     if (wakefulness_.slept(now)) {

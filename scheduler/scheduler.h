@@ -12,6 +12,7 @@
 #include "scheduler/agreements.h"
 #include "scheduler/node_links.h"
 #include "scheduler/observers.h"
+#include "scheduler/process_ends.h"
 #include "scheduler/view_machine.h"
 #include "scheduler/watch/job_watch.h"
 #include "van/loop.h"
@@ -23,7 +24,9 @@ namespace stretto {
 /// Thread: loop.
 class Scheduler final : public Agent, private Van::Handler {
  public:
-  Scheduler(const Config& config, std::unique_ptr<Transport> transport, const Clock& clock);
+  /// `ends`: who tells of processes' ends, outlives this; null: nobody does.
+  Scheduler(const Config& config, std::unique_ptr<Transport> transport, const Clock& clock,
+            ProcessEnds* ends = nullptr);
 
   Result<std::string> listen(std::string_view address);
 
@@ -62,6 +65,7 @@ class Scheduler final : public Agent, private Van::Handler {
 
   const Config& config_;
   const Clock& clock_;
+  ProcessEnds* const ends_;
   Van van_;
   const Time began_;
   Time next_look_;

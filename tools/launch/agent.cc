@@ -110,6 +110,9 @@ class HostAgent final : public HostEvents {
       case Kind::kLook:
         look(frame);
         return;
+      case Kind::kTell:
+        if (!frame.texts.empty()) host_.tell(frame.texts[0]);
+        return;
       case Kind::kFinish:
         left_ = host_.finish(clock_, std::chrono::milliseconds(frame.number));
         finishing_ = true;

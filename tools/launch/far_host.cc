@@ -76,6 +76,7 @@ void FarHost::take(const AgentFrame& frame) {
     case Kind::kCredit:
     case Kind::kFinish:
     case Kind::kLook:
+    case Kind::kTell:
       connection_.refuse({Code::kMalformed, "an agent sent what only a launcher sends"});
       return;
   }
@@ -165,6 +166,10 @@ void FarHost::signal(const SignalOrder& order) {
                     static_cast<std::uint32_t>(order.member),
                     order.signal,
                     {}});
+}
+
+void FarHost::tell(std::string_view line) {
+  if (has_scheduler_) connection_.send({Kind::kTell, 0, 0, 0, {std::string(line)}});
 }
 
 void FarHost::pause(std::size_t stream, bool paused) {

@@ -42,6 +42,7 @@ struct AgentFrame {
     kFound,      ///< Agent: the answer to kLook; texts: one for each, "" if it is there.
     kAlive,      ///< Agent: nothing else was to be said for kAliveEvery.
     kFinished,   ///< Agent: its last. number: processes that the kernel does not end.
+    kTell,       ///< texts: a line for the scheduler; see Host::tell.
   };
 
   Kind kind = Kind::kHello;

@@ -37,6 +37,8 @@ class Host {
   /// Refusals come as an event, during the call or later.
   virtual void start(std::size_t member, const Command& command, bool tells_ready) = 0;
   virtual void signal(const SignalOrder& order) = 0;
+  /// Says a line, with its end, to the member that tells where it listens; once it is started.
+  virtual void tell(std::string_view line) = 0;
   /// Leaves this stream's output with the processes until it is resumed.
   virtual void pause(std::size_t stream, bool paused) = 0;
   /// Processes that ended members have left behind and that still run.

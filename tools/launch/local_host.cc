@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 namespace stretto::launch {
@@ -23,7 +24,7 @@ void LocalHost::start(std::size_t member, const Command& command, bool tells_rea
   Descriptor told;
   if (tells_ready) {
     int ends[2] = {-1, -1};
-    if (::pipe2(ends, O_CLOEXEC | O_NONBLOCK) == 0) {
+    if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) == 0) {
       ready_ = Descriptor(ends[0]);
       told = Descriptor(ends[1]);
     }
@@ -53,6 +54,12 @@ void LocalHost::signal(const SignalOrder& order) {
   send_signal(found->second->child, order.signal, order.scope);
   // One that stands still would not hear a notice.
   if (order.signal != SIGKILL) send_signal(found->second->child, SIGCONT, order.scope);
+}
+
+// A scheduler that does not read has failed, or soon will have.
+void LocalHost::tell(std::string_view line) {
+  if (!ready_.is_open()) return;
+  (void)::send(ready_.get(), line.data(), line.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
 void LocalHost::pause(std::size_t stream, bool paused) {
@@ -87,8 +94,7 @@ void LocalHost::take_ready() {
   ready_text_.append(bytes.data(), static_cast<std::size_t>(got));
   const bool is_last = got == 0 || ready_text_.size() >= kMaxReadyBytes;
   if (is_last) {
-    poller_.unwatch(ready_.get());
-    ready_.close();
+    poller_.unwatch(ready_.get());  // It may still be told something.
   }
   for (std::size_t end = 0; (end = ready_text_.find('\n')) != std::string::npos;) {
     const std::string line = ready_text_.substr(0, end + 1);

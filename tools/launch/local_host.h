@@ -24,6 +24,7 @@ class LocalHost final : public Host {
 
   void start(std::size_t member, const Command& command, bool tells_ready) override;
   void signal(const SignalOrder& order) override;
+  void tell(std::string_view line) override;
   void pause(std::size_t stream, bool paused) override;
   std::size_t orphans() const override { return orphan_count_; }
 

@@ -14,6 +14,7 @@
 #include <filesystem>
 
 #include "common/check.h"
+#include "common/member_end.h"
 #include "tools/launch/agent.h"
 #include "tools/launch/system.h"
 
@@ -107,7 +108,9 @@ void Runner::turn() {
     children_changed_ = false;
     here_.reap_orphans();
     // All that is seen in one look: the supervisor compares ends.
-    react(supervisor_.on_ended(std::exchange(ended_, {}), orphans(), clock_.now()));
+    const std::vector<Ended> ended = std::exchange(ended_, {});
+    tell_of_ends(ended);
+    react(supervisor_.on_ended(ended, orphans(), clock_.now()));
   }
   react(supervisor_.on_time(clock_.now()));
   balance();
@@ -217,6 +220,15 @@ void Runner::start(std::size_t member) {
                  site == 0 ? ingredients_.inherited : portable(ingredients_.inherited));
   supervisor_.on_spawned(member);
   host_of(member).start(member, command, member == 0);
+  if (member == 0) host_of(0).tell(fmt::format("{}\n", kEndsAreTold));
+}
+
+// The scheduler sees links that end, and cannot tell why.
+void Runner::tell_of_ends(const std::vector<Ended>& ended) {
+  for (const Ended& one : ended) {
+    const JobMember& member = members_[one.member];
+    if (one.member != 0) host_of(0).tell(line_of(MemberEnd{member.role, member.rank}) + "\n");
+  }
 }
 
 void Runner::react(const Reaction& reaction) {

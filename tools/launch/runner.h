@@ -48,6 +48,7 @@ class Runner final : private FarEvents {
   void take_signals();
   void look_at_time();
   void start(std::size_t member);
+  void tell_of_ends(const std::vector<Ended>& ended);
   void react(const Reaction& reaction);
   void balance();
   void finish();

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// ProcessEnds: what a launcher tells of the members that it has started: that their processes have
+// ended. A connection that ends looks the same if its process has died and if the network has
+// forgotten it; who is told of deaths need not guess.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "common/descriptor.h"
+#include "common/member_end.h"
+
+namespace stretto {
+
+/// Thread: loop.
+class ProcessEnds {
+ public:
+  /// `descriptor` stays its owner's; -1, and one that is no socket: nobody tells anything.
+  explicit ProcessEnds(int descriptor);
+
+  /// Somebody tells of all ends: who has not been told of lives. As of the last take().
+  bool told() const { return told_; }
+  /// Since the last call. Does not wait.
+  std::vector<MemberEnd> take();
+
+ private:
+  void read();
+
+  Descriptor descriptor_;
+  std::string text_;  // Of a line that has not come to its end.
+  bool told_ = false;
+};
+
+}  // namespace stretto
