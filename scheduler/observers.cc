@@ -2,6 +2,8 @@
 // One answer for one question; long lists come in pages.
 #include "scheduler/observers.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
 #include <nlohmann/json.hpp>
@@ -28,6 +30,22 @@ std::string records_from(const trace::Trace& trace, std::size_t index, std::uint
   std::string bytes(count * sizeof(TraceRecord), '\0');
   std::memcpy(bytes.data(), records.data() + offset, bytes.size());
   return bytes;
+}
+
+control::Message stack_of(Rank rank, const Observers::Sights& sights, Time now) {
+  const auto is_it = [rank](const Member& member) {
+    return member.role == Role::kWorker && member.rank == rank && !member.left;
+  };
+  const auto found = std::ranges::find_if(sights.members, is_it);
+  if (found == sights.members.end()) {
+    return control::Fault{
+        .why = {Code::kInvalidArgument, fmt::format("there is no worker {} in this job", rank)}};
+  }
+  const Result<std::string> stack = sights.stacks.ask(found->node, now);
+  if (!stack.ok()) {
+    return control::Fault{.why = Status(stack.status()).with_peer(found->describe())};
+  }
+  return control::Observed{.what = control::Observe::What::kStack, .text = *stack};
 }
 
 }  // namespace
@@ -64,6 +82,8 @@ control::Message Observers::answer(const control::Observe& question, const Sight
     case What::kNames:
       observed.text = names_from(sights.registry, question.first);
       return observed;
+    case What::kStack:
+      return stack_of(question.first, sights, now);
     case What::kNothing:
       break;
   }

@@ -8,6 +8,7 @@
 
 #include "scheduler/registry.h"
 #include "scheduler/watch/snapshot.h"
+#include "scheduler/watch/stacks.h"
 #include "scheduler/watch/trace_session.h"
 #include "van/van.h"
 
@@ -24,6 +25,7 @@ class Observers {
     const Snapshot& snapshot;
     const Registry& registry;
     TraceSession& trace;
+    Stacks& stacks;
     std::string_view phase;
     const std::vector<Member>& members;
   };

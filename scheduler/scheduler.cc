@@ -170,6 +170,7 @@ void Scheduler::observe(LinkId link, const control::Message& message) {
                                             {.snapshot = watch_.snapshot(),
                                              .registry = agreements_.registry(),
                                              .trace = watch_.trace(),
+                                             .stacks = watch_.stacks(),
                                              .phase = phase(),
                                              .members = members_of(machine_)},
                                             clock_.now()));

@@ -231,6 +231,7 @@ struct Heartbeat {
   static constexpr std::size_t kMostHeld = 64;
   static constexpr std::size_t kMostLongWaits = 8;
   static constexpr std::size_t kMostEndedWaits = 16;
+  static constexpr std::size_t kMostStackBytes = std::size_t{64} << 10;
 
   std::uint64_t number = 0;
   std::uint64_t rounds = 0;  ///< Of a worker: pushed; of a shard: done; of the tensor with most.
@@ -248,6 +249,8 @@ struct Heartbeat {
   std::vector<LongWait> long_waits = {};    ///< Of a shard, the longest first.
   std::vector<EndedWait> ended_waits = {};  ///< Of a shard: since the last heartbeat.
   std::optional<Activity> activity = {};    ///< Of a worker.
+  bool wants_stack = false;  ///< To a node: somebody wants to see what its threads do.
+  std::string stack = {};    ///< That, in lines; kMostStackBytes at most.
 };
 
 // ---- those who look on
@@ -281,7 +284,8 @@ struct Observe {
     kStart = 2,     ///< Trace so many iterations (0: any), for at most so many seconds.
     kState = 3,     ///< Of the trace, with its nodes from number `first`.
     kRecords = 4,   ///< Of node number `first` of the trace, from record `offset`.
-    kNames = 5      ///< Of tensors, from identity `first`.
+    kNames = 5,     ///< Of tensors, from identity `first`.
+    kStack = 6      ///< What the threads of worker `first` do; an empty answer: ask again.
   };
 
   What what = What::kNothing;

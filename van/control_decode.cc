@@ -352,16 +352,19 @@ Activity activity_from(const wire::Activity& message) {
 }
 
 Result<Message> from(const wire::Heartbeat& message) {
-  Heartbeat beat{.number = message.number(),
-                 .rounds = message.rounds(),
-                 .staleness = message.staleness(),
-                 .bytes_in = message.bytes_in(),
-                 .bytes_out = message.bytes_out(),
-                 .frames_waiting = message.frames_waiting(),
-                 .bytes_in_flight = message.bytes_in_flight(),
-                 .waits_in = message.waits_in(),
-                 .elsewhere = message.elsewhere(),
-                 .input_limit_bytes = message.input_limit_bytes()};
+  Heartbeat beat{
+      .number = message.number(),
+      .rounds = message.rounds(),
+      .staleness = message.staleness(),
+      .bytes_in = message.bytes_in(),
+      .bytes_out = message.bytes_out(),
+      .frames_waiting = message.frames_waiting(),
+      .bytes_in_flight = message.bytes_in_flight(),
+      .waits_in = message.waits_in(),
+      .elsewhere = message.elsewhere(),
+      .input_limit_bytes = message.input_limit_bytes(),
+      .wants_stack = message.wants_stack(),
+      .stack = printable(shortened(message.stack(), Heartbeat::kMostStackBytes), Lines::kKept)};
   for (const wire::Held& held : message.held()) {
     if (beat.held.size() == Heartbeat::kMostHeld) break;
     if (held.ns() >= kMostNanoseconds) continue;
@@ -407,7 +410,7 @@ Result<Message> from(const wire::TraceChunk& message) {
 }
 
 Result<Message> from(const wire::Observe& question) {
-  return Message(Observe{.what = known(question.what(), Observe::What::kNames),
+  return Message(Observe{.what = known(question.what(), Observe::What::kStack),
                          .first = question.first(),
                          .iterations = question.iterations(),
                          .seconds = question.seconds(),
@@ -416,7 +419,7 @@ Result<Message> from(const wire::Observe& question) {
 
 Result<Message> from(const wire::Observed& answer) {
   const int what = static_cast<int>(std::min(answer.what(), 255U));
-  return Message(Observed{.what = known(what, Observe::What::kNames),
+  return Message(Observed{.what = known(what, Observe::What::kStack),
                           .text = answer.text(),
                           .records = answer.records()});
 }

@@ -282,6 +282,8 @@ void write(const Heartbeat& beat, wire::Control& message) {
     each.set_ns(nanoseconds_of(wait.time));
   }
   if (beat.activity) write(*beat.activity, *out.mutable_activity());
+  out.set_wants_stack(beat.wants_stack);
+  out.set_stack(beat.stack);
 }
 
 // ---- those who look on

@@ -3,6 +3,10 @@
 #include "van/heartbeats.h"
 
 #include <algorithm>
+#include <utility>
+
+#include "common/text.h"
+#include "common/threads_in_words.h"
 
 namespace stretto {
 
@@ -44,6 +48,10 @@ control::Heartbeat Heartbeats::take(const Van& van, Time now, Duration interval)
   beat.long_waits = long_waits_;
   beat.ended_waits = std::exchange(ended_waits_, {});
   beat.activity = progress_.activity;
+  if (std::exchange(stack_wanted_, false)) {
+    beat.stack =
+        shortened(threads_in_words() + progress_.stack, control::Heartbeat::kMostStackBytes);
+  }
   next_ = now + interval;
   return beat;
 }
@@ -51,6 +59,7 @@ control::Heartbeat Heartbeats::take(const Van& van, Time now, Duration interval)
 // Where others are is kept when they give up before we do.
 void Heartbeats::hear(const control::Heartbeat& beat) {
   input_limit_bytes_ = beat.input_limit_bytes;
+  stack_wanted_ = beat.wants_stack;
   if (!progress_.waits_in.empty() && !beat.elsewhere.empty()) elsewhere_ = beat.elsewhere;
 }
 

@@ -27,6 +27,7 @@ class Heartbeats {
     std::string waits_in = {};              ///< The call that has waited longest, if that is long.
     Reported reports = {};                  ///< What the program has reported since the last one.
     std::optional<control::Activity> activity = {};  ///< Of a worker.
+    std::string stack = {};                          ///< Of the program's own language.
   };
 
   /// For those from now on.
@@ -41,6 +42,10 @@ class Heartbeats {
   /// Of a shard: rounds done, and waits for some that were long; the next one tells of these.
   void set_rounds(std::uint64_t done) { progress_.rounds = done; }
   void add_ended_wait(const control::EndedWait& wait);
+
+  /// Somebody has asked what this process's threads do: the next one tells it, and after that what
+  /// the progress says of it.
+  bool stack_wanted() const { return stack_wanted_; }
 
   /// The first is due then; Time::max(): this node shows no life, and is told nothing.
   void begin(Time now) { next_ = now; }
@@ -66,6 +71,7 @@ class Heartbeats {
   std::map<Rank, Duration> held_;  // That the scheduler has yet to hear.
   std::vector<control::LongWait> long_waits_;
   std::vector<control::EndedWait> ended_waits_;  // That the scheduler has yet to hear.
+  bool stack_wanted_ = false;
   std::string elsewhere_;
   std::uint64_t input_limit_bytes_ = 0;
 };

@@ -4,7 +4,10 @@
 // ProgramWork's.
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <string>
+#include <utility>
 
 #include "common/waiting_threads.h"
 #include "van/control.h"
@@ -18,6 +21,9 @@ class ActivityReport {
  public:
   /// Who waits; before the loop starts. Without, all are taken to be outside.
   void set_callers(std::shared_ptr<const WaitingThreads> callers) { callers_ = std::move(callers); }
+  /// What the program's language knows of its stacks; before the loop starts.
+  void set_stack_source(std::function<std::string()> source) { stack_ = std::move(source); }
+  std::string stack() const { return stack_ == nullptr ? std::string() : stack_(); }
   /// Thread: any. It may outlive this.
   const std::shared_ptr<Pauses>& pauses() const { return pauses_; }
   /// Numbers that the program publishes. Thread: any.
@@ -30,6 +36,7 @@ class ActivityReport {
  private:
   std::shared_ptr<const WaitingThreads> callers_;
   Reports reports_;
+  std::function<std::string()> stack_;
   std::shared_ptr<Pauses> pauses_ = std::make_shared<Pauses>();
   control::Activity::Place place_ = control::Activity::Place::kOutside;
   std::uint64_t waits_ = 0;  // Begun, at the last look.

@@ -114,6 +114,7 @@ void WorkerNode::tick() {
     told.input = input_.totals(clock_.now());
     told.reports = activity_.reports().take();
     told.activity = activity_.at(clock_.now(), *told.activity, work_.waits_since());
+    if (heartbeats.stack_wanted()) told.stack = activity_.stack();
     heartbeats.set_progress(told);
     exchange.set_elsewhere(heartbeats.elsewhere());
   }

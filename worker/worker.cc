@@ -47,6 +47,10 @@ class WorkerImpl {
     loop_.stop();
   }
 
+  /// Before join().
+  void set_stack_source(const std::function<std::string()>& source) {
+    node_.activity().set_stack_source(source);
+  }
   Status join() {
     const auto joined = std::make_shared<Completion<bool>>();
     node_.join([joined](const Status& status) { joined->end(status, true); });
@@ -250,6 +254,7 @@ Result<Worker> Worker::join(const Options& options) {
   if (!transport.ok()) return transport.status();
   auto impl =
       std::make_unique<detail::WorkerImpl>(config, options.input_account, std::move(*transport));
+  impl->set_stack_source(options.stack_source);
   if (Status status = impl->join(); !status.ok()) return status;
   set_log_identity({"worker", impl->rank()});
   return Worker(std::move(impl));

@@ -20,6 +20,7 @@ JobWatch::JobWatch(const Config& config)
 void JobWatch::heard(const Member& member, const control::Heartbeat& beat, Time now) {
   snapshot_.heard(member.node, beat, now);
   standstill_.heard(member, beat, now);
+  stacks_.heard(member.node, beat.stack, now);
   if (member.role != Role::kWorker || member.left) return;
   overview_.heard(member.rank, beat.rounds, beat.staleness, now);
   whereabouts_.heard(member.rank, beat.waits_in);
@@ -27,7 +28,7 @@ void JobWatch::heard(const Member& member, const control::Heartbeat& beat, Time 
 }
 
 control::Heartbeat JobWatch::answer(const Member& member, const control::Heartbeat& beat) const {
-  control::Heartbeat answer{.number = beat.number};
+  control::Heartbeat answer{.number = beat.number, .wants_stack = stacks_.wanted(member.node)};
   if (member.role == Role::kWorker) {
     answer.input_limit_bytes = input_.limit_of(member.rank);
     const std::optional<Culprit>& standstill = standstill_.verdict();
@@ -40,6 +41,7 @@ void JobWatch::left(const Member& member) {
   snapshot_.left(member.node);
   trace_.gone(member.node);
   standstill_.left(member.node);
+  stacks_.left(member.node);
   if (member.role != Role::kWorker) return;
   overview_.left(member.rank);
   whereabouts_.left(member.rank);

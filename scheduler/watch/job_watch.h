@@ -10,6 +10,7 @@
 #include "scheduler/watch/input_watch.h"
 #include "scheduler/watch/overview.h"
 #include "scheduler/watch/snapshot.h"
+#include "scheduler/watch/stacks.h"
 #include "scheduler/watch/standstill_watch.h"
 #include "scheduler/watch/trace_session.h"
 #include "scheduler/watch/whereabouts.h"
@@ -32,6 +33,8 @@ class JobWatch {
   void forgive(Time now) { standstill_.forgive(now); }
 
   const Snapshot& snapshot() const { return snapshot_; }
+  /// What members' threads do, for those who ask.
+  Stacks& stacks() { return stacks_; }
   const InputWatch& input() const { return input_; }
   const TraceSession& trace() const { return trace_; }
   TraceSession& trace() { return trace_; }
@@ -45,6 +48,7 @@ class JobWatch {
   Snapshot snapshot_;
   InputWatch input_;
   TraceSession trace_;
+  Stacks stacks_;
 };
 
 }  // namespace stretto

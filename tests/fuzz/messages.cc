@@ -245,6 +245,8 @@ void fill_of_sights(wire::Heartbeat& beat, Input& input) {
     activity.set_page_reads(input.number());
     activity.set_rest(input.small());
     activity.set_rest_on(input.text());
+    beat.set_wants_stack(input.flag());
+    beat.set_stack(input.text());
     for (std::size_t i = input.below(12); i > 0; --i) activity.add_awaits(input.small());
   }
   while (input.rarely(3) && beat.long_waits_size() < 12) {

@@ -22,6 +22,7 @@ class ObserversTest : public testing::Test {
         {.snapshot = snapshot_,
          .registry = registry_,
          .trace = trace_,
+         .stacks = stacks_,
          .phase = "running",
          .members = members_},
         Time{1h});
@@ -32,6 +33,7 @@ class ObserversTest : public testing::Test {
   Snapshot snapshot_;
   Registry registry_;
   TraceSession trace_;
+  Stacks stacks_;
 };
 
 TEST_F(ObserversTest, TooManyAreRefused) {

@@ -53,6 +53,9 @@ class LiveObserver final : public Observer, private Van::Handler {
   Result<Observation> tensor_names(std::uint32_t first) override {
     return ask({.what = What::kNames, .first = first});
   }
+  Result<Observation> stack(std::uint32_t rank) override {
+    return ask({.what = What::kStack, .first = rank});
+  }
   Status rest(Duration time) override {
     for (const Time end = clock_.now() + time; clock_.now() < end && broken_.ok();) {
       van_.step(*this, std::min(end - clock_.now(), Duration(100ms)));

@@ -31,6 +31,8 @@ class Observer {
   virtual Result<Observation> trace_state(std::uint32_t first) = 0;
   virtual Result<Observation> trace_records(std::uint32_t node, std::uint64_t offset) = 0;
   virtual Result<Observation> tensor_names(std::uint32_t first) = 0;
+  /// What the threads of a worker do; empty: ask again.
+  virtual Result<Observation> stack(std::uint32_t rank) = 0;
   /// Lets time pass, and notices if the job ends meanwhile.
   virtual Status rest(Duration time) = 0;
 };

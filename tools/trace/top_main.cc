@@ -17,6 +17,7 @@
 DEFINE_string(job, "",
               "JOB: its name or process, or HOST:PORT of its scheduler (STRETTO_SCHEDULER)");
 DEFINE_double(every, 2, "SECONDS: between two tables, 0.1 to 3600 (2)");
+DEFINE_int32(stack, -1, "RANK: what the threads of this worker do now, Python's too");
 DEFINE_bool(once, false, "one table, also in a terminal");
 
 namespace stretto::observe {
@@ -24,7 +25,7 @@ namespace {
 
 constexpr std::size_t kMostLines = 4096;
 constexpr char kUsage[] =
-    "usage: stretto-top [--job JOB] [--every SECONDS] [--once]\n\n"
+    "usage: stretto-top [--job JOB] [--every SECONDS] [--once] [--stack RANK]\n\n"
     "Says who is in a running Stretto job, and how each one does. Without --job: your job on this\n"
     "host, or a list if there are several. For HOST:PORT elsewhere the job's token is read from\n"
     "STRETTO_JOB_TOKEN.";
@@ -40,9 +41,22 @@ Status check(const std::vector<std::string>& rest) {
   return {};
 }
 
+Status show_stack(Observer& observer, std::uint32_t rank) {
+  for (;;) {  // The scheduler gives up on who does not answer.
+    Result<Observation> stack = observer.stack(rank);
+    if (!stack.ok()) return stack.status();
+    if (!stack->text.empty()) {
+      std::printf("worker %u\n%s", rank, printable(stack->text, Lines::kKept).c_str());
+      return {};
+    }
+    if (Status status = observer.rest(100ms); !status.ok()) return status;
+  }
+}
+
 Status top(const Target& target) {
   auto observer = Observer::connect(target.scheduler, target.token);
   if (!observer.ok()) return observer.status();
+  if (FLAGS_stack >= 0) return show_stack(**observer, static_cast<std::uint32_t>(FLAGS_stack));
   const bool again = isatty(STDOUT_FILENO) != 0 && !FLAGS_once;
   for (;;) {
     Result<std::string> table = table_of(**observer, kMostLines);

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cmath>
 
+#include "bindings/python/core/python_stacks.h"
 #include "common/clock.h"
 #include "common/interruptible.h"
 
@@ -71,7 +72,9 @@ void PyTicket::set_deadline(double seconds_from_now) const {
   ticket_.set_deadline(std::chrono::steady_clock::now() + from_seconds(seconds_from_now));
 }
 
-std::unique_ptr<PyWorker> PyWorker::join(const Options& options) {
+std::unique_ptr<PyWorker> PyWorker::join(const Options& given) {
+  Options options = given;
+  options.stack_source = python_stacks;
   return std::make_unique<PyWorker>(value_of(heard([&options] { return Worker::join(options); })));
 }
 

@@ -167,7 +167,7 @@ Ticket refused(std::string_view operation, std::string_view what, const Tensor& 
 }  // namespace detail
 
 /// What a worker must know of its job. The rest of its configuration (log level, heartbeats,
-/// transport) is read from the environment also by join(options).
+/// transport) is read from the environment also by join(options). Thread: user.
 struct Options {
   std::string scheduler;      ///< host:port.
   std::string token;          ///< The job's shared secret: 16 bytes at least if not on loopback.
@@ -182,6 +182,9 @@ struct Options {
   Duration operation_timeout = std::chrono::seconds(310);
   /// Of the readers that this worker tells the job of (stretto/input.h). None: of no reader.
   std::shared_ptr<InputAccount> input_account = process_input_account();
+  /// What the program's threads do in its own language, in lines, for `stretto-top --stack`. Called
+  /// on Stretto's thread, at any time until the worker is gone; it must not wait for the program.
+  std::function<std::string()> stack_source = {};
 
   /// From STRETTO_* variables (docs/CONFIGURATION.md), or DMLC_* where those are missing. A value
   /// that cannot be used is kInvalidArgument, which names the variable.
