@@ -185,14 +185,18 @@ void read_look_ahead(ConfigReader& reader, Duration& look_ahead) {
   look_ahead = std::chrono::microseconds(microseconds);
 }
 
-// A table in place of libisal would take longer than the network.
-void read_checksums(ConfigReader& reader, bool& checksums) {
+void read_checksums(ConfigReader& reader, Checksums& checksums) {
   const auto word = reader.text({"STRETTO_CHECKSUMS"});
-  checksums = crc32c_is_fast();
+  checksums = automatic_checksums();
   if (!word || *word == "auto") return;
-  checksums = *word == "on";
-  if (*word != "on" && *word != "off") {
-    reader.fail(wrong("STRETTO_CHECKSUMS", *word, "auto, on or off"));
+  if (*word == "all") {
+    checksums = Checksums::kAll;
+  } else if (*word == "hosts") {
+    checksums = Checksums::kBetweenHosts;
+  } else if (*word == "off") {
+    checksums = Checksums::kNone;
+  } else {
+    reader.fail(wrong("STRETTO_CHECKSUMS", *word, "auto, off, hosts or all"));
   }
 }
 
@@ -319,6 +323,11 @@ Result<HostPort> parse_host_port(std::string_view text) {
         fmt::format("'{}' is no address, wanted host:port, such as 127.0.0.1:9000", text));
   }
   return HostPort{std::string(text.substr(0, colon)), static_cast<std::uint16_t>(port)};
+}
+
+// A table in place of libisal would take longer than the network.
+Checksums automatic_checksums() {
+  return crc32c_is_fast() ? Checksums::kBetweenHosts : Checksums::kNone;
 }
 
 Result<Config> config_from(const Environment& environment, Role role) {

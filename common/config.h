@@ -43,6 +43,15 @@ enum class HostPolicy : std::uint8_t {
   kUrgent  ///< The same, and within a job what is urgent in one process goes before all others'.
 };
 
+/// Which frames carry a checksum.
+enum class Checksums : std::uint8_t {
+  kNone,
+  kBetweenHosts,
+  kAll  ///< Within a host too, where bytes do not leave its memory: for tests and comparisons.
+};
+/// kBetweenHosts if they cost little in this build, else kNone.
+Checksums automatic_checksums();
+
 /// Looks a variable up; std::nullopt if unset or empty.
 using Environment = std::function<std::optional<std::string>(const std::string&)>;
 /// The process's own environment.
@@ -105,8 +114,8 @@ struct Config {
   bool remakes_links = true;
   /// Frames leave whole and windows are the settings', towards other hosts too: for comparisons.
   bool whole_frames = false;
-  /// VanOptions::checksums. The environment's is whether they cost little, unless it says.
-  bool checksums = false;
+  /// The environment's are the automatic ones unless it says otherwise.
+  Checksums checksums = Checksums::kNone;
   /// The environment's is kUrgent unless it says otherwise.
   HostPolicy host_policy = HostPolicy::kNone;
   /// For how long a loop looks again before it sleeps, at most. The environment's is 50 us unless

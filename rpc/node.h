@@ -31,7 +31,7 @@ class EndpointNode final : public Agent, private Van::Handler {
     std::uint64_t max_held_bytes = 0;
     Duration dead_after = 5s;  ///< Transport::set_dead_after.
     Duration look_ahead{};     ///< VanOptions::look_ahead.
-    bool checksums = false;    ///< VanOptions::checksums.
+    Checksums checksums = Checksums::kNone;
   };
   using Connected = Connector::Connected;
 

@@ -44,7 +44,8 @@ Time deadline_in(std::uint64_t microseconds, const Clock& clock) {
   return clock.now() + std::chrono::microseconds(microseconds);
 }
 
-Sender::Sender(const Parts& parts, bool whole_frames, const host::HostOptions& host, bool checksums)
+Sender::Sender(const Parts& parts, bool whole_frames, const host::HostOptions& host,
+               Checksums checksums)
     : parts_(parts), queue_(0, 0), host_(host), paced_(!whole_frames), checksums_(checksums) {
   queue_.backlog().set_nesting({kMostNested, kLargestNested});
   const JobSettings defaults;
@@ -61,8 +62,12 @@ void Sender::set_windows(std::uint64_t link_window_bytes, std::uint64_t total_wi
 void Sender::add_link(LinkId id, Time now) {
   queue_.add_link(id);
   LinkState* link = parts_.links.find(id);
-  if (link != nullptr) link->gives_checksums = checksums_ && !parts_.transport.is_local(id);
-  if (!paced_ || parts_.transport.is_local(id)) return;
+  const bool local = parts_.transport.is_local(id);
+  if (link != nullptr) {
+    link->gives_checksums =
+        checksums_ == Checksums::kAll || (checksums_ == Checksums::kBetweenHosts && !local);
+  }
+  if (!paced_ || local) return;
   pacer_.add_link(id, now);
   host_.join(now);
 }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "common/clock.h"
+#include "common/config.h"
 #include "van/debts.h"
 #include "van/frame_handler.h"
 #include "van/host/host_window.h"
@@ -29,9 +30,8 @@ class Sender {
     const Clock& clock;
   };
   /// `whole_frames`: towards other hosts too, and the windows are set_windows'.
-  /// `checksums`: frames to other hosts get one.
   Sender(const Parts& parts, bool whole_frames, const host::HostOptions& host = {},
-         bool checksums = false);
+         Checksums checksums = Checksums::kNone);
 
   /// Stamped on every frame.
   void set_node(NodeId node) { node_ = node; }
@@ -83,8 +83,8 @@ class Sender {
   std::vector<LinkId> again_;  // Sessions of which frames are to be sent again.
   NodeId node_ = 0;
   std::uint32_t epoch_ = 0;
-  const bool paced_;      // Towards other hosts,
-  const bool checksums_;  // and so are these.
+  const bool paced_;  // Towards other hosts.
+  const Checksums checksums_;
 };
 
 }  // namespace stretto

@@ -27,8 +27,8 @@ struct VanOptions {
   LinkLimits limits = {};
   /// Hands frames over whole, towards other hosts too, and the windows are set_windows'.
   bool whole_frames = false;
-  /// Frames to other hosts carry a checksum. One that comes with one is verified in any case.
-  bool checksums = false;
+  /// Of what leaves. Of what comes all that are there are verified.
+  Checksums checksums = Checksums::kNone;
   /// Frames of one link whose slices are coming hold no more than this, beyond a first one; what
   /// goes beyond is dropped as it comes, and on_data gets no payload.
   std::uint64_t most_begun_bytes = std::numeric_limits<std::uint64_t>::max();

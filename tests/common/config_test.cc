@@ -7,8 +7,6 @@
 
 #include <map>
 
-#include "common/crc32c.h"
-
 namespace stretto {
 namespace {
 
@@ -48,7 +46,7 @@ TEST(Config, WithoutAnyVariableTheDefaultsHold) {
   EXPECT_EQ(config.transport, TransportChoice::kAuto);
   EXPECT_EQ(config.host_policy, HostPolicy::kUrgent);
   EXPECT_EQ(config.look_ahead, 50us);
-  EXPECT_EQ(config.checksums, crc32c_is_fast());
+  EXPECT_EQ(config.checksums, automatic_checksums());
   EXPECT_EQ(config.job.part_bytes % 64, 0U);
 }
 
@@ -67,7 +65,7 @@ TEST(Config, ReadsEveryVariable) {
                                    {"STRETTO_HAND_OVER", "frames"},
                                    {"STRETTO_HOST_WINDOW", "fair"},
                                    {"STRETTO_SPIN_US", "200"},
-                                   {"STRETTO_CHECKSUMS", "off"},
+                                   {"STRETTO_CHECKSUMS", "all"},
                                    {"STRETTO_INPUT_BALANCE", "off"},
                                    {"STRETTO_RENDEZVOUS_TIMEOUT_S", "1.5"},
                                    {"STRETTO_OPERATION_TIMEOUT_S", "2"},
@@ -82,7 +80,7 @@ TEST(Config, ReadsEveryVariable) {
   EXPECT_EQ(config.workers, 8U);
   EXPECT_EQ(config.servers, 3U);
   EXPECT_EQ(config.host_policy, HostPolicy::kFair);
-  EXPECT_FALSE(config.checksums);
+  EXPECT_EQ(config.checksums, Checksums::kAll);
   EXPECT_EQ(config.shards, 4U);
   EXPECT_EQ(config.rank, 5);
   EXPECT_EQ(config.scheduler, "10.0.0.1:9000");
@@ -224,7 +222,7 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(Bad{"STRETTO_TRANSPORT", "tcp", "auto, zmq, shm or fabric"},
                     Bad{"STRETTO_HAND_OVER", "parts", "slices or frames"},
                     Bad{"STRETTO_HOST_WINDOW", "mine", "none, fair or urgent"},
-                    Bad{"STRETTO_CHECKSUMS", "crc", "auto, on or off"},
+                    Bad{"STRETTO_CHECKSUMS", "crc", "auto, off, hosts or all"},
                     Bad{"STRETTO_INPUT_BALANCE", "1", "on or off"},
                     Bad{"STRETTO_SPIN_US", "1001", "auto or a whole number from 0 to 1000"},
                     Bad{"STRETTO_SPIN_US", "-1", "auto or a whole number from 0 to 1000"},

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A relay of TCP connections in user space: what lies between processes that test a network's bad
-days on one host. It resets connections, and holds up what goes one way.
+days on one host. It resets connections, holds up what goes one way, and corrupts what goes through.
 """
 
 import asyncio
@@ -40,7 +40,7 @@ class _End(asyncio.Protocol):
         self.transport.resume_reading()
 
     def data_received(self, data):
-        self._kept.append(data)
+        self._kept.append(self._relay.passed(data))
         self.balance()
 
     def pause_writing(self):
@@ -71,6 +71,8 @@ class Relay:
         self.held = set()  # Directions: "server", "client".
         self.ends = set()
         self.resets = 0
+        self.corrupted = 0  # Chunks.
+        self._share = 0.0   # Of all chunks, to be corrupted.
         self._chance = random.Random(seed)
         self._loop = asyncio.new_event_loop()
         self._servers = []
@@ -127,6 +129,19 @@ class Relay:
 
         reset(count)
         await done
+
+    def passed(self, data):
+        """A chunk as it goes on."""
+        if self._chance.random() >= self._share:
+            return data
+        self.corrupted += 1
+        spoilt = bytearray(data)
+        spoilt[self._chance.randrange(len(spoilt))] ^= 1 << self._chance.randrange(8)
+        return bytes(spoilt)
+
+    def corrupt(self, share):
+        """From now on a bit of so many of the chunks that go through is another one."""
+        self._share = share
 
     def hold(self, *directions):
         """From now on nothing comes through in these directions, and all does in others."""

@@ -86,6 +86,18 @@ class Relayed(Remade):
         print(f"MEASURED {middle.resets} resets, {self.remade(job.everybody)} ends of links "
               "were made anew")
 
+    def test_corrupted_bytes_are_sent_again_and_never_summed(self):
+        middle, job, until = self.job(STRETTO_CHECKSUMS="all", **PATIENT)
+        middle.corrupt(0.005)
+        while middle.corrupted < 30:
+            self.assert_goes_on(job.everybody, 1)
+        middle.corrupt(0.0)
+        self.assert_goes_on(job.everybody)
+        self.assert_all_is_well(job.everybody, until)
+        self.assertGreater(self.remade(job.everybody), 10)
+        print(f"MEASURED {middle.corrupted} corrupted chunks, {self.remade(job.everybody)} ends of "
+              "links were made anew")
+
     def test_silence_in_one_direction_and_in_both(self):
         middle, job, until = self.job()
         for directions in (("server",), ("client",), ("server", "client")):

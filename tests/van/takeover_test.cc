@@ -37,9 +37,9 @@ class TakeoverTest : public testing::Test {
   explicit TakeoverTest(std::uint64_t seed = 1, Duration patience = 2s)
       : network_(clock_, seed, {.bytes_per_second = 1e8, .link_capacity_bytes = 200'000}),
         shard_(network_.endpoint("shard"), clock_,
-               {.limits = {.patience = patience}, .checksums = true}),
+               {.limits = {.patience = patience}, .checksums = Checksums::kAll}),
         worker_(network_.endpoint("worker"), clock_,
-                {.limits = {.patience = patience}, .checksums = true}) {
+                {.limits = {.patience = patience}, .checksums = Checksums::kAll}) {
     shard_.set_node(kShard);
     worker_.set_node(kWorker);
     shard_.listen("shard:1").or_exit();

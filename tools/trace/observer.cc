@@ -9,7 +9,6 @@
 #include "common/check.h"
 #include "common/clock.h"
 #include "common/config.h"
-#include "common/crc32c.h"
 #include "van/greeting.h"
 #include "van/transports.h"
 #include "van/van.h"
@@ -23,7 +22,7 @@ class LiveObserver final : public Observer, private Van::Handler {
  public:
   LiveObserver(std::unique_ptr<Transport> transport, std::string scheduler)
       : scheduler_(std::move(scheduler)),
-        van_(std::move(transport), clock_, {.checksums = crc32c_is_fast()}) {}
+        van_(std::move(transport), clock_, {.checksums = automatic_checksums()}) {}
 
   Status greet(const std::string& token) {
     Result<LinkId> link = van_.links().connect(scheduler_, introduction(Role::kObserver, token));
