@@ -130,6 +130,7 @@ void read_job(ConfigReader& reader, JobSettings& job) {
   if (job.part_bytes % 64 != 0) {
     reader.fail(wrong("STRETTO_PART_BYTES", std::to_string(job.part_bytes), "a multiple of 64"));
   }
+  reader.number({"STRETTO_MIN_WORKERS"}, job.min_workers, 0, kMostWorkers);
   reader.number({"STRETTO_LINK_WINDOW_BYTES"}, job.link_window_bytes, 1, kMost);
   reader.number({"STRETTO_TOTAL_WINDOW_BYTES"}, job.total_window_bytes, 1, kMost);
   reader.seconds({"STRETTO_HEARTBEAT_S"}, job.heartbeat);
@@ -383,6 +384,12 @@ Status check(const Config& config) {
         Code::kInvalidArgument,
         fmt::format("{} workers and {} servers of {} shards make {} nodes, at most {} are taken",
                     config.workers, config.servers, config.shards, nodes, kMaxNodes)};
+  }
+  if (config.job.min_workers > config.most_workers()) {
+    return {Code::kInvalidArgument,
+            fmt::format("STRETTO_MIN_WORKERS is {} in a job of {} workers; it goes on with at most "
+                        "as many as it begins with",
+                        config.job.min_workers, config.workers)};
   }
   const std::uint32_t world = config.role == Role::kServer ? config.servers : config.workers;
   if (config.rank >= static_cast<std::int64_t>(world)) {

@@ -70,6 +70,10 @@ struct JobSettings {
   Duration dead_after = 5s;     ///< Silence after which a node is lost.
   Duration stall_warn = 30s;    ///< Age at which an unfinished round is named in the log,
   Duration stall_error = 300s;  ///< and at which its waiters get an error.
+  /// The job is elastic: it goes on without workers that are lost, as long as so many are in or
+  /// have finished. 0: its size is fixed, and who is lost ends it.
+  std::uint32_t min_workers = 0;
+  bool elastic() const { return min_workers != 0; }
 };
 
 /// What is traced from the start, without being asked for while the job runs.

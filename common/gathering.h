@@ -3,9 +3,11 @@
 // each, after the line that says where it listens.
 #pragma once
 
+#include <charconv>
 #include <cstdint>
 #include <optional>
 #include <string_view>
+#include <system_error>
 
 namespace stretto {
 
@@ -28,6 +30,19 @@ constexpr std::optional<Gathering> gathering_named(std::string_view line) {
     if (line == line_of(one)) return one;
   }
   return std::nullopt;
+}
+
+/// And of an elastic job, after all have come: it goes on without this worker.
+inline constexpr std::string_view kLossBegin = "the job goes on without worker ";
+
+/// The number of the worker that a line says is lost; none: it says nothing like that.
+inline std::optional<std::uint32_t> loss_named(std::string_view line) {
+  if (!line.starts_with(kLossBegin)) return std::nullopt;
+  line.remove_prefix(kLossBegin.size());
+  std::uint32_t number = 0;
+  const auto read = std::from_chars(line.data(), line.data() + line.size(), number);
+  if (read.ec != std::errc() || read.ptr != line.data() + line.size()) return std::nullopt;
+  return number;
 }
 
 }  // namespace stretto

@@ -18,6 +18,7 @@ constexpr auto kKnown = std::to_array<std::string_view>({
     "STRETTO_WORLD_SIZE",
     "STRETTO_SERVERS",
     "STRETTO_SHARDS",
+    "STRETTO_MIN_WORKERS",
     "STRETTO_RANK",
     "STRETTO_SCHEDULER",
     "STRETTO_JOB_TOKEN",

@@ -9,7 +9,7 @@
 namespace stretto {
 
 std::string Member::describe() const {
-  std::string text = fmt::format("{} {}", stretto::name_of(role), rank);
+  std::string text = fmt::format("{} {}", stretto::name_of(role), number());
   if (role == Role::kServer && shard != 0) text += fmt::format(" shard {}", shard);
   return text;
 }

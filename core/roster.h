@@ -22,7 +22,13 @@ struct Member {
   std::uint32_t shard = 0;
   std::string address;
   bool left = false;
-  /// "worker 3", "server 0", "server 0 shard 2".
+  bool lost = false;  ///< It left, and not in order.
+  Rank moved_up = 0;  ///< By how much its rank is less than its number.
+
+  /// What messages name it by as long as it lives. No two workers of a job have one, and their
+  /// order is that of ranks. Ranks of an elastic job close up; at first both are the same.
+  Rank number() const { return rank + moved_up; }
+  /// By its number: "worker 3", "server 0", "server 0 shard 2".
   std::string describe() const;
 };
 
@@ -33,8 +39,8 @@ struct Roster {
   std::uint32_t servers = 0;
   std::uint32_t slots = 0;
   std::uint32_t since = 0;  ///< The members are those that changed after this epoch; 0: all.
-  std::vector<Member> members;
-  JobSettings settings;
+  std::vector<Member> members = {};
+  JobSettings settings = {};
 
   const Member* find(NodeId node) const;
 };

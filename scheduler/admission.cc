@@ -92,15 +92,17 @@ Result<Member> Admission::admit(const Join& join) {
     if (nobody_told()) told_ = 0;
     return rank.status();
   }
-  return enter(join, *rank);
+  return enter(join, *rank, *rank);
 }
 
-Member Admission::enter(const Join& join, Rank rank) {
+Member Admission::enter(const Join& join, Rank rank, Rank number) {
   Member member{.node = next_node_++,
                 .role = join.role,
                 .rank = rank,
                 .shard = join.shard,
-                .address = join.address};
+                .address = join.address,
+                .moved_up = number - rank};
+  if (join.role == Role::kWorker) next_number_ = std::max(next_number_, number + 1);
   entries_[{join.role, rank, join.shard}] = Entry{member, join.host, join.workers};
   return member;
 }
@@ -131,9 +133,13 @@ Result<Member> Admission::admit_late(const Join& join) {
     if (role != join.role) continue;
     next = rank + 1;
     const bool free = entries_.count({role, rank, join.shard}) == 0 && entry.host == join.host;
-    if (free && (join.rank == -1 || join.rank == std::int64_t{rank})) return enter(join, rank);
+    if (free && (join.rank == -1 || join.rank == std::int64_t{rank}))
+      return enter(join, rank, entry.member.number());
   }
-  if (join.rank == -1 || join.rank == std::int64_t{next}) return enter(join, next);
+  if (join.rank == -1 || join.rank == std::int64_t{next}) {
+    const bool worker = join.role == Role::kWorker;
+    return enter(join, next, worker ? std::max(next, next_number_) : next);
+  }
   return refused(fmt::format("{} asks to be {} {}, and the next one of the job is {}", join.host,
                              name_of(join.role), join.rank, next));
 }
@@ -144,7 +150,9 @@ void Admission::close_gaps() {
   for (auto& [place, entry] : entries_) {
     const auto& [role, rank, shard] = place;
     std::map<Rank, Rank>& of_role = ranks[role];
-    entry.member.rank = of_role.emplace(rank, static_cast<Rank>(of_role.size())).first->second;
+    const Rank now = of_role.emplace(rank, static_cast<Rank>(of_role.size())).first->second;
+    entry.member.moved_up += rank - now;
+    entry.member.rank = now;
     closed.emplace(Place{role, entry.member.rank, shard}, std::move(entry));
   }
   entries_ = std::move(closed);

@@ -39,7 +39,7 @@ class Admission {
   std::vector<Member> members() const;
 
  private:
-  Member enter(const Join& join, Rank rank);
+  Member enter(const Join& join, Rank rank, Rank number);
 
   using Place = std::tuple<Role, Rank, std::uint32_t>;  // Role, rank, shard.
   struct Entry {
@@ -58,6 +58,7 @@ class Admission {
   const Config& config_;
   std::uint32_t told_ = 0;  // Workers, by those who are in.
   std::map<Place, Entry> entries_;
+  Rank next_number_ = 0;  // Of a worker: no number is given twice.
   NodeId next_node_ = 2;  // 1 is the scheduler.
 };
 

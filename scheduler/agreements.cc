@@ -28,7 +28,7 @@ void Agreements::on_declare(const Member& worker, const control::Declare& declar
   }
   if (!status.ok()) return refuse_tensor(worker, spec.name, status);
   const Result<Registry::Declaration> made = registry_.declare(
-      spec, worker.rank, [this](const Cut& cut) { return place(cut); }, part_bytes);
+      spec, worker.number(), [this](const Cut& cut) { return place(cut); }, part_bytes);
   if (!made.ok()) return refuse_tensor(worker, spec.name, made.status());
   const Registry::Entry& entry = made->entry;
   if (made->breaks) return tell_mismatch(entry);
@@ -60,12 +60,14 @@ void Agreements::refuse_tensor(const Member& worker, const std::string& name, co
 void Agreements::tell_mismatch(const Registry::Entry& entry) {
   const Buffer bytes = control::encode(mismatch_of(entry));
   for (const auto& [id, member] : machine_.next_view().members) {
-    const bool declared = member.rank < entry.declared.size() && entry.declared[member.rank];
+    const bool declared =
+        member.number() < entry.declared.size() && entry.declared[member.number()];
     if (member.role == Role::kWorker && declared) van_.send_control(links_.of(id), bytes);
   }
 }
 
 void Agreements::on_barrier(const Member& worker, const control::Barrier& barrier) {
+  follow_members();
   control::Barrier answer = barrier;
   answer.last = worker.rank;
   const bool sits_out = barrier.sits_out;
@@ -75,11 +77,7 @@ void Agreements::on_barrier(const Member& worker, const control::Barrier& barrie
       return van_.send_control(links_.of(worker.node),
                                control::Fault{.why = Barriers::mixed(sits_out), .name = "barrier"});
     case Barriers::Outcome::kComplete:
-      for (const Buffer bytes = control::encode(answer);
-           const auto& [id, other] : machine_.next_view().members) {
-        if (other.role == Role::kWorker) van_.send_control(links_.of(id), bytes);
-      }
-      return;
+      return open(answer);
     case Barriers::Outcome::kPast:
       return van_.send_control(links_.of(worker.node), answer);
     case Barriers::Outcome::kOutOfBounds:
@@ -93,6 +91,25 @@ void Agreements::on_barrier(const Member& worker, const control::Barrier& barrie
        machine_.next_view().members) {  // Somebody who left will never come.
     if (other.role == Role::kWorker && other.left) left(other);
   }
+}
+
+// To all: they are there.
+void Agreements::open(const control::Barrier& barrier) {
+  const Buffer bytes = control::encode(barrier);
+  for (const auto& [id, member] : machine_.next_view().members) {
+    if (member.role == Role::kWorker) van_.send_control(links_.of(id), bytes);
+  }
+}
+
+void Agreements::follow_members() {
+  if (!config_.job.elastic()) return;
+  const std::optional<Barriers::Open> complete =
+      barriers_.expect(machine_.next_view().contributors.nodes);
+  if (!complete) return;
+  const Member* last = machine_.next_view().find(complete->last);
+  open({.number = complete->number,
+        .sits_out = complete->sits_out,
+        .last = last == nullptr ? 0 : last->rank});
 }
 
 void Agreements::left(const Member& absent) {

@@ -24,6 +24,8 @@ class Agreements {
 
   void on_declare(const Member& worker, const control::Declare& declare);
   void on_barrier(const Member& worker, const control::Barrier& barrier);
+  /// In an elastic job: who is in may have changed, and with that who is waited for at a barrier.
+  void follow_members();
   /// It has left: who waits for it at a barrier waits no longer.
   void left(const Member& absent);
 
@@ -33,6 +35,7 @@ class Agreements {
   void refuse_tensor(const Member& worker, const std::string& name, const Status& why);
   void tell_mismatch(const Registry::Entry& entry);
   std::uint32_t place(const Cut& cut);
+  void open(const control::Barrier& barrier);
 
   const Config& config_;
   const Clock& clock_;

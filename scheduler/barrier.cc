@@ -13,10 +13,23 @@ Barriers::Outcome Barriers::enter(std::uint64_t number, NodeId node, std::size_t
   if (here.empty()) sits_out_ = sits_out;
   if (sits_out != sits_out_) return Outcome::kMixed;
   here.insert(node);
+  last_ = node;
   if (here.size() < expected) return Outcome::kWaiting;
   completed_ = number;
   open_.erase(number);
   return Outcome::kComplete;
+}
+
+std::optional<Barriers::Open> Barriers::expect(const std::set<NodeId>& nodes) {
+  for (auto& [number, here] : open_) {
+    std::erase_if(here, [&nodes](NodeId node) { return !nodes.contains(node); });
+  }
+  std::erase_if(open_, [](const auto& barrier) { return barrier.second.empty(); });
+  const auto next = open_.find(completed_ + 1);
+  if (next == open_.end() || next->second.size() < nodes.size()) return {};
+  open_.erase(next);
+  ++completed_;
+  return Open{.number = completed_, .sits_out = sits_out_, .last = last_};
 }
 
 Status Barriers::mixed(bool sits_out) {

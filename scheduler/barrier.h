@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 
 #include "stretto/status.h"
@@ -25,6 +26,15 @@ class Barriers {
 
   /// `node` is at barrier `number` (from 1), of `expected` nodes.
   Outcome enter(std::uint64_t number, NodeId node, std::size_t expected, bool sits_out = false);
+  /// An open barrier at which all are.
+  struct Open {
+    std::uint64_t number = 0;
+    bool sits_out = false;
+    NodeId last = 0;  ///< Who came last; it may be gone.
+  };
+  /// Nobody else is waited for from now on, and nobody else has come. The barrier that is complete
+  /// by that, if one is.
+  std::optional<Open> expect(const std::set<NodeId>& nodes);
   /// What is wrong with who came to a mixed one.
   static Status mixed(bool sits_out);
   /// `absent` will not come: whoever waits at an open barrier where it has not been waits there no
@@ -34,6 +44,7 @@ class Barriers {
  private:
   static constexpr std::uint64_t kMostAhead = 1;  // A worker is in one barrier at a time.
   std::map<std::uint64_t, std::set<NodeId>> open_;
+  NodeId last_ = 0;        // Who came last to any.
   bool sits_out_ = false;  // Whoever is at the open one; there is one at a time.
   std::uint64_t completed_ = 0;
 };

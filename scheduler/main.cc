@@ -25,6 +25,10 @@
 DEFINE_int32(workers, 0, "workers in the job (STRETTO_WORLD_SIZE)");
 DEFINE_int32(servers, 0, "servers in the job (STRETTO_SERVERS)");
 DEFINE_int32(shards, 0, "shards of each server (STRETTO_SHARDS)");
+DEFINE_int32(
+    min_workers, 0,
+    "workers with which the job goes on when others are lost (STRETTO_MIN_WORKERS); default "
+    "0: a lost worker ends it");
 DEFINE_string(address, "", "HOST:PORT: to listen at (STRETTO_SCHEDULER); default 127.0.0.1:0");
 DEFINE_string(bind_host, "", "ADDRESS: to bind, if not that of --address (STRETTO_BIND_HOST)");
 DEFINE_string(metrics_address, "", "HOST:PORT: of metrics (STRETTO_METRICS_ADDRESS); default none");
@@ -47,6 +51,7 @@ std::map<std::string, std::string> flags_given() {
   if (FLAGS_workers != 0) set["STRETTO_WORLD_SIZE"] = std::to_string(FLAGS_workers);
   if (FLAGS_servers != 0) set["STRETTO_SERVERS"] = std::to_string(FLAGS_servers);
   if (FLAGS_shards != 0) set["STRETTO_SHARDS"] = std::to_string(FLAGS_shards);
+  if (FLAGS_min_workers != 0) set["STRETTO_MIN_WORKERS"] = std::to_string(FLAGS_min_workers);
   if (!FLAGS_address.empty()) set["STRETTO_SCHEDULER"] = FLAGS_address;
   if (!FLAGS_bind_host.empty()) set["STRETTO_BIND_HOST"] = FLAGS_bind_host;
   if (!FLAGS_metrics_address.empty()) set["STRETTO_METRICS_ADDRESS"] = FLAGS_metrics_address;
@@ -128,7 +133,14 @@ Status serve() {
   MetricsFile agent(
       config->metrics_file, disk, outlook,
       [&scheduler, &clock] { return scheduler.watch().metrics(clock.now()); }, clock);
-  ReadyLine ready(FLAGS_ready_fd, agent, [&scheduler] { return scheduler.gathering(); });
+  ReadyLine::Losses losses;
+  if (config->job.elastic()) {
+    losses = [&scheduler]() -> const std::vector<Rank>& {
+      return scheduler.watch().lost_workers();
+    };
+  }
+  ReadyLine ready(
+      FLAGS_ready_fd, agent, [&scheduler] { return scheduler.gathering(); }, std::move(losses));
   if (Status status = ready.tell_address(*address); !status.ok()) return status;
   const auto give_up = [&scheduler](Status why) {
     scheduler.stop(std::move(why).with_peer("scheduler"));

@@ -25,12 +25,28 @@ Status ReadyLine::tell_address(std::string_view address) {
 void ReadyLine::step(Duration wait) {
   agent_.step(wait);
   if (descriptor_ < 0) return;
+  tell_gathering();
+  if (descriptor_ >= 0 && losses_ != nullptr) tell_losses();
+}
+
+void ReadyLine::tell_losses() {
+  const std::vector<Rank>& lost = losses_();
+  while (told_losses_ < lost.size()) {
+    const Said said = say(fmt::format("{}{}", kLossBegin, lost[told_losses_]));
+    if (said == Said::kNever) return close();
+    if (said == Said::kNotYet) return;
+    ++told_losses_;
+  }
+}
+
+void ReadyLine::tell_gathering() {
   const Gathering now = state_();
   if (now == told_) return;
   const Said said = say(line_of(now));
   if (said == Said::kNotYet) return;
   told_ = now;
-  if (said == Said::kNever || now == Gathering::kComplete) close();
+  const bool all_said = now == Gathering::kComplete && losses_ == nullptr;
+  if (said == Said::kNever || all_said) close();
 }
 
 // A pipe takes a line this short whole, or not at all.

@@ -50,9 +50,23 @@ void end_with_processes(Van& van, const NodeLinks& links, const View& view,
                         const std::vector<MemberEnd>& ends) {
   for (const MemberEnd& end : ends) {
     for (const auto& [node, member] : view.members) {
-      if (member.role != end.role || member.rank != end.rank) continue;
+      if (member.role != end.role || member.number() != end.rank) continue;
       van.links().await(links.of(node), Return::kNone);
     }
+  }
+}
+
+// Others go on without them. One that still lives hears why, and that ends it.
+void part_with_lost(const Publish& order, const View& view, Van& van, const NodeLinks& links,
+                    JobWatch& watch) {
+  for (const Publish::Loss& loss : order.lost) {
+    const Member& lost = *std::ranges::find(order.changed, loss.node, &Member::node);
+    const Status why(Code::kPeerLost, fmt::format("{} is lost: {}", lost.describe(), loss.cause));
+    log(Level::kWarning, "{}; the job goes on with {} workers", why.cause(),
+        view.ranks(Role::kWorker));
+    watch.lost(lost);
+    const LinkId link = links.of(loss.node);
+    if (link != 0) van.links().refuse(link, Status(why).with_peer(lost.describe()));
   }
 }
 
@@ -67,7 +81,7 @@ Scheduler::Scheduler(const Config& config, std::unique_ptr<Transport> transport,
            {.limits = limits_for(config), .checksums = config.checksums}),
       began_(clock.now()),
       next_look_(clock.now()),
-      machine_(config, clock.now()),
+      machine_(config, clock.now(), config.job.elastic() ? Sizing::kShrinking : Sizing::kFixed),
       agreements_(config, clock, van_, links_, machine_),
       watch_(config) {
   van_.set_node(kSchedulerNode);
@@ -280,6 +294,11 @@ void Scheduler::publish(const Publish& order) {
   van_.set_epoch(view.epoch, view.fence);
   for (const auto& [node, member] : view.members) {
     if (!member.left) van_.send_control(links_.of(node), message);
+  }
+  if (config_.job.elastic()) {
+    agreements_.follow_members();
+    part_with_lost(order, view, van_, links_, watch_);
+    return;
   }
   for (const Member& member : order.changed) {
     if (member.left) agreements_.left(member);

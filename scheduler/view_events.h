@@ -92,8 +92,13 @@ struct Refuse {
 /// To all members that have not left: there is a new view. It changes these members; all, if it is
 /// the first.
 struct Publish {
+  struct Loss {
+    NodeId node = 0;
+    std::string cause = {};
+  };
   std::uint32_t since = 0;
   std::vector<Member> changed = {};
+  std::vector<Loss> lost = {};  ///< Of these, who was lost.
 };
 /// The new tensor's parts lie from this slot on.
 struct Placed {

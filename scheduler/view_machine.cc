@@ -22,6 +22,31 @@ Code code_of_loss(Role role) { return role == Role::kServer ? Code::kServerLost 
 
 bool is_in(const Member* member) { return member != nullptr && !member->left; }
 
+bool changes_size(Sizing sizing) { return sizing != Sizing::kFixed; }
+
+std::uint64_t least_workers(const Config& config) { return std::max(config.job.min_workers, 1U); }
+
+// Workers beside this one. Those who have finished count besides: they are no reason to end the
+// others.
+std::uint64_t in_without(const View& view, const Member& worker) {
+  return static_cast<std::uint64_t>(std::ranges::count_if(view.members, [&](const auto& item) {
+    const Member& other = item.second;
+    return other.role == Role::kWorker && !other.left && other.node != worker.node;
+  }));
+}
+
+// If nobody else contributes, all who are in do: a round is somebody's.
+void end_contribution(View& next, NodeId node, std::uint64_t round) {
+  View::Contributors& now = next.contributors;
+  if (now.nodes.erase(node) == 0) return;
+  for (const auto& [id, member] : next.members) {
+    if (!now.nodes.empty()) break;
+    if (member.role == Role::kWorker && id != node) now.nodes.insert(id);
+  }
+  if (now.nodes.empty() && next.find(node) != nullptr) now.nodes.insert(node);
+  now.from_round = std::max(now.from_round, round);
+}
+
 }  // namespace
 
 ViewMachine::ViewMachine(const Config& config, Time now, Sizing sizing)
@@ -48,6 +73,10 @@ Time ViewMachine::next_due() const {
 
 void ViewMachine::take(const Join& join) {
   const bool late = sizing_ == Sizing::kElastic && phase_ != Phase::kGathering;
+  if (sizing_ == Sizing::kShrinking && phase_ != Phase::kGathering) {
+    orders_.emplace_back(Refuse{{Code::kRefused, "the job runs already, and takes nobody in"}});
+    return;
+  }
   if (late && phase_ != Phase::kRunning) {
     orders_.emplace_back(Refuse{{Code::kRefused, "the job is ending"}});
     return;
@@ -91,16 +120,15 @@ void ViewMachine::take(const Left& leave) {
   if (phase_ == Phase::kDispersing) next_.members[leave.node].left = true;
   if (phase_ != Phase::kRunning) return;
   const bool worker = member->role == Role::kWorker;
-  if (sizing_ == Sizing::kElastic && !worker && next_.any(Role::kWorker)) {
+  if (changes_size(sizing_) && !worker && next_.any(Role::kWorker)) {
     return take(Lost{.node = leave.node, .cause = "it has left", .round = leave.round});
   }
   next_.members[leave.node].left = true;
   changed_.insert(leave.node);
   if (!next_.any(Role::kWorker)) {
-    phase_ = Phase::kDispersing;
-    deadline_ = now_ + kServersLeave;
-    orders_.emplace_back(Disperse{});
-  } else if (sizing_ == Sizing::kElastic) {
+    disperse();
+  } else if (changes_size(sizing_)) {
+    if (worker) ++finished_;
     remove(leave.node, leave.round);
   }
 }
@@ -119,23 +147,36 @@ void ViewMachine::take(const Lost& lost) {
   const Member* member = next_.find(lost.node);
   if (phase_ != Phase::kRunning || !is_in(member)) return;
   const bool worker = member->role == Role::kWorker;
-  const std::uint32_t workers = next_.ranks(Role::kWorker);
-  const bool replaceable =
-      worker ? workers > 1 : slots_.load(lost.node) == 0 && slots_.shards() > 1;
-  if (sizing_ == Sizing::kElastic && replaceable) {
+  std::string cause = fmt::format("{} is lost: {}", member->describe(), lost.cause);
+  if (changes_size(sizing_) && worker &&
+      in_without(next_, *member) + finished_ >= least_workers(config_)) {
+    lost_[lost.node] = lost.cause;
+    remove(lost.node, lost.round);
+    if (!next_.any(Role::kWorker)) disperse();
+    return;
+  }
+  const bool spare = !worker && slots_.load(lost.node) == 0 && slots_.shards() > 1;
+  if (sizing_ == Sizing::kElastic && spare) {
     fenced_ = true;
     return remove(lost.node, lost.round);
   }
-  end(Status(code_of_loss(member->role),
-             fmt::format("{} is lost: {}", member->describe(), lost.cause))
-          .with_peer(member->describe()));
+  if (changes_size(sizing_) && worker) {
+    cause += fmt::format("; the job goes on with {} workers at least", least_workers(config_));
+  }
+  end(Status(code_of_loss(member->role), std::move(cause)).with_peer(member->describe()));
+}
+
+void ViewMachine::disperse() {
+  phase_ = Phase::kDispersing;
+  deadline_ = now_ + kServersLeave;
+  orders_.emplace_back(Disperse{});
 }
 
 // Those who stay keep their order, and take the ranks 0 to n - 1.
 void ViewMachine::remove(NodeId node, std::uint64_t round) {
   if (next_.members.at(node).role == Role::kServer) slots_.remove(next_.slots, node);
   next_.members.erase(node);
-  end_contribution(node, round);
+  end_contribution(next_, node, round);
   notices_.erase(node);
   admission_.remove(node);
   admission_.close_gaps();
@@ -144,27 +185,16 @@ void ViewMachine::remove(NodeId node, std::uint64_t round) {
     Member& known = next_.members.at(member.node);
     if (known.rank != member.rank) changed_.insert(member.node);
     known.rank = member.rank;
+    known.moved_up = member.moved_up;
   }
-}
-
-// If nobody else contributes, all who are in do: a round is somebody's.
-void ViewMachine::end_contribution(NodeId node, std::uint64_t round) {
-  View::Contributors& now = next_.contributors;
-  if (now.nodes.erase(node) == 0) return;
-  for (const auto& [id, member] : next_.members) {
-    if (!now.nodes.empty()) break;
-    if (member.role == Role::kWorker && id != node) now.nodes.insert(id);
-  }
-  if (now.nodes.empty() && next_.find(node) != nullptr) now.nodes.insert(node);
-  now.from_round = std::max(now.from_round, round);
 }
 
 void ViewMachine::take(const Notice& notice) {
   const Member* member = next_.find(notice.node);
   if (phase_ != Phase::kRunning || !is_in(member)) return;
   notices_[notice.node] = notice.deadline;
-  if (sizing_ == Sizing::kFixed || member->role != Role::kWorker) return;
-  end_contribution(notice.node, notice.round);
+  if (!changes_size(sizing_) || member->role != Role::kWorker) return;
+  end_contribution(next_, notice.node, notice.round);
   changed_.insert(notice.node);
 }
 
@@ -246,8 +276,13 @@ void ViewMachine::publish() {
     } else if (const Member* was = view_.find(node); was != nullptr) {  // Else it came and went.
       order.changed.push_back(*was);
       order.changed.back().left = true;
+      if (const auto lost = lost_.find(node); lost != lost_.end()) {
+        order.changed.back().lost = true;
+        order.lost.push_back({.node = node, .cause = lost->second});
+      }
     }
   }
+  lost_.clear();
   view_ = next_;
   orders_.emplace_back(std::move(order));
 }
@@ -277,6 +312,16 @@ void ViewMachine::take(const TimeOut&) {
     const Member* subject = next_.find(doubt.of.subject);
     if (phase_ != Phase::kRunning || now_ < doubt.due) continue;
     if (!is_in(reporter) || !is_in(subject)) continue;
+    if (changes_size(sizing_) &&
+        (reporter->role == Role::kWorker || subject->role == Role::kWorker)) {
+      const Member& worker = reporter->role == Role::kWorker ? *reporter : *subject;
+      const Member& other = &worker == reporter ? *subject : *reporter;
+      take(Lost{.node = worker.node,
+                .cause = fmt::format("its link to {} broke, though both are alive: {}",
+                                     other.describe(), doubt.of.cause),
+                .round = next_.contributors.from_round});
+      continue;
+    }
     end(Status(Code::kLinkBroken,
                fmt::format("{} lost its link to {}, though both are alive: {}",
                            reporter->describe(), subject->describe(), doubt.of.cause))

@@ -17,8 +17,10 @@ namespace stretto {
 
 /// What a job's size does.
 enum class Sizing {
-  kFixed,   ///< Members keep their ranks, and who is lost ends the job.
-  kElastic  ///< Workers come and go; so do servers on which no tensor lies.
+  kFixed,      ///< Members keep their ranks, and who is lost ends the job.
+  kShrinking,  ///< Workers that are lost or leave are forgotten, down to
+               ///< JobSettings::min_workers; nobody comes.
+  kElastic     ///< The same, and workers come; so do servers, and those on which no tensor lies go.
 };
 
 /// Thread: loop.
@@ -68,9 +70,9 @@ class ViewMachine {
   void take(const TurnOver&);
   void take(const TimeOut&);
 
+  void disperse();
   void begin();
   void remove(NodeId node, std::uint64_t round);
-  void end_contribution(NodeId node, std::uint64_t round);
   void end(Status why);
   void publish();
 
@@ -84,10 +86,12 @@ class ViewMachine {
   SlotTable slots_;
   View view_;
   View next_;
-  std::set<NodeId> changed_;  // From one to the other.
-  bool fenced_ = false;       // Frames that follow the view before must not be taken any more.
+  std::set<NodeId> changed_;            // From one to the other,
+  std::map<NodeId, std::string> lost_;  // and of them those that were lost, with the cause.
+  bool fenced_ = false;  // Frames that follow the view before must not be taken any more.
   std::set<NodeId> linked_;
   std::map<NodeId, Time> notices_;
+  std::uint32_t finished_ = 0;  // Workers that have left in order, where these are forgotten.
   std::vector<Doubt> doubts_;
   std::vector<ViewOrder> orders_;
 };

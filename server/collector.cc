@@ -183,8 +183,7 @@ Status Collector::check_gone(const Contributors& next) const {
       return {Code::kPeerLost,
               fmt::format("worker {} is gone, from which a broadcast is open", one.rank)};
     }
-    const bool has_come = rounds_.applied_of(one.node) != rounds_.rounds_of(one.node);
-    if (!root_ && has_come && shares_ != Shares::kKept) {
+    if (!root_ && has_come(rounds_, one.node) && shares_ != Shares::kKept) {
       return {Code::kPeerLost,
               fmt::format("the open round has the share of worker {}, which is gone, and shares "
                           "are not kept",

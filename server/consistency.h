@@ -99,4 +99,9 @@ class Consistency {
   std::uint64_t progress_ = 0;
 };
 
+/// It has contributed to the open collected round.
+inline bool has_come(const Consistency& rounds, NodeId worker) {
+  return rounds.applied_of(worker) != rounds.rounds_of(worker);
+}
+
 }  // namespace stretto

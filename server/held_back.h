@@ -22,6 +22,7 @@ class HeldBack {
     const Time from = std::max(first, until_);
     if (last <= from) return false;
     until_ = last;
+    if (rank >= held_.size()) held_.resize(rank + 1);
     held_[rank] += last - from;
     return true;
   }

@@ -65,13 +65,26 @@ Result<OwnedSlots::Place> OwnedSlots::make_part(const OpenTensor& tensor, const 
     if (!result.ok()) return result.status();
     made = std::move(*result);
   }
-  Part& part = slot.add(spec, layout, std::move(made), Collector(layout, job_.workers, allocate_),
-                        allocate_);
+  const auto shares = job_.elastic ? Collector::Shares::kKept : Collector::Shares::kAdded;
+  Part& part = slot.add(spec, layout, std::move(made),
+                        Collector(layout, job_.workers, allocate_, shares), allocate_);
   STRETTO_CHECK(part.store.bytes() == wanted);
   bytes_ += wanted;
   ++parts_;
   for (const NodeId worker : left) part.collector.rounds().leave(worker);
   return places_.emplace(key, Place{&slot, &part}).first->second;
+}
+
+std::vector<std::pair<Part*, Status>> OwnedSlots::regroup(const Group& workers,
+                                                          const std::set<NodeId>& lost) {
+  job_.workers = workers;
+  std::vector<std::pair<Part*, Status>> stuck;
+  for (auto& [number, slot] : slots_) {
+    const auto more = slot.regroup(workers, 0, lost);
+    stuck.insert(stuck.end(), more.begin(), more.end());
+    slot.release(slot.appended());
+  }
+  return stuck;
 }
 
 std::uint64_t OwnedSlots::shares() const {

@@ -124,17 +124,24 @@ void Shard::follow_roster() {
   if (!membership_->roster()) return;
   const Roster& roster = *membership_->roster();
   const bool first = workers_.group() == nullptr;
-  const std::vector<NodeId> newly_left = workers_.follow(roster);
+  const WorkerLinks::Departures gone = workers_.follow(roster);
   if (first) {
     held_.resize(roster.workers);
     slots_.begin({.workers = workers_.group(),
                   .slots = roster.slots,
                   .since = roster.fence,
-                  .part_bytes = roster.settings.part_bytes});
+                  .part_bytes = roster.settings.part_bytes,
+                  .elastic = roster.settings.elastic()});
   }
-  if (newly_left.empty()) return;
+  if (gone.empty()) return;
+  if (roster.settings.elastic()) {
+    for (const auto& [part, why] : slots_.regroup(workers_.group(), gone.lost)) {
+      announcer_.fail(*part, why);
+      part->doomed = why;
+    }
+  }
   slots_.for_each_part([&](Part& part) {
-    for (const NodeId worker : newly_left) part.collector.rounds().leave(worker);
+    for (const NodeId worker : gone.left) part.collector.rounds().leave(worker);
     announce(part);
   });
 }
@@ -236,8 +243,8 @@ void Shard::count(LinkId link, Worker worker, const wire::Header& header, Buffer
   // There is no other copy whose word an update would have to wait for.
   if (completed) place.slot->release(place.slot->append(part, *std::move(counted->update)));
   STRETTO_CHECK(part.settled() && part.consistent());
-  if (completed && collects && held_.note(worker.rank, first, now)) {
-    membership_->heartbeats().set_held(worker.rank, held_.of(worker.rank));
+  if (completed && collects && held_.note(worker.number, first, now)) {
+    membership_->heartbeats().set_held(worker.number, held_.of(worker.number));
   }
   if (trace_.tracer().on()) note_share(header, bytes, part.store.has_rule() && completed, now);
   if (push.wants_value || collects) {
@@ -302,7 +309,7 @@ void Shard::watch_stalls() {
 metrics::Metrics Shard::metrics() {
   using metrics::Type;
   const metrics::Labels labels = {{"role", "server"},
-                                  {"rank", std::to_string(membership_->rank())},
+                                  {"rank", std::to_string(membership_->number())},
                                   {"shard", std::to_string(index_)}};
   metrics::Metrics made = metrics_of(van_, labels);
   const metrics::Adder add(made, labels);

@@ -51,12 +51,39 @@ void Slot::move(std::uint32_t since) {
   since_ = since;
 }
 
+namespace {
+
+// Who makes a part's rounds from which one on, and who is out of the open one.
+struct Regrouping {
+  std::uint64_t from_round;
+  std::set<NodeId> out;
+};
+
+Regrouping regrouping_of(const Consistency& rounds, const Contributors& next,
+                         std::uint64_t from_round, const std::set<NodeId>& gone) {
+  Regrouping made{.from_round = from_round, .out = gone};
+  if (from_round > rounds.next_round()) return made;
+  for (const Contributor& one : rounds.group()->all()) {
+    if (next.contains(one.node) || gone.contains(one.node)) continue;
+    if (has_come(rounds, one.node)) {
+      made.from_round = rounds.next_round() + 1;
+    } else {
+      made.out.insert(one.node);
+    }
+  }
+  return made;
+}
+
+}  // namespace
+
 std::vector<std::pair<Part*, Status>> Slot::regroup(const Group& next, std::uint64_t from_round,
                                                     const std::set<NodeId>& gone) {
   std::vector<std::pair<Part*, Status>> stuck;
   for (auto& [key, part] : parts_) {
     part.waiting.drop(gone);
-    Result<std::optional<Update>> completed = part.collector.regroup(next, from_round, gone);
+    const Regrouping made = regrouping_of(part.collector.rounds(), *next, from_round, gone);
+    Result<std::optional<Update>> completed =
+        part.collector.regroup(next, made.from_round, made.out);
     if (!completed.ok()) {
       stuck.emplace_back(&part, completed.status());
     } else if (completed->has_value()) {

@@ -85,7 +85,9 @@ class Slot {
   /// Counts an admitted share. An update that it completes is to be appended.
   Result<Collector::Counted> count(Part& part, const PushId& push, Share share);
 
-  /// Who makes the rounds of all its parts: Collector::regroup. Who is gone waits for nothing.
+  /// Who makes the rounds of all its parts: Collector::regroup. Who is gone waits for nothing. Of
+  /// those who are in no more from now on and are not gone, having left in order, what they have
+  /// contributed to an open round stays in it.
   /// Updates that this completes are appended. Parts whose open round cannot go on are named with
   /// the reason.
   std::vector<std::pair<Part*, Status>> regroup(const Group& next, std::uint64_t from_round,

@@ -16,7 +16,8 @@ constexpr std::size_t kMaxCallers = 4096;
 Group workers_of(const Roster& roster) {
   std::vector<Contributor> workers;
   for (const Member& member : roster.members) {
-    if (member.role == Role::kWorker) workers.push_back({member.node, member.rank});
+    if (member.role != Role::kWorker || (roster.settings.elastic() && member.left)) continue;
+    workers.push_back({member.node, member.number()});
   }
   return make_group(std::move(workers));
 }
@@ -33,20 +34,37 @@ void WorkerLinks::greet(LinkId link, const control::Hello& hello) {
   }
 }
 
-std::vector<NodeId> WorkerLinks::follow(const Roster& roster) {
+WorkerLinks::Departures WorkerLinks::follow(const Roster& roster) {
   if (group_ == nullptr) group_ = workers_of(roster);
   for (const Caller& caller : std::exchange(callers_, {})) answer(caller, roster);
   if (roster.epoch == followed_epoch_) return {};
   followed_epoch_ = roster.epoch;
-  std::vector<NodeId> newly_left;
+  Departures gone;
   for (const Member& member : roster.members) {
     if (member.role != Role::kWorker || !member.left || !told_left_.insert(member.node).second) {
       continue;
     }
     left_.insert(member.node);
-    newly_left.push_back(member.node);
+    if (member.lost) {
+      gone.lost.insert(member.node);
+      part_with(member);
+    } else {
+      gone.left.push_back(member.node);
+    }
   }
-  return newly_left;
+  if (roster.settings.elastic() && !gone.empty()) group_ = workers_of(roster);
+  return gone;
+}
+
+// One that still lives hears that others go on without it.
+void WorkerLinks::part_with(const Member& lost) {
+  const LinkId link = link_of(lost.node);
+  if (link == 0) return;
+  workers_.erase(link);
+  links_.erase(lost.node);
+  van_.links().refuse(link,
+                      Status(Code::kPeerLost, fmt::format("{} is lost to the job", lost.describe()))
+                          .with_peer(lost.describe()));
 }
 
 void WorkerLinks::answer(const Caller& caller, const Roster& roster) {
@@ -65,7 +83,7 @@ void WorkerLinks::answer(const Caller& caller, const Roster& roster) {
     return;
   }
   links_[member->node] = caller.link;
-  workers_[caller.link] = {member->node, member->rank};
+  workers_[caller.link] = {member->node, member->number()};
   van_.links().admit(caller.link, member->node);
   van_.send_control(caller.link, control::Welcome{.node = member->node, .rank = member->rank});
 }

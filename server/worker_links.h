@@ -20,7 +20,13 @@ class WorkerLinks {
  public:
   struct Worker {
     NodeId node = 0;
-    Rank rank = 0;
+    Rank number = 0;  ///< Member::number.
+  };
+  /// Who has gone.
+  struct Departures {
+    std::vector<NodeId> left;  ///< In order; and
+    std::set<NodeId> lost;     ///< not: their links have ended.
+    bool empty() const { return left.empty() && lost.empty(); }
   };
 
   /// `van` outlives this.
@@ -28,8 +34,8 @@ class WorkerLinks {
 
   /// A hello: answered by follow(), or refused at once.
   void greet(LinkId link, const control::Hello& hello);
-  /// Answers those who wait. The workers that this roster, and none before it, says have left.
-  std::vector<NodeId> follow(const Roster& roster);
+  /// Answers those who wait. The workers that this roster, and none before it, says have gone.
+  Departures follow(const Roster& roster);
   /// What a worker says: it is waited for no longer, by what is new from now on.
   void leave(LinkId link);
   /// Forgets a link. The worker behind it, if it was one.
@@ -42,7 +48,7 @@ class WorkerLinks {
     const auto known = links_.find(worker);
     return known == links_.end() ? 0 : known->second;
   }
-  /// The job's; null until there is a roster.
+  /// Who makes rounds; null until there is a roster. In an elastic job those who are in.
   const Group& group() const { return group_; }
   const std::set<NodeId>& left() const { return left_; }
 
@@ -53,6 +59,7 @@ class WorkerLinks {
   };
 
   void answer(const Caller& caller, const Roster& roster);
+  void part_with(const Member& lost);
 
   const Config& config_;
   Van& van_;

@@ -96,7 +96,8 @@ Result<JobSettings> settings_from(const wire::Settings& s) {
                      .heartbeat = nanoseconds(s.heartbeat_ns()),
                      .dead_after = nanoseconds(s.dead_after_ns()),
                      .stall_warn = nanoseconds(s.stall_warn_ns()),
-                     .stall_error = nanoseconds(s.stall_error_ns())};
+                     .stall_error = nanoseconds(s.stall_error_ns()),
+                     .min_workers = s.min_workers()};
 }
 
 Result<Member> member_from(const wire::Member& m) {
@@ -109,7 +110,9 @@ Result<Member> member_from(const wire::Member& m) {
                 .rank = m.rank(),
                 .shard = m.shard(),
                 .address = m.address(),
-                .left = m.left()};
+                .left = m.left(),
+                .lost = m.lost(),
+                .moved_up = m.moved_up()};
 }
 
 // Members, each once and within the world that the roster says.
@@ -120,10 +123,11 @@ Status add_members(const wire::Roster& message, Roster& roster) {
     Result<Member> member = member_from(m);
     if (!member.ok()) return member.status();
     const bool worker = member->role == Role::kWorker;
-    const std::uint32_t world = worker ? roster.workers : roster.servers;
-    const std::uint32_t shard = worker ? 0 : member->shard;
-    if (!nodes.insert(member->node).second || member->node <= 1 || member->rank >= world ||
-        !places.insert({member->role, member->rank, shard}).second) {
+    const bool gone = roster.settings.elastic() && member->left;  // It has no place any more.
+    const bool fits =
+        gone || (member->rank < (worker ? roster.workers : roster.servers) &&
+                 places.insert({member->role, member->rank, worker ? 0 : member->shard}).second);
+    if (!nodes.insert(member->node).second || member->node <= 1 || !fits) {
       return malformed(fmt::format("a roster names {} (node {}) twice or out of range",
                                    member->describe(), member->node));
     }
@@ -138,15 +142,12 @@ Result<Message> from(const wire::Roster& message) {
                 .workers = message.workers(),
                 .servers = message.servers(),
                 .slots = message.slots(),
-                .since = message.since(),
-                .members = {},
-                .settings = {}};
+                .since = message.since()};
   if (message.members_size() > static_cast<int>(kMaxNodes) || roster.workers > kMaxNodes ||
       roster.slots == 0 || roster.slots > (1U << 20) ||
       (roster.since != 0 && roster.since >= roster.epoch)) {
     return malformed(fmt::format(
-        "a roster of {} members, {} workers and {} slots, of epoch {} "
-        "since epoch {}",
+        "a roster of {} members, {} workers and {} slots, of epoch {} since epoch {}",
         message.members_size(), roster.workers, roster.slots, roster.epoch, roster.since));
   }
   Result<JobSettings> settings = settings_from(message.settings());

@@ -74,6 +74,7 @@ void write(const JobSettings& settings, wire::Settings& out) {
   out.set_dead_after_ns(nanoseconds_of(settings.dead_after));
   out.set_stall_warn_ns(nanoseconds_of(settings.stall_warn));
   out.set_stall_error_ns(nanoseconds_of(settings.stall_error));
+  out.set_min_workers(settings.min_workers);
 }
 
 void write(const Roster& roster, wire::Control& message) {
@@ -92,6 +93,8 @@ void write(const Roster& roster, wire::Control& message) {
     m.set_shard(member.shard);
     m.set_address(member.address);
     m.set_left(member.left);
+    m.set_lost(member.lost);
+    m.set_moved_up(member.moved_up);
   }
   write(roster.settings, *out.mutable_settings());
 }

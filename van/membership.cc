@@ -19,7 +19,7 @@ constexpr Duration kFarewell = 500ms;  // How long a resignation waits to be hea
 constexpr Duration kRendezvousSlack = 3s;
 
 bool have_one_place(const Member& a, const Member& b) {
-  return a.role == b.role && a.rank == b.rank;
+  return a.role == b.role && a.number() == b.number();
 }
 
 // True if each of `some` is among `all`, in the same place.
@@ -35,9 +35,11 @@ bool are_among(const std::vector<Member>& some, const std::vector<Member>& all) 
 // What is sized and placed by the first roster stays as it is: later ones, which are whole or only
 // what has changed, say who has left. What has been fenced stays so.
 bool follows(const Roster& before, const Roster& after) {
-  if (after.workers != before.workers || after.servers != before.servers ||
-      after.slots != before.slots || after.settings.part_bytes != before.settings.part_bytes ||
-      after.since > before.epoch || after.fence < before.fence) {
+  const bool elastic = before.settings.elastic();
+  if ((after.workers != before.workers && !elastic) || after.settings.elastic() != elastic ||
+      after.servers != before.servers || after.slots != before.slots ||
+      after.settings.part_bytes != before.settings.part_bytes || after.since > before.epoch ||
+      after.fence < before.fence) {
     return false;
   }
   if (after.since == 0) return are_among(before.members, after.members);
@@ -55,6 +57,9 @@ Roster merged(Roster before, Roster after) {
     const auto known = std::find_if(before.members.begin(), before.members.end(),
                                     [&](const Member& m) { return m.node == change.node; });
     known->left = change.left;
+    known->lost = change.lost;
+    known->rank = change.rank;
+    known->moved_up = change.moved_up;
   }
   after.members = std::move(before.members);
   after.since = 0;
@@ -120,7 +125,8 @@ bool Membership::on_control(LinkId link, const control::Message& message) {
     fail(failure->why);
   } else if (const auto* fault = std::get_if<control::Fault>(&message)) {
     if (fault->tensor != 0 || !fault->name.empty()) return false;
-    fail(Status(fault->why).with_peer("scheduler").with_operation("join"));
+    const Status why = Status(fault->why).with_peer("scheduler");
+    fail(roster_ ? fault->why : Status(why).with_operation("join"));
   } else {
     return false;
   }
@@ -131,6 +137,7 @@ void Membership::on_welcome(const control::Welcome& welcome) {
   if (state_ != State::kGreeting) return;
   node_ = welcome.node;
   rank_ = welcome.rank;
+  number_ = welcome.rank;
   job_ = welcome.job;
   van_.links().admit(link_, kSchedulerNode);
   van_.set_node(node_);
@@ -158,6 +165,10 @@ void Membership::on_roster(const Roster& roster) {
   }
   roster_ = roster_ ? merged(*std::move(roster_), roster) : roster;
   verdicts_.follow(*roster_);
+  if (const Member* self = roster_->find(node_)) {
+    rank_ = self->rank;
+    number_ = self->number();
+  }
   van_.set_epoch(roster_->epoch, roster_->fence);
   van_.set_windows(roster_->settings.link_window_bytes, roster_->settings.total_window_bytes);
   van_.set_dead_after(roster_->settings.dead_after);

@@ -78,7 +78,8 @@ class Membership {
   const Status& status() const { return status_; }
   const std::optional<Roster>& roster() const { return roster_; }
   NodeId node() const { return node_; }
-  Rank rank() const { return rank_; }
+  /// Member::number.
+  Rank number() const { return number_; }
   /// Tells this job from others; 0 before the welcome.
   std::uint64_t job() const { return job_; }
   LinkId scheduler_link() const { return link_; }
@@ -101,6 +102,7 @@ class Membership {
   std::optional<Roster> roster_;
   NodeId node_ = 0;
   Rank rank_ = 0;
+  Rank number_ = 0;
   std::uint64_t job_ = 0;
   LinkId link_ = 0;
   Status last_break_;  // Why the last attempt to connect failed.

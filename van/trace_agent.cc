@@ -78,7 +78,7 @@ void TraceAgent::start_files(const Membership& membership, std::uint32_t shard) 
   if (!settings.folder.empty()) {
     const trace::Node who{.node = membership.node(),
                           .role = config_.role,
-                          .rank = membership.rank(),
+                          .rank = membership.number(),
                           .shard = shard,
                           .job = membership.job(),
                           .dropped = 0,

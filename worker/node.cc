@@ -13,7 +13,7 @@
 namespace stretto {
 
 WorkerNode::WorkerNode(const Config& config, std::unique_ptr<Transport> transport,
-                       const Clock& clock, std::unique_ptr<Coder> coder)
+                       const Clock& clock, std::unique_ptr<Coder> coder, PlaceWatch::Then on_place)
     : clock_(clock),
       van_(std::move(transport), clock,
            {.limits = limits_for(config),
@@ -24,7 +24,8 @@ WorkerNode::WorkerNode(const Config& config, std::unique_ptr<Transport> transpor
       membership_(config, {}, van_, clock),
       trace_(config, van_),
       shards_(van_),
-      work_(config, clock, van_, membership_, shards_, trace_, std::move(coder)) {}
+      work_(config, clock, van_, membership_, shards_, trace_, std::move(coder)),
+      places_(std::move(on_place)) {}
 
 // ---- requests
 
@@ -119,13 +120,14 @@ void WorkerNode::tick() {
     exchange.set_elsewhere(heartbeats.elsewhere());
   }
   membership_.tick();
+  places_.follow(membership_);
   input_.limit(heartbeats.input_limit_bytes());
   trace_.tick(membership_, 0, exchange.progress().most_rounds);
   work_.tick();
   const Time now = clock_.now();
   if (pen_.due(now)) {
     pen_.put(
-        worker_metrics(van_, exchange, membership_.rank(), heartbeats, activity_.reports().all()),
+        worker_metrics(van_, exchange, membership_.number(), heartbeats, activity_.reports().all()),
         now);
   }
   if (membership_.state() == Membership::State::kMember && !shards_.called()) {

@@ -16,6 +16,7 @@
 #include "van/van.h"
 #include "worker/activity_report.h"
 #include "worker/input_report.h"
+#include "worker/job_place.h"
 #include "worker/program_work.h"
 #include "worker/shard_links.h"
 
@@ -27,9 +28,10 @@ class WorkerNode final : public Agent, private Van::Handler {
   using Done = ProgramWork::Done;
   using Declared = ProgramWork::Declared;
 
-  /// `coder` is where codecs run.
+  /// `coder` is where codecs run; `on_place` hears in step() where it stands, at each view.
   WorkerNode(const Config& config, std::unique_ptr<Transport> transport, const Clock& clock,
-             std::unique_ptr<Coder> coder = std::make_unique<Coder>());
+             std::unique_ptr<Coder> coder = std::make_unique<Coder>(),
+             PlaceWatch::Then on_place = nullptr);
 
   /// `done` hears when there are links to every shard.
   void join(Done done);
@@ -86,6 +88,7 @@ class WorkerNode final : public Agent, private Van::Handler {
   ShardLinks shards_;
   ProgramWork work_;
   Done joining_;
+  PlaceWatch places_;
   std::vector<Done> leaving_;  // Who waits for that.
   bool ended_ = false;
   Time without_memory_until_ = Time::max();

@@ -39,7 +39,7 @@ struct Operation {
   Tensor tensor;
   std::span<const std::byte> source;  ///< Empty for pulls and a broadcast's receivers.
   std::span<std::byte> target;        ///< Empty for pushes.
-  Rank root = 0;                      ///< Of a broadcast.
+  Rank root = 0;                      ///< Of a broadcast: its number.
   std::int32_t priority = 0;
   Time deadline_wanted = Time::max();  ///< Among equal priorities earlier goes first.
   std::shared_ptr<detail::TicketState> ticket;

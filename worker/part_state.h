@@ -126,7 +126,8 @@ inline ValueInfo LastValue::info_of(const wire::ValueFacts& facts) const {
           .staleness = all - std::min(all, own),
           .applied = facts.own_applied,
           .slowest = facts.slowest,
-          .spread = facts.spread};
+          .spread = facts.spread,
+          .contributors = facts.contributors};
 }
 
 // A pull may go while our last round is still open at the server; another share may not.

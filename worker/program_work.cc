@@ -103,7 +103,7 @@ void ProgramWork::sit_out(BarrierCalls::Done done) {
 void ProgramWork::on_scheduler(const control::Message& message) {
   if (const auto* declared = std::get_if<control::Declared>(&message)) {
     if (!membership_.roster()) return;  // Nothing can have been asked yet.
-    declarations_.on_declared(*declared, *membership_.roster(), membership_.rank());
+    declarations_.on_declared(*declared, *membership_.roster(), membership_.number());
   } else if (const auto* fault = std::get_if<control::Fault>(&message)) {
     on_fault(*fault, "scheduler");
   } else if (const auto* barrier = std::get_if<control::Barrier>(&message)) {

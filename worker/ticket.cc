@@ -15,7 +15,8 @@ ValueInfo combine(const ValueInfo& a, const ValueInfo& b) {
           .staleness = std::max(a.staleness, b.staleness),
           .applied = std::min(a.applied, b.applied),
           .slowest = std::min(a.slowest, b.slowest),
-          .spread = std::max(a.spread, b.spread)};
+          .spread = std::max(a.spread, b.spread),
+          .contributors = std::min(a.contributors, b.contributors)};
 }
 
 void TicketState::end_one(const Status& status, const ValueInfo& info,

@@ -19,6 +19,7 @@
 #include "van/transports.h"
 #include "worker/node.h"
 #include "worker/request.h"
+#include "worker/standing.h"
 #include "worker/ticket.h"
 
 namespace stretto {
@@ -38,7 +39,8 @@ class WorkerImpl {
       : config_(std::move(config)),
         input_(std::move(input)),
         node_(config_, std::move(transport), clock_,
-              make_pool_coder([this](Coder::Work then) { return_to_loop(std::move(then)); })) {}
+              make_pool_coder([this](Coder::Work then) { return_to_loop(std::move(then)); }),
+              [this](const JobPlace& place) { standing_.set(place); }) {}
 
   /// Handles are heard until the end: what is cancelled or resumed meanwhile lets us leave. When
   /// this returns every ticket has ended.
@@ -64,8 +66,7 @@ class WorkerImpl {
       return interrupted("join");
     }
     const Status status = joined->status();
-    if (status.ok())
-      endpoint_ = metrics::serve_if_wanted(config_, node_.membership().rank(), board_);
+    if (status.ok()) endpoint_ = metrics::serve_if_wanted(config_, standing_.rank(), board_);
     return status;
   }
 
@@ -77,7 +78,7 @@ class WorkerImpl {
 
   Loop& loop() { return loop_; }
   const Config& config() const { return config_; }
-  Rank rank() const { return node_.membership().rank(); }
+  Standing& standing() { return standing_; }
   bool tracing() { return node_.tracer().on(); }
   const std::shared_ptr<Pauses>& pauses() { return node_.activity().pauses(); }
   void report(std::string_view name, double value) {
@@ -100,6 +101,7 @@ class WorkerImpl {
   const std::shared_ptr<metrics::Board> board_ = std::make_shared<metrics::Board>();
   std::unique_ptr<metrics::MetricsEndpoint> endpoint_;
   std::atomic<bool> complained_{false};  // Of a report.
+  Standing standing_;
   WorkerNode node_;
   Loop loop_{node_, clock_};  // Last: it ends before what it uses.
 };
@@ -256,7 +258,7 @@ Result<Worker> Worker::join(const Options& options) {
       std::make_unique<detail::WorkerImpl>(config, options.input_account, std::move(*transport));
   impl->set_stack_source(options.stack_source);
   if (Status status = impl->join(); !status.ok()) return status;
-  set_log_identity({"worker", impl->rank()});
+  set_log_identity({"worker", impl->standing().rank()});
   return Worker(std::move(impl));
 }
 
@@ -265,8 +267,12 @@ Worker::Worker(Worker&&) noexcept = default;
 Worker& Worker::operator=(Worker&&) noexcept = default;
 Worker::~Worker() = default;
 
-Rank Worker::rank() const { return impl_->rank(); }
-std::uint32_t Worker::size() const { return impl_->config().workers; }
+Rank Worker::rank() const { return impl_->standing().rank(); }
+std::uint32_t Worker::size() const { return impl_->standing().size(); }
+
+JobView Worker::on_view(std::function<void(const JobView&)> then) {
+  return impl_->standing().on_view(std::move(then));
+}
 
 Result<Tensor> Worker::declare(std::string_view name, Dtype dtype, std::size_t elements,
                                const TensorOptions& options) {
@@ -321,17 +327,17 @@ Ticket Worker::push_pull(std::span<const Transfer> transfers) {
 
 Ticket Worker::broadcast(const Tensor& tensor, std::span<std::byte> data, Rank root, int priority) {
   Status status = check_size(tensor, data.size(), "data");
-  if (status.ok() && root >= size()) {
+  const std::optional<Standing::Root> from = impl_->standing().root(root);
+  if (status.ok() && !from) {
     status = {Code::kInvalidArgument,
               fmt::format("root {} of {} workers; ranks are 0 to {}", root, size(), size() - 1)};
   }
   if (!status.ok()) return detail::ended_ticket(std::move(status).with_operation("broadcast"));
-  const bool is_root = root == rank();
   Transfer transfer{.tensor = tensor, .source = {}, .target = data, .priority = priority};
-  if (is_root) transfer.source = data;
-  return begin(*impl_,
-               is_root ? Operation::Kind::kBroadcastRoot : Operation::Kind::kBroadcastReceiver,
-               transfer, root);
+  if (from->is_self) transfer.source = data;
+  return begin(
+      *impl_, from->is_self ? Operation::Kind::kBroadcastRoot : Operation::Kind::kBroadcastReceiver,
+      transfer, from->number);
 }
 
 void Worker::report(std::string_view name, double value) { impl_->report(name, value); }

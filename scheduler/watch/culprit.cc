@@ -39,7 +39,7 @@ struct Hindrance {
 std::string names_of(const std::vector<const Row*>& rows) {
   std::string text = rows.size() == 1 ? "worker" : "workers";
   for (std::size_t i = 0; i < std::min(rows.size(), kMostRanksTold); ++i) {
-    text += fmt::format("{} {}", i == 0 ? "" : ",", rows[i]->member.rank);
+    text += fmt::format("{} {}", i == 0 ? "" : ",", rows[i]->member.number());
   }
   if (rows.size() > kMostRanksTold) text += ", ...";
   return text;
@@ -92,7 +92,8 @@ class Inquiry {
  public:
   Inquiry(const StandstillTable& table, Time now) : table_(table), now_(now) {
     for (const auto& [node, row] : table.rows) {
-      if (row.member.role == Role::kWorker && !row.member.left) by_rank_[row.member.rank] = &row;
+      if (row.member.role == Role::kWorker && !row.member.left)
+        by_rank_[row.member.number()] = &row;
     }
     for (const Wait& wait : table.waits) {
       const Row* shard = row_of(wait.shard);
@@ -148,8 +149,9 @@ class Inquiry {
         if (waits && (first == nullptr || age_of(*worker) > age_of(*first))) first = worker;
       }
       if (first == nullptr) continue;
-      return made(row, silence_of(row), age_of(*first),
-                  fmt::format("; worker {} waits for it in {}", first->member.rank, first->call));
+      return made(
+          row, silence_of(row), age_of(*first),
+          fmt::format("; worker {} waits for it in {}", first->member.number(), first->call));
     }
     return std::nullopt;
   }
@@ -191,7 +193,7 @@ class Inquiry {
   std::optional<Hindrance> own_push(const Row& row, bool& unsure) const {
     const auto of_its_tensor = [&](const Wait* wait) { return waits_in(row, wait->tensor); };
     const auto lacks = [&](const Wait* wait) {
-      return of_its_tensor(wait) && std::ranges::count(wait->missing, row.member.rank) > 0;
+      return of_its_tensor(wait) && std::ranges::count(wait->missing, row.member.number()) > 0;
     };
     const auto wait = std::ranges::find_if(told_, lacks);
     const bool lacked = wait != told_.end();
@@ -290,7 +292,7 @@ class Inquiry {
       const auto same = static_cast<std::size_t>(std::ranges::count_if(
           by_rank_, [&](const auto& each) { return each.second->call == row->call; }));
       const bool fewer = named == nullptr || same < fewest ||
-                         (same == fewest && row->member.rank > named->member.rank);
+                         (same == fewest && row->member.number() > named->member.number());
       if (!fewer) continue;
       named = row;
       fewest = same;
@@ -342,7 +344,7 @@ class Inquiry {
 
   static Culprit made(const Row& row, const Hindrance& why, Duration age, const std::string& more) {
     return {.role = row.member.role,
-            .rank = row.member.rank,
+            .rank = row.member.number(),
             .shard = row.member.shard,
             .phase = why.phase,
             .cause = why.cause,

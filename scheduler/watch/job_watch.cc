@@ -22,17 +22,17 @@ void JobWatch::heard(const Member& member, const control::Heartbeat& beat, Time 
   standstill_.heard(member, beat, now);
   stacks_.heard(member.node, beat.stack, now);
   if (member.role != Role::kWorker || member.left) return;
-  overview_.heard(member.rank, beat.rounds, beat.staleness, now);
-  whereabouts_.heard(member.rank, beat.waits_in);
-  if (beat.input) input_.heard(member.rank, *beat.input);
+  overview_.heard(member.number(), beat.rounds, beat.staleness, now);
+  whereabouts_.heard(member.number(), beat.waits_in);
+  if (beat.input) input_.heard(member.number(), *beat.input);
 }
 
 control::Heartbeat JobWatch::answer(const Member& member, const control::Heartbeat& beat) const {
   control::Heartbeat answer{.number = beat.number, .wants_stack = stacks_.wanted(member.node)};
   if (member.role == Role::kWorker) {
-    answer.input_limit_bytes = input_.limit_of(member.rank);
+    answer.input_limit_bytes = input_.limit_of(member.number());
     const std::optional<Culprit>& standstill = standstill_.verdict();
-    answer.elsewhere = standstill ? standstill->text : whereabouts_.elsewhere(member.rank);
+    answer.elsewhere = standstill ? standstill->text : whereabouts_.elsewhere(member.number());
   }
   return answer;
 }
@@ -43,9 +43,14 @@ void JobWatch::left(const Member& member) {
   standstill_.left(member.node);
   stacks_.left(member.node);
   if (member.role != Role::kWorker) return;
-  overview_.left(member.rank);
-  whereabouts_.left(member.rank);
-  input_.left(member.rank);
+  overview_.left(member.number());
+  whereabouts_.left(member.number());
+  input_.left(member.number());
+}
+
+void JobWatch::lost(const Member& member) {
+  left(member);
+  if (member.role == Role::kWorker) lost_workers_.push_back(member.number());
 }
 
 void JobWatch::look(Time now) {

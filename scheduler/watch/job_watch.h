@@ -27,6 +27,10 @@ class JobWatch {
   /// What a member is told in return.
   control::Heartbeat answer(const Member& member, const control::Heartbeat& beat) const;
   void left(const Member& member);
+  /// The job goes on without it.
+  void lost(const Member& member);
+  /// The numbers of the workers that this has been said of, in that order.
+  const std::vector<Rank>& lost_workers() const { return lost_workers_; }
   /// Logs what people should know by now.
   void look(Time now);
   /// We slept, and heard nobody: all were heard just now.
@@ -49,6 +53,7 @@ class JobWatch {
   InputWatch input_;
   TraceSession trace_;
   Stacks stacks_;
+  std::vector<Rank> lost_workers_;
 };
 
 }  // namespace stretto

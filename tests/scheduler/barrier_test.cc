@@ -62,5 +62,21 @@ TEST(Barriers, WhoSitsOutWaitsForThoseWhoDoAndNotForOthers) {
   EXPECT_EQ(barriers.enter(2, 11, 2, false), Outcome::kComplete);
 }
 
+TEST(Barriers, NobodyWaitsForWhoIsNotExpectedAnyMore) {
+  Barriers barriers;
+  EXPECT_FALSE(barriers.expect({2, 3, 4}));
+  EXPECT_EQ(barriers.enter(1, 2, 3), Barriers::Outcome::kWaiting);
+  EXPECT_EQ(barriers.enter(1, 3, 3), Barriers::Outcome::kWaiting);
+  EXPECT_FALSE(barriers.expect({3, 4})) << "who was there and is gone does not count";
+  EXPECT_EQ(barriers.enter(1, 4, 2), Barriers::Outcome::kComplete);
+  EXPECT_EQ(barriers.enter(2, 4, 2), Barriers::Outcome::kWaiting);
+  const auto open = barriers.expect({4});
+  ASSERT_TRUE(open.has_value());
+  EXPECT_EQ(open->number, 2U);
+  EXPECT_EQ(open->last, 4U);
+  EXPECT_EQ(barriers.enter(2, 4, 1), Barriers::Outcome::kPast);
+  EXPECT_FALSE(barriers.expect({4}));
+}
+
 }  // namespace
 }  // namespace stretto

@@ -99,5 +99,24 @@ TEST(ReadyLine, AReaderThatLeftAfterTheFirstLineChangesNothing) {
   EXPECT_EQ(agent.steps, 1);
 }
 
+TEST(ReadyLine, SaysWithoutWhomAnElasticJobGoesOn) {
+  int ends[2] = {-1, -1};
+  ASSERT_EQ(::pipe(ends), 0);
+  ReadyIdle agent;
+  std::vector<Rank> lost;
+  ReadyLine line(
+      ends[1], agent, [] { return Gathering::kComplete; },
+      [&lost]() -> const std::vector<Rank>& { return lost; });
+  line.step(0ns);
+  EXPECT_EQ(taken(ends[0]), "all are here\n");
+  lost = {2, 0};
+  line.step(0ns);
+  EXPECT_EQ(taken(ends[0]), "the job goes on without worker 2\nthe job goes on without worker 0\n");
+  EXPECT_EQ(loss_named("the job goes on without worker 2"), 2U);
+  EXPECT_FALSE(loss_named("the job goes on without worker 2x"));
+  EXPECT_FALSE(loss_named("all are here"));
+  ::close(ends[0]);
+}
+
 }  // namespace
 }  // namespace stretto

@@ -156,12 +156,50 @@ TEST_F(ViewMachineTest, AnElasticJobGoesOnWithoutWhoIsLost) {
   EXPECT_TRUE(on(Gone{.node = workers_[0], .cause = "reset", .round = 7}).empty());
   on(TurnOver{});
   EXPECT_EQ(view().epoch, 2U);
-  EXPECT_EQ(view().fence, 2U) << "frames of who is lost count no more";
+  EXPECT_EQ(view().fence, 1U) << "the others' frames that are on their way are good";
   EXPECT_EQ(view().find(workers_[0]), nullptr);
   EXPECT_EQ(view().find(workers_[1])->rank, 0U) << "rank 0 exists while workers do";
+  EXPECT_EQ(view().find(workers_[1])->describe(), "worker 1") << "and is named as before";
   EXPECT_EQ(view().contributors.from_round, 7U);
   EXPECT_THAT(view().contributors.nodes, ElementsAre(workers_[1]));
   EXPECT_NE(only<EndJob>(on(Lost{.node = workers_[1]})), nullptr) << "the last one ends it";
+}
+
+TEST_F(ViewMachineTest, TooFewWorkersEndTheJobUnlessTheOthersHaveFinished) {
+  config_.job.min_workers = 2;
+  gather(Sizing::kShrinking);
+  EXPECT_EQ(only<EndJob>(on(Lost{.node = workers_[1], .cause = "reset"}))->why.cause(),
+            "worker 1 is lost: reset; the job goes on with 2 workers at least");
+  config_.job.min_workers = 1;
+  gather(Sizing::kShrinking);
+  on(Left{.node = workers_[0]});
+  on(TurnOver{});
+  const auto last = on(Lost{.node = workers_[1], .cause = "reset"});
+  EXPECT_EQ(only<EndJob>(last), nullptr);
+  EXPECT_NE(only<Disperse>(last), nullptr) << "who has finished counts";
+}
+
+TEST_F(ViewMachineTest, AShrinkingJobTakesNobodyInAndNamesWhoIsLost) {
+  config_.job.min_workers = 1;
+  gather(Sizing::kShrinking);
+  on(Lost{.node = workers_[0], .cause = "silent"});
+  const std::vector<ViewOrder> orders = on(TurnOver{});
+  const auto* news = only<Publish>(orders);
+  ASSERT_NE(news, nullptr);
+  ASSERT_EQ(news->lost.size(), 1U);
+  EXPECT_EQ(news->lost[0].node, workers_[0]);
+  EXPECT_EQ(news->lost[0].cause, "silent");
+  EXPECT_EQ(only<Refuse>(on(worker_joins(0)))->why.code(), Code::kRefused);
+}
+
+TEST_F(ViewMachineTest, ALinkThatBrokeCostsAnElasticJobItsWorker) {
+  gather(Sizing::kElastic);
+  on(Suspicion{.reporter = servers_[0], .subject = workers_[1], .cause = "reset"});
+  now_ += 2s;
+  EXPECT_EQ(only<EndJob>(on(TimeOut{})), nullptr);
+  on(TurnOver{});
+  EXPECT_EQ(view().find(workers_[1]), nullptr);
+  EXPECT_NE(view().find(workers_[0]), nullptr);
 }
 
 TEST_F(ViewMachineTest, ANewcomerContributesFromARoundThatNobodyHasBegun) {

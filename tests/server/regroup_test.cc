@@ -37,11 +37,23 @@ TEST_F(RegroupTest, TheOpenRoundIsMadeAgainWithoutWhoIsGone) {
   make_kept(3);
   ASSERT_TRUE(share(0, {1, 1}).ok());
   ASSERT_TRUE(share(1, {10, 10}).ok());
-  ASSERT_TRUE(regroup({1, 2}).ok());
+  ASSERT_TRUE(regroup({1, 2}, 0, {fake::node_of(0)}).ok());
   EXPECT_EQ(held().version, 0U) << "it waits for worker 2";
   ASSERT_TRUE(share(2, {100, 100}).ok());
   EXPECT_THAT(value(), ElementsAre(110, 110));
   EXPECT_THAT(held().from.nodes(), ElementsAre(11, 12));
+}
+
+TEST_F(RegroupTest, WhoLeavesInOrderStaysInTheRoundThatItHasContributedTo) {
+  make_kept(4);
+  ASSERT_TRUE(share(0, {1, 1}).ok());
+  ASSERT_TRUE(regroup({1, 2}).ok()) << "worker 3 leaves, too, and has not contributed";
+  ASSERT_TRUE(share(1, {10, 10}).ok());
+  ASSERT_TRUE(regroup({1}, 0, {fake::node_of(2)}).ok()) << "one is lost meanwhile";
+  EXPECT_THAT(value(), ElementsAre(11, 11));
+  EXPECT_THAT(held().from.nodes(), ElementsAre(10, 11));
+  ASSERT_TRUE(share(1, {5, 5}).ok());
+  EXPECT_THAT(value(), ElementsAre(5, 5));
 }
 
 TEST_F(RegroupTest, ARoundThatOnlyLackedWhoIsGoneIsDone) {
@@ -123,7 +135,7 @@ TEST_F(RegroupTest, WithoutItsSharesTheOpenRoundCannotBeMadeAgain) {
   for (const bool deterministic : {false, true}) {
     make(2, {.deterministic = deterministic});
     ASSERT_TRUE(share(0, {1, 1}).ok());
-    EXPECT_THAT(regroup({1}).cause(),
+    EXPECT_THAT(regroup({1}, 0, {fake::node_of(0)}).cause(),
                 HasSubstr("worker 0, which is gone, and shares are not kept"));
     EXPECT_TRUE(regroup({0}).ok()) << "what is in the sum may stay";
     EXPECT_THAT(value(), ElementsAre(1, 1));

@@ -9,14 +9,13 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
-using testing::IsEmpty;
 
 TEST_F(LinksTest, WhoeverCallsIsAnsweredOnceThereIsARoster) {
   call(first_, 0);
   EXPECT_TRUE(first_.controls().empty());
   EXPECT_EQ(links_.find(first_.link()), nullptr);
   EXPECT_EQ(links_.group(), nullptr);
-  EXPECT_THAT(links_.follow(roster_), IsEmpty());
+  EXPECT_TRUE(links_.follow(roster_).empty());
   step();
   EXPECT_EQ(std::get<control::Welcome>(first_.control()).node, 10U);
   ASSERT_NE(links_.find(first_.link()), nullptr);
@@ -62,12 +61,30 @@ TEST_F(LinksTest, WhoHasLeftIsToldOfOnce) {
   second_.say(leave());
   step();
   EXPECT_THAT(links_.left(), ElementsAre(11));
-  EXPECT_THAT(links_.follow(roster_), IsEmpty()) << "no roster has said so";
+  EXPECT_TRUE(links_.follow(roster_).empty()) << "no roster has said so";
   roster_.members[1].left = true;
   ++roster_.epoch;
-  EXPECT_THAT(links_.follow(roster_), ElementsAre(11));
+  EXPECT_THAT(links_.follow(roster_).left, ElementsAre(11));
   ++roster_.epoch;
-  EXPECT_THAT(links_.follow(roster_), IsEmpty());
+  EXPECT_TRUE(links_.follow(roster_).empty());
+}
+
+TEST_F(LinksTest, WhoIsLostToAnElasticJobHasNoLinkAndMakesNoRounds) {
+  roster_.settings.min_workers = 1;
+  begin();
+  roster_.members[0].left = true;
+  roster_.members[0].lost = true;
+  roster_.members[1].rank = 0;
+  roster_.members[1].moved_up = 1;
+  roster_.workers = 1;
+  ++roster_.epoch;
+  const WorkerLinks::Departures gone = links_.follow(roster_);
+  EXPECT_THAT(gone.lost, ElementsAre(10));
+  EXPECT_TRUE(gone.left.empty());
+  EXPECT_EQ(links_.find(first_.link()), nullptr);
+  EXPECT_EQ(links_.link_of(10), 0U);
+  EXPECT_THAT(links_.group()->all(), ElementsAre(Contributor{11, 1})) << "by its number";
+  EXPECT_TRUE(links_.follow(roster_).empty());
 }
 
 }  // namespace

@@ -196,7 +196,7 @@ void SimCluster::hostile_turn() {
   if (target.scheduler != nullptr && !barriers_.empty()) {  // Says again which barrier it is at.
     for (auto barrier = barriers_.rbegin(); barrier != barriers_.rend(); ++barrier) {
       const auto& [number, ranks] = *barrier;
-      if (ranks.count(member.worker->membership().rank()) == 0) continue;
+      if (ranks.count(member.worker->membership().number()) == 0) continue;
       wire::Header repeat;
       repeat.sender = member.worker->membership().node();
       const Buffer bytes = control::encode(control::Barrier{.number = number});

@@ -29,7 +29,7 @@ void SimWorker::join() {
       return;
     }
     joined_ = true;
-    if (node_.membership().rank() != rank_)
+    if (node_.membership().number() != rank_)
       report_("ranks", fmt::format("worker {} got another rank", rank_));
     declare_all();
   });

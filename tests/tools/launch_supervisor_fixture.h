@@ -27,6 +27,8 @@ inline constexpr Exit kTerminated{true, SIGTERM};
 
 class SupervisorFixture : public testing::Test {
  protected:
+  explicit SupervisorFixture(bool elastic = false) : elastic_(elastic) {}
+
   void start_all() {
     supervisor_.on_spawned(kScheduler);
     supervisor_.on_ready();
@@ -68,12 +70,14 @@ class SupervisorFixture : public testing::Test {
            verdict.error.error_line(name_of(verdict.who->role), verdict.who->rank);
   }
 
+  const bool elastic_;
   const Time start_{100s};
   Time now_ = start_;
   Supervisor supervisor_{
       {{Role::kScheduler, 0}, {Role::kServer, 0}, {Role::kWorker, 0}, {Role::kWorker, 1}},
       Limits{},
-      start_};
+      start_,
+      elastic_};
 };
 
 }  // namespace stretto::launch::supervised

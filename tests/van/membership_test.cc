@@ -136,7 +136,7 @@ TEST_F(MembershipTest, AWelcomeGivesIdentityAndARosterMakesAMember) {
   say(fake::welcome(11, 1));
   EXPECT_EQ(membership_.state(), State::kRendezvous);
   EXPECT_EQ(membership_.node(), 11U);
-  EXPECT_EQ(membership_.rank(), 1U);
+  EXPECT_EQ(membership_.number(), 1U);
   EXPECT_EQ(membership_.hello().node, 11U) << "what it tells shards from now on";
   EXPECT_FALSE(membership_.roster());
   say(fake::roster());

@@ -94,7 +94,7 @@ class Parser {
     switch (flag) {
       case Flag::kWorkers:
         plan_.workers_given = true;
-        return read_number(flag_, value, kMaxWorkers, plan_.workers);
+        return read_workers(value);
       case Flag::kServers:
         servers_given_ = true;
         return read_number(flag_, value, kMaxServers, plan_.servers);
@@ -234,6 +234,19 @@ class Parser {
     const Result<std::string> text = read_file_(path);
     if (!text.ok()) return text.status();
     return take(parse_hosts(*text, path), most, hosts);
+  }
+
+  // N, or MIN:MAX of an elastic job.
+  Status read_workers(const std::string& value) {
+    const std::size_t colon = value.find(':');
+    plan_.least_workers = 0;
+    if (colon == std::string::npos) return read_number(flag_, value, kMaxWorkers, plan_.workers);
+    Status status = read_number(flag_, value.substr(0, colon), kMaxWorkers, plan_.least_workers);
+    if (status.ok()) {
+      status = read_number(flag_, value.substr(colon + 1), kMaxWorkers, plan_.workers);
+    }
+    if (!status.ok() || plan_.least_workers <= plan_.workers) return status;
+    return invalid(fmt::format("{} is '{}', wanted MIN:MAX with MIN at most MAX", flag_, value));
   }
 
   Status take(const Result<std::vector<HostSlots>>& found, std::uint32_t most,

@@ -60,10 +60,12 @@ struct Witness {
   Time at = {};                   ///< When it ended or was lost.
   bool told = false;              ///< The launcher told it to end, or killed it, before it ended.
   std::optional<Statement> said;  ///< Before it was told.
+  bool forgiven = false;          ///< An elastic job goes on without it, by its scheduler's word,
+  std::optional<Time> word_due;   ///< or may yet: that is known by then.
 
   /// It failed, or was lost, before the launcher asked it to end.
   bool failed_by_itself() const {
-    return !told && (!lost.ok() || (exit.has_value() && exit->failed()));
+    return !told && !forgiven && !word_due && (!lost.ok() || (exit.has_value() && exit->failed()));
   }
   bool succeeded() const { return exit.has_value() && !exit->failed(); }
 };
@@ -84,6 +86,7 @@ struct JobEvidence {
   void record_out_of_sight(std::size_t member);
 
   bool is_alive(std::size_t member) const { return members[member].life == Witness::Life::kAlive; }
+  /// But for those without which the job has gone on.
   bool workers_succeeded() const;
   bool failed() const;
   bool all_ended() const;

@@ -14,6 +14,7 @@ stderr. docs/LAUNCHING.md tells more.
 
 what to start
   -n, -np, --workers N, --num-workers N  workers (default: 1, or the slots of the hosts)
+  --workers MIN:MAX                      begins with MAX workers, and goes on while MIN are left
   -s, --servers N, --num-servers N       servers (default 1)
   --shards N                             shards of each server (default 1)
   --name NAME                            what stretto-top calls the job (default: as PROGRAM)

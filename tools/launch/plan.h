@@ -48,7 +48,8 @@ struct Plan {
   Action action = Action::kRun;
   std::string name;  ///< --name: what the job is called; empty: as its program.
   std::uint32_t workers = 1;
-  bool workers_given = false;  ///< By a flag or by the slots of hosts.
+  std::uint32_t least_workers = 0;  ///< The job goes on with so many; 0: a lost worker ends it.
+  bool workers_given = false;       ///< By a flag or by the slots of hosts.
   std::uint32_t servers = 1;
   std::uint32_t shards = 1;          ///< Shards of each server.
   std::vector<std::string> command;  ///< What each worker runs: PROGRAM ARG...

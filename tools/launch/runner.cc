@@ -33,7 +33,7 @@ Runner::Runner(const Plan& plan, const Ingredients& ingredients, const Clock& cl
       placement_(ingredients.placement),
       clock_(clock),
       members_(members_of(plan)),
-      supervisor_(members_, plan.limits, clock.now()),
+      supervisor_(members_, plan.limits, clock.now(), plan.least_workers != 0),
       relay_(poller_, members_, plan.log_directory,
              [this](std::size_t member, std::string_view line) {
                std::optional<Statement> said = statement_of(line, members_[member]);
@@ -157,7 +157,13 @@ void Runner::on_ready(std::string_view text) {
   const std::size_t end = text.find('\n');
   if (scheduler_.port != 0) {  // It has said where it listens.
     const std::optional<Gathering> gathering = gathering_named(text.substr(0, end));
+    const std::optional<Rank> lost = loss_named(text.substr(0, end));
     if (gathering) react(supervisor_.on_gathering(*gathering, clock_.now()));
+    const auto member = std::ranges::find(members_, JobMember{Role::kWorker, lost.value_or(0)});
+    if (lost && member != members_.end()) {
+      const auto index = static_cast<std::size_t>(member - members_.begin());
+      react(supervisor_.on_going_on_without(index, clock_.now()));
+    }
     return;
   }
   const Result<HostPort> address = parse_host_port(text.substr(0, end));

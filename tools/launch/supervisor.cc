@@ -12,9 +12,18 @@
 #include "common/clock.h"
 
 namespace stretto::launch {
+namespace {
 
-Supervisor::Supervisor(const std::vector<JobMember>& members, const Limits& limits, Time now)
-    : limits_(limits), lifecycle_(limits, now), losses_(limits) {
+// A process that was left behind may come for who has ended.
+bool looks_for_absent(const Lifecycle& lifecycle, std::size_t orphans) {
+  return lifecycle.phase() == Lifecycle::Phase::kRunning && orphans == 0;
+}
+
+}  // namespace
+
+Supervisor::Supervisor(const std::vector<JobMember>& members, const Limits& limits, Time now,
+                       bool elastic)
+    : limits_(limits), lifecycle_(limits, now), losses_(limits), going_on_(limits, elastic) {
   STRETTO_CHECK(!members.empty() && members[0].role == Role::kScheduler);
   for (const JobMember& member : members) evidence_.members.emplace_back(member);
 }
@@ -37,6 +46,7 @@ Reaction Supervisor::on_host_lost(std::span<const std::size_t> members, Status w
     if (!unborn && !evidence_.is_alive(member)) continue;
     evidence_.record_loss(member, 1, why, since);
     evidence_.record_out_of_sight(member);
+    if (losses_.gathered()) going_on_.await_word(evidence_, member, now);
   }
   if (unborn) hopeless_ = true;
   return on_time(now);
@@ -55,6 +65,13 @@ Reaction Supervisor::on_gathering(Gathering gathering, Time now) {
   losses_.on_gathering(gathering, now);
   if (losses_.gathered()) lifecycle_.on_gathered();
   return on_time(now);
+}
+
+Reaction Supervisor::on_going_on_without(std::size_t member, Time now) {
+  std::string news = lifecycle_.stop_signal() ? "" : going_on_.take_word(evidence_, member, now);
+  Reaction reaction = on_time(now);
+  if (!news.empty()) reaction.notes.insert(reaction.notes.begin(), std::move(news));
+  return reaction;
 }
 
 Reaction Supervisor::on_never_ready(Status why, Time now) {
@@ -76,6 +93,7 @@ Reaction Supervisor::on_ended(std::span<const Ended> ended, std::size_t orphans,
 
 void Supervisor::record(const Ended& ended, Time now, Reaction& reaction) {
   evidence_.record_end(ended.member, ended.exit, now);
+  if (losses_.gathered()) going_on_.await_word(evidence_, ended.member, now);
   // A wrapper, such as a shell, dies of the notice that what it runs has not had: unless it was
   // SIGINT, it went to the wrapper alone.
   const int told = lifecycle_.stop_signal().value_or(SIGINT);
@@ -120,6 +138,7 @@ Reaction Supervisor::on_statement(std::size_t member, Statement statement, Time 
 
 Reaction Supervisor::on_time(Time now) {
   Reaction reaction;
+  GoingOn::look(evidence_, now);
   take_losses(now);
   const std::vector<std::size_t> killed = kill_abandoned(now, reaction);
   std::string loss = news();
@@ -129,6 +148,9 @@ Reaction Supervisor::on_time(Time now) {
     before = lifecycle_.phase();
     take(lifecycle_.step(facts(), now), before, reaction);
   }
+  const bool done = met == Phase::kRunning && evidence_.workers_succeeded();
+  if (const std::string lost = GoingOn::farewell(evidence_); done && !lost.empty())
+    reaction.notes.push_back(lost);
   for (const std::size_t member : killed) {
     loss += fmt::format("{}sent SIGKILL to {}", loss.empty() ? "" : "; ",
                         label_of(evidence_.members[member].member));
@@ -152,13 +174,8 @@ Lifecycle::Facts Supervisor::facts() const {
           .orphans_awaited = await_orphans_ && orphans_ > 0};
 }
 
-// A process that was left behind may come for who has ended.
-bool Supervisor::looks_for_absent() const {
-  return lifecycle_.phase() == Phase::kRunning && orphans_ == 0;
-}
-
 void Supervisor::take_losses(Time now) {
-  if (looks_for_absent()) {
+  if (looks_for_absent(lifecycle_, orphans_)) {
     for (const std::size_t member : losses_.absent(evidence_, now)) {
       const Witness& witness = evidence_.members[member];
       evidence_.record_loss(
@@ -185,6 +202,8 @@ void Supervisor::take_losses(Time now) {
 std::vector<std::size_t> Supervisor::kill_abandoned(Time now, Reaction& reaction) {
   if (lifecycle_.stop_signal()) return {};
   std::vector<std::size_t> abandoned = losses_.abandoned(evidence_, now);
+  const std::vector<std::size_t> overdue = going_on_.overdue(evidence_, now);
+  abandoned.insert(abandoned.end(), overdue.begin(), overdue.end());
   for (const std::size_t member : abandoned) {
     evidence_.members[member].told = true;
     reaction.orders.push_back({member, SIGKILL, SignalOrder::Scope::kGroup});
@@ -266,7 +285,8 @@ std::optional<Time> Supervisor::deadline() const {
     if (due && (!first || *due < *first)) first = due;
   };
   if (!lifecycle_.stop_signal()) consider(losses_.abandonment_deadline());
-  if (looks_for_absent()) consider(losses_.absence_deadline(evidence_));
+  if (!lifecycle_.stop_signal()) consider(going_on_.deadline(evidence_));
+  if (looks_for_absent(lifecycle_, orphans_)) consider(losses_.absence_deadline(evidence_));
   return first;
 }
 

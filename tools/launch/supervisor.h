@@ -15,6 +15,7 @@
 #include "stretto/status.h"
 #include "stretto/types.h"
 #include "tools/launch/evidence.h"
+#include "tools/launch/going_on.h"
 #include "tools/launch/lifecycle.h"
 #include "tools/launch/loss_detector.h"
 #include "tools/launch/plan.h"
@@ -46,7 +47,9 @@ struct Reaction {
 /// Thread: loop.
 class Supervisor {
  public:
-  Supervisor(const std::vector<JobMember>& members, const Limits& limits, Time now);
+  /// `elastic`: the job may go on without workers that are lost.
+  Supervisor(const std::vector<JobMember>& members, const Limits& limits, Time now,
+             bool elastic = false);
 
   /// `member` runs now. From then on it must end before the launch is over.
   void on_spawned(std::size_t member);
@@ -58,6 +61,8 @@ class Supervisor {
   /// How far the job has come together, by its scheduler. It may be told after ends that came
   /// later.
   Reaction on_gathering(Gathering gathering, Time now);
+  /// The scheduler says that the job goes on without this member.
+  Reaction on_going_on_without(std::size_t member, Time now);
   /// The scheduler will never say where it listens, or not even be started.
   Reaction on_never_ready(Status why, Time now);
   /// Processes found ended in one look, in no order. `orphans`: processes that were left behind by
@@ -91,7 +96,6 @@ class Supervisor {
 
   void record(const Ended& ended, Time now, Reaction& reaction);
   Lifecycle::Facts facts() const;
-  bool looks_for_absent() const;
   void take_losses(Time now);
   std::vector<std::size_t> kill_abandoned(Time now, Reaction& reaction);
   std::string news();
@@ -102,6 +106,7 @@ class Supervisor {
   JobEvidence evidence_;
   Lifecycle lifecycle_;
   LossDetector losses_;
+  GoingOn going_on_;
   std::size_t orphans_ = 0;
   bool await_orphans_ = false;  // They were told to end, and have until the deadline.
   bool hopeless_ = false;       // The job never came together: no time to settle.

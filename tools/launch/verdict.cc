@@ -61,6 +61,7 @@ std::vector<std::size_t> named_in(const JobEvidence& evidence, std::string_view 
 
 std::optional<Blame> accusation(const JobEvidence& evidence, std::size_t speaker) {
   const Witness& witness = evidence.members[speaker];
+  if (witness.forgiven) return {};  // It speaks of its own end.
   if (!witness.said || witness.succeeded() || !names_a_cause(witness.said->code)) return {};
   if (witness.said->code == Code::kLinkBroken) return Blame{{}, speaker};
   const std::vector<std::size_t> named = named_in(evidence, witness.said->peer);

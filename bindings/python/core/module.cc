@@ -110,6 +110,7 @@ void bind_worker(py::module_& module) {
       .def_static("join", &PyWorker::join, py::arg("options"))
       .def_property_readonly("rank", &PyWorker::rank)
       .def_property_readonly("size", &PyWorker::size)
+      .def_readonly("elastic", &PyWorker::elastic)
       .def("declare", &declare, py::arg("name"), py::arg("dtype"), py::arg("elements"),
            py::arg("mode") = "sync", py::arg("bound") = 0, py::arg("rule") = "sum",
            py::arg("deterministic") = false, py::arg("codec") = py::none(), py::arg("bulk") = false,

@@ -58,9 +58,12 @@ struct PyTransfer {
 class PyWorker {
  public:
   static std::unique_ptr<PyWorker> join(const Options& options);
-  explicit PyWorker(Worker worker) : worker_(std::make_shared<Worker>(std::move(worker))) {}
+  explicit PyWorker(Worker worker)
+      : elastic(worker.on_view(nullptr).min_size != 0),
+        worker_(std::make_shared<Worker>(std::move(worker))) {}
   ~PyWorker();
 
+  const bool elastic;  ///< Workers that are lost do not end the job.
   Rank rank() const;
   std::uint32_t size() const;
   /// The pause goes with what is returned, or by its end().

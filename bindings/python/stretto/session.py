@@ -81,8 +81,25 @@ class Session:
 
     @property
     def rank(self):
-        """This worker's place among all, from 0."""
+        """This worker's place among those who are in, from 0."""
+        worker = self._worker
+        return self.place.rank if worker is None else worker.rank
+
+    @property
+    def seat(self):
+        """The same among all who were there at first: it stays as it is when others are lost."""
         return self.place.rank
+
+    @property
+    def seats(self):
+        """How many these were."""
+        return self.place.size
+
+    @property
+    def elastic(self):
+        """True if the job goes on without workers that are lost. Joins it if that has not been
+        done."""
+        return not self.alone and self.worker().elastic
 
     @property
     def job(self):
@@ -91,8 +108,9 @@ class Session:
 
     @property
     def size(self):
-        """Workers in the job."""
-        return self.place.size
+        """Workers that are in the job."""
+        worker = self._worker
+        return self.place.size if worker is None else worker.size
 
     @property
     def alone(self):
@@ -312,6 +330,16 @@ def place_now_or_before():
     """Where this process stands in its job, or stood in the one that it has left. ValueError
     before init()."""
     return (_current or _before or current()).place
+
+
+def rank_now_or_before():
+    """This process's rank in its job, or in the one that it has left. ValueError before init()."""
+    return (_current or place_now_or_before()).rank
+
+
+def size_now_or_before():
+    """The same of the number of workers."""
+    return (_current or place_now_or_before()).size
 
 
 def is_initialized() -> bool:

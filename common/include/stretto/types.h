@@ -49,7 +49,7 @@ constexpr std::size_t bytes_of(Dtype dtype) {
 std::string_view name_of(Dtype dtype);
 
 /// Position of a worker among the workers, or of a server among the servers: from 0 to one less
-/// than there are, and the same from joining to leaving.
+/// than there are, and the same from joining to leaving but for workers of an elastic job.
 using Rank = std::uint32_t;
 
 /// A node's identity for the whole job, given by the scheduler when it joins. Never used twice,

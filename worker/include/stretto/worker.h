@@ -21,7 +21,8 @@
 // Errors: nothing waits for ever. Each operation ends within Options::operation_timeout, with a
 // Status that names the operation, the peer and the cause. Once a member is lost, every operation
 // in flight and every later call fails with that cause; a program ends then, or joins another job
-// with a new Worker.
+// with a new Worker. In an elastic job (STRETTO_MIN_WORKERS) operations go on with the workers that
+// are left, and a sum is exact over those whose number ValueInfo::contributors tells.
 #pragma once
 
 #include <functional>
@@ -61,6 +62,9 @@ struct ValueInfo {
   std::uint64_t applied = 0;  ///< This worker's own rounds that are in it.
   std::uint64_t slowest = 0;  ///< Rounds of the slowest worker.
   std::uint32_t spread = 0;   ///< Rounds of the fastest worker, minus `slowest`.
+  /// Workers whose contributions are in the round that was done last: what a mean of a sum is
+  /// divided by. For tensors of several parts the fewest; in an elastic job they may differ.
+  std::uint32_t contributors = 0;
 };
 
 /// The same for one part of a tensor: the unit in which it is sent, and in which its elements have
@@ -70,6 +74,15 @@ struct PartInfo {
   std::size_t offset = 0;    ///< In the tensor, in bytes.
   std::size_t bytes = 0;     ///< At most STRETTO_PART_BYTES.
   ValueInfo info;
+};
+
+/// Where a worker stands among those who are in. An elastic job's workers close up when one is lost
+/// or leaves: ranks are 0 to size - 1 at any time, and those who stay keep their order.
+struct JobView {
+  std::uint32_t epoch = 0;  ///< Grows with each change.
+  Rank rank = 0;
+  std::uint32_t size = 1;
+  std::uint32_t min_size = 0;  ///< The job goes on with so many; 0: its size is fixed.
 };
 
 namespace detail {
@@ -211,8 +224,12 @@ class Worker {
   /// this returns every ticket has ended, and no memory is lent any more.
   ~Worker();
 
-  Rank rank() const;           ///< From 0 to size() - 1; constant.
-  std::uint32_t size() const;  ///< Workers in the job.
+  /// From 0 to size() - 1, and how many workers are in. Constant, but in an elastic job.
+  Rank rank() const;
+  std::uint32_t size() const;
+  /// Calls `then`, as callbacks of on_done are called, whenever rank() or size() have changed. A
+  /// later function takes the place of an earlier one; null: nobody is told. Returns how it is now.
+  JobView on_view(std::function<void(const JobView&)> then);
 
   /// Makes a tensor known to the job; blocks for one round trip to the scheduler. `name` has 1 to
   /// 1,024 bytes; `elements` may be 0, and is at most 2^39. The same name with the same description

@@ -65,14 +65,15 @@ def resume(num_workers: int, num_servers: int, global_rank: int) -> None:
 
 
 def rank() -> int:
-    """This worker's place among all, from 0; after shutdown() and suspend() what it was. ValueError
-    before init()."""
-    return session.place_now_or_before().rank
+    """This worker's place among all who are in, from 0; after shutdown() and suspend() what it was.
+    ValueError before init()."""
+    return session.rank_now_or_before()
 
 
 def size() -> int:
-    """Workers in the job; after shutdown() and suspend() what it was. ValueError before init()."""
-    return session.place_now_or_before().size
+    """Workers that are in the job; after shutdown() and suspend() what it was. ValueError before
+    init()."""
+    return session.size_now_or_before()
 
 
 def local_rank() -> int:

@@ -79,14 +79,15 @@ class Agreement:
         self._what = what
         self._facts = facts
         self._operation = operation
-        self._rank = now.rank
-        self._of_all = of_all
+        self._seat = now.seat
+        # Of an elastic job some may be lost, who say nothing either.
+        self._of_all = of_all and not now.elastic
         self._failed = None
         text = json.dumps(facts, sort_keys=True)
         self.digest = exchange.digest_of(text)
         self._text = text.encode("utf-8")
-        numbers = torch.zeros(now.size, 2, dtype=torch.int64)
-        numbers[now.rank] = torch.tensor([self.digest, len(self._text)])
+        numbers = torch.zeros(now.seats, 2, dtype=torch.int64)
+        numbers[now.seat] = torch.tensor([self.digest, len(self._text)])
         self._handle = exchange.begin(numbers, numbers, f"Agreement.{name}", False, 0)
 
     def done(self):
@@ -97,7 +98,7 @@ class Agreement:
     def wait(self):
         """Waits for all workers. Raises Mismatch, at each of them, unless all have the same."""
         rows = [tuple(row) for row in self._handle.wait().tolist()]
-        if self._failed is None and any(row != rows[self._rank] for row in rows):
+        if self._failed is None and any(row != rows[self._seat] for row in rows):
             self._failed = self._compared(rows)
         self._facts = self._text = None
         if self._failed is not None:
@@ -116,16 +117,16 @@ class Agreement:
         if other is None:
             return None
         texts = {rank: self._text_of(rank, rows[rank]) for rank in (first, other)}
-        who = first if rows[self._rank] != rows[first] else other
+        who = first if rows[self._seat] != rows[first] else other
         words = difference(self._facts, _facts_of(texts[who]))
-        return (f"worker {who} has other {self._what} than we, worker {self._rank}: {words}. "
+        return (f"worker {who} has other {self._what} than we, worker {self._seat}: {words}. "
                 "All workers need the same, in whatever order")
 
     def _text_of(self, rank, row):
         digest, length = row
         # By a sum, in which also those can take part that sit out.
         text = torch.zeros(length, dtype=torch.uint8)
-        if rank == self._rank:
+        if rank == self._seat:
             text = torch.frombuffer(bytearray(self._text), dtype=torch.uint8)
         name = f"Agreement.{self._name}.{rank}.{digest:x}.{length}"
         return exchange.begin(text, text, name, False, 0).wait().numpy().tobytes()

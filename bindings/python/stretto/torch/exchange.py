@@ -112,7 +112,8 @@ def begin_reduce(tensor, output, name, rule, priority, codec=None, compared=True
     # A codec on the way back is for the values that are wanted: f16 has a mean's, not a sum's.
     encoded = kind == "f32" and now.may_encode(codec)
     divisor = 1
-    if rule == "mean" and not (encoded or kind in wire.NARROW):
+    # Whose shares are in a round of an elastic job only its server knows for each part.
+    if rule == "mean" and not (encoded or kind in wire.NARROW or now.elastic):
         rule, divisor = "sum", now.size
     declared = now.declare(name, kind, elements, rule=rule, codec=codec, shape=shape)
     route = (declared, source.data_ptr(), target.data_ptr(), declared.bytes)
@@ -159,10 +160,10 @@ def digest_of(text):
 
 
 def _gather(mine, name):
-    # One row of some whole numbers from every worker, by rank.
+    # One row of some whole numbers from every worker, by seat; of who is lost there are zeros.
     now = session.current()
-    rows = torch.zeros(now.size, len(mine), dtype=torch.int64)
-    rows[now.rank] = torch.tensor(mine)
+    rows = torch.zeros(now.seats, len(mine), dtype=torch.int64)
+    rows[now.seat] = torch.tensor(mine)
     return begin(rows, rows, name, False, 0).wait()
 
 
@@ -170,11 +171,11 @@ _LONGEST_TEXT = 256  # Bytes of a worker's words.
 
 
 def _gather_texts(mine, name):
-    # One short text from every worker, by rank.
+    # One short text from every worker, by seat.
     now = session.current()
     data = mine.encode("utf-8", "replace")[:_LONGEST_TEXT]
-    rows = torch.zeros(now.size, _LONGEST_TEXT, dtype=torch.uint8)
-    rows[now.rank, :len(data)] = torch.frombuffer(bytearray(data), dtype=torch.uint8)
+    rows = torch.zeros(now.seats, _LONGEST_TEXT, dtype=torch.uint8)
+    rows[now.seat, :len(data)] = torch.frombuffer(bytearray(data), dtype=torch.uint8)
     begin(rows, rows, name, False, 0).wait()
     return [bytes(row.tolist()).rstrip(b"\0").decode("utf-8", "replace") for row in rows]
 
@@ -187,17 +188,18 @@ def gather(tensor, name):
     what = f"{mine.dtype} of shape [rows{''.join(f', {size}' for size in mine.shape[1:])}]"
     found = _gather([mine.shape[0], digest_of(what)], f"{name}.rows")
     rows = found[:, 0].tolist()
-    if not found[:, 1].all():
+    here = found if not now.elastic else found[found[:, 1] != 0]
+    if not here[:, 1].all():
         raise errors.Mismatch(f"worker {found[:, 1].tolist().index(0)} sits out until all workers "
                               "have called join(), and takes part in sums only",
                               operation=f"allgather '{name}'")
-    if len(set(found[:, 1].tolist())) > 1:
+    if len(set(here[:, 1].tolist())) > 1:
         texts = enumerate(_gather_texts(what, f"{name}.described"))
         raise errors.Mismatch("only the number of rows may differ, but "
                               + ", ".join(f"worker {rank} has {text}" for rank, text in texts),
                               operation=f"allgather '{name}'")
     everybody = torch.zeros((sum(rows), *mine.shape[1:]), dtype=mine.dtype)
-    first = sum(rows[:now.rank])
+    first = sum(rows[:now.seat])
     everybody[first:first + mine.shape[0]] = mine
     if everybody.numel():
         # As bytes: what is added to zeros stays what it was, whatever it means.

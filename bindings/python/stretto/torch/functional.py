@@ -60,8 +60,8 @@ class Gather(torch.autograd.Function):
     def forward(ctx, tensor, name):
         """A new tensor."""
         everybody, rows = exchange.gather(tensor, name)
-        rank = session.current().rank
-        ctx.name, ctx.first, ctx.rows = name, sum(rows[:rank]), rows[rank]
+        seat = session.current().seat
+        ctx.name, ctx.first, ctx.rows = name, sum(rows[:seat]), rows[seat]
         return everybody
 
     @staticmethod

@@ -203,9 +203,9 @@ class _Allgather(torch.autograd.Function):
     def forward(ctx, kind, name, *tensors):
         """New tensors."""
         gathered = handles.run(kind, name, ops.gather_work(kind, name, tensors))
-        rank = session.current().rank
+        seat = session.current().seat
         ctx.kind, ctx.name = kind, name
-        ctx.pieces = [(sum(rows[:rank]), rows[rank]) for _, rows in gathered]
+        ctx.pieces = [(sum(rows[:seat]), rows[seat]) for _, rows in gathered]
         ctx.shapes = [tensor.shape for tensor in tensors]
         return tuple(_tensors_of(gathered))
 

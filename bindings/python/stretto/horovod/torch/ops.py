@@ -71,8 +71,9 @@ def _on_wire(kind, name, what):
 
 def _rule_of(op, dtype, postscale_factor):
     # What servers do, and what remains to be done with what they made. As Horovod does it, means
-    # of signed whole numbers are rounded towards zero.
-    if op == Average and dtype in _SIGNED:
+    # of signed whole numbers are rounded towards zero; in an elastic job, where only servers know
+    # whose shares are in a round, they are rounded down.
+    if op == Average and dtype in _SIGNED and not session.current().elastic:
         size = session.current().size
         return "sum", lambda tensor: reductions.scaled(tensor.div(size, rounding_mode="trunc"),
                                                        postscale_factor)

@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A training loop that knows nothing of losses goes on when workers of an elastic job are killed:
+by the mean of those who are left, and the same at all of them."""
+
+import os
+import re
+import signal
+import tempfile
+import unittest
+
+import jobs
+
+
+class Losses(jobs.PythonTest):
+
+    def test_training_goes_on_with_who_is_left(self):
+        with tempfile.TemporaryDirectory() as folder:
+            until = os.path.join(folder, "stop")
+            job = self.python("losing_worker.py", until, workers="1:3")
+            for number in range(3):
+                job.expect(rf"\[worker {number}\] step 5 by \[2.0\]", jobs.TORCH_PATIENCE)
+            os.kill(job.member("worker 0"), signal.SIGKILL)
+            job.expect(r"\[worker 1\] step \d+ by \[2.5\] rank 0 of 2$")
+            job.expect(r"\[worker 2\] step \d+ by \[2.5\] rank 1 of 2$")
+            with open(until, "w", encoding="ascii"):
+                pass
+            self.assertEqual(job.end(), 0, job.output())
+            ends = re.findall(r"done at (\S+)", job.output())
+            self.assertEqual(len(ends), 2, job.output())
+            self.assertEqual(len(set(ends)), 1, job.output())
+            self.assert_nobody_left()
+
+
+if __name__ == "__main__":
+    unittest.main()

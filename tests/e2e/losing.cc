@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// A worker of an elastic job, for tests that kill some of its like: pushes whole numbers of which a
+// sum tells whose shares are in it, in place and not by turns, until all have been told to stop.
+// Every element of every sum is compared; survivors must have got the same, which they show by a
+// digest of all that came.
+#include <fmt/format.h>
+#include <gflags/gflags.h>
+#include <stretto/worker.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "common/config.h"
+
+DEFINE_string(until, "", "A file: once it is there all stop after the same round");
+DEFINE_int64(elements, 100'000, "Elements of the tensor");
+
+namespace stretto {
+namespace {
+
+constexpr int kDigits = 20;  // Bits of a worker's own digit in a sum: a round's number.
+constexpr std::int64_t kDigit = (std::int64_t{1} << kDigits) - 1;
+constexpr std::uint32_t kMostWorkers = 3;
+
+void say(const std::string& line) {
+  std::printf("%s\n", line.c_str());
+  std::fflush(stdout);
+}
+
+void fail(const std::string& line) {
+  say("wrong: " + line);
+  std::_Exit(3);
+}
+
+std::int64_t share_of(std::uint32_t number, std::int64_t round) {
+  return round << (kDigits * static_cast<int>(number));
+}
+
+/// Whose shares are in the sums of one tensor's rounds, as bits; who is out stays out.
+class Sums {
+ public:
+  Sums(std::size_t elements, std::uint32_t self) : present_(elements, 7), self_(self) {}
+
+  void check(const std::vector<std::int64_t>& sums, std::int64_t round, std::uint32_t told) {
+    std::uint32_t fewest = kMostWorkers;
+    for (std::size_t i = 0; i + 1 < sums.size(); ++i) {
+      std::uint32_t count = 0;
+      for (std::uint32_t number = 0; number < kMostWorkers; ++number) {
+        const std::int64_t digit = sums[i] >> (kDigits * static_cast<int>(number)) & kDigit;
+        if (digit != 0 && digit != round) fail(fmt::format("{} in round {}", sums[i], round));
+        const auto bit = static_cast<std::uint8_t>(1U << number);
+        if (digit == 0) present_[i] &= static_cast<std::uint8_t>(~bit);
+        if (digit != 0 && (present_[i] & bit) == 0) fail("somebody came back");
+        if (digit != 0) ++count;
+      }
+      if ((present_[i] & 1U << self_) == 0) fail("our own share is missing");
+      fewest = std::min(fewest, count);
+    }
+    if (fewest != told) fail(fmt::format("{} contributors, told {}", fewest, told));
+  }
+
+ private:
+  std::vector<std::uint8_t> present_;  // By element.
+  std::uint32_t self_;
+};
+
+std::uint64_t digest_of(std::uint64_t before, const std::vector<std::int64_t>& sums) {
+  for (const std::int64_t sum : sums) {
+    before = (before ^ static_cast<std::uint64_t>(sum)) * 0x100000001B3ULL;
+  }
+  return before;
+}
+
+void run() {
+  using Clock = std::chrono::steady_clock;
+  const auto number =
+      static_cast<std::uint32_t>(std::stoul(process_environment()("STRETTO_RANK").value()));
+  Worker worker = Worker::join().or_exit();
+  worker.on_view([](const JobView& view) {
+    say(fmt::format("view rank={} size={}", view.rank, view.size));
+  });
+  const auto elements = static_cast<std::size_t>(FLAGS_elements);
+  const Tensor tensor = worker.declare("sums", Dtype::kI64, elements).or_exit();
+  std::vector<std::int64_t> mine(elements);
+  std::vector<std::int64_t> apart(elements);
+  Sums sums(elements, number);
+  std::uint64_t digest = 0;
+  double longest_ms = 0;
+  std::int64_t round = 0;
+  for (bool stops = false; !stops;) {
+    ++round;
+    mine.assign(elements, share_of(number, round));
+    mine.back() = ::access(FLAGS_until.c_str(), F_OK) == 0 ? 1 : 0;
+    const bool in_place = round % 2 == 0;
+    std::vector<std::int64_t>& target = in_place ? mine : apart;
+    const auto before = Clock::now();
+    const Ticket ticket = worker.push_pull(tensor, mine, target);
+    ticket.wait().or_exit();
+    const std::chrono::duration<double, std::milli> took = Clock::now() - before;
+    if (round > 1) longest_ms = std::max(longest_ms, took.count());
+    sums.check(target, round, ticket.info().contributors);
+    digest = digest_of(digest, target);
+    stops = target.back() != 0;
+    if (round % 5 == 0) say(fmt::format("round {}", round));
+  }
+  const JobView view = worker.on_view(nullptr);  // Before others leave.
+  worker.barrier().or_exit();
+  say(fmt::format("done rank={} size={} rounds={} digest={:x} longest_ms={:.1f}", view.rank,
+                  view.size, round, digest, longest_ms));
+  worker.leave().or_exit();
+}
+
+}  // namespace
+}  // namespace stretto
+
+int main(int argc, char** argv) {
+  gflags::ParseCommandLineFlags(&argc, &argv, true);
+  stretto::run();
+}

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Elastic jobs whose workers are killed: the others go on with exact sums, all the same, and the
+job ends well while enough of them are left, else in order with a name."""
+
+import os
+import re
+import signal
+import tempfile
+import unittest
+
+import cluster
+
+LOSING = cluster.BUILD / "tests" / "losing"
+
+
+class Losses(cluster.ClusterTest):
+    """Three workers and two servers, always."""
+
+    def setUp(self):
+        super().setUp()
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.until = os.path.join(folder.name, "stop")
+
+    def begin(self, workers, **variables):
+        job = self.launch(LOSING, "--until", self.until, workers=workers, **variables)
+        for number in range(3):
+            job.expect(rf"\[worker {number}\] round 10$")
+        return job
+
+    def go_on(self, job, survivors):
+        """All who are left go on, after what has been said so far."""
+        for name in survivors:
+            said = [int(line.removeprefix("round ")) for line in job.lines_of(name)
+                    if line.startswith("round ")]
+            job.expect(rf"\[{name}\] round {said[-1] + 15}$")
+
+    def stop(self):
+        with open(self.until, "w", encoding="ascii"):
+            pass
+
+    def done(self, job, survivors):
+        """They have the same of everything; the longest wait for a sum, in ms."""
+        self.assertEqual(job.end(), 0, job.output())
+        self.assertNotIn("wrong:", job.output())
+        ends = {name: re.search(r"done rank=(\d+) size=(\d+) (rounds=\d+ digest=\w+) "
+                                r"longest_ms=(\S+)", "\n".join(job.lines_of(name)))
+                for name in survivors}
+        self.assertTrue(all(ends.values()), job.output())
+        self.assertEqual([end[1] for end in ends.values()],
+                         [str(rank) for rank in range(len(survivors))], job.output())
+        self.assertEqual({end[2] for end in ends.values()}, {str(len(survivors))}, job.output())
+        self.assertEqual(len({end[3] for end in ends.values()}), 1, job.output())
+        self.assert_nobody_left()
+        return max(float(end[4]) for end in ends.values())
+
+    def test_rank_0_and_another_are_killed(self):
+        job = self.begin("1:3")
+        pids = job.members()
+        os.kill(pids["worker 0"], signal.SIGKILL)
+        job.expect(r"worker 0 killed by SIGKILL; the job goes on without it$|"
+                   r"worker 0 is lost; the job goes on without it$")
+        job.expect(r"\[worker 1\] view rank=0 size=2$")
+        job.expect(r"\[worker 2\] view rank=1 size=2$")
+        self.go_on(job, ("worker 1", "worker 2"))
+        os.kill(pids["worker 2"], signal.SIGKILL)
+        job.expect(r"\[worker 1\] view rank=0 size=1$")
+        self.go_on(job, ("worker 1",))
+        self.stop()
+        longest = self.done(job, ("worker 1",))
+        job.expect("the job was done without 2 workers that it had lost: worker 0 "
+                   r"\(killed by SIGKILL\), worker 2 \(killed by SIGKILL\)$")
+        print(f"longest wait for a sum, with two kills: {longest} ms")
+
+    def test_two_are_killed_at_once(self):
+        job = self.begin("1:3")
+        pids = job.members()
+        for name in ("worker 0", "worker 1"):
+            os.kill(pids[name], signal.SIGKILL)
+        self.go_on(job, ("worker 2",))
+        self.stop()
+        print(f"longest wait for a sum, with two kills at once: "
+              f"{self.done(job, ('worker 2',))} ms")
+
+    def test_one_that_stands_still_is_left_behind(self):
+        job = self.begin("2:3", STRETTO_DEAD_AFTER_S=2)
+        os.kill(job.members()["worker 1"], signal.SIGSTOP)
+        job.expect(r"worker 1 is lost; the job goes on without it$")
+        self.go_on(job, ("worker 0", "worker 2"))
+        job.expect(r"sent SIGKILL to worker 1$")
+        self.stop()
+        print(f"longest wait for a sum, with one that stands still: "
+              f"{self.done(job, ('worker 0', 'worker 2'))} ms")
+
+    def test_too_few_end_the_job(self):
+        job = self.begin("3:3")
+        os.kill(job.members()["worker 1"], signal.SIGKILL)
+        self.assertNotEqual(job.end(), 0, job.output())
+        self.assertEqual([error.who for error in job.errors()], ["worker 1"], job.output())
+        self.assertIn("the job goes on with 3 workers at least", job.output())
+        self.assert_nobody_left()
+
+
+if __name__ == "__main__":
+    unittest.main()

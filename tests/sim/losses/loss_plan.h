@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// LossPlan: what a seed decides of an elastic job whose workers are lost, and the numbers that they
+// share: of a sum they tell whose shares are in it.
+#pragma once
+
+#include <vector>
+
+#include "core/tensor_spec.h"
+#include "tests/sim/random.h"
+
+namespace stretto::sim {
+
+/// How a worker is lost.
+enum class LossKind : std::uint8_t {
+  kCrash,    ///< Its links break.
+  kSilence,  ///< Nobody is told.
+  kSleep     ///< It stands still for longer than others wait, and wakes up.
+};
+
+struct LossPlan {
+  static constexpr std::uint32_t kMostWorkers = 4;
+  static constexpr int kDigits = 15;  // Bits of a worker's own digit in a number.
+
+  explicit LossPlan(std::uint64_t seed);
+
+  struct Strike {
+    LossKind kind = LossKind::kCrash;
+    Duration after = {};
+  };
+  std::uint32_t workers = 1;
+  std::uint32_t min_workers = 1;
+  std::uint32_t servers = 1;
+  std::uint32_t shards = 1;
+  std::uint64_t rounds = 1;  ///< Of each tensor.
+  std::uint64_t barrier_every = 1;
+  std::vector<TensorSpec> tensors = {};
+  std::vector<Strike> strikes = {};  ///< Each hits one worker, in the order of their times.
+
+  /// What a worker's share in its round is in each element. Where a value is a round's own sum, its
+  /// digit is the round; where values grow, it counts the rounds.
+  static std::int64_t share_of(const TensorSpec& spec, std::uint32_t number, std::uint64_t round) {
+    return static_cast<std::int64_t>(grows(spec) ? 1 : round) << (kDigits * number);
+  }
+  static std::uint64_t digit_of(std::int64_t value, std::uint32_t number) {
+    return static_cast<std::uint64_t>(value >> (kDigits * number)) & ((1U << kDigits) - 1);
+  }
+  static bool grows(const TensorSpec& spec) { return spec.options.mode != Mode::kSync; }
+};
+
+}  // namespace stretto::sim

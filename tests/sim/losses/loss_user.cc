@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rounds, barriers, and what must be true of what comes.
+#include "tests/sim/losses/loss_user.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace stretto::sim {
+namespace {
+
+constexpr std::size_t kMostInFlight = 3;
+
+struct Lent {
+  std::vector<std::int64_t> source;
+  std::vector<std::int64_t> target;
+  bool in_place = false;
+};
+
+}  // namespace
+
+LossUser::LossUser(const LossPlan& plan, std::uint32_t number, WorkerNode& node, LossBoard& board,
+                   std::uint64_t seed)
+    : plan_(plan),
+      number_(number),
+      node_(node),
+      board_(board),
+      random_(seed),
+      tensors_(plan.tensors.size()) {
+  node_.join([this](const Status& status) {
+    if (!status.ok()) {
+      outcome_ = status;
+      return;
+    }
+    joined_ = true;
+    for (std::size_t index = 0; index < tensors_.size(); ++index) declare(index);
+  });
+}
+
+void LossUser::declare(std::size_t index) {
+  node_.work().declare(plan_.tensors[index], [this, index](const Result<Tensor>& tensor) {
+    if (tensor.ok()) {
+      tensors_[index].tensor = *tensor;
+    } else if (tensor.status().code() == Code::kInvalidArgument) {
+      board_.report("set-up", tensor.status().text());
+    }
+    tensors_[index].least.assign(plan_.tensors[index].elements, 0);
+  });
+}
+
+void LossUser::act() {
+  if (node_.over() && !outcome_) outcome_ = node_.membership().status();
+  const bool ready = std::ranges::all_of(
+      tensors_, [](const Progress& progress) { return progress.tensor.has_value(); });
+  if (!joined_ || outcome_ || !ready || leaving_) return;
+  const std::uint64_t steps = plan_.rounds * tensors_.size();
+  const std::uint64_t barrier_at = (barriers_ + 1) * plan_.barrier_every;
+  while (in_flight_ < kMostInFlight && step_ < std::min(steps, barrier_at) && random_.chance(0.7)) {
+    start_round(step_++ % tensors_.size());
+  }
+  if (in_flight_ > 0 || step_ < std::min(steps, barrier_at)) return;
+  if (step_ == barrier_at || (step_ == steps && !reading_)) {
+    reading_ = step_ == steps;
+    return enter_barrier();
+  }
+  for (std::size_t index = 0; index < tensors_.size(); ++index) {
+    if (!std::exchange(tensors_[index].read, true)) {
+      return launch(index, Operation::Kind::kPull, plan_.rounds);
+    }
+  }
+  leaving_ = true;
+  node_.leave([this](const Status& status) { outcome_ = status; });
+}
+
+void LossUser::start_round(std::size_t index) {
+  const std::uint64_t round = ++tensors_[index].begun;
+  board_.begun[{index, number_}] = round;
+  if (random_.chance(0.7)) return launch(index, Operation::Kind::kPushPull, round);
+  launch(index, Operation::Kind::kPush, round);
+  if (random_.chance(0.5)) launch(index, Operation::Kind::kPull, round);
+}
+
+void LossUser::launch(std::size_t index, Operation::Kind kind, std::uint64_t round) {
+  const TensorSpec& spec = plan_.tensors[index];
+  auto lent = std::make_shared<Lent>();
+  auto operation = std::make_shared<Operation>();
+  operation->kind = kind;
+  operation->tensor = *tensors_[index].tensor;
+  operation->priority = static_cast<std::int32_t>(random_.below(3));
+  if (operation->pushes()) {
+    lent->source.assign(spec.elements, LossPlan::share_of(spec, number_, round));
+    operation->source = std::as_bytes(std::span(lent->source));
+  }
+  lent->in_place = operation->pushes() && random_.chance(0.5);
+  if (operation->wants_value()) {
+    if (!lent->in_place) lent->target.assign(spec.elements, -1);
+    operation->target =
+        std::as_writable_bytes(std::span(lent->in_place ? lent->source : lent->target));
+  }
+  operation->ticket = std::make_shared<detail::TicketState>(1);
+  ++in_flight_;
+  auto* raw = operation.get();  // Alive while its ticket can end.
+  const bool is_last = reading_;
+  operation->ticket->on_done([this, index, round, lent, raw, is_last](const Status& status) {
+    --in_flight_;
+    if (!status.ok()) return;
+    if (raw->pushes()) tensors_[index].acknowledged = round;
+    if (!raw->wants_value()) return;
+    look_at(index, round, lent->in_place ? lent->source : lent->target, *raw, is_last);
+  });
+  node_.work().start(operation);
+}
+
+// ---- what comes
+
+void LossUser::look_at(std::size_t index, std::uint64_t round,
+                       const std::vector<std::int64_t>& values, const Operation& operation,
+                       bool is_last) {
+  std::uint32_t fewest = LossPlan::kMostWorkers;
+  for (std::uint64_t element = 0; element < values.size(); ++element) {
+    if (LossPlan::grows(plan_.tensors[index])) {
+      look_at_growth(index, element, values[element], is_last);
+    } else {
+      look_at_round(index, round, element, values[element], fewest);
+    }
+  }
+  const std::uint32_t told = operation.info.contributors;
+  if (!LossPlan::grows(plan_.tensors[index]) && told != fewest) {
+    board_.report("contributors are told",
+                  fmt::format("worker {}: {}, and was told of {}", number_, fewest, told));
+  }
+}
+
+// A round's own sum: of everybody the whole share or none, ours among them, and who is out stays
+// out. All who get it get the same.
+void LossUser::look_at_round(std::size_t index, std::uint64_t round, std::uint64_t element,
+                             std::int64_t value, std::uint32_t& fewest) {
+  const auto wrong = [&](const std::string& what) {
+    board_.report("sums are of their contributors",
+                  fmt::format("worker {}, {} round {} element {} is {:#x}: {}", number_,
+                              plan_.tensors[index].name, round, element, value, what));
+  };
+  const auto [known, is_new] = board_.values.try_emplace({index, round, element}, value);
+  if (!is_new && known->second != value) wrong(fmt::format("others have {:#x}", known->second));
+  std::int64_t& out = tensors_[index].least[element];
+  std::uint32_t count = 0;
+  for (std::uint32_t number = 0; number < plan_.workers; ++number) {
+    const std::uint64_t digit = LossPlan::digit_of(value, number);
+    const std::int64_t bit = std::int64_t{1} << number;
+    if (digit != 0 && digit != round) wrong("a part of a share");
+    if (digit != 0 && (out & bit) != 0) wrong("somebody came back");
+    if (digit == 0) out |= bit;
+    if (digit == 0 && !board_.lost.contains(number)) wrong("a share of who lives is missing");
+    if (digit != 0) ++count;
+  }
+  fewest = std::min(fewest, count);
+}
+
+// A value that grows holds of everybody as many rounds as the digit says.
+void LossUser::look_at_growth(std::size_t index, std::uint64_t element, std::int64_t value,
+                              bool is_last) {
+  const auto wrong = [&](std::uint32_t of, const std::string& what) {
+    board_.report("pushes count once",
+                  fmt::format("worker {}, {} element {} is {:#x}; of worker {}: {}", number_,
+                              plan_.tensors[index].name, element, value, of, what));
+  };
+  std::int64_t& least = tensors_[index].least[element];
+  for (std::uint32_t number = 0; number < plan_.workers; ++number) {
+    const std::uint64_t digit = LossPlan::digit_of(value, number);
+    const bool lives = !board_.lost.contains(number);
+    if (digit > board_.begun[{index, number}]) wrong(number, "more than it has begun");
+    // Eager values may pass one another, and those of eager_async wait for nobody.
+    const Mode mode = plan_.tensors[index].options.mode;
+    const bool ours = number == number_ && !is_eager(mode);
+    if (is_last && lives && mode != Mode::kEagerAsync && digit != plan_.rounds) {
+      wrong(number, "not all that it has pushed");
+    }
+    if (ours && digit < tensors_[index].acknowledged) wrong(number, "less than acknowledged");
+    if (!is_eager(mode) && digit < LossPlan::digit_of(least, number)) {
+      wrong(number, "less than before");
+    }
+  }
+  least = value;
+}
+
+// ---- barriers
+
+void LossUser::enter_barrier() {
+  const std::uint64_t number = ++barriers_;
+  board_.barriers[number].insert(number_);
+  ++in_flight_;
+  node_.work().barrier([this, number](const Status& status) {
+    --in_flight_;
+    if (!status.ok()) return;
+    for (std::uint32_t other = 0; other < plan_.workers; ++other) {
+      if (board_.barriers[number].contains(other) || board_.lost.contains(other)) continue;
+      board_.report(
+          "barriers wait for all who are in",
+          fmt::format("worker {} passed barrier {} without worker {}", number_, number, other));
+    }
+  });
+}
+
+std::string LossUser::describe() const {
+  return fmt::format("{} of {} rounds, {} barriers, {} in flight{}", step_,
+                     plan_.rounds * tensors_.size(), barriers_, in_flight_,
+                     joined_ ? "" : ", not joined");
+}
+
+}  // namespace stretto::sim

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Elastic jobs that lose workers, from seeds; a failure prints what replays it.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "common/log.h"
+#include "tests/sim/losses/loss_job.h"
+#include "tests/sim/replay.h"
+#include "tests/sim/seeds.h"
+
+namespace stretto::sim {
+namespace {
+
+TEST(LossSimulation, OthersGoOnWithExactSumsForEverySeed) {
+  set_log_level(Level::kSilent);
+  const Seeds seeds = seeds_from_environment();
+  Replay replay("LossSimulation.Others*");
+  std::uint64_t lost = 0;
+  std::uint64_t went_on = 0;
+  for (std::uint64_t seed = seeds.first; seed < seeds.first + seeds.count; ++seed) {
+    replay.at(seed);
+    LossJob job(seed);
+    const auto violation = job.run();
+    ASSERT_FALSE(violation.has_value()) << "invariant: " << violation->invariant << "\n"
+                                        << violation->text << "\n"
+                                        << job.describe() << "\n"
+                                        << replay.command();
+    lost += job.lost();
+    went_on += job.went_on() ? 1 : 0;
+  }
+  if (seeds.count < 100) return;
+  EXPECT_GT(lost, seeds.count / 2);
+  EXPECT_GT(went_on, seeds.count / 8);
+}
+
+}  // namespace
+}  // namespace stretto::sim

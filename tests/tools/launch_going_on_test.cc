@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// An elastic job goes on without workers by its scheduler's word, and by nothing else: in virtual
+// time.
+#include "tests/tools/launch_supervisor_fixture.h"
+
+namespace stretto::launch::supervised {
+namespace {
+
+class LaunchGoingOn : public SupervisorFixture {
+ protected:
+  LaunchGoingOn() : SupervisorFixture(true) {}
+
+  Reaction goes_on_without(std::size_t member) {
+    return supervisor_.on_going_on_without(member, now_);
+  }
+  void end_others() {
+    end({{kSecondWorker, kFine}});
+    end({{kServer, kFine}, {kScheduler, kFine}});
+    ASSERT_TRUE(supervisor_.over());
+  }
+};
+
+TEST_F(LaunchGoingOn, AKilledWorkerIsForgivenOnceTheSchedulerSaysSo) {
+  run_all();
+  const Reaction ended = end({{kFirstWorker, kKilled}});
+  EXPECT_TRUE(ended.notes.empty() && ended.orders.empty());
+  now_ += 5ms;
+  EXPECT_EQ(goes_on_without(kFirstWorker).notes,
+            std::vector<std::string>{"worker 0 killed by SIGKILL; the job goes on without it"});
+  EXPECT_FALSE(supervisor_.deadline());
+  now_ += 100s;
+  EXPECT_EQ(end({{kSecondWorker, kFine}}).notes,
+            std::vector<std::string>{"the job was done without a worker that it had lost: worker 0 "
+                                     "(killed by SIGKILL)"});
+  end({{kServer, kFine}, {kScheduler, kFine}});
+  ASSERT_TRUE(supervisor_.over());
+  EXPECT_EQ(supervisor_.verdict().exit_status, 0);
+}
+
+TEST_F(LaunchGoingOn, TheWordMayComeBeforeTheEnd) {
+  run_all();
+  goes_on_without(kFirstWorker);
+  EXPECT_TRUE(end({{kFirstWorker, kStatus3}}).notes.empty());
+  end_others();
+  EXPECT_EQ(supervisor_.verdict().exit_status, 0);
+}
+
+TEST_F(LaunchGoingOn, WithoutThatWordAFailureEndsTheJob) {
+  run_all();
+  end({{kFirstWorker, kKilled}});
+  const Reaction late = wait();
+  EXPECT_EQ(elapsed(), 1s);
+  ASSERT_EQ(late.notes.size(), 1U);
+  EXPECT_EQ(late.notes[0], "worker 0 killed by SIGKILL; the others have 3 s to end by themselves");
+}
+
+TEST_F(LaunchGoingOn, ASchedulerThatEndsSaysNothingMore) {
+  run_all();
+  end({{kFirstWorker, kKilled}});
+  EXPECT_FALSE(end({{kScheduler, {false, 69}}}).notes.empty());
+  end({{kSecondWorker, {false, 1}}, {kServer, {false, 69}}});
+  ASSERT_TRUE(supervisor_.over());
+  EXPECT_EQ(verdict(),
+            "137 ERROR PeerLost role=worker rank=0 peer=- op=run cause=killed by SIGKILL");
+}
+
+TEST_F(LaunchGoingOn, OneThatStandsStillIsKilledAfterAWhile) {
+  run_all();
+  EXPECT_EQ(goes_on_without(kFirstWorker).notes,
+            std::vector<std::string>{"worker 0 is lost; the job goes on without it"});
+  EXPECT_EQ(wait().orders, to({kFirstWorker}, SIGKILL, Scope::kGroup));
+  EXPECT_EQ(elapsed(), 3s);
+  EXPECT_TRUE(end({{kFirstWorker, kKilled}}).notes.empty());
+  end_others();
+  EXPECT_EQ(supervisor_.verdict().exit_status, 0);
+}
+
+TEST_F(LaunchGoingOn, AServerIsNotForgiven) {
+  run_all();
+  EXPECT_FALSE(end({{kServer, kKilled}}).notes.empty());
+}
+
+}  // namespace
+}  // namespace stretto::launch::supervised

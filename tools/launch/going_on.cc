@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// Words that are awaited, and that have come.
+#include "tools/launch/going_on.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace stretto::launch {
+namespace {
+
+constexpr Duration kWord = 1s;  // How long a scheduler may take to say that the job goes on.
+constexpr std::size_t kScheduler = 0;
+
+}  // namespace
+
+void GoingOn::await_word(JobEvidence& evidence, std::size_t member, Time now) const {
+  Witness& witness = evidence.members[member];
+  const bool failed = !witness.lost.ok() || (witness.exit && witness.exit->failed());
+  const bool may_go_on = elastic_ && !witness.told && !witness.forgiven &&
+                         witness.member.role == Role::kWorker && evidence.is_alive(kScheduler);
+  if (failed && may_go_on) witness.word_due = now + kWord;
+}
+
+std::string GoingOn::take_word(JobEvidence& evidence, std::size_t member, Time now) {
+  Witness& witness = evidence.members.at(member);
+  if (std::exchange(witness.forgiven, true)) return {};
+  witness.word_due.reset();
+  if (evidence.is_alive(member)) ends_by_[member] = now + patience_;
+  return fmt::format("{} {}; the job goes on without it", label_of(witness.member),
+                     witness.exit ? witness.exit->text() : "is lost");
+}
+
+void GoingOn::look(JobEvidence& evidence, Time now) {
+  for (Witness& witness : evidence.members) {
+    const bool none_comes = !evidence.is_alive(kScheduler);
+    if (witness.word_due && (now >= *witness.word_due || none_comes)) witness.word_due.reset();
+  }
+}
+
+std::vector<std::size_t> GoingOn::overdue(const JobEvidence& evidence, Time now) {
+  std::vector<std::size_t> found;
+  std::erase_if(ends_by_, [&](const auto& one) {
+    const bool runs = evidence.is_alive(one.first);
+    if (runs && now >= one.second) found.push_back(one.first);
+    return !runs || now >= one.second;
+  });
+  return found;
+}
+
+std::optional<Time> GoingOn::deadline(const JobEvidence& evidence) const {
+  Time first = Time::max();
+  for (const Witness& witness : evidence.members) {
+    if (witness.word_due) first = std::min(first, *witness.word_due);
+  }
+  for (const auto& [member, due] : ends_by_) {
+    if (evidence.is_alive(member)) first = std::min(first, due);
+  }
+  if (first == Time::max()) return std::nullopt;
+  return first;
+}
+
+std::string GoingOn::farewell(const JobEvidence& evidence) {
+  std::string names;
+  std::size_t count = 0;
+  for (const Witness& witness : evidence.members) {
+    if (!witness.forgiven) continue;
+    ++count;
+    names += fmt::format("{}{}{}", names.empty() ? "" : ", ", label_of(witness.member),
+                         witness.exit ? fmt::format(" ({})", witness.exit->text()) : "");
+  }
+  if (count == 0) return {};
+  return fmt::format("the job was done without {} that it had lost: {}",
+                     count == 1 ? "a worker" : fmt::format("{} workers", count), names);
+}
+
+}  // namespace stretto::launch

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// GoingOn: without whom an elastic job goes on. Its scheduler says so, which has seen links end: a
+// worker's failure waits a moment for that word, and one that is lost and still runs has as long to
+// end by itself as others have after a failure. Pure: evidence and the time go in.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tools/launch/evidence.h"
+#include "tools/launch/plan.h"
+
+namespace stretto::launch {
+
+/// Thread: loop.
+class GoingOn {
+ public:
+  /// `elastic`: jobs of fixed size wait for no word.
+  GoingOn(const Limits& limits, bool elastic) : patience_(limits.settle), elastic_(elastic) {}
+
+  /// This member has ended or was lost, in a job that had come together.
+  void await_word(JobEvidence& evidence, std::size_t member, Time now) const;
+  /// The word has come: what the user should read of it, if it is news.
+  std::string take_word(JobEvidence& evidence, std::size_t member, Time now);
+  /// Time has passed: failures whose word did not come count from now on.
+  static void look(JobEvidence& evidence, Time now);
+
+  /// Who still runs though the job has gone on without it for long.
+  std::vector<std::size_t> overdue(const JobEvidence& evidence, Time now);
+  /// When look() or overdue() may find something.
+  std::optional<Time> deadline(const JobEvidence& evidence) const;
+  /// Who was lost to a job that is done, in words; empty: nobody.
+  static std::string farewell(const JobEvidence& evidence);
+
+ private:
+  const Duration patience_;
+  const bool elastic_;
+  std::map<std::size_t, Time> ends_by_;  // Members that are lost and run.
+};
+
+}  // namespace stretto::launch

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// From a roster's members to ranks.
+#include "worker/job_place.h"
+
+namespace stretto {
+
+// A job whose size is fixed keeps the ranks of those who have left.
+JobPlace place_in(const Roster& roster, NodeId self) {
+  JobPlace place{.epoch = roster.epoch,
+                 .min_workers = roster.settings.min_workers,
+                 .numbers = std::vector<Rank>(roster.workers)};
+  for (const Member& member : roster.members) {
+    const bool gone = roster.settings.elastic() && member.left;
+    if (member.role != Role::kWorker || gone || member.rank >= roster.workers) continue;
+    place.numbers[member.rank] = member.number();
+    if (member.node == self) place.rank = member.rank;
+  }
+  return place;
+}
+
+void PlaceWatch::follow(const Membership& membership) {
+  const std::optional<Roster>& roster = membership.roster();
+  if (!roster || roster->epoch == epoch_) return;
+  epoch_ = roster->epoch;
+  if (then_) then_(place_in(*roster, membership.node()));
+}
+
+}  // namespace stretto

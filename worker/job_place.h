@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// JobPlace: where a worker stands among those who are in: its rank, and who has which.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <utility>
+#include <vector>
+
+#include "van/membership.h"
+
+namespace stretto {
+
+/// Of one epoch; a value.
+struct JobPlace {
+  std::uint32_t epoch = 0;
+  std::uint32_t min_workers = 0;
+  Rank rank = 0;
+  std::vector<Rank> numbers = {};  ///< By rank: Member::number.
+
+  std::uint32_t size() const { return static_cast<std::uint32_t>(numbers.size()); }
+};
+
+JobPlace place_in(const Roster& roster, NodeId self);
+
+/// Tells where this worker stands whenever there is a new view. Thread: loop.
+class PlaceWatch {
+ public:
+  using Then = std::function<void(const JobPlace&)>;
+
+  /// Null: nobody is told.
+  explicit PlaceWatch(Then then) : then_(std::move(then)) {}
+  void follow(const Membership& membership);
+
+ private:
+  Then then_;
+  std::uint32_t epoch_ = 0;
+};
+
+}  // namespace stretto

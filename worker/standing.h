@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// Standing: a worker's place among those who are in, for threads of the user's: the loop sets it,
+// and tells of changes.
+#pragma once
+
+#include <functional>
+#include <optional>
+
+#include "common/mutex.h"
+#include "stretto/worker.h"
+#include "worker/job_place.h"
+
+namespace stretto {
+
+/// Thread: any. One mutex; callbacks run outside it.
+class Standing {
+ public:
+  using Then = std::function<void(const JobView&)>;
+
+  /// A view has come. Tells of it if it is another place than before, and not the first.
+  void set(JobPlace place) {
+    Then then;
+    const JobView view = view_of(place);
+    {
+      MutexLock lock(mutex_);
+      const bool changed = place.rank != place_.rank || place.numbers != place_.numbers;
+      if (changed && place_.epoch != 0) then = then_;
+      place_ = std::move(place);
+    }
+    if (then) then(view);
+  }
+  /// It hears of all that follows what is returned.
+  JobView on_view(Then then) {
+    MutexLock lock(mutex_);
+    then_ = std::move(then);
+    return view_of(place_);
+  }
+
+  Rank rank() {
+    MutexLock lock(mutex_);
+    return place_.rank;
+  }
+  std::uint32_t size() {
+    MutexLock lock(mutex_);
+    return place_.size();
+  }
+  /// A broadcast's root, by the number that it keeps while ranks change; nothing if no worker has
+  /// that rank.
+  struct Root {
+    Rank number = 0;
+    bool is_self = false;
+  };
+  std::optional<Root> root(Rank rank) {
+    MutexLock lock(mutex_);
+    if (rank >= place_.size()) return {};
+    return Root{.number = place_.numbers[rank], .is_self = rank == place_.rank};
+  }
+
+ private:
+  static JobView view_of(const JobPlace& place) {
+    return {.epoch = place.epoch,
+            .rank = place.rank,
+            .size = place.size(),
+            .min_size = place.min_workers};
+  }
+
+  Mutex mutex_;
+  JobPlace place_ GUARDED_BY(mutex_);
+  Then then_ GUARDED_BY(mutex_);
+};
+
+}  // namespace stretto
