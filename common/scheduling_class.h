@@ -10,8 +10,9 @@
 
 namespace stretto {
 
-/// The greater one is given a processor sooner. Thread: any (a value).
-class SchedulingClass {
+/// The greater one is given a processor sooner. Aligned, so that clang makes its atomic of single
+/// instructions. Thread: any (a value).
+class alignas(8) SchedulingClass {
  public:
   SchedulingClass() = default;  ///< The usual one.
   /// `thread` as gettid() tells it; 0: the calling one. The usual one if it cannot be told.

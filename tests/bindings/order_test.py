@@ -24,6 +24,9 @@ class Recorder:
     alone = False
     rank = 0
     size = 1
+    seat = 0
+    seats = 1
+    elastic = False
     era = 0
 
     def __init__(self):

@@ -197,7 +197,7 @@ TEST(ControlDecode, WhatIsNotKnownIsNoOrderAndNoQuestion) {
     message.mutable_trace_command()->set_action(static_cast<wire::TraceCommand::Action>(number));
     EXPECT_EQ(std::get<TraceCommand>(*read(message)).action, TraceCommand::Action::kNone);
   }
-  for (const int number : {-1, 6, 256 + 1}) {
+  for (const int number : {-1, 7, 256 + 1}) {
     message.mutable_observe()->set_what(static_cast<wire::Observe::What>(number));
     EXPECT_EQ(std::get<Observe>(*read(message)).what, Observe::What::kNothing);
   }

@@ -109,7 +109,7 @@ void Runner::turn() {
     here_.reap_orphans();
     // All that is seen in one look: the supervisor compares ends.
     const std::vector<Ended> ended = std::exchange(ended_, {});
-    tell_of_ends(ended);
+    for (const Ended& one : ended) tell_of_end(one.member);
     react(supervisor_.on_ended(ended, orphans(), clock_.now()));
   }
   react(supervisor_.on_time(clock_.now()));
@@ -199,6 +199,8 @@ void Runner::on_lost(FarHost& host, Status why, Time since) {
   // Whoever is told twice to have ended is not here any more.
   const std::vector<std::size_t> lost = placement_.members_at(far_.site_of(host));
   const std::vector<Ended> known = std::exchange(ended_, {});
+  for (const Ended& one : known) tell_of_end(one.member);
+  for (const std::size_t member : lost) tell_of_end(member);
   if (!known.empty()) react(supervisor_.on_ended(known, orphans(), clock_.now()));
   react(supervisor_.on_host_lost(lost, std::move(why), since, clock_.now()));
 }
@@ -229,12 +231,11 @@ void Runner::start(std::size_t member) {
   if (member == 0) host_of(0).tell(fmt::format("{}\n", kEndsAreTold));
 }
 
-// The scheduler sees links that end, and cannot tell why.
-void Runner::tell_of_ends(const std::vector<Ended>& ended) {
-  for (const Ended& one : ended) {
-    const JobMember& member = members_[one.member];
-    if (one.member != 0) host_of(0).tell(line_of(MemberEnd{member.role, member.rank}) + "\n");
-  }
+// The scheduler sees links that end, and cannot tell why. Of a host that is lost nobody will tell
+// more, and the job does not outlive it.
+void Runner::tell_of_end(std::size_t index) {
+  const JobMember& member = members_[index];
+  if (index != 0) host_of(0).tell(line_of(MemberEnd{member.role, member.rank}) + "\n");
 }
 
 void Runner::react(const Reaction& reaction) {

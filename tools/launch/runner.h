@@ -48,7 +48,7 @@ class Runner final : private FarEvents {
   void take_signals();
   void look_at_time();
   void start(std::size_t member);
-  void tell_of_ends(const std::vector<Ended>& ended);
+  void tell_of_end(std::size_t index);
   void react(const Reaction& reaction);
   void balance();
   void finish();
