@@ -24,7 +24,7 @@ TEST(Crc32c, PublishedValues) {
 TEST(Crc32c, InPiecesItIsTheSame) {
   std::string text;
   for (int i = 0; i < 1000; ++i) text.push_back(static_cast<char>(i * i));
-  for (const std::size_t cut : {0, 1, 63, 128, 999, 1000}) {
+  for (const unsigned cut : {0U, 1U, 63U, 128U, 999U, 1000U}) {
     EXPECT_EQ(crc_of(text.substr(cut), crc_of(text.substr(0, cut))), crc_of(text)) << cut;
   }
 }
