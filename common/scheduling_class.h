@@ -18,6 +18,8 @@ class alignas(8) SchedulingClass {
   /// `thread` as gettid() tells it; 0: the calling one. The usual one if it cannot be told.
   static SchedulingClass of(pid_t thread);
 
+  // The compiler's own comparison with 0 is taken for one of a pointer.
+  // NOLINTNEXTLINE(modernize-use-nullptr): as above.
   auto operator<=>(const SchedulingClass&) const = default;
 
  private:

@@ -107,44 +107,44 @@ class EndpointImpl {
                .look_ahead = config_.look_ahead,
                .checksums = config_.checksums},
               methods_, std::move(transport), clock_) {
-  node_.set_executor(executor_);
-  loop_.start();
-}
-~EndpointImpl() { close(); }
+    node_.set_executor(executor_);
+    loop_.start();
+  }
+  ~EndpointImpl() { close(); }
 
-Loop& loop() { return loop_; }
-Methods& methods() { return methods_; }
-const std::shared_ptr<NodeExecutor>& executor() const { return executor_; }
-const Config& config() const { return config_; }
+  Loop& loop() { return loop_; }
+  Methods& methods() { return methods_; }
+  const std::shared_ptr<NodeExecutor>& executor() const { return executor_; }
+  const Config& config() const { return config_; }
 
-std::string address() const {
-  MutexLock lock(mutex_);
-  return address_;
-}
-void set_address(std::string address) {
-  MutexLock lock(mutex_);
-  address_ = std::move(address);
-}
+  std::string address() const {
+    MutexLock lock(mutex_);
+    return address_;
+  }
+  void set_address(std::string address) {
+    MutexLock lock(mutex_);
+    address_ = std::move(address);
+  }
 
-void close() {
-  if (loop_.is_here()) return;
-  std::call_once(closed_, [this] {
-    loop_.post([](EndpointNode& node) { node.close(); });
-    loop_.join();
-    loop_.stop();
-  });
-}
+  void close() {
+    if (loop_.is_here()) return;
+    std::call_once(closed_, [this] {
+      loop_.post([](EndpointNode& node) { node.close(); });
+      loop_.join();
+      loop_.stop();
+    });
+  }
 
-private:
-const Config config_;
-const SteadyClock clock_;
-Methods methods_;
-EndpointNode node_;
-Loop loop_{node_, clock_};
-const std::shared_ptr<NodeExecutor> executor_ = std::make_shared<LoopExecutor>(loop_.door());
-std::once_flag closed_;
-mutable Mutex mutex_;
-std::string address_ GUARDED_BY(mutex_);
+ private:
+  const Config config_;
+  const SteadyClock clock_;
+  Methods methods_;
+  EndpointNode node_;
+  Loop loop_{node_, clock_};
+  const std::shared_ptr<NodeExecutor> executor_ = std::make_shared<LoopExecutor>(loop_.door());
+  std::once_flag closed_;
+  mutable Mutex mutex_;
+  std::string address_ GUARDED_BY(mutex_);
 };
 
 }  // namespace detail

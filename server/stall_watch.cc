@@ -29,9 +29,9 @@ LongWaits StallWatch::look(OwnedSlots& slots, const JobSettings& settings, Time 
     waits.add(part.spec.name, round, age, awaited);
     if (age < settings.stall_error) return;
     const std::string missing = list_of(awaited);
-    fail(part, Status(Code::kTimeout,
-                      fmt::format("waited {:.0f} s for worker {}", seconds(age), missing))
-                   .with_peer(fmt::format("worker {}", missing)));
+    fail(part,
+         Status(Code::kTimeout, fmt::format("waited {:.0f} s for worker {}", seconds(age), missing))
+             .with_peer(fmt::format("worker {}", missing)));
   });
   return waits;
 }

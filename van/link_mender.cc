@@ -97,7 +97,7 @@ void LinkMender::connect() {
 
 Status LinkMender::take(LinkId session, LinkState& link, LinkId attempt, wire::HeaderView bytes,
                         const Buffer& payload) {
-  const Status whole = wire::verify_checksum(bytes, payload.bytes(), link.gets_checksums);
+  Status whole = wire::verify_checksum(bytes, payload.bytes(), link.gets_checksums);
   if (!whole.ok()) {
     ++parts_.counters.corrupted;
     return whole;

@@ -42,6 +42,7 @@ control::Activity ActivityReport::at(Time now, control::Activity known, Time old
   known.age = now - since_;
   if (place == Place::kInCall && oldest != Time()) known.age = now - oldest;
   known.pause = pauses_->latest();
+  if (callers_ == nullptr) return known;
   known.cpu = processor_time();
   known.page_reads = page_reads();
   if (place != Place::kInCall && known.age >= kWorthALook) {

@@ -19,7 +19,8 @@ namespace stretto {
 /// Thread: loop.
 class ActivityReport {
  public:
-  /// Who waits; before the loop starts. Without, all are taken to be outside.
+  /// Who waits; before the loop starts. Without, as where the process is not the worker's own, all
+  /// are taken to be outside, and nothing is told of what the process does.
   void set_callers(std::shared_ptr<const WaitingThreads> callers) { callers_ = std::move(callers); }
   /// What the program's language knows of its stacks; before the loop starts.
   void set_stack_source(std::function<std::string()> source) { stack_ = std::move(source); }

@@ -65,7 +65,7 @@ class WorkerImpl {
       loop_.stop();
       return interrupted("join");
     }
-    const Status status = joined->status();
+    Status status = joined->status();
     if (status.ok()) endpoint_ = metrics::serve_if_wanted(config_, standing_.rank(), board_);
     return status;
   }

@@ -80,9 +80,8 @@ void run() {
   const auto number =
       static_cast<std::uint32_t>(std::stoul(process_environment()("STRETTO_RANK").value()));
   Worker worker = Worker::join().or_exit();
-  worker.on_view([](const JobView& view) {
-    say(fmt::format("view rank={} size={}", view.rank, view.size));
-  });
+  worker.on_view(
+      [](const JobView& view) { say(fmt::format("view rank={} size={}", view.rank, view.size)); });
   const auto elements = static_cast<std::size_t>(FLAGS_elements);
   const Tensor tensor = worker.declare("sums", Dtype::kI64, elements).or_exit();
   std::vector<std::int64_t> mine(elements);

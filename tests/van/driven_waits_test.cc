@@ -10,6 +10,7 @@
 
 #include <atomic>
 #include <functional>
+#include <future>
 #include <memory>
 #include <new>
 #include <thread>
@@ -267,13 +268,13 @@ void expect_own_drives_for(Loop& loop, const std::function<int()>& change) {
   std::jthread([&] {
     ASSERT_EQ(change(), 0);
     for (int i = 0; i < 20; ++i) {
-      const void* driver = nullptr;
+      auto driver = std::make_shared<std::promise<const void*>>();
       auto end = std::make_shared<End>();
-      end->on_done([&driver](const Status&) { driver = DrivenLoop::this_thread(); });
+      end->on_done([driver](const Status&) { driver->set_value(DrivenLoop::this_thread()); });
       loop.post([end](DrivenNode& here) { here.want({nullptr, end}); });
       loop.door()->wait_until(*end, Time::max());
       ASSERT_TRUE(end->done());
-      ASSERT_NE(driver, DrivenLoop::this_thread());
+      ASSERT_NE(driver->get_future().get(), DrivenLoop::this_thread());
     }
   }).join();
 }
