@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a command line means, and what each process of it is given. No process is started here.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -101,6 +103,12 @@ TEST(LaunchArguments, ValuesAreChecked) {
             "--servers is '2x', wanted a whole number from 1 to 1024");
   EXPECT_EQ(cause_of({"--workers", "--", "x"}),
             "--workers is '--', wanted a whole number from 1 to 4096");
+  for (const char* value : {"2:", ":2", "2:4:5", "a:b", "3:2", "0:2", "2:4097"}) {
+    EXPECT_EQ(cause_of({"--workers", value, "x"}),
+              fmt::format("--workers is '{}', wanted N, or MIN:MAX with MIN at most MAX, each a "
+                          "whole number from 1 to 4096",
+                          value));
+  }
   EXPECT_EQ(cause_of({"--shards"}), "--shards has no value");
   EXPECT_EQ(cause_of({"--dry-run=no", "x"}), "--dry-run takes no value, found '--dry-run=no'");
   EXPECT_EQ(cause_of({"--settle=nan", "x"}), "--settle is 'nan', wanted seconds from 0 to 86400");
@@ -358,6 +366,11 @@ TEST(LaunchVariables, WhatIsSetInVainIsSaid) {
   EXPECT_EQ(notes[1],
             "STRETTO_WORLD_SIZE is '4', and is not used: 2 workers are started; --workers says how "
             "many");
+  EXPECT_THAT(overridden(plan, {{"STRETTO_MIN_WORKERS", "5"}}),
+              testing::ElementsAre("STRETTO_MIN_WORKERS is '5', and is not used: --workers MIN:MAX "
+                                   "says with how many a job goes on"));
+  plan.least_workers = 2;
+  EXPECT_EQ(overridden(plan, {{"STRETTO_MIN_WORKERS", "2"}}).size(), 0u);
   Variables nested = outer;
   nested["STRETTO_ROLE"] = "worker";
   EXPECT_EQ(overridden(plan, nested).size(), 0u) << "it belongs to the outer job";

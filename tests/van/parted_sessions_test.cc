@@ -24,6 +24,14 @@ class PartedSessionsTest : public testing::Test {
   void part(LinkId session, bool ours, Duration when) {
     sessions_.part(session, ours, {Code::kLinkBroken, "reset"}, kPatience, at(when));
   }
+  void refused_once_and_tried_again() {
+    part(1, true, 0s);
+    EXPECT_THAT(sessions_.to_connect(at(0s)), ElementsAre(1));
+    sessions_.attempted(1, 7);
+    sessions_.failed(7, true, at(10ms));
+    EXPECT_THAT(sessions_.to_connect(at(100ms)), ElementsAre(1));
+    sessions_.attempted(1, 8);
+  }
 
   PartedSessions sessions_{{.patience = kPatience, .grace = 200ms, .attempt = 300ms}};
 };
@@ -71,12 +79,7 @@ TEST_F(PartedSessionsTest, OneOverWhichSomethingCameDoes) {
 }
 
 TEST_F(PartedSessionsTest, WhoSaysForLongEnoughThatNobodyListensIsBelieved) {
-  part(1, true, 0s);
-  EXPECT_THAT(sessions_.to_connect(at(0s)), ElementsAre(1));
-  sessions_.attempted(1, 7);
-  sessions_.failed(7, true, at(10ms));
-  EXPECT_THAT(sessions_.to_connect(at(100ms)), ElementsAre(1));
-  sessions_.attempted(1, 8);
+  refused_once_and_tried_again();
   sessions_.failed(8, true, at(110ms));
   EXPECT_THAT(sessions_.lost(at(209ms)), IsEmpty());
   EXPECT_EQ(sessions_.next_due(), at(200ms));
@@ -84,12 +87,7 @@ TEST_F(PartedSessionsTest, WhoSaysForLongEnoughThatNobodyListensIsBelieved) {
 }
 
 TEST_F(PartedSessionsTest, AnotherFailureMeansThatSomebodyMayBeThere) {
-  part(1, true, 0s);
-  EXPECT_THAT(sessions_.to_connect(at(0s)), ElementsAre(1));
-  sessions_.attempted(1, 7);
-  sessions_.failed(7, true, at(10ms));
-  EXPECT_THAT(sessions_.to_connect(at(100ms)), ElementsAre(1));
-  sessions_.attempted(1, 8);
+  refused_once_and_tried_again();
   sessions_.failed(8, false, at(110ms));
   EXPECT_THAT(sessions_.lost(at(999ms)), IsEmpty());
 }

@@ -241,12 +241,14 @@ class Parser {
     const std::size_t colon = value.find(':');
     plan_.least_workers = 0;
     if (colon == std::string::npos) return read_number(flag_, value, kMaxWorkers, plan_.workers);
-    Status status = read_number(flag_, value.substr(0, colon), kMaxWorkers, plan_.least_workers);
-    if (status.ok()) {
-      status = read_number(flag_, value.substr(colon + 1), kMaxWorkers, plan_.workers);
-    }
-    if (!status.ok() || plan_.least_workers <= plan_.workers) return status;
-    return invalid(fmt::format("{} is '{}', wanted MIN:MAX with MIN at most MAX", flag_, value));
+    const std::string least = value.substr(0, colon);
+    const std::string most = value.substr(colon + 1);
+    const bool numbers = read_number(flag_, least, kMaxWorkers, plan_.least_workers).ok() &&
+                         read_number(flag_, most, kMaxWorkers, plan_.workers).ok();
+    if (numbers && plan_.least_workers <= plan_.workers) return {};
+    return invalid(fmt::format(
+        "{} is '{}', wanted N, or MIN:MAX with MIN at most MAX, each a whole number from 1 to {}",
+        flag_, value, kMaxWorkers));
   }
 
   Status take(const Result<std::vector<HostSlots>>& found, std::uint32_t most,

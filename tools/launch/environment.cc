@@ -163,6 +163,9 @@ std::vector<std::string> overridden(const Plan& plan, const Variables& inherited
     look_at(name, std::to_string(plan.workers),
             fmt::format("{} workers are started; --workers says how many", plan.workers));
   }
+  look_at("STRETTO_MIN_WORKERS",
+          plan.least_workers == 0 ? std::string() : std::to_string(plan.least_workers),
+          "--workers MIN:MAX says with how many a job goes on");
   for (const char* name : {"STRETTO_SERVERS", "DMLC_NUM_SERVER"}) {
     look_at(name, std::to_string(plan.servers),
             fmt::format("{} servers are started; --servers says how many", plan.servers));
