@@ -3,6 +3,7 @@
 // and tells of changes.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <optional>
 
@@ -12,7 +13,8 @@
 
 namespace stretto {
 
-/// Thread: any. One mutex; callbacks run outside it.
+/// Thread: any. One mutex; callbacks run outside it. Rank and size are read without it, since
+/// programs ask for them as often as they divide.
 class Standing {
  public:
   using Then = std::function<void(const JobView&)>;
@@ -26,6 +28,7 @@ class Standing {
       const bool changed = place.rank != place_.rank || place.numbers != place_.numbers;
       if (changed && place_.epoch != 0) then = then_;
       place_ = std::move(place);
+      seat_ = Seat{place_.rank, place_.size()};
     }
     if (then) then(view);
   }
@@ -36,14 +39,8 @@ class Standing {
     return view_of(place_);
   }
 
-  Rank rank() {
-    MutexLock lock(mutex_);
-    return place_.rank;
-  }
-  std::uint32_t size() {
-    MutexLock lock(mutex_);
-    return place_.size();
-  }
+  Rank rank() const { return seat_.load().rank; }
+  std::uint32_t size() const { return seat_.load().size; }
   /// A broadcast's root, by the number that it keeps while ranks change; nothing if no worker has
   /// that rank.
   struct Root {
@@ -64,6 +61,12 @@ class Standing {
             .min_size = place.min_workers};
   }
 
+  struct alignas(8) Seat {
+    Rank rank = 0;
+    std::uint32_t size = 0;
+  };
+
+  std::atomic<Seat> seat_;
   Mutex mutex_;
   JobPlace place_ GUARDED_BY(mutex_);
   Then then_ GUARDED_BY(mutex_);
