@@ -175,9 +175,7 @@ class Allreduce(unittest.TestCase):
         self.assertEqual([each() for each in kept], [None, None])
 
     def test_what_is_not_there_is_refused_with_the_reason(self):
-        self.assertFalse(hasattr(hvd, "elastic"))
-        with self.assertRaisesRegex(AttributeError, "suspend"):
-            hvd.elastic  # pylint: disable=pointless-statement
+        self.assertFalse(hasattr(hvd, "run"))
         with self.assertRaisesRegex(errors.Unsupported, "Adasum combines gradients of two"):
             hvd.allreduce(torch.ones(1), op=hvd.Adasum)
         with self.assertRaisesRegex(errors.Unsupported, "process set"):

@@ -72,6 +72,11 @@ class SchedulerLost(PeerLost):
     code = "SchedulerLost"
 
 
+class MembersChanged(PeerLost):
+    """The job goes on, but without a worker that this needed: go back to what was committed, or
+    begin it again. All workers get it."""
+
+
 class LinkBroken(Error):
     """A connection ended."""
 

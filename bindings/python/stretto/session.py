@@ -76,12 +76,16 @@ class Session:
         self._left = False
         self._scopes = collections.defaultdict(set)
         self._sat_out = 0
+        self.told_of_loss = False  # What the first one means for the program.
+        self._seats_in = None  # Those that all have agreed on, if they do.
         if place.rank < 0:
             self.worker()  # The scheduler chooses the rank.
 
     @property
     def rank(self):
         """This worker's place among those who are in, from 0."""
+        if self._seats_in is not None:
+            return self._seats_in.index(self.seat)
         worker = self._worker
         return self.place.rank if worker is None else worker.rank
 
@@ -109,8 +113,25 @@ class Session:
     @property
     def size(self):
         """Workers that are in the job."""
+        if self._seats_in is not None:
+            return len(self._seats_in)
         worker = self._worker
         return self.place.size if worker is None else worker.size
+
+    @property
+    def seats_in(self):
+        """The seats of those who are in, in order, as all have agreed; None: they have not."""
+        return self._seats_in
+
+    def agree_on(self, seats):
+        """From now on rank and size are those among these seats, and change only by this: all
+        workers call it at the same place of their programs."""
+        self._seats_in = tuple(sorted(seats))
+
+    @property
+    def present(self):
+        """Workers that are in the job by the last view, which others may not have heard of yet."""
+        return self.place.size if self._worker is None else self._worker.size
 
     @property
     def alone(self):

@@ -18,6 +18,7 @@ import torch
 from stretto import _core, environment, errors, session
 from stretto.errors import Error
 from stretto.session import is_initialized
+from stretto.torch import elastic
 from stretto.torch import exchange as _exchange
 from stretto.torch import wire as _wire
 from stretto.torch.broadcasting import (broadcast_object, broadcast_optimizer_state,
@@ -30,11 +31,11 @@ from stretto.torch.parallel import DistributedDataParallel
 
 __version__ = _core.__version__
 __all__ = [
-    "Compression", "DistributedDataParallel", "DistributedOptimizer", "Error", "Handle", "MODES",
-    "allgather", "barrier", "broadcast", "broadcast_", "broadcast_object",
-    "broadcast_optimizer_state", "broadcast_parameters", "errors", "init", "is_initialized",
-    "local_rank", "local_size", "pause", "push_pull", "push_pull_", "push_pull_async", "rank",
-    "report", "resume", "shutdown", "size", "suspend",
+    "Compression", "DistributedDataParallel", "DistributedOptimizer", "Error", "Handle",
+    "MODES", "allgather", "barrier", "broadcast", "broadcast_", "broadcast_object",
+    "broadcast_optimizer_state", "broadcast_parameters", "elastic", "errors", "init",
+    "is_initialized", "local_rank", "local_size", "pause", "push_pull", "push_pull_",
+    "push_pull_async", "rank", "report", "resume", "shutdown", "size", "suspend",
 ]
 
 

@@ -57,25 +57,39 @@ def _together(pairs):
 def begin_together(pairs, root, prefix):
     """Begins to make some (name, tensor), in place, what they are at the worker `root`: the same
     at all workers, in the same order. Returns what ends it."""
+    lists = _together(pairs)
+    now = session.current()
+    if now.elastic:
+        found = exchange.from_root(root, prefix, lambda is_root: _waited(_begin_all(
+            lists, root, is_root, prefix)))
+        return lambda: _store_all(lists, found)
+    begun = _begin_all(lists, root, now.rank == root, prefix)
+    return lambda: _store_all(lists, _waited(begun))
+
+
+def _begin_all(lists, root, is_root, prefix):
     begun = []
-    for members in _together(pairs):
-        name, data = f"{prefix}{members[0][0]}", members[0][1].detach()
+    for members in lists:
+        name, data = f"{prefix}{members[0][0]}", members[0][1].detach().to("cpu").contiguous()
         if len(members) > 1:
             name += f"+{len(members) - 1}"
             data = torch.cat([tensor.detach().reshape(-1).to("cpu") for _, tensor in members])
-        begun.append((members, data, exchange.begin_broadcast(data, root, name)))
+        begun.append(exchange.begin_copy(data, root, is_root, name))
+    return begun
 
-    def end():
-        for members, data, handle in begun:
-            handle.wait()
-            if len(members) == 1:
-                continue
-            with torch.no_grad():
-                sizes = [tensor.numel() for _, tensor in members]
-                for (_, tensor), values in zip(members, data.split(sizes)):
-                    tensor.copy_(values.view(tensor.shape))
 
-    return end
+def _waited(begun):
+    return [handle.wait() for handle in begun]
+
+
+def _store_all(lists, found):
+    with torch.no_grad():
+        for members, values in zip(lists, found):
+            if len(members) == 1 and members[0][1].data_ptr() == values.data_ptr():
+                continue  # It came into the tensor itself.
+            sizes = [tensor.numel() for _, tensor in members]
+            for (_, tensor), part in zip(members, values.reshape(-1).split(sizes)):
+                tensor.copy_(part.view(tensor.shape))
 
 
 def broadcast_parameters(params: Parameters, root_rank: int, prefix: str = "Parameter.") -> None:
@@ -108,19 +122,25 @@ def broadcast_object(obj: Any, root_rank: int = 0, name: Optional[str] = None) -
     if now.alone:
         return obj
     label = f"Object.{name or 'object'}"
+    is_root, data = exchange.from_root(root_rank, label, lambda is_root: (
+        is_root, _bytes_from(obj, is_root, root_rank, label)))
+    return obj if is_root else objects.decode(data)
+
+
+def _bytes_from(obj, is_root, root, label):
+    # What encodes the object that the root has.
     data, wrong = b"", None
-    if now.rank == root_rank:
+    if is_root:
         try:
             data = objects.encode(obj)
         except TypeError as error:
             wrong = error  # The others wait for something: they are told first.
     head = torch.tensor([len(data) if wrong is None else -1], dtype=torch.int64)
-    exchange.begin_broadcast(head, root_rank, f"{label}.size").wait()
-    size = head.item()
+    size = exchange.begin_copy(head, root, is_root, f"{label}.size").wait().item()
     if wrong is not None:
         raise wrong
     if size < 0:
-        raise errors.InvalidArgument(f"the object of worker {root_rank} cannot be broadcast; its "
+        raise errors.InvalidArgument(f"the object of worker {root} cannot be broadcast; its "
                                      "own error says why", operation="broadcast_object")
     room = _LEAST_ROOM
     while room < size:
@@ -128,8 +148,8 @@ def broadcast_object(obj: Any, root_rank: int = 0, name: Optional[str] = None) -
     buffer = torch.zeros(room, dtype=torch.uint8)
     if data:
         buffer[:len(data)] = torch.frombuffer(bytearray(data), dtype=torch.uint8)
-    exchange.begin_broadcast(buffer, root_rank, f"{label}.{room}").wait()
-    return obj if now.rank == root_rank else objects.decode(buffer[:size].numpy().tobytes())
+    found = exchange.begin_copy(buffer, root, is_root, f"{label}.{room}").wait()
+    return found[:size].numpy().tobytes()
 
 
 def _without_tensors(value, tensors):
@@ -209,18 +229,34 @@ def broadcast_optimizer_state(optimizer: torch.optim.Optimizer, root_rank: int,
     now = session.current()
     if now.alone:
         return
-    is_root = now.rank == root_rank
-    tensors: List[torch.Tensor] = []
     state, labels = optimizer.state_dict(), _labels(optimizer)
     agreement.Agreement(f"{prefix}optimizer", "parameters in the optimizer",
                         _facts(optimizer, labels) | {"root_rank": str(root_rank)},
                         "broadcast_optimizer_state").wait()
-    described = broadcast_object(_without_tensors(_by_label(state, labels), tensors), root_rank,
-                                 name=f"{prefix}optimizer")
+    found = exchange.from_root(root_rank, f"{prefix}optimizer", lambda is_root: _state_from(
+        _by_label(state, labels), is_root, root_rank, prefix))
+    if found is not None:
+        optimizer.load_state_dict(_by_number(found, state, labels))
+
+
+def _state_from(mine, is_root, root, prefix):
+    # The state that the root has, with new tensors; None at the root, which has it.
+    tensors: List[torch.Tensor] = []
+    described = _without_tensors(mine, tensors)
+    label = f"Object.{prefix}optimizer"
+    data = _bytes_from(described, is_root, root, label)
+    found = None
     if not is_root:
-        tensors = []
-        state = _by_number(_with_tensors(described, tensors), state, labels)
-    broadcast_parameters([(f"state.{index}", tensor) for index, tensor in enumerate(tensors)],
-                         root_rank, prefix=f"{prefix}optimizer.")
-    if not is_root:
-        optimizer.load_state_dict(state)
+        try:
+            tensors.clear()
+            found = _with_tensors(objects.decode(data), tensors)
+        except ValueError:
+            if session.current().elastic:
+                return None  # The root was lost while it told: it is asked for again.
+            raise
+    pairs = [(f"state.{index}", tensor) for index, tensor in enumerate(tensors)]
+    alike = exchange.digest_of(repr([agreement.fact_of(tensor) for tensor in tensors]))
+    lists = _together(pairs)
+    _store_all(lists, _waited(_begin_all(lists, root, is_root,
+                                         f"{prefix}optimizer.{alike:012x}.")))
+    return found

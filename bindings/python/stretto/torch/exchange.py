@@ -127,31 +127,93 @@ def unnamed(tensor, average=False):
     return f"unnamed.{tensor.dtype}.{tensor.numel()}{'.mean' if average else ''}"
 
 
+def _check_root(root, size):
+    if not isinstance(root, numbers.Integral) or not 0 <= root < size:
+        raise ValueError(f"the root's rank is {root!r}; there are ranks 0 to {size - 1}")
+
+
 def begin_broadcast(tensor, root, name, compared=True):
     """Begins to make `tensor` what it is at the worker `root`, in place; returns the handle.
-    `compared` as in begin()."""
+    `compared` as in begin(). In an elastic job it has ended when this returns."""
     wire.check(tensor)
     now = session.current()
-    if not isinstance(root, numbers.Integral) or not 0 <= root < now.size:
-        raise ValueError(f"the root's rank is {root!r}; there are ranks 0 to {now.size - 1}")
     if now.alone:
+        _check_root(root, 1)
         return Handle(session.Done(), tensor)
     direct = tensor.device.type == "cpu" and tensor.is_contiguous()
     data = tensor.detach() if direct else tensor.detach().to("cpu").contiguous()
+
+    def store(values):
+        with torch.no_grad():
+            tensor.copy_(values)
+
+    if now.elastic:
+        _check_root(root, now.seats)
+        store(from_root(root, name,
+                        lambda is_root: begin_copy(data, root, is_root, name, compared).wait()))
+        return Handle(session.Done(), tensor)
+    _check_root(root, now.size)
+    copy = begin_copy(data, root, now.rank == root, name, compared)
+    return Handle(copy, tensor, None if direct else lambda: store(data))
+
+
+def begin_copy(data, root, is_root, name, compared=True):
+    """Begins to bring what some contiguous tensor of the CPU is at the worker `root`, and returns
+    the handle: on that tensor itself, or in an elastic job on a new one, for the root may be lost
+    midway."""
+    now = session.current()
+    shape = wire.shape_of(data) if compared else ""
+    if now.elastic:
+        return _begin_sum_of_root(data, is_root, f"{name}.of", shape)
     # Types that cannot be added up can still be copied.
     kind, elements = wire.NAMES.get(data.dtype), data.numel()
     if kind is None:
         kind, elements = "u8", data.numel() * data.element_size()  # Its shape names the type.
-    declared = now.declare(name, kind, elements, shape=wire.shape_of(data) if compared else "")
+    declared = now.declare(name, kind, elements, shape=shape)
     if elements == 0:
-        return Handle(session.Done(), tensor)
-    ticket = now.broadcast(declared, data.data_ptr(), declared.bytes, root, data)
+        return Handle(session.Done(), data)
+    return Handle(now.broadcast(declared, data.data_ptr(), declared.bytes, root, data), data)
 
-    def finish():
-        with torch.no_grad():
-            tensor.copy_(data)
 
-    return Handle(ticket, tensor, None if direct else finish)
+def _begin_sum_of_root(data, is_root, name, shape):
+    # As bytes, to which the others add zeros: a round that loses its root is whole all the same.
+    flat = wire.as_bytes(data)
+    result = torch.empty_like(data)
+    declared = session.current().declare(name, "u8", flat.numel(),
+                                         shape=f"{wire.type_name(data)} {shape}".strip())
+    if flat.numel() == 0:
+        return Handle(session.Done(), result)
+    source = flat if is_root else torch.zeros_like(flat)
+    target = wire.as_bytes(result)
+    route = (declared, source.data_ptr(), target.data_ptr(), declared.bytes)
+    return Handle(session.current().push_pull([route], 0, (source, result)), result)
+
+
+def attendance(label, mine=()):
+    """Some whole numbers from every worker that is in: {seat: numbers}. The same at all that are
+    left, who all call it."""
+    rows = _gather([1, *mine], f"Attendance.{label}.{len(mine)}")
+    return {seat: row[1:] for seat, row in enumerate(rows.tolist()) if row[0]}
+
+
+def from_root(root, label, give):
+    """What give(is_root) returns, which all workers call to exchange something that comes from the
+    one of rank `root`. In an elastic job, where that one may be lost meanwhile, it is called again
+    until who was to give is there at its end: so it changes nothing but what it returns."""
+    now = session.current()
+    if not now.elastic:
+        return give(now.rank == root)
+    here = attendance(label)
+    while True:
+        seats = sorted(here)
+        if root >= len(seats):
+            raise errors.MembersChanged(
+                f"it was to come from worker {root}, and only {len(seats)} are left",
+                operation=f"broadcast '{label}'")
+        result = give(seats[root] == now.seat)
+        here = attendance(label)
+        if seats[root] in here:
+            return result
 
 
 def digest_of(text):
@@ -186,9 +248,20 @@ def gather(tensor, name):
     now = session.current()
     mine = tensor.detach().to("cpu").contiguous()
     what = f"{mine.dtype} of shape [rows{''.join(f', {size}' for size in mine.shape[1:])}]"
-    found = _gather([mine.shape[0], digest_of(what)], f"{name}.rows")
-    rows = found[:, 0].tolist()
-    here = found if not now.elastic else found[found[:, 1] != 0]
+    while True:
+        found = _gather([mine.shape[0], digest_of(what)], f"{name}.rows")
+        _check_alike(found, what, name, now.elastic)
+        rows = found[:, 0].tolist()
+        everybody = _gather_rows(mine, rows, name)
+        # Of who was lost in between there may be nothing.
+        if not now.elastic or set(found[:, 1].nonzero().flatten().tolist()) <= set(
+                attendance(name)):
+            return everybody.to(tensor.device), rows
+
+
+def _check_alike(found, what, name, elastic):
+    # Raises Mismatch unless all who are in gather tensors of one kind.
+    here = found if not elastic else found[found[:, 1] != 0]
     if not here[:, 1].all():
         raise errors.Mismatch(f"worker {found[:, 1].tolist().index(0)} sits out until all workers "
                               "have called join(), and takes part in sums only",
@@ -196,13 +269,17 @@ def gather(tensor, name):
     if len(set(here[:, 1].tolist())) > 1:
         texts = enumerate(_gather_texts(what, f"{name}.described"))
         raise errors.Mismatch("only the number of rows may differ, but "
-                              + ", ".join(f"worker {rank} has {text}" for rank, text in texts),
-                              operation=f"allgather '{name}'")
+                              + ", ".join(f"worker {rank} has {text}" for rank, text in texts
+                                          if text), operation=f"allgather '{name}'")
+
+
+def _gather_rows(mine, rows, name):
+    seat = session.current().seat
     everybody = torch.zeros((sum(rows), *mine.shape[1:]), dtype=mine.dtype)
-    first = sum(rows[:now.seat])
+    first = sum(rows[:seat])
     everybody[first:first + mine.shape[0]] = mine
     if everybody.numel():
         # As bytes: what is added to zeros stays what it was, whatever it means.
         flat = wire.as_bytes(everybody)
         begin(flat, flat, f"{name}.{flat.numel()}", False, 0).wait()
-    return everybody.to(tensor.device), rows
+    return everybody

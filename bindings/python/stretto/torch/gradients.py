@@ -21,7 +21,7 @@ import weakref
 import torch
 
 from stretto import environment, errors, notices, session
-from stretto.torch import agreement, buckets, exchange, staging, wire
+from stretto.torch import agreement, buckets, exchange, on_loss, staging, wire
 from stretto.torch import compression as compressions
 
 _SPARSE, _DENSE = 1, 1 << 16  # Added up over workers, they count both.
@@ -77,12 +77,14 @@ class GradientExchange:
     rule              what is made of all workers' gradients: their mean, or sum, min, max, product
     sparse_as_dense   that sparse gradients travel dense is known, and worth no warning
     when_begun        called at the first gradient after each synchronize()
+    loss              what is done when workers are lost
     """
 
     def __init__(self, named_parameters, passes=1, compression=compressions.Compression.none,
                  scope=session.Scope(), when_begun=None, layerwise=False, rule="mean",
-                 sparse_as_dense=False):
+                 sparse_as_dense=False, loss=None):
         self._session = session.current()
+        self._loss = loss or on_loss.OnLoss()
         self._era = self._session.era
         self._scope = scope
         self._passes = passes
@@ -236,6 +238,10 @@ class GradientExchange:
 
     def _send(self, bucket):
         gradients = [self._dense_gradient(slot) for slot in bucket.slots]
+        weight = self._loss.weight()
+        if weight != 1.0:
+            for gradient in gradients:
+                gradient.mul_(weight)
         small, bucket.context = self._compression.compress(_joined(gradients))
         priority = self._priority(bucket)
         if wire.goes_as_it_is(small) and self._staging is None:
@@ -316,6 +322,7 @@ class GradientExchange:
         self._begun = False
         if self._is_alone():
             return
+        self._loss.look(self._session)
         self._begin_to_agree()
         for bucket in self._buckets:
             if not bucket.is_sent:

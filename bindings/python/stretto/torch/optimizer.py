@@ -8,7 +8,8 @@ import torch
 
 from stretto import session
 from stretto.torch import compression as compressions
-from stretto.torch import agreement, gradients, layerwise, stale, synchronous
+from stretto.torch import agreement, elastic, gradients, layerwise, stale, synchronous
+from stretto.torch import on_loss as losses
 
 _RATE_RULES = ("constant", "inverse", "inverse_root", "relative", "compensated")
 MODES = ("sync", "bounded", "async", "eager", "eager_async")
@@ -26,7 +27,7 @@ def check_compression(compression):
                         "Compression.fp16")
 
 
-def _refuse(optimizer, compression, mode, staleness, lr_rule, model):
+def _refuse(optimizer, compression, mode, staleness, lr_rule, model, sampler):
     # What would otherwise show at the first step, or not at all.
     synchronous.check(optimizer)
     if mode not in MODES:
@@ -37,6 +38,9 @@ def _refuse(optimizer, compression, mode, staleness, lr_rule, model):
     if compression is not compressions.Compression.none:
         raise ValueError(f"compression is for mode 'sync'; in mode {mode!r} updates travel "
                          "as they are")
+    if sampler is not None:
+        raise ValueError(f"sampler= is for mode 'sync'; in mode {mode!r} gradients stay with their "
+                         "worker")
     if model is not None:
         raise ValueError(f"model= is for mode 'sync'; in mode {mode!r} the whole step is hidden")
     if lr_rule not in _RATE_RULES:
@@ -92,7 +96,8 @@ def DistributedOptimizer(  # pylint: disable=invalid-name
         compression: Type[compressions.Compressor] = compressions.Compression.none,
         backward_passes_per_step: int = 1, *, mode: str = "sync", staleness: int = 3,
         lr_rule: str = "relative", warm_up: int = 0, model: Optional[torch.nn.Module] = None,
-        compression_params: Optional[Mapping[str, Any]] = None) -> Any:
+        compression_params: Optional[Mapping[str, Any]] = None, on_loss: Optional[str] = None,
+        sampler: Optional[elastic.ElasticSampler] = None) -> Any:
     """Wraps an optimizer so that all workers train one model. The result is used as the
     optimizer was; wrap it before training, and make the workers begin alike with
     broadcast_parameters().
@@ -118,26 +123,38 @@ def DistributedOptimizer(  # pylint: disable=invalid-name
                               by layer, each for its own gradients. Whoever keeps a reference to a
                               weight, instead of getting it from its module, must call
                               synchronize() before using it
+    on_loss                   of an elastic job that loses a worker: "redistribute", its samples
+                              are divided among the others, if they come by an ElasticSampler in a
+                              TorchState; or "shrink", they are left out until the next epoch.
+                              None: the first, if there is an ElasticSampler
+    sampler                   mode sync: the ElasticSampler of whose batches() the gradients are;
+                              their mean is by samples
     """
     compression = compressions.from_params(compression_params, compression)
     mode, lr_rule = _with_underscores(mode), _with_underscores(lr_rule)
-    _refuse(optimizer, compression, mode, staleness, lr_rule, model)
+    _refuse(optimizer, compression, mode, staleness, lr_rule, model, sampler)
     passes = synchronous.whole("backward_passes_per_step", backward_passes_per_step)
+    loss = losses.OnLoss(on_loss, sampler)
     pairs = named(optimizer, named_parameters)
     if mode != "sync":
-        return stale.make(optimizer, pairs, _scope(), mode=mode, bound=staleness,
+        made = stale.make(optimizer, pairs, _scope(), mode=mode, bound=staleness,
                           rate_rule=lr_rule, warm_up=warm_up)
-    if model is None:
-        return stepping_by(optimizer, pairs, compression, passes)
-    scope = _scope()
-    found = gradients.GradientExchange(pairs, passes, compression, scope, layerwise=True)
-    return layerwise.make(optimizer, model, found, scope.prefix)
+    elif model is None:
+        made = stepping_by(optimizer, pairs, compression, passes, loss=loss)
+    else:
+        scope = _scope()
+        found = gradients.GradientExchange(pairs, passes, compression, scope, layerwise=True,
+                                           loss=loss)
+        made = layerwise.make(optimizer, model, found, scope.prefix)
+    made._stretto_on_loss = on_loss
+    return made
 
 
-def stepping_by(optimizer, pairs, compression, passes, rule="mean", sparse_as_dense=False):
+def stepping_by(optimizer, pairs, compression, passes, rule="mean", sparse_as_dense=False,
+                loss=None):
     """The optimizer, wrapped so that it steps by what the rule makes of all workers' gradients of
     some (name, parameter)."""
     scope = _scope()
     found = gradients.GradientExchange(pairs, passes, compression, scope, rule=rule,
-                                       sparse_as_dense=sparse_as_dense)
+                                       sparse_as_dense=sparse_as_dense, loss=loss)
     return synchronous.make(optimizer, found, scope.prefix)

@@ -36,6 +36,11 @@ def type_on_wire(tensor):
     raise ValueError(f"Tensor type {tensor.dtype} is not supported. There are {supported}.")
 
 
+def type_name(tensor):
+    """What the tensor's element type is called in texts."""
+    return str(tensor.dtype).removeprefix("torch.")
+
+
 def check(tensor, what="tensor"):
     """TypeError unless it is a dense tensor that can travel."""
     if not isinstance(tensor, torch.Tensor):

@@ -5,13 +5,14 @@
 
 and a script that was written for horovod.torch stays as it is. Start it with `stretto-launch
 --workers 2 --servers 2 -- python3 script.py`. What is not there yet says so when it is called:
-reduce-scatter, all-to-all, process sets, elastic training; Adasum will not be.
+reduce-scatter, all-to-all, process sets; Adasum will not be.
 """
 
 import stretto.torch as _st
 from stretto import errors as _errors
 from stretto import session as _session
 from stretto.errors import Error as HorovodInternalError
+from stretto.horovod.torch import elastic
 from stretto.horovod.torch import handles as _handles
 from stretto.horovod.torch import reductions as _reductions
 from stretto.horovod.torch.functional import (
@@ -34,7 +35,7 @@ __all__ = [
     "allreduce_async_", "alltoall", "alltoall_async", "barrier", "broadcast", "broadcast_",
     "broadcast_async", "broadcast_async_", "broadcast_object", "broadcast_optimizer_state",
     "broadcast_parameters", "ccl_built", "cross_rank", "cross_size", "cuda_built", "ddl_built",
-    "global_process_set", "gloo_built", "gloo_enabled", "grouped_allgather",
+    "elastic", "global_process_set", "gloo_built", "gloo_enabled", "grouped_allgather",
     "grouped_allgather_async", "grouped_allreduce", "grouped_allreduce_",
     "grouped_allreduce_async", "grouped_allreduce_async_", "grouped_reducescatter",
     "grouped_reducescatter_async", "init", "is_homogeneous", "is_initialized",
@@ -155,9 +156,7 @@ remove_process_set = _later("remove_process_set", "a process set of some workers
 
 def __getattr__(name):
     # What Horovod's package has beside its calls: still an AttributeError, so that hasattr() tells.
-    reason = {"elastic": "elastic training is by suspend() and resume() of stretto.torch; a lost "
-                         "worker ends the job",
-              "run": "stretto-launch starts the workers"}.get(name, "it is not there")
+    reason = "stretto-launch starts the workers" if name == "run" else "it is not there"
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}: {reason}")
 
 

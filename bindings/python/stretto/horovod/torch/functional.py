@@ -165,13 +165,14 @@ def sparse_allreduce_async(tensor, name, op, process_set=global_process_set):
     if op not in (Average, Sum):
         raise errors.Unsupported(f"of sparse tensors there are means and sums, and this is a "
                                  f"{op.name}", operation="sparse_allreduce")
-    parts = [tensor._indices().transpose(0, 1).contiguous(), tensor._values()]
+    # One number of each, as only who gives something counts in a mean.
+    parts = [tensor._indices().transpose(0, 1).contiguous(), tensor._values(), torch.ones(1)]
     handle = grouped_allgather_async(parts, name=f"{name}.sparse")
 
     def finish():
-        indices, values = handles.synchronize(handle)
+        indices, values, givers = handles.synchronize(handle)
         if op == Average:
-            values = values / session.current().size
+            values = values / len(givers)
         return torch.sparse_coo_tensor(indices.transpose(0, 1), values, tensor.size())
 
     return finish

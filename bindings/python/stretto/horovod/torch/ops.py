@@ -56,6 +56,7 @@ class _Group:
 def _agree(kind, name, facts, of_all=True):
     label = handles.label_of(kind, name)
     agreement.Agreement(label, f"tensors in {kind}", facts, kind, of_all).wait()
+_NO_OBJECT = b"\0"  # What no object is encoded as.
 
 
 def _described(tensors):
@@ -129,7 +130,8 @@ def gather_work(kind, name, tensors):
 
 def check_root(root_rank):
     """ValueError unless there is such a worker."""
-    size = session.current().size
+    now = session.current()
+    size = now.seats if now.elastic else now.size  # Who is left is found out together.
     if not isinstance(root_rank, numbers.Integral) or not 0 <= root_rank < size:
         raise ValueError(f"the root's rank is {root_rank!r}; there are ranks 0 to {size - 1}")
 
@@ -156,14 +158,14 @@ def gather_objects(obj, name):
         data = objects.encode(obj)
     except TypeError as error:
         wrong = error  # The others wait for something: they are told first.
-    mine = torch.frombuffer(bytearray(data), dtype=torch.uint8) if data else torch.empty(
-        0, dtype=torch.uint8)
+    mine = torch.frombuffer(bytearray(data or _NO_OBJECT), dtype=torch.uint8)
     [(everybody, rows)] = handles.run("allgather_object", label,
                                       gather_work("allgather_object", label, [mine]))
     if wrong is not None:
         raise wrong
-    if 0 in rows:
+    pieces = [piece.numpy().tobytes() for piece in everybody.split(rows)]
+    if _NO_OBJECT in pieces:
         raise errors.InvalidArgument(
-            f"the object of worker {rows.index(0)} cannot be gathered; its own error says why",
-            operation="allgather_object")
-    return [objects.decode(piece.numpy().tobytes()) for piece in everybody.split(rows)]
+            f"the object of worker {pieces.index(_NO_OBJECT)} cannot be gathered; its own error "
+            "says why", operation="allgather_object")
+    return [objects.decode(piece) for piece in pieces if piece]  # Of who is lost there is none.

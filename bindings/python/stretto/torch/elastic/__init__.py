@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Elastic training by Horovod's names, for programs that have state of their own.
+
+    state = st.elastic.TorchState(model=model, optimizer=optimizer, sampler=sampler, epoch=0)
+
+    @st.elastic.run
+    def train(state):
+        for state.epoch in range(state.epoch, 10):
+            for index, (images, labels) in enumerate(loader):
+                ...
+                state.sampler.record_batch(index, loader.batch_size)
+                state.commit()
+            state.sampler.set_epoch(state.epoch + 1)
+
+    train(state)
+
+A lost worker costs no commit here: the open step is made by who is left. See docs/ELASTIC.md.
+"""
+
+from stretto.torch.elastic.errors import HorovodInternalError, HostsUpdatedInterrupt
+from stretto.torch.elastic.sampler import ElasticSampler
+from stretto.torch.elastic.state import ObjectState, State, TorchState
+from stretto.torch.elastic.running import run
+
+__all__ = ["ElasticSampler", "HorovodInternalError", "HostsUpdatedInterrupt", "ObjectState",
+           "State", "TorchState", "run"]

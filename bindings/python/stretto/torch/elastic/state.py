@@ -1,0 +1,237 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What training consists of besides code, as all workers have it alike: State, ObjectState and
+TorchState, with Horovod's names.
+
+All that is exchanged here is agreed on: at the end of commit(), check_host_updates() and sync() all
+who are in know the same of who is in, of how far each one's samplers are, and so of when to begin
+anew.
+"""
+
+import copy
+from typing import Any, Callable, List, Optional, Sequence
+
+import torch
+
+from stretto import session
+from stretto.torch import broadcasting, exchange
+from stretto.torch.elastic.errors import HostsUpdatedInterrupt
+from stretto.torch.elastic.sampler import ElasticSampler
+
+
+class State:
+    """The base of all: a derived class says what it is to save, restore and sync.
+
+    bcast_object, get_rank   taken as Horovod's; this one has its own
+    """
+
+    def __init__(self, bcast_object: Optional[Callable[..., Any]] = None,
+                 get_rank: Optional[Callable[[], int]] = None) -> None:
+        del get_rank
+        self._bcast_object = bcast_object or broadcasting.broadcast_object
+        self._reset_callbacks: List[Callable[[], None]] = []
+        self._session: Any = None
+        self._label = ""
+        self._seats: Optional[List[int]] = None  # Of those who are in, as all know.
+
+    def register_reset_callbacks(self, callbacks: Sequence[Callable[[], None]]) -> None:
+        """These are called after others are in than before, for what depends on their number, such
+        as a learning rate."""
+        self._reset_callbacks.extend(callbacks)
+
+    def on_reset(self) -> None:
+        """Others are in than before: reset(), and the callbacks."""
+        self.reset()
+        for callback in self._reset_callbacks:
+            callback()
+
+    def commit(self) -> None:
+        """Saves, and looks who is in: save() and check_host_updates()."""
+        self.save()
+        self.check_host_updates()
+
+    def check_host_updates(self) -> None:
+        """Raises HostsUpdatedInterrupt, at all workers, if others are in than when they last
+        looked. In an elastic job it waits for all; in others it does nothing."""
+        before = self._seats
+        self.attend()
+        if before is None or self._seats == before or not self._begins_anew(before):
+            return
+        raise HostsUpdatedInterrupt(skip_sync=set(self._seats or ()) <= set(before))
+
+    def attend(self) -> None:
+        """Finds out with all others who is in, and lets rank() and size() be by that."""
+        now = session.current()
+        if not now.elastic:
+            return
+        if self._session is not now:
+            self._session, self._seats = now, None
+            self._label = now.new_scope("state").prefix
+        samplers = self._samplers()
+        rows = exchange.attendance(f"Elastic.{self._label}",
+                                   [sampler.processed_here for sampler in samplers])
+        for index, sampler in enumerate(samplers):
+            sampler.note({seat: row[index] for seat, row in rows.items()})
+        before, self._seats = self._seats, sorted(rows)
+        now.agree_on(self._seats)
+        if before is not None and self._begins_anew(before):
+            for sampler in samplers:
+                sampler.divide(self._seats)
+
+    def _begins_anew(self, before):
+        # Unless some were lost, and what they had not processed is left out.
+        return self._seats != before and (self._redistributes()
+                                          or not set(self._seats or ()) <= set(before))
+
+    def _samplers(self):
+        return []
+
+    def _redistributes(self):
+        return True
+
+    def save(self) -> None:
+        """Keeps a copy of the state in memory."""
+        raise NotImplementedError
+
+    def restore(self) -> None:
+        """The state becomes that which was saved last."""
+        raise NotImplementedError
+
+    def sync(self) -> None:
+        """The state becomes that of rank 0, at all workers, and is saved."""
+        raise NotImplementedError
+
+    def reset(self) -> None:
+        """Called when others are in than before, before the state is synchronized."""
+
+
+def _copied(value):
+    try:
+        return copy.deepcopy(value)
+    except (TypeError, RuntimeError, copy.Error):
+        return value  # Such as an open file, or a tensor within autograd's graph.
+
+
+class ObjectState(State):
+    """Any values that can be broadcast, each of which becomes an attribute."""
+
+    def __init__(self, bcast_object: Optional[Callable[..., Any]] = None,
+                 get_rank: Optional[Callable[[], int]] = None, **kwargs: Any) -> None:
+        super().__init__(bcast_object, get_rank)
+        self._names = list(kwargs)
+        for name, value in kwargs.items():
+            setattr(self, name, value)
+        self._saved: dict = {}
+        ObjectState.save(self)
+
+    def save(self) -> None:
+        self._saved = {name: _copied(getattr(self, name)) for name in self._names}
+
+    def restore(self) -> None:
+        for name, value in self._saved.items():
+            setattr(self, name, _copied(value))
+
+    def sync(self) -> None:
+        self.attend()
+        if self._names:
+            found = self._bcast_object({name: getattr(self, name) for name in self._names})
+            for name, value in found.items():
+                setattr(self, name, value)
+        ObjectState.save(self)
+
+
+class _Model:
+    def __init__(self, module):
+        self.value = module
+        self.save()
+
+    def save(self):
+        """A copy."""
+        self._saved = copy.deepcopy(self.value.state_dict())
+
+    def restore(self):
+        """From the copy."""
+        self.value.load_state_dict(self._saved)
+
+    def sync(self, label):
+        """As rank 0 has it."""
+        broadcasting.broadcast_parameters(self.value.state_dict(), 0, f"Elastic.{label}.")
+
+
+class _Optimizer(_Model):
+    def restore(self):
+        # What some versions of PyTorch load they also go on with.
+        self.value.load_state_dict(copy.deepcopy(self._saved))
+
+    def sync(self, label):
+        broadcasting.broadcast_optimizer_state(self.value, 0, f"Elastic.{label}.")
+
+
+class _Sampler(_Model):
+    def save(self):
+        self._saved = self.value.snapshot()
+
+    def restore(self):
+        self.value.back_to(self._saved)
+
+    def sync(self, label):
+        del label
+        self.value.load_state_dict(broadcasting.broadcast_object(self.value.state_dict(),
+                                                                 name="Elastic.sampler"))
+
+
+_KINDS = ((torch.nn.Module, _Model), (torch.optim.Optimizer, _Optimizer),
+          (ElasticSampler, _Sampler))
+
+
+def _handler_of(value):
+    return next((kind(value) for known, kind in _KINDS if isinstance(value, known)), None)
+
+
+class TorchState(ObjectState):
+    """A model, an optimizer, samplers (several of each by names of your own), and any values that
+    can be broadcast. Each becomes an attribute."""
+
+    def __init__(self, model: Optional[torch.nn.Module] = None,
+                 optimizer: Optional[torch.optim.Optimizer] = None, **kwargs: Any) -> None:
+        values = {**kwargs, "model": model, "optimizer": optimizer}
+        handlers = {name: _handler_of(value) for name, value in values.items()}
+        self._handlers = {name: handler for name, handler in handlers.items()
+                          if handler is not None}
+        for name, handler in self._handlers.items():
+            object.__setattr__(self, name, handler.value)
+        super().__init__(**{name: value for name, value in values.items()
+                            if name not in self._handlers and (value is not None
+                                                               or name in kwargs)})
+
+    def save(self) -> None:
+        for handler in self._handlers.values():
+            handler.save()
+        super().save()
+
+    def restore(self) -> None:
+        for handler in self._handlers.values():
+            handler.restore()
+        super().restore()
+
+    def sync(self) -> None:
+        super().sync()
+        for name, handler in self._handlers.items():
+            handler.sync(f"{self._label}{name}")
+            handler.save()
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        super().__setattr__(name, value)
+        if name != "_handlers" and name in self.__dict__.get("_handlers", ()):
+            self._handlers[name].value = value
+            self._handlers[name].save()
+
+    def _of_kind(self, kind):
+        return [handler.value for handler in self._handlers.values()
+                if isinstance(handler.value, kind)]
+
+    def _samplers(self):
+        return self._of_kind(ElasticSampler)
+
+    def _redistributes(self):
+        return all(getattr(optimizer, "_stretto_on_loss", None) != "shrink"
+                   for optimizer in self._of_kind(torch.optim.Optimizer))

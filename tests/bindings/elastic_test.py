@@ -1,0 +1,227 @@
+# SPDX-License-Identifier: Apache-2.0
+"""stretto.torch.elastic: how samples are divided anew, in one process; and among several, of which
+some are killed (elastic_worker.py)."""
+
+import collections
+import re
+import unittest
+import unittest.mock
+
+import jobs
+
+jobs.use_packages()
+
+import torch  # pylint: disable=wrong-import-position
+
+from stretto import errors, session  # pylint: disable=wrong-import-position
+from stretto.torch import elastic  # pylint: disable=wrong-import-position
+
+
+class Seat:
+    """In the place of a session, of a job in which nothing is exchanged."""
+
+    alone = elastic = False
+
+    def __init__(self, seat, seats):
+        self.seat, self.seats = seat, seats
+        self.seats_in = tuple(range(seats))
+
+    @property
+    def rank(self):
+        """As a session has it."""
+        return self.seats_in.index(self.seat)
+
+    @property
+    def size(self):
+        """The same."""
+        return len(self.seats_in)
+
+
+class Samplers(unittest.TestCase):
+
+    def begin(self, seats, samples, batches=None, shuffle=True):
+        """A sampler of each worker, and the sessions that they see."""
+        places = [Seat(seat, seats) for seat in range(seats)]
+        samplers = []
+        for place in places:
+            self.see(place)
+            samplers.append(elastic.ElasticSampler(range(samples), shuffle=shuffle))
+            if batches:
+                samplers[-1].batches(batches)
+        return places, samplers
+
+    def see(self, place):
+        """From now on that is the session."""
+        patch = unittest.mock.patch.object(session, "_current", place)
+        patch.start()
+        self.addCleanup(patch.stop)
+
+    def go_on(self, places, samplers, lost):
+        """Without some, after all have told how far they are but those that were lost before."""
+        noted = {place.seat: sampler.processed_here for place, sampler in zip(places, samplers)}
+        left = [(place, sampler) for place, sampler in zip(places, samplers)
+                if place.seat not in lost]
+        seats = tuple(place.seat for place, _ in left)
+        for place, sampler in left:
+            place.seats_in = seats
+            self.see(place)
+            sampler.note({seat: noted[seat] for seat in seats})
+            sampler.divide(seats)
+        return [place for place, _ in left], [sampler for _, sampler in left]
+
+    def test_parts_are_those_of_a_distributed_sampler(self):
+        _, samplers = self.begin(3, 10, shuffle=False)
+        self.assertEqual([list(sampler) for sampler in samplers],
+                         [[0, 3, 6, 9], [1, 4, 7, 0], [2, 5, 8, 1]])
+        _, samplers = self.begin(3, 100)
+        self.assertEqual(set().union(*samplers), set(range(100)))
+        self.assertNotEqual(list(samplers[0]), sorted(samplers[0]))
+
+    def test_fewer_samples_than_workers(self):
+        _, samplers = self.begin(5, 2, shuffle=False)
+        self.assertEqual([list(sampler) for sampler in samplers], [[0], [1], [0], [1], [0]])
+        _, samplers = self.begin(2, 0)
+        self.assertEqual([list(sampler) for sampler in samplers], [[], []])
+
+    def test_what_is_left_is_divided_among_who_is_left(self):
+        for batches in (None, 4):
+            places, samplers = self.begin(4, 103, batches)
+            seen = collections.Counter()
+            for sampler in samplers:
+                size = 4 if batches is None else sampler.ends[1]
+                for batch in (0, 1):
+                    sampler.record_batch(batch, 4)
+                seen.update(sampler.indices[:2 * size])
+            lost_at = {place.seat: sampler.processed_here
+                       for place, sampler in zip(places, samplers)}
+            for sampler in samplers:  # At a commit that all took part in.
+                sampler.note(lost_at)
+            samplers[0].record_batch(2, 4)
+            seen.update(samplers[0].indices[lost_at[0]:samplers[0].processed_here])
+            samplers[2].record_batch(2, 4)  # What this one does now nobody hears of.
+            places, samplers = self.go_on(places, samplers, lost={2})
+            rest = [index for sampler in samplers for index in sampler.indices]
+            self.assertEqual(set(seen) | set(rest), set(range(103)))
+            self.assertEqual(set(seen) & set(rest), set())
+            self.assertEqual(len({tuple(sampler.remaining_indices) for sampler in samplers}), 1)
+            if batches is None:
+                self.assertEqual(len({len(sampler) for sampler in samplers}), 1)
+
+    def test_batches_are_of_all_samples_of_a_step_and_are_weighted(self):
+        places, samplers = self.begin(4, 64, batches=4)
+        self.assertEqual({sampler.weight() for sampler in samplers}, {1.0})
+        places, samplers = self.go_on(places, samplers, lost={1})
+        each = []
+        for place, sampler in zip(places, samplers):
+            self.see(place)
+            each.append(list(sampler.batches(4)))
+        self.assertEqual({len(batches) for batches in each}, {4})
+        for step in zip(*each):
+            self.assertEqual(sum(map(len, step)), 16)
+        self.assertEqual([len(batches[0]) for batches in each], [5, 5, 6])
+        self.assertEqual([round(16 * sampler.weight()) for sampler in samplers], [15, 15, 18])
+        self.assertEqual(sum(sampler.weight() for sampler in samplers), 3.0)
+        self.assertEqual(places[0].size, 3)
+
+    def test_records_may_come_in_any_order(self):
+        _, [sampler] = self.begin(1, 12, shuffle=False)
+        sampler.record_batch(1, 4)
+        self.assertEqual(sampler.processed_here, 0)
+        sampler.record_indices([0, 1, 2, 3])
+        self.assertEqual((sampler.processed_here, sampler.processed_num), (8, 8))
+        sampler.reset()
+        self.assertEqual(list(sampler), [8, 9, 10, 11])
+        sampler.set_epoch(1)
+        self.assertEqual(len(sampler), 12)
+
+    def test_states_are_kept_and_taken(self):
+        places, samplers = self.begin(2, 50)
+        self.see(places[0])
+        samplers[0].record_batch(0, 5)
+        kept = samplers[0].snapshot()
+        samplers[0].record_batch(1, 5)
+        samplers[0].back_to(kept)
+        self.assertEqual(samplers[0].processed_here, 5)
+        told = samplers[0].state_dict()
+        samplers[1].load_state_dict(told)
+        self.assertEqual(samplers[1].processed_num, 5)
+        with self.assertRaisesRegex(ValueError, "there are 50"):
+            samplers[1].load_state_dict({"epoch": 0, "processed": b"1"})
+        samplers[1].load_state_dict({"epoch": 3, "processed_num": 20})
+        self.assertEqual((samplers[1].epoch, len(samplers[1].remaining_indices)), (3, 30))
+
+
+class Running(unittest.TestCase):
+    """Alone, where nothing is exchanged."""
+
+    def setUp(self):
+        patch = unittest.mock.patch.object(session, "_current", Seat(0, 1))
+        patch.start()
+        self.addCleanup(patch.stop)
+        session._current.alone = True
+
+    def test_run_begins_again(self):
+        model = torch.nn.Linear(1, 1)
+        state = elastic.TorchState(model=model, batch=0, seen=[])
+        ends = [elastic.HostsUpdatedInterrupt(True), elastic.HorovodInternalError("wanted"),
+                errors.MembersChanged("wanted"), None]
+        state.register_reset_callbacks([lambda: state.seen.append("reset")])
+
+        @elastic.run
+        def train(state, more):
+            state.batch += 1
+            state.seen.append(state.batch)
+            with torch.no_grad():
+                model.weight.fill_(state.batch)
+            end = ends.pop(0)
+            if isinstance(end, elastic.HostsUpdatedInterrupt):
+                state.commit()
+            if end is not None:
+                raise end
+            return more
+
+        self.assertEqual(train(state, "more"), "more")
+        # What was committed first stays; errors bring it back.
+        self.assertEqual(state.seen, [1, "reset", "reset", 2])
+        self.assertEqual((state.batch, model.weight.item()), (2, 2.0))
+
+    def test_other_errors_end_it(self):
+        state = elastic.ObjectState(value=1)
+
+        @elastic.run
+        def train(state):
+            state.value = 2
+            raise errors.ServerLost("server 0 is lost")
+
+        with self.assertRaises(errors.ServerLost):
+            train(state)
+        self.assertEqual(state.value, 2)
+
+
+class Losses(jobs.PythonTest):
+
+    def test_the_pages_program(self):
+        page = (jobs.cluster.SOURCE / "docs" / "ELASTIC.md").read_text(encoding="utf-8")
+        [program] = re.findall(r"elastic_test.py -->\n```python\n(.*?)```", page, re.DOTALL)
+        job = self.launch(jobs.sys.executable, "-c", program, workers="1:2")
+        self.assertEqual(job.end(jobs.TORCH_PATIENCE), 0, job.output())
+
+    def test_a_lost_workers_samples_are_processed_by_the_others(self):
+        job = self.python("elastic_worker.py", "epoch", workers="1:4")
+        self.assertEqual(job.end(jobs.TORCH_PATIENCE), 0, job.output())
+        ends = re.findall(r"\] state (.*)", job.output())
+        self.assertEqual(len(ends), 3, job.output())
+        self.assertEqual(len(set(ends)), 1, job.output())
+        self.assertIn("on_loss='redistribute'", job.output())
+        self.assert_nobody_left()
+
+    def test_parameters_come_from_who_is_left(self):
+        for after in (1, 2):  # The first tensor, and both, which the others do not know yet.
+            with self.subTest(after=after):
+                job = self.python("elastic_worker.py", "root", after, workers="1:3")
+                self.assertEqual(job.end(jobs.TORCH_PATIENCE), 0, job.output())
+                self.assertEqual(job.output().count("] done"), 2, job.output())
+
+
+if __name__ == "__main__":
+    unittest.main()
