@@ -5,8 +5,8 @@ gradients, and the updates travel (see stretto/parameters.h for what each mode p
 
 import torch
 
-from stretto import _core, session
-from stretto.torch import agreement, synchronous
+from stretto import _core, errors, session
+from stretto.torch import agreement, exchange, synchronous
 
 
 class Exchange:
@@ -59,14 +59,33 @@ class Exchange:
 
     def _open(self):
         initial = [tensor.detach().to("cpu").contiguous() for _, tensor in self._named]
-        names = [f"Weight.{self._scope.prefix}{name}" for name, _ in self._named]
-        self._parameters = _core.Parameters(
-            self._session.worker(), names,
-            [(tensor.data_ptr(), tensor.numel()) for tensor in initial],
-            # Elsewhere the order of updates is that of their coming, and cannot be another.
-            deterministic=self._options["mode"] == "eager" and
-            torch.are_deterministic_algorithms_enabled(), **self._options)
+        attempt = 0
+        while self._parameters is None:
+            self._parameters = self._opened(initial, f"@{attempt}" if attempt else "")
+            attempt += 1
         self._load()
+
+    def _opened(self, initial, suffix):
+        # None at all workers if the one was lost whose values they were to have: parts of the
+        # tensors then have none, and never will.
+        names = [f"Weight.{self._scope.prefix}{name}{suffix}" for name, _ in self._named]
+        opened, failed = None, None
+        try:
+            opened = _core.Parameters(
+                self._session.worker(), names,
+                [(tensor.data_ptr(), tensor.numel()) for tensor in initial],
+                # Elsewhere the order of updates is that of their coming, and cannot be another.
+                deterministic=self._options["mode"] == "eager" and
+                torch.are_deterministic_algorithms_enabled(), **self._options)
+        except errors.PeerLost as error:
+            failed = error
+        if not self._session.elastic:
+            if failed is not None:
+                raise failed
+            return opened
+        here = exchange.attendance(f"{self._scope.kind}{self._scope.number}{suffix}",
+                                   [failed is None])
+        return opened if all(is_open for [is_open] in here.values()) else None
 
     def _agree(self):
         label = f"{self._scope.kind} {self._scope.number}"
