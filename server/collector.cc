@@ -44,6 +44,14 @@ Rank Collector::rank_of(const Share& share) const {
   return rounds_.group()->at(*index).rank;
 }
 
+// Where each is added in its turn, the one that all wait for is the last to come.
+std::uint64_t Collector::most_held_bytes() const {
+  if (held_.empty() || !rounds_.collects(false)) return 0;
+  const std::uint64_t shares = held_.size() - (shares_ == Shares::kKept ? 0 : 1);
+  const CodecSpec& codec = layout_.codec;
+  return shares * (codec.lossy() ? ops::encoded_bytes(codec, layout_.elements) : layout_.bytes);
+}
+
 // Shares come as the tensor's codec says, and what a broadcast sets as it is.
 Status Collector::check_encoding(const Share& share) const {
   const Codec wanted = share.assign ? Codec::kNone : layout_.codec.codec;

@@ -43,6 +43,9 @@ class Collector {
   Result<std::optional<Update>> regroup(const Group& next, std::uint64_t from_round,
                                         const std::set<NodeId>& gone = {});
 
+  /// Most that shares of the open round take which wait to be added, beyond its sum.
+  std::uint64_t most_held_bytes() const;
+
   Consistency& rounds() { return rounds_; }
   const Consistency& rounds() const { return rounds_; }
 

@@ -52,7 +52,9 @@ Result<OwnedSlots::Place> OwnedSlots::make_part(const OpenTensor& tensor, const 
   const RuleOptions& rule = spec.options.update;
   const std::uint64_t remembered =
       layout.has_rule ? ops::remembered_bytes(rule, layout.dtype, layout.elements) : 0;
-  const std::uint64_t wanted = layout.bytes + remembered;
+  const auto shares = job_.elastic ? Collector::Shares::kKept : Collector::Shares::kAdded;
+  Collector collector(layout, job_.workers, allocate_, shares);
+  const std::uint64_t wanted = layout.bytes + remembered + collector.most_held_bytes();
   if (limit_bytes_ != 0 && bytes_ + wanted > limit_bytes_) {
     return Status(Code::kResource,
                   fmt::format("tensor '{}' needs {} more bytes, this server may hold {} and holds "
@@ -65,10 +67,8 @@ Result<OwnedSlots::Place> OwnedSlots::make_part(const OpenTensor& tensor, const 
     if (!result.ok()) return result.status();
     made = std::move(*result);
   }
-  const auto shares = job_.elastic ? Collector::Shares::kKept : Collector::Shares::kAdded;
-  Part& part = slot.add(spec, layout, std::move(made),
-                        Collector(layout, job_.workers, allocate_, shares), allocate_);
-  STRETTO_CHECK(part.store.bytes() == wanted);
+  Part& part = slot.add(spec, layout, std::move(made), std::move(collector), allocate_);
+  STRETTO_CHECK(part.bytes() == wanted);
   bytes_ += wanted;
   ++parts_;
   for (const NodeId worker : left) part.collector.rounds().leave(worker);
@@ -79,10 +79,12 @@ std::vector<std::pair<Part*, Status>> OwnedSlots::regroup(const Group& workers,
                                                           const std::set<NodeId>& lost) {
   job_.workers = workers;
   std::vector<std::pair<Part*, Status>> stuck;
+  bytes_ = 0;
   for (auto& [number, slot] : slots_) {
     const auto more = slot.regroup(workers, 0, lost);
     stuck.insert(stuck.end(), more.begin(), more.end());
     slot.release(slot.appended());
+    bytes_ += slot.bytes();
   }
   return stuck;
 }

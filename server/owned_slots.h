@@ -27,7 +27,8 @@ class OwnedSlots {
     Part* part;
   };
 
-  /// At most `limit_bytes` of parts, with what their rules remember; 0: no limit.
+  /// At most `limit_bytes` of parts, with what their rules remember and what shares that wait may
+  /// take; 0: no limit.
   OwnedSlots(std::uint64_t limit_bytes, Allocate allocate)
       : limit_bytes_(limit_bytes), allocate_(std::move(allocate)) {}
 

@@ -317,7 +317,8 @@ metrics::Metrics Shard::metrics() {
       "Shares that have been summed or applied.");
   add("stretto_parts", Type::kGauge, static_cast<double>(slots_.parts()), "Parts that live here.");
   add("stretto_parts_bytes", Type::kGauge, static_cast<double>(slots_.bytes()),
-      "Bytes of the parts that live here, with what their update rules remember.");
+      "Bytes of the parts that live here, with what their update rules remember, and what "
+      "contributions that wait may take.");
   add("stretto_heartbeats_total", Type::kCounter,
       static_cast<double>(membership_->heartbeats().sent()), "Heartbeats sent to the scheduler.");
   for (Rank rank = 0; rank < held_.workers(); ++rank) {

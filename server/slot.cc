@@ -26,7 +26,7 @@ Part& Slot::add(const TensorSpec& spec, const PartLayout& layout,
       parts_.try_emplace(layout.key, spec, layout, std::move(rule), std::move(collector), allocate);
   STRETTO_CHECK(made.second);
   Part& part = made.first->second;
-  bytes_ += part.store.bytes();
+  bytes_ += part.bytes();
   return part;
 }
 
@@ -90,6 +90,8 @@ std::vector<std::pair<Part*, Status>> Slot::regroup(const Group& next, std::uint
       append(part, **std::move(completed));
     }
   }
+  bytes_ = 0;
+  for (auto& [key, part] : parts_) bytes_ += part.bytes();
   return stuck;
 }
 

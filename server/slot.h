@@ -47,6 +47,8 @@ struct Part {
   }
   /// What holds between two frames; false is a bug of ours.
   bool consistent() const;
+  /// Of memory: what is stored, and what shares that wait may take.
+  std::uint64_t bytes() { return store.bytes() + collector.most_held_bytes(); }
 
   const TensorSpec& spec;  ///< The tensor's.
   wire::Key key;

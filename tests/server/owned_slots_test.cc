@@ -64,6 +64,35 @@ TEST_F(OwnedSlotsTest, TheLimitCountsWhatRulesRemember) {
   EXPECT_EQ(slots_.parts(), 1U) << "what is refused takes nothing";
 }
 
+TEST_F(OwnedSlotsTest, TheLimitCountsSharesThatAreKeptForALoss) {
+  slots_.begin(
+      {.workers = fake::group_of(3), .slots = 4, .since = 1, .part_bytes = 8, .elastic = true});
+  ASSERT_TRUE(slots_.open(1, fake::spec("x", Dtype::kF32, 6), 0).ok());  // Three parts.
+  ASSERT_TRUE(slots_.place_of({1, 0}, left_).ok());
+  EXPECT_EQ(slots_.bytes(), 8U + 3 * 8U);
+  ASSERT_TRUE(slots_.place_of({1, 1}, left_).ok());
+  EXPECT_THAT(slots_.place_of({1, 2}, left_).status().cause(), HasSubstr("needs 32 more bytes"));
+  EXPECT_EQ(slots_.bytes(), 64U);
+  EXPECT_TRUE(slots_.regroup(fake::group_of(2), {12}).empty());
+  EXPECT_EQ(slots_.bytes(), 48U) << "one worker less may be waited for";
+}
+
+TEST_F(OwnedSlotsTest, TheLimitCountsSharesThatWaitForTheirTurn) {
+  const TensorOptions in_turn{.deterministic = true};
+  ASSERT_TRUE(slots_.open(1, fake::spec("x", Dtype::kF32, 2, in_turn), 0).ok());
+  ASSERT_TRUE(slots_.place_of({1, 0}, left_).ok());
+  EXPECT_EQ(slots_.bytes(), 8U + 8U) << "of two, one waits";
+}
+
+TEST_F(OwnedSlotsTest, SharesThatApplyAsTheyComeAreNeverKept) {
+  slots_.begin(
+      {.workers = fake::group_of(3), .slots = 4, .since = 1, .part_bytes = 8, .elastic = true});
+  const TensorOptions at_once{.mode = Mode::kAsync};
+  ASSERT_TRUE(slots_.open(1, fake::spec("x", Dtype::kF32, 2, at_once), 0).ok());
+  ASSERT_TRUE(slots_.place_of({1, 0}, left_).ok());
+  EXPECT_EQ(slots_.bytes(), 8U);
+}
+
 TEST_F(OwnedSlotsTest, ANewPartDoesNotWaitForWhoHasLeft) {
   left_.insert(11);
   ASSERT_TRUE(slots_.open(1, fake::spec("x", Dtype::kF32, 2), 0).ok());
