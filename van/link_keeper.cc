@@ -84,7 +84,7 @@ void LinkKeeper::carrier_broke(LinkId carrier, const Status& why, FrameHandler& 
   if (link == nullptr) return mender_.on_broken(carrier, why);
   // Who says of each frame what it must be sends no other bytes: they were corrupted on the way.
   const bool corrupted = link->gets_checksums && why.code() == Code::kMalformed;
-  if (corrupted) ++parts_.counters.corrupted;
+  if (corrupted) note_corrupted(*link, parts_.counters, parts_.clock.now());
   lose(id, *link, corrupted ? Status(Code::kLinkBroken, why.cause()) : why, handler);
 }
 

@@ -8,6 +8,7 @@
 #include <map>
 #include <string>
 
+#include "van/corruption.h"
 #include "van/session.h"
 #include "van/unsettled_links.h"
 
@@ -40,6 +41,7 @@ struct LinkState {
   bool owing = false;            ///< Is among the debts.
   bool gives_checksums = false;  ///< What leaves has one.
   bool gets_checksums = false;   ///< What comes has one: it had when the last frame came.
+  Corruption corruption;         ///< Of what comes.
   Return awaited = Return::kFull;
 };
 

@@ -99,7 +99,7 @@ Status LinkMender::take(LinkId session, LinkState& link, LinkId attempt, wire::H
                         const Buffer& payload) {
   Status whole = wire::verify_checksum(bytes, payload.bytes(), link.gets_checksums);
   if (!whole.ok()) {
-    ++parts_.counters.corrupted;
+    note_corrupted(link, parts_.counters, parts_.clock.now());
     return whole;
   }
   const Result<wire::Header> header = wire::decode(bytes, payload.size());

@@ -36,7 +36,7 @@ Status Receiver::receive(LinkId id, LinkState& link, wire::HeaderView bytes, Buf
 Status Receiver::verify(LinkState& link, wire::HeaderView bytes, const Buffer& payload) {
   Status status = wire::verify_checksum(bytes, payload.bytes(), link.gets_checksums);
   if (!status.ok()) {
-    ++parts_.counters.corrupted;
+    note_corrupted(link, parts_.counters, parts_.clock.now());
   } else if (!link.gets_checksums) {
     link.gets_checksums = wire::has_checksum(bytes);
   }
