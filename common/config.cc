@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "common/crc32c.h"
+#include "common/variables.h"
 
 namespace stretto {
 namespace {
@@ -124,6 +125,16 @@ void read_scheduler(ConfigReader& reader, Config& config) {
   if (!is_loopback(*host)) config.bind_host = config.role == Role::kScheduler ? *host : "0.0.0.0";
 }
 
+void refuse_retired(ConfigReader& reader) {
+  for (const RetiredVariable& retired : retired_variables()) {
+    const auto found = reader.text({retired.name});
+    if (!found) continue;
+    reader.fail({Code::kInvalidArgument,
+                 fmt::format("{} is '{}', and there is no such setting any more: {}", retired.name,
+                             *found, retired.instead)});
+  }
+}
+
 void read_job(ConfigReader& reader, JobSettings& job) {
   constexpr std::int64_t kMostPart = 16 << 20;
   reader.number({"STRETTO_PART_BYTES"}, job.part_bytes, 64, kMostPart);
@@ -135,7 +146,6 @@ void read_job(ConfigReader& reader, JobSettings& job) {
   reader.number({"STRETTO_TOTAL_WINDOW_BYTES"}, job.total_window_bytes, 1, kMost);
   reader.seconds({"STRETTO_HEARTBEAT_S"}, job.heartbeat);
   reader.seconds({"STRETTO_DEAD_AFTER_S"}, job.dead_after);
-  reader.seconds({"STRETTO_STALL_WARN_S"}, job.stall_warn);
   reader.seconds({"STRETTO_STALL_ERROR_S"}, job.stall_error);
   if (job.dead_after < 2 * job.heartbeat) {
     reader.fail({Code::kInvalidArgument,
@@ -357,6 +367,7 @@ Result<Config> config_from(const Environment& environment, Role role) {
   reader.number({"STRETTO_MEMORY_LIMIT_MIB"}, limit_mib, 0, std::int64_t{1} << 40);
   config.memory_limit_bytes = limit_mib << 20;
   read_codecs(reader, config.codecs);
+  refuse_retired(reader);
   read_job(reader, config.job);
   if (!reader.status().ok()) return reader.status();
   if (Status status = check(config); !status.ok()) return status;

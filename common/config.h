@@ -68,8 +68,7 @@ struct JobSettings {
   std::uint64_t total_window_bytes = 8 * 1024 * 1024;
   Duration heartbeat = 500ms;
   Duration dead_after = 5s;     ///< Silence after which a node is lost.
-  Duration stall_warn = 30s;    ///< Age at which an unfinished round is named in the log,
-  Duration stall_error = 300s;  ///< and at which its waiters get an error.
+  Duration stall_error = 300s;  ///< Age of an unfinished round at which its waiters get an error.
   /// The job is elastic: it goes on without workers that are lost, as long as so many are in or
   /// have finished. 0: its size is fixed, and who is lost ends it.
   std::uint32_t min_workers = 0;

@@ -30,7 +30,6 @@ constexpr auto kKnown = std::to_array<std::string_view>({
     "STRETTO_TOTAL_WINDOW_BYTES",
     "STRETTO_HEARTBEAT_S",
     "STRETTO_DEAD_AFTER_S",
-    "STRETTO_STALL_WARN_S",
     "STRETTO_STALL_ERROR_S",
     "STRETTO_RENDEZVOUS_TIMEOUT_S",
     "STRETTO_OPERATION_TIMEOUT_S",
@@ -58,6 +57,12 @@ constexpr auto kKnown = std::to_array<std::string_view>({
     "STRETTO_ROLE",
     "STRETTO_LAUNCH_SECRET",
     "STRETTO_LAUNCH_AT",
+});
+
+constexpr auto kRetired = std::to_array<RetiredVariable>({
+    {"STRETTO_STALL_WARN_S",
+     "who holds up a round is named within seconds, by itself; unset it, or set "
+     "STRETTO_STALL_ERROR_S, the age at which a round is an error"},
 });
 
 // Letters to insert, to leave out or to change between two names: Levenshtein's distance.
@@ -101,6 +106,8 @@ bool of_kubernetes(std::string_view name) {
 }  // namespace
 
 std::span<const std::string_view> known_variables() { return kKnown; }
+
+std::span<const RetiredVariable> retired_variables() { return kRetired; }
 
 std::vector<std::string> unread_variables(std::span<const std::string> names) {
   std::vector<std::string> sentences;

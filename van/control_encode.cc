@@ -72,7 +72,6 @@ void write(const JobSettings& settings, wire::Settings& out) {
   out.set_total_window_bytes(settings.total_window_bytes);
   out.set_heartbeat_ns(nanoseconds_of(settings.heartbeat));
   out.set_dead_after_ns(nanoseconds_of(settings.dead_after));
-  out.set_stall_warn_ns(nanoseconds_of(settings.stall_warn));
   out.set_stall_error_ns(nanoseconds_of(settings.stall_error));
   out.set_min_workers(settings.min_workers);
 }

@@ -75,7 +75,6 @@ TEST(Config, ReadsEveryVariable) {
                                    {"STRETTO_TOTAL_WINDOW_BYTES", "2000"},
                                    {"STRETTO_HEARTBEAT_S", "0.25"},
                                    {"STRETTO_DEAD_AFTER_S", "0.75"},
-                                   {"STRETTO_STALL_WARN_S", "4"},
                                    {"STRETTO_STALL_ERROR_S", "5e1"}});
   EXPECT_EQ(config.workers, 8U);
   EXPECT_EQ(config.servers, 3U);
@@ -101,7 +100,6 @@ TEST(Config, ReadsEveryVariable) {
   EXPECT_EQ(config.job.total_window_bytes, 2000U);
   EXPECT_EQ(config.job.heartbeat, 250ms);
   EXPECT_EQ(config.job.dead_after, 750ms);
-  EXPECT_EQ(config.job.stall_warn, 4s);
   EXPECT_EQ(config.job.stall_error, 50s);
 }
 
@@ -252,7 +250,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Bad{"STRETTO_OPERATION_TIMEOUT_S", "86401", "seconds from 0.001"},
                     Bad{"STRETTO_HEARTBEAT_S", "nan", "seconds from 0.001"},
                     Bad{"STRETTO_DEAD_AFTER_S", "inf", "seconds from 0.001"},
-                    Bad{"STRETTO_STALL_WARN_S", "1s", "seconds from 0.001"},
+                    Bad{"STRETTO_STALL_WARN_S", "30", "unset it, or set STRETTO_STALL_ERROR_S"},
                     Bad{"STRETTO_STALL_ERROR_S", "-1", "seconds from 0.001"}));
 
 TEST(Config, TheFirstErrorIsTheOneThatIsTold) {

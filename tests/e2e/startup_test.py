@@ -208,9 +208,8 @@ class Settings(Startup):
                    "STRETTO_PART_BYTES", "STRETTO_LINK_WINDOW_BYTES", "STRETTO_TOTAL_WINDOW_BYTES",
                    "STRETTO_MEMORY_LIMIT_MIB", "DMLC_NUM_WORKER", "DMLC_NUM_SERVER",
                    "BYTEPS_LOCAL_SIZE")
-        seconds = ("STRETTO_HEARTBEAT_S", "STRETTO_DEAD_AFTER_S", "STRETTO_STALL_WARN_S",
-                   "STRETTO_STALL_ERROR_S", "STRETTO_RENDEZVOUS_TIMEOUT_S",
-                   "STRETTO_OPERATION_TIMEOUT_S")
+        seconds = ("STRETTO_HEARTBEAT_S", "STRETTO_DEAD_AFTER_S", "STRETTO_STALL_ERROR_S",
+                   "STRETTO_RENDEZVOUS_TIMEOUT_S", "STRETTO_OPERATION_TIMEOUT_S")
         cases = [(name, "many", "whole number") for name in numbers]
         cases += [(name, "-2", "whole number") for name in numbers]
         cases += [(name, "9999999999999999999999", "whole number") for name in numbers]

@@ -17,7 +17,7 @@ void check_roster(const Roster& roster) {
   STRETTO_CHECK(settings.part_bytes >= 64 && settings.part_bytes <= wire::kMaxPartBytes);
   STRETTO_CHECK(settings.link_window_bytes > 0 && settings.total_window_bytes > 0);
   STRETTO_CHECK(settings.heartbeat > 0ns && settings.dead_after > 0ns);
-  STRETTO_CHECK(settings.stall_warn > 0ns && settings.stall_error > 0ns);
+  STRETTO_CHECK(settings.stall_error > 0ns);
   std::set<NodeId> nodes;
   std::set<Rank> ranks;
   for (const Member& member : roster.members) {

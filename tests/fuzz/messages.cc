@@ -196,7 +196,6 @@ JobSettings job_settings() {
   settings.part_bytes = kPartBytes;
   settings.link_window_bytes = 512;
   settings.total_window_bytes = 2048;
-  settings.stall_warn = 5s;
   settings.stall_error = 10s;
   return settings;
 }

@@ -225,7 +225,6 @@ TEST(Roster, TravelsWhole) {
                    .total_window_bytes = 12,
                    .heartbeat = 13ms,
                    .dead_after = 14ms,
-                   .stall_warn = 15ms,
                    .stall_error = 16ms};
   const Roster come = there_and_back(sent);
   EXPECT_EQ(to_spoil(come).SerializeAsString(), to_spoil(sent).SerializeAsString());
@@ -278,7 +277,6 @@ INSTANTIATE_TEST_SUITE_P(
         BadRoster{"NoHeartbeat", [](R& r) { r.mutable_settings()->set_heartbeat_ns(0); }},
         BadRoster{"EternalPatience",
                   [](R& r) { r.mutable_settings()->set_dead_after_ns(~std::uint64_t{0}); }},
-        BadRoster{"NoWarning", [](R& r) { r.mutable_settings()->set_stall_warn_ns(0); }},
         BadRoster{"NoStallLimit", [](R& r) { r.mutable_settings()->set_stall_error_ns(0); }}),
     [](const auto& each) { return std::string(each.param.name); });
 

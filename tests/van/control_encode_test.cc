@@ -52,7 +52,6 @@ Roster roster() {
                        .total_window_bytes = 12,
                        .heartbeat = 13ms,
                        .dead_after = 14ms,
-                       .stall_warn = 15ms,
                        .stall_error = 16ms}};
 }
 
@@ -168,8 +167,8 @@ std::vector<Golden> of_members_and_tensors() {
       {"Fault", Fault{.why = gone(), .tensor = 1, .part = 2, .round = 3, .name = "w"},
        "1a1b08061204676f6e651801200228033201773a08776f726b65722033"},
       {"Roster", roster(),
-       "224108031002180220012a08080a1003180130012a0b0832100220012a03733a31321b088001100b"
-       "180c20c0ba99062880bfd60630c0c393073880c8d0073880204001"},
+       "223c08031002180220012a08080a1003180130012a0b0832100220012a03733a313216088001100b"
+       "180c20c0ba99062880bfd6063880c8d0073880204001"},
       {"Declare", Declare{.spec = adam()},
        "2a720a700a0177100118e80720022803300539000000000000e03f41cdccccccccccec3f51000000"
        "000000c03f59000000000000e83f6100000000000000406900000000000010407a1e080711000000"

@@ -180,14 +180,14 @@ TEST_F(MembershipTest, OnlyNewerRostersCount) {
   become_member();
   Roster next = fake::roster();
   next.epoch = 3;
-  next.settings.stall_warn = 99s;
+  next.settings.stall_error = 99s;
   say(next);
-  EXPECT_EQ(membership_.settings().stall_warn, 99s) << "the scheduler's settings hold";
+  EXPECT_EQ(membership_.settings().stall_error, 99s) << "the scheduler's settings hold";
   next.epoch = 2;
-  next.settings.stall_warn = 98s;
+  next.settings.stall_error = 98s;
   say(next);
   EXPECT_EQ(membership_.roster()->epoch, 3U);
-  EXPECT_EQ(membership_.settings().stall_warn, 99s);
+  EXPECT_EQ(membership_.settings().stall_error, 99s);
 }
 
 TEST_F(MembershipTest, ARosterOfWhatHasChangedChangesOnlyThat) {
@@ -196,7 +196,7 @@ TEST_F(MembershipTest, ARosterOfWhatHasChangedChangesOnlyThat) {
   Roster change = fake::roster();
   change.epoch = 2;
   change.since = 1;
-  change.settings.stall_warn = 99s;
+  change.settings.stall_error = 99s;
   change.members = {*change.find(10)};
   change.members.front().left = true;
   say(change);
@@ -204,7 +204,7 @@ TEST_F(MembershipTest, ARosterOfWhatHasChangedChangesOnlyThat) {
   EXPECT_EQ(membership_.roster()->members.size(), members);
   EXPECT_TRUE(membership_.roster()->find(10)->left);
   EXPECT_FALSE(membership_.roster()->find(11)->left);
-  EXPECT_EQ(membership_.settings().stall_warn, 99s);
+  EXPECT_EQ(membership_.settings().stall_error, 99s);
 }
 
 TEST_F(MembershipTest, AChangeOfARosterThatNeverCameEndsIt) {
