@@ -52,7 +52,6 @@ class ExchangeWorker {
   };
 
   Status declare();
-  float expected(std::size_t slot, std::size_t element, float salt) const;
   void fill_sources(float salt);
   Status check_targets(float salt) const;
   Status check_round(float salt);
@@ -92,8 +91,8 @@ float base_of(std::size_t slot, std::size_t element, float salt) {
   return static_cast<float>((element + 7 * slot) % 1021) + salt;
 }
 
-float ExchangeWorker::expected(std::size_t slot, std::size_t element, float salt) const {
-  const auto workers = static_cast<float>(worker_.size());
+// Of `workers` workers.
+float expected(float workers, std::size_t slot, std::size_t element, float salt) {
   return workers * base_of(slot, element, salt) + workers * (workers - 1) / 2;
 }
 
@@ -106,12 +105,13 @@ void ExchangeWorker::fill_sources(float salt) {
 }
 
 Status ExchangeWorker::check_targets(float salt) const {
+  const auto workers = static_cast<float>(worker_.size());
   for (std::size_t i = 0; i < slots_.size(); ++i) {
     const std::vector<float>& target = slots_[i].target;
     for (std::size_t j = 0; j < target.size(); ++j) {
-      if (target[j] == expected(i, j, salt)) continue;
+      if (target[j] == expected(workers, i, j, salt)) continue;
       return {Code::kMalformed, fmt::format("wrong sum: element {} of tensor {} is {}, wanted {}",
-                                            j, i, target[j], expected(i, j, salt))};
+                                            j, i, target[j], expected(workers, i, j, salt))};
     }
   }
   return {};
