@@ -36,6 +36,10 @@ class Mismatch(Error, ValueError):
     code = "Mismatch"
 
 
+class Diverged(Mismatch):
+    """Workers that have made the same steps have other parameters; the text says who and which."""
+
+
 class Timeout(Error):
     """A deadline passed; the outcome is unknown unless the text says so."""
 

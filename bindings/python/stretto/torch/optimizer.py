@@ -8,7 +8,8 @@ import torch
 
 from stretto import session
 from stretto.torch import compression as compressions
-from stretto.torch import agreement, elastic, gradients, layerwise, stale, synchronous
+from stretto.torch import (agreement, divergence, elastic, gradients, layerwise, stale,
+                           synchronous)
 from stretto.torch import on_loss as losses
 
 _RATE_RULES = ("constant", "inverse", "inverse_root", "relative", "compensated")
@@ -97,7 +98,8 @@ def DistributedOptimizer(  # pylint: disable=invalid-name
         backward_passes_per_step: int = 1, *, mode: str = "sync", staleness: int = 3,
         lr_rule: str = "relative", warm_up: int = 0, model: Optional[torch.nn.Module] = None,
         compression_params: Optional[Mapping[str, Any]] = None, on_loss: Optional[str] = None,
-        sampler: Optional[elastic.ElasticSampler] = None) -> Any:
+        sampler: Optional[elastic.ElasticSampler] = None, digest_every: int = 0,
+        on_divergence: str = "raise") -> Any:
     """Wraps an optimizer so that all workers train one model. The result is used as the
     optimizer was; wrap it before training, and make the workers begin alike with
     broadcast_parameters().
@@ -129,11 +131,16 @@ def DistributedOptimizer(  # pylint: disable=invalid-name
                               None: the first, if there is an ElasticSampler
     sampler                   mode sync: the ElasticSampler of whose batches() the gradients are;
                               their mean is by samples
+    digest_every              mode sync: after so many steps a digest of the parameters is compared
+                              over all workers; 0: never. If some differ, on_divergence is "raise":
+                              all get Diverged, which names them; or "refill": they get the
+                              parameters and the optimizer's state of the others
     """
     compression = compressions.from_params(compression_params, compression)
     mode, lr_rule = _with_underscores(mode), _with_underscores(lr_rule)
     _refuse(optimizer, compression, mode, staleness, lr_rule, model, sampler)
     passes = synchronous.whole("backward_passes_per_step", backward_passes_per_step)
+    _check_digests(digest_every, on_divergence, mode, model)
     loss = losses.OnLoss(on_loss, sampler)
     pairs = named(optimizer, named_parameters)
     if mode != "sync":
@@ -147,7 +154,22 @@ def DistributedOptimizer(  # pylint: disable=invalid-name
                                            loss=loss)
         made = layerwise.make(optimizer, model, found, scope.prefix)
     made._stretto_on_loss = on_loss
+    if digest_every:
+        made._stretto_exchange.about["digest_every"] = str(digest_every)
+        made._stretto_watch = divergence.Watch(pairs, digest_every, on_divergence,
+                                               f"{made._stretto_scope or 'optimizer'}")
     return made
+
+
+def _check_digests(every, choice, mode, model):
+    if not isinstance(every, int) or every < 0:
+        raise ValueError(f"digest_every is {every!r}, wanted a whole number from 0")
+    if choice not in divergence.CHOICES:
+        raise ValueError(f"on_divergence is {choice!r}, wanted one of "
+                         f"{', '.join(divergence.CHOICES)}")
+    if every and (mode != "sync" or model is not None):
+        raise ValueError("digest_every is for mode 'sync' without model=: else workers have other "
+                         "parameters between steps")
 
 
 def stepping_by(optimizer, pairs, compression, passes, rule="mean", sparse_as_dense=False,

@@ -106,6 +106,7 @@ class Synchronous(Wrapped):
 
     _stretto_should_synchronize = True
     _stretto_synchronized = False  # By the program, since the last step.
+    _stretto_watch = None  # That looks whether all have the same parameters.
 
     def set_backward_passes_per_step(self, passes):
         """So many backward passes add up before each step, from now on."""
@@ -164,7 +165,10 @@ class Synchronous(Wrapped):
         original = self._stretto_original
         if hasattr(original, "_step_count"):
             original._step_count += 1  # For a schedule that was made of the optimizer inside.
-        return super(type(self), self).step(*arguments)
+        result = super(type(self), self).step(*arguments)
+        if self._stretto_watch is not None:
+            self._stretto_watch.after_step(self)
+        return result
 
     def _stretto_wrapped(self, closure):
         def evaluate():
