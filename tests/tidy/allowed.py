@@ -122,6 +122,7 @@ COVERED_BY = {
     "van/inproc/inproc_transport.cc": "tests/conformance/conformance_test.cc",
     "van/inproc/mailbox.cc": "tests/conformance/conformance_test.cc",
     "van/shm/acceptor.cc": "tests/conformance/shm_hostile_test.cc",
+    "van/shm/bells.cc": "tests/conformance/shm_bells_test.cc",
     "van/shm/far_memory.cc": "tests/conformance/shm_hostile_test.cc",
     "van/shm/line.cc": "tests/conformance/shm_hostile_test.cc",
     "van/shm/link.cc": "tests/conformance/conformance_test.cc",

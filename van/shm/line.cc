@@ -71,10 +71,7 @@ void Line::write(std::uint64_t index, const Entry& entry) {
   }
 }
 
-void Line::publish(std::uint64_t count) {
-  out().published.store(count, std::memory_order_seq_cst);
-  ring_if(kFrames);
-}
+void Line::publish(std::uint64_t count) { out().published.store(count, std::memory_order_seq_cst); }
 
 std::uint64_t Line::taken_there() const { return out().taken.load(std::memory_order_seq_cst); }
 
@@ -101,8 +98,6 @@ Entry Line::read(std::uint64_t index) const {
 }
 
 void Line::note_taken(std::uint64_t count) { in().taken.store(count, std::memory_order_seq_cst); }
-
-void Line::offer_room() { ring_if(kRoom); }
 
 void Line::give_back(std::uint32_t slot) {
   in().returned[slot / 64].fetch_or(std::uint64_t{1} << (slot % 64), std::memory_order_seq_cst);

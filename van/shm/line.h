@@ -60,7 +60,7 @@ class Line {
 
   // The frames that we send.
   void write(std::uint64_t index, const Entry& entry);
-  /// Frames put so far: the far end may now read all before `count`. Rings if it waits.
+  /// Frames put so far: the far end may now read all before `count`, and hears of it by a bell.
   void publish(std::uint64_t count);
   /// How many the far end says that it has taken.
   std::uint64_t taken_there() const;
@@ -72,8 +72,8 @@ class Line {
   Entry read(std::uint64_t index) const;
   /// Frames taken so far.
   void note_taken(std::uint64_t count);
-  /// Rings if the far end waits for room.
-  void offer_room();
+  /// Rings if the far end waits for that.
+  void ring_if(Wish wish);
   /// We have done with a payload.
   void give_back(std::uint32_t slot);
   /// We hold so many bytes more of the far end's memory. Returns what was held before.
@@ -105,7 +105,6 @@ class Line {
   static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 
   static Result<Mapping> map(const Descriptor& memory);
-  void ring_if(Wish wish);
   Shared& shared() const;
   std::size_t ours() const { return side_ == Side::kConnected ? 0 : 1; }
   std::size_t theirs() const { return 1 - ours(); }

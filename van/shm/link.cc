@@ -31,13 +31,13 @@ bool may_change(wire::Kind kind) { return kind == wire::Kind::kPush || kind == w
 
 }  // namespace
 
-Link::Link(LinkId id, std::shared_ptr<Line> line, Arena& arena, const ShmOptions& options,
-           Transport::Copied& copied, bool announced)
+Link::Link(LinkId id, std::shared_ptr<Line> line, const Shared& shared, bool announced)
     : id_(id),
       line_(std::move(line)),
-      arena_(arena),
-      options_(options),
-      copied_(copied),
+      arena_(shared.arena),
+      options_(shared.options),
+      copied_(shared.copied),
+      bells_(shared.bells),
       announced_(announced),
       lent_(kSlots) {
   free_slots_.reserve(kSlots);
@@ -64,6 +64,7 @@ Sent Link::send(const wire::Header& header, const Buffer& payload) {
   STRETTO_CHECK(published_ - taken_there_ < kRingFrames);
   line_->write(published_, entry);
   line_->publish(++published_);
+  bells_.owe(line_, header.kind, payload.size());
   return Sent::kTaken;
 }
 
@@ -222,7 +223,7 @@ Turn Link::receive(Transport::Sink& sink, int limit) {
     ++turn.frames;
     turn.called = deliver_one(sink) || turn.called;
   }
-  if (turn.frames > 0) line_->offer_room();
+  if (turn.frames > 0) line_->ring_if(Line::kRoom);
   if (state_ == State::kBad || (state_ == State::kEnding && taken_ == published)) {
     report(sink, turn);
   } else if (full_ && state_ == State::kOpen && has_room()) {

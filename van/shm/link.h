@@ -12,6 +12,7 @@
 
 #include "van/polling.h"
 #include "van/shm/arena.h"
+#include "van/shm/bells.h"
 #include "van/shm/far_memory.h"
 #include "van/shm/line.h"
 #include "van/shm/options.h"
@@ -21,9 +22,15 @@ namespace stretto::shm {
 /// Thread: loop; but payloads that came by it may end on any thread.
 class Link {
  public:
+  /// What all links of a transport have together.
+  struct Shared {
+    Arena& arena;
+    const ShmOptions& options;
+    Transport::Copied& copied;
+    Bells& bells;
+  };
   /// `announced`: the sink knows of the link, since we connected it.
-  Link(LinkId id, std::shared_ptr<Line> line, Arena& arena, const ShmOptions& options,
-       Transport::Copied& copied, bool announced);
+  Link(LinkId id, std::shared_ptr<Line> line, const Shared& shared, bool announced);
 
   Transport::Sent send(const wire::Header& header, const Buffer& payload);
   /// Delivers at most `limit` frames, and the end of the link once all that came before has been.
@@ -76,6 +83,7 @@ class Link {
   Arena& arena_;
   const ShmOptions& options_;
   Transport::Copied& copied_;
+  Bells& bells_;
   State state_ = State::kOpen;
   Status why_;
   bool announced_;

@@ -86,6 +86,7 @@ class SharedMemoryTransport final : public ShmTransport {
   Acceptor acceptor_;
   Arena arena_;
   Copied copied_;
+  Bells bells_;
   Links links_;
   Links unread_;                             // Over, but the far end still reads memory of ours.
   std::vector<std::unique_ptr<Link>> dead_;  // Over, but perhaps on the call stack.
@@ -147,7 +148,8 @@ Result<LinkId> SharedMemoryTransport::reach(std::string_view address) {
 
 Status SharedMemoryTransport::add(LinkId id, std::shared_ptr<Line> line, bool announced) {
   if (Status status = watch_.add(line->socket().get(), id); !status.ok()) return status;
-  links_[id] = std::make_unique<Link>(id, std::move(line), arena_, options_, copied_, announced);
+  links_[id] = std::make_unique<Link>(id, std::move(line),
+                                      Link::Shared{arena_, options_, copied_, bells_}, announced);
   return {};
 }
 
@@ -265,6 +267,7 @@ void SharedMemoryTransport::hear(std::uint64_t token) {
 }
 
 bool SharedMemoryTransport::deliver(Sink& sink) {
+  const Bells::PutOff bells_put_off(bells_);
   bool called = !unreachable_.empty();
   for (auto& [id, why] : std::exchange(unreachable_, {})) sink.on_broken(id, std::move(why));
   int left = kFramesPerPoll;

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// How often a far end that sleeps is woken: once for what a turn sends, unless that is much.
+#include "tests/conformance/shm_fixture.h"
+#include "van/shm/bells.h"
+
+namespace stretto::conformance {
+namespace {
+
+class ShmBells : public ShmInnocent {
+ protected:
+  ShmBells() : rogue_(address_) {
+    const std::size_t known = server_.accepted.size();
+    EXPECT_TRUE(poll_until([&] { return server_.accepted.size() == known + 1; }));
+    rogue_link_ = server_.accepted.back();
+    when_stranger = [this](LinkId link, const wire::Header& header, const Buffer&) {
+      EXPECT_EQ(server_.send(link, header.sequence, answer_), Sent::kTaken);
+      doze();  // It has taken the answer, and sleeps again.
+    };
+  }
+
+  void doze() { rogue_.line->wish(shm::Line::kFrames); }
+  /// So many frames come from it in one turn, and each is answered.
+  void answer(int frames) {
+    for (int i = 0; i < frames; ++i) rogue_.put({});
+    bells();
+    doze();
+    server_.poll();
+  }
+  /// That it has heard since it was asked last.
+  int bells() {
+    int count = 0;
+    for (;;) {
+      const shm::Heard heard = shm::hear(rogue_.line->socket());
+      if (heard.what != shm::Heard::What::kNote) return count;
+      count += heard.note.kind == shm::Note::Kind::kBell ? 1 : 0;
+    }
+  }
+
+  RogueLine rogue_;
+  LinkId rogue_link_ = 0;
+  Buffer answer_;
+};
+
+TEST_F(ShmBells, WhatATurnSendsRingsOnce) {
+  answer(8);
+  EXPECT_EQ(rogue_.line->published_there(), 8U);
+  EXPECT_EQ(bells(), 1);
+}
+
+TEST_F(ShmBells, WhoIsSentMuchIsWokenMeanwhile) {
+  answer_ = server_.transport().allocate(kMostPayload);
+  constexpr int kFrames = shm::Bells::kMostBytes / kMostPayload + 4;
+  answer(kFrames);
+  EXPECT_EQ(rogue_.line->published_there(), static_cast<std::uint64_t>(kFrames));
+  EXPECT_EQ(bells(), 2);
+}
+
+TEST_F(ShmBells, AnAnswerToACallRingsAtOnce) {
+  when_stranger = [this](LinkId link, const wire::Header&, const Buffer&) {
+    wire::Header header;
+    header.kind = wire::Kind::kAnswer;
+    EXPECT_EQ(server_.transport().try_send(link, header, {}), Sent::kTaken);
+    EXPECT_EQ(bells(), 1);
+    doze();
+  };
+  answer(3);
+  EXPECT_EQ(bells(), 0);
+}
+
+TEST_F(ShmBells, OutsideOfATurnEachFrameRings) {
+  bells();
+  for (std::uint64_t i = 1; i <= 3; ++i) {
+    doze();
+    EXPECT_EQ(server_.send(rogue_link_, i), Sent::kTaken);
+    EXPECT_EQ(bells(), 1);
+  }
+}
+
+}  // namespace
+}  // namespace stretto::conformance
