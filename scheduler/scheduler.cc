@@ -40,7 +40,7 @@ void say_farewell(Van& van, const NodeLinks& links, const control::Message& mess
   const Buffer bytes = control::encode(message);
   for (const LinkId link : links.all()) {
     van.send_control(link, bytes);
-    van.links().await(link, Return::kNone);
+    van.links().await(link, Return::kUnlessEnded);
   }
 }
 
@@ -136,7 +136,7 @@ void Scheduler::on_control(LinkId link, const control::Message& message) {
   }
   if (control::is<control::Leave>(message) && machine_.phase() != ViewMachine::Phase::kFailing) {
     van_.send_control(link, control::Leave{});
-    van_.links().await(link, Return::kNone);
+    van_.links().await(link, Return::kUnlessEnded);
     if (!member.left) watch_.left(member);
     happened(Left{.node = member.node});
   }

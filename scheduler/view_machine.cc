@@ -16,7 +16,9 @@ namespace {
 
 constexpr Duration kDoubt = 2s;            // How long a reported break may wait for its cause.
 constexpr Duration kFailingLasts = 500ms;  // How long failing waits for its words to leave.
-constexpr Duration kServersLeave = 3s;     // How long servers have to go.
+// How long servers have to go, at least. Who has heard nothing for less than the dead time has yet
+// to hear that all is well.
+constexpr Duration kServersLeave = 3s;
 
 Code code_of_loss(Role role) { return role == Role::kServer ? Code::kServerLost : Code::kPeerLost; }
 
@@ -168,7 +170,7 @@ void ViewMachine::take(const Lost& lost) {
 
 void ViewMachine::disperse() {
   phase_ = Phase::kDispersing;
-  deadline_ = now_ + kServersLeave;
+  deadline_ = after(now_, std::max(kServersLeave, config_.job.dead_after));
   orders_.emplace_back(Disperse{});
 }
 

@@ -85,6 +85,8 @@ void LinkKeeper::carrier_broke(LinkId carrier, const Status& why, FrameHandler& 
   // Who says of each frame what it must be sends no other bytes: they were corrupted on the way.
   const bool corrupted = link->gets_checksums && why.code() == Code::kMalformed;
   if (corrupted) note_corrupted(*link, parts_.counters, parts_.clock.now());
+  const bool goodbye = link->awaited == Return::kUnlessEnded && why.code() == Code::kLinkBroken;
+  if (goodbye) return drop(id, why, handler);
   lose(id, *link, corrupted ? Status(Code::kLinkBroken, why.cause()) : why, handler);
 }
 

@@ -22,9 +22,10 @@ enum class Stay : std::uint8_t {
 
 /// How long a session whose link has ended, and that its far end would have to make anew, waits.
 enum class Return : std::uint8_t {
-  kNone,   ///< Not at all: it ends with its link.
-  kBrief,  ///< LinkLimits::grace: nobody else tells that the far end's process has gone.
-  kFull    ///< LinkLimits::patience: somebody does.
+  kNone,         ///< Not at all: it ends with its link.
+  kUnlessEnded,  ///< Not at all if it ends, as who goes ends it; with patience if it falls silent.
+  kBrief,        ///< LinkLimits::grace: nobody else tells that the far end's process has gone.
+  kFull          ///< LinkLimits::patience: somebody does.
 };
 
 struct LinkState {

@@ -87,6 +87,10 @@ void PartedSessions::failed(LinkId attempt, bool refused, Time now) {
   Parted& parted = found->second;
   parted.attempt = 0;
   parted.refused_since = refused ? std::min(parted.refused_since, now) : Time::max();
+  if (!refused) return;
+  const Time believed = after(parted.refused_since, limits_.grace);
+  if (now >= believed) parted.until = std::min(parted.until, now);
+  parted.next_try = std::min(parted.next_try, believed);
 }
 
 std::vector<LinkId> PartedSessions::late(Time now) const {
@@ -102,14 +106,10 @@ LinkId PartedSessions::attempt_of(LinkId session) const {
   return found == parted_.end() ? 0 : found->second.attempt;
 }
 
-Time PartedSessions::Parted::end(Duration grace) const {
-  return std::min(until, refused_since == Time::max() ? Time::max() : after(refused_since, grace));
-}
-
 std::vector<PartedSessions::Lost> PartedSessions::lost(Time now) const {
   std::vector<Lost> all;
   for (const auto& [session, parted] : parted_) {
-    if (parted.apart && now >= parted.end(limits_.grace)) all.push_back({session, parted.why});
+    if (parted.apart && now >= parted.until) all.push_back({session, parted.why});
   }
   return all;
 }
@@ -118,7 +118,7 @@ Time PartedSessions::next_due() const {
   Time due = Time::max();
   for (const auto& [session, parted] : parted_) {
     if (!parted.apart) continue;
-    due = std::min(due, parted.end(limits_.grace));
+    due = std::min(due, parted.until);
     if (parted.ours)
       due = std::min(due, parted.attempt == 0 ? parted.next_try : parted.attempt_until);
   }

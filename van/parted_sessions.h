@@ -47,7 +47,8 @@ class PartedSessions {
   void attempted(LinkId session, LinkId attempt);
   /// The session for which a link is being made, or 0.
   LinkId attempted_by(LinkId attempt) const;
-  /// That link was in vain. `refused`: nobody listens there; said for long enough, that is an end.
+  /// That link was in vain. `refused`: nobody listens there; who hears that throughout the grace,
+  /// and at its end, waits no longer. An attempt on its way meanwhile may still find somebody.
   void failed(LinkId attempt, bool refused, Time now);
   /// Attempts that have had no answer for too long.
   std::vector<LinkId> late(Time now) const;
@@ -73,8 +74,6 @@ class PartedSessions {
     LinkId attempt = 0;
     Time attempt_until = Time::max();
     Time refused_since = Time::max();
-
-    Time end(Duration grace) const;
   };
   Duration spread(LinkId session, std::uint32_t tries) const;
 

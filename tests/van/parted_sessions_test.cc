@@ -81,9 +81,29 @@ TEST_F(PartedSessionsTest, OneOverWhichSomethingCameDoes) {
 TEST_F(PartedSessionsTest, WhoSaysForLongEnoughThatNobodyListensIsBelieved) {
   refused_once_and_tried_again();
   sessions_.failed(8, true, at(110ms));
-  EXPECT_THAT(sessions_.lost(at(209ms)), IsEmpty());
   EXPECT_EQ(sessions_.next_due(), at(200ms));
-  EXPECT_THAT(sessions_.lost(at(210ms)), SizeIs(1)) << "since the first of them";
+  EXPECT_THAT(sessions_.to_connect(at(200ms)), ElementsAre(1));
+  sessions_.attempted(1, 9);
+  sessions_.failed(9, true, at(200ms));
+  EXPECT_EQ(sessions_.next_due(), at(210ms)) << "the grace is over: it is asked once more";
+  EXPECT_THAT(sessions_.to_connect(at(210ms)), ElementsAre(1));
+  sessions_.attempted(1, 10);
+  EXPECT_THAT(sessions_.lost(at(210ms)), IsEmpty());
+  sessions_.failed(10, true, at(211ms));
+  EXPECT_THAT(sessions_.lost(at(211ms)), SizeIs(1));
+}
+
+TEST_F(PartedSessionsTest, AnAttemptOnItsWayIsWaitedForWhateverWasSaidBefore) {
+  part(1, true, 0s);
+  EXPECT_THAT(sessions_.to_connect(at(0s)), ElementsAre(1));
+  sessions_.attempted(1, 7);
+  sessions_.failed(7, true, at(10ms));
+  EXPECT_THAT(sessions_.to_connect(at(180ms)), ElementsAre(1));
+  sessions_.attempted(1, 8);
+  EXPECT_THAT(sessions_.lost(at(250ms)), IsEmpty());
+  sessions_.join(1);
+  part(1, true, 260ms);
+  EXPECT_THAT(sessions_.lost(at(260ms)), IsEmpty()) << "somebody was there";
 }
 
 TEST_F(PartedSessionsTest, AnotherFailureMeansThatSomebodyMayBeThere) {
