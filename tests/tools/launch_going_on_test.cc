@@ -49,9 +49,19 @@ TEST_F(LaunchGoingOn, WithoutThatWordAFailureEndsTheJob) {
   run_all();
   end({{kFirstWorker, kKilled}});
   const Reaction late = wait();
-  EXPECT_EQ(elapsed(), 1s);
+  EXPECT_EQ(elapsed(), Limits().word);
   ASSERT_EQ(late.notes.size(), 1U);
   EXPECT_EQ(late.notes[0], "worker 0 killed by SIGKILL; the others have 3 s to end by themselves");
+}
+
+// As long as it would not be lost itself.
+TEST_F(LaunchGoingOn, ASchedulerMayStandStillBeforeItSaysSo) {
+  run_all();
+  end({{kFirstWorker, kKilled}});
+  now_ += JobSettings().dead_after;
+  EXPECT_EQ(goes_on_without(kFirstWorker).notes.size(), 1U);
+  end_others();
+  EXPECT_EQ(supervisor_.verdict().exit_status, 0);
 }
 
 TEST_F(LaunchGoingOn, ASchedulerThatEndsSaysNothingMore) {

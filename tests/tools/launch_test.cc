@@ -210,6 +210,16 @@ class LaunchEnvironment : public testing::Test {
   Programs programs_{"/b/s", "/b/v", "/b/w", "/b/l"};
 };
 
+TEST_F(LaunchEnvironment, TheDeadTimeIsThatOfTheMembers) {
+  EXPECT_EQ(dead_after(plan_, {}), JobSettings().dead_after);
+  EXPECT_EQ(dead_after(plan_, {{"STRETTO_DEAD_AFTER_S", "2.5"}}), 2500ms);
+  const Plan plan = plan_of({"--env=STRETTO_DEAD_AFTER_S=20", "train"});
+  EXPECT_EQ(dead_after(plan, {{"STRETTO_DEAD_AFTER_S", "2.5"}}), 20s);
+  for (const char* wrong : {"", "soon", "-1", "0", "nan", "1e99", "5 "}) {
+    EXPECT_EQ(dead_after(plan_, {{"STRETTO_DEAD_AFTER_S", wrong}}), JobSettings().dead_after);
+  }
+}
+
 TEST_F(LaunchEnvironment, AWorkerIsToldInAllDialects) {
   EXPECT_EQ(variables_for(plan_, {Role::kWorker, 2}, rendezvous_, seat_, {}),
             (Variables{{"STRETTO_ROLE", "worker"},

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 
 namespace stretto::launch {
 namespace {
@@ -132,6 +133,18 @@ Variables merged(Variables inherited, const Variables& given) {
 std::string value_of(const Variables& variables, const std::string& name) {
   const auto found = variables.find(name);
   return found == variables.end() ? std::string() : found->second;
+}
+
+Duration dead_after(const Plan& plan, const Variables& inherited) {
+  std::string text = value_of(inherited, "STRETTO_DEAD_AFTER_S");
+  for (const auto& [name, value] : plan.added_environment) {
+    if (name == "STRETTO_DEAD_AFTER_S") text = value;
+  }
+  double parsed = 0;
+  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), parsed);
+  const bool read = error == std::errc() && stop == text.data() + text.size();
+  if (!read || !(parsed > 0) || parsed > 86400) return JobSettings().dead_after;
+  return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(parsed));
 }
 
 Variables portable(const Variables& inherited) {

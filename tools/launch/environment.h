@@ -16,6 +16,9 @@ using Variables = std::map<std::string, std::string>;
 /// A variable's value; empty if it is not set.
 std::string value_of(const Variables& variables, const std::string& name);
 
+/// STRETTO_DEAD_AFTER_S of a job's members; the default if it is none that they will take.
+Duration dead_after(const Plan& plan, const Variables& inherited);
+
 /// Where the job meets, and what lets a process in.
 struct Rendezvous {
   HostPort scheduler;  ///< Port 0 while only the scheduler itself is told: it binds a free one.

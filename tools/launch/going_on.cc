@@ -9,7 +9,6 @@
 namespace stretto::launch {
 namespace {
 
-constexpr Duration kWord = 1s;  // How long a scheduler may take to say that the job goes on.
 constexpr std::size_t kScheduler = 0;
 
 }  // namespace
@@ -19,7 +18,7 @@ void GoingOn::await_word(JobEvidence& evidence, std::size_t member, Time now) co
   const bool failed = !witness.lost.ok() || (witness.exit && witness.exit->failed());
   const bool may_go_on = elastic_ && !witness.told && !witness.forgiven &&
                          witness.member.role == Role::kWorker && evidence.is_alive(kScheduler);
-  if (failed && may_go_on) witness.word_due = now + kWord;
+  if (failed && may_go_on) witness.word_due = now + word_;
 }
 
 std::string GoingOn::take_word(JobEvidence& evidence, std::size_t member, Time now) {

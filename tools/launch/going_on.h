@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // GoingOn: without whom an elastic job goes on. Its scheduler says so, which has seen links end: a
-// worker's failure waits a moment for that word, and one that is lost and still runs has as long to
-// end by itself as others have after a failure. Pure: evidence and the time go in.
+// worker's failure waits for that word as long as a scheduler may stand still, and one that is lost
+// and still runs has as long to end by itself as others have after a failure. Pure: evidence and
+// the time go in.
 #pragma once
 
 #include <map>
@@ -18,7 +19,8 @@ namespace stretto::launch {
 class GoingOn {
  public:
   /// `elastic`: jobs of fixed size wait for no word.
-  GoingOn(const Limits& limits, bool elastic) : patience_(limits.settle), elastic_(elastic) {}
+  GoingOn(const Limits& limits, bool elastic)
+      : patience_(limits.settle), word_(limits.word), elastic_(elastic) {}
 
   /// This member has ended or was lost, in a job that had come together.
   void await_word(JobEvidence& evidence, std::size_t member, Time now) const;
@@ -36,6 +38,7 @@ class GoingOn {
 
  private:
   const Duration patience_;
+  const Duration word_;
   const bool elastic_;
   std::map<std::size_t, Time> ends_by_;  // Members that are lost and run.
 };

@@ -80,6 +80,8 @@ Result<Job> settled(Plan plan, const Variables& inherited) {
     if (!allocation.ok()) return allocation.status();
     if (allocation->has_value()) plan.workers = (*allocation)->all_slots();
   }
+  // A scheduler that stands still for less than the dead time is not lost, and speaks again.
+  plan.limits.word = dead_after(plan, inherited) + 1s;
   std::error_code error;
   if (!plan.log_directory.empty()) {
     plan.log_directory = std::filesystem::absolute(plan.log_directory, error).string();
