@@ -78,11 +78,23 @@ const SimCluster::Node* SimCluster::some_busy_worker() {
 }
 
 // A link of a worker that has something in flight, to anybody: its sessions outlive their links.
-void SimCluster::cut_and_mend() {
+void SimCluster::cut_and_mend(LinkCut how) {
   const Node* worker = some_busy_worker();
   if (worker == nullptr) return;
   const Node& other = *nodes_[random_.below(nodes_.size())];
-  if (!other.gone && network_.cut(worker->name, other.name)) ++mended_;
+  if (other.gone) return;
+  bool done = false;
+  if (how == LinkCut::kFlip) {
+    // What a scheduler says last it cannot say again.
+    if (other.scheduler != nullptr) return;
+    const std::size_t bits = 8 * wire::kHeaderBytes * (random_.chance(0.5) ? 1 : 4);
+    const bool comes = random_.chance(0.5);
+    done = network_.flip_next(comes ? other.name : worker->name, comes ? worker->name : other.name,
+                              random_.below(bits));
+  } else {
+    done = network_.cut(worker->name, other.name);
+  }
+  if (done) ++mended_;
 }
 
 void SimCluster::dip(const Strike& strike) {
@@ -120,7 +132,8 @@ bool SimCluster::lasts(const Node& a, const Node& b) const {
 }
 
 void SimCluster::cut_some_link(const Strike& strike) {
-  if (strike.cut == LinkCut::kMended) return cut_and_mend();
+  const bool mends = strike.cut == LinkCut::kMended || strike.cut == LinkCut::kFlip;
+  if (mends) return cut_and_mend(strike.cut);
   if (strike.cut == LinkCut::kDip) return dip(strike);
   for (int attempt = 0; attempt < 50; ++attempt) {
     const Node& a = *nodes_[random_.below(nodes_.size())];
@@ -151,6 +164,7 @@ bool SimCluster::cut(const std::string& a, const std::string& b, LinkCut how) {
     case LinkCut::kBlackHole:
       return network_.hush(a, b, kLarge);
     case LinkCut::kMended:
+    case LinkCut::kFlip:
     case LinkCut::kDip:
       break;  // See cut_and_mend() and dip().
   }

@@ -131,6 +131,13 @@ std::vector<Strike> cuts_that_are_mended(Random& random) {
   return timeline;
 }
 
+// Some of them are corrupted instead, where frames carry checksums.
+void corrupt_some(Random& random, std::vector<Strike>& timeline) {
+  for (Strike& strike : timeline) {
+    if (strike.cut == LinkCut::kMended && random.chance(0.4)) strike.cut = LinkCut::kFlip;
+  }
+}
+
 // A fault alone, or with up to three more before it, at once with it, or while it still has
 // consequences.
 std::vector<Strike> timeline_from(std::uint64_t seed, const Strike& first) {
@@ -250,6 +257,8 @@ Plan::Plan(std::uint64_t from) : seed(from) {
   if (first.fault != Fault::kNone) timeline = timeline_from(from ^ 0x71AE, first);
   Random mending(from ^ 0x3E4D);
   if (first.fault == Fault::kNone && mending.chance(0.3)) timeline = cuts_that_are_mended(mending);
+  Random flips(from ^ 0xF11B);
+  if (!network.local) corrupt_some(flips, timeline);
   Random uneven(from ^ 0x51775);
   make_uneven(uneven, *this);
   Random coming(from ^ 0x1A7E);
@@ -264,7 +273,8 @@ bool Plan::has(Fault fault) const {
 
 bool Plan::mends() const {
   return !timeline.empty() && std::ranges::all_of(timeline, [](const Strike& strike) {
-    return strike.cut == LinkCut::kMended || strike.cut == LinkCut::kDip;
+    return strike.cut == LinkCut::kMended || strike.cut == LinkCut::kDip ||
+           strike.cut == LinkCut::kFlip;
   });
 }
 

@@ -41,6 +41,7 @@ enum class LinkCut : std::uint8_t {
   kBlackHole,  ///< or nothing large in one direction. Nobody is told.
   kMended,     ///< As a reset, of a worker's link that is busy: no harm.
   kDip,        ///< Silent, in one direction or both, for a pause: no harm.
+  kFlip,       ///< A bit flips in one frame, which has a checksum: no harm.
 };
 
 /// One fault of a plan's timeline.

@@ -23,6 +23,7 @@ Config config_for(const Plan& plan, Role role, Rank rank) {
   config.operation_timeout = plan.has(Fault::kLoss) ? 10s : 60s;
   config.memory_limit_bytes = role == Role::kServer ? plan.memory_limit_bytes : 0;
   config.job = plan.settings;
+  config.checksums = Checksums::kBetweenHosts;
   return config;
 }
 

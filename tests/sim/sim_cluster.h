@@ -89,7 +89,7 @@ class SimCluster {
   void cut_some_link(const Strike& strike);
   const Node* some_busy_worker();
   bool lasts(const Node& a, const Node& b) const;
-  void cut_and_mend();
+  void cut_and_mend(LinkCut how);
   void dip(const Strike& strike);
   void end_dip();
   bool cut(const std::string& a, const std::string& b, LinkCut how);

@@ -6,11 +6,13 @@
 
 #include <algorithm>
 
+#include "van/wire.h"
+
 namespace stretto::sim {
 namespace {
 
 constexpr int kMostStepsOfLosses = 1'000'000;
-constexpr Duration kLongestLossJob = 60s;
+constexpr Duration kLongestLossJob = 90s;
 constexpr const char* kDoor = "scheduler:9000";
 
 }  // namespace
@@ -18,7 +20,7 @@ constexpr const char* kDoor = "scheduler:9000";
 LossJob::LossJob(std::uint64_t seed)
     : plan_(seed),
       random_(seed * 31 + 5),
-      network_(clock_, seed, {.most_latency = seed % 3 == 0 ? 2ms : 300us, .local = seed % 2 == 0}),
+      network_(clock_, seed, {.most_latency = seed % 3 == 0 ? 2ms : 300us, .local = plan_.local}),
       began_(clock_.now()) {
   board_.report = [this](const std::string& invariant, const std::string& text) {
     report(invariant, text);
@@ -43,7 +45,8 @@ Config LossJob::config_of(Role role, std::int64_t rank) const {
   config.operation_timeout = 50s;
   config.job.part_bytes = 64;
   config.job.heartbeat = 50ms;
-  config.job.dead_after = 400ms;
+  config.job.dead_after = 5s;
+  config.checksums = Checksums::kBetweenHosts;
   config.job.min_workers = plan_.min_workers;
   return config;
 }
@@ -101,9 +104,10 @@ bool LossJob::over() const {
 
 bool LossJob::step_one() {
   while (next_strike() <= clock_.now()) strike();
+  end_dip();
   const Time now = clock_.now();
   std::vector<Process*> ready;
-  Time next = next_strike();
+  Time next = std::min(next_strike(), dip_ ? dip_->until : Time::max());
   for (const auto& process : processes_) {
     if (!process->alive || process->agent->over()) continue;
     const Time due = std::max(process->sleeps_until, std::min(network_.next_arrival(process->name),
@@ -133,32 +137,100 @@ Time LossJob::next_strike() const {
   return std::max(began_ + plan_.strikes[struck_].after, not_before_);
 }
 
-void LossJob::strike() {
-  std::vector<Process*> victims;
+std::vector<LossJob::Process*> LossJob::victims() const {
+  std::vector<Process*> found;
   for (const auto& process : processes_) {
-    if (process->user == nullptr) continue;
-    if (!process->user->joined()) {
-      not_before_ = clock_.now() + 1ms;
-      if (process->user->outcome()) ++struck_;  // The job never came together.
-      return;
-    }
-    const bool lives = process->alive && !process->user->outcome();
-    if (lives && !board_.lost.contains(process->number)) victims.push_back(process.get());
+    const bool lives = process->alive && process->user != nullptr && !process->user->outcome();
+    if (lives && !board_.lost.contains(process->number)) found.push_back(process.get());
+  }
+  return found;
+}
+
+void LossJob::strike() {
+  for (const auto& process : processes_) {
+    if (process->user == nullptr || process->user->joined()) continue;
+    not_before_ = clock_.now() + 1ms;
+    if (process->user->outcome()) ++struck_;  // The job never came together.
+    return;
   }
   const LossPlan::Strike strike = plan_.strikes[struck_++];
-  if (victims.empty()) return;
-  Process& victim = *victims[random_.below(victims.size())];
+  const std::vector<Process*> all = victims();
+  if (all.empty()) return;
+  Process& victim = *all[random_.below(all.size())];
+  visits_.note(strike.kind, victim.user->phase(), is_recovering());
+  if (is_loss(strike.kind)) return lose(victim, strike.kind);
+  if (strike.kind == LossKind::kLeave) return victim.user->leave_soon();
+  break_a_link(victim, strike);
+}
+
+void LossJob::lose(Process& victim, LossKind kind) {
   board_.lost.insert(victim.number);
-  if (strike.kind == LossKind::kSleep) {
+  if (kind == LossKind::kSleep) {
     victim.sleeps_until = clock_.now() + 3 * victim.config.job.dead_after;
     return;
   }
   victim.alive = false;
-  if (strike.kind == LossKind::kCrash) {
+  if (kind == LossKind::kCrash) {
     network_.kill(victim.name);
   } else {
     network_.silence(victim.name);
   }
+}
+
+// Of a link to the scheduler or to a shard. What is about to end anyway has no sessions to be made
+// anew.
+void LossJob::break_a_link(const Process& victim, const LossPlan::Strike& strike) {
+  if (victim.user->phase() == LossPhase::kLeaving) return;
+  const std::size_t doors = processes_.size() - plan_.workers;
+  const std::string& other = processes_[random_.below(doors)]->name;
+  const bool comes = random_.chance(0.5);
+  const std::string& from = comes ? other : victim.name;
+  const std::string& to = comes ? victim.name : other;
+  if (strike.kind == LossKind::kReset) network_.cut(from, to);
+  if (strike.kind == LossKind::kFlip) {
+    const std::size_t header = 8 * wire::kHeaderBytes;
+    network_.flip_next(from, to, random_.below(random_.chance(0.5) ? header : 4 * header));
+  }
+  if (strike.kind != LossKind::kDip || !network_.hush(from, to, 0)) return;
+  dip_ = Dip{from, to, clock_.now() + strike.pause};
+  dipped_ = {from, to};
+  if (random_.chance(0.5)) network_.hush(to, from, 0);
+}
+
+void LossJob::end_dip() {
+  if (!dip_ || dip_->until > clock_.now()) return;
+  network_.unhush(dip_->a, dip_->b);
+  network_.unhush(dip_->b, dip_->a);
+  dip_.reset();
+}
+
+// Somebody is lost who is in the scheduler's view.
+bool LossJob::is_recovering() const {
+  return std::ranges::any_of(processes_, [this](const auto& process) {
+    return process->worker != nullptr && board_.lost.contains(process->number) &&
+           scheduler_->view().find(process->worker->membership().node()) != nullptr;
+  });
+}
+
+void LossVisits::add(const LossVisits& other) {
+  for (std::size_t i = 0; i < counts_.size(); ++i) counts_[i] += other.counts_[i];
+}
+
+std::string LossVisits::table() const {
+  std::string text = fmt::format("{:8}", "");
+  for (std::size_t phase = 0; phase < kLossPhases; ++phase) {
+    text += fmt::format(" {:>15}", name_of(static_cast<LossPhase>(phase)));
+  }
+  for (std::size_t kind = 0; kind < kLossKinds; ++kind) {
+    text += fmt::format("\n{:8}", name_of(static_cast<LossKind>(kind)));
+    for (std::size_t phase = 0; phase < kLossPhases; ++phase) {
+      const auto count = [&](bool recovering) {
+        return of(static_cast<LossKind>(kind), static_cast<LossPhase>(phase), recovering);
+      };
+      text += fmt::format(" {:>8} {:>6}", count(false), count(true));
+    }
+  }
+  return text;
 }
 
 // ---- the end
@@ -186,7 +258,9 @@ void LossJob::check_end() {
     if (!lost && scheduler_->status().ok() && !outcome.ok()) {
       report("who lives goes on", fmt::format("{}: {}", process->name, outcome.text()));
     }
-    if (!lost && !outcome.ok() && !names_the_lost(outcome)) {
+    // The last words of a job that ends wait for nobody.
+    const bool deaf = dipped_.contains(process->name) && dipped_.contains("scheduler");
+    if (!lost && !deaf && !outcome.ok() && !names_the_lost(outcome)) {
       report("errors name the cause", fmt::format("{}: {}", process->name, outcome.text()));
     }
   }
@@ -196,6 +270,9 @@ std::string LossJob::describe() const {
   std::string text =
       fmt::format("{} workers, at least {}, lost {}; {}; ", plan_.workers, plan_.min_workers,
                   fmt::join(board_.lost, ", "), scheduler_->phase());
+  for (const LossPlan::Strike& strike : plan_.strikes) {
+    text += fmt::format("{} after {:.3f} ms; ", name_of(strike.kind), seconds(strike.after) * 1e3);
+  }
   for (const auto& process : processes_) {
     if (!process->alive || process->agent->over()) continue;
     text +=

@@ -4,8 +4,10 @@
 // left.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -17,6 +19,28 @@
 
 namespace stretto::sim {
 
+/// What has befallen workers where in their programs, while all knew of every loss or while one was
+/// yet to be noticed: how often.
+class LossVisits {
+ public:
+  void note(LossKind kind, LossPhase phase, bool recovering) {
+    ++counts_[index(kind, phase, recovering)];
+  }
+  void add(const LossVisits& other);
+  std::uint64_t of(LossKind kind, LossPhase phase, bool recovering) const {
+    return counts_[index(kind, phase, recovering)];
+  }
+  /// For people: a line for each kind.
+  std::string table() const;
+
+ private:
+  static std::size_t index(LossKind kind, LossPhase phase, bool recovering) {
+    return (static_cast<std::size_t>(kind) * kLossPhases + static_cast<std::size_t>(phase)) * 2 +
+           (recovering ? 1 : 0);
+  }
+  std::array<std::uint64_t, kLossKinds * kLossPhases * 2> counts_{};
+};
+
 /// Thread: the simulation's.
 class LossJob {
  public:
@@ -27,6 +51,7 @@ class LossJob {
 
   std::size_t lost() const { return board_.lost.size(); }
   bool went_on() const { return went_on_; }
+  const LossVisits& visits() const { return visits_; }
   std::string describe() const;
 
  private:
@@ -49,6 +74,11 @@ class LossJob {
   void step(Process& process);
   Time next_strike() const;
   void strike();
+  std::vector<Process*> victims() const;
+  void lose(Process& victim, LossKind kind);
+  void break_a_link(const Process& victim, const LossPlan::Strike& strike);
+  void end_dip();
+  bool is_recovering() const;
   bool over() const;
   void check_end();
   void report(const std::string& invariant, const std::string& text);
@@ -64,6 +94,14 @@ class LossJob {
   std::size_t struck_ = 0;
   Time not_before_ = {};  // A strike waits until all have come together.
   bool went_on_ = false;
+  struct Dip {
+    std::string a;
+    std::string b;
+    Time until;
+  };
+  std::optional<Dip> dip_;
+  std::set<std::string> dipped_;  // Who has not heard of all while that lasted.
+  LossVisits visits_;
   std::optional<Violation> violation_;
 };
 

@@ -12,7 +12,31 @@ namespace {
 constexpr Mode kModes[] = {Mode::kSync, Mode::kBounded, Mode::kAsync, Mode::kEager,
                            Mode::kEagerAsync};
 
+// Links that are reset, or corrupted; or one that falls silent. Not both: who is reset cannot come
+// back in time over a path that is silent.
+void break_links(Random& random, LossPlan& plan) {
+  if (!random.chance(0.5)) return;
+  if (random.chance(0.25)) {
+    plan.strikes.push_back({.kind = LossKind::kDip,
+                            .after = random.between(1ms, 50ms),
+                            .pause = random.between(1ms, 3s)});
+    return;
+  }
+  Duration after = random.between(1ms, 20ms);
+  for (std::uint64_t left = 1 + random.below(6); left > 0; --left) {
+    const bool flips = !plan.local && random.chance(0.5);
+    plan.strikes.push_back({.kind = flips ? LossKind::kFlip : LossKind::kReset, .after = after});
+    after += random.chance(0.5) ? random.between(0ms, 2ms) : random.between(1ms, 50ms);
+  }
+}
+
 }  // namespace
+
+std::string_view name_of(LossKind kind) {
+  constexpr std::string_view kNames[] = {"crash", "silence", "sleep", "leave",
+                                         "reset", "flip",    "dip"};
+  return kNames[static_cast<std::size_t>(kind)];
+}
 
 LossPlan::LossPlan(std::uint64_t seed) {
   Random random(seed * 0x9E3779B97F4A7C15ULL + 11);
@@ -39,7 +63,13 @@ LossPlan::LossPlan(std::uint64_t seed) {
     strikes.push_back({.kind = static_cast<LossKind>(random.below(3)),
                        .after = random.between(1ms, random.chance(0.5) ? 20ms : 100ms)});
   }
-  std::ranges::sort(strikes, {}, &Strike::after);
+  local = seed % 2 == 0;
+  Random others(seed ^ 0x1EA7E);  // Its own, so that the rest of a seed stays what it was.
+  if (others.chance(0.3)) {
+    strikes.push_back({.kind = LossKind::kLeave, .after = others.between(1ms, 50ms)});
+  }
+  break_links(others, *this);
+  std::ranges::stable_sort(strikes, {}, &Strike::after);
 }
 
 }  // namespace stretto::sim

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// LossPlan: what a seed decides of an elastic job whose workers are lost, and the numbers that they
-// share: of a sum they tell whose shares are in it.
+// LossPlan: what a seed decides of an elastic job whose workers are lost or leave early and whose
+// links break, and the numbers that they share: of a sum they tell whose shares are in it.
 #pragma once
 
+#include <string_view>
 #include <vector>
 
 #include "core/tensor_spec.h"
@@ -10,12 +11,20 @@
 
 namespace stretto::sim {
 
-/// How a worker is lost.
+/// What befalls a worker.
 enum class LossKind : std::uint8_t {
   kCrash,    ///< Its links break.
   kSilence,  ///< Nobody is told.
-  kSleep     ///< It stands still for longer than others wait, and wakes up.
+  kSleep,    ///< It stands still for longer than others wait, and wakes up.
+  kLeave,    ///< It leaves in order, before the others.
+  kReset,    ///< A link of its is reset: no harm.
+  kFlip,     ///< A bit flips in a frame that it sends or gets: no harm.
+  kDip       ///< A link of its falls silent for less than the dead time: no harm.
 };
+inline constexpr std::size_t kLossKinds = 7;
+std::string_view name_of(LossKind kind);
+/// The job loses the worker.
+inline bool is_loss(LossKind kind) { return kind <= LossKind::kSleep; }
 
 struct LossPlan {
   static constexpr std::uint32_t kMostWorkers = 4;
@@ -26,6 +35,7 @@ struct LossPlan {
   struct Strike {
     LossKind kind = LossKind::kCrash;
     Duration after = {};
+    Duration pause = {};  ///< Of a dip.
   };
   std::uint32_t workers = 1;
   std::uint32_t min_workers = 1;
@@ -33,6 +43,7 @@ struct LossPlan {
   std::uint32_t shards = 1;
   std::uint64_t rounds = 1;  ///< Of each tensor.
   std::uint64_t barrier_every = 1;
+  bool local = false;  ///< All are on one host: frames carry no checksum.
   std::vector<TensorSpec> tensors = {};
   std::vector<Strike> strikes = {};  ///< Each hits one worker, in the order of their times.
 

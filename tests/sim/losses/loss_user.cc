@@ -19,6 +19,12 @@ struct Lent {
 
 }  // namespace
 
+std::string_view name_of(LossPhase phase) {
+  constexpr std::string_view kNames[] = {"declaring", "in rounds", "in a barrier", "reading",
+                                         "leaving"};
+  return kNames[static_cast<std::size_t>(phase)];
+}
+
 LossUser::LossUser(const LossPlan& plan, std::uint32_t number, WorkerNode& node, LossBoard& board,
                    std::uint64_t seed)
     : plan_(plan),
@@ -48,11 +54,31 @@ void LossUser::declare(std::size_t index) {
   });
 }
 
+bool LossUser::is_ready() const {
+  return std::ranges::all_of(tensors_,
+                             [](const Progress& progress) { return progress.tensor.has_value(); });
+}
+
+LossPhase LossUser::phase() const {
+  if (!is_ready()) return LossPhase::kDeclaring;
+  if (leaving_) return LossPhase::kLeaving;
+  if (in_barrier_) return LossPhase::kInABarrier;
+  return reading_ ? LossPhase::kReading : LossPhase::kInRounds;
+}
+
+void LossUser::leave() {
+  leaving_ = true;
+  node_.leave([this](const Status& status) { outcome_ = status; });
+}
+
 void LossUser::act() {
   if (node_.over() && !outcome_) outcome_ = node_.membership().status();
-  const bool ready = std::ranges::all_of(
-      tensors_, [](const Progress& progress) { return progress.tensor.has_value(); });
-  if (!joined_ || outcome_ || !ready || leaving_) return;
+  if (!joined_ || outcome_ || !is_ready() || leaving_) return;
+  if (goes_) {
+    if (in_flight_ > 0) return;
+    board_.left.insert(number_);
+    return leave();
+  }
   const std::uint64_t steps = plan_.rounds * tensors_.size();
   const std::uint64_t barrier_at = (barriers_ + 1) * plan_.barrier_every;
   while (in_flight_ < kMostInFlight && step_ < std::min(steps, barrier_at) && random_.chance(0.7)) {
@@ -68,8 +94,7 @@ void LossUser::act() {
       return launch(index, Operation::Kind::kPull, plan_.rounds);
     }
   }
-  leaving_ = true;
-  node_.leave([this](const Status& status) { outcome_ = status; });
+  leave();
 }
 
 void LossUser::start_round(std::size_t index) {
@@ -150,7 +175,10 @@ void LossUser::look_at_round(std::size_t index, std::uint64_t round, std::uint64
     if (digit != 0 && digit != round) wrong("a part of a share");
     if (digit != 0 && (out & bit) != 0) wrong("somebody came back");
     if (digit == 0) out |= bit;
-    if (digit == 0 && !board_.lost.contains(number)) wrong("a share of who lives is missing");
+    const bool left = board_.left.contains(number) && round > board_.begun[{index, number}];
+    if (digit == 0 && !left && !board_.lost.contains(number)) {
+      wrong("a share of who lives is missing");
+    }
     if (digit != 0) ++count;
   }
   fewest = std::min(fewest, count);
@@ -167,7 +195,7 @@ void LossUser::look_at_growth(std::size_t index, std::uint64_t element, std::int
   std::int64_t& least = tensors_[index].least[element];
   for (std::uint32_t number = 0; number < plan_.workers; ++number) {
     const std::uint64_t digit = LossPlan::digit_of(value, number);
-    const bool lives = !board_.lost.contains(number);
+    const bool lives = board_.stays(number);
     if (digit > board_.begun[{index, number}]) wrong(number, "more than it has begun");
     // Eager values may pass one another, and those of eager_async wait for nobody.
     const Mode mode = plan_.tensors[index].options.mode;
@@ -189,11 +217,13 @@ void LossUser::enter_barrier() {
   const std::uint64_t number = ++barriers_;
   board_.barriers[number].insert(number_);
   ++in_flight_;
+  in_barrier_ = true;
   node_.work().barrier([this, number](const Status& status) {
     --in_flight_;
+    in_barrier_ = false;
     if (!status.ok()) return;
     for (std::uint32_t other = 0; other < plan_.workers; ++other) {
-      if (board_.barriers[number].contains(other) || board_.lost.contains(other)) continue;
+      if (board_.barriers[number].contains(other) || !board_.stays(other)) continue;
       board_.report(
           "barriers wait for all who are in",
           fmt::format("worker {} passed barrier {} without worker {}", number_, number, other));

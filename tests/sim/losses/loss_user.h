@@ -26,7 +26,17 @@ struct LossBoard {
   std::map<std::pair<std::size_t, std::uint32_t>, std::uint64_t> begun;  // Rounds, by worker.
   std::map<std::uint64_t, std::set<std::uint32_t>> barriers;             // Who has come to which.
   std::set<std::uint32_t> lost;
+  std::set<std::uint32_t> left;  // In order, before the others.
+
+  bool stays(std::uint32_t number) const {
+    return !lost.contains(number) && !left.contains(number);
+  }
 };
+
+/// Where a worker is in its program.
+enum class LossPhase : std::uint8_t { kDeclaring, kInRounds, kInABarrier, kReading, kLeaving };
+inline constexpr std::size_t kLossPhases = 5;
+std::string_view name_of(LossPhase phase);
 
 /// Thread: the simulation's.
 class LossUser {
@@ -36,7 +46,10 @@ class LossUser {
 
   /// Starts what may be started now. Call after each step of the node.
   void act();
+  /// It leaves once nothing of its is in flight.
+  void leave_soon() { goes_ = true; }
   bool joined() const { return joined_; }
+  LossPhase phase() const;
   bool finished() const { return outcome_.has_value() && in_flight_ == 0; }
   /// How it ended; ok if it left in order.
   const std::optional<Status>& outcome() const { return outcome_; }
@@ -61,6 +74,8 @@ class LossUser {
                      std::int64_t value, std::uint32_t& fewest);
   void look_at_growth(std::size_t index, std::uint64_t element, std::int64_t value, bool is_last);
   void enter_barrier();
+  void leave();
+  bool is_ready() const;
 
   const LossPlan& plan_;
   const std::uint32_t number_;
@@ -69,6 +84,8 @@ class LossUser {
   Random random_;
   std::vector<Progress> tensors_;
   bool joined_ = false;
+  bool goes_ = false;
+  bool in_barrier_ = false;
   bool leaving_ = false;
   bool reading_ = false;  // After the last barrier.
   std::uint64_t step_ = 0;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Elastic jobs that lose workers, from seeds; a failure prints what replays it.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -18,6 +19,7 @@ TEST(LossSimulation, OthersGoOnWithExactSumsForEverySeed) {
   Replay replay("LossSimulation.Others*");
   std::uint64_t lost = 0;
   std::uint64_t went_on = 0;
+  LossVisits visits;
   for (std::uint64_t seed = seeds.first; seed < seeds.first + seeds.count; ++seed) {
     replay.at(seed);
     LossJob job(seed);
@@ -28,8 +30,11 @@ TEST(LossSimulation, OthersGoOnWithExactSumsForEverySeed) {
                                         << replay.command();
     lost += job.lost();
     went_on += job.went_on() ? 1 : 0;
+    visits.add(job.visits());
   }
   if (seeds.count < 100) return;
+  fmt::print("What befell workers in each phase, and while a loss was yet to be noticed:\n{}\n",
+             visits.table());
   EXPECT_GT(lost, seeds.count / 2);
   EXPECT_GT(went_on, seeds.count / 8);
 }
