@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tools/chaos in short: a few random faults on one host, none of which hangs or is blamed on
-somebody innocent; and that it would notice.
+"""tools/chaos in short: a few random faults on one host, of jobs that go on and of such that end,
+none of which hangs or is blamed on somebody innocent; and that it would notice.
 """
 
 import json
@@ -11,22 +11,55 @@ import tempfile
 import unittest
 
 import cluster
+import endurance
+import endurance_plan
 
+HERE = ("--starters", "local", "--parallel", "3")
 CHAOS = cluster.SOURCE / "tools" / "chaos"
 
 
 def chaos(*flags, **variables):
     """The exit status and the summary."""
-    command = [sys.executable, CHAOS, "--json", "--starters", "local", "--parallel", "3", *flags]
+    command = [sys.executable, CHAOS, *flags, "--json"]
     done = subprocess.run([str(word) for word in command], env=os.environ | variables, text=True,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
     return done.returncode, json.loads(done.stdout), done.stderr
 
 
+def plan(*faults):
+    """A job of three workers, under the launcher."""
+    return endurance_plan.Plan(0, "local", "zmq", ("sync", "async"), 3, 1, 1, 640, 0,
+                               list(faults), False)
+
+
+class Elastic(unittest.TestCase):
+    """Jobs that go on."""
+
+    def test_a_few_faults(self):
+        status, result, told = chaos("--faults", 8, "--seed", 5, "--places", "local,relay")
+        self.assertEqual(status, 0, told)
+        self.assertEqual(result["faults"], 8, told)
+        for name in ("hangs", "lost", "doubled", "wrong_blame", "otherwise_wrong"):
+            self.assertEqual(result[name], 0, told)
+
+    def test_a_seed_says_what_happens(self):
+        drawn = [endurance_plan.drawn(3, 1, endurance_plan.PLACES).text() for _ in range(2)]
+        self.assertEqual(*drawn)
+        self.assertNotEqual(drawn[0], endurance_plan.drawn(3, 2, endurance_plan.PLACES).text())
+
+    def test_a_loss_that_nobody_may_have_is_noticed(self):
+        kill = endurance_plan.Fault("kill", 0.1, "worker 1")
+        self.assertRegex(endurance.Trial(plan(kill), "info").run(None).wrong, "worker 1")
+
+    def test_a_member_that_outlives_its_loss_is_noticed(self):
+        spared = endurance_plan.Fault("stop", 0.1, "worker 1", seconds=0.1, fatal=True)
+        self.assertRegex(endurance.Trial(plan(spared), "info").run(None).wrong, "wrong name")
+
+
 class Chaos(unittest.TestCase):
 
     def test_a_few_faults(self):
-        status, result, told = chaos("--faults", 6, "--seed", 157)
+        status, result, told = chaos("ends", *HERE, "--faults", 6, "--seed", 157)
         self.assertEqual(status, 0, told)
         self.assertEqual(result["faults"], 6, told)
         for name in ("hangs", "lost", "doubled", "wrong_blame", "without_fault"):
@@ -44,7 +77,8 @@ class Chaos(unittest.TestCase):
                              "echo 'ERROR ServerLost role=server rank=7 peer=- op=run cause=x'\n"
                              "exit 1\n")
             os.chmod(launcher, 0o755)
-            status, result, told = chaos("--faults", 2, "--seed", 157, "--build", folder)
+            status, result, told = chaos("ends", *HERE, "--faults", 2, "--seed", 157,
+                                         "--build", folder)
         self.assertEqual(status, 1, told)
         self.assertEqual((result["faults"], result["wrong_blame"]), (2, 2), told)
 

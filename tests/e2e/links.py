@@ -25,6 +25,8 @@ KINDS = {
     "reset": ("-p", "tcp", "-j", "REJECT", "--reject-with", "tcp-reset"),
     "large": ("-m", "length", "--length", "500:65535", "-j", "DROP"),
 }
+# Another one, which is no cut: TCP makes up for it.
+LOSSY = ("-m", "statistic", "--mode", "random", "--probability", "0.01", "-j", "DROP")
 # The link to cut: the hosts at its two ends, which the directions are told by. "provider" is what
 # libfabric's provider has of the first one, without our own connection beside it.
 LINKS = {
@@ -85,9 +87,10 @@ class Network:
         return ["ip", "netns", "exec", self._name(host)]
 
     def cut(self, kind, direction, ends=LINKS["data"], only=()):
-        """From now on one of KINDS befalls what the hosts at the two ends send each other, or
-        `only` some ports of TCP: (the first end's, the second one's).
+        """From now on one of KINDS, or what is "lossy", befalls what the hosts at the two ends send
+        each other, or `only` some ports of TCP: (the first end's, the second one's).
         """
+        what = LOSSY if kind == "lossy" else KINDS[kind]
         for near, far in (ends, ends[::-1]):
             if direction not in (f"to {near}", "both"):
                 continue
@@ -96,7 +99,7 @@ class Network:
                      for near_port, far_port in pairs] or [()]
             for flow in flows:
                 hosts.run(*self.at(near), hosts.program("iptables"), "-A", "INPUT", "-s",
-                          self.address(far), *flow, *KINDS[kind])
+                          self.address(far), *flow, *what)
 
     def busy_ports(self, ends):
         """(the first end's port, the second one's) of each connection between the two that has

@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """A relay of TCP connections in user space: what lies between processes that test a network's bad
-days on one host. It resets connections, holds up what goes one way, and corrupts what goes through.
+days on one host. It resets connections, holds up what goes one way, and corrupts or delays what
+goes through.
 """
 
 import asyncio
+import collections
 import random
 import socket
 import struct
 import threading
 
+MOST_KEPT = 64  # Chunks that are on their way in one direction of a connection.
 HOST = "127.0.0.9"  # Where it listens: by the same port as who is behind it.
 
 
@@ -20,7 +23,8 @@ class _End(asyncio.Protocol):
         self.towards = towards  # "server": what comes here goes to who listens.
         self.other = None
         self.transport = None
-        self._kept = []
+        self._kept = collections.deque()  # (When it goes on, chunk).
+        self._timer = None
 
     def connection_made(self, transport):
         self.transport = transport
@@ -34,13 +38,25 @@ class _End(asyncio.Protocol):
         if held or self.other.transport is None:
             self.transport.pause_reading()
             return
-        for data in self._kept:
-            self.other.transport.write(data)
-        self._kept = []
-        self.transport.resume_reading()
+        now = self._relay.time()
+        while self._kept and self._kept[0][0] <= now:
+            self.other.transport.write(self._kept.popleft()[1])
+        if self._kept and self._timer is None:
+            self._timer = self._relay.later(self._kept[0][0], self._on_time)
+        if len(self._kept) < MOST_KEPT:
+            self.transport.resume_reading()
+        else:
+            self.transport.pause_reading()
+
+    def _on_time(self):
+        self._timer = None
+        self.balance()
 
     def data_received(self, data):
-        self._kept.append(self._relay.passed(data))
+        due = self._relay.due()
+        if self._kept:
+            due = max(due, self._kept[-1][0])
+        self._kept.append((due, self._relay.passed(data)))
         self.balance()
 
     def pause_writing(self):
@@ -72,7 +88,8 @@ class Relay:
         self.ends = set()
         self.resets = 0
         self.corrupted = 0  # Chunks.
-        self._share = 0.0   # Of all chunks, to be corrupted.
+        self._share = 0.0  # Of all chunks, to be corrupted.
+        self._delay = (0.0, 0.0)
         self._chance = random.Random(seed)
         self._loop = asyncio.new_event_loop()
         self._servers = []
@@ -142,6 +159,20 @@ class Relay:
     def corrupt(self, share):
         """From now on a bit of so many of the chunks that go through is another one."""
         self._share = share
+
+    def delay(self, seconds, spread):
+        """From now on each chunk takes that long, more or less, and none passes another."""
+        self._delay = (seconds - spread, seconds + spread)
+
+    def time(self):
+        return self._loop.time()
+
+    def due(self):
+        """When a chunk goes on that has come now."""
+        return self.time() + self._chance.uniform(*self._delay)
+
+    def later(self, when, call):
+        return self._loop.call_at(when, call)
 
     def hold(self, *directions):
         """From now on nothing comes through in these directions, and all does in others."""

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From a seed to an elastic job and the faults that it meets, one after another and before each
+other (endurance.py).
+"""
+
+import dataclasses
+import random
+import re
+
+MODES = ("sync", "eager", "bounded", "async", "eager_async")
+DEAD = 5.0  # STRETTO_DEAD_AFTER_S, its default,
+SHORT = 3.0  # what lasts no longer must cost nobody,
+MENDED = 20.0  # and what lasts as long as this costs its victim in any case.
+PLACES = {"local": 5, "relay": 3, "net": 3}  # With their weights.
+
+
+@dataclasses.dataclass
+class Fault:
+    """What happens to whom, `gap` seconds after the one before, and for how long."""
+    kind: str
+    gap: float
+    victim: str = ""
+    seconds: float = 0.0
+    way: tuple = ()
+    fatal: bool = False  # The victim must be lost; else nobody may.
+    early: bool = True  # A fatal one ends as soon as the others have left the victim behind.
+    at: float = None  # When it happened, by time.monotonic(); None: it did not.
+
+    def text(self):
+        parts = [self.kind, self.victim, *(str(word) for word in self.way),
+                 f"{self.seconds:.2f} s" if self.seconds else "", "fatal" if self.fatal else ""]
+        return " ".join(part for part in parts if part)
+
+
+@dataclasses.dataclass
+class Plan:
+    """A job."""
+    number: int
+    place: str
+    transport: str
+    modes: tuple
+    workers: int
+    least: int
+    servers: int
+    elements: int
+    host_of: int  # The worker that has a host of its own, in namespaces.
+    faults: list
+    below: bool  # At last too many are killed.
+
+    def text(self):
+        told = "; ".join(fault.text() for fault in self.faults)
+        return (f"job {self.number}: {self.place} {self.transport} {'+'.join(self.modes)}, "
+                f"{self.workers} workers of which {self.least} must stay, {self.servers} servers, "
+                f"{self.elements} elements{', at last too few' if self.below else ''}: {told}")
+
+
+HARMLESS = {
+    "local": {"stop": 6, "nap": 2},
+    "relay": {"stop": 2, "reset": 4, "hush": 3, "corrupt": 2, "delay": 2},
+    "net": {"stop": 1, "drop": 3, "reset": 3, "large": 2, "lossy": 2, "pull": 2},
+}
+FATAL = {
+    "local": {"kill": 5, "two": 2, "stop": 1},
+    "relay": {"kill": 5, "two": 2, "stop": 1},
+    "net": {"kill": 5, "stop": 1, "drop": 1, "pull": 1, "large": 1},
+}
+
+
+def pick(chance, weights):
+    return chance.choices(list(weights), list(weights.values()))[0]
+
+
+def drawn(number, seed, places):
+    """A job by chance: the same for the same numbers."""
+    chance = random.Random(f"{seed} {number}")
+    place = pick(chance, {name: PLACES[name] for name in places})
+    transport = chance.choice({"local": ("zmq", "shm", "fabric"), "relay": ("zmq",),
+                               "net": ("zmq", "fabric")}[place])
+    workers = chance.randrange(2, 7)
+    least = chance.randrange(1, max(2, workers - 1))
+    modes = MODES[:4] if chance.random() < 0.4 else (chance.choice(MODES),)
+    plan = Plan(number, place, transport, modes, workers, least, chance.randrange(1, 3),
+                64 * chance.choice((10, 300, 3000)), chance.randrange(workers), [],
+                chance.random() < 0.15)
+    lost, budget = [], workers - least
+    for _ in range(chance.randrange(8, 17)):
+        left = [name for name in range(workers) if name not in lost]
+        fatal = budget > len(lost) and chance.random() < 0.45
+        kind = pick(chance, (FATAL if fatal else HARMLESS)[place])
+        if kind == "two" and budget < len(lost) + 2:
+            kind = "kill"
+        fault = draw_fault(chance, plan, kind, left, fatal)
+        if fault is None:
+            continue
+        plan.faults.append(fault)
+        lost += [int(rank) for rank in re.findall(r"\d+", fault.victim)] if fatal else []
+    return plan
+
+
+def draw_fault(chance, plan, kind, left, fatal):
+    """A fault of that kind; None if there is nobody for it."""
+    gap = chance.choice((0.0, chance.uniform(0.0, 0.05), chance.uniform(0.0, 0.6)))
+    short = min(SHORT, 0.5 + chance.expovariate(2.0))
+    fault = Fault(kind, gap, fatal=fatal, seconds=short, early=chance.random() < 0.7)
+    if kind in ("kill", "two"):
+        fault.victim = " ".join(f"worker {rank}" for rank in
+                                chance.sample(left, 2 if kind == "two" else 1))
+        fault.seconds = 0.0
+    elif kind == "stop":
+        fault.victim = f"worker {chance.choice(left)}"
+        fault.seconds = chance.uniform(DEAD + 2.0, DEAD + 6.0) if fatal else short
+        if fatal and chance.random() < 0.05:
+            fault.seconds = 60.0
+    elif kind == "nap":
+        fault.victim = chance.choice(["scheduler"] +
+                                     [f"server {rank}" for rank in range(plan.servers)])
+    elif plan.place == "relay":
+        fault.way = {"hush": chance.choice((("server",), ("client",), ("server", "client"))),
+                     "reset": (chance.randrange(1, 12),),
+                     "corrupt": (chance.choice((0.001, 0.001, 0.01)),),
+                     "delay": (0.05, 0.02)}[kind]
+        fault.seconds = 0.0 if kind == "reset" else short
+    else:  # Of the host that a worker has for itself.
+        if plan.host_of not in left:
+            return None
+        fault.victim = f"worker {plan.host_of}"
+        fault.seconds = MENDED if fatal else short
+        far = "server" if kind == "large" or chance.random() < 0.6 else "scheduler"
+        ways = ("to worker", f"to {far}", "both")
+        fault.way = () if kind == "pull" else (far, chance.choice(ways))
+        if kind == "reset":
+            fault.seconds = chance.uniform(0.0, 0.3)
+    return fault

@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: Apache-2.0
+// The worker of elastic jobs in tools/chaos: exchanges tensors in one or several modes until all
+// are told to stop, and compares every element of every value with a ledger, a file that all
+// workers of the job map: what each has begun and what has been acknowledged to it, also of those
+// that were killed.
+//
+// Elements come in groups of 64. Worker n contributes to element n of each group, and a multiple of
+// that to the last one, in which all meet: a value tells whose contributions are in it, and how
+// often; a group is of one part, so it holds of everybody the whole contribution or none.
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <gflags/gflags.h>
+#include <stretto/worker.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "common/config.h"
+
+DEFINE_string(until, "", "A file: once it is there all stop after the same round");
+DEFINE_string(ledger, "", "A file of 64 entries, at first zeros");
+DEFINE_string(commits, "", "A file to which the time of each round's end is added, in seconds");
+DEFINE_string(modes, "sync", "A tensor for each of them");
+DEFINE_int64(elements, 6400, "Elements of each tensor; a multiple of 64");
+
+namespace stretto {
+namespace {
+
+constexpr std::int64_t kGroup = 64;
+constexpr std::int64_t kShared = kGroup - 1;  // The element to which all contribute.
+constexpr std::int64_t kStopEvery = 20;       // Rounds; they also have a digest.
+
+/// A worker in the ledger.
+struct Entry {
+  std::atomic<std::int64_t> begun;
+  std::atomic<std::int64_t> acknowledged;
+  std::atomic<std::int64_t> done;  ///< Its last round; 0: it has not stopped.
+  std::atomic<std::int64_t> unused;
+};
+
+void say(const std::string& line) {
+  std::printf("%s\n", line.c_str());
+  std::fflush(stdout);
+}
+
+void fail(const std::string& line) {
+  say("wrong: " + line);
+  std::_Exit(3);
+}
+
+Entry* ledger() {
+  const int file = ::open(FLAGS_ledger.c_str(), O_RDWR | O_CLOEXEC);
+  void* memory =
+      ::mmap(nullptr, kGroup * sizeof(Entry), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  if (memory == MAP_FAILED) fail("the ledger cannot be mapped");
+  ::close(file);
+  return static_cast<Entry*>(memory);
+}
+
+/// One tensor and what has come of it.
+class Series {
+ public:
+  Series(Worker& worker, Mode mode, std::int64_t number, Entry* entries)
+      : mode_(mode),
+        number_(number),
+        entries_(entries),
+        tensor_(declared(worker, mode)),
+        mine_(static_cast<std::size_t>(FLAGS_elements)),
+        apart_(mine_.size()),
+        before_(mine_.size()) {}
+
+  /// In place and not, in one call and in two, by turns.
+  void begin(Worker& worker, std::int64_t round) {
+    const std::int64_t share = mode_ == Mode::kSync ? round : 1;
+    for (std::size_t i = 0; i < mine_.size(); ++i) {
+      const std::int64_t slot = static_cast<std::int64_t>(i) % kGroup;
+      mine_[i] = slot == number_ ? share : slot == kShared ? share * (number_ + 1) : 0;
+    }
+    in_place_ = round % 2 == 0;
+    if (round % 3 == 0) {
+      first_ = worker.push(tensor_, mine_);
+      last_ = worker.pull(tensor_, apart_);
+      in_place_ = false;
+    } else {
+      last_ = first_ = worker.push_pull(tensor_, mine_, in_place_ ? mine_ : apart_);
+    }
+  }
+
+  void end(std::int64_t round) {
+    first_.wait().or_exit();
+    last_.wait().or_exit();
+    check(in_place_ ? mine_ : apart_, round, false);
+  }
+
+  /// After a barrier that all have come to after their last round.
+  void read(Worker& worker, std::int64_t round) {
+    if (mode_ == Mode::kSync) return;
+    last_ = worker.pull(tensor_, apart_);
+    last_.wait().or_exit();
+    check(apart_, round, true);
+  }
+
+  std::uint64_t digest() const { return digest_; }
+
+ private:
+  static Tensor declared(Worker& worker, Mode mode) {
+    TensorOptions options;
+    options.mode = mode;
+    if (mode == Mode::kBounded) options.bound = 2;
+    return worker
+        .declare(name_of(mode), Dtype::kI64, static_cast<std::size_t>(FLAGS_elements), options)
+        .or_exit();
+  }
+
+  void check(const std::vector<std::int64_t>& values, std::int64_t round, bool is_last) {
+    std::uint32_t fewest = kGroup;
+    for (std::size_t group = 0; group < values.size(); group += kGroup) {
+      std::uint32_t count = 0;
+      std::int64_t shared = 0;
+      for (std::int64_t number = 0; number < kShared; ++number) {
+        const std::size_t i = group + static_cast<std::size_t>(number);
+        if (mode_ == Mode::kSync) {
+          check_round(number, values[i], before_[i], round);
+        } else {
+          check_growth(number, values[i], before_[i], round, is_last);
+        }
+        shared += values[i] * (number + 1);
+        if (values[i] != 0) ++count;
+      }
+      if (values[group + kShared] != shared) {
+        fail(fmt::format("doubled: {} in group {} where {} is due", values[group + kShared], group,
+                         shared));
+      }
+      fewest = std::min(fewest, count);
+    }
+    if (mode_ == Mode::kSync && fewest != last_.info().contributors) {
+      fail(fmt::format("{} contributors, told {}", fewest, last_.info().contributors));
+    }
+    before_ = values;
+    if (mode_ != Mode::kSync) return;
+    for (const std::int64_t value : values) {
+      digest_ = (digest_ ^ static_cast<std::uint64_t>(value)) * 0x100000001B3ULL;
+    }
+  }
+
+  // A round's own sum: of everybody all or nothing.
+  void check_round(std::int64_t number, std::int64_t value, std::int64_t before,
+                   std::int64_t round) const {
+    const Entry& entry = entries_[number];
+    const auto told = [&](const char* what) {
+      fail(fmt::format("{}: worker {} has {} in sync round {}", what, number, value, round));
+    };
+    if (value == round && entry.begun >= round && (round == 1 || before != 0)) return;
+    if (value == 0 && number != number_ && entry.acknowledged < round && entry.done < round) return;
+    if (value == round && entry.begun >= round) told("somebody came back");
+    told(value == 0 ? "lost" : "doubled");
+  }
+
+  // A value that grows: of everybody so many rounds.
+  void check_growth(std::int64_t number, std::int64_t value, std::int64_t before,
+                    std::int64_t round, bool is_last) const {
+    const Entry& entry = entries_[number];
+    const auto told = [&](const char* what) {
+      fail(
+          fmt::format("{}: worker {} has {} in a value of mode {} in round {}, begun {}, "
+                      "acknowledged {}, before {}",
+                      what, number, value, name_of(mode_), round, entry.begun.load(),
+                      entry.acknowledged.load(), before));
+    };
+    if (value > entry.begun) told("doubled");
+    if (value < 0) told("lost");
+    if (is_eager(mode_) && !is_last) return;
+    if (value < before && !is_eager(mode_)) told("lost");
+    if (!is_last && number == number_ && value != round) told("lost");
+    if (!is_last || mode_ == Mode::kEagerAsync) return;
+    if (entry.done != 0 && value != entry.done) told("lost");
+    if (!is_eager(mode_) && value < entry.acknowledged) told("lost");
+  }
+
+  const Mode mode_;
+  const std::int64_t number_;
+  const Entry* const entries_;
+  const Tensor tensor_;
+  std::vector<std::int64_t> mine_;
+  std::vector<std::int64_t> apart_;
+  std::vector<std::int64_t> before_;
+  Ticket first_;
+  Ticket last_;
+  bool in_place_ = false;
+  std::uint64_t digest_ = 0;
+};
+
+std::vector<Mode> modes() {
+  std::vector<Mode> found;
+  std::string rest = FLAGS_modes + ",";
+  for (std::size_t comma = rest.find(','); comma != std::string::npos; comma = rest.find(',')) {
+    found.push_back(mode_named(rest.substr(0, comma)).or_exit());
+    rest = rest.substr(comma + 1);
+  }
+  return found;
+}
+
+/// All are asked by turns of rounds whether somebody has been told to stop.
+bool is_over(Worker& worker, const Tensor& tensor) {
+  std::vector<std::int64_t> stop(static_cast<std::size_t>(kGroup));
+  stop[0] = ::access(FLAGS_until.c_str(), F_OK) == 0 ? 1 : 0;
+  worker.push_pull(tensor, stop, stop).wait().or_exit();
+  return stop[0] != 0;
+}
+
+void note_commit(int file) {
+  const std::chrono::duration<double> now = std::chrono::steady_clock::now().time_since_epoch();
+  const std::string line = fmt::format("{:.4f}\n", now.count());
+  if (::write(file, line.data(), line.size()) < 0) fail("the time cannot be written");
+}
+
+void run() {
+  const auto number =
+      static_cast<std::int64_t>(std::stoul(process_environment()("STRETTO_RANK").value()));
+  Entry* entries = ledger();
+  Entry& own = entries[number];
+  const int commits =
+      ::open(FLAGS_commits.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+  Worker worker = Worker::join().or_exit();
+  worker.on_view([](const JobView& view) {
+    say(fmt::format("view epoch={} rank={} size={}", view.epoch, view.rank, view.size));
+  });
+  const Tensor stops =
+      worker.declare("stops", Dtype::kI64, static_cast<std::size_t>(kGroup)).or_exit();
+  std::vector<Series> series;
+  for (const Mode mode : modes()) series.emplace_back(worker, mode, number, entries);
+  std::int64_t round = 0;
+  for (bool over = false; !over;) {
+    ++round;
+    own.begun = round;
+    for (Series& one : series) one.begin(worker, round);
+    for (Series& one : series) one.end(round);
+    own.acknowledged = round;
+    note_commit(commits);
+    if (round % kStopEvery != 0) continue;
+    std::uint64_t digest = 0;
+    for (const Series& one : series) digest ^= one.digest();
+    say(fmt::format("round {} digest={:x}", round, digest));
+    over = is_over(worker, stops);
+  }
+  own.done = round;
+  worker.barrier().or_exit();
+  for (Series& one : series) one.read(worker, round);
+  const JobView view = worker.on_view(nullptr);
+  worker.barrier().or_exit();
+  say(fmt::format("done rank={} size={} rounds={}", view.rank, view.size, round));
+  worker.leave().or_exit();
+}
+
+}  // namespace
+}  // namespace stretto
+
+int main(int argc, char** argv) {
+  gflags::ParseCommandLineFlags(&argc, &argv, true);
+  stretto::run();
+}
