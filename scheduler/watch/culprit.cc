@@ -189,7 +189,8 @@ class Inquiry {
   }
 
   // Of who waits in an operation whose push a server lacks, or of which no server lacks anything:
-  // then a push, or a value, has not arrived.
+  // then a push, or a value, has not arrived. What a program has paused of it need not be lacked
+  // yet: where one part has left, servers lack others' pushes to that.
   std::optional<Hindrance> own_push(const Row& row, bool& unsure) const {
     const auto of_its_tensor = [&](const Wait* wait) { return waits_in(row, wait->tensor); };
     const auto lacks = [&](const Wait* wait) {
@@ -199,7 +200,7 @@ class Inquiry {
     const bool lacked = wait != told_.end();
     const bool answered = row.call.ends_with("'") && told_.size() < kMostToldSurely &&
                           std::ranges::none_of(told_, of_its_tensor);
-    if (!lacked && !answered) return std::nullopt;
+    if (!lacked && !answered && !row.activity.held) return std::nullopt;
     if (age_of(row) < kNewsTravel || row.moves) {
       unsure = true;
       return std::nullopt;

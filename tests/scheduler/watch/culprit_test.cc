@@ -132,6 +132,14 @@ TEST_F(CulpritTest, WhoHoldsItsOwnPushBack) {
   EXPECT_EQ(found(), "worker 1 in a call: held back");
 }
 
+TEST_F(CulpritTest, WhoHoldsThePushBackOfWhichAPartHasLeft) {
+  waits(1, "push_pull 'y'", 6s);
+  lacks("y", {0, 2});
+  EXPECT_EQ(found(), "worker 1 in another call: other call");
+  worker(1).activity.held = true;
+  EXPECT_EQ(found(), "worker 1 in a call: held back");
+}
+
 TEST_F(CulpritTest, WhosePushIsStuckOnItsLink) {
   waits(1, "push_pull 'x'", 6s);
   EXPECT_EQ(found(), "worker 1 on its link: link");
