@@ -4,6 +4,7 @@ some are killed (elastic_worker.py)."""
 
 import collections
 import re
+import tempfile
 import unittest
 import unittest.mock
 
@@ -14,17 +15,22 @@ jobs.use_packages()
 import torch  # pylint: disable=wrong-import-position
 
 from stretto import errors, session  # pylint: disable=wrong-import-position
+from stretto.input import write_tfrecord  # pylint: disable=wrong-import-position
 from stretto.torch import elastic  # pylint: disable=wrong-import-position
 
 
 class Seat:
     """In the place of a session, of a job in which nothing is exchanged."""
 
-    alone = elastic = False
+    alone = elastic = is_new = False
 
     def __init__(self, seat, seats):
         self.seat, self.seats = seat, seats
         self.seats_in = tuple(range(seats))
+
+    def next_step(self):
+        """Nobody comes."""
+        return 0
 
     @property
     def rank(self):
@@ -151,6 +157,96 @@ class Samplers(unittest.TestCase):
         self.assertEqual((samplers[1].epoch, len(samplers[1].remaining_indices)), (3, 30))
 
 
+class Readers(Samplers):
+    """The same of files that are read in sequence."""
+
+    test_parts_are_those_of_a_distributed_sampler = None
+    test_fewer_samples_than_workers = None
+    test_batches_are_of_all_samples_of_a_step_and_are_weighted = None
+    test_records_may_come_in_any_order = None
+    test_states_are_kept_and_taken = None
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.path = f"{folder.name}/records"
+
+    def begin(self, seats, samples, batches=None, shuffle=True):
+        write_tfrecord(self.path, (str(number).encode() for number in range(samples)))
+        places = [Seat(seat, seats) for seat in range(seats)]
+        readers = []
+        for place in places:
+            self.see(place)
+            readers.append(elastic.ElasticReader(self.path, 4, shuffle=shuffle, seed=3,
+                                                 shuffle_block_bytes=1))
+        return places, readers
+
+    def read(self, place, reader, batches=None):
+        """The numbers in some of its batches, which are then recorded, or in all."""
+        self.see(place)
+        found = []
+        for index, batch in enumerate(reader):
+            if index == batches:
+                break
+            found += [int(bytes(sample)) for sample in batch]
+            reader.record_batch(index)
+        return found
+
+    def test_what_is_left_is_divided_among_who_is_left(self):
+        for samples in (103, 7, 1):
+            places, readers = self.begin(4, samples)
+            seen = []
+            for place, reader in zip(places, readers):
+                seen += self.read(place, reader, batches=2)
+            for reader in readers:
+                self.see(places[readers.index(reader)])
+                reader.note({place.seat: min(8, 26 - (place.seat == 3)) for place in places})
+            self.read(places[2], readers[2], batches=3)  # Of which nobody hears.
+            for lost in ({2}, {0}):
+                for place, reader in zip(places, readers):
+                    self.see(place)
+                    place.processed_here = reader.processed_here
+                places, readers = self.go_on(places, readers, lost)
+                self.assertEqual(len({len(reader) for reader in readers}), 1)
+            rest = [self.read(place, reader) for place, reader in zip(places, readers)]
+            self.assertEqual(len(set(map(len, rest))), 1)
+            self.assertEqual(set(seen) | set().union(*rest), set(range(samples)))
+
+    def test_who_comes_gets_a_part(self):
+        places, readers = self.begin(2, 50)
+        seen = self.read(places[0], readers[0], 2) + self.read(places[1], readers[1], 2)
+        new = Seat(2, 3)
+        for place, reader in zip(places, readers):
+            self.see(place)
+            place.seats_in = (0, 1, 2)
+            reader.note({0: 8, 1: 8})
+            reader.divide((0, 1, 2))
+        told = readers[0].state_dict()
+        self.see(new)
+        readers.append(elastic.ElasticReader(self.path, 4, shuffle=True, seed=3,
+                                             shuffle_block_bytes=1))
+        readers[2].load_state_dict(told)
+        rest = [self.read(place, reader) for place, reader in zip((*places, new), readers)]
+        self.assertEqual(list(map(len, rest)), [12, 12, 12])
+        self.assertEqual(sorted({*seen, *(number for part in rest for number in part)}),
+                         list(range(50)))
+        self.see(new)
+        readers[2].set_epoch(1)
+        self.assertEqual(len(self.read(new, readers[2])), 17)
+
+    def test_places_are_kept(self):
+        [place], [reader] = self.begin(1, 20, shuffle=False)
+        self.assertEqual(self.read(place, reader, 2), list(range(8)))
+        kept = reader.snapshot()
+        self.read(place, reader)
+        reader.back_to(kept)
+        told = reader.state_dict()
+        reader.load_state_dict(told)
+        self.assertEqual(self.read(place, reader), list(range(8, 20)))
+        with self.assertRaisesRegex(ValueError, "none may be left out"):
+            elastic.ElasticReader(self.path, 4, on_error="skip")
+
+
 class Running(unittest.TestCase):
     """Alone, where nothing is exchanged."""
 
@@ -206,21 +302,14 @@ class Losses(jobs.PythonTest):
         job = self.launch(jobs.sys.executable, "-c", program, workers="1:2")
         self.assertEqual(job.end(jobs.TORCH_PATIENCE), 0, job.output())
 
-    def test_a_lost_workers_samples_are_processed_by_the_others(self):
-        job = self.python("elastic_worker.py", "epoch", workers="1:4")
+    def test_parameters_and_samples_outlive_who_has_them(self):
+        job = self.python("elastic_worker.py", workers="1:5")
         self.assertEqual(job.end(jobs.TORCH_PATIENCE), 0, job.output())
         ends = re.findall(r"\] state (.*)", job.output())
-        self.assertEqual(len(ends), 3, job.output())
+        self.assertEqual(len(ends), 2, job.output())
         self.assertEqual(len(set(ends)), 1, job.output())
         self.assertIn("on_loss='redistribute'", job.output())
         self.assert_nobody_left()
-
-    def test_parameters_come_from_who_is_left(self):
-        for after in (1, 2):  # The first tensor, and both, which the others do not know yet.
-            with self.subTest(after=after):
-                job = self.python("elastic_worker.py", "root", after, workers="1:3")
-                self.assertEqual(job.end(jobs.TORCH_PATIENCE), 0, job.output())
-                self.assertEqual(job.output().count("] done"), 2, job.output())
 
 
 if __name__ == "__main__":

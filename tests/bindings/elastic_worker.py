@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A worker of an elastic job that goes on by stretto.horovod.torch.elastic: one is lost while it
-gives parameters to the others, or another one within an epoch, whose samples the rest process.
+"""A worker of an elastic job that goes on by stretto.horovod.torch.elastic: two are lost while they
+give parameters to the others, and another one within an epoch, whose samples the rest process.
 
 Every sample adds 1 to a place of its own of the sum of gradients, so that the weight tells how
 often each was processed."""
 
 import os
 import signal
-import sys
 
 import torch
 import stretto.horovod.torch as hvd
@@ -24,9 +23,9 @@ def die():
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def lose_the_root(after):
-    """The worker of rank 0 is lost after it has given so many tensors of two: the others have all
-    of them, or not."""
+def lose_the_root(who, after):
+    """The worker of rank 0, in this seat, is lost after it has given so many tensors of two, of
+    which the others do not know."""
     begin_copy, attendance, calls = exchange.begin_copy, exchange.attendance, []
 
     def dying(function, in_call):
@@ -37,7 +36,7 @@ def lose_the_root(after):
             return function(*arguments)
         return call
 
-    lost = hvd.rank() == 0
+    lost = seat == who
     if lost and after < 2:
         exchange.begin_copy = dying(begin_copy, after + 1)
     elif lost:
@@ -46,11 +45,11 @@ def lose_the_root(after):
     hvd.broadcast_parameters([("a", large[0]), ("b", large[1])], 0)
     assert not lost
     found = {value.item() for tensor in large for value in tensor.unique()}
-    assert found == {1.0}, found
+    assert found == {who + 1}, found  # Of who is first then.
 
 
 def lose_one_within_an_epoch():
-    """The worker of seat 2, after it has computed and before that is committed."""
+    """The worker of seat 3, after it has computed and before that is committed."""
     weight = torch.nn.Parameter(torch.zeros(SAMPLES, dtype=torch.float64))
     optimizer = hvd.DistributedOptimizer(torch.optim.SGD([weight], lr=1.0),
                                          named_parameters=[("weight", weight)], op=hvd.Sum)
@@ -68,7 +67,7 @@ def lose_one_within_an_epoch():
             for index, batch in enumerate(loader):
                 optimizer.zero_grad()
                 (-weight[batch]).sum().backward()
-                if seat == 2 and state.steps == 9:
+                if seat == 3 and state.steps == 9:
                     die()
                 optimizer.step()
                 state.steps += 1
@@ -79,7 +78,7 @@ def lose_one_within_an_epoch():
             state.epoch += 1
             sampler.set_epoch(state.epoch)
 
-    before = hvd.size()
+    before = 3
     train(state)
     seen = weight.detach().long()
     assert seen.double().equal(weight.detach())  # Sums are exact.
@@ -90,8 +89,7 @@ def lose_one_within_an_epoch():
     print(f"state {state.steps} {seen.sum().item()} {sizes}", flush=True)
 
 
-if sys.argv[1] == "root":
-    lose_the_root(int(sys.argv[2]))
-else:
-    lose_one_within_an_epoch()
+lose_the_root(who=0, after=1)
+lose_the_root(who=1, after=2)
+lose_one_within_an_epoch()
 print("done", flush=True)

@@ -18,9 +18,10 @@ A lost worker costs no commit here: the open step is made by who is left. See do
 """
 
 from stretto.torch.elastic.errors import HorovodInternalError, HostsUpdatedInterrupt
+from stretto.torch.elastic.reader import ElasticReader
 from stretto.torch.elastic.sampler import ElasticSampler
 from stretto.torch.elastic.state import ObjectState, State, TorchState
 from stretto.torch.elastic.running import run
 
-__all__ = ["ElasticSampler", "HorovodInternalError", "HostsUpdatedInterrupt", "ObjectState",
-           "State", "TorchState", "run"]
+__all__ = ["ElasticReader", "ElasticSampler", "HorovodInternalError", "HostsUpdatedInterrupt",
+           "ObjectState", "State", "TorchState", "run"]

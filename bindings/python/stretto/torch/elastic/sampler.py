@@ -10,12 +10,17 @@ import torch
 from stretto import session
 
 _SEEDS = 1 << 32
-_samplers: "weakref.WeakSet[ElasticSampler]" = weakref.WeakSet()
+_dividers: "weakref.WeakSet[Any]" = weakref.WeakSet()
+
+
+def note_divider(one: Any) -> None:
+    """The program has something that divides samples anew, for as long as this lives."""
+    _dividers.add(one)
 
 
 def divides_anew() -> bool:
-    """True if this program has an ElasticSampler."""
-    return len(_samplers) > 0
+    """True if this program has an ElasticSampler or the like."""
+    return len(_dividers) > 0
 
 
 class ElasticSampler(torch.utils.data.Sampler):
@@ -44,7 +49,7 @@ class ElasticSampler(torch.utils.data.Sampler):
         self._processed: Dict[int, int] = {}  # Of their parts, as was last agreed, by seat.
         self._per_step: Optional[int] = None  # Samples of all workers together.
         self._divide()
-        _samplers.add(self)
+        note_divider(self)
 
     # ---- as Horovod's
 
@@ -155,7 +160,7 @@ class ElasticSampler(torch.utils.data.Sampler):
     def divide(self, seats: Sequence[int]) -> None:
         """Divides what was not processed, as was noted, among the workers in these seats."""
         self._settle()
-        self._divide(tuple(sorted(seats)))
+        self._divide(tuple(seats))
 
     def snapshot(self) -> Tuple[Any, ...]:
         """All of it, for back_to()."""

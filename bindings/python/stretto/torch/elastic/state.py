@@ -15,6 +15,7 @@ import torch
 from stretto import session
 from stretto.torch import broadcasting, exchange
 from stretto.torch.elastic.errors import HostsUpdatedInterrupt
+from stretto.torch.elastic.reader import ElasticReader
 from stretto.torch.elastic.sampler import ElasticSampler
 
 
@@ -180,7 +181,7 @@ class _Sampler(_Model):
 
 
 _KINDS = ((torch.nn.Module, _Model), (torch.optim.Optimizer, _Optimizer),
-          (ElasticSampler, _Sampler))
+          (ElasticSampler, _Sampler), (ElasticReader, _Sampler))
 
 
 def _handler_of(value):
@@ -230,7 +231,7 @@ class TorchState(ObjectState):
                 if isinstance(handler.value, kind)]
 
     def _samplers(self):
-        return self._of_kind(ElasticSampler)
+        return self._of_kind((ElasticSampler, ElasticReader))
 
     def _redistributes(self):
         return all(getattr(optimizer, "_stretto_on_loss", None) != "shrink"
