@@ -71,7 +71,11 @@ Result<OwnedSlots::Place> OwnedSlots::make_part(const OpenTensor& tensor, const 
   STRETTO_CHECK(part.bytes() == wanted);
   bytes_ += wanted;
   ++parts_;
-  for (const NodeId worker : left) part.collector.rounds().leave(worker);
+  // Who leaves an elastic job goes from the group, by the next roster: until then nobody is told
+  // that it will not come.
+  if (!job_.elastic) {
+    for (const NodeId worker : left) part.collector.rounds().leave(worker);
+  }
   return places_.emplace(key, Place{&slot, &part}).first->second;
 }
 

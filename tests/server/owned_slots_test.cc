@@ -64,6 +64,19 @@ TEST_F(OwnedSlotsTest, TheLimitCountsWhatRulesRemember) {
   EXPECT_EQ(slots_.parts(), 1U) << "what is refused takes nothing";
 }
 
+// It may have left before this server has heard so of the scheduler.
+TEST_F(OwnedSlotsTest, NobodyIsMissedInAPartOfAnElasticJobThatIsMadeAfterSomebodyHasLeft) {
+  for (const bool elastic : {false, true}) {
+    OwnedSlots slots(64, Buffer::allocate);
+    const Group group = fake::group_of(2);
+    slots.begin({.workers = group, .slots = 4, .since = 1, .part_bytes = 8, .elastic = elastic});
+    ASSERT_TRUE(slots.open(1, fake::spec("x", Dtype::kF32, 2), 0).ok());
+    const auto place = slots.place_of({1, 0}, {group->all().front().node});
+    ASSERT_TRUE(place.ok());
+    EXPECT_EQ(place->part->collector.rounds().absentee().has_value(), !elastic);
+  }
+}
+
 TEST_F(OwnedSlotsTest, TheLimitCountsSharesThatAreKeptForALoss) {
   slots_.begin(
       {.workers = fake::group_of(3), .slots = 4, .since = 1, .part_bytes = 8, .elastic = true});
