@@ -64,6 +64,8 @@ void LinkMender::carry_on(LinkId session, LinkState& link, LinkId carrier) {
       link.session.peer(), apart ? seconds(now - apart->since) * 1e3 : 0.0,
       apart ? apart->why.cause() : "the far end has found out, and this end had not");
   sender_.send_again(session);
+  // If all has come already nothing more need come to show that: it may be silent for long.
+  note_progress(session);
   ++parts_.counters.mended;
 }
 

@@ -142,6 +142,20 @@ TEST_F(TakeoverTest, ACutLinkIsMadeAnewAndAllArrivesOnce) {
   EXPECT_TRUE(shard_.queue().idle());
 }
 
+TEST_F(TakeoverTest, ALinkThatHasBeenSilentForLongIsMadeAnewOnceMore) {
+  pass(10ms);
+  ASSERT_TRUE(network_.cut("worker", "shard"));
+  pass(3s);  // Longer than a session waits; nobody has anything to say.
+  ASSERT_EQ(shard_.counters().mended, 1U);
+  ASSERT_TRUE(network_.cut("worker", "shard"));
+  pass(10ms);
+  send_all(2);
+  pass(100ms);
+  expect_all(at_shard_, 2);
+  expect_all(at_worker_, 2);
+  EXPECT_EQ(shard_.counters().mended, 2U);
+}
+
 TEST_F(TakeoverTest, AcksComeOnceThoughTheLinkThatToldThemBroke) {
   at_shard_.when_data = [this](LinkId link) {
     shard_.ack(link, at_shard_.data.back().header.push_sequence, true);
