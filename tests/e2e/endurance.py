@@ -19,7 +19,7 @@ import time
 import lab
 import links
 from endurance_job import HANG, Broken, Job
-from endurance_plan import DEAD, drawn
+from endurance_plan import drawn
 
 ROUNDS = 40  # That survivors must make after the last fault.
 PAUSES = threading.Event()  # Never set: looks at everything again after a moment.
@@ -282,13 +282,13 @@ class Trial:
             until = fault.at + fault.seconds + 1.0
             gaps = [later - before for own in commits for before, later in zip(own, own[1:])
                     if later > fault.at and before < until]
-            if self.is_alone(fault, until + DEAD):
+            if self.is_alone(fault, until):
                 self.stalls.append((fault.kind, max(gaps, default=0.0) - fault.seconds))
 
     def is_alone(self, fault, until):
         """No other fault that takes time has anything to do with what follows of this one."""
         return not any(other is not fault and other.at is not None and other.seconds > 0 and
-                       other.at < until and other.at + other.seconds + DEAD > fault.at
+                       other.at < until and other.at + other.seconds + PAUSE > fault.at
                        for other in self.plan.faults)
 
 

@@ -55,7 +55,7 @@ class Plan:
 
 
 HARMLESS = {
-    "local": {"stop": 6, "nap": 2},
+    "local": {"stop": 4, "nap": 2},
     "relay": {"stop": 2, "reset": 4, "hush": 3, "corrupt": 2, "delay": 2},
     "net": {"stop": 1, "drop": 3, "reset": 3, "large": 2, "lossy": 2, "pull": 2},
 }
@@ -85,7 +85,7 @@ def drawn(number, seed, places):
     lost, budget = [], workers - least
     for _ in range(chance.randrange(8, 17)):
         left = [name for name in range(workers) if name not in lost]
-        fatal = budget > len(lost) and chance.random() < 0.45
+        fatal = budget > len(lost) and chance.random() < 0.6
         kind = pick(chance, (FATAL if fatal else HARMLESS)[place])
         if kind == "two" and budget < len(lost) + 2:
             kind = "kill"

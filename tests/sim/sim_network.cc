@@ -427,6 +427,14 @@ bool SimNetwork::flip_next(const std::string& from, const std::string& to, std::
   return false;
 }
 
+void SimNetwork::flip_none(const std::string& name) {
+  for (auto& [other, endpoint] : endpoints_) {
+    for (auto& [link, end] : endpoint.ends) {
+      if (other == name || end.peer == name) end.flip.reset();
+    }
+  }
+}
+
 void SimNetwork::lose_next(const std::string& from, const std::string& to) {
   lossy_.insert({from, to});
 }

@@ -86,6 +86,8 @@ class SimNetwork {
   /// header's, from the lowest of the first byte on, the others its payload's, and behind these the
   /// header's again. False if there is no link.
   bool flip_next(const std::string& from, const std::string& to, std::size_t bit);
+  /// No flip waits any more for a frame from or to this endpoint.
+  void flip_none(const std::string& name);
   /// Sees and may rewrite each frame before it travels; returns how often it is delivered. The
   /// sequence numbers of what follows are made to fit, as if the sender had sent it so often.
   using Tamper = std::function<int(const std::string& from, const std::string& to,

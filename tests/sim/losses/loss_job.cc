@@ -127,6 +127,9 @@ bool LossJob::step_one() {
 void LossJob::step(Process& process) {
   process.agent->step(Duration::zero());
   if (process.user != nullptr) process.user->act();
+  // What is said last is not said again: who has gone cannot.
+  const bool leaves = process.user != nullptr && process.user->phase() == LossPhase::kLeaving;
+  if (leaves) network_.flip_none(process.name);
   if (process.agent->over()) network_.kill(process.name);
 }
 
