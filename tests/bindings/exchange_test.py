@@ -58,6 +58,10 @@ class Wire(unittest.TestCase):
 
 class Exchange(jobs.PythonTest):
 
+    def test_two_workers_of_an_elastic_job(self):
+        """Where broadcasts are sums, and gathers look who is left."""
+        self.assert_done(self.python("exchange_worker.py", workers="1:2"))
+
     def test_two_workers(self):
         self.assert_done(self.python("exchange_worker.py"))
 

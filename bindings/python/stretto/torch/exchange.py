@@ -203,17 +203,27 @@ def from_root(root, label, give):
     now = session.current()
     if not now.elastic:
         return give(now.rank == root)
-    here = attendance(label)
+    here = attendance(label, [root])
     while True:
         seats = sorted(here)
+        _check_one_root(here, label)
         if root >= len(seats):
             raise errors.MembersChanged(
                 f"it was to come from worker {root}, and only {len(seats)} are left",
                 operation=f"broadcast '{label}'")
         result = give(seats[root] == now.seat)
-        here = attendance(label)
+        here = attendance(label, [root])
         if seats[root] in here:
             return result
+
+
+def _check_one_root(here, label):
+    # Else several would give, or nobody.
+    first = min(here)
+    for seat, [root] in here.items():
+        if root != here[first][0]:
+            raise errors.Mismatch(f"worker {seat} broadcasts from root {root}, worker {first} "
+                                  f"from root {here[first][0]}", operation=f"broadcast '{label}'")
 
 
 def digest_of(text):
