@@ -2,7 +2,7 @@
 // LinkLimits: how long a link may be silent, and a session be without a link. All follow from one
 // number, the silence after which a node is lost, so that their order is always the same:
 //
-//   attempt < grace, path < patience < dead after
+//   attempt < grace < brief < path < patience < dead after
 #pragma once
 
 #include <algorithm>
@@ -19,10 +19,12 @@ struct LinkLimits {
   Duration path{};
   /// A session waits so long for a new link, and then ends. Zero: it ends with its link.
   Duration patience{};
-  /// So long the near end of an ended connection hopes for a far end that would connect anew, where
-  /// nobody else will tell that this has gone; and nobody listens where it did until that is
-  /// believed.
+  /// Nobody listens where somebody did for so long until that is believed.
   Duration grace = Duration::max();
+  /// So long the near end of an ended connection hopes for a far end that would connect anew, where
+  /// nobody else will tell that this has gone. A connection may end for one end only: the other one
+  /// finds out when it says something, at the latest with its next heartbeat.
+  Duration brief = Duration::max();
   /// An attempt to connect that has had no answer for so long is given up for another.
   Duration attempt = Duration::max();
 };
@@ -31,10 +33,14 @@ struct LinkLimits {
 /// more rarely: who connects anew is through as soon as the network is.
 inline LinkLimits link_limits(Duration dead_after) {
   const Duration limit = std::max<Duration>(dead_after, std::chrono::milliseconds(1));
-  const LinkLimits limits{
-      .path = limit / 2, .patience = limit / 5 * 4, .grace = limit / 10, .attempt = limit / 24};
-  STRETTO_CHECK(limits.attempt < limits.grace && limits.grace < limits.path &&
-                limits.path < limits.patience && limits.patience < limit);
+  const LinkLimits limits{.path = limit / 2,
+                          .patience = limit / 5 * 4,
+                          .grace = limit / 10,
+                          .brief = limit / 20 * 3,
+                          .attempt = limit / 24};
+  STRETTO_CHECK(limits.attempt < limits.grace && limits.grace < limits.brief &&
+                limits.brief < limits.path && limits.path < limits.patience &&
+                limits.patience < limit);
   return limits;
 }
 

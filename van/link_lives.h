@@ -24,7 +24,7 @@ enum class Stay : std::uint8_t {
 enum class Return : std::uint8_t {
   kNone,         ///< Not at all: it ends with its link.
   kUnlessEnded,  ///< Not at all if it ends, as who goes ends it; with patience if it falls silent.
-  kBrief,        ///< LinkLimits::grace: nobody else tells that the far end's process has gone.
+  kBrief,        ///< LinkLimits::brief: nobody else tells that the far end's process has gone.
   kFull          ///< LinkLimits::patience: somebody does.
 };
 

@@ -35,7 +35,7 @@ bool LinkMender::part(LinkId id, LinkState& link, const Status& why) {
   parts_.links.carry(id, 0);
   sender_.rest(id);
   parted_.part(id, link.ours, why,
-               brief ? std::min(limits.grace, limits.patience) : limits.patience,
+               brief ? std::min(limits.brief, limits.patience) : limits.patience,
                parts_.clock.now());
   ++parts_.counters.breaks;
   return true;

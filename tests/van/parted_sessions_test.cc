@@ -153,7 +153,13 @@ TEST(LinkLimits, TheirOrderHoldsForEverySilence) {
                                     Duration(24h * 365 * 200), Duration::max()}) {
     const LinkLimits limits = link_limits(dead_after);
     EXPECT_LT(limits.attempt, limits.grace);
-    EXPECT_LT(limits.grace, limits.path);
+    EXPECT_LT(limits.grace, limits.brief);
+    EXPECT_LT(limits.brief, limits.path);
+  }
+  EXPECT_GT(link_limits(JobSettings().dead_after).brief, JobSettings().heartbeat + 200ms)
+      << "who has nothing to say finds out with its heartbeat, and comes back";
+  for (const Duration dead_after : {Duration(1s), Duration(5s)}) {
+    const LinkLimits limits = link_limits(dead_after);
     EXPECT_LT(limits.path, limits.patience);
   }
 }
