@@ -29,8 +29,8 @@ SYSTEM_DOORS = {
 
 # Who may include Protobuf and what it generates: besides the codec and its tests, what gRPC's calls
 # are measured by.
-PROTOBUF = ("van/control_decode.cc", "van/control_encode.cc", "tests/van/", "tests/fuzz/",
-            "tools/bench/compare/grpc_unary.cc")
+PROTOBUF = ("van/control_decode.cc", "van/control_encode.cc", "van/heartbeat_decode.cc", "tests/van/",
+            "tests/fuzz/", "tools/bench/compare/grpc_unary.cc")
 
 # What throws outside bindings/: memory that is not there has no Status to be returned in, as with
 # operator new; the loops of roles catch it.
@@ -74,6 +74,7 @@ COVERED_BY = {
     "input/threads.cc": "tests/input/backend_test.cc",
     "input/uring.cc": "tests/input/backend_test.cc",
     "worker/request.cc": "tests/worker/worker_test.cc",
+    "van/heartbeat_decode.cc": "tests/van/control_decode_test.cc",
     "scheduler/no_page.cc": "tests/scheduler/page_test.cc",
     "scheduler/page_server.cc": "tests/scheduler/page_test.cc",
     "scheduler/agreements.cc": "tests/scheduler/scheduler_test.cc",
