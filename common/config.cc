@@ -95,6 +95,7 @@ void read_world(ConfigReader& reader, Config& config) {
   }
   reader.number({"STRETTO_SERVERS", "DMLC_NUM_SERVER"}, config.servers, 1, kMaxNodes);
   reader.number({"STRETTO_SHARDS"}, config.shards, 1, 1024);
+  reader.number({"STRETTO_RESTARTS"}, config.restarts, 0, kMostWorkers);
 }
 
 void read_rank(ConfigReader& reader, Config& config) {
@@ -403,7 +404,8 @@ Status check(const Config& config) {
                         config.job.min_workers, config.workers)};
   }
   const std::uint32_t world = config.role == Role::kServer ? config.servers : config.workers;
-  if (config.rank >= static_cast<std::int64_t>(world)) {
+  const std::uint32_t spare = config.role == Role::kWorker ? config.restarts : 0;
+  if (config.rank >= std::int64_t{world} + spare) {
     return {Code::kInvalidArgument, fmt::format("rank {} in a job of {} {}s; ranks start at 0",
                                                 config.rank, world, name_of(config.role))};
   }

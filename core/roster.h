@@ -24,6 +24,10 @@ struct Member {
   bool left = false;
   bool lost = false;  ///< It left, and not in order.
   Rank moved_up = 0;  ///< By how much its rank is less than its number.
+  /// It has come to a job that runs and is not in yet: it makes no rounds, and its rank is above
+  /// those of all who are in.
+  bool joining = false;
+  std::uint64_t from_step = 0;  ///< It is in from this step on; 0: from the begin.
 
   /// What messages name it by as long as it lives. No two workers of a job have one, and their
   /// order is that of ranks. Ranks of an elastic job close up; at first both are the same.
@@ -35,10 +39,12 @@ struct Member {
 struct Roster {
   std::uint32_t epoch = 0;
   std::uint32_t fence = 0;
-  std::uint32_t workers = 0;
+  std::uint32_t workers = 0;  ///< That are in: without those who are joining.
   std::uint32_t servers = 0;
   std::uint32_t slots = 0;
-  std::uint32_t since = 0;  ///< The members are those that changed after this epoch; 0: all.
+  std::uint32_t since = 0;     ///< The members are those that changed after this epoch; 0: all.
+  std::uint64_t question = 0;  ///< The last one that has its answer (control::AtStep),
+  std::uint64_t step = 0;      ///< and that: newcomers come in before this step.
   std::vector<Member> members = {};
   JobSettings settings = {};
 

@@ -28,6 +28,16 @@ std::string violation_of_ranks(const View& view, Role role) {
                      *ranks.rbegin());
 }
 
+std::string violation_of_newcomers(const View& view) {
+  const Rank in = view.ranks(Role::kWorker);
+  for (const auto& [node, member] : view.members) {
+    if (!member.joining) continue;
+    if (member.role == Role::kWorker && member.rank >= in && member.from_step == 0) continue;
+    return fmt::format("{} is joining with rank {} of {}", member.describe(), member.rank, in);
+  }
+  return {};
+}
+
 std::string violation_of_slots(const View& view) {
   NodeId known = 0;  // Most neighbours have few owners: one look for each change.
   for (std::uint32_t slot = 0; slot < view.slots.size(); ++slot) {
@@ -45,8 +55,8 @@ std::string violation_of_slots(const View& view) {
 std::string violation_of_contributors(const View& view) {
   for (const NodeId node : view.contributors.nodes) {
     const Member* member = view.find(node);
-    if (member == nullptr || member->role != Role::kWorker) {
-      return fmt::format("node {} contributes, and is no worker of the view", node);
+    if (member == nullptr || member->role != Role::kWorker || member->joining) {
+      return fmt::format("node {} contributes, and is no worker that is in", node);
     }
   }
   if (view.contributors.nodes.empty() && view.any(Role::kWorker)) return "nobody contributes";
@@ -87,14 +97,14 @@ const Member* View::find(NodeId node) const {
 std::uint32_t View::ranks(Role role) const {
   std::uint32_t ranks = 0;
   for (const auto& [node, member] : members) {
-    if (member.role == role) ranks = std::max(ranks, member.rank + 1);
+    if (member.role == role && !member.joining) ranks = std::max(ranks, member.rank + 1);
   }
   return ranks;
 }
 
 bool View::any(Role role) const {
   return std::any_of(members.begin(), members.end(), [role](const auto& item) {
-    return item.second.role == role && !item.second.left;
+    return item.second.role == role && !item.second.left && !item.second.joining;
   });
 }
 
@@ -109,6 +119,7 @@ std::string violation(const View& view) {
   for (const Role role : {Role::kWorker, Role::kServer}) {
     if (std::string text = violation_of_ranks(view, role); !text.empty()) return text;
   }
+  if (std::string text = violation_of_newcomers(view); !text.empty()) return text;
   if (std::string text = violation_of_slots(view); !text.empty()) return text;
   return violation_of_contributors(view);
 }
@@ -124,12 +135,17 @@ std::string violation(const View& before, const View& after) {
     return fmt::format("round {} follows {}", after.contributors.from_round,
                        before.contributors.from_round);
   }
+  if (after.question < before.question || after.step < before.step) {
+    return fmt::format("question {} and step {} follow {} and {}", after.question, after.step,
+                       before.question, before.step);
+  }
   const NodeId newest = before.members.empty() ? 0 : before.members.rbegin()->first;
   for (const auto& [node, member] : after.members) {
     const Member* was = before.find(node);
-    const bool same = was == nullptr ? node > newest || before.epoch == 0
-                                     : was->role == member.role && was->shard == member.shard &&
-                                           was->address == member.address;
+    const bool same = was == nullptr
+                          ? node > newest || before.epoch == 0
+                          : was->role == member.role && was->shard == member.shard &&
+                                was->address == member.address && (was->joining || !member.joining);
     if (!same) return fmt::format("node {} is another process", node);
   }
   return {};

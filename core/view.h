@@ -55,17 +55,20 @@ struct View {
   std::map<NodeId, Member> members = {};
   SlotMap slots = {};
   Contributors contributors = {};
+  std::uint64_t question = 0;  ///< Roster::question,
+  std::uint64_t step = 0;      ///< and Roster::step.
 
   const Member* find(NodeId node) const;
-  /// How many ranks a role has.
+  /// How many ranks a role has, without those who are joining.
   std::uint32_t ranks(Role role) const;
-  /// True if a member with this role is in, and has not left.
+  /// True if a member with this role is in, and has not left; who is joining is not in.
   bool any(Role role) const;
 };
 
 /// The invariant of a view that does not hold, in words; empty if all hold: ranks of a role are 0
 /// to n - 1 (so rank 0 exists while anybody does), each slot has an owner that is a server,
-/// contributors are workers in the view, and the fence is not ahead of the epoch.
+/// contributors are workers in the view that are in, those who are joining have the last ranks, and
+/// the fence is not ahead of the epoch.
 std::string violation(const View& view);
 /// The same for two views of which one follows the other: the epoch grows by one, fence and round
 /// never go back, and an identity means one process for ever.

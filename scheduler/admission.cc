@@ -102,7 +102,7 @@ Member Admission::enter(const Join& join, Rank rank, Rank number) {
                 .shard = join.shard,
                 .address = join.address,
                 .moved_up = number - rank};
-  if (join.role == Role::kWorker) next_number_ = std::max(next_number_, number + 1);
+  if (join.role == Role::kWorker) numbers_.insert(number);
   entries_[{join.role, rank, join.shard}] = Entry{member, join.host, join.workers};
   return member;
 }
@@ -138,10 +138,42 @@ Result<Member> Admission::admit_late(const Join& join) {
   }
   if (join.rank == -1 || join.rank == std::int64_t{next}) {
     const bool worker = join.role == Role::kWorker;
-    return enter(join, next, worker ? std::max(next, next_number_) : next);
+    return enter(join, next, worker ? free_number(next) : next);
   }
   return refused(fmt::format("{} asks to be {} {}, and the next one of the job is {}", join.host,
                              name_of(join.role), join.rank, next));
+}
+
+// A number above those that the job began with is what its starter calls it by. Others say nothing:
+// they may be what the worker had that it comes for.
+Rank Admission::free_number(std::int64_t wanted) const {
+  const bool is_new = wanted >= static_cast<std::int64_t>(workers()) && wanted < kMaxNodes;
+  if (is_new && !numbers_.contains(static_cast<Rank>(wanted))) return static_cast<Rank>(wanted);
+  const Rank least = workers() + config_.restarts;
+  const Rank beyond = numbers_.empty() ? 0 : *numbers_.rbegin() + 1;
+  return std::max(least, beyond);
+}
+
+Result<Member> Admission::admit_newcomer(Join join) {
+  if (join.role != Role::kWorker) {
+    return refused(
+        fmt::format("{} asks to join as a {}, and the job runs already: only workers can "
+                    "join it now",
+                    join.host, name_of(join.role)));
+  }
+  const auto here = static_cast<std::uint32_t>(std::ranges::count_if(
+      entries_, [](const auto& item) { return item.second.member.role == Role::kWorker; }));
+  if (here >= workers()) {
+    return refused(
+        fmt::format("{} asks to join, and the job has {} of {} workers; one can join when "
+                    "another is lost or leaves, or where the job was begun with a larger "
+                    "MAX (--workers MIN:MAX)",
+                    join.host, here, workers()));
+  }
+  const Rank number = free_number(join.rank);
+  join.rank = -1;
+  if (Status status = check_late(join); !status.ok()) return status;
+  return enter(join, here, number);
 }
 
 void Admission::close_gaps() {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -22,6 +23,8 @@ class Admission {
   Result<Member> admit(const Join& join);
   /// The same while the job runs and may grow: a worker gets the next rank after the last one.
   Result<Member> admit_late(const Join& join);
+  /// The same of a worker for a job that is to have no more workers than it began with.
+  Result<Member> admit_newcomer(Join join);
   /// Forgets a node; its place is free again.
   void remove(NodeId node);
   /// Those who are here keep their order, and the ranks of each role are 0 to n - 1 again.
@@ -40,6 +43,7 @@ class Admission {
 
  private:
   Member enter(const Join& join, Rank rank, Rank number);
+  Rank free_number(std::int64_t wanted) const;
 
   using Place = std::tuple<Role, Rank, std::uint32_t>;  // Role, rank, shard.
   struct Entry {
@@ -58,8 +62,8 @@ class Admission {
   const Config& config_;
   std::uint32_t told_ = 0;  // Workers, by those who are in.
   std::map<Place, Entry> entries_;
-  Rank next_number_ = 0;  // Of a worker: no number is given twice.
-  NodeId next_node_ = 2;  // 1 is the scheduler.
+  std::set<Rank> numbers_;  // Of workers: none is given twice.
+  NodeId next_node_ = 2;    // 1 is the scheduler.
 };
 
 }  // namespace stretto

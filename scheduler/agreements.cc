@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "common/check.h"
 #include "van/control_codec.h"
 
@@ -68,11 +70,12 @@ void Agreements::tell_mismatch(const Registry::Entry& entry) {
 
 void Agreements::on_barrier(const Member& worker, const control::Barrier& barrier) {
   follow_members();
+  step_ = std::max(step_, barrier.step);
   control::Barrier answer = barrier;
   answer.last = worker.rank;
+  answer.step = step_;
   const bool sits_out = barrier.sits_out;
-  switch (barriers_.enter(barrier.number, worker.node,
-                          machine_.next_view().contributors.nodes.size(), sits_out)) {
+  switch (barriers_.enter(barrier.number, worker.node, awaited().size(), sits_out)) {
     case Barriers::Outcome::kMixed:
       return van_.send_control(links_.of(worker.node),
                                control::Fault{.why = Barriers::mixed(sits_out), .name = "barrier"});
@@ -93,6 +96,14 @@ void Agreements::on_barrier(const Member& worker, const control::Barrier& barrie
   }
 }
 
+// A newcomer comes to no barrier of the steps before its first.
+std::set<NodeId> Agreements::awaited() const {
+  const View& view = machine_.next_view();
+  std::set<NodeId> nodes = view.contributors.nodes;
+  std::erase_if(nodes, [&](NodeId node) { return view.find(node)->from_step > step_; });
+  return nodes;
+}
+
 // To all: they are there.
 void Agreements::open(const control::Barrier& barrier) {
   const Buffer bytes = control::encode(barrier);
@@ -103,13 +114,13 @@ void Agreements::open(const control::Barrier& barrier) {
 
 void Agreements::follow_members() {
   if (!config_.job.elastic()) return;
-  const std::optional<Barriers::Open> complete =
-      barriers_.expect(machine_.next_view().contributors.nodes);
+  const std::optional<Barriers::Open> complete = barriers_.expect(awaited());
   if (!complete) return;
   const Member* last = machine_.next_view().find(complete->last);
   open({.number = complete->number,
         .sits_out = complete->sits_out,
-        .last = last == nullptr ? 0 : last->rank});
+        .last = last == nullptr ? 0 : last->rank,
+        .step = step_});
 }
 
 void Agreements::left(const Member& absent) {

@@ -3,6 +3,7 @@
 // tensors by name, and barriers.
 #pragma once
 
+#include <set>
 #include <string>
 
 #include "common/config.h"
@@ -36,6 +37,7 @@ class Agreements {
   void tell_mismatch(const Registry::Entry& entry);
   std::uint32_t place(const Cut& cut);
   void open(const control::Barrier& barrier);
+  std::set<NodeId> awaited() const;
 
   const Config& config_;
   const Clock& clock_;
@@ -44,6 +46,7 @@ class Agreements {
   ViewMachine& machine_;
   Registry registry_;
   Barriers barriers_;
+  std::uint64_t step_ = 0;  // Of who was furthest when it came to a barrier.
 };
 
 }  // namespace stretto

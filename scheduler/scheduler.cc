@@ -56,6 +56,11 @@ void end_with_processes(Van& van, const NodeLinks& links, const View& view,
   }
 }
 
+// For how long a link that has ended is waited for, once the job runs.
+Return may_return(const ProcessEnds* ends) {
+  return ends != nullptr && ends->told() ? Return::kFull : Return::kBrief;
+}
+
 // Others go on without them. One that still lives hears why, and that ends it.
 void part_with_lost(const Publish& order, const View& view, Van& van, const NodeLinks& links,
                     JobWatch& watch) {
@@ -81,7 +86,7 @@ Scheduler::Scheduler(const Config& config, std::unique_ptr<Transport> transport,
            {.limits = limits_for(config), .checksums = config.checksums}),
       began_(clock.now()),
       next_look_(clock.now()),
-      machine_(config, clock.now(), config.job.elastic() ? Sizing::kShrinking : Sizing::kFixed),
+      machine_(config, clock.now(), config.job.elastic() ? Sizing::kWorkers : Sizing::kFixed),
       agreements_(config, clock, van_, links_, machine_),
       watch_(config) {
   van_.set_node(kSchedulerNode);
@@ -139,6 +144,9 @@ void Scheduler::on_control(LinkId link, const control::Message& message) {
     van_.links().await(link, Return::kUnlessEnded);
     if (!member.left) watch_.left(member);
     happened(Left{.node = member.node});
+  }
+  if (const auto* told = std::get_if<control::AtStep>(&message)) {
+    return happened(StepTold{.node = member.node, .question = told->number, .step = told->step});
   }
   if (const auto* failure = std::get_if<control::Failure>(&message)) {
     return happened(Lost{.node = member.node, .cause = failure->why.cause()});
@@ -229,7 +237,8 @@ void Scheduler::on_hello(LinkId link, const control::Hello& hello) {
       const Member& member = admit->member;
       links_.add(member.node, link, now);
       van_.links().admit(link, member.node);
-      van_.links().await(link, Return::kNone);  // Until the job has begun.
+      const bool runs = machine_.phase() == ViewMachine::Phase::kRunning && view().epoch != 0;
+      van_.links().await(link, runs ? may_return(ends_) : Return::kNone);
       const control::Welcome welcome{
           .node = member.node,
           .rank = member.rank,
@@ -238,10 +247,7 @@ void Scheduler::on_hello(LinkId link, const control::Hello& hello) {
       log(Level::kDebug, "{} came from {}", member.describe(), hello.host);
     } else if (const auto* first = std::get_if<Publish>(&order)) {
       watch_.set_members(members_of(machine_));
-      const bool told = ends_ != nullptr && ends_->told();
-      for (const LinkId each : links_.all()) {
-        van_.links().await(each, told ? Return::kFull : Return::kBrief);
-      }
+      for (const LinkId each : links_.all()) van_.links().await(each, may_return(ends_));
       log(Level::kInfo, "all are here: {} workers, {} servers of {} shards",
           view().ranks(Role::kWorker), config_.servers, config_.shards);
       publish(*first);
@@ -265,6 +271,11 @@ void Scheduler::on_broken(LinkId link, const Status& why) {
 void Scheduler::happened(const ViewEvent& event) {
   for (const ViewOrder& order : machine_.on(event, clock_.now())) {
     if (const auto* news = std::get_if<Publish>(&order)) publish(*news);
+    if (const auto* ask = std::get_if<AskSteps>(&order)) {
+      for (const NodeId node : machine_.next_view().contributors.nodes) {
+        van_.send_control(links_.of(node), control::AtStep{.number = ask->question});
+      }
+    }
     if (std::holds_alternative<Disperse>(order)) say_farewell(van_, links_, control::Leave{});
     if (const auto* end = std::get_if<EndJob>(&order))
       say_farewell(van_, links_, control::Failure{end->why});
@@ -280,6 +291,8 @@ void Scheduler::publish(const Publish& order) {
                 .servers = config_.servers,
                 .slots = view.slots.size(),
                 .since = order.since,
+                .question = view.question,
+                .step = view.step,
                 .members = order.changed,
                 .settings = config_.job};
   sort_by_place(roster.members);
@@ -293,10 +306,17 @@ void Scheduler::publish(const Publish& order) {
   }
   van_.set_epoch(view.epoch, view.fence);
   for (const auto& [node, member] : view.members) {
-    if (!member.left) van_.send_control(links_.of(node), message);
+    const bool knows = std::ranges::find(order.fresh, node) == order.fresh.end();
+    if (!member.left && knows) van_.send_control(links_.of(node), message);
+  }
+  if (!order.fresh.empty()) {
+    roster.since = 0;
+    roster.members = members_of(machine_);
+    for (const NodeId node : order.fresh) van_.send_control(links_.of(node), roster);
   }
   if (config_.job.elastic()) {
     agreements_.follow_members();
+    watch_.set_members(members_of(machine_));
     part_with_lost(order, view, van_, links_, watch_);
     return;
   }

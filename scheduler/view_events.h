@@ -45,6 +45,12 @@ struct Lost {
   std::string cause = {};
   std::uint64_t round = 1;
 };
+/// A worker that is in answers a question, or a newcomer says how far it is: control::AtStep.
+struct StepTold {
+  NodeId node = 0;
+  std::uint64_t question = 0;
+  std::uint64_t step = 0;
+};
 /// Slots with all that lies in them are at another shard now.
 struct Moved {
   std::uint32_t first = 0;
@@ -76,8 +82,8 @@ struct TurnOver {};
 /// Time has passed.
 struct TimeOut {};
 
-using ViewEvent = std::variant<Join, Left, Gone, Lost, Moved, Notice, Suspicion, NewTensor, Stop,
-                               TurnOver, TimeOut>;
+using ViewEvent = std::variant<Join, Left, Gone, Lost, StepTold, Moved, Notice, Suspicion,
+                               NewTensor, Stop, TurnOver, TimeOut>;
 
 // ---- orders
 
@@ -98,7 +104,12 @@ struct Publish {
   };
   std::uint32_t since = 0;
   std::vector<Member> changed = {};
-  std::vector<Loss> lost = {};  ///< Of these, who was lost.
+  std::vector<Loss> lost = {};     ///< Of these, who was lost,
+  std::vector<NodeId> fresh = {};  ///< and to whom this view is the first.
+};
+/// To all who contribute: which step is the last that you may have begun?
+struct AskSteps {
+  std::uint64_t question = 0;
 };
 /// The new tensor's parts lie from this slot on.
 struct Placed {
@@ -113,6 +124,7 @@ struct EndJob {
 /// Nobody is left to be told.
 struct CloseJob {};
 
-using ViewOrder = std::variant<Admit, Refuse, Publish, Placed, Disperse, EndJob, CloseJob>;
+using ViewOrder =
+    std::variant<Admit, Refuse, Publish, AskSteps, Placed, Disperse, EndJob, CloseJob>;
 
 }  // namespace stretto

@@ -22,7 +22,10 @@ constexpr Duration kServersLeave = 3s;
 
 Code code_of_loss(Role role) { return role == Role::kServer ? Code::kServerLost : Code::kPeerLost; }
 
-bool is_in(const Member* member) { return member != nullptr && !member->left; }
+// It may be joining.
+bool is_there(const Member* member) { return member != nullptr && !member->left; }
+
+bool is_in(const Member* member) { return is_there(member) && !member->joining; }
 
 bool changes_size(Sizing sizing) { return sizing != Sizing::kFixed; }
 
@@ -33,7 +36,7 @@ std::uint64_t least_workers(const Config& config) { return std::max(config.job.m
 std::uint64_t in_without(const View& view, const Member& worker) {
   return static_cast<std::uint64_t>(std::ranges::count_if(view.members, [&](const auto& item) {
     const Member& other = item.second;
-    return other.role == Role::kWorker && !other.left && other.node != worker.node;
+    return other.role == Role::kWorker && is_in(&other) && other.node != worker.node;
   }));
 }
 
@@ -43,10 +46,38 @@ void end_contribution(View& next, NodeId node, std::uint64_t round) {
   if (now.nodes.erase(node) == 0) return;
   for (const auto& [id, member] : next.members) {
     if (!now.nodes.empty()) break;
-    if (member.role == Role::kWorker && id != node) now.nodes.insert(id);
+    if (member.role == Role::kWorker && !member.joining && id != node) now.nodes.insert(id);
   }
   if (now.nodes.empty() && next.find(node) != nullptr) now.nodes.insert(node);
   now.from_round = std::max(now.from_round, round);
+}
+
+// In the order of their ranks.
+std::vector<NodeId> joining_in(const View& next) {
+  std::map<Rank, NodeId> joining;
+  for (const auto& [node, member] : next.members) {
+    if (member.joining) joining[member.rank] = node;
+  }
+  std::vector<NodeId> nodes;
+  for (const auto& [rank, node] : joining) nodes.push_back(node);
+  return nodes;
+}
+
+// True if a question has its answer, which all are to have: perhaps that nobody comes in.
+bool let_in(Entrance& entrance, View& next, std::set<NodeId>& changed) {
+  const std::optional<Entrance::Decision> made =
+      entrance.decide(next.contributors.nodes, joining_in(next));
+  if (!made) return false;
+  next.question = made->question;
+  next.step = std::max(next.step, made->step);
+  for (const NodeId node : made->newcomers) {
+    Member& member = next.members.at(node);
+    member.joining = false;
+    member.from_step = next.step;
+    next.contributors.nodes.insert(node);
+    changed.insert(node);
+  }
+  return true;
 }
 
 }  // namespace
@@ -74,37 +105,37 @@ Time ViewMachine::next_due() const {
 // ---- those who come
 
 void ViewMachine::take(const Join& join) {
-  const bool late = sizing_ == Sizing::kElastic && phase_ != Phase::kGathering;
-  if (sizing_ == Sizing::kShrinking && phase_ != Phase::kGathering) {
-    orders_.emplace_back(Refuse{{Code::kRefused, "the job runs already, and takes nobody in"}});
-    return;
-  }
+  const bool late = changes_size(sizing_) && phase_ != Phase::kGathering;
+  const bool waits = late && sizing_ == Sizing::kWorkers;
   if (late && phase_ != Phase::kRunning) {
     orders_.emplace_back(Refuse{{Code::kRefused, "the job is ending"}});
     return;
   }
-  const Result<Member> member = late ? admission_.admit_late(join) : admission_.admit(join);
+  Result<Member> member = waits  ? admission_.admit_newcomer(join)
+                          : late ? admission_.admit_late(join)
+                                 : admission_.admit(join);
   if (!member.ok()) {
     orders_.emplace_back(Refuse{member.status()});
     return;
   }
+  member->joining = waits;
   linked_.insert(member->node);
   orders_.emplace_back(Admit{*member});
   next_.members[member->node] = *member;
-  if (phase_ == Phase::kGathering && admission_.complete()) begin();
-  if (!late) return;
-  changed_.insert(member->node);
-  if (join.role == Role::kServer) return slots_.add(member->node);
-  next_.contributors.nodes.insert(member->node);
-  next_.contributors.from_round = std::max(next_.contributors.from_round, join.round);
-}
-
-void ViewMachine::begin() {
+  if (late) {
+    changed_.insert(member->node);
+    if (waits) return;
+    if (join.role == Role::kServer) return slots_.add(member->node);
+    next_.contributors.nodes.insert(member->node);
+    next_.contributors.from_round = std::max(next_.contributors.from_round, join.round);
+    return;
+  }
+  if (phase_ != Phase::kGathering || !admission_.complete()) return;
   std::vector<NodeId> shards;
-  for (const Member& member : admission_.members()) {
-    changed_.insert(member.node);
-    if (member.role == Role::kServer) shards.push_back(member.node);
-    if (member.role == Role::kWorker) next_.contributors.nodes.insert(member.node);
+  for (const Member& each : admission_.members()) {
+    changed_.insert(each.node);
+    if (each.role == Role::kServer) shards.push_back(each.node);
+    if (each.role == Role::kWorker) next_.contributors.nodes.insert(each.node);
   }
   next_.slots = SlotMap(kSlots, shards);
   slots_ = SlotTable(kSlots, shards);
@@ -114,11 +145,23 @@ void ViewMachine::begin() {
   publish();
 }
 
+void ViewMachine::take(const StepTold& told) {
+  const Member* member = next_.find(told.node);
+  if (phase_ != Phase::kRunning || !is_there(member) || member->role != Role::kWorker) return;
+  if (told.question != 0) {
+    if (is_in(member)) entrance_.answer(told.node, told.question, told.step);
+  } else if (member->joining) {
+    entrance_.say_ready(told.node);
+  } else {
+    entrance_.say_settled(told.node);
+  }
+}
+
 // ---- those who go
 
 void ViewMachine::take(const Left& leave) {
   const Member* member = next_.find(leave.node);
-  if (!is_in(member)) return;
+  if (!is_there(member)) return;
   if (phase_ == Phase::kDispersing) next_.members[leave.node].left = true;
   if (phase_ != Phase::kRunning) return;
   const bool worker = member->role == Role::kWorker;
@@ -130,8 +173,9 @@ void ViewMachine::take(const Left& leave) {
   if (!next_.any(Role::kWorker)) {
     disperse();
   } else if (changes_size(sizing_)) {
-    if (worker) ++finished_;
+    if (worker && !member->joining) ++finished_;
     remove(leave.node, leave.round);
+    if (entrance_.unsettled(next_.contributors.nodes)) disperse();  // Nobody takes them in.
   }
 }
 
@@ -147,15 +191,19 @@ void ViewMachine::take(const Gone& gone) {
 
 void ViewMachine::take(const Lost& lost) {
   const Member* member = next_.find(lost.node);
-  if (phase_ != Phase::kRunning || !is_in(member)) return;
+  if (phase_ != Phase::kRunning || !is_there(member)) return;
   const bool worker = member->role == Role::kWorker;
   std::string cause = fmt::format("{} is lost: {}", member->describe(), lost.cause);
-  if (changes_size(sizing_) && worker &&
-      in_without(next_, *member) + finished_ >= least_workers(config_)) {
+  const std::string who = member->describe();
+  const bool enough = in_without(next_, *member) + finished_ >= least_workers(config_);
+  if (changes_size(sizing_) && worker && (enough || member->joining)) {
     lost_[lost.node] = lost.cause;
     remove(lost.node, lost.round);
-    if (!next_.any(Role::kWorker)) disperse();
-    return;
+    if (!next_.any(Role::kWorker)) return disperse();
+    if (!entrance_.unsettled(next_.contributors.nodes)) return;
+    return end(Status(Code::kPeerLost, cause + "; those who are left have come since, and nobody "
+                                               "is there who could take them in")
+                   .with_peer(who));
   }
   const bool spare = !worker && slots_.load(lost.node) == 0 && slots_.shards() > 1;
   if (sizing_ == Sizing::kElastic && spare) {
@@ -165,7 +213,7 @@ void ViewMachine::take(const Lost& lost) {
   if (changes_size(sizing_) && worker) {
     cause += fmt::format("; the job goes on with {} workers at least", least_workers(config_));
   }
-  end(Status(code_of_loss(member->role), std::move(cause)).with_peer(member->describe()));
+  end(Status(code_of_loss(member->role), std::move(cause)).with_peer(who));
 }
 
 void ViewMachine::disperse() {
@@ -180,6 +228,7 @@ void ViewMachine::remove(NodeId node, std::uint64_t round) {
   next_.members.erase(node);
   end_contribution(next_, node, round);
   notices_.erase(node);
+  entrance_.forget(node);
   admission_.remove(node);
   admission_.close_gaps();
   changed_.insert(node);
@@ -203,14 +252,11 @@ void ViewMachine::take(const Notice& notice) {
 // ---- links and slots
 
 void ViewMachine::take(const Suspicion& suspicion) {
-  if (phase_ != Phase::kRunning || !is_in(next_.find(suspicion.subject)) ||
+  if (phase_ != Phase::kRunning || !is_there(next_.find(suspicion.subject)) ||
       next_.find(suspicion.reporter) == nullptr) {
     return;
   }
-  const bool known = std::any_of(doubts_.begin(), doubts_.end(), [&](const Doubt& doubt) {
-    return doubt.of.reporter == suspicion.reporter && doubt.of.subject == suspicion.subject;
-  });
-  if (!known) doubts_.push_back({.of = suspicion, .due = now_ + kDoubt});
+  doubts_.add(suspicion, now_ + kDoubt);
 }
 
 void ViewMachine::take(const Moved& moved) {
@@ -258,7 +304,13 @@ void ViewMachine::end(Status why) {
 // All that changed in one turn together: when W workers leave at once, a whole view to each of them
 // for each of them would be W^3 entries.
 void ViewMachine::take(const TurnOver&) {
-  if (phase_ == Phase::kRunning && !changed_.empty()) publish();
+  if (phase_ == Phase::kRunning) {
+    const bool decided = let_in(entrance_, next_, changed_);
+    if (const auto question = entrance_.ask(joining_in(next_))) {
+      orders_.emplace_back(AskSteps{*question});
+    }
+    if (decided || !changed_.empty()) publish();
+  }
   const bool ends = phase_ == Phase::kDispersing || phase_ == Phase::kFailing;
   if (!ends || !linked_.empty()) return;
   phase_ = Phase::kOver;
@@ -274,6 +326,7 @@ void ViewMachine::publish() {
   Publish order{.since = since};
   for (const NodeId node : std::exchange(changed_, {})) {
     if (const Member* member = next_.find(node); member != nullptr) {
+      if (since != 0 && view_.find(node) == nullptr) order.fresh.push_back(node);
       order.changed.push_back(*member);
     } else if (const Member* was = view_.find(node); was != nullptr) {  // Else it came and went.
       order.changed.push_back(*was);
@@ -309,27 +362,25 @@ void ViewMachine::take(const TimeOut&) {
               .round = next_.contributors.from_round});
     if (phase_ == Phase::kRunning) publish();
   }
-  for (const Doubt& doubt : doubts_) {
-    const Member* reporter = next_.find(doubt.of.reporter);
-    const Member* subject = next_.find(doubt.of.subject);
-    if (phase_ != Phase::kRunning || now_ < doubt.due) continue;
-    if (!is_in(reporter) || !is_in(subject)) continue;
+  for (const Suspicion& doubt : doubts_.take_due(now_)) {
+    const Member* reporter = next_.find(doubt.reporter);
+    const Member* subject = next_.find(doubt.subject);
+    if (phase_ != Phase::kRunning || !is_there(reporter) || !is_there(subject)) continue;
     if (changes_size(sizing_) &&
         (reporter->role == Role::kWorker || subject->role == Role::kWorker)) {
       const Member& worker = reporter->role == Role::kWorker ? *reporter : *subject;
       const Member& other = &worker == reporter ? *subject : *reporter;
       take(Lost{.node = worker.node,
                 .cause = fmt::format("its link to {} broke, though both are alive: {}",
-                                     other.describe(), doubt.of.cause),
+                                     other.describe(), doubt.cause),
                 .round = next_.contributors.from_round});
       continue;
     }
     end(Status(Code::kLinkBroken,
                fmt::format("{} lost its link to {}, though both are alive: {}",
-                           reporter->describe(), subject->describe(), doubt.of.cause))
+                           reporter->describe(), subject->describe(), doubt.cause))
             .with_peer(fmt::format("{}, {}", reporter->describe(), subject->describe())));
   }
-  std::erase_if(doubts_, [this](const Doubt& doubt) { return now_ >= doubt.due; });
 }
 
 }  // namespace stretto

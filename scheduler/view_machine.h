@@ -10,6 +10,8 @@
 
 #include "core/view.h"
 #include "scheduler/admission.h"
+#include "scheduler/doubts.h"
+#include "scheduler/entrance.h"
 #include "scheduler/slot_table.h"
 #include "scheduler/view_events.h"
 
@@ -17,10 +19,10 @@ namespace stretto {
 
 /// What a job's size does.
 enum class Sizing {
-  kFixed,      ///< Members keep their ranks, and who is lost ends the job.
-  kShrinking,  ///< Workers that are lost or leave are forgotten, down to
-               ///< JobSettings::min_workers; nobody comes.
-  kElastic     ///< The same, and workers come; so do servers, and those on which no tensor lies go.
+  kFixed,    ///< Members keep their ranks, and who is lost ends the job.
+  kWorkers,  ///< Workers that are lost or leave are forgotten, down to JobSettings::min_workers.
+             ///< Others come, and are in from a step on that nobody has begun.
+  kElastic   ///< The same, but from a round on that is told; servers come and go, too.
 };
 
 /// Thread: loop.
@@ -53,15 +55,11 @@ class ViewMachine {
   NodeId identity() { return admission_.identity(); }
 
  private:
-  struct Doubt {  // About a link between members.
-    Suspicion of;
-    Time due;
-  };
-
   void take(const Join& join);
   void take(const Left& leave);
   void take(const Gone& gone);
   void take(const Lost& lost);
+  void take(const StepTold& told);
   void take(const Moved& moved);
   void take(const Notice& notice);
   void take(const Suspicion& suspicion);
@@ -71,7 +69,6 @@ class ViewMachine {
   void take(const TimeOut&);
 
   void disperse();
-  void begin();
   void remove(NodeId node, std::uint64_t round);
   void end(Status why);
   void publish();
@@ -92,7 +89,8 @@ class ViewMachine {
   std::set<NodeId> linked_;
   std::map<NodeId, Time> notices_;
   std::uint32_t finished_ = 0;  // Workers that have left in order, where these are forgotten.
-  std::vector<Doubt> doubts_;
+  Doubts doubts_;
+  Entrance entrance_;
   std::vector<ViewOrder> orders_;
 };
 

@@ -12,7 +12,7 @@ wire::ValueFacts facts_for(NodeId worker, const Part& part) {
   const Consistency& rounds = part.collector.rounds();
   return {.version = part.store.value().version,
           .slowest = rounds.slowest(),
-          .own_applied = rounds.applied_of(worker),
+          .own_applied = rounds.applied_of(worker) - rounds.rounds_before(worker),
           .spread = rounds.spread(),
           .contributors = part.store.value().contributors};
 }

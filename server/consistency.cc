@@ -16,6 +16,7 @@ Consistency::Consistency(const TensorOptions& options, Group group)
       bound_(options.bound),
       group_(std::move(group)),
       rounds_(group_->size()),
+      before_(group_->size()),
       here_(group_->size()) {}
 
 Status Consistency::admit(NodeId worker, std::uint64_t round, bool assign) const {
@@ -83,19 +84,25 @@ std::optional<Sources> Consistency::regroup(Group next) {
   const IndexSet left_before = rounds_.left();
   const IndexSet here_before = std::exchange(here_, IndexSet(group_->size()));
   std::vector<std::uint64_t> rounds(group_->size());
+  const std::vector<std::uint64_t> before_before =
+      std::exchange(before_, std::vector<std::uint64_t>(group_->size()));
   std::vector<std::uint32_t> newcomers;
   std::uint64_t first = rounds_.most();
   for (std::uint32_t index = 0; index < group_->size(); ++index) {
     const auto was = before->find(group_->at(index).node);
     if (was) {
       rounds[index] = rounds_.of(*was);
+      before_[index] = before_before[*was];
       first = std::min(first, rounds[index]);
       if (here_before.contains(*was)) here_.insert(index);
     } else {
       newcomers.push_back(index);
     }
   }
-  for (const std::uint32_t index : newcomers) rounds[index] = has_rounds(mode_) ? finished_ : first;
+  for (const std::uint32_t index : newcomers) {
+    before_[index] = has_rounds(mode_) ? finished_ : first;
+    rounds[index] = before_[index];
+  }
   rounds_ = RoundCounts(std::move(rounds));
   lost_ = 0;
   for (std::uint32_t index = 0; index < before->size(); ++index) {
@@ -127,16 +134,16 @@ std::optional<NodeId> Consistency::absentee() const {
   return group_->at(static_cast<std::uint32_t>(index)).node;
 }
 
-std::vector<NodeId> Consistency::missing() const {
+std::vector<NodeId> missing_from(const Consistency& rounds) {
   std::vector<NodeId> nodes;
-  for (std::uint32_t index = 0; index < group_->size(); ++index) {
-    if (!here_.contains(index)) nodes.push_back(group_->at(index).node);
+  for (const Contributor& one : rounds.group()->all()) {
+    if (!has_come(rounds, one.node)) nodes.push_back(one.node);
   }
   return nodes;
 }
 
 std::vector<NodeId> Consistency::awaited() const {
-  if (has_rounds(mode_) || open()) return missing();
+  if (has_rounds(mode_) || open()) return missing_from(*this);
   std::vector<NodeId> nodes;
   for (std::uint32_t index = 0; index < group_->size(); ++index) {
     const bool stays = !rounds_.left().contains(index);
@@ -153,6 +160,11 @@ std::uint64_t Consistency::rounds_of(NodeId worker) const {
 std::uint64_t Consistency::applied_of(NodeId worker) const {
   const auto index = group_->find(worker);
   return index ? rounds_.of(*index) - (here_.contains(*index) ? 1 : 0) : 0;
+}
+
+std::uint64_t Consistency::rounds_before(NodeId worker) const {
+  const auto index = group_->find(worker);
+  return index ? before_[*index] : 0;
 }
 
 std::uint32_t Consistency::spread() const {

@@ -62,8 +62,6 @@ class Consistency {
   void leave(NodeId worker);
   /// A worker without which the next or open collected round cannot finish.
   std::optional<NodeId> absentee() const;
-  /// Whom the open round still lacks.
-  std::vector<NodeId> missing() const;
   /// Whom waiting workers wait for: those missing from a collected round, else the slowest.
   std::vector<NodeId> awaited() const;
   bool open() const { return !here_.empty(); }
@@ -77,9 +75,11 @@ class Consistency {
   }
 
   std::uint64_t version() const { return version_; }
-  /// Rounds that the worker has contributed to, and those of them that are in the value.
+  /// Rounds that the worker has contributed to, and those of them that are in the value: of one
+  /// that came later with those that were before it came, which it does not know of itself.
   std::uint64_t rounds_of(NodeId worker) const;
   std::uint64_t applied_of(NodeId worker) const;
+  std::uint64_t rounds_before(NodeId worker) const;
   /// Of those who have not left; if all have, the fastest.
   std::uint64_t slowest() const { return rounds_.least(); }
   std::uint32_t spread() const;
@@ -89,15 +89,19 @@ class Consistency {
 
   Mode mode_;
   std::uint32_t bound_;
-  Group group_;             // Sets and counts go by its indices.
-  RoundCounts rounds_;      // That each worker has contributed to.
-  IndexSet here_;           // Contributors to the open collected round.
-  std::uint32_t lost_ = 0;  // Of those who have left, how many are not among them.
+  Group group_;                        // Sets and counts go by its indices.
+  RoundCounts rounds_;                 // That each worker has contributed to,
+  std::vector<std::uint64_t> before_;  // with so many before it came.
+  IndexSet here_;                      // Contributors to the open collected round.
+  std::uint32_t lost_ = 0;             // Of those who have left, how many are not among them.
   bool open_is_assign_ = false;
   std::uint64_t finished_ = 0;  // Collected rounds.
   std::uint64_t version_ = 0;
   std::uint64_t progress_ = 0;
 };
+
+/// Whom the open collected round still lacks.
+std::vector<NodeId> missing_from(const Consistency& rounds);
 
 /// It has contributed to the open collected round.
 inline bool has_come(const Consistency& rounds, NodeId worker) {

@@ -33,14 +33,28 @@ bool waits_too_often(const Part& part, NodeId worker) {
          part.waiting.count_of(worker) > 2;
 }
 
-Share share_of(const wire::PushFrame& push, NodeId worker, Buffer payload) {
-  return {.worker = worker,
-          .round = push.round,
+// By the part's rounds: a worker that came later counts its own from 1.
+PushId id_of(const wire::PushFrame& push, NodeId worker, const Part& part) {
+  return {worker, push.key, part.collector.rounds().rounds_before(worker) + push.round};
+}
+
+Share share_of(const wire::PushFrame& push, const PushId& id, Buffer payload) {
+  return {.worker = id.worker,
+          .round = id.round,
           .assign = push.assigns,
           .absent = push.absent,
           .root = push.root,
           .codec = push.codec,
           .bytes = std::move(payload)};
+}
+
+// Parts whose open round cannot be made by these fail.
+void regroup(OwnedSlots& slots, const Group& workers, const std::set<NodeId>& lost,
+             Announcer& announcer) {
+  for (const auto& [part, why] : slots.regroup(workers, lost)) {
+    announcer.fail(*part, why);
+    part->doomed = why;
+  }
 }
 
 }  // namespace
@@ -87,7 +101,11 @@ void Shard::step(Duration wait) {
   follow_roster();
   const Time now = clock_.now();
   if (pen_.due(now)) pen_.put(metrics(), now);
-  watch_stalls();
+  if (now < stalls_.next_due()) return;
+  const LongWaits waits =
+      stalls_.look(slots_, membership_->settings(), now,
+                   [this](Part& part, const Status& why) { announcer_.fail(part, why); });
+  membership_->heartbeats().set_long_waits(waits.told());
 }
 
 Time Shard::next_due() const {
@@ -107,8 +125,24 @@ void Shard::on_control(LinkId link, const control::Message& message) {
     on_state_request(link, *request);
   } else if (control::is<control::Leave>(message)) {
     workers_.leave(link);
+  } else if (const auto* taken = std::get_if<control::TakeIn>(&message)) {
+    on_take_in(link, *taken);
   } else if (const auto* said = std::get_if<control::SitOut>(&message)) {
     if (workers_.find(link) != nullptr) on_sit_out(workers_.find(link)->node, *said);
+  }
+}
+
+// All who make rounds say it before they share anything of that step, and when nothing is left of
+// the steps before. So no round is open that the newcomers are not to be in, and none is done that
+// they are to be in.
+void Shard::on_take_in(LinkId link, const control::TakeIn& said) {
+  if (!membership_->roster()) return;
+  const std::vector<NodeId> taken = workers_.take_in(link, said.nodes, *membership_->roster());
+  if (taken.empty()) return;
+  regroup(slots_, workers_.group(), {}, announcer_);
+  slots_.for_each_part([this](Part& part) { announce(part); });
+  for (const NodeId node : taken) {
+    if (workers_.link_of(node) != 0) van_.send_control(workers_.link_of(node), said);
   }
 }
 
@@ -134,12 +168,7 @@ void Shard::follow_roster() {
                   .elastic = roster.settings.elastic()});
   }
   if (gone.empty()) return;
-  if (roster.settings.elastic()) {
-    for (const auto& [part, why] : slots_.regroup(workers_.group(), gone.lost)) {
-      announcer_.fail(*part, why);
-      part->doomed = why;
-    }
-  }
+  if (roster.settings.elastic()) regroup(slots_, workers_.group(), gone.lost, announcer_);
   slots_.for_each_part([&](Part& part) {
     for (const NodeId worker : gone.left) part.collector.rounds().leave(worker);
     announce(part);
@@ -213,7 +242,7 @@ void Shard::on_push(LinkId link, Worker worker, const wire::Header& header, Buff
   }
   if (!part.doomed.ok()) return announcer_.fault(link, push.key, push.round, part.doomed);
   const Slot::Verdict verdict =
-      place->slot->admit(part, {worker.node, push.key, push.round}, header.epoch);
+      place->slot->admit(part, id_of(push, worker.node, part), header.epoch);
   // Slots stay with who owned them at the first roster's fence, before which nothing comes here.
   STRETTO_CHECK(verdict != Slot::Verdict::kMoved);
   if (verdict == Slot::Verdict::kApply) {
@@ -233,8 +262,9 @@ void Shard::count(LinkId link, Worker worker, const wire::Header& header, Buffer
   const std::size_t bytes = payload.size();
   const Time now = trace_.tracer().now(clock_);
   const Time first = part.waiting.empty() ? now : part.waiting.oldest().since;
-  Result<Collector::Counted> counted = place.slot->count(
-      part, {worker.node, push.key, push.round}, share_of(push, worker.node, std::move(payload)));
+  const PushId id = id_of(push, worker.node, part);
+  Result<Collector::Counted> counted =
+      place.slot->count(part, id, share_of(push, id, std::move(payload)));
   if (!counted.ok() && counted.status().code() == Code::kMismatch) {
     return announcer_.disagree(link, push, part, counted.status());
   }
@@ -276,12 +306,13 @@ void Shard::on_pull(LinkId link, Worker worker, const wire::Header& header) {
   Part& part = *place->part;
   if (pull.probes) return announcer_.answer_probe(link, worker.node, pull, part);
   if (waits_too_often(part, worker.node)) return van_.links().refuse(link, too_many_waits());
+  const std::uint64_t before = part.collector.rounds().rounds_before(worker.node);
   part.waiting.add({.worker = worker.node,
                     .priority = pull.priority,
                     .deadline = deadline_in(header.deadline, clock_),
                     .wants_value = true,
                     .pushed = false,
-                    .gate = part.collector.rounds().gate_of_pull(pull.least_version),
+                    .gate = part.collector.rounds().gate_of_pull(before + pull.least_version),
                     .since = clock_.now()});
   announce(part);
 }
@@ -295,15 +326,6 @@ void Shard::announce(Part& part) {
     return;
   }
   announcer_.check_absentee(part);
-}
-
-void Shard::watch_stalls() {
-  const Time now = clock_.now();
-  if (now < stalls_.next_due()) return;
-  const LongWaits waits =
-      stalls_.look(slots_, membership_->settings(), now,
-                   [this](Part& part, const Status& why) { announcer_.fail(part, why); });
-  membership_->heartbeats().set_long_waits(waits.told());
 }
 
 metrics::Metrics Shard::metrics() {

@@ -57,6 +57,7 @@ class Shard final : public Agent, private Van::Handler {
   void on_broken(LinkId link, const Status& why) override;
 
   void on_open(LinkId link, const control::Open& open);
+  void on_take_in(LinkId link, const control::TakeIn& said);
   void on_sit_out(NodeId worker, const control::SitOut& said);
   void on_state_request(LinkId link, const control::StateRequest& request);
   void on_push(LinkId link, Worker worker, const wire::Header& header, Buffer payload);
@@ -66,7 +67,6 @@ class Shard final : public Agent, private Van::Handler {
   void note_share(const wire::Header& header, std::size_t bytes, bool updates, Time begin);
   void announce(Part& part);
   void follow_roster();
-  void watch_stalls();
   metrics::Metrics metrics();
 
   const Config& config_;

@@ -26,8 +26,9 @@ std::vector<NodeId> SittingOut::sitting_of(std::vector<NodeId> workers) const {
 
 void SittingOut::ask(std::uint32_t part, const TensorSpec& spec, const Consistency& rounds) const {
   if (!anybody() || !rounds.open() || rounds.open_assigns()) return;
-  for (const NodeId worker : sitting_of(rounds.missing())) {
-    tell_(worker, {.spec = spec, .part = part, .round = rounds.rounds_of(worker) + 1});
+  for (const NodeId worker : sitting_of(missing_from(rounds))) {
+    const std::uint64_t made = rounds.rounds_of(worker) - rounds.rounds_before(worker);
+    tell_(worker, {.spec = spec, .part = part, .round = made + 1});
   }
 }
 

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "van/greeting.h"
@@ -13,16 +14,43 @@ namespace {
 
 constexpr std::size_t kMaxCallers = 4096;
 
-Group workers_of(const Roster& roster) {
+NodeId newest_of(const Roster& roster) {
+  NodeId newest = 0;
+  for (const Member& member : roster.members) newest = std::max(newest, member.node);
+  return newest;
+}
+
+bool is_newcomer(const Member& member) {
+  return member.role == Role::kWorker && (member.joining || member.from_step > 0);
+}
+
+}  // namespace
+
+Group WorkerLinks::workers_of(const Roster& roster) const {
   std::vector<Contributor> workers;
   for (const Member& member : roster.members) {
     if (member.role != Role::kWorker || (roster.settings.elastic() && member.left)) continue;
+    if (is_newcomer(member) && !taken_in_.contains(member.node)) continue;
     workers.push_back({member.node, member.number()});
   }
   return make_group(std::move(workers));
 }
 
-}  // namespace
+// A shard may hear of it before the roster that decides it: a newcomer is only taken in once it has
+// a link to every shard, and so is known here.
+std::vector<NodeId> WorkerLinks::take_in(LinkId teller, const std::vector<NodeId>& newcomers,
+                                         const Roster& roster) {
+  const Worker* worker = find(teller);
+  std::vector<NodeId> taken;
+  if (worker == nullptr || !group_->contains(worker->node)) return taken;
+  for (const NodeId node : newcomers) {
+    const Member* member = roster.find(node);
+    const bool comes = member != nullptr && is_newcomer(*member) && !member->left;
+    if (comes && taken_in_.insert(node).second) taken.push_back(node);
+  }
+  if (!taken.empty()) group_ = workers_of(roster);
+  return taken;
+}
 
 void WorkerLinks::greet(LinkId link, const control::Hello& hello) {
   if (callers_.size() >= kMaxCallers) {
@@ -69,6 +97,10 @@ void WorkerLinks::part_with(const Member& lost) {
 
 void WorkerLinks::answer(const Caller& caller, const Roster& roster) {
   const Member* member = roster.find(caller.hello.node);
+  if (member == nullptr && roster.settings.elastic() && caller.hello.node > newest_of(roster)) {
+    callers_.push_back(caller);  // Newcomers may be here before the roster that names them.
+    return;
+  }
   if (member == nullptr || member->role != Role::kWorker || member->left) {
     van_.links().refuse(
         caller.link,

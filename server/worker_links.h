@@ -36,6 +36,10 @@ class WorkerLinks {
   void greet(LinkId link, const control::Hello& hello);
   /// Answers those who wait. The workers that this roster, and none before it, says have gone.
   Departures follow(const Roster& roster);
+  /// Newcomers make rounds from now on. Those of them of whom that is new, and who are in; nobody
+  /// if this is not told by a worker that makes rounds.
+  std::vector<NodeId> take_in(LinkId teller, const std::vector<NodeId>& newcomers,
+                              const Roster& roster);
   /// What a worker says: it is waited for no longer, by what is new from now on.
   void leave(LinkId link);
   /// Forgets a link. The worker behind it, if it was one.
@@ -48,7 +52,8 @@ class WorkerLinks {
     const auto known = links_.find(worker);
     return known == links_.end() ? 0 : known->second;
   }
-  /// Who makes rounds; null until there is a roster. In an elastic job those who are in.
+  /// Who makes rounds; null until there is a roster. In an elastic job those who are in, newcomers
+  /// from when they have been taken in.
   const Group& group() const { return group_; }
   const std::set<NodeId>& left() const { return left_; }
 
@@ -60,6 +65,7 @@ class WorkerLinks {
 
   void answer(const Caller& caller, const Roster& roster);
   void part_with(const Member& lost);
+  Group workers_of(const Roster& roster) const;
 
   const Config& config_;
   Van& van_;
@@ -69,6 +75,7 @@ class WorkerLinks {
   Group group_;
   std::set<NodeId> left_;       // They said so, or a roster,
   std::set<NodeId> told_left_;  // and those of whom a roster did.
+  std::set<NodeId> taken_in_;   // Newcomers that make rounds.
   std::uint32_t followed_epoch_ = 0;
 };
 

@@ -116,8 +116,26 @@ struct Open {
 /// "I am at my n-th barrier", and back: everybody is.
 struct Barrier {
   std::uint64_t number = 0;
-  bool sits_out = false;  ///< And I make no shares until then.
-  Rank last = 0;          ///< Back: who came last.
+  bool sits_out = false;   ///< And I make no shares until then.
+  Rank last = 0;           ///< Back: who came last.
+  std::uint64_t step = 0;  ///< That the sender is in; back: of who is furthest.
+};
+
+/// Scheduler to workers: which step is the last that you may have begun? And the answer: the sender
+/// begins no later one before a roster tells before which newcomers come in (Roster::step).
+struct AtStep {
+  std::uint64_t number = 0;  ///< Of the question; 0, of a newcomer: it has links to all shards.
+  std::uint64_t step = 0;    ///< 0 in a question. Of a newcomer: it has been taken in before it.
+};
+
+/// Worker to shard, before its first share of that step and when all that it has a share in is
+/// done: from now on these make rounds too. And on to each of these.
+struct TakeIn {
+  static constexpr std::size_t kMostNodes = kMaxNodes;
+
+  std::uint64_t step = 0;
+  std::uint64_t barriers = 0;  ///< That the workers have come to.
+  std::vector<NodeId> nodes = {};
 };
 
 /// Worker to shards: until that barrier is open it makes no shares.
@@ -306,7 +324,7 @@ struct Observed {
 using Message =
     std::variant<Hello, Welcome, Fault, Roster, Declare, Declared, Open, Barrier, Heartbeat, Leave,
                  Failure, LinkReport, Steer, TraceCommand, TraceChunk, Observe, Observed,
-                 StateRequest, StatePiece, SitOut, Wanted, Resume, Resumed>;
+                 StateRequest, StatePiece, SitOut, Wanted, Resume, Resumed, AtStep, TakeIn>;
 
 /// True if the message is a T.
 template <typename T>

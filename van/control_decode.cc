@@ -106,7 +106,9 @@ Result<Member> member_from(const wire::Member& m) {
                 .address = m.address(),
                 .left = m.left(),
                 .lost = m.lost(),
-                .moved_up = m.moved_up()};
+                .moved_up = m.moved_up(),
+                .joining = m.joining(),
+                .from_step = m.from_step()};
 }
 
 // Members, each once and within the world that the roster says.
@@ -117,7 +119,8 @@ Status add_members(const wire::Roster& message, Roster& roster) {
     Result<Member> member = member_from(m);
     if (!member.ok()) return member.status();
     const bool worker = member->role == Role::kWorker;
-    const bool gone = roster.settings.elastic() && member->left;  // It has no place any more.
+    // It has no place any more, or not yet.
+    const bool gone = roster.settings.elastic() && (member->left || member->joining);
     const bool fits =
         gone || (member->rank < (worker ? roster.workers : roster.servers) &&
                  places.insert({member->role, member->rank, worker ? 0 : member->shard}).second);
@@ -136,7 +139,9 @@ Result<Message> from(const wire::Roster& message) {
                 .workers = message.workers(),
                 .servers = message.servers(),
                 .slots = message.slots(),
-                .since = message.since()};
+                .since = message.since(),
+                .question = message.question(),
+                .step = message.step()};
   if (message.members_size() > static_cast<int>(kMaxNodes) || roster.workers > kMaxNodes ||
       roster.slots == 0 || roster.slots > (1U << 20) ||
       (roster.since != 0 && roster.since >= roster.epoch)) {
@@ -238,8 +243,24 @@ Result<Message> from(const wire::Open& open) {
 }
 
 Result<Message> from(const wire::Barrier& barrier) {
-  return Message(
-      Barrier{.number = barrier.number(), .sits_out = barrier.sits_out(), .last = barrier.last()});
+  return Message(Barrier{.number = barrier.number(),
+                         .sits_out = barrier.sits_out(),
+                         .last = barrier.last(),
+                         .step = barrier.step()});
+}
+
+Result<Message> from(const wire::AtStep& said) {
+  return Message(AtStep{.number = said.number(), .step = said.step()});
+}
+
+Result<Message> from(const wire::TakeIn& said) {
+  if (said.nodes_size() > static_cast<int>(TakeIn::kMostNodes)) {
+    return malformed(fmt::format("{} newcomers are to be taken in, a job has at most {} nodes",
+                                 said.nodes_size(), kMaxNodes));
+  }
+  return Message(TakeIn{.step = said.step(),
+                        .barriers = said.barriers(),
+                        .nodes = {said.nodes().begin(), said.nodes().end()}});
 }
 
 Result<Message> from(const wire::SitOut& said) {
@@ -376,6 +397,10 @@ Result<Message> body_of(const wire::Control& message) {
       return from(message.resume());
     case wire::Control::kResumed:
       return from(message.resumed());
+    case wire::Control::kAtStep:
+      return from(message.at_step());
+    case wire::Control::kTakeIn:
+      return from(message.take_in());
     case wire::Control::BODY_NOT_SET:
       break;
   }

@@ -84,6 +84,8 @@ void write(const Roster& roster, wire::Control& message) {
   out.set_servers(roster.servers);
   out.set_slots(roster.slots);
   out.set_since(roster.since);
+  out.set_question(roster.question);
+  out.set_step(roster.step);
   for (const Member& member : roster.members) {
     wire::Member& m = *out.add_members();
     m.set_node(member.node);
@@ -94,6 +96,8 @@ void write(const Roster& roster, wire::Control& message) {
     m.set_left(member.left);
     m.set_lost(member.lost);
     m.set_moved_up(member.moved_up);
+    m.set_joining(member.joining);
+    m.set_from_step(member.from_step);
   }
   write(roster.settings, *out.mutable_settings());
 }
@@ -175,6 +179,18 @@ void write(const Barrier& barrier, wire::Control& message) {
   message.mutable_barrier()->set_number(barrier.number);
   message.mutable_barrier()->set_sits_out(barrier.sits_out);
   message.mutable_barrier()->set_last(barrier.last);
+  message.mutable_barrier()->set_step(barrier.step);
+}
+
+void write(const AtStep& said, wire::Control& message) {
+  message.mutable_at_step()->set_number(said.number);
+  message.mutable_at_step()->set_step(said.step);
+}
+
+void write(const TakeIn& said, wire::Control& message) {
+  message.mutable_take_in()->set_step(said.step);
+  message.mutable_take_in()->set_barriers(said.barriers);
+  for (const NodeId node : said.nodes) message.mutable_take_in()->add_nodes(node);
 }
 
 void write(const SitOut& said, wire::Control& message) {

@@ -44,9 +44,10 @@ bool follows(const Roster& before, const Roster& after) {
   }
   if (after.since == 0) return are_among(before.members, after.members);
   // Few: those of one turn of the scheduler's loop.
-  return std::all_of(after.members.begin(), after.members.end(), [&before](const Member& member) {
+  return std::all_of(after.members.begin(), after.members.end(), [&](const Member& member) {
     const Member* known = before.find(member.node);
-    return known != nullptr && have_one_place(*known, member);
+    const bool comes = elastic && member.joining && member.role == Role::kWorker;
+    return known == nullptr ? comes : have_one_place(*known, member);
   });
 }
 
@@ -56,6 +57,12 @@ Roster merged(Roster before, Roster after) {
   for (const Member& change : after.members) {
     const auto known = std::find_if(before.members.begin(), before.members.end(),
                                     [&](const Member& m) { return m.node == change.node; });
+    if (known == before.members.end()) {
+      before.members.push_back(change);
+      continue;
+    }
+    known->joining = change.joining;
+    known->from_step = change.from_step;
     known->left = change.left;
     known->lost = change.lost;
     known->rank = change.rank;

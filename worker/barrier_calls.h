@@ -39,6 +39,9 @@ class BarrierCalls {
   void enter_if_ready();
 
   bool idle() const { return calls_.empty(); }
+  /// Barriers that this worker has come to, or of one that came later, would have.
+  std::uint64_t number() const { return number_; }
+  void begin_after(std::uint64_t number) { number_ = number; }
   /// The first is a barrier, and its patience has ended.
   bool late() const { return !idle() && deadline_ <= clock_.now(); }
   Time next_due() const { return idle() ? Time::max() : deadline_; }

@@ -11,7 +11,9 @@ JobPlace place_in(const Roster& roster, NodeId self) {
                  .numbers = std::vector<Rank>(roster.workers)};
   for (const Member& member : roster.members) {
     const bool gone = roster.settings.elastic() && member.left;
-    if (member.role != Role::kWorker || gone || member.rank >= roster.workers) continue;
+    if (member.role != Role::kWorker || gone || member.joining || member.rank >= roster.workers) {
+      continue;
+    }
     place.numbers[member.rank] = member.number();
     if (member.node == self) place.rank = member.rank;
   }

@@ -68,7 +68,14 @@ void WorkerNode::on_control(LinkId link, const control::Message& message) {
     van_.links().refuse(link, {Code::kRefused, "a worker takes no callers"});
   } else if (control::is<control::Welcome>(message)) {
     shards_.welcome(link);
-    if (shards_.complete() && joining_) std::exchange(joining_, nullptr)({});
+    const bool greeted = shards_.complete() && joining_;
+    if (greeted &&
+        !work_.steps().comes_in(*membership_.roster(), membership_.node(), shards_.count())) {
+      std::exchange(joining_, nullptr)({});
+    }
+  } else if (const auto* taken = std::get_if<control::TakeIn>(&message)) {
+    const bool in = work_.steps().on_taken_in(shard->node, *taken);
+    if (in && joining_) std::exchange(joining_, nullptr)({});
   } else if (fault != nullptr && fault->tensor == 0) {
     membership_.fail(Status(fault->why).with_peer(shard->describe()));
   } else {
@@ -134,6 +141,7 @@ void WorkerNode::tick() {
     const Status called = shards_.connect(*membership_.roster(), membership_.hello(), now);
     if (!called.ok()) membership_.fail(called);
   }
+  if (work_.steps().too_late()) membership_.resign(Entering::too_late());
   if (Status silence = shards_.silence(now); !silence.ok()) membership_.fail(std::move(silence));
   if (exchange.operations().stuck()) {
     membership_.fail({Code::kTimeout, "a link takes no more bytes"});

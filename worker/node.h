@@ -33,7 +33,8 @@ class WorkerNode final : public Agent, private Van::Handler {
              std::unique_ptr<Coder> coder = std::make_unique<Coder>(),
              PlaceWatch::Then on_place = nullptr);
 
-  /// `done` hears when there are links to every shard.
+  /// `done` hears when there are links to every shard; of one that joins a job that runs, when it
+  /// takes part.
   void join(Done done);
   /// What is asked of this worker; refused once it leaves.
   ProgramWork& work() { return work_; }

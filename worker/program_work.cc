@@ -13,6 +13,10 @@ namespace {
 
 constexpr Duration kHindsight = 1s;
 
+Time long_ago(const Clock& clock, const Membership& membership) {
+  return clock.now() - membership.settings().heartbeat;
+}
+
 }  // namespace
 
 ProgramWork::ProgramWork(const Config& config, const Clock& clock, Van& van,
@@ -40,8 +44,20 @@ ProgramWork::ProgramWork(const Config& config, const Clock& clock, Van& van,
                  .tell = [&shards](const control::SitOut& said) { shards.tell_all(said); }}),
       barriers_(clock, config.operation_timeout, stand_in_,
                 [this](const control::Barrier& barrier) {
-                  van_.send_control(membership_.scheduler_link(), barrier);
-                }) {
+                  control::Barrier told = barrier;
+                  told.step = steps_.gate().count()->begun;
+                  van_.send_control(membership_.scheduler_link(), told);
+                }),
+      steps_(clock, config.operation_timeout, config.rendezvous_timeout,
+             {.gate = {
+                  .tell_scheduler =
+                      [this](const control::AtStep& said) {
+                        van_.send_control(membership_.scheduler_link(), said);
+                      },
+                  .tell_shards = [&shards](const control::TakeIn& said) { shards.tell_all(said); },
+                  .is_at_rest = [this] { return stand_in_.at_rest(); },
+                  .barriers = [this] { return barriers_.number(); }},
+              .entered = [this](std::uint64_t barriers) { barriers_.begin_after(barriers); }}) {
   exchange_.set_tracer(&trace.tracer());
 }
 
@@ -107,7 +123,10 @@ void ProgramWork::on_scheduler(const control::Message& message) {
   } else if (const auto* fault = std::get_if<control::Fault>(&message)) {
     on_fault(*fault, "scheduler");
   } else if (const auto* barrier = std::get_if<control::Barrier>(&message)) {
+    if (stand_in_.sitting()) steps_.gate().catch_up(barrier->step);
     barriers_.on_open(*barrier);
+  } else if (const auto* question = std::get_if<control::AtStep>(&message)) {
+    steps_.gate().on_question(*question);
   }
 }
 
@@ -152,35 +171,36 @@ void ProgramWork::tick() {
         {Code::kTimeout, "not every worker came to the barrier in time"}));
   }
   barriers_.enter_if_ready();
+  steps_.tick(membership_.roster() ? &*membership_.roster() : nullptr);
 }
 
 Time ProgramWork::next_due() const {
   return std::min({exchange_.operations().next_due(), states_.next_due(), declarations_.next_due(),
-                   barriers_.next_due()});
+                   barriers_.next_due(), steps_.next_due()});
 }
 
 bool ProgramWork::idle() const {
   return exchange_.operations().idle() && states_.idle() && declarations_.idle() &&
-         barriers_.idle();
+         barriers_.idle() && steps_.idle();
 }
 
 Heartbeats::Progress ProgramWork::progress() const {
   const Operations& operations = exchange_.operations();
-  const Operation* oldest = operations.oldest(long_ago());
-  return {
-      .rounds = exchange_.progress().most_rounds,
-      .staleness = exchange_.progress().last_staleness,
-      .input = {},
-      .waits_in = oldest == nullptr ? barriers_.oldest(long_ago()) : operations.describe(*oldest),
-      .reports = {},
-      .activity = activity(oldest)};
+  const Operation* oldest = operations.oldest(long_ago(clock_, membership_));
+  return {.rounds = exchange_.progress().most_rounds,
+          .staleness = exchange_.progress().last_staleness,
+          .input = {},
+          .waits_in = oldest == nullptr ? barriers_.oldest(long_ago(clock_, membership_))
+                                        : operations.describe(*oldest),
+          .reports = {},
+          .activity = activity(oldest)};
 }
 
 Time ProgramWork::waits_since() const {
   const Operations& operations = exchange_.operations();
-  const Operation* oldest = operations.oldest(long_ago());
+  const Operation* oldest = operations.oldest(long_ago(clock_, membership_));
   if (oldest != nullptr) return operations.begun_at(*oldest);
-  return barriers_.oldest(long_ago()).empty() ? Time() : barriers_.since();
+  return barriers_.oldest(long_ago(clock_, membership_)).empty() ? Time() : barriers_.since();
 }
 
 control::Activity ProgramWork::activity(const Operation* oldest) const {
@@ -188,6 +208,7 @@ control::Activity ProgramWork::activity(const Operation* oldest) const {
   control::Activity known{.begun = operations.last_begun(), .ended = operations.last_ended()};
   if (!declarations_.idle()) known.call = "declare";
   if (!states_.idle()) known.call = "save_state or load_state";
+  if (!steps_.idle()) known.call = "next step";
   if (oldest == nullptr) return known;
   known.held = oldest->paused;
   for (const LinkId link : tensors_.awaited_by(*oldest)) {
@@ -205,6 +226,7 @@ void ProgramWork::end_all(const Status& why) {
   states_.end_all(why);
   declarations_.end_all(why);
   barriers_.end_all(why);
+  steps_.gate().end_all(why);
 }
 
 }  // namespace stretto

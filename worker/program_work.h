@@ -16,6 +16,7 @@
 #include "worker/barrier_calls.h"
 #include "worker/declarations.h"
 #include "worker/exchange.h"
+#include "worker/job_steps.h"
 #include "worker/shard_links.h"
 #include "worker/stand_in.h"
 #include "worker/state_transfers.h"
@@ -48,6 +49,9 @@ class ProgramWork {
   /// result is the rank of who came last. Nothing else may be begun meanwhile.
   void sit_out(BarrierCalls::Done done);
 
+  /// Where its steps begin.
+  JobSteps& steps() { return steps_; }
+
   /// From now on nothing is begun, for this reason.
   void refuse(const Status& why) { refusal_ = why; }
   const Status& refusal() const { return refusal_; }
@@ -73,7 +77,6 @@ class ProgramWork {
 
  private:
   void on_fault(const control::Fault& fault, const std::string& peer);
-  Time long_ago() const { return clock_.now() - membership_.settings().heartbeat; }
   control::Activity activity(const Operation* oldest) const;
   Result<StateTransfers::Target> target_of(const Tensor& tensor) const;
 
@@ -87,6 +90,7 @@ class ProgramWork {
   Declarations declarations_;
   StandIn stand_in_;
   BarrierCalls barriers_;
+  JobSteps steps_;
   Status refusal_;
   Status disagreement_;  // The last about a tensor, and when we were told.
   Time disagreed_at_ = {};

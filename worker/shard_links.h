@@ -21,6 +21,7 @@ class ShardLinks {
   bool called() const { return !shards_.empty(); }
   /// A shard has answered.
   void welcome(LinkId link);
+  std::size_t count() const { return shards_.size(); }
   /// All have answered.
   bool complete() const { return called() && welcomed_ == shards_.size(); }
   /// Why some cannot be reached, if their time is over; else ok.

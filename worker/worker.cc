@@ -15,6 +15,7 @@
 #include "common/network.h"
 #include "common/variables.h"
 #include "observe/metrics/endpoint.h"
+#include "stretto/steps.h"
 #include "van/loop_thread.h"
 #include "van/transports.h"
 #include "worker/node.h"
@@ -80,6 +81,7 @@ class WorkerImpl {
   const Config& config() const { return config_; }
   Standing& standing() { return standing_; }
   bool tracing() { return node_.tracer().on(); }
+  StepCount& steps() { return *step_count_; }
   const std::shared_ptr<Pauses>& pauses() { return node_.activity().pauses(); }
   void report(std::string_view name, double value) {
     const Status status = node_.activity().reports().set(name, value);
@@ -103,6 +105,7 @@ class WorkerImpl {
   std::atomic<bool> complained_{false};  // Of a report.
   Standing standing_;
   WorkerNode node_;
+  const std::shared_ptr<StepCount> step_count_ = node_.work().steps().gate().count();
   Loop loop_{node_, clock_};  // Last: it ends before what it uses.
 };
 
@@ -399,6 +402,23 @@ Result<Rank> Worker::sit_out() {
           Time::max(),
           [](WorkerNode& node, BarrierCalls::Done done) { node.work().sit_out(std::move(done)); })
       .value_or(detail::interrupted("sit_out"));
+}
+
+Result<StepBegin> ProgramSteps::next() {
+  detail::WorkerImpl& impl = *worker_->impl_;
+  StepCount& count = impl.steps();
+  const std::uint64_t step = count.begun + 1;
+  if (!count.is_asked) {
+    count.begun = step;
+    return StepBegin{.step = step};
+  }
+  if (impl.loop().is_here()) return not_here("next step");
+  return impl.loop()
+      .ask_until<Result<StepBegin>>(Time::max(),
+                                    [step](WorkerNode& node, StepGate::Begun begun) {
+                                      node.work().steps().gate().begin(step, std::move(begun));
+                                    })
+      .value_or(detail::interrupted("next step"));
 }
 
 Status Worker::leave(Duration patience) {

@@ -5,6 +5,7 @@
 // digest of all that came.
 #include <fmt/format.h>
 #include <gflags/gflags.h>
+#include <stretto/steps.h>
 #include <stretto/worker.h>
 #include <unistd.h>
 
@@ -18,13 +19,14 @@
 
 DEFINE_string(until, "", "A file: once it is there all stop after the same round");
 DEFINE_int64(elements, 100'000, "Elements of the tensor");
+DEFINE_int64(number, -1, "Whose digit is ours; -1: STRETTO_RANK says");
 
 namespace stretto {
 namespace {
 
-constexpr int kDigits = 20;  // Bits of a worker's own digit in a sum: a round's number.
+constexpr int kDigits = 12;  // Bits of a worker's own digit in a sum: a round's number, cut.
 constexpr std::int64_t kDigit = (std::int64_t{1} << kDigits) - 1;
-constexpr std::uint32_t kMostWorkers = 3;
+constexpr std::uint32_t kMostWorkers = 5;  // With those that come for others.
 
 void say(const std::string& line) {
   std::printf("%s\n", line.c_str());
@@ -36,23 +38,30 @@ void fail(const std::string& line) {
   std::_Exit(3);
 }
 
+// Never 0.
+std::int64_t digit_of(std::int64_t round) { return round % kDigit + 1; }
+
 std::int64_t share_of(std::uint32_t number, std::int64_t round) {
-  return round << (kDigits * static_cast<int>(number));
+  return digit_of(round) << (kDigits * static_cast<int>(number));
 }
 
 /// Whose shares are in the sums of one tensor's rounds, as bits; who is out stays out.
 class Sums {
  public:
-  Sums(std::size_t elements, std::uint32_t self) : present_(elements, 7), self_(self) {}
+  Sums(std::size_t elements, std::uint32_t self) : present_(elements, 0), self_(self) {}
 
-  void check(const std::vector<std::int64_t>& sums, std::int64_t round, std::uint32_t told) {
+  /// `come`: those may be in it who were in none before.
+  void check(const std::vector<std::int64_t>& sums, std::int64_t round, std::uint32_t told,
+             bool come) {
     std::uint32_t fewest = kMostWorkers;
     for (std::size_t i = 0; i + 1 < sums.size(); ++i) {
       std::uint32_t count = 0;
       for (std::uint32_t number = 0; number < kMostWorkers; ++number) {
         const std::int64_t digit = sums[i] >> (kDigits * static_cast<int>(number)) & kDigit;
-        if (digit != 0 && digit != round) fail(fmt::format("{} in round {}", sums[i], round));
+        if (digit != 0 && digit != digit_of(round))
+          fail(fmt::format("{} in round {}", sums[i], round));
         const auto bit = static_cast<std::uint8_t>(1U << number);
+        if (digit != 0 && come) present_[i] |= bit;
         if (digit == 0) present_[i] &= static_cast<std::uint8_t>(~bit);
         if (digit != 0 && (present_[i] & bit) == 0) fail("somebody came back");
         if (digit != 0) ++count;
@@ -77,8 +86,8 @@ std::uint64_t digest_of(std::uint64_t before, const std::vector<std::int64_t>& s
 
 void run() {
   using Clock = std::chrono::steady_clock;
-  const auto number =
-      static_cast<std::uint32_t>(std::stoul(process_environment()("STRETTO_RANK").value()));
+  const auto number = static_cast<std::uint32_t>(
+      FLAGS_number >= 0 ? FLAGS_number : std::stol(process_environment()("STRETTO_RANK").value()));
   Worker worker = Worker::join().or_exit();
   worker.on_view(
       [](const JobView& view) { say(fmt::format("view rank={} size={}", view.rank, view.size)); });
@@ -86,12 +95,20 @@ void run() {
   const Tensor tensor = worker.declare("sums", Dtype::kI64, elements).or_exit();
   std::vector<std::int64_t> mine(elements);
   std::vector<std::int64_t> apart(elements);
+  const Tensor state = worker.declare("state", Dtype::kU8, sizeof(std::uint64_t)).or_exit();
   Sums sums(elements, number);
+  ProgramSteps steps(worker);
   std::uint64_t digest = 0;
   double longest_ms = 0;
   std::int64_t round = 0;
   for (bool stops = false; !stops;) {
-    ++round;
+    const StepBegin begins = steps.next().or_exit();
+    round = static_cast<std::int64_t>(begins.step);
+    if (begins.newcomers > 0) {
+      say(fmt::format("newcomers {} before round {}{}", begins.newcomers, round,
+                      begins.comes_in ? ": us" : ""));
+      worker.broadcast(state, std::as_writable_bytes(std::span(&digest, 1)), 0).wait().or_exit();
+    }
     mine.assign(elements, share_of(number, round));
     mine.back() = ::access(FLAGS_until.c_str(), F_OK) == 0 ? 1 : 0;
     const bool in_place = round % 2 == 0;
@@ -100,8 +117,8 @@ void run() {
     const Ticket ticket = worker.push_pull(tensor, mine, target);
     ticket.wait().or_exit();
     const std::chrono::duration<double, std::milli> took = Clock::now() - before;
-    if (round > 1) longest_ms = std::max(longest_ms, took.count());
-    sums.check(target, round, ticket.info().contributors);
+    if (round > 1 && !begins.comes_in) longest_ms = std::max(longest_ms, took.count());
+    sums.check(target, round, ticket.info().contributors, round == 1 || begins.newcomers > 0);
     digest = digest_of(digest, target);
     stops = target.back() != 0;
     if (round % 5 == 0) say(fmt::format("round {}", round));

@@ -22,8 +22,8 @@ class Losses(cluster.ClusterTest):
         self.addCleanup(folder.cleanup)
         self.until = os.path.join(folder.name, "stop")
 
-    def begin(self, workers, **variables):
-        job = self.launch(LOSING, "--until", self.until, workers=workers, **variables)
+    def begin(self, workers, flags=(), **variables):
+        job = self.launch(LOSING, "--until", self.until, workers=workers, flags=flags, **variables)
         for number in range(3):
             job.expect(rf"\[worker {number}\] round 10$")
         return job
@@ -91,6 +91,63 @@ class Losses(cluster.ClusterTest):
         self.stop()
         print(f"longest wait for a sum, with one that stands still: "
               f"{self.done(job, ('worker 0', 'worker 2'))} ms")
+
+    def test_lost_workers_are_replaced(self):
+        """Rank 0 is one, and one that has come for another is the next."""
+        job = self.begin("2:3", flags=("--restarts", "2"))
+        os.kill(job.members()["worker 0"], signal.SIGKILL)
+        job.expect(r"the job goes on without it; worker 3 is started for it$")
+        job.expect(r"\[worker 3\] newcomers 1 before round \d+: us$")
+        job.expect(r"\[worker 1\] newcomers 1 before round \d+$")
+        job.expect(r"\[worker 3\] round \d+$")
+        os.kill(job.members()["worker 3"], signal.SIGKILL)
+        job.expect(r"worker 3 .*; the job goes on without it; worker 4 is started for it$")
+        job.expect(r"\[worker 4\] newcomers 1 before round \d+: us$")
+        job.expect(r"\[worker 4\] round \d+$")
+        self.go_on(job, ("worker 1", "worker 2", "worker 4"))
+        self.stop()
+        print(f"longest wait for a sum, with two that are replaced: "
+              f"{self.done(job, ('worker 1', 'worker 2', 'worker 4'))} ms")
+
+    def join(self, job, number, token=None):
+        """One of our own, that joins the job."""
+        told = cluster.variables_of(job.members()["worker 1"])
+        variables = {} if token is None else {"STRETTO_JOB_TOKEN": token}
+        return self.start(f"joiner {number}", [cluster.LAUNCH, "join", told["STRETTO_SCHEDULER"],
+                                               "--", LOSING, "--until", self.until, "--number",
+                                               number], **variables)
+
+    def test_one_joins_by_command_and_others_die_on_their_way(self):
+        job = self.begin("1:3")
+        full = self.join(job, 3)
+        self.assertNotEqual(full.end(), 0, full.output())
+        self.one_error(full, "Refused", "the job has 3 of 3 workers", "MIN:MAX")
+        stranger = self.join(job, 3, token="0123456789abcdef")
+        self.assertNotEqual(stranger.end(), 0, stranger.output())
+        self.one_error(stranger, "Refused", "token")
+        os.kill(job.members()["worker 0"], signal.SIGKILL)
+        job.expect(r"the job goes on without it$")
+        for phase in ("begun", "connected", "in"):
+            short = self.join(job, 3)
+            while phase == "connected" and not cluster.connected_ports(short.pid):
+                os.sched_yield()
+            if phase == "in":
+                short.expect(r"newcomers 1 before round \d+: us$")
+            os.kill(short.pid, signal.SIGKILL)
+            self.assertEqual(short.end(), 128 + signal.SIGKILL)
+            self.go_on(job, ("worker 1", "worker 2"))
+        came = self.join(job, 4)
+        came.expect(r"newcomers 1 before round \d+: us$")
+        came.expect(r"^round \d+$")
+        self.go_on(job, ("worker 1", "worker 2"))
+        self.stop()
+        self.assertEqual(came.end(), 0, came.output())
+        own = came.expect(r"done rank=2 size=3 (rounds=\d+ digest=\w+) ")[1]
+        self.assertEqual(job.end(), 0, job.output())
+        for name in ("worker 1", "worker 2"):
+            job.expect(rf"\[{name}\] done rank=\d size=3 {own} ")
+        self.assertNotIn("wrong:", job.output() + came.output())
+        self.assert_nobody_left()
 
     def test_too_few_end_the_job(self):
         job = self.begin("3:3")

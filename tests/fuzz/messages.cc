@@ -13,7 +13,7 @@
 namespace stretto::fuzz {
 namespace {
 
-constexpr std::size_t kBodies = 24;  // With none.
+constexpr std::size_t kBodies = 26;  // With none.
 
 double rate_from(Input& input) {
   constexpr double kRates[] = {0.01, 0.9, 0, 1, -1, 1e300};
@@ -95,8 +95,20 @@ void fill(wire::Declared& declared, Input& input) {
   }
 }
 
-// Of a session that goes on over a new link.
-void fill_of_sessions(wire::Control& message, wire::Control::BodyCase body, Input& input) {
+// Of newcomers, and of a session that goes on over a new link.
+void fill_of_links_and_steps(wire::Control& message, wire::Control::BodyCase body, Input& input) {
+  if (body == wire::Control::kAtStep) {
+    message.mutable_at_step()->set_number(input.number());
+    message.mutable_at_step()->set_step(input.number());
+    return;
+  }
+  if (body == wire::Control::kTakeIn) {
+    wire::TakeIn& said = *message.mutable_take_in();
+    said.set_step(input.number());
+    said.set_barriers(input.number());
+    for (std::size_t left = input.below(6); left > 0; --left) said.add_nodes(input.small());
+    return;
+  }
   if (body == wire::Control::kResumed) {
     message.mutable_resumed()->set_received(input.number());
     return;
@@ -338,12 +350,10 @@ wire::Control control_from(Input& input) {
     case wire::Control::kWanted:
       fill_of_empty_shares(message, static_cast<wire::Control::BodyCase>(body), input);
       break;
-    case wire::Control::kResume:
-    case wire::Control::kResumed:
-      fill_of_sessions(message, static_cast<wire::Control::BodyCase>(body), input);
-      break;
     case wire::Control::BODY_NOT_SET:
       break;
+    default:
+      fill_of_links_and_steps(message, static_cast<wire::Control::BodyCase>(body), input);
   }
   return message;
 }

@@ -55,11 +55,11 @@ TEST(SyncRounds, AreDoneWhenAllHaveCome) {
   EXPECT_FALSE(share(rounds, 0));
   EXPECT_TRUE(rounds.open());
   EXPECT_EQ(rounds.version(), 0U);
-  EXPECT_THAT(rounds.missing(), ElementsAre(11));
+  EXPECT_THAT(missing_from(rounds), ElementsAre(11));
   EXPECT_TRUE(share(rounds, 1));
   EXPECT_FALSE(rounds.open());
   EXPECT_EQ(rounds.version(), 1U);
-  EXPECT_THAT(rounds.missing(), ElementsAre(10, 11, 12));
+  EXPECT_THAT(missing_from(rounds), ElementsAre(10, 11, 12));
 }
 
 TEST(SyncRounds, ACompletedRoundSaysWhoseItIs) {

@@ -90,5 +90,64 @@ TEST_F(LaunchGoingOn, AServerIsNotForgiven) {
   EXPECT_FALSE(end({{kServer, kKilled}}).notes.empty());
 }
 
+// ---- workers that are started for others
+
+class LaunchReplacing : public SupervisorFixture {
+ protected:
+  LaunchReplacing() : SupervisorFixture(true, 2) {}
+
+  static constexpr std::size_t kFirstSpare = 4;
+  static constexpr std::size_t kSecondSpare = 5;
+};
+
+TEST_F(LaunchReplacing, ForEachThatIsLostOneIsStartedUntilNobodyIsLeft) {
+  run_all();
+  end({{kFirstWorker, kKilled}});
+  const Reaction first = supervisor_.on_going_on_without(kFirstWorker, now_);
+  EXPECT_EQ(first.restarts, (std::vector<Restart>{{kFirstSpare, kFirstWorker}}));
+  EXPECT_EQ(first.notes,
+            std::vector<std::string>{"worker 0 killed by SIGKILL; the job goes on without it; "
+                                     "worker 2 is started for it"});
+  EXPECT_TRUE(supervisor_.on_going_on_without(kFirstWorker, now_).restarts.empty()) << "told twice";
+  supervisor_.on_spawned(kFirstSpare);
+  end({{kFirstSpare, kKilled}});
+  const Reaction second = supervisor_.on_going_on_without(kFirstSpare, now_);
+  EXPECT_EQ(second.restarts, (std::vector<Restart>{{kSecondSpare, kFirstSpare}}));
+  supervisor_.on_spawned(kSecondSpare);
+  end({{kSecondSpare, kKilled}});
+  EXPECT_TRUE(supervisor_.on_going_on_without(kSecondSpare, now_).restarts.empty());
+  end({{kSecondWorker, kFine}});
+  end({{kServer, kFine}, {kScheduler, kFine}});
+  ASSERT_TRUE(supervisor_.over());
+  EXPECT_EQ(supervisor_.verdict().exit_status, 0);
+}
+
+TEST_F(LaunchReplacing, OneThatFailsBeforeItIsInEndsNothing) {
+  run_all();
+  end({{kFirstWorker, kKilled}});
+  supervisor_.on_going_on_without(kFirstWorker, now_);
+  supervisor_.on_spawned(kFirstSpare);
+  EXPECT_TRUE(end({{kFirstSpare, kStatus3}}).restarts.empty()) << "the scheduler may know of it";
+  const Reaction late = wait();
+  EXPECT_EQ(late.restarts, (std::vector<Restart>{{kSecondSpare, kFirstSpare}}));
+  EXPECT_TRUE(late.orders.empty());
+  supervisor_.on_spawned(kSecondSpare);
+  EXPECT_TRUE(supervisor_.on_refused(kSecondSpare, 1, {Code::kResource, "no processes left"}, now_)
+                  .orders.empty());
+  wait();
+  end({{kSecondWorker, kFine}});
+  end({{kServer, kFine}, {kScheduler, kFine}});
+  ASSERT_TRUE(supervisor_.over());
+  EXPECT_EQ(supervisor_.verdict().exit_status, 0);
+}
+
+TEST_F(LaunchReplacing, WhoIsNotNeededIsNotMissed) {
+  run_all();
+  end({{kFirstWorker, kFine}, {kSecondWorker, kFine}});
+  end({{kServer, kFine}, {kScheduler, kFine}});
+  ASSERT_TRUE(supervisor_.over());
+  EXPECT_EQ(supervisor_.verdict().exit_status, 0);
+}
+
 }  // namespace
 }  // namespace stretto::launch::supervised

@@ -27,7 +27,8 @@ inline constexpr Exit kTerminated{true, SIGTERM};
 
 class SupervisorFixture : public testing::Test {
  protected:
-  explicit SupervisorFixture(bool elastic = false) : elastic_(elastic) {}
+  explicit SupervisorFixture(bool elastic = false, Rank spares = 0)
+      : elastic_(elastic), spares_(spares) {}
 
   void start_all() {
     supervisor_.on_spawned(kScheduler);
@@ -70,14 +71,18 @@ class SupervisorFixture : public testing::Test {
            verdict.error.error_line(name_of(verdict.who->role), verdict.who->rank);
   }
 
+  static std::vector<JobMember> members_and(Rank spares) {
+    std::vector<JobMember> members = {
+        {Role::kScheduler, 0}, {Role::kServer, 0}, {Role::kWorker, 0}, {Role::kWorker, 1}};
+    for (Rank i = 0; i < spares; ++i) members.push_back({Role::kWorker, 2 + i});
+    return members;
+  }
+
   const bool elastic_;
+  const Rank spares_;
   const Time start_{100s};
   Time now_ = start_;
-  Supervisor supervisor_{
-      {{Role::kScheduler, 0}, {Role::kServer, 0}, {Role::kWorker, 0}, {Role::kWorker, 1}},
-      Limits{},
-      start_,
-      elastic_};
+  Supervisor supervisor_{members_and(spares_), Limits{}, start_, elastic_, spares_};
 };
 
 }  // namespace stretto::launch::supervised

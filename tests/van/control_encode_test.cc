@@ -229,6 +229,8 @@ std::vector<Golden> of_signs_and_sights() {
            .protocol = 3, .token = "ab", .session = 0x0102030405060708, .link = 2, .received = 3},
        "b2011308031202616219080706050403020120022803"},
       {"Resumed", Resumed{.received = 4}, "ba01020804"},
+      {"AtStep", AtStep{.number = 2, .step = 9}, "c2010408021009"},
+      {"TakeIn", TakeIn{.step = 9, .barriers = 3, .nodes = {7, 8}}, "ca0108080910031a020708"},
   };
 }
 

@@ -95,6 +95,8 @@ class Parser {
       case Flag::kWorkers:
         plan_.workers_given = true;
         return read_workers(value);
+      case Flag::kRestarts:
+        return read_number(flag_, value, kMaxWorkers, plan_.restarts);
       case Flag::kServers:
         servers_given_ = true;
         return read_number(flag_, value, kMaxServers, plan_.servers);
@@ -271,6 +273,11 @@ class Parser {
     }
     if (Status status = check_hosts(); !status.ok()) return status;
     if (Status status = check_ports(); !status.ok()) return status;
+    if (plan_.restarts != 0 && plan_.least_workers == 0) {
+      return invalid(
+          "--restarts is for jobs that go on without a worker that is lost: give --workers "
+          "MIN:MAX");
+    }
     if (plan_.command.empty() && plan_.action != Action::kCheck) {
       return invalid(
           "no PROGRAM: say after the flags what each worker runs, as in "

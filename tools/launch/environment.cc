@@ -11,26 +11,13 @@ namespace stretto::launch {
 namespace {
 
 constexpr std::string_view kAssigned[] = {
-    "STRETTO_ROLE",
-    "STRETTO_RANK",
-    "STRETTO_WORLD_SIZE",
-    "STRETTO_SERVERS",
-    "STRETTO_SHARDS",
-    "STRETTO_MIN_WORKERS",
-    "STRETTO_SCHEDULER",
-    "DMLC_ROLE",
-    "DMLC_PS_ROOT_URI",
-    "DMLC_PS_ROOT_PORT",
-    "DMLC_NUM_WORKER",
-    "DMLC_NUM_SERVER",
-    "DMLC_WORKER_ID",
-    "BYTEPS_LOCAL_RANK",
-    "BYTEPS_LOCAL_SIZE",
-    "BYTEPS_GLOBAL_RANK",
-    "RANK",
-    "LOCAL_RANK",
-    "WORLD_SIZE",
-    "LOCAL_WORLD_SIZE",
+    "STRETTO_ROLE",      "STRETTO_RANK",       "STRETTO_WORLD_SIZE",
+    "STRETTO_SERVERS",   "STRETTO_SHARDS",     "STRETTO_MIN_WORKERS",
+    "STRETTO_RESTARTS",  "STRETTO_SCHEDULER",  "DMLC_ROLE",
+    "DMLC_PS_ROOT_URI",  "DMLC_PS_ROOT_PORT",  "DMLC_NUM_WORKER",
+    "DMLC_NUM_SERVER",   "DMLC_WORKER_ID",     "BYTEPS_LOCAL_RANK",
+    "BYTEPS_LOCAL_SIZE", "BYTEPS_GLOBAL_RANK", "RANK",
+    "LOCAL_RANK",        "WORLD_SIZE",         "LOCAL_WORLD_SIZE",
 };
 
 // Names, or their beginnings, of what belongs to one host, login or step.
@@ -111,6 +98,7 @@ Variables variables_for(const Plan& plan, const JobMember& member, const Rendezv
   };
   if (plan.least_workers != 0) {
     given["STRETTO_MIN_WORKERS"] = std::to_string(plan.least_workers);
+    given["STRETTO_RESTARTS"] = std::to_string(plan.restarts);
   }
   if (plan.start_timeout) given["STRETTO_RENDEZVOUS_TIMEOUT_S"] = *plan.start_timeout;
   if (plan.port != 0 && member.role == Role::kServer) {

@@ -111,7 +111,9 @@ std::string JobEvidence::alive_names() const {
 
 bool JobEvidence::workers_succeeded() const {
   return std::all_of(members.begin(), members.end(), [](const Witness& witness) {
-    return witness.member.role != Role::kWorker || witness.succeeded() || witness.forgiven;
+    const bool unused = witness.spare && witness.life == Life::kUnborn;
+    return witness.member.role != Role::kWorker || witness.succeeded() || witness.forgiven ||
+           unused;
   });
 }
 

@@ -53,6 +53,7 @@ struct Witness {
   explicit Witness(const JobMember& who) : member(who) {}
 
   JobMember member;
+  bool spare = false;  ///< To be started if another is lost: the job does without it.
   Life life = Life::kUnborn;
   std::optional<Exit> exit;       ///< None: it runs, or was lost out of sight.
   Status lost;                    ///< Why it could not be run, or not be watched any more.

@@ -38,6 +38,10 @@ class FarHosts {
   void give_up_late();
 
   FarHost& at(std::size_t site) { return *hosts_[site]; }
+  /// Processes can be started there.
+  bool works(std::size_t site) const {
+    return hosts_[site] != nullptr && hosts_[site]->state() == FarHost::State::kHere;
+  }
   std::size_t site_of(const FarHost& host) const;
   void on_time(Time now, std::optional<Duration> silence);
   Time deadline(std::optional<Duration> silence) const;

@@ -24,6 +24,7 @@ constexpr Spelling kSpellings[] = {
     {"num-workers", Flag::kWorkers},
     {"n", Flag::kWorkers},
     {"np", Flag::kWorkers},
+    {"restarts", Flag::kRestarts},
     {"servers", Flag::kServers},
     {"num-servers", Flag::kServers},
     {"s", Flag::kServers},

@@ -11,6 +11,7 @@ namespace stretto::launch {
 
 enum class Flag : std::uint8_t {
   kWorkers,
+  kRestarts,
   kServers,
   kShards,
   kVia,

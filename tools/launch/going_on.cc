@@ -30,11 +30,24 @@ std::string GoingOn::take_word(JobEvidence& evidence, std::size_t member, Time n
                      witness.exit ? witness.exit->text() : "is lost");
 }
 
-void GoingOn::look(JobEvidence& evidence, Time now) {
-  for (Witness& witness : evidence.members) {
+std::vector<std::size_t> GoingOn::look(JobEvidence& evidence, Time now) {
+  std::vector<std::size_t> forgiven;
+  for (std::size_t member = 0; member < evidence.members.size(); ++member) {
+    Witness& witness = evidence.members[member];
     const bool none_comes = !evidence.is_alive(kScheduler);
-    if (witness.word_due && (now >= *witness.word_due || none_comes)) witness.word_due.reset();
+    if (!witness.word_due || (now < *witness.word_due && !none_comes)) continue;
+    witness.word_due.reset();
+    if (witness.spare && !none_comes) forgiven.push_back(member);
   }
+  return forgiven;
+}
+
+std::optional<std::size_t> GoingOn::spare(const JobEvidence& evidence) {
+  for (std::size_t member = 0; member < evidence.members.size(); ++member) {
+    const Witness& witness = evidence.members[member];
+    if (witness.spare && witness.life == Witness::Life::kUnborn && witness.lost.ok()) return member;
+  }
+  return std::nullopt;
 }
 
 std::vector<std::size_t> GoingOn::overdue(const JobEvidence& evidence, Time now) {

@@ -26,8 +26,11 @@ class GoingOn {
   void await_word(JobEvidence& evidence, std::size_t member, Time now) const;
   /// The word has come: what the user should read of it, if it is news.
   std::string take_word(JobEvidence& evidence, std::size_t member, Time now);
-  /// Time has passed: failures whose word did not come count from now on.
-  static void look(JobEvidence& evidence, Time now);
+  /// Time has passed: failures whose word did not come count from now on, but for those of workers
+  /// that were started for others and have not come in: the job does without them. These.
+  std::vector<std::size_t> look(JobEvidence& evidence, Time now);
+  /// A worker is lost for good: who is to be started for it, if somebody is left.
+  static std::optional<std::size_t> spare(const JobEvidence& evidence);
 
   /// Who still runs though the job has gone on without it for long.
   std::vector<std::size_t> overdue(const JobEvidence& evidence, Time now);

@@ -6,15 +6,21 @@ namespace stretto::launch {
 
 std::string_view help_text() {
   return R"(usage: stretto-launch [FLAG]... [--] PROGRAM [ARG]...
+       stretto-launch join HOST:PORT [--] PROGRAM [ARG]...
 
 Starts a scheduler, servers and workers, here or on many hosts; each worker runs PROGRAM. Ends with
 status 0 if every worker did, else with the status of the first failure (128 + signal for a signal;
 127 if PROGRAM cannot be executed; 2 if the command line cannot be used) and one line ERROR on
 stderr. docs/LAUNCHING.md tells more.
 
+join runs PROGRAM here, as a worker that joins the elastic job whose scheduler is at HOST:PORT. Its
+token is STRETTO_JOB_TOKEN, or on the launcher's host that of the job's file.
+
 what to start
   -n, -np, --workers N, --num-workers N  workers (default: 1, or the slots of the hosts)
   --workers MIN:MAX                      begins with MAX workers, and goes on while MIN are left
+  --restarts K                           such a job: starts a worker for each of the first K that
+                                         are lost
   -s, --servers N, --num-servers N       servers (default 1)
   --shards N                             shards of each server (default 1)
   --name NAME                            what stretto-top calls the job (default: as PROGRAM)

@@ -181,7 +181,8 @@ class ManifestWriter {
     line(1, "completionMode: \"Indexed\"");
     line(1, "completions: {}", pods);
     line(1, "parallelism: {}", pods);
-    line(1, "backoffLimit: 0");
+    // Of an elastic job: a pod that comes for another joins while the job runs.
+    line(1, "backoffLimit: {}", component == "worker" ? plan_.restarts : 0);
     line(1, "template:");
     line(2, "metadata:");
     line(3, "labels:");
@@ -225,6 +226,9 @@ class ManifestWriter {
     variable("STRETTO_ROLE", component);
     field("STRETTO_RANK", kIndex);
     variable("STRETTO_WORLD_SIZE", workers);
+    if (plan_.least_workers != 0) {
+      variable("STRETTO_MIN_WORKERS", std::to_string(plan_.least_workers));
+    }
     variable("STRETTO_SERVERS", std::to_string(plan_.servers));
     variable("STRETTO_SHARDS", std::to_string(plan_.shards));
     variable("STRETTO_SCHEDULER", fmt::format("{}:{}", scheduler, scheduler_port()));

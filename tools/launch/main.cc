@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // stretto-launch: starts a whole job, on this host or on many, watches it, and ends with its
 // outcome; and the agent that does the same for it on another host.
+#include <errno.h>
 #include <fcntl.h>
+#include <fmt/format.h>
+#include <string.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -16,6 +19,7 @@
 #include "tools/launch/arguments.h"
 #include "tools/launch/check.h"
 #include "tools/launch/command.h"
+#include "tools/launch/join.h"
 #include "tools/launch/kubernetes.h"
 #include "tools/launch/placement.h"
 #include "tools/launch/runner.h"
@@ -143,7 +147,26 @@ int print_manifests(const Plan& plan, const Variables& inherited) {
   return 0;
 }
 
+// This process becomes the worker: its signals, output and end are the worker's own.
+int join_job(std::span<const std::string> words, const Variables& inherited) {
+  const Result<Joining> joining =
+      joining_from(words, inherited, known_jobs(job_folders(process_environment())));
+  if (!joining.ok()) return refuse(joining.status(), "arguments", kUsageStatus);
+  for (const auto& [name, value] : joining->given) ::setenv(name.c_str(), value.c_str(), 1);
+  std::vector<char*> command;
+  for (const std::string& word : joining->command)
+    command.push_back(const_cast<char*>(word.c_str()));
+  command.push_back(nullptr);
+  ::execvp(command.front(), command.data());
+  return refuse({Code::kInvalidArgument,
+                 fmt::format("'{}' cannot be executed: {}", command.front(), ::strerror(errno))},
+                "start", kCannotExecuteStatus);
+}
+
 int launch(std::span<const std::string> arguments) {
+  if (!arguments.empty() && arguments.front() == "join") {
+    return join_job(arguments.subspan(1), environment());
+  }
   const Result<Plan> plan = parse_arguments(arguments, read_file);
   if (!plan.ok()) return refuse(plan.status(), "arguments", kUsageStatus);
   const Variables inherited = environment();

@@ -13,6 +13,12 @@ std::vector<JobMember> members_of(const Plan& plan) {
   return members;
 }
 
+std::vector<JobMember> spares_of(const Plan& plan) {
+  std::vector<JobMember> spares;
+  for (Rank i = 0; i < plan.restarts; ++i) spares.push_back({Role::kWorker, plan.workers + i});
+  return spares;
+}
+
 std::string_view name_of(Via via) {
   switch (via) {
     case Via::kLocal:

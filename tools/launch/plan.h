@@ -50,6 +50,7 @@ struct Plan {
   std::string name;  ///< --name: what the job is called; empty: as its program.
   std::uint32_t workers = 1;
   std::uint32_t least_workers = 0;  ///< The job goes on with so many; 0: a lost worker ends it.
+  std::uint32_t restarts = 0;       ///< Workers that are started for others that are lost.
   bool workers_given = false;       ///< By a flag or by the slots of hosts.
   std::uint32_t servers = 1;
   std::uint32_t shards = 1;          ///< Shards of each server.
@@ -81,6 +82,10 @@ struct JobMember {
 
 /// In starting order: the scheduler, the servers, the workers.
 std::vector<JobMember> members_of(const Plan& plan);
+
+/// Workers that may be started for others that are lost, in the order in which they are: they have
+/// the ranks that follow.
+std::vector<JobMember> spares_of(const Plan& plan);
 
 /// "local", "ssh", "mpi", "slurm".
 std::string_view name_of(Via via);

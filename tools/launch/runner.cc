@@ -12,6 +12,8 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
+#include <limits>
 
 #include "common/check.h"
 #include "common/member_end.h"
@@ -24,6 +26,26 @@ namespace {
 constexpr std::size_t kMaxSignalsATurn = 64;
 constexpr Duration kFarPatience = 5s;  // For an agent to be heard, besides what the kernel takes.
 constexpr int kCannotExecuteStatus = 127;
+constexpr auto kNowhere = std::numeric_limits<std::size_t>::max();
+
+std::vector<JobMember> with_spares(const Plan& plan) {
+  std::vector<JobMember> members = members_of(plan);
+  std::ranges::copy(spares_of(plan), std::back_inserter(members));
+  return members;
+}
+
+// Where the other ran, or, if that host is lost, where some other worker runs: as this member.
+std::size_t place_for(const Restart& restart, const std::vector<JobMember>& members,
+                      const Placement& placement, const FarHosts& far) {
+  const auto works = [&](std::size_t member) {
+    const std::size_t site = placement.site_of[member];
+    return site != kNowhere && (site == 0 || far.works(site));
+  };
+  for (std::size_t i = members.size(); i-- > 0 && !works(restart.instead_of);) {
+    if (members[i].role == Role::kWorker && works(i)) return i;
+  }
+  return restart.instead_of;
+}
 
 }  // namespace
 
@@ -32,8 +54,8 @@ Runner::Runner(const Plan& plan, const Ingredients& ingredients, const Clock& cl
       ingredients_(ingredients),
       placement_(ingredients.placement),
       clock_(clock),
-      members_(members_of(plan)),
-      supervisor_(members_, plan.limits, clock.now(), plan.least_workers != 0),
+      members_(with_spares(plan)),
+      supervisor_(members_, plan.limits, clock.now(), plan.least_workers != 0, plan.restarts),
       relay_(poller_, members_, plan.log_directory,
              [this](std::size_t member, std::string_view line) {
                std::optional<Statement> said = statement_of(line, members_[member]);
@@ -43,7 +65,8 @@ Runner::Runner(const Plan& plan, const Ingredients& ingredients, const Clock& cl
       here_(poller_, *this, signals_.before()),
       far_(poller_, *this, clock, plan, ingredients, relay_,
            [this](pid_t child) { here_.except(child); }) {
-  STRETTO_CHECK(placement_.site_of.size() == members_.size());
+  STRETTO_CHECK(placement_.site_of.size() + plan.restarts == members_.size());
+  placement_.site_of.resize(members_.size(), kNowhere);
 }
 
 int Runner::run() {
@@ -95,7 +118,8 @@ void Runner::begin_if_all_are_here() {
     return;
   }
   meeting_ = std::move(*meeting);
-  local_ranks_ = local_ranks(members_, placement_, meeting_.machines);
+  local_ranks_ = local_ranks(members_of(plan_), ingredients_.placement, meeting_.machines);
+  local_ranks_.resize(members_.size());
   scheduler_.host = meeting_.scheduler_host;
   start(0);
 }
@@ -242,6 +266,13 @@ void Runner::react(const Reaction& reaction) {
   for (const std::string& note : reaction.notes) relay_.say(note);
   for (const std::size_t member : reaction.starts) {
     if (supervisor_.may_start()) start(member);  // The start of one before may have failed.
+  }
+  for (const Restart& restart : reaction.restarts) {
+    if (!supervisor_.may_start()) continue;
+    const std::size_t like = place_for(restart, members_, placement_, far_);
+    placement_.site_of[restart.member] = placement_.site_of[like];
+    local_ranks_[restart.member] = local_ranks_[like];
+    start(restart.member);
   }
   for (const SignalOrder& order : reaction.orders) host_of(order.member).signal(order);
 }

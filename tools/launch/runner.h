@@ -58,7 +58,7 @@ class Runner final : private FarEvents {
 
   const Plan& plan_;
   const Ingredients& ingredients_;
-  const Placement& placement_;
+  Placement placement_;  // Of spares once they are started.
   const Clock& clock_;
   const std::vector<JobMember> members_;
   Supervisor supervisor_;

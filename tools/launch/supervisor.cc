@@ -6,7 +6,7 @@
 #include <signal.h>
 
 #include <algorithm>
-#include <numeric>
+#include <iterator>
 
 #include "common/check.h"
 #include "common/clock.h"
@@ -19,21 +19,43 @@ bool looks_for_absent(const Lifecycle& lifecycle, std::size_t orphans) {
   return lifecycle.phase() == Lifecycle::Phase::kRunning && orphans == 0;
 }
 
+void append(Reaction& reaction, Reaction next) {
+  reaction.restarts.insert(reaction.restarts.end(), next.restarts.begin(), next.restarts.end());
+  reaction.orders.insert(reaction.orders.end(), next.orders.begin(), next.orders.end());
+  std::ranges::move(next.notes, std::back_inserter(reaction.notes));
+}
+
+// The word may come twice, and the place is filled once.
+void go_on_without(GoingOn& going_on, JobEvidence& evidence, std::size_t member, Time now,
+                   bool may_start, Reaction& reaction) {
+  std::string news = going_on.take_word(evidence, member, now);
+  if (news.empty()) return;
+  if (const auto spare = GoingOn::spare(evidence); spare && may_start) {
+    reaction.restarts.push_back({.member = *spare, .instead_of = member});
+    news += fmt::format("; {} is started for it", label_of(evidence.members[*spare].member));
+  }
+  reaction.notes.push_back(std::move(news));
+}
+
 }  // namespace
 
 Supervisor::Supervisor(const std::vector<JobMember>& members, const Limits& limits, Time now,
-                       bool elastic)
+                       bool elastic, std::size_t spares)
     : limits_(limits), lifecycle_(limits, now), losses_(limits), going_on_(limits, elastic) {
   STRETTO_CHECK(!members.empty() && members[0].role == Role::kScheduler);
   for (const JobMember& member : members) evidence_.members.emplace_back(member);
+  for (std::size_t i = 0; i < spares; ++i)
+    evidence_.members.at(members.size() - 1 - i).spare = true;
 }
 
 void Supervisor::on_spawned(std::size_t member) { evidence_.record_start(member); }
 
 Reaction Supervisor::on_refused(std::size_t member, int exit_status, Status why, Time now) {
-  hopeless_ = true;
+  const bool spare = evidence_.members[member].spare;
+  hopeless_ = hopeless_ || !spare;
   evidence_.record_loss(member, exit_status, std::move(why).with_operation("start"), now);
   evidence_.record_out_of_sight(member);
+  if (spare) going_on_.await_word(evidence_, member, now);
   return on_time(now);
 }
 
@@ -56,8 +78,9 @@ Reaction Supervisor::on_ready() {
   Reaction reaction;
   lifecycle_.on_ready();
   if (!may_start()) return reaction;
-  reaction.starts.resize(evidence_.members.size() - 1);
-  std::iota(reaction.starts.begin(), reaction.starts.end(), 1);
+  for (std::size_t i = 1; i < evidence_.members.size(); ++i) {
+    if (!evidence_.members[i].spare) reaction.starts.push_back(i);
+  }
   return reaction;
 }
 
@@ -68,9 +91,10 @@ Reaction Supervisor::on_gathering(Gathering gathering, Time now) {
 }
 
 Reaction Supervisor::on_going_on_without(std::size_t member, Time now) {
-  std::string news = lifecycle_.stop_signal() ? "" : going_on_.take_word(evidence_, member, now);
-  Reaction reaction = on_time(now);
-  if (!news.empty()) reaction.notes.insert(reaction.notes.begin(), std::move(news));
+  Reaction reaction;
+  if (!lifecycle_.stop_signal())
+    go_on_without(going_on_, evidence_, member, now, may_start(), reaction);
+  append(reaction, on_time(now));
   return reaction;
 }
 
@@ -85,9 +109,7 @@ Reaction Supervisor::on_ended(std::span<const Ended> ended, std::size_t orphans,
   orphans_ = orphans;
   Reaction reaction;
   for (const Ended& one : ended) record(one, now, reaction);
-  Reaction next = on_time(now);
-  reaction.orders.insert(reaction.orders.end(), next.orders.begin(), next.orders.end());
-  reaction.notes.insert(reaction.notes.end(), next.notes.begin(), next.notes.end());
+  append(reaction, on_time(now));
   return reaction;
 }
 
@@ -138,7 +160,9 @@ Reaction Supervisor::on_statement(std::size_t member, Statement statement, Time 
 
 Reaction Supervisor::on_time(Time now) {
   Reaction reaction;
-  GoingOn::look(evidence_, now);
+  for (const std::size_t member : going_on_.look(evidence_, now)) {
+    go_on_without(going_on_, evidence_, member, now, may_start(), reaction);
+  }
   take_losses(now);
   const std::vector<std::size_t> killed = kill_abandoned(now, reaction);
   std::string loss = news();

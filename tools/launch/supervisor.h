@@ -38,8 +38,17 @@ struct SignalOrder {
   friend bool operator==(const SignalOrder&, const SignalOrder&) = default;
 };
 
+/// One member that is to be run in the place of another.
+struct Restart {
+  std::size_t member;
+  std::size_t instead_of;
+
+  friend bool operator==(const Restart&, const Restart&) = default;
+};
+
 struct Reaction {
   std::vector<std::size_t> starts;  ///< Members to be run, each as long as may_start().
+  std::vector<Restart> restarts;    ///< The same, where others ran.
   std::vector<SignalOrder> orders;
   std::vector<std::string> notes;  ///< What the user should read, a line each.
 };
@@ -47,9 +56,10 @@ struct Reaction {
 /// Thread: loop.
 class Supervisor {
  public:
-  /// `elastic`: the job may go on without workers that are lost.
+  /// `elastic`: the job may go on without workers that are lost. The last `spares` of the members
+  /// are started when that has happened.
   Supervisor(const std::vector<JobMember>& members, const Limits& limits, Time now,
-             bool elastic = false);
+             bool elastic = false, std::size_t spares = 0);
 
   /// `member` runs now. From then on it must end before the launch is over.
   void on_spawned(std::size_t member);

@@ -38,6 +38,7 @@ Config LossJob::config_of(Role role, std::int64_t rank) const {
   config.rank = rank;
   config.workers = plan_.workers;
   config.servers = plan_.servers;
+  config.restarts = LossPlan::kMostWorkers - plan_.workers;
   config.shards = plan_.shards;
   config.scheduler = kDoor;
   config.token = "secret";
@@ -105,9 +106,10 @@ bool LossJob::over() const {
 bool LossJob::step_one() {
   while (next_strike() <= clock_.now()) strike();
   end_dip();
+  while (next_join() <= clock_.now()) start_joining();
   const Time now = clock_.now();
   std::vector<Process*> ready;
-  Time next = std::min(next_strike(), dip_ ? dip_->until : Time::max());
+  Time next = std::min({next_strike(), next_join(), dip_ ? dip_->until : Time::max()});
   for (const auto& process : processes_) {
     if (!process->alive || process->agent->over()) continue;
     const Time due = std::max(process->sleeps_until, std::min(network_.next_arrival(process->name),
@@ -140,6 +142,25 @@ Time LossJob::next_strike() const {
   return std::max(began_ + plan_.strikes[struck_].after, not_before_);
 }
 
+Time LossJob::next_join() const {
+  if (started_ == plan_.joins.size()) return Time::max();
+  return std::max(began_ + plan_.joins[started_], joins_not_before_);
+}
+
+// Once the job runs, which the first strike has waited for.
+void LossJob::start_joining() {
+  const std::uint32_t in = scheduler_->view().ranks(Role::kWorker);
+  if (struck_ == 0 || (in == plan_.workers && !scheduler_->over() && random_.chance(0.999))) {
+    joins_not_before_ = clock_.now() + 1ms;
+    return;
+  }
+  if (scheduler_->over()) {
+    ++started_;
+    return;
+  }
+  add_worker(plan_.workers + static_cast<std::uint32_t>(started_++));
+}
+
 std::vector<LossJob::Process*> LossJob::victims() const {
   std::vector<Process*> found;
   for (const auto& process : processes_) {
@@ -152,6 +173,7 @@ std::vector<LossJob::Process*> LossJob::victims() const {
 void LossJob::strike() {
   for (const auto& process : processes_) {
     if (process->user == nullptr || process->user->joined()) continue;
+    if (process->number >= plan_.workers) continue;
     not_before_ = clock_.now() + 1ms;
     if (process->user->outcome()) ++struck_;  // The job never came together.
     return;
@@ -258,6 +280,7 @@ void LossJob::check_end() {
     if (process->user == nullptr || !process->alive) continue;
     const Status& outcome = *process->user->outcome();
     const bool lost = board_.lost.contains(process->number);
+    if (!lost && !process->user->is_in() && process->number >= plan_.workers) continue;
     if (!lost && scheduler_->status().ok() && !outcome.ok()) {
       report("who lives goes on", fmt::format("{}: {}", process->name, outcome.text()));
     }

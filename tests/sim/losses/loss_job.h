@@ -52,6 +52,8 @@ class LossJob {
   std::size_t lost() const { return board_.lost.size(); }
   bool went_on() const { return went_on_; }
   const LossVisits& visits() const { return visits_; }
+  /// Workers that have come in.
+  std::size_t joined() const { return board_.came.size(); }
   std::string describe() const;
 
  private:
@@ -79,6 +81,8 @@ class LossJob {
   void break_a_link(const Process& victim, const LossPlan::Strike& strike);
   void end_dip();
   bool is_recovering() const;
+  Time next_join() const;
+  void start_joining();
   bool over() const;
   void check_end();
   void report(const std::string& invariant, const std::string& text);
@@ -92,7 +96,9 @@ class LossJob {
   std::vector<std::unique_ptr<Process>> processes_;
   const Scheduler* scheduler_ = nullptr;
   std::size_t struck_ = 0;
-  Time not_before_ = {};  // A strike waits until all have come together.
+  std::size_t started_ = 0;     // Of those who join.
+  Time not_before_ = {};        // A strike waits until all have come together,
+  Time joins_not_before_ = {};  // and mostly who joins until there is a place.
   bool went_on_ = false;
   struct Dip {
     std::string a;

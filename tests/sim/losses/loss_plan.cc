@@ -59,6 +59,7 @@ LossPlan::LossPlan(std::uint64_t seed) {
     spec.options.deterministic = collects && random.chance(0.3);
     tensors.push_back(spec);
   }
+  step_of = 1 + random.below(6);
   for (std::uint64_t i = 0; i < 1 + random.below(workers); ++i) {
     strikes.push_back({.kind = static_cast<LossKind>(random.below(3)),
                        .after = random.between(1ms, random.chance(0.5) ? 20ms : 100ms)});
@@ -70,6 +71,13 @@ LossPlan::LossPlan(std::uint64_t seed) {
   }
   break_links(others, *this);
   std::ranges::stable_sort(strikes, {}, &Strike::after);
+  for (std::uint32_t i = workers; i < kMostWorkers; ++i) {
+    if (!others.chance(0.6)) continue;
+    const Duration begin = strikes[others.below(strikes.size())].after;
+    joins.push_back(begin + others.between(100us, others.chance(0.5) ? 10ms : 600ms));
+  }
+  std::ranges::sort(joins);
+  if (!joins.empty()) rounds += 20 + others.below(120);
 }
 
 }  // namespace stretto::sim

@@ -27,8 +27,8 @@ std::string_view name_of(LossKind kind);
 inline bool is_loss(LossKind kind) { return kind <= LossKind::kSleep; }
 
 struct LossPlan {
-  static constexpr std::uint32_t kMostWorkers = 4;
-  static constexpr int kDigits = 15;  // Bits of a worker's own digit in a number.
+  static constexpr std::uint32_t kMostWorkers = 4;  // With those who join.
+  static constexpr int kDigits = 15;                // Bits of a worker's own digit in a number.
 
   explicit LossPlan(std::uint64_t seed);
 
@@ -43,9 +43,11 @@ struct LossPlan {
   std::uint32_t shards = 1;
   std::uint64_t rounds = 1;  ///< Of each tensor.
   std::uint64_t barrier_every = 1;
-  bool local = false;  ///< All are on one host: frames carry no checksum.
+  bool local = false;         ///< All are on one host: frames carry no checksum.
+  std::uint64_t step_of = 1;  ///< So many rounds, by turns of all tensors, are a program's step.
   std::vector<TensorSpec> tensors = {};
   std::vector<Strike> strikes = {};  ///< Each hits one worker, in the order of their times.
+  std::vector<Duration> joins = {};  ///< Workers that come while the job runs, by their times.
 
   /// What a worker's share in its round is in each element. Where a value is a round's own sum, its
   /// digit is the round; where values grow, it counts the rounds.

@@ -81,9 +81,14 @@ void LossUser::act() {
   }
   const std::uint64_t steps = plan_.rounds * tensors_.size();
   const std::uint64_t barrier_at = (barriers_ + 1) * plan_.barrier_every;
-  while (in_flight_ < kMostInFlight && step_ < std::min(steps, barrier_at) && random_.chance(0.7)) {
+  if (in_step_) return;
+  if (!step_known_ && is_newcomer()) return begin_step();
+  const auto next_step = [&] { return steps_begun_ * plan_.step_of; };
+  while (in_flight_ < kMostInFlight && step_ < std::min({steps, barrier_at, next_step()}) &&
+         random_.chance(0.7)) {
     start_round(step_++ % tensors_.size());
   }
+  if (step_ == next_step() && step_ < std::min(steps, barrier_at)) return begin_step();
   if (in_flight_ > 0 || step_ < std::min(steps, barrier_at)) return;
   if (step_ == barrier_at || (step_ == steps && !reading_)) {
     reading_ = step_ == steps;
@@ -95,6 +100,37 @@ void LossUser::act() {
     }
   }
   leave();
+}
+
+// What comes in before a program's step has made none of the rounds before it.
+std::uint64_t LossUser::first_round(std::size_t index, std::uint32_t number) const {
+  if (number < plan_.workers) return 1;
+  const auto came = board_.came.find(number);
+  if (came == board_.came.end()) return plan_.rounds + 1;
+  return (came->second + tensors_.size() - 1 - index) / tensors_.size() + 1;
+}
+
+// Now and then with operations in flight: those who come in wait for them.
+void LossUser::begin_step() {
+  in_step_ = true;
+  const std::uint64_t step = node_.work().steps().gate().count()->begun + 1;
+  if (!is_newcomer() && step != steps_begun_ + 1) board_.report("steps", "of others");
+  node_.work().steps().gate().begin(step, [this](const Result<StepBegin>& begins) {
+    in_step_ = false;
+    if (!begins.ok()) return;
+    steps_begun_ = begins->step;
+    if (begins->comes_in != (is_newcomer() && !step_known_)) {
+      board_.report("newcomers are told", fmt::format("worker {}", number_));
+    }
+    step_known_ = true;
+    if (!begins->comes_in) return;
+    step_ = (begins->step - 1) * plan_.step_of;
+    barriers_ = step_ / plan_.barrier_every;
+    board_.came[number_] = step_;
+    for (std::size_t index = 0; index < tensors_.size(); ++index) {
+      tensors_[index].begun = first_round(index, number_) - 1;
+    }
+  });
 }
 
 void LossUser::start_round(std::size_t index) {
@@ -169,11 +205,14 @@ void LossUser::look_at_round(std::size_t index, std::uint64_t round, std::uint64
   if (!is_new && known->second != value) wrong(fmt::format("others have {:#x}", known->second));
   std::int64_t& out = tensors_[index].least[element];
   std::uint32_t count = 0;
-  for (std::uint32_t number = 0; number < plan_.workers; ++number) {
+  for (std::uint32_t number = 0; number < LossPlan::kMostWorkers; ++number) {
     const std::uint64_t digit = LossPlan::digit_of(value, number);
     const std::int64_t bit = std::int64_t{1} << number;
     if (digit != 0 && digit != round) wrong("a part of a share");
+    const bool comes_later = round < first_round(index, number);
+    if (digit != 0 && comes_later) wrong("somebody who had not come in");
     if (digit != 0 && (out & bit) != 0) wrong("somebody came back");
+    if (comes_later) continue;
     if (digit == 0) out |= bit;
     const bool left = board_.left.contains(number) && round > board_.begun[{index, number}];
     if (digit == 0 && !left && !board_.lost.contains(number)) {
@@ -193,17 +232,20 @@ void LossUser::look_at_growth(std::size_t index, std::uint64_t element, std::int
                               plan_.tensors[index].name, element, value, of, what));
   };
   std::int64_t& least = tensors_[index].least[element];
-  for (std::uint32_t number = 0; number < plan_.workers; ++number) {
+  for (std::uint32_t number = 0; number < LossPlan::kMostWorkers; ++number) {
     const std::uint64_t digit = LossPlan::digit_of(value, number);
     const bool lives = board_.stays(number);
-    if (digit > board_.begun[{index, number}]) wrong(number, "more than it has begun");
+    const std::uint64_t before = first_round(index, number) - 1;
+    if (digit > std::max(board_.begun[{index, number}], before) - before)
+      wrong(number, "more than it has begun");
     // Eager values may pass one another, and those of eager_async wait for nobody.
     const Mode mode = plan_.tensors[index].options.mode;
     const bool ours = number == number_ && !is_eager(mode);
-    if (is_last && lives && mode != Mode::kEagerAsync && digit != plan_.rounds) {
+    if (is_last && lives && mode != Mode::kEagerAsync && digit != plan_.rounds - before) {
       wrong(number, "not all that it has pushed");
     }
-    if (ours && digit < tensors_[index].acknowledged) wrong(number, "less than acknowledged");
+    if (ours && digit + before < tensors_[index].acknowledged)
+      wrong(number, "less than acknowledged");
     if (!is_eager(mode) && digit < LossPlan::digit_of(least, number)) {
       wrong(number, "less than before");
     }
@@ -222,8 +264,12 @@ void LossUser::enter_barrier() {
     --in_flight_;
     in_barrier_ = false;
     if (!status.ok()) return;
-    for (std::uint32_t other = 0; other < plan_.workers; ++other) {
+    for (std::uint32_t other = 0; other < LossPlan::kMostWorkers; ++other) {
       if (board_.barriers[number].contains(other) || !board_.stays(other)) continue;
+      const auto came = board_.came.find(other);
+      const bool there = other < plan_.workers ||
+                         (came != board_.came.end() && came->second < number * plan_.barrier_every);
+      if (!there) continue;
       board_.report(
           "barriers wait for all who are in",
           fmt::format("worker {} passed barrier {} without worker {}", number_, number, other));

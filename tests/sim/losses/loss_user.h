@@ -31,6 +31,8 @@ struct LossBoard {
   bool stays(std::uint32_t number) const {
     return !lost.contains(number) && !left.contains(number);
   }
+  /// Of those who came in: before how many rounds, by turns of all tensors, they did.
+  std::map<std::uint32_t, std::uint64_t> came;
 };
 
 /// Where a worker is in its program.
@@ -50,6 +52,8 @@ class LossUser {
   void leave_soon() { goes_ = true; }
   bool joined() const { return joined_; }
   LossPhase phase() const;
+  /// It makes rounds, or has.
+  bool is_in() const { return joined_ && step_known_; }
   bool finished() const { return outcome_.has_value() && in_flight_ == 0; }
   /// How it ended; ok if it left in order.
   const std::optional<Status>& outcome() const { return outcome_; }
@@ -66,6 +70,10 @@ class LossUser {
   };
 
   void declare(std::size_t index);
+  bool is_newcomer() const { return number_ >= plan_.workers; }
+  /// The first round of a tensor that this worker makes.
+  std::uint64_t first_round(std::size_t index, std::uint32_t number) const;
+  void begin_step();
   void start_round(std::size_t index);
   void launch(std::size_t index, Operation::Kind kind, std::uint64_t round);
   void look_at(std::size_t index, std::uint64_t round, const std::vector<std::int64_t>& values,
@@ -87,8 +95,11 @@ class LossUser {
   bool goes_ = false;
   bool in_barrier_ = false;
   bool leaving_ = false;
-  bool reading_ = false;  // After the last barrier.
-  std::uint64_t step_ = 0;
+  bool reading_ = false;           // After the last barrier.
+  std::uint64_t step_ = 0;         // Rounds begun, by turns of all tensors.
+  std::uint64_t steps_begun_ = 0;  // Of the program.
+  bool step_known_ = false;
+  bool in_step_ = false;  // It is to begin.
   std::uint64_t barriers_ = 0;
   std::size_t in_flight_ = 0;
   std::optional<Status> outcome_;

@@ -20,6 +20,7 @@ TEST(LossSimulation, OthersGoOnWithExactSumsForEverySeed) {
   std::uint64_t lost = 0;
   std::uint64_t went_on = 0;
   LossVisits visits;
+  std::uint64_t joined = 0;
   for (std::uint64_t seed = seeds.first; seed < seeds.first + seeds.count; ++seed) {
     replay.at(seed);
     LossJob job(seed);
@@ -31,12 +32,14 @@ TEST(LossSimulation, OthersGoOnWithExactSumsForEverySeed) {
     lost += job.lost();
     went_on += job.went_on() ? 1 : 0;
     visits.add(job.visits());
+    joined += job.joined();
   }
   if (seeds.count < 100) return;
   fmt::print("What befell workers in each phase, and while a loss was yet to be noticed:\n{}\n",
              visits.table());
   EXPECT_GT(lost, seeds.count / 2);
   EXPECT_GT(went_on, seeds.count / 8);
+  EXPECT_GT(joined, 0U);
 }
 
 }  // namespace

@@ -346,6 +346,7 @@ class Worker {
   }
 
  private:
+  friend class ProgramSteps;
   explicit Worker(std::unique_ptr<detail::WorkerImpl> impl);
   std::unique_ptr<detail::WorkerImpl> impl_;
 };

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+// Steps that begin at once, that wait, and before which shards are told of newcomers.
+#include "worker/step_gate.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/sim/sim_network.h"
+#include "worker/job_steps.h"
+
+namespace stretto {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+class StepGateTest : public testing::Test {
+ protected:
+  // How it began; nothing if it has not.
+  std::optional<Result<StepBegin>> begin(std::uint64_t step) {
+    const auto began = std::make_shared<std::optional<Result<StepBegin>>>();
+    last_ = began;
+    steps_.gate().begin(step, [began](const Result<StepBegin>& how) { *began = how; });
+    return *began;
+  }
+  void ask(std::uint64_t question) { steps_.gate().on_question({.number = question}); }
+  // The answer: `newcomers` come in before this step.
+  void answer(std::uint64_t question, std::uint64_t step, const std::vector<NodeId>& newcomers) {
+    Roster roster{.epoch = ++epoch_, .question = question, .step = step};
+    for (const NodeId node : newcomers) {
+      roster.members.push_back({.node = node, .address = {}, .from_step = step});
+    }
+    steps_.tick(&roster);
+  }
+
+  sim::VirtualClock clock_;
+  bool at_rest_ = true;
+  std::vector<control::AtStep> told_scheduler_;
+  std::vector<control::TakeIn> told_shards_;
+  std::uint64_t barriers_before_ = 0;
+  std::uint32_t epoch_ = 0;
+  std::shared_ptr<std::optional<Result<StepBegin>>> last_;
+  JobSteps steps_{
+      clock_,
+      5s,
+      1s,
+      {.gate = {
+           .tell_scheduler =
+               [this](const control::AtStep& said) { told_scheduler_.push_back(said); },
+           .tell_shards = [this](const control::TakeIn& said) { told_shards_.push_back(said); },
+           .is_at_rest = [this] { return at_rest_; },
+           .barriers = [] { return 3; }},
+       .entered = [this](std::uint64_t barriers) { barriers_before_ = barriers; }}};
+};
+
+TEST_F(StepGateTest, WhileNobodyComesAStepBeginsAtOnce) {
+  EXPECT_FALSE(steps_.gate().count()->is_asked);
+  EXPECT_EQ((*begin(1))->step, 1U);
+  EXPECT_EQ(steps_.gate().count()->begun, 1U);
+  EXPECT_THAT(told_scheduler_, IsEmpty());
+}
+
+TEST_F(StepGateTest, OneStepMayBeginBeforeTheAnswerAndTheNextWaits) {
+  begin(1);
+  ask(1);
+  ASSERT_EQ(told_scheduler_.size(), 1U) << "at once: the program may wait for others";
+  EXPECT_EQ(told_scheduler_[0].step, 2U);
+  EXPECT_TRUE(begin(2).has_value());
+  EXPECT_FALSE(begin(3).has_value());
+  answer(1, 4, {9});
+  ASSERT_TRUE(last_->has_value());
+  EXPECT_EQ((**last_)->newcomers, 0U) << "they come before step 4";
+  EXPECT_THAT(told_shards_, IsEmpty());
+}
+
+TEST_F(StepGateTest, ShardsAreToldWhenAllThatWasBegunIsDone) {
+  begin(1);
+  ask(1);
+  begin(2);
+  at_rest_ = false;
+  answer(1, 3, {8, 9});
+  EXPECT_FALSE(begin(3).has_value());
+  at_rest_ = true;
+  steps_.tick(nullptr);
+  ASSERT_TRUE(last_->has_value());
+  EXPECT_EQ((**last_)->newcomers, 2U);
+  EXPECT_FALSE((**last_)->comes_in);
+  ASSERT_EQ(told_shards_.size(), 1U);
+  EXPECT_EQ(told_shards_[0].step, 3U);
+  EXPECT_EQ(told_shards_[0].barriers, 3U);
+  EXPECT_THAT(told_shards_[0].nodes, ElementsAre(8, 9));
+  EXPECT_FALSE(steps_.gate().count()->is_asked);
+}
+
+TEST_F(StepGateTest, ANewcomerThatIsLostMeanwhileChangesNothing) {
+  ask(1);
+  begin(1);
+  EXPECT_FALSE(begin(2).has_value());
+  answer(1, 2, {});
+  EXPECT_TRUE(last_->has_value());
+  EXPECT_THAT(told_shards_, IsEmpty());
+}
+
+TEST_F(StepGateTest, WhoHasSatOutTheStepHasNothingToTell) {
+  begin(1);
+  ask(1);
+  answer(1, 3, {9});
+  steps_.gate().catch_up(6);
+  EXPECT_TRUE(begin(7).has_value());
+  EXPECT_THAT(told_shards_, IsEmpty());
+}
+
+TEST_F(StepGateTest, NothingWaitsForEver) {
+  ask(1);
+  begin(1);
+  EXPECT_FALSE(begin(2).has_value());
+  clock_.advance_to(steps_.next_due());
+  steps_.tick(nullptr);
+  ASSERT_TRUE(last_->has_value());
+  EXPECT_EQ((*last_)->status().code(), Code::kTimeout);
+  EXPECT_THAT((*last_)->status().cause(), HasSubstr("the scheduler has not said"));
+  begin(2);
+  steps_.gate().end_all({Code::kPeerLost, "worker 1 is lost"});
+  EXPECT_EQ((*last_)->status().code(), Code::kPeerLost);
+  EXPECT_EQ(begin(3)->status().code(), Code::kPeerLost);
+}
+
+TEST_F(StepGateTest, ANewcomerIsInOnceAllShardsHaveTakenItIn) {
+  const Roster roster{.epoch = 1, .members = {{.node = 9, .address = {}, .joining = true}}};
+  EXPECT_TRUE(steps_.comes_in(roster, 9, 2));
+  ASSERT_EQ(told_scheduler_.size(), 1U);
+  EXPECT_EQ(told_scheduler_[0].number, 0U);
+  const control::TakeIn said{.step = 40, .barriers = 7, .nodes = {9}};
+  EXPECT_FALSE(steps_.on_taken_in(4, said));
+  EXPECT_FALSE(steps_.on_taken_in(4, said)) << "once for each shard";
+  EXPECT_TRUE(steps_.on_taken_in(5, said));
+  EXPECT_EQ(told_scheduler_.back().step, 40U);
+  EXPECT_EQ(barriers_before_, 7U);
+  EXPECT_EQ(steps_.gate().count()->begun, 39U);
+  const auto first = begin(40);
+  ASSERT_TRUE(first.has_value());
+  EXPECT_TRUE((*first)->comes_in);
+  EXPECT_EQ((*first)->newcomers, 1U);
+  EXPECT_FALSE((*begin(41))->comes_in);
+  EXPECT_FALSE(steps_.too_late());
+}
+
+TEST_F(StepGateTest, ANewcomerThatNobodyTakesInSaysWhy) {
+  const Roster roster{.epoch = 1, .members = {{.node = 9, .address = {}, .joining = true}}};
+  EXPECT_FALSE(steps_.comes_in(roster, 8, 2)) << "who was there from the begin is in";
+  steps_.comes_in(roster, 9, 2);
+  clock_.advance_to(steps_.next_due());
+  EXPECT_TRUE(steps_.too_late());
+  EXPECT_THAT(Entering::too_late().cause(), HasSubstr("stretto::ProgramSteps"));
+}
+
+}  // namespace
+}  // namespace stretto

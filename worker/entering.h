@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// Entering: how a worker comes into a job that runs. It greets all shards, says so, and is in once
+// each of them has taken it in.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <set>
+
+#include "common/clock.h"
+#include "van/control.h"
+
+namespace stretto {
+
+/// Thread: loop.
+class Entering {
+ public:
+  using Tell = std::function<void(const control::AtStep&)>;
+
+  /// It is known to the scheduler, and has links to so many shards, which is all of them. It is
+  /// patient until then.
+  void begin(std::size_t shards, Time deadline, const Tell& tell) {
+    if (shards_ != 0) return;
+    shards_ = shards;
+    deadline_ = deadline;
+    tell({});
+  }
+  /// A shard has taken it in. What it said, once all have.
+  std::optional<control::TakeIn> on_taken_in(NodeId shard, const control::TakeIn& said,
+                                             const Tell& tell) {
+    if (shards_ == 0 || !taken_in_.insert(shard).second || taken_in_.size() < shards_) return {};
+    deadline_ = Time::max();
+    tell({.step = said.step});
+    return said;
+  }
+
+  /// True once: its patience has ended.
+  bool late(Time now) {
+    if (now < deadline_) return false;
+    deadline_ = Time::max();
+    return true;
+  }
+  Time next_due() const { return deadline_; }
+  static Status too_late() {
+    return Status(Code::kRendezvousTimeout,
+                  "no step of the job has begun before which this worker could come in: the "
+                  "programs of the others must tell when their steps begin (stretto::ProgramSteps)")
+        .with_operation("join");
+  }
+
+ private:
+  std::size_t shards_ = 0;  // 0: it is not on its way.
+  std::set<NodeId> taken_in_;
+  Time deadline_ = Time::max();
+};
+
+}  // namespace stretto

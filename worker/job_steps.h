@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// JobSteps: this worker's way into a job that runs, if it comes late, and where its steps begin
+// from then on.
+#pragma once
+
+#include <functional>
+
+#include "worker/entering.h"
+#include "worker/step_gate.h"
+
+namespace stretto {
+
+/// Thread: loop.
+class JobSteps {
+ public:
+  struct Ways {
+    StepGate::Ways gate;
+    /// It is in: so many barriers were before.
+    std::function<void(std::uint64_t barriers)> entered;
+  };
+
+  JobSteps(const Clock& clock, Duration patience, Duration entering_patience, Ways ways)
+      : clock_(clock),
+        entering_patience_(entering_patience),
+        ways_(std::move(ways)),
+        gate_(clock, patience, ways_.gate) {}
+
+  /// There are links to all shards, so many. True if this one has yet to be taken in by them.
+  bool comes_in(const Roster& roster, NodeId self, std::size_t shards) {
+    const Member* member = roster.find(self);
+    if (member == nullptr || (!member->joining && member->from_step == 0)) return false;
+    entering_.begin(shards, after(clock_.now(), entering_patience_), ways_.gate.tell_scheduler);
+    return true;
+  }
+  /// True if it is in by that.
+  bool on_taken_in(NodeId shard, const control::TakeIn& said) {
+    const auto in = entering_.on_taken_in(shard, said, ways_.gate.tell_scheduler);
+    if (!in) return false;
+    ways_.entered(in->barriers);
+    gate_.enter(*in);
+    return true;
+  }
+  /// True once: it has waited in vain to be taken in.
+  bool too_late() { return entering_.late(clock_.now()); }
+
+  StepGate& gate() { return gate_; }
+  /// Of membership's last roster, or null.
+  void tick(const Roster* roster) {
+    if (roster != nullptr && roster->epoch != followed_epoch_) {
+      followed_epoch_ = roster->epoch;
+      gate_.follow(*roster);
+    }
+    gate_.tick();
+  }
+  Time next_due() const { return std::min(entering_.next_due(), gate_.next_due()); }
+  bool idle() const { return gate_.idle(); }
+
+ private:
+  const Clock& clock_;
+  const Duration entering_patience_;
+  const Ways ways_;
+  Entering entering_;
+  StepGate gate_;
+  std::uint32_t followed_epoch_ = 0;
+};
+
+}  // namespace stretto

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// StepGate: where this worker's steps begin. Newcomers come in there: the scheduler asks all which
+// step they have not begun, and none begins one beyond that before it knows who comes in before
+// which. That is told to the shards when all that was begun before is done, ahead of the step's
+// first share.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <set>
+
+#include "common/clock.h"
+#include "core/roster.h"
+#include "stretto/steps.h"
+#include "van/control.h"
+
+namespace stretto {
+
+/// Thread: any.
+struct StepCount {
+  std::atomic<std::uint64_t> begun{0};  ///< The step that the program is in.
+  std::atomic<bool> is_asked{false};    ///< The loop must hear of the next one.
+};
+
+/// Thread: loop.
+class StepGate {
+ public:
+  using Begun = std::function<void(const Result<StepBegin>&)>;
+  struct Ways {
+    std::function<void(const control::AtStep&)> tell_scheduler;
+    std::function<void(const control::TakeIn&)> tell_shards;
+    /// No round is open that this worker has a share in, and nothing of its own is in flight.
+    std::function<bool()> is_at_rest;
+    /// Barriers that it has come to.
+    std::function<std::uint64_t()> barriers;
+  };
+
+  /// A step waits at most for `patience`.
+  StepGate(const Clock& clock, Duration patience, Ways ways)
+      : clock_(clock), patience_(patience), ways_(std::move(ways)) {}
+
+  const std::shared_ptr<StepCount>& count() const { return count_; }
+
+  /// The program begins this step as soon as `begun` is called. One at a time.
+  void begin(std::uint64_t step, Begun begun);
+  /// This worker has come in, with others perhaps, before this step.
+  void enter(const control::TakeIn& taken);
+  /// It has sat out steps, and is where others are.
+  void catch_up(std::uint64_t step);
+  /// The scheduler asks, and is answered at once: programs may wait for one another. It answers by
+  /// a roster.
+  void on_question(const control::AtStep& question);
+  void follow(const Roster& roster);
+
+  void tick();
+  Time next_due() const { return waiting_ ? waiting_->deadline : Time::max(); }
+  bool idle() const { return !waiting_; }
+  /// When the step was to begin that waits.
+  std::optional<Time> waits_since() const;
+  void end_all(const Status& why);
+
+ private:
+  struct Waiting {
+    std::uint64_t step = 0;
+    Begun begun;
+    Time since;
+    Time deadline;
+  };
+  void let_go(std::uint32_t newcomers);
+  void give_up(const Status& why);
+  void forget_question();
+
+  const Clock& clock_;
+  const Duration patience_;
+  const Ways ways_;
+  const std::shared_ptr<StepCount> count_ = std::make_shared<StepCount>();
+  std::optional<Waiting> waiting_;
+  std::uint64_t question_ = 0;  // That has not come to its end; 0: none has.
+  std::uint64_t told_ = 0;      // The last step that the program may begin without an answer.
+  std::uint64_t decided_ = 0;   // Newcomers come in before this step; 0: not known yet.
+  std::set<NodeId> newcomers_;
+  Status ended_;               // Why nothing begins any more, or ok.
+  std::uint32_t entered_ = 0;  // Newcomers of the first step, ourselves among them.
+};
+
+}  // namespace stretto
