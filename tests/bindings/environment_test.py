@@ -55,6 +55,14 @@ class Place(unittest.TestCase):
             with self.subTest(name):
                 self.assertEqual(self.place(**variables), wanted)
 
+    def test_who_comes_into_a_job_that_runs_has_a_rank_beyond_it(self):
+        late = LAUNCHED | {"STRETTO_RANK": 6, "STRETTO_WORLD_SIZE": 6}
+        with self.assertRaisesRegex(errors.InvalidArgument, "only 6 workers"):
+            self.place(**late)
+        given = {name: str(value) for name, value in (late | {"STRETTO_MIN_WORKERS": 2}).items()}
+        with mock.patch.dict(os.environ, given, clear=True):
+            self.assertTrue(environment.place().late)
+
     def test_one_host_of_byteps_is_alone_unless_forced(self):
         """As its scheduler and servers are not there: they end at once."""
         single = {"DMLC_PS_ROOT_URI": "h", "DMLC_PS_ROOT_PORT": 1, "DMLC_NUM_WORKER": 1,

@@ -150,6 +150,7 @@ void bind_worker(py::module_& module) {
           py::arg("owner"))
       .def("barrier", &PyWorker::barrier)
       .def("sit_out", &PyWorker::sit_out)
+      .def("next_step", &next_step)
       .def_property_readonly("tracing", &PyWorker::tracing)
       .def("note_span", &PyWorker::note_span, py::arg("kind"), py::arg("begin_s"), py::arg("end_s"))
       .def("pause", &PyWorker::pause, py::arg("what"))

@@ -196,4 +196,11 @@ PyTicket PyWorker::keep(Ticket ticket, py::object owner) {
   return PyTicket(std::move(ticket));
 }
 
+std::pair<std::uint32_t, bool> next_step(PyWorker& worker) {
+  worker.process().refuse_others();
+  const StepBegin begins =
+      value_of(heard([&inside = worker.worker()] { return ProgramSteps(inside).next(); }));
+  return {begins.newcomers, begins.comes_in};
+}
+
 }  // namespace stretto::python

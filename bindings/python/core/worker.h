@@ -10,9 +10,11 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "bindings/python/core/errors.h"
+#include "stretto/steps.h"
 #include "stretto/worker.h"
 
 namespace stretto::python {
@@ -109,5 +111,9 @@ class PyWorker {
   std::shared_ptr<Worker> worker_;  // Shared with calls that a signal interrupted.
   std::list<Kept> kept_;            // The owners of memory that operations in flight use.
 };
+
+/// A step of the program's begins: how many workers take part from it on that did not before, and
+/// whether this is one of them.
+std::pair<std::uint32_t, bool> next_step(PyWorker& worker);
 
 }  // namespace stretto::python

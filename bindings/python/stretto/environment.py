@@ -82,6 +82,7 @@ class Place:
     local_rank: int  # Among the workers of its host, as torchrun counts them,
     local_size: int  # and how many these are.
     scheduler: str  # host:port, or empty: this process is alone.
+    late: bool = False  # It comes to an elastic job that runs.
 
     @property
     def alone(self):
@@ -121,7 +122,8 @@ def place():
         dmlc_local_rank = number("BYTEPS_LOCAL_RANK", default=0)
         _check_local(dmlc_local_rank, dmlc_local_size, _LOCAL_RANK[1:2], _LOCAL_SIZE[1:2])
         rank = -1 if worker is None else worker * dmlc_local_size + dmlc_local_rank
-    if rank >= size:
+    late = rank >= size and truth("STRETTO_MIN_WORKERS")
+    if rank >= size and not late:
         raise errors.InvalidArgument(
             f"this worker's rank is {rank}, but there are only {size} workers; look at "
             "STRETTO_RANK and STRETTO_WORLD_SIZE, or DMLC_WORKER_ID and DMLC_NUM_WORKER")
@@ -137,4 +139,4 @@ def place():
     servers = number("STRETTO_SERVERS", "DMLC_NUM_SERVER", default=1, least=1)
     if size == 1 and rank == -1:
         rank = 0
-    return Place(rank, size, servers, local_rank, local_size, scheduler)
+    return Place(rank, size, servers, local_rank, local_size, scheduler, late)

@@ -78,12 +78,23 @@ class Session:
         self._sat_out = 0
         self.told_of_loss = False  # What the first one means for the program.
         self._seats_in = None  # Those that all have agreed on, if they do.
+        self._newcomers = 0  # That came when this one did,
+        self.came_late = False  # to a job that ran.
+        self._seat = None  # Of one that came to a job that ran.
+        self._order = list(range(place.size))  # Of seats, as that of ranks.
+        self.is_new = place.late  # In that job, and has nothing of the others yet.
+        self.has_state = False  # The program tells itself where others may come in.
+        self.optimizers = []  # Weakly, what is to be given to those,
+        self.alike = {}  # and tensors that were made alike, by name.
         if place.rank < 0:
             self.worker()  # The scheduler chooses the rank.
 
     @property
     def rank(self):
-        """This worker's place among those who are in, from 0."""
+        """This worker's place among those who are in, from 0; before it comes into a job that runs
+        the last one of those that there may be."""
+        if self._worker is None and self.is_new:
+            return self.place.size - 1
         if self._seats_in is not None:
             return self._seats_in.index(self.seat)
         worker = self._worker
@@ -91,8 +102,9 @@ class Session:
 
     @property
     def seat(self):
-        """The same among all who were there at first: it stays as it is when others are lost."""
-        return self.place.rank
+        """The same among all who were there at first: it stays as it is when others are lost. Who
+        comes later gets a free one; None before that."""
+        return self._seat if self.came_late else self.place.rank
 
     @property
     def seats(self):
@@ -126,7 +138,29 @@ class Session:
     def agree_on(self, seats):
         """From now on rank and size are those among these seats, and change only by this: all
         workers call it at the same place of their programs."""
-        self._seats_in = tuple(sorted(seats))
+        self._seats_in = tuple(self.in_order(seats))
+
+    def in_order(self, seats):
+        """These seats, by rank."""
+        return sorted(seats, key=self._order.index)
+
+    def take_seats(self, order, mine=None):
+        """Others have come: this is the order now, and if this is one of them its own seat."""
+        self._order = list(order) + [seat for seat in range(self.seats) if seat not in order]
+        if mine is not None:
+            self._seat = mine
+
+    def next_step(self):
+        """A step begins, here and at all other workers. Returns how many workers take part from
+        now on that did not before; none in a job of fixed size."""
+        return self.worker().next_step()[0] if self.elastic else 0
+
+    def come_in(self):
+        """Joins a job that runs, and returns how many do at this step. Then it takes part in the
+        others' exchanges, and has no seat yet."""
+        self.worker()
+        self.is_new = False
+        return self._newcomers
 
     @property
     def present(self):
@@ -134,9 +168,14 @@ class Session:
         return self.place.size if self._worker is None else self._worker.size
 
     @property
+    def present_rank(self):
+        """This worker's rank by the last view."""
+        return self.worker().rank
+
+    @property
     def alone(self):
         """True if there is nobody to exchange with."""
-        return self.place.alone
+        return self.place.alone or self.is_new
 
     def is_inherited(self):
         """True in a child of the process that made it. Raises UsedAfterFork if that one has
@@ -171,6 +210,9 @@ class Session:
         worker = _core.Worker.join(options)
         self.joined_in_s = time.monotonic() - started
         self.place = dataclasses.replace(self.place, rank=worker.rank)
+        if worker.elastic:
+            self._newcomers, self.came_late = worker.next_step()
+            self.is_new = self.came_late
         self._job = _job_at(self.place)
         return worker
 

@@ -63,6 +63,17 @@ def _facts_of(text):
     return facts
 
 
+class Agreed:
+    """What the others have agreed on already."""
+
+    def done(self):
+        """True."""
+        return True
+
+    def wait(self):
+        """Returns at once."""
+
+
 class Agreement:
     """About one thing. It begins at once. Thread: one at a time.
 

@@ -106,7 +106,10 @@ def broadcast_alike(params, root_rank, prefix, facts):
     pairs = _named(params)
     for name, tensor in pairs:
         wire.check(tensor, f"tensor '{name}'")
-    if session.current().alone:
+    now = session.current()
+    if now.is_new or now.elastic:
+        now.alike.update((f"{prefix}{name}", tensor.detach()) for name, tensor in pairs)
+    if now.alone:
         return
     facts = facts | {"root_rank": str(root_rank)} | {
         f"'{name}'": agreement.fact_of(tensor) for name, tensor in pairs}
@@ -123,12 +126,13 @@ def broadcast_object(obj: Any, root_rank: int = 0, name: Optional[str] = None) -
         return obj
     label = f"Object.{name or 'object'}"
     is_root, data = exchange.from_root(root_rank, label, lambda is_root: (
-        is_root, _bytes_from(obj, is_root, root_rank, label)))
+        is_root, bytes_from(obj, is_root, root_rank, label)))
     return obj if is_root else objects.decode(data)
 
 
-def _bytes_from(obj, is_root, root, label):
-    # What encodes the object that the root has.
+def bytes_from(obj, is_root, root, label):
+    """What encodes the object that the root has. Not whole if that one is lost meanwhile, in an
+    elastic job."""
     data, wrong = b"", None
     if is_root:
         try:
@@ -152,28 +156,29 @@ def _bytes_from(obj, is_root, root, label):
     return found[:size].numpy().tobytes()
 
 
-def _without_tensors(value, tensors):
-    # A copy of the structure with a description in the place of each tensor.
+def without_tensors(value, tensors):
+    """A copy of the structure with a description in the place of each tensor, which is added to
+    the list."""
     if isinstance(value, torch.Tensor):
         tensors.append(value)
         return {"stretto.tensor": [str(value.dtype), list(value.shape)]}
     if isinstance(value, dict):
-        return {key: _without_tensors(item, tensors) for key, item in value.items()}
+        return {key: without_tensors(item, tensors) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return type(value)([_without_tensors(item, tensors) for item in value])
+        return type(value)([without_tensors(item, tensors) for item in value])
     return value
 
 
-def _with_tensors(value, tensors):
-    # The structure, with a new tensor for each description.
+def with_tensors(value, tensors):
+    """The structure, with a new tensor for each description, which is added to the list."""
     if isinstance(value, dict):
         if "stretto.tensor" in value:
             dtype, shape = value["stretto.tensor"]
             tensors.append(torch.zeros(shape, dtype=getattr(torch, dtype.split(".")[1])))
             return tensors[-1]
-        return {key: _with_tensors(item, tensors) for key, item in value.items()}
+        return {key: with_tensors(item, tensors) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return type(value)([_with_tensors(item, tensors) for item in value])
+        return type(value)([with_tensors(item, tensors) for item in value])
     return value
 
 
@@ -218,6 +223,27 @@ def _by_number(state, own, labels):
                               for group, names in zip(own["param_groups"], labels)])
 
 
+def state_by_label(optimizer):
+    """The optimizer's state_dict(), by what parameters are called at all workers."""
+    return _by_label(optimizer.state_dict(), _labels(optimizer))
+
+
+def load_by_label(optimizer, state):
+    """Loads such a one."""
+    optimizer.load_state_dict(_by_number(state, optimizer.state_dict(), _labels(optimizer)))
+
+
+def filled(value, tensors):
+    """A copy of the structure, with the next of these for each tensor."""
+    if isinstance(value, torch.Tensor):
+        return next(tensors)
+    if isinstance(value, dict):
+        return {key: filled(item, tensors) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return type(value)([filled(item, tensors) for item in value])
+    return value
+
+
 def broadcast_optimizer_state(optimizer: torch.optim.Optimizer, root_rank: int,
                               prefix: str = "Parameter.") -> None:
     """Makes the optimizer's state and options what they are at the worker `root_rank`, also where
@@ -242,14 +268,14 @@ def broadcast_optimizer_state(optimizer: torch.optim.Optimizer, root_rank: int,
 def _state_from(mine, is_root, root, prefix):
     # The state that the root has, with new tensors; None at the root, which has it.
     tensors: List[torch.Tensor] = []
-    described = _without_tensors(mine, tensors)
+    described = without_tensors(mine, tensors)
     label = f"Object.{prefix}optimizer"
-    data = _bytes_from(described, is_root, root, label)
+    data = bytes_from(described, is_root, root, label)
     found = None
     if not is_root:
         try:
             tensors.clear()
-            found = _with_tensors(objects.decode(data), tensors)
+            found = with_tensors(objects.decode(data), tensors)
         except ValueError:
             if session.current().elastic:
                 return None  # The root was lost while it told: it is asked for again.

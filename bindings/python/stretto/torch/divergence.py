@@ -43,7 +43,7 @@ class Watch:
         self._choice = choice
         self._label = label
         self._session = None
-        self._steps = 0
+        self.steps = 0  # That all have made.
         self._step = 0  # That of the digests in flight,
         self._handle = None
         self._checksums = []
@@ -60,12 +60,12 @@ class Watch:
             digests = {seat: digest for seat, digest in enumerate(rows) if digest}
             if len(set(digests.values())) > 1:
                 self._end(digests, optimizer)
-        self._steps += 1
-        if self._steps % self._every == 0:
+        self.steps += 1
+        if self.steps % self._every == 0:
             self._begin(now)
 
     def _begin(self, now):
-        self._step = self._steps
+        self._step = self.steps
         self._checksums = [_checksum(parameter) for _, parameter in self._named]
         digests = torch.zeros(now.seats, 1, dtype=torch.int64)
         digests[now.seat, 0] = exchange.digest_of(repr(self._checksums)) or 1  # 0: nobody's.
@@ -90,7 +90,7 @@ class Watch:
         if self._choice == "raise":
             raise errors.Diverged(text, operation="digest", peer=f"worker {odd[0]}")
         # The root's rank, among those who are in.
-        here = sorted(exchange.attendance(f"Refill.{self._label}"))
+        here = session.current().in_order(exchange.attendance(f"Refill.{self._label}"))
         if first[right] not in here:
             raise errors.Diverged(f"{text}; worker {first[right]} is lost since",
                                   operation="digest", peer=f"worker {odd[0]}")

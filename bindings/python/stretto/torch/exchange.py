@@ -138,7 +138,7 @@ def begin_broadcast(tensor, root, name, compared=True):
     wire.check(tensor)
     now = session.current()
     if now.alone:
-        _check_root(root, 1)
+        _check_root(root, now.seats)
         return Handle(session.Done(), tensor)
     direct = tensor.device.type == "cpu" and tensor.is_contiguous()
     data = tensor.detach() if direct else tensor.detach().to("cpu").contiguous()
@@ -205,7 +205,7 @@ def from_root(root, label, give):
         return give(now.rank == root)
     here = attendance(label, [root])
     while True:
-        seats = sorted(here)
+        seats = now.in_order(here)
         _check_one_root(here, label)
         if root >= len(seats):
             raise errors.MembersChanged(
@@ -235,7 +235,8 @@ def _gather(mine, name):
     # One row of some whole numbers from every worker, by seat; of who is lost there are zeros.
     now = session.current()
     rows = torch.zeros(now.seats, len(mine), dtype=torch.int64)
-    rows[now.seat] = torch.tensor(mine)
+    if now.seat is not None:
+        rows[now.seat] = torch.tensor(mine)
     return begin(rows, rows, name, False, 0).wait()
 
 

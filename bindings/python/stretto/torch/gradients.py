@@ -175,7 +175,11 @@ class GradientExchange:
     # ---- out
 
     def _on_gradient(self, slot):
-        if not self.enabled or self._is_alone():
+        if not self.enabled:
+            return
+        if not self._begun:
+            self._loss.begin_step(self._scope)
+        if self._is_alone():
             return
         if slot.passes >= self._passes:
             raise AssertionError(
@@ -205,6 +209,19 @@ class GradientExchange:
         if self._first.arrived is None or any(slot.arrived is None for slot in bucket.slots):
             return -min(slot.index for slot in bucket.slots)
         return max(slot.arrived for slot in bucket.slots) + 1 - len(self._slots)
+
+    @property
+    def layouts(self):
+        """What is known of each parameter: True if its gradients are sparse somewhere, by name."""
+        return {slot.name: slot.is_sparse for slot in self._slots}
+
+    def follow_others(self, layouts):
+        """Those who are in already have agreed, and know of layouts; so does this one now."""
+        self._is_alone()
+        self._agreement = agreement.Agreed()
+        self._staging = self._staging or self._new_staging()
+        for slot in self._slots:
+            slot.is_sparse = layouts[slot.name]
 
     def agree(self):
         """Raises Mismatch unless all workers exchange the same gradients in the same way. Waits
@@ -238,10 +255,7 @@ class GradientExchange:
 
     def _send(self, bucket):
         gradients = [self._dense_gradient(slot) for slot in bucket.slots]
-        weight = self._loss.weight()
-        if weight != 1.0:
-            for gradient in gradients:
-                gradient.mul_(weight)
+        self._loss.scale(gradients, self._rule)
         small, bucket.context = self._compression.compress(_joined(gradients))
         priority = self._priority(bucket)
         if wire.goes_as_it_is(small) and self._staging is None:
@@ -319,6 +333,8 @@ class GradientExchange:
 
     def send_missing(self):
         """Sends what has not been sent: what backward has not brought, as zeros."""
+        if not self._begun:
+            self._loss.begin_step(self._scope)
         self._begun = False
         if self._is_alone():
             return

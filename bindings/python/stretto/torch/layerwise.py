@@ -204,4 +204,4 @@ def make(optimizer, model, gradients, scope):
         _watch(module, result)
     if not isinstance(model, torch.jit.ScriptModule):  # Which takes no hooks, and needs none.
         model.register_forward_pre_hook(_BeforeEvaluation(result))
-    return result
+    return synchronous.registered(result)

@@ -3,6 +3,8 @@
 
 import sys
 
+from stretto import session
+from stretto.torch import newcomers
 from stretto.torch.elastic import sampler
 
 _CHOICES = ("redistribute", "shrink")
@@ -31,10 +33,25 @@ class OnLoss:
         self.choice = choice
         self._sampler = weighted_by
         self._present = None
+        self._met = None  # Who came in before this step, if somebody did.
 
-    def weight(self):
-        """Of this worker's gradients in the mean over all."""
-        return 1.0 if self._sampler is None else self._sampler.weight()
+    def begin_step(self, scope):
+        """Before anything of a step of an exchange in this scope travels: newcomers come in."""
+        if scope.kind == "optimizer" and scope.number == 1 and session.is_initialized():
+            self._met = newcomers.begin_step(session.current())
+
+    def scale(self, gradients, rule):
+        """What this worker gives to what the rule makes of all their gradients: by its samples in a
+        mean, and nothing of gradients that were computed before it knew the parameters."""
+        met = self._met
+        weight = 1.0 if self._sampler is None or rule != "mean" else self._sampler.weight()
+        if met is not None and rule == "mean":
+            weight *= (met.old + met.new) / met.old
+        for gradient in gradients:
+            if met is not None and met.is_new:
+                gradient.zero_()
+            elif weight != 1.0:
+                gradient.mul_(weight)
 
     def look(self, now):
         """Once a step: the first time that somebody is lost, rank 0 says what that means."""

@@ -3,10 +3,11 @@
 
 import contextlib
 import copy
+import weakref
 
 import torch
 
-from stretto import notices
+from stretto import notices, session
 from stretto.torch import exchange
 
 
@@ -50,6 +51,12 @@ def wrapped(optimizer, methods, **attributes):
                             if name not in ("step", "state", "param_groups")})
     result.__dict__.update(attributes, _stretto_original=optimizer)
     return result
+
+
+def registered(optimizer):
+    """The same, which is given to those who come into the job later."""
+    session.current().optimizers.append(weakref.ref(optimizer))
+    return optimizer
 
 
 class Wrapped:
@@ -187,4 +194,5 @@ class Synchronous(Wrapped):
 
 def make(optimizer, gradients, scope):
     """The optimizer, wrapped so that it steps by these gradients."""
-    return wrapped(optimizer, Synchronous, _stretto_scope=scope, _stretto_exchange=gradients)
+    return registered(wrapped(optimizer, Synchronous, _stretto_scope=scope,
+                              _stretto_exchange=gradients))

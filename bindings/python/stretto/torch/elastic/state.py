@@ -13,7 +13,7 @@ from typing import Any, Callable, List, Optional, Sequence
 import torch
 
 from stretto import session
-from stretto.torch import broadcasting, exchange
+from stretto.torch import broadcasting, exchange, newcomers
 from stretto.torch.elastic.errors import HostsUpdatedInterrupt
 from stretto.torch.elastic.reader import ElasticReader
 from stretto.torch.elastic.sampler import ElasticSampler
@@ -33,6 +33,8 @@ class State:
         self._session: Any = None
         self._label = ""
         self._seats: Optional[List[int]] = None  # Of those who are in, as all know.
+        if session.is_initialized():
+            session.current().has_state = True
 
     def register_reset_callbacks(self, callbacks: Sequence[Callable[[], None]]) -> None:
         """These are called after others are in than before, for what depends on their number, such
@@ -53,6 +55,11 @@ class State:
     def check_host_updates(self) -> None:
         """Raises HostsUpdatedInterrupt, at all workers, if others are in than when they last
         looked. In an elastic job it waits for all; in others it does nothing."""
+        now = session.current()
+        came = now.next_step()
+        if came:
+            self._meet(now, came)
+            raise HostsUpdatedInterrupt()
         before = self._seats
         self.attend()
         if before is None or self._seats == before or not self._begins_anew(before):
@@ -64,19 +71,34 @@ class State:
         now = session.current()
         if not now.elastic:
             return
-        if self._session is not now:
-            self._session, self._seats = now, None
-            self._label = now.new_scope("state").prefix
+        self._follow(now)
         samplers = self._samplers()
         rows = exchange.attendance(f"Elastic.{self._label}",
                                    [sampler.processed_here for sampler in samplers])
         for index, sampler in enumerate(samplers):
             sampler.note({seat: row[index] for seat, row in rows.items()})
-        before, self._seats = self._seats, sorted(rows)
+        before, self._seats = self._seats, now.in_order(rows)
         now.agree_on(self._seats)
         if before is not None and self._begins_anew(before):
             for sampler in samplers:
                 sampler.divide(self._seats)
+
+    def _follow(self, now):
+        if self._session is not now:
+            self._session, self._seats = now, None
+            self._label = now.new_scope("state").prefix
+
+    def _meet(self, now, came):
+        # Others come in, or this one does: all know then who is in, and what was processed.
+        self._follow(now)
+        samplers = self._samplers()
+        met = newcomers.meet(now, came, [sampler.processed_here for sampler in samplers])
+        now.agree_on(met.seats)
+        self._seats = list(met.seats)
+        for index, sampler in enumerate(samplers):
+            if not met.is_new:
+                sampler.note({seat: row[index] for seat, row in met.rows.items()})
+            sampler.divide(self._seats)
 
     def _begins_anew(self, before):
         # Unless some were lost, and what they had not processed is left out.
@@ -132,6 +154,9 @@ class ObjectState(State):
             setattr(self, name, _copied(value))
 
     def sync(self) -> None:
+        now = session.current()
+        if now.is_new:
+            self._meet(now, now.come_in())
         self.attend()
         if self._names:
             found = self._bcast_object({name: getattr(self, name) for name in self._names})
@@ -165,6 +190,11 @@ class _Optimizer(_Model):
 
     def sync(self, label):
         broadcasting.broadcast_optimizer_state(self.value, 0, f"Elastic.{label}.")
+        exchanged = getattr(self.value, "_stretto_exchange", None)
+        if hasattr(exchanged, "layouts"):
+            layouts = broadcasting.broadcast_object(exchanged.layouts, name=f"Elastic.{label}")
+            if session.current().came_late:
+                exchanged.follow_others(layouts)
 
 
 class _Sampler(_Model):

@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A worker of an elastic job of three, of which one is lost and replaced: by an unchanged loop
+("loop"), or with a state of its own ("state")."""
+
+import hashlib
+import os
+import pathlib
+import signal
+import sys
+
+import torch
+import stretto.torch as st
+from stretto import environment
+from stretto.torch import newcomers
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "examples" / "torch"))
+
+import datasets  # pylint: disable=wrong-import-position
+
+AFTER, MORE = 20, 60
+loses = int(sys.argv[2])
+number = environment.number("STRETTO_RANK", default=0)
+st.init()
+
+
+def die():
+    """As a crash does."""
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def digest(model):
+    """Of all parameters."""
+    found = hashlib.sha256()
+    for _, tensor in model.named_parameters():
+        found.update(tensor.detach().numpy().tobytes())
+    return found.hexdigest()[:12]
+
+
+def die_in_meeting(which):
+    """While something is given to newcomers, the so many-th time."""
+    exchange, calls = newcomers._exchange, []
+
+    def dying(*arguments):
+        calls.append(arguments)
+        found = exchange(*arguments)
+        if len(calls) == which:
+            die()
+        return found
+
+    newcomers._exchange = dying
+
+
+def net():
+    """For digits."""
+    torch.manual_seed(number)
+    return torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 32), torch.nn.ReLU(),
+                               torch.nn.Linear(32, 10))
+
+
+def loop():
+    """Knows nothing of losses, of which there are three."""
+    if number == 3:  # The first that comes is lost while it does,
+        die_in_meeting(1)
+    if number == 1:  # and one that gives while the next one comes.
+        die_in_meeting(2)
+    (images, labels), (test_images, test_labels) = datasets.digits()
+    model = net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.5, momentum=0.5)
+    st.broadcast_parameters(model.state_dict(), root_rank=0)
+    st.broadcast_optimizer_state(optimizer, root_rank=0)
+    optimizer = st.DistributedOptimizer(optimizer, model.named_parameters(), digest_every=10)
+    step = full_again = 0
+    stops = torch.zeros(1)
+    while not stops.item():
+        step += 1
+        if step == 5:
+            optimizer.param_groups[0]["lr"] = 0.2
+        chosen = torch.randint(len(images), (16,))
+        loss = torch.nn.functional.cross_entropy(model(images[chosen]), labels[chosen])
+        optimizer.zero_grad()
+        loss.backward()
+        if number == loses and step == AFTER:
+            die()
+        optimizer.step()
+        full_again = full_again + 1 if step > AFTER and st.size() == 3 else 0
+        stopping = number == 2 and full_again >= MORE
+        stops = st.push_pull(torch.tensor([float(stopping)]), "stops", average=False)
+    accuracy = (model(test_images).argmax(1) == test_labels).double().mean().item()
+    print(f"end {digest(model)} {optimizer.param_groups[0]['lr']} {accuracy:.3f}", flush=True)
+
+
+def state():
+    """With an epoch's samples, of which a step has nine, whoever is in: each adds 1 or more, in a
+    last step of fewer, to a place of its own."""
+    samples, batch, epochs = 211, 3, 3
+    weight = torch.nn.Parameter(torch.zeros(samples, dtype=torch.float64))
+    sampler = st.elastic.ElasticSampler(range(samples))
+    optimizer = st.DistributedOptimizer(torch.optim.SGD([weight], lr=3.0 * batch),
+                                        [("weight", weight)], sampler=sampler)
+    loader = torch.utils.data.DataLoader(torch.arange(samples),
+                                         batch_sampler=sampler.batches(batch))
+    kept = st.elastic.TorchState(optimizer=optimizer, sampler=sampler, weight=weight.data, epoch=0,
+                                 steps=0, sizes=[])
+    kept.register_reset_callbacks([lambda: kept.sizes.append(st.size())])
+
+    @st.elastic.run
+    def train(kept):
+        with torch.no_grad():
+            weight.copy_(kept.weight)
+        while kept.epoch < epochs:
+            for index, chosen in enumerate(loader):
+                optimizer.zero_grad()
+                (-weight[chosen]).mean().backward()
+                if number == loses and kept.steps == AFTER:
+                    die()
+                optimizer.step()
+                sampler.record_batch(index, batch)
+                kept.steps += 1
+                kept.weight = weight.data
+                kept.commit()
+            if kept.epoch < epochs - 1 or kept.sizes[-1:] == [3]:
+                kept.epoch += 1  # The last epoch waits for who replaces the lost one.
+            sampler.set_epoch(kept.epoch)
+
+    train(kept)
+    assert weight.min() >= epochs - 1e-6, f"some samples were left out: {weight.tolist()}"
+    assert abs(weight.sum().item() - 3.0 * batch * kept.steps) < 1e-6, (weight.sum(), kept.steps)
+    print(f"end {weight.sum().item():.1f} {kept.steps} {kept.sizes}", flush=True)
+
+
+{"loop": loop, "state": state}[sys.argv[1]]()

@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A lost worker of an elastic job is replaced, and who comes gets parameters and the optimizer's
+state from the others (restarting_worker.py)."""
+
+import re
+import unittest
+
+import jobs
+
+
+class Restarts(jobs.PythonTest):
+
+    def ends(self, way, loses, restarts):
+        """What all who are there at the end say."""
+        job = self.python("restarting_worker.py", way, loses, workers="1:3",
+                          flags=("--restarts", restarts))
+        self.assertEqual(job.end(jobs.TORCH_PATIENCE), 0, job.output())
+        self.assertEqual(job.output().count(" is started for it"), restarts, job.output())
+        ends = re.findall(r"\] end (.*)", job.output())
+        self.assertEqual(len(ends), 3, job.output())
+        self.assertEqual(len(set(ends)), 1, job.output())
+        self.assert_nobody_left()
+        return ends[0]
+
+    def test_an_unchanged_loop_goes_on(self):
+        _, rate, accuracy = self.ends("loop", loses=0, restarts=3).split()
+        self.assertEqual(rate, "0.2")
+        self.assertGreater(float(accuracy), 0.9)
+
+    def test_a_program_with_a_state_goes_on(self):
+        self.assertRegex(self.ends("state", loses=1, restarts=1), r"\[2, 3\]$")
+
+
+if __name__ == "__main__":
+    unittest.main()
