@@ -80,10 +80,10 @@ Result<Message> from(const wire::Fault& fault) {
 Result<JobSettings> settings_from(const wire::Settings& s) {
   constexpr std::uint64_t kDay = 86'400'000'000'000;
   const auto is_time = [](std::uint64_t ns) { return ns >= 1'000'000 && ns <= kDay; };
-  const bool sensible =
-      s.part_bytes() >= 64 && s.part_bytes() <= wire::kMaxPartBytes && s.part_bytes() % 64 == 0 &&
-      s.link_window_bytes() > 0 && s.total_window_bytes() > 0 && is_time(s.heartbeat_ns()) &&
-      is_time(s.dead_after_ns()) && is_time(s.stall_error_ns());
+  const bool sensible = s.part_bytes() >= 64 && s.part_bytes() <= wire::kMaxPartBytes &&
+                        s.part_bytes() % 64 == 0 && s.link_window_bytes() > 0 &&
+                        s.total_window_bytes() > 0 && is_time(s.heartbeat_ns()) &&
+                        is_time(s.dead_after_ns()) && is_time(s.stall_error_ns());
   if (!sensible) return malformed("a roster's settings make no sense");
   return JobSettings{.part_bytes = s.part_bytes(),
                      .link_window_bytes = s.link_window_bytes(),

@@ -298,7 +298,7 @@ class Losses(jobs.PythonTest):
 
     def test_the_pages_program(self):
         page = (jobs.cluster.SOURCE / "docs" / "ELASTIC.md").read_text(encoding="utf-8")
-        [program] = re.findall(r"elastic_test.py -->\n```python\n(.*?)```", page, re.DOTALL)
+        [program] = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
         job = self.launch(jobs.sys.executable, "-c", program, workers="1:2")
         self.assertEqual(job.end(jobs.TORCH_PATIENCE), 0, job.output())
 

@@ -5,7 +5,11 @@ whose commands and variables make a job, run here as a kubelet would. No cluster
 """
 
 import json
+import os
+import pathlib
 import re
+import signal
+import tempfile
 import unittest
 
 import kubernetes.client
@@ -15,6 +19,7 @@ import cluster
 
 GOLDEN = cluster.SOURCE / "tests" / "e2e" / "golden" / "k8s.yaml"
 HELLO = cluster.BIN / "hello"
+LOSING = cluster.BUILD / "tests" / "losing"
 MODELS = {"Secret": "V1Secret", "Service": "V1Service", "Job": "V1Job"}
 LABEL = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")  # DNS-1123.
 
@@ -72,6 +77,20 @@ class Manifests(cluster.ClusterTest):
                 model = client.deserialize(Response(one), MODELS[one["kind"]])
                 self.assertEqual(client.sanitize_for_serialization(model), one)
                 self.assertEqual(one["apiVersion"], "batch/v1" if one["kind"] == "Job" else "v1")
+
+    def test_pods_of_an_elastic_job_come_again_and_some_may_be_lost(self):
+        flags = ["--workers", "2:5", "--restarts", 3]
+        objects = self.objects(HELLO, flags=[*flags, "--name", "x"])
+        spec = objects["Job", "x-workers"]["spec"]
+        losses = [spec[name] for name in ("backoffLimit", "backoffLimitPerIndex",
+                                          "maxFailedIndexes")]
+        self.assertEqual((spec["completions"], losses), (5, [6, 3, 3]))
+        for other in ("x-scheduler", "x-servers"):
+            spec = objects["Job", other]["spec"]
+            self.assertEqual(spec["backoffLimit"], 0)
+            self.assertNotIn("backoffLimitPerIndex", spec)
+        lines = self.printed(HELLO, flags=flags).lines
+        self.assertIn("# 1.29 or newer.", "\n".join(lines))
 
     def test_objects_fit_one_another(self):
         objects = self.objects(HELLO, flags=["-n", 3, "-s", 2, "--name", "x"])
@@ -140,6 +159,31 @@ class Manifests(cluster.ClusterTest):
                 f"$(RANK) $$(x) of {rank} at stretto-workers-0.stretto-workers:29500 with "
                 "of the test",
                 f"worker {rank} of 2: sum = 3"])
+
+    def test_a_pod_of_a_lost_index_joins(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        until = pathlib.Path(folder.name) / "until"
+        objects = self.objects("sh", "-c", 'exec "$1" --until "$2" --number "$NUMBER"', "sh",
+                               LOSING, until, flags=["--workers", "1:2", "--restarts", 1])
+        token = {"STRETTO_JOB_TOKEN": "of the test of pods"}
+        scheduler = self.pod(objects["Job", "stretto-scheduler"], 0, "127.0.0.1:0", **token)
+        address = "{}:{}".format(*cluster.address_of(scheduler))
+        server = self.pod(objects["Job", "stretto-servers"], 0, address, **token)
+        workers = objects["Job", "stretto-workers"]
+        stays, lost = (self.pod(workers, index, address, NUMBER=str(index), **token)
+                       for index in (0, 1))
+        lost.expect(r"^round \d+$")
+        os.kill(lost.pid, signal.SIGKILL)
+        self.assertEqual(lost.end(), 128 + signal.SIGKILL)
+        stays.expect(r"^view rank=0 size=1$")
+        again = self.pod(workers, 1, address, NUMBER="2", **token)
+        again.expect(r"newcomers 1 before round \d+: us$")
+        again.expect(r"^round \d+$")
+        until.touch()
+        for process in (stays, again, server, scheduler):
+            self.assertEqual(process.end(), 0, process.output())
+        self.assertNotIn("wrong:", stays.output() + again.output())
 
     def test_an_empty_token_is_refused_by_the_scheduler(self):
         objects = self.objects(HELLO)

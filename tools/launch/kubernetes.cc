@@ -116,8 +116,11 @@ class ManifestWriter {
          plan_.workers, plan_.servers, kVersion);
     line(0,
          "# kubectl apply -f FILE starts it, kubectl delete -f FILE removes it. Needs Kubernetes");
-    line(0, "# 1.24 or newer. The job has done its work when the Job {}-workers is complete.",
-         words_.name);
+    line(0, "# {} or newer. The job has done its work when the Job {}-workers is complete.",
+         plan_.least_workers == 0 ? "1.24" : "1.29", words_.name);
+    if (plan_.least_workers != 0) {
+      line(0, "# A Job of which a pod was lost for good ends as failed, whatever the others did.");
+    }
     if (words_.image.empty()) {
       line(0, "# The image is a placeholder: --image says which one has your program, and");
       line(0, "# stretto-scheduler and stretto-server in its PATH.");
@@ -181,8 +184,11 @@ class ManifestWriter {
     line(1, "completionMode: \"Indexed\"");
     line(1, "completions: {}", pods);
     line(1, "parallelism: {}", pods);
-    // Of an elastic job: a pod that comes for another joins while the job runs.
-    line(1, "backoffLimit: {}", component == "worker" ? plan_.restarts : 0);
+    if (component == "worker" && plan_.least_workers != 0) {
+      losses();
+    } else {
+      line(1, "backoffLimit: 0");
+    }
     line(1, "template:");
     line(2, "metadata:");
     line(3, "labels:");
@@ -209,6 +215,14 @@ class ManifestWriter {
     line(5, "resources:");
     line(6, "requests: {{cpu: {}, memory: {}}}", json_string(processors), json_string(memory));
     line(6, "limits: {{memory: {}}}", json_string(memory));
+  }
+
+  // A pod that comes for another joins while the job runs; an index that gets none is not the end.
+  void losses() {
+    const std::uint32_t spare = plan_.workers - plan_.least_workers;
+    line(1, "backoffLimit: {}", plan_.restarts + spare);
+    line(1, "backoffLimitPerIndex: {}", plan_.restarts);
+    line(1, "maxFailedIndexes: {}", spare);
   }
 
   void variable(std::string_view name, std::string_view value) {

@@ -144,13 +144,14 @@ Time LossJob::next_strike() const {
 
 Time LossJob::next_join() const {
   if (started_ == plan_.joins.size()) return Time::max();
-  return std::max(began_ + plan_.joins[started_], joins_not_before_);
+  return std::max(began_ + plan_.joins[started_].after, joins_not_before_);
 }
 
 // Once the job runs, which the first strike has waited for.
 void LossJob::start_joining() {
   const std::uint32_t in = scheduler_->view().ranks(Role::kWorker);
-  if (struck_ == 0 || (in == plan_.workers && !scheduler_->over() && random_.chance(0.999))) {
+  const bool full = in == plan_.workers && !scheduler_->over();
+  if (struck_ == 0 || (full && plan_.joins[started_].waits_for_a_place)) {
     joins_not_before_ = clock_.now() + 1ms;
     return;
   }

@@ -74,9 +74,10 @@ LossPlan::LossPlan(std::uint64_t seed) {
   for (std::uint32_t i = workers; i < kMostWorkers; ++i) {
     if (!others.chance(0.6)) continue;
     const Duration begin = strikes[others.below(strikes.size())].after;
-    joins.push_back(begin + others.between(100us, others.chance(0.5) ? 10ms : 600ms));
+    joins.push_back({.after = begin + others.between(100us, others.chance(0.5) ? 10ms : 600ms),
+                     .waits_for_a_place = others.chance(0.95)});
   }
-  std::ranges::sort(joins);
+  std::ranges::sort(joins, {}, &Joining::after);
   if (!joins.empty()) rounds += 20 + others.below(120);
 }
 

@@ -47,7 +47,11 @@ struct LossPlan {
   std::uint64_t step_of = 1;  ///< So many rounds, by turns of all tensors, are a program's step.
   std::vector<TensorSpec> tensors = {};
   std::vector<Strike> strikes = {};  ///< Each hits one worker, in the order of their times.
-  std::vector<Duration> joins = {};  ///< Workers that come while the job runs, by their times.
+  struct Joining {
+    Duration after = {};
+    bool waits_for_a_place = true;  ///< Or is refused where all MAX are in.
+  };
+  std::vector<Joining> joins = {};  ///< Workers that come while the job runs, by their times.
 
   /// What a worker's share in its round is in each element. Where a value is a round's own sum, its
   /// digit is the round; where values grow, it counts the rounds.

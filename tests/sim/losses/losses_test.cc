@@ -13,10 +13,10 @@
 namespace stretto::sim {
 namespace {
 
-TEST(LossSimulation, OthersGoOnWithExactSumsForEverySeed) {
+TEST(LossSimulation, EverySurvivorGoesOnWithExactSumsForEverySeed) {
   set_log_level(Level::kSilent);
   const Seeds seeds = seeds_from_environment();
-  Replay replay("LossSimulation.Others*");
+  Replay replay("LossSimulation.Every*");
   std::uint64_t lost = 0;
   std::uint64_t went_on = 0;
   LossVisits visits;
@@ -39,7 +39,7 @@ TEST(LossSimulation, OthersGoOnWithExactSumsForEverySeed) {
              visits.table());
   EXPECT_GT(lost, seeds.count / 2);
   EXPECT_GT(went_on, seeds.count / 8);
-  EXPECT_GT(joined, 0U);
+  EXPECT_GT(joined, seeds.count / 32);
 }
 
 }  // namespace
