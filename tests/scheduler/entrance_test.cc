@@ -57,7 +57,7 @@ TEST(Entrance, WhoIsLostIsWaitedForNoLongerAndANewcomerThatIsChangesNothing) {
 
 TEST(Entrance, NewcomersComeInByTheLineAndTheNextOnesOnceTheseAreSettled) {
   Entrance entrance;
-  for (const NodeId newcomer : {7, 9}) entrance.say_ready(newcomer);
+  for (const NodeId newcomer : {7U, 9U}) entrance.say_ready(newcomer);
   entrance.answer(2, *entrance.ask({7, 8, 9}), 1);
   EXPECT_THAT(entrance.decide({2}, {7, 8, 9})->newcomers, ElementsAre(7)) << "8 is not ready";
   entrance.say_ready(8);
