@@ -247,12 +247,13 @@ void Collector::add_to_sum(Share share) {
   }
 }
 
-// A first share that may stay where it is waits there for the second, and is read once instead of
-// twice.
+// Where shares were kept, the first one is at hand with the second: both are read once. Where they
+// are added as they come, a first one is copied while it is in the cache: left where it lies until
+// the second comes it would be cold by then, and its sender would fill other, colder memory.
 void Collector::add_numbers(Buffer share) {
   const ops::Reduction reduction = reduction_of(layout_.options.update.rule);
   if (sum_.empty()) {
-    const bool as_it_is = share.exclusive() || share.lasting();
+    const bool as_it_is = share.exclusive() || (shares_ == Shares::kKept && share.lasting());
     sum_ = as_it_is ? std::move(share) : own_copy(share, allocate_);
   } else if (sum_.lasting() && reduction == ops::Reduction::kSum) {
     Buffer sum = allocate_(sum_.size());

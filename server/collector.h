@@ -30,9 +30,9 @@ class Collector {
                                    ///< as they come.
   };
   /// Counts a share: summed or kept when this returns a value, refused and without effect
-  /// otherwise. The first share's memory becomes the sum if it is ours alone, and stays where it is
-  /// until the second comes if it is lent to last; the others are added straight out of the
-  /// transport's memory.
+  /// otherwise. The first share's memory becomes the sum if it is ours alone, and is copied
+  /// otherwise; the others are added straight out of the transport's memory. A kept share stays
+  /// where it is if it is ours alone or lent to last, and is copied otherwise.
   Result<Counted> add(Share share);
 
   /// Who makes rounds from `from_round` on, or at once if that is the open round or the next one to
@@ -71,7 +71,7 @@ class Collector {
   Allocate allocate_;
   Consistency rounds_;
   Buffer sum_;  // Of the open collected round; empty before its first bytes. Read-only while it
-                // is the first share, where its sender has it.
+                // is a kept share, where its sender has it.
   Shares shares_;
   std::vector<Share> held_;  // Shares that are added later, by their workers' order; or none are.
   std::uint32_t turn_ = 0;   // Whose share is to be added next.

@@ -15,7 +15,14 @@ using testing::ElementsAre;
 
 using Floats = std::vector<float>;
 
-class SumMemoryTest : public PartFixture {};
+class SumMemoryTest : public PartFixture {
+ protected:
+  void make_with(Rule rule, Collector::Shares shares) {
+    spec_ = fake::spec("x", Dtype::kF32, 2, {.update = {.rule = rule}});
+    slot_.emplace(0, 0);
+    part_ = &add_part(*slot_, spec_, 3, {1, 0}, shares);
+  }
+};
 
 TEST_F(SumMemoryTest, TheFirstSharesMemoryBecomesTheSumIfItIsOursAlone) {
   make(2);
@@ -40,22 +47,26 @@ TEST_F(SumMemoryTest, LentMemoryIsCopiedAndNeverWrittenTo) {
   EXPECT_THAT(users, ElementsAre(100, 100));
 }
 
-TEST_F(SumMemoryTest, AFirstShareThatIsLentToLastStaysWhereItIsUntilTheSecond) {
-  for (const Rule rule : {Rule::kSum, Rule::kMax}) {
-    make(3, {.update = {.rule = rule}});
-    const Floats first{1, 200};
-    int ended = 0;
-    const auto lend = [&first, &ended] {
-      return Buffer::borrow(
-          std::as_bytes(std::span(first)), [&ended] { ++ended; }, Buffer::Lending::kLasting);
-    };
-    ASSERT_TRUE(share(0, lend()).ok());
-    EXPECT_EQ(ended, 0) << "it is not copied";
-    ASSERT_TRUE(share(1, lend()).ok());
-    EXPECT_EQ(ended, 2) << "read once, and given back";
-    ASSERT_TRUE(share(2, Floats{10, 20}).ok());
-    EXPECT_THAT(first, ElementsAre(1, 200)) << "nobody wrote to it";
-    EXPECT_THAT(value(), rule == Rule::kSum ? ElementsAre(12, 420) : ElementsAre(10, 200));
+TEST_F(SumMemoryTest, KeptSharesThatAreLentToLastStayWhereTheyAreUntilAllHaveCome) {
+  for (const Collector::Shares shares : {Collector::Shares::kKept, Collector::Shares::kAdded}) {
+    for (const Rule rule : {Rule::kSum, Rule::kMax}) {
+      make_with(rule, shares);
+      const bool kept = shares == Collector::Shares::kKept;
+      const Floats first{1, 200};
+      int ended = 0;
+      const auto lend = [&first, &ended] {
+        return Buffer::borrow(
+            std::as_bytes(std::span(first)), [&ended] { ++ended; }, Buffer::Lending::kLasting);
+      };
+      ASSERT_TRUE(share(0, lend()).ok());
+      EXPECT_EQ(ended, kept ? 0 : 1) << "copied while it is in the cache, or not at all";
+      ASSERT_TRUE(share(1, lend()).ok());
+      EXPECT_EQ(ended, kept ? 0 : 2);
+      ASSERT_TRUE(share(2, Floats{10, 20}).ok());
+      EXPECT_EQ(ended, 2) << "given back";
+      EXPECT_THAT(first, ElementsAre(1, 200)) << "nobody wrote to it";
+      EXPECT_THAT(value(), rule == Rule::kSum ? ElementsAre(12, 420) : ElementsAre(10, 200));
+    }
   }
 }
 
