@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "server/contributors.h"
-#include "server/index_set.h"
+#include "core/index_set.h"
 #include "server/round_counts.h"
 #include "stretto/status.h"
 #include "stretto/tensor.h"

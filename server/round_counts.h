@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "server/index_set.h"
+#include "core/index_set.h"
 
 namespace stretto {
 

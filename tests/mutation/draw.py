@@ -22,7 +22,7 @@ sys.path.insert(0, str(ROOT / "tests" / "tidy"))
 import cpp  # noqa: E402  # The path above comes first.
 import operators  # noqa: E402
 
-FOLDERS = ("server", "worker", "van", "ops", "scheduler", "bindings")
+FOLDERS = ("server", "worker", "van", "ops", "collective", "scheduler", "bindings")
 # What this build does not compile: CUDA, and the stubs of what is there.
 LEFT_OUT = ("ops/cuda/", "/no_")
 

@@ -41,6 +41,7 @@ PROGRAMS = {
     "van": ("test_van", "test_conformance", "test_server", "test_worker", "test_observe_trace",
             "test_rpc", "test_sim"),
     "ops": ("test_ops", "test_worker", "test_server"),
+    "collective": ("test_collective", "test_sim"),
     "scheduler": ("test_scheduler", "test_sim", "test_observe_trace"),
     "bindings": (),
 }
@@ -50,6 +51,7 @@ SCRIPTS = {
     "worker": ("bindings/parameters_test", "e2e/rounds_test"),
     "van": ("e2e/rounds_test", "e2e/failures_test", "bindings/observe_test"),
     "ops": ("e2e/codecs_test",),
+    "collective": (),
     "scheduler": ("e2e/rounds_test", "e2e/startup_test", "bindings/observe_test",
                   "e2e/failures_test"),
     "bindings": ("bindings/training_test", "bindings/exchange_test", "bindings/layers_test",

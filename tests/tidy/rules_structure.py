@@ -15,20 +15,22 @@ FLOORS = {
     "input": ("common",),
     "van": ("common", "core", "observe"),
     "ops": ("common",),
-    "server": ("common", "core", "observe", "van", "ops"),
-    "worker": ("common", "core", "observe", "van", "ops"),
+    "collective": ("common", "core"),
+    "server": ("common", "core", "observe", "van", "ops", "collective"),
+    "worker": ("common", "core", "observe", "van", "ops", "collective"),
     "rpc": ("common", "van"),
-    "scheduler": ("common", "core", "observe", "van", "ops"),
+    "scheduler": ("common", "core", "observe", "van", "ops", "collective"),
     "bindings": ("common", "core", "input", "van", "ops", "server", "worker"),
-    "tools": ("common", "core", "observe", "input", "van", "ops", "server", "worker", "rpc"),
+    "tools": ("common", "core", "observe", "input", "van", "ops", "collective", "server", "worker",
+              "rpc"),
     "examples": ("common", "core", "input", "van", "ops", "server", "worker", "rpc"),
-    "tests": ("common", "core", "observe", "input", "van", "ops", "server", "worker", "rpc",
-              "scheduler", "bindings", "tools", "examples"),
+    "tests": ("common", "core", "observe", "input", "van", "ops", "collective", "server", "worker",
+              "rpc", "scheduler", "bindings", "tools", "examples"),
 }
 PUBLIC_FOLDERS = ("common/include/", "worker/include/", "worker/training/include/",
                   "input/include/", "rpc/include/")
-MIRRORED = ("common", "core", "observe", "input", "van", "ops", "server", "worker", "rpc",
-            "scheduler")
+MIRRORED = ("common", "core", "observe", "input", "van", "ops", "collective", "server", "worker",
+            "rpc", "scheduler")
 
 _INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]')
 _TEST_MACRO = re.compile(r"^\s*(TEST|TEST_F|TEST_P|TYPED_TEST|TYPED_TEST_P)\s*\(")

@@ -21,6 +21,13 @@ class IndexSet {
   bool empty() const { return size_ == 0; }
   bool full() const { return size_ == limit_; }
   bool contains(std::uint32_t index) const { return (words_[index / 64] >> (index % 64) & 1) != 0; }
+  std::vector<std::uint32_t> members() const {
+    std::vector<std::uint32_t> found;
+    for (std::uint32_t index = 0; index < limit_; ++index) {
+      if (contains(index)) found.push_back(index);
+    }
+    return found;
+  }
   /// True if it was not there.
   bool insert(std::uint32_t index) {
     if (contains(index)) return false;
@@ -32,7 +39,22 @@ class IndexSet {
     std::ranges::fill(words_, std::uint64_t{0});
     size_ = 0;
   }
-  /// The lowest that is here and not in `other`, a set of the same limit; -1 if there is none.
+  /// Of a set of the same limit, here and below.
+  bool contains_all(const IndexSet& other) const { return other.first_beyond(*this) < 0; }
+  bool intersects(const IndexSet& other) const {
+    for (std::size_t word = 0; word < words_.size(); ++word) {
+      if ((words_[word] & other.words_[word]) != 0) return true;
+    }
+    return false;
+  }
+  void insert_all(const IndexSet& other) {
+    size_ = 0;
+    for (std::size_t word = 0; word < words_.size(); ++word) {
+      words_[word] |= other.words_[word];
+      size_ += static_cast<std::uint32_t>(std::popcount(words_[word]));
+    }
+  }
+  /// The lowest that is here and not in `other`; -1 if there is none.
   std::int64_t first_beyond(const IndexSet& other) const {
     for (std::size_t word = 0; word < words_.size(); ++word) {
       const std::uint64_t rest = words_[word] & ~other.words_[word];

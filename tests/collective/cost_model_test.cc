@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+// Times of rounds on networks that can be reckoned by hand.
+#include "collective/cost_model.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+#include "collective/strategies.h"
+#include "collective/weights.h"
+
+namespace stretto::collective {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr std::uint64_t kBytes = 336'000'000;  // In parts of a 33,600th.
+constexpr std::uint64_t kPartBytes = 10'000;
+
+Places first_places(Place count) {
+  Places places(count);
+  std::iota(places.begin(), places.end(), Place{0});
+  return places;
+}
+
+/// Each member alone on a host.
+Network hosts_of(const std::vector<double>& rates) {
+  Network network;
+  for (Place place = 0; place < rates.size(); ++place) {
+    network.boundaries.push_back(
+        {.name = "host " + std::to_string(place), .inside = {place}, .rate = rates[place]});
+  }
+  return network;
+}
+
+/// What limits a round, in units of the time of all bytes at rate 1.
+double in_units(const Network& network, const Strategy& strategy) {
+  const Prediction made = CostModel::of(network)->predict(strategy, kBytes, kPartBytes);
+  return made.link_seconds / static_cast<double>(kBytes);
+}
+
+/// In units of n / b: what is known of one host with a slower link, and of two racks whose uplinks
+/// have the rate of a host or a quarter of it.
+TEST(CostModel, SaysWhatTheTableOfPrimitivesSays) {
+  struct Row {
+    Place members;
+    double slowest, direct, ring, server;
+  };
+  const Row rows[] = {
+      {4, 1, 1.5, 1.5, 4},   {4, 0.8, 1.58, 1.88, 4}, {4, 0.5, 2, 3, 4},   {4, 0.25, 4, 6, 4},
+      {8, 1, 1.75, 1.75, 8}, {8, 0.8, 1.80, 2.19, 8}, {8, 0.5, 2, 3.5, 8}, {8, 0.25, 4, 7, 8},
+  };
+  for (const Row& row : rows) {
+    std::vector<double> rates(row.members, 1);
+    rates[1] = row.slowest;
+    std::vector<MemberRate> paces;
+    for (const double rate : rates) paces.push_back({.rate = rate, .late = 0});
+    const Strategy weighted = *direct(first_places(row.members), shares_of(1, paces));
+    const Network network = hosts_of(rates);
+    EXPECT_NEAR(in_units(network, weighted), row.direct, 0.006) << row.members << row.slowest;
+    EXPECT_NEAR(in_units(network, weighted), least_seconds(1, paces), 0.002);
+    EXPECT_NEAR(in_units(network, *ring(first_places(row.members))), row.ring, 0.006);
+    EXPECT_NEAR(in_units(network, *direct(first_places(row.members))), row.ring, 0.006)
+        << "equal parts";
+    rates.push_back(1);
+    const Strategy server = *one_server(first_places(row.members), row.members);
+    const double dedicated = in_units(hosts_of(rates), server);
+    EXPECT_NEAR(dedicated, row.server, 0.005);
+  }
+}
+
+TEST(CostModel, BetweenRacksHierarchyWins) {
+  struct Row {
+    double uplink, direct, ring, hierarchical;
+  };
+  for (const Row& row : {Row{1, 4, 1.75, 1.75}, Row{0.25, 16, 7, 4}}) {
+    Network network = hosts_of(std::vector<double>(8, 1));
+    const std::vector<Places> racks = {{0, 1, 2, 3}, {4, 5, 6, 7}};
+    for (const Places& rack : racks) {
+      network.boundaries.push_back({.name = "rack", .inside = rack, .rate = row.uplink});
+    }
+    EXPECT_NEAR(in_units(network, *direct(first_places(8))), row.direct, 0.002);
+    EXPECT_NEAR(in_units(network, *ring(first_places(8))), row.ring, 0.002);
+    EXPECT_NEAR(in_units(network, *hierarchical(racks, *direct({0, 1}))), row.hierarchical, 0.002);
+  }
+}
+
+TEST(CostModel, WorkersOfAHostSendOneSum) {
+  const std::vector<Places> hosts = {{0, 1, 2, 3}, {4, 5, 6, 7}};
+  Network network;
+  for (const Places& host : hosts) {
+    network.boundaries.push_back({.name = "host", .inside = host, .rate = 1});
+  }
+  EXPECT_NEAR(in_units(network, *hierarchical(hosts, *direct({0, 1}))), 1, 0.002);
+  EXPECT_NEAR(in_units(network, *ring(first_places(8))), 1.75, 0.002);
+  EXPECT_NEAR(in_units(network, *direct(first_places(8))), 4, 0.002);
+}
+
+TEST(CostModel, SaysWhatTakesTheTime) {
+  Network network = hosts_of({100, 100, 50});
+  network.start_seconds = 1;
+  network.frame_seconds = 2;
+  network.byte_seconds = 0.25;
+  network.processors = 2;
+  // Three parts of 100 bytes once around: each member sends and takes 4 frames.
+  const Prediction made = CostModel::of(network)->predict(*ring({0, 1, 2}), 300, 100);
+  EXPECT_DOUBLE_EQ(made.link_seconds, 400.0 / 50);
+  EXPECT_EQ(made.link, "host 2");
+  EXPECT_DOUBLE_EQ(made.processor_seconds, (8 * 2 + 800 * 0.25) / 2);
+  EXPECT_EQ(made.busiest, 0U);
+  EXPECT_EQ(made.hops, 4U);
+  EXPECT_DOUBLE_EQ(made.path_seconds, 2 * (3.0 + 3.0));
+  EXPECT_DOUBLE_EQ(made.seconds, 108 + 12);
+  EXPECT_EQ(made.describe(),
+            "120000.000 ms: link 8000.000 (host 2), processor 108000.000 (member 0), path "
+            "12000.000 (4 hops)");
+}
+
+TEST(CostModel, KnowsExactlyWhatEachCarries) {
+  const std::vector<Carried> carried = carried_in(*direct({0, 2}), {100, 100, 7});
+  ASSERT_EQ(carried.size(), 3U);
+  EXPECT_EQ(carried[0], (Carried{.bytes = 207, .frames = 3}));
+  EXPECT_EQ(carried[1], Carried());
+  EXPECT_EQ(carried[2], carried[0]);
+}
+
+TEST(CostModel, RefusesWhatIsNoNetwork) {
+  EXPECT_THAT(CostModel::of(hosts_of({1, 0})).status().text(),
+              HasSubstr("host 1 has a rate of 0 bytes/s"));
+  EXPECT_THAT(CostModel::of({.boundaries = {}, .start_seconds = -1}).status().text(),
+              HasSubstr("costs of a network are below 0"));
+}
+
+}  // namespace
+}  // namespace stretto::collective
