@@ -15,7 +15,7 @@ struct Kernels {
                           std::size_t bytes);
   using Convert = void (*)(std::byte* out, const std::byte* in, std::size_t out_bytes);
 
-  /// One reduction, for each element type.
+  /// One reduction, for each element type; null where it is not defined.
   struct ByDtype {
     Reduce f32, f64, f16, bf16, i8, u8, i32, i64;
   };
@@ -24,6 +24,9 @@ struct Kernels {
   ByDtype min;
   ByDtype max;
   ByDtype product;
+  ByDtype bit_and;  ///< Null for floating types.
+  ByDtype bit_or;
+  ByDtype bit_xor;
   Convert widen_f16;  ///< To f32, exactly.
   Convert widen_bf16;
   Convert narrow_f16;  ///< From f32, rounded to nearest even.

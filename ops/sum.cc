@@ -13,21 +13,28 @@ namespace stretto::ops {
 
 namespace {
 
-const Kernels::ByDtype& kernels_for(const Kernels& kernels, Reduction reduction) {
+const Kernels::ByDtype& kernels_for(const Kernels& kernels, ReduceOp reduction) {
   switch (reduction) {
-    case Reduction::kSum:
+    case ReduceOp::kSum:
+    case ReduceOp::kAverage:
       return kernels.sum;
-    case Reduction::kMin:
+    case ReduceOp::kMin:
       return kernels.min;
-    case Reduction::kMax:
+    case ReduceOp::kMax:
       return kernels.max;
-    case Reduction::kProduct:
+    case ReduceOp::kProduct:
       return kernels.product;
+    case ReduceOp::kAnd:
+      return kernels.bit_and;
+    case ReduceOp::kOr:
+      return kernels.bit_or;
+    case ReduceOp::kXor:
+      return kernels.bit_xor;
   }
   STRETTO_CHECK(false);
 }
 
-/// Null for a number that is no Dtype.
+/// Null for a number that is no Dtype, and where the reduction is not defined for the type.
 Kernels::Reduce kernel_for(const Kernels::ByDtype& kernels, Dtype dtype) {
   switch (dtype) {
     case Dtype::kF32:
@@ -86,6 +93,32 @@ void divide_integers(std::span<std::byte> target, std::uint32_t divisor) {
 
 }  // namespace
 
+std::string_view name_of(ReduceOp op) {
+  switch (op) {
+    case ReduceOp::kSum:
+      return "sum";
+    case ReduceOp::kMin:
+      return "min";
+    case ReduceOp::kMax:
+      return "max";
+    case ReduceOp::kProduct:
+      return "product";
+    case ReduceOp::kAnd:
+      return "and";
+    case ReduceOp::kOr:
+      return "or";
+    case ReduceOp::kXor:
+      return "xor";
+    case ReduceOp::kAverage:
+      return "average";
+  }
+  return "unknown";
+}
+
+bool is_defined(ReduceOp op, Dtype dtype) {
+  return kernel_for(kernels_for(portable_kernels(), op), dtype) != nullptr;
+}
+
 std::string_view name_of(Level level) {
   switch (level) {
     case Level::kPortable:
@@ -128,14 +161,18 @@ void sum_to(Level level, Dtype dtype, std::span<std::byte> out, std::span<const 
   reduce(kernels_of(level).sum, dtype, out, {a, b});
 }
 
-void reduce_into(Reduction reduction, Dtype dtype, std::span<std::byte> target,
+void reduce_into(ReduceOp reduction, Dtype dtype, std::span<std::byte> target,
                  std::span<const std::byte> source) {
   reduce_into(best_level(), reduction, dtype, target, source);
 }
 
-void reduce_into(Level level, Reduction reduction, Dtype dtype, std::span<std::byte> target,
+void reduce_into(Level level, ReduceOp reduction, Dtype dtype, std::span<std::byte> target,
                  std::span<const std::byte> source) {
   reduce(kernels_for(kernels_of(level), reduction), dtype, target, {target, source});
+}
+
+void finish(ReduceOp op, Dtype dtype, std::span<std::byte> target, std::uint32_t contributors) {
+  if (op == ReduceOp::kAverage) divide(dtype, target, contributors);
 }
 
 void divide(Dtype dtype, std::span<std::byte> target, std::uint32_t divisor) {

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums of arrays, and what else a server makes of two: the least, the greatest, the product. One
-// kernel for each element type and processor level, chosen at run time. Every level gives the same
-// bits, so a result does not tell which machine made it: IEEE 754 with rounding to nearest even,
-// subnormals, -0 and Inf as they should be. One exception: where a result is NaN it is NaN at every
-// level, but its sign and payload may differ, as IEEE 754 leaves open which operand's they are.
-// (Threads must have the default floating-point environment: nobody may have told the processor to
-// round otherwise or to flush subnormals to zero.)
+// Sums of arrays, and what else is made of two: the least, the greatest, the product, and of
+// integers the bits that both, either or just one of them has. One kernel for each element type and
+// processor level, chosen at run time. Every level gives the same bits, so a result does not tell
+// which machine made it: IEEE 754 with rounding to nearest even, subnormals, -0 and Inf as they
+// should be. One exception: where a result is NaN it is NaN at every level, but its sign and
+// payload may differ, as IEEE 754 leaves open which operand's they are. (Threads must have the
+// default floating-point environment: nobody may have told the processor to round otherwise or to
+// flush subnormals to zero.)
 #pragma once
 
 #include <cstddef>
@@ -27,8 +28,13 @@ std::string_view name_of(Level level);
 Level best_level();
 
 /// What is made of two numbers. kMin and kMax are NaN where either is, and take -0 for less than 0,
-/// so that shares may come in any order.
-enum class Reduction : std::uint8_t { kSum, kMin, kMax, kProduct };
+/// so that shares may come in any order. kAnd, kOr and kXor are of the bits of integers. kAverage
+/// is a sum until finish() divides it.
+enum class ReduceOp : std::uint8_t { kSum, kMin, kMax, kProduct, kAnd, kOr, kXor, kAverage };
+/// "sum", "min", "max", "product", "and", "or", "xor", "average".
+std::string_view name_of(ReduceOp op);
+/// Whether numbers of this type can be reduced by it.
+bool is_defined(ReduceOp op, Dtype dtype);
 
 /// target[i] += source[i]. Equal sizes in bytes, a multiple of the element's; any alignment; source
 /// is target itself or does not overlap it. f16 and bf16 are widened to f32, added, and rounded to
@@ -44,12 +50,17 @@ void sum_to(Dtype dtype, std::span<std::byte> out, std::span<const std::byte> a,
 void sum_to(Level level, Dtype dtype, std::span<std::byte> out, std::span<const std::byte> a,
             std::span<const std::byte> b);
 
-/// target[i] = reduction of target[i] and source[i]: as sum_into, which it is for kSum. Products of
-/// f16 and bf16 are rounded like sums, and those of integers wrap around. Thread: any.
-void reduce_into(Reduction reduction, Dtype dtype, std::span<std::byte> target,
+/// target[i] = reduction of target[i] and source[i]: as sum_into, which it is for kSum and
+/// kAverage. Products of f16 and bf16 are rounded like sums, and those of integers wrap around. It
+/// is defined for the type. Thread: any.
+void reduce_into(ReduceOp reduction, Dtype dtype, std::span<std::byte> target,
                  std::span<const std::byte> source);
-void reduce_into(Level level, Reduction reduction, Dtype dtype, std::span<std::byte> target,
+void reduce_into(Level level, ReduceOp reduction, Dtype dtype, std::span<std::byte> target,
                  std::span<const std::byte> source);
+
+/// What is left to do once so many have been reduced: an average is divided, as divide() does.
+/// (Where the sum may be out of the type's range: mean.h.) Thread: any.
+void finish(ReduceOp op, Dtype dtype, std::span<std::byte> target, std::uint32_t contributors);
 
 /// target[i] /= divisor, which is > 0. f16 and bf16 are widened to f32, divided, and rounded to
 /// nearest even; a divisor that f32 cannot hold (above 2^24) is rounded to it first. Integers are

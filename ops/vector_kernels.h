@@ -24,6 +24,9 @@ class VectorKernels {
             .min = extremes<Less>(),
             .max = extremes<Greater>(),
             .product = arithmetic<Times>(),
+            .bit_and = bitwise<And>(),
+            .bit_or = bitwise<Or>(),
+            .bit_xor = bitwise<Xor>(),
             .widen_f16 = widen_f16,
             .widen_bf16 = widen_bf16,
             .narrow_f16 = narrow_f16,
@@ -122,6 +125,41 @@ class VectorKernels {
       return (of_low >> 16) | (of_high & 0xffff0000U);
     };
     transform<Words, Words>(operate, out, bytes, a, b);
+  }
+
+  // ---- bits
+
+  struct And {
+    template <typename V>
+    static V of(V x, V y) {
+      return x & y;
+    }
+  };
+  struct Or {
+    template <typename V>
+    static V of(V x, V y) {
+      return x | y;
+    }
+  };
+  struct Xor {
+    template <typename V>
+    static V of(V x, V y) {
+      return x ^ y;
+    }
+  };
+
+  /// Whatever the size of an integer: bytes do not meet their neighbours.
+  template <typename Operation>
+  static constexpr Kernels::ByDtype bitwise() {
+    constexpr Kernels::Reduce kBits = plain<std::uint8_t, Operation>;
+    return {.f32 = nullptr,
+            .f64 = nullptr,
+            .f16 = nullptr,
+            .bf16 = nullptr,
+            .i8 = kBits,
+            .u8 = kBits,
+            .i32 = kBits,
+            .i64 = kBits};
   }
 
   // ---- the least and the greatest

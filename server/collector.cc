@@ -19,10 +19,10 @@ std::span<float> sum_numbers(std::span<std::byte> bytes) {
   return {reinterpret_cast<float*>(bytes.data()), bytes.size() / sizeof(float)};
 }
 
-ops::Reduction reduction_of(Rule rule) {
-  if (rule == Rule::kMin) return ops::Reduction::kMin;
-  if (rule == Rule::kMax) return ops::Reduction::kMax;
-  return rule == Rule::kProduct ? ops::Reduction::kProduct : ops::Reduction::kSum;
+ops::ReduceOp reduction_of(Rule rule) {
+  if (rule == Rule::kMin) return ops::ReduceOp::kMin;
+  if (rule == Rule::kMax) return ops::ReduceOp::kMax;
+  return rule == Rule::kProduct ? ops::ReduceOp::kProduct : ops::ReduceOp::kSum;
 }
 
 }  // namespace
@@ -251,11 +251,11 @@ void Collector::add_to_sum(Share share) {
 // are added as they come, a first one is copied while it is in the cache: left where it lies until
 // the second comes it would be cold by then, and its sender would fill other, colder memory.
 void Collector::add_numbers(Buffer share) {
-  const ops::Reduction reduction = reduction_of(layout_.options.update.rule);
+  const ops::ReduceOp reduction = reduction_of(layout_.options.update.rule);
   if (sum_.empty()) {
     const bool as_it_is = share.exclusive() || (shares_ == Shares::kKept && share.lasting());
     sum_ = as_it_is ? std::move(share) : own_copy(share, allocate_);
-  } else if (sum_.lasting() && reduction == ops::Reduction::kSum) {
+  } else if (sum_.lasting() && reduction == ops::ReduceOp::kSum) {
     Buffer sum = allocate_(sum_.size());
     ops::sum_to(layout_.dtype, sum.writable(), sum_.bytes(), share.bytes());
     sum_ = std::move(sum);

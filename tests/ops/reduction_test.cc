@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The least, the greatest and the product of two arrays against a plain reference: every level must
-// give its bits for any values, any length and any alignment. (Sums: sum_test.cc.)
+// The least, the greatest, the product and the bits of two arrays against a plain reference: every
+// level must give its bits for any values, any length and any alignment. (Sums: sum_test.cc.)
 #include <gtest/gtest.h>
 
 #include <array>
@@ -14,7 +14,14 @@ namespace {
 
 using Bytes = std::vector<std::byte>;
 
-constexpr Reduction kReductions[] = {Reduction::kMin, Reduction::kMax, Reduction::kProduct};
+constexpr ReduceOp kReductions[] = {ReduceOp::kMin, ReduceOp::kMax, ReduceOp::kProduct,
+                                    ReduceOp::kAnd, ReduceOp::kOr,  ReduceOp::kXor};
+
+std::vector<ReduceOp> reductions_of(Dtype dtype) {
+  std::vector<ReduceOp> defined(std::begin(kReductions), std::end(kReductions));
+  std::erase_if(defined, [dtype](ReduceOp op) { return !is_defined(op, dtype); });
+  return defined;
+}
 
 /// As integers wrap around: in the unsigned type, which has no undefined overflow.
 template <std::integral T>
@@ -36,17 +43,22 @@ bool is_less(T x, T y) {
 }
 
 template <typename T>
-T reduced(Reduction reduction, T x, T y) {
-  if (reduction == Reduction::kProduct) return product_of(x, y);
+T reduced(ReduceOp reduction, T x, T y) {
+  if (reduction == ReduceOp::kProduct) return product_of(x, y);
+  if constexpr (std::integral<T>) {
+    if (reduction == ReduceOp::kAnd) return static_cast<T>(x & y);
+    if (reduction == ReduceOp::kOr) return static_cast<T>(x | y);
+    if (reduction == ReduceOp::kXor) return static_cast<T>(x ^ y);
+  }
   if constexpr (std::floating_point<T>) {
     if (std::isnan(x)) return x;
     if (std::isnan(y)) return y;
   }
-  const bool first = reduction == Reduction::kMin ? is_less(x, y) : is_less(y, x);
+  const bool first = reduction == ReduceOp::kMin ? is_less(x, y) : is_less(y, x);
   return first ? x : y;
 }
 
-std::uint16_t reduced_small(Dtype dtype, Reduction reduction, std::uint16_t x, std::uint16_t y) {
+std::uint16_t reduced_small(Dtype dtype, ReduceOp reduction, std::uint16_t x, std::uint16_t y) {
   const SmallFloat& type = small_float(dtype);
   const auto result = reduced(reduction, static_cast<float>(type.value_of(x)),
                               static_cast<float>(type.value_of(y)));
@@ -54,7 +66,7 @@ std::uint16_t reduced_small(Dtype dtype, Reduction reduction, std::uint16_t x, s
 }
 
 template <typename T>
-Bytes reference_of(Reduction reduction, const Bytes& a, const Bytes& b) {
+Bytes reference_of(ReduceOp reduction, const Bytes& a, const Bytes& b) {
   std::vector<T> out;
   for (std::size_t i = 0; i < a.size() / sizeof(T); ++i) {
     out.push_back(reduced(reduction, element_at<T>(a, i), element_at<T>(b, i)));
@@ -62,7 +74,7 @@ Bytes reference_of(Reduction reduction, const Bytes& a, const Bytes& b) {
   return bytes_of_all(out);
 }
 
-Bytes reference(Dtype dtype, Reduction reduction, const Bytes& a, const Bytes& b) {
+Bytes reference(Dtype dtype, ReduceOp reduction, const Bytes& a, const Bytes& b) {
   switch (dtype) {
     case Dtype::kF32:
       return reference_of<float>(reduction, a, b);
@@ -126,13 +138,13 @@ std::array<Bytes, 2> pairs_of(Dtype dtype, const Bytes& a) {
 class ReductionTest : public testing::TestWithParam<Dtype> {
  protected:
   static void expect_reduced(const Bytes& a, const Bytes& b) {
-    for (const Reduction reduction : kReductions) {
+    for (const ReduceOp reduction : reductions_of(GetParam())) {
       const Bytes expected = reference(GetParam(), reduction, a, b);
       for (const Level level : all_levels()) {
         Bytes target = a;
         reduce_into(level, reduction, GetParam(), target, b);
         EXPECT_EQ(first_difference(GetParam(), expected, target), kNone)
-            << name_of(level) << ", reduction " << static_cast<int>(reduction);
+            << name_of(level) << ", " << name_of(reduction);
       }
     }
   }
@@ -160,7 +172,7 @@ TEST_P(ReductionTest, TakesAnyLengthAndAlignment) {
     const auto length = static_cast<std::ptrdiff_t>(count * size);
     const Bytes a(all_a.begin(), all_a.begin() + length);
     const Bytes b(all_b.begin(), all_b.begin() + length);
-    for (const Reduction reduction : kReductions) {
+    for (const ReduceOp reduction : reductions_of(GetParam())) {
       const Bytes expected = reference(GetParam(), reduction, a, b);
       Bytes around(1 + a.size() + 64, std::byte{0xa5});
       Bytes source(3, std::byte{});
@@ -182,8 +194,35 @@ TEST_P(ReductionTest, OfSumIsTheSum) {
   Bytes expected = a;
   Bytes found = a;
   sum_into(GetParam(), expected, b);
-  reduce_into(Reduction::kSum, GetParam(), found, b);
+  reduce_into(ReduceOp::kSum, GetParam(), found, b);
   EXPECT_EQ(first_difference(GetParam(), expected, found), kNone);
+}
+
+TEST_P(ReductionTest, OfAverageIsTheSumDividedInTheEnd) {
+  const Bytes a = random_bytes(40 * bytes_of(GetParam()), 5);
+  Bytes expected = a;
+  Bytes found = a;
+  for (const std::uint64_t seed : {6U, 7U}) {
+    const Bytes b = random_bytes(a.size(), seed);
+    sum_into(GetParam(), expected, b);
+    reduce_into(ReduceOp::kAverage, GetParam(), found, b);
+  }
+  finish(ReduceOp::kSum, GetParam(), expected, 3);
+  EXPECT_EQ(first_difference(GetParam(), expected, found), kNone) << "a sum is not divided";
+  divide(GetParam(), expected, 3);
+  finish(ReduceOp::kAverage, GetParam(), found, 3);
+  EXPECT_EQ(first_difference(GetParam(), expected, found), kNone);
+}
+
+TEST_P(ReductionTest, OfBitsIsOfIntegersOnly) {
+  const bool integer = GetParam() >= Dtype::kI8;
+  for (const ReduceOp op : {ReduceOp::kAnd, ReduceOp::kOr, ReduceOp::kXor}) {
+    EXPECT_EQ(is_defined(op, GetParam()), integer) << name_of(op);
+  }
+  for (const ReduceOp op :
+       {ReduceOp::kSum, ReduceOp::kMin, ReduceOp::kMax, ReduceOp::kProduct, ReduceOp::kAverage}) {
+    EXPECT_TRUE(is_defined(op, GetParam())) << name_of(op);
+  }
 }
 
 // The reference could be wrong in the same way as a kernel: these were worked out by hand.
@@ -191,7 +230,7 @@ TEST(Reduction, OfHalvesIsIeee) {
   using Halves = std::vector<std::uint16_t>;
   const Halves a = {0x3c00, 0xbc00, 0x8000, 0x0000, 0x7e00, 0x4000, 0xfc00};
   const Halves b = {0x4000, 0xc000, 0x0000, 0x8000, 0x3c00, 0x4200, 0x7c00};
-  const auto of = [&](Reduction reduction) {
+  const auto of = [&](ReduceOp reduction) {
     Bytes target = bytes_of_all(a);
     reduce_into(reduction, Dtype::kF16, target, bytes_of_all(b));
     Halves out;
@@ -202,9 +241,9 @@ TEST(Reduction, OfHalvesIsIeee) {
     return out;
   };
   // 1 and 2, -1 and -2, -0 and 0, 0 and -0, NaN and 1, 2 and 3, -Inf and Inf.
-  EXPECT_EQ(of(Reduction::kMin), (Halves{0x3c00, 0xc000, 0x8000, 0x8000, 0x7e00, 0x4000, 0xfc00}));
-  EXPECT_EQ(of(Reduction::kMax), (Halves{0x4000, 0xbc00, 0x0000, 0x0000, 0x7e00, 0x4200, 0x7c00}));
-  EXPECT_EQ(of(Reduction::kProduct),
+  EXPECT_EQ(of(ReduceOp::kMin), (Halves{0x3c00, 0xc000, 0x8000, 0x8000, 0x7e00, 0x4000, 0xfc00}));
+  EXPECT_EQ(of(ReduceOp::kMax), (Halves{0x4000, 0xbc00, 0x0000, 0x0000, 0x7e00, 0x4200, 0x7c00}));
+  EXPECT_EQ(of(ReduceOp::kProduct),
             (Halves{0x4000, 0x4000, 0x8000, 0x8000, 0x7e00, 0x4600, 0xfc00}));
 }
 
@@ -212,16 +251,24 @@ TEST(Reduction, OfBytesKnowsTheirSign) {
   Bytes least = bytes_of_all(std::vector<std::uint8_t>{1, 200});
   Bytes signed_least = least;
   const Bytes other = bytes_of_all(std::vector<std::uint8_t>{255, 3});
-  reduce_into(Reduction::kMin, Dtype::kU8, least, other);
-  reduce_into(Reduction::kMin, Dtype::kI8, signed_least, other);
+  reduce_into(ReduceOp::kMin, Dtype::kU8, least, other);
+  reduce_into(ReduceOp::kMin, Dtype::kI8, signed_least, other);
   EXPECT_EQ(least, bytes_of_all(std::vector<std::uint8_t>{1, 3}));
   EXPECT_EQ(signed_least, bytes_of_all(std::vector<std::uint8_t>{255, 200}));
 }
 
+TEST(Reduction, HasAName) {
+  EXPECT_EQ(name_of(ReduceOp::kSum), "sum");
+  EXPECT_EQ(name_of(ReduceOp::kProduct), "product");
+  EXPECT_EQ(name_of(ReduceOp::kXor), "xor");
+  EXPECT_EQ(name_of(ReduceOp::kAverage), "average");
+}
+
 TEST(ReductionDeathTest, RefusesSizesThatDoNotFit) {
   Bytes target(8);
-  EXPECT_DEATH(reduce_into(Reduction::kMin, Dtype::kF32, target, Bytes(4)), "stretto bug");
-  EXPECT_DEATH(reduce_into(Reduction{9}, Dtype::kF32, target, Bytes(8)), "stretto bug");
+  EXPECT_DEATH(reduce_into(ReduceOp::kMin, Dtype::kF32, target, Bytes(4)), "stretto bug");
+  EXPECT_DEATH(reduce_into(ReduceOp::kAnd, Dtype::kF32, target, Bytes(8)), "stretto bug");
+  EXPECT_DEATH(reduce_into(ReduceOp{9}, Dtype::kF32, target, Bytes(8)), "stretto bug");
 }
 
 }  // namespace
