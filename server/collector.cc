@@ -120,6 +120,38 @@ Result<Collector::Counted> Collector::add(Share share) {
   return counted;
 }
 
+// ---- sums of several workers
+
+Result<Collector::Counted> Collector::add_sum(Share sum, const std::vector<NodeId>& makers) {
+  if (Status status = check_sum(rounds_, sum, makers); !status.ok()) return status;
+  sum.worker = makers.front();
+  if (Status status = sum.absent ? Status() : check_encoding(sum); !status.ok()) return status;
+  std::optional<Sources> from;
+  for (const NodeId maker : makers) {  // At once: nobody looks in between.
+    STRETTO_CHECK(!from);
+    from = rounds_.contribute(maker, false);
+  }
+  Counted counted{.gate = rounds_.gate_after(false, from.has_value()), .update = {}};
+  hold_places(sum, makers);
+  collect(std::move(sum));
+  if (!from) return counted;
+  counted.update = made_of(*std::move(from), false, take_sum());
+  follow_changes();
+  return counted;
+}
+
+// Where shares are held, a sum has the turn of the first of its makers; the others are there with
+// nothing more.
+void Collector::hold_places(Share& sum, const std::vector<NodeId>& makers) {
+  if (held_.empty() || makers.size() < 2) return;
+  const auto place = [this](NodeId maker) { return *rounds_.group()->find(maker); };
+  sum.worker = *std::ranges::min_element(makers, {}, place);
+  for (const NodeId maker : makers) {
+    if (maker != sum.worker) held_[place(maker)] = {.worker = maker, .absent = true, .bytes = {}};
+  }
+  sums_.add(makers);
+}
+
 Update Collector::made_of(Sources from, bool assign, Buffer bytes) const {
   return {.key = layout_.key,
           .version = rounds_.version(),
@@ -198,7 +230,7 @@ Status Collector::check_gone(const Contributors& next) const {
                           one.rank)};
     }
   }
-  return {};
+  return sums_.check_gone(next);
 }
 
 std::optional<Update> Collector::regroup_now(const Group& next) {
@@ -228,6 +260,7 @@ std::optional<Update> Collector::regroup_now(const Group& next) {
 Buffer Collector::take_sum() {
   add_in_rank_order(static_cast<std::uint32_t>(held_.size()));
   turn_ = 0;
+  sums_.clear();
   if (sum_.empty()) return zeros(layout_.elements * bytes_of(layout_.sums), allocate_);
   make_sum_ours();
   return std::exchange(sum_, Buffer());

@@ -9,6 +9,7 @@
 
 #include "server/consistency.h"
 #include "server/part_layout.h"
+#include "server/partial_sums.h"
 #include "server/share.h"
 
 namespace stretto {
@@ -34,12 +35,16 @@ class Collector {
   /// otherwise; the others are added straight out of the transport's memory. A kept share stays
   /// where it is if it is ours alone or lent to last, and is copied otherwise.
   Result<Counted> add(Share share);
+  /// The same of a sum that has been made elsewhere of several workers' contributions, as a share
+  /// of each of them. Its sender need not be one of them.
+  Result<Counted> add_sum(Share sum, const std::vector<NodeId>& makers);
 
   /// Who makes rounds from `from_round` on, or at once if that is the open round or the next one to
   /// open; where there are no rounds it is always at once. Replaces what was to come from that
   /// round on. Those who are `gone` are out at once: the open round's sum is made without them, and
   /// the update is returned that this may complete. Refused and without effect if the open round
-  /// cannot be made again: its shares were not kept, or its broadcast has lost its root.
+  /// cannot be made again: its shares were not kept, its broadcast has lost its root, or of a sum's
+  /// makers some are gone and others are not.
   Result<std::optional<Update>> regroup(const Group& next, std::uint64_t from_round,
                                         const std::set<NodeId>& gone = {});
 
@@ -58,6 +63,7 @@ class Collector {
   void follow_changes();
   Update made_of(Sources from, bool assign, Buffer bytes) const;
   Rank rank_of(const Share& share) const;
+  void hold_places(Share& sum, const std::vector<NodeId>& makers);
   void collect(Share share);
   void add_in_rank_order(std::uint32_t until);
   Buffer take_sum();
@@ -74,6 +80,7 @@ class Collector {
                 // is a kept share, where its sender has it.
   Shares shares_;
   std::vector<Share> held_;  // Shares that are added later, by their workers' order; or none are.
+  PartialSums sums_;         // Of those held.
   std::uint32_t turn_ = 0;   // Whose share is to be added next.
   Rank caller_ = 0;          // Of the open broadcast: whoever came first, and
   std::optional<std::uint64_t> root_;  // whom it named.

@@ -10,8 +10,8 @@
 #include <optional>
 #include <vector>
 
-#include "server/contributors.h"
 #include "core/index_set.h"
+#include "server/contributors.h"
 #include "server/round_counts.h"
 #include "stretto/status.h"
 #include "stretto/tensor.h"

@@ -2,6 +2,7 @@
 // Exactly once: a share counts if its sender's incarnation has not had that round counted.
 #include "server/slot.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "common/check.h"
@@ -42,6 +43,24 @@ Result<Collector::Counted> Slot::count(Part& part, const PushId& push, Share sha
   Result<Collector::Counted> counted = part.collector.add(std::move(share));
   if (!counted.ok()) return counted;
   part.counted.note(push.worker, push.round);
+  ++shares_;
+  return counted;
+}
+
+Slot::Verdict Slot::admit_sum(const Part& part, const std::vector<NodeId>& makers,
+                              std::uint64_t round, std::uint32_t epoch) const {
+  if (epoch < since_) return Verdict::kMoved;
+  const bool known = std::ranges::all_of(
+      makers, [&](NodeId worker) { return round <= part.counted.last_of(worker); });
+  return known ? Verdict::kDuplicate : Verdict::kApply;
+}
+
+Result<Collector::Counted> Slot::count_sum(Part& part, Share sum,
+                                           const std::vector<NodeId>& makers) {
+  const std::uint64_t round = sum.round;
+  Result<Collector::Counted> counted = part.collector.add_sum(std::move(sum), makers);
+  if (!counted.ok()) return counted;
+  for (const NodeId worker : makers) part.counted.note(worker, round);
   ++shares_;
   return counted;
 }

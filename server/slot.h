@@ -87,6 +87,12 @@ class Slot {
   /// Counts an admitted share. An update that it completes is to be appended.
   Result<Collector::Counted> count(Part& part, const PushId& push, Share share);
 
+  /// The same of the sum of several workers' contributions: a duplicate if all of them have
+  /// counted, whoever sent them. If only some have, count_sum() refuses it.
+  Verdict admit_sum(const Part& part, const std::vector<NodeId>& makers, std::uint64_t round,
+                    std::uint32_t epoch) const;
+  Result<Collector::Counted> count_sum(Part& part, Share sum, const std::vector<NodeId>& makers);
+
   /// Who makes the rounds of all its parts: Collector::regroup. Who is gone waits for nothing. Of
   /// those who are in no more from now on and are not gone, having left in order, what they have
   /// contributed to an open round stays in it.

@@ -41,7 +41,9 @@ class PartFixture : public testing::Test {
   }
   Status contribute(Share given) {
     const PushId push{given.worker, part_->key, given.round};
-    auto counted = slot_->count(*part_, push, std::move(given));
+    return release(slot_->count(*part_, push, std::move(given)));
+  }
+  Status release(Result<Collector::Counted> counted) {
     if (!counted.ok()) return counted.status();
     gate_ = counted->gate;
     if (counted->update) slot_->release(slot_->append(*part_, *std::move(counted->update)));
@@ -54,6 +56,14 @@ class PartFixture : public testing::Test {
   }
   Status share(Rank rank, const std::vector<float>& numbers) {
     return share(rank, fake::bytes_of(numbers));
+  }
+  /// Of several workers' contributions to a round, sent by who is none of them.
+  Status sum_of(const std::vector<Rank>& ranks, std::uint64_t round,
+                const std::vector<float>& numbers) {
+    std::vector<NodeId> makers;
+    for (const Rank rank : ranks) makers.push_back(fake::node_of(rank));
+    Share sum = {.worker = 99, .round = round, .bytes = fake::bytes_of(numbers)};
+    return release(slot_->count_sum(*part_, std::move(sum), makers));
   }
   /// As the root of a broadcast.
   Status assign(Rank rank, Buffer bytes) {

@@ -44,6 +44,25 @@ TEST_F(RegroupTest, TheOpenRoundIsMadeAgainWithoutWhoIsGone) {
   EXPECT_THAT(held().from.nodes(), ElementsAre(11, 12));
 }
 
+TEST_F(RegroupTest, ASumThatHasOneWhoIsGoneIsNotTakenApart) {
+  make_kept(4);
+  ASSERT_TRUE(sum_of({0, 1}, 1, {1, 1}).ok());
+  ASSERT_TRUE(share(2, {10, 10}).ok());
+  EXPECT_THAT(regroup({1, 2, 3}, 0, {fake::node_of(0)}).cause(),
+              HasSubstr("a sum of 2 workers' contributions, of which node 10 is gone"));
+  EXPECT_EQ(held().version, 0U);
+}
+
+TEST_F(RegroupTest, ASumGoesWithAllItsMakersAndStaysIfTheyDo) {
+  make_kept(5);
+  ASSERT_TRUE(sum_of({0, 1}, 1, {1, 1}).ok());
+  ASSERT_TRUE(sum_of({3, 4}, 1, {100, 100}).ok());
+  ASSERT_TRUE(regroup({2, 3, 4}, 0, {fake::node_of(0), fake::node_of(1)}).ok());
+  ASSERT_TRUE(share(2, {10, 10}).ok());
+  EXPECT_THAT(value(), ElementsAre(110, 110));
+  EXPECT_EQ(held().contributors, 3U);
+}
+
 TEST_F(RegroupTest, WhoLeavesInOrderStaysInTheRoundThatItHasContributedTo) {
   make_kept(4);
   ASSERT_TRUE(share(0, {1, 1}).ok());
