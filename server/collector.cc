@@ -152,15 +152,18 @@ void Collector::hold_places(Share& sum, const std::vector<NodeId>& makers) {
   sums_.add(makers);
 }
 
-Update Collector::made_of(Sources from, bool assign, Buffer bytes) const {
+Update Collector::made_of(Sources from, bool assign, Buffer bytes) {
+  const auto listeners = static_cast<std::uint32_t>(std::exchange(listeners_, {}).size());
   return {.key = layout_.key,
           .version = rounds_.version(),
           .from = std::move(from),
+          .listeners = listeners,
           .assign = assign,
           .bytes = std::move(bytes)};
 }
 
 void Collector::collect(Share share) {
+  if (share.listens) listeners_.insert(share.worker);
   if (share.assign) {
     if (!root_) caller_ = rank_of(share);
     root_ = share.root;
@@ -248,6 +251,7 @@ std::optional<Update> Collector::regroup_now(const Group& next) {
   }
   held_ = std::move(held);
   turn_ = added;
+  std::erase_if(listeners_, [&](NodeId node) { return !next->contains(node); });
   std::optional<Sources> from = rounds_.regroup(next);
   if (!from) return {};
   if (assign) root_.reset();

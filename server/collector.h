@@ -61,7 +61,7 @@ class Collector {
   Status check_gone(const Contributors& next) const;
   std::optional<Update> regroup_now(const Group& next);
   void follow_changes();
-  Update made_of(Sources from, bool assign, Buffer bytes) const;
+  Update made_of(Sources from, bool assign, Buffer bytes);
   Rank rank_of(const Share& share) const;
   void hold_places(Share& sum, const std::vector<NodeId>& makers);
   void collect(Share share);
@@ -82,7 +82,8 @@ class Collector {
   std::vector<Share> held_;  // Shares that are added later, by their workers' order; or none are.
   PartialSums sums_;         // Of those held.
   std::uint32_t turn_ = 0;   // Whose share is to be added next.
-  Rank caller_ = 0;          // Of the open broadcast: whoever came first, and
+  std::set<NodeId> listeners_;         // Of the open round.
+  Rank caller_ = 0;                    // Of the open broadcast: whoever came first, and
   std::optional<std::uint64_t> root_;  // whom it named.
   struct Change {
     Group group;

@@ -43,6 +43,7 @@ Share share_of(const wire::PushFrame& push, const PushId& id, Buffer payload) {
           .round = id.round,
           .assign = push.assigns,
           .absent = push.absent,
+          .listens = push.absent && push.uncounted,
           .root = push.root,
           .codec = push.codec,
           .bytes = std::move(payload)};

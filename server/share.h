@@ -13,12 +13,14 @@
 namespace stretto {
 
 /// One worker's contribution to a part's round. `bytes` is empty for one that takes part without
-/// any: the receivers of a broadcast, and who sits out. In a mean it counts all the same.
+/// any: the receivers of a broadcast, who sits out, and who listens. In a mean it counts all the
+/// same, but for those who listen.
 struct Share {
   NodeId worker = 0;
   std::uint64_t round = 0;
   bool assign = false;
   bool absent = false;
+  bool listens = false;        ///< It is absent, and counted for nothing.
   std::uint64_t root = 0;      ///< Of a broadcast: the rank whose bytes it takes.
   Codec codec = Codec::kNone;  ///< What the bytes are encoded as.
   Buffer bytes;
@@ -28,9 +30,10 @@ struct Share {
 /// shares behind it. The same updates in the same order make the same values, bit for bit.
 struct Update {
   wire::Key key;
-  std::uint64_t version = 0;  ///< The one that it makes; versions of a part grow by one.
-  Sources from;               ///< Whose shares are in it.
-  bool assign = false;        ///< The bytes are the value; otherwise a sum of shares, or a share.
+  std::uint64_t version = 0;    ///< The one that it makes; versions of a part grow by one.
+  Sources from;                 ///< Whose shares are in it,
+  std::uint32_t listeners = 0;  ///< but for so many that only listened.
+  bool assign = false;          ///< The bytes are the value; otherwise a sum of shares, or a share.
   Buffer bytes;
 };
 

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -31,15 +32,17 @@ Store::Store(const PartLayout& layout, std::unique_ptr<ops::UpdateRule> rule, Al
 void Store::apply(Update update) {
   STRETTO_CHECK(update.key == layout_.key && update.version == value_.version + 1);
   STRETTO_CHECK(update.from.size() > 0);
-  const std::uint32_t contributors = update.from.size();
+  STRETTO_CHECK(update.listeners <= update.from.size());
+  const std::uint32_t contributors = update.from.size() - update.listeners;
+  const std::uint32_t divisor = std::max(contributors, 1U);  // Of nothing, if all have listened.
   if (update.assign) {
     assign(std::move(update.bytes));
   } else if (rule_ != nullptr) {
-    const double scale = layout_.mean ? 1.0 / contributors : 1.0;
+    const double scale = layout_.mean ? 1.0 / divisor : 1.0;
     rule_->apply(own_value(), update.bytes.bytes(), scale);
   } else {
     Buffer& sum = update.bytes;
-    publish(layout_.mean ? mean_of(std::move(sum), contributors) : std::move(sum), update.version);
+    publish(layout_.mean ? mean_of(std::move(sum), divisor) : std::move(sum), update.version);
   }
   value_.version = update.version;
   value_.contributors = contributors;

@@ -21,6 +21,7 @@ struct PushFrame {
   bool wants_value = false;         ///< When the round is done: push_pull.
   bool assigns = false;             ///< A broadcast: the round sets the value to the root's bytes.
   bool absent = false;              ///< It takes part without bytes.
+  bool uncounted = false;           ///< Absent, and a mean is by the others alone.
   Dtype dtype = {};
   Codec codec = Codec::kNone;
   std::int32_t priority = 0;
@@ -34,6 +35,7 @@ struct PushFrame {
             .wants_value = (header.flags & kWantsValue) != 0,
             .assigns = assigns,
             .absent = (header.flags & kAbsent) != 0,
+            .uncounted = (header.flags & kUncounted) != 0,
             .dtype = static_cast<Dtype>(header.dtype),
             .codec = static_cast<Codec>(header.codec),
             .priority = header.priority};
@@ -43,8 +45,9 @@ struct PushFrame {
     made.kind = Kind::kPush;
     made.dtype = static_cast<std::uint8_t>(dtype);
     made.codec = static_cast<std::uint8_t>(codec);
-    made.flags = static_cast<std::uint16_t>((wants_value ? kWantsValue : 0) |
-                                            (assigns ? kAssign : 0) | (absent ? kAbsent : 0));
+    made.flags =
+        static_cast<std::uint16_t>((wants_value ? kWantsValue : 0) | (assigns ? kAssign : 0) |
+                                   (absent ? kAbsent : 0) | (uncounted ? kUncounted : 0));
     made.priority = priority;
     made.key = key;
     made.version = round;

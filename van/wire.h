@@ -52,9 +52,10 @@ enum Flags : std::uint16_t {
   kCreditNow = 16,  ///< data: tell at once that this has been taken.
   kProbe = 32,      ///< pull: only what is known of the value, at once. done: the answer to it.
   kChecksummed = 64,  ///< any: `checksum` is there.
+  kUncounted = 128,   ///< push with kAbsent: a mean does not count it.
 };
 inline constexpr std::uint16_t kKnownFlags =
-    kWantsValue | kAssign | kAbsent | kAbandoned | kCreditNow | kProbe | kChecksummed;
+    kWantsValue | kAssign | kAbsent | kAbandoned | kCreditNow | kProbe | kChecksummed | kUncounted;
 
 /// A part's name on the wire: which tensor, and which piece of it.
 struct Key {

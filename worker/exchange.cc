@@ -23,6 +23,7 @@ wire::PushFrame push_of(const TensorState& tensor, std::uint32_t part, const Ope
           .wants_value = operation.wants_value(),
           .assigns = operation.broadcasts(),
           .absent = operation.source.empty(),
+          .uncounted = operation.listens(),
           .dtype = tensor.spec.dtype,
           .priority = operation.priority};
 }
@@ -75,6 +76,11 @@ void Exchange::start(const OperationPtr& operation) {
   TensorState* tensor = tensors_.find(operation->tensor.id);
   Status refused = tensors_.check(operation->tensor);
   if (refused.ok()) refused = tensor->failed;
+  if (refused.ok() && operation->listens() && !has_rounds(tensor->spec.options.mode)) {
+    refused = {Code::kInvalidArgument,
+               fmt::format("tensor '{}' has mode {}, in which there are no rounds to listen to",
+                           tensor->spec.name, name_of(tensor->spec.options.mode))};
+  }
   if (!refused.ok() || tensor->parts.empty()) return operations_.end(operation, refused);
   operations_.begin(operation);
   const PartState::LaneName lane = tensor->lane_of(*operation);
@@ -221,7 +227,7 @@ void Exchange::on_acked(const wire::Key& key) {
   codings_.free(*tensor, key.part);
   const PartState& part = tensor->parts[key.part];
   const OperationPtr& current = part.current(PartState::kShares);
-  if (current == nullptr || current->kind != Operation::Kind::kPush) return;
+  if (current == nullptr || current->wants_value()) return;
   if (part.codec.encoding) {
     return fail_tensor(key.tensor,
                        {Code::kMalformed, "a server acknowledged a push that has not left"});

@@ -17,6 +17,8 @@ std::string_view name_of(Operation::Kind kind) {
     case Operation::Kind::kBroadcastRoot:
     case Operation::Kind::kBroadcastReceiver:
       return "broadcast";
+    case Operation::Kind::kListen:
+      return "listen";
     case Operation::Kind::kProbe:
       return "probe";
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operation: one push, pull, push_pull, broadcast or probe of one tensor, from the user's call to
-// its end.
+// Operation: one push, pull, push_pull, listen, broadcast or probe of one tensor, from the user's
+// call to its end.
 #pragma once
 
 #include <atomic>
@@ -32,13 +32,14 @@ struct Operation {
     kPushPull,
     kBroadcastRoot,
     kBroadcastReceiver,
+    kListen,
     kProbe
   };
 
   Kind kind = Kind::kPush;
   Tensor tensor;
-  std::span<const std::byte> source;  ///< Empty for pulls and a broadcast's receivers.
-  std::span<std::byte> target;        ///< Empty for pushes.
+  std::span<const std::byte> source;  ///< Empty for pulls and who brings nothing.
+  std::span<std::byte> target;        ///< Empty for pushes, and who listens for no value.
   Rank root = 0;                      ///< Of a broadcast: its number.
   std::int32_t priority = 0;
   Time deadline_wanted = Time::max();  ///< Among equal priorities earlier goes first.
@@ -72,7 +73,11 @@ struct Operation {
   }
 
   bool pushes() const { return kind != Kind::kPull && kind != Kind::kProbe; }
-  bool wants_value() const { return kind != Kind::kPush && kind != Kind::kProbe; }
+  bool wants_value() const {
+    if (listens()) return !target.empty();
+    return kind != Kind::kPush && kind != Kind::kProbe;
+  }
+  bool listens() const { return kind == Kind::kListen; }
   bool broadcasts() const {
     return kind == Kind::kBroadcastRoot || kind == Kind::kBroadcastReceiver;
   }

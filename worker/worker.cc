@@ -421,6 +421,16 @@ Result<StepBegin> ProgramSteps::next() {
       .value_or(detail::interrupted("next step"));
 }
 
+Ticket ProgramSteps::listen(const Tensor& tensor, std::span<std::byte> target, int priority) {
+  if (!target.empty()) {
+    if (Status status = check_size(tensor, target.size(), "target"); !status.ok()) {
+      return detail::ended_ticket(std::move(status).with_operation("listen"));
+    }
+  }
+  return begin(*worker_->impl_, Operation::Kind::kListen,
+               {.tensor = tensor, .source = {}, .target = target, .priority = priority});
+}
+
 Status Worker::leave(Duration patience) {
   if (impl_->loop().is_here()) return not_here("leave");
   if (const std::optional<Status> left = impl_->leave(patience)) return *left;

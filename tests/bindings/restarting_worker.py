@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A worker of an elastic job of three, of which one is lost and replaced: by an unchanged loop
-("loop"), or with a state of its own ("state")."""
+("loop"; "heal", where what it lacks comes in
+the steps that follow), or with a state of its own ("state")."""
 
 import hashlib
 import os
@@ -11,13 +12,14 @@ import sys
 import torch
 import stretto.torch as st
 from stretto import environment
-from stretto.torch import newcomers
+from stretto.torch import healing, newcomers
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "examples" / "torch"))
 
 import datasets  # pylint: disable=wrong-import-position
 
 AFTER, MORE = 20, 60
+batches = []
 loses = int(sys.argv[2])
 number = environment.number("STRETTO_RANK", default=0)
 st.init()
@@ -50,11 +52,29 @@ def die_in_meeting(which):
     newcomers._exchange = dying
 
 
-def net():
+def heal_in_batches(dies_at):
+    """However little there is. This worker dies when the so many-th batch has left."""
+    healing.LEAST_BYTES, healing._LEAST_BATCH, healing._MOST_BATCH = 0, 1000, 4000
+    begin = healing.stripes.Stripes
+
+    def counted(now, label, *arguments):
+        found = begin(now, label, *arguments)
+        if label == "Healing":
+            batches.append(len(arguments))
+            if len(batches) == dies_at:
+                die()
+        return found
+
+    healing.stripes.Stripes = counted
+
+
+def net(more_layers):
     """For digits."""
     torch.manual_seed(number)
-    return torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 32), torch.nn.ReLU(),
-                               torch.nn.Linear(32, 10))
+    layers = [torch.nn.Flatten(), torch.nn.Linear(64, 32), torch.nn.ReLU()]
+    for _ in range(more_layers):
+        layers += [torch.nn.Linear(32, 32), torch.nn.BatchNorm1d(32), torch.nn.ReLU()]
+    return torch.nn.Sequential(*layers, torch.nn.Linear(32, 10))
 
 
 def loop():
@@ -63,9 +83,22 @@ def loop():
         die_in_meeting(1)
     if number == 1:  # and one that gives while the next one comes.
         die_in_meeting(2)
+    train_digits(lambda parameters: torch.optim.SGD(parameters, lr=0.5, momentum=0.5), 0.2)
+
+
+def heal():
+    """The same, and those who come get what they lack while the others go on."""
+    heal_in_batches({3: 2, 1: 5}.get(number))
+    train_digits(lambda parameters: torch.optim.Adam(parameters, lr=0.01), 0.005, more_layers=3)
+    if number > 3:
+        assert len(batches) > 3, batches
+
+
+def train_digits(optimizer_of, later_rate, more_layers=0):
+    """Until all have trained together for a while after the last loss."""
     (images, labels), (test_images, test_labels) = datasets.digits()
-    model = net()
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.5, momentum=0.5)
+    model = net(more_layers)
+    optimizer = optimizer_of(model.parameters())
     st.broadcast_parameters(model.state_dict(), root_rank=0)
     st.broadcast_optimizer_state(optimizer, root_rank=0)
     optimizer = st.DistributedOptimizer(optimizer, model.named_parameters(), digest_every=10)
@@ -74,7 +107,7 @@ def loop():
     while not stops.item():
         step += 1
         if step == 5:
-            optimizer.param_groups[0]["lr"] = 0.2
+            optimizer.param_groups[0]["lr"] = later_rate
         chosen = torch.randint(len(images), (16,))
         loss = torch.nn.functional.cross_entropy(model(images[chosen]), labels[chosen])
         optimizer.zero_grad()
@@ -128,4 +161,4 @@ def state():
     print(f"end {weight.sum().item():.1f} {kept.steps} {kept.sizes}", flush=True)
 
 
-{"loop": loop, "state": state}[sys.argv[1]]()
+{"loop": loop, "heal": heal, "state": state}[sys.argv[1]]()

@@ -63,6 +63,30 @@ TEST_F(RegroupTest, ASumGoesWithAllItsMakersAndStaysIfTheyDo) {
   EXPECT_EQ(held().contributors, 3U);
 }
 
+TEST_F(RegroupTest, WhoListensIsNoContributorWhoeverIsLost) {
+  const auto listen = [&](Rank rank) {
+    return contribute({.worker = fake::node_of(rank),
+                       .round = next(rank),
+                       .absent = true,
+                       .listens = true,
+                       .bytes = {}});
+  };
+  make_kept(4);
+  ASSERT_TRUE(share(0, {1, 1}).ok());
+  ASSERT_TRUE(listen(2).ok());
+  ASSERT_TRUE(listen(3).ok());
+  ASSERT_TRUE(regroup({0, 1, 2}, 0, {fake::node_of(3)}).ok()) << "one that listened is lost";
+  ASSERT_TRUE(share(1, {10, 10}).ok());
+  EXPECT_THAT(value(), ElementsAre(11, 11));
+  EXPECT_EQ(held().contributors, 2U);
+  ASSERT_TRUE(listen(2).ok());
+  ASSERT_TRUE(share(0, {1, 1}).ok());
+  ASSERT_TRUE(regroup({1, 2}, 0, {fake::node_of(0)}).ok()) << "one that gave is lost";
+  ASSERT_TRUE(listen(1).ok());
+  EXPECT_THAT(value(), ElementsAre(0, 0));
+  EXPECT_EQ(held().contributors, 0U);
+}
+
 TEST_F(RegroupTest, WhoLeavesInOrderStaysInTheRoundThatItHasContributedTo) {
   make_kept(4);
   ASSERT_TRUE(share(0, {1, 1}).ok());

@@ -92,5 +92,25 @@ TEST_F(StoreMeans, AnEmptyShareCountsAsZerosInAMeanAndAsNothingInAProduct) {
   EXPECT_THAT(as<std::int32_t>(held().bytes), ElementsAre(0, 0)) << "nobody gave anything";
 }
 
+TEST_F(StoreMeans, WhoListensCountsForNothing) {
+  const auto listen = [&](Rank rank) {
+    return contribute(
+        {.worker = fake::node_of(rank), .round = 1, .absent = true, .listens = true, .bytes = {}});
+  };
+  for (const bool deterministic : {false, true}) {
+    make(3, {.update = {.rule = Rule::kMean}, .deterministic = deterministic}, 2, Dtype::kI32);
+    ASSERT_TRUE(share(0, buffer_of<std::int32_t>({8, 3})).ok());
+    ASSERT_TRUE(listen(1).ok());
+    ASSERT_TRUE(share(2, buffer_of<std::int32_t>({2, 3})).ok());
+    EXPECT_THAT(as<std::int32_t>(held().bytes), ElementsAre(5, 3));
+    EXPECT_EQ(held().contributors, 2U);
+  }
+  make(2, {.update = {.rule = Rule::kMean}}, 2, Dtype::kI32);
+  ASSERT_TRUE(listen(0).ok());
+  ASSERT_TRUE(listen(1).ok());
+  EXPECT_THAT(as<std::int32_t>(held().bytes), ElementsAre(0, 0)) << "nobody gave anything";
+  EXPECT_EQ(held().contributors, 0U);
+}
+
 }  // namespace
 }  // namespace stretto

@@ -92,6 +92,21 @@ TEST_F(ExchangeTest, BroadcastsSendTheRootsBytesAndTheOthersPresence) {
   EXPECT_TRUE(receiver.payload.empty());
 }
 
+TEST_F(ExchangeTest, WhoListensSendsThatItIsNotCountedAndGetsTheValueIfItWantsIt) {
+  add(1, 2);
+  target_.resize(2);
+  start(Kind::kListen, 1, nullptr, &target_);
+  const fake::Sent listens = shard_.datum();
+  EXPECT_EQ(listens.header.flags, wire::kWantsValue | wire::kAbsent | wire::kUncounted);
+  EXPECT_TRUE(listens.payload.empty());
+  add(2, 2);
+  start(Kind::kListen, 2, nullptr, nullptr);
+  EXPECT_EQ(shard_.datum().header.flags, wire::kAbsent | wire::kUncounted);
+  add(3, 2, {.mode = Mode::kAsync});
+  EXPECT_EQ(start(Kind::kListen, 3, nullptr, nullptr)->ticket->wait_for(0s).code(),
+            Code::kInvalidArgument);
+}
+
 TEST_F(ExchangeTest, AnEmptyTensorEndsAtOnceAndSendsNothing) {
   add(1, 0);
   Floats none;

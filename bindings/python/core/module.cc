@@ -67,7 +67,8 @@ void bind_values(py::module_& module) {
       .def_readonly("staleness", &ValueInfo::staleness)
       .def_readonly("applied", &ValueInfo::applied)
       .def_readonly("slowest", &ValueInfo::slowest)
-      .def_readonly("spread", &ValueInfo::spread);
+      .def_readonly("spread", &ValueInfo::spread)
+      .def_readonly("contributors", &ValueInfo::contributors);
   py::class_<StepInfo>(module, "StepInfo")
       .def_readonly("step", &StepInfo::step)
       .def_readonly("staleness", &StepInfo::staleness)
@@ -89,7 +90,7 @@ void bind_values(py::module_& module) {
           [](Options& self, double value) { self.operation_timeout = duration_of(value); });
 }
 
-void bind_worker(py::module_& module) {
+void bind_tickets(py::module_& module) {
   py::class_<PyTicket>(module, "Ticket")
       .def("wait", &PyTicket::wait)
       .def("wait_for", &PyTicket::wait_for, py::arg("seconds"))
@@ -100,12 +101,16 @@ void bind_worker(py::module_& module) {
       .def("pause", &PyTicket::pause)
       .def("resume", &PyTicket::resume)
       .def("cancel", &PyTicket::cancel);
+  py::class_<Pause>(module, "Pause").def("end", &Pause::end);
+}
+
+void bind_worker(py::module_& module) {
+  bind_tickets(module);
   using Place = std::tuple<std::uintptr_t, std::size_t>;
   using Route = std::tuple<Tensor, std::uintptr_t, std::uintptr_t, std::size_t>;
   const auto memory = [](const Place& place) {
     return Memory{std::get<0>(place), std::get<1>(place)};
   };
-  py::class_<Pause>(module, "Pause").def("end", &Pause::end);
   py::class_<PyWorker>(module, "Worker")
       .def_static("join", &PyWorker::join, py::arg("options"))
       .def_property_readonly("rank", &PyWorker::rank)
@@ -140,6 +145,13 @@ void bind_worker(py::module_& module) {
             return self.push_pull(transfers, priority, std::move(owner));
           },
           py::arg("routes"), py::arg("priority"), py::arg("owner"))
+      .def(
+          "listen",
+          [memory](PyWorker& self, const Tensor& tensor, const Place& target, int priority,
+                   py::object owner) {
+            return listen(self, tensor, memory(target), priority, std::move(owner));
+          },
+          py::arg("tensor"), py::arg("target"), py::arg("priority"), py::arg("owner"))
       .def(
           "broadcast",
           [memory](PyWorker& self, const Tensor& tensor, const Place& data, Rank root, int priority,

@@ -203,4 +203,12 @@ std::pair<std::uint32_t, bool> next_step(PyWorker& worker) {
   return {begins.newcomers, begins.comes_in};
 }
 
+PyTicket listen(PyWorker& worker, const Tensor& tensor, Memory target, int priority,
+                py::object owner) {
+  worker.process().refuse_others();
+  const std::span<std::byte> place = target_at(target.address, target.bytes);
+  return worker.keep(ProgramSteps(worker.worker()).listen(tensor, place, priority),
+                     std::move(owner));
+}
+
 }  // namespace stretto::python

@@ -95,11 +95,12 @@ class PyWorker {
   Worker& worker() { return *here(); }
   const Owner& process() const { return process_; }
   bool is_abandoned() const { return worker_ == nullptr; }
+  /// Keeps the owner until the operation has ended.
+  PyTicket keep(Ticket ticket, pybind11::object owner);
 
  private:
   /// Raises Cancelled once it was abandoned.
   const std::shared_ptr<Worker>& here() const;
-  PyTicket keep(Ticket ticket, pybind11::object owner);
   void let_go();
 
   struct Kept {
@@ -115,5 +116,8 @@ class PyWorker {
 /// A step of the program's begins: how many workers take part from it on that did not before, and
 /// whether this is one of them.
 std::pair<std::uint32_t, bool> next_step(PyWorker& worker);
+/// Takes part in a round without a share.
+PyTicket listen(PyWorker& worker, const Tensor& tensor, Memory target, int priority,
+                pybind11::object owner);
 
 }  // namespace stretto::python

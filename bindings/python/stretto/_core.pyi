@@ -28,6 +28,8 @@ class ValueInfo:
     def slowest(self) -> int: ...
     @property
     def spread(self) -> int: ...
+    @property
+    def contributors(self) -> int: ...
 
 class StepInfo:
     @property
@@ -83,6 +85,9 @@ class Worker:
     def push_pull(
         self, routes: Sequence[tuple[Tensor, _Address, _Address, int]], priority: int,
         owner: object
+    ) -> Ticket: ...
+    def listen(
+        self, tensor: Tensor, target: _Place, priority: int, owner: object
     ) -> Ticket: ...
     def broadcast(
         self, tensor: Tensor, data: _Place, root: int, priority: int, owner: object

@@ -86,6 +86,9 @@ class Session:
         self.has_state = False  # The program tells itself where others may come in.
         self.optimizers = []  # Weakly, what is to be given to those,
         self.alike = {}  # and tensors that were made alike, by name.
+        self.healing = None  # What those who came lack, while they do: for stretto.torch.
+        self.pace = None  # Of the program's steps.
+        self.listens = False  # This one gives no gradients, as it lacks parameters.
         if place.rank < 0:
             self.worker()  # The scheduler chooses the rank.
 
@@ -242,6 +245,15 @@ class Session:
         """Begins to exchange some (tensor, source address, target address, bytes), and returns
         the ticket. `owner` is kept until their memory is free again."""
         return self.worker().push_pull(routes, priority, owner)
+
+    def push(self, tensor, place, priority, owner):
+        """Begins to give the (address, bytes) to the tensor's round, without getting its value."""
+        return self.worker().push(tensor, place, priority, owner)
+
+    def listen(self, tensor, place, priority, owner):
+        """Begins to get the value of the tensor's round into the (address, bytes), if there are
+        any, without giving to it."""
+        return self.worker().listen(tensor, place, priority, owner)
 
     def broadcast(self, tensor, address, bytes_, root, owner):
         """Begins to make everybody's memory what that of `root` is; returns the ticket."""

@@ -40,6 +40,12 @@ class ProgramSteps {
   /// the place to give them to newcomers, as by Worker::broadcast from rank 0, who is none of them.
   Result<StepBegin> next();
 
+  /// This worker takes part in the tensor's next round without a share, as who lacks parameters
+  /// yet: means are by the others alone, and ValueInfo::contributors does not count it. `target`
+  /// receives the round's value; if it is empty none comes, and the ticket ends as that of a push
+  /// does. Zeros, if all have listened. Only in modes that have rounds.
+  Ticket listen(const Tensor& tensor, std::span<std::byte> target, int priority = 0);
+
  private:
   Worker* worker_;
 };

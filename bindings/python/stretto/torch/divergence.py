@@ -68,7 +68,8 @@ class Watch:
         self._step = self.steps
         self._checksums = [_checksum(parameter) for _, parameter in self._named]
         digests = torch.zeros(now.seats, 1, dtype=torch.int64)
-        digests[now.seat, 0] = exchange.digest_of(repr(self._checksums)) or 1  # 0: nobody's.
+        if not now.listens:  # Else it lacks some of what the others have.
+            digests[now.seat, 0] = exchange.digest_of(repr(self._checksums)) or 1  # 0: nobody's.
         self._handle = exchange.begin(digests, digests, f"Digest.{self._label}", False, 0)
 
     def _end(self, digests, optimizer):
@@ -79,7 +80,7 @@ class Watch:
         odd = [seat for seat, digest in digests.items() if digest != right]
         rows = exchange.attendance(f"Digest.{self._label}", self._checksums)
         differing = [name for index, (name, _) in enumerate(self._named)
-                     if len({row[index] for row in rows.values()}) > 1]
+                     if len({row[index] for seat, row in rows.items() if seat in digests}) > 1]
         most = "" if counts[right] * 2 > len(digests) else ", which most do not share,"
         text = (f"after step {self._step} {_listed([f'worker {seat}' for seat in odd])} "
                 f"{'has' if len(odd) == 1 else 'have'} other parameters than worker "

@@ -144,6 +144,11 @@ class GradientExchange:
         return now.alone
 
     @property
+    def healing(self):
+        """What those lack who came into the job, while they do."""
+        return self._session.healing
+
+    @property
     def in_flight(self):
         """True if some gradient has been sent and not been waited for."""
         return self._sent > 0
@@ -284,6 +289,8 @@ class GradientExchange:
                 deterministic=torch.are_deterministic_algorithms_enabled(), codec=codec,
                 bulk=True)
         address = source.data_ptr()
+        if self._session.listens:
+            return self._session.listen(declared, (address, declared.bytes), priority, source)
         return self._session.push_pull([(declared, address, address, declared.bytes)], priority,
                                        source)
 

@@ -3,14 +3,15 @@
 
 They come in at the begin of a step (Session.next_step), at which all who are in have the same
 parameters, the same state of their optimizers, and nothing in flight. Each of them gives some of
-the tensors; nothing is unpickled. If one of the givers is lost meanwhile all begin again.
+the bytes; nothing is unpickled. If one of the givers is lost meanwhile all begin again. What takes
+long travels in the steps that follow (healing.py).
 """
 
 import re
 from typing import Any, Dict, List, NamedTuple
 
-from stretto import errors, session
-from stretto.torch import agreement, broadcasting, exchange, objects
+from stretto import errors
+from stretto.torch import agreement, broadcasting, exchange, healing, objects, stripes
 
 _LABEL = "Newcomers"
 _IS_TRAINED = re.compile("trained [0-9]+/")
@@ -22,21 +23,50 @@ class Met(NamedTuple):
     seats: List[int]  # Of all who are in, by rank.
     rows: Dict[int, List[int]]  # What those who were in have told, by seat.
     is_new: bool  # This worker is one of those that came.
-    old: int = 0
-    new: int = 0
 
 
 def begin_step(now):
-    """A step of the program's begins: gives what newcomers need, or gets it. None if nobody has
-    come."""
+    """A step of the program's begins: gives what newcomers need, or gets it."""
     if now.has_state:
-        return None
+        return
+    now.pace = now.pace or healing.Pace()
+    took = now.pace.begin_step(is_usual=now.healing is None)
+    listens = False
+    if now.healing is not None:
+        listens = _follow(now, took)
     came = now.come_in() if now.is_new else now.next_step()
-    if not came:
-        return None
-    wrapped = [optimizer for optimizer in (each() for each in now.optimizers)
-               if optimizer is not None]
-    return meet(now, came, (), _Training(now, wrapped))
+    if came:
+        listens = meet(now, came, (), _Training(now)).is_new or listens
+        now.pace.forget()
+    if now.healing is not None:
+        now.healing.go_on()
+        listens = listens or now.healing.is_here
+    now.listens = listens
+
+
+def _follow(now, took):
+    # True if the gradients of this step are by parameters that this worker made up.
+    word = now.healing.follow(took)
+    lacks = now.healing.is_here
+    if word == healing.CHANGED:
+        _all_at_once(now)
+    if word != healing.GOES_ON:
+        now.healing = None
+    return lacks
+
+
+def _all_at_once(now):
+    # Those who lack something get everything, and all wait.
+    given = _Training(now, may_heal=False)
+    here = exchange.attendance(_LABEL)
+    while True:
+        found = _exchange(now, given, {"givers": _givers(now, here)[1]})
+        here = exchange.attendance(_LABEL)
+        if found is not None and set(found.told["givers"]) <= set(here):
+            break
+    if now.healing.is_here:
+        given.take(found.told["described"], found.values)
+    now.pace.forget()
 
 
 class _Nothing:
@@ -58,31 +88,47 @@ class _Nothing:
 class _Training:
     """The parameters, other tensors that were made alike, and the optimizers of a program."""
 
-    def __init__(self, now, wrapped):
-        self._wrapped = wrapped
+    def __init__(self, now, may_heal=True):
+        self._now = now
+        self._may_heal = may_heal
+        self._wrapped = [optimizer for optimizer in (each() for each in now.optimizers)
+                         if optimizer is not None]
         self._tensors = {}
         seen = set()
         trained = ((f"trained {index}/{name}", parameter.detach())
-                   for index, each in enumerate(wrapped)
+                   for index, each in enumerate(self._wrapped)
                    for parameter, name in each._stretto_exchange.names.items())
         for key, tensor in (*trained, *now.alike.items()):
             if tensor.numel() and tensor.data_ptr() not in seen:
                 seen.add(tensor.data_ptr())
                 self._tensors[key] = tensor
 
+    def program(self):
+        """The same, as it is brought in batches."""
+        return healing.Program(self._wrapped, {key: tensor for key, tensor in self._tensors.items()
+                                               if not _IS_TRAINED.match(key)})
+
     def described(self):
-        """What there is, in words, and its tensors."""
-        tensors = list(self._tensors.values())
-        optimizers = []
+        """What there is, in words, and its tensors, which are to come at once."""
         for each in self._wrapped:
             each._stretto_settle()
+        heals = None
+        if self._now.healing is not None:
+            heals = self._now.healing.told if self._may_heal else None
+        elif self._may_heal:
+            heals = healing.plan(self._now, self.program())
+        tensors = [] if heals else list(self._tensors.values())
+        optimizers = []
+        for each in self._wrapped:
             state = broadcasting.state_by_label(each)
+            if heals:
+                state["state"] = {}
             watch = each._stretto_watch
             optimizers.append({"state": broadcasting.without_tensors(state, tensors),
                                "layouts": each._stretto_exchange.layouts,
                                "steps": 0 if watch is None else watch.steps})
         return {"tensors": broadcasting.without_tensors(self._tensors, []),
-                "optimizers": optimizers}, tensors
+                "optimizers": optimizers, "heals": heals}, tensors
 
     def templates(self, described):
         """Tensors such as will come. Mismatch if they are of another program."""
@@ -98,17 +144,21 @@ class _Training:
                 + (agreement.difference(mine, found)
                    or f"there are {len(described['optimizers'])} optimizers"),
                 operation="join")
+        if described["heals"]:
+            tensors.clear()
         for each in described["optimizers"]:
             each["state"] = broadcasting.with_tensors(each["state"], tensors)
         return tensors
 
     def take(self, described, values):
-        """Makes this worker as the others are. A backward that has begun goes on by these values,
-        and what it brings is not used."""
-        for key, value in zip(described["tensors"], values):
-            if key in self._tensors:  # Others may have made more alike since they began.
-                self._tensors[key].data.copy_(value)
-        rest = iter(values[len(described["tensors"]):])
+        """Makes this worker as the others are, but for what comes later. A backward that has begun
+        goes on by these values, and what it brings is not used."""
+        if not described["heals"]:
+            for key, value in zip(described["tensors"], values):
+                if key in self._tensors:  # Others may have made more alike since they began.
+                    self._tensors[key].data.copy_(value)
+            values = values[len(described["tensors"]):]
+        rest = iter(values)
         for each, told in zip(self._wrapped, described["optimizers"]):
             broadcasting.load_by_label(each, broadcasting.filled(told["state"], rest))
             each._stretto_exchange.follow_others(told["layouts"])
@@ -123,53 +173,82 @@ def meet(now, came, mine, given=None):
     is_new = now.seat is None
     here = exchange.attendance(_LABEL, mine)
     while True:
-        givers = [] if is_new else now.in_order(here)
-        found = _exchange(now, given, givers, came, is_new)
+        mine_told = None
+        if not is_new:
+            present, givers = _givers(now, here)
+            free = [seat for seat in range(now.seats) if seat not in present][:came]
+            mine_told = {"givers": givers, "seats": present + free, "taken": free,
+                         "agreed": now.seats_in is not None}
+        found = _exchange(now, given, mine_told)
         rows = exchange.attendance(_LABEL, mine)
-        if found is not None and set(found.givers) <= set(rows):
+        if found is not None and set(found.told["givers"]) <= set(rows):
             break
         here = rows
-    taken = found.seats[len(found.givers):]
+    told = found.told
     if is_new:
+        taken = told["taken"]
         index = min(max(0, now.present_rank - (now.present - came)), len(taken) - 1)
-        now.take_seats(found.seats, taken[index])
-        given.take(found.described, found.values)
+        now.take_seats(told["seats"], taken[index])
+        given.take(told["described"], found.values)
     else:
-        now.take_seats(found.seats)
-    if now.seats_in is not None or is_new and found.agreed:
-        now.agree_on(found.seats)
-    return Met(found.seats, rows, is_new, len(found.givers), len(taken))
+        now.take_seats(told["seats"])
+    if now.seats_in is not None or is_new and told["agreed"]:
+        now.agree_on(told["seats"])
+    if told["described"] is not None and told["described"]["heals"] is not None:
+        _heal(now, given, told)
+    return Met(told["seats"], rows, is_new)
+
+
+def _givers(now, here):
+    # Who is in, by rank, and who of them can give.
+    present = now.in_order(here)
+    lacking = [] if now.healing is None else now.healing.lacking
+    givers = [seat for seat in present if seat not in lacking]
+    if not givers:
+        raise healing.nobody_has_it()
+    return present, givers
+
+
+def _heal(now, given, told):
+    # What those who have just come lack follows.
+    if now.healing is not None:
+        now.healing.add(told["taken"], told["seats"])
+        return
+    heals = told["described"]["heals"]
+    units = [healing.Unit(*unit) for unit in heals["units"]]
+    lacks = {seat: set(lacked) for seat, lacked in heals["lacks"]}
+    lacks.update({seat: set(range(len(units))) for seat in told["taken"]})
+    now.healing = healing.Healing(now, given.program(), units, lacks, heals["budget"],
+                                  told["seats"])
 
 
 class _Found(NamedTuple):
-    givers: List[int]
-    seats: List[int]
-    agreed: bool
-    described: Any
+    told: Dict[str, Any]
     values: List[Any]
 
 
-def _exchange(now, given, givers, came, is_new):
-    # None at a newcomer that was told nothing, as who told was lost.
-    told, tensors = b"", []
-    if not is_new:
+def _exchange(now, given, mine):
+    # `mine` is what one of those tells who are in. None if who told was lost.
+    wants = mine is None or now.seat not in mine["givers"]
+    data, tensors = b"", []
+    if not wants:
         described, tensors = given.described()
-        free = [seat for seat in range(now.seats) if seat not in givers]
-        told = {"givers": givers, "seats": givers + free[:came],
-                "agreed": now.seats_in is not None, "described": described}
-    data = broadcasting.bytes_from(told, not is_new and givers[0] == now.seat, 0, _LABEL)
-    if is_new:
-        try:
-            told = objects.decode(data)
-        except ValueError:
-            return None
+        mine["described"] = described
+    data = broadcasting.bytes_from(mine, not wants and mine["givers"][0] == now.seat, 0, _LABEL)
+    try:
+        told = objects.decode(data)
+    except ValueError:
+        return None
+    if wants:
         tensors = given.templates(told["described"])
-    givers = told["givers"]
-    begun = []
-    for index, tensor in enumerate(tensors):
-        flat = tensor.detach().to("cpu").contiguous()
-        gives = not is_new and givers[index % len(givers)] == now.seat
-        begun.append(exchange.begin_copy(flat, 0, gives,
-                                         f"{_LABEL}.{index}.{agreement.fact_of(tensor)}"))
-    values = [handle.wait() for handle in begun]
-    return _Found(givers, told["seats"], told["agreed"], told["described"], values)
+    flat = [healing.flat(tensor) for tensor in tensors]
+    total = sum(each.numel() for each in flat)
+    data = stripes.Stripes(now, f"{_LABEL}.state", total, told["givers"], flat, wants).wait()
+    return _Found(told, [] if data is None else _values(tensors, data))
+
+
+def _values(tensors, data):
+    # What has come for each of these.
+    reader = healing.Reader(data)
+    return [reader.tensor(str(tensor.dtype).removeprefix("torch."), list(tensor.shape))
+            for tensor in tensors]

@@ -33,24 +33,20 @@ class OnLoss:
         self.choice = choice
         self._sampler = weighted_by
         self._present = None
-        self._met = None  # Who came in before this step, if somebody did.
 
     def begin_step(self, scope):
         """Before anything of a step of an exchange in this scope travels: newcomers come in."""
         if scope.kind == "optimizer" and scope.number == 1 and session.is_initialized():
-            self._met = newcomers.begin_step(session.current())
+            newcomers.begin_step(session.current())
 
     def scale(self, gradients, rule):
         """What this worker gives to what the rule makes of all their gradients: by its samples in a
-        mean, and nothing of gradients that were computed before it knew the parameters."""
-        met = self._met
-        weight = 1.0 if self._sampler is None or rule != "mean" else self._sampler.weight()
-        if met is not None and rule == "mean":
-            weight *= (met.old + met.new) / met.old
+        mean."""
+        if self._sampler is None or rule != "mean":
+            return
+        weight = self._sampler.weight()
         for gradient in gradients:
-            if met is not None and met.is_new:
-                gradient.zero_()
-            elif weight != 1.0:
+            if weight != 1.0:
                 gradient.mul_(weight)
 
     def look(self, now):

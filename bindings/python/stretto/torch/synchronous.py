@@ -172,10 +172,17 @@ class Synchronous(Wrapped):
         original = self._stretto_original
         if hasattr(original, "_step_count"):
             original._step_count += 1  # For a schedule that was made of the optimizer inside.
-        result = super(type(self), self).step(*arguments)
+        healing = self._stretto_exchange.healing
+        if healing is None:
+            result = self._stretto_own_step(*arguments)
+        else:
+            result = healing.step(self, arguments)
         if self._stretto_watch is not None:
             self._stretto_watch.after_step(self)
         return result
+
+    def _stretto_own_step(self, *arguments):
+        return super(type(self), self).step(*arguments)
 
     def _stretto_wrapped(self, closure):
         def evaluate():
