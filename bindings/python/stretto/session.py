@@ -180,6 +180,15 @@ class Session:
         """True if there is nobody to exchange with."""
         return self.place.alone or self.is_new
 
+    @property
+    def has_joined(self):
+        """True once it is in the job."""
+        return self._worker is not None
+
+    def is_child(self):
+        """True in a child of the process that made it."""
+        return os.getpid() != self._owner
+
     def is_inherited(self):
         """True in a child of the process that made it. Raises UsedAfterFork if that one has
         joined a job."""

@@ -9,6 +9,7 @@ import weakref
 
 import torch
 
+from stretto import leaving
 from stretto.torch import synchronous
 
 
@@ -40,6 +41,7 @@ class Layerwise(synchronous.Synchronous):
             if parameter in self._stretto_exchange))
         self._stretto_zero = None
         self._stretto_apply(self._stretto_unseen)
+        leaving.leave_if_told()
         return None
 
     def synchronize(self):

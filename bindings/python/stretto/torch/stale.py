@@ -5,7 +5,7 @@ gradients, and the updates travel (see stretto/parameters.h for what each mode p
 
 import torch
 
-from stretto import _core, errors, session
+from stretto import _core, errors, leaving, session
 from stretto.torch import agreement, exchange, synchronous
 
 
@@ -159,6 +159,7 @@ class Stale(synchronous.Wrapped):
         original = self._stretto_original
         if hasattr(original, "_step_count"):
             original._step_count += 1
+        leaving.leave_if_told()
         return result
 
     def finish(self):
@@ -188,4 +189,5 @@ class Stale(synchronous.Wrapped):
 def make(optimizer, named, scope, *, mode, bound, rate_rule, warm_up):
     """The optimizer, wrapped for a mode that is not sync."""
     options = {"mode": mode, "bound": bound, "rate_rule": rate_rule, "warm_up": warm_up}
+    leaving.watch()
     return synchronous.wrapped(optimizer, Stale, _stretto_exchange=Exchange(named, scope, options))

@@ -7,7 +7,7 @@ import weakref
 
 import torch
 
-from stretto import notices, session
+from stretto import leaving, notices, session
 from stretto.torch import exchange
 
 
@@ -56,6 +56,7 @@ def wrapped(optimizer, methods, **attributes):
 def registered(optimizer):
     """The same, which is given to those who come into the job later."""
     session.current().optimizers.append(weakref.ref(optimizer))
+    leaving.watch()
     return optimizer
 
 
@@ -142,11 +143,14 @@ class Synchronous(Wrapped):
         """A step by the means of the gradients. A closure's loss is averaged too."""
         check_parameters(self, self._stretto_exchange)
         if closure is not None:
-            return self._stretto_step(self._stretto_wrapped(closure))
-        self._stretto_end_synchronized()
-        if self._stretto_should_synchronize:
-            self._stretto_exchange.synchronize()
-        return self._stretto_step()
+            result = self._stretto_step(self._stretto_wrapped(closure))
+        else:
+            self._stretto_end_synchronized()
+            if self._stretto_should_synchronize:
+                self._stretto_exchange.synchronize()
+            result = self._stretto_step()
+        leaving.leave_if_told()
+        return result
 
     def zero_grad(self, *arguments, **options):
         """As the optimizer's own; AssertionError while gradients are in flight."""

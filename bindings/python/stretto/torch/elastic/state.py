@@ -12,7 +12,7 @@ from typing import Any, Callable, List, Optional, Sequence
 
 import torch
 
-from stretto import session
+from stretto import leaving, session
 from stretto.torch import broadcasting, exchange, newcomers
 from stretto.torch.elastic.errors import HostsUpdatedInterrupt
 from stretto.torch.elastic.reader import ElasticReader
@@ -35,6 +35,7 @@ class State:
         self._seats: Optional[List[int]] = None  # Of those who are in, as all know.
         if session.is_initialized():
             session.current().has_state = True
+            leaving.watch()
 
     def register_reset_callbacks(self, callbacks: Sequence[Callable[[], None]]) -> None:
         """These are called after others are in than before, for what depends on their number, such
@@ -62,6 +63,7 @@ class State:
             raise HostsUpdatedInterrupt()
         before = self._seats
         self.attend()
+        leaving.leave_if_told(after_commit=True)
         if before is None or self._seats == before or not self._begins_anew(before):
             return
         raise HostsUpdatedInterrupt(skip_sync=set(self._seats or ()) <= set(before))

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A worker of an elastic job that is sent SIGTERM leaves it as its step ends, and nobody calls that
+a loss (leaving_worker.py)."""
+
+import collections
+import re
+import unittest
+
+import jobs
+
+
+class Leaving(jobs.PythonTest):
+
+    def ends(self, way, workers="1:3"):
+        """The job's output, which has ended well."""
+        job = self.python("leaving_worker.py", way, workers=workers)
+        self.assertEqual(job.end(jobs.TORCH_PATIENCE), 0, job.output())
+        self.assertEqual(job.output().count("all steps"), 2, job.output())
+        self.assert_nobody_left()
+        return job.output()
+
+    def assert_left(self, output):
+        """In order."""
+        self.assertIn("[worker 1] stretto: this worker has left the job", output)
+        self.assertNotIn("is lost", output)
+        self.assertNotIn("goes on without it", output)
+
+    def test_it_leaves_as_the_step_ends(self):
+        output = self.ends("loop")
+        self.assert_left(output)
+        self.assertEqual(output.count("helper"), 1, output)
+
+    def test_it_leaves_at_a_commit(self):
+        output = self.ends("state")
+        self.assert_left(output)
+        seen = collections.Counter(number for line in re.findall(r"seen (.*)", output)
+                                   for number in line.split())
+        self.assertEqual(len(seen), 60, output)
+        self.assertLessEqual(sum(seen.values()), 60 + 2 * 2, "but for what pads the epoch's end")
+
+    def test_a_second_notice_ends_it(self):
+        self.assertIn("worker 1 killed by SIGTERM; the job goes on without it", self.ends("twice"))
+
+    def test_it_does_not_wait_for_ever(self):
+        self.assertIn("worker 1 exited with status 143; the job goes on without it",
+                      self.ends("late"))
+
+    def test_in_a_job_of_fixed_size_it_ends_at_once(self):
+        job = self.python("leaving_worker.py", "loop", workers=3)
+        self.assertEqual(job.end(jobs.TORCH_PATIENCE), 128 + 15, job.output())
+        self.assertNotIn("has left the job", job.output())
+        self.assert_nobody_left()
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A worker of an elastic job of three, of which number 1 is told to end by SIGTERM: in a plain loop
+("loop"), in one with a state ("state"), twice ("twice"), or in no step at all ("late").
+"""
+
+import multiprocessing
+import os
+import signal
+import sys
+
+import torch
+import stretto.torch as st
+from stretto import environment, leaving
+
+TOLD_AT, STEPS = 5, 12
+number = environment.number("STRETTO_RANK", default=0)
+st.init()
+
+
+def tell():
+    """As a host does that is about to go."""
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+def helper(waits):
+    """A loader of data, which ends when it is told to."""
+    print("helper", flush=True)
+    waits.recv()
+
+
+def loop(told):
+    """Each step adds the mean of all gradients, which are 1 here and there."""
+    weight = torch.nn.Parameter(torch.zeros(3))
+    optimizer = st.DistributedOptimizer(torch.optim.SGD([weight], lr=1.0), [("weight", weight)])
+    here = []
+    for step in range(STEPS):
+        optimizer.zero_grad()
+        (-weight).sum().backward()
+        if number == 1 and step == TOLD_AT:
+            told()
+        optimizer.step()
+        assert weight.tolist() == [step + 1.0] * 3, weight
+        here.append(int(st.push_pull(torch.ones(1), "here", average=False).item()))
+    assert here == [3] * TOLD_AT + [2] * (STEPS - TOLD_AT), here
+    print("all steps", flush=True)
+
+
+def with_helper():
+    """The notice is for this process, and not for its children."""
+    ours, theirs = multiprocessing.Pipe()
+    child = multiprocessing.get_context("fork").Process(target=helper, args=(theirs,))
+    if number == 1:
+        child.start()
+        ours.send("end")
+        child.join()
+        assert child.exitcode == 0, child.exitcode
+    loop(tell)
+
+
+def twice():
+    """The second one ends it at once."""
+
+    def told():
+        tell()
+        tell()
+
+    loop(told)
+
+
+def late():
+    """It comes to no end of a step."""
+    leaving.PATIENCE_S = 0.2
+
+    def told():
+        tell()
+        signal.pause()
+
+    loop(told)
+
+
+def state():
+    """Each sample of an epoch is processed once: who leaves has told what it has processed."""
+    samples, batch = 60, 2
+    weight = torch.nn.Parameter(torch.zeros(samples, dtype=torch.float64))
+    sampler = st.elastic.ElasticSampler(range(samples))
+    optimizer = st.DistributedOptimizer(torch.optim.SGD([weight], lr=1.0),
+                                        [("weight", weight)], sampler=sampler)
+    loader = torch.utils.data.DataLoader(torch.arange(samples),
+                                         batch_sampler=sampler.batches(batch))
+    kept = st.elastic.TorchState(optimizer=optimizer, sampler=sampler, done=[], epoch=0)
+    seen = []
+
+    @st.elastic.run
+    def train(kept):
+        while kept.epoch < 1:
+            for index, chosen in enumerate(loader):
+                optimizer.zero_grad()
+                weight[chosen].sum().backward()
+                if number == 1 and len(seen) == TOLD_AT * batch:
+                    tell()
+                optimizer.step()
+                seen.extend(chosen.tolist())
+                print("seen", *chosen.tolist(), flush=True)
+                sampler.record_batch(index, batch)
+                kept.commit()
+            kept.epoch += 1
+        print("all steps", flush=True)
+
+    train(kept)
+
+
+{"loop": with_helper, "state": state, "twice": twice, "late": late}[sys.argv[1]]()
