@@ -71,7 +71,7 @@ Effects PartRounds::feed() {
 
 Result<Effects> PartRounds::resume(std::uint32_t epoch, TreeNode node,
                                    std::uint64_t finished_by_all) {
-  STRETTO_CHECK(!over_);
+  STRETTO_CHECK(!over_ && node.all.limit() == last_from_.limit());
   if (epoch <= epoch_) {
     return Status(Code::kMalformed, fmt::format("epoch {} came after epoch {}", epoch, epoch_));
   }

@@ -36,8 +36,9 @@ class PartRounds {
 
   /// Somebody is lost: until resume() nothing is to be done, and finished() stays.
   void stop() { running_ = false; }
-  /// The new epoch has begun: all who are in it have finished this many rounds at least, some one
-  /// more. kMalformed, without effect, if that cannot be.
+  /// The new epoch has begun, with a node whose sets are of as many places: all who are in it have
+  /// finished this many rounds at least, some one more. kMalformed, without effect, if that cannot
+  /// be.
   Result<Effects> resume(std::uint32_t epoch, TreeNode node, std::uint64_t finished_by_all);
 
   std::uint32_t epoch() const { return epoch_; }

@@ -81,23 +81,19 @@ std::uint32_t Tree::depth() const {
   return edges;
 }
 
-TreeNode Tree::node(Place place) const {
-  STRETTO_CHECK(contains(place));
+TreeNode Tree::node(Place place, std::uint32_t places) const {
+  STRETTO_CHECK(contains(place) && places >= limit());
   TreeNode node{.self = place,
                 .parent = place == root_ ? kNobody : parents_[place],
                 .contributes = contributors_.contains(place),
                 .children = {},
                 .below = {},
                 .all = {}};
-  std::vector<IndexSet> below(limit());
+  std::vector<IndexSet> below(limit(), IndexSet(places));
   for (auto next = downwards_.rbegin(); next != downwards_.rend(); ++next) {
-    IndexSet& own = below[*next];
-    if (own.limit() == 0) own = IndexSet(limit());
-    if (contributors_.contains(*next)) own.insert(*next);
+    if (contributors_.contains(*next)) below[*next].insert(*next);
     if (*next == place) break;  // Who comes before it is not below it.
-    IndexSet& above = below[parents_[*next]];
-    if (above.limit() == 0) above = IndexSet(limit());
-    above.insert_all(own);
+    below[parents_[*next]].insert_all(below[*next]);
   }
   node.all = std::move(below[place]);
   for (const Place child : downwards_) {

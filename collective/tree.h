@@ -49,8 +49,10 @@ class Tree {
   std::uint32_t size() const { return static_cast<std::uint32_t>(downwards_.size()); }
   /// Edges between the root and the place that is farthest from it.
   std::uint32_t depth() const;
-  /// Of a place in the tree.
-  TreeNode node(Place place) const;
+  /// Of a place in the tree. Its sets are of so many places, limit() at least: sets that outlive
+  /// the tree, because a later one has lost its last place, want the same for both.
+  TreeNode node(Place place, std::uint32_t places) const;
+  TreeNode node(Place place) const { return node(place, limit()); }
 
  private:
   Tree() = default;

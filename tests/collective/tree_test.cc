@@ -66,6 +66,8 @@ TEST(Tree, ANodeKnowsWhoIsBelowIt) {
   const TreeNode leaf = tree.node(6);
   EXPECT_TRUE(leaf.children.empty());
   EXPECT_THAT(leaf.all.members(), ElementsAre(6));
+  EXPECT_EQ(tree.node(3, 100).all.limit(), 100U);
+  EXPECT_EQ(tree.node(3, 100).all.members(), root.all.members());
   EXPECT_FALSE(tree.contains(4));
   EXPECT_FALSE(tree.contains(7));
 }

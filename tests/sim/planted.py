@@ -5,14 +5,15 @@
 usage: planted.py planted/NAME.toml
 
 A file names the bug, the invariants of which one must trip ("assert: " and the condition for one
-that production itself checks), the folders that hold the code, and
-edits. An edit says in which function a text stands, and what stands there instead; the function is
-looked for in all sources of the folders, and white space does not count, so neither moving a
-function nor formatting it makes the file stale. A text that is not found exactly once fails the
-test. The edited sources are compiled, with those that the build compiles them together with, and
-linked before the unchanged libraries, of which they take the place. The same seeds pass without the
-bug: those are the tests `*.Every*` of sim. Some are bugs that parameter servers have really had (a
-barrier that counts, an ack on receipt, a value that the next round overwrites).
+that production itself checks), the folders that hold the code, and edits. Where it names a
+simulation, the seeds of that one alone are run. An edit says in which function a text stands, and
+what stands there instead; the function is looked for in all sources of the folders, and white space
+does not count, so neither moving a function nor formatting it makes the file stale. A text that is
+not found exactly once fails the test. The edited sources are compiled, with those that the build
+compiles them together with, and linked before the unchanged libraries, whose place they take. The
+same seeds pass without the bug: those are the tests `*.Every*` of sim. Some are bugs that
+parameter servers have really had (a barrier that counts, an ack on receipt, a value that the next
+round overwrites).
 """
 
 import json
@@ -129,10 +130,11 @@ def link(objects, program):
                     *words[output + 2:]], check=True, cwd=BUILD)
 
 
-def simulate(program):
+def simulate(program, simulation):
     """The invariant that tripped or None, the seed, and the end of the output."""
     done = subprocess.run(
-        [program, "--gtest_filter=*.Every*", "--gtest_fail_fast"], capture_output=True, text=True,
+        [program, f"--gtest_filter={simulation}.Every*", "--gtest_fail_fast"], capture_output=True,
+        text=True,
         timeout=300, check=False,
         env=dict(os.environ, STRETTO_SIM_SEEDS=SEEDS, STRETTO_SIM_FIRST_SEED="1"))
     stated = re.search(r"^invariant: (.*)$", done.stdout, re.MULTILINE)
@@ -154,7 +156,7 @@ def main(name):
         objects = compile_edited(texts, folder)
         program = folder / "planted"
         link(objects, program)
-        invariant, seed, output = simulate(program)
+        invariant, seed, output = simulate(program, bug.get("simulation", "*"))
     if invariant not in bug["trips"]:
         sys.exit(f"{bug['bug']}: wanted one of {bug['trips']} to trip, found {invariant}\n{output}")
     print(f"caught at seed {seed}: {bug['bug']} ({invariant})")

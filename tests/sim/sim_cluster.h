@@ -16,15 +16,10 @@
 #include "tests/sim/sim_network.h"
 #include "tests/sim/sim_observer.h"
 #include "tests/sim/sim_worker.h"
+#include "tests/sim/violation.h"
 #include "worker/node.h"
 
 namespace stretto::sim {
-
-/// The first invariant that did not hold.
-struct Violation {
-  std::string invariant;
-  std::string text;
-};
 
 /// Thread: the simulation's.
 class SimCluster {
