@@ -56,9 +56,15 @@ void end_with_processes(Van& van, const NodeLinks& links, const View& view,
   }
 }
 
-// For how long a link that has ended is waited for, once the job runs.
-Return may_return(const ProcessEnds* ends) {
-  return ends != nullptr && ends->told() ? Return::kFull : Return::kBrief;
+// A member whose process has died has lost all its links. One whose link to here has ended, and of
+// which nobody says so, is waited for; as is one that has made another one anew. Where a launcher
+// tells of deaths nobody need guess.
+void hope_by(const control::LinkReport& report, const View& view, Van& van,
+             const NodeLinks& links) {
+  const Member* subject = view.find(report.node);
+  if (subject == nullptr || subject->left) return;
+  const bool apart = report.state == control::LinkReport::State::kApart;
+  van.links().await(links.of(report.node), apart ? Return::kBrief : Return::kFull);
 }
 
 // Others go on without them. One that still lives hears why, and that ends it.
@@ -133,7 +139,10 @@ void Scheduler::on_control(LinkId link, const control::Message& message) {
   const Member member = *known;
   if (const auto* beat = std::get_if<control::Heartbeat>(&message)) {
     watch_.heard(member, *beat, now);
-    return van_.send_control(link, watch_.answer(member, *beat));
+    happened(Alive{member.node});
+    // After a farewell nothing is said that would not be heard any more.
+    const bool goes = member.left || machine_.phase() > ViewMachine::Phase::kRunning;
+    return goes ? void() : van_.send_control(link, watch_.answer(member, *beat));
   }
   if (const auto* chunk = std::get_if<control::TraceChunk>(&message)) {
     watch_.trace().on_chunk(member.node, *chunk, now);
@@ -158,8 +167,11 @@ void Scheduler::on_control(LinkId link, const control::Message& message) {
     if (declare != nullptr) agreements_.on_declare(member, *declare);
     if (barrier != nullptr) agreements_.on_barrier(member, *barrier);
   }
-  if (const auto* report = std::get_if<control::LinkReport>(&message)) {
+  const auto* report = std::get_if<control::LinkReport>(&message);
+  if (report != nullptr && report->state == control::LinkReport::State::kBroken) {
     happened(Suspicion{.reporter = member.node, .subject = report->node, .cause = report->cause});
+  } else if (report != nullptr && (ends_ == nullptr || !ends_->told())) {
+    hope_by(*report, machine_.next_view(), van_, links_);
   }
 }
 
@@ -238,7 +250,7 @@ void Scheduler::on_hello(LinkId link, const control::Hello& hello) {
       links_.add(member.node, link, now);
       van_.links().admit(link, member.node);
       const bool runs = machine_.phase() == ViewMachine::Phase::kRunning && view().epoch != 0;
-      van_.links().await(link, runs ? may_return(ends_) : Return::kNone);
+      van_.links().await(link, runs ? Return::kFull : Return::kNone);
       const control::Welcome welcome{
           .node = member.node,
           .rank = member.rank,
@@ -247,7 +259,7 @@ void Scheduler::on_hello(LinkId link, const control::Hello& hello) {
       log(Level::kDebug, "{} came from {}", member.describe(), hello.host);
     } else if (const auto* first = std::get_if<Publish>(&order)) {
       watch_.set_members(members_of(machine_));
-      for (const LinkId each : links_.all()) van_.links().await(each, may_return(ends_));
+      for (const LinkId each : links_.all()) van_.links().await(each, Return::kFull);
       log(Level::kInfo, "all are here: {} workers, {} servers of {} shards",
           view().ranks(Role::kWorker), config_.servers, config_.shards);
       publish(*first);

@@ -69,6 +69,10 @@ struct Suspicion {
   NodeId subject = 0;
   std::string cause = {};
 };
+/// A member has shown a sign of life.
+struct Alive {
+  NodeId node = 0;
+};
 /// A tensor needs slots.
 struct NewTensor {
   Cut cut;
@@ -83,7 +87,7 @@ struct TurnOver {};
 struct TimeOut {};
 
 using ViewEvent = std::variant<Join, Left, Gone, Lost, StepTold, Moved, Notice, Suspicion,
-                               NewTensor, Stop, TurnOver, TimeOut>;
+                               Alive, NewTensor, Stop, TurnOver, TimeOut>;
 
 // ---- orders
 

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <type_traits>
 #include <utility>
 
 #include "common/check.h"
@@ -14,7 +15,8 @@
 namespace stretto {
 namespace {
 
-constexpr Duration kDoubt = 2s;            // How long a reported break may wait for its cause.
+constexpr Duration kDoubt = 2s;     // How long a reported break may wait for its cause.
+constexpr Duration kProof = 100ms;  // After that a sign of life has been given since the report.
 constexpr Duration kFailingLasts = 500ms;  // How long failing waits for its words to leave.
 // How long servers have to go, at least. Who has heard nothing for less than the dead time has yet
 // to hear that all is well.
@@ -92,7 +94,15 @@ ViewMachine::ViewMachine(const Config& config, Time now, Sizing sizing)
 
 std::vector<ViewOrder> ViewMachine::on(const ViewEvent& event, Time now) {
   now_ = now;
-  std::visit([this](const auto& what) { take(what); }, event);
+  if (const auto* alive = std::get_if<Alive>(&event)) {
+    doubts_.alive(alive->node, now);
+    return {};
+  }
+  std::visit(
+      [this](const auto& what) {
+        if constexpr (!std::is_same_v<decltype(what), const Alive&>) take(what);
+      },
+      event);
   return std::exchange(orders_, {});
 }
 
@@ -256,7 +266,7 @@ void ViewMachine::take(const Suspicion& suspicion) {
       next_.find(suspicion.reporter) == nullptr) {
     return;
   }
-  doubts_.add(suspicion, now_ + kDoubt);
+  doubts_.add(suspicion, now_ + kProof, now_ + kDoubt);
 }
 
 void ViewMachine::take(const Moved& moved) {

@@ -83,12 +83,18 @@ struct Failure {
   Status why = {};  ///< Never ok.
 };
 
-/// To the scheduler: the sender's link to that node broke.
+/// To the scheduler: what has become of the sender's link to that node.
 struct LinkReport {
+  enum class State : std::uint8_t {
+    kBroken,  ///< It has broken, and nobody has made it anew in time.
+    kApart,   ///< It has ended, and is waited for.
+    kMended   ///< It has been made anew: who made it lives.
+  };
   static constexpr std::size_t kMaxCauseBytes = 1024;  ///< Of a longer one the beginning is read.
 
   NodeId node = 0;
   std::string cause = {};
+  State state = State::kBroken;
 };
 
 // ---- tensors and rounds

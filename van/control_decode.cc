@@ -163,8 +163,13 @@ Result<Message> from(const wire::Failure& failure) {
 }
 
 Result<Message> from(const wire::LinkReport& report) {
+  const auto state = static_cast<int>(report.state());
+  if (state < 0 || state > static_cast<int>(LinkReport::State::kMended)) {
+    return malformed(fmt::format("a link is said to be in state {}", state));
+  }
   return Message(LinkReport{.node = report.node(),
-                            .cause = shortened(report.cause(), LinkReport::kMaxCauseBytes)});
+                            .cause = shortened(report.cause(), LinkReport::kMaxCauseBytes),
+                            .state = static_cast<LinkReport::State>(state)});
 }
 
 // ---- tensors and rounds

@@ -114,6 +114,8 @@ void write(const Failure& failure, wire::Control& message) {
 void write(const LinkReport& report, wire::Control& message) {
   message.mutable_link_report()->set_node(report.node);
   message.mutable_link_report()->set_cause(report.cause);
+  message.mutable_link_report()->set_state(
+      static_cast<wire::LinkReport::State>(static_cast<int>(report.state)));
 }
 
 // ---- tensors and rounds

@@ -86,7 +86,8 @@ void LinkKeeper::carrier_broke(LinkId carrier, const Status& why, FrameHandler& 
   const bool corrupted = link->gets_checksums && why.code() == Code::kMalformed;
   if (corrupted) note_corrupted(*link, parts_.counters, parts_.clock.now());
   const bool goodbye = link->awaited == Return::kUnlessEnded && why.code() == Code::kLinkBroken;
-  if (goodbye) return drop(id, why, handler);
+  const bool heard = !link->session.awaits_word() && sender_.queue().waiting(id) == 0;
+  if (goodbye && heard) return drop(id, why, handler);
   lose(id, *link, corrupted ? Status(Code::kLinkBroken, why.cause()) : why, handler);
 }
 
@@ -117,6 +118,7 @@ void LinkKeeper::expire(FrameHandler& handler) {
 }
 
 void LinkKeeper::mend(FrameHandler& handler) {
+  mender_.look_at_answers();
   if (mender_.next_due() > parts_.clock.now()) return;
   for (const PartedSessions::Lost& lost : mender_.lost()) drop(lost.session, lost.why, handler);
   mender_.connect();

@@ -30,6 +30,8 @@ class LinkKeeper {
   void refuse(LinkId link, const Status& why);
   /// What a session hopes for whose link has ended; kFull until it is told otherwise.
   void await(LinkId link, Return what);
+  /// LinkMender::take_news.
+  std::map<NodeId, bool> take_news() { return mender_.take_news(); }
   /// Admitted, and not refused since.
   bool is_open(LinkId link) const;
 

@@ -2,7 +2,7 @@
 // LinkLimits: how long a link may be silent, and a session be without a link. All follow from one
 // number, the silence after which a node is lost, so that their order is always the same:
 //
-//   attempt < grace < brief < path < patience < dead after
+//   attempt < grace < brief < path < patience < dead after < silence
 #pragma once
 
 #include <algorithm>
@@ -19,6 +19,9 @@ struct LinkLimits {
   Duration path{};
   /// A session waits so long for a new link, and then ends. Zero: it ends with its link.
   Duration patience{};
+  /// A session that waits has ended when nothing that it sent has been answered for so long, before
+  /// its link ended and since: a path that falls silent has used up part of the patience.
+  Duration silence = Duration::max();
   /// Nobody listens where somebody did for so long until that is believed.
   Duration grace = Duration::max();
   /// So long the near end of an ended connection hopes for a far end that would connect anew, where
@@ -32,15 +35,17 @@ struct LinkLimits {
 /// `dead_after`: JobSettings::dead_after. A link is given up at half of it, because TCP asks ever
 /// more rarely: who connects anew is through as soon as the network is.
 inline LinkLimits link_limits(Duration dead_after) {
-  const Duration limit = std::max<Duration>(dead_after, std::chrono::milliseconds(1));
+  const Duration limit =
+      std::clamp<Duration>(dead_after, std::chrono::milliseconds(1), Duration::max() / 2);
   const LinkLimits limits{.path = limit / 2,
                           .patience = limit / 5 * 4,
+                          .silence = limit / 10 * 11,
                           .grace = limit / 10,
                           .brief = limit / 20 * 3,
                           .attempt = limit / 24};
   STRETTO_CHECK(limits.attempt < limits.grace && limits.grace < limits.brief &&
                 limits.brief < limits.path && limits.path < limits.patience &&
-                limits.patience < limit);
+                limits.patience < limit && limit < limits.silence);
   return limits;
 }
 

@@ -12,6 +12,7 @@ void LinkLives::add(LinkId id, bool ours, Time now) {
   LinkState& link = links_[id];
   link.carrier = id;
   link.ours = ours;
+  link.answered = now;
   unsettled_.add(id, now);
   if (ours) greet(id, link);
 }

@@ -22,10 +22,12 @@ enum class Stay : std::uint8_t {
 
 /// How long a session whose link has ended, and that its far end would have to make anew, waits.
 enum class Return : std::uint8_t {
-  kNone,         ///< Not at all: it ends with its link.
-  kUnlessEnded,  ///< Not at all if it ends, as who goes ends it; with patience if it falls silent.
-  kBrief,        ///< LinkLimits::brief: nobody else tells that the far end's process has gone.
-  kFull          ///< LinkLimits::patience: somebody does.
+  kNone,  ///< Not at all: it ends with its link.
+  /// Not at all if it ends once the far end has all that was said to it, as who goes ends it;
+  /// briefly if it ends before, as that is to be said again; with patience if it falls silent.
+  kUnlessEnded,
+  kBrief,  ///< LinkLimits::brief: nobody else tells that the far end's process has gone.
+  kFull    ///< LinkLimits::patience: somebody does.
 };
 
 struct LinkState {
@@ -44,6 +46,10 @@ struct LinkState {
   bool gets_checksums = false;   ///< What comes has one: it had when the last frame came.
   Corruption corruption;         ///< Of what comes.
   Return awaited = Return::kFull;
+  /// The far end has told of more of our frames, or there were none to tell of, at that moment or
+  /// since; and of so many.
+  Time answered = {};
+  std::uint64_t answers = 0;
 };
 
 /// Thread: loop. Pure.
@@ -75,6 +81,11 @@ class LinkLives {
   bool admit(LinkId id, NodeId peer, Stay stay);
   void refuse(LinkId id, LinkState& link, Time now);
   void remove(LinkId id);
+  /// Calls `look(id, link)` of each.
+  template <typename Look>
+  void for_each(const Look& look) {
+    for (auto& [id, link] : links_) look(id, link);
+  }
 
   bool empty() const { return links_.empty(); }
   LinkId first() const { return links_.begin()->first; }

@@ -13,6 +13,11 @@
 #include "van/control_codec.h"
 
 namespace stretto {
+namespace {
+
+constexpr Duration kLookAtAnswersEvery = 100ms;
+
+}  // namespace
 
 // Nobody who was not told can name a session. Nothing else depends on it, so that a simulated job
 // is the same whatever the names.
@@ -28,22 +33,50 @@ bool LinkMender::part(LinkId id, LinkState& link, const Status& why) {
   const bool silent = why.code() == Code::kTimeout;
   const bool mendable = silent || why.code() == Code::kLinkBroken;
   if (!lasts || !parted_.has_patience() || !mendable) return false;
-  // Who only finds the path silent knows nothing of the far end.
+  next_look_ = {};
+  look_at_answers();
+  // A second link is as silent as the first: that is where the session's time ends.
+  const Duration unanswered = parts_.clock.now() - link.answered;
   const LinkLimits& limits = parted_.limits();
-  const bool brief = link.awaited == Return::kBrief && !link.ours && !silent;
+  if (silent && parted_.has(id) && limits.path > 0s && unanswered >= 2 * limits.path) return false;
   parts_.transport.close(link.carrier);
   parts_.links.carry(id, 0);
   sender_.rest(id);
-  parted_.part(id, link.ours, why,
-               brief ? std::min(limits.brief, limits.patience) : limits.patience,
-               parts_.clock.now());
+  parted_.part(id, link.ours, why, patience_for(link, silent), parts_.clock.now());
   ++parts_.counters.breaks;
+  if (!silent) news_[link.session.peer()] = true;
   return true;
+}
+
+// Who only finds the path silent knows nothing of the far end.
+Duration LinkMender::patience_for(const LinkState& link, bool silent) const {
+  const LinkLimits& limits = parted_.limits();
+  const bool goes = link.awaited == Return::kBrief || link.awaited == Return::kUnlessEnded;
+  if (goes && !link.ours && !silent) return std::min(limits.brief, limits.patience);
+  if (limits.silence == Duration::max()) return limits.patience;
+  Duration lasted = parts_.clock.now() - link.answered;
+  if (silent) lasted = std::max(lasted, limits.path);
+  return std::clamp(limits.silence - lasted, 2 * limits.brief, limits.patience);
+}
+
+void LinkMender::look_at_answers() {
+  const Time now = parts_.clock.now();
+  if (now < next_look_) return;
+  next_look_ = now + kLookAtAnswersEvery;
+  parts_.links.for_each([now](LinkId, LinkState& link) {
+    const std::uint64_t answers = link.session.far_received();
+    if (std::exchange(link.answers, answers) != answers || !link.session.awaits_word()) {
+      link.answered = now;
+    }
+  });
 }
 
 void LinkMender::await(LinkId id, LinkState& link, Return what) {
   link.awaited = what;
-  if (what == Return::kNone) parted_.give_up(id);
+  if (what == Return::kNone) return parted_.give_up(id);
+  if (link.ours || !parted_.has(id)) return;
+  if (what == Return::kBrief) parted_.wait_for(id, patience_for(link, false));
+  if (what == Return::kFull) parted_.wait_for(id, parted_.limits().patience);
 }
 
 void LinkMender::note_progress(LinkId id) {
@@ -54,6 +87,7 @@ void LinkMender::note_progress(LinkId id) {
 void LinkMender::forget(LinkId id) {
   if (const LinkId attempt = parted_.attempt_of(id); attempt != 0) parts_.transport.close(attempt);
   parted_.remove(id);
+  if (const LinkState* link = parts_.links.find(id)) news_.erase(link->session.peer());
 }
 
 void LinkMender::carry_on(LinkId session, LinkState& link, LinkId carrier) {
@@ -63,10 +97,12 @@ void LinkMender::carry_on(LinkId session, LinkState& link, LinkId carrier) {
   log(Level::kInfo, "the link to node {} was made anew {:.0f} ms after it had ended: {}",
       link.session.peer(), apart ? seconds(now - apart->since) * 1e3 : 0.0,
       apart ? apart->why.cause() : "the far end has found out, and this end had not");
+  link.answers = link.session.far_received();  // What is told now had come before.
   sender_.send_again(session);
   // If all has come already nothing more need come to show that: it may be silent for long.
   note_progress(session);
   ++parts_.counters.mended;
+  news_[link.session.peer()] = false;
 }
 
 // ---- the end that made the link before

@@ -7,6 +7,7 @@
 // A link that a session had before is fenced: nothing that comes over it counts.
 #pragma once
 
+#include <map>
 #include <optional>
 
 #include "van/control.h"
@@ -33,6 +34,11 @@ class LinkMender {
 
   /// A link has broken. False if its session ends with it.
   bool part(LinkId id, LinkState& link, const Status& why);
+  /// Notes which sessions' frames have been answered: now and then, in the turns that there are.
+  void look_at_answers();
+  /// Of sessions that go on: whose links have ended, and have not only fallen silent (true), and
+  /// whose have been made anew (false). Since the last call; nobody need call it.
+  std::map<NodeId, bool> take_news() { return std::exchange(news_, {}); }
   /// Something has come in a session. What counts is that what was sent arrives: over a path that
   /// loses large packets small ones come for ever.
   void progressed(LinkId id) {
@@ -67,10 +73,13 @@ class LinkMender {
               const Buffer& payload);
   void carry_on(LinkId session, LinkState& link, LinkId carrier);
   void note_progress(LinkId id);
+  Duration patience_for(const LinkState& link, bool silent) const;
 
   Sender::Parts parts_;
   Sender& sender_;
   PartedSessions parted_;
+  Time next_look_ = {};
+  std::map<NodeId, bool> news_;
 };
 
 }  // namespace stretto

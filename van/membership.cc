@@ -73,6 +73,17 @@ Roster merged(Roster before, Roster after) {
   return after;
 }
 
+// Whose process has died loses all its links at once; so who has lost one to the scheduler only is
+// alive.
+void tell_of_links(Van& van, LinkId scheduler, const Roster& roster) {
+  using Told = control::LinkReport::State;
+  for (const auto& [node, apart] : van.links().take_news()) {
+    if (node == kSchedulerNode || roster.find(node) == nullptr) continue;
+    van.send_control(scheduler, control::LinkReport{.node = node,
+                                                    .state = apart ? Told::kApart : Told::kMended});
+  }
+}
+
 // A verdict that the scheduler, which might have known who was the first to go, did not give.
 Status undecided(const Status& verdict, Duration silence, Duration heartbeat) {
   if (silence <= 2 * heartbeat) return verdict;
@@ -203,6 +214,7 @@ bool Membership::on_broken(LinkId link, const Status& why) {
 
 void Membership::tick() {
   const Time now = clock_.now();
+  if (!over() && link_ != 0 && roster_) tell_of_links(van_, link_, *roster_);
   if (wakefulness_.slept(now)) last_heard_ = now;
   if (const Status* verdict = verdicts_.due(now); verdict && state_ != State::kResigning) {
     fail(undecided(*verdict, now - last_heard_, settings().heartbeat));
@@ -297,7 +309,6 @@ void Membership::resign(Status why) {
     return fail(std::move(why));
   }
   van_.send_control(link_, control::Failure{Status(why.code(), why.cause())});
-  van_.links().await(link_, Return::kNone);
   status_ = std::move(why);
   state_ = State::kResigning;
   heartbeats_.end();

@@ -26,6 +26,8 @@ class Owed {
   }
   /// A control frame of its has come, which it keeps until it hears of that.
   void hear() { heard_ = true; }
+  /// The same, and it should hear of it at once.
+  void hear_farewell() { heard_ = farewell_ = true; }
   std::uint64_t taken_bytes() const { return taken_bytes_; }
   std::uint64_t applied() const { return applied_; }
 
@@ -60,6 +62,7 @@ class Owed {
   bool credit_at_once_ = false;
   bool credit_queued_ = false;
   bool heard_ = false;
+  bool farewell_ = false;  // Has been heard.
 };
 
 }  // namespace stretto

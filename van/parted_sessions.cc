@@ -54,6 +54,13 @@ void PartedSessions::give_up(LinkId session) {
   if (found != parted_.end()) found->second.until = Time();
 }
 
+void PartedSessions::wait_for(LinkId session, Duration patience) {
+  const auto found = parted_.find(session);
+  if (found == parted_.end() || found->second.until == Time()) return;
+  if (found->second.why.code() == Code::kTimeout) return;
+  found->second.until = after(found->second.since, patience);
+}
+
 std::vector<LinkId> PartedSessions::to_connect(Time now) {
   std::vector<LinkId> due;
   for (auto& [session, parted] : parted_) {

@@ -37,6 +37,11 @@ class PartedSessions {
   std::optional<Apart> join(LinkId session);
   /// It need not be waited for any more.
   void give_up(LinkId session);
+  /// From now on it is waited for as if that had been its patience when its link ended. Those whose
+  /// links have fallen silent have their own time.
+  void wait_for(LinkId session, Duration patience);
+  /// Its link broke, and not all that had been on its way has come since.
+  bool has(LinkId session) const { return parted_.contains(session); }
   /// What had been on its way has come over the new link; or the session has ended.
   void remove(LinkId session) { parted_.erase(session); }
   bool empty() const { return parted_.empty(); }

@@ -15,6 +15,11 @@ bool may_come_before_admission(const control::Message& message, bool ours) {
   return ours ? is<Welcome>(message) || is<Fault>(message) : is<Hello>(message);
 }
 
+// After it the hearer goes, over a link that it made.
+bool is_farewell(const control::Message& message) {
+  return control::is<control::Leave>(message) || control::is<control::Failure>(message);
+}
+
 bool is_data(wire::Kind kind) {
   return kind != wire::Kind::kControl && kind != wire::Kind::kCredit;
 }
@@ -119,6 +124,9 @@ Status Receiver::take_control(LinkId id, LinkState& link, const wire::Header& he
   if (hello != nullptr && mender_.has_patience()) {
     link.token = hello->token;
     link.session.outlive(hello->session);
+  }
+  if (link.ours && link.session.outlives() && is_farewell(*message)) {
+    link.session.owed().hear_farewell();
   }
   parts_.links.greet(id, link);
   handler.on_control(id, *message);

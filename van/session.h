@@ -64,6 +64,10 @@ class Session {
   void sent_again(const wire::Header& header);
   /// The far end has all that it lacked when a link took the session over last.
   bool caught_up() const { return far_received_ >= awaited_; }
+  /// Of our frames, as the far end told last.
+  std::uint64_t far_received() const { return far_received_; }
+  /// It has yet to tell of something that has been sent.
+  bool awaits_word() const { return far_received_ < owing_sent_; }
 
   Owed& owed() { return owed_; }
   Assembly& assembly() { return assembly_; }

@@ -151,6 +151,18 @@ TEST_F(ViewMachineTest, ASuspicionWaitsForItsCause) {
             "worker 0 lost its link to server 1, though both are alive: reset");
 }
 
+TEST_F(ViewMachineTest, OnceBothShowSignsOfLifeNoOtherCauseIsWaitedFor) {
+  gather(Sizing::kFixed);
+  on(Suspicion{.reporter = workers_[0], .subject = servers_[1], .cause = "reset"});
+  on(Alive{servers_[1]});  // That was on its way.
+  now_ += 200ms;
+  on(Alive{workers_[0]});
+  on(Alive{servers_[0]});
+  EXPECT_TRUE(on(TimeOut{}).empty()) << "one of the two has yet to";
+  on(Alive{servers_[1]});
+  EXPECT_NE(only<EndJob>(on(TimeOut{})), nullptr);
+}
+
 TEST_F(ViewMachineTest, AnElasticJobGoesOnWithoutWhoIsLost) {
   gather(Sizing::kElastic);
   EXPECT_TRUE(on(Gone{.node = workers_[0], .cause = "reset", .round = 7}).empty());

@@ -46,6 +46,17 @@ TEST_F(OwedTest, WhatIsAskedForAtOnceIsToldAtOnce) {
   EXPECT_EQ(owed_.settle(kMuch, false), Telling::kNow);
 }
 
+TEST_F(OwedTest, AFarewellIsAnsweredAtOnceUnlessAFrameHasToldThatItCame) {
+  owed_.hear();
+  EXPECT_EQ(owed_.settle(kMuch, false), Telling::kLater);
+  owed_.hear_farewell();
+  EXPECT_EQ(owed_.settle(kMuch, false), Telling::kNow);
+  tell(wire::Kind::kCredit);
+  owed_.hear_farewell();
+  tell(wire::Kind::kControl);
+  EXPECT_EQ(owed_.settle(kMuch, false), Telling::kSettled);
+}
+
 TEST_F(OwedTest, WhatRodeOnAnotherFrameIsSettled) {
   owed_.take(1, true);
   owed_.apply(1, false);

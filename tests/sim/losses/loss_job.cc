@@ -129,9 +129,6 @@ bool LossJob::step_one() {
 void LossJob::step(Process& process) {
   process.agent->step(Duration::zero());
   if (process.user != nullptr) process.user->act();
-  // What is said last is not said again: who has gone cannot.
-  const bool leaves = process.user != nullptr && process.user->phase() == LossPhase::kLeaving;
-  if (leaves) network_.flip_none(process.name);
   if (process.agent->over()) network_.kill(process.name);
 }
 
@@ -179,8 +176,17 @@ void LossJob::strike() {
     if (process->user->outcome()) ++struck_;  // The job never came together.
     return;
   }
-  const LossPlan::Strike strike = plan_.strikes[struck_++];
-  const std::vector<Process*> all = victims();
+  const LossPlan::Strike& strike = plan_.strikes[struck_];
+  std::vector<Process*> all = victims();
+  if (strike.phase && !all.empty()) {
+    const bool misses = strike.recovering && !is_recovering();
+    std::erase_if(all, [&](const Process* each) { return each->user->phase() != *strike.phase; });
+    not_before_ = clock_.now() + 200us;
+    // Where nobody is lost any more that all have yet to notice, the moment has passed.
+    if (all.empty() && !misses) return;
+    if (misses) all.clear();
+  }
+  ++struck_;
   if (all.empty()) return;
   Process& victim = *all[random_.below(all.size())];
   visits_.note(strike.kind, victim.user->phase(), is_recovering());
@@ -203,10 +209,8 @@ void LossJob::lose(Process& victim, LossKind kind) {
   }
 }
 
-// Of a link to the scheduler or to a shard. What is about to end anyway has no sessions to be made
-// anew.
+// Of a link to the scheduler or to a shard.
 void LossJob::break_a_link(const Process& victim, const LossPlan::Strike& strike) {
-  if (victim.user->phase() == LossPhase::kLeaving) return;
   const std::size_t doors = processes_.size() - plan_.workers;
   const std::string& other = processes_[random_.below(doors)]->name;
   const bool comes = random_.chance(0.5);

@@ -30,12 +30,38 @@ void break_links(Random& random, LossPlan& plan) {
   }
 }
 
+// Phases that last a moment only: whoever gets there is hit, and another one while that is yet to
+// be noticed.
+void strike_at_the_end(Random& random, LossPlan& plan) {
+  if (!random.chance(0.4)) return;
+  const LossPhase phase = random.chance(0.5) ? LossPhase::kReading : LossPhase::kLeaving;
+  const Duration last = plan.strikes.back().after;
+  const bool alone = random.chance(0.4);
+  const auto kind = static_cast<LossKind>(random.below(alone ? kLossKinds : 3));
+  const auto strike = [&](LossKind of, bool recovering) {
+    const bool harmless = plan.local && of == LossKind::kFlip;
+    plan.strikes.push_back({.kind = harmless ? LossKind::kReset : of,
+                            .after = last,
+                            .pause = random.between(1ms, 3s),
+                            .phase = phase,
+                            .recovering = recovering});
+  };
+  strike(kind, false);
+  if (!alone) strike(static_cast<LossKind>(random.below(kLossKinds)), true);
+}
+
 }  // namespace
 
 std::string_view name_of(LossKind kind) {
   constexpr std::string_view kNames[] = {"crash", "silence", "sleep", "leave",
                                          "reset", "flip",    "dip"};
   return kNames[static_cast<std::size_t>(kind)];
+}
+
+std::string_view name_of(LossPhase phase) {
+  constexpr std::string_view kNames[] = {"declaring", "in rounds", "in a barrier", "reading",
+                                         "leaving"};
+  return kNames[static_cast<std::size_t>(phase)];
 }
 
 LossPlan::LossPlan(std::uint64_t seed) {
@@ -79,6 +105,7 @@ LossPlan::LossPlan(std::uint64_t seed) {
   }
   std::ranges::sort(joins, {}, &Joining::after);
   if (!joins.empty()) rounds += 20 + others.below(120);
+  strike_at_the_end(others, *this);
 }
 
 }  // namespace stretto::sim

@@ -3,6 +3,7 @@
 // links break, and the numbers that they share: of a sum they tell whose shares are in it.
 #pragma once
 
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -26,6 +27,11 @@ std::string_view name_of(LossKind kind);
 /// The job loses the worker.
 inline bool is_loss(LossKind kind) { return kind <= LossKind::kSleep; }
 
+/// Where a worker is in its program.
+enum class LossPhase : std::uint8_t { kDeclaring, kInRounds, kInABarrier, kReading, kLeaving };
+inline constexpr std::size_t kLossPhases = 5;
+std::string_view name_of(LossPhase phase);
+
 struct LossPlan {
   static constexpr std::uint32_t kMostWorkers = 4;  // With those who join.
   static constexpr int kDigits = 15;                // Bits of a worker's own digit in a number.
@@ -36,6 +42,9 @@ struct LossPlan {
     LossKind kind = LossKind::kCrash;
     Duration after = {};
     Duration pause = {};  ///< Of a dip.
+    /// It waits for a worker in this phase, and hits that one;
+    std::optional<LossPhase> phase = {};
+    bool recovering = false;  ///< at once, while a loss has yet to be noticed, or not at all.
   };
   std::uint32_t workers = 1;
   std::uint32_t min_workers = 1;

@@ -19,12 +19,6 @@ struct Lent {
 
 }  // namespace
 
-std::string_view name_of(LossPhase phase) {
-  constexpr std::string_view kNames[] = {"declaring", "in rounds", "in a barrier", "reading",
-                                         "leaving"};
-  return kNames[static_cast<std::size_t>(phase)];
-}
-
 LossUser::LossUser(const LossPlan& plan, std::uint32_t number, WorkerNode& node, LossBoard& board,
                    std::uint64_t seed)
     : plan_(plan),

@@ -35,11 +35,6 @@ struct LossBoard {
   std::map<std::uint32_t, std::uint64_t> came;
 };
 
-/// Where a worker is in its program.
-enum class LossPhase : std::uint8_t { kDeclaring, kInRounds, kInABarrier, kReading, kLeaving };
-inline constexpr std::size_t kLossPhases = 5;
-std::string_view name_of(LossPhase phase);
-
 /// Thread: the simulation's.
 class LossUser {
  public:

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+// Two Vans that talk all the time, and a path between them that falls silent in some way: how long
+// it takes until one of them hears of it, and what a silence that ends in time costs.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/sim/sim_network.h"
+#include "tests/van/far_end.h"
+#include "tests/van/recorder.h"
+#include "van/van.h"
+
+namespace stretto {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::SizeIs;
+
+constexpr NodeId kSilentShard = 50;
+constexpr NodeId kSilentWorker = 10;
+constexpr Duration kDeadAfter = 5s;
+constexpr std::size_t kLargeBytes = 256;
+
+class SilentLinksTest : public testing::Test {
+ protected:
+  SilentLinksTest() {
+    for (Van* van : {&shard_, &worker_}) van->set_dead_after(kDeadAfter);
+    shard_.set_node(kSilentShard);
+    worker_.set_node(kSilentWorker);
+    shard_.listen("shard:1").or_exit();
+    at_shard_.when_control = [this](LinkId link, const control::Message& message) {
+      if (!control::is<control::Hello>(message)) return;
+      near_shard_ = link;
+      shard_.links().admit(link, kSilentWorker);
+      shard_.send_control(link, fake::welcome(kSilentWorker, 0));
+    };
+    at_worker_.when_control = [this](LinkId link, const control::Message& message) {
+      if (control::is<control::Welcome>(message)) worker_.links().admit(link, kSilentShard);
+    };
+    link_ =
+        worker_.links().connect("shard:1", fake::hello(Role::kWorker, 0, kSilentWorker)).or_exit();
+    while (!worker_.links().is_open(link_)) turn();
+    at_shard_.controls.clear();
+    at_worker_.controls.clear();
+  }
+
+  void turn() {
+    shard_.step(at_shard_, Duration::zero());
+    worker_.step(at_worker_, Duration::zero());
+    clock_.advance_to(clock_.now() + 2ms);
+  }
+  // A share each way as soon as there is room, as rounds do.
+  void exchange() {
+    if (worker_.queue().idle()) {
+      ++pushed_;
+      worker_.send(link_, fake::push_header({1, 0}, pushed_), Buffer::allocate(kBytes));
+    }
+    if (shard_.queue().idle()) {
+      ++told_;
+      wire::Header header = fake::push_header({2, 0}, told_);
+      header.kind = wire::Kind::kValue;
+      header.flags = 0;
+      shard_.send(near_shard_, header, Buffer::allocate(kBytes));
+    }
+    turn();
+  }
+  void talk(Duration time) {
+    for (const Time end = clock_.now() + time; clock_.now() < end && !heard();) exchange();
+  }
+  bool heard() const { return !at_shard_.broken.empty() || !at_worker_.broken.empty(); }
+  void silence(bool there, bool back, std::size_t least_bytes) {
+    if (there) network_.hush("worker", "shard", least_bytes);
+    if (back) network_.hush("shard", "worker", least_bytes);
+  }
+  void end_silence() {
+    network_.unhush("worker", "shard");
+    network_.unhush("shard", "worker");
+  }
+  // From when the path falls silent until an end hears of it.
+  double seconds_until_heard(bool there, bool back, std::size_t least_bytes) {
+    talk(300ms);
+    silence(there, back, least_bytes);
+    const Time began = clock_.now();
+    talk(20s);
+    EXPECT_TRUE(heard());
+    return seconds(clock_.now() - began);
+  }
+
+  static constexpr std::size_t kBytes = 4000;
+  sim::VirtualClock clock_;
+  sim::SimNetwork network_{clock_, 1, {}};
+  fake::Recorder at_shard_;
+  fake::Recorder at_worker_;
+  Van shard_{network_.endpoint("shard"), clock_, {.limits = link_limits(kDeadAfter)}};
+  Van worker_{network_.endpoint("worker"), clock_, {.limits = link_limits(kDeadAfter)}};
+  LinkId link_ = 0;
+  LinkId near_shard_ = 0;
+  std::uint64_t pushed_ = 0;
+  std::uint64_t told_ = 0;
+};
+
+struct SilentWay {
+  const char* name;
+  bool there;
+  bool back;
+  std::size_t least_bytes;
+};
+class SilentWaysTest : public SilentLinksTest, public testing::WithParamInterface<SilentWay> {};
+
+// What the scheduler needs to decide on it comes on top.
+TEST_P(SilentWaysTest, APathThatFallsSilentIsHeardOfALittleLaterThanTheDeadTime) {
+  const double after =
+      seconds_until_heard(GetParam().there, GetParam().back, GetParam().least_bytes);
+  EXPECT_GE(after, seconds(kDeadAfter)) << "shorter ones cost time only";
+  EXPECT_LE(after, 5.7);
+}
+
+TEST_P(SilentWaysTest, ASilenceThatEndsInTimeCostsTimeOnly) {
+  talk(300ms);
+  silence(GetParam().there, GetParam().back, GetParam().least_bytes);
+  talk(4500ms);
+  end_silence();
+  talk(3s);
+  EXPECT_FALSE(heard());
+  const std::uint64_t before = at_shard_.data.size();
+  talk(300ms);
+  EXPECT_GT(at_shard_.data.size(), before) << "and they talk on";
+  EXPECT_GE(at_shard_.data.size() + 1, pushed_);
+  EXPECT_LE(at_shard_.data.size(), pushed_);
+}
+
+INSTANTIATE_TEST_SUITE_P(SilentLinks, SilentWaysTest,
+                         testing::Values(SilentWay{"both", true, true, 0},
+                                         SilentWay{"there", true, false, 0},
+                                         SilentWay{"back", false, true, 0},
+                                         SilentWay{"large", true, true, kLargeBytes},
+                                         SilentWay{"large_there", true, false, kLargeBytes}),
+                         [](const auto& way) { return way.param.name; });
+
+TEST_F(SilentLinksTest, AfterAResetTheWholePatienceIsThere) {
+  talk(300ms);
+  ASSERT_TRUE(network_.cut("worker", "shard"));
+  silence(true, true, 0);
+  talk(3500ms);
+  end_silence();
+  talk(2s);
+  EXPECT_FALSE(heard());
+}
+
+TEST_F(SilentLinksTest, WhoLosesItsLinkAndFindsItAgainIsToldOf) {
+  talk(300ms);
+  EXPECT_TRUE(shard_.links().take_news().empty());
+  ASSERT_TRUE(network_.cut("worker", "shard"));
+  shard_.step(at_shard_, Duration::zero());
+  const std::map<NodeId, bool> apart = {{kSilentWorker, true}};
+  EXPECT_EQ(shard_.links().take_news(), apart);
+  talk(300ms);
+  const std::map<NodeId, bool> mended = {{kSilentWorker, false}};
+  EXPECT_EQ(shard_.links().take_news(), mended);
+}
+
+// ---- what is said last
+
+class FarewellsTest : public SilentLinksTest {
+ protected:
+  // As a scheduler does: the worker may go when it hears this.
+  void say_farewell() {
+    shard_.send_control(near_shard_, fake::leave());
+    shard_.links().await(near_shard_, Return::kUnlessEnded);
+  }
+  bool has_gone(Duration within) {
+    const Time end = clock_.now() + within;
+    while (clock_.now() < end && at_shard_.broken.empty()) {
+      shard_.step(at_shard_, Duration::zero());
+      clock_.advance_to(clock_.now() + 1ms);
+    }
+    return !at_shard_.broken.empty();
+  }
+  // It goes as soon as it has heard, in the same turn.
+  bool leaves_on_hearing(Duration within) {
+    for (const Time end = clock_.now() + within; clock_.now() < end; turn()) {
+      if (at_worker_.controls.empty()) continue;
+      worker_.shut();
+      return true;
+    }
+    return false;
+  }
+};
+
+TEST_F(FarewellsTest, WhoHasHeardItGoesAndIsNotWaitedFor) {
+  talk(300ms);
+  say_farewell();
+  ASSERT_TRUE(leaves_on_hearing(1s));
+  EXPECT_TRUE(has_gone(10ms));
+}
+
+TEST_F(FarewellsTest, WhoseLinkIsResetBeforeItHearsComesBackForIt) {
+  talk(300ms);
+  say_farewell();
+  shard_.step(at_shard_, Duration::zero());  // It has left.
+  ASSERT_TRUE(network_.cut("worker", "shard"));
+  ASSERT_TRUE(leaves_on_hearing(1s));
+  EXPECT_THAT(at_worker_.broken, SizeIs(0));
+  EXPECT_THAT(at_worker_.controls, SizeIs(1)) << "it hears it once";
+  EXPECT_TRUE(has_gone(10ms));
+}
+
+TEST_F(FarewellsTest, WhoDoesNotComeBackForItIsWaitedForBriefly) {
+  talk(300ms);
+  say_farewell();
+  shard_.step(at_shard_, Duration::zero());
+  network_.kill("worker");
+  EXPECT_FALSE(has_gone(700ms));
+  EXPECT_TRUE(has_gone(100ms));
+}
+
+}  // namespace
+}  // namespace stretto
