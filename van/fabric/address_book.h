@@ -17,6 +17,11 @@ class AddressBook {
   Result<fi_addr_t> join(FabricEndpoint& endpoint, const std::string& name);
   /// One less does.
   void leave(FabricEndpoint& endpoint, const std::string& name);
+  /// Links to the endpoint of this name.
+  std::size_t links_to(const std::string& name) const {
+    const auto found = peers_.find(name);
+    return found == peers_.end() ? 0 : found->second.links;
+  }
   /// Links, to whomever.
   std::size_t links() const { return links_; }
   /// The endpoint is gone, and what it knew with it.

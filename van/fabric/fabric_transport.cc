@@ -289,6 +289,7 @@ void FabricTransport::welcome(Sink& sink, const LineNews& news) {
     if (options_.counts != nullptr) ++options_.counts->strangers;
     return erase(link);
   }
+  traffic_.prod(link);
   links_.touch(link);
   called_ = true;
   sink.on_link(link.id);

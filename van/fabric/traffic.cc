@@ -129,7 +129,7 @@ void Traffic::submit(FabricLink& link) {
     link.owes_note = false;
   }
   if (given == Given::kTaken && link.owes_note) {
-    given = give_note(link);
+    given = give_note(link, link.id);
     if (given == Given::kTaken) {
       link.told = link.delivered;
       link.owes_note = false;
@@ -173,12 +173,18 @@ Given Traffic::give_frame(FabricLink& link, Outgoing& frame) {
   return given;
 }
 
-Given Traffic::give_note(FabricLink& link) {
+// That it fails is what it is for.
+void Traffic::prod(FabricLink& link) {
+  if (addresses_.links_to(link.far->name) > 1) (void)give_note(link, 0);
+}
+
+// 0: no link ends if it cannot be sent.
+Given Traffic::give_note(FabricLink& link, LinkId ends_with_it) {
   MessageSlot* slot = take_send_slot();
   if (slot == nullptr) return Given::kLater;
   const Prefix prefix = prefix_for(link, MessageKind::kNote);
   std::memcpy(slot->memory.data(), &prefix, kPrefixBytes);
-  slot->link = link.id;
+  slot->link = ends_with_it;
   const Given given =
       endpoint_->send_note(link.address, slot->memory.first(kPrefixBytes), slot->descriptor, *slot);
   if (given != Given::kTaken) sends_->give(slot);

@@ -34,6 +34,11 @@ class Traffic {
   /// Forgets that.
   void forget(FabricLink& link);
 
+  /// Says something to the far end of a link that has come, if there has been a link to it before.
+  /// Where that far end alone knows that the provider's connection has ended, it would be refused
+  /// another one until this end finds out.
+  void prod(FabricLink& link);
+
   /// Sends what waits, and notes that are owed.
   void submit(FabricLink& link);
   /// Begins to fetch payloads that have been announced.
@@ -51,7 +56,7 @@ class Traffic {
  private:
   MessageSlot* take_send_slot();
   Given give_frame(FabricLink& link, Outgoing& frame);
-  Given give_note(FabricLink& link);
+  Given give_note(FabricLink& link, LinkId ends_with_it);
   void begin_fetch(FabricLink& link, Arrival& arrival);
   void post();
   void handle(const ProviderCompletion& completion);
