@@ -288,6 +288,26 @@ class FarTest(cluster.ClusterTest):
         self.assert_nobody_left()
         return error
 
+    def assert_replaced(self, start):
+        """`start(program, flags)` starts an elastic job of two workers, of which one is killed and
+        replaced."""
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        until = pathlib.Path(folder.name) / "stop"
+        job = start([cluster.BUILD / "tests" / "losing", "--until", until],
+                    ["--workers", "1:2", "--restarts", "1"])
+        for rank in (0, 1):
+            job.expect(rf"\[worker {rank}\] round 10$")
+        os.kill(self.members()["worker 1"], signal.SIGKILL)
+        job.expect(r"worker 1 .*; the job goes on without it; worker 2 is started for it$")
+        job.expect(r"\[worker 2\] newcomers 1 before round \d+: us$")
+        job.expect(r"\[worker 2\] round \d+$")
+        until.touch()
+        self.assertEqual(job.end(), 0, job.output())
+        for rank in (0, 2):
+            self.assertTrue(any("done rank=" in line for line in job.lines_of(f"worker {rank}")))
+        self.assert_nobody_left()
+
     def assert_noticed_once(self, job):
         """A job of two workers that run NOTICED was told to end, and says so."""
         self.refused(job, "Interrupted", "after the launcher was sent SIGTERM", status=3)

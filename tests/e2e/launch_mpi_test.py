@@ -63,6 +63,10 @@ class Mpi(hosts.FarTest):
         os.kill(self.members()["worker 1"], signal.SIGKILL)
         self.refused(job, "PeerLost", "role=worker rank=1", "killed by SIGKILL", status=137)
 
+    def test_a_lost_worker_is_replaced(self):
+        self.assert_replaced(lambda program, flags: self.start_job(
+            [cluster.LAUNCH, "--via", "mpi", "--servers", 1, *flags, "--", *program]))
+
     def test_killed_from_outside(self):
         """The launcher, mpirun or a rank: all end, and whose end it was is said by who can."""
         for what in ("launcher", "mpirun", "rank"):

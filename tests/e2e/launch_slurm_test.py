@@ -153,6 +153,9 @@ class Allocations(hosts.FarTest):
         os.kill(self.members()["worker 1"], signal.SIGKILL)
         self.refused(job, "PeerLost", "role=worker rank=1", "killed by SIGKILL", status=137)
 
+    def test_a_lost_worker_is_replaced(self):
+        self.assert_replaced(lambda program, flags: self.over_nodes(*program, flags=flags))
+
     def test_killed_from_outside(self):
         """The launcher, or the srun that holds a node: all end."""
         for what in ("launcher", "srun"):

@@ -148,6 +148,9 @@ class Jobs(Hosts):
         self.refused(job, "PeerLost", "role=worker rank=1", "killed by SIGKILL", status=137)
         self.assert_error(job.errors_of("worker 0")[0], "PeerLost", "worker 1")
 
+    def test_a_lost_worker_is_replaced(self):
+        self.assert_replaced(lambda program, flags: self.over(*program, flags=flags))
+
     def test_a_killed_launcher_leaves_nobody(self):
         helper = "sleep 1000 & exec " + " ".join(map(str, (cluster.TRAINING, *FOREVER)))
         job = self.over("sh", "-c", helper)
