@@ -58,11 +58,14 @@ void end_with_processes(Van& van, const NodeLinks& links, const View& view,
 
 // A member whose process has died has lost all its links. One whose link to here has ended, and of
 // which nobody says so, is waited for; as is one that has made another one anew. Where a launcher
-// tells of deaths nobody need guess.
-void hope_by(const control::LinkReport& report, const View& view, Van& van,
+// tells of the deaths of those that it has started nobody need guess: workers below `known`, and
+// all servers then.
+void hope_by(const control::LinkReport& report, Rank known, const View& view, Van& van,
              const NodeLinks& links) {
   const Member* subject = view.find(report.node);
   if (subject == nullptr || subject->left) return;
+  const bool worker = subject->role == Role::kWorker;
+  if (worker ? subject->number() < known : known > 0) return;
   const bool apart = report.state == control::LinkReport::State::kApart;
   van.links().await(links.of(report.node), apart ? Return::kBrief : Return::kFull);
 }
@@ -170,8 +173,10 @@ void Scheduler::on_control(LinkId link, const control::Message& message) {
   const auto* report = std::get_if<control::LinkReport>(&message);
   if (report != nullptr && report->state == control::LinkReport::State::kBroken) {
     happened(Suspicion{.reporter = member.node, .subject = report->node, .cause = report->cause});
-  } else if (report != nullptr && (ends_ == nullptr || !ends_->told())) {
-    hope_by(*report, machine_.next_view(), van_, links_);
+  } else if (report != nullptr) {
+    const bool told = ends_ != nullptr && ends_->told();
+    const Rank started = told ? config_.workers + config_.restarts : 0;
+    hope_by(*report, started, machine_.next_view(), van_, links_);
   }
 }
 

@@ -317,6 +317,9 @@ void Membership::resign(Status why) {
 
 void Membership::report_broken(NodeId node, const Status& why, Status verdict) {
   if (over() || state_ == State::kResigning) return;
+  // A roster that came in the same turn may have decided on it already, and none may follow.
+  const Member* member = roster_ ? roster_->find(node) : nullptr;
+  if (member != nullptr && member->left) return;
   van_.send_control(link_, control::LinkReport{.node = node, .cause = why.cause()});
   verdicts_.add(node, std::move(verdict), clock_.now());
 }

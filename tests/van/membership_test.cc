@@ -403,6 +403,20 @@ TEST_F(MembershipTest, OfASchedulerThatIsHeardTheVerdictSaysNothing) {
   EXPECT_EQ(membership_.status().cause(), "the first");
 }
 
+TEST_F(MembershipTest, OfWhomTheRosterSaysThatItHasGoneNothingIsReported) {
+  become_member();
+  Roster roster = *membership_.roster();
+  ++roster.epoch;
+  for (Member& member : roster.members) member.left = member.left || member.node == 50;
+  say(roster);
+  scheduler_.controls();
+  membership_.report_broken(50, {Code::kLinkBroken, "reset"}, {Code::kServerLost, "my verdict"});
+  step();
+  EXPECT_TRUE(scheduler_.controls().empty());
+  pass(3100ms);
+  EXPECT_EQ(membership_.state(), State::kMember);
+}
+
 TEST_F(MembershipTest, WhoHasLeftInOrderIsNotLost) {
   become_member();
   membership_.report_broken(50, {Code::kLinkBroken, "reset"}, {Code::kServerLost, "the first"});
