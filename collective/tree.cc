@@ -66,10 +66,11 @@ Result<Tree> Tree::of(std::vector<Place> parents, const std::vector<Place>& rela
     return no_tree(fmt::format("place {} does not lead to the root, {}", place, *root));
   }
   std::vector<bool> passed(parents.size());  // Something goes up from there.
-  for (auto next = tree.downwards_.rbegin(); next != tree.downwards_.rend(); ++next) {
-    if (tree.contributors_.contains(*next)) passed[*next] = true;
-    if (!passed[*next]) return no_tree(fmt::format("nobody contributes below relay {}", *next));
-    passed[parents[*next]] = true;
+  for (std::size_t left = tree.downwards_.size(); left > 0; --left) {
+    const Place next = tree.downwards_[left - 1];
+    if (tree.contributors_.contains(next)) passed[next] = true;
+    if (!passed[next]) return no_tree(fmt::format("nobody contributes below relay {}", next));
+    passed[parents[next]] = true;
   }
   tree.parents_ = std::move(parents);
   return tree;
@@ -90,10 +91,11 @@ TreeNode Tree::node(Place place, std::uint32_t places) const {
                 .below = {},
                 .all = {}};
   std::vector<IndexSet> below(limit(), IndexSet(places));
-  for (auto next = downwards_.rbegin(); next != downwards_.rend(); ++next) {
-    if (contributors_.contains(*next)) below[*next].insert(*next);
-    if (*next == place) break;  // Who comes before it is not below it.
-    below[parents_[*next]].insert_all(below[*next]);
+  for (std::size_t left = downwards_.size(); left > 0; --left) {
+    const Place next = downwards_[left - 1];
+    if (contributors_.contains(next)) below[next].insert(next);
+    if (next == place) break;  // Who comes before it is not below it.
+    below[parents_[next]].insert_all(below[next]);
   }
   node.all = std::move(below[place]);
   for (const Place child : downwards_) {
