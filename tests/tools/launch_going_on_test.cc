@@ -100,6 +100,17 @@ class LaunchReplacing : public SupervisorFixture {
   static constexpr std::size_t kSecondSpare = 5;
 };
 
+TEST_F(LaunchReplacing, OneThatComesWhenTheJobIsDoneIsNotMissed) {
+  run_all();
+  end({{kFirstWorker, kKilled}});
+  supervisor_.on_going_on_without(kFirstWorker, now_);
+  supervisor_.on_spawned(kFirstSpare);
+  end({{kSecondWorker, kFine}, {kServer, kFine}, {kScheduler, kFine}});
+  EXPECT_TRUE(end({{kFirstSpare, kStatus3}}).restarts.empty()) << "nor is another one started";
+  ASSERT_TRUE(supervisor_.over());
+  EXPECT_EQ(supervisor_.verdict().exit_status, 0);
+}
+
 TEST_F(LaunchReplacing, ForEachThatIsLostOneIsStartedUntilNobodyIsLeft) {
   run_all();
   end({{kFirstWorker, kKilled}});

@@ -11,13 +11,17 @@ namespace {
 
 constexpr std::size_t kScheduler = 0;
 
+// The job has ended well: who was to come for somebody else came too late, and is not missed.
+bool is_done(const JobEvidence& evidence) { return evidence.members[kScheduler].succeeded(); }
+
 }  // namespace
 
 void GoingOn::await_word(JobEvidence& evidence, std::size_t member, Time now) const {
   Witness& witness = evidence.members[member];
   const bool failed = !witness.lost.ok() || (witness.exit && witness.exit->failed());
   const bool may_go_on = elastic_ && !witness.told && !witness.forgiven &&
-                         witness.member.role == Role::kWorker && evidence.is_alive(kScheduler);
+                         witness.member.role == Role::kWorker &&
+                         (evidence.is_alive(kScheduler) || (witness.spare && is_done(evidence)));
   if (failed && may_go_on) witness.word_due = now + word_;
 }
 
@@ -37,7 +41,7 @@ std::vector<std::size_t> GoingOn::look(JobEvidence& evidence, Time now) {
     const bool none_comes = !evidence.is_alive(kScheduler);
     if (!witness.word_due || (now < *witness.word_due && !none_comes)) continue;
     witness.word_due.reset();
-    if (witness.spare && !none_comes) forgiven.push_back(member);
+    if (witness.spare && (!none_comes || is_done(evidence))) forgiven.push_back(member);
   }
   return forgiven;
 }

@@ -161,7 +161,8 @@ Reaction Supervisor::on_statement(std::size_t member, Statement statement, Time 
 Reaction Supervisor::on_time(Time now) {
   Reaction reaction;
   for (const std::size_t member : going_on_.look(evidence_, now)) {
-    go_on_without(going_on_, evidence_, member, now, may_start(), reaction);
+    const bool more = may_start() && evidence_.is_alive(0);  // The scheduler is the first.
+    go_on_without(going_on_, evidence_, member, now, more, reaction);
   }
   take_losses(now);
   const std::vector<std::size_t> killed = kill_abandoned(now, reaction);
