@@ -36,9 +36,18 @@ class Elastic(unittest.TestCase):
     """Jobs that go on."""
 
     def test_a_few_faults(self):
-        status, result, told = chaos("--faults", 8, "--seed", 5, "--places", "local,relay")
+        status, result, told = chaos("--faults", 8, "--seed", 5, "--places", "local,relay",
+                                     "--churn", 0)
         self.assertEqual(status, 0, told)
         self.assertEqual(result["faults"], 8, told)
+        for name in ("hangs", "lost", "doubled", "wrong_blame", "otherwise_wrong"):
+            self.assertEqual(result[name], 0, told)
+
+    def test_workers_come_and_go(self):
+        status, result, told = chaos("--faults", 8, "--seed", 5, "--places", "local",
+                                     "--churn", 1, "--pace", 0.1)
+        self.assertEqual(status, 0, told)
+        self.assertGreater(result["joins"], 0, told)
         for name in ("hangs", "lost", "doubled", "wrong_blame", "otherwise_wrong"):
             self.assertEqual(result[name], 0, told)
 

@@ -9,6 +9,7 @@ import collections
 import contextlib
 import json
 import os
+import random
 import re
 import signal
 import sys
@@ -19,7 +20,7 @@ import time
 import lab
 import links
 from endurance_job import HANG, Broken, Job
-from endurance_plan import drawn
+from endurance_plan import churning, drawn
 
 ROUNDS = 40  # That survivors must make after the last fault.
 PAUSES = threading.Event()  # Never set: looks at everything again after a moment.
@@ -35,6 +36,8 @@ class Trial:
         self.undo = []  # (When, fault, what ends it).
         self.free = collections.defaultdict(float)  # When who can be hurt again.
         self.lost = []  # (Fault, worker), in order.
+        self.died_on_their_way = set()  # Before they were workers of the job.
+        self.came = []  # Seconds that newcomers took to their first step.
         self.wrong = ""
         self.detected, self.recovered, self.stalls, self.told = [], [], [], []
         self.seconds = 0.0
@@ -175,7 +178,7 @@ class Trial:
         return [name for name in self.names() if name not in gone]
 
     def names(self):
-        return [f"worker {rank}" for rank in range(self.plan.workers)]
+        return self.job.names
 
     def finish(self):
         job, gone = self.job, {name for _, name in self.lost}
@@ -185,9 +188,8 @@ class Trial:
         if self.plan.below:
             return self.finish_below(left)
         (job.folder / "until").touch()
-        processes = [job.launcher] if job.launcher else job.processes
-        for process in processes:
-            if process.name in gone:
+        for process in job.processes:
+            if process.name not in [*left, "job", "scheduler"] and "worker" in process.name:
                 continue
             try:
                 status = process.end(HANG)
@@ -196,13 +198,13 @@ class Trial:
             job.check_words(left)
             if status != 0:
                 raise Broken(f"{process.name} ended with {status}: {process.lines[-1:]}")
-        if job.launcher is None:
-            for name in gone:
-                self.check_lost(name)
-        else:
+        by_hand = gone & {process.name for process in job.processes}
+        for name in by_hand:
+            self.check_lost(name)
+        if job.launcher is not None:
             told = {name for line in job.launcher.lines if "the job was done without" in line
                     for name in re.findall(r"worker \d+", line)}
-            if told != gone:
+            if told & set(self.names()) - self.died_on_their_way != gone - by_hand:
                 raise Broken(f"wrong name: lost {sorted(gone)}, told {sorted(told)}")
         self.check_done(left)
 
@@ -222,16 +224,19 @@ class Trial:
             raise Broken(f"wrong name: {errors[0].text}")
 
     def check_done(self, left):
-        sums = {}
-        for rank, name in enumerate(left):
-            said = [line for _, line in self.job.said(name)]
-            done = [line for line in said if line.startswith("done ")]
-            wanted = f"done rank={rank} size={len(left)} "
-            if len(done) != 1 or not done[0].startswith(wanted):
-                raise Broken(f"{name} said {done}, '{wanted}' is due")
+        sums, ranks = {}, []
+        for name in left:
+            done = [line for _, line in self.job.said(name) if line.startswith("done ")]
+            match = re.match(rf"done rank=(\d+) size={len(left)} ", done[0] if done else "")
+            if len(done) != 1 or not match:
+                raise Broken(f"{name} said {done}, a rank of {len(left)} is due")
+            ranks.append(int(match[1]))
+        first = [rank for name, rank in zip(left, ranks) if name in self.job.first_names]
+        if sorted(ranks) != list(range(len(left))) or first != sorted(first):
+            raise Broken(f"ranks {ranks} of {left}")
         for name in self.names():
             for _, line in self.job.said(name):
-                if line.startswith("round "):
+                if line.startswith("round ") and "partial" not in line:
                     number = line.split()[1]
                     if sums.setdefault(number, line) != line:
                         raise Broken(f"{name} has another sum: {line}, {sums[number]}")
@@ -261,14 +266,15 @@ class Trial:
     def measure(self):
         if self.plan.below:
             return
-        commits = [self.job.commits(name.split()[1]) for name in self.survivors()]
+        all_commits = [self.job.commits(name.split()[1]) for name in self.survivors()]
         for fault, name in self.lost:
+            commits = [own for own in all_commits if own and own[0] < fault.at]
             said = [at for at, line in self.job.said("scheduler")
                     if re.search(rf"\b{name} is lost", line)]
             if not said:
                 raise Broken(f"the scheduler does not say that {name} is lost")
             after = [next((at for at in own if at >= said[0]), None) for own in commits]
-            if None in after:
+            if None in after or not after:
                 continue
             self.told.append(f"{fault.kind} of {name} told after {said[0] - fault.at:.3f} s, over "
                              f"after {max(after) - fault.at:.3f} s")
@@ -280,7 +286,7 @@ class Trial:
             if fault.at is None or fault.fatal:
                 continue
             until = fault.at + fault.seconds + 1.0
-            gaps = [later - before for own in commits for before, later in zip(own, own[1:])
+            gaps = [later - before for own in all_commits for before, later in zip(own, own[1:])
                     if later > fault.at and before < until]
             if self.is_alone(fault, until):
                 self.stalls.append((fault.kind, max(gaps, default=0.0) - fault.seconds))
@@ -322,6 +328,9 @@ def summary(trials, seconds):
     result |= {"stall_p50_s": percentile(times("stalls"), 0.5),
                "stall_p99_s": percentile(times("stalls"), 0.99),
                "losses": sum(len(trial.lost) for trial in trials),
+               "joins": sum(len(trial.came) for trial in trials),
+               "join_p50_s": percentile([at for trial in trials for at in trial.came], 0.5),
+               "join_p99_s": percentile([at for trial in trials for at in trial.came], 0.99),
                "losses_timed": len(times("detected")), "jobs": len(trials),
                "seconds": round(seconds, 1), "kinds": dict(sorted(kinds.items()))}
     return result
@@ -334,19 +343,23 @@ def campaign(options):
         print(f"chaos: no jobs of {name}: {lab.why_no_lab()}", file=sys.stderr)
     plans, count = [], 0
     while count < options.faults:
-        plans.append(drawn(len(plans), options.seed, places))
+        churns = random.Random(f"{options.seed} {len(plans)} which").random() < options.churn
+        plans.append(churning(len(plans), options.seed, places, options.pace) if churns else
+                     drawn(len(plans), options.seed, places))
         count += len(plans[-1].faults)
     if options.only is not None:
         plans = plans[options.only:options.only + 1]
     elif count > options.faults:
         del plans[-1].faults[len(plans[-1].faults) - (count - options.faults):]
+    import endurance_churn  # pylint: disable=import-outside-toplevel,cyclic-import
     trials, began = [], time.monotonic()
     network = links.Network() if any(plan.place == "net" for plan in plans) else None
     try:
         for plan in plans:
             if network is not None:
                 network.mend()
-            trials.append(Trial(plan, options.log_level).run(network))
+            kind = endurance_churn.ChurnTrial if plan.churn else Trial
+            trials.append(kind(plan, options.log_level).run(network))
             trial = trials[-1]
             if trial.wrong or options.verbose:
                 print(f"{plan.text()}: {trial.seconds:.1f} s, {trial.wrong or 'fine'}; "

@@ -14,6 +14,7 @@ import relay
 ENDURING = cluster.BUILD / "tests" / "enduring"
 PAUSES = threading.Event()  # Never set: looks at all output again after a moment.
 HANG = 40.0  # Seconds without a step, or without an end, that are a hang.
+MOST_NUMBERS = 63  # Of workers, in all.
 LEDGER_BYTES = 64 * 32
 TOKEN = "endurance of this lab"
 
@@ -29,6 +30,8 @@ class Job(cluster.ClusterTest):
         super().__init__()
         self.plan = plan
         self.log_level = log_level
+        self.first_names = [f"worker {rank}" for rank in range(plan.workers)]
+        self.names = list(self.first_names)
 
     def runTest(self):
         """Not run as a test."""
@@ -46,6 +49,10 @@ class Job(cluster.ClusterTest):
         if self.launcher is not None:
             self.launcher.expect(r"\[worker \d+\] round ", HANG, count=self.plan.workers)
             self.pids = self.launcher.members()
+            self._shared = {"STRETTO_TRANSPORT": self.plan.transport,
+                            "STRETTO_LOG_LEVEL": self.log_level}
+            self._address_of_scheduler = cluster.variables_of(
+                self.pids["worker 0"])["STRETTO_SCHEDULER"]
         for rank in range(self.plan.workers):
             self.await_rounds(f"worker {rank}", 1)
 
@@ -58,7 +65,8 @@ class Job(cluster.ClusterTest):
         plan = self.plan
         shell = ["/bin/sh", "-c", 'exec "$@" --commits ' + str(self.folder) +
                  "/commits-$STRETTO_RANK", "-", *self.program("x")]
-        self.launcher = self.launch(*shell, workers=f"{plan.least}:{plan.workers}",
+        restarts = ("--restarts", plan.restarts) if plan.restarts else ()
+        self.launcher = self.launch(*shell, workers=f"{plan.least}:{plan.workers}", flags=restarts,
                                     servers=plan.servers, STRETTO_TRANSPORT=plan.transport,
                                     STRETTO_LOG_LEVEL=self.log_level)
 
@@ -81,6 +89,7 @@ class Job(cluster.ClusterTest):
         host, port = cluster.address_of(scheduler)
         address = f"{host}:{port}" if self.relay is None else self.relay.route(port)
         shared["STRETTO_SCHEDULER"] = address
+        self._shared, self._address_of_scheduler = shared, address
         for rank in range(plan.servers):
             process = self._start_one(f"server {rank}", [cluster.SERVER],
                                       shared | server | {"STRETTO_RANK": rank})
@@ -105,16 +114,43 @@ class Job(cluster.ClusterTest):
             variables = variables | {"STRETTO_NODE_HOST": self._address(name)}
         return self.start(name, command, **variables)
 
+    # ---- those who come
+
+    def start_newcomer(self):
+        """The name of one that joins by the launcher's command, under the next number."""
+        number = max(int(name.split()[1]) for name in self.names) + 1
+        name = f"worker {number}"
+        command = [cluster.LAUNCH, "join", self._address_of_scheduler, "--", "/usr/bin/env",
+                   f"STRETTO_RANK={number}", f"STRETTO_RESTARTS={MOST_NUMBERS}",
+                   *self.program(number)]
+        if self.launcher is None:
+            process = self._start_one(name, command, self._shared)
+        else:
+            process = self.start(name, command, **self._shared)
+        self.names.append(name)
+        self.pids[name] = process.pid
+        return name
+
+    def find_newcomers(self):
+        """Names of those that the launcher has started since the last call."""
+        if self.launcher is None or not self.plan.restarts:
+            return []
+        found = {name: pid for name, pid in self.launcher.members().items()
+                 if name.startswith("worker ") and name not in self.names}
+        self.names += found
+        self.pids |= found
+        return list(found)
+
     # ---- what they say
 
     def said(self, name):
         """(When, line) of a member."""
-        if self.launcher is not None:
+        process = next((one for one in self.processes if one.name == name), None)
+        if process is None:
             prefix = f"[{name}] "
             return [(at, line[len(prefix):]) for at, line in
                     zip(list(self.launcher.times), list(self.launcher.lines))
                     if line.startswith(prefix)]
-        process = next(one for one in self.processes if one.name == name)
         return list(zip(list(process.times), list(process.lines)))
 
     def rounds(self, name):
@@ -140,7 +176,7 @@ class Job(cluster.ClusterTest):
 
     def check_words(self, alive):
         """Nobody says that a value is wrong, and none of these that it is lost."""
-        for name in (f"worker {rank}" for rank in range(self.plan.workers)):
+        for name in self.names:
             for _, line in self.said(name):
                 if line.startswith("wrong:"):
                     raise Broken(f"{name}: {line}")
@@ -153,5 +189,6 @@ class Job(cluster.ClusterTest):
                       for at, line in self.said(name) if line.startswith("view "))
 
     def commits(self, rank):
-        text = (self.folder / f"commits-{rank}").read_text(encoding="ascii")
-        return [float(line) for line in text.split()]
+        path = self.folder / f"commits-{rank}"
+        return [float(line) for line in path.read_text(encoding="ascii").split()
+                ] if path.exists() else []

@@ -46,12 +46,15 @@ class Plan:
     host_of: int  # The worker that has a host of its own, in namespaces.
     faults: list
     below: bool  # At last too many are killed.
+    churn: bool = False  # Workers come and go all the time.
+    restarts: int = 0  # So many are replaced by the launcher.
 
     def text(self):
         told = "; ".join(fault.text() for fault in self.faults)
         return (f"job {self.number}: {self.place} {self.transport} {'+'.join(self.modes)}, "
                 f"{self.workers} workers of which {self.least} must stay, {self.servers} servers, "
-                f"{self.elements} elements{', at last too few' if self.below else ''}: {told}")
+                f"{self.elements} elements{', at last too few' if self.below else ''}"
+                f"{f', churn, {self.restarts} restarts' if self.churn else ''}: {told}")
 
 
 HARMLESS = {
@@ -94,6 +97,40 @@ def drawn(number, seed, places):
             continue
         plan.faults.append(fault)
         lost += [int(rank) for rank in re.findall(r"\d+", fault.victim)] if fatal else []
+    return plan
+
+
+CHURN = {"kill": 5, "two": 1, "join": 5, "harmless": 5}
+
+
+def churning(number, seed, places, pace):
+    """A job whose workers come and go, 2 to 10 at a time, something every 1 to 5 s times `pace`.
+    Who is hurt is chosen when it happens, among those who are there then. The same for the same
+    numbers.
+    """
+    chance = random.Random(f"{seed} {number} churn")
+    place = pick(chance, {name: PLACES[name] for name in places})
+    transport = chance.choice({"local": ("zmq", "shm", "fabric"), "relay": ("zmq",),
+                               "net": ("zmq", "fabric")}[place])
+    workers = chance.randrange(3, 11)
+    modes = MODES[:4] if chance.random() < 0.3 else (chance.choice(MODES),)
+    plan = Plan(number, place, transport, modes, workers, chance.randrange(1, 3),
+                chance.randrange(1, 3), 64 * chance.choice((10, 300)), chance.randrange(workers),
+                [], False, True)
+    if place == "local" and chance.random() < 0.6:
+        plan.restarts = 40  # More than are ever lost.
+    for _ in range(chance.randrange(8, 17)):
+        kind = pick(chance, CHURN)
+        gap = chance.uniform(1.0, 5.0) * pace
+        if kind == "harmless":
+            fault = draw_fault(chance, plan, pick(chance, HARMLESS[place]), list(range(workers)),
+                               False)
+            if fault is not None:
+                fault.gap = gap
+                plan.faults.append(fault)
+            continue
+        plan.faults.append(Fault(kind, gap, fatal=kind != "join", way=(chance.random(),
+                                                                      chance.random())))
     return plan
 
 

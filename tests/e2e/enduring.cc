@@ -6,10 +6,12 @@
 //
 // Elements come in groups of 64. Worker n contributes to element n of each group, and a multiple of
 // that to the last one, in which all meet: a value tells whose contributions are in it, and how
-// often; a group is of one part, so it holds of everybody the whole contribution or none.
+// often; a group is of one part, so it holds of everybody the whole contribution or none. Workers
+// that come while the job runs contribute from the step on that they come in before.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <gflags/gflags.h>
+#include <stretto/steps.h>
 #include <stretto/worker.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -19,6 +21,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/config.h"
@@ -36,12 +39,15 @@ constexpr std::int64_t kGroup = 64;
 constexpr std::int64_t kShared = kGroup - 1;  // The element to which all contribute.
 constexpr std::int64_t kStopEvery = 20;       // Rounds; they also have a digest.
 
-/// A worker in the ledger.
+/// A worker in the ledger, by rounds of the job.
 struct Entry {
   std::atomic<std::int64_t> begun;
   std::atomic<std::int64_t> acknowledged;
-  std::atomic<std::int64_t> done;  ///< Its last round; 0: it has not stopped.
-  std::atomic<std::int64_t> unused;
+  std::atomic<std::int64_t> done;    ///< Its last round; 0: it has not stopped.
+  std::atomic<std::int64_t> before;  ///< So many were over before its first one.
+
+  /// Of its own: so many of the job's rounds until then.
+  std::int64_t own(std::int64_t rounds) const { return rounds - before; }
 };
 
 void say(const std::string& line) {
@@ -106,7 +112,8 @@ class Series {
     check(apart_, round, true);
   }
 
-  std::uint64_t digest() const { return digest_; }
+  /// Of what has come since the last call.
+  std::uint64_t take_digest() { return std::exchange(digest_, 0); }
 
  private:
   static Tensor declared(Worker& worker, Mode mode) {
@@ -156,7 +163,9 @@ class Series {
     const auto told = [&](const char* what) {
       fail(fmt::format("{}: worker {} has {} in sync round {}", what, number, value, round));
     };
-    if (value == round && entry.begun >= round && (round == 1 || before != 0)) return;
+    const bool ours_is_first = entries_[number_].own(round) == 1;
+    const bool is_in = entry.own(round) == 1 || before != 0 || ours_is_first;
+    if (value == round && entry.begun >= round && is_in) return;
     if (value == 0 && number != number_ && entry.acknowledged < round && entry.done < round) return;
     if (value == round && entry.begun >= round) told("somebody came back");
     told(value == 0 ? "lost" : "doubled");
@@ -173,14 +182,14 @@ class Series {
                       what, number, value, name_of(mode_), round, entry.begun.load(),
                       entry.acknowledged.load(), before));
     };
-    if (value > entry.begun) told("doubled");
+    if (value > entry.own(entry.begun)) told("doubled");
     if (value < 0) told("lost");
     if (is_eager(mode_) && !is_last) return;
     if (value < before && !is_eager(mode_)) told("lost");
-    if (!is_last && number == number_ && value != round) told("lost");
+    if (!is_last && number == number_ && value != entry.own(round)) told("lost");
     if (!is_last || mode_ == Mode::kEagerAsync) return;
-    if (entry.done != 0 && value != entry.done) told("lost");
-    if (!is_eager(mode_) && value < entry.acknowledged) told("lost");
+    if (entry.done != 0 && value != entry.own(entry.done)) told("lost");
+    if (!is_eager(mode_) && value < entry.own(entry.acknowledged)) told("lost");
   }
 
   const Mode mode_;
@@ -235,9 +244,18 @@ void run() {
       worker.declare("stops", Dtype::kI64, static_cast<std::size_t>(kGroup)).or_exit();
   std::vector<Series> series;
   for (const Mode mode : modes()) series.emplace_back(worker, mode, number, entries);
+  ProgramSteps steps(worker);
   std::int64_t round = 0;
+  bool whole = true;  // It has been in since the last digest.
   for (bool over = false; !over;) {
-    ++round;
+    const StepBegin begins = steps.next().or_exit();
+    round = static_cast<std::int64_t>(begins.step);
+    if (begins.comes_in) {
+      own.begun = round - 1;  // First, so that it is never less than what was before.
+      own.before = round - 1;
+      whole = round % kStopEvery == 1;
+      say(fmt::format("came before round {}", round));
+    }
     own.begun = round;
     for (Series& one : series) one.begin(worker, round);
     for (Series& one : series) one.end(round);
@@ -245,8 +263,10 @@ void run() {
     note_commit(commits);
     if (round % kStopEvery != 0) continue;
     std::uint64_t digest = 0;
-    for (const Series& one : series) digest ^= one.digest();
-    say(fmt::format("round {} digest={:x}", round, digest));
+    for (Series& one : series) digest ^= one.take_digest();
+    say(whole ? fmt::format("round {} digest={:x}", round, digest)
+              : fmt::format("round {} digest=partial", round));
+    whole = true;
     over = is_over(worker, stops);
   }
   own.done = round;
