@@ -17,6 +17,12 @@ using State = Membership::State;
 
 class MembershipTest : public testing::Test {
  protected:
+  void shard_leaves() {
+    Roster roster = *membership_.roster();
+    ++roster.epoch;
+    for (Member& member : roster.members) member.left = member.left || member.node == 50;
+    say(roster);
+  }
   MembershipTest() { membership_.start(); }
 
   void step() {
@@ -403,27 +409,12 @@ TEST_F(MembershipTest, OfASchedulerThatIsHeardTheVerdictSaysNothing) {
   EXPECT_EQ(membership_.status().cause(), "the first");
 }
 
-TEST_F(MembershipTest, OfWhomTheRosterSaysThatItHasGoneNothingIsReported) {
-  become_member();
-  Roster roster = *membership_.roster();
-  ++roster.epoch;
-  for (Member& member : roster.members) member.left = member.left || member.node == 50;
-  say(roster);
-  scheduler_.controls();
-  membership_.report_broken(50, {Code::kLinkBroken, "reset"}, {Code::kServerLost, "my verdict"});
-  step();
-  EXPECT_TRUE(scheduler_.controls().empty());
-  pass(3100ms);
-  EXPECT_EQ(membership_.state(), State::kMember);
-}
-
 TEST_F(MembershipTest, WhoHasLeftInOrderIsNotLost) {
   become_member();
   membership_.report_broken(50, {Code::kLinkBroken, "reset"}, {Code::kServerLost, "the first"});
-  Roster roster = *membership_.roster();
-  ++roster.epoch;
-  for (Member& member : roster.members) member.left = member.left || member.node == 50;
-  say(roster);
+  shard_leaves();
+  // Its end may be noticed in the same turn; no roster follows that would say so again.
+  membership_.report_broken(50, {Code::kLinkBroken, "reset"}, {Code::kServerLost, "the second"});
   pass(3100ms);
   EXPECT_EQ(membership_.state(), State::kMember);
 }
