@@ -161,9 +161,8 @@ Result<Member> Admission::admit_newcomer(Join join) {
                     "join it now",
                     join.host, name_of(join.role)));
   }
-  const auto here = static_cast<std::uint32_t>(std::ranges::count_if(
-      entries_, [](const auto& item) { return item.second.member.role == Role::kWorker; }));
-  if (here >= workers()) {
+  const std::uint32_t here = workers_here();
+  if (full()) {
     return refused(
         fmt::format("{} asks to join, and the job has {} of {} workers; one can join when "
                     "another is lost or leaves, or where the job was begun with a larger "
@@ -200,10 +199,14 @@ void Admission::remove(NodeId node) {
   if (nobody_told()) told_ = 0;
 }
 
-bool Admission::has_worker() const {
-  return std::any_of(entries_.begin(), entries_.end(),
-                     [](const auto& item) { return item.second.member.role == Role::kWorker; });
+std::uint32_t Admission::workers_here() const {
+  return static_cast<std::uint32_t>(std::ranges::count_if(
+      entries_, [](const auto& item) { return item.second.member.role == Role::kWorker; }));
 }
+
+bool Admission::full() const { return workers_here() >= workers(); }
+
+bool Admission::has_worker() const { return workers_here() != 0; }
 
 std::size_t Admission::missing_count() const {
   const std::size_t servers = std::size_t{config_.servers} * config_.shards;

@@ -35,6 +35,8 @@ class Admission {
   /// An identity for somebody who is no member.
   NodeId identity() { return next_node_++; }
 
+  /// There are as many workers as there may be.
+  bool full() const;
   bool has_worker() const;
   bool complete() const { return missing_count() == 0; }
   /// "worker 2, server 0 shard 1", at most a few by name.
@@ -58,6 +60,7 @@ class Admission {
   Result<Rank> place(const Join& join, Role role) const;
   std::size_t missing_count() const;
   bool nobody_told() const;
+  std::uint32_t workers_here() const;
 
   const Config& config_;
   std::uint32_t told_ = 0;  // Workers, by those who are in.

@@ -84,6 +84,12 @@ void part_with_lost(const Publish& order, const View& view, Van& van, const Node
   }
 }
 
+void refuse_entry(Van& van, WaitingRoom& waiting, LinkId link, const Status& why) {
+  log(Level::kWarning, "refused: {}", why.cause());
+  waiting.remove(link);
+  van.links().refuse(link, why);
+}
+
 }  // namespace
 
 Scheduler::Scheduler(const Config& config, std::unique_ptr<Transport> transport, const Clock& clock,
@@ -97,7 +103,8 @@ Scheduler::Scheduler(const Config& config, std::unique_ptr<Transport> transport,
       next_look_(clock.now()),
       machine_(config, clock.now(), config.job.elastic() ? Sizing::kWorkers : Sizing::kFixed),
       agreements_(config, clock, van_, links_, machine_),
-      watch_(config) {
+      watch_(config),
+      waiting_(2 * config.job.dead_after) {
   van_.set_node(kSchedulerNode);
   van_.set_dead_after(config.job.dead_after);
 }
@@ -247,10 +254,12 @@ void Scheduler::on_hello(LinkId link, const control::Hello& hello) {
   const std::vector<ViewOrder> orders =
       join.ok() ? machine_.on(*join, now) : std::vector<ViewOrder>{Refuse{join.status()}};
   for (const ViewOrder& order : orders) {
-    if (const auto* refuse = std::get_if<Refuse>(&order)) {
-      log(Level::kWarning, "refused: {}", refuse->why.cause());
-      van_.links().refuse(link, refuse->why);
+    if (const auto* no = std::get_if<Refuse>(&order)) {
+      refuse_entry(van_, waiting_, link, no->why);
+    } else if (const auto* later = std::get_if<Defer>(&order)) {
+      if (!waiting_.wait(link, hello, now)) refuse_entry(van_, waiting_, link, later->why);
     } else if (const auto* admit = std::get_if<Admit>(&order)) {
+      waiting_.remove(link);
       const Member& member = admit->member;
       links_.add(member.node, link, now);
       van_.links().admit(link, member.node);
@@ -274,6 +283,7 @@ void Scheduler::on_hello(LinkId link, const control::Hello& hello) {
 
 void Scheduler::on_broken(LinkId link, const Status& why) {
   observers_.remove(link);
+  waiting_.remove(link);
   const NodeId node = links_.remove(link);
   const Member* member = machine_.next_view().find(node);
   if (member == nullptr) return;
@@ -366,6 +376,10 @@ void Scheduler::tick() {
   }
   if (watch_.trace().active()) go_on_tracing();
   if (looks || now >= machine_.next_due()) happened(TimeOut{});
+  if (!looks && waited_in_ == view().epoch) return;
+  waited_in_ = view().epoch;
+  const std::vector<WaitingRoom::Guest> guests = waiting_.guests();
+  for (const WaitingRoom::Guest& guest : guests) on_hello(guest.link, guest.hello);
 }
 
 }  // namespace stretto

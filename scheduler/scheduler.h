@@ -14,6 +14,7 @@
 #include "scheduler/observers.h"
 #include "scheduler/process_ends.h"
 #include "scheduler/view_machine.h"
+#include "scheduler/waiting_room.h"
 #include "scheduler/watch/job_watch.h"
 #include "van/loop.h"
 #include "van/membership.h"
@@ -74,6 +75,8 @@ class Scheduler final : public Agent, private Van::Handler {
   Agreements agreements_;
   JobWatch watch_;
   Observers observers_;
+  WaitingRoom waiting_;
+  std::uint32_t waited_in_ = 0;  // The view in which those were last asked for.
   Wakefulness wakefulness_;
 };
 

@@ -99,6 +99,10 @@ struct Admit {
 struct Refuse {
   Status why;
 };
+/// To who asked: not now, as there are as many as there may be; one of them may be lost already.
+struct Defer {
+  Status why;
+};
 /// To all members that have not left: there is a new view. It changes these members; all, if it is
 /// the first.
 struct Publish {
@@ -129,6 +133,6 @@ struct EndJob {
 struct CloseJob {};
 
 using ViewOrder =
-    std::variant<Admit, Refuse, Publish, AskSteps, Placed, Disperse, EndJob, CloseJob>;
+    std::variant<Admit, Refuse, Defer, Publish, AskSteps, Placed, Disperse, EndJob, CloseJob>;
 
 }  // namespace stretto

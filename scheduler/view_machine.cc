@@ -125,7 +125,12 @@ void ViewMachine::take(const Join& join) {
                           : late ? admission_.admit_late(join)
                                  : admission_.admit(join);
   if (!member.ok()) {
-    orders_.emplace_back(Refuse{member.status()});
+    const bool may_come = waits && join.role == Role::kWorker && admission_.full();
+    if (may_come) {
+      orders_.emplace_back(Defer{member.status()});
+    } else {
+      orders_.emplace_back(Refuse{member.status()});
+    }
     return;
   }
   member->joining = waits;

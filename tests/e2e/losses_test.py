@@ -117,8 +117,22 @@ class Losses(cluster.ClusterTest):
                                                "--", LOSING, "--until", self.until, "--number",
                                                number], **variables)
 
+    def test_one_that_comes_before_a_place_is_free_waits_for_it(self):
+        job = self.begin("2:3")
+        early = self.join(job, 3)
+        while not cluster.connected_ports(early.pid):
+            os.sched_yield()
+        os.kill(job.members()["worker 1"], signal.SIGKILL)
+        early.expect(r"newcomers 1 before round \d+: us$")
+        early.expect(r"round \d+$")
+        self.stop()
+        self.assertEqual(early.end(), 0, early.output())
+        self.assertEqual(job.end(), 0, job.output())
+        self.assertNotIn("wrong:", job.output() + early.output())
+        self.assert_nobody_left()
+
     def test_one_joins_by_command_and_others_die_on_their_way(self):
-        job = self.begin("1:3")
+        job = self.begin("1:3", STRETTO_DEAD_AFTER_S=1)
         full = self.join(job, 3)
         self.assertNotEqual(full.end(), 0, full.output())
         self.one_error(full, "Refused", "the job has 3 of 3 workers", "MIN:MAX")

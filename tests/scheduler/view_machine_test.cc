@@ -203,6 +203,20 @@ TEST_F(ViewMachineTest, AnElasticJobNamesWhoIsLost) {
   EXPECT_EQ(news->lost[0].cause, "silent");
 }
 
+TEST_F(ViewMachineTest, WhoComesBeforeItsPlaceIsFreeMayComeAgain) {
+  config_.job.min_workers = 1;
+  gather(Sizing::kWorkers);
+  const std::vector<ViewOrder> orders = on(Join{.role = Role::kWorker, .host = "w:9"});
+  EXPECT_EQ(only<Refuse>(orders), nullptr);
+  ASSERT_NE(only<Defer>(orders), nullptr);
+  EXPECT_EQ(only<Defer>(orders)->why.cause().substr(0, 46),
+            "w:9 asks to join, and the job has 2 of 2 worke");
+  on(Lost{.node = workers_[0], .cause = "silent"});
+  on(TurnOver{});
+  EXPECT_NE(only<Admit>(on(Join{.role = Role::kWorker, .host = "w:9"})), nullptr);
+  EXPECT_NE(only<Refuse>(on(Join{.role = Role::kServer, .host = "s:9"})), nullptr);
+}
+
 TEST_F(ViewMachineTest, ALinkThatBrokeCostsAnElasticJobItsWorker) {
   gather(Sizing::kElastic);
   on(Suspicion{.reporter = servers_[0], .subject = workers_[1], .cause = "reset"});
