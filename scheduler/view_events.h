@@ -86,8 +86,8 @@ struct TurnOver {};
 /// Time has passed.
 struct TimeOut {};
 
-using ViewEvent = std::variant<Join, Left, Gone, Lost, StepTold, Moved, Notice, Suspicion,
-                               Alive, NewTensor, Stop, TurnOver, TimeOut>;
+using ViewEvent = std::variant<Join, Left, Gone, Lost, StepTold, Moved, Notice, Suspicion, Alive,
+                               NewTensor, Stop, TurnOver, TimeOut>;
 
 // ---- orders
 
