@@ -76,5 +76,23 @@ TEST_F(ShmBells, OutsideOfATurnEachFrameRings) {
   }
 }
 
+TEST_F(ShmBells, TheWordOfMemoryIsFoundBehindBells) {
+  constexpr int kBells = 5;
+  for (int i = 0; i < kBells; ++i) {
+    shm::tell(rogue_.line->socket(), {shm::Note::Kind::kBell, 0, 0}, nullptr);
+  }
+  rogue_.announce_own();
+  int come = 0;
+  when_stranger = [&come](LinkId, const wire::Header&, const Buffer&) { ++come; };
+  shm::Entry entry;
+  entry.chunk = 0;
+  entry.slot = 0;
+  entry.offset = 0;
+  entry.bytes = 1000;
+  rogue_.put(entry);
+  EXPECT_TRUE(poll_until([&come] { return come == 1; }));
+  EXPECT_TRUE(server_.broken.empty());
+}
+
 }  // namespace
 }  // namespace stretto::conformance

@@ -20,6 +20,7 @@ constexpr std::size_t kLeastLeased = 512;
 constexpr std::size_t kKeptPart = 4;
 constexpr std::size_t kAlignment = 64;
 constexpr int kNotesAtOnce = 64;
+constexpr int kHearsForChunk = 64;  // Times as many notes.
 
 wire::Kind kind_of(const wire::HeaderBytes& header) {
   return std::bit_cast<wire::Header>(header).kind;
@@ -182,13 +183,15 @@ bool Link::is_read() {
 
 // ---- in
 
-void Link::hear() {
+bool Link::hear(bool past_bells) {
   using What = Heard::What;
   for (int i = 0; i < kNotesAtOnce && !gone_; ++i) {
     const Heard heard = shm::hear(line_->socket());
-    if (heard.what == What::kNothing) return;
+    if (heard.what == What::kNothing) return false;
     // Mostly it is the last; if not, the socket stays readable.
-    if (heard.what == What::kNote && heard.note.kind == Note::Kind::kBell) return;
+    const bool bell = heard.what == What::kNote && heard.note.kind == Note::Kind::kBell;
+    if (bell && !past_bells) return true;
+    if (bell) continue;
     if (heard.what == What::kEnd) {
       gone_ = true;
       end(State::kEnding, {Code::kLinkBroken, "the process at the far end has ended"});
@@ -200,6 +203,7 @@ void Link::hear() {
       }
     }
   }
+  return !gone_;
 }
 
 Turn Link::receive(Transport::Sink& sink, int limit) {
@@ -263,7 +267,8 @@ Status Link::check_entry(const Entry& entry) {
   }
   if (entry.is_inline() && entry.bytes <= kMostInline) return {};
   if (entry.slot >= kSlots) return {Code::kMalformed, "a frame with payload names no slot"};
-  if (!far_.knows(entry.chunk)) hear();  // It was told of before the frame.
+  // It was told of before the frame; bells of frames before that may lie ahead of the word.
+  for (int i = 0; i < kHearsForChunk && !far_.knows(entry.chunk) && hear(true); ++i) continue;
   return state_ == State::kBad ? why_ : Status();
 }
 

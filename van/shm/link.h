@@ -36,7 +36,8 @@ class Link {
   /// Delivers at most `limit` frames, and the end of the link once all that came before has been.
   Turn receive(Transport::Sink& sink, int limit);
   /// Reads what the socket has to say.
-  void hear();
+  /// Up to the next bell, after which there is mostly nothing, or past it. False: nothing is left.
+  bool hear(bool past_bells = false);
   /// True if receive() would have something to tell.
   bool has_come();
   /// Before waiting: asks the far end to ring. False: there is something to do already.

@@ -261,8 +261,10 @@ void SharedMemoryTransport::hear(std::uint64_t token) {
     return acceptor_.accept(options_.max_links - std::min(options_.max_links, held()));
   }
   const auto id = static_cast<LinkId>(token);
-  if (const auto link = links_.find(id); link != links_.end()) return link->second->hear();
-  if (const auto link = unread_.find(id); link != unread_.end()) return link->second->hear();
+  if (const auto link = links_.find(id); link != links_.end())
+    return static_cast<void>(link->second->hear());
+  if (const auto link = unread_.find(id); link != unread_.end())
+    return static_cast<void>(link->second->hear());
   acceptor_.hear(id);
 }
 
