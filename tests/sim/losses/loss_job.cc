@@ -269,7 +269,12 @@ std::string LossVisits::table() const {
 void LossJob::check_end() {
   const bool enough = board_.lost.size() + plan_.min_workers <= plan_.workers;
   went_on_ = scheduler_->status().ok() && !board_.lost.empty();
-  if (enough && !scheduler_->status().ok()) {
+  // Newcomers whom nobody is left to take in know no values: the job ends.
+  const bool only_newcomers = std::ranges::all_of(processes_, [this](const auto& process) {
+    return process->user == nullptr || process->number >= plan_.workers ||
+           !board_.stays(process->number);
+  });
+  if (enough && !only_newcomers && !scheduler_->status().ok()) {
     report("enough go on", scheduler_->status().text());
   }
   const auto names_the_lost = [this](const Status& status) {
@@ -305,6 +310,9 @@ std::string LossJob::describe() const {
     text += fmt::format("{} after {:.3f} ms; ", name_of(strike.kind), seconds(strike.after) * 1e3);
   }
   for (const auto& process : processes_) {
+    const bool failed = process->alive && process->user != nullptr && process->user->outcome() &&
+                        !process->user->outcome()->ok();
+    if (failed) text += fmt::format("{}: {}; ", process->name, process->user->outcome()->text());
     if (!process->alive || process->agent->over()) continue;
     text +=
         process->name + (process->user != nullptr ? ": " + process->user->describe() : "") + "; ";

@@ -82,7 +82,9 @@ void LossUser::act() {
          random_.chance(0.7)) {
     start_round(step_++ % tensors_.size());
   }
-  if (step_ == next_step() && step_ < std::min(steps, barrier_at)) return begin_step();
+  // Who is in a barrier begins no step: a program's thread is there.
+  const bool begins = step_ == next_step() && step_ < std::min(steps, barrier_at);
+  if (begins && !in_barrier_) return begin_step();
   if (in_flight_ > 0 || step_ < std::min(steps, barrier_at)) return;
   if (step_ == barrier_at || (step_ == steps && !reading_)) {
     reading_ = step_ == steps;
