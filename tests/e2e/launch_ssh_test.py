@@ -151,6 +151,12 @@ class Jobs(Hosts):
     def test_a_lost_worker_is_replaced(self):
         self.assert_replaced(lambda program, flags: self.over(*program, flags=flags))
 
+    def test_fewer_slots_than_an_elastic_job_may_have(self):
+        job = self.over(HELLO, flags=["--workers", "1:3"])
+        self.assertEqual(job.end(), 0, job.output())
+        job.expect(r"3 workers at most, and there are 2 slots: the job has 2$")
+        job.expect(r"\[worker \d\] worker \d of \d: sum = 3$")
+
     def test_a_killed_launcher_leaves_nobody(self):
         helper = "sleep 1000 & exec " + " ".join(map(str, (cluster.TRAINING, *FOREVER)))
         job = self.over("sh", "-c", helper)

@@ -132,7 +132,7 @@ class Losses(cluster.ClusterTest):
         self.assert_nobody_left()
 
     def test_one_joins_by_command_and_others_die_on_their_way(self):
-        job = self.begin("1:3", STRETTO_DEAD_AFTER_S=1)
+        job = self.begin("1:3", STRETTO_DEAD_AFTER_S=3)
         full = self.join(job, 3)
         self.assertNotEqual(full.end(), 0, full.output())
         self.one_error(full, "Refused", "the job has 3 of 3 workers", "MIN:MAX")

@@ -85,6 +85,19 @@ TEST(LaunchPlacement, TheWayIsChosenByWhatIsAround) {
             std::string::npos);
 }
 
+TEST(LaunchPlacement, AnElasticJobBeginsWithAsManyAsThereAreSlotsFor) {
+  Plan plan;
+  plan.workers = 4;
+  EXPECT_EQ(workers_that_fit(plan, 3), 4U) << "a job of fixed size is refused later";
+  plan.least_workers = 2;
+  EXPECT_EQ(workers_that_fit(plan, 3), 3U);
+  EXPECT_EQ(workers_that_fit(plan, 8), 4U);
+  EXPECT_EQ(workers_that_fit(plan, 1), 4U) << "these are too few";
+  EXPECT_EQ(workers_that_fit(plan, 0), 4U) << "nobody has said how many there are";
+  plan.oversubscribe = true;
+  EXPECT_EQ(workers_that_fit(plan, 3), 4U);
+}
+
 TEST(LaunchPlacement, SlurmTellsSlotsByNode) {
   const Variables inherited{{"SLURM_JOB_ID", "7"}, {"SLURM_TASKS_PER_NODE", "2(x2),1"}};
   const Placement placement = placed(plan_with_file({"-n", "5", "-s", "2", "x"}), inherited);

@@ -72,6 +72,23 @@ struct Job {
   std::string directory;  // Where processes run.
 };
 
+// An elastic job begins with as many workers as there are slots for, if those are enough.
+Status fit_to_slots(Plan& plan, const Variables& inherited) {
+  std::uint64_t slots = slots_of(plan.hosts);
+  if (via_of(plan, inherited, is_this_host) == Via::kSlurm) {
+    const Result<std::optional<Allocation>> allocation = slurm_allocation(inherited);
+    if (!allocation.ok()) return allocation.status();
+    if (allocation->has_value()) slots = (*allocation)->all_slots();
+  }
+  const std::uint32_t fitting = workers_that_fit(plan, slots);
+  if (fitting != plan.workers) {
+    std::fprintf(stderr, "[launcher] %u workers at most, and there are %u slots: the job has %u\n",
+                 plan.workers, fitting, fitting);
+  }
+  plan.workers = fitting;
+  return {};
+}
+
 // What the surroundings add to the command line.
 Result<Job> settled(Plan plan, const Variables& inherited) {
   if (Status status = require_one_launcher(plan, inherited); !status.ok()) return status;
@@ -84,6 +101,7 @@ Result<Job> settled(Plan plan, const Variables& inherited) {
     if (!allocation.ok()) return allocation.status();
     if (allocation->has_value()) plan.workers = (*allocation)->all_slots();
   }
+  if (Status status = fit_to_slots(plan, inherited); !status.ok()) return status;
   // A scheduler that stands still for less than the dead time is not lost, and speaks again.
   plan.limits.word = dead_after(plan, inherited) + 1s;
   std::error_code error;

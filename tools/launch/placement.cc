@@ -202,6 +202,12 @@ Status require_one_launcher(const Plan& plan, const Variables& inherited) {
   return {};
 }
 
+std::uint32_t workers_that_fit(const Plan& plan, std::uint64_t slots) {
+  const bool enough = slots >= plan.workers || plan.oversubscribe;
+  if (plan.least_workers == 0 || enough || slots < plan.least_workers) return plan.workers;
+  return static_cast<std::uint32_t>(slots);
+}
+
 Result<Placement> place(const Plan& plan, const Variables& inherited, const IsHere& is_here) {
   const Via via = via_of(plan, inherited, is_here);
   switch (via) {

@@ -54,6 +54,10 @@ Via via_of(const Plan& plan, const Variables& inherited,
 /// more than once, unless --via local was given.
 Status require_one_launcher(const Plan& plan, const Variables& inherited);
 
+/// So many workers the job begins with: fewer than MAX of an elastic one, if there are fewer slots
+/// and still MIN. 0 slots: nobody has said how many.
+std::uint32_t workers_that_fit(const Plan& plan, std::uint64_t slots);
+
 /// Workers fill the slots host by host, as mpirun does; servers take no slots, and go to the hosts
 /// in turn, or as --server-hostfile says; the scheduler runs here, or as --scheduler-host says.
 /// Errors: InvalidArgument if there are too few slots, with wanted and found.
