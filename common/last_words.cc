@@ -26,6 +26,8 @@ constexpr std::size_t kStackBytes = std::size_t{8} << 20;  // Of a thread, as Li
 
 constexpr std::int64_t kLinkedSeconds = 2;  // Between a lack of memory and what it brings about.
 
+constexpr const char* kMemory = "out of memory";
+
 std::atomic<std::int64_t> asked_in_vain_at{-kLinkedSeconds - 1};  // Seconds of the steady clock.
 std::atomic<bool> said{false};
 std::new_handler next_new_handler = nullptr;
@@ -45,7 +47,7 @@ void on_no_memory() {
 }
 
 // Once in a process's life: an exception that nobody caught also aborts.
-void say(const char* cause) {
+void say(const char* lack, const char* cause) {
   if (said.exchange(true)) return;
   const Identity who = log_identity();  // Roles are short words, which need no memory.
   char rank[24] = "-";
@@ -54,9 +56,8 @@ void say(const char* cause) {
   tell_memory_at_hand(at_hand, sizeof at_hand);
   char line[640];
   const int bytes = std::snprintf(line, sizeof line,
-                                  "ERROR Resource role=%s rank=%s peer=- op=- cause=out of memory: "
-                                  "%s%s\n",
-                                  who.role.c_str(), rank, cause, at_hand);
+                                  "ERROR Resource role=%s rank=%s peer=- op=- cause=%s: %s%s\n",
+                                  who.role.c_str(), rank, lack, cause, at_hand);
   if (bytes > 0) (void)!::write(STDERR_FILENO, line, static_cast<std::size_t>(bytes));
 }
 
@@ -67,12 +68,17 @@ void say_if_for_memory(const std::exception_ptr& thrown) {
   } catch (const OutOfMemory& lack) {
     char wanted[64];
     std::snprintf(wanted, sizeof wanted, "wanted %zu bytes more; ", lack.wanted_bytes());
-    say(wanted);
+    say(kMemory, wanted);
   } catch (const std::bad_alloc&) {
-    say("");
-  } catch (const std::system_error& refused) {  // A thread's, for want of room for its stack.
-    if (refused.code() == std::errc::resource_unavailable_try_again && memory_is_short()) {
-      say("a thread could not be started; ");
+    say(kMemory, "");
+  } catch (const std::system_error& refused) {  // A thread's.
+    if (refused.code() != std::errc::resource_unavailable_try_again) return;
+    if (memory_is_short()) {  // There is no room for its stack.
+      say(kMemory, "a thread could not be started; ");
+    } else {
+      say("no more threads",
+          "one could not be started; allow this user more processes (ulimit -u), or its control "
+          "group more tasks (pids.max); ");
     }
   } catch (...) {  // NOLINT(bugprone-empty-catch): what ends the process is not ours to explain.
   }
@@ -87,7 +93,7 @@ void on_terminate() {
 // The process goes on to abort when this returns: the signal has its default again.
 void on_abort(int) {
   const bool just_now = steady_seconds() - asked_in_vain_at.load() <= kLinkedSeconds;
-  if (just_now || memory_is_short()) say("it could not go on; ");
+  if (just_now || memory_is_short()) say(kMemory, "it could not go on; ");
 }
 
 }  // namespace

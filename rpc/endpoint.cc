@@ -108,8 +108,8 @@ class EndpointImpl {
                .checksums = config_.checksums},
               methods_, std::move(transport), clock_) {
     node_.set_executor(executor_);
-    loop_.start();
   }
+  Status start() { return loop_.start(); }
   ~EndpointImpl() { close(); }
 
   Loop& loop() { return loop_; }
@@ -173,8 +173,10 @@ Result<Endpoint> Endpoint::open(const Options& options) {
   promise_last_words();
   Result<std::unique_ptr<Transport>> transport = make_transport(*config);
   if (!transport.ok()) return transport.status();
-  return Endpoint(
-      std::make_unique<detail::EndpointImpl>(*std::move(config), options, *std::move(transport)));
+  auto impl =
+      std::make_unique<detail::EndpointImpl>(*std::move(config), options, *std::move(transport));
+  if (Status status = impl->start(); !status.ok()) return status;
+  return Endpoint(std::move(impl));
 }
 
 Endpoint::Endpoint(std::unique_ptr<detail::EndpointImpl> impl) : impl_(std::move(impl)) {}

@@ -22,6 +22,7 @@
 #include "common/mutex.h"
 #include "common/no_cancellation.h"
 #include "common/scheduling_class.h"
+#include "common/start_thread.h"
 #include "common/waiting_threads.h"
 #include "van/loop.h"
 #include "van/loop_inbox.h"
@@ -42,9 +43,9 @@ class LoopThread {
   LoopThread(const LoopThread&) = delete;
   LoopThread& operator=(const LoopThread&) = delete;
 
-  /// Once.
-  void start() {
-    thread_ = std::jthread([this] { loop(); });
+  /// Once. kResource if there can be no more threads.
+  Status start() {
+    return start_thread(thread_, [this] { loop(); });
   }
   /// Returns when the node is over, by itself.
   void join() {

@@ -60,7 +60,9 @@ class WorkerImpl {
     if (!config_.metrics_address.empty()) node_.set_board(board_.get());
     node_.set_input(input_.get());
     node_.activity().set_callers(loop_.door()->callers());
-    loop_.start();
+    if (Status status = loop_.start(); !status.ok()) {
+      return std::move(status).with_operation("join");
+    }
     loop_.await_end(*joined, Time::max());
     if (!joined->done()) {
       loop_.stop();

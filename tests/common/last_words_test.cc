@@ -9,6 +9,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <new>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -62,6 +63,16 @@ TEST_F(LastWords, OfALibraryThatAborts) {
                                    std::abort();
                                  }),
               testing::KilledBySignal(SIGABRT), kLine);
+}
+
+TEST_F(LastWords, OfAThreadThatCannotBe) {
+  const auto die = [] {
+    set_log_identity({"server", 1});
+    promise_last_words();
+    throw std::system_error(std::make_error_code(std::errc::resource_unavailable_try_again));
+  };
+  EXPECT_EXIT(std::thread(die).join(), testing::KilledBySignal(SIGABRT),
+              "ERROR Resource role=server rank=1 peer=- op=- cause=no more threads: .*ulimit -u");
 }
 
 TEST_F(LastWords, AreSilentOfOtherEnds) {

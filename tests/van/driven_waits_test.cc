@@ -82,7 +82,7 @@ using Loop = LoopThread<DrivenNode>;
 
 class DrivenWaits : public testing::Test {
  protected:
-  DrivenWaits() { loop_.start(); }
+  DrivenWaits() { EXPECT_TRUE(loop_.start().ok()); }
 
   std::shared_ptr<End> want(Loop& loop, const void* thread) {
     auto end = std::make_shared<End>();
@@ -250,7 +250,7 @@ TEST_F(DrivenWaits, ACallbackIsHereWhoeverDrives) {
 TEST_F(DrivenWaits, WhoDrivesALoopDrivesNoOther) {
   DrivenNode other_node;
   Loop other(other_node, clock_);
-  other.start();
+  ASSERT_TRUE(other.start().ok());
   auto end = std::make_shared<End>();
   end->on_done([&](const Status&) {
     other.door()->wait_until(*want(other, nullptr), Time::max());

@@ -44,7 +44,7 @@ TEST(LoopThread, RequestsAfterItsEndAreOneAtATime) {
   const SteadyClock clock;
   BriefNode node;
   LoopThread<BriefNode> loop(node, clock);
-  loop.start();
+  ASSERT_TRUE(loop.start().ok());
   loop.join();
   std::atomic<std::uint64_t> ready{0};
   std::vector<std::jthread> threads;
@@ -63,7 +63,7 @@ TEST(LoopThread, ARequestAfterItsEndMayMakeAnother) {
   const SteadyClock clock;
   BriefNode node;
   LoopThread<BriefNode> loop(node, clock);
-  loop.start();
+  ASSERT_TRUE(loop.start().ok());
   loop.join();
   loop.post([&loop](BriefNode&) { loop.post([](BriefNode& here) { ++here.asked; }); });
   EXPECT_EQ(node.asked, 1U);

@@ -29,7 +29,7 @@ class Stoppable {
         node_(config_, std::move(*make_transport(config_)), clock_) {
     std::promise<Status> joined;
     node_.join([&joined](const Status& status) { joined.set_value(status); });
-    loop_.start();
+    EXPECT_TRUE(loop_.start().ok());
     EXPECT_TRUE(joined.get_future().get().ok());
   }
 
