@@ -8,11 +8,13 @@ import os
 import subprocess
 import sys
 import tempfile
+import types
 import unittest
 
 import cluster
 import endurance
 import endurance_plan
+import storm
 
 HERE = ("--starters", "local", "--parallel", "3")
 CHAOS = cluster.SOURCE / "tools" / "chaos"
@@ -34,6 +36,13 @@ def plan(*faults):
 
 class Elastic(unittest.TestCase):
     """Jobs that go on."""
+
+    def test_all_links_of_a_scheduler_break_at_once(self):
+        found, said = storm.run(types.SimpleNamespace(members=40, storms=2, calm=0.5))
+        self.assertEqual([found[name] for name in ("in", "left", "lost", "failed")],
+                         [40, 40, 0, 0], said)
+        self.assertEqual([(one["back"], one["lost"]) for one in found["storms"]],
+                         [(40, 0), (40, 0)], said)
 
     def test_a_few_faults(self):
         status, result, told = chaos("--faults", 8, "--seed", 5, "--places", "local,relay",
