@@ -43,6 +43,8 @@ std::string_view name_of(Code code) {
       return "Cancelled";
     case Code::kNetwork:
       return "Network";
+    case Code::kMembersChanged:
+      return "MembersChanged";
     case Code::kInterrupted:
       return "Interrupted";
   }

@@ -20,6 +20,12 @@ wire::ValueFacts facts_for(NodeId worker, const Part& part) {
 }  // namespace
 
 void Announcer::tell_ready(Part& part) {
+  if (part.collector.broadcast().take_made_nothing()) {
+    for (Waiter waiter : part.waiting.take_assigning()) {
+      waiter.wants_value = false;  // There is none.
+      tell(part, waiter);
+    }
+  }
   for (const Waiter& waiter : part.take_ready()) tell(part, waiter);
 }
 

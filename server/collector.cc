@@ -46,7 +46,7 @@ Rank Collector::rank_of(const Share& share) const {
 
 // Where each is added in its turn, the one that all wait for is the last to come.
 std::uint64_t Collector::most_held_bytes() const {
-  if (held_.empty() || !rounds_.collects(false)) return 0;
+  if (held_.empty() || !are_collected(layout_.options.mode, false)) return 0;
   const std::uint64_t shares = held_.size() - (shares_ == Shares::kKept ? 0 : 1);
   const CodecSpec& codec = layout_.codec;
   return shares * (codec.lossy() ? ops::encoded_bytes(codec, layout_.elements) : layout_.bytes);
@@ -77,27 +77,15 @@ Status Collector::check(const Share& share) const {
   if (!share.absent) {
     if (Status status = check_encoding(share); !status.ok()) return status;
   }
-  if (share.absent && !rounds_.collects(share.assign)) {
+  if (share.absent && !are_collected(layout_.options.mode, share.assign)) {
     return {Code::kMalformed, fmt::format("worker {} sent an empty share", rank_of(share))};
   }
   if (share.assign) {
-    if (Status status = check_root(share); !status.ok()) return status;
+    Status status =
+        broadcast_.check(share, rank_of(share), *rounds_.group(), shares_ == Shares::kKept);
+    if (!status.ok()) return status;
   }
   return rounds_.admit(share.worker, share.round, share.assign);
-}
-
-// All name the same root, and it alone brings bytes: so a round that is whole has its bytes once.
-Status Collector::check_root(const Share& share) const {
-  const Rank rank = rank_of(share);
-  const Contributors& group = *rounds_.group();
-  if (!group.has_rank(share.root) || share.absent != (rank != share.root)) {
-    return {Code::kMalformed,
-            fmt::format("worker {} broadcasts {} bytes, with root {} of {} workers", rank,
-                        share.bytes.size(), share.root, group.size())};
-  }
-  if (!root_ || *root_ == share.root) return {};
-  return {Code::kMismatch, fmt::format("worker {} broadcasts from root {}, worker {} from root {}",
-                                       caller_, *root_, rank, share.root)};
 }
 
 Result<Collector::Counted> Collector::add(Share share) {
@@ -105,25 +93,24 @@ Result<Collector::Counted> Collector::add(Share share) {
   const bool assign = share.assign;
   std::optional<Sources> from = rounds_.contribute(share.worker, assign);
   Counted counted{.gate = rounds_.gate_after(assign, from.has_value()), .update = {}};
-  Buffer bytes;
-  if (rounds_.collects(assign)) {
-    collect(std::move(share));
-    if (from) bytes = take_sum();
+  if (!are_collected(layout_.options.mode, assign)) {
+    Buffer bytes = share.codec == Codec::kNone ? std::move(share.bytes) : decoded(share.bytes);
+    counted.update = made_of(*std::move(from), assign, std::move(bytes));
   } else {
-    bytes = share.codec == Codec::kNone ? std::move(share.bytes) : decoded(share.bytes);
+    collect(std::move(share));
+    if (from) counted.update = finish(*std::move(from), assign);
   }
-  if (from && assign) root_.reset();
-  STRETTO_CHECK(rounds_.open() || (sum_.empty() && !root_));
-  if (!from) return counted;
-  counted.update = made_of(*std::move(from), assign, std::move(bytes));
-  follow_changes();
+  STRETTO_CHECK(rounds_.open() || (sum_.empty() && !broadcast_.open()));
+  if (from) follow_changes();
   return counted;
 }
 
 // ---- sums of several workers
 
 Result<Collector::Counted> Collector::add_sum(Share sum, const std::vector<NodeId>& makers) {
-  if (Status status = check_sum(rounds_, sum, makers); !status.ok()) return status;
+  if (Status status = check_sum(rounds_, layout_.options.mode, sum, makers); !status.ok()) {
+    return status;
+  }
   sum.worker = makers.front();
   if (Status status = sum.absent ? Status() : check_encoding(sum); !status.ok()) return status;
   std::optional<Sources> from;
@@ -162,12 +149,21 @@ Update Collector::made_of(Sources from, bool assign, Buffer bytes) {
           .bytes = std::move(bytes)};
 }
 
+// The round that has just become whole.
+std::optional<Update> Collector::finish(Sources from, bool assign) {
+  if (!assign) return made_of(std::move(from), assign, take_sum());
+  if (broadcast_.end(!sum_.empty())) return made_of(std::move(from), assign, take_sum());
+  STRETTO_CHECK(shares_ == Shares::kKept);
+  sum_ = Buffer();
+  rounds_.make_nothing();
+  return {};
+}
+
 void Collector::collect(Share share) {
   if (share.listens) listeners_.insert(share.worker);
   if (share.assign) {
-    if (!root_) caller_ = rank_of(share);
-    root_ = share.root;
-    if (!share.absent) add_to_sum(std::move(share));
+    broadcast_.note(share, rank_of(share));
+    if (!share.absent && sum_.empty()) add_to_sum(std::move(share));
     return;
   }
   if (held_.empty()) {
@@ -203,7 +199,7 @@ Result<std::optional<Update>> Collector::regroup(const Group& next, std::uint64_
   if (later) to_come_.push_back({next, from_round});
   std::optional<Update> completed;
   if (now != rounds_.group()) completed = regroup_now(now);
-  if (completed) follow_changes();
+  follow_changes();
   return completed;
 }
 
@@ -220,13 +216,14 @@ void Collector::follow_changes() {
 // Those who have come to the open round and do not contribute any more.
 Status Collector::check_gone(const Contributors& next) const {
   if (!rounds_.open()) return {};
+  if (shares_ == Shares::kKept) return sums_.check_gone(next);
   for (const Contributor& one : rounds_.group()->all()) {
     if (next.contains(one.node)) continue;
-    if (root_ && *root_ == one.rank) {
+    if (broadcast_.names(one.rank)) {
       return {Code::kPeerLost,
               fmt::format("worker {} is gone, from which a broadcast is open", one.rank)};
     }
-    if (!root_ && has_come(rounds_, one.node) && shares_ != Shares::kKept) {
+    if (!broadcast_.open() && has_come(rounds_, one.node)) {
       return {Code::kPeerLost,
               fmt::format("the open round has the share of worker {}, which is gone, and shares "
                           "are not kept",
@@ -253,9 +250,13 @@ std::optional<Update> Collector::regroup_now(const Group& next) {
   turn_ = added;
   std::erase_if(listeners_, [&](NodeId node) { return !next->contains(node); });
   std::optional<Sources> from = rounds_.regroup(next);
-  if (!from) return {};
-  if (assign) root_.reset();
-  return made_of(*std::move(from), assign, take_sum());
+  if (from) return finish(*std::move(from), assign);
+  if (!rounds_.open()) {  // Only those who are gone had come.
+    broadcast_.drop();
+    sum_ = Buffer();
+    sums_.clear();
+  }
+  return {};
 }
 
 // ---- sums

@@ -5,9 +5,11 @@
 
 #include <optional>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "server/consistency.h"
+#include "server/open_broadcast.h"
 #include "server/part_layout.h"
 #include "server/partial_sums.h"
 #include "server/share.h"
@@ -42,26 +44,27 @@ class Collector {
   /// Who makes rounds from `from_round` on, or at once if that is the open round or the next one to
   /// open; where there are no rounds it is always at once. Replaces what was to come from that
   /// round on. Those who are `gone` are out at once: the open round's sum is made without them, and
-  /// the update is returned that this may complete. Refused and without effect if the open round
-  /// cannot be made again: its shares were not kept, its broadcast has lost its root, or of a sum's
-  /// makers some are gone and others are not.
+  /// the update is returned that this may complete. Refused and without effect if of a sum's makers
+  /// some are gone and others are not, or if shares are not kept, and the open round cannot be made
+  /// without somebody.
   Result<std::optional<Update>> regroup(const Group& next, std::uint64_t from_round,
                                         const std::set<NodeId>& gone = {});
 
   /// Most that shares of the open round take which wait to be added, beyond its sum.
   std::uint64_t most_held_bytes() const;
 
+  OpenBroadcast& broadcast() { return broadcast_; }
   Consistency& rounds() { return rounds_; }
   const Consistency& rounds() const { return rounds_; }
 
  private:
   Status check(const Share& share) const;
   Status check_encoding(const Share& share) const;
-  Status check_root(const Share& share) const;
   Status check_gone(const Contributors& next) const;
   std::optional<Update> regroup_now(const Group& next);
   void follow_changes();
   Update made_of(Sources from, bool assign, Buffer bytes);
+  std::optional<Update> finish(Sources from, bool assign);
   Rank rank_of(const Share& share) const;
   void hold_places(Share& sum, const std::vector<NodeId>& makers);
   void collect(Share share);
@@ -82,9 +85,8 @@ class Collector {
   std::vector<Share> held_;  // Shares that are added later, by their workers' order; or none are.
   PartialSums sums_;         // Of those held.
   std::uint32_t turn_ = 0;   // Whose share is to be added next.
-  std::set<NodeId> listeners_;         // Of the open round.
-  Rank caller_ = 0;                    // Of the open broadcast: whoever came first, and
-  std::optional<std::uint64_t> root_;  // whom it named.
+  std::set<NodeId> listeners_;  // Of the open round.
+  OpenBroadcast broadcast_;
   struct Change {
     Group group;
     std::uint64_t from_round = 0;

@@ -29,7 +29,7 @@ Status Consistency::admit(NodeId worker, std::uint64_t round, bool assign) const
     return {Code::kMalformed, fmt::format("worker {} sent a share for its round {}, wanted {}",
                                           rank, round, rounds_.of(*index) + 1)};
   }
-  if (collects(assign) && here_.contains(*index)) {
+  if (are_collected(mode_, assign) && here_.contains(*index)) {
     return {Code::kMalformed,
             fmt::format("worker {} sent two shares for one round, which lacks others", rank)};
   }
@@ -49,7 +49,7 @@ std::optional<Sources> Consistency::contribute(NodeId worker, bool assign) {
   const std::uint64_t slowest_before = slowest();
   rounds_.advance(index);
   if (slowest() != slowest_before) ++progress_;
-  if (!collects(assign)) {
+  if (!are_collected(mode_, assign)) {
     if (++version_ == 1) ++progress_;
     return Sources(worker);
   }
@@ -69,6 +69,12 @@ Sources Consistency::finish_round() {
   ++version_;
   ++progress_;
   return Sources(group_);
+}
+
+void Consistency::make_nothing() {
+  STRETTO_CHECK(!open() && version_ > 0 && empty_ < finished_);
+  --version_;
+  ++empty_;
 }
 
 void Consistency::leave(NodeId worker) {
@@ -114,7 +120,7 @@ std::optional<Sources> Consistency::regroup(Group next) {
 }
 
 Consistency::Gate Consistency::gate_after(bool assign, bool completed) const {
-  if (collects(assign)) return {.finished = finished_ + (completed ? 0 : 1)};
+  if (are_collected(mode_, assign)) return {.finished = finished_ + (completed ? 0 : 1)};
   return {.bounded = mode_ == Mode::kBounded};
 }
 

@@ -19,6 +19,10 @@
 
 namespace stretto {
 
+/// True if shares are collected until all have come: rounds of sync and eager, and every
+/// assignment.
+inline bool are_collected(Mode mode, bool assign) { return assign || has_rounds(mode); }
+
 /// The rounds of one part. Thread: loop.
 class Consistency {
  public:
@@ -35,12 +39,11 @@ class Consistency {
   /// a round too far ahead, or of another kind than the open round's, is refused and changes
   /// nothing.
   Status admit(NodeId worker, std::uint64_t round, bool assign) const;
-  /// True if shares are collected until all have come: rounds of sync and eager, and every
-  /// assignment.
-  bool collects(bool assign) const { return assign || has_rounds(mode_); }
   /// Counts an admitted share. If it completes what it is part of (a collected round, or, where
   /// shares apply as they come, itself), whose shares that is made of.
   std::optional<Sources> contribute(NodeId worker, bool assign);
+  /// The collected round that has just been completed makes no update after all.
+  void make_nothing();
   /// From now on these make rounds, the open one too: it lacks who is not among them any more, and
   /// waits for who is new, whose first round it is (where there are no rounds it begins where the
   /// slowest of the others is); if nobody is missing from it then, it is done, and this says whose
@@ -71,7 +74,7 @@ class Consistency {
 
   /// What always holds; false is a bug of ours.
   bool consistent() const {
-    return !here_.full() && finished_ <= version_ && lost_ <= rounds_.left().size();
+    return !here_.full() && finished_ <= version_ + empty_ && lost_ <= rounds_.left().size();
   }
 
   std::uint64_t version() const { return version_; }
@@ -95,7 +98,8 @@ class Consistency {
   IndexSet here_;                      // Contributors to the open collected round.
   std::uint32_t lost_ = 0;             // Of those who have left, how many are not among them.
   bool open_is_assign_ = false;
-  std::uint64_t finished_ = 0;  // Collected rounds.
+  std::uint64_t finished_ = 0;  // Collected rounds,
+  std::uint64_t empty_ = 0;     // and those of them that made no update.
   std::uint64_t version_ = 0;
   std::uint64_t progress_ = 0;
 };

@@ -22,8 +22,9 @@ Status PartialSums::check_gone(const Contributors& next) const {
   return {};
 }
 
-Status check_sum(const Consistency& rounds, const Share& sum, const std::vector<NodeId>& makers) {
-  if (sum.assign || makers.empty() || !rounds.collects(false)) {
+Status check_sum(const Consistency& rounds, Mode mode, const Share& sum,
+                 const std::vector<NodeId>& makers) {
+  if (sum.assign || makers.empty() || !has_rounds(mode)) {
     return {Code::kMalformed, fmt::format("a sum of {} workers came, which only rounds of sync and "
                                           "eager take",
                                           makers.size())};

@@ -23,8 +23,9 @@ class PartialSums {
   std::vector<std::vector<NodeId>> makers_;
 };
 
-/// Whether a sum of these may count now: in a round that collects sums, of each maker once, and of
-/// none whose share is there already.
-Status check_sum(const Consistency& rounds, const Share& sum, const std::vector<NodeId>& makers);
+/// Whether a sum of these may count now, in that mode: in a round that collects sums, of each maker
+/// once, and of none whose share is there already.
+Status check_sum(const Consistency& rounds, Mode mode, const Share& sum,
+                 const std::vector<NodeId>& makers);
 
 }  // namespace stretto

@@ -45,6 +45,7 @@ Share share_of(const wire::PushFrame& push, const PushId& id, Buffer payload) {
           .absent = push.absent,
           .listens = push.absent && push.uncounted,
           .root = push.root,
+          .root_view = push.root_view,
           .codec = push.codec,
           .bytes = std::move(payload)};
 }
@@ -258,7 +259,7 @@ void Shard::count(LinkId link, Worker worker, const wire::Header& header, Buffer
   Part& part = *place.part;
   Consistency& rounds = part.collector.rounds();
   const auto push = wire::PushFrame::of(header);
-  const bool collects = rounds.collects(push.assigns);
+  const bool collects = are_collected(part.spec.options.mode, push.assigns);
   const bool opens = !rounds.open();
   const std::size_t bytes = payload.size();
   const Time now = trace_.tracer().now(clock_);
@@ -284,6 +285,7 @@ void Shard::count(LinkId link, Worker worker, const wire::Header& header, Buffer
                       .deadline = deadline_in(header.deadline, clock_),
                       .wants_value = push.wants_value,
                       .pushed = true,
+                      .assigns = push.assigns,
                       .gate = counted->gate,
                       .since = now});
   }

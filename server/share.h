@@ -20,9 +20,10 @@ struct Share {
   std::uint64_t round = 0;
   bool assign = false;
   bool absent = false;
-  bool listens = false;        ///< It is absent, and counted for nothing.
-  std::uint64_t root = 0;      ///< Of a broadcast: the rank whose bytes it takes.
-  Codec codec = Codec::kNone;  ///< What the bytes are encoded as.
+  bool listens = false;         ///< It is absent, and counted for nothing.
+  std::uint32_t root = 0;       ///< Of a broadcast: the rank whose bytes it takes,
+  std::uint32_t root_view = 0;  ///< and the epoch by whose ranks; 0 if they never change.
+  Codec codec = Codec::kNone;   ///< What the bytes are encoded as.
   Buffer bytes;
 };
 

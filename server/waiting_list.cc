@@ -3,6 +3,7 @@
 #include "server/waiting_list.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace stretto {
@@ -28,6 +29,14 @@ std::vector<Waiter> WaitingList::take_ready(const Consistency& rounds) {
 void WaitingList::drop(const std::set<NodeId>& workers) {
   std::erase_if(waiters_, [&](const Waiter& waiter) { return workers.contains(waiter.worker); });
   looked_at_ = 0;
+}
+
+std::vector<Waiter> WaitingList::take_assigning() {
+  std::vector<Waiter> found;
+  std::ranges::copy_if(waiters_, std::back_inserter(found), &Waiter::assigns);
+  std::erase_if(waiters_, [](const Waiter& waiter) { return waiter.assigns; });
+  looked_at_ = 0;
+  return found;
 }
 
 std::vector<Waiter> WaitingList::take_all() {

@@ -19,7 +19,8 @@ struct Waiter {
   std::int32_t priority = 0;
   Time deadline = Time::max();
   bool wants_value = false;
-  bool pushed = false;  ///< It waits for the answer to a share, not to a pull.
+  bool pushed = false;   ///< It waits for the answer to a share, not to a pull,
+  bool assigns = false;  ///< and takes part in a broadcast by it.
   Consistency::Gate gate;
   Time since;
 };
@@ -33,6 +34,8 @@ class WaitingList {
   std::vector<Waiter> take_ready(const Consistency& rounds);
   /// These wait no longer, and are told nothing.
   void drop(const std::set<NodeId>& workers);
+  /// Those of the open broadcast, ready or not.
+  std::vector<Waiter> take_assigning();
   /// Everybody, ready or not.
   std::vector<Waiter> take_all();
 

@@ -17,11 +17,12 @@ struct PushFrame {
   Key key = {};
   std::uint64_t round = 0;          ///< From 1; of this worker, on this part.
   std::uint64_t computed_from = 0;  ///< Version of the value that the share was made of.
-  std::uint64_t root = 0;           ///< Rank, of a broadcast; then there is no `computed_from`.
-  bool wants_value = false;         ///< When the round is done: push_pull.
-  bool assigns = false;             ///< A broadcast: the round sets the value to the root's bytes.
-  bool absent = false;              ///< It takes part without bytes.
-  bool uncounted = false;           ///< Absent, and a mean is by the others alone.
+  std::uint32_t root = 0;           ///< Of a broadcast; then there is no `computed_from`.
+  std::uint32_t root_view = 0;  ///< The epoch by whose ranks it is meant; 0 if they never change.
+  bool wants_value = false;     ///< When the round is done: push_pull.
+  bool assigns = false;         ///< A broadcast: the round sets the value to the root's bytes.
+  bool absent = false;          ///< It takes part without bytes.
+  bool uncounted = false;       ///< Absent, and a mean is by the others alone.
   Dtype dtype = {};
   Codec codec = Codec::kNone;
   std::int32_t priority = 0;
@@ -31,7 +32,8 @@ struct PushFrame {
     return {.key = header.key,
             .round = header.version,
             .computed_from = assigns ? 0 : header.base,
-            .root = assigns ? header.base : 0,
+            .root = assigns ? static_cast<std::uint32_t>(header.base) : 0,
+            .root_view = assigns ? static_cast<std::uint32_t>(header.base >> 32) : 0,
             .wants_value = (header.flags & kWantsValue) != 0,
             .assigns = assigns,
             .absent = (header.flags & kAbsent) != 0,
@@ -51,7 +53,7 @@ struct PushFrame {
     made.priority = priority;
     made.key = key;
     made.version = round;
-    made.base = assigns ? root : computed_from;
+    made.base = assigns ? std::uint64_t{root_view} << 32 | root : computed_from;
     return made;
   }
 };

@@ -20,12 +20,21 @@ wire::PushFrame push_of(const TensorState& tensor, std::uint32_t part, const Ope
           .round = tensor.parts[part].rounds(),
           .computed_from = tensor.parts[part].last.version(),
           .root = operation.root,
+          .root_view = operation.root_view,
           .wants_value = operation.wants_value(),
           .assigns = operation.broadcasts(),
           .absent = operation.source.empty(),
           .uncounted = operation.listens(),
           .dtype = tensor.spec.dtype,
           .priority = operation.priority};
+}
+
+Status without_root(const Operation& operation) {
+  return {
+      Code::kMembersChanged,
+      fmt::format("worker {}, from whom it was to come, is not in any more; nothing was changed, "
+                  "and all workers get this: begin it again",
+                  operation.root)};
 }
 
 // What passes our shares takes whatever is there.
@@ -212,6 +221,11 @@ void Exchange::on_done(TensorState& tensor, const wire::DoneFrame& done) {
   const std::uint32_t index = done.key.part;
   PartState& part = tensor.parts[index];
   if (!done.answers_probe) {
+    if (const OperationPtr& current = part.current(PartState::kShares);
+        current != nullptr && current->broadcasts()) {
+      current->made_nothing = true;
+      return end_part(tensor, index, PartState::kShares);
+    }
     part.end_round();
     return advance(tensor, index, PartState::kShares);
   }
@@ -254,7 +268,9 @@ void Exchange::end_part(TensorState& tensor, std::uint32_t part, PartState::Lane
   if (lane == PartState::kShares) codings_.free(tensor, part);
   const OperationPtr operation = tensor.parts[part].end(lane);
   STRETTO_CHECK(operation->cancelled || operation->parts_left > 0);
-  if (!operation->cancelled && --operation->parts_left == 0) operations_.end(operation, {});
+  if (!operation->cancelled && --operation->parts_left == 0) {
+    operations_.end(operation, operation->made_nothing ? without_root(*operation) : Status());
+  }
   advance(tensor, part, lane);
 }
 

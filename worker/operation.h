@@ -9,6 +9,7 @@
 #include <list>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "common/buffer.h"
@@ -40,7 +41,8 @@ struct Operation {
   Tensor tensor;
   std::span<const std::byte> source;  ///< Empty for pulls and who brings nothing.
   std::span<std::byte> target;        ///< Empty for pushes, and who listens for no value.
-  Rank root = 0;                      ///< Of a broadcast: its number.
+  std::uint32_t root = 0;             ///< Of a broadcast: its number,
+  std::uint32_t root_view = 0;        ///< and by which epoch's ranks, if these change.
   std::int32_t priority = 0;
   Time deadline_wanted = Time::max();  ///< Among equal priorities earlier goes first.
   std::shared_ptr<detail::TicketState> ticket;
@@ -55,7 +57,8 @@ struct Operation {
   std::deque<wire::PushFrame> to_encode;  // Shares that wait for room to be encoded into,
   std::size_t encoded_bytes = 0;          // and what was taken for those that are in flight.
   bool paused = false;
-  bool cancelled = false;  // Has ended; what still comes for it is dropped.
+  bool cancelled = false;     // Has ended; what still comes for it is dropped.
+  bool made_nothing = false;  // A part of the broadcast has no value: its root was lost.
   bool any_info = false;
   ValueInfo info;
   std::vector<PartInfo> parts;  // What came for each; kept in the eager modes only.
@@ -65,6 +68,15 @@ struct Operation {
   std::atomic<std::uint32_t> leases{0};
   /// The operation has ended but for them: the loop wants to hear of the last one.
   std::atomic<bool> awaits_leases{false};
+
+  /// A broadcast that may come to nothing leaves the target as it is then: parts come to a place of
+  /// its own, and from there at the end.
+  void come_together() {
+    place_of_all.resize(target.size());
+    wanted_at = std::exchange(target, place_of_all);
+  }
+  std::vector<std::byte> place_of_all;
+  std::span<std::byte> wanted_at;
 
   /// What came with one more part.
   void note(const ValueInfo& more) {

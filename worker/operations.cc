@@ -42,6 +42,7 @@ void Operations::tell(const OperationPtr& operation, const Status& status) {
   STRETTO_CHECK(!std::exchange(operation->ended, true));
   last_ended_ = trait_of(*operation);
   if (status.ok()) {
+    std::ranges::copy(operation->place_of_all, operation->wanted_at.begin());
     operation->ticket->end_one(status, operation->info, std::move(operation->parts));
     if (tracer_ != nullptr && tracer_->on()) note_end(*operation);
     return;

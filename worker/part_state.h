@@ -24,7 +24,11 @@ class LastValue {
   /// Stale by the versions that are new since the last value, but for those that are our own
   /// rounds.
   ValueInfo info_of(const wire::ValueFacts& facts) const;
+  /// This worker comes into a job that runs, with what others have given it: the first value of
+  /// the part that comes is not stale by what was before.
+  void come_late() { came_late_ = true; }
   void note(const wire::ValueFacts& facts) {
+    came_late_ = false;
     version_ = facts.version;
     applied_ = facts.own_applied;
   }
@@ -32,6 +36,7 @@ class LastValue {
  private:
   std::uint64_t version_ = 0;
   std::uint64_t applied_ = 0;  // Rounds of ours that were in it.
+  bool came_late_ = false;     // None has come since.
 };
 
 /// A part's work that is with its codec. Meanwhile the part is busy.
@@ -123,7 +128,7 @@ inline ValueInfo LastValue::info_of(const wire::ValueFacts& facts) const {
   const std::uint64_t all = facts.version - std::min(facts.version, version_);
   const std::uint64_t own = facts.own_applied - std::min(facts.own_applied, applied_);
   return {.version = facts.version,
-          .staleness = all - std::min(all, own),
+          .staleness = came_late_ ? 0 : all - std::min(all, own),
           .applied = facts.own_applied,
           .slowest = facts.slowest,
           .spread = facts.spread,

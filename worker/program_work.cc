@@ -57,7 +57,10 @@ ProgramWork::ProgramWork(const Config& config, const Clock& clock, Van& van,
                   .tell_shards = [&shards](const control::TakeIn& said) { shards.tell_all(said); },
                   .is_at_rest = [this] { return stand_in_.at_rest(); },
                   .barriers = [this] { return barriers_.number(); }},
-              .entered = [this](std::uint64_t barriers) { barriers_.begin_after(barriers); }}) {
+              .entered = [this](std::uint64_t barriers) {
+                tensors_.come_late();
+                barriers_.begin_after(barriers);
+              }}) {
   exchange_.set_tracer(&trace.tracer());
 }
 

@@ -3,6 +3,7 @@
 // and tells of changes.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <functional>
 #include <optional>
@@ -28,6 +29,7 @@ class Standing {
       const bool changed = place.rank != place_.rank || place.numbers != place_.numbers;
       if (changed && place_.epoch != 0) then = then_;
       place_ = std::move(place);
+      most_ = std::max(most_, place_.size());
       seat_ = Seat{place_.rank, place_.size()};
     }
     if (then) then(view);
@@ -41,16 +43,21 @@ class Standing {
 
   Rank rank() const { return seat_.load().rank; }
   std::uint32_t size() const { return seat_.load().size; }
-  /// A broadcast's root, by the number that it keeps while ranks change; nothing if no worker has
-  /// that rank.
+  /// A broadcast's root, by the number that it keeps while ranks change, and by the epoch in which
+  /// it has that rank; 0 if ranks never change. Nothing if no worker has ever had that rank;
+  /// kNobody if none has it any more, which others may not know yet.
   struct Root {
+    static constexpr Rank kNobody = ~Rank{0};
     Rank number = 0;
+    std::uint32_t view = 0;
     bool is_self = false;
   };
   std::optional<Root> root(Rank rank) {
     MutexLock lock(mutex_);
-    if (rank >= place_.size()) return {};
-    return Root{.number = place_.numbers[rank], .is_self = rank == place_.rank};
+    if (rank >= most_) return {};
+    const std::uint32_t view = place_.min_workers == 0 ? 0 : place_.epoch;
+    if (rank >= place_.size()) return Root{.number = Root::kNobody, .view = view};
+    return Root{.number = place_.numbers[rank], .view = view, .is_self = rank == place_.rank};
   }
 
  private:
@@ -69,6 +76,7 @@ class Standing {
   std::atomic<Seat> seat_;
   Mutex mutex_;
   JobPlace place_ GUARDED_BY(mutex_);
+  std::uint32_t most_ GUARDED_BY(mutex_) = 0;  // Workers at a time, so far.
   Then then_ GUARDED_BY(mutex_);
 };
 

@@ -37,7 +37,15 @@ void Tensors::add(std::uint32_t id, const TensorSpec& spec, const Cut& cut,
   for (std::uint32_t part = 0; part < links.size(); ++part) {
     tensor.parts.emplace_back(links[part], has_rounds(spec.options.mode),
                               coded ? std::make_shared<PartCoder>(spec, part, rank) : nullptr);
+    if (came_late_) tensor.parts.back().last.come_late();
     if (probed.insert(links[part]).second) tensor.probed.push_back(part);
+  }
+}
+
+void Tensors::come_late() {
+  came_late_ = true;
+  for (auto& [id, tensor] : tensors_) {
+    for (PartState& part : tensor.parts) part.last.come_late();
   }
 }
 

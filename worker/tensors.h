@@ -44,6 +44,9 @@ class Tensors {
   void add(std::uint32_t id, const TensorSpec& spec, const Cut& cut,
            const std::vector<LinkId>& links, Rank rank = 0);
 
+  /// This worker comes into a job that runs: LastValue::come_late() of all parts.
+  void come_late();
+
   /// The tensor, or null.
   TensorState* find(std::uint32_t id);
   const TensorState* find(std::uint32_t id) const;
@@ -70,6 +73,7 @@ class Tensors {
  private:
   std::unordered_map<std::uint32_t, TensorState> tensors_;
   std::map<std::string, std::uint32_t, std::less<>> ids_;
+  bool came_late_ = false;
 };
 
 }  // namespace stretto

@@ -134,7 +134,7 @@ Status check_size(const Tensor& tensor, std::size_t bytes, std::string_view what
 class Batch final : public detail::TicketState, public std::enable_shared_from_this<Batch> {
  public:
   Batch(std::shared_ptr<detail::WorkerImpl::Loop::Door> door, Operation::Kind kind,
-        std::span<const Transfer> transfers, Rank root, bool traced)
+        std::span<const Transfer> transfers, const Standing::Root& root, bool traced)
       : TicketState(transfers.size(), traced),
         door_(std::move(door)),
         others_(transfers.size() - 1) {
@@ -144,7 +144,9 @@ class Batch final : public detail::TicketState, public std::enable_shared_from_t
       operation.tensor = transfers[i].tensor;
       operation.source = transfers[i].source;
       operation.target = transfers[i].target;
-      operation.root = root;
+      operation.root = root.number;
+      operation.root_view = root.view;
+      if (kind == Operation::Kind::kBroadcastReceiver && root.view != 0) operation.come_together();
       operation.priority = transfers[i].priority;
       operation.ticket =
           std::shared_ptr<TicketState>(std::shared_ptr<void>(), this);  // Holds nothing.
@@ -175,7 +177,7 @@ class Batch final : public detail::TicketState, public std::enable_shared_from_t
 };
 
 Ticket begin(detail::WorkerImpl& impl, Operation::Kind kind, std::span<const Transfer> transfers,
-             Rank root = 0) {
+             const Standing::Root& root = {}) {
   auto batch = std::make_shared<Batch>(impl.loop().door(), kind, transfers, root, impl.tracing());
   if (batch->size() == 1) {
     impl.loop().post(LoopRequest(batch->operation(0)));
@@ -188,7 +190,7 @@ Ticket begin(detail::WorkerImpl& impl, Operation::Kind kind, std::span<const Tra
 }
 
 Ticket begin(detail::WorkerImpl& impl, Operation::Kind kind, const Transfer& transfer,
-             Rank root = 0) {
+             const Standing::Root& root = {}) {
   return begin(impl, kind, std::span(&transfer, 1), root);
 }
 
@@ -342,7 +344,7 @@ Ticket Worker::broadcast(const Tensor& tensor, std::span<std::byte> data, Rank r
   if (from->is_self) transfer.source = data;
   return begin(
       *impl_, from->is_self ? Operation::Kind::kBroadcastRoot : Operation::Kind::kBroadcastReceiver,
-      transfer, from->number);
+      transfer, *from);
 }
 
 void Worker::report(std::string_view name, double value) { impl_->report(name, value); }

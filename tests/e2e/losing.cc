@@ -84,6 +84,16 @@ std::uint64_t digest_of(std::uint64_t before, const std::vector<std::int64_t>& s
   return before;
 }
 
+// Of who is first, whoever is lost meanwhile.
+void take_state(Worker& worker, const Tensor& state, std::uint64_t& digest) {
+  for (;;) {
+    const auto bytes = std::as_writable_bytes(std::span(&digest, 1));
+    const Status status = worker.broadcast(state, bytes, 0).wait();
+    if (status.ok()) return;
+    if (status.code() != Code::kMembersChanged) return Status(status).or_exit();
+  }
+}
+
 void run() {
   using Clock = std::chrono::steady_clock;
   const auto number = static_cast<std::uint32_t>(
@@ -107,7 +117,7 @@ void run() {
     if (begins.newcomers > 0) {
       say(fmt::format("newcomers {} before round {}{}", begins.newcomers, round,
                       begins.comes_in ? ": us" : ""));
-      worker.broadcast(state, std::as_writable_bytes(std::span(&digest, 1)), 0).wait().or_exit();
+      take_state(worker, state, digest);
     }
     mine.assign(elements, share_of(number, round));
     mine.back() = ::access(FLAGS_until.c_str(), F_OK) == 0 ? 1 : 0;

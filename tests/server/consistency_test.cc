@@ -201,8 +201,8 @@ TEST(AsyncRounds, NobodyWaitsForAnybody) {
 
 TEST(AsyncRounds, AnAssignmentIsCollectedWhileSharesGoOn) {
   Consistency rounds = make(Mode::kAsync, 2);
-  EXPECT_TRUE(rounds.collects(true));
-  EXPECT_FALSE(rounds.collects(false));
+  EXPECT_TRUE(are_collected(Mode::kAsync, true));
+  EXPECT_FALSE(are_collected(Mode::kAsync, false));
   EXPECT_FALSE(share(rounds, 0, true));
   const auto gate = rounds.gate_after(true, false);
   EXPECT_TRUE(share(rounds, 1, false)) << "worker 1 has not come to the broadcast yet";

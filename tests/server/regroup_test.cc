@@ -21,6 +21,15 @@ class RegroupTest : public PartFixture {
     slot_.emplace(0, 0);
     part_ = &add_part(*slot_, spec_, workers, {1, 0}, Collector::Shares::kKept);
   }
+  /// As the root of a broadcast by the ranks of another epoch than everybody else.
+  Status assign_by(std::uint32_t view, Rank rank, const std::vector<float>& numbers) {
+    return contribute({.worker = fake::node_of(rank),
+                       .round = next(rank),
+                       .assign = true,
+                       .root = rank,
+                       .root_view = view,
+                       .bytes = fake::bytes_of(numbers)});
+  }
   /// These ranks, from a round on; the reason why not, if there is one.
   Status regroup(const std::vector<Rank>& ranks, std::uint64_t from_round = 0,
                  const std::set<NodeId>& gone = {}) {
@@ -194,13 +203,70 @@ TEST_F(RegroupTest, WhoeverStaysIsAddedInTheOrderOfRanks) {
   EXPECT_THAT(value(), ElementsAre((1e8F + 1) - 1e8F, 3));
 }
 
-TEST_F(RegroupTest, ABroadcastGoesOnWithoutAReceiverAndNotWithoutItsRoot) {
-  make_kept(3);
+TEST_F(RegroupTest, ABroadcastGoesOnWithoutAReceiver) {
+  for (const bool kept : {false, true}) {
+    kept ? make_kept(3) : make(3);
+    ASSERT_TRUE(attend(1, 0).ok());
+    if (!kept) {
+      EXPECT_THAT(regroup({1, 2}).cause(), HasSubstr("worker 0 is gone, from which a broadcast"));
+    }
+    ASSERT_TRUE(regroup({0, 1}).ok());
+    ASSERT_TRUE(assign(0, std::vector<float>{3, 4}).ok());
+    EXPECT_THAT(value(), ElementsAre(3, 4));
+  }
+}
+
+TEST_F(RegroupTest, ABroadcastThatHasLostItsRootMakesNothingOnceAllHaveCome) {
+  make_kept(4);
   ASSERT_TRUE(attend(1, 0).ok());
-  EXPECT_THAT(regroup({1, 2}).cause(), HasSubstr("worker 0 is gone, from which a broadcast"));
-  ASSERT_TRUE(regroup({0, 1}).ok());
+  ASSERT_TRUE(regroup({1, 2, 3}, 0, {fake::node_of(0)}).ok());
+  ASSERT_TRUE(attend(2, 0).ok()) << "which has not heard of it";
+  ASSERT_TRUE(assign_by(1, 3, {7, 8}).ok()) << "which has";
+  EXPECT_TRUE(part_->collector.broadcast().take_made_nothing());
+  EXPECT_FALSE(part_->collector.broadcast().take_made_nothing());
+  EXPECT_EQ(held().version, 0U);
+  EXPECT_EQ(rounds().next_round(), 2U);
+  ASSERT_TRUE(attend(1, 2).ok());
+  ASSERT_TRUE(attend(3, 2).ok());
+  ASSERT_TRUE(assign(2, std::vector<float>{5, 6}).ok());
+  EXPECT_FALSE(part_->collector.broadcast().take_made_nothing());
+  EXPECT_THAT(value(), ElementsAre(5, 6));
+  EXPECT_EQ(held().version, 1U);
+}
+
+TEST_F(RegroupTest, ABroadcastWhoseLostRootHasGivenItsBytesIsMadeOrNot) {
+  make_kept(3);
   ASSERT_TRUE(assign(0, std::vector<float>{3, 4}).ok());
-  EXPECT_THAT(value(), ElementsAre(3, 4));
+  ASSERT_TRUE(attend(1, 0).ok());
+  ASSERT_TRUE(regroup({1, 2}, 0, {fake::node_of(0)}).ok());
+  ASSERT_TRUE(attend(2, 0).ok());
+  EXPECT_THAT(value(), ElementsAre(3, 4)) << "all mean it";
+  ASSERT_TRUE(assign(1, std::vector<float>{7, 8}).ok());
+  ASSERT_TRUE(regroup({2}, 0, {fake::node_of(1)}).ok()) << "nobody else had come";
+  ASSERT_TRUE(assign(2, std::vector<float>{5, 6}).ok());
+  EXPECT_THAT(value(), ElementsAre(5, 6));
+}
+
+TEST_F(RegroupTest, ABroadcastOfTwoRootsByDifferentRanksMakesNothing) {
+  make_kept(3);
+  ASSERT_TRUE(assign(0, std::vector<float>{3, 4}).ok());
+  ASSERT_TRUE(attend(1, 0).ok());
+  ASSERT_TRUE(assign_by(1, 2, {7, 8}).ok()) << "worker 0 is lost, which nobody here knows yet";
+  EXPECT_TRUE(part_->collector.broadcast().take_made_nothing());
+  ASSERT_TRUE(assign(0, std::vector<float>{3, 4}).ok());
+  EXPECT_EQ(assign(1, std::vector<float>{5, 6}).code(), Code::kMismatch) << "by the same ranks";
+}
+
+TEST_F(RegroupTest, ABroadcastIsDoneForNothingAsItsRootGoesLast) {
+  make_kept(3);
+  ASSERT_TRUE(share(0, {1, 1}).ok() && share(1, {1, 1}).ok() && share(2, {1, 1}).ok());
+  ASSERT_TRUE(attend(1, 0).ok());
+  ASSERT_TRUE(attend(2, 0).ok());
+  ASSERT_TRUE(regroup({1, 2}, 0, {fake::node_of(0)}).ok());
+  EXPECT_TRUE(part_->collector.broadcast().take_made_nothing());
+  EXPECT_THAT(value(), ElementsAre(3, 3)) << "as it was";
+  ASSERT_TRUE(share(1, {4, 4}).ok() && share(2, {5, 5}).ok());
+  EXPECT_THAT(value(), ElementsAre(9, 9));
 }
 
 TEST_F(RegroupTest, TheBoundWaitsNoMoreForWhoIsGone) {

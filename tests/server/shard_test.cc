@@ -194,6 +194,25 @@ TEST_F(ShardTest, ABroadcastGivesAllTheRootsBytes) {
   EXPECT_THAT(floats_of(second_.datum().payload.bytes()), ElementsAre(4, 5));
 }
 
+TEST_F(ShardTest, ABroadcastWhoseRootIsLostIsDoneWithoutAValue) {
+  roster_.settings.min_workers = 1;
+  begin();
+  open();
+  second_.send(push_header(kKey, 1, wire::kWantsValue | wire::kAssign | wire::kAbsent));
+  step();
+  roster_.members[0].left = roster_.members[0].lost = true;
+  roster_.members[1].rank = 0;
+  roster_.members[1].moved_up = 1;
+  roster_.workers = 1;
+  ++roster_.epoch;
+  say_scheduler(roster_);
+  const Sent done = second_.datum();
+  EXPECT_EQ(done.header.kind, wire::Kind::kDone);
+  EXPECT_TRUE(done.payload.empty());
+  push(second_, 2, {4, 5}, wire::kWantsValue | wire::kAssign, 1);
+  EXPECT_THAT(floats_of(second_.datum().payload.bytes()), ElementsAre(4, 5));
+}
+
 TEST_F(ShardTest, AnotherRootIsAMismatchForAllWhoWait) {
   begin();
   open();

@@ -13,6 +13,7 @@ namespace {
 
 using fake::bytes_of;
 using fake::ExchangeTest;
+using testing::Each;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
@@ -107,11 +108,55 @@ TEST_F(ExchangeTest, WhoListensSendsThatItIsNotCountedAndGetsTheValueIfItWantsIt
             Code::kInvalidArgument);
 }
 
+TEST_F(ExchangeTest, ABroadcastWhoseRootIsLostChangesNothingAndMayBeginAgain) {
+  add(1, 5);
+  auto operation = std::make_shared<Operation>();
+  operation->kind = Kind::kBroadcastReceiver;
+  operation->tensor = {.id = 1, .dtype = Dtype::kF32, .elements = 5};
+  operation->target = std::as_writable_bytes(std::span(target_));
+  operation->root_view = 3;
+  operation->come_together();
+  operation->ticket = std::make_shared<detail::TicketState>(1);
+  exchange_.start(operation);
+  step();
+  EXPECT_EQ(wire::PushFrame::of(shard_.data().front().header).root_view, 3U);
+  for (const std::uint32_t part : {0U, 2U}) {
+    auto answer = wire::ValueFrame::of(value_header({1, part}, 1));
+    answer.answers_push = true;
+    shard_.send(answer.header(), bytes_of(Floats(part == 2 ? 1 : 2, 9)));
+    step();
+  }
+  EXPECT_FALSE(operation->ticket->done());
+  done({1, 1}, 1);
+  expect_failed(operation, Code::kMembersChanged, "begin it again");
+  EXPECT_THAT(target_, Each(0));
+  const OperationPtr again = start(Kind::kBroadcastRoot, 1, &source_, &source_);
+  EXPECT_EQ(shard_.data().size(), 3U);
+  for (const std::uint32_t part : {0U, 1U, 2U}) value({1, part}, 2, Floats(part == 2 ? 1 : 2, 9));
+  EXPECT_TRUE(again->ticket->wait_for(0s).ok());
+}
+
 TEST_F(ExchangeTest, AnEmptyTensorEndsAtOnceAndSendsNothing) {
   add(1, 0);
   Floats none;
   EXPECT_TRUE(push_pull(1, none, none)->ticket->wait_for(0s).ok());
   EXPECT_TRUE(shard_.data().empty());
+}
+
+TEST_F(ExchangeTest, WhoComesIntoARunningJobCountsStalenessFromItsFirstValue) {
+  add(1, 2, {.mode = Mode::kBounded, .bound = 1});
+  tensors_.come_late();
+  add(2, 2, {.mode = Mode::kAsync});
+  target_.resize(2);
+  for (const std::uint32_t tensor : {1U, 2U}) {
+    const auto first = start(Kind::kPull, tensor, nullptr, &target_);
+    value({tensor, 0}, 1000, {1, 1});
+    EXPECT_EQ(first->ticket->info().version, 1000U);
+    EXPECT_EQ(first->ticket->info().staleness, 0U);
+    const auto next = start(Kind::kPull, tensor, nullptr, &target_);
+    value({tensor, 0}, 1003, {1, 1});
+    EXPECT_EQ(next->ticket->info().staleness, 3U);
+  }
 }
 
 TEST_F(ExchangeTest, TheTicketTellsHowStaleTheValueIs) {

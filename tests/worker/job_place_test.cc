@@ -59,6 +59,9 @@ TEST(JobPlace, ChangesAreToldAndTheFirstIsNone) {
   EXPECT_EQ(told[0].min_size, 1U);
   EXPECT_EQ(standing.root(0)->number, 1U);
   EXPECT_TRUE(standing.root(1)->is_self);
+  EXPECT_EQ(standing.root(1)->view, of_two().epoch);
+  EXPECT_EQ(standing.root(2)->number, Standing::Root::kNobody) << "who was there is lost";
+  EXPECT_FALSE(standing.root(3));
   Roster same = of_two();
   same.epoch = 3;
   standing.set(place_in(same, 12));

@@ -36,6 +36,7 @@ class Parameters::Impl {
   ~Impl();
 
   Status add_tensor(const InitialValues& initial);
+  Status take_those_of_the_first();
   Status begin();
   Status compensate(std::span<const std::span<float>> gradients);
   Status step(std::span<const std::span<const float>> gradients);
@@ -108,11 +109,19 @@ Status Parameters::Impl::add_tensor(const InitialValues& initial) {
   return {};
 }
 
-Status Parameters::Impl::begin() {
-  for (std::size_t i = 0; i < model_.size(); ++i) {
-    in_flight_[i].push = worker_.broadcast(in_flight_[i].tensor, model_[i].values(), 0);
+// Of all tensors again if the first is lost meanwhile: they belong together.
+Status Parameters::Impl::take_those_of_the_first() {
+  for (;;) {
+    for (std::size_t i = 0; i < model_.size(); ++i) {
+      in_flight_[i].push = worker_.broadcast(in_flight_[i].tensor, model_[i].values(), 0);
+    }
+    Status status = perform({{StepAction::kAwaitPush}});
+    if (status.code() != Code::kMembersChanged) return status;
   }
-  if (Status status = perform({{StepAction::kAwaitPush}}); !status.ok()) return status;
+}
+
+Status Parameters::Impl::begin() {
+  if (Status status = take_those_of_the_first(); !status.ok()) return status;
   if (options_.mode == Mode::kBounded) {
     // Workers may have their tensors in different orders.
     const auto first = std::ranges::min_element(model_, {}, &ModelTensor::name);

@@ -80,6 +80,8 @@ class MembersChanged(PeerLost):
     """The job goes on, but without a worker that this needed: go back to what was committed, or
     begin it again. All workers get it."""
 
+    code = "MembersChanged"
+
 
 class LinkBroken(Error):
     """A connection ended."""
@@ -136,7 +138,8 @@ class UsedAfterFork(Error):
 
 _CLASSES = {kind.code: kind for kind in (
     InvalidArgument, Mismatch, Timeout, RendezvousTimeout, Refused, PeerLost, ServerLost,
-    SchedulerLost, LinkBroken, Malformed, Unsupported, Resource, Cancelled, Network, Interrupted)}
+    SchedulerLost, MembersChanged, LinkBroken, Malformed, Unsupported, Resource, Cancelled,
+    Network, Interrupted)}
 
 
 def of_status(code, cause, peer, operation):

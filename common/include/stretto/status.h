@@ -60,6 +60,9 @@ enum class Code : std::uint8_t {
   kNetwork = 14,
   /// A signal asked this process to end.
   kInterrupted = 15,
+  /// The job goes on, but without a worker that this call needed: a broadcast's root. Nothing was
+  /// changed. All workers that take part get it, so that all can begin again.
+  kMembersChanged = 16,
 };
 
 /// "PeerLost" and so on, as error lines have it; "Unknown" for a number that is no Code.

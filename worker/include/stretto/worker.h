@@ -58,6 +58,7 @@ struct ValueInfo {
   /// Rounds (sync, eager) or contributions (the other modes) applied to the value.
   std::uint64_t version = 0;
   /// Versions between the value that this worker had before and this one, without its own.
+  /// Of the first value that comes to a worker which joined a running job: 0.
   std::uint64_t staleness = 0;
   std::uint64_t applied = 0;  ///< This worker's own rounds that are in it.
   std::uint64_t slowest = 0;  ///< Rounds of the slowest worker.
@@ -265,7 +266,9 @@ class Worker {
   /// Every worker's `data` becomes what the worker `root` has in it; servers that keep a value
   /// (is_of_its_round is false) set it to that, and their update rule forgets its state. All
   /// workers must call it with the same root (else kMismatch); it counts as one of the tensor's
-  /// rounds, in every mode.
+  /// rounds, in every mode. In an elastic job all get kMembersChanged if the root is lost before it
+  /// has given its bytes: nobody's `data` has changed then, and all can call it again, with a root
+  /// that is in.
   Ticket broadcast(const Tensor& tensor, std::span<std::byte> data, Rank root, int priority = 0);
 
   /// The state of the servers' update rule for a tensor: velocity, moments, the number of updates.
