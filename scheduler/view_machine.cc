@@ -375,7 +375,6 @@ void ViewMachine::take(const TimeOut&) {
     take(Lost{.node = node,
               .cause = "it had to go, and the deadline has passed",
               .round = next_.contributors.from_round});
-    if (phase_ == Phase::kRunning) publish();
   }
   for (const Suspicion& doubt : doubts_.take_due(now_)) {
     const Member* reporter = next_.find(doubt.reporter);

@@ -86,6 +86,7 @@ void Consistency::leave(NodeId worker) {
 }
 
 std::optional<Sources> Consistency::regroup(Group next) {
+  const std::uint64_t front = rounds_.most();  // Of all: who is behind it is yet to come there.
   const Group before = std::exchange(group_, std::move(next));
   const IndexSet left_before = rounds_.left();
   const IndexSet here_before = std::exchange(here_, IndexSet(group_->size()));
@@ -93,20 +94,18 @@ std::optional<Sources> Consistency::regroup(Group next) {
   const std::vector<std::uint64_t> before_before =
       std::exchange(before_, std::vector<std::uint64_t>(group_->size()));
   std::vector<std::uint32_t> newcomers;
-  std::uint64_t first = rounds_.most();
   for (std::uint32_t index = 0; index < group_->size(); ++index) {
     const auto was = before->find(group_->at(index).node);
     if (was) {
       rounds[index] = rounds_.of(*was);
       before_[index] = before_before[*was];
-      first = std::min(first, rounds[index]);
       if (here_before.contains(*was)) here_.insert(index);
     } else {
       newcomers.push_back(index);
     }
   }
   for (const std::uint32_t index : newcomers) {
-    before_[index] = has_rounds(mode_) ? finished_ : first;
+    before_[index] = has_rounds(mode_) ? finished_ : front;
     rounds[index] = before_[index];
   }
   rounds_ = RoundCounts(std::move(rounds));

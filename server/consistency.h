@@ -46,8 +46,9 @@ class Consistency {
   void make_nothing();
   /// From now on these make rounds, the open one too: it lacks who is not among them any more, and
   /// waits for who is new, whose first round it is (where there are no rounds it begins where the
-  /// slowest of the others is); if nobody is missing from it then, it is done, and this says whose
-  /// shares it has.
+  /// fastest of the others is: whoever says first that a newcomer is in has made all rounds before
+  /// its step, and the others are yet to make their last ones); if nobody is missing from it then,
+  /// it is done, and this says whose shares it has.
   std::optional<Sources> regroup(Group next);
   const Group& group() const { return group_; }
   /// The collected round that is open, or opens next.

@@ -276,7 +276,20 @@ TEST_F(RegroupTest, TheBoundWaitsNoMoreForWhoIsGone) {
   EXPECT_THAT(part_->take_ready(), IsEmpty());
   ASSERT_TRUE(regroup({0, 3}).ok());
   EXPECT_THAT(part_->take_ready(), SizeIs(1));
-  EXPECT_EQ(next(3), 2U) << "a newcomer begins where the slowest is";
+  EXPECT_EQ(next(3), 2U) << "a newcomer begins where the others are";
+}
+
+// Whoever says that a newcomer is in has made all rounds before its step, another one not yet: the
+// bound must not wait for ever for rounds that the newcomer will never make.
+TEST_F(RegroupTest, ANewcomerBeginsWhereTheFastestIs) {
+  make_kept(2, {.mode = Mode::kBounded, .bound = 1});
+  ASSERT_TRUE(share(0, {1, 1}).ok());
+  ASSERT_TRUE(share(0, {1, 1}).ok());
+  ASSERT_TRUE(share(1, {1, 1}).ok());
+  ASSERT_TRUE(regroup({0, 1, 3}).ok());
+  EXPECT_EQ(next(3), 3U);
+  ASSERT_TRUE(share(1, {1, 1}).ok());
+  EXPECT_EQ(part_->collector.rounds().slowest(), 2U);
 }
 
 /// Whoever comes and goes in whatever order: each value is the sum over those who made it.
