@@ -66,8 +66,8 @@ void hope_by(const control::LinkReport& report, Rank known, const View& view, Va
   if (subject == nullptr || subject->left) return;
   const bool worker = subject->role == Role::kWorker;
   if (worker ? subject->number() < known : known > 0) return;
-  const bool apart = report.state == control::LinkReport::State::kApart;
-  van.links().await(links.of(report.node), apart ? Return::kBrief : Return::kFull);
+  const bool mended = report.state == control::LinkReport::State::kMended;
+  van.links().await(links.of(report.node), mended ? Return::kFull : Return::kBrief);
 }
 
 // Others go on without them. One that still lives hears why, and that ends it.
@@ -178,12 +178,12 @@ void Scheduler::on_control(LinkId link, const control::Message& message) {
     if (barrier != nullptr) agreements_.on_barrier(member, *barrier);
   }
   const auto* report = std::get_if<control::LinkReport>(&message);
-  if (report != nullptr && report->state == control::LinkReport::State::kBroken) {
+  if (report == nullptr) return;
+  const bool told = ends_ != nullptr && ends_->told();
+  const Rank started = told ? config_.workers + config_.restarts : 0;
+  hope_by(*report, started, machine_.next_view(), van_, links_);
+  if (report->state == control::LinkReport::State::kBroken) {
     happened(Suspicion{.reporter = member.node, .subject = report->node, .cause = report->cause});
-  } else if (report != nullptr) {
-    const bool told = ends_ != nullptr && ends_->told();
-    const Rank started = told ? config_.workers + config_.restarts : 0;
-    hope_by(*report, started, machine_.next_view(), van_, links_);
   }
 }
 

@@ -395,6 +395,7 @@ void ViewMachine::take(const TimeOut&) {
                            reporter->describe(), subject->describe(), doubt.cause))
             .with_peer(fmt::format("{}, {}", reporter->describe(), subject->describe())));
   }
+  if (phase_ == Phase::kRunning && !changed_.empty()) publish();
 }
 
 }  // namespace stretto

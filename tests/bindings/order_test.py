@@ -27,6 +27,7 @@ class Recorder:
     seat = 0
     seats = 1
     elastic = False
+    listens = False
     era = 0
 
     def __init__(self):
