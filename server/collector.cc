@@ -92,16 +92,17 @@ Result<Collector::Counted> Collector::add(Share share) {
   if (Status status = check(share); !status.ok()) return status;
   const bool assign = share.assign;
   std::optional<Sources> from = rounds_.contribute(share.worker, assign);
-  Counted counted{.gate = rounds_.gate_after(assign, from.has_value()), .update = {}};
+  const bool completes = from.has_value();
+  Counted counted{.gate = rounds_.gate_after(assign, completes), .update = {}};
   if (!are_collected(layout_.options.mode, assign)) {
     Buffer bytes = share.codec == Codec::kNone ? std::move(share.bytes) : decoded(share.bytes);
     counted.update = made_of(*std::move(from), assign, std::move(bytes));
   } else {
     collect(std::move(share));
-    if (from) counted.update = finish(*std::move(from), assign);
+    if (completes) counted.update = finish(*std::move(from), assign);
   }
   STRETTO_CHECK(rounds_.open() || (sum_.empty() && !broadcast_.open()));
-  if (from) follow_changes();
+  if (completes) follow_changes();
   return counted;
 }
 
