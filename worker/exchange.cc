@@ -1,55 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What leaves for a part, what comes for it, and what follows.
+// What is begun, given up and late.
 #include "worker/exchange.h"
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cstring>
-#include <limits>
-
-#include "common/check.h"
-
 namespace stretto {
-namespace {
-
-constexpr std::int32_t kMostUrgent = std::numeric_limits<std::int32_t>::max();
-
-wire::PushFrame push_of(const TensorState& tensor, std::uint32_t part, const Operation& operation) {
-  return {.key = {tensor.id, part},
-          .round = tensor.parts[part].rounds(),
-          .computed_from = tensor.parts[part].last.version(),
-          .root = operation.root,
-          .root_view = operation.root_view,
-          .wants_value = operation.wants_value(),
-          .assigns = operation.broadcasts(),
-          .absent = operation.source.empty(),
-          .uncounted = operation.listens(),
-          .dtype = tensor.spec.dtype,
-          .priority = operation.priority};
-}
-
-Status without_root(const Operation& operation) {
-  return {
-      Code::kMembersChanged,
-      fmt::format("worker {}, from whom it was to come, is not in any more; nothing was changed, "
-                  "and all workers get this: begin it again",
-                  operation.root)};
-}
-
-// What passes our shares takes whatever is there.
-wire::PullFrame pull_of(const TensorState& tensor, std::uint32_t part, const Operation& operation) {
-  const PartState& state = tensor.parts[part];
-  const bool passes = tensor.lane_of(operation) == PartState::kPulls;
-  const bool probes = operation.kind == Operation::Kind::kProbe;
-  return {.key = {tensor.id, part},
-          .least_version = passes ? 0 : state.rounds(),
-          .last_version = state.last.version(),
-          .probes = probes,
-          .priority = probes ? kMostUrgent : operation.priority};
-}
-
-}  // namespace
 
 Exchange::Exchange(Van& van, const Clock& clock, Tensors& tensors, Duration operation_timeout,
                    std::unique_ptr<Coder> coder)
@@ -57,239 +12,58 @@ Exchange::Exchange(Van& van, const Clock& clock, Tensors& tensors, Duration oper
       clock_(clock),
       tensors_(tensors),
       operations_(clock, operation_timeout, tensors),
-      codings_(clock, std::move(coder),
-               {.allocate = [&van](std::size_t bytes) { return van.allocate(bytes); },
-                .waker = van.waker(),
-                .encoded =
-                    [this](TensorState& tensor, wire::PushFrame push, const OperationPtr& operation,
-                           Buffer share) {
-                      push.codec = tensor.spec.options.codec->codec;
-                      push.priority = operation->priority;
-                      post(tensor, push.header(), std::move(share), *operation);
-                      if (operation->paused) van_.queue().pause(operation->id);
-                    },
-                .decoded = [this](TensorState& tensor,
-                                  const wire::ValueFrame& value) { take_value(tensor, value); }}),
+      servers_(
+          van, clock, tensors, std::move(coder),
+          {.end = [this](const OperationPtr& operation,
+                         const Status& status) { operations_.end(operation, status); },
+           .fail_tensor = [this](std::uint32_t id, const Status& why) { fail_tensor(id, why); },
+           .progress = progress_}),
       steering_(van, tensors, operations_) {}
 
 void Exchange::set_tracer(Tracer* tracer) {
-  tracer_ = tracer;
   operations_.set_tracer(tracer);
-  codings_.set_tracer(tracer);
+  servers_.set_tracer(tracer);
 }
 
-// ---- out
+Status Exchange::refusal_of(const Operation& operation) {
+  if (Status status = tensors_.check(operation.tensor); !status.ok()) return status;
+  const TensorState& tensor = *tensors_.find(operation.tensor.id);
+  return tensor.failed.ok() ? way_of(tensor).refusal(tensor, operation) : tensor.failed;
+}
 
 void Exchange::start(const OperationPtr& operation) {
   operations_.admit(*operation);
-  TensorState* tensor = tensors_.find(operation->tensor.id);
-  Status refused = tensors_.check(operation->tensor);
-  if (refused.ok()) refused = tensor->failed;
-  if (refused.ok() && operation->listens() && !has_rounds(tensor->spec.options.mode)) {
-    refused = {Code::kInvalidArgument,
-               fmt::format("tensor '{}' has mode {}, in which there are no rounds to listen to",
-                           tensor->spec.name, name_of(tensor->spec.options.mode))};
-  }
-  if (!refused.ok() || tensor->parts.empty()) return operations_.end(operation, refused);
+  const Status refused = refusal_of(*operation);
+  if (!refused.ok()) return operations_.end(operation, refused);
+  TensorState& tensor = tensors_.of(*operation);
+  if (tensor.parts.empty()) return operations_.end(operation, {});
   operations_.begin(operation);
-  const PartState::LaneName lane = tensor->lane_of(*operation);
-  const bool probes = lane == PartState::kProbes;
-  operation->parts_left =
-      static_cast<std::uint32_t>(probes ? tensor->probed.size() : tensor->parts.size());
-  for (std::uint32_t i = 0; i < operation->parts_left; ++i) {
-    const std::uint32_t part = probes ? tensor->probed[i] : i;
-    if (tensor->parts[part].enter(lane, operation)) send(*tensor, part, operation);
-  }
+  way_of(tensor).begin(tensor, operation);
 }
 
 void Exchange::steer(const OperationPtr& operation, const detail::Change& change) {
   if (!steering_.steer(operation, change)) return;
   TensorState& tensor = tensors_.of(*operation);
-  const PartState::LaneName lane = tensor.lane_of(*operation);
-  for (std::uint32_t part = 0; part < tensor.parts.size(); ++part) advance(tensor, part, lane);
-}
-
-// Begins what waits for a part, if the part is free for it.
-void Exchange::advance(TensorState& tensor, std::uint32_t part, PartState::LaneName lane) {
-  if (const OperationPtr next = tensor.parts[part].next(lane)) send(tensor, part, next);
-}
-
-void Exchange::send(TensorState& tensor, std::uint32_t part, const OperationPtr& operation) {
-  ++operation->parts_begun;
-  if (operation->pushes()) return send_share(tensor, push_of(tensor, part, *operation), operation);
-  post(tensor, pull_of(tensor, part, *operation).header(), Buffer(), *operation);
-}
-
-// The user's memory travels as it is, unless it goes through a codec first.
-void Exchange::send_share(TensorState& tensor, const wire::PushFrame& push,
-                          const OperationPtr& operation) {
-  progress_.most_rounds = std::max(progress_.most_rounds, push.round);
-  const std::shared_ptr<PartCoder>& coder = tensor.parts[push.key.part].codec.coder;
-  if (coder != nullptr && push.assigns) coder->reset();
-  if (push.absent) return post(tensor, push.header(), Buffer(), *operation);
-  if (coder != nullptr && !push.assigns) return codings_.encode(tensor, push, operation);
-  post(tensor, push.header(),
-       lease(operation, tensor.bytes_of(operation->source, push.key.part), van_.waker()),
-       *operation);
-}
-
-void Exchange::post(const TensorState& tensor, const wire::Header& header, Buffer payload,
-                    const Operation& operation) {
-  van_.send(tensor.parts[header.key.part].link(), header, std::move(payload),
-            {.tag = operation.id,
-             .deadline = operation.deadline_wanted,
-             .bulk = tensor.spec.options.bulk});
-}
-
-// ---- in
-
-void Exchange::on_data(const wire::Header& header, const Buffer& payload) {
-  TensorState* tensor = tensors_.find(header.key);
-  if (tensor == nullptr || !tensor->failed.ok()) return;  // Too late: its operations have ended.
-  if (header.kind == wire::Kind::kValue) {
-    on_value(*tensor, wire::ValueFrame::of(header), payload);
-  } else if (header.kind == wire::Kind::kDone) {
-    on_done(*tensor, wire::DoneFrame::of(header));
-  }
-}
-
-// Slices of a value go straight to where the user wants it.
-std::span<std::byte> Exchange::landing(const wire::Header& header) {
-  const TensorState* tensor = tensors_.find(header.key);
-  if (tensor == nullptr || header.kind != wire::Kind::kValue) return {};
-  const auto value = wire::ValueFrame::of(header);
-  const PartState::LaneName lane = tensor->lane_of(value);
-  const PartState& part = tensor->parts[value.key.part];
-  if (part.judge(lane, value.answers_push) != PartState::Verdict::kWanted || part.codec.encoding ||
-      value.dtype != tensor->spec.dtype || value.codec != Codec::kNone) {
-    return {};
-  }
-  return tensor->bytes_of(part.current(lane)->target, value.key.part);
-}
-
-void Exchange::on_value(TensorState& tensor, const wire::ValueFrame& value, const Buffer& payload) {
-  const std::uint32_t index = value.key.part;
-  const PartState::LaneName lane = tensor.lane_of(value);
-  PartState& part = tensor.parts[index];
-  switch (part.judge(lane, value.answers_push)) {
-    case PartState::Verdict::kGivenUp:
-      part.take_given_up(lane);
-      return advance(tensor, index, lane);
-    case PartState::Verdict::kUnwanted:
-      return;
-    case PartState::Verdict::kTooEarly:
-      return fail_tensor(
-          tensor.id, {Code::kMalformed,
-                      fmt::format("tensor '{}', part {}: a value came before our share had left",
-                                  tensor.spec.name, index)});
-    case PartState::Verdict::kWanted:
-      break;
-  }
-  if (Status status = Codings::check(tensor, value, payload); !status.ok()) {
-    return fail_tensor(tensor.id, status);
-  }
-  if (value.codec != Codec::kNone) return codings_.decode(tensor, value, payload);
-  std::byte* target = tensor.bytes_of(part.current(lane)->target, index).data();
-  if (target != payload.data()) {  // Else it landed there.
-    std::memcpy(target, payload.data(), payload.size());
-    if (tracer_ != nullptr) tracer_->worked(payload.size());
-  }
-  take_value(tensor, value);
-}
-
-// The value is in the target, or nobody wants it any more.
-void Exchange::take_value(TensorState& tensor, const wire::ValueFrame& value) {
-  const std::uint32_t index = value.key.part;
-  const PartState::LaneName lane = tensor.lane_of(value);
-  PartState& part = tensor.parts[index];
-  Operation& operation = *part.current(lane);
-  const ValueInfo info = part.last.info_of(value.facts);
-  part.last.note(value.facts);
-  if (!operation.cancelled) {
-    operation.note(info);
-    if (is_eager(tensor.spec.options.mode)) {
-      operation.parts.push_back(
-          {tensor.id, tensor.cut.offset_of(index), tensor.cut.bytes_of_part(index), info});
-    }
-    progress_.last_staleness = info.staleness;
-    progress_.staleness.add(info.staleness);
-  }
-  end_part(tensor, index, lane);
-}
-
-void Exchange::on_done(TensorState& tensor, const wire::DoneFrame& done) {
-  const std::uint32_t index = done.key.part;
-  PartState& part = tensor.parts[index];
-  if (!done.answers_probe) {
-    if (const OperationPtr& current = part.current(PartState::kShares);
-        current != nullptr && current->broadcasts()) {
-      current->made_nothing = true;
-      return end_part(tensor, index, PartState::kShares);
-    }
-    part.end_round();
-    return advance(tensor, index, PartState::kShares);
-  }
-  if (part.take_given_up(PartState::kProbes)) return advance(tensor, index, PartState::kProbes);
-  if (part.current(PartState::kProbes) == nullptr) return;
-  part.current(PartState::kProbes)->note(part.last.info_of(done.facts));
-  end_part(tensor, index, PartState::kProbes);
-}
-
-void Exchange::on_acked(const wire::Key& key) {
-  TensorState* tensor = tensors_.find(key);
-  if (tensor == nullptr) return;
-  codings_.free(*tensor, key.part);
-  const PartState& part = tensor->parts[key.part];
-  const OperationPtr& current = part.current(PartState::kShares);
-  if (current == nullptr || current->wants_value()) return;
-  if (part.codec.encoding) {
-    return fail_tensor(key.tensor,
-                       {Code::kMalformed, "a server acknowledged a push that has not left"});
-  }
-  end_part(*tensor, key.part, PartState::kShares);
-}
-
-// A pull that was given up may wait there for what never comes: that is the end of it, and of
-// nothing else. Who waits for the same is told for himself.
-void Exchange::on_fault(const wire::Key& key, const Status& why) {
-  TensorState* tensor = tensors_.find(key);
-  const bool in_vain = why.code() == Code::kTimeout || why.code() == Code::kPeerLost;
-  if (tensor != nullptr && in_vain) {
-    for (const PartState::LaneName lane : {PartState::kShares, PartState::kPulls}) {
-      if (tensor->parts[key.part].take_given_up(lane)) return advance(*tensor, key.part, lane);
-    }
-  }
-  fail_tensor(key.tensor, why);
-}
-
-// ---- ends
-
-void Exchange::end_part(TensorState& tensor, std::uint32_t part, PartState::LaneName lane) {
-  if (lane == PartState::kShares) codings_.free(tensor, part);
-  const OperationPtr operation = tensor.parts[part].end(lane);
-  STRETTO_CHECK(operation->cancelled || operation->parts_left > 0);
-  if (!operation->cancelled && --operation->parts_left == 0) {
-    operations_.end(operation, operation->made_nothing ? without_root(*operation) : Status());
-  }
-  advance(tensor, part, lane);
+  way_of(tensor).advance(tensor, *operation);
 }
 
 void Exchange::fail_tensor(std::uint32_t id, const Status& why) {
   TensorState* tensor = tensors_.find(id);
   if (tensor == nullptr || !tensor->failed.ok()) return;
   tensor->fail(why);
+  way_of(*tensor).failed(*tensor, why);
   for (const OperationPtr& operation : operations_.of_tensor(id)) give_up(operation, why);
 }
 
 // An operation of a tensor that has failed.
 void Exchange::give_up(const OperationPtr& operation, const Status& why) {
   van_.queue().cancel(operation->id);
-  codings_.discard(*operation);
+  way_of(tensors_.of(*operation)).forget(*operation);
   operations_.end(operation, why);
 }
 
 void Exchange::end_all(const Status& why) {
-  codings_.stop();
+  servers_.stop();
   tensors_.fail_all(why);
   const std::vector<OperationPtr> doomed = operations_.all();
   for (const auto& operation : doomed) give_up(operation, why);

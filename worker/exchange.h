@@ -1,30 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Exchange: frames of tensors in and out. What a part does next, PartState decides; which
-// operations are in flight and how they end, Operations; what is with its codec, Codings; what
-// changes when a caller does, Steering. Links and membership are WorkerNode's.
+// Exchange: operations on tensors, from the call to the end. How one is carried out is its tensor's
+// way's; which are in flight and how they end, Operations'; what changes when a caller does,
+// Steering's. Links and membership are WorkerNode's.
 #pragma once
 
-#include <algorithm>
 #include <memory>
 
 #include "common/clock.h"
-#include "core/cut.h"
 #include "observe/trace/trace.h"
 #include "van/van.h"
-#include "worker/codings.h"
 #include "worker/operations.h"
-#include "worker/staleness.h"
+#include "worker/server_exchange.h"
 #include "worker/steering.h"
-#include "worker/tensors.h"
 
 namespace stretto {
-
-/// What has been exchanged so far.
-struct ExchangeProgress {
-  std::uint64_t most_rounds = 0;     ///< Rounds pushed, of the part with most.
-  std::uint64_t last_staleness = 0;  ///< Of the value that came last.
-  StalenessCounts staleness;         ///< Of all values.
-};
 
 /// Thread: loop.
 class Exchange {
@@ -35,8 +24,6 @@ class Exchange {
 
   /// Operations and the work of codecs are noted there. It outlives this.
   void set_tracer(Tracer* tracer);
-  /// Codings::set_most_encoded.
-  void set_most_encoded(std::size_t bytes) { codings_.set_most_encoded(bytes); }
   /// Operations::set_elsewhere.
   void set_elsewhere(const std::string& words) { operations_.set_elsewhere(words); }
 
@@ -44,13 +31,6 @@ class Exchange {
   void start(const OperationPtr& operation);
   /// The caller of an operation has changed their mind.
   void steer(const OperationPtr& operation, const detail::Change& change);
-
-  void on_data(const wire::Header& header, const Buffer& payload);
-  /// Where the value in the frame of this header is wanted; empty if it is not, or not yet known.
-  std::span<std::byte> landing(const wire::Header& header);
-  void on_acked(const wire::Key& key);
-  /// What the server says of a part that it cannot give.
-  void on_fault(const wire::Key& key, const Status& why);
   /// Ends everything of one tensor with an error; later operations on it fail the same way.
   void fail_tensor(std::uint32_t id, const Status& why);
   /// Ends everything: when this returns every ticket has ended. The Van must have been shut before,
@@ -59,29 +39,23 @@ class Exchange {
   /// Ends what is past its deadline, and ended operations whose memory is free at last.
   void tick();
 
+  /// What comes from servers is its.
+  ServerExchange& servers() { return servers_; }
   const Operations& operations() const { return operations_; }
   const ExchangeProgress& progress() const { return progress_; }
 
  private:
-  void advance(TensorState& tensor, std::uint32_t part, PartState::LaneName lane);
-  void send(TensorState& tensor, std::uint32_t part, const OperationPtr& operation);
-  void send_share(TensorState& tensor, const wire::PushFrame& push, const OperationPtr& operation);
-  void post(const TensorState& tensor, const wire::Header& header, Buffer payload,
-            const Operation& operation);
-  void on_value(TensorState& tensor, const wire::ValueFrame& value, const Buffer& payload);
-  void on_done(TensorState& tensor, const wire::DoneFrame& done);
-  void take_value(TensorState& tensor, const wire::ValueFrame& value);
-  void end_part(TensorState& tensor, std::uint32_t part, PartState::LaneName lane);
+  ExchangeWay& way_of(const TensorState&) { return servers_; }
+  Status refusal_of(const Operation& operation);
   void give_up(const OperationPtr& operation, const Status& why);
 
   Van& van_;
   const Clock& clock_;
   Tensors& tensors_;
-  Tracer* tracer_ = nullptr;
-  Operations operations_;
-  Codings codings_;
-  Steering steering_;
   ExchangeProgress progress_;
+  Operations operations_;
+  ServerExchange servers_;
+  Steering steering_;
 };
 
 }  // namespace stretto

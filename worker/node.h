@@ -67,11 +67,11 @@ class WorkerNode final : public Agent, private Van::Handler {
  private:
   void on_control(LinkId link, const control::Message& message) override;
   void on_data(LinkId, const wire::Header& header, Buffer payload) override {
-    work_.exchange().on_data(header, payload);
+    work_.exchange().servers().on_data(header, payload);
   }
-  void on_acked(LinkId, wire::Key key) override { work_.exchange().on_acked(key); }
+  void on_acked(LinkId, wire::Key key) override { work_.exchange().servers().on_acked(key); }
   std::span<std::byte> landing(LinkId, const wire::Header& header) override {
-    return work_.exchange().landing(header);
+    return work_.exchange().servers().landing(header);
   }
   void on_broken(LinkId link, const Status& why) override;
 

@@ -154,7 +154,7 @@ void ProgramWork::on_fault(const control::Fault& fault, const std::string& peer)
     disagreed_at_ = clock_.now();
   }
   declarations_.on_refused(fault.name, why);
-  if (fault.tensor != 0) exchange_.on_fault({fault.tensor, fault.part}, why);
+  if (fault.tensor != 0) exchange_.servers().on_fault({fault.tensor, fault.part}, why);
 }
 
 Status ProgramWork::cause_of(const Status& error) const {

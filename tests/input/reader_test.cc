@@ -8,6 +8,7 @@
 #include <set>
 #include <thread>
 
+#include "common/input_account.h"
 #include "input/open_reader.h"
 #include "tests/input/files.h"
 #include "tests/input/limited_backend.h"

@@ -74,6 +74,7 @@ COVERED_BY = {
     "input/threads.cc": "tests/input/backend_test.cc",
     "input/uring.cc": "tests/input/backend_test.cc",
     "worker/request.cc": "tests/worker/worker_test.cc",
+    "worker/server_exchange.cc": "tests/worker/exchange_test.cc",
     "van/heartbeat_decode.cc": "tests/van/control_decode_test.cc",
     "scheduler/no_page.cc": "tests/scheduler/page_test.cc",
     "scheduler/page_server.cc": "tests/scheduler/page_test.cc",

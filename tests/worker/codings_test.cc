@@ -173,7 +173,7 @@ TEST_F(ExchangeCoding, AFailedTensorDoesNotWaitForWorkThatHasNotBegun) {
 }
 
 TEST_F(ExchangeCoding, AnOperationHasFewEncodingsAtATime) {
-  exchange_.set_most_encoded(9);  // Two parts of 4 bytes.
+  exchange_.servers().set_most_encoded(9);  // Two parts of 4 bytes.
   add_coded("fp16");
   const OperationPtr operation = push_pull(1, source_, target_);
   EXPECT_EQ(operation->encoded_bytes, 8U);
@@ -195,7 +195,7 @@ TEST_F(ExchangeCoding, AnOperationHasFewEncodingsAtATime) {
 }
 
 TEST_F(ExchangeCoding, ALargePartIsEncodedAlone) {
-  exchange_.set_most_encoded(1);
+  exchange_.servers().set_most_encoded(1);
   add_coded("fp16");
   const OperationPtr first = start(Kind::kPush, 1, &source_, nullptr);
   for (std::uint64_t part = 1; part <= 3; ++part) {
@@ -207,7 +207,7 @@ TEST_F(ExchangeCoding, ALargePartIsEncodedAlone) {
 }
 
 TEST_F(ExchangeCoding, WhatHasNoRoomYetFailsWithItsTensor) {
-  exchange_.set_most_encoded(1);
+  exchange_.servers().set_most_encoded(1);
   add_coded("fp16");
   const OperationPtr operation = push_pull(1, source_, target_);
   exchange_.fail_tensor(1, {Code::kMismatch, "they differ"});

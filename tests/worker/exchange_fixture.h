@@ -63,8 +63,8 @@ class ExchangeTest : public testing::Test {
   void step() {
     Recorder seen;
     van_.step(seen, Duration::zero());
-    for (const auto& [link, key] : seen.acked) exchange_.on_acked(key);
-    for (const auto& data : seen.data) exchange_.on_data(data.header, data.payload);
+    for (const auto& [link, key] : seen.acked) exchange_.servers().on_acked(key);
+    for (const auto& data : seen.data) exchange_.servers().on_data(data.header, data.payload);
     exchange_.tick();
     van_.step(seen, Duration::zero());
   }

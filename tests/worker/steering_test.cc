@@ -62,7 +62,7 @@ TEST_F(SteeringTest, ACancelledPullDoesNotStandInTheWayOfTheShareThatItWaitsFor)
   const OperationPtr next = start(Kind::kPull, 1, nullptr, &pulled);
   value({1, 0}, 1, {8, 9});  // To the cancelled one.
   EXPECT_FALSE(share->ticket->done());
-  EXPECT_TRUE(exchange_.landing(value_header({1, 0}, 1)).size() == 8) << "of the share";
+  EXPECT_TRUE(exchange_.servers().landing(value_header({1, 0}, 1)).size() == 8) << "of the share";
   wire::Header answer = value_header({1, 0}, 1);
   answer.flags = wire::kWantsValue;
   shard_.send(answer, fake::bytes_of({5, 6}));
@@ -81,10 +81,10 @@ TEST_F(SteeringTest, ACancelledPullsAnswerLandsNowhere) {
   const OperationPtr pull = start(Kind::kPull, 1, nullptr, &target_);
   exchange_.steer(pull, {.kind = detail::Change::Kind::kCancel});
   const OperationPtr share = push_pull(1, source_, target_);
-  EXPECT_TRUE(exchange_.landing(value_header({1, 0}, 1)).empty());
+  EXPECT_TRUE(exchange_.servers().landing(value_header({1, 0}, 1)).empty());
   wire::Header answer = value_header({1, 0}, 1);
   answer.flags = wire::kWantsValue;
-  EXPECT_EQ(exchange_.landing(answer).size(), 8U);
+  EXPECT_EQ(exchange_.servers().landing(answer).size(), 8U);
 }
 
 TEST_F(SteeringTest, AFaultThatAnswersACancelledPullIsNobodysElse) {
@@ -95,12 +95,12 @@ TEST_F(SteeringTest, AFaultThatAnswersACancelledPullIsNobodysElse) {
   exchange_.steer(pull, {.kind = detail::Change::Kind::kCancel});
   const OperationPtr next = start(Kind::kPull, 1, nullptr, &target_);
   (void)shard_.data();
-  exchange_.on_fault({1, 0}, {Code::kTimeout, "waited 300 s for worker 1"});
+  exchange_.servers().on_fault({1, 0}, {Code::kTimeout, "waited 300 s for worker 1"});
   EXPECT_FALSE(next->ticket->done());
   EXPECT_EQ(shard_.data().size(), 0U);
   step();
   EXPECT_EQ(shard_.datum().header.kind, wire::Kind::kPull) << "now it may ask";
-  exchange_.on_fault({1, 0}, {Code::kTimeout, "waited 300 s for worker 1"});
+  exchange_.servers().on_fault({1, 0}, {Code::kTimeout, "waited 300 s for worker 1"});
   expect_failed(next, Code::kTimeout, "waited 300 s");
 }
 
