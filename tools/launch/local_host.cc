@@ -92,15 +92,16 @@ void LocalHost::take_ready() {
   const ssize_t got = ::read(ready_.get(), bytes.data(), bytes.size());
   if (got < 0) return;
   ready_text_.append(bytes.data(), static_cast<std::size_t>(got));
-  const bool is_last = got == 0 || ready_text_.size() >= kMaxReadyBytes;
-  if (is_last) {
-    poller_.unwatch(ready_.get());  // It may still be told something.
-  }
   for (std::size_t end = 0; (end = ready_text_.find('\n')) != std::string::npos;) {
     const std::string line = ready_text_.substr(0, end + 1);
     ready_text_.erase(0, end + 1);
     said_ready_ = true;
     events_.on_ready(line);
+  }
+  // Lines may come many at a time: only one without an end is none of a scheduler's.
+  const bool is_last = got == 0 || ready_text_.size() >= kMaxReadyBytes;
+  if (is_last) {
+    poller_.unwatch(ready_.get());  // It may still be told something.
   }
   if (is_last && !said_ready_) events_.on_ready(ready_text_);
 }
