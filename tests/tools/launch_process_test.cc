@@ -48,6 +48,16 @@ TEST_F(LaunchProcess, LinesOfManyProcessesAreNeverMixed) {
   }
 }
 
+TEST_F(LaunchProcess, OutputThatHasNoRoomIsTold) {
+  const Descriptor full(::open("/dev/full", O_WRONLY | O_CLOEXEC));
+  start({"--", script("worker", "for i in $(seq 100); do echo $i; done")}, full.get());
+  const Outcome outcome = finish();
+  EXPECT_EQ(outcome.status, 0);
+  EXPECT_EQ(outcome.errors,
+            "[launcher] warning: lines for stdout are lost, which cannot be written: No space left "
+            "on device; where it is a file, make room there\n");
+}
+
 TEST_F(LaunchProcess, ArgumentsArriveAsTheyWereTyped) {
   const std::string worker = script("worker", R"(for word; do printf '<%s>' "$word"; done; echo)");
   EXPECT_EQ(run({"--", worker, "a b", "", "$HOME", "'\"", "--workers", "*"}).output,

@@ -15,6 +15,7 @@ namespace stretto::launch {
 
 void OutputQueue::line(std::string_view prefix, std::string_view text) {
   if (broken_) return;
+  if (std::exchange(torn_, false)) queue_.push_back('\n');
   queue_.append(prefix).append(text).push_back('\n');
 }
 
@@ -32,17 +33,23 @@ void OutputQueue::write() {
     }
     const ssize_t done = ::write(descriptor_, piece.data(), piece.size());
     if (done < 0 && (errno == EINTR || errno == EAGAIN)) break;
-    if (done < 0) {
-      broken_ = true;
-      discard();
-      return;
-    }
+    if (done < 0) return lose(errno);
+    losing_ = false;
     written_ += static_cast<std::size_t>(done);
   }
   STRETTO_CHECK(written_ <= queue_.size());
   if (written_ < std::max(kFullBytes, queue_.size() / 2) && !drained()) return;
   queue_.erase(0, written_);
   written_ = 0;
+}
+
+void OutputQueue::lose(int error) {
+  const bool has_no_room = error == ENOSPC || error == EDQUOT;
+  broken_ = !has_no_room;
+  if (!std::exchange(losing_, true) && error != EPIPE) lack_ = error;
+  if (written_ > 0) torn_ = queue_[written_ - 1] != '\n';
+  if (written_ == 0) torn_ = queue_.starts_with('\n');
+  discard();
 }
 
 void OutputQueue::discard() {

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace stretto::launch {
 
@@ -23,12 +24,17 @@ class OutputQueue {
   bool drained() const { return pending() == 0; }
 
   void line(std::string_view prefix, std::string_view text);
-  /// Writes what goes without waiting. A reader that is gone swallows the rest.
+  /// Writes what goes without waiting. A reader that is gone swallows the rest. A disk that is full
+  /// swallows what is queued, and is tried again with the next line.
   void write();
+  /// Why lines are being lost, as errno; 0: they are not, or that was asked before, or their reader
+  /// is gone.
+  int take_lack() { return std::exchange(lack_, 0); }
   /// Gives up on what is queued.
   void discard();
 
  private:
+  void lose(int error);
   std::size_t pending() const { return queue_.size() - written_; }
   bool writable() const;
 
@@ -36,6 +42,9 @@ class OutputQueue {
   std::string queue_;
   std::size_t written_ = 0;  // Of queue_.
   bool broken_ = false;
+  bool losing_ = false;  // Since a write failed; none has gone since,
+  bool torn_ = false;    // and what was written ends within a line.
+  int lack_ = 0;
 };
 
 }  // namespace stretto::launch

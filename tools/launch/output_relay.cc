@@ -96,19 +96,32 @@ void OutputRelay::flush_log(std::size_t member) {
   if (!log.is_open() || log.flush()) return;
   const char* why = ::strerror(errno);
   log.close();
-  say(fmt::format("warning: cannot write the log of {} any more: {}", label_of(members_[member]),
-                  why));
+  say(
+      fmt::format("warning: cannot write the log of {} any more: {}; make room in '{}', or name "
+                  "another folder (--log-dir); its lines still come here",
+                  label_of(members_[member]), why, log_directory_));
 }
 
 void OutputRelay::write() {
   for (std::size_t i = 0; i < sinks_.size(); ++i) {
-    sinks_[i].write();
+    write_sink(i);
     const bool wanted = !sinks_[i].drained();
     if (wanted == watched_[i]) continue;
     if (wanted) poller_.watch(sinks_[i].descriptor(), EPOLLOUT, [] {});  // Written each turn.
     if (!wanted) poller_.unwatch(sinks_[i].descriptor());
     watched_[i] = wanted;
   }
+}
+
+// What cannot be said on the one may be heard on the other.
+void OutputRelay::write_sink(std::size_t index) {
+  sinks_[index].write();
+  const int lack = sinks_[index].take_lack();
+  if (lack == 0) return;
+  say(
+      fmt::format("warning: lines for {} are lost, which cannot be written: {}; where it is a "
+                  "file, make room there",
+                  index == 0 ? "stdout" : "stderr", ::strerror(lack)));
 }
 
 void OutputRelay::discard() {
@@ -118,8 +131,8 @@ void OutputRelay::discard() {
 void OutputRelay::flush(Signals& signals) {
   while (true) {
     std::vector<pollfd> looks{{signals.descriptor(), POLLIN, 0}};
+    for (std::size_t i = 0; i < sinks_.size(); ++i) write_sink(i);
     for (OutputQueue& sink : sinks_) {
-      sink.write();
       if (!sink.drained()) looks.push_back({sink.descriptor(), POLLOUT, 0});
     }
     if (looks.size() == 1) return;

@@ -62,6 +62,7 @@ class OutputRelay {
   };
 
   void pass_on(std::size_t member, std::size_t stream, std::string_view line);
+  void write_sink(std::size_t index);
   void open_log(std::size_t member);
   void flush_log(std::size_t member);
   std::size_t index_of(std::size_t stream) const { return sinks_.size() == 1 ? 0 : stream; }
