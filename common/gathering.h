@@ -34,15 +34,27 @@ constexpr std::optional<Gathering> gathering_named(std::string_view line) {
 
 /// And of an elastic job, after all have come: it goes on without this worker.
 inline constexpr std::string_view kLossBegin = "the job goes on without worker ";
+/// How many are in that its launcher has not started; said again and again while there are any.
+inline constexpr std::string_view kGuestsEnd = " workers are in that have joined by themselves";
+
+/// None: those are no digits, or not only.
+inline std::optional<std::uint32_t> whole_number(std::string_view digits) {
+  std::uint32_t number = 0;
+  const auto read = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  if (read.ec != std::errc() || read.ptr != digits.data() + digits.size()) return std::nullopt;
+  return number;
+}
 
 /// The number of the worker that a line says is lost; none: it says nothing like that.
 inline std::optional<std::uint32_t> loss_named(std::string_view line) {
   if (!line.starts_with(kLossBegin)) return std::nullopt;
-  line.remove_prefix(kLossBegin.size());
-  std::uint32_t number = 0;
-  const auto read = std::from_chars(line.data(), line.data() + line.size(), number);
-  if (read.ec != std::errc() || read.ptr != line.data() + line.size()) return std::nullopt;
-  return number;
+  return whole_number(line.substr(kLossBegin.size()));
+}
+
+/// How many a line says have joined; none: it says nothing like that.
+inline std::optional<std::uint32_t> guests_named(std::string_view line) {
+  if (!line.ends_with(kGuestsEnd)) return std::nullopt;
+  return whole_number(line.substr(0, line.size() - kGuestsEnd.size()));
 }
 
 }  // namespace stretto

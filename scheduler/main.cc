@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <gflags/gflags.h>
 
+#include <algorithm>
 #include <atomic>
 #include <ctime>
 
@@ -95,6 +96,15 @@ void write_down(JobFile& file, const Config& config, const std::string& address)
   }
 }
 
+// Workers that are in and that the launcher has not started: those have numbers below.
+std::uint32_t guests_in(const View& view, const Config& config) {
+  const Rank started = config.workers + config.restarts;
+  return static_cast<std::uint32_t>(std::ranges::count_if(view.members, [&](const auto& item) {
+    const Member& member = item.second;
+    return member.role == Role::kWorker && !member.left && member.number() >= started;
+  }));
+}
+
 Status serve() {
   const SignalBlock block;
   Result<Config> config = program_config(Role::kScheduler, flags_given());
@@ -133,14 +143,16 @@ Status serve() {
   MetricsFile agent(
       config->metrics_file, disk, outlook,
       [&scheduler, &clock] { return scheduler.watch().metrics(clock.now()); }, clock);
-  ReadyLine::Losses losses;
+  std::optional<ReadyLine::Changes> changes;
   if (config->job.elastic()) {
-    losses = [&scheduler]() -> const std::vector<Rank>& {
-      return scheduler.watch().lost_workers();
-    };
+    changes = {.losses = [&scheduler]() -> const std::vector<Rank>& {
+                 return scheduler.watch().lost_workers();
+               },
+               .guests = [&] { return guests_in(scheduler.view(), *config); }};
   }
   ReadyLine ready(
-      FLAGS_ready_fd, agent, [&scheduler] { return scheduler.gathering(); }, std::move(losses));
+      FLAGS_ready_fd, agent, [&scheduler] { return scheduler.gathering(); }, clock,
+      std::move(changes));
   if (Status status = ready.tell_address(*address); !status.ok()) return status;
   const auto give_up = [&scheduler](Status why) {
     scheduler.stop(std::move(why).with_peer("scheduler"));

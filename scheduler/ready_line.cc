@@ -26,11 +26,13 @@ void ReadyLine::step(Duration wait) {
   agent_.step(wait);
   if (descriptor_ < 0) return;
   tell_gathering();
-  if (descriptor_ >= 0 && losses_ != nullptr) tell_losses();
+  if (descriptor_ < 0 || !changes_ || told_ != Gathering::kComplete) return;
+  tell_losses();
+  if (descriptor_ >= 0) tell_guests();
 }
 
 void ReadyLine::tell_losses() {
-  const std::vector<Rank>& lost = losses_();
+  const std::vector<Rank>& lost = changes_->losses();
   while (told_losses_ < lost.size()) {
     const Said said = say(fmt::format("{}{}", kLossBegin, lost[told_losses_]));
     if (said == Said::kNever) return close();
@@ -39,13 +41,24 @@ void ReadyLine::tell_losses() {
   }
 }
 
+void ReadyLine::tell_guests() {
+  const std::uint32_t guests = changes_->guests();
+  const Time now = clock_.now();
+  if (guests == told_guests_ && (guests == 0 || now < guests_due_)) return;
+  const Said said = say(fmt::format("{}{}", guests, kGuestsEnd));
+  if (said == Said::kNever) return close();
+  if (said == Said::kNotYet) return;
+  told_guests_ = guests;
+  guests_due_ = now + kGuestsEvery;
+}
+
 void ReadyLine::tell_gathering() {
   const Gathering now = state_();
   if (now == told_) return;
   const Said said = say(line_of(now));
   if (said == Said::kNotYet) return;
   told_ = now;
-  const bool all_said = now == Gathering::kComplete && losses_ == nullptr;
+  const bool all_said = now == Gathering::kComplete && !changes_;
   if (said == Said::kNever || all_said) close();
 }
 

@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // ReadyLine: tells whoever started the scheduler, over a descriptor, where it listens, whether
-// workers wait for others, later that all nodes have come, and without whom the job goes on. A
-// launcher needs to know that: a job that has not come together need not be waited for, and who has
-// ended is missed while others wait.
+// workers wait for others, later that all nodes have come, and of an elastic job without whom it
+// goes on, and how many are in that have joined by themselves. A launcher needs to know that: a job
+// that has not come together need not be waited for, who has ended is missed while others wait, and
+// a job whose last worker was started elsewhere is not over.
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <optional>
 #include <string_view>
 #include <vector>
 
+#include "common/clock.h"
 #include "common/gathering.h"
 #include "stretto/status.h"
 #include "stretto/types.h"
@@ -20,16 +24,23 @@ namespace stretto {
 class ReadyLine final : public Agent {
  public:
   using State = std::function<Gathering()>;
-  /// The numbers of all workers that an elastic job has lost, in order.
-  using Losses = std::function<const std::vector<Rank>&()>;
+  /// Of an elastic job.
+  struct Changes {
+    std::function<const std::vector<Rank>&()> losses;  ///< Numbers of lost workers, in order.
+    std::function<std::uint32_t()> guests;  ///< Workers that are in and have joined by themselves.
+  };
+  /// Guests are told of at least as often.
+  static constexpr Duration kGuestsEvery = 1s;
 
   /// The agent outlives this. `descriptor` becomes ours, and is closed once all is said; -1: none.
-  /// Without `losses` that is when all have come.
-  ReadyLine(int descriptor, Agent& agent, State state, Losses losses = nullptr)
+  /// Without `changes` that is when all have come.
+  ReadyLine(int descriptor, Agent& agent, State state, const Clock& clock,
+            std::optional<Changes> changes = std::nullopt)
       : descriptor_(descriptor),
         agent_(agent),
         state_(std::move(state)),
-        losses_(std::move(losses)) {}
+        clock_(clock),
+        changes_(std::move(changes)) {}
   ~ReadyLine() override { close(); }
   ReadyLine(const ReadyLine&) = delete;
   ReadyLine& operator=(const ReadyLine&) = delete;
@@ -47,13 +58,17 @@ class ReadyLine final : public Agent {
   Said say(std::string_view text) const;
   void tell_gathering();
   void tell_losses();
+  void tell_guests();
   void close();
 
   int descriptor_;
   Agent& agent_;
   State state_;
-  Losses losses_;
+  const Clock& clock_;
+  const std::optional<Changes> changes_;
   std::size_t told_losses_ = 0;
+  std::uint32_t told_guests_ = 0;
+  Time guests_due_ = {};
   Gathering told_ = Gathering::kUnawaited;
 };
 

@@ -6,6 +6,7 @@ import os
 import re
 import signal
 import tempfile
+import time
 import unittest
 
 import cluster
@@ -161,6 +162,46 @@ class Losses(cluster.ClusterTest):
         for name in ("worker 1", "worker 2"):
             job.expect(rf"\[{name}\] done rank=\d size=3 {own} ")
         self.assertNotIn("wrong:", job.output() + came.output())
+        self.assert_nobody_left()
+
+    def leave_alone(self, job):
+        """One joins, and all that the launcher has started are lost; returns it."""
+        pids = job.members()
+        os.kill(pids["worker 0"], signal.SIGKILL)
+        job.expect(r"worker 0 .*the job goes on without it$")
+        came = self.join(job, 3)
+        came.expect(r"newcomers 1 before round \d+: us$")
+        for name in ("worker 1", "worker 2"):
+            os.kill(pids[name], signal.SIGKILL)
+            job.expect(rf"{name} .*the job goes on without it$")
+        came.expect(r"view rank=0 size=1$")
+        came.expect(r"^round \d+$")
+        return came
+
+    def go_on_alone(self, came):
+        said = [line for line in list(came.lines) if line.startswith("round ")]
+        came.expect(rf"^round {int(said[-1].removeprefix('round ')) + 15}$")
+
+    def test_who_has_joined_goes_on_when_all_from_the_launcher_are_lost(self):
+        job = self.begin("1:3", flags=("--drain", "2"))
+        came = self.leave_alone(job)
+        until = time.monotonic() + 4  # Longer than a job that is done may drain.
+        while time.monotonic() < until:
+            self.go_on_alone(came)
+        self.assertTrue(job.running(), job.output())
+        self.stop()
+        self.assertEqual(came.end(), 0, came.output())
+        self.assertEqual(job.end(), 0, job.output())
+        self.assertNotIn("sent SIGTERM", job.output())
+        self.assert_nobody_left()
+
+    def test_the_loss_of_the_last_one_that_has_joined_is_the_jobs(self):
+        job = self.begin("1:3")
+        came = self.leave_alone(job)
+        os.kill(came.pid, signal.SIGKILL)
+        self.assertEqual(came.end(), 128 + signal.SIGKILL)
+        self.assertNotEqual(job.end(), 0, job.output())
+        self.assertIn("worker 3 is lost", job.errors()[0].cause, job.output())
         self.assert_nobody_left()
 
     def test_too_few_end_the_job(self):

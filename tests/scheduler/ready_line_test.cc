@@ -7,7 +7,10 @@
 #include <unistd.h>
 
 #include <array>
+#include <optional>
 #include <string>
+
+#include "tests/sim/sim_network.h"
 
 namespace stretto {
 namespace {
@@ -31,8 +34,10 @@ TEST(ReadyLine, SaysWhereAndThenHowFarTheJobHasCome) {
   int ends[2] = {-1, -1};
   ASSERT_EQ(::pipe(ends), 0);
   ReadyIdle agent;
+  const sim::VirtualClock clock;
   Gathering gathering = Gathering::kUnawaited;
-  ReadyLine line(ends[1], agent, [&gathering] { return gathering; });
+  ReadyLine line(
+      ends[1], agent, [&gathering] { return gathering; }, clock);
   ASSERT_TRUE(line.tell_address("127.0.0.1:4711").ok());
   EXPECT_EQ(taken(ends[0]), "127.0.0.1:4711\n");
   const auto step = [&](Gathering now) {
@@ -58,7 +63,9 @@ TEST(ReadyLine, WhatAFullPipeDoesNotTakeIsSaidLater) {
   int ends[2] = {-1, -1};
   ASSERT_EQ(::pipe2(ends, O_NONBLOCK), 0);
   ReadyIdle agent;
-  ReadyLine line(ends[1], agent, [] { return Gathering::kComplete; });
+  const sim::VirtualClock clock;
+  ReadyLine line(
+      ends[1], agent, [] { return Gathering::kComplete; }, clock);
   const std::string block(4096, '-');
   while (::write(ends[1], block.data(), block.size()) > 0) {
   }
@@ -73,7 +80,9 @@ TEST(ReadyLine, WhatAFullPipeDoesNotTakeIsSaidLater) {
 
 TEST(ReadyLine, WithoutADescriptorOnlySteps) {
   ReadyIdle agent;
-  ReadyLine line(-1, agent, [] { return Gathering::kComplete; });
+  const sim::VirtualClock clock;
+  ReadyLine line(
+      -1, agent, [] { return Gathering::kComplete; }, clock);
   EXPECT_TRUE(line.tell_address("h:1").ok());
   line.step(0ns);
   EXPECT_EQ(agent.steps, 1);
@@ -84,7 +93,9 @@ TEST(ReadyLine, ADescriptorThatCannotBeWrittenToIsAnError) {
   ASSERT_EQ(::pipe(ends), 0);
   ::close(ends[1]);
   ReadyIdle agent;
-  ReadyLine line(ends[0], agent, [] { return Gathering::kUnawaited; });
+  const sim::VirtualClock clock;
+  ReadyLine line(
+      ends[0], agent, [] { return Gathering::kUnawaited; }, clock);
   EXPECT_EQ(line.tell_address("h:1").code(), Code::kInvalidArgument);
 }
 
@@ -92,30 +103,67 @@ TEST(ReadyLine, AReaderThatLeftAfterTheFirstLineChangesNothing) {
   int ends[2] = {-1, -1};
   ASSERT_EQ(::pipe(ends), 0);
   ReadyIdle agent;
-  ReadyLine line(ends[1], agent, [] { return Gathering::kComplete; });
+  const sim::VirtualClock clock;
+  ReadyLine line(
+      ends[1], agent, [] { return Gathering::kComplete; }, clock);
   ASSERT_TRUE(line.tell_address("h:1").ok());
   ::close(ends[0]);
   line.step(0ns);
   EXPECT_EQ(agent.steps, 1);
 }
 
-TEST(ReadyLine, SaysWithoutWhomAnElasticJobGoesOn) {
-  int ends[2] = {-1, -1};
-  ASSERT_EQ(::pipe(ends), 0);
-  ReadyIdle agent;
-  std::vector<Rank> lost;
-  ReadyLine line(
-      ends[1], agent, [] { return Gathering::kComplete; },
-      [&lost]() -> const std::vector<Rank>& { return lost; });
-  line.step(0ns);
-  EXPECT_EQ(taken(ends[0]), "all are here\n");
-  lost = {2, 0};
-  line.step(0ns);
-  EXPECT_EQ(taken(ends[0]), "the job goes on without worker 2\nthe job goes on without worker 0\n");
+class ReadyLineElastic : public testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_EQ(::pipe(ends_), 0);
+    line_.emplace(
+        ends_[1], agent_, [] { return Gathering::kComplete; }, clock_,
+        ReadyLine::Changes{.losses = [this]() -> const std::vector<Rank>& { return lost_; },
+                           .guests = [this] { return guests_; }});
+    ASSERT_EQ(said(), "all are here\n");
+  }
+  void TearDown() override { ::close(ends_[0]); }
+
+  // In a turn; "-": nothing.
+  std::string said() {
+    line_->step(0ns);
+    const ssize_t mark = ::write(ends_[1], "-", 1);
+    std::string text = taken(ends_[0]);
+    EXPECT_TRUE(mark == 1 && text.ends_with('-'));
+    return text.size() > 1 ? text.substr(0, text.size() - 1) : text;
+  }
+
+  int ends_[2] = {-1, -1};
+  ReadyIdle agent_;
+  sim::VirtualClock clock_;
+  std::vector<Rank> lost_;
+  std::uint32_t guests_ = 0;
+  std::optional<ReadyLine> line_;
+};
+
+TEST_F(ReadyLineElastic, SaysWithoutWhomTheJobGoesOn) {
+  lost_ = {2, 0};
+  EXPECT_EQ(said(), "the job goes on without worker 2\nthe job goes on without worker 0\n");
+  EXPECT_EQ(said(), "-");
   EXPECT_EQ(loss_named("the job goes on without worker 2"), 2U);
   EXPECT_FALSE(loss_named("the job goes on without worker 2x"));
   EXPECT_FALSE(loss_named("all are here"));
-  ::close(ends[0]);
+}
+
+TEST_F(ReadyLineElastic, SaysAgainAndAgainHowManyGuestsThereAre) {
+  guests_ = 2;
+  EXPECT_EQ(said(), "2 workers are in that have joined by themselves\n");
+  clock_.advance_to(clock_.now() + ReadyLine::kGuestsEvery - 1ns);
+  EXPECT_EQ(said(), "-");
+  clock_.advance_to(clock_.now() + 1ns);
+  EXPECT_EQ(said(), "2 workers are in that have joined by themselves\n");
+  guests_ = 0;
+  EXPECT_EQ(said(), "0 workers are in that have joined by themselves\n");
+  clock_.advance_to(clock_.now() + 10s);
+  EXPECT_EQ(said(), "-");
+  EXPECT_EQ(guests_named("12 workers are in that have joined by themselves"), 12U);
+  EXPECT_FALSE(guests_named(" workers are in that have joined by themselves"));
+  EXPECT_FALSE(guests_named("all are here"));
 }
 
 }  // namespace

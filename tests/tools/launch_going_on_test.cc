@@ -90,6 +90,73 @@ TEST_F(LaunchGoingOn, AServerIsNotForgiven) {
   EXPECT_FALSE(end({{kServer, kKilled}}).notes.empty());
 }
 
+// ---- workers that were started elsewhere
+
+class LaunchGuests : public LaunchGoingOn {
+ protected:
+  Reaction guests(std::uint32_t count) { return supervisor_.on_guests(count, now_); }
+  // All that were started here, one after the other.
+  void lose_all() {
+    for (const std::size_t member : {kFirstWorker, kSecondWorker}) {
+      end({{member, kKilled}});
+      goes_on_without(member);
+    }
+  }
+};
+
+TEST_F(LaunchGuests, TheJobLastsUntilTheLastOfThemHasLeft) {
+  run_all();
+  guests(1);
+  lose_all();
+  for (int second = 0; second < 100; ++second) {
+    now_ += 1s;
+    const Reaction none = guests(1);
+    EXPECT_TRUE(none.orders.empty() && none.notes.empty());
+  }
+  EXPECT_EQ(guests(0).notes.size(), 1U) << "the job was done without two that it had lost";
+  EXPECT_TRUE(end({{kServer, kFine}, {kScheduler, kFine}}).orders.empty());
+  ASSERT_TRUE(supervisor_.over());
+  EXPECT_EQ(supervisor_.verdict().exit_status, 0);
+}
+
+TEST_F(LaunchGuests, SoItDoesWhereThoseFromHereHaveLeftInOrder) {
+  run_all();
+  guests(2);
+  end({{kFirstWorker, kFine}, {kSecondWorker, kFine}});
+  now_ += 1s;
+  EXPECT_TRUE(guests(2).orders.empty());
+  now_ += 1s;
+  guests(0);
+  EXPECT_EQ(wait().orders.size(), 4U) << "servers may drain for a while, and are stopped then";
+}
+
+TEST_F(LaunchGuests, TheirFailureIsTheJobs) {
+  run_all();
+  guests(1);
+  lose_all();
+  const Reaction failed = end({{kScheduler, {false, 69}}});
+  EXPECT_EQ(failed.notes,
+            std::vector<std::string>{
+                "scheduler exited with status 69; the others have 3 s to end by themselves"});
+  end({{kServer, {false, 69}}});
+  ASSERT_TRUE(supervisor_.over());
+  EXPECT_EQ(verdict(),
+            "69 ERROR SchedulerLost role=scheduler rank=0 peer=- op=run cause=exited with status "
+            "69");
+}
+
+TEST_F(LaunchGuests, ASchedulerThatSaysNoMoreOfThemIsLost) {
+  run_all();
+  guests(1);
+  lose_all();
+  const Reaction late = wait();
+  EXPECT_EQ(elapsed(), Limits().word);
+  ASSERT_EQ(late.notes.size(), 1U);
+  EXPECT_EQ(late.notes[0],
+            "scheduler is lost: did not say for 6 s that the workers that have joined the job are "
+            "in; the others have 3 s to end by themselves");
+}
+
 // ---- workers that are started for others
 
 class LaunchReplacing : public SupervisorFixture {

@@ -76,6 +76,9 @@ struct JobEvidence {
   std::optional<int>
       interrupt;  ///< The launcher was sent this signal, before any failure or after.
 
+  std::uint32_t guests = 0;  ///< Workers that are in and were started elsewhere, by the
+                             ///< scheduler's last word.
+
   /// `member`, which has not run before, runs now.
   void record_start(std::size_t member);
   /// `member`, which runs, has ended.
@@ -87,8 +90,10 @@ struct JobEvidence {
   void record_out_of_sight(std::size_t member);
 
   bool is_alive(std::size_t member) const { return members[member].life == Witness::Life::kAlive; }
-  /// But for those without which the job has gone on.
+  /// Those that the launcher has started, but for those without which the job has gone on.
   bool workers_succeeded() const;
+  /// Workers that were started elsewhere have the scheduler's word, which has not ended well yet.
+  bool guests_go_on() const { return guests > 0 && !members.front().succeeded(); }
   bool failed() const;
   bool all_ended() const;
   /// "worker 0, worker 1 and 3 more".

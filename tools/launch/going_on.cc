@@ -6,6 +6,8 @@
 
 #include <algorithm>
 
+#include "common/clock.h"
+
 namespace stretto::launch {
 namespace {
 
@@ -13,6 +15,12 @@ constexpr std::size_t kScheduler = 0;
 
 // The job has ended well: who was to come for somebody else came too late, and is not missed.
 bool is_done(const JobEvidence& evidence) { return evidence.members[kScheduler].succeeded(); }
+
+// Nobody is left here of whom to hear that the scheduler stands still.
+bool only_guests(const JobEvidence& evidence) {
+  return evidence.guests_go_on() && evidence.workers_succeeded() && evidence.is_alive(kScheduler) &&
+         evidence.members[kScheduler].lost.ok();
+}
 
 }  // namespace
 
@@ -34,7 +42,21 @@ std::string GoingOn::take_word(JobEvidence& evidence, std::size_t member, Time n
                      witness.exit ? witness.exit->text() : "is lost");
 }
 
+void GoingOn::take_guests(JobEvidence& evidence, std::uint32_t guests, Time now) {
+  evidence.guests = guests;
+  guests_until_ = now + word_;
+}
+
 std::vector<std::size_t> GoingOn::look(JobEvidence& evidence, Time now) {
+  if (only_guests(evidence) && now >= guests_until_) {
+    evidence.record_loss(
+        kScheduler, 1,
+        Status(Code::kTimeout, fmt::format("did not say for {} s that the workers that have "
+                                           "joined the job are in",
+                                           seconds(word_)))
+            .with_operation("run"),
+        now);
+  }
   std::vector<std::size_t> forgiven;
   for (std::size_t member = 0; member < evidence.members.size(); ++member) {
     Witness& witness = evidence.members[member];
@@ -65,7 +87,7 @@ std::vector<std::size_t> GoingOn::overdue(const JobEvidence& evidence, Time now)
 }
 
 std::optional<Time> GoingOn::deadline(const JobEvidence& evidence) const {
-  Time first = Time::max();
+  Time first = only_guests(evidence) ? guests_until_ : Time::max();
   for (const Witness& witness : evidence.members) {
     if (witness.word_due) first = std::min(first, *witness.word_due);
   }

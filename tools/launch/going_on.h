@@ -26,6 +26,9 @@ class GoingOn {
   void await_word(JobEvidence& evidence, std::size_t member, Time now) const;
   /// The word has come: what the user should read of it, if it is news.
   std::string take_word(JobEvidence& evidence, std::size_t member, Time now);
+  /// So many workers are in that were started elsewhere. Where all that were started here have
+  /// ended the job lasts as long as that is said again and again.
+  void take_guests(JobEvidence& evidence, std::uint32_t guests, Time now);
   /// Time has passed: failures whose word did not come count from now on, but for those of workers
   /// that were started for others and have not come in: the job does without them. These.
   std::vector<std::size_t> look(JobEvidence& evidence, Time now);
@@ -43,6 +46,7 @@ class GoingOn {
   const Duration patience_;
   const Duration word_;
   const bool elastic_;
+  Time guests_until_ = {};               // So long the word about them is good.
   std::map<std::size_t, Time> ends_by_;  // Members that are lost and run.
 };
 

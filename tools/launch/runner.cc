@@ -188,6 +188,8 @@ void Runner::on_ready(std::string_view text) {
       const auto index = static_cast<std::size_t>(member - members_.begin());
       react(supervisor_.on_going_on_without(index, clock_.now()));
     }
+    const std::optional<std::uint32_t> guests = guests_named(text.substr(0, end));
+    if (guests) react(supervisor_.on_guests(*guests, clock_.now()));
     return;
   }
   const Result<HostPort> address = parse_host_port(text.substr(0, end));

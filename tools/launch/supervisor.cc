@@ -37,6 +37,19 @@ void go_on_without(GoingOn& going_on, JobEvidence& evidence, std::size_t member,
   reaction.notes.push_back(std::move(news));
 }
 
+// Whoever is lost to the others is not asked to end: it cannot hear, or not obey.
+std::vector<std::size_t> kill_abandoned(JobEvidence& evidence, LossDetector& losses,
+                                        GoingOn& going_on, Time now, Reaction& reaction) {
+  std::vector<std::size_t> abandoned = losses.abandoned(evidence, now);
+  const std::vector<std::size_t> overdue = going_on.overdue(evidence, now);
+  abandoned.insert(abandoned.end(), overdue.begin(), overdue.end());
+  for (const std::size_t member : abandoned) {
+    evidence.members[member].told = true;
+    reaction.orders.push_back({member, SIGKILL, SignalOrder::Scope::kGroup});
+  }
+  return abandoned;
+}
+
 }  // namespace
 
 Supervisor::Supervisor(const std::vector<JobMember>& members, const Limits& limits, Time now,
@@ -96,6 +109,11 @@ Reaction Supervisor::on_going_on_without(std::size_t member, Time now) {
     go_on_without(going_on_, evidence_, member, now, may_start(), reaction);
   append(reaction, on_time(now));
   return reaction;
+}
+
+Reaction Supervisor::on_guests(std::uint32_t guests, Time now) {
+  going_on_.take_guests(evidence_, guests, now);
+  return on_time(now);
 }
 
 Reaction Supervisor::on_never_ready(Status why, Time now) {
@@ -165,7 +183,9 @@ Reaction Supervisor::on_time(Time now) {
     go_on_without(going_on_, evidence_, member, now, more, reaction);
   }
   take_losses(now);
-  const std::vector<std::size_t> killed = kill_abandoned(now, reaction);
+  std::vector<std::size_t> killed;
+  if (!lifecycle_.stop_signal())
+    killed = kill_abandoned(evidence_, losses_, going_on_, now, reaction);
   std::string loss = news();
   const Phase met = lifecycle_.phase();
   // Each phase is entered once, so this ends.
@@ -173,7 +193,7 @@ Reaction Supervisor::on_time(Time now) {
     before = lifecycle_.phase();
     take(lifecycle_.step(facts(), now), before, reaction);
   }
-  const bool done = met == Phase::kRunning && evidence_.workers_succeeded();
+  const bool done = met == Phase::kRunning && facts().workers_succeeded;
   if (const std::string lost = GoingOn::farewell(evidence_); done && !lost.empty())
     reaction.notes.push_back(lost);
   for (const std::size_t member : killed) {
@@ -195,7 +215,7 @@ Lifecycle::Facts Supervisor::facts() const {
   return {.failed = evidence_.failed(),
           .hopeless = hopeless_,
           .all_ended = evidence_.all_ended(),
-          .workers_succeeded = evidence_.workers_succeeded(),
+          .workers_succeeded = evidence_.workers_succeeded() && !evidence_.guests_go_on(),
           .orphans_awaited = await_orphans_ && orphans_ > 0};
 }
 
@@ -223,25 +243,12 @@ void Supervisor::take_losses(Time now) {
   }
 }
 
-// Whoever is lost to the others is not asked to end: it cannot hear, or not obey.
-std::vector<std::size_t> Supervisor::kill_abandoned(Time now, Reaction& reaction) {
-  if (lifecycle_.stop_signal()) return {};
-  std::vector<std::size_t> abandoned = losses_.abandoned(evidence_, now);
-  const std::vector<std::size_t> overdue = going_on_.overdue(evidence_, now);
-  abandoned.insert(abandoned.end(), overdue.begin(), overdue.end());
-  for (const std::size_t member : abandoned) {
-    evidence_.members[member].told = true;
-    reaction.orders.push_back({member, SIGKILL, SignalOrder::Scope::kGroup});
-  }
-  return abandoned;
-}
-
 // Who is lost, and how that is known, in words; empty if that has been said.
 std::string Supervisor::news() {
   const bool starting = lifecycle_.phase() == Phase::kStarting;
   if (lifecycle_.stop_signal() || starting || hopeless_ || !evidence_.failed()) return {};
   const Verdict verdict = cause_of(evidence_);
-  const bool harmless = evidence_.workers_succeeded();
+  const bool harmless = facts().workers_succeeded;
   const bool once = harmless && !announced_.empty();
   if (once || std::find(announced_.begin(), announced_.end(), verdict.who) != announced_.end()) {
     return {};

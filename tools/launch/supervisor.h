@@ -73,6 +73,9 @@ class Supervisor {
   Reaction on_gathering(Gathering gathering, Time now);
   /// The scheduler says that the job goes on without this member.
   Reaction on_going_on_without(std::size_t member, Time now);
+  /// The scheduler says that so many workers are in that were started elsewhere. The job lasts as
+  /// long as that is said again and again.
+  Reaction on_guests(std::uint32_t guests, Time now);
   /// The scheduler will never say where it listens, or not even be started.
   Reaction on_never_ready(Status why, Time now);
   /// Processes found ended in one look, in no order. `orphans`: processes that were left behind by
@@ -107,7 +110,6 @@ class Supervisor {
   void record(const Ended& ended, Time now, Reaction& reaction);
   Lifecycle::Facts facts() const;
   void take_losses(Time now);
-  std::vector<std::size_t> kill_abandoned(Time now, Reaction& reaction);
   std::string news();
   void take(Step step, Phase before, Reaction& reaction);
   void stop(Reaction& reaction);

@@ -234,7 +234,8 @@ std::string Verdict::sentence() const {
 }
 
 Verdict judge(const JobEvidence& evidence) {
-  return evidence.workers_succeeded() ? Verdict() : cause_of(evidence);
+  const bool others_failed = evidence.guests_go_on() && evidence.failed();
+  return evidence.workers_succeeded() && !others_failed ? Verdict() : cause_of(evidence);
 }
 
 Verdict cause_of(const JobEvidence& evidence) {
