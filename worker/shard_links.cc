@@ -6,6 +6,7 @@
 
 #include "common/address.h"
 #include "common/check.h"
+#include "common/clock.h"
 
 namespace stretto {
 namespace {
@@ -43,8 +44,11 @@ Status ShardLinks::silence(Time now) const {
   for (const auto& [node, shard] : shards_) {
     if (shard.welcomed) continue;
     const Member& member = shard.member;
-    return Status(Code::kServerLost, fmt::format("{} at {} did not answer; can this host reach it?",
-                                                 member.describe(), host_port_of(member.address)))
+    return Status(Code::kServerLost,
+                  fmt::format(
+                      "{} at {} did not answer within {} s: this host cannot reach it, or it "
+                      "may open no more files, which its log says then",
+                      member.describe(), host_port_of(member.address), seconds(kShardPatience)))
         .with_peer(member.describe())
         .with_operation("join");
   }

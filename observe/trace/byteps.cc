@@ -2,6 +2,7 @@
 // Joins a part's records by round, and writes the file that BytePS would.
 #include "observe/trace/byteps.h"
 
+#include <errno.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -77,9 +78,13 @@ class BytepsSink final : public Sink {
   }
   void end(std::uint64_t dropped, const std::map<std::uint32_t, std::string>& names) override {
     trace_.tensors = names;
-    file_ << byteps_json(trace_) << '\n';
+    if (!(file_ << byteps_json(trace_) << '\n').flush()) {
+      log(Level::kWarning,
+          "the trace {} is not written in full: {}; make room there, or name another folder "
+          "(BYTEPS_TRACE_DIR)",
+          path_, std::strerror(errno));
+    }
     file_.close();
-    if (!file_) log(Level::kWarning, "the trace {} could not be written in full", path_);
     if (dropped + dropped_ > 0) {
       log(Level::kWarning, "{} lacks {} records, for which there was no room", path_,
           dropped + dropped_);

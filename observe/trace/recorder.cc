@@ -11,6 +11,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <utility>
 
 #include "common/descriptor.h"
 #include "common/log.h"
@@ -26,12 +27,16 @@ class FolderSink final : public Sink {
   FolderSink(std::string path, std::ofstream file)
       : path_(std::move(path)), file_(std::move(file)) {}
 
-  void take(std::span<const TraceNote> notes) override { write_notes(file_, notes); }
+  void take(std::span<const TraceNote> notes) override {
+    if (!file_) return;
+    write_notes(file_, notes);
+    look();
+  }
   void end(std::uint64_t dropped, const std::map<std::uint32_t, std::string>& names) override {
     for (const auto& [tensor, name] : names) write_name(file_, tensor, name);
     write_dropped(file_, dropped);
-    file_.close();
-    if (!file_) log(Level::kWarning, "the trace {} could not be written in full", path_);
+    if (file_.flush()) file_.close();
+    look();
     if (dropped > 0) {
       log(Level::kWarning,
           "{} lacks {} records, for which there was no room; raise STRETTO_TRACE_RECORDS", path_,
@@ -40,8 +45,18 @@ class FolderSink final : public Sink {
   }
 
  private:
+  // Said when it happens: the job may last for days.
+  void look() {
+    if (file_ || std::exchange(told_, true)) return;
+    log(Level::kWarning,
+        "the trace {} is not written in full: {}; make room there, or name another folder "
+        "(STRETTO_TRACE)",
+        path_, std::strerror(errno));
+  }
+
   std::string path_;
   std::ofstream file_;
+  bool told_ = false;
 };
 
 // What another job left there is not written over; nor is what another writes at the same time.

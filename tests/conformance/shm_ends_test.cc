@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Peers that come and go, by kill -9 too: what they leave is nothing. And what a payload costs in
 // copies.
+#include <gmock/gmock.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -15,6 +17,23 @@ namespace stretto::conformance {
 namespace {
 
 using ShmEnds = ShmInnocent;
+
+TEST_F(ShmEnds, WhoCannotBeLetInForLackOfDescriptorsIsInTheLog) {
+  const Descriptor stranger = shm::connect_to(name_of_address(address_)).or_exit();
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  testing::internal::CaptureStderr();
+  const int lowest_free = ::dup(0);
+  ::close(lowest_free);
+  const rlimit none{static_cast<rlim_t>(lowest_free), before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+  server_.poll(100ms);
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              testing::HasSubstr("wants to connect to " + address_ +
+                                 ", but: Too many open files; raise the limit (ulimit -n)"));
+  expect_innocent_works();
+}
 
 // But for the seats of processes with links to other hosts, which come and go with other tests.
 std::size_t files_in_dev_shm() {

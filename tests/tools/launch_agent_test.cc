@@ -157,12 +157,12 @@ TEST_F(LaunchFarHost, OrdersBecomeFramesAndFramesEvents) {
   say({Kind::kOutput, 0, 3, 0, {"line\n"}});
   say({Kind::kOrphans, 0, 0, 2, {}});
   EXPECT_EQ(host_->orphans(), 2u);
-  say({Kind::kEnded, 1, 3, SIGKILL, {}});
+  say({Kind::kEnded, kEndedForMemory, 3, SIGKILL, {}});
   say({Kind::kSignalled, 0, 0, SIGTERM, {}});
   EXPECT_EQ(take_events(),
-            (std::vector<std::string>{"ready 0 h:1\n", "ready 0 1\n", "ready 0 2\n", "ready 0 3\n",
-                                      "output 3 line\n", "ended 3 killed by SIGKILL",
-                                      "signalled 0 SIGTERM"}));
+            (std::vector<std::string>{
+                "ready 0 h:1\n", "ready 0 1\n", "ready 0 2\n", "ready 0 3\n", "output 3 line\n",
+                "ended 3 killed by SIGKILL, it seems for lack of memory", "signalled 0 SIGTERM"}));
   host_->finish(1s);
   EXPECT_EQ(*heard(), (AgentFrame{Kind::kFinish, 0, 0, 1000, {}}));
   say({Kind::kFinished, 0, 0, 1, {}});

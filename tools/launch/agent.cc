@@ -85,10 +85,15 @@ class HostAgent final : public HostEvents {
   }
   void on_ended(std::size_t member, Exit exit) override {
     tell_orphans();
-    send(Kind::kEnded, member, exit.number, {}, exit.by_signal ? 1 : 0);
+    send(Kind::kEnded, member, exit.number, {}, how(exit));
   }
 
  private:
+  static std::uint8_t how(const Exit& exit) {
+    if (!exit.by_signal) return kEndedByItself;
+    return exit.for_memory ? kEndedForMemory : kEndedBySignal;
+  }
+
   void send(Kind kind, std::size_t member, std::int64_t number, std::vector<std::string> texts,
             std::uint8_t detail = 0) {
     link_->send({kind, detail, static_cast<std::uint32_t>(member), number, std::move(texts)});

@@ -42,7 +42,10 @@ std::string signal_name(int signal) {
 }
 
 std::string Exit::text() const {
-  if (by_signal) return fmt::format("killed by {}", signal_name(number));
+  if (by_signal) {
+    return fmt::format("killed by {}{}", signal_name(number),
+                       for_memory ? ", it seems for lack of memory" : "");
+  }
   return fmt::format("exited with status {}", number);
 }
 

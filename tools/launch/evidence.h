@@ -20,12 +20,13 @@ namespace stretto::launch {
 /// How a process ended.
 struct Exit {
   bool by_signal = false;
-  int number = 0;  ///< Exit status, or the signal.
+  int number = 0;           ///< Exit status, or the signal.
+  bool for_memory = false;  ///< By SIGKILL, as the kernel killed somebody for lack of memory.
 
   bool failed() const { return by_signal || number != 0; }
   /// As a shell says it: 128 + signal for a signal.
   int status() const { return by_signal ? 128 + number : number; }
-  /// "exited with status 3", "killed by SIGKILL".
+  /// "exited with status 3", "killed by SIGKILL", "... it seems for lack of memory".
   std::string text() const;
 
   friend bool operator==(const Exit&, const Exit&) = default;

@@ -98,10 +98,11 @@ void FarHost::take_of_member(const AgentFrame& frame) {
       events_.on_ready(text);
       return;
     case Kind::kEnded: {
-      const bool signal = frame.detail != 0;
+      const bool signal = frame.detail != kEndedByItself;
       const bool possible = frame.number >= (signal ? 1 : 0) && frame.number <= (signal ? 64 : 255);
       if (!possible || running_.erase(frame.member) == 0) return;
-      events_.on_ended(frame.member, {signal, static_cast<int>(frame.number)});
+      events_.on_ended(frame.member,
+                       {signal, static_cast<int>(frame.number), frame.detail == kEndedForMemory});
       return;
     }
     default:  // Output.

@@ -25,6 +25,11 @@ inline constexpr std::int64_t kOutputWindow = 256 * 1024;
 /// An agent says something at least this often, unless what it says is not taken.
 inline constexpr Duration kAliveEvery = std::chrono::seconds(1);
 
+/// How a process ended: the detail of a kEnded.
+inline constexpr std::uint8_t kEndedByItself = 0;
+inline constexpr std::uint8_t kEndedBySignal = 1;
+inline constexpr std::uint8_t kEndedForMemory = 2;  ///< By SIGKILL; see MemoryKills.
+
 struct AgentFrame {
   enum class Kind : std::uint8_t {
     kHello = 1,  ///< Agent: `number` is its rank among agents or -1; texts: see AgentHello.
@@ -36,7 +41,7 @@ struct AgentFrame {
     kRefused,    ///< Agent: `member` could not be started. number: Code; texts: cause.
     kReady,      ///< Agent: texts: a line of the scheduler's; see HostEvents::on_ready.
     kOutput,     ///< Agent: detail: 0 stdout, 1 stderr; texts: the bytes.
-    kEnded,      ///< Agent: detail 1: by a signal; number: which, or the exit status.
+    kEnded,      ///< Agent: detail: kEndedBySignal...; number: which, or the status.
     kOrphans,    ///< Agent: number: how many run; comes before the kEnded that it belongs to.
     kSignalled,  ///< Agent: it was sent signal `number` itself.
     kFound,      ///< Agent: the answer to kLook; texts: one for each, "" if it is there.

@@ -39,6 +39,7 @@ void LocalHost::start(std::size_t member, const Command& command, bool tells_rea
   process->streams[0].descriptor = std::move(process->child.output);
   process->streams[1].descriptor = std::move(process->child.errors);
   orphans_.except(process->child.process_id);
+  memory_kills_.forget();
   const int handle = process->child.handle.get();
   processes_[member] = std::move(process);
   if (tells_ready) poller_.watch(ready_.get(), EPOLLIN, [this] { take_ready(); });
@@ -108,8 +109,13 @@ void LocalHost::take_ready() {
 
 void LocalHost::take_end(std::size_t member) {
   Process& process = *processes_.at(member);
-  const std::optional<Exit> exit = exit_of(process.child);
+  std::optional<Exit> exit = exit_of(process.child);
   if (!exit) return;
+  if (exit->by_signal && exit->number == SIGKILL) {
+    exit->for_memory = memory_kills_.explain_one();
+  } else {
+    memory_kills_.forget();
+  }
   poller_.unwatch(process.child.handle.get());
   // Its last words go before its end. A child of its own may write for ever.
   for (std::size_t stream = 0; stream < 2; ++stream) {

@@ -10,6 +10,7 @@
 
 #include "common/clock.h"
 #include "tools/launch/host.h"
+#include "tools/launch/memory_kills.h"
 #include "tools/launch/orphans.h"
 #include "tools/launch/poller.h"
 #include "tools/launch/spawn.h"
@@ -60,6 +61,7 @@ class LocalHost final : public Host {
   HostEvents& events_;
   const SignalState& signals_;
   Orphans orphans_;
+  MemoryKills memory_kills_;
   std::size_t orphan_count_ = 0;
   std::map<std::size_t, std::unique_ptr<Process>> processes_;  // By member.
   std::array<bool, 2> paused_{};

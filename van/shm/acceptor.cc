@@ -2,11 +2,13 @@
 // From somebody who connects to a link.
 #include "van/shm/acceptor.h"
 
+#include <cstring>
 #include <optional>
 #include <utility>
 
 #include "common/check.h"
 #include "common/clock.h"
+#include "common/log.h"
 
 namespace stretto::shm {
 namespace {
@@ -32,16 +34,21 @@ void Acceptor::accept(std::size_t room) {
   for (int i = 0; i < kMostAccepted; ++i) {
     Accepted accepted = accept_from(listener_);
     if (accepted.what == What::kNobody) return;
-    if (accepted.what == What::kNoDescriptor) return pause();
+    if (accepted.what == What::kNoDescriptor) return pause(accepted.error);
     if (accepted.what != What::kPeer || room == 0) continue;
     if (greet(ids_.next(), std::move(accepted.socket))) --room;
   }
 }
 
 // The listener would stay readable, and keep us from waiting.
-void Acceptor::pause() {
+void Acceptor::pause(int error) {
   watch_.remove(listener_.get());
-  listen_again_ = SteadyClock().now() + kPause;
+  const Time now = SteadyClock().now();
+  listen_again_ = now + kPause;
+  if (!lack_.due(now)) return;
+  log(Level::kWarning,
+      "somebody of this host wants to connect to shm:{}, but: {}; raise the limit (ulimit -n)",
+      name_, std::strerror(error));
 }
 
 void Acceptor::hear(LinkId id) {

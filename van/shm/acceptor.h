@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 
+#include "common/complaint.h"
 #include "van/polling.h"
 #include "van/shm/line.h"
 #include "van/shm/strangers.h"
@@ -40,7 +41,7 @@ class Acceptor {
   bool is_timed() const { return !strangers_.empty() || listen_again_ != Time(); }
 
  private:
-  void pause();
+  void pause(int error);
   bool greet(LinkId id, Descriptor socket);
 
   Watch& watch_;
@@ -50,6 +51,7 @@ class Acceptor {
   std::string name_;
   Descriptor listener_;
   Time listen_again_;  // Zero: listening.
+  Complaint lack_;
 };
 
 }  // namespace stretto::shm

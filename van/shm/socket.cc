@@ -105,7 +105,8 @@ Accepted accept_from(const Descriptor& listener) {
   }
   if (errno == EAGAIN) return {What::kNobody, {}};
   const bool gone = errno == ECONNABORTED || errno == EINTR;
-  return {gone ? What::kGone : What::kNoDescriptor, {}};
+  if (gone) return {What::kGone, {}};
+  return {What::kNoDescriptor, {}, errno};
 }
 
 Told tell(const Descriptor& socket, const Note& note, const Descriptor* memory) {

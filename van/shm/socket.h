@@ -48,6 +48,7 @@ struct Accepted {
   };
   What what = What::kNobody;
   Descriptor socket;
+  int error = 0;  ///< Of kNoDescriptor, as errno.
 };
 Accepted accept_from(const Descriptor& listener);
 

@@ -13,6 +13,7 @@
 #include <cstring>
 #include <utility>
 
+#include "common/clock.h"
 #include "common/failure.h"
 #include "common/log.h"
 #include "common/network.h"
@@ -100,6 +101,7 @@ AcceptedDescriptor ListeningSocket::accept() {
   if (caller.error == 0) return caller;
   watch_->remove(socket_.get());
   listening_ = false;
+  if (!lack_.due(SteadyClock().now())) return caller;
   log(Level::kWarning, "somebody wants to connect to {}, but: {}; raise the limit (ulimit -n)",
       address_, std::strerror(caller.error));
   return caller;

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "common/complaint.h"
 #include "common/descriptor.h"
 #include "stretto/status.h"
 #include "van/watch.h"
@@ -45,6 +46,7 @@ class ListeningSocket {
   Watch* watch_;
   std::uint64_t token_;
   bool listening_ = true;  // Is in the watch.
+  Complaint lack_;
 };
 
 }  // namespace stretto::zmq

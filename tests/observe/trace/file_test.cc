@@ -5,6 +5,8 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/resource.h>
 
 #include <filesystem>
 #include <fstream>
@@ -175,6 +177,26 @@ TEST_F(TraceFile, NothingInItIsTrusted) {
     EXPECT_EQ(status.code(), Code::kInvalidArgument);
     EXPECT_THAT(status.cause(), HasSubstr("worker-0.trace"));
   }
+}
+
+TEST_F(TraceFile, WhatEndsTheWritingIsSaidOnceAndWhenItHappens) {
+  ::signal(SIGXFSZ, SIG_IGN);
+  Result<std::unique_ptr<Sink>> sink = folder_sink(folder_, {});
+  ASSERT_TRUE(sink.ok()) << sink.status().text();
+  const std::vector<TraceNote> notes(64, TraceNote{record(1)});
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+  testing::internal::CaptureStderr();
+  const rlimit less{8192, before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &less), 0);
+  for (int i = 0; i < 100; ++i) (*sink)->take(notes);
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
+  const std::string said = testing::internal::GetCapturedStderr();
+  EXPECT_THAT(said, HasSubstr("worker-0.trace is not written in full: File too large; make room"));
+  testing::internal::CaptureStderr();
+  (*sink)->end(0, {});
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+  EXPECT_FALSE(read_folder(folder_)->nodes.empty()) << "what is there can be read";
 }
 
 TEST_F(TraceFile, FoldersAndFilesThatCannotBeAreNamed) {

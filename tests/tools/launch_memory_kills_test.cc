@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// Of which kills the kernel's count of those for lack of memory is an explanation.
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "tools/launch/evidence.h"
+#include "tools/launch/memory_kills.h"
+
+namespace stretto::launch {
+namespace {
+
+class LaunchMemoryKills : public testing::Test {
+ protected:
+  void counts(int kills) const {
+    std::ofstream(path_) << "nr_free_pages 12345\noom_kill " << kills << "\npswpin 7\n";
+  }
+
+  const std::string path_ = testing::TempDir() + "vmstat";
+};
+
+TEST_F(LaunchMemoryKills, EachThatIsCountedExplainsOne) {
+  counts(5);
+  MemoryKills kills(path_);
+  EXPECT_FALSE(kills.explain_one());
+  counts(7);
+  EXPECT_TRUE(kills.explain_one());
+  EXPECT_TRUE(kills.explain_one());
+  EXPECT_FALSE(kills.explain_one());
+}
+
+TEST_F(LaunchMemoryKills, WhatWasCountedBeforeIsNone) {
+  counts(5);
+  MemoryKills kills(path_);
+  counts(6);
+  kills.forget();
+  EXPECT_FALSE(kills.explain_one());
+  counts(7);
+  EXPECT_TRUE(kills.explain_one());
+}
+
+TEST_F(LaunchMemoryKills, WithoutACountNothingIsExplained) {
+  MemoryKills kills("/nonexistent");
+  EXPECT_FALSE(kills.explain_one());
+}
+
+TEST_F(LaunchMemoryKills, AnEndSaysSo) {
+  EXPECT_EQ((Exit{.by_signal = true, .number = 9, .for_memory = true}).text(),
+            "killed by SIGKILL, it seems for lack of memory");
+  EXPECT_EQ((Exit{true, 9}).text(), "killed by SIGKILL");
+}
+
+}  // namespace
+}  // namespace stretto::launch
