@@ -76,6 +76,8 @@ class Reduction {
   bool has_value() const { return !value_from_.empty(); }
   bool begun() const { return !here_.empty(); }
   bool done() const { return state_ == State::kDone; }
+  /// The sum of all here and below has gone to the parent, and its value has not come.
+  bool sent() const { return state_ == State::kSent; }
   const TreeNode& node() const { return node_; }
   /// Whom it waits for: itself, children, or the parent; nobody when it is done.
   std::vector<Place> awaited() const;

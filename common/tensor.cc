@@ -14,6 +14,8 @@ constexpr std::string_view kModeNames[] = {"sync", "bounded", "async", "eager", 
 constexpr std::string_view kRuleNames[] = {"sum",     "mean", "sgd", "momentum", "adam",
                                            "adagrad", "min",  "max", "product"};
 
+constexpr std::string_view kExchangeNames[] = {"servers", "direct", "ring", "halving", "tree"};
+
 }  // namespace
 
 std::string_view name_of(Mode mode) {
@@ -42,6 +44,19 @@ Result<Rule> rule_named(std::string_view name) {
   }
   return Status(Code::kInvalidArgument, fmt::format("rule '{}' is not known; there are {}", name,
                                                     fmt::join(kRuleNames, ", ")));
+}
+
+std::string_view name_of(Exchange exchange) {
+  const auto index = static_cast<std::size_t>(exchange);
+  return index < std::size(kExchangeNames) ? kExchangeNames[index] : "unknown";
+}
+
+Result<Exchange> exchange_named(std::string_view name) {
+  for (std::size_t i = 0; i < std::size(kExchangeNames); ++i) {
+    if (kExchangeNames[i] == name) return static_cast<Exchange>(i);
+  }
+  return Status(Code::kInvalidArgument, fmt::format("exchange '{}' is not known; there are {}",
+                                                    name, fmt::join(kExchangeNames, ", ")));
 }
 
 }  // namespace stretto

@@ -13,6 +13,8 @@ namespace stretto {
 
 /// Slots of a job.
 inline constexpr std::uint32_t kSlots = 4096;
+/// Workers of a job in which they may call one another; of larger ones rosters tell no addresses.
+inline constexpr std::uint32_t kMostCalledWorkers = 1024;
 
 /// Who is in the job. Grows an epoch with each change.
 struct Member {
@@ -20,7 +22,7 @@ struct Member {
   Role role = Role::kWorker;
   Rank rank = 0;
   std::uint32_t shard = 0;
-  std::string address;
+  std::string address;  ///< Empty: it cannot be called.
   bool left = false;
   bool lost = false;  ///< It left, and not in order.
   Rank moved_up = 0;  ///< By how much its rank is less than its number.

@@ -64,6 +64,35 @@ Status check_codec(const TensorSpec& spec) {
   return {};
 }
 
+// Workers add up in the tensor's own type, which a mean of the smaller ones does not bear.
+Status check_exchange(const TensorSpec& spec) {
+  const TensorOptions& options = spec.options;
+  if (options.exchange == Exchange::kServers) return {};
+  if (options.exchange > Exchange::kTree) {
+    return invalid(fmt::format("exchange {} of tensor '{}' is not known",
+                               static_cast<int>(options.exchange), spec.name));
+  }
+  const auto refused = [&spec, &options](std::string_view wanted, std::string_view found) {
+    return invalid(
+        fmt::format("tensor '{}': exchange {} is for {}, this is {}; use exchange servers",
+                    spec.name, name_of(options.exchange), wanted, found));
+  };
+  if (options.mode != Mode::kSync) return refused("mode sync", name_of(options.mode));
+  if (is_optimizer(options.update.rule)) {
+    return refused("values of their round (sum, mean, min, max, product)",
+                   stretto::name_of(options.update.rule));
+  }
+  if (options.codec && options.codec->lossy()) {
+    return refused("tensors without a codec", options.codec->describe());
+  }
+  const bool wide =
+      spec.dtype == Dtype::kF32 || spec.dtype == Dtype::kF64 || spec.dtype == Dtype::kI64;
+  if (options.update.rule == Rule::kMean && !wide) {
+    return refused("means of f32, f64 and i64", stretto::name_of(spec.dtype));
+  }
+  return {};
+}
+
 }  // namespace
 
 std::string TensorSpec::describe() const {
@@ -80,6 +109,9 @@ std::string TensorSpec::describe() const {
   }
   if (options.deterministic) text += " deterministic";
   if (options.bulk) text += " bulk";
+  if (options.exchange != Exchange::kServers) {
+    text += fmt::format(" by {}", name_of(options.exchange));
+  }
   if (options.codec) text += " as " + options.codec->describe();
   return text;
 }
@@ -188,6 +220,7 @@ Status check(const TensorSpec& spec) {
                     spec.name, name_of(options.mode)));
   }
   if (Status status = check_codec(spec); !status.ok()) return status;
+  if (Status status = check_exchange(spec); !status.ok()) return status;
   return check_eager(spec);
 }
 

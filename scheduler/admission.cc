@@ -96,11 +96,13 @@ Result<Member> Admission::admit(const Join& join) {
 }
 
 Member Admission::enter(const Join& join, Rank rank, Rank number) {
+  // Of a job that has no exchange among workers their addresses would only fill the roster.
+  const bool told = join.role == Role::kServer || config_.most_workers() <= kMostCalledWorkers;
   Member member{.node = next_node_++,
                 .role = join.role,
                 .rank = rank,
                 .shard = join.shard,
-                .address = join.address,
+                .address = told ? join.address : std::string(),
                 .moved_up = number - rank};
   if (join.role == Role::kWorker) numbers_.insert(number);
   entries_[{join.role, rank, join.shard}] = Entry{member, join.host, join.workers};

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "common/address.h"
 #include "van/greeting.h"
 
 namespace stretto {
@@ -13,6 +14,10 @@ Result<Join> join_from(const control::Hello& hello, const std::string& token) {
   if (hello.role != Role::kServer && hello.role != Role::kWorker) {
     return Status(Code::kRefused, fmt::format("{} comes as {}, wanted a worker or a server",
                                               hello.host, name_of(hello.role)));
+  }
+  if (!hello.address.empty() && !check_address(hello.address).ok()) {
+    return Status(Code::kRefused, fmt::format("{} says it listens at '{}', wanted host:port",
+                                              hello.host, hello.address));
   }
   return Join{.role = hello.role,
               .rank = hello.rank,

@@ -8,9 +8,9 @@
 #include <list>
 #include <thread>
 
+#include "common/advertised.h"
 #include "common/flags/flags.h"
 #include "common/memory.h"
-#include "common/network.h"
 #include "common/program.h"
 #include "common/signals.h"
 #include "observe/metrics/endpoint.h"
@@ -51,15 +51,6 @@ std::map<std::string, std::string> flags_given() {
   if (!FLAGS_transport.empty()) set["STRETTO_TRANSPORT"] = FLAGS_transport;
   if (!FLAGS_metrics_address.empty()) set["STRETTO_METRICS_ADDRESS"] = FLAGS_metrics_address;
   return set;
-}
-
-// The address that others are told: what was bound, unless that is every address.
-Result<std::string> advertised_host(const Config& config) {
-  if (!config.node_host.empty()) return config.node_host;
-  if (config.bind_host != "0.0.0.0") return std::string();
-  Result<HostPort> scheduler = parse_host_port(config.scheduler);
-  if (!scheduler.ok()) return scheduler.status();
-  return address_towards(scheduler->host, scheduler->port);
 }
 
 // The shards of this process, their loops, and the first error of any of them.

@@ -36,8 +36,8 @@ struct Hello {
   std::uint32_t workers = 0;  ///< What the sender was told of the job; 0: nothing.
   std::uint32_t servers = 0;
   NodeId node = 0;           ///< Given by the scheduler; 0 on the link to the scheduler.
-  std::string address = {};  ///< Servers: where this shard listens,
-  std::uint32_t shard = 0;   ///< its index in its server,
+  std::string address = {};  ///< Where it listens; empty: a worker that cannot be called.
+  std::uint32_t shard = 0;   ///< Servers: this shard's index in its server,
   std::uint32_t shards = 0;  ///< of so many.
   std::string host = {};     ///< For messages: host name and process id.
   std::string version = {};  ///< Release, for messages.

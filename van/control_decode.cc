@@ -188,8 +188,9 @@ CodecSpec codec_from(const wire::CodecSpec& codec) {
 }
 
 Result<TensorSpec> spec_from(const wire::TensorSpec& message) {
-  if (message.dtype() > 255 || message.mode() > 255 || message.rule() > 255) {
-    return malformed("a tensor's dtype, mode or rule is out of range");
+  if (message.dtype() > 255 || message.mode() > 255 || message.rule() > 255 ||
+      message.exchange() > 255) {
+    return malformed("a tensor's dtype, mode, rule or exchange is out of range");
   }
   TensorSpec spec;
   spec.name = message.name();
@@ -208,6 +209,7 @@ Result<TensorSpec> spec_from(const wire::TensorSpec& message) {
   spec.options.deterministic = message.deterministic();
   spec.options.bulk = message.bulk();
   spec.options.shape = message.shape();
+  spec.options.exchange = static_cast<Exchange>(message.exchange());
   if (message.has_codec()) spec.options.codec = codec_from(message.codec());
   if (Status status = check(spec); !status.ok()) return status;
   return canonical(std::move(spec));

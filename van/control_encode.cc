@@ -150,6 +150,7 @@ void write(const TensorSpec& spec, wire::TensorSpec& out) {
   out.set_deterministic(spec.options.deterministic);
   out.set_bulk(spec.options.bulk);
   out.set_shape(spec.options.shape);
+  out.set_exchange(number_of(spec.options.exchange));
   if (spec.options.codec) write(*spec.options.codec, *out.mutable_codec());
 }
 

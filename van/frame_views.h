@@ -242,6 +242,62 @@ struct AnswerFrame {
   }
 };
 
+/// The sum of what the sender and those below it contribute to a round of a part.
+struct UpFrame {
+  Key key = {};
+  std::uint64_t round = 0;  ///< From 1.
+  std::uint32_t root = 0;   ///< Of a broadcast.
+  bool assigns = false;     ///< It is a broadcast.
+  bool absent = false;      ///< They contribute nothing.
+  Dtype dtype = {};
+  std::int32_t priority = 0;
+
+  static UpFrame of(const Header& header) {
+    return {.key = header.key,
+            .round = header.version,
+            .root = static_cast<std::uint32_t>(header.base),
+            .assigns = (header.flags & kAssign) != 0,
+            .absent = (header.flags & kAbsent) != 0,
+            .dtype = static_cast<Dtype>(header.dtype),
+            .priority = header.priority};
+  }
+  Header header() const {
+    Header made;
+    made.kind = Kind::kUp;
+    made.dtype = static_cast<std::uint8_t>(dtype);
+    made.flags = static_cast<std::uint16_t>((assigns ? kAssign : 0) | (absent ? kAbsent : 0));
+    made.priority = priority;
+    made.key = key;
+    made.version = round;
+    made.base = root;
+    return made;
+  }
+};
+
+/// A round's value.
+struct DownFrame {
+  Key key = {};
+  std::uint64_t round = 0;
+  Dtype dtype = {};
+  std::int32_t priority = 0;
+
+  static DownFrame of(const Header& header) {
+    return {.key = header.key,
+            .round = header.version,
+            .dtype = static_cast<Dtype>(header.dtype),
+            .priority = header.priority};
+  }
+  Header header() const {
+    Header made;
+    made.kind = Kind::kDown;
+    made.dtype = static_cast<std::uint8_t>(dtype);
+    made.priority = priority;
+    made.key = key;
+    made.version = round;
+    return made;
+  }
+};
+
 /// A frame's identity among those of its part: the worker's round on it, or the number of a call.
 inline std::uint64_t round_of(const Header& header) {
   return header.kind == Kind::kValue ? header.own_applied : header.version;

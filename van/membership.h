@@ -47,11 +47,13 @@ class Membership {
   /// What a node says of itself in its hello.
   struct Self {
     std::uint32_t shard = 0;
-    std::string address;  ///< Where a shard listens; empty for workers.
+    std::string address;  ///< Where it listens; empty: a worker that cannot be called.
   };
 
   Membership(const Config& config, Self self, Van& van, const Clock& clock);
 
+  /// Where this node listens, if that is found out late. Before start().
+  void set_address(std::string address) { self_.address = std::move(address); }
   void start();
   /// A control message of the scheduler's link. Roster, welcome, heartbeat, leave, failure and
   /// fault of the whole job are handled here; true if it was one of these.

@@ -9,7 +9,7 @@
 namespace stretto::wire {
 namespace {
 
-bool known(Kind kind) { return kind >= Kind::kControl && kind <= Kind::kAnswer; }
+bool known(Kind kind) { return kind >= Kind::kControl && kind <= Kind::kDown; }
 
 bool carries_payload(const Header& header) {
   switch (header.kind) {
@@ -18,7 +18,9 @@ bool carries_payload(const Header& header) {
     case Kind::kMore:
     case Kind::kCall:
     case Kind::kAnswer:
+    case Kind::kDown:
       return true;
+    case Kind::kUp:
     case Kind::kPush:
       return (header.flags & kAbsent) == 0;
     default:
@@ -43,7 +45,9 @@ Status check_payload(const Header& header, std::size_t payload_bytes) {
         fmt::format("a frame of kind {} with flags {:#x} carries {} bytes, wanted none",
                     static_cast<int>(header.kind), header.flags, payload_bytes));
   }
-  if (header.kind != Kind::kPush && header.kind != Kind::kValue) return {};
+  const bool has_elements = header.kind == Kind::kPush || header.kind == Kind::kValue ||
+                            header.kind == Kind::kUp || header.kind == Kind::kDown;
+  if (!has_elements) return {};
   const std::size_t element = bytes_of(static_cast<Dtype>(header.dtype));
   if (header.codec != 0) {  // Its decoder knows what length it should have.
     if (header.dtype == static_cast<std::uint8_t>(Dtype::kF32)) return {};

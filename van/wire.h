@@ -40,13 +40,16 @@ enum class Kind : std::uint8_t {
   kMore = 7,    ///< More of the frame whose first slice had sequence `version`.
   kCall = 8,    ///< A user's message for the method `base`. Between RPC endpoints.
   kAnswer = 9,  ///< The answer to the call of number `version`, or the text of an error.
+  kUp = 10,     ///< The sum of a part's contributions, on its way up a tree. Worker to worker.
+  kDown = 11,   ///< A part's value, on its way down. Worker to worker.
 };
 
 enum Flags : std::uint16_t {
   kWantsValue = 1,  ///< push: send the value when the round is done (push_pull). value: it answers
                     ///< such a push, not a pull.
-  kAssign = 2,      ///< push: this round sets the value (broadcast); its one payload is the root's.
-  kAbsent = 4,      ///< push: takes part in the round without bytes (receivers of a broadcast;
+  kAssign = 2,      ///< push, up: this round sets the value (broadcast); its one payload is the
+                    ///< root's.
+  kAbsent = 4,      ///< push, up: takes part in the round without bytes (receivers of a broadcast;
                     ///< who sits out).
   kAbandoned = 8,   ///< more: the rest of that frame will not come.
   kCreditNow = 16,  ///< data: tell at once that this has been taken.
@@ -80,10 +83,12 @@ struct Header {
   Key key;                     ///< Part (tensor and part); for tables later: table and slot.
   std::uint32_t bytes = 0;     ///< Payload length, of this slice.
   std::uint32_t checksum = 0;  ///< CRC32C of the frame; van/checksum.h.
-  /// push: the round. pull: least version. value: rounds applied. call, answer: the call's number.
+  /// push, up, down: the round. pull: least version. value: rounds applied. call, answer: the
+  /// call's number.
   /// credit: the least round trip that the sender has seen of late, in nanoseconds; 0: none.
   std::uint64_t version = 0;
-  /// push: version it was computed from; of a broadcast, the root's rank. value: slowest round.
+  /// push: version it was computed from; of a broadcast, also up, the root's rank. value: slowest
+  /// round.
   /// call: hash of the method's name. answer: 0, or the Code of an error. credit: how long the
   /// sender's loop waits for a processor when it does, in nanoseconds; 0: not, or not known.
   std::uint64_t base = 0;

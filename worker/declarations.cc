@@ -89,6 +89,15 @@ void Declarations::on_declared(const control::Declared& declared, const Roster& 
 
 Result<Tensor> Declarations::add(const TensorSpec& spec, const control::Declared& declared,
                                  const Roster& roster, Rank rank) {
+  if (tensors_.find(declared.tensor) != nullptr) {
+    return Status(Code::kMalformed, fmt::format("the scheduler gave tensor '{}' the identity {}, "
+                                                "which is another's",
+                                                spec.name, declared.tensor));
+  }
+  ways_.named(declared.tensor, spec.name);
+  if (spec.options.exchange != Exchange::kServers) {
+    return add_among_workers(spec, declared.tensor, roster);
+  }
   const Cut cut(spec, roster.settings.part_bytes);
   const std::vector<NodeId> owners = owners_of(declared, cut.parts(), roster.slots);
   std::vector<LinkId> links;
@@ -96,16 +105,23 @@ Result<Tensor> Declarations::add(const TensorSpec& spec, const control::Declared
   if (links.size() != cut.parts() || std::ranges::count(links, LinkId{0}) != 0) {
     return Status(Code::kMalformed, "the scheduler named no owner for some part");
   }
-  if (tensors_.find(declared.tensor) != nullptr) {
-    return Status(Code::kMalformed, fmt::format("the scheduler gave tensor '{}' the identity {}, "
-                                                "which is another's",
-                                                spec.name, declared.tensor));
-  }
   tensors_.add(declared.tensor, spec, cut, links, rank);
-  ways_.named(declared.tensor, spec.name);
   const control::Open open = open_of(declared, spec);
   for (LinkId link : std::set<LinkId>(links.begin(), links.end())) ways_.tell_shard(link, open);
   return Tensor{declared.tensor, spec.dtype, spec.elements};
+}
+
+// Its parts have no owners, and so no links of their own.
+Result<Tensor> Declarations::add_among_workers(const TensorSpec& spec, std::uint32_t id,
+                                               const Roster& roster) {
+  const Cut cut(spec, roster.settings.part_bytes);
+  tensors_.add(id, spec, cut, std::vector<LinkId>(cut.parts()));
+  TensorState& tensor = *tensors_.find(id);
+  if (Status status = ways_.join_workers(tensor, roster); !status.ok()) {
+    tensor.fail(status);
+    return status;
+  }
+  return Tensor{id, spec.dtype, spec.elements};
 }
 
 void Declarations::on_refused(const std::string& name, const Status& why) {

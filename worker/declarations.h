@@ -25,6 +25,8 @@ class Declarations {
     std::function<void(const control::Declare&)> tell_scheduler;
     std::function<void(LinkId, const control::Open&)> tell_shard;
     std::function<void(std::uint32_t, const std::string&)> named;  ///< A tensor's number and name.
+    /// A tensor is exchanged among the workers; or why it cannot be.
+    std::function<Status(const TensorState&, const Roster&)> join_workers;
   };
 
   /// Tensors are added there when they are known. All outlive this.
@@ -56,6 +58,7 @@ class Declarations {
   };
   Result<Tensor> add(const TensorSpec& spec, const control::Declared& declared,
                      const Roster& roster, Rank rank);
+  Result<Tensor> add_among_workers(const TensorSpec& spec, std::uint32_t id, const Roster& roster);
 
   const Config& config_;
   const Clock& clock_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // ExchangeWay: how operations on some tensors are carried out: through servers, or among workers.
-// Which operations are in flight and when they end is Exchange's.
+// Which operations are in flight and when they end is Exchanges's.
 #pragma once
 
 #include <functional>

@@ -13,6 +13,10 @@ namespace {
 
 constexpr Duration kHindsight = 1s;
 
+bool is_among_workers(const wire::Header& header) {
+  return header.kind == wire::Kind::kUp || header.kind == wire::Kind::kDown;
+}
+
 Time long_ago(const Clock& clock, const Membership& membership) {
   return clock.now() - membership.settings().heartbeat;
 }
@@ -27,6 +31,8 @@ ProgramWork::ProgramWork(const Config& config, const Clock& clock, Van& van,
       membership_(membership),
       shards_(shards),
       exchange_(van, clock, tensors_, config.operation_timeout, std::move(coder)),
+      peers_(van, config.token),
+      members_(van, tensors_, peers_, exchange_.outcomes()),
       states_(van, clock, config.operation_timeout),
       declarations_(
           config, clock, shards, tensors_,
@@ -37,7 +43,11 @@ ProgramWork::ProgramWork(const Config& config, const Clock& clock, Van& van,
            .tell_shard = [this](LinkId link,
                                 const control::Open& open) { van_.send_control(link, open); },
            .named = [&trace](std::uint32_t tensor,
-                             const std::string& name) { trace.name(tensor, name); }}),
+                             const std::string& name) { trace.name(tensor, name); },
+           .join_workers =
+               [this](const TensorState& tensor, const Roster& roster) {
+                 return members_.add(tensor, roster, membership_.node());
+               }}),
       stand_in_(tensors_, exchange_,
                 {.declare = [this](const TensorSpec& spec,
                                    Declared done) { declare(spec, std::move(done)); },
@@ -62,6 +72,7 @@ ProgramWork::ProgramWork(const Config& config, const Clock& clock, Van& van,
                 barriers_.begin_after(barriers);
               }}) {
   exchange_.set_tracer(&trace.tracer());
+  exchange_.set_members(members_);
 }
 
 // ---- requests
@@ -114,6 +125,12 @@ void ProgramWork::barrier(const Done& done) {
 // The others may go on for as long as they like; if one of them is lost, we hear of that.
 void ProgramWork::sit_out(BarrierCalls::Done done) {
   if (!refusal_.ok()) return done(Status(refusal_).with_operation("sit_out"));
+  if (members_.has_tensors()) {
+    return done(Status(Code::kUnsupported,
+                       "a tensor is exchanged among workers, where none can sit out; declare it "
+                       "with exchange servers")
+                    .with_operation("sit_out"));
+  }
   barriers_.sit_out(std::move(done));
 }
 
@@ -143,6 +160,16 @@ void ProgramWork::on_shard(const control::Message& message, const Member& shard)
   }
 }
 
+void ProgramWork::on_data(LinkId link, const wire::Header& header, Buffer payload) {
+  if (is_among_workers(header)) return members_.on_data(link, header, std::move(payload));
+  exchange_.servers().on_data(header, payload);
+}
+
+std::span<std::byte> ProgramWork::landing(LinkId link, const wire::Header& header) {
+  return is_among_workers(header) ? members_.landing(link, header)
+                                  : exchange_.servers().landing(header);
+}
+
 void ProgramWork::on_fault(const control::Fault& fault, const std::string& peer) {
   const Status why = Status(fault.why).with_peer(peer);
   if (fault.name == "barrier" && fault.tensor == 0) {
@@ -167,6 +194,9 @@ Status ProgramWork::cause_of(const Status& error) const {
 
 void ProgramWork::tick() {
   exchange_.tick();
+  if (membership_.roster()) {
+    peers_.follow(*membership_.roster(), membership_.hello(), clock_.now());
+  }
   states_.tick();
   declarations_.tick();
   if (barriers_.late()) {
@@ -178,8 +208,8 @@ void ProgramWork::tick() {
 }
 
 Time ProgramWork::next_due() const {
-  return std::min({exchange_.operations().next_due(), states_.next_due(), declarations_.next_due(),
-                   barriers_.next_due(), steps_.next_due()});
+  return std::min({exchange_.operations().next_due(), peers_.next_due(), states_.next_due(),
+                   declarations_.next_due(), barriers_.next_due(), steps_.next_due()});
 }
 
 bool ProgramWork::idle() const {

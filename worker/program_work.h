@@ -15,8 +15,10 @@
 #include "van/van.h"
 #include "worker/barrier_calls.h"
 #include "worker/declarations.h"
-#include "worker/exchange.h"
+#include "worker/exchanges.h"
 #include "worker/job_steps.h"
+#include "worker/member_exchange.h"
+#include "worker/peer_links.h"
 #include "worker/shard_links.h"
 #include "worker/stand_in.h"
 #include "worker/state_transfers.h"
@@ -60,8 +62,13 @@ class ProgramWork {
 
   void on_scheduler(const control::Message& message);
   void on_shard(const control::Message& message, const Member& shard);
-  Exchange& exchange() { return exchange_; }
-  const Exchange& exchange() const { return exchange_; }
+  void on_data(LinkId link, const wire::Header& header, Buffer payload);
+  /// Where slices of a value are wanted; empty if it is not, or not yet known.
+  std::span<std::byte> landing(LinkId link, const wire::Header& header);
+  Exchanges& exchange() { return exchange_; }
+  const Exchanges& exchange() const { return exchange_; }
+  PeerLinks& peers() { return peers_; }
+  MemberExchange& members() { return members_; }
 
   void tick();
   Time next_due() const;
@@ -85,7 +92,9 @@ class ProgramWork {
   const Membership& membership_;
   const ShardLinks& shards_;
   Tensors tensors_;
-  Exchange exchange_;
+  Exchanges exchange_;
+  PeerLinks peers_;
+  MemberExchange members_;
   StateTransfers states_;
   Declarations declarations_;
   StandIn stand_in_;

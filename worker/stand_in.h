@@ -7,7 +7,7 @@
 #include <functional>
 
 #include "van/control.h"
-#include "worker/exchange.h"
+#include "worker/exchanges.h"
 
 namespace stretto {
 
@@ -23,7 +23,7 @@ class StandIn {
   };
 
   /// The tensors and the exchange outlive this, and this all calls of what `declare` was given.
-  StandIn(const Tensors& tensors, Exchange& exchange, Ways ways)
+  StandIn(const Tensors& tensors, Exchanges& exchange, Ways ways)
       : tensors_(tensors), exchange_(exchange), ways_(std::move(ways)) {}
 
   /// From now on, until the barrier of this number (from 1) is open, the program makes no shares.
@@ -48,7 +48,7 @@ class StandIn {
   void attend(const Tensor& tensor, std::uint32_t part, std::uint64_t round);
 
   const Tensors& tensors_;
-  Exchange& exchange_;
+  Exchanges& exchange_;
   Ways ways_;
   std::uint64_t number_ = 0;  // Of the barrier; 0: the program makes shares.
 };

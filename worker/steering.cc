@@ -32,6 +32,8 @@ bool Steering::steer(const OperationPtr& operation, const detail::Change& change
 // what it has encoded.
 bool Steering::may_cancel(const Operation& operation) const {
   if (!operation.pushes()) return true;
+  const bool by_servers = tensors_.of(operation).spec.options.exchange == Exchange::kServers;
+  if (!by_servers && operation.parts_begun > 0) return false;  // Sums of others may have it.
   if (van_.queue().backlog().untouched(operation.id) < operation.parts_begun) return false;
   const bool coded = tensors_.of(operation).parts.front().codec.coder != nullptr;
   return !coded || operation.parts_begun == 0;

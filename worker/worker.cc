@@ -4,8 +4,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <atomic>
 
+#include "common/advertised.h"
 #include "common/clock.h"
 #include "common/completion.h"
 #include "common/config.h"
@@ -28,6 +30,14 @@ namespace detail {
 
 Status interrupted(std::string_view what) {
   return Status(Code::kCancelled, "the wait was interrupted").with_operation(what);
+}
+
+// A scheduler elsewhere says that the job spans hosts.
+Config seen_from_others(Config config) {
+  const Result<HostPort> scheduler = parse_host_port(config.scheduler);
+  const bool spans = scheduler.ok() && !is_loopback(scheduler->host);
+  if (spans && is_loopback(config.bind_host)) config.bind_host = "0.0.0.0";
+  return config;
 }
 
 /// The node and its loop. Thread: any.
@@ -56,6 +66,7 @@ class WorkerImpl {
   }
   Status join() {
     const auto joined = std::make_shared<Completion<bool>>();
+    listen();
     node_.join([joined](const Status& status) { joined->end(status, true); });
     if (!config_.metrics_address.empty()) node_.set_board(board_.get());
     node_.set_input(input_.get());
@@ -93,6 +104,18 @@ class WorkerImpl {
 
  private:
   static constexpr Duration kLastPatience = 10s;
+
+  // Only tensors that are exchanged among workers want it, so those who have none need not care.
+  void listen() {
+    const Config seen = seen_from_others(config_);
+    const Result<std::string> host = advertised_host(seen);
+    Status status = host.status();
+    if (host.ok()) status = node_.listen(seen.bind_host + ":0", *host);
+    if (!status.ok()) {
+      log(Level::kWarning, "no worker can call this one, and no tensor be exchanged among them: {}",
+          status.cause());
+    }
+  }
 
   // After work of a codec, which has ended before the loop does.
   void return_to_loop(Coder::Work then) {
@@ -255,7 +278,8 @@ Result<Worker> Worker::join(const Options& options) {
   set_log_identity({"worker", config.rank});
   promise_last_words();
   warn_of_unread_variables();
-  const std::uint64_t links = std::uint64_t{config.servers} * config.shards + 1;
+  const std::uint64_t links = std::uint64_t{config.servers} * config.shards + 1 +
+                              std::min(config.workers, kMostCalledWorkers);
   if (Status status = raise_file_limit(kFilesALink * links + kFilesBesides); !status.ok()) {
     return status;
   }

@@ -6,7 +6,7 @@
 
 namespace stretto {
 
-metrics::Metrics worker_metrics(const Van& van, const Exchange& exchange, Rank rank,
+metrics::Metrics worker_metrics(const Van& van, const Exchanges& exchange, Rank rank,
                                 const Heartbeats& heartbeats, const Reported& reported) {
   using metrics::Type;
   const metrics::Labels labels = {{"role", "worker"}, {"rank", std::to_string(rank)}};

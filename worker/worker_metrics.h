@@ -6,12 +6,12 @@
 #include "observe/reported.h"
 #include "van/membership.h"
 #include "van/van.h"
-#include "worker/exchange.h"
+#include "worker/exchanges.h"
 
 namespace stretto {
 
 /// What a worker's van, exchange, heartbeats and readers have done, and what its program reports.
-metrics::Metrics worker_metrics(const Van& van, const Exchange& exchange, Rank rank,
+metrics::Metrics worker_metrics(const Van& van, const Exchanges& exchange, Rank rank,
                                 const Heartbeats& heartbeats, const Reported& reported);
 
 }  // namespace stretto

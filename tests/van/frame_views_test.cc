@@ -119,6 +119,16 @@ TEST(FrameViews, CallsAndAnswersHaveTheCallsNumber) {
   EXPECT_EQ(encode(AnswerFrame::of(answer).header()), encode(answer));
 }
 
+TEST(FrameViews, SumsGoUpAndValuesDown) {
+  const Header up = with_part({Kind::kUp, kAssign | kAbsent, 5, 3});
+  EXPECT_EQ(encode(UpFrame::of(up).header()), encode(up));
+  EXPECT_TRUE(UpFrame::of(up).assigns && UpFrame::of(up).absent);
+  EXPECT_EQ(UpFrame::of(up).root, 3U);
+  const Header down = with_part({Kind::kDown, 0, 5, 0});
+  EXPECT_EQ(encode(DownFrame::of(down).header()), encode(down));
+  EXPECT_EQ(DownFrame::of(down).round, 5U);
+}
+
 TEST(FrameViews, AFrameIsOfTheRoundThatItsWorkerCounts) {
   EXPECT_EQ(round_of(PushFrame{.round = 5}.header()), 5U);
   EXPECT_EQ(round_of(ValueFrame{.facts = {.version = 9, .own_applied = 7}}.header()), 7U);

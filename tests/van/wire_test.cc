@@ -72,6 +72,8 @@ TEST(Wire, NumbersOfKindsAndFlagsNeverChange) {
   EXPECT_EQ(static_cast<int>(Kind::kMore), 7);
   EXPECT_EQ(static_cast<int>(Kind::kCall), 8);
   EXPECT_EQ(static_cast<int>(Kind::kAnswer), 9);
+  EXPECT_EQ(static_cast<int>(Kind::kUp), 10);
+  EXPECT_EQ(static_cast<int>(Kind::kDown), 11);
   EXPECT_EQ(kWantsValue, 1);
   EXPECT_EQ(kAssign, 2);
   EXPECT_EQ(kAbsent, 4);
@@ -129,7 +131,8 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{"Magic", [](Header& h) { h.magic = 0x1234; }, 8, Code::kMalformed, "0x1234"},
         Refusal{"Protocol", [](Header& h) { h.protocol = 9; }, 8, Code::kRefused, "protocol 9"},
         Refusal{"KindZero", [](Header& h) { h.kind = Kind{0}; }, 8, Code::kMalformed, "kind 0"},
-        Refusal{"KindTen", [](Header& h) { h.kind = Kind{10}; }, 8, Code::kMalformed, "kind 10"},
+        Refusal{"KindTwelve", [](Header& h) { h.kind = Kind{12}; }, 8, Code::kMalformed,
+                "kind 12"},
         Refusal{"Flags", [](Header& h) { h.flags = 256; }, 8, Code::kMalformed, "flags 0x100"},
         Refusal{"Codec", [](Header& h) { h.codec = 8; }, 8, Code::kMalformed, "codec 8"},
         Refusal{"CodecOfOtherType",

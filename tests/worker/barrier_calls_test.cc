@@ -2,7 +2,7 @@
 // When a worker enters the barrier of a call, and how calls end.
 #include "worker/barrier_calls.h"
 
-#include "tests/worker/exchange_fixture.h"
+#include "tests/worker/exchanges_fixture.h"
 
 namespace stretto {
 namespace {

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/worker/exchange_fixture.h"
+#include "tests/worker/exchanges_fixture.h"
 
 namespace stretto {
 namespace {

@@ -2,7 +2,7 @@
 // What a worker whose program sits out does with the wishes of shards.
 #include "worker/stand_in.h"
 
-#include "tests/worker/exchange_fixture.h"
+#include "tests/worker/exchanges_fixture.h"
 
 namespace stretto {
 namespace {

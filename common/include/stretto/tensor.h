@@ -38,6 +38,23 @@ std::string_view name_of(Mode mode);
 /// those that there are.
 Result<Mode> mode_named(std::string_view name);
 
+/// By which way contributions meet. Among workers each part of a tensor goes up a tree of them, is
+/// added up on the way, and its value comes down: no byte passes a server. That is for kSync and
+/// values of their round (kSum, kMean of f32, f64 and i64, kMin, kMax, kProduct), without a codec,
+/// in jobs of fixed size, by push_pull() and broadcast().
+enum class Exchange : std::uint8_t {
+  kServers = 0,  ///< Each part has a server.
+  kDirect = 1,   ///< Each part has a worker, to whom all others send theirs: least latency.
+  kRing = 2,     ///< Each part goes once around all workers, and its value back.
+  kHalving = 3,  ///< Recursive halving, then doubling (Rabenseifner, ICCS 2004).
+  kTree = 4,     ///< Binary trees, one for each worker as the root.
+};
+
+/// "servers", "direct", "ring", "halving" or "tree"; "unknown" for a number that is no Exchange.
+std::string_view name_of(Exchange exchange);
+/// The exchange of that name; others are kInvalidArgument, with a list of those that there are.
+Result<Exchange> exchange_named(std::string_view name);
+
 /// What a server does with a round's contributions (sync, eager), or with each one (bounded, async,
 /// eager_async). kSum, kMean, kMin, kMax and kProduct make values of contributions; the others are
 /// optimizers (is_optimizer), which keep parameters at the servers. Written below: w the
@@ -131,6 +148,7 @@ struct TensorOptions {
   /// another: printable ASCII, at most 256 bytes. Only compared and shown, so that workers whose
   /// tensors have as many elements in other shapes get a kMismatch. Empty: one dimension.
   std::string shape = {};
+  Exchange exchange = Exchange::kServers;
 };
 
 /// True where a value is made of its round's contributions alone, and nothing of it stays for the

@@ -1,37 +1,47 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is begun, given up and late.
-#include "worker/exchange.h"
+#include "worker/exchanges.h"
 
 #include <fmt/format.h>
 
+#include "common/check.h"
+
 namespace stretto {
 
-Exchange::Exchange(Van& van, const Clock& clock, Tensors& tensors, Duration operation_timeout,
-                   std::unique_ptr<Coder> coder)
+Exchanges::Exchanges(Van& van, const Clock& clock, Tensors& tensors, Duration operation_timeout,
+                     std::unique_ptr<Coder> coder)
     : van_(van),
       clock_(clock),
       tensors_(tensors),
       operations_(clock, operation_timeout, tensors),
-      servers_(
-          van, clock, tensors, std::move(coder),
-          {.end = [this](const OperationPtr& operation,
-                         const Status& status) { operations_.end(operation, status); },
-           .fail_tensor = [this](std::uint32_t id, const Status& why) { fail_tensor(id, why); },
-           .progress = progress_}),
+      servers_(van, clock, tensors, std::move(coder), outcomes()),
       steering_(van, tensors, operations_) {}
 
-void Exchange::set_tracer(Tracer* tracer) {
+Outcomes Exchanges::outcomes() {
+  return {.end = [this](const OperationPtr& operation,
+                        const Status& status) { operations_.end(operation, status); },
+          .fail_tensor = [this](std::uint32_t id, const Status& why) { fail_tensor(id, why); },
+          .progress = progress_};
+}
+
+ExchangeWay& Exchanges::way_of(const TensorState& tensor) {
+  if (tensor.spec.options.exchange == Exchange::kServers) return servers_;
+  STRETTO_CHECK(members_ != nullptr);
+  return *members_;
+}
+
+void Exchanges::set_tracer(Tracer* tracer) {
   operations_.set_tracer(tracer);
   servers_.set_tracer(tracer);
 }
 
-Status Exchange::refusal_of(const Operation& operation) {
+Status Exchanges::refusal_of(const Operation& operation) {
   if (Status status = tensors_.check(operation.tensor); !status.ok()) return status;
   const TensorState& tensor = *tensors_.find(operation.tensor.id);
   return tensor.failed.ok() ? way_of(tensor).refusal(tensor, operation) : tensor.failed;
 }
 
-void Exchange::start(const OperationPtr& operation) {
+void Exchanges::start(const OperationPtr& operation) {
   operations_.admit(*operation);
   const Status refused = refusal_of(*operation);
   if (!refused.ok()) return operations_.end(operation, refused);
@@ -41,13 +51,13 @@ void Exchange::start(const OperationPtr& operation) {
   way_of(tensor).begin(tensor, operation);
 }
 
-void Exchange::steer(const OperationPtr& operation, const detail::Change& change) {
+void Exchanges::steer(const OperationPtr& operation, const detail::Change& change) {
   if (!steering_.steer(operation, change)) return;
   TensorState& tensor = tensors_.of(*operation);
   way_of(tensor).advance(tensor, *operation);
 }
 
-void Exchange::fail_tensor(std::uint32_t id, const Status& why) {
+void Exchanges::fail_tensor(std::uint32_t id, const Status& why) {
   TensorState* tensor = tensors_.find(id);
   if (tensor == nullptr || !tensor->failed.ok()) return;
   tensor->fail(why);
@@ -56,13 +66,13 @@ void Exchange::fail_tensor(std::uint32_t id, const Status& why) {
 }
 
 // An operation of a tensor that has failed.
-void Exchange::give_up(const OperationPtr& operation, const Status& why) {
+void Exchanges::give_up(const OperationPtr& operation, const Status& why) {
   van_.queue().cancel(operation->id);
   way_of(tensors_.of(*operation)).forget(*operation);
   operations_.end(operation, why);
 }
 
-void Exchange::end_all(const Status& why) {
+void Exchanges::end_all(const Status& why) {
   servers_.stop();
   tensors_.fail_all(why);
   const std::vector<OperationPtr> doomed = operations_.all();
@@ -70,7 +80,7 @@ void Exchange::end_all(const Status& why) {
   operations_.end_free();
 }
 
-void Exchange::tick() {
+void Exchanges::tick() {
   const Time now = clock_.now();
   while (const Operation* late = operations_.late(now)) {
     const TensorState& tensor = tensors_.of(*late);

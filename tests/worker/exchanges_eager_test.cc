@@ -3,8 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/worker/exchange_fixture.h"
-#include "worker/exchange.h"
+#include "tests/worker/exchanges_fixture.h"
+#include "worker/exchanges.h"
 
 namespace stretto {
 namespace {

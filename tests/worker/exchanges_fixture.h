@@ -10,7 +10,7 @@
 
 #include "tests/van/far_end.h"
 #include "tests/van/recorder.h"
-#include "worker/exchange.h"
+#include "worker/exchanges.h"
 
 namespace stretto::fake {
 
@@ -130,7 +130,7 @@ class ExchangeTest : public testing::Test {
   Van van_{scripted_transport(wire_), clock_};
   HeldCoder* coder_ = new HeldCoder;  // The exchange owns it.
   Tensors tensors_;
-  Exchange exchange_{van_, clock_, tensors_, 20s, std::unique_ptr<Coder>(coder_)};
+  Exchanges exchange_{van_, clock_, tensors_, 20s, std::unique_ptr<Coder>(coder_)};
   FarEnd shard_{wire_, kShard, 50};
   Floats source_{1, 2, 3, 4, 5};
   Floats target_ = Floats(5);

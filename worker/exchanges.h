@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Exchange: operations on tensors, from the call to the end. How one is carried out is its tensor's
-// way's; which are in flight and how they end, Operations'; what changes when a caller does,
-// Steering's. Links and membership are WorkerNode's.
+// Exchanges: operations on tensors, from the call to the end. How one is carried out is its
+// tensor's way's; which are in flight and how they end, Operations'; what changes when a caller
+// does, Steering's. Links and membership are WorkerNode's.
 #pragma once
 
 #include <memory>
@@ -16,11 +16,11 @@
 namespace stretto {
 
 /// Thread: loop.
-class Exchange {
+class Exchanges {
  public:
   /// `tensors` are those that operations may be on; they, and the rest, outlive this.
-  Exchange(Van& van, const Clock& clock, Tensors& tensors, Duration operation_timeout,
-           std::unique_ptr<Coder> coder = std::make_unique<Coder>());
+  Exchanges(Van& van, const Clock& clock, Tensors& tensors, Duration operation_timeout,
+            std::unique_ptr<Coder> coder = std::make_unique<Coder>());
 
   /// Operations and the work of codecs are noted there. It outlives this.
   void set_tracer(Tracer* tracer);
@@ -41,11 +41,15 @@ class Exchange {
 
   /// What comes from servers is its.
   ServerExchange& servers() { return servers_; }
+  /// The way of tensors that are not exchanged through servers; it is told `outcomes()`, and
+  /// outlives this. Before the first of them.
+  void set_members(ExchangeWay& members) { members_ = &members; }
+  Outcomes outcomes();
   const Operations& operations() const { return operations_; }
   const ExchangeProgress& progress() const { return progress_; }
 
  private:
-  ExchangeWay& way_of(const TensorState&) { return servers_; }
+  ExchangeWay& way_of(const TensorState& tensor);
   Status refusal_of(const Operation& operation);
   void give_up(const OperationPtr& operation, const Status& why);
 
@@ -55,6 +59,7 @@ class Exchange {
   ExchangeProgress progress_;
   Operations operations_;
   ServerExchange servers_;
+  ExchangeWay* members_ = nullptr;
   Steering steering_;
 };
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The worker's side of a tensor against a shard played by hand: cutting, order, ends and errors,
 // and when the user's memory is given back.
-#include "worker/exchange.h"
+#include "worker/exchanges.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/worker/exchange_fixture.h"
+#include "tests/worker/exchanges_fixture.h"
 
 namespace stretto {
 namespace {

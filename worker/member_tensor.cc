@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// Places are ranks; trees are dealt so that one-part tensors have their roots in turn.
+#include "worker/member_tensor.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "collective/strategies.h"
+#include "common/check.h"
+
+namespace stretto {
+
+MemberPlaces MemberPlaces::of(const Roster& roster, NodeId self) {
+  std::vector<const Member*> workers;
+  for (const Member& member : roster.members) {
+    if (member.role == Role::kWorker) workers.push_back(&member);
+  }
+  std::ranges::sort(workers, {}, &Member::rank);
+  MemberPlaces places;
+  for (const Member* member : workers) {
+    if (member->node == self) places.self = static_cast<collective::Place>(places.nodes.size());
+    places.nodes.push_back(member->node);
+  }
+  return places;
+}
+
+collective::Place MemberPlaces::place_of(NodeId node) const {
+  const auto found = std::ranges::find(nodes, node);
+  return found == nodes.end() ? collective::kNobody
+                              : static_cast<collective::Place>(found - nodes.begin());
+}
+
+Result<collective::Strategy> strategy_of(Exchange exchange, std::size_t workers) {
+  collective::Places all(workers);
+  std::iota(all.begin(), all.end(), 0U);
+  switch (exchange) {
+    case Exchange::kRing:
+      return collective::ring(all);
+    case Exchange::kHalving:
+      return collective::halving_doubling(all);
+    case Exchange::kTree:
+      return collective::binary_trees(all, workers);
+    default:
+      return collective::direct(all);
+  }
+}
+
+const MemberPart::Kept* MemberPart::kept_of(collective::Place child) const {
+  const auto found = std::ranges::find(kept, child, &Kept::from);
+  return found == kept.end() ? nullptr : &*found;
+}
+
+MemberTensor::MemberTensor(const TensorState& tensor, MemberPlaces places,
+                           const collective::Strategy& strategy)
+    : members(std::move(places)),
+      reduction(reduction_of(tensor.spec.options.update.rule)),
+      ready(static_cast<std::uint32_t>(members.nodes.size())) {
+  STRETTO_CHECK(members.self < members.nodes.size());
+  ready.insert(members.self);
+  const auto order = tensor.spec.options.deterministic ? collective::Reduction::Order::kPlaces
+                                                       : collective::Reduction::Order::kArrival;
+  const auto classes = static_cast<std::uint32_t>(strategy.classes().size());
+  const std::uint32_t first = tensor.id % classes;
+  const std::vector<std::uint16_t> dealt = strategy.deal(first + tensor.parts.size());
+  parts.reserve(tensor.parts.size());
+  for (std::size_t part = 0; part < tensor.parts.size(); ++part) {
+    const collective::Tree& tree = strategy.classes()[dealt[first + part]].tree;
+    parts.push_back({.rounds = {tree.node(members.self), order, 0}, .sum = {}});
+  }
+}
+
+std::uint64_t MemberTensor::first_open() const {
+  std::uint64_t first = parts.empty() ? 1 : parts.front().rounds.finished() + 1;
+  for (const MemberPart& part : parts) first = std::min(first, part.rounds.finished() + 1);
+  return first;
+}
+
+}  // namespace stretto

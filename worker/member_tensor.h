@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// MemberTensor: what one worker knows of a tensor that is exchanged among workers: who they are, by
+// which trees its parts go, and where each part's round stands. It sends nothing.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "collective/part_rounds.h"
+#include "collective/strategy.h"
+#include "common/buffer.h"
+#include "core/roster.h"
+#include "van/frame_views.h"
+#include "worker/part_sum.h"
+#include "worker/tensors.h"
+
+namespace stretto {
+
+/// The workers that take part, in the order of their ranks: their places. Thread: any.
+struct MemberPlaces {
+  std::vector<NodeId> nodes;
+  collective::Place self = collective::kNobody;
+
+  /// Of all workers of a job of fixed size.
+  static MemberPlaces of(const Roster& roster, NodeId self);
+  /// kNobody for a node that is none of them.
+  collective::Place place_of(NodeId node) const;
+};
+
+/// The trees of an exchange among so many workers. Not of kServers.
+Result<collective::Strategy> strategy_of(Exchange exchange, std::size_t workers);
+
+/// One part of it. Thread: loop.
+struct MemberPart {
+  /// A child's sum that came before it could be added.
+  struct Kept {
+    collective::Place from = collective::kNobody;
+    wire::UpFrame frame;
+    Buffer payload;
+  };
+  /// Of the child with this place; null if there is none.
+  const Kept* kept_of(collective::Place child) const;
+
+  collective::PartRounds rounds;
+  PartSum sum;
+  std::vector<Kept> kept = {};
+  bool unsent = false;  ///< The sum is whole, and the parent does not know the tensor yet.
+};
+
+/// Thread: loop.
+struct MemberTensor {
+  /// Rounds from this one on cannot be made, for this reason.
+  struct Doom {
+    std::uint64_t round = 0;
+    Status why;
+  };
+
+  MemberTensor(const TensorState& tensor, MemberPlaces members,
+               const collective::Strategy& strategy);
+
+  /// What an operation's contributions are reduced by: a broadcast has one.
+  ops::ReduceOp reduction_for(const Operation& operation) const {
+    return operation.broadcasts() ? ops::ReduceOp::kSum : reduction;
+  }
+  /// The open rounds' least number.
+  std::uint64_t first_open() const;
+
+  MemberPlaces members;
+  ops::ReduceOp reduction;
+  std::vector<MemberPart> parts;
+  IndexSet ready;  ///< Places that know the tensor, this one too.
+  std::optional<Doom> doom;
+};
+
+}  // namespace stretto

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// PartSum: the sum of a part's round at one worker, made in the memory of the operation that takes
+// part. As long as it is this worker's contribution alone, nothing is copied.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "ops/sum.h"
+#include "stretto/tensor.h"
+
+namespace stretto {
+
+/// What a round of a tensor makes of two contributions.
+ops::ReduceOp reduction_of(Rule rule);
+
+/// Thread: loop.
+class PartSum {
+ public:
+  /// A round begins: `source` is this worker's contribution, empty if it has none, `target` where
+  /// the value is wanted. They are the same memory, or do not overlap.
+  void begin(std::span<const std::byte> source, std::span<std::byte> target);
+  /// This worker's contribution is in it.
+  void add_own(ops::ReduceOp reduction, Dtype dtype);
+  /// That of others is.
+  void add(ops::ReduceOp reduction, Dtype dtype, std::span<const std::byte> bytes);
+  /// The round's value: so many contributed; of nothing, zeros.
+  void finish(ops::ReduceOp reduction, Dtype dtype, std::uint32_t contributors);
+
+  /// Where it is: in the source as long as nobody else's is in it, else in the target.
+  std::span<const std::byte> bytes() const { return own_alone_ ? source_ : target_; }
+  bool in_source() const { return own_alone_; }
+  std::span<std::byte> target() const { return target_; }
+
+ private:
+  std::span<const std::byte> source_;
+  std::span<std::byte> target_;
+  bool own_alone_ = false;
+  bool any_ = false;
+};
+
+}  // namespace stretto

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+// Calls among workers, answers, and who does not answer.
+#include "worker/peer_links.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "common/address.h"
+#include "van/greeting.h"
+
+namespace stretto {
+namespace {
+
+constexpr Duration kPeerPatience = 10s;
+constexpr std::size_t kMaxCallers = 4096;
+
+bool is_peer(const Member& member, NodeId self) {
+  return member.role == Role::kWorker && member.node != self;
+}
+
+}  // namespace
+
+Status PeerLinks::want(const Roster& roster, NodeId self) {
+  for (const Member& member : roster.members) {
+    if (!is_peer(member, self)) continue;
+    if (member.left) {
+      return Status(Code::kPeerLost, fmt::format("{} has left the job", member.describe()))
+          .with_peer(member.describe());
+    }
+    if (member.address.empty()) {
+      return {Code::kUnsupported,
+              fmt::format("exchange among workers wants links between all of them, and {} cannot "
+                          "be called: it said at its start why it does not listen, or the job has "
+                          "more than {} workers; use exchange servers",
+                          member.describe(), kMostCalledWorkers)};
+    }
+  }
+  calls_due_ = self_ == 0;
+  self_ = self;
+  return {};
+}
+
+void PeerLinks::follow(const Roster& roster, const control::Hello& hello, Time now) {
+  for (const Caller& caller : std::exchange(callers_, {})) answer(caller, roster);
+  if (!std::exchange(calls_due_, false)) return;
+  for (const Member& member : roster.members) {
+    if (!is_peer(member, self_) || member.node > self_ || member.left) continue;
+    Peer& peer = peers_[member.node];
+    if (peer.link != 0 || !failed_.ok()) continue;
+    peer.member = member;
+    call(peer, hello, now);
+  }
+}
+
+void PeerLinks::call(Peer& peer, const control::Hello& hello, Time now) {
+  Result<LinkId> link = van_.links().connect(peer.member.address, hello);
+  if (!link.ok()) {
+    failed_ = std::move(link.status()).with_peer(peer.member.describe());
+    return;
+  }
+  peer.link = *link;
+  peer.deadline = now + kPeerPatience;
+  ++unanswered_;
+  links_[*link] = peer.member.node;
+}
+
+void PeerLinks::greet(LinkId link, const control::Hello& hello) {
+  if (callers_.size() >= kMaxCallers) {
+    van_.links().refuse(link, {Code::kResource, "too many callers wait for the job to begin"});
+  } else if (Status status = check_greeting(hello, token_); !status.ok()) {
+    van_.links().refuse(link, status);
+  } else {
+    callers_.push_back({link, hello});
+  }
+}
+
+void PeerLinks::answer(const Caller& caller, const Roster& roster) {
+  const Member* member = roster.find(caller.hello.node);
+  const auto refuse = [&](std::string_view why) {
+    van_.links().refuse(caller.link,
+                        {Code::kRefused, fmt::format("{} says it is node {}, which {}",
+                                                     caller.hello.host, caller.hello.node, why)});
+  };
+  if (member == nullptr || member->role != Role::kWorker || member->left) {
+    return refuse("is no worker of this job");
+  }
+  Peer& peer = peers_[member->node];
+  if (peer.link != 0) return refuse("is connected already");
+  peer.member = *member;
+  peer.link = caller.link;
+  links_[caller.link] = member->node;
+  van_.links().admit(caller.link, member->node);
+  van_.send_control(caller.link, control::Welcome{.node = member->node, .rank = member->rank});
+  open(peer);
+}
+
+bool PeerLinks::welcome(LinkId link) {
+  Peer* peer = at(link);
+  if (peer == nullptr || peer->open) return false;
+  van_.links().admit(link, peer->member.node);
+  open(*peer);
+  return true;
+}
+
+void PeerLinks::open(Peer& peer) {
+  peer.open = true;
+  settle(peer);
+  if (opened_) opened_(peer.member.node);
+}
+
+void PeerLinks::settle(Peer& peer) {
+  if (std::exchange(peer.deadline, Time::max()) != Time::max()) --unanswered_;
+}
+
+PeerLinks::Peer* PeerLinks::at(LinkId link) {
+  const auto known = links_.find(link);
+  return known == links_.end() ? nullptr : &peers_.at(known->second);
+}
+
+Status PeerLinks::silence(Time now) const {
+  if (!failed_.ok() || unanswered_ == 0) return failed_;
+  for (const auto& [node, peer] : peers_) {
+    if (now < peer.deadline) continue;
+    const std::string who = peer.member.describe();
+    return Status(Code::kPeerLost, fmt::format("{} at {} did not answer; can this host reach it?",
+                                               who, host_port_of(peer.member.address)))
+        .with_peer(who);
+  }
+  return {};
+}
+
+Time PeerLinks::next_due() const {
+  Time due = failed_.ok() && !calls_due_ ? Time::max() : Time();
+  if (unanswered_ == 0) return due;
+  for (const auto& [node, peer] : peers_) due = std::min(due, peer.deadline);
+  return due;
+}
+
+void PeerLinks::note_leaving(LinkId link) {
+  Peer* peer = at(link);
+  if (peer == nullptr) return;
+  peer->leaves = true;
+  van_.links().await(link, Return::kNone);  // It ends the link itself.
+}
+
+const Member* PeerLinks::lose(LinkId link) {
+  std::erase_if(callers_, [link](const Caller& caller) { return caller.link == link; });
+  Peer* peer = at(link);
+  if (peer == nullptr) return nullptr;
+  links_.erase(link);
+  peer->link = 0;
+  peer->open = false;
+  settle(*peer);
+  if (std::exchange(peer->leaves, true)) return nullptr;
+  return &peer->member;
+}
+
+const Member* PeerLinks::find(LinkId link) const {
+  const auto known = links_.find(link);
+  return known == links_.end() ? nullptr : &peers_.at(known->second).member;
+}
+
+LinkId PeerLinks::link_to(NodeId node) const {
+  const auto known = peers_.find(node);
+  return known == peers_.end() || !known->second.open ? 0 : known->second.link;
+}
+
+void PeerLinks::tell_all(const control::Message& message) {
+  for (const auto& [node, peer] : peers_) {
+    if (peer.open) van_.send_control(peer.link, message);
+  }
+}
+
+}  // namespace stretto

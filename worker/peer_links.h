@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// PeerLinks: this worker's links to other workers, made when a tensor first wants them. Of two
+// workers the one that came to the job later calls the other one.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "common/clock.h"
+#include "van/control.h"
+#include "van/van.h"
+
+namespace stretto {
+
+/// Thread: loop.
+class PeerLinks {
+ public:
+  /// Hears of each worker to which there is a link now.
+  using Opened = std::function<void(NodeId)>;
+
+  /// Callers are to have this token. The Van outlives this.
+  PeerLinks(Van& van, std::string token) : van_(van), token_(std::move(token)) {}
+  void set_opened(Opened opened) { opened_ = std::move(opened); }
+
+  /// From now on links to all other workers of the roster are wanted. kUnsupported, with who it is,
+  /// if one of them cannot be called.
+  Status want(const Roster& roster, NodeId self);
+  /// Calls who is to be called and has not been, and answers who has called. They have some time to
+  /// answer.
+  void follow(const Roster& roster, const control::Hello& hello, Time now);
+  /// Why somebody cannot be reached, if the time to answer is over; else ok.
+  Status silence(Time now) const;
+  Time next_due() const;
+
+  /// Somebody calls: answered by follow(), or refused at once.
+  void greet(LinkId link, const control::Hello& hello);
+  /// True if it is the answer of one whom we have called.
+  bool welcome(LinkId link);
+  /// The worker at the end of this link will end it, in order.
+  void note_leaving(LinkId link);
+  /// The link has ended. The worker at its end, unless it was to leave or is not known.
+  const Member* lose(LinkId link);
+
+  /// The worker at the end of this link, or null.
+  const Member* find(LinkId link) const;
+  /// The link to this worker; 0 if it is not open.
+  LinkId link_to(NodeId node) const;
+  /// Those whose links are open hear it.
+  void tell_all(const control::Message& message);
+
+ private:
+  struct Peer {
+    Member member;
+    LinkId link = 0;
+    bool open = false;
+    bool leaves = false;
+    Time deadline = Time::max();  ///< To answer.
+  };
+  struct Caller {
+    LinkId link = 0;
+    control::Hello hello;
+  };
+
+  void call(Peer& peer, const control::Hello& hello, Time now);
+  void answer(const Caller& caller, const Roster& roster);
+  void open(Peer& peer);
+  void settle(Peer& peer);
+  Peer* at(LinkId link);
+
+  Van& van_;
+  const std::string token_;
+  Opened opened_;
+  std::map<NodeId, Peer> peers_;
+  std::map<LinkId, NodeId> links_;
+  std::vector<Caller> callers_;
+  NodeId self_ = 0;  // Whose calls go to those before it; 0: nobody is to be called.
+  bool calls_due_ = false;
+  std::size_t unanswered_ = 0;
+  Status failed_;  // A call that could not be begun.
+};
+
+}  // namespace stretto
