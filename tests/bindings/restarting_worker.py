@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A worker of an elastic job of three, of which one is lost and replaced: by an unchanged loop
 ("loop"; "heal", where what it lacks comes in
-the steps that follow), or with a state of its own ("state")."""
+the steps that follow; "clip", which clips means besides), or with a state of its own ("state")."""
 
 import hashlib
 import os
@@ -19,7 +19,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "examples" 
 import datasets  # pylint: disable=wrong-import-position
 
 AFTER, MORE = 20, 60
-batches = []
+batches, unused = [], []
 loses = int(sys.argv[2])
 number = environment.number("STRETTO_RANK", default=0)
 st.init()
@@ -66,6 +66,15 @@ def heal_in_batches(dies_at):
         return found
 
     healing.stripes.Stripes = counted
+    uses = healing.Healing.uses
+
+    def noted(*arguments):
+        if not uses(*arguments):
+            unused.append(arguments)
+            return False
+        return True
+
+    healing.Healing.uses = noted
 
 
 def net(more_layers):
@@ -86,15 +95,17 @@ def loop():
     train_digits(lambda parameters: torch.optim.SGD(parameters, lr=0.5, momentum=0.5), 0.2)
 
 
-def heal():
+def heal(clips=False):
     """The same, and those who come get what they lack while the others go on."""
     heal_in_batches({3: 2, 1: 5}.get(number))
-    train_digits(lambda parameters: torch.optim.Adam(parameters, lr=0.01), 0.005, more_layers=3)
+    train_digits(lambda parameters: torch.optim.Adam(parameters, lr=0.01), 0.005, more_layers=3,
+                 clips=clips)
     if number > 3:
         assert len(batches) > 3, batches
+        assert bool(unused) != clips, len(unused)
 
 
-def train_digits(optimizer_of, later_rate, more_layers=0):
+def train_digits(optimizer_of, later_rate, more_layers=0, clips=False):
     """Until all have trained together for a while after the last loss."""
     (images, labels), (test_images, test_labels) = datasets.digits()
     model = net(more_layers)
@@ -114,7 +125,13 @@ def train_digits(optimizer_of, later_rate, more_layers=0):
         loss.backward()
         if number == loses and step == AFTER:
             die()
-        optimizer.step()
+        if clips:
+            optimizer.synchronize()
+            torch.nn.utils.clip_grad_norm_(model.parameters(), 0.1)
+            with optimizer.skip_synchronize():
+                optimizer.step()
+        else:
+            optimizer.step()
         full_again = full_again + 1 if step > AFTER and st.size() == 3 else 0
         stopping = number == 2 and full_again >= MORE
         stops = st.push_pull(torch.tensor([float(stopping)]), "stops", average=False)
@@ -161,4 +178,4 @@ def state():
     print(f"end {weight.sum().item():.1f} {kept.steps} {kept.sizes}", flush=True)
 
 
-{"loop": loop, "heal": heal, "state": state}[sys.argv[1]]()
+{"loop": loop, "heal": heal, "clip": lambda: heal(clips=True), "state": state}[sys.argv[1]]()

@@ -28,9 +28,11 @@ class Restarts(jobs.PythonTest):
         self.assertGreater(float(accuracy), 0.9)
 
     def test_what_newcomers_lack_comes_while_the_others_go_on(self):
-        _, rate, accuracy = self.ends("heal", loses=0, restarts=3).split()
-        self.assertEqual(rate, "0.005")
-        self.assertGreater(float(accuracy), 0.9)
+        for way in ("heal", "clip"):
+            with self.subTest(way):
+                _, rate, accuracy = self.ends(way, loses=0, restarts=3).split()
+                self.assertEqual(rate, "0.005")
+                self.assertGreater(float(accuracy), 0.9)
 
     def test_a_program_with_a_state_goes_on(self):
         self.assertRegex(self.ends("state", loses=1, restarts=1), r"\[2, 3\]$")

@@ -290,9 +290,15 @@ class GradientExchange:
                 bulk=True)
         address = source.data_ptr()
         if self._session.listens:
-            return self._session.listen(declared, (address, declared.bytes), priority, source)
+            place = (address, declared.bytes) if self._is_used(bucket) else (0, 0)
+            return self._session.listen(declared, place, priority, source)
         return self._session.push_pull([(declared, address, address, declared.bytes)], priority,
                                        source)
+
+    def _is_used(self, bucket):
+        # The mean of a parameter that has yet to come is not, by who only listens.
+        return (self.healing is None or self._scope.number > 1
+                or self.healing.uses(slot.parameter for slot in bucket.slots))
 
     @staticmethod
     def _buffer(bucket, small):

@@ -3,9 +3,11 @@
 
 What a newcomer lacks is brought to it in batches, behind everything else that travels: each is what
 all others have as one step begins, and each of them sends a part of it. The newcomer takes part in
-all steps: it listens to the means of all gradients, and makes the steps of those parameters that
-have come. For those on their way it keeps the means until they are there. So it is where the others
-are when the last batch has come, and gives gradients of its own from the next step on.
+all steps: it listens to the means of gradients, and makes the steps of those parameters that have
+come. For those on their way it keeps the means until they are there. So it is where the others are
+when the last batch has come, and gives gradients of its own from the next step on. The means of
+parameters that have yet to leave do not travel to it, unless the program itself looks at means
+before a step, such as to clip them by the norm of all.
 
 That wants an optimizer that treats parameters one by one.
 """
@@ -20,10 +22,11 @@ from stretto import errors
 from stretto.torch import exchange, stripes
 
 LEAST_BYTES = 1 << 20  # Less than that is not worth more than one step.
-_LEAST_BATCH, _MOST_BATCH = 1 << 19, 1 << 26
+_LEAST_BATCH, _MOST_BATCH = 1 << 19, 1 << 27
 _BATCHES = 64  # At most so many, however much they slow the others down.
 _GUESSED_RATE = 5e7  # Bytes a second, until it is known better.
-_SLOWED = 1.1  # Steps that take so many times as long make batches smaller.
+_SLOWED = 1.1  # Steps that take so many times as long as they may make batches smaller.
+_SOON, _LATE = 1, 3  # Steps: batches that came so early grow, and so late shrink.
 _MEASURED = 9  # Steps, for how long they usually take.
 _FILLS, _HAS, _AGAIN, _OTHER = range(4)  # What a worker says at a step's end.
 GOES_ON, ENDED, CHANGED = range(3)  # What comes of it.
@@ -143,6 +146,12 @@ class Program:
         units += [_unit_of(-1, name, tensor, {}) for name, tensor in self.ends.items()]
         return None if None in units else units
 
+    def reads_means(self):
+        """True if there is code of the program's between means and steps."""
+        return any(each._stretto_reads_means
+                   or bool(getattr(each, "_optimizer_step_pre_hooks", None))
+                   for each in self.wrapped)
+
     def _state(self, index, parameter):
         return self.wrapped[index].state.get(parameter, {})
 
@@ -210,11 +219,19 @@ class _Taker:
         self._has = [set() for _ in program.wrapped]
         self._kept = [[] for _ in program.wrapped]
         self._coming = []
+        self._awaited = set()
+
+    def uses(self, parameters):
+        """Whether it makes steps of any of these, now or later, by the means of this step."""
+        return any(parameter in have for parameter in parameters
+                   for have in (self._awaited, *self._has))
 
     def begin(self, units):
         """These are on their way, as they are now."""
         self._coming = list(units)
         self._kept = [[] for _ in self._kept]
+        self._awaited = {parameter for index in range(len(self._kept))
+                         for parameter in self._parameters(index)}
 
     def _parameters(self, index):
         return [self._program.parameters[index][unit.name] for unit in self._coming
@@ -230,7 +247,7 @@ class _Taker:
             for kept in self._kept[index]:
                 self._again(optimizer, parameters, kept)
             self._has[index].update(parameters)
-        self._coming = []
+        self.drop()
 
     @staticmethod
     def _again(optimizer, parameters, kept):
@@ -242,8 +259,9 @@ class _Taker:
             parameter.grad = gradient
 
     def drop(self):
-        """They do not come."""
+        """They are not on their way."""
         self._coming = []
+        self._awaited = set()
 
     def step(self, optimizer, arguments):
         """A step of those that are here."""
@@ -287,15 +305,16 @@ class Healing:
 
     units    what there is
     lacks    by seat of those who came: which of the units they lack
-    budget   bytes of the next batch
+    told     what else the givers have told, by plan()
     """
 
-    def __init__(self, now, program, units, lacks, budget, present):
+    def __init__(self, now, program, units, lacks, told, present):
         self._now = now
         self._program = program
         self._units = units
         self._lacks = {seat: set(lacked) for seat, lacked in lacks.items()}
-        self._budget = budget
+        self._budget = told["budget"]
+        self._all_means = told["all means"]
         self._least = max(_LEAST_BATCH, sum(unit.bytes for unit in units) // _BATCHES)
         self._batch = None
         self._rows = None
@@ -308,6 +327,7 @@ class Healing:
     def told(self):
         """To those who come now."""
         return {"units": [list(unit) for unit in self._units], "budget": self._budget,
+                "all means": self._all_means,
                 "lacks": [[seat, sorted(lacked)] for seat, lacked in self._lacks.items()]}
 
     @property
@@ -328,6 +348,10 @@ class Healing:
     def is_here(self):
         """This worker lacks something."""
         return self._now.seat in self._lacks
+
+    def uses(self, parameters):
+        """Whether this worker, which lacks something, needs the means of any of these."""
+        return self._all_means or self._taker.uses(parameters)
 
     def _of(self, indices):
         return [self._units[index] for index in indices]
@@ -366,9 +390,11 @@ class Healing:
                 self._lacks[seat] -= set(self._batch.units)
         slower = [last / usual for seat, (_, last, usual) in rows.items()
                   if seat not in self._lacks and last and usual]
-        if self._batch.age or (slower and statistics.median(slower) > _SLOWED):
+        # With those who came servers answer so many more, also when nothing is brought.
+        may_take = _SLOWED * len(self._present) / max(1, len(self._givers()))
+        if self._batch.age >= _LATE or (slower and statistics.median(slower) > may_take):
             self._budget = max(self._least, self._budget // 2)
-        else:
+        elif self._batch.age <= _SOON:
             self._budget = min(_MOST_BATCH, self._budget * 2)
         self._batch = None
         self._says = _FILLS
@@ -434,7 +460,8 @@ class Healing:
 
     def _say(self):
         word = self._says
-        if not self.is_here and self._program.units() != self._units:
+        if not self.is_here and (self._program.units() != self._units
+                                 or self._program.reads_means() > self._all_means):
             word = _OTHER
         micro = [round(seconds * 1e6) for seconds in (self._took or 0, self._now.pace.usual)]
         rows = torch.zeros(self._now.seats, 4, dtype=torch.int64)
@@ -449,4 +476,5 @@ def plan(now, program):
     if not units or sum(unit.bytes for unit in units) < LEAST_BYTES:
         return None
     return {"units": [list(unit) for unit in units], "lacks": [],
+            "all means": program.reads_means(),
             "budget": int(min(_MOST_BATCH, max(_LEAST_BATCH, now.pace.usual * _GUESSED_RATE)))}

@@ -218,8 +218,7 @@ def _heal(now, given, told):
     units = [healing.Unit(*unit) for unit in heals["units"]]
     lacks = {seat: set(lacked) for seat, lacked in heals["lacks"]}
     lacks.update({seat: set(range(len(units))) for seat in told["taken"]})
-    now.healing = healing.Healing(now, given.program(), units, lacks, heals["budget"],
-                                  told["seats"])
+    now.healing = healing.Healing(now, given.program(), units, lacks, heals, told["seats"])
 
 
 class _Found(NamedTuple):

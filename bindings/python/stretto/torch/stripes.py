@@ -3,9 +3,12 @@
 nobody else sends any, and only who lacks them gets them.
 """
 
+import bisect
+import itertools
+
 import torch
 
-_PIECE = 1 << 21
+_PIECE = 1 << 23
 _LEAST_PIECE = 1 << 12
 _LAST = 1 - 2**31  # The priority of what may wait for everything else.
 
@@ -20,16 +23,27 @@ def sizes_of(total):
     return [_PIECE] * whole + ([room] if rest else [])
 
 
-def _piece_of(tensors, first, size):
-    # A copy of these bytes of the tensors, which lie one after the other.
-    piece = torch.zeros(size, dtype=torch.uint8)
-    begin = 0
-    for flat in tensors:
-        low, high = max(first, begin), min(first + size, begin + flat.numel())
-        if low < high:
-            piece[low - first:high - first] = flat[low - begin:high - begin].to("cpu")
-        begin += flat.numel()
-    return piece
+class _Row:
+    # Tensors whose bytes lie one after the other.
+
+    def __init__(self, tensors):
+        self._tensors = tensors
+        self._ends = list(itertools.accumulate(flat.numel() for flat in tensors))
+
+    def piece(self, first, size):
+        """A copy of so many bytes from `first` on; zeros beyond the last tensor."""
+        piece = torch.empty(size, dtype=torch.uint8)
+        done = 0
+        for index in range(bisect.bisect_right(self._ends, first), len(self._tensors)):
+            flat, end = self._tensors[index], self._ends[index]
+            low = first + done - (end - flat.numel())
+            high = min(flat.numel(), low + size - done)
+            piece[done:done + high - low] = flat[low:high].to("cpu")
+            done += high - low
+            if done == size:
+                break
+        piece[done:].zero_()
+        return piece
 
 
 class Stripes:
@@ -48,11 +62,12 @@ class Stripes:
         self._total = total
         self._buffer = torch.empty(sum(sizes) if wants else 0, dtype=torch.uint8)
         self._tickets = []
+        row = _Row(tensors)
         first = 0
         for index, size in enumerate(sizes):
             declared = now.declare(f"{label}.{size}.{index}", "u8", size)
             if not wants and givers[index % len(givers)] == now.seat:
-                piece = _piece_of(tensors, first, size)
+                piece = row.piece(first, size)
                 ticket = now.push(declared, (piece.data_ptr(), size), _LAST, piece)
             else:
                 place = (self._buffer.data_ptr() + first, size) if wants else (0, 0)

@@ -114,6 +114,7 @@ class Synchronous(Wrapped):
 
     _stretto_should_synchronize = True
     _stretto_synchronized = False  # By the program, since the last step.
+    _stretto_reads_means = False  # The program looks at the means before a step: it clips, say.
     _stretto_watch = None  # That looks whether all have the same parameters.
 
     def set_backward_passes_per_step(self, passes):
@@ -124,7 +125,7 @@ class Synchronous(Wrapped):
         """Waits until every gradient is the mean over all workers: for what is to be done with
         them before step(), such as clipping. See skip_synchronize()."""
         self._stretto_exchange.synchronize()
-        self._stretto_synchronized = True
+        self._stretto_synchronized = self._stretto_reads_means = True
 
     @contextlib.contextmanager
     def skip_synchronize(self):
@@ -143,6 +144,7 @@ class Synchronous(Wrapped):
         """A step by the means of the gradients. A closure's loss is averaged too."""
         check_parameters(self, self._stretto_exchange)
         if closure is not None:
+            self._stretto_reads_means = True
             result = self._stretto_step(self._stretto_wrapped(closure))
         else:
             self._stretto_end_synchronized()
