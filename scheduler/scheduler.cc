@@ -35,10 +35,14 @@ std::vector<Member> members_of(const ViewMachine& machine) {
   return members;
 }
 
-// To all: after that they go, and their links with them.
-void say_farewell(Van& van, const NodeLinks& links, const control::Message& message) {
+// To all who are in: after that they go, and their links with them. Who has just been lost hears
+// that instead.
+void say_farewell(Van& van, const NodeLinks& links, const View& view,
+                  const control::Message& message) {
   const Buffer bytes = control::encode(message);
-  for (const LinkId link : links.all()) {
+  for (const auto& [node, member] : view.members) {
+    const LinkId link = links.of(node);
+    if (link == 0) continue;
     van.send_control(link, bytes);
     van.links().await(link, Return::kUnlessEnded);
   }
@@ -303,9 +307,10 @@ void Scheduler::happened(const ViewEvent& event) {
         van_.send_control(links_.of(node), control::AtStep{.number = ask->question});
       }
     }
-    if (std::holds_alternative<Disperse>(order)) say_farewell(van_, links_, control::Leave{});
+    const View& view = machine_.next_view();
+    if (std::holds_alternative<Disperse>(order)) say_farewell(van_, links_, view, control::Leave{});
     if (const auto* end = std::get_if<EndJob>(&order))
-      say_farewell(van_, links_, control::Failure{end->why});
+      say_farewell(van_, links_, view, control::Failure{end->why});
   }
 }
 

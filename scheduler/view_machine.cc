@@ -185,13 +185,11 @@ void ViewMachine::take(const Left& leave) {
   }
   next_.members[leave.node].left = true;
   changed_.insert(leave.node);
-  if (!next_.any(Role::kWorker)) {
-    disperse();
-  } else if (changes_size(sizing_)) {
-    if (worker && !member->joining) ++finished_;
-    remove(leave.node, leave.round);
-    if (entrance_.unsettled(next_.contributors.nodes)) disperse();  // Nobody takes them in.
-  }
+  if (!next_.any(Role::kWorker)) return disperse();
+  if (!changes_size(sizing_)) return;
+  if (worker && !member->joining) ++finished_;
+  remove(leave.node, leave.round);
+  if (entrance_.unsettled(next_.contributors.nodes)) disperse();  // Nobody takes them in.
 }
 
 void ViewMachine::take(const Gone& gone) {
@@ -232,6 +230,7 @@ void ViewMachine::take(const Lost& lost) {
 }
 
 void ViewMachine::disperse() {
+  if (!lost_.empty()) publish();  // Who is lost hears that, and no farewell.
   phase_ = Phase::kDispersing;
   deadline_ = after(now_, std::max(kServersLeave, config_.job.dead_after));
   orders_.emplace_back(Disperse{});

@@ -193,9 +193,10 @@ Time WorkerNode::next_due() const {
 void WorkerNode::finish() {
   if (std::exchange(ended_, true)) return;
   input_.limit(0);
-  const Status why = membership_.status().ok()
-                         ? Status(Code::kCancelled, "this worker has left the job")
-                         : work_.cause_of(membership_.status());
+  const char* told = leaving_.empty() ? "the job is over: all others have left it"
+                                      : "this worker has left the job";
+  const Status why = membership_.status().ok() ? Status(Code::kCancelled, told)
+                                               : work_.cause_of(membership_.status());
   const bool in_order = membership_.state() == Membership::State::kLeft;
   van_.shut();
   work_.end_all(why);

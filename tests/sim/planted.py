@@ -6,14 +6,15 @@ usage: planted.py planted/NAME.toml
 
 A file names the bug, the invariants of which one must trip ("assert: " and the condition for one
 that production itself checks), the folders that hold the code, and edits. Where it names a
-simulation, the seeds of that one alone are run. An edit says in which function a text stands, and
-what stands there instead; the function is looked for in all sources of the folders, and white space
-does not count, so neither moving a function nor formatting it makes the file stale. A text that is
-not found exactly once fails the test. The edited sources are compiled, with those that the build
-compiles them together with, and linked before the unchanged libraries, whose place they take. The
-same seeds pass without the bug: those are the tests `*.Every*` of sim. Some are bugs that
-parameter servers have really had (a barrier that counts, an ack on receipt, a value that the next
-round overwrites).
+simulation, the seeds of that one alone are run. Where it names rules of `history`, the second
+oracle (losses/history_checker.h) must find one of these broken too, by itself. An edit says in
+which function a text stands, and what stands there instead; the function is looked for in all
+sources of the folders, and white space does not count, so neither moving a function nor formatting
+it makes the file stale. A text that is not found exactly once fails the test. The edited sources
+are compiled, with those that the build compiles them together with, and linked before the unchanged
+libraries, whose place they take. The same seeds pass without the bug: those are the tests
+`*.Every*` of sim. Some are bugs that parameter servers have really had (a barrier that counts, an
+ack on receipt, a value that the next round overwrites).
 """
 
 import json
@@ -28,6 +29,7 @@ import tomllib
 
 SOURCE = pathlib.Path(os.environ.get("STRETTO_SOURCE_DIR", pathlib.Path(__file__).parents[2]))
 BUILD = pathlib.Path(os.environ.get("STRETTO_BUILD_DIR", SOURCE / "build"))
+HISTORY = "HistorySimulation.Every*"
 SEEDS = os.environ.get("STRETTO_MUTANT_SEEDS", "1000")
 
 _TOKEN = re.compile(r'\w+|"(?:[^"\\]|\\.)*"|\S')
@@ -133,7 +135,7 @@ def link(objects, program):
 def simulate(program, simulation):
     """The invariant that tripped or None, the seed, and the end of the output."""
     done = subprocess.run(
-        [program, f"--gtest_filter={simulation}.Every*", "--gtest_fail_fast"], capture_output=True,
+        [program, f"--gtest_filter={simulation}", "--gtest_fail_fast"], capture_output=True,
         text=True,
         timeout=300, check=False,
         env=dict(os.environ, STRETTO_SIM_SEEDS=SEEDS, STRETTO_SIM_FIRST_SEED="1"))
@@ -156,9 +158,17 @@ def main(name):
         objects = compile_edited(texts, folder)
         program = folder / "planted"
         link(objects, program)
-        invariant, seed, output = simulate(program, bug.get("simulation", "*"))
-    if invariant not in bug["trips"]:
-        sys.exit(f"{bug['bug']}: wanted one of {bug['trips']} to trip, found {invariant}\n{output}")
+        expect(bug, bug["trips"], program, f"{bug.get('simulation', '*')}.Every*:-{HISTORY}")
+        if "history" in bug:
+            rules = [f"history: {rule}" for rule in bug["history"]]
+            expect(bug, rules, program, HISTORY)
+
+
+def expect(bug, wanted, program, simulation):
+    """One of these invariants trips, and no other one before it."""
+    invariant, seed, output = simulate(program, simulation)
+    if invariant not in wanted:
+        sys.exit(f"{bug['bug']}: wanted one of {wanted} to trip, found {invariant}\n{output}")
     print(f"caught at seed {seed}: {bug['bug']} ({invariant})")
 
 

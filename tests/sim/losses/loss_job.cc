@@ -13,18 +13,21 @@ namespace {
 
 constexpr int kMostStepsOfLosses = 1'000'000;
 constexpr Duration kLongestLossJob = 90s;
+constexpr Duration kToldOfSilence = 6500ms;  // The most from a worker's loss until all go on.
 constexpr const char* kDoor = "scheduler:9000";
 
 }  // namespace
 
-LossJob::LossJob(std::uint64_t seed)
+LossJob::LossJob(std::uint64_t seed, Watched watched)
     : plan_(seed),
+      watched_(watched),
       random_(seed * 31 + 5),
       network_(clock_, seed, {.most_latency = seed % 3 == 0 ? 2ms : 300us, .local = plan_.local}),
       began_(clock_.now()) {
   board_.report = [this](const std::string& invariant, const std::string& text) {
     report(invariant, text);
   };
+  begin_history();
   add_scheduler();
   for (std::uint32_t server = 0; server < plan_.servers; ++server) {
     for (std::uint32_t shard = 0; shard < plan_.shards; ++shard) add_shard(server, shard);
@@ -70,6 +73,7 @@ void LossJob::add_shard(std::uint32_t server, std::uint32_t index) {
   auto shard =
       std::make_unique<Shard>(process.config, index, network_.endpoint(process.name), clock_);
   if (!shard->start(process.name + ":0", "").ok()) report("set-up", "a shard cannot start");
+  process.shard = shard.get();
   process.agent = std::move(shard);
 }
 
@@ -78,7 +82,14 @@ void LossJob::add_worker(std::uint32_t number) {
   process.name = fmt::format("worker {}", number);
   process.number = number;
   process.config = config_of(Role::kWorker, number);
-  auto node = std::make_unique<WorkerNode>(process.config, network_.endpoint(process.name), clock_);
+  const auto on_place = [this, number](const JobPlace& place) {
+    board_.history.places.push_back({.worker = number,
+                                     .epoch = place.epoch,
+                                     .rank = place.rank,
+                                     .numbers = {place.numbers.begin(), place.numbers.end()}});
+  };
+  auto node = std::make_unique<WorkerNode>(process.config, network_.endpoint(process.name), clock_,
+                                           std::make_unique<Coder>(), on_place);
   process.worker = node.get();
   process.agent = std::move(node);
   process.user = std::make_unique<LossUser>(plan_, number, *process.worker, board_,
@@ -91,8 +102,9 @@ std::optional<Violation> LossJob::run() {
   for (int i = 0; i < kMostStepsOfLosses && !violation_ && !over(); ++i) {
     if (!step_one() || clock_.now() - began_ > kLongestLossJob) break;
   }
+  end_history();
   if (!violation_ && !over()) report("no hang", describe());
-  if (!violation_) check_end();
+  if (!violation_ && watched_ == Watched::kByUsers) check_end();
   return violation_;
 }
 
@@ -129,6 +141,10 @@ bool LossJob::step_one() {
 void LossJob::step(Process& process) {
   process.agent->step(Duration::zero());
   if (process.user != nullptr) process.user->act();
+  if (process.user != nullptr && process.user->outcome()) {
+    board_.history.ends.try_emplace(process.number, end_of(*process.user->outcome()));
+  }
+  if (process.shard != nullptr) note_kept(process);
   if (process.agent->over()) network_.kill(process.name);
 }
 
@@ -197,6 +213,13 @@ void LossJob::strike() {
 
 void LossJob::lose(Process& victim, LossKind kind) {
   board_.lost.insert(victim.number);
+  History& history = board_.history;
+  history.lost[victim.number] = clock_.now();
+  history.disturbances.push_back({.at = clock_.now(), .costs = kToldOfSilence});
+  if (kind == LossKind::kSleep) history.asleep.insert(victim.number);
+  const LossPhase phase = victim.user->phase();
+  const bool done = phase == LossPhase::kReading || phase == LossPhase::kLeaving;
+  if (done) history.done.insert(victim.number);
   if (kind == LossKind::kSleep) {
     victim.sleeps_until = clock_.now() + 3 * victim.config.job.dead_after;
     return;
@@ -224,6 +247,8 @@ void LossJob::break_a_link(const Process& victim, const LossPlan::Strike& strike
   if (strike.kind != LossKind::kDip || !network_.hush(from, to, 0)) return;
   dip_ = Dip{from, to, clock_.now() + strike.pause};
   dipped_ = {from, to};
+  board_.history.disturbances.push_back({.at = clock_.now(), .costs = strike.pause + 1s});
+  if (other == "scheduler") board_.history.unheard.insert(victim.number);
   if (random_.chance(0.5)) network_.hush(to, from, 0);
 }
 
@@ -302,6 +327,43 @@ void LossJob::check_end() {
   }
 }
 
+// ---- what the second oracle reads
+
+void LossJob::begin_history() {
+  History& history = board_.history;
+  const Config config = config_of(Role::kScheduler, -1);
+  history.tensors = plan_.tensors;
+  history.workers = plan_.workers;
+  history.min_workers = plan_.min_workers;
+  history.part_elements = config.job.part_bytes / sizeof(std::int64_t);
+  history.barrier_every = plan_.barrier_every;
+  history.call_limit = config.operation_timeout;
+}
+
+void LossJob::note_kept(const Process& process) {
+  History::Kept& kept = board_.history.kept[process.name];
+  process.shard->slots().for_each_slot([&](const Slot& slot) {
+    board_.history.owners[slot.number()].insert(process.name);
+    slot.for_each_part([&](const Part& part) {
+      kept.senders = std::max(kept.senders, part.counted.workers());
+      kept.waiting = std::max(kept.waiting, part.waiting.size());
+    });
+  });
+}
+
+History::End LossJob::end_of(const Status& status) const {
+  return {.at = clock_.now(), .ok = status.ok(), .peer = status.peer(), .cause = status.cause()};
+}
+
+void LossJob::end_history() {
+  History& history = board_.history;
+  history.job = end_of(scheduler_->status());
+  for (const auto& process : processes_) {
+    if (process->user == nullptr || !process->alive) continue;
+    if (!process->user->finished()) history.going.insert(process->number);
+  }
+}
+
 std::string LossJob::describe() const {
   std::string text =
       fmt::format("{} workers, at least {}, lost {}; {}; ", plan_.workers, plan_.min_workers,
@@ -321,7 +383,7 @@ std::string LossJob::describe() const {
 }
 
 void LossJob::report(const std::string& invariant, const std::string& text) {
-  if (violation_) return;
+  if (violation_ || watched_ == Watched::kByNobody) return;
   violation_ = Violation{
       invariant,
       fmt::format("at {} ms: {}",

@@ -44,10 +44,15 @@ class LossVisits {
 /// Thread: the simulation's.
 class LossJob {
  public:
-  explicit LossJob(std::uint64_t seed);
+  /// Who looks on while it runs: the users, or nobody, so that its history alone is judged.
+  enum class Watched { kByUsers, kByNobody };
+
+  explicit LossJob(std::uint64_t seed, Watched watched = Watched::kByUsers);
 
   /// Runs it to its end, or to the first violation.
   std::optional<Violation> run();
+  /// Once it has run.
+  const History& history() const { return board_.history; }
 
   std::size_t lost() const { return board_.lost.size(); }
   bool went_on() const { return went_on_; }
@@ -63,6 +68,7 @@ class LossJob {
     Config config;
     std::unique_ptr<Agent> agent;
     WorkerNode* worker = nullptr;
+    const Shard* shard = nullptr;
     std::unique_ptr<LossUser> user;
     bool alive = true;
     Time sleeps_until = {};
@@ -85,14 +91,19 @@ class LossJob {
   void start_joining();
   bool over() const;
   void check_end();
+  void begin_history();
+  void note_kept(const Process& process);
+  History::End end_of(const Status& status) const;
+  void end_history();
   void report(const std::string& invariant, const std::string& text);
 
   const LossPlan plan_;
+  const Watched watched_;
   VirtualClock clock_;
   Random random_;
   SimNetwork network_;
   const Time began_;
-  LossBoard board_;
+  LossBoard board_{clock_};
   std::vector<std::unique_ptr<Process>> processes_;
   const Scheduler* scheduler_ = nullptr;
   std::size_t struck_ = 0;

@@ -71,6 +71,7 @@ void LossUser::act() {
   if (goes_) {
     if (in_flight_ > 0) return;
     board_.left.insert(number_);
+    board_.history.left[number_] = board_.clock.now();
     return leave();
   }
   const std::uint64_t steps = plan_.rounds * tensors_.size();
@@ -123,6 +124,7 @@ void LossUser::begin_step() {
     step_ = (begins->step - 1) * plan_.step_of;
     barriers_ = step_ / plan_.barrier_every;
     board_.came[number_] = step_;
+    board_.history.came[number_] = {.at = board_.clock.now(), .turns = step_};
     for (std::size_t index = 0; index < tensors_.size(); ++index) {
       tensors_[index].begun = first_round(index, number_) - 1;
     }
@@ -158,14 +160,40 @@ void LossUser::launch(std::size_t index, Operation::Kind kind, std::uint64_t rou
   ++in_flight_;
   auto* raw = operation.get();  // Alive while its ticket can end.
   const bool is_last = reading_;
-  operation->ticket->on_done([this, index, round, lent, raw, is_last](const Status& status) {
+  const std::size_t call = write_down(index, *raw, round, lent->source);
+  operation->ticket->on_done([this, index, round, lent, raw, is_last, call](const Status& status) {
     --in_flight_;
+    board_.history.calls[call].end = end_of(status);
     if (!status.ok()) return;
     if (raw->pushes()) tensors_[index].acknowledged = round;
     if (!raw->wants_value()) return;
-    look_at(index, round, lent->in_place ? lent->source : lent->target, *raw, is_last);
+    const std::vector<std::int64_t>& got = lent->in_place ? lent->source : lent->target;
+    board_.history.calls[call].got = got;
+    board_.history.calls[call].contributors = raw->info.contributors;
+    look_at(index, round, got, *raw, is_last);
   });
   node_.work().start(operation);
+}
+
+// ---- what the second oracle reads
+
+std::size_t LossUser::write_down(std::size_t index, const Operation& operation, std::uint64_t round,
+                                 const std::vector<std::int64_t>& sent) {
+  std::vector<History::Call>& calls = board_.history.calls;
+  calls.push_back({.worker = number_,
+                   .tensor = index,
+                   .round = round,
+                   .begun = board_.clock.now(),
+                   .pushes = operation.pushes(),
+                   .pulls = operation.wants_value(),
+                   .last = reading_,
+                   .sent = operation.pushes() ? sent : std::vector<std::int64_t>()});
+  return calls.size() - 1;
+}
+
+History::End LossUser::end_of(const Status& status) const {
+  return {
+      .at = board_.clock.now(), .ok = status.ok(), .peer = status.peer(), .cause = status.cause()};
 }
 
 // ---- what comes
@@ -256,9 +284,12 @@ void LossUser::enter_barrier() {
   board_.barriers[number].insert(number_);
   ++in_flight_;
   in_barrier_ = true;
-  node_.work().barrier([this, number](const Status& status) {
+  std::vector<History::Barrier>& written = board_.history.barriers;
+  written.push_back({.worker = number_, .number = number, .begun = board_.clock.now()});
+  node_.work().barrier([this, number, &written, at = written.size() - 1](const Status& status) {
     --in_flight_;
     in_barrier_ = false;
+    written[at].end = end_of(status);
     if (!status.ok()) return;
     for (std::uint32_t other = 0; other < LossPlan::kMostWorkers; ++other) {
       if (board_.barriers[number].contains(other) || !board_.stays(other)) continue;

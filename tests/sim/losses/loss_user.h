@@ -12,6 +12,8 @@
 #include <tuple>
 #include <vector>
 
+#include "common/clock.h"
+#include "tests/sim/losses/history.h"
 #include "tests/sim/losses/loss_plan.h"
 #include "worker/node.h"
 
@@ -21,6 +23,10 @@ namespace stretto::sim {
 struct LossBoard {
   using Place = std::tuple<std::size_t, std::uint64_t, std::uint64_t>;  // Tensor, round, element.
 
+  explicit LossBoard(const Clock& clock_given) : clock(clock_given) {}
+
+  const Clock& clock;
+  History history;  // For the second oracle.
   std::function<void(const std::string& invariant, const std::string& text)> report;
   std::map<Place, std::int64_t> values;
   std::map<std::pair<std::size_t, std::uint32_t>, std::uint64_t> begun;  // Rounds, by worker.
@@ -71,6 +77,9 @@ class LossUser {
   void begin_step();
   void start_round(std::size_t index);
   void launch(std::size_t index, Operation::Kind kind, std::uint64_t round);
+  std::size_t write_down(std::size_t index, const Operation& operation, std::uint64_t round,
+                         const std::vector<std::int64_t>& sent);
+  History::End end_of(const Status& status) const;
   void look_at(std::size_t index, std::uint64_t round, const std::vector<std::int64_t>& values,
                const Operation& operation, bool is_last);
   void look_at_round(std::size_t index, std::uint64_t round, std::uint64_t element,

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "common/log.h"
+#include "tests/sim/losses/history_checker.h"
 #include "tests/sim/losses/loss_job.h"
 #include "tests/sim/replay.h"
 #include "tests/sim/seeds.h"
@@ -40,6 +41,23 @@ TEST(LossSimulation, EverySurvivorGoesOnWithExactSumsForEverySeed) {
   EXPECT_GT(lost, seeds.count / 2);
   EXPECT_GT(went_on, seeds.count / 8);
   EXPECT_GT(joined, seeds.count / 32);
+}
+
+// Nobody looks on while the jobs run.
+TEST(HistorySimulation, EveryHistoryKeepsTheContract) {
+  set_log_level(Level::kSilent);
+  const Seeds seeds = seeds_from_environment();
+  Replay replay("HistorySimulation.Every*");
+  for (std::uint64_t seed = seeds.first; seed < seeds.first + seeds.count; ++seed) {
+    replay.at(seed);
+    LossJob job(seed, LossJob::Watched::kByNobody);
+    job.run();
+    const auto violation = HistoryChecker(job.history()).check();
+    ASSERT_FALSE(violation.has_value()) << "invariant: " << violation->invariant << "\n"
+                                        << violation->text << "\n"
+                                        << job.describe() << "\n"
+                                        << replay.command();
+  }
 }
 
 }  // namespace

@@ -243,8 +243,9 @@ class Worker {
   // All operations return at once and run on Stretto's thread. Memory of the wrong size ends the
   // ticket with kInvalidArgument before anything is sent.
 
-  /// Contributes `source` to the tensor's next round. Ends when the servers have applied it, which
-  /// in modes with rounds is when every worker has pushed.
+  /// Contributes `source` to the tensor's next round. Ends when the servers have counted it; in
+  /// modes with rounds it is in the value once every worker has pushed. In an elastic job a round
+  /// that is still open then is made without the push of a worker that is lost, counted or not.
   Ticket push(const Tensor& tensor, std::span<const std::byte> source, int priority = 0);
   /// Reads a value that contains at least everything this worker pushed before (and, in bounded
   /// mode, is within the bound). If there is no value yet it ends when there is one. In mode
