@@ -11,6 +11,7 @@
 #include "common/advertised.h"
 #include "common/flags/flags.h"
 #include "common/memory.h"
+#include "common/network.h"
 #include "common/program.h"
 #include "common/signals.h"
 #include "observe/metrics/endpoint.h"
