@@ -309,14 +309,15 @@ void MemberExchange::on_data(LinkId link, const wire::Header& header, Buffer pay
                              "bytes of {}",
                              payload.size(), header.dtype, wanted, name_of(tensor.spec.dtype))});
   }
-  switch (at.state().rounds.admit(0, header.version)) {
+  switch (at.state().rounds.admit(0, wire::round_of(header))) {
     case Verdict::kPast:
       return;
     case Verdict::kEarly:
     case Verdict::kWrong:
-      return fail(at, from,
-                  {Code::kMalformed, fmt::format("a frame of round {} came, in round {}",
-                                                 header.version, at.state().rounds.round())});
+      return fail(
+          at, from,
+          {Code::kMalformed, fmt::format("a frame of round {} came, in round {}",
+                                         wire::round_of(header), at.state().rounds.round())});
     case Verdict::kNow:
       break;
   }
@@ -338,7 +339,7 @@ std::span<std::byte> MemberExchange::landing(LinkId link, const wire::Header& he
   const bool wanted = tensor.failed.ok() &&
                       tensor.parts[header.key.part].current(PartState::kShares) != nullptr &&
                       known->members.place_of(peer->node) == reduction.node().parent &&
-                      state.rounds.admit(0, header.version) == Verdict::kNow &&
+                      state.rounds.admit(0, wire::round_of(header)) == Verdict::kNow &&
                       header.whole_bytes() == state.sum.target().size() && reduction.sent();
   return wanted ? state.sum.target() : std::span<std::byte>();
 }
