@@ -8,7 +8,8 @@ include(CMakePackageConfigHelpers)
 set(STRETTO_PACKAGE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/stretto)
 # A library comes before those that it stands on, as static linking wants them.
 set(STRETTO_INSTALLED_LIBRARIES
-  stretto_worker stretto_input stretto_rpc stretto_ops stretto_collective stretto_van stretto_messages
+  stretto_worker stretto_input stretto_rpc stretto_ops stretto_collective stretto_van
+  stretto_messages
   stretto_trace stretto_metrics stretto_core stretto_common)
 
 # What the installed libraries themselves link to; a program that links to them needs it too.

@@ -29,7 +29,7 @@ Tensor declare(Worker& worker, std::string_view name, std::size_t elements,
 }
 
 /// Whole numbers that differ by position, worker and round: sums of them are exact.
-Floats numbers(std::size_t count, Rank rank, int round) {
+Floats whole_numbers(std::size_t count, Rank rank, int round) {
   Floats all(count);
   for (std::size_t i = 0; i < count; ++i) {
     all[i] = static_cast<float>(i % 1000) + 1000.0F * static_cast<float>(rank + 1) +
@@ -38,25 +38,25 @@ Floats numbers(std::size_t count, Rank rank, int round) {
   return all;
 }
 
-Floats sum_of(std::size_t count, std::uint32_t workers, int round) {
+Floats sum_of_all(std::size_t count, std::uint32_t workers, int round) {
   Floats sum(count);
   for (Rank rank = 0; rank < workers; ++rank) {
-    const Floats share = numbers(count, rank, round);
+    const Floats share = whole_numbers(count, rank, round);
     std::transform(sum.begin(), sum.end(), share.begin(), sum.begin(), std::plus<>());
   }
   return sum;
 }
 
-struct Case {
+struct ExchangeCase {
   Exchange exchange;
   std::uint32_t workers;
   TransportChoice transport;
 };
 
-class Exchanged : public testing::TestWithParam<Case> {};
+class Exchanged : public testing::TestWithParam<ExchangeCase> {};
 
 TEST_P(Exchanged, TensorsOfEverySizeAreSummed) {
-  const Case& param = GetParam();
+  const ExchangeCase& param = GetParam();
   Cluster cluster({.workers = param.workers,
                    .shards = 1,
                    .job = {.part_bytes = 256},
@@ -66,11 +66,11 @@ TEST_P(Exchanged, TensorsOfEverySizeAreSummed) {
       const Tensor tensor =
           declare(worker, "t" + std::to_string(size), size, {.exchange = param.exchange});
       for (int round = 0; round < 5; ++round) {
-        const Floats mine = numbers(size, worker.rank(), round);
+        const Floats mine = whole_numbers(size, worker.rank(), round);
         Floats sum(size);
         const Ticket ticket = worker.push_pull(tensor, std::span(mine), std::span(sum));
         ASSERT_TRUE(ticket.wait().ok()) << ticket.wait().text();
-        ASSERT_EQ(sum, sum_of(size, param.workers, round)) << size;
+        ASSERT_EQ(sum, sum_of_all(size, param.workers, round)) << size;
         if (size > 0) {
           EXPECT_EQ(ticket.info().contributors, param.workers);
           EXPECT_EQ(ticket.info().version, static_cast<std::uint64_t>(round + 1));
@@ -81,7 +81,7 @@ TEST_P(Exchanged, TensorsOfEverySizeAreSummed) {
 }
 
 TEST_P(Exchanged, ManyRoundsAreInFlightAtOnceInPlace) {
-  const Case& param = GetParam();
+  const ExchangeCase& param = GetParam();
   Cluster cluster({.workers = param.workers,
                    .shards = 1,
                    .job = {.part_bytes = 4096},
@@ -93,7 +93,7 @@ TEST_P(Exchanged, ManyRoundsAreInFlightAtOnceInPlace) {
     std::vector<Floats> all;
     std::vector<Ticket> tickets;
     for (int round = 0; round < kRounds; ++round) {
-      all.push_back(numbers(kSize, worker.rank(), round));
+      all.push_back(whole_numbers(kSize, worker.rank(), round));
     }
     for (Floats& each : all) {
       tickets.push_back(worker.push_pull(tensor, std::span<const float>(each), std::span(each)));
@@ -101,13 +101,13 @@ TEST_P(Exchanged, ManyRoundsAreInFlightAtOnceInPlace) {
     for (int round = 0; round < kRounds; ++round) {
       const auto at = static_cast<std::size_t>(round);
       ASSERT_TRUE(tickets[at].wait().ok()) << tickets[at].wait().text();
-      ASSERT_EQ(all[at], sum_of(kSize, param.workers, round));
+      ASSERT_EQ(all[at], sum_of_all(kSize, param.workers, round));
     }
   });
 }
 
 TEST_P(Exchanged, ABroadcastBringsItsRootsBytesToAll) {
-  const Case& param = GetParam();
+  const ExchangeCase& param = GetParam();
   Cluster cluster({.workers = param.workers,
                    .shards = 1,
                    .job = {.part_bytes = 256},
@@ -116,28 +116,29 @@ TEST_P(Exchanged, ABroadcastBringsItsRootsBytesToAll) {
     const Tensor tensor =
         declare(worker, "t", 300, {.update = {.rule = Rule::kMean}, .exchange = param.exchange});
     for (Rank root = 0; root < param.workers; ++root) {
-      Floats value = numbers(300, worker.rank(), 7);
+      Floats value = whole_numbers(300, worker.rank(), 7);
       const Status status = worker.broadcast(tensor, std::span(value), root).wait();
       ASSERT_TRUE(status.ok()) << status.text();
-      ASSERT_EQ(value, numbers(300, root, 7));
+      ASSERT_EQ(value, whole_numbers(300, root, 7));
     }
   });
 }
 
-std::string name_of_case(const testing::TestParamInfo<Case>& info) {
+std::string name_of_case(const testing::TestParamInfo<ExchangeCase>& info) {
   const char* transport = info.param.transport == TransportChoice::kZmq ? "zmq" : "auto";
   return std::string(name_of(info.param.exchange)) + std::to_string(info.param.workers) + transport;
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Exchanged,
-                         testing::Values(Case{Exchange::kDirect, 1, TransportChoice::kAuto},
-                                         Case{Exchange::kDirect, 2, TransportChoice::kAuto},
-                                         Case{Exchange::kDirect, 3, TransportChoice::kZmq},
-                                         Case{Exchange::kRing, 2, TransportChoice::kZmq},
-                                         Case{Exchange::kRing, 4, TransportChoice::kAuto},
-                                         Case{Exchange::kHalving, 3, TransportChoice::kAuto},
-                                         Case{Exchange::kHalving, 4, TransportChoice::kZmq},
-                                         Case{Exchange::kTree, 5, TransportChoice::kAuto}),
+                         testing::Values(ExchangeCase{Exchange::kDirect, 1, TransportChoice::kAuto},
+                                         ExchangeCase{Exchange::kDirect, 2, TransportChoice::kAuto},
+                                         ExchangeCase{Exchange::kDirect, 3, TransportChoice::kZmq},
+                                         ExchangeCase{Exchange::kRing, 2, TransportChoice::kZmq},
+                                         ExchangeCase{Exchange::kRing, 4, TransportChoice::kAuto},
+                                         ExchangeCase{Exchange::kHalving, 3,
+                                                      TransportChoice::kAuto},
+                                         ExchangeCase{Exchange::kHalving, 4, TransportChoice::kZmq},
+                                         ExchangeCase{Exchange::kTree, 5, TransportChoice::kAuto}),
                          name_of_case);
 
 TEST(MemberExchange, RulesOfARoundAreTheServers) {
