@@ -242,9 +242,11 @@ bool LoopThread<Node, Request>::Door::is_scheduled_as_own() {
   const Time now = std::chrono::steady_clock::now();
   const void* const here = DrivenLoop::this_thread();
   if (as_own_ == here && now - as_own_since_.load() < kClassHolds) return true;
+  const pid_t own = own_thread_;
+  if (own == 0) return false;  // It will begin, and nobody knows yet how it is scheduled.
   const SchedulingClass ours = SchedulingClass::of(0);
   // The whole process may have been moved since.
-  if (ours < own_class_.load()) own_class_ = SchedulingClass::of(own_thread_);
+  if (ours < own_class_.load()) own_class_ = SchedulingClass::of(own);
   if (ours < own_class_.load()) return false;
   as_own_since_ = now;
   as_own_ = here;
