@@ -98,7 +98,8 @@ Status undecided(const Status& verdict, Duration silence, Duration heartbeat) {
 Membership::Membership(const Config& config, Self self, Van& van, const Clock& clock)
     : config_(config), self_(std::move(self)), van_(van), clock_(clock) {}
 
-void Membership::start() {
+void Membership::start(std::string address) {
+  if (!address.empty()) self_.address = std::move(address);
   state_ = State::kGreeting;
   deadline_ = after(clock_.now(), config_.rendezvous_timeout);
   connect();

@@ -52,9 +52,8 @@ class Membership {
 
   Membership(const Config& config, Self self, Van& van, const Clock& clock);
 
-  /// Where this node listens, if that is found out late. Before start().
-  void set_address(std::string address) { self_.address = std::move(address); }
-  void start();
+  /// `address`: where this node listens, if that was not known before.
+  void start(std::string address = {});
   /// A control message of the scheduler's link. Roster, welcome, heartbeat, leave, failure and
   /// fault of the whole job are handled here; true if it was one of these.
   bool on_control(LinkId link, const control::Message& message);

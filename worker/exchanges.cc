@@ -4,17 +4,24 @@
 
 #include <fmt/format.h>
 
-#include "common/check.h"
-
 namespace stretto {
+namespace {
+
+bool is_among_workers(const wire::Header& header) {
+  return header.kind == wire::Kind::kUp || header.kind == wire::Kind::kDown;
+}
+
+}  // namespace
 
 Exchanges::Exchanges(Van& van, const Clock& clock, Tensors& tensors, Duration operation_timeout,
-                     std::unique_ptr<Coder> coder)
+                     std::unique_ptr<Coder> coder, std::string token)
     : van_(van),
       clock_(clock),
       tensors_(tensors),
       operations_(clock, operation_timeout, tensors),
       servers_(van, clock, tensors, std::move(coder), outcomes()),
+      peers_(van, std::move(token)),
+      members_(van, tensors, peers_, outcomes()),
       steering_(van, tensors, operations_) {}
 
 Outcomes Exchanges::outcomes() {
@@ -26,8 +33,7 @@ Outcomes Exchanges::outcomes() {
 
 ExchangeWay& Exchanges::way_of(const TensorState& tensor) {
   if (tensor.spec.options.exchange == Exchange::kServers) return servers_;
-  STRETTO_CHECK(members_ != nullptr);
-  return *members_;
+  return members_;
 }
 
 void Exchanges::set_tracer(Tracer* tracer) {
@@ -70,6 +76,24 @@ void Exchanges::give_up(const OperationPtr& operation, const Status& why) {
   van_.queue().cancel(operation->id);
   way_of(tensors_.of(*operation)).forget(*operation);
   operations_.end(operation, why);
+}
+
+void Exchanges::on_data(LinkId link, const wire::Header& header, Buffer payload) {
+  if (is_among_workers(header)) return members_.on_data(link, header, std::move(payload));
+  servers_.on_data(header, payload);
+}
+
+std::span<std::byte> Exchanges::landing(LinkId link, const wire::Header& header) {
+  return is_among_workers(header) ? members_.landing(link, header) : servers_.landing(header);
+}
+
+Status Exchanges::on_peer(LinkId link, const control::Message& message) {
+  const Member* peer = peers_.on_control(link, message);
+  if (peer == nullptr) return {};
+  const auto* fault = std::get_if<control::Fault>(&message);
+  if (fault != nullptr && fault->tensor == 0) return Status(fault->why).with_peer(peer->describe());
+  members_.on_control(link, *peer, message);
+  return {};
 }
 
 void Exchanges::end_all(const Status& why) {

@@ -5,11 +5,14 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "common/clock.h"
 #include "observe/trace/trace.h"
 #include "van/van.h"
+#include "worker/member_exchange.h"
 #include "worker/operations.h"
+#include "worker/peer_links.h"
 #include "worker/server_exchange.h"
 #include "worker/steering.h"
 
@@ -18,9 +21,10 @@ namespace stretto {
 /// Thread: loop.
 class Exchanges {
  public:
-  /// `tensors` are those that operations may be on; they, and the rest, outlive this.
+  /// `tensors` are those that operations may be on; they, and the rest, outlive this. Other workers
+  /// that call are to have this token.
   Exchanges(Van& van, const Clock& clock, Tensors& tensors, Duration operation_timeout,
-            std::unique_ptr<Coder> coder = std::make_unique<Coder>());
+            std::unique_ptr<Coder> coder = std::make_unique<Coder>(), std::string token = {});
 
   /// Operations and the work of codecs are noted there. It outlives this.
   void set_tracer(Tracer* tracer);
@@ -39,16 +43,22 @@ class Exchanges {
   /// Ends what is past its deadline, and ended operations whose memory is free at last.
   void tick();
 
-  /// What comes from servers is its.
+  void on_data(LinkId link, const wire::Header& header, Buffer payload);
+  /// Where the value in the frame of this header is wanted; empty if it is not, or not yet known.
+  std::span<std::byte> landing(LinkId link, const wire::Header& header);
+  /// What comes over a link that is no server's. Not ok if who called, or was called, will have no
+  /// link: why, and who.
+  Status on_peer(LinkId link, const control::Message& message);
+
   ServerExchange& servers() { return servers_; }
-  /// The way of tensors that are not exchanged through servers; it is told `outcomes()`, and
-  /// outlives this. Before the first of them.
-  void set_members(ExchangeWay& members) { members_ = &members; }
-  Outcomes outcomes();
+  MemberExchange& members() { return members_; }
+  PeerLinks& peers() { return peers_; }
+  const PeerLinks& peers() const { return peers_; }
   const Operations& operations() const { return operations_; }
   const ExchangeProgress& progress() const { return progress_; }
 
  private:
+  Outcomes outcomes();
   ExchangeWay& way_of(const TensorState& tensor);
   Status refusal_of(const Operation& operation);
   void give_up(const OperationPtr& operation, const Status& why);
@@ -59,7 +69,8 @@ class Exchanges {
   ExchangeProgress progress_;
   Operations operations_;
   ServerExchange servers_;
-  ExchangeWay* members_ = nullptr;
+  PeerLinks peers_;
+  MemberExchange members_;
   Steering steering_;
 };
 

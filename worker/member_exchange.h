@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// MemberExchange: tensors that are exchanged among workers: sums go up a tree of them, values come
-// down. What a part does next, its Reduction decides; here its words are carried out over links.
+// MemberExchange: tensors that are exchanged among workers: which of them know a tensor, whose
+// frame it is, and which rounds cannot be made any more. A part's rounds are MemberRounds'.
 #pragma once
 
 #include <map>
+#include <optional>
 #include <set>
 #include <unordered_map>
 
 #include "van/van.h"
 #include "worker/exchange_way.h"
-#include "worker/member_tensor.h"
-#include "worker/peer_links.h"
+#include "worker/member_rounds.h"
 
 namespace stretto {
 
@@ -40,12 +40,9 @@ class MemberExchange final : public ExchangeWay {
 
  private:
   using Place = collective::Place;
-  struct At {  // A part, and what is known of it.
-    TensorState& tensor;
-    MemberTensor& known;
-    std::uint32_t part;
-    MemberPart& state() const { return known.parts[part]; }
-    const OperationPtr& operation() const { return tensor.parts[part].current(PartState::kShares); }
+  struct Frame {
+    MemberPartAt at;
+    Place from;
   };
 
   void greet(NodeId node);
@@ -53,30 +50,19 @@ class MemberExchange final : public ExchangeWay {
   void on_fault(const Member& peer, const control::Fault& fault);
   void on_leave(const Member& peer);
   void doom(std::uint32_t id, MemberTensor& known, MemberTensor::Doom doom);
-
-  MemberTensor* find(const wire::Key& key);
-  void start(const At& at);
-  void start_next(const At& at);
-  void take_kept(const At& at);
-  void on_up(const At& at, Place from, const wire::UpFrame& up, Buffer payload);
-  void on_down(const At& at, Place from, const wire::DownFrame& down, const Buffer& payload);
-  Status check_call(const At& at, Place from, const wire::UpFrame& up) const;
-  void carry_out(const At& at, const collective::Effects& effects);
-  void send_up(const At& at);
-  void send_down(const At& at);
-  void post(const At& at, Place to, const wire::Header& header, Buffer payload);
-  void finish(const At& at);
-  void fail(const At& at, Place from, const Status& why);
+  /// What a frame of that link is of; nothing if it is not wanted.
+  std::optional<Frame> frame_of(LinkId link, const wire::Key& key);
 
   Van& van_;
   Tensors& tensors_;
   PeerLinks& peers_;
   const Outcomes outcomes_;
+  MemberRounds rounds_;
+  std::map<Exchange, collective::Strategy> strategies_;
   std::unordered_map<std::uint32_t, MemberTensor> members_;  // By tensor.
-  std::map<std::uint32_t, std::set<NodeId>> known_to_;       // Tensors that are not known here yet.
-  std::map<std::uint32_t, MemberTensor::Doom> dooms_;        // Of such tensors.
+  std::map<std::uint32_t, std::set<NodeId>> known_to_;       // Tensors that are not known here yet,
+  std::map<std::uint32_t, MemberTensor::Doom> dooms_;        // and what is said of them.
   std::map<NodeId, Status> left_;
-  bool told_ = false;  // The failure of a tensor comes from another worker.
 };
 
 }  // namespace stretto

@@ -54,6 +54,7 @@ MemberTensor::MemberTensor(const TensorState& tensor, MemberPlaces places,
                            const collective::Strategy& strategy)
     : members(std::move(places)),
       reduction(reduction_of(tensor.spec.options.update.rule)),
+      all(strategy.contributors()),
       ready(static_cast<std::uint32_t>(members.nodes.size())) {
   STRETTO_CHECK(members.self < members.nodes.size());
   ready.insert(members.self);

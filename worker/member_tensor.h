@@ -69,6 +69,7 @@ struct MemberTensor {
   MemberPlaces members;
   ops::ReduceOp reduction;
   std::vector<MemberPart> parts;
+  IndexSet all;    ///< Their places.
   IndexSet ready;  ///< Places that know the tensor, this one too.
   std::optional<Doom> doom;
 };

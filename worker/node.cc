@@ -11,6 +11,21 @@
 #include "worker/worker_metrics.h"
 
 namespace stretto {
+namespace {
+
+void report_broken(Membership& membership, const Member& member, Code code, const Status& why) {
+  const std::string who = member.describe();
+  if (why.code() == Code::kResource) {  // What ran out is this process's own.
+    return membership.resign(
+        Status(why.code(), fmt::format("the link to {}: {}", who, why.cause())));
+  }
+  membership.report_broken(member.node, why,
+                           Status(code, fmt::format("the link to {} at {} broke: {}", who,
+                                                    host_port_of(member.address), why.cause()))
+                               .with_peer(who));
+}
+
+}  // namespace
 
 WorkerNode::WorkerNode(const Config& config, std::unique_ptr<Transport> transport,
                        const Clock& clock, std::unique_ptr<Coder> coder, PlaceWatch::Then on_place)
@@ -29,16 +44,9 @@ WorkerNode::WorkerNode(const Config& config, std::unique_ptr<Transport> transpor
 
 // ---- requests
 
-Status WorkerNode::listen(std::string_view address, const std::string& advertised_host) {
-  Result<std::string> bound = van_.listen(address);
-  if (bound.ok() && !advertised_host.empty()) bound = with_host(*bound, advertised_host);
-  if (bound.ok()) membership_.set_address(*std::move(bound));
-  return bound.status();
-}
-
-void WorkerNode::join(Done done) {
+void WorkerNode::join(Done done, std::string address) {
   joining_ = std::move(done);
-  membership_.start();
+  membership_.start(std::move(address));
 }
 
 void WorkerNode::leave(Done done) {
@@ -57,7 +65,7 @@ void WorkerNode::abandon() {
 void WorkerNode::go_if_free() {
   const bool may_go = membership_.state() == Membership::State::kMember && work_.idle();
   if (leaving_.empty() || !may_go) return;
-  work_.members().leave();
+  work_.exchange().members().leave();
   shards_.tell_all(control::Leave{});
   membership_.leave();
 }
@@ -73,7 +81,8 @@ void WorkerNode::on_control(LinkId link, const control::Message& message) {
   const Member* shard = shards_.find(link);
   const auto* fault = std::get_if<control::Fault>(&message);
   if (shard == nullptr) {
-    on_peer(link, message);
+    Status refused = work_.exchange().on_peer(link, message);
+    if (!refused.ok()) membership_.fail(std::move(refused));
   } else if (control::is<control::Welcome>(message)) {
     shards_.welcome(link);
     const bool greeted = shards_.complete() && joining_;
@@ -91,42 +100,13 @@ void WorkerNode::on_control(LinkId link, const control::Message& message) {
   }
 }
 
-void WorkerNode::on_peer(LinkId link, const control::Message& message) {
-  PeerLinks& peers = work_.peers();
-  const Member* peer = peers.find(link);
-  const auto* fault = std::get_if<control::Fault>(&message);
-  if (const auto* hello = std::get_if<control::Hello>(&message)) {
-    peers.greet(link, *hello);
-  } else if (peer == nullptr) {
-    van_.links().refuse(link, {Code::kRefused, "this worker knows nobody at this link"});
-  } else if (control::is<control::Welcome>(message)) {
-    peers.welcome(link);
-  } else if (fault != nullptr && fault->tensor == 0) {
-    membership_.fail(Status(fault->why).with_peer(peer->describe()));
-  } else {
-    work_.members().on_control(link, *peer, message);
-  }
-}
-
 void WorkerNode::on_broken(LinkId link, const Status& why) {
   if (membership_.on_broken(link, why)) return;
   const Member* shard = shards_.find(link);
-  const Member* peer = shard == nullptr ? work_.peers().lose(link) : nullptr;
+  const Member* peer = shard == nullptr ? work_.exchange().peers().lose(link) : nullptr;
   if (membership_.state() == Membership::State::kLeaving) return;
-  if (shard != nullptr) report_broken(*shard, Code::kServerLost, why);
-  if (peer != nullptr) report_broken(*peer, Code::kPeerLost, why);
-}
-
-void WorkerNode::report_broken(const Member& member, Code code, const Status& why) {
-  const std::string who = member.describe();
-  if (why.code() == Code::kResource) {  // What ran out is this process's own.
-    return membership_.resign(
-        Status(why.code(), fmt::format("the link to {}: {}", who, why.cause())));
-  }
-  membership_.report_broken(member.node, why,
-                            Status(code, fmt::format("the link to {} at {} broke: {}", who,
-                                                     host_port_of(member.address), why.cause()))
-                                .with_peer(who));
+  if (shard != nullptr) report_broken(membership_, *shard, Code::kServerLost, why);
+  if (peer != nullptr) report_broken(membership_, *peer, Code::kPeerLost, why);
 }
 
 // ---- time
@@ -173,7 +153,7 @@ void WorkerNode::tick() {
   }
   if (work_.steps().too_late()) membership_.resign(Entering::too_late());
   if (Status silence = shards_.silence(now); !silence.ok()) membership_.fail(std::move(silence));
-  if (Status silence = work_.peers().silence(now); !silence.ok()) {
+  if (Status silence = work_.exchange().peers().silence(now); !silence.ok()) {
     membership_.fail(std::move(silence).with_operation("declare"));
   }
   if (exchange.operations().stuck()) {

@@ -33,12 +33,10 @@ class WorkerNode final : public Agent, private Van::Handler {
              std::unique_ptr<Coder> coder = std::make_unique<Coder>(),
              PlaceWatch::Then on_place = nullptr);
 
-  /// From now on other workers may call; they are told `advertised_host`, if not empty, in place of
-  /// what was bound. Before join().
-  Status listen(std::string_view address, const std::string& advertised_host);
   /// `done` hears when there are links to every shard; of one that joins a job that runs, when it
-  /// takes part.
-  void join(Done done);
+  /// takes part. Other workers are told `address`, where the transport listens; empty: they cannot
+  /// call.
+  void join(Done done, std::string address = {});
   /// What is asked of this worker; refused once it leaves.
   ProgramWork& work() { return work_; }
   /// Leaves when nothing is in flight any more. Who asks again while that takes hears the same.
@@ -70,16 +68,14 @@ class WorkerNode final : public Agent, private Van::Handler {
  private:
   void on_control(LinkId link, const control::Message& message) override;
   void on_data(LinkId link, const wire::Header& header, Buffer payload) override {
-    work_.on_data(link, header, std::move(payload));
+    work_.exchange().on_data(link, header, std::move(payload));
   }
   void on_acked(LinkId, wire::Key key) override { work_.exchange().servers().on_acked(key); }
   std::span<std::byte> landing(LinkId link, const wire::Header& header) override {
-    return work_.landing(link, header);
+    return work_.exchange().landing(link, header);
   }
   void on_broken(LinkId link, const Status& why) override;
 
-  void on_peer(LinkId link, const control::Message& message);
-  void report_broken(const Member& member, Code code, const Status& why);
   void tick();
   void go_if_free();
   void finish();

@@ -66,6 +66,20 @@ void PeerLinks::call(Peer& peer, const control::Hello& hello, Time now) {
   links_[*link] = peer.member.node;
 }
 
+const Member* PeerLinks::on_control(LinkId link, const control::Message& message) {
+  const Member* peer = find(link);
+  if (const auto* hello = std::get_if<control::Hello>(&message)) {
+    greet(link, *hello);
+  } else if (peer == nullptr) {
+    van_.links().refuse(link, {Code::kRefused, "this worker knows nobody at this link"});
+  } else if (control::is<control::Welcome>(message)) {
+    welcome(link);
+  } else {
+    return peer;
+  }
+  return nullptr;
+}
+
 void PeerLinks::greet(LinkId link, const control::Hello& hello) {
   if (callers_.size() >= kMaxCallers) {
     van_.links().refuse(link, {Code::kResource, "too many callers wait for the job to begin"});
@@ -96,12 +110,11 @@ void PeerLinks::answer(const Caller& caller, const Roster& roster) {
   open(peer);
 }
 
-bool PeerLinks::welcome(LinkId link) {
-  Peer* peer = at(link);
-  if (peer == nullptr || peer->open) return false;
-  van_.links().admit(link, peer->member.node);
-  open(*peer);
-  return true;
+void PeerLinks::welcome(LinkId link) {
+  Peer& peer = *at(link);
+  if (peer.open) return;
+  van_.links().admit(link, peer.member.node);
+  open(peer);
 }
 
 void PeerLinks::open(Peer& peer) {

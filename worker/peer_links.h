@@ -34,10 +34,9 @@ class PeerLinks {
   Status silence(Time now) const;
   Time next_due() const;
 
-  /// Somebody calls: answered by follow(), or refused at once.
-  void greet(LinkId link, const control::Hello& hello);
-  /// True if it is the answer of one whom we have called.
-  bool welcome(LinkId link);
+  /// What comes over a link that is nobody else's. The worker whose word it is; null if it was a
+  /// greeting: calls are answered by follow(), or refused at once.
+  const Member* on_control(LinkId link, const control::Message& message);
   /// The worker at the end of this link will end it, in order.
   void note_leaving(LinkId link);
   /// The link has ended. The worker at its end, unless it was to leave or is not known.
@@ -63,6 +62,8 @@ class PeerLinks {
     control::Hello hello;
   };
 
+  void greet(LinkId link, const control::Hello& hello);
+  void welcome(LinkId link);
   void call(Peer& peer, const control::Hello& hello, Time now);
   void answer(const Caller& caller, const Roster& roster);
   void open(Peer& peer);

@@ -13,10 +13,6 @@ namespace {
 
 constexpr Duration kHindsight = 1s;
 
-bool is_among_workers(const wire::Header& header) {
-  return header.kind == wire::Kind::kUp || header.kind == wire::Kind::kDown;
-}
-
 Time long_ago(const Clock& clock, const Membership& membership) {
   return clock.now() - membership.settings().heartbeat;
 }
@@ -30,9 +26,7 @@ ProgramWork::ProgramWork(const Config& config, const Clock& clock, Van& van,
       van_(van),
       membership_(membership),
       shards_(shards),
-      exchange_(van, clock, tensors_, config.operation_timeout, std::move(coder)),
-      peers_(van, config.token),
-      members_(van, tensors_, peers_, exchange_.outcomes()),
+      exchange_(van, clock, tensors_, config.operation_timeout, std::move(coder), config.token),
       states_(van, clock, config.operation_timeout),
       declarations_(
           config, clock, shards, tensors_,
@@ -46,7 +40,7 @@ ProgramWork::ProgramWork(const Config& config, const Clock& clock, Van& van,
                              const std::string& name) { trace.name(tensor, name); },
            .join_workers =
                [this](const TensorState& tensor, const Roster& roster) {
-                 return members_.add(tensor, roster, membership_.node());
+                 return exchange_.members().add(tensor, roster, membership_.node());
                }}),
       stand_in_(tensors_, exchange_,
                 {.declare = [this](const TensorSpec& spec,
@@ -72,7 +66,6 @@ ProgramWork::ProgramWork(const Config& config, const Clock& clock, Van& van,
                 barriers_.begin_after(barriers);
               }}) {
   exchange_.set_tracer(&trace.tracer());
-  exchange_.set_members(members_);
 }
 
 // ---- requests
@@ -125,7 +118,7 @@ void ProgramWork::barrier(const Done& done) {
 // The others may go on for as long as they like; if one of them is lost, we hear of that.
 void ProgramWork::sit_out(BarrierCalls::Done done) {
   if (!refusal_.ok()) return done(Status(refusal_).with_operation("sit_out"));
-  if (members_.has_tensors()) {
+  if (exchange_.members().has_tensors()) {
     return done(Status(Code::kUnsupported,
                        "a tensor is exchanged among workers, where none can sit out; declare it "
                        "with exchange servers")
@@ -160,16 +153,6 @@ void ProgramWork::on_shard(const control::Message& message, const Member& shard)
   }
 }
 
-void ProgramWork::on_data(LinkId link, const wire::Header& header, Buffer payload) {
-  if (is_among_workers(header)) return members_.on_data(link, header, std::move(payload));
-  exchange_.servers().on_data(header, payload);
-}
-
-std::span<std::byte> ProgramWork::landing(LinkId link, const wire::Header& header) {
-  return is_among_workers(header) ? members_.landing(link, header)
-                                  : exchange_.servers().landing(header);
-}
-
 void ProgramWork::on_fault(const control::Fault& fault, const std::string& peer) {
   const Status why = Status(fault.why).with_peer(peer);
   if (fault.name == "barrier" && fault.tensor == 0) {
@@ -195,7 +178,7 @@ Status ProgramWork::cause_of(const Status& error) const {
 void ProgramWork::tick() {
   exchange_.tick();
   if (membership_.roster()) {
-    peers_.follow(*membership_.roster(), membership_.hello(), clock_.now());
+    exchange_.peers().follow(*membership_.roster(), membership_.hello(), clock_.now());
   }
   states_.tick();
   declarations_.tick();
@@ -208,8 +191,9 @@ void ProgramWork::tick() {
 }
 
 Time ProgramWork::next_due() const {
-  return std::min({exchange_.operations().next_due(), peers_.next_due(), states_.next_due(),
-                   declarations_.next_due(), barriers_.next_due(), steps_.next_due()});
+  return std::min({exchange_.operations().next_due(), exchange_.peers().next_due(),
+                   states_.next_due(), declarations_.next_due(), barriers_.next_due(),
+                   steps_.next_due()});
 }
 
 bool ProgramWork::idle() const {

@@ -17,8 +17,6 @@
 #include "worker/declarations.h"
 #include "worker/exchanges.h"
 #include "worker/job_steps.h"
-#include "worker/member_exchange.h"
-#include "worker/peer_links.h"
 #include "worker/shard_links.h"
 #include "worker/stand_in.h"
 #include "worker/state_transfers.h"
@@ -62,13 +60,8 @@ class ProgramWork {
 
   void on_scheduler(const control::Message& message);
   void on_shard(const control::Message& message, const Member& shard);
-  void on_data(LinkId link, const wire::Header& header, Buffer payload);
-  /// Where slices of a value are wanted; empty if it is not, or not yet known.
-  std::span<std::byte> landing(LinkId link, const wire::Header& header);
   Exchanges& exchange() { return exchange_; }
   const Exchanges& exchange() const { return exchange_; }
-  PeerLinks& peers() { return peers_; }
-  MemberExchange& members() { return members_; }
 
   void tick();
   Time next_due() const;
@@ -93,8 +86,6 @@ class ProgramWork {
   const ShardLinks& shards_;
   Tensors tensors_;
   Exchanges exchange_;
-  PeerLinks peers_;
-  MemberExchange members_;
   StateTransfers states_;
   Declarations declarations_;
   StandIn stand_in_;

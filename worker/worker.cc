@@ -4,9 +4,9 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <atomic>
 
+#include "common/address.h"
 #include "common/advertised.h"
 #include "common/clock.h"
 #include "common/completion.h"
@@ -32,12 +32,17 @@ Status interrupted(std::string_view what) {
   return Status(Code::kCancelled, "the wait was interrupted").with_operation(what);
 }
 
-// A scheduler elsewhere says that the job spans hosts.
-Config seen_from_others(Config config) {
-  const Result<HostPort> scheduler = parse_host_port(config.scheduler);
-  const bool spans = scheduler.ok() && !is_loopback(scheduler->host);
-  if (spans && is_loopback(config.bind_host)) config.bind_host = "0.0.0.0";
-  return config;
+// Where other workers can call. Only tensors that are exchanged among workers want it, so who has
+// none need not care that nobody can.
+std::string address_of(const Config& config, Transport& transport) {
+  const Result<std::string> host = advertised_host(config);
+  Result<std::string> bound = host;
+  if (bound.ok()) bound = transport.listen(config.bind_host + ":0");
+  if (bound.ok() && !host->empty()) bound = with_host(*bound, *host);
+  if (bound.ok()) return *bound;
+  log(Level::kWarning, "no worker can call this one, and no tensor be exchanged among them: {}",
+      bound.status().cause());
+  return {};
 }
 
 /// The node and its loop. Thread: any.
@@ -49,6 +54,7 @@ class WorkerImpl {
              std::unique_ptr<Transport> transport)
       : config_(std::move(config)),
         input_(std::move(input)),
+        address_(address_of(config_, *transport)),
         node_(config_, std::move(transport), clock_,
               make_pool_coder([this](Coder::Work then) { return_to_loop(std::move(then)); }),
               [this](const JobPlace& place) { standing_.set(place); }) {}
@@ -66,8 +72,7 @@ class WorkerImpl {
   }
   Status join() {
     const auto joined = std::make_shared<Completion<bool>>();
-    listen();
-    node_.join([joined](const Status& status) { joined->end(status, true); });
+    node_.join([joined](const Status& status) { joined->end(status, true); }, address_);
     if (!config_.metrics_address.empty()) node_.set_board(board_.get());
     node_.set_input(input_.get());
     node_.activity().set_callers(loop_.door()->callers());
@@ -105,18 +110,6 @@ class WorkerImpl {
  private:
   static constexpr Duration kLastPatience = 10s;
 
-  // Only tensors that are exchanged among workers want it, so those who have none need not care.
-  void listen() {
-    const Config seen = seen_from_others(config_);
-    const Result<std::string> host = advertised_host(seen);
-    Status status = host.status();
-    if (host.ok()) status = node_.listen(seen.bind_host + ":0", *host);
-    if (!status.ok()) {
-      log(Level::kWarning, "no worker can call this one, and no tensor be exchanged among them: {}",
-          status.cause());
-    }
-  }
-
   // After work of a codec, which has ended before the loop does.
   void return_to_loop(Coder::Work then) {
     loop_.post([then = std::move(then)](WorkerNode&) { then(); });
@@ -124,6 +117,7 @@ class WorkerImpl {
 
   const Config config_;
   const std::shared_ptr<InputAccount> input_;
+  const std::string address_;
   const SteadyClock clock_;
   const std::shared_ptr<metrics::Board> board_ = std::make_shared<metrics::Board>();
   std::unique_ptr<metrics::MetricsEndpoint> endpoint_;
@@ -278,8 +272,7 @@ Result<Worker> Worker::join(const Options& options) {
   set_log_identity({"worker", config.rank});
   promise_last_words();
   warn_of_unread_variables();
-  const std::uint64_t links = std::uint64_t{config.servers} * config.shards + 1 +
-                              std::min(config.workers, kMostCalledWorkers);
+  const std::uint64_t links = std::uint64_t{config.servers} * config.shards + 1;
   if (Status status = raise_file_limit(kFilesALink * links + kFilesBesides); !status.ok()) {
     return status;
   }

@@ -9,17 +9,17 @@
 namespace stretto {
 namespace {
 
-using Numbers = std::vector<std::int32_t>;
+using Integers = std::vector<std::int32_t>;
 constexpr auto kSum = ops::ReduceOp::kSum;
 
 class PartSums : public testing::Test {
  protected:
-  static std::span<const std::byte> bytes(const Numbers& all) {
+  static std::span<const std::byte> bytes(const Integers& all) {
     return std::as_bytes(std::span(all));
   }
-  Numbers own_{1, 2, 3};
-  Numbers target_{9, 9, 9};
-  const Numbers others_{10, 20, 30};
+  Integers own_{1, 2, 3};
+  Integers target_{9, 9, 9};
+  const Integers others_{10, 20, 30};
   PartSum sum_;
 };
 
@@ -27,9 +27,9 @@ TEST_F(PartSums, OnesOwnAloneStaysWhereItIs) {
   sum_.begin(bytes(own_), std::as_writable_bytes(std::span(target_)));
   sum_.add_own(kSum, Dtype::kI32);
   EXPECT_EQ(sum_.bytes().data(), bytes(own_).data());
-  EXPECT_EQ(target_, (Numbers{9, 9, 9})) << "nothing was copied";
+  EXPECT_EQ(target_, (Integers{9, 9, 9})) << "nothing was copied";
   sum_.finish(kSum, Dtype::kI32, 1);
-  EXPECT_EQ(target_, (Numbers{1, 2, 3}));
+  EXPECT_EQ(target_, (Integers{1, 2, 3}));
 }
 
 TEST_F(PartSums, ContributionsComeInAnyOrder) {
@@ -39,8 +39,8 @@ TEST_F(PartSums, ContributionsComeInAnyOrder) {
     sum_.add(kSum, Dtype::kI32, bytes(others_));
     if (!own_first) sum_.add_own(kSum, Dtype::kI32);
     sum_.add(kSum, Dtype::kI32, bytes(others_));
-    EXPECT_EQ(target_, (Numbers{21, 42, 63}));
-    EXPECT_EQ(own_, (Numbers{1, 2, 3}));
+    EXPECT_EQ(target_, (Integers{21, 42, 63}));
+    EXPECT_EQ(own_, (Integers{1, 2, 3}));
   }
 }
 
@@ -49,28 +49,28 @@ TEST_F(PartSums, ASumIsMadeInPlace) {
   sum_.add_own(kSum, Dtype::kI32);
   sum_.add(kSum, Dtype::kI32, bytes(others_));
   sum_.finish(kSum, Dtype::kI32, 2);
-  EXPECT_EQ(own_, (Numbers{11, 22, 33}));
+  EXPECT_EQ(own_, (Integers{11, 22, 33}));
 }
 
 TEST_F(PartSums, OtherReductionsAreNoSums) {
   sum_.begin(bytes(own_), std::as_writable_bytes(std::span(target_)));
   sum_.add_own(ops::ReduceOp::kProduct, Dtype::kI32);
   sum_.add(ops::ReduceOp::kProduct, Dtype::kI32, bytes(others_));
-  EXPECT_EQ(target_, (Numbers{10, 40, 90}));
+  EXPECT_EQ(target_, (Integers{10, 40, 90}));
 }
 
 TEST_F(PartSums, OfNothingTheValueIsZeros) {
   sum_.begin({}, std::as_writable_bytes(std::span(target_)));
   sum_.finish(kSum, Dtype::kI32, 3);
-  EXPECT_EQ(target_, (Numbers{0, 0, 0}));
+  EXPECT_EQ(target_, (Integers{0, 0, 0}));
 }
 
 TEST_F(PartSums, AMeanIsDividedOnce) {
   sum_.begin(bytes(own_), std::as_writable_bytes(std::span(target_)));
   sum_.add_own(reduction_of(Rule::kMean), Dtype::kI32);
-  sum_.add(reduction_of(Rule::kMean), Dtype::kI32, bytes(Numbers{3, 4, 5}));
+  sum_.add(reduction_of(Rule::kMean), Dtype::kI32, bytes(Integers{3, 4, 5}));
   sum_.finish(reduction_of(Rule::kMean), Dtype::kI32, 2);
-  EXPECT_EQ(target_, (Numbers{2, 3, 4}));
+  EXPECT_EQ(target_, (Integers{2, 3, 4}));
 }
 
 }  // namespace

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// MemberRounds: the rounds of parts that are exchanged among workers: sums go up, values come down.
+// What a part does next, its Reduction decides; here its words are carried out over links.
+#pragma once
+
+#include "van/van.h"
+#include "worker/exchange_way.h"
+#include "worker/member_tensor.h"
+#include "worker/peer_links.h"
+
+namespace stretto {
+
+/// A part of a tensor, and what is known of it. Thread: loop.
+struct MemberPartAt {
+  TensorState& tensor;
+  MemberTensor& known;
+  std::uint32_t part;
+
+  MemberPart& state() const { return known.parts[part]; }
+  /// The operation that takes part in its open round, or null.
+  const OperationPtr& operation() const { return tensor.parts[part].current(PartState::kShares); }
+};
+
+/// Thread: loop.
+class MemberRounds {
+ public:
+  using At = MemberPartAt;
+  using Place = collective::Place;
+
+  /// All outlive this.
+  MemberRounds(Van& van, PeerLinks& peers, const Outcomes& outcomes)
+      : van_(van), peers_(peers), outcomes_(outcomes) {}
+
+  /// The part's current operation takes part in its next round.
+  void start(const At& at);
+  /// So does the one that waits, if there is one and the part is free.
+  void start_next(const At& at);
+  /// The parent knows the tensor now: a sum that waited for that goes.
+  void send_up(const At& at);
+
+  /// A frame of the worker at this place.
+  void on_data(const At& at, Place from, const wire::Header& header, Buffer payload);
+  /// Where the value in the frame of this header is wanted; empty if it is not, or not yet known.
+  static std::span<std::byte> landing(const At& at, Place from, const wire::Header& header);
+
+ private:
+  void take_kept(const At& at);
+  void on_up(const At& at, Place from, const wire::UpFrame& up, Buffer payload);
+  void on_down(const At& at, Place from, const Buffer& payload);
+  static Status check_call(const At& at, Place from, const wire::UpFrame& up);
+  void carry_out(const At& at, const collective::Effects& effects);
+  void send_down(const At& at);
+  void post(const At& at, Place to, const wire::Header& header, Buffer payload);
+  void finish(const At& at);
+  void fail(const At& at, Place from, const Status& why);
+
+  Van& van_;
+  PeerLinks& peers_;
+  const Outcomes& outcomes_;
+};
+
+}  // namespace stretto
