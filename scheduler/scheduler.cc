@@ -365,10 +365,7 @@ void Scheduler::tick() {
   if (ends_ != nullptr) end_with_processes(van_, links_, machine_.next_view(), ends_->take());
   if (looks) {
     next_look_ = now + kJobLookEvery;
-    if (wakefulness_.slept(now)) {
-      links_.forgive(now);
-      watch_.forgive(now);
-    }
+    if (wakefulness_.slept(now)) links_.forgive(now);
     if (machine_.phase() == ViewMachine::Phase::kRunning) {
       watch_.look(now);
       for (const auto& [node, lasts] : links_.silent(now, config_.job.dead_after)) {

@@ -97,16 +97,18 @@ class Inquiry {
     }
     for (const Wait& wait : table.waits) {
       const Row* shard = row_of(wait.shard);
-      if (shard != nullptr && !silent(*shard)) told_.push_back(&wait);
+      if (shard != nullptr && fresh(*shard)) told_.push_back(&wait);
     }
     std::ranges::stable_sort(told_, {}, &Wait::since);
   }
 
   std::optional<Culprit> verdict() const {
+    if (now_ - table_.last_life > table_.doubtful_after) return std::nullopt;
     if (auto found = silent_server()) return found;
     for (const Wait* wait : told_) {
-      if (now_ - wait->since <= table_.limit) break;
-      if (auto found = search(rows_of(wait->missing), wait->since, pushes_of(*wait))) return found;
+      const Time since = counted_from(wait->since);
+      if (now_ - since <= table_.limit) break;
+      if (auto found = search(rows_of(wait->missing), since, pushes_of(*wait))) return found;
     }
     if (auto found = absent_at_barrier()) return found;
     return told_.empty() ? unanswered() : std::nullopt;
@@ -115,11 +117,18 @@ class Inquiry {
  private:
   using Rows = std::vector<const Row*>;
 
-  bool silent(const Row& row) const { return now_ - row.heard > table_.silent_after; }
+  // Who is not heard while nobody is says nothing of itself.
+  Duration silence(const Row& row) const { return table_.last_life - row.heard; }
+  bool silent(const Row& row) const { return silence(row) > table_.silent_after; }
+  bool fresh(const Row& row) const { return silence(row) <= table_.doubtful_after; }
+  bool doubtful(const Row& row) const { return !fresh(row) && !silent(row); }
   static bool pauses(const Row& row) { return !row.activity.pause.empty(); }
-  Duration age_of(const Row& row) const { return row.activity.age + (now_ - row.heard); }
+  Time counted_from(Time since) const { return std::max(since, table_.resumed); }
+  Duration age_of(const Row& row) const {
+    return std::min(row.activity.age + (now_ - row.heard), now_ - table_.resumed);
+  }
   bool long_in_call(const Row& row, Duration limit) const {
-    return !row.call.empty() && !silent(row) && age_of(row) > limit &&
+    return !row.call.empty() && fresh(row) && age_of(row) > limit &&
            row.activity.place == Activity::Place::kInCall;
   }
   Rows rows_of(const std::vector<Rank>& ranks) const {
@@ -139,7 +148,14 @@ class Inquiry {
     return fmt::format("pushed '{}', round {}", wait.tensor, wait.round);
   }
 
+  // Nobody needs a server while workers wait for one that pauses; afterwards time counts anew.
   std::optional<Culprit> silent_server() const {
+    Time since;
+    for (const auto& [rank, worker] : by_rank_) {
+      if (pauses(*worker)) return std::nullopt;
+      since = std::max(since, worker->paused);
+    }
+    if (now_ - since <= table_.limit) return std::nullopt;
     for (const auto& [node, row] : table_.rows) {
       if (row.member.role != Role::kServer || row.member.left || !silent(row)) continue;
       const Row* first = nullptr;
@@ -160,7 +176,7 @@ class Inquiry {
     return {Phase::kStopped, Cause::kSilence, 8,
             fmt::format("has not been heard of for {:.1f} s: it is stopped, or its link to the "
                         "scheduler is silent",
-                        seconds(now_ - row.heard))};
+                        seconds(silence(row)))};
   }
 
   // Why this one holds others up, if it is not because it waits for some itself. `unsure` becomes
@@ -244,7 +260,7 @@ class Inquiry {
       const Row* worst = nullptr;
       Hindrance why{};
       for (const Row* row : waited_for) {
-        if (pauses(*row)) return std::nullopt;
+        if (pauses(*row) || doubtful(*row)) return std::nullopt;
         since = std::max(since, row->paused);  // What it pauses for had to be done first.
         seen.insert(row);
         const std::optional<Hindrance> found = hindrance(*row, unsure);
@@ -323,6 +339,9 @@ class Inquiry {
   // Workers wait for a server that lacks nobody's push: what it or they sent has not arrived.
   std::optional<Culprit> unanswered() const {
     const Row* first = nullptr;
+    for (const auto& [node, row] : table_.rows) {  // What would it say of a push?
+      if (row.member.role == Role::kServer && !fresh(row)) return std::nullopt;
+    }
     for (const auto& [rank, row] : by_rank_) {
       if (pauses(*row) || row->moves) return std::nullopt;
       if (row->activity.awaits.empty() || !long_in_call(*row, table_.limit + kNewsTravel)) continue;

@@ -26,7 +26,7 @@ struct StandstillTable {
   };
   struct Row {
     Member member;
-    Time heard;             ///< Its last heartbeat.
+    Time heard;             ///< Its last heartbeat; later by the time in which nobody was heard.
     Time paused;            ///< When it last said that it pauses; Time(): never.
     std::string call = {};  ///< Of a worker: the operation or barrier that it waits in for long.
     control::Activity activity = {};
@@ -39,8 +39,11 @@ struct StandstillTable {
 
   std::map<NodeId, Row> rows;  ///< Of those who are in.
   std::vector<Wait> waits;
-  Duration limit{};         ///< A wait that is longer is a standstill.
-  Duration silent_after{};  ///< So is the silence of who should have been heard.
+  Duration limit{};           ///< A wait that is longer is a standstill.
+  Duration silent_after{};    ///< So is the silence of who should have been heard;
+  Duration doubtful_after{};  ///< and after this time what it last said may be no longer true.
+  Time last_life;             ///< When anybody was heard last: silence is counted up to then.
+  Time resumed;               ///< Before then nobody had been heard: the host, or all, stood still.
 };
 
 /// Where somebody is for whom others wait.

@@ -33,8 +33,6 @@ class JobWatch {
   const std::vector<Rank>& lost_workers() const { return lost_workers_; }
   /// Logs what people should know by now.
   void look(Time now);
-  /// We slept, and heard nobody: all were heard just now.
-  void forgive(Time now) { standstill_.forgive(now); }
 
   const Snapshot& snapshot() const { return snapshot_; }
   /// What members' threads do, for those who ask.

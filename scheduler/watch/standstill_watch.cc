@@ -15,8 +15,11 @@ namespace {
 constexpr Duration kJudgeEvery = 250ms;
 constexpr Duration kLasts = 500ms;  // A judgement before it is said, and none before it is over.
 constexpr Duration kActivityWindow = 900ms;
-constexpr Duration kLeastSilence = 1500ms;
-constexpr int kBeatsMissed = 3;
+constexpr Duration kLeastDoubt = 1500ms;
+constexpr int kBeatsDoubted = 3;
+constexpr Duration kLeastSilence = 2500ms;
+constexpr int kBeatsMissed = 5;
+constexpr int kBeatsApart = 2;
 constexpr std::size_t kMostRounds = 200;  // Kept of a shard, whatever it says.
 
 }  // namespace
@@ -58,12 +61,15 @@ Duration UsualWaits::limit() const {
 
 // ---- what is heard
 
-StandstillWatch::StandstillWatch(Duration heartbeat) {
+StandstillWatch::StandstillWatch(Duration heartbeat)
+    : most_apart_(std::max(kActivityWindow, kBeatsApart * heartbeat)) {
+  table_.doubtful_after = std::max(kLeastDoubt, kBeatsDoubted * heartbeat);
   table_.silent_after = std::max(kLeastSilence, kBeatsMissed * heartbeat);
 }
 
 void StandstillWatch::heard(const Member& member, const control::Heartbeat& beat, Time now) {
   if (member.left) return;
+  note_life(now);
   StandstillTable::Row& row = table_.rows[member.node];
   row.member = member;
   row.heard = now;
@@ -78,6 +84,14 @@ void StandstillWatch::heard(const Member& member, const control::Heartbeat& beat
   row.activity = beat.activity.value_or(control::Activity{});
   if (!row.activity.pause.empty()) row.paused = now;
   keep_rates(row, beat, now);
+}
+
+// Time in which nobody was heard, ourselves asleep perhaps, is held against nobody.
+void StandstillWatch::note_life(Time now) {
+  const Time before = std::exchange(table_.last_life, now);
+  if (table_.rows.empty() || now - before <= most_apart_) return;
+  for (auto& [node, row] : table_.rows) row.heard += now - before - most_apart_;
+  table_.resumed = now;
 }
 
 void StandstillWatch::keep_waits(NodeId shard, const control::Heartbeat& beat, Time now) {
@@ -124,10 +138,6 @@ void StandstillWatch::left(NodeId node) {
   samples_.erase(node);
   usual_.left(node);
   std::erase_if(table_.waits, [&](const auto& wait) { return wait.shard == node; });
-}
-
-void StandstillWatch::forgive(Time now) {
-  for (auto& [node, row] : table_.rows) row.heard = now;
 }
 
 // ---- what is said

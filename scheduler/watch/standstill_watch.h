@@ -46,9 +46,6 @@ class StandstillWatch {
 
   void heard(const Member& member, const control::Heartbeat& beat, Time now);
   void left(NodeId node);
-  /// We slept, and heard nobody: all were heard just now.
-  void forgive(Time now);
-
   struct Word {
     bool alarming = false;
     std::string text;
@@ -68,11 +65,13 @@ class StandstillWatch {
     std::uint64_t bytes = 0;
   };
 
+  void note_life(Time now);
   void keep_rates(StandstillTable::Row& row, const control::Heartbeat& beat, Time now);
   void keep_waits(NodeId shard, const control::Heartbeat& beat, Time now);
   bool paused_since(Time then) const;
   std::optional<Word> settle();
 
+  Duration most_apart_;  // Signs of life, if not all stand still.
   StandstillTable table_;
   std::map<NodeId, Sample> samples_;
   UsualWaits usual_;

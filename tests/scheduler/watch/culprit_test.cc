@@ -19,7 +19,9 @@ class CulpritTest : public testing::Test {
  protected:
   CulpritTest() {
     table_.limit = 2s;
-    table_.silent_after = 1500ms;
+    table_.silent_after = 2500ms;
+    table_.doubtful_after = 1500ms;
+    table_.last_life = now_ - 200ms;
     for (const NodeId node : {kShard0, kShard1}) add(node, Role::kServer, node - kShard0);
     for (Rank rank = 0; rank < 3; ++rank) add(kWorker0 + rank, Role::kWorker, rank);
     waits(0, "push_pull 'x'", 6s);
@@ -109,9 +111,33 @@ TEST_F(CulpritTest, WhoWaitsForMemory) {
 }
 
 TEST_F(CulpritTest, WhoIsStopped) {
-  worker(1).heard = now_ - 2s;
+  worker(1).heard = now_ - 3s;
   EXPECT_EQ(found(), "worker 1 stopped: silence");
-  EXPECT_THAT(text(), HasSubstr("has not been heard of for 2.0 s"));
+  EXPECT_THAT(text(), HasSubstr("has not been heard of for 2.8 s"));
+}
+
+TEST_F(CulpritTest, WhatSomebodySaidWhoIsOverdueBlamesNobodyYet) {
+  worker(1).heard = now_ - 2s;
+  EXPECT_EQ(found(), "");
+  table_.waits.clear();
+  worker(1).heard = now_;
+  waits(1, "push_pull 'x'", 6s);
+  EXPECT_EQ(found(), "worker 0 on its link: link");
+  table_.rows.at(kShard0).heard = now_ - 2s;
+  EXPECT_EQ(found(), "") << "the server may be about to say whose push it lacks";
+}
+
+TEST_F(CulpritTest, NobodyWhileNobodyIsHeard) {
+  worker(1).heard = now_ - 9s;
+  EXPECT_EQ(found(), "worker 1 stopped: silence");
+  table_.last_life = now_ - 8s;
+  for (auto& [node, row] : table_.rows) row.heard = now_ - 8s;
+  EXPECT_EQ(found(), "");
+  table_.last_life = now_;
+  for (auto& [node, row] : table_.rows) row.heard = now_;
+  EXPECT_EQ(found(), "worker 1 computing: computes");
+  table_.resumed = now_ - 1s;
+  EXPECT_EQ(found(), "") << "time counts from when all went on";
 }
 
 TEST_F(CulpritTest, WhoEnds) {
@@ -156,9 +182,16 @@ TEST_F(CulpritTest, APushThatHasJustLeftBlamesNobodyYet) {
 TEST_F(CulpritTest, AServerThatIsNotHeardOf) {
   table_.waits.clear();
   waits(1, "push_pull 'x'", 6s);
-  table_.rows.at(kShard0).heard = now_ - 2s;
+  table_.rows.at(kShard0).heard = now_ - 3s;
   EXPECT_EQ(found(), "server 0 stopped: silence");
   lacks("x", {1});  // What it said before counts no more.
+  EXPECT_EQ(found(), "server 0 stopped: silence");
+  worker(2).activity.pause = "saving";
+  EXPECT_EQ(found(), "") << "nobody needs it";
+  worker(2).activity.pause.clear();
+  worker(2).paused = now_ - 1500ms;
+  EXPECT_EQ(found(), "") << "time counts anew";
+  worker(2).paused = now_ - 2500ms;
   EXPECT_EQ(found(), "server 0 stopped: silence");
 }
 

@@ -58,6 +58,10 @@ class StandstillWatchTest : public testing::Test {
   }
   void beat() {
     next_beat_ = now_ + 500ms;
+    if (!server_silent_) beat_of_server();
+    beat_of_workers();
+  }
+  void beat_of_server() {
     control::Heartbeat of_server{.rounds = rounds_};
     of_server.ended_waits = std::exchange(ended_, {});
     if (stands_since_ != Time() && now_ - stands_since_ >= 1s) {
@@ -65,6 +69,8 @@ class StandstillWatchTest : public testing::Test {
           {.tensor = "x", .round = rounds_ + 1, .age = now_ - stands_since_, .ranks = {1}}};
     }
     watch_.heard(server_, of_server, now_);
+  }
+  void beat_of_workers() {
     control::Heartbeat of_first;
     of_first.activity = Activity{};
     if (stands_since_ != Time()) {
@@ -101,6 +107,7 @@ class StandstillWatchTest : public testing::Test {
   Activity second_;
   bool computes_ = true;
   bool silent_ = false;
+  bool server_silent_ = false;
 };
 
 TEST_F(StandstillWatchTest, IsNamedOnceWithinFiveSecondsOfTheLimitAndOverOnce) {
@@ -167,11 +174,73 @@ TEST_F(StandstillWatchTest, StepsThatAlwaysWaitLongAreNone) {
   EXPECT_EQ(step(), "");
 }
 
-TEST_F(StandstillWatchTest, WhoSleptAccusesNobody) {
+TEST_F(StandstillWatchTest, AServerThatStopsIsNamed) {
   pass(1s);
-  now_ += 30s;  // The scheduler itself was stopped.
-  watch_.forgive(now_);
-  EXPECT_EQ(said(3s), "");
+  server_silent_ = true;
+  stand_still();
+  EXPECT_EQ(said(2s), "");
+  EXPECT_THAT(said(3s), HasSubstr("(stopped, silence): server 0 has not been heard of for 3."));
+}
+
+TEST_F(StandstillWatchTest, AWorkerThatStopsIsNotSaidToComputeBefore) {
+  pass(1s);
+  stand_still();
+  pass(1s);
+  silent_ = true;  // The limit passes while it is not yet clear that it has stopped.
+  EXPECT_THAT(said(4s), HasSubstr("(stopped, silence): worker 1"));
+  for (int tenths = 0; tenths < 10; ++tenths) {
+    watch_ = StandstillWatch{500ms};
+    silent_ = false;
+    go_on();
+    pass(1s);
+    stand_still();
+    pass(tenths * 100ms);
+    silent_ = true;
+    EXPECT_THAT(said(4s), testing::StartsWith("standstill for"));
+    EXPECT_EQ(watch_.verdict()->cause, StandstillCause::kSilence) << tenths;
+  }
+}
+
+TEST_F(StandstillWatchTest, AServerThatIsHeardLateWhileAWorkerPausesIsNone) {
+  pass(1s);
+  second_.pause = "evaluation";
+  pass(1s);
+  stand_still();
+  pass(5s);
+  server_silent_ = true;  // It has no processor for a while.
+  EXPECT_EQ(said(5s), "");
+  server_silent_ = false;
+  EXPECT_EQ(said(5s), "");
+}
+
+TEST_F(StandstillWatchTest, WhoSleptAccusesNobody) {
+  for (const Duration gap : {1700ms, 1900ms, 2100ms, 30000ms}) {  // The scheduler was stopped,
+    pass(1s);
+    stand_still();
+    pass(1s);
+    now_ += gap;  // and all others with it.
+    watch_.look(now_);
+    server_silent_ = true;  // The server is the last to wake up,
+    EXPECT_EQ(said(700ms), "") << gap.count();
+    server_silent_ = false;
+    EXPECT_EQ(said(500ms), "") << gap.count();
+    go_on();  // and the round ends.
+    EXPECT_EQ(said(1s), "") << gap.count();
+  }
+}
+
+TEST_F(StandstillWatchTest, WhoHearsNobodyAccusesNobody) {
+  pass(1s);
+  stand_still();
+  pass(1s);
+  for (int i = 0; i < 45; ++i) EXPECT_FALSE(watch_.look(now_ += 100ms));  // All had no processor.
+  next_beat_ = now_;
+  server_silent_ = true;
+  EXPECT_EQ(said(700ms), "");
+  server_silent_ = false;
+  EXPECT_EQ(said(500ms), "");
+  go_on();
+  EXPECT_EQ(said(1s), "");
 }
 
 TEST_F(StandstillWatchTest, WhoHasLeftIsForgotten) {
