@@ -4,206 +4,28 @@
 
 #include <fmt/format.h>
 
-#include <atomic>
-
-#include "common/address.h"
-#include "common/advertised.h"
-#include "common/clock.h"
-#include "common/completion.h"
 #include "common/config.h"
 #include "common/last_words.h"
 #include "common/log.h"
 #include "common/memory.h"
 #include "common/network.h"
 #include "common/variables.h"
-#include "observe/metrics/endpoint.h"
 #include "stretto/steps.h"
-#include "van/loop_thread.h"
 #include "van/transports.h"
-#include "worker/node.h"
-#include "worker/request.h"
-#include "worker/standing.h"
-#include "worker/ticket.h"
+#include "worker/batch.h"
+#include "worker/worker_impl.h"
 
 namespace stretto {
-namespace detail {
 
-Status interrupted(std::string_view what) {
-  return Status(Code::kCancelled, "the wait was interrupted").with_operation(what);
-}
-
-// Where other workers can call. Only tensors that are exchanged among workers want it, so who has
-// none need not care that nobody can.
-std::string address_of(const Config& config, Transport& transport) {
-  const Result<std::string> host = advertised_host(config);
-  Result<std::string> bound = host;
-  if (bound.ok()) bound = transport.listen(config.bind_host + ":0");
-  if (bound.ok() && !host->empty()) bound = with_host(*bound, *host);
-  if (bound.ok()) return *bound;
-  log(Level::kWarning, "no worker can call this one, and no tensor be exchanged among them: {}",
-      bound.status().cause());
-  return {};
-}
-
-/// The node and its loop. Thread: any.
-class WorkerImpl {
- public:
-  using Loop = LoopThread<WorkerNode, LoopRequest>;
-
-  WorkerImpl(Config config, std::shared_ptr<InputAccount> input,
-             std::unique_ptr<Transport> transport)
-      : config_(std::move(config)),
-        input_(std::move(input)),
-        address_(address_of(config_, *transport)),
-        node_(config_, std::move(transport), clock_,
-              make_pool_coder([this](Coder::Work then) { return_to_loop(std::move(then)); }),
-              [this](const JobPlace& place) { standing_.set(place); }) {}
-
-  /// Handles are heard until the end: what is cancelled or resumed meanwhile lets us leave. When
-  /// this returns every ticket has ended.
-  ~WorkerImpl() {
-    if (loop_.started()) (void)leave(kLastPatience);
-    loop_.stop();
-  }
-
-  /// Before join().
-  void set_stack_source(const std::function<std::string()>& source) {
-    node_.activity().set_stack_source(source);
-  }
-  Status join() {
-    const auto joined = std::make_shared<Completion<bool>>();
-    node_.join([joined](const Status& status) { joined->end(status, true); }, address_);
-    if (!config_.metrics_address.empty()) node_.set_board(board_.get());
-    node_.set_input(input_.get());
-    node_.activity().set_callers(loop_.door()->callers());
-    if (Status status = loop_.start(); !status.ok()) {
-      return std::move(status).with_operation("join");
-    }
-    loop_.await_end(*joined, Time::max());
-    if (!joined->done()) {
-      loop_.stop();
-      return interrupted("join");
-    }
-    Status status = joined->status();
-    if (status.ok()) endpoint_ = metrics::serve_if_wanted(config_, standing_.rank(), board_);
-    return status;
-  }
-
-  std::optional<Status> leave(Duration patience) {
-    return loop_.ask_until<Status>(
-        after(clock_.now(), patience),
-        [](WorkerNode& node, WorkerNode::Done done) { node.leave(std::move(done)); });
-  }
-
-  Loop& loop() { return loop_; }
-  const Config& config() const { return config_; }
-  Standing& standing() { return standing_; }
-  bool tracing() { return node_.tracer().on(); }
-  StepCount& steps() { return *step_count_; }
-  const std::shared_ptr<Pauses>& pauses() { return node_.activity().pauses(); }
-  void report(std::string_view name, double value) {
-    const Status status = node_.activity().reports().set(name, value);
-    if (status.ok() || complained_.exchange(true)) return;
-    log(Level::kWarning, "a report is left out, and others may be: {}", status.cause());
-  }
-
- private:
-  static constexpr Duration kLastPatience = 10s;
-
-  // After work of a codec, which has ended before the loop does.
-  void return_to_loop(Coder::Work then) {
-    loop_.post([then = std::move(then)](WorkerNode&) { then(); });
-  }
-
-  const Config config_;
-  const std::shared_ptr<InputAccount> input_;
-  const std::string address_;
-  const SteadyClock clock_;
-  const std::shared_ptr<metrics::Board> board_ = std::make_shared<metrics::Board>();
-  std::unique_ptr<metrics::MetricsEndpoint> endpoint_;
-  std::atomic<bool> complained_{false};  // Of a report.
-  Standing standing_;
-  WorkerNode node_;
-  const std::shared_ptr<StepCount> step_count_ = node_.work().steps().gate().count();
-  Loop loop_{node_, clock_};  // Last: it ends before what it uses.
-};
-
-}  // namespace detail
+using detail::not_here;
 
 namespace {
-
-Status not_here(std::string_view what) {
-  return Status(Code::kInvalidArgument,
-                "it waits for the worker's thread, and so must not be called on it: not in a "
-                "callback of on_done")
-      .with_operation(what);
-}
 
 Status check_size(const Tensor& tensor, std::size_t bytes, std::string_view what) {
   if (bytes == tensor.bytes()) return {};
   return {Code::kInvalidArgument,
           fmt::format("the {} has {} bytes, tensor {} has {} ({} elements of {})", what, bytes,
                       tensor.id, tensor.bytes(), tensor.elements, name_of(tensor.dtype))};
-}
-
-/// A ticket and the operations that it stands for, in one piece of memory: whoever holds one of
-/// them holds all. Thread: any.
-class Batch final : public detail::TicketState, public std::enable_shared_from_this<Batch> {
- public:
-  Batch(std::shared_ptr<detail::WorkerImpl::Loop::Door> door, Operation::Kind kind,
-        std::span<const Transfer> transfers, const Standing::Root& root, bool traced)
-      : TicketState(transfers.size(), traced),
-        door_(std::move(door)),
-        others_(transfers.size() - 1) {
-    for (std::size_t i = 0; i < transfers.size(); ++i) {
-      Operation& operation = *at(i);
-      operation.kind = kind;
-      operation.tensor = transfers[i].tensor;
-      operation.source = transfers[i].source;
-      operation.target = transfers[i].target;
-      operation.root = root.number;
-      operation.root_view = root.view;
-      if (kind == Operation::Kind::kBroadcastReceiver && root.view != 0) operation.come_together();
-      operation.priority = transfers[i].priority;
-      operation.ticket =
-          std::shared_ptr<TicketState>(std::shared_ptr<void>(), this);  // Holds nothing.
-    }
-  }
-
-  std::size_t size() const { return 1 + others_.size(); }
-  std::shared_ptr<Operation> operation(std::size_t index) {
-    return {shared_from_this(), at(index)};
-  }
-
- private:
-  Operation* at(std::size_t index) { return index == 0 ? &first_ : &others_[index - 1]; }
-  bool is_on_loop() override { return door_->is_here(); }
-  void wait_until(Awaited& awaited, Time deadline) override {
-    door_->wait_until(awaited, deadline);
-  }
-  void pass_on(const detail::Change& change) override {
-    door_->post([batch = shared_from_this(), change](WorkerNode& node) {
-      for (std::size_t i = 0; i < batch->size(); ++i)
-        node.work().steer(batch->operation(i), change);
-    });
-  }
-
-  const std::shared_ptr<detail::WorkerImpl::Loop::Door> door_;
-  Operation first_;
-  std::vector<Operation> others_;
-};
-
-Ticket begin(detail::WorkerImpl& impl, Operation::Kind kind, std::span<const Transfer> transfers,
-             const Standing::Root& root = {}) {
-  auto batch = std::make_shared<Batch>(impl.loop().door(), kind, transfers, root, impl.tracing());
-  if (batch->size() == 1) {
-    impl.loop().post(LoopRequest(batch->operation(0)));
-  } else {
-    impl.loop().post([batch](WorkerNode& node) {
-      for (std::size_t i = 0; i < batch->size(); ++i) node.work().start(batch->operation(i));
-    });
-  }
-  return Ticket(std::move(batch));
 }
 
 Ticket begin(detail::WorkerImpl& impl, Operation::Kind kind, const Transfer& transfer,

@@ -74,6 +74,8 @@ COVERED_BY = {
     "input/threads.cc": "tests/input/backend_test.cc",
     "input/uring.cc": "tests/input/backend_test.cc",
     "worker/request.cc": "tests/worker/worker_test.cc",
+    "worker/batch.cc": "tests/worker/worker_test.cc",
+    "worker/worker_impl.cc": "tests/worker/worker_test.cc",
     "worker/member_rounds.cc": "tests/worker/member_exchange_test.cc",
     "worker/member_tensor.cc": "tests/worker/member_exchange_test.cc",
     "worker/peer_links.cc": "tests/worker/member_exchange_test.cc",

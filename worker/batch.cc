@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// From a user's thread to the loop.
+#include "worker/batch.h"
+
+namespace stretto {
+
+Ticket begin(detail::WorkerImpl& impl, Operation::Kind kind, std::span<const Transfer> transfers,
+             const Standing::Root& root) {
+  auto batch = std::make_shared<Batch>(impl.loop().door(), kind, transfers, root, impl.tracing());
+  if (batch->size() == 1) {
+    impl.loop().post(LoopRequest(batch->operation(0)));
+  } else {
+    impl.loop().post([batch](WorkerNode& node) {
+      for (std::size_t i = 0; i < batch->size(); ++i) node.work().start(batch->operation(i));
+    });
+  }
+  return Ticket(std::move(batch));
+}
+
+}  // namespace stretto

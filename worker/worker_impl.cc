@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// From a transport that listens to a loop that runs, and back.
+#include "worker/worker_impl.h"
+
+#include "common/address.h"
+#include "common/advertised.h"
+#include "common/completion.h"
+#include "common/log.h"
+#include "worker/coder.h"
+
+namespace stretto::detail {
+namespace {
+
+// Where other workers can call. Only tensors that are exchanged among workers want it, so who has
+// none need not care that nobody can.
+std::string address_of(const Config& config, Transport& transport) {
+  const Result<std::string> host = advertised_host(config);
+  Result<std::string> bound = host;
+  if (bound.ok()) bound = transport.listen(config.bind_host + ":0");
+  if (bound.ok() && !host->empty()) bound = with_host(*bound, *host);
+  if (bound.ok()) return *bound;
+  log(Level::kWarning, "no worker can call this one, and no tensor be exchanged among them: {}",
+      bound.status().cause());
+  return {};
+}
+
+}  // namespace
+
+Status interrupted(std::string_view what) {
+  return Status(Code::kCancelled, "the wait was interrupted").with_operation(what);
+}
+
+Status not_here(std::string_view what) {
+  return Status(Code::kInvalidArgument,
+                "it waits for the worker's thread, and so must not be called on it: not in a "
+                "callback of on_done")
+      .with_operation(what);
+}
+
+WorkerImpl::WorkerImpl(Config config, std::shared_ptr<InputAccount> input,
+                       std::unique_ptr<Transport> transport)
+    : config_(std::move(config)),
+      input_(std::move(input)),
+      address_(address_of(config_, *transport)),
+      node_(config_, std::move(transport), clock_,
+            make_pool_coder([this](Coder::Work then) { return_to_loop(std::move(then)); }),
+            [this](const JobPlace& place) { standing_.set(place); }) {}
+
+Status WorkerImpl::join() {
+  const auto joined = std::make_shared<Completion<bool>>();
+  node_.join([joined](const Status& status) { joined->end(status, true); }, address_);
+  if (!config_.metrics_address.empty()) node_.set_board(board_.get());
+  node_.set_input(input_.get());
+  node_.activity().set_callers(loop_.door()->callers());
+  if (Status status = loop_.start(); !status.ok()) {
+    return std::move(status).with_operation("join");
+  }
+  loop_.await_end(*joined, Time::max());
+  if (!joined->done()) {
+    loop_.stop();
+    return interrupted("join");
+  }
+  Status status = joined->status();
+  if (status.ok()) endpoint_ = metrics::serve_if_wanted(config_, standing_.rank(), board_);
+  return status;
+}
+
+std::optional<Status> WorkerImpl::leave(Duration patience) {
+  return loop_.ask_until<Status>(
+      after(clock_.now(), patience),
+      [](WorkerNode& node, WorkerNode::Done done) { node.leave(std::move(done)); });
+}
+
+void WorkerImpl::report(std::string_view name, double value) {
+  const Status status = node_.activity().reports().set(name, value);
+  if (status.ok() || complained_.exchange(true)) return;
+  log(Level::kWarning, "a report is left out, and others may be: {}", status.cause());
+}
+
+}  // namespace stretto::detail

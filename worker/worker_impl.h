@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// WorkerImpl: what a Worker hides: the node, its loop, and where the worker stands.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "common/clock.h"
+#include "common/config.h"
+#include "observe/metrics/endpoint.h"
+#include "van/loop_thread.h"
+#include "worker/node.h"
+#include "worker/request.h"
+#include "worker/standing.h"
+
+namespace stretto::detail {
+
+/// A wait for the worker that a signal's handler ended.
+Status interrupted(std::string_view what);
+/// A call that waits, made where it would wait for itself.
+Status not_here(std::string_view what);
+
+/// The node and its loop. Thread: any.
+class WorkerImpl {
+ public:
+  using Loop = LoopThread<WorkerNode, LoopRequest>;
+
+  WorkerImpl(Config config, std::shared_ptr<InputAccount> input,
+             std::unique_ptr<Transport> transport);
+
+  /// Handles are heard until the end: what is cancelled or resumed meanwhile lets us leave. When
+  /// this returns every ticket has ended.
+  ~WorkerImpl() {
+    if (loop_.started()) (void)leave(kLastPatience);
+    loop_.stop();
+  }
+
+  /// Before join().
+  void set_stack_source(const std::function<std::string()>& source) {
+    node_.activity().set_stack_source(source);
+  }
+  Status join();
+  /// The outcome; none if it takes longer than that.
+  std::optional<Status> leave(Duration patience);
+
+  Loop& loop() { return loop_; }
+  const Config& config() const { return config_; }
+  Standing& standing() { return standing_; }
+  bool tracing() { return node_.tracer().on(); }
+  StepCount& steps() { return *step_count_; }
+  const std::shared_ptr<Pauses>& pauses() { return node_.activity().pauses(); }
+  void report(std::string_view name, double value);
+
+ private:
+  static constexpr Duration kLastPatience = 10s;
+
+  // After work of a codec, which has ended before the loop does.
+  void return_to_loop(Coder::Work then) {
+    loop_.post([then = std::move(then)](WorkerNode&) { then(); });
+  }
+
+  const Config config_;
+  const std::shared_ptr<InputAccount> input_;
+  const std::string address_;
+  const SteadyClock clock_;
+  const std::shared_ptr<metrics::Board> board_ = std::make_shared<metrics::Board>();
+  std::unique_ptr<metrics::MetricsEndpoint> endpoint_;
+  std::atomic<bool> complained_{false};  // Of a report.
+  Standing standing_;
+  WorkerNode node_;
+  const std::shared_ptr<StepCount> step_count_ = node_.work().steps().gate().count();
+  Loop loop_{node_, clock_};  // Last: it ends before what it uses.
+};
+
+}  // namespace stretto::detail
