@@ -73,7 +73,8 @@ Status ExchangeWorker::declare() {
   slots_.resize(task_.inflight);
   const std::size_t elements = task_.bytes / sizeof(float);
   for (std::size_t i = 0; i < slots_.size(); ++i) {
-    Result<Tensor> tensor = worker_.declare(fmt::format("bench/{}", i), Dtype::kF32, elements);
+    Result<Tensor> tensor = worker_.declare(fmt::format("bench/{}", i), Dtype::kF32, elements,
+                                            {.exchange = task_.exchange});
     if (!tensor.ok()) return tensor.status();
     slots_[i].tensor = *tensor;
     slots_[i].source.resize(elements);

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "stretto/status.h"
+#include "stretto/tensor.h"
 
 namespace stretto::bench {
 
@@ -169,6 +170,14 @@ template <typename T>
 Flag choice_flag(std::string_view name, Choices<T> known, T& value) {
   return {name, false,
           [=, &value](const std::string& text) { return read_choice(text, known, value); }};
+}
+
+inline Flag exchange_flag(Exchange& value) {
+  return {"exchange", false, [&value](const std::string& text) {
+            const Result<Exchange> named = exchange_named(text);
+            if (named.ok()) value = *named;
+            return named.status();
+          }};
 }
 
 /// One word, or several with commas between.

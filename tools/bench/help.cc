@@ -68,12 +68,18 @@ push_pull, push, pull, idle
 codec
   --bytes N,...       of the tensor (64M)
 
+push_pull
+  --exchange servers|direct|ring|halving|tree
+                      by servers, or among workers by one of the other ways (servers)
+
 push_pull, push, pull
   --bytes N,...       of one tensor of f32; K, M, G stand for KiB, MiB, GiB (16M)
   --inflight N        tensors in flight at a time (4 from 1 MiB on, 1 below)
   --part_bytes N      unit of pipelining (STRETTO_PART_BYTES, or the default)
   --transport auto|zmq|shm|fabric
                       how servers and workers meet (STRETTO_TRANSPORT, or auto: shared memory)
+  --lab_mbit N        a host for each worker and server, with a link of this rate each, in network
+                      namespaces (as root; not unless it is given)
 
 rpc
   --bytes N,...       of a call, and of its answer (64,64K,1M,16M)
@@ -114,14 +120,16 @@ std::string_view meaning() {
                        tensors in flight; the mean of the workers
   parts_per_s          parts pushed and received, by all workers together
   p50_us, p99_us       from the call of one operation to its end, while others are in flight; p50 of
-                       the median worker, p99 of the worst
+                       the median worker, p99 of the worst; _least, _most: of the repeats
   worker_cpu_s_per_gb  CPU of the workers / bytes of tensors, counted once at each worker
   server_cpu_s_per_gb  CPU of the servers / the same bytes
   limit, gb_per_s_limit, ratio
                        by shared memory its copies and sums, by as many processes, none waiting
                        (shm_copies); else libzmq without Stretto and sums, in as many processes,
                        each message of a part's size answered by as many bytes, 1, 4 and 16 under
-                       way at each endpoint: the best. Measured in the same run
+                       way at each endpoint: the best; among workers none. With --lab_mbit what the
+                       links let pass (links): n bytes each way, or 2 (P - 1) / P n among P
+                       workers, at what one TCP connection carries. Measured in the same run
   wire_ratio           encoded bytes / bytes of f32
   encode_ratio, decode_add_ratio
                        the time that memcpy takes to read and write as many bytes / this time

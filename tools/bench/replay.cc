@@ -21,9 +21,6 @@
 namespace stretto::bench {
 namespace {
 
-constexpr double kStreamSeconds = 1;
-constexpr Duration kStreamPatience = 30s;
-
 /// What was found of one scheme, of all rounds and workers.
 struct Found {
   Scheme scheme;

@@ -80,7 +80,32 @@ std::vector<Flag> exchange_flags(Settings& settings) {
              if (!status.ok() || settings.part_bytes % 64 == 0) return status;
              return invalid("wanted a multiple of 64");
            }},
-          choice_flag<std::string_view>("transport", kTransports, settings.transport)};
+          choice_flag<std::string_view>("transport", kTransports, settings.transport),
+          exchange_flag(settings.exchange),
+          whole_flag("lab_mbit", 1, 100'000, settings.lab_mbit)};
+}
+
+Status check_exchange(const Settings& settings) {
+  if (settings.exchange != Exchange::kServers && settings.benchmark != Benchmark::kPushPull) {
+    return invalid(
+        fmt::format("--exchange {}: wanted servers, since workers among themselves "
+                    "have push_pull alone, and this is {}",
+                    name_of(settings.exchange), name_of(settings.benchmark)));
+  }
+  if (settings.lab_mbit == 0) return {};
+  if (settings.workers + settings.servers > kMaxLabPeers || settings.shards != 1) {
+    return invalid(
+        fmt::format("--lab_mbit gives each worker and server a host: wanted at most {} "
+                    "of them, with one shard each, found {} with {}",
+                    kMaxLabPeers, settings.workers + settings.servers, settings.shards));
+  }
+  if (!settings.transport.empty() && settings.transport != "zmq") {
+    return invalid(
+        fmt::format("--lab_mbit: wanted --transport zmq, since nothing else goes over "
+                    "its links, found {}",
+                    settings.transport));
+  }
+  return {};
 }
 
 }  // namespace
@@ -155,6 +180,7 @@ Result<Settings> read_settings(Benchmark benchmark, std::span<const std::string>
   }
   Status status = read_flags(words, flags);
   if (status.ok()) status = check_memory(settings);
+  if (status.ok()) status = check_exchange(settings);
   if (status.ok()) status = check_preempt(settings.preempt);
   if (status.ok()) status = check_rpc(settings.rpc);
   if (status.ok() && benchmark == Benchmark::kReplay) status = check_replay(settings.replay);

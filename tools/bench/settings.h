@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "stretto/status.h"
+#include "stretto/tensor.h"
 #include "tools/bench/io_settings.h"
 #include "tools/bench/preempt_settings.h"
 #include "tools/bench/replay_settings.h"
@@ -46,6 +47,8 @@ struct Settings {
   std::uint32_t inflight = 0;    ///< Tensors in flight at a time; 0: as inflight_for says.
   std::uint32_t part_bytes = 0;  ///< 0: as the environment says.
   std::string_view transport;    ///< auto, zmq, shm or fabric; empty: as the environment says.
+  Exchange exchange = Exchange::kServers;
+  std::uint64_t lab_mbit = 0;  ///< Of each worker's and each server's link in a lab; 0: this host.
   std::uint32_t repeats = 0;
   double seconds = 0;
   PreemptSettings preempt;

@@ -22,6 +22,7 @@ Result<Task> read_task(std::span<const std::string> words) {
   const std::vector<Flag> flags{whole_flag("bytes", 4, std::uint64_t{1} << 40, task.bytes),
                                 seconds_flag("seconds", 0, 1e6, task.seconds),
                                 whole_flag("inflight", 0, kMost, task.inflight),
+                                exchange_flag(task.exchange),
                                 whole_flag("report_fd", 0, kMost, task.report_descriptor),
                                 whole_flag("until_fd", 0, kMost, task.until_descriptor)};
   if (Status status = read_flags(words.subspan(1), flags); !status.ok()) return status;

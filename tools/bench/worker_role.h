@@ -17,6 +17,7 @@ struct Task {
   std::uint64_t bytes = 0;  ///< Of one tensor.
   std::uint32_t inflight = 1;
   double seconds = 0;
+  Exchange exchange = Exchange::kServers;
   int report_descriptor = -1;
   int until_descriptor = -1;  ///< Idle: the worker leaves when this ends.
 };
