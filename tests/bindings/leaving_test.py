@@ -30,6 +30,9 @@ class Leaving(jobs.PythonTest):
         self.assert_left(output)
         self.assertEqual(output.count("helper"), 1, output)
 
+    def test_with_a_wrapped_module_it_leaves_before_the_next_forward(self):
+        self.assert_left(self.ends("parallel"))
+
     def test_it_leaves_at_a_commit(self):
         output = self.ends("state")
         self.assert_left(output)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A worker of an elastic job of three, of which number 1 is told to end by SIGTERM: in a plain loop
-("loop"), in one with a state ("state"), twice ("twice"), or in no step at all ("late").
+("loop") or one of a wrapped module ("parallel"), in one with a state ("state"), twice ("twice"), or
+in no step at all ("late").
 """
 
 import multiprocessing
@@ -42,6 +43,24 @@ def loop(told):
         assert weight.tolist() == [step + 1.0] * 3, weight
         here.append(int(st.push_pull(torch.ones(1), "here", average=False).item()))
     assert here == [3] * TOLD_AT + [2] * (STEPS - TOLD_AT), here
+    print("all steps", flush=True)
+
+
+def parallel():
+    """The same with a wrapped module: its step ends as the next forward begins."""
+    module = torch.nn.Linear(1, 3, bias=False)
+    torch.nn.init.zeros_(module.weight)
+    wrapped = st.DistributedDataParallel(module)
+    optimizer = torch.optim.SGD(wrapped.parameters(), lr=1.0)
+    for step in range(STEPS):
+        optimizer.zero_grad()
+        (-wrapped(torch.ones(1, 1))).sum().backward()
+        if number == 1 and step == TOLD_AT:
+            tell()
+        optimizer.step()
+        assert module.weight.flatten().tolist() == [step + 1.0] * 3, module.weight
+        here = int(st.push_pull(torch.ones(1), "here", average=False).item())
+        assert here == (3 if step <= TOLD_AT else 2), (step, here)
     print("all steps", flush=True)
 
 
@@ -109,4 +128,5 @@ def state():
     train(kept)
 
 
-{"loop": with_helper, "state": state, "twice": twice, "late": late}[sys.argv[1]]()
+{"loop": with_helper, "parallel": parallel, "state": state,
+ "twice": twice, "late": late}[sys.argv[1]]()

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A worker of an elastic job of three, of which one is lost and replaced: by an unchanged loop
-("loop"; "heal", where what it lacks comes in
-the steps that follow; "clip", which clips means besides), or with a state of its own ("state")."""
+("loop"; "heal", where what it lacks comes in the steps that follow; "clip", which clips means
+besides; "parallel", by a module that is wrapped and an optimizer that is not), or with a state of
+its own ("state", "parallel_state")."""
 
 import hashlib
 import os
@@ -77,13 +78,13 @@ def heal_in_batches(dies_at):
     healing.Healing.uses = noted
 
 
-def net(more_layers):
+def net(more_layers, width=32):
     """For digits."""
     torch.manual_seed(number)
-    layers = [torch.nn.Flatten(), torch.nn.Linear(64, 32), torch.nn.ReLU()]
+    layers = [torch.nn.Flatten(), torch.nn.Linear(64, width), torch.nn.ReLU()]
     for _ in range(more_layers):
-        layers += [torch.nn.Linear(32, 32), torch.nn.BatchNorm1d(32), torch.nn.ReLU()]
-    return torch.nn.Sequential(*layers, torch.nn.Linear(32, 10))
+        layers += [torch.nn.Linear(width, width), torch.nn.BatchNorm1d(width), torch.nn.ReLU()]
+    return torch.nn.Sequential(*layers, torch.nn.Linear(width, 10))
 
 
 def loop():
@@ -98,21 +99,47 @@ def loop():
 def heal(clips=False):
     """The same, and those who come get what they lack while the others go on."""
     heal_in_batches({3: 2, 1: 5}.get(number))
+
+    def look():
+        if number > 3:
+            assert len(batches) > 3, batches
+            assert bool(unused) != clips, len(unused)
+
+    # Each layer's gradient travels alone: some are of no use to who has not got the layer yet.
     train_digits(lambda parameters: torch.optim.Adam(parameters, lr=0.01), 0.005, more_layers=3,
-                 clips=clips)
-    if number > 3:
-        assert len(batches) > 3, batches
-        assert bool(unused) != clips, len(unused)
+                 width=72, clips=clips, look=look)
 
 
-def train_digits(optimizer_of, later_rate, more_layers=0, clips=False):
-    """Until all have trained together for a while after the last loss."""
+def parallel():
+    """The same, with a module that is wrapped, and has buffers."""
+    if number == 3:
+        die_in_meeting(1)
+    if number == 1:
+        die_in_meeting(2)
+
+    def wrapped(model):
+        module = st.DistributedDataParallel(model)
+        return module, torch.optim.Adam(module.parameters(), lr=0.01)
+
+    train_digits_by(wrapped, net(more_layers=1), 0.005)
+
+
+def train_digits(optimizer_of, later_rate, more_layers=0, width=32, **options):
+    """With an optimizer that is wrapped."""
+
+    def wrapped(model):
+        optimizer = optimizer_of(model.parameters())
+        st.broadcast_parameters(model.state_dict(), root_rank=0)
+        st.broadcast_optimizer_state(optimizer, root_rank=0)
+        return model, st.DistributedOptimizer(optimizer, model.named_parameters(), digest_every=10)
+
+    train_digits_by(wrapped, net(more_layers, width), later_rate, **options)
+
+
+def train_digits_by(wrap, model, later_rate, clips=False, look=lambda: None):
+    """Until all have trained together for a while after the last loss. Then calls `look`."""
     (images, labels), (test_images, test_labels) = datasets.digits()
-    model = net(more_layers)
-    optimizer = optimizer_of(model.parameters())
-    st.broadcast_parameters(model.state_dict(), root_rank=0)
-    st.broadcast_optimizer_state(optimizer, root_rank=0)
-    optimizer = st.DistributedOptimizer(optimizer, model.named_parameters(), digest_every=10)
+    model, optimizer = wrap(model)
     step = full_again = 0
     stops = torch.zeros(1)
     while not stops.item():
@@ -121,9 +148,12 @@ def train_digits(optimizer_of, later_rate, more_layers=0, clips=False):
             optimizer.param_groups[0]["lr"] = later_rate
         chosen = torch.randint(len(images), (16,))
         loss = torch.nn.functional.cross_entropy(model(images[chosen]), labels[chosen])
+        dies = number == loses and step == AFTER
+        if dies and isinstance(model, st.DistributedDataParallel):
+            next(model.parameters()).register_hook(lambda _: die())  # Amid backward.
         optimizer.zero_grad()
         loss.backward()
-        if number == loses and step == AFTER:
+        if dies:
             die()
         if clips:
             optimizer.synchronize()
@@ -135,8 +165,31 @@ def train_digits(optimizer_of, later_rate, more_layers=0, clips=False):
         full_again = full_again + 1 if step > AFTER and st.size() == 3 else 0
         stopping = number == 2 and full_again >= MORE
         stops = st.push_pull(torch.tensor([float(stopping)]), "stops", average=False)
+    look()
     accuracy = (model(test_images).argmax(1) == test_labels).double().mean().item()
     print(f"end {digest(model)} {optimizer.param_groups[0]['lr']} {accuracy:.3f}", flush=True)
+
+
+def parallel_state():
+    """With an unwrapped optimizer in the state, whose newcomers come in at a commit."""
+    module = st.DistributedDataParallel(torch.nn.Linear(4, 1))
+    optimizer = torch.optim.Adam(module.parameters(), lr=0.1)
+    kept = st.elastic.TorchState(model=module, optimizer=optimizer, steps=0, full_again=0)
+
+    @st.elastic.run
+    def train(kept):
+        while kept.full_again < MORE:
+            optimizer.zero_grad()
+            module(torch.full((1, 4), number + 1.0)).square().sum().backward()
+            if number == loses and kept.steps == AFTER:
+                die()
+            optimizer.step()
+            kept.steps += 1
+            kept.full_again += kept.steps > AFTER and st.size() == 3
+            kept.commit()
+
+    train(kept)
+    print(f"end {digest(module)} {kept.steps - kept.full_again}", flush=True)
 
 
 def state():
@@ -178,4 +231,5 @@ def state():
     print(f"end {weight.sum().item():.1f} {kept.steps} {kept.sizes}", flush=True)
 
 
-{"loop": loop, "heal": heal, "clip": lambda: heal(clips=True), "state": state}[sys.argv[1]]()
+{"loop": loop, "heal": heal, "clip": lambda: heal(clips=True), "parallel": parallel,
+ "state": state, "parallel_state": parallel_state}[sys.argv[1]]()

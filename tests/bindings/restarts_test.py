@@ -10,8 +10,8 @@ import jobs
 
 class Restarts(jobs.PythonTest):
 
-    def ends(self, way, loses, restarts):
-        """What all who are there at the end say."""
+    def ends(self, way, loses, restarts, says=""):
+        """What all who are there at the end say. Who comes, and is there then, `says` this."""
         job = self.python("restarting_worker.py", way, loses, workers="1:3",
                           flags=("--restarts", restarts))
         self.assertEqual(job.end(jobs.TORCH_PATIENCE), 0, job.output())
@@ -19,6 +19,8 @@ class Restarts(jobs.PythonTest):
         ends = re.findall(r"\] end (.*)", job.output())
         self.assertEqual(len(ends), 3, job.output())
         self.assertEqual(len(set(ends)), 1, job.output())
+        if says:
+            self.assertIn(f"[worker {2 + restarts}] stretto: {says}", job.output())
         self.assert_nobody_left()
         return ends[0]
 
@@ -34,8 +36,19 @@ class Restarts(jobs.PythonTest):
                 self.assertEqual(rate, "0.005")
                 self.assertGreater(float(accuracy), 0.9)
 
+    def test_a_module_with_an_unwrapped_optimizer_goes_on(self):
+        _, rate, accuracy = self.ends(
+            "parallel", loses=0, restarts=3,
+            says="this worker has come into a job that trains by DistributedDataParallel: it has "
+            "the others' parameters and buffers, and the state of Adam. What").split()
+        self.assertEqual(rate, "0.005")
+        self.assertGreater(float(accuracy), 0.9)
+
     def test_a_program_with_a_state_goes_on(self):
         self.assertRegex(self.ends("state", loses=1, restarts=1), r"\[2, 3\]$")
+
+    def test_a_module_in_a_state_goes_on(self):
+        self.ends("parallel_state", loses=1, restarts=1)
 
 
 if __name__ == "__main__":

@@ -85,7 +85,9 @@ class Session:
         self.is_new = place.late  # In that job, and has nothing of the others yet.
         self.has_state = False  # The program tells itself where others may come in.
         self.optimizers = []  # Weakly, what is to be given to those,
+        self.modules = []  # also weakly, by their exchanges,
         self.alike = {}  # and tensors that were made alike, by name.
+        self.step_scope = None  # The kind of scope in which the program's steps begin.
         self.healing = None  # What those who came lack, while they do: for stretto.torch.
         self.pace = None  # Of the program's steps.
         self.listens = False  # This one gives no gradients, as it lacks parameters.

@@ -182,10 +182,10 @@ def with_tensors(value, tensors):
     return value
 
 
-def _labels(optimizer):
+def _labels(optimizer, names=None):
     # For each group what its parameters are called: the same at all workers. Numbers, which
     # optimizers know them by, are of the order in which they were given.
-    names = getattr(getattr(optimizer, "_stretto_exchange", None), "names", {})
+    names = names or getattr(getattr(optimizer, "_stretto_exchange", None), "names", {})
     groups = [group["params"] for group in optimizer.param_groups]
     if all(parameter in names for group in groups for parameter in group):
         return [[names[parameter] for parameter in group] for group in groups]
@@ -223,14 +223,15 @@ def _by_number(state, own, labels):
                               for group, names in zip(own["param_groups"], labels)])
 
 
-def state_by_label(optimizer):
-    """The optimizer's state_dict(), by what parameters are called at all workers."""
-    return _by_label(optimizer.state_dict(), _labels(optimizer))
+def state_by_label(optimizer, names=None):
+    """The optimizer's state_dict(), by what parameters are called at all workers: by these names,
+    or those of a wrapped one."""
+    return _by_label(optimizer.state_dict(), _labels(optimizer, names))
 
 
-def load_by_label(optimizer, state):
+def load_by_label(optimizer, state, names=None):
     """Loads such a one."""
-    optimizer.load_state_dict(_by_number(state, optimizer.state_dict(), _labels(optimizer)))
+    optimizer.load_state_dict(_by_number(state, optimizer.state_dict(), _labels(optimizer, names)))
 
 
 def filled(value, tensors):

@@ -297,7 +297,7 @@ class GradientExchange:
 
     def _is_used(self, bucket):
         # The mean of a parameter that has yet to come is not, by who only listens.
-        return (self.healing is None or self._scope.number > 1
+        return (self.healing is None or self._scope[:2] != ("optimizer", 1)
                 or self.healing.uses(slot.parameter for slot in bucket.slots))
 
     @staticmethod

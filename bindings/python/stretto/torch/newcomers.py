@@ -11,10 +11,10 @@ import re
 from typing import Any, Dict, List, NamedTuple
 
 from stretto import errors
-from stretto.torch import agreement, broadcasting, exchange, healing, objects, stripes
+from stretto.torch import agreement, broadcasting, exchange, healing, objects, plain, stripes
 
 _LABEL = "Newcomers"
-_IS_TRAINED = re.compile("trained [0-9]+/")
+_IS_TRAINED = re.compile("trained (module)?[0-9]+/")
 
 
 class Met(NamedTuple):
@@ -23,6 +23,16 @@ class Met(NamedTuple):
     seats: List[int]  # Of all who are in, by rank.
     rows: Dict[int, List[int]]  # What those who were in have told, by seat.
     is_new: bool  # This worker is one of those that came.
+
+
+def makes_steps(now, scope):
+    """True if the program's steps begin with what is exchanged in this scope: that of its first
+    optimizer that is wrapped, or of its first module, if none was when that began."""
+    if scope.number != 1:
+        return False
+    if now.step_scope is None and (scope.kind == "optimizer" or not now.optimizers):
+        now.step_scope = scope.kind
+    return scope.kind == now.step_scope
 
 
 def begin_step(now):
@@ -69,12 +79,15 @@ def _all_at_once(now):
     now.pace.forget()
 
 
-class _Nothing:
-    # What is given where the program does so itself.
+class _Agreed:
+    # What is given where the program gives the rest itself.
+
+    def __init__(self, now):
+        self._modules = plain.Modules(now)
 
     def described(self):
         """To begin with."""
-        return None, []
+        return {"modules": self._modules.layouts, "heals": None}, []
 
     def templates(self, described):
         """For what comes."""
@@ -83,14 +96,18 @@ class _Nothing:
 
     def take(self, described, values):
         """What has come."""
+        del values
+        self._modules.follow_others(described["modules"])
 
 
 class _Training:
-    """The parameters, other tensors that were made alike, and the optimizers of a program."""
+    """The parameters, other tensors that were made alike, and the optimizers of a program. What
+    modules train comes at once: nobody sees their optimizers' steps."""
 
     def __init__(self, now, may_heal=True):
         self._now = now
-        self._may_heal = may_heal
+        self._modules = plain.Modules(now)
+        self._may_heal = may_heal and not self._modules
         self._wrapped = [optimizer for optimizer in (each() for each in now.optimizers)
                          if optimizer is not None]
         self._tensors = {}
@@ -98,7 +115,9 @@ class _Training:
         trained = ((f"trained {index}/{name}", parameter.detach())
                    for index, each in enumerate(self._wrapped)
                    for parameter, name in each._stretto_exchange.names.items())
-        for key, tensor in (*trained, *now.alike.items()):
+        of_modules = ((f"trained {name}", parameter.detach())
+                      for name, parameter in self._modules.trained())
+        for key, tensor in (*trained, *of_modules, *now.alike.items()):
             if tensor.numel() and tensor.data_ptr() not in seen:
                 seen.add(tensor.data_ptr())
                 self._tensors[key] = tensor
@@ -128,7 +147,8 @@ class _Training:
                                "layouts": each._stretto_exchange.layouts,
                                "steps": 0 if watch is None else watch.steps})
         return {"tensors": broadcasting.without_tensors(self._tensors, []),
-                "optimizers": optimizers, "heals": heals}, tensors
+                "optimizers": optimizers, "heals": heals, "modules": self._modules.layouts,
+                "plain": self._modules.described(tensors) if self._modules else None}, tensors
 
     def templates(self, described):
         """Tensors such as will come. Mismatch if they are of another program."""
@@ -146,7 +166,7 @@ class _Training:
                 operation="join")
         if described["heals"]:
             tensors.clear()
-        for each in described["optimizers"]:
+        for each in (*described["optimizers"], *_plain_states(described)):
             each["state"] = broadcasting.with_tensors(each["state"], tensors)
         return tensors
 
@@ -164,12 +184,21 @@ class _Training:
             each._stretto_exchange.follow_others(told["layouts"])
             if each._stretto_watch is not None:
                 each._stretto_watch.steps = told["steps"]
+        self._modules.follow_others(described["modules"])
+        if described["plain"] is not None:
+            states = [broadcasting.filled(each["state"], rest)
+                      for each in _plain_states(described)]
+            self._modules.take(described["plain"], states)
+
+
+def _plain_states(described):
+    return described["plain"]["states"] if described["plain"] is not None else []
 
 
 def meet(now, came, mine, given=None):
     """The workers that came, so many, and those who are in call it at the same step: they agree on
     seats, those who are in tell `mine`, whole numbers, and give what `given` describes."""
-    given = given or _Nothing()
+    given = given or _Agreed(now)
     is_new = now.seat is None
     here = exchange.attendance(_LABEL, mine)
     while True:
@@ -194,7 +223,7 @@ def meet(now, came, mine, given=None):
         now.take_seats(told["seats"])
     if now.seats_in is not None or is_new and told["agreed"]:
         now.agree_on(told["seats"])
-    if told["described"] is not None and told["described"]["heals"] is not None:
+    if told["described"]["heals"] is not None:
         _heal(now, given, told)
     return Met(told["seats"], rows, is_new)
 

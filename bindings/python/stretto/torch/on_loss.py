@@ -36,7 +36,7 @@ class OnLoss:
 
     def begin_step(self, scope):
         """Before anything of a step of an exchange in this scope travels: newcomers come in."""
-        if scope.kind == "optimizer" and scope.number == 1 and session.is_initialized():
+        if session.is_initialized() and newcomers.makes_steps(session.current(), scope):
             newcomers.begin_step(session.current())
 
     def scale(self, gradients, rule):

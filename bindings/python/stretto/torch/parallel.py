@@ -2,11 +2,12 @@
 """DistributedDataParallel: a module whose backward leaves the mean of all workers' gradients."""
 
 import contextlib
+import weakref
 from typing import Any, Iterator, Optional, Sequence, Type
 
 import torch
 
-from stretto import notices, session
+from stretto import leaving, notices, session
 from stretto.torch import agreement, broadcasting, gradients
 from stretto.torch import compression as compressions
 
@@ -48,6 +49,9 @@ class DistributedDataParallel(torch.nn.Module):
                                      {"broadcast_buffers": str(bool(broadcast_buffers))})
         self._exchange = gradients.GradientExchange(named, 1, compression, scope,
                                                     self._at_backward)
+        self._is_first = scope.number == 1
+        session.current().modules.append(weakref.ref(self._exchange))
+        leaving.watch()
 
     def __getstate__(self):
         return dict(self.__dict__, _exchange=None)
@@ -66,6 +70,8 @@ class DistributedDataParallel(torch.nn.Module):
             return self.module(*inputs, **options)
         if torch.is_grad_enabled():
             self._check_parameters()
+            if self._is_first and self.training:
+                leaving.leave_if_told()  # The step before has ended.
         if self.broadcast_buffers and self.training and not session.current().alone:
             broadcasting.begin_together(agreement.in_order(self.module.named_buffers()), 0,
                                         f"Buffer.{self._scope}")()
