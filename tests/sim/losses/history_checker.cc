@@ -39,6 +39,7 @@ Time when(const std::map<std::uint32_t, Time>& times, std::uint32_t worker) {
 HistoryChecker::HistoryChecker(const History& history) : history_(history) {
   workers_ = history.workers;
   if (!history.came.empty()) workers_ = std::max(workers_, history.came.rbegin()->first + 1);
+  if (!history.lost.empty()) workers_ = std::max(workers_, history.lost.rbegin()->first + 1);
   for (const Call& call : history.calls) workers_ = std::max(workers_, call.worker + 1);
   pushes_.assign(history.tensors.size(), std::vector<std::vector<const Call*>>(workers_));
   for (const Call& call : history.calls) {

@@ -157,6 +157,14 @@ TEST_F(HistoryCheckerTest, AnErrorThatBlamesTheInnocent) {
   EXPECT_EQ(broken(), "errors blame who was hit");
 }
 
+TEST_F(HistoryCheckerTest, AnErrorMayBlameANewcomerThatWasLostBeforeItsFirstRound) {
+  history_.min_workers = 2;
+  lose(1, at(75ms));
+  history_.lost[2] = at(76ms);  // It had taken the place of worker 1.
+  history_.job = {.at = at(90ms), .ok = false, .peer = "worker 2", .cause = "worker 2 is lost"};
+  EXPECT_EQ(broken(), "");
+}
+
 TEST_F(HistoryCheckerTest, AJobThatEndsThoughEnoughAreLeft) {
   lose(1, at(75ms));
   history_.job = {.at = at(90ms), .ok = false, .peer = "worker 1", .cause = "worker 1 is lost"};
