@@ -17,31 +17,53 @@ class LaunchMemoryKills : public testing::Test {
   }
 
   const std::string path_ = testing::TempDir() + "vmstat";
+  Time now_{1h};
 };
 
 TEST_F(LaunchMemoryKills, EachThatIsCountedExplainsOne) {
   counts(5);
   MemoryKills kills(path_);
-  EXPECT_FALSE(kills.explain_one());
+  EXPECT_FALSE(kills.explain_one(now_));
   counts(7);
-  EXPECT_TRUE(kills.explain_one());
-  EXPECT_TRUE(kills.explain_one());
-  EXPECT_FALSE(kills.explain_one());
+  EXPECT_TRUE(kills.explain_one(now_));
+  EXPECT_TRUE(kills.explain_one(now_));
+  EXPECT_FALSE(kills.explain_one(now_));
 }
 
-TEST_F(LaunchMemoryKills, WhatWasCountedBeforeIsNone) {
+TEST_F(LaunchMemoryKills, WhatWasCountedLongBeforeIsNone) {
   counts(5);
   MemoryKills kills(path_);
   counts(6);
-  kills.forget();
-  EXPECT_FALSE(kills.explain_one());
+  kills.look(now_);  // Of another program, perhaps.
+  now_ += MemoryKills::kExplainsFor + 1ms;
+  EXPECT_FALSE(kills.explain_one(now_));
   counts(7);
-  EXPECT_TRUE(kills.explain_one());
+  EXPECT_TRUE(kills.explain_one(now_));
+}
+
+TEST_F(LaunchMemoryKills, OfSeveralAtOnceEachIsExplainedThoughOthersBeginAndEndMeanwhile) {
+  counts(5);
+  MemoryKills kills(path_);
+  counts(7);
+  EXPECT_TRUE(kills.explain_one(now_));
+  kills.look(now_ += 100ms);  // A replacement has begun, and somebody ended by itself.
+  kills.look(now_ += 1s);
+  EXPECT_TRUE(kills.explain_one(now_));
+  EXPECT_FALSE(kills.explain_one(now_));
+}
+
+TEST_F(LaunchMemoryKills, ACountThatGoesBackExplainsNothing) {
+  counts(5);
+  MemoryKills kills(path_);
+  counts(3);
+  EXPECT_FALSE(kills.explain_one(now_));
+  counts(4);
+  EXPECT_TRUE(kills.explain_one(now_));
 }
 
 TEST_F(LaunchMemoryKills, WithoutACountNothingIsExplained) {
   MemoryKills kills("/nonexistent");
-  EXPECT_FALSE(kills.explain_one());
+  EXPECT_FALSE(kills.explain_one(now_));
 }
 
 TEST_F(LaunchMemoryKills, AnEndSaysSo) {

@@ -180,6 +180,20 @@ TEST(LaunchHosts, FilesHaveSlotsCommentsAndBlanks) {
     EXPECT_EQ(parse_hostfile(wrong, "f").status().code(), Code::kInvalidArgument) << wrong;
   }
   EXPECT_EQ(parse_host_list("a,,b").status().code(), Code::kInvalidArgument);
+  EXPECT_EQ(parse_hostfile("\xef\xbb\xbf"
+                           "a slots=2\r\n",
+                           "f")
+                ->front(),
+            (HostSlots{"a", 2}));
+  EXPECT_FALSE(parse_hostfile(std::string_view("a\0b slots=2", 12), "f").ok());
+}
+
+TEST(LaunchHosts, WhatIsNoFileOfHostsIsRefused) {
+  const auto cause = [](const std::string& path) { return read_file(path).status().cause(); };
+  EXPECT_EQ(cause("/nonexistent"), "cannot read '/nonexistent': No such file or directory");
+  EXPECT_EQ(cause(testing::TempDir()), "cannot read '" + testing::TempDir() + "': Is a directory");
+  EXPECT_NE(cause("/dev/zero").find("has more than 1048576 bytes"), std::string::npos);
+  EXPECT_EQ(*read_file("/dev/null"), "");
 }
 
 TEST(LaunchHosts, ErrorsSayWhereWhatAndWhatWasWanted) {
@@ -190,7 +204,7 @@ TEST(LaunchHosts, ErrorsSayWhereWhatAndWhatWasWanted) {
   EXPECT_EQ(parse_hostfile("# none\n", "hosts").status().cause(),
             "hosts: the host file names no host");
   // An option for ssh, and words for a shell.
-  for (const char* wrong : {"-oProxyCommand=touch", "a;b", "$(c)", "`d`"}) {
+  for (const char* wrong : {"-oProxyCommand=touch", "a;b", "$(c)", "`d`", "a\x01", "\x1b[2J"}) {
     EXPECT_EQ(parse_hostfile(wrong, "hosts").status().cause(),
               std::string("hosts:1: '") + wrong + "' is no name of a host, wanted 'host slots=N'");
     EXPECT_FALSE(parse_process_hosts(wrong, "hosts").ok());

@@ -44,7 +44,7 @@ bool is_task_of_slurm(const Variables& environment) {
 class HostAgent final : public HostEvents {
  public:
   HostAgent(const Variables& environment, const Clock& clock)
-      : environment_(environment), clock_(clock), host_(poller_, *this, signals_.before()) {
+      : environment_(environment), clock_(clock), host_(poller_, *this, signals_.before(), clock) {
     if (is_task_of_slurm(environment)) notices_.emplace();
     environment_.erase(kLaunchAddresses);
     environment_.erase(kLaunchSecret);
@@ -70,7 +70,7 @@ class HostAgent final : public HostEvents {
       }
     }
     if (finished_) return 0;
-    host_.finish(clock_, kKillPatience);
+    host_.finish(kKillPatience);
     return 1;
   }
 
@@ -119,7 +119,7 @@ class HostAgent final : public HostEvents {
         if (!frame.texts.empty()) host_.tell(frame.texts[0]);
         return;
       case Kind::kFinish:
-        left_ = host_.finish(clock_, std::chrono::milliseconds(frame.number));
+        left_ = host_.finish(std::chrono::milliseconds(frame.number));
         finishing_ = true;
         return;
       default:  // What only an agent says. Nobody but our launcher can write to us.

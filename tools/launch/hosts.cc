@@ -37,6 +37,8 @@ struct HostLine {
 
 // The lines that say something, without comments and outer blanks.
 std::vector<HostLine> entries_of(std::string_view text) {
+  constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";  // Of editors on other systems.
+  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
   std::vector<HostLine> entries;
   std::size_t number = 0;
   for (std::string_view line : split(text, '\n')) {
@@ -80,7 +82,10 @@ std::optional<std::size_t> colon_after_host(std::string_view entry) {
 Status check_name(std::string_view host, std::string_view entry) {
   constexpr std::string_view kNever = " \t,;'\"\\$`&|<>()*?!";
   if (host.empty()) return {Code::kInvalidArgument, "a host in the list has no name"};
-  if (host.front() != '-' && host.find_first_of(kNever) == std::string_view::npos) return {};
+  const bool plain = std::ranges::all_of(host, [](char one) { return one > ' ' && one <= '~'; });
+  if (plain && host.front() != '-' && host.find_first_of(kNever) == std::string_view::npos) {
+    return {};
+  }
   return {Code::kInvalidArgument,
           fmt::format("'{}' is no name of a host, wanted 'host slots=N'", entry)};
 }

@@ -39,7 +39,7 @@ void LocalHost::start(std::size_t member, const Command& command, bool tells_rea
   process->streams[0].descriptor = std::move(process->child.output);
   process->streams[1].descriptor = std::move(process->child.errors);
   orphans_.except(process->child.process_id);
-  memory_kills_.forget();
+  memory_kills_.look(clock_.now());
   const int handle = process->child.handle.get();
   processes_[member] = std::move(process);
   if (tells_ready) poller_.watch(ready_.get(), EPOLLIN, [this] { take_ready(); });
@@ -112,11 +112,12 @@ void LocalHost::take_end(std::size_t member) {
   std::optional<Exit> exit = exit_of(process.child);
   if (!exit) return;
   if (exit->by_signal && exit->number == SIGKILL) {
-    exit->for_memory = memory_kills_.explain_one();
+    exit->for_memory = memory_kills_.explain_one(clock_.now());
   } else {
-    memory_kills_.forget();
+    memory_kills_.look(clock_.now());
   }
   poller_.unwatch(process.child.handle.get());
+  process.child.handle.close();  // Its id stays its own until finish() reaps it.
   // Its last words go before its end. A child of its own may write for ever.
   for (std::size_t stream = 0; stream < 2; ++stream) {
     for (int i = 0; i < kLastReads && !paused_[stream] && take_output(member, stream); ++i) {
@@ -141,9 +142,9 @@ bool LocalHost::take_output(std::size_t member, std::size_t stream) {
   return true;
 }
 
-std::size_t LocalHost::finish(const Clock& clock, Duration patience) {
+std::size_t LocalHost::finish(Duration patience) {
   for (const auto& [member, process] : processes_) kill_and_reap(process->child);
-  return orphans_.kill_all(clock, patience);
+  return orphans_.kill_all(clock_, patience);
 }
 
 // Everybody is dead now, so an empty pipe stays empty.

@@ -20,8 +20,8 @@ namespace stretto::launch {
 /// Thread: loop. Descriptors 0 to 2 must be open.
 class LocalHost final : public Host {
  public:
-  LocalHost(Poller& poller, HostEvents& events, const SignalState& signals)
-      : poller_(poller), events_(events), signals_(signals) {}
+  LocalHost(Poller& poller, HostEvents& events, const SignalState& signals, const Clock& clock)
+      : poller_(poller), events_(events), signals_(signals), clock_(clock) {}
 
   void start(std::size_t member, const Command& command, bool tells_ready) override;
   void signal(const SignalOrder& order) override;
@@ -36,7 +36,7 @@ class LocalHost final : public Host {
   void except(pid_t process_id) { orphans_.except(process_id); }
   /// Kills all that is left, orphans too, and waits for at most `patience`; the number that the
   /// kernel does not end.
-  std::size_t finish(const Clock& clock, Duration patience);
+  std::size_t finish(Duration patience);
   /// After finish(): passes on what is left in the pipes, up to a stream that is paused. True once
   /// nothing is.
   bool drain();
@@ -60,6 +60,7 @@ class LocalHost final : public Host {
   Poller& poller_;
   HostEvents& events_;
   const SignalState& signals_;
+  const Clock& clock_;
   Orphans orphans_;
   MemoryKills memory_kills_;
   std::size_t orphan_count_ = 0;

@@ -183,7 +183,9 @@ int join_job(std::span<const std::string> words, const Variables& inherited) {
 
 int launch(std::span<const std::string> arguments) {
   if (!arguments.empty() && arguments.front() == "join") {
-    return join_job(arguments.subspan(1), environment());
+    arguments = arguments.subspan(1);
+    const bool asks = !arguments.empty() && (arguments[0] == "--help" || arguments[0] == "-h");
+    if (!asks) return join_job(arguments, environment());
   }
   const Result<Plan> plan = parse_arguments(arguments, read_file);
   if (!plan.ok()) return refuse(plan.status(), "arguments", kUsageStatus);

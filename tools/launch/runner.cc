@@ -62,7 +62,7 @@ Runner::Runner(const Plan& plan, const Ingredients& ingredients, const Clock& cl
                if (!said) return;
                react(supervisor_.on_statement(member, std::move(*said), clock_.now()));
              }),
-      here_(poller_, *this, signals_.before()),
+      here_(poller_, *this, signals_.before(), clock),
       far_(poller_, *this, clock, plan, ingredients, relay_,
            [this](pid_t child) { here_.except(child); }) {
   STRETTO_CHECK(placement_.site_of.size() + plan.restarts == members_.size());
@@ -299,7 +299,7 @@ void Runner::finish() {
   finishing_ = true;
   announcement_.withdraw();
   far_.finish();
-  std::size_t left = here_.finish(clock_, plan_.limits.reap);
+  std::size_t left = here_.finish(plan_.limits.reap);
   while (!here_.drain()) {
     relay_.flush(signals_);
     balance();

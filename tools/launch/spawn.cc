@@ -153,7 +153,7 @@ void kill_and_reap(const ChildProcess& child) {
   send_signal(child, SIGKILL, SignalOrder::Scope::kGroup);
   // It takes a moment to be gone; only what hangs in the kernel itself takes longer.
   pollfd gone{.fd = child.handle.get(), .events = POLLIN, .revents = 0};
-  (void)::poll(&gone, 1, kPatienceMs);
+  if (child.handle.is_open()) (void)::poll(&gone, 1, kPatienceMs);
   ::waitpid(child.process_id, nullptr, WNOHANG);
 }
 

@@ -20,7 +20,7 @@ namespace stretto::launch {
 /// Thread: loop. Leaves its process behind unless kill_and_reap() was called.
 struct ChildProcess {
   pid_t process_id = -1;  ///< Also the id of its process group.
-  Descriptor handle;      ///< A pidfd: readable once the process has ended.
+  Descriptor handle;      ///< A pidfd: readable once the process has ended; closed: it has.
   Descriptor output;      ///< The read end of its stdout; does not block.
   Descriptor errors;      ///< The same of its stderr.
   Descriptor input;       ///< The write end of its stdin, if that was wanted; does not block.

@@ -31,6 +31,7 @@ namespace {
 constexpr std::uint64_t kMaxDescriptors = 1 << 20;  // Some programs visit each possible one.
 constexpr std::uint64_t kDescriptorsEach = 4;       // stdout, stderr, pidfd, log.
 constexpr std::uint64_t kDescriptorsBesides = 40;
+constexpr std::size_t kMostFileBytes = 1 << 20;  // 4,096 hosts have names of 255 bytes at most.
 
 // 0, or the errno that says why `path` cannot be executed.
 int refusal(const std::string& path) {
@@ -183,12 +184,19 @@ Result<std::string> job_token(const Variables& inherited) {
 
 Result<std::string> read_file(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
-  std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  if (!file) {
+  std::string text(kMostFileBytes + 1, '\0');
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  if (!file.is_open() || file.bad()) {
     return Status(Code::kInvalidArgument,
                   fmt::format("cannot read '{}': {}", path, ::strerror(errno)));
   }
-  return text;
+  text.resize(static_cast<std::size_t>(file.gcount()));
+  if (text.size() <= kMostFileBytes) return text;
+  return Status(
+      Code::kInvalidArgument,
+      fmt::format("'{}' has more than {} bytes, which no list of hosts has: is it another "
+                  "file?",
+                  path, kMostFileBytes));
 }
 
 }  // namespace stretto::launch

@@ -50,6 +50,7 @@ Status require_descriptors(const Plan& plan, std::uint64_t limit);
 /// STRETTO_JOB_TOKEN if the caller has one, else 128 random bits in hexadecimal.
 Result<std::string> job_token(const Variables& inherited);
 
+/// Of a list of hosts. Errors: InvalidArgument if it cannot be read, or has more than 1 MiB.
 Result<std::string> read_file(const std::string& path);
 
 }  // namespace stretto::launch
