@@ -21,6 +21,7 @@ import json
 import os
 import pathlib
 import re
+import resource
 import shlex
 import subprocess
 import sys
@@ -132,12 +133,16 @@ def link(objects, program):
                     *words[output + 2:]], check=True, cwd=BUILD)
 
 
+def limit_processor_time():
+    """Not that of a clock: other tests run beside it."""
+    resource.setrlimit(resource.RLIMIT_CPU, (300, 300))
+
+
 def simulate(program, simulation):
     """The invariant that tripped or None, the seed, and the end of the output."""
     done = subprocess.run(
         [program, f"--gtest_filter={simulation}", "--gtest_fail_fast"], capture_output=True,
-        text=True,
-        timeout=300, check=False,
+        text=True, check=False, preexec_fn=limit_processor_time,
         env=dict(os.environ, STRETTO_SIM_SEEDS=SEEDS, STRETTO_SIM_FIRST_SEED="1"))
     stated = re.search(r"^invariant: (.*)$", done.stdout, re.MULTILINE)
     asserted = re.search(r"^stretto bug: \S+ (.*) does not hold$", done.stderr, re.MULTILINE)
