@@ -34,7 +34,7 @@ std::string records_from(const trace::Trace& trace, std::size_t index, std::uint
 
 control::Message stack_of(Rank rank, const Observers::Sights& sights, Time now) {
   const auto is_it = [rank](const Member& member) {
-    return member.role == Role::kWorker && member.rank == rank && !member.left;
+    return member.role == Role::kWorker && member.number() == rank && !member.left;
   };
   const auto found = std::ranges::find_if(sights.members, is_it);
   if (found == sights.members.end()) {

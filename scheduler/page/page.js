@@ -73,7 +73,7 @@ function rowOf(node, first, missing) {
   cell(node.input ? bytes(node.input.per_s) : '', 'input');
   const word = node.input ? inputWord(node.input) : '';
   cell(node.input ? percent(node.input.stall_share) : '', 'input').title = word;
-  cell(node.left ? 'has left' : node.silence_s.toFixed(1) + ' s');
+  cell(node.left ? (node.lost ? 'is lost' : 'has left') : node.silence_s.toFixed(1) + ' s');
   const reports = Object.entries(node.reports || {}).map(
     ([name, value]) => `${name} ${number(value)}`);
   if (word) reports.unshift(word);

@@ -22,7 +22,10 @@ void JobWatch::heard(const Member& member, const control::Heartbeat& beat, Time 
   standstill_.heard(member, beat, now);
   stacks_.heard(member.node, beat.stack, now);
   if (member.role != Role::kWorker || member.left) return;
-  overview_.heard(member.number(), beat.rounds, beat.staleness, now);
+  const auto node = snapshot_.nodes().find(member.node);
+  const std::uint64_t missed =
+      node == snapshot_.nodes().end() ? 0 : node->second.missed.value_or(0);
+  overview_.heard(member.number(), beat.rounds, beat.staleness, now, missed);
   whereabouts_.heard(member.number(), beat.waits_in);
   if (beat.input) input_.heard(member.number(), *beat.input);
 }

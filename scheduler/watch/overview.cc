@@ -17,9 +17,11 @@ constexpr std::uint64_t kLeastRounds = 10;
 
 }  // namespace
 
-void Overview::heard(Rank rank, std::uint64_t rounds, std::uint64_t staleness, Time now) {
+void Overview::heard(Rank rank, std::uint64_t rounds, std::uint64_t staleness, Time now,
+                     std::uint64_t missed) {
   Worker& worker = workers_[rank];
   worker.rounds = rounds;
+  worker.missed = missed;
   worker.staleness = staleness;
   worker.heard = now;
 }
@@ -28,7 +30,7 @@ void Overview::left(Rank rank) { workers_.erase(rank); }
 
 std::string Overview::metrics(Time now) const {
   std::uint64_t most = 0;
-  for (const auto& [rank, worker] : workers_) most = std::max(most, worker.rounds);
+  for (const auto& [rank, worker] : workers_) most = std::max(most, worker.rounds + worker.missed);
   std::string text;
   const auto family = [&](std::string_view name, std::string_view type, std::string_view help,
                           auto number) {
@@ -41,7 +43,7 @@ std::string Overview::metrics(Time now) const {
          "Rounds that the worker has pushed, of the tensor with most.",
          [](const Worker& worker) { return worker.rounds; });
   family("stretto_worker_rounds_behind", "gauge", "Rounds that the fastest worker is ahead.",
-         [most](const Worker& worker) { return most - worker.rounds; });
+         [most](const Worker& worker) { return most - worker.rounds - worker.missed; });
   family("stretto_worker_staleness", "gauge",
          "Updates of others between the last two values that came to the worker.",
          [](const Worker& worker) { return worker.staleness; });

@@ -16,8 +16,10 @@ namespace stretto {
 class Overview {
  public:
   /// A worker has pushed `rounds` rounds of the tensor of which it has pushed most; between the
-  /// last two values that came to it others had made `staleness` updates.
-  void heard(Rank rank, std::uint64_t rounds, std::uint64_t staleness, Time now);
+  /// last two values that came to it others had made `staleness` updates. Of one that joined the
+  /// others had made `missed` rounds before, which it is not behind by.
+  void heard(Rank rank, std::uint64_t rounds, std::uint64_t staleness, Time now,
+             std::uint64_t missed = 0);
   void left(Rank rank);
 
   /// The numbers in Prometheus's text format, by rank.
@@ -30,6 +32,7 @@ class Overview {
  private:
   struct Worker {
     std::uint64_t rounds = 0;
+    std::uint64_t missed = 0;
     std::uint64_t staleness = 0;
     Time heard;
     std::uint64_t rounds_before = 0;  // At the begin of the window.

@@ -65,7 +65,7 @@ void Snapshot::left(NodeId node) {
 void Snapshot::set_input(const std::map<Rank, InputView>& views) {
   for (auto& [id, node] : nodes_) {
     if (node.member.role != Role::kWorker) continue;
-    const auto found = views.find(node.member.rank);
+    const auto found = views.find(node.member.number());
     node.input = found == views.end() ? std::nullopt : std::optional(found->second);
   }
 }
@@ -86,10 +86,25 @@ void Snapshot::heard(NodeId id, const control::Heartbeat& beat, Time now) {
     if (held_.size() < kMostHeld) held_[{id, held.rank}] = held.time;
   }
   if (node.member.role == Role::kWorker) {
-    node.held = held_of(node.member.rank);
+    const bool is_new = node.member.from_step > 0 && !node.member.joining && !node.missed;
+    if (is_new) {
+      const std::uint64_t most = most_progress();
+      node.missed = most - std::min(most, node.rounds);
+    }
+    node.held = held_of(node.member.number());
     for (const auto& [name, value] : beat.reports) keep_reported(node.reports, name, value);
   }
   roll_window(node, now);
+}
+
+// Of those who are in.
+std::uint64_t Snapshot::most_progress() const {
+  std::uint64_t most = 0;
+  for (const auto& [id, node] : nodes_) {
+    const bool counts = node.member.role == Role::kWorker && !node.member.left;
+    if (counts) most = std::max(most, node.progress());
+  }
+  return most;
 }
 
 // Shards sum up to as many as rounds wait at the same time; the one that waited longest tells.
@@ -122,11 +137,8 @@ void Snapshot::roll_window(NodeState& node, Time now) const {
 
 std::string Snapshot::json(std::string_view phase, std::size_t first, Time now) const {
   std::vector<const NodeState*> order;
-  std::uint64_t most = 0;
-  for (const auto& [id, node] : nodes_) {
-    order.push_back(&node);
-    if (node.member.role == Role::kWorker) most = std::max(most, node.rounds);
-  }
+  const std::uint64_t most = most_progress();
+  for (const auto& [id, node] : nodes_) order.push_back(&node);
   std::sort(order.begin(), order.end(), [](const NodeState* a, const NodeState* b) {
     const auto key = [](const NodeState* node) {
       return std::tuple(node->member.role != Role::kWorker, node->member.rank, node->member.shard);
@@ -137,14 +149,15 @@ std::string Snapshot::json(std::string_view phase, std::size_t first, Time now) 
   std::size_t room = kMostReportBytes;
   for (std::size_t i = first; i < order.size() && i < first + kNodesASnapshotPage; ++i) {
     const NodeState& node = *order[i];
-    const bool worker = node.member.role == Role::kWorker;
+    const bool lags = node.member.role == Role::kWorker && !node.member.left;
     nodes.push_back({{"name", node.member.describe()},
                      {"role", std::string(name_of(node.member.role))},
-                     {"rank", node.member.rank},
+                     {"rank", node.member.number()},
                      {"shard", node.member.shard},
                      {"left", node.member.left},
+                     {"lost", node.member.lost},
                      {"rounds", node.rounds},
-                     {"behind", worker ? most - node.rounds : 0},
+                     {"behind", lags ? most - std::min(most, node.progress()) : 0},
                      {"staleness", node.staleness},
                      {"rounds_per_s", rounded(node.rounds_per_s)},
                      {"in_per_s", rounded(node.in_per_s)},

@@ -27,6 +27,10 @@ class Snapshot {
     Member member;
     std::uint64_t heartbeats = 0;
     std::uint64_t rounds = 0;
+    /// Of a worker that joined: what it and the fastest differed by when it had come in.
+    std::optional<std::uint64_t> missed = {};
+    /// Rounds since the job began, as if it had been there.
+    std::uint64_t progress() const { return rounds + missed.value_or(0); }
     std::uint64_t staleness = 0;
     std::uint64_t bytes_in = 0;
     std::uint64_t bytes_out = 0;
@@ -57,6 +61,7 @@ class Snapshot {
   std::string json(std::string_view phase, std::size_t first, Time now) const;
 
  private:
+  std::uint64_t most_progress() const;
   void roll_window(NodeState& node, Time now) const;
   Duration held_of(Rank rank) const;
 

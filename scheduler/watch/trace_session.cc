@@ -55,7 +55,7 @@ Status TraceSession::start(const std::vector<Member>& members, std::uint32_t ite
     source.worker = member.role == Role::kWorker;
     trace_.nodes.push_back({.node = member.node,
                             .role = member.role,
-                            .rank = member.rank,
+                            .rank = member.number(),
                             .shard = member.shard,
                             .job = 0,
                             .dropped = 0,

@@ -57,6 +57,13 @@ TEST_F(ObserversTest, NamesComeInPages) {
   EXPECT_EQ(std::get<control::Observed>(ask(What::kNames, 151)).text, "[]");
 }
 
+TEST_F(ObserversTest, AWorkerIsMeantByTheNumberThatMessagesNameItBy) {
+  members_[0].moved_up = 3;  // Three before it are lost: it has rank 0 and is worker 3.
+  EXPECT_TRUE(std::holds_alternative<control::Observed>(ask(What::kStack, 3)));
+  EXPECT_THAT(std::get<control::Fault>(ask(What::kStack, 0)).why.cause(),
+              HasSubstr("there is no worker 0 in this job"));
+}
+
 TEST_F(ObserversTest, RecordsComeFromAnOffset) {
   EXPECT_TRUE(control::is<control::Observed>(ask(What::kStart)));
   EXPECT_TRUE(control::is<control::Fault>(ask(What::kStart)));

@@ -34,6 +34,11 @@ TEST(TopTest, WhatProgramsReportStandsBesideThem) {
   EXPECT_THAT(table("", R"(,"reports":{"a":1,"b":1,"c":1,"d":1,"e":1})"), Not(HasSubstr("e 1")));
 }
 
+TEST(TopTest, WhoIsLostHasNotLeft) {
+  EXPECT_THAT(table("", R"(,"left":true)"), HasSubstr("has left"));
+  EXPECT_THAT(table("", R"(,"left":true,"lost":true)"), HasSubstr("is lost"));
+}
+
 TEST(TopTest, WhatMakesNoSenseIsLeftOutOrRefused) {
   EXPECT_THAT(table(R"("stall":{"s":1},)", R"(,"reports":[1],"input":3)"), HasSubstr("worker 0"));
   EXPECT_THAT(table("", R"(,"reports":{"a":"text"})"), Not(HasSubstr("text")));

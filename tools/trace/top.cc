@@ -71,8 +71,9 @@ std::string row_of(const Json& node) {
   const auto left = node.find("left");
   const Input input = input_of(node);
   std::string word = input.word;
+  const auto lost = node.find("lost");
   if (left != node.end() && *left == true) {
-    word = "has left";
+    word = lost != node.end() && *lost == true ? "is lost" : "has left";
   } else if (number(node, "held_share") >= kWorthAWord) {
     word = fmt::format("others wait for it {:.0f} % of the time", 100 * number(node, "held_share"));
   }

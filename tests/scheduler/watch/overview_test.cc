@@ -25,6 +25,15 @@ TEST(Overview, TellsRoundsStalenessAndSilenceOfEachWorker) {
   EXPECT_THAT(text, HasSubstr("stretto_worker_silence_seconds{rank=\"0\"} 2\n"));
 }
 
+TEST(Overview, WhoCameLateIsNotBehindByWhatItMissed) {
+  Overview overview;
+  overview.heard(0, 700, 0, Time(1s));
+  overview.heard(3, 10, 0, Time(1s), 680);
+  const std::string text = overview.metrics(Time(1s));
+  EXPECT_NE(text.find("rounds_total{rank=\"3\"} 10\n"), std::string::npos);
+  EXPECT_NE(text.find("rounds_behind{rank=\"3\"} 10\n"), std::string::npos);
+}
+
 TEST(Overview, ForgetsWhoHasLeft) {
   Overview overview;
   overview.heard(0, 70, 2, kStart);

@@ -65,6 +65,52 @@ TEST_F(SnapshotTest, WorkersComeFirstByRank) {
   EXPECT_THAT(snapshot_.json("running", 0, now_), HasSubstr(R"("left":true)"));
 }
 
+// Ranks of an elastic job close up: what is said of a worker is said by its number.
+TEST_F(SnapshotTest, AfterALossWordsAreOfWhomTheyName) {
+  Member second{.node = 4, .role = Role::kWorker, .rank = 0, .shard = 0, .address = ""};
+  second.moved_up = 1;
+  snapshot_.set_members({{.node = 3,
+                          .role = Role::kWorker,
+                          .rank = 0,
+                          .shard = 0,
+                          .address = "",
+                          .left = true,
+                          .lost = true},
+                         second});
+  InputView view;
+  view.word = "slow device";
+  snapshot_.set_input({{1, view}});
+  EXPECT_EQ(snapshot_.nodes().at(4).input->word, "slow device");
+  held(1, 100ms);
+  beat(4, 1, 0);
+  now_ += 2s;
+  held(1, 1100ms);
+  beat(4, 2, 0);
+  EXPECT_NEAR(snapshot_.nodes().at(4).held_share, 0.5, 1e-9);
+  const std::string json = snapshot_.json("running", 0, now_);
+  EXPECT_THAT(json, HasSubstr(R"("left":true,"lost":true,"name":"worker 0")"));
+  EXPECT_THAT(json, HasSubstr(R"("name":"worker 1","out_per_s":0.0,"rank":1)"));
+}
+
+TEST_F(SnapshotTest, WhoCameLateIsNotBehindByWhatItMissed) {
+  beat(3, 500, 0);
+  Member newcomer{.node = 9, .role = Role::kWorker, .rank = 2, .shard = 0, .address = ""};
+  newcomer.joining = true;
+  newcomer.from_step = 100;
+  snapshot_.set_members({newcomer});
+  beat(9, 0, 0);
+  beat(4, 700, 0);
+  newcomer.joining = false;
+  snapshot_.set_members({newcomer});
+  beat(9, 1, 0);
+  EXPECT_EQ(snapshot_.nodes().at(9).missed, 699U);
+  beat(4, 710, 0);
+  beat(9, 8, 0);
+  EXPECT_THAT(snapshot_.json("running", 2, now_), HasSubstr(R"("behind":3)"));
+  beat(9, 90, 0);  // The fastest now.
+  EXPECT_THAT(snapshot_.json("running", 2, now_), HasSubstr(R"("behind":0)"));
+}
+
 TEST_F(SnapshotTest, InputIsOfWorkersThatReadSomething) {
   InputView view;
   view.bytes_per_s = 5e6;
