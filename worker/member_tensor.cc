@@ -1,14 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
-// Places are ranks; trees are dealt so that one-part tensors have their roots in turn.
+// Places are ranks; trees are dealt so that one-part tensors have their roots in turn, or by their
+// names.
 #include "worker/member_tensor.h"
 
 #include <algorithm>
 #include <numeric>
+#include <span>
+#include <string>
 
 #include "collective/strategies.h"
 #include "common/check.h"
+#include "common/crc32c.h"
 
 namespace stretto {
+namespace {
+
+// Tensors are numbered as they come, which timing decides: where bits are to be the same in every
+// run their trees are too.
+std::uint32_t first_class(const TensorState& tensor, std::uint32_t classes) {
+  const std::string& name = tensor.spec.name;
+  const bool by_name = tensor.spec.options.deterministic;
+  return (by_name ? crc32c(std::as_bytes(std::span(name))) : tensor.id) % classes;
+}
+
+}  // namespace
 
 MemberPlaces MemberPlaces::of(const Roster& roster, NodeId self) {
   std::vector<const Member*> workers;
@@ -61,7 +76,7 @@ MemberTensor::MemberTensor(const TensorState& tensor, MemberPlaces places,
   const auto order = tensor.spec.options.deterministic ? collective::Reduction::Order::kPlaces
                                                        : collective::Reduction::Order::kArrival;
   const auto classes = static_cast<std::uint32_t>(strategy.classes().size());
-  const std::uint32_t first = tensor.id % classes;
+  const std::uint32_t first = first_class(tensor, classes);
   const std::vector<std::uint16_t> dealt = strategy.deal(first + tensor.parts.size());
   parts.reserve(tensor.parts.size());
   for (std::size_t part = 0; part < tensor.parts.size(); ++part) {

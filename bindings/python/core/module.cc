@@ -33,13 +33,14 @@ Dtype dtype_named(const std::string& name) {
 Tensor declare(PyWorker& self, const std::string& name, const std::string& dtype,
                std::size_t elements, const std::string& mode, std::uint32_t bound,
                const std::string& rule, bool deterministic, const std::optional<std::string>& codec,
-               bool bulk, const std::string& shape) {
+               bool bulk, const std::string& shape, const std::string& exchange) {
   TensorOptions options{.mode = value_of(mode_named(mode)),
                         .bound = bound,
                         .update = {.rule = value_of(rule_named(rule))},
                         .deterministic = deterministic,
                         .bulk = bulk,
-                        .shape = shape};
+                        .shape = shape,
+                        .exchange = value_of(exchange_named(exchange))};
   if (codec) options.codec = value_of(codec_from(*codec));
   return self.declare(name, dtype_named(dtype), elements, options);
 }
@@ -119,7 +120,7 @@ void bind_worker(py::module_& module) {
       .def("declare", &declare, py::arg("name"), py::arg("dtype"), py::arg("elements"),
            py::arg("mode") = "sync", py::arg("bound") = 0, py::arg("rule") = "sum",
            py::arg("deterministic") = false, py::arg("codec") = py::none(), py::arg("bulk") = false,
-           py::arg("shape") = "")
+           py::arg("shape") = "", py::arg("exchange") = "servers")
       .def(
           "push",
           [memory](PyWorker& self, const Tensor& tensor, const Place& source, int priority,

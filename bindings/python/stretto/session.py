@@ -231,20 +231,21 @@ class Session:
         return worker
 
     def declare(self, name, dtype, elements, rule="sum", deterministic=False, codec=None,
-                bulk=False, shape=""):
+                bulk=False, shape="", exchange="servers"):
         """The tensor of that name, in mode sync: by `rule` the sum, mean, min, max or product over
         all workers.
         `codec` is how it travels, if it is f32; None: as STRETTO_CODEC says for its name. `bulk`
         lets it use links better, and others that are more urgent wait some milliseconds for it.
-        `shape` is only compared. Raises Mismatch if it was declared otherwise, here or
+        `shape` is only compared. `exchange` is the way that it goes, one of
+        stretto.torch.ways.EXCHANGES. Raises Mismatch if it was declared otherwise, here or
         elsewhere."""
         codec = codec if dtype == "f32" else None
-        key = (name, dtype, elements, rule, deterministic, codec, bulk, shape)
+        key = (name, dtype, elements, rule, deterministic, codec, bulk, shape, exchange)
         tensor = self._tensors.get(key)
         if tensor is None:
             tensor = self.worker().declare(name, dtype, elements, rule=rule,
                                            deterministic=deterministic, codec=codec,
-                                           bulk=bulk, shape=shape)
+                                           bulk=bulk, shape=shape, exchange=exchange)
             self._tensors[key] = tensor
         return tensor
 

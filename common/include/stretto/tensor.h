@@ -134,7 +134,8 @@ struct TensorOptions {
   std::uint32_t bound = 0;  ///< kBounded: rounds that a worker may be ahead of the slowest.
   RuleOptions update = {};
   /// sync, eager: add contributions in rank order, so that the bits of the result do not depend on
-  /// timing. Those that come before their turn are kept, which takes memory at the servers.
+  /// timing. Those that come before their turn are kept, which takes memory at the servers. Among
+  /// workers the order is that of the tree, which then depends on the tensor's name alone.
   bool deterministic = false;
   /// How contributions are encoded, and in kSync with kSum or kMean the values too; all other
   /// values travel as they are. f32 only, not in the eager modes, not with kMin, kMax and kProduct.

@@ -97,18 +97,19 @@ def _dense(tensor):
 
 
 def push_pull_async(tensor: torch.Tensor, name: str, average: bool = True,
-                    priority: int = 0) -> Handle:
+                    priority: int = 0, exchange: str = "servers") -> Handle:
     """Begins to add up `tensor` over all workers, into a new tensor; returns the Handle, whose
     wait() gives it. All workers must use the name for tensors of the same size and type."""
     source = _dense(tensor)
-    return _exchange.begin(source, torch.empty_like(source), name, average, priority)
+    return _exchange.begin(source, torch.empty_like(source), name, average, priority,
+                           way=exchange)
 
 
 def push_pull_(tensor: torch.Tensor, name: str, average: bool = True,
-               priority: int = 0) -> torch.Tensor:
+               priority: int = 0, exchange: str = "servers") -> torch.Tensor:
     """Adds up over all workers in place; returns the tensor."""
     data = _dense(tensor)
-    _exchange.begin(data, data, name, average, priority).wait()
+    _exchange.begin(data, data, name, average, priority, way=exchange).wait()
     return tensor
 
 

@@ -6,7 +6,7 @@ import numbers
 import torch
 
 from stretto import errors, session
-from stretto.torch import wire
+from stretto.torch import ways, wire
 
 _MOST_URGENT = 2**31 - 1
 
@@ -79,21 +79,22 @@ def check_call(name, priority):
                          f"-{_MOST_URGENT} to {_MOST_URGENT}")
 
 
-def begin(tensor, output, name, average, priority, codec=None, compared=True):
+def begin(tensor, output, name, average, priority, codec=None, compared=True, way="servers"):
     """Begins to add up `tensor` over all workers into `output`: begin_reduce() by sum or mean."""
     return begin_reduce(tensor, output, name, "mean" if average else "sum", priority, codec,
-                        compared)
+                        compared, way)
 
 
-def begin_reduce(tensor, output, name, rule, priority, codec=None, compared=True):
+def begin_reduce(tensor, output, name, rule, priority, codec=None, compared=True, way="servers"):
     """Begins to make the sum, mean, min, max or product of `tensor` over all workers in `output`
     (the same tensor, or one of its shape and type), and returns the handle. `codec` as in
     Session.declare(), for sums and means. Unless `compared`, tensors of other shapes and as many
-    elements may share the name."""
+    elements may share the name. `way` is one of ways.EXCHANGES."""
     kind = wire.name_as_it_is(tensor)
     if kind is None:
         wire.check(tensor)
     check_call(name, priority)
+    ways.check(way)
     now = session.current()
     elements = tensor.numel()
     shape = wire.shape_of(tensor) if compared else ""
@@ -115,7 +116,8 @@ def begin_reduce(tensor, output, name, rule, priority, codec=None, compared=True
     # Whose shares are in a round of an elastic job only its server knows for each part.
     if rule == "mean" and not (encoded or kind in wire.NARROW or now.elastic):
         rule, divisor = "sum", now.size
-    declared = now.declare(name, kind, elements, rule=rule, codec=codec, shape=shape)
+    declared = now.declare(name, kind, elements, rule=rule, codec=codec, shape=shape,
+                           exchange=way)
     route = (declared, source.data_ptr(), target.data_ptr(), declared.bytes)
     ticket = now.push_pull([route], priority, (source, target))
     return Handle(ticket, output, _finish_of(buffer, output, divisor))

@@ -9,46 +9,48 @@ import torch
 
 from stretto import session
 from stretto.torch import compression as compressions
-from stretto.torch import agreement, exchange, wire
+from stretto.torch import agreement, wire
+from stretto.torch import exchange as exchanges
 
 
 class PushPull(torch.autograd.Function):
     """The sum or mean over all workers. Its gradient is the sum or mean of theirs."""
 
     @staticmethod
-    def forward(ctx, tensor, average, name, priority, codec):
+    def forward(ctx, tensor, average, name, priority, codec, way):
         """A new tensor."""
-        ctx.how = average, name, priority, codec
+        ctx.how = average, name, priority, codec, way
         output = torch.empty_like(tensor)
-        return exchange.begin(tensor, output, name, average, priority, codec).wait()
+        return exchanges.begin(tensor, output, name, average, priority, codec, way=way).wait()
 
     @staticmethod
     def backward(ctx, *gradients):
         """The gradient, under a name of its own."""
-        average, name, priority, codec = ctx.how
+        average, name, priority, codec, way = ctx.how
         gradient = gradients[0].contiguous()
         output = torch.empty_like(gradient)
-        summed = exchange.begin(gradient, output, f"{name}.gradient", average, priority,
-                                codec).wait()
-        return summed, None, None, None, None
+        summed = exchanges.begin(gradient, output, f"{name}.gradient", average, priority,
+                                codec, way=way).wait()
+        return summed, None, None, None, None, None
 
 
 def push_pull(tensor: torch.Tensor, name: str, average: bool = True, priority: int = 0,
-              compression: Type[compressions.Compressor] = compressions.Compression.none
-              ) -> torch.Tensor:
+              compression: Type[compressions.Compressor] = compressions.Compression.none,
+              exchange: str = "servers") -> torch.Tensor:
     """The sum of `tensor` over all workers, or with `average` the mean (of whole numbers rounded
     down), as a new tensor. All workers must use the name for tensors of the same size and type,
-    and exchange one name in the same order. Waits; raises a stretto.Error if it cannot be had."""
+    and exchange one name in the same order. `exchange` is the way that it goes, as for
+    DistributedOptimizer. Waits; raises a stretto.Error if it cannot be had."""
     if wire.name_as_it_is(tensor) is None:
         wire.check(tensor)
     small, context = compression.compress(tensor)
     codec = compressions.codec_of(compression, small)
     if small.requires_grad and torch.is_grad_enabled():
-        summed = PushPull.apply(small, average, name, priority, codec)
+        summed = PushPull.apply(small, average, name, priority, codec, exchange)
     else:  # What autograd keeps books of costs as much as all the rest here.
         source = wire.without_gradient(small)
-        summed = exchange.begin(source, torch.empty_like(source), name, average, priority,
-                                codec).wait()
+        summed = exchanges.begin(source, torch.empty_like(source), name, average, priority,
+                                codec, way=exchange).wait()
     return compression.decompress(summed, context)
 
 
@@ -59,7 +61,7 @@ class Gather(torch.autograd.Function):
     @staticmethod
     def forward(ctx, tensor, name):
         """A new tensor."""
-        everybody, rows = exchange.gather(tensor, name)
+        everybody, rows = exchanges.gather(tensor, name)
         seat = session.current().seat
         ctx.name, ctx.first, ctx.rows = name, sum(rows[:seat]), rows[seat]
         return everybody
@@ -70,7 +72,7 @@ class Gather(torch.autograd.Function):
         may serve for many."""
         gradient = gradients[0].contiguous()
         name = f"{ctx.name}.gradient.{agreement.fact_of(gradient)}"
-        summed = exchange.begin(gradient, torch.empty_like(gradient), name, False, 0).wait()
+        summed = exchanges.begin(gradient, torch.empty_like(gradient), name, False, 0).wait()
         return summed[ctx.first:ctx.first + ctx.rows], None
 
 
@@ -96,13 +98,13 @@ class Broadcast(torch.autograd.Function):
     def forward(ctx, tensor, root, name, compared):
         """A new tensor."""
         ctx.root, ctx.name, ctx.compared = root, name, compared
-        return exchange.begin_broadcast(tensor.clone(), root, name, compared).wait()
+        return exchanges.begin_broadcast(tensor.clone(), root, name, compared).wait()
 
     @staticmethod
     def backward(ctx, *gradients):
         """The gradient, under a name of its own."""
         gradient = gradients[0].contiguous()
-        summed = exchange.begin(gradient, torch.empty_like(gradient), f"{ctx.name}.gradient",
+        summed = exchanges.begin(gradient, torch.empty_like(gradient), f"{ctx.name}.gradient",
                                 False, 0, compared=ctx.compared).wait()
         here = session.current().rank == ctx.root
         return summed if here else torch.zeros_like(summed), None, None, None
@@ -113,7 +115,7 @@ def broadcast(tensor: torch.Tensor, root_rank: int = 0,
     """A new tensor: what `tensor` is at the worker `root_rank`. Gradients flow through it, to
     that worker."""
     wire.check(tensor)
-    label = f"Broadcast.{name or exchange.unnamed(tensor)}"
+    label = f"Broadcast.{name or exchanges.unnamed(tensor)}"
     return Broadcast.apply(tensor, root_rank, label, name is not None)
 
 
@@ -122,5 +124,5 @@ def broadcast_(tensor: torch.Tensor, root_rank: int = 0,
     """Makes `tensor`, in place, what it is at the worker `root_rank`; returns it. Autograd does
     not follow that."""
     wire.check(tensor)
-    label = f"Broadcast.{name or exchange.unnamed(tensor)}"
-    return exchange.begin_broadcast(tensor, root_rank, label, name is not None).wait()
+    label = f"Broadcast.{name or exchanges.unnamed(tensor)}"
+    return exchanges.begin_broadcast(tensor, root_rank, label, name is not None).wait()

@@ -78,11 +78,12 @@ class GradientExchange:
     sparse_as_dense   that sparse gradients travel dense is known, and worth no warning
     when_begun        called at the first gradient after each synchronize()
     loss              what is done when workers are lost
+    way               servers, or among workers: one of ways.EXCHANGES
     """
 
     def __init__(self, named_parameters, passes=1, compression=compressions.Compression.none,
                  scope=session.Scope(), when_begun=None, layerwise=False, rule="mean",
-                 sparse_as_dense=False, loss=None):
+                 sparse_as_dense=False, loss=None, way="servers"):
         self._session = session.current()
         self._loss = loss or on_loss.OnLoss()
         self._era = self._session.era
@@ -92,6 +93,7 @@ class GradientExchange:
         self._when_begun = when_begun
         self._layerwise = layerwise
         self._rule = rule
+        self._way = way
         self._sparse_as_dense = sparse_as_dense
         self._begun = False
         self._slots = buckets.slots_of(named_parameters, scope.prefix)
@@ -100,7 +102,7 @@ class GradientExchange:
         self._is_exact = coded_from is None
         self._buckets = buckets.bucketed(self._slots, coded_from)
         # What all workers must have alike besides, as texts by text.
-        self.about = {"mode": "sync", "what is made of gradients": rule,
+        self.about = {"mode": "sync", "what is made of gradients": rule, "exchange": way,
                       **compressions.facts_of(compression)}
         self._first = min(self._slots, key=lambda slot: slot.index, default=None)
         self._staging = self._new_staging()
@@ -287,7 +289,7 @@ class GradientExchange:
             declared = bucket.declared[source.dtype] = self._session.declare(
                 name, wire.NAMES[source.dtype], source.numel(), rule=self._rule,
                 deterministic=torch.are_deterministic_algorithms_enabled(), codec=codec,
-                bulk=True)
+                bulk=True, exchange=self._way)
         address = source.data_ptr()
         if self._session.listens:
             place = (address, declared.bytes) if self._is_used(bucket) else (0, 0)

@@ -9,7 +9,7 @@ import torch
 from stretto import session
 from stretto.torch import compression as compressions
 from stretto.torch import (agreement, divergence, elastic, gradients, layerwise, stale,
-                           synchronous)
+                           synchronous, ways)
 from stretto.torch import on_loss as losses
 
 _RATE_RULES = ("constant", "inverse", "inverse_root", "relative", "compensated")
@@ -99,7 +99,7 @@ def DistributedOptimizer(  # pylint: disable=invalid-name
         lr_rule: str = "relative", warm_up: int = 0, model: Optional[torch.nn.Module] = None,
         compression_params: Optional[Mapping[str, Any]] = None, on_loss: Optional[str] = None,
         sampler: Optional[elastic.ElasticSampler] = None, digest_every: int = 0,
-        on_divergence: str = "raise") -> Any:
+        on_divergence: str = "raise", exchange: str = "servers") -> Any:
     """Wraps an optimizer so that all workers train one model. The result is used as the
     optimizer was; wrap it before training, and make the workers begin alike with
     broadcast_parameters().
@@ -135,6 +135,7 @@ def DistributedOptimizer(  # pylint: disable=invalid-name
                               over all workers; 0: never. If some differ, on_divergence is "raise":
                               all get Diverged, which names them; or "refill": they get the
                               parameters and the optimizer's state of the others
+    exchange                  mode sync: "servers", or a way among workers: docs/COLLECTIVES.md
     """
     compression = compressions.from_params(compression_params, compression)
     mode, lr_rule = _with_underscores(mode), _with_underscores(lr_rule)
@@ -143,15 +144,16 @@ def DistributedOptimizer(  # pylint: disable=invalid-name
     _check_digests(digest_every, on_divergence, mode, model)
     loss = losses.OnLoss(on_loss, sampler)
     pairs = named(optimizer, named_parameters)
+    ways.check_gradients(exchange, pairs, compression, mode)
     if mode != "sync":
         made = stale.make(optimizer, pairs, _scope(), mode=mode, bound=staleness,
                           rate_rule=lr_rule, warm_up=warm_up)
     elif model is None:
-        made = stepping_by(optimizer, pairs, compression, passes, loss=loss)
+        made = stepping_by(optimizer, pairs, compression, passes, loss=loss, way=exchange)
     else:
         scope = _scope()
         found = gradients.GradientExchange(pairs, passes, compression, scope, layerwise=True,
-                                           loss=loss)
+                                           loss=loss, way=exchange)
         made = layerwise.make(optimizer, model, found, scope.prefix)
     made._stretto_on_loss = on_loss
     if digest_every:
@@ -173,10 +175,10 @@ def _check_digests(every, choice, mode, model):
 
 
 def stepping_by(optimizer, pairs, compression, passes, rule="mean", sparse_as_dense=False,
-                loss=None):
+                loss=None, way="servers"):
     """The optimizer, wrapped so that it steps by what the rule makes of all workers' gradients of
     some (name, parameter)."""
     scope = _scope()
     found = gradients.GradientExchange(pairs, passes, compression, scope, rule=rule,
-                                       sparse_as_dense=sparse_as_dense, loss=loss)
+                                       sparse_as_dense=sparse_as_dense, loss=loss, way=way)
     return synchronous.make(optimizer, found, scope.prefix)

@@ -8,7 +8,7 @@ from typing import Any, Iterator, Optional, Sequence, Type
 import torch
 
 from stretto import leaving, notices, session
-from stretto.torch import agreement, broadcasting, gradients
+from stretto.torch import agreement, broadcasting, gradients, ways
 from stretto.torch import compression as compressions
 
 
@@ -23,12 +23,13 @@ class DistributedDataParallel(torch.nn.Module):
     broadcast_buffers   before each forward in training, buffers (such as the running means of
                         batch normalisation) become those of rank 0
     compression         see stretto.torch.Compression
+    exchange            by which way gradients go, as for DistributedOptimizer
     """
 
     def __init__(self, module: torch.nn.Module, device_ids: Optional[Sequence[Any]] = None,
                  broadcast_buffers: bool = True,
-                 compression: Type[compressions.Compressor] = compressions.Compression.none
-                 ) -> None:
+                 compression: Type[compressions.Compressor] = compressions.Compression.none,
+                 exchange: str = "servers") -> None:
         super().__init__()
         if device_ids is not None and len(device_ids) != 1:
             raise AssertionError("device_ids should be None or contain exactly one entry, but got "
@@ -43,12 +44,13 @@ class DistributedDataParallel(torch.nn.Module):
         if not named:
             raise AssertionError("DistributedDataParallel is not needed for a module that has no "
                                  "parameter with requires_grad=True")
+        ways.check_gradients(exchange, named, compression)
         # Some buffers are in no state_dict.
         state = dict(module.named_buffers()) | module.state_dict()
         broadcasting.broadcast_alike(state, 0, f"Parameter.{self._scope}",
                                      {"broadcast_buffers": str(bool(broadcast_buffers))})
         self._exchange = gradients.GradientExchange(named, 1, compression, scope,
-                                                    self._at_backward)
+                                                    self._at_backward, way=exchange)
         self._is_first = scope.number == 1
         session.current().modules.append(weakref.ref(self._exchange))
         leaving.watch()

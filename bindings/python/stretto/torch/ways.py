@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+"""By which way contributions meet: at servers, or among the workers themselves, and what the
+latter can do (docs/COLLECTIVES.md)."""
+
+import torch
+
+from stretto.torch import compression as compressions
+
+EXCHANGES = ("servers", "direct", "ring", "halving", "tree")
+"""The ways that there are. By the first each part of a tensor has a server, by the others it goes
+up a tree of workers, and its value down."""
+
+_TYPES = (torch.float32, torch.float64)
+
+
+def check(exchange):
+    """ValueError unless there is such a way."""
+    if exchange not in EXCHANGES:
+        raise ValueError(f"exchange is {exchange!r}, wanted one of {', '.join(EXCHANGES)}")
+
+
+def check_gradients(exchange, pairs, compression, mode="sync"):
+    """ValueError unless the gradients of these (name, parameter) can go this way."""
+    check(exchange)
+    if exchange == EXCHANGES[0]:
+        return
+    if mode != "sync":
+        _refuse(exchange, f"mode 'sync'; mode {mode!r} has its values at the servers")
+    if compression is not compressions.Compression.none:
+        _refuse(exchange, "gradients as they are; compression= is for those that go to servers")
+    if compressions.coded_from(compression) is not None:
+        _refuse(exchange, "gradients as they are, and STRETTO_CODEC is set; unset it")
+    for name, parameter in pairs:
+        if parameter.dtype not in _TYPES:
+            _refuse(exchange, "means of float32 and float64, and parameter "
+                    f"'{name}' is {str(parameter.dtype).removeprefix('torch.')}")
+
+
+def _refuse(exchange, why):
+    raise ValueError(f"exchange {exchange!r} is for {why}; or use exchange='servers'")

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// By which trees the parts of a tensor go.
+#include "worker/member_tensor.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+namespace stretto {
+namespace {
+
+/// The roots of a tensor's parts among so many workers: those who are no child there.
+std::vector<collective::Place> roots_of(std::uint32_t id, const std::string& name,
+                                        const TensorOptions& options, std::uint32_t workers) {
+  const TensorSpec spec{.name = name, .elements = 100, .options = options};
+  Tensors tensors;
+  const Cut cut(spec, 64);
+  tensors.add(id, spec, cut, std::vector<LinkId>(cut.parts(), 1));
+  const collective::Strategy strategy = strategy_of(options.exchange, workers).or_exit();
+  std::vector<collective::Place> roots(cut.parts(), collective::kNobody);
+  for (collective::Place self = 0; self < workers; ++self) {
+    MemberPlaces places{.nodes = {}, .self = self};
+    for (NodeId node = 1; node <= workers; ++node) places.nodes.push_back(node);
+    const MemberTensor tensor(*tensors.find(id), std::move(places), strategy);
+    for (std::size_t part = 0; part < roots.size(); ++part) {
+      const auto& node = tensor.parts[part].rounds.reduction().node();
+      if (node.parent == collective::kNobody) roots[part] = self;
+    }
+  }
+  return roots;
+}
+
+TEST(MemberTensor, PartsHaveTheirRootsInTurn) {
+  for (const Exchange exchange :
+       {Exchange::kDirect, Exchange::kRing, Exchange::kHalving, Exchange::kTree}) {
+    const auto roots = roots_of(1, "t", {.exchange = exchange}, 4);
+    ASSERT_EQ(roots.size(), 7U);
+    for (std::size_t part = 4; part < roots.size(); ++part) {
+      EXPECT_EQ(roots[part], roots[part - 4]);
+    }
+    EXPECT_EQ(std::set(roots.begin(), roots.end()).size(), 4U);
+    EXPECT_NE(roots, roots_of(2, "t", {.exchange = exchange}, 4)) << name_of(exchange);
+  }
+}
+
+TEST(MemberTensor, WhereBitsCountTheNameDecidesAndNotWhoCameFirst) {
+  const TensorOptions options{.deterministic = true, .exchange = Exchange::kRing};
+  std::set<std::vector<collective::Place>> found;
+  for (const char* name : {"a", "b", "c", "d", "e", "f"}) {
+    const auto roots = roots_of(1, name, options, 4);
+    for (std::uint32_t id = 2; id < 6; ++id) EXPECT_EQ(roots_of(id, name, options, 4), roots);
+    found.insert(roots);
+  }
+  EXPECT_GT(found.size(), 1U);  // Not all at one worker.
+}
+
+}  // namespace
+}  // namespace stretto
