@@ -255,6 +255,12 @@ TEST_F(LaunchMeeting, AGatewayBetweenIsNoticed) {
 TEST_F(LaunchMeeting, HereAloneAndOnOneNodeItIsLoopback) {
   const Plan alone = plan_with_file({"-n", "2", "x"});
   EXPECT_EQ(meet(alone, placed(alone), {hellos_[0]})->scheduler_host, "127.0.0.1");
+  const Plan open = plan_with_file({"-n", "2", "--interface=eth0", "x"});  // For others to join.
+  const Result<Meeting> others = meet(open, placed(open), {hellos_[0]});
+  EXPECT_EQ(others->scheduler_host, "192.0.2.1");
+  EXPECT_EQ(others->bind_hosts, Words{"192.0.2.1"});
+  const Plan wrong = plan_with_file({"-n", "2", "--interface=ib0", "x"});
+  EXPECT_EQ(meet(wrong, placed(wrong), {hellos_[0]}).status().code(), Code::kInvalidArgument);
   const Variables slurm{{"SLURM_JOB_ID", "7"}, {"SLURM_TASKS_PER_NODE", "2"}};
   const Placement node = placed(alone, slurm);
   hellos_.resize(2);

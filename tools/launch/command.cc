@@ -185,7 +185,8 @@ Result<Command> mpirun_of(const Plan& plan, const Placement& placement, const Pr
 
 Result<std::string> preview(const Plan& plan, const Placement& placement, const Programs& programs,
                             const Variables& inherited) {
-  const std::string host = placement.only_here() ? "127.0.0.1" : "0.0.0.0";
+  const bool alone = placement.only_here() && plan.interface.empty();
+  const std::string host = alone ? "127.0.0.1" : "0.0.0.0";
   const Rendezvous rendezvous{{host, 0}, "****", host};
   std::string text =
       "# Ports that are 0 or end in 0000 are known once the scheduler listens; the token is "
@@ -211,7 +212,7 @@ Result<std::string> preview(const Plan& plan, const Placement& placement, const 
       local_ranks(members, placement, std::vector<std::string>(placement.sites.size()));
   for (std::size_t i = 0; i < members.size(); ++i) {
     const Site& site = placement.sites[placement.site_of[i]];
-    const Seat seat{placement.only_here() ? "" : "0.0.0.0", ranks[i].rank, ranks[i].size};
+    const Seat seat{alone ? "" : "0.0.0.0", ranks[i].rank, ranks[i].size};
     const Command command = command_of(plan, members[i], programs, rendezvous, seat, inherited);
     const std::string where = site.here ? "" : fmt::format(" on {}", site.name);
     text += fmt::format("[{}{}] {}\n", label_of(members[i]), where, line_of(command));

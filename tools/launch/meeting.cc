@@ -100,7 +100,9 @@ Result<Meeting> meet(const Plan& plan, const Placement& placement,
     const bool by_name = placement.via == Via::kSsh;
     meeting.machines[site] = by_name ? placement.sites[site].name : hellos[site].host;
   }
-  if (placement.only_here() || all_on_one_node(placement, hellos)) return meeting;
+  // Who names an interface wants others to come: workers that join from another host.
+  const bool one_host = placement.only_here() || all_on_one_node(placement, hellos);
+  if (one_host && plan.interface.empty()) return meeting;
   const Finder finder(plan, placement, hellos);
   const Result<std::string> scheduler = finder.address_of(placement.site_of.front());
   if (!scheduler.ok()) return scheduler.status();

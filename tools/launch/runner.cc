@@ -245,7 +245,7 @@ void Runner::start(std::size_t member) {
   STRETTO_CHECK(!gathering_ && !finishing_ && local_ranks_.size() == members_.size());
   const std::size_t site = placement_.site_of.at(member);
   relay_.open(member);
-  const bool alone = placement_.only_here();
+  const bool alone = placement_.only_here() && plan_.interface.empty();
   const std::string bind_host = member == 0 ? meeting_.scheduler_host : meeting_.bind_hosts[site];
   const Seat seat{alone ? "" : bind_host, local_ranks_[member].rank, local_ranks_[member].size};
   const Rendezvous rendezvous{scheduler_, ingredients_.token, meeting_.master_host};
