@@ -56,9 +56,12 @@ Shard& Job::add_shard(const Config& config) {
   return shard;
 }
 
-WorkerNode& Job::add_worker(const Config& config, const std::string& name) {
+WorkerNode& Job::add_worker(const Config& config, const std::string& name,
+                            const std::string& address) {
   configs_.push_back(std::make_unique<Config>(config));
-  auto node = std::make_unique<WorkerNode>(*configs_.back(), network_.endpoint(name), clock_);
+  auto endpoint = network_.endpoint(name);
+  require(address.empty() || endpoint->listen(address).ok(), "a worker listens");
+  auto node = std::make_unique<WorkerNode>(*configs_.back(), std::move(endpoint), clock_);
   WorkerNode& worker = *node;
   add(name, std::move(node), worker.van());
   return worker;

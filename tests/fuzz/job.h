@@ -31,7 +31,9 @@ class Job {
   /// The nodes' endpoints have these names. The configs live as long as the job.
   Scheduler& add_scheduler(const Config& config);
   Shard& add_shard(const Config& config);
-  WorkerNode& add_worker(const Config& config, const std::string& name);
+  /// At `address` others can call it; empty: nobody can.
+  WorkerNode& add_worker(const Config& config, const std::string& name,
+                         const std::string& address = {});
   void add_peer(Peer& peer) { peers_.push_back(&peer); }
 
   /// Lets time pass: every node and peer is stepped when something came or is due.

@@ -252,6 +252,54 @@ def workers():
     yield "no-roster", b"\2" + bytes([9, 0, 0, 4, WAIT])
 
 
+def amongs():
+    """What the other workers do not do honestly (a mask), then actions."""
+
+    def declare(exchange, *, name=0, elements=0, rule=0, ordered=0):
+        return bytes([0, name, elements, rule, ordered, exchange, WAIT])
+
+    def call(kind=0, tensor=0):
+        return bytes([2, tensor, kind, WAIT])
+
+    def frame(other, *, up=True, tensor=0, part=0, round_=0, size=0):
+        payload = bytes([0, 0, 128, 63] * 16) if size == 0 else bytes([64, 32, 4, 0][size])
+        return (bytes([5, other, 0, up, tensor, 0, part, 0, round_, 0, 0, 0, 0, size]) + payload
+                + bytes([0, WAIT]))
+
+    def answer(other, size=64):
+        return bytes([8, other, 0, 0, 0, 0]) + bytes(size) + bytes([0, WAIT])
+
+    def word(other, tensor, which, *more):
+        return bytes([12, other, 0, 0, tensor, which, *more, WAIT])
+
+    both = frame(0) + frame(1)
+    answers = answer(0) + answer(1)
+    for exchange, way in enumerate(("servers", "direct", "ring", "halving", "tree")):
+        yield way, b"\0" + declare(exchange) + (call() + both + answers) * 3
+        yield f"{way}-in-order", (b"\0" + declare(exchange, ordered=1, rule=1) + both + call()
+                                  + answers)
+        yield f"{way}-parts", (b"\0" + declare(exchange, elements=1) + call() * 3
+                               + b"".join(frame(0, part=i) + frame(1, part=i) for i in (0, 1))
+                               + answers * 3)
+    yield "broadcast", b"\0" + declare(1) + call(3) + answers + call(4) + both + answers
+    yield "mismatch", b"\0" + declare(1) + both + call(4)
+    yield "down-unasked", b"\0" + declare(2) + call() + frame(0, up=False) + frame(1, up=False)
+    yield "early-round", b"\0" + declare(2) + frame(0, round_=3) + call()
+    yield "short", b"\0" + declare(1) + call() + frame(0, size=1) + frame(1, size=1)
+    yield "fault", b"\0" + declare(1) + call() + word(0, 1, 1, 0, 1) + call()
+    yield "fault-before", b"\0" + word(1, 1, 1, 0, 1) + declare(1) + call()
+    yield "leaves", b"\0" + declare(1) + call() + word(0, 1, 2) + both + call()
+    yield "opens-unknown", b"\0" + word(0, 5, 0) + declare(1) + word(1, 1, 0) * 2 + call()
+    yield "no-open", b"\2" + declare(2) + call() * 2 + word(0, 1, 0) + word(1, 1, 0) + answers
+    yield "no-greeting", b"\1" + declare(2) + call() + bytes([14, 0, 0, 5, 3, WAIT]) * 4
+    yield "no-call", b"\4" + declare(2) + call() + bytes([13, 1, 0, 0, WAIT]) + both + answers
+    yield "calls-twice", b"\0" + declare(1) + bytes([13, 1, 0, 0, WAIT]) * 2 + call() + both
+    yield "calls-as-another", b"\4" + declare(1) + bytes([13, 1, 1, 0, 4, 0, WAIT]) + call()
+    yield "breaks", b"\0" + declare(2) + call() + bytes([14, 0, 0, 0, WAIT]) + call()
+    yield "we-leave-at-once", b"\0" + declare(2) + bytes([15, 7, WAIT]) + both
+    yield "we-leave", b"\0" + declare(2) + call() + bytes([15, 7, WAIT]) + both + answers
+
+
 def configs():
     """Lines: variables, words of a command line, hosts."""
 
@@ -366,7 +414,7 @@ def records():
 def main():
     makers = {"frame": frames, "control": controls, "session": sessions, "worker": workers,
               "config": configs, "agent": agents, "codec": codecs, "batch": batches,
-              "records": records}
+              "records": records, "among": amongs}
     for name, seeds in makers.items():
         folder = CORPUS / name
         folder.mkdir(parents=True, exist_ok=True)
