@@ -55,6 +55,13 @@ class Place(unittest.TestCase):
             with self.subTest(name):
                 self.assertEqual(self.place(**variables), wanted)
 
+    def test_who_joins_from_another_host_says_how_many_the_job_began_with(self):
+        """`stretto-launch join` knows it on the host of the job's launcher alone."""
+        joins = {"STRETTO_RANK": -1, "STRETTO_SCHEDULER": "h:1", "STRETTO_ROLE": "worker"}
+        with self.assertRaisesRegex(errors.InvalidArgument, "set STRETTO_WORLD_SIZE to that"):
+            self.place(**joins)
+        self.assertEqual(self.place(**joins, STRETTO_WORLD_SIZE=3), (-1, 3, 0, 1))
+
     def test_who_comes_into_a_job_that_runs_has_a_rank_beyond_it(self):
         late = LAUNCHED | {"STRETTO_RANK": 6, "STRETTO_WORLD_SIZE": 6}
         with self.assertRaisesRegex(errors.InvalidArgument, "only 6 workers"):

@@ -122,6 +122,12 @@ def place():
         dmlc_local_rank = number("BYTEPS_LOCAL_RANK", default=0)
         _check_local(dmlc_local_rank, dmlc_local_size, _LOCAL_RANK[1:2], _LOCAL_SIZE[1:2])
         rank = -1 if worker is None else worker * dmlc_local_size + dmlc_local_rank
+    joins = rank == -1 and text("STRETTO_RANK") and text("STRETTO_SCHEDULER")
+    if joins and not (text("STRETTO_WORLD_SIZE") or text("DMLC_NUM_WORKER")):
+        raise errors.InvalidArgument(
+            "this worker joins a job that runs (STRETTO_RANK is -1), and how many workers that "
+            "began with is not known on this host: set STRETTO_WORLD_SIZE to that number, MAX of "
+            "stretto-launch --workers MIN:MAX")
     late = rank >= size and truth("STRETTO_MIN_WORKERS")
     if rank >= size and not late:
         raise errors.InvalidArgument(
