@@ -4,18 +4,17 @@
 
 namespace stretto {
 
-// A job whose size is fixed keeps the ranks of those who have left.
+// A job whose size is fixed keeps the ranks of those who have left. Who is about to come in has a
+// rank, beyond those of who are in.
 JobPlace place_in(const Roster& roster, NodeId self) {
   JobPlace place{.epoch = roster.epoch,
                  .min_workers = roster.settings.min_workers,
                  .numbers = std::vector<Rank>(roster.workers)};
   for (const Member& member : roster.members) {
-    const bool gone = roster.settings.elastic() && member.left;
-    if (member.role != Role::kWorker || gone || member.joining || member.rank >= roster.workers) {
-      continue;
-    }
-    place.numbers[member.rank] = member.number();
+    if (member.role != Role::kWorker || (roster.settings.elastic() && member.left)) continue;
     if (member.node == self) place.rank = member.rank;
+    if (member.joining || member.rank >= roster.workers) continue;
+    place.numbers[member.rank] = member.number();
   }
   return place;
 }

@@ -32,13 +32,18 @@ class JobSteps {
     entering_.begin(shards, after(clock_.now(), entering_patience_), ways_.gate.tell_scheduler);
     return true;
   }
-  /// True if it is in by that.
-  bool on_taken_in(NodeId shard, const control::TakeIn& said) {
+  void on_taken_in(NodeId shard, const control::TakeIn& said) {
     const auto in = entering_.on_taken_in(shard, said, ways_.gate.tell_scheduler);
-    if (!in) return false;
+    if (!in) return;
     ways_.entered(in->barriers);
     gate_.enter(*in);
-    return true;
+    is_taken_in_ = true;
+  }
+  /// All shards have taken it in, and the roster that decided it has come, by which it has a rank:
+  /// that may come after their word.
+  bool has_entered(const Roster& roster, NodeId self) const {
+    const Member* member = roster.find(self);
+    return is_taken_in_ && member != nullptr && !member->joining;
   }
   /// True once: it has waited in vain to be taken in.
   bool too_late() { return entering_.late(clock_.now()); }
@@ -61,6 +66,7 @@ class JobSteps {
   const Ways ways_;
   Entering entering_;
   StepGate gate_;
+  bool is_taken_in_ = false;
   std::uint32_t followed_epoch_ = 0;
 };
 

@@ -91,8 +91,7 @@ void WorkerNode::on_control(LinkId link, const control::Message& message) {
       std::exchange(joining_, nullptr)({});
     }
   } else if (const auto* taken = std::get_if<control::TakeIn>(&message)) {
-    const bool in = work_.steps().on_taken_in(shard->node, *taken);
-    if (in && joining_) std::exchange(joining_, nullptr)({});
+    work_.steps().on_taken_in(shard->node, *taken);
   } else if (fault != nullptr && fault->tensor == 0) {
     membership_.fail(Status(fault->why).with_peer(shard->describe()));
   } else {
@@ -138,6 +137,9 @@ void WorkerNode::tick() {
   }
   membership_.tick();
   places_.follow(membership_);
+  const bool entered = joining_ && membership_.roster() &&
+                       work_.steps().has_entered(*membership_.roster(), membership_.node());
+  if (entered) std::exchange(joining_, nullptr)({});
   input_.limit(heartbeats.input_limit_bytes());
   trace_.tick(membership_, 0, exchange.progress().most_rounds);
   work_.tick();

@@ -43,6 +43,16 @@ TEST(JobPlace, RanksCloseUpAndNumbersStay) {
   EXPECT_THAT(place.numbers, ElementsAre(1, 2));
 }
 
+TEST(JobPlace, WhoIsAboutToComeInIsNobodysRoot) {
+  Roster roster = of_three();
+  roster.members.push_back({.node = 30, .rank = 3, .address = {}, .joining = true});
+  EXPECT_THAT(place_in(roster, 30).numbers, ElementsAre(0, 1, 2));
+  Standing standing;
+  standing.set(place_in(roster, 30));
+  EXPECT_EQ(standing.rank(), 3U);
+  EXPECT_FALSE(standing.root(0)->is_self);
+}
+
 TEST(JobPlace, ChangesAreToldAndTheFirstIsNone) {
   Standing standing;
   std::vector<JobView> told;

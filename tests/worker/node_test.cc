@@ -110,6 +110,24 @@ TEST_F(NodeTest, JoiningEndsWhenEveryShardHasAnswered) {
   EXPECT_TRUE(node_.joined());
 }
 
+TEST_F(NodeTest, ANewcomersJoinEndsWhenItsRankIsKnown) {
+  roster_.settings.min_workers = 1;
+  roster_.members[0].joining = true;
+  meet_scheduler();
+  for (FarEnd* far : {&first_, &second_}) {
+    far->epoch = roster_.epoch;
+    say(*far, fake::welcome(10, 0));
+  }
+  for (FarEnd* far : {&first_, &second_}) say(*far, control::TakeIn{.step = 3, .nodes = {10}});
+  EXPECT_FALSE(joined_.came()) << "the roster that decided it is on its way";
+  scheduler_.epoch = roster_.epoch++;
+  roster_.members[0].joining = false;
+  roster_.members[0].from_step = 3;
+  say(scheduler_, roster_);
+  ASSERT_TRUE(joined_.came());
+  EXPECT_TRUE(joined_->ok()) << joined_->text();
+}
+
 TEST_F(NodeTest, AShardThatDoesNotAnswerIsNamed) {
   meet_scheduler();
   say(first_, fake::welcome(10, 0));
