@@ -24,68 +24,66 @@ void StepGate::begin(std::uint64_t step, Begun begun) {
 
 void StepGate::enter(const control::TakeIn& taken) {
   entered_ = static_cast<std::uint32_t>(taken.nodes.size());
+  entered_at_ = taken.step;
   count_->begun = taken.step - 1;
-  count_->is_asked = true;
+  coming_.erase(coming_.begin(), coming_.upper_bound(taken.step));
+  note_asked();
 }
 
 void StepGate::catch_up(std::uint64_t step) {
   count_->begun = std::max<std::uint64_t>(count_->begun, step);
 }
 
-// The program's thread may be about to begin a step that it was not told to ask for.
+// The program's thread may be about to begin a step that it was not told to ask for; and it is to
+// begin those before which newcomers come in, whom others may wait for.
 void StepGate::on_question(const control::AtStep& question) {
   if (question.number <= question_) return;
-  forget_question();
   question_ = question.number;
-  count_->is_asked = true;
+  is_open_ = true;
+  note_asked();
   told_ = count_->begun + 1;
+  if (!coming_.empty()) told_ = std::max(told_, coming_.rbegin()->first);
   ways_.tell_scheduler({.number = question_, .step = told_});
 }
 
 void StepGate::follow(const Roster& roster) {
-  if (question_ == 0 || roster.question < question_) return;
-  newcomers_.clear();
+  if (roster.question >= question_) is_open_ = false;
+  coming_.clear();
+  const std::uint64_t last = std::max<std::uint64_t>(count_->begun, entered_at_);
   for (const Member& member : roster.members) {
-    if (!member.left && member.from_step == roster.step) newcomers_.insert(member.node);
+    if (!member.left && member.from_step > last) coming_[member.from_step].insert(member.node);
   }
-  decided_ = roster.step;
-  if (newcomers_.empty()) forget_question();
+  note_asked();
 }
 
-void StepGate::forget_question() {
-  question_ = 0;
-  decided_ = 0;
-  newcomers_.clear();
-  count_->is_asked = entered_ > 0;
-}
+void StepGate::note_asked() { count_->is_asked = entered_ > 0 || is_open_ || !coming_.empty(); }
 
 void StepGate::let_go(std::uint32_t newcomers) {
   const Waiting first = *std::exchange(waiting_, std::nullopt);
   const std::uint32_t with_us = std::exchange(entered_, 0);
   count_->begun = first.step;
-  count_->is_asked = question_ != 0;
+  note_asked();
   first.begun(
       StepBegin{.step = first.step, .newcomers = newcomers + with_us, .comes_in = with_us > 0});
 }
 
 void StepGate::tick() {
   if (!waiting_) return;
-  if (question_ == 0 || waiting_->step <= told_) return let_go(0);
-  if (decided_ != 0 && waiting_->step < decided_) return let_go(0);
-  if (decided_ != 0 && waiting_->step > decided_) {  // It sat out the step's begin: others told.
-    forget_question();
-    return let_go(0);
-  }
-  if (decided_ != 0 && ways_.is_at_rest()) {
-    control::TakeIn said{.step = decided_, .barriers = ways_.barriers()};
-    said.nodes.assign(newcomers_.begin(), newcomers_.end());
+  // Whose begin it sat out: others told of them.
+  coming_.erase(coming_.begin(), coming_.lower_bound(waiting_->step));
+  const auto comes = coming_.find(waiting_->step);
+  if (comes == coming_.end() && (!is_open_ || waiting_->step <= told_)) return let_go(0);
+  if (comes != coming_.end() && ways_.is_at_rest()) {
+    control::TakeIn said{.step = comes->first, .barriers = ways_.barriers()};
+    said.nodes.assign(comes->second.begin(), comes->second.end());
+    coming_.erase(comes);
     ways_.tell_shards(said);
-    forget_question();
     return let_go(static_cast<std::uint32_t>(said.nodes.size()));
   }
   if (clock_.now() < waiting_->deadline) return;
-  const std::string what = decided_ == 0 ? "the scheduler has not said who comes in before it"
-                                         : "operations of the step before are still in flight";
+  const std::string what = comes == coming_.end()
+                               ? "the scheduler has not said who comes in before it"
+                               : "operations of the step before are still in flight";
   give_up({Code::kTimeout, fmt::format("step {} could not begin: {}", waiting_->step, what)});
 }
 

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -71,19 +72,22 @@ class StepGate {
   };
   void let_go(std::uint32_t newcomers);
   void give_up(const Status& why);
-  void forget_question();
+  void note_asked();
 
   const Clock& clock_;
   const Duration patience_;
   const Ways ways_;
   const std::shared_ptr<StepCount> count_ = std::make_shared<StepCount>();
   std::optional<Waiting> waiting_;
-  std::uint64_t question_ = 0;  // That has not come to its end; 0: none has.
-  std::uint64_t told_ = 0;      // The last step that the program may begin without an answer.
-  std::uint64_t decided_ = 0;   // Newcomers come in before this step; 0: not known yet.
-  std::set<NodeId> newcomers_;
-  Status ended_;               // Why nothing begins any more, or ok.
-  std::uint32_t entered_ = 0;  // Newcomers of the first step, ourselves among them.
+  std::uint64_t question_ = 0;  // The last one,
+  bool is_open_ = false;        // which has no answer yet.
+  std::uint64_t told_ = 0;      // The last step that the program may begin without one.
+  // Newcomers, by the step before which they come in. There may be another question while the
+  // program is yet to come to such a step.
+  std::map<std::uint64_t, std::set<NodeId>> coming_;
+  Status ended_;                  // Why nothing begins any more, or ok.
+  std::uint32_t entered_ = 0;     // Newcomers of the first step, ourselves among them,
+  std::uint64_t entered_at_ = 0;  // which is this one.
 };
 
 }  // namespace stretto

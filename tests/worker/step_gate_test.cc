@@ -102,6 +102,23 @@ TEST_F(StepGateTest, ANewcomerThatIsLostMeanwhileChangesNothing) {
   EXPECT_THAT(told_shards_, IsEmpty());
 }
 
+TEST_F(StepGateTest, ANewQuestionTakesNothingFromAnOlderAnswer) {
+  begin(1);
+  ask(1);
+  answer(1, 3, {9});
+  ask(2);  // Another worker has told the shards of 9, and 10 has come.
+  EXPECT_EQ(told_scheduler_.back().step, 3U);
+  EXPECT_EQ((*begin(2))->newcomers, 0U);
+  EXPECT_EQ((*begin(3))->newcomers, 1U);
+  EXPECT_FALSE(begin(4).has_value());
+  answer(2, 5, {10});
+  EXPECT_EQ((**last_)->newcomers, 0U);
+  EXPECT_EQ((*begin(5))->newcomers, 1U);
+  ASSERT_EQ(told_shards_.size(), 2U);
+  EXPECT_THAT(told_shards_[0].nodes, ElementsAre(9));
+  EXPECT_THAT(told_shards_[1].nodes, ElementsAre(10));
+}
+
 TEST_F(StepGateTest, WhoHasSatOutTheStepHasNothingToTell) {
   begin(1);
   ask(1);
