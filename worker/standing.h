@@ -41,6 +41,10 @@ class Standing {
     return view_of(place_);
   }
 
+  bool elastic() {
+    MutexLock lock(mutex_);
+    return place_.min_workers > 0;
+  }
   Rank rank() const { return seat_.load().rank; }
   std::uint32_t size() const { return seat_.load().size; }
   /// A broadcast's root, by the number that it keeps while ranks change, and by the epoch in which

@@ -264,6 +264,8 @@ Result<StepBegin> ProgramSteps::next() {
       .value_or(detail::interrupted("next step"));
 }
 
+bool ProgramSteps::elastic() const { return worker_->impl_->standing().elastic(); }
+
 Ticket ProgramSteps::listen(const Tensor& tensor, std::span<std::byte> target, int priority) {
   if (!target.empty()) {
     if (Status status = check_size(tensor, target.size(), "target"); !status.ok()) {

@@ -40,6 +40,9 @@ class ProgramSteps {
   /// the place to give them to newcomers, as by Worker::broadcast from rank 0, who is none of them.
   Result<StepBegin> next();
 
+  /// The job goes on without workers that leave it or are lost, and takes others in.
+  bool elastic() const;
+
   /// This worker takes part in the tensor's next round without a share, as who lacks parameters
   /// yet: means are by the others alone, and ValueInfo::contributors does not count it. `target`
   /// receives the round's value; if it is empty none comes, and the ticket ends as that of a push
