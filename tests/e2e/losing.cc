@@ -2,13 +2,14 @@
 // A worker of an elastic job, for tests that kill some of its like: pushes whole numbers of which a
 // sum tells whose shares are in it, in place and not by turns, until all have been told to stop.
 // Every element of every sum is compared; survivors must have got the same, which they show by a
-// digest of all that came.
+// digest of all that came. Who comes for others gets that digest and the last sums as its state.
 #include <fmt/format.h>
 #include <gflags/gflags.h>
-#include <stretto/steps.h>
+#include <stretto/step_state.h>
 #include <stretto/worker.h>
 #include <unistd.h>
 
+#include <array>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -84,16 +85,6 @@ std::uint64_t digest_of(std::uint64_t before, const std::vector<std::int64_t>& s
   return before;
 }
 
-// Of who is first, whoever is lost meanwhile.
-void take_state(Worker& worker, const Tensor& state, std::uint64_t& digest) {
-  for (;;) {
-    const auto bytes = std::as_writable_bytes(std::span(&digest, 1));
-    const Status status = worker.broadcast(state, bytes, 0).wait();
-    if (status.ok()) return;
-    if (status.code() != Code::kMembersChanged) return Status(status).or_exit();
-  }
-}
-
 void run() {
   using Clock = std::chrono::steady_clock;
   const auto number = static_cast<std::uint32_t>(
@@ -105,19 +96,20 @@ void run() {
   const Tensor tensor = worker.declare("sums", Dtype::kI64, elements).or_exit();
   std::vector<std::int64_t> mine(elements);
   std::vector<std::int64_t> apart(elements);
-  const Tensor state = worker.declare("state", Dtype::kU8, sizeof(std::uint64_t)).or_exit();
   Sums sums(elements, number);
-  ProgramSteps steps(worker);
-  std::uint64_t digest = 0;
+  std::vector<std::int64_t> last(elements);
+  std::array<std::uint64_t, 1> digest{};
+  StepState state(worker);
+  state.add("last", last);
+  state.add("digest", digest);
   double longest_ms = 0;
   std::int64_t round = 0;
   for (bool stops = false; !stops;) {
-    const StepBegin begins = steps.next().or_exit();
+    const StepBegin begins = state.next().or_exit();
     round = static_cast<std::int64_t>(begins.step);
     if (begins.newcomers > 0) {
       say(fmt::format("newcomers {} before round {}{}", begins.newcomers, round,
                       begins.comes_in ? ": us" : ""));
-      take_state(worker, state, digest);
     }
     mine.assign(elements, share_of(number, round));
     mine.back() = ::access(FLAGS_until.c_str(), F_OK) == 0 ? 1 : 0;
@@ -129,14 +121,15 @@ void run() {
     const std::chrono::duration<double, std::milli> took = Clock::now() - before;
     if (round > 1 && !begins.comes_in) longest_ms = std::max(longest_ms, took.count());
     sums.check(target, round, ticket.info().contributors, round == 1 || begins.newcomers > 0);
-    digest = digest_of(digest, target);
+    digest[0] = digest_of(digest_of(digest[0], last), target);
+    last = target;
     stops = target.back() != 0;
     if (round % 5 == 0) say(fmt::format("round {}", round));
   }
   const JobView view = worker.on_view(nullptr);  // Before others leave.
   worker.barrier().or_exit();
   say(fmt::format("done rank={} size={} rounds={} digest={:x} longest_ms={:.1f}", view.rank,
-                  view.size, round, digest, longest_ms));
+                  view.size, round, digest[0], longest_ms));
   worker.leave().or_exit();
 }
 
