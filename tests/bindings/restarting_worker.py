@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A worker of an elastic job of three, of which one is lost and replaced: by an unchanged loop
 ("loop"; "heal", where what it lacks comes in the steps that follow; "clip", which clips means
-besides; "parallel", by a module that is wrapped and an optimizer that is not), or with a state of
-its own ("state", "parallel_state")."""
+besides; "parallel", by a module that is wrapped and an optimizer that is not; or in another mode
+than sync), or with a state of its own ("state", "parallel_state")."""
 
 import hashlib
 import os
@@ -124,6 +124,24 @@ def parallel():
     train_digits_by(wrapped, net(more_layers=1), 0.005)
 
 
+def apart(mode):
+    """Updates travel, and the servers have the values. Who comes goes on with another's moments."""
+    kept = []
+
+    def wrapped(model):
+        st.broadcast_parameters(model.state_dict(), root_rank=0)
+        kept.append(st.DistributedOptimizer(torch.optim.Adam(model.parameters(), lr=0.01),
+                                            model.named_parameters(), mode=mode))
+        return model, kept[0]
+
+    def look():
+        kept[0].finish()
+        steps = [state["step"].item() for state in kept[0].state.values()]
+        assert len(set(steps)) == 1 and steps[0] > AFTER + MORE, steps
+
+    train_digits_by(wrapped, net(more_layers=0), 0.005, look=look)
+
+
 def train_digits(optimizer_of, later_rate, more_layers=0, width=32, **options):
     """With an optimizer that is wrapped."""
 
@@ -231,5 +249,6 @@ def state():
     print(f"end {weight.sum().item():.1f} {kept.steps} {kept.sizes}", flush=True)
 
 
-{"loop": loop, "heal": heal, "clip": lambda: heal(clips=True), "parallel": parallel,
- "state": state, "parallel_state": parallel_state}[sys.argv[1]]()
+WAYS = {"loop": loop, "heal": heal, "clip": lambda: heal(clips=True), "parallel": parallel,
+        "state": state, "parallel_state": parallel_state}
+WAYS.get(sys.argv[1], lambda: apart(sys.argv[1]))()

@@ -44,6 +44,17 @@ class Restarts(jobs.PythonTest):
         self.assertEqual(rate, "0.005")
         self.assertGreater(float(accuracy), 0.9)
 
+    def test_workers_come_into_modes_other_than_sync(self):
+        for mode in ("eager", "bounded", "async", "eager_async"):
+            with self.subTest(mode):
+                _, rate, accuracy = self.ends(
+                    mode, loses=1, restarts=1,
+                    says=f"this worker has come into a job that trains in mode {mode}: it goes on "
+                    "from the servers' values, with the optimizer's state (Adam) of worker 0,"
+                ).split()
+                self.assertEqual(rate, "0.005")
+                self.assertGreater(float(accuracy), 0.8)
+
     def test_a_program_with_a_state_goes_on(self):
         self.assertRegex(self.ends("state", loses=1, restarts=1), r"\[2, 3\]$")
 

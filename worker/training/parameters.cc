@@ -37,6 +37,7 @@ class Parameters::Impl {
 
   Status add_tensor(const InitialValues& initial);
   Status take_those_of_the_first();
+  Status take_those_of_the_servers();
   Status begin();
   Status compensate(std::span<const std::span<float>> gradients);
   Status step(std::span<const std::span<const float>> gradients);
@@ -120,8 +121,14 @@ Status Parameters::Impl::take_those_of_the_first() {
   }
 }
 
+Status Parameters::Impl::take_those_of_the_servers() {
+  if (options_.mode == Mode::kSync) return {};
+  return perform({{StepAction::kPull}, {StepAction::kAwaitPull}, {StepAction::kTake}});
+}
+
 Status Parameters::Impl::begin() {
-  if (Status status = take_those_of_the_first(); !status.ok()) return status;
+  Status taken = options_.late ? take_those_of_the_servers() : take_those_of_the_first();
+  if (!taken.ok()) return taken;
   if (options_.mode == Mode::kBounded) {
     // Workers may have their tensors in different orders.
     const auto first = std::ranges::min_element(model_, {}, &ModelTensor::name);

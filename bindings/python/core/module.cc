@@ -47,13 +47,14 @@ Tensor declare(PyWorker& self, const std::string& name, const std::string& dtype
 
 ParameterOptions parameter_options(const std::string& mode, std::uint32_t bound,
                                    const std::string& rate_rule, std::uint32_t warm_up,
-                                   bool deterministic) {
+                                   bool deterministic, bool late) {
   return {.mode = value_of(mode_named(mode)),
           .bound = bound,
           .optimizer = {.rule = Rule::kSum},
           .rate_rule = value_of(rate_rule_named(rate_rule)),
           .warm_up = warm_up,
-          .deterministic = deterministic};
+          .deterministic = deterministic,
+          .late = late};
 }
 
 void bind_values(py::module_& module) {
@@ -185,14 +186,14 @@ void bind_parameters(py::module_& module) {
       .def(py::init([values](PyWorker& worker, const std::vector<std::string>& names,
                              const std::vector<Place>& initial, const std::string& mode,
                              std::uint32_t bound, const std::string& rate_rule,
-                             std::uint32_t warm_up, bool deterministic) {
+                             std::uint32_t warm_up, bool deterministic, bool late) {
              return std::make_unique<PyParameters>(
                  worker, names, values(initial),
-                 parameter_options(mode, bound, rate_rule, warm_up, deterministic));
+                 parameter_options(mode, bound, rate_rule, warm_up, deterministic, late));
            }),
            py::arg("worker"), py::arg("names"), py::arg("initial"), py::arg("mode"),
            py::arg("bound") = 3, py::arg("rate_rule") = "relative", py::arg("warm_up") = 0,
-           py::arg("deterministic") = false, py::keep_alive<1, 2>())
+           py::arg("deterministic") = false, py::arg("late") = false, py::keep_alive<1, 2>())
       .def("values",
            [](const PyParameters& self, std::size_t tensor) {
              const Values at = self.values(tensor);

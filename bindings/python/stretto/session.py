@@ -86,6 +86,7 @@ class Session:
         self.has_state = False  # The program tells itself where others may come in.
         self.optimizers = []  # Weakly, what is to be given to those,
         self.modules = []  # also weakly, by their exchanges,
+        self.apart = []  # optimizers in other modes than sync, the same way,
         self.alike = {}  # and tensors that were made alike, by name.
         self.step_scope = None  # The kind of scope in which the program's steps begin.
         self.healing = None  # What those who came lack, while they do: for stretto.torch.

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <barrier>
 #include <mutex>
 #include <random>
@@ -89,6 +90,28 @@ INSTANTIATE_TEST_SUITE_P(All, OneWorker,
 // ---- several
 
 /// With whole numbers the order of adding does not matter: at the end every update is in.
+// As who comes into a job does.
+TEST(Workers, BeginWithTheServersValuesIfTheyAreLate) {
+  for (const Mode mode : kModes) {
+    live::Cluster cluster(plan(2));
+    cluster.run([mode](Worker& worker) {
+      ParameterOptions options{.mode = mode, .optimizer = {.rule = Rule::kSum}};
+      auto weights = Parameters::open(worker, {{"w", initial()}}, options);
+      ASSERT_TRUE(weights.ok()) << weights.status().text();
+      ASSERT_TRUE(weights->step({Floats(kElements, 1.F)}).ok());
+      ASSERT_TRUE(weights->finish().ok());
+      if (worker.rank() == 0) return;
+      options.late = true;
+      const Floats own(kElements, 7.F);
+      const auto late = Parameters::open(worker, {{"w", own}}, options);
+      ASSERT_TRUE(late.ok()) << late.status().text();
+      const auto found = late->values(0);
+      const auto trained = mode == Mode::kSync ? std::span<const float>(own) : weights->values(0);
+      EXPECT_TRUE(std::ranges::equal(found, trained)) << name_of(mode);
+    });
+  }
+}
+
 TEST(Workers, HaveEveryUpdateOnceAtTheEnd) {
   for (const Mode mode : kModes) {
     live::Cluster cluster(plan(3));

@@ -11,10 +11,11 @@ import re
 from typing import Any, Dict, List, NamedTuple
 
 from stretto import errors
-from stretto.torch import agreement, broadcasting, exchange, healing, objects, plain, stripes
+from stretto.torch import (agreement, apart, broadcasting, exchange, healing, objects, plain,
+                           stripes)
 
 _LABEL = "Newcomers"
-_IS_TRAINED = re.compile("trained (module)?[0-9]+/")
+_IS_TRAINED = re.compile("trained (module|apart)?[0-9]+/")
 
 
 class Met(NamedTuple):
@@ -30,7 +31,8 @@ def makes_steps(now, scope):
     optimizer that is wrapped, or of its first module, if none was when that began."""
     if scope.number != 1:
         return False
-    if now.step_scope is None and (scope.kind == "optimizer" or not now.optimizers):
+    if now.step_scope is None and (scope.kind == "optimizer"
+                                   or not (now.optimizers or now.apart)):
         now.step_scope = scope.kind
     return scope.kind == now.step_scope
 
@@ -54,6 +56,15 @@ def begin_step(now):
     now.listens = listens
 
 
+def begin_apart(now):
+    """The same in a program whose first optimizer is in another mode than sync. True if this worker
+    has come in by it."""
+    if now.has_state:
+        return False
+    came = now.come_in() if now.is_new else now.next_step()
+    return came > 0 and meet(now, came, (), _Training(now)).is_new
+
+
 def _follow(now, took):
     # True if the gradients of this step are by parameters that this worker made up.
     word = now.healing.follow(took)
@@ -70,12 +81,13 @@ def _all_at_once(now):
     given = _Training(now, may_heal=False)
     here = exchange.attendance(_LABEL)
     while True:
-        found = _exchange(now, given, {"givers": _givers(now, here)[1]})
+        givers = _givers(now, here)[1]
+        found = _exchange(now, given, {"givers": givers, "have": givers})
         here = exchange.attendance(_LABEL)
         if found is not None and set(found.told["givers"]) <= set(here):
             break
     if now.healing.is_here:
-        given.take(found.told["described"], found.values)
+        given.take(found.told["described"], found.values, found.told["givers"][0])
     now.pace.forget()
 
 
@@ -84,20 +96,28 @@ class _Agreed:
 
     def __init__(self, now):
         self._modules = plain.Modules(now)
+        self._apart = apart.Optimizers(now)
 
     def described(self):
         """To begin with."""
-        return {"modules": self._modules.layouts, "heals": None}, []
+        return {"modules": self._modules.layouts, "openings": self._apart.openings,
+                "heals": None}, []
+
+    @staticmethod
+    def givers(givers):
+        """All."""
+        return givers
 
     def templates(self, described):
         """For what comes."""
         del described
         return []
 
-    def take(self, described, values):
+    def take(self, described, values, giver):
         """What has come."""
-        del values
+        del values, giver
         self._modules.follow_others(described["modules"])
+        self._apart.follow_others(described["openings"])
 
 
 class _Training:
@@ -107,7 +127,8 @@ class _Training:
     def __init__(self, now, may_heal=True):
         self._now = now
         self._modules = plain.Modules(now)
-        self._may_heal = may_heal and not self._modules
+        self._apart = apart.Optimizers(now)
+        self._may_heal = may_heal and not self._modules and not self._apart
         self._wrapped = [optimizer for optimizer in (each() for each in now.optimizers)
                          if optimizer is not None]
         self._tensors = {}
@@ -115,12 +136,16 @@ class _Training:
         trained = ((f"trained {index}/{name}", parameter.detach())
                    for index, each in enumerate(self._wrapped)
                    for parameter, name in each._stretto_exchange.names.items())
-        of_modules = ((f"trained {name}", parameter.detach())
-                      for name, parameter in self._modules.trained())
-        for key, tensor in (*trained, *of_modules, *now.alike.items()):
+        others = ((f"trained {name}", parameter.detach())
+                  for name, parameter in (*self._modules.trained(), *self._apart.trained()))
+        for key, tensor in (*trained, *others, *now.alike.items()):
             if tensor.numel() and tensor.data_ptr() not in seen:
                 seen.add(tensor.data_ptr())
                 self._tensors[key] = tensor
+
+    def givers(self, givers):
+        """Who of these gives."""
+        return self._apart.givers(givers)
 
     def program(self):
         """The same, as it is brought in batches."""
@@ -148,7 +173,9 @@ class _Training:
                                "steps": 0 if watch is None else watch.steps})
         return {"tensors": broadcasting.without_tensors(self._tensors, []),
                 "optimizers": optimizers, "heals": heals, "modules": self._modules.layouts,
-                "plain": self._modules.described(tensors) if self._modules else None}, tensors
+                "plain": self._modules.described(tensors) if self._modules else None,
+                "apart": self._apart.described(tensors),
+                "openings": self._apart.openings}, tensors
 
     def templates(self, described):
         """Tensors such as will come. Mismatch if they are of another program."""
@@ -158,19 +185,20 @@ class _Training:
                  if key in self._tensors or _IS_TRAINED.match(key)}
         mine = {key: agreement.fact_of(tensor) for key, tensor in self._tensors.items()
                 if key in theirs or _IS_TRAINED.match(key)}
-        if found != mine or len(described["optimizers"]) != len(self._wrapped):
+        wrapped, here = len(described["optimizers"]) + len(described["apart"]), len(self._wrapped)
+        if found != mine or wrapped != here + len(self._apart):
             raise errors.Mismatch(
                 "this worker comes into a job that trains something else: "
-                + (agreement.difference(mine, found)
-                   or f"there are {len(described['optimizers'])} optimizers"),
+                + (agreement.difference(mine, found) or f"there are {wrapped} optimizers"),
                 operation="join")
         if described["heals"]:
             tensors.clear()
         for each in (*described["optimizers"], *_plain_states(described)):
             each["state"] = broadcasting.with_tensors(each["state"], tensors)
+        described["apart"] = broadcasting.with_tensors(described["apart"], tensors)
         return tensors
 
-    def take(self, described, values):
+    def take(self, described, values, giver):
         """Makes this worker as the others are, but for what comes later. A backward that has begun
         goes on by these values, and what it brings is not used."""
         if not described["heals"]:
@@ -189,6 +217,8 @@ class _Training:
             states = [broadcasting.filled(each["state"], rest)
                       for each in _plain_states(described)]
             self._modules.take(described["plain"], states)
+        self._apart.follow_others(described["openings"])
+        self._apart.take([broadcasting.filled(each, rest) for each in described["apart"]], giver)
 
 
 def _plain_states(described):
@@ -206,7 +236,8 @@ def meet(now, came, mine, given=None):
         if not is_new:
             present, givers = _givers(now, here)
             free = [seat for seat in range(now.seats) if seat not in present][:came]
-            mine_told = {"givers": givers, "seats": present + free, "taken": free,
+            mine_told = {"givers": given.givers(givers), "have": givers,
+                         "seats": present + free, "taken": free,
                          "agreed": now.seats_in is not None}
         found = _exchange(now, given, mine_told)
         rows = exchange.attendance(_LABEL, mine)
@@ -218,7 +249,7 @@ def meet(now, came, mine, given=None):
         taken = told["taken"]
         index = min(max(0, now.present_rank - (now.present - came)), len(taken) - 1)
         now.take_seats(told["seats"], taken[index])
-        given.take(told["described"], found.values)
+        given.take(told["described"], found.values, told["givers"][0])
     else:
         now.take_seats(told["seats"])
     if now.seats_in is not None or is_new and told["agreed"]:
@@ -257,7 +288,7 @@ class _Found(NamedTuple):
 
 def _exchange(now, given, mine):
     # `mine` is what one of those tells who are in. None if who told was lost.
-    wants = mine is None or now.seat not in mine["givers"]
+    wants = mine is None or now.seat not in mine["have"]
     data, tensors = b"", []
     if not wants:
         described, tensors = given.described()

@@ -3,10 +3,12 @@
 gradients, and the updates travel (see stretto/parameters.h for what each mode promises).
 """
 
+import weakref
+
 import torch
 
 from stretto import _core, errors, leaving, session
-from stretto.torch import agreement, exchange, synchronous
+from stretto.torch import agreement, exchange, newcomers, synchronous
 
 
 class Exchange:
@@ -21,6 +23,8 @@ class Exchange:
         self._session = session.current()
         self._agreed = False
         self._parameters = None
+        self.opening = None  # Which attempt brought values to the servers, as all know,
+        self._is_late = False  # and so did who came into the job later.
         self._values = []
         wrong = [(name, tensor.dtype) for name, tensor in named if tensor.dtype != torch.float32]
         if wrong:
@@ -36,6 +40,11 @@ class Exchange:
         return {parameter: name for name, parameter in self._named}
 
     @property
+    def mode(self):
+        """That of the optimizer."""
+        return self._options["mode"]
+
+    @property
     def compensates(self):
         """True if gradients are corrected for their delay."""
         return self._options["rate_rule"] == "compensated"
@@ -46,22 +55,35 @@ class Exchange:
         if now is not self._session:
             now.keep_scope(self._scope)
             self._session, self._agreed, self._parameters = now, False, None
+            self.opening, self._is_late = None, False
+
+    def follow_others(self, opening):
+        """The values are at the servers since the others' so many-th attempt, from 0, and this
+        worker, which has come into their job, is to take those; None: nobody has any yet."""
+        self.opening, self._is_late = opening, opening is not None
 
     def begin(self):
-        """Before a step: the first time in a job, the values of rank 0 become everybody's."""
+        """Before a step: the first time in a job, the values of rank 0 become everybody's; but who
+        comes late takes those of the servers. True if this worker has just come in, and so has
+        gradients of other values."""
         self._follow()
-        if self._agreed or self._session.alone:
-            return
-        self._agree()
+        now = self._session
+        comes_in = newcomers.makes_steps(now, self._scope) and newcomers.begin_apart(now)
+        if self._agreed or now.alone:
+            return comes_in
+        if not self._is_late:
+            self._agree()
         if self._named:  # What trains nothing has nothing to exchange.
             self._open()
         self._agreed = True
+        return comes_in
 
     def _open(self):
         initial = [tensor.detach().to("cpu").contiguous() for _, tensor in self._named]
-        attempt = 0
+        attempt = self.opening or 0
         while self._parameters is None:
             self._parameters = self._opened(initial, f"@{attempt}" if attempt else "")
+            self.opening = attempt
             attempt += 1
         self._load()
 
@@ -76,10 +98,10 @@ class Exchange:
                 [(tensor.data_ptr(), tensor.numel()) for tensor in initial],
                 # Elsewhere the order of updates is that of their coming, and cannot be another.
                 deterministic=self._options["mode"] == "eager" and
-                torch.are_deterministic_algorithms_enabled(), **self._options)
+                torch.are_deterministic_algorithms_enabled(), late=self._is_late, **self._options)
         except errors.PeerLost as error:
             failed = error
-        if not self._session.elastic:
+        if not self._session.elastic or self._is_late:
             if failed is not None:
                 raise failed
             return opened
@@ -149,12 +171,15 @@ class Stale(synchronous.Wrapped):
     def step(self, closure=None):
         """A step of this worker: by its own gradients, on what the others have done so far."""
         synchronous.check_parameters(self, self._stretto_exchange)
-        self._stretto_exchange.begin()
+        comes_in = self._stretto_exchange.begin()
         if closure is not None and self._stretto_exchange.compensates:
             raise ValueError("lr_rule 'compensated' takes no closure: it corrects gradients that "
                              "are there before step()")
         self._stretto_exchange.compensate()
-        result = super(type(self), self).step(*(() if closure is None else (closure,)))
+        if comes_in:  # Its first update is none.
+            result = None if closure is None else closure()
+        else:
+            result = super(type(self), self).step(*(() if closure is None else (closure,)))
         self._stretto_exchange.end()
         original = self._stretto_original
         if hasattr(original, "_step_count"):
@@ -190,4 +215,6 @@ def make(optimizer, named, scope, *, mode, bound, rate_rule, warm_up):
     """The optimizer, wrapped for a mode that is not sync."""
     options = {"mode": mode, "bound": bound, "rate_rule": rate_rule, "warm_up": warm_up}
     leaving.watch()
-    return synchronous.wrapped(optimizer, Stale, _stretto_exchange=Exchange(named, scope, options))
+    made = synchronous.wrapped(optimizer, Stale, _stretto_exchange=Exchange(named, scope, options))
+    session.current().apart.append(weakref.ref(made))
+    return made

@@ -55,6 +55,10 @@ struct ParameterOptions {
   /// kSync, kEager: add in the order of ranks, so that the bits of the values do not depend on
   /// timing.
   bool deterministic = false;
+  /// This worker comes into a job in which the others have opened them (StepBegin::comes_in): it
+  /// begins with the values that the servers have, and waits for nobody. In kSync, where workers
+  /// have them, with those that it gives itself.
+  bool late = false;
 };
 
 /// What is known of the last step, at this worker.
@@ -67,7 +71,8 @@ struct StepInfo {
   ValueInfo value;    ///< Of the values that came last; of several tensors together.
 };
 
-/// One tensor of the model, and what rank 0 begins with (other ranks: only the size counts).
+/// One tensor of the model, and what rank 0 begins with (other ranks: only the size counts, but
+/// for who is late in kSync).
 struct InitialValues {
   std::string name;
   std::span<const float> values;
@@ -77,8 +82,9 @@ struct InitialValues {
 class Parameters {
  public:
   /// Declares the tensors, and sets everybody's values to those of rank 0. All workers must call
-  /// it; blocks until they have. The values are copied. kInvalidArgument if the options do not fit
-  /// together or there is no tensor; other errors are those of Worker::declare and broadcast.
+  /// it; blocks until they have, unless this one is late. The values are copied. kInvalidArgument
+  /// if the options do not fit together or there is no tensor; other errors are those of
+  /// Worker::declare and broadcast.
   static Result<Parameters> open(Worker& worker, std::span<const InitialValues> tensors,
                                  const ParameterOptions& options = {});
   static Result<Parameters> open(Worker& worker, std::initializer_list<InitialValues> tensors,
