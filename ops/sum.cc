@@ -93,28 +93,6 @@ void divide_integers(std::span<std::byte> target, std::uint32_t divisor) {
 
 }  // namespace
 
-std::string_view name_of(ReduceOp op) {
-  switch (op) {
-    case ReduceOp::kSum:
-      return "sum";
-    case ReduceOp::kMin:
-      return "min";
-    case ReduceOp::kMax:
-      return "max";
-    case ReduceOp::kProduct:
-      return "product";
-    case ReduceOp::kAnd:
-      return "and";
-    case ReduceOp::kOr:
-      return "or";
-    case ReduceOp::kXor:
-      return "xor";
-    case ReduceOp::kAverage:
-      return "average";
-  }
-  return "unknown";
-}
-
 bool is_defined(ReduceOp op, Dtype dtype) {
   return kernel_for(kernels_for(portable_kernels(), op), dtype) != nullptr;
 }

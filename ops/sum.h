@@ -14,6 +14,7 @@
 #include <span>
 #include <string_view>
 
+#include "stretto/reduce_op.h"
 #include "stretto/types.h"
 
 namespace stretto::ops {
@@ -27,12 +28,8 @@ std::string_view name_of(Level level);
 /// The best level that this processor and build can run. Thread: any.
 Level best_level();
 
-/// What is made of two numbers. kMin and kMax are NaN where either is, and take -0 for less than 0,
-/// so that shares may come in any order. kAnd, kOr and kXor are of the bits of integers. kAverage
-/// is a sum until finish() divides it.
-enum class ReduceOp : std::uint8_t { kSum, kMin, kMax, kProduct, kAnd, kOr, kXor, kAverage };
-/// "sum", "min", "max", "product", "and", "or", "xor", "average".
-std::string_view name_of(ReduceOp op);
+using stretto::name_of;
+using stretto::ReduceOp;
 /// Whether numbers of this type can be reduced by it.
 bool is_defined(ReduceOp op, Dtype dtype);
 

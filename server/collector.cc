@@ -27,7 +27,8 @@ ops::ReduceOp reduction_of(Rule rule) {
 
 }  // namespace
 
-Collector::Collector(const PartLayout& layout, Group group, Allocate allocate, Shares shares)
+Collector::Collector(const PartLayout& layout, ContributorGroup group, Allocate allocate,
+                     Shares shares)
     : layout_(layout),
       allocate_(std::move(allocate)),
       rounds_(layout.options, std::move(group)),
@@ -189,10 +190,11 @@ void Collector::add_in_rank_order(std::uint32_t until) {
 
 // ---- who contributes
 
-Result<std::optional<Update>> Collector::regroup(const Group& next, std::uint64_t from_round,
+Result<std::optional<Update>> Collector::regroup(const ContributorGroup& next,
+                                                 std::uint64_t from_round,
                                                  const std::set<NodeId>& gone) {
   const bool later = has_rounds(layout_.options.mode) && from_round > rounds_.next_round();
-  const Group now = later ? without(rounds_.group(), gone) : next;
+  const ContributorGroup now = later ? without(rounds_.group(), gone) : next;
   if (Status status = check_gone(*now); !status.ok()) return status;
   std::erase_if(to_come_, [&](const Change& change) { return change.from_round >= from_round; });
   if (!later) to_come_.clear();
@@ -207,7 +209,7 @@ Result<std::optional<Update>> Collector::regroup(const Group& next, std::uint64_
 // After a round is done.
 void Collector::follow_changes() {
   while (!to_come_.empty() && to_come_.front().from_round <= rounds_.next_round()) {
-    const Group next = to_come_.front().group;
+    const ContributorGroup next = to_come_.front().group;
     to_come_.erase(to_come_.begin());
     const std::optional<Update> completed = regroup_now(next);
     STRETTO_CHECK(!completed);  // Nothing is open.
@@ -234,8 +236,8 @@ Status Collector::check_gone(const Contributors& next) const {
   return sums_.check_gone(next);
 }
 
-std::optional<Update> Collector::regroup_now(const Group& next) {
-  const Group before = rounds_.group();
+std::optional<Update> Collector::regroup_now(const ContributorGroup& next) {
+  const ContributorGroup before = rounds_.group();
   const bool assign = rounds_.open_assigns();
   std::vector<Share> held(held_.empty() ? 0 : next->size());
   std::uint32_t added = 0;  // Of those that go on, how many are in the sum already.

@@ -23,7 +23,7 @@ class Collector {
   /// then can it be made again without one of them.
   enum class Shares : std::uint8_t { kAdded, kKept };
 
-  Collector(const PartLayout& layout, Group group, Allocate allocate = Buffer::allocate,
+  Collector(const PartLayout& layout, ContributorGroup group, Allocate allocate = Buffer::allocate,
             Shares shares = Shares::kAdded);
 
   /// What a share did.
@@ -47,7 +47,7 @@ class Collector {
   /// the update is returned that this may complete. Refused and without effect if of a sum's makers
   /// some are gone and others are not, or if shares are not kept, and the open round cannot be made
   /// without somebody.
-  Result<std::optional<Update>> regroup(const Group& next, std::uint64_t from_round,
+  Result<std::optional<Update>> regroup(const ContributorGroup& next, std::uint64_t from_round,
                                         const std::set<NodeId>& gone = {});
 
   /// Most that shares of the open round take which wait to be added, beyond its sum.
@@ -61,7 +61,7 @@ class Collector {
   Status check(const Share& share) const;
   Status check_encoding(const Share& share) const;
   Status check_gone(const Contributors& next) const;
-  std::optional<Update> regroup_now(const Group& next);
+  std::optional<Update> regroup_now(const ContributorGroup& next);
   void follow_changes();
   Update made_of(Sources from, bool assign, Buffer bytes);
   std::optional<Update> finish(Sources from, bool assign);
@@ -88,7 +88,7 @@ class Collector {
   std::set<NodeId> listeners_;  // Of the open round.
   OpenBroadcast broadcast_;
   struct Change {
-    Group group;
+    ContributorGroup group;
     std::uint64_t from_round = 0;
   };
   std::vector<Change> to_come_;  // Each once its round is the next; by rounds.

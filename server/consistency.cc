@@ -11,7 +11,7 @@
 
 namespace stretto {
 
-Consistency::Consistency(const TensorOptions& options, Group group)
+Consistency::Consistency(const TensorOptions& options, ContributorGroup group)
     : mode_(options.mode),
       bound_(options.bound),
       group_(std::move(group)),
@@ -85,9 +85,9 @@ void Consistency::leave(NodeId worker) {
   ++progress_;
 }
 
-std::optional<Sources> Consistency::regroup(Group next) {
+std::optional<Sources> Consistency::regroup(ContributorGroup next) {
   const std::uint64_t front = rounds_.most();  // Of all: who is behind it is yet to come there.
-  const Group before = std::exchange(group_, std::move(next));
+  const ContributorGroup before = std::exchange(group_, std::move(next));
   const IndexSet left_before = rounds_.left();
   const IndexSet here_before = std::exchange(here_, IndexSet(group_->size()));
   std::vector<std::uint64_t> rounds(group_->size());

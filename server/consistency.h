@@ -26,7 +26,7 @@ inline bool are_collected(Mode mode, bool assign) { return assign || has_rounds(
 /// The rounds of one part. Thread: loop.
 class Consistency {
  public:
-  Consistency(const TensorOptions& options, Group group);
+  Consistency(const TensorOptions& options, ContributorGroup group);
 
   /// What a waiting worker waits for.
   struct Gate {
@@ -49,8 +49,8 @@ class Consistency {
   /// fastest of the others is: whoever says first that a newcomer is in has made all rounds before
   /// its step, and the others are yet to make their last ones); if nobody is missing from it then,
   /// it is done, and this says whose shares it has.
-  std::optional<Sources> regroup(Group next);
-  const Group& group() const { return group_; }
+  std::optional<Sources> regroup(ContributorGroup next);
+  const ContributorGroup& group() const { return group_; }
   /// The collected round that is open, or opens next.
   std::uint64_t next_round() const { return finished_ + 1; }
 
@@ -93,7 +93,7 @@ class Consistency {
 
   Mode mode_;
   std::uint32_t bound_;
-  Group group_;                        // Sets and counts go by its indices.
+  ContributorGroup group_;             // Sets and counts go by its indices.
   RoundCounts rounds_;                 // That each worker has contributed to,
   std::vector<std::uint64_t> before_;  // with so many before it came.
   IndexSet here_;                      // Contributors to the open collected round.

@@ -44,11 +44,11 @@ std::vector<Rank> Contributors::ranks_of(const std::vector<NodeId>& nodes) const
   return ranks;
 }
 
-Group make_group(std::vector<Contributor> all) {
+ContributorGroup make_group(std::vector<Contributor> all) {
   return std::make_shared<const Contributors>(std::move(all));
 }
 
-Group without(const Group& group, const std::set<NodeId>& gone) {
+ContributorGroup without(const ContributorGroup& group, const std::set<NodeId>& gone) {
   std::vector<Contributor> stay = group->all();
   std::erase_if(stay, [&gone](const Contributor& one) { return gone.contains(one.node); });
   return stay.size() == group->size() ? group : make_group(std::move(stay));

@@ -43,16 +43,16 @@ class Contributors {
 };
 
 /// Shared by all parts, and by the updates that they make.
-using Group = std::shared_ptr<const Contributors>;
-Group make_group(std::vector<Contributor> all);
+using ContributorGroup = std::shared_ptr<const Contributors>;
+ContributorGroup make_group(std::vector<Contributor> all);
 /// The same group if it has none of those.
-Group without(const Group& group, const std::set<NodeId>& gone);
+ContributorGroup without(const ContributorGroup& group, const std::set<NodeId>& gone);
 
 /// Whose shares an update is made of: those of a whole group, or one worker's. Thread: any.
 class Sources {
  public:
   Sources() = default;  ///< Nobody's.
-  explicit Sources(Group group) : group_(std::move(group)) {}
+  explicit Sources(ContributorGroup group) : group_(std::move(group)) {}
   explicit Sources(NodeId alone) : alone_(alone) {}
 
   std::uint32_t size() const { return group_ != nullptr ? group_->size() : alone_ ? 1 : 0; }
@@ -62,7 +62,7 @@ class Sources {
   std::vector<NodeId> nodes() const;
 
  private:
-  Group group_;
+  ContributorGroup group_;
   NodeId alone_ = 0;
 };
 

@@ -79,7 +79,7 @@ Result<OwnedSlots::Place> OwnedSlots::make_part(const OpenTensor& tensor, const 
   return places_.emplace(key, Place{&slot, &part}).first->second;
 }
 
-std::vector<std::pair<Part*, Status>> OwnedSlots::regroup(const Group& workers,
+std::vector<std::pair<Part*, Status>> OwnedSlots::regroup(const ContributorGroup& workers,
                                                           const std::set<NodeId>& lost) {
   job_.workers = workers;
   std::vector<std::pair<Part*, Status>> stuck;

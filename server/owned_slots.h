@@ -16,7 +16,7 @@ class OwnedSlots {
  public:
   /// What a roster says that all slots need to know.
   struct Job {
-    Group workers = {};
+    ContributorGroup workers = {};
     std::uint32_t slots = 1;
     std::uint32_t since = 0;  ///< The epoch from which on what is first used now is owned here.
     std::uint32_t part_bytes = 0;
@@ -36,7 +36,8 @@ class OwnedSlots {
   void begin(const Job& job) { job_ = job; }
   /// Who makes rounds from now on, without those who are lost: Slot::regroup. What that completes
   /// is released.
-  std::vector<std::pair<Part*, Status>> regroup(const Group& workers, const std::set<NodeId>& lost);
+  std::vector<std::pair<Part*, Status>> regroup(const ContributorGroup& workers,
+                                                const std::set<NodeId>& lost);
   /// A worker says what a tensor is, and the slot of its first part; the others follow it.
   /// kMismatch if another has said otherwise, and then nothing has changed.
   Status open(std::uint32_t tensor, const TensorSpec& spec, std::uint32_t first_slot);

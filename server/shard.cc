@@ -51,7 +51,7 @@ Share share_of(const wire::PushFrame& push, const PushId& id, Buffer payload) {
 }
 
 // Parts whose open round cannot be made by these fail.
-void regroup(OwnedSlots& slots, const Group& workers, const std::set<NodeId>& lost,
+void regroup(OwnedSlots& slots, const ContributorGroup& workers, const std::set<NodeId>& lost,
              Announcer& announcer) {
   for (const auto& [part, why] : slots.regroup(workers, lost)) {
     announcer.fail(*part, why);

@@ -95,7 +95,8 @@ Regrouping regrouping_of(const Consistency& rounds, const Contributors& next,
 
 }  // namespace
 
-std::vector<std::pair<Part*, Status>> Slot::regroup(const Group& next, std::uint64_t from_round,
+std::vector<std::pair<Part*, Status>> Slot::regroup(const ContributorGroup& next,
+                                                    std::uint64_t from_round,
                                                     const std::set<NodeId>& gone) {
   std::vector<std::pair<Part*, Status>> stuck;
   for (auto& [key, part] : parts_) {

@@ -98,7 +98,8 @@ class Slot {
   /// contributed to an open round stays in it.
   /// Updates that this completes are appended. Parts whose open round cannot go on are named with
   /// the reason.
-  std::vector<std::pair<Part*, Status>> regroup(const Group& next, std::uint64_t from_round,
+  std::vector<std::pair<Part*, Status>> regroup(const ContributorGroup& next,
+                                                std::uint64_t from_round,
                                                 const std::set<NodeId>& gone = {});
 
   /// Gives an update its place: after all that have been appended.

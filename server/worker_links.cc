@@ -26,7 +26,7 @@ bool is_newcomer(const Member& member) {
 
 }  // namespace
 
-Group WorkerLinks::workers_of(const Roster& roster) const {
+ContributorGroup WorkerLinks::workers_of(const Roster& roster) const {
   std::vector<Contributor> workers;
   for (const Member& member : roster.members) {
     if (member.role != Role::kWorker || (roster.settings.elastic() && member.left)) continue;

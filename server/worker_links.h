@@ -54,7 +54,7 @@ class WorkerLinks {
   }
   /// Who makes rounds; null until there is a roster. In an elastic job those who are in, newcomers
   /// from when they have been taken in.
-  const Group& group() const { return group_; }
+  const ContributorGroup& group() const { return group_; }
   const std::set<NodeId>& left() const { return left_; }
 
  private:
@@ -65,14 +65,14 @@ class WorkerLinks {
 
   void answer(const Caller& caller, const Roster& roster);
   void part_with(const Member& lost);
-  Group workers_of(const Roster& roster) const;
+  ContributorGroup workers_of(const Roster& roster) const;
 
   const Config& config_;
   Van& van_;
   std::vector<Caller> callers_;
   std::map<LinkId, Worker> workers_;
   std::map<NodeId, LinkId> links_;  // Of those who are connected.
-  Group group_;
+  ContributorGroup group_;
   std::set<NodeId> left_;       // They said so, or a roster,
   std::set<NodeId> told_left_;  // and those of whom a roster did.
   std::set<NodeId> taken_in_;   // Newcomers that make rounds.

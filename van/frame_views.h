@@ -298,6 +298,48 @@ struct DownFrame {
   }
 };
 
+/// A part of a call that a group's members make together, on its way up or down. A part is named by
+/// its block, which is the place of who has its value first where there are several, and its index.
+struct GroupFrame {
+  static constexpr std::uint32_t kPartBits = 20;
+  static constexpr std::uint32_t key_part(std::uint32_t block, std::uint32_t part) {
+    return block << kPartBits | part;
+  }
+
+  bool up = true;
+  Key key = {};
+  std::uint64_t number = 0;  ///< Of the call, among the group's or among sends of one tag.
+  std::uint64_t call = 0;    ///< GroupCall::packed().
+  std::uint64_t tag = 0;     ///< Of a send.
+  bool absent = false;       ///< Without bytes: up, nothing is contributed; down, none are wanted.
+  Dtype dtype = {};
+  std::int32_t priority = 0;
+
+  static bool is_one(const Header& header) { return (header.flags & kOfGroup) != 0; }
+  static GroupFrame of(const Header& header) {
+    return {.up = header.kind == Kind::kUp,
+            .key = header.key,
+            .number = header.version,
+            .call = header.base,
+            .tag = header.own_applied,
+            .absent = (header.flags & kAbsent) != 0,
+            .dtype = static_cast<Dtype>(header.dtype),
+            .priority = header.priority};
+  }
+  Header header() const {
+    Header made;
+    made.kind = up ? Kind::kUp : Kind::kDown;
+    made.dtype = static_cast<std::uint8_t>(dtype);
+    made.flags = static_cast<std::uint16_t>(kOfGroup | (absent ? kAbsent : 0));
+    made.priority = priority;
+    made.key = key;
+    made.version = number;
+    made.base = call;
+    made.own_applied = tag;
+    return made;
+  }
+};
+
 /// A frame's identity among those of its part: the worker's round on it, or the number of a call.
 inline std::uint64_t round_of(const Header& header) {
   return header.kind == Kind::kValue ? header.own_applied : header.version;

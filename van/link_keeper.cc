@@ -50,6 +50,13 @@ bool LinkKeeper::is_open(LinkId id) const {
   return link != nullptr && link->admitted && !link->closing;
 }
 
+bool LinkKeeper::has_heard_all(LinkId id) const {
+  const LinkState* link = parts_.links.find(id);
+  if (link == nullptr) return true;
+  const bool awaited = link->session.outlives() && link->session.awaits_word();
+  return !awaited && sender_.queue().waiting(id) == 0;
+}
+
 // ---- they end
 
 void LinkKeeper::close(LinkId id) {

@@ -50,15 +50,17 @@ enum Flags : std::uint16_t {
   kAssign = 2,      ///< push, up: this round sets the value (broadcast); its one payload is the
                     ///< root's.
   kAbsent = 4,      ///< push, up: takes part in the round without bytes (receivers of a broadcast;
-                    ///< who sits out).
+                    ///< who sits out). down of a call: the receiver wants no value.
   kAbandoned = 8,   ///< more: the rest of that frame will not come.
   kCreditNow = 16,  ///< data: tell at once that this has been taken.
   kProbe = 32,      ///< pull: only what is known of the value, at once. done: the answer to it.
   kChecksummed = 64,  ///< any: `checksum` is there.
   kUncounted = 128,   ///< push with kAbsent: a mean does not count it.
+  kOfGroup = 256,      ///< up, down: of a call of a group's members, `version` is its number.
 };
-inline constexpr std::uint16_t kKnownFlags =
-    kWantsValue | kAssign | kAbsent | kAbandoned | kCreditNow | kProbe | kChecksummed | kUncounted;
+inline constexpr std::uint16_t kKnownFlags = kWantsValue | kAssign | kAbsent | kAbandoned |
+                                             kCreditNow | kProbe | kChecksummed | kUncounted |
+                                             kOfGroup;
 
 /// A part's name on the wire: which tensor, and which piece of it.
 struct Key {
@@ -88,7 +90,7 @@ struct Header {
   /// credit: the least round trip that the sender has seen of late, in nanoseconds; 0: none.
   std::uint64_t version = 0;
   /// push: version it was computed from; of a broadcast, also up, the root's rank. value: slowest
-  /// round.
+  /// round. up and down of a group's call: which call it is (core/group_call.h).
   /// call: hash of the method's name. answer: 0, or the Code of an error. credit: how long the
   /// sender's loop waits for a processor when it does, in nanoseconds; 0: not, or not known.
   std::uint64_t base = 0;
@@ -99,7 +101,8 @@ struct Header {
   /// ends with its link.
   std::uint64_t received = 0;
   std::uint64_t acked = 0;         ///< Pushes of the receiver that have been applied, cumulative.
-  std::uint64_t own_applied = 0;   ///< value: the receiver's own rounds that are in it.
+  std::uint64_t own_applied = 0;   ///< value: the receiver's own rounds that are in it. up and down
+                                   ///< of a send: its tag.
   std::uint32_t spread = 0;        ///< value: fastest minus slowest worker, in rounds.
   std::uint32_t contributors = 0;  ///< value: workers whose shares are in the round.
   std::uint64_t deadline =

@@ -2,6 +2,8 @@
 // From a user's thread to the loop.
 #include "worker/batch.h"
 
+#include "worker/call_plan.h"
+
 namespace stretto {
 
 Ticket begin(detail::WorkerImpl& impl, Operation::Kind kind, std::span<const Transfer> transfers,
@@ -15,6 +17,19 @@ Ticket begin(detail::WorkerImpl& impl, Operation::Kind kind, std::span<const Tra
     });
   }
   return Ticket(std::move(batch));
+}
+
+Ticket begin_call(detail::WorkerImpl& impl, const Tensor& group,
+                  std::shared_ptr<const MemberCall> call, int priority) {
+  const Transfer transfer{
+      .tensor = group, .source = call->source, .target = call->target, .priority = priority};
+  const auto batch =
+      std::make_shared<Batch>(impl.loop().door(), Operation::Kind::kCall, std::span(&transfer, 1),
+                              Standing::Root(), impl.tracing());
+  const OperationPtr operation = batch->operation(0);
+  operation->call = std::move(call);
+  impl.loop().post(LoopRequest(operation));
+  return Ticket(batch);
 }
 
 }  // namespace stretto

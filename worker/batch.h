@@ -61,6 +61,10 @@ class Batch final : public detail::TicketState, public std::enable_shared_from_t
   std::vector<Operation> others_;
 };
 
+/// Begins a call of a group, which is known as this tensor.
+Ticket begin_call(detail::WorkerImpl& impl, const Tensor& group,
+                  std::shared_ptr<const MemberCall> call, int priority);
+
 /// Begins operations of one kind, as one.
 Ticket begin(detail::WorkerImpl& impl, Operation::Kind kind, std::span<const Transfer> transfers,
              const Standing::Root& root = {});

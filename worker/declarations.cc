@@ -54,7 +54,7 @@ Status check_rule(const TensorSpec& spec) {
 
 }  // namespace
 
-void Declarations::declare(TensorSpec spec, Declared done) {
+void Declarations::declare(TensorSpec spec, Declared done, std::vector<Rank> group) {
   choose_codec(config_.codecs, spec);
   if (Status status = check(spec); !status.ok()) return done(status);
   spec = canonical(std::move(spec));
@@ -75,6 +75,7 @@ void Declarations::declare(TensorSpec spec, Declared done) {
   pending->second.done.push_back(std::move(done));
   if (!is_new) return;
   pending->second.spec = spec;
+  pending->second.group = std::move(group);
   pending->second.deadline = after(clock_.now(), config_.operation_timeout);
   ways_.tell_scheduler({.spec = spec});
 }
@@ -83,12 +84,13 @@ void Declarations::on_declared(const control::Declared& declared, const Roster& 
   const auto answered = pending_.extract(declared.name);
   if (answered.empty()) return;
   const Pending& pending = answered.mapped();
-  const Result<Tensor> result = add(pending.spec, declared, roster, rank);
+  const Result<Tensor> result = add(pending, declared, roster, rank);
   for (const Declared& done : pending.done) done(result);
 }
 
-Result<Tensor> Declarations::add(const TensorSpec& spec, const control::Declared& declared,
+Result<Tensor> Declarations::add(const Pending& pending, const control::Declared& declared,
                                  const Roster& roster, Rank rank) {
+  const TensorSpec& spec = pending.spec;
   if (tensors_.find(declared.tensor) != nullptr) {
     return Status(Code::kMalformed, fmt::format("the scheduler gave tensor '{}' the identity {}, "
                                                 "which is another's",
@@ -96,7 +98,7 @@ Result<Tensor> Declarations::add(const TensorSpec& spec, const control::Declared
   }
   ways_.named(declared.tensor, spec.name);
   if (spec.options.exchange != Exchange::kServers) {
-    return add_among_workers(spec, declared.tensor, roster);
+    return add_among_workers(pending, declared.tensor, roster);
   }
   const Cut cut(spec, roster.settings.part_bytes);
   const std::vector<NodeId> owners = owners_of(declared, cut.parts(), roster.slots);
@@ -112,12 +114,14 @@ Result<Tensor> Declarations::add(const TensorSpec& spec, const control::Declared
 }
 
 // Its parts have no owners, and so no links of their own.
-Result<Tensor> Declarations::add_among_workers(const TensorSpec& spec, std::uint32_t id,
+Result<Tensor> Declarations::add_among_workers(const Pending& pending, std::uint32_t id,
                                                const Roster& roster) {
+  const TensorSpec& spec = pending.spec;
   const Cut cut(spec, roster.settings.part_bytes);
   tensors_.add(id, spec, cut, std::vector<LinkId>(cut.parts()));
   TensorState& tensor = *tensors_.find(id);
-  if (Status status = ways_.join_workers(tensor, roster); !status.ok()) {
+  tensor.is_group = !pending.group.empty();
+  if (Status status = ways_.join_workers(tensor, roster, pending.group); !status.ok()) {
     tensor.fail(status);
     return status;
   }

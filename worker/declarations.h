@@ -26,7 +26,7 @@ class Declarations {
     std::function<void(LinkId, const control::Open&)> tell_shard;
     std::function<void(std::uint32_t, const std::string&)> named;  ///< A tensor's number and name.
     /// A tensor is exchanged among the workers; or why it cannot be.
-    std::function<Status(const TensorState&, const Roster&)> join_workers;
+    std::function<Status(const TensorState&, const Roster&, const std::vector<Rank>&)> join_workers;
   };
 
   /// Tensors are added there when they are known. All outlive this.
@@ -39,7 +39,8 @@ class Declarations {
         ways_(std::move(ways)) {}
 
   /// Of what is known already `done` hears at once.
-  void declare(TensorSpec spec, Declared done);
+  /// A group's calls are made among workers of these ranks; no ranks: it is a tensor.
+  void declare(TensorSpec spec, Declared done, std::vector<Rank> group = {});
   /// The scheduler's answer to a worker of this rank.
   void on_declared(const control::Declared& declared, const Roster& roster, Rank rank);
   void on_refused(const std::string& name, const Status& why);
@@ -55,10 +56,11 @@ class Declarations {
     TensorSpec spec;
     std::vector<Declared> done;
     Time deadline;
+    std::vector<Rank> group;
   };
-  Result<Tensor> add(const TensorSpec& spec, const control::Declared& declared,
+  Result<Tensor> add(const Pending& pending, const control::Declared& declared,
                      const Roster& roster, Rank rank);
-  Result<Tensor> add_among_workers(const TensorSpec& spec, std::uint32_t id, const Roster& roster);
+  Result<Tensor> add_among_workers(const Pending& pending, std::uint32_t id, const Roster& roster);
 
   const Config& config_;
   const Clock& clock_;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <functional>
+#include <string>
 
 #include "worker/staleness.h"
 #include "worker/tensors.h"
@@ -31,6 +32,8 @@ class ExchangeWay {
   virtual ~ExchangeWay() = default;
   /// Why the operation cannot be begun, or ok. Its tensor has not failed.
   virtual Status refusal(const TensorState& tensor, const Operation& operation) const = 0;
+  /// What an operation that is in flight lacks, in words.
+  virtual std::string missing(const TensorState& tensor, const Operation& operation) const;
   /// Begins an operation, which is in flight, on all that the tensor has; there is a part.
   virtual void begin(TensorState& tensor, const OperationPtr& operation) = 0;
   /// Of what waits in this operation's lane, begins what may begin now.

@@ -52,7 +52,7 @@ void Exchanges::start(const OperationPtr& operation) {
   const Status refused = refusal_of(*operation);
   if (!refused.ok()) return operations_.end(operation, refused);
   TensorState& tensor = tensors_.of(*operation);
-  if (tensor.parts.empty()) return operations_.end(operation, {});
+  if (tensor.parts.empty() && operation->call == nullptr) return operations_.end(operation, {});
   operations_.begin(operation);
   way_of(tensor).begin(tensor, operation);
 }
@@ -110,10 +110,10 @@ void Exchanges::tick() {
     const TensorState& tensor = tensors_.of(*late);
     fail_tensor(tensor.id,
                 {Code::kTimeout,
-                 fmt::format("tensor '{}': not done after {} s, {} of {} parts are missing; the "
-                             "outcome is unknown, so the tensor cannot be used further",
-                             tensor.spec.name, seconds(operations_.timeout()), late->parts_left,
-                             tensor.parts.size())});
+                 fmt::format("{} not done after {} s, {}; the outcome is unknown, so it cannot be "
+                             "used further",
+                             tensor.describe(), seconds(operations_.timeout()),
+                             way_of(tensor).missing(tensor, *late))});
   }
   operations_.end_free();
 }

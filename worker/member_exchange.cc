@@ -15,32 +15,41 @@ MemberExchange::MemberExchange(Van& van, Tensors& tensors, PeerLinks& peers, Out
       tensors_(tensors),
       peers_(peers),
       outcomes_(std::move(outcomes)),
-      rounds_(van, peers, outcomes_) {
+      rounds_(van, peers, outcomes_),
+      calls_(van, peers, outcomes_) {
   peers_.set_opened([this](NodeId node) { greet(node); });
 }
 
 // ---- who knows what
 
-Status MemberExchange::add(const TensorState& tensor, const Roster& roster, NodeId self) {
+Result<collective::Strategy> MemberExchange::strategy_for(Exchange exchange, std::size_t members) {
+  const std::pair key{exchange, members};
+  const auto found = strategies_.find(key);
+  if (found != strategies_.end()) return found->second;
+  Result<collective::Strategy> made = strategy_of(exchange, members);
+  if (made.ok()) strategies_.emplace(key, *made);
+  return made;
+}
+
+Status MemberExchange::add(const TensorState& tensor, const Roster& roster, NodeId self,
+                           const std::vector<Rank>& group) {
   if (roster.settings.elastic()) {
     return {Code::kUnsupported,
-            fmt::format("tensor '{}': exchange {} is for jobs of fixed size, and this one goes on "
+            fmt::format("{}: exchange {} is for jobs of fixed size, and this one goes on "
                         "without workers that are lost; use exchange servers",
-                        tensor.spec.name, name_of(tensor.spec.options.exchange))};
+                        tensor.describe(), name_of(tensor.spec.options.exchange))};
   }
-  if (Status status = peers_.want(roster, self); !status.ok()) return status;
-  MemberPlaces places = MemberPlaces::of(roster, self);
-  const auto known_way = strategies_.find(tensor.spec.options.exchange);
-  if (known_way == strategies_.end()) {
-    Result<collective::Strategy> made =
-        strategy_of(tensor.spec.options.exchange, places.nodes.size());
-    if (!made.ok()) return made.status();
-    strategies_.emplace(tensor.spec.options.exchange, *std::move(made));
+  MemberPlaces places = MemberPlaces::of(roster, self, group);
+  if (Status status = peers_.want(roster, self, places.nodes); !status.ok()) return status;
+  const Result<collective::Strategy> strategy =
+      strategy_for(tensor.spec.options.exchange, places.nodes.size());
+  if (!strategy.ok()) return strategy.status();
+  MemberTensor& known =
+      members_.try_emplace(tensor.id, tensor, std::move(places), *strategy).first->second;
+  if (tensor.is_group) {
+    known.group =
+        std::make_unique<GroupState>(*strategy, order_of(tensor.spec), roster.settings.part_bytes);
   }
-  MemberTensor& known = members_
-                            .try_emplace(tensor.id, tensor, std::move(places),
-                                         strategies_.at(tensor.spec.options.exchange))
-                            .first->second;
   if (const auto told = known_to_.extract(tensor.id); !told.empty()) {
     for (const NodeId node : told.mapped()) {
       const Place place = known.members.place_of(node);
@@ -53,12 +62,13 @@ Status MemberExchange::add(const TensorState& tensor, const Roster& roster, Node
     if (place == collective::kNobody || known.ready.contains(place)) continue;
     known.doom = {.round = 1, .why = why};
   }
-  peers_.tell_all(control::Open{.tensor = tensor.id, .spec = tensor.spec});
+  tell(known, control::Open{.tensor = tensor.id, .spec = tensor.spec});
   return {};
 }
 
 void MemberExchange::greet(NodeId node) {
   for (const auto& [id, known] : members_) {
+    if (known.members.place_of(node) == collective::kNobody) continue;
     const TensorState& tensor = *tensors_.find(id);
     van_.send_control(peers_.link_to(node), control::Open{.tensor = id, .spec = tensor.spec});
     if (tensor.failed.ok()) continue;
@@ -88,6 +98,7 @@ void MemberExchange::on_open(const Member& peer, const control::Open& open) {
   if (place == collective::kNobody || !known.ready.insert(place)) return;
   TensorState& tensor = *tensors_.find(open.tensor);
   if (!tensor.failed.ok()) return;
+  if (known.group != nullptr) return calls_.send_to({tensor, known}, place);
   for (std::uint32_t part = 0; part < known.parts.size(); ++part) {
     const MemberPartAt at{tensor, known, part};
     const bool waits = at.state().unsent && at.state().rounds.reduction().node().parent == place;
@@ -110,9 +121,10 @@ void MemberExchange::on_leave(const Member& peer) {
   left_.emplace(peer.node, why);
   for (auto& [id, known] : members_) {
     const Place place = known.members.place_of(peer.node);
-    if (place != collective::kNobody && !known.ready.contains(place)) {
-      doom(id, known, {.round = 1, .why = why});
-    }
+    if (place == collective::kNobody) continue;
+    if (known.group != nullptr) known.group->gone.push_back(place);
+    if (!known.ready.contains(place)) doom(id, known, {.round = 1, .why = why});
+    if (known.group != nullptr && known.group->sends_with(place)) outcomes_.fail_tensor(id, why);
   }
 }
 
@@ -121,7 +133,7 @@ void MemberExchange::leave() {
     if (!tensors_.find(id)->failed.ok()) continue;
     const Status why{Code::kPeerLost,
                      fmt::format("worker {} has left the job", known.members.self)};
-    peers_.tell_all(control::Fault{.why = why, .tensor = id, .round = known.first_open()});
+    tell(known, control::Fault{.why = why, .tensor = id, .round = known.first_open()});
   }
   peers_.tell_all(control::Leave{});
 }
@@ -129,9 +141,12 @@ void MemberExchange::leave() {
 // The rounds before may still be done: their sums are on the way.
 void MemberExchange::doom(std::uint32_t id, MemberTensor& known, MemberTensor::Doom doom) {
   if (!known.doom || doom.round < known.doom->round) known.doom = std::move(doom);
-  const bool now = std::ranges::any_of(known.parts, [&known](const MemberPart& part) {
-    return part.rounds.begun() > part.rounds.finished() && part.rounds.begun() >= known.doom->round;
-  });
+  const std::uint64_t from = known.doom->round;
+  const bool called = known.group != nullptr && known.group->is_open_from(from);
+  const bool now = called || std::ranges::any_of(known.parts, [&known](const MemberPart& part) {
+                     return part.rounds.begun() > part.rounds.finished() &&
+                            part.rounds.begun() >= known.doom->round;
+                   });
   if (!now && known.doom->round != 0) return;
   outcomes_.fail_tensor(id, known.doom->why);
 }
@@ -140,18 +155,32 @@ void MemberExchange::failed(const TensorState& tensor, const Status& why) {
   const auto found = members_.find(tensor.id);
   if (found == members_.end()) return;
   MemberTensor& known = found->second;
+  if (known.group != nullptr) known.group->clear();
   for (MemberPart& part : known.parts) {
     part.kept.clear();
     part.unsent = false;
   }
   // What another worker has said it has said to all.
   const bool told = known.doom && known.doom->why.text() == why.text();
-  if (!told) peers_.tell_all(control::Fault{.why = why, .tensor = tensor.id});
+  if (!told) tell(known, control::Fault{.why = why, .tensor = tensor.id});
+}
+
+void MemberExchange::tell(const MemberTensor& known, const control::Message& message) {
+  for (const NodeId node : known.members.nodes) {
+    const LinkId link = peers_.link_to(node);
+    if (link != 0) van_.send_control(link, message);
+  }
 }
 
 // ---- out
 
 Status MemberExchange::refusal(const TensorState& tensor, const Operation& operation) const {
+  if (tensor.is_group) {
+    if (operation.call != nullptr) {
+      return MemberCalls::refusal(members_.at(tensor.id), *operation.call);
+    }
+    return {Code::kInvalidArgument, fmt::format("{} is no tensor", tensor.describe())};
+  }
   if (operation.kind == Operation::Kind::kPushPull || operation.broadcasts()) return {};
   return {Code::kInvalidArgument,
           fmt::format("tensor '{}' is exchanged among workers ({}), which has push_pull and "
@@ -160,8 +189,14 @@ Status MemberExchange::refusal(const TensorState& tensor, const Operation& opera
                       name_of(operation.kind))};
 }
 
+std::string MemberExchange::missing(const TensorState& tensor, const Operation& operation) const {
+  if (operation.call == nullptr) return ExchangeWay::missing(tensor, operation);
+  return MemberCalls::missing(members_.at(tensor.id), operation);
+}
+
 void MemberExchange::begin(TensorState& tensor, const OperationPtr& operation) {
   MemberTensor& known = members_.at(tensor.id);
+  if (known.group != nullptr) return calls_.start({tensor, known}, operation);
   operation->parts_left = static_cast<std::uint32_t>(tensor.parts.size());
   for (std::uint32_t part = 0; part < known.parts.size() && tensor.failed.ok(); ++part) {
     if (tensor.parts[part].enter(PartState::kShares, operation)) {
@@ -179,29 +214,39 @@ void MemberExchange::advance(TensorState& tensor, const Operation&) {
 
 // ---- in
 
-std::optional<MemberExchange::Frame> MemberExchange::frame_of(LinkId link, const wire::Key& key) {
+std::optional<MemberExchange::Source> MemberExchange::source_of(LinkId link,
+                                                                const wire::Header& header) {
   const Member* peer = peers_.find(link);
-  const auto found = members_.find(key.tensor);
+  const auto found = members_.find(header.key.tensor);
   if (peer == nullptr || found == members_.end()) return {};
   MemberTensor& known = found->second;
-  TensorState& tensor = *tensors_.find(key.tensor);
+  TensorState& tensor = *tensors_.find(header.key.tensor);
   const Place from = known.members.place_of(peer->node);
-  const bool taken =
-      key.part < known.parts.size() && tensor.failed.ok() && from != collective::kNobody;
-  if (!taken) return {};
-  return Frame{.at = {tensor, known, key.part}, .from = from};
+  const bool of_call = wire::GroupFrame::is_one(header);
+  const bool fits =
+      of_call == (known.group != nullptr) && (of_call || header.key.part < known.parts.size());
+  if (!fits || !tensor.failed.ok() || from == collective::kNobody) return {};
+  return Source{.tensor = tensor, .known = known, .from = from};
 }
 
 void MemberExchange::on_data(LinkId link, const wire::Header& header, Buffer payload) {
-  const std::optional<Frame> frame = frame_of(link, header.key);
-  if (frame) rounds_.on_data(frame->at, frame->from, header, std::move(payload));
+  const std::optional<Source> source = source_of(link, header);
+  if (!source) return;
+  auto& [tensor, known, from] = *source;
+  if (known.group != nullptr) {
+    calls_.on_data({tensor, known}, from, header, std::move(payload));
+  } else {
+    rounds_.on_data({tensor, known, header.key.part}, from, header, std::move(payload));
+  }
 }
 
 // Slices of a value go straight to where the user wants it.
 std::span<std::byte> MemberExchange::landing(LinkId link, const wire::Header& header) {
-  const std::optional<Frame> frame = frame_of(link, header.key);
-  if (!frame) return {};
-  return MemberRounds::landing(frame->at, frame->from, header);
+  const std::optional<Source> source = source_of(link, header);
+  if (!source) return {};
+  auto& [tensor, known, from] = *source;
+  if (known.group != nullptr) return MemberCalls::landing({tensor, known}, from, header);
+  return MemberRounds::landing({tensor, known, header.key.part}, from, header);
 }
 
 }  // namespace stretto

@@ -10,6 +10,7 @@
 
 #include "van/van.h"
 #include "worker/exchange_way.h"
+#include "worker/member_calls.h"
 #include "worker/member_rounds.h"
 
 namespace stretto {
@@ -20,11 +21,14 @@ class MemberExchange final : public ExchangeWay {
   /// All outlive this.
   MemberExchange(Van& van, Tensors& tensors, PeerLinks& peers, Outcomes outcomes);
 
-  /// A tensor is exchanged among these, from now on. All of them are told so.
-  Status add(const TensorState& tensor, const Roster& roster, NodeId self);
+  /// A tensor is exchanged among all workers, from now on; a group's calls are made among those of
+  /// these ranks. All of them are told so.
+  Status add(const TensorState& tensor, const Roster& roster, NodeId self,
+             const std::vector<Rank>& group);
   bool has_tensors() const { return !members_.empty(); }
 
   Status refusal(const TensorState& tensor, const Operation& operation) const override;
+  std::string missing(const TensorState& tensor, const Operation& operation) const override;
   void begin(TensorState& tensor, const OperationPtr& operation) override;
   void advance(TensorState& tensor, const Operation& operation) override;
   void forget(Operation&) override {}
@@ -40,8 +44,9 @@ class MemberExchange final : public ExchangeWay {
 
  private:
   using Place = collective::Place;
-  struct Frame {
-    MemberPartAt at;
+  struct Source {
+    TensorState& tensor;
+    MemberTensor& known;
     Place from;
   };
 
@@ -50,15 +55,19 @@ class MemberExchange final : public ExchangeWay {
   void on_fault(const Member& peer, const control::Fault& fault);
   void on_leave(const Member& peer);
   void doom(std::uint32_t id, MemberTensor& known, MemberTensor::Doom doom);
-  /// What a frame of that link is of; nothing if it is not wanted.
-  std::optional<Frame> frame_of(LinkId link, const wire::Key& key);
+  /// Whose frame it is, and of which tensor; nothing if it is not wanted.
+  std::optional<Source> source_of(LinkId link, const wire::Header& header);
+  /// The members of a tensor hear it.
+  void tell(const MemberTensor& known, const control::Message& message);
+  Result<collective::Strategy> strategy_for(Exchange exchange, std::size_t members);
 
   Van& van_;
   Tensors& tensors_;
   PeerLinks& peers_;
   const Outcomes outcomes_;
   MemberRounds rounds_;
-  std::map<Exchange, collective::Strategy> strategies_;
+  MemberCalls calls_;
+  std::map<std::pair<Exchange, std::size_t>, collective::Strategy> strategies_;
   std::unordered_map<std::uint32_t, MemberTensor> members_;  // By tensor.
   std::map<std::uint32_t, std::set<NodeId>> known_to_;       // Tensors that are not known here yet,
   std::map<std::uint32_t, MemberTensor::Doom> dooms_;        // and what is said of them.

@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "common/check.h"
@@ -197,8 +196,7 @@ void MemberRounds::on_down(const At& at, Place from, const Buffer& payload) {
   MemberPart& state = at.state();
   const Result<Effects> effects = state.rounds.value(from, at.known.all);
   if (!effects.ok()) return fail(at, from, effects.status());
-  std::byte* target = state.sum.target().data();
-  if (target != payload.data()) std::memcpy(target, payload.data(), payload.size());
+  state.sum.adopt(payload.bytes());
   carry_out(at, *effects);
 }
 

@@ -25,16 +25,18 @@ std::uint32_t first_class(const TensorState& tensor, std::uint32_t classes) {
 
 }  // namespace
 
-MemberPlaces MemberPlaces::of(const Roster& roster, NodeId self) {
+MemberPlaces MemberPlaces::of(const Roster& roster, NodeId self, const std::vector<Rank>& ranks) {
   std::vector<const Member*> workers;
   for (const Member& member : roster.members) {
-    if (member.role == Role::kWorker) workers.push_back(&member);
+    const bool wanted = ranks.empty() || std::ranges::count(ranks, member.rank) != 0;
+    if (member.role == Role::kWorker && wanted) workers.push_back(&member);
   }
   std::ranges::sort(workers, {}, &Member::rank);
   MemberPlaces places;
   for (const Member* member : workers) {
     if (member->node == self) places.self = static_cast<collective::Place>(places.nodes.size());
     places.nodes.push_back(member->node);
+    places.ranks.push_back(member->rank);
   }
   return places;
 }
@@ -43,6 +45,11 @@ collective::Place MemberPlaces::place_of(NodeId node) const {
   const auto found = std::ranges::find(nodes, node);
   return found == nodes.end() ? collective::kNobody
                               : static_cast<collective::Place>(found - nodes.begin());
+}
+
+collective::Reduction::Order order_of(const TensorSpec& spec) {
+  return spec.options.deterministic ? collective::Reduction::Order::kPlaces
+                                    : collective::Reduction::Order::kArrival;
 }
 
 Result<collective::Strategy> strategy_of(Exchange exchange, std::size_t workers) {
@@ -73,8 +80,7 @@ MemberTensor::MemberTensor(const TensorState& tensor, MemberPlaces places,
       ready(static_cast<std::uint32_t>(members.nodes.size())) {
   STRETTO_CHECK(members.self < members.nodes.size());
   ready.insert(members.self);
-  const auto order = tensor.spec.options.deterministic ? collective::Reduction::Order::kPlaces
-                                                       : collective::Reduction::Order::kArrival;
+  const auto order = order_of(tensor.spec);
   const auto classes = static_cast<std::uint32_t>(strategy.classes().size());
   const std::uint32_t first = first_class(tensor, classes);
   const std::vector<std::uint16_t> dealt = strategy.deal(first + tensor.parts.size());
@@ -86,6 +92,7 @@ MemberTensor::MemberTensor(const TensorState& tensor, MemberPlaces places,
 }
 
 std::uint64_t MemberTensor::first_open() const {
+  if (group != nullptr) return group->next();
   std::uint64_t first = parts.empty() ? 1 : parts.front().rounds.finished() + 1;
   for (const MemberPart& part : parts) first = std::min(first, part.rounds.finished() + 1);
   return first;

@@ -12,6 +12,7 @@
 #include "common/buffer.h"
 #include "core/roster.h"
 #include "van/frame_views.h"
+#include "worker/group_state.h"
 #include "worker/part_sum.h"
 #include "worker/tensors.h"
 
@@ -19,14 +20,18 @@ namespace stretto {
 
 /// The workers that take part, in the order of their ranks: their places. Thread: any.
 struct MemberPlaces {
-  std::vector<NodeId> nodes;
+  std::vector<NodeId> nodes = {};
+  std::vector<Rank> ranks = {};  ///< Theirs.
   collective::Place self = collective::kNobody;
 
-  /// Of all workers of a job of fixed size.
-  static MemberPlaces of(const Roster& roster, NodeId self);
+  /// Of all workers of a job of fixed size, or of those with these ranks.
+  static MemberPlaces of(const Roster& roster, NodeId self, const std::vector<Rank>& ranks = {});
   /// kNobody for a node that is none of them.
   collective::Place place_of(NodeId node) const;
 };
+
+/// In which order sums of a tensor are made.
+collective::Reduction::Order order_of(const TensorSpec& spec);
 
 /// The trees of an exchange among so many workers. Not of kServers.
 Result<collective::Strategy> strategy_of(Exchange exchange, std::size_t workers);
@@ -63,14 +68,15 @@ struct MemberTensor {
   ops::ReduceOp reduction_for(const Operation& operation) const {
     return operation.broadcasts() ? ops::ReduceOp::kSum : reduction;
   }
-  /// The open rounds' least number.
+  /// The open rounds' least number; of a group, that of its next call.
   std::uint64_t first_open() const;
 
   MemberPlaces members;
   ops::ReduceOp reduction;
   std::vector<MemberPart> parts;
-  IndexSet all;    ///< Their places.
-  IndexSet ready;  ///< Places that know the tensor, this one too.
+  std::unique_ptr<GroupState> group;  ///< It has calls, and no parts; else null.
+  IndexSet all;                       ///< Their places.
+  IndexSet ready;                     ///< Places that know the tensor, this one too.
   std::optional<Doom> doom;
 };
 

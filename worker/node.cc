@@ -13,6 +13,8 @@
 namespace stretto {
 namespace {
 
+constexpr Duration kFarewell = 2s;  // How long other workers have to say that all has come.
+
 void report_broken(Membership& membership, const Member& member, Code code, const Status& why) {
   const std::string who = member.describe();
   if (why.code() == Code::kResource) {  // What ran out is this process's own.
@@ -65,7 +67,14 @@ void WorkerNode::abandon() {
 void WorkerNode::go_if_free() {
   const bool may_go = membership_.state() == Membership::State::kMember && work_.idle();
   if (leaving_.empty() || !may_go) return;
-  work_.exchange().members().leave();
+  // Values that others wait for may be on the way to them, and go with the links.
+  Exchanges& exchange = work_.exchange();
+  const Time now = clock_.now();
+  if (!farewell_until_) {
+    exchange.members().leave();
+    farewell_until_ = now + kFarewell;
+  }
+  if (now < *farewell_until_ && !exchange.peers().have_heard_all()) return;
   shards_.tell_all(control::Leave{});
   membership_.leave();
 }
@@ -167,7 +176,9 @@ void WorkerNode::tick() {
 
 Time WorkerNode::next_due() const {
   if (ended_) return Time::max();
-  return std::min({van_.next_due(), membership_.next_due(), work_.next_due(), shards_.next_due()});
+  const bool waits = farewell_until_ && membership_.state() == Membership::State::kMember;
+  return std::min({van_.next_due(), membership_.next_due(), work_.next_due(), shards_.next_due(),
+                   waits ? *farewell_until_ : Time::max()});
 }
 
 // The membership is over: everything that anybody waits for ends now. Tickets end when nobody reads

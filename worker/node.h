@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "common/clock.h"
@@ -91,7 +92,8 @@ class WorkerNode final : public Agent, private Van::Handler {
   ProgramWork work_;
   Done joining_;
   PlaceWatch places_;
-  std::vector<Done> leaving_;  // Who waits for that.
+  std::vector<Done> leaving_;           // Who waits for that.
+  std::optional<Time> farewell_until_;  // Other workers have been told that this one leaves.
   bool ended_ = false;
   Time without_memory_until_ = Time::max();
 };

@@ -3,6 +3,7 @@
 #include "worker/operation.h"
 
 #include "van/van.h"
+#include "worker/call_plan.h"
 
 namespace stretto {
 
@@ -21,8 +22,17 @@ std::string_view name_of(Operation::Kind kind) {
       return "listen";
     case Operation::Kind::kProbe:
       return "probe";
+    case Operation::Kind::kCall:
+      return "call";
   }
   return "unknown";
+}
+
+std::string_view name_of(const Operation& operation) {
+  if (operation.call == nullptr) return name_of(operation.kind);
+  const CallKind kind = operation.call->call.kind;
+  if (kind == CallKind::kSend && !operation.target.empty()) return "receive";
+  return stretto::name_of(kind);
 }
 
 Buffer lease(const OperationPtr& operation, std::span<const std::byte> bytes,

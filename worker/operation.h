@@ -20,6 +20,7 @@
 namespace stretto {
 
 class Waker;
+struct MemberCall;
 struct Operation;
 using OperationPtr = std::shared_ptr<Operation>;
 using OperationList = std::list<OperationPtr>;
@@ -34,15 +35,17 @@ struct Operation {
     kBroadcastRoot,
     kBroadcastReceiver,
     kListen,
-    kProbe
+    kProbe,
+    kCall  ///< Of a group's members, as `call` says.
   };
 
   Kind kind = Kind::kPush;
   Tensor tensor;
   std::span<const std::byte> source;  ///< Empty for pulls and who brings nothing.
   std::span<std::byte> target;        ///< Empty for pushes, and who listens for no value.
-  std::uint32_t root = 0;             ///< Of a broadcast: its number,
-  std::uint32_t root_view = 0;        ///< and by which epoch's ranks, if these change.
+  std::shared_ptr<const MemberCall> call = nullptr;
+  std::uint32_t root = 0;       ///< Of a broadcast: its number,
+  std::uint32_t root_view = 0;  ///< and by which epoch's ranks, if these change.
   std::int32_t priority = 0;
   Time deadline_wanted = Time::max();  ///< Among equal priorities earlier goes first.
   std::shared_ptr<detail::TicketState> ticket;
@@ -96,6 +99,8 @@ struct Operation {
 };
 
 std::string_view name_of(Operation::Kind kind);
+/// Of a call, what its caller knows it as.
+std::string_view name_of(const Operation& operation);
 
 /// Some of the operation's memory, as it is, for a frame or a codec: the lease keeps the operation
 /// alive. The last one may end on the transport's thread, after the operation: it then wakes the

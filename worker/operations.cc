@@ -71,7 +71,7 @@ Time Operations::next_due() const {
 std::string Operations::describe(Trait trait) const {
   if (trait.tensor == 0) return {};
   const TensorState* tensor = tensors_.find(trait.tensor);
-  return fmt::format("{} '{}'", name_of(trait.kind), tensor == nullptr ? "?" : tensor->spec.name);
+  return fmt::format("{} '{}'", trait.name, tensor == nullptr ? "?" : tensor->spec.name);
 }
 
 const Operation* Operations::oldest(Time before) const {

@@ -63,10 +63,10 @@ class Operations {
   void tell(const OperationPtr& operation, const Status& status);
   struct Trait {
     std::uint32_t tensor = 0;
-    Operation::Kind kind = Operation::Kind::kPush;
+    std::string_view name;
   };
   static Trait trait_of(const Operation& operation) {
-    return {.tensor = operation.tensor.id, .kind = operation.kind};
+    return {.tensor = operation.tensor.id, .name = name_of(operation)};
   }
   std::string describe(Trait trait) const;
   void note_end(const Operation& operation) const;

@@ -26,7 +26,7 @@ ops::ReduceOp reduction_of(Rule rule) {
 }
 
 void PartSum::begin(std::span<const std::byte> source, std::span<std::byte> target) {
-  STRETTO_CHECK(source.empty() || source.size() == target.size());
+  STRETTO_CHECK(source.empty() || target.empty() || source.size() == target.size());
   source_ = source;
   target_ = target;
   own_alone_ = false;
@@ -50,6 +50,13 @@ void PartSum::add(ops::ReduceOp reduction, Dtype dtype, std::span<const std::byt
   if (moves && sums) return ops::sum_to(dtype, target_, source_, bytes);
   if (moves) std::ranges::copy(source_, target_.begin());
   ops::reduce_into(reduction, dtype, target_, bytes);
+}
+
+void PartSum::adopt(std::span<const std::byte> value) {
+  STRETTO_CHECK(value.size() == target_.size());
+  if (value.data() != target_.data()) std::ranges::copy(value, target_.begin());
+  own_alone_ = false;
+  any_ = true;
 }
 
 void PartSum::finish(ops::ReduceOp reduction, Dtype dtype, std::uint32_t contributors) {

@@ -20,6 +20,7 @@ class PartSum {
  public:
   /// A round begins: `source` is this worker's contribution, empty if it has none, `target` where
   /// the value is wanted. They are the same memory, or do not overlap.
+  /// An empty target: no sum is made here, and the value is not wanted.
   void begin(std::span<const std::byte> source, std::span<std::byte> target);
   /// This worker's contribution is in it.
   void add_own(ops::ReduceOp reduction, Dtype dtype);
@@ -27,6 +28,9 @@ class PartSum {
   void add(ops::ReduceOp reduction, Dtype dtype, std::span<const std::byte> bytes);
   /// The round's value: so many contributed; of nothing, zeros.
   void finish(ops::ReduceOp reduction, Dtype dtype, std::uint32_t contributors);
+
+  /// The value has come: these bytes, which may be in the target already.
+  void adopt(std::span<const std::byte> value);
 
   /// Where it is: in the source as long as nobody else's is in it, else in the target.
   std::span<const std::byte> bytes() const { return own_alone_ ? source_ : target_; }

@@ -16,40 +16,38 @@ namespace {
 constexpr Duration kPeerPatience = 10s;
 constexpr std::size_t kMaxCallers = 4096;
 
-bool is_peer(const Member& member, NodeId self) {
-  return member.role == Role::kWorker && member.node != self;
-}
-
 }  // namespace
 
-Status PeerLinks::want(const Roster& roster, NodeId self) {
-  for (const Member& member : roster.members) {
-    if (!is_peer(member, self)) continue;
-    if (member.left) {
-      return Status(Code::kPeerLost, fmt::format("{} has left the job", member.describe()))
-          .with_peer(member.describe());
+Status PeerLinks::want(const Roster& roster, NodeId self, const std::vector<NodeId>& nodes) {
+  for (const NodeId node : nodes) {
+    const Member* member = roster.find(node);
+    if (node == self || member == nullptr) continue;
+    if (member->left) {
+      return Status(Code::kPeerLost, fmt::format("{} has left the job", member->describe()))
+          .with_peer(member->describe());
     }
-    if (member.address.empty()) {
+    if (member->address.empty()) {
       return {Code::kUnsupported,
               fmt::format("exchange among workers wants links between all of them, and {} cannot "
                           "be called: it said at its start why it does not listen, or the job has "
                           "more than {} workers; use exchange servers",
-                          member.describe(), kMostCalledWorkers)};
+                          member->describe(), kMostCalledWorkers)};
     }
   }
-  calls_due_ = self_ == 0;
   self_ = self;
+  for (const NodeId node : nodes) calls_due_ |= node != self && wanted_.insert(node).second;
   return {};
 }
 
 void PeerLinks::follow(const Roster& roster, const control::Hello& hello, Time now) {
   for (const Caller& caller : std::exchange(callers_, {})) answer(caller, roster);
   if (!std::exchange(calls_due_, false)) return;
-  for (const Member& member : roster.members) {
-    if (!is_peer(member, self_) || member.node > self_ || member.left) continue;
-    Peer& peer = peers_[member.node];
+  for (const NodeId node : wanted_) {
+    const Member* member = roster.find(node);
+    if (member == nullptr || member->node > self_ || member->left) continue;
+    Peer& peer = peers_[member->node];
     if (peer.link != 0 || !failed_.ok()) continue;
-    peer.member = member;
+    peer.member = *member;
     call(peer, hello, now);
   }
 }
@@ -178,6 +176,12 @@ const Member* PeerLinks::find(LinkId link) const {
 LinkId PeerLinks::link_to(NodeId node) const {
   const auto known = peers_.find(node);
   return known == peers_.end() || !known->second.open ? 0 : known->second.link;
+}
+
+bool PeerLinks::have_heard_all() const {
+  return std::ranges::all_of(peers_, [this](const auto& each) {
+    return !each.second.open || van_.links().has_heard_all(each.second.link);
+  });
 }
 
 void PeerLinks::tell_all(const control::Message& message) {

@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -24,9 +25,9 @@ class PeerLinks {
   PeerLinks(Van& van, std::string token) : van_(van), token_(std::move(token)) {}
   void set_opened(Opened opened) { opened_ = std::move(opened); }
 
-  /// From now on links to all other workers of the roster are wanted. kUnsupported, with who it is,
-  /// if one of them cannot be called.
-  Status want(const Roster& roster, NodeId self);
+  /// From now on links to these other workers of the roster are wanted. kUnsupported, with who it
+  /// is, if one of them cannot be called; kPeerLost if one has left.
+  Status want(const Roster& roster, NodeId self, const std::vector<NodeId>& nodes);
   /// Calls who is to be called and has not been, and answers who has called. They have some time to
   /// answer.
   void follow(const Roster& roster, const control::Hello& hello, Time now);
@@ -46,6 +47,8 @@ class PeerLinks {
   const Member* find(LinkId link) const;
   /// The link to this worker; 0 if it is not open.
   LinkId link_to(NodeId node) const;
+  /// Those whose links are open have heard all that was said to them.
+  bool have_heard_all() const;
   /// Those whose links are open hear it.
   void tell_all(const control::Message& message);
 
@@ -78,6 +81,7 @@ class PeerLinks {
   std::vector<Caller> callers_;
   NodeId self_ = 0;  // Whose calls go to those before it; 0: nobody is to be called.
   bool calls_due_ = false;
+  std::set<NodeId> wanted_;
   std::size_t unanswered_ = 0;
   Status failed_;  // A call that could not be begun.
 };

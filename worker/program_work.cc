@@ -39,8 +39,9 @@ ProgramWork::ProgramWork(const Config& config, const Clock& clock, Van& van,
            .named = [&trace](std::uint32_t tensor,
                              const std::string& name) { trace.name(tensor, name); },
            .join_workers =
-               [this](const TensorState& tensor, const Roster& roster) {
-                 return exchange_.members().add(tensor, roster, membership_.node());
+               [this](const TensorState& tensor, const Roster& roster,
+                      const std::vector<Rank>& group) {
+                 return exchange_.members().add(tensor, roster, membership_.node(), group);
                }}),
       stand_in_(tensors_, exchange_,
                 {.declare = [this](const TensorSpec& spec,
@@ -70,16 +71,16 @@ ProgramWork::ProgramWork(const Config& config, const Clock& clock, Van& van,
 
 // ---- requests
 
-void ProgramWork::declare(TensorSpec spec, Declared done) {
+void ProgramWork::declare(TensorSpec spec, Declared done, std::vector<Rank> group) {
   if (!refusal_.ok()) return done(refusal_);
-  declarations_.declare(std::move(spec), std::move(done));
+  declarations_.declare(std::move(spec), std::move(done), std::move(group));
 }
 
 void ProgramWork::start(const OperationPtr& operation) {
   Status refused = refusal_.ok() ? stand_in_.refusal() : refusal_;
   if (refused.ok()) return exchange_.start(operation);
   operation->ticket->end_one(
-      std::move(refused).with_operation(fmt::format("{}", name_of(operation->kind))), {});
+      std::move(refused).with_operation(fmt::format("{}", name_of(*operation))), {});
 }
 
 Result<StateTransfers::Target> ProgramWork::target_of(const Tensor& tensor) const {

@@ -34,7 +34,7 @@ class ProgramWork {
   ProgramWork(const Config& config, const Clock& clock, Van& van, const Membership& membership,
               ShardLinks& shards, TraceAgent& trace, std::unique_ptr<Coder> coder);
 
-  void declare(TensorSpec spec, Declared done);
+  void declare(TensorSpec spec, Declared done, std::vector<Rank> group = {});
   void start(const OperationPtr& operation);
   /// Changes what is wanted of an operation that was started, unless it has ended.
   void steer(const OperationPtr& operation, const detail::Change& change) {

@@ -9,6 +9,10 @@
 
 namespace stretto {
 
+std::string TensorState::describe() const {
+  return is_group ? spec.name : fmt::format("tensor '{}'", spec.name);
+}
+
 PartState::LaneName TensorState::lane_of(const Operation& operation) const {
   if (operation.kind == Operation::Kind::kProbe) return PartState::kProbes;
   const bool apart = spec.options.mode == Mode::kEagerAsync;
@@ -27,7 +31,8 @@ void TensorState::fail(const Status& why) {
 
 void Tensors::add(std::uint32_t id, const TensorSpec& spec, const Cut& cut,
                   const std::vector<LinkId>& links, Rank rank) {
-  auto [found, is_new] = tensors_.try_emplace(id, TensorState{id, spec, cut, {}, {}, {}});
+  auto [found, is_new] = tensors_.try_emplace(
+      id, TensorState{.id = id, .spec = spec, .cut = cut, .parts = {}, .probed = {}, .failed = {}});
   if (!is_new) return;
   ids_[spec.name] = id;
   TensorState& tensor = found->second;

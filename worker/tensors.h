@@ -22,8 +22,11 @@ struct TensorState {
   Cut cut;
   std::vector<PartState> parts;
   std::vector<std::uint32_t> probed;  ///< One part for each link.
+  bool is_group = false;              ///< Of calls, which have no parts of their own.
   Status failed;                      ///< Why operations on it end at once, or ok.
 
+  /// Its kind and name: "tensor 'w'".
+  std::string describe() const;
   PartState::LaneName lane_of(const Operation& operation) const;
   /// The lane of the operation that a value answers.
   PartState::LaneName lane_of(const wire::ValueFrame& value) const;

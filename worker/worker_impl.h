@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -10,6 +11,7 @@
 
 #include "common/clock.h"
 #include "common/config.h"
+#include "common/mutex.h"
 #include "observe/metrics/endpoint.h"
 #include "van/loop_thread.h"
 #include "worker/node.h"
@@ -53,6 +55,11 @@ class WorkerImpl {
   StepCount& steps() { return *step_count_; }
   const std::shared_ptr<Pauses>& pauses() { return node_.activity().pauses(); }
   void report(std::string_view name, double value);
+  /// How many groups of this description there are now, with one more.
+  std::uint32_t count_group(const std::string& description) {
+    MutexLock lock(groups_mutex_);
+    return ++groups_[description];
+  }
 
  private:
   static constexpr Duration kLastPatience = 10s;
@@ -70,6 +77,8 @@ class WorkerImpl {
   std::unique_ptr<metrics::MetricsEndpoint> endpoint_;
   std::atomic<bool> complained_{false};  // Of a report.
   Standing standing_;
+  Mutex groups_mutex_;
+  std::map<std::string, std::uint32_t> groups_ GUARDED_BY(groups_mutex_);
   WorkerNode node_;
   const std::shared_ptr<StepCount> step_count_ = node_.work().steps().gate().count();
   Loop loop_{node_, clock_};  // Last: it ends before what it uses.

@@ -15,12 +15,12 @@ namespace {
 
 constexpr std::int64_t kRowsAGroup = 100;
 
-struct Group {
+struct SpanGroup {
   std::int64_t first_row;
   std::string_view name;
 };
 
-Group group_of(TraceKind kind) {
+SpanGroup group_of(TraceKind kind) {
   switch (kind) {
     case TraceKind::kCompute:
     case TraceKind::kInput:
@@ -103,7 +103,7 @@ class ChromeWriter {
   }
 
   std::int64_t row_for(const Node& node, const TraceRecord& record) {
-    const Group group = group_of(record.kind);
+    const SpanGroup group = group_of(record.kind);
     std::vector<std::int64_t>& busy_until = rows_[group.first_row];
     const auto free = std::find_if(busy_until.begin(), busy_until.end(),
                                    [&](std::int64_t until) { return until <= record.begin_ns; });

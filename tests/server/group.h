@@ -8,7 +8,7 @@ namespace stretto::fake {
 
 inline NodeId node_of(Rank rank) { return 10 + rank; }
 
-inline Group group_of(std::uint32_t workers) {
+inline ContributorGroup group_of(std::uint32_t workers) {
   std::vector<Contributor> all;
   for (Rank rank = 0; rank < workers; ++rank) all.push_back({node_of(rank), rank});
   return make_group(std::move(all));

@@ -68,7 +68,7 @@ TEST_F(OwnedSlotsTest, TheLimitCountsWhatRulesRemember) {
 TEST_F(OwnedSlotsTest, NobodyIsMissedInAPartOfAnElasticJobThatIsMadeAfterSomebodyHasLeft) {
   for (const bool elastic : {false, true}) {
     OwnedSlots slots(64, Buffer::allocate);
-    const Group group = fake::group_of(2);
+    const ContributorGroup group = fake::group_of(2);
     slots.begin({.workers = group, .slots = 4, .since = 1, .part_bytes = 8, .elastic = elastic});
     ASSERT_TRUE(slots.open(1, fake::spec("x", Dtype::kF32, 2), 0).ok());
     const auto place = slots.place_of({1, 0}, {group->all().front().node});

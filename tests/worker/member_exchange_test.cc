@@ -162,6 +162,7 @@ TEST(MemberExchange, CallsThatDisagreeAreNamedAtAll) {
   Cluster cluster({.workers = 3, .shards = 1});
   cluster.run([](Worker& worker) {
     const Tensor tensor = declare(worker, "t", 100, {.exchange = Exchange::kTree});
+    ASSERT_TRUE(worker.barrier().ok()) << "who is told leaves, and all are to have declared";
     Floats mine(100);
     const Ticket ticket =
         worker.rank() == 1
@@ -209,6 +210,7 @@ TEST(MemberExchange, WhatItDoesNotHaveIsRefusedWithTheWayOut) {
   Cluster cluster({.workers = 2, .shards = 1});
   cluster.run([](Worker& worker) {
     const Tensor tensor = declare(worker, "t", 10, {.exchange = Exchange::kDirect});
+    ASSERT_TRUE(worker.barrier().ok()) << "who is told leaves, and all are to have declared";
     Floats value(10);
     for (const Status& status :
          {worker.push(tensor, std::span<const float>(value)).wait(),

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t kNumbers = 2;  // Of a part.
 
-Group group_of_view(const View& view) {
+ContributorGroup group_of_view(const View& view) {
   std::vector<Contributor> all;
   for (const NodeId node : view.contributors.nodes) all.push_back({node, view.find(node)->rank});
   return make_group(std::move(all));
@@ -35,7 +35,7 @@ void ElasticServer::make_slot(std::uint32_t number, const TensorSpec& spec,
                               const std::vector<wire::Key>& keys, const View& view) {
   Owned& owned = slots_[number];
   owned = {std::make_shared<Slot>(number, view.epoch), view.epoch};
-  const Group group = group_of_view(view);
+  const ContributorGroup group = group_of_view(view);
   for (const wire::Key& key : keys) {
     const PartLayout layout(spec, key, kNumbers, group->size());
     owned.slot->add(spec, layout, nullptr,

@@ -351,6 +351,7 @@ class Worker {
 
  private:
   friend class ProgramSteps;
+  friend class Group;
   explicit Worker(std::unique_ptr<detail::WorkerImpl> impl);
   std::unique_ptr<detail::WorkerImpl> impl_;
 };

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+// Plans of all members of a group, held against one another: each part has one tree, whose members
+// all have it under one name, with memory of one size.
+#include "worker/call_plan.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+
+#include "worker/member_tensor.h"
+
+namespace stretto {
+namespace {
+
+using collective::kNobody;
+using collective::Place;
+using testing::HasSubstr;
+
+constexpr std::uint32_t kBytesOfPart = 4096;
+
+/// Memory of a member, and its call.
+struct Caller {
+  std::vector<std::byte> source;
+  std::vector<std::byte> target;
+  MemberCall call;
+};
+
+Caller caller_of(CallKind kind, std::uint64_t elements, std::uint32_t members, Place self) {
+  const bool at_root = self == 0;
+  Caller made{.source = {}, .target = {}, .call = {.call = {.kind = kind, .elements = elements}}};
+  std::size_t source = elements;
+  std::size_t target = elements;
+  if (kind == CallKind::kBarrier) source = target = 0;
+  if (kind == CallKind::kReduce && !at_root) target = 0;
+  if (kind == CallKind::kBroadcast && !at_root) source = 0;
+  if (kind == CallKind::kAllGather || kind == CallKind::kAllToAll) target *= members;
+  if (kind == CallKind::kReduceScatter || kind == CallKind::kAllToAll) source *= members;
+  if (kind == CallKind::kGather) target *= at_root ? members : 0;
+  if (kind == CallKind::kScatter) source *= at_root ? members : 0;
+  made.source.resize(source);
+  made.target.resize(target);
+  return made;
+}
+
+struct PlanCase {
+  CallKind kind;
+  Exchange exchange;
+  std::uint32_t members;
+};
+
+class CallPlans : public testing::TestWithParam<PlanCase> {};
+
+TEST_P(CallPlans, OfAllMembersMeet) {
+  const PlanCase& param = GetParam();
+  const GroupTrees trees(*strategy_of(param.exchange, param.members));
+  for (const std::uint64_t elements : {0U, 1U, 5000U, 100'000U}) {
+    std::map<std::tuple<std::uint32_t, Place, Place>, std::set<Place>> parents;
+    std::map<std::tuple<std::uint32_t, Place, Place>, std::set<Place>> children;
+    std::map<std::uint32_t, std::size_t> sizes;
+    for (Place self = 0; self < param.members; ++self) {
+      Caller caller = caller_of(param.kind, elements, param.members, self);
+      caller.call.source = caller.source;
+      caller.call.target = caller.target;
+      ASSERT_TRUE(check(caller.call, param.members, self).ok())
+          << check(caller.call, param.members, self).text();
+      const Result<CallPlan> plan = plan_of(caller.call, trees, self, kBytesOfPart);
+      ASSERT_TRUE(plan.ok()) << plan.status().text();
+      std::size_t wanted = 0;  // What comes to this member.
+      for (const PlannedPart& part : plan->parts) {
+        EXPECT_EQ(part.node.self, self);
+        EXPECT_LE(part.target.size(), kBytesOfPart);
+        const std::size_t bytes = std::max(part.source.size(), part.target.size());
+        const auto known = sizes.emplace(part.key, bytes).first;
+        EXPECT_EQ(known->second, bytes);
+        wanted += part.target.size();
+        if (!part.node.is_root()) parents[{part.key, self, part.node.parent}].insert(self);
+        for (const Place child : part.node.children) {
+          children[{part.key, child, self}].insert(child);
+        }
+      }
+      for (const CallPlan::Copy& copy : plan->copies) wanted += copy.to.size();
+      EXPECT_EQ(wanted, caller.target.size());
+    }
+    EXPECT_EQ(parents, children) << "who sends up is awaited, and the other way round";
+  }
+}
+
+std::vector<PlanCase> plan_cases() {
+  std::vector<PlanCase> all;
+  for (int kind = 1; kind < static_cast<int>(CallKind::kSend); ++kind) {
+    for (const Exchange exchange : {Exchange::kDirect, Exchange::kRing, Exchange::kTree}) {
+      for (const std::uint32_t members : {1U, 2U, 5U}) {
+        all.push_back({static_cast<CallKind>(kind), exchange, members});
+      }
+    }
+  }
+  return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(All, CallPlans, testing::ValuesIn(plan_cases()), [](const auto& each) {
+  return std::string(name_of(each.param.kind)) + "By" + std::string(name_of(each.param.exchange)) +
+         std::to_string(each.param.members);
+});
+
+TEST(CallPlan, EachMemberIsTheRootOfItsPieceOfASum) {
+  const GroupTrees trees(*strategy_of(Exchange::kDirect, 4));
+  std::vector<std::byte> data(65536);
+  const MemberCall call{.call = {.kind = CallKind::kAllReduce, .elements = data.size()},
+                        .source = data,
+                        .target = data};
+  const CallPlan plan = *plan_of(call, trees, 0, 1U << 20);
+  ASSERT_EQ(plan.parts.size(), 4U);
+  for (const PlannedPart& part : plan.parts) EXPECT_EQ(part.target.size(), 16384U);
+}
+
+TEST(CallPlan, MorePartsThanHaveNamesAreRefused) {
+  const GroupTrees trees(*strategy_of(Exchange::kDirect, 2));
+  // Nothing looks at the bytes.
+  const std::span<std::byte> huge(static_cast<std::byte*>(nullptr), std::size_t{64} << 20);
+  const MemberCall call{
+      .call = {.kind = CallKind::kReduce, .elements = huge.size()}, .source = huge, .target = huge};
+  EXPECT_THAT(plan_of(call, trees, 0, 64).status().text(), HasSubstr("STRETTO_PART_BYTES"));
+}
+
+TEST(CallPlan, WhatCannotBeCalledIsSaid) {
+  std::vector<std::byte> ten(10);
+  const auto text = [&ten](GroupCall call) {
+    return check({.call = call, .source = ten, .target = ten}, 2, 0).text();
+  };
+  EXPECT_EQ(text({.kind = CallKind::kAllReduce, .elements = 10}), "Ok");
+  EXPECT_THAT(text({.kind = CallKind::kAllReduce, .elements = 11}),
+              HasSubstr("the source has 10 bytes, wanted 11 elements of u8"));
+  EXPECT_THAT(text({.kind = CallKind::kBroadcast, .root = 2, .elements = 10}),
+              HasSubstr("root 2 of 2 members"));
+  EXPECT_THAT(text({.kind = CallKind::kAllReduce, .op = ReduceOp::kAverage, .elements = 10}),
+              HasSubstr("an average is of f32, f64 or i64"));
+  EXPECT_THAT(text({.kind = CallKind::kAllReduce, .dtype = static_cast<Dtype>(99)}),
+              HasSubstr("not known"));
+  const MemberCall unlike{.call = {.kind = CallKind::kAllToAll},
+                          .source = ten,
+                          .target = ten,
+                          .give = {~std::uint64_t{0}, 11},
+                          .take = {5, 5}};
+  EXPECT_THAT(check(unlike, 2, 0).text(), HasSubstr("2^40"));
+}
+
+}  // namespace
+}  // namespace stretto

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// Numbers of calls, and what comes before its call.
+#include "worker/group_state.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace stretto {
+
+using collective::Place;
+
+CallPart* OpenCall::find(std::uint32_t key, Place from) {
+  const auto before = [](const CallPart& part, std::pair<std::uint32_t, Place> wanted) {
+    return std::pair(part.plan.key, part.plan.peer) < wanted;
+  };
+  for (const Place peer : {from, collective::kNobody}) {
+    const auto found = std::lower_bound(parts.begin(), parts.end(), std::pair(key, peer), before);
+    if (found != parts.end() && found->plan.key == key && found->plan.peer == peer) {
+      return &*found;
+    }
+  }
+  return nullptr;
+}
+
+CallId GroupState::begin(const MemberCall& call) {
+  if (call.call.kind != CallKind::kSend) return {.number = ++begun_};
+  CallId id{.from = call.call.root, .to = call.peer, .tag = call.tag};
+  const std::uint64_t number = ++sends_[id];
+  id.number = number;
+  return id;
+}
+
+CallId GroupState::id_of(const wire::GroupFrame& frame, Place from, Place self) {
+  const GroupCall call = GroupCall::unpack(frame.call, frame.dtype);
+  if (call.kind != CallKind::kSend) return {.number = frame.number};
+  return {.from = call.root,
+          .to = call.root == self ? from : self,
+          .tag = frame.tag,
+          .number = frame.number};
+}
+
+bool GroupState::has_begun(const CallId& id) const {
+  if (!id.is_send()) return id.number <= begun_;
+  const auto found = sends_.find(without_number(id));
+  return found != sends_.end() && id.number <= found->second;
+}
+
+std::shared_ptr<OpenCall> GroupState::find(const CallId& id) const {
+  const auto found = open.find(id);
+  return found == open.end() ? nullptr : found->second;
+}
+
+Status GroupState::keep(const CallId& id, Early early) {
+  early_bytes_ += early.payload.size();
+  ++early_frames_;
+  const Place from = early.from;
+  if (early_bytes_ > kMostEarlyBytes || early_frames_ > kMostEarlyFrames) {
+    return {Code::kResource,
+            fmt::format("member {} is at call {}, this one at {}, and {} MiB in {} frames of what "
+                        "others gave wait here; no more is kept",
+                        from, id.number, next(), early_bytes_ >> 20, early_frames_)};
+  }
+  early_[id].push_back(std::move(early));
+  return {};
+}
+
+std::vector<GroupState::Early> GroupState::take_early(const CallId& id) {
+  auto found = early_.extract(id);
+  if (found.empty()) return {};
+  for (const Early& early : found.mapped()) early_bytes_ -= early.payload.size();
+  early_frames_ -= found.mapped().size();
+  return std::move(found.mapped());
+}
+
+void GroupState::clear() {
+  open.clear();
+  early_.clear();
+  early_bytes_ = 0;
+  early_frames_ = 0;
+}
+
+bool GroupState::is_open_from(std::uint64_t number) const {
+  return std::ranges::any_of(open, [number](const auto& each) {
+    return !each.first.is_send() && each.first.number >= number;
+  });
+}
+
+bool GroupState::sends_with(Place peer) const {
+  return std::ranges::any_of(open, [peer](const auto& each) {
+    return each.first.is_send() && (each.first.from == peer || each.first.to == peer);
+  });
+}
+
+}  // namespace stretto

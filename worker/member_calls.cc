@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a plan and its Reductions say, carried out.
+#include "worker/member_calls.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "common/check.h"
+
+namespace stretto {
+
+using collective::Effects;
+using collective::Given;
+
+// ---- out
+
+Status MemberCalls::refusal(const MemberTensor& known, const MemberCall& call) {
+  const auto members = static_cast<std::uint32_t>(known.members.nodes.size());
+  if (Status status = check(call, members, known.members.self); !status.ok()) return status;
+  if (call.call.kind != CallKind::kSend) return {};
+  const Place other = call.call.root == known.members.self ? call.peer : call.call.root;
+  if (std::ranges::count(known.group->gone, other) == 0) return {};
+  return {Code::kPeerLost, fmt::format("member {} has left the job", other)};
+}
+
+std::string MemberCalls::missing(const MemberTensor& known, const Operation& operation) {
+  std::set<Rank> awaited;
+  for (const auto& [id, call] : known.group->open) {
+    if (call->operation.get() != &operation) continue;
+    for (const CallPart& part : call->parts) {
+      for (const Place place : part.reduction.awaited()) {
+        if (place != known.members.self) awaited.insert(known.members.ranks[place]);
+      }
+    }
+  }
+  return fmt::format("it waits for worker {}", fmt::join(awaited, ", "));
+}
+
+void MemberCalls::start(const At& at, const OperationPtr& operation) {
+  const MemberCall& wanted = *operation->call;
+  GroupState& state = at.state();
+  Result<CallPlan> plan =
+      plan_of(wanted, state.trees, at.known.members.self, state.most_part_bytes);
+  if (!plan.ok()) return outcomes_.end(operation, plan.status());
+  const OpenCallPtr call = open(at, operation, *std::move(plan));
+  const std::uint64_t number = call->id.number;
+  if (!call->id.is_send() && at.known.doom && number >= at.known.doom->round) {
+    return outcomes_.fail_tensor(at.tensor.id, at.known.doom->why);
+  }
+  for (CallPart& part : call->parts) {
+    part.sum.begin(part.plan.source, part.plan.target);
+    carry_out(at, call, part,
+              part.reduction.own(part.plan.contributes ? Given::kSum : Given::kNothing));
+  }
+  for (GroupState::Early& early : state.take_early(call->id)) {
+    if (!at.tensor.failed.ok()) return;
+    take(at, call, std::move(early));
+  }
+  part_done(at, call);
+}
+
+MemberCalls::OpenCallPtr MemberCalls::open(const At& at, const OperationPtr& operation,
+                                           CallPlan plan) {
+  GroupState& state = at.state();
+  for (const CallPlan::Copy& copy : plan.copies) {
+    if (copy.from.data() != copy.to.data()) std::ranges::copy(copy.from, copy.to.begin());
+  }
+  auto call = std::make_shared<OpenCall>();
+  call->id = state.begin(*operation->call);
+  call->call = operation->call->call;
+  call->operation = operation;
+  call->parts.reserve(plan.parts.size());
+  for (PlannedPart& part : plan.parts) {
+    collective::TreeNode node = std::move(part.node);
+    call->parts.push_back({.plan = std::move(part), .reduction = {std::move(node), state.order}});
+  }
+  operation->parts_begun = static_cast<std::uint32_t>(call->parts.size()) + 1;
+  operation->parts_left = operation->parts_begun;  // One is for the beginning itself.
+  state.open.emplace(call->id, call);
+  return call;
+}
+
+void MemberCalls::carry_out(const At& at, const OpenCallPtr& call, CallPart& part,
+                            const Effects& effects) {
+  const Dtype dtype = call->call.dtype;
+  const ReduceOp op = part.plan.op;
+  for (const Place place : effects.add) {
+    if (place == at.known.members.self) {
+      part.sum.add_own(op, dtype);
+      continue;
+    }
+    const auto kept = std::ranges::find(part.kept, place, &CallPart::Kept::from);
+    STRETTO_CHECK(kept != part.kept.end());
+    part.sum.add(op, dtype, kept->payload.bytes());
+    part.kept.erase(kept);
+  }
+  if (effects.send == Effects::Send::kUp) return send_up(at, call, part);
+  if (!effects.done) return;
+  const bool made_here = effects.adopt == collective::kNobody;
+  if (made_here && !part.plan.target.empty()) {
+    part.sum.finish(op, dtype, part.reduction.contributors().size());
+  }
+  if (effects.send == Effects::Send::kDown) send_down(at, call, part);
+  part_done(at, call);
+}
+
+void MemberCalls::send_up(const At& at, const OpenCallPtr& call, CallPart& part) {
+  const Place parent = part.reduction.node().parent;
+  part.unsent = !at.known.ready.contains(parent);
+  if (part.unsent) return;
+  const bool absent = !part.reduction.has_bytes();
+  const wire::GroupFrame frame{.up = true,
+                               .key = {at.tensor.id, part.plan.key},
+                               .number = call->id.number,
+                               .call = part.plan.call,
+                               .tag = call->id.tag,
+                               .absent = absent,
+                               .dtype = call->call.dtype,
+                               .priority = call->operation->priority};
+  post(at, *call, parent, frame, absent ? std::span<const std::byte>() : part.sum.bytes());
+}
+
+void MemberCalls::send_down(const At& at, const OpenCallPtr& call, CallPart& part) {
+  const bool absent = !part.plan.values_travel;
+  const wire::GroupFrame frame{.up = false,
+                               .key = {at.tensor.id, part.plan.key},
+                               .number = call->id.number,
+                               .call = part.plan.call,
+                               .tag = call->id.tag,
+                               .absent = absent,
+                               .dtype = call->call.dtype,
+                               .priority = call->operation->priority};
+  for (const Place child : part.reduction.node().children) {
+    post(at, *call, child, frame, absent ? std::span<const std::byte>() : part.sum.bytes());
+  }
+}
+
+void MemberCalls::post(const At& at, const OpenCall& call, Place to, const wire::GroupFrame& frame,
+                       std::span<const std::byte> bytes) {
+  const OperationPtr& operation = call.operation;
+  Buffer payload = bytes.empty() ? Buffer() : lease(operation, bytes, van_.waker());
+  van_.send(peers_.link_to(at.known.members.nodes[to]), frame.header(), std::move(payload),
+            {.tag = operation->id,
+             .deadline = operation->deadline_wanted,
+             .bulk = at.tensor.spec.options.bulk});
+  // A value is wanted by others, whatever this worker's caller holds back.
+  if (operation->paused && frame.up) van_.queue().pause(operation->id);
+}
+
+void MemberCalls::send_to(const At& at, Place parent) {
+  const auto open = at.state().open;  // They may end meanwhile.
+  for (const auto& [id, call] : open) {
+    for (CallPart& part : call->parts) {
+      const bool waits = part.unsent && part.reduction.node().parent == parent;
+      if (waits && at.tensor.failed.ok()) send_up(at, call, part);
+    }
+  }
+}
+
+// ---- in
+
+void MemberCalls::on_data(const At& at, Place from, const wire::Header& header, Buffer payload) {
+  const auto frame = wire::GroupFrame::of(header);
+  GroupState& state = at.state();
+  const CallId id = GroupState::id_of(frame, from, at.known.members.self);
+  GroupState::Early early{.from = from, .frame = frame, .payload = std::move(payload)};
+  if (const OpenCallPtr call = state.find(id)) return take(at, call, std::move(early));
+  if (state.has_begun(id)) return;  // It is done here.
+  if (Status status = state.keep(id, std::move(early)); !status.ok()) fail(at, from, status);
+}
+
+std::span<std::byte> MemberCalls::landing(const At& at, Place from, const wire::Header& header) {
+  const auto frame = wire::GroupFrame::of(header);
+  const OpenCallPtr call = at.state().find(GroupState::id_of(frame, from, at.known.members.self));
+  if (call == nullptr || frame.up) return {};
+  const CallPart* part = call->find(header.key.part, from);
+  const bool wanted = part != nullptr && part->reduction.sent() &&
+                      part->reduction.node().parent == from && frame.call == part->plan.call &&
+                      frame.dtype == call->call.dtype &&
+                      header.whole_bytes() == part->plan.target.size();
+  return wanted ? part->plan.target : std::span<std::byte>();
+}
+
+// Who calls something else has other parts, so their description comes first.
+void MemberCalls::take(const At& at, const OpenCallPtr& call, GroupState::Early frame) {
+  CallPart* part = call->find(frame.frame.key.part, frame.from);
+  const auto theirs = GroupCall::unpack(frame.frame.call, frame.frame.dtype);
+  const GroupCall own =
+      part == nullptr ? call->call : GroupCall::unpack(part->plan.call, call->call.dtype);
+  if (theirs != own && (part != nullptr || theirs.kind != own.kind || own.elements != 0)) {
+    return disagree(at, frame.from, own, theirs, call->id);
+  }
+  if (part == nullptr) {
+    return fail(at, frame.from, {Code::kMalformed, "a frame of a part that this call lacks came"});
+  }
+  if (frame.frame.up) {
+    on_up(at, call, *part, std::move(frame));
+  } else {
+    on_down(at, call, *part, std::move(frame));
+  }
+}
+
+void MemberCalls::on_up(const At& at, const OpenCallPtr& call, CallPart& part,
+                        GroupState::Early frame) {
+  const Place from = frame.from;
+  const auto& node = part.reduction.node();
+  const auto child = std::ranges::find(node.children, from);
+  if (child == node.children.end()) {
+    return fail(at, from, {Code::kMalformed, "a sum came from a member that is no child here"});
+  }
+  const bool absent = frame.frame.absent;
+  const std::size_t wanted = absent ? 0 : part.plan.target.size();
+  if (frame.payload.size() != wanted) {
+    return fail(at, from,
+                {Code::kMalformed,
+                 fmt::format("a sum of {} bytes came, wanted {}", frame.payload.size(), wanted)});
+  }
+  const bool twice = part.reduction.contributors().contains(from) ||
+                     std::ranges::count(part.kept, from, &CallPart::Kept::from) != 0;
+  if (twice) return fail(at, from, {Code::kMalformed, "a second sum came for one call"});
+  if (!absent) part.kept.push_back({.from = from, .payload = std::move(frame.payload)});
+  const IndexSet& below = node.below[static_cast<std::size_t>(child - node.children.begin())];
+  const Result<Effects> effects =
+      part.reduction.partial(from, below, absent ? Given::kNothing : Given::kSum);
+  if (!effects.ok()) return fail(at, from, effects.status());
+  carry_out(at, call, part, *effects);
+}
+
+void MemberCalls::on_down(const At& at, const OpenCallPtr& call, CallPart& part,
+                          GroupState::Early frame) {
+  const std::span<std::byte> target = part.plan.target;
+  const std::size_t wanted = part.plan.values_travel ? target.size() : 0;
+  if (frame.payload.size() != wanted) {
+    return fail(at, frame.from,
+                {Code::kMalformed,
+                 fmt::format("a value of {} bytes came, wanted {}", frame.payload.size(), wanted)});
+  }
+  const Result<Effects> effects = part.reduction.value(frame.from, part.reduction.node().all);
+  if (!effects.ok()) return fail(at, frame.from, effects.status());
+  if (!effects->done) return;
+  if (wanted != 0) part.sum.adopt(frame.payload.bytes());
+  carry_out(at, call, part, *effects);
+}
+
+// ---- ends
+
+void MemberCalls::part_done(const At& at, const OpenCallPtr& call) {
+  const OperationPtr& operation = call->operation;
+  if (!at.tensor.failed.ok() || --operation->parts_left > 0) return;
+  operation->note({.version = call->id.number,
+                   .contributors = static_cast<std::uint32_t>(at.known.members.nodes.size())});
+  if (operation->paused) van_.queue().resume(operation->id);  // Nobody could do so later.
+  at.state().open.erase(call->id);
+  outcomes_.end(operation, {});
+}
+
+void MemberCalls::disagree(const At& at, Place from, const GroupCall& own, const GroupCall& theirs,
+                           const CallId& id) {
+  outcomes_.fail_tensor(
+      at.tensor.id,
+      Status(Code::kMismatch,
+             fmt::format("{}: in call {}, member {} (worker {}) calls {}, member {} (worker {}) "
+                         "calls {}",
+                         at.tensor.spec.name, id.number, from, at.known.members.ranks[from],
+                         theirs.describe(), at.known.members.self,
+                         at.known.members.ranks[at.known.members.self], own.describe()))
+          .with_peer(fmt::format("worker {}", at.known.members.ranks[from])));
+}
+
+void MemberCalls::fail(const At& at, Place from, const Status& why) {
+  outcomes_.fail_tensor(at.tensor.id,
+                        Status(why.code(), fmt::format("{}: {}", at.tensor.spec.name, why.cause()))
+                            .with_peer(fmt::format("worker {}", at.known.members.ranks[from])));
+}
+
+}  // namespace stretto

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// MemberCalls: calls that the members of a group make together: contributions go up, values come
+// down. What a part does next, its Reduction decides; here its words are carried out over links.
+#pragma once
+
+#include <string>
+
+#include "van/van.h"
+#include "worker/exchange_way.h"
+#include "worker/group_state.h"
+#include "worker/member_tensor.h"
+#include "worker/peer_links.h"
+
+namespace stretto {
+
+/// Thread: loop.
+class MemberCalls {
+ public:
+  using Place = collective::Place;
+  /// A group at this member.
+  struct At {
+    TensorState& tensor;
+    MemberTensor& known;
+    GroupState& state() const { return *known.group; }
+  };
+
+  /// All outlive this.
+  MemberCalls(Van& van, PeerLinks& peers, const Outcomes& outcomes)
+      : van_(van), peers_(peers), outcomes_(outcomes) {}
+
+  /// Why this member cannot make the call, or ok.
+  static Status refusal(const MemberTensor& known, const MemberCall& call);
+  /// Who has not given what a call of this member wants, in words.
+  static std::string missing(const MemberTensor& known, const Operation& operation);
+  void start(const At& at, const OperationPtr& operation);
+  /// This member knows the group now: sums that waited for that go.
+  void send_to(const At& at, Place parent);
+  void on_data(const At& at, Place from, const wire::Header& header, Buffer payload);
+  /// Where the value in the frame of this header is wanted; empty if it is not, or not yet known.
+  static std::span<std::byte> landing(const At& at, Place from, const wire::Header& header);
+
+ private:
+  using OpenCallPtr = std::shared_ptr<OpenCall>;
+
+  OpenCallPtr open(const At& at, const OperationPtr& operation, CallPlan plan);
+  void take(const At& at, const OpenCallPtr& call, GroupState::Early frame);
+  void on_up(const At& at, const OpenCallPtr& call, CallPart& part, GroupState::Early frame);
+  void on_down(const At& at, const OpenCallPtr& call, CallPart& part, GroupState::Early frame);
+  void carry_out(const At& at, const OpenCallPtr& call, CallPart& part,
+                 const collective::Effects& effects);
+  void send_up(const At& at, const OpenCallPtr& call, CallPart& part);
+  void send_down(const At& at, const OpenCallPtr& call, CallPart& part);
+  void post(const At& at, const OpenCall& call, Place to, const wire::GroupFrame& frame,
+            std::span<const std::byte> bytes);
+  void part_done(const At& at, const OpenCallPtr& call);
+  void disagree(const At& at, Place from, const GroupCall& own, const GroupCall& theirs,
+                const CallId& id);
+  void fail(const At& at, Place from, const Status& why);
+
+  Van& van_;
+  PeerLinks& peers_;
+  const Outcomes& outcomes_;
+};
+
+}  // namespace stretto
