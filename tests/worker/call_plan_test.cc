@@ -15,7 +15,6 @@ namespace stretto {
 namespace {
 
 using collective::kNobody;
-using collective::Place;
 using testing::HasSubstr;
 
 constexpr std::uint32_t kBytesOfPart = 4096;
@@ -27,7 +26,8 @@ struct Caller {
   MemberCall call;
 };
 
-Caller caller_of(CallKind kind, std::uint64_t elements, std::uint32_t members, Place self) {
+Caller caller_of(CallKind kind, std::uint64_t elements, std::uint32_t members,
+                 collective::Place self) {
   const bool at_root = self == 0;
   Caller made{.source = {}, .target = {}, .call = {.call = {.kind = kind, .elements = elements}}};
   std::size_t source = elements;
@@ -56,10 +56,14 @@ TEST_P(CallPlans, OfAllMembersMeet) {
   const PlanCase& param = GetParam();
   const GroupTrees trees(*strategy_of(param.exchange, param.members));
   for (const std::uint64_t elements : {0U, 1U, 5000U, 100'000U}) {
-    std::map<std::tuple<std::uint32_t, Place, Place>, std::set<Place>> parents;
-    std::map<std::tuple<std::uint32_t, Place, Place>, std::set<Place>> children;
+    std::map<std::tuple<std::uint32_t, collective::Place, collective::Place>,
+             std::set<collective::Place>>
+        parents;
+    std::map<std::tuple<std::uint32_t, collective::Place, collective::Place>,
+             std::set<collective::Place>>
+        children;
     std::map<std::uint32_t, std::size_t> sizes;
-    for (Place self = 0; self < param.members; ++self) {
+    for (collective::Place self = 0; self < param.members; ++self) {
       Caller caller = caller_of(param.kind, elements, param.members, self);
       caller.call.source = caller.source;
       caller.call.target = caller.target;
@@ -76,7 +80,7 @@ TEST_P(CallPlans, OfAllMembersMeet) {
         EXPECT_EQ(known->second, bytes);
         wanted += part.target.size();
         if (!part.node.is_root()) parents[{part.key, self, part.node.parent}].insert(self);
-        for (const Place child : part.node.children) {
+        for (const collective::Place child : part.node.children) {
           children[{part.key, child, self}].insert(child);
         }
       }
