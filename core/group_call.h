@@ -25,6 +25,11 @@ enum class CallKind : std::uint8_t {
   kAllToAll = 9,
   kSend = 10,  ///< Of a sender and a receiver, each of whom calls the half that is theirs.
 };
+/// Whether contributions of all are made into one.
+constexpr bool reduces(CallKind kind) {
+  return kind == CallKind::kAllReduce || kind == CallKind::kReduce ||
+         kind == CallKind::kReduceScatter;
+}
 /// "all_reduce" and so on; "unknown" for another number.
 std::string_view name_of(CallKind kind);
 

@@ -27,11 +27,6 @@ Tree made(Result<Tree> tree) {
   return *std::move(tree);
 }
 
-bool reduces(CallKind kind) {
-  return kind == CallKind::kAllReduce || kind == CallKind::kReduce ||
-         kind == CallKind::kReduceScatter;
-}
-
 bool has_root(CallKind kind) {
   return kind == CallKind::kReduce || kind == CallKind::kBroadcast || kind == CallKind::kGather ||
          kind == CallKind::kScatter;
@@ -114,6 +109,8 @@ class CallPlanner {
     const std::uint64_t equal = (target.size() + lines - 1) / lines * 64;
     const std::uint64_t bytes_of_part =
         std::min<std::uint64_t>(part_bytes_, std::max(kLeastPartBytes, equal));
+    too_many_ = target.size() / bytes_of_part >> wire::GroupFrame::kPartBits != 0;
+    if (too_many_) return;
     const std::vector<std::uint16_t> dealt =
         strategy.deal((target.size() + bytes_of_part - 1) / bytes_of_part);
     cut(target.size(), bytes_of_part, [&](std::size_t index, std::size_t from, std::size_t bytes) {
@@ -140,7 +137,10 @@ class CallPlanner {
           plan_.parts.back().contributes = from == self_;
         });
   }
-  void barrier() { push(0, 0, trees_.star(0), kNobody, {}, {}); }
+  /// All hear of the first member's call, and that one of all others': of calls whose parts would
+  /// leave some who disagree waiting for one another.
+  void agree() { push(kMostGroupPlaces, 0, trees_.star(0), kNobody, {}, {}); }
+  bool empty() const { return plan_.parts.empty(); }
 
   Result<CallPlan> finish() {
     if (too_many_) {
@@ -225,7 +225,8 @@ Status check(const MemberCall& call, std::uint32_t members, Place self) {
     return invalid(
         fmt::format("root {} of {} members; they are 0 to {}", what.root, members, members - 1));
   }
-  if (what.kind == CallKind::kSend && (call.peer >= members || call.peer == what.root)) {
+  const bool two = call.peer < members && what.root < members && call.peer != what.root;
+  if (what.kind == CallKind::kSend && !two) {
     return invalid(fmt::format("from member {} to {}; wanted two different ones of 0 to {}",
                                what.root, call.peer, members - 1));
   }
@@ -251,6 +252,14 @@ Status check(const MemberCall& call, std::uint32_t members, Place self) {
     return invalid(fmt::format("the target has {} bytes, wanted {} elements of {}",
                                call.target.size(), wanted.target, name_of(what.dtype)));
   }
+  if (unlike && call.give[self] != call.take[self]) {
+    return invalid(fmt::format("{} elements are given to oneself, and {} taken", call.give[self],
+                               call.take[self]));
+  }
+  const bool in_place = !call.source.empty() && call.source.data() == call.target.data();
+  if (what.kind == CallKind::kAllToAll && members > 1 && in_place) {
+    return invalid("the source is the target: blocks would come while others go");
+  }
   return check_reduction(what);
 }
 
@@ -263,7 +272,6 @@ Result<CallPlan> plan_of(const MemberCall& call, const GroupTrees& trees, Place 
   const std::size_t element = bytes_of(call.call.dtype);
   switch (call.call.kind) {
     case CallKind::kBarrier:
-      planner.barrier();
       break;
     case CallKind::kAllReduce:
     case CallKind::kBroadcast:
@@ -322,6 +330,10 @@ Result<CallPlan> plan_of(const MemberCall& call, const GroupTrees& trees, Place 
       planner.pair(root, call.peer, call.source, call.target);
       break;
   }
+  const bool by_pairs = call.call.kind == CallKind::kAllToAll || call.call.kind == CallKind::kSend;
+  const bool rooted = call.call.kind == CallKind::kReduce || call.call.kind == CallKind::kGather ||
+                      call.call.kind == CallKind::kScatter;
+  if (rooted || (planner.empty() && !by_pairs)) planner.agree();
   return planner.finish();
 }
 

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "common/crc32c.h"
 #include "worker/batch.h"
 #include "worker/call_plan.h"
 #include "worker/worker_impl.h"
@@ -46,6 +47,8 @@ Status check_ranks(const std::vector<Rank>& ranks, std::uint32_t workers, Rank s
   return no_group(fmt::format("worker {} is none of the workers {}", self, in_words(ranks)));
 }
 
+constexpr std::size_t kLongestWords = 200;  // A tensor's name has room for them.
+
 std::uint64_t elements_in(std::size_t bytes, Dtype dtype) {
   return bytes / std::max<std::size_t>(bytes_of(dtype), 1);
 }
@@ -75,7 +78,11 @@ Result<Group> Group::of(Worker& worker, std::vector<Rank> ranks, const GroupOpti
   if (options.exchange == Exchange::kServers) {
     return no_group("exchange servers is for tensors; a group has direct, ring, halving and tree");
   }
-  const std::string members = fmt::format("group of workers {}", in_words(ranks));
+  std::string members = fmt::format("group of workers {}", in_words(ranks));
+  if (members.size() > kLongestWords) {
+    members = fmt::format("group of {} workers from {} to {} ({:08x})", ranks.size(), ranks.front(),
+                          ranks.back(), crc32c(std::as_bytes(std::span(ranks))));
+  }
   const TensorSpec spec{
       .name = fmt::format("{} #{}", members, impl.count_group(members)),
       .dtype = Dtype::kU8,

@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "collective/reduction.h"
@@ -98,7 +99,7 @@ class GroupState {
   const collective::Reduction::Order order;
   const std::uint32_t most_part_bytes;
   std::map<CallId, std::shared_ptr<OpenCall>> open;
-  std::vector<collective::Place> gone = {};  ///< Who makes no calls any more.
+  std::set<collective::Place> gone = {};  ///< Who makes no calls any more.
 
  private:
   static CallId without_number(CallId id) {

@@ -23,21 +23,24 @@ Status MemberCalls::refusal(const MemberTensor& known, const MemberCall& call) {
   if (Status status = check(call, members, known.members.self); !status.ok()) return status;
   if (call.call.kind != CallKind::kSend) return {};
   const Place other = call.call.root == known.members.self ? call.peer : call.call.root;
-  if (std::ranges::count(known.group->gone, other) == 0) return {};
+  if (!known.group->gone.contains(other)) return {};
   return {Code::kPeerLost, fmt::format("member {} has left the job", other)};
 }
 
 std::string MemberCalls::missing(const MemberTensor& known, const Operation& operation) {
   std::set<Rank> awaited;
+  bool sent = false;
   for (const auto& [id, call] : known.group->open) {
     if (call->operation.get() != &operation) continue;
     for (const CallPart& part : call->parts) {
+      sent = sent || part.reduction.sent();
       for (const Place place : part.reduction.awaited()) {
         if (place != known.members.self) awaited.insert(known.members.ranks[place]);
       }
     }
   }
-  return fmt::format("it waits for worker {}", fmt::join(awaited, ", "));
+  return fmt::format("it waits for worker {}{}", fmt::join(awaited, ", "),
+                     sent ? ", or for whom that one waits" : "");
 }
 
 void MemberCalls::start(const At& at, const OperationPtr& operation) {
@@ -191,7 +194,8 @@ void MemberCalls::take(const At& at, const OpenCallPtr& call, GroupState::Early 
   const auto theirs = GroupCall::unpack(frame.frame.call, frame.frame.dtype);
   const GroupCall own =
       part == nullptr ? call->call : GroupCall::unpack(part->plan.call, call->call.dtype);
-  if (theirs != own && (part != nullptr || theirs.kind != own.kind || own.elements != 0)) {
+  const bool unlike = own.kind == CallKind::kAllToAll && theirs.kind == own.kind;
+  if (theirs != own && (part != nullptr || !unlike)) {
     return disagree(at, frame.from, own, theirs, call->id);
   }
   if (part == nullptr) {
@@ -213,6 +217,15 @@ void MemberCalls::on_up(const At& at, const OpenCallPtr& call, CallPart& part,
     return fail(at, from, {Code::kMalformed, "a sum came from a member that is no child here"});
   }
   const bool absent = frame.frame.absent;
+  const CallKind kind = call->call.kind;
+  const bool takes_sums =
+      (reduces(kind) || kind == CallKind::kBroadcast) && !part.plan.target.empty();
+  if (absent ? reduces(kind) && takes_sums : !takes_sums) {
+    return fail(
+        at, from,
+        {Code::kMalformed, fmt::format("a contribution came {} bytes, wanted one {}",
+                                       absent ? "without" : "with", absent ? "with" : "without")});
+  }
   const std::size_t wanted = absent ? 0 : part.plan.target.size();
   if (frame.payload.size() != wanted) {
     return fail(at, from,

@@ -122,7 +122,7 @@ void MemberExchange::on_leave(const Member& peer) {
   for (auto& [id, known] : members_) {
     const Place place = known.members.place_of(peer.node);
     if (place == collective::kNobody) continue;
-    if (known.group != nullptr) known.group->gone.push_back(place);
+    if (known.group != nullptr) known.group->gone.insert(place);
     if (!known.ready.contains(place)) doom(id, known, {.round = 1, .why = why});
     if (known.group != nullptr && known.group->sends_with(place)) outcomes_.fail_tensor(id, why);
   }

@@ -298,6 +298,23 @@ TEST(Group, CallsThatDisagreeEndAtAllWithBoth) {
       is_told("all_reduce(sum, f32[10])", "all_reduce(max, f32[10])"));
   EXPECT_THAT(told_of(ten, [](Group& group, Floats&) { return group.barrier(); }),
               is_told("all_reduce(sum, f32[10])", "barrier()"));
+  EXPECT_THAT(told_of(ten, [](Group& group, Floats& data) { return sum(group, data, 0); }),
+              is_told("all_reduce(sum, f32[10])", "all_reduce(sum, f32[0])"));
+  EXPECT_THAT(told_of([](Group& group, Floats& data) { return sum(group, data, 0); }, ten),
+              is_told("all_reduce(sum, f32[10])", "all_reduce(sum, f32[0])"));
+  // Each is the root that it names, and waits for the other.
+  const auto reduced = [](Group& group, Floats& data) {
+    return group.reduce(Dtype::kF32, bytes(data).first(8), bytes(data).first(8), group.rank());
+  };
+  EXPECT_THAT(told_of(reduced, reduced), is_told("root 0", "root 1"));
+  const auto scattered = [](Group& group, Floats& data) {
+    return group.scatter(bytes(data).first(16), bytes(data).last(8), group.rank());
+  };
+  EXPECT_THAT(told_of(scattered, scattered), is_told("root 0", "root 1"));
+  const auto gathered = [](Group& group, Floats& data) {
+    return group.gather(bytes(data).first(8), {}, 0);
+  };
+  EXPECT_THAT(told_of(scattered, gathered), is_told("scatter(", "gather("));
   EXPECT_THAT(told_of([](Group& group, Floats& data) { return group.broadcast(bytes(data), 0); },
                       [](Group& group, Floats& data) { return group.broadcast(bytes(data), 1); }),
               is_told("root 0", "root 1"));
@@ -316,6 +333,14 @@ TEST(Group, MemoryOfTheWrongSizeIsRefusedBeforeAnythingIsSent) {
                 HasSubstr("xor of f32 is not defined"));
     EXPECT_THAT(group.send(bytes(ten), worker.rank()).wait().text(),
                 HasSubstr("wanted two different ones"));
+    EXPECT_THAT(group.receive(bytes(ten), 99).wait().text(), HasSubstr("from member 99 to"));
+    EXPECT_THAT(group.all_to_all(bytes(ten), bytes(ten)).wait().text(),
+                HasSubstr("the source is the target"));
+    const std::array<std::size_t, 2> give = {20, 20};
+    const std::array<std::size_t, 2> take = {28, 12};
+    Floats others(10);
+    EXPECT_THAT(group.all_to_all(bytes(ten), give, bytes(others), take).wait().text(),
+                HasSubstr("given to oneself"));
     expect_ok(group.barrier());
   });
 }

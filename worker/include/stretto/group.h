@@ -7,12 +7,15 @@
 // All members make the same calls on a group in the same order; each call's n-th is matched with
 // the others' n-th, so several groups, or several threads with a group each, do not meet. Members
 // that disagree on a call get kMismatch, with both calls, and the group can be used no further.
-// Sends and receives are between two members and matched apart from these, by their tag.
+// Sends and receives are between two members and matched apart from these, by their tag. Groups and
+// tags are remembered for as long as the worker lives: a program has few of them.
 //
 // Memory, tickets, priorities, threads and errors are those of the Worker (worker.h): calls return
-// at once, what is given is lent until the ticket has ended, and source and target are the same
-// memory or do not overlap. A ticket of a group's call cannot be cancelled: others may have its
-// contribution. Contributions that come before this member's call are kept here, 1 GiB at most.
+// at once, what is given is lent until the ticket has ended, and source and target do not overlap;
+// but they may be the same memory, or one a block of the other, except in all_to_all. A ticket of a
+// group's call cannot be cancelled: others may have its contribution. What others give to sums and
+// broadcasts before this member's call is kept here. If that is more than 1 GiB the group fails
+// with kResource: where calls are so large, a barrier() before them keeps members together.
 #pragma once
 
 #include <memory>
@@ -42,7 +45,7 @@ class Group {
  public:
   /// The workers of these ranks, each once; none: all. Each of them calls this, with the same ranks
   /// and options, and of those with the same ranks in the same order; a member's number is its
-  /// place in the order of ranks. Blocks until all have; kTimeout names who has not.
+  /// place in the order of ranks. Blocks until all have; kTimeout says who is waited for.
   /// kInvalidArgument if this worker is not among them; kUnsupported in an elastic job, or if some
   /// worker cannot be called by others.
   static Result<Group> of(Worker& worker, std::vector<Rank> ranks = {},
