@@ -137,12 +137,13 @@ class CallPlanner {
           plan_.parts.back().contributes = from == self_;
         });
   }
-  /// All hear of the first member's call, and that one of all others': of calls whose parts would
-  /// leave some who disagree waiting for one another.
-  void agree() { push(kMostGroupPlaces, 0, trees_.star(0), kNobody, {}, {}); }
-  bool empty() const { return plan_.parts.empty(); }
 
   Result<CallPlan> finish() {
+    const CallKind kind = call_.call.kind;
+    const bool by_pairs = kind == CallKind::kAllToAll || kind == CallKind::kSend;
+    const bool one_root =
+        kind == CallKind::kReduce || kind == CallKind::kGather || kind == CallKind::kScatter;
+    if (one_root || (plan_.parts.empty() && !by_pairs)) agree();
     if (too_many_) {
       return Status(Code::kInvalidArgument,
                     fmt::format("{} is more than 2^{} parts of {} bytes; divide it, or raise "
@@ -156,6 +157,9 @@ class CallPlanner {
   }
 
  private:
+  // All hear of the first member's call, and that one of all others': of calls whose parts would
+  // leave some who disagree waiting for one another.
+  void agree() { push(kMostGroupPlaces, 0, trees_.star(0), kNobody, {}, {}); }
   template <typename Byte>
   static std::span<Byte> piece(std::span<Byte> whole, std::size_t from, std::size_t bytes) {
     return whole.empty() ? whole : whole.subspan(from, bytes);
@@ -330,10 +334,6 @@ Result<CallPlan> plan_of(const MemberCall& call, const GroupTrees& trees, Place 
       planner.pair(root, call.peer, call.source, call.target);
       break;
   }
-  const bool by_pairs = call.call.kind == CallKind::kAllToAll || call.call.kind == CallKind::kSend;
-  const bool rooted = call.call.kind == CallKind::kReduce || call.call.kind == CallKind::kGather ||
-                      call.call.kind == CallKind::kScatter;
-  if (rooted || (planner.empty() && !by_pairs)) planner.agree();
   return planner.finish();
 }
 
