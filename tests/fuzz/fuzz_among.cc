@@ -247,7 +247,7 @@ void HostileWorkers::send_frame() {
   header.key = {1 + static_cast<std::uint32_t>(input_.below(4)), input_.small()};
   header.version = 1 + input_.number();
   header.dtype = static_cast<std::uint8_t>(input_.rarely(8) ? input_.byte() : 1);
-  if (input_.rarely(4)) header.flags = static_cast<std::uint16_t>(input_.below(256));
+  if (input_.rarely(4)) header.flags = static_cast<std::uint16_t>(input_.below(512));
   header.base = input_.number();
   constexpr std::size_t kSizes[] = {64, 32, 4, 0, 60, 68, 96};
   const std::size_t size = (header.flags & wire::kAbsent) != 0 && input_.flag()
