@@ -88,10 +88,12 @@ TEST(SimNetwork, AFlipInWhatTheWireChecksEndsTheLink) {
   for (std::size_t bit = 0; bit < kHeaderBits; ++bit) {
     const Flipped flipped(bit);
     refused += flipped.refused() ? 1 : 0;
-    const bool must_be = guarded.count(bit / 8) != 0;
+    // A push and what goes up a tree differ in one bit, and have the same fields.
+    const bool goes_up = bit == 8 * offsetof(wire::Header, kind) + 3;
+    const bool must_be = guarded.count(bit / 8) != 0 && !goes_up;
     EXPECT_TRUE(flipped.refused() || !must_be) << "byte " << bit / 8 << ", bit " << bit % 8;
   }
-  EXPECT_GE(refused, guarded.size() * 8);
+  EXPECT_GE(refused, guarded.size() * 8 - 1);
   fmt::print("{} of {} flips in a push's header are refused\n", refused, kHeaderBits);
 }
 
