@@ -204,7 +204,7 @@ void MemberCalls::take(const At& at, const OpenCallPtr& call, GroupState::Early 
   if (frame.frame.up) {
     on_up(at, call, *part, std::move(frame));
   } else {
-    on_down(at, call, *part, std::move(frame));
+    on_down(at, call, *part, frame);
   }
 }
 
@@ -244,7 +244,7 @@ void MemberCalls::on_up(const At& at, const OpenCallPtr& call, CallPart& part,
 }
 
 void MemberCalls::on_down(const At& at, const OpenCallPtr& call, CallPart& part,
-                          GroupState::Early frame) {
+                          const GroupState::Early& frame) {
   const std::span<std::byte> target = part.plan.target;
   const std::size_t wanted = part.plan.values_travel ? target.size() : 0;
   if (frame.payload.size() != wanted) {

@@ -45,7 +45,8 @@ class MemberCalls {
   OpenCallPtr open(const At& at, const OperationPtr& operation, CallPlan plan);
   void take(const At& at, const OpenCallPtr& call, GroupState::Early frame);
   void on_up(const At& at, const OpenCallPtr& call, CallPart& part, GroupState::Early frame);
-  void on_down(const At& at, const OpenCallPtr& call, CallPart& part, GroupState::Early frame);
+  void on_down(const At& at, const OpenCallPtr& call, CallPart& part,
+               const GroupState::Early& frame);
   void carry_out(const At& at, const OpenCallPtr& call, CallPart& part,
                  const collective::Effects& effects);
   void send_up(const At& at, const OpenCallPtr& call, CallPart& part);
