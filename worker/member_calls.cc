@@ -115,43 +115,35 @@ void MemberCalls::send_up(const At& at, const OpenCallPtr& call, CallPart& part)
   const Place parent = part.reduction.node().parent;
   part.unsent = !at.known.ready.contains(parent);
   if (part.unsent) return;
-  const bool absent = !part.reduction.has_bytes();
-  const wire::GroupFrame frame{.up = true,
-                               .key = {at.tensor.id, part.plan.key},
-                               .number = call->id.number,
-                               .call = part.plan.call,
-                               .tag = call->id.tag,
-                               .absent = absent,
-                               .dtype = call->call.dtype,
-                               .priority = call->operation->priority};
-  post(at, *call, parent, frame, absent ? std::span<const std::byte>() : part.sum.bytes());
+  post(at, *call, part, parent, true, part.reduction.has_bytes());
 }
 
 void MemberCalls::send_down(const At& at, const OpenCallPtr& call, CallPart& part) {
-  const bool absent = !part.plan.values_travel;
-  const wire::GroupFrame frame{.up = false,
-                               .key = {at.tensor.id, part.plan.key},
-                               .number = call->id.number,
-                               .call = part.plan.call,
-                               .tag = call->id.tag,
-                               .absent = absent,
-                               .dtype = call->call.dtype,
-                               .priority = call->operation->priority};
   for (const Place child : part.reduction.node().children) {
-    post(at, *call, child, frame, absent ? std::span<const std::byte>() : part.sum.bytes());
+    post(at, *call, part, child, false, part.plan.values_travel);
   }
 }
 
-void MemberCalls::post(const At& at, const OpenCall& call, Place to, const wire::GroupFrame& frame,
-                       std::span<const std::byte> bytes) {
+void MemberCalls::post(const At& at, const OpenCall& call, const CallPart& part, Place to, bool up,
+                       bool with_bytes) {
   const OperationPtr& operation = call.operation;
+  const wire::GroupFrame frame{.up = up,
+                               .key = {at.tensor.id, part.plan.key},
+                               .number = call.id.number,
+                               .call = part.plan.call,
+                               .tag = call.id.tag,
+                               .absent = !with_bytes,
+                               .dtype = call.call.dtype,
+                               .priority = operation->priority};
+  const std::span<const std::byte> bytes =
+      with_bytes ? part.sum.bytes() : std::span<const std::byte>();
   Buffer payload = bytes.empty() ? Buffer() : lease(operation, bytes, van_.waker());
   van_.send(peers_.link_to(at.known.members.nodes[to]), frame.header(), std::move(payload),
             {.tag = operation->id,
              .deadline = operation->deadline_wanted,
              .bulk = at.tensor.spec.options.bulk});
   // A value is wanted by others, whatever this worker's caller holds back.
-  if (operation->paused && frame.up) van_.queue().pause(operation->id);
+  if (operation->paused && up) van_.queue().pause(operation->id);
 }
 
 void MemberCalls::send_to(const At& at, Place parent) {

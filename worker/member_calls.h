@@ -51,8 +51,8 @@ class MemberCalls {
                  const collective::Effects& effects);
   void send_up(const At& at, const OpenCallPtr& call, CallPart& part);
   void send_down(const At& at, const OpenCallPtr& call, CallPart& part);
-  void post(const At& at, const OpenCall& call, Place to, const wire::GroupFrame& frame,
-            std::span<const std::byte> bytes);
+  void post(const At& at, const OpenCall& call, const CallPart& part, Place to, bool up,
+            bool with_bytes);
   void part_done(const At& at, const OpenCallPtr& call);
   void disagree(const At& at, Place from, const GroupCall& own, const GroupCall& theirs,
                 const CallId& id);

@@ -20,7 +20,6 @@
 
 #include <memory>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "stretto/reduce_op.h"
