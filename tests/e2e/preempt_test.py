@@ -57,9 +57,9 @@ class Preempt(cluster.ClusterTest):
         self.assertEqual(set(rows), {"fifo", "preempt", "preempt bulk"})
         fifo, preempt, bulk = rows["fifo"], rows["preempt"], rows["preempt bulk"]
         self.assertGreater(fifo["urgent_p50_ms"], 3 * preempt["urgent_p50_ms"])
-        self.assertGreater(fifo["urgent_p50_ms"], 3 * bulk["urgent_p50_ms"])
-        # Ahead of the first are some milliseconds of bulk, which yields to the others.
-        self.assertLess(bulk["urgent_p50_ms"], 4 * preempt["urgent_p50_ms"])
+        # Ahead of the first are some milliseconds of bulk, which yields to the others; how many
+        # depends on who else wants the processors.
+        self.assertGreater(fifo["urgent_p50_ms"], 10 * bulk["urgent_p50_ms"])
         # In line: all of the background goes first, 134 ms of it at this rate.
         self.assertGreater(fifo["urgent_p50_ms"], 0.8 * 16 * 1.024 ** 2 * 8)
         self.assertLess(fifo["unloaded_p50_ms"], fifo["urgent_p50_ms"])

@@ -25,7 +25,7 @@ wire::HeaderBytes header_from(fuzz::Input& input, unsigned valid, std::size_t pa
   if ((valid & kLength) != 0) header.bytes = static_cast<std::uint32_t>(payload_bytes);
   if ((valid & kType) != 0) {
     const auto kind = static_cast<std::uint8_t>(header.kind);
-    header.kind = static_cast<Kind>(1 + kind % 9);
+    header.kind = static_cast<Kind>(1 + kind % static_cast<std::uint8_t>(Kind::kDown));
     header.flags = static_cast<std::uint16_t>(header.flags & wire::kKnownFlags);
     header.dtype = static_cast<std::uint8_t>(1 + header.dtype % 8);
   }
@@ -34,7 +34,7 @@ wire::HeaderBytes header_from(fuzz::Input& input, unsigned valid, std::size_t pa
 
 void check_accepted(const Header& header, std::size_t payload_bytes) {
   STRETTO_CHECK(header.magic == wire::kMagic && header.protocol == wire::kProtocol);
-  STRETTO_CHECK(header.kind >= Kind::kControl && header.kind <= Kind::kAnswer);
+  STRETTO_CHECK(header.kind >= Kind::kControl && header.kind <= Kind::kDown);
   STRETTO_CHECK((header.flags & ~wire::kKnownFlags) == 0);
   STRETTO_CHECK(header.codec <= static_cast<int>(Codec::kDithering) && header.memory == 0);
   STRETTO_CHECK(header.bytes == payload_bytes && payload_bytes <= wire::kMaxPayloadBytes);
@@ -46,10 +46,9 @@ void check_accepted(const Header& header, std::size_t payload_bytes) {
     STRETTO_CHECK(header.kind != Kind::kControl && header.offset < header.total);
     STRETTO_CHECK(payload_bytes <= header.total - header.offset);
   }
-  if (header.kind != Kind::kPush && header.kind != Kind::kValue) return;
-  if ((header.flags & wire::kAbsent) != 0 && header.kind == Kind::kPush) {
-    STRETTO_CHECK(payload_bytes == 0);
-  }
+  const bool contributes = header.kind == Kind::kPush || header.kind == Kind::kUp;
+  if (!contributes && header.kind != Kind::kValue && header.kind != Kind::kDown) return;
+  if ((header.flags & wire::kAbsent) != 0 && contributes) STRETTO_CHECK(payload_bytes == 0);
   if (header.codec != 0) STRETTO_CHECK(header.dtype == static_cast<int>(Dtype::kF32));
   if (payload_bytes == 0 || header.codec != 0) return;
   const std::size_t element = bytes_of(static_cast<Dtype>(header.dtype));

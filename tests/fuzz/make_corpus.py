@@ -47,7 +47,10 @@ def frames():
     yield "other-length", frame(0, 9, header(1, size=5))
     yield "call", frame(0, 7, header(8, size=7, version=1))
     yield "answer", frame(0, 0, header(9, version=1))
-    yield "other-kind", frame(0, 0, header(10))
+    yield "up", frame(0, 8, header(10, dtype=2, flags=256, size=8, version=1))
+    yield "up-absent", frame(0, 0, header(10, dtype=2, flags=4))
+    yield "down", frame(0, 8, header(11, dtype=2, size=8, version=1))
+    yield "other-kind", frame(0, 0, header(12))
     yield "other-flags", frame(0, 0, header(2, flags=0x80))
     yield "all-valid", frame(15, 16, bytes(range(128)))
 
