@@ -98,6 +98,7 @@ struct Config {
   /// What to be prepared for.
   std::uint32_t most_workers() const;
   std::uint32_t restarts = 0;  ///< Workers that may come for others: they have the next ranks.
+  NodeId former = 0;  ///< Of a worker that comes again to the job that has lost it; else 0.
   std::uint32_t servers = 1;
   std::uint32_t shards = 1;  ///< Shards of each server.
   std::string scheduler;     ///< host:port; empty at a scheduler that may choose its port.

@@ -32,8 +32,10 @@ constexpr std::optional<Gathering> gathering_named(std::string_view line) {
   return std::nullopt;
 }
 
-/// And of an elastic job, after all have come: it goes on without this worker.
+/// And of an elastic job, after all have come: it goes on without this worker; or its process, which
+/// has lived on, comes to the job again.
 inline constexpr std::string_view kLossBegin = "the job goes on without worker ";
+inline constexpr std::string_view kReturnBegin = "again there comes worker ";
 /// How many are in that its launcher has not started; said again and again while there are any.
 inline constexpr std::string_view kGuestsEnd = " workers are in that have joined by themselves";
 
@@ -45,10 +47,24 @@ inline std::optional<std::uint32_t> whole_number(std::string_view digits) {
   return number;
 }
 
-/// The number of the worker that a line says is lost; none: it says nothing like that.
-inline std::optional<std::uint32_t> loss_named(std::string_view line) {
-  if (!line.starts_with(kLossBegin)) return std::nullopt;
-  return whole_number(line.substr(kLossBegin.size()));
+struct LossNews {
+  std::uint32_t worker = 0;  ///< Its number.
+  bool is_back = false;      ///< It was lost before.
+};
+
+inline std::string_view begin_of(const LossNews& news) {
+  return news.is_back ? kReturnBegin : kLossBegin;
+}
+
+/// What a line says of a lost worker; none: it says nothing like that.
+inline std::optional<LossNews> loss_news_in(std::string_view line) {
+  for (const bool is_back : {false, true}) {
+    const std::string_view begin = begin_of({.is_back = is_back});
+    if (!line.starts_with(begin)) continue;
+    const std::optional<std::uint32_t> worker = whole_number(line.substr(begin.size()));
+    if (worker) return LossNews{.worker = *worker, .is_back = is_back};
+  }
+  return std::nullopt;
 }
 
 /// How many a line says have joined; none: it says nothing like that.

@@ -140,17 +140,19 @@ Result<Member> Admission::admit_late(const Join& join) {
   }
   if (join.rank == -1 || join.rank == std::int64_t{next}) {
     const bool worker = join.role == Role::kWorker;
-    return enter(join, next, worker ? free_number(next) : next);
+    return enter(join, next, worker ? free_number({.rank = next}) : next);
   }
   return refused(fmt::format("{} asks to be {} {}, and the next one of the job is {}", join.host,
                              name_of(join.role), join.rank, next));
 }
 
-// A number above those that the job began with is what its starter calls it by. Others say nothing:
-// they may be what the worker had that it comes for.
-Rank Admission::free_number(std::int64_t wanted) const {
+// A number above those that the job began with is what its starter calls it by, and who comes again
+// says its own. Others say nothing: they may be what the worker had that it comes for.
+Rank Admission::free_number(const Join& join) const {
+  const std::int64_t wanted = join.rank;
   const bool is_new = wanted >= static_cast<std::int64_t>(workers()) && wanted < kMaxNodes;
-  if (is_new && !numbers_.contains(static_cast<Rank>(wanted))) return static_cast<Rank>(wanted);
+  const bool is_known = join.former != 0 && wanted >= 0 && wanted < kMaxNodes;
+  if ((is_new || is_known) && !numbers_.contains(static_cast<Rank>(wanted))) return static_cast<Rank>(wanted);
   const Rank least = workers() + config_.restarts;
   const Rank beyond = numbers_.empty() ? 0 : *numbers_.rbegin() + 1;
   return std::max(least, beyond);
@@ -171,7 +173,7 @@ Result<Member> Admission::admit_newcomer(Join join) {
                     "MAX (--workers MIN:MAX)",
                     join.host, here, workers()));
   }
-  const Rank number = free_number(join.rank);
+  const Rank number = free_number(join);
   join.rank = -1;
   if (Status status = check_late(join); !status.ok()) return status;
   return enter(join, here, number);

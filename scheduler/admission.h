@@ -25,6 +25,8 @@ class Admission {
   Result<Member> admit_late(const Join& join);
   /// The same of a worker for a job that is to have no more workers than it began with.
   Result<Member> admit_newcomer(Join join);
+  /// The number of a worker that is not here any more: it is that one's who comes again.
+  void free(Rank number) { numbers_.erase(number); }
   /// Forgets a node; its place is free again.
   void remove(NodeId node);
   /// Those who are here keep their order, and the ranks of each role are 0 to n - 1 again.
@@ -45,7 +47,7 @@ class Admission {
 
  private:
   Member enter(const Join& join, Rank rank, Rank number);
-  Rank free_number(std::int64_t wanted) const;
+  Rank free_number(const Join& join) const;
 
   using Place = std::tuple<Role, Rank, std::uint32_t>;  // Role, rank, shard.
   struct Entry {

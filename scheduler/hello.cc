@@ -26,7 +26,8 @@ Result<Join> join_from(const control::Hello& hello, const std::string& token) {
               .workers = hello.workers,
               .servers = hello.servers,
               .host = hello.host,
-              .address = hello.address};
+              .address = hello.address,
+              .former = hello.node};
 }
 
 }  // namespace stretto

@@ -145,8 +145,8 @@ Status serve() {
       [&scheduler, &clock] { return scheduler.watch().metrics(clock.now()); }, clock);
   std::optional<ReadyLine::Changes> changes;
   if (config->job.elastic()) {
-    changes = {.losses = [&scheduler]() -> const std::vector<Rank>& {
-                 return scheduler.watch().lost_workers();
+    changes = {.losses = [&scheduler]() -> const std::vector<LossNews>& {
+                 return scheduler.watch().loss_news();
                },
                .guests = [&] { return guests_in(scheduler.view(), *config); }};
   }

@@ -32,9 +32,9 @@ void ReadyLine::step(Duration wait) {
 }
 
 void ReadyLine::tell_losses() {
-  const std::vector<Rank>& lost = changes_->losses();
+  const std::vector<LossNews>& lost = changes_->losses();
   while (told_losses_ < lost.size()) {
-    const Said said = say(fmt::format("{}{}", kLossBegin, lost[told_losses_]));
+    const Said said = say(fmt::format("{}{}", begin_of(lost[told_losses_]), lost[told_losses_].worker));
     if (said == Said::kNever) return close();
     if (said == Said::kNotYet) return;
     ++told_losses_;

@@ -26,7 +26,7 @@ class ReadyLine final : public Agent {
   using State = std::function<Gathering()>;
   /// Of an elastic job.
   struct Changes {
-    std::function<const std::vector<Rank>&()> losses;  ///< Numbers of lost workers, in order.
+    std::function<const std::vector<LossNews>&()> losses;  ///< In order.
     std::function<std::uint32_t()> guests;  ///< Workers that are in and have joined by themselves.
   };
   /// Guests are told of at least as often.

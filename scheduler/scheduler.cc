@@ -255,6 +255,7 @@ void Scheduler::on_hello(LinkId link, const control::Hello& hello) {
   if (hello.role == Role::kObserver) return on_observer(link, hello);
   const Time now = clock_.now();
   const Result<Join> join = join_from(hello, config_.token);
+  if (join.ok() && join->former != 0) lose_former(*join);
   const std::vector<ViewOrder> orders =
       join.ok() ? machine_.on(*join, now) : std::vector<ViewOrder>{Refuse{join.status()}};
   for (const ViewOrder& order : orders) {
@@ -275,6 +276,9 @@ void Scheduler::on_hello(LinkId link, const control::Hello& hello) {
           .job = static_cast<std::uint64_t>(began_.time_since_epoch().count())};
       van_.send_control(link, welcome);
       log(Level::kDebug, "{} came from {}", member.describe(), hello.host);
+      if (watch_.comes_again(member)) {
+        log(Level::kInfo, "{} comes to the job again", member.describe());
+      }
     } else if (const auto* first = std::get_if<Publish>(&order)) {
       watch_.set_members(members_of(machine_));
       for (const LinkId each : links_.all()) van_.links().await(each, Return::kFull);
@@ -283,6 +287,14 @@ void Scheduler::on_hello(LinkId link, const control::Hello& hello) {
       publish(*first);
     }
   }
+}
+
+// Who comes again is not in any more, though nobody may have seen that yet.
+void Scheduler::lose_former(const Join& join) {
+  const Member* former = machine_.next_view().find(join.former);
+  const bool elastic = config_.job.elastic() && machine_.phase() == ViewMachine::Phase::kRunning;
+  if (!elastic || former == nullptr || former->role != Role::kWorker || former->left) return;
+  happened(Lost{.node = join.former, .cause = "its process has come to the job again"});
 }
 
 void Scheduler::on_broken(LinkId link, const Status& why) {

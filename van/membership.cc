@@ -15,6 +15,8 @@ namespace {
 constexpr Duration kRetry = 100ms;
 constexpr Duration kLeavePatience = 5s;
 constexpr Duration kFarewell = 500ms;  // How long a resignation waits to be heard.
+// Where a job was that this node was lost to, nobody listens for so long: it is over.
+constexpr Duration kAbsence = 1s;
 // The scheduler knows who is missing and says so; a node gives up a little later than it.
 constexpr Duration kRendezvousSlack = 3s;
 
@@ -110,7 +112,7 @@ control::Hello Membership::hello() const {
   hello.rank = node_ == 0 ? config_.rank : rank_;
   hello.workers = config_.workers_are_hosts ? 0 : config_.workers;
   hello.servers = config_.servers;
-  hello.node = node_;
+  hello.node = node_ == 0 ? config_.former : node_;
   hello.address = self_.address;
   hello.shard = self_.shard;
   hello.shards = config_.shards;
@@ -145,7 +147,11 @@ bool Membership::on_control(LinkId link, const control::Message& message) {
   } else if (const auto* fault = std::get_if<control::Fault>(&message)) {
     if (fault->tensor != 0 || !fault->name.empty()) return false;
     const Status why = Status(fault->why).with_peer("scheduler");
-    fail(roster_ ? fault->why : Status(why).with_operation("join"));
+    if (roster_) {
+      lose_touch(fault->why);
+    } else {
+      fail(Status(why).with_operation("join"));
+    }
   } else {
     return false;
   }
@@ -202,15 +208,30 @@ bool Membership::on_broken(LinkId link, const Status& why) {
     state_ = State::kFailed;
     return true;
   }
-  if (state_ == State::kGreeting) {  // It may not be up yet; tick tries again.
-    last_break_ = why;
-    if (why.code() == Code::kResource) fail(Status(why).with_operation("join"));
+  if (state_ == State::kGreeting) {
+    on_no_answer(why);
     return true;
   }
-  fail(Status(Code::kSchedulerLost, fmt::format("the link to the scheduler at {} broke: {}",
+  lose_touch(Status(Code::kSchedulerLost, fmt::format("the link to the scheduler at {} broke: {}",
                                                 config_.scheduler, why.cause()))
            .with_peer("scheduler"));
   return true;
+}
+
+// It may not be up yet, and tick tries again; but one that was up is gone.
+void Membership::on_no_answer(const Status& why) {
+  last_break_ = why;
+  if (why.code() == Code::kResource) return fail(Status(why).with_operation("join"));
+  const Time now = clock_.now();
+  refused_since_ = why.code() == Code::kRefused ? std::min(refused_since_, now) : Time::max();
+  if (config_.former == 0 || refused_since_ == Time::max() || now - refused_since_ < kAbsence) {
+    return;
+  }
+  fail(Status(Code::kSchedulerLost, fmt::format("nobody listens at {} any more: the job that this "
+                                                "worker was lost to is over",
+                                                config_.scheduler))
+           .with_peer("scheduler")
+           .with_operation("join"));
 }
 
 void Membership::tick() {
@@ -218,7 +239,7 @@ void Membership::tick() {
   if (!over() && link_ != 0 && roster_) tell_of_links(van_, link_, *roster_);
   if (wakefulness_.slept(now)) last_heard_ = now;
   if (const Status* verdict = verdicts_.due(now); verdict && state_ != State::kResigning) {
-    fail(undecided(*verdict, now - last_heard_, settings().heartbeat));
+    lose_touch(undecided(*verdict, now - last_heard_, settings().heartbeat));
   }
   switch (state_) {
     case State::kGreeting:
@@ -270,7 +291,8 @@ void Membership::watch_scheduler(Time now) {
     van_.send_control(link_, heartbeats_.take(van_, now, settings().heartbeat));
   }
   if (now - last_heard_ > settings().dead_after) {
-    fail(Status(Code::kSchedulerLost,
+    lose_touch(
+        Status(Code::kSchedulerLost,
                 fmt::format("nothing heard of the scheduler at {} for {:.1f} s", config_.scheduler,
                             std::chrono::duration<double>(now - last_heard_).count()))
              .with_peer("scheduler"));
@@ -302,6 +324,12 @@ void Membership::fail(Status why) {
   if (state_ != State::kResigning) status_ = std::move(why);
   state_ = State::kFailed;
   heartbeats_.end();
+}
+
+void Membership::lose_touch(Status why) {
+  if (over()) return;
+  cut_off_ = state_ == State::kMember && settings().elastic();
+  fail(std::move(why));
 }
 
 void Membership::resign(Status why) {

@@ -67,6 +67,8 @@ class Membership {
   void leave();
   /// Ends membership with an error, as if the scheduler had said so.
   void fail(Status why);
+  /// Ends it because this node is lost to the others, or they to it.
+  void lose_touch(Status why);
   /// Ends it with an error of this process's own (a signal, no memory), which the scheduler is told
   /// before the process goes: else it, and all others, would only see links that break.
   void resign(Status why);
@@ -77,6 +79,8 @@ class Membership {
   State state() const { return state_; }
   bool over() const { return state_ == State::kLeft || state_ == State::kFailed; }
   const Status& status() const { return status_; }
+  /// An elastic job has lost this node, which lives, and may well go on.
+  bool is_cut_off() const { return cut_off_; }
   const std::optional<Roster>& roster() const { return roster_; }
   NodeId node() const { return node_; }
   /// Member::number.
@@ -93,6 +97,7 @@ class Membership {
   void on_welcome(const control::Welcome& welcome);
   void on_roster(const Roster& roster);
   void watch_scheduler(Time now);
+  void on_no_answer(const Status& why);
 
   const Config& config_;
   Self self_;
@@ -106,7 +111,9 @@ class Membership {
   Rank number_ = 0;
   std::uint64_t job_ = 0;
   LinkId link_ = 0;
-  Status last_break_;  // Why the last attempt to connect failed.
+  bool cut_off_ = false;
+  Status last_break_;           // Why the last attempt to connect failed.
+  Time refused_since_ = Time::max();  // Of attempts to connect again: nobody listens there.
   Time deadline_;      // Of greeting, rendezvous or leaving.
   Time retry_at_;
   Time last_heard_;

@@ -102,7 +102,7 @@ void WorkerNode::on_control(LinkId link, const control::Message& message) {
   } else if (const auto* taken = std::get_if<control::TakeIn>(&message)) {
     work_.steps().on_taken_in(shard->node, *taken);
   } else if (fault != nullptr && fault->tensor == 0) {
-    membership_.fail(Status(fault->why).with_peer(shard->describe()));
+    membership_.lose_touch(Status(fault->why).with_peer(shard->describe()));
   } else {
     work_.on_shard(message, *shard);
   }
@@ -191,6 +191,7 @@ void WorkerNode::finish() {
   const Status why = membership_.status().ok() ? Status(Code::kCancelled, told)
                                                : work_.cause_of(membership_.status());
   const bool in_order = membership_.state() == Membership::State::kLeft;
+  lost_as_ = membership_.is_cut_off() ? membership_.node() : 0;
   van_.shut();
   work_.end_all(why);
   if (joining_) std::exchange(joining_, nullptr)(Status(why).with_operation("join"));

@@ -3,6 +3,7 @@
 // somebody is lost. What the program asks for is ProgramWork's.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -49,6 +50,8 @@ class WorkerNode final : public Agent, private Van::Handler {
   Time next_due() const override;
   /// True once it has left or failed: every ticket has ended, and nobody reads the users' memory.
   bool over() const override { return ended_; }
+  /// Who it was in an elastic job that has lost it; 0: it was not lost. Thread: any.
+  NodeId lost_as() const { return lost_as_; }
 
   /// Nothing of this worker's own is in flight.
   bool idle() const { return work_.idle(); }
@@ -95,6 +98,7 @@ class WorkerNode final : public Agent, private Van::Handler {
   std::vector<Done> leaving_;           // Who waits for that.
   std::optional<Time> farewell_until_;  // Other workers have been told that this one leaves.
   bool ended_ = false;
+  std::atomic<NodeId> lost_as_{0};
   Time without_memory_until_ = Time::max();
 };
 

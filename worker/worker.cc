@@ -43,6 +43,7 @@ Config config_of(const Options& options, Config config) {
   config.rank = options.rank;
   config.workers = options.workers;
   config.servers = options.servers;
+  config.former = options.former;
   config.rendezvous_timeout = options.rendezvous_timeout;
   config.operation_timeout = options.operation_timeout;
   return config;
@@ -265,6 +266,7 @@ Result<StepBegin> ProgramSteps::next() {
 }
 
 bool ProgramSteps::elastic() const { return worker_->impl_->standing().elastic(); }
+NodeId ProgramSteps::lost_as() const { return worker_->impl_->lost_as(); }
 
 Ticket ProgramSteps::listen(const Tensor& tensor, std::span<std::byte> target, int priority) {
   if (!target.empty()) {

@@ -53,7 +53,7 @@ void JobWatch::left(const Member& member) {
 
 void JobWatch::lost(const Member& member) {
   left(member);
-  if (member.role == Role::kWorker) lost_workers_.push_back(member.number());
+  if (member.role == Role::kWorker) loss_news_.push_back({.worker = member.number()});
 }
 
 void JobWatch::look(Time now) {
@@ -69,6 +69,13 @@ void JobWatch::look(Time now) {
     log(word.alarming ? Level::kWarning : Level::kInfo, "{}", word.text);
   }
   snapshot_.set_input(input_.workers());
+}
+
+bool JobWatch::comes_again(const Member& member) {
+  const bool was_lost = std::ranges::any_of(
+      loss_news_, [&](const LossNews& news) { return news.worker == member.number(); });
+  if (was_lost) loss_news_.push_back({.worker = member.number(), .is_back = true});
+  return was_lost;
 }
 
 }  // namespace stretto

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "common/config.h"
+#include "common/gathering.h"
 #include "scheduler/watch/input_watch.h"
 #include "scheduler/watch/overview.h"
 #include "scheduler/watch/snapshot.h"
@@ -29,8 +30,10 @@ class JobWatch {
   void left(const Member& member);
   /// The job goes on without it.
   void lost(const Member& member);
-  /// The numbers of the workers that this has been said of, in that order.
-  const std::vector<Rank>& lost_workers() const { return lost_workers_; }
+  /// It comes in. True if it was lost before, by its number.
+  bool comes_again(const Member& member);
+  /// What has been said of lost workers, in that order.
+  const std::vector<LossNews>& loss_news() const { return loss_news_; }
   /// Logs what people should know by now.
   void look(Time now);
 
@@ -51,7 +54,7 @@ class JobWatch {
   InputWatch input_;
   TraceSession trace_;
   Stacks stacks_;
-  std::vector<Rank> lost_workers_;
+  std::vector<LossNews> loss_news_;
 };
 
 }  // namespace stretto

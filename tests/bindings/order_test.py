@@ -11,7 +11,7 @@ jobs.use_packages()
 import torch  # pylint: disable=wrong-import-position
 
 import stretto.torch as st
-from stretto import session
+from stretto import done, session
 from stretto.torch import buckets, gradients
 
 LAYERS = 3
@@ -44,7 +44,7 @@ class Recorder:
         """Notes what travels, and how urgent it is."""
         if routes[0][0].called.startswith("Gradient."):
             self.sent.append((routes[0][0].called, priority))
-        return session.Done()
+        return done.Done()
 
     def note_span(self, *_):
         """Nobody traces."""

@@ -12,7 +12,7 @@ jobs.use_packages()
 
 import torch  # pylint: disable=wrong-import-position
 
-from stretto import session
+from stretto import done
 from stretto.torch import staging
 
 
@@ -44,7 +44,7 @@ class Staging(unittest.TestCase):
 
         def note():
             self.begun.append(name)
-            return session.Done()
+            return done.Done()
 
         return self.staging.send(torch.ones(3), torch.zeros(3), priority, begin or note)
 
@@ -85,7 +85,7 @@ class Staging(unittest.TestCase):
 
     def test_what_was_copied(self):
         tensor, buffer = torch.arange(6.0).view(2, 3).t(), torch.zeros(6)
-        ticket = self.staging.send(tensor, buffer, 0, session.Done)
+        ticket = self.staging.send(tensor, buffer, 0, done.Done)
         self.copies.may.release()
         ticket.wait()
         self.assertTrue(torch.equal(self.staging.bring(buffer).view(3, 2), tensor))

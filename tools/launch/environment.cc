@@ -123,15 +123,16 @@ std::string value_of(const Variables& variables, const std::string& name) {
   return found == variables.end() ? std::string() : found->second;
 }
 
-Duration dead_after(const Plan& plan, const Variables& inherited) {
-  std::string text = value_of(inherited, "STRETTO_DEAD_AFTER_S");
+Duration time_told(const Plan& plan, const Variables& inherited, const std::string& variable,
+                   Duration otherwise) {
+  std::string text = value_of(inherited, variable);
   for (const auto& [name, value] : plan.added_environment) {
-    if (name == "STRETTO_DEAD_AFTER_S") text = value;
+    if (name == variable) text = value;
   }
   double parsed = 0;
   const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), parsed);
   const bool read = error == std::errc() && stop == text.data() + text.size();
-  if (!read || !(parsed > 0) || parsed > 86400) return JobSettings().dead_after;
+  if (!read || !(parsed > 0) || parsed > 86400) return otherwise;
   return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(parsed));
 }
 

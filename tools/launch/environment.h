@@ -16,8 +16,10 @@ using Variables = std::map<std::string, std::string>;
 /// A variable's value; empty if it is not set.
 std::string value_of(const Variables& variables, const std::string& name);
 
-/// STRETTO_DEAD_AFTER_S of a job's members; the default if it is none that they will take.
-Duration dead_after(const Plan& plan, const Variables& inherited);
+/// What a variable of seconds says to a job's members; the other time if it is none that they will
+/// take.
+Duration time_told(const Plan& plan, const Variables& inherited, const std::string& variable,
+                   Duration otherwise);
 
 /// Where the job meets, and what lets a process in.
 struct Rendezvous {

@@ -42,6 +42,14 @@ std::string GoingOn::take_word(JobEvidence& evidence, std::size_t member, Time n
                      witness.exit ? witness.exit->text() : "is lost");
 }
 
+std::string GoingOn::take_back(JobEvidence& evidence, std::size_t member) {
+  Witness& witness = evidence.members.at(member);
+  if (!witness.forgiven || !evidence.is_alive(member)) return {};  // The next word is of its end.
+  witness.forgiven = false;
+  ends_by_.erase(member);
+  return fmt::format("{} is in the job again", label_of(witness.member));
+}
+
 void GoingOn::take_guests(JobEvidence& evidence, std::uint32_t guests, Time now) {
   evidence.guests = guests;
   guests_until_ = now + word_;
@@ -80,8 +88,9 @@ std::vector<std::size_t> GoingOn::overdue(const JobEvidence& evidence, Time now)
   std::vector<std::size_t> found;
   std::erase_if(ends_by_, [&](const auto& one) {
     const bool runs = evidence.is_alive(one.first);
-    if (runs && now >= one.second) found.push_back(one.first);
-    return !runs || now >= one.second;
+    const bool due = now >= one.second || is_done(evidence);
+    if (runs && due) found.push_back(one.first);
+    return !runs || due;
   });
   return found;
 }

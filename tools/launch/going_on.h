@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // GoingOn: without whom an elastic job goes on. Its scheduler says so, which has seen links end: a
 // worker's failure waits for that word as long as a scheduler may stand still, and one that is lost
-// and still runs has as long to end by itself as others have after a failure. Pure: evidence and
-// the time go in.
+// and still runs has time to come to the job again, or to end by itself. Pure: evidence and the time
+// go in.
 #pragma once
 
 #include <map>
@@ -20,12 +20,14 @@ class GoingOn {
  public:
   /// `elastic`: jobs of fixed size wait for no word.
   GoingOn(const Limits& limits, bool elastic)
-      : patience_(limits.settle), word_(limits.word), elastic_(elastic) {}
+      : patience_(limits.again), word_(limits.word), elastic_(elastic) {}
 
   /// This member has ended or was lost, in a job that had come together.
   void await_word(JobEvidence& evidence, std::size_t member, Time now) const;
   /// The word has come: what the user should read of it, if it is news.
   std::string take_word(JobEvidence& evidence, std::size_t member, Time now);
+  /// It has come to the job again, and is as others are: what the user should read of it.
+  std::string take_back(JobEvidence& evidence, std::size_t member);
   /// So many workers are in that were started elsewhere. Where all that were started here have
   /// ended the job lasts as long as that is said again and again.
   void take_guests(JobEvidence& evidence, std::uint32_t guests, Time now);
@@ -35,7 +37,7 @@ class GoingOn {
   /// A worker is lost for good: who is to be started for it, if somebody is left.
   static std::optional<std::size_t> spare(const JobEvidence& evidence);
 
-  /// Who still runs though the job has gone on without it for long.
+  /// Who still runs though the job has gone on without it for long, or is done.
   std::vector<std::size_t> overdue(const JobEvidence& evidence, Time now);
   /// When look() or overdue() may find something.
   std::optional<Time> deadline(const JobEvidence& evidence) const;

@@ -103,7 +103,12 @@ Result<Job> settled(Plan plan, const Variables& inherited) {
   }
   if (Status status = fit_to_slots(plan, inherited); !status.ok()) return status;
   // A scheduler that stands still for less than the dead time is not lost, and speaks again.
-  plan.limits.word = dead_after(plan, inherited) + 1s;
+  plan.limits.word =
+      time_told(plan, inherited, "STRETTO_DEAD_AFTER_S", JobSettings().dead_after) + 1s;
+  // It tries for as long as who begins does.
+  plan.limits.again =
+      plan.limits.word +
+      time_told(plan, inherited, "STRETTO_RENDEZVOUS_TIMEOUT_S", Config().rendezvous_timeout);
   std::error_code error;
   if (!plan.log_directory.empty()) {
     plan.log_directory = std::filesystem::absolute(plan.log_directory, error).string();

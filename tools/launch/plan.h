@@ -27,6 +27,7 @@ struct Limits {
   Duration start = 60s;        ///< For the scheduler to say where it listens.
   Duration settle = 3s;        ///< After the first failure, for the others to end by themselves.
   Duration word = 6s;          ///< For a scheduler that runs to say that the job goes on.
+  Duration again = 66s;        ///< For a worker that is lost and runs to come to the job again.
   Duration drain = 10s;        ///< After the last worker, for servers and scheduler to end.
   Duration apart = 1s;         ///< Instead of both, while the job has not come together.
   Duration absence = 5s;       ///< While others wait for who has ended without coming.

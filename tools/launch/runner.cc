@@ -181,12 +181,14 @@ void Runner::on_ready(std::string_view text) {
   const std::size_t end = text.find('\n');
   if (scheduler_.port != 0) {  // It has said where it listens.
     const std::optional<Gathering> gathering = gathering_named(text.substr(0, end));
-    const std::optional<Rank> lost = loss_named(text.substr(0, end));
+    const std::optional<LossNews> news = loss_news_in(text.substr(0, end));
     if (gathering) react(supervisor_.on_gathering(*gathering, clock_.now()));
-    const auto member = std::ranges::find(members_, JobMember{Role::kWorker, lost.value_or(0)});
-    if (lost && member != members_.end()) {
+    const Rank number = news ? news->worker : 0;
+    const auto member = std::ranges::find(members_, JobMember{Role::kWorker, number});
+    if (news && member != members_.end()) {
       const auto index = static_cast<std::size_t>(member - members_.begin());
-      react(supervisor_.on_going_on_without(index, clock_.now()));
+      react(news->is_back ? supervisor_.on_back(index)
+                          : supervisor_.on_going_on_without(index, clock_.now()));
     }
     const std::optional<std::uint32_t> guests = guests_named(text.substr(0, end));
     if (guests) react(supervisor_.on_guests(*guests, clock_.now()));

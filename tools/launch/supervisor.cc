@@ -111,6 +111,14 @@ Reaction Supervisor::on_going_on_without(std::size_t member, Time now) {
   return reaction;
 }
 
+Reaction Supervisor::on_back(std::size_t member) {
+  Reaction reaction;
+  if (std::string news = going_on_.take_back(evidence_, member); !news.empty()) {
+    reaction.notes.push_back(std::move(news));
+  }
+  return reaction;
+}
+
 Reaction Supervisor::on_guests(std::uint32_t guests, Time now) {
   going_on_.take_guests(evidence_, guests, now);
   return on_time(now);

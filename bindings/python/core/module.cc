@@ -81,6 +81,7 @@ void bind_values(py::module_& module) {
       .def_readwrite("scheduler", &Options::scheduler)
       .def_readwrite("token", &Options::token)
       .def_readwrite("rank", &Options::rank)
+      .def_readwrite("former", &Options::former)
       .def_readwrite("workers", &Options::workers)
       .def_readwrite("servers", &Options::servers)
       .def_property(
@@ -118,6 +119,7 @@ void bind_worker(py::module_& module) {
       .def_property_readonly("rank", &PyWorker::rank)
       .def_property_readonly("size", &PyWorker::size)
       .def_readonly("elastic", &PyWorker::elastic)
+      .def_property_readonly("lost_as", &lost_as)
       .def("declare", &declare, py::arg("name"), py::arg("dtype"), py::arg("elements"),
            py::arg("mode") = "sync", py::arg("bound") = 0, py::arg("rule") = "sum",
            py::arg("deterministic") = false, py::arg("codec") = py::none(), py::arg("bulk") = false,

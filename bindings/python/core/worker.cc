@@ -203,6 +203,8 @@ std::pair<std::uint32_t, bool> next_step(PyWorker& worker) {
   return {begins.newcomers, begins.comes_in};
 }
 
+NodeId lost_as(PyWorker& worker) { return ProgramSteps(worker.worker()).lost_as(); }
+
 PyTicket listen(PyWorker& worker, const Tensor& tensor, Memory target, int priority,
                 py::object owner) {
   worker.process().refuse_others();

@@ -116,6 +116,8 @@ class PyWorker {
 /// A step of the program's begins: how many workers take part from it on that did not before, and
 /// whether this is one of them.
 std::pair<std::uint32_t, bool> next_step(PyWorker& worker);
+/// ProgramSteps::lost_as().
+NodeId lost_as(PyWorker& worker);
 /// Takes part in a round without a share.
 PyTicket listen(PyWorker& worker, const Tensor& tensor, Memory target, int priority,
                 pybind11::object owner);

@@ -45,6 +45,7 @@ class Options:
     scheduler: str
     token: str
     rank: int
+    former: int
     workers: int
     servers: int
     rendezvous_timeout: float
@@ -75,6 +76,8 @@ class Worker:
     def size(self) -> int: ...
     @property
     def elastic(self) -> bool: ...
+    @property
+    def lost_as(self) -> int: ...
     def declare(
         self, name: str, dtype: str, elements: int, mode: str = "sync", bound: int = 0,
         rule: str = "sum", deterministic: bool = False, codec: Optional[str] = None,

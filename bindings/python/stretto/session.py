@@ -22,37 +22,6 @@ from stretto import _core, environment, errors, interrupts, notices
 _LAST_PATIENCE_S = 10.0  # As a C++ Worker's that is destroyed.
 
 
-class Done:
-    """The ticket of an exchange with nobody."""
-
-    def wait(self):
-        """Returns at once."""
-
-    def wait_for(self, seconds):
-        """True: it has ended."""
-        del seconds
-        return True
-
-    def done(self):
-        """True."""
-        return True
-
-    def set_priority(self, priority):
-        """Changes nothing: it has ended."""
-
-    def set_deadline(self, seconds_from_now):
-        """Changes nothing: it has ended."""
-
-    def pause(self):
-        """Changes nothing: it has ended."""
-
-    def resume(self):
-        """Changes nothing: it has ended."""
-
-    def cancel(self):
-        """Changes nothing: it has ended."""
-
-
 class Scope(NamedTuple):
     """What makes the names of a thing other than those of its like, and the same at all workers."""
 
@@ -65,8 +34,9 @@ class Session:
     """Thread: any. Every exchange is a call on the same names at all workers, in any order of
     names, but for one name in the same order."""
 
-    def __init__(self, place):
+    def __init__(self, place, former=0):
         self.place = place
+        self._former = former  # Who this process was in the job that has lost it.
         self.joined_in_s = 0.0
         self._worker = None
         self._job = None
@@ -184,6 +154,23 @@ class Session:
         return self.place.alone or self.is_new
 
     @property
+    def lost_as(self):
+        """Not 0 if the job, which is elastic, goes on without this worker: who it was there."""
+        return 0 if self._worker is None else self._worker.lost_as
+
+    def successor(self):
+        """This process in the same job again, as a newcomer. Raises what prevents it."""
+        worker, self._worker, self._left = self._worker, None, True
+        former = worker.lost_as
+        del worker  # It listens where the next one will.
+        place = dataclasses.replace(self.place, rank=-1, late=True)
+        after = Session(place, former)
+        after.has_state, after.step_scope = self.has_state, self.step_scope
+        after.told_of_loss, after.alike = self.told_of_loss, self.alike
+        after.optimizers, after.modules, after.apart = self.optimizers, self.modules, self.apart
+        return after
+
+    @property
     def has_joined(self):
         """True once it is in the job."""
         return self._worker is not None
@@ -222,6 +209,7 @@ class Session:
         options.workers = self.place.size
         options.servers = self.place.servers
         options.rank = self.place.rank
+        options.former = self._former
         worker = _core.Worker.join(options)
         self.joined_in_s = time.monotonic() - started
         self.place = dataclasses.replace(self.place, rank=worker.rank)
@@ -460,6 +448,13 @@ def begin(lazy=True, resumed=False):
         interrupts.tell_in_one_line()
     if not lazy:
         _current.barrier()
+
+
+def come_again():
+    """This process is a worker again of the elastic job that has lost it. Raises what prevents
+    it."""
+    global _current
+    _current = current().successor()
 
 
 def end(patience=None):

@@ -43,6 +43,12 @@ class ProgramSteps {
   /// The job goes on without workers that leave it or are lost, and takes others in.
   bool elastic() const;
 
+  /// Not 0 once an elastic job has lost this worker, or it the job, though its process lives: its
+  /// link was away for longer than STRETTO_DEAD_AFTER_S, or it was stopped. All its operations end
+  /// with errors then. The process may come in again: destroy the Worker, and join another with
+  /// this as Options::former. It comes in before a step, as newcomers do.
+  NodeId lost_as() const;
+
   /// This worker takes part in the tensor's next round without a share, as who lacks parameters
   /// yet: means are by the others alone, and ValueInfo::contributors does not count it. `target`
   /// receives the round's value; if it is empty none comes, and the ticket ends as that of a push

@@ -188,6 +188,9 @@ struct Options {
   std::int64_t rank = -1;     ///< -1: the scheduler chooses.
   std::uint32_t workers = 1;  ///< World size; refused if the scheduler was told another.
   std::uint32_t servers = 1;  ///< The same of servers.
+  /// ProgramSteps::lost_as() of the worker that this process was, if it comes to its job again: it
+  /// is the same number to people. kSchedulerLost soon, where nobody listens any more.
+  NodeId former = 0;
   /// How long join() waits for the others. All members should have the same.
   Duration rendezvous_timeout = std::chrono::seconds(60);
   /// How long any operation, declare() and barrier() may take. The default is longer than the 300 s

@@ -5,7 +5,7 @@ import hashlib
 import numbers
 import torch
 
-from stretto import errors, session
+from stretto import done, errors, session
 from stretto.torch import ways, wire
 
 _MOST_URGENT = 2**31 - 1
@@ -103,7 +103,7 @@ def begin_reduce(tensor, output, name, rule, priority, codec=None, compared=True
             now.declare(name, wire.NAMES[wire.type_on_wire(tensor)], 0, shape=shape)
         if output is not tensor:
             output.copy_(tensor)
-        return Handle(session.Done(), output)
+        return Handle(done.Done(), output)
     buffer = None
     if kind is None or not (output is tensor or wire.goes_as_it_is(output)):
         buffer = wire.flat_buffer(tensor)
@@ -141,7 +141,7 @@ def begin_broadcast(tensor, root, name, compared=True):
     now = session.current()
     if now.alone:
         _check_root(root, now.seats)
-        return Handle(session.Done(), tensor)
+        return Handle(done.Done(), tensor)
     direct = tensor.device.type == "cpu" and tensor.is_contiguous()
     data = tensor.detach() if direct else tensor.detach().to("cpu").contiguous()
 
@@ -153,7 +153,7 @@ def begin_broadcast(tensor, root, name, compared=True):
         _check_root(root, now.seats)
         store(from_root(root, name,
                         lambda is_root: begin_copy(data, root, is_root, name, compared).wait()))
-        return Handle(session.Done(), tensor)
+        return Handle(done.Done(), tensor)
     _check_root(root, now.size)
     copy = begin_copy(data, root, now.rank == root, name, compared)
     return Handle(copy, tensor, None if direct else lambda: store(data))
@@ -173,7 +173,7 @@ def begin_copy(data, root, is_root, name, compared=True):
         kind, elements = "u8", data.numel() * data.element_size()  # Its shape names the type.
     declared = now.declare(name, kind, elements, shape=shape)
     if elements == 0:
-        return Handle(session.Done(), data)
+        return Handle(done.Done(), data)
     return Handle(now.broadcast(declared, data.data_ptr(), declared.bytes, root, data), data)
 
 
@@ -184,7 +184,7 @@ def _begin_sum_of_root(data, is_root, name, shape):
     declared = session.current().declare(name, "u8", flat.numel(),
                                          shape=f"{wire.type_name(data)} {shape}".strip())
     if flat.numel() == 0:
-        return Handle(session.Done(), result)
+        return Handle(done.Done(), result)
     source = flat if is_root else torch.zeros_like(flat)
     target = wire.as_bytes(result)
     route = (declared, source.data_ptr(), target.data_ptr(), declared.bytes)

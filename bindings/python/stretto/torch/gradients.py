@@ -20,7 +20,7 @@ import weakref
 
 import torch
 
-from stretto import environment, errors, notices, session
+from stretto import environment, errors, notices, returning, session
 from stretto.torch import agreement, buckets, exchange, on_loss, staging, wire
 from stretto.torch import compression as compressions
 
@@ -111,6 +111,7 @@ class GradientExchange:
         self._agreement = None  # That all do alike; asked for at the first gradient in a job.
         self._held = collections.deque()  # Buckets that are ready to be sent, until that is known.
         self._layouts = None  # The same, while some gradient may still turn out to be sparse.
+        self._heard = None  # Within backward: the job has lost this worker.
         self.enabled = True
         # Weakly, so that an optimizer that is dropped lets go of its parameters.
         call = weakref.WeakMethod(self._on_gradient)
@@ -182,8 +183,16 @@ class GradientExchange:
     # ---- out
 
     def _on_gradient(self, slot):
-        if not self.enabled:
+        if not self.enabled or self._heard is not None:
             return
+        try:
+            self._take(slot)
+        except errors.Error as error:
+            if not returning.between_steps(error):
+                raise
+            self._heard = error  # Backward goes on, and synchronize() makes the step.
+
+    def _take(self, slot):
         if not self._begun:
             self._loss.begin_step(self._scope)
         if self._is_alone():
@@ -328,7 +337,28 @@ class GradientExchange:
 
     def synchronize(self):
         """Sends what has not been sent, and waits until every gradient is the mean over all
-        workers. Raises what went wrong."""
+        workers. Raises what went wrong. If an elastic job has lost this worker, it comes again
+        first, and the means are those of the step in which it does."""
+        while True:
+            try:
+                return self._synchronize()
+            except errors.Error as error:
+                if not returning.between_steps(error):
+                    raise
+                returning.come_again(error)
+
+    def forget_step(self):
+        """Nothing is in flight any more, and backward has brought nothing: the job that the step
+        was of has lost this worker."""
+        self._heard, self._agreement, self._layouts = None, None, None
+        self._held.clear()
+        self._sent, self._begun = 0, False
+        for bucket in self._buckets:
+            bucket.ticket, bucket.source, bucket.is_sent, bucket.ready = None, None, False, 0
+        for slot in self._slots:
+            slot.passes = 0
+
+    def _synchronize(self):
         self.send_missing()
         for bucket in self._buckets:
             if bucket.is_sent:
@@ -348,6 +378,8 @@ class GradientExchange:
 
     def send_missing(self):
         """Sends what has not been sent: what backward has not brought, as zeros."""
+        if self._heard is not None:
+            raise self._heard
         if not self._begun:
             self._loss.begin_step(self._scope)
         self._begun = False

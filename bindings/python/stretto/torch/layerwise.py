@@ -9,7 +9,7 @@ import weakref
 
 import torch
 
-from stretto import leaving
+from stretto import errors, leaving, returning
 from stretto.torch import synchronous
 
 
@@ -30,7 +30,8 @@ class Layerwise(synchronous.Synchronous):
         self._stretto_end_synchronized()
         if not self._stretto_should_synchronize:
             return self._stretto_step()
-        self._stretto_exchange.send_missing()
+        if not self._stretto_sent():
+            return None
         # Options may change before the step ends: a schedule's next rate is for the next one.
         self._stretto_groups = [dict(group) for group in self.param_groups]
         self._stretto_places = {parameter: (index, place)
@@ -43,6 +44,22 @@ class Layerwise(synchronous.Synchronous):
         self._stretto_apply(self._stretto_unseen)
         leaving.leave_if_told()
         return None
+
+    def _stretto_sent(self):
+        # False if the job has lost this worker, and it comes again: it gets by its next gradient
+        # what the others have, and makes no step before.
+        try:
+            self._stretto_exchange.send_missing()
+        except errors.Error as error:
+            self._stretto_return(error)
+            return False
+        return True
+
+    def _stretto_return(self, error):
+        if not returning.between_steps(error):
+            raise error
+        self._stretto_pending.clear()
+        returning.come_again(error)
 
     def synchronize(self):
         """Ends a step that has begun, and waits for the gradients of all workers that backward has
@@ -84,7 +101,10 @@ class Layerwise(synchronous.Synchronous):
             if parameter not in self._stretto_pending:
                 continue
             ready = self._stretto_exchange.bucket_of(parameter)
-            self._stretto_exchange.wait_for([parameter])
+            try:
+                self._stretto_exchange.wait_for([parameter])
+            except errors.Error as error:
+                return self._stretto_return(error)
             for other in ready:
                 self._stretto_pending.pop(other, None)
             self._stretto_step_only(ready)

@@ -7,7 +7,7 @@ from typing import Any, Iterator, Optional, Sequence, Type
 
 import torch
 
-from stretto import leaving, notices, session
+from stretto import errors, leaving, notices, returning, session
 from stretto.torch import agreement, broadcasting, gradients, ways
 from stretto.torch import compression as compressions
 
@@ -75,9 +75,17 @@ class DistributedDataParallel(torch.nn.Module):
             if self._is_first and self.training:
                 leaving.leave_if_told()  # The step before has ended.
         if self.broadcast_buffers and self.training and not session.current().alone:
+            self._broadcast_buffers()
+        return self.module(*inputs, **options)
+
+    def _broadcast_buffers(self):
+        try:
             broadcasting.begin_together(agreement.in_order(self.module.named_buffers()), 0,
                                         f"Buffer.{self._scope}")()
-        return self.module(*inputs, **options)
+        except errors.Error as error:
+            if not returning.between_steps(error):
+                raise
+            returning.come_again(error)  # It gets them by its next gradient.
 
     def _check_parameters(self):
         for name, parameter in self.module.named_parameters():

@@ -7,7 +7,7 @@ import weakref
 
 import torch
 
-from stretto import _core, errors, leaving, session
+from stretto import _core, errors, leaving, returning, session
 from stretto.torch import agreement, exchange, newcomers, synchronous
 
 
@@ -169,8 +169,18 @@ class Stale(synchronous.Wrapped):
     """What such an optimizer can do besides."""
 
     def step(self, closure=None):
-        """A step of this worker: by its own gradients, on what the others have done so far."""
+        """A step of this worker: by its own gradients, on what the others have done so far. If an
+        elastic job has lost this worker, the step is that by which it comes again."""
         synchronous.check_parameters(self, self._stretto_exchange)
+        while True:
+            try:
+                return self._stretto_step(closure)
+            except errors.Error as error:
+                if not returning.between_steps(error):
+                    raise
+                returning.come_again(error)
+
+    def _stretto_step(self, closure):
         comes_in = self._stretto_exchange.begin()
         if closure is not None and self._stretto_exchange.compensates:
             raise ValueError("lr_rule 'compensated' takes no closure: it corrects gradients that "

@@ -4,7 +4,7 @@
 import functools
 from typing import Any, Callable
 
-from stretto import errors
+from stretto import errors, returning
 from stretto.torch.elastic.errors import HostsUpdatedInterrupt
 
 
@@ -18,7 +18,8 @@ def run(func: Callable[..., Any]) -> Callable[..., Any]:
     """Decorates a function whose first argument is a State. Before each call the state becomes that
     of rank 0, unless all have the same already. The function is called again, after
     state.on_reset(), when it ends by HostsUpdatedInterrupt; and from what was committed last, when
-    it ends by MembersChanged or by HorovodInternalError itself."""
+    it ends by MembersChanged or by HorovodInternalError itself, or because an elastic job has lost
+    this worker, whose process lives: it joins the job again first."""
 
     @functools.wraps(func)
     def wrapper(state, *arguments, **options):
@@ -31,10 +32,14 @@ def run(func: Callable[..., Any]) -> Callable[..., Any]:
             except HostsUpdatedInterrupt as interrupt:
                 skip_sync = interrupt.skip_sync
             except errors.Error as error:
-                if not _may_go_on(error):
+                if returning.may_return(error):
+                    returning.come_again(error)
+                    state.restore()
+                elif _may_go_on(error):
+                    state.restore()
+                    state.attend()
+                else:
                     raise
-                state.restore()
-                state.attend()
                 skip_sync = False
             state.on_reset()
 

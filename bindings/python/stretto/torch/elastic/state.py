@@ -32,6 +32,7 @@ class State:
         self._reset_callbacks: List[Callable[[], None]] = []
         self._session: Any = None
         self._label = ""
+        self._scope: Any = None
         self._seats: Optional[List[int]] = None  # Of those who are in, as all know.
         if session.is_initialized():
             session.current().has_state = True
@@ -86,9 +87,14 @@ class State:
                 sampler.divide(self._seats)
 
     def _follow(self, now):
-        if self._session is not now:
-            self._session, self._seats = now, None
-            self._label = now.new_scope("state").prefix
+        if self._session is now:
+            return
+        self._session, self._seats = now, None
+        if self._scope is not None and now.came_late:
+            now.keep_scope(self._scope)  # It is the job of before.
+        else:
+            self._scope = now.new_scope("state")
+        self._label = self._scope.prefix
 
     def _meet(self, now, came):
         # Others come in, or this one does: all know then who is in, and what was processed.

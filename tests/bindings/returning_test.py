@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A worker whose process lives comes again to the elastic job that has lost it, by itself
+(returning_worker.py)."""
+
+import os
+import re
+import signal
+import tempfile
+import unittest
+
+import jobs
+
+DEAD_AFTER_S = 1.0
+APART = ("bounded", "async", "eager_async")  # Workers are not in step.
+
+
+class Returning(jobs.PythonTest):
+
+    def returns(self, way, flags=()):
+        """Worker 1 of three is stopped until the others have gone on, and is woken then. What all
+        end with."""
+        with tempfile.TemporaryDirectory() as folder:
+            until = os.path.join(folder, "stop")
+            job = self.python("returning_worker.py", way, until, workers="1:3", flags=flags,
+                              STRETTO_DEAD_AFTER_S=DEAD_AFTER_S)
+            for number in range(3):
+                job.expect(rf"\[worker {number}\] step \d+ rank {number} of 3$",
+                           jobs.TORCH_PATIENCE)
+            stopped = job.member("worker 1")
+            os.kill(stopped, signal.SIGSTOP)
+            job.expect(r"\[worker 0\] step \d+ rank \d of 2$")
+            os.kill(stopped, signal.SIGCONT)
+            job.expect(r"\[worker 1\] stretto: this worker is in the job again")
+            job.expect(r"\[worker 1\] step \d+ rank \d of 3$")
+            step = job.expect(r"\[worker 0\] step (\d+) rank \d of 3$").group(1)
+            with open(until + ".new", "w", encoding="ascii") as file:
+                file.write(str(int(step) + 400) if way in APART else "")
+            os.rename(until + ".new", until)
+            self.assertEqual(job.end(), 0, job.output())
+            self.assertIn("worker 1 is in the job again", job.lines_of("launcher"))
+            ends = re.findall(r"done at (\S+)", job.output())
+            self.assertEqual(len(ends), 3, job.output())
+            if way not in APART:
+                self.assertEqual(len(set(ends)), 1, job.output())
+            self.assert_nobody_left()
+            return job
+
+    def test_an_unchanged_loop(self):
+        self.returns("loop")
+
+    def test_with_more_than_comes_at_once(self):
+        self.returns("heal")
+
+    def test_steps_that_do_not_wait(self):
+        self.returns("layerwise")
+
+    def test_a_module_with_an_unwrapped_optimizer(self):
+        self.returns("parallel")
+
+    def test_modes_other_than_sync(self):
+        for mode in ("eager", "bounded", "async", "eager_async"):
+            with self.subTest(mode):
+                self.returns(mode)
+
+    def test_a_program_with_a_state(self):
+        job = self.returns("state")
+        self.assertEqual(len(set(re.findall(r"made (\d+) steps", job.output()))), 1, job.output())
+
+
+if __name__ == "__main__":
+    unittest.main()
