@@ -24,7 +24,8 @@ class AmongElastic(unittest.TestCase):
             optimizer.step()
         with self.assertRaisesRegex(errors.Unsupported, wanted):
             st.push_pull(torch.ones(3), "refused", exchange="ring")
-        self.assertEqual(st.push_pull(torch.ones(1), "served", average=False).item(), st.size())
+        # Who is done may have left when the other one looks.
+        self.assertEqual(st.push_pull(torch.ones(1), "served", average=False).item(), 2)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,8 @@ once; "layerwise", with model=; or in another mode than sync), by a wrapped modu
 that is not ("parallel"), or with a state ("state").
 
 All train until a file is there; that is known by a parameter of its own, whose mean gradient is not
-0 any more then. Where workers are not in step they train until the step that the file names."""
+0 any more then. Where workers are not in step they train until Adam has made as many steps as the file
+names."""
 
 import hashlib
 import itertools
@@ -17,7 +18,7 @@ import stretto.torch as st
 from stretto import session
 
 way, until = sys.argv[1:]
-is_apart = way in ("bounded", "async", "eager_async")
+is_apart = way in ("eager", "bounded", "async", "eager_async")
 st.init()
 number = os.environ["STRETTO_RANK"]
 
@@ -53,7 +54,7 @@ def wrapped(model):
     if way == "parallel":
         return adam, st.DistributedDataParallel(model)
     st.broadcast_parameters(model.state_dict(), root_rank=0)
-    mode = way if is_apart or way == "eager" else "sync"
+    mode = way if is_apart else "sync"
     return st.DistributedOptimizer(adam, model.named_parameters(), mode=mode,
                                    model=model if way == "layerwise" else None), model
 
@@ -68,6 +69,13 @@ def one_step(model, called, optimizer, step):
     if step % 20 == 0 and session.current().healing is None:
         print(f"step {step} rank {st.rank()} of {st.size()}", flush=True)
     return bool(told if is_apart else model.stops.weight.item())
+
+
+def steps_of(model, optimizer):
+    """That Adam has made; of who has come again, those of the worker whose state it got, and the
+    one without an update by which it came."""
+    state = optimizer.state.get(model.layer.weight)
+    return (int(state["step"]) if state else 0) + session.current().came_late
 
 
 def digest(model):
@@ -95,7 +103,8 @@ if way == "state":
     print(f"made {state.step} steps", flush=True)
 else:
     for count in itertools.count():
-        if one_step(trained, module, stepping, count):
+        at = steps_of(trained, stepping) if is_apart else count
+        if one_step(trained, module, stepping, at):
             break
     stepping.finish() if way != "parallel" else None
 print(f"done at {digest(trained)}", flush=True)
