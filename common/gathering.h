@@ -32,8 +32,8 @@ constexpr std::optional<Gathering> gathering_named(std::string_view line) {
   return std::nullopt;
 }
 
-/// And of an elastic job, after all have come: it goes on without this worker; or its process, which
-/// has lived on, comes to the job again.
+/// And of an elastic job, after all have come: it goes on without this worker; or its process,
+/// which has lived on, comes to the job again.
 inline constexpr std::string_view kLossBegin = "the job goes on without worker ";
 inline constexpr std::string_view kReturnBegin = "again there comes worker ";
 /// How many are in that its launcher has not started; said again and again while there are any.

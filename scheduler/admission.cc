@@ -152,7 +152,8 @@ Rank Admission::free_number(const Join& join) const {
   const std::int64_t wanted = join.rank;
   const bool is_new = wanted >= static_cast<std::int64_t>(workers()) && wanted < kMaxNodes;
   const bool is_known = join.former != 0 && wanted >= 0 && wanted < kMaxNodes;
-  if ((is_new || is_known) && !numbers_.contains(static_cast<Rank>(wanted))) return static_cast<Rank>(wanted);
+  if ((is_new || is_known) && !numbers_.contains(static_cast<Rank>(wanted)))
+    return static_cast<Rank>(wanted);
   const Rank least = workers() + config_.restarts;
   const Rank beyond = numbers_.empty() ? 0 : *numbers_.rbegin() + 1;
   return std::max(least, beyond);

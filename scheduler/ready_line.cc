@@ -34,7 +34,8 @@ void ReadyLine::step(Duration wait) {
 void ReadyLine::tell_losses() {
   const std::vector<LossNews>& lost = changes_->losses();
   while (told_losses_ < lost.size()) {
-    const Said said = say(fmt::format("{}{}", begin_of(lost[told_losses_]), lost[told_losses_].worker));
+    const Said said =
+        say(fmt::format("{}{}", begin_of(lost[told_losses_]), lost[told_losses_].worker));
     if (said == Said::kNever) return close();
     if (said == Said::kNotYet) return;
     ++told_losses_;

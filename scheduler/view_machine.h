@@ -84,8 +84,8 @@ class ViewMachine {
   SlotTable slots_;
   View view_;
   View next_;
-  std::set<NodeId> changed_;            // From one to the other,
-  std::map<NodeId, std::string> lost_;  // and of them those that were lost, with the cause.
+  std::set<NodeId> changed_;                // From one to the other,
+  std::map<NodeId, std::string> lost_;      // and of them those that were lost, with the cause.
   std::map<NodeId, Rank> numbers_of_lost_;  // So far.
   bool fenced_ = false;  // Frames that follow the view before must not be taken any more.
   std::set<NodeId> linked_;

@@ -213,8 +213,8 @@ bool Membership::on_broken(LinkId link, const Status& why) {
     return true;
   }
   lose_touch(Status(Code::kSchedulerLost, fmt::format("the link to the scheduler at {} broke: {}",
-                                                config_.scheduler, why.cause()))
-           .with_peer("scheduler"));
+                                                      config_.scheduler, why.cause()))
+                 .with_peer("scheduler"));
   return true;
 }
 
@@ -293,9 +293,9 @@ void Membership::watch_scheduler(Time now) {
   if (now - last_heard_ > settings().dead_after) {
     lose_touch(
         Status(Code::kSchedulerLost,
-                fmt::format("nothing heard of the scheduler at {} for {:.1f} s", config_.scheduler,
-                            std::chrono::duration<double>(now - last_heard_).count()))
-             .with_peer("scheduler"));
+               fmt::format("nothing heard of the scheduler at {} for {:.1f} s", config_.scheduler,
+                           std::chrono::duration<double>(now - last_heard_).count()))
+            .with_peer("scheduler"));
   }
 }
 

@@ -112,9 +112,9 @@ class Membership {
   std::uint64_t job_ = 0;
   LinkId link_ = 0;
   bool cut_off_ = false;
-  Status last_break_;           // Why the last attempt to connect failed.
+  Status last_break_;                 // Why the last attempt to connect failed.
   Time refused_since_ = Time::max();  // Of attempts to connect again: nobody listens there.
-  Time deadline_;      // Of greeting, rendezvous or leaving.
+  Time deadline_;                     // Of greeting, rendezvous or leaving.
   Time retry_at_;
   Time last_heard_;
   Heartbeats heartbeats_;

@@ -85,52 +85,79 @@ std::uint64_t digest_of(std::uint64_t before, const std::vector<std::int64_t>& s
   return before;
 }
 
-void run() {
+// What a worker has, also after its job has lost it and it has come again.
+struct Training {
+  Training(std::size_t size, std::uint32_t self)
+      : number(self), mine(size), apart(size), last(size), sums(size, self) {}
+
+  const std::uint32_t number;
+  std::vector<std::int64_t> mine, apart, last;
+  std::array<std::uint64_t, 1> digest{};
+  Sums sums;
+  double longest_ms = 0;
+};
+
+// Who we were, if the job goes on without us.
+NodeId lost_or_exit(const ProgramSteps& steps, const Status& status) {
+  if (steps.lost_as() == 0) status.or_exit();
+  say("lost: " + status.cause());
+  return steps.lost_as();
+}
+
+// Until all stop. Not 0: the job has lost this worker, which was that one.
+NodeId train(Worker& worker, Training& own) {
   using Clock = std::chrono::steady_clock;
-  const auto number = static_cast<std::uint32_t>(
-      FLAGS_number >= 0 ? FLAGS_number : std::stol(process_environment()("STRETTO_RANK").value()));
-  Worker worker = Worker::join().or_exit();
   worker.on_view(
       [](const JobView& view) { say(fmt::format("view rank={} size={}", view.rank, view.size)); });
-  const auto elements = static_cast<std::size_t>(FLAGS_elements);
+  const std::size_t elements = own.mine.size();
   const Tensor tensor = worker.declare("sums", Dtype::kI64, elements).or_exit();
-  std::vector<std::int64_t> mine(elements);
-  std::vector<std::int64_t> apart(elements);
-  Sums sums(elements, number);
-  std::vector<std::int64_t> last(elements);
-  std::array<std::uint64_t, 1> digest{};
   StepState state(worker);
-  state.add("last", last);
-  state.add("digest", digest);
-  double longest_ms = 0;
+  state.add("last", own.last);
+  state.add("digest", own.digest);
   std::int64_t round = 0;
   for (bool stops = false; !stops;) {
-    const StepBegin begins = state.next().or_exit();
+    const Result<StepBegin> begun = state.next();
+    if (!begun.ok()) return lost_or_exit(state.steps(), begun.status());
+    const StepBegin begins = *begun;
     round = static_cast<std::int64_t>(begins.step);
     if (begins.newcomers > 0) {
       say(fmt::format("newcomers {} before round {}{}", begins.newcomers, round,
                       begins.comes_in ? ": us" : ""));
     }
-    mine.assign(elements, share_of(number, round));
-    mine.back() = ::access(FLAGS_until.c_str(), F_OK) == 0 ? 1 : 0;
+    own.mine.assign(elements, share_of(own.number, round));
+    own.mine.back() = ::access(FLAGS_until.c_str(), F_OK) == 0 ? 1 : 0;
     const bool in_place = round % 2 == 0;
-    std::vector<std::int64_t>& target = in_place ? mine : apart;
+    std::vector<std::int64_t>& target = in_place ? own.mine : own.apart;
     const auto before = Clock::now();
-    const Ticket ticket = worker.push_pull(tensor, mine, target);
-    ticket.wait().or_exit();
+    const Ticket ticket = worker.push_pull(tensor, own.mine, target);
+    const Status ended = ticket.wait();
+    if (!ended.ok()) return lost_or_exit(state.steps(), ended);
     const std::chrono::duration<double, std::milli> took = Clock::now() - before;
-    if (round > 1 && !begins.comes_in) longest_ms = std::max(longest_ms, took.count());
-    sums.check(target, round, ticket.info().contributors, round == 1 || begins.newcomers > 0);
-    digest[0] = digest_of(digest_of(digest[0], last), target);
-    last = target;
+    if (round > 1 && !begins.comes_in) own.longest_ms = std::max(own.longest_ms, took.count());
+    own.sums.check(target, round, ticket.info().contributors, round == 1 || begins.newcomers > 0);
+    own.digest[0] = digest_of(digest_of(own.digest[0], own.last), target);
+    own.last = target;
     stops = target.back() != 0;
     if (round % 5 == 0) say(fmt::format("round {}", round));
   }
   const JobView view = worker.on_view(nullptr);  // Before others leave.
   worker.barrier().or_exit();
   say(fmt::format("done rank={} size={} rounds={} digest={:x} longest_ms={:.1f}", view.rank,
-                  view.size, round, digest[0], longest_ms));
+                  view.size, round, own.digest[0], own.longest_ms));
   worker.leave().or_exit();
+  return 0;
+}
+
+void run() {
+  const auto number = static_cast<std::uint32_t>(
+      FLAGS_number >= 0 ? FLAGS_number : std::stol(process_environment()("STRETTO_RANK").value()));
+  Training own(static_cast<std::size_t>(FLAGS_elements), number);
+  Options options = Options::from_environment().or_exit();
+  do {
+    Worker worker = Worker::join(options).or_exit();
+    options.former = train(worker, own);
+    options.rank = -1;
+  } while (options.former != 0);
 }
 
 }  // namespace

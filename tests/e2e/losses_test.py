@@ -88,10 +88,19 @@ class Losses(cluster.ClusterTest):
         os.kill(job.members()["worker 1"], signal.SIGSTOP)
         job.expect(r"worker 1 is lost; the job goes on without it$")
         self.go_on(job, ("worker 0", "worker 2"))
-        job.expect(r"sent SIGKILL to worker 1$")
         self.stop()
         print(f"longest wait for a sum, with one that stands still: "
               f"{self.done(job, ('worker 0', 'worker 2'))} ms")
+        self.assertIn("sent SIGKILL to worker 1", job.lines_of("launcher"))
+
+    def test_one_that_stands_still_ends_when_another_is_started_for_it(self):
+        job = self.begin("2:3", flags=("--restarts", "1"), STRETTO_DEAD_AFTER_S=2)
+        os.kill(job.members()["worker 1"], signal.SIGSTOP)
+        job.expect(r"worker 1 is lost; the job goes on without it; worker 3 is started for it$")
+        job.expect(r"sent SIGKILL to worker 1$")
+        job.expect(r"\[worker 3\] newcomers 1 before round \d+: us$")
+        self.stop()
+        self.done(job, ("worker 0", "worker 2", "worker 3"))
 
     def test_lost_workers_are_replaced(self):
         """Rank 0 is one, and one that has come for another is the next."""
@@ -109,6 +118,21 @@ class Losses(cluster.ClusterTest):
         self.stop()
         print(f"longest wait for a sum, with two that are replaced: "
               f"{self.done(job, ('worker 1', 'worker 2', 'worker 4'))} ms")
+
+    def test_a_program_that_was_stopped_comes_again(self):
+        job = self.begin("1:3", STRETTO_DEAD_AFTER_S=3)
+        stopped = job.members()["worker 0"]
+        os.kill(stopped, signal.SIGSTOP)
+        job.expect(r"worker 0 is lost; the job goes on without it$")
+        self.go_on(job, ("worker 1", "worker 2"))
+        os.kill(stopped, signal.SIGCONT)
+        job.expect(r"\[worker 0\] lost: worker 0 is lost")
+        job.expect(r"\[worker 0\] newcomers 1 before round \d+: us$")
+        job.expect(r"worker 0 is in the job again$")
+        self.go_on(job, ("worker 1", "worker 2", "worker 0"))
+        self.stop()
+        self.done(job, ("worker 1", "worker 2", "worker 0"))
+        self.assertNotIn("SIGKILL", job.output())
 
     def join(self, job, number, token=None):
         """One of our own, that joins the job."""

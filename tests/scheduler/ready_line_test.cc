@@ -118,7 +118,7 @@ class ReadyLineElastic : public testing::Test {
     ASSERT_EQ(::pipe(ends_), 0);
     line_.emplace(
         ends_[1], agent_, [] { return Gathering::kComplete; }, clock_,
-        ReadyLine::Changes{.losses = [this]() -> const std::vector<Rank>& { return lost_; },
+        ReadyLine::Changes{.losses = [this]() -> const std::vector<LossNews>& { return lost_; },
                            .guests = [this] { return guests_; }});
     ASSERT_EQ(said(), "all are here\n");
   }
@@ -136,18 +136,26 @@ class ReadyLineElastic : public testing::Test {
   int ends_[2] = {-1, -1};
   ReadyIdle agent_;
   sim::VirtualClock clock_;
-  std::vector<Rank> lost_;
+  std::vector<LossNews> lost_;
   std::uint32_t guests_ = 0;
   std::optional<ReadyLine> line_;
 };
 
 TEST_F(ReadyLineElastic, SaysWithoutWhomTheJobGoesOn) {
-  lost_ = {2, 0};
-  EXPECT_EQ(said(), "the job goes on without worker 2\nthe job goes on without worker 0\n");
+  lost_ = {{.worker = 2}, {.worker = 0}, {.worker = 2, .is_back = true}};
+  EXPECT_EQ(said(),
+            "the job goes on without worker 2\nthe job goes on without worker 0\n"
+            "again there comes worker 2\n");
   EXPECT_EQ(said(), "-");
-  EXPECT_EQ(loss_named("the job goes on without worker 2"), 2U);
-  EXPECT_FALSE(loss_named("the job goes on without worker 2x"));
-  EXPECT_FALSE(loss_named("all are here"));
+  const std::optional<LossNews> lost = loss_news_in("the job goes on without worker 2");
+  ASSERT_TRUE(lost);
+  EXPECT_TRUE(lost->worker == 2 && !lost->is_back);
+  const std::optional<LossNews> back = loss_news_in("again there comes worker 3");
+  ASSERT_TRUE(back);
+  EXPECT_TRUE(back->worker == 3 && back->is_back);
+  EXPECT_FALSE(loss_news_in("the job goes on without worker 2x"));
+  EXPECT_FALSE(loss_news_in("again there comes worker "));
+  EXPECT_FALSE(loss_news_in("all are here"));
 }
 
 TEST_F(ReadyLineElastic, SaysAgainAndAgainHowManyGuestsThereAre) {

@@ -217,6 +217,39 @@ TEST_F(ViewMachineTest, WhoComesBeforeItsPlaceIsFreeMayComeAgain) {
   EXPECT_NE(only<Refuse>(on(Join{.role = Role::kServer, .host = "s:9"})), nullptr);
 }
 
+TEST_F(ViewMachineTest, WhoComesAgainHasItsNumber) {
+  config_.job.min_workers = 1;
+  gather(Sizing::kWorkers);
+  const NodeId first = workers_[0];
+  on(Lost{.node = first, .cause = "silent"});
+  on(TurnOver{});
+  const std::vector<ViewOrder> orders =
+      on(Join{.role = Role::kWorker, .host = "w:0", .former = first});
+  const auto* admitted = only<Admit>(orders);
+  ASSERT_NE(admitted, nullptr);
+  EXPECT_EQ(admitted->member.number(), 0U);
+  EXPECT_EQ(admitted->member.rank, 1U) << "the last one";
+  EXPECT_NE(admitted->member.node, first) << "it is another incarnation";
+  on(TurnOver{});
+  EXPECT_TRUE(view().find(admitted->member.node)->joining);
+}
+
+TEST_F(ViewMachineTest, WhoComesAgainFromElsewhereIsANewWorker) {
+  config_.job.min_workers = 1;
+  gather(Sizing::kWorkers);
+  on(Lost{.node = workers_[0], .cause = "silent"});
+  on(TurnOver{});
+  for (const NodeId former : {NodeId{4711}, workers_[1], servers_[0]}) {
+    const std::vector<ViewOrder> orders =
+        on(Join{.role = Role::kWorker, .host = "w:0", .former = former});
+    const auto* admitted = only<Admit>(orders);
+    ASSERT_NE(admitted, nullptr);
+    EXPECT_GE(admitted->member.number(), 2U);
+    on(Lost{.node = admitted->member.node, .cause = "silent"});
+  }
+  EXPECT_NE(view().find(workers_[1]), nullptr) << "who is in stays in";
+}
+
 TEST_F(ViewMachineTest, ALinkThatBrokeCostsAnElasticJobItsWorker) {
   gather(Sizing::kElastic);
   on(Suspicion{.reporter = servers_[0], .subject = workers_[1], .cause = "reset"});

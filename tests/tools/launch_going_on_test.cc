@@ -74,13 +74,58 @@ TEST_F(LaunchGoingOn, ASchedulerThatEndsSaysNothingMore) {
             "137 ERROR PeerLost role=worker rank=0 peer=- op=run cause=killed by SIGKILL");
 }
 
-TEST_F(LaunchGoingOn, OneThatStandsStillIsKilledAfterAWhile) {
+TEST_F(LaunchGoingOn, OneThatStandsStillIsKilledWhenItDoesNotComeAgain) {
   run_all();
   EXPECT_EQ(goes_on_without(kFirstWorker).notes,
             std::vector<std::string>{"worker 0 is lost; the job goes on without it"});
   EXPECT_EQ(wait().orders, to({kFirstWorker}, SIGKILL, Scope::kGroup));
-  EXPECT_EQ(elapsed(), 3s);
+  EXPECT_EQ(elapsed(), Limits().again);
   EXPECT_TRUE(end({{kFirstWorker, kKilled}}).notes.empty());
+  end_others();
+  EXPECT_EQ(supervisor_.verdict().exit_status, 0);
+}
+
+TEST_F(LaunchGoingOn, AndWhenTheJobIsDone) {
+  run_all();
+  goes_on_without(kFirstWorker);
+  end({{kSecondWorker, kFine}});
+  const Reaction done = end({{kServer, kFine}, {kScheduler, kFine}});
+  EXPECT_EQ(done.orders, to({kFirstWorker}, SIGKILL, Scope::kGroup));
+  end({{kFirstWorker, kKilled}});
+  ASSERT_TRUE(supervisor_.over());
+  EXPECT_EQ(supervisor_.verdict().exit_status, 0);
+}
+
+TEST_F(LaunchGoingOn, OneThatHasComeAgainIsAsOthersAre) {
+  run_all();
+  goes_on_without(kFirstWorker);
+  EXPECT_EQ(supervisor_.on_back(kFirstWorker).notes,
+            std::vector<std::string>{"worker 0 is in the job again"});
+  EXPECT_FALSE(supervisor_.deadline()) << "it is not waited for any more";
+  EXPECT_TRUE(supervisor_.on_back(kFirstWorker).notes.empty());
+  end({{kFirstWorker, kStatus3}});
+  EXPECT_EQ(goes_on_without(kFirstWorker).notes.size(), 1U) << "it may be lost again";
+  end_others();
+  EXPECT_EQ(supervisor_.verdict().exit_status, 0);
+}
+
+TEST_F(LaunchGoingOn, WhoHasComeAgainAndFailsIsMissed) {
+  run_all();
+  goes_on_without(kFirstWorker);
+  supervisor_.on_back(kFirstWorker);
+  end({{kFirstWorker, kStatus3}});
+  wait();
+  end({{kSecondWorker, {false, 1}}});
+  end({{kServer, kFine}, {kScheduler, kFine}});
+  ASSERT_TRUE(supervisor_.over());
+  EXPECT_EQ(supervisor_.verdict().exit_status, 3);
+}
+
+TEST_F(LaunchGoingOn, WhoHasEndedDoesNotComeAgain) {
+  run_all();
+  end({{kFirstWorker, kKilled}});
+  goes_on_without(kFirstWorker);
+  EXPECT_TRUE(supervisor_.on_back(kFirstWorker).notes.empty());
   end_others();
   EXPECT_EQ(supervisor_.verdict().exit_status, 0);
 }

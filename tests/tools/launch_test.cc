@@ -224,13 +224,15 @@ class LaunchEnvironment : public testing::Test {
   Programs programs_{"/b/s", "/b/v", "/b/w", "/b/l"};
 };
 
-TEST_F(LaunchEnvironment, TheDeadTimeIsThatOfTheMembers) {
-  EXPECT_EQ(dead_after(plan_, {}), JobSettings().dead_after);
-  EXPECT_EQ(dead_after(plan_, {{"STRETTO_DEAD_AFTER_S", "2.5"}}), 2500ms);
+TEST_F(LaunchEnvironment, TimesAreThoseOfTheMembers) {
+  const char* name = "STRETTO_DEAD_AFTER_S";
+  EXPECT_EQ(time_told(plan_, {}, name, 7s), 7s);
+  EXPECT_EQ(time_told(plan_, {{name, "2.5"}}, name, 7s), 2500ms);
   const Plan plan = plan_of({"--env=STRETTO_DEAD_AFTER_S=20", "train"});
-  EXPECT_EQ(dead_after(plan, {{"STRETTO_DEAD_AFTER_S", "2.5"}}), 20s);
+  EXPECT_EQ(time_told(plan, {{name, "2.5"}}, name, 7s), 20s);
+  EXPECT_EQ(time_told(plan, {}, "STRETTO_RENDEZVOUS_TIMEOUT_S", 7s), 7s);
   for (const char* wrong : {"", "soon", "-1", "0", "nan", "1e99", "5 "}) {
-    EXPECT_EQ(dead_after(plan_, {{"STRETTO_DEAD_AFTER_S", wrong}}), JobSettings().dead_after);
+    EXPECT_EQ(time_told(plan_, {{name, wrong}}, name, 7s), 7s);
   }
 }
 

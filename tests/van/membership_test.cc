@@ -346,6 +346,94 @@ TEST_F(MembershipTest, WhoSleptDoesNotAccuseTheSchedulerOfSilence) {
   expect_failed(Code::kSchedulerLost, "5.1 s");
 }
 
+TEST_F(MembershipTest, AnElasticJobMayGoOnWithoutWhoHearsNothing) {
+  become_member();
+  Roster roster = *membership_.roster();
+  EXPECT_FALSE(roster.settings.elastic());
+  pass(6s);
+  EXPECT_FALSE(membership_.is_cut_off()) << "its job is over";
+}
+
+class ElasticMembershipTest : public MembershipTest {
+ protected:
+  void become_member() {
+    step();
+    say(fake::welcome(11, 1));
+    Roster roster = fake::roster();
+    roster.settings.min_workers = 1;
+    say(roster);
+    ASSERT_EQ(membership_.state(), State::kMember);
+    ASSERT_FALSE(membership_.is_cut_off());
+  }
+};
+
+TEST_F(ElasticMembershipTest, SilenceCutsItOff) {
+  become_member();
+  pass(6s);
+  expect_failed(Code::kSchedulerLost, "nothing heard of the scheduler");
+  EXPECT_TRUE(membership_.is_cut_off());
+}
+
+TEST_F(ElasticMembershipTest, SoDoesTheSchedulersWordThatItIsLost) {
+  become_member();
+  say(control::Fault{.why = Status(Code::kPeerLost, "worker 1 is lost").with_peer("worker 1")});
+  expect_failed(Code::kPeerLost, "worker 1 is lost");
+  EXPECT_TRUE(membership_.is_cut_off());
+}
+
+TEST_F(ElasticMembershipTest, TheEndOfTheJobDoesNot) {
+  become_member();
+  say(control::Failure{.why = {Code::kServerLost, "server 0 is lost"}});
+  expect_failed(Code::kServerLost, "server 0");
+  EXPECT_FALSE(membership_.is_cut_off());
+}
+
+TEST_F(ElasticMembershipTest, NorDoesWhatIsWrongHere) {
+  become_member();
+  membership_.fail({Code::kTimeout, "a link takes no more bytes"});
+  EXPECT_FALSE(membership_.is_cut_off());
+}
+
+class ReturningMembershipTest : public MembershipTest {
+ protected:
+  ReturningMembershipTest() { returns_.former = 7; }
+
+  Config returns_ = fake::config(Role::kWorker, 1);
+};
+
+TEST_F(ReturningMembershipTest, SaysWhoItWas) {
+  Membership again(returns_, {}, van_, clock_);
+  again.start();
+  EXPECT_EQ(again.hello().node, 7U);
+}
+
+TEST_F(ReturningMembershipTest, GivesUpWhereNobodyListensAnyMore) {
+  Membership again(returns_, {}, van_, clock_);
+  again.start();
+  const Time began = clock_.now();
+  for (LinkId link = 2; !again.over() && clock_.now() < began + 10s; ++link) {
+    again.on_broken(link, {Code::kRefused, "connection refused"});
+    clock_.advance_to(clock_.now() + 100ms);
+    again.tick();
+  }
+  EXPECT_EQ(again.status().code(), Code::kSchedulerLost);
+  EXPECT_THAT(again.status().cause(), HasSubstr("nobody listens at scheduler:9000 any more"));
+  EXPECT_GE(clock_.now() - began, 1s) << "it may be about to listen again";
+  EXPECT_LT(clock_.now() - began, 2s);
+}
+
+TEST_F(ReturningMembershipTest, WaitsForALinkThatIsAway) {
+  Membership again(returns_, {}, van_, clock_);
+  again.start();
+  const Time began = clock_.now();
+  for (LinkId link = 2; clock_.now() < began + 5s; ++link) {
+    again.on_broken(link, {Code::kLinkBroken, "no route to host"});
+    clock_.advance_to(clock_.now() + 100ms);
+    again.tick();
+  }
+  EXPECT_FALSE(again.over());
+}
+
 TEST_F(MembershipTest, AFailureOfTheJobIsTakenOver) {
   become_member();
   control::Failure failure{

@@ -37,9 +37,13 @@ std::string GoingOn::take_word(JobEvidence& evidence, std::size_t member, Time n
   Witness& witness = evidence.members.at(member);
   if (std::exchange(witness.forgiven, true)) return {};
   witness.word_due.reset();
-  if (evidence.is_alive(member)) ends_by_[member] = now + patience_;
+  if (evidence.is_alive(member)) ends_by_[member] = now + again_;
   return fmt::format("{} {}; the job goes on without it", label_of(witness.member),
                      witness.exit ? witness.exit->text() : "is lost");
+}
+
+void GoingOn::replace(std::size_t member, Time now) {
+  if (const auto runs = ends_by_.find(member); runs != ends_by_.end()) runs->second = now + settle_;
 }
 
 std::string GoingOn::take_back(JobEvidence& evidence, std::size_t member) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // GoingOn: without whom an elastic job goes on. Its scheduler says so, which has seen links end: a
 // worker's failure waits for that word as long as a scheduler may stand still, and one that is lost
-// and still runs has time to come to the job again, or to end by itself. Pure: evidence and the time
-// go in.
+// and still runs has time to come to the job again, unless another has been started in its place.
+// Pure: evidence and the time go in.
 #pragma once
 
 #include <map>
@@ -20,12 +20,14 @@ class GoingOn {
  public:
   /// `elastic`: jobs of fixed size wait for no word.
   GoingOn(const Limits& limits, bool elastic)
-      : patience_(limits.again), word_(limits.word), elastic_(elastic) {}
+      : again_(limits.again), settle_(limits.settle), word_(limits.word), elastic_(elastic) {}
 
   /// This member has ended or was lost, in a job that had come together.
   void await_word(JobEvidence& evidence, std::size_t member, Time now) const;
   /// The word has come: what the user should read of it, if it is news.
   std::string take_word(JobEvidence& evidence, std::size_t member, Time now);
+  /// Another is started in its place, and it is to end.
+  void replace(std::size_t member, Time now);
   /// It has come to the job again, and is as others are: what the user should read of it.
   std::string take_back(JobEvidence& evidence, std::size_t member);
   /// So many workers are in that were started elsewhere. Where all that were started here have
@@ -45,7 +47,8 @@ class GoingOn {
   static std::string farewell(const JobEvidence& evidence);
 
  private:
-  const Duration patience_;
+  const Duration again_;
+  const Duration settle_;
   const Duration word_;
   const bool elastic_;
   Time guests_until_ = {};               // So long the word about them is good.

@@ -106,9 +106,8 @@ Result<Job> settled(Plan plan, const Variables& inherited) {
   plan.limits.word =
       time_told(plan, inherited, "STRETTO_DEAD_AFTER_S", JobSettings().dead_after) + 1s;
   // It tries for as long as who begins does.
-  plan.limits.again =
-      plan.limits.word +
-      time_told(plan, inherited, "STRETTO_RENDEZVOUS_TIMEOUT_S", Config().rendezvous_timeout);
+  plan.limits.again = plan.limits.word + time_told(plan, inherited, "STRETTO_RENDEZVOUS_TIMEOUT_S",
+                                                   Config().rendezvous_timeout);
   std::error_code error;
   if (!plan.log_directory.empty()) {
     plan.log_directory = std::filesystem::absolute(plan.log_directory, error).string();

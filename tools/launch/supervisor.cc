@@ -32,6 +32,7 @@ void go_on_without(GoingOn& going_on, JobEvidence& evidence, std::size_t member,
   if (news.empty()) return;
   if (const auto spare = GoingOn::spare(evidence); spare && may_start) {
     reaction.restarts.push_back({.member = *spare, .instead_of = member});
+    going_on.replace(member, now);
     news += fmt::format("; {} is started for it", label_of(evidence.members[*spare].member));
   }
   reaction.notes.push_back(std::move(news));
