@@ -59,6 +59,10 @@ Status Admission::check_workers(const Join& join) const {
 // apart by their process.
 Result<Rank> Admission::place(const Join& join, Role role) const {
   const std::uint32_t world = role == Role::kWorker ? workers() : config_.servers;
+  if (world == 0) {
+    return refused(
+        fmt::format("{} asks to be a {}, and this job has none", join.host, name_of(role)));
+  }
   if (join.rank >= static_cast<std::int64_t>(world) || join.rank < -1) {
     return refused(fmt::format("{} asks for rank {} of {}, ranks are 0 to {}", join.host, join.rank,
                                world, world - 1));

@@ -298,6 +298,11 @@ void ViewMachine::take(const NewTensor& tensor) {
     orders_.emplace_back(Refuse{{Code::kInvalidArgument, "the job does not run"}});
     return;
   }
+  if (slots_.shards() == 0) {
+    orders_.emplace_back(
+        Refuse{{Code::kInvalidArgument, "a tensor needs slots, and the job has no servers"}});
+    return;
+  }
   orders_.emplace_back(Placed{slots_.place(next_.slots, tensor.cut)});
   if (changed_.empty()) view_.slots = next_.slots;
 }

@@ -51,6 +51,16 @@ void WorkerNode::join(Done done, std::string address) {
   membership_.start(std::move(address));
 }
 
+// Once there are links to all shards; of one that joins a job that runs, once it takes part.
+void WorkerNode::end_joining() {
+  if (!joining_ || !shards_.complete()) return;
+  const Roster& roster = *membership_.roster();
+  const NodeId self = membership_.node();
+  JobSteps& steps = work_.steps();
+  if (steps.comes_in(roster, self, shards_.count()) && !steps.has_entered(roster, self)) return;
+  std::exchange(joining_, nullptr)({});
+}
+
 void WorkerNode::leave(Done done) {
   if (ended_) return done(Status(work_.refusal()).with_operation("leave"));
   leaving_.push_back(std::move(done));
@@ -94,11 +104,6 @@ void WorkerNode::on_control(LinkId link, const control::Message& message) {
     if (!refused.ok()) membership_.fail(std::move(refused));
   } else if (control::is<control::Welcome>(message)) {
     shards_.welcome(link);
-    const bool greeted = shards_.complete() && joining_;
-    if (greeted &&
-        !work_.steps().comes_in(*membership_.roster(), membership_.node(), shards_.count())) {
-      std::exchange(joining_, nullptr)({});
-    }
   } else if (const auto* taken = std::get_if<control::TakeIn>(&message)) {
     work_.steps().on_taken_in(shard->node, *taken);
   } else if (fault != nullptr && fault->tensor == 0) {
@@ -146,9 +151,6 @@ void WorkerNode::tick() {
   }
   membership_.tick();
   places_.follow(membership_);
-  const bool entered = joining_ && membership_.roster() &&
-                       work_.steps().has_entered(*membership_.roster(), membership_.node());
-  if (entered) std::exchange(joining_, nullptr)({});
   input_.limit(heartbeats.input_limit_bytes());
   trace_.tick(membership_, 0, exchange.progress().most_rounds);
   work_.tick();
@@ -162,6 +164,7 @@ void WorkerNode::tick() {
     const Status called = shards_.connect(*membership_.roster(), membership_.hello(), now);
     if (!called.ok()) membership_.fail(called);
   }
+  end_joining();
   if (work_.steps().too_late()) membership_.resign(Entering::too_late());
   if (Status silence = shards_.silence(now); !silence.ok()) membership_.fail(std::move(silence));
   if (Status silence = work_.exchange().peers().silence(now); !silence.ok()) {

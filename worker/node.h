@@ -34,9 +34,9 @@ class WorkerNode final : public Agent, private Van::Handler {
              std::unique_ptr<Coder> coder = std::make_unique<Coder>(),
              PlaceWatch::Then on_place = nullptr);
 
-  /// `done` hears when there are links to every shard; of one that joins a job that runs, when it
-  /// takes part. Other workers are told `address`, where the transport listens; empty: they cannot
-  /// call.
+  /// `done` hears when there are links to every shard, if the job has any; of one that joins a job
+  /// that runs, when it takes part. Other workers are told `address`, where the transport listens;
+  /// empty: they cannot call.
   void join(Done done, std::string address = {});
   /// What is asked of this worker; refused once it leaves.
   ProgramWork& work() { return work_; }
@@ -78,6 +78,7 @@ class WorkerNode final : public Agent, private Van::Handler {
   void on_broken(LinkId link, const Status& why) override;
 
   void tick();
+  void end_joining();
   void go_if_free();
   void finish();
 

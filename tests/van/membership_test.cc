@@ -177,7 +177,7 @@ TEST_F(MembershipTest, ARosterThatMakesNoSenseEndsIt) {
   Roster roster = fake::roster();
   roster.slots = 0;
   say(roster);
-  expect_failed(Code::kSchedulerLost, "a roster of 3 members, 2 workers and 0 slots");
+  expect_failed(Code::kSchedulerLost, "a roster of 3 members, 2 workers, 1 servers and 0 slots");
 }
 
 // ---- member
