@@ -78,7 +78,7 @@ class Place:
 
     rank: int  # -1: the scheduler will choose.
     size: int
-    servers: int
+    servers: int  # 0: workers exchange among themselves alone.
     local_rank: int  # Among the workers of its host, as torchrun counts them,
     local_size: int  # and how many these are.
     scheduler: str  # host:port, or empty: this process is alone.
@@ -142,7 +142,7 @@ def place():
             f"there are to be {size} workers, but no scheduler is named: start this program with "
             "stretto-launch, or set STRETTO_SCHEDULER=host:port (or DMLC_PS_ROOT_URI and "
             "DMLC_PS_ROOT_PORT)")
-    servers = number("STRETTO_SERVERS", "DMLC_NUM_SERVER", default=1, least=1)
+    servers = number("STRETTO_SERVERS", "DMLC_NUM_SERVER", default=1)
     if size == 1 and rank == -1:
         rank = 0
     return Place(rank, size, servers, local_rank, local_size, scheduler, late)
