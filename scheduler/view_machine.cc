@@ -294,13 +294,8 @@ void ViewMachine::take(const Moved& moved) {
 
 // A slot that was empty may change its owner within an epoch: nobody has been told of it.
 void ViewMachine::take(const NewTensor& tensor) {
-  if (phase_ != Phase::kRunning) {
-    orders_.emplace_back(Refuse{{Code::kInvalidArgument, "the job does not run"}});
-    return;
-  }
-  if (slots_.shards() == 0) {
-    orders_.emplace_back(
-        Refuse{{Code::kInvalidArgument, "a tensor needs slots, and the job has no servers"}});
+  if (phase_ != Phase::kRunning || slots_.shards() == 0) {
+    orders_.emplace_back(Refuse{{Code::kInvalidArgument, "no server is there that could have it"}});
     return;
   }
   orders_.emplace_back(Placed{slots_.place(next_.slots, tensor.cut)});

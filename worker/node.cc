@@ -51,16 +51,6 @@ void WorkerNode::join(Done done, std::string address) {
   membership_.start(std::move(address));
 }
 
-// Once there are links to all shards; of one that joins a job that runs, once it takes part.
-void WorkerNode::end_joining() {
-  if (!joining_ || !shards_.complete()) return;
-  const Roster& roster = *membership_.roster();
-  const NodeId self = membership_.node();
-  JobSteps& steps = work_.steps();
-  if (steps.comes_in(roster, self, shards_.count()) && !steps.has_entered(roster, self)) return;
-  std::exchange(joining_, nullptr)({});
-}
-
 void WorkerNode::leave(Done done) {
   if (ended_) return done(Status(work_.refusal()).with_operation("leave"));
   leaving_.push_back(std::move(done));
@@ -164,7 +154,10 @@ void WorkerNode::tick() {
     const Status called = shards_.connect(*membership_.roster(), membership_.hello(), now);
     if (!called.ok()) membership_.fail(called);
   }
-  end_joining();
+  const bool is_in =
+      joining_ && shards_.complete() &&
+      work_.steps().takes_part(*membership_.roster(), membership_.node(), shards_.count());
+  if (is_in) std::exchange(joining_, nullptr)({});
   if (work_.steps().too_late()) membership_.resign(Entering::too_late());
   if (Status silence = shards_.silence(now); !silence.ok()) membership_.fail(std::move(silence));
   if (Status silence = work_.exchange().peers().silence(now); !silence.ok()) {

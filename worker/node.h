@@ -78,7 +78,6 @@ class WorkerNode final : public Agent, private Van::Handler {
   void on_broken(LinkId link, const Status& why) override;
 
   void tick();
-  void end_joining();
   void go_if_free();
   void finish();
 

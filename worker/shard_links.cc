@@ -23,9 +23,9 @@ Status ShardLinks::connect(const Roster& roster, const control::Hello& hello, Ti
     if (!link.ok()) return std::move(link.status()).with_peer(member.describe());
     shards_[member.node] = {.member = member, .link = *link};
   }
-  called_ = true;
   deadline_ = now + kShardPatience;
-  if (roster.servers == 0 || !shards_.empty()) return {};
+  called_ = roster.servers == 0 || !shards_.empty();
+  if (called_) return {};
   return Status(Code::kMalformed, "the scheduler's roster names no server")
       .with_peer("scheduler")
       .with_operation("join");

@@ -191,47 +191,6 @@ TEST_F(SchedulerTest, DeclaringTwiceGivesOneIdAndOnePlace) {
   EXPECT_EQ(one.owners[0].owner, server_.node);
 }
 
-TEST_F(SchedulerTest, TensorsAmongWorkersHaveNoOwners) {
-  begin();
-  const TensorOptions among{.exchange = Exchange::kRing};
-  say(first_, declare(fake::spec("x", Dtype::kF32, 1'000'000, among)));
-  EXPECT_TRUE(std::get<control::Declared>(first_.control()).owners.empty());
-  say(first_, declare(fake::spec("y", Dtype::kF32, 1)));
-  const control::Declared after = std::get<control::Declared>(first_.control());
-  EXPECT_EQ(after.first_slot, 0U) << "it has taken no slots";
-  EXPECT_EQ(after.owners.size(), 1U);
-}
-
-TEST_F(SchedulerTest, WithoutServersTensorsThatWantThemAreRefusedAndOthersAreNot) {
-  config_.servers = 0;
-  for (const Rank rank : {0U, 1U}) {
-    FarEnd& far = rank == 0 ? first_ : second_;
-    control::Hello hello = fake::hello(Role::kWorker, rank);
-    hello.servers = 0;
-    far.connect();
-    say(far, hello);
-    far.node = 2 + rank;
-  }
-  const auto heard = second_.controls();
-  ASSERT_EQ(heard.size(), 2U);
-  EXPECT_EQ(std::get<control::Welcome>(heard[0]).node, second_.node);
-  EXPECT_EQ(std::get<Roster>(heard[1]).servers, 0U);
-  EXPECT_EQ(std::get<Roster>(heard[1]).slots, 0U);
-  first_.controls();
-
-  say(first_, declare(fake::spec("sums", Dtype::kF32, 100)));
-  const control::Fault sums = std::get<control::Fault>(first_.control());
-  EXPECT_EQ(sums.why.code(), Code::kInvalidArgument);
-  EXPECT_EQ(sums.name, "sums");
-  EXPECT_THAT(sums.why.cause(), AllOf(HasSubstr("this job has none (--servers 0)"),
-                                      HasSubstr("declare it with an exchange among workers")));
-  say(first_, declare(fake::spec("late", Dtype::kF32, 100, {.mode = Mode::kAsync})));
-  EXPECT_THAT(std::get<control::Fault>(first_.control()).why.cause(),
-              HasSubstr("tensor 'late' (f32[100] async sum) wants servers"));
-  say(first_, declare(fake::spec("sums", Dtype::kF32, 100, {.exchange = Exchange::kDirect})));
-  EXPECT_EQ(std::get<control::Declared>(first_.control()).tensor, 1U) << "nothing was registered";
-}
-
 TEST_F(SchedulerTest, AMismatchReachesAllWhoDeclared) {
   begin();
   say(first_, declare(fake::spec("x", Dtype::kF32, 100)));

@@ -104,7 +104,7 @@ TEST_F(ViewMachineTest, AJobWithoutServersHasNoSlotsAndEndsWithItsWorkers) {
   EXPECT_EQ(view().slots.size(), 0U);
   const auto refused = on(tensor(3));
   ASSERT_NE(only<Refuse>(refused), nullptr);
-  EXPECT_THAT(only<Refuse>(refused)->why.cause(), HasSubstr("the job has no servers"));
+  EXPECT_THAT(only<Refuse>(refused)->why.cause(), HasSubstr("no server is there"));
   on(Left{.node = workers_[0]});
   EXPECT_NE(only<Publish>(on(TurnOver{})), nullptr);
   EXPECT_NE(only<Disperse>(on(Left{.node = workers_[1]})), nullptr);

@@ -110,22 +110,6 @@ TEST_F(NodeTest, JoiningEndsWhenEveryShardHasAnswered) {
   EXPECT_TRUE(node_.joined());
 }
 
-TEST_F(NodeTest, WithoutServersJoiningEndsWithTheRoster) {
-  roster_ = fake::roster(2, 0);
-  roster_.servers = 0;
-  roster_.slots = 0;
-  meet_scheduler();
-  ASSERT_TRUE(joined_.came());
-  EXPECT_TRUE(joined_->ok()) << joined_->text();
-  EXPECT_TRUE(node_.joined());
-  Answer<Status> left;
-  node_.leave(left.callback());
-  step();
-  say(scheduler_, control::Leave{});
-  ASSERT_TRUE(left.came());
-  EXPECT_TRUE(left->ok()) << left->text();
-}
-
 TEST_F(NodeTest, ANewcomersJoinEndsWhenItsRankIsKnown) {
   roster_.settings.min_workers = 1;
   roster_.members[0].joining = true;

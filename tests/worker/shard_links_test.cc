@@ -64,6 +64,7 @@ TEST_F(ShardLinksTest, WhoDoesNotAnswerIsNamed) {
 
 TEST_F(ShardLinksTest, ARosterWithoutItsServersIsMalformed) {
   EXPECT_EQ(connect(fake::roster(2, 0)).code(), Code::kMalformed);
+  EXPECT_FALSE(links_.complete());
 }
 
 TEST_F(ShardLinksTest, WithoutServersThereIsNobodyToWaitFor) {
