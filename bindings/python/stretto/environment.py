@@ -89,6 +89,21 @@ class Place:
         """True if there is nobody to exchange with, and nothing to exchange through."""
         return self.size == 1 and not self.scheduler
 
+    @property
+    def usual_way(self):
+        """The exchange of whatever names none: through servers, or, where the job has none, among
+        the workers, each of which adds up its part of a tensor."""
+        return "servers" if self.servers else "direct"
+
+    def explained(self, error):
+        """The InvalidArgument of a tensor that goes the usual way: who has named none would wonder
+        at what that cannot do."""
+        if self.servers:
+            return error
+        return errors.InvalidArgument(
+            f"{error.cause}: this job has none (--servers 0), and without them what names no "
+            f"exchange goes {self.usual_way!r}; start servers", error.peer, error.operation)
+
 
 def is_single_by_byteps():
     """True if by BytePS's variables this is the one host with workers, which there needs neither

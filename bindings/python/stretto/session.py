@@ -238,38 +238,21 @@ class Session:
         `codec` is how it travels, if it is f32; None: as STRETTO_CODEC says for its name. `bulk`
         lets it use links better, and others that are more urgent wait some milliseconds for it.
         `shape` is only compared. `exchange` is the way that it goes, one of
-        stretto.torch.ways.EXCHANGES; None: `usual_way`. Raises Mismatch if it was declared
-        otherwise, here or elsewhere."""
+        stretto.torch.ways.EXCHANGES; None: place.usual_way. Raises Mismatch if it was
+        declared otherwise, here or elsewhere."""
         codec = codec if dtype == "f32" else None
-        given, exchange = exchange, exchange or self.usual_way
+        given, exchange = exchange, exchange or self.place.usual_way
         key = (name, dtype, elements, rule, deterministic, codec, bulk, shape, exchange)
         tensor = self._tensors.get(key)
         if tensor is None:
-            with self._by_usual_way(given):
+            try:
                 tensor = self.worker().declare(name, dtype, elements, rule=rule,
                                                deterministic=deterministic, codec=codec,
                                                bulk=bulk, shape=shape, exchange=exchange)
+            except errors.InvalidArgument as error:
+                raise (error if given else self.place.explained(error)) from None
             self._tensors[key] = tensor
         return tensor
-
-    @property
-    def usual_way(self):
-        """The exchange of whatever names none: through servers, or, where the job has none,
-        among the workers, each of which adds up its part of a tensor."""
-        return "servers" if self.place.servers else "direct"
-
-    @contextlib.contextmanager
-    def _by_usual_way(self, given):
-        # Who has named no way would wonder at one that cannot do it.
-        try:
-            yield
-        except errors.InvalidArgument as error:
-            if given is not None or self.place.servers:
-                raise
-            raise errors.InvalidArgument(
-                f"{error.cause}: this job has none (--servers 0), and without them what names no "
-                f"exchange goes {self.usual_way!r}; start servers", peer=error.peer,
-                operation=error.operation) from None
 
     def may_encode(self, codec):
         """Whether an f32 tensor that is declared with `codec` may travel through one."""

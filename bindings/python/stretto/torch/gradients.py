@@ -243,7 +243,7 @@ class GradientExchange:
         skipped = len(self._scope.prefix)
         facts = {f"parameter '{slot.name[skipped:]}'": agreement.fact_of(slot.parameter)
                  for slot in self._slots}
-        facts |= self.about | {"exchange": self._way or self._session.usual_way}
+        facts |= self.about | {"exchange": self._way or self._session.place.usual_way}
         label = f"{self._scope.kind} {self._scope.number}"
         self._agreement = agreement.Agreement(label, f"gradients in {label}", facts, "push_pull",
                                               of_all=False)

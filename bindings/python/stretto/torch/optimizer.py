@@ -135,8 +135,7 @@ def DistributedOptimizer(  # pylint: disable=invalid-name
                               over all workers; 0: never. If some differ, on_divergence is "raise":
                               all get Diverged, which names them; or "refill": they get the
                               parameters and the optimizer's state of the others
-    exchange                  mode sync: "servers", or a way among workers: docs/COLLECTIVES.md.
-                              None: the first if the job has servers, else "direct"
+    exchange                  mode sync: a way, as in docs/COLLECTIVES.md; None: "servers" if any
     """
     compression = compressions.from_params(compression_params, compression)
     mode, lr_rule = _with_underscores(mode), _with_underscores(lr_rule)

@@ -24,7 +24,7 @@ def check_gradients(exchange, pairs, compression, mode="sync"):
     """ValueError unless the gradients of these (name, parameter) can go this way."""
     check(exchange)
     now = session.current()
-    if (exchange or now.usual_way) == EXCHANGES[0]:
+    if (exchange or now.place.usual_way) == EXCHANGES[0]:
         if now.place.servers == 0:
             raise ValueError("exchange 'servers' wants some, and this job has none (--servers 0); "
                              "leave exchange= out, or start servers")
@@ -43,6 +43,7 @@ def check_gradients(exchange, pairs, compression, mode="sync"):
 
 def _refuse(exchange, why):
     if exchange is None:
+        way = session.current().place.usual_way
         raise ValueError("this job has no servers (--servers 0), so gradients go by exchange "
-                         f"{session.current().usual_way!r}, which is for {why}; or start servers")
+                         f"{way!r}, which is for {why}; or start servers")
     raise ValueError(f"exchange {exchange!r} is for {why}; or use exchange='servers'")
