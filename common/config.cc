@@ -93,7 +93,7 @@ void read_world(ConfigReader& reader, Config& config) {
                         fmt::format("at most {}", kMostWorkers)));
     }
   }
-  reader.number({"STRETTO_SERVERS", "DMLC_NUM_SERVER"}, config.servers, 1, kMaxNodes);
+  reader.number({"STRETTO_SERVERS", "DMLC_NUM_SERVER"}, config.servers, 0, kMaxNodes);
   reader.number({"STRETTO_SHARDS"}, config.shards, 1, 1024);
   reader.number({"STRETTO_RESTARTS"}, config.restarts, 0, kMostWorkers);
 }
@@ -380,6 +380,22 @@ std::uint32_t Config::most_workers() const {
   return workers_are_hosts ? std::min(workers * kMostOfAHost, kMaxNodes) : workers;
 }
 
+// What a job without servers cannot have.
+Status check_without_servers(const Config& config) {
+  if (config.servers != 0) return {};
+  if (config.role == Role::kServer) {
+    return {Code::kInvalidArgument,
+            "this is a server, and the job is to have none (STRETTO_SERVERS is 0): start none, or "
+            "tell every process how many there are"};
+  }
+  if (config.job.min_workers == 0) return {};
+  return {Code::kInvalidArgument,
+          fmt::format("STRETTO_MIN_WORKERS is {}, and STRETTO_SERVERS is 0: a job goes on without "
+                      "workers that are lost by what its servers keep; start a server, or let the "
+                      "job have a fixed size",
+                      config.job.min_workers)};
+}
+
 Status check(const Config& config) {
   if (!config.scheduler.empty()) {
     if (Result<HostPort> address = parse_host_port(config.scheduler); !address.ok()) {
@@ -403,6 +419,7 @@ Status check(const Config& config) {
                         "as many as it begins with",
                         config.job.min_workers, config.workers)};
   }
+  if (Status status = check_without_servers(config); !status.ok()) return status;
   const std::uint32_t world = config.role == Role::kServer ? config.servers : config.workers;
   const std::uint32_t spare = config.role == Role::kWorker ? config.restarts : 0;
   if (config.rank >= std::int64_t{world} + spare) {

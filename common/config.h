@@ -98,10 +98,10 @@ struct Config {
   /// What to be prepared for.
   std::uint32_t most_workers() const;
   std::uint32_t restarts = 0;  ///< Workers that may come for others: they have the next ranks.
-  NodeId former = 0;  ///< Of a worker that comes again to the job that has lost it; else 0.
-  std::uint32_t servers = 1;
-  std::uint32_t shards = 1;  ///< Shards of each server.
-  std::string scheduler;     ///< host:port; empty at a scheduler that may choose its port.
+  NodeId former = 0;           ///< Of a worker that comes again to the job that has lost it.
+  std::uint32_t servers = 1;   ///< 0: workers exchange among themselves alone.
+  std::uint32_t shards = 1;    ///< Shards of each server.
+  std::string scheduler;       ///< host:port; empty at a scheduler that may choose its port.
   std::string bind_host = "127.0.0.1";  ///< Address that this node listens at.
   std::string fabric_provider;          ///< libfabric's name of one; empty: chosen.
   std::string node_host;                ///< Address that others are told; empty: found out.

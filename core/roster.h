@@ -11,7 +11,7 @@
 
 namespace stretto {
 
-/// Slots of a job.
+/// Slots of a job that has servers.
 inline constexpr std::uint32_t kSlots = 4096;
 /// Workers of a job in which they may call one another; of larger ones rosters tell no addresses.
 inline constexpr std::uint32_t kMostCalledWorkers = 1024;

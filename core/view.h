@@ -24,7 +24,7 @@ struct SlotRun {
 class SlotMap {
  public:
   SlotMap() = default;
-  /// So many slots, given to the shards in turn.
+  /// So many slots, given to the shards in turn; none where there are no shards.
   SlotMap(std::uint32_t slots, const std::vector<NodeId>& shards);
 
   std::uint32_t size() const { return static_cast<std::uint32_t>(owners_.size()); }
@@ -67,8 +67,8 @@ struct View {
 
 /// The invariant of a view that does not hold, in words; empty if all hold: ranks of a role are 0
 /// to n - 1 (so rank 0 exists while anybody does), each slot has an owner that is a server,
-/// contributors are workers in the view that are in, those who are joining have the last ranks, and
-/// the fence is not ahead of the epoch.
+/// there are slots if there are servers, contributors are workers in the view that are in, those
+/// who are joining have the last ranks, and the fence is not ahead of the epoch.
 std::string violation(const View& view);
 /// The same for two views of which one follows the other: the epoch grows by one, fence and round
 /// never go back, and an identity means one process for ever.

@@ -59,6 +59,10 @@ Status Admission::check_workers(const Join& join) const {
 // apart by their process.
 Result<Rank> Admission::place(const Join& join, Role role) const {
   const std::uint32_t world = role == Role::kWorker ? workers() : config_.servers;
+  if (world == 0) {
+    return refused(
+        fmt::format("{} asks to be a {}, and this job has none", join.host, name_of(role)));
+  }
   if (join.rank >= static_cast<std::int64_t>(world) || join.rank < -1) {
     return refused(fmt::format("{} asks for rank {} of {}, ranks are 0 to {}", join.host, join.rank,
                                world, world - 1));
@@ -104,7 +108,7 @@ Member Admission::enter(const Join& join, Rank rank, Rank number) {
                 .shard = join.shard,
                 .address = told ? join.address : std::string(),
                 .moved_up = number - rank};
-  if (join.role == Role::kWorker) numbers_.insert(number);
+  if (join.role == Role::kWorker) numbers_.emplace(member.node, number);
   entries_[{join.role, rank, join.shard}] = Entry{member, join.host, join.workers};
   return member;
 }
@@ -147,16 +151,24 @@ Result<Member> Admission::admit_late(const Join& join) {
 }
 
 // A number above those that the job began with is what its starter calls it by, and who comes again
-// says its own. Others say nothing: they may be what the worker had that it comes for.
+// has its own, unless another has come for it. Others say nothing: they may be what the worker had
+// that it comes for.
 Rank Admission::free_number(const Join& join) const {
-  const std::int64_t wanted = join.rank;
-  const bool is_new = wanted >= static_cast<std::int64_t>(workers()) && wanted < kMaxNodes;
-  const bool is_known = join.former != 0 && wanted >= 0 && wanted < kMaxNodes;
-  if ((is_new || is_known) && !numbers_.contains(static_cast<Rank>(wanted)))
-    return static_cast<Rank>(wanted);
-  const Rank least = workers() + config_.restarts;
-  const Rank beyond = numbers_.empty() ? 0 : *numbers_.rbegin() + 1;
-  return std::max(least, beyond);
+  const auto here = [this](Rank number) {
+    return std::ranges::any_of(entries_, [number](const auto& item) {
+      const Member& member = item.second.member;
+      return member.role == Role::kWorker && member.number() == number;
+    });
+  };
+  const auto known = numbers_.find(join.former);
+  if (known != numbers_.end() && !here(known->second)) return known->second;
+  Rank least = workers() + config_.restarts;
+  bool is_new = join.rank >= std::int64_t{workers()} && join.rank < kMaxNodes;
+  for (const auto& [node, number] : numbers_) {
+    least = std::max(least, number + 1);
+    is_new = is_new && std::int64_t{number} != join.rank;
+  }
+  return is_new ? static_cast<Rank>(join.rank) : least;
 }
 
 Result<Member> Admission::admit_newcomer(Join join) {

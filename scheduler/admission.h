@@ -3,7 +3,6 @@
 #pragma once
 
 #include <map>
-#include <set>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -25,8 +24,6 @@ class Admission {
   Result<Member> admit_late(const Join& join);
   /// The same of a worker for a job that is to have no more workers than it began with.
   Result<Member> admit_newcomer(Join join);
-  /// The number of a worker that is not here any more: it is that one's who comes again.
-  void free(Rank number) { numbers_.erase(number); }
   /// Forgets a node; its place is free again.
   void remove(NodeId node);
   /// Those who are here keep their order, and the ranks of each role are 0 to n - 1 again.
@@ -67,8 +64,9 @@ class Admission {
   const Config& config_;
   std::uint32_t told_ = 0;  // Workers, by those who are in.
   std::map<Place, Entry> entries_;
-  std::set<Rank> numbers_;  // Of workers: none is given twice.
-  NodeId next_node_ = 2;    // 1 is the scheduler.
+  // Of all workers so far: none is given to two at a time, or to another than who had it.
+  std::map<NodeId, Rank> numbers_;
+  NodeId next_node_ = 2;  // 1 is the scheduler.
 };
 
 }  // namespace stretto

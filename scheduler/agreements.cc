@@ -16,6 +16,15 @@ control::Fault mismatch_of(const Registry::Entry& entry) {
   return {.why = entry.broken, .tensor = entry.id, .name = entry.spec.name};
 }
 
+Status no_servers_for(const TensorSpec& spec) {
+  return {
+      Code::kInvalidArgument,
+      fmt::format("tensor '{}' ({}) wants servers, and this job has none (--servers 0): declare "
+                  "it with an exchange among workers (direct, ring, halving or tree), which is "
+                  "for values of their round in mode sync, or start servers",
+                  spec.name, spec.describe())};
+}
+
 }  // namespace
 
 void Agreements::on_declare(const Member& worker, const control::Declare& declare) {
@@ -28,9 +37,14 @@ void Agreements::on_declare(const Member& worker, const control::Declare& declar
                           "STRETTO_PART_BYTES",
                           spec.name, spec.bytes(), kMaxParts, part_bytes)};
   }
+  const bool by_servers = spec.options.exchange == Exchange::kServers;
+  if (status.ok() && by_servers && machine_.next_view().slots.size() == 0) {
+    status = no_servers_for(spec);
+  }
   if (!status.ok()) return refuse_tensor(worker, spec.name, status);
   const Result<Registry::Declaration> made = registry_.declare(
-      spec, worker.number(), [this](const Cut& cut) { return place(cut); }, part_bytes);
+      spec, worker.number(),
+      [this, by_servers](const Cut& cut) { return by_servers ? place(cut) : 0; }, part_bytes);
   if (!made.ok()) return refuse_tensor(worker, spec.name, made.status());
   const Registry::Entry& entry = made->entry;
   if (made->breaks) return tell_mismatch(entry);
@@ -38,7 +52,7 @@ void Agreements::on_declare(const Member& worker, const control::Declare& declar
     van_.send_control(links_.of(worker.node), mismatch_of(entry));
     return;
   }
-  const std::uint32_t parts = Cut(entry.spec, part_bytes).parts();
+  const std::uint32_t parts = by_servers ? Cut(entry.spec, part_bytes).parts() : 0;
   van_.send_control(
       links_.of(worker.node),
       control::Declared{.tensor = entry.id,

@@ -24,7 +24,7 @@
 #include "van/transports.h"
 
 DEFINE_int32(workers, 0, "workers in the job (STRETTO_WORLD_SIZE)");
-DEFINE_int32(servers, 0, "servers in the job (STRETTO_SERVERS)");
+DEFINE_int32(servers, -1, "servers in the job (STRETTO_SERVERS)");
 DEFINE_int32(shards, 0, "shards of each server (STRETTO_SHARDS)");
 DEFINE_int32(
     min_workers, 0,
@@ -50,7 +50,7 @@ constexpr char kUsage[] =
 std::map<std::string, std::string> flags_given() {
   std::map<std::string, std::string> set;
   if (FLAGS_workers != 0) set["STRETTO_WORLD_SIZE"] = std::to_string(FLAGS_workers);
-  if (FLAGS_servers != 0) set["STRETTO_SERVERS"] = std::to_string(FLAGS_servers);
+  if (FLAGS_servers != -1) set["STRETTO_SERVERS"] = std::to_string(FLAGS_servers);
   if (FLAGS_shards != 0) set["STRETTO_SHARDS"] = std::to_string(FLAGS_shards);
   if (FLAGS_min_workers != 0) set["STRETTO_MIN_WORKERS"] = std::to_string(FLAGS_min_workers);
   if (!FLAGS_address.empty()) set["STRETTO_SCHEDULER"] = FLAGS_address;

@@ -88,6 +88,13 @@ void part_with_lost(const Publish& order, const View& view, Van& van, const Node
   }
 }
 
+// It was lost, though nobody here may have seen that yet.
+bool comes_for_itself(const Join& join, const View& view, const Config& config) {
+  const Member* former = view.find(join.former);
+  return config.job.elastic() && former != nullptr && former->role == Role::kWorker &&
+         !former->left;
+}
+
 void refuse_entry(Van& van, WaitingRoom& waiting, LinkId link, const Status& why) {
   log(Level::kWarning, "refused: {}", why.cause());
   waiting.remove(link);
@@ -255,7 +262,9 @@ void Scheduler::on_hello(LinkId link, const control::Hello& hello) {
   if (hello.role == Role::kObserver) return on_observer(link, hello);
   const Time now = clock_.now();
   const Result<Join> join = join_from(hello, config_.token);
-  if (join.ok() && join->former != 0) lose_former(*join);
+  if (join.ok() && comes_for_itself(*join, machine_.next_view(), config_)) {
+    happened(Lost{.node = join->former, .cause = "its process has come to the job again"});
+  }
   const std::vector<ViewOrder> orders =
       join.ok() ? machine_.on(*join, now) : std::vector<ViewOrder>{Refuse{join.status()}};
   for (const ViewOrder& order : orders) {
@@ -287,14 +296,6 @@ void Scheduler::on_hello(LinkId link, const control::Hello& hello) {
       publish(*first);
     }
   }
-}
-
-// Who comes again is not in any more, though nobody may have seen that yet.
-void Scheduler::lose_former(const Join& join) {
-  const Member* former = machine_.next_view().find(join.former);
-  const bool elastic = config_.job.elastic() && machine_.phase() == ViewMachine::Phase::kRunning;
-  if (!elastic || former == nullptr || former->role != Role::kWorker || former->left) return;
-  happened(Lost{.node = join.former, .cause = "its process has come to the job again"});
 }
 
 void Scheduler::on_broken(LinkId link, const Status& why) {

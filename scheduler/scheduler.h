@@ -56,7 +56,6 @@ class Scheduler final : public Agent, private Van::Handler {
   void on_broken(LinkId link, const Status& why) override;
 
   void on_hello(LinkId link, const control::Hello& hello);
-  void lose_former(const Join& join);
   void on_observer(LinkId link, const control::Hello& hello);
   void observe(LinkId link, const control::Message& message);
   void go_on_tracing();

@@ -33,7 +33,7 @@ void SlotTable::put(SlotMap& map, std::uint32_t slot, std::uint64_t bytes) {
 }
 
 std::uint32_t SlotTable::place(SlotMap& map, const Cut& cut) {
-  STRETTO_CHECK(map.size() == bytes_.size());
+  STRETTO_CHECK(!shards_.empty() && map.size() == bytes_.size());
   const std::uint32_t slots = map.size();
   const std::uint32_t parts = cut.parts();
   const std::uint32_t first_slot = next_slot_;

@@ -19,7 +19,7 @@ class SlotTable {
   SlotTable(std::uint32_t slots, const std::vector<NodeId>& shards);
 
   /// Gives consecutive slots to a tensor's parts, and returns the first: part p lies in slot
-  /// (first + p) modulo the slots. Slots that hold bytes keep their owners.
+  /// (first + p) modulo the slots. Slots that hold bytes keep their owners. There is a shard.
   std::uint32_t place(SlotMap& map, const Cut& cut);
   /// The slot and its bytes are another shard's from now on.
   void move(SlotMap& map, std::uint32_t slot, NodeId to);

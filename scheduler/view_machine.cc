@@ -117,14 +117,13 @@ Time ViewMachine::next_due() const {
 void ViewMachine::take(const Join& join) {
   const bool late = changes_size(sizing_) && phase_ != Phase::kGathering;
   const bool waits = late && sizing_ == Sizing::kWorkers;
-  const Join come = waits ? as_before(join) : join;
   if (late && phase_ != Phase::kRunning) {
     orders_.emplace_back(Refuse{{Code::kRefused, "the job is ending"}});
     return;
   }
-  Result<Member> member = waits  ? admission_.admit_newcomer(come)
-                          : late ? admission_.admit_late(come)
-                                 : admission_.admit(come);
+  Result<Member> member = waits  ? admission_.admit_newcomer(join)
+                          : late ? admission_.admit_late(join)
+                                 : admission_.admit(join);
   if (!member.ok()) {
     const bool may_come = waits && join.role == Role::kWorker && admission_.full();
     if (may_come) {
@@ -159,23 +158,6 @@ void ViewMachine::take(const Join& join) {
   phase_ = Phase::kRunning;
   deadline_ = Time::max();
   publish();
-}
-
-// Who comes again has the number that it had.
-Join ViewMachine::as_before(Join join) {
-  if (join.role != Role::kWorker || join.former == 0) return join;
-  const auto known = numbers_of_lost_.find(join.former);
-  const bool is_free =
-      known != numbers_of_lost_.end() && std::ranges::none_of(next_.members, [&](const auto& item) {
-        return item.second.role == Role::kWorker && item.second.number() == known->second;
-      });
-  if (!is_free) {  // It is of another job, or has come twice.
-    join.former = 0;
-    return join;
-  }
-  join.rank = known->second;
-  admission_.free(known->second);
-  return join;
 }
 
 void ViewMachine::take(const StepTold& told) {
@@ -229,7 +211,6 @@ void ViewMachine::take(const Lost& lost) {
   const bool enough = in_without(next_, *member) + finished_ >= least_workers(config_);
   if (changes_size(sizing_) && worker && (enough || member->joining)) {
     lost_[lost.node] = lost.cause;
-    numbers_of_lost_[lost.node] = member->number();
     remove(lost.node, lost.round);
     if (!next_.any(Role::kWorker)) return disperse();
     if (!entrance_.unsettled(next_.contributors.nodes)) return;
@@ -313,8 +294,8 @@ void ViewMachine::take(const Moved& moved) {
 
 // A slot that was empty may change its owner within an epoch: nobody has been told of it.
 void ViewMachine::take(const NewTensor& tensor) {
-  if (phase_ != Phase::kRunning) {
-    orders_.emplace_back(Refuse{{Code::kInvalidArgument, "the job does not run"}});
+  if (phase_ != Phase::kRunning || slots_.shards() == 0) {
+    orders_.emplace_back(Refuse{{Code::kInvalidArgument, "no server is there that could have it"}});
     return;
   }
   orders_.emplace_back(Placed{slots_.place(next_.slots, tensor.cut)});

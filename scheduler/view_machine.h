@@ -68,7 +68,6 @@ class ViewMachine {
   void take(const TurnOver&);
   void take(const TimeOut&);
 
-  Join as_before(Join join);
   void disperse();
   void remove(NodeId node, std::uint64_t round);
   void end(Status why);
@@ -84,9 +83,8 @@ class ViewMachine {
   SlotTable slots_;
   View view_;
   View next_;
-  std::set<NodeId> changed_;                // From one to the other,
-  std::map<NodeId, std::string> lost_;      // and of them those that were lost, with the cause.
-  std::map<NodeId, Rank> numbers_of_lost_;  // So far.
+  std::set<NodeId> changed_;            // From one to the other,
+  std::map<NodeId, std::string> lost_;  // and of them those that were lost, with the cause.
   bool fenced_ = false;  // Frames that follow the view before must not be taken any more.
   std::set<NodeId> linked_;
   std::map<NodeId, Time> notices_;

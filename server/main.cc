@@ -20,7 +20,7 @@
 #include "van/transports.h"
 
 DEFINE_int32(workers, 0, "workers in the job (STRETTO_WORLD_SIZE)");
-DEFINE_int32(servers, 0, "servers in the job (STRETTO_SERVERS)");
+DEFINE_int32(servers, -1, "servers in the job (STRETTO_SERVERS)");
 DEFINE_int32(shards, 0, "shards of this and every server (STRETTO_SHARDS)");
 DEFINE_int32(rank, -1, "this server's rank (STRETTO_RANK); the scheduler chooses if not given");
 DEFINE_string(scheduler, "", "HOST:PORT: of the scheduler (STRETTO_SCHEDULER)");
@@ -43,7 +43,7 @@ constexpr char kUsage[] =
 std::map<std::string, std::string> flags_given() {
   std::map<std::string, std::string> set;
   if (FLAGS_workers != 0) set["STRETTO_WORLD_SIZE"] = std::to_string(FLAGS_workers);
-  if (FLAGS_servers != 0) set["STRETTO_SERVERS"] = std::to_string(FLAGS_servers);
+  if (FLAGS_servers != -1) set["STRETTO_SERVERS"] = std::to_string(FLAGS_servers);
   if (FLAGS_shards != 0) set["STRETTO_SHARDS"] = std::to_string(FLAGS_shards);
   if (FLAGS_rank >= 0) set["STRETTO_RANK"] = std::to_string(FLAGS_rank);
   if (!FLAGS_scheduler.empty()) set["STRETTO_SCHEDULER"] = FLAGS_scheduler;

@@ -143,11 +143,12 @@ Result<Message> from(const wire::Roster& message) {
                 .question = message.question(),
                 .step = message.step()};
   if (message.members_size() > static_cast<int>(kMaxNodes) || roster.workers > kMaxNodes ||
-      roster.slots == 0 || roster.slots > (1U << 20) ||
+      (roster.slots == 0) != (roster.servers == 0) || roster.slots > (1U << 20) ||
       (roster.since != 0 && roster.since >= roster.epoch)) {
     return malformed(fmt::format(
-        "a roster of {} members, {} workers and {} slots, of epoch {} since epoch {}",
-        message.members_size(), roster.workers, roster.slots, roster.epoch, roster.since));
+        "a roster of {} members, {} workers, {} servers and {} slots, of epoch {} since epoch {}",
+        message.members_size(), roster.workers, roster.servers, roster.slots, roster.epoch,
+        roster.since));
   }
   Result<JobSettings> settings = settings_from(message.settings());
   if (!settings.ok()) return settings.status();

@@ -15,8 +15,6 @@ namespace {
 constexpr Duration kRetry = 100ms;
 constexpr Duration kLeavePatience = 5s;
 constexpr Duration kFarewell = 500ms;  // How long a resignation waits to be heard.
-// Where a job was that this node was lost to, nobody listens for so long: it is over.
-constexpr Duration kAbsence = 1s;
 // The scheduler knows who is missing and says so; a node gives up a little later than it.
 constexpr Duration kRendezvousSlack = 3s;
 
@@ -147,11 +145,7 @@ bool Membership::on_control(LinkId link, const control::Message& message) {
   } else if (const auto* fault = std::get_if<control::Fault>(&message)) {
     if (fault->tensor != 0 || !fault->name.empty()) return false;
     const Status why = Status(fault->why).with_peer("scheduler");
-    if (roster_) {
-      lose_touch(fault->why);
-    } else {
-      fail(Status(why).with_operation("join"));
-    }
+    fail(roster_ ? fault->why : Status(why).with_operation("join"), State::kCutOff);
   } else {
     return false;
   }
@@ -209,29 +203,15 @@ bool Membership::on_broken(LinkId link, const Status& why) {
     return true;
   }
   if (state_ == State::kGreeting) {
-    on_no_answer(why);
+    attempts_.failed(why, clock_.now());
+    if (why.code() == Code::kResource) fail(Status(why).with_operation("join"));
     return true;
   }
-  lose_touch(Status(Code::kSchedulerLost, fmt::format("the link to the scheduler at {} broke: {}",
-                                                      config_.scheduler, why.cause()))
-                 .with_peer("scheduler"));
+  fail(Status(Code::kSchedulerLost, fmt::format("the link to the scheduler at {} broke: {}",
+                                                config_.scheduler, why.cause()))
+           .with_peer("scheduler"),
+       State::kCutOff);
   return true;
-}
-
-// It may not be up yet, and tick tries again; but one that was up is gone.
-void Membership::on_no_answer(const Status& why) {
-  last_break_ = why;
-  if (why.code() == Code::kResource) return fail(Status(why).with_operation("join"));
-  const Time now = clock_.now();
-  refused_since_ = why.code() == Code::kRefused ? std::min(refused_since_, now) : Time::max();
-  if (config_.former == 0 || refused_since_ == Time::max() || now - refused_since_ < kAbsence) {
-    return;
-  }
-  fail(Status(Code::kSchedulerLost, fmt::format("nobody listens at {} any more: the job that this "
-                                                "worker was lost to is over",
-                                                config_.scheduler))
-           .with_peer("scheduler")
-           .with_operation("join"));
 }
 
 void Membership::tick() {
@@ -239,7 +219,7 @@ void Membership::tick() {
   if (!over() && link_ != 0 && roster_) tell_of_links(van_, link_, *roster_);
   if (wakefulness_.slept(now)) last_heard_ = now;
   if (const Status* verdict = verdicts_.due(now); verdict && state_ != State::kResigning) {
-    lose_touch(undecided(*verdict, now - last_heard_, settings().heartbeat));
+    fail(undecided(*verdict, now - last_heard_, settings().heartbeat), State::kCutOff);
   }
   switch (state_) {
     case State::kGreeting:
@@ -249,7 +229,14 @@ void Membership::tick() {
                                 "is this its address?",
                                 config_.scheduler,
                                 std::chrono::duration<double>(config_.rendezvous_timeout).count(),
-                                last_break_.ok() ? "no answer" : last_break_.cause()))
+                                attempts_.cause()))
+                 .with_peer("scheduler")
+                 .with_operation("join"));
+      } else if (config_.former != 0 && attempts_.nobody_listens(now)) {
+        fail(Status(Code::kSchedulerLost,
+                    fmt::format("nobody listens at {} any more: the job that this worker was lost "
+                                "to is over",
+                                config_.scheduler))
                  .with_peer("scheduler")
                  .with_operation("join"));
       } else if (link_ == 0 && now >= retry_at_) {
@@ -281,6 +268,7 @@ void Membership::tick() {
     case State::kIdle:
     case State::kLeft:
     case State::kFailed:
+    case State::kCutOff:
       break;
   }
 }
@@ -291,11 +279,11 @@ void Membership::watch_scheduler(Time now) {
     van_.send_control(link_, heartbeats_.take(van_, now, settings().heartbeat));
   }
   if (now - last_heard_ > settings().dead_after) {
-    lose_touch(
-        Status(Code::kSchedulerLost,
-               fmt::format("nothing heard of the scheduler at {} for {:.1f} s", config_.scheduler,
-                           std::chrono::duration<double>(now - last_heard_).count()))
-            .with_peer("scheduler"));
+    fail(Status(Code::kSchedulerLost,
+                fmt::format("nothing heard of the scheduler at {} for {:.1f} s", config_.scheduler,
+                            std::chrono::duration<double>(now - last_heard_).count()))
+             .with_peer("scheduler"),
+         State::kCutOff);
   }
 }
 
@@ -319,17 +307,12 @@ void Membership::leave() {
   deadline_ = clock_.now() + kLeavePatience;
 }
 
-void Membership::fail(Status why) {
+void Membership::fail(Status why, State as) {
   if (over()) return;
   if (state_ != State::kResigning) status_ = std::move(why);
-  state_ = State::kFailed;
+  const bool goes_on = state_ == State::kMember && settings().elastic();
+  state_ = goes_on ? as : State::kFailed;
   heartbeats_.end();
-}
-
-void Membership::lose_touch(Status why) {
-  if (over()) return;
-  cut_off_ = state_ == State::kMember && settings().elastic();
-  fail(std::move(why));
 }
 
 void Membership::resign(Status why) {

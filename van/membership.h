@@ -9,6 +9,7 @@
 
 #include "common/clock.h"
 #include "common/config.h"
+#include "van/attempts.h"
 #include "van/heartbeats.h"
 #include "van/verdicts.h"
 
@@ -41,7 +42,8 @@ class Membership {
     kLeaving,     ///< Asked to leave.
     kResigning,   ///< Has failed, and told the scheduler why; gone when that has been heard.
     kLeft,        ///< Out, in order.
-    kFailed       ///< Out, with an error: status().
+    kFailed,      ///< Out, with an error: status().
+    kCutOff       ///< The same, of an elastic job, which may well go on without this node.
   };
 
   /// What a node says of itself in its hello.
@@ -65,10 +67,9 @@ class Membership {
   Heartbeats& heartbeats() { return heartbeats_; }
 
   void leave();
-  /// Ends membership with an error, as if the scheduler had said so.
-  void fail(Status why);
-  /// Ends it because this node is lost to the others, or they to it.
-  void lose_touch(Status why);
+  /// Ends membership with an error, as if the scheduler had said so. kCutOff: because this node is
+  /// lost to the others, or they to it; in a job of fixed size it is over, too.
+  void fail(Status why, State as = State::kFailed);
   /// Ends it with an error of this process's own (a signal, no memory), which the scheduler is told
   /// before the process goes: else it, and all others, would only see links that break.
   void resign(Status why);
@@ -77,10 +78,8 @@ class Membership {
   void report_broken(NodeId node, const Status& why, Status verdict);
 
   State state() const { return state_; }
-  bool over() const { return state_ == State::kLeft || state_ == State::kFailed; }
+  bool over() const { return state_ >= State::kLeft; }
   const Status& status() const { return status_; }
-  /// An elastic job has lost this node, which lives, and may well go on.
-  bool is_cut_off() const { return cut_off_; }
   const std::optional<Roster>& roster() const { return roster_; }
   NodeId node() const { return node_; }
   /// Member::number.
@@ -97,7 +96,6 @@ class Membership {
   void on_welcome(const control::Welcome& welcome);
   void on_roster(const Roster& roster);
   void watch_scheduler(Time now);
-  void on_no_answer(const Status& why);
 
   const Config& config_;
   Self self_;
@@ -111,10 +109,8 @@ class Membership {
   Rank number_ = 0;
   std::uint64_t job_ = 0;
   LinkId link_ = 0;
-  bool cut_off_ = false;
-  Status last_break_;                 // Why the last attempt to connect failed.
-  Time refused_since_ = Time::max();  // Of attempts to connect again: nobody listens there.
-  Time deadline_;                     // Of greeting, rendezvous or leaving.
+  Attempts attempts_;
+  Time deadline_;  // Of greeting, rendezvous or leaving.
   Time retry_at_;
   Time last_heard_;
   Heartbeats heartbeats_;

@@ -21,9 +21,13 @@ JobPlace place_in(const Roster& roster, NodeId self) {
 
 void PlaceWatch::follow(const Membership& membership) {
   const std::optional<Roster>& roster = membership.roster();
-  if (!roster || roster->epoch == epoch_) return;
+  const bool is_out = membership.state() == Membership::State::kCutOff;
+  if (!roster || (roster->epoch == epoch_ && is_out == is_out_)) return;
   epoch_ = roster->epoch;
-  if (then_) then_(place_in(*roster, membership.node()));
+  is_out_ = is_out;
+  JobPlace place = place_in(*roster, membership.node());
+  if (is_out) place.lost_as = membership.node();
+  if (then_) then_(place);
 }
 
 }  // namespace stretto

@@ -16,6 +16,7 @@ struct JobPlace {
   std::uint32_t epoch = 0;
   std::uint32_t min_workers = 0;
   Rank rank = 0;
+  NodeId lost_as = 0;  ///< Who this was in the job, which goes on without it; 0: it is in.
   std::vector<Rank> numbers = {};  ///< By rank: Member::number.
 
   std::uint32_t size() const { return static_cast<std::uint32_t>(numbers.size()); }
@@ -23,7 +24,7 @@ struct JobPlace {
 
 JobPlace place_in(const Roster& roster, NodeId self);
 
-/// Tells where this worker stands whenever there is a new view. Thread: loop.
+/// Tells where this worker stands whenever there is a new view, and when it is out. Thread: loop.
 class PlaceWatch {
  public:
   using Then = std::function<void(const JobPlace&)>;
@@ -35,6 +36,7 @@ class PlaceWatch {
  private:
   Then then_;
   std::uint32_t epoch_ = 0;
+  bool is_out_ = false;
 };
 
 }  // namespace stretto

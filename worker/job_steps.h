@@ -25,12 +25,14 @@ class JobSteps {
         ways_(std::move(ways)),
         gate_(clock, patience, ways_.gate) {}
 
-  /// There are links to all shards, so many. True if this one has yet to be taken in by them.
-  bool comes_in(const Roster& roster, NodeId self, std::size_t shards) {
+  /// There are links to all shards, so many. True if this worker takes part; of one that joins a
+  /// job that runs once all of them have taken it in, and the roster that decided it has come, by
+  /// which it has a rank: that may come after their word.
+  bool takes_part(const Roster& roster, NodeId self, std::size_t shards) {
     const Member* member = roster.find(self);
-    if (member == nullptr || (!member->joining && member->from_step == 0)) return false;
+    if (member == nullptr || (!member->joining && member->from_step == 0)) return true;
     entering_.begin(shards, after(clock_.now(), entering_patience_), ways_.gate.tell_scheduler);
-    return true;
+    return is_taken_in_ && !member->joining;
   }
   void on_taken_in(NodeId shard, const control::TakeIn& said) {
     const auto in = entering_.on_taken_in(shard, said, ways_.gate.tell_scheduler);
@@ -38,12 +40,6 @@ class JobSteps {
     ways_.entered(in->barriers);
     gate_.enter(*in);
     is_taken_in_ = true;
-  }
-  /// All shards have taken it in, and the roster that decided it has come, by which it has a rank:
-  /// that may come after their word.
-  bool has_entered(const Roster& roster, NodeId self) const {
-    const Member* member = roster.find(self);
-    return is_taken_in_ && member != nullptr && !member->joining;
   }
   /// True once: it has waited in vain to be taken in.
   bool too_late() { return entering_.late(clock_.now()); }

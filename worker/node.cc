@@ -94,15 +94,10 @@ void WorkerNode::on_control(LinkId link, const control::Message& message) {
     if (!refused.ok()) membership_.fail(std::move(refused));
   } else if (control::is<control::Welcome>(message)) {
     shards_.welcome(link);
-    const bool greeted = shards_.complete() && joining_;
-    if (greeted &&
-        !work_.steps().comes_in(*membership_.roster(), membership_.node(), shards_.count())) {
-      std::exchange(joining_, nullptr)({});
-    }
   } else if (const auto* taken = std::get_if<control::TakeIn>(&message)) {
     work_.steps().on_taken_in(shard->node, *taken);
   } else if (fault != nullptr && fault->tensor == 0) {
-    membership_.lose_touch(Status(fault->why).with_peer(shard->describe()));
+    membership_.fail(Status(fault->why).with_peer(shard->describe()), Membership::State::kCutOff);
   } else {
     work_.on_shard(message, *shard);
   }
@@ -146,9 +141,6 @@ void WorkerNode::tick() {
   }
   membership_.tick();
   places_.follow(membership_);
-  const bool entered = joining_ && membership_.roster() &&
-                       work_.steps().has_entered(*membership_.roster(), membership_.node());
-  if (entered) std::exchange(joining_, nullptr)({});
   input_.limit(heartbeats.input_limit_bytes());
   trace_.tick(membership_, 0, exchange.progress().most_rounds);
   work_.tick();
@@ -162,6 +154,10 @@ void WorkerNode::tick() {
     const Status called = shards_.connect(*membership_.roster(), membership_.hello(), now);
     if (!called.ok()) membership_.fail(called);
   }
+  const bool is_in =
+      joining_ && shards_.complete() &&
+      work_.steps().takes_part(*membership_.roster(), membership_.node(), shards_.count());
+  if (is_in) std::exchange(joining_, nullptr)({});
   if (work_.steps().too_late()) membership_.resign(Entering::too_late());
   if (Status silence = shards_.silence(now); !silence.ok()) membership_.fail(std::move(silence));
   if (Status silence = work_.exchange().peers().silence(now); !silence.ok()) {
@@ -191,7 +187,7 @@ void WorkerNode::finish() {
   const Status why = membership_.status().ok() ? Status(Code::kCancelled, told)
                                                : work_.cause_of(membership_.status());
   const bool in_order = membership_.state() == Membership::State::kLeft;
-  lost_as_ = membership_.is_cut_off() ? membership_.node() : 0;
+  places_.follow(membership_);
   van_.shut();
   work_.end_all(why);
   if (joining_) std::exchange(joining_, nullptr)(Status(why).with_operation("join"));

@@ -3,7 +3,6 @@
 // somebody is lost. What the program asks for is ProgramWork's.
 #pragma once
 
-#include <atomic>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -35,9 +34,9 @@ class WorkerNode final : public Agent, private Van::Handler {
              std::unique_ptr<Coder> coder = std::make_unique<Coder>(),
              PlaceWatch::Then on_place = nullptr);
 
-  /// `done` hears when there are links to every shard; of one that joins a job that runs, when it
-  /// takes part. Other workers are told `address`, where the transport listens; empty: they cannot
-  /// call.
+  /// `done` hears when there are links to every shard, if the job has any; of one that joins a job
+  /// that runs, when it takes part. Other workers are told `address`, where the transport listens;
+  /// empty: they cannot call.
   void join(Done done, std::string address = {});
   /// What is asked of this worker; refused once it leaves.
   ProgramWork& work() { return work_; }
@@ -50,8 +49,6 @@ class WorkerNode final : public Agent, private Van::Handler {
   Time next_due() const override;
   /// True once it has left or failed: every ticket has ended, and nobody reads the users' memory.
   bool over() const override { return ended_; }
-  /// Who it was in an elastic job that has lost it; 0: it was not lost. Thread: any.
-  NodeId lost_as() const { return lost_as_; }
 
   /// Nothing of this worker's own is in flight.
   bool idle() const { return work_.idle(); }
@@ -98,7 +95,6 @@ class WorkerNode final : public Agent, private Van::Handler {
   std::vector<Done> leaving_;           // Who waits for that.
   std::optional<Time> farewell_until_;  // Other workers have been told that this one leaves.
   bool ended_ = false;
-  std::atomic<NodeId> lost_as_{0};
   Time without_memory_until_ = Time::max();
 };
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // ShardLinks: this worker's links to all shards of the job, from the first call to the last word.
+// In a job without servers there are none, and they are complete at once.
 #pragma once
 
 #include <map>
@@ -18,7 +19,7 @@ class ShardLinks {
   /// Calls every shard of the roster, with this hello. They have some time to answer.
   Status connect(const Roster& roster, const control::Hello& hello, Time now);
   /// All were called.
-  bool called() const { return !shards_.empty(); }
+  bool called() const { return called_; }
   /// A shard has answered.
   void welcome(LinkId link);
   std::size_t count() const { return shards_.size(); }
@@ -44,6 +45,7 @@ class ShardLinks {
 
   Van& van_;
   std::map<NodeId, Shard> shards_;
+  bool called_ = false;
   std::size_t welcomed_ = 0;
   Time deadline_ = Time::max();
 };

@@ -31,6 +31,7 @@ class Standing {
       place_ = std::move(place);
       most_ = std::max(most_, place_.size());
       seat_ = Seat{place_.rank, place_.size()};
+      lost_as_ = place_.lost_as;
     }
     if (then) then(view);
   }
@@ -45,6 +46,8 @@ class Standing {
     MutexLock lock(mutex_);
     return place_.min_workers > 0;
   }
+  /// JobPlace::lost_as.
+  NodeId lost_as() const { return lost_as_; }
   Rank rank() const { return seat_.load().rank; }
   std::uint32_t size() const { return seat_.load().size; }
   /// A broadcast's root, by the number that it keeps while ranks change, and by the epoch in which
@@ -78,6 +81,7 @@ class Standing {
   };
 
   std::atomic<Seat> seat_;
+  std::atomic<NodeId> lost_as_{0};
   Mutex mutex_;
   JobPlace place_ GUARDED_BY(mutex_);
   std::uint32_t most_ GUARDED_BY(mutex_) = 0;  // Workers at a time, so far.

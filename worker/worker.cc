@@ -95,7 +95,10 @@ Result<Worker> Worker::join(const Options& options) {
   set_log_identity({"worker", config.rank});
   promise_last_words();
   warn_of_unread_variables();
-  const std::uint64_t links = std::uint64_t{config.servers} * config.shards + 1;
+  const std::uint64_t others = config.servers == 0  // Any of them may be called then.
+                                   ? std::uint64_t{config.workers}
+                                   : std::uint64_t{config.servers} * config.shards;
+  const std::uint64_t links = others + 1;
   if (Status status = raise_file_limit(kFilesALink * links + kFilesBesides); !status.ok()) {
     return status;
   }
@@ -266,7 +269,7 @@ Result<StepBegin> ProgramSteps::next() {
 }
 
 bool ProgramSteps::elastic() const { return worker_->impl_->standing().elastic(); }
-NodeId ProgramSteps::lost_as() const { return worker_->impl_->lost_as(); }
+NodeId ProgramSteps::lost_as() const { return worker_->impl_->standing().lost_as(); }
 
 Ticket ProgramSteps::listen(const Tensor& tensor, std::span<std::byte> target, int priority) {
   if (!target.empty()) {

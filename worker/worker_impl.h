@@ -51,7 +51,6 @@ class WorkerImpl {
   Loop& loop() { return loop_; }
   const Config& config() const { return config_; }
   Standing& standing() { return standing_; }
-  NodeId lost_as() const { return node_.lost_as(); }
   bool tracing() { return node_.tracer().on(); }
   StepCount& steps() { return *step_count_; }
   const std::shared_ptr<Pauses>& pauses() { return node_.activity().pauses(); }

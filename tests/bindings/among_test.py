@@ -59,7 +59,7 @@ class Refused(unittest.TestCase):
         for words, options in (
                 ("'star', wanted one of servers, direct, ring, halving, tree",
                  {"exchange": "star"}),
-                ("is None, wanted one of", {"exchange": None}),
+                ("is '', wanted one of", {"exchange": ""}),
                 ("'ring' is for mode 'sync'; mode 'eager' has its values at the servers",
                  {"exchange": "ring", "mode": "eager"}),
                 ("'tree' is for mode 'sync'; mode 'async'", {"exchange": "tree", "mode": "async"}),

@@ -70,6 +70,14 @@ class Place(unittest.TestCase):
         with mock.patch.dict(os.environ, given, clear=True):
             self.assertTrue(environment.place().late)
 
+    def test_a_job_may_have_no_servers(self):
+        for name in ("STRETTO_SERVERS", "DMLC_NUM_SERVER"):
+            with mock.patch.dict(os.environ, {name: "0"}, clear=True):
+                self.assertEqual(environment.place().servers, 0)
+            with mock.patch.dict(os.environ, {name: "-1"}, clear=True):
+                with self.assertRaisesRegex(errors.InvalidArgument, f"{name} is '-1', wanted a w"):
+                    environment.place()
+
     def test_one_host_of_byteps_is_alone_unless_forced(self):
         """As its scheduler and servers are not there: they end at once."""
         single = {"DMLC_PS_ROOT_URI": "h", "DMLC_PS_ROOT_PORT": 1, "DMLC_NUM_WORKER": 1,

@@ -29,6 +29,7 @@ class Recorder:
     elastic = False
     listens = False
     era = 0
+    place = mock.Mock(usual_way="servers")
 
     def __init__(self):
         self.declared = []

@@ -4,9 +4,9 @@ that the job goes on without it: by a wrapped optimizer ("loop"; "heal", with mo
 once; "layerwise", with model=; or in another mode than sync), by a wrapped module and an optimizer
 that is not ("parallel"), or with a state ("state").
 
-All train until a file is there; that is known by a parameter of its own, whose mean gradient is not
-0 any more then. Where workers are not in step they train until Adam has made as many steps as the file
-names."""
+All train until a file is there; that is known by a parameter of its own, whose mean gradient is
+not 0 any more then. Where workers are not in step they train until Adam has made as many steps as
+the file names."""
 
 import hashlib
 import itertools

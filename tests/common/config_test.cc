@@ -234,8 +234,8 @@ INSTANTIATE_TEST_SUITE_P(
                     Bad{"STRETTO_WORLD_SIZE", "99999999999999999999", "a whole number"},
                     Bad{"DMLC_NUM_WORKER", "-1", "a whole number from 1 to"},
                     Bad{"BYTEPS_LOCAL_SIZE", "0", "from 1 to 1024"},
-                    Bad{"STRETTO_SERVERS", "0", "a whole number from 1 to"},
-                    Bad{"DMLC_NUM_SERVER", "x", "a whole number from 1 to"},
+                    Bad{"STRETTO_SERVERS", "-1", "a whole number from 0 to"},
+                    Bad{"DMLC_NUM_SERVER", "x", "a whole number from 0 to"},
                     Bad{"STRETTO_SHARDS", "1025", "from 1 to 1024"},
                     Bad{"STRETTO_RANK", "-2", "from -1 to 32767"},
                     Bad{"BYTEPS_GLOBAL_RANK", "one", "from -1 to 32767"},
@@ -295,6 +295,21 @@ TEST(Config, ARankIsWithinItsOwnWorld) {
   EXPECT_TRUE(read(variables).ok());
   EXPECT_THAT(read(variables, Role::kServer).status().cause(),
               HasSubstr("rank 3 in a job of 1 servers"));
+}
+
+TEST(Config, AJobMayHaveNoServersUnlessItWantsSome) {
+  for (const char* name : {"STRETTO_SERVERS", "DMLC_NUM_SERVER"}) {
+    EXPECT_EQ(must_read({{name, "0"}}).servers, 0U);
+    EXPECT_TRUE(read({{name, "0"}}, Role::kScheduler).ok());
+    EXPECT_THAT(read({{name, "0"}}, Role::kServer).status().cause(),
+                HasSubstr("this is a server, and the job is to have none"));
+  }
+  const Variables elastic{{"STRETTO_SERVERS", "0"}, {"STRETTO_MIN_WORKERS", "1"}};
+  EXPECT_THAT(read(elastic).status().cause(),
+              HasSubstr("STRETTO_MIN_WORKERS is 1, and STRETTO_SERVERS is 0"));
+  const Variables largest{{"STRETTO_SERVERS", "0"},
+                          {"STRETTO_WORLD_SIZE", std::to_string(kMaxNodes)}};
+  EXPECT_TRUE(read(largest).ok());
 }
 
 TEST(Config, TheSchedulersAddressIsChecked) {

@@ -35,6 +35,12 @@ TEST(SlotMap, GivesEverySlotAnOwnerFromTheBegin) {
   EXPECT_EQ(map.owners(), (std::vector<NodeId>{50, 51, 50, 51, 50}));
 }
 
+TEST(SlotMap, WithoutShardsThereAreNoSlots) {
+  const SlotMap map(5, {});
+  EXPECT_EQ(map.size(), 0U);
+  EXPECT_TRUE(map.runs(3, 2).empty());
+}
+
 TEST(SlotMap, NeighboursOfOneOwnerAreOneRunThatMayWrap) {
   SlotMap map(4, {50});
   map.give(1, 51);
@@ -54,6 +60,15 @@ TEST(View, ASoundOneHasNoViolation) {
   EXPECT_EQ(sound().ranks(Role::kServer), 1U);
 }
 
+TEST(View, WithoutServersThereAreNoSlots) {
+  View view = sound();
+  view.members.erase(4);
+  view.members.erase(5);
+  view.slots = {};
+  EXPECT_EQ(violation(view), "");
+  EXPECT_EQ(view.ranks(Role::kServer), 0U);
+}
+
 struct Break {
   const char* says;
   std::function<void(View&)> spoil;
@@ -68,7 +83,9 @@ TEST(View, EachInvariantIsNamedWhenItBreaks) {
       {"1 ranks of a worker reach up to 1", [](View& v) { v.members.erase(3); }},
       {"slot 1 is owned by node 9, which is no server", [](View& v) { v.slots.give(1, 9); }},
       {"slot 0 is owned by node 2, which is no server", [](View& v) { v.slots.give(0, 2); }},
-      {"there are no slots", [](View& v) { v.slots = {}; }},
+      {"there are servers, and no slots", [](View& v) { v.slots = {}; }},
+      {"slot 0 is owned by node 4, which is no server",
+       [](View& v) { v.members.erase(4), v.members.erase(5); }},
       {"node 4 contributes", [](View& v) { v.contributors.nodes.insert(4); }},
       {"nobody contributes", [](View& v) { v.contributors.nodes.clear(); }},
   };

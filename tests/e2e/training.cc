@@ -20,6 +20,7 @@ DEFINE_int64(elements, 1000, "Elements of each tensor");
 DEFINE_int32(tensors, 8, "Tensors, and so operations, in flight");
 DEFINE_string(mode, "sync", "sync, bounded or async");
 DEFINE_int32(bound, 2, "bounded: rounds that a worker may be ahead");
+DEFINE_string(exchange, "servers", "servers, direct, ring, halving or tree");
 DEFINE_int64(progress, 50, "A line of progress every so many rounds");
 DEFINE_string(until, "", "End early once this file exists: the workers agree on the round");
 DEFINE_int64(slow_rank, -1, "Rank of a worker that computes for a random time between rounds");
@@ -46,6 +47,15 @@ void say(const std::string& line) {
 Mode mode_named(const std::string& name) {
   if (name == "bounded") return Mode::kBounded;
   return name == "async" ? Mode::kAsync : Mode::kSync;
+}
+
+Exchange exchange_named(const std::string& name) {
+  constexpr Exchange kAmong[] = {Exchange::kDirect, Exchange::kRing, Exchange::kHalving,
+                                 Exchange::kTree};
+  for (const Exchange exchange : kAmong) {
+    if (name_of(exchange) == name) return exchange;
+  }
+  return Exchange::kServers;
 }
 
 // Small whole numbers: sums of them are exact, whatever their order.
@@ -110,7 +120,8 @@ class Training {
     auto elements = static_cast<std::size_t>(FLAGS_elements);
     Dtype dtype = Dtype::kF32;
     TensorOptions options{.mode = mode_named(FLAGS_mode),
-                          .bound = static_cast<std::uint32_t>(FLAGS_bound)};
+                          .bound = static_cast<std::uint32_t>(FLAGS_bound),
+                          .exchange = exchange_named(FLAGS_exchange)};
     if (options.mode != Mode::kBounded) options.bound = 0;
     if (faulty_ && FLAGS_fault == "elements") elements += 1;
     if (faulty_ && FLAGS_fault == "dtype") dtype = Dtype::kI32;
@@ -126,7 +137,8 @@ class Training {
       slots_[i].value.resize(elements);
     }
     if (FLAGS_until.empty()) return {};
-    Result<Tensor> votes = worker_.declare("votes to end", Dtype::kF32, 1);
+    Result<Tensor> votes = worker_.declare("votes to end", Dtype::kF32, 1,
+                                           {.exchange = exchange_named(FLAGS_exchange)});
     if (votes.ok()) votes_ = *votes;
     return votes.status();
   }

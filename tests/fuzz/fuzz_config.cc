@@ -35,7 +35,8 @@ Lines lines_of(std::string_view text) {
 
 void check_config(const Config& config) {
   STRETTO_CHECK(check(config).ok());
-  STRETTO_CHECK(config.workers >= 1 && config.servers >= 1 && config.shards >= 1);
+  STRETTO_CHECK(config.workers >= 1 && config.shards >= 1);
+  STRETTO_CHECK(config.servers >= 1 || (config.role != Role::kServer && !config.job.elastic()));
   const std::uint32_t world = config.role == Role::kServer ? config.servers : config.workers;
   STRETTO_CHECK(config.rank >= -1 && config.rank < static_cast<std::int64_t>(world));
   STRETTO_CHECK(config.scheduler.empty() || parse_host_port(config.scheduler).ok());
@@ -80,7 +81,8 @@ void check_address(const std::string& text) {
 
 void check_plan(const launch::Plan& plan) {
   STRETTO_CHECK(plan.workers >= 1 && plan.workers <= 4096);
-  STRETTO_CHECK(plan.servers >= 1 && plan.servers <= 1024);
+  STRETTO_CHECK(plan.servers <= 1024);
+  STRETTO_CHECK(plan.servers >= 1 || (plan.server_hosts.empty() && plan.least_workers == 0));
   STRETTO_CHECK(plan.shards >= 1 && plan.shards <= 1024);
   const bool runs = plan.action == launch::Action::kRun || plan.action == launch::Action::kDryRun;
   STRETTO_CHECK(!runs || !plan.command.empty());

@@ -61,11 +61,14 @@ void fill(wire::Fault& fault, Input& input) {
 }
 
 void fill(wire::Roster& roster, Input& input) {
+  const std::uint32_t servers = input.small();
   roster = to_bend(Roster{.epoch = input.small(),
                           .fence = input.small(),
                           .workers = input.small(),
-                          .servers = input.small(),
-                          .slots = input.rarely(8) ? input.small() : kSlots,
+                          .servers = servers,
+                          .slots = input.rarely(8) ? input.small()
+                                   : servers == 0  ? 0
+                                                   : kSlots,
                           .members = {},
                           .settings = job_settings()})
                .roster();

@@ -112,6 +112,26 @@ TEST_F(AdmissionTest, TwoProcessesWithOneRankAreBothNamed) {
               HasSubstr("there:22 asks to be worker 1, and here:11 is that already"));
 }
 
+TEST_F(AdmissionTest, AJobWithoutServersIsCompleteWithItsWorkers) {
+  config_.servers = 0;
+  const auto come = [this](Role role, std::int64_t rank) {
+    control::Hello hello = fake::hello(role, rank);
+    hello.servers = 0;
+    return admit(hello);
+  };
+  EXPECT_EQ(admission_.missing(), "worker 0, worker 1");
+  for (const std::int64_t rank : {-1, 0}) {
+    EXPECT_THAT(come(Role::kServer, rank).status().cause(),
+                HasSubstr("asks to be a server, and this job has none"));
+  }
+  EXPECT_THAT(worker(0).status().cause(), HasSubstr("2 workers and 0 servers"))
+      << "it was told of one";
+  EXPECT_TRUE(come(Role::kWorker, 0).ok());
+  EXPECT_FALSE(admission_.complete());
+  EXPECT_TRUE(come(Role::kWorker, 1).ok());
+  EXPECT_TRUE(admission_.complete());
+}
+
 struct Refusal {
   const char* name;
   Role role;

@@ -92,6 +92,27 @@ TEST_F(ViewMachineTest, TheFirstViewIsPublishedWhenAllAreThere) {
   EXPECT_EQ(view().slots.size(), kSlots);
 }
 
+TEST_F(ViewMachineTest, AJobWithoutServersHasNoSlotsAndEndsWithItsWorkers) {
+  config_.servers = 0;
+  machine_.emplace(config_, now_);
+  for (const Rank rank : {0U, 1U}) {
+    Join join = worker_joins(rank);
+    join.servers = 0;
+    workers_.push_back(come(join));
+  }
+  ASSERT_EQ(machine_->phase(), ViewMachine::Phase::kRunning);
+  EXPECT_EQ(view().slots.size(), 0U);
+  const auto refused = on(tensor(3));
+  ASSERT_NE(only<Refuse>(refused), nullptr);
+  EXPECT_THAT(only<Refuse>(refused)->why.cause(), HasSubstr("no server is there"));
+  on(Left{.node = workers_[0]});
+  EXPECT_NE(only<Publish>(on(TurnOver{})), nullptr);
+  EXPECT_NE(only<Disperse>(on(Left{.node = workers_[1]})), nullptr);
+  for (const NodeId node : workers_) on(Gone{.node = node});
+  EXPECT_NE(only<CloseJob>(on(TurnOver{})), nullptr);
+  EXPECT_TRUE(machine_->status().ok());
+}
+
 TEST_F(ViewMachineTest, WhoIsRefusedIsToldWhy) {
   gather(Sizing::kFixed);
   const auto orders = on(worker_joins());

@@ -11,7 +11,7 @@ class LaunchGoingOn : public SupervisorFixture {
   LaunchGoingOn() : SupervisorFixture(true) {}
 
   Reaction goes_on_without(std::size_t member) {
-    return supervisor_.on_going_on_without(member, now_);
+    return supervisor_.on_loss_news(member, false, now_);
   }
   void end_others() {
     end({{kSecondWorker, kFine}});
@@ -99,10 +99,10 @@ TEST_F(LaunchGoingOn, AndWhenTheJobIsDone) {
 TEST_F(LaunchGoingOn, OneThatHasComeAgainIsAsOthersAre) {
   run_all();
   goes_on_without(kFirstWorker);
-  EXPECT_EQ(supervisor_.on_back(kFirstWorker).notes,
+  EXPECT_EQ(supervisor_.on_loss_news(kFirstWorker, true, now_).notes,
             std::vector<std::string>{"worker 0 is in the job again"});
   EXPECT_FALSE(supervisor_.deadline()) << "it is not waited for any more";
-  EXPECT_TRUE(supervisor_.on_back(kFirstWorker).notes.empty());
+  EXPECT_TRUE(supervisor_.on_loss_news(kFirstWorker, true, now_).notes.empty());
   end({{kFirstWorker, kStatus3}});
   EXPECT_EQ(goes_on_without(kFirstWorker).notes.size(), 1U) << "it may be lost again";
   end_others();
@@ -112,7 +112,7 @@ TEST_F(LaunchGoingOn, OneThatHasComeAgainIsAsOthersAre) {
 TEST_F(LaunchGoingOn, WhoHasComeAgainAndFailsIsMissed) {
   run_all();
   goes_on_without(kFirstWorker);
-  supervisor_.on_back(kFirstWorker);
+  supervisor_.on_loss_news(kFirstWorker, true, now_);
   end({{kFirstWorker, kStatus3}});
   wait();
   end({{kSecondWorker, {false, 1}}});
@@ -125,7 +125,7 @@ TEST_F(LaunchGoingOn, WhoHasEndedDoesNotComeAgain) {
   run_all();
   end({{kFirstWorker, kKilled}});
   goes_on_without(kFirstWorker);
-  EXPECT_TRUE(supervisor_.on_back(kFirstWorker).notes.empty());
+  EXPECT_TRUE(supervisor_.on_loss_news(kFirstWorker, true, now_).notes.empty());
   end_others();
   EXPECT_EQ(supervisor_.verdict().exit_status, 0);
 }
@@ -215,7 +215,7 @@ class LaunchReplacing : public SupervisorFixture {
 TEST_F(LaunchReplacing, OneThatComesWhenTheJobIsDoneIsNotMissed) {
   run_all();
   end({{kFirstWorker, kKilled}});
-  supervisor_.on_going_on_without(kFirstWorker, now_);
+  supervisor_.on_loss_news(kFirstWorker, false, now_);
   supervisor_.on_spawned(kFirstSpare);
   end({{kSecondWorker, kFine}, {kServer, kFine}, {kScheduler, kFine}});
   EXPECT_TRUE(end({{kFirstSpare, kStatus3}}).restarts.empty()) << "nor is another one started";
@@ -226,19 +226,19 @@ TEST_F(LaunchReplacing, OneThatComesWhenTheJobIsDoneIsNotMissed) {
 TEST_F(LaunchReplacing, ForEachThatIsLostOneIsStartedUntilNobodyIsLeft) {
   run_all();
   end({{kFirstWorker, kKilled}});
-  const Reaction first = supervisor_.on_going_on_without(kFirstWorker, now_);
+  const Reaction first = supervisor_.on_loss_news(kFirstWorker, false, now_);
   EXPECT_EQ(first.restarts, (std::vector<Restart>{{kFirstSpare, kFirstWorker}}));
   EXPECT_EQ(first.notes,
             std::vector<std::string>{"worker 0 killed by SIGKILL; the job goes on without it; "
                                      "worker 2 is started for it"});
-  EXPECT_TRUE(supervisor_.on_going_on_without(kFirstWorker, now_).restarts.empty()) << "told twice";
+  EXPECT_TRUE(supervisor_.on_loss_news(kFirstWorker, false, now_).restarts.empty()) << "told twice";
   supervisor_.on_spawned(kFirstSpare);
   end({{kFirstSpare, kKilled}});
-  const Reaction second = supervisor_.on_going_on_without(kFirstSpare, now_);
+  const Reaction second = supervisor_.on_loss_news(kFirstSpare, false, now_);
   EXPECT_EQ(second.restarts, (std::vector<Restart>{{kSecondSpare, kFirstSpare}}));
   supervisor_.on_spawned(kSecondSpare);
   end({{kSecondSpare, kKilled}});
-  EXPECT_TRUE(supervisor_.on_going_on_without(kSecondSpare, now_).restarts.empty());
+  EXPECT_TRUE(supervisor_.on_loss_news(kSecondSpare, false, now_).restarts.empty());
   end({{kSecondWorker, kFine}});
   end({{kServer, kFine}, {kScheduler, kFine}});
   ASSERT_TRUE(supervisor_.over());
@@ -248,7 +248,7 @@ TEST_F(LaunchReplacing, ForEachThatIsLostOneIsStartedUntilNobodyIsLeft) {
 TEST_F(LaunchReplacing, OneThatFailsBeforeItIsInEndsNothing) {
   run_all();
   end({{kFirstWorker, kKilled}});
-  supervisor_.on_going_on_without(kFirstWorker, now_);
+  supervisor_.on_loss_news(kFirstWorker, false, now_);
   supervisor_.on_spawned(kFirstSpare);
   EXPECT_TRUE(end({{kFirstSpare, kStatus3}}).restarts.empty()) << "the scheduler may know of it";
   const Reaction late = wait();

@@ -48,6 +48,16 @@ TEST(LaunchPlacement, WorkersFillSlotsAndServersTakeTurns) {
   EXPECT_EQ(placement.members_at(1), (Sites{2, 6, 7}));
 }
 
+TEST(LaunchPlacement, AJobWithoutServersIsItsSchedulerAndItsWorkers) {
+  EXPECT_EQ(placed(plan_with_file({"-H", "a:1,b:1", "-s", "0", "x"})).site_of, (Sites{0, 1, 2}));
+  EXPECT_EQ(placed(plan_with_file({"-n", "2", "-s", "0", "x"})).site_of, (Sites{0, 0, 0}));
+  const Result<Plan> refused =
+      parse_arguments(Words{"--server-hostfile=f", "-s", "0", "x"},
+                      [](const std::string&) -> Result<std::string> { return std::string("a\n"); });
+  EXPECT_EQ(refused.status().cause(),
+            "--servers is 0, and --server-hostfile says where servers run; leave out one");
+}
+
 TEST(LaunchPlacement, FewerWorkersLeaveHostsWithoutThem) {
   EXPECT_EQ(placed(plan_with_file({"-H", "a:2,b:2", "-n", "1", "x"})).site_of, (Sites{0, 1, 1}));
 }
@@ -312,6 +322,13 @@ TEST(LaunchKubernetes, ValuesAreQuotedAndNotExpanded) {
   EXPECT_NE(text->find(R"(command: ["x", "\\"])"), std::string::npos);
   EXPECT_NE(text->find(R"(token: "t\"")"), std::string::npos);
   EXPECT_EQ(*text, *manifests(plan, "t\""));
+}
+
+TEST(LaunchKubernetes, AJobWithoutServersHasNoneToCreate) {
+  const std::string text = *manifests(plan_with_file({"--print=k8s", "-s", "0", "x"}), "t");
+  EXPECT_EQ(text.find("stretto-server"), std::string::npos) << text;
+  EXPECT_NE(text.find(R"(name: "STRETTO_SERVERS", value: "0")"), std::string::npos);
+  EXPECT_NE(text.find("\"stretto-workers\""), std::string::npos);
 }
 
 TEST(LaunchKubernetes, PortsMayBeChosen) {

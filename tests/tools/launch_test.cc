@@ -100,7 +100,7 @@ TEST(LaunchArguments, AnUnknownFlagIsNamedWithTheNearestKnownOne) {
 TEST(LaunchArguments, ValuesAreChecked) {
   EXPECT_EQ(cause_of({"-n", "0", "x"}), "-n is '0', wanted a whole number from 1 to 4096");
   EXPECT_EQ(cause_of({"--servers=2x", "x"}),
-            "--servers is '2x', wanted a whole number from 1 to 1024");
+            "--servers is '2x', wanted a whole number from 0 to 1024");
   EXPECT_EQ(cause_of({"--workers", "--", "x"}),
             "--workers is '--', wanted a whole number from 1 to 4096");
   for (const char* value : {"2:", ":2", "2:4:5", "a:b", "3:2", "0:2", "2:4097"}) {
@@ -115,6 +115,15 @@ TEST(LaunchArguments, ValuesAreChecked) {
   EXPECT_EQ(cause_of({"--log-dir=", "x"}), "--log-dir is empty");
   EXPECT_NE(cause_of({"-n", "2", "--"}).find("no PROGRAM"), std::string::npos);
   EXPECT_NE(cause_of({}).find("no PROGRAM"), std::string::npos);
+}
+
+TEST(LaunchArguments, AJobMayHaveNoServersUnlessItWantsSome) {
+  const Plan plan = plan_of({"-n", "2", "--servers=0", "--port=65535", "x"});
+  EXPECT_EQ(plan.servers, 0u);
+  EXPECT_EQ(members_of(plan).size(), 3u);
+  EXPECT_EQ(cause_of({"-n", "1:2", "-s", "0", "x"}),
+            "--servers is 0, and --workers is 1:2: a job goes on without workers that are lost by "
+            "what its servers keep; start a server, or give --workers 2");
 }
 
 TEST(LaunchArguments, PortsOfAJobMustExist) {

@@ -234,6 +234,16 @@ TEST(Roster, TravelsWhole) {
   EXPECT_EQ(come.find(99), nullptr);
 }
 
+TEST(Roster, MayHaveNoServers) {
+  Roster sent = fake::roster(3, 0);
+  sent.servers = 0;
+  sent.slots = 0;
+  const Roster come = there_and_back(sent);
+  EXPECT_EQ(come.servers, 0U);
+  EXPECT_EQ(come.slots, 0U);
+  EXPECT_EQ(come.members.size(), 3U);
+}
+
 struct BadRoster {
   const char* name;
   void (*spoil)(wire::Roster&);
@@ -266,6 +276,9 @@ INSTANTIATE_TEST_SUITE_P(
         BadRoster{"RoleThatWraps", [](R& r) { r.mutable_members(0)->set_role(256 + 3); }},
         BadRoster{"TooManyWorkers", [](R& r) { r.set_workers(kMaxNodes + 1); }},
         BadRoster{"NoSlots", [](R& r) { r.set_slots(0); }},
+        BadRoster{"SlotsWithoutServers",
+                  [](R& r) { r.set_servers(0), r.mutable_members()->DeleteSubrange(2, 2); }},
+        BadRoster{"AServerOfNone", [](R& r) { r.set_servers(0), r.set_slots(0); }},
         BadRoster{"TooManySlots", [](R& r) { r.set_slots((1 << 20) + 1); }},
         BadRoster{"NoSettings", [](R& r) { r.clear_settings(); }},
         BadRoster{"PartTooSmall", [](R& r) { r.mutable_settings()->set_part_bytes(32); }},

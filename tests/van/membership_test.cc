@@ -3,73 +3,15 @@
 #include "van/membership.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
-#include "tests/van/far_end.h"
-#include "tests/van/recorder.h"
+#include "tests/van/membership_fixture.h"
 
 namespace stretto {
 namespace {
 
 using fake::FarEnd;
+using fake::MembershipTest;
 using testing::HasSubstr;
-using State = Membership::State;
-
-class MembershipTest : public testing::Test {
- protected:
-  void shard_leaves() {
-    Roster roster = *membership_.roster();
-    ++roster.epoch;
-    for (Member& member : roster.members) member.left = member.left || member.node == 50;
-    say(roster);
-  }
-  MembershipTest() { membership_.start(); }
-
-  void step() {
-    fake::Recorder seen;
-    seen.when_control = [this](LinkId link, const control::Message& message) {
-      handled_ = membership_.on_control(link, message);
-    };
-    van_.step(seen, Duration::zero());
-    for (const auto& [link, why] : seen.broken) membership_.on_broken(link, why);
-    membership_.tick();
-    van_.step(seen, Duration::zero());
-  }
-  /// Time passes in steps as a loop would take them, the scheduler silent.
-  void pass(Duration time) {
-    for (const Time end = clock_.now() + time; clock_.now() < end; step()) {
-      clock_.advance_to(std::min(end, clock_.now() + 100ms));
-    }
-  }
-  void jump(Duration time) {
-    clock_.advance_to(clock_.now() + time);
-    step();
-  }
-  void say(const control::Message& message) {
-    scheduler_.say(message);
-    step();
-  }
-  void become_member() {
-    step();
-    say(fake::welcome(11, 1));
-    say(fake::roster());
-    scheduler_.controls();
-    ASSERT_EQ(membership_.state(), State::kMember);
-  }
-  void expect_failed(Code code, const char* says) {
-    EXPECT_EQ(membership_.state(), State::kFailed);
-    EXPECT_EQ(membership_.status().code(), code);
-    EXPECT_THAT(membership_.status().cause(), HasSubstr(says));
-  }
-
-  sim::VirtualClock clock_;
-  fake::Wire wire_;
-  Config config_ = fake::config(Role::kWorker, 1);
-  Van van_{fake::scripted_transport(wire_), clock_};
-  Membership membership_{config_, {}, van_, clock_};
-  FarEnd scheduler_{wire_, 1, kSchedulerNode};
-  bool handled_ = false;
-};
 
 // ---- greeting
 
@@ -177,7 +119,7 @@ TEST_F(MembershipTest, ARosterThatMakesNoSenseEndsIt) {
   Roster roster = fake::roster();
   roster.slots = 0;
   say(roster);
-  expect_failed(Code::kSchedulerLost, "a roster of 3 members, 2 workers and 0 slots");
+  expect_failed(Code::kSchedulerLost, "a roster of 3 members, 2 workers, 1 servers and 0 slots");
 }
 
 // ---- member
@@ -344,94 +286,6 @@ TEST_F(MembershipTest, WhoSleptDoesNotAccuseTheSchedulerOfSilence) {
   EXPECT_EQ(membership_.state(), State::kMember);
   pass(2s);
   expect_failed(Code::kSchedulerLost, "5.1 s");
-}
-
-TEST_F(MembershipTest, AnElasticJobMayGoOnWithoutWhoHearsNothing) {
-  become_member();
-  Roster roster = *membership_.roster();
-  EXPECT_FALSE(roster.settings.elastic());
-  pass(6s);
-  EXPECT_FALSE(membership_.is_cut_off()) << "its job is over";
-}
-
-class ElasticMembershipTest : public MembershipTest {
- protected:
-  void become_member() {
-    step();
-    say(fake::welcome(11, 1));
-    Roster roster = fake::roster();
-    roster.settings.min_workers = 1;
-    say(roster);
-    ASSERT_EQ(membership_.state(), State::kMember);
-    ASSERT_FALSE(membership_.is_cut_off());
-  }
-};
-
-TEST_F(ElasticMembershipTest, SilenceCutsItOff) {
-  become_member();
-  pass(6s);
-  expect_failed(Code::kSchedulerLost, "nothing heard of the scheduler");
-  EXPECT_TRUE(membership_.is_cut_off());
-}
-
-TEST_F(ElasticMembershipTest, SoDoesTheSchedulersWordThatItIsLost) {
-  become_member();
-  say(control::Fault{.why = Status(Code::kPeerLost, "worker 1 is lost").with_peer("worker 1")});
-  expect_failed(Code::kPeerLost, "worker 1 is lost");
-  EXPECT_TRUE(membership_.is_cut_off());
-}
-
-TEST_F(ElasticMembershipTest, TheEndOfTheJobDoesNot) {
-  become_member();
-  say(control::Failure{.why = {Code::kServerLost, "server 0 is lost"}});
-  expect_failed(Code::kServerLost, "server 0");
-  EXPECT_FALSE(membership_.is_cut_off());
-}
-
-TEST_F(ElasticMembershipTest, NorDoesWhatIsWrongHere) {
-  become_member();
-  membership_.fail({Code::kTimeout, "a link takes no more bytes"});
-  EXPECT_FALSE(membership_.is_cut_off());
-}
-
-class ReturningMembershipTest : public MembershipTest {
- protected:
-  ReturningMembershipTest() { returns_.former = 7; }
-
-  Config returns_ = fake::config(Role::kWorker, 1);
-};
-
-TEST_F(ReturningMembershipTest, SaysWhoItWas) {
-  Membership again(returns_, {}, van_, clock_);
-  again.start();
-  EXPECT_EQ(again.hello().node, 7U);
-}
-
-TEST_F(ReturningMembershipTest, GivesUpWhereNobodyListensAnyMore) {
-  Membership again(returns_, {}, van_, clock_);
-  again.start();
-  const Time began = clock_.now();
-  for (LinkId link = 2; !again.over() && clock_.now() < began + 10s; ++link) {
-    again.on_broken(link, {Code::kRefused, "connection refused"});
-    clock_.advance_to(clock_.now() + 100ms);
-    again.tick();
-  }
-  EXPECT_EQ(again.status().code(), Code::kSchedulerLost);
-  EXPECT_THAT(again.status().cause(), HasSubstr("nobody listens at scheduler:9000 any more"));
-  EXPECT_GE(clock_.now() - began, 1s) << "it may be about to listen again";
-  EXPECT_LT(clock_.now() - began, 2s);
-}
-
-TEST_F(ReturningMembershipTest, WaitsForALinkThatIsAway) {
-  Membership again(returns_, {}, van_, clock_);
-  again.start();
-  const Time began = clock_.now();
-  for (LinkId link = 2; clock_.now() < began + 5s; ++link) {
-    again.on_broken(link, {Code::kLinkBroken, "no route to host"});
-    clock_.advance_to(clock_.now() + 100ms);
-    again.tick();
-  }
-  EXPECT_FALSE(again.over());
 }
 
 TEST_F(MembershipTest, AFailureOfTheJobIsTakenOver) {

@@ -62,8 +62,21 @@ TEST_F(ShardLinksTest, WhoDoesNotAnswerIsNamed) {
   EXPECT_THAT(silence.cause(), HasSubstr("shard1:1 did not answer within 10 s: "));
 }
 
-TEST_F(ShardLinksTest, ARosterWithoutServersIsMalformed) {
+TEST_F(ShardLinksTest, ARosterWithoutItsServersIsMalformed) {
   EXPECT_EQ(connect(fake::roster(2, 0)).code(), Code::kMalformed);
+  EXPECT_FALSE(links_.complete());
+}
+
+TEST_F(ShardLinksTest, WithoutServersThereIsNobodyToWaitFor) {
+  Roster roster = fake::roster(2, 0);
+  roster.servers = 0;
+  EXPECT_FALSE(links_.complete());
+  EXPECT_TRUE(connect(roster).ok());
+  EXPECT_TRUE(links_.called());
+  EXPECT_TRUE(links_.complete());
+  EXPECT_EQ(links_.count(), 0U);
+  EXPECT_EQ(links_.next_due(), Time::max());
+  EXPECT_TRUE(links_.silence(clock_.now() + 1h).ok());
 }
 
 TEST_F(ShardLinksTest, WhoCannotBeCalledIsNamed) {

@@ -145,7 +145,7 @@ TEST_F(StepGateTest, NothingWaitsForEver) {
 
 TEST_F(StepGateTest, ANewcomerIsInOnceAllShardsHaveTakenItIn) {
   const Roster roster{.epoch = 1, .members = {{.node = 9, .address = {}, .joining = true}}};
-  EXPECT_TRUE(steps_.comes_in(roster, 9, 2));
+  EXPECT_FALSE(steps_.takes_part(roster, 9, 2));
   ASSERT_EQ(told_scheduler_.size(), 1U);
   EXPECT_EQ(told_scheduler_[0].number, 0U);
   const control::TakeIn said{.step = 40, .barriers = 7, .nodes = {9}};
@@ -153,10 +153,10 @@ TEST_F(StepGateTest, ANewcomerIsInOnceAllShardsHaveTakenItIn) {
   steps_.on_taken_in(4, said);
   EXPECT_EQ(told_scheduler_.size(), 1U) << "once for each shard";
   steps_.on_taken_in(5, said);
-  EXPECT_FALSE(steps_.has_entered(roster, 9)) << "it has no rank yet";
+  EXPECT_FALSE(steps_.takes_part(roster, 9, 2)) << "it has no rank yet";
   Roster decided = roster;
   decided.members[0].joining = false;
-  EXPECT_TRUE(steps_.has_entered(decided, 9));
+  EXPECT_TRUE(steps_.takes_part(decided, 9, 2));
   EXPECT_EQ(told_scheduler_.back().step, 40U);
   EXPECT_EQ(barriers_before_, 7U);
   EXPECT_EQ(steps_.gate().count()->begun, 39U);
@@ -170,8 +170,8 @@ TEST_F(StepGateTest, ANewcomerIsInOnceAllShardsHaveTakenItIn) {
 
 TEST_F(StepGateTest, ANewcomerThatNobodyTakesInSaysWhy) {
   const Roster roster{.epoch = 1, .members = {{.node = 9, .address = {}, .joining = true}}};
-  EXPECT_FALSE(steps_.comes_in(roster, 8, 2)) << "who was there from the begin is in";
-  steps_.comes_in(roster, 9, 2);
+  EXPECT_TRUE(steps_.takes_part(roster, 8, 2)) << "who was there from the begin is in";
+  EXPECT_FALSE(steps_.takes_part(roster, 9, 2));
   clock_.advance_to(steps_.next_due());
   EXPECT_TRUE(steps_.too_late());
   EXPECT_THAT(Entering::too_late().cause(), HasSubstr("stretto::ProgramSteps"));

@@ -23,12 +23,13 @@ constexpr double kMaxSeconds = 86400;
 Status invalid(std::string cause) { return {Code::kInvalidArgument, std::move(cause)}; }
 
 Status read_number(std::string_view flag, std::string_view text, std::uint32_t most,
-                   std::uint32_t& value) {
+                   std::uint32_t& value, std::uint32_t least = 1) {
   std::uint32_t parsed = 0;
   const char* end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, parsed);
-  if (error != std::errc() || stop != end || parsed < 1 || parsed > most) {
-    return invalid(fmt::format("{} is '{}', wanted a whole number from 1 to {}", flag, text, most));
+  if (error != std::errc() || stop != end || parsed < least || parsed > most) {
+    return invalid(
+        fmt::format("{} is '{}', wanted a whole number from {} to {}", flag, text, least, most));
   }
   value = parsed;
   return {};
@@ -99,7 +100,7 @@ class Parser {
         return read_number(flag_, value, kMaxWorkers, plan_.restarts);
       case Flag::kServers:
         servers_given_ = true;
-        return read_number(flag_, value, kMaxServers, plan_.servers);
+        return read_number(flag_, value, kMaxServers, plan_.servers, 0);
       case Flag::kShards:
         return read_number(flag_, value, kMaxShards, plan_.shards);
       case Flag::kVia:
@@ -271,6 +272,7 @@ class Parser {
     if (!servers_given_ && !plan_.server_hosts.empty()) {
       plan_.servers = static_cast<std::uint32_t>(slots_of(plan_.server_hosts));
     }
+    if (Status status = check_without_servers(); !status.ok()) return status;
     if (Status status = check_hosts(); !status.ok()) return status;
     if (Status status = check_ports(); !status.ok()) return status;
     if (plan_.restarts != 0 && plan_.least_workers == 0) {
@@ -284,6 +286,18 @@ class Parser {
           "stretto-launch --workers 2 -- python3 train.py");
     }
     return plan_;
+  }
+
+  Status check_without_servers() const {
+    if (plan_.servers != 0) return {};
+    if (!plan_.server_hosts.empty()) {
+      return invalid("--servers is 0, and --server-hostfile says where servers run; leave out one");
+    }
+    if (plan_.least_workers == 0) return {};
+    return invalid(
+        fmt::format("--servers is 0, and --workers is {}:{}: a job goes on without workers that "
+                    "are lost by what its servers keep; start a server, or give --workers {}",
+                    plan_.least_workers, plan_.workers, plan_.workers));
   }
 
   // mpirun and Slurm place processes by rules of their own.

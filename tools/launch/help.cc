@@ -21,7 +21,8 @@ what to start
   --workers MIN:MAX                      begins with MAX workers, and goes on while MIN are left
   --restarts K                           such a job: starts a worker for each of the first K that
                                          are lost
-  -s, --servers N, --num-servers N       servers (default 1)
+  -s, --servers N, --num-servers N       servers (default 1); 0: workers exchange what they do
+                                         among themselves alone
   --shards N                             shards of each server (default 1)
   --name NAME                            what stretto-top calls the job (default: as PROGRAM)
   --env NAME=VALUE                       a variable for every process; may be given more than once

@@ -93,7 +93,9 @@ class ManifestWriter {
     service("scheduler", "scheduler", scheduler_port(), false);
     service("workers", "worker", kMasterPort, true);
     job("scheduler", "scheduler", 1, {"stretto-scheduler"}, "100m", "128Mi");
-    job("servers", "server", plan_.servers, {"stretto-server"}, words_.processors, words_.memory);
+    if (plan_.servers != 0) {
+      job("servers", "server", plan_.servers, {"stretto-server"}, words_.processors, words_.memory);
+    }
     job("workers", "worker", plan_.workers, plan_.command, words_.processors, words_.memory);
     return text_;
   }
@@ -123,7 +125,8 @@ class ManifestWriter {
     }
     if (words_.image.empty()) {
       line(0, "# The image is a placeholder: --image says which one has your program, and");
-      line(0, "# stretto-scheduler and stretto-server in its PATH.");
+      line(0, "# {} in its PATH.",
+           plan_.servers == 0 ? "stretto-scheduler" : "stretto-scheduler and stretto-server");
     }
     if (token_.empty()) {
       line(0,

@@ -187,8 +187,7 @@ void Runner::on_ready(std::string_view text) {
     const auto member = std::ranges::find(members_, JobMember{Role::kWorker, number});
     if (news && member != members_.end()) {
       const auto index = static_cast<std::size_t>(member - members_.begin());
-      react(news->is_back ? supervisor_.on_back(index)
-                          : supervisor_.on_going_on_without(index, clock_.now()));
+      react(supervisor_.on_loss_news(index, news->is_back, clock_.now()));
     }
     const std::optional<std::uint32_t> guests = guests_named(text.substr(0, end));
     if (guests) react(supervisor_.on_guests(*guests, clock_.now()));

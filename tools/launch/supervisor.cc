@@ -104,19 +104,15 @@ Reaction Supervisor::on_gathering(Gathering gathering, Time now) {
   return on_time(now);
 }
 
-Reaction Supervisor::on_going_on_without(std::size_t member, Time now) {
+Reaction Supervisor::on_loss_news(std::size_t member, bool is_back, Time now) {
   Reaction reaction;
-  if (!lifecycle_.stop_signal())
+  if (is_back) {
+    std::string news = going_on_.take_back(evidence_, member);
+    if (!news.empty()) reaction.notes.push_back(std::move(news));
+  } else if (!lifecycle_.stop_signal()) {
     go_on_without(going_on_, evidence_, member, now, may_start(), reaction);
-  append(reaction, on_time(now));
-  return reaction;
-}
-
-Reaction Supervisor::on_back(std::size_t member) {
-  Reaction reaction;
-  if (std::string news = going_on_.take_back(evidence_, member); !news.empty()) {
-    reaction.notes.push_back(std::move(news));
   }
+  append(reaction, on_time(now));
   return reaction;
 }
 

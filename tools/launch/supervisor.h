@@ -71,10 +71,8 @@ class Supervisor {
   /// How far the job has come together, by its scheduler. It may be told after ends that came
   /// later.
   Reaction on_gathering(Gathering gathering, Time now);
-  /// The scheduler says that the job goes on without this member.
-  Reaction on_going_on_without(std::size_t member, Time now);
-  /// The scheduler says that this member, which was lost, comes to the job again.
-  Reaction on_back(std::size_t member);
+  /// The scheduler says that the job goes on without this member, or that it comes again.
+  Reaction on_loss_news(std::size_t member, bool is_back, Time now);
   /// The scheduler says that so many workers are in that were started elsewhere. The job lasts as
   /// long as that is said again and again.
   Reaction on_guests(std::uint32_t guests, Time now);

@@ -78,7 +78,7 @@ class Place:
 
     rank: int  # -1: the scheduler will choose.
     size: int
-    servers: int
+    servers: int  # 0: workers exchange among themselves alone.
     local_rank: int  # Among the workers of its host, as torchrun counts them,
     local_size: int  # and how many these are.
     scheduler: str  # host:port, or empty: this process is alone.
@@ -88,6 +88,21 @@ class Place:
     def alone(self):
         """True if there is nobody to exchange with, and nothing to exchange through."""
         return self.size == 1 and not self.scheduler
+
+    @property
+    def usual_way(self):
+        """The exchange of whatever names none: through servers, or, where the job has none, among
+        the workers, each of which adds up its part of a tensor."""
+        return "servers" if self.servers else "direct"
+
+    def explained(self, error):
+        """The InvalidArgument of a tensor that goes the usual way: who has named none would wonder
+        at what that cannot do."""
+        if self.servers:
+            return error
+        return errors.InvalidArgument(
+            f"{error.cause}: this job has none (--servers 0), and without them what names no "
+            f"exchange goes {self.usual_way!r}; start servers", error.peer, error.operation)
 
 
 def is_single_by_byteps():
@@ -142,7 +157,7 @@ def place():
             f"there are to be {size} workers, but no scheduler is named: start this program with "
             "stretto-launch, or set STRETTO_SCHEDULER=host:port (or DMLC_PS_ROOT_URI and "
             "DMLC_PS_ROOT_PORT)")
-    servers = number("STRETTO_SERVERS", "DMLC_NUM_SERVER", default=1, least=1)
+    servers = number("STRETTO_SERVERS", "DMLC_NUM_SERVER", default=1)
     if size == 1 and rank == -1:
         rank = 0
     return Place(rank, size, servers, local_rank, local_size, scheduler, late)

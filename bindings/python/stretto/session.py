@@ -220,21 +220,25 @@ class Session:
         return worker
 
     def declare(self, name, dtype, elements, rule="sum", deterministic=False, codec=None,
-                bulk=False, shape="", exchange="servers"):
+                bulk=False, shape="", exchange=None):
         """The tensor of that name, in mode sync: by `rule` the sum, mean, min, max or product over
         all workers.
         `codec` is how it travels, if it is f32; None: as STRETTO_CODEC says for its name. `bulk`
         lets it use links better, and others that are more urgent wait some milliseconds for it.
         `shape` is only compared. `exchange` is the way that it goes, one of
-        stretto.torch.ways.EXCHANGES. Raises Mismatch if it was declared otherwise, here or
-        elsewhere."""
+        stretto.torch.ways.EXCHANGES; None: place.usual_way. Raises Mismatch if it was
+        declared otherwise, here or elsewhere."""
         codec = codec if dtype == "f32" else None
+        given, exchange = exchange, exchange or self.place.usual_way
         key = (name, dtype, elements, rule, deterministic, codec, bulk, shape, exchange)
         tensor = self._tensors.get(key)
         if tensor is None:
-            tensor = self.worker().declare(name, dtype, elements, rule=rule,
-                                           deterministic=deterministic, codec=codec,
-                                           bulk=bulk, shape=shape, exchange=exchange)
+            try:
+                tensor = self.worker().declare(name, dtype, elements, rule=rule,
+                                               deterministic=deterministic, codec=codec,
+                                               bulk=bulk, shape=shape, exchange=exchange)
+            except errors.InvalidArgument as error:
+                raise (error if given else self.place.explained(error)) from None
             self._tensors[key] = tensor
         return tensor
 

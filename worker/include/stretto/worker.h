@@ -187,7 +187,7 @@ struct Options {
   std::string token;          ///< The job's shared secret: 16 bytes at least if not on loopback.
   std::int64_t rank = -1;     ///< -1: the scheduler chooses.
   std::uint32_t workers = 1;  ///< World size; refused if the scheduler was told another.
-  std::uint32_t servers = 1;  ///< The same of servers.
+  std::uint32_t servers = 1;  ///< The same of servers; 0: the job has none.
   /// ProgramSteps::lost_as() of the worker that this process was, if it comes to its job again: it
   /// is the same number to people. kSchedulerLost soon, where nobody listens any more.
   NodeId former = 0;

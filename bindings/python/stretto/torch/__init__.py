@@ -97,7 +97,7 @@ def _dense(tensor):
 
 
 def push_pull_async(tensor: torch.Tensor, name: str, average: bool = True,
-                    priority: int = 0, exchange: str = "servers") -> Handle:
+                    priority: int = 0, exchange: Optional[str] = None) -> Handle:
     """Begins to add up `tensor` over all workers, into a new tensor; returns the Handle, whose
     wait() gives it. All workers must use the name for tensors of the same size and type."""
     source = _dense(tensor)
@@ -106,7 +106,7 @@ def push_pull_async(tensor: torch.Tensor, name: str, average: bool = True,
 
 
 def push_pull_(tensor: torch.Tensor, name: str, average: bool = True,
-               priority: int = 0, exchange: str = "servers") -> torch.Tensor:
+               priority: int = 0, exchange: Optional[str] = None) -> torch.Tensor:
     """Adds up over all workers in place; returns the tensor."""
     data = _dense(tensor)
     _exchange.begin(data, data, name, average, priority, way=exchange).wait()

@@ -79,17 +79,17 @@ def check_call(name, priority):
                          f"-{_MOST_URGENT} to {_MOST_URGENT}")
 
 
-def begin(tensor, output, name, average, priority, codec=None, compared=True, way="servers"):
+def begin(tensor, output, name, average, priority, codec=None, compared=True, way=None):
     """Begins to add up `tensor` over all workers into `output`: begin_reduce() by sum or mean."""
     return begin_reduce(tensor, output, name, "mean" if average else "sum", priority, codec,
                         compared, way)
 
 
-def begin_reduce(tensor, output, name, rule, priority, codec=None, compared=True, way="servers"):
+def begin_reduce(tensor, output, name, rule, priority, codec=None, compared=True, way=None):
     """Begins to make the sum, mean, min, max or product of `tensor` over all workers in `output`
     (the same tensor, or one of its shape and type), and returns the handle. `codec` as in
     Session.declare(), for sums and means. Unless `compared`, tensors of other shapes and as many
-    elements may share the name. `way` is one of ways.EXCHANGES."""
+    elements may share the name. `way` is one of ways.EXCHANGES, or None."""
     kind = wire.name_as_it_is(tensor)
     if kind is None:
         wire.check(tensor)
@@ -105,8 +105,11 @@ def begin_reduce(tensor, output, name, rule, priority, codec=None, compared=True
             output.copy_(tensor)
         return Handle(done.Done(), output)
     buffer = None
-    if kind is None or not (output is tensor or wire.goes_as_it_is(output)):
-        buffer = wire.flat_buffer(tensor)
+    wide = rule == "mean" and way is None and _is_widened(tensor, now)
+    if wide and tensor.dtype in wire.NAMES:
+        shape = f"{wire.type_name(tensor)} {shape}".strip()  # Else it would be as a wide one.
+    if kind is None or wide or not (output is tensor or wire.goes_as_it_is(output)):
+        buffer = wire.flat_buffer(tensor, wide)
         wire.load(buffer, tensor)
         kind = wire.NAMES[buffer.dtype]
     source, target = (tensor, output) if buffer is None else (buffer, buffer)
@@ -121,6 +124,11 @@ def begin_reduce(tensor, output, name, rule, priority, codec=None, compared=True
     route = (declared, source.data_ptr(), target.data_ptr(), declared.bytes)
     ticket = now.push_pull([route], priority, (source, target))
     return Handle(ticket, output, _finish_of(buffer, output, divisor))
+
+
+def _is_widened(tensor, now):
+    # Where there are no servers the workers make means of narrow types in wider ones.
+    return now.place.servers == 0 and wire.NAMES[wire.type_on_wire(tensor)] in wire.NARROW
 
 
 def unnamed(tensor, average=False):

@@ -36,7 +36,7 @@ class PushPull(torch.autograd.Function):
 
 def push_pull(tensor: torch.Tensor, name: str, average: bool = True, priority: int = 0,
               compression: Type[compressions.Compressor] = compressions.Compression.none,
-              exchange: str = "servers") -> torch.Tensor:
+              exchange: Optional[str] = None) -> torch.Tensor:
     """The sum of `tensor` over all workers, or with `average` the mean (of whole numbers rounded
     down), as a new tensor. All workers must use the name for tensors of the same size and type,
     and exchange one name in the same order. `exchange` is the way that it goes, as for

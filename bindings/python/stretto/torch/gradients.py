@@ -78,12 +78,12 @@ class GradientExchange:
     sparse_as_dense   that sparse gradients travel dense is known, and worth no warning
     when_begun        called at the first gradient after each synchronize()
     loss              what is done when workers are lost
-    way               servers, or among workers: one of ways.EXCHANGES
+    way               servers, or among workers: one of ways.EXCHANGES; None: as the job has it
     """
 
     def __init__(self, named_parameters, passes=1, compression=compressions.Compression.none,
                  scope=session.Scope(), when_begun=None, layerwise=False, rule="mean",
-                 sparse_as_dense=False, loss=None, way="servers"):
+                 sparse_as_dense=False, loss=None, way=None):
         self._session = session.current()
         self._loss = loss or on_loss.OnLoss()
         self._era = self._session.era
@@ -102,7 +102,7 @@ class GradientExchange:
         self._is_exact = coded_from is None
         self._buckets = buckets.bucketed(self._slots, coded_from)
         # What all workers must have alike besides, as texts by text.
-        self.about = {"mode": "sync", "what is made of gradients": rule, "exchange": way,
+        self.about = {"mode": "sync", "what is made of gradients": rule,
                       **compressions.facts_of(compression)}
         self._first = min(self._slots, key=lambda slot: slot.index, default=None)
         self._staging = self._new_staging()
@@ -252,9 +252,10 @@ class GradientExchange:
         skipped = len(self._scope.prefix)
         facts = {f"parameter '{slot.name[skipped:]}'": agreement.fact_of(slot.parameter)
                  for slot in self._slots}
+        facts |= self.about | {"exchange": self._way or self._session.place.usual_way}
         label = f"{self._scope.kind} {self._scope.number}"
-        self._agreement = agreement.Agreement(label, f"gradients in {label}", facts | self.about,
-                                              "push_pull", of_all=False)
+        self._agreement = agreement.Agreement(label, f"gradients in {label}", facts, "push_pull",
+                                              of_all=False)
 
     def _hold(self, bucket):
         # It is sent when all are known to do alike: others would wait for what nobody sends.

@@ -99,7 +99,7 @@ def DistributedOptimizer(  # pylint: disable=invalid-name
         lr_rule: str = "relative", warm_up: int = 0, model: Optional[torch.nn.Module] = None,
         compression_params: Optional[Mapping[str, Any]] = None, on_loss: Optional[str] = None,
         sampler: Optional[elastic.ElasticSampler] = None, digest_every: int = 0,
-        on_divergence: str = "raise", exchange: str = "servers") -> Any:
+        on_divergence: str = "raise", exchange: Optional[str] = None) -> Any:
     """Wraps an optimizer so that all workers train one model. The result is used as the
     optimizer was; wrap it before training, and make the workers begin alike with
     broadcast_parameters().
@@ -135,7 +135,7 @@ def DistributedOptimizer(  # pylint: disable=invalid-name
                               over all workers; 0: never. If some differ, on_divergence is "raise":
                               all get Diverged, which names them; or "refill": they get the
                               parameters and the optimizer's state of the others
-    exchange                  mode sync: "servers", or a way among workers: docs/COLLECTIVES.md
+    exchange                  mode sync: a way, as in docs/COLLECTIVES.md; None: "servers" if any
     """
     compression = compressions.from_params(compression_params, compression)
     mode, lr_rule = _with_underscores(mode), _with_underscores(lr_rule)
@@ -175,7 +175,7 @@ def _check_digests(every, choice, mode, model):
 
 
 def stepping_by(optimizer, pairs, compression, passes, rule="mean", sparse_as_dense=False,
-                loss=None, way="servers"):
+                loss=None, way=None):
     """The optimizer, wrapped so that it steps by what the rule makes of all workers' gradients of
     some (name, parameter)."""
     scope = _scope()

@@ -29,7 +29,7 @@ class DistributedDataParallel(torch.nn.Module):
     def __init__(self, module: torch.nn.Module, device_ids: Optional[Sequence[Any]] = None,
                  broadcast_buffers: bool = True,
                  compression: Type[compressions.Compressor] = compressions.Compression.none,
-                 exchange: str = "servers") -> None:
+                 exchange: Optional[str] = None) -> None:
         super().__init__()
         if device_ids is not None and len(device_ids) != 1:
             raise AssertionError("device_ids should be None or contain exactly one entry, but got "

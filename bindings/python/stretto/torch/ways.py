@@ -4,6 +4,7 @@ latter can do (docs/COLLECTIVES.md)."""
 
 import torch
 
+from stretto import session
 from stretto.torch import compression as compressions
 
 EXCHANGES = ("servers", "direct", "ring", "halving", "tree")
@@ -14,15 +15,19 @@ _TYPES = (torch.float32, torch.float64)
 
 
 def check(exchange):
-    """ValueError unless there is such a way."""
-    if exchange not in EXCHANGES:
+    """ValueError unless there is such a way; None is the job's usual one."""
+    if exchange is not None and exchange not in EXCHANGES:
         raise ValueError(f"exchange is {exchange!r}, wanted one of {', '.join(EXCHANGES)}")
 
 
 def check_gradients(exchange, pairs, compression, mode="sync"):
     """ValueError unless the gradients of these (name, parameter) can go this way."""
     check(exchange)
-    if exchange == EXCHANGES[0]:
+    now = session.current()
+    if (exchange or now.place.usual_way) == EXCHANGES[0]:
+        if now.place.servers == 0:
+            raise ValueError("exchange 'servers' wants some, and this job has none (--servers 0); "
+                             "leave exchange= out, or start servers")
         return
     if mode != "sync":
         _refuse(exchange, f"mode 'sync'; mode {mode!r} has its values at the servers")
@@ -37,4 +42,8 @@ def check_gradients(exchange, pairs, compression, mode="sync"):
 
 
 def _refuse(exchange, why):
+    if exchange is None:
+        way = session.current().place.usual_way
+        raise ValueError("this job has no servers (--servers 0), so gradients go by exchange "
+                         f"{way!r}, which is for {why}; or start servers")
     raise ValueError(f"exchange {exchange!r} is for {why}; or use exchange='servers'")

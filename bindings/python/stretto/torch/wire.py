@@ -23,6 +23,9 @@ NAMES = {
 NARROW = frozenset(("f16", "bf16", "i8", "u8", "i32"))
 """Those whose sums may be beyond their range: servers make their means in a wider type."""
 
+_WIDE = {torch.float16: torch.float32, torch.bfloat16: torch.float32, torch.int8: torch.int64,
+         torch.uint8: torch.int64, torch.int32: torch.int64}
+
 _WIDER = {torch.int16: torch.int32, torch.bool: torch.int32}  # As u8, 256 times true is false.
 
 
@@ -88,10 +91,12 @@ def without_gradient(tensor):
     return tensor.detach() if tensor.requires_grad else tensor
 
 
-def flat_buffer(tensor):
+def flat_buffer(tensor, wide=False):
     """Uninitialised memory for the tensor to travel in: flat, contiguous, on the CPU; pinned if
-    the tensor is on a GPU."""
-    return torch.empty(tensor.numel(), dtype=type_on_wire(tensor), pin_memory=tensor.is_cuda)
+    the tensor is on a GPU. `wide`: of a type that bears sums of a narrow one."""
+    kind = type_on_wire(tensor)
+    return torch.empty(tensor.numel(), dtype=_WIDE.get(kind, kind) if wide else kind,
+                       pin_memory=tensor.is_cuda)
 
 
 def load(buffer, tensor):

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// MembershipTest: a worker's membership in virtual time, against a scheduler played by hand.
+#pragma once
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/van/far_end.h"
+#include "tests/van/recorder.h"
+#include "van/membership.h"
+
+namespace stretto::fake {
+
+class MembershipTest : public testing::Test {
+ protected:
+  using State = Membership::State;
+
+  void shard_leaves() {
+    Roster roster = *membership_.roster();
+    ++roster.epoch;
+    for (Member& member : roster.members) member.left = member.left || member.node == 50;
+    say(roster);
+  }
+  MembershipTest() { membership_.start(); }
+
+  void step() {
+    Recorder seen;
+    seen.when_control = [this](LinkId link, const control::Message& message) {
+      handled_ = membership_.on_control(link, message);
+    };
+    van_.step(seen, Duration::zero());
+    for (const auto& [link, why] : seen.broken) membership_.on_broken(link, why);
+    membership_.tick();
+    van_.step(seen, Duration::zero());
+  }
+  /// Time passes in steps as a loop would take them, the scheduler silent.
+  void pass(Duration time) {
+    for (const Time end = clock_.now() + time; clock_.now() < end; step()) {
+      clock_.advance_to(std::min(end, clock_.now() + 100ms));
+    }
+  }
+  void jump(Duration time) {
+    clock_.advance_to(clock_.now() + time);
+    step();
+  }
+  void say(const control::Message& message) {
+    scheduler_.say(message);
+    step();
+  }
+  void become_member() {
+    step();
+    say(welcome(11, 1));
+    say(roster());
+    scheduler_.controls();
+    ASSERT_EQ(membership_.state(), State::kMember);
+  }
+  void expect_failed(Code code, const char* says) {
+    EXPECT_EQ(membership_.state(), State::kFailed);
+    EXPECT_EQ(membership_.status().code(), code);
+    EXPECT_THAT(membership_.status().cause(), testing::HasSubstr(says));
+  }
+
+  sim::VirtualClock clock_;
+  Wire wire_;
+  Config config_ = config(Role::kWorker, 1);
+  Van van_{scripted_transport(wire_), clock_};
+  Membership membership_{config_, {}, van_, clock_};
+  FarEnd scheduler_{wire_, 1, kSchedulerNode};
+  bool handled_ = false;
+};
+
+}  // namespace stretto::fake

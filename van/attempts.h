@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// Attempts: a node's to reach its scheduler, none of which was answered. Who begins a job tries on,
+// since the scheduler may not be up yet; of who was in it one that is not there any more is gone.
+#pragma once
+
+#include <algorithm>
+#include <string>
+
+#include "common/clock.h"
+#include "stretto/status.h"
+
+namespace stretto {
+
+/// Thread: loop.
+class Attempts {
+ public:
+  /// One was in vain.
+  void failed(const Status& why, Time now) {
+    last_ = why;
+    refused_since_ = why.code() == Code::kRefused ? std::min(refused_since_, now) : Time::max();
+  }
+  /// In words, why the last one was.
+  std::string cause() const { return last_.ok() ? "no answer" : std::string(last_.cause()); }
+  /// The far end's host has said so for a while, and nothing else.
+  bool nobody_listens(Time now) const {
+    return refused_since_ != Time::max() && now - refused_since_ >= kAbsence;
+  }
+
+ private:
+  static constexpr Duration kAbsence = 1s;
+  Status last_;
+  Time refused_since_ = Time::max();
+};
+
+}  // namespace stretto
