@@ -23,6 +23,7 @@ class Seat:
     """In the place of a session, of a job in which nothing is exchanged."""
 
     alone = elastic = is_new = False
+    lost_as = 0
 
     def __init__(self, seat, seats):
         self.seat, self.seats = seat, seats

@@ -12,10 +12,8 @@ from stretto import errors, session
 
 def may_return(error):
     """True if the error says that the job goes on without this worker, which can come again."""
-    if not isinstance(error, errors.Error) or not session.is_initialized():
-        return False
-    now = session.current()
-    return not now.is_child() and now.has_joined and now.lost_as != 0
+    return (isinstance(error, errors.Error) and session.is_initialized()
+            and session.current().lost_as != 0)
 
 
 def come_again(error):

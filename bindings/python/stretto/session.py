@@ -156,7 +156,7 @@ class Session:
     @property
     def lost_as(self):
         """Not 0 if the job, which is elastic, goes on without this worker: who it was there."""
-        return 0 if self._worker is None else self._worker.lost_as
+        return 0 if self._worker is None or self.is_child() else self._worker.lost_as
 
     def successor(self):
         """This process in the same job again, as a newcomer. Raises what prevents it."""
