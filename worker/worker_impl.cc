@@ -6,6 +6,7 @@
 #include "common/advertised.h"
 #include "common/completion.h"
 #include "common/log.h"
+#include "common/way.h"
 #include "worker/coder.h"
 
 namespace stretto::detail {
@@ -22,6 +23,19 @@ std::string address_of(const Config& config, Transport& transport) {
   log(Level::kWarning, "no worker can call this one, and no tensor be exchanged among them: {}",
       bound.status().cause());
   return {};
+}
+
+// Members that came first are as good as all: a host has few interfaces.
+void warn_of_slower_control(const std::string& scheduler, const Membership& membership) {
+  constexpr std::size_t kMostAsked = 16;
+  std::vector<Way> data;
+  for (const Member& member :
+       membership.roster() ? membership.roster()->members : std::vector<Member>()) {
+    const bool carries = member.node != membership.node() && !member.address.empty();
+    if (carries && data.size() < kMostAsked) data.push_back(way_towards(member.address));
+  }
+  const std::string wrong = slower_control(way_towards(scheduler), data);
+  if (!wrong.empty()) log(Level::kWarning, "{}", wrong);
 }
 
 }  // namespace
@@ -61,7 +75,10 @@ Status WorkerImpl::join() {
     return interrupted("join");
   }
   Status status = joined->status();
-  if (status.ok()) endpoint_ = metrics::serve_if_wanted(config_, standing_.rank(), board_);
+  if (!status.ok()) return status;
+  loop_.post(
+      [this](WorkerNode& node) { warn_of_slower_control(config_.scheduler, node.membership()); });
+  endpoint_ = metrics::serve_if_wanted(config_, standing_.rank(), board_);
   return status;
 }
 

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// From an address to an interface by the system's routes, and to its rate by sysfs.
+#include "common/way.h"
+
+#include <arpa/inet.h>
+#include <fmt/format.h>
+#include <net/if.h>
+
+#include <algorithm>
+#include <charconv>
+#include <fstream>
+
+#include "common/address.h"
+#include "common/network.h"
+
+namespace stretto {
+
+Way way_towards(std::string_view address) {
+  const Result<HostPort> place = parse_host_port(address);
+  in_addr number{};
+  if (!place.ok() || inet_pton(AF_INET, place->host.c_str(), &number) != 1) return {};
+  const auto port = static_cast<std::uint16_t>(place->port);
+  const Result<std::string> own = address_towards(place->host, port);
+  char name[IF_NAMESIZE] = {};
+  if (!own.ok() || if_indextoname(interface_of(*own), name) == nullptr) return {};
+  std::ifstream speed(fmt::format("/sys/class/net/{}/speed", name));
+  std::string text;
+  std::getline(speed, text);  // Of an interface that has none this fails.
+  return {.interface = name, .mbit_s = rate_in(text)};
+}
+
+std::uint32_t rate_in(std::string_view text) {
+  std::int64_t rate = 0;
+  const auto read = std::from_chars(text.data(), text.data() + text.size(), rate);
+  const bool known = read.ec == std::errc() && rate > 0 && rate <= UINT32_MAX;
+  return known ? static_cast<std::uint32_t>(rate) : 0;  // -1: the cable is not there.
+}
+
+std::string slower_control(const Way& control, std::span<const Way> data) {
+  if (control.mbit_s == 0 || data.empty()) return {};
+  const Way& fastest = *std::ranges::max_element(data, {}, &Way::mbit_s);
+  if (fastest.mbit_s <= control.mbit_s) return {};
+  return fmt::format(
+      "what goes to the scheduler goes by interface {} ({} Mbit/s), data by {} ({} Mbit/s): start "
+      "the job with --interface {}, or STRETTO_INTERFACE on the launching host, so that both go by "
+      "that",
+      control.interface, control.mbit_s, fastest.interface, fastest.mbit_s, fastest.interface);
+}
+
+}  // namespace stretto
