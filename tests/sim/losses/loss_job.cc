@@ -77,11 +77,12 @@ void LossJob::add_shard(std::uint32_t server, std::uint32_t index) {
   process.agent = std::move(shard);
 }
 
-void LossJob::add_worker(std::uint32_t number) {
+void LossJob::add_worker(std::uint32_t number, NodeId former) {
   Process& process = *processes_.emplace_back(std::make_unique<Process>());
   process.name = fmt::format("worker {}", number);
   process.number = number;
   process.config = config_of(Role::kWorker, number);
+  process.config.former = former;
   const auto on_place = [this, number](const JobPlace& place) {
     board_.history.places.push_back({.worker = number,
                                      .epoch = place.epoch,
@@ -145,6 +146,7 @@ void LossJob::step(Process& process) {
     board_.history.ends.try_emplace(process.number, end_of(*process.user->outcome()));
   }
   if (process.shard != nullptr) note_kept(process);
+  if (process.agent.get() == scheduler_) note_returns();
   if (process.agent->over()) network_.kill(process.name);
 }
 
@@ -172,7 +174,36 @@ void LossJob::start_joining() {
     ++started_;
     return;
   }
-  add_worker(plan_.workers + static_cast<std::uint32_t>(started_++));
+  const std::uint32_t newcomer = plan_.workers + static_cast<std::uint32_t>(started_);
+  add_worker(newcomer, plan_.joins[started_++].comes_again ? former_of(newcomer) : 0);
+}
+
+// Somebody who was in and is lost, whom nobody has come for.
+NodeId LossJob::former_of(std::uint32_t newcomer) {
+  std::vector<const Process*> all;
+  for (const auto& process : processes_) {
+    if (process->user == nullptr || !board_.lost.contains(process->number)) continue;
+    const NodeId node = process->worker->membership().node();
+    const bool known = std::ranges::find(returns_, node, &Return::former) != returns_.end();
+    if (process->user->is_in() && !known) all.push_back(process.get());
+  }
+  if (all.empty()) return 0;
+  const Membership& former = all[random_.below(all.size())]->worker->membership();
+  returns_.push_back({.former = former.node(), .number = former.number(), .newcomer = newcomer});
+  return former.node();
+}
+
+// From which epoch on a number means the newcomer.
+void LossJob::note_returns() {
+  for (Return& each : returns_) {
+    if (each.out_since != 0 || scheduler_->view().find(each.former) != nullptr) continue;
+    each.out_since = scheduler_->view().epoch;
+  }
+}
+
+std::size_t LossJob::came_again() const {
+  return static_cast<std::size_t>(std::ranges::count_if(
+      returns_, [this](const Return& each) { return board_.came.contains(each.newcomer); }));
 }
 
 std::vector<LossJob::Process*> LossJob::victims() const {
@@ -358,6 +389,15 @@ History::End LossJob::end_of(const Status& status) const {
 void LossJob::end_history() {
   History& history = board_.history;
   history.job = end_of(scheduler_->status());
+  for (History::Place& place : history.places) {
+    for (std::uint32_t& number : place.numbers) {
+      const Rank told = number;
+      for (const Return& each : returns_) {
+        const bool is_it = each.out_since != 0 && each.number == told;
+        if (is_it && place.epoch >= each.out_since) number = each.newcomer;
+      }
+    }
+  }
   for (const auto& process : processes_) {
     if (process->user == nullptr || !process->alive) continue;
     if (!process->user->finished()) history.going.insert(process->number);

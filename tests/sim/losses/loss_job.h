@@ -59,6 +59,8 @@ class LossJob {
   const LossVisits& visits() const { return visits_; }
   /// Workers that have come in.
   std::size_t joined() const { return board_.came.size(); }
+  /// Of these, who have come in the place of one that was lost.
+  std::size_t came_again() const;
   std::string describe() const;
 
  private:
@@ -77,7 +79,7 @@ class LossJob {
   Config config_of(Role role, std::int64_t rank) const;
   void add_scheduler();
   void add_shard(std::uint32_t server, std::uint32_t shard);
-  void add_worker(std::uint32_t number);
+  void add_worker(std::uint32_t number, NodeId former = 0);
   bool step_one();
   void step(Process& process);
   Time next_strike() const;
@@ -89,6 +91,8 @@ class LossJob {
   bool is_recovering() const;
   Time next_join() const;
   void start_joining();
+  NodeId former_of(std::uint32_t newcomer);
+  void note_returns();
   bool over() const;
   void check_end();
   void begin_history();
@@ -119,6 +123,14 @@ class LossJob {
   std::optional<Dip> dip_;
   std::set<std::string> dipped_;  // Who has not heard of all while that lasted.
   LossVisits visits_;
+  /// A newcomer that says it was somebody before, and has that one's number in the job.
+  struct Return {
+    NodeId former = 0;
+    Rank number = 0;
+    std::uint32_t newcomer = 0;   // By what it has here.
+    std::uint32_t out_since = 0;  // The epoch that the former one is not in any more.
+  };
+  std::vector<Return> returns_;
   std::optional<Violation> violation_;
 };
 

@@ -104,6 +104,11 @@ LossPlan::LossPlan(std::uint64_t seed) {
                      .waits_for_a_place = others.chance(0.95)});
   }
   std::ranges::sort(joins, {}, &Joining::after);
+  Random again(seed ^ 0xA6A1);
+  for (Joining& join : joins) {
+    join.comes_again = again.chance(0.5);
+    if (join.comes_again) join.waits_for_a_place = again.chance(0.5);
+  }
   if (!joins.empty()) rounds += 20 + others.below(120);
   strike_at_the_end(others, *this);
 }

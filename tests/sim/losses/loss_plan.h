@@ -59,6 +59,7 @@ struct LossPlan {
   struct Joining {
     Duration after = {};
     bool waits_for_a_place = true;  ///< Or is refused where all MAX are in.
+    bool comes_again = false;       ///< In the place of one that was lost, if somebody was.
   };
   std::vector<Joining> joins = {};  ///< Workers that come while the job runs, by their times.
 

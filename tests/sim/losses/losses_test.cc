@@ -22,6 +22,7 @@ TEST(LossSimulation, EverySurvivorGoesOnWithExactSumsForEverySeed) {
   std::uint64_t went_on = 0;
   LossVisits visits;
   std::uint64_t joined = 0;
+  std::uint64_t came_again = 0;
   for (std::uint64_t seed = seeds.first; seed < seeds.first + seeds.count; ++seed) {
     replay.at(seed);
     LossJob job(seed);
@@ -34,6 +35,7 @@ TEST(LossSimulation, EverySurvivorGoesOnWithExactSumsForEverySeed) {
     went_on += job.went_on() ? 1 : 0;
     visits.add(job.visits());
     joined += job.joined();
+    came_again += job.came_again();
   }
   if (seeds.count < 100) return;
   fmt::print("What befell workers in each phase, and while a loss was yet to be noticed:\n{}\n",
@@ -41,6 +43,7 @@ TEST(LossSimulation, EverySurvivorGoesOnWithExactSumsForEverySeed) {
   EXPECT_GT(lost, seeds.count / 2);
   EXPECT_GT(went_on, seeds.count / 8);
   EXPECT_GT(joined, seeds.count / 32);
+  EXPECT_GT(came_again, seeds.count / 100);
 }
 
 // Nobody looks on while the jobs run.
