@@ -6,7 +6,7 @@
 #include "common/advertised.h"
 #include "common/completion.h"
 #include "common/log.h"
-#include "common/way.h"
+#include "common/network_interface.h"
 #include "worker/coder.h"
 
 namespace stretto::detail {
@@ -28,13 +28,13 @@ std::string address_of(const Config& config, Transport& transport) {
 // Members that came first are as good as all: a host has few interfaces.
 void warn_of_slower_control(const std::string& scheduler, const Membership& membership) {
   constexpr std::size_t kMostAsked = 16;
-  std::vector<Way> data;
+  std::vector<NetworkInterface> data;
   for (const Member& member :
        membership.roster() ? membership.roster()->members : std::vector<Member>()) {
     const bool carries = member.node != membership.node() && !member.address.empty();
-    if (carries && data.size() < kMostAsked) data.push_back(way_towards(member.address));
+    if (carries && data.size() < kMostAsked) data.push_back(interface_towards(member.address));
   }
-  const std::string wrong = slower_control(way_towards(scheduler), data);
+  const std::string wrong = slower_control(interface_towards(scheduler), data);
   if (!wrong.empty()) log(Level::kWarning, "{}", wrong);
 }
 

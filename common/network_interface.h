@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ways: by which interface of this host its traffic leaves, and how fast that is.
+// NetworkInterface: by which one of this host its traffic leaves, and how fast that is.
 #pragma once
 
 #include <cstdint>
@@ -9,22 +9,22 @@
 
 namespace stretto {
 
-struct Way {
-  std::string interface;     ///< Its name; empty: not known.
+struct NetworkInterface {
+  std::string name;          ///< Empty: not known.
   std::uint32_t mbit_s = 0;  ///< What the system says that it can do, in Mbit/s; 0: it does not.
 
-  friend bool operator==(const Way&, const Way&) = default;
+  friend bool operator==(const NetworkInterface&, const NetworkInterface&) = default;
 };
 
-/// The way towards a host:port whose host is a number; else one that is not known, since to look a
+/// That towards a host:port whose host is a number; else one that is not known, since to look a
 /// name up might take long.
-Way way_towards(std::string_view address);
+NetworkInterface interface_towards(std::string_view address);
 
 /// The rate in what /sys/class/net/INTERFACE/speed says; 0: it says none.
 std::uint32_t rate_in(std::string_view text);
 
 /// What is wrong, in words, if what goes to the scheduler goes by a slower interface than the
 /// fastest of those by which data goes; empty: nothing, or rates are not known.
-std::string slower_control(const Way& control, std::span<const Way> data);
+std::string slower_control(const NetworkInterface& control, std::span<const NetworkInterface> data);
 
 }  // namespace stretto

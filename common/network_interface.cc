@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // From an address to an interface by the system's routes, and to its rate by sysfs.
-#include "common/way.h"
+#include "common/network_interface.h"
 
 #include <arpa/inet.h>
 #include <fmt/format.h>
@@ -10,12 +10,12 @@
 #include <charconv>
 #include <fstream>
 
-#include "common/address.h"
+#include "common/config.h"
 #include "common/network.h"
 
 namespace stretto {
 
-Way way_towards(std::string_view address) {
+NetworkInterface interface_towards(std::string_view address) {
   const Result<HostPort> place = parse_host_port(address);
   in_addr number{};
   if (!place.ok() || inet_pton(AF_INET, place->host.c_str(), &number) != 1) return {};
@@ -26,7 +26,7 @@ Way way_towards(std::string_view address) {
   std::ifstream speed(fmt::format("/sys/class/net/{}/speed", name));
   std::string text;
   std::getline(speed, text);  // Of an interface that has none this fails.
-  return {.interface = name, .mbit_s = rate_in(text)};
+  return {.name = name, .mbit_s = rate_in(text)};
 }
 
 std::uint32_t rate_in(std::string_view text) {
@@ -36,15 +36,16 @@ std::uint32_t rate_in(std::string_view text) {
   return known ? static_cast<std::uint32_t>(rate) : 0;  // -1: the cable is not there.
 }
 
-std::string slower_control(const Way& control, std::span<const Way> data) {
+std::string slower_control(const NetworkInterface& control,
+                           std::span<const NetworkInterface> data) {
   if (control.mbit_s == 0 || data.empty()) return {};
-  const Way& fastest = *std::ranges::max_element(data, {}, &Way::mbit_s);
+  const NetworkInterface& fastest = *std::ranges::max_element(data, {}, &NetworkInterface::mbit_s);
   if (fastest.mbit_s <= control.mbit_s) return {};
   return fmt::format(
       "what goes to the scheduler goes by interface {} ({} Mbit/s), data by {} ({} Mbit/s): start "
       "the job with --interface {}, or STRETTO_INTERFACE on the launching host, so that both go by "
       "that",
-      control.interface, control.mbit_s, fastest.interface, fastest.mbit_s, fastest.interface);
+      control.name, control.mbit_s, fastest.name, fastest.mbit_s, fastest.name);
 }
 
 }  // namespace stretto
