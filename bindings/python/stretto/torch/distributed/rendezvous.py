@@ -33,6 +33,10 @@ def worker(store, rank, size, timeout):
         session.begin()
     now = session.current()
     joined = None if now.alone else now.worker()
+    if joined is not None and joined.elastic:
+        raise errors.Unsupported("backend 'stretto' is for jobs of fixed size, and this one goes "
+                                 "on without workers that are lost: start it with one number of "
+                                 "workers", operation="init_process_group")
     if (now.rank, now.size) != of_all:
         raise errors.InvalidArgument(
             f"torch.distributed was told that this is rank {of_all[0]} of {of_all[1]}, and in "
