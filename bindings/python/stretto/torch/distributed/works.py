@@ -18,7 +18,7 @@ _SLICE_S = 0.2  # Between two looks at whether a signal has come.
 _MOST_KEPT = 256
 _NO_TIMEOUT = datetime.timedelta(0)
 
-_kept = collections.deque()
+_kept: collections.deque = collections.deque()
 
 
 class Work(c10d.Work):
