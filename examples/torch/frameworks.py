@@ -8,7 +8,7 @@ import os
 
 import torch
 
-NAMES = ("stretto", "byteps", "ddp", "none")
+NAMES = ("stretto", "byteps", "ddp", "ddp_stretto", "none")
 
 
 class Framework:
@@ -89,12 +89,14 @@ class Byteps(Framework):
 
 
 class Ddp(Framework):
-    """PyTorch's own DistributedDataParallel over gloo, to compare with."""
+    """PyTorch's own DistributedDataParallel, over gloo to compare with or over Stretto."""
 
-    def __init__(self):
+    def __init__(self, backend):
         import torch.distributed as dist
+        if backend == "stretto":
+            import stretto.torch.distributed  # pylint: disable=unused-import
         self._dist = dist
-        dist.init_process_group("gloo", timeout=datetime.timedelta(seconds=60))
+        dist.init_process_group(backend, timeout=datetime.timedelta(seconds=60))
         self.rank, self.size = dist.get_rank(), dist.get_world_size()
 
     def wrap(self, model, optimizer):
@@ -136,8 +138,10 @@ def make(arguments):
     elif arguments.mode != "sync" or arguments.layerwise or arguments.compressor:
         raise SystemExit("--mode, --layerwise and --compressor are for --with stretto, not for "
                          f"--with {arguments.framework}")
+    elif arguments.framework.startswith("ddp"):
+        made = Ddp("gloo" if arguments.framework == "ddp" else "stretto")
     else:
-        made = {"byteps": Byteps, "ddp": Ddp, "none": Alone}[arguments.framework]()
+        made = {"byteps": Byteps, "none": Alone}[arguments.framework]()
     made.told = (f"workers={made.size} with={arguments.framework} mode={arguments.mode}"
                  f"{'+layerwise' if arguments.layerwise else ''}")
     return made

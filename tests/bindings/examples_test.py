@@ -76,7 +76,8 @@ class Examples(jobs.PythonTest):
     def test_digits_is_the_same_with_all(self):
         """One seed, one result: of two numbers every framework makes the same sum."""
         said = {}
-        for way in (("--layerwise",), ("--with", "byteps"), ("--with", "ddp")):
+        for way in (("--layerwise",), ("--with", "byteps"), ("--with", "ddp"),
+                    ("--with", "ddp_stretto")):
             # Nobody joins our scheduler with ddp; it need not be waited for.
             flags = ("--drain", "0.1") if "ddp" in way else ()
             lines = self.example("digits.py", *way, "--epochs", "2", flags=flags)

@@ -9,6 +9,7 @@
 
 #include "bindings/python/core/decoding.h"
 #include "bindings/python/core/errors.h"
+#include "bindings/python/core/group.h"
 #include "bindings/python/core/parameters.h"
 #include "bindings/python/core/reader.h"
 #include "bindings/python/core/worker.h"
@@ -21,13 +22,6 @@ namespace py = pybind11;
 
 Duration duration_of(double value) {
   return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(value));
-}
-
-Dtype dtype_named(const std::string& name) {
-  for (int number = 1; bytes_of(static_cast<Dtype>(number)) != 0; ++number) {
-    if (name_of(static_cast<Dtype>(number)) == name) return static_cast<Dtype>(number);
-  }
-  throw py::value_error("no element type is called '" + name + "'");
 }
 
 Tensor declare(PyWorker& self, const std::string& name, const std::string& dtype,
@@ -228,6 +222,7 @@ PYBIND11_MODULE(_core, module) {
       pybind11::arg("text"));
   stretto::python::bind_values(module);
   stretto::python::bind_worker(module);
+  stretto::python::bind_group(module);
   stretto::python::bind_parameters(module);
   stretto::python::bind_reader(module);
   stretto::python::bind_decoding(module);

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cmath>
 
+#include "bindings/python/core/heard.h"
 #include "bindings/python/core/python_stacks.h"
 #include "common/clock.h"
 #include "common/interruptible.h"
@@ -23,35 +24,27 @@ Duration from_seconds(double seconds) {
   return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(bounded));
 }
 
-std::span<const std::byte> source_at(std::uintptr_t address, std::size_t bytes) {
-  return {reinterpret_cast<const std::byte*>(address), bytes};  // NOLINT: an address is a number.
-}
-
-std::span<std::byte> target_at(std::uintptr_t address, std::size_t bytes) {
-  return {reinterpret_cast<std::byte*>(address), bytes};  // NOLINT: an address is a number.
-}
-
 // Raises what a signal's handler raised.
 void hear_signals() {
   if (PyErr_CheckSignals() != 0) throw py::error_already_set();
 }
 
-// What a call that waits for the worker returns. This thread, which may drive the worker's loop,
-// hears signals in between; what a handler raises ends the wait.
-template <typename Call>
-auto heard(Call call) {
-  auto outcome = without_gil([&] {
-    const Interruptible hears([] {
-      const py::gil_scoped_acquire gil;
-      return PyErr_CheckSignals() == 0;
-    });
-    return call();
-  });
-  if (PyErr_Occurred() != nullptr) throw py::error_already_set();
-  return outcome;
+}  // namespace
+
+std::span<const std::byte> Memory::source() const {
+  return {reinterpret_cast<const std::byte*>(address), bytes};  // NOLINT: an address is a number.
 }
 
-}  // namespace
+std::span<std::byte> Memory::target() const {
+  return {reinterpret_cast<std::byte*>(address), bytes};  // NOLINT: an address is a number.
+}
+
+Dtype dtype_named(const std::string& name) {
+  for (int number = 1; bytes_of(static_cast<Dtype>(number)) != 0; ++number) {
+    if (name_of(static_cast<Dtype>(number)) == name) return static_cast<Dtype>(number);
+  }
+  throw py::value_error("no element type is called '" + name + "'");
+}
 
 void PyTicket::wait() const {
   process_.refuse_others();
@@ -98,14 +91,12 @@ Tensor PyWorker::declare(const std::string& name, Dtype dtype, std::size_t eleme
 
 PyTicket PyWorker::push(const Tensor& tensor, Memory source, int priority, py::object owner) {
   process_.refuse_others();
-  return keep(here()->push(tensor, source_at(source.address, source.bytes), priority),
-              std::move(owner));
+  return keep(here()->push(tensor, source.source(), priority), std::move(owner));
 }
 
 PyTicket PyWorker::pull(const Tensor& tensor, Memory target, int priority, py::object owner) {
   process_.refuse_others();
-  return keep(here()->pull(tensor, target_at(target.address, target.bytes), priority),
-              std::move(owner));
+  return keep(here()->pull(tensor, target.target(), priority), std::move(owner));
 }
 
 PyTicket PyWorker::push_pull(const std::vector<PyTransfer>& transfers, int priority,
@@ -115,8 +106,8 @@ PyTicket PyWorker::push_pull(const std::vector<PyTransfer>& transfers, int prior
   spans.reserve(transfers.size());
   for (const PyTransfer& transfer : transfers) {
     spans.push_back({.tensor = transfer.tensor,
-                     .source = source_at(transfer.source, transfer.bytes),
-                     .target = target_at(transfer.target, transfer.bytes),
+                     .source = Memory{transfer.source, transfer.bytes}.source(),
+                     .target = Memory{transfer.target, transfer.bytes}.target(),
                      .priority = priority});
   }
   return keep(here()->push_pull(spans), std::move(owner));
@@ -125,8 +116,7 @@ PyTicket PyWorker::push_pull(const std::vector<PyTransfer>& transfers, int prior
 PyTicket PyWorker::broadcast(const Tensor& tensor, Memory data, Rank root, int priority,
                              py::object owner) {
   process_.refuse_others();
-  return keep(here()->broadcast(tensor, target_at(data.address, data.bytes), root, priority),
-              std::move(owner));
+  return keep(here()->broadcast(tensor, data.target(), root, priority), std::move(owner));
 }
 
 std::unique_ptr<Pause> PyWorker::pause(const std::string& what) const {
@@ -208,8 +198,7 @@ NodeId lost_as(PyWorker& worker) { return ProgramSteps(worker.worker()).lost_as(
 PyTicket listen(PyWorker& worker, const Tensor& tensor, Memory target, int priority,
                 py::object owner) {
   worker.process().refuse_others();
-  const std::span<std::byte> place = target_at(target.address, target.bytes);
-  return worker.keep(ProgramSteps(worker.worker()).listen(tensor, place, priority),
+  return worker.keep(ProgramSteps(worker.worker()).listen(tensor, target.target(), priority),
                      std::move(owner));
 }
 

@@ -9,6 +9,7 @@
 #include <list>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -35,6 +36,7 @@ class PyTicket {
   void pause() const { ticket_.pause(); }
   void resume() const { ticket_.resume(); }
   void cancel() const { ticket_.cancel(); }
+  const Ticket& ticket() const { return ticket_; }
 
  private:
   Ticket ticket_;
@@ -45,7 +47,13 @@ class PyTicket {
 struct Memory {
   std::uintptr_t address = 0;
   std::size_t bytes = 0;
+
+  std::span<const std::byte> source() const;
+  std::span<std::byte> target() const;
 };
+
+/// The element type of that name; ValueError if there is none.
+Dtype dtype_named(const std::string& name);
 
 /// One tensor's part in a group.
 struct PyTransfer {

@@ -57,6 +57,11 @@ _WORLDS_OF_OTHERS = ("WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_ST
 _JOBS = ("STRETTO_WORLD_SIZE", "DMLC_NUM_WORKER", "STRETTO_SCHEDULER", "DMLC_PS_ROOT_URI")
 
 
+def names_a_job():
+    """True if a variable says where a scheduler is."""
+    return text("STRETTO_SCHEDULER", "DMLC_PS_ROOT_URI") != ""
+
+
 def mistaken_for_alone():
     """In words, why this process, which is a job of one, was probably meant to be one of several;
     empty: it was not."""

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Stretto as a backend of torch.distributed.
+
+    import stretto.torch.distributed  # registers it
+    torch.distributed.init_process_group("stretto")
+
+The rest of a script stays as it is: DistributedDataParallel, ZeroRedundancyOptimizer and the calls
+of torch.distributed, with tensors of the CPU. Bytes go from worker to worker. Start it with
+`stretto-launch`, or as for gloo.
+"""
+
+import dataclasses
+
+import torch
+import torch.distributed as dist
+
+from stretto.torch import ways
+from stretto.torch.distributed import rendezvous
+from stretto.torch.distributed.alone import Alone
+from stretto.torch.distributed.group import ProcessGroup, group_of
+
+__all__ = ["Options", "ProcessGroup"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Options:
+    """What init_process_group and new_group take as pg_options, the same at all ranks: by which
+    trees all_reduce and broadcast go, and whether sums have the same bits in every run (None: if
+    torch.use_deterministic_algorithms() says so)."""
+
+    exchange: str = "direct"
+    deterministic: bool = False
+
+
+def _make(given, options):
+    # As torch.distributed wants it of a backend with the extended interface.
+    options = options or Options(deterministic=torch.are_deterministic_algorithms_enabled())
+    ways.check(options.exchange)
+    worker = rendezvous.worker(given.store, given.group_rank, given.group_size, given.timeout)
+    if given.group_size == 1:
+        return ProcessGroup(Alone(), given.timeout)
+    group = group_of(worker, given.global_ranks_in_group, options)
+    return ProcessGroup(group, given.timeout)
+
+
+if "STRETTO" not in dist.Backend._plugins:  # pylint: disable=protected-access
+    dist.Backend.register_backend("stretto", _make, extended_api=True)

@@ -1,0 +1,263 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The ProcessGroup of backend "stretto": the calls of torch.distributed as calls of a
+_core.Group."""
+
+import sys
+import time
+
+import torch
+import torch.distributed as dist
+from torch.autograd import Variable
+
+from stretto import _core, errors
+from stretto.torch import wire
+from stretto.torch.distributed import memory
+from stretto.torch.distributed.works import Work
+
+_OPS = ((dist.ReduceOp.SUM, "sum"), (dist.ReduceOp.AVG, "average"), (dist.ReduceOp.MIN, "min"),
+        (dist.ReduceOp.MAX, "max"), (dist.ReduceOp.PRODUCT, "product"),
+        (dist.ReduceOp.BAND, "and"), (dist.ReduceOp.BOR, "or"), (dist.ReduceOp.BXOR, "xor"))
+_PRIORITY = 0
+_MONITOR_TAG = 1 << 63  # Beyond those of users, which are C ints.
+
+
+def group_of(worker, ranks, options):
+    """The _core.Group of these ranks of the job; none: all."""
+    return _core.Group.of(worker, ranks, options.exchange, options.deterministic)
+
+
+def _op_of(options):
+    if options is None:
+        return "sum"
+    for op, name in _OPS:
+        if options.reduceOp == op:
+            return name
+    raise errors.Unsupported("a reduction that is none of "
+                             f"{', '.join(name for _, name in _OPS)}")
+
+
+def _root_of(options):
+    return 0 if options is None else options.rootRank
+
+
+class ProcessGroup(dist.ProcessGroup):
+    """Thread: any, but all members make the same calls in the same order. Options may be None, and
+    have the defaults of torch.distributed then. Errors that only the members together can find end
+    the Work; those of the caller's values are raised at once."""
+
+    def __init__(self, group, timeout):
+        super().__init__(group.rank, group.size)
+        self._group = group
+        self._limit = timeout.total_seconds()
+
+    def getBackendName(self):  # pylint: disable=invalid-name
+        """The name that torch.distributed's log has."""
+        return "stretto"
+
+    def _work(self, what, tickets, result, *pieces):
+        stores = [piece.store for piece in pieces if piece.store is not None]
+        return Work(what, tickets, self._limit, result, stores)
+
+    def allreduce(self, tensors, opts=None):
+        """The tensor becomes the reduction of all members'."""
+        work = self._reduced("all_reduce", [memory.one(tensors)], tensors, opts)
+        _raise_in_backward(work)
+        return work
+
+    def allreduce_coalesced(self, tensors, opts=None):
+        """The same for several tensors of one type."""
+        return self._reduced("all_reduce_coalesced", memory.dense(tensors), tensors, opts)
+
+    def _reduced(self, what, dense, result, opts):
+        op = _op_of(opts)
+        kind = memory.reduced_as(dense[0], op)
+        piece = memory.changed(dense, kind)
+        ticket = self._group.all_reduce(wire.NAMES[kind], piece.place, piece.place, op, _PRIORITY,
+                                        piece)
+        return self._work(what, [ticket], result, piece)
+
+    def reduce(self, tensors, opts=None):
+        """The root's tensor becomes the reduction of all; those of others stay as they are."""
+        tensor, op, root = memory.one(tensors), _op_of(opts), _root_of(opts)
+        kind = memory.reduced_as(tensor, op)
+        is_root = root == self.rank()
+        piece = (memory.changed if is_root else memory.given)([tensor], kind)
+        ticket = self._group.reduce(wire.NAMES[kind], piece.place,
+                                    piece.place if is_root else memory.NOTHING, root, op,
+                                    _PRIORITY, piece)
+        return self._work("reduce", [ticket], tensors, piece)
+
+    def broadcast(self, tensors, opts=None):
+        """The tensor becomes the root's."""
+        piece = memory.changed([memory.one(tensors)])
+        ticket = self._group.broadcast(piece.place, _root_of(opts), _PRIORITY, piece)
+        return self._work("broadcast", [ticket], tensors, piece)
+
+    def allgather(self, output_tensors, input_tensors, opts=None):
+        """The tensors of the only list of outputs become those of the members."""
+        del opts
+        source = memory.one(input_tensors)
+        [outputs] = output_tensors
+        outputs = memory.equal(outputs, self.size(), source.numel())
+        return self._gathered("all_gather", memory.given([source]), memory.wanted(outputs),
+                              output_tensors)
+
+    def _allgather_base(self, output, input, opts=None):  # pylint: disable=redefined-builtin
+        """The output becomes the inputs of all, one after the other."""
+        del opts
+        return self._gathered("all_gather_into_tensor", memory.given([memory.one([input])]),
+                              memory.wanted([memory.one([output])]), [output])
+
+    def allgather_coalesced(self, output_lists, input_list, opts=None):
+        """Of each member, its inputs: outputs[member][tensor]."""
+        del opts
+        inputs = memory.dense(input_list)
+        outputs = [tensor for one in output_lists for tensor in memory.dense(one)]
+        return self._gathered("all_gather_coalesced", memory.given(inputs),
+                              memory.wanted(outputs), output_lists)
+
+    def _gathered(self, what, source, target, result):
+        ticket = self._group.all_gather(source.place, target.place, _PRIORITY, (source, target))
+        return self._work(what, [ticket], result, target)
+
+    def gather(self, output_tensors, input_tensors, opts=None):
+        """At the root the tensors of the only list of outputs become those of the members; the
+        others give no list."""
+        source, root = memory.one(input_tensors), _root_of(opts)
+        pieces, target = [memory.given([source])], memory.NOTHING
+        if root == self.rank():
+            [outputs] = output_tensors
+            pieces.append(memory.wanted(memory.equal(outputs, self.size(), source.numel())))
+            target = pieces[1].place
+        ticket = self._group.gather(pieces[0].place, target, root, _PRIORITY, pieces)
+        return self._work("gather", [ticket], output_tensors, *pieces)
+
+    def scatter(self, output_tensors, input_tensors, opts=None):
+        """The output becomes this member's of the root's only list of inputs; the others give no
+        list."""
+        target, root = memory.one(output_tensors), _root_of(opts)
+        pieces, source = [memory.wanted([target])], memory.NOTHING
+        if root == self.rank():
+            [inputs] = input_tensors
+            pieces.append(memory.given(memory.equal(inputs, self.size(), target.numel())))
+            source = pieces[1].place
+        ticket = self._group.scatter(source, pieces[0].place, root, _PRIORITY, pieces)
+        return self._work("scatter", [ticket], output_tensors, pieces[0])
+
+    def reduce_scatter(self, output_tensors, input_tensors, opts=None):
+        """The output becomes the reduction of this member's of the inputs of all."""
+        target = memory.one(output_tensors)
+        [inputs] = input_tensors
+        inputs = memory.equal(inputs, self.size(), target.numel())
+        return self._scattered("reduce_scatter", inputs, target, output_tensors, opts)
+
+    def _reduce_scatter_base(self, output, input, opts=None):  # pylint: disable=redefined-builtin
+        """The same, with inputs that lie one after the other."""
+        return self._scattered("reduce_scatter_tensor", [memory.one([input])],
+                               memory.one([output]), [output], opts)
+
+    def _scattered(self, what, inputs, target, result, opts):
+        op = _op_of(opts)
+        kind = memory.reduced_as(target, op)
+        source, wanted = memory.given(inputs, kind), memory.wanted([target], kind)
+        ticket = self._group.reduce_scatter(wire.NAMES[kind], source.place, wanted.place, op,
+                                            _PRIORITY, (source, wanted))
+        return self._work(what, [ticket], result, wanted)
+
+    def alltoall(self, output_tensors, input_tensors, opts=None):
+        """Each output becomes that member's input for this one."""
+        del opts
+        outputs, inputs = memory.dense(output_tensors), memory.dense(input_tensors)
+        for tensors in (outputs, inputs):
+            if len(tensors) != self.size():
+                raise ValueError(f"{len(tensors)} tensors for {self.size()} members, wanted one "
+                                 "for each")
+        return self._swapped("all_to_all", memory.given(inputs), memory.wanted(outputs),
+                             [memory.place_of(tensor)[1] for tensor in inputs],
+                             [memory.place_of(tensor)[1] for tensor in outputs], output_tensors)
+
+    def alltoall_base(self, output, input, output_split_sizes,  # pylint: disable=redefined-builtin
+                      input_split_sizes, opts=None):
+        """The same with rows of one tensor: as many for each member as the sizes say; without
+        sizes as many for one as for another."""
+        del opts
+        source, target = memory.one([input]), memory.one([output])
+        return self._swapped("all_to_all_single", memory.given([source]),
+                             memory.wanted([target]), self._split(source, input_split_sizes),
+                             self._split(target, output_split_sizes), [output])
+
+    def _swapped(self, what, source, target, give, take, result):
+        source = memory.apart(source, target)
+        ticket = self._group.all_to_all(source.place, target.place, give, take, _PRIORITY,
+                                        (source, target))
+        return self._work(what, [ticket], result, target)
+
+    def _split(self, tensor, sizes):
+        # Bytes for each member.
+        rows = tensor.shape[0] if tensor.dim() else 1
+        if not sizes:
+            if rows % self.size():
+                raise ValueError(f"{rows} rows for {self.size()} members, wanted as many for each")
+            sizes = [rows // self.size()] * self.size()
+        if len(sizes) != self.size() or sum(sizes) != rows:
+            raise ValueError(f"sizes {list(sizes)} of {rows} rows for {self.size()} members: "
+                             "wanted one for each, and their sum to be that of the rows")
+        row = tensor.numel() // rows * tensor.element_size() if rows else 0
+        return [size * row for size in sizes]
+
+    def send(self, tensors, dst, tag=0):
+        """To one member; ends when that one has received it."""
+        piece = memory.given([memory.one(tensors)])
+        ticket = self._group.send(piece.place, dst, tag, _PRIORITY, piece)
+        return self._work("send", [ticket], tensors, piece)
+
+    def recv(self, tensors, src, tag=0):
+        """From one member."""
+        piece = memory.wanted([memory.one(tensors)])
+        ticket = self._group.receive(piece.place, src, tag, _PRIORITY, piece)
+        return self._work("recv", [ticket], tensors, piece)
+
+    def recv_anysource(self, tensors, tag=0):
+        """Raises Unsupported."""
+        del tensors, tag
+        raise errors.Unsupported("backend 'stretto' receives from a rank that is named: give "
+                                 "src=", operation="recv")
+
+    def barrier(self, opts=None):
+        """Ends when all members have called it."""
+        del opts
+        return self._work("barrier", [self._group.barrier(_PRIORITY)], [])
+
+    def monitored_barrier(self, timeout=None, wait_all_ranks=False):
+        """As barrier().wait(). If some have not called it in time, Timeout at member 0 says which;
+        unless `wait_all_ranks`, only the first of them."""
+        limit = self._limit if timeout is None else timeout.total_seconds()
+        deadline = time.monotonic() + limit
+        others = range(1, self.size()) if self.rank() == 0 else (0,)
+        if self.rank():
+            self._token(self._group.send, 0)
+        tickets = {other: self._token(self._group.receive, other) for other in others}
+        missing = [other for other, ticket in tickets.items()
+                   if not ticket.wait_for(deadline - time.monotonic())]
+        if missing:
+            who = missing if wait_all_ranks else missing[:1]
+            raise errors.Timeout(f"rank {', '.join(map(str, who))} did not come within {limit:g} s",
+                                 operation="monitored_barrier")
+        if self.rank() == 0:
+            for other in others:
+                self._token(self._group.send, other)
+
+    def _token(self, call, other):
+        piece = memory.Piece(torch.zeros(1, dtype=torch.uint8))
+        return call(piece.place, other, _MONITOR_TAG, _PRIORITY, piece)
+
+
+def _raise_in_backward(work):
+    # A DistributedDataParallel waits for the call's future at the end of backward(), which makes a
+    # RuntimeError of whatever it is; what is waited for before that raises what it is.
+    if sys._getframe(2).f_globals.get("__name__") == dist.distributed_c10d.__name__:
+        return  # A call of a program's own, which waits when it likes.
+    try:
+        Variable._execution_engine.queue_callback(work.wait)  # pylint: disable=protected-access
+    except RuntimeError:
+        pass  # There is no backward().

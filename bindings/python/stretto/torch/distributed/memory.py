@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The tensors of one call as one piece of memory: their own where they lie one after the other,
+else a copy, which is written back when the call has ended.
+"""
+
+from typing import Callable, NamedTuple, Optional
+
+import torch
+
+from stretto import errors
+from stretto.torch import wire
+
+
+class Piece(NamedTuple):
+    """Contiguous memory, and what puts it into the tensors at the end; None: it is theirs."""
+
+    flat: torch.Tensor
+    store: Optional[Callable[[], None]] = None
+
+    @property
+    def place(self):
+        """(address, bytes)."""
+        return place_of(self.flat)
+
+
+NOTHING = (0, 0)
+"""The place of no bytes."""
+
+
+def place_of(flat):
+    """(address, bytes) of a contiguous tensor."""
+    return flat.data_ptr(), flat.numel() * flat.element_size()
+
+
+def dense(tensors):
+    """The tensors without their history. Raises TypeError or Unsupported for what is no dense
+    tensor of the CPU."""
+    return [_dense(tensor) for tensor in tensors]
+
+
+def _dense(tensor):
+    if not isinstance(tensor, torch.Tensor):
+        raise TypeError(f"a {type(tensor).__name__}, wanted a torch.Tensor")
+    if tensor.layout is not torch.strided:
+        raise TypeError(f"a tensor is sparse ({tensor.layout}); exchange tensor.to_dense()")
+    if not tensor.is_cpu:
+        raise errors.Unsupported(f"a tensor is on {tensor.device}, and backend 'stretto' is for "
+                                 "tensors of the CPU; exchange tensor.cpu()")
+    return tensor.detach()
+
+
+def one(tensors):
+    """The only tensor of a list; ValueError if there are more or none: those are for several
+    devices of one process."""
+    if len(tensors) != 1:
+        raise ValueError(f"{len(tensors)} tensors, wanted one: a process has one device here")
+    return _dense(tensors[0])
+
+
+def _alike(tensors):
+    if any(tensor.dtype is not tensors[0].dtype for tensor in tensors):
+        kinds = ", ".join(sorted({wire.type_name(tensor) for tensor in tensors}))
+        raise ValueError(f"tensors of one call have types {kinds}, wanted one")
+
+
+def equal(tensors, count, elements):
+    """The dense tensors of a list with one for each member. ValueError unless there are `count`,
+    of so many elements each."""
+    tensors = dense(tensors)
+    if len(tensors) != count:
+        raise ValueError(f"{len(tensors)} tensors for {count} members, wanted one for each")
+    for number, tensor in enumerate(tensors):
+        if tensor.numel() != elements:
+            raise ValueError(f"the tensor of member {number} has {tensor.numel()} elements, "
+                             f"wanted {elements}: all have as many")
+    return tensors
+
+
+def _own(tensors):
+    # The tensors' own memory as one flat tensor; None if they do not lie in one piece.
+    first = tensors[0]
+    end = first.data_ptr()
+    for tensor in tensors:
+        if not tensor.is_contiguous() or tensor.data_ptr() != end and tensor.numel():
+            return None
+        end += tensor.numel() * tensor.element_size()
+    if len(tensors) == 1:
+        return first.view(-1)
+    storage = first.storage().data_ptr()
+    if any(tensor.storage().data_ptr() != storage for tensor in tensors if tensor.numel()):
+        return None  # Neighbours by chance.
+    total = sum(tensor.numel() for tensor in tensors)
+    return first.as_strided((total,), (1,), first.storage_offset())
+
+
+def given(tensors, kind=None):
+    """A Piece with what these tensors have, in that type. They have one; of no tensors nothing."""
+    return _piece(tensors, kind, is_loaded=True, is_stored=False)
+
+
+def wanted(tensors, kind=None):
+    """One whose bytes go into the tensors at the end."""
+    return _piece(tensors, kind, is_loaded=False, is_stored=True)
+
+
+def changed(tensors, kind=None):
+    """Both."""
+    return _piece(tensors, kind, is_loaded=True, is_stored=True)
+
+
+def _piece(tensors, kind, is_loaded, is_stored):
+    _alike(tensors)
+    own = _own(tensors) if kind in (None, tensors[0].dtype) else None
+    if own is not None:
+        return Piece(own)
+    flat = torch.empty(sum(tensor.numel() for tensor in tensors), dtype=kind or tensors[0].dtype)
+    parts = [part.view(tensor.shape) for part, tensor in
+             zip(flat.split([tensor.numel() for tensor in tensors]), tensors)]
+    if is_loaded:
+        for part, tensor in zip(parts, tensors):
+            part.copy_(tensor)
+
+    def store():
+        for part, tensor in zip(parts, tensors):
+            tensor.copy_(part)
+
+    return Piece(flat, store if is_stored else None)
+
+
+def apart(source, target):
+    """The source, or a copy of it if it shares memory with the target."""
+    begin, size = source.place
+    other, length = target.place
+    overlaps = begin < other + length and other < begin + size
+    return Piece(source.flat.clone()) if overlaps else source
+
+
+_WIDE = {torch.float16: torch.float32, torch.bfloat16: torch.float32, torch.int8: torch.int64,
+         torch.uint8: torch.int64, torch.int32: torch.int64, torch.int16: torch.int64,
+         torch.bool: torch.int64}
+
+
+def reduced_as(tensor, op):
+    """The type in which such tensors are reduced: their own, or one that holds a sum before it is
+    divided. ValueError if there is none."""
+    kind = wire.type_on_wire(tensor)
+    return _WIDE.get(tensor.dtype, kind) if op == "average" else kind

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How a process of torch.distributed becomes a worker. Under stretto-launch its environment says
+where the scheduler is. Else rank 0 starts a scheduler and a server, and the others find the address
+in the store that torch.distributed has.
+"""
+
+import json
+import os
+import secrets
+import socket
+import subprocess
+
+import torch.distributed as dist
+
+from stretto import environment, errors, roles, session
+
+_KEY = "stretto job"
+_LOOPBACK = "127.0.0.1"
+
+
+def worker(store, rank, size, timeout):
+    """The worker that this process is; None in a job of one, which has none. It joins with the
+    first group, which is of all. `rank` and `size` are the group's."""
+    of_all = (dist.get_rank(), dist.get_world_size()) if dist.is_initialized() else (rank, size)
+    if not session.is_initialized():
+        if of_all[1] > size:
+            raise errors.InvalidArgument("the first group of backend 'stretto' is of some ranks "
+                                         "only; make one of all before")
+        if size > 1 and not environment.names_a_job():
+            _meet(store, rank, size)
+        if not environment.text("STRETTO_OPERATION_TIMEOUT_S"):
+            environment.give("STRETTO_OPERATION_TIMEOUT_S", max(1, int(timeout.total_seconds())))
+        session.begin()
+    now = session.current()
+    joined = None if now.alone else now.worker()
+    if joined is not None and joined.elastic:
+        raise errors.Unsupported("backend 'stretto' is for jobs of fixed size, and this one goes "
+                                 "on without workers that are lost: start it with one number of "
+                                 "workers", operation="init_process_group")
+    if (now.rank, now.size) != of_all:
+        raise errors.InvalidArgument(
+            f"torch.distributed was told that this is rank {of_all[0]} of {of_all[1]}, and in "
+            f"Stretto's job it is worker {now.rank} of {now.size}; under stretto-launch call "
+            "init_process_group without rank and world_size")
+    return joined
+
+
+def _meet(store, rank, size):
+    # The environment of a job that rank 0 begins.
+    if rank == 0:
+        store.set(_KEY, json.dumps(_begin(size)))
+    job = json.loads(store.get(_KEY))
+    if "error" in job:
+        raise errors.Unsupported(job["error"], operation="init_process_group")
+    for name, value in job.items():
+        environment.give(name, value)
+    environment.give("STRETTO_RANK", rank)
+    if not environment.text("STRETTO_BIND_HOST"):
+        environment.give("STRETTO_BIND_HOST", _own_address())
+
+
+def _own_address():
+    # This host's address on the way to the one that torch.distributed meets at.
+    master = environment.text("MASTER_ADDR", default=_LOOPBACK)
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        probe.connect((master, 9))  # Sends nothing.
+        return probe.getsockname()[0]
+
+
+def _begin(size):
+    # Starts what a job needs besides its workers, and returns the variables that those need, or
+    # an error that all of them raise.
+    host = _own_address()
+    job = {"STRETTO_JOB_TOKEN": secrets.token_hex(16), "STRETTO_WORLD_SIZE": str(size),
+           "STRETTO_SERVERS": "1"}
+    variables = os.environ | job | {"STRETTO_BIND_HOST": host}
+    variables.setdefault("STRETTO_LOG_LEVEL", "warning")
+    try:
+        reading, writing = os.pipe()
+        with open(reading, encoding="utf-8") as said:
+            _start("scheduler", variables, "--address", f"{host}:0", "--ready_fd", str(writing),
+                   descriptors=(writing,))
+            os.close(writing)
+            address = said.readline().strip()
+        if not address:
+            raise errors.Unsupported(f"rank 0 could not start a scheduler at {host}: its output "
+                                     "says why")
+        job["STRETTO_SCHEDULER"] = address
+        _start("server", variables | job)
+    except (OSError, errors.Error) as error:
+        return {"error": str(error)}
+    return job
+
+
+def _start(role, variables, *arguments, descriptors=()):
+    # In a session of its own: it outlives this process, and ends when the workers have left.
+    subprocess.Popen([roles.program(roles.PROGRAMS[role]), *arguments], env=variables,
+                     stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, pass_fds=descriptors,
+                     start_new_session=True)

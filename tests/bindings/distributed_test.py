@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Backend "stretto" of torch.distributed: its calls give what gloo's give (distributed_worker.py),
+with stretto-launch and without, what goes wrong is told, and programs end well.
+"""
+
+import os
+import re
+import signal
+import socket
+import sys
+import time
+import unittest
+
+import jobs
+
+LONG = 300.0  # Seconds for all calls of one job, on a busy machine.
+SOON = 20.0  # Far beyond what is promised, far below any timeout.
+
+
+class Distributed(jobs.PythonTest):
+
+    def alone_or_together(self, how, size):
+        """As torchrun starts them: variables of torch.distributed, none of a job of Stretto."""
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = probe.getsockname()[1]
+        script = jobs.HERE / "distributed_failing_worker.py"
+        return [self.start(f"rank {rank}", [sys.executable, script, how], RANK=rank,
+                           WORLD_SIZE=size, MASTER_ADDR="127.0.0.1", MASTER_PORT=port)
+                for rank in range(size)]
+
+    def assert_all_end(self):
+        """Nothing of the test is left soon, the scheduler and servers of rank 0 among it."""
+        watch = jobs.cluster.Watch({pid: pid for pid in self.survivors()})
+        self.addCleanup(watch.close)
+        watch.ends(SOON)
+        self.assert_nobody_left()
+
+    def assert_clean(self, job, workers, lines=1):
+        """Ended with status 0, each worker with its sum, and without a word about an abort."""
+        self.assertEqual(job.end(jobs.TORCH_PATIENCE), 0, job.output())
+        self.assertEqual(len(re.findall("sum", job.output())), workers * lines, job.output())
+        self.assertNotRegex(job.output(), "Traceback|terminate|Fatal|ERROR|Aborted")
+
+    def test_two_workers(self):
+        self.assert_done(self.python("distributed_worker.py"), seconds=LONG)
+
+    def test_three_workers_and_small_parts(self):
+        self.assert_done(self.python("distributed_worker.py", workers=3, servers=1,
+                                     STRETTO_PART_BYTES=16384), workers=3, seconds=LONG)
+
+    def test_programs_end_well(self):
+        for how, lines in (("adds", 1), ("adds_and_destroys", 2), ("leaves_requests", 1)):
+            for workers in (1, 3):
+                job = self.python("distributed_failing_worker.py", how, workers=workers, servers=1)
+                self.assert_clean(job, workers, lines)
+
+    def test_without_a_launcher(self):
+        for size in (1, 2, 3):
+            ranks = self.alone_or_together("adds_and_destroys", size)
+            total = sum(range(1, size + 1))
+            for rank in ranks:
+                self.assert_clean(rank, 1, 2)
+                self.assertIn(f"sum {float(total)}", rank.lines, rank.output())
+            self.assert_all_end()
+
+    def test_a_killed_rank_is_named(self):
+        job = self.python("distributed_failing_worker.py", "endless", workers=3)
+        for rank in range(3):
+            job.expect(rf"\[worker {rank}\] progress", jobs.TORCH_PATIENCE)
+        started = time.monotonic()
+        os.kill(job.member("worker 1"), signal.SIGKILL)
+        self.assertEqual(job.end(SOON), 128 + signal.SIGKILL, job.output())
+        self.assertLess(time.monotonic() - started, SOON)
+        for rank in (0, 2):
+            job.expect(rf"\[worker {rank}\] stretto.errors.PeerLost: PeerLost: .*worker 1")
+        self.assert_nobody_left()
+
+    def test_rank_0_is_killed_without_a_launcher(self):
+        ranks = self.alone_or_together("endless", 3)
+        for rank in ranks:
+            rank.expect("progress", jobs.TORCH_PATIENCE)
+        os.kill(ranks[0].pid, signal.SIGKILL)
+        for rank in ranks[1:]:
+            self.assertEqual(rank.end(SOON), 1, rank.output())
+            rank.expect("stretto.errors.PeerLost: PeerLost: .*worker 0")
+        self.assert_all_end()
+
+    def test_an_exception_ends_the_job(self):
+        job = self.python("distributed_failing_worker.py", "raises")
+        self.assertEqual(job.end(jobs.TORCH_PATIENCE), 1, job.output())
+        job.expect("KeyError: \"a bug of the user's\"")
+        job.expect(r"\[worker 0\] stretto.errors.PeerLost: PeerLost: .*worker 1")
+        self.assert_nobody_left()
+
+    def test_who_is_late_is_named(self):
+        job = self.python("distributed_failing_worker.py", "is_late", workers=3)
+        self.assert_clean(job, 3)
+        for rank in (0, 1):
+            job.expect(rf"\[worker {rank}\] Timeout: all_reduce: was not done within 1 s")
+        job.expect(r"\[worker 0\] Timeout: monitored_barrier: rank 2 did not come within 1 s")
+
+    def test_elastic_jobs_are_refused(self):
+        job = self.python("distributed_failing_worker.py", "adds", workers="1:2")
+        self.assertNotEqual(job.end(jobs.TORCH_PATIENCE), 0, job.output())
+        job.expect("stretto.errors.Unsupported: Unsupported: init_process_group: .*of fixed size")
+
+
+if __name__ == "__main__":
+    unittest.main()
