@@ -4,13 +4,13 @@ _core.Group."""
 
 import ctypes
 
-from stretto import errors, session
+from stretto import done, errors
 
 
 def _copied(source, target):
     if source[0] != target[0] and source[1]:
         ctypes.memmove(target[0], source[0], source[1])
-    return session.Done()
+    return done.Done()
 
 
 class Alone:
@@ -23,7 +23,7 @@ class Alone:
     def barrier(self, priority):
         """Ends at once."""
         del priority
-        return session.Done()
+        return done.Done()
 
     def all_reduce(self, dtype, source, target, op, priority, owner):
         """What is made of one number is that number."""
@@ -43,7 +43,7 @@ class Alone:
     def broadcast(self, data, root, priority, owner):
         """Ends at once."""
         del data, root, priority, owner
-        return session.Done()
+        return done.Done()
 
     def all_gather(self, source, target, priority, owner):
         """A copy."""
