@@ -19,14 +19,15 @@ SOON = 20.0  # Far beyond what is promised, far below any timeout.
 
 class Distributed(jobs.PythonTest):
 
-    def alone_or_together(self, how, size):
+    def alone_or_together(self, how, size, **variables):
         """As torchrun starts them: variables of torch.distributed, none of a job of Stretto."""
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             port = probe.getsockname()[1]
         script = jobs.HERE / "distributed_failing_worker.py"
         return [self.start(f"rank {rank}", [sys.executable, script, how], RANK=rank,
-                           WORLD_SIZE=size, MASTER_ADDR="127.0.0.1", MASTER_PORT=port)
+                           WORLD_SIZE=size, MASTER_ADDR="127.0.0.1", MASTER_PORT=port,
+                           **variables)
                 for rank in range(size)]
 
     def assert_all_end(self):
@@ -85,6 +86,12 @@ class Distributed(jobs.PythonTest):
             self.assertEqual(rank.end(SOON), 1, rank.output())
             rank.expect("stretto.errors.PeerLost: PeerLost: .*worker 0")
         self.assert_all_end()
+
+    def test_all_are_told_that_there_is_no_scheduler(self):
+        for rank in self.alone_or_together("adds", 2, STRETTO_BIN_DIR="/nowhere"):
+            self.assertEqual(rank.end(jobs.TORCH_PATIENCE), 1, rank.output())
+            rank.expect("Unsupported: init_process_group: .*stretto-scheduler was not found in "
+                        "/nowhere")
 
     def test_an_exception_ends_the_job(self):
         job = self.python("distributed_failing_worker.py", "raises")

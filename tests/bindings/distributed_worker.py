@@ -80,6 +80,13 @@ class Reductions(Test):
             self.assertTrue(torch.equal(tensor, (total > 0 if kind is torch.bool else total)
                                         .to(kind)), kind)
 
+    def test_complex_numbers(self):
+        tensor = torch.complex(self.mine(50), self.mine(50))
+        dist.all_reduce(tensor)
+        total = sum(numbers(50, torch.float32, rank) for rank in range(self.size))
+        self.assert_alike(tensor.real, total, exact=self.size == 2)
+        self.assert_alike(tensor.imag, total, exact=self.size == 2)
+
     def test_bits(self):
         parts = [numbers(1000, torch.int32, rank) for rank in range(self.size)]
         for op, make in zip(BITS, (torch.bitwise_and, torch.bitwise_or, torch.bitwise_xor)):

@@ -54,9 +54,9 @@ class ProcessGroup(dist.ProcessGroup):
         """The name that torch.distributed's log has."""
         return "stretto"
 
-    def _work(self, what, tickets, result, *pieces):
+    def _work(self, what, ticket, result, *pieces):
         stores = [piece.store for piece in pieces if piece.store is not None]
-        return Work(what, tickets, self._limit, result, stores)
+        return Work(what, ticket, self._limit, result, stores)
 
     def allreduce(self, tensors, opts=None):
         """The tensor becomes the reduction of all members'."""
@@ -74,7 +74,7 @@ class ProcessGroup(dist.ProcessGroup):
         piece = memory.changed(dense, kind)
         ticket = self._group.all_reduce(wire.NAMES[kind], piece.place, piece.place, op, _PRIORITY,
                                         piece)
-        return self._work(what, [ticket], result, piece)
+        return self._work(what, ticket, result, piece)
 
     def reduce(self, tensors, opts=None):
         """The root's tensor becomes the reduction of all; those of others stay as they are."""
@@ -85,13 +85,13 @@ class ProcessGroup(dist.ProcessGroup):
         ticket = self._group.reduce(wire.NAMES[kind], piece.place,
                                     piece.place if is_root else memory.NOTHING, root, op,
                                     _PRIORITY, piece)
-        return self._work("reduce", [ticket], tensors, piece)
+        return self._work("reduce", ticket, tensors, piece)
 
     def broadcast(self, tensors, opts=None):
         """The tensor becomes the root's."""
         piece = memory.changed([memory.one(tensors)])
         ticket = self._group.broadcast(piece.place, _root_of(opts), _PRIORITY, piece)
-        return self._work("broadcast", [ticket], tensors, piece)
+        return self._work("broadcast", ticket, tensors, piece)
 
     def allgather(self, output_tensors, input_tensors, opts=None):
         """The tensors of the only list of outputs become those of the members."""
@@ -118,7 +118,7 @@ class ProcessGroup(dist.ProcessGroup):
 
     def _gathered(self, what, source, target, result):
         ticket = self._group.all_gather(source.place, target.place, _PRIORITY, (source, target))
-        return self._work(what, [ticket], result, target)
+        return self._work(what, ticket, result, target)
 
     def gather(self, output_tensors, input_tensors, opts=None):
         """At the root the tensors of the only list of outputs become those of the members; the
@@ -130,7 +130,7 @@ class ProcessGroup(dist.ProcessGroup):
             pieces.append(memory.wanted(memory.equal(outputs, self.size(), source.numel())))
             target = pieces[1].place
         ticket = self._group.gather(pieces[0].place, target, root, _PRIORITY, pieces)
-        return self._work("gather", [ticket], output_tensors, *pieces)
+        return self._work("gather", ticket, output_tensors, *pieces)
 
     def scatter(self, output_tensors, input_tensors, opts=None):
         """The output becomes this member's of the root's only list of inputs; the others give no
@@ -142,7 +142,7 @@ class ProcessGroup(dist.ProcessGroup):
             pieces.append(memory.given(memory.equal(inputs, self.size(), target.numel())))
             source = pieces[1].place
         ticket = self._group.scatter(source, pieces[0].place, root, _PRIORITY, pieces)
-        return self._work("scatter", [ticket], output_tensors, pieces[0])
+        return self._work("scatter", ticket, output_tensors, pieces[0])
 
     def reduce_scatter(self, output_tensors, input_tensors, opts=None):
         """The output becomes the reduction of this member's of the inputs of all."""
@@ -162,7 +162,7 @@ class ProcessGroup(dist.ProcessGroup):
         source, wanted = memory.given(inputs, kind), memory.wanted([target], kind)
         ticket = self._group.reduce_scatter(wire.NAMES[kind], source.place, wanted.place, op,
                                             _PRIORITY, (source, wanted))
-        return self._work(what, [ticket], result, wanted)
+        return self._work(what, ticket, result, wanted)
 
     def alltoall(self, output_tensors, input_tensors, opts=None):
         """Each output becomes that member's input for this one."""
@@ -190,7 +190,7 @@ class ProcessGroup(dist.ProcessGroup):
         source = memory.apart(source, target)
         ticket = self._group.all_to_all(source.place, target.place, give, take, _PRIORITY,
                                         (source, target))
-        return self._work(what, [ticket], result, target)
+        return self._work(what, ticket, result, target)
 
     def _split(self, tensor, sizes):
         # Bytes for each member.
@@ -209,13 +209,13 @@ class ProcessGroup(dist.ProcessGroup):
         """To one member; ends when that one has received it."""
         piece = memory.given([memory.one(tensors)])
         ticket = self._group.send(piece.place, dst, tag, _PRIORITY, piece)
-        return self._work("send", [ticket], tensors, piece)
+        return self._work("send", ticket, tensors, piece)
 
     def recv(self, tensors, src, tag=0):
         """From one member."""
         piece = memory.wanted([memory.one(tensors)])
         ticket = self._group.receive(piece.place, src, tag, _PRIORITY, piece)
-        return self._work("recv", [ticket], tensors, piece)
+        return self._work("recv", ticket, tensors, piece)
 
     def recv_anysource(self, tensors, tag=0):
         """Raises Unsupported."""
@@ -226,7 +226,7 @@ class ProcessGroup(dist.ProcessGroup):
     def barrier(self, opts=None):
         """Ends when all members have called it."""
         del opts
-        return self._work("barrier", [self._group.barrier(_PRIORITY)], [])
+        return self._work("barrier", self._group.barrier(_PRIORITY), [])
 
     def monitored_barrier(self, timeout=None, wait_all_ranks=False):
         """As barrier().wait(). If some have not called it in time, Timeout at member 0 says which;

@@ -16,6 +16,7 @@ from stretto import environment, errors, roles, session
 
 _KEY = "stretto job"
 _LOOPBACK = "127.0.0.1"
+_LONGEST_S = 86400.0  # That an operation may take.
 
 
 def worker(store, rank, size, timeout):
@@ -29,7 +30,8 @@ def worker(store, rank, size, timeout):
         if size > 1 and not environment.names_a_job():
             _meet(store, rank, size)
         if not environment.text("STRETTO_OPERATION_TIMEOUT_S"):
-            environment.give("STRETTO_OPERATION_TIMEOUT_S", max(1, int(timeout.total_seconds())))
+            seconds = min(max(timeout.total_seconds(), 1.0), _LONGEST_S)
+            environment.give("STRETTO_OPERATION_TIMEOUT_S", seconds)
         session.begin()
     now = session.current()
     joined = None if now.alone else now.worker()
@@ -78,9 +80,9 @@ def _begin(size):
     try:
         reading, writing = os.pipe()
         with open(reading, encoding="utf-8") as said:
-            _start("scheduler", variables, "--address", f"{host}:0", "--ready_fd", str(writing),
-                   descriptors=(writing,))
-            os.close(writing)
+            with open(writing, "wb"):  # Then the scheduler's end of it alone is open.
+                _start("scheduler", variables, "--address", f"{host}:0", "--ready_fd",
+                       str(writing), descriptors=(writing,))
             address = said.readline().strip()
         if not address:
             raise errors.Unsupported(f"rank 0 could not start a scheduler at {host}: its output "

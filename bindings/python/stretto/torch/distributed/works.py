@@ -24,10 +24,10 @@ _kept: collections.deque = collections.deque()
 class Work(c10d.Work):
     """Thread: any."""
 
-    def __init__(self, what, tickets, limit, result, stores):
+    def __init__(self, what, ticket, limit, result, stores):
         super().__init__()
         self._what = what
-        self._tickets = tickets
+        self._ticket = ticket
         self._limit = limit
         self._result = result
         self._stores = stores
@@ -40,11 +40,10 @@ class Work(c10d.Work):
         Timeout after that time, or the group's, or the worker's operation timeout."""
         limit = timeout.total_seconds() if timeout > _NO_TIMEOUT else self._limit
         deadline = time.monotonic() + limit
-        for ticket in self._tickets:
-            while not ticket.wait_for(min(_SLICE_S, deadline - time.monotonic())):
-                if time.monotonic() >= deadline:
-                    raise errors.Timeout(f"was not done within {limit:g} s; it goes on",
-                                         operation=self._what)
+        while not self._ticket.wait_for(min(_SLICE_S, deadline - time.monotonic())):
+            if time.monotonic() >= deadline:
+                raise errors.Timeout(f"was not done within {limit:g} s; it goes on",
+                                     operation=self._what)
         self._store()
         return True
 
@@ -56,7 +55,7 @@ class Work(c10d.Work):
 
     def is_ended(self):
         """True once wait() does not wait."""
-        return all(ticket.done() for ticket in self._tickets)
+        return self._ticket.done()
 
     def is_completed(self):
         """True if it has ended; then the tensors have what the call gives, if it went well."""
@@ -100,7 +99,7 @@ class Work(c10d.Work):
             # An exception that is set is a value for those who wait in C++; one raised is none.
             ended = torch.futures.Future()
             self._future = ended.then(lambda _: self.wait() and self._result)
-        _endings.call(self._tickets, lambda: ended.set_result(None))
+        _endings.call(self._ticket, lambda: ended.set_result(None))
         return self._future
 
 
@@ -124,10 +123,9 @@ class _Endings:
         self._ended = None
         self._is_over = False
 
-    def call(self, tickets, then):
-        """Calls `then` once all of these have ended: at once if they have."""
-        going_on = [ticket for ticket in tickets if not ticket.done()]
-        if not going_on:
+    def call(self, ticket, then):
+        """Calls `then` once the ticket has ended: at once if it has."""
+        if ticket.done():
             then()
             return
         with self._lock:
@@ -136,8 +134,8 @@ class _Endings:
             if self._ended is None:
                 self._start()
             number = next(self._numbers)
-            self._calls[number] = (then, going_on[1:])
-        self._ended.watch(going_on[0], number)
+            self._calls[number] = then
+        self._ended.watch(ticket, number)
 
     def _start(self):
         self._ended = _core.EndedTickets()
@@ -148,8 +146,8 @@ class _Endings:
     def _run(self):
         while (number := self._ended.take()) is not None:
             with self._lock:
-                then, more = self._calls.pop(number)
-            self.call(more, then)
+                then = self._calls.pop(number)
+            then()
 
     def _stop(self):
         # Before the end of threads that are no daemons is waited for.
