@@ -31,7 +31,7 @@ class Distributed(jobs.PythonTest):
                 for rank in range(size)]
 
     def assert_all_end(self):
-        """Nothing of the test is left soon, the scheduler and servers of rank 0 among it."""
+        """Nothing of the test is left soon, the scheduler of rank 0 among it."""
         watch = jobs.cluster.Watch({pid: pid for pid in self.survivors()})
         self.addCleanup(watch.close)
         watch.ends(SOON)

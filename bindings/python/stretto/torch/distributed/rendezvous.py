@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """How a process of torch.distributed becomes a worker. Under stretto-launch its environment says
-where the scheduler is. Else rank 0 starts a scheduler and a server, and the others find the address
-in the store that torch.distributed has.
+where the scheduler is. Else rank 0 starts one, of a job without servers, and the others find its
+address in the store that torch.distributed has.
 """
 
 import json
@@ -74,28 +74,27 @@ def _begin(size):
     # an error that all of them raise.
     host = _own_address()
     job = {"STRETTO_JOB_TOKEN": secrets.token_hex(16), "STRETTO_WORLD_SIZE": str(size),
-           "STRETTO_SERVERS": "1"}
+           "STRETTO_SERVERS": "0"}
     variables = os.environ | job | {"STRETTO_BIND_HOST": host}
     variables.setdefault("STRETTO_LOG_LEVEL", "warning")
     try:
         reading, writing = os.pipe()
         with open(reading, encoding="utf-8") as said:
             with open(writing, "wb"):  # Then the scheduler's end of it alone is open.
-                _start("scheduler", variables, "--address", f"{host}:0", "--ready_fd",
-                       str(writing), descriptors=(writing,))
+                _start_scheduler(variables, "--address", f"{host}:0", "--ready_fd",
+                                 str(writing), descriptor=writing)
             address = said.readline().strip()
         if not address:
             raise errors.Unsupported(f"rank 0 could not start a scheduler at {host}: its output "
                                      "says why")
         job["STRETTO_SCHEDULER"] = address
-        _start("server", variables | job)
     except (OSError, errors.Error) as error:
         return {"error": str(error)}
     return job
 
 
-def _start(role, variables, *arguments, descriptors=()):
+def _start_scheduler(variables, *arguments, descriptor):
     # In a session of its own: it outlives this process, and ends when the workers have left.
-    subprocess.Popen([roles.program(roles.PROGRAMS[role]), *arguments], env=variables,
-                     stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, pass_fds=descriptors,
+    subprocess.Popen([roles.program(roles.PROGRAMS["scheduler"]), *arguments], env=variables,
+                     stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, pass_fds=(descriptor,),
                      start_new_session=True)
