@@ -107,9 +107,10 @@ void LinkKeeper::drop(LinkId id, const Status& why, FrameHandler& handler) {
   if (link == nullptr) return;
   const bool known = link->greeted && !link->closing;
   if (known && !link->visits && link->carrier != 0) ++parts_.counters.breaks;
+  const bool met = link->admitted;
   close(id);
-  // For handlers a link is broken however that came.
-  const bool broken = why.code() == Code::kTimeout || why.code() == Code::kRefused;
+  // For handlers a link is broken however that came; but to somebody new nobody may listen.
+  const bool broken = why.code() == Code::kTimeout || (met && why.code() == Code::kRefused);
   if (known) handler.on_broken(id, broken ? Status(Code::kLinkBroken, why.cause()) : why);
 }
 

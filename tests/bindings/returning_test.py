@@ -67,6 +67,24 @@ class Returning(jobs.PythonTest):
             with self.subTest(mode):
                 self.returns(mode)
 
+    def test_where_the_scheduler_is_gone_nobody_waits_for_it(self):
+        with tempfile.TemporaryDirectory() as folder:
+            job = self.python("returning_worker.py", "loop", os.path.join(folder, "stop"),
+                              workers="1:3", STRETTO_DEAD_AFTER_S=DEAD_AFTER_S)
+            for number in range(3):
+                job.expect(rf"\[worker {number}\] step \d+ rank {number} of 3$",
+                           jobs.TORCH_PATIENCE)
+            stopped = job.member("worker 1")
+            os.kill(stopped, signal.SIGSTOP)
+            job.expect(r"\[worker 0\] step \d+ rank \d of 2$")
+            os.kill(job.member("scheduler"), signal.SIGKILL)
+            os.kill(stopped, signal.SIGCONT)
+            self.assertEqual(job.end(), 128 + signal.SIGKILL, job.output())
+            for number in range(3):
+                job.expect(rf"\[worker {number}\] stretto: this worker could not come in again: "
+                           "SchedulerLost: join: nobody listens at ")
+            self.assert_nobody_left()
+
     def test_a_program_with_a_state(self):
         job = self.returns("state")
         self.assertEqual(len(set(re.findall(r"made (\d+) steps", job.output()))), 1, job.output())

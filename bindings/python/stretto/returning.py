@@ -22,7 +22,8 @@ def come_again(error):
     the job is over, or has no place left."""
     before, began = session.current(), time.monotonic()
     _say(f"is lost to its job, and tries to come in again: {error.cause}")
-    exchanges = [each._stretto_exchange for each in _living(before.optimizers)]
+    wrapped = (*_living(before.optimizers), *_living(before.apart))
+    exchanges = [each._stretto_exchange for each in wrapped]
     for exchange in (*exchanges, *_living(before.modules)):
         exchange.forget_step()
     try:

@@ -57,6 +57,10 @@ class Exchange:
             self._session, self._agreed, self._parameters = now, False, None
             self.opening, self._is_late = None, False
 
+    def forget_step(self):
+        """The job that the values were of has lost this worker, which is to be let go of."""
+        self._parameters = None
+
     def follow_others(self, opening):
         """The values are at the servers since the others' so many-th attempt, from 0, and this
         worker, which has come into their job, is to take those; None: nobody has any yet."""
