@@ -3,7 +3,6 @@
 stretto and by gloo in the same process, which must give the same. Prints "done" if they did.
 """
 
-import copy
 import datetime
 import sys
 import unittest

@@ -37,6 +37,7 @@ _replicated_tensor_ddp_utils._set_ddp_with_replicated_tensor = lambda value: Non
 CASES = common_distributed.DistTestCases
 for feature in ("ddp", "subgroup", "plugin"):
     CASES.backend_feature[feature].add("stretto")
+CASES.backend_feature["gpu"] = {os.environ["BACKEND"]}  # NCCL is one of these, and not there.
 CASES.skip_collective["sendrecv anysource"].add("stretto")
 
 from torch.testing._internal.distributed import distributed_test

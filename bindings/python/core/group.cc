@@ -38,36 +38,36 @@ void bind_reductions(Bound& group) {
       .def(
           "all_reduce",
           [](PyGroup& self, const std::string& dtype, const Region& source, const Region& target,
-             const std::string& op, int priority, py::object owner) {
+             const std::string& op, int priority, const py::object& owner) {
             const auto call = [&](Group& on) {
               return on.all_reduce(dtype_named(dtype), source_at(source), target_at(target),
                                    reduce_op_named(op), priority);
             };
-            return self.begin(call, std::move(owner));
+            return self.begin(call, owner);
           },
           py::arg("dtype"), py::arg("source"), py::arg("target"), py::arg("op"),
           py::arg("priority"), py::arg("owner"))
       .def(
           "reduce",
           [](PyGroup& self, const std::string& dtype, const Region& source, const Region& target,
-             std::uint32_t root, const std::string& op, int priority, py::object owner) {
+             std::uint32_t root, const std::string& op, int priority, const py::object& owner) {
             const auto call = [&](Group& on) {
               return on.reduce(dtype_named(dtype), source_at(source), target_at(target), root,
                                reduce_op_named(op), priority);
             };
-            return self.begin(call, std::move(owner));
+            return self.begin(call, owner);
           },
           py::arg("dtype"), py::arg("source"), py::arg("target"), py::arg("root"), py::arg("op"),
           py::arg("priority"), py::arg("owner"))
       .def(
           "reduce_scatter",
           [](PyGroup& self, const std::string& dtype, const Region& source, const Region& target,
-             const std::string& op, int priority, py::object owner) {
+             const std::string& op, int priority, const py::object& owner) {
             const auto call = [&](Group& on) {
               return on.reduce_scatter(dtype_named(dtype), source_at(source), target_at(target),
                                        reduce_op_named(op), priority);
             };
-            return self.begin(call, std::move(owner));
+            return self.begin(call, owner);
           },
           py::arg("dtype"), py::arg("source"), py::arg("target"), py::arg("op"),
           py::arg("priority"), py::arg("owner"));
@@ -78,41 +78,40 @@ void bind_moves(Bound& group) {
       .def(
           "broadcast",
           [](PyGroup& self, const Region& data, std::uint32_t root, int priority,
-             py::object owner) {
+             const py::object& owner) {
             return self.begin(
-                [&](Group& on) { return on.broadcast(target_at(data), root, priority); },
-                std::move(owner));
+                [&](Group& on) { return on.broadcast(target_at(data), root, priority); }, owner);
           },
           py::arg("data"), py::arg("root"), py::arg("priority"), py::arg("owner"))
       .def(
           "all_gather",
           [](PyGroup& self, const Region& source, const Region& target, int priority,
-             py::object owner) {
+             const py::object& owner) {
             const auto call = [&](Group& on) {
               return on.all_gather(source_at(source), target_at(target), priority);
             };
-            return self.begin(call, std::move(owner));
+            return self.begin(call, owner);
           },
           py::arg("source"), py::arg("target"), py::arg("priority"), py::arg("owner"))
       .def(
           "gather",
           [](PyGroup& self, const Region& source, const Region& target, std::uint32_t root,
-             int priority, py::object owner) {
+             int priority, const py::object& owner) {
             const auto call = [&](Group& on) {
               return on.gather(source_at(source), target_at(target), root, priority);
             };
-            return self.begin(call, std::move(owner));
+            return self.begin(call, owner);
           },
           py::arg("source"), py::arg("target"), py::arg("root"), py::arg("priority"),
           py::arg("owner"))
       .def(
           "scatter",
           [](PyGroup& self, const Region& source, const Region& target, std::uint32_t root,
-             int priority, py::object owner) {
+             int priority, const py::object& owner) {
             const auto call = [&](Group& on) {
               return on.scatter(source_at(source), target_at(target), root, priority);
             };
-            return self.begin(call, std::move(owner));
+            return self.begin(call, owner);
           },
           py::arg("source"), py::arg("target"), py::arg("root"), py::arg("priority"),
           py::arg("owner"));
@@ -124,7 +123,8 @@ void bind_pairs(Bound& group) {
           "all_to_all",
           [](PyGroup& self, const Region& source, const Region& target,
              const std::optional<std::vector<std::size_t>>& give,
-             const std::optional<std::vector<std::size_t>>& take, int priority, py::object owner) {
+             const std::optional<std::vector<std::size_t>>& take, int priority,
+             const py::object& owner) {
             if (give.has_value() != take.has_value()) {
               throw py::value_error("give and take are both sizes of blocks, or both None");
             }
@@ -132,26 +132,25 @@ void bind_pairs(Bound& group) {
               if (!give) return on.all_to_all(source_at(source), target_at(target), priority);
               return on.all_to_all(source_at(source), *give, target_at(target), *take, priority);
             };
-            return self.begin(call, std::move(owner));
+            return self.begin(call, owner);
           },
           py::arg("source"), py::arg("target"), py::arg("give"), py::arg("take"),
           py::arg("priority"), py::arg("owner"))
       .def(
           "send",
           [](PyGroup& self, const Region& source, std::uint32_t to, std::uint64_t tag, int priority,
-             py::object owner) {
+             const py::object& owner) {
             return self.begin(
-                [&](Group& on) { return on.send(source_at(source), to, tag, priority); },
-                std::move(owner));
+                [&](Group& on) { return on.send(source_at(source), to, tag, priority); }, owner);
           },
           py::arg("source"), py::arg("to"), py::arg("tag"), py::arg("priority"), py::arg("owner"))
       .def(
           "receive",
           [](PyGroup& self, const Region& target, std::uint32_t from, std::uint64_t tag,
-             int priority, py::object owner) {
+             int priority, const py::object& owner) {
             return self.begin(
                 [&](Group& on) { return on.receive(target_at(target), from, tag, priority); },
-                std::move(owner));
+                owner);
           },
           py::arg("target"), py::arg("from_"), py::arg("tag"), py::arg("priority"),
           py::arg("owner"));

@@ -31,10 +31,10 @@ class PyGroup {
   std::vector<Rank> ranks() const { return group_.ranks(); }
   /// Begins what `call` begins with the group; the owner is kept until that has ended.
   template <typename Call>
-  PyTicket begin(Call call, pybind11::object owner) {
+  PyTicket begin(Call call, const pybind11::object& owner) {
     worker_.process().refuse_others();
     (void)worker_.worker();  // Raises once it was abandoned.
-    return worker_.keep(call(group_), std::move(owner));
+    return worker_.keep(call(group_), owner);
   }
 
  private:
