@@ -121,6 +121,28 @@ TEST_F(LaunchGoingOn, WhoHasComeAgainAndFailsIsMissed) {
   EXPECT_EQ(supervisor_.verdict().exit_status, 3);
 }
 
+TEST_F(LaunchGoingOn, AJobMayBeDoneBeforeWhoComesAgainIsIn) {
+  run_all();
+  goes_on_without(kFirstWorker);
+  supervisor_.on_loss_news(kFirstWorker, true, now_);
+  end({{kSecondWorker, kFine}});
+  end({{kServer, kFine}, {kScheduler, kFine}});
+  end({{kFirstWorker, kStatus3}});
+  ASSERT_TRUE(supervisor_.over());
+  EXPECT_EQ(supervisor_.verdict().exit_status, 0);
+}
+
+TEST_F(LaunchGoingOn, AndThatMayBeSeenLater) {
+  run_all();
+  goes_on_without(kFirstWorker);
+  supervisor_.on_loss_news(kFirstWorker, true, now_);
+  end({{kSecondWorker, kFine}});
+  end({{kFirstWorker, kStatus3}});
+  end({{kServer, kFine}, {kScheduler, kFine}});
+  ASSERT_TRUE(supervisor_.over());
+  EXPECT_EQ(supervisor_.verdict().exit_status, 0);
+}
+
 TEST_F(LaunchGoingOn, WhoHasEndedDoesNotComeAgain) {
   run_all();
   end({{kFirstWorker, kKilled}});

@@ -27,9 +27,9 @@ bool only_guests(const JobEvidence& evidence) {
 void GoingOn::await_word(JobEvidence& evidence, std::size_t member, Time now) const {
   Witness& witness = evidence.members[member];
   const bool failed = !witness.lost.ok() || (witness.exit && witness.exit->failed());
-  const bool may_go_on = elastic_ && !witness.told && !witness.forgiven &&
-                         witness.member.role == Role::kWorker &&
-                         (evidence.is_alive(kScheduler) || (witness.spare && is_done(evidence)));
+  const bool may_go_on =
+      elastic_ && !witness.told && !witness.forgiven && witness.member.role == Role::kWorker &&
+      (evidence.is_alive(kScheduler) || ((witness.spare || witness.again) && is_done(evidence)));
   if (failed && may_go_on) witness.word_due = now + word_;
 }
 
@@ -50,6 +50,7 @@ std::string GoingOn::take_back(JobEvidence& evidence, std::size_t member) {
   Witness& witness = evidence.members.at(member);
   if (!witness.forgiven || !evidence.is_alive(member)) return {};  // The next word is of its end.
   witness.forgiven = false;
+  witness.again = true;
   ends_by_.erase(member);
   return fmt::format("{} is in the job again", label_of(witness.member));
 }
@@ -75,7 +76,8 @@ std::vector<std::size_t> GoingOn::look(JobEvidence& evidence, Time now) {
     const bool none_comes = !evidence.is_alive(kScheduler);
     if (!witness.word_due || (now < *witness.word_due && !none_comes)) continue;
     witness.word_due.reset();
-    if (witness.spare && (!none_comes || is_done(evidence))) forgiven.push_back(member);
+    const bool done_without = (witness.spare || witness.again) && is_done(evidence);
+    if (done_without || (witness.spare && !none_comes)) forgiven.push_back(member);
   }
   return forgiven;
 }
