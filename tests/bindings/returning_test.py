@@ -22,6 +22,16 @@ class Returning(jobs.PythonTest):
         count = len(re.findall(pattern, job.output(), re.MULTILINE))
         return job.expect(pattern, count=count + 1)
 
+    @staticmethod
+    def stop_one(job):
+        """Worker 1, until the others have gone on without it."""
+        for number in range(3):
+            job.expect(rf"\[worker {number}\] step \d+ rank {number} of 3$", jobs.TORCH_PATIENCE)
+        stopped = job.member("worker 1")
+        os.kill(stopped, signal.SIGSTOP)
+        job.expect(r"\[worker 0\] step \d+ rank \d of 2$")
+        return stopped
+
     def returns(self, way, flags=()):
         """Worker 1 of three is stopped until the others have gone on, and is woken then. What all
         end with."""
@@ -29,12 +39,7 @@ class Returning(jobs.PythonTest):
             until = os.path.join(folder, "stop")
             job = self.python("returning_worker.py", way, until, workers="1:3", flags=flags,
                               STRETTO_DEAD_AFTER_S=DEAD_AFTER_S)
-            for number in range(3):
-                job.expect(rf"\[worker {number}\] step \d+ rank {number} of 3$",
-                           jobs.TORCH_PATIENCE)
-            stopped = job.member("worker 1")
-            os.kill(stopped, signal.SIGSTOP)
-            job.expect(r"\[worker 0\] step \d+ rank \d of 2$")
+            stopped = self.stop_one(job)
             os.kill(stopped, signal.SIGCONT)
             job.expect(r"\[worker 1\] stretto: this worker is in the job again")
             self.expect_another(job, r"\[worker 1\] step \d+ rank \d of 3$")
@@ -71,12 +76,7 @@ class Returning(jobs.PythonTest):
         with tempfile.TemporaryDirectory() as folder:
             job = self.python("returning_worker.py", "loop", os.path.join(folder, "stop"),
                               workers="1:3", STRETTO_DEAD_AFTER_S=DEAD_AFTER_S)
-            for number in range(3):
-                job.expect(rf"\[worker {number}\] step \d+ rank {number} of 3$",
-                           jobs.TORCH_PATIENCE)
-            stopped = job.member("worker 1")
-            os.kill(stopped, signal.SIGSTOP)
-            job.expect(r"\[worker 0\] step \d+ rank \d of 2$")
+            stopped = self.stop_one(job)
             os.kill(job.member("scheduler"), signal.SIGKILL)
             os.kill(stopped, signal.SIGCONT)
             self.assertEqual(job.end(), 128 + signal.SIGKILL, job.output())
