@@ -12,7 +12,10 @@ JobPlace place_in(const Roster& roster, NodeId self) {
                  .numbers = std::vector<Rank>(roster.workers)};
   for (const Member& member : roster.members) {
     if (member.role != Role::kWorker || (roster.settings.elastic() && member.left)) continue;
-    if (member.node == self) place.rank = member.rank;
+    if (member.node == self) {
+      place.rank = member.rank;
+      place.number = member.number();
+    }
     if (member.joining || member.rank >= roster.workers) continue;
     place.numbers[member.rank] = member.number();
   }

@@ -16,6 +16,7 @@ struct JobPlace {
   std::uint32_t epoch = 0;
   std::uint32_t min_workers = 0;
   Rank rank = 0;
+  Rank number = 0;     ///< Member::number.
   NodeId lost_as = 0;  ///< Who this was in the job, which goes on without it; 0: it is in.
   std::vector<Rank> numbers = {};  ///< By rank: Member::number.
 

@@ -32,6 +32,7 @@ class Standing {
       most_ = std::max(most_, place_.size());
       seat_ = Seat{place_.rank, place_.size()};
       lost_as_ = place_.lost_as;
+      number_ = place_.number;
     }
     if (then) then(view);
   }
@@ -48,6 +49,8 @@ class Standing {
   }
   /// JobPlace::lost_as.
   NodeId lost_as() const { return lost_as_; }
+  /// Member::number: what people call it.
+  Rank number() const { return number_; }
   Rank rank() const { return seat_.load().rank; }
   std::uint32_t size() const { return seat_.load().size; }
   /// A broadcast's root, by the number that it keeps while ranks change, and by the epoch in which
@@ -82,6 +85,7 @@ class Standing {
 
   std::atomic<Seat> seat_;
   std::atomic<NodeId> lost_as_{0};
+  std::atomic<Rank> number_{0};
   Mutex mutex_;
   JobPlace place_ GUARDED_BY(mutex_);
   std::uint32_t most_ GUARDED_BY(mutex_) = 0;  // Workers at a time, so far.

@@ -108,7 +108,7 @@ Result<Worker> Worker::join(const Options& options) {
       std::make_unique<detail::WorkerImpl>(config, options.input_account, std::move(*transport));
   impl->set_stack_source(options.stack_source);
   if (Status status = impl->join(); !status.ok()) return status;
-  set_log_identity({"worker", impl->standing().rank()});
+  set_log_identity({"worker", impl->standing().number()});
   return Worker(std::move(impl));
 }
 

@@ -78,7 +78,7 @@ Status WorkerImpl::join() {
   if (!status.ok()) return status;
   loop_.post(
       [this](WorkerNode& node) { warn_of_slower_control(config_.scheduler, node.membership()); });
-  endpoint_ = metrics::serve_if_wanted(config_, standing_.rank(), board_);
+  endpoint_ = metrics::serve_if_wanted(config_, standing_.number(), board_);
   return status;
 }
 

@@ -158,11 +158,10 @@ class Session:
         """Not 0 if the job, which is elastic, goes on without this worker: who it was there."""
         return 0 if self._worker is None or self.is_child() else self._worker.lost_as
 
-    def successor(self):
-        """This process in the same job again, as a newcomer. Raises what prevents it."""
-        worker, self._worker, self._left = self._worker, None, True
-        former = worker.lost_as
-        del worker  # It listens where the next one will.
+    def successor(self, former):
+        """This process in the same job again, as a newcomer; `former` is who it was there. Raises
+        what prevents it."""
+        self._worker, self._left = None, True  # It listens where the next one will.
         place = dataclasses.replace(self.place, rank=-1, late=True)
         after = Session(place, former)
         after.has_state, after.step_scope = self.has_state, self.step_scope
@@ -454,11 +453,11 @@ def begin(lazy=True, resumed=False):
         _current.barrier()
 
 
-def come_again():
-    """This process is a worker again of the elastic job that has lost it. Raises what prevents
-    it."""
+def come_again(former):
+    """This process is a worker again of the elastic job that has lost it; `former` is who it was
+    there. Raises what prevents it."""
     global _current
-    _current = current().successor()
+    _current = current().successor(former)
 
 
 def end(patience=None):

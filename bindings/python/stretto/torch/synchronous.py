@@ -7,7 +7,7 @@ import weakref
 
 import torch
 
-from stretto import leaving, notices, session
+from stretto import errors, leaving, notices, returning, session
 from stretto.torch import exchange
 
 
@@ -179,12 +179,18 @@ class Synchronous(Wrapped):
         if hasattr(original, "_step_count"):
             original._step_count += 1  # For a schedule that was made of the optimizer inside.
         healing = self._stretto_exchange.healing
-        if healing is None:
-            result = self._stretto_own_step(*arguments)
-        else:
-            result = healing.step(self, arguments)
-        if self._stretto_watch is not None:
-            self._stretto_watch.after_step(self)
+        try:
+            if healing is None:
+                result = self._stretto_own_step(*arguments)
+            else:
+                result = healing.step(self, arguments)
+            if self._stretto_watch is not None:
+                self._stretto_watch.after_step(self)
+        except errors.Error as error:
+            if not returning.between_steps(error):
+                raise
+            returning.come_again(error)
+            result = None
         return result
 
     def _stretto_own_step(self, *arguments):
@@ -199,7 +205,12 @@ class Synchronous(Wrapped):
                 return None
             is_number = not isinstance(loss, torch.Tensor)
             mean = torch.tensor(loss, dtype=torch.float64) if is_number else loss.detach().clone()
-            exchange.begin(mean, mean, f"Closure.{self._stretto_scope}loss", True, 0).wait()
+            try:
+                exchange.begin(mean, mean, f"Closure.{self._stretto_scope}loss", True, 0).wait()
+            except errors.Error as error:
+                if not returning.between_steps(error):
+                    raise
+                returning.come_again(error)  # The next gradient brings what the others have.
             return mean.item() if is_number else mean
 
         return evaluate
