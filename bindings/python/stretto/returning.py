@@ -6,6 +6,7 @@ process comes in as a newcomer does, before a step, and gets what the others hav
 
 import sys
 import time
+from typing import List
 
 from stretto import errors, session
 
@@ -14,7 +15,7 @@ from stretto import errors, session
 _MOST_IN_VAIN = 3
 _IN_VAIN_S = 10.0  # Who is lost so soon after it came again has come in vain.
 
-_came = []  # When, each time in vain but perhaps the last.
+_came: List[float] = []  # When, each time in vain but perhaps the last.
 
 
 def may_return(error):
