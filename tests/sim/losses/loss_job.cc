@@ -188,7 +188,7 @@ NodeId LossJob::former_of(std::uint32_t newcomer) {
     if (process->user->is_in() && !known) all.push_back(process.get());
   }
   if (all.empty()) return 0;
-  const Membership& former = all[random_.below(all.size())]->worker->membership();
+  const Membership& former = all[newcomer % all.size()]->worker->membership();
   returns_.push_back({.former = former.node(), .number = former.number(), .newcomer = newcomer});
   return former.node();
 }

@@ -105,10 +105,7 @@ LossPlan::LossPlan(std::uint64_t seed) {
   }
   std::ranges::sort(joins, {}, &Joining::after);
   Random again(seed ^ 0xA6A1);
-  for (Joining& join : joins) {
-    join.comes_again = again.chance(0.5);
-    if (join.comes_again) join.waits_for_a_place = again.chance(0.5);
-  }
+  for (Joining& join : joins) join.comes_again = again.chance(0.3);
   if (!joins.empty()) rounds += 20 + others.below(120);
   strike_at_the_end(others, *this);
 }
