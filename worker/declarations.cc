@@ -20,6 +20,7 @@ control::Open open_of(const control::Declared& declared, const TensorSpec& spec)
 // The owner of each part, from the runs of slots; empty if a slot has none.
 std::vector<NodeId> owners_of(const control::Declared& declared, std::uint32_t parts,
                               std::uint32_t slots) {
+  if (slots == 0) return {};
   std::map<std::uint32_t, NodeId> by_slot;
   std::uint32_t named = 0;
   for (const SlotRun& run : declared.owners) {

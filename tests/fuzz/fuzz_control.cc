@@ -13,7 +13,8 @@ namespace {
 
 void check_roster(const Roster& roster) {
   const JobSettings& settings = roster.settings;
-  STRETTO_CHECK(roster.slots > 0 && roster.members.size() <= kMaxNodes);
+  STRETTO_CHECK((roster.slots > 0) == (roster.servers > 0));
+  STRETTO_CHECK(roster.members.size() <= kMaxNodes);
   STRETTO_CHECK(settings.part_bytes >= 64 && settings.part_bytes <= wire::kMaxPartBytes);
   STRETTO_CHECK(settings.link_window_bytes > 0 && settings.total_window_bytes > 0);
   STRETTO_CHECK(settings.heartbeat > 0ns && settings.dead_after > 0ns);
