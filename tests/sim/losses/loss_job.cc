@@ -14,6 +14,7 @@ namespace {
 constexpr int kMostStepsOfLosses = 1'000'000;
 constexpr Duration kLongestLossJob = 90s;
 constexpr Duration kToldOfSilence = 6500ms;  // The most from a worker's loss until all go on.
+constexpr std::uint64_t kMostStepsToComeIn = 10;
 constexpr const char* kDoor = "scheduler:9000";
 
 }  // namespace
@@ -45,7 +46,7 @@ Config LossJob::config_of(Role role, std::int64_t rank) const {
   config.shards = plan_.shards;
   config.scheduler = kDoor;
   config.token = "secret";
-  config.rendezvous_timeout = 5s;
+  config.rendezvous_timeout = 15s;  // Losses in front of who comes are known sooner.
   config.operation_timeout = 50s;
   config.job.part_bytes = 64;
   config.job.heartbeat = 50ms;
@@ -346,7 +347,10 @@ void LossJob::check_end() {
     if (process->user == nullptr || !process->alive) continue;
     const Status& outcome = *process->user->outcome();
     const bool lost = board_.lost.contains(process->number);
-    if (!lost && !process->user->is_in() && process->number >= plan_.workers) continue;
+    if (!lost && !process->user->is_in() && process->number >= plan_.workers) {
+      if (scheduler_->status().ok()) check_newcomer(process->name, *process->user);
+      continue;
+    }
     if (!lost && scheduler_->status().ok() && !outcome.ok()) {
       report("who lives goes on", fmt::format("{}: {}", process->name, outcome.text()));
     }
@@ -356,6 +360,12 @@ void LossJob::check_end() {
       report("errors name the cause", fmt::format("{}: {}", process->name, outcome.text()));
     }
   }
+}
+
+void LossJob::check_newcomer(const std::string& name, const LossUser& user) {
+  if (user.outcome()->ok() || user.steps_seen() < kMostStepsToComeIn) return;
+  report("who comes is taken in", fmt::format("{}, in {} steps: {}", name, user.steps_seen(),
+                                              user.outcome()->text()));
 }
 
 // ---- what the second oracle reads

@@ -66,6 +66,7 @@ void LossUser::leave() {
 }
 
 void LossUser::act() {
+  if (!steps_before_ && node_.membership().node() != 0) steps_before_ = board_.steps;
   if (node_.over() && !outcome_) outcome_ = node_.membership().status();
   if (!joined_ || outcome_ || !is_ready() || leaving_) return;
   if (goes_) {
@@ -116,6 +117,7 @@ void LossUser::begin_step() {
     in_step_ = false;
     if (!begins.ok()) return;
     steps_begun_ = begins->step;
+    board_.steps = std::max(board_.steps, steps_begun_);
     if (begins->comes_in != (is_newcomer() && !step_known_)) {
       board_.report("newcomers are told", fmt::format("worker {}", number_));
     }

@@ -31,6 +31,7 @@ struct LossBoard {
   std::map<Place, std::int64_t> values;
   std::map<std::pair<std::size_t, std::uint32_t>, std::uint64_t> begun;  // Rounds, by worker.
   std::map<std::uint64_t, std::set<std::uint32_t>> barriers;             // Who has come to which.
+  std::uint64_t steps = 0;  // That somebody has begun.
   std::set<std::uint32_t> lost;
   std::set<std::uint32_t> left;  // In order, before the others.
 
@@ -54,6 +55,8 @@ class LossUser {
   bool joined() const { return joined_; }
   LossPhase phase() const;
   /// It makes rounds, or has.
+  /// So many steps have begun since it had a place.
+  std::uint64_t steps_seen() const { return board_.steps - steps_before_.value_or(board_.steps); }
   bool is_in() const { return joined_ && step_known_; }
   bool finished() const { return outcome_.has_value() && in_flight_ == 0; }
   /// How it ended; ok if it left in order.
@@ -94,6 +97,7 @@ class LossUser {
   WorkerNode& node_;
   LossBoard& board_;
   Random random_;
+  std::optional<std::uint64_t> steps_before_;  // It had a place.
   std::vector<Progress> tensors_;
   bool joined_ = false;
   bool goes_ = false;
