@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "common/crc32c.h"
+#include "common/machine.h"
 #include "common/variables.h"
 
 namespace stretto {
@@ -352,6 +353,7 @@ Result<Config> config_from(const Environment& environment, Role role) {
   if (auto host = reader.text({"STRETTO_BIND_HOST"})) config.bind_host = *host;
   if (auto host = reader.text({"STRETTO_NODE_HOST", "DMLC_NODE_HOST"})) config.node_host = *host;
   if (auto token = reader.text({"STRETTO_JOB_TOKEN"})) config.token = *token;
+  if (auto name = reader.text({"STRETTO_MACHINE"})) config.machine = machine_named(*name);
   if (auto level = reader.text({"STRETTO_LOG_LEVEL"})) config.log_level = *level;
   if (auto path = reader.text({"STRETTO_METRICS_FILE"})) config.metrics_file = *path;
   read_trace(reader, config.trace);

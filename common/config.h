@@ -98,6 +98,7 @@ struct Config {
   /// What to be prepared for.
   std::uint32_t most_workers() const;
   std::uint32_t restarts = 0;  ///< Workers that may come for others: they have the next ranks.
+  std::uint64_t machine = 0;   ///< Where it is said to run; 0: as common/machine.h has it.
   NodeId former = 0;           ///< Of a worker that comes again to the job that has lost it.
   std::uint32_t servers = 1;   ///< 0: workers exchange among themselves alone.
   std::uint32_t shards = 1;    ///< Shards of each server.

@@ -30,6 +30,7 @@ struct Member {
   /// those of all who are in.
   bool joining = false;
   std::uint64_t from_step = 0;  ///< It is in from this step on; 0: from the begin.
+  std::uint64_t machine = 0;    ///< Where it runs (common/machine.h); 0: not known.
 
   /// What messages name it by as long as it lives. No two workers of a job have one, and their
   /// order is that of ranks. Ranks of an elastic job close up; at first both are the same.

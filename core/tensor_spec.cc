@@ -68,7 +68,7 @@ Status check_codec(const TensorSpec& spec) {
 Status check_exchange(const TensorSpec& spec) {
   const TensorOptions& options = spec.options;
   if (options.exchange == Exchange::kServers) return {};
-  if (options.exchange > Exchange::kTree) {
+  if (options.exchange > Exchange::kHierarchical) {
     return invalid(fmt::format("exchange {} of tensor '{}' is not known",
                                static_cast<int>(options.exchange), spec.name));
   }

@@ -107,7 +107,8 @@ Member Admission::enter(const Join& join, Rank rank, Rank number) {
                 .rank = rank,
                 .shard = join.shard,
                 .address = told ? join.address : std::string(),
-                .moved_up = number - rank};
+                .moved_up = number - rank,
+                .machine = join.machine};
   if (join.role == Role::kWorker) numbers_.emplace(member.node, number);
   entries_[{join.role, rank, join.shard}] = Entry{member, join.host, join.workers};
   return member;

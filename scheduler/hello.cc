@@ -27,6 +27,7 @@ Result<Join> join_from(const control::Hello& hello, const std::string& token) {
               .servers = hello.servers,
               .host = hello.host,
               .address = hello.address,
+              .machine = hello.machine,
               .former = hello.node};
 }
 

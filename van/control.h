@@ -41,6 +41,7 @@ struct Hello {
   std::uint32_t shards = 0;  ///< of so many.
   std::string host = {};     ///< For messages: host name and process id.
   std::string version = {};  ///< Release, for messages.
+  std::uint64_t machine = 0;  ///< Where it runs (common/machine.h); 0: it does not say.
   std::uint64_t session =
       0;  ///< Its name if a new link may take it over; 0: it ends with this one.
 };

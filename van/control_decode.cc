@@ -45,6 +45,7 @@ Result<Message> from(const wire::Hello& hello) {
                        .shards = hello.shards(),
                        .host = host,
                        .version = shortened(hello.version(), Hello::kMaxHostBytes),
+                       .machine = hello.machine(),
                        .session = hello.session()});
 }
 
@@ -108,7 +109,8 @@ Result<Member> member_from(const wire::Member& m) {
                 .lost = m.lost(),
                 .moved_up = m.moved_up(),
                 .joining = m.joining(),
-                .from_step = m.from_step()};
+                .from_step = m.from_step(),
+                .machine = m.machine()};
 }
 
 // Members, each once and within the world that the roster says.

@@ -33,6 +33,7 @@ void write(const Hello& hello, wire::Control& message) {
   out.set_host(hello.host);
   out.set_version(hello.version);
   out.set_session(hello.session);
+  out.set_machine(hello.machine);
 }
 
 void write(const Resume& claim, wire::Control& message) {
@@ -98,6 +99,7 @@ void write(const Roster& roster, wire::Control& message) {
     m.set_moved_up(member.moved_up);
     m.set_joining(member.joining);
     m.set_from_step(member.from_step);
+    m.set_machine(member.machine);
   }
   write(roster.settings, *out.mutable_settings());
 }

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "common/machine.h"
 #include "van/greeting.h"
 
 namespace stretto {
@@ -114,6 +115,7 @@ control::Hello Membership::hello() const {
   hello.address = self_.address;
   hello.shard = self_.shard;
   hello.shards = config_.shards;
+  hello.machine = config_.machine == 0 ? this_machine() : config_.machine;
   return hello;
 }
 

@@ -93,6 +93,16 @@ void Pacer::on_sent(LinkId link, std::uint64_t charge, Time now) {
   shape(link, found->second);
 }
 
+bool Pacer::asks_packets(LinkId link, Time now) const {
+  const Path* path = find(link);
+  return path != nullptr && path->asks_packets(now);
+}
+
+void Pacer::on_packets_round_trip(LinkId link, Duration seen, Time now) {
+  const auto found = paths_.find(link);
+  if (found != paths_.end()) found->second.on_packets_round_trip(seen, now);
+}
+
 // Towards this host nothing is cut, and nobody waits for bulk.
 void Pacer::note_urgency(const Frame& frame, Time now) {
   if (!paths_.contains(frame.link)) return;

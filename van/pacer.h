@@ -35,6 +35,9 @@ class Pacer {
   bool held_back() const {
     return queue_.held_back() || ((shut_ || yields_) && queue_.waiting() > 0);
   }
+  /// True if the system should be asked for the link's round trip, which is told then.
+  bool asks_packets(LinkId link, Time now) const;
+  void on_packets_round_trip(LinkId link, Duration seen, Time now);
   /// A slice of data is about to go: true if the far end should tell at once that it has come.
   bool wants_credit(LinkId link, std::uint64_t charge);
   void on_sent(LinkId link, std::uint64_t charge, Time now);

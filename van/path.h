@@ -60,6 +60,16 @@ class Path {
   /// sees their queue too, and would take more of the way than its half.
   void on_far_round_trip(Duration seen) { far_round_trip_ = seen; }
 
+  /// The system tells the least round trip of packets; zero: it does not. Where others' bytes are
+  /// in the way of each probe (many send to one far end), a round trip is taken to be no longer than
+  /// that and what two loops need.
+  void on_packets_round_trip(Duration seen, Time now) {
+    packets_round_trip_ = seen;
+    asked_packets_at_ = now;
+  }
+  /// It should be asked for now.
+  bool asks_packets(Time now) const;
+
   /// How long the loops at both ends wait for a processor when they do: so much later credits come,
   /// and nobody else's bytes are in the way meanwhile.
   void on_waits(Duration seen) { waits_ = seen; }
@@ -129,6 +139,8 @@ class Path {
   Greatest rate_{std::chrono::milliseconds(100)};
   Duration round_trip_{};       // The least of late,
   Duration far_round_trip_{};   // and the far end's.
+  Duration packets_round_trip_{};
+  std::optional<Time> asked_packets_at_;
   Duration waits_{};            // Of the loops at both ends.
   Duration next_round_trip_{};  // The least since next_since_.
   std::optional<Time> probed_at_;

@@ -9,6 +9,7 @@
 #include <set>
 #include <utility>
 
+#include "collective/turns.h"
 #include "common/check.h"
 
 namespace stretto {
@@ -54,7 +55,13 @@ void MemberCalls::start(const At& at, const OperationPtr& operation) {
   if (!call->id.is_send() && at.known.doom && number >= at.known.doom->round) {
     return outcomes_.fail_tensor(at.tensor.id, at.known.doom->why);
   }
-  for (CallPart& part : call->parts) {
+  std::vector<Place> parents;
+  parents.reserve(call->parts.size());
+  for (const CallPart& part : call->parts) parents.push_back(part.reduction.node().parent);
+  const auto places = static_cast<std::uint32_t>(at.known.members.nodes.size());
+  for (const std::uint32_t turn :
+       collective::turns_of(at.known.members.self, places, parents)) {
+    CallPart& part = call->parts[turn];
     part.sum.begin(part.plan.source, part.plan.target);
     carry_out(at, call, part,
               part.reduction.own(part.plan.contributes ? Given::kSum : Given::kNothing));
@@ -119,7 +126,7 @@ void MemberCalls::send_up(const At& at, const OpenCallPtr& call, CallPart& part)
 }
 
 void MemberCalls::send_down(const At& at, const OpenCallPtr& call, CallPart& part) {
-  for (const Place child : part.reduction.node().children) {
+  for (const Place child : collective::children_in_turn(part.reduction.node())) {
     post(at, *call, part, child, false, part.plan.values_travel);
   }
 }

@@ -22,11 +22,12 @@ MemberExchange::MemberExchange(Van& van, Tensors& tensors, PeerLinks& peers, Out
 
 // ---- who knows what
 
-Result<collective::Strategy> MemberExchange::strategy_for(Exchange exchange, std::size_t members) {
-  const std::pair key{exchange, members};
+Result<collective::Strategy> MemberExchange::strategy_for(Exchange exchange,
+                                                          const MemberPlaces& members) {
+  const std::pair key{exchange, members.machines};
   const auto found = strategies_.find(key);
   if (found != strategies_.end()) return found->second;
-  Result<collective::Strategy> made = strategy_of(exchange, members);
+  Result<collective::Strategy> made = strategy_of(exchange, members.machines);
   if (made.ok()) strategies_.emplace(key, *made);
   return made;
 }
@@ -42,7 +43,7 @@ Status MemberExchange::add(const TensorState& tensor, const Roster& roster, Node
   MemberPlaces places = MemberPlaces::of(roster, self, group);
   if (Status status = peers_.want(roster, self, places.nodes); !status.ok()) return status;
   const Result<collective::Strategy> strategy =
-      strategy_for(tensor.spec.options.exchange, places.nodes.size());
+      strategy_for(tensor.spec.options.exchange, places);
   if (!strategy.ok()) return strategy.status();
   MemberTensor& known =
       members_.try_emplace(tensor.id, tensor, std::move(places), *strategy).first->second;
@@ -198,7 +199,8 @@ void MemberExchange::begin(TensorState& tensor, const OperationPtr& operation) {
   MemberTensor& known = members_.at(tensor.id);
   if (known.group != nullptr) return calls_.start({tensor, known}, operation);
   operation->parts_left = static_cast<std::uint32_t>(tensor.parts.size());
-  for (std::uint32_t part = 0; part < known.parts.size() && tensor.failed.ok(); ++part) {
+  for (const std::uint32_t part : known.turns) {
+    if (!tensor.failed.ok()) return;
     if (tensor.parts[part].enter(PartState::kShares, operation)) {
       rounds_.start({tensor, known, part});
     }

@@ -59,7 +59,8 @@ class MemberExchange final : public ExchangeWay {
   std::optional<Source> source_of(LinkId link, const wire::Header& header);
   /// The members of a tensor hear it.
   void tell(const MemberTensor& known, const control::Message& message);
-  Result<collective::Strategy> strategy_for(Exchange exchange, std::size_t members);
+  Result<collective::Strategy> strategy_for(Exchange exchange,
+                                            const MemberPlaces& members);
 
   Van& van_;
   Tensors& tensors_;
@@ -67,7 +68,8 @@ class MemberExchange final : public ExchangeWay {
   const Outcomes outcomes_;
   MemberRounds rounds_;
   MemberCalls calls_;
-  std::map<std::pair<Exchange, std::size_t>, collective::Strategy> strategies_;
+  /// By who is on which machine.
+  std::map<std::pair<Exchange, std::vector<std::uint32_t>>, collective::Strategy> strategies_;
   std::unordered_map<std::uint32_t, MemberTensor> members_;  // By tensor.
   std::map<std::uint32_t, std::set<NodeId>> known_to_;       // Tensors that are not known here yet,
   std::map<std::uint32_t, MemberTensor::Doom> dooms_;        // and what is said of them.

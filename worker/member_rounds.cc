@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "collective/turns.h"
 #include "common/check.h"
 
 namespace stretto {
@@ -104,7 +105,7 @@ void MemberRounds::send_down(const At& at) {
                              .round = state.rounds.round(),
                              .dtype = at.tensor.spec.dtype,
                              .priority = at.operation()->priority};
-  for (const Place child : state.rounds.reduction().node().children) {
+  for (const Place child : collective::children_in_turn(state.rounds.reduction().node())) {
     post(at, child, down.header(), lease(at.operation(), state.sum.target(), van_.waker()));
   }
 }

@@ -4,11 +4,13 @@
 #include "worker/member_tensor.h"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 #include <span>
 #include <string>
 
 #include "collective/strategies.h"
+#include "collective/turns.h"
 #include "common/check.h"
 #include "common/crc32c.h"
 
@@ -23,6 +25,18 @@ std::uint32_t first_class(const TensorState& tensor, std::uint32_t classes) {
   return (by_name ? crc32c(std::as_bytes(std::span(name))) : tensor.id) % classes;
 }
 
+Result<collective::Strategy> by_machines(const std::vector<std::uint32_t>& machines) {
+  std::vector<collective::Places> groups;
+  for (std::size_t place = 0; place < machines.size(); ++place) {
+    if (machines[place] >= groups.size()) groups.resize(machines[place] + 1);
+    groups[machines[place]].push_back(static_cast<collective::Place>(place));
+  }
+  collective::Places all(groups.size());
+  std::iota(all.begin(), all.end(), 0U);
+  const Result<collective::Strategy> among = collective::direct(all);
+  return among.ok() ? collective::hierarchical(groups, *among) : among;
+}
+
 }  // namespace
 
 MemberPlaces MemberPlaces::of(const Roster& roster, NodeId self, const std::vector<Rank>& ranks) {
@@ -33,7 +47,12 @@ MemberPlaces MemberPlaces::of(const Roster& roster, NodeId self, const std::vect
   }
   std::ranges::sort(workers, {}, &Member::rank);
   MemberPlaces places;
+  std::map<std::pair<std::uint64_t, NodeId>, std::uint32_t> machines;
   for (const Member* member : workers) {
+    // Who does not say where it is is alone there.
+    const std::pair where(member->machine, member->machine == 0 ? member->node : 0);
+    const auto next = static_cast<std::uint32_t>(machines.size());
+    places.machines.push_back(machines.try_emplace(where, next).first->second);
     if (member->node == self) places.self = static_cast<collective::Place>(places.nodes.size());
     places.nodes.push_back(member->node);
     places.ranks.push_back(member->rank);
@@ -52,8 +71,9 @@ collective::Reduction::Order order_of(const TensorSpec& spec) {
                                     : collective::Reduction::Order::kArrival;
 }
 
-Result<collective::Strategy> strategy_of(Exchange exchange, std::size_t workers) {
-  collective::Places all(workers);
+Result<collective::Strategy> strategy_of(Exchange exchange,
+                                         const std::vector<std::uint32_t>& machines) {
+  collective::Places all(machines.size());
   std::iota(all.begin(), all.end(), 0U);
   switch (exchange) {
     case Exchange::kRing:
@@ -61,7 +81,9 @@ Result<collective::Strategy> strategy_of(Exchange exchange, std::size_t workers)
     case Exchange::kHalving:
       return collective::halving_doubling(all);
     case Exchange::kTree:
-      return collective::binary_trees(all, workers);
+      return collective::binary_trees(all, all.size());
+    case Exchange::kHierarchical:
+      return by_machines(machines);
     default:
       return collective::direct(all);
   }
@@ -85,10 +107,14 @@ MemberTensor::MemberTensor(const TensorState& tensor, MemberPlaces places,
   const std::uint32_t first = first_class(tensor, classes);
   const std::vector<std::uint16_t> dealt = strategy.deal(first + tensor.parts.size());
   parts.reserve(tensor.parts.size());
+  std::vector<collective::Place> parents;
   for (std::size_t part = 0; part < tensor.parts.size(); ++part) {
     const collective::Tree& tree = strategy.classes()[dealt[first + part]].tree;
     parts.push_back({.rounds = {tree.node(members.self), order, 0}, .sum = {}});
+    parents.push_back(parts.back().rounds.reduction().node().parent);
   }
+  turns = collective::turns_of(members.self, static_cast<std::uint32_t>(members.nodes.size()),
+                               parents);
 }
 
 std::uint64_t MemberTensor::first_open() const {

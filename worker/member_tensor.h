@@ -22,6 +22,8 @@ namespace stretto {
 struct MemberPlaces {
   std::vector<NodeId> nodes = {};
   std::vector<Rank> ranks = {};  ///< Theirs.
+  /// On which machine each is: of those that there are, in the order of their first members.
+  std::vector<std::uint32_t> machines = {};
   collective::Place self = collective::kNobody;
 
   /// Of all workers of a job of fixed size, or of those with these ranks.
@@ -33,8 +35,10 @@ struct MemberPlaces {
 /// In which order sums of a tensor are made.
 collective::Reduction::Order order_of(const TensorSpec& spec);
 
-/// The trees of an exchange among so many workers. Not of kServers.
-Result<collective::Strategy> strategy_of(Exchange exchange, std::size_t workers);
+/// The trees of an exchange among workers, of each of which it is known on which machine it is.
+/// Not of kServers.
+Result<collective::Strategy> strategy_of(Exchange exchange,
+                                         const std::vector<std::uint32_t>& machines);
 
 /// One part of it. Thread: loop.
 struct MemberPart {
@@ -74,6 +78,7 @@ struct MemberTensor {
   MemberPlaces members;
   ops::ReduceOp reduction;
   std::vector<MemberPart> parts;
+  std::vector<std::uint32_t> turns;   ///< Parts, in the order in which an operation begins them.
   std::unique_ptr<GroupState> group;  ///< It has calls, and no parts; else null.
   IndexSet all;                       ///< Their places.
   IndexSet ready;                     ///< Places that know the tensor, this one too.

@@ -29,6 +29,10 @@ class Among(jobs.PythonTest):
         self.assert_done(self.python("among_worker.py", workers=3, servers=1,
                                      STRETTO_PART_BYTES=16384), workers=3, seconds=LONG)
 
+    def test_five_workers_of_two_machines(self):
+        self.assert_done(self.python("among_worker.py", workers=5, servers=1, MACHINES=2,
+                                     STRETTO_PART_BYTES=16384), workers=5, seconds=LONG)
+
     def test_bits_are_the_same_in_every_run(self):
         found = []
         for _ in range(2):
@@ -57,7 +61,7 @@ class Refused(unittest.TestCase):
 
     def test_before_anything_travels(self):
         for words, options in (
-                ("'star', wanted one of servers, direct, ring, halving, tree",
+                ("'star', wanted one of servers, direct, ring, halving, tree, hierarchical",
                  {"exchange": "star"}),
                 ("is '', wanted one of", {"exchange": ""}),
                 ("'ring' is for mode 'sync'; mode 'eager' has its values at the servers",

@@ -6,6 +6,7 @@ should be.
 
 import copy
 import hashlib
+import os
 import sys
 import unittest
 
@@ -18,6 +19,10 @@ from stretto import errors
 from stretto.torch import ways
 
 STEPS = 12
+# A job's workers are said to be on so many machines, by turns.
+MACHINES = int(os.environ.get("MACHINES", "0"))
+if MACHINES:
+    os.environ["STRETTO_MACHINE"] = f"m{int(os.environ['STRETTO_RANK']) % MACHINES}"
 AMONG = ways.EXCHANGES[1:]
 
 

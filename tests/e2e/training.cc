@@ -51,7 +51,7 @@ Mode mode_named(const std::string& name) {
 
 Exchange exchange_named(const std::string& name) {
   constexpr Exchange kAmong[] = {Exchange::kDirect, Exchange::kRing, Exchange::kHalving,
-                                 Exchange::kTree};
+                                 Exchange::kTree, Exchange::kHierarchical};
   for (const Exchange exchange : kAmong) {
     if (name_of(exchange) == name) return exchange;
   }

@@ -38,6 +38,7 @@ void fill(wire::Hello& hello, Input& input) {
   hello.set_address(input.flag() ? "peer:1" : input.text());
   hello.set_shard(input.small());
   hello.set_shards(input.small());
+  hello.set_machine(input.number());
   hello.set_host(input.flag() ? "here:1" : input.text());
 }
 

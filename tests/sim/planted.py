@@ -195,7 +195,8 @@ def expect(bug, wanted, program, simulations):
                     break
                 others.append(f"{invariant}, seed {found} of {simulation}\n{output}")
                 seed = found + 1
-    sys.exit(f"{bug['bug']}: wanted one of {wanted} to trip, found\n" + "\n".join(others or ["none"]))
+    found = "\n".join(others or ["none"])
+    sys.exit(f"{bug['bug']}: wanted one of {wanted} to trip, found\n{found}")
 
 
 if __name__ == "__main__":

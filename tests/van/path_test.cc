@@ -144,6 +144,23 @@ TEST(Path, TheLesserRoundTripOfBothEndsHolds) {
   EXPECT_EQ(pipe.path.window_bytes(), window);
 }
 
+// Where many send to one far end each probe meets others' bytes there, and shows their queue.
+TEST(Path, ProbesInOthersQueuesAreNotBelieved) {
+  Pipe pipe(125e6, 20ms);
+  pipe.run(500ms);
+  const std::uint64_t believed = pipe.path.window_bytes();
+  EXPECT_GT(believed, 1'500'000);
+  EXPECT_TRUE(pipe.path.asks_packets(pipe.now()));
+  pipe.path.on_packets_round_trip(100us, pipe.now());
+  EXPECT_FALSE(pipe.path.asks_packets(pipe.now()));
+  EXPECT_EQ(pipe.path.round_trip(), 600us) << "that of packets, and what two loops need";
+  EXPECT_LT(pipe.path.window_bytes(), believed / 10);
+  pipe.path.on_packets_round_trip(50ms, pipe.now());
+  EXPECT_LE(pipe.path.round_trip(), 21ms) << "a probe came sooner";
+  pipe.path.on_packets_round_trip(Duration::zero(), pipe.now());
+  EXPECT_GE(pipe.path.round_trip(), 20ms) << "not known";
+}
+
 TEST(Path, AWayThatHasGrownLongerIsTakenForLongerAfterAWhile) {
   Pipe pipe(125e6, 100us);
   const auto now_and_then = [&pipe](int times) {  // Each first slice is a probe.

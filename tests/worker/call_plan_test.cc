@@ -50,11 +50,13 @@ struct PlanCase {
   std::uint32_t members;
 };
 
+using Machines = std::vector<std::uint32_t>;
+
 class CallPlans : public testing::TestWithParam<PlanCase> {};
 
 TEST_P(CallPlans, OfAllMembersMeet) {
   const PlanCase& param = GetParam();
-  const GroupTrees trees(*strategy_of(param.exchange, param.members));
+  const GroupTrees trees(*strategy_of(param.exchange, Machines(param.members)));
   for (const std::uint64_t elements : {0U, 1U, 5000U, 100'000U}) {
     std::map<std::tuple<std::uint32_t, collective::Place, collective::Place>,
              std::set<collective::Place>>
@@ -109,7 +111,7 @@ INSTANTIATE_TEST_SUITE_P(All, CallPlans, testing::ValuesIn(plan_cases()), [](con
 });
 
 TEST(CallPlan, EachMemberIsTheRootOfItsPieceOfASum) {
-  const GroupTrees trees(*strategy_of(Exchange::kDirect, 4));
+  const GroupTrees trees(*strategy_of(Exchange::kDirect, Machines(4)));
   std::vector<std::byte> data(65536);
   const MemberCall call{.call = {.kind = CallKind::kAllReduce, .elements = data.size()},
                         .source = data,
@@ -120,7 +122,7 @@ TEST(CallPlan, EachMemberIsTheRootOfItsPieceOfASum) {
 }
 
 TEST(CallPlan, MorePartsThanHaveNamesAreRefused) {
-  const GroupTrees trees(*strategy_of(Exchange::kDirect, 2));
+  const GroupTrees trees(*strategy_of(Exchange::kDirect, Machines(2)));
   // Nothing looks at the bytes.
   const std::span<std::byte> huge(static_cast<std::byte*>(nullptr), std::size_t{64} << 20);
   const MemberCall call{

@@ -118,7 +118,9 @@ INSTANTIATE_TEST_SUITE_P(All, Exchanged,
                                          ExchangeCase{Exchange::kHalving, 3,
                                                       TransportChoice::kAuto},
                                          ExchangeCase{Exchange::kHalving, 4, TransportChoice::kZmq},
-                                         ExchangeCase{Exchange::kTree, 5, TransportChoice::kAuto}),
+                                         ExchangeCase{Exchange::kTree, 5, TransportChoice::kAuto},
+                                         ExchangeCase{Exchange::kHierarchical, 3,
+                                                      TransportChoice::kAuto}),
                          name_of_case);
 
 TEST(MemberExchange, RulesOfARoundAreTheServers) {

@@ -16,7 +16,7 @@ std::vector<collective::Place> roots_of(std::uint32_t id, const std::string& nam
   Tensors tensors;
   const Cut cut(spec, 64);
   tensors.add(id, spec, cut, std::vector<LinkId>(cut.parts(), 1));
-  const collective::Strategy strategy = strategy_of(options.exchange, workers).or_exit();
+  const collective::Strategy strategy = strategy_of(options.exchange, std::vector<std::uint32_t>(workers)).or_exit();
   std::vector<collective::Place> roots(cut.parts(), collective::kNobody);
   for (collective::Place self = 0; self < workers; ++self) {
     MemberPlaces places{.nodes = {}, .self = self};
@@ -32,7 +32,8 @@ std::vector<collective::Place> roots_of(std::uint32_t id, const std::string& nam
 
 TEST(MemberTensor, PartsHaveTheirRootsInTurn) {
   for (const Exchange exchange :
-       {Exchange::kDirect, Exchange::kRing, Exchange::kHalving, Exchange::kTree}) {
+       {Exchange::kDirect, Exchange::kRing, Exchange::kHalving, Exchange::kTree,
+        Exchange::kHierarchical}) {
     const auto roots = roots_of(1, "t", {.exchange = exchange}, 4);
     ASSERT_EQ(roots.size(), 7U);
     for (std::size_t part = 4; part < roots.size(); ++part) {
@@ -52,6 +53,36 @@ TEST(MemberTensor, WhereBitsCountTheNameDecidesAndNotWhoCameFirst) {
     found.insert(roots);
   }
   EXPECT_GT(found.size(), 1U);  // Not all at one worker.
+}
+
+// Each part crosses from each other machine once, whoever speaks for that.
+TEST(MemberTensor, AMachineSendsOneSum) {
+  const std::vector<std::uint32_t> machines{0, 1, 0, 1, 2, 0};
+  const collective::Strategy strategy = strategy_of(Exchange::kHierarchical, machines).or_exit();
+  std::set<collective::Place> roots;
+  for (const collective::RootClass& each : strategy.classes()) {
+    std::size_t crossings = 0;
+    for (collective::Place place = 0; place < machines.size(); ++place) {
+      crossings += machines[place] != machines[each.tree.parent(place)] ? 1 : 0;
+    }
+    EXPECT_EQ(crossings, 2U);
+    roots.insert(each.tree.root());
+  }
+  EXPECT_EQ(roots.size(), machines.size());
+}
+
+TEST(MemberPlaces, MachinesAreCountedByTheirFirstMembers) {
+  Roster roster;
+  const std::uint64_t said[] = {70, 5, 0, 70, 0};  // Who says nothing is alone.
+  for (Rank rank = 0; rank < 5; ++rank) {
+    Member member;
+    member.node = 10 + rank;
+    member.rank = rank;
+    member.machine = said[rank];
+    roster.members.push_back(member);
+  }
+  EXPECT_EQ(MemberPlaces::of(roster, 10).machines, (std::vector<std::uint32_t>{0, 1, 2, 0, 3}));
+  EXPECT_EQ(MemberPlaces::of(roster, 10, {1, 3}).machines, (std::vector<std::uint32_t>{0, 1}));
 }
 
 }  // namespace

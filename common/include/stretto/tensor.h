@@ -48,9 +48,13 @@ enum class Exchange : std::uint8_t {
   kRing = 2,     ///< Each part goes once around all workers, and its value back.
   kHalving = 3,  ///< Recursive halving, then doubling (Rabenseifner, ICCS 2004).
   kTree = 4,     ///< Binary trees, one for each worker as the root.
+  /// Workers of one machine add up among themselves, and one of them meets those of the other
+  /// machines, by kDirect; they take turns at that. Where m workers share a machine's link to the
+  /// network, it carries 1/m of the bytes of the others.
+  kHierarchical = 5,
 };
 
-/// "servers", "direct", "ring", "halving" or "tree"; "unknown" for a number that is no Exchange.
+/// "servers", "direct", "ring", "halving", "tree" or "hierarchical"; "unknown" for a number that is no Exchange.
 std::string_view name_of(Exchange exchange);
 /// The exchange of that name; others are kInvalidArgument, with a list of those that there are.
 Result<Exchange> exchange_named(std::string_view name);
