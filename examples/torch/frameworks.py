@@ -124,7 +124,7 @@ def add_arguments(parser):
     parser.add_argument("--with", dest="framework", choices=NAMES, default="stretto",
                         help="how gradients are exchanged (none: not at all)")
     parser.add_argument("--mode", default="sync", type=lambda name: name.replace("-", "_"),
-                        choices=("sync", "eager", "bounded", "async", "eager_async"),
+                        choices=("sync", "eager", "delayed", "bounded", "async", "eager_async"),
                         help="of stretto: how workers wait for one another")
     parser.add_argument("--layerwise", action="store_true",
                         help="of stretto in mode sync: the next forward begins layer by layer")

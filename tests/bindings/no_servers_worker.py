@@ -102,8 +102,8 @@ class Refused(unittest.TestCase):
     def test_optimizers(self):
         none = r"no servers \(--servers 0\), so gradients go by exchange 'direct', which is for "
         for words, options in (
-                (none + "mode 'sync'; mode 'eager' has its values at", {"mode": "eager"}),
-                (none + "mode 'sync'; mode 'bounded' has", {"mode": "bounded"}),
+                (none + "modes 'sync' and 'delayed'; mode 'eager' has its", {"mode": "eager"}),
+                (none + "modes 'sync' and 'delayed'; mode 'bounded'", {"mode": "bounded"}),
                 (none + "gradients as they are", {"compression": st.Compression.fp16}),
                 (none + "gradients as they are", {"compression_params": {"compressor": "onebit"}}),
                 (none + "means of float32 and float64", {"kind": torch.bfloat16}),

@@ -38,7 +38,7 @@ class Parameters(unittest.TestCase):
                 optimizer.step()
             optimizer.finish()
             total = -5.0 * sum(range(1, st.size() + 1))
-            expected = total / st.size() if mode in ("sync", "eager") else total
+            expected = total / st.size() if mode in ("sync", "eager", "delayed") else total
             self.assertEqual(layer.weight.unique().tolist(), [expected], mode)
 
     def test_freezing_for_some_steps(self):

@@ -64,6 +64,11 @@ class Replay(cluster.ClusterTest):
                     self.assertEqual((row["workers"], row["servers"]), (2, 1))
                     self.assertEqual(row["iterations"], 6)
 
+    def test_some_layers_are_late(self):
+        for late in (0, 2):
+            rows = self.rows("--scheme", "delayed", "--late_layers", late)
+            self.assertEqual(rows["delayed"]["late_layers"], late)
+
     def test_an_order_that_lacks_a_tensor_names_it(self):
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder) / "order"

@@ -72,6 +72,8 @@ TEST(ReplayFlags, SayWhatIsMeasured) {
                                   "0.5",
                                   "--seed",
                                   "9",
+                                  "--late_layers",
+                                  "4",
                                   "--json"});
   EXPECT_EQ(settings.workers, 3U);
   EXPECT_EQ(settings.servers, 2U);
@@ -89,6 +91,7 @@ TEST(ReplayFlags, SayWhatIsMeasured) {
   EXPECT_EQ(replay.slice_bytes, 2U << 20);
   EXPECT_EQ(replay.compute_s, 0.5);
   EXPECT_EQ(replay.seed, 9U);
+  EXPECT_EQ(replay.late_layers, 4U);
 }
 
 TEST(ReplayFlags, ByDefaultOneWorkerAndAllSchemes) {

@@ -50,11 +50,11 @@ std::string_view other_flags() {
   --lab_mbit N      of the links that are made, one for each worker and server (400)
   --scale N         one in N of the model's bytes travels (16); computing takes as long as keeps its
                     ratio to the transfers
-  --scheme S,...    all, or some of serial, wfbp, slice, priority, p3, preempt, preempt-plain and
-                    eager (all);
-                    docs/BENCHMARKS.md has what each of them does
+  --scheme S,...    all, or some of serial, wfbp, slice, priority, p3, preempt, preempt-plain,
+                    delayed and eager (all); docs/BENCHMARKS.md has what each of them does
   --order O         priorities, instead of the schemes' own: registration, arrival, layer, random,
                     tic, tac, first_use, or file:PATH with lines NAME<TAB>RANK
+  --late_layers N   of scheme delayed: so many of the first come an iteration late (100000: all)
   --workers N, --servers N   each with a host of its own (1, 1)
   --iterations N    measured, of each scheme, in all rounds together (30)
   --warm_up N       before them in each round, and not counted (5)

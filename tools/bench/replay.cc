@@ -126,6 +126,7 @@ LabJob Replay::job_of(const Found& found) const {
   flag("seed", wanted_.seed);
   flag("bytes_per_second", std::llround(links().bytes_per_second));
   if (wanted_.compute_s != 0) flag("compute_s", wanted_.compute_s);
+  flag("late_layers", fmt::to_string(wanted_.late_layers));
   if (!wanted_.order.empty()) flag("order", wanted_.order);
   return job;
 }
@@ -158,6 +159,7 @@ Record Replay::record_of(const Found& found) const {
       .count("rate_mbit", wanted_.rate_mbit)
       .count("lab_mbit", wanted_.lab_mbit)
       .count("scale", wanted_.scale)
+      .count("late_layers", found.scheme.flow == Flow::kDelayed ? wanted_.late_layers : 0)
       .count("iterations", seconds.size())
       .real("link_mbit", 8e3 * median_of(gb_per_s_))
       .real("compute_s", load().compute_s)

@@ -27,6 +27,7 @@ constexpr std::array kSchemes = {
     Scheme{.name = "p3", .order = "layer", .whole_frames = true, .window_bytes = kNarrow},
     Scheme{.name = "preempt", .order = "layer", .bulk = true},
     Scheme{.name = "preempt-plain", .order = "layer"},
+    Scheme{.name = "delayed", .flow = Flow::kDelayed, .order = "layer", .bulk = true},
     Scheme{.name = "eager", .flow = Flow::kEager, .order = "arrival", .bulk = true},
 };
 

@@ -17,7 +17,9 @@ namespace stretto::bench {
 enum class Flow : std::uint8_t {
   kSerial,    ///< Computes, pushes everything, pulls everything.
   kPushPull,  ///< push_pull of each gradient as it comes; a layer waits for its own tensors only.
-  kEager      ///< push_pull of everything after computing; it must be there one iteration later.
+  kEager,     ///< push_pull of everything after computing; it must be there one iteration later.
+  kDelayed    ///< As kPushPull, but tensors of the first layers must be there only when backward
+              ///< brings their next gradients.
 };
 
 struct Scheme {

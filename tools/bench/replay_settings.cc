@@ -29,6 +29,7 @@ std::vector<Flag> replay_flags(ReplaySettings& settings) {
           whole_flag("lab_mbit", 1, kMaxRate, settings.lab_mbit),
           whole_flag("scale", 1, 1 << 20, settings.scale),
           whole_flag("slice_bytes", 64, 1 << 30, settings.slice_bytes),
+          whole_flag("late_layers", 0, 100'000, settings.late_layers),
           whole_flag("iterations", 1, 10'000, settings.iterations),
           whole_flag("warm_up", 1, 10'000, settings.warm_up),
           whole_flag("seed", 0, std::uint64_t{1} << 62, settings.seed),

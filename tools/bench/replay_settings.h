@@ -17,6 +17,7 @@ struct ReplaySettings {
   std::uint64_t lab_mbit = 400;      ///< Of the lab's links, in each direction.
   std::uint32_t scale = 16;          ///< One in so many of the model's bytes travels.
   std::vector<Scheme> schemes{all_schemes().begin(), all_schemes().end()};
+  std::uint32_t late_layers = 100'000;    ///< Of the first, in scheme delayed.
   std::string order;                      ///< Instead of the schemes' own; empty: theirs.
   std::uint64_t slice_bytes = 1'000'000;  ///< Of the model's bytes, so before scaling.
   double compute_s = 0;                   ///< Of an iteration, before scaling; 0: the model's.

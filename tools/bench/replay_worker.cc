@@ -23,6 +23,8 @@
 namespace stretto::bench {
 namespace {
 
+constexpr int kMostUrgent = 1 << 30;
+
 struct ReplayTask {
   ReplaySettings settings;
   double bytes_per_second = 0;  ///< Of the lab's link, as TAC is told.
@@ -90,6 +92,12 @@ class ReplayWorker {
   };
 
   bool is_eager() const { return scheme_.flow == Flow::kEager; }
+  bool is_late(std::size_t layer) const {
+    return scheme_.flow == Flow::kDelayed && layer < task_.settings.late_layers;
+  }
+  bool pushes_at_once() const {
+    return scheme_.flow == Flow::kPushPull || scheme_.flow == Flow::kDelayed;
+  }
   // Of this worker; the first also tells that of the servers, and of the kernel's network.
   double cpu_seconds_told() const {
     if (worker_.rank() != 0) return cpu_seconds();
@@ -100,6 +108,7 @@ class ReplayWorker {
   void fill_sources();
   Status check_values(float salt);
   Status iterate();
+  void hurry_late();
   Status finish_iteration();
   Status wait_for(Slot& slot);
   Status wait_for_all();
@@ -161,6 +170,12 @@ Status ReplayWorker::choose_order(std::uint32_t iteration) {
   const Result<std::vector<int>> priorities = (*order)->priorities(names_);
   if (!priorities.ok()) return priorities.status();
   for (std::size_t i = 0; i < slots_.size(); ++i) slots_[i].priority = (*priorities)[i];
+  // What is late has time until the next backward: all others of its own iteration go first.
+  for (std::size_t i = 0; i < model_.layers.size() && is_late(i); ++i) {
+    for (const std::uint32_t tensor : model_.layers[i].tensors) {
+      slots_[tensor].priority = std::ranges::min(*priorities) - 1;
+    }
+  }
   return {};
 }
 
@@ -198,22 +213,35 @@ Status ReplayWorker::iterate() {
   for (std::size_t i = 0; i < model_.layers.size(); ++i) {
     for (const std::uint32_t tensor : model_.layers[i].tensors) {
       uses_.used(names_[tensor]);
-      if (is_eager()) continue;  // They came an iteration ago.
+      if (is_eager() || is_late(i)) continue;  // They are of the iteration before.
       if (status = wait_for(slots_[tensor]); !status.ok()) return status;
     }
     pace_.compute(forward_[i]);
   }
+  hurry_late();
   for (std::size_t i = model_.layers.size(); i-- > 0;) {
     pace_.compute(backward_[i]);
     for (const std::uint32_t tensor : model_.layers[i].tensors) {
-      if (scheme_.flow == Flow::kPushPull) push_pull(slots_[tensor]);
+      if (!pushes_at_once()) continue;
+      if (is_late(i)) status = wait_for(slots_[tensor]);
+      if (!status.ok()) return status;
+      push_pull(slots_[tensor]);
     }
   }
   return finish_iteration();
 }
 
+// They are wanted before whatever this backward brings.
+void ReplayWorker::hurry_late() {
+  for (std::size_t i = 0; i < model_.layers.size() && is_late(i); ++i) {
+    for (const std::uint32_t tensor : model_.layers[i].tensors) {
+      if (!slots_[tensor].ticket.done()) slots_[tensor].ticket.set_priority(kMostUrgent);
+    }
+  }
+}
+
 Status ReplayWorker::finish_iteration() {
-  if (scheme_.flow == Flow::kPushPull) return {};
+  if (pushes_at_once()) return {};
   if (scheme_.flow == Flow::kSerial) {
     for (Slot& slot : slots_) push(slot);
   }

@@ -294,7 +294,7 @@ class GradientExchange:
             name = f"Gradient.{bucket.slots[0].name}"
             codec = compressions.codec_of(self._compression, source)
             if len(bucket.slots) > 1:
-                name += f"+{len(bucket.slots) - 1}"
+                name += f"+{len(bucket.slots) - 1}{bucket.mark}"
                 codec = "none"  # Each of them is too small for one.
             declared = bucket.declared[source.dtype] = self._session.declare(
                 name, wire.NAMES[source.dtype], source.numel(), rule=self._rule,
@@ -411,13 +411,7 @@ class GradientExchange:
     def _receive(self, bucket):
         if self._layouts is not None:
             self._agree_on_layouts()
-        ticket, bucket.ticket = bucket.ticket, None
-        source, bucket.source = bucket.source, None
-        self._sent -= 1
-        bucket.is_sent = False
-        bucket.ready = 0
-        for slot in bucket.slots:
-            slot.passes = 0
+        ticket, source = self._taken(bucket)
         ticket.wait()
         if not bucket.in_place:
             self._unpack(bucket, source)
@@ -429,6 +423,17 @@ class GradientExchange:
             elif slot.is_sparse and not slot.left_alone:
                 rows = slot.parameter.grad.to_sparse(1)
                 slot.parameter.grad = rows if rows._nnz() else None  # Optimizers refuse no rows.
+
+    def _taken(self, bucket):
+        # What travels of it; the bucket itself may be filled again.
+        ticket, bucket.ticket = bucket.ticket, None
+        source, bucket.source = bucket.source, None
+        self._sent -= 1
+        bucket.is_sent = False
+        bucket.ready = 0
+        for slot in bucket.slots:
+            slot.passes = 0
+        return ticket, source
 
     def _unpack(self, bucket, buffer):
         with torch.no_grad():

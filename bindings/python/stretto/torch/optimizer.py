@@ -2,18 +2,19 @@
 """DistributedOptimizer: any optimizer of PyTorch's, stepping by the gradients of all workers."""
 
 import collections
-from typing import Any, Iterable, Mapping, Optional, Tuple, Type
+from typing import Any, Iterable, Mapping, Optional, Tuple, Type, Union
 
 import torch
 
 from stretto import session
 from stretto.torch import compression as compressions
-from stretto.torch import (agreement, divergence, elastic, gradients, layerwise, stale,
+from stretto.torch import (agreement, delayed, divergence, elastic, gradients, layerwise,
                            synchronous, ways)
 from stretto.torch import on_loss as losses
+from stretto.torch import stale as stale_modes
 
 _RATE_RULES = ("constant", "inverse", "inverse_root", "relative", "compensated")
-MODES = ("sync", "bounded", "async", "eager", "eager_async")
+MODES = ("sync", "bounded", "async", "eager", "eager_async", "delayed")
 
 
 def _with_underscores(name):
@@ -36,14 +37,16 @@ def _refuse(optimizer, compression, mode, staleness, lr_rule, model, sampler):
     check_compression(compression)
     if mode == "sync":
         return
+    if sampler is not None:
+        raise ValueError(f"sampler= is for mode 'sync'; in mode {mode!r} batches are taken to have "
+                         "one size")
+    if model is not None:
+        raise ValueError(f"model= is for mode 'sync'; in mode {mode!r} the whole step is hidden")
+    if mode == "delayed":
+        return
     if compression is not compressions.Compression.none:
         raise ValueError(f"compression is for mode 'sync'; in mode {mode!r} updates travel "
                          "as they are")
-    if sampler is not None:
-        raise ValueError(f"sampler= is for mode 'sync'; in mode {mode!r} gradients stay with their "
-                         "worker")
-    if model is not None:
-        raise ValueError(f"model= is for mode 'sync'; in mode {mode!r} the whole step is hidden")
     if lr_rule not in _RATE_RULES:
         raise ValueError(f"lr_rule is {lr_rule!r}, wanted one of {', '.join(_RATE_RULES)}")
     if not isinstance(staleness, int) or staleness < 0:
@@ -99,7 +102,8 @@ def DistributedOptimizer(  # pylint: disable=invalid-name
         lr_rule: str = "relative", warm_up: int = 0, model: Optional[torch.nn.Module] = None,
         compression_params: Optional[Mapping[str, Any]] = None, on_loss: Optional[str] = None,
         sampler: Optional[elastic.ElasticSampler] = None, digest_every: int = 0,
-        on_divergence: str = "raise", exchange: Optional[str] = None) -> Any:
+        on_divergence: str = "raise", exchange: Optional[str] = None,
+        approximate: str = "local", stale: Union[str, int] = "auto") -> Any:
     """Wraps an optimizer so that all workers train one model. The result is used as the
     optimizer was; wrap it before training, and make the workers begin alike with
     broadcast_parameters().
@@ -112,9 +116,11 @@ def DistributedOptimizer(  # pylint: disable=invalid-name
     backward_passes_per_step  so many backward passes add up before each step
     mode                      "sync": every step is by the mean of all gradients; all workers stay
                               the same. "eager": the same sequence of updates, one step late,
-                              while the next step computes. "bounded", "async", "eager_async": a
-                              worker waits for no slower one, or for those at most `staleness`
-                              steps behind
+                              while the next step computes. "delayed": mean gradients as in sync,
+                              those of the first layers one step late, and all workers have the
+                              same committed weights. "bounded", "async", "eager_async": a worker
+                              waits for no slower one, or for those at most `staleness` steps
+                              behind
     staleness                 mode bounded: steps that a worker may be ahead of the slowest
     lr_rule                   modes bounded, async and eager_async: how the updates of a worker
                               that lags are damped: constant, inverse, inverse_root or relative;
@@ -135,30 +141,46 @@ def DistributedOptimizer(  # pylint: disable=invalid-name
                               over all workers; 0: never. If some differ, on_divergence is "raise":
                               all get Diverged, which names them; or "refill": they get the
                               parameters and the optimizer's state of the others
-    exchange                  mode sync: a way, as in docs/COLLECTIVES.md; None: "servers" if any
+    exchange                  modes sync and delayed: a way, as in docs/COLLECTIVES.md; None:
+                              "servers" if any
+    approximate, stale        mode delayed: what stands for a mean that is on its way, and which
+                              are late; docs/PYTORCH.md
     """
-    compression = compressions.from_params(compression_params, compression)
-    mode, lr_rule = _with_underscores(mode), _with_underscores(lr_rule)
+    return _wrapped(
+        optimizer, named_parameters, compressions.from_params(compression_params, compression),
+        backward_passes_per_step, mode=_with_underscores(mode), staleness=staleness,
+        lr_rule=_with_underscores(lr_rule), warm_up=warm_up, model=model, on_loss=on_loss,
+        sampler=sampler, digests=(digest_every, on_divergence), way=exchange,
+        late=(approximate, stale))
+
+
+def _wrapped(optimizer, named_parameters, compression, passes, *, mode, staleness, lr_rule, warm_up,
+             model, on_loss, sampler, digests, way, late):
+    # As DistributedOptimizer.
     _refuse(optimizer, compression, mode, staleness, lr_rule, model, sampler)
-    passes = synchronous.whole("backward_passes_per_step", backward_passes_per_step)
-    _check_digests(digest_every, on_divergence, mode, model)
+    synchronous.whole("backward_passes_per_step", passes)
+    _check_digests(*digests, mode, model)
+    delayed.check_mode(mode, *late)
     loss = losses.OnLoss(on_loss, sampler)
     pairs = named(optimizer, named_parameters)
-    ways.check_gradients(exchange, pairs, compression, mode)
-    if mode != "sync":
-        made = stale.make(optimizer, pairs, _scope(), mode=mode, bound=staleness,
-                          rate_rule=lr_rule, warm_up=warm_up)
+    ways.check_gradients(way, pairs, compression, mode)
+    if mode == "delayed":
+        made = delayed.make(optimizer, pairs, _scope, late, passes=passes, compression=compression,
+                            way=way)
+    elif mode != "sync":
+        made = stale_modes.make(optimizer, pairs, _scope(), mode=mode, bound=staleness,
+                                rate_rule=lr_rule, warm_up=warm_up)
     elif model is None:
-        made = stepping_by(optimizer, pairs, compression, passes, loss=loss, way=exchange)
+        made = stepping_by(optimizer, pairs, compression, passes, loss=loss, way=way)
     else:
         scope = _scope()
         found = gradients.GradientExchange(pairs, passes, compression, scope, layerwise=True,
-                                           loss=loss, way=exchange)
+                                           loss=loss, way=way)
         made = layerwise.make(optimizer, model, found, scope.prefix)
     made._stretto_on_loss = on_loss
-    if digest_every:
-        made._stretto_exchange.about["digest_every"] = str(digest_every)
-        made._stretto_watch = divergence.Watch(pairs, digest_every, on_divergence,
+    if digests[0]:
+        made._stretto_exchange.about["digest_every"] = str(digests[0])
+        made._stretto_watch = divergence.Watch(pairs, *digests,
                                                f"{made._stretto_scope or 'optimizer'}")
     return made
 

@@ -29,8 +29,9 @@ def check_gradients(exchange, pairs, compression, mode="sync"):
             raise ValueError("exchange 'servers' wants some, and this job has none (--servers 0); "
                              "leave exchange= out, or start servers")
         return
-    if mode != "sync":
-        _refuse(exchange, f"mode 'sync'; mode {mode!r} has its values at the servers")
+    if mode not in ("sync", "delayed"):
+        _refuse(exchange, f"modes 'sync' and 'delayed'; mode {mode!r} has its values at the "
+                "servers")
     if compression is not compressions.Compression.none:
         _refuse(exchange, "gradients as they are; compression= is for those that go to servers")
     if compressions.coded_from(compression) is not None:

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which gradients may come a step later, so that no step waits for the link: the window model. A
+gradient's window begins when backward has made it, and ends when its mean is needed. Pure: times
+and sizes come in, a number of tensors comes out.
+
+Caramel (Hashemi et al.) is about such windows; this model of them, and the choice of the least
+prefix by it, are a reconstruction.
+"""
+
+import statistics
+from typing import Dict, Hashable, Iterable, List, Mapping, NamedTuple, Sequence
+
+_STEPS = 100  # Simulated: where the link is slower by little it takes some to show.
+_COUNTED = 20  # The last, which are steady.
+SLACK = 0.02
+"""A step that takes so much longer than the least is as good."""
+
+
+class Window(NamedTuple):
+    """Of one gradient. Seconds."""
+
+    ready: float  # After the step began: backward has made the gradient.
+    link: float  # That its exchange keeps the link busy.
+
+
+def step_seconds(windows: Sequence[Window], stale: int, computing: float) -> float:
+    """How long a step takes if the first `stale` of these, which are in the order of the forward,
+    are waited for by the end of the next step's computing, and the others by the end of their own
+    step's. The link carries one after the other, as they come."""
+    order = sorted(range(len(windows)), key=lambda index: (windows[index].ready, -index))
+    begin = link_free = before = 0.0
+    begins = []
+    for _ in range(_STEPS):
+        begins.append(begin)
+        end, later = begin + computing, 0.0
+        for index in order:
+            link_free = max(link_free, begin + windows[index].ready) + windows[index].link
+            if index < stale:
+                later = max(later, link_free)
+            else:
+                end = max(end, link_free)
+        begin, before = max(end, before), later
+    return (begins[-1] - begins[-1 - _COUNTED]) / _COUNTED
+
+
+def least_prefix(windows: Sequence[Window], computing: float) -> int:
+    """How many of the first must be stale, so that a step takes no longer than computing and the
+    link at least do. None if nothing need be."""
+    wanted = (1 + SLACK) * max(computing, sum(window.link for window in windows))
+    least, most = 0, len(windows)
+    while least < most:  # The more are stale, the less is waited for.
+        middle = (least + most) // 2
+        if step_seconds(windows, middle, computing) <= wanted:
+            most = middle
+        else:
+            least = middle + 1
+    return least
+
+
+class Profile:
+    """What some steps have taken at one worker, each of which exchanged nothing before its
+    backward had ended. Seconds, on one clock; medians of all steps but the first."""
+
+    def __init__(self):
+        self._began = None
+        self._ready: Dict[Hashable, Dict[int, float]] = {}  # By step.
+        self._computing: List[float] = []
+        self._exchange: List[float] = []
+
+    @property
+    def steps(self) -> int:
+        """How many have been noted."""
+        return len(self._exchange)
+
+    def gradient(self, key: Hashable, now: float) -> None:
+        """Backward has brought a gradient; the last time in a step counts."""
+        if self._began is not None:
+            self._ready.setdefault(key, {})[self.steps] = now - self._began
+
+    def computed(self, now: float) -> None:
+        """Backward has ended."""
+        if self._began is not None:
+            self._computing.append(now - self._began)
+
+    def exchanged(self, seconds: float, now: float) -> None:
+        """The exchange of all gradients by itself took so long; the next step begins."""
+        self._exchange.append(seconds)
+        self._began = now
+
+    def computing(self) -> float:
+        """What computing a step takes; 0 if nothing is known."""
+        return statistics.median(self._computing or [0.0])
+
+    def forward_order(self, keys: Iterable[Hashable]) -> List[Hashable]:
+        """These, those first whose gradients come last; without gradients last. What comes at one
+        time keeps its order."""
+        return sorted(keys, key=lambda key: -self._ready_at(key))
+
+    def windows(self, keys: Iterable[Hashable], sizes: Mapping[Hashable, int]) -> List[Window]:
+        """The windows of these; `sizes` has the bytes of all that is exchanged."""
+        total = sum(sizes.values()) or 1
+        link = statistics.median(self._exchange[1:] or self._exchange or [0.0])
+        return [Window(self._ready_at(key), link * sizes[key] / total) for key in keys]
+
+    def _ready_at(self, key):
+        return statistics.median(self._ready[key].values()) if key in self._ready else 0.0

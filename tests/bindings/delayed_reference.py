@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What mode delayed promises, in plain PyTorch: all workers of a job in one process, which knows
+the data of each. Used by delayed_worker.py.
+"""
+
+import copy
+
+import torch
+from torch import nn
+
+
+def data(step, rank):
+    """Inputs and targets: another batch for each."""
+    generator = torch.Generator().manual_seed(1000 * step + rank)
+    inputs = torch.randn(8, 12, generator=generator)
+    return inputs, inputs[:, :3] * 2 - 1
+
+
+def loss_of(model, step, rank):
+    """Of that batch."""
+    inputs, targets = data(step, rank)
+    return nn.functional.mse_loss(model(inputs), targets)
+
+
+class Reference:
+    """Some workers that train copies of a model with a copy of an optimizer.
+
+    model, optimizer  committed weights, and the optimizer with its state
+    count             so many parameters, from the first, are stale
+    """
+
+    def __init__(self, model, optimizer, workers, approximate, count):
+        self.model, self.optimizer = copy.deepcopy((model, optimizer))
+        self._approximate = approximate
+        self._count = count
+        self._late = [None] * count  # Means that are on their way.
+        self._rates = None  # Of the step that they are of.
+        self._own = [None] * workers  # Each worker's gradients of the step before.
+        self.copies = [copy.deepcopy(model) for _ in range(workers)]  # What each computes by.
+
+    def step(self, number):
+        """One step of all."""
+        own = [torch.autograd.grad(loss_of(one, number, rank), list(one.parameters()))
+               for rank, one in enumerate(self.copies)]
+        means = [sum(gradients[1:], gradients[0]) / len(own) for gradients in zip(*own)]
+        rates = [group["lr"] for group in self.optimizer.param_groups]
+        arrived, self._late = self._late, means[:self._count]
+        before, self._own = self._own, own
+        if self._rates is not None:
+            self._commit(arrived, self._rates)
+        self._commit([None] * self._count + means[self._count:], rates)
+        self._rates = rates
+        self.copies = [self._shadow(arrived, *pair) for pair in zip(own, before)]
+
+    def finish(self):
+        """The means that are on their way are applied."""
+        self._commit(self._late, self._rates)
+        self._late, self._own = [None] * self._count, [None] * len(self._own)
+        self._rates = None
+        self.copies = [copy.deepcopy(self.model) for _ in self.copies]
+
+    def _commit(self, gradients, rates):
+        now = [group["lr"] for group in self.optimizer.param_groups]
+        for group, rate in zip(self.optimizer.param_groups, rates):
+            group["lr"] = rate
+        _apply(self.model, self.optimizer, gradients)
+        for group, rate in zip(self.optimizer.param_groups, now):
+            group["lr"] = rate
+
+    def _shadow(self, means, own, before):
+        model, optimizer = copy.deepcopy((self.model, self.optimizer))
+        _apply(model, optimizer, [self._estimate(*each) for each in zip(
+            means, own, before or [None] * self._count)])
+        return model
+
+    def _estimate(self, mean, own, before):
+        if self._approximate == "none":
+            return None
+        if self._approximate == "previous":
+            return mean
+        if self._approximate == "local" or mean is None or before is None:
+            return own
+        return mean + (own - before) / len(self.copies)
+
+
+def _apply(model, optimizer, gradients):
+    # Those of the first parameters; the others have none.
+    for parameter in model.parameters():
+        parameter.grad = None
+    for parameter, gradient in zip(model.parameters(), gradients):
+        parameter.grad = gradient
+    optimizer.step()
+
+
+def flat(model):
+    """All parameters in one row."""
+    return torch.cat([parameter.detach().reshape(-1) for parameter in model.parameters()])
