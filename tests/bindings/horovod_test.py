@@ -25,6 +25,22 @@ hvd.shutdown()
 print("done")
 """
 
+ELASTIC = """
+import torch
+import stretto.horovod.torch as hvd
+from stretto import errors
+hvd.init()
+for call in (lambda: hvd.add_process_set([0]), lambda: hvd.alltoall(torch.ones(2)),
+             lambda: hvd.reducescatter(torch.ones(2))):
+    try:
+        call()
+        raise AssertionError("it was not refused")
+    except errors.Unsupported as error:
+        assert "jobs of fixed size" in str(error), error
+assert hvd.allreduce(torch.ones(1), op=hvd.Sum).item() == 2
+print("done")
+"""
+
 
 class Horovod(jobs.PythonTest):
 
@@ -45,6 +61,9 @@ class Horovod(jobs.PythonTest):
 
     def test_three_workers_with_data_of_other_lengths(self):
         self.assert_done(self.python("horovod_joining_worker.py", workers=3), workers=3)
+
+    def test_what_elastic_jobs_do_not_have(self):
+        self.assert_done(self.launch(jobs.sys.executable, "-c", ELASTIC, workers="2:3", servers=1))
 
     def test_alone(self):
         process = self.alone("-c", ALONE)
