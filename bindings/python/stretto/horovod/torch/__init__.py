@@ -55,8 +55,8 @@ def init(comm=None, process_sets=None):
     """Makes this process a worker of its job. `process_sets` are those to add at once, or
     "dynamic": they can be added later in any case."""
     if comm is not None:
-        raise _errors.Unsupported("a job is of all its workers; use hvd.add_process_set(ranks), and "
-                                  "process_set= of the calls", operation="init")
+        raise _errors.Unsupported("a job is of all its workers; use hvd.add_process_set(ranks), "
+                                  "and process_set= of the calls", operation="init")
     _st.init()
     for each in () if process_sets in (None, "dynamic") else process_sets:
         add_process_set(each)
