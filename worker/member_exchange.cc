@@ -67,6 +67,10 @@ Status MemberExchange::add(const TensorState& tensor, const Roster& roster, Node
   return {};
 }
 
+bool MemberExchange::has_tensors() const {
+  return std::ranges::any_of(members_, [](const auto& each) { return !each.second.group; });
+}
+
 void MemberExchange::greet(NodeId node) {
   for (const auto& [id, known] : members_) {
     if (known.members.place_of(node) == collective::kNobody) continue;

@@ -25,7 +25,8 @@ class MemberExchange final : public ExchangeWay {
   /// these ranks. All of them are told so.
   Status add(const TensorState& tensor, const Roster& roster, NodeId self,
              const std::vector<Rank>& group);
-  bool has_tensors() const { return !members_.empty(); }
+  /// Some tensor's rounds are made among workers, so that each of them must take part.
+  bool has_tensors() const;
 
   Status refusal(const TensorState& tensor, const Operation& operation) const override;
   std::string missing(const TensorState& tensor, const Operation& operation) const override;

@@ -62,6 +62,9 @@ class Exchange(jobs.PythonTest):
         """Where broadcasts are sums, and gathers look who is left."""
         self.assert_done(self.python("exchange_worker.py", workers="1:2"))
 
+    def test_rows_groups_and_several_at_a_time(self):
+        self.assert_done(self.python("rows_worker.py", workers=3, servers=1), workers=3)
+
     def test_two_workers(self):
         self.assert_done(self.python("exchange_worker.py"))
 

@@ -17,7 +17,27 @@ assert hvd.broadcast(torch.ones(2), 0).tolist() == [1, 1]
 assert hvd.allgather_object("x") == ["x"]
 assert hvd.join() == 0
 assert hvd.SyncBatchNorm(2)(torch.rand(3, 2)).shape == (3, 2)
+assert hvd.alltoall(torch.ones(2), [2])[1].tolist() == [2]
+assert hvd.reducescatter(torch.ones(3)).tolist() == [1, 1, 1]
+assert hvd.global_process_set.size() == 1
+hvd.barrier()
 hvd.shutdown()
+print("done")
+"""
+
+ELASTIC = """
+import torch
+import stretto.horovod.torch as hvd
+from stretto import errors
+hvd.init()
+for call in (lambda: hvd.add_process_set([0]), lambda: hvd.alltoall(torch.ones(2)),
+             lambda: hvd.reducescatter(torch.ones(2))):
+    try:
+        call()
+        raise AssertionError("it was not refused")
+    except errors.Unsupported as error:
+        assert "jobs of fixed size" in str(error), error
+assert hvd.allreduce(torch.ones(1), op=hvd.Sum).item() == 2
 print("done")
 """
 
@@ -30,8 +50,20 @@ class Horovod(jobs.PythonTest):
     def test_three_workers(self):
         self.assert_done(self.python("horovod_worker.py", workers=3, servers=1), workers=3)
 
+    def test_rows_and_process_sets_of_two_workers(self):
+        self.assert_done(self.python("horovod_sets_worker.py"))
+
+    def test_rows_and_process_sets_of_three_workers(self):
+        self.assert_done(self.python("horovod_sets_worker.py", workers=3, servers=1), workers=3)
+
+    def test_rows_and_process_sets_of_four_workers_without_servers(self):
+        self.assert_done(self.python("horovod_sets_worker.py", workers=4, servers=0), workers=4)
+
     def test_three_workers_with_data_of_other_lengths(self):
         self.assert_done(self.python("horovod_joining_worker.py", workers=3), workers=3)
+
+    def test_what_elastic_jobs_do_not_have(self):
+        self.assert_done(self.launch(jobs.sys.executable, "-c", ELASTIC, workers="1:2", servers=1))
 
     def test_alone(self):
         process = self.alone("-c", ALONE)

@@ -21,6 +21,8 @@ rank: int = st.rank()
 tensor: torch.Tensor = st.push_pull(torch.ones(3), name="x", average=False)
 handle: st.Handle = st.push_pull_async(tensor, "x")
 done: bool = handle.done()
+everybody: list = st.allgather_object(rank, group=st.Group([0]))
+rows: torch.Tensor = st.reduce_scatter(tensor, average=False)
 model = torch.nn.Linear(2, 1)
 optimizer = st.DistributedOptimizer(torch.optim.SGD(model.parameters(), lr=0.1),
                                     model.named_parameters(), mode="eager")

@@ -357,6 +357,22 @@ TEST(Group, WhoLeavesIsNamedByThoseWhoStillWait) {
   });
 }
 
+TEST(Group, AWorkerThatHasOneMaySitOut) {
+  Cluster({.workers = 2, .shards = 1}).run([](Worker& worker) {
+    Group group = Group::of(worker).or_exit();
+    const Tensor tensor = worker.declare("t", Dtype::kF32, 10).or_exit();
+    Floats value(10, 1.0F);
+    if (worker.rank() == 0) {
+      expect_ok(worker.push_pull(tensor, std::span<const float>(value), std::span(value)));
+      EXPECT_EQ(value.front(), 1.0F) << "the other one gives nothing";
+    }
+    const Result<Rank> last = worker.sit_out();
+    ASSERT_TRUE(last.ok()) << last.status().text();
+    expect_ok(group.all_reduce(Dtype::kF32, bytes(value), bytes(value)));
+    EXPECT_EQ(value.front(), 2.0F);
+  });
+}
+
 TEST(Group, ATimeoutSaysWhoHasNotCalled) {
   std::barrier late(2);
   Cluster({.workers = 2, .shards = 1, .operation_timeout = 1s}).run([&late](Worker& worker) {

@@ -294,7 +294,8 @@ class Worker {
   /// For data that is not of the same length everywhere: waits until every worker has called this.
   /// Until then this one takes part in the others' rounds, in modes that have them, with nothing:
   /// sums lack its share, and means count it as zeros. Nothing else may be begun meanwhile; others
-  /// who broadcast, or come to a barrier, get a kMismatch. Returns the rank of who called it last.
+  /// who broadcast, or come to a barrier, get a kMismatch; calls of a Group wait. kUnsupported if a
+  /// tensor is exchanged among workers. Returns the rank of who called it last.
   Result<Rank> sit_out();
 
   /// Publishes a number of the program's own, such as its loss or accuracy, for stretto-top, the

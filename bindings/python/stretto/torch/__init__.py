@@ -26,16 +26,20 @@ from stretto.torch.broadcasting import (broadcast_object, broadcast_optimizer_st
 from stretto.torch.compression import Compression
 from stretto.torch.exchange import Handle
 from stretto.torch.functional import allgather, broadcast, broadcast_, push_pull
+from stretto.torch.groups import Group
 from stretto.torch.optimizer import MODES, DistributedOptimizer
 from stretto.torch.parallel import DistributedDataParallel
+from stretto.torch.scattering import (allgather_object, alltoall, grouped_push_pull, join,
+                                      reduce_scatter)
 
 __version__ = _core.__version__
 __all__ = [
-    "Compression", "DistributedDataParallel", "DistributedOptimizer", "Error", "Handle",
-    "MODES", "allgather", "barrier", "broadcast", "broadcast_", "broadcast_object",
-    "broadcast_optimizer_state", "broadcast_parameters", "elastic", "errors", "init",
-    "is_initialized", "local_rank", "local_size", "pause", "push_pull", "push_pull_",
-    "push_pull_async", "rank", "report", "resume", "shutdown", "size", "suspend",
+    "Compression", "DistributedDataParallel", "DistributedOptimizer", "Error", "Group", "Handle",
+    "MODES", "allgather", "allgather_object", "alltoall", "barrier", "broadcast", "broadcast_",
+    "broadcast_object", "broadcast_optimizer_state", "broadcast_parameters", "elastic", "errors",
+    "grouped_push_pull", "init", "is_initialized", "join", "local_rank", "local_size", "pause",
+    "push_pull", "push_pull_", "push_pull_async", "rank", "reduce_scatter", "report", "resume",
+    "shutdown", "size", "suspend",
 ]
 
 

@@ -16,8 +16,9 @@ _SMALL_BYTES = 64 * 1024
 _TOGETHER_BYTES = 1024 * 1024
 
 
-def _named(params):
-    # What BytePS takes: a dict, or a list of (name, tensor) or of tensors.
+def named_tensors(params):
+    """(name, tensor) in the order of names, of what BytePS takes: a dict, or a list of (name,
+    tensor) or of tensors. ValueError for what is none, and for names that are there twice."""
     if isinstance(params, dict):
         pairs = list(params.items())
     elif isinstance(params, (list, tuple)) or isinstance(params, collections.abc.Iterator):
@@ -103,7 +104,7 @@ def broadcast_parameters(params: Parameters, root_rank: int, prefix: str = "Para
 def broadcast_alike(params, root_rank, prefix, facts):
     """broadcast_parameters(), if some other facts are the same at all workers, too: texts by text
     that is not in quotes."""
-    pairs = _named(params)
+    pairs = named_tensors(params)
     for name, tensor in pairs:
         wire.check(tensor, f"tensor '{name}'")
     now = session.current()

@@ -254,8 +254,18 @@ class GradientExchange:
                  for slot in self._slots}
         facts |= self.about | {"exchange": self._way or self._session.place.usual_way}
         label = f"{self._scope.kind} {self._scope.number}"
-        self._agreement = agreement.Agreement(label, f"gradients in {label}", facts, "push_pull",
-                                              of_all=False)
+        self._agreement = self._agreement_on(label, facts)
+
+    # What those differ in who exchange otherwise than by named tensors.
+
+    def _agreement_on(self, label, facts):
+        return agreement.Agreement(label, f"gradients in {label}", facts, "push_pull",
+                                   of_all=False)
+
+    def begin_sum(self, tensor, name, mean=False):
+        """Begins to make a small tensor the sum, or mean, over those who exchange; returns the
+        handle."""
+        return exchange.begin(tensor, tensor, name, mean, 0)
 
     def _hold(self, bucket):
         # It is sent when all are known to do alike: others would wait for what nobody sends.
@@ -396,7 +406,7 @@ class GradientExchange:
             # Who has no gradient must treat the mean as those who have one.
             layouts = torch.tensor([slot.layout for slot in self._slots], dtype=torch.int32)
             name = f"Layouts.{self._scope.kind}{self._scope.number}"
-            self._layouts = exchange.begin(layouts, layouts, name, False, 0)
+            self._layouts = self.begin_sum(layouts, name)
 
     def _agree_on_layouts(self):
         for slot, total in zip(self._slots, self._layouts.wait().tolist()):

@@ -197,10 +197,10 @@ def _check_digests(every, choice, mode, model):
 
 
 def stepping_by(optimizer, pairs, compression, passes, rule="mean", sparse_as_dense=False,
-                loss=None, way=None):
+                loss=None, way=None, by=gradients.GradientExchange):
     """The optimizer, wrapped so that it steps by what the rule makes of all workers' gradients of
-    some (name, parameter)."""
+    some (name, parameter). `by` makes what exchanges them."""
     scope = _scope()
-    found = gradients.GradientExchange(pairs, passes, compression, scope, rule=rule,
-                                       sparse_as_dense=sparse_as_dense, loss=loss, way=way)
+    found = by(pairs, passes, compression, scope, rule=rule, sparse_as_dense=sparse_as_dense,
+               loss=loss, way=way)
     return synchronous.make(optimizer, found, scope.prefix)

@@ -8,7 +8,6 @@ import weakref
 import torch
 
 from stretto import errors, leaving, notices, returning, session
-from stretto.torch import exchange
 
 
 def whole(name, value):
@@ -206,7 +205,8 @@ class Synchronous(Wrapped):
             is_number = not isinstance(loss, torch.Tensor)
             mean = torch.tensor(loss, dtype=torch.float64) if is_number else loss.detach().clone()
             try:
-                exchange.begin(mean, mean, f"Closure.{self._stretto_scope}loss", True, 0).wait()
+                self._stretto_exchange.begin_sum(
+                    mean, f"Closure.{self._stretto_scope}loss", mean=True).wait()
             except errors.Error as error:
                 if not returning.between_steps(error):
                     raise

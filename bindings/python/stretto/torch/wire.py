@@ -109,6 +109,11 @@ def store(buffer, tensor):
     tensor.copy_(buffer.view(tensor.shape))
 
 
+def place_of(flat):
+    """(address, bytes) of a contiguous tensor."""
+    return flat.data_ptr(), flat.numel() * flat.element_size()
+
+
 def as_bytes(tensor):
     """The memory of a contiguous CPU tensor as bytes: a flat uint8 tensor that shares it."""
     flat = tensor.reshape(-1)

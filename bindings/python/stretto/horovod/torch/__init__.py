@@ -4,8 +4,8 @@
     import stretto.horovod.torch as hvd
 
 and a script that was written for horovod.torch stays as it is. Start it with `stretto-launch
---workers 2 --servers 2 -- python3 script.py`. What is not there yet says so when it is called:
-reduce-scatter, all-to-all, process sets; Adasum will not be.
+--workers 2 --servers 2 -- python3 script.py`. What is not there says so when it is called, with the
+reason: Adasum, timelines, a job of some of the workers.
 """
 
 import stretto.torch as _st
@@ -14,7 +14,8 @@ from stretto import session as _session
 from stretto.errors import Error as HorovodInternalError
 from stretto.horovod.torch import elastic
 from stretto.horovod.torch import handles as _handles
-from stretto.horovod.torch import reductions as _reductions
+from stretto.horovod.torch import ops as _ops
+from stretto.horovod.torch import process_sets as _process_sets
 from stretto.horovod.torch.functional import (
     allgather, allgather_async, allgather_object, allreduce, allreduce_, allreduce_async,
     allreduce_async_, broadcast, broadcast_, broadcast_async, broadcast_async_, grouped_allgather,
@@ -22,8 +23,12 @@ from stretto.horovod.torch.functional import (
     grouped_allreduce_async_, sparse_allreduce_async)
 from stretto.horovod.torch.handles import poll, synchronize
 from stretto.horovod.torch.optimizer import DistributedOptimizer
-from stretto.horovod.torch.reductions import (Adasum, Average, Max, Min, ProcessSet, Product, Sum,
-                                              global_process_set)
+from stretto.horovod.torch.process_sets import (ProcessSet, add_process_set, global_process_set,
+                                                remove_process_set)
+from stretto.horovod.torch.reductions import Adasum, Average, Max, Min, Product, Sum
+from stretto.horovod.torch.scattering import (alltoall, alltoall_async, grouped_reducescatter,
+                                              grouped_reducescatter_async, reducescatter,
+                                              reducescatter_async)
 from stretto.horovod.torch.sync_batch_norm import SyncBatchNorm
 from stretto.torch import is_initialized, local_rank, local_size, rank, size
 from stretto.torch.compression import Compression
@@ -47,15 +52,20 @@ __all__ = [
 
 
 def init(comm=None, process_sets=None):
-    """Makes this process a worker of its job."""
-    if comm is not None or process_sets is not None:
-        raise _reductions.not_there("a job of some of the workers")
+    """Makes this process a worker of its job. `process_sets` are those to add at once, or
+    "dynamic": they can be added later in any case."""
+    if comm is not None:
+        raise _errors.Unsupported("a job is of all its workers; use hvd.add_process_set(ranks), "
+                                  "and process_set= of the calls", operation="init")
     _st.init()
+    for each in () if process_sets in (None, "dynamic") else process_sets:
+        add_process_set(each)
 
 
 def shutdown():
     """Leaves the job, after all that is in flight has ended. Happens at exit by itself."""
     _handles.forget()
+    _process_sets.forget()
     _st.shutdown()
 
 
@@ -75,27 +85,35 @@ def is_homogeneous():
 
 
 def barrier(process_set=global_process_set):
-    """Returns when every worker has called it as often as this one."""
-    _reductions.check_process_set(process_set)
-    _st.barrier()
+    """Returns when every worker, or every one of the set, has called it as often as this one."""
+    _process_sets.check(process_set, "barrier")
+    if process_set is global_process_set:
+        _st.barrier()
+    else:
+        _ops.barrier(process_set)
 
 
 def join(device=-1):
     """For data that is not of the same length everywhere: waits until every worker has called it,
     and returns the rank of the last. Until then this one takes part in the others' allreduces, and
-    so in the steps of their optimizers, with nothing; allgather and broadcast are a Mismatch for
-    them. `device` is not used."""
+    so in the steps of their optimizers, with nothing; allgather, broadcast, alltoall and
+    reducescatter are a Mismatch for them, and calls of a process set that it is in wait for it.
+    `device` is not used."""
     del device
     _handles.settle()
     return _session.current().sit_out()
 
 
-def broadcast_parameters(params, root_rank):
+def broadcast_parameters(params, root_rank, process_set=global_process_set):
     """Makes a state_dict(), or a list of tensors or (name, tensor), what it is at the worker
-    `root_rank`. ValueError for anything else."""
+    `root_rank`, at all workers or those of the set. ValueError for anything else."""
     if not isinstance(params, (dict, list)):
         raise ValueError(f"invalid params of type: {type(params)}")
-    _st.broadcast_parameters(params, root_rank)
+    _process_sets.check(process_set, "broadcast_parameters")
+    if process_set is global_process_set:
+        _st.broadcast_parameters(params, root_rank)
+    else:
+        _ops.broadcast_parameters_in_set(params, root_rank, process_set)
 
 
 def broadcast_optimizer_state(optimizer, root_rank, model=None):
@@ -108,8 +126,10 @@ def broadcast_optimizer_state(optimizer, root_rank, model=None):
 def broadcast_object(obj, root_rank=0, name=None, process_set=global_process_set):
     """The object that the worker `root_rank` gives. See stretto.torch.objects for what can travel:
     nothing is unpickled."""
-    _reductions.check_process_set(process_set)
-    return _st.broadcast_object(obj, root_rank, name)
+    _process_sets.check(process_set, "broadcast_object")
+    if process_set is global_process_set:
+        return _st.broadcast_object(obj, root_rank, name)
+    return _ops.broadcast_object_in_set(obj, root_rank, name or "object", process_set)
 
 
 def _none_of(name, what):
@@ -132,26 +152,6 @@ ddl_built = _none_of("ddl_built", "DDL")
 ccl_built = _none_of("ccl_built", "oneCCL")
 cuda_built = _none_of("cuda_built", "CUDA")
 rocm_built = _none_of("rocm_built", "ROCm")
-
-
-def _later(name, what):
-    def refuse(*arguments, **options):
-        del arguments, options
-        raise _reductions.not_there(what)
-
-    refuse.__name__ = refuse.__qualname__ = name
-    refuse.__doc__ = f"Unsupported: {what} is not there yet."
-    return refuse
-
-
-alltoall = _later("alltoall", "all-to-all")
-alltoall_async = _later("alltoall_async", "all-to-all")
-reducescatter = _later("reducescatter", "reduce-scatter")
-reducescatter_async = _later("reducescatter_async", "reduce-scatter")
-grouped_reducescatter = _later("grouped_reducescatter", "reduce-scatter")
-grouped_reducescatter_async = _later("grouped_reducescatter_async", "reduce-scatter")
-add_process_set = _later("add_process_set", "a process set of some workers")
-remove_process_set = _later("remove_process_set", "a process set of some workers")
 
 
 def __getattr__(name):

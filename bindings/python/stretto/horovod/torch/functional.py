@@ -6,27 +6,15 @@ gradients flow: whoever calls backward() exchanges again, so either every worker
 import torch
 
 from stretto import errors, session
-from stretto.horovod.torch import handles, ops, reductions
-from stretto.horovod.torch.reductions import Average, Sum, global_process_set
+from stretto.horovod.torch import handles, ops, process_sets, reductions
+from stretto.horovod.torch.process_sets import global_process_set
+from stretto.horovod.torch.reductions import Average, Sum
 from stretto.torch import wire
 from stretto.torch.compression import Compression
 
 
-class _Mapped:
-    """A handle whose result is made of another's."""
-
-    def __init__(self, handle, make):
-        self._handle = handle
-        self._make = make
-        self.done = handle.done
-
-    def wait(self):
-        """Waits, and returns the result."""
-        return self._make(self._handle.wait())
-
-
 def _mapped(work, make):
-    return lambda: _Mapped(work(), make)
+    return lambda: handles.Mapped(work(), make)
 
 
 def _first(results):
@@ -37,6 +25,14 @@ def _tensors_of(gathered):
     return [everybody for everybody, _ in gathered]
 
 
+def _begin(kind, name, process_set, work):
+    return handles.begin(process_set.lane(kind), name, work)
+
+
+def _run(kind, name, process_set, work):
+    return handles.run(process_set.lane(kind), name, work)
+
+
 def _backward_of(name):
     return None if name is None else f"{name}.gradient"
 
@@ -45,8 +41,9 @@ def _backward_of(name):
 
 
 def _reduce_work(kind, tensors, outputs, name, op, average, factors, process_set):
-    reductions.check_process_set(process_set)
-    return ops.reduce_work(kind, name, tensors, outputs, reductions.chosen(op, average), factors)
+    process_sets.check(process_set, kind)
+    return ops.reduce_work(kind, name, tensors, outputs, reductions.chosen(op, average), factors,
+                           process_set)
 
 
 def allreduce_async(tensor, average=None, name=None, op=None, prescale_factor=1.0,
@@ -56,7 +53,7 @@ def allreduce_async(tensor, average=None, name=None, op=None, prescale_factor=1.
     for poll() and synchronize()."""
     work = _reduce_work("allreduce", [tensor], None, name, op, average,
                         (prescale_factor, postscale_factor), process_set)
-    return handles.begin("allreduce", name, _mapped(work, _first))
+    return _begin("allreduce", name, process_set, _mapped(work, _first))
 
 
 def allreduce_async_(tensor, average=None, name=None, op=None, prescale_factor=1.0,
@@ -64,7 +61,7 @@ def allreduce_async_(tensor, average=None, name=None, op=None, prescale_factor=1
     """As allreduce_async, in place."""
     work = _reduce_work("allreduce", [tensor], [tensor], name, op, average,
                         (prescale_factor, postscale_factor), process_set)
-    return handles.begin("allreduce", name, _mapped(work, _first))
+    return _begin("allreduce", name, process_set, _mapped(work, _first))
 
 
 def allreduce_(tensor, average=None, name=None, op=None, prescale_factor=1.0, postscale_factor=1.0,
@@ -72,40 +69,40 @@ def allreduce_(tensor, average=None, name=None, op=None, prescale_factor=1.0, po
     """As allreduce, in place; returns the tensor. Autograd does not follow that."""
     work = _reduce_work("allreduce", [tensor], [tensor], name, op, average,
                         (prescale_factor, postscale_factor), process_set)
-    return handles.run("allreduce", name, _mapped(work, _first))
+    return _run("allreduce", name, process_set, _mapped(work, _first))
 
 
 class _Allreduce(torch.autograd.Function):
     """Sums and means; their gradients are sums and means of all workers'."""
 
     @staticmethod
-    def forward(ctx, kind, name, op, factors, *tensors):
+    def forward(ctx, kind, name, op, factors, process_set, *tensors):
         """New tensors."""
-        ctx.how = kind, name, op, factors
-        work = ops.reduce_work(kind, name, tensors, None, op, factors)
-        return tuple(handles.run(kind, name, work))
+        ctx.how = kind, name, op, factors, process_set
+        work = ops.reduce_work(kind, name, tensors, None, op, factors, process_set)
+        return tuple(_run(kind, name, process_set, work))
 
     @staticmethod
     def backward(ctx, *gradients):
         """The gradients, under a name of their own."""
-        kind, name, op, factors = ctx.how
+        kind, name, op, factors, process_set = ctx.how
         if op not in (Average, Sum):
             raise errors.Unsupported(f"gradients flow through means and sums, and this is a "
                                      f"{op.name}; detach() the tensor first", operation=kind)
         name = _backward_of(name)
-        work = ops.reduce_work(kind, name, gradients, None, op, factors)
-        return (None, None, None, None, *handles.run(kind, name, work))
+        work = ops.reduce_work(kind, name, gradients, None, op, factors, process_set)
+        return (None, None, None, None, None, *_run(kind, name, process_set, work))
 
 
-def _allreduced(kind, tensors, name, compression, op, factors):
+def _allreduced(kind, tensors, name, compression, op, factors, process_set):
     for tensor in tensors:
         wire.check(tensor)
     small, contexts = zip(*(compression.compress(tensor) for tensor in tensors))
     if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in small):
-        reduced = _Allreduce.apply(kind, name, op, factors, *small)
+        reduced = _Allreduce.apply(kind, name, op, factors, process_set, *small)
     else:
-        work = ops.reduce_work(kind, name, small, None, op, factors)
-        reduced = handles.run(kind, name, work)
+        work = ops.reduce_work(kind, name, small, None, op, factors, process_set)
+        reduced = _run(kind, name, process_set, work)
     return [compression.decompress(tensor, context) for tensor, context in zip(reduced, contexts)]
 
 
@@ -115,9 +112,9 @@ def allreduce(tensor, average=None, name=None, compression=Compression.none, op=
     prescale_factor before and postscale_factor afterwards, as a new tensor. Whole numbers' means
     are rounded towards zero. Raises Mismatch, at all workers, if they differ in op, type or
     shape."""
-    reductions.check_process_set(process_set)
+    process_sets.check(process_set, "allreduce")
     return _allreduced("allreduce", [tensor], name, compression, reductions.chosen(op, average),
-                       (prescale_factor, postscale_factor))[0]
+                       (prescale_factor, postscale_factor), process_set)[0]
 
 
 def grouped_allreduce_async(tensors, average=None, name=None, op=None, prescale_factor=1.0,
@@ -125,7 +122,7 @@ def grouped_allreduce_async(tensors, average=None, name=None, op=None, prescale_
     """As allreduce_async, of a list of tensors: the handle gives a list."""
     work = _reduce_work("grouped_allreduce", list(tensors), None, name, op, average,
                         (prescale_factor, postscale_factor), process_set)
-    return handles.begin("grouped_allreduce", name, work)
+    return _begin("grouped_allreduce", name, process_set, work)
 
 
 def grouped_allreduce_async_(tensors, average=None, name=None, op=None, prescale_factor=1.0,
@@ -134,7 +131,7 @@ def grouped_allreduce_async_(tensors, average=None, name=None, op=None, prescale
     tensors = list(tensors)
     work = _reduce_work("grouped_allreduce", tensors, tensors, name, op, average,
                         (prescale_factor, postscale_factor), process_set)
-    return handles.begin("grouped_allreduce", name, work)
+    return _begin("grouped_allreduce", name, process_set, work)
 
 
 def grouped_allreduce_(tensors, average=None, name=None, op=None, prescale_factor=1.0,
@@ -143,31 +140,31 @@ def grouped_allreduce_(tensors, average=None, name=None, op=None, prescale_facto
     tensors = list(tensors)
     work = _reduce_work("grouped_allreduce", tensors, tensors, name, op, average,
                         (prescale_factor, postscale_factor), process_set)
-    return handles.run("grouped_allreduce", name, work)
+    return _run("grouped_allreduce", name, process_set, work)
 
 
 def grouped_allreduce(tensors, average=None, name=None, compression=Compression.none, op=None,
                       prescale_factor=1.0, postscale_factor=1.0, process_set=global_process_set):
     """As allreduce, of a list of tensors; returns a list."""
-    reductions.check_process_set(process_set)
+    process_sets.check(process_set, "grouped_allreduce")
     op = reductions.chosen(op, average)
     if not tensors:
         return []
     return _allreduced("grouped_allreduce", list(tensors), name, compression, op,
-                       (prescale_factor, postscale_factor))
+                       (prescale_factor, postscale_factor), process_set)
 
 
 def sparse_allreduce_async(tensor, name, op, process_set=global_process_set):
     """Begins to make the mean or sum of a sparse tensor over all workers; returns a function that
     waits and returns it. What travels is what is there."""
-    reductions.check_process_set(process_set)
+    process_sets.check(process_set, "sparse_allreduce")
     op = reductions.chosen(op, None)
     if op not in (Average, Sum):
         raise errors.Unsupported(f"of sparse tensors there are means and sums, and this is a "
                                  f"{op.name}", operation="sparse_allreduce")
     # One number of each, as only who gives something counts in a mean.
     parts = [tensor._indices().transpose(0, 1).contiguous(), tensor._values(), torch.ones(1)]
-    handle = grouped_allgather_async(parts, name=f"{name}.sparse")
+    handle = grouped_allgather_async(parts, name=f"{name}.sparse", process_set=process_set)
 
     def finish():
         indices, values, givers = handles.synchronize(handle)
@@ -184,16 +181,16 @@ def sparse_allreduce_async(tensor, name, op, process_set=global_process_set):
 def allgather_async(tensor, name=None, process_set=global_process_set):
     """Begins to put the tensors of all workers one after the other along their first dimension, in
     which they may differ; returns a handle for poll() and synchronize()."""
-    reductions.check_process_set(process_set)
-    work = ops.gather_work("allgather", name, [tensor])
-    return handles.begin("allgather", name, _mapped(work, lambda found: found[0][0]))
+    process_sets.check(process_set, "allgather")
+    work = ops.gather_work("allgather", name, [tensor], process_set)
+    return _begin("allgather", name, process_set, _mapped(work, lambda found: found[0][0]))
 
 
 def grouped_allgather_async(tensors, name=None, process_set=global_process_set):
     """As allgather_async, of a list of tensors: the handle gives a list."""
-    reductions.check_process_set(process_set)
-    work = ops.gather_work("grouped_allgather", name, list(tensors))
-    return handles.begin("grouped_allgather", name, _mapped(work, _tensors_of))
+    process_sets.check(process_set, "grouped_allgather")
+    work = ops.gather_work("grouped_allgather", name, list(tensors), process_set)
+    return _begin("grouped_allgather", name, process_set, _mapped(work, _tensors_of))
 
 
 class _Allgather(torch.autograd.Function):
@@ -201,11 +198,13 @@ class _Allgather(torch.autograd.Function):
     it, as it is in Horovod."""
 
     @staticmethod
-    def forward(ctx, kind, name, *tensors):
+    def forward(ctx, kind, name, process_set, *tensors):
         """New tensors."""
-        gathered = handles.run(kind, name, ops.gather_work(kind, name, tensors))
-        seat = session.current().seat
-        ctx.kind, ctx.name = kind, name
+        work = ops.gather_work(kind, name, tensors, process_set)
+        gathered = _run(kind, name, process_set, work)
+        is_all = process_set is global_process_set
+        seat = session.current().seat if is_all else process_set.rank()
+        ctx.kind, ctx.name, ctx.process_set = kind, name, process_set
         ctx.pieces = [(sum(rows[:seat]), rows[seat]) for _, rows in gathered]
         ctx.shapes = [tensor.shape for tensor in tensors]
         return tuple(_tensors_of(gathered))
@@ -214,30 +213,32 @@ class _Allgather(torch.autograd.Function):
     def backward(ctx, *gradients):
         """The gradients, under a name of their own."""
         name = _backward_of(ctx.name)
-        work = ops.reduce_work(ctx.kind, name, gradients, None, Average, (1.0, 1.0))
-        means = handles.run(ctx.kind, name, work)
+        work = ops.reduce_work(ctx.kind, name, gradients, None, Average, (1.0, 1.0),
+                               ctx.process_set)
+        means = _run(ctx.kind, name, ctx.process_set, work)
         mine = (mean.narrow(0, *piece).view(shape)
                 for mean, piece, shape in zip(means, ctx.pieces, ctx.shapes))
-        return (None, None, *mine)
+        return (None, None, None, *mine)
 
 
 def allgather(tensor, name=None, process_set=global_process_set):
     """The tensors of all workers, one after the other along their first dimension, in which they
     may differ. Raises Mismatch, at all workers, if types or other dimensions do."""
-    reductions.check_process_set(process_set)
-    return _Allgather.apply("allgather", name, tensor)[0]
+    process_sets.check(process_set, "allgather")
+    return _Allgather.apply("allgather", name, process_set, tensor)[0]
 
 
 def grouped_allgather(tensors, name=None, process_set=global_process_set):
     """As allgather, of a list of tensors; returns a list."""
-    reductions.check_process_set(process_set)
-    return list(_Allgather.apply("grouped_allgather", name, *tensors))
+    process_sets.check(process_set, "grouped_allgather")
+    return list(_Allgather.apply("grouped_allgather", name, process_set, *tensors))
 
 
-def allgather_object(obj, name=None):
+def allgather_object(obj, name=None, process_set=global_process_set):
     """The list of all workers' objects, by rank. See stretto.torch.objects for what can travel:
     nothing is unpickled."""
-    return ops.gather_objects(obj, name)
+    process_sets.check(process_set, "allgather_object")
+    return ops.gather_objects("allgather_object", obj, name or "object", process_set)
 
 
 # ---- broadcast
@@ -246,16 +247,17 @@ def allgather_object(obj, name=None):
 def broadcast_async(tensor, root_rank, name=None, process_set=global_process_set):
     """Begins to make a new tensor: what `tensor` is at the worker `root_rank`; returns a handle for
     poll() and synchronize()."""
-    reductions.check_process_set(process_set)
+    process_sets.check(process_set, "broadcast")
     wire.check(tensor)
-    work = ops.broadcast_work(name, tensor.detach().clone(), root_rank)
-    return handles.begin("broadcast", name, work)
+    work = ops.broadcast_work(name, tensor.detach().clone(), root_rank, process_set)
+    return _begin("broadcast", name, process_set, work)
 
 
 def broadcast_async_(tensor, root_rank, name=None, process_set=global_process_set):
     """As broadcast_async, in place."""
-    reductions.check_process_set(process_set)
-    return handles.begin("broadcast", name, ops.broadcast_work(name, tensor, root_rank))
+    process_sets.check(process_set, "broadcast")
+    work = ops.broadcast_work(name, tensor, root_rank, process_set)
+    return _begin("broadcast", name, process_set, work)
 
 
 class _Broadcast(torch.autograd.Function):
@@ -263,31 +265,33 @@ class _Broadcast(torch.autograd.Function):
     Horovod; elsewhere zero."""
 
     @staticmethod
-    def forward(ctx, tensor, root_rank, name):
+    def forward(ctx, tensor, root_rank, name, process_set):
         """A new tensor."""
-        ctx.root_rank, ctx.name = root_rank, name
-        work = ops.broadcast_work(name, tensor.detach().clone(), root_rank)
-        return handles.run("broadcast", name, work)
+        ctx.root_rank, ctx.name, ctx.process_set = root_rank, name, process_set
+        work = ops.broadcast_work(name, tensor.detach().clone(), root_rank, process_set)
+        return _run("broadcast", name, process_set, work)
 
     @staticmethod
     def backward(ctx, *gradients):
         """The gradient, under a name of its own."""
         name = _backward_of(ctx.name)
-        work = ops.reduce_work("broadcast", name, gradients, None, Average, (1.0, 1.0))
-        [mean] = handles.run("broadcast", name, work)
+        work = ops.reduce_work("broadcast", name, gradients, None, Average, (1.0, 1.0),
+                               ctx.process_set)
+        [mean] = _run("broadcast", name, ctx.process_set, work)
         here = session.current().rank == ctx.root_rank
-        return mean if here else torch.zeros_like(mean), None, None
+        return mean if here else torch.zeros_like(mean), None, None, None
 
 
 def broadcast(tensor, root_rank, name=None, process_set=global_process_set):
     """A new tensor: what `tensor` is at the worker `root_rank`. Raises Mismatch, at all workers, if
     they differ in type, shape or root."""
-    reductions.check_process_set(process_set)
+    process_sets.check(process_set, "broadcast")
     wire.check(tensor)
-    return _Broadcast.apply(tensor, root_rank, name)
+    return _Broadcast.apply(tensor, root_rank, name, process_set)
 
 
 def broadcast_(tensor, root_rank, name=None, process_set=global_process_set):
     """As broadcast, in place; returns the tensor."""
-    reductions.check_process_set(process_set)
-    return handles.run("broadcast", name, ops.broadcast_work(name, tensor, root_rank))
+    process_sets.check(process_set, "broadcast")
+    work = ops.broadcast_work(name, tensor, root_rank, process_set)
+    return _run("broadcast", name, process_set, work)

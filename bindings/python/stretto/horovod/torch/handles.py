@@ -63,6 +63,19 @@ class Ended:
         return self._result
 
 
+class Mapped:
+    """A handle whose result is made of another's, once."""
+
+    def __init__(self, handle, make):
+        self._handle = handle
+        self._make = make
+        self.done = handle.done
+
+    def wait(self):
+        """Waits, and returns the result."""
+        return self._make(self._handle.wait())
+
+
 class _Lane:
     """Begins exchanges one after the other, in the order in which they were asked for. Thread:
     any."""
@@ -136,8 +149,9 @@ def _lane_of(kind, name, pending):
     return _named[label][0]
 
 
-def _result_of(pending):
-    # Whoever has a result frees the name, and its tensors with it.
+def result_of(pending):
+    """What an exchange that was put on a lane has ended with. Whoever has it frees the name, and
+    its tensors with it."""
     try:
         return pending.wait()
     finally:
@@ -145,11 +159,17 @@ def _result_of(pending):
             _named.pop(pending.label, None)
 
 
-def begin(kind, name, work):
-    """Begins an exchange on a lane, and returns its number. ValueError if one of that name is
-    in flight."""
+def put(kind, name, work):
+    """Puts an exchange on a lane, and returns it: see result_of(). ValueError if one of that name
+    is in flight."""
     pending = Pending(work)
     _lane_of(kind, name, pending).put(pending)
+    return pending
+
+
+def begin(kind, name, work):
+    """The same by number, for poll() and synchronize()."""
+    pending = put(kind, name, work)
     number = next(_numbers)
     _handles[number] = pending
     return number
@@ -159,7 +179,7 @@ def run(kind, name, work):
     """Does an exchange, and returns its result."""
     pending = Pending(work)
     _lane_of(kind, name, pending).take(pending)
-    return _result_of(pending)
+    return result_of(pending)
 
 
 def poll(handle):
@@ -174,7 +194,7 @@ def synchronize(handle):
     """Waits for the exchange and returns its tensor, or list of tensors; None for a handle that was
     synchronized before. Raises a stretto.Error if the exchange failed."""
     pending = _handles.pop(handle, None)
-    return None if pending is None else _result_of(pending)
+    return None if pending is None else result_of(pending)
 
 
 def settle():

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Horovod's allreduce, allgather and broadcast as work for lanes: what the workers ask for is
-compared, then it travels. Without a name, exchanges of one kind go together in the order in which
-workers begin them.
+"""Horovod's calls as work for lanes: what the workers ask for is compared, then it travels. Without
+a name, exchanges of one kind go together in the order in which workers begin them. Allreduce,
+allgather and broadcast over all workers are tensors with names, as all that stretto.torch does;
+what is of some workers, or has no such tensor, are calls of a group.
 """
 
 import numbers
@@ -10,8 +11,10 @@ import torch
 
 from stretto import errors, session
 from stretto.horovod.torch import handles, reductions
+from stretto.horovod.torch.process_sets import global_process_set
 from stretto.horovod.torch.reductions import Average
-from stretto.torch import agreement, exchange, objects, wire
+from stretto.torch import agreement, broadcasting, collectives, exchange, wire
+from stretto.torch.groups import Ask
 
 _SIGNED = (torch.int8, torch.int16, torch.int32, torch.int64)
 _LONGEST_DESCRIPTION = 200
@@ -56,7 +59,10 @@ class _Group:
 def _agree(kind, name, facts, of_all=True):
     label = handles.label_of(kind, name)
     agreement.Agreement(label, f"tensors in {kind}", facts, kind, of_all).wait()
-_NO_OBJECT = b"\0"  # What no object is encoded as.
+
+
+def _ask(kind, name, facts=None):
+    return Ask(handles.label_of(kind, name), kind, facts or {})
 
 
 def _described(tensors):
@@ -84,7 +90,12 @@ def _rule_of(op, dtype, postscale_factor):
     return rule, lambda tensor: reductions.scaled(tensor, postscale_factor)
 
 
-def reduce_work(kind, name, tensors, outputs, op, factors):
+def _facts_of(op, factors):
+    return {"op": op.name, "prescale_factor": str(float(factors[0])),
+            "postscale_factor": str(float(factors[1]))}
+
+
+def reduce_work(kind, name, tensors, outputs, op, factors, process_set):
     """The work of an allreduce of some tensors into others, or themselves, or for None new ones:
     its handle gives a list. Factors are those before and after."""
     for tensor in tensors:
@@ -94,8 +105,11 @@ def reduce_work(kind, name, tensors, outputs, op, factors):
                                     memory_format=torch.contiguous_format) for tensor in tensors]
     reductions.check_factors(*factors)
     sources = [reductions.scaled(wire.without_gradient(tensor), factors[0]) for tensor in tensors]
-    facts = {"op": op.name, "prescale_factor": str(float(factors[0])),
-             "postscale_factor": str(float(factors[1])), **_described(tensors)}
+    facts = _facts_of(op, factors)
+    if process_set is not global_process_set:
+        return _reduce_in_set(process_set, _ask(kind, name, facts), sources, outputs, op,
+                              factors[1])
+    facts |= _described(tensors)
 
     def begin():
         _agree(kind, name, facts, of_all=False)
@@ -111,7 +125,53 @@ def reduce_work(kind, name, tensors, outputs, op, factors):
     return begin
 
 
-def gather_work(kind, name, tensors):
+def _reduce_in_set(process_set, ask, sources, outputs, op, postscale_factor):
+    def store(results):
+        for output, result in zip(outputs, results):
+            wire.without_gradient(output).copy_(reductions.scaled(result, postscale_factor))
+        return list(outputs)
+
+    return lambda: handles.Mapped(
+        collectives.begin_reduce(process_set.group(), ask, sources, reductions.RULES[op]), store)
+
+
+def scatter_work(kind, name, tensors, op, factors, process_set):
+    """The work of a reducescatter of some tensors: its handle gives a list of new ones. ValueError
+    for a tensor without dimensions."""
+    for tensor in tensors:
+        wire.check(tensor)
+        if tensor.dim() == 0:
+            raise errors.InvalidArgument("a tensor has no dimension, and its first one is what "
+                                         "workers get rows of", operation=kind)
+    reductions.check_factors(*factors)
+    sources = [reductions.scaled(wire.without_gradient(tensor), factors[0]) for tensor in tensors]
+    ask = _ask(kind, name, _facts_of(op, factors))
+    return lambda: handles.Mapped(
+        collectives.begin_reduce_scatter(process_set.group(), ask, sources, reductions.RULES[op]),
+        lambda results: [reductions.scaled(result, factors[1]) for result in results])
+
+
+def alltoall_work(name, tensor, splits, process_set):
+    """The work of an alltoall: its handle gives the tensor and a tensor of how many rows are of
+    each worker. `splits` are numbers, or None."""
+    wire.check(tensor)
+    collectives.splits_of(tensor, splits, process_set.size())
+    ask = _ask("alltoall", name)
+
+    def counted(result):
+        return result[0], torch.tensor(result[1], dtype=torch.int32)
+
+    return lambda: handles.Mapped(
+        collectives.begin_all_to_all(process_set.group(), ask, tensor, splits), counted)
+
+
+def barrier(process_set):
+    """Returns when all workers of the set have called it."""
+    handles.run(process_set.lane("barrier"), None, lambda: handles.Ended(
+        collectives.barrier(process_set.group(), _ask("barrier", None))))
+
+
+def gather_work(kind, name, tensors, process_set):
     """The work of an allgather of some tensors: its handle gives a list of (everybody's, rows of
     each worker)."""
     sources = []
@@ -119,6 +179,8 @@ def gather_work(kind, name, tensors):
         wire.check(tensor)
         source = wire.without_gradient(tensor)
         sources.append(source.reshape(1) if source.dim() == 0 else source)
+    if process_set is not global_process_set:
+        return lambda: collectives.begin_gather(process_set.group(), _ask(kind, name), sources)
 
     def begin():
         label = handles.label_of(kind, name)
@@ -128,18 +190,23 @@ def gather_work(kind, name, tensors):
     return begin
 
 
-def check_root(root_rank):
+def check_root(root_rank, process_set):
     """ValueError unless there is such a worker."""
     now = session.current()
     size = now.seats if now.elastic else now.size  # Who is left is found out together.
     if not isinstance(root_rank, numbers.Integral) or not 0 <= root_rank < size:
         raise ValueError(f"the root's rank is {root_rank!r}; there are ranks 0 to {size - 1}")
+    if process_set is not global_process_set and root_rank not in process_set.ranks:
+        raise ValueError(f"the root's rank is {root_rank}, as in the job; the process set has "
+                         f"ranks {process_set.ranks}")
 
 
-def broadcast_work(name, output, root_rank):
+def broadcast_work(name, output, root_rank, process_set):
     """The work of making a tensor what it is at one worker."""
     wire.check(output)
-    check_root(root_rank)
+    check_root(root_rank, process_set)
+    if process_set is not global_process_set:
+        return _broadcast_in_set(_ask("broadcast", name), output, root_rank, process_set)
     facts = {"root_rank": str(root_rank), **_described([output])}
 
     def begin():
@@ -150,22 +217,48 @@ def broadcast_work(name, output, root_rank):
     return begin
 
 
-def gather_objects(obj, name):
-    """The list of all workers' objects, by rank."""
-    label = name or "object"
-    data, wrong = b"", None
-    try:
-        data = objects.encode(obj)
-    except TypeError as error:
-        wrong = error  # The others wait for something: they are told first.
-    mine = torch.frombuffer(bytearray(data or _NO_OBJECT), dtype=torch.uint8)
-    [(everybody, rows)] = handles.run("allgather_object", label,
-                                      gather_work("allgather_object", label, [mine]))
-    if wrong is not None:
-        raise wrong
-    pieces = [piece.numpy().tobytes() for piece in everybody.split(rows)]
-    if _NO_OBJECT in pieces:
-        raise errors.InvalidArgument(
-            f"the object of worker {pieces.index(_NO_OBJECT)} cannot be gathered; its own error "
-            "says why", operation="allgather_object")
-    return [objects.decode(piece) for piece in pieces if piece]  # Of who is lost there is none.
+def _broadcast_in_set(ask, output, root_rank, process_set):
+    def store(results):
+        wire.without_gradient(output).copy_(results[0])
+        return output
+
+    return lambda: handles.Mapped(
+        collectives.begin_broadcast(process_set.group(), ask, [output], root_rank), store)
+
+
+def broadcast_parameters_in_set(params, root_rank, process_set):
+    """Makes tensors by name what they are at one worker of the set."""
+    check_root(root_rank, process_set)
+    pairs = broadcasting.named_tensors(params)
+    for name, tensor in pairs:
+        wire.check(tensor, f"tensor '{name}'")
+    kind = "broadcast_parameters"
+    ask = _ask(kind, None, {f"'{name}'": agreement.fact_of(tensor) for name, tensor in pairs})
+    found = handles.run(process_set.lane(kind), None, lambda: collectives.begin_broadcast(
+        process_set.group(), ask, [tensor for _, tensor in pairs], root_rank))
+    for (_, tensor), values in zip(pairs, found):
+        tensor.detach().copy_(values)
+
+
+def gather_objects(kind, obj, name, process_set):
+    """The list of the workers' objects, by rank."""
+    def gather(mine):
+        [found] = handles.run(process_set.lane(kind), name,
+                              gather_work(kind, name, [mine], process_set))
+        return found
+
+    return collectives.objects_by(gather, obj, kind)
+
+
+def broadcast_object_in_set(obj, root_rank, name, process_set):
+    """The object that the worker `root_rank` of the set gives: nobody else gives any bytes."""
+    check_root(root_rank, process_set)
+    kind, is_root = "broadcast_object", session.current().rank == root_rank
+
+    def gather(mine):
+        work = gather_work(kind, name, [mine if is_root else mine[:0]], process_set)
+        [found] = handles.run(process_set.lane(kind), name, work)
+        return found
+
+    [found] = collectives.objects_by(gather, obj if is_root else None, kind)
+    return found

@@ -1,15 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Horovod's DistributedOptimizer."""
 
+import functools
 import numbers
 import warnings
 
 import torch
 
-from stretto.horovod.torch import reductions
-from stretto.horovod.torch.reductions import Average, global_process_set
+from stretto.horovod.torch import process_sets, reductions
+from stretto.horovod.torch.process_sets import global_process_set
+from stretto.horovod.torch.reductions import Average
+from stretto.horovod.torch.set_gradients import SetGradients
 from stretto.torch import optimizer as _optimizer
-from stretto.torch import synchronous
+from stretto.torch import gradients, synchronous
 from stretto.torch.compression import Compression
 
 
@@ -37,8 +40,9 @@ def DistributedOptimizer(  # pylint: disable=invalid-name
                                servers add up 16-bit gradients in 32 bits
     num_groups, groups         checked; which gradients travel together is chosen here
     sparse_as_dense            sparse gradients travel dense in any case, and without it warn of it
+    process_set                whose gradients are meant; who is not in it steps by its own
     """
-    reductions.check_process_set(process_set)
+    process_sets.check_added(process_set, "DistributedOptimizer")
     op = reductions.chosen(op, None)
     if gradient_predivide_factor != 1.0 and op != Average:
         raise ValueError("gradient_predivide_factor not supported with op != Average")
@@ -55,7 +59,10 @@ def DistributedOptimizer(  # pylint: disable=invalid-name
     synchronous.check(optimizer)
     _optimizer.check_compression(compression)
     pairs = _optimizer.named(optimizer, named_parameters)
+    by = gradients.GradientExchange
+    if process_set is not global_process_set:
+        by = functools.partial(SetGradients, process_set, op)
     wrapped = _optimizer.stepping_by(optimizer, pairs, compression, backward_passes_per_step,
-                                     reductions.RULES[op], sparse_as_dense)
+                                     reductions.RULES[op], sparse_as_dense, by=by)
     wrapped._parameter_names = {parameter: name for name, parameter in pairs}
     return wrapped

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Horovod's users pass beside tensors: reductions, factors, process sets; and what of it there
-is none here, each with its reason.
+"""What Horovod's users pass beside tensors: reductions and factors; and what of it there is none
+here, with its reason.
 """
 
 import enum
@@ -9,7 +9,7 @@ import warnings
 
 import torch
 
-from stretto import errors, session
+from stretto import errors
 
 
 class ReduceOp(enum.IntEnum):
@@ -32,7 +32,6 @@ RULES = {Average: "mean", Sum: "sum", Min: "min", Max: "max", Product: "product"
 _ADASUM = ("Adasum combines gradients of two workers at a time, by the angle between them, while "
            "Stretto's servers make one sum of all shares as they come; use op=hvd.Average, with "
            "the learning rate that goes with it")
-_LATER = "{} is not there yet: there are allreduce, allgather and broadcast, over all workers"
 
 
 def chosen(op, average):
@@ -69,44 +68,3 @@ def scaled(tensor, factor):
     if tensor.element_size() == 2:
         return (tensor.to(torch.float32) * factor).to(tensor.dtype)
     return tensor * factor
-
-
-class ProcessSet:
-    """A part of the workers: not there yet, but for global_process_set, which is all of them."""
-
-    process_set_id = 0
-
-    def __init__(self, ranks_or_comm=None):
-        if ranks_or_comm is not None:
-            raise not_there("a process set of some workers")
-
-    @property
-    def ranks(self):
-        """Every rank."""
-        return list(range(session.current().size))
-
-    def included(self):
-        """True: every worker is in it."""
-        return True
-
-    def rank(self):
-        """This worker's rank."""
-        return session.current().rank
-
-    def size(self):
-        """Workers in the job."""
-        return session.current().size
-
-
-global_process_set = ProcessSet()
-
-
-def check_process_set(process_set):
-    """Unsupported unless these are all workers."""
-    if process_set is not global_process_set:
-        raise not_there("a process set of some workers")
-
-
-def not_there(what):
-    """The error that says so."""
-    return errors.Unsupported(_LATER.format(what), operation="horovod")

@@ -15,8 +15,8 @@ import torch
 import torch.distributed as dist
 
 from stretto.torch import ways
+from stretto.torch.alone import Alone
 from stretto.torch.distributed import rendezvous
-from stretto.torch.distributed.alone import Alone
 from stretto.torch.distributed.group import ProcessGroup, group_of
 
 __all__ = ["Options", "ProcessGroup"]

@@ -9,6 +9,7 @@ import torch
 
 from stretto import errors
 from stretto.torch import wire
+from stretto.torch.wire import place_of
 
 
 class Piece(NamedTuple):
@@ -25,11 +26,6 @@ class Piece(NamedTuple):
 
 NOTHING = (0, 0)
 """The place of no bytes."""
-
-
-def place_of(flat):
-    """(address, bytes) of a contiguous tensor."""
-    return flat.data_ptr(), flat.numel() * flat.element_size()
 
 
 def dense(tensors):

@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Horovod's alltoall and reducescatter. Gradients flow through those that wait, and are what
+Horovod makes of them; see functional.py.
+"""
+
+import numbers
+
+import torch
+
+from stretto import errors
+from stretto.horovod.torch import handles, ops, process_sets, reductions
+from stretto.horovod.torch.functional import grouped_allgather
+from stretto.horovod.torch.process_sets import global_process_set
+from stretto.horovod.torch.reductions import Average, Sum
+from stretto.torch.compression import Compression
+
+_WHOLE = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
+
+
+def _gradient_name(name):
+    return None if name is None else f"{name}.gradient"
+
+
+# ---- alltoall
+
+
+def _numbers_in(splits):
+    # Horovod takes a tensor of them, or a list.
+    if splits is None:
+        return None
+    if isinstance(splits, torch.Tensor):
+        if splits.dtype not in _WHOLE or splits.dim() != 1:
+            raise ValueError(f"splits is a tensor of {splits.dtype} and {splits.dim()} dimensions, "
+                             "wanted whole numbers of rows in one")
+        return splits.tolist()
+    splits = list(splits)
+    if not all(isinstance(rows, numbers.Integral) for rows in splits):
+        raise ValueError(f"splits are {splits}, wanted whole numbers of rows")
+    return [int(rows) for rows in splits]
+
+
+def _alltoall_work(tensor, splits, name, process_set):
+    process_sets.check(process_set, "alltoall")
+    return ops.alltoall_work(name, tensor, _numbers_in(splits), process_set)
+
+
+def alltoall_async(tensor, splits=None, name=None, process_set=global_process_set):
+    """Begins alltoall(); returns a handle for poll() and synchronize(), which gives a pair: the
+    tensor, and how many rows of it are of each worker."""
+    work = _alltoall_work(tensor, splits, name, process_set)
+    return handles.begin(process_set.lane("alltoall"), name, work)
+
+
+class _Alltoall(torch.autograd.Function):
+    """Gradients go back to where their rows came from."""
+
+    @staticmethod
+    def forward(ctx, tensor, splits, name, process_set):
+        """The tensor, and how many rows of it are of each worker."""
+        work = _alltoall_work(tensor, splits, name, process_set)
+        found, received = handles.run(process_set.lane("alltoall"), name, work)
+        ctx.how = name, process_set, received, tensor.shape[0]
+        received = received.to(splits.device) if isinstance(splits, torch.Tensor) else received
+        ctx.mark_non_differentiable(received)
+        return found, received
+
+    @staticmethod
+    def backward(ctx, *gradients):
+        """The gradient, under a name of its own."""
+        name, process_set, received, rows = ctx.how
+        found, _ = alltoall(gradients[0], received, _gradient_name(name), process_set)
+        if found.shape[0] < rows:  # Some rows went nowhere.
+            found = torch.cat([found, found.new_zeros((rows - len(found), *found.shape[1:]))])
+        return found, None, None, None
+
+
+def alltoall(tensor, splits=None, name=None, process_set=global_process_set):
+    """Gives each worker some rows of the tensor, by rank: as many as `splits` says for each, which
+    may be none, or without it the same number. Returns the rows that the others have for this one,
+    one after the other; with `splits` also how many are of each, as a tensor of int32. Raises
+    Mismatch, at all workers, if types or other dimensions differ, InvalidArgument for more rows
+    than there are."""
+    found, received = _Alltoall.apply(tensor, splits, name, process_set)
+    return found if splits is None else (found, received)
+
+
+# ---- reducescatter
+
+
+def _scatter_work(kind, tensors, name, op, factors, process_set):
+    process_sets.check(process_set, kind)
+    return ops.scatter_work(kind, name, tensors, reductions.chosen(op, None), factors, process_set)
+
+
+def reducescatter_async(tensor, name=None, op=Average, process_set=global_process_set,
+                        prescale_factor=1.0, postscale_factor=1.0):
+    """Begins reducescatter(); returns a handle for poll() and synchronize()."""
+    work = _scatter_work("reducescatter", [tensor], name, op, (prescale_factor, postscale_factor),
+                         process_set)
+    return handles.begin(process_set.lane("reducescatter"), name,
+                         lambda: handles.Mapped(work(), lambda found: found[0]))
+
+
+def grouped_reducescatter_async(tensors, name=None, op=Average, process_set=global_process_set,
+                                prescale_factor=1.0, postscale_factor=1.0):
+    """As reducescatter_async, of a list of tensors: the handle gives a list."""
+    work = _scatter_work("grouped_reducescatter", list(tensors), name, op,
+                         (prescale_factor, postscale_factor), process_set)
+    return handles.begin(process_set.lane("grouped_reducescatter"), name, work)
+
+
+class _Reducescatter(torch.autograd.Function):
+    """Sums and means. The gradient of each is all workers' gradients of its rows, times factors,
+    and of a sum times the number of workers, as it is in Horovod."""
+
+    @staticmethod
+    def forward(ctx, kind, name, op, factors, process_set, *tensors):
+        """New tensors."""
+        ctx.how = kind, name, op, factors, process_set
+        work = _scatter_work(kind, tensors, name, op, factors, process_set)
+        return tuple(handles.run(process_set.lane(kind), name, work))
+
+    @staticmethod
+    def backward(ctx, *gradients):
+        """The gradients, under a name of their own."""
+        kind, name, op, factors, process_set = ctx.how
+        if op not in (Average, Sum):
+            raise errors.Unsupported(f"gradients flow through means and sums, and this is a "
+                                     f"{op.name}; detach() the tensor first", operation=kind)
+        factor = factors[0] * factors[1] * (process_set.size() if op == Sum else 1)
+        scaled = [reductions.scaled(gradient, factor) for gradient in gradients]
+        return (None, None, None, None, None,
+                *grouped_allgather(scaled, _gradient_name(name), process_set))
+
+
+def _reducescattered(kind, tensors, name, compression, op, factors, process_set):
+    op = reductions.chosen(op, None)
+    small, contexts = zip(*(compression.compress(tensor) for tensor in tensors))
+    reduced = _Reducescatter.apply(kind, name, op, factors, process_set, *small)
+    return [compression.decompress(tensor, context) for tensor, context in zip(reduced, contexts)]
+
+
+def reducescatter(tensor, name=None, compression=Compression.none, op=Average,
+                  process_set=global_process_set, prescale_factor=1.0, postscale_factor=1.0):
+    """This worker's rows of the mean, or by `op` Sum, Min, Max or Product, of the tensor over all
+    workers: as many as the others', and of those that are left the first workers get one each.
+    Factors as in allreduce(). Raises Mismatch, at all workers, if they differ in op, type or
+    shape, InvalidArgument for a tensor without dimensions."""
+    return _reducescattered("reducescatter", [tensor], name, compression, op,
+                            (prescale_factor, postscale_factor), process_set)[0]
+
+
+def grouped_reducescatter(tensors, name=None, compression=Compression.none, op=Average,
+                          process_set=global_process_set, prescale_factor=1.0,
+                          postscale_factor=1.0):
+    """As reducescatter, of a list of tensors; returns a list."""
+    tensors = list(tensors)
+    if not tensors:
+        return []
+    return _reducescattered("grouped_reducescatter", tensors, name, compression, op,
+                            (prescale_factor, postscale_factor), process_set)

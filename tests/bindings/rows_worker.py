@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A worker that calls what stretto.torch has of rows for each worker, of groups and of several
+tensors at a time, and checks what comes."""
+
+import unittest
+
+import torch
+
+import work
+
+import stretto.torch as st
+from stretto import errors
+
+
+class Rows(unittest.TestCase):
+
+    def test_reduce_scatter_and_its_gradients(self):
+        rank, size = st.rank(), st.size()
+        for average, factor in ((True, 1 / size), (False, 1)):
+            mine = torch.arange(size + 1.0, requires_grad=True)
+            found = st.reduce_scatter(mine, average=average, name="scattered")
+            rows = [0, 1] if rank == 0 else [rank + 1]
+            self.assertTrue(torch.allclose(found, torch.tensor(rows) * float(size) * factor))
+            (found * (rank + 1)).sum().backward()
+            self.assertTrue(torch.allclose(mine.grad, factor * torch.tensor(
+                [1.0] + list(range(1, size + 1)))))
+        with self.assertRaisesRegex(errors.InvalidArgument, "no dimension"):
+            st.reduce_scatter(torch.tensor(1.0))
+        with self.assertRaisesRegex(errors.Mismatch, "tensor 0 is"):
+            st.reduce_scatter(torch.ones(2 + rank))
+
+    def test_alltoall_and_its_gradients(self):
+        rank, size = st.rank(), st.size()
+        mine = torch.full((rank * size,), float(rank), requires_grad=True)
+        found, received = st.alltoall(mine, [rank] * size)
+        self.assertEqual(received, list(range(size)))
+        self.assertEqual(found.tolist(), [giver for giver in range(size) for _ in range(giver)])
+        (found * (rank + 1)).sum().backward()
+        self.assertEqual(mine.grad.tolist(),
+                         [taker + 1 for taker in range(size) for _ in range(rank)])
+        self.assertEqual(st.alltoall(torch.full((size,), rank)).tolist(), list(range(size)))
+
+    def test_some_workers_together(self):
+        rank, size = st.rank(), st.size()
+        group = st.Group(range(rank % 2, size, 2))
+        self.assertEqual((group.rank, group.size), (rank // 2, len(range(rank % 2, size, 2))))
+        found = st.reduce_scatter(torch.ones(group.size), average=False, group=group)
+        self.assertEqual(found.tolist(), [group.size])
+        found = st.alltoall(torch.full((group.size,), rank), group=group)
+        self.assertEqual(found.tolist(), group.ranks)
+        self.assertEqual(st.allgather_object(rank, group=group), group.ranks)
+        with self.assertRaisesRegex(TypeError, "wanted a stretto.torch.Group"):
+            st.alltoall(torch.ones(2), group=[0])
+        for ranks, words in (([(rank + 1) % size], "is not among"), ([size], "wanted some of"),
+                             ([0, 0], "each once")):
+            with self.assertRaisesRegex(errors.InvalidArgument, words):
+                st.Group(ranks)
+
+    def test_objects_and_several_tensors_at_a_time(self):
+        size = st.size()
+        self.assertEqual(st.allgather_object({"of": st.rank()}),
+                         [{"of": rank} for rank in range(size)])
+        mine = torch.ones(2, requires_grad=True)
+        some = st.grouped_push_pull([mine, torch.full((3, 1), 2)], "some", average=False)
+        self.assertEqual([each.tolist() for each in some], [[size] * 2, [[2 * size]] * 3])
+        some[0].sum().backward()
+        self.assertEqual(mine.grad.tolist(), [size] * 2)
+        self.assertEqual(st.grouped_push_pull([], "none"), [])
+
+    def test_who_joins_is_waited_for(self):
+        if st.rank() > 0:
+            found = st.push_pull(torch.ones(1), "joined", average=False)
+            self.assertEqual(found.item(), st.size() - 1)
+            with self.assertRaisesRegex(errors.Mismatch, "worker 0 sits out"):
+                st.alltoall(torch.ones(st.size()))
+        self.assertGreater(st.join(), 0)
+        self.assertEqual(st.alltoall(torch.ones(st.size())).tolist(), [1] * st.size())
+
+
+if __name__ == "__main__":
+    work.run_tests()
+    print("done", flush=True)
