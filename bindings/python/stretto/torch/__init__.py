@@ -26,13 +26,14 @@ from stretto.torch.broadcasting import (broadcast_object, broadcast_optimizer_st
 from stretto.torch.compression import Compression
 from stretto.torch.exchange import Handle
 from stretto.torch.functional import allgather, broadcast, broadcast_, push_pull
+from stretto.torch.local import LocalSteps
 from stretto.torch.optimizer import MODES, DistributedOptimizer
 from stretto.torch.parallel import DistributedDataParallel
 
 __version__ = _core.__version__
 __all__ = [
     "Compression", "DistributedDataParallel", "DistributedOptimizer", "Error", "Handle",
-    "MODES", "allgather", "barrier", "broadcast", "broadcast_", "broadcast_object",
+    "LocalSteps", "MODES", "allgather", "barrier", "broadcast", "broadcast_", "broadcast_object",
     "broadcast_optimizer_state", "broadcast_parameters", "elastic", "errors", "init",
     "is_initialized", "local_rank", "local_size", "pause", "push_pull", "push_pull_",
     "push_pull_async", "rank", "report", "resume", "shutdown", "size", "suspend",
