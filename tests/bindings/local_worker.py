@@ -221,8 +221,21 @@ class LocalSteps(unittest.TestCase):
         self.assert_same_everywhere(flat(model))
         self.assertTrue(torch.allclose(flat(model), flat(net()) - sum(gone), atol=1e-5))
 
+    def test_overlapped_rounds_of_workers_that_are_alike_are_the_usual_ones(self):
+        for options in ({"outer": "nesterov"}, {"outer": "nesterov", "fragments": 2}):
+            models = [net(), net()]
+            optimizers = [st.LocalSteps(
+                INNER["sgd"](model.parameters()), model.named_parameters(), every=4,
+                overlap=overlap, **options) for overlap, model in zip((False, True), models)]
+            for step in range(16):
+                for model, optimizer in zip(models, optimizers):
+                    optimizer.zero_grad()
+                    loss_of(model, step, 0).backward()
+                    optimizer.step()
+                self.assertTrue(torch.allclose(flat(models[0]), flat(models[1]), atol=1e-5), step)
+
     def test_overlapped_rounds_learn(self):
-        for options in ({"outer": "nesterov", "outer_rate": 0.4}, {"fragments": 2}):
+        for options in ({"outer": "nesterov", "momentum": 0.6}, {"fragments": 2}):
             model = net()
             each = st.LocalSteps(INNER["adamw"](model.parameters()), model.named_parameters(),
                                  every=5, overlap=True, **options)

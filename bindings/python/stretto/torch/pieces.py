@@ -29,8 +29,8 @@ def check(pairs):
 
 
 class Piece:
-    """One of these. `progress` is how far this worker has come since values were exchanged, with
-    the sign of a gradient: their values less what the parameters are."""
+    """One of these. Its progress is how far this worker has come since it last began, with the sign
+    of a gradient: what the parameters were less what they are."""
 
     def __init__(self, bucket, scope):
         self._slots = bucket.slots
@@ -41,7 +41,7 @@ class Piece:
         self._dtype = _WIDE.get(first.parameter.dtype, torch.float32)
         self.values = None
         self.momentum = None
-        self._own = None  # Progress that is in flight.
+        self._start = None  # While something is in flight: from where progress counts.
         self._wire = None  # What travels,
         self._context = None  # what its decompression needs,
         self._ticket = None  # and its exchange.
@@ -95,21 +95,28 @@ class Piece:
 
     def forget(self):
         """Nothing is in flight any more: its job has lost this worker."""
-        self._own = self._wire = self._context = self._ticket = None
+        self._start = self._wire = self._context = self._ticket = None
+
+    def arrive(self):
+        """Values have come: a newcomer begins with them."""
+        self.store(self.values)
+        if self.is_sent:
+            self._start = self.values.clone()
 
     # ---- a round
 
     def send(self, how, scale, listens):
         """Begins to exchange what this worker's progress is, `scale` times; who listens has none,
-        and takes no part in the mean. `how` is a Way."""
+        and takes no part in the mean. `how` is a Way. With overlap the worker goes on from what
+        the outer step by its own progress would make: that is where all are, if they are alike."""
         now = session.current()
         own = torch.zeros_like(self.values) if listens else self.values - self._current()
-        if how.overlap:
-            self._own = own
         if how.overlap and not listens:
-            self.store(self.values - own)  # From which all later progress is counted.
-        given = own.clone() if how.overlap else own
-        self._wire, self._context = how.compression.compress(given.mul_(scale))
+            self._start = self.values.clone()
+            momentum = None if self.momentum is None else self.momentum.clone()
+            how.rule.apply(self._start, momentum, own.clone())
+            self.store(self._start)
+        self._wire, self._context = how.compression.compress(own.mul_(scale))
         if now.alone:
             return
         declared = now.declare(
@@ -136,7 +143,7 @@ class Piece:
         mean = how.compression.decompress(self._wire, self._context)
         if factor != 1.0:
             mean.mul_(factor)
-        later = None if self._own is None else self.values - self._own - self._current()
+        later = None if self._start is None else self._start - self._current()
         self.forget()
         how.rule.apply(self.values, self.momentum, mean)
         self.store(self.values if later is None else self.values - later)

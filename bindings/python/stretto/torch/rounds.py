@@ -311,7 +311,7 @@ class Rounds:
         was_made = self._exchange(turn, True)
         transfer.fill(self.pieces)
         for piece in self.pieces:
-            piece.store(piece.values)
+            piece.arrive()
         if not self.how.overlap or is_end:
             self._settle(self._of(turn))
         if is_end:
