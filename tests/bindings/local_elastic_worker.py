@@ -73,7 +73,7 @@ def train():
             print(f"in at round {rounds}", flush=True)
         present, is_over = after_round(optimizer, full_again >= MORE)
         fewer = fewer or present < 3
-        full_again = full_again + 1 if present == 3 and fewer else 0
+        full_again = full_again + 1 if fewer and present == (3 if how == "kill" else 2) else 0
         if is_over:
             break
     optimizer.finish()

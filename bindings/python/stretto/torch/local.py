@@ -173,7 +173,7 @@ def LocalSteps(  # pylint: disable=invalid-name
     fragments           the model travels in so many parts, at different steps of a round
                         (Streaming DiLoCo, Douillard et al. 2025)
     overlap             a mean is waited for a round later, while the next one computes. Each worker
-                        goes on from the values before, with its own steps in them
+                        goes on from what the outer rule makes of its own steps
     exchange            a way, as in docs/COLLECTIVES.md; None: "servers" if any
 
     With every=1, outer="mean" and none of outer_rate, weight and overlap gradients are exchanged,
