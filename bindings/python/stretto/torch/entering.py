@@ -46,8 +46,8 @@ class _Given:
         """What comes at once: all but tensors."""
         rounds = self._rounds
         told = {"facts": rounds.facts, "round": rounds.round, "steps": rounds.steps,
-                "open": rounds.open, "made": rounds.made, "unit": rounds.unit, "is_end": self._is_end,
-                "givers": self.seats, "options": _options_of(rounds.inner)}
+                "open": rounds.open, "made": rounds.made, "unit": rounds.unit,
+                "is_end": self._is_end, "givers": self.seats, "options": _options_of(rounds.inner)}
         # The rest is for programs that train otherwise, which find out by it.
         return {"heals": None, "local": told, "tensors": {}, "optimizers": [], "apart": [],
                 "plain": None, "modules": [], "openings": []}, []
