@@ -59,13 +59,15 @@ def _end_now():
     os._exit(128 + signal.SIGTERM)
 
 
-def leave_if_told(after_commit=False):
+def leave_if_told(after_commit=False, amid_round=False):
     """A step has ended. Leaves the job and raises SystemExit, if this worker is to leave; of a
-    program with a state at its next commit, unless that takes long."""
+    program with a state at its next commit, and amid a round of local steps at its end, unless that
+    takes long."""
     if _told is None:
         return
     waited = time.monotonic() - _told
-    if session.current().has_state and not after_commit and waited < _COMMIT_S:
+    waits = amid_round or session.current().has_state and not after_commit
+    if waits and waited < _COMMIT_S:
         return
     session.end(max(0.0, PATIENCE_S - waited))
     _say("has left the job")

@@ -27,6 +27,7 @@ from stretto.torch.compression import Compression
 from stretto.torch.exchange import Handle
 from stretto.torch.functional import allgather, broadcast, broadcast_, push_pull
 from stretto.torch.groups import Group
+from stretto.torch.local import LocalSteps
 from stretto.torch.optimizer import MODES, DistributedOptimizer
 from stretto.torch.parallel import DistributedDataParallel
 from stretto.torch.scattering import (allgather_object, alltoall, grouped_push_pull, join,
@@ -35,11 +36,11 @@ from stretto.torch.scattering import (allgather_object, alltoall, grouped_push_p
 __version__ = _core.__version__
 __all__ = [
     "Compression", "DistributedDataParallel", "DistributedOptimizer", "Error", "Group", "Handle",
-    "MODES", "allgather", "allgather_object", "alltoall", "barrier", "broadcast", "broadcast_",
-    "broadcast_object", "broadcast_optimizer_state", "broadcast_parameters", "elastic", "errors",
-    "grouped_push_pull", "init", "is_initialized", "join", "local_rank", "local_size", "pause",
-    "push_pull", "push_pull_", "push_pull_async", "rank", "reduce_scatter", "report", "resume",
-    "shutdown", "size", "suspend",
+    "LocalSteps", "MODES", "allgather", "allgather_object", "alltoall", "barrier", "broadcast",
+    "broadcast_", "broadcast_object", "broadcast_optimizer_state", "broadcast_parameters",
+    "elastic", "errors", "grouped_push_pull", "init", "is_initialized", "join", "local_rank",
+    "local_size", "pause", "push_pull", "push_pull_", "push_pull_async", "rank", "reduce_scatter",
+    "report", "resume", "shutdown", "size", "suspend",
 ]
 
 

@@ -22,19 +22,19 @@ def check(optimizer):
     if not isinstance(optimizer, torch.optim.Optimizer):
         raise TypeError(f"the optimizer is a {type(optimizer).__name__}, wanted one of torch.optim")
     if hasattr(optimizer, "_stretto_original"):
-        raise ValueError("this optimizer is a DistributedOptimizer already; wrap the one of "
-                         "torch.optim, once")
+        kind = getattr(optimizer, "_stretto_kind", "DistributedOptimizer")
+        raise ValueError(f"this optimizer is a {kind} already; wrap the one of torch.optim, once")
 
 
-def check_parameters(optimizer, known):
+def check_parameters(optimizer, known, kind="DistributedOptimizer"):
     """ValueError if it now trains a parameter that was not among those `known` when it was
-    wrapped: such a one would silently become another at every worker."""
+    wrapped, by that name: such a one would silently become another at every worker."""
     for index, group in enumerate(optimizer.param_groups):
         for place, parameter in enumerate(group["params"]):
             if parameter.requires_grad and parameter not in known:
                 raise ValueError(
                     f"parameter {place} of group {index}, of shape {list(parameter.shape)}, is "
-                    "trained now, and was not when DistributedOptimizer was called: it had "
+                    f"trained now, and was not when {kind} was called: it had "
                     "requires_grad=False or was not in the optimizer yet. Make a new optimizer "
                     "and wrap that")
 
