@@ -126,9 +126,10 @@ void AmongJob::check_left() {
   }
 }
 
-// And nobody else, such as who only waits for one of them.
+// And nobody else, such as who only waits for one of them; a link has two ends.
 bool AmongJob::names_the_lost(const Status& status) const {
-  if (!status.peer().empty() && !lost_.contains(status.peer())) return false;
+  const bool blames = status.code() != Code::kLinkBroken && !status.peer().empty();
+  if (blames && !lost_.contains(status.peer())) return false;
   return std::ranges::any_of(
       lost_, [&status](const auto& each) { return says(status, each.first); });
 }
