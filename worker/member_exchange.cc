@@ -114,6 +114,15 @@ void MemberExchange::on_fault(const Member& peer, const control::Fault& fault) {
   if (dooms_.size() < kMaxTensors) dooms_.try_emplace(fault.tensor, std::move(told));
 }
 
+// Who has a link says so over it, after its values.
+void MemberExchange::follow(const Roster& roster) {
+  if (std::exchange(followed_, roster.epoch) == roster.epoch) return;
+  for (const Member& member : roster.members) {
+    const bool left = member.role == Role::kWorker && member.left;
+    if (left && !left_.contains(member.node) && peers_.link_to(member.node) == 0) on_leave(member);
+  }
+}
+
 // Who has gone before it knew a tensor makes no round of it.
 void MemberExchange::on_leave(const Member& peer) {
   const Status why = Status(Code::kPeerLost, fmt::format("{} has left the job", peer.describe()))

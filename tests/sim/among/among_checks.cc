@@ -10,6 +10,7 @@ namespace stretto::sim {
 namespace {
 
 constexpr Duration kLostWithin = 12s;
+constexpr Duration kGatheredWithin = 16s;  // Who is missed before all have come.
 constexpr Duration kToldOfAnother = 1s;  // From when all have called to Mismatch at all.
 constexpr Duration kToldOfLeave = 3s;
 
@@ -138,7 +139,10 @@ bool AmongJob::names_the_lost(const Status& status) const {
 void AmongJob::check_outcomes() {
   Time due = Time::max();
   for (const auto& [name, at] : lost_) due = std::max(due == Time::max() ? at : due, at);
-  if (due != Time::max()) due += kLostWithin;
+  const bool gathered = std::ranges::all_of(processes_, [](const auto& process) {
+    return process->user == nullptr || process->user->joined();
+  });
+  if (due != Time::max()) due += gathered ? kLostWithin : kGatheredWithin;
   for (const auto& process : processes_) {
     const bool lives = process->alive && !lost_.contains(process->name);
     if (lives && process->over_at && *process->over_at > due) {

@@ -220,6 +220,16 @@ void AmongJob::lose(const AmongPlan::Strike& strike) {
   }
 }
 
+// Both ends have greeted: until then a reset is a member that went away.
+bool AmongJob::are_linked(const Process& one, const Process& other) {
+  const auto to = [](const Process& from, const Process& far) {
+    const NodeId node = far.worker->membership().node();
+    return from.worker->work().exchange().peers().link_to(node) != 0;
+  };
+  const bool among = one.worker != nullptr && other.worker != nullptr;
+  return !among || (to(one, other) && to(other, one));
+}
+
 // Mostly of a link between two workers. Once all are in the job: who gathers comes once.
 void AmongJob::break_a_link(const AmongPlan::Strike& strike) {
   const auto is_in = [](const auto& process) {
@@ -233,6 +243,7 @@ void AmongJob::break_a_link(const AmongPlan::Strike& strike) {
       among ? doors + random_.below(plan_.workers) : random_.below(doors);
   const Process& other = *processes_[at];
   if (&other == worker || !other.alive || other.agent->over()) return;
+  if (!are_linked(*worker, other)) return;
   const bool comes = random_.chance(0.5);
   const std::string& from = comes ? other.name : worker->name;
   const std::string& to = comes ? worker->name : other.name;

@@ -69,6 +69,7 @@ class AmongJob {
   Time next_strike() const;
   void strike();
   void lose(const AmongPlan::Strike& strike);
+  static bool are_linked(const Process& one, const Process& other);
   void break_a_link(const AmongPlan::Strike& strike);
   void end_dip();
   Process* some_worker();

@@ -81,7 +81,9 @@ Circle circle_from(Random& random, const AmongPlan& plan, std::size_t index) {
   constexpr Dtype kDtypes[] = {Dtype::kF32, Dtype::kF64, Dtype::kI64};
   spec.name = fmt::format("tensor{}", index);
   spec.dtype = kDtypes[random.below(3)];
-  spec.elements = elements_from(random, plan, spec.dtype, plan.workers);
+  // Of one without elements who is done with it may leave before others have declared it.
+  spec.elements = std::max<std::uint64_t>(
+      elements_from(random, plan, spec.dtype, plan.workers), 1);
   spec.options.bulk = random.chance(0.5);
   spec.options.update.rule = kRoundRules[random.below(5)];
   return circle;
