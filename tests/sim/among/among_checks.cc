@@ -38,27 +38,37 @@ void AmongJob::check_item(std::size_t item, Rank rank) {
   if (event.begun && !event.ended) {
     report("tickets end once", fmt::format("{}, item {} has never ended", name, item));
   }
-  if (event.end.ok() || may_fail(item, rank, event.end)) return;
+  if (event.end.ok() || may_fail(item, event)) return;
   report("no error without a cause", fmt::format("{}, item {}: {}", name, item, event.end.text()));
 }
 
-bool AmongJob::may_fail(std::size_t item, Rank, const Status& why) const {
+// Its program was done by then, at times because all its calls failed.
+bool AmongJob::names_who_left(const AmongEvent& event) const {
+  return event.end.code() == Code::kPeerLost &&
+         std::ranges::any_of(board_.left, [&event](const auto& left) {
+           return left.second <= *event.ended &&
+                  says(event.end, fmt::format("worker {} has left", left.first));
+         });
+}
+
+bool AmongJob::may_fail(std::size_t item, const AmongEvent& event) const {
+  const Status& why = event.end;
   if (!lost_.empty()) return names_the_lost(why);
   const std::size_t circle = plan_.items[item].circle;
   if (plan_.odd) {
     const bool same = circle == plan_.items[plan_.odd->item].circle;
     const bool begun = board_.events[plan_.odd->item][plan_.odd->rank].begun.has_value();
-    return same && begun && why.code() == Code::kMismatch;
+    return same && begun && (why.code() == Code::kMismatch || names_who_left(event));
   }
   if (!plan_.leave) return false;
   // Of what is wanted of who has left, and what is made by a group that wants it.
   const Circle& all = plan_.circles[circle];
   const bool is_in = all.place_of(plan_.leave->rank) < all.size();
-  if (!is_in || !says(why, fmt::format("worker {} has left", plan_.leave->rank))) return false;
+  if (!is_in || !names_who_left(event)) return false;
   for (std::size_t other = plan_.leave->before; other < plan_.items.size(); ++other) {
     if (plan_.items[other].circle != circle || !plan_.concerns(other, plan_.leave->rank)) continue;
     if (std::ranges::any_of(board_.events[other],
-                            [](const AmongEvent& event) { return event.begun.has_value(); })) {
+                            [](const AmongEvent& each) { return each.begun.has_value(); })) {
       return true;
     }
   }

@@ -77,7 +77,8 @@ class AmongJob {
   // What must hold at the end (among_checks.cc).
   void check_end();
   void check_item(std::size_t item, Rank rank);
-  bool may_fail(std::size_t item, Rank rank, const Status& why) const;
+  bool may_fail(std::size_t item, const AmongEvent& event) const;
+  bool names_who_left(const AmongEvent& event) const;
   void check_odd();
   void check_left();
   void check_outcomes();

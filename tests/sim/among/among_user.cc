@@ -58,6 +58,7 @@ void AmongUser::act() {
     if (!head || goes) {
       if (in_flight() > 0) return;
       leaving_ = true;
+      board_.left[rank_] = board_.clock.now();
       return node_.leave([this](const Status& status) { outcome_ = status; });
     }
     const std::optional<std::size_t> ahead = random_.chance(0.2) ? one_ahead(*head) : std::nullopt;

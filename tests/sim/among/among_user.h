@@ -36,6 +36,7 @@ struct AmongBoard {
   std::vector<std::map<Rank, std::vector<std::byte>>> values;
   std::map<std::uint32_t, std::size_t> circles;  ///< By the number of a tensor.
   std::size_t begun = 0;
+  std::map<Rank, Time> left;  ///< Since when who leaves has been at it.
 };
 
 /// Thread: the simulation's.
