@@ -132,7 +132,7 @@ TEST(CallPlan, SmallCallsAreHeardOfByTheFirstMember) {
       const CallPlan plan = *plan_of(call, trees, 2, kBytesOfPart);
       return plan.parts.back().key == wire::GroupFrame::key_part(kMostGroupPlaces, 0);
     };
-    EXPECT_TRUE(meets(0) && meets(1) && meets(4 * kBytesOfPart)) << name_of(exchange);
+    EXPECT_TRUE(meets(0) && meets(1) && meets(3 * kBytesOfPart)) << name_of(exchange);
     EXPECT_FALSE(meets(5 * kBytesOfPart)) << name_of(exchange);
   }
 }
