@@ -140,9 +140,8 @@ void MemberExchange::on_leave(const Member& peer) {
 void MemberExchange::leave() {
   for (const auto& [id, known] : members_) {
     if (!tensors_.find(id)->failed.ok()) continue;
-    const Status why{Code::kPeerLost,
-                     fmt::format("worker {} has left the job",
-                                 known.members.ranks[known.members.self])};
+    const Status why{Code::kPeerLost, fmt::format("worker {} has left the job",
+                                                  known.members.ranks[known.members.self])};
     tell(known, control::Fault{.why = why, .tensor = id, .round = known.first_open()});
   }
   peers_.tell_all(control::Leave{});

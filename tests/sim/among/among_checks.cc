@@ -11,7 +11,7 @@ namespace {
 
 constexpr Duration kLostWithin = 12s;
 constexpr Duration kGatheredWithin = 16s;  // Who is missed before all have come.
-constexpr Duration kToldOfAnother = 1s;  // From when all have called to Mismatch at all.
+constexpr Duration kToldOfAnother = 1s;    // From when all have called to Mismatch at all.
 constexpr Duration kToldOfLeave = 3s;
 
 bool says(const Status& status, const std::string& words) {
@@ -91,8 +91,8 @@ void AmongJob::check_odd() {
   const AmongPlan::Odd& odd = *plan_.odd;
   const std::string one = plan_.items[odd.item].call.describe();
   const std::string other = odd.instead.call.describe();
-  const Time due = all_begun(odd.item) == Time::max() ? Time::max()
-                                                      : all_begun(odd.item) + kToldOfAnother;
+  const Time due =
+      all_begun(odd.item) == Time::max() ? Time::max() : all_begun(odd.item) + kToldOfAnother;
   for (Rank rank = 0; rank < plan_.workers; ++rank) {
     if (!plan_.concerns(odd.item, rank)) continue;
     const AmongEvent& event = board_.events[odd.item][rank];
@@ -100,8 +100,8 @@ void AmongJob::check_odd() {
       report("members that disagree are told", fmt::format("worker {} has not called", rank));
       return;
     }
-    const bool told = event.end.code() == Code::kMismatch && says(event.end, one) &&
-                      says(event.end, other);
+    const bool told =
+        event.end.code() == Code::kMismatch && says(event.end, one) && says(event.end, other);
     if (told && *event.ended <= due) continue;
     report("members that disagree are told",
            fmt::format("worker {}, item {}: wanted {} and {} at {:.3f} ms, found {} at {:.3f} ms",
@@ -129,10 +129,9 @@ void AmongJob::check_left() {
       if (rank == plan_.leave->rank || !waits || !plan_.concerns(item, rank)) continue;
       const Time due = std::max(left, *event.begun) + kToldOfLeave;
       if (!event.end.ok() && *event.ended <= due) continue;
-      report("who left is missed",
-             fmt::format("worker {}, item {}: {} at {:.3f} ms", rank, item,
-                         event.end.ok() ? "ok" : event.end.text(),
-                         seconds(*event.ended - began_) * 1e3));
+      report("who left is missed", fmt::format("worker {}, item {}: {} at {:.3f} ms", rank, item,
+                                               event.end.ok() ? "ok" : event.end.text(),
+                                               seconds(*event.ended - began_) * 1e3));
     }
   }
 }
@@ -141,8 +140,8 @@ void AmongJob::check_left() {
 bool AmongJob::names_the_lost(const Status& status) const {
   const bool blames = status.code() != Code::kLinkBroken && !status.peer().empty();
   if (blames && !lost_.contains(status.peer())) return false;
-  return std::ranges::any_of(
-      lost_, [&status](const auto& each) { return says(status, each.first); });
+  return std::ranges::any_of(lost_,
+                             [&status](const auto& each) { return says(status, each.first); });
 }
 
 // Survivors end in order, or in time and with who was lost.
@@ -156,9 +155,8 @@ void AmongJob::check_outcomes() {
   for (const auto& process : processes_) {
     const bool lives = process->alive && !lost_.contains(process->name);
     if (lives && process->over_at && *process->over_at > due) {
-      report("who is left ends in time",
-             fmt::format("{} at {:.3f} ms", process->name,
-                         seconds(*process->over_at - began_) * 1e3));
+      report("who is left ends in time", fmt::format("{} at {:.3f} ms", process->name,
+                                                     seconds(*process->over_at - began_) * 1e3));
     }
     if (process->user == nullptr || !process->alive || lost_.contains(process->name)) continue;
     const std::optional<Status>& outcome = process->user->outcome();
@@ -167,8 +165,8 @@ void AmongJob::check_outcomes() {
     } else if (!outcome->ok() && lost_.empty()) {
       report("no error without a cause", fmt::format("{}: {}", process->name, outcome->text()));
     } else if (!outcome->ok() && !names_the_lost(*outcome)) {
-      report("errors name the cause", fmt::format("{}: {} (peer {})", process->name,
-                                                  outcome->text(), outcome->peer()));
+      report("errors name the cause",
+             fmt::format("{}: {} (peer {})", process->name, outcome->text(), outcome->peer()));
     }
   }
 }
@@ -211,8 +209,8 @@ void AmongJob::check_bytes() {
     }
     const auto [least, most] = board_.oracle.traffic_of_all(item);
     if (what.sends() || (all >= least && all <= most)) continue;
-    report("bytes are what the call wants", fmt::format("item {}: {} bytes in all, wanted {} to {}",
-                                                        item, all, least, most));
+    report("bytes are what the call wants",
+           fmt::format("item {}: {} bytes in all, wanted {} to {}", item, all, least, most));
   }
   for (std::size_t circle = 0; circle < sends.size(); ++circle) {
     Traffic& found = carried_[{circle, 0}];

@@ -87,11 +87,11 @@ void AmongJob::add_worker(Rank rank) {
 // ---- bytes between workers
 
 void AmongJob::watch_bytes() {
-  network_.set_tamper([this](const std::string& from, const std::string& to,
-                             const wire::Header& header) {
-    if (from.starts_with("worker") && to.starts_with("worker")) note_frame(from, to, header);
-    return 1;
-  });
+  network_.set_tamper(
+      [this](const std::string& from, const std::string& to, const wire::Header& header) {
+        if (from.starts_with("worker") && to.starts_with("worker")) note_frame(from, to, header);
+        return 1;
+      });
 }
 
 void AmongJob::note_frame(const std::string& from, const std::string& to,
@@ -131,9 +131,8 @@ std::optional<Violation> AmongJob::run() {
 }
 
 bool AmongJob::over() const {
-  return std::ranges::all_of(processes_, [](const auto& process) {
-    return !process->alive || process->agent->over();
-  });
+  return std::ranges::all_of(
+      processes_, [](const auto& process) { return !process->alive || process->agent->over(); });
 }
 
 bool AmongJob::step_one() {
@@ -239,8 +238,7 @@ void AmongJob::break_a_link(const AmongPlan::Strike& strike) {
   if (worker == nullptr || !std::ranges::all_of(processes_, is_in)) return;
   const std::size_t doors = processes_.size() - plan_.workers;
   const bool among = random_.chance(0.8);
-  const std::size_t at =
-      among ? doors + random_.below(plan_.workers) : random_.below(doors);
+  const std::size_t at = among ? doors + random_.below(plan_.workers) : random_.below(doors);
   const Process& other = *processes_[at];
   if (&other == worker || !other.alive || other.agent->over()) return;
   if (!are_linked(*worker, other)) return;
@@ -293,8 +291,7 @@ std::string AmongJob::describe() const {
     for (Rank rank = 0; rank < plan_.workers; ++rank) {
       const AmongEvent& event = board_.events[item][rank];
       if (!event.begun) continue;
-      text += fmt::format(
-          "; {} {:.3f}", rank, seconds(*event.begun - began_) * 1e3);
+      text += fmt::format("; {} {:.3f}", rank, seconds(*event.begun - began_) * 1e3);
       if (event.ended) text += fmt::format(" to {:.3f}", seconds(*event.ended - began_) * 1e3);
       if (!event.end.ok()) text += " " + event.end.text();
     }

@@ -95,7 +95,7 @@ class AmongJob {
   AmongBoard board_{clock_, plan_};
   std::vector<std::unique_ptr<Process>> processes_;
   std::size_t struck_ = 0;
-  std::optional<Time> armed_;      // Since when enough has been begun for the next strike.
+  std::optional<Time> armed_;  // Since when enough has been begun for the next strike.
   std::map<std::string, Time> lost_;
   std::optional<Dip> dip_;
   /// Bytes of a call, by circle and number; of all sends together, number 0.

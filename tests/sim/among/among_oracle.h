@@ -38,7 +38,9 @@ class AmongOracle {
   std::pair<std::uint64_t, std::uint64_t> traffic_of_all(std::size_t item) const;
 
  private:
-  const Circle& circle_of(std::size_t item) const { return plan_.circles[plan_.items[item].circle]; }
+  const Circle& circle_of(std::size_t item) const {
+    return plan_.circles[plan_.items[item].circle];
+  }
   double number(std::size_t item, std::uint32_t giver, std::uint64_t element) const;
   double reduced(std::size_t item, std::uint64_t element) const;
   double wanted(std::size_t item, std::uint32_t place, std::uint64_t element) const;

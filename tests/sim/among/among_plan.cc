@@ -82,8 +82,7 @@ Circle circle_from(Random& random, const AmongPlan& plan, std::size_t index) {
   spec.name = fmt::format("tensor{}", index);
   spec.dtype = kDtypes[random.below(3)];
   // Of one without elements who is done with it may leave before others have declared it.
-  spec.elements = std::max<std::uint64_t>(
-      elements_from(random, plan, spec.dtype, plan.workers), 1);
+  spec.elements = std::max<std::uint64_t>(elements_from(random, plan, spec.dtype, plan.workers), 1);
   spec.options.bulk = random.chance(0.5);
   spec.options.update.rule = kRoundRules[random.below(5)];
   return circle;
@@ -112,7 +111,8 @@ AmongItem call_from(Random& random, const AmongPlan& plan, std::size_t index) {
   item.call.elements = elements_from(random, plan, item.call.dtype, members);
   if (kind == CallKind::kBarrier) item.call.elements = 0;
   if (kind == CallKind::kSend) {
-    item.peer = static_cast<std::uint32_t>((item.call.root + 1 + random.below(members - 1)) % members);
+    item.peer =
+        static_cast<std::uint32_t>((item.call.root + 1 + random.below(members - 1)) % members);
     item.tag = random.below(3);
     return item;
   }
@@ -128,7 +128,8 @@ AmongItem unlike(Random& random, const AmongPlan& plan, const AmongItem& item) {
     other.call.elements = item.call.elements + 1 + random.below(300);
     return other;
   }
-  const bool rooted = item.call.kind == CallKind::kReduce || item.call.kind == CallKind::kBroadcast ||
+  const bool rooted = item.call.kind == CallKind::kReduce ||
+                      item.call.kind == CallKind::kBroadcast ||
                       item.call.kind == CallKind::kGather || item.call.kind == CallKind::kScatter;
   switch (random.below(4)) {
     case 0:

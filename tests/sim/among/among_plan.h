@@ -36,7 +36,9 @@ struct AmongItem {
 
   bool sends() const { return !founds && call.kind == CallKind::kSend; }
   /// The number in its circle takes part.
-  bool concerns(std::uint32_t place) const { return !sends() || place == call.root || place == peer; }
+  bool concerns(std::uint32_t place) const {
+    return !sends() || place == call.root || place == peer;
+  }
 };
 
 /// What goes wrong. The first four end the job for some.

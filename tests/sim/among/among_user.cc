@@ -53,8 +53,8 @@ void AmongUser::act() {
   steer();
   while (random_.chance(0.7)) {
     const std::optional<std::size_t> head = next();
-    const bool goes = plan_.leave && plan_.leave->rank == rank_ &&
-                      (!head || *head >= plan_.leave->before);
+    const bool goes =
+        plan_.leave && plan_.leave->rank == rank_ && (!head || *head >= plan_.leave->before);
     if (!head || goes) {
       if (in_flight() > 0) return;
       leaving_ = true;
@@ -195,10 +195,8 @@ void AmongUser::start(std::size_t item, const LentPtr& lent) {
   MemberCall call;
   if (!founds) {
     lend(what, item, *lent);
-    call = {.call = what.call,
-            .source = operation.source,
-            .target = operation.target,
-            .tag = what.tag};
+    call = {
+        .call = what.call, .source = operation.source, .target = operation.target, .tag = what.tag};
     if (what.sends()) call.peer = what.peer;
   }
   if (what.unlike && !founds) {
@@ -263,9 +261,9 @@ void AmongUser::look_at(const Lent& lent) {
   const std::vector<std::byte> value(lent.wanted.begin(), lent.wanted.end());
   if (goes_to_all(plan_.items[item].call.kind) && !values.empty() &&
       values.begin()->second != value) {
-    board_.report("all members have the same bytes",
-                  fmt::format("worker {} and worker {}, item {}", rank_, values.begin()->first,
-                              item));
+    board_.report(
+        "all members have the same bytes",
+        fmt::format("worker {} and worker {}, item {}", rank_, values.begin()->first, item));
   }
   values[rank_] = value;
 }
@@ -293,9 +291,9 @@ void AmongUser::steer() {
 
 std::string AmongUser::describe() const {
   const auto left = std::ranges::count(begun_, false);
-  std::string text = fmt::format("worker {}: {} of {} to begin, {} in flight{}{}", rank_, left,
-                                 begun_.size(), in_flight(), joined_ ? "" : ", not joined",
-                                 leaving_ ? ", leaving" : "");
+  std::string text =
+      fmt::format("worker {}: {} of {} to begin, {} in flight{}{}", rank_, left, begun_.size(),
+                  in_flight(), joined_ ? "" : ", not joined", leaving_ ? ", leaving" : "");
   for (const LentPtr& each : in_flight_) text += fmt::format(", item {}", each->item);
   if (outcome_) text += fmt::format(", ended with {}", outcome_->text());
   return text;

@@ -85,9 +85,9 @@ class AmongUser {
   WorkerNode& node_;
   AmongBoard& board_;
   Random random_;
-  std::vector<bool> begun_;                  // By item; so are those that do not concern it.
-  std::vector<std::optional<Tensor>> known_; // By circle.
-  std::vector<bool> ready_;                  // The same: calls may be made.
+  std::vector<bool> begun_;                   // By item; so are those that do not concern it.
+  std::vector<std::optional<Tensor>> known_;  // By circle.
+  std::vector<bool> ready_;                   // The same: calls may be made.
   std::vector<LentPtr> in_flight_;
   std::size_t founding_ = 0;
   bool joined_ = false;
