@@ -19,14 +19,14 @@ class LinkTable {
   template <typename... Arguments>
   void add(LinkId link, Arguments&&... arguments) {
     all_.try_emplace(link, std::forward<Arguments>(arguments)...);
-    last_ = 0;
+    forget_last();
   }
   void remove(LinkId link) {
     all_.erase(link);
-    last_ = 0;
+    forget_last();
   }
 
-  /// Null if there is none.
+  /// Null if there is none, as for 0, which is no link.
   T* find(LinkId link) {
     if (link != last_) search(link);
     return found_;
@@ -47,6 +47,10 @@ class LinkTable {
   auto end() const { return all_.end(); }
 
  private:
+  void forget_last() const {
+    last_ = 0;
+    found_ = nullptr;
+  }
   void search(LinkId link) const {
     const auto found = all_.find(link);
     found_ = found == all_.end() ? nullptr : &found->second;
@@ -54,7 +58,7 @@ class LinkTable {
   }
 
   mutable std::unordered_map<LinkId, T> all_;
-  mutable LinkId last_ = 0;  // 0 is no link.
+  mutable LinkId last_ = 0;
   mutable T* found_ = nullptr;
 };
 
