@@ -258,6 +258,21 @@ def workers():
     yield "no-roster", b"\2" + bytes([9, 0, 0, 4, WAIT])
 
 
+def group(exchange=0, *, ranks=0, ordered=0):
+    return bytes([16, ranks, 0, ordered, exchange, WAIT])
+
+
+def member_call(kind, *, root=0, elements=0, more=b""):
+    return bytes([17, 0, kind - 1, 0, 0, root, elements]) + more + bytes([0, WAIT])
+
+
+def call_frame(other, kind, *, up=True, number=2, root=0, elements=0, block=0, absent=False):
+    size = 0 if absent else min(64, 4 * (16, 1, 0, 40)[elements])
+    return (bytes([20, other, 0, kind - 1, 0, 0, root, elements, up, 0, 0, number - 1, 0,
+                   absent, block, 0, 0, 0, 0]) + bytes([0, 0, 128, 63] * 16)[:size]
+            + bytes([0, WAIT]))
+
+
 def amongs():
     """What the other workers do not do honestly (a mask), then actions."""
 
@@ -277,18 +292,6 @@ def amongs():
 
     def word(other, tensor, which, *more):
         return bytes([12, other, 0, 0, tensor, which, *more, WAIT])
-
-    def group(exchange=0, *, ranks=0, ordered=0):
-        return bytes([16, ranks, 0, ordered, exchange, WAIT])
-
-    def member_call(kind, *, root=0, elements=0, more=b""):
-        return bytes([17, 0, kind - 1, 0, 0, root, elements]) + more + bytes([0, WAIT])
-
-    def call_frame(other, kind, *, up=True, number=2, root=0, elements=0, block=0, absent=False):
-        size = 0 if absent else min(64, 4 * (16, 1, 0, 40)[elements])
-        return (bytes([20, other, 0, kind - 1, 0, 0, root, elements, up, 0, 0, number - 1, 0,
-                       absent, block, 0, 0, 0, 0]) + bytes([0, 0, 128, 63] * 16)[:size]
-                + bytes([0, WAIT]))
 
     both = frame(0) + frame(1)
     answers = answer(0) + answer(1)
