@@ -113,6 +113,10 @@ class CallPlanner {
     if (too_many_) return;
     const std::vector<std::uint16_t> dealt =
         strategy.deal((target.size() + bytes_of_part - 1) / bytes_of_part);
+    // With a tree of each class every member is a leaf somewhere, and its call is heard of. With
+    // few parts one that is above others may wait for them, and they elsewhere for it.
+    meets_ = dealt.size() >= strategy.classes().size() ||
+             (!dealt.empty() && is_star_of_first(strategy.classes()[dealt.front()].tree));
     cut(target.size(), bytes_of_part, [&](std::size_t index, std::size_t from, std::size_t bytes) {
       push(0, index, strategy.classes()[dealt[index]].tree, kNobody, piece(source, from, bytes),
            piece(target, from, bytes));
@@ -143,7 +147,7 @@ class CallPlanner {
     const bool by_pairs = kind == CallKind::kAllToAll || kind == CallKind::kSend;
     const bool one_root =
         kind == CallKind::kReduce || kind == CallKind::kGather || kind == CallKind::kScatter;
-    if (one_root || (plan_.parts.empty() && !by_pairs)) agree();
+    if (one_root || !meets_ || (plan_.parts.empty() && !by_pairs)) agree();
     if (too_many_) {
       return Status(Code::kInvalidArgument,
                     fmt::format("{} is more than 2^{} parts of {} bytes; divide it, or raise "
@@ -160,6 +164,9 @@ class CallPlanner {
   // All hear of the first member's call, and that one of all others': of calls whose parts would
   // leave some who disagree waiting for one another.
   void agree() { push(kMostGroupPlaces, 0, trees_.star(0), kNobody, {}, {}); }
+  bool is_star_of_first(const Tree& tree) const {
+    return tree.node(0).children.size() + 1 == trees_.members();
+  }
   template <typename Byte>
   static std::span<Byte> piece(std::span<Byte> whole, std::size_t from, std::size_t bytes) {
     return whole.empty() ? whole : whole.subspan(from, bytes);
@@ -195,6 +202,7 @@ class CallPlanner {
   std::uint64_t call_bits_ = call_.call.packed();
   CallPlan plan_;
   bool too_many_ = false;
+  bool meets_ = true;  // Members that disagree hear of one another by the parts that there are.
 };
 
 /// One member's block of memory that has a block for each.

@@ -26,13 +26,14 @@ class Lingering {
   bool empty() const { return waiting_.empty(); }
   /// When to look again, at the latest; the end of the last lease wakes the loop.
   Time next_due() const { return empty() ? Time::max() : next_check_; }
-  /// Memory has been held for so long that only closing links can free it.
+  /// Memory has been held for so long that only closing links can free it. That of an operation
+  /// that went well may be until its deadline, and a little longer.
   bool stuck(Time now) const;
 
  private:
   struct Waiting {
     Ended ended;
-    Time since;
+    Time since;  // It should be free.
   };
   std::vector<Waiting> waiting_;
   Time next_check_;

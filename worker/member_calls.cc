@@ -25,7 +25,8 @@ Status MemberCalls::refusal(const MemberTensor& known, const MemberCall& call) {
   if (call.call.kind != CallKind::kSend) return {};
   const Place other = call.call.root == known.members.self ? call.peer : call.call.root;
   if (!known.group->gone.contains(other)) return {};
-  return {Code::kPeerLost, fmt::format("member {} has left the job", other)};
+  const std::string who = fmt::format("worker {}", known.members.ranks[other]);
+  return Status(Code::kPeerLost, fmt::format("{} has left the job", who)).with_peer(who);
 }
 
 std::string MemberCalls::missing(const MemberTensor& known, const Operation& operation) {
@@ -240,6 +241,7 @@ void MemberCalls::on_up(const At& at, const OpenCallPtr& call, CallPart& part,
       part.reduction.partial(from, below, absent ? Given::kNothing : Given::kSum);
   if (!effects.ok()) return fail(at, from, effects.status());
   carry_out(at, call, part, *effects);
+  for (CallPart::Kept& kept : part.kept) kept.payload = to_keep(std::move(kept.payload));
 }
 
 void MemberCalls::on_down(const At& at, const OpenCallPtr& call, CallPart& part,

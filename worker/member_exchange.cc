@@ -119,6 +119,15 @@ void MemberExchange::on_fault(const Member& peer, const control::Fault& fault) {
   if (dooms_.size() < kMaxTensors) dooms_.try_emplace(fault.tensor, std::move(told));
 }
 
+// Who has a link says so over it, after its values.
+void MemberExchange::follow(const Roster& roster) {
+  if (std::exchange(followed_, roster.epoch) == roster.epoch) return;
+  for (const Member& member : roster.members) {
+    const bool left = member.role == Role::kWorker && member.left;
+    if (left && !left_.contains(member.node) && peers_.link_to(member.node) == 0) on_leave(member);
+  }
+}
+
 // Who has gone before it knew a tensor makes no round of it.
 void MemberExchange::on_leave(const Member& peer) {
   const Status why = Status(Code::kPeerLost, fmt::format("{} has left the job", peer.describe()))
@@ -136,8 +145,8 @@ void MemberExchange::on_leave(const Member& peer) {
 void MemberExchange::leave() {
   for (const auto& [id, known] : members_) {
     if (!tensors_.find(id)->failed.ok()) continue;
-    const Status why{Code::kPeerLost,
-                     fmt::format("worker {} has left the job", known.members.self)};
+    const Status why{Code::kPeerLost, fmt::format("worker {} has left the job",
+                                                  known.members.ranks[known.members.self])};
     tell(known, control::Fault{.why = why, .tensor = id, .round = known.first_open()});
   }
   peers_.tell_all(control::Leave{});

@@ -40,6 +40,8 @@ class MemberExchange final : public ExchangeWay {
   std::span<std::byte> landing(LinkId link, const wire::Header& header);
   /// A word of a worker to whom there is a link.
   void on_control(LinkId link, const Member& peer, const control::Message& message);
+  /// Who has left before there was a link to it is known by the roster alone.
+  void follow(const Roster& roster);
   /// This worker makes no rounds any more: the others hear which ones there will not be.
   void leave();
 
@@ -75,6 +77,7 @@ class MemberExchange final : public ExchangeWay {
   std::map<std::uint32_t, std::set<NodeId>> known_to_;       // Tensors that are not known here yet,
   std::map<std::uint32_t, MemberTensor::Doom> dooms_;        // and what is said of them.
   std::map<NodeId, Status> left_;
+  std::uint32_t followed_ = 0;  // The epoch of the roster that was looked at last.
 };
 
 }  // namespace stretto

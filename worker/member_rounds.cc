@@ -171,7 +171,13 @@ Status MemberRounds::check_call(const At& at, Place from, const wire::UpFrame& u
                       at.known.members.self, call_of(own.broadcasts(), root))};
 }
 
+// What cannot be added yet is kept.
 void MemberRounds::on_up(const At& at, Place from, const wire::UpFrame& up, Buffer payload) {
+  take_up(at, from, up, std::move(payload));
+  for (MemberPart::Kept& kept : at.state().kept) kept.payload = to_keep(std::move(kept.payload));
+}
+
+void MemberRounds::take_up(const At& at, Place from, const wire::UpFrame& up, Buffer payload) {
   MemberPart& state = at.state();
   const auto& children = state.rounds.reduction().node().children;
   const auto child = std::ranges::find(children, from);

@@ -46,6 +46,7 @@ class MemberRounds {
  private:
   void take_kept(const At& at);
   void on_up(const At& at, Place from, const wire::UpFrame& up, Buffer payload);
+  void take_up(const At& at, Place from, const wire::UpFrame& up, Buffer payload);
   void on_down(const At& at, Place from, const Buffer& payload);
   static Status check_call(const At& at, Place from, const wire::UpFrame& up);
   void carry_out(const At& at, const collective::Effects& effects);

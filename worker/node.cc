@@ -70,6 +70,7 @@ void WorkerNode::go_if_free() {
   // Values that others wait for may be on the way to them, and go with the links.
   Exchanges& exchange = work_.exchange();
   const Time now = clock_.now();
+  if (!farewell_until_ && !exchange.peers().have_sent_all()) return;
   if (!farewell_until_) {
     exchange.members().leave();
     farewell_until_ = now + kFarewell;

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <span>
 
+#include "common/buffer.h"
 #include "ops/sum.h"
 #include "stretto/tensor.h"
 
@@ -14,6 +15,10 @@ namespace stretto {
 
 /// What a round of a tensor makes of two contributions.
 ops::ReduceOp reduction_of(Rule rule);
+
+/// The same bytes for longer than the call that brought them: a copy of what is lent for that call
+/// only. Thread: any.
+Buffer to_keep(Buffer payload);
 
 /// Thread: loop.
 class PartSum {

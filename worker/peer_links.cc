@@ -178,6 +178,12 @@ LinkId PeerLinks::link_to(NodeId node) const {
   return known == peers_.end() || !known->second.open ? 0 : known->second.link;
 }
 
+bool PeerLinks::have_sent_all() const {
+  return std::ranges::all_of(peers_, [this](const auto& each) {
+    return !each.second.open || van_.queue().waiting(each.second.link) == 0;
+  });
+}
+
 bool PeerLinks::have_heard_all() const {
   return std::ranges::all_of(peers_, [this](const auto& each) {
     return !each.second.open || van_.links().has_heard_all(each.second.link);

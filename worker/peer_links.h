@@ -47,6 +47,8 @@ class PeerLinks {
   const Member* find(LinkId link) const;
   /// The link to this worker; 0 if it is not open.
   LinkId link_to(NodeId node) const;
+  /// Nothing waits to be sent to them: what leaves goes ahead of values without bytes.
+  bool have_sent_all() const;
   /// Those whose links are open have heard all that was said to them.
   bool have_heard_all() const;
   /// Those whose links are open hear it.

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A real worker in virtual time that exchanges tensors with two other workers, who say what the
-// input says; its scheduler and its shard are honest. Whatever the workers do, everything that the
-// user began ends once and in time, and the user's memory is touched by nobody after that.
+// A real worker in virtual time that exchanges tensors with two other workers, and makes calls of
+// groups with them, who say what the input says; its scheduler and its shard are honest. Whatever
+// the workers do, everything that the user began ends once and in time, and the user's memory is
+// touched by nobody after that.
 // Input: how honestly the workers greet, then actions (docs in tests/fuzz/make_corpus.py).
 #include <fmt/format.h>
 
@@ -12,6 +13,7 @@
 #include "tests/fuzz/messages.h"
 #include "van/frame_views.h"
 #include "van/greeting.h"
+#include "worker/call_plan.h"
 
 namespace stretto::fuzz {
 namespace {
@@ -69,7 +71,11 @@ class HostileWorkers {
   void act();
   void user_declares();
   void user_begins();
+  void user_makes_group();
+  void user_calls();
+  GroupCall call_from_input();
   void send_frame();
+  void send_group_frame();
   void answer_frame();
   void send_word();
   void break_something();
@@ -85,6 +91,13 @@ class HostileWorkers {
   WorkerNode* worker_;
   int begun_ = 0;  // Calls with a callback,
   int ended_ = 0;  // and callbacks.
+  /// A group that the user has made.
+  struct MadeGroup {
+    Tensor tensor;
+    std::uint32_t members = 1;
+    std::uint32_t self = 0;
+  };
+  std::vector<MadeGroup> groups_;
   std::vector<Tensor> tensors_;
   std::vector<TensorSpec> specs_;  // By number, from 1.
   std::vector<std::shared_ptr<Outcome>> outcomes_;
@@ -168,7 +181,21 @@ void HostileWorkers::run() {
 }
 
 void HostileWorkers::act() {
-  switch (input_.below(16)) {
+  switch (input_.below(24)) {
+    case 16:
+      user_makes_group();
+      break;
+    case 17:
+    case 18:
+    case 19:
+      user_calls();
+      break;
+    case 20:
+    case 21:
+    case 22:
+    case 23:
+      send_group_frame();
+      break;
     case 0:
     case 1:
       user_declares();
@@ -232,6 +259,93 @@ void HostileWorkers::user_begins() {
   outcomes_.push_back(begin(*worker_, kKinds[input_.below(std::size(kKinds))], tensor, 1));
 }
 
+// Of all three, of ours and one other, or of ours alone. As Group::of, the first call is a barrier.
+void HostileWorkers::user_makes_group() {
+  constexpr Rank kOurs = kOurNode - kFirstNode;
+  const std::vector<std::vector<Rank>> kinds = {{0, 1, 2}, {0, 1}, {1, 2}, {1}};
+  const std::vector<Rank> ranks = kinds[input_.below(kinds.size())];
+  const TensorSpec spec{.name = fmt::format("group {} of {}", input_.below(2), ranks.size()),
+                        .dtype = Dtype::kU8,
+                        .elements = 0,
+                        .options = {.deterministic = input_.flag(),
+                                    .exchange = static_cast<Exchange>(1 + input_.below(4))}};
+  if (!worker_->joined()) return;
+  ++begun_;
+  worker_->work().declare(
+      spec,
+      [this, ranks](const Result<Tensor>& tensor) {
+        ++ended_;
+        if (!tensor.ok()) return;
+        const auto self = std::ranges::find(ranks, kOurs) - ranks.begin();
+        groups_.push_back({.tensor = *tensor,
+                           .members = static_cast<std::uint32_t>(ranks.size()),
+                           .self = static_cast<std::uint32_t>(self)});
+        outcomes_.push_back(begin_call(*worker_, *tensor, {}, 0, 0));
+      },
+      ranks);
+}
+
+// One of few, so that what members call meets, and at times agrees.
+GroupCall HostileWorkers::call_from_input() {
+  constexpr std::uint64_t kCounts[] = {16, 1, 0, 40};
+  constexpr Dtype kDtypes[] = {Dtype::kF32, Dtype::kU8};
+  GroupCall call;
+  call.kind = static_cast<CallKind>(1 + input_.below(10));
+  call.op = input_.rarely(4) ? static_cast<ReduceOp>(input_.below(8)) : ReduceOp::kSum;
+  call.dtype = kDtypes[input_.rarely(8) ? 1 : 0];
+  call.root = static_cast<std::uint32_t>(input_.below(4));
+  call.elements = kCounts[input_.below(std::size(kCounts))];
+  return call;
+}
+
+// Memory of the right size but now and then.
+void HostileWorkers::user_calls() {
+  if (groups_.empty()) return;
+  const MadeGroup& group = groups_[groups_.size() - 1 - input_.below(groups_.size())];
+  MemberCall call{.call = call_from_input()};
+  const GroupCall& what = call.call;
+  const std::uint64_t one = what.bytes();
+  const std::uint64_t all = one * group.members;
+  const bool at_root = what.root == group.self;
+  std::uint64_t source = one;
+  std::uint64_t target = one;
+  switch (what.kind) {
+    case CallKind::kBarrier:
+      source = target = 0;
+      break;
+    case CallKind::kReduce:
+      target = at_root ? one : 0;
+      break;
+    case CallKind::kBroadcast:
+      source = at_root ? one : 0;
+      break;
+    case CallKind::kAllGather:
+      target = all;
+      break;
+    case CallKind::kGather:
+      target = at_root ? all : 0;
+      break;
+    case CallKind::kScatter:
+      source = at_root ? all : 0;
+      break;
+    case CallKind::kReduceScatter:
+      source = all;
+      break;
+    case CallKind::kAllToAll:
+      source = target = all;
+      break;
+    case CallKind::kSend:
+      call.peer = at_root ? static_cast<std::uint32_t>(input_.below(4)) : group.self;
+      call.tag = input_.below(2);
+      (at_root ? target : source) = 0;
+      break;
+    default:
+      break;
+  }
+  if (input_.rarely(16)) source += 4;
+  outcomes_.push_back(begin_call(*worker_, group.tensor, std::move(call), source, target));
+}
+
 Peer::Line* HostileWorkers::line_from_input() {
   chosen_ = others_[input_.below(others_.size())]->peer.get();
   return chosen_->line_from(input_);
@@ -256,6 +370,26 @@ void HostileWorkers::send_frame() {
   chosen_->send_bent(*line, header, input_.payload(size), input_);
 }
 
+// Of a call that the user may have begun, or may yet begin.
+void HostileWorkers::send_group_frame() {
+  Peer::Line* line = line_from_input();
+  if (line == nullptr) return;
+  const GroupCall call = call_from_input();
+  wire::GroupFrame frame{.up = input_.flag(),
+                         .key = {1 + static_cast<std::uint32_t>(input_.below(4)), 0},
+                         .number = 1 + input_.number(),
+                         .call = call.packed(),
+                         .tag = input_.rarely(4) ? input_.number() : 0,
+                         .absent = input_.flag(),
+                         .dtype = call.dtype};
+  frame.key.part =
+      wire::GroupFrame::key_part(static_cast<std::uint32_t>(input_.below(4)), input_.small());
+  if (input_.rarely(8)) frame.key.part = wire::GroupFrame::key_part(kMostGroupPlaces, 0);
+  std::size_t size = frame.absent ? 0 : std::min<std::size_t>(call.bytes(), kPartBytes);
+  if (input_.rarely(8)) size = 4 * input_.below(32);
+  chosen_->send_bent(*line, frame.header(), input_.payload(size), input_);
+}
+
 // To the latest frame that came: a sum gets its round's value, a value the next round's sum; or
 // nearly so.
 void HostileWorkers::answer_frame() {
@@ -270,9 +404,15 @@ void HostileWorkers::answer_frame() {
   header.version = asked.version + (header.kind == wire::Kind::kUp ? 1 : 0);
   header.base = asked.base;
   if (header.kind == wire::Kind::kUp) header.flags = asked.flags & wire::kAssign;
+  header.flags |= asked.flags & wire::kOfGroup;
+  header.own_applied = asked.own_applied;  // A send's tag.
   if (input_.rarely(8)) header.version += input_.small();
   if (input_.rarely(8)) header.key.part += input_.small();
   std::size_t size = asked.bytes;
+  if (wire::GroupFrame::is_one(asked) && size == 0) {  // It asks for bytes.
+    const auto dtype = static_cast<Dtype>(asked.dtype);
+    size = std::min<std::size_t>(GroupCall::unpack(asked.base, dtype).bytes(), kPartBytes);
+  }
   if (input_.rarely(8)) size = 4 * input_.below(32);
   chosen_->send_bent(*line, header, input_.payload(size), input_);
 }

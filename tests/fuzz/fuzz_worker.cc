@@ -51,6 +51,8 @@ class HostileJob {
   void act();
   void user_declares();
   void user_begins();
+  void user_makes_group();
+  void user_calls();
   void send_message();
   void answer_something();
   void send_anything();
@@ -65,6 +67,7 @@ class HostileJob {
   int begun_ = 0;  // Calls with a callback,
   int ended_ = 0;  // and callbacks.
   std::vector<Tensor> tensors_;
+  std::vector<Tensor> groups_;
   std::vector<std::shared_ptr<Outcome>> outcomes_;
   std::uint32_t next_tensor_ = 1;
 };
@@ -119,7 +122,13 @@ void HostileJob::run() {
 }
 
 void HostileJob::act() {
-  switch (input_.below(12)) {
+  switch (input_.below(14)) {
+    case 12:
+      user_makes_group();
+      break;
+    case 13:
+      user_calls();
+      break;
     case 0:
       user_declares();
       break;
@@ -182,6 +191,34 @@ void HostileJob::user_begins() {
   outcomes_.push_back(begin(*worker_, kind, tensor, 1));
 }
 
+// Of this worker alone, or of both, of whom the other one cannot be called unless a roster says so.
+void HostileJob::user_makes_group() {
+  const std::vector<Rank> ranks = input_.flag() ? std::vector<Rank>{0, 1} : std::vector<Rank>{0};
+  const TensorSpec spec{.name = fmt::format("group of {}", ranks.size()),
+                        .dtype = Dtype::kU8,
+                        .elements = 0,
+                        .options = {.exchange = static_cast<Exchange>(1 + input_.below(4))}};
+  if (!worker_->joined()) return;
+  ++begun_;
+  worker_->work().declare(
+      spec,
+      [this](const Result<Tensor>& tensor) {
+        ++ended_;
+        if (tensor.ok()) groups_.push_back(*tensor);
+      },
+      ranks);
+}
+
+void HostileJob::user_calls() {
+  if (groups_.empty()) return;
+  const Tensor group = groups_[input_.below(groups_.size())];
+  const std::uint64_t bytes = 16 * input_.below(4);
+  MemberCall call{.call = {.kind = static_cast<CallKind>(1 + input_.below(9)), .elements = bytes}};
+  const bool none = call.call.kind == CallKind::kBarrier;
+  outcomes_.push_back(
+      begin_call(*worker_, group, std::move(call), none ? 0 : bytes, none ? 0 : bytes));
+}
+
 void HostileJob::send_message() {
   Peer& peer = peer_from_input();
   Peer::Line* line = peer.line_from(input_);
@@ -229,6 +266,8 @@ void HostileJob::send_anything() {
   wire::Header header;
   header.kind = static_cast<wire::Kind>(input_.byte());
   header.flags = static_cast<std::uint16_t>(input_.below(64));
+  // Frames of calls of a group, which no server and no scheduler sends.
+  if (input_.flag()) header.flags |= wire::kOfGroup;
   header.dtype = 1;
   header.key = {input_.small(), input_.small()};
   peer.send_bent(*line, header, input_.payload(input_.flag() ? 0 : input_.byte()), input_);

@@ -136,4 +136,32 @@ std::shared_ptr<Outcome> begin(WorkerNode& worker, Operation::Kind kind, const T
   return outcome;
 }
 
+std::shared_ptr<Outcome> begin_call(WorkerNode& worker, const Tensor& group, MemberCall call,
+                                    std::size_t source_bytes, std::size_t target_bytes) {
+  struct Memory {
+    std::vector<std::byte> source;
+    std::vector<std::byte> target;
+  };
+  auto outcome = std::make_shared<Outcome>();
+  auto memory = std::make_shared<Memory>();
+  memory->source.resize(source_bytes);
+  memory->target.resize(target_bytes);
+  auto operation = std::make_shared<Operation>();
+  operation->kind = Operation::Kind::kCall;
+  operation->tensor = group;
+  operation->source = memory->source;
+  operation->target = memory->target;
+  call.source = memory->source;
+  call.target = memory->target;
+  operation->call = std::make_shared<const MemberCall>(std::move(call));
+  operation->ticket = std::make_shared<detail::TicketState>(1);
+  operation->ticket->on_done([outcome, memory](const Status& status) {
+    outcome->status = status;
+    *memory = {};
+    ++outcome->ends;
+  });
+  worker.work().start(operation);
+  return outcome;
+}
+
 }  // namespace stretto::fuzz

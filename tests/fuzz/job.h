@@ -11,6 +11,7 @@
 #include "scheduler/scheduler.h"
 #include "server/shard.h"
 #include "tests/fuzz/peer.h"
+#include "worker/call_plan.h"
 #include "worker/node.h"
 
 namespace stretto::fuzz {
@@ -76,5 +77,8 @@ struct Outcome {
 /// Begins an operation with memory of its own, which is given back the moment it ends.
 std::shared_ptr<Outcome> begin(WorkerNode& worker, Operation::Kind kind, const Tensor& tensor,
                                float share);
+/// The same with a call of a group, and memory of so many bytes.
+std::shared_ptr<Outcome> begin_call(WorkerNode& worker, const Tensor& group, MemberCall call,
+                                    std::size_t source_bytes, std::size_t target_bytes);
 
 }  // namespace stretto::fuzz

@@ -251,8 +251,26 @@ def workers():
     yield "fault", (honest + worker_declare() + begin(0, 2)
                     + bytes([3, 1, 0, 1, 3, 0, 2, 0, 0, 1, 0, 0, 0, 0, WAIT]))
     yield "breaks", honest + worker_declare() + begin(0, 2) + bytes([9, 1, 0, 1, WAIT]) * 2
+    groups = honest + bytes([12, 0, 1, WAIT]) + bytes([12, 1, 1, WAIT])
+    yield "group", groups + b"".join(bytes([13, 0, 1, kind, WAIT]) for kind in range(9))
+    yield "group-frames", groups + bytes([8, 1, 0, 10, 0, 1, 0, 1, 0, 0, 1, 0, WAIT]) * 2
     yield "no-welcome", b"\1" + bytes([9, 0, 0, 4, WAIT])
     yield "no-roster", b"\2" + bytes([9, 0, 0, 4, WAIT])
+
+
+def group(exchange=0, *, ranks=0, ordered=0):
+    return bytes([16, ranks, 0, ordered, exchange, WAIT])
+
+
+def member_call(kind, *, root=0, elements=0, more=b""):
+    return bytes([17, 0, kind - 1, 0, 0, root, elements]) + more + bytes([0, WAIT])
+
+
+def call_frame(other, kind, *, up=True, number=2, root=0, elements=0, block=0, absent=False):
+    size = 0 if absent else min(64, 4 * (16, 1, 0, 40)[elements])
+    return (bytes([20, other, 0, kind - 1, 0, 0, root, elements, up, 0, 0, number - 1, 0,
+                   absent, block, 0, 0, 0, 0]) + bytes([0, 0, 128, 63] * 16)[:size]
+            + bytes([0, WAIT]))
 
 
 def amongs():
@@ -301,6 +319,29 @@ def amongs():
     yield "breaks", b"\0" + declare(2) + call() + bytes([14, 0, 0, 0, WAIT]) + call()
     yield "we-leave-at-once", b"\0" + declare(2) + bytes([15, 7, WAIT]) + both
     yield "we-leave", b"\0" + declare(2) + call() + bytes([15, 7, WAIT]) + both + answers
+    meet = (answer(0, 0) + answer(1, 0)) * 2
+    for exchange, way in enumerate(("direct", "ring", "halving", "tree")):
+        made = b"\0" + group(exchange) + meet
+        yield f"group-{way}", made + member_call(2) + call_frame(0, 2) + call_frame(1, 2) + answers
+        yield f"group-{way}-in-order", (b"\0" + group(exchange, ordered=1) + meet
+                                        + call_frame(1, 2) + member_call(2) + call_frame(0, 2))
+    for kind in range(1, 10):
+        made = b"\0" + group() + meet
+        yield f"group-kind-{kind}", (made + member_call(kind, root=1) + call_frame(0, kind, root=1)
+                                     + call_frame(1, kind, root=1) + meet)
+        yield f"group-asks-{kind}", (made + call_frame(0, kind, root=1, absent=True)
+                                     + call_frame(1, kind, root=1, absent=True, block=1)
+                                     + member_call(kind, root=1) + meet)
+    made = b"\0" + group() + meet
+    yield "group-send", made + member_call(10, root=1, more=b"\0\0") + meet
+    yield "group-receive", made + member_call(10, root=0, more=b"\0") + answers
+    yield "group-disagrees", made + member_call(2) + call_frame(0, 4) + call_frame(1, 2)
+    yield "group-early", b"\0" + call_frame(0, 2) + group() + meet + member_call(2)
+    yield "group-late", made + call_frame(0, 2, number=1) + call_frame(0, 2, number=7)
+    yield "group-of-two", (b"\0" + group(ranks=1) + meet + member_call(2) + call_frame(1, 2)
+                           + call_frame(0, 2) + word(0, 1, 2) + member_call(2))
+    yield "group-alone", b"\0" + group(ranks=3) + b"".join(member_call(k) for k in range(1, 10))
+    yield "group-we-leave", made + member_call(2) + bytes([15, 7, WAIT]) + call_frame(0, 2)
 
 
 def configs():

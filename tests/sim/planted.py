@@ -33,7 +33,7 @@ SOURCE = pathlib.Path(os.environ.get("STRETTO_SOURCE_DIR", pathlib.Path(__file__
 BUILD = pathlib.Path(os.environ.get("STRETTO_BUILD_DIR", SOURCE / "build"))
 HISTORY = "HistorySimulation"
 SIMULATIONS = ("LossSimulation", "Simulation", "TrainingSimulation", "CallsSimulation",
-               "CollectiveSimulation", "ElasticSimulation", "SimulatedDisk")
+               "CollectiveSimulation", "ElasticSimulation", "AmongSimulation", "SimulatedDisk")
 SEEDS = int(os.environ.get("STRETTO_MUTANT_SEEDS", "1000"))
 STAGES = [1, *(end for end in (11, 101) if end <= SEEDS), SEEDS + 1]
 MOST_OTHERS = 20  # Invariants that are not among the wanted ones before a bug counts as missed.

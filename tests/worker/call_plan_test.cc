@@ -121,6 +121,24 @@ TEST(CallPlan, EachMemberIsTheRootOfItsPieceOfASum) {
   for (const PlannedPart& part : plan.parts) EXPECT_EQ(part.target.size(), 16384U);
 }
 
+// Where few parts go by other trees than a star, one member could wait for those below it while all
+// others, who call something else, wait at the first member.
+TEST(CallPlan, SmallCallsAreHeardOfByTheFirstMember) {
+  for (const Exchange exchange : {Exchange::kRing, Exchange::kHalving, Exchange::kTree}) {
+    const GroupTrees trees(*strategy_of(exchange, 5));
+    const auto meets = [&](std::uint64_t elements) {
+      const Caller caller = caller_of(CallKind::kAllReduce, elements, 5, 2);
+      MemberCall call = caller.call;
+      call.source = caller.source;
+      call.target = std::span(const_cast<std::byte*>(caller.target.data()), caller.target.size());
+      const CallPlan plan = *plan_of(call, trees, 2, kBytesOfPart);
+      return plan.parts.back().key == wire::GroupFrame::key_part(kMostGroupPlaces, 0);
+    };
+    EXPECT_TRUE(meets(0) && meets(1) && meets(3 * kBytesOfPart)) << name_of(exchange);
+    EXPECT_FALSE(meets(5 * kBytesOfPart)) << name_of(exchange);
+  }
+}
+
 TEST(CallPlan, MorePartsThanHaveNamesAreRefused) {
   const GroupTrees trees(*strategy_of(Exchange::kDirect, Machines(2)));
   // Nothing looks at the bytes.

@@ -29,5 +29,22 @@ TEST(Lingering, GivesBackWhoseMemoryIsFreeInTheirOrder) {
   EXPECT_TRUE(lingering.empty());
 }
 
+// A value goes to other workers over links that take their time.
+TEST(Lingering, WhatWentWellMayBeReadUntilItsDeadline) {
+  const Time start{};
+  const auto stuck_after = [start](const Status& why) {
+    auto operation = std::make_shared<Operation>();
+    operation->leases = 1;
+    operation->deadline = start + std::chrono::seconds(60);
+    Lingering lingering;
+    lingering.add(operation, why, start);
+    int seconds = 0;
+    while (!lingering.stuck(start + std::chrono::seconds(seconds))) ++seconds;
+    return seconds;
+  };
+  EXPECT_EQ(stuck_after({}), 63);
+  EXPECT_EQ(stuck_after({Code::kTimeout, "late"}), 3);
+}
+
 }  // namespace
 }  // namespace stretto

@@ -73,5 +73,21 @@ TEST_F(PartSums, AMeanIsDividedOnce) {
   EXPECT_EQ(target_, (Integers{2, 3, 4}));
 }
 
+TEST(Kept, WhatIsLentForNowIsCopied) {
+  const std::vector<std::byte> lent(8);
+  bool ended = false;
+  const Buffer copy = to_keep(Buffer::borrow(lent, [&ended] { ended = true; }));
+  EXPECT_TRUE(ended);
+  EXPECT_NE(copy.data(), lent.data());
+  EXPECT_EQ(copy.size(), 8U);
+  EXPECT_EQ(to_keep(Buffer::borrow(
+                        lent, [] {}, Buffer::Lending::kLasting))
+                .data(),
+            lent.data());
+  Buffer ours = Buffer::copy_of(lent);
+  const std::byte* const place = ours.data();
+  EXPECT_EQ(to_keep(std::move(ours)).data(), place);
+}
+
 }  // namespace
 }  // namespace stretto

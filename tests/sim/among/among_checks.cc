@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+// What must hold when the job is over.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "tests/sim/among/among_job.h"
+
+namespace stretto::sim {
+namespace {
+
+constexpr Duration kLostWithin = 12s;
+constexpr Duration kGatheredWithin = 16s;  // Who is missed before all have come.
+constexpr Duration kToldOfAnother = 1s;    // From when all have called to Mismatch at all.
+constexpr Duration kToldOfLeave = 3s;
+
+bool says(const Status& status, const std::string& words) {
+  return status.text().find(words) != std::string::npos;
+}
+
+}  // namespace
+
+void AmongJob::check_end() {
+  for (std::size_t item = 0; item < plan_.items.size(); ++item) {
+    for (Rank rank = 0; rank < plan_.workers; ++rank) check_item(item, rank);
+  }
+  if (plan_.odd) check_odd();
+  if (plan_.leave) check_left();
+  check_outcomes();
+  if (plan_.is_calm()) check_bytes();
+}
+
+// What was begun has ended, and well unless there is a reason.
+void AmongJob::check_item(std::size_t item, Rank rank) {
+  const AmongEvent& event = board_.events[item][rank];
+  const std::string name = fmt::format("worker {}", rank);
+  if (lost_.contains(name)) return;
+  if (event.begun && !event.ended) {
+    report("tickets end once", fmt::format("{}, item {} has never ended", name, item));
+  }
+  if (event.end.ok() || may_fail(item, event)) return;
+  report("no error without a cause", fmt::format("{}, item {}: {}", name, item, event.end.text()));
+}
+
+// Its program was done by then, at times because all its calls failed.
+bool AmongJob::names_who_left(const AmongEvent& event) const {
+  return event.end.code() == Code::kPeerLost &&
+         std::ranges::any_of(board_.left, [&event](const auto& left) {
+           return left.second <= *event.ended &&
+                  says(event.end, fmt::format("worker {} has left", left.first));
+         });
+}
+
+bool AmongJob::may_fail(std::size_t item, const AmongEvent& event) const {
+  const Status& why = event.end;
+  if (!lost_.empty()) return names_the_lost(why);
+  const std::size_t circle = plan_.items[item].circle;
+  if (plan_.odd) {
+    const bool same = circle == plan_.items[plan_.odd->item].circle;
+    const bool begun = board_.events[plan_.odd->item][plan_.odd->rank].begun.has_value();
+    return same && begun && (why.code() == Code::kMismatch || names_who_left(event));
+  }
+  if (!plan_.leave) return false;
+  // Of what is wanted of who has left, and what is made by a group that wants it.
+  const Circle& all = plan_.circles[circle];
+  const bool is_in = all.place_of(plan_.leave->rank) < all.size();
+  if (!is_in || !names_who_left(event)) return false;
+  for (std::size_t other = plan_.leave->before; other < plan_.items.size(); ++other) {
+    if (plan_.items[other].circle != circle || !plan_.concerns(other, plan_.leave->rank)) continue;
+    if (std::ranges::any_of(board_.events[other],
+                            [](const AmongEvent& each) { return each.begun.has_value(); })) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// The last of those whom it concerns has begun it.
+Time AmongJob::all_begun(std::size_t item) const {
+  Time last = began_;
+  for (Rank rank = 0; rank < plan_.workers; ++rank) {
+    if (!plan_.concerns(item, rank)) continue;
+    const std::optional<Time>& begun = board_.events[item][rank].begun;
+    last = begun ? std::max(last, *begun) : Time::max();
+  }
+  return last;
+}
+
+// All whom it concerns get Mismatch, with both calls, soon.
+void AmongJob::check_odd() {
+  const AmongPlan::Odd& odd = *plan_.odd;
+  const std::string one = plan_.items[odd.item].call.describe();
+  const std::string other = odd.instead.call.describe();
+  const Time due =
+      all_begun(odd.item) == Time::max() ? Time::max() : all_begun(odd.item) + kToldOfAnother;
+  for (Rank rank = 0; rank < plan_.workers; ++rank) {
+    if (!plan_.concerns(odd.item, rank)) continue;
+    const AmongEvent& event = board_.events[odd.item][rank];
+    if (!event.begun || !event.ended) {
+      report("members that disagree are told", fmt::format("worker {} has not called", rank));
+      return;
+    }
+    const bool told =
+        event.end.code() == Code::kMismatch && says(event.end, one) && says(event.end, other);
+    if (told && *event.ended <= due) continue;
+    report("members that disagree are told",
+           fmt::format("worker {}, item {}: wanted {} and {} at {:.3f} ms, found {} at {:.3f} ms",
+                       rank, odd.item, one, other, seconds(due - began_) * 1e3,
+                       event.end.ok() ? "ok" : event.end.text(),
+                       seconds(*event.ended - began_) * 1e3));
+  }
+}
+
+// What wants something of who has left fails soon, with its name.
+void AmongJob::check_left() {
+  Time left = began_;
+  for (const auto& process : processes_) {
+    if (process->user == nullptr || process->rank != plan_.leave->rank) continue;
+    for (std::size_t item = 0; item < plan_.items.size(); ++item) {
+      const std::optional<Time>& ended = board_.events[item][process->rank].ended;
+      if (ended) left = std::max(left, *ended);
+    }
+  }
+  for (std::size_t item = plan_.leave->before; item < plan_.items.size(); ++item) {
+    if (!plan_.concerns(item, plan_.leave->rank)) continue;
+    for (Rank rank = 0; rank < plan_.workers; ++rank) {
+      const AmongEvent& event = board_.events[item][rank];
+      const bool waits = event.begun && event.ended && !plan_.items[item].founds;
+      if (rank == plan_.leave->rank || !waits || !plan_.concerns(item, rank)) continue;
+      const Time due = std::max(left, *event.begun) + kToldOfLeave;
+      if (!event.end.ok() && *event.ended <= due) continue;
+      report("who left is missed", fmt::format("worker {}, item {}: {} at {:.3f} ms", rank, item,
+                                               event.end.ok() ? "ok" : event.end.text(),
+                                               seconds(*event.ended - began_) * 1e3));
+    }
+  }
+}
+
+// And nobody else, such as who only waits for one of them; a link has two ends.
+bool AmongJob::names_the_lost(const Status& status) const {
+  const bool blames = status.code() != Code::kLinkBroken && !status.peer().empty();
+  if (blames && !lost_.contains(status.peer())) return false;
+  return std::ranges::any_of(lost_,
+                             [&status](const auto& each) { return says(status, each.first); });
+}
+
+// Survivors end in order, or in time and with who was lost.
+void AmongJob::check_outcomes() {
+  Time due = Time::max();
+  for (const auto& [name, at] : lost_) due = std::max(due == Time::max() ? at : due, at);
+  const bool gathered = std::ranges::all_of(processes_, [](const auto& process) {
+    return process->user == nullptr || process->user->joined();
+  });
+  if (due != Time::max()) due += gathered ? kLostWithin : kGatheredWithin;
+  for (const auto& process : processes_) {
+    const bool lives = process->alive && !lost_.contains(process->name);
+    if (lives && process->over_at && *process->over_at > due) {
+      report("who is left ends in time", fmt::format("{} at {:.3f} ms", process->name,
+                                                     seconds(*process->over_at - began_) * 1e3));
+    }
+    if (process->user == nullptr || !process->alive || lost_.contains(process->name)) continue;
+    const std::optional<Status>& outcome = process->user->outcome();
+    if (!outcome) {
+      report("tickets end once", process->name + " is over without a word");
+    } else if (!outcome->ok() && lost_.empty()) {
+      report("no error without a cause", fmt::format("{}: {}", process->name, outcome->text()));
+    } else if (!outcome->ok() && !names_the_lost(*outcome)) {
+      report("errors name the cause",
+             fmt::format("{}: {} (peer {})", process->name, outcome->text(), outcome->peer()));
+    }
+  }
+}
+
+// Numbers of calls as the members count them: a group's first is that of its making.
+void AmongJob::check_bytes() {
+  std::vector<std::uint64_t> numbers(plan_.circles.size());
+  std::vector<Traffic> sends(plan_.circles.size());
+  const auto compare = [this](std::size_t item, std::uint32_t place, const AmongTraffic& wanted,
+                              const AmongTraffic& found) {
+    if (found.sent == wanted.sent && found.taken == wanted.taken) return;
+    report("bytes are what the call wants",
+           fmt::format("item {}, member {}: sent {} and took {} bytes, wanted {} and {}", item,
+                       place, found.sent, found.taken, wanted.sent, wanted.taken));
+  };
+  for (std::size_t item = 0; item < plan_.items.size(); ++item) {
+    const AmongItem& what = plan_.items[item];
+    const Circle& circle = plan_.circles[what.circle];
+    sends[what.circle].resize(circle.size());
+    if (what.founds) {
+      if (circle.is_group) ++numbers[what.circle];
+      continue;
+    }
+    Traffic found = what.sends() ? Traffic() : carried_[{what.circle, ++numbers[what.circle]}];
+    found.resize(circle.size());
+    std::uint64_t all = 0;
+    for (std::uint32_t place = 0; place < circle.size(); ++place) {
+      const std::optional<AmongTraffic> wanted =
+          what.concerns(place) ? board_.oracle.traffic(item, place) : std::nullopt;
+      all += found[place].sent;
+      if (what.sends()) {
+        if (!wanted) continue;
+        sends[what.circle][place].sent += wanted->sent;
+        sends[what.circle][place].taken += wanted->taken;
+      } else if (wanted) {
+        compare(item, place, *wanted, found[place]);
+      } else if (what.call.kind == CallKind::kAllReduce) {  // As much up an edge as down it.
+        compare(item, place, {found[place].sent, found[place].sent}, found[place]);
+      }
+    }
+    const auto [least, most] = board_.oracle.traffic_of_all(item);
+    if (what.sends() || (all >= least && all <= most)) continue;
+    report("bytes are what the call wants",
+           fmt::format("item {}: {} bytes in all, wanted {} to {}", item, all, least, most));
+  }
+  for (std::size_t circle = 0; circle < sends.size(); ++circle) {
+    Traffic& found = carried_[{circle, 0}];
+    found.resize(plan_.circles[circle].size());
+    sends[circle].resize(found.size());
+    for (std::uint32_t place = 0; place < found.size(); ++place) {
+      compare(plan_.items.size(), place, sends[circle][place], found[place]);
+    }
+  }
+}
+
+}  // namespace stretto::sim

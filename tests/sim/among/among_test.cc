@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// Jobs whose workers exchange among themselves, from seeds; a failure prints what replays it.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "common/log.h"
+#include "tests/sim/among/among_job.h"
+#include "tests/sim/replay.h"
+#include "tests/sim/seeds.h"
+
+namespace stretto::sim {
+namespace {
+
+// Of a calm seed with calls whose bits may not depend on timing the same is run with another one.
+TEST(AmongSimulation, EveryCallMakesWhatItSaysOrEndsWithTheReason) {
+  set_log_level(Level::kSilent);
+  const Seeds seeds = seeds_from_environment();
+  Replay replay("AmongSimulation.Every*");
+  for (std::uint64_t seed = seeds.first; seed < seeds.first + seeds.count; ++seed) {
+    replay.at(seed);
+    AmongJob job(seed);
+    auto violation = job.run();
+    std::string told = job.describe();
+    if (!violation && job.plan().is_calm() && job.has_fixed_values()) {
+      AmongJob again(seed, 1);
+      violation = again.run();
+      told = again.describe();
+      if (!violation && job.fixed_values() != again.fixed_values()) {
+        violation = Violation{"fixed orders make the same bits", "another timing made others"};
+      }
+    }
+    ASSERT_FALSE(violation.has_value()) << "invariant: " << violation->invariant << "\n"
+                                        << violation->text << "\n"
+                                        << told << "\n"
+                                        << replay.command();
+  }
+}
+
+TEST(AmongSimulation, ASeedAlwaysTellsTheSameStory) {
+  set_log_level(Level::kSilent);
+  for (std::uint64_t seed = 1; seed <= 30; ++seed) {
+    AmongJob one(seed);
+    AmongJob other(seed);
+    ASSERT_FALSE(one.run().has_value()) << seed;
+    ASSERT_FALSE(other.run().has_value()) << seed;
+    ASSERT_EQ(one.trace_hash(), other.trace_hash()) << seed;
+  }
+}
+
+}  // namespace
+}  // namespace stretto::sim
