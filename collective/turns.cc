@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Parts and children, sorted by how far behind oneself they are.
 #include "collective/turns.h"
 
 #include <algorithm>
@@ -28,7 +29,8 @@ std::vector<std::uint32_t> turns_of(Place self, std::uint32_t places,
 
 std::vector<Place> children_in_turn(const TreeNode& node) {
   std::vector<Place> children = node.children;
-  std::ranges::rotate(children, std::ranges::upper_bound(children, node.self));
+  std::rotate(children.begin(), std::upper_bound(children.begin(), children.end(), node.self),
+              children.end());
   return children;
 }
 

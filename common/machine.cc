@@ -48,8 +48,8 @@ std::uint64_t machine_named(std::string_view name) {
 }
 
 std::uint64_t this_machine() {
-  static const std::uint64_t made = machine();
-  return made;
+  static const std::uint64_t kMachine = machine();
+  return kMachine;
 }
 
 }  // namespace stretto

@@ -15,7 +15,7 @@ constexpr std::string_view kRuleNames[] = {"sum",     "mean", "sgd", "momentum",
                                            "adagrad", "min",  "max", "product"};
 
 constexpr std::string_view kExchangeNames[] = {"servers", "direct", "ring",
-                                              "halving", "tree",   "hierarchical"};
+                                               "halving", "tree",   "hierarchical"};
 
 }  // namespace
 

@@ -24,6 +24,7 @@ constexpr auto kKnown = std::to_array<std::string_view>({
     "STRETTO_SCHEDULER",
     "STRETTO_JOB_TOKEN",
     "STRETTO_BIND_HOST",
+    "STRETTO_MACHINE",
     "STRETTO_NODE_HOST",
     "STRETTO_SERVER_PORT",
     "STRETTO_PART_BYTES",

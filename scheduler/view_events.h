@@ -28,7 +28,7 @@ struct Join {
   std::string address = {};
   std::uint64_t round = 1;  ///< That nobody has begun.
   std::uint64_t machine = 0;
-  NodeId former = 0;        ///< Who it was before the job lost it; 0: it comes for the first time.
+  NodeId former = 0;  ///< Who it was before the job lost it; 0: it comes for the first time.
 };
 /// A member is done, and says so.
 struct Left {

@@ -35,12 +35,12 @@ struct Hello {
   std::int64_t rank = 0;      ///< -1: the scheduler chooses.
   std::uint32_t workers = 0;  ///< What the sender was told of the job; 0: nothing.
   std::uint32_t servers = 0;
-  NodeId node = 0;           ///< Given by the scheduler; 0 on the link to the scheduler.
-  std::string address = {};  ///< Where it listens; empty: a worker that cannot be called.
-  std::uint32_t shard = 0;   ///< Servers: this shard's index in its server,
-  std::uint32_t shards = 0;  ///< of so many.
-  std::string host = {};     ///< For messages: host name and process id.
-  std::string version = {};  ///< Release, for messages.
+  NodeId node = 0;            ///< Given by the scheduler; 0 on the link to the scheduler.
+  std::string address = {};   ///< Where it listens; empty: a worker that cannot be called.
+  std::uint32_t shard = 0;    ///< Servers: this shard's index in its server,
+  std::uint32_t shards = 0;   ///< of so many.
+  std::string host = {};      ///< For messages: host name and process id.
+  std::string version = {};   ///< Release, for messages.
   std::uint64_t machine = 0;  ///< Where it runs (common/machine.h); 0: it does not say.
   std::uint64_t session =
       0;  ///< Its name if a new link may take it over; 0: it ends with this one.

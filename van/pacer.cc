@@ -93,16 +93,6 @@ void Pacer::on_sent(LinkId link, std::uint64_t charge, Time now) {
   shape(link, found->second);
 }
 
-bool Pacer::asks_packets(LinkId link, Time now) const {
-  const Path* path = find(link);
-  return path != nullptr && path->asks_packets(now);
-}
-
-void Pacer::on_packets_round_trip(LinkId link, Duration seen, Time now) {
-  const auto found = paths_.find(link);
-  if (found != paths_.end()) found->second.on_packets_round_trip(seen, now);
-}
-
 // Towards this host nothing is cut, and nobody waits for bulk.
 void Pacer::note_urgency(const Frame& frame, Time now) {
   if (!paths_.contains(frame.link)) return;
@@ -139,8 +129,8 @@ void Pacer::hear(LinkId link, const wire::Header& credit) {
   if (found == paths_.end()) return;
   const wire::CreditFrame told = wire::CreditFrame::of(credit);
   if (told.round_trip_ns > kMostTold || told.loop_wait_ns > kMostTold) return;
-  found->second.on_far_round_trip(std::chrono::nanoseconds(told.round_trip_ns));
-  found->second.on_waits(own_wait_ + std::chrono::nanoseconds(told.loop_wait_ns));
+  found->second.on_far_end(std::chrono::nanoseconds(told.round_trip_ns),
+                           own_wait_ + std::chrono::nanoseconds(told.loop_wait_ns));
 }
 
 // A quarter of the limit is the largest slice, whatever the path would like. Windows follow rates,

@@ -22,7 +22,6 @@ constexpr double kMostWait = 1e-3;         // Of loops for processors, that a wi
 constexpr double kGain = 1.25;             // So that a rate that has grown is noticed.
 constexpr std::uint64_t kPage = 4096;
 constexpr Duration kProbeEvery = 2s;
-constexpr Duration kLoops = 500us;  // What two loops add to a round trip of packets, at most.
 constexpr Duration kMostDrain = 100ms;  // What takes longer than that is not in this host.
 constexpr Duration kRoundTripLasts = 10s;
 // Over which a rate is seen: many slices, and more than the bursts that a shaper lets through; the
@@ -95,15 +94,10 @@ Duration Path::round_trip() const {
   if (far_knows && (least == Duration::zero() || far_round_trip_ < least)) {
     least = far_round_trip_;
   }
-  if (packets_round_trip_ == Duration::zero()) return least;
-  return std::min(least, packets_round_trip_ + kLoops);
+  return packets.bound(least);
 }
 
 bool Path::wants_probe(Time now) const { return !probed_at_ || now - *probed_at_ >= kProbeEvery; }
-
-bool Path::asks_packets(Time now) const {
-  return !asked_packets_at_ || now - *asked_packets_at_ >= kProbeEvery;
-}
 
 std::uint64_t Path::quantum_bytes() const { return quantum_bytes(rate_.get()); }
 

@@ -60,8 +60,7 @@ void MemberCalls::start(const At& at, const OperationPtr& operation) {
   parents.reserve(call->parts.size());
   for (const CallPart& part : call->parts) parents.push_back(part.reduction.node().parent);
   const auto places = static_cast<std::uint32_t>(at.known.members.nodes.size());
-  for (const std::uint32_t turn :
-       collective::turns_of(at.known.members.self, places, parents)) {
+  for (const std::uint32_t turn : collective::turns_of(at.known.members.self, places, parents)) {
     CallPart& part = call->parts[turn];
     part.sum.begin(part.plan.source, part.plan.target);
     carry_out(at, call, part,

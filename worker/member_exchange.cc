@@ -42,8 +42,7 @@ Status MemberExchange::add(const TensorState& tensor, const Roster& roster, Node
   }
   MemberPlaces places = MemberPlaces::of(roster, self, group);
   if (Status status = peers_.want(roster, self, places.nodes); !status.ok()) return status;
-  const Result<collective::Strategy> strategy =
-      strategy_for(tensor.spec.options.exchange, places);
+  const Result<collective::Strategy> strategy = strategy_for(tensor.spec.options.exchange, places);
   if (!strategy.ok()) return strategy.status();
   MemberTensor& known =
       members_.try_emplace(tensor.id, tensor, std::move(places), *strategy).first->second;

@@ -62,8 +62,7 @@ class MemberExchange final : public ExchangeWay {
   std::optional<Source> source_of(LinkId link, const wire::Header& header);
   /// The members of a tensor hear it.
   void tell(const MemberTensor& known, const control::Message& message);
-  Result<collective::Strategy> strategy_for(Exchange exchange,
-                                            const MemberPlaces& members);
+  Result<collective::Strategy> strategy_for(Exchange exchange, const MemberPlaces& members);
 
   Van& van_;
   Tensors& tensors_;

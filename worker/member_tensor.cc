@@ -113,8 +113,8 @@ MemberTensor::MemberTensor(const TensorState& tensor, MemberPlaces places,
     parts.push_back({.rounds = {tree.node(members.self), order, 0}, .sum = {}});
     parents.push_back(parts.back().rounds.reduction().node().parent);
   }
-  turns = collective::turns_of(members.self, static_cast<std::uint32_t>(members.nodes.size()),
-                               parents);
+  turns =
+      collective::turns_of(members.self, static_cast<std::uint32_t>(members.nodes.size()), parents);
 }
 
 std::uint64_t MemberTensor::first_open() const {

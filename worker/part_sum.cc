@@ -25,7 +25,7 @@ ops::ReduceOp reduction_of(Rule rule) {
   }
 }
 
-Buffer to_keep(Buffer payload) {
+Buffer to_keep(const Buffer& payload) {
   const bool as_it_is = payload.empty() || payload.exclusive() || payload.lasting();
   return as_it_is ? payload : Buffer::copy_of(payload.bytes());
 }

@@ -125,7 +125,7 @@ TEST(CallPlan, EachMemberIsTheRootOfItsPieceOfASum) {
 // others, who call something else, wait at the first member.
 TEST(CallPlan, SmallCallsAreHeardOfByTheFirstMember) {
   for (const Exchange exchange : {Exchange::kRing, Exchange::kHalving, Exchange::kTree}) {
-    const GroupTrees trees(*strategy_of(exchange, 5));
+    const GroupTrees trees(*strategy_of(exchange, Machines(5)));
     const auto meets = [&](std::uint64_t elements) {
       const Caller caller = caller_of(CallKind::kAllReduce, elements, 5, 2);
       MemberCall call = caller.call;

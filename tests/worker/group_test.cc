@@ -211,9 +211,8 @@ TEST_P(Grouped, SendsOfATagComeInTheirOrder) {
 std::vector<GroupCase> group_cases() {
   std::vector<GroupCase> all;
   for (const std::uint32_t workers : {1U, 2U, 3U, 5U}) {
-    for (const Exchange exchange :
-         {Exchange::kDirect, Exchange::kRing, Exchange::kHalving, Exchange::kTree,
-          Exchange::kHierarchical}) {
+    for (const Exchange exchange : {Exchange::kDirect, Exchange::kRing, Exchange::kHalving,
+                                    Exchange::kTree, Exchange::kHierarchical}) {
       all.push_back({workers, exchange, TransportChoice::kAuto});
     }
   }

@@ -109,19 +109,18 @@ std::string name_of_case(const testing::TestParamInfo<ExchangeCase>& info) {
   return std::string(name_of(info.param.exchange)) + std::to_string(info.param.workers) + transport;
 }
 
-INSTANTIATE_TEST_SUITE_P(All, Exchanged,
-                         testing::Values(ExchangeCase{Exchange::kDirect, 1, TransportChoice::kAuto},
-                                         ExchangeCase{Exchange::kDirect, 2, TransportChoice::kAuto},
-                                         ExchangeCase{Exchange::kDirect, 3, TransportChoice::kZmq},
-                                         ExchangeCase{Exchange::kRing, 2, TransportChoice::kZmq},
-                                         ExchangeCase{Exchange::kRing, 4, TransportChoice::kAuto},
-                                         ExchangeCase{Exchange::kHalving, 3,
-                                                      TransportChoice::kAuto},
-                                         ExchangeCase{Exchange::kHalving, 4, TransportChoice::kZmq},
-                                         ExchangeCase{Exchange::kTree, 5, TransportChoice::kAuto},
-                                         ExchangeCase{Exchange::kHierarchical, 3,
-                                                      TransportChoice::kAuto}),
-                         name_of_case);
+INSTANTIATE_TEST_SUITE_P(
+    All, Exchanged,
+    testing::Values(ExchangeCase{Exchange::kDirect, 1, TransportChoice::kAuto},
+                    ExchangeCase{Exchange::kDirect, 2, TransportChoice::kAuto},
+                    ExchangeCase{Exchange::kDirect, 3, TransportChoice::kZmq},
+                    ExchangeCase{Exchange::kRing, 2, TransportChoice::kZmq},
+                    ExchangeCase{Exchange::kRing, 4, TransportChoice::kAuto},
+                    ExchangeCase{Exchange::kHalving, 3, TransportChoice::kAuto},
+                    ExchangeCase{Exchange::kHalving, 4, TransportChoice::kZmq},
+                    ExchangeCase{Exchange::kTree, 5, TransportChoice::kAuto},
+                    ExchangeCase{Exchange::kHierarchical, 3, TransportChoice::kAuto}),
+    name_of_case);
 
 TEST(MemberExchange, RulesOfARoundAreTheServers) {
   Cluster cluster({.workers = 3, .shards = 1});

@@ -16,7 +16,8 @@ std::vector<collective::Place> roots_of(std::uint32_t id, const std::string& nam
   Tensors tensors;
   const Cut cut(spec, 64);
   tensors.add(id, spec, cut, std::vector<LinkId>(cut.parts(), 1));
-  const collective::Strategy strategy = strategy_of(options.exchange, std::vector<std::uint32_t>(workers)).or_exit();
+  const std::vector<std::uint32_t> machines(workers);
+  const collective::Strategy strategy = strategy_of(options.exchange, machines).or_exit();
   std::vector<collective::Place> roots(cut.parts(), collective::kNobody);
   for (collective::Place self = 0; self < workers; ++self) {
     MemberPlaces places{.nodes = {}, .self = self};
@@ -31,9 +32,8 @@ std::vector<collective::Place> roots_of(std::uint32_t id, const std::string& nam
 }
 
 TEST(MemberTensor, PartsHaveTheirRootsInTurn) {
-  for (const Exchange exchange :
-       {Exchange::kDirect, Exchange::kRing, Exchange::kHalving, Exchange::kTree,
-        Exchange::kHierarchical}) {
+  for (const Exchange exchange : {Exchange::kDirect, Exchange::kRing, Exchange::kHalving,
+                                  Exchange::kTree, Exchange::kHierarchical}) {
     const auto roots = roots_of(1, "t", {.exchange = exchange}, 4);
     ASSERT_EQ(roots.size(), 7U);
     for (std::size_t part = 4; part < roots.size(); ++part) {

@@ -54,7 +54,8 @@ enum class Exchange : std::uint8_t {
   kHierarchical = 5,
 };
 
-/// "servers", "direct", "ring", "halving", "tree" or "hierarchical"; "unknown" for a number that is no Exchange.
+/// "servers", "direct", "ring", "halving", "tree" or "hierarchical"; "unknown" for a
+/// number that is no Exchange.
 std::string_view name_of(Exchange exchange);
 /// The exchange of that name; others are kInvalidArgument, with a list of those that there are.
 Result<Exchange> exchange_named(std::string_view name);

@@ -364,8 +364,8 @@ void LossJob::check_end() {
 
 void LossJob::check_newcomer(const std::string& name, const LossUser& user) {
   if (user.outcome()->ok() || user.steps_seen() < kMostStepsToComeIn) return;
-  report("who comes is taken in", fmt::format("{}, in {} steps: {}", name, user.steps_seen(),
-                                              user.outcome()->text()));
+  report("who comes is taken in",
+         fmt::format("{}, in {} steps: {}", name, user.steps_seen(), user.outcome()->text()));
 }
 
 // ---- what the second oracle reads

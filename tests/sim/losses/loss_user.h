@@ -31,7 +31,7 @@ struct LossBoard {
   std::map<Place, std::int64_t> values;
   std::map<std::pair<std::size_t, std::uint32_t>, std::uint64_t> begun;  // Rounds, by worker.
   std::map<std::uint64_t, std::set<std::uint32_t>> barriers;             // Who has come to which.
-  std::uint64_t steps = 0;  // That somebody has begun.
+  std::uint64_t steps = 0;                                               // That somebody has begun.
   std::set<std::uint32_t> lost;
   std::set<std::uint32_t> left;  // In order, before the others.
 
