@@ -62,7 +62,7 @@ Status GroupState::keep(const CallId& id, Early early) {
                         "others gave wait here; no more is kept",
                         from, id.number, next(), early_bytes_ >> 20, early_frames_)};
   }
-  early.payload = to_keep(std::move(early.payload));
+  early.payload = to_keep(early.payload);
   early_[id].push_back(std::move(early));
   return {};
 }

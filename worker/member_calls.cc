@@ -240,7 +240,7 @@ void MemberCalls::on_up(const At& at, const OpenCallPtr& call, CallPart& part,
       part.reduction.partial(from, below, absent ? Given::kNothing : Given::kSum);
   if (!effects.ok()) return fail(at, from, effects.status());
   carry_out(at, call, part, *effects);
-  for (CallPart::Kept& kept : part.kept) kept.payload = to_keep(std::move(kept.payload));
+  for (CallPart::Kept& kept : part.kept) kept.payload = to_keep(kept.payload);
 }
 
 void MemberCalls::on_down(const At& at, const OpenCallPtr& call, CallPart& part,

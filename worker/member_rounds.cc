@@ -174,7 +174,7 @@ Status MemberRounds::check_call(const At& at, Place from, const wire::UpFrame& u
 // What cannot be added yet is kept.
 void MemberRounds::on_up(const At& at, Place from, const wire::UpFrame& up, Buffer payload) {
   take_up(at, from, up, std::move(payload));
-  for (MemberPart::Kept& kept : at.state().kept) kept.payload = to_keep(std::move(kept.payload));
+  for (MemberPart::Kept& kept : at.state().kept) kept.payload = to_keep(kept.payload);
 }
 
 void MemberRounds::take_up(const At& at, Place from, const wire::UpFrame& up, Buffer payload) {
