@@ -25,7 +25,7 @@ TEST(ExchangeFlags, WhatCannotBeUsedIsNamed) {
   const std::vector<std::pair<std::vector<std::string>, std::string>> cases{
       {{"--exchange", "star"},
        "--exchange is 'star', exchange 'star' is not known; there are servers, direct, ring, "
-       "halving, tree"},
+       "halving, tree, hierarchical"},
       {{"--lab_mbit", "0"}, "--lab_mbit is '0', wanted a whole number from 1 to 100000"},
       {{"--lab_mbit", "10", "--shards", "2"},
        "--lab_mbit gives each worker and server a host: wanted at most 64 of them, with one shard "
