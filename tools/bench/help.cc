@@ -69,7 +69,7 @@ codec
   --bytes N,...       of the tensor (64M)
 
 push_pull
-  --exchange servers|direct|ring|halving|tree
+  --exchange servers|direct|ring|halving|tree|hierarchical
                       by servers, or among workers by one of the other ways (servers)
 
 push_pull, push, pull
