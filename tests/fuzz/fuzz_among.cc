@@ -268,7 +268,7 @@ void HostileWorkers::user_makes_group() {
                         .dtype = Dtype::kU8,
                         .elements = 0,
                         .options = {.deterministic = input_.flag(),
-                                    .exchange = static_cast<Exchange>(1 + input_.below(4))}};
+                                    .exchange = static_cast<Exchange>(1 + input_.below(5))}};
   if (!worker_->joined()) return;
   ++begun_;
   worker_->work().declare(
@@ -276,7 +276,7 @@ void HostileWorkers::user_makes_group() {
       [this, ranks](const Result<Tensor>& tensor) {
         ++ended_;
         if (!tensor.ok()) return;
-        const auto self = std::ranges::find(ranks, kOurs) - ranks.begin();
+        const auto self = std::ranges::find(ranks, Rank{kOurs}) - ranks.begin();
         groups_.push_back({.tensor = *tensor,
                            .members = static_cast<std::uint32_t>(ranks.size()),
                            .self = static_cast<std::uint32_t>(self)});
