@@ -218,7 +218,10 @@ void AmongUser::start(std::size_t item, const LentPtr& lent) {
   }
   operation.ticket = std::make_shared<detail::TicketState>(1);
   in_flight_.push_back(lent);
-  operation.ticket->on_done([this, lent](const Status& status) { ended(lent, status); });
+  // in_flight_ holds it until then; a ticket that never ends must not hold itself.
+  operation.ticket->on_done([this, lent_to = std::weak_ptr(lent)](const Status& status) {
+    if (const LentPtr known = lent_to.lock()) ended(known, status);
+  });
   node_.work().start(lent->operation);
 }
 
