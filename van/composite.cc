@@ -40,7 +40,6 @@ class Composite final : public Transport {
   Copied copied() const override;
   void set_dead_after(Duration limit) override;
   bool is_local(LinkId link) const override;
-  Duration least_round_trip(LinkId link) const override;
   bool ends_with_process(LinkId link) const override;
   bool lingers() const override;
   int descriptor() const override { return watch_.descriptor(); }
@@ -209,12 +208,6 @@ void Composite::set_dead_after(Duration limit) {
 bool Composite::is_local(LinkId link) const {
   const auto found = places_.find(link);
   return found != places_.end() && found->second.part->transport->is_local(found->second.link);
-}
-
-Duration Composite::least_round_trip(LinkId link) const {
-  const auto found = places_.find(link);
-  if (found == places_.end()) return {};
-  return found->second.part->transport->least_round_trip(found->second.link);
 }
 
 bool Composite::ends_with_process(LinkId link) const {

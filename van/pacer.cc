@@ -129,8 +129,8 @@ void Pacer::hear(LinkId link, const wire::Header& credit) {
   if (found == paths_.end()) return;
   const wire::CreditFrame told = wire::CreditFrame::of(credit);
   if (told.round_trip_ns > kMostTold || told.loop_wait_ns > kMostTold) return;
-  found->second.on_far_end(std::chrono::nanoseconds(told.round_trip_ns),
-                           own_wait_ + std::chrono::nanoseconds(told.loop_wait_ns));
+  found->second.on_far_round_trip(std::chrono::nanoseconds(told.round_trip_ns));
+  found->second.on_waits(own_wait_ + std::chrono::nanoseconds(told.loop_wait_ns));
 }
 
 // A quarter of the limit is the largest slice, whatever the path would like. Windows follow rates,

@@ -35,12 +35,6 @@ class Pacer {
   bool held_back() const {
     return queue_.held_back() || ((shut_ || yields_) && queue_.waiting() > 0);
   }
-  /// Asks the system for the link's round trip now and then.
-  template <typename Ask>
-  void look_at_packets(LinkId link, Time now, const Ask& least_round_trip) {
-    const auto found = paths_.find(link);
-    if (found != paths_.end()) found->second.packets.look(now, least_round_trip);
-  }
   /// A slice of data is about to go: true if the far end should tell at once that it has come.
   bool wants_credit(LinkId link, std::uint64_t charge);
   void on_sent(LinkId link, std::uint64_t charge, Time now);

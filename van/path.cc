@@ -89,12 +89,9 @@ void Path::note_round_trip(Duration seen, Time now) {
 }
 
 Duration Path::round_trip() const {
-  Duration least = round_trip_;
-  const bool far_knows = far_round_trip_ != Duration::zero();
-  if (far_knows && (least == Duration::zero() || far_round_trip_ < least)) {
-    least = far_round_trip_;
-  }
-  return packets.bound(least);
+  if (far_round_trip_ == Duration::zero()) return round_trip_;
+  if (round_trip_ == Duration::zero()) return far_round_trip_;
+  return std::min(round_trip_, far_round_trip_);
 }
 
 bool Path::wants_probe(Time now) const { return !probed_at_ || now - *probed_at_ >= kProbeEvery; }

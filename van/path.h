@@ -7,7 +7,6 @@
 // for all of it.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <optional>
@@ -46,31 +45,6 @@ struct PathSums {
   }
 };
 
-/// The least round trip of packets, as the system has seen it. Where others' bytes are in the way
-/// of each probe (many send to one far end), a round trip is taken to be no longer than that and
-/// what two loops need. Thread: loop.
-class PacketRoundTrip {
- public:
-  static constexpr Duration kEvery = std::chrono::seconds(2);
-
-  /// Asks for it, every so often; zero: it is not known.
-  template <typename Ask>
-  void look(Time now, const Ask& ask) {
-    if (asked_at_ && now - *asked_at_ < kEvery) return;
-    least_ = ask();
-    asked_at_ = now;
-  }
-  Duration bound(Duration round_trip) const {
-    return least_ == Duration::zero() ? round_trip : std::min(round_trip, least_ + kLoops);
-  }
-
- private:
-  static constexpr Duration kLoops = std::chrono::microseconds(500);
-
-  Duration least_{};
-  std::optional<Time> asked_at_;
-};
-
 /// Thread: loop. Pure: told of what was sent and credited, it answers.
 class Path {
  public:
@@ -83,13 +57,12 @@ class Path {
   void on_credit(std::uint64_t taken_bytes, Time now);
   /// The far end tells the least round trip that it has seen itself; zero: none. It is the same
   /// way, so the lesser of the two holds: who probes while the other's slices fill the way back
-  /// sees their queue too, and would take more of the way than its half. And how long the loops at
-  /// both ends wait for a processor when they do: so much later credits come, and nobody else's
-  /// bytes are in the way meanwhile.
-  void on_far_end(Duration round_trip, Duration waits) {
-    far_round_trip_ = round_trip;
-    waits_ = waits;
-  }
+  /// sees their queue too, and would take more of the way than its half.
+  void on_far_round_trip(Duration seen) { far_round_trip_ = seen; }
+
+  /// How long the loops at both ends wait for a processor when they do: so much later credits come,
+  /// and nobody else's bytes are in the way meanwhile.
+  void on_waits(Duration seen) { waits_ = seen; }
 
   /// The next slice should be small and alone, to see the round trip.
   bool wants_probe(Time now) const;
@@ -127,8 +100,6 @@ class Path {
   Duration round_trip() const;
   /// Of our own probes alone: what the far end is told.
   Duration own_round_trip() const { return round_trip_; }
-
-  PacketRoundTrip packets = {};
 
   /// A slice for finding the round trip is no larger.
   static constexpr std::uint64_t kProbeBytes = 4096;

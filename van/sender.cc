@@ -250,10 +250,6 @@ void Sender::note_taken(LinkState& link, const SendQueue::Pick& pick, const wire
   if (data) pacer_.note_urgency(*pick.frame, now);
   queue_.taken(pick);
   if (data) pacer_.on_sent(id, pick.charge(), now);
-  if (data) {
-    pacer_.look_at_packets(id, now,
-                           [&] { return parts_.transport.least_round_trip(link.carrier); });
-  }
   if (left != 0) handler.on_left(id, left);
 }
 

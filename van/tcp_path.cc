@@ -37,16 +37,6 @@ std::optional<PathSigns> path_signs(int descriptor) {
   return signs;
 }
 
-Duration least_round_trip(int descriptor) {
-  constexpr std::uint32_t kUnknown = ~std::uint32_t{0};
-  tcp_info info{};
-  socklen_t size = sizeof info;
-  if (::getsockopt(descriptor, IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return {};
-  const bool tells = size >= offsetof(tcp_info, tcpi_min_rtt) + sizeof info.tcpi_min_rtt;
-  if (!tells || info.tcpi_min_rtt == kUnknown) return {};
-  return std::chrono::microseconds(info.tcpi_min_rtt);
-}
-
 void keep_alive(int descriptor) {
   const auto set = [descriptor](int level, int option, int value) {
     ::setsockopt(descriptor, level, option, &value, sizeof value);

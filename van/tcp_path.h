@@ -5,7 +5,6 @@
 
 #include <optional>
 
-#include "stretto/types.h"
 #include "van/link_liveness.h"
 
 namespace stretto {
@@ -19,9 +18,6 @@ inline constexpr int kKeepAliveTries = 127;
 
 /// None if the descriptor is no TCP connection. Thread: any.
 std::optional<PathSigns> path_signs(int descriptor);
-/// The least round trip of a packet that the system has seen, of late (some minutes) and when the
-/// connection was made; zero if it does not tell. Thread: any.
-Duration least_round_trip(int descriptor);
 /// Lets a connection of ours ask as above.
 void keep_alive(int descriptor);
 /// For a path that is dead: closing the connection tells the far end at once, by a reset, which is

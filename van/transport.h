@@ -107,9 +107,6 @@ class Transport {
   virtual bool is_local(LinkId) const { return false; }
   /// True if only the far end's process can end the link: no network lies between that could.
   virtual bool ends_with_process(LinkId) const { return false; }
-  /// The least round trip that packets of this link have made, without anything of ours; zero: it
-  /// cannot be told.
-  virtual Duration least_round_trip(LinkId) const { return {}; }
 
   // For a transport that is made of others, and waits for all of them at once.
 

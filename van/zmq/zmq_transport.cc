@@ -11,7 +11,6 @@
 #include "common/config.h"
 #include "common/loop_owner.h"
 #include "van/polling.h"
-#include "van/tcp_path.h"
 #include "van/watch.h"
 #include "van/zmq/address.h"
 #include "van/zmq/zmq_links.h"
@@ -43,14 +42,7 @@ class ZmqTransport final : public Transport {
   }
   void flush() override { links_.departures().flush(); }
   void set_dead_after(Duration limit) override { dead_after_ = limit; }
-  bool is_local(LinkId id) const override {
-    const Connection* link = links_.find(id);
-    return link != nullptr && link->local;
-  }
-  Duration least_round_trip(LinkId id) const override {
-    const Connection* link = links_.find(id);
-    return link == nullptr ? Duration() : stretto::least_round_trip(link->descriptor());
-  }
+  bool is_local(LinkId link) const override { return links_.is_local(link); }
   int descriptor() const override { return watch_.descriptor(); }
   Duration may_wait(Duration wait) const override;
 
