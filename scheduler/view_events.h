@@ -26,7 +26,7 @@ struct Join {
   std::uint32_t servers = 0;
   std::string host = {};
   std::string address = {};
-  std::uint64_t round = 1;  ///< That nobody has begun.
+  std::uint64_t round = 1;    ///< That nobody has begun.
   std::uint64_t machine = 0;  ///< Where it runs; 0: it does not say.
   NodeId former = 0;  ///< Who it was before the job lost it; 0: it comes for the first time.
 };
