@@ -172,6 +172,23 @@ Result<Strategy> strategy_of(const Plan& plan, const std::vector<std::uint32_t>&
   }
 }
 
+Prediction predict_servers(const std::vector<std::uint32_t>& workers,
+                           const std::vector<std::uint32_t>& shards, std::uint64_t bytes,
+                           std::uint64_t part_bytes) {
+  STRETTO_CHECK(!workers.empty() && !shards.empty() && bytes > 0);
+  std::vector<std::uint32_t> machines = workers;
+  machines.insert(machines.end(), shards.begin(), shards.end());
+  std::vector<RootClass> classes;
+  for (std::size_t shard = 0; shard < shards.size(); ++shard) {
+    const Strategy one =
+        *one_server(first_places(workers.size()), static_cast<Place>(workers.size() + shard));
+    classes.push_back(one.classes().front());
+  }
+  const std::vector<double> rates = settled({}, machines_in(machines));
+  const CostModel model = *CostModel::of(network_of(machines, rates));
+  return model.predict(*Strategy::of(Primitive::kServers, std::move(classes)), bytes, part_bytes);
+}
+
 Choice choose(const Surroundings& surroundings, std::uint64_t bytes, std::uint64_t part_bytes,
               const std::optional<Plan>& current) {
   const std::vector<std::uint32_t>& machines = surroundings.machines;

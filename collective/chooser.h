@@ -54,4 +54,10 @@ struct Choice {
 Choice choose(const Surroundings& surroundings, std::uint64_t bytes, std::uint64_t part_bytes,
               const std::optional<Plan>& current = {});
 
+/// How long a round takes by shards of servers, each of which adds up as many of the parts.
+/// Machines of workers and of shards are numbered together; links are alike.
+Prediction predict_servers(const std::vector<std::uint32_t>& workers,
+                           const std::vector<std::uint32_t>& shards, std::uint64_t bytes,
+                           std::uint64_t part_bytes);
+
 }  // namespace stretto::collective
