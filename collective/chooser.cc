@@ -52,7 +52,7 @@ Places by_machine(const std::vector<std::uint32_t>& machines) {
   return places;
 }
 
-Status check_weights(const Plan& plan, std::size_t wanted) {
+Status check_weights(const StrategyPlan& plan, std::size_t wanted) {
   const std::vector<std::uint32_t>& weights = plan.weights;
   if (weights.empty()) return {};
   const bool weighs =
@@ -101,9 +101,9 @@ std::vector<std::uint32_t> weights_for(const std::vector<double>& rates) {
   return weights;
 }
 
-std::vector<Plan> candidates_for(const std::vector<std::uint32_t>& machines,
-                                 const std::vector<double>& rates) {
-  std::vector<Plan> plans = {{.primitive = Primitive::kDirect}};
+std::vector<StrategyPlan> candidates_for(const std::vector<std::uint32_t>& machines,
+                                         const std::vector<double>& rates) {
+  std::vector<StrategyPlan> plans = {{.primitive = Primitive::kDirect}};
   if (machines.size() < 2) return plans;
   std::vector<double> of_members;
   for (const std::uint32_t machine : machines) {
@@ -143,12 +143,12 @@ Network network_of(const std::vector<std::uint32_t>& machines, const std::vector
 
 }  // namespace
 
-std::string Plan::describe() const {
+std::string StrategyPlan::describe() const {
   if (weights.empty()) return std::string(name_of(primitive));
   return fmt::format("{}, weights {}", name_of(primitive), fmt::join(weights, " "));
 }
 
-Result<Strategy> strategy_of(const Plan& plan, const std::vector<std::uint32_t>& machines) {
+Result<Strategy> strategy_of(const StrategyPlan& plan, const std::vector<std::uint32_t>& machines) {
   const bool by_groups = plan.primitive == Primitive::kHierarchical;
   const std::size_t wanted = by_groups ? machines_in(machines) : machines.size();
   if (Status status = check_weights(plan, wanted); !status.ok()) return status;
@@ -189,28 +189,28 @@ Prediction predict_servers(const std::vector<std::uint32_t>& workers,
   return model.predict(*Strategy::of(Primitive::kServers, std::move(classes)), bytes, part_bytes);
 }
 
-Choice choose(const Surroundings& surroundings, std::uint64_t bytes, std::uint64_t part_bytes,
-              const std::optional<Plan>& current) {
-  const std::vector<std::uint32_t>& machines = surroundings.machines;
+StrategyChoice choose(const KnownLinks& links, std::uint64_t bytes, std::uint64_t part_bytes,
+                      const std::optional<StrategyPlan>& current) {
+  const std::vector<std::uint32_t>& machines = links.machines;
   STRETTO_CHECK(!machines.empty() && bytes > 0);
-  const std::vector<double> rates = settled(surroundings.rates, machines_in(machines));
+  const std::vector<double> rates = settled(links.rates, machines_in(machines));
   const CostModel model = *CostModel::of(network_of(machines, rates));
-  const auto predicted = [&](const Plan& plan) {
+  const auto predicted = [&](const StrategyPlan& plan) {
     return model.predict(*strategy_of(plan, machines), bytes, part_bytes);
   };
-  std::optional<Choice> best;
+  std::optional<StrategyChoice> best;
   std::string others;
-  for (const Plan& plan : candidates_for(machines, rates)) {
+  for (const StrategyPlan& plan : candidates_for(machines, rates)) {
     const Prediction made = predicted(plan);
     others +=
         fmt::format("{}{} {:.3f}", others.empty() ? "" : "; ", plan.describe(), made.seconds * 1e3);
     if (best && made.seconds > kClearly * best->predicted.seconds) continue;
-    best = Choice{.plan = plan, .predicted = made, .why = {}};
+    best = StrategyChoice{.plan = plan, .predicted = made, .why = {}};
   }
   if (current) {
     const Prediction now = predicted(*current);
     if (best->predicted.seconds > kWorthIt * now.seconds) {
-      best = Choice{.plan = *current, .predicted = now, .why = {}};
+      best = StrategyChoice{.plan = *current, .predicted = now, .why = {}};
     }
   }
   best->why = fmt::format("{}: {} (ms predicted: {})", best->plan.describe(),

@@ -115,7 +115,7 @@ struct Declared {
 
 /// Worker to worker: from this round on the tensor goes by this plan. What these numbers mean is
 /// not known here (collective/chooser.h).
-struct Plan {
+struct TermPlan {
   static constexpr std::size_t kMostWeights = 1024;
 
   std::uint32_t tensor = 0;
@@ -347,7 +347,7 @@ struct Observed {
 using Message = std::variant<Hello, Welcome, Fault, Roster, Declare, Declared, Open, Barrier,
                              Heartbeat, Leave, Failure, LinkReport, Steer, TraceCommand, TraceChunk,
                              Observe, Observed, StateRequest, StatePiece, SitOut, Wanted, Resume,
-                             Resumed, AtStep, TakeIn, Plan, Rate>;
+                             Resumed, AtStep, TakeIn, TermPlan, Rate>;
 
 /// True if the message is a T.
 template <typename T>

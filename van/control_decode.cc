@@ -273,12 +273,12 @@ Result<Message> from(const wire::TakeIn& said) {
                         .nodes = {said.nodes().begin(), said.nodes().end()}});
 }
 
-Result<Message> from(const wire::Plan& plan) {
-  if (plan.weights_size() > static_cast<int>(Plan::kMostWeights) || plan.primitive() > 255) {
+Result<Message> from(const wire::TermPlan& plan) {
+  if (plan.weights_size() > static_cast<int>(TermPlan::kMostWeights) || plan.primitive() > 255) {
     return malformed(fmt::format("a plan is of primitive {} with {} weights, at most {} can be",
-                                 plan.primitive(), plan.weights_size(), Plan::kMostWeights));
+                                 plan.primitive(), plan.weights_size(), TermPlan::kMostWeights));
   }
-  return Message(Plan{.tensor = plan.tensor(),
+  return Message(TermPlan{.tensor = plan.tensor(),
                       .round = plan.round(),
                       .primitive = static_cast<std::uint8_t>(plan.primitive()),
                       .weights = {plan.weights().begin(), plan.weights().end()}});
@@ -422,8 +422,8 @@ Result<Message> body_of(const wire::Control& message) {
       return from(message.at_step());
     case wire::Control::kTakeIn:
       return from(message.take_in());
-    case wire::Control::kPlan:
-      return from(message.plan());
+    case wire::Control::kTermPlan:
+      return from(message.term_plan());
     case wire::Control::kRate:
       return Message(Rate{.bytes_per_second = message.rate().bytes_per_second()});
     case wire::Control::BODY_NOT_SET:

@@ -198,8 +198,8 @@ void write(const TakeIn& said, wire::Control& message) {
   for (const NodeId node : said.nodes) message.mutable_take_in()->add_nodes(node);
 }
 
-void write(const Plan& plan, wire::Control& message) {
-  wire::Plan& out = *message.mutable_plan();
+void write(const TermPlan& plan, wire::Control& message) {
+  wire::TermPlan& out = *message.mutable_term_plan();
   out.set_tensor(plan.tensor);
   out.set_round(plan.round);
   out.set_primitive(plan.primitive);

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "common/check.h"
 #include "core/tensor_spec.h"
 #include "worker/settled.h"
 
@@ -19,26 +18,15 @@ MemberExchange::MemberExchange(Van& van, Tensors& tensors, PeerLinks& peers, Out
       outcomes_(std::move(outcomes)),
       rounds_(van, peers, outcomes_),
       calls_(van, peers, outcomes_),
-      plans_(van, peers) {
+      plans_(van, peers, rounds_) {
   peers_.set_opened([this](NodeId node) { greet(node); });
-  rounds_.set_held([this](TensorState& tensor, MemberTensor& known) { choose(tensor, known); });
+  rounds_.set_held([this](TensorState& tensor, MemberTensor& known) {
+    tell(known, plans_.choose(tensor, known));
+    plans_.go_on(tensor, known);
+  });
 }
 
 // ---- who knows what
-
-// Tensors mostly go by few of them.
-Result<collective::Strategy> MemberExchange::strategy_for(const collective::Plan& plan,
-                                                          const MemberPlaces& members) {
-  const auto found = std::ranges::find_if(strategies_, [&](const Made& made) {
-    return made.plan == plan && made.machines == members.machines;
-  });
-  if (found != strategies_.end()) return found->strategy;
-  Result<collective::Strategy> made = collective::strategy_of(plan, members.machines);
-  constexpr std::size_t kMost = 64;
-  if (strategies_.size() == kMost) strategies_.erase(strategies_.begin());
-  if (made.ok()) strategies_.push_back({plan, members.machines, *made});
-  return made;
-}
 
 Status MemberExchange::add(const TensorState& tensor, const Roster& roster, NodeId self,
                            const std::vector<Rank>& group) {
@@ -51,10 +39,10 @@ Status MemberExchange::add(const TensorState& tensor, const Roster& roster, Node
   MemberPlaces places = MemberPlaces::of(roster, self, group);
   if (Status status = peers_.want(roster, self, places.nodes); !status.ok()) return status;
   const bool chosen = tensor.spec.options.exchange == Exchange::kAuto;
-  const collective::Plan plan =
+  const collective::StrategyPlan plan =
       chosen ? first_choice(places, tensor.spec.bytes(), roster.settings.part_bytes).plan
              : plan_of(tensor.spec.options.exchange);
-  const Result<collective::Strategy> strategy = strategy_for(plan, places);
+  const Result<collective::Strategy> strategy = plans_.strategy_for(plan, places);
   if (!strategy.ok()) return strategy.status();
   if (chosen) plans_.watch(places);
   MemberTensor& known =
@@ -99,7 +87,7 @@ void MemberExchange::on_control(LinkId link, const Member& peer, const control::
     on_open(peer, *open);
   } else if (const auto* fault = std::get_if<control::Fault>(&message)) {
     on_fault(peer, *fault);
-  } else if (const auto* plan = std::get_if<control::Plan>(&message)) {
+  } else if (const auto* plan = std::get_if<control::TermPlan>(&message)) {
     on_plan(peer, *plan);
   } else if (const auto* rate = std::get_if<control::Rate>(&message)) {
     plans_.note(peer.node, static_cast<double>(rate->bytes_per_second));
@@ -136,52 +124,16 @@ void MemberExchange::on_fault(const Member& peer, const control::Fault& fault) {
   if (dooms_.size() < kMaxTensors) dooms_.try_emplace(fault.tensor, std::move(told));
 }
 
-// ---- by which plan
-
-// All wait for it: nobody has begun the round.
-void MemberExchange::choose(TensorState& tensor, MemberTensor& known) {
-  const std::uint64_t round = known.first_open();
-  const collective::Plan plan = plans_.choose(tensor, known, round);
-  tell(known, control::Plan{.tensor = tensor.id,
-                            .round = round,
-                            .primitive = static_cast<std::uint8_t>(plan.primitive),
-                            .weights = plan.weights});
-  const Status status = take_plan(tensor, known, round, plan);
-  STRETTO_CHECK(status.ok());
-}
-
-void MemberExchange::on_plan(const Member& peer, const control::Plan& told) {
+void MemberExchange::on_plan(const Member& peer, const control::TermPlan& told) {
   const auto found = members_.find(told.tensor);
   if (found == members_.end() || !tensors_.find(told.tensor)->failed.ok()) return;
-  MemberTensor& known = found->second;
   TensorState& tensor = *tensors_.find(told.tensor);
-  Status status(Code::kMalformed, "a plan came from a worker that chooses none here");
-  if (known.terms && known.members.self != 0 && known.members.place_of(peer.node) == 0) {
-    const auto primitive = static_cast<collective::Primitive>(told.primitive);
-    status = take_plan(tensor, known, told.round, {primitive, told.weights});
-  }
+  const Status status = plans_.take(tensor, found->second, peer.node, told);
   if (status.ok()) return;
   outcomes_.fail_tensor(
-      told.tensor,
-      Status(Code::kMalformed, fmt::format("tensor '{}': {}", tensor.spec.name, status.cause()))
+      tensor.id,
+      Status(status.code(), fmt::format("tensor '{}': {}", tensor.spec.name, status.cause()))
           .with_peer(peer.describe()));
-}
-
-Status MemberExchange::take_plan(TensorState& tensor, MemberTensor& known, std::uint64_t round,
-                                 const collective::Plan& plan) {
-  Result<collective::Strategy> strategy = strategy_for(plan, known.members);
-  if (!strategy.ok()) return strategy.status();
-  // Whoever chose has all others' contributions to the round before.
-  if (known.first_open() + 1 < round) {
-    return {Code::kMalformed,
-            fmt::format("a plan for round {} came in round {}", round, known.first_open())};
-  }
-  if (Status status = known.terms->decide(round, plan, *std::move(strategy)); !status.ok()) {
-    return status;
-  }
-  known.take_plan();
-  rounds_.release(tensor, known);
-  return {};
 }
 
 // Who has a link says so over it, after its values.

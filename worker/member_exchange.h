@@ -58,13 +58,6 @@ class MemberExchange final : public ExchangeWay {
     Place from;
   };
 
-  /// A strategy that was made, and of what.
-  struct Made {
-    collective::Plan plan;
-    std::vector<std::uint32_t> machines;
-    collective::Strategy strategy;
-  };
-
   void greet(NodeId node);
   void on_open(const Member& peer, const control::Open& open);
   void on_fault(const Member& peer, const control::Fault& fault);
@@ -74,12 +67,7 @@ class MemberExchange final : public ExchangeWay {
   std::optional<Source> source_of(LinkId link, const wire::Header& header);
   /// The members of a tensor hear it.
   void tell(const MemberTensor& known, const control::Message& message);
-  Result<collective::Strategy> strategy_for(const collective::Plan& plan,
-                                            const MemberPlaces& members);
-  void choose(TensorState& tensor, MemberTensor& known);
-  void on_plan(const Member& peer, const control::Plan& told);
-  Status take_plan(TensorState& tensor, MemberTensor& known, std::uint64_t round,
-                   const collective::Plan& plan);
+  void on_plan(const Member& peer, const control::TermPlan& told);
 
   Van& van_;
   Tensors& tensors_;
@@ -88,7 +76,6 @@ class MemberExchange final : public ExchangeWay {
   MemberRounds rounds_;
   MemberCalls calls_;
   MemberPlans plans_;
-  std::vector<Made> strategies_;
   std::unordered_map<std::uint32_t, MemberTensor> members_;  // By tensor.
   std::map<std::uint32_t, std::set<NodeId>> known_to_;       // Tensors that are not known here yet,
   std::map<std::uint32_t, MemberTensor::Doom> dooms_;        // and what is said of them.

@@ -2,8 +2,12 @@
 // Rates of workers become those of machines; a change of plan is told to who reads the log.
 #include "worker/member_plans.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <cmath>
 
+#include "common/check.h"
 #include "common/log.h"
 
 namespace stretto {
@@ -64,18 +68,63 @@ std::vector<double> MemberPlans::machine_rates() const {
   return sums;
 }
 
-collective::Plan MemberPlans::choose(const TensorState& tensor, const MemberTensor& known,
-                                     std::uint64_t round) const {
-  const std::uint64_t part_bytes = tensor.cut.bytes_of_part(0);
-  const collective::Plan& current = known.terms->plan();
-  const collective::Choice choice =
+control::TermPlan MemberPlans::choose(TensorState& tensor, MemberTensor& known) {
+  const std::uint64_t round = known.first_open();
+  const collective::StrategyChoice choice =
       choose_({.machines = known.members.machines, .rates = machine_rates()}, tensor.spec.bytes(),
-              part_bytes, current);
-  if (!(choice.plan == current)) {
+              tensor.cut.bytes_of_part(0), known.terms->plan());
+  if (!(choice.plan == known.terms->plan())) {
     log(Level::kInfo, "tensor '{}' of {} bytes goes by another exchange from round {} on: {}",
         tensor.spec.name, tensor.spec.bytes(), round, choice.why);
   }
-  return choice.plan;
+  const Status status = decide(known, round, choice.plan);
+  STRETTO_CHECK(status.ok());
+  return {.tensor = tensor.id,
+          .round = round,
+          .primitive = static_cast<std::uint8_t>(choice.plan.primitive),
+          .weights = choice.plan.weights};
+}
+
+Status MemberPlans::take(TensorState& tensor, MemberTensor& known, NodeId from,
+                         const control::TermPlan& told) {
+  if (!known.terms || known.members.self == 0 || known.members.place_of(from) != 0) {
+    return {Code::kMalformed, "a plan came from a worker that chooses none here"};
+  }
+  // Whoever chose has all others' contributions to the round before.
+  if (known.first_open() + 1 < told.round) {
+    return {Code::kMalformed,
+            fmt::format("a plan for round {} came in round {}", told.round, known.first_open())};
+  }
+  const auto primitive = static_cast<collective::Primitive>(told.primitive);
+  if (Status status = decide(known, told.round, {primitive, told.weights}); !status.ok()) {
+    return {Code::kMalformed, status.cause()};
+  }
+  go_on(tensor, known);
+  return {};
+}
+
+Status MemberPlans::decide(MemberTensor& known, std::uint64_t round,
+                           const collective::StrategyPlan& plan) {
+  Result<collective::Strategy> strategy = strategy_for(plan, known.members);
+  if (!strategy.ok()) return strategy.status();
+  if (Status status = known.terms->decide(round, plan, *std::move(strategy)); !status.ok()) {
+    return status;
+  }
+  known.take_plan();
+  return {};
+}
+
+Result<collective::Strategy> MemberPlans::strategy_for(const collective::StrategyPlan& plan,
+                                                       const MemberPlaces& members) {
+  const auto found = std::ranges::find_if(strategies_, [&](const Made& made) {
+    return made.plan == plan && made.machines == members.machines;
+  });
+  if (found != strategies_.end()) return found->strategy;
+  Result<collective::Strategy> made = collective::strategy_of(plan, members.machines);
+  constexpr std::size_t kMost = 64;
+  if (strategies_.size() == kMost) strategies_.erase(strategies_.begin());
+  if (made.ok()) strategies_.push_back({plan, members.machines, *made});
+  return made;
 }
 
 }  // namespace stretto

@@ -57,7 +57,7 @@ collective::Reduction::Order order_of(const TensorSpec& spec) {
                                     : collective::Reduction::Order::kArrival;
 }
 
-collective::Plan plan_of(Exchange exchange) {
+collective::StrategyPlan plan_of(Exchange exchange) {
   using collective::Primitive;
   switch (exchange) {
     case Exchange::kRing:

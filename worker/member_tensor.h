@@ -38,7 +38,7 @@ struct MemberPlaces {
 collective::Reduction::Order order_of(const TensorSpec& spec);
 
 /// What a pinned exchange among workers is as a plan. Not of kServers and kAuto.
-collective::Plan plan_of(Exchange exchange);
+collective::StrategyPlan plan_of(Exchange exchange);
 
 /// One part of it. Thread: loop.
 struct MemberPart {

@@ -7,8 +7,8 @@
 #include <array>
 #include <cstdint>
 
-#include "common/clock.h"
-#include "van/path.h"
+#include "common/greatest.h"
+#include "stretto/types.h"
 
 namespace stretto {
 

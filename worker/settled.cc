@@ -28,7 +28,7 @@ bool servers_are_faster(const TensorSpec& spec, const Roster& roster, const Memb
   }
   if (of_shards.empty()) return false;
   const std::uint32_t part_bytes = roster.settings.part_bytes;
-  const collective::Choice among = first_choice(workers, spec.bytes(), part_bytes);
+  const collective::StrategyChoice among = first_choice(workers, spec.bytes(), part_bytes);
   const collective::Prediction by_servers =
       collective::predict_servers(of_workers, of_shards, spec.bytes(), part_bytes);
   return by_servers.seconds < kClearly * among.predicted.seconds;
@@ -51,8 +51,8 @@ Exchange exchange_of(collective::Primitive primitive) {
 
 }  // namespace
 
-collective::Choice first_choice(const MemberPlaces& members, std::uint64_t bytes,
-                                std::uint32_t part_bytes) {
+collective::StrategyChoice first_choice(const MemberPlaces& members, std::uint64_t bytes,
+                                        std::uint32_t part_bytes) {
   return collective::choose({.machines = members.machines, .rates = {}},
                             std::max<std::uint64_t>(bytes, 1), part_bytes);
 }

@@ -19,7 +19,7 @@ TensorSpec settled(TensorSpec spec, const Roster& roster, NodeId self,
                    const std::vector<Rank>& group);
 
 /// What is chosen for a tensor of so many bytes when nothing is known of links.
-collective::Choice first_choice(const MemberPlaces& members, std::uint64_t bytes,
-                                std::uint32_t part_bytes);
+collective::StrategyChoice first_choice(const MemberPlaces& members, std::uint64_t bytes,
+                                        std::uint32_t part_bytes);
 
 }  // namespace stretto

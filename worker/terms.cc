@@ -8,7 +8,8 @@
 
 namespace stretto {
 
-Status Terms::decide(std::uint64_t round, collective::Plan plan, collective::Strategy strategy) {
+Status Terms::decide(std::uint64_t round, collective::StrategyPlan plan,
+                     collective::Strategy strategy) {
   std::uint64_t next = decided_ + 1;
   while (!begin_at(next)) ++next;
   if (round != next) {

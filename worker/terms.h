@@ -15,7 +15,7 @@ namespace stretto {
 class Terms {
  public:
   /// The first term's, which all know.
-  Terms(collective::Plan plan, collective::Strategy strategy)
+  Terms(collective::StrategyPlan plan, collective::Strategy strategy)
       : plan_(std::move(plan)), strategy_(std::move(strategy)) {}
 
   /// A term begins with this round: with the 4th, when something is known of links, the 16th, and
@@ -27,16 +27,16 @@ class Terms {
   bool awaited_by(std::uint64_t round) const { return begin_at(round) && decided_ < round; }
   /// The plan of the term that begins with this round. kMalformed, without effect, unless it is the
   /// next one that can be.
-  Status decide(std::uint64_t round, collective::Plan plan, collective::Strategy strategy);
+  Status decide(std::uint64_t round, collective::StrategyPlan plan, collective::Strategy strategy);
 
   /// Of the last term that is known.
-  const collective::Plan& plan() const { return plan_; }
+  const collective::StrategyPlan& plan() const { return plan_; }
   const collective::Strategy& strategy() const { return strategy_; }
   /// The round with which it begins; 0: the first.
   std::uint64_t decided() const { return decided_; }
 
  private:
-  collective::Plan plan_;
+  collective::StrategyPlan plan_;
   collective::Strategy strategy_;
   std::uint64_t decided_ = 0;
 };

@@ -113,8 +113,8 @@ void fill_of_links_and_steps(wire::Control& message, wire::Control::BodyCase bod
     for (std::size_t left = input.below(6); left > 0; --left) said.add_nodes(input.small());
     return;
   }
-  if (body == wire::Control::kPlan) {
-    wire::Plan& said = *message.mutable_plan();
+  if (body == wire::Control::kTermPlan) {
+    wire::TermPlan& said = *message.mutable_term_plan();
     said.set_tensor(input.small());
     said.set_round(input.number());
     said.set_primitive(input.small());

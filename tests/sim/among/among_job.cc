@@ -77,11 +77,32 @@ void AmongJob::add_worker(Rank rank) {
   std::unique_ptr<Transport> transport = network_.endpoint(process.name);
   const Result<std::string> address = transport->listen(fmt::format("worker-{}:0", rank));
   if (!address.ok()) report("set-up", "a worker cannot listen");
+  process.config.machine = 1 + rank % plan_.machines;
   auto node = std::make_unique<WorkerNode>(process.config, std::move(transport), clock_);
+  node->work().exchange().members().plans().set_choose(
+      [this](const auto& known, auto, auto, const auto&) { return some_choice(known.machines); });
   process.worker = node.get();
   process.agent = std::move(node);
   process.user = std::make_unique<AmongUser>(plan_, rank, *process.worker, board_, *address,
                                              random_.below(1'000'000'000));
+}
+
+// Any plan that can be: all must go by it whichever it is.
+collective::StrategyChoice AmongJob::some_choice(const std::vector<std::uint32_t>& machines) {
+  constexpr collective::Primitive kAll[] = {
+      collective::Primitive::kDirect, collective::Primitive::kRing, collective::Primitive::kHalving,
+      collective::Primitive::kTree, collective::Primitive::kHierarchical};
+  collective::StrategyPlan plan{.primitive = kAll[random_.below(std::size(kAll))]};
+  const bool by_machine = plan.primitive == collective::Primitive::kHierarchical;
+  if (random_.chance(0.5) && (by_machine || plan.primitive == collective::Primitive::kDirect)) {
+    const std::size_t roots =
+        by_machine ? *std::ranges::max_element(machines) + 1 : machines.size();
+    for (std::size_t i = 0; i < roots; ++i) {
+      plan.weights.push_back(static_cast<std::uint32_t>(random_.below(4)));
+    }
+    plan.weights[random_.below(roots)] = 1 + static_cast<std::uint32_t>(random_.below(3));
+  }
+  return {.plan = plan, .predicted = {}, .why = "drawn"};
 }
 
 // ---- bytes between workers

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "collective/chooser.h"
 #include "scheduler/scheduler.h"
 #include "server/shard.h"
 #include "tests/sim/among/among_user.h"
@@ -61,6 +62,7 @@ class AmongJob {
   void add_shard(std::uint32_t server);
   void add_worker(Rank rank);
   void watch_bytes();
+  collective::StrategyChoice some_choice(const std::vector<std::uint32_t>& machines);
   void note_frame(const std::string& from, const std::string& to, const wire::Header& header);
 
   bool step_one();
