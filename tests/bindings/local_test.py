@@ -37,13 +37,14 @@ class Decisions(unittest.TestCase):
         self.assertEqual(outer.rule_of("nesterov", None, None), ("nesterov", 0.7, 0.9))
 
     def test_turns(self):
-        self.assertEqual(outer.due_after(100, 1), {100: 0})
-        self.assertEqual(outer.due_after(10, 3), {3: 0, 6: 1, 10: 2})
+        self.assertEqual(outer.due_after(100, 1), [100])
+        self.assertEqual(outer.due_after(10, 3), [3, 6, 10])
         for every in range(1, 20):
             for fragments in range(1, every + 1):
                 due = outer.due_after(every, fragments)
-                self.assertEqual(sorted(due.values()), list(range(fragments)))
-                self.assertEqual(due[every], fragments - 1)
+                self.assertEqual((len(due), due[-1]), (fragments, every))
+                self.assertEqual(due, sorted(set(due)))
+                self.assertGreater(due[0], 0)
 
     def test_fragments(self):
         self.assertEqual(outer.split([1, 1, 1, 1], 2), [2, 2])
@@ -133,6 +134,15 @@ class Refused(unittest.TestCase):
         optimizers[1].finish()
         self.assertEqual(optimizers[1].outer_round, 3)
         self.assertTrue(torch.equal(models[0].weight, models[1].weight))
+        self.assertTrue(torch.equal(models[0].weight, optimizers[1].outer_values()["weight"]))
+
+    def test_values_have_the_parameters_names(self):
+        for every in (1, 2):
+            for _ in range(2):  # The second one has a scope of another name.
+                each = st.LocalSteps(torch.optim.SGD(self.model.parameters(), lr=0.1),
+                                     self.model.named_parameters(), every=every)
+                each.step()
+                self.assertEqual(sorted(each.outer_values()), ["bias", "weight"])
 
     def test_alone_nesterov_is_an_outer_optimizer(self):
         weight = torch.nn.Parameter(torch.zeros(3))
