@@ -109,7 +109,7 @@ class LocalSteps(unittest.TestCase):
                                      models[1].named_parameters(), every=1)
                 train(models[1], each, 10)
                 each.finish()
-                if st.size() < 3:  # Of more numbers servers make sums in the order of coming.
+                if st.size() < 3 or servers() == 0:  # Servers add in the order of coming.
                     self.assertTrue(torch.equal(flat(models[0]), flat(models[1])))
                 self.assert_near(*models)
                 self.assertEqual(each.outer_round, 10)
