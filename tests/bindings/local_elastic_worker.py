@@ -15,7 +15,7 @@ import torch
 import stretto.torch as st
 from stretto import environment
 
-EVERY, AFTER, MORE = 6, 4, 16
+EVERY, AFTER, MORE = 6, 4, 10
 NESTEROV = {"outer": "nesterov", "momentum": 0.5}  # 0.9 is too much for rounds as short.
 WAYS = {
     "nesterov": {**NESTEROV, "weight": 5.0},

@@ -109,7 +109,7 @@ class LocalSteps(unittest.TestCase):
                                      models[1].named_parameters(), every=1)
                 train(models[1], each, 10)
                 each.finish()
-                if st.size() < 3 or servers() == 0:  # Servers add in the order of coming.
+                if st.size() < 3:  # Of more numbers sums are made in one order or another.
                     self.assertTrue(torch.equal(flat(models[0]), flat(models[1])))
                 self.assert_near(*models)
                 self.assertEqual(each.outer_round, 10)
@@ -119,7 +119,7 @@ class LocalSteps(unittest.TestCase):
     def test_rounds_are_those_of_one_process(self):
         for options in ({}, {"outer": "nesterov"}, {"outer_rate": 0.5},
                         {"outer": "nesterov", "outer_rate": 0.4, "momentum": 0.5}):
-            for inner in INNER:
+            for inner in ("momentum", "adamw"):
                 with self.subTest(inner, **options):
                     model = net()
                     each = st.LocalSteps(INNER[inner](model.parameters()),
@@ -288,7 +288,7 @@ class LocalSteps(unittest.TestCase):
             each = st.LocalSteps(INNER["adamw"](model.parameters()), model.named_parameters(),
                                  every=5, overlap=True, **options)
             before = loss_of(model, 10**6, 0).item()
-            train(model, each, 200)
+            train(model, each, 100)
             each.finish()
             self.assertLess(loss_of(model, 10**6, 0).item(), before / 4)
             self.assert_same_everywhere(flat(model))
@@ -304,7 +304,7 @@ class LocalSteps(unittest.TestCase):
             model = net(width=4096)  # A layer of 128 KiB: smaller ones travel as they are.
             each = st.LocalSteps(torch.optim.SGD(model.parameters(), lr=0.002),
                                  model.named_parameters(), every=4, **options)
-            train(model, each, 100)
+            train(model, each, 40)
             self.assert_same_everywhere(flat(model))
             losses.append(loss_of(model, 10**6, 0).item())
         self.assertLess(abs(losses[1] - losses[0]), 0.05 * losses[0], losses)
