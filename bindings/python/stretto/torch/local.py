@@ -99,8 +99,8 @@ class Local(synchronous.Wrapped):
         return self._stretto_exchange.pieces.by_name("values")
 
     def state_dict(self):
-        """As the optimizer's own, and in "outer" the outer round's. Waits for what is in flight;
-        what error feedback owes is not in it."""
+        """As the optimizer's own, and in "outer" the outer round's. Waits for means that
+        were sent and not applied; what error feedback owes is not in it."""
         state = super(type(self), self).state_dict()
         return {**state, "outer": self._stretto_exchange.state()}
 
