@@ -7,7 +7,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/check.h"
 #include "core/tensor_spec.h"
+#include "worker/settled.h"
 
 namespace stretto {
 MemberExchange::MemberExchange(Van& van, Tensors& tensors, PeerLinks& peers, Outcomes outcomes)
@@ -16,19 +18,25 @@ MemberExchange::MemberExchange(Van& van, Tensors& tensors, PeerLinks& peers, Out
       peers_(peers),
       outcomes_(std::move(outcomes)),
       rounds_(van, peers, outcomes_),
-      calls_(van, peers, outcomes_) {
+      calls_(van, peers, outcomes_),
+      plans_(van, peers) {
   peers_.set_opened([this](NodeId node) { greet(node); });
+  rounds_.set_held([this](TensorState& tensor, MemberTensor& known) { choose(tensor, known); });
 }
 
 // ---- who knows what
 
-Result<collective::Strategy> MemberExchange::strategy_for(Exchange exchange,
+// Tensors mostly go by few of them.
+Result<collective::Strategy> MemberExchange::strategy_for(const collective::Plan& plan,
                                                           const MemberPlaces& members) {
-  const std::pair key{exchange, members.machines};
-  const auto found = strategies_.find(key);
-  if (found != strategies_.end()) return found->second;
-  Result<collective::Strategy> made = strategy_of(exchange, members.machines);
-  if (made.ok()) strategies_.emplace(key, *made);
+  const auto found = std::ranges::find_if(strategies_, [&](const Made& made) {
+    return made.plan == plan && made.machines == members.machines;
+  });
+  if (found != strategies_.end()) return found->strategy;
+  Result<collective::Strategy> made = collective::strategy_of(plan, members.machines);
+  constexpr std::size_t kMost = 64;
+  if (strategies_.size() == kMost) strategies_.erase(strategies_.begin());
+  if (made.ok()) strategies_.push_back({plan, members.machines, *made});
   return made;
 }
 
@@ -42,10 +50,16 @@ Status MemberExchange::add(const TensorState& tensor, const Roster& roster, Node
   }
   MemberPlaces places = MemberPlaces::of(roster, self, group);
   if (Status status = peers_.want(roster, self, places.nodes); !status.ok()) return status;
-  const Result<collective::Strategy> strategy = strategy_for(tensor.spec.options.exchange, places);
+  const bool chosen = tensor.spec.options.exchange == Exchange::kAuto;
+  const collective::Plan plan =
+      chosen ? first_choice(places, tensor.spec.bytes(), roster.settings.part_bytes).plan
+             : plan_of(tensor.spec.options.exchange);
+  const Result<collective::Strategy> strategy = strategy_for(plan, places);
   if (!strategy.ok()) return strategy.status();
+  if (chosen) plans_.watch(places);
   MemberTensor& known =
       members_.try_emplace(tensor.id, tensor, std::move(places), *strategy).first->second;
+  if (chosen) known.terms.emplace(plan, *strategy);
   if (tensor.is_group) {
     known.group =
         std::make_unique<GroupState>(*strategy, order_of(tensor.spec), roster.settings.part_bytes);
@@ -85,6 +99,10 @@ void MemberExchange::on_control(LinkId link, const Member& peer, const control::
     on_open(peer, *open);
   } else if (const auto* fault = std::get_if<control::Fault>(&message)) {
     on_fault(peer, *fault);
+  } else if (const auto* plan = std::get_if<control::Plan>(&message)) {
+    on_plan(peer, *plan);
+  } else if (const auto* rate = std::get_if<control::Rate>(&message)) {
+    plans_.note(peer.node, static_cast<double>(rate->bytes_per_second));
   } else if (control::is<control::Leave>(message)) {
     on_leave(peer);
     peers_.note_leaving(link);
@@ -116,6 +134,54 @@ void MemberExchange::on_fault(const Member& peer, const control::Fault& fault) {
   const auto found = members_.find(fault.tensor);
   if (found != members_.end()) return doom(fault.tensor, found->second, std::move(told));
   if (dooms_.size() < kMaxTensors) dooms_.try_emplace(fault.tensor, std::move(told));
+}
+
+// ---- by which plan
+
+// All wait for it: nobody has begun the round.
+void MemberExchange::choose(TensorState& tensor, MemberTensor& known) {
+  const std::uint64_t round = known.first_open();
+  const collective::Plan plan = plans_.choose(tensor, known, round);
+  tell(known, control::Plan{.tensor = tensor.id,
+                            .round = round,
+                            .primitive = static_cast<std::uint8_t>(plan.primitive),
+                            .weights = plan.weights});
+  const Status status = take_plan(tensor, known, round, plan);
+  STRETTO_CHECK(status.ok());
+}
+
+void MemberExchange::on_plan(const Member& peer, const control::Plan& told) {
+  const auto found = members_.find(told.tensor);
+  if (found == members_.end() || !tensors_.find(told.tensor)->failed.ok()) return;
+  MemberTensor& known = found->second;
+  TensorState& tensor = *tensors_.find(told.tensor);
+  Status status(Code::kMalformed, "a plan came from a worker that chooses none here");
+  if (known.terms && known.members.self != 0 && known.members.place_of(peer.node) == 0) {
+    const auto primitive = static_cast<collective::Primitive>(told.primitive);
+    status = take_plan(tensor, known, told.round, {primitive, told.weights});
+  }
+  if (status.ok()) return;
+  outcomes_.fail_tensor(
+      told.tensor,
+      Status(Code::kMalformed, fmt::format("tensor '{}': {}", tensor.spec.name, status.cause()))
+          .with_peer(peer.describe()));
+}
+
+Status MemberExchange::take_plan(TensorState& tensor, MemberTensor& known, std::uint64_t round,
+                                 const collective::Plan& plan) {
+  Result<collective::Strategy> strategy = strategy_for(plan, known.members);
+  if (!strategy.ok()) return strategy.status();
+  // Whoever chose has all others' contributions to the round before.
+  if (known.first_open() + 1 < round) {
+    return {Code::kMalformed,
+            fmt::format("a plan for round {} came in round {}", round, known.first_open())};
+  }
+  if (Status status = known.terms->decide(round, plan, *std::move(strategy)); !status.ok()) {
+    return status;
+  }
+  known.take_plan();
+  rounds_.release(tensor, known);
+  return {};
 }
 
 // Who has a link says so over it, after its values.
@@ -156,9 +222,10 @@ void MemberExchange::doom(std::uint32_t id, MemberTensor& known, MemberTensor::D
   if (!known.doom || doom.round < known.doom->round) known.doom = std::move(doom);
   const std::uint64_t from = known.doom->round;
   const bool called = known.group != nullptr && known.group->is_open_from(from);
-  const bool now = called || std::ranges::any_of(known.parts, [&known](const MemberPart& part) {
-                     return part.rounds.begun() > part.rounds.finished() &&
-                            part.rounds.begun() >= known.doom->round;
+  const bool now = called || std::ranges::any_of(known.parts, [from](const MemberPart& part) {
+                     const std::uint64_t begun = part.rounds.begun();
+                     const bool open = begun > part.rounds.finished() && begun >= from;
+                     return open || (part.held && begun + 1 >= from);
                    });
   if (!now && known.doom->round != 0) return;
   outcomes_.fail_tensor(id, known.doom->why);
@@ -171,8 +238,11 @@ void MemberExchange::failed(const TensorState& tensor, const Status& why) {
   if (known.group != nullptr) known.group->clear();
   for (MemberPart& part : known.parts) {
     part.kept.clear();
+    part.early.clear();
     part.unsent = false;
+    part.held = false;
   }
+  known.held = 0;
   // What another worker has said it has said to all.
   const bool told = known.doom && known.doom->why.text() == why.text();
   if (!told) tell(known, control::Fault{.why = why, .tensor = tensor.id});
@@ -203,15 +273,21 @@ Status MemberExchange::refusal(const TensorState& tensor, const Operation& opera
 }
 
 std::string MemberExchange::missing(const TensorState& tensor, const Operation& operation) const {
+  const MemberTensor& known = members_.at(tensor.id);
+  if (known.held > 0 && known.members.self != 0) {
+    return fmt::format("worker {} has not said by which exchange it goes on",
+                       known.members.ranks.front());
+  }
   if (operation.call == nullptr) return ExchangeWay::missing(tensor, operation);
-  return MemberCalls::missing(members_.at(tensor.id), operation);
+  return MemberCalls::missing(known, operation);
 }
 
 void MemberExchange::begin(TensorState& tensor, const OperationPtr& operation) {
   MemberTensor& known = members_.at(tensor.id);
   if (known.group != nullptr) return calls_.start({tensor, known}, operation);
   operation->parts_left = static_cast<std::uint32_t>(tensor.parts.size());
-  for (const std::uint32_t part : known.turns) {
+  for (std::size_t at = 0; at < known.turns.size(); ++at) {  // A plan changes them, at the last.
+    const std::uint32_t part = known.turns[at];
     if (!tensor.failed.ok()) return;
     if (tensor.parts[part].enter(PartState::kShares, operation)) {
       rounds_.start({tensor, known, part});

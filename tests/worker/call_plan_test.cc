@@ -56,7 +56,8 @@ class CallPlans : public testing::TestWithParam<PlanCase> {};
 
 TEST_P(CallPlans, OfAllMembersMeet) {
   const PlanCase& param = GetParam();
-  const GroupTrees trees(*strategy_of(param.exchange, Machines(param.members)));
+  const GroupTrees trees(
+      *collective::strategy_of(plan_of(param.exchange), Machines(param.members)));
   for (const std::uint64_t elements : {0U, 1U, 5000U, 100'000U}) {
     std::map<std::tuple<std::uint32_t, collective::Place, collective::Place>,
              std::set<collective::Place>>
@@ -111,7 +112,7 @@ INSTANTIATE_TEST_SUITE_P(All, CallPlans, testing::ValuesIn(plan_cases()), [](con
 });
 
 TEST(CallPlan, EachMemberIsTheRootOfItsPieceOfASum) {
-  const GroupTrees trees(*strategy_of(Exchange::kDirect, Machines(4)));
+  const GroupTrees trees(*collective::strategy_of(plan_of(Exchange::kDirect), Machines(4)));
   std::vector<std::byte> data(65536);
   const MemberCall call{.call = {.kind = CallKind::kAllReduce, .elements = data.size()},
                         .source = data,
