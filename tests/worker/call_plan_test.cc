@@ -171,5 +171,30 @@ TEST(CallPlan, WhatCannotBeCalledIsSaid) {
   EXPECT_THAT(check(unlike, 2, 0).text(), HasSubstr("2^40"));
 }
 
+// Of n blocks another member's is written while it is yet to be sent, or the other way round.
+TEST(CallPlan, OnlyItsOwnBlockIsInPlace) {
+  std::vector<std::byte> memory(40);
+  const std::span<std::byte> all(memory);
+  const auto text = [](CallKind kind, std::span<const std::byte> source,
+                       std::span<std::byte> target) {
+    const std::uint64_t elements = std::min(source.size(), target.size());
+    const GroupCall call{.kind = kind, .root = 1, .elements = elements};
+    return check({.call = call, .source = source, .target = target}, 4, 1).text();
+  };
+  for (std::size_t block = 0; block < 4; ++block) {
+    const std::span<std::byte> one = all.subspan(10 * block, 10);
+    const auto wanted = block == 1 ? testing::Matcher<std::string>("Ok")
+                                   : testing::Matcher<std::string>(HasSubstr("overlaps"));
+    EXPECT_THAT(text(CallKind::kReduceScatter, all, one), wanted) << block;
+    EXPECT_THAT(text(CallKind::kAllGather, one, all), wanted) << block;
+    EXPECT_THAT(text(CallKind::kScatter, all, one), wanted) << block;
+    EXPECT_THAT(text(CallKind::kGather, one, all), wanted) << block;
+  }
+  const auto half = [&all](std::size_t from) { return all.subspan(from, 20); };
+  EXPECT_EQ(text(CallKind::kAllReduce, half(0), half(20)), "Ok");
+  EXPECT_EQ(text(CallKind::kAllReduce, half(4), half(4)), "Ok");
+  EXPECT_THAT(text(CallKind::kAllReduce, half(0), half(4)), HasSubstr("overlaps"));
+}
+
 }  // namespace
 }  // namespace stretto

@@ -158,24 +158,11 @@ bool AmongJob::over() const {
 
 bool AmongJob::step_one() {
   while (next_strike() <= clock_.now()) strike();
-  end_dip();
-  const Time now = clock_.now();
-  std::vector<Process*> ready;
-  Time next = std::min(next_strike(), dip_ ? dip_->until : Time::max());
-  for (const auto& process : processes_) {
-    if (!process->alive || process->agent->over()) continue;
-    const Time due = std::max(process->sleeps_until, std::min(network_.next_arrival(process->name),
-                                                              process->agent->next_due()));
-    if (due <= now) ready.push_back(process.get());
-    next = std::min(next, due);
-  }
-  if (!ready.empty()) {
-    step(*ready[random_.below(ready.size())]);
-    return true;
-  }
-  if (next == Time::max()) return false;
-  clock_.advance_to(next);
-  return true;
+  end_if_due(dip_, network_, clock_.now());
+  const Time other = std::min(next_strike(), end_of(dip_));
+  const auto turn = turn_of(processes_, network_, clock_, random_, other);
+  if (turn.process != nullptr) step(*turn.process);
+  return turn.any;
 }
 
 void AmongJob::step(Process& process) {
@@ -267,20 +254,10 @@ void AmongJob::break_a_link(const AmongPlan::Strike& strike) {
   const std::string& from = comes ? other.name : worker->name;
   const std::string& to = comes ? worker->name : other.name;
   if (strike.fault == AmongFault::kReset) network_.cut(from, to);
-  if (strike.fault == AmongFault::kFlip) {
-    const std::size_t header = 8 * wire::kHeaderBytes;
-    network_.flip_next(from, to, random_.below(random_.chance(0.5) ? header : 4 * header));
-  }
+  if (strike.fault == AmongFault::kFlip) flip_a_bit(network_, random_, from, to);
   if (strike.fault != AmongFault::kDip || dip_ || !network_.hush(from, to, 0)) return;
   dip_ = Dip{from, to, clock_.now() + strike.pause};
   if (random_.chance(0.5)) network_.hush(to, from, 0);
-}
-
-void AmongJob::end_dip() {
-  if (!dip_ || dip_->until > clock_.now()) return;
-  network_.unhush(dip_->a, dip_->b);
-  network_.unhush(dip_->b, dip_->a);
-  dip_.reset();
 }
 
 // ---- what it tells

@@ -16,6 +16,7 @@
 #include "scheduler/scheduler.h"
 #include "server/shard.h"
 #include "tests/sim/among/among_user.h"
+#include "tests/sim/job_steps.h"
 #include "tests/sim/sim_network.h"
 #include "tests/sim/violation.h"
 
@@ -49,11 +50,6 @@ class AmongJob {
     Time sleeps_until = {};
     std::optional<Time> over_at;
   };
-  struct Dip {
-    std::string a;
-    std::string b;
-    Time until;
-  };
   using Traffic = std::vector<AmongTraffic>;  // By place.
 
   Config config_of(Role role, std::int64_t rank) const;
@@ -73,7 +69,6 @@ class AmongJob {
   void lose(const AmongPlan::Strike& strike);
   static bool are_linked(const Process& one, const Process& other);
   void break_a_link(const AmongPlan::Strike& strike);
-  void end_dip();
   Process* some_worker();
 
   // What must hold at the end (among_checks.cc).
