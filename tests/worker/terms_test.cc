@@ -14,9 +14,7 @@ using testing::HasSubstr;
 
 const std::vector<std::uint32_t> kApart = {0, 1, 2};
 
-Terms terms_of(const StrategyPlan& plan) {
-  return {plan, *collective::strategy_of(plan, kApart)};
-}
+Terms terms_of(const StrategyPlan& plan) { return {plan, *collective::strategy_of(plan, kApart)}; }
 
 Status decide(Terms& terms, std::uint64_t round, const StrategyPlan& plan) {
   return terms.decide(round, plan, *collective::strategy_of(plan, kApart));
