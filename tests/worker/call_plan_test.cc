@@ -126,7 +126,7 @@ TEST(CallPlan, EachMemberIsTheRootOfItsPieceOfASum) {
 // others, who call something else, wait at the first member.
 TEST(CallPlan, SmallCallsAreHeardOfByTheFirstMember) {
   for (const Exchange exchange : {Exchange::kRing, Exchange::kHalving, Exchange::kTree}) {
-    const GroupTrees trees(*strategy_of(exchange, Machines(5)));
+    const GroupTrees trees(*collective::strategy_of(plan_of(exchange), Machines(5)));
     const auto meets = [&](std::uint64_t elements) {
       const Caller caller = caller_of(CallKind::kAllReduce, elements, 5, 2);
       MemberCall call = caller.call;
@@ -141,7 +141,7 @@ TEST(CallPlan, SmallCallsAreHeardOfByTheFirstMember) {
 }
 
 TEST(CallPlan, MorePartsThanHaveNamesAreRefused) {
-  const GroupTrees trees(*strategy_of(Exchange::kDirect, Machines(2)));
+  const GroupTrees trees(*collective::strategy_of(plan_of(Exchange::kDirect), Machines(2)));
   // Nothing looks at the bytes.
   const std::span<std::byte> huge(static_cast<std::byte*>(nullptr), std::size_t{64} << 20);
   const MemberCall call{
