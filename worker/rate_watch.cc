@@ -21,9 +21,9 @@ void RateWatch::add(std::uint64_t taken_bytes, bool busy, Time now) {
   since_ = now;
   bytes_since_ = taken_bytes;
   if (++in_a_row_ < last_.size()) return;
-  std::array<double, 3> sorted = last_;
+  std::array<double, 5> sorted = last_;
   std::ranges::sort(sorted);
-  seen_.add(sorted[1], now);
+  seen_.add(sorted[sorted.size() / 2], now);
 }
 
 }  // namespace stretto

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // RateWatch: what a worker's links to other machines carry together, from how many bytes the far
 // ends have taken. What counts is a stretch in which more was waiting all the time, so that the
-// links were the limit: of three such in a row the median, of all these lately the greatest.
+// links were the limit: of five such in a row the median, of all these lately the greatest.
 #pragma once
 
 #include <array>
@@ -24,7 +24,7 @@ class RateWatch {
   static constexpr Duration kStretch = std::chrono::milliseconds(20);
 
   Greatest seen_{std::chrono::seconds(10)};
-  std::array<double, 3> last_ = {};
+  std::array<double, 5> last_ = {};
   std::uint32_t in_a_row_ = 0;
   bool measures_ = false;
   Time since_ = {};

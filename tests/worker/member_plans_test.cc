@@ -11,7 +11,6 @@
 namespace stretto {
 namespace {
 
-using collective::Place;
 using collective::Primitive;
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -22,10 +21,10 @@ constexpr double kRate = 1e8;
 /// One tensor of 64 parts among four workers, nodes 10 to 13, each on a machine of its own.
 class MemberPlansTest : public testing::Test {
  protected:
-  explicit MemberPlansTest(Place self = 1) {
+  explicit MemberPlansTest(collective::Place self = 1) {
     const TensorSpec spec{
-        .name = "t", .elements = 64 * 16, .options = {.exchange = Exchange::kAuto}};
-    const Cut cut(spec, 64);
+        .name = "t", .elements = 4 << 20, .options = {.exchange = Exchange::kAuto}};
+    const Cut cut(spec, 256 << 10);
     tensors_.add(1, spec, cut, std::vector<LinkId>(cut.parts()));
     MemberPlaces places{
         .nodes = {10, 11, 12, 13}, .ranks = {0, 1, 2, 3}, .machines = {0, 1, 2, 3}, .self = self};

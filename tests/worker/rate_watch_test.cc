@@ -30,8 +30,8 @@ constexpr double kSlow = 2e7;
 TEST(RateWatch, KnowsNothingAtFirst) {
   WatchedLinks links;
   EXPECT_EQ(links.watch.rate(), 0);
-  links.run(kFast, 50ms, true);
-  EXPECT_EQ(links.watch.rate(), 0) << "two stretches are not enough";
+  links.run(kFast, 90ms, true);
+  EXPECT_EQ(links.watch.rate(), 0) << "four stretches are not enough";
 }
 
 /// Two fast peers, and then the rest to a slow one, as in each round of unlike hosts.

@@ -43,6 +43,8 @@ TEST(Settled, WorkersAddUpBesideServersOnTheirMachines) {
   EXPECT_EQ(exchange_of(kFourApart), Exchange::kAuto);
   EXPECT_EQ(exchange_of(roster_of({1, 2, 3, 4}, {})), Exchange::kAuto);
   EXPECT_EQ(exchange_of(roster_of({1, 1}, {1})), Exchange::kAuto);
+  TensorSpec empty{.name = "t", .elements = 0, .options = {.exchange = Exchange::kAuto}};
+  EXPECT_EQ(settled(empty, kFourApart, 10, {}).options.exchange, Exchange::kAuto);
 }
 
 /// Their links carry n each then, and the workers' 1.5 n among themselves.
