@@ -251,9 +251,9 @@ class ProcessSets(unittest.TestCase):
         found = hvd.allgather(mine, process_set=self.mine)
         self.assertEqual(found[:, 1].tolist(),
                          [each for at, each in enumerate(self.ranks) for _ in range(at)])
-        if found.requires_grad:
-            (2 * found).sum().backward()
-            self.assertEqual(mine.grad.tolist(), [[2, 2]] * here)
+        self.assertTrue(found.requires_grad)
+        (2 * found).sum().backward()
+        self.assertEqual(mine.grad.tolist(), [[2, 2]] * here)
         AllToAll.check(self, torch.float32, self.ranks, process_set=self.mine)
         both = hvd.grouped_allgather([torch.tensor(rank), torch.ones(1)], process_set=self.mine)
         self.assertEqual(both[0].tolist(), self.ranks)

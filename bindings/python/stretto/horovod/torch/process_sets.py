@@ -7,6 +7,7 @@ import collections.abc
 from typing import Dict, Optional
 
 from stretto import errors, session
+from stretto.horovod.torch import handles
 from stretto.torch import agreement, groups
 
 
@@ -50,10 +51,6 @@ class ProcessSet:
         """The workers of the set as those that make calls together. Who is not in it has none."""
         return self._group
 
-    def lane(self, kind):
-        """What its exchanges of a kind are called beside those of other sets."""
-        return f"{kind} of process set {self.process_set_id}"
-
     def __str__(self):
         return (f"ProcessSet(process_set_id={self.process_set_id}, ranks={self.ranks}, "
                 f"mpi_comm={self.mpi_comm})")
@@ -92,10 +89,6 @@ class _All(ProcessSet):
         """All workers. Raises Unsupported in an elastic job. Waits for the others the first
         time."""
         return groups.of_all()
-
-    def lane(self, kind):
-        """The kind itself."""
-        return kind
 
 
 global_process_set = _All()
@@ -154,6 +147,7 @@ def remove_process_set(process_set):
     if process_set.process_set_id is None or process_set is global_process_set:
         return False
     _agree("remove_process_set", process_set.ranks)
+    handles.forget_set(process_set.process_set_id)
     _added.pop(process_set.process_set_id, None)
     process_set.process_set_id = process_set._group = None
     return True
