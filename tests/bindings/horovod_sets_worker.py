@@ -2,6 +2,7 @@
 """A worker that calls what stretto.horovod.torch has of rows for each worker and of process sets,
 and checks what comes."""
 
+import time
 import unittest
 
 import torch
@@ -13,6 +14,9 @@ from stretto import errors
 
 KINDS = (torch.float32, torch.float64, torch.float16, torch.bfloat16, torch.int8, torch.uint8,
          torch.int16, torch.int32, torch.int64, torch.bool)
+
+
+PATIENCE_S = 10.0  # For what is known in milliseconds; the operation timeout is longer.
 
 
 def rows_for(giver, taker, kind, width=2):
@@ -331,6 +335,54 @@ class ProcessSets(unittest.TestCase):
             return torch.tensor(float(hvd.rank()))
 
         self.assertEqual(optimizer.step(closure).item(), sum(self.ranks) / len(self.ranks))
+
+
+class UnlikeCalls(unittest.TestCase):
+    """Workers that call something else by the same name are told both at once."""
+
+    def calls(self, **options):
+        """Of every kind that has a name, by what it is called."""
+        ranks = options.get("process_set", hvd.global_process_set).ranks
+        rows = torch.ones(len(ranks))
+        return {
+            "allreduce": lambda: hvd.allreduce(rows, name="one", **options),
+            "grouped_allreduce": lambda: hvd.grouped_allreduce([rows], name="one", **options),
+            "allgather": lambda: hvd.allgather(rows, name="one", **options),
+            "broadcast": lambda: hvd.broadcast(rows, ranks[0], name="one", **options),
+            "alltoall": lambda: hvd.alltoall(rows, name="one", **options),
+            "reducescatter": lambda: hvd.reducescatter(rows, name="one", **options)}
+
+    def check(self, here, options):
+        """Each kind at the first worker, the next one at the others; then all the same."""
+        calls = self.calls(**options)
+        kinds = list(calls)
+        for at, kind in enumerate(kinds):
+            mine = kinds[(at + (here > 0)) % len(kinds)]
+            begin = time.monotonic()
+            with self.assertRaises(errors.Mismatch) as raised:
+                calls[mine]()
+            self.assertLess(time.monotonic() - begin, PATIENCE_S)
+            self.assertRegex(str(raised.exception), f"the call is {mine} here and .* there")
+            if here == 0:
+                self.assertIn(f"and {kinds[(at + 1) % len(kinds)]} there", str(raised.exception))
+            calls[kind]()
+
+    def test_of_all_workers(self):
+        self.check(hvd.rank(), {})
+
+    def test_of_a_process_set(self):
+        some = hvd.add_process_set(range(hvd.size() - 1))
+        if some.included() and some.size() > 1:
+            self.check(some.rank(), {"process_set": some})
+        self.assertTrue(hvd.remove_process_set(some))
+
+    def test_one_name_for_several_kinds_in_one_order(self):
+        handles = [hvd.allreduce_async(torch.ones(2), name="shared", op=hvd.Sum),
+                   hvd.allgather_async(torch.ones(1), name="shared"),
+                   hvd.alltoall_async(torch.ones(hvd.size()), name="shared")]
+        self.assertEqual(hvd.synchronize(handles[2])[0].tolist(), [1] * hvd.size())
+        self.assertEqual(hvd.synchronize(handles[1]).tolist(), [1] * hvd.size())
+        self.assertEqual(hvd.synchronize(handles[0]).tolist(), [hvd.size()] * 2)
 
 
 class Begun(unittest.TestCase):
