@@ -5,6 +5,7 @@ and checks what comes."""
 import time
 import unittest
 
+import numpy
 import torch
 
 import work
@@ -80,9 +81,12 @@ class AllToAll(unittest.TestCase):
         for splits, words in (([1] * (size + 1), "wanted a number of rows for each"),
                               ([2] * size, "no more than there are"),
                               ([-1] + [1] * (size - 1), "wanted a number"),
-                              (torch.ones(size), "whole numbers"), ([0.5] * size, "whole")):
+                              (torch.ones(size), "whole numbers"), ([0.5] * size, "whole"),
+                              (3, "whole")):
             with self.assertRaisesRegex(ValueError, words):
                 hvd.alltoall(torch.ones(size), splits)
+        for splits in ([torch.tensor(1)] * size, numpy.ones(size, numpy.int64)):
+            self.assertEqual(hvd.alltoall(torch.ones(size), splits)[1].tolist(), [1] * size)
         with self.assertRaisesRegex(ValueError, "get as many each"):
             hvd.alltoall(torch.ones(size + 1))
         with self.assertRaisesRegex(ValueError, "no dimension"):
@@ -211,6 +215,9 @@ class ProcessSets(unittest.TestCase):
         with self.assertRaisesRegex(errors.InvalidArgument, "has not been added"):
             hvd.barrier(every)
         self.assertFalse(hvd.remove_process_set(every))
+        with self.assertRaisesRegex(TypeError, "wanted a ProcessSet"):
+            hvd.remove_process_set([0])
+        self.assertEqual(hvd.ProcessSet(numpy.arange(2)).ranks, [0, 1])
         self.assertFalse(hvd.remove_process_set(hvd.global_process_set))
 
     def test_workers_that_add_others_are_told(self):
@@ -277,6 +284,9 @@ class ProcessSets(unittest.TestCase):
         long = {"of": root, "long": "x" * 5000} if hvd.rank() == root else object()
         found = hvd.broadcast_object(long, root, process_set=self.mine)
         self.assertEqual((found["of"], len(found["long"])), (root, 5000))
+        if self.mine is self.sets[1] and len(self.ranks) > 1:  # Whose number differs from its rank.
+            with self.assertRaisesRegex(Exception, f"object of worker {root} |builtins.object"):
+                hvd.allgather_object(object() if hvd.rank() == root else 1, process_set=self.mine)
         everybody = hvd.allgather_object({"of": hvd.rank()}, process_set=self.mine)
         self.assertEqual([each["of"] for each in everybody], self.ranks)
         state = {"b": torch.full((2,), float(hvd.rank())), "a": torch.tensor(hvd.rank())}

@@ -54,6 +54,12 @@ class Rows(unittest.TestCase):
         self.assertEqual(st.allgather_object(rank, group=group), group.ranks)
         with self.assertRaisesRegex(TypeError, "wanted a stretto.torch.Group"):
             st.alltoall(torch.ones(2), group=[0])
+        for ranks in (3, "01", [0.0], [0, "1"], [True]):
+            with self.assertRaisesRegex(errors.InvalidArgument, "wanted a sequence of some of 0"):
+                st.Group(ranks)
+        for splits in (3, "abc", [1.5] * size, [None] * size):
+            with self.assertRaisesRegex(errors.InvalidArgument, "wanted whole numbers of rows"):
+                st.alltoall(torch.ones(size), splits)
         for ranks, words in (([(rank + 1) % size], "is not among"), ([size], "wanted some of"),
                              ([0, 0], "each once")):
             with self.assertRaisesRegex(errors.InvalidArgument, words):

@@ -7,7 +7,8 @@ bytes, so that every type can; what is reduced does in its own type or in a wide
 """
 
 import math
-from typing import List, Optional, Sequence
+import operator
+from typing import Any, Iterable, List, Optional, Sequence
 
 import torch
 
@@ -208,6 +209,15 @@ def begin_all_to_all(group: Group, ask: Ask, tensor: torch.Tensor,
         return target.to(tensor.device), take
 
     return Call(tickets, finish)
+
+
+def whole_numbers(splits: Iterable[Any]) -> List[int]:
+    """Numbers of rows, of any type of whole numbers. InvalidArgument if they are none."""
+    try:
+        return [operator.index(rows) for rows in splits]
+    except TypeError as error:
+        raise errors.InvalidArgument(f"splits are {splits!r}, wanted whole numbers of rows, one "
+                                     "for each worker", operation="alltoall") from error
 
 
 def splits_of(tensor: torch.Tensor, splits: Optional[Sequence[int]], size: int) -> List[int]:

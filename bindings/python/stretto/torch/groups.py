@@ -13,6 +13,7 @@ all of them.
 """
 
 import contextlib
+import operator
 import threading
 import weakref
 from typing import Any, List, Mapping, NamedTuple, Optional, Sequence, Set
@@ -186,15 +187,24 @@ class Group:
 def checked_ranks(ranks: Sequence[int], size: int) -> List[int]:
     """These ranks, sorted. InvalidArgument unless they are some ranks of so many workers, each
     once."""
-    found = sorted(ranks)
-    for rank in found:
-        if isinstance(rank, bool) or not isinstance(rank, int) or not 0 <= rank < size:
-            raise errors.InvalidArgument(f"the ranks are {found}, wanted some of 0 to {size - 1}",
-                                         operation="group")
+    try:
+        found = sorted(map(_rank_of, ranks))
+    except TypeError as error:
+        raise errors.InvalidArgument(f"the ranks are {ranks!r}, wanted a sequence of some of 0 to "
+                                     f"{size - 1}", operation="group") from error
+    if any(not 0 <= rank < size for rank in found):
+        raise errors.InvalidArgument(f"the ranks are {found}, wanted some of 0 to {size - 1}",
+                                     operation="group")
     if not found or len(set(found)) < len(found):
         raise errors.InvalidArgument(f"the ranks are {found}, wanted at least one, each once",
                                      operation="group")
     return found
+
+
+def _rank_of(number):
+    if isinstance(number, bool):
+        raise TypeError("a bool is no rank")
+    return operator.index(number)
 
 
 _of_all: "weakref.WeakKeyDictionary[session.Session, Group]" = weakref.WeakKeyDictionary()

@@ -91,7 +91,7 @@ def alltoall(tensor: torch.Tensor, splits: Optional[Sequence[int]] = None,
     others have for this one, one after the other; with `splits` also how many are of each. Errors
     are those of reduce_scatter, but tensors may differ in rows."""
     wire.check(tensor)
-    counts = None if splits is None else [int(rows) for rows in splits]
+    counts = None if splits is None else collectives.whole_numbers(splits)
     found, received = _AllToAll.apply(tensor, counts, name, _group_or_all(group))
     return found if splits is None else (found, received.tolist())
 

@@ -4,6 +4,7 @@ and those that are in one exchange among themselves.
 """
 
 import collections.abc
+import numbers
 from typing import Dict, Optional
 
 from stretto import errors, session
@@ -25,10 +26,10 @@ class ProcessSet:
             raise ValueError("ProcessSet should be initialized with a list of process ranks; there "
                              f"is no MPI in this, and {ranks_or_comm!r} is none")
         ranks = list(ranks_or_comm)
-        if any(not isinstance(rank, int) for rank in ranks):
+        if any(not isinstance(rank, numbers.Integral) for rank in ranks):
             raise ValueError("ProcessSet should be initialized with a list of process ranks, and "
                              f"{ranks} is none")
-        self.ranks = sorted(ranks)
+        self.ranks = sorted(map(int, ranks))
 
     def included(self):
         """True if this worker is in it."""
@@ -97,10 +98,14 @@ _added: Dict[int, ProcessSet] = {}
 _count = 0
 
 
-def check_added(process_set, operation):
-    """TypeError unless it is a ProcessSet, InvalidArgument unless it was added."""
+def _check_type(process_set):
     if not isinstance(process_set, ProcessSet):
         raise TypeError(f"process_set is {process_set!r}, wanted a ProcessSet")
+
+
+def check_added(process_set, operation):
+    """TypeError unless it is a ProcessSet, InvalidArgument unless it was added."""
+    _check_type(process_set)
     if process_set.process_set_id is None:
         raise errors.InvalidArgument(
             f"{process_set} has not been added, or was removed; all workers call "
@@ -143,7 +148,8 @@ def add_process_set(process_set):
 
 def remove_process_set(process_set):
     """Lets go of a set that was added; all workers call it. Returns whether it was there; the set
-    of all workers stays."""
+    of all workers stays. TypeError for what is no ProcessSet."""
+    _check_type(process_set)
     if process_set.process_set_id is None or process_set is global_process_set:
         return False
     _agree("remove_process_set", process_set.ranks)

@@ -3,8 +3,6 @@
 Horovod makes of them; see functional.py.
 """
 
-import numbers
-
 import torch
 
 from stretto.horovod.torch import handles, ops, process_sets, reductions
@@ -29,10 +27,7 @@ def _numbers_in(splits):
             raise ValueError(f"splits is a tensor of {splits.dtype} and {splits.dim()} dimensions, "
                              "wanted whole numbers of rows in one")
         return splits.tolist()
-    splits = list(splits)
-    if not all(isinstance(rows, numbers.Integral) for rows in splits):
-        raise ValueError(f"splits are {splits}, wanted whole numbers of rows")
-    return [int(rows) for rows in splits]
+    return collectives.whole_numbers(splits)
 
 
 def _alltoall_work(tensor, splits, name, process_set):
