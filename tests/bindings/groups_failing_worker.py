@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A worker whose group fails, because one member comes late or has left, and checks that it is
 refused what it calls afterwards, at once. Arguments: "late" or "lost", who that is, and a named
-pipe by which the others tell who is late that they have failed.
+pipe by which they tell each other that they have failed.
 """
 
 import pathlib
@@ -50,6 +50,17 @@ def be_late(group, is_late, pipe):
             told.write("failed\n")
 
 
+def lose(group, who, pipe):
+    """Both others fail; neither leaves before, as it would be lost, too."""
+    error, _ = call(group, "first")
+    assert isinstance(error, errors.PeerLost) and f"worker {who}" in str(error), error
+    check_refused(group, errors.PeerLost)
+    is_first = group.rank == min({0, 1, 2} - {who})
+    with pipe.open("r" if is_first else "a", encoding="ascii") as told:  # Opened by both, or waits.
+        assert not is_first or told.readline() == "failed\n"
+        assert is_first or told.write("failed\n")
+
+
 def main(what, who, pipe):
     """Three workers."""
     torch.set_num_threads(1)
@@ -60,9 +71,7 @@ def main(what, who, pipe):
     if what == "late":
         be_late(group, is_one, pipe)
     elif not is_one:
-        error, _ = call(group, "first")
-        assert isinstance(error, errors.PeerLost) and f"worker {who}" in str(error), error
-        check_refused(group, errors.PeerLost)
+        lose(group, who, pipe)
     st.shutdown()
     print("done", flush=True)
 
