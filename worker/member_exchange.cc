@@ -137,7 +137,12 @@ void MemberExchange::on_leave(const Member& peer) {
     if (place == collective::kNobody) continue;
     if (known.group != nullptr) known.group->gone.insert(place);
     if (!known.ready.contains(place)) doom(id, known, {.round = 1, .why = why});
-    if (known.group != nullptr && known.group->sends_with(place)) outcomes_.fail_tensor(id, why);
+    if (known.group == nullptr || !known.group->sends_with(place)) continue;
+    // Other words than those that the peer has told all: the others learn that the group ends here.
+    outcomes_.fail_tensor(
+        id,
+        Status(Code::kPeerLost, fmt::format("{}, and a send to or from it was open", why.cause()))
+            .with_peer(peer.describe()));
   }
 }
 

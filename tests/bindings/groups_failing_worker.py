@@ -4,6 +4,7 @@ refused what it calls afterwards, at once. Arguments: "late" or "lost", who that
 pipe by which they tell each other that they have failed.
 """
 
+import os
 import pathlib
 import sys
 import time
@@ -38,8 +39,8 @@ def check_refused(group, kind):
 def be_late(group, is_late, pipe):
     """The others fail by their timeout; then this one does at once."""
     if is_late:
-        lines = pipe.open(encoding="ascii")
-        said = [lines.readline() for _ in range(group.size - 1)]
+        with os.fdopen(os.open(pipe, os.O_RDWR), encoding="ascii", buffering=1) as lines:
+            said = [lines.readline() for _ in range(group.size - 1)]  # Open for both: no end.
         assert said == ["failed\n"] * (group.size - 1), said
     error, seconds = call(group, "first")
     assert isinstance(error, errors.Timeout), error
