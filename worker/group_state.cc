@@ -82,6 +82,14 @@ void GroupState::clear() {
   early_frames_ = 0;
 }
 
+std::uint64_t GroupState::first_unfinished() const {
+  std::uint64_t first = next();
+  for (const auto& [id, call] : open) {
+    if (!id.is_send()) first = std::min(first, id.number);
+  }
+  return first;
+}
+
 bool GroupState::is_open_from(std::uint64_t number) const {
   return std::ranges::any_of(open, [number](const auto& each) {
     return !each.first.is_send() && each.first.number >= number;

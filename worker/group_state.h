@@ -92,6 +92,8 @@ class GroupState {
   void clear();
   /// The first of all members' calls that this one has not begun.
   std::uint64_t next() const { return begun_ + 1; }
+  /// The first of these that this one has not done.
+  std::uint64_t first_unfinished() const;
   /// A call of all members with this number or a later one is open.
   bool is_open_from(std::uint64_t number) const;
   /// A send to or from this member is.

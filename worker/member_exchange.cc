@@ -118,9 +118,18 @@ void MemberExchange::on_open(const Member& peer, const control::Open& open) {
 
 void MemberExchange::on_fault(const Member& peer, const control::Fault& fault) {
   MemberTensor::Doom told{.round = fault.round, .why = fault.why};
+  const bool of_another = !told.why.peer().empty() && told.why.peer() != peer.describe();
   if (told.why.peer().empty()) told.why = std::move(told.why).with_peer(peer.describe());
   const auto found = members_.find(fault.tensor);
-  if (found != members_.end()) return doom(fault.tensor, found->second, std::move(told));
+  if (found != members_.end()) {
+    MemberTensor& known = found->second;
+    doom(fault.tensor, known, told);
+    // Who leaves still sends what it has; who has lost another one does not.
+    const bool waits =
+        known.group != nullptr && known.group->sends_with(known.members.place_of(peer.node));
+    if (of_another && waits) end_for_sends(fault.tensor, known, told.why);
+    return;
+  }
   if (dooms_.size() < kMaxTensors) dooms_.try_emplace(fault.tensor, std::move(told));
 }
 
@@ -155,8 +164,18 @@ void MemberExchange::on_leave(const Member& peer) {
     if (place == collective::kNobody) continue;
     if (known.group != nullptr) known.group->gone.insert(place);
     if (!known.ready.contains(place)) doom(id, known, {.round = 1, .why = why});
-    if (known.group != nullptr && known.group->sends_with(place)) outcomes_.fail_tensor(id, why);
+    if (known.group != nullptr && known.group->sends_with(place)) end_for_sends(id, known, why);
   }
+}
+
+// Who waits for this member's sends has to be told; calls that are done here may still be done
+// there.
+void MemberExchange::end_for_sends(std::uint32_t id, MemberTensor& known, const Status& why) {
+  if (!tensors_.find(id)->failed.ok()) return;
+  const std::uint64_t first = known.group->first_unfinished();
+  tell(known, control::Fault{.why = why, .tensor = id, .round = first});
+  known.doom = {.round = first, .why = why};
+  outcomes_.fail_tensor(id, why);
 }
 
 void MemberExchange::leave() {

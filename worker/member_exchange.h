@@ -63,6 +63,7 @@ class MemberExchange final : public ExchangeWay {
   void on_fault(const Member& peer, const control::Fault& fault);
   void on_leave(const Member& peer);
   void doom(std::uint32_t id, MemberTensor& known, MemberTensor::Doom doom);
+  void end_for_sends(std::uint32_t id, MemberTensor& known, const Status& why);
   /// Whose frame it is, and of which tensor; nothing if it is not wanted.
   std::optional<Source> source_of(LinkId link, const wire::Header& header);
   /// The members of a tensor hear it.

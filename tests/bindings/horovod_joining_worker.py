@@ -60,6 +60,14 @@ class Join(unittest.TestCase):
         hvd.barrier()
         self.assertEqual(hvd.broadcast(torch.ones(2), 0).tolist(), [1, 1])
 
+    def test_unlike_calls_are_told_while_somebody_sits_out(self):
+        rank = hvd.rank()
+        if rank > 0:
+            call = hvd.allreduce if rank == 1 else hvd.allgather
+            with self.assertRaisesRegex(errors.Mismatch, "the call is all.* here and all.* there"):
+                call(torch.ones(1), name="unlike")
+        hvd.join()
+
     def test_epochs_of_other_lengths_train_one_model(self):
         torch.manual_seed(1)
         model = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.ReLU(), torch.nn.Linear(8, 1))

@@ -2,8 +2,10 @@
 """A worker that calls what stretto.horovod.torch has of rows for each worker and of process sets,
 and checks what comes."""
 
+import time
 import unittest
 
+import numpy
 import torch
 
 import work
@@ -13,6 +15,9 @@ from stretto import errors
 
 KINDS = (torch.float32, torch.float64, torch.float16, torch.bfloat16, torch.int8, torch.uint8,
          torch.int16, torch.int32, torch.int64, torch.bool)
+
+
+PATIENCE_S = 10.0  # For what is known in milliseconds; the operation timeout is longer.
 
 
 def rows_for(giver, taker, kind, width=2):
@@ -76,9 +81,12 @@ class AllToAll(unittest.TestCase):
         for splits, words in (([1] * (size + 1), "wanted a number of rows for each"),
                               ([2] * size, "no more than there are"),
                               ([-1] + [1] * (size - 1), "wanted a number"),
-                              (torch.ones(size), "whole numbers"), ([0.5] * size, "whole")):
+                              (torch.ones(size), "whole numbers"), ([0.5] * size, "whole"),
+                              (3, "whole")):
             with self.assertRaisesRegex(ValueError, words):
                 hvd.alltoall(torch.ones(size), splits)
+        for splits in ([torch.tensor(1)] * size, numpy.ones(size, numpy.int64)):
+            self.assertEqual(hvd.alltoall(torch.ones(size), splits)[1].tolist(), [1] * size)
         with self.assertRaisesRegex(ValueError, "get as many each"):
             hvd.alltoall(torch.ones(size + 1))
         with self.assertRaisesRegex(ValueError, "no dimension"):
@@ -207,6 +215,9 @@ class ProcessSets(unittest.TestCase):
         with self.assertRaisesRegex(errors.InvalidArgument, "has not been added"):
             hvd.barrier(every)
         self.assertFalse(hvd.remove_process_set(every))
+        with self.assertRaisesRegex(TypeError, "wanted a ProcessSet"):
+            hvd.remove_process_set([0])
+        self.assertEqual(hvd.ProcessSet(numpy.arange(2)).ranks, [0, 1])
         self.assertFalse(hvd.remove_process_set(hvd.global_process_set))
 
     def test_workers_that_add_others_are_told(self):
@@ -251,9 +262,9 @@ class ProcessSets(unittest.TestCase):
         found = hvd.allgather(mine, process_set=self.mine)
         self.assertEqual(found[:, 1].tolist(),
                          [each for at, each in enumerate(self.ranks) for _ in range(at)])
-        if found.requires_grad:
-            (2 * found).sum().backward()
-            self.assertEqual(mine.grad.tolist(), [[2, 2]] * here)
+        self.assertTrue(found.requires_grad)
+        (2 * found).sum().backward()
+        self.assertEqual(mine.grad.tolist(), [[2, 2]] * here)
         AllToAll.check(self, torch.float32, self.ranks, process_set=self.mine)
         both = hvd.grouped_allgather([torch.tensor(rank), torch.ones(1)], process_set=self.mine)
         self.assertEqual(both[0].tolist(), self.ranks)
@@ -273,6 +284,9 @@ class ProcessSets(unittest.TestCase):
         long = {"of": root, "long": "x" * 5000} if hvd.rank() == root else object()
         found = hvd.broadcast_object(long, root, process_set=self.mine)
         self.assertEqual((found["of"], len(found["long"])), (root, 5000))
+        if self.mine is self.sets[1] and len(self.ranks) > 1:  # Whose number differs from its rank.
+            with self.assertRaisesRegex(Exception, f"object of worker {root} |builtins.object"):
+                hvd.allgather_object(object() if hvd.rank() == root else 1, process_set=self.mine)
         everybody = hvd.allgather_object({"of": hvd.rank()}, process_set=self.mine)
         self.assertEqual([each["of"] for each in everybody], self.ranks)
         state = {"b": torch.full((2,), float(hvd.rank())), "a": torch.tensor(hvd.rank())}
@@ -331,6 +345,54 @@ class ProcessSets(unittest.TestCase):
             return torch.tensor(float(hvd.rank()))
 
         self.assertEqual(optimizer.step(closure).item(), sum(self.ranks) / len(self.ranks))
+
+
+class UnlikeCalls(unittest.TestCase):
+    """Workers that call something else by the same name are told both at once."""
+
+    def calls(self, **options):
+        """Of every kind that has a name, by what it is called."""
+        ranks = options.get("process_set", hvd.global_process_set).ranks
+        rows = torch.ones(len(ranks))
+        return {
+            "allreduce": lambda: hvd.allreduce(rows, name="one", **options),
+            "grouped_allreduce": lambda: hvd.grouped_allreduce([rows], name="one", **options),
+            "allgather": lambda: hvd.allgather(rows, name="one", **options),
+            "broadcast": lambda: hvd.broadcast(rows, ranks[0], name="one", **options),
+            "alltoall": lambda: hvd.alltoall(rows, name="one", **options),
+            "reducescatter": lambda: hvd.reducescatter(rows, name="one", **options)}
+
+    def check(self, here, options):
+        """Each kind at the first worker, the next one at the others; then all the same."""
+        calls = self.calls(**options)
+        kinds = list(calls)
+        for at, kind in enumerate(kinds):
+            mine = kinds[(at + (here > 0)) % len(kinds)]
+            begin = time.monotonic()
+            with self.assertRaises(errors.Mismatch) as raised:
+                calls[mine]()
+            self.assertLess(time.monotonic() - begin, PATIENCE_S)
+            self.assertRegex(str(raised.exception), f"the call is {mine} here and .* there")
+            if here == 0:
+                self.assertIn(f"and {kinds[(at + 1) % len(kinds)]} there", str(raised.exception))
+            calls[kind]()
+
+    def test_of_all_workers(self):
+        self.check(hvd.rank(), {})
+
+    def test_of_a_process_set(self):
+        some = hvd.add_process_set(range(hvd.size() - 1))
+        if some.included() and some.size() > 1:
+            self.check(some.rank(), {"process_set": some})
+        self.assertTrue(hvd.remove_process_set(some))
+
+    def test_one_name_for_several_kinds_in_one_order(self):
+        handles = [hvd.allreduce_async(torch.ones(2), name="shared", op=hvd.Sum),
+                   hvd.allgather_async(torch.ones(1), name="shared"),
+                   hvd.alltoall_async(torch.ones(hvd.size()), name="shared")]
+        self.assertEqual(hvd.synchronize(handles[2])[0].tolist(), [1] * hvd.size())
+        self.assertEqual(hvd.synchronize(handles[1]).tolist(), [1] * hvd.size())
+        self.assertEqual(hvd.synchronize(handles[0]).tolist(), [hvd.size()] * 2)
 
 
 class Begun(unittest.TestCase):

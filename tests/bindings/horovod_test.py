@@ -6,6 +6,10 @@ import unittest
 
 import jobs
 
+jobs.use_packages()
+
+from stretto.horovod.torch import handles  # pylint: disable=wrong-import-position
+
 ALONE = """
 import torch
 import stretto.horovod.torch as hvd
@@ -68,6 +72,21 @@ class Horovod(jobs.PythonTest):
     def test_alone(self):
         process = self.alone("-c", ALONE)
         self.assertEqual(process.end(jobs.TORCH_PATIENCE), 0, process.output())
+
+
+class Handles(unittest.TestCase):
+
+    def test_a_result_is_made_once(self):
+        made = handles.Mapped(handles.Ended([1]), list)
+        self.assertTrue(made.done())
+        self.assertIs(made.wait(), made.wait())
+        self.assertTrue(made.done())
+
+    def test_an_error_is_raised_each_time(self):
+        made = handles.Mapped(handles.Ended("x"), int)
+        for _ in range(2):
+            with self.assertRaises(ValueError):
+                made.wait()
 
 
 if __name__ == "__main__":

@@ -2,14 +2,17 @@
 """A worker that calls what stretto.torch has of rows for each worker, of groups and of several
 tensors at a time, and checks what comes."""
 
+import concurrent.futures
+import random
 import unittest
+from unittest import mock
 
 import torch
 
 import work
 
 import stretto.torch as st
-from stretto import errors
+from stretto import _core, errors
 
 
 class Rows(unittest.TestCase):
@@ -51,6 +54,12 @@ class Rows(unittest.TestCase):
         self.assertEqual(st.allgather_object(rank, group=group), group.ranks)
         with self.assertRaisesRegex(TypeError, "wanted a stretto.torch.Group"):
             st.alltoall(torch.ones(2), group=[0])
+        for ranks in (3, "01", [0.0], [0, "1"], [True]):
+            with self.assertRaisesRegex(errors.InvalidArgument, "wanted a sequence of some of 0"):
+                st.Group(ranks)
+        for splits in (3, "abc", [1.5] * size, [None] * size):
+            with self.assertRaisesRegex(errors.InvalidArgument, "wanted whole numbers of rows"):
+                st.alltoall(torch.ones(size), splits)
         for ranks, words in (([(rank + 1) % size], "is not among"), ([size], "wanted some of"),
                              ([0, 0], "each once")):
             with self.assertRaisesRegex(errors.InvalidArgument, words):
@@ -66,6 +75,43 @@ class Rows(unittest.TestCase):
         some[0].sum().backward()
         self.assertEqual(mine.grad.tolist(), [size] * 2)
         self.assertEqual(st.grouped_push_pull([], "none"), [])
+
+    def test_many_names_from_several_threads(self):
+        size, rank = st.size(), st.rank()
+        group = st.Group(range(size))
+        names = [f"{at}{'.long' * (300 * (at % 3))}" for at in range(60)]
+        order = random.Random(rank)
+        parts = [[name for at, name in enumerate(names) if at % 4 == part] for part in range(4)]
+
+        def call(name):
+            found = st.alltoall(torch.full((size,), rank), name=name, group=group)
+            return found.tolist() == list(range(size))
+
+        for part in parts:  # As many threads as calls, so that they may come in any order.
+            order.shuffle(part)
+            with concurrent.futures.ThreadPoolExecutor(len(part)) as threads:
+                self.assertTrue(all(threads.map(call, part)))
+
+    def test_names_are_not_kept(self):
+        group = st.Group(range(st.size()))
+        tags = []
+        for kind in ("send", "receive"):
+            real = getattr(_core.Group, kind)
+
+            def recorded(core, place, other, tag, *rest, real=real):
+                tags.append(tag)
+                return real(core, place, other, tag, *rest)
+
+            patch = mock.patch.object(_core.Group, kind, recorded)
+            patch.start()
+            self.addCleanup(patch.stop)
+        for name in range(30):
+            st.alltoall(torch.ones(st.size()), name=f"call {name}", group=group)
+        self.assertGreaterEqual(len(tags), 30)
+        self.assertLessEqual(len(set(tags)), 2)
+        for channel in group._meetings._channels:
+            self.assertFalse(channel._came or channel._expected or channel._receives)
+        self.assertFalse(group._meeting)
 
     def test_who_joins_is_waited_for(self):
         if st.rank() > 0:

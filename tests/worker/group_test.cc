@@ -356,6 +356,25 @@ TEST(Group, WhoLeavesIsNamedByThoseWhoStillWait) {
   });
 }
 
+TEST(Group, WhoWaitsForAMemberThatLostAnotherIsTold) {
+  std::barrier begun(3);
+  std::barrier ended(2);
+  Cluster({.workers = 3, .shards = 1, .operation_timeout = 20s})
+      .run([&begun, &ended](Worker& worker) {
+        Group group = Group::of(worker).or_exit();
+        Floats data(10);
+        const Rank from = worker.rank() == 0 ? 2 : 0;
+        Ticket ticket;
+        if (worker.rank() < 2) ticket = group.receive(bytes(data), from, 1);
+        expect_ok(group.barrier());  // By now the receives have begun.
+        begun.arrive_and_wait();
+        if (worker.rank() == 2) return;
+        EXPECT_THAT(ticket.wait().text(),
+                    AllOf(HasSubstr("PeerLost"), HasSubstr("worker 2 has left the job")));
+        ended.arrive_and_wait();
+      });
+}
+
 TEST(Group, AWorkerThatHasOneMaySitOut) {
   Cluster({.workers = 2, .shards = 1}).run([](Worker& worker) {
     Group group = Group::of(worker).or_exit();

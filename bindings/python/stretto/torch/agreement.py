@@ -13,6 +13,10 @@ from stretto import errors, session
 from stretto.torch import exchange
 
 _MOST_TOLD = 3
+CALL = "the call"
+"""The fact that says which call a worker makes: workers that differ in it have nothing else to
+compare."""
+
 _ABSENT = (0, 0)  # What is added up of a worker that sits out; no text is empty.
 _NUMBER = re.compile("([0-9]+)")
 
@@ -44,6 +48,8 @@ def _told(key, mine, theirs):
 
 def difference(mine, theirs):
     """How the facts that others have differ from ours, in words."""
+    if CALL in mine and CALL in theirs and mine[CALL] != theirs[CALL]:
+        return _told(CALL, mine[CALL], theirs[CALL])
     differing = [key for key, _ in in_order((mine | theirs).items())
                  if mine.get(key) != theirs.get(key)]
     told = [_told(key, mine.get(key), theirs.get(key)) for key in differing[:_MOST_TOLD]]
@@ -52,12 +58,19 @@ def difference(mine, theirs):
     return "; ".join(told)
 
 
-def _facts_of(text):
-    # Of another worker.
+def object_in(text):
+    """The JSON object in a text of another worker, as a dict; Malformed if there is none."""
     try:
-        facts = json.loads(text)
+        found = json.loads(text)
     except ValueError as error:
         raise errors.Malformed(f"a worker told what it has as no JSON: {error}") from error
+    if not isinstance(found, dict):
+        raise errors.Malformed("a worker told what it has as no JSON object")
+    return found
+
+
+def checked_facts(facts):
+    """Those of another worker; Malformed unless they are texts by text."""
     if not isinstance(facts, dict) or not all(isinstance(fact, str) for fact in facts.values()):
         raise errors.Malformed("a worker told what it has otherwise than as texts by text")
     return facts
@@ -118,20 +131,24 @@ class Agreement:
     def _compared(self, rows):
         # Who takes part says something; who sits out adds nothing.
         here = [rank for rank, row in enumerate(rows) if row != _ABSENT]
-        if self._of_all and len(here) < len(rows):
-            absent = next(rank for rank, row in enumerate(rows) if row == _ABSENT)
-            return (f"worker {absent} sits out until all workers have called join(), and takes "
-                    "part in sums only")
         # Those of the first, and of the next that has others, suffice to tell everybody something.
         first = here[0]
         other = next((rank for rank in here if rows[rank] != rows[first]), None)
         if other is None:
-            return None
+            return self._absence(rows)
         texts = {rank: self._text_of(rank, rows[rank]) for rank in (first, other)}
         who = first if rows[self._seat] != rows[first] else other
-        words = difference(self._facts, _facts_of(texts[who]))
+        words = difference(self._facts, checked_facts(object_in(texts[who])))
         return (f"worker {who} has other {self._what} than we, worker {self._seat}: {words}. "
                 "All workers need the same, in whatever order")
+
+    def _absence(self, rows):
+        # After differences, in which all that are here have to take part.
+        absent = next((rank for rank, row in enumerate(rows) if row == _ABSENT), None)
+        if absent is None or not self._of_all:
+            return None
+        return (f"worker {absent} sits out until all workers have called join(), and takes part in "
+                "sums only")
 
     def _text_of(self, rank, row):
         digest, length = row

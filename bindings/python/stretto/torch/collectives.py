@@ -7,16 +7,17 @@ bytes, so that every type can; what is reduced does in its own type or in a wide
 """
 
 import math
-from typing import List, Optional, Sequence
+import operator
+from typing import Any, Iterable, List, Optional, Sequence
 
 import torch
 
 from stretto import errors
 from stretto.torch import agreement, objects, wire
 from stretto.torch.groups import Ask, Call, Group
+from stretto.torch.meetings import PRIORITY
 
 REDUCTIONS = ("sum", "mean", "min", "max", "product")
-_PRIORITY = 0
 _NO_OBJECT = b"\0"  # What no object is encoded as.
 _HALVES = (torch.float16, torch.bfloat16)
 _WHOLE = {torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64, torch.bool}
@@ -60,7 +61,7 @@ def begin_reduce(group: Group, ask: Ask, tensors: Sequence[torch.Tensor], rule: 
     def call(core, everybody):
         del everybody
         return [core.all_reduce(wire.NAMES[flat.dtype], wire.place_of(flat), wire.place_of(flat),
-                                _reduced_by(rule), _PRIORITY, flat)
+                                _reduced_by(rule), PRIORITY, flat)
                 for flat in flats if flat.numel()]
 
     tickets = group.begin(_with(ask, {"reduction": rule, **described(tensors)}), None, call)
@@ -73,7 +74,23 @@ def _with(ask, facts):
     return ask._replace(facts={**ask.facts, **facts})
 
 
-def shares_of(rows: int, size: int) -> List[int]:
+def check_rows(tensor: torch.Tensor, operation: str) -> None:
+    """InvalidArgument for a tensor without dimensions."""
+    if tensor.dim() == 0:
+        raise errors.InvalidArgument("the tensor has no dimension, and its first one is what "
+                                     "workers get rows of", operation=operation)
+
+
+def with_rows(gradient: torch.Tensor, rows: int) -> torch.Tensor:
+    """The gradient of a tensor of so many rows, of which the last may have gone nowhere: theirs is
+    zero."""
+    left = rows - gradient.shape[0]
+    if left == 0:
+        return gradient
+    return torch.cat([gradient, gradient.new_zeros((left, *gradient.shape[1:]))])
+
+
+def rows_by_member(rows: int, size: int) -> List[int]:
     """How many of the rows each of so many members gets: as many as the others, and of what is left
     the first ones one each."""
     return [rows // size + (at < rows % size) for at in range(size)]
@@ -82,13 +99,13 @@ def shares_of(rows: int, size: int) -> List[int]:
 def begin_reduce_scatter(group: Group, ask: Ask, tensors: Sequence[torch.Tensor],
                          rule: str) -> Call:
     """Of the reductions of the members' tensors, which have one dimension at least, this member's
-    rows by shares_of(): a list of new tensors."""
+    rows by rows_by_member(): a list of new tensors."""
     pieces = [_scattered(group, tensor, rule) for tensor in tensors]
 
     def call(core, everybody):
         del everybody
         return [core.reduce_scatter(wire.NAMES[blocks.dtype], wire.place_of(blocks),
-                                    wire.place_of(mine), _reduced_by(rule), _PRIORITY,
+                                    wire.place_of(mine), _reduced_by(rule), PRIORITY,
                                     (blocks, mine))
                 for blocks, mine in pieces if blocks.numel()]
 
@@ -97,7 +114,7 @@ def begin_reduce_scatter(group: Group, ask: Ask, tensors: Sequence[torch.Tensor]
     def finish():
         found = []
         for (_, mine), tensor in zip(pieces, tensors):
-            rows = shares_of(tensor.shape[0], group.size)[group.rank]
+            rows = rows_by_member(tensor.shape[0], group.size)[group.rank]
             found.append(_result_of(mine[:rows], tensor, (rows, *tensor.shape[1:]), rule,
                                     group.size))
         return found
@@ -108,13 +125,13 @@ def begin_reduce_scatter(group: Group, ask: Ask, tensors: Sequence[torch.Tensor]
 def _scattered(group, tensor, rule):
     # Blocks for all members, of as many rows each, and room for this one's.
     source = tensor.detach().to("cpu", _kind_for(tensor, rule)).contiguous()
-    shares = shares_of(source.shape[0], group.size)
+    counts = rows_by_member(source.shape[0], group.size)
     blocks = source
-    if shares[0] > shares[-1]:
-        blocks = torch.zeros((group.size, shares[0], *source.shape[1:]), dtype=source.dtype)
-        for block, rows in zip(blocks, source.split(shares)):
+    if counts[0] > counts[-1]:
+        blocks = torch.zeros((group.size, counts[0], *source.shape[1:]), dtype=source.dtype)
+        for block, rows in zip(blocks, source.split(counts)):
             block[:len(rows)] = rows
-    return blocks, torch.empty((shares[0], *source.shape[1:]), dtype=source.dtype)
+    return blocks, torch.empty((counts[0], *source.shape[1:]), dtype=source.dtype)
 
 
 def begin_gather(group: Group, ask: Ask, tensors: Sequence[torch.Tensor]) -> Call:
@@ -142,11 +159,11 @@ def _begin_rows(core, source, target, rows):
     if target.numel() == 0:
         return []
     if len(set(rows)) == 1:
-        return [core.all_gather(wire.place_of(source), wire.place_of(target), _PRIORITY,
+        return [core.all_gather(wire.place_of(source), wire.place_of(target), PRIORITY,
                                 (source, target))]
     blocks = target.split(rows)
     blocks[core.rank].copy_(source)
-    return [core.broadcast(wire.place_of(block), root, _PRIORITY, target)
+    return [core.broadcast(wire.place_of(block), root, PRIORITY, target)
             for root, block in enumerate(blocks) if block.numel()]
 
 
@@ -157,7 +174,7 @@ def begin_broadcast(group: Group, ask: Ask, tensors: Sequence[torch.Tensor], roo
 
     def call(core, everybody):
         del everybody
-        return [core.broadcast(wire.place_of(source), member, _PRIORITY, source)
+        return [core.broadcast(wire.place_of(source), member, PRIORITY, source)
                 for source in sources if source.numel()]
 
     facts = {"root_rank": str(root), **described(tensors)}
@@ -183,7 +200,7 @@ def begin_all_to_all(group: Group, ask: Ask, tensor: torch.Tensor,
             return []
         return [core.all_to_all(wire.place_of(source), wire.place_of(target),
                                 [rows * width for rows in splits], [rows * width for rows in take],
-                                _PRIORITY, (source, target))]
+                                PRIORITY, (source, target))]
 
     tickets = group.begin(_with(ask, described([tensor], rows=False)), splits, call)
 
@@ -194,12 +211,19 @@ def begin_all_to_all(group: Group, ask: Ask, tensor: torch.Tensor,
     return Call(tickets, finish)
 
 
+def whole_numbers(splits: Iterable[Any]) -> List[int]:
+    """Numbers of rows, of any type of whole numbers. InvalidArgument if they are none."""
+    try:
+        return [operator.index(rows) for rows in splits]
+    except TypeError as error:
+        raise errors.InvalidArgument(f"splits are {splits!r}, wanted whole numbers of rows, one "
+                                     "for each worker", operation="alltoall") from error
+
+
 def splits_of(tensor: torch.Tensor, splits: Optional[Sequence[int]], size: int) -> List[int]:
     """How many rows go to each member; what is left goes nowhere. InvalidArgument if those are more
     than there are."""
-    if tensor.dim() == 0:
-        raise errors.InvalidArgument("the tensor has no dimension, and its first one is what "
-                                     "members get rows of", operation="alltoall")
+    check_rows(tensor, "alltoall")
     rows = tensor.shape[0]
     if splits is None:
         if rows % size:
@@ -232,12 +256,13 @@ def gather_objects(group: Group, ask: Ask, obj: object) -> List[object]:
         [(everybody, rows)] = begin_gather(group, ask, [mine]).wait()
         return everybody, rows
 
-    return objects_by(gather, obj, ask.operation)
+    return objects_by(gather, obj, ask.operation, group.ranks)
 
 
-def objects_by(gather, obj, operation):
+def objects_by(gather, obj, operation, ranks=None):
     """The list of everybody's objects, by what makes (everybody's rows, numbers of rows) of a
-    tensor of bytes. See stretto.torch.objects for what can travel: nothing is unpickled."""
+    tensor of bytes. `ranks` are those who gather; None: all. See stretto.torch.objects for what can
+    travel: nothing is unpickled."""
     data, wrong = b"", None
     try:
         data = objects.encode(obj)
@@ -248,7 +273,8 @@ def objects_by(gather, obj, operation):
         raise wrong
     pieces = [piece.numpy().tobytes() for piece in everybody.split(rows)]
     if _NO_OBJECT in pieces:
+        at = pieces.index(_NO_OBJECT)
         raise errors.InvalidArgument(
-            f"the object of worker {pieces.index(_NO_OBJECT)} cannot be gathered; its own error "
-            "says why", operation=operation)
+            f"the object of worker {at if ranks is None else ranks[at]} cannot be gathered; its "
+            "own error says why", operation=operation)
     return [objects.decode(piece) for piece in pieces if piece]  # Of who is lost there is none.

@@ -137,6 +137,11 @@ def unnamed(tensor, average=False):
     return f"unnamed.{tensor.dtype}.{tensor.numel()}{'.mean' if average else ''}"
 
 
+def gradient_name(name):
+    """What the gradient of an exchange of that name is exchanged by; None of None."""
+    return None if name is None else f"{name}.gradient"
+
+
 def _check_root(root, size):
     if not isinstance(root, numbers.Integral) or not 0 <= root < size:
         raise ValueError(f"the root's rank is {root!r}; there are ranks 0 to {size - 1}")

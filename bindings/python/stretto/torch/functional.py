@@ -29,7 +29,7 @@ class PushPull(torch.autograd.Function):
         average, name, priority, codec, way = ctx.how
         gradient = gradients[0].contiguous()
         output = torch.empty_like(gradient)
-        summed = exchanges.begin(gradient, output, f"{name}.gradient", average, priority,
+        summed = exchanges.begin(gradient, output, exchanges.gradient_name(name), average, priority,
                                 codec, way=way).wait()
         return summed, None, None, None, None, None
 
@@ -71,7 +71,7 @@ class Gather(torch.autograd.Function):
         """The gradient, under a name of its own for each type and shape: as in forward, one name
         may serve for many."""
         gradient = gradients[0].contiguous()
-        name = f"{ctx.name}.gradient.{agreement.fact_of(gradient)}"
+        name = f"{exchanges.gradient_name(ctx.name)}.{agreement.fact_of(gradient)}"
         summed = exchanges.begin(gradient, torch.empty_like(gradient), name, False, 0).wait()
         return summed[ctx.first:ctx.first + ctx.rows], None
 
@@ -104,8 +104,9 @@ class Broadcast(torch.autograd.Function):
     def backward(ctx, *gradients):
         """The gradient, under a name of its own."""
         gradient = gradients[0].contiguous()
-        summed = exchanges.begin(gradient, torch.empty_like(gradient), f"{ctx.name}.gradient",
-                                False, 0, compared=ctx.compared).wait()
+        name = exchanges.gradient_name(ctx.name)
+        summed = exchanges.begin(gradient, torch.empty_like(gradient), name, False, 0,
+                                compared=ctx.compared).wait()
         here = session.current().rank == ctx.root
         return summed if here else torch.zeros_like(summed), None, None, None
 

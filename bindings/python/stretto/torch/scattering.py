@@ -8,7 +8,7 @@ from typing import Any, List, Optional, Sequence, Tuple, Union
 
 import torch
 
-from stretto import errors, session
+from stretto import session
 from stretto.torch import collectives, groups, wire
 from stretto.torch import exchange as exchanges
 
@@ -25,10 +25,6 @@ def _group_or_all(group):
     if not isinstance(group, groups.Group):
         raise TypeError(f"group is {group!r}, wanted a stretto.torch.Group, or None for all")
     return group
-
-
-def _gradient_name(name):
-    return f"{name or 'unnamed'}.gradient"
 
 
 class _ReduceScatter(torch.autograd.Function):
@@ -48,7 +44,7 @@ class _ReduceScatter(torch.autograd.Function):
     def backward(ctx, *gradients):
         """The gradient, under a name of its own."""
         name, average, group = ctx.how
-        ask = _ask("reduce_scatter", _gradient_name(name))
+        ask = _ask("reduce_scatter", exchanges.gradient_name(name or "unnamed"))
         [(found, _)] = collectives.begin_gather(group, ask, [gradients[0]]).wait()
         return found / group.size if average else found, None, None, None
 
@@ -61,9 +57,7 @@ def reduce_scatter(tensor: torch.Tensor, name: Optional[str] = None, average: bo
     of them, if types or shapes differ, InvalidArgument for a tensor without dimensions, and
     Unsupported in elastic jobs. Workers call it in the same order for one name, or without."""
     wire.check(tensor)
-    if tensor.dim() == 0:
-        raise errors.InvalidArgument("the tensor has no dimension, and its first one is what "
-                                     "workers get rows of", operation="reduce_scatter")
+    collectives.check_rows(tensor, "reduce_scatter")
     return _ReduceScatter.apply(tensor, name, average, _group_or_all(group))
 
 
@@ -84,11 +78,9 @@ class _AllToAll(torch.autograd.Function):
     def backward(ctx, *gradients):
         """The gradient, under a name of its own."""
         name, group, received, rows = ctx.how
-        ask = _ask("alltoall", _gradient_name(name))
+        ask = _ask("alltoall", exchanges.gradient_name(name or "unnamed"))
         found, _ = collectives.begin_all_to_all(group, ask, gradients[0], received).wait()
-        if found.shape[0] < rows:  # Some rows went nowhere.
-            found = torch.cat([found, found.new_zeros((rows - len(found), *found.shape[1:]))])
-        return found, None, None, None
+        return collectives.with_rows(found, rows), None, None, None
 
 
 def alltoall(tensor: torch.Tensor, splits: Optional[Sequence[int]] = None,
@@ -99,7 +91,7 @@ def alltoall(tensor: torch.Tensor, splits: Optional[Sequence[int]] = None,
     others have for this one, one after the other; with `splits` also how many are of each. Errors
     are those of reduce_scatter, but tensors may differ in rows."""
     wire.check(tensor)
-    counts = None if splits is None else [int(rows) for rows in splits]
+    counts = None if splits is None else collectives.whole_numbers(splits)
     found, received = _AllToAll.apply(tensor, counts, name, _group_or_all(group))
     return found if splits is None else (found, received.tolist())
 
@@ -130,7 +122,7 @@ class _GroupedPushPull(torch.autograd.Function):
         """The gradients, under a name of their own."""
         name, *how = ctx.how
         gradients = [gradient.contiguous() for gradient in gradients]
-        return (None, *_begun_together(gradients, f"{name}.gradient", *how))
+        return (None, *_begun_together(gradients, exchanges.gradient_name(name), *how))
 
 
 def _begun_together(tensors, name, average, priority, way):

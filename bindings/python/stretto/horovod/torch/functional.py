@@ -5,36 +5,16 @@ gradients flow: whoever calls backward() exchanges again, so either every worker
 
 import torch
 
-from stretto import errors, session
+from stretto import session
 from stretto.horovod.torch import handles, ops, process_sets, reductions
 from stretto.horovod.torch.process_sets import global_process_set
-from stretto.horovod.torch.reductions import Average, Sum
-from stretto.torch import wire
+from stretto.horovod.torch.reductions import Average
+from stretto.torch import exchange, wire
 from stretto.torch.compression import Compression
-
-
-def _mapped(work, make):
-    return lambda: handles.Mapped(work(), make)
-
-
-def _first(results):
-    return results[0]
 
 
 def _tensors_of(gathered):
     return [everybody for everybody, _ in gathered]
-
-
-def _begin(kind, name, process_set, work):
-    return handles.begin(process_set.lane(kind), name, work)
-
-
-def _run(kind, name, process_set, work):
-    return handles.run(process_set.lane(kind), name, work)
-
-
-def _backward_of(name):
-    return None if name is None else f"{name}.gradient"
 
 
 # ---- allreduce
@@ -53,7 +33,7 @@ def allreduce_async(tensor, average=None, name=None, op=None, prescale_factor=1.
     for poll() and synchronize()."""
     work = _reduce_work("allreduce", [tensor], None, name, op, average,
                         (prescale_factor, postscale_factor), process_set)
-    return _begin("allreduce", name, process_set, _mapped(work, _first))
+    return handles.begin(process_set, "allreduce", name, handles.first_of(work))
 
 
 def allreduce_async_(tensor, average=None, name=None, op=None, prescale_factor=1.0,
@@ -61,7 +41,7 @@ def allreduce_async_(tensor, average=None, name=None, op=None, prescale_factor=1
     """As allreduce_async, in place."""
     work = _reduce_work("allreduce", [tensor], [tensor], name, op, average,
                         (prescale_factor, postscale_factor), process_set)
-    return _begin("allreduce", name, process_set, _mapped(work, _first))
+    return handles.begin(process_set, "allreduce", name, handles.first_of(work))
 
 
 def allreduce_(tensor, average=None, name=None, op=None, prescale_factor=1.0, postscale_factor=1.0,
@@ -69,7 +49,7 @@ def allreduce_(tensor, average=None, name=None, op=None, prescale_factor=1.0, po
     """As allreduce, in place; returns the tensor. Autograd does not follow that."""
     work = _reduce_work("allreduce", [tensor], [tensor], name, op, average,
                         (prescale_factor, postscale_factor), process_set)
-    return _run("allreduce", name, process_set, _mapped(work, _first))
+    return handles.run(process_set, "allreduce", name, handles.first_of(work))
 
 
 class _Allreduce(torch.autograd.Function):
@@ -80,18 +60,16 @@ class _Allreduce(torch.autograd.Function):
         """New tensors."""
         ctx.how = kind, name, op, factors, process_set
         work = ops.reduce_work(kind, name, tensors, None, op, factors, process_set)
-        return tuple(_run(kind, name, process_set, work))
+        return tuple(handles.run(process_set, kind, name, work))
 
     @staticmethod
     def backward(ctx, *gradients):
         """The gradients, under a name of their own."""
         kind, name, op, factors, process_set = ctx.how
-        if op not in (Average, Sum):
-            raise errors.Unsupported(f"gradients flow through means and sums, and this is a "
-                                     f"{op.name}; detach() the tensor first", operation=kind)
-        name = _backward_of(name)
+        reductions.check_linear(op, kind)
+        name = exchange.gradient_name(name)
         work = ops.reduce_work(kind, name, gradients, None, op, factors, process_set)
-        return (None, None, None, None, None, *_run(kind, name, process_set, work))
+        return (None, None, None, None, None, *handles.run(process_set, kind, name, work))
 
 
 def _allreduced(kind, tensors, name, compression, op, factors, process_set):
@@ -102,7 +80,7 @@ def _allreduced(kind, tensors, name, compression, op, factors, process_set):
         reduced = _Allreduce.apply(kind, name, op, factors, process_set, *small)
     else:
         work = ops.reduce_work(kind, name, small, None, op, factors, process_set)
-        reduced = _run(kind, name, process_set, work)
+        reduced = handles.run(process_set, kind, name, work)
     return [compression.decompress(tensor, context) for tensor, context in zip(reduced, contexts)]
 
 
@@ -122,7 +100,7 @@ def grouped_allreduce_async(tensors, average=None, name=None, op=None, prescale_
     """As allreduce_async, of a list of tensors: the handle gives a list."""
     work = _reduce_work("grouped_allreduce", list(tensors), None, name, op, average,
                         (prescale_factor, postscale_factor), process_set)
-    return _begin("grouped_allreduce", name, process_set, work)
+    return handles.begin(process_set, "grouped_allreduce", name, work)
 
 
 def grouped_allreduce_async_(tensors, average=None, name=None, op=None, prescale_factor=1.0,
@@ -131,7 +109,7 @@ def grouped_allreduce_async_(tensors, average=None, name=None, op=None, prescale
     tensors = list(tensors)
     work = _reduce_work("grouped_allreduce", tensors, tensors, name, op, average,
                         (prescale_factor, postscale_factor), process_set)
-    return _begin("grouped_allreduce", name, process_set, work)
+    return handles.begin(process_set, "grouped_allreduce", name, work)
 
 
 def grouped_allreduce_(tensors, average=None, name=None, op=None, prescale_factor=1.0,
@@ -140,7 +118,7 @@ def grouped_allreduce_(tensors, average=None, name=None, op=None, prescale_facto
     tensors = list(tensors)
     work = _reduce_work("grouped_allreduce", tensors, tensors, name, op, average,
                         (prescale_factor, postscale_factor), process_set)
-    return _run("grouped_allreduce", name, process_set, work)
+    return handles.run(process_set, "grouped_allreduce", name, work)
 
 
 def grouped_allreduce(tensors, average=None, name=None, compression=Compression.none, op=None,
@@ -159,9 +137,8 @@ def sparse_allreduce_async(tensor, name, op, process_set=global_process_set):
     waits and returns it. What travels is what is there."""
     process_sets.check(process_set, "sparse_allreduce")
     op = reductions.chosen(op, None)
-    if op not in (Average, Sum):
-        raise errors.Unsupported(f"of sparse tensors there are means and sums, and this is a "
-                                 f"{op.name}", operation="sparse_allreduce")
+    reductions.check_linear(op, "sparse_allreduce",
+                            "of sparse tensors there are means and sums only")
     # One number of each, as only who gives something counts in a mean.
     parts = [tensor._indices().transpose(0, 1).contiguous(), tensor._values(), torch.ones(1)]
     handle = grouped_allgather_async(parts, name=f"{name}.sparse", process_set=process_set)
@@ -183,14 +160,15 @@ def allgather_async(tensor, name=None, process_set=global_process_set):
     which they may differ; returns a handle for poll() and synchronize()."""
     process_sets.check(process_set, "allgather")
     work = ops.gather_work("allgather", name, [tensor], process_set)
-    return _begin("allgather", name, process_set, _mapped(work, lambda found: found[0][0]))
+    return handles.begin(process_set, "allgather", name,
+                         handles.mapped(work, lambda found: found[0][0]))
 
 
 def grouped_allgather_async(tensors, name=None, process_set=global_process_set):
     """As allgather_async, of a list of tensors: the handle gives a list."""
     process_sets.check(process_set, "grouped_allgather")
     work = ops.gather_work("grouped_allgather", name, list(tensors), process_set)
-    return _begin("grouped_allgather", name, process_set, _mapped(work, _tensors_of))
+    return handles.begin(process_set, "grouped_allgather", name, handles.mapped(work, _tensors_of))
 
 
 class _Allgather(torch.autograd.Function):
@@ -201,7 +179,7 @@ class _Allgather(torch.autograd.Function):
     def forward(ctx, kind, name, process_set, *tensors):
         """New tensors."""
         work = ops.gather_work(kind, name, tensors, process_set)
-        gathered = _run(kind, name, process_set, work)
+        gathered = handles.run(process_set, kind, name, work)
         is_all = process_set is global_process_set
         seat = session.current().seat if is_all else process_set.rank()
         ctx.kind, ctx.name, ctx.process_set = kind, name, process_set
@@ -212,10 +190,10 @@ class _Allgather(torch.autograd.Function):
     @staticmethod
     def backward(ctx, *gradients):
         """The gradients, under a name of their own."""
-        name = _backward_of(ctx.name)
+        name = exchange.gradient_name(ctx.name)
         work = ops.reduce_work(ctx.kind, name, gradients, None, Average, (1.0, 1.0),
                                ctx.process_set)
-        means = _run(ctx.kind, name, ctx.process_set, work)
+        means = handles.run(ctx.process_set, ctx.kind, name, work)
         mine = (mean.narrow(0, *piece).view(shape)
                 for mean, piece, shape in zip(means, ctx.pieces, ctx.shapes))
         return (None, None, None, *mine)
@@ -250,14 +228,14 @@ def broadcast_async(tensor, root_rank, name=None, process_set=global_process_set
     process_sets.check(process_set, "broadcast")
     wire.check(tensor)
     work = ops.broadcast_work(name, tensor.detach().clone(), root_rank, process_set)
-    return _begin("broadcast", name, process_set, work)
+    return handles.begin(process_set, "broadcast", name, work)
 
 
 def broadcast_async_(tensor, root_rank, name=None, process_set=global_process_set):
     """As broadcast_async, in place."""
     process_sets.check(process_set, "broadcast")
     work = ops.broadcast_work(name, tensor, root_rank, process_set)
-    return _begin("broadcast", name, process_set, work)
+    return handles.begin(process_set, "broadcast", name, work)
 
 
 class _Broadcast(torch.autograd.Function):
@@ -269,15 +247,15 @@ class _Broadcast(torch.autograd.Function):
         """A new tensor."""
         ctx.root_rank, ctx.name, ctx.process_set = root_rank, name, process_set
         work = ops.broadcast_work(name, tensor.detach().clone(), root_rank, process_set)
-        return _run("broadcast", name, process_set, work)
+        return handles.run(process_set, "broadcast", name, work)
 
     @staticmethod
     def backward(ctx, *gradients):
         """The gradient, under a name of its own."""
-        name = _backward_of(ctx.name)
+        name = exchange.gradient_name(ctx.name)
         work = ops.reduce_work("broadcast", name, gradients, None, Average, (1.0, 1.0),
                                ctx.process_set)
-        [mean] = _run("broadcast", name, ctx.process_set, work)
+        [mean] = handles.run(ctx.process_set, "broadcast", name, work)
         here = session.current().rank == ctx.root_rank
         return mean if here else torch.zeros_like(mean), None, None, None
 
@@ -294,4 +272,4 @@ def broadcast_(tensor, root_rank, name=None, process_set=global_process_set):
     """As broadcast, in place; returns the tensor."""
     process_sets.check(process_set, "broadcast")
     work = ops.broadcast_work(name, tensor, root_rank, process_set)
-    return _run("broadcast", name, process_set, work)
+    return handles.run(process_set, "broadcast", name, work)

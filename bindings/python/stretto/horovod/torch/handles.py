@@ -17,7 +17,7 @@ class Pending:
     Thread: any."""
 
     def __init__(self, begin):
-        self.label = None  # That it is in flight by, if it has a name.
+        self.place = None  # Lane and kind by which its name is taken, if it has one.
         self._begin = begin
         self._begun = threading.Event()
         self._handle = None
@@ -64,16 +64,33 @@ class Ended:
 
 
 class Mapped:
-    """A handle whose result is made of another's, once."""
+    """A handle whose result is made of another's, once. Thread: one at a time."""
 
     def __init__(self, handle, make):
         self._handle = handle
         self._make = make
-        self.done = handle.done
+        self._result = None
+
+    def done(self):
+        """True once it has ended."""
+        return self._handle is None or self._handle.done()
 
     def wait(self):
-        """Waits, and returns the result."""
-        return self._make(self._handle.wait())
+        """Waits, and returns the result: the same each time."""
+        if self._handle is not None:
+            self._result = self._make(self._handle.wait())
+            self._handle = self._make = None
+        return self._result
+
+
+def mapped(work, make):
+    """The work whose result is made of this one's."""
+    return lambda: Mapped(work(), make)
+
+
+def first_of(work):
+    """The work whose result is the first one of this one's."""
+    return mapped(work, lambda results: results[0])
 
 
 class _Lane:
@@ -81,6 +98,7 @@ class _Lane:
     any."""
 
     def __init__(self):
+        self.last = {}  # Of each kind that has a name the last one, until somebody has its result.
         self._lock = threading.Lock()
         self._waiting = collections.deque()
         self._busy = False
@@ -124,61 +142,76 @@ class _Lane:
             more = self._waiting_now()
 
 
-_lanes: Dict[str, _Lane] = collections.defaultdict(_Lane)  # Of exchanges without a name, by kind.
-_named: Dict[str, Tuple[_Lane, Pending]] = {}
+# By process set and name, and of what has no name by kind.
+_lanes: Dict[Tuple[int, bool, str], _Lane] = {}
+_lock = threading.Lock()  # Of the lanes.
 _handles: Dict[int, Pending] = {}
 _numbers = itertools.count()
 
 
 def label_of(kind, name):
-    """The name for what workers compare, and for what travels: the same at all of them."""
-    return f"horovod.{kind}.{name or 'noname'}"
+    """The label by which workers' calls meet: those of one name, whatever they call by it, so that
+    they are told if that differs; without a name those of one kind."""
+    return f"horovod.{kind}.noname" if name is None else f"horovod.named.{name}"
 
 
-def _lane_of(kind, name, pending):
-    if name is None:
-        return _lanes[kind]
-    label = label_of(kind, name)
-    lane, before = _named.get(label, (None, None))
-    if before is not None and not before.done():
-        raise ValueError(
-            f"Duplicate tensor name {name}: an exchange of that name is in flight, and has to end "
-            "before the next begins; call synchronize(), or use another name")
-    pending.label = label
-    _named[label] = lane or _Lane(), pending
-    return _named[label][0]
+def _lane_of(process_set, kind, name, pending):
+    key = process_set.process_set_id, name is None, kind if name is None else name
+    with _lock:
+        lane = _lanes.get(key) or _Lane()
+        if name is not None:
+            before = lane.last.get(kind)
+            if before is not None and not before.done():
+                raise ValueError(
+                    f"Duplicate tensor name {name}: an exchange of that name has not ended, and "
+                    "has to before the next begins; call synchronize(), or use another name")
+            pending.place = key, kind
+            lane.last[kind] = pending
+        _lanes[key] = lane
+        return lane
+
+
+def _free(pending):
+    # Its name, and its tensors with it.
+    if pending.place is None or not pending.done():
+        return
+    key, kind = pending.place
+    with _lock:
+        lane = _lanes.get(key)
+        if lane is not None and lane.last.get(kind) is pending:
+            del lane.last[kind]
+            if not lane.last:
+                del _lanes[key]
 
 
 def result_of(pending):
-    """What an exchange that was put on a lane has ended with. Whoever has it frees the name, and
-    its tensors with it."""
+    """What an exchange that was put on a lane has ended with. Whoever has it frees the name."""
     try:
         return pending.wait()
     finally:
-        if _named.get(pending.label, (None, None))[1] is pending and pending.done():
-            _named.pop(pending.label, None)
+        _free(pending)
 
 
-def put(kind, name, work):
-    """Puts an exchange on a lane, and returns it: see result_of(). ValueError if one of that name
-    is in flight."""
+def put(process_set, kind, name, work):
+    """Puts an exchange on a lane, and returns it: see result_of(). ValueError if one of that kind
+    and name has not ended."""
     pending = Pending(work)
-    _lane_of(kind, name, pending).put(pending)
+    _lane_of(process_set, kind, name, pending).put(pending)
     return pending
 
 
-def begin(kind, name, work):
+def begin(process_set, kind, name, work):
     """The same by number, for poll() and synchronize()."""
-    pending = put(kind, name, work)
+    pending = put(process_set, kind, name, work)
     number = next(_numbers)
     _handles[number] = pending
     return number
 
 
-def run(kind, name, work):
+def run(process_set, kind, name, work):
     """Does an exchange, and returns its result."""
     pending = Pending(work)
-    _lane_of(kind, name, pending).take(pending)
+    _lane_of(process_set, kind, name, pending).take(pending)
     return result_of(pending)
 
 
@@ -186,7 +219,8 @@ def poll(handle):
     """True once the exchange has ended."""
     pending = _handles.get(handle)
     if pending is None:
-        raise ValueError(f"{handle!r} is the handle of nothing that is in flight")
+        raise ValueError(f"{handle!r} is the handle of no exchange, or of one that was "
+                         "synchronized")
     return pending.done()
 
 
@@ -199,12 +233,21 @@ def synchronize(handle):
 
 def settle():
     """Waits until all has begun that was asked for. What cannot begin is for who waits for it."""
-    for pending in [*_handles.values(), *(pending for _, pending in _named.values())]:
+    with _lock:
+        named = [pending for lane in _lanes.values() for pending in lane.last.values()]
+    for pending in [*_handles.values(), *named]:
         pending.wait_until_begun()
+
+
+def forget_set(process_set_id):
+    """Lets go of the names of a process set that was removed."""
+    with _lock:
+        for key in [key for key in _lanes if key[0] == process_set_id]:
+            del _lanes[key]
 
 
 def forget():
     """Lets go of what was begun and never synchronized: of a job that is left."""
+    with _lock:
+        _lanes.clear()
     _handles.clear()
-    _named.clear()
-    _lanes.clear()

@@ -9,7 +9,7 @@ import numbers
 
 import torch
 
-from stretto import errors, session
+from stretto import session
 from stretto.horovod.torch import handles, reductions
 from stretto.horovod.torch.process_sets import global_process_set
 from stretto.horovod.torch.reductions import Average
@@ -58,28 +58,25 @@ class _Group:
 
 def _agree(kind, name, facts, of_all=True):
     label = handles.label_of(kind, name)
+    facts = {agreement.CALL: kind, **facts}
     agreement.Agreement(label, f"tensors in {kind}", facts, kind, of_all).wait()
 
 
 def _ask(kind, name, facts=None):
-    return Ask(handles.label_of(kind, name), kind, facts or {})
-
-
-def _described(tensors):
-    return {f"tensor {index}": agreement.fact_of(tensor) for index, tensor in enumerate(tensors)}
+    return Ask(handles.label_of(kind, name), kind, {agreement.CALL: kind, **(facts or {})})
 
 
 def _on_wire(kind, name, what):
     # A name has one type and size there; here it may have another each time.
     if len(what) > _LONGEST_DESCRIPTION:
         what = f"{exchange.digest_of(what):x}"
-    return f"{handles.label_of(kind, name)}.{what}"
+    return f"horovod.{kind}.{name or 'noname'}.{what}"
 
 
 def _rule_of(op, dtype, postscale_factor):
     # What servers do, and what remains to be done with what they made. As Horovod does it, means
     # of signed whole numbers are rounded towards zero; in an elastic job, where only servers know
-    # whose shares are in a round, they are rounded down.
+    # whose contributions are in a round, they are rounded down.
     if op == Average and dtype in _SIGNED and not session.current().elastic:
         size = session.current().size
         return "sum", lambda tensor: reductions.scaled(tensor.div(size, rounding_mode="trunc"),
@@ -109,7 +106,7 @@ def reduce_work(kind, name, tensors, outputs, op, factors, process_set):
     if process_set is not global_process_set:
         return _reduce_in_set(process_set, _ask(kind, name, facts), sources, outputs, op,
                               factors[1])
-    facts |= _described(tensors)
+    facts |= collectives.described(tensors)
 
     def begin():
         _agree(kind, name, facts, of_all=False)
@@ -140,9 +137,7 @@ def scatter_work(kind, name, tensors, op, factors, process_set):
     for a tensor without dimensions."""
     for tensor in tensors:
         wire.check(tensor)
-        if tensor.dim() == 0:
-            raise errors.InvalidArgument("a tensor has no dimension, and its first one is what "
-                                         "workers get rows of", operation=kind)
+        collectives.check_rows(tensor, kind)
     reductions.check_factors(*factors)
     sources = [reductions.scaled(wire.without_gradient(tensor), factors[0]) for tensor in tensors]
     ask = _ask(kind, name, _facts_of(op, factors))
@@ -167,7 +162,7 @@ def alltoall_work(name, tensor, splits, process_set):
 
 def barrier(process_set):
     """Returns when all workers of the set have called it."""
-    handles.run(process_set.lane("barrier"), None, lambda: handles.Ended(
+    handles.run(process_set, "barrier", None, lambda: handles.Ended(
         collectives.barrier(process_set.group(), _ask("barrier", None))))
 
 
@@ -183,7 +178,8 @@ def gather_work(kind, name, tensors, process_set):
         return lambda: collectives.begin_gather(process_set.group(), _ask(kind, name), sources)
 
     def begin():
-        label = handles.label_of(kind, name)
+        _agree(kind, name, collectives.described(sources, rows=False))
+        label = _on_wire(kind, name, "rows")
         gathered = [exchange.gather(source, label) for source in sources]
         return handles.Ended(gathered)
 
@@ -207,7 +203,7 @@ def broadcast_work(name, output, root_rank, process_set):
     check_root(root_rank, process_set)
     if process_set is not global_process_set:
         return _broadcast_in_set(_ask("broadcast", name), output, root_rank, process_set)
-    facts = {"root_rank": str(root_rank), **_described([output])}
+    facts = {"root_rank": str(root_rank), **collectives.described([output])}
 
     def begin():
         _agree("broadcast", name, facts)
@@ -234,7 +230,7 @@ def broadcast_parameters_in_set(params, root_rank, process_set):
         wire.check(tensor, f"tensor '{name}'")
     kind = "broadcast_parameters"
     ask = _ask(kind, None, {f"'{name}'": agreement.fact_of(tensor) for name, tensor in pairs})
-    found = handles.run(process_set.lane(kind), None, lambda: collectives.begin_broadcast(
+    found = handles.run(process_set, kind, None, lambda: collectives.begin_broadcast(
         process_set.group(), ask, [tensor for _, tensor in pairs], root_rank))
     for (_, tensor), values in zip(pairs, found):
         tensor.detach().copy_(values)
@@ -243,11 +239,12 @@ def broadcast_parameters_in_set(params, root_rank, process_set):
 def gather_objects(kind, obj, name, process_set):
     """The list of the workers' objects, by rank."""
     def gather(mine):
-        [found] = handles.run(process_set.lane(kind), name,
+        [found] = handles.run(process_set, kind, name,
                               gather_work(kind, name, [mine], process_set))
         return found
 
-    return collectives.objects_by(gather, obj, kind)
+    ranks = None if process_set is global_process_set else process_set.ranks
+    return collectives.objects_by(gather, obj, kind, ranks)
 
 
 def broadcast_object_in_set(obj, root_rank, name, process_set):
@@ -257,8 +254,8 @@ def broadcast_object_in_set(obj, root_rank, name, process_set):
 
     def gather(mine):
         work = gather_work(kind, name, [mine if is_root else mine[:0]], process_set)
-        [found] = handles.run(process_set.lane(kind), name, work)
+        [found] = handles.run(process_set, kind, name, work)
         return found
 
-    [found] = collectives.objects_by(gather, obj if is_root else None, kind)
+    [found] = collectives.objects_by(gather, obj if is_root else None, kind, process_set.ranks)
     return found

@@ -4,9 +4,11 @@ and those that are in one exchange among themselves.
 """
 
 import collections.abc
+import numbers
 from typing import Dict, Optional
 
 from stretto import errors, session
+from stretto.horovod.torch import handles
 from stretto.torch import agreement, groups
 
 
@@ -24,10 +26,10 @@ class ProcessSet:
             raise ValueError("ProcessSet should be initialized with a list of process ranks; there "
                              f"is no MPI in this, and {ranks_or_comm!r} is none")
         ranks = list(ranks_or_comm)
-        if any(not isinstance(rank, int) for rank in ranks):
+        if any(not isinstance(rank, numbers.Integral) for rank in ranks):
             raise ValueError("ProcessSet should be initialized with a list of process ranks, and "
                              f"{ranks} is none")
-        self.ranks = sorted(ranks)
+        self.ranks = sorted(map(int, ranks))
 
     def included(self):
         """True if this worker is in it."""
@@ -49,10 +51,6 @@ class ProcessSet:
     def group(self):
         """The workers of the set as those that make calls together. Who is not in it has none."""
         return self._group
-
-    def lane(self, kind):
-        """What its exchanges of a kind are called beside those of other sets."""
-        return f"{kind} of process set {self.process_set_id}"
 
     def __str__(self):
         return (f"ProcessSet(process_set_id={self.process_set_id}, ranks={self.ranks}, "
@@ -93,10 +91,6 @@ class _All(ProcessSet):
         time."""
         return groups.of_all()
 
-    def lane(self, kind):
-        """The kind itself."""
-        return kind
-
 
 global_process_set = _All()
 
@@ -104,10 +98,14 @@ _added: Dict[int, ProcessSet] = {}
 _count = 0
 
 
-def check_added(process_set, operation):
-    """TypeError unless it is a ProcessSet, InvalidArgument unless it was added."""
+def _check_type(process_set):
     if not isinstance(process_set, ProcessSet):
         raise TypeError(f"process_set is {process_set!r}, wanted a ProcessSet")
+
+
+def check_added(process_set, operation):
+    """TypeError unless it is a ProcessSet, InvalidArgument unless it was added."""
+    _check_type(process_set)
     if process_set.process_set_id is None:
         raise errors.InvalidArgument(
             f"{process_set} has not been added, or was removed; all workers call "
@@ -150,10 +148,12 @@ def add_process_set(process_set):
 
 def remove_process_set(process_set):
     """Lets go of a set that was added; all workers call it. Returns whether it was there; the set
-    of all workers stays."""
+    of all workers stays. TypeError for what is no ProcessSet."""
+    _check_type(process_set)
     if process_set.process_set_id is None or process_set is global_process_set:
         return False
     _agree("remove_process_set", process_set.ranks)
+    handles.forget_set(process_set.process_set_id)
     _added.pop(process_set.process_set_id, None)
     process_set.process_set_id = process_set._group = None
     return True

@@ -30,7 +30,7 @@ RULES = {Average: "mean", Sum: "sum", Min: "min", Max: "max", Product: "product"
 """What servers call them."""
 
 _ADASUM = ("Adasum combines gradients of two workers at a time, by the angle between them, while "
-           "Stretto's servers make one sum of all shares as they come; use op=hvd.Average, with "
+           "Stretto's servers add up what all workers give as it comes; use op=hvd.Average, with "
            "the learning rate that goes with it")
 
 
@@ -49,6 +49,15 @@ def chosen(op, average):
     if op == Adasum:
         raise errors.Unsupported(_ADASUM, operation="Adasum")
     return ReduceOp(op)
+
+
+GRADIENTS = "gradients flow through means and sums only; detach() the tensor first"
+
+
+def check_linear(op, operation, limit=GRADIENTS):
+    """Unsupported, because of that limit, unless it is a mean or a sum."""
+    if op not in (Average, Sum):
+        raise errors.Unsupported(f"this is a {op.name}, and {limit}", operation=operation)
 
 
 def check_factors(prescale, postscale):

@@ -3,22 +3,16 @@
 Horovod makes of them; see functional.py.
 """
 
-import numbers
-
 import torch
 
-from stretto import errors
 from stretto.horovod.torch import handles, ops, process_sets, reductions
 from stretto.horovod.torch.functional import grouped_allgather
 from stretto.horovod.torch.process_sets import global_process_set
 from stretto.horovod.torch.reductions import Average, Sum
+from stretto.torch import collectives, exchange
 from stretto.torch.compression import Compression
 
 _WHOLE = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
-
-
-def _gradient_name(name):
-    return None if name is None else f"{name}.gradient"
 
 
 # ---- alltoall
@@ -33,10 +27,7 @@ def _numbers_in(splits):
             raise ValueError(f"splits is a tensor of {splits.dtype} and {splits.dim()} dimensions, "
                              "wanted whole numbers of rows in one")
         return splits.tolist()
-    splits = list(splits)
-    if not all(isinstance(rows, numbers.Integral) for rows in splits):
-        raise ValueError(f"splits are {splits}, wanted whole numbers of rows")
-    return [int(rows) for rows in splits]
+    return collectives.whole_numbers(splits)
 
 
 def _alltoall_work(tensor, splits, name, process_set):
@@ -48,7 +39,7 @@ def alltoall_async(tensor, splits=None, name=None, process_set=global_process_se
     """Begins alltoall(); returns a handle for poll() and synchronize(), which gives a pair: the
     tensor, and how many rows of it are of each worker."""
     work = _alltoall_work(tensor, splits, name, process_set)
-    return handles.begin(process_set.lane("alltoall"), name, work)
+    return handles.begin(process_set, "alltoall", name, work)
 
 
 class _Alltoall(torch.autograd.Function):
@@ -58,7 +49,7 @@ class _Alltoall(torch.autograd.Function):
     def forward(ctx, tensor, splits, name, process_set):
         """The tensor, and how many rows of it are of each worker."""
         work = _alltoall_work(tensor, splits, name, process_set)
-        found, received = handles.run(process_set.lane("alltoall"), name, work)
+        found, received = handles.run(process_set, "alltoall", name, work)
         ctx.how = name, process_set, received, tensor.shape[0]
         received = received.to(splits.device) if isinstance(splits, torch.Tensor) else received
         ctx.mark_non_differentiable(received)
@@ -68,10 +59,8 @@ class _Alltoall(torch.autograd.Function):
     def backward(ctx, *gradients):
         """The gradient, under a name of its own."""
         name, process_set, received, rows = ctx.how
-        found, _ = alltoall(gradients[0], received, _gradient_name(name), process_set)
-        if found.shape[0] < rows:  # Some rows went nowhere.
-            found = torch.cat([found, found.new_zeros((rows - len(found), *found.shape[1:]))])
-        return found, None, None, None
+        found, _ = alltoall(gradients[0], received, exchange.gradient_name(name), process_set)
+        return collectives.with_rows(found, rows), None, None, None
 
 
 def alltoall(tensor, splits=None, name=None, process_set=global_process_set):
@@ -97,8 +86,7 @@ def reducescatter_async(tensor, name=None, op=Average, process_set=global_proces
     """Begins reducescatter(); returns a handle for poll() and synchronize()."""
     work = _scatter_work("reducescatter", [tensor], name, op, (prescale_factor, postscale_factor),
                          process_set)
-    return handles.begin(process_set.lane("reducescatter"), name,
-                         lambda: handles.Mapped(work(), lambda found: found[0]))
+    return handles.begin(process_set, "reducescatter", name, handles.first_of(work))
 
 
 def grouped_reducescatter_async(tensors, name=None, op=Average, process_set=global_process_set,
@@ -106,7 +94,7 @@ def grouped_reducescatter_async(tensors, name=None, op=Average, process_set=glob
     """As reducescatter_async, of a list of tensors: the handle gives a list."""
     work = _scatter_work("grouped_reducescatter", list(tensors), name, op,
                          (prescale_factor, postscale_factor), process_set)
-    return handles.begin(process_set.lane("grouped_reducescatter"), name, work)
+    return handles.begin(process_set, "grouped_reducescatter", name, work)
 
 
 class _Reducescatter(torch.autograd.Function):
@@ -118,19 +106,17 @@ class _Reducescatter(torch.autograd.Function):
         """New tensors."""
         ctx.how = kind, name, op, factors, process_set
         work = _scatter_work(kind, tensors, name, op, factors, process_set)
-        return tuple(handles.run(process_set.lane(kind), name, work))
+        return tuple(handles.run(process_set, kind, name, work))
 
     @staticmethod
     def backward(ctx, *gradients):
         """The gradients, under a name of their own."""
         kind, name, op, factors, process_set = ctx.how
-        if op not in (Average, Sum):
-            raise errors.Unsupported(f"gradients flow through means and sums, and this is a "
-                                     f"{op.name}; detach() the tensor first", operation=kind)
+        reductions.check_linear(op, kind)
         factor = factors[0] * factors[1] * (process_set.size() if op == Sum else 1)
         scaled = [reductions.scaled(gradient, factor) for gradient in gradients]
         return (None, None, None, None, None,
-                *grouped_allgather(scaled, _gradient_name(name), process_set))
+                *grouped_allgather(scaled, exchange.gradient_name(name), process_set))
 
 
 def _reducescattered(kind, tensors, name, compression, op, factors, process_set):

@@ -41,7 +41,7 @@ class SetGradients(gradients.GradientExchange):
     def _agreement_on(self, label, facts):
         ask = Ask(f"horovod.{label}", _KIND, facts)
         group = self._process_set.group()
-        return handles.put(self._process_set.lane(_KIND), label, lambda: handles.Ended(
+        return handles.put(self._process_set, _KIND, label, lambda: handles.Ended(
             group.begin(ask, None, lambda core, everybody: None)))
 
     def begin_sum(self, tensor, name, mean=False):
@@ -57,4 +57,4 @@ class SetGradients(gradients.GradientExchange):
     def _reduced(self, tensor, name, op):
         work = ops.reduce_work("gradients", name, [tensor], [tensor], op, _NO_FACTORS,
                                self._process_set)
-        return _OnLane(handles.put(self._process_set.lane("gradients"), name, work))
+        return _OnLane(handles.put(self._process_set, "gradients", name, work))

@@ -52,9 +52,9 @@ class SyncBatchNorm(_BatchNorm):
 
     def _follow(self, rows, means, variances):
         self.num_batches_tracked.add_(1)
-        share = self.momentum
-        if share is None:
-            share = 1.0 / float(self.num_batches_tracked)
-        self.running_mean.lerp_(means.to(self.running_mean.dtype), share)
+        weight = self.momentum
+        if weight is None:
+            weight = 1.0 / float(self.num_batches_tracked)
+        self.running_mean.lerp_(means.to(self.running_mean.dtype), weight)
         unbiased = variances * (rows / (rows - 1).clamp(min=1))
-        self.running_var.lerp_(unbiased.to(self.running_var.dtype), share)
+        self.running_var.lerp_(unbiased.to(self.running_var.dtype), weight)
