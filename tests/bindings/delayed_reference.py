@@ -88,7 +88,7 @@ def _apply(model, optimizer, gradients):
     for parameter in model.parameters():
         parameter.grad = None
     for parameter, gradient in zip(model.parameters(), gradients):
-        parameter.grad = gradient
+        parameter.grad = None if gradient is None else gradient.clone()  # Some write to it.
     optimizer.step()
 
 
