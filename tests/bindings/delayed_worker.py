@@ -224,6 +224,21 @@ class Loops(Comparisons):
                 before = flat(model)
                 self.assert_alike(before, "clipped")
 
+    def test_backward_after_synchronize(self):
+        """What it has brought is exchanged too."""
+        for stale in (3, "auto"):
+            model, optimizer, _ = prepared(stale=stale)
+            for step in range(STEPS):
+                backward(model, optimizer, step)
+                optimizer.synchronize()
+                reference.loss_of(model, STEPS + step, st.rank()).backward()
+                with optimizer.skip_synchronize():
+                    with self.assertRaisesRegex(RuntimeError, "synchronize.. was not called since"):
+                        optimizer.step()
+                optimizer.step()
+            optimizer.finish()
+            self.assert_alike(flat(model), "exchanged twice")
+
     def test_saving_and_going_on(self):
         """What is saved after finish() trains on as what was not."""
         for kind in OPTIMIZERS:

@@ -91,11 +91,10 @@ class Delayed(synchronous.Synchronous):
             raise ValueError("mode 'delayed' takes no closure: the gradients of a step are not "
                              "applied in it; use mode 'sync'")
         synchronous.check_parameters(self, self._stretto_exchange)
-        if not self._stretto_synchronized:
-            if not self._stretto_should_synchronize:
-                raise RuntimeError("step() within skip_synchronize(), and synchronize() was not "
-                                   "called since the last step")
-            self._stretto_exchange.synchronize()
+        if not (self._stretto_should_synchronize or self._stretto_has_means()):
+            raise RuntimeError("step() within skip_synchronize(), and synchronize() was not called "
+                               "since the last step or backward()")
+        self.synchronize()
         self._stretto_synchronized = False
         self._stretto_step()
         self._stretto_decide()
@@ -104,10 +103,14 @@ class Delayed(synchronous.Synchronous):
     def synchronize(self):
         """Waits until every gradient is the mean that the next step() applies, for what is to be
         done with them before, such as clipping: those of this step, and of stale parameters those
-        of the step before, None at first. Again before that step it does nothing."""
-        if not self._stretto_synchronized:
+        of the step before, None at first. Again before that step it does nothing, unless
+        there was a backward() since: then all gradients are exchanged as they are now."""
+        if not self._stretto_has_means():
             self._stretto_exchange.synchronize()
             self._stretto_synchronized = True
+
+    def _stretto_has_means(self):
+        return self._stretto_synchronized and not self._stretto_exchange.is_behind
 
     def finish(self):
         """Applies the means that are pending. When all workers have called it, all have the same

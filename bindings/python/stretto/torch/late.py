@@ -66,6 +66,8 @@ class LateExchange(gradients.GradientExchange):
         self._pending = {}
         self._own = {}  # This step's gradients of this worker, by stale parameter,
         self._own_before = {}  # and those of the step before.
+        self.is_behind = False
+        """True if backward has brought a gradient since synchronize()."""
         self.profile = profile
         self.enabled = profile is None
 
@@ -95,6 +97,7 @@ class LateExchange(gradients.GradientExchange):
                 self._buckets.append(bucket)
 
     def _on_gradient(self, slot):
+        self.is_behind = True
         if self.profile is not None:
             self.profile.gradient(slot.parameter, self._now())
         super()._on_gradient(slot)
@@ -103,6 +106,7 @@ class LateExchange(gradients.GradientExchange):
         """Sends what has not been sent, and waits until every gradient is a mean over all workers:
         that of this step, or if it is stale of the step before, of which there may be none. Raises
         what went wrong."""
+        self.is_behind = False
         if self.profile is None:
             super().synchronize()
             return
