@@ -61,6 +61,12 @@ Effects PartRounds::next() {
   return feed();
 }
 
+void PartRounds::replan(TreeNode node) {
+  STRETTO_CHECK(begun_ == finished_ && round_ == begun_ + 1 && !over_);
+  STRETTO_CHECK(node.all.limit() == last_from_.limit());
+  reduction_.restart(std::move(node));
+}
+
 // What this place has for the open round from before.
 Effects PartRounds::feed() {
   if (!running_) return {};

@@ -34,6 +34,10 @@ class PartRounds {
   /// To be called after an input that was the round's last: what there is to do in the next one.
   Effects next();
 
+  /// The next round goes by another tree, over as many places; none is open. All do so at the same
+  /// round.
+  void replan(TreeNode node);
+
   /// Somebody is lost: until resume() nothing is to be done, and finished() stays.
   void stop() { running_ = false; }
   /// The new epoch has begun, with a node whose sets are of as many places: all who are in it have

@@ -14,8 +14,8 @@ constexpr std::string_view kModeNames[] = {"sync", "bounded", "async", "eager", 
 constexpr std::string_view kRuleNames[] = {"sum",     "mean", "sgd", "momentum", "adam",
                                            "adagrad", "min",  "max", "product"};
 
-constexpr std::string_view kExchangeNames[] = {"servers", "direct", "ring",
-                                               "halving", "tree",   "hierarchical"};
+constexpr std::string_view kExchangeNames[] = {"servers", "direct",       "ring", "halving",
+                                               "tree",    "hierarchical", "auto"};
 
 }  // namespace
 

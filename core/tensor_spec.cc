@@ -64,14 +64,21 @@ Status check_codec(const TensorSpec& spec) {
   return {};
 }
 
-// Workers add up in the tensor's own type, which a mean of the smaller ones does not bear.
 Status check_exchange(const TensorSpec& spec) {
   const TensorOptions& options = spec.options;
   if (options.exchange == Exchange::kServers) return {};
-  if (options.exchange > Exchange::kHierarchical) {
+  if (options.exchange > Exchange::kAuto) {
     return invalid(fmt::format("exchange {} of tensor '{}' is not known",
                                static_cast<int>(options.exchange), spec.name));
   }
+  return goes_among_workers(spec);
+}
+
+}  // namespace
+
+// They add up in the tensor's own type, which a mean of the smaller ones does not bear.
+Status goes_among_workers(const TensorSpec& spec) {
+  const TensorOptions& options = spec.options;
   const auto refused = [&spec, &options](std::string_view wanted, std::string_view found) {
     return invalid(
         fmt::format("tensor '{}': exchange {} is for {}, this is {}; use exchange servers",
@@ -92,8 +99,6 @@ Status check_exchange(const TensorSpec& spec) {
   }
   return {};
 }
-
-}  // namespace
 
 std::string TensorSpec::describe() const {
   const std::string shape = options.shape.empty() ? std::to_string(elements) : options.shape;

@@ -53,5 +53,7 @@ TensorSpec canonical(TensorSpec spec);
 /// Why this cannot be declared, or ok: name, dtype, size, mode and rule. Users and the wire meet
 /// the same check.
 Status check(const TensorSpec& spec);
+/// Why it cannot be exchanged among workers, or ok; kInvalidArgument, with what can.
+Status goes_among_workers(const TensorSpec& spec);
 
 }  // namespace stretto

@@ -113,6 +113,22 @@ struct Declared {
   std::vector<SlotRun> owners = {};  ///< The slots that the tensor's parts lie in.
 };
 
+/// Worker to worker: from this round on the tensor goes by this plan. What these numbers mean is
+/// not known here (collective/chooser.h).
+struct TermPlan {
+  static constexpr std::size_t kMostWeights = 1024;
+
+  std::uint32_t tensor = 0;
+  std::uint64_t round = 0;
+  std::uint8_t primitive = 0;
+  std::vector<std::uint32_t> weights = {};
+};
+
+/// Worker to the one that chooses plans: what its links to other machines carry together.
+struct Rate {
+  std::uint64_t bytes_per_second = 0;
+};
+
 /// Worker to shard, before its first share: what the tensor is.
 struct Open {
   std::uint32_t tensor = 0;
@@ -328,10 +344,10 @@ struct Observed {
 };
 
 /// One control message. The roster is core's own.
-using Message =
-    std::variant<Hello, Welcome, Fault, Roster, Declare, Declared, Open, Barrier, Heartbeat, Leave,
-                 Failure, LinkReport, Steer, TraceCommand, TraceChunk, Observe, Observed,
-                 StateRequest, StatePiece, SitOut, Wanted, Resume, Resumed, AtStep, TakeIn>;
+using Message = std::variant<Hello, Welcome, Fault, Roster, Declare, Declared, Open, Barrier,
+                             Heartbeat, Leave, Failure, LinkReport, Steer, TraceCommand, TraceChunk,
+                             Observe, Observed, StateRequest, StatePiece, SitOut, Wanted, Resume,
+                             Resumed, AtStep, TakeIn, TermPlan, Rate>;
 
 /// True if the message is a T.
 template <typename T>

@@ -273,6 +273,17 @@ Result<Message> from(const wire::TakeIn& said) {
                         .nodes = {said.nodes().begin(), said.nodes().end()}});
 }
 
+Result<Message> from(const wire::TermPlan& plan) {
+  if (plan.weights_size() > static_cast<int>(TermPlan::kMostWeights) || plan.primitive() > 255) {
+    return malformed(fmt::format("a plan is of primitive {} with {} weights, at most {} can be",
+                                 plan.primitive(), plan.weights_size(), TermPlan::kMostWeights));
+  }
+  return Message(TermPlan{.tensor = plan.tensor(),
+                      .round = plan.round(),
+                      .primitive = static_cast<std::uint8_t>(plan.primitive()),
+                      .weights = {plan.weights().begin(), plan.weights().end()}});
+}
+
 Result<Message> from(const wire::SitOut& said) {
   return Message(SitOut{.number = said.number(), .over = said.over()});
 }
@@ -411,6 +422,10 @@ Result<Message> body_of(const wire::Control& message) {
       return from(message.at_step());
     case wire::Control::kTakeIn:
       return from(message.take_in());
+    case wire::Control::kTermPlan:
+      return from(message.term_plan());
+    case wire::Control::kRate:
+      return Message(Rate{.bytes_per_second = message.rate().bytes_per_second()});
     case wire::Control::BODY_NOT_SET:
       break;
   }

@@ -198,6 +198,18 @@ void write(const TakeIn& said, wire::Control& message) {
   for (const NodeId node : said.nodes) message.mutable_take_in()->add_nodes(node);
 }
 
+void write(const TermPlan& plan, wire::Control& message) {
+  wire::TermPlan& out = *message.mutable_term_plan();
+  out.set_tensor(plan.tensor);
+  out.set_round(plan.round);
+  out.set_primitive(plan.primitive);
+  for (const std::uint32_t weight : plan.weights) out.add_weights(weight);
+}
+
+void write(const Rate& rate, wire::Control& message) {
+  message.mutable_rate()->set_bytes_per_second(rate.bytes_per_second);
+}
+
 void write(const SitOut& said, wire::Control& message) {
   message.mutable_sit_out()->set_number(said.number);
   message.mutable_sit_out()->set_over(said.over);

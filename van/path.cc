@@ -35,15 +35,6 @@ std::uint64_t whole_pages(double bytes) {
 
 }  // namespace
 
-void Greatest::add(double value, Time now) {
-  if (now - since_ >= span_) {
-    before_ = now - since_ >= 2 * span_ ? value : now_;
-    now_ = value;
-    since_ = now;
-  }
-  now_ = std::max(now_, value);
-}
-
 void Path::on_sent(std::uint64_t sent_bytes, std::uint64_t slice_bytes, bool alone, bool more,
                    Time now) {
   if (in_flight_.empty()) interval_since_ += now - idle_since_;  // Idle time says nothing of rates.

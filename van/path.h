@@ -11,23 +11,10 @@
 #include <deque>
 #include <optional>
 
+#include "common/greatest.h"
 #include "stretto/types.h"
 
 namespace stretto {
-
-/// The largest of the values seen between one and two `spans` ago and now. Thread: loop.
-class Greatest {
- public:
-  explicit Greatest(Duration span) : span_(span) {}
-  void add(double value, Time now);
-  double get() const { return now_ > before_ ? now_ : before_; }
-
- private:
-  Duration span_;
-  Time since_ = {};
-  double now_ = 0;
-  double before_ = 0;
-};
 
 /// What windows are made of, summed over paths. Thread: any (a value).
 struct PathSums {

@@ -5,7 +5,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <numeric>
+#include <utility>
 
 #include "common/check.h"
 #include "ops/sum.h"
@@ -86,6 +88,29 @@ Status check_reduction(const GroupCall& call) {
   return invalid(fmt::format(
       "an average is of f32, f64 or i64, this is {}, which may not hold the sum; divide yourself",
       name_of(call.dtype)));
+}
+
+// Other blocks than the member's own would be written before they have gone, or read after they
+// have come.
+Status check_overlap(const MemberCall& call, Place self) {
+  const std::span<const std::byte> source = call.source;
+  const std::span<const std::byte> target = call.target;
+  const std::less<> before;  // Of any two pointers.
+  const bool apart = source.empty() || target.empty() ||
+                     !before(source.data(), target.data() + target.size()) ||
+                     !before(target.data(), source.data() + source.size());
+  if (apart) return {};
+  if (call.call.kind == CallKind::kAllToAll) {
+    return invalid("the source overlaps the target: blocks would come while others go");
+  }
+  const auto& [whole, block] =
+      source.size() < target.size() ? std::pair(target, source) : std::pair(source, target);
+  const std::size_t at = whole.size() == block.size() ? 0 : self * block.size();
+  if (block.data() == whole.data() + at) return {};
+  return invalid(fmt::format(
+      "the source overlaps the target; they may be the same memory, or one the block {} of the "
+      "other, which is this member's",
+      self));
 }
 
 /// The parts of one member's plan, block by block.
@@ -268,9 +293,8 @@ Status check(const MemberCall& call, std::uint32_t members, Place self) {
     return invalid(fmt::format("{} elements are given to oneself, and {} taken", call.give[self],
                                call.take[self]));
   }
-  const bool in_place = !call.source.empty() && call.source.data() == call.target.data();
-  if (what.kind == CallKind::kAllToAll && members > 1 && in_place) {
-    return invalid("the source is the target: blocks would come while others go");
+  if (Status status = members > 1 ? check_overlap(call, self) : Status(); !status.ok()) {
+    return status;
   }
   return check_reduction(what);
 }

@@ -57,6 +57,7 @@ Status check_rule(const TensorSpec& spec) {
 
 void Declarations::declare(TensorSpec spec, Declared done, std::vector<Rank> group) {
   choose_codec(config_.codecs, spec);
+  spec = ways_.settle(std::move(spec), group);
   if (Status status = check(spec); !status.ok()) return done(status);
   spec = canonical(std::move(spec));
   // A server would say so too, but not before the first push.

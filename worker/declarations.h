@@ -25,6 +25,8 @@ class Declarations {
     std::function<void(const control::Declare&)> tell_scheduler;
     std::function<void(LinkId, const control::Open&)> tell_shard;
     std::function<void(std::uint32_t, const std::string&)> named;  ///< A tensor's number and name.
+    /// The specification with the exchange that it has, if it leaves that open (worker/settled.h).
+    std::function<TensorSpec(TensorSpec, const std::vector<Rank>&)> settle;
     /// A tensor is exchanged among the workers; or why it cannot be.
     std::function<Status(const TensorState&, const Roster&, const std::vector<Rank>&)> join_workers;
   };

@@ -116,6 +116,7 @@ void Exchanges::tick() {
                              way_of(tensor).missing(tensor, *late))});
   }
   operations_.end_free();
+  members_.tick();
 }
 
 }  // namespace stretto

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/tensor_spec.h"
+#include "worker/settled.h"
 
 namespace stretto {
 MemberExchange::MemberExchange(Van& van, Tensors& tensors, PeerLinks& peers, Outcomes outcomes)
@@ -16,21 +17,16 @@ MemberExchange::MemberExchange(Van& van, Tensors& tensors, PeerLinks& peers, Out
       peers_(peers),
       outcomes_(std::move(outcomes)),
       rounds_(van, peers, outcomes_),
-      calls_(van, peers, outcomes_) {
+      calls_(van, peers, outcomes_),
+      plans_(van, peers, rounds_) {
   peers_.set_opened([this](NodeId node) { greet(node); });
+  rounds_.set_held([this](TensorState& tensor, MemberTensor& known) {
+    tell(known, plans_.choose(tensor, known));
+    plans_.go_on(tensor, known);
+  });
 }
 
 // ---- who knows what
-
-Result<collective::Strategy> MemberExchange::strategy_for(Exchange exchange,
-                                                          const MemberPlaces& members) {
-  const std::pair key{exchange, members.machines};
-  const auto found = strategies_.find(key);
-  if (found != strategies_.end()) return found->second;
-  Result<collective::Strategy> made = strategy_of(exchange, members.machines);
-  if (made.ok()) strategies_.emplace(key, *made);
-  return made;
-}
 
 Status MemberExchange::add(const TensorState& tensor, const Roster& roster, NodeId self,
                            const std::vector<Rank>& group) {
@@ -42,10 +38,16 @@ Status MemberExchange::add(const TensorState& tensor, const Roster& roster, Node
   }
   MemberPlaces places = MemberPlaces::of(roster, self, group);
   if (Status status = peers_.want(roster, self, places.nodes); !status.ok()) return status;
-  const Result<collective::Strategy> strategy = strategy_for(tensor.spec.options.exchange, places);
+  const bool chosen = tensor.spec.options.exchange == Exchange::kAuto;
+  const collective::StrategyPlan plan =
+      chosen ? first_choice(places, tensor.spec.bytes(), roster.settings.part_bytes).plan
+             : plan_of(tensor.spec.options.exchange);
+  const Result<collective::Strategy> strategy = plans_.strategy_for(plan, places);
   if (!strategy.ok()) return strategy.status();
+  if (chosen) plans_.watch(places);
   MemberTensor& known =
       members_.try_emplace(tensor.id, tensor, std::move(places), *strategy).first->second;
+  if (chosen) known.terms.emplace(plan, *strategy);
   if (tensor.is_group) {
     known.group =
         std::make_unique<GroupState>(*strategy, order_of(tensor.spec), roster.settings.part_bytes);
@@ -85,6 +87,10 @@ void MemberExchange::on_control(LinkId link, const Member& peer, const control::
     on_open(peer, *open);
   } else if (const auto* fault = std::get_if<control::Fault>(&message)) {
     on_fault(peer, *fault);
+  } else if (const auto* plan = std::get_if<control::TermPlan>(&message)) {
+    on_plan(peer, *plan);
+  } else if (const auto* rate = std::get_if<control::Rate>(&message)) {
+    plans_.note(peer.node, static_cast<double>(rate->bytes_per_second));
   } else if (control::is<control::Leave>(message)) {
     on_leave(peer);
     peers_.note_leaving(link);
@@ -116,6 +122,18 @@ void MemberExchange::on_fault(const Member& peer, const control::Fault& fault) {
   const auto found = members_.find(fault.tensor);
   if (found != members_.end()) return doom(fault.tensor, found->second, std::move(told));
   if (dooms_.size() < kMaxTensors) dooms_.try_emplace(fault.tensor, std::move(told));
+}
+
+void MemberExchange::on_plan(const Member& peer, const control::TermPlan& told) {
+  const auto found = members_.find(told.tensor);
+  if (found == members_.end() || !tensors_.find(told.tensor)->failed.ok()) return;
+  TensorState& tensor = *tensors_.find(told.tensor);
+  const Status status = plans_.take(tensor, found->second, peer.node, told);
+  if (status.ok()) return;
+  outcomes_.fail_tensor(
+      tensor.id,
+      Status(status.code(), fmt::format("tensor '{}': {}", tensor.spec.name, status.cause()))
+          .with_peer(peer.describe()));
 }
 
 // Who has a link says so over it, after its values.
@@ -156,9 +174,10 @@ void MemberExchange::doom(std::uint32_t id, MemberTensor& known, MemberTensor::D
   if (!known.doom || doom.round < known.doom->round) known.doom = std::move(doom);
   const std::uint64_t from = known.doom->round;
   const bool called = known.group != nullptr && known.group->is_open_from(from);
-  const bool now = called || std::ranges::any_of(known.parts, [&known](const MemberPart& part) {
-                     return part.rounds.begun() > part.rounds.finished() &&
-                            part.rounds.begun() >= known.doom->round;
+  const bool now = called || std::ranges::any_of(known.parts, [from](const MemberPart& part) {
+                     const std::uint64_t begun = part.rounds.begun();
+                     const bool open = begun > part.rounds.finished() && begun >= from;
+                     return open || (part.held && begun + 1 >= from);
                    });
   if (!now && known.doom->round != 0) return;
   outcomes_.fail_tensor(id, known.doom->why);
@@ -171,8 +190,11 @@ void MemberExchange::failed(const TensorState& tensor, const Status& why) {
   if (known.group != nullptr) known.group->clear();
   for (MemberPart& part : known.parts) {
     part.kept.clear();
+    part.early.clear();
     part.unsent = false;
+    part.held = false;
   }
+  known.held = 0;
   // What another worker has said it has said to all.
   const bool told = known.doom && known.doom->why.text() == why.text();
   if (!told) tell(known, control::Fault{.why = why, .tensor = tensor.id});
@@ -203,15 +225,21 @@ Status MemberExchange::refusal(const TensorState& tensor, const Operation& opera
 }
 
 std::string MemberExchange::missing(const TensorState& tensor, const Operation& operation) const {
+  const MemberTensor& known = members_.at(tensor.id);
+  if (known.held > 0 && known.members.self != 0) {
+    return fmt::format("worker {} has not said by which exchange it goes on",
+                       known.members.ranks.front());
+  }
   if (operation.call == nullptr) return ExchangeWay::missing(tensor, operation);
-  return MemberCalls::missing(members_.at(tensor.id), operation);
+  return MemberCalls::missing(known, operation);
 }
 
 void MemberExchange::begin(TensorState& tensor, const OperationPtr& operation) {
   MemberTensor& known = members_.at(tensor.id);
   if (known.group != nullptr) return calls_.start({tensor, known}, operation);
   operation->parts_left = static_cast<std::uint32_t>(tensor.parts.size());
-  for (const std::uint32_t part : known.turns) {
+  for (std::size_t at = 0; at < known.turns.size(); ++at) {  // A plan changes them, at the last.
+    const std::uint32_t part = known.turns[at];
     if (!tensor.failed.ok()) return;
     if (tensor.parts[part].enter(PartState::kShares, operation)) {
       rounds_.start({tensor, known, part});

@@ -7,10 +7,12 @@
 #include <optional>
 #include <set>
 #include <unordered_map>
+#include <vector>
 
 #include "van/van.h"
 #include "worker/exchange_way.h"
 #include "worker/member_calls.h"
+#include "worker/member_plans.h"
 #include "worker/member_rounds.h"
 
 namespace stretto {
@@ -42,6 +44,9 @@ class MemberExchange final : public ExchangeWay {
   void on_control(LinkId link, const Member& peer, const control::Message& message);
   /// Who has left before there was a link to it is known by the roster alone.
   void follow(const Roster& roster);
+  /// Looks at the links, for tensors whose plan is chosen.
+  void tick() { plans_.tick(); }
+  MemberPlans& plans() { return plans_; }
   /// This worker makes no rounds any more: the others hear which ones there will not be.
   void leave();
 
@@ -62,7 +67,7 @@ class MemberExchange final : public ExchangeWay {
   std::optional<Source> source_of(LinkId link, const wire::Header& header);
   /// The members of a tensor hear it.
   void tell(const MemberTensor& known, const control::Message& message);
-  Result<collective::Strategy> strategy_for(Exchange exchange, const MemberPlaces& members);
+  void on_plan(const Member& peer, const control::TermPlan& told);
 
   Van& van_;
   Tensors& tensors_;
@@ -70,8 +75,7 @@ class MemberExchange final : public ExchangeWay {
   const Outcomes outcomes_;
   MemberRounds rounds_;
   MemberCalls calls_;
-  /// By who is on which machine.
-  std::map<std::pair<Exchange, std::vector<std::uint32_t>>, collective::Strategy> strategies_;
+  MemberPlans plans_;
   std::unordered_map<std::uint32_t, MemberTensor> members_;  // By tensor.
   std::map<std::uint32_t, std::set<NodeId>> known_to_;       // Tensors that are not known here yet,
   std::map<std::uint32_t, MemberTensor::Doom> dooms_;        // and what is said of them.

@@ -39,12 +39,59 @@ void MemberRounds::start(const At& at) {
     return outcomes_.fail_tensor(at.tensor.id, at.known.doom->why);
   }
   ++operation.parts_begun;
+  if (!at.known.enters_term(at.part, round)) return open(at);
+  if (!at.known.terms->awaited_by(round)) {
+    at.known.enter_term(at.part);
+    return open(at);
+  }
+  state.held = true;
+  const bool all = ++at.known.held == at.known.parts.size();
+  if (all && at.known.members.self == 0) held_(at.tensor, at.known);
+}
+
+void MemberRounds::release(TensorState& tensor, MemberTensor& known) {
+  known.held = 0;
+  for (std::size_t at = 0; at < known.turns.size(); ++at) {
+    const std::uint32_t part = known.turns[at];
+    if (!tensor.failed.ok()) return;
+    if (!std::exchange(known.parts[part].held, false)) continue;
+    known.enter_term(part);
+    open({tensor, known, part});
+  }
+}
+
+void MemberRounds::open(const At& at) {
+  MemberPart& state = at.state();
+  const Operation& operation = *at.operation();
+  const std::uint64_t round = state.rounds.begun() + 1;
   outcomes_.progress.most_rounds = std::max(outcomes_.progress.most_rounds, round);
   std::span<const std::byte> source;
   if (!operation.source.empty()) source = at.tensor.bytes_of(operation.source, at.part);
   state.sum.begin(source, at.tensor.bytes_of(operation.target, at.part));
   carry_out(at, state.rounds.begin(source.empty() ? Given::kNothing : Given::kSum));
   take_kept(at);
+  take_early(at);
+}
+
+// Frames of the term's first round that came before we had begun it.
+void MemberRounds::take_early(const At& at) {
+  std::vector<MemberPart::Early> early = std::exchange(at.state().early, {});
+  for (MemberPart::Early& each : early) {
+    if (!at.tensor.failed.ok()) return;
+    on_data(at, each.from, each.header, std::move(each.payload));
+  }
+}
+
+void MemberRounds::keep_early(const At& at, Place from, const wire::Header& header,
+                              const Buffer& payload) {
+  std::vector<MemberPart::Early>& early = at.state().early;
+  if (header.kind != wire::Kind::kUp) {
+    return fail(at, from, {Code::kMalformed, "a value came of a round that has not begun here"});
+  }
+  if (std::ranges::count(early, from, &MemberPart::Early::from) != 0) {
+    return fail(at, from, {Code::kMalformed, "a second sum came for one round"});
+  }
+  early.push_back({.from = from, .header = header, .payload = to_keep(payload)});
 }
 
 // What children sent before we had begun.
@@ -133,15 +180,20 @@ void MemberRounds::on_data(const At& at, Place from, const wire::Header& header,
                              "bytes of {}",
                              payload.size(), header.dtype, wanted, name_of(tensor.spec.dtype))});
   }
-  switch (at.state().rounds.admit(0, wire::round_of(header))) {
+  const std::uint64_t round = wire::round_of(header);
+  const std::uint64_t open = at.state().rounds.round();
+  const bool may_be_next = round == open || round == open + 1;
+  if (may_be_next && at.known.enters_term(at.part, round)) {
+    return keep_early(at, from, header, payload);
+  }
+  switch (at.state().rounds.admit(0, round)) {
     case Verdict::kPast:
       return;
     case Verdict::kEarly:
     case Verdict::kWrong:
-      return fail(
-          at, from,
-          {Code::kMalformed, fmt::format("a frame of round {} came, in round {}",
-                                         wire::round_of(header), at.state().rounds.round())});
+      return fail(at, from,
+                  {Code::kMalformed, fmt::format("a frame of round {} came, in round {}", round,
+                                                 at.state().rounds.round())});
     case Verdict::kNow:
       break;
   }

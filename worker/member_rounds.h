@@ -31,8 +31,14 @@ class MemberRounds {
   MemberRounds(Van& van, PeerLinks& peers, const Outcomes& outcomes)
       : van_(van), peers_(peers), outcomes_(outcomes) {}
 
-  /// The part's current operation takes part in its next round.
+  /// At the worker that chooses: calls this when all parts of a tensor wait for a plan.
+  using Held = std::function<void(TensorState&, MemberTensor&)>;
+  void set_held(Held held) { held_ = std::move(held); }
+
+  /// The part's current operation takes part in its next round, at once or when its plan is known.
   void start(const At& at);
+  /// The plan that parts wait for is known.
+  void release(TensorState& tensor, MemberTensor& known);
   /// So does the one that waits, if there is one and the part is free.
   void start_next(const At& at);
   /// The parent knows the tensor now: a sum that waited for that goes.
@@ -44,7 +50,10 @@ class MemberRounds {
   static std::span<std::byte> landing(const At& at, Place from, const wire::Header& header);
 
  private:
+  void open(const At& at);
   void take_kept(const At& at);
+  void take_early(const At& at);
+  void keep_early(const At& at, Place from, const wire::Header& header, const Buffer& payload);
   void on_up(const At& at, Place from, const wire::UpFrame& up, Buffer payload);
   void take_up(const At& at, Place from, const wire::UpFrame& up, Buffer payload);
   void on_down(const At& at, Place from, const Buffer& payload);
@@ -58,6 +67,7 @@ class MemberRounds {
   Van& van_;
   PeerLinks& peers_;
   const Outcomes& outcomes_;
+  Held held_;
 };
 
 }  // namespace stretto

@@ -5,11 +5,9 @@
 
 #include <algorithm>
 #include <map>
-#include <numeric>
 #include <span>
 #include <string>
 
-#include "collective/strategies.h"
 #include "collective/turns.h"
 #include "common/check.h"
 #include "common/crc32c.h"
@@ -19,22 +17,10 @@ namespace {
 
 // Tensors are numbered as they come, which timing decides: where bits are to be the same in every
 // run their trees are too.
-std::uint32_t first_class(const TensorState& tensor, std::uint32_t classes) {
+std::uint32_t first_class(const TensorState& tensor) {
   const std::string& name = tensor.spec.name;
   const bool by_name = tensor.spec.options.deterministic;
-  return (by_name ? crc32c(std::as_bytes(std::span(name))) : tensor.id) % classes;
-}
-
-Result<collective::Strategy> by_machines(const std::vector<std::uint32_t>& machines) {
-  std::vector<collective::Places> groups;
-  for (std::size_t place = 0; place < machines.size(); ++place) {
-    if (machines[place] >= groups.size()) groups.resize(machines[place] + 1);
-    groups[machines[place]].push_back(static_cast<collective::Place>(place));
-  }
-  collective::Places all(groups.size());
-  std::iota(all.begin(), all.end(), 0U);
-  const Result<collective::Strategy> among = collective::direct(all);
-  return among.ok() ? collective::hierarchical(groups, *among) : among;
+  return by_name ? crc32c(std::as_bytes(std::span(name))) : tensor.id;
 }
 
 }  // namespace
@@ -71,21 +57,19 @@ collective::Reduction::Order order_of(const TensorSpec& spec) {
                                     : collective::Reduction::Order::kArrival;
 }
 
-Result<collective::Strategy> strategy_of(Exchange exchange,
-                                         const std::vector<std::uint32_t>& machines) {
-  collective::Places all(machines.size());
-  std::iota(all.begin(), all.end(), 0U);
+collective::StrategyPlan plan_of(Exchange exchange) {
+  using collective::Primitive;
   switch (exchange) {
     case Exchange::kRing:
-      return collective::ring(all);
+      return {.primitive = Primitive::kRing};
     case Exchange::kHalving:
-      return collective::halving_doubling(all);
+      return {.primitive = Primitive::kHalving};
     case Exchange::kTree:
-      return collective::binary_trees(all, all.size());
+      return {.primitive = Primitive::kTree};
     case Exchange::kHierarchical:
-      return by_machines(machines);
+      return {.primitive = Primitive::kHierarchical};
     default:
-      return collective::direct(all);
+      return {.primitive = Primitive::kDirect};
   }
 }
 
@@ -99,22 +83,44 @@ MemberTensor::MemberTensor(const TensorState& tensor, MemberPlaces places,
     : members(std::move(places)),
       reduction(reduction_of(tensor.spec.options.update.rule)),
       all(strategy.contributors()),
-      ready(static_cast<std::uint32_t>(members.nodes.size())) {
+      ready(static_cast<std::uint32_t>(members.nodes.size())),
+      first_(first_class(tensor)),
+      classes_(tensor.parts.size()) {
   STRETTO_CHECK(members.self < members.nodes.size());
   ready.insert(members.self);
   const auto order = order_of(tensor.spec);
-  const auto classes = static_cast<std::uint32_t>(strategy.classes().size());
-  const std::uint32_t first = first_class(tensor, classes);
-  const std::vector<std::uint16_t> dealt = strategy.deal(first + tensor.parts.size());
+  const std::vector<collective::Place> parents = deal(strategy);
   parts.reserve(tensor.parts.size());
-  std::vector<collective::Place> parents;
   for (std::size_t part = 0; part < tensor.parts.size(); ++part) {
-    const collective::Tree& tree = strategy.classes()[dealt[first + part]].tree;
-    parts.push_back({.rounds = {tree.node(members.self), order, 0}, .sum = {}});
-    parents.push_back(parts.back().rounds.reduction().node().parent);
+    parts.push_back({.rounds = {node_of(strategy, part), order, 0}, .sum = {}});
+  }
+}
+
+// The parents of this place, by part.
+std::vector<collective::Place> MemberTensor::deal(const collective::Strategy& strategy) {
+  const std::size_t first = first_ % strategy.classes().size();
+  const std::vector<std::uint16_t> dealt = strategy.deal(first + classes_.size());
+  classes_.assign(dealt.begin() + static_cast<std::ptrdiff_t>(first), dealt.end());
+  std::vector<collective::Place> parents;
+  for (const std::uint16_t each : classes_) {
+    parents.push_back(strategy.classes()[each].tree.parent(members.self));
   }
   turns =
       collective::turns_of(members.self, static_cast<std::uint32_t>(members.nodes.size()), parents);
+  return parents;
+}
+
+collective::TreeNode MemberTensor::node_of(const collective::Strategy& strategy,
+                                           std::size_t part) const {
+  return strategy.classes()[classes_[part]].tree.node(members.self);
+}
+
+void MemberTensor::take_plan() { deal(terms->strategy()); }
+
+void MemberTensor::enter_term(std::uint32_t part) {
+  MemberPart& state = parts[part];
+  state.rounds.replan(node_of(terms->strategy(), part));
+  state.term = terms->decided();
 }
 
 std::uint64_t MemberTensor::first_open() const {

@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "collective/chooser.h"
 #include "collective/part_rounds.h"
 #include "collective/strategy.h"
 #include "common/buffer.h"
@@ -15,6 +16,7 @@
 #include "worker/group_state.h"
 #include "worker/part_sum.h"
 #include "worker/tensors.h"
+#include "worker/terms.h"
 
 namespace stretto {
 
@@ -35,10 +37,8 @@ struct MemberPlaces {
 /// In which order sums of a tensor are made.
 collective::Reduction::Order order_of(const TensorSpec& spec);
 
-/// The trees of an exchange among workers, of each of which it is known on which machine it is.
-/// Not of kServers.
-Result<collective::Strategy> strategy_of(Exchange exchange,
-                                         const std::vector<std::uint32_t>& machines);
+/// What a pinned exchange among workers is as a plan. Not of kServers and kAuto.
+collective::StrategyPlan plan_of(Exchange exchange);
 
 /// One part of it. Thread: loop.
 struct MemberPart {
@@ -55,6 +55,16 @@ struct MemberPart {
   PartSum sum;
   std::vector<Kept> kept = {};
   bool unsent = false;  ///< The sum is whole, and the parent does not know the tensor yet.
+
+  /// A frame of a term's first round that came before this place has begun it.
+  struct Early {
+    collective::Place from = collective::kNobody;
+    wire::Header header;
+    Buffer payload;
+  };
+  std::vector<Early> early = {};
+  std::uint64_t term = 0;  ///< The round with which the term began by whose plan its trees are.
+  bool held = false;       ///< Its operation waits for the next term's plan.
 };
 
 /// Thread: loop.
@@ -67,6 +77,15 @@ struct MemberTensor {
 
   MemberTensor(const TensorState& tensor, MemberPlaces members,
                const collective::Strategy& strategy);
+
+  /// The round is the first of a term whose plan this part does not go by yet.
+  bool enters_term(std::uint32_t part, std::uint64_t round) const {
+    return terms && Terms::begin_at(round) && parts[part].term != round;
+  }
+  /// The part, of which no round is open, goes by the plan of the term that begins next.
+  void enter_term(std::uint32_t part);
+  /// `terms` has decided: which part is of which class, and in which order they begin.
+  void take_plan();
 
   /// What an operation's contributions are reduced by: a broadcast has one.
   ops::ReduceOp reduction_for(const Operation& operation) const {
@@ -83,6 +102,15 @@ struct MemberTensor {
   IndexSet all;                       ///< Their places.
   IndexSet ready;                     ///< Places that know the tensor, this one too.
   std::optional<Doom> doom;
+  std::optional<Terms> terms;  ///< The exchange is kAuto; else by one strategy for ever.
+  std::uint32_t held = 0;      ///< So many parts are.
+
+ private:
+  std::vector<collective::Place> deal(const collective::Strategy& strategy);
+  collective::TreeNode node_of(const collective::Strategy& strategy, std::size_t part) const;
+
+  const std::uint32_t first_;           // Which class the first part is of, before the remainder.
+  std::vector<std::uint16_t> classes_;  // By part.
 };
 
 }  // namespace stretto

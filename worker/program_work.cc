@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "common/check.h"
+#include "worker/settled.h"
 
 namespace stretto {
 namespace {
@@ -38,6 +39,12 @@ ProgramWork::ProgramWork(const Config& config, const Clock& clock, Van& van,
                                 const control::Open& open) { van_.send_control(link, open); },
            .named = [&trace](std::uint32_t tensor,
                              const std::string& name) { trace.name(tensor, name); },
+           .settle =
+               [this](TensorSpec spec, const std::vector<Rank>& group) {
+                 const std::optional<Roster>& roster = membership_.roster();
+                 if (!roster) return spec;
+                 return settled(std::move(spec), *roster, membership_.node(), group);
+               },
            .join_workers =
                [this](const TensorState& tensor, const Roster& roster,
                       const std::vector<Rank>& group) {

@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A worker of an elastic job of three that trains by local steps. One is lost amid a round, or told
-to go; who is started in its place has what the others have. All compare digests of the outer values
-after each round."""
+"""A worker of an elastic job of three that trains by local steps. One is killed amid a round, and
+who is started in its place has what the others have. Then, if so wanted, another one is told to go,
+also amid a round. All compare digests of the outer values after each round. While PyTorch starts in
+the newcomer the others rest, at pipes, instead of taking the processors from it.
+"""
 
 import hashlib
 import os
+import pathlib
 import signal
 import sys
 
@@ -12,18 +15,20 @@ import torch
 import stretto.torch as st
 from stretto import environment
 
-EVERY, AFTER, MORE = 6, 4, 4
+EVERY, AFTER, MORE = 6, 4, 10
+NESTEROV = {"outer": "nesterov", "momentum": 0.5}  # 0.9 is too much for rounds as short.
 WAYS = {
-    "mean": {},
-    "nesterov": {"outer": "nesterov"},
-    "overlap": {"outer": "nesterov", "overlap": True},
-    "fragments": {"outer": "nesterov", "overlap": True, "fragments": 3},
-    "weights": {"weight": 5.0},
-    "int8": {"outer": "nesterov", "overlap": True,
-             "compression_params": {"compressor": "int8", "ef": "vanilla"}},
+    "nesterov": {**NESTEROV, "weight": 5.0},
+    "overlap": {"overlap": True, "weight": 5.0},
+    "fragments": {**NESTEROV, "overlap": True, "fragments": 3,
+                  "compression_params": {"compressor": "int8", "ef": "vanilla"}},
 }
-way, loses, how = sys.argv[1], int(sys.argv[2]), sys.argv[3]
+way, killed, goes, pipes = sys.argv[1], 1, int(sys.argv[2]), pathlib.Path(sys.argv[3])
+left = 3 if goes < 0 else 2
 number = environment.number("STRETTO_RANK", default=0)
+if number == 3:
+    for seat in (0, 2):
+        (pipes / f"{seat}").open("wb").close()  # Waits until that one reads.
 st.init()
 
 
@@ -51,11 +56,11 @@ def after_round(optimizer, is_over):
 
 
 def train():
-    """Until all have trained together for a while since one was lost."""
+    """Until all that are to be left have trained together for a while."""
     model = net()
-    optimizer = st.LocalSteps(torch.optim.AdamW(model.parameters(), lr=0.002),
+    optimizer = st.LocalSteps(torch.optim.AdamW(model.parameters(), lr=0.001),
                               model.named_parameters(), every=EVERY, **WAYS[way])
-    full_again, steps, rounds, fewer = 0, 0, 0, False
+    steps, rounds, seen, together = 0, 0, [3], 0
     while True:
         inputs = torch.randn(16, 8)
         loss = (model(inputs) - inputs.sum(1, keepdim=True).div(3).tanh()).square().mean()
@@ -63,22 +68,31 @@ def train():
         loss.backward()
         optimizer.step()
         steps += 1
-        if number == loses and optimizer.outer_round == AFTER and steps % EVERY == 2:
-            os.kill(os.getpid(), signal.SIGKILL if how == "kill" else signal.SIGTERM)
+        if number == killed and optimizer.outer_round == AFTER and steps % EVERY == 2:
+            os.kill(os.getpid(), signal.SIGKILL)
+        if number == goes and seen == [3, 2, 3] and steps % EVERY == 2:
+            os.kill(os.getpid(), signal.SIGTERM)  # Told again it would end at once.
+            seen.append(2)
         if optimizer.outer_round == rounds:
             continue
         came_in = optimizer.outer_round > rounds + 1
         rounds = optimizer.outer_round
-        if number == loses and rounds == AFTER or came_in:
+        if came_in:
             print(f"in at round {rounds}", flush=True)
-        present, is_over = after_round(optimizer, full_again >= MORE)
-        fewer = fewer or present < 3
-        full_again = full_again + 1 if fewer and present == (3 if how == "kill" else 2) else 0
+            seen = [3, 2]
+        present, is_over = after_round(optimizer, together >= MORE)
+        if present != seen[-1]:
+            seen.append(present)
+            if seen == [3, 2] and not came_in:
+                (pipes / f"{number}").open("rb").close()
+        is_last = seen == ([3, 2, 3] if goes < 0 else [3, 2, 3, 2])
+        together = together + 1 if is_last else 0
         if is_over:
             break
     optimizer.finish()
     inputs = torch.randn(4096, 8, generator=torch.Generator().manual_seed(5))
     loss = (model(inputs) - inputs.sum(1, keepdim=True).div(3).tanh()).square().mean()
+    assert present == left, present
     print(f"end {digest(model.parameters())} {optimizer.outer_round} {loss.item():.4f}", flush=True)
 
 

@@ -2,7 +2,10 @@
 """stretto.torch.LocalSteps: its outer rules and fragments in this process, what it refuses, and
 jobs of fixed size (local_worker.py) and elastic ones (local_elastic_worker.py)."""
 
+import os
+import pathlib
 import re
+import tempfile
 import unittest
 
 import jobs
@@ -37,13 +40,14 @@ class Decisions(unittest.TestCase):
         self.assertEqual(outer.rule_of("nesterov", None, None), ("nesterov", 0.7, 0.9))
 
     def test_turns(self):
-        self.assertEqual(outer.due_after(100, 1), {100: 0})
-        self.assertEqual(outer.due_after(10, 3), {3: 0, 6: 1, 10: 2})
+        self.assertEqual(outer.due_after(100, 1), [100])
+        self.assertEqual(outer.due_after(10, 3), [3, 6, 10])
         for every in range(1, 20):
             for fragments in range(1, every + 1):
                 due = outer.due_after(every, fragments)
-                self.assertEqual(sorted(due.values()), list(range(fragments)))
-                self.assertEqual(due[every], fragments - 1)
+                self.assertEqual((len(due), due[-1]), (fragments, every))
+                self.assertEqual(due, sorted(set(due)))
+                self.assertGreater(due[0], 0)
 
     def test_fragments(self):
         self.assertEqual(outer.split([1, 1, 1, 1], 2), [2, 2])
@@ -133,6 +137,15 @@ class Refused(unittest.TestCase):
         optimizers[1].finish()
         self.assertEqual(optimizers[1].outer_round, 3)
         self.assertTrue(torch.equal(models[0].weight, models[1].weight))
+        self.assertTrue(torch.equal(models[0].weight, optimizers[1].outer_values()["weight"]))
+
+    def test_values_have_the_parameters_names(self):
+        for every in (1, 2):
+            for _ in range(2):  # The second one has a scope of another name.
+                each = st.LocalSteps(torch.optim.SGD(self.model.parameters(), lr=0.1),
+                                     self.model.named_parameters(), every=every)
+                each.step()
+                self.assertEqual(sorted(each.outer_values()), ["bias", "weight"])
 
     def test_alone_nesterov_is_an_outer_optimizer(self):
         weight = torch.nn.Parameter(torch.zeros(3))
@@ -149,43 +162,43 @@ class Refused(unittest.TestCase):
 class Jobs(jobs.PythonTest):
 
     def test_of_fixed_size(self):
-        for workers, servers in ((2, 2), (3, 2), (2, 0), (3, 0)):
+        # To start PyTorch costs more than all that these jobs do.
+        for workers, servers in ((2, 2), (3, 2), (3, 0)):
             with self.subTest(workers=workers, servers=servers):
-                job = self.python("local_worker.py", "LocalSteps", workers=workers,
-                                  servers=servers)
+                job = self.python("local_worker.py", workers=workers, servers=servers)
                 self.assert_done(job, workers, LONG)
-
-    def test_workers_that_disagree(self):
-        for servers in (2, 0):
-            job = self.python("local_worker.py", "Disagreement", servers=servers)
-            self.assert_done(job, 2, LONG)
 
 
 class Elastic(jobs.PythonTest):
 
-    def ends(self, way, loses, how, restarts):
-        """The job's output: all who are there at the end have the same."""
-        flags = ("--restarts", restarts) if restarts else ()
-        job = self.python("local_elastic_worker.py", way, loses, how, workers="1:3", flags=flags)
-        self.assertEqual(job.end(jobs.TORCH_PATIENCE), 0, job.output())
-        ends = re.findall(r"\] end (.*)", job.output())
-        self.assertEqual(len(ends), 2 + restarts, job.output())
-        self.assertEqual(len(set(ends)), 1, job.output())
-        if way == "mean":
-            self.assertLess(float(ends[0].split()[2]), 0.5, job.output())
+    def ends(self, way, goes=-1):
+        """The job's output: worker 1 was killed, one came, that of number `goes` has left, and all
+        who are there at the end have the same."""
+        with tempfile.TemporaryDirectory() as pipes:
+            for seat in (0, 2):
+                os.mkfifo(pathlib.Path(pipes) / f"{seat}")
+            job = self.python("local_elastic_worker.py", way, goes, pipes, workers="1:3",
+                              flags=("--restarts", 1))
+            job.end(LONG)
+        self.assertEqual(job.end(LONG), 0, job.output())
+        output = job.output()
+        self.assertRegex(output, r"\[worker 3\] in at round \d+")
+        ends = re.findall(r"\] end (.*)", output)
+        self.assertEqual(len(ends), 3 if goes < 0 else 2, output)
+        self.assertEqual(len(set(ends)), 1, output)
+        self.assertLess(float(ends[0].split()[2]), 0.2, output)  # Untrained: 0.35.
         self.assert_nobody_left()
-        return job.output()
+        return output
 
     def test_one_is_killed_and_one_comes(self):
-        for way in ("mean", "nesterov", "overlap", "fragments", "weights", "int8"):
+        for way in ("overlap", "fragments"):
             with self.subTest(way):
-                output = self.ends(way, 1, "kill", 1)
-                self.assertRegex(output, r"\[worker 3\] in at round \d+")
+                self.ends(way)
 
     def test_one_that_is_told_to_go_leaves_at_a_rounds_end(self):
-        output = self.ends("nesterov", 1, "term", 0)
-        self.assertIn("[worker 1] stretto: this worker has left the job", output)
-        self.assertNotIn("is lost", output)
+        output = self.ends("nesterov", goes=2)
+        self.assertIn("[worker 2] stretto: this worker has left the job", output)
+        self.assertNotRegex(output, "worker 2 is lost|lost worker 2")
 
 
 if __name__ == "__main__":

@@ -56,6 +56,7 @@ class Suspend(jobs.PythonTest):
         for rank, worker in enumerate(workers[:2]):
             worker.expect(f"^again 2.0 as {rank} of 2$")
             worker.expect("^trained -5.5 -3.5 -3.5 -9.0 -1.5$")
+            worker.expect("^local -6.0 round 2$")  # The means of all four steps of the two.
             worker.expect("^refused since resume.. another optimizer was made")
             self.assertEqual(worker.end(), 0, worker.output())
         for process in second:

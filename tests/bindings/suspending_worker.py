@@ -53,6 +53,22 @@ class Trained:
         return next(self.model.parameters())[4].item()
 
 
+class Local:
+    """A model that is trained by local steps whose means are waited for a round later."""
+
+    def __init__(self):
+        self.model = Scale()
+        self.optimizer = st.LocalSteps(torch.optim.SGD([self.model.weight], lr=1.0),
+                                       every=2, overlap=True)
+
+    def steps(self, count):
+        """So many, by gradients of this rank's number and 1."""
+        for _ in range(count):
+            self.optimizer.zero_grad()
+            self.model(float(st.rank() + 1)).backward()
+            self.optimizer.step()
+
+
 def main():
     """Two jobs, one after the other; the arguments are the second's workers and servers."""
     signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])
@@ -61,6 +77,8 @@ def main():
     trained = [Trained(way) for way in ("sync", "model", "module", "eager", "async")]
     print("trained", *(one.step() for one in trained), flush=True)
     trained[1].begin()  # It ends in the next job.
+    local = Local()
+    local.steps(3)  # The mean of two was sent, and nobody has waited for it.
     rank = bps.rank()
     bps.suspend()
     print("suspended", bps.rank(), "of", bps.size(), "local", bps.local_rank(), "of",
@@ -73,6 +91,9 @@ def main():
           f"as {bps.rank()} of {bps.size()}", flush=True)
     another = Trained("sync")  # Made before the old one of the same names was used again.
     print("trained", *(one.step() for one in (*trained[1:], another)), flush=True)
+    local.steps(1)
+    local.optimizer.finish()
+    print("local", local.model.weight[4].item(), "round", local.optimizer.outer_round, flush=True)
     try:
         trained[0].step()
     except ValueError as error:

@@ -13,7 +13,7 @@
 namespace stretto::fuzz {
 namespace {
 
-constexpr std::size_t kBodies = 26;  // With none.
+constexpr std::size_t kBodies = 28;  // With none.
 
 double rate_from(Input& input) {
   constexpr double kRates[] = {0.01, 0.9, 0, 1, -1, 1e300};
@@ -111,6 +111,18 @@ void fill_of_links_and_steps(wire::Control& message, wire::Control::BodyCase bod
     said.set_step(input.number());
     said.set_barriers(input.number());
     for (std::size_t left = input.below(6); left > 0; --left) said.add_nodes(input.small());
+    return;
+  }
+  if (body == wire::Control::kTermPlan) {
+    wire::TermPlan& said = *message.mutable_term_plan();
+    said.set_tensor(input.small());
+    said.set_round(input.number());
+    said.set_primitive(input.small());
+    for (std::size_t left = input.below(6); left > 0; --left) said.add_weights(input.small());
+    return;
+  }
+  if (body == wire::Control::kRate) {
+    message.mutable_rate()->set_bytes_per_second(input.number());
     return;
   }
   if (body == wire::Control::kResumed) {

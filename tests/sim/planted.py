@@ -10,13 +10,15 @@ simulation, the seeds of that one alone are run. Where it names rules of `histor
 oracle (losses/history_checker.h) must find one of these broken too, by itself. An edit says in
 which function a text stands, and what stands there instead; the function is looked for in all
 sources of the folders, and white space does not count, so neither moving a function nor formatting
-it makes the file stale. A text that is not found exactly once fails the test. The edited sources
+it makes the file stale. A text that is not found exactly once fails the test, and so does the name
+of an invariant, a rule, a simulation or a folder that there is not. The edited sources
 are compiled, with those that the build compiles them together with, and linked before the unchanged
 libraries, whose place they take. The same seeds pass without the bug: those are the tests
 `*.Every*` of sim. Some are bugs that parameter servers have really had (a barrier that counts, an
 ack on receipt, a value that the next round overwrites).
 """
 
+import functools
 import itertools
 import json
 import os
@@ -42,7 +44,7 @@ _TOKEN = re.compile(r'\w+|"(?:[^"\\]|\\.)*"|\S')
 
 
 class Stale(Exception):
-    """An edit that no longer says where it belongs."""
+    """A file that names what the sources do not have (any more)."""
 
 
 def pattern_of(text):
@@ -58,6 +60,41 @@ def bodies(text, function):
         opening = re.compile(r"[;{]").search(text, match.end())
         if opening and opening.group() == "{" and end > 0:
             yield match.start(), end + 2
+
+
+@functools.cache
+def text_of(*folders):
+    """What all sources in these folders say."""
+    return "\n".join(path.read_text() for folder in folders
+                     for path in sorted((SOURCE / folder).rglob("*"))
+                     if path.suffix in (".cc", ".h"))
+
+
+@functools.cache
+def production():
+    """The folders of what may be edited."""
+    return tuple(path.name for path in sorted(SOURCE.iterdir())
+                 if path.name != "tests" and (path / "CMakeLists.txt").exists())
+
+
+def check_names(bug):
+    """Raises Stale if the bug names what no source has: one of several wanted invariants that does
+    not exist would never be missed, nor a simulation without tests."""
+    missing = [folder for folder in bug["folders"] if not (SOURCE / folder).is_dir()]
+    if missing:
+        raise Stale(f"no folder: {missing}")
+    said = text_of("tests/sim")
+    if bug.get("simulation", SIMULATIONS[0]) not in SIMULATIONS:
+        raise Stale(f"no simulation: {bug['simulation']}, wanted one of {SIMULATIONS}")
+    for name in [*bug["trips"], *bug.get("history", [])]:
+        condition = name.removeprefix("assert: ")
+        if condition != name:
+            asserted = pattern_of(f"STRETTO_CHECK({condition})")
+            known = asserted.search(text_of(*production()))
+        else:
+            known = re.search(rf'"(invariant: )?{re.escape(name)}("|\\n)', said)
+        if not known:
+            raise Stale(f"no invariant: {name}")
 
 
 def plant(bug):
@@ -149,6 +186,8 @@ def simulate(program, simulation, first, count):
         [program, f"--gtest_filter={simulation}.Every*", "--gtest_fail_fast"], capture_output=True,
         text=True, check=False, preexec_fn=limit_processor_time,
         env=dict(os.environ, STRETTO_SIM_SEEDS=str(count), STRETTO_SIM_FIRST_SEED=str(first)))
+    if "[==========] Running 0 tests" in done.stdout:
+        sys.exit(f"{simulation}.Every* is no test")
     if done.returncode == 0:
         return None, None, ""
     stated = re.search(r"^invariant: (.*)$", done.stdout, re.MULTILINE)
@@ -164,6 +203,7 @@ def simulate(program, simulation, first, count):
 def main(name):
     bug = tomllib.loads(pathlib.Path(name).read_text())
     try:
+        check_names(bug)
         texts = plant(bug)
     except Stale as stale:
         sys.exit(f"{name} is stale: {stale}")

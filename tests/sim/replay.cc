@@ -43,4 +43,9 @@ void Replay::at(std::uint64_t seed) {
       seed, test_);
 }
 
+std::string Replay::told(const Violation& violation, const std::string& job) const {
+  return fmt::format("invariant: {}\n{}\n{}{}{}", violation.invariant, violation.text, job,
+                     job.empty() ? "" : "\n", command_);
+}
+
 }  // namespace stretto::sim

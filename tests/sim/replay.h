@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <string>
 
+#include "tests/sim/violation.h"
+
 namespace stretto::sim {
 
 /// One at a time. Thread: the simulation's.
@@ -20,6 +22,8 @@ class Replay {
   /// This seed runs from now on.
   void at(std::uint64_t seed);
   const std::string& command() const { return command_; }
+  /// What is wrong in the current seed, what is to be said of the job, and the command.
+  std::string told(const Violation& violation, const std::string& job = {}) const;
 
  private:
   std::string test_;

@@ -231,6 +231,9 @@ std::vector<Golden> of_signs_and_sights() {
       {"Resumed", Resumed{.received = 4}, "ba01020804"},
       {"AtStep", AtStep{.number = 2, .step = 9}, "c2010408021009"},
       {"TakeIn", TakeIn{.step = 9, .barriers = 3, .nodes = {7, 8}}, "ca0108080910031a020708"},
+      {"TermPlan", TermPlan{.tensor = 3, .round = 4, .primitive = 1, .weights = {64, 0}},
+       "d2010a08031004180122024000"},
+      {"Rate", Rate{.bytes_per_second = 5}, "da01020805"},
   };
 }
 

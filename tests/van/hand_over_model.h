@@ -326,12 +326,12 @@ struct Verdict {
   std::size_t states = 0;
 };
 
-/// All states that can be reached.
+/// All states that can be reached, or so many of them.
 template <typename Hands>
-Verdict explore(const Scene& scene) {
+Verdict explore(const Scene& scene, std::size_t most = SIZE_MAX) {
   std::set<World<Hands>> seen;
   std::vector<World<Hands>> left = {World<Hands>(scene)};
-  while (!left.empty()) {
+  while (!left.empty() && seen.size() < most) {
     const World<Hands> world = std::move(left.back());
     left.pop_back();
     if (!seen.insert(world).second) continue;

@@ -56,7 +56,8 @@ class CallPlans : public testing::TestWithParam<PlanCase> {};
 
 TEST_P(CallPlans, OfAllMembersMeet) {
   const PlanCase& param = GetParam();
-  const GroupTrees trees(*strategy_of(param.exchange, Machines(param.members)));
+  const GroupTrees trees(
+      *collective::strategy_of(plan_of(param.exchange), Machines(param.members)));
   for (const std::uint64_t elements : {0U, 1U, 5000U, 100'000U}) {
     std::map<std::tuple<std::uint32_t, collective::Place, collective::Place>,
              std::set<collective::Place>>
@@ -111,7 +112,7 @@ INSTANTIATE_TEST_SUITE_P(All, CallPlans, testing::ValuesIn(plan_cases()), [](con
 });
 
 TEST(CallPlan, EachMemberIsTheRootOfItsPieceOfASum) {
-  const GroupTrees trees(*strategy_of(Exchange::kDirect, Machines(4)));
+  const GroupTrees trees(*collective::strategy_of(plan_of(Exchange::kDirect), Machines(4)));
   std::vector<std::byte> data(65536);
   const MemberCall call{.call = {.kind = CallKind::kAllReduce, .elements = data.size()},
                         .source = data,
@@ -125,7 +126,7 @@ TEST(CallPlan, EachMemberIsTheRootOfItsPieceOfASum) {
 // others, who call something else, wait at the first member.
 TEST(CallPlan, SmallCallsAreHeardOfByTheFirstMember) {
   for (const Exchange exchange : {Exchange::kRing, Exchange::kHalving, Exchange::kTree}) {
-    const GroupTrees trees(*strategy_of(exchange, Machines(5)));
+    const GroupTrees trees(*collective::strategy_of(plan_of(exchange), Machines(5)));
     const auto meets = [&](std::uint64_t elements) {
       const Caller caller = caller_of(CallKind::kAllReduce, elements, 5, 2);
       MemberCall call = caller.call;
@@ -140,7 +141,7 @@ TEST(CallPlan, SmallCallsAreHeardOfByTheFirstMember) {
 }
 
 TEST(CallPlan, MorePartsThanHaveNamesAreRefused) {
-  const GroupTrees trees(*strategy_of(Exchange::kDirect, Machines(2)));
+  const GroupTrees trees(*collective::strategy_of(plan_of(Exchange::kDirect), Machines(2)));
   // Nothing looks at the bytes.
   const std::span<std::byte> huge(static_cast<std::byte*>(nullptr), std::size_t{64} << 20);
   const MemberCall call{
@@ -168,6 +169,31 @@ TEST(CallPlan, WhatCannotBeCalledIsSaid) {
                           .give = {~std::uint64_t{0}, 11},
                           .take = {5, 5}};
   EXPECT_THAT(check(unlike, 2, 0).text(), HasSubstr("2^40"));
+}
+
+// Of n blocks another member's is written while it is yet to be sent, or the other way round.
+TEST(CallPlan, OnlyItsOwnBlockIsInPlace) {
+  std::vector<std::byte> memory(40);
+  const std::span<std::byte> all(memory);
+  const auto text = [](CallKind kind, std::span<const std::byte> source,
+                       std::span<std::byte> target) {
+    const std::uint64_t elements = std::min(source.size(), target.size());
+    const GroupCall call{.kind = kind, .root = 1, .elements = elements};
+    return check({.call = call, .source = source, .target = target}, 4, 1).text();
+  };
+  for (std::size_t block = 0; block < 4; ++block) {
+    const std::span<std::byte> one = all.subspan(10 * block, 10);
+    const auto wanted = block == 1 ? testing::Matcher<std::string>("Ok")
+                                   : testing::Matcher<std::string>(HasSubstr("overlaps"));
+    EXPECT_THAT(text(CallKind::kReduceScatter, all, one), wanted) << block;
+    EXPECT_THAT(text(CallKind::kAllGather, one, all), wanted) << block;
+    EXPECT_THAT(text(CallKind::kScatter, all, one), wanted) << block;
+    EXPECT_THAT(text(CallKind::kGather, one, all), wanted) << block;
+  }
+  const auto half = [&all](std::size_t from) { return all.subspan(from, 20); };
+  EXPECT_EQ(text(CallKind::kAllReduce, half(0), half(20)), "Ok");
+  EXPECT_EQ(text(CallKind::kAllReduce, half(4), half(4)), "Ok");
+  EXPECT_THAT(text(CallKind::kAllReduce, half(0), half(4)), HasSubstr("overlaps"));
 }
 
 }  // namespace

@@ -335,7 +335,7 @@ TEST(Group, MemoryOfTheWrongSizeIsRefusedBeforeAnythingIsSent) {
                 HasSubstr("wanted two different ones"));
     EXPECT_THAT(group.receive(bytes(ten), 99).wait().text(), HasSubstr("from member 99 to"));
     EXPECT_THAT(group.all_to_all(bytes(ten), bytes(ten)).wait().text(),
-                HasSubstr("the source is the target"));
+                HasSubstr("the source overlaps the target"));
     const std::array<std::size_t, 2> give = {20, 20};
     const std::array<std::size_t, 2> take = {28, 12};
     Floats others(10);

@@ -119,7 +119,10 @@ INSTANTIATE_TEST_SUITE_P(
                     ExchangeCase{Exchange::kHalving, 3, TransportChoice::kAuto},
                     ExchangeCase{Exchange::kHalving, 4, TransportChoice::kZmq},
                     ExchangeCase{Exchange::kTree, 5, TransportChoice::kAuto},
-                    ExchangeCase{Exchange::kHierarchical, 3, TransportChoice::kAuto}),
+                    ExchangeCase{Exchange::kHierarchical, 3, TransportChoice::kAuto},
+                    ExchangeCase{Exchange::kAuto, 1, TransportChoice::kAuto},
+                    ExchangeCase{Exchange::kAuto, 3, TransportChoice::kAuto},
+                    ExchangeCase{Exchange::kAuto, 4, TransportChoice::kZmq}),
     name_of_case);
 
 TEST(MemberExchange, RulesOfARoundAreTheServers) {

@@ -17,7 +17,8 @@ std::vector<collective::Place> roots_of(std::uint32_t id, const std::string& nam
   const Cut cut(spec, 64);
   tensors.add(id, spec, cut, std::vector<LinkId>(cut.parts(), 1));
   const std::vector<std::uint32_t> machines(workers);
-  const collective::Strategy strategy = strategy_of(options.exchange, machines).or_exit();
+  const collective::Strategy strategy =
+      collective::strategy_of(plan_of(options.exchange), machines).or_exit();
   std::vector<collective::Place> roots(cut.parts(), collective::kNobody);
   for (collective::Place self = 0; self < workers; ++self) {
     MemberPlaces places{.nodes = {}, .self = self};
@@ -58,7 +59,8 @@ TEST(MemberTensor, WhereBitsCountTheNameDecidesAndNotWhoCameFirst) {
 // Each part crosses from each other machine once, whoever speaks for that.
 TEST(MemberTensor, AMachineSendsOneSum) {
   const std::vector<std::uint32_t> machines{0, 1, 0, 1, 2, 0};
-  const collective::Strategy strategy = strategy_of(Exchange::kHierarchical, machines).or_exit();
+  const collective::Strategy strategy =
+      collective::strategy_of(plan_of(Exchange::kHierarchical), machines).or_exit();
   std::set<collective::Place> roots;
   for (const collective::RootClass& each : strategy.classes()) {
     std::size_t crossings = 0;

@@ -52,9 +52,13 @@ enum class Exchange : std::uint8_t {
   /// machines, by kDirect; they take turns at that. Where m workers share a machine's link to the
   /// network, it carries 1/m of the bytes of the others.
   kHierarchical = 5,
+  /// What is predicted to take least, from who is on which machine and from what their links have
+  /// been seen to carry; the same at all workers, and it may change between rounds, from the fourth
+  /// on (docs/COLLECTIVES.md). kServers where the tensor or the job wants servers.
+  kAuto = 6,
 };
 
-/// "servers", "direct", "ring", "halving", "tree" or "hierarchical"; "unknown" for a
+/// "servers", "direct", "ring", "halving", "tree", "hierarchical" or "auto"; "unknown" for a
 /// number that is no Exchange.
 std::string_view name_of(Exchange exchange);
 /// The exchange of that name; others are kInvalidArgument, with a list of those that there are.

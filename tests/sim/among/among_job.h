@@ -12,9 +12,11 @@
 #include <string>
 #include <vector>
 
+#include "collective/chooser.h"
 #include "scheduler/scheduler.h"
 #include "server/shard.h"
 #include "tests/sim/among/among_user.h"
+#include "tests/sim/job_steps.h"
 #include "tests/sim/sim_network.h"
 #include "tests/sim/violation.h"
 
@@ -48,11 +50,6 @@ class AmongJob {
     Time sleeps_until = {};
     std::optional<Time> over_at;
   };
-  struct Dip {
-    std::string a;
-    std::string b;
-    Time until;
-  };
   using Traffic = std::vector<AmongTraffic>;  // By place.
 
   Config config_of(Role role, std::int64_t rank) const;
@@ -61,6 +58,7 @@ class AmongJob {
   void add_shard(std::uint32_t server);
   void add_worker(Rank rank);
   void watch_bytes();
+  collective::StrategyChoice some_choice(const std::vector<std::uint32_t>& machines);
   void note_frame(const std::string& from, const std::string& to, const wire::Header& header);
 
   bool step_one();
@@ -71,7 +69,6 @@ class AmongJob {
   void lose(const AmongPlan::Strike& strike);
   static bool are_linked(const Process& one, const Process& other);
   void break_a_link(const AmongPlan::Strike& strike);
-  void end_dip();
   Process* some_worker();
 
   // What must hold at the end (among_checks.cc).

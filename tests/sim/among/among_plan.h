@@ -78,6 +78,7 @@ struct AmongPlan {
   std::uint64_t seed;
   std::uint32_t workers = 2;
   std::uint32_t servers = 0;
+  std::uint32_t machines = 1;  ///< That workers say they are on, in turn.
   JobSettings settings = {};
   NetworkOptions network = {};
   std::size_t most_in_flight = 2;

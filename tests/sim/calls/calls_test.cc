@@ -209,9 +209,7 @@ TEST(CallsSimulation, EveryCallEndsOnceForEverySeed) {
     CallsJob job(seed);
     const auto violation = job.run();
     answered += job.answered();
-    ASSERT_FALSE(violation.has_value()) << "invariant: " << violation->invariant << "\n"
-                                        << violation->text << "\n"
-                                        << replay.command();
+    ASSERT_FALSE(violation.has_value()) << replay.told(*violation);
   }
   EXPECT_TRUE(seeds.count < 10 || answered > seeds.count) << "calls get through";
 }

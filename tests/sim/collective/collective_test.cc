@@ -19,9 +19,7 @@ TEST(CollectiveSimulation, EveryRoundIsThatOfItsContributorsForEverySeed) {
     const GroupPlan plan(seed);
     GroupJob job(plan, seed);
     const auto violation = job.run();
-    ASSERT_FALSE(violation.has_value()) << "invariant: " << violation->invariant << "\n"
-                                        << violation->text << "\n"
-                                        << replay.command();
+    ASSERT_FALSE(violation.has_value()) << replay.told(*violation);
     all.lost += job.events().lost;
     all.given_again += job.events().given_again;
     all.made_again += job.events().made_again;

@@ -22,9 +22,7 @@ TEST(ElasticSimulation, EveryValueIsThatOfItsContributorsForEverySeed) {
     replay.at(seed);
     ElasticJob job(seed);
     const auto violation = job.run();
-    ASSERT_FALSE(violation.has_value()) << "invariant: " << violation->invariant << "\n"
-                                        << violation->text << "\n"
-                                        << replay.command();
+    ASSERT_FALSE(violation.has_value()) << replay.told(*violation);
     all.joined += job.events().joined;
     all.servers += job.events().servers;
     all.lost += job.events().lost;

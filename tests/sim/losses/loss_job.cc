@@ -119,25 +119,12 @@ bool LossJob::over() const {
 
 bool LossJob::step_one() {
   while (next_strike() <= clock_.now()) strike();
-  end_dip();
+  end_if_due(dip_, network_, clock_.now());
   while (next_join() <= clock_.now()) start_joining();
-  const Time now = clock_.now();
-  std::vector<Process*> ready;
-  Time next = std::min({next_strike(), next_join(), dip_ ? dip_->until : Time::max()});
-  for (const auto& process : processes_) {
-    if (!process->alive || process->agent->over()) continue;
-    const Time due = std::max(process->sleeps_until, std::min(network_.next_arrival(process->name),
-                                                              process->agent->next_due()));
-    if (due <= now) ready.push_back(process.get());
-    next = std::min(next, due);
-  }
-  if (!ready.empty()) {
-    step(*ready[random_.below(ready.size())]);
-    return true;
-  }
-  if (next == Time::max()) return false;
-  clock_.advance_to(next);
-  return true;
+  const Time other = std::min({next_strike(), next_join(), sim::end_of(dip_)});
+  const auto turn = turn_of(processes_, network_, clock_, random_, other);
+  if (turn.process != nullptr) step(*turn.process);
+  return turn.any;
 }
 
 void LossJob::step(Process& process) {
@@ -272,23 +259,13 @@ void LossJob::break_a_link(const Process& victim, const LossPlan::Strike& strike
   const std::string& from = comes ? other : victim.name;
   const std::string& to = comes ? victim.name : other;
   if (strike.kind == LossKind::kReset) network_.cut(from, to);
-  if (strike.kind == LossKind::kFlip) {
-    const std::size_t header = 8 * wire::kHeaderBytes;
-    network_.flip_next(from, to, random_.below(random_.chance(0.5) ? header : 4 * header));
-  }
+  if (strike.kind == LossKind::kFlip) flip_a_bit(network_, random_, from, to);
   if (strike.kind != LossKind::kDip || !network_.hush(from, to, 0)) return;
   dip_ = Dip{from, to, clock_.now() + strike.pause};
   dipped_ = {from, to};
   board_.history.disturbances.push_back({.at = clock_.now(), .costs = strike.pause + 1s});
   if (other == "scheduler") board_.history.unheard.insert(victim.number);
   if (random_.chance(0.5)) network_.hush(to, from, 0);
-}
-
-void LossJob::end_dip() {
-  if (!dip_ || dip_->until > clock_.now()) return;
-  network_.unhush(dip_->a, dip_->b);
-  network_.unhush(dip_->b, dip_->a);
-  dip_.reset();
 }
 
 // Somebody is lost who is in the scheduler's view.

@@ -13,6 +13,7 @@
 
 #include "scheduler/scheduler.h"
 #include "server/shard.h"
+#include "tests/sim/job_steps.h"
 #include "tests/sim/losses/loss_user.h"
 #include "tests/sim/sim_cluster.h"
 #include "tests/sim/sim_network.h"
@@ -87,7 +88,6 @@ class LossJob {
   std::vector<Process*> victims() const;
   void lose(Process& victim, LossKind kind);
   void break_a_link(const Process& victim, const LossPlan::Strike& strike);
-  void end_dip();
   bool is_recovering() const;
   Time next_join() const;
   void start_joining();
@@ -116,11 +116,6 @@ class LossJob {
   Time not_before_ = {};        // A strike waits until all have come together,
   Time joins_not_before_ = {};  // and mostly who joins until there is a place.
   bool went_on_ = false;
-  struct Dip {
-    std::string a;
-    std::string b;
-    Time until;
-  };
   std::optional<Dip> dip_;
   std::set<std::string> dipped_;  // Who has not heard of all while that lasted.
   LossVisits visits_;

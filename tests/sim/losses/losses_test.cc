@@ -16,7 +16,7 @@ namespace {
 
 TEST(LossSimulation, EverySurvivorGoesOnWithExactSumsForEverySeed) {
   set_log_level(Level::kSilent);
-  const Seeds seeds = seeds_from_environment();
+  const Seeds seeds = seeds_from_environment(kFarLess);
   Replay replay("LossSimulation.Every*");
   std::uint64_t lost = 0;
   std::uint64_t went_on = 0;
@@ -27,10 +27,7 @@ TEST(LossSimulation, EverySurvivorGoesOnWithExactSumsForEverySeed) {
     replay.at(seed);
     LossJob job(seed);
     const auto violation = job.run();
-    ASSERT_FALSE(violation.has_value()) << "invariant: " << violation->invariant << "\n"
-                                        << violation->text << "\n"
-                                        << job.describe() << "\n"
-                                        << replay.command();
+    ASSERT_FALSE(violation.has_value()) << replay.told(*violation, job.describe());
     lost += job.lost();
     went_on += job.went_on() ? 1 : 0;
     visits.add(job.visits());
@@ -49,17 +46,14 @@ TEST(LossSimulation, EverySurvivorGoesOnWithExactSumsForEverySeed) {
 // Nobody looks on while the jobs run.
 TEST(HistorySimulation, EveryHistoryKeepsTheContract) {
   set_log_level(Level::kSilent);
-  const Seeds seeds = seeds_from_environment();
+  const Seeds seeds = seeds_from_environment(kFarLess);
   Replay replay("HistorySimulation.Every*");
   for (std::uint64_t seed = seeds.first; seed < seeds.first + seeds.count; ++seed) {
     replay.at(seed);
     LossJob job(seed, LossJob::Watched::kByNobody);
     job.run();
     const auto violation = HistoryChecker(job.history()).check();
-    ASSERT_FALSE(violation.has_value()) << "invariant: " << violation->invariant << "\n"
-                                        << violation->text << "\n"
-                                        << job.describe() << "\n"
-                                        << replay.command();
+    ASSERT_FALSE(violation.has_value()) << replay.told(*violation, job.describe());
   }
 }
 

@@ -141,9 +141,7 @@ TEST(TrainingSimulation, EveryUpdateIsInTheValuesOnceForEverySeed) {
     TrainingJob job(seed);
     const auto violation = job.run();
     modes.insert(job.mode());
-    ASSERT_FALSE(violation.has_value()) << "invariant: " << violation->invariant << "\n"
-                                        << violation->text << "\n"
-                                        << replay.command();
+    ASSERT_FALSE(violation.has_value()) << replay.told(*violation);
   }
   EXPECT_TRUE(seeds.count < 50 || modes.size() == 5) << "all modes have had their turn";
 }

@@ -12,10 +12,11 @@
 //
 // Memory, tickets, priorities, threads and errors are those of the Worker (worker.h): calls return
 // at once, what is given is lent until the ticket has ended, and source and target do not overlap;
-// but they may be the same memory, or one a block of the other, except in all_to_all. A ticket of a
-// group's call cannot be cancelled: others may have its contribution. What others give to sums and
-// broadcasts before this member's call is kept here. If that is more than 1 GiB the group fails
-// with kResource: where calls are so large, a barrier() before them keeps members together.
+// but except in all_to_all they may be the same memory, or one this member's own block of the
+// other. A ticket of a group's call cannot be cancelled: others may have its contribution. What
+// others give to sums and broadcasts before this member's call is kept here. If that is more than
+// 1 GiB the group fails with kResource: where calls are so large, a barrier() before them keeps
+// members together.
 #pragma once
 
 #include <memory>

@@ -101,15 +101,16 @@ def _stripes(now, rounds, givers, wants):
 
 
 def give(now, came, rounds, is_end):
-    """So many have come, and all who are in call it. Returns what is in flight to them."""
+    """So many have come, and all who are in call it. Returns the transfer of values to
+    them, which goes on meanwhile."""
     given = _Given(rounds, is_end)
     newcomers.meet(now, came, (), given)
     return _stripes(now, rounds, given.seats, wants=False)
 
 
 def take(now, rounds):
-    """This worker comes in. Returns what is in flight to it, and whether the round that it comes
-    into ends by finish()."""
+    """This worker comes in. Returns the transfer of values to it, and whether the round that it
+    comes into ends by finish()."""
     given = _Given(rounds)
     newcomers.meet(now, now.come_in(), (), given)
     return _Transfer(_stripes(now, rounds, given.told["givers"], wants=True)), given.told["is_end"]

@@ -36,7 +36,8 @@ class EachStep(synchronous.Synchronous):
 
     def outer_values(self):
         """Copies of the parameters, by name."""
-        return {name: parameter.detach().to("cpu", copy=True)
+        skipped = len(self._stretto_scope)
+        return {name[skipped:]: parameter.detach().to("cpu", copy=True)
                 for parameter, name in self._stretto_exchange.names.items()}
 
 
@@ -47,7 +48,9 @@ class Local(synchronous.Wrapped):
 
     def step(self, closure=None):
         """A local step; the last one of a round makes the outer step with all workers. If this
-        worker comes into an elastic job, or comes again, it comes by this step, and makes none."""
+        worker comes into an elastic job, or comes again, it comes by this step, and makes none.
+        In the first step its parameters become those of rank 0; if they were others it counts,
+        and changes nothing, for the gradient is of those others. A closure makes one then."""
         synchronous.check_parameters(self, self._stretto_exchange, "LocalSteps")
         arguments = () if closure is None else (closure,)
         result = None
@@ -56,7 +59,8 @@ class Local(synchronous.Wrapped):
                 if self._stretto_exchange.begin():
                     result = None if closure is None else closure()
                 else:
-                    result = super(type(self), self).step(*arguments)
+                    if arguments or not self._stretto_exchange.starts_over:
+                        result = super(type(self), self).step(*arguments)
                     self._stretto_exchange.after_step()
                 break
             except errors.Error as error:
@@ -95,8 +99,8 @@ class Local(synchronous.Wrapped):
         return self._stretto_exchange.pieces.by_name("values")
 
     def state_dict(self):
-        """As the optimizer's own, and in "outer" the outer round's. Waits for what is in flight;
-        what error feedback owes is not in it."""
+        """As the optimizer's own, and in "outer" the outer round's. Waits for means that
+        were sent and not applied; what error feedback owes is not in it."""
         state = super(type(self), self).state_dict()
         return {**state, "outer": self._stretto_exchange.state()}
 
@@ -166,7 +170,8 @@ def LocalSteps(  # pylint: disable=invalid-name
     outer_rate          of the outer rule; None: 1 for "mean", 0.7 for "nesterov"
     momentum            of "nesterov"; None: 0.9
     weight              of this worker in the means: a number, such as its samples, or what gives
-                        that of a round when it ends; None: all weigh alike
+                        that of a round, called once in each as its first fragment travels (at its
+                        end, if there is one fragment); None: all weigh alike
     compression         Compression.fp16 halves what travels
     compression_params  a codec instead, such as {"compressor": "int8", "ef": "vanilla"};
                         docs/COMPRESSION.md
@@ -188,8 +193,9 @@ def LocalSteps(  # pylint: disable=invalid-name
     pairs = optimizers.named(optimizer, named_parameters)
     pieces.check(pairs)
     _refuse_twice(optimizer, pairs)
-    ways.check_gradients(exchange, pairs if every == 1 else [], compression)
-    if every == 1 and rule.is_plain and weight is None and not overlap:
+    by_gradients = every == 1 and rule.is_plain and weight is None and not overlap
+    ways.check_gradients(exchange, pairs if by_gradients else [], compression)
+    if by_gradients:
         # Gradients of any number of backward passes stay here until step().
         scope = session.current().new_scope("optimizer", first="")
         sums = gradients.GradientExchange(pairs, sys.maxsize, compression, scope, way=exchange)

@@ -85,9 +85,9 @@ def weight_of(weight):
 
 
 def due_after(every, fragments):
-    """Which fragment is exchanged after so many local steps of a round: {steps: fragment}. The last
-    one's turn is the round's end."""
-    return {(index + 1) * every // fragments: index for index in range(fragments)}
+    """After how many local steps of a round each of so many fragments is exchanged, in order. The
+    last one's turn is the round's end."""
+    return [(index + 1) * every // fragments for index in range(fragments)]
 
 
 def split(sizes, parts):

@@ -29,8 +29,9 @@ def check(pairs):
 
 
 class Piece:
-    """One of these. Its progress is how far this worker has come since it last began, with the sign
-    of a gradient: what the parameters were less what they are."""
+    """One of these. Its progress is how far this worker has come by its own steps since the last
+    exchange, with the sign of a gradient: what the parameters were less what they are. It is
+    counted from what they held: values that were rounded to a narrow type are no step."""
 
     def __init__(self, bucket, scope):
         self._slots = bucket.slots
@@ -39,9 +40,11 @@ class Piece:
         if len(bucket.slots) > 1:
             self.name += f"+{len(bucket.slots) - 1}"
         self._dtype = _WIDE.get(first.parameter.dtype, torch.float32)
+        self._is_narrow = first.parameter.dtype != self._dtype
         self.values = None
         self.momentum = None
-        self._start = None  # While something is in flight: from where progress counts.
+        self._start = None  # Between send() and settle(): what parameters held after send().
+        self._lost = None  # What rounding took in settle(); None: as values are rounded.
         self._wire = None  # What travels,
         self._context = None  # what its decompression needs,
         self._ticket = None  # and its exchange.
@@ -59,13 +62,13 @@ class Piece:
     def begin(self, has_momentum):
         """Values are what the parameters are now, unless there are some."""
         if self.values is None:
-            self.values = self._current().clone()
+            self.values, self._lost = self._current().clone(), None
         if self.momentum is None and has_momentum:
             self.momentum = torch.zeros_like(self.values)
 
     def empty(self, has_momentum):
         """Values are to come."""
-        self.values = torch.zeros(self.numel, dtype=self._dtype)
+        self.values, self._lost = torch.zeros(self.numel, dtype=self._dtype), None
         self.momentum = torch.zeros_like(self.values) if has_momentum else None
 
     def state(self):
@@ -93,15 +96,27 @@ class Piece:
             for slot, (_, value) in zip(self._slots, self.split(flat)):
                 slot.parameter.copy_(value)
 
+    def _rounded(self, flat):
+        # What parameters hold that have become this.
+        return flat.to(self._slots[0].parameter.dtype).to(self._dtype) if self._is_narrow else flat
+
+    def _progress(self):
+        if not self._is_narrow:
+            return self.values - self._current()
+        if self._lost is None:
+            return self._rounded(self.values) - self._current()
+        return self.values - self._lost - self._current()
+
     def forget(self):
-        """Nothing is in flight any more: its job has lost this worker."""
+        """What was sent is not waited for: its job has lost this worker, or it was settled."""
         self._start = self._wire = self._context = self._ticket = None
 
     def arrive(self):
-        """Values have come: a newcomer begins with them."""
+        """Values have come: this worker begins with them."""
         self.store(self.values)
+        self._lost = None
         if self.is_sent:
-            self._start = self.values.clone()
+            self._start = self._rounded(self.values.clone())
 
     # ---- a round
 
@@ -110,12 +125,13 @@ class Piece:
         and takes no part in the mean. `how` is a Way. With overlap the worker goes on from what
         the outer step by its own progress would make: that is where all are, if they are alike."""
         now = session.current()
-        own = torch.zeros_like(self.values) if listens else self.values - self._current()
+        own = torch.zeros_like(self.values) if listens else self._progress()
         if how.overlap and not listens:
             self._start = self.values.clone()
             momentum = None if self.momentum is None else self.momentum.clone()
             how.rule.apply(self._start, momentum, own.clone())
             self.store(self._start)
+            self._start = self._rounded(self._start)
         self._wire, self._context = how.compression.compress(own.mul_(scale))
         if now.alone:
             return
@@ -146,7 +162,10 @@ class Piece:
         later = None if self._start is None else self._start - self._current()
         self.forget()
         how.rule.apply(self.values, self.momentum, mean)
-        self.store(self.values if later is None else self.values - later)
+        wanted = self.values if later is None else self.values - later
+        self.store(wanted)
+        is_exact = later is None or not self._is_narrow
+        self._lost = None if is_exact else wanted - self._rounded(wanted)
 
 
 class Way:

@@ -8,6 +8,7 @@ that are not in step get an error that names them instead of waiting for one ano
 fragment's turn is the round's end: there workers come into an elastic job (entering.py).
 """
 
+import bisect
 import struct
 import zlib
 from typing import NamedTuple
@@ -68,7 +69,8 @@ class Rounds:
     pieces  pieces.Pieces: of what it trains
     how     pieces.Way
     every   local steps of a round
-    weight  of this worker in means: a number, or what gives that of the round; None: all alike
+    weight  of this worker in means: a number, or what gives that of a round, which is asked once
+            in each, when its first fragment travels; None: all alike
     scope   makes the names of what is exchanged other than those of other optimizers
     inner   the optimizer, whose options newcomers get
     """
@@ -84,11 +86,14 @@ class Rounds:
         self.made = 0  # and in all.
         self.unit = None  # A weight of usual size, by which all divide.
         self._weight = weight
+        self._told = None  # This worker's weight in this round, once it is known.
         self._scope = scope
         self._due = outer.due_after(every, len(pieces.fragments))
+        self._turn = 0  # The fragment that is next in this round.
+        self.starts_over = False  # In this step: what parameters were is another worker's now.
         self._session = session.current()
         self._is_ready = False
-        self._head = None  # In flight: what came of it, for which fragments.
+        self._head = None  # Not yet read: its exchange, and for which fragments it is.
         self._factors = {}
         self._transfer = None
         self.came_at_end = False  # By finish(), as a newcomer.
@@ -118,6 +123,7 @@ class Rounds:
     def begin(self):
         """Before a local step. True if this worker has come into its elastic job by it: the step
         is none, since it is of parameters that nobody has."""
+        self.starts_over = False
         now = self._follow()
         if not now.alone and now.elastic:  # It joins.
             entering.check(now, self)
@@ -145,7 +151,7 @@ class Rounds:
         return now
 
     def forget_step(self):
-        """Nothing is in flight any more: the job has lost this worker."""
+        """What was sent is not waited for: the job has lost this worker, or it was left."""
         self._is_ready, self._head, self._transfer = False, None, None
         self._factors.clear()
         for piece in self.pieces:
@@ -157,10 +163,12 @@ class Rounds:
                             self.facts, "local steps").wait()
         self._compare()
 
+    def _digest(self):
+        return exchange.digest_of(repr([zlib.crc32(wire.as_bytes(each).numpy())
+                                        for piece in self.pieces for each in piece.state()]))
+
     def _compare(self):
-        checksums = [zlib.crc32(wire.as_bytes(each).numpy()) for piece in self.pieces
-                     for each in piece.state()]
-        mine = [exchange.digest_of(repr(checksums)), self.round, self.steps, self.made]
+        mine = [self._digest(), self.round, self.steps, self.made]
         rows = exchange.attendance(f"Outer.{self.label}", mine)
         first = min(rows)
         for seat, row in rows.items():
@@ -175,67 +183,75 @@ class Rounds:
                      for index, each in enumerate(piece.state())]
             broadcasting.begin_together(named, 0, f"Outer.{self.label}.")()
             for piece in self.pieces:
-                piece.store(piece.values)
+                piece.arrive()
+            self.starts_over = self._digest() != mine[0]
 
     # ---- after one
 
     def after_step(self):
         """A local step has been made: whatever is due after it is exchanged. In a round's last one
-        all wait for the means, unless they overlap: then for those of the round before."""
+        all wait for the means, unless they overlap: then for those of the round before. What
+        raises is due again after the next step."""
         self.steps += 1
         self.open += 1
         self.made += 1
-        turn = self._due.get(self.steps)
-        if turn is None:
+        turn = self._turn
+        if self.steps < self._due[turn]:
             return
-        is_last = self.steps == self.every
+        is_last = turn == len(self._due) - 1
         self._end_head()
         self._settle([turn])
-        if not self._is_idle():
-            if is_last:
-                self._let_in(False)
-            self._exchange(turn, False)
-        else:
-            for piece in self.pieces.fragments[turn]:
-                piece.values = None
-                piece.begin(False)
+        weight = self._weight_now()
+        if is_last:
+            self._let_in(False)
+        self._exchange(turn, False, weight)
+        self._turn += 1
         if is_last:
             self._end_round(len(self._due) == 1)
 
     def finish(self):
         """Ends the round where it is. All workers call it, and have the same values after it."""
-        self._end_head()
         self.settle()
-        was_made = self.open > 0
-        if not self._is_idle():
-            self._let_in(True)
-            was_made = self._exchange(_END, False)
-        self._end_at_once(was_made)
+        weight = self._weight_now()
+        self._let_in(True)
+        self._end_at_once(self._exchange(_END, False, weight))
 
     def _end_at_once(self, was_made):
         if was_made and (self.steps or len(self._due) == 1):
             self._end_round(True)
-        self.open = 0
+        self.open, self._told = 0, None
 
     def _end_round(self, is_whole):
         self.round += 1
-        self.steps = 0
+        self.steps = self._turn = 0
+        self._told = None
         if is_whole:
             self.open = 0
 
-    def _is_idle(self):
-        # A job of one whose values become what they are.
-        return self._session.alone and self.how.rule.is_plain
+    def _exchange_alone(self, turn):
+        # In a job of one whose mean is what it has.
+        for fragment in self._of(turn):
+            for piece in self.pieces.fragments[fragment]:
+                piece.values = None
+                piece.begin(False)
+        return self.open > 0
+
+    def _weight_now(self):
+        # Before anything is exchanged, so that what the program raises leaves nobody halfway.
+        if self._weight is None or not self.open:
+            return 0.0
+        if self._told is None:
+            self._told = outer.weight_of(self._weight)
+        return self._told
 
     def _of(self, turn):
         return range(len(self.pieces.fragments)) if turn == _END else [turn]
 
-    def _exchange(self, turn, listens):
+    def _exchange(self, turn, listens, weight):
         # False if nobody has made a step since the last turn of this round.
+        if self._session.alone and self.how.rule.is_plain:
+            return self._exchange_alone(turn)
         fragments = self._of(turn)
-        weight = 0.0
-        if self._weight is not None and not listens and self.open:
-            weight = outer.weight_of(self._weight)
         self._begin_head(turn, listens, weight)
         waits = not self.how.overlap or turn == _END
         if waits or self._weight is not None and self.unit is None:
@@ -251,7 +267,7 @@ class Rounds:
         return True
 
     def settle(self):
-        """Waits for all that is in flight, and makes the outer steps."""
+        """Waits for all that was sent, and makes the outer steps."""
         self._end_head()
         self._settle(self._of(_END))
 
@@ -276,9 +292,10 @@ class Rounds:
         # False if it tells that nobody has made a step.
         if self._head is None:
             return True
-        (handle, turn), self._head = self._head, None
+        handle, turn = self._head
         heads = {seat: Head(*row) for seat, row in enumerate(handle.wait().tolist()) if row[0]}
-        check(heads, self._session.elastic, len(self.pieces.fragments))
+        check(heads, self._session.elastic, len(self.pieces.fragments))  # Each time, if it raises.
+        self._head = None
         return self._read(heads, turn)
 
     def _read(self, heads, turn):
@@ -286,6 +303,7 @@ class Rounds:
         if self._weight is not None and makers:
             total = sum(_weight(head.weight) for head in makers)
             if total == 0:
+                self._told = None
                 raise ValueError("all workers' weights are 0: there is no mean")
             self.unit = self.unit or total / len(makers)
             factor = self.unit * len(makers) / total
@@ -308,7 +326,7 @@ class Rounds:
             piece.empty(self.how.rule.has_momentum)
         transfer, is_end = entering.take(now, self)
         turn = _END if is_end else len(self.pieces.fragments) - 1
-        was_made = self._exchange(turn, True)
+        was_made = self._exchange(turn, True, 0.0)
         transfer.fill(self.pieces)
         for piece in self.pieces:
             piece.arrive()
@@ -332,10 +350,10 @@ class Rounds:
 
     def load(self, state):
         """Goes on from there; None: begins anew, from what the parameters are then."""
-        self._is_ready = False
         if not state or not state["values"]:
-            self.round = self.steps = self.open = self.made = 0
-            self.unit = None
+            self.forget_step()
+            self.round = self.steps = self.open = self.made = self._turn = 0
+            self.unit = self._told = None
             self.pieces.reset()
             return
         if state["steps"] and state["every"] != self.every:
@@ -343,5 +361,8 @@ class Rounds:
                              f"{state['every']} steps, and rounds have {self.every} here; save "
                              "after finish()")
         self.pieces.load(state["values"], state["momentum"], self.how.rule)
+        self.forget_step()
         self.round, self.steps, self.open = state["round"], state["steps"], state["open"]
+        self._turn = min(bisect.bisect_right(self._due, self.steps), len(self._due) - 1)
+        self._told = None
         self.made, self.unit = state["made"], state["unit"]

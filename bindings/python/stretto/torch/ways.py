@@ -7,7 +7,7 @@ import torch
 from stretto import session
 from stretto.torch import compression as compressions
 
-EXCHANGES = ("servers", "direct", "ring", "halving", "tree", "hierarchical")
+EXCHANGES = ("servers", "direct", "ring", "halving", "tree", "hierarchical", "auto")
 """The ways that there are. By the first each part of a tensor has a server, by the others it goes
 up a tree of workers, and its value down."""
 
