@@ -166,8 +166,9 @@ class Delayed(synchronous.Synchronous):
         return copy.copy(self._stretto_original)
 
     def __reduce_ex__(self, protocol):
-        # With committed weights too. The model may be in the same pickle, and was or will be written as it is now: so
-        # who loads it writes committed weights over shadows, by functions that need no Stretto.
+        # With committed weights too. The model may be in the same pickle, and is written as it is
+        # now: so who loads it writes committed weights over shadows, by functions that need no
+        # Stretto.
         del protocol
         written = [_Call(torch.Tensor.copy_, _Call(getattr, parameter, "data"), weights)
                    for parameter, weights in self._stretto_shadows.committed_weights().items()]
