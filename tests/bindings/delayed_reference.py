@@ -33,7 +33,7 @@ class Reference:
         self.model, self.optimizer = copy.deepcopy((model, optimizer))
         self._approximate = approximate
         self._count = count
-        self._late = [None] * count  # Means that are on their way.
+        self._late = [None] * count  # Means that are pending.
         self._rates = None  # Of the step that they are of.
         self._own = [None] * workers  # Each worker's gradients of the step before.
         self.copies = [copy.deepcopy(model) for _ in range(workers)]  # What each computes by.
@@ -53,7 +53,7 @@ class Reference:
         self.copies = [self._shadow(arrived, *pair) for pair in zip(own, before)]
 
     def finish(self):
-        """The means that are on their way are applied."""
+        """Pending means are applied."""
         self._commit(self._late, self._rates)
         self._late, self._own = [None] * self._count, [None] * len(self._own)
         self._rates = None
@@ -88,7 +88,7 @@ def _apply(model, optimizer, gradients):
     for parameter in model.parameters():
         parameter.grad = None
     for parameter, gradient in zip(model.parameters(), gradients):
-        parameter.grad = gradient
+        parameter.grad = None if gradient is None else gradient.clone()  # Some write to it.
     optimizer.step()
 
 

@@ -3,10 +3,14 @@
 is applied once, as the recursion in plain PyTorch has it (delayed_worker.py, delayed_reference.py).
 """
 
+import copy
+import io
 import os
+import pickle
 import signal
 import time
 import unittest
+from unittest import mock
 
 import jobs
 
@@ -16,25 +20,27 @@ import torch  # pylint: disable=wrong-import-position
 from torch import nn  # pylint: disable=wrong-import-position
 
 import stretto.torch as st  # pylint: disable=wrong-import-position
+from stretto.torch import delayed, late  # pylint: disable=wrong-import-position
 
 LONG = 300.0  # Seconds for all that one job trains, on a busy machine.
+UNSTAGED = ("Recursion", "Alone", "Loops", "Auto", "Disagreeing")
+"""All of delayed_worker.py but Staged, which one job runs."""
 SOON = 20.0  # Far beyond what is promised, far below any timeout.
 
 
 class Delayed(jobs.PythonTest):
 
     def test_with_servers(self):
-        for workers in (1, 2, 3):
-            self.assert_done(self.python("delayed_worker.py", workers=workers), workers, LONG)
-
-    def test_without_servers(self):
-        for workers in (2, 3):
-            self.assert_done(self.python("delayed_worker.py", workers=workers, servers=0), workers,
+        self.assert_done(self.python("delayed_worker.py"), seconds=LONG)
+        for workers in (1, 3):
+            self.assert_done(self.python("delayed_worker.py", *UNSTAGED, workers=workers), workers,
                              LONG)
 
-    def test_gradients_that_are_copied_by_a_thread(self):
-        self.assert_done(self.python("delayed_worker.py", "Recursion", "Loops", STRETTO_STAGE=1),
-                         seconds=LONG)
+    def test_without_servers(self):
+        self.assert_done(self.python("delayed_worker.py", *UNSTAGED, servers=0), seconds=LONG)
+        # With three, sums among workers have an order, and trees have branches.
+        self.assert_done(self.python("delayed_worker.py", "Recursion", "Auto", workers=3,
+                                     servers=0), 3, LONG)
 
     def test_a_worker_is_killed(self):
         job = self.python("delayed_worker.py", "endless")
@@ -53,17 +59,41 @@ class Delayed(jobs.PythonTest):
         self.assertNotEqual(job.end(SOON), 0, job.output())
 
 
-class Misuse(unittest.TestCase):
+class Alone(unittest.TestCase):
+    """A process of its own is a job of one worker."""
 
     def setUp(self):
         st.init()
         self.addCleanup(st.shutdown)
+        torch.manual_seed(3)
         self.model = nn.Sequential(nn.Linear(2, 3), nn.Linear(3, 2))
 
-    def wrap(self, kind=torch.optim.SGD, **options):
-        return st.DistributedOptimizer(kind(self.model.parameters(), lr=0.1),
-                                       self.model.named_parameters(),
-                                       **{"mode": "delayed"} | options)
+    def wrap(self, kind=torch.optim.SGD, settings=None, **options):
+        return st.DistributedOptimizer(
+            kind(self.model.parameters(), **{"lr": 0.1} | (settings or {})),
+            self.model.named_parameters(), **{"mode": "delayed"} | options)
+
+    def backward(self, optimizer):
+        optimizer.zero_grad()
+        self.model(torch.ones(4, 2)).pow(2).sum().backward()
+
+    def train(self, optimizer, steps=3):
+        for _ in range(steps):
+            self.backward(optimizer)
+            optimizer.step()
+
+    def weights(self):
+        return [parameter.detach().clone() for parameter in self.model.parameters()]
+
+    def committed(self, optimizer):
+        with optimizer.committed():
+            return self.weights()
+
+    def assert_same(self, found, expected, same=True):
+        self.assertEqual(all(map(torch.equal, found, expected)), same)
+
+
+class Misuse(Alone):
 
     def test_options(self):
         for words, options in (
@@ -91,8 +121,84 @@ class Misuse(unittest.TestCase):
         with optimizer.skip_synchronize():
             with self.assertRaisesRegex(RuntimeError, "synchronize.. was not called since"):
                 optimizer.step()
-        optimizer.finish()  # Nothing is on its way.
+        optimizer.finish()  # Nothing is pending.
         self.assertEqual(len(optimizer.stale()), 4)
+
+    def test_finish_between_synchronize_and_step(self):
+        """It would apply means in the wrong order."""
+        optimizer = self.wrap(stale=2)
+        self.train(optimizer)
+        self.backward(optimizer)
+        optimizer.synchronize()
+        before = self.weights()
+        for call in (optimizer.finish, lambda: optimizer.load_state_dict(optimizer.state_dict())):
+            with self.assertRaisesRegex(RuntimeError, r"between synchronize\(\) and step\(\)"):
+                call()
+        self.assert_same(self.weights(), before)
+        optimizer.step()
+        optimizer.finish()
+
+    def test_writes_to_shadows(self):
+        optimizer = self.wrap(stale="all")
+        self.train(optimizer)
+        self.model.load_state_dict(copy.deepcopy(self.model.state_dict()))
+        for call in (optimizer.finish, lambda: self.committed(optimizer),
+                     lambda: copy.deepcopy(optimizer), lambda: pickle.dumps(optimizer)):
+            with self.assertRaisesRegex(RuntimeError, r"changed between two steps.*finish\(\)"):
+                call()
+        other = self.wrap(stale="all")
+        self.train(other)
+        with self.assertRaisesRegex(RuntimeError, r"changed within committed\(\)"):
+            with other.committed():
+                nn.init.zeros_(self.model[0].weight)
+        with self.assertRaises(ZeroDivisionError):  # Which is what the program is to hear of.
+            with other.committed():
+                nn.init.zeros_(self.model[0].weight)
+                _ = 1 / 0
+
+    def test_a_parameter_that_comes_later(self):
+        optimizer = self.wrap(stale="all")
+        self.train(optimizer)
+        optimizer.add_param_group({"params": [nn.Parameter(torch.ones(2))]})
+        with self.assertRaisesRegex(ValueError, "is trained now, and was not when"):
+            self.train(optimizer, 1)
+
+
+class Stumbling(torch.optim.SGD):
+    """Raises once, after it has stepped."""
+
+    fails_at = None  # So many steps from now.
+
+    def step(self, closure=None):
+        """As SGD's."""
+        super().step(closure)
+        if self.fails_at is not None:
+            self.fails_at -= 1
+            if self.fails_at == 0:
+                self.fails_at = None
+                raise ArithmeticError("as asked for")
+
+
+class Counting(torch.optim.SGD):
+    """Keeps in its groups how many steps it has made, and changes their rate itself."""
+
+    def __init__(self, parameters, lr):
+        super().__init__(parameters, lr)
+        for group in self.param_groups:
+            group.update(steps=0, clock=torch.zeros(2), history=[])
+
+    def step(self, closure=None):
+        """As SGD's."""
+        super().step(closure)
+        for group in self.param_groups:
+            group["steps"] += 1
+            group["clock"].add_(1)
+            group["history"].append(group["steps"])
+            group["momentum"] = group["steps"] / 100
+            group["seen"] = True
+
+
+class OneWorker(Alone):
 
     def test_a_process_of_its_own(self):
         """It is a job of one worker: each mean comes a step later all the same."""
@@ -104,6 +210,130 @@ class Misuse(unittest.TestCase):
             optimizer.step()
             self.assertEqual(torch.equal(before, self.model[0].bias), step == 0)
         optimizer.finish()
+
+    def test_copies(self):
+        """They have committed weights, together with the model too, and change nothing."""
+        def by_torch(what):
+            file = io.BytesIO()
+            torch.save(what, file)
+            file.seek(0)
+            return torch.load(file)
+
+        for stale in ("all", 2):
+            optimizer = self.wrap(settings={"momentum": 0.9}, stale=stale)
+            self.train(optimizer)
+            shadows, expected = self.weights(), self.committed(optimizer)
+            self.assert_same(shadows, expected, False)
+            for copied in (copy.deepcopy, lambda what: pickle.loads(pickle.dumps(what)), by_torch):
+                model, other = copied((self.model, optimizer))
+                again, same = copied((optimizer, self.model))
+                with optimizer.committed():
+                    third = copied(optimizer)
+                for one, its in ((other, model), (again, same), (third, None)):
+                    parameters = one.param_groups[0]["params"]
+                    self.assertIs(type(one), torch.optim.SGD)
+                    self.assert_same(parameters, expected)
+                    if its is not None:
+                        self.assertTrue(all(mine is own for mine, own
+                                            in zip(parameters, its.parameters())))
+                    for mine, own in zip(parameters, self.model.parameters()):
+                        self.assertTrue(torch.equal(one.state[mine]["momentum_buffer"],
+                                                    optimizer.state[own]["momentum_buffer"]))
+                self.assert_same(self.weights(), shadows)
+                self.assert_same(self.committed(optimizer), expected)
+            self.assertIs(copy.copy(optimizer).param_groups, optimizer.param_groups)
+            before = copy.deepcopy(expected)
+            optimizer.finish()  # The mean is still there to be applied.
+            self.assert_same(self.weights(), before, False)
+
+    def test_a_shadow_step_that_fails(self):
+        """It leaves committed weights, and training may go on."""
+        start = copy.deepcopy(self.model.state_dict())
+        optimizer = self.wrap(Stumbling, settings={"momentum": 0.9}, stale=2)
+        self.train(optimizer)
+        self.train(optimizer, 1)
+        expected, state = self.committed(optimizer), copy.deepcopy(optimizer.state_dict())
+        self.model.load_state_dict(start)
+
+        optimizer = self.wrap(Stumbling, settings={"momentum": 0.9}, stale=2)
+        self.train(optimizer)
+        self.backward(optimizer)
+        optimizer.fails_at = 2
+        with self.assertRaises(ArithmeticError):
+            optimizer.step()
+        self.assert_same(self.weights(), expected)
+        self.assertEqual(str(optimizer.state_dict()), str(state))
+        self.assertIsNone(self.model[0].weight.grad)
+        optimizer.finish()
+        self.assert_same(self.weights(), expected, False)
+        self.train(optimizer)
+
+    def weights_of_constant_gradients(self, kind, settings, steps, **options):
+        """After each step: of a layer whose gradient does not depend on its weights."""
+        torch.manual_seed(1)
+        self.model = nn.Embedding(10, 4, sparse=kind is torch.optim.SparseAdam)
+        optimizer = self.wrap(kind, settings=settings, **options)
+        found = []
+        for _ in range(steps):
+            optimizer.zero_grad()
+            self.model(torch.tensor([1, 5])).sum().backward()
+            optimizer.step()
+            found += self.weights()
+        optimizer.finish()
+        return found + self.weights()
+
+    def test_estimates_of_gradients_that_do_not_change(self):
+        """They are right from the second step on, also for optimizers that write to gradients and
+        for sparse ones."""
+        for kind, settings in ((torch.optim.SparseAdam, {}), (torch.optim.Adagrad, {}), (
+                torch.optim.SGD, {"momentum": 0.9, "nesterov": True, "foreach": True})):
+            expected = self.weights_of_constant_gradients(kind, settings, 6, mode="sync")
+            for approximate in delayed.APPROXIMATIONS:
+                with self.subTest(f"{kind} {settings} {approximate}"):
+                    found = self.weights_of_constant_gradients(
+                        kind, settings, 6, approximate=approximate, stale="all")
+                    self.assert_same(found[6:], expected[6:])
+                    if approximate != "none":
+                        self.assert_same(found[1:6], expected[1:6])
+
+    def test_what_an_optimizer_writes_to_its_groups(self):
+        """It stays, also where a schedule has changed rates; what shadow steps write does not."""
+        for stale in ("all", 2, 0):
+            for is_scheduled in (True, False):
+                with self.subTest(f"{stale} {is_scheduled}"):
+                    optimizer = self.wrap(Counting, stale=stale)
+                    [group] = optimizer.param_groups
+                    clock = group["clock"]
+                    for step in range(4):
+                        self.train(optimizer, 1)
+                        if is_scheduled:
+                            group["lr"] = 0.01 / (step + 2)
+                    optimizer.finish()
+                    steps = 4 if stale == 0 else 5  # finish() makes one.
+                    self.assertEqual(group["steps"], steps)
+                    self.assertEqual(clock.tolist(), [steps] * 2)
+                    self.assertIs(group["clock"], clock)
+                    self.assertEqual(group["history"], list(range(1, steps + 1)))
+                    self.assertEqual((group["momentum"], group["seen"]), (steps / 100, True))
+                    self.assertEqual(group["lr"], 0.002 if is_scheduled else 0.1)
+
+    def test_a_profile_waits_for_the_device(self):
+        """Before each look at the clock: a GPU is told in advance what to do."""
+        seen = []
+        with mock.patch.object(late, "wait_for_device", seen.append):
+            optimizer = self.wrap(stale="auto")
+            exchanged = optimizer._stretto_exchange
+            exchanged._clock = lambda: seen.append("clock") or len(seen)
+            self.train(optimizer, delayed.PROFILED)
+            # Of a step: four gradients, and the ends of backward and of the exchange, and between.
+            self.assertEqual(seen, [torch.device("cpu"), "clock"] * 7 * delayed.PROFILED)
+            self.train(optimizer, 2)  # It is decided, and nothing is noted any more.
+            self.assertEqual(len(seen), 2 * 7 * delayed.PROFILED)
+        with mock.patch.object(torch.cuda, "synchronize") as waits:
+            late.wait_for_device(torch.device("cpu"))
+            waits.assert_not_called()
+            late.wait_for_device(torch.device("cuda", 1))
+            waits.assert_called_once_with(torch.device("cuda", 1))
 
 
 if __name__ == "__main__":

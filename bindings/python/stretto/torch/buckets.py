@@ -33,7 +33,7 @@ class Bucket:
         self.bytes = 0
         self.mark = ""  # Of its name, where others of another size begin with the same slot.
         self.declared = {}
-        self.other_buffers = {}  # Of the step before, if that is still in flight.
+        self.other_buffers = {}  # Of the step before, if that is pending.
         self.buffers = {}  # By type: memory to travel in, for what cannot itself.
         self.ready = 0
         self.is_sent = False  # Or is held until all are known to do alike.

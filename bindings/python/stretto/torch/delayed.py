@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Optimizers in mode delayed: the means of the gradients of a stale prefix of the model, its first
-layers, come one step later, while the next step computes. A step
+layers, come one step later, while the next step computes. A mean is *pending* from the step that
+sends its gradients to the next, which applies it. A step
 
   - computes gradients by shadow weights v in the prefix, by committed weights w elsewhere;
-  - sends them; means of the prefix that were sent a step before are here by now;
+  - sends them, and waits for the means of the others, and for those of the prefix that are pending;
   - commits: (w, o) = U(w, o, means), where U is the optimizer and o its state;
-  - casts shadows in the prefix: v = U(w, a copy of o, e), where e stands for the mean that is on
-    its way. The copy is thrown away.
+  - casts shadows in the prefix: v = U(w, a copy of o, e), where e is an estimate of the mean that
+    is pending now. The copy is thrown away.
 
 So each mean is applied once, to weights and a state that all workers have alike, and what e lacks
 never adds up. A reconstruction, after what SAPipe (Chen et al., NeurIPS 2022) has published, which
@@ -14,6 +15,9 @@ calls these stale gradients of first layers and shadow steps; gradients that are
 Pipe-SGD's (Li et al., NeurIPS 2018). All-reduce that is decoupled from the next step so, with "a
 simple approximation for the parameters", is known to us from the abstract of a thesis (Jin).
 """
+
+import copy
+import operator
 
 import torch
 
@@ -50,18 +54,31 @@ def _check(optimizer, stale, count):
         raise ValueError("mode 'delayed' is for optimizers that treat parameters one by one, and "
                          "LBFGS looks at all of them, several times a step; use mode 'sync'")
     if session.current().elastic:
-        raise ValueError("mode 'delayed' is for jobs of fixed size: what is on its way when a "
+        raise ValueError("mode 'delayed' is for jobs of fixed size: means that are pending when a "
                          "worker is lost or comes would be applied at some only; use mode 'sync', "
                          "or start as many workers as there are to be (--workers N)")
 
 
 def _estimate(approximate, mean, own, before, workers):
-    # Of the mean that is on its way: None where there is nothing to go by.
+    # Of the mean that is pending: None where there is nothing to go by. Memory of its own where
+    # another step needs what it is made of, for some optimizers write to gradients.
+    if approximate == "local":
+        return own
     if approximate == "previous":
-        return mean
-    if approximate == "local" or own is None or mean is None or before is None:
-        return own  # Of the first step there is nothing else.
+        return None if mean is None else mean.clone()
+    if own is None or mean is None or before is None:  # Of the first step there is nothing else.
+        return None if own is None else own.clone()
     return (mean.to_dense() if mean.is_sparse else mean) + (own - before) / workers
+
+
+class _Call:
+    """Calls a function when it is loaded from a pickle, and is what that returns."""
+
+    def __init__(self, function, *arguments):
+        self._called = (function, arguments)
+
+    def __reduce__(self):
+        return self._called
 
 
 class Delayed(synchronous.Synchronous):
@@ -74,11 +91,10 @@ class Delayed(synchronous.Synchronous):
             raise ValueError("mode 'delayed' takes no closure: the gradients of a step are not "
                              "applied in it; use mode 'sync'")
         synchronous.check_parameters(self, self._stretto_exchange)
-        if not self._stretto_synchronized:
-            if not self._stretto_should_synchronize:
-                raise RuntimeError("step() within skip_synchronize(), and synchronize() was not "
-                                   "called since the last step")
-            self._stretto_exchange.synchronize()
+        if not (self._stretto_should_synchronize or self._stretto_has_means()):
+            raise RuntimeError("step() within skip_synchronize(), and synchronize() was not called "
+                               "since the last step or backward()")
+        self.synchronize()
         self._stretto_synchronized = False
         self._stretto_step()
         self._stretto_decide()
@@ -86,14 +102,24 @@ class Delayed(synchronous.Synchronous):
 
     def synchronize(self):
         """Waits until every gradient is the mean that the next step() applies, for what is to be
-        done with them before, such as clipping. Again before that step it does nothing."""
-        if not self._stretto_synchronized:
+        done with them before, such as clipping: those of this step, and of stale parameters those
+        of the step before, None at first. Again before that step it does nothing, unless
+        there was a backward() since: then all gradients are exchanged as they are now."""
+        if not self._stretto_has_means():
             self._stretto_exchange.synchronize()
             self._stretto_synchronized = True
 
+    def _stretto_has_means(self):
+        return self._stretto_synchronized and not self._stretto_exchange.is_behind
+
     def finish(self):
-        """Applies the means that are on their way. When all workers have called it, all have the
-        same parameters. Training may go on: the next step is like the first."""
+        """Applies the means that are pending. When all workers have called it, all have the same
+        parameters. Training may go on: the next step is like the first. RuntimeError between
+        synchronize() and step(), and if somebody has written to shadows."""
+        if self._stretto_synchronized:
+            raise RuntimeError("finish() between synchronize() and step(): the means that "
+                               "synchronize() has brought would be applied after later ones, or "
+                               "never. Call step() before it")
         self._stretto_shadows.take_back()
         means = self._stretto_exchange.land()
         if not means:
@@ -102,15 +128,19 @@ class Delayed(synchronous.Synchronous):
         for parameter, mean in means.items():
             parameter.grad = mean
         try:
-            with shadows.narrowed(self._stretto_original, means, self._stretto_options):
+            original = self._stretto_original
+            pairs = shadows.narrowed(original, means, self._stretto_options)
+            with shadows.regrouped(original, pairs, keeping=True):
                 super(type(self), self).step()
         finally:
+            self._stretto_options = {}
             for parameter, gradient in gradients.items():
                 parameter.grad = gradient
 
     def committed(self):
         """`with optimizer.committed():` the parameters have their committed weights: the same at
-        all workers, but without the means that are on their way. No step within it."""
+        all workers, but without the means that are pending. No step within it. RuntimeError if
+        somebody has written to shadows, or within it to committed weights."""
         return self._stretto_shadows.committed()
 
     def stale(self):
@@ -121,32 +151,48 @@ class Delayed(synchronous.Synchronous):
                 if parameter in exchanged.stale]
 
     def load_state_dict(self, state_dict):
-        """As the optimizer's own, after the means that are on their way were applied."""
+        """As the optimizer's own, after pending means were applied."""
         self.finish()
         return super(type(self), self).load_state_dict(state_dict)
 
-    def _stretto_settle(self):
-        self.finish()
+    def __deepcopy__(self, memo):
+        # With committed weights, and without pending means. The model may have been copied before.
+        result = copy.deepcopy(self._stretto_original, memo)
+        for parameter, weights in self._stretto_shadows.committed_weights().items():
+            memo[id(parameter)].data.copy_(weights)
+        return result
+
+    def __copy__(self):
+        return copy.copy(self._stretto_original)
+
+    def __reduce_ex__(self, protocol):
+        # With committed weights too. The model may be in the same pickle, and is written as it is
+        # now: so who loads it writes committed weights over shadows, by functions that need no
+        # Stretto.
+        del protocol
+        written = [_Call(torch.Tensor.copy_, _Call(getattr, parameter, "data"), weights)
+                   for parameter, weights in self._stretto_shadows.committed_weights().items()]
+        return operator.itemgetter(0), ([_Call(copy.copy, self._stretto_original), written],)
 
     def _stretto_own_step(self, *arguments):
         # Commits, and casts shadows.
-        exchanged = self._stretto_exchange
+        exchanged, original = self._stretto_exchange, self._stretto_original
         self._stretto_shadows.take_back()
-        if exchanged.stale:
-            with self._stretto_as_sent():
-                super(type(self), self).step()
-            self._stretto_options = {index: dict(group)
-                                     for index, group in enumerate(self.param_groups)}
-            self._stretto_shadows.cast_by(self._stretto_estimates(), super(type(self), self).step)
-            exchanged.end_step()
-        else:
+        if not exchanged.stale:
             super(type(self), self).step()
-
-    def _stretto_as_sent(self):
-        # Each mean is applied by the options of the step that its gradient is of: a schedule may
-        # have changed them since.
-        return shadows.divided(self._stretto_original, self._stretto_exchange.stale,
-                               self._stretto_options)
+            return
+        try:
+            estimates = self._stretto_estimates()
+            # Each mean is applied by the options of the step that its gradient is of: a schedule
+            # may have changed them since.
+            pairs = shadows.divided(original, exchanged.stale, self._stretto_options)
+            with shadows.regrouped(original, pairs, keeping=True):
+                super(type(self), self).step()
+            self._stretto_options = {index: shadows.options_of(group)
+                                     for index, group in enumerate(self.param_groups)}
+            self._stretto_shadows.cast_by(estimates, super(type(self), self).step)
+        finally:
+            exchanged.end_step()
 
     def _stretto_estimates(self):
         if self._stretto_approximate == "none":

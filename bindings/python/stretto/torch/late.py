@@ -5,6 +5,9 @@ and those of all others at once. What is sent is the same as in mode sync.
 Gradients go as they come. Backward brings those of the last layers first, which are waited for
 first, and what is left of the step before has gone by then: so the order of coming is that of the
 deadlines, and needs no priorities.
+
+A mean is pending from the step that sends its gradients until synchronize() of the next, or land(),
+brings it.
 """
 
 import time
@@ -19,13 +22,19 @@ from stretto.torch import compression as compressions
 _DENSE, _SPARSE, _NONE, _FROZEN = range(4)  # What an optimizer is to see of a gradient.
 
 
-class _Flight(NamedTuple):
-    # A bucket's gradients of the step before, on their way.
+class _Pending(NamedTuple):
+    # A bucket's gradients of the step before, whose means have not been taken.
     ticket: Any
     source: Any  # What travels, and where the mean comes; None: to nobody.
     context: Any
     gradients: List[Any]  # By slot, of a step without anybody to exchange with.
     kinds: List[int]
+
+
+def wait_for_device(device):
+    """Returns when the device has done all that it was told to; a CPU has by then."""
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
 
 
 def _as(kind, gradient):
@@ -43,6 +52,8 @@ class LateExchange(gradients.GradientExchange):
 
     kept      for how many steps this worker's own stale gradients are kept: 0, 1 or 2
     profile   a windows.Profile that notes steps, in which nothing is stale; None: nothing is noted
+    clock     seconds, for the profile. It is read when the parameters' device has done what it was
+              told to: a GPU is told in advance, so that its work would be noted too early
     """
 
     def __init__(self, named_parameters, passes, compression, scope, way=None, kept=0,
@@ -50,10 +61,13 @@ class LateExchange(gradients.GradientExchange):
         super().__init__(named_parameters, passes, compression, scope, way=way)
         self._kept = kept
         self._clock = clock
+        self._devices = {slot.parameter.device for slot in self._slots}
         self._stale = frozenset()
-        self._flights = {}
+        self._pending = {}
         self._own = {}  # This step's gradients of this worker, by stale parameter,
         self._own_before = {}  # and those of the step before.
+        self.is_behind = False
+        """True if backward has brought a gradient since synchronize()."""
         self.profile = profile
         self.enabled = profile is None
 
@@ -83,27 +97,34 @@ class LateExchange(gradients.GradientExchange):
                 self._buckets.append(bucket)
 
     def _on_gradient(self, slot):
+        self.is_behind = True
         if self.profile is not None:
-            self.profile.gradient(slot.parameter, self._clock())
+            self.profile.gradient(slot.parameter, self._now())
         super()._on_gradient(slot)
 
     def synchronize(self):
         """Sends what has not been sent, and waits until every gradient is a mean over all workers:
         that of this step, or if it is stale of the step before, of which there may be none. Raises
         what went wrong."""
+        self.is_behind = False
         if self.profile is None:
             super().synchronize()
             return
-        self.profile.computed(self._clock())
+        self.profile.computed(self._now())
         self.agree()
         if not self._session.alone:  # That all are here, so that nobody is waited for by the clock.
             here = torch.zeros(1)
             name = f"Window.{self._scope.kind}{self._scope.number}"
             exchange.begin(here, here, name, False, 0).wait()
-        began = self._clock()
+        began = self._now()
         super().synchronize()
-        now = self._clock()
+        now = self._now()
         self.profile.exchanged(now - began, now)
+
+    def _now(self):
+        for device in self._devices:
+            wait_for_device(device)
+        return self._clock()
 
     def own(self):
         """This worker's gradients of this step and of the step before, as far as they are kept:
@@ -112,20 +133,20 @@ class LateExchange(gradients.GradientExchange):
                 for parameter, gradient in self._own.items()}
 
     def end_step(self):
-        """Nothing of this step is needed any more but what travels."""
+        """Nothing of this step is needed any more but what is pending."""
         self._own_before = self._own if self._kept == 2 else {}
         self._own = {}
         for parameter in self._stale:
-            parameter.grad = None  # Its memory may travel: nobody may clear it.
+            parameter.grad = None  # The network may read it: nobody may clear it.
 
     def land(self):
-        """Waits for what is on its way: {parameter: mean or None}. The parameters' own gradients
-        stay what they are."""
-        flights, self._flights = self._flights, {}
+        """Waits for the means that are pending: {parameter: mean or None}. The parameters' own
+        gradients stay what they are."""
+        pending, self._pending = self._pending, {}
         self._own_before = {}
         means = {}
-        for bucket, flight in flights.items():
-            means.update(self._landed(bucket, flight))
+        for bucket, sent in pending.items():
+            means.update(self._landed(bucket, sent))
         return means
 
     def _synchronize(self):
@@ -133,6 +154,10 @@ class LateExchange(gradients.GradientExchange):
         if self._session.alone:
             for bucket in self._buckets:
                 if self._is_late(bucket):
+                    for slot in bucket.slots:  # What others would have agreed on.
+                        if slot.parameter.grad is not None:
+                            slot.is_sparse = slot.parameter.grad.is_sparse
+                        slot.is_unused = slot.is_sparse is None
                     self._pass(bucket, done.Done(), None)
 
     def _is_late(self, bucket):
@@ -145,7 +170,7 @@ class LateExchange(gradients.GradientExchange):
         return gradient
 
     def _buffer(self, bucket, small):
-        # The one of the step before may still be in flight.
+        # That of the step before may hold what is pending.
         if self._is_late(bucket):
             bucket.buffers, bucket.other_buffers = bucket.other_buffers, bucket.buffers
         return super()._buffer(bucket, small)
@@ -159,17 +184,17 @@ class LateExchange(gradients.GradientExchange):
         self._pass(bucket, *self._taken(bucket))
 
     def _pass(self, bucket, ticket, source):
-        # The bucket's gradients are on their way, and those of the step before are to be here.
-        before = self._flights.pop(bucket, None)
+        # The bucket's gradients are pending now, and means of those that were are wanted.
+        before = self._pending.pop(bucket, None)
         kinds = [self._kind(slot) for slot in bucket.slots]
         own = [slot.parameter.grad for slot in bucket.slots] if source is None else []
         if self._kept:
-            self._own.update((slot.parameter, gradient) for slot, gradient
+            self._own.update((slot.parameter, gradient.clone()) for slot, gradient
                              in zip(bucket.slots, own) if gradient is not None)
         for slot, kind in zip(bucket.slots, kinds):
             if kind in (_NONE, _FROZEN):
                 self._own.pop(slot.parameter, None)
-        self._flights[bucket] = _Flight(ticket, source, bucket.context, own, kinds)
+        self._pending[bucket] = _Pending(ticket, source, bucket.context, own, kinds)
         means = {} if before is None else self._landed(bucket, before)
         for slot in bucket.slots:
             slot.parameter.grad = means.get(slot.parameter)
@@ -181,18 +206,18 @@ class LateExchange(gradients.GradientExchange):
             return _NONE
         return _SPARSE if slot.is_sparse else _DENSE
 
-    def _landed(self, bucket, flight):
-        flight.ticket.wait()
-        if flight.source is None:
+    def _landed(self, bucket, sent):
+        sent.ticket.wait()
+        if sent.source is None:
             return {slot.parameter: gradient
-                    for slot, gradient in zip(bucket.slots, flight.gradients)}
-        flat = flight.source
+                    for slot, gradient in zip(bucket.slots, sent.gradients)}
+        flat = sent.source
         if self._staging is not None:
             flat = self._staging.bring(flat)
-        flat = self._compression.decompress(flat, flight.context).reshape(-1)
+        flat = self._compression.decompress(flat, sent.context).reshape(-1)
         sizes = [slot.parameter.numel() for slot in bucket.slots]
         means = {}
-        for slot, kind, part in zip(bucket.slots, flight.kinds, flat.split(sizes)):
+        for slot, kind, part in zip(bucket.slots, sent.kinds, flat.split(sizes)):
             mean = part.view(slot.parameter.shape)
             if kind == _FROZEN:
                 self._leave_alone(slot, mean)

@@ -143,8 +143,8 @@ def DistributedOptimizer(  # pylint: disable=invalid-name
                               parameters and the optimizer's state of the others
     exchange                  modes sync and delayed: a way, as in docs/COLLECTIVES.md; None:
                               "servers" if any
-    approximate, stale        mode delayed: what stands for a mean that is on its way, and which
-                              are late; docs/PYTORCH.md
+    approximate, stale        mode delayed: the estimate of a mean that is pending, and which
+                              layers are late; docs/PYTORCH.md
     """
     return _wrapped(
         optimizer, named_parameters, compressions.from_params(compression_params, compression),

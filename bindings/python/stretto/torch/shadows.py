@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shadow weights: what a step that is to come will probably make of some parameters, computed by a
-copy of the optimizer's state that is thrown away. The committed weights are kept meanwhile.
+"""Shadow weights: what the next step will probably make of some parameters, computed by a copy of
+the optimizer's state that is thrown away. The committed weights are kept meanwhile.
 
 As in SAPipe (Chen et al., NeurIPS 2022), whose published scheme this is made after.
 """
@@ -10,10 +10,13 @@ import copy
 
 import torch
 
+_MISSING = object()
+
 
 class Shadows:
-    """Of some parameters that one optimizer steps. `step` is the optimizer's own, to be called
-    with its groups as they are to be used. Thread: one at a time."""
+    """Of some parameters that one optimizer steps. Writes by others to a parameter that is a shadow
+    are seen by PyTorch's count of writes, which leaves out those through `.data`. Thread: one at a
+    time."""
 
     def __init__(self, optimizer):
         self._optimizer = optimizer  # The one inside: it has groups and state.
@@ -21,30 +24,19 @@ class Shadows:
         self._cast = {}  # The versions of those that are shadows now.
         self._swapped = False
 
-    @property
-    def cast(self):
-        """True while some parameter has other values than the committed ones."""
-        return bool(self._cast)
-
     def take_back(self):
         """The parameters have their committed weights again. RuntimeError if somebody else has
         written to them, for that would be lost."""
         if self._swapped:
             raise RuntimeError("this is within committed(): steps are made outside of it")
-        for parameter, version in self._cast.items():
-            if parameter._version != version:
-                raise RuntimeError(
-                    f"a parameter of shape {list(parameter.shape)} was changed between two steps, "
-                    "and in mode 'delayed' it holds weights then that are thrown away. Call "
-                    "optimizer.finish() before you change or load parameters")
-        with torch.no_grad():
-            for parameter in self._cast:
-                parameter.copy_(self._kept[parameter])
+        self._check_unwritten("between two steps")
+        self._restore(self._cast)
         self._cast = {}
 
     def cast_by(self, estimates, step):
         """Steps these parameters by estimates of their gradients, {parameter: gradient}, and lets
-        the optimizer forget that. They have committed weights now."""
+        the optimizer forget that: its state and its groups stay what they are. The parameters have
+        committed weights now; if `step`, the optimizer's own, raises, they still have."""
         if not estimates:
             return
         with torch.no_grad():
@@ -55,13 +47,15 @@ class Shadows:
         state = self._optimizer.state
         before = {parameter: state.get(parameter) for parameter in estimates}
         gradients = {parameter: parameter.grad for parameter in estimates}
+        stepped = False
         try:
             for parameter, gradient in estimates.items():
                 if before[parameter] is not None:
                     state[parameter] = _copied(before[parameter])
                 parameter.grad = gradient
-            with narrowed(self._optimizer, estimates):
+            with regrouped(self._optimizer, narrowed(self._optimizer, estimates)):
                 step()
+            stepped = True
         finally:
             for parameter, own in before.items():
                 parameter.grad = gradients[parameter]
@@ -69,34 +63,64 @@ class Shadows:
                     state.pop(parameter, None)
                 else:
                     state[parameter] = own
+            if not stepped:
+                self._restore(estimates)
         self._cast = {parameter: parameter._version for parameter in estimates}
 
-    def drop(self, parameters):
-        """These are shadows no more, and no memory is kept for them."""
-        for parameter in parameters:
-            self._kept.pop(parameter, None)
-            self._cast.pop(parameter, None)
+    def committed_weights(self):
+        """Those of the parameters that are shadows now: {parameter: memory that the next step
+        writes to}. RuntimeError as of committed()."""
+        self._check_unwritten("within committed()" if self._swapped else "between two steps")
+        return {} if self._swapped else {parameter: self._kept[parameter]
+                                         for parameter in self._cast}
 
     @contextlib.contextmanager
     def committed(self):
-        """Within it the parameters have their committed weights."""
+        """Within it the parameters have their committed weights. RuntimeError if somebody else has
+        written to them before, or writes to them within it."""
         if self._swapped:
             yield
             return
+        self._check_unwritten("between two steps")
         self._swap()
         self._swapped = True
+        ended = False
         try:
             yield
+            ended = True
         finally:
             self._swapped = False
+            written = self._written()
             self._swap()
+            if ended:
+                self._check(written, "within committed()")
+
+    def _written(self):
+        return [parameter for parameter, version in self._cast.items()
+                if parameter._version != version]
+
+    def _check_unwritten(self, when):
+        self._check(self._written(), when)
+
+    @staticmethod
+    def _check(written, when):
+        if written:
+            raise RuntimeError(
+                f"a parameter of shape {list(written[0].shape)} was changed {when}, and in mode "
+                "'delayed' it holds weights then that are thrown away, or are to be the same at "
+                "all workers. Call optimizer.finish() before you change or load parameters")
+
+    def _restore(self, parameters):
+        with torch.no_grad():
+            for parameter in parameters:
+                parameter.copy_(self._kept[parameter])
 
     def _swap(self):
         with torch.no_grad():
             for parameter in self._cast:
-                shadow = parameter.clone()
+                other = parameter.clone()
                 parameter.copy_(self._kept[parameter])
-                self._kept[parameter].copy_(shadow)
+                self._kept[parameter].copy_(other)
                 self._cast[parameter] = parameter._version
 
 
@@ -107,46 +131,88 @@ def _copied(state):
             for key, value in state.items()}
 
 
-@contextlib.contextmanager
+def options_of(group):
+    """A copy of a group's options: a step that writes to one changes the other in nothing."""
+    return {key: _option(value) for key, value in group.items() if key != "params"}
+
+
+def _option(value):
+    if isinstance(value, torch.Tensor):
+        return value.detach().clone()
+    return copy.copy(value) if isinstance(value, (list, dict, set)) else value
+
+
 def narrowed(optimizer, parameters, options=None):
-    """Within it the optimizer has only these parameters in its groups; of a group that is named in
-    `options`, {index: options}, with these in the place of its own."""
-    groups = optimizer.param_groups
-    some = []
-    for index, group in enumerate(groups):
+    """The optimizer's groups with only these parameters, as pairs (a group of its own, the copy);
+    of a group that is named in `options`, {index: options}, with these in the place of its own."""
+    pairs = []
+    for index, group in enumerate(optimizer.param_groups):
         mine = [parameter for parameter in group["params"] if parameter in parameters]
         if mine:
             own = group if options is None else options.get(index, group)
-            some.append(dict(own, params=mine))
-    optimizer.param_groups = some
-    try:
-        yield
-    finally:
-        optimizer.param_groups = groups
+            pairs.append((group, dict(options_of(own), params=mine)))
+    return pairs
+
+
+def divided(optimizer, parameters, options):
+    """The optimizer's groups, as pairs (a group of its own, one to step by): these parameters in
+    groups with the `options`, {index of a group: options}, and all others in their own. Where those
+    do not differ, the groups are what they are."""
+    groups = optimizer.param_groups
+    if all(_alike(group, options.get(index, group)) for index, group in enumerate(groups)):
+        return [(group, group) for group in groups]
+    pairs = []
+    for index, group in enumerate(groups):
+        mine, others = [], []
+        for parameter in group["params"]:
+            (mine if parameter in parameters else others).append(parameter)
+        if others or not mine:  # First: what its step writes to the group goes before.
+            pairs.append((group, dict(group, params=others)))
+        if mine:
+            pairs.append((group, dict(options_of(options.get(index, group)), params=mine)))
+    return pairs
 
 
 @contextlib.contextmanager
-def divided(optimizer, parameters, options):
-    """Within it these parameters are in groups with the `options`, {index of a group: options},
-    and all others in their own; where those do not differ, the groups are what they were."""
+def regrouped(optimizer, pairs, keeping=False):
+    """Within it the optimizer has the second of each of these pairs for its groups. If `keeping`,
+    what it writes to their options stays in the first, a group of its own, where that has not been
+    changed otherwise: by a schedule since those options were copied, or by a pair before."""
     groups = optimizer.param_groups
-    if all(_alike(group, options.get(index, group)) for index, group in enumerate(groups)):
-        yield
-        return
-    some = []
-    for index, group in enumerate(groups):
-        for is_one, own in ((True, options.get(index, group)), (False, group)):
-            mine = [parameter for parameter in group["params"]
-                    if (parameter in parameters) == is_one]
-            if mine:
-                some.append(dict(own, params=mine))
-    optimizer.param_groups = some
+    starts = [options_of(used) for _, used in pairs] if keeping else []
+    optimizer.param_groups = [used for _, used in pairs]
     try:
         yield
     finally:
         optimizer.param_groups = groups
+    for (group, used), start in zip(pairs, starts):
+        if used is not group:
+            _keep(group, used, start)
+
+
+def _keep(group, used, start):
+    for key, value in used.items():
+        if key == "params" or _same(start.get(key, _MISSING), value):
+            continue
+        own = group.get(key, _MISSING)
+        if _same(own, start.get(key, _MISSING)):
+            if isinstance(own, torch.Tensor) and own.shape == getattr(value, "shape", None):
+                own.copy_(value)  # A program may hold it.
+            else:
+                group[key] = value
 
 
 def _alike(one, other):
-    return all(key == "params" or one.get(key) is value or one.get(key) == value
+    return all(key == "params" or _same(one.get(key, _MISSING), value)
                for key, value in other.items())
+
+
+def _same(one, other):
+    if one is other:
+        return True
+    if isinstance(one, torch.Tensor) and isinstance(other, torch.Tensor):
+        return one.shape == other.shape and torch.equal(one, other)
+    try:
+        return bool(one == other)
+    except (RuntimeError, ValueError):  # Of arrays and the like: taken to have changed.
+        return False
