@@ -180,9 +180,11 @@ Prediction predict_servers(const std::vector<std::uint32_t>& workers,
   machines.insert(machines.end(), shards.begin(), shards.end());
   std::vector<RootClass> classes;
   for (std::size_t shard = 0; shard < shards.size(); ++shard) {
-    const Strategy one =
-        *one_server(first_places(workers.size()), static_cast<Place>(workers.size() + shard));
-    classes.push_back(one.classes().front());
+    const auto root = static_cast<Place>(workers.size() + shard);
+    Places parents(machines.size(), kNobody);
+    std::fill_n(parents.begin(), workers.size(), root);
+    parents[root] = root;
+    classes.push_back({.tree = *Tree::of(std::move(parents), {root}), .weight = 1});
   }
   const std::vector<double> rates = settled({}, machines_in(machines));
   const CostModel model = *CostModel::of(network_of(machines, rates));

@@ -110,6 +110,16 @@ TEST(Chooser, RefusesPlansThatCannotBe) {
   EXPECT_THAT(why({Primitive::kServers, {}}), HasSubstr("no strategy among workers"));
 }
 
+/// Servers on machines of their own: each worker carries n, each of them P n / S.
+TEST(Chooser, ServersAreReckonedToo) {
+  const double apart = predict_servers({0, 1, 2, 3}, {4, 5, 6, 7}, kLarge, kPart).link_seconds;
+  EXPECT_NEAR(apart, kLarge / 125e6, 1e-6);
+  const double one = predict_servers({0, 1, 2, 3}, {4}, kLarge, kPart).link_seconds;
+  EXPECT_NEAR(one, 4 * apart, 1e-6);
+  const double beside = predict_servers({0, 1, 2, 3}, {0, 1, 2, 3}, kLarge, kPart).link_seconds;
+  EXPECT_NEAR(beside, 1.5 * apart, 1e-6);
+}
+
 TEST(Chooser, IsReadAsWords) {
   EXPECT_EQ(StrategyPlan{}.describe(), "direct");
   EXPECT_EQ((StrategyPlan{Primitive::kDirect, {4, 1}}).describe(), "direct, weights 4 1");
