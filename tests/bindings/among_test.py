@@ -61,7 +61,7 @@ class Refused(unittest.TestCase):
 
     def test_before_anything_travels(self):
         for words, options in (
-                ("'star', wanted one of servers, direct, ring, halving, tree, hierarchical",
+                ("'star', wanted one of servers, direct, ring, halving, tree, hierarchical, auto",
                  {"exchange": "star"}),
                 ("is '', wanted one of", {"exchange": ""}),
                 ("'ring' is for modes 'sync' and 'delayed'; mode 'eager' has its values",

@@ -69,7 +69,7 @@ codec
   --bytes N,...       of the tensor (64M)
 
 push_pull
-  --exchange servers|direct|ring|halving|tree|hierarchical
+  --exchange servers|direct|ring|halving|tree|hierarchical|auto
                       by servers, or among workers by one of the other ways (servers)
 
 push_pull, push, pull
