@@ -8,7 +8,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <vector>
 
 #include "collective/reduction.h"
@@ -103,7 +102,7 @@ class GroupState {
   const collective::Reduction::Order order;
   const std::uint32_t most_part_bytes;
   std::map<CallId, std::shared_ptr<OpenCall>> open;
-  std::set<collective::Place> gone = {};  ///< Who makes no calls any more.
+  std::map<collective::Place, Status> gone = {};  ///< Who sends and receives no more, and why.
 
  private:
   static CallId without_number(CallId id) {

@@ -24,9 +24,8 @@ Status MemberCalls::refusal(const MemberTensor& known, const MemberCall& call) {
   if (Status status = check(call, members, known.members.self); !status.ok()) return status;
   if (call.call.kind != CallKind::kSend) return {};
   const Place other = call.call.root == known.members.self ? call.peer : call.call.root;
-  if (!known.group->gone.contains(other)) return {};
-  const std::string who = fmt::format("worker {}", known.members.ranks[other]);
-  return Status(Code::kPeerLost, fmt::format("{} has left the job", who)).with_peer(who);
+  const auto gone = known.group->gone.find(other);
+  return gone == known.group->gone.end() ? Status() : gone->second;
 }
 
 std::string MemberCalls::missing(const MemberTensor& known, const Operation& operation) {

@@ -125,9 +125,10 @@ void MemberExchange::on_fault(const Member& peer, const control::Fault& fault) {
     MemberTensor& known = found->second;
     doom(fault.tensor, known, told);
     // Who leaves still sends what it has; who has lost another one does not.
-    const bool waits =
-        known.group != nullptr && known.group->sends_with(known.members.place_of(peer.node));
-    if (of_another && waits) end_for_sends(fault.tensor, known, told.why);
+    if (known.group == nullptr || !of_another) return;
+    const Place place = known.members.place_of(peer.node);
+    known.group->gone.try_emplace(place, told.why);
+    if (known.group->sends_with(place)) end_for_sends(fault.tensor, known, told.why);
     return;
   }
   if (dooms_.size() < kMaxTensors) dooms_.try_emplace(fault.tensor, std::move(told));
@@ -162,7 +163,7 @@ void MemberExchange::on_leave(const Member& peer) {
   for (auto& [id, known] : members_) {
     const Place place = known.members.place_of(peer.node);
     if (place == collective::kNobody) continue;
-    if (known.group != nullptr) known.group->gone.insert(place);
+    if (known.group != nullptr) known.group->gone.try_emplace(place, why);
     if (!known.ready.contains(place)) doom(id, known, {.round = 1, .why = why});
     if (known.group != nullptr && known.group->sends_with(place)) end_for_sends(id, known, why);
   }

@@ -356,24 +356,33 @@ TEST(Group, WhoLeavesIsNamedByThoseWhoStillWait) {
   });
 }
 
-TEST(Group, WhoWaitsForAMemberThatLostAnotherIsTold) {
+/// Worker 0 waits for worker 2, which leaves, and worker 1 for worker 0: from the beginning, or
+/// not before that one has been told.
+void lose_the_last(bool late) {
   std::barrier begun(3);
+  std::barrier told(2);
   std::barrier ended(2);
-  Cluster({.workers = 3, .shards = 1, .operation_timeout = 20s})
-      .run([&begun, &ended](Worker& worker) {
-        Group group = Group::of(worker).or_exit();
-        Floats data(10);
-        const Rank from = worker.rank() == 0 ? 2 : 0;
-        Ticket ticket;
-        if (worker.rank() < 2) ticket = group.receive(bytes(data), from, 1);
-        expect_ok(group.barrier());  // By now the receives have begun.
-        begun.arrive_and_wait();
-        if (worker.rank() == 2) return;
-        EXPECT_THAT(ticket.wait().text(),
-                    AllOf(HasSubstr("PeerLost"), HasSubstr("worker 2 has left the job")));
-        ended.arrive_and_wait();
-      });
+  Cluster({.workers = 3, .shards = 1, .operation_timeout = 20s}).run([&](Worker& worker) {
+    Group group = Group::of(worker).or_exit();
+    const Rank self = worker.rank();
+    Floats data(10);
+    Ticket ticket;
+    const auto receive = [&] { ticket = group.receive(bytes(data), self == 0 ? 2 : 0, 1); };
+    if (self == 0 || (self == 1 && !late)) receive();
+    expect_ok(group.barrier());  // By now the receives have begun.
+    begun.arrive_and_wait();
+    if (self == 2) return;
+    if (self == 0) static_cast<void>(ticket.wait());
+    told.arrive_and_wait();
+    if (self == 1 && late) receive();
+    EXPECT_THAT(ticket.wait().text(),
+                AllOf(HasSubstr("PeerLost"), HasSubstr("worker 2 has left the job")));
+    ended.arrive_and_wait();
+  });
 }
+
+TEST(Group, WhoWaitsForAMemberThatLostAnotherIsTold) { lose_the_last(false); }
+TEST(Group, WhoCallsAMemberThatLostAnotherIsTold) { lose_the_last(true); }
 
 TEST(Group, AWorkerThatHasOneMaySitOut) {
   Cluster({.workers = 2, .shards = 1}).run([](Worker& worker) {
