@@ -279,9 +279,9 @@ Result<Message> from(const wire::TermPlan& plan) {
                                  plan.primitive(), plan.weights_size(), TermPlan::kMostWeights));
   }
   return Message(TermPlan{.tensor = plan.tensor(),
-                      .round = plan.round(),
-                      .primitive = static_cast<std::uint8_t>(plan.primitive()),
-                      .weights = {plan.weights().begin(), plan.weights().end()}});
+                          .round = plan.round(),
+                          .primitive = static_cast<std::uint8_t>(plan.primitive()),
+                          .weights = {plan.weights().begin(), plan.weights().end()}});
 }
 
 Result<Message> from(const wire::SitOut& said) {
