@@ -6,6 +6,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <utility>
 
@@ -96,7 +97,7 @@ std::vector<std::uint32_t> weights_for(const std::vector<double>& rates) {
   const double largest = *std::ranges::max_element(shares);
   std::vector<std::uint32_t> weights;
   for (const double share : shares) {
-    weights.push_back(static_cast<std::uint32_t>(share / largest * kWeightOfMost + 0.5));
+    weights.push_back(static_cast<std::uint32_t>(std::lround(share / largest * kWeightOfMost)));
   }
   return weights;
 }
