@@ -105,7 +105,7 @@ class FirstMember : public MemberPlansTest {
 
 TEST_F(FirstMember, ASlowLinkOwnsNothing) {
   finish(3);
-  for (const NodeId node : {10, 11, 13}) plans_.note(node, kRate);
+  for (const NodeId node : {10U, 11U, 13U}) plans_.note(node, kRate);
   plans_.note(12, kRate / 4);
   const control::TermPlan told = plans_.choose(tensor(), *known_);
   EXPECT_EQ(told.tensor, 1U);

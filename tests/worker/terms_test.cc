@@ -43,7 +43,7 @@ TEST(Terms, AreAwaitedUntilTheyAreDecided) {
 
 TEST(Terms, TakeThePlanOfTheNextOneOnly) {
   Terms terms = terms_of({});
-  for (const std::uint64_t round : {0, 3, 5, 16}) {
+  for (const std::uint64_t round : {0U, 3U, 5U, 16U}) {
     const Status status = decide(terms, round, {.primitive = Primitive::kRing});
     EXPECT_EQ(status.code(), Code::kMalformed);
     EXPECT_THAT(status.text(), HasSubstr("the next one is for round 4"));
