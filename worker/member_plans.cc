@@ -35,12 +35,12 @@ void MemberPlans::tick() {
   watch_.add(taken, busy, van_.clock().now());
   constexpr double kWorthTelling = 0.1;
   if (std::abs(watch_.rate() - told_) <= kWorthTelling * told_) return;
-  told_ = watch_.rate();
   const NodeId chooser = members_.nodes.front();
   const NodeId self = members_.nodes[members_.self];
+  const LinkId link = chooser == self ? 0 : peers_.link_to(chooser);
+  if (chooser != self && link == 0) return;  // Told when there is one.
+  told_ = watch_.rate();
   if (chooser == self) return note(self, told_);
-  const LinkId link = peers_.link_to(chooser);
-  if (link == 0) return;
   van_.send_control(link, control::Rate{.bytes_per_second = static_cast<std::uint64_t>(told_)});
 }
 

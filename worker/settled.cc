@@ -62,7 +62,7 @@ TensorSpec settled(TensorSpec spec, const Roster& roster, NodeId self,
   Exchange& exchange = spec.options.exchange;
   if (exchange != Exchange::kAuto) return spec;
   const bool can = goes_among_workers(spec).ok() && !roster.settings.elastic();
-  if (!can) {
+  if (!can && group.empty()) {  // A group is refused later, with what it wants.
     exchange = Exchange::kServers;
     return spec;
   }

@@ -63,6 +63,7 @@ TEST(Settled, WhatOnlyServersDoGoesThere) {
   Roster elastic = kFourApart;
   elastic.settings.min_workers = 2;
   EXPECT_EQ(exchange_of(elastic), Exchange::kServers);
+  EXPECT_EQ(exchange_of(elastic, {}, {0, 1, 2}), Exchange::kDirect) << "servers have no groups";
 }
 
 TEST(Settled, GroupsAndFixedBitsGoByOneStrategyForEver) {
