@@ -22,7 +22,10 @@ void MemberPlans::watch(const MemberPlaces& members) {
 }
 
 void MemberPlans::tick() {
-  if (elsewhere_.empty()) return;
+  constexpr Duration kBetweenLooks = std::chrono::milliseconds(1);  // Steps are many.
+  const Time now = van_.clock().now();
+  if (elsewhere_.empty() || now - looked_at_ < kBetweenLooks) return;
+  looked_at_ = now;
   const SendQueue& queue = van_.queue();
   std::uint64_t taken = 0;
   bool busy = false;
@@ -32,7 +35,7 @@ void MemberPlans::tick() {
     taken += queue.windows().sent(link) - queue.windows().in_flight(link);
     busy = busy || queue.waiting(link) > 0;
   }
-  watch_.add(taken, busy, van_.clock().now());
+  watch_.add(taken, busy, now);
   constexpr double kWorthTelling = 0.1;
   if (std::abs(watch_.rate() - told_) <= kWorthTelling * told_) return;
   const NodeId chooser = members_.nodes.front();

@@ -67,6 +67,7 @@ class MemberPlans {
   MemberPlaces members_;
   std::vector<NodeId> elsewhere_;  // On other machines.
   RateWatch watch_;
+  Time looked_at_ = {};
   double told_ = 0;
   std::map<NodeId, double> rates_;
 };
