@@ -11,6 +11,18 @@
 #include "worker/settled.h"
 
 namespace stretto {
+namespace {
+
+// From here come no more rounds of it than have been begun.
+control::Fault farewell_to(std::uint32_t id, const MemberTensor& known) {
+  return {.why = {Code::kPeerLost, fmt::format("worker {} has left the job",
+                                               known.members.ranks[known.members.self])},
+          .tensor = id,
+          .round = known.first_open()};
+}
+
+}  // namespace
+
 MemberExchange::MemberExchange(Van& van, Tensors& tensors, PeerLinks& peers, Outcomes outcomes)
     : van_(van),
       tensors_(tensors),
@@ -77,9 +89,12 @@ void MemberExchange::greet(NodeId node) {
     if (known.members.place_of(node) == collective::kNobody) continue;
     const TensorState& tensor = *tensors_.find(id);
     van_.send_control(peers_.link_to(node), control::Open{.tensor = id, .spec = tensor.spec});
-    if (tensor.failed.ok()) continue;
-    van_.send_control(peers_.link_to(node), control::Fault{.why = tensor.failed, .tensor = id});
+    if (tensor.failed.ok() && !leaving_) continue;
+    van_.send_control(peers_.link_to(node),
+                      tensor.failed.ok() ? farewell_to(id, known)
+                                         : control::Fault{.why = tensor.failed, .tensor = id});
   }
+  if (leaving_) van_.send_control(peers_.link_to(node), control::Leave{});
 }
 
 void MemberExchange::on_control(LinkId link, const Member& peer, const control::Message& message) {
@@ -148,10 +163,16 @@ void MemberExchange::on_plan(const Member& peer, const control::TermPlan& told) 
 
 // Who has a link says so over it, after its values.
 void MemberExchange::follow(const Roster& roster) {
-  if (std::exchange(followed_, roster.epoch) == roster.epoch) return;
+  const std::pair now(roster.epoch, peers_.lost());
+  if (std::exchange(followed_, now) == now) return;
   for (const Member& member : roster.members) {
     const bool left = member.role == Role::kWorker && member.left;
-    if (left && !left_.contains(member.node) && peers_.link_to(member.node) == 0) on_leave(member);
+    if (!left || left_.contains(member.node) || peers_.link_to(member.node) != 0) continue;
+    on_leave(member);
+    for (auto& [id, known] : members_) {  // What it still had to say has been lost with its link.
+      if (known.members.place_of(member.node) == collective::kNobody) continue;
+      doom(id, known, {.round = known.first_open(), .why = left_.at(member.node)});
+    }
   }
 }
 
@@ -180,11 +201,9 @@ void MemberExchange::end_for_sends(std::uint32_t id, MemberTensor& known, const 
 }
 
 void MemberExchange::leave() {
+  leaving_ = true;
   for (const auto& [id, known] : members_) {
-    if (!tensors_.find(id)->failed.ok()) continue;
-    const Status why{Code::kPeerLost, fmt::format("worker {} has left the job",
-                                                  known.members.ranks[known.members.self])};
-    tell(known, control::Fault{.why = why, .tensor = id, .round = known.first_open()});
+    if (tensors_.find(id)->failed.ok()) tell(known, farewell_to(id, known));
   }
   peers_.tell_all(control::Leave{});
 }

@@ -42,12 +42,13 @@ class MemberExchange final : public ExchangeWay {
   std::span<std::byte> landing(LinkId link, const wire::Header& header);
   /// A word of a worker to whom there is a link.
   void on_control(LinkId link, const Member& peer, const control::Message& message);
-  /// Who has left before there was a link to it is known by the roster alone.
+  /// Who has left before it knew that there was a link is known by the roster alone.
   void follow(const Roster& roster);
   /// Looks at the links, for tensors whose plan is chosen.
   void tick() { plans_.tick(); }
   MemberPlans& plans() { return plans_; }
-  /// This worker makes no rounds any more: the others hear which ones there will not be.
+  /// This worker makes no rounds any more: the others hear which ones there will not be, those too
+  /// whose links open later.
   void leave();
 
  private:
@@ -81,7 +82,9 @@ class MemberExchange final : public ExchangeWay {
   std::map<std::uint32_t, std::set<NodeId>> known_to_;       // Tensors that are not known here yet,
   std::map<std::uint32_t, MemberTensor::Doom> dooms_;        // and what is said of them.
   std::map<NodeId, Status> left_;
-  std::uint32_t followed_ = 0;  // The epoch of the roster that was looked at last.
+  bool leaving_ = false;
+  // The epoch of the roster that was looked at last, and how many links had ended.
+  std::pair<std::uint32_t, std::uint64_t> followed_;
 };
 
 }  // namespace stretto

@@ -161,6 +161,7 @@ const Member* PeerLinks::lose(LinkId link) {
   Peer* peer = at(link);
   if (peer == nullptr) return nullptr;
   links_.erase(link);
+  ++lost_;
   peer->link = 0;
   peer->open = false;
   settle(*peer);
@@ -185,9 +186,9 @@ bool PeerLinks::have_sent_all() const {
 }
 
 bool PeerLinks::have_heard_all() const {
-  return std::ranges::all_of(peers_, [this](const auto& each) {
-    return !each.second.open || van_.links().has_heard_all(each.second.link);
-  });
+  return unanswered_ == 0 && std::ranges::all_of(peers_, [this](const auto& each) {
+           return !each.second.open || van_.links().has_heard_all(each.second.link);
+         });
 }
 
 void PeerLinks::tell_all(const control::Message& message) {

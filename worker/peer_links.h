@@ -42,6 +42,8 @@ class PeerLinks {
   void note_leaving(LinkId link);
   /// The link has ended. The worker at its end, unless it was to leave or is not known.
   const Member* lose(LinkId link);
+  /// So many links of workers have ended.
+  std::uint64_t lost() const { return lost_; }
 
   /// The worker at the end of this link, or null.
   const Member* find(LinkId link) const;
@@ -49,7 +51,8 @@ class PeerLinks {
   LinkId link_to(NodeId node) const;
   /// Nothing waits to be sent to them: what leaves goes ahead of values without bytes.
   bool have_sent_all() const;
-  /// Those whose links are open have heard all that was said to them.
+  /// Who was called has answered, and those whose links are open have heard all that was said to
+  /// them.
   bool have_heard_all() const;
   /// Those whose links are open hear it.
   void tell_all(const control::Message& message);
@@ -85,6 +88,7 @@ class PeerLinks {
   bool calls_due_ = false;
   std::set<NodeId> wanted_;
   std::size_t unanswered_ = 0;
+  std::uint64_t lost_ = 0;
   Status failed_;  // A call that could not be begun.
 };
 
