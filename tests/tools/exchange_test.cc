@@ -25,8 +25,10 @@ TEST(ExchangeFlags, WhatCannotBeUsedIsNamed) {
   const std::vector<std::pair<std::vector<std::string>, std::string>> cases{
       {{"--exchange", "star"},
        "--exchange is 'star', exchange 'star' is not known; there are servers, direct, ring, "
-       "halving, tree, hierarchical"},
+       "halving, tree, hierarchical, auto"},
       {{"--lab_mbit", "0"}, "--lab_mbit is '0', wanted a whole number from 1 to 100000"},
+      {{"--lab_mbit", "1,2,3,4,5"},
+       "--lab_mbit: wanted at most a rate for each worker and server, 4 in all, found 5"},
       {{"--lab_mbit", "10", "--shards", "2"},
        "--lab_mbit gives each worker and server a host: wanted at most 64 of them, with one shard "
        "each, found 4 with 2"},
@@ -53,12 +55,34 @@ TEST(ExchangeFlags, WorkersAmongThemselvesHavePushPullAlone) {
 }
 
 TEST(ExchangeBound, ServersCarryAllWorkersAndWorkersTheirProportion) {
-  EXPECT_EQ(link_bound(Exchange::kServers, 4, 4), 1);
-  EXPECT_EQ(link_bound(Exchange::kServers, 4, 8), 1);
-  EXPECT_EQ(link_bound(Exchange::kServers, 4, 1), 0.25);
-  EXPECT_EQ(link_bound(Exchange::kRing, 2, 1), 1);
-  EXPECT_DOUBLE_EQ(link_bound(Exchange::kDirect, 4, 4), 1 / 1.5);
-  EXPECT_TRUE(std::isnan(link_bound(Exchange::kRing, 1, 1)));
+  const auto bound = [](Exchange exchange, std::size_t workers, std::size_t servers) {
+    return link_bound(exchange, std::vector<std::uint64_t>(workers, 10),
+                      std::vector<std::uint64_t>(servers, 10));
+  };
+  EXPECT_EQ(bound(Exchange::kServers, 4, 4), 10);
+  EXPECT_EQ(bound(Exchange::kServers, 4, 8), 10);
+  EXPECT_EQ(bound(Exchange::kServers, 4, 1), 2.5);
+  EXPECT_EQ(bound(Exchange::kRing, 2, 1), 10);
+  EXPECT_DOUBLE_EQ(bound(Exchange::kDirect, 4, 4), 10 / 1.5);
+  EXPECT_DOUBLE_EQ(bound(Exchange::kAuto, 4, 4), 10 / 1.5);
+  EXPECT_EQ(bound(Exchange::kAuto, 2, 1), 10);
+  EXPECT_TRUE(std::isnan(bound(Exchange::kRing, 1, 1)));
+}
+
+TEST(ExchangeBound, ASlowHostNeedCarryNoMoreThanItsOwn) {
+  const std::vector<std::uint64_t> workers{1000, 1000, 1000, 250};
+  const std::vector<std::uint64_t> servers{1000, 500};
+  EXPECT_DOUBLE_EQ(link_bound(Exchange::kRing, workers, servers), 250 / 1.5);
+  EXPECT_EQ(link_bound(Exchange::kAuto, workers, servers), 250);
+  EXPECT_EQ(link_bound(Exchange::kServers, workers, servers), 250);
+  EXPECT_EQ(link_bound(Exchange::kServers, std::span(workers).first(3), servers), 1000.0 / 3);
+  EXPECT_EQ(link_bound(Exchange::kAuto, std::vector<std::uint64_t>{900, 900, 600}, servers), 600);
+}
+
+TEST(ExchangeFlags, TheLastRateIsThatOfAllThatFollow) {
+  const Settings settings =
+      exchange_settings({"--lab_mbit", "10,20", "--workers", "3", "--servers", "1"}).or_exit();
+  EXPECT_EQ(rates_mbit(settings), (std::vector<std::uint64_t>{10, 20, 20, 20}));
 }
 
 TEST(ExchangeBound, EachWayHasItsLimit) {

@@ -257,15 +257,18 @@ TEST(Overlap, LiesBetweenSerialAndTheBound) {
 // ---- the lab and the clock
 
 TEST(LabPlan, InAStarEveryHostHasAShapedLinkOfItsOwn) {
-  const LabPlan plan = plan_star(400, 2, 77);
+  const LabPlan plan = plan_star({400, 200}, 77);
   EXPECT_THAT(plan.namespaces,
               ElementsAre("stretto-77-a", "stretto-77-s", "stretto-77-b0", "stretto-77-b1"));
   std::vector<std::string> shaped;
+  std::vector<std::string> rates;
   for (const Command& command : plan.commands) {
     if (command.front() == "tc") shaped.push_back(fmt::format("{} {}", command[2], command[6]));
+    if (command.front() == "tc") rates.push_back(command[10]);
   }
   EXPECT_THAT(shaped, ElementsAre("stretto-77-s port1", "stretto-77-b0 eth0", "stretto-77-s port2",
                                   "stretto-77-b1 eth0"));
+  EXPECT_THAT(rates, ElementsAre("400mbit", "400mbit", "200mbit", "200mbit"));
   EXPECT_EQ(plan.sender.network, "stretto-77-a");
   ASSERT_EQ(plan.receivers.size(), 2U);
   EXPECT_EQ(plan.receivers[1].address, "10.77.0.3");

@@ -62,7 +62,8 @@ Result<Rates> measure_in(const Netlab& lab, const Settings& settings, std::uint6
   // All tensors some times, over links that servers may have to share.
   constexpr double kRounds = 20;
   const double bits = 16.0 * static_cast<double>(bytes) * inflight_for(settings, bytes);
-  const double round_s = bits * settings.workers / (1e6 * static_cast<double>(settings.lab_mbit));
+  const auto slowest = static_cast<double>(std::ranges::min(settings.lab_mbit));
+  const double round_s = bits * settings.workers / (1e6 * slowest);
   const Result<std::vector<Report>> reports =
       run_in(lab, job, kClusterPatience + duration_of(10 * settings.seconds + kRounds * round_s));
   if (!reports.ok()) return reports.status();
@@ -91,7 +92,8 @@ Record record_of(const Settings& settings, const JobSettings& job, std::uint64_t
       .count("inflight", inflight_for(settings, bytes))
       .count("part_bytes", job.part_bytes)
       .text("transport", transport_of(settings))
-      .count("lab_mbit", settings.lab_mbit)
+      .count("lab_mbit", settings.lab_mbit.empty() ? 0 : settings.lab_mbit.front())
+      .count("lab_mbit_least", settings.lab_mbit.empty() ? 0 : std::ranges::min(settings.lab_mbit))
       .real("gb_per_s", gb_per_s)
       .real("parts_per_s", parts_per_s(settings, job, bytes, gb_per_s))
       .real("p50_us", p50_us.median)
@@ -130,7 +132,8 @@ Status measure_all(const Settings& settings, const JobSettings& job, Output& out
       "are checked; the limit is {}",
       name_of(settings.benchmark), name_of(settings.exchange), settings.workers, settings.servers,
       settings.shards, transport_of(settings),
-      lab == nullptr ? "" : fmt::format(" over links of {} Mbit/s", settings.lab_mbit),
+      lab == nullptr ? ""
+                     : fmt::format(" over links of {} Mbit/s", fmt::join(settings.lab_mbit, ", ")),
       job.part_bytes, limit_described(settings)));
   output.columns({"bytes", "inflight", "gb_per_s", "gb_per_s_limit", "ratio", "parts_per_s",
                   "p50_us", "p99_us", "worker_cpu_s_per_gb", "server_cpu_s_per_gb"});
@@ -147,10 +150,9 @@ Status measure_all(const Settings& settings, const JobSettings& job, Output& out
 Status run_exchange(const Settings& settings, Output& output) {
   const Result<JobSettings> job = job_settings(settings);
   if (!job.ok()) return job.status();
-  if (settings.lab_mbit == 0) return measure_all(settings, *job, output, nullptr);
+  if (settings.lab_mbit.empty()) return measure_all(settings, *job, output, nullptr);
   const HeldSignals signals;
-  const Result<Netlab> lab =
-      Netlab::create(plan_star(settings.lab_mbit, settings.workers + settings.servers, ::getpid()));
+  const Result<Netlab> lab = Netlab::create(plan_star(rates_mbit(settings), ::getpid()));
   if (!lab.ok()) return lab.status();
   return run_supervised(signals, [&] { return measure_all(settings, *job, output, &*lab); });
 }

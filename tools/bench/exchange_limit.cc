@@ -6,6 +6,7 @@
 #include <array>
 #include <limits>
 #include <map>
+#include <numeric>
 
 #include "tools/bench/lab_exchange.h"
 #include "tools/bench/raw_exchange.h"
@@ -111,13 +112,13 @@ class NoLimit final : public ExchangeLimit {
 }  // namespace
 
 std::string transport_of(const Settings& settings) {
-  if (settings.lab_mbit != 0) return "zmq";
+  if (!settings.lab_mbit.empty()) return "zmq";
   if (!settings.transport.empty()) return std::string(settings.transport);
   return process_environment()("STRETTO_TRANSPORT").value_or("auto");
 }
 
 std::string_view limit_name(const Settings& settings) {
-  if (settings.lab_mbit != 0) return kLinks;
+  if (!settings.lab_mbit.empty()) return kLinks;
   if (settings.exchange != Exchange::kServers) return kNone;
   const std::string transport = transport_of(settings);
   return transport == "zmq" || transport == "fabric" ? "raw_zmq" : kCopies;
@@ -130,17 +131,37 @@ std::string_view limit_described(const Settings& settings) {
   return name == kNone ? "not known" : "raw ZeroMQ of the same shape";
 }
 
-double link_bound(Exchange exchange, std::uint32_t workers, std::uint32_t servers) {
-  const double others = workers;
-  if (exchange == Exchange::kServers) return std::min(1.0, servers / others);
-  return workers < 2 ? kNoNumber : others / (2 * (others - 1));
+std::vector<std::uint64_t> rates_mbit(const Settings& settings) {
+  std::vector<std::uint64_t> all = settings.lab_mbit;
+  all.resize(settings.workers + settings.servers, all.back());
+  return all;
+}
+
+double link_bound(Exchange exchange, std::span<const std::uint64_t> workers,
+                  std::span<const std::uint64_t> servers) {
+  const auto of = [](auto mbit) { return static_cast<double>(mbit); };
+  const double members = of(workers.size());
+  const double slowest = of(std::ranges::min(workers));
+  if (exchange == Exchange::kServers) {
+    return std::min(slowest, of(std::ranges::min(servers)) * of(servers.size()) / members);
+  }
+  if (workers.size() < 2) return kNoNumber;
+  // What a host sends of its own, and what all send together.
+  const double each = 2 * (members - 1);
+  if (exchange != Exchange::kAuto) return slowest * members / each;
+  const std::uint64_t all = std::accumulate(workers.begin(), workers.end(), std::uint64_t{0});
+  return std::min(slowest, of(all) / each);
 }
 
 std::unique_ptr<ExchangeLimit> make_limit(const Settings& settings, const JobSettings& job,
                                           std::uint64_t bytes, const Netlab* lab) {
   if (lab != nullptr) {
-    return std::make_unique<LinkLimit>(
-        *lab, link_bound(settings.exchange, settings.workers, settings.servers));
+    const std::vector<std::uint64_t> rates = rates_mbit(settings);
+    const auto [workers, servers] = std::pair(std::span(rates).first(settings.workers),
+                                              std::span(rates).subspan(settings.workers));
+    const auto stream = static_cast<double>(std::min(rates[0], rates[1]));
+    return std::make_unique<LinkLimit>(*lab,
+                                       link_bound(settings.exchange, workers, servers) / stream);
   }
   if (settings.exchange != Exchange::kServers) return std::make_unique<NoLimit>();
   return std::make_unique<RawLimit>(shape_of(settings, job, bytes));

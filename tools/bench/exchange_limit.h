@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -36,8 +37,12 @@ std::string_view limit_described(const Settings& settings);
 std::unique_ptr<ExchangeLimit> make_limit(const Settings& settings, const JobSettings& job,
                                           std::uint64_t bytes, const Netlab* lab);
 
-/// How many bytes of a tensor links that carry one byte a second let pass in a second: the least of
-/// what each host sends and receives bounds it. Pure.
-double link_bound(Exchange exchange, std::uint32_t workers, std::uint32_t servers);
+/// In a lab, of each worker and then of each server.
+std::vector<std::uint64_t> rates_mbit(const Settings& settings);
+/// At which rate a tensor passes links of these rates: the least of what each host sends and
+/// receives bounds it, and with kAuto, where that is not the same for all, what all send together.
+/// Pure.
+double link_bound(Exchange exchange, std::span<const std::uint64_t> workers,
+                  std::span<const std::uint64_t> servers);
 
 }  // namespace stretto::bench

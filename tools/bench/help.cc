@@ -78,8 +78,8 @@ push_pull, push, pull
   --part_bytes N      unit of pipelining (STRETTO_PART_BYTES, or the default)
   --transport auto|zmq|shm|fabric
                       how servers and workers meet (STRETTO_TRANSPORT, or auto: shared memory)
-  --lab_mbit N        a host for each worker and server, with a link of this rate each, in network
-                      namespaces (as root; not unless it is given)
+  --lab_mbit N,...    as root: a host for each worker and server, with a link of its own; the rates
+                      of worker 0, 1, ..., server 0, 1, ..., the last one of all that follow
 
 rpc
   --bytes N,...       of a call, and of its answer (64,64K,1M,16M)

@@ -48,11 +48,12 @@ class Planner {
     return finished();
   }
 
-  LabPlan star() {
+  LabPlan star(const std::vector<std::uint64_t>& rates_mbit) {
     const std::string sender = host("a", 1);
     const std::string middle = bridge("s");
     cable(middle, sender);
-    for (std::uint32_t i = 0; i < shape_.peers; ++i) {
+    for (std::uint32_t i = 0; i < rates_mbit.size(); ++i) {
+      shape_.rate_mbit = rates_mbit[i];
       shaped_cable(middle, host(fmt::format("b{}", i), i + 2));
     }
     return finished();
@@ -155,8 +156,8 @@ Shaper shaper_for(const LabShape& shape) {
 
 LabPlan plan_lab(const LabShape& shape, pid_t owner) { return Planner(shape, owner).plan(); }
 
-LabPlan plan_star(std::uint64_t rate_mbit, std::uint32_t hosts, pid_t owner) {
-  return Planner({.rate_mbit = rate_mbit, .peers = hosts}, owner).star();
+LabPlan plan_star(const std::vector<std::uint64_t>& rates_mbit, pid_t owner) {
+  return Planner({}, owner).star(rates_mbit);
 }
 
 std::optional<pid_t> owner_of(std::string_view network) {

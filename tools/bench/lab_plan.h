@@ -53,9 +53,9 @@ struct LabPlan {
   std::vector<Host> receivers;
 };
 LabPlan plan_lab(const LabShape& shape, pid_t owner);
-/// A switch with `hosts` receivers, each on a shaped link of its own, and a sender whose link is
-/// not shaped: workers and servers, and a scheduler that is in nobody's way.
-LabPlan plan_star(std::uint64_t rate_mbit, std::uint32_t hosts, pid_t owner);
+/// A switch with a receiver for each of these rates, each on a shaped link of its own, and a sender
+/// whose link is not shaped: workers and servers, and a scheduler that is in nobody's way.
+LabPlan plan_star(const std::vector<std::uint64_t>& rates_mbit, pid_t owner);
 
 /// Whose lab a namespace belongs to, by its name; none if to nobody's.
 std::optional<pid_t> owner_of(std::string_view network);

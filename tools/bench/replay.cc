@@ -185,8 +185,9 @@ Status run_replay(const Settings& settings, Output& output) {
   Result<Model> model = find_model(settings.replay.model);
   if (!model.ok()) return model.status();
   const HeldSignals signals;
-  const Result<Netlab> lab = Netlab::create(
-      plan_star(settings.replay.lab_mbit, settings.workers + settings.servers, ::getpid()));
+  const std::vector<std::uint64_t> rates(settings.workers + settings.servers,
+                                         settings.replay.lab_mbit);
+  const Result<Netlab> lab = Netlab::create(plan_star(rates, ::getpid()));
   if (!lab.ok()) return lab.status();
   return run_supervised(signals,
                         [&] { return Replay(settings, *lab, *std::move(model), output).run(); });

@@ -82,7 +82,9 @@ std::vector<Flag> exchange_flags(Settings& settings) {
            }},
           choice_flag<std::string_view>("transport", kTransports, settings.transport),
           exchange_flag(settings.exchange),
-          whole_flag("lab_mbit", 1, 100'000, settings.lab_mbit)};
+          {"lab_mbit", false, [&settings](const std::string& value) {
+             return read_list(value, 1, 100'000, settings.lab_mbit);
+           }}};
 }
 
 Status check_exchange(const Settings& settings) {
@@ -92,12 +94,19 @@ Status check_exchange(const Settings& settings) {
                     "have push_pull alone, and this is {}",
                     name_of(settings.exchange), name_of(settings.benchmark)));
   }
-  if (settings.lab_mbit == 0) return {};
-  if (settings.workers + settings.servers > kMaxLabPeers || settings.shards != 1) {
+  if (settings.lab_mbit.empty()) return {};
+  const std::uint32_t hosts = settings.workers + settings.servers;
+  if (hosts > kMaxLabPeers || settings.shards != 1) {
     return invalid(
         fmt::format("--lab_mbit gives each worker and server a host: wanted at most {} "
                     "of them, with one shard each, found {} with {}",
-                    kMaxLabPeers, settings.workers + settings.servers, settings.shards));
+                    kMaxLabPeers, hosts, settings.shards));
+  }
+  if (settings.lab_mbit.size() > hosts) {
+    return invalid(
+        fmt::format("--lab_mbit: wanted at most a rate for each worker and server, {} "
+                    "in all, found {}",
+                    hosts, settings.lab_mbit.size()));
   }
   if (!settings.transport.empty() && settings.transport != "zmq") {
     return invalid(

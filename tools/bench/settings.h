@@ -48,7 +48,9 @@ struct Settings {
   std::uint32_t part_bytes = 0;  ///< 0: as the environment says.
   std::string_view transport;    ///< auto, zmq, shm or fabric; empty: as the environment says.
   Exchange exchange = Exchange::kServers;
-  std::uint64_t lab_mbit = 0;  ///< Of each worker's and each server's link in a lab; 0: this host.
+  /// Of the links in a lab of the workers and then of the servers, the last one of all that follow;
+  /// none: this host.
+  std::vector<std::uint64_t> lab_mbit;
   std::uint32_t repeats = 0;
   double seconds = 0;
   PreemptSettings preempt;
