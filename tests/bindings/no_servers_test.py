@@ -29,7 +29,7 @@ class NoServers(jobs.PythonTest):
             return torch.load(pathlib.Path(folder) / "weights.pt")
 
     def test_weights_are_those_of_a_job_with_servers(self):
-        for workers in (1, 2, 3):
+        for workers in jobs.some(1, 2, 3):
             expected, found = (self.trained(workers, servers) for servers in (1, 0))
             self.assertEqual(len(found), 5)
             for name, weights in found.items():
@@ -39,15 +39,15 @@ class NoServers(jobs.PythonTest):
                         self.assertTrue(torch.equal(weights, expected[name]))
 
     def test_exchanges_of_every_kind(self):
-        for workers, script, *tests in (
-                (2, "exchange_worker.py", "Exchange"), (3, "exchange_worker.py", "Exchange"),
-                (2, "horovod_worker.py"), (3, "horovod_worker.py"), (2, "layers_worker.py")):
+        for workers, script, *tests in jobs.some(
+                (3, "exchange_worker.py", "Exchange"), (2, "exchange_worker.py", "Exchange"),
+                (2, "horovod_worker.py"), (2, "layers_worker.py"), (3, "horovod_worker.py")):
             with self.subTest(script, workers=workers):
                 job = self.python(script, *tests, workers=workers, servers=0)
                 self.assert_done(job, workers, LONG)
 
     def test_what_wants_servers_is_refused(self):
-        for workers in (2, 3):
+        for workers in jobs.some(2, 3):
             job = self.python("no_servers_worker.py", workers=workers, servers=0)
             self.assert_done(job, workers)
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plants a bug in the production code and proves that the simulator catches it.
 
-usage: planted.py planted/NAME.toml
+usage: planted.py [--seen] planted/NAME.toml
 
 A file names the bug, the invariants of which one must trip ("assert: " and the condition for one
 that production itself checks), the folders that hold the code, and edits. Where it names a
@@ -10,10 +10,12 @@ simulation, the seeds of that one alone are run. Where it names rules of `histor
 oracle (losses/history_checker.h) must find one of these broken too, by itself. An edit says in
 which function a text stands, and what stands there instead; the function is looked for in all
 sources of the folders, and white space does not count, so neither moving a function nor formatting
-it makes the file stale. A text that is not found exactly once fails the test, and so does the name
-of an invariant, a rule, a simulation or a folder that there is not. The edited sources
-are compiled, with those that the build compiles them together with, and linked before the unchanged
-libraries, whose place they take. The same seeds pass without the bug: those are the tests
+it makes the file stale. `seen` says which seed of which simulation has caught the bug before
+(--seen writes it): that one is run first, and if it does not any more, all are. A text that is not
+found exactly once fails the test, and so does the name of an invariant, a rule, a simulation or a
+folder that there is not. The edited sources are compiled and linked before the unchanged libraries,
+whose place they take; where that is not enough, with those that the build compiles them together
+with (`inlined` says that it is not). The same seeds pass without the bug: those are the tests
 `*.Every*` of sim. Some are bugs that parameter servers have really had (a barrier that counts, an
 ack on receipt, a value that the next round overwrites).
 """
@@ -45,6 +47,10 @@ _TOKEN = re.compile(r'\w+|"(?:[^"\\]|\\.)*"|\S')
 
 class Stale(Exception):
     """A file that names what the sources do not have (any more)."""
+
+
+class Missed(Exception):
+    """A bug that no wanted invariant has caught."""
 
 
 def pattern_of(text):
@@ -131,19 +137,20 @@ def units():
     return found
 
 
-def compile_edited(texts, folder):
-    """The objects of all units that have edited files in them. Whole units, for within one the
-    compiler has copied short functions to where they are called."""
+def compile_edited(texts, folder, whole_units):
+    """The objects of all files that are edited: by themselves, or of all units that have them in
+    them, for within a unit the compiler has copied short functions to where they are called."""
     found = units()
     sources = {}
     for path, text in texts.items():
         unit, command = found[SOURCE / path]
         edited = folder / str(path).replace("/", "_")
         edited.write_text(text)
-        whole, _ = sources.get(unit, (unit.read_text(), command))
-        if unit == SOURCE / path:
-            whole = f'#include "{edited}"\n'
-        sources[unit] = whole.replace(f'"{SOURCE / path}"', f'"{edited}"'), command
+        if whole_units and unit != SOURCE / path:
+            whole, _ = sources.get(unit, (unit.read_text(), command))
+            sources[unit] = whole.replace(f'"{SOURCE / path}"', f'"{edited}"'), command
+        else:
+            sources[path] = f'#include "{edited}"\n', command
     objects = []
     for number, (text, command) in enumerate(sources.values()):
         source = folder / f"unit_{number}.cc"
@@ -196,50 +203,87 @@ def simulate(program, simulation, first, count):
     seed = re.search(r"STRETTO_SIM_FIRST_SEED=(\d+)", done.stdout + done.stderr)
     output = done.stdout[-2000:] + done.stderr[-2000:]
     if invariant is None or seed is None:
-        sys.exit(f"{simulation} ended with {done.returncode} and named no invariant\n{output}")
+        raise Missed(f"{simulation} ended with {done.returncode}, named no invariant\n{output}")
     return invariant, int(seed.group(1)), output
 
 
-def main(name):
-    bug = tomllib.loads(pathlib.Path(name).read_text())
+def main(name, write_seen):
+    path = pathlib.Path(name)
+    bug = tomllib.loads(path.read_text())
     try:
         check_names(bug)
         texts = plant(bug)
     except Stale as stale:
         sys.exit(f"{name} is stale: {stale}")
+    try:
+        inlined = bug.get("inlined", False)
+        try:
+            seen = catch(bug, texts, inlined)
+        except Missed:
+            if inlined:
+                raise
+            inlined = True
+            seen = catch(bug, texts, inlined)
+    except Missed as missed:
+        sys.exit(str(missed))
+    if write_seen:
+        note(path, seen, inlined)
+
+
+def catch(bug, texts, whole_units):
+    """The seeds that caught the bug, by their simulations. What is compiled without whole units may
+    not have the bug in it everywhere, and so is not tried for long."""
+    seeds = STAGES if whole_units else STAGES[:3]
     with tempfile.TemporaryDirectory() as name_of_folder:
         folder = pathlib.Path(name_of_folder)
-        objects = compile_edited(texts, folder)
+        objects = compile_edited(texts, folder, whole_units)
         program = folder / "planted"
         link(objects, program)
         named = bug.get("simulation")
-        expect(bug, bug["trips"], program, [named] if named else SIMULATIONS)
+        seen = expect(bug, bug["trips"], program, [named] if named else SIMULATIONS, seeds)
         if "history" in bug:
-            expect(bug, [f"history: {rule}" for rule in bug["history"]], program, [HISTORY])
+            rules = [f"history: {rule}" for rule in bug["history"]]
+            seen |= expect(bug, rules, program, [HISTORY], seeds)
+    return seen
 
 
-def expect(bug, wanted, program, simulations):
+def note(path, seen, inlined):
+    """Writes into the file which seeds caught the bug."""
+    lines = [line for line in path.read_text().splitlines()
+             if not line.startswith(("seen = ", "inlined = "))]
+    place = lines.index("[[edit]]") - 1
+    if inlined:
+        lines.insert(place, "inlined = true")
+    told = ", ".join(f"{simulation} = {seed}" for simulation, seed in sorted(seen.items()))
+    lines.insert(place, f"seen = {{ {told} }}")
+    path.write_text("\n".join(lines) + "\n")
+
+
+def expect(bug, wanted, program, simulations, seeds):
     """One of these invariants trips. A bug often breaks others too, and which one comes first is
     the seed's choice: the seeds after such a one are run as well. Each simulation runs a few seeds
-    before any runs many, for most bugs are caught within the first ten of one of them."""
+    before any runs many, for most bugs are caught within the first ten of one of them. Returns the
+    seed that caught it, by its simulation."""
     others = []
-    for first, end in itertools.pairwise(STAGES):
-        for simulation in simulations:
-            seed = first
-            while seed < end and len(others) < MOST_OTHERS:
-                invariant, found, output = simulate(program, simulation, seed, end - seed)
-                if invariant in wanted:
-                    print(f"caught at seed {found} of {simulation}: {bug['bug']} ({invariant})")
-                    return
-                if invariant is None:
-                    break
-                others.append(f"{invariant}, seed {found} of {simulation}\n{output}")
-                seed = found + 1
+    known = [(name, seed, seed + 1) for name, seed in bug.get("seen", {}).items()
+             if name in simulations]
+    stages = [(name, *stage) for stage in itertools.pairwise(seeds) for name in simulations]
+    for simulation, seed, end in known + stages:
+        while seed < end and len(others) < MOST_OTHERS:
+            invariant, found, output = simulate(program, simulation, seed, end - seed)
+            if invariant in wanted:
+                print(f"caught at seed {found} of {simulation}: {bug['bug']} ({invariant})")
+                return {simulation: found}
+            if invariant is None:
+                break
+            others.append(f"{invariant}, seed {found} of {simulation}\n{output}")
+            seed = found + 1
     found = "\n".join(others or ["none"])
-    sys.exit(f"{bug['bug']}: wanted one of {wanted} to trip, found\n{found}")
+    raise Missed(f"{bug['bug']}: wanted one of {wanted} to trip, found\n{found}")
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2:
+    words = [word for word in sys.argv[1:] if word != "--seen"]
+    if len(words) != 1:
         sys.exit(__doc__)
-    main(sys.argv[1])
+    main(words[0], "--seen" in sys.argv)
