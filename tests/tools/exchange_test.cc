@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "tools/bench/exchange_limit.h"
+#include "tools/bench/lab_hosts.h"
 #include "tools/bench/settings.h"
 
 namespace stretto::bench {
@@ -28,13 +29,16 @@ TEST(ExchangeFlags, WhatCannotBeUsedIsNamed) {
        "halving, tree, hierarchical, auto"},
       {{"--lab_mbit", "0"}, "--lab_mbit is '0', wanted a whole number from 1 to 100000"},
       {{"--lab_mbit", "1,2,3,4,5"},
-       "--lab_mbit: wanted at most a rate for each worker and server, 4 in all, found 5"},
+       "--lab_mbit: wanted at most a rate for each host, 4 in all, found 5"},
+      {{"--lab_hosts", "2"}, "--lab_hosts: wanted --lab_mbit too, which makes the hosts"},
+      {{"--lab_mbit", "10", "--lab_hosts", "5"},
+       "--lab_hosts: wanted at most as many as workers and servers, 4 in all, found 5"},
       {{"--lab_mbit", "10", "--shards", "2"},
-       "--lab_mbit gives each worker and server a host: wanted at most 64 of them, with one shard "
-       "each, found 4 with 2"},
+       "--lab_mbit gives each worker and server a host, or --lab_hosts: wanted at most 64 of them, "
+       "with one shard for each server, found 4 with 2"},
       {{"--lab_mbit", "10", "--workers", "63"},
-       "--lab_mbit gives each worker and server a host: wanted at most 64 of them, with one shard "
-       "each, found 65 with 1"},
+       "--lab_mbit gives each worker and server a host, or --lab_hosts: wanted at most 64 of them, "
+       "with one shard for each server, found 65 with 1"},
       {{"--lab_mbit", "10", "--transport", "shm"},
        "--lab_mbit: wanted --transport zmq, since nothing else goes over its links, found shm"}};
   for (const auto& [words, cause] : cases) {
@@ -54,35 +58,54 @@ TEST(ExchangeFlags, WorkersAmongThemselvesHavePushPullAlone) {
   }
 }
 
+// So many of each, at hosts with links of these rates, as the flags have them.
+double bound(Exchange exchange, std::uint32_t workers, std::uint32_t servers,
+             const std::string& rates, std::uint32_t hosts = 0) {
+  std::vector<std::string> words{"--workers",  std::to_string(workers),
+                                 "--servers",  std::to_string(servers),
+                                 "--lab_mbit", rates};
+  if (hosts != 0) words.insert(words.end(), {"--lab_hosts", std::to_string(hosts)});
+  return link_bound(exchange, lab_hosts(exchange_settings(words).or_exit()));
+}
+
 TEST(ExchangeBound, ServersCarryAllWorkersAndWorkersTheirProportion) {
-  const auto bound = [](Exchange exchange, std::size_t workers, std::size_t servers) {
-    return link_bound(exchange, std::vector<std::uint64_t>(workers, 10),
-                      std::vector<std::uint64_t>(servers, 10));
-  };
-  EXPECT_EQ(bound(Exchange::kServers, 4, 4), 10);
-  EXPECT_EQ(bound(Exchange::kServers, 4, 8), 10);
-  EXPECT_EQ(bound(Exchange::kServers, 4, 1), 2.5);
-  EXPECT_EQ(bound(Exchange::kRing, 2, 1), 10);
-  EXPECT_DOUBLE_EQ(bound(Exchange::kDirect, 4, 4), 10 / 1.5);
-  EXPECT_DOUBLE_EQ(bound(Exchange::kAuto, 4, 4), 10 / 1.5);
-  EXPECT_EQ(bound(Exchange::kAuto, 2, 1), 10);
-  EXPECT_TRUE(std::isnan(bound(Exchange::kRing, 1, 1)));
+  EXPECT_EQ(bound(Exchange::kServers, 4, 4, "10"), 10);
+  EXPECT_EQ(bound(Exchange::kServers, 4, 8, "10"), 10);
+  EXPECT_EQ(bound(Exchange::kServers, 4, 1, "10"), 2.5);
+  EXPECT_EQ(bound(Exchange::kRing, 2, 1, "10"), 10);
+  EXPECT_DOUBLE_EQ(bound(Exchange::kDirect, 4, 4, "10"), 10 / 1.5);
+  EXPECT_DOUBLE_EQ(bound(Exchange::kAuto, 4, 4, "10"), 10 / 1.5);
+  EXPECT_EQ(bound(Exchange::kAuto, 2, 1, "10"), 10);
+  EXPECT_TRUE(std::isnan(bound(Exchange::kRing, 1, 1, "10")));
 }
 
 TEST(ExchangeBound, ASlowHostNeedCarryNoMoreThanItsOwn) {
-  const std::vector<std::uint64_t> workers{1000, 1000, 1000, 250};
-  const std::vector<std::uint64_t> servers{1000, 500};
-  EXPECT_DOUBLE_EQ(link_bound(Exchange::kRing, workers, servers), 250 / 1.5);
-  EXPECT_EQ(link_bound(Exchange::kAuto, workers, servers), 250);
-  EXPECT_EQ(link_bound(Exchange::kServers, workers, servers), 250);
-  EXPECT_EQ(link_bound(Exchange::kServers, std::span(workers).first(3), servers), 1000.0 / 3);
-  EXPECT_EQ(link_bound(Exchange::kAuto, std::vector<std::uint64_t>{900, 900, 600}, servers), 600);
+  const std::string rates = "1000,1000,1000,250,1000,500";  // Four workers and two servers.
+  EXPECT_DOUBLE_EQ(bound(Exchange::kRing, 4, 2, rates), 250 / 1.5);
+  EXPECT_EQ(bound(Exchange::kAuto, 4, 2, rates), 250);
+  EXPECT_EQ(bound(Exchange::kServers, 4, 2, rates), 250);
+  EXPECT_EQ(bound(Exchange::kServers, 3, 2, "1000,1000,1000,1000,500"), 1000.0 / 3);
+  EXPECT_EQ(bound(Exchange::kAuto, 3, 1, "900,900,600,1"), 600);
+  EXPECT_EQ(bound(Exchange::kAuto, 3, 1, "300,300,400,1"), 250) << "all send 4 n together";
 }
 
-TEST(ExchangeFlags, TheLastRateIsThatOfAllThatFollow) {
-  const Settings settings =
-      exchange_settings({"--lab_mbit", "10,20", "--workers", "3", "--servers", "1"}).or_exit();
-  EXPECT_EQ(rates_mbit(settings), (std::vector<std::uint64_t>{10, 20, 20, 20}));
+TEST(ExchangeBound, WorkersOfAHostShareItsLink) {
+  EXPECT_EQ(bound(Exchange::kServers, 8, 2, "10", 2), 2.5) << "4 shares and 4 values of half each";
+  EXPECT_EQ(bound(Exchange::kHierarchical, 8, 2, "10", 2), 10);
+  EXPECT_TRUE(std::isnan(bound(Exchange::kHierarchical, 8, 2, "10", 1)));
+  EXPECT_TRUE(std::isnan(bound(Exchange::kServers, 8, 2, "10", 1)));
+}
+
+TEST(ExchangeFlags, WorkersAreDealtToHostsInRunsAndServersInTurn) {
+  const Settings settings = exchange_settings({"--lab_mbit", "10,20", "--workers", "5", "--servers",
+                                               "3", "--lab_hosts", "2"})
+                                .or_exit();
+  const std::vector<LabHost> hosts = lab_hosts(settings);
+  ASSERT_EQ(hosts.size(), 2U);
+  EXPECT_EQ((std::vector{hosts[0].workers, hosts[1].workers}), (std::vector{3U, 2U}));
+  EXPECT_EQ((std::vector{hosts[0].servers, hosts[1].servers}), (std::vector{2U, 1U}));
+  EXPECT_EQ((std::vector{hosts[0].rate_mbit, hosts[1].rate_mbit}),
+            (std::vector<std::uint64_t>{10, 20}));
 }
 
 TEST(ExchangeBound, EachWayHasItsLimit) {

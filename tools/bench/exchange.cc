@@ -54,6 +54,10 @@ Result<Rates> measure_in(const Netlab& lab, const Settings& settings, std::uint6
   LabJob job;
   job.workers = settings.workers;
   job.servers = settings.servers;
+  for (std::uint32_t i = 0; i < job.workers; ++i) job.hosts.push_back(host_of_worker(settings, i));
+  for (std::uint32_t i = 0; i < job.servers; ++i) job.hosts.push_back(host_of_server(settings, i));
+  // What is between processes of one host is no matter of links.
+  if (settings.lab_hosts != 0) job.variables.emplace_back("STRETTO_TRANSPORT", "auto");
   if (settings.part_bytes != 0) {
     job.variables.emplace_back("STRETTO_PART_BYTES", std::to_string(settings.part_bytes));
   }
@@ -93,6 +97,7 @@ Record record_of(const Settings& settings, const JobSettings& job, std::uint64_t
       .count("part_bytes", job.part_bytes)
       .text("transport", transport_of(settings))
       .count("lab_mbit", settings.lab_mbit.empty() ? 0 : settings.lab_mbit.front())
+      .count("lab_hosts", settings.lab_hosts)
       .count("lab_mbit_least", settings.lab_mbit.empty() ? 0 : std::ranges::min(settings.lab_mbit))
       .real("gb_per_s", gb_per_s)
       .real("parts_per_s", parts_per_s(settings, job, bytes, gb_per_s))
@@ -151,8 +156,10 @@ Status run_exchange(const Settings& settings, Output& output) {
   const Result<JobSettings> job = job_settings(settings);
   if (!job.ok()) return job.status();
   if (settings.lab_mbit.empty()) return measure_all(settings, *job, output, nullptr);
+  std::vector<std::uint64_t> rates;
+  for (const LabHost& host : lab_hosts(settings)) rates.push_back(host.rate_mbit);
   const HeldSignals signals;
-  const Result<Netlab> lab = Netlab::create(plan_star(rates_mbit(settings), ::getpid()));
+  const Result<Netlab> lab = Netlab::create(plan_star(rates, ::getpid()));
   if (!lab.ok()) return lab.status();
   return run_supervised(signals, [&] { return measure_all(settings, *job, output, &*lab); });
 }

@@ -6,7 +6,6 @@
 #include <array>
 #include <limits>
 #include <map>
-#include <numeric>
 
 #include "tools/bench/lab_exchange.h"
 #include "tools/bench/raw_exchange.h"
@@ -17,6 +16,7 @@ namespace stretto::bench {
 namespace {
 
 constexpr double kNoNumber = std::numeric_limits<double>::quiet_NaN();
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kLeastLimitSeconds = 0.3;
 // Messages that the raw exchange keeps in flight with one endpoint. Few stay in the processor's
 // caches, many keep every process busy: what is best depends on the machine, so each is tried.
@@ -131,37 +131,42 @@ std::string_view limit_described(const Settings& settings) {
   return name == kNone ? "not known" : "raw ZeroMQ of the same shape";
 }
 
-std::vector<std::uint64_t> rates_mbit(const Settings& settings) {
-  std::vector<std::uint64_t> all = settings.lab_mbit;
-  all.resize(settings.workers + settings.servers, all.back());
-  return all;
-}
-
-double link_bound(Exchange exchange, std::span<const std::uint64_t> workers,
-                  std::span<const std::uint64_t> servers) {
-  const auto of = [](auto mbit) { return static_cast<double>(mbit); };
-  const double members = of(workers.size());
-  const double slowest = of(std::ranges::min(workers));
-  if (exchange == Exchange::kServers) {
-    return std::min(slowest, of(std::ranges::min(servers)) * of(servers.size()) / members);
+double link_bound(Exchange exchange, const std::vector<LabHost>& hosts) {
+  double workers = 0;
+  double servers = 0;
+  double members = 0;  // Hosts with workers.
+  double slowest = kInfinity;
+  double all = 0;
+  for (const LabHost& host : hosts) {
+    const auto rate = static_cast<double>(host.rate_mbit);
+    workers += host.workers;
+    servers += host.servers;
+    if (host.workers == 0) continue;
+    members += 1;
+    slowest = std::min(slowest, rate);
+    all += rate;
   }
-  if (workers.size() < 2) return kNoNumber;
-  // What a host sends of its own, and what all send together.
-  const double each = 2 * (members - 1);
-  if (exchange != Exchange::kAuto) return slowest * members / each;
-  const std::uint64_t all = std::accumulate(workers.begin(), workers.end(), std::uint64_t{0});
-  return std::min(slowest, of(all) / each);
+  if (exchange != Exchange::kServers) {
+    if (members < 2) return kNoNumber;
+    const double each = 2 * (members - 1);
+    return exchange == Exchange::kAuto ? std::min(slowest, all / each) : slowest * members / each;
+  }
+  double bound = kInfinity;
+  for (const LabHost& host : hosts) {  // Shares to servers elsewhere, values to workers elsewhere.
+    const double sends = host.workers * (servers - host.servers) / servers +
+                         (workers - host.workers) * host.servers / servers;
+    if (sends > 0) bound = std::min(bound, static_cast<double>(host.rate_mbit) / sends);
+  }
+  return bound == kInfinity ? kNoNumber : bound;
 }
 
 std::unique_ptr<ExchangeLimit> make_limit(const Settings& settings, const JobSettings& job,
                                           std::uint64_t bytes, const Netlab* lab) {
   if (lab != nullptr) {
-    const std::vector<std::uint64_t> rates = rates_mbit(settings);
-    const auto [workers, servers] = std::pair(std::span(rates).first(settings.workers),
-                                              std::span(rates).subspan(settings.workers));
-    const auto stream = static_cast<double>(std::min(rates[0], rates[1]));
-    return std::make_unique<LinkLimit>(*lab,
-                                       link_bound(settings.exchange, workers, servers) / stream);
+    const std::vector<LabHost> hosts = lab_hosts(settings);
+    if (hosts.size() < 2) return std::make_unique<NoLimit>();
+    const auto stream = static_cast<double>(std::min(hosts[0].rate_mbit, hosts[1].rate_mbit));
+    return std::make_unique<LinkLimit>(*lab, link_bound(settings.exchange, hosts) / stream);
   }
   if (settings.exchange != Exchange::kServers) return std::make_unique<NoLimit>();
   return std::make_unique<RawLimit>(shape_of(settings, job, bytes));

@@ -4,11 +4,11 @@
 #pragma once
 
 #include <memory>
-#include <span>
 #include <string_view>
 #include <vector>
 
 #include "common/config.h"
+#include "tools/bench/lab_hosts.h"
 #include "tools/bench/netlab.h"
 #include "tools/bench/report.h"
 #include "tools/bench/settings.h"
@@ -37,12 +37,9 @@ std::string_view limit_described(const Settings& settings);
 std::unique_ptr<ExchangeLimit> make_limit(const Settings& settings, const JobSettings& job,
                                           std::uint64_t bytes, const Netlab* lab);
 
-/// In a lab, of each worker and then of each server.
-std::vector<std::uint64_t> rates_mbit(const Settings& settings);
-/// At which rate a tensor passes links of these rates: the least of what each host sends and
-/// receives bounds it, and with kAuto, where that is not the same for all, what all send together.
-/// Pure.
-double link_bound(Exchange exchange, std::span<const std::uint64_t> workers,
-                  std::span<const std::uint64_t> servers);
+/// At which rate a tensor passes the links of these hosts, in their unit: the least of what each
+/// host sends and receives bounds it, and with kAuto, where that is not the same for all, what all
+/// send together. Workers of a host are one among workers. No number where nothing passes. Pure.
+double link_bound(Exchange exchange, const std::vector<LabHost>& hosts);
 
 }  // namespace stretto::bench

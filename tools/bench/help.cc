@@ -43,7 +43,7 @@ limits, codec, queue, rpc, push_pull, push, pull, preempt, replay, io
 )";
 }
 
-std::string_view other_flags() {
+std::string_view replay_flags() {
   return R"(replay
   --model M         alexnet, vgg16, resnet50, inception_v3 or bert_base (resnet50)
   --rate_mbit N     of the link that is reproduced (10000)
@@ -62,7 +62,11 @@ std::string_view other_flags() {
   --compute_s S     computing of one iteration on the link that is reproduced (the model's own)
   --seed N          of random orders (1)
 
-push_pull, push, pull, idle
+)";
+}
+
+std::string_view other_flags() {
+  return R"(push_pull, push, pull, idle
   --workers N, --servers N, --shards N   processes, and shards of each server (2, 2, 1)
 
 codec
@@ -80,6 +84,8 @@ push_pull, push, pull
                       how servers and workers meet (STRETTO_TRANSPORT, or auto: shared memory)
   --lab_mbit N,...    as root: a host for each worker and server, with a link of its own; the rates
                       of worker 0, 1, ..., server 0, 1, ..., the last one of all that follow
+  --lab_hosts N       so many hosts instead: workers in runs of the same length, servers in turn;
+                      those of a host meet as they would (--transport auto)
 
 rpc
   --bytes N,...       of a call, and of its answer (64,64K,1M,16M)
@@ -180,7 +186,7 @@ Exit status: 0; 1 if a measurement failed; 2 if the command line cannot be used.
 }  // namespace
 
 std::string help_text() {
-  return fmt::format("{}{}{}", benchmarks_and_flags(), other_flags(), meaning());
+  return fmt::format("{}{}{}{}", benchmarks_and_flags(), replay_flags(), other_flags(), meaning());
 }
 
 }  // namespace stretto::bench

@@ -85,15 +85,18 @@ Result<std::vector<Report>> run_in(const Netlab& lab, const LabJob& job, Duratio
   const Result<std::string> scheduler = program_path("stretto-scheduler");
   const Result<std::string> server = program_path("stretto-server");
   Processes processes(lab, job);
+  const auto host = [&](std::uint32_t member) -> const LabPlan::Host& {
+    return lab.receivers()[job.hosts.empty() ? member : job.hosts[member]];
+  };
   Status status = processes.start(lab.sender(), "scheduler", 0, {*scheduler});
   for (std::uint32_t i = 0; i < job.servers && status.ok(); ++i) {
-    status = processes.start(lab.receivers()[job.workers + i], "server", i, {*server});
+    status = processes.start(host(job.workers + i), "server", i, {*server});
   }
   std::vector<std::string> command{*own, "worker-role"};
   command.insert(command.end(), job.task.begin(), job.task.end());
   command.insert(command.end(), {"--report_fd", std::to_string(pipe->write_end())});
   for (std::uint32_t i = 0; i < job.workers && status.ok(); ++i) {
-    status = processes.start(lab.receivers()[i], "worker", i, command);
+    status = processes.start(host(i), "worker", i, command);
   }
   if (status.ok()) status = pipe->await(job.reports, processes.all(), deadline);
   if (status.ok()) status = processes.await(deadline);

@@ -19,10 +19,13 @@ struct LabJob {
   std::vector<std::pair<std::string, std::string>> variables;  ///< Environment of all processes.
   std::vector<std::string> task;  ///< `worker-role` of every worker, but for --report_fd.
   std::size_t reports = 1;        ///< That all workers together will write.
+  /// Which of the lab's receivers each worker and then each server is at; none: one after the
+  /// other.
+  std::vector<std::uint32_t> hosts;
 };
 
-/// Runs the job to its end: the scheduler is at the lab's sender, the workers at its first
-/// receivers, the servers at the next ones. All reports, or what went wrong.
+/// Runs the job to its end: the scheduler is at the lab's sender, the workers and then the servers
+/// at its receivers. All reports, or what went wrong.
 Result<std::vector<Report>> run_in(const Netlab& lab, const LabJob& job, Duration patience);
 
 }  // namespace stretto::bench

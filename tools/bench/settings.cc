@@ -82,9 +82,44 @@ std::vector<Flag> exchange_flags(Settings& settings) {
            }},
           choice_flag<std::string_view>("transport", kTransports, settings.transport),
           exchange_flag(settings.exchange),
-          {"lab_mbit", false, [&settings](const std::string& value) {
+          {"lab_mbit", false,
+           [&settings](const std::string& value) {
              return read_list(value, 1, 100'000, settings.lab_mbit);
-           }}};
+           }},
+          whole_flag("lab_hosts", 1, kMaxLabPeers, settings.lab_hosts)};
+}
+
+Status check_lab(const Settings& settings) {
+  if (settings.lab_mbit.empty()) {
+    if (settings.lab_hosts == 0) return {};
+    return invalid("--lab_hosts: wanted --lab_mbit too, which makes the hosts");
+  }
+  const std::uint32_t members = settings.workers + settings.servers;
+  const std::uint32_t hosts = settings.lab_hosts == 0 ? members : settings.lab_hosts;
+  if (hosts > kMaxLabPeers || settings.shards != 1) {
+    return invalid(
+        fmt::format("--lab_mbit gives each worker and server a host, or --lab_hosts: wanted at "
+                    "most {} of them, with one shard for each server, found {} with {}",
+                    kMaxLabPeers, hosts, settings.shards));
+  }
+  if (hosts > members) {
+    return invalid(
+        fmt::format("--lab_hosts: wanted at most as many as workers and servers, {} in "
+                    "all, found {}",
+                    members, hosts));
+  }
+  if (settings.lab_mbit.size() > hosts) {
+    return invalid(
+        fmt::format("--lab_mbit: wanted at most a rate for each host, {} in all, found {}", hosts,
+                    settings.lab_mbit.size()));
+  }
+  if (!settings.transport.empty() && settings.transport != "zmq") {
+    return invalid(
+        fmt::format("--lab_mbit: wanted --transport zmq, since nothing else goes over "
+                    "its links, found {}",
+                    settings.transport));
+  }
+  return {};
 }
 
 Status check_exchange(const Settings& settings) {
@@ -94,27 +129,7 @@ Status check_exchange(const Settings& settings) {
                     "have push_pull alone, and this is {}",
                     name_of(settings.exchange), name_of(settings.benchmark)));
   }
-  if (settings.lab_mbit.empty()) return {};
-  const std::uint32_t hosts = settings.workers + settings.servers;
-  if (hosts > kMaxLabPeers || settings.shards != 1) {
-    return invalid(
-        fmt::format("--lab_mbit gives each worker and server a host: wanted at most {} "
-                    "of them, with one shard each, found {} with {}",
-                    kMaxLabPeers, hosts, settings.shards));
-  }
-  if (settings.lab_mbit.size() > hosts) {
-    return invalid(
-        fmt::format("--lab_mbit: wanted at most a rate for each worker and server, {} "
-                    "in all, found {}",
-                    hosts, settings.lab_mbit.size()));
-  }
-  if (!settings.transport.empty() && settings.transport != "zmq") {
-    return invalid(
-        fmt::format("--lab_mbit: wanted --transport zmq, since nothing else goes over "
-                    "its links, found {}",
-                    settings.transport));
-  }
-  return {};
+  return check_lab(settings);
 }
 
 }  // namespace

@@ -48,9 +48,9 @@ struct Settings {
   std::uint32_t part_bytes = 0;  ///< 0: as the environment says.
   std::string_view transport;    ///< auto, zmq, shm or fabric; empty: as the environment says.
   Exchange exchange = Exchange::kServers;
-  /// Of the links in a lab of the workers and then of the servers, the last one of all that follow;
-  /// none: this host.
+  /// Of the links of a lab's hosts, the last one of all that follow; none: this host.
   std::vector<std::uint64_t> lab_mbit;
+  std::uint32_t lab_hosts = 0;  ///< 0: one for each worker and each server.
   std::uint32_t repeats = 0;
   double seconds = 0;
   PreemptSettings preempt;
