@@ -14,11 +14,13 @@ PACKAGES = cluster.BUILD / "python"
 TORCH_PATIENCE = 120.0  # Seconds: importing PyTorch takes a while on a busy machine.
 
 
-def some(*cases):
+def some(*cases, least=2):
     """Of what a test tries one after the other, each with Python programs of its own, which take
-    seconds of all processors: the first and the last; all with STRETTO_TEST_ALL=1, as `tools/check
-    --all` sets it."""
-    return cases if os.environ.get("STRETTO_TEST_ALL") == "1" else (cases[0], cases[-1])
+    seconds of all processors: the first and the last, or the `least` first; all with
+    STRETTO_TEST_ALL=1, as `tools/check --all` sets it."""
+    if os.environ.get("STRETTO_TEST_ALL") == "1":
+        return cases
+    return (cases[0], cases[-1]) if least == 2 else cases[:least]
 
 
 class PythonTest(cluster.ClusterTest):
