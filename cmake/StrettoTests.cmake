@@ -19,10 +19,6 @@ set(STRETTO_TEST_ENVIRONMENT
   UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1
   TSAN_OPTIONS=${STRETTO_TSAN_OPTIONS})
 
-if(STRETTO_SANITIZE)  # It is many times slower there, and the release build looks at all.
-  list(APPEND STRETTO_TEST_ENVIRONMENT STRETTO_SIM_SEEDS=200)
-endif()
-
 # stretto_discover_tests(program folder): each suite of a program of GoogleTest is one test, in a
 # process of its own, named and labelled by its folder. They are listed when ctest runs, not when
 # the build ends: a sanitizer that cannot start a program then fails a test, and not the build.
