@@ -40,7 +40,11 @@ TEST(ExchangeFlags, WhatCannotBeUsedIsNamed) {
        "--lab_mbit gives each worker and server a host, or --lab_hosts: wanted at most 64 of them, "
        "with one shard for each server, found 65 with 1"},
       {{"--lab_mbit", "10", "--transport", "shm"},
-       "--lab_mbit: wanted --transport zmq, since nothing else goes over its links, found shm"}};
+       "--lab_mbit: wanted --transport zmq, or auto with --lab_hosts, since nothing else goes over "
+       "its links, found shm"},
+      {{"--lab_mbit", "10", "--transport", "auto"},
+       "--lab_mbit: wanted --transport zmq, or auto with --lab_hosts, since nothing else goes over "
+       "its links, found auto"}};
   for (const auto& [words, cause] : cases) {
     const Result<Settings> settings = exchange_settings(words);
     ASSERT_FALSE(settings.ok()) << cause;
@@ -106,6 +110,17 @@ TEST(ExchangeFlags, WorkersAreDealtToHostsInRunsAndServersInTurn) {
   EXPECT_EQ((std::vector{hosts[0].servers, hosts[1].servers}), (std::vector{2U, 1U}));
   EXPECT_EQ((std::vector{hosts[0].rate_mbit, hosts[1].rate_mbit}),
             (std::vector<std::uint64_t>{10, 20}));
+}
+
+TEST(ExchangeFlags, ProcessesOfALabsHostMeetAsTheyAreTold) {
+  const auto transport_with = [](std::vector<std::string> words) {
+    words.insert(words.end(), {"--lab_mbit", "10"});
+    return transport_of(exchange_settings(words).or_exit());
+  };
+  EXPECT_EQ(transport_with({}), "zmq");
+  EXPECT_EQ(transport_with({"--lab_hosts", "2"}), "auto");
+  EXPECT_EQ(transport_with({"--lab_hosts", "2", "--transport", "auto"}), "auto");
+  EXPECT_EQ(transport_with({"--lab_hosts", "2", "--transport", "zmq"}), "zmq");
 }
 
 TEST(ExchangeBound, EachWayHasItsLimit) {

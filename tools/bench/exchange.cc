@@ -56,8 +56,7 @@ Result<Rates> measure_in(const Netlab& lab, const Settings& settings, std::uint6
   job.servers = settings.servers;
   for (std::uint32_t i = 0; i < job.workers; ++i) job.hosts.push_back(host_of_worker(settings, i));
   for (std::uint32_t i = 0; i < job.servers; ++i) job.hosts.push_back(host_of_server(settings, i));
-  // What is between processes of one host is no matter of links.
-  if (settings.lab_hosts != 0) job.variables.emplace_back("STRETTO_TRANSPORT", "auto");
+  job.variables.emplace_back("STRETTO_TRANSPORT", transport_of(settings));
   if (settings.part_bytes != 0) {
     job.variables.emplace_back("STRETTO_PART_BYTES", std::to_string(settings.part_bytes));
   }

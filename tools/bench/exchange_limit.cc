@@ -112,8 +112,8 @@ class NoLimit final : public ExchangeLimit {
 }  // namespace
 
 std::string transport_of(const Settings& settings) {
-  if (!settings.lab_mbit.empty()) return "zmq";
   if (!settings.transport.empty()) return std::string(settings.transport);
+  if (!settings.lab_mbit.empty()) return settings.lab_hosts == 0 ? "zmq" : "auto";
   return process_environment()("STRETTO_TRANSPORT").value_or("auto");
 }
 
