@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "collective/part_path.h"
 #include "common/check.h"
 
 namespace stretto::collective {
@@ -36,10 +37,18 @@ void count(Carried& carried, const ClassLoad& load) {
   carried.frames += load.parts;
 }
 
+// One of each class that has any: the largest.
+std::vector<ClassLoad> firsts_of(std::vector<ClassLoad> loads) {
+  for (ClassLoad& load : loads) {
+    load.bytes = load.largest;
+    load.parts = std::min<std::uint64_t>(load.parts, 1);
+  }
+  return loads;
+}
+
 // Calls visit(class's load, child, parent) for each edge that carries something.
 template <typename Visit>
-void for_each_edge(const Strategy& strategy, const std::vector<std::uint64_t>& parts, Visit visit) {
-  const std::vector<ClassLoad> loads = loads_of(strategy, parts);
+void for_each_edge(const Strategy& strategy, const std::vector<ClassLoad>& loads, Visit visit) {
   for (std::size_t at = 0; at < loads.size(); ++at) {
     if (loads[at].parts == 0) continue;
     const Tree& tree = strategy.classes()[at].tree;
@@ -49,15 +58,43 @@ void for_each_edge(const Strategy& strategy, const std::vector<std::uint64_t>& p
   }
 }
 
-}  // namespace
-
-std::vector<Carried> carried_in(const Strategy& strategy, const std::vector<std::uint64_t>& parts) {
+std::vector<Carried> carried_of(const Strategy& strategy, const std::vector<ClassLoad>& loads) {
   std::vector<Carried> carried(strategy.limit());
-  for_each_edge(strategy, parts, [&](const ClassLoad& load, Place child, Place parent) {
+  for_each_edge(strategy, loads, [&](const ClassLoad& load, Place child, Place parent) {
     count(carried[child], load);
     count(carried[parent], load);
   });
   return carried;
+}
+
+std::vector<Carried> crossings_of(const Strategy& strategy, const std::vector<ClassLoad>& loads,
+                                  const Borders& borders) {
+  std::vector<Carried> crossing(borders.size());
+  for_each_edge(strategy, loads, [&](const ClassLoad& load, Place child, Place parent) {
+    for (std::size_t at = 0; at < crossing.size(); ++at) {
+      if (borders.between(at, child, parent)) count(crossing[at], load);
+    }
+  });
+  return crossing;
+}
+
+// The longest of the paths of one part of each class.
+PartPath longest_path(const Strategy& strategy, const std::vector<ClassLoad>& loads,
+                      const Network& network, const Borders& borders) {
+  PartPath longest;
+  for (std::size_t at = 0; at < loads.size(); ++at) {
+    if (loads[at].parts == 0) continue;
+    const PartPath path = path_of(strategy.classes()[at].tree,
+                                  static_cast<double>(loads[at].largest), network, borders);
+    if (path.seconds > longest.seconds) longest = path;
+  }
+  return longest;
+}
+
+}  // namespace
+
+std::vector<Carried> carried_in(const Strategy& strategy, const std::vector<std::uint64_t>& parts) {
+  return carried_of(strategy, loads_of(strategy, parts));
 }
 
 std::string Prediction::describe() const {
@@ -69,16 +106,8 @@ std::string Prediction::describe() const {
   return text + fmt::format(", path {:.3f} ({} hops)", path_seconds * kMs, hops);
 }
 
-CostModel::CostModel(Network network) : network_(std::move(network)) {
-  for (const Boundary& boundary : network_.boundaries) {
-    std::vector<bool> inside;
-    for (const Place place : boundary.inside) {
-      if (place >= inside.size()) inside.resize(place + 1);
-      inside[place] = true;
-    }
-    inside_.push_back(std::move(inside));
-  }
-}
+CostModel::CostModel(Network network)
+    : network_(std::move(network)), borders_(network_.boundaries) {}
 
 Result<CostModel> CostModel::of(Network network) {
   for (const Boundary& boundary : network.boundaries) {
@@ -93,76 +122,20 @@ Result<CostModel> CostModel::of(Network network) {
   return CostModel(std::move(network));
 }
 
-bool CostModel::inside(std::size_t boundary, Place place) const {
-  return place < inside_[boundary].size() && inside_[boundary][place];
-}
-
 std::vector<Carried> CostModel::crossings(const Strategy& strategy,
                                           const std::vector<std::uint64_t>& parts) const {
-  std::vector<Carried> crossing(network_.boundaries.size());
-  for_each_edge(strategy, parts, [&](const ClassLoad& load, Place child, Place parent) {
-    for (std::size_t at = 0; at < crossing.size(); ++at) {
-      if (inside(at, child) != inside(at, parent)) count(crossing[at], load);
-    }
-  });
-  return crossing;
+  return crossings_of(strategy, loads_of(strategy, parts), borders_);
 }
 
-void CostModel::add_links(Prediction& made, const Strategy& strategy,
-                          const std::vector<std::uint64_t>& parts) const {
-  const std::vector<Carried> crossing = crossings(strategy, parts);
-  for (std::size_t at = 0; at < crossing.size(); ++at) {
-    const Boundary& boundary = network_.boundaries[at];
-    const double seconds = static_cast<double>(crossing[at].bytes) / boundary.rate;
-    if (seconds <= made.link_seconds) continue;
-    made.link_seconds = seconds;
-    made.link = boundary.name;
-  }
+double CostModel::link_seconds(std::size_t boundary, const Carried& crossing) const {
+  return static_cast<double>(crossing.bytes) / network_.boundaries[boundary].rate;
 }
 
-void CostModel::add_processors(Prediction& made, const Strategy& strategy,
-                               const std::vector<std::uint64_t>& parts) const {
-  const std::vector<Carried> carried = carried_in(strategy, parts);
-  for (Place place = 0; place < carried.size(); ++place) {
-    const auto frames = static_cast<double>(2 * carried[place].frames);
-    const auto bytes = static_cast<double>(2 * carried[place].bytes);
-    const double seconds =
-        (frames * network_.frame_seconds + bytes * network_.byte_seconds) / network_.processors;
-    if (seconds <= made.processor_seconds) continue;
-    made.processor_seconds = seconds;
-    made.busiest = place;
-  }
-}
-
-// 0 for a hop that crosses nothing.
-double CostModel::hop_seconds(Place one, Place other, double bytes) const {
-  double slowest = 0;
-  for (std::size_t at = 0; at < inside_.size(); ++at) {
-    if (inside(at, one) == inside(at, other)) continue;
-    slowest = std::max(slowest, network_.start_seconds + bytes / network_.boundaries[at].rate);
-  }
-  return slowest;
-}
-
-void CostModel::add_path(Prediction& made, const Strategy& strategy,
-                         const std::vector<std::uint64_t>& parts) const {
-  const std::vector<ClassLoad> loads = loads_of(strategy, parts);
-  for (std::size_t at = 0; at < loads.size(); ++at) {
-    if (loads[at].parts == 0) continue;
-    const Tree& tree = strategy.classes()[at].tree;
-    std::vector<double> seconds(tree.limit());  // From the root down to each.
-    std::vector<std::uint32_t> hops(tree.limit());
-    for (const Place place : tree.downwards()) {
-      if (place == tree.root()) continue;
-      const Place parent = tree.parent(place);
-      const double hop = hop_seconds(place, parent, static_cast<double>(loads[at].largest));
-      seconds[place] = seconds[parent] + hop;
-      hops[place] = hops[parent] + (hop > 0 ? 1 : 0);
-      if (2 * seconds[place] <= made.path_seconds) continue;
-      made.path_seconds = 2 * seconds[place];
-      made.hops = 2 * hops[place];
-    }
-  }
+// Each frame goes both ways.
+double CostModel::processor_seconds(const Carried& carried) const {
+  const auto frames = static_cast<double>(2 * carried.frames);
+  const auto bytes = static_cast<double>(2 * carried.bytes);
+  return (frames * network_.frame_seconds + bytes * network_.byte_seconds) / network_.processors;
 }
 
 Prediction CostModel::predict(const Strategy& strategy, std::uint64_t bytes,
@@ -170,11 +143,32 @@ Prediction CostModel::predict(const Strategy& strategy, std::uint64_t bytes,
   STRETTO_CHECK(bytes > 0 && part_bytes > 0);
   std::vector<std::uint64_t> parts(bytes / part_bytes, part_bytes);
   if (bytes % part_bytes != 0) parts.push_back(bytes % part_bytes);
+  const std::vector<ClassLoad> loads = loads_of(strategy, parts);
+  const std::vector<ClassLoad> firsts = firsts_of(loads);
   Prediction made;
-  add_links(made, strategy, parts);
-  add_processors(made, strategy, parts);
-  add_path(made, strategy, parts);
-  made.seconds = std::max(made.link_seconds, made.processor_seconds) + made.path_seconds;
+  double besides = 0;  // What the rest takes, besides the firsts.
+  const std::vector<Carried> crossing = crossings_of(strategy, loads, borders_);
+  const std::vector<Carried> first_crossing = crossings_of(strategy, firsts, borders_);
+  for (std::size_t at = 0; at < crossing.size(); ++at) {
+    const double seconds = link_seconds(at, crossing[at]);
+    besides = std::max(besides, seconds - link_seconds(at, first_crossing[at]));
+    if (seconds <= made.link_seconds) continue;
+    made.link_seconds = seconds;
+    made.link = network_.boundaries[at].name;
+  }
+  const std::vector<Carried> carried = carried_of(strategy, loads);
+  const std::vector<Carried> first_carried = carried_of(strategy, firsts);
+  for (Place place = 0; place < carried.size(); ++place) {
+    const double seconds = processor_seconds(carried[place]);
+    besides = std::max(besides, seconds - processor_seconds(first_carried[place]));
+    if (seconds <= made.processor_seconds) continue;
+    made.processor_seconds = seconds;
+    made.busiest = place;
+  }
+  const PartPath path = longest_path(strategy, loads, network_, borders_);
+  made.path_seconds = path.seconds;
+  made.hops = path.hops;
+  made.seconds = std::max({made.link_seconds, made.processor_seconds, path.seconds + besides});
   return made;
 }
 

@@ -2,35 +2,21 @@
 // CostModel: how long a round takes by a strategy, and what takes that long. Three terms:
 //
 //   links      the boundary (of a host, of a rack) that takes longest for the bytes that cross it
-//   processor  the member that takes longest for its frames and bytes; beside the links, so the
-//              longer of the two counts
-//   path       start-up and one part's time on each hop from the farthest leaf to the root and back
+//   processor  the member that takes longest for its frames and bytes
+//   path       one part alone, from the leaves to the root and back (part_path.h)
 //
-// It also says exactly which bytes cross what, which a run must show.
+// One part of each tree goes its path; what links and processors carry of all others comes on top,
+// the longer of the two. So a tensor of one part takes its path, and one of very many what its
+// links take. It also says exactly which bytes cross what, which a run must show.
 #pragma once
 
 #include <string>
 #include <vector>
 
+#include "collective/network.h"
 #include "collective/strategy.h"
 
 namespace stretto::collective {
-
-/// Where bytes leave and enter: around a member alone on its host, a host's members, a rack's.
-/// What goes on inside costs nothing here.
-struct Boundary {
-  std::string name;
-  std::vector<Place> inside;
-  double rate = 0;  ///< Bytes per second, in and out at once.
-};
-
-struct Network {
-  std::vector<Boundary> boundaries;
-  double start_seconds = 0;  ///< Of a message across a boundary, without its bytes.
-  double frame_seconds = 0;  ///< Of a processor, for each frame that is sent or taken,
-  double byte_seconds = 0;   ///< and for each of its bytes.
-  double processors = 1;     ///< That each member has.
-};
 
 /// What a member sends and takes, or what crosses a boundary, each way: along an edge as much goes
 /// up as down, so out and in are alike.
@@ -70,17 +56,11 @@ class CostModel {
 
  private:
   explicit CostModel(Network network);
-  void add_links(Prediction& made, const Strategy& strategy,
-                 const std::vector<std::uint64_t>& parts) const;
-  void add_processors(Prediction& made, const Strategy& strategy,
-                      const std::vector<std::uint64_t>& parts) const;
-  void add_path(Prediction& made, const Strategy& strategy,
-                const std::vector<std::uint64_t>& parts) const;
-  bool inside(std::size_t boundary, Place place) const;
-  double hop_seconds(Place one, Place other, double bytes) const;
+  double link_seconds(std::size_t boundary, const Carried& crossing) const;
+  double processor_seconds(const Carried& carried) const;
 
   Network network_;
-  std::vector<std::vector<bool>> inside_;  // By boundary and place.
+  Borders borders_;
 };
 
 }  // namespace stretto::collective

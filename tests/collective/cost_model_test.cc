@@ -9,6 +9,7 @@
 
 #include "collective/strategies.h"
 #include "collective/weights.h"
+#include "tests/collective/hosts.h"
 
 namespace stretto::collective {
 namespace {
@@ -22,16 +23,6 @@ Places first_places(Place count) {
   Places places(count);
   std::iota(places.begin(), places.end(), Place{0});
   return places;
-}
-
-/// Each member alone on a host.
-Network hosts_of(const std::vector<double>& rates) {
-  Network network;
-  for (Place place = 0; place < rates.size(); ++place) {
-    network.boundaries.push_back(
-        {.name = "host " + std::to_string(place), .inside = {place}, .rate = rates[place]});
-  }
-  return network;
 }
 
 /// What limits a round, in units of the time of all bytes at rate 1.
@@ -110,11 +101,30 @@ TEST(CostModel, SaysWhatTakesTheTime) {
   EXPECT_DOUBLE_EQ(made.processor_seconds, (8 * 2 + 800 * 0.25) / 2);
   EXPECT_EQ(made.busiest, 0U);
   EXPECT_EQ(made.hops, 4U);
-  EXPECT_DOUBLE_EQ(made.path_seconds, 2 * (3.0 + 3.0));
-  EXPECT_DOUBLE_EQ(made.seconds, 108 + 12);
+  // Each hop: sent for 13.5 s, on its way for 1 + 2, taken for 13.5.
+  EXPECT_DOUBLE_EQ(made.path_seconds, 4 * (13.5 + 3 + 13.5));
+  EXPECT_DOUBLE_EQ(made.seconds, made.path_seconds) << "there is one part of each tree";
   EXPECT_EQ(made.describe(),
             "120000.000 ms: link 8000.000 (host 2), processor 108000.000 (member 0), path "
-            "12000.000 (4 hops)");
+            "120000.000 (4 hops)");
+  const Prediction twice = CostModel::of(network)->predict(*ring({0, 1, 2}), 600, 100);
+  EXPECT_DOUBLE_EQ(twice.seconds, 120 + 108) << "what the others take comes on top";
+}
+
+/// A ring of P trees keeps all links busy, and so does `direct`: nothing is added for their paths.
+TEST(CostModel, ManyPartsTakeWhatTheirLinksTake) {
+  const Network network = hosts_of({1, 1, 1, 1});
+  for (const Strategy& each : {*ring(first_places(4)), *direct(first_places(4))}) {
+    const Prediction made = CostModel::of(network)->predict(each, kBytes, kPartBytes);
+    EXPECT_NEAR(made.seconds / static_cast<double>(kBytes), 1.5, 0.001);
+  }
+}
+
+/// The owner's link takes the others' contributions of the only part one after the other.
+TEST(CostModel, OfOnePartATreeIsFasterThanAStar) {
+  const CostModel model = *CostModel::of(hosts_of(std::vector<double>(8, 1)));
+  EXPECT_DOUBLE_EQ(model.predict(*direct(first_places(8)), 10, 10).seconds, 2 * 7 * 10);
+  EXPECT_DOUBLE_EQ(model.predict(*halving_doubling(first_places(8)), 10, 10).seconds, 2 * 3 * 10);
 }
 
 TEST(CostModel, KnowsExactlyWhatEachCarries) {

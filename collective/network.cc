@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collective/network.h"
+
+namespace stretto::collective {
+
+Borders::Borders(const std::vector<Boundary>& boundaries) {
+  for (const Boundary& boundary : boundaries) {
+    std::vector<bool> inside;
+    for (const Place place : boundary.inside) {
+      if (place >= inside.size()) inside.resize(place + 1);
+      inside[place] = true;
+    }
+    inside_.push_back(std::move(inside));
+  }
+}
+
+}  // namespace stretto::collective
