@@ -44,8 +44,9 @@ class Timeline {
       missing[place] = children_[place].size();
       if (missing[place] == 0) ready.emplace(0, place);
     }
-    for (;; ready.pop()) {
+    for (;;) {
       const auto [at, place] = ready.top();
+      ready.pop();
       if (place == tree_.root()) return at;
       const Place parent = tree_.parent(place);
       const double there = send(place, parent, at);
@@ -58,7 +59,7 @@ class Timeline {
     Ready ready;
     ready.emplace(begin, tree_.root());
     double last = begin;
-    for (; !ready.empty();) {
+    while (!ready.empty()) {
       const auto [at, place] = ready.top();
       ready.pop();
       last = std::max(last, at);
