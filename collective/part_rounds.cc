@@ -67,6 +67,13 @@ void PartRounds::replan(TreeNode node) {
   reduction_.restart(std::move(node));
 }
 
+void PartRounds::come_after(std::uint64_t finished) {
+  STRETTO_CHECK(!running_ && finished_ == 0);
+  begun_ += finished;
+  finished_ = finished;
+  round_ = finished + 1;
+}
+
 // What this place has for the open round from before.
 Effects PartRounds::feed() {
   if (!running_) return {};

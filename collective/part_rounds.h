@@ -5,6 +5,7 @@
 // finished is made again, by what its makers gave before; who has its value already gives that.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "collective/reduction.h"
@@ -38,6 +39,13 @@ class PartRounds {
   /// round.
   void replan(TreeNode node);
 
+  /// Of a place that comes to rounds that others have made: so many were before its first one,
+  /// which may have begun but cannot go on yet.
+  void come_after(std::uint64_t finished);
+  /// Places have other numbers from the epoch that begins next on, and there are as many as these
+  /// are of: a value that was made before counts for all of them.
+  void renumber(const IndexSet& all) { last_from_ = all; }
+
   /// Somebody is lost: until resume() nothing is to be done, and finished() stays.
   void stop() { running_ = false; }
   /// The new epoch has begun, with a node whose sets are of as many places: all who are in it have
@@ -45,6 +53,9 @@ class PartRounds {
   /// be.
   Result<Effects> resume(std::uint32_t epoch, TreeNode node, std::uint64_t finished_by_all);
 
+  /// This place has contributed to the round that is open, or has its value from before.
+  bool takes_part() const { return running_ && std::max(begun_, finished_) >= round_; }
+  bool running() const { return running_; }
   std::uint32_t epoch() const { return epoch_; }
   /// The round that is open, or opens next.
   std::uint64_t round() const { return round_; }

@@ -14,6 +14,12 @@ std::string Member::describe() const {
   return text;
 }
 
+NodeId Roster::newest() const {
+  NodeId newest = 0;
+  for (const Member& member : members) newest = std::max(newest, member.node);
+  return newest;
+}
+
 const Member* Roster::find(NodeId node) const {
   auto found = std::find_if(members.begin(), members.end(),
                             [node](const Member& member) { return member.node == node; });

@@ -52,6 +52,8 @@ struct Roster {
   JobSettings settings = {};
 
   const Member* find(NodeId node) const;
+  /// The one that came last; 0 of none.
+  NodeId newest() const;
 };
 
 }  // namespace stretto

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <algorithm>
+#include <set>
 #include <vector>
 
 #include "common/clock.h"
@@ -30,15 +31,20 @@ class Doubts {
       doubt.subject_lives |= doubt.of.subject == node;
     }
   }
+  /// A break of which no other cause has shown.
+  struct Due {
+    Suspicion of;
+    NodeId likelier = 0;  ///< Which end is more likely to be its cause.
+  };
   /// Those of which both ends live, and those that have waited long enough for another cause. They
   /// are doubts no longer.
-  std::vector<Suspicion> take_due(Time now) {
-    std::vector<Suspicion> taken;
+  std::vector<Due> take_due(Time now) {
+    std::vector<Due> taken;
     const auto is_due = [now](const Doubt& doubt) {
       return now >= doubt.due || (doubt.reporter_lives && doubt.subject_lives);
     };
     for (const Doubt& doubt : doubts_) {
-      if (is_due(doubt)) taken.push_back(doubt.of);
+      if (is_due(doubt)) taken.push_back({.of = doubt.of, .likelier = likelier(doubt)});
     }
     std::erase_if(doubts_, is_due);
     return taken;
@@ -52,6 +58,27 @@ class Doubts {
     bool reporter_lives = false;
     bool subject_lives = false;
   };
+
+  // Who has lost links to more others; else who shows no sign of life; else who came later.
+  NodeId likelier(const Doubt& doubt) const {
+    const auto [reporter, subject, cause] = doubt.of;
+    const std::size_t of_reporter = others_of(reporter);
+    const std::size_t of_subject = others_of(subject);
+    if (of_reporter != of_subject) return of_reporter > of_subject ? reporter : subject;
+    if (doubt.reporter_lives != doubt.subject_lives) {
+      return doubt.reporter_lives ? subject : reporter;
+    }
+    return std::max(reporter, subject);
+  }
+  std::size_t others_of(NodeId node) const {
+    std::set<NodeId> others;
+    for (const Doubt& doubt : doubts_) {
+      if (doubt.of.reporter == node) others.insert(doubt.of.subject);
+      if (doubt.of.subject == node) others.insert(doubt.of.reporter);
+    }
+    return others.size();
+  }
+
   std::vector<Doubt> doubts_;
 };
 

@@ -375,13 +375,15 @@ void ViewMachine::take(const TimeOut&) {
               .cause = "it had to go, and the deadline has passed",
               .round = next_.contributors.from_round});
   }
-  for (const Suspicion& doubt : doubts_.take_due(now_)) {
+  for (const auto& [doubt, likelier] : doubts_.take_due(now_)) {
     const Member* reporter = next_.find(doubt.reporter);
     const Member* subject = next_.find(doubt.subject);
     if (phase_ != Phase::kRunning || !is_there(reporter) || !is_there(subject)) continue;
     if (changes_size(sizing_) &&
         (reporter->role == Role::kWorker || subject->role == Role::kWorker)) {
-      const Member& worker = reporter->role == Role::kWorker ? *reporter : *subject;
+      const bool among = reporter->role == subject->role;
+      const bool is_reporter = among ? likelier == reporter->node : reporter->role == Role::kWorker;
+      const Member& worker = is_reporter ? *reporter : *subject;
       const Member& other = &worker == reporter ? *subject : *reporter;
       take(Lost{.node = worker.node,
                 .cause = fmt::format("its link to {} broke, though both are alive: {}",

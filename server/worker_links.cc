@@ -14,12 +14,6 @@ namespace {
 
 constexpr std::size_t kMaxCallers = 4096;
 
-NodeId newest_of(const Roster& roster) {
-  NodeId newest = 0;
-  for (const Member& member : roster.members) newest = std::max(newest, member.node);
-  return newest;
-}
-
 bool is_newcomer(const Member& member) {
   return member.role == Role::kWorker && (member.joining || member.from_step > 0);
 }
@@ -97,7 +91,7 @@ void WorkerLinks::part_with(const Member& lost) {
 
 void WorkerLinks::answer(const Caller& caller, const Roster& roster) {
   const Member* member = roster.find(caller.hello.node);
-  if (member == nullptr && roster.settings.elastic() && caller.hello.node > newest_of(roster)) {
+  if (member == nullptr && roster.settings.elastic() && caller.hello.node > roster.newest()) {
     callers_.push_back(caller);  // Newcomers may be here before the roster that names them.
     return;
   }

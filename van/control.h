@@ -129,6 +129,22 @@ struct Rate {
   std::uint64_t bytes_per_second = 0;
 };
 
+/// Worker to the first of those who go on, in an elastic job: whom it would go on with, and what it
+/// has finished; it makes no rounds until it hears. And back to each of them: these go on.
+struct Regroup {
+  struct Finished {
+    std::uint32_t tensor = 0;
+    std::uint64_t least = 0;                ///< Rounds, of the part that has fewest.
+    std::vector<std::uint32_t> ahead = {};  ///< Of each part, how many more; none: all alike.
+    friend bool operator==(const Finished&, const Finished&) = default;
+  };
+
+  bool decided = false;
+  std::uint64_t generation = 0;  ///< Of the sender; decided: that begins.
+  std::vector<NodeId> members = {};
+  std::vector<Finished> finished = {};  ///< Decided: what all have.
+};
+
 /// Worker to shard, before its first share: what the tensor is.
 struct Open {
   std::uint32_t tensor = 0;
@@ -347,7 +363,7 @@ struct Observed {
 using Message = std::variant<Hello, Welcome, Fault, Roster, Declare, Declared, Open, Barrier,
                              Heartbeat, Leave, Failure, LinkReport, Steer, TraceCommand, TraceChunk,
                              Observe, Observed, StateRequest, StatePiece, SitOut, Wanted, Resume,
-                             Resumed, AtStep, TakeIn, TermPlan, Rate>;
+                             Resumed, AtStep, TakeIn, TermPlan, Rate, Regroup>;
 
 /// True if the message is a T.
 template <typename T>

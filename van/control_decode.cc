@@ -284,6 +284,22 @@ Result<Message> from(const wire::TermPlan& plan) {
                           .weights = {plan.weights().begin(), plan.weights().end()}});
 }
 
+Result<Message> from(const wire::Regroup& said) {
+  if (said.members_size() > static_cast<int>(kMaxNodes)) {
+    return malformed(fmt::format("{} members go on, a job has at most {} nodes",
+                                 said.members_size(), kMaxNodes));
+  }
+  Regroup read{.decided = said.decided(),
+               .generation = said.generation(),
+               .members = {said.members().begin(), said.members().end()}};
+  for (const wire::Regroup::Finished& each : said.finished()) {
+    read.finished.push_back({.tensor = each.tensor(),
+                             .least = each.least(),
+                             .ahead = {each.ahead().begin(), each.ahead().end()}});
+  }
+  return Message(std::move(read));
+}
+
 Result<Message> from(const wire::SitOut& said) {
   return Message(SitOut{.number = said.number(), .over = said.over()});
 }
@@ -426,6 +442,8 @@ Result<Message> body_of(const wire::Control& message) {
       return from(message.term_plan());
     case wire::Control::kRate:
       return Message(Rate{.bytes_per_second = message.rate().bytes_per_second()});
+    case wire::Control::kRegroup:
+      return from(message.regroup());
     case wire::Control::BODY_NOT_SET:
       break;
   }

@@ -210,6 +210,19 @@ void write(const Rate& rate, wire::Control& message) {
   message.mutable_rate()->set_bytes_per_second(rate.bytes_per_second);
 }
 
+void write(const Regroup& said, wire::Control& message) {
+  wire::Regroup& out = *message.mutable_regroup();
+  out.set_decided(said.decided);
+  out.set_generation(said.generation);
+  for (const NodeId node : said.members) out.add_members(node);
+  for (const Regroup::Finished& each : said.finished) {
+    wire::Regroup::Finished& finished = *out.add_finished();
+    finished.set_tensor(each.tensor);
+    finished.set_least(each.least);
+    for (const std::uint32_t more : each.ahead) finished.add_ahead(more);
+  }
+}
+
 void write(const SitOut& said, wire::Control& message) {
   message.mutable_sit_out()->set_number(said.number);
   message.mutable_sit_out()->set_over(said.over);

@@ -245,10 +245,12 @@ struct AnswerFrame {
 /// The sum of what the sender and those below it contribute to a round of a part.
 struct UpFrame {
   Key key = {};
-  std::uint64_t round = 0;  ///< From 1.
-  std::uint32_t root = 0;   ///< Of a broadcast.
-  bool assigns = false;     ///< It is a broadcast.
-  bool absent = false;      ///< They contribute nothing.
+  std::uint64_t round = 0;       ///< From 1.
+  std::uint32_t root = 0;        ///< Of a broadcast; of a value: who contributed, how many.
+  bool assigns = false;          ///< It is a broadcast.
+  bool absent = false;           ///< They contribute nothing.
+  bool is_value = false;         ///< Their bytes are the round's value already.
+  std::uint32_t generation = 0;  ///< Of those who make rounds together; 0 where they stay.
   Dtype dtype = {};
   std::int32_t priority = 0;
 
@@ -258,18 +260,25 @@ struct UpFrame {
             .root = static_cast<std::uint32_t>(header.base),
             .assigns = (header.flags & kAssign) != 0,
             .absent = (header.flags & kAbsent) != 0,
+            .is_value = (header.flags & kIsValue) != 0,
+            .generation = generation_of(header),
             .dtype = static_cast<Dtype>(header.dtype),
             .priority = header.priority};
+  }
+  /// Of either kind: it stands beside a number of 32 bits.
+  static std::uint32_t generation_of(const Header& header) {
+    return static_cast<std::uint32_t>(header.base >> 32);
   }
   Header header() const {
     Header made;
     made.kind = Kind::kUp;
     made.dtype = static_cast<std::uint8_t>(dtype);
-    made.flags = static_cast<std::uint16_t>((assigns ? kAssign : 0) | (absent ? kAbsent : 0));
+    made.flags = static_cast<std::uint16_t>((assigns ? kAssign : 0) | (absent ? kAbsent : 0) |
+                                            (is_value ? kIsValue : 0));
     made.priority = priority;
     made.key = key;
     made.version = round;
-    made.base = root;
+    made.base = std::uint64_t{generation} << 32 | root;
     return made;
   }
 };
@@ -278,17 +287,22 @@ struct UpFrame {
 struct DownFrame {
   Key key = {};
   std::uint64_t round = 0;
+  std::uint32_t contributors = 0;  ///< In elastic jobs; else 0.
+  std::uint32_t generation = 0;    ///< As of an UpFrame.
   Dtype dtype = {};
   std::int32_t priority = 0;
 
   static DownFrame of(const Header& header) {
     return {.key = header.key,
             .round = header.version,
+            .contributors = static_cast<std::uint32_t>(header.base),
+            .generation = UpFrame::generation_of(header),
             .dtype = static_cast<Dtype>(header.dtype),
             .priority = header.priority};
   }
   Header header() const {
     Header made;
+    made.base = std::uint64_t{generation} << 32 | contributors;
     made.kind = Kind::kDown;
     made.dtype = static_cast<std::uint8_t>(dtype);
     made.priority = priority;

@@ -56,11 +56,12 @@ enum Flags : std::uint16_t {
   kProbe = 32,      ///< pull: only what is known of the value, at once. done: the answer to it.
   kChecksummed = 64,  ///< any: `checksum` is there.
   kUncounted = 128,   ///< push with kAbsent: a mean does not count it.
+  kIsValue = 512,     ///< up: the bytes are the round's value, which was made before a loss.
   kOfGroup = 256,     ///< up, down: of a call of a group's members, `version` is its number.
 };
 inline constexpr std::uint16_t kKnownFlags = kWantsValue | kAssign | kAbsent | kAbandoned |
                                              kCreditNow | kProbe | kChecksummed | kUncounted |
-                                             kOfGroup;
+                                             kOfGroup | kIsValue;
 
 /// A part's name on the wire: which tensor, and which piece of it.
 struct Key {

@@ -28,7 +28,7 @@ class Declarations {
     /// The specification with the exchange that it has, if it leaves that open (worker/settled.h).
     std::function<TensorSpec(TensorSpec, const std::vector<Rank>&)> settle;
     /// A tensor is exchanged among the workers; or why it cannot be.
-    std::function<Status(const TensorState&, const Roster&, const std::vector<Rank>&)> join_workers;
+    std::function<Status(TensorState&, const Roster&, const std::vector<Rank>&)> join_workers;
   };
 
   /// Tensors are added there when they are known. All outlive this.

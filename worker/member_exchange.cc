@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who knows which tensor, whose frame it is, and who cannot go on.
+// Who knows which tensor, and whose frame it is.
 #include "worker/member_exchange.h"
 
 #include <fmt/format.h>
@@ -11,18 +11,6 @@
 #include "worker/settled.h"
 
 namespace stretto {
-namespace {
-
-// From here come no more rounds of it than have been begun.
-control::Fault farewell_to(std::uint32_t id, const MemberTensor& known) {
-  return {.why = {Code::kPeerLost, fmt::format("worker {} has left the job",
-                                               known.members.ranks[known.members.self])},
-          .tensor = id,
-          .round = known.first_open()};
-}
-
-}  // namespace
-
 MemberExchange::MemberExchange(Van& van, Tensors& tensors, PeerLinks& peers, Outcomes outcomes)
     : van_(van),
       tensors_(tensors),
@@ -30,53 +18,70 @@ MemberExchange::MemberExchange(Van& van, Tensors& tensors, PeerLinks& peers, Out
       outcomes_(std::move(outcomes)),
       rounds_(van, peers, outcomes_),
       calls_(van, peers, outcomes_),
-      plans_(van, peers, rounds_) {
+      plans_(van, peers, rounds_),
+      ends_(peers, tensors, members_, outcomes_),
+      view_(van, peers,
+            {.stop = [this] { return stop(); },
+             .go_on = [this](const control::Regroup& decided) { go_on(decided); }}) {
   peers_.set_opened([this](NodeId node) { greet(node); });
   rounds_.set_held([this](TensorState& tensor, MemberTensor& known) {
-    tell(known, plans_.choose(tensor, known));
+    peers_.tell(known.members.nodes, plans_.choose(tensor, known));
     plans_.go_on(tensor, known);
   });
 }
 
 // ---- who knows what
 
-Status MemberExchange::add(const TensorState& tensor, const Roster& roster, NodeId self,
-                           const std::vector<Rank>& group) {
-  if (roster.settings.elastic()) {
-    return {Code::kUnsupported,
-            fmt::format("{}: exchange {} is for jobs of fixed size, and this one goes on "
-                        "without workers that are lost; use exchange servers",
-                        tensor.describe(), name_of(tensor.spec.options.exchange))};
+// Of an elastic job they are those who were chosen last; nobody but this worker before.
+Result<MemberPlaces> MemberExchange::places_for(const TensorState& tensor, const Roster& roster,
+                                                MemberSelf self, const std::vector<Rank>& group) {
+  if (!roster.settings.elastic()) {
+    MemberPlaces places = MemberPlaces::of(roster, self.node, group);
+    Status status = peers_.want(roster, self.node, places.nodes);
+    return status.ok() ? Result<MemberPlaces>(std::move(places)) : status;
   }
-  MemberPlaces places = MemberPlaces::of(roster, self, group);
-  if (Status status = peers_.want(roster, self, places.nodes); !status.ok()) return status;
+  if (tensor.is_group) {
+    return Status(Code::kUnsupported,
+                  fmt::format("{}: groups are for jobs of fixed size, and this one goes on without "
+                              "workers that are lost; use exchange servers",
+                              tensor.describe()));
+  }
+  view_.begin();
+  roster_ = roster;
+  if (Status status = view_.follow(roster, self.node, self.step); !status.ok()) return status;
+  std::vector<NodeId> nodes = view_.members();
+  if (nodes.empty()) nodes.push_back(self.node);
+  return MemberPlaces::of_nodes(roster, self.node, nodes);
+}
+
+Status MemberExchange::add(TensorState& tensor, const Roster& roster, MemberSelf self,
+                           const std::vector<Rank>& group) {
+  Result<MemberPlaces> places = places_for(tensor, roster, self, group);
+  if (!places.ok()) return places.status();
   const bool chosen = tensor.spec.options.exchange == Exchange::kAuto;
   const collective::StrategyPlan plan =
-      chosen ? first_choice(places, tensor.spec.bytes(), roster.settings.part_bytes).plan
+      chosen ? first_choice(*places, tensor.spec.bytes(), roster.settings.part_bytes).plan
              : plan_of(tensor.spec.options.exchange);
-  const Result<collective::Strategy> strategy = plans_.strategy_for(plan, places);
+  const Result<collective::Strategy> strategy = plans_.strategy_for(plan, *places);
   if (!strategy.ok()) return strategy.status();
-  if (chosen) plans_.watch(places);
+  if (chosen) plans_.watch(*places);
   MemberTensor& known =
-      members_.try_emplace(tensor.id, tensor, std::move(places), *strategy).first->second;
+      members_.try_emplace(tensor.id, tensor, *std::move(places), *strategy).first->second;
   if (chosen) known.terms.emplace(plan, *strategy);
   if (tensor.is_group) {
     known.group =
         std::make_unique<GroupState>(*strategy, order_of(tensor.spec), roster.settings.part_bytes);
   }
-  if (const auto told = known_to_.extract(tensor.id); !told.empty()) {
-    for (const NodeId node : told.mapped()) {
-      const Place place = known.members.place_of(node);
-      if (place != collective::kNobody) known.ready.insert(place);
+  for (const NodeId node : known_to_[tensor.id]) known.note_ready(node);
+  ends_.adopt(tensor.id, known);
+  if (roster.settings.elastic()) {
+    known.elastic = true;
+    (void)known.stop();
+    if (view_.goes()) {
+      if (Status status = regroup(tensor, known); !status.ok()) return status;
     }
   }
-  if (auto told = dooms_.extract(tensor.id); !told.empty()) known.doom = std::move(told.mapped());
-  for (const auto& [node, why] : left_) {
-    const Place place = known.members.place_of(node);
-    if (place == collective::kNobody || known.ready.contains(place)) continue;
-    known.doom = {.round = 1, .why = why};
-  }
-  tell(known, control::Open{.tensor = tensor.id, .spec = tensor.spec});
+  peers_.tell(known.members.nodes, control::Open{.tensor = tensor.id, .spec = tensor.spec});
   return {};
 }
 
@@ -85,42 +90,41 @@ bool MemberExchange::has_tensors() const {
 }
 
 void MemberExchange::greet(NodeId node) {
+  const LinkId link = peers_.link_to(node);
   for (const auto& [id, known] : members_) {
     if (known.members.place_of(node) == collective::kNobody) continue;
     const TensorState& tensor = *tensors_.find(id);
-    van_.send_control(peers_.link_to(node), control::Open{.tensor = id, .spec = tensor.spec});
-    if (tensor.failed.ok() && !leaving_) continue;
-    van_.send_control(peers_.link_to(node),
-                      tensor.failed.ok() ? farewell_to(id, known)
-                                         : control::Fault{.why = tensor.failed, .tensor = id});
+    van_.send_control(link, control::Open{.tensor = id, .spec = tensor.spec});
+    ends_.greet(tensor, known, link);
   }
-  if (leaving_) van_.send_control(peers_.link_to(node), control::Leave{});
+  ends_.greet(link);
+  view_.greet(node);
 }
 
 void MemberExchange::on_control(LinkId link, const Member& peer, const control::Message& message) {
   if (const auto* open = std::get_if<control::Open>(&message)) {
     on_open(peer, *open);
   } else if (const auto* fault = std::get_if<control::Fault>(&message)) {
-    on_fault(peer, *fault);
+    ends_.on_fault(peer, *fault);
   } else if (const auto* plan = std::get_if<control::TermPlan>(&message)) {
     on_plan(peer, *plan);
   } else if (const auto* rate = std::get_if<control::Rate>(&message)) {
     plans_.note(peer.node, static_cast<double>(rate->bytes_per_second));
   } else if (control::is<control::Leave>(message)) {
-    on_leave(peer);
+    ends_.on_leave(peer);
     peers_.note_leaving(link);
+  } else if (const auto* regroup = std::get_if<control::Regroup>(&message)) {
+    view_.on_said(peer.node, *regroup);
   }
 }
 
 void MemberExchange::on_open(const Member& peer, const control::Open& open) {
   const auto found = members_.find(open.tensor);
-  if (found == members_.end()) {
-    if (known_to_.size() < kMaxTensors) known_to_[open.tensor].insert(peer.node);
-    return;
-  }
+  if (known_to_.size() < kMaxTensors) known_to_[open.tensor].insert(peer.node);
+  if (found == members_.end()) return;
   MemberTensor& known = found->second;
+  if (!known.note_ready(peer.node)) return;
   const Place place = known.members.place_of(peer.node);
-  if (place == collective::kNobody || !known.ready.insert(place)) return;
   TensorState& tensor = *tensors_.find(open.tensor);
   if (!tensor.failed.ok()) return;
   if (known.group != nullptr) return calls_.send_to({tensor, known}, place);
@@ -129,24 +133,6 @@ void MemberExchange::on_open(const Member& peer, const control::Open& open) {
     const bool waits = at.state().unsent && at.state().rounds.reduction().node().parent == place;
     if (waits) rounds_.send_up(at);
   }
-}
-
-void MemberExchange::on_fault(const Member& peer, const control::Fault& fault) {
-  MemberTensor::Doom told{.round = fault.round, .why = fault.why};
-  const bool of_another = !told.why.peer().empty() && told.why.peer() != peer.describe();
-  if (told.why.peer().empty()) told.why = std::move(told.why).with_peer(peer.describe());
-  const auto found = members_.find(fault.tensor);
-  if (found != members_.end()) {
-    MemberTensor& known = found->second;
-    doom(fault.tensor, known, told);
-    // Who leaves still sends what it has; who has lost another one does not.
-    if (known.group == nullptr || !of_another) return;
-    const Place place = known.members.place_of(peer.node);
-    known.group->gone.try_emplace(place, told.why);
-    if (known.group->sends_with(place)) end_for_sends(fault.tensor, known, told.why);
-    return;
-  }
-  if (dooms_.size() < kMaxTensors) dooms_.try_emplace(fault.tensor, std::move(told));
 }
 
 void MemberExchange::on_plan(const Member& peer, const control::TermPlan& told) {
@@ -161,89 +147,77 @@ void MemberExchange::on_plan(const Member& peer, const control::TermPlan& told) 
           .with_peer(peer.describe()));
 }
 
-// Who has a link says so over it, after its values.
-void MemberExchange::follow(const Roster& roster) {
-  const std::pair now(roster.epoch, peers_.lost());
-  if (std::exchange(followed_, now) == now) return;
-  for (const Member& member : roster.members) {
-    const bool left = member.role == Role::kWorker && member.left;
-    if (!left || left_.contains(member.node) || peers_.link_to(member.node) != 0) continue;
-    on_leave(member);
-    for (auto& [id, known] : members_) {  // What it still had to say has been lost with its link.
-      if (known.members.place_of(member.node) == collective::kNobody) continue;
-      doom(id, known, {.round = known.first_open(), .why = left_.at(member.node)});
-    }
-  }
+// ---- with whom
+
+void MemberExchange::follow(const Roster& roster, MemberSelf self) {
+  ends_.follow(roster);
+  if (!view_.begun()) return;
+  if (roster_->epoch != roster.epoch) roster_ = roster;
+  const Status status = view_.follow(roster, self.node, self.step);
+  if (status.ok()) return;
+  for (const auto& [id, known] : members_) outcomes_.fail_tensor(id, status);
 }
 
-// Who has gone before it knew a tensor makes no round of it.
-void MemberExchange::on_leave(const Member& peer) {
-  const Status why = Status(Code::kPeerLost, fmt::format("{} has left the job", peer.describe()))
-                         .with_peer(peer.describe());
-  left_.emplace(peer.node, why);
+// What has been sent and not been taken is of no use.
+std::vector<control::Regroup::Finished> MemberExchange::stop() {
   for (auto& [id, known] : members_) {
-    const Place place = known.members.place_of(peer.node);
-    if (place == collective::kNobody) continue;
-    if (known.group != nullptr) known.group->gone.try_emplace(place, why);
-    if (!known.ready.contains(place)) doom(id, known, {.round = 1, .why = why});
-    if (known.group != nullptr && known.group->sends_with(place)) end_for_sends(id, known, why);
+    if (!known.elastic) continue;
+    for (const PartState& part : tensors_.find(id)->parts) {
+      const OperationPtr& operation = part.current(PartState::kShares);
+      if (operation != nullptr) van_.queue().cancel(operation->id);
+    }
+    const bool takes_part = known.generation > 0;
+    control::Regroup::Finished finished = known.stop();
+    if (takes_part) finished_[id] = std::move(finished);
+  }
+  std::vector<control::Regroup::Finished> all;
+  for (const auto& [id, finished] : finished_) all.push_back(finished);
+  return all;
+}
+
+void MemberExchange::go_on(const control::Regroup& decided) {
+  for (const control::Regroup::Finished& each : decided.finished) {
+    if (finished_.size() < kMaxTensors) finished_[each.tensor] = each;
+  }
+  for (auto& [id, known] : members_) {
+    TensorState& tensor = *tensors_.find(id);
+    if (!tensor.failed.ok() || !known.elastic) continue;
+    if (Status status = regroup(tensor, known); !status.ok()) outcomes_.fail_tensor(id, status);
+  }
+  if (view_.generation() != decided.generation) return;
+  for (auto& [key, early] : std::exchange(ahead_, {})) {
+    on_data(early.link, early.header, std::move(early.payload));
   }
 }
 
-// Who waits for this member's sends has to be told; calls that are done here may still be done
-// there.
-void MemberExchange::end_for_sends(std::uint32_t id, MemberTensor& known, const Status& why) {
-  if (!tensors_.find(id)->failed.ok()) return;
-  const std::uint64_t first = known.group->first_unfinished();
-  tell(known, control::Fault{.why = why, .tensor = id, .round = first});
-  known.doom = {.round = first, .why = why};
-  outcomes_.fail_tensor(id, why);
-}
-
-void MemberExchange::leave() {
-  leaving_ = true;
-  for (const auto& [id, known] : members_) {
-    if (tensors_.find(id)->failed.ok()) tell(known, farewell_to(id, known));
-  }
-  peers_.tell_all(control::Leave{});
-}
-
-// The rounds before may still be done: their sums are on the way.
-void MemberExchange::doom(std::uint32_t id, MemberTensor& known, MemberTensor::Doom doom) {
-  if (!known.doom || doom.round < known.doom->round) known.doom = std::move(doom);
-  const std::uint64_t from = known.doom->round;
-  const bool called = known.group != nullptr && known.group->is_open_from(from);
-  const bool now = called || std::ranges::any_of(known.parts, [from](const MemberPart& part) {
-                     const std::uint64_t begun = part.rounds.begun();
-                     const bool open = begun > part.rounds.finished() && begun >= from;
-                     return open || (part.held && begun + 1 >= from);
-                   });
-  if (!now && known.doom->round != 0) return;
-  outcomes_.fail_tensor(id, known.doom->why);
-}
-
-void MemberExchange::failed(const TensorState& tensor, const Status& why) {
-  const auto found = members_.find(tensor.id);
-  if (found == members_.end()) return;
-  MemberTensor& known = found->second;
-  if (known.group != nullptr) known.group->clear();
-  for (MemberPart& part : known.parts) {
-    part.kept.clear();
-    part.early.clear();
-    part.unsent = false;
-    part.held = false;
-  }
-  known.held = 0;
-  // What another worker has said it has said to all.
-  const bool told = known.doom && known.doom->why.text() == why.text();
-  if (!told) tell(known, control::Fault{.why = why, .tensor = tensor.id});
-}
-
-void MemberExchange::tell(const MemberTensor& known, const control::Message& message) {
+Status MemberExchange::regroup(TensorState& tensor, MemberTensor& known) {
+  const std::vector<NodeId> before = known.members.nodes;
+  MemberPlaces places = MemberPlaces::of_nodes(*roster_, known.self(), view_.members());
+  const Result<collective::Strategy> strategy =
+      plans_.strategy_for(plan_of(tensor.spec.options.exchange), places);
+  if (!strategy.ok()) return strategy.status();
+  known.regroup(std::move(places), *strategy, view_.generation());
+  for (const NodeId node : known_to_[tensor.id]) known.note_ready(node);
   for (const NodeId node : known.members.nodes) {
-    const LinkId link = peers_.link_to(node);
-    if (link != 0) van_.send_control(link, message);
+    if (std::ranges::count(before, node) != 0) continue;
+    peers_.tell(peers_.link_to(node), control::Open{.tensor = tensor.id, .spec = tensor.spec});
   }
+  const auto finished = finished_.find(tensor.id);
+  rounds_.resume(tensor, known, *strategy,
+                 finished == finished_.end() ? control::Regroup::Finished() : finished->second);
+  return {};
+}
+
+bool MemberExchange::keep_ahead(NodeId from, LinkId link, const wire::Header& header,
+                                const Buffer& payload) {
+  const bool is_ahead = view_.begun() && header.kind == wire::Kind::kUp &&
+                        !wire::GroupFrame::is_one(header) &&
+                        wire::UpFrame::generation_of(header) > view_.generation();
+  if (!is_ahead) return false;
+  const TensorState* tensor = tensors_.find(header.key.tensor);
+  if (tensor == nullptr || header.key.part >= tensor->parts.size()) return true;
+  ahead_[{from, header.key.tensor, header.key.part}] = {link, header, to_keep(payload)};
+  return true;
 }
 
 // ---- out
@@ -255,7 +229,9 @@ Status MemberExchange::refusal(const TensorState& tensor, const Operation& opera
     }
     return {Code::kInvalidArgument, fmt::format("{} is no tensor", tensor.describe())};
   }
-  if (operation.kind == Operation::Kind::kPushPull || operation.broadcasts()) return {};
+  const bool elastic = members_.at(tensor.id).elastic;
+  if (operation.kind == Operation::Kind::kPushPull) return {};
+  if (operation.broadcasts() && !elastic) return {};
   return {Code::kInvalidArgument,
           fmt::format("tensor '{}' is exchanged among workers ({}), which has push_pull and "
                       "broadcast; declare it with exchange servers for {}",
@@ -311,6 +287,8 @@ std::optional<MemberExchange::Source> MemberExchange::source_of(LinkId link,
 }
 
 void MemberExchange::on_data(LinkId link, const wire::Header& header, Buffer payload) {
+  const Member* peer = peers_.find(link);
+  if (peer != nullptr && keep_ahead(peer->node, link, header, payload)) return;
   const std::optional<Source> source = source_of(link, header);
   if (!source) return;
   auto& [tensor, known, from] = *source;

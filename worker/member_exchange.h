@@ -1,21 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
-// MemberExchange: tensors that are exchanged among workers: which of them know a tensor, whose
-// frame it is, and which rounds cannot be made any more. A part's rounds are MemberRounds'.
+// MemberExchange: tensors that are exchanged among workers: which of them know a tensor, and whose
+// frame it is. A part's rounds are MemberRounds'; which of them cannot be made any more, MemberEnds
+// knows; and with whom they are made in an elastic job, MemberView.
 #pragma once
 
 #include <map>
 #include <optional>
 #include <set>
-#include <unordered_map>
+#include <tuple>
 #include <vector>
 
 #include "van/van.h"
 #include "worker/exchange_way.h"
 #include "worker/member_calls.h"
+#include "worker/member_ends.h"
 #include "worker/member_plans.h"
 #include "worker/member_rounds.h"
+#include "worker/member_view.h"
 
 namespace stretto {
+
+/// Who this worker is, and the step that its program is in.
+struct MemberSelf {
+  NodeId node = 0;
+  std::uint64_t step = 0;
+};
 
 /// Thread: loop.
 class MemberExchange final : public ExchangeWay {
@@ -25,7 +34,7 @@ class MemberExchange final : public ExchangeWay {
 
   /// A tensor is exchanged among all workers, from now on; a group's calls are made among those of
   /// these ranks. All of them are told so.
-  Status add(const TensorState& tensor, const Roster& roster, NodeId self,
+  Status add(TensorState& tensor, const Roster& roster, MemberSelf self,
              const std::vector<Rank>& group);
   /// Some tensor's rounds are made among workers, so that each of them must take part.
   bool has_tensors() const;
@@ -35,21 +44,21 @@ class MemberExchange final : public ExchangeWay {
   void begin(TensorState& tensor, const OperationPtr& operation) override;
   void advance(TensorState& tensor, const Operation& operation) override;
   void forget(Operation&) override {}
-  void failed(const TensorState& tensor, const Status& why) override;
+  void failed(const TensorState& tensor, const Status& why) override { ends_.failed(tensor, why); }
 
   void on_data(LinkId link, const wire::Header& header, Buffer payload);
   /// Where the value in the frame of this header is wanted; empty if it is not, or not yet known.
   std::span<std::byte> landing(LinkId link, const wire::Header& header);
   /// A word of a worker to whom there is a link.
   void on_control(LinkId link, const Member& peer, const control::Message& message);
-  /// Who has left before it knew that there was a link is known by the roster alone.
-  void follow(const Roster& roster);
+  /// Who has left, and who is in at this step, is known by the roster.
+  void follow(const Roster& roster, MemberSelf self);
   /// Looks at the links, for tensors whose plan is chosen.
   void tick() { plans_.tick(); }
   MemberPlans& plans() { return plans_; }
   /// This worker makes no rounds any more: the others hear which ones there will not be, those too
   /// whose links open later.
-  void leave();
+  void leave() { ends_.leave(); }
 
  private:
   using Place = collective::Place;
@@ -61,15 +70,16 @@ class MemberExchange final : public ExchangeWay {
 
   void greet(NodeId node);
   void on_open(const Member& peer, const control::Open& open);
-  void on_fault(const Member& peer, const control::Fault& fault);
-  void on_leave(const Member& peer);
-  void doom(std::uint32_t id, MemberTensor& known, MemberTensor::Doom doom);
-  void end_for_sends(std::uint32_t id, MemberTensor& known, const Status& why);
+  void on_plan(const Member& peer, const control::TermPlan& told);
   /// Whose frame it is, and of which tensor; nothing if it is not wanted.
   std::optional<Source> source_of(LinkId link, const wire::Header& header);
-  /// The members of a tensor hear it.
-  void tell(const MemberTensor& known, const control::Message& message);
-  void on_plan(const Member& peer, const control::TermPlan& told);
+  Result<MemberPlaces> places_for(const TensorState& tensor, const Roster& roster, MemberSelf self,
+                                  const std::vector<Rank>& group);
+  std::vector<control::Regroup::Finished> stop();
+  void go_on(const control::Regroup& decided);
+  Status regroup(TensorState& tensor, MemberTensor& known);
+  /// The frame is of a choice of members that has not come here yet, and is kept until it has.
+  bool keep_ahead(NodeId from, LinkId link, const wire::Header& header, const Buffer& payload);
 
   Van& van_;
   Tensors& tensors_;
@@ -78,13 +88,18 @@ class MemberExchange final : public ExchangeWay {
   MemberRounds rounds_;
   MemberCalls calls_;
   MemberPlans plans_;
-  std::unordered_map<std::uint32_t, MemberTensor> members_;  // By tensor.
-  std::map<std::uint32_t, std::set<NodeId>> known_to_;       // Tensors that are not known here yet,
-  std::map<std::uint32_t, MemberTensor::Doom> dooms_;        // and what is said of them.
-  std::map<NodeId, Status> left_;
-  bool leaving_ = false;
-  // The epoch of the roster that was looked at last, and how many links had ended.
-  std::pair<std::uint32_t, std::uint64_t> followed_;
+  MemberTensors members_;
+  MemberEnds ends_;
+  MemberView view_;
+  std::map<std::uint32_t, std::set<NodeId>> known_to_;  // Tensors, to workers that said so,
+  std::map<std::uint32_t, control::Regroup::Finished> finished_;  // and what was finished of them.
+  std::optional<Roster> roster_;                                  // In an elastic job, the last.
+  struct Ahead {
+    LinkId link = 0;
+    wire::Header header;
+    Buffer payload;
+  };
+  std::map<std::tuple<NodeId, std::uint32_t, std::uint32_t>, Ahead> ahead_;  // By tensor and part.
 };
 
 }  // namespace stretto

@@ -17,6 +17,11 @@ using collective::Effects;
 using collective::Given;
 using Verdict = collective::PartRounds::Verdict;
 
+Given given_by(const wire::UpFrame& up) {
+  if (up.is_value) return Given::kValue;
+  return up.absent ? Given::kNothing : Given::kSum;
+}
+
 // What a call is, in the words of who made it.
 std::string call_of(bool broadcast, std::uint32_t root) {
   return broadcast ? fmt::format("broadcast from worker {}", root) : "push_pull";
@@ -33,7 +38,7 @@ void MemberRounds::start_next(const At& at) {
 // The part's current operation takes part in its next round.
 void MemberRounds::start(const At& at) {
   MemberPart& state = at.state();
-  Operation& operation = *at.operation();
+  Operation& operation = *at.current();
   const std::uint64_t round = state.rounds.begun() + 1;
   if (at.known.doom && round >= at.known.doom->round) {
     return outcomes_.fail_tensor(at.tensor.id, at.known.doom->why);
@@ -60,17 +65,68 @@ void MemberRounds::release(TensorState& tensor, MemberTensor& known) {
   }
 }
 
+// After a loss the round before may have to be made again first: until then nothing is done.
 void MemberRounds::open(const At& at) {
   MemberPart& state = at.state();
-  const Operation& operation = *at.operation();
   const std::uint64_t round = state.rounds.begun() + 1;
   outcomes_.progress.most_rounds = std::max(outcomes_.progress.most_rounds, round);
-  std::span<const std::byte> source;
-  if (!operation.source.empty()) source = at.tensor.bytes_of(operation.source, at.part);
-  state.sum.begin(source, at.tensor.bytes_of(operation.target, at.part));
-  carry_out(at, state.rounds.begin(source.empty() ? Given::kNothing : Given::kSum));
+  const bool gives = !at.current()->source.empty();
+  const bool waits = !state.rounds.running() || state.rounds.round() != round;
+  if (!waits) begin_sum(at);
+  const Effects effects = state.rounds.begin(gives ? Given::kSum : Given::kNothing);
+  if (waits) return;
+  carry_out(at, effects);
   take_kept(at);
   take_early(at);
+}
+
+// In an elastic job in memory of its own: what was sent may have to be sent once more when the
+// operation is over, and is read by frames that nobody wants any more.
+void MemberRounds::begin_sum(const At& at) {
+  MemberPart& state = at.state();
+  const Operation& operation = *at.current();
+  std::span<const std::byte> source;
+  if (!operation.source.empty()) source = at.tensor.bytes_of(operation.source, at.part);
+  const std::span<std::byte> target = at.tensor.bytes_of(operation.target, at.part);
+  state.has_value = false;
+  if (!at.known.elastic) return state.sum.begin(source, target);
+  if (!state.made.exclusive() || state.made.size() != target.size()) {
+    state.made = Buffer::allocate(target.size());
+  }
+  state.sum.begin(source, state.made.writable());
+}
+
+void MemberRounds::resume(TensorState& tensor, MemberTensor& known,
+                          const collective::Strategy& strategy,
+                          const control::Regroup::Finished& finished) {
+  const std::uint64_t generation = known.generation;
+  for (std::uint32_t part = 0; part < known.parts.size(); ++part) {
+    if (!tensor.failed.ok() || known.generation != generation) return;
+    const At at{tensor, known, part};
+    MemberPart& state = at.state();
+    state.kept.clear();
+    state.unsent = false;
+    const std::uint64_t by_all =
+        finished.least + (part < finished.ahead.size() ? finished.ahead[part] : 0);
+    const bool is_new = state.rounds.finished() == 0 && state.rounds.epoch() == 0;
+    if (is_new && by_all > 0) state.rounds.come_after(by_all);
+    const bool has_value = state.rounds.finished() > by_all;
+    state.rounds.renumber(known.all);
+    const Result<Effects> effects = state.rounds.resume(static_cast<std::uint32_t>(generation),
+                                                        known.node_of(strategy, part), by_all);
+    if (!effects.ok()) return outcomes_.fail_tensor(tensor.id, effects.status());
+    go_on(at, *effects, has_value);
+  }
+}
+
+// With what was given before, if there is something.
+void MemberRounds::go_on(const At& at, const Effects& effects, bool has_value) {
+  MemberPart& state = at.state();
+  if (!state.rounds.takes_part()) return;
+  if (!has_value) begin_sum(at);
+  state.has_value = has_value;
+  carry_out(at, effects);
+  take_kept(at);
 }
 
 // Frames of the term's first round that came before we had begun it.
@@ -106,8 +162,7 @@ void MemberRounds::take_kept(const At& at) {
 
 void MemberRounds::carry_out(const At& at, const Effects& effects) {
   MemberPart& state = at.state();
-  const Operation& operation = *at.operation();
-  const ops::ReduceOp reduction = at.known.reduction_for(operation);
+  const ops::ReduceOp reduction = at.known.reduction_for(at.operation());
   const Dtype dtype = at.tensor.spec.dtype;
   for (const Place place : effects.add) {
     if (place == at.known.members.self) {
@@ -121,11 +176,18 @@ void MemberRounds::carry_out(const At& at, const Effects& effects) {
   }
   if (effects.send == Effects::Send::kUp) return send_up(at);
   if (!effects.done) return;
-  if (effects.adopt == collective::kNobody) {
-    state.sum.finish(reduction, dtype, state.rounds.reduction().contributors().size());
-  }
+  if (!state.has_value) make_value(at);
   if (effects.send == Effects::Send::kDown) send_down(at);
   finish(at);
+}
+
+// At the root, of all contributions.
+void MemberRounds::make_value(const At& at) {
+  MemberPart& state = at.state();
+  state.has_value = true;
+  state.value_from = state.rounds.reduction().contributors().size();
+  state.sum.finish(at.known.reduction_for(at.operation()), at.tensor.spec.dtype, state.value_from);
+  if (at.known.elastic) state.value = std::exchange(state.made, {});
 }
 
 void MemberRounds::send_up(const At& at) {
@@ -134,37 +196,60 @@ void MemberRounds::send_up(const At& at) {
   const Place parent = reduction.node().parent;
   state.unsent = !at.known.ready.contains(parent);
   if (state.unsent) return;
-  const OperationPtr& operation = at.operation();
+  const OperationPtr operation = at.operation();
+  const bool broadcasts = operation != nullptr && operation->broadcasts();
+  const std::uint32_t root = broadcasts ? operation->root : 0;
   const wire::UpFrame up{.key = {at.tensor.id, at.part},
                          .round = state.rounds.round(),
-                         .root = operation->broadcasts() ? operation->root : 0,
-                         .assigns = operation->broadcasts(),
+                         .root = state.has_value ? state.value_from : root,
+                         .assigns = broadcasts,
                          .absent = !reduction.has_bytes(),
+                         .is_value = state.has_value,
+                         .generation = state.rounds.epoch(),
                          .dtype = at.tensor.spec.dtype,
-                         .priority = operation->priority};
-  post(at, parent, up.header(),
-       up.absent ? Buffer() : lease(operation, state.sum.bytes(), van_.waker()));
+                         .priority = operation == nullptr ? 0 : operation->priority};
+  post(at, parent, up.header(), up.absent ? Buffer() : sum_to_send(at));
 }
 
 void MemberRounds::send_down(const At& at) {
   MemberPart& state = at.state();
+  const OperationPtr operation = at.operation();
   const wire::DownFrame down{.key = {at.tensor.id, at.part},
                              .round = state.rounds.round(),
+                             .contributors = at.known.elastic ? state.value_from : 0,
+                             .generation = state.rounds.epoch(),
                              .dtype = at.tensor.spec.dtype,
-                             .priority = at.operation()->priority};
+                             .priority = operation == nullptr ? 0 : operation->priority};
   for (const Place child : collective::children_in_turn(state.rounds.reduction().node())) {
-    post(at, child, down.header(), lease(at.operation(), state.sum.target(), van_.waker()));
+    post(at, child, down.header(), value_to_send(at));
   }
 }
 
+Buffer MemberRounds::sum_to_send(const At& at) const {
+  const MemberPart& state = at.state();
+  if (state.has_value) return value_to_send(at);
+  if (at.known.elastic && !state.sum.in_source()) return state.made;
+  return lease(at.operation(), state.sum.bytes(), van_.waker());
+}
+
+Buffer MemberRounds::value_to_send(const At& at) const {
+  const MemberPart& state = at.state();
+  if (at.known.elastic) return state.value;
+  return lease(at.operation(), state.sum.target(), van_.waker());
+}
+
+// In an elastic job it may be lost, and what is sent to it of no use.
 void MemberRounds::post(const At& at, Place to, const wire::Header& header, Buffer payload) {
-  const Operation& operation = *at.operation();
-  van_.send(peers_.link_to(at.known.members.nodes[to]), header, std::move(payload),
-            {.tag = operation.id,
-             .deadline = operation.deadline_wanted,
-             .bulk = at.tensor.spec.options.bulk});
+  const OperationPtr operation = at.operation();
+  const LinkId link = peers_.link_to(at.known.members.nodes[to]);
+  if (link == 0 && at.known.elastic) return;
+  const bool is_up = header.kind == wire::Kind::kUp;
+  const std::uint64_t tag = operation == nullptr ? 0 : operation->id;
+  const Time deadline = operation == nullptr ? Time::max() : operation->deadline_wanted;
+  van_.send(link, header, std::move(payload),
+            {.tag = tag, .deadline = deadline, .bulk = at.tensor.spec.options.bulk});
   // A value is wanted by others, whatever this worker's caller holds back.
-  if (operation.paused && header.kind == wire::Kind::kUp) van_.queue().pause(operation.id);
+  if (operation != nullptr && operation->paused && is_up) van_.queue().pause(tag);
 }
 
 // ---- in
@@ -186,7 +271,7 @@ void MemberRounds::on_data(const At& at, Place from, const wire::Header& header,
   if (may_be_next && at.known.enters_term(at.part, round)) {
     return keep_early(at, from, header, payload);
   }
-  switch (at.state().rounds.admit(0, round)) {
+  switch (at.state().rounds.admit(wire::UpFrame::generation_of(header), round)) {
     case Verdict::kPast:
       return;
     case Verdict::kEarly:
@@ -200,7 +285,7 @@ void MemberRounds::on_data(const At& at, Place from, const wire::Header& header,
   if (header.kind == wire::Kind::kUp) {
     on_up(at, from, wire::UpFrame::of(header), std::move(payload));
   } else {
-    on_down(at, from, payload);
+    on_down(at, from, wire::DownFrame::of(header), payload);
   }
 }
 
@@ -208,19 +293,21 @@ std::span<std::byte> MemberRounds::landing(const At& at, Place from, const wire:
   const MemberPart& state = at.state();
   const collective::Reduction& reduction = state.rounds.reduction();
   const bool wanted = header.kind == wire::Kind::kDown && at.operation() != nullptr &&
-                      from == reduction.node().parent && reduction.sent() &&
+                      !at.known.elastic && from == reduction.node().parent && reduction.sent() &&
                       state.rounds.admit(0, wire::round_of(header)) == Verdict::kNow &&
                       header.whole_bytes() == state.sum.target().size();
   return wanted ? state.sum.target() : std::span<std::byte>();
 }
 
 Status MemberRounds::check_call(const At& at, Place from, const wire::UpFrame& up) {
+  if (at.operation() == nullptr || up.is_value) return {};
   const Operation& own = *at.operation();
   const std::uint32_t root = own.broadcasts() ? own.root : 0;
   if (up.assigns == own.broadcasts() && up.root == root) return {};
   return {Code::kMismatch,
-          fmt::format("worker {} calls {}, worker {} calls {}", from, call_of(up.assigns, up.root),
-                      at.known.members.self, call_of(own.broadcasts(), root))};
+          fmt::format("worker {} calls {}, worker {} calls {}", at.known.members.ranks[from],
+                      call_of(up.assigns, up.root), at.known.members.ranks[at.known.members.self],
+                      call_of(own.broadcasts(), root))};
 }
 
 // What cannot be added yet is kept.
@@ -240,53 +327,86 @@ void MemberRounds::take_up(const At& at, Place from, const wire::UpFrame& up, Bu
     return fail(at, from, {Code::kMalformed, "a second sum came for one round"});
   }
   state.kept.push_back({.from = from, .frame = up, .payload = std::move(payload)});
-  if (at.operation() == nullptr) return;  // Until we take part.
+  if (!state.rounds.takes_part()) return;  // Until we do.
   if (Status status = check_call(at, from, up); !status.ok()) return fail(at, from, status);
   const IndexSet& below =
       state.rounds.reduction().node().below[static_cast<std::size_t>(child - children.begin())];
+  if (up.is_value && !at.known.elastic) {
+    return fail(at, from, {Code::kMalformed, "a value came for a sum in a job of fixed size"});
+  }
   const Result<Effects> effects =
-      state.rounds.partial(from, below, up.absent ? Given::kNothing : Given::kSum);
+      state.rounds.partial(from, up.is_value ? at.known.all : below, given_by(up));
   if (!effects.ok()) return fail(at, from, effects.status());
-  if (up.absent) std::erase_if(state.kept, [from](const auto& kept) { return kept.from == from; });
+  if (effects->adopt == from) {
+    state.value = to_keep(state.kept_of(from)->payload);
+    state.value_from = up.root;
+    state.has_value = true;
+  }
+  if (up.absent || up.is_value) {
+    std::erase_if(state.kept, [from](const auto& kept) { return kept.from == from; });
+  }
   carry_out(at, *effects);
 }
 
-void MemberRounds::on_down(const At& at, Place from, const Buffer& payload) {
+void MemberRounds::on_down(const At& at, Place from, const wire::DownFrame& down,
+                           const Buffer& payload) {
   MemberPart& state = at.state();
   const Result<Effects> effects = state.rounds.value(from, at.known.all);
   if (!effects.ok()) return fail(at, from, effects.status());
-  state.sum.adopt(payload.bytes());
+  if (!at.known.elastic) {
+    state.sum.adopt(payload.bytes());
+  } else if (!state.has_value) {
+    state.value = to_keep(payload);
+    state.value_from = down.contributors;
+  }
+  state.has_value = true;
   carry_out(at, *effects);
 }
 
 // ---- ends
 
-// The value is in the target.
+// The value is there, perhaps once more.
 void MemberRounds::finish(const At& at) {
-  PartState& part = at.tensor.parts[at.part];
-  const std::uint64_t round = at.state().rounds.finished();
-  const wire::ValueFacts facts{.version = round,
-                               .slowest = round,
-                               .own_applied = round,
-                               .spread = 0,
-                               .contributors = at.known.all.size()};
-  const OperationPtr operation = part.end(PartState::kShares);
-  operation->note(part.last.info_of(facts));
-  part.last.note(facts);
-  outcomes_.progress.staleness.add(0);
-  (void)at.state().rounds.next();
-  if (--operation->parts_left == 0) {
+  MemberPart& state = at.state();
+  const bool again = state.rounds.again();
+  OperationPtr operation;
+  if (!again) operation = end_of_round(at);
+  if (at.known.elastic) state.kept.clear();  // A value takes the place of sums.
+  const Effects effects = state.rounds.next();
+  if (operation != nullptr && --operation->parts_left == 0) {
     if (operation->paused) van_.queue().resume(operation->id);  // Nobody could do so later.
     outcomes_.end(operation, {});
   }
+  if (again) return go_on(at, effects, false);
   start_next(at);
+}
+
+// Its operation has the value.
+OperationPtr MemberRounds::end_of_round(const At& at) {
+  const MemberPart& state = at.state();
+  PartState& part = at.tensor.parts[at.part];
+  const std::uint64_t round = state.rounds.finished();
+  const wire::ValueFacts facts{
+      .version = round,
+      .slowest = round,
+      .own_applied = round,
+      .spread = 0,
+      .contributors = at.known.elastic ? state.value_from : at.known.all.size()};
+  OperationPtr operation = part.end(PartState::kShares);
+  if (at.known.elastic) {
+    std::ranges::copy(state.value.bytes(), at.tensor.bytes_of(operation->target, at.part).begin());
+  }
+  operation->note(part.last.info_of(facts));
+  part.last.note(facts);
+  outcomes_.progress.staleness.add(0);
+  return operation;
 }
 
 void MemberRounds::fail(const At& at, Place from, const Status& why) {
   outcomes_.fail_tensor(
       at.tensor.id, Status(why.code(), fmt::format("tensor '{}', part {}: {}", at.tensor.spec.name,
                                                    at.part, why.cause()))
-                        .with_peer(fmt::format("worker {}", from)));
+                        .with_peer(fmt::format("worker {}", at.known.members.ranks[from])));
 }
 
 }  // namespace stretto

@@ -17,8 +17,13 @@ struct MemberPartAt {
   std::uint32_t part;
 
   MemberPart& state() const { return known.parts[part]; }
-  /// The operation that takes part in its open round, or null.
-  const OperationPtr& operation() const { return tensor.parts[part].current(PartState::kShares); }
+  /// The operation that takes part in the round that was begun last, or will; or null.
+  const OperationPtr& current() const { return tensor.parts[part].current(PartState::kShares); }
+  /// The one that takes part in its open round, or null: a round may be made again after its own
+  /// is over.
+  OperationPtr operation() const {
+    return state().rounds.begun() == state().rounds.round() ? current() : nullptr;
+  }
 };
 
 /// Thread: loop.
@@ -39,6 +44,10 @@ class MemberRounds {
   void start(const At& at);
   /// The plan that parts wait for is known.
   void release(TensorState& tensor, MemberTensor& known);
+  /// In an elastic job, with members that were chosen anew: the rounds of all parts go on after
+  /// those that all have finished.
+  void resume(TensorState& tensor, MemberTensor& known, const collective::Strategy& strategy,
+              const control::Regroup::Finished& finished);
   /// So does the one that waits, if there is one and the part is free.
   void start_next(const At& at);
   /// The parent knows the tensor now: a sum that waited for that goes.
@@ -51,17 +60,23 @@ class MemberRounds {
 
  private:
   void open(const At& at);
+  static void begin_sum(const At& at);
+  void go_on(const At& at, const collective::Effects& effects, bool has_value);
+  Buffer sum_to_send(const At& at) const;
+  Buffer value_to_send(const At& at) const;
   void take_kept(const At& at);
   void take_early(const At& at);
   void keep_early(const At& at, Place from, const wire::Header& header, const Buffer& payload);
   void on_up(const At& at, Place from, const wire::UpFrame& up, Buffer payload);
   void take_up(const At& at, Place from, const wire::UpFrame& up, Buffer payload);
-  void on_down(const At& at, Place from, const Buffer& payload);
+  void on_down(const At& at, Place from, const wire::DownFrame& down, const Buffer& payload);
   static Status check_call(const At& at, Place from, const wire::UpFrame& up);
   void carry_out(const At& at, const collective::Effects& effects);
   void send_down(const At& at);
   void post(const At& at, Place to, const wire::Header& header, Buffer payload);
+  static void make_value(const At& at);
   void finish(const At& at);
+  OperationPtr end_of_round(const At& at);
   void fail(const At& at, Place from, const Status& why);
 
   Van& van_;

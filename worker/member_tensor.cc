@@ -7,6 +7,7 @@
 #include <map>
 #include <span>
 #include <string>
+#include <utility>
 
 #include "collective/turns.h"
 #include "common/check.h"
@@ -23,15 +24,7 @@ std::uint32_t first_class(const TensorState& tensor) {
   return by_name ? crc32c(std::as_bytes(std::span(name))) : tensor.id;
 }
 
-}  // namespace
-
-MemberPlaces MemberPlaces::of(const Roster& roster, NodeId self, const std::vector<Rank>& ranks) {
-  std::vector<const Member*> workers;
-  for (const Member& member : roster.members) {
-    const bool wanted = ranks.empty() || std::ranges::count(ranks, member.rank) != 0;
-    if (member.role == Role::kWorker && wanted) workers.push_back(&member);
-  }
-  std::ranges::sort(workers, {}, &Member::rank);
+MemberPlaces places_of(const std::vector<const Member*>& workers, NodeId self) {
   MemberPlaces places;
   std::map<std::pair<std::uint64_t, NodeId>, std::uint32_t> machines;
   for (const Member* member : workers) {
@@ -41,11 +34,31 @@ MemberPlaces MemberPlaces::of(const Roster& roster, NodeId self, const std::vect
     places.machines.push_back(machines.try_emplace(where, next).first->second);
     if (member->node == self) places.self = static_cast<collective::Place>(places.nodes.size());
     places.nodes.push_back(member->node);
-    places.ranks.push_back(member->rank);
+    places.ranks.push_back(member->number());
   }
   return places;
 }
 
+}  // namespace
+
+MemberPlaces MemberPlaces::of(const Roster& roster, NodeId self, const std::vector<Rank>& ranks) {
+  std::vector<const Member*> workers;
+  for (const Member& member : roster.members) {
+    const bool wanted = ranks.empty() || std::ranges::count(ranks, member.rank) != 0;
+    if (member.role == Role::kWorker && wanted) workers.push_back(&member);
+  }
+  std::ranges::sort(workers, {}, &Member::rank);
+  return places_of(workers, self);
+}
+
+MemberPlaces MemberPlaces::of_nodes(const Roster& roster, NodeId self,
+                                    const std::vector<NodeId>& nodes) {
+  std::vector<const Member*> workers;
+  for (const NodeId node : nodes) {
+    if (const Member* member = roster.find(node); member != nullptr) workers.push_back(member);
+  }
+  return places_of(workers, self);
+}
 collective::Place MemberPlaces::place_of(NodeId node) const {
   const auto found = std::ranges::find(nodes, node);
   return found == nodes.end() ? collective::kNobody
@@ -84,6 +97,7 @@ MemberTensor::MemberTensor(const TensorState& tensor, MemberPlaces places,
       reduction(reduction_of(tensor.spec.options.update.rule)),
       all(strategy.contributors()),
       ready(static_cast<std::uint32_t>(members.nodes.size())),
+      id_(tensor.id),
       first_(first_class(tensor)),
       classes_(tensor.parts.size()) {
   STRETTO_CHECK(members.self < members.nodes.size());
@@ -113,6 +127,49 @@ std::vector<collective::Place> MemberTensor::deal(const collective::Strategy& st
 collective::TreeNode MemberTensor::node_of(const collective::Strategy& strategy,
                                            std::size_t part) const {
   return strategy.classes()[classes_[part]].tree.node(members.self);
+}
+
+control::Regroup::Finished MemberTensor::stop() {
+  control::Regroup::Finished finished{.tensor = id_, .least = 0};
+  for (MemberPart& part : parts) part.rounds.stop();
+  if (parts.empty()) return finished;
+  finished.least = first_open() - 1;
+  for (const MemberPart& part : parts) {
+    finished.ahead.push_back(static_cast<std::uint32_t>(part.rounds.finished() - finished.least));
+  }
+  if (std::ranges::count(finished.ahead, 0U) == std::ssize(parts)) finished.ahead.clear();
+  return finished;
+}
+
+void MemberTensor::regroup(MemberPlaces places, const collective::Strategy& strategy,
+                           std::uint64_t number) {
+  const MemberPlaces before = std::exchange(members, std::move(places));
+  const IndexSet knew = std::exchange(ready, IndexSet(strategy.limit()));
+  for (collective::Place place = 0; place < before.nodes.size(); ++place) {
+    if (knew.contains(place)) note_ready(before.nodes[place]);
+  }
+  note_ready(members.nodes[members.self]);
+  all = strategy.contributors();
+  generation = number;
+  deal(strategy);
+}
+
+bool MemberTensor::note_ready(NodeId node) {
+  const collective::Place place = members.place_of(node);
+  return place != collective::kNobody && ready.insert(place);
+}
+
+void MemberTensor::clear() {
+  if (group != nullptr) group->clear();
+  for (MemberPart& part : parts) {
+    part.kept.clear();
+    part.early.clear();
+    part.unsent = false;
+    part.held = false;
+    part.made = {};
+    part.value = {};
+  }
+  held = 0;
 }
 
 void MemberTensor::take_plan() { deal(terms->strategy()); }

@@ -12,6 +12,7 @@
 #include "collective/strategy.h"
 #include "common/buffer.h"
 #include "core/roster.h"
+#include "van/control.h"
 #include "van/frame_views.h"
 #include "worker/group_state.h"
 #include "worker/part_sum.h"
@@ -20,7 +21,7 @@
 
 namespace stretto {
 
-/// The workers that take part, in the order of their ranks: their places. Thread: any.
+/// The workers that take part, in the order of their ranks or numbers: their places. Thread: any.
 struct MemberPlaces {
   std::vector<NodeId> nodes = {};
   std::vector<Rank> ranks = {};  ///< Theirs.
@@ -28,6 +29,8 @@ struct MemberPlaces {
   std::vector<std::uint32_t> machines = {};
   collective::Place self = collective::kNobody;
 
+  /// These, by their numbers, which stay while ranks of an elastic job change.
+  static MemberPlaces of_nodes(const Roster& roster, NodeId self, const std::vector<NodeId>& nodes);
   /// Of all workers of a job of fixed size, or of those with these ranks.
   static MemberPlaces of(const Roster& roster, NodeId self, const std::vector<Rank>& ranks = {});
   /// kNobody for a node that is none of them.
@@ -53,6 +56,11 @@ struct MemberPart {
 
   collective::PartRounds rounds;
   PartSum sum;
+  // In an elastic job, where what was sent must outlive its operation:
+  Buffer made = {};   ///< Where the open round's sum is made,
+  Buffer value = {};  ///< and the last value that is known; of so many contributors.
+  std::uint32_t value_from = 0;
+  bool has_value = false;  ///< It is that of the open round.
   std::vector<Kept> kept = {};
   bool unsent = false;  ///< The sum is whole, and the parent does not know the tensor yet.
 
@@ -87,10 +95,22 @@ struct MemberTensor {
   /// `terms` has decided: which part is of which class, and in which order they begin.
   void take_plan();
 
-  /// What an operation's contributions are reduced by: a broadcast has one.
-  ops::ReduceOp reduction_for(const Operation& operation) const {
-    return operation.broadcasts() ? ops::ReduceOp::kSum : reduction;
+  /// What the contributions of a part's operation are reduced by: a broadcast has one.
+  ops::ReduceOp reduction_for(const OperationPtr& operation) const {
+    return operation != nullptr && operation->broadcasts() ? ops::ReduceOp::kSum : reduction;
   }
+
+  /// In an elastic job: no rounds are made from now on; so many have been.
+  control::Regroup::Finished stop();
+  /// These make them from now on, by this strategy; each part is to be resumed with node_of().
+  void regroup(MemberPlaces places, const collective::Strategy& strategy, std::uint64_t number);
+  collective::TreeNode node_of(const collective::Strategy& strategy, std::size_t part) const;
+  NodeId self() const { return members.nodes[members.self]; }
+  /// The worker knows the tensor. False if it is no member, or that was known.
+  bool note_ready(NodeId node);
+  /// Nothing is kept of what has come.
+  void clear();
+
   /// The open rounds' least number; of a group, that of its next call.
   std::uint64_t first_open() const;
 
@@ -104,11 +124,13 @@ struct MemberTensor {
   std::optional<Doom> doom;
   std::optional<Terms> terms;  ///< The exchange is kAuto; else by one strategy for ever.
   std::uint32_t held = 0;      ///< So many parts are.
+  bool elastic = false;
+  std::uint64_t generation = 0;  ///< In an elastic job: of its members; 0: they are not chosen yet.
 
  private:
   std::vector<collective::Place> deal(const collective::Strategy& strategy);
-  collective::TreeNode node_of(const collective::Strategy& strategy, std::size_t part) const;
 
+  const std::uint32_t id_;
   const std::uint32_t first_;           // Which class the first part is of, before the remainder.
   std::vector<std::uint16_t> classes_;  // By part.
 };

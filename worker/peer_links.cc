@@ -41,6 +41,7 @@ Status PeerLinks::want(const Roster& roster, NodeId self, const std::vector<Node
 
 void PeerLinks::follow(const Roster& roster, const control::Hello& hello, Time now) {
   for (const Caller& caller : std::exchange(callers_, {})) answer(caller, roster);
+  if (std::exchange(followed_, roster.epoch) != roster.epoch) part_with_lost(roster);
   if (!std::exchange(calls_due_, false)) return;
   for (const NodeId node : wanted_) {
     const Member* member = roster.find(node);
@@ -49,6 +50,23 @@ void PeerLinks::follow(const Roster& roster, const control::Hello& hello, Time n
     if (peer.link != 0 || !failed_.ok()) continue;
     peer.member = *member;
     call(peer, hello, now);
+  }
+}
+
+// Nobody waits for their answers any more, and what waits to be sent to them goes with their links,
+// so that nobody waits for that either. One that still lives hears from others what it is.
+void PeerLinks::part_with_lost(const Roster& roster) {
+  if (!roster.settings.elastic()) return;
+  for (auto& [node, peer] : peers_) {
+    const Member* member = roster.find(node);
+    if (member == nullptr || !member->left || peer.link == 0) continue;
+    if (peer.open && !member->lost) continue;  // It ends the link itself.
+    const LinkId link = std::exchange(peer.link, 0);
+    links_.erase(link);
+    settle(peer);
+    peer.leaves = true;
+    peer.open = false;
+    van_.links().close(link);
   }
 }
 
@@ -90,6 +108,10 @@ void PeerLinks::greet(LinkId link, const control::Hello& hello) {
 
 void PeerLinks::answer(const Caller& caller, const Roster& roster) {
   const Member* member = roster.find(caller.hello.node);
+  if (member == nullptr && roster.settings.elastic() && caller.hello.node > roster.newest()) {
+    callers_.push_back(caller);  // Newcomers may be here before the roster that names them.
+    return;
+  }
   const auto refuse = [&](std::string_view why) {
     van_.links().refuse(caller.link,
                         {Code::kRefused, fmt::format("{} says it is node {}, which {}",
@@ -189,6 +211,14 @@ bool PeerLinks::have_heard_all() const {
   return unanswered_ == 0 && std::ranges::all_of(peers_, [this](const auto& each) {
            return !each.second.open || van_.links().has_heard_all(each.second.link);
          });
+}
+
+void PeerLinks::tell(LinkId link, const control::Message& message) {
+  if (link != 0) van_.send_control(link, message);
+}
+
+void PeerLinks::tell(const std::vector<NodeId>& nodes, const control::Message& message) {
+  for (const NodeId node : nodes) tell(link_to(node), message);
 }
 
 void PeerLinks::tell_all(const control::Message& message) {

@@ -54,7 +54,10 @@ class PeerLinks {
   /// Who was called has answered, and those whose links are open have heard all that was said to
   /// them.
   bool have_heard_all() const;
-  /// Those whose links are open hear it.
+  /// Of these, those whose links are open hear it.
+  void tell(const std::vector<NodeId>& nodes, const control::Message& message);
+  void tell(LinkId link, const control::Message& message);
+  /// All whose links are open do.
   void tell_all(const control::Message& message);
 
  private:
@@ -76,6 +79,7 @@ class PeerLinks {
   void answer(const Caller& caller, const Roster& roster);
   void open(Peer& peer);
   void settle(Peer& peer);
+  void part_with_lost(const Roster& roster);
   Peer* at(LinkId link);
 
   Van& van_;
@@ -89,7 +93,8 @@ class PeerLinks {
   std::set<NodeId> wanted_;
   std::size_t unanswered_ = 0;
   std::uint64_t lost_ = 0;
-  Status failed_;  // A call that could not be begun.
+  std::uint32_t followed_ = 0;  // The last roster's epoch.
+  Status failed_;               // A call that could not be begun.
 };
 
 }  // namespace stretto

@@ -46,9 +46,8 @@ ProgramWork::ProgramWork(const Config& config, const Clock& clock, Van& van,
                  return settled(std::move(spec), *roster, membership_.node(), group);
                },
            .join_workers =
-               [this](const TensorState& tensor, const Roster& roster,
-                      const std::vector<Rank>& group) {
-                 return exchange_.members().add(tensor, roster, membership_.node(), group);
+               [this](TensorState& tensor, const Roster& roster, const std::vector<Rank>& group) {
+                 return exchange_.members().add(tensor, roster, self_at(steps_.gate().at()), group);
                }}),
       stand_in_(tensors_, exchange_,
                 {.declare = [this](const TensorSpec& spec,
@@ -61,14 +60,17 @@ ProgramWork::ProgramWork(const Config& config, const Clock& clock, Van& van,
                   van_.send_control(membership_.scheduler_link(), told);
                 }),
       steps_(clock, config.operation_timeout, config.rendezvous_timeout,
-             {.gate = {
-                  .tell_scheduler =
-                      [this](const control::AtStep& said) {
-                        van_.send_control(membership_.scheduler_link(), said);
-                      },
-                  .tell_shards = [&shards](const control::TakeIn& said) { shards.tell_all(said); },
-                  .is_at_rest = [this] { return stand_in_.at_rest(); },
-                  .barriers = [this] { return barriers_.number(); }},
+             {.gate = {.tell_scheduler =
+                           [this](const control::AtStep& said) {
+                             van_.send_control(membership_.scheduler_link(), said);
+                           },
+                       .tell_shards =
+                           [this, &shards](const control::TakeIn& said) {
+                             shards.tell_all(said);
+                             take_in(said.step);
+                           },
+                       .is_at_rest = [this] { return stand_in_.at_rest(); },
+                       .barriers = [this] { return barriers_.number(); }},
               .entered = [this](std::uint64_t barriers) {
                 tensors_.come_late();
                 barriers_.begin_after(barriers);
@@ -135,6 +137,11 @@ void ProgramWork::sit_out(BarrierCalls::Done done) {
   barriers_.sit_out(std::move(done));
 }
 
+// The exchange among workers makes no round of the step without those who come in.
+void ProgramWork::take_in(std::uint64_t step) {
+  exchange_.members().follow(*membership_.roster(), self_at(step));
+}
+
 // ---- what comes
 
 void ProgramWork::on_scheduler(const control::Message& message) {
@@ -187,7 +194,7 @@ void ProgramWork::tick() {
   exchange_.tick();
   if (membership_.roster()) {
     exchange_.peers().follow(*membership_.roster(), membership_.hello(), clock_.now());
-    exchange_.members().follow(*membership_.roster());
+    exchange_.members().follow(*membership_.roster(), self_at(steps_.gate().at()));
   }
   states_.tick();
   declarations_.tick();

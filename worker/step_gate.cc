@@ -49,7 +49,7 @@ void StepGate::on_question(const control::AtStep& question) {
 void StepGate::follow(const Roster& roster) {
   if (roster.question >= question_) is_open_ = false;
   coming_.clear();
-  const std::uint64_t last = std::max<std::uint64_t>(count_->begun, entered_at_);
+  const std::uint64_t last = at();
   for (const Member& member : roster.members) {
     if (!member.left && member.from_step > last) coming_[member.from_step].insert(member.node);
   }

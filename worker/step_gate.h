@@ -5,6 +5,7 @@
 // first share.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <functional>
@@ -44,6 +45,8 @@ class StepGate {
       : clock_(clock), patience_(patience), ways_(std::move(ways)) {}
 
   const std::shared_ptr<StepCount>& count() const { return count_; }
+  /// The step that the program is in, or before which this worker has come in.
+  std::uint64_t at() const { return std::max<std::uint64_t>(count_->begun, entered_at_); }
 
   /// The program begins this step as soon as `begun` is called. One at a time.
   void begin(std::uint64_t step, Begun begun);

@@ -44,9 +44,6 @@ class Among(jobs.PythonTest):
                          [f"by {way}" for way in sorted(ways.EXCHANGES[1:])])
         self.assertEqual(*found)
 
-    def test_jobs_that_go_on_without_lost_workers(self):
-        self.assert_done(self.python("among_elastic_worker.py", workers="1:2"))
-
 
 class Refused(unittest.TestCase):
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A worker of an elastic job: trains, by an unchanged loop, until all have been told to stop, and
-looks that every step is by the mean of those who are in.
+"""A worker of an elastic job: trains, by an unchanged loop, until all have been told to stop (the
+file of the first argument is there), its gradients by the exchange of the second one. It looks that
+every step is by the mean of those who are in.
 
 Worker n has the gradient n + 1, so that the mean tells who they were."""
 
@@ -19,7 +20,7 @@ means = {sum(some) / len(some)
 weight = torch.nn.Parameter(torch.zeros(200_000, dtype=torch.float64))
 st.broadcast_parameters({"weight": weight.data}, root_rank=0)
 optimizer = st.DistributedOptimizer(torch.optim.SGD([weight], lr=1.0),
-                                    named_parameters=[("weight", weight)])
+                                    named_parameters=[("weight", weight)], exchange=sys.argv[2])
 for step in itertools.count(1):
     before = weight.detach().clone()
     optimizer.zero_grad()

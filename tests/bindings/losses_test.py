@@ -14,9 +14,16 @@ import jobs
 class Losses(jobs.PythonTest):
 
     def test_training_goes_on_with_who_is_left(self):
+        self.train("servers")
+
+    def test_so_it_does_among_workers(self):
+        self.train("ring")
+
+    def train(self, exchange):
+        """One of three is killed."""
         with tempfile.TemporaryDirectory() as folder:
             until = os.path.join(folder, "stop")
-            job = self.python("losing_worker.py", until, workers="1:3")
+            job = self.python("losing_worker.py", until, exchange, workers="1:3")
             for number in range(3):
                 job.expect(rf"\[worker {number}\] step 5 by \[2.0\]", jobs.TORCH_PATIENCE)
             os.kill(job.member("worker 0"), signal.SIGKILL)

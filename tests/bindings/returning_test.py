@@ -58,6 +58,9 @@ class Returning(jobs.PythonTest):
     def test_an_unchanged_loop(self):
         self.returns("loop")
 
+    def test_gradients_that_go_among_workers(self):
+        self.returns("ring")
+
     def test_with_more_than_comes_at_once(self):
         self.returns("heal")
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A worker of an elastic job whose loop knows nothing of losses, and which is stopped for so long
 that the job goes on without it: by a wrapped optimizer ("loop"; "heal", with more than comes at
-once; "layerwise", with model=; or in another mode than sync), by a wrapped module and an optimizer
-that is not ("parallel"), or with a state ("state").
+once; "layerwise", with model=; "ring", its gradients going among workers; or in another mode than
+sync), by a wrapped module and an optimizer that is not ("parallel"), or with a state ("state").
 
 All train until a file is there; that is known by a parameter of its own, whose mean gradient is
 not 0 any more then. Where workers are not in step they train until Adam has made as many steps as
@@ -56,6 +56,7 @@ def wrapped(model):
     st.broadcast_parameters(model.state_dict(), root_rank=0)
     mode = way if is_apart else "sync"
     return st.DistributedOptimizer(adam, model.named_parameters(), mode=mode,
+                                   exchange="ring" if way == "ring" else None,
                                    model=model if way == "layerwise" else None), model
 
 

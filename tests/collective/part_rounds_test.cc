@@ -111,5 +111,33 @@ TEST_F(PartRoundsTest, SayWhatIsWrong) {
   EXPECT_EQ(rounds_.epoch(), 1U);
 }
 
+/// Its first contribution waits until it is known which round that is for.
+TEST(PartRounds, WhoComesLaterBeginsAfterTheRoundsOfTheOthers) {
+  PartRounds rounds(chain().node(1), Reduction::Order::kArrival, 0);
+  rounds.stop();
+  EXPECT_EQ(rounds.begin(Given::kSum).send, Send::kNothing);
+  rounds.come_after(7);
+  EXPECT_EQ(rounds.resume(1, chain(false).node(1, 3), 7)->send, Send::kUp);
+  EXPECT_EQ(rounds.round(), 8U);
+  EXPECT_EQ(rounds.begun(), 8U);
+  EXPECT_TRUE(rounds.takes_part());
+  ASSERT_TRUE(rounds.value(0, three({0, 1, 2}))->done);
+  EXPECT_EQ(rounds.finished(), 8U);
+}
+
+/// Places have other numbers after a loss, and a value from before is for all who are left.
+TEST_F(PartRoundsTest, AValueFromBeforeCountsForThoseWhoAreThereNow) {
+  make_round();
+  rounds_.stop();
+  const Tree two = *Tree::of({0, 0});
+  IndexSet all(2);
+  all.insert(0);
+  all.insert(1);
+  rounds_.renumber(all);
+  EXPECT_EQ(rounds_.resume(2, two.node(1), 0)->send, Send::kUp);
+  EXPECT_EQ(rounds_.reduction().contributors(), all);
+  EXPECT_TRUE(rounds_.reduction().has_value());
+}
+
 }  // namespace
 }  // namespace stretto::collective

@@ -8,6 +8,7 @@ import random
 import re
 
 MODES = ("sync", "eager", "bounded", "async", "eager_async")
+AMONG = ("direct", "ring", "halving", "tree", "hierarchical")  # Sync, among workers.
 DEAD = 5.0  # STRETTO_DEAD_AFTER_S, its default,
 SHORT = 3.0  # what lasts no longer must cost nobody,
 MENDED = 20.0  # and what lasts as long as this costs its victim in any case.
@@ -81,7 +82,7 @@ def drawn(number, seed, places):
                                "net": ("zmq", "fabric")}[place])
     workers = chance.randrange(2, 7)
     least = chance.randrange(1, max(2, workers - 1))
-    modes = MODES[:4] if chance.random() < 0.4 else (chance.choice(MODES),)
+    modes = draw_modes(chance, 0.4)
     plan = Plan(number, place, transport, modes, workers, least, chance.randrange(1, 3),
                 64 * chance.choice((10, 300, 3000)), chance.randrange(workers), [],
                 chance.random() < 0.15)
@@ -100,6 +101,13 @@ def drawn(number, seed, places):
     return plan
 
 
+def draw_modes(chance, all_of_them):
+    """Of a job's tensors: most modes at once, with such a chance, or one; often one that is
+    exchanged among workers, too."""
+    modes = MODES[:4] if chance.random() < all_of_them else (chance.choice(MODES),)
+    return modes + ((chance.choice(AMONG),) if chance.random() < 0.5 else ())
+
+
 CHURN = {"kill": 5, "two": 1, "join": 5, "harmless": 5}
 
 
@@ -113,7 +121,7 @@ def churning(number, seed, places, pace):
     transport = chance.choice({"local": ("zmq", "shm", "fabric"), "relay": ("zmq",),
                                "net": ("zmq", "fabric")}[place])
     workers = chance.randrange(3, 11)
-    modes = MODES[:4] if chance.random() < 0.3 else (chance.choice(MODES),)
+    modes = draw_modes(chance, 0.3)
     plan = Plan(number, place, transport, modes, workers, chance.randrange(1, 3),
                 chance.randrange(1, 3), 64 * chance.choice((10, 300)), chance.randrange(workers),
                 [], False, True)

@@ -29,7 +29,8 @@
 DEFINE_string(until, "", "A file: once it is there all stop after the same round");
 DEFINE_string(ledger, "", "A file of 64 entries, at first zeros");
 DEFINE_string(commits, "", "A file to which the time of each round's end is added, in seconds");
-DEFINE_string(modes, "sync", "A tensor for each of them");
+DEFINE_string(modes, "sync",
+              "A tensor for each of them; ring and the like: sync, by that exchange");
 DEFINE_int64(elements, 6400, "Elements of each tensor; a multiple of 64");
 
 namespace stretto {
@@ -69,14 +70,22 @@ Entry* ledger() {
   return static_cast<Entry*>(memory);
 }
 
+/// How a tensor goes.
+struct Way {
+  std::string name;
+  Mode mode = Mode::kSync;
+  Exchange exchange = Exchange::kServers;
+};
+
 /// One tensor and what has come of it.
 class Series {
  public:
-  Series(Worker& worker, Mode mode, std::int64_t number, Entry* entries)
-      : mode_(mode),
+  Series(Worker& worker, const Way& way, std::int64_t number, Entry* entries)
+      : mode_(way.mode),
+        among_(way.exchange != Exchange::kServers),
         number_(number),
         entries_(entries),
-        tensor_(declared(worker, mode)),
+        tensor_(declared(worker, way)),
         mine_(static_cast<std::size_t>(FLAGS_elements)),
         apart_(mine_.size()),
         before_(mine_.size()) {}
@@ -89,7 +98,7 @@ class Series {
       mine_[i] = slot == number_ ? share : slot == kShared ? share * (number_ + 1) : 0;
     }
     in_place_ = round % 2 == 0;
-    if (round % 3 == 0) {
+    if (round % 3 == 0 && !among_) {
       first_ = worker.push(tensor_, mine_);
       last_ = worker.pull(tensor_, apart_);
       in_place_ = false;
@@ -116,12 +125,12 @@ class Series {
   std::uint64_t take_digest() { return std::exchange(digest_, 0); }
 
  private:
-  static Tensor declared(Worker& worker, Mode mode) {
+  static Tensor declared(Worker& worker, const Way& way) {
     TensorOptions options;
-    options.mode = mode;
-    if (mode == Mode::kBounded) options.bound = 2;
-    return worker
-        .declare(name_of(mode), Dtype::kI64, static_cast<std::size_t>(FLAGS_elements), options)
+    options.mode = way.mode;
+    options.exchange = way.exchange;
+    if (way.mode == Mode::kBounded) options.bound = 2;
+    return worker.declare(way.name, Dtype::kI64, static_cast<std::size_t>(FLAGS_elements), options)
         .or_exit();
   }
 
@@ -167,6 +176,8 @@ class Series {
     const bool is_in = entry.own(round) == 1 || before != 0 || ours_is_first;
     if (value == round && entry.begun >= round && is_in) return;
     if (value == 0 && number != number_ && entry.acknowledged < round && entry.done < round) return;
+    // Among workers the last value of all can go with the only ones who have got it.
+    if (value == 0 && number != number_ && among_ && entry.acknowledged == round) return;
     if (value == round && entry.begun >= round) told("somebody came back");
     told(value == 0 ? "lost" : "doubled");
   }
@@ -193,6 +204,7 @@ class Series {
   }
 
   const Mode mode_;
+  const bool among_;  // It is exchanged among workers.
   const std::int64_t number_;
   const Entry* const entries_;
   const Tensor tensor_;
@@ -205,11 +217,17 @@ class Series {
   std::uint64_t digest_ = 0;
 };
 
-std::vector<Mode> modes() {
-  std::vector<Mode> found;
+std::vector<Way> ways() {
+  std::vector<Way> found;
   std::string rest = FLAGS_modes + ",";
   for (std::size_t comma = rest.find(','); comma != std::string::npos; comma = rest.find(',')) {
-    found.push_back(mode_named(rest.substr(0, comma)).or_exit());
+    Way way{.name = rest.substr(0, comma)};
+    if (const Result<Exchange> exchange = exchange_named(way.name); exchange.ok()) {
+      way.exchange = *exchange;
+    } else {
+      way.mode = mode_named(way.name).or_exit();
+    }
+    found.push_back(std::move(way));
     rest = rest.substr(comma + 1);
   }
   return found;
@@ -243,7 +261,7 @@ void run() {
   const Tensor stops =
       worker.declare("stops", Dtype::kI64, static_cast<std::size_t>(kGroup)).or_exit();
   std::vector<Series> series;
-  for (const Mode mode : modes()) series.emplace_back(worker, mode, number, entries);
+  for (const Way& way : ways()) series.emplace_back(worker, way, number, entries);
   ProgramSteps steps(worker);
   std::int64_t round = 0;
   bool whole = true;  // It has been in since the last digest.

@@ -20,6 +20,7 @@
 
 DEFINE_string(until, "", "A file: once it is there all stop after the same round");
 DEFINE_int64(elements, 100'000, "Elements of the tensor");
+DEFINE_string(exchange, "servers", "How the tensor goes");
 DEFINE_int64(number, -1, "Whose digit is ours; -1: STRETTO_RANK says");
 
 namespace stretto {
@@ -110,7 +111,8 @@ NodeId train(Worker& worker, Training& own) {
   worker.on_view(
       [](const JobView& view) { say(fmt::format("view rank={} size={}", view.rank, view.size)); });
   const std::size_t elements = own.mine.size();
-  const Tensor tensor = worker.declare("sums", Dtype::kI64, elements).or_exit();
+  const TensorOptions options{.exchange = exchange_named(FLAGS_exchange).or_exit()};
+  const Tensor tensor = worker.declare("sums", Dtype::kI64, elements, options).or_exit();
   StepState state(worker);
   state.add("last", own.last);
   state.add("digest", own.digest);

@@ -14,8 +14,10 @@ import cluster
 LOSING = cluster.BUILD / "tests" / "losing"
 
 
-class Losses(cluster.ClusterTest):
+class LosingTest(cluster.ClusterTest):
     """Three workers and two servers, always."""
+
+    exchange = "servers"
 
     def setUp(self):
         super().setUp()
@@ -24,7 +26,7 @@ class Losses(cluster.ClusterTest):
         self.until = os.path.join(folder.name, "stop")
 
     def begin(self, workers, flags=(), **variables):
-        job = self.launch(LOSING, "--until", self.until, workers=workers, flags=flags, **variables)
+        job = self.launch(LOSING, "--until", self.until, "--exchange", self.exchange, workers=workers, flags=flags, **variables)
         for number in range(3):
             job.expect(rf"\[worker {number}\] round 10$")
         return job
@@ -54,6 +56,9 @@ class Losses(cluster.ClusterTest):
         self.assertEqual(len({end[3] for end in ends.values()}), 1, job.output())
         self.assert_nobody_left()
         return max(float(end[4]) for end in ends.values())
+
+class Losses(LosingTest):
+    """Sums that servers make."""
 
     def test_rank_0_and_another_are_killed(self):
         job = self.begin("1:3")
@@ -235,6 +240,17 @@ class Losses(cluster.ClusterTest):
         self.assertEqual([error.who for error in job.errors()], ["worker 1"], job.output())
         self.assertIn("the job goes on with 3 workers at least", job.output())
         self.assert_nobody_left()
+
+
+class LossesAmongWorkers(LosingTest):
+    """Sums that workers make among themselves."""
+
+    exchange = "tree"
+
+    test_rank_0_and_another_are_killed = Losses.test_rank_0_and_another_are_killed
+    test_one_that_stands_still_is_left_behind = Losses.test_one_that_stands_still_is_left_behind
+    test_lost_workers_are_replaced = Losses.test_lost_workers_are_replaced
+    test_a_program_that_was_stopped_comes_again = Losses.test_a_program_that_was_stopped_comes_again
 
 
 if __name__ == "__main__":

@@ -121,6 +121,19 @@ void fill_of_links_and_steps(wire::Control& message, wire::Control::BodyCase bod
     for (std::size_t left = input.below(6); left > 0; --left) said.add_weights(input.small());
     return;
   }
+  if (body == wire::Control::kRegroup) {
+    wire::Regroup& said = *message.mutable_regroup();
+    said.set_decided(input.flag());
+    said.set_generation(input.number());
+    for (std::size_t left = input.below(6); left > 0; --left) said.add_members(input.small());
+    for (std::size_t left = input.below(4); left > 0; --left) {
+      wire::Regroup::Finished& finished = *said.add_finished();
+      finished.set_tensor(input.small());
+      finished.set_least(input.number());
+      for (std::size_t more = input.below(6); more > 0; --more) finished.add_ahead(input.small());
+    }
+    return;
+  }
   if (body == wire::Control::kRate) {
     message.mutable_rate()->set_bytes_per_second(input.number());
     return;

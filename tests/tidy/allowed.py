@@ -43,6 +43,7 @@ THROWS = {
 COVERED_BY = {
     "common/disk.cc": "tests/conformance/disk_test.cc",
     "common/real_disk.cc": "tests/conformance/disk_test.cc",
+    "collective/network.cc": "tests/collective/part_path_test.cc",
     "ops/codec_avx2.cc": "tests/ops/codec_test.cc",
     "ops/codec_avx512.cc": "tests/ops/codec_test.cc",
     "ops/codec_dense.cc": "tests/ops/codec_test.cc",
@@ -79,7 +80,9 @@ COVERED_BY = {
     "worker/group_state.cc": "tests/worker/group_test.cc",
     "worker/member_calls.cc": "tests/worker/group_test.cc",
     "worker/worker_impl.cc": "tests/worker/worker_test.cc",
+    "worker/member_ends.cc": "tests/worker/member_exchange_test.cc",
     "worker/member_rounds.cc": "tests/worker/member_exchange_test.cc",
+    "worker/member_view.cc": "tests/worker/member_exchange_test.cc",
     "worker/peer_links.cc": "tests/worker/member_exchange_test.cc",
     "worker/server_exchange.cc": "tests/worker/exchanges_test.cc",
     "van/heartbeat_decode.cc": "tests/van/control_decode_test.cc",

@@ -234,6 +234,12 @@ std::vector<Golden> of_signs_and_sights() {
       {"TermPlan", TermPlan{.tensor = 3, .round = 4, .primitive = 1, .weights = {64, 0}},
        "d2010a08031004180122024000"},
       {"Rate", Rate{.bytes_per_second = 5}, "da01020805"},
+      {"Regroup",
+       Regroup{.decided = true,
+               .generation = 2,
+               .members = {7, 8},
+               .finished = {{.tensor = 3, .least = 4, .ahead = {0, 1}}}},
+       "e20112080110021a0207082208080310041a020001"},
   };
 }
 

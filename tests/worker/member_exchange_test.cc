@@ -9,6 +9,7 @@
 #include <latch>
 #include <numeric>
 
+#include "stretto/group.h"
 #include "tests/worker/live_cluster.h"
 #include "tests/worker/whole_numbers.h"
 
@@ -237,13 +238,36 @@ TEST(MemberExchange, WhatItDoesNotHaveIsRefusedWithTheWayOut) {
   });
 }
 
-TEST(MemberExchange, ElasticJobsHaveServers) {
+/// Who leaves is missed by nobody: those who are left go on.
+TEST(MemberExchange, AnElasticJobGoesOnWithoutWhoLeaves) {
+  Cluster cluster({.workers = 3, .shards = 1, .job = {.part_bytes = 256, .min_workers = 1}});
+  cluster.run([](Worker& worker) {
+    const Tensor tensor = declare(worker, "t", 200, {.exchange = Exchange::kTree});
+    const auto number = static_cast<float>(1 << worker.rank());
+    const std::uint32_t mine = worker.rank();
+    ASSERT_TRUE(worker.barrier().ok()) << "ranks close up when somebody leaves";
+    for (std::uint32_t round = 0; round < 60; ++round) {
+      if (mine == round / 20 && mine < 2) return;  // It leaves: 0 at once, 1 after 20 rounds.
+      Floats sum(200, number);
+      const Ticket ticket = worker.push_pull(tensor, std::span<const float>(sum), std::span(sum));
+      ASSERT_TRUE(ticket.wait().ok()) << ticket.wait().text();
+      const std::uint32_t made = ticket.info().contributors;
+      EXPECT_THAT(sum, Each(made == 3 ? 7.0F : made == 2 ? 6.0F : 4.0F)) << round;
+      EXPECT_EQ(made, round < 20 ? 2U : 1U);
+    }
+  });
+}
+
+TEST(MemberExchange, WhatCannotGoOnIsRefusedInElasticJobs) {
   Cluster cluster({.workers = 2, .shards = 1, .job = {.min_workers = 1}});
   cluster.run([](Worker& worker) {
-    const Status status =
-        worker.declare("t", Dtype::kF32, 10, {.exchange = Exchange::kDirect}).status();
-    EXPECT_EQ(status.code(), Code::kUnsupported);
+    const Tensor tensor = declare(worker, "t", 10, {.exchange = Exchange::kDirect});
+    ASSERT_TRUE(worker.barrier().ok()) << "who is told leaves, and all are to have declared";
+    Floats value(10);
+    const Status status = worker.broadcast(tensor, std::span(value), 0).wait();
+    EXPECT_EQ(status.code(), Code::kInvalidArgument);
     EXPECT_THAT(status.text(), HasSubstr("exchange servers"));
+    EXPECT_EQ(Group::of(worker).status().code(), Code::kUnsupported);
   });
 }
 

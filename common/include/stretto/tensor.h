@@ -41,7 +41,7 @@ Result<Mode> mode_named(std::string_view name);
 /// By which way contributions meet. Among workers each part of a tensor goes up a tree of them, is
 /// added up on the way, and its value comes down: no byte passes a server. That is for kSync and
 /// values of their round (kSum, kMean of f32, f64 and i64, kMin, kMax, kProduct), without a codec,
-/// in jobs of fixed size, by push_pull() and broadcast().
+/// by push_pull() and, in jobs of fixed size, broadcast().
 enum class Exchange : std::uint8_t {
   kServers = 0,  ///< Each part has a server.
   kDirect = 1,   ///< Each part has a worker, to whom all others send theirs: least latency.

@@ -90,11 +90,15 @@ void LossJob::add_worker(std::uint32_t number, NodeId former) {
                                      .rank = place.rank,
                                      .numbers = {place.numbers.begin(), place.numbers.end()}});
   };
-  auto node = std::make_unique<WorkerNode>(process.config, network_.endpoint(process.name), clock_,
+  std::unique_ptr<Transport> transport = network_.endpoint(process.name);
+  const Result<std::string> address = transport->listen(fmt::format("worker-{}:0", number));
+  if (!address.ok()) report("set-up", "a worker cannot listen");
+  process.config.machine = 1 + number % plan_.machines;
+  auto node = std::make_unique<WorkerNode>(process.config, std::move(transport), clock_,
                                            std::make_unique<Coder>(), on_place);
   process.worker = node.get();
   process.agent = std::move(node);
-  process.user = std::make_unique<LossUser>(plan_, number, *process.worker, board_,
+  process.user = std::make_unique<LossUser>(plan_, number, *process.worker, board_, *address,
                                             random_.below(1'000'000'000));
 }
 

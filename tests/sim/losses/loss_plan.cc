@@ -50,6 +50,19 @@ void strike_at_the_end(Random& random, LossPlan& plan) {
   if (!alone) strike(static_cast<LossKind>(random.below(kLossKinds)), true);
 }
 
+// In some jobs, of the tensors whose values are their rounds'.
+void exchange_among_workers(std::uint64_t seed, LossPlan& plan) {
+  constexpr Exchange kWays[] = {Exchange::kDirect, Exchange::kRing, Exchange::kHalving,
+                                Exchange::kTree, Exchange::kHierarchical};
+  Random random(seed ^ 0xA3046);
+  if (!random.chance(0.5)) return;
+  plan.machines = 1 + static_cast<std::uint32_t>(random.below(3));
+  for (TensorSpec& spec : plan.tensors) {
+    if (LossPlan::grows(spec) || !random.chance(0.7)) continue;
+    spec.options.exchange = kWays[random.below(std::size(kWays))];
+  }
+}
+
 }  // namespace
 
 std::string_view name_of(LossKind kind) {
@@ -108,6 +121,7 @@ LossPlan::LossPlan(std::uint64_t seed) {
   for (Joining& join : joins) join.comes_again = again.chance(0.3);
   if (!joins.empty()) rounds += 20 + others.below(120);
   strike_at_the_end(others, *this);
+  exchange_among_workers(seed, *this);
 }
 
 }  // namespace stretto::sim

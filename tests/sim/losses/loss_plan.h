@@ -52,8 +52,9 @@ struct LossPlan {
   std::uint32_t shards = 1;
   std::uint64_t rounds = 1;  ///< Of each tensor.
   std::uint64_t barrier_every = 1;
-  bool local = false;         ///< All are on one host: frames carry no checksum.
-  std::uint64_t step_of = 1;  ///< So many rounds, by turns of all tensors, are a program's step.
+  std::uint32_t machines = 1;  ///< That workers are on.
+  bool local = false;          ///< All are on one host: frames carry no checksum.
+  std::uint64_t step_of = 1;   ///< So many rounds, by turns of all tensors, are a program's step.
   std::vector<TensorSpec> tensors = {};
   std::vector<Strike> strikes = {};  ///< Each hits one worker, in the order of their times.
   struct Joining {
@@ -70,6 +71,9 @@ struct LossPlan {
   }
   static std::uint64_t digit_of(std::int64_t value, std::uint32_t number) {
     return static_cast<std::uint64_t>(value >> (kDigits * number)) & ((1U << kDigits) - 1);
+  }
+  static bool is_among_workers(const TensorSpec& spec) {
+    return spec.options.exchange != Exchange::kServers;
   }
   static bool grows(const TensorSpec& spec) { return spec.options.mode != Mode::kSync; }
 };

@@ -20,21 +20,22 @@ struct Lent {
 }  // namespace
 
 LossUser::LossUser(const LossPlan& plan, std::uint32_t number, WorkerNode& node, LossBoard& board,
-                   std::uint64_t seed)
+                   const std::string& address, std::uint64_t seed)
     : plan_(plan),
       number_(number),
       node_(node),
       board_(board),
       random_(seed),
       tensors_(plan.tensors.size()) {
-  node_.join([this](const Status& status) {
+  const auto joined = [this](const Status& status) {
     if (!status.ok()) {
       outcome_ = status;
       return;
     }
     joined_ = true;
     for (std::size_t index = 0; index < tensors_.size(); ++index) declare(index);
-  });
+  };
+  node_.join(joined, address);
 }
 
 void LossUser::declare(std::size_t index) {
@@ -93,7 +94,8 @@ void LossUser::act() {
     return enter_barrier();
   }
   for (std::size_t index = 0; index < tensors_.size(); ++index) {
-    if (!std::exchange(tensors_[index].read, true)) {
+    const bool is_read = std::exchange(tensors_[index].read, true);
+    if (!is_read && !LossPlan::is_among_workers(plan_.tensors[index])) {
       return launch(index, Operation::Kind::kPull, plan_.rounds);
     }
   }
@@ -136,7 +138,8 @@ void LossUser::begin_step() {
 void LossUser::start_round(std::size_t index) {
   const std::uint64_t round = ++tensors_[index].begun;
   board_.begun[{index, number_}] = round;
-  if (random_.chance(0.7)) return launch(index, Operation::Kind::kPushPull, round);
+  const bool among = LossPlan::is_among_workers(plan_.tensors[index]);
+  if (random_.chance(0.7) || among) return launch(index, Operation::Kind::kPushPull, round);
   launch(index, Operation::Kind::kPush, round);
   if (random_.chance(0.5)) launch(index, Operation::Kind::kPull, round);
 }
@@ -203,6 +206,9 @@ History::End LossUser::end_of(const Status& status) const {
 void LossUser::look_at(std::size_t index, std::uint64_t round,
                        const std::vector<std::int64_t>& values, const Operation& operation,
                        bool is_last) {
+  if (getenv("DBG"))
+    fmt::print("look w{} t{} r{} v0={:#x} n={} at {}\n", number_, index, round, values[0],
+               values.size(), board_.clock.now().time_since_epoch().count());
   std::uint32_t fewest = LossPlan::kMostWorkers;
   for (std::uint64_t element = 0; element < values.size(); ++element) {
     if (LossPlan::grows(plan_.tensors[index])) {
@@ -227,8 +233,22 @@ void LossUser::look_at_round(std::size_t index, std::uint64_t round, std::uint64
                   fmt::format("worker {}, {} round {} element {} is {:#x}: {}", number_,
                               plan_.tensors[index].name, round, element, value, what));
   };
-  const auto [known, is_new] = board_.values.try_emplace({index, round, element}, value);
-  if (!is_new && known->second != value) wrong(fmt::format("others have {:#x}", known->second));
+  const LossBoard::Place place{index, round, element};
+  const auto [known, is_new] = board_.values.try_emplace(place, value);
+  std::set<std::uint32_t>& holders = board_.known_to[place];
+  if (!is_new && known->second != value) {
+    // Among workers a value may go with the last who has it: those who are left make another.
+    const auto stays = [this](std::uint32_t each) { return board_.stays(each); };
+    const bool among = LossPlan::is_among_workers(plan_.tensors[index]);
+    const bool gone = among && std::ranges::none_of(holders, stays);
+    const bool we_go = among && !stays(number_);
+    if (!gone && !we_go) wrong(fmt::format("others have {:#x}", known->second));
+    if (gone) {
+      known->second = value;
+      holders.clear();
+    }
+  }
+  if (known->second == value) holders.insert(number_);
   std::int64_t& out = tensors_[index].least[element];
   std::uint32_t count = 0;
   for (std::uint32_t number = 0; number < LossPlan::kMostWorkers; ++number) {

@@ -29,6 +29,7 @@ struct LossBoard {
   History history;  // For the second oracle.
   std::function<void(const std::string& invariant, const std::string& text)> report;
   std::map<Place, std::int64_t> values;
+  std::map<Place, std::set<std::uint32_t>> known_to;                     ///< Who has them.
   std::map<std::pair<std::size_t, std::uint32_t>, std::uint64_t> begun;  // Rounds, by worker.
   std::map<std::uint64_t, std::set<std::uint32_t>> barriers;             // Who has come to which.
   std::uint64_t steps = 0;                                               // That somebody has begun.
@@ -46,7 +47,7 @@ struct LossBoard {
 class LossUser {
  public:
   LossUser(const LossPlan& plan, std::uint32_t number, WorkerNode& node, LossBoard& board,
-           std::uint64_t seed);
+           const std::string& address, std::uint64_t seed);
 
   /// Starts what may be started now. Call after each step of the node.
   void act();

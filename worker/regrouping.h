@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Regrouping: who goes on making rounds together after a loss or when somebody comes in, decided by
+// one worker from what all of them say (control::Regroup). Who has said something makes no rounds
+// until it hears, so what it has finished stays true.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "van/control.h"
+
+namespace stretto {
+
+/// Pure. Thread: loop.
+class Regrouping {
+ public:
+  /// A worker's last word. What it said before it heard of a decision made here is not one.
+  void note(NodeId from, control::Regroup said);
+
+  /// Those who go on, of which this worker is one, and what all have finished, if that can be said:
+  /// all of them want to go on with the same; or, if somebody is lost, some want newcomers to come
+  /// in and others are not there yet: without newcomers. `current`: who makes rounds together now;
+  /// nobody before the first decision. Whoever is decided about is to hear of it.
+  std::optional<control::Regroup> decide(NodeId self, const std::vector<NodeId>& current);
+
+ private:
+  std::optional<std::vector<NodeId>> group_of(const control::Regroup& own,
+                                              const std::vector<NodeId>& current) const;
+  bool all_say(const std::vector<NodeId>& nodes, const std::vector<NodeId>& members) const;
+  std::vector<control::Regroup::Finished> finished_by(const std::vector<NodeId>& group) const;
+
+  std::map<NodeId, control::Regroup> said_;
+  std::map<NodeId, std::uint64_t> decided_;  // The last generation that each was told.
+};
+
+/// The least of both, part by part.
+control::Regroup::Finished least_of(const control::Regroup::Finished& one,
+                                    const control::Regroup::Finished& other);
+
+}  // namespace stretto
