@@ -70,6 +70,8 @@ class Reduction {
 
   /// Who is in the sum or the value.
   const IndexSet& contributors() const { return value_from_.empty() ? here_ : value_from_; }
+  /// This one's contribution has come, though the value may be known without it.
+  bool has_come(Place place) const { return here_.contains(place); }
   /// The sum has bytes; else all that have come take part with nothing.
   bool has_bytes() const { return has_bytes_; }
   /// What goes up is the round's value.

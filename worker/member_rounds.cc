@@ -323,7 +323,7 @@ void MemberRounds::take_up(const At& at, Place from, const wire::UpFrame& up, Bu
   if (child == children.end()) {
     return fail(at, from, {Code::kMalformed, "a sum came from a worker that is no child here"});
   }
-  if (state.kept_of(from) != nullptr || state.rounds.reduction().contributors().contains(from)) {
+  if (state.kept_of(from) != nullptr || state.rounds.reduction().has_come(from)) {
     return fail(at, from, {Code::kMalformed, "a second sum came for one round"});
   }
   state.kept.push_back({.from = from, .frame = up, .payload = std::move(payload)});

@@ -169,6 +169,8 @@ void LossUser::launch(std::size_t index, Operation::Kind kind, std::uint64_t rou
   operation->ticket->on_done([this, index, round, lent, raw, is_last, call](const Status& status) {
     --in_flight_;
     board_.history.calls[call].end = end_of(status);
+    const bool by_losses = status.code() != Code::kMalformed && status.code() != Code::kMismatch;
+    if (!status.ok() && !by_losses) board_.report("no error without a cause", status.text());
     if (!status.ok()) return;
     if (raw->pushes()) tensors_[index].acknowledged = round;
     if (!raw->wants_value()) return;
