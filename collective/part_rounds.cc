@@ -27,7 +27,8 @@ Effects PartRounds::begin(Given given) {
   STRETTO_CHECK(begun_ == finished_ && !over_);
   ++begun_;
   given_ = given;
-  return running_ && round_ == begun_ ? settled(reduction_.own(given_)) : Effects();
+  const bool waits = !running_ || holds_ || round_ != begun_;
+  return waits ? Effects() : settled(reduction_.own(given_));
 }
 
 Result<Effects> PartRounds::partial(Place child, const IndexSet& from, Given given) {
@@ -78,7 +79,7 @@ void PartRounds::come_after(std::uint64_t finished) {
 Effects PartRounds::feed() {
   if (!running_) return {};
   if (finished_ >= round_) return settled(reduction_.own_value(last_from_));
-  if (begun_ >= round_) return settled(reduction_.own(given_));
+  if (begun_ >= round_ && !holds_) return settled(reduction_.own(given_));
   return {};
 }
 

@@ -5,7 +5,6 @@
 // finished is made again, by what its makers gave before; who has its value already gives that.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 
 #include "collective/reduction.h"
@@ -46,6 +45,10 @@ class PartRounds {
   /// are of: a value that was made before counts for all of them.
   void renumber(const IndexSet& all) { last_from_ = all; }
 
+  /// Whether members are yet to come in before the next contribution of this place: rounds whose
+  /// value it has go on, and what it begins waits until a new epoch.
+  void hold(bool holds) { holds_ = holds; }
+
   /// Somebody is lost: until resume() nothing is to be done, and finished() stays.
   void stop() { running_ = false; }
   /// The new epoch has begun, with a node whose sets are of as many places: all who are in it have
@@ -54,8 +57,11 @@ class PartRounds {
   Result<Effects> resume(std::uint32_t epoch, TreeNode node, std::uint64_t finished_by_all);
 
   /// This place has contributed to the round that is open, or has its value from before.
-  bool takes_part() const { return running_ && std::max(begun_, finished_) >= round_; }
-  bool running() const { return running_; }
+  bool takes_part() const {
+    return running_ && (finished_ >= round_ || (begun_ >= round_ && !holds_));
+  }
+  /// What this place begins is not held back by a loss, or by who comes in.
+  bool goes() const { return running_ && !holds_; }
   std::uint32_t epoch() const { return epoch_; }
   /// The round that is open, or opens next.
   std::uint64_t round() const { return round_; }
@@ -72,6 +78,7 @@ class PartRounds {
   Reduction reduction_;
   std::uint32_t epoch_;
   bool running_ = true;
+  bool holds_ = false;
   bool over_ = false;  // The round is done, and next() has not been called.
   bool again_ = false;
   std::uint64_t round_ = 1;

@@ -132,6 +132,12 @@ struct Rate {
 /// Worker to the first of those who go on, in an elastic job: whom it would go on with, and what it
 /// has finished; it makes no rounds until it hears. And back to each of them: these go on.
 struct Regroup {
+  static constexpr std::uint64_t kMostGenerations = std::uint64_t{1} << 31;
+  static constexpr std::uint64_t kMostRounds = std::uint64_t{1} << 60;
+  /// About as many bytes as it may have; a part takes one, and a tensor these besides.
+  static constexpr std::size_t kMostBytes = std::size_t{200} << 10;
+  static constexpr std::size_t kTensorBytes = 16;
+
   struct Finished {
     std::uint32_t tensor = 0;
     std::uint64_t least = 0;                ///< Rounds, of the part that has fewest.

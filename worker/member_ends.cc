@@ -72,7 +72,9 @@ void MemberEnds::follow(const Roster& roster) {
     on_leave(member);
     for (auto& [id, known] : members_) {  // What it still had to say has been lost with its link.
       if (known.elastic || known.members.place_of(member.node) == collective::kNobody) continue;
-      doom(id, known, {.round = known.first_open(), .why = left_.at(member.node)});
+      const std::uint64_t first =
+          known.group == nullptr ? known.first_open() : known.group->first_unfinished();
+      doom(id, known, {.round = first, .why = left_.at(member.node)});
     }
   }
 }

@@ -21,7 +21,7 @@ MemberExchange::MemberExchange(Van& van, Tensors& tensors, PeerLinks& peers, Out
       plans_(van, peers, rounds_),
       ends_(peers, tensors, members_, outcomes_),
       view_(van, peers,
-            {.stop = [this] { return stop(); },
+            {.stop = [this](bool all) { return stop(all); },
              .go_on = [this](const control::Regroup& decided) { go_on(decided); }}) {
   peers_.set_opened([this](NodeId node) { greet(node); });
   rounds_.set_held([this](TensorState& tensor, MemberTensor& known) {
@@ -46,6 +46,7 @@ Result<MemberPlaces> MemberExchange::places_for(const TensorState& tensor, const
                               "workers that are lost; use exchange servers",
                               tensor.describe()));
   }
+  if (Status status = check_room(tensor); !status.ok()) return status;
   view_.begin();
   roster_ = roster;
   if (Status status = view_.follow(roster, self.node, self.step); !status.ok()) return status;
@@ -76,7 +77,7 @@ Status MemberExchange::add(TensorState& tensor, const Roster& roster, MemberSelf
   ends_.adopt(tensor.id, known);
   if (roster.settings.elastic()) {
     known.elastic = true;
-    (void)known.stop();
+    known.stop(true);
     if (view_.goes()) {
       if (Status status = regroup(tensor, known); !status.ok()) return status;
     }
@@ -158,21 +159,34 @@ void MemberExchange::follow(const Roster& roster, MemberSelf self) {
   for (const auto& [id, known] : members_) outcomes_.fail_tensor(id, status);
 }
 
-// What has been sent and not been taken is of no use.
-std::vector<control::Regroup::Finished> MemberExchange::stop() {
+// After a loss what has been sent and not been taken is of no use.
+std::vector<control::Regroup::Finished> MemberExchange::stop(bool all) {
   for (auto& [id, known] : members_) {
     if (!known.elastic) continue;
     for (const PartState& part : tensors_.find(id)->parts) {
       const OperationPtr& operation = part.current(PartState::kShares);
-      if (operation != nullptr) van_.queue().cancel(operation->id);
+      if (all && operation != nullptr) van_.queue().cancel(operation->id);
     }
-    const bool takes_part = known.generation > 0;
-    control::Regroup::Finished finished = known.stop();
-    if (takes_part) finished_[id] = std::move(finished);
+    if (known.generation > 0) finished_[id] = known.finished();
+    known.stop(all);
   }
-  std::vector<control::Regroup::Finished> all;
-  for (const auto& [id, finished] : finished_) all.push_back(finished);
-  return all;
+  std::vector<control::Regroup::Finished> told;
+  for (const auto& [id, finished] : finished_) told.push_back(finished);
+  return told;
+}
+
+// All that this worker knows of tensors must fit into one message.
+Status MemberExchange::check_room(const TensorState& tensor) const {
+  std::size_t bytes = tensor.parts.size() + control::Regroup::kTensorBytes;
+  for (const auto& [id, known] : members_) {
+    bytes += known.parts.size() + control::Regroup::kTensorBytes;
+  }
+  if (bytes <= control::Regroup::kMostBytes) return {};
+  return {Code::kResource,
+          fmt::format("{}: the tensors of an elastic job that go among workers have {} parts and "
+                      "more, at most about {} are taken; use exchange servers, or larger parts "
+                      "(STRETTO_PART_BYTES)",
+                      tensor.describe(), bytes, control::Regroup::kMostBytes)};
 }
 
 void MemberExchange::go_on(const control::Regroup& decided) {
@@ -181,7 +195,11 @@ void MemberExchange::go_on(const control::Regroup& decided) {
   }
   for (auto& [id, known] : members_) {
     TensorState& tensor = *tensors_.find(id);
-    if (!tensor.failed.ok() || !known.elastic) continue;
+    if (!known.elastic) continue;
+    if (!tensor.failed.ok()) {
+      for (const NodeId node : decided.members) ends_.greet(tensor, known, peers_.link_to(node));
+      continue;
+    }
     if (Status status = regroup(tensor, known); !status.ok()) outcomes_.fail_tensor(id, status);
   }
   if (view_.generation() != decided.generation) return;
@@ -204,7 +222,8 @@ Status MemberExchange::regroup(TensorState& tensor, MemberTensor& known) {
   }
   const auto finished = finished_.find(tensor.id);
   rounds_.resume(tensor, known, *strategy,
-                 finished == finished_.end() ? control::Regroup::Finished() : finished->second);
+                 finished == finished_.end() ? control::Regroup::Finished() : finished->second,
+                 view_.holds());
   return {};
 }
 
@@ -216,6 +235,9 @@ bool MemberExchange::keep_ahead(NodeId from, LinkId link, const wire::Header& he
   if (!is_ahead) return false;
   const TensorState* tensor = tensors_.find(header.key.tensor);
   if (tensor == nullptr || header.key.part >= tensor->parts.size()) return true;
+  const bool absent = wire::UpFrame::of(header).absent;
+  const std::size_t wanted = absent ? 0 : tensor->cut.bytes_of_part(header.key.part);
+  if (payload.size() != wanted || !view_.is_wanted(from)) return true;  // It cannot be.
   ahead_[{from, header.key.tensor, header.key.part}] = {link, header, to_keep(payload)};
   return true;
 }
@@ -233,14 +255,19 @@ Status MemberExchange::refusal(const TensorState& tensor, const Operation& opera
   if (operation.kind == Operation::Kind::kPushPull) return {};
   if (operation.broadcasts() && !elastic) return {};
   return {Code::kInvalidArgument,
-          fmt::format("tensor '{}' is exchanged among workers ({}), which has push_pull and "
-                      "broadcast; declare it with exchange servers for {}",
+          fmt::format("tensor '{}' is exchanged among workers ({}), which has push_pull{}; declare "
+                      "it with exchange servers for {}",
                       tensor.spec.name, name_of(tensor.spec.options.exchange),
-                      name_of(operation.kind))};
+                      elastic ? "" : " and broadcast", name_of(operation.kind))};
 }
 
 std::string MemberExchange::missing(const TensorState& tensor, const Operation& operation) const {
   const MemberTensor& known = members_.at(tensor.id);
+  if (known.elastic && view_.waits()) {
+    const Member* decider = roster_->find(view_.decider());
+    return fmt::format("{} has not said with whom it goes on",
+                       decider == nullptr ? "nobody" : decider->describe());
+  }
   if (known.held > 0 && known.members.self != 0) {
     return fmt::format("worker {} has not said by which exchange it goes on",
                        known.members.ranks.front());

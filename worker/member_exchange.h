@@ -75,7 +75,8 @@ class MemberExchange final : public ExchangeWay {
   std::optional<Source> source_of(LinkId link, const wire::Header& header);
   Result<MemberPlaces> places_for(const TensorState& tensor, const Roster& roster, MemberSelf self,
                                   const std::vector<Rank>& group);
-  std::vector<control::Regroup::Finished> stop();
+  std::vector<control::Regroup::Finished> stop(bool all);
+  Status check_room(const TensorState& tensor) const;
   void go_on(const control::Regroup& decided);
   Status regroup(TensorState& tensor, MemberTensor& known);
   /// The frame is of a choice of members that has not come here yet, and is kept until it has.

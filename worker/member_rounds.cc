@@ -71,10 +71,10 @@ void MemberRounds::open(const At& at) {
   const std::uint64_t round = state.rounds.begun() + 1;
   outcomes_.progress.most_rounds = std::max(outcomes_.progress.most_rounds, round);
   const bool gives = !at.current()->source.empty();
-  const bool waits = !state.rounds.running() || state.rounds.round() != round;
-  if (!waits) begin_sum(at);
+  const bool goes = state.rounds.goes() && state.rounds.round() == round;
+  if (goes) begin_sum(at);
   const Effects effects = state.rounds.begin(gives ? Given::kSum : Given::kNothing);
-  if (waits) return;
+  if (!goes) return;
   carry_out(at, effects);
   take_kept(at);
   take_early(at);
@@ -98,7 +98,7 @@ void MemberRounds::begin_sum(const At& at) {
 
 void MemberRounds::resume(TensorState& tensor, MemberTensor& known,
                           const collective::Strategy& strategy,
-                          const control::Regroup::Finished& finished) {
+                          const control::Regroup::Finished& finished, bool holds) {
   const std::uint64_t generation = known.generation;
   for (std::uint32_t part = 0; part < known.parts.size(); ++part) {
     if (!tensor.failed.ok() || known.generation != generation) return;
@@ -111,6 +111,7 @@ void MemberRounds::resume(TensorState& tensor, MemberTensor& known,
     const bool is_new = state.rounds.finished() == 0 && state.rounds.epoch() == 0;
     if (is_new && by_all > 0) state.rounds.come_after(by_all);
     const bool has_value = state.rounds.finished() > by_all;
+    state.rounds.hold(holds);
     state.rounds.renumber(known.all);
     const Result<Effects> effects = state.rounds.resume(static_cast<std::uint32_t>(generation),
                                                         known.node_of(strategy, part), by_all);
@@ -229,7 +230,11 @@ Buffer MemberRounds::sum_to_send(const At& at) const {
   const MemberPart& state = at.state();
   if (state.has_value) return value_to_send(at);
   if (at.known.elastic && !state.sum.in_source()) return state.made;
-  return lease(at.operation(), state.sum.bytes(), van_.waker());
+  const OperationPtr operation = at.operation();
+  const bool in_place = operation->source.data() == operation->target.data();
+  // The value may be there before all who read this know that they need not.
+  if (at.known.elastic && in_place) return Buffer::copy_of(state.sum.bytes());
+  return lease(operation, state.sum.bytes(), van_.waker());
 }
 
 Buffer MemberRounds::value_to_send(const At& at) const {
@@ -275,6 +280,8 @@ void MemberRounds::on_data(const At& at, Place from, const wire::Header& header,
     case Verdict::kPast:
       return;
     case Verdict::kEarly:
+      if (at.known.elastic) return;  // It is said again to members that are chosen anew.
+      [[fallthrough]];
     case Verdict::kWrong:
       return fail(at, from,
                   {Code::kMalformed, fmt::format("a frame of round {} came, in round {}", round,
@@ -326,14 +333,15 @@ void MemberRounds::take_up(const At& at, Place from, const wire::UpFrame& up, Bu
   if (state.kept_of(from) != nullptr || state.rounds.reduction().has_come(from)) {
     return fail(at, from, {Code::kMalformed, "a second sum came for one round"});
   }
+  const bool sound = at.known.elastic && !up.absent && up.root > 0 && up.root <= kMaxNodes;
+  if (up.is_value && !sound) {
+    return fail(at, from, {Code::kMalformed, "a value came for a sum, and cannot be one"});
+  }
   state.kept.push_back({.from = from, .frame = up, .payload = std::move(payload)});
   if (!state.rounds.takes_part()) return;  // Until we do.
   if (Status status = check_call(at, from, up); !status.ok()) return fail(at, from, status);
   const IndexSet& below =
       state.rounds.reduction().node().below[static_cast<std::size_t>(child - children.begin())];
-  if (up.is_value && !at.known.elastic) {
-    return fail(at, from, {Code::kMalformed, "a value came for a sum in a job of fixed size"});
-  }
   const Result<Effects> effects =
       state.rounds.partial(from, up.is_value ? at.known.all : below, given_by(up));
   if (!effects.ok()) return fail(at, from, effects.status());
@@ -357,7 +365,7 @@ void MemberRounds::on_down(const At& at, Place from, const wire::DownFrame& down
     state.sum.adopt(payload.bytes());
   } else if (!state.has_value) {
     state.value = to_keep(payload);
-    state.value_from = down.contributors;
+    state.value_from = std::min(down.contributors, kMaxNodes);
   }
   state.has_value = true;
   carry_out(at, *effects);

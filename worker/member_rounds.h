@@ -46,8 +46,9 @@ class MemberRounds {
   void release(TensorState& tensor, MemberTensor& known);
   /// In an elastic job, with members that were chosen anew: the rounds of all parts go on after
   /// those that all have finished.
+  /// `holds`: but no new ones begin.
   void resume(TensorState& tensor, MemberTensor& known, const collective::Strategy& strategy,
-              const control::Regroup::Finished& finished);
+              const control::Regroup::Finished& finished, bool holds);
   /// So does the one that waits, if there is one and the part is free.
   void start_next(const At& at);
   /// The parent knows the tensor now: a sum that waited for that goes.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Places are ranks; trees are dealt so that one-part tensors have their roots in turn, or by their
-// names.
+// Places are in the order of ranks or numbers; trees are dealt so that one-part tensors have their
+// roots in turn, or by their names.
 #include "worker/member_tensor.h"
 
 #include <algorithm>
@@ -129,9 +129,15 @@ collective::TreeNode MemberTensor::node_of(const collective::Strategy& strategy,
   return strategy.classes()[classes_[part]].tree.node(members.self);
 }
 
-control::Regroup::Finished MemberTensor::stop() {
+void MemberTensor::stop(bool open_ones) {
+  for (MemberPart& part : parts) {
+    part.rounds.hold(true);
+    if (open_ones) part.rounds.stop();
+  }
+}
+
+control::Regroup::Finished MemberTensor::finished() const {
   control::Regroup::Finished finished{.tensor = id_, .least = 0};
-  for (MemberPart& part : parts) part.rounds.stop();
   if (parts.empty()) return finished;
   finished.least = first_open() - 1;
   for (const MemberPart& part : parts) {

@@ -100,8 +100,10 @@ struct MemberTensor {
     return operation != nullptr && operation->broadcasts() ? ops::ReduceOp::kSum : reduction;
   }
 
-  /// In an elastic job: no rounds are made from now on; so many have been.
-  control::Regroup::Finished stop();
+  /// In an elastic job: no rounds are begun from now on, and open ones do not go on either.
+  void stop(bool open_ones);
+  /// So many have been.
+  control::Regroup::Finished finished() const;
   /// These make them from now on, by this strategy; each part is to be resumed with node_of().
   void regroup(MemberPlaces places, const collective::Strategy& strategy, std::uint64_t number);
   collective::TreeNode node_of(const collective::Strategy& strategy, std::size_t part) const;

@@ -3,6 +3,7 @@
 #include "worker/member_view.h"
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 namespace stretto {
@@ -24,27 +25,44 @@ std::vector<NodeId> who_is_in(const Roster& roster, const PeerLinks& peers, std:
 }  // namespace
 
 Status MemberView::follow(const Roster& roster, NodeId self, std::uint64_t step) {
-  if (!begun_) return {};
+  const std::tuple now(roster.epoch, peers_.lost(), step);
+  if (!begun_ || std::exchange(followed_, now) == now) return unreachable_;
   std::vector<NodeId> wanted = who_is_in(roster, peers_, step);
-  if (wanted == wanted_ || !std::ranges::binary_search(wanted, self)) return {};
+  if (wanted == wanted_ || !std::ranges::binary_search(wanted, self)) return unreachable_;
   self_ = self;
   wanted_ = std::move(wanted);
   std::vector<NodeId> called = wanted_;
   std::erase_if(called, [&roster](NodeId node) { return roster.find(node)->left; });
-  Status status = peers_.want(roster, self, called);
-  if (status.ok() && wanted_ != members_) stand();
-  return status;
+  unreachable_ = peers_.want(roster, self, called);
+  for (const Member& member : roster.members) {
+    if (member.left) regrouping_.forget(member.node);
+  }
+  // Who has said something stays with it until it is decided: others may have heard it.
+  if (unreachable_.ok() && (waits_ || wanted_ != members_)) stand();
+  return unreachable_;
 }
 
 void MemberView::stand() {
+  const bool only_more =
+      generation_ > 0 && wanted_ != members_ && std::ranges::includes(wanted_, members_);
   waits_ = true;
-  said_ = {
-      .decided = false, .generation = generation_, .members = wanted_, .finished = ways_.stop()};
-  if (decider() == self_) {
-    regrouping_.note(self_, said_);
-    return decide();
+  stopped_ = stopped_ || !only_more;
+  said_ = {.decided = false,
+           .generation = generation_,
+           .members = wanted_,
+           .finished = ways_.stop(stopped_)};
+  if (decider() != self_) return greet(decider());
+  regrouping_.note(self_, said_);
+  if (wanted_ == members_) ask();
+  decide();
+}
+
+// Those who were to come in do not, and who was not yet at the step before which they were knows
+// nothing of it.
+void MemberView::ask() {
+  for (const NodeId node : wanted_) {
+    if (node != self_) peers_.tell(peers_.link_to(node), said_);
   }
-  greet(decider());
 }
 
 void MemberView::greet(NodeId node) {
@@ -53,16 +71,23 @@ void MemberView::greet(NodeId node) {
 }
 
 void MemberView::on_said(NodeId from, const control::Regroup& said) {
-  if (!said.decided) {
-    regrouping_.note(from, said);
-    if (waits_ && decider() == self_) decide();
+  const bool we_decide = decider() == self_;
+  if (said.decided) {
+    const bool is_ours =
+        waits_ && from == decider() && said.generation > generation_ &&
+        std::ranges::adjacent_find(said.members, std::greater_equal()) == said.members.end() &&
+        std::ranges::binary_search(said.members, self_) &&
+        std::ranges::includes(said_.members, said.members);
+    if (is_ours) take(said);
     return;
   }
-  const bool is_ours = waits_ && from == decider() && said.generation > generation_ &&
-                       said.generation <= ~std::uint32_t{0} &&
-                       std::ranges::is_sorted(said.members) &&
-                       std::ranges::binary_search(said.members, self_);
-  if (is_ours) take(said);
+  regrouping_.note(from, said);
+  const bool asks = said.members == members_ && said.generation == generation_;
+  if (waits_) {
+    if (we_decide) decide();
+  } else if (begun_ && generation_ > 0 && asks && (we_decide || from == decider())) {
+    stand();
+  }
 }
 
 void MemberView::decide() {
@@ -79,6 +104,7 @@ void MemberView::take(const control::Regroup& decided) {
   generation_ = decided.generation;
   members_ = decided.members;
   waits_ = false;
+  stopped_ = false;
   ways_.go_on(decided);
   if (wanted_ != members_) stand();
 }

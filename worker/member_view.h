@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // MemberView: with whom this worker makes rounds among workers in an elastic job. When somebody is
-// lost or leaves, and at the step before which newcomers come in, it makes no rounds, says so to
-// the first of those who are left, and goes on with whom that one names.
+// lost or leaves, it makes no rounds, says so to the first of those who are left, and goes on with
+// whom that one names. So it does at the step before which newcomers come in, but that open rounds
+// go on: others may not have their values yet.
 #pragma once
 
+#include <algorithm>
 #include <functional>
+#include <tuple>
 #include <vector>
 
 #include "core/roster.h"
@@ -18,8 +21,9 @@ namespace stretto {
 class MemberView {
  public:
   struct Ways {
-    /// No rounds are made from now on; these have been.
-    std::function<std::vector<control::Regroup::Finished>()> stop;
+    /// No rounds are made from now on; or, if others only come in, none that are not open. These
+    /// have been.
+    std::function<std::vector<control::Regroup::Finished>(bool all)> stop;
     /// They are made again, with these members.
     std::function<void(const control::Regroup&)> go_on;
   };
@@ -38,16 +42,22 @@ class MemberView {
   void greet(NodeId node);
   void on_said(NodeId from, const control::Regroup& said);
 
-  /// It knows with whom it makes rounds, and they are not being chosen anew.
-  bool goes() const { return generation_ > 0 && !waits_; }
+  /// It knows with whom it makes rounds, and none of these is lost.
+  bool goes() const { return generation_ > 0 && !stopped_; }
+  /// Others are to come in before the next round.
+  bool holds() const { return wanted_ != members_; }
+  /// They are being chosen anew.
+  bool waits() const { return waits_; }
   /// The number of that choice; the first is 1.
   std::uint64_t generation() const { return generation_; }
   const std::vector<NodeId>& members() const { return members_; }
+  bool is_wanted(NodeId node) const { return std::ranges::binary_search(wanted_, node); }
   /// Who says with whom it goes on.
   NodeId decider() const { return wanted_.empty() ? 0 : wanted_.front(); }
 
  private:
   void stand();
+  void ask();
   void decide();
   void take(const control::Regroup& decided);
 
@@ -60,7 +70,11 @@ class MemberView {
   std::vector<NodeId> members_;  // Sorted, as all of these are.
   std::vector<NodeId> wanted_;
   bool waits_ = false;
+  bool stopped_ = false;   // Open rounds do, too.
   control::Regroup said_;  // While it waits.
+  Status unreachable_;     // Why somebody who is wanted cannot be called, or ok.
+  // What the roster, links and the program were when they were looked at last.
+  std::tuple<std::uint32_t, std::uint64_t, std::uint64_t> followed_;
   Regrouping regrouping_;
 };
 

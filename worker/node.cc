@@ -13,8 +13,6 @@
 namespace stretto {
 namespace {
 
-constexpr Duration kFarewell = 2s;  // How long other workers have to say that all has come.
-
 void report_broken(Membership& membership, const Member& member, Code code, const Status& why) {
   const std::string who = member.describe();
   if (why.code() == Code::kResource) {  // What ran out is this process's own.
@@ -67,13 +65,14 @@ void WorkerNode::abandon() {
 void WorkerNode::go_if_free() {
   const bool may_go = membership_.state() == Membership::State::kMember && work_.idle();
   if (leaving_.empty() || !may_go) return;
-  // Values that others wait for may be on the way to them, and go with the links.
+  // Values that others wait for may be on the way to them, and go with the links. Who says for so
+  // long that nothing has come is lost.
   Exchanges& exchange = work_.exchange();
   const Time now = clock_.now();
   if (!farewell_until_ && !exchange.peers().have_sent_all()) return;
   if (!farewell_until_) {
     exchange.members().leave();
-    farewell_until_ = now + kFarewell;
+    farewell_until_ = now + membership_.settings().dead_after;
   }
   if (now < *farewell_until_ && !exchange.peers().have_heard_all()) return;
   shards_.tell_all(control::Leave{});

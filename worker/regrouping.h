@@ -18,6 +18,12 @@ class Regrouping {
   /// A worker's last word. What it said before it heard of a decision made here is not one.
   void note(NodeId from, control::Regroup said);
 
+  /// It has left.
+  void forget(NodeId node) {
+    said_.erase(node);
+    decided_.erase(node);
+  }
+
   /// Those who go on, of which this worker is one, and what all have finished, if that can be said:
   /// all of them want to go on with the same; or, if somebody is lost, some want newcomers to come
   /// in and others are not there yet: without newcomers. `current`: who makes rounds together now;
