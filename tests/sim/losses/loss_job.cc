@@ -256,9 +256,24 @@ void LossJob::lose(Process& victim, LossKind kind) {
 }
 
 // Of a link to the scheduler or to a shard.
+// To whom it has a link: mostly the scheduler and shards, and other workers where tensors go among
+// them.
+std::string LossJob::other_end(const Process& victim) {
+  std::vector<std::string> doors;
+  std::vector<std::string> peers;
+  for (const auto& process : processes_) {
+    const bool is_worker = process->worker != nullptr;
+    if (!is_worker) doors.push_back(process->name);
+    if (is_worker && process->alive && process.get() != &victim) peers.push_back(process->name);
+  }
+  const bool among = std::ranges::any_of(plan_.tensors, LossPlan::is_among_workers);
+  const bool is_peer = among && !peers.empty() && random_.chance(0.4);
+  const std::vector<std::string>& from = is_peer ? peers : doors;
+  return from[random_.below(from.size())];
+}
+
 void LossJob::break_a_link(const Process& victim, const LossPlan::Strike& strike) {
-  const std::size_t doors = processes_.size() - plan_.workers;
-  const std::string& other = processes_[random_.below(doors)]->name;
+  const std::string other = other_end(victim);
   const bool comes = random_.chance(0.5);
   const std::string& from = comes ? other : victim.name;
   const std::string& to = comes ? victim.name : other;

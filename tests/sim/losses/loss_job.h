@@ -87,6 +87,7 @@ class LossJob {
   void strike();
   std::vector<Process*> victims() const;
   void lose(Process& victim, LossKind kind);
+  std::string other_end(const Process& victim);
   void break_a_link(const Process& victim, const LossPlan::Strike& strike);
   bool is_recovering() const;
   Time next_join() const;
