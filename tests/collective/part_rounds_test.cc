@@ -139,5 +139,21 @@ TEST_F(PartRoundsTest, AValueFromBeforeCountsForThoseWhoAreThereNow) {
   EXPECT_TRUE(rounds_.reduction().has_value());
 }
 
+/// What it has of a round that others lack it gives; what it begins waits for who comes in.
+TEST_F(PartRoundsTest, WhoHoldsBeginsNothing) {
+  make_round();
+  rounds_.stop();
+  rounds_.hold(true);
+  EXPECT_EQ(rounds_.resume(2, chain(false).node(1, 3), 0)->send, Send::kUp);
+  ASSERT_TRUE(rounds_.value(0, three({0, 1, 2}))->done);
+  EXPECT_TRUE(rounds_.again());
+  EXPECT_EQ(rounds_.next().send, Send::kNothing);
+  EXPECT_EQ(rounds_.begin(Given::kSum).send, Send::kNothing);
+  EXPECT_FALSE(rounds_.takes_part());
+  rounds_.hold(false);
+  EXPECT_EQ(rounds_.resume(3, chain(false).node(1, 3), 1)->send, Send::kUp);
+  EXPECT_EQ(rounds_.round(), 2U);
+}
+
 }  // namespace
 }  // namespace stretto::collective

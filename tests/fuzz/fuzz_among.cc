@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A real worker in virtual time that exchanges tensors with two other workers, and makes calls of
-// groups with them, who say what the input says; its scheduler and its shard are honest. Whatever
+// groups with them, who say what the input says; its scheduler and its shard are honest. In an
+// elastic job it also hears of losses, and with whom it goes on. Whatever
 // the workers do, everything that the user began ends once and in time, and the user's memory is
 // touched by nobody after that.
 // Input: how honestly the workers greet, then actions (docs in tests/fuzz/make_corpus.py).
@@ -26,9 +27,9 @@ constexpr Rank kWorkers = 3;
 constexpr const char* kOurAddress = "worker:1";
 constexpr std::uint64_t kElements[] = {16, 40, 1, 600, 0};
 
-enum Honest : unsigned { kAnswersGreeting = 1, kOpens = 2, kCalls = 4 };
+enum Honest : unsigned { kAnswersGreeting = 1, kOpens = 2, kCalls = 4, kDecides = 8, kFixed = 16 };
 
-Roster roster_message() {
+Roster roster_message(bool elastic) {
   Roster roster{.epoch = 1,
                 .fence = 1,
                 .workers = kWorkers,
@@ -36,6 +37,7 @@ Roster roster_message() {
                 .slots = kSlots,
                 .members = {},
                 .settings = job_settings()};
+  if (elastic) roster.settings.min_workers = 1;
   roster.members.push_back(
       {.node = kShardNode, .role = Role::kServer, .rank = 0, .address = "shard:1"});
   for (Rank rank = 0; rank < kWorkers; ++rank) {
@@ -78,11 +80,14 @@ class HostileWorkers {
   void send_group_frame();
   void answer_frame();
   void send_word();
+  void lose_somebody();
+  control::Regroup choice_from_input();
   void break_something();
   void check_all_ended();
 
   Input& input_;
   const unsigned honest_;
+  Roster roster_;
   Job job_;
   std::unique_ptr<Peer> scheduler_;
   std::unique_ptr<Peer> shard_;
@@ -103,7 +108,10 @@ class HostileWorkers {
   std::vector<std::shared_ptr<Outcome>> outcomes_;
 };
 
-HostileWorkers::HostileWorkers(Input& input) : input_(input), honest_(~unsigned{input.byte()}) {
+HostileWorkers::HostileWorkers(Input& input)
+    : input_(input),
+      honest_(~unsigned{input.byte()}),
+      roster_(roster_message((honest_ & kFixed) == 0)) {
   scheduler_ = honest_peer("scheduler", kSchedulerNode, kSchedulerAddress);
   shard_ = honest_peer("shard", kShardNode, "shard:1");
   for (const NodeId node : {kFirstNode, kOurNode + 1}) add_other(node);
@@ -138,7 +146,7 @@ void HostileWorkers::on_honest(Peer& peer, Peer::Line& line, NodeId node,
   if (control::is<control::Hello>(message)) {
     peer.send_control(line, control::Welcome{.node = kOurNode, .rank = kOurNode - kFirstNode});
     line.sender = node;
-    if (node == kSchedulerNode) peer.send_control(line, roster_message());
+    if (node == kSchedulerNode) peer.send_control(line, roster_);
   } else if (const auto* declare = std::get_if<control::Declare>(&message)) {
     specs_.push_back(declare->spec);
     peer.send_control(
@@ -154,6 +162,14 @@ void HostileWorkers::on_other(Other& other, Peer::Line& line, const control::Mes
   if (control::is<control::Hello>(message) && (honest_ & kAnswersGreeting) != 0) {
     other.peer->send_control(line, control::Welcome{.node = kOurNode});
     line.sender = other.node;
+  }
+  const auto* said = std::get_if<control::Regroup>(&message);
+  if (said != nullptr && !said->decided && (honest_ & kDecides) != 0) {
+    control::Regroup decided = *said;
+    decided.decided = true;
+    ++decided.generation;
+    if (input_.rarely(4)) decided.finished.clear();
+    other.peer->send_control(line, decided);
   }
   const auto* open = std::get_if<control::Open>(&message);
   if (open == nullptr) return;
@@ -217,6 +233,7 @@ void HostileWorkers::act() {
       answer_frame();
       break;
     case 12:
+      if (input_.rarely(4)) lose_somebody();
       send_word();
       break;
     case 13:
@@ -361,8 +378,9 @@ void HostileWorkers::send_frame() {
   header.key = {1 + static_cast<std::uint32_t>(input_.below(4)), input_.small()};
   header.version = 1 + input_.number();
   header.dtype = static_cast<std::uint8_t>(input_.rarely(8) ? input_.byte() : 1);
-  if (input_.rarely(4)) header.flags = static_cast<std::uint16_t>(input_.below(512));
+  if (input_.rarely(4)) header.flags = static_cast<std::uint16_t>(input_.below(1024));
   header.base = input_.number();
+  if (input_.flag()) header.base |= input_.small() << 32U;
   constexpr std::size_t kSizes[] = {64, 32, 4, 0, 60, 68, 96};
   const std::size_t size = (header.flags & wire::kAbsent) != 0 && input_.flag()
                                ? 0
@@ -422,7 +440,11 @@ void HostileWorkers::send_word() {
   Peer::Line* line = line_from_input();
   if (line == nullptr) return;
   const std::uint32_t tensor = input_.small();
-  switch (input_.below(4)) {
+  switch (input_.below(6)) {
+    case 4:
+    case 5:
+      chosen_->send_control(*line, choice_from_input());
+      break;
     case 0: {
       const bool known = tensor >= 1 && tensor <= specs_.size();
       control::Open open{.tensor = tensor};
@@ -442,6 +464,46 @@ void HostileWorkers::send_word() {
     default:
       chosen_->send_bent(*line, wire::Header(), bytes_of(control_from(input_)), input_);
   }
+}
+
+// A choice of members that nearly is what it should be.
+control::Regroup HostileWorkers::choice_from_input() {
+  control::Regroup said{.decided = input_.flag(), .generation = input_.small()};
+  if (input_.rarely(8)) said.generation = input_.number();
+  for (const Member& member : roster_.members) {
+    const bool is_in = member.role == Role::kWorker && !member.left;
+    if (is_in != input_.rarely(8)) said.members.push_back(member.node);
+  }
+  if (input_.rarely(8)) said.members.push_back(input_.small());
+  for (std::uint32_t tensor = 1; tensor <= specs_.size(); ++tensor) {
+    control::Regroup::Finished finished{.tensor = tensor, .least = input_.small()};
+    if (input_.rarely(8)) finished.least = input_.number();
+    for (std::size_t part = input_.below(4); part > 0; --part) {
+      finished.ahead.push_back(static_cast<std::uint32_t>(input_.small()));
+    }
+    said.finished.push_back(finished);
+  }
+  return said;
+}
+
+// In an elastic job: the scheduler tells of it.
+void HostileWorkers::lose_somebody() {
+  if ((honest_ & kFixed) != 0 || scheduler_->lines().empty()) return;
+  Member& member = roster_.members[1 + input_.below(kWorkers)];
+  if (member.node == kOurNode || member.left) return;
+  member.left = true;
+  member.lost = input_.flag();
+  ++roster_.epoch;
+  --roster_.workers;
+  std::uint32_t rank = 0;
+  for (Member& each : roster_.members) {
+    if (each.role != Role::kWorker) continue;
+    const Rank number = each.number();
+    if (each.left) continue;
+    each.rank = rank++;
+    each.moved_up = number - each.rank;
+  }
+  scheduler_->send_control(*scheduler_->lines().front(), roster_);
 }
 
 void HostileWorkers::break_something() {

@@ -82,7 +82,6 @@ COVERED_BY = {
     "worker/worker_impl.cc": "tests/worker/worker_test.cc",
     "worker/member_ends.cc": "tests/worker/member_exchange_test.cc",
     "worker/member_rounds.cc": "tests/worker/member_exchange_test.cc",
-    "worker/member_view.cc": "tests/worker/member_exchange_test.cc",
     "worker/peer_links.cc": "tests/worker/member_exchange_test.cc",
     "worker/server_exchange.cc": "tests/worker/exchanges_test.cc",
     "van/heartbeat_decode.cc": "tests/van/control_decode_test.cc",
