@@ -82,6 +82,12 @@ bool let_in(Entrance& entrance, View& next, std::set<NodeId>& changed) {
   return true;
 }
 
+// Of two members at the ends of a link that broke, the one that the job goes on without.
+const Member& worker_of(const Member& one, const Member& other, NodeId likelier) {
+  if (one.role != other.role) return one.role == Role::kWorker ? one : other;
+  return one.node == likelier ? one : other;
+}
+
 }  // namespace
 
 ViewMachine::ViewMachine(const Config& config, Time now, Sizing sizing)
@@ -381,9 +387,7 @@ void ViewMachine::take(const TimeOut&) {
     if (phase_ != Phase::kRunning || !is_there(reporter) || !is_there(subject)) continue;
     if (changes_size(sizing_) &&
         (reporter->role == Role::kWorker || subject->role == Role::kWorker)) {
-      const bool among = reporter->role == subject->role;
-      const bool is_reporter = among ? likelier == reporter->node : reporter->role == Role::kWorker;
-      const Member& worker = is_reporter ? *reporter : *subject;
+      const Member& worker = worker_of(*reporter, *subject, likelier);
       const Member& other = &worker == reporter ? *subject : *reporter;
       take(Lost{.node = worker.node,
                 .cause = fmt::format("its link to {} broke, though both are alive: {}",

@@ -20,9 +20,18 @@ MemberExchange::MemberExchange(Van& van, Tensors& tensors, PeerLinks& peers, Out
       calls_(van, peers, outcomes_),
       plans_(van, peers, rounds_),
       ends_(peers, tensors, members_, outcomes_),
-      view_(van, peers,
-            {.stop = [this](bool all) { return stop(all); },
-             .go_on = [this](const control::Regroup& decided) { go_on(decided); }}) {
+      elastic_({.van = van,
+                .tensors = tensors,
+                .peers = peers,
+                .members = members_,
+                .knowers = known_to_,
+                .rounds = rounds_,
+                .plans = plans_,
+                .ends = ends_,
+                .outcomes = outcomes_},
+               [this](LinkId link, const wire::Header& header, Buffer payload) {
+                 on_data(link, header, std::move(payload));
+               }) {
   peers_.set_opened([this](NodeId node) { greet(node); });
   rounds_.set_held([this](TensorState& tensor, MemberTensor& known) {
     peers_.tell(known.members.nodes, plans_.choose(tensor, known));
@@ -32,7 +41,6 @@ MemberExchange::MemberExchange(Van& van, Tensors& tensors, PeerLinks& peers, Out
 
 // ---- who knows what
 
-// Of an elastic job they are those who were chosen last; nobody but this worker before.
 Result<MemberPlaces> MemberExchange::places_for(const TensorState& tensor, const Roster& roster,
                                                 MemberSelf self, const std::vector<Rank>& group) {
   if (!roster.settings.elastic()) {
@@ -40,19 +48,7 @@ Result<MemberPlaces> MemberExchange::places_for(const TensorState& tensor, const
     Status status = peers_.want(roster, self.node, places.nodes);
     return status.ok() ? Result<MemberPlaces>(std::move(places)) : status;
   }
-  if (tensor.is_group) {
-    return Status(Code::kUnsupported,
-                  fmt::format("{}: groups are for jobs of fixed size, and this one goes on without "
-                              "workers that are lost; use exchange servers",
-                              tensor.describe()));
-  }
-  if (Status status = check_room(tensor); !status.ok()) return status;
-  view_.begin();
-  roster_ = roster;
-  if (Status status = view_.follow(roster, self.node, self.step); !status.ok()) return status;
-  std::vector<NodeId> nodes = view_.members();
-  if (nodes.empty()) nodes.push_back(self.node);
-  return MemberPlaces::of_nodes(roster, self.node, nodes);
+  return elastic_.places_for(tensor, roster, self);
 }
 
 Status MemberExchange::add(TensorState& tensor, const Roster& roster, MemberSelf self,
@@ -76,11 +72,7 @@ Status MemberExchange::add(TensorState& tensor, const Roster& roster, MemberSelf
   for (const NodeId node : known_to_[tensor.id]) known.note_ready(node);
   ends_.adopt(tensor.id, known);
   if (roster.settings.elastic()) {
-    known.elastic = true;
-    known.stop(true);
-    if (view_.goes()) {
-      if (Status status = regroup(tensor, known); !status.ok()) return status;
-    }
+    if (Status status = elastic_.adopt(tensor, known); !status.ok()) return status;
   }
   peers_.tell(known.members.nodes, control::Open{.tensor = tensor.id, .spec = tensor.spec});
   return {};
@@ -99,7 +91,7 @@ void MemberExchange::greet(NodeId node) {
     ends_.greet(tensor, known, link);
   }
   ends_.greet(link);
-  view_.greet(node);
+  elastic_.greet(node);
 }
 
 void MemberExchange::on_control(LinkId link, const Member& peer, const control::Message& message) {
@@ -115,7 +107,7 @@ void MemberExchange::on_control(LinkId link, const Member& peer, const control::
     ends_.on_leave(peer);
     peers_.note_leaving(link);
   } else if (const auto* regroup = std::get_if<control::Regroup>(&message)) {
-    view_.on_said(peer.node, *regroup);
+    elastic_.on_said(peer.node, *regroup);
   }
 }
 
@@ -148,98 +140,9 @@ void MemberExchange::on_plan(const Member& peer, const control::TermPlan& told) 
           .with_peer(peer.describe()));
 }
 
-// ---- with whom
-
 void MemberExchange::follow(const Roster& roster, MemberSelf self) {
   ends_.follow(roster);
-  if (!view_.begun()) return;
-  if (roster_->epoch != roster.epoch) roster_ = roster;
-  const Status status = view_.follow(roster, self.node, self.step);
-  if (status.ok()) return;
-  for (const auto& [id, known] : members_) outcomes_.fail_tensor(id, status);
-}
-
-// After a loss what has been sent and not been taken is of no use.
-std::vector<control::Regroup::Finished> MemberExchange::stop(bool all) {
-  for (auto& [id, known] : members_) {
-    if (!known.elastic) continue;
-    for (const PartState& part : tensors_.find(id)->parts) {
-      const OperationPtr& operation = part.current(PartState::kShares);
-      if (all && operation != nullptr) van_.queue().cancel(operation->id);
-    }
-    if (known.generation > 0) finished_[id] = known.finished();
-    known.stop(all);
-  }
-  std::vector<control::Regroup::Finished> told;
-  for (const auto& [id, finished] : finished_) told.push_back(finished);
-  return told;
-}
-
-// All that this worker knows of tensors must fit into one message.
-Status MemberExchange::check_room(const TensorState& tensor) const {
-  std::size_t bytes = tensor.parts.size() + control::Regroup::kTensorBytes;
-  for (const auto& [id, known] : members_) {
-    bytes += known.parts.size() + control::Regroup::kTensorBytes;
-  }
-  if (bytes <= control::Regroup::kMostBytes) return {};
-  return {Code::kResource,
-          fmt::format("{}: the tensors of an elastic job that go among workers have {} parts and "
-                      "more, at most about {} are taken; use exchange servers, or larger parts "
-                      "(STRETTO_PART_BYTES)",
-                      tensor.describe(), bytes, control::Regroup::kMostBytes)};
-}
-
-void MemberExchange::go_on(const control::Regroup& decided) {
-  for (const control::Regroup::Finished& each : decided.finished) {
-    if (finished_.size() < kMaxTensors) finished_[each.tensor] = each;
-  }
-  for (auto& [id, known] : members_) {
-    TensorState& tensor = *tensors_.find(id);
-    if (!known.elastic) continue;
-    if (!tensor.failed.ok()) {
-      for (const NodeId node : decided.members) ends_.greet(tensor, known, peers_.link_to(node));
-      continue;
-    }
-    if (Status status = regroup(tensor, known); !status.ok()) outcomes_.fail_tensor(id, status);
-  }
-  if (view_.generation() != decided.generation) return;
-  for (auto& [key, early] : std::exchange(ahead_, {})) {
-    on_data(early.link, early.header, std::move(early.payload));
-  }
-}
-
-Status MemberExchange::regroup(TensorState& tensor, MemberTensor& known) {
-  const std::vector<NodeId> before = known.members.nodes;
-  MemberPlaces places = MemberPlaces::of_nodes(*roster_, known.self(), view_.members());
-  const Result<collective::Strategy> strategy =
-      plans_.strategy_for(plan_of(tensor.spec.options.exchange), places);
-  if (!strategy.ok()) return strategy.status();
-  known.regroup(std::move(places), *strategy, view_.generation());
-  for (const NodeId node : known_to_[tensor.id]) known.note_ready(node);
-  for (const NodeId node : known.members.nodes) {
-    if (std::ranges::count(before, node) != 0) continue;
-    peers_.tell(peers_.link_to(node), control::Open{.tensor = tensor.id, .spec = tensor.spec});
-  }
-  const auto finished = finished_.find(tensor.id);
-  rounds_.resume(tensor, known, *strategy,
-                 finished == finished_.end() ? control::Regroup::Finished() : finished->second,
-                 view_.holds());
-  return {};
-}
-
-bool MemberExchange::keep_ahead(NodeId from, LinkId link, const wire::Header& header,
-                                const Buffer& payload) {
-  const bool is_ahead = view_.begun() && header.kind == wire::Kind::kUp &&
-                        !wire::GroupFrame::is_one(header) &&
-                        wire::UpFrame::generation_of(header) > view_.generation();
-  if (!is_ahead) return false;
-  const TensorState* tensor = tensors_.find(header.key.tensor);
-  if (tensor == nullptr || header.key.part >= tensor->parts.size()) return true;
-  const bool absent = wire::UpFrame::of(header).absent;
-  const std::size_t wanted = absent ? 0 : tensor->cut.bytes_of_part(header.key.part);
-  if (payload.size() != wanted || !view_.is_wanted(from)) return true;  // It cannot be.
-  ahead_[{from, header.key.tensor, header.key.part}] = {link, header, to_keep(payload)};
-  return true;
+  elastic_.follow(roster, self);
 }
 
 // ---- out
@@ -263,11 +166,7 @@ Status MemberExchange::refusal(const TensorState& tensor, const Operation& opera
 
 std::string MemberExchange::missing(const TensorState& tensor, const Operation& operation) const {
   const MemberTensor& known = members_.at(tensor.id);
-  if (known.elastic && view_.waits()) {
-    const Member* decider = roster_->find(view_.decider());
-    return fmt::format("{} has not said with whom it goes on",
-                       decider == nullptr ? "nobody" : decider->describe());
-  }
+  if (known.elastic && elastic_.waits()) return elastic_.missing();
   if (known.held > 0 && known.members.self != 0) {
     return fmt::format("worker {} has not said by which exchange it goes on",
                        known.members.ranks.front());
@@ -315,7 +214,7 @@ std::optional<MemberExchange::Source> MemberExchange::source_of(LinkId link,
 
 void MemberExchange::on_data(LinkId link, const wire::Header& header, Buffer payload) {
   const Member* peer = peers_.find(link);
-  if (peer != nullptr && keep_ahead(peer->node, link, header, payload)) return;
+  if (peer != nullptr && elastic_.keep_ahead(peer->node, link, header, payload)) return;
   const std::optional<Source> source = source_of(link, header);
   if (!source) return;
   auto& [tensor, known, from] = *source;
@@ -332,7 +231,7 @@ std::span<std::byte> MemberExchange::landing(LinkId link, const wire::Header& he
   if (!source) return {};
   auto& [tensor, known, from] = *source;
   if (known.group != nullptr) return MemberCalls::landing({tensor, known}, from, header);
-  return MemberRounds::landing({tensor, known, header.key.part}, from, header);
+  return MemberPartAt{tensor, known, header.key.part}.landing(from, header);
 }
 
 }  // namespace stretto

@@ -1,30 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 // MemberExchange: tensors that are exchanged among workers: which of them know a tensor, and whose
 // frame it is. A part's rounds are MemberRounds'; which of them cannot be made any more, MemberEnds
-// knows; and with whom they are made in an elastic job, MemberView.
+// knows; and with whom they are made in an elastic job, ElasticMembers.
 #pragma once
 
 #include <map>
 #include <optional>
 #include <set>
-#include <tuple>
 #include <vector>
 
 #include "van/van.h"
+#include "worker/elastic_members.h"
 #include "worker/exchange_way.h"
 #include "worker/member_calls.h"
 #include "worker/member_ends.h"
 #include "worker/member_plans.h"
 #include "worker/member_rounds.h"
-#include "worker/member_view.h"
 
 namespace stretto {
-
-/// Who this worker is, and the step that its program is in.
-struct MemberSelf {
-  NodeId node = 0;
-  std::uint64_t step = 0;
-};
 
 /// Thread: loop.
 class MemberExchange final : public ExchangeWay {
@@ -75,12 +68,6 @@ class MemberExchange final : public ExchangeWay {
   std::optional<Source> source_of(LinkId link, const wire::Header& header);
   Result<MemberPlaces> places_for(const TensorState& tensor, const Roster& roster, MemberSelf self,
                                   const std::vector<Rank>& group);
-  std::vector<control::Regroup::Finished> stop(bool all);
-  Status check_room(const TensorState& tensor) const;
-  void go_on(const control::Regroup& decided);
-  Status regroup(TensorState& tensor, MemberTensor& known);
-  /// The frame is of a choice of members that has not come here yet, and is kept until it has.
-  bool keep_ahead(NodeId from, LinkId link, const wire::Header& header, const Buffer& payload);
 
   Van& van_;
   Tensors& tensors_;
@@ -91,16 +78,8 @@ class MemberExchange final : public ExchangeWay {
   MemberPlans plans_;
   MemberTensors members_;
   MemberEnds ends_;
-  MemberView view_;
-  std::map<std::uint32_t, std::set<NodeId>> known_to_;  // Tensors, to workers that said so,
-  std::map<std::uint32_t, control::Regroup::Finished> finished_;  // and what was finished of them.
-  std::optional<Roster> roster_;                                  // In an elastic job, the last.
-  struct Ahead {
-    LinkId link = 0;
-    wire::Header header;
-    Buffer payload;
-  };
-  std::map<std::tuple<NodeId, std::uint32_t, std::uint32_t>, Ahead> ahead_;  // By tensor and part.
+  std::map<std::uint32_t, std::set<NodeId>> known_to_;  // Tensors, to workers that said so.
+  ElasticMembers elastic_;
 };
 
 }  // namespace stretto

@@ -22,11 +22,6 @@ Given given_by(const wire::UpFrame& up) {
   return up.absent ? Given::kNothing : Given::kSum;
 }
 
-// What a call is, in the words of who made it.
-std::string call_of(bool broadcast, std::uint32_t root) {
-  return broadcast ? fmt::format("broadcast from worker {}", root) : "push_pull";
-}
-
 }  // namespace
 
 // ---- out
@@ -72,28 +67,12 @@ void MemberRounds::open(const At& at) {
   outcomes_.progress.most_rounds = std::max(outcomes_.progress.most_rounds, round);
   const bool gives = !at.current()->source.empty();
   const bool goes = state.rounds.goes() && state.rounds.round() == round;
-  if (goes) begin_sum(at);
+  if (goes) at.begin_sum();
   const Effects effects = state.rounds.begin(gives ? Given::kSum : Given::kNothing);
   if (!goes) return;
   carry_out(at, effects);
   take_kept(at);
   take_early(at);
-}
-
-// In an elastic job in memory of its own: what was sent may have to be sent once more when the
-// operation is over, and is read by frames that nobody wants any more.
-void MemberRounds::begin_sum(const At& at) {
-  MemberPart& state = at.state();
-  const Operation& operation = *at.current();
-  std::span<const std::byte> source;
-  if (!operation.source.empty()) source = at.tensor.bytes_of(operation.source, at.part);
-  const std::span<std::byte> target = at.tensor.bytes_of(operation.target, at.part);
-  state.has_value = false;
-  if (!at.known.elastic) return state.sum.begin(source, target);
-  if (!state.made.exclusive() || state.made.size() != target.size()) {
-    state.made = Buffer::allocate(target.size());
-  }
-  state.sum.begin(source, state.made.writable());
 }
 
 void MemberRounds::resume(TensorState& tensor, MemberTensor& known,
@@ -124,7 +103,7 @@ void MemberRounds::resume(TensorState& tensor, MemberTensor& known,
 void MemberRounds::go_on(const At& at, const Effects& effects, bool has_value) {
   MemberPart& state = at.state();
   if (!state.rounds.takes_part()) return;
-  if (!has_value) begin_sum(at);
+  if (!has_value) at.begin_sum();
   state.has_value = has_value;
   carry_out(at, effects);
   take_kept(at);
@@ -177,18 +156,9 @@ void MemberRounds::carry_out(const At& at, const Effects& effects) {
   }
   if (effects.send == Effects::Send::kUp) return send_up(at);
   if (!effects.done) return;
-  if (!state.has_value) make_value(at);
+  if (!state.has_value) at.make_value();
   if (effects.send == Effects::Send::kDown) send_down(at);
   finish(at);
-}
-
-// At the root, of all contributions.
-void MemberRounds::make_value(const At& at) {
-  MemberPart& state = at.state();
-  state.has_value = true;
-  state.value_from = state.rounds.reduction().contributors().size();
-  state.sum.finish(at.known.reduction_for(at.operation()), at.tensor.spec.dtype, state.value_from);
-  if (at.known.elastic) state.value = std::exchange(state.made, {});
 }
 
 void MemberRounds::send_up(const At& at) {
@@ -209,7 +179,7 @@ void MemberRounds::send_up(const At& at) {
                          .generation = state.rounds.epoch(),
                          .dtype = at.tensor.spec.dtype,
                          .priority = operation == nullptr ? 0 : operation->priority};
-  post(at, parent, up.header(), up.absent ? Buffer() : sum_to_send(at));
+  post(at, parent, up.header(), up.absent ? Buffer() : at.sum_to_send(van_.waker()));
 }
 
 void MemberRounds::send_down(const At& at) {
@@ -222,25 +192,8 @@ void MemberRounds::send_down(const At& at) {
                              .dtype = at.tensor.spec.dtype,
                              .priority = operation == nullptr ? 0 : operation->priority};
   for (const Place child : collective::children_in_turn(state.rounds.reduction().node())) {
-    post(at, child, down.header(), value_to_send(at));
+    post(at, child, down.header(), at.value_to_send(van_.waker()));
   }
-}
-
-Buffer MemberRounds::sum_to_send(const At& at) const {
-  const MemberPart& state = at.state();
-  if (state.has_value) return value_to_send(at);
-  if (at.known.elastic && !state.sum.in_source()) return state.made;
-  const OperationPtr operation = at.operation();
-  const bool in_place = operation->source.data() == operation->target.data();
-  // The value may be there before all who read this know that they need not.
-  if (at.known.elastic && in_place) return Buffer::copy_of(state.sum.bytes());
-  return lease(operation, state.sum.bytes(), van_.waker());
-}
-
-Buffer MemberRounds::value_to_send(const At& at) const {
-  const MemberPart& state = at.state();
-  if (at.known.elastic) return state.value;
-  return lease(at.operation(), state.sum.target(), van_.waker());
 }
 
 // In an elastic job it may be lost, and what is sent to it of no use.
@@ -296,27 +249,6 @@ void MemberRounds::on_data(const At& at, Place from, const wire::Header& header,
   }
 }
 
-std::span<std::byte> MemberRounds::landing(const At& at, Place from, const wire::Header& header) {
-  const MemberPart& state = at.state();
-  const collective::Reduction& reduction = state.rounds.reduction();
-  const bool wanted = header.kind == wire::Kind::kDown && at.operation() != nullptr &&
-                      !at.known.elastic && from == reduction.node().parent && reduction.sent() &&
-                      state.rounds.admit(0, wire::round_of(header)) == Verdict::kNow &&
-                      header.whole_bytes() == state.sum.target().size();
-  return wanted ? state.sum.target() : std::span<std::byte>();
-}
-
-Status MemberRounds::check_call(const At& at, Place from, const wire::UpFrame& up) {
-  if (at.operation() == nullptr || up.is_value) return {};
-  const Operation& own = *at.operation();
-  const std::uint32_t root = own.broadcasts() ? own.root : 0;
-  if (up.assigns == own.broadcasts() && up.root == root) return {};
-  return {Code::kMismatch,
-          fmt::format("worker {} calls {}, worker {} calls {}", at.known.members.ranks[from],
-                      call_of(up.assigns, up.root), at.known.members.ranks[at.known.members.self],
-                      call_of(own.broadcasts(), root))};
-}
-
 // What cannot be added yet is kept.
 void MemberRounds::on_up(const At& at, Place from, const wire::UpFrame& up, Buffer payload) {
   take_up(at, from, up, std::move(payload));
@@ -339,7 +271,7 @@ void MemberRounds::take_up(const At& at, Place from, const wire::UpFrame& up, Bu
   }
   state.kept.push_back({.from = from, .frame = up, .payload = std::move(payload)});
   if (!state.rounds.takes_part()) return;  // Until we do.
-  if (Status status = check_call(at, from, up); !status.ok()) return fail(at, from, status);
+  if (Status status = at.check_call(from, up); !status.ok()) return fail(at, from, status);
   const IndexSet& below =
       state.rounds.reduction().node().below[static_cast<std::size_t>(child - children.begin())];
   const Result<Effects> effects =
@@ -378,7 +310,8 @@ void MemberRounds::finish(const At& at) {
   MemberPart& state = at.state();
   const bool again = state.rounds.again();
   OperationPtr operation;
-  if (!again) operation = end_of_round(at);
+  if (!again) operation = at.end_operation();
+  if (!again) outcomes_.progress.staleness.add(0);
   if (at.known.elastic) state.kept.clear();  // A value takes the place of sums.
   const Effects effects = state.rounds.next();
   if (operation != nullptr && --operation->parts_left == 0) {
@@ -387,27 +320,6 @@ void MemberRounds::finish(const At& at) {
   }
   if (again) return go_on(at, effects, false);
   start_next(at);
-}
-
-// Its operation has the value.
-OperationPtr MemberRounds::end_of_round(const At& at) {
-  const MemberPart& state = at.state();
-  PartState& part = at.tensor.parts[at.part];
-  const std::uint64_t round = state.rounds.finished();
-  const wire::ValueFacts facts{
-      .version = round,
-      .slowest = round,
-      .own_applied = round,
-      .spread = 0,
-      .contributors = at.known.elastic ? state.value_from : at.known.all.size()};
-  OperationPtr operation = part.end(PartState::kShares);
-  if (at.known.elastic) {
-    std::ranges::copy(state.value.bytes(), at.tensor.bytes_of(operation->target, at.part).begin());
-  }
-  operation->note(part.last.info_of(facts));
-  part.last.note(facts);
-  outcomes_.progress.staleness.add(0);
-  return operation;
 }
 
 void MemberRounds::fail(const At& at, Place from, const Status& why) {

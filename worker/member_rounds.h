@@ -5,26 +5,10 @@
 
 #include "van/van.h"
 #include "worker/exchange_way.h"
-#include "worker/member_tensor.h"
+#include "worker/member_part.h"
 #include "worker/peer_links.h"
 
 namespace stretto {
-
-/// A part of a tensor, and what is known of it. Thread: loop.
-struct MemberPartAt {
-  TensorState& tensor;
-  MemberTensor& known;
-  std::uint32_t part;
-
-  MemberPart& state() const { return known.parts[part]; }
-  /// The operation that takes part in the round that was begun last, or will; or null.
-  const OperationPtr& current() const { return tensor.parts[part].current(PartState::kShares); }
-  /// The one that takes part in its open round, or null: a round may be made again after its own
-  /// is over.
-  OperationPtr operation() const {
-    return state().rounds.begun() == state().rounds.round() ? current() : nullptr;
-  }
-};
 
 /// Thread: loop.
 class MemberRounds {
@@ -56,28 +40,20 @@ class MemberRounds {
 
   /// A frame of the worker at this place.
   void on_data(const At& at, Place from, const wire::Header& header, Buffer payload);
-  /// Where the value in the frame of this header is wanted; empty if it is not, or not yet known.
-  static std::span<std::byte> landing(const At& at, Place from, const wire::Header& header);
 
  private:
   void open(const At& at);
-  static void begin_sum(const At& at);
   void go_on(const At& at, const collective::Effects& effects, bool has_value);
-  Buffer sum_to_send(const At& at) const;
-  Buffer value_to_send(const At& at) const;
   void take_kept(const At& at);
   void take_early(const At& at);
   void keep_early(const At& at, Place from, const wire::Header& header, const Buffer& payload);
   void on_up(const At& at, Place from, const wire::UpFrame& up, Buffer payload);
   void take_up(const At& at, Place from, const wire::UpFrame& up, Buffer payload);
   void on_down(const At& at, Place from, const wire::DownFrame& down, const Buffer& payload);
-  static Status check_call(const At& at, Place from, const wire::UpFrame& up);
   void carry_out(const At& at, const collective::Effects& effects);
   void send_down(const At& at);
   void post(const At& at, Place to, const wire::Header& header, Buffer payload);
-  static void make_value(const At& at);
   void finish(const At& at);
-  OperationPtr end_of_round(const At& at);
   void fail(const At& at, Place from, const Status& why);
 
   Van& van_;

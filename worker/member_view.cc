@@ -35,7 +35,7 @@ Status MemberView::follow(const Roster& roster, NodeId self, std::uint64_t step)
   std::erase_if(called, [&roster](NodeId node) { return roster.find(node)->left; });
   unreachable_ = peers_.want(roster, self, called);
   for (const Member& member : roster.members) {
-    if (member.left) regrouping_.forget(member.node);
+    if (member.left) choice_.forget(member.node);
   }
   // Who has said something stays with it until it is decided: others may have heard it.
   if (unreachable_.ok() && (waits_ || wanted_ != members_)) stand();
@@ -52,7 +52,7 @@ void MemberView::stand() {
            .members = wanted_,
            .finished = ways_.stop(stopped_)};
   if (decider() != self_) return greet(decider());
-  regrouping_.note(self_, said_);
+  choice_.note(self_, said_);
   if (wanted_ == members_) ask();
   decide();
 }
@@ -81,7 +81,7 @@ void MemberView::on_said(NodeId from, const control::Regroup& said) {
     if (is_ours) take(said);
     return;
   }
-  regrouping_.note(from, said);
+  choice_.note(from, said);
   const bool asks = said.members == members_ && said.generation == generation_;
   if (waits_) {
     if (we_decide) decide();
@@ -91,7 +91,7 @@ void MemberView::on_said(NodeId from, const control::Regroup& said) {
 }
 
 void MemberView::decide() {
-  const std::optional<control::Regroup> decided = regrouping_.decide(self_, members_);
+  const std::optional<control::Regroup> decided = choice_.decide(self_, members_);
   if (!decided) return;
   for (const NodeId node : decided->members) {
     const LinkId link = peers_.link_to(node);

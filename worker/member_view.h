@@ -12,8 +12,8 @@
 
 #include "core/roster.h"
 #include "van/van.h"
+#include "worker/member_choice.h"
 #include "worker/peer_links.h"
-#include "worker/regrouping.h"
 
 namespace stretto {
 
@@ -75,7 +75,7 @@ class MemberView {
   Status unreachable_;     // Why somebody who is wanted cannot be called, or ok.
   // What the roster, links and the program were when they were looked at last.
   std::tuple<std::uint32_t, std::uint64_t, std::uint64_t> followed_;
-  Regrouping regrouping_;
+  MemberChoice choice_;
 };
 
 }  // namespace stretto

@@ -47,7 +47,8 @@ ProgramWork::ProgramWork(const Config& config, const Clock& clock, Van& van,
                },
            .join_workers =
                [this](TensorState& tensor, const Roster& roster, const std::vector<Rank>& group) {
-                 return exchange_.members().add(tensor, roster, self_at(steps_.gate().at()), group);
+                 return exchange_.members().add(tensor, roster,
+                                                {membership_.node(), steps_.gate().at()}, group);
                }}),
       stand_in_(tensors_, exchange_,
                 {.declare = [this](const TensorSpec& spec,
@@ -67,7 +68,7 @@ ProgramWork::ProgramWork(const Config& config, const Clock& clock, Van& van,
                        .tell_shards =
                            [this, &shards](const control::TakeIn& said) {
                              shards.tell_all(said);
-                             take_in(said.step);
+                             follow_members(said.step);
                            },
                        .is_at_rest = [this] { return stand_in_.at_rest(); },
                        .barriers = [this] { return barriers_.number(); }},
@@ -138,8 +139,8 @@ void ProgramWork::sit_out(BarrierCalls::Done done) {
 }
 
 // The exchange among workers makes no round of the step without those who come in.
-void ProgramWork::take_in(std::uint64_t step) {
-  exchange_.members().follow(*membership_.roster(), self_at(step));
+void ProgramWork::follow_members(std::uint64_t step) {
+  exchange_.members().follow(*membership_.roster(), {membership_.node(), step});
 }
 
 // ---- what comes
@@ -194,7 +195,7 @@ void ProgramWork::tick() {
   exchange_.tick();
   if (membership_.roster()) {
     exchange_.peers().follow(*membership_.roster(), membership_.hello(), clock_.now());
-    exchange_.members().follow(*membership_.roster(), self_at(steps_.gate().at()));
+    follow_members(steps_.gate().at());
   }
   states_.tick();
   declarations_.tick();

@@ -78,10 +78,7 @@ class ProgramWork {
  private:
   void on_fault(const control::Fault& fault, const std::string& peer);
   control::Activity activity(const Operation* oldest) const;
-  void take_in(std::uint64_t step);
-  MemberSelf self_at(std::uint64_t step) const {
-    return {.node = membership_.node(), .step = step};
-  }
+  void follow_members(std::uint64_t step);
   Result<StateTransfers::Target> target_of(const Tensor& tensor) const;
 
   const Clock& clock_;

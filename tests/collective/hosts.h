@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Networks for tests that reckon times by hand.
 #pragma once
 
 #include <string>

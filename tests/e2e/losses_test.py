@@ -26,7 +26,8 @@ class LosingTest(cluster.ClusterTest):
         self.until = os.path.join(folder.name, "stop")
 
     def begin(self, workers, flags=(), **variables):
-        job = self.launch(LOSING, "--until", self.until, "--exchange", self.exchange, workers=workers, flags=flags, **variables)
+        job = self.launch(LOSING, "--until", self.until, "--exchange", self.exchange,
+                          workers=workers, flags=flags, **variables)
         for number in range(3):
             job.expect(rf"\[worker {number}\] round 10$")
         return job

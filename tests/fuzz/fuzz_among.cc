@@ -11,6 +11,7 @@
 
 #include "common/log.h"
 #include "tests/fuzz/job.h"
+#include "tests/fuzz/members.h"
 #include "tests/fuzz/messages.h"
 #include "van/frame_views.h"
 #include "van/greeting.h"
@@ -20,35 +21,9 @@ namespace stretto::fuzz {
 namespace {
 
 constexpr int kMostActions = 200;
-constexpr NodeId kShardNode = 2;
-constexpr NodeId kFirstNode = 3;  // Of the workers: 3 is called by ours, 5 calls it.
-constexpr NodeId kOurNode = 4;
-constexpr Rank kWorkers = 3;
-constexpr const char* kOurAddress = "worker:1";
 constexpr std::uint64_t kElements[] = {16, 40, 1, 600, 0};
 
 enum Honest : unsigned { kAnswersGreeting = 1, kOpens = 2, kCalls = 4, kDecides = 8, kFixed = 16 };
-
-Roster roster_message(bool elastic) {
-  Roster roster{.epoch = 1,
-                .fence = 1,
-                .workers = kWorkers,
-                .servers = 1,
-                .slots = kSlots,
-                .members = {},
-                .settings = job_settings()};
-  if (elastic) roster.settings.min_workers = 1;
-  roster.members.push_back(
-      {.node = kShardNode, .role = Role::kServer, .rank = 0, .address = "shard:1"});
-  for (Rank rank = 0; rank < kWorkers; ++rank) {
-    const bool ours = kFirstNode + rank == kOurNode;
-    roster.members.push_back({.node = kFirstNode + rank,
-                              .role = Role::kWorker,
-                              .rank = rank,
-                              .address = ours ? kOurAddress : fmt::format("other-{}:1", rank)});
-  }
-  return roster;
-}
 
 /// Thread: the simulation's.
 class HostileWorkers {
@@ -81,7 +56,6 @@ class HostileWorkers {
   void answer_frame();
   void send_word();
   void lose_somebody();
-  control::Regroup choice_from_input();
   void break_something();
   void check_all_ended();
 
@@ -111,7 +85,7 @@ class HostileWorkers {
 HostileWorkers::HostileWorkers(Input& input)
     : input_(input),
       honest_(~unsigned{input.byte()}),
-      roster_(roster_message((honest_ & kFixed) == 0)) {
+      roster_(roster_of_three((honest_ & kFixed) == 0)) {
   scheduler_ = honest_peer("scheduler", kSchedulerNode, kSchedulerAddress);
   shard_ = honest_peer("shard", kShardNode, "shard:1");
   for (const NodeId node : {kFirstNode, kOurNode + 1}) add_other(node);
@@ -380,7 +354,7 @@ void HostileWorkers::send_frame() {
   header.dtype = static_cast<std::uint8_t>(input_.rarely(8) ? input_.byte() : 1);
   if (input_.rarely(4)) header.flags = static_cast<std::uint16_t>(input_.below(1024));
   header.base = input_.number();
-  if (input_.flag()) header.base |= input_.small() << 32U;
+  if (input_.flag()) header.base |= input_.number() << 32U;
   constexpr std::size_t kSizes[] = {64, 32, 4, 0, 60, 68, 96};
   const std::size_t size = (header.flags & wire::kAbsent) != 0 && input_.flag()
                                ? 0
@@ -443,7 +417,7 @@ void HostileWorkers::send_word() {
   switch (input_.below(6)) {
     case 4:
     case 5:
-      chosen_->send_control(*line, choice_from_input());
+      chosen_->send_control(*line, choice_from(input_, roster_, specs_.size()));
       break;
     case 0: {
       const bool known = tensor >= 1 && tensor <= specs_.size();
@@ -466,43 +440,11 @@ void HostileWorkers::send_word() {
   }
 }
 
-// A choice of members that nearly is what it should be.
-control::Regroup HostileWorkers::choice_from_input() {
-  control::Regroup said{.decided = input_.flag(), .generation = input_.small()};
-  if (input_.rarely(8)) said.generation = input_.number();
-  for (const Member& member : roster_.members) {
-    const bool is_in = member.role == Role::kWorker && !member.left;
-    if (is_in != input_.rarely(8)) said.members.push_back(member.node);
-  }
-  if (input_.rarely(8)) said.members.push_back(input_.small());
-  for (std::uint32_t tensor = 1; tensor <= specs_.size(); ++tensor) {
-    control::Regroup::Finished finished{.tensor = tensor, .least = input_.small()};
-    if (input_.rarely(8)) finished.least = input_.number();
-    for (std::size_t part = input_.below(4); part > 0; --part) {
-      finished.ahead.push_back(static_cast<std::uint32_t>(input_.small()));
-    }
-    said.finished.push_back(finished);
-  }
-  return said;
-}
-
 // In an elastic job: the scheduler tells of it.
 void HostileWorkers::lose_somebody() {
   if ((honest_ & kFixed) != 0 || scheduler_->lines().empty()) return;
-  Member& member = roster_.members[1 + input_.below(kWorkers)];
-  if (member.node == kOurNode || member.left) return;
-  member.left = true;
-  member.lost = input_.flag();
-  ++roster_.epoch;
-  --roster_.workers;
-  std::uint32_t rank = 0;
-  for (Member& each : roster_.members) {
-    if (each.role != Role::kWorker) continue;
-    const Rank number = each.number();
-    if (each.left) continue;
-    each.rank = rank++;
-    each.moved_up = number - each.rank;
-  }
+  const auto which = static_cast<std::uint32_t>(input_.below(kWorkers));
+  if (!lose_in(roster_, which, input_.flag())) return;
   scheduler_->send_control(*scheduler_->lines().front(), roster_);
 }
 

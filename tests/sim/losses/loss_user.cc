@@ -208,9 +208,6 @@ History::End LossUser::end_of(const Status& status) const {
 void LossUser::look_at(std::size_t index, std::uint64_t round,
                        const std::vector<std::int64_t>& values, const Operation& operation,
                        bool is_last) {
-  if (getenv("DBG"))
-    fmt::print("look w{} t{} r{} v0={:#x} n={} at {}\n", number_, index, round, values[0],
-               values.size(), board_.clock.now().time_since_epoch().count());
   std::uint32_t fewest = LossPlan::kMostWorkers;
   for (std::uint64_t element = 0; element < values.size(); ++element) {
     if (LossPlan::grows(plan_.tensors[index])) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Words, and when they are enough.
-#include "worker/regrouping.h"
+#include "worker/member_choice.h"
 
 #include <algorithm>
 #include <utility>
@@ -34,22 +34,22 @@ Finished least_of(const Finished& one, const Finished& other) {
   return made;
 }
 
-void Regrouping::note(NodeId from, control::Regroup said) {
+void MemberChoice::note(NodeId from, control::Regroup said) {
   const auto decided = decided_.find(from);
   if (decided != decided_.end() && said.generation < decided->second) return;
   said_[from] = std::move(said);
 }
 
-bool Regrouping::all_say(const std::vector<NodeId>& nodes,
-                         const std::vector<NodeId>& members) const {
+bool MemberChoice::all_say(const std::vector<NodeId>& nodes,
+                           const std::vector<NodeId>& members) const {
   return std::ranges::all_of(nodes, [&](NodeId node) {
     const auto found = said_.find(node);
     return found != said_.end() && found->second.members == members;
   });
 }
 
-std::optional<std::vector<NodeId>> Regrouping::group_of(const control::Regroup& own,
-                                                        const std::vector<NodeId>& current) const {
+std::optional<std::vector<NodeId>> MemberChoice::group_of(
+    const control::Regroup& own, const std::vector<NodeId>& current) const {
   if (all_say(own.members, own.members)) return own.members;
   std::vector<NodeId> left;  // Of those who make rounds together now.
   for (const NodeId node : current) {
@@ -67,7 +67,7 @@ std::optional<std::vector<NodeId>> Regrouping::group_of(const control::Regroup& 
   return left;
 }
 
-std::vector<Finished> Regrouping::finished_by(const std::vector<NodeId>& group) const {
+std::vector<Finished> MemberChoice::finished_by(const std::vector<NodeId>& group) const {
   std::map<std::uint32_t, Finished> least;
   for (const NodeId node : group) {
     for (const Finished& each : said_.at(node).finished) {
@@ -80,8 +80,8 @@ std::vector<Finished> Regrouping::finished_by(const std::vector<NodeId>& group) 
   return finished;
 }
 
-std::optional<control::Regroup> Regrouping::decide(NodeId self,
-                                                   const std::vector<NodeId>& current) {
+std::optional<control::Regroup> MemberChoice::decide(NodeId self,
+                                                     const std::vector<NodeId>& current) {
   const auto own = said_.find(self);
   if (own == said_.end()) return {};
   std::optional<std::vector<NodeId>> group = group_of(own->second, current);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who goes on together, from what all say.
-#include "worker/regrouping.h"
+#include "worker/member_choice.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -19,34 +19,34 @@ Regroup wants(Nodes members, std::uint64_t generation = 1,
   return {.generation = generation, .members = std::move(members), .finished = std::move(finished)};
 }
 
-class RegroupingTest : public testing::Test {
+class MemberChoiceTest : public testing::Test {
  protected:
   Nodes decided(const Nodes& current) {
-    last_ = regrouping_.decide(1, current);
+    last_ = choice_.decide(1, current);
     return last_ ? last_->members : Nodes();
   }
 
-  Regrouping regrouping_;
+  MemberChoice choice_;
   std::optional<Regroup> last_;
 };
 
-TEST_F(RegroupingTest, AllWhoGoOnMustHaveSaidSo) {
-  regrouping_.note(1, wants({1, 2, 3}, 0));
+TEST_F(MemberChoiceTest, AllWhoGoOnMustHaveSaidSo) {
+  choice_.note(1, wants({1, 2, 3}, 0));
   EXPECT_THAT(decided({}), IsEmpty());
-  regrouping_.note(2, wants({1, 2, 3}, 0));
+  choice_.note(2, wants({1, 2, 3}, 0));
   EXPECT_THAT(decided({}), IsEmpty());
-  regrouping_.note(3, wants({1, 2, 3}, 0));
+  choice_.note(3, wants({1, 2, 3}, 0));
   EXPECT_THAT(decided({}), ElementsAre(1, 2, 3));
   EXPECT_EQ(last_->generation, 1U);
   EXPECT_TRUE(last_->decided);
   EXPECT_THAT(decided({1, 2, 3}), IsEmpty()) << "what was said is used up";
 }
 
-TEST_F(RegroupingTest, WhatAllHaveFinishedIsTheLeastOfEachPart) {
-  regrouping_.note(1, wants({1, 2}, 4, {{.tensor = 7, .least = 5, .ahead = {0, 1, 0}}}));
-  regrouping_.note(2, wants({1, 2}, 6,
-                            {{.tensor = 7, .least = 5, .ahead = {1, 0, 1}},
-                             {.tensor = 9, .least = 2, .ahead = {}}}));
+TEST_F(MemberChoiceTest, WhatAllHaveFinishedIsTheLeastOfEachPart) {
+  choice_.note(1, wants({1, 2}, 4, {{.tensor = 7, .least = 5, .ahead = {0, 1, 0}}}));
+  choice_.note(2, wants({1, 2}, 6,
+                        {{.tensor = 7, .least = 5, .ahead = {1, 0, 1}},
+                         {.tensor = 9, .least = 2, .ahead = {}}}));
   EXPECT_THAT(decided({1, 2, 3}), ElementsAre(1, 2));
   EXPECT_EQ(last_->generation, 7U) << "above all that there have been";
   EXPECT_THAT(last_->finished, ElementsAre(Regroup::Finished{.tensor = 7, .least = 5},
@@ -54,37 +54,37 @@ TEST_F(RegroupingTest, WhatAllHaveFinishedIsTheLeastOfEachPart) {
 }
 
 /// Who still works on the step before which somebody comes in has lost a member on the way.
-TEST_F(RegroupingTest, ALossIsMendedBeforeNewcomersComeIn) {
-  regrouping_.note(1, wants({1, 2, 5}));
-  regrouping_.note(5, wants({1, 2, 5}, 0));
+TEST_F(MemberChoiceTest, ALossIsMendedBeforeNewcomersComeIn) {
+  choice_.note(1, wants({1, 2, 5}));
+  choice_.note(5, wants({1, 2, 5}, 0));
   EXPECT_THAT(decided({1, 2, 3}), IsEmpty()) << "2 has not said anything";
-  regrouping_.note(2, wants({1, 2}));
+  choice_.note(2, wants({1, 2}));
   EXPECT_THAT(decided({1, 2, 3}), ElementsAre(1, 2));
-  regrouping_.note(1, wants({1, 2, 5}, 2));
+  choice_.note(1, wants({1, 2, 5}, 2));
   EXPECT_THAT(decided({1, 2}), IsEmpty()) << "nobody is lost, and 2 is not there yet";
-  regrouping_.note(2, wants({1, 2, 5}, 2));
+  choice_.note(2, wants({1, 2, 5}, 2));
   EXPECT_THAT(decided({1, 2}), ElementsAre(1, 2, 5)) << "what the newcomer said still holds";
 }
 
 /// It makes rounds again since, of which its old word knows nothing.
-TEST_F(RegroupingTest, AWordFromBeforeADecisionIsNone) {
-  regrouping_.note(1, wants({1, 2}));
-  regrouping_.note(2, wants({1, 2}));
+TEST_F(MemberChoiceTest, AWordFromBeforeADecisionIsNone) {
+  choice_.note(1, wants({1, 2}));
+  choice_.note(2, wants({1, 2}));
   EXPECT_THAT(decided({1, 2, 3}), ElementsAre(1, 2));
-  regrouping_.note(2, wants({1, 2, 4}));
-  regrouping_.note(4, wants({1, 2, 4}, 0));
-  regrouping_.note(1, wants({1, 2, 4}, 2));
+  choice_.note(2, wants({1, 2, 4}));
+  choice_.note(4, wants({1, 2, 4}, 0));
+  choice_.note(1, wants({1, 2, 4}, 2));
   EXPECT_THAT(decided({1, 2}), IsEmpty());
-  regrouping_.note(2, wants({1, 2, 4}, 2));
+  choice_.note(2, wants({1, 2, 4}, 2));
   EXPECT_THAT(decided({1, 2}), ElementsAre(1, 2, 4));
 }
 
-TEST_F(RegroupingTest, WhoKnowsOfMoreLossesIsWaitedFor) {
-  regrouping_.note(1, wants({1, 2, 3}));
-  regrouping_.note(2, wants({1, 2}));
-  regrouping_.note(3, wants({1, 2, 3}));
+TEST_F(MemberChoiceTest, WhoKnowsOfMoreLossesIsWaitedFor) {
+  choice_.note(1, wants({1, 2, 3}));
+  choice_.note(2, wants({1, 2}));
+  choice_.note(3, wants({1, 2, 3}));
   EXPECT_THAT(decided({1, 2, 3, 4}), IsEmpty()) << "2 knows that 3 is lost, and so will 1";
-  regrouping_.note(1, wants({1, 2}));
+  choice_.note(1, wants({1, 2}));
   EXPECT_THAT(decided({1, 2, 3, 4}), ElementsAre(1, 2));
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Regrouping: who goes on making rounds together after a loss or when somebody comes in, decided by
-// one worker from what all of them say (control::Regroup). Who has said something makes no rounds
-// until it hears, so what it has finished stays true.
+// MemberChoice: who goes on making rounds together after a loss or when somebody comes in, decided
+// by one worker from what all of them say (control::Regroup). Who has said something makes no
+// rounds until it hears, so what it has finished stays true.
 #pragma once
 
 #include <map>
@@ -13,7 +13,7 @@
 namespace stretto {
 
 /// Pure. Thread: loop.
-class Regrouping {
+class MemberChoice {
  public:
   /// A worker's last word. What it said before it heard of a decision made here is not one.
   void note(NodeId from, control::Regroup said);

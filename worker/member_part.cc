@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// In jobs of fixed size sums are made in the memory of the operation; in elastic ones beside it.
+#include "worker/member_part.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace stretto {
+namespace {
+
+using Verdict = collective::PartRounds::Verdict;
+
+// What a call is, in the words of who made it.
+std::string call_of(bool broadcast, std::uint32_t root) {
+  return broadcast ? fmt::format("broadcast from worker {}", root) : "push_pull";
+}
+
+}  // namespace
+
+void MemberPartAt::begin_sum() const {
+  MemberPart& own = state();
+  const Operation& operation = *current();
+  std::span<const std::byte> source;
+  if (!operation.source.empty()) source = tensor.bytes_of(operation.source, part);
+  const std::span<std::byte> target = tensor.bytes_of(operation.target, part);
+  own.has_value = false;
+  if (!known.elastic) return own.sum.begin(source, target);
+  if (!own.made.exclusive() || own.made.size() != target.size()) {
+    own.made = Buffer::allocate(target.size());
+  }
+  own.sum.begin(source, own.made.writable());
+}
+
+void MemberPartAt::make_value() const {
+  MemberPart& own = state();
+  own.has_value = true;
+  own.value_from = own.rounds.reduction().contributors().size();
+  own.sum.finish(known.reduction_for(operation()), tensor.spec.dtype, own.value_from);
+  if (known.elastic) own.value = std::exchange(own.made, {});
+}
+
+Buffer MemberPartAt::sum_to_send(const std::shared_ptr<Waker>& waker) const {
+  const MemberPart& own = state();
+  if (own.has_value) return value_to_send(waker);
+  if (known.elastic && !own.sum.in_source()) return own.made;
+  const OperationPtr taking = operation();
+  const bool in_place = taking->source.data() == taking->target.data();
+  // The value may be there before all who read this know that they need not.
+  if (known.elastic && in_place) return Buffer::copy_of(own.sum.bytes());
+  return lease(taking, own.sum.bytes(), waker);
+}
+
+Buffer MemberPartAt::value_to_send(const std::shared_ptr<Waker>& waker) const {
+  const MemberPart& own = state();
+  if (known.elastic) return own.value;
+  return lease(operation(), own.sum.target(), waker);
+}
+
+OperationPtr MemberPartAt::end_operation() const {
+  const MemberPart& own = state();
+  PartState& lanes = tensor.parts[part];
+  const std::uint64_t round = own.rounds.finished();
+  const wire::ValueFacts facts{.version = round,
+                               .slowest = round,
+                               .own_applied = round,
+                               .spread = 0,
+                               .contributors = known.elastic ? own.value_from : known.all.size()};
+  OperationPtr ended = lanes.end(PartState::kShares);
+  if (known.elastic) {
+    std::ranges::copy(own.value.bytes(), tensor.bytes_of(ended->target, part).begin());
+  }
+  ended->note(lanes.last.info_of(facts));
+  lanes.last.note(facts);
+  return ended;
+}
+
+std::span<std::byte> MemberPartAt::landing(collective::Place from,
+                                           const wire::Header& header) const {
+  const MemberPart& own = state();
+  const collective::Reduction& reduction = own.rounds.reduction();
+  const bool wanted = header.kind == wire::Kind::kDown && operation() != nullptr &&
+                      !known.elastic && from == reduction.node().parent && reduction.sent() &&
+                      own.rounds.admit(0, wire::round_of(header)) == Verdict::kNow &&
+                      header.whole_bytes() == own.sum.target().size();
+  return wanted ? own.sum.target() : std::span<std::byte>();
+}
+
+Status MemberPartAt::check_call(collective::Place from, const wire::UpFrame& up) const {
+  if (operation() == nullptr || up.is_value) return {};
+  const OperationPtr taking = operation();
+  const Operation& own = *taking;
+  const std::uint32_t root = own.broadcasts() ? own.root : 0;
+  if (up.assigns == own.broadcasts() && up.root == root) return {};
+  return {Code::kMismatch,
+          fmt::format("worker {} calls {}, worker {} calls {}", known.members.ranks[from],
+                      call_of(up.assigns, up.root), known.members.ranks[known.members.self],
+                      call_of(own.broadcasts(), root))};
+}
+
+}  // namespace stretto
