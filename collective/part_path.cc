@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <functional>
 #include <queue>
+#include <ranges>
 #include <utility>
 #include <vector>
 
@@ -27,11 +28,10 @@ class Timeline {
     for (const Place place : tree.downwards()) {
       if (place != tree.root()) children_[tree.parent(place)].push_back(place);
     }
-    const std::vector<Place>& downwards = tree.downwards();
-    for (auto at = downwards.rbegin(); at != downwards.rend(); ++at) {
-      size_[*at] = 1;
-      for (const Place child : children_[*at]) size_[*at] += size_[child];
-      std::ranges::stable_sort(children_[*at], std::greater(),
+    for (const Place place : std::ranges::reverse_view(tree.downwards())) {
+      size_[place] = 1;
+      for (const Place child : children_[place]) size_[place] += size_[child];
+      std::ranges::stable_sort(children_[place], std::greater(),
                                [this](Place child) { return size_[child]; });
     }
   }

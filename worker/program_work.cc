@@ -68,7 +68,9 @@ ProgramWork::ProgramWork(const Config& config, const Clock& clock, Van& van,
                        .tell_shards =
                            [this, &shards](const control::TakeIn& said) {
                              shards.tell_all(said);
-                             follow_members(said.step);
+                             // None of its rounds is made without those who come in.
+                             exchange_.members().follow(*membership_.roster(),
+                                                        {membership_.node(), said.step});
                            },
                        .is_at_rest = [this] { return stand_in_.at_rest(); },
                        .barriers = [this] { return barriers_.number(); }},
@@ -138,11 +140,6 @@ void ProgramWork::sit_out(BarrierCalls::Done done) {
   barriers_.sit_out(std::move(done));
 }
 
-// The exchange among workers makes no round of the step without those who come in.
-void ProgramWork::follow_members(std::uint64_t step) {
-  exchange_.members().follow(*membership_.roster(), {membership_.node(), step});
-}
-
 // ---- what comes
 
 void ProgramWork::on_scheduler(const control::Message& message) {
@@ -195,7 +192,8 @@ void ProgramWork::tick() {
   exchange_.tick();
   if (membership_.roster()) {
     exchange_.peers().follow(*membership_.roster(), membership_.hello(), clock_.now());
-    follow_members(steps_.gate().at());
+    exchange_.members().follow(*membership_.roster(),
+                               {membership_.node(), steps_.gate().at()});
   }
   states_.tick();
   declarations_.tick();

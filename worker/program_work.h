@@ -78,7 +78,6 @@ class ProgramWork {
  private:
   void on_fault(const control::Fault& fault, const std::string& peer);
   control::Activity activity(const Operation* oldest) const;
-  void follow_members(std::uint64_t step);
   Result<StateTransfers::Target> target_of(const Tensor& tensor) const;
 
   const Clock& clock_;
