@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <functional>
 #include <queue>
-#include <ranges>
 #include <utility>
 #include <vector>
 
@@ -28,7 +27,9 @@ class Timeline {
     for (const Place place : tree.downwards()) {
       if (place != tree.root()) children_[tree.parent(place)].push_back(place);
     }
-    for (const Place place : std::ranges::reverse_view(tree.downwards())) {
+    const std::vector<Place>& downwards = tree.downwards();
+    for (std::size_t at = downwards.size(); at-- > 0;) {
+      const Place place = downwards[at];
       size_[place] = 1;
       for (const Place child : children_[place]) size_[place] += size_[child];
       std::ranges::stable_sort(children_[place], std::greater(),
