@@ -246,7 +246,7 @@ struct AnswerFrame {
 struct UpFrame {
   Key key = {};
   std::uint64_t round = 0;       ///< From 1.
-  std::uint32_t root = 0;        ///< Of a broadcast; of a value: who contributed, how many.
+  std::uint32_t root = 0;        ///< Of a broadcast; in elastic jobs: how many contributed.
   bool assigns = false;          ///< It is a broadcast.
   bool absent = false;           ///< They contribute nothing.
   bool is_value = false;         ///< Their bytes are the round's value already.

@@ -156,6 +156,7 @@ Status MemberExchange::refusal(const TensorState& tensor, const Operation& opera
   }
   const bool elastic = members_.at(tensor.id).elastic;
   if (operation.kind == Operation::Kind::kPushPull) return {};
+  if (operation.listens() && elastic) return {};  // Who has come in, and has nothing to give yet.
   if (operation.broadcasts() && !elastic) return {};
   return {Code::kInvalidArgument,
           fmt::format("tensor '{}' is exchanged among workers ({}), which has push_pull{}; declare "

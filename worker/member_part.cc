@@ -24,20 +24,21 @@ void MemberPartAt::begin_sum() const {
   const Operation& operation = *current();
   std::span<const std::byte> source;
   if (!operation.source.empty()) source = tensor.bytes_of(operation.source, part);
-  const std::span<std::byte> target = tensor.bytes_of(operation.target, part);
   own.has_value = false;
-  if (!known.elastic) return own.sum.begin(source, target);
-  if (!own.made.exclusive() || own.made.size() != target.size()) {
-    own.made = Buffer::allocate(target.size());
+  own.sum_from = 0;
+  if (!known.elastic) {
+    return own.sum.begin(source, tensor.bytes_of(operation.target, part));
   }
+  const std::size_t bytes = tensor.cut.bytes_of_part(part);  // Who listens may want none of them.
+  if (!own.made.exclusive() || own.made.size() != bytes) own.made = Buffer::allocate(bytes);
   own.sum.begin(source, own.made.writable());
 }
 
 void MemberPartAt::make_value() const {
   MemberPart& own = state();
   own.has_value = true;
-  own.value_from = own.rounds.reduction().contributors().size();
-  own.sum.finish(known.reduction_for(operation()), tensor.spec.dtype, own.value_from);
+  own.value_from = known.elastic ? own.sum_from : own.rounds.reduction().contributors().size();
+  own.sum.finish(known.reduction_for(operation()), tensor.spec.dtype, std::max(own.value_from, 1U));
   if (known.elastic) own.value = std::exchange(own.made, {});
 }
 
@@ -68,7 +69,7 @@ OperationPtr MemberPartAt::end_operation() const {
                                .spread = 0,
                                .contributors = known.elastic ? own.value_from : known.all.size()};
   OperationPtr ended = lanes.end(PartState::kShares);
-  if (known.elastic) {
+  if (known.elastic && !ended->target.empty()) {
     std::ranges::copy(own.value.bytes(), tensor.bytes_of(ended->target, part).begin());
   }
   ended->note(lanes.last.info_of(facts));
@@ -92,7 +93,7 @@ Status MemberPartAt::check_call(collective::Place from, const wire::UpFrame& up)
   const OperationPtr taking = operation();
   const Operation& own = *taking;
   const std::uint32_t root = own.broadcasts() ? own.root : 0;
-  if (up.assigns == own.broadcasts() && up.root == root) return {};
+  if (up.assigns == own.broadcasts() && (up.root == root || known.elastic)) return {};
   return {Code::kMismatch,
           fmt::format("worker {} calls {}, worker {} calls {}", known.members.ranks[from],
                       call_of(up.assigns, up.root), known.members.ranks[known.members.self],

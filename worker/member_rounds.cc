@@ -147,11 +147,13 @@ void MemberRounds::carry_out(const At& at, const Effects& effects) {
   for (const Place place : effects.add) {
     if (place == at.known.members.self) {
       state.sum.add_own(reduction, dtype);
+      ++state.sum_from;
       continue;
     }
     const MemberPart::Kept* kept = state.kept_of(place);
     STRETTO_CHECK(kept != nullptr);
     state.sum.add(reduction, dtype, kept->payload.bytes());
+    state.sum_from += kept->frame.root;
     state.kept.erase(state.kept.begin() + (kept - state.kept.data()));
   }
   if (effects.send == Effects::Send::kUp) return send_up(at);
@@ -170,9 +172,10 @@ void MemberRounds::send_up(const At& at) {
   const OperationPtr operation = at.operation();
   const bool broadcasts = operation != nullptr && operation->broadcasts();
   const std::uint32_t root = broadcasts ? operation->root : 0;
+  const std::uint32_t made_by = state.has_value ? state.value_from : state.sum_from;
   const wire::UpFrame up{.key = {at.tensor.id, at.part},
                          .round = state.rounds.round(),
-                         .root = state.has_value ? state.value_from : root,
+                         .root = at.known.elastic ? made_by : root,
                          .assigns = broadcasts,
                          .absent = !reduction.has_bytes(),
                          .is_value = state.has_value,
@@ -265,9 +268,10 @@ void MemberRounds::take_up(const At& at, Place from, const wire::UpFrame& up, Bu
   if (state.kept_of(from) != nullptr || state.rounds.reduction().has_come(from)) {
     return fail(at, from, {Code::kMalformed, "a second sum came for one round"});
   }
-  const bool sound = at.known.elastic && !up.absent && up.root > 0 && up.root <= kMaxNodes;
-  if (up.is_value && !sound) {
-    return fail(at, from, {Code::kMalformed, "a value came for a sum, and cannot be one"});
+  const bool of_some = up.absent == (up.root == 0) && up.root <= kMaxNodes;
+  const bool sound = at.known.elastic ? of_some || up.is_value : !up.is_value;
+  if (!sound || (up.is_value && up.absent)) {
+    return fail(at, from, {Code::kMalformed, "a sum came that nobody, or too many, can have made"});
   }
   state.kept.push_back({.from = from, .frame = up, .payload = std::move(payload)});
   if (!state.rounds.takes_part()) return;  // Until we do.
@@ -279,7 +283,7 @@ void MemberRounds::take_up(const At& at, Place from, const wire::UpFrame& up, Bu
   if (!effects.ok()) return fail(at, from, effects.status());
   if (effects->adopt == from) {
     state.value = to_keep(state.kept_of(from)->payload);
-    state.value_from = up.root;
+    state.value_from = std::min(up.root, kMaxNodes);
     state.has_value = true;
   }
   if (up.absent || up.is_value) {

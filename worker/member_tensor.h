@@ -60,7 +60,8 @@ struct MemberPart {
   Buffer made = {};   ///< Where the open round's sum is made,
   Buffer value = {};  ///< and the last value that is known; of so many contributors.
   std::uint32_t value_from = 0;
-  bool has_value = false;  ///< It is that of the open round.
+  std::uint32_t sum_from = 0;  ///< So many are in the sum that is being made.
+  bool has_value = false;      ///< It is that of the open round.
   std::vector<Kept> kept = {};
   bool unsent = false;  ///< The sum is whole, and the parent does not know the tensor yet.
 

@@ -192,8 +192,7 @@ void ProgramWork::tick() {
   exchange_.tick();
   if (membership_.roster()) {
     exchange_.peers().follow(*membership_.roster(), membership_.hello(), clock_.now());
-    exchange_.members().follow(*membership_.roster(),
-                               {membership_.node(), steps_.gate().at()});
+    exchange_.members().follow(*membership_.roster(), {membership_.node(), steps_.gate().at()});
   }
   states_.tick();
   declarations_.tick();
