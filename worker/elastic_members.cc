@@ -97,12 +97,13 @@ void ElasticMembers::go_on(const control::Regroup& decided) {
     TensorState& tensor = *parts_.tensors.find(id);
     if (!known.elastic) continue;
     if (!tensor.failed.ok()) {
-      for (const NodeId node : decided.members)
+      for (const NodeId node : decided.members) {
         parts_.ends.greet(tensor, known, parts_.peers.link_to(node));
+      }
       continue;
     }
-    if (Status status = regroup(tensor, known); !status.ok())
-      parts_.outcomes.fail_tensor(id, status);
+    const Status status = regroup(tensor, known);
+    if (!status.ok()) parts_.outcomes.fail_tensor(id, status);
   }
   if (view_.generation() != decided.generation) return;
   for (auto& [key, early] : std::exchange(ahead_, {})) {
