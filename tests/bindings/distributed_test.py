@@ -65,6 +65,19 @@ class Distributed(jobs.PythonTest):
                 self.assertIn(f"sum {float(total)}", rank.lines, rank.output())
             self.assert_all_end()
 
+    def test_a_program_that_names_another_backend(self):
+        program = jobs.HERE / "distributed_named_worker.py"
+        runner = (sys.executable, "-m", "stretto.torch.distributed")
+        self.assert_done(self.launch(*runner, program, "--its", "own", servers=0))
+        self.assert_done(self.launch(*runner, "-m", program.stem, "--its", "own", servers=0,
+                                     PYTHONPATH=f"{jobs.PACKAGES}:{jobs.HERE}"))
+        for words, said in (((), "wanted a program, found nothing"),
+                            (("--fast",), "wanted a program, found --fast"),
+                            (("/nowhere.py",), "there is no program /nowhere.py")):
+            refused = self.alone("-m", "stretto.torch.distributed", *words)
+            self.assertEqual(refused.end(jobs.TORCH_PATIENCE), 1, refused.output())
+            self.assertIn(said, refused.output())
+
     def test_a_killed_rank_is_named(self):
         job = self.python("distributed_failing_worker.py", "endless", workers=3)
         for rank in range(3):
