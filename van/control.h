@@ -289,12 +289,25 @@ struct Activity {
   std::string rest_on = {};  ///< "read of pipe:[7]".
 };
 
+/// Tensors that go among workers by the same plan, which the job has chosen.
+struct Chosen {
+  static constexpr std::size_t kMaxPlanBytes = 128;
+  static constexpr std::size_t kMaxWhyBytes = 512;
+
+  std::string plan;  ///< As collective::StrategyPlan describes itself.
+  std::uint64_t tensors = 0;
+  std::uint64_t bytes = 0;  ///< Of a round of all of them.
+  std::string why;          ///< Of the largest.
+  friend bool operator==(const Chosen&, const Chosen&) = default;
+};
+
 /// Either way between the scheduler and a node. Lists that are longer are read up to their limit.
 struct Heartbeat {
   static constexpr std::size_t kMostHeld = 64;
   static constexpr std::size_t kMostLongWaits = 8;
   static constexpr std::size_t kMostEndedWaits = 16;
   static constexpr std::size_t kMostStackBytes = std::size_t{64} << 10;
+  static constexpr std::size_t kMostChosen = 8;
 
   std::uint64_t number = 0;
   std::uint64_t rounds = 0;  ///< Of a worker: pushed; of a shard: done; of the tensor with most.
@@ -312,8 +325,9 @@ struct Heartbeat {
   std::vector<LongWait> long_waits = {};    ///< Of a shard, the longest first.
   std::vector<EndedWait> ended_waits = {};  ///< Of a shard: since the last heartbeat.
   std::optional<Activity> activity = {};    ///< Of a worker.
-  bool wants_stack = false;  ///< To a node: somebody wants to see what its threads do.
-  std::string stack = {};    ///< That, in lines; kMostStackBytes at most.
+  bool wants_stack = false;         ///< To a node: somebody wants to see what its threads do.
+  std::string stack = {};           ///< That, in lines; kMostStackBytes at most.
+  std::vector<Chosen> chosen = {};  ///< Of the worker that chooses; empty: as before.
 };
 
 // ---- those who look on

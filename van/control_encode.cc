@@ -332,6 +332,13 @@ void write(const Heartbeat& beat, wire::Control& message) {
   if (beat.activity) write(*beat.activity, *out.mutable_activity());
   out.set_wants_stack(beat.wants_stack);
   out.set_stack(beat.stack);
+  for (const Chosen& chosen : beat.chosen) {
+    wire::Chosen& each = *out.add_chosen();
+    each.set_plan(chosen.plan);
+    each.set_tensors(chosen.tensors);
+    each.set_bytes(chosen.bytes);
+    each.set_why(chosen.why);
+  }
 }
 
 // ---- those who look on

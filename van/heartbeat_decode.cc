@@ -99,6 +99,13 @@ Heartbeat heartbeat_from(const wire::Heartbeat& message) {
     if (beat.ended_waits.size() == Heartbeat::kMostEndedWaits) break;
     beat.ended_waits.push_back({.rounds = wait.rounds(), .time = held_to_limit(wait.ns())});
   }
+  for (const wire::Chosen& chosen : message.chosen()) {
+    if (beat.chosen.size() == Heartbeat::kMostChosen) break;
+    beat.chosen.push_back({.plan = printable(shortened(chosen.plan(), Chosen::kMaxPlanBytes)),
+                           .tensors = chosen.tensors(),
+                           .bytes = chosen.bytes(),
+                           .why = printable(shortened(chosen.why(), Chosen::kMaxWhyBytes))});
+  }
   if (message.has_activity()) beat.activity = activity_from(message.activity());
   return beat;
 }

@@ -45,6 +45,7 @@ control::Heartbeat Heartbeats::take(const Van& van, Time now, Duration interval)
   beat.waits_in = progress_.waits_in;
   beat.input = progress_.input;
   beat.reports = progress_.reports;
+  beat.chosen = std::exchange(progress_.chosen, {});
   beat.long_waits = long_waits_;
   beat.ended_waits = std::exchange(ended_waits_, {});
   beat.activity = progress_.activity;

@@ -28,6 +28,7 @@ class Heartbeats {
     Reported reports = {};                  ///< What the program has reported since the last one.
     std::optional<control::Activity> activity = {};  ///< Of a worker.
     std::string stack = {};                          ///< Of the program's own language.
+    std::vector<control::Chosen> chosen = {};        ///< Of a worker, where it has changed.
   };
 
   /// For those from now on.

@@ -80,6 +80,7 @@ control::TermPlan MemberPlans::choose(TensorState& tensor, MemberTensor& known) 
     log(Level::kInfo, "tensor '{}' of {} bytes goes by another exchange from round {} on: {}",
         tensor.spec.name, tensor.spec.bytes(), round, choice.why);
   }
+  chosen_.set(tensor.id, tensor.spec.bytes(), choice.plan.describe(), choice.why);
   const Status status = decide(known, round, choice.plan);
   STRETTO_CHECK(status.ok());
   return {.tensor = tensor.id,

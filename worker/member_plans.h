@@ -11,6 +11,7 @@
 
 #include "collective/chooser.h"
 #include "van/van.h"
+#include "worker/chosen_ways.h"
 #include "worker/member_rounds.h"
 #include "worker/member_tensor.h"
 #include "worker/peer_links.h"
@@ -48,6 +49,8 @@ class MemberPlans {
   Status take(TensorState& tensor, MemberTensor& known, NodeId from, const control::TermPlan& told);
   /// The parts that wait for the plan that has come last go on.
   void go_on(TensorState& tensor, MemberTensor& known) { rounds_.release(tensor, known); }
+  /// What this worker has chosen.
+  ChosenWays& chosen() { return chosen_; }
 
  private:
   /// A strategy that was made, and of what.
@@ -70,6 +73,7 @@ class MemberPlans {
   Time looked_at_ = {};
   double told_ = 0;
   std::map<NodeId, double> rates_;
+  ChosenWays chosen_;
 };
 
 }  // namespace stretto

@@ -134,6 +134,7 @@ void WorkerNode::tick() {
     Heartbeats::Progress told = work_.progress();
     told.input = input_.totals(clock_.now());
     told.reports = activity_.reports().take();
+    told.chosen = exchange.members().plans().chosen().take();
     told.activity = activity_.at(clock_.now(), *told.activity, work_.waits_since());
     if (heartbeats.stack_wanted()) told.stack = activity_.stack();
     heartbeats.set_progress(told);

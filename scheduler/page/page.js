@@ -91,6 +91,12 @@ function drawNodes(nodes, stall) {
     node, index > 0 && nodes[index - 1].role !== node.role, missing)));
 }
 
+function drawExchange(all) {
+  $('exchange').replaceChildren(...all.map((chosen) => make(
+    'li', `${count(chosen.tensors, 'tensor')} of ${bytes(chosen.bytes).replace('/s', '')} go by ` +
+      (chosen.why || chosen.plan))));
+}
+
 // ---- in a sentence
 
 let rounds = 0;
@@ -157,6 +163,7 @@ async function refresh() {
       bytes(workers.reduce((sum, node) => sum + node.out_per_s, 0)) + ' pushed';
     drawStatus(picture, nodes);
     drawNodes(nodes, picture.stall);
+    drawExchange(picture.exchange || []);
     await refreshCurves();
     await refreshTrace();
     $('error').hidden = true;

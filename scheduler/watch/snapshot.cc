@@ -51,6 +51,22 @@ Json reports_of(const Snapshot::NodeState& node, std::size_t& room) {
   return reports;
 }
 
+// What those chose who are in: all tensors' first member is the same worker mostly.
+Json chosen_of(const std::map<NodeId, Snapshot::NodeState>& nodes) {
+  Json all = Json::array();
+  for (const auto& [id, node] : nodes) {
+    if (node.member.left) continue;
+    for (const control::Chosen& chosen : node.chosen) {
+      if (all.size() == control::Heartbeat::kMostChosen) return all;
+      all.push_back({{"plan", chosen.plan},
+                     {"tensors", chosen.tensors},
+                     {"bytes", chosen.bytes},
+                     {"why", chosen.why}});
+    }
+  }
+  return all;
+}
+
 }  // namespace
 
 void Snapshot::set_members(const std::vector<Member>& members) {
@@ -93,6 +109,7 @@ void Snapshot::heard(NodeId id, const control::Heartbeat& beat, Time now) {
     }
     node.held = held_of(node.member.number());
     for (const auto& [name, value] : beat.reports) keep_reported(node.reports, name, value);
+    if (!beat.chosen.empty()) node.chosen = beat.chosen;
   }
   roll_window(node, now);
 }
@@ -173,6 +190,7 @@ std::string Snapshot::json(std::string_view phase, std::size_t first, Time now) 
                     {"count", order.size()},
                     {"first", first},
                     {"stall", json_of(standstill_)},
+                    {"exchange", chosen_of(nodes_)},
                     {"nodes", std::move(nodes)}};
   return all.dump(-1, ' ', false, Json::error_handler_t::replace);
 }

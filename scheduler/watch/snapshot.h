@@ -42,7 +42,8 @@ class Snapshot {
     double held_share = 0;  ///< Of a worker: of the time, the part in which rounds waited for it.
     Duration held = {};     ///< In all, over all shards.
     std::optional<InputView> input = {};
-    Reported reports = {};  ///< Of a worker: what its program reports.
+    Reported reports = {};                     ///< Of a worker: what its program reports.
+    std::vector<control::Chosen> chosen = {};  ///< Of a worker that chooses exchanges.
     Time heard;
     // At the begin of the window that rates are taken over.
     Time window;
@@ -56,8 +57,8 @@ class Snapshot {
   void set_standstill(const std::optional<Culprit>& verdict) { standstill_ = verdict; }
   const std::optional<Culprit>& standstill() const { return standstill_; }
 
-  /// {"phase":...,"count":N,"stall":{...} or null,"nodes":[...]}, 500 nodes from `first` on,
-  /// workers first by rank.
+  /// {"phase":...,"count":N,"stall":{...} or null,"exchange":[{"plan":...,"tensors":N,"bytes":N,
+  /// "why":...}],"nodes":[...]}, 500 nodes from `first` on, workers first by rank.
   std::string json(std::string_view phase, std::size_t first, Time now) const;
 
  private:

@@ -266,6 +266,13 @@ wire::TensorSpec spec_from(Input& input) {
 void fill_of_sights(wire::Heartbeat& beat, Input& input) {
   if (input.flag()) beat.set_waits_in(input.text());
   if (input.flag()) beat.set_elsewhere(input.text());
+  while (input.rarely(3) && beat.chosen_size() < 12) {
+    wire::Chosen& chosen = *beat.add_chosen();
+    chosen.set_plan(input.text());
+    chosen.set_tensors(input.small());
+    chosen.set_bytes(input.take<std::uint64_t>());
+    chosen.set_why(input.text());
+  }
   while (input.rarely(3) && beat.reports_size() < 40) {
     wire::Report& report = *beat.add_reports();
     report.set_name(input.text());

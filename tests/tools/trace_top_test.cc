@@ -34,6 +34,15 @@ TEST(TopTest, WhatProgramsReportStandsBesideThem) {
   EXPECT_THAT(table("", R"(,"reports":{"a":1,"b":1,"c":1,"d":1,"e":1})"), Not(HasSubstr("e 1")));
 }
 
+TEST(TopTest, HowTensorsGoIsALineForEachPlan) {
+  EXPECT_THAT(table(R"("exchange":[{"plan":"ring","tensors":3,"bytes":7e6,"why":"ring: 1.2 ms"},
+                                   {"plan":"direct","tensors":1,"bytes":400}],)",
+                    ""),
+              HasSubstr("exchange auto: 3 tensors, 7 MB a round, go by ring: 1.2 ms\n"
+                        "exchange auto: 1 tensors, 0.0004 MB a round, go by direct\nnode"));
+  EXPECT_THAT(table(R"("exchange":[7,{"plan":7}],)", ""), Not(HasSubstr("exchange")));
+}
+
 TEST(TopTest, WhoIsLostHasNotLeft) {
   EXPECT_THAT(table("", R"(,"left":true)"), HasSubstr("has left"));
   EXPECT_THAT(table("", R"(,"left":true,"lost":true)"), HasSubstr("is lost"));

@@ -166,6 +166,10 @@ TEST(ControlDecode, WhatAHeartbeatTellsIsReadUpToItsLimits) {
   activity.set_call(std::string(1000, 'c'));
   activity.set_rest_on("a\nb");
   for (std::uint32_t node = 0; node < 100; ++node) activity.add_awaits(node);
+  for (int i = 0; i < 100; ++i) {
+    beat.add_chosen()->set_plan(std::string(1000, 'p'));
+    beat.mutable_chosen(i)->set_why(std::string(1000, '\n'));
+  }
   beat.add_reports()->set_name("with\nend");
   beat.add_reports()->set_name("loss");
   const Heartbeat told = std::get<Heartbeat>(*read(message));
@@ -180,6 +184,9 @@ TEST(ControlDecode, WhatAHeartbeatTellsIsReadUpToItsLimits) {
   EXPECT_GT(told.input->stall, 24h);
   EXPECT_EQ(told.reports, (Reported{{"loss", 0}}));
   EXPECT_EQ(told.ended_waits.size(), Heartbeat::kMostEndedWaits);
+  ASSERT_EQ(told.chosen.size(), Heartbeat::kMostChosen);
+  EXPECT_EQ(told.chosen[0].plan.size(), Chosen::kMaxPlanBytes + 3);
+  EXPECT_THAT(told.chosen[0].why, testing::StartsWith("\\n\\n"));
   ASSERT_TRUE(told.activity);
   EXPECT_EQ(told.activity->place, Activity::Place::kOutside) << "what is not known here";
   EXPECT_EQ(told.activity->rest, Activity::Rest::kUnknown);

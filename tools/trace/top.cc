@@ -101,6 +101,24 @@ std::string stall_of(const Json& page) {
                      word->get<std::string>());
 }
 
+// A line for each plan that `auto` has chosen, with what else there was.
+std::string chosen_of(const Json& page) {
+  std::string text;
+  const auto all = page.find("exchange");
+  if (all == page.end() || !all->is_array()) return text;
+  for (const Json& chosen : *all) {
+    if (!chosen.is_object()) continue;
+    const auto plan = chosen.find("plan");
+    const auto why = chosen.find("why");
+    if (plan == chosen.end() || !plan->is_string()) continue;
+    text += fmt::format("exchange auto: {:.0f} tensors, {:.3g} MB a round, go by {}\n",
+                        number(chosen, "tensors"), number(chosen, "bytes") / 1e6,
+                        why != chosen.end() && why->is_string() ? why->get<std::string>()
+                                                                : plan->get<std::string>());
+  }
+  return text;
+}
+
 }  // namespace
 
 Result<std::string> table_from(const std::string& json, bool with_head) {
@@ -116,6 +134,7 @@ Result<std::string> table_from(const std::string& json, bool with_head) {
                         phase != page.end() && phase->is_string() ? phase->get<std::string>() : "?",
                         number(page, "count"));
     text += stall_of(page);
+    text += chosen_of(page);
     text += fmt::format("{:<20} {:>9} {:>7} {:>8} {:>6} {:>11} {:>11} {:>8} {:>11} {:>6} {:>7}\n",
                         "node", "rounds", "behind", "rounds/s", "stale", "in", "out", "waiting",
                         "input", "stall", "silent");

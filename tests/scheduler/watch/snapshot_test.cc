@@ -144,6 +144,22 @@ TEST_F(SnapshotTest, WhatProgramsReportIsKeptWithinLimits) {
   EXPECT_EQ(snapshot_.nodes().at(3).reports.size(), kMostReportedNames);
 }
 
+TEST_F(SnapshotTest, HowTensorsAreExchangedIsKeptUntilItChanges) {
+  EXPECT_THAT(snapshot_.json("running", 0, now_), HasSubstr(R"("exchange":[])"));
+  control::Heartbeat beat;
+  beat.chosen = {{.plan = "ring", .tensors = 3, .bytes = 70, .why = "ring: 1.2 ms"}};
+  snapshot_.heard(3, beat, now_);
+  snapshot_.heard(3, {}, now_);
+  const std::string told =
+      R"("exchange":[{"bytes":70,"plan":"ring","tensors":3,"why":"ring: 1.2 ms"}])";
+  EXPECT_THAT(snapshot_.json("running", 0, now_), HasSubstr(told));
+  beat.chosen.front().plan = "direct";
+  snapshot_.heard(3, beat, now_);
+  EXPECT_THAT(snapshot_.json("running", 0, now_), HasSubstr(R"("plan":"direct")"));
+  snapshot_.left(3);
+  EXPECT_THAT(snapshot_.json("running", 0, now_), HasSubstr(R"("exchange":[])"));
+}
+
 TEST_F(SnapshotTest, APageFitsAMessageWhateverIsReported) {
   std::vector<Member> members;
   for (NodeId node = 10; node < 510; ++node) {
@@ -159,6 +175,8 @@ TEST_F(SnapshotTest, APageFitsAMessageWhateverIsReported) {
   for (int i = 0; i < 32; ++i) {
     beat.reports[std::string(60, 'x') + std::to_string(i)] = -1.2345678901234567e-100;
   }
+  beat.chosen.assign(control::Heartbeat::kMostChosen,
+                     {.plan = std::string(128, 'p'), .why = std::string(512, '"')});
   for (NodeId node = 10; node < 510; ++node) snapshot_.heard(node, beat, now_);
   EXPECT_LT(snapshot_.json("running", 0, now_ + 1234567ns).size(), wire::kMaxControlBytes * 3 / 4);
 }
