@@ -76,16 +76,17 @@ INSTANTIATE_TEST_SUITE_P(All, Models,
                                          Published{"vgg16", 138'357'544, 32, 392 * kMiB},
                                          Published{"resnet50", 25'557'032, 161, 9 * kMiB},
                                          Published{"inception_v3", 27'161'264, 292, 9'830'400},
+                                         Published{"densenet121", 7'978'856, 364, 4'096'000},
                                          Published{"bert_base", 109'482'240, 199, 93'763'584}));
 
 TEST(ModelNames, AreAllThatThereIs) {
-  EXPECT_THAT(model_names(),
-              testing::ElementsAre("alexnet", "vgg16", "resnet50", "inception_v3", "bert_base"));
+  EXPECT_THAT(model_names(), testing::ElementsAre("alexnet", "vgg16", "resnet50", "inception_v3",
+                                                  "densenet121", "bert_base"));
   const auto none = find_model("gpt");
   EXPECT_EQ(none.status().code(), Code::kInvalidArgument);
   EXPECT_EQ(none.status().cause(),
             "there is no model 'gpt'; there are alexnet, vgg16, resnet50, "
-            "inception_v3, bert_base");
+            "inception_v3, densenet121, bert_base");
 }
 
 // A chain is ordered alike by all; what matters is that large tensors at the end do not go first.

@@ -70,6 +70,8 @@ TEST(ReplayFlags, SayWhatIsMeasured) {
                                   "2M",
                                   "--compute_s",
                                   "0.5",
+                                  "--delay_s",
+                                  "0.002",
                                   "--seed",
                                   "9",
                                   "--late_layers",
@@ -90,6 +92,7 @@ TEST(ReplayFlags, SayWhatIsMeasured) {
   EXPECT_EQ(replay.order, "tac");
   EXPECT_EQ(replay.slice_bytes, 2U << 20);
   EXPECT_EQ(replay.compute_s, 0.5);
+  EXPECT_EQ(replay.delay_s, 0.002);
   EXPECT_EQ(replay.seed, 9U);
   EXPECT_EQ(replay.late_layers, 4U);
 }
@@ -100,6 +103,14 @@ TEST(ReplayFlags, ByDefaultOneWorkerAndAllSchemes) {
   EXPECT_EQ(settings.servers, 1U);
   EXPECT_EQ(settings.replay.schemes.size(), all_schemes().size());
   EXPECT_EQ(must({"--scheme", "all"}).replay.schemes.size(), all_schemes().size());
+}
+
+TEST(ReplayFlags, ALadderIsAllOfItsRungsAndForSeveralWorkers) {
+  const Settings settings = must({"--scheme", "ladder", "--workers", "2"});
+  EXPECT_EQ(names_of(settings.replay.schemes),
+            names_of({ladder_schemes().begin(), ladder_schemes().end()}));
+  EXPECT_THAT(names_of(must({"--scheme", "wfbp,ring", "--workers", "2"}).replay.schemes),
+              ElementsAre("wfbp", "ring"));
 }
 
 TEST(ReplayFlags, WhatCannotBeMeasuredIsNamed) {
@@ -114,6 +125,9 @@ TEST(ReplayFlags, WhatCannotBeMeasuredIsNamed) {
       {{"--workers", "33"}, "--workers is '33', wanted a whole number from 1 to 32"},
       {{"--compute_s", "-1"}, "--compute_s is '-1', wanted seconds from"},
       {{"--bytes", "4"}, "unknown flag --bytes"},
+      {{"--delay_s", "11"}, "--delay_s is '11', wanted seconds from"},
+      {{"--scheme", "ring"},
+       "ring is an exchange among workers, and --workers is 1: wanted 2 or more"},
       {{"--model", "vgg16", "--scale", "24"},
        "sends whole tensors, and the largest of vgg16 has 17126740 bytes at --scale 24; a part has "
        "at most 16777216: wanted --scale 25 or more"}};
@@ -128,10 +142,16 @@ TEST(ReplayFlags, WhatCannotBeMeasuredIsNamed) {
 
 // ---- schemes
 
+std::vector<Scheme> every_scheme() {
+  std::vector<Scheme> schemes{all_schemes().begin(), all_schemes().end()};
+  schemes.insert(schemes.end(), ladder_schemes().begin(), ladder_schemes().end());
+  return schemes;
+}
+
 TEST(Schemes, HaveNamesOfTheirOwnAndOrdersThatThereAre) {
   std::set<std::string_view> names;
   const Model model = *find_model("alexnet");
-  for (const Scheme& scheme : all_schemes()) {
+  for (const Scheme& scheme : every_scheme()) {
     EXPECT_TRUE(names.insert(scheme.name).second) << scheme.name;
     const auto order = make_order(std::string(scheme.order), {}, model, 1e9, 1);
     ASSERT_TRUE(order.ok()) << scheme.name;
@@ -143,7 +163,7 @@ TEST(Schemes, HaveNamesOfTheirOwnAndOrdersThatThereAre) {
 TEST(Schemes, AreVariablesThatTheRolesRead) {
   ReplaySettings settings;
   settings.scale = 16;
-  for (const Scheme& scheme : all_schemes()) {
+  for (const Scheme& scheme : every_scheme()) {
     std::map<std::string, std::string> given;
     for (const auto& [name, value] : variables_of(settings, scheme)) given[name] = value;
     const auto config = config_from(overlay(given, [](const std::string&) { return std::nullopt; }),
@@ -161,7 +181,7 @@ TEST(Schemes, AreVariablesThatTheRolesRead) {
 
 // Whole frames have no slices; those of Stretto are as the bindings have them, but for one.
 TEST(Schemes, DeclareBulkAsTheBindingsDo) {
-  for (const Scheme& scheme : all_schemes()) {
+  for (const Scheme& scheme : every_scheme()) {
     EXPECT_EQ(scheme.bulk, !scheme.whole_frames && scheme.name != "preempt-plain") << scheme.name;
   }
 }
@@ -226,6 +246,18 @@ TEST(ReplayPlan, FewerServersThanWorkersAreTheBottleneck) {
   EXPECT_DOUBLE_EQ(one_way_s(1000, 100, 2, 4), 10);
 }
 
+// What T* is for links that are alike: each link carries 2 (P - 1) / P of the bytes each way.
+TEST(ReplayPlan, AmongWorkersThereIsOneWay) {
+  EXPECT_DOUBLE_EQ(one_way_among_s(1000, 100, 4), 15);
+  EXPECT_DOUBLE_EQ(one_way_among_s(1000, 100, 2), 10);
+  const Model model = *find_model("alexnet");
+  const Links links{.bytes_per_second = 50e6, .workers = 4};
+  const Load load = load_of({}, model, links, Exchange::kRing);
+  EXPECT_DOUBLE_EQ(load.one_way_s, one_way_among_s(scaled_bytes(model, 16), 50e6, 4));
+  EXPECT_DOUBLE_EQ(load.serial_s(), load.compute_s + load.one_way_s);
+  EXPECT_DOUBLE_EQ(overlap(load, load.bound_s()), 1);
+}
+
 TEST(ReplayPlan, ABusyProcessorMakesAFigureNotCount) {
   EXPECT_EQ(refusal(0.5, 0.0001, 1), "");
   EXPECT_EQ(refusal(kMostCpu, 0.02, 2), "");
@@ -272,6 +304,23 @@ TEST(LabPlan, InAStarEveryHostHasAShapedLinkOfItsOwn) {
   EXPECT_EQ(plan.sender.network, "stretto-77-a");
   ASSERT_EQ(plan.receivers.size(), 2U);
   EXPECT_EQ(plan.receivers[1].address, "10.77.0.3");
+}
+
+TEST(LabPlan, WithADelayTheSwitchHasTapsInTheCablesPlace) {
+  EXPECT_TRUE(plan_star({400, 200}, 77).delayed.cables.empty());
+  const LabPlan plan = plan_star({400, 200}, 77, 3ms);
+  EXPECT_EQ(plan.delayed.network, "stretto-77-s");
+  EXPECT_EQ(plan.delayed.delay, 3ms);
+  EXPECT_THAT(plan.delayed.cables,
+              ElementsAre(std::pair("port1", "tap0"), std::pair("port2", "tap1")));
+  std::vector<std::string> said;
+  for (const Command& command : plan.commands)
+    said.push_back(fmt::format("{}", fmt::join(command, " ")));
+  for (const char* wanted : {"ip -n stretto-77-s link set dev port1 nomaster",
+                             "ip -n stretto-77-s tuntap add dev tap0 mode tap vnet_hdr",
+                             "ip -n stretto-77-s link set dev tap0 master bridge0"}) {
+    EXPECT_THAT(said, testing::Contains(wanted));
+  }
 }
 
 TEST(Pace, NeverEndsBeforeItsTimeAndCatchesUpAfterwards) {

@@ -45,13 +45,16 @@ limits, codec, queue, rpc, push_pull, push, pull, preempt, replay, io
 
 std::string_view replay_flags() {
   return R"(replay
-  --model M         alexnet, vgg16, resnet50, inception_v3 or bert_base (resnet50)
+  --model M         alexnet, vgg16, resnet50, inception_v3, densenet121 or bert_base (resnet50)
   --rate_mbit N     of the link that is reproduced (10000)
   --lab_mbit N      of the links that are made, one for each worker and server (400)
   --scale N         one in N of the model's bytes travels (16); computing takes as long as keeps its
                     ratio to the transfers
   --scheme S,...    all, or some of serial, wfbp, slice, priority, p3, preempt, preempt-plain,
-                    delayed and eager (all); docs/BENCHMARKS.md has what each of them does
+                    delayed and eager (all); or among two or more workers ladder, or some of ring,
+                    ring-64mb, ring-fused, auto-fused, auto-dag, auto-windows, auto-delayed and
+                    auto-unfused; docs/BENCHMARKS.md has what each of them does
+  --delay_s T       of the links that are made, one way between two hosts (0)
   --order O         priorities, instead of the schemes' own: registration, arrival, layer, random,
                     tic, tac, first_use, or file:PATH with lines NAME<TAB>RANK
   --late_layers N   of scheme delayed: so many of the first come an iteration late (100000: all)

@@ -48,14 +48,17 @@ class Planner {
     return finished();
   }
 
-  LabPlan star(const std::vector<std::uint64_t>& rates_mbit) {
+  LabPlan star(const std::vector<std::uint64_t>& rates_mbit, Duration delay) {
     const std::string sender = host("a", 1);
     const std::string middle = bridge("s");
     cable(middle, sender);
     for (std::uint32_t i = 0; i < rates_mbit.size(); ++i) {
       shape_.rate_mbit = rates_mbit[i];
-      shaped_cable(middle, host(fmt::format("b{}", i), i + 2));
+      const auto ends = shaped_cable(middle, host(fmt::format("b{}", i), i + 2));
+      if (delay > Duration(0)) cut_for_delay(ends.first);
     }
+    plan_.delayed.network = middle;
+    plan_.delayed.delay = delay;
     return finished();
   }
 
@@ -111,13 +114,24 @@ class Planner {
     return ends;
   }
 
-  void shaped_cable(const std::string& left, const std::string& right) {
-    const auto ends = cable(left, right);
+  std::pair<End, End> shaped_cable(const std::string& left, const std::string& right) {
+    auto ends = cable(left, right);
     const Shaper shaper = shaper_for(shape_);
     for (const End& end : {ends.first, ends.second}) {
       run("tc -n {} qdisc add dev {} root tbf rate {}mbit burst {} limit {}", end.network,
           end.device, shaper.rate_mbit, shaper.burst_bytes, shaper.limit_bytes);
     }
+    return ends;
+  }
+
+  // The switch has a tap in the cable's place.
+  void cut_for_delay(const End& end) {
+    const std::string tap = fmt::format("tap{}", plan_.delayed.cables.size());
+    run("ip -n {} link set dev {} nomaster", end.network, end.device);
+    run("ip -n {} tuntap add dev {} mode tap vnet_hdr", end.network, tap);
+    run("ip -n {} link set dev {} master bridge0", end.network, tap);
+    run("ip -n {} link set dev {} up", end.network, tap);
+    plan_.delayed.cables.emplace_back(end.device, tap);
   }
 
   // Congestion control is the route's: a namespace has no setting of its own that may be written,
@@ -156,8 +170,8 @@ Shaper shaper_for(const LabShape& shape) {
 
 LabPlan plan_lab(const LabShape& shape, pid_t owner) { return Planner(shape, owner).plan(); }
 
-LabPlan plan_star(const std::vector<std::uint64_t>& rates_mbit, pid_t owner) {
-  return Planner({}, owner).star(rates_mbit);
+LabPlan plan_star(const std::vector<std::uint64_t>& rates_mbit, pid_t owner, Duration delay) {
+  return Planner({}, owner).star(rates_mbit, delay);
 }
 
 std::optional<pid_t> owner_of(std::string_view network) {

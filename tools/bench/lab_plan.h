@@ -14,7 +14,10 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
+
+#include "stretto/types.h"
 
 namespace stretto::bench {
 
@@ -51,11 +54,20 @@ struct LabPlan {
   std::vector<Command> commands;  ///< In order; the namespaces exist already.
   Host sender;
   std::vector<Host> receivers;
+  /// Cables that a process has to carry packets across (lab_delay.h).
+  struct Delayed {
+    std::string network;                                      ///< The switch's.
+    std::vector<std::pair<std::string, std::string>> cables;  ///< A cable's end, the switch's tap.
+    Duration delay{};                                         ///< Of what hosts send.
+  };
+  Delayed delayed;
 };
 LabPlan plan_lab(const LabShape& shape, pid_t owner);
 /// A switch with a receiver for each of these rates, each on a shaped link of its own, and a sender
-/// whose link is not shaped: workers and servers, and a scheduler that is in nobody's way.
-LabPlan plan_star(const std::vector<std::uint64_t>& rates_mbit, pid_t owner);
+/// whose link is not shaped: workers and servers, and a scheduler that is in nobody's way. With a
+/// delay what each receiver sends is that long on its way; nothing is carried until
+/// carry_with_delay() runs.
+LabPlan plan_star(const std::vector<std::uint64_t>& rates_mbit, pid_t owner, Duration delay = {});
 
 /// Whose lab a namespace belongs to, by its name; none if to nobody's.
 std::optional<pid_t> owner_of(std::string_view network);

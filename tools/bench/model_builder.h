@@ -114,5 +114,6 @@ inline Activation joined(const std::vector<Activation>& branches) {
 }
 
 Model inception_v3();
+Model densenet121();
 
 }  // namespace stretto::bench

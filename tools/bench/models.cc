@@ -130,10 +130,11 @@ struct Known {
   std::string_view name;
   Model (*make)();
 };
-constexpr std::array<Known, 5> kTrainedModels = {{{"alexnet", alexnet},
+constexpr std::array<Known, 6> kTrainedModels = {{{"alexnet", alexnet},
                                                   {"vgg16", vgg16},
                                                   {"resnet50", resnet50},
                                                   {"inception_v3", inception_v3},
+                                                  {"densenet121", densenet121},
                                                   {"bert_base", bert_base}}};
 
 }  // namespace

@@ -41,7 +41,7 @@ struct Model {
   std::uint64_t largest_bytes() const;
 };
 
-/// alexnet, vgg16, resnet50, inception_v3 (with its auxiliary head) or bert_base.
+/// alexnet, vgg16, resnet50, inception_v3 (with its auxiliary head), densenet121 or bert_base.
 Result<Model> find_model(std::string_view name);
 std::vector<std::string_view> model_names();
 

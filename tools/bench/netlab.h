@@ -25,6 +25,7 @@ class Netlab {
 
   const LabPlan::Host& sender() const { return plan_.sender; }
   const std::vector<LabPlan::Host>& receivers() const { return plan_.receivers; }
+  const LabPlan::Delayed& delayed() const { return plan_.delayed; }
 
   /// Moves the calling thread to a host, for good. For processes just forked: what they open and
   /// run from now on is there.

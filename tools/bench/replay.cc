@@ -10,6 +10,7 @@
 #include <map>
 
 #include "tools/bench/benchmarks.h"
+#include "tools/bench/lab_delay.h"
 #include "tools/bench/lab_exchange.h"
 #include "tools/bench/now.h"
 #include "tools/bench/raw_stream.h"
@@ -67,7 +68,9 @@ class Replay {
   LabJob job_of(const Found& found) const;
   Record record_of(const Found& found) const;
   Links links() const { return {1e9 * median_of(gb_per_s_), settings_.workers, settings_.servers}; }
-  Load load() const { return load_of(wanted_, model_, links()); }
+  Load load_by(const Scheme& scheme) const {
+    return load_of(wanted_, model_, links(), scheme.exchange);
+  }
   // All are measured in each round; the last may measure a few more than were asked for.
   std::uint32_t iterations_each() const {
     return (wanted_.iterations + settings_.repeats - 1) / settings_.repeats;
@@ -86,13 +89,15 @@ void Replay::describe() const {
   const Compute compute = compute_of(wanted_, model_);
   output_.title(fmt::format(
       "replay: {} at {} Mbit/s, as 1/{} of its bytes at {} Mbit/s with {:.3g} s of emulated "
-      "computing ({}); {} worker(s), {} server(s), TCP with cubic; {} iterations in {} round(s)",
+      "computing ({}); {} worker(s), {} server(s), TCP with cubic, {:.3g} ms one way; {} "
+      "iterations "
+      "in {} round(s)",
       model_.name, wanted_.rate_mbit, wanted_.scale, wanted_.lab_mbit, compute.total_s(),
-      model_.source, settings_.workers, settings_.servers, iterations_each() * settings_.repeats,
-      settings_.repeats));
-  output_.columns({"scheme", "compute_s", "one_way_s", "serial_s", "bound_s", "iteration_s_median",
-                   "iteration_s_iqr", "original_s", "cpu_used", "overlap", "efficiency",
-                   "verdict"});
+      model_.source, settings_.workers, settings_.servers, 1e3 * wanted_.delay_s,
+      iterations_each() * settings_.repeats, settings_.repeats));
+  output_.columns({"scheme", "transfers", "compute_s", "one_way_s", "serial_s", "bound_s",
+                   "iteration_s_median", "iteration_s_iqr", "original_s", "cpu_used", "overlap",
+                   "efficiency", "verdict"});
 }
 
 Status Replay::measure_link() {
@@ -133,7 +138,11 @@ LabJob Replay::job_of(const Found& found) const {
 
 Status Replay::measure(Found& found) {
   const double iterations = iterations_each() + wanted_.warm_up + 4;
-  const Duration time = duration_of(120 + 5 * iterations * load().serial_s());
+  // One exchange after the other takes some round trips for each tensor.
+  const double waits_s = 4.0 * settings_.workers * static_cast<double>(model_.tensors.size()) *
+                         (wanted_.delay_s + 1e-3);
+  const Duration time =
+      duration_of(120 + 5 * iterations * (load_by(found.scheme).serial_s() + waits_s));
   const Result<std::vector<Report>> reports = run_in(lab_, job_of(found), time);
   if (!reports.ok()) return reports.status();
   found.iterations.insert(found.iterations.end(), reports->begin(), reports->end());
@@ -142,6 +151,7 @@ Status Replay::measure(Found& found) {
 
 Record Replay::record_of(const Found& found) const {
   const std::vector<double> seconds = values_of(found.iterations, &Report::seconds);
+  const Load load = load_by(found.scheme);
   const double median = median_of(seconds);
   const double cpu_used = cpu_used_of(found.iterations);
   const double late_us = median_over(found.iterations, &Report::p99_us);
@@ -160,18 +170,22 @@ Record Replay::record_of(const Found& found) const {
       .count("lab_mbit", wanted_.lab_mbit)
       .count("scale", wanted_.scale)
       .count("late_layers", found.scheme.flow == Flow::kDelayed ? wanted_.late_layers : 0)
+      .text("exchange", std::string(name_of(found.scheme.exchange)))
+      .real("transfers", median_over(found.iterations, &Report::transfers))
+      .real("start_us", median_over(found.iterations, &Report::start_us))
+      .real("delay_s", wanted_.delay_s)
       .count("iterations", seconds.size())
       .real("link_mbit", 8e3 * median_of(gb_per_s_))
-      .real("compute_s", load().compute_s)
-      .real("one_way_s", load().one_way_s)
-      .real("serial_s", load().serial_s())
-      .real("bound_s", load().bound_s())
+      .real("compute_s", load.compute_s)
+      .real("one_way_s", load.one_way_s)
+      .real("serial_s", load.serial_s())
+      .real("bound_s", load.bound_s())
       .real("iteration_s_median", median)
       .real("iteration_s_iqr", interquartile_range(seconds))
       .real("original_s", median * original_seconds(wanted_))
       .real("cpu_used", cpu_used)
-      .real("overlap", if_counts(overlap(load(), median)))
-      .real("efficiency", if_counts(efficiency(load(), median)))
+      .real("overlap", if_counts(overlap(load, median)))
+      .real("efficiency", if_counts(efficiency(load, median)))
       .real("late_p50_us", median_over(found.iterations, &Report::p50_us))
       .real("late_p99_us", late_us)
       .text("congestion", "cubic")
@@ -187,10 +201,14 @@ Status run_replay(const Settings& settings, Output& output) {
   const HeldSignals signals;
   const std::vector<std::uint64_t> rates(settings.workers + settings.servers,
                                          settings.replay.lab_mbit);
-  const Result<Netlab> lab = Netlab::create(plan_star(rates, ::getpid()));
+  const Result<Netlab> lab =
+      Netlab::create(plan_star(rates, ::getpid(), duration_of(settings.replay.delay_s)));
   if (!lab.ok()) return lab.status();
-  return run_supervised(signals,
-                        [&] { return Replay(settings, *lab, *std::move(model), output).run(); });
+  return run_supervised(signals, [&] {
+    Children delay;
+    if (Status status = start_delay(*lab, delay); !status.ok()) return status;
+    return Replay(settings, *lab, *std::move(model), output).run();
+  });
 }
 
 }  // namespace stretto::bench

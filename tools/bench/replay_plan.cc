@@ -80,10 +80,19 @@ Result<Order> make_order(const std::string& name, const ReplaySettings& settings
   return name == "tac" ? tac_order(graph) : layer_order(graph);
 }
 
-Load load_of(const ReplaySettings& settings, const Model& model, const Links& links) {
-  return {compute_of(settings, model).total_s(),
-          one_way_s(scaled_bytes(model, settings.scale), links.bytes_per_second, links.workers,
-                    links.servers)};
+Load load_of(const ReplaySettings& settings, const Model& model, const Links& links,
+             Exchange exchange) {
+  const std::uint64_t bytes = scaled_bytes(model, settings.scale);
+  const double compute_s = compute_of(settings, model).total_s();
+  if (exchange == Exchange::kServers) {
+    return {compute_s, one_way_s(bytes, links.bytes_per_second, links.workers, links.servers)};
+  }
+  return {compute_s, one_way_among_s(bytes, links.bytes_per_second, links.workers), 1};
+}
+
+double one_way_among_s(std::uint64_t bytes, double bytes_per_second, std::uint32_t workers) {
+  const double others = workers - 1;
+  return 2 * others / workers * static_cast<double>(bytes) / bytes_per_second;
 }
 
 double one_way_s(std::uint64_t bytes, double bytes_per_second, std::uint32_t workers,

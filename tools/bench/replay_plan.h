@@ -65,9 +65,11 @@ struct Links {
 struct Load {
   double compute_s = 0;
   double one_way_s = 0;
+  double ways = 2;  ///< By servers push and pull, one after the other; among workers one.
 
+  double transfer_s() const { return ways * one_way_s; }
   /// Nothing overlaps: compute, push, pull.
-  double serial_s() const { return compute_s + 2 * one_way_s; }
+  double serial_s() const { return compute_s + transfer_s(); }
   /// No lossless synchronous schedule is faster.
   double bound_s() const { return std::max(compute_s, one_way_s); }
 };
@@ -80,11 +82,14 @@ inline double efficiency(const Load& load, double iteration_s) {
 /// Time saved over the shorter of computing and transferring (both ways): 1 if that is hidden
 /// completely. More, where push and pull hide behind one another too.
 inline double overlap(const Load& load, double iteration_s) {
-  return (load.serial_s() - iteration_s) / std::min(load.compute_s, 2 * load.one_way_s);
+  return (load.serial_s() - iteration_s) / std::min(load.compute_s, load.transfer_s());
 }
 
-/// Compute and one-way transfer in the lab.
-Load load_of(const ReplaySettings& settings, const Model& model, const Links& links);
+/// Compute and one-way transfer in the lab, by the scheme's exchange.
+Load load_of(const ReplaySettings& settings, const Model& model, const Links& links,
+             Exchange exchange = Exchange::kServers);
+/// One way for all tensors among workers, where each owns as many of the parts.
+double one_way_among_s(std::uint64_t bytes, double bytes_per_second, std::uint32_t workers);
 /// One way for all of a worker's tensors, at a link's goodput. Servers have links of the same
 /// rate: where there are fewer than workers, theirs are the bottleneck.
 double one_way_s(std::uint64_t bytes, double bytes_per_second, std::uint32_t workers,

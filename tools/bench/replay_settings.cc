@@ -33,6 +33,7 @@ std::vector<Flag> replay_flags(ReplaySettings& settings) {
           whole_flag("iterations", 1, 10'000, settings.iterations),
           whole_flag("warm_up", 1, 10'000, settings.warm_up),
           whole_flag("seed", 0, std::uint64_t{1} << 62, settings.seed),
+          seconds_flag("delay_s", 0, 10, settings.delay_s),
           seconds_flag("compute_s", 1e-6, 3600, settings.compute_s),
           {"model", false,
            [&settings](const std::string& text) {
@@ -45,10 +46,16 @@ std::vector<Flag> replay_flags(ReplaySettings& settings) {
            [&settings](const std::string& text) { return read_order(text, settings.order); }}};
 }
 
-Status check_replay(const ReplaySettings& settings) {
+Status check_replay(const ReplaySettings& settings, std::uint32_t workers) {
   const Result<Model> model = find_model(settings.model);
   if (!model.ok()) return model.status();
   for (const Scheme& scheme : settings.schemes) {
+    if (scheme.exchange != Exchange::kServers && workers < 2) {
+      return invalid(
+          fmt::format("{} is an exchange among workers, and --workers is {}: wanted 2 "
+                      "or more",
+                      scheme.name, workers));
+    }
     if (!scheme.whole_tensors) continue;
     const std::uint64_t largest = scaled_bytes(model->largest_bytes(), settings.scale);
     if (largest <= kMaxPartBytes) continue;

@@ -20,6 +20,7 @@ struct ReplaySettings {
   std::uint32_t late_layers = 100'000;    ///< Of the first, in scheme delayed.
   std::string order;                      ///< Instead of the schemes' own; empty: theirs.
   std::uint64_t slice_bytes = 1'000'000;  ///< Of the model's bytes, so before scaling.
+  double delay_s = 0;                     ///< Of the lab's, one way between two hosts.
   double compute_s = 0;                   ///< Of an iteration, before scaling; 0: the model's.
   std::uint32_t iterations = 30;          ///< Measured, of each scheme.
   std::uint32_t warm_up = 5;              ///< Before those, in every round.
@@ -28,6 +29,6 @@ struct ReplaySettings {
 
 std::vector<Flag> replay_flags(ReplaySettings& settings);
 /// What no flag can tell alone.
-Status check_replay(const ReplaySettings& settings);
+Status check_replay(const ReplaySettings& settings, std::uint32_t workers);
 
 }  // namespace stretto::bench

@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// Real tensors through the public API, and sleeps where a processor would compute: forward through
-// the layers, each when its tensors are there, and backward, after which each gradient leaves.
+// Sleeps where a processor would compute: forward through the layers, each when its tensors are
+// there, and backward, after which each gradient leaves.
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <limits>
-#include <numeric>
-#include <random>
 #include <thread>
 
+#include "collective/fusion.h"
 #include "stretto/order.h"
 #include "stretto/worker.h"
+#include "tools/bench/backward_order.h"
 #include "tools/bench/now.h"
 #include "tools/bench/pace.h"
 #include "tools/bench/processes.h"
 #include "tools/bench/replay_plan.h"
+#include "tools/bench/replay_traffic.h"
 #include "tools/bench/report_pipe.h"
 #include "tools/bench/statistics.h"
 #include "tools/bench/worker_role.h"
@@ -24,6 +25,7 @@ namespace stretto::bench {
 namespace {
 
 constexpr int kMostUrgent = 1 << 30;
+constexpr double kStartShare = 0.1;  // Of what an exchange takes, where they overlap.
 
 struct ReplayTask {
   ReplaySettings settings;
@@ -49,16 +51,16 @@ class ReplayWorker {
  public:
   ReplayWorker(const ReplayTask& task, Model model, Worker worker)
       : task_(task),
-        scheme_(task.settings.schemes.front()),
+        scheme_(task_.settings.schemes.front()),
         model_(std::move(model)),
-        worker_(std::move(worker)) {}
+        traffic_(task_.settings, scheme_, model_, std::move(worker)) {}
 
   Status run() {
-    Status status = declare();
+    Status status = plan();
     if (status.ok()) status = choose_order(0);
-    if (status.ok()) status = check_values(1);
+    if (status.ok()) status = traffic_.check_values(1);
     if (!status.ok()) return status;
-    fill_sources();
+    traffic_.fill_sources();
     std::vector<double> times;
     double cpu_before = 0;
     Time began;
@@ -75,82 +77,109 @@ class ReplayWorker {
     }
     const double cpu_used = (cpu_seconds_told() - cpu_before) / seconds(now() - began) /
                             static_cast<double>(std::thread::hardware_concurrency());
-    status = wait_for_all();
-    if (status.ok()) status = check_values(2);
-    if (status.ok()) status = worker_.leave();
+    status = traffic_.wait_for_all();
+    if (status.ok()) status = traffic_.check_values(2);
+    if (status.ok()) status = worker().leave();
     if (status.ok()) status = report(times, cpu_used);
     return status;
   }
 
  private:
-  struct Slot {
-    Tensor tensor;
-    std::vector<float> source;
-    std::vector<float> target;
-    int priority = 0;
-    Ticket ticket;  // What the next use of the tensor waits for.
-  };
-
   bool is_eager() const { return scheme_.flow == Flow::kEager; }
   bool is_late(std::size_t layer) const {
     return scheme_.flow == Flow::kDelayed && layer < task_.settings.late_layers;
   }
-  bool pushes_at_once() const {
+  bool waits_by_layer() const {
     return scheme_.flow == Flow::kPushPull || scheme_.flow == Flow::kDelayed;
   }
+  bool sends_by_layer() const { return waits_by_layer() || scheme_.flow == Flow::kInTurn; }
+  Worker& worker() { return traffic_.worker(); }
   // Of this worker; the first also tells that of the servers, and of the kernel's network.
-  double cpu_seconds_told() const {
-    if (worker_.rank() != 0) return cpu_seconds();
+  double cpu_seconds_told() {
+    if (worker().rank() != 0) return cpu_seconds();
     return cpu_seconds() + cpu_seconds_of(servers_of(::getppid())) + interrupt_seconds();
   }
-  Status declare();
+  Status plan();
+  Result<std::vector<std::size_t>> groups_of(const std::vector<std::uint32_t>& order);
+  std::vector<collective::Gradient> gradients_of(const std::vector<std::uint32_t>& order) const;
   Status choose_order(std::uint32_t iteration);
-  void fill_sources();
-  Status check_values(float salt);
   Status iterate();
+  Status wait_for(std::uint32_t tensor);
   void hurry_late();
   Status finish_iteration();
-  Status wait_for(Slot& slot);
-  Status wait_for_all();
-  Status report(const std::vector<double>& times, double cpu_used) const;
-  void push_pull(Slot& slot) {
-    slot.ticket = worker_.push_pull(slot.tensor, slot.source, slot.target, slot.priority);
-  }
-  void push(Slot& slot) { slot.ticket = worker_.push(slot.tensor, slot.source, slot.priority); }
-  void pull_all();
+  Status report(const std::vector<double>& times, double cpu_used);
 
   const ReplayTask task_;
   const Scheme scheme_;
   const Model model_;
   std::vector<std::string> names_;
-  std::vector<Slot> slots_;  // As model_.tensors.
   std::vector<Duration> forward_;
-  std::vector<Duration> backward_;
+  std::vector<BackwardStep> backward_;
+  double start_s_ = 0;  // Of an exchange; 0: not measured.
   UseRecorder uses_;
   Pace pace_;
-  Worker worker_;  // Last: it ends, and with it what is in flight, before the memory.
+  ReplayTraffic traffic_;
 };
 
-Status ReplayWorker::declare() {
-  slots_.resize(model_.tensors.size());
-  for (std::size_t i = 0; i < slots_.size(); ++i) {
-    const std::uint64_t elements =
-        scaled_elements(model_.tensors[i].elements, task_.settings.scale);
-    names_.push_back(model_.tensors[i].name);
-    Result<Tensor> tensor =
-        worker_.declare(names_.back(), Dtype::kF32, elements,
-                        {.mode = is_eager() ? Mode::kEager : Mode::kSync, .bulk = scheme_.bulk});
-    if (!tensor.ok()) return tensor.status();
-    slots_[i].tensor = *tensor;
-    slots_[i].source.resize(elements);
-    slots_[i].target.resize(elements);
-  }
+// ---- what is known before
+
+Status ReplayWorker::plan() {
+  for (const Model::TensorShape& tensor : model_.tensors) names_.push_back(tensor.name);
   const Compute compute = compute_of(task_.settings, model_);
+  std::vector<Duration> backward;
   for (const double share : shares_of(model_)) {
     forward_.push_back(duration_of(share * compute.forward_s));
-    backward_.push_back(duration_of(share * compute.backward_s));
+    backward.push_back(duration_of(share * compute.backward_s));
   }
-  return {};
+  backward_ = scheme_.backward_by_bytes ? backward_by_bytes(model_, backward)
+                                        : backward_by_layers(backward);
+  std::vector<std::uint32_t> order;
+  for (const BackwardStep& step : backward_) {
+    if (!step.brings_gradients) continue;
+    const std::vector<std::uint32_t>& its = model_.layers[step.layer].tensors;
+    order.insert(order.end(), its.begin(), its.end());
+  }
+  const Result<std::vector<std::size_t>> groups = groups_of(order);
+  return groups.ok() ? traffic_.declare(order, *groups) : groups.status();
+}
+
+Result<std::vector<std::size_t>> ReplayWorker::groups_of(const std::vector<std::uint32_t>& order) {
+  if (scheme_.fusing == Fusing::kNone) return std::vector<std::size_t>(order.size(), 1);
+  const std::vector<collective::Gradient> gradients = gradients_of(order);
+  const std::uint64_t most_bytes = kFusedBytes / task_.settings.scale;
+  if (scheme_.fusing == Fusing::kByBytes) return collective::fuse_by_bytes(gradients, most_bytes);
+  const Result<double> start_s = traffic_.measure_start();
+  if (!start_s.ok()) return start_s.status();
+  start_s_ = *start_s;
+  const double byte_s = one_way_among_s(1, task_.bytes_per_second, worker().size());
+  const collective::ExchangeCost cost{.start_s = start_s_, .bytes_per_second = 1 / byte_s};
+  if (scheme_.flow == Flow::kInTurn) return collective::fuse(gradients, cost, most_bytes);
+  // What overlaps is ordered by its priority, not by when it came: whatever is larger than makes a
+  // start-up small only keeps what is wanted first from going first.
+  const auto worth_it = static_cast<std::uint64_t>(start_s_ / kStartShare / byte_s);
+  return collective::fuse_by_bytes(gradients, std::min(most_bytes, worth_it));
+}
+
+// Times from the begin of backward. What is late, or waited for with all others, is not due.
+std::vector<collective::Gradient> ReplayWorker::gradients_of(
+    const std::vector<std::uint32_t>& order) const {
+  std::vector<collective::Gradient> of(model_.tensors.size());
+  double at = 0;
+  for (const BackwardStep& step : backward_) {
+    at += seconds(step.time);
+    if (!step.brings_gradients) continue;
+    for (const std::uint32_t tensor : model_.layers[step.layer].tensors) of[tensor].ready_s = at;
+  }
+  for (std::size_t i = 0; i < model_.layers.size(); ++i) {
+    for (const std::uint32_t tensor : model_.layers[i].tensors) {
+      of[tensor].bytes = 4 * scaled_elements(model_.tensors[tensor].elements, task_.settings.scale);
+      if (waits_by_layer() && !is_late(i)) of[tensor].due_s = at;
+    }
+    at += seconds(forward_[i]);
+  }
+  std::vector<collective::Gradient> gradients;
+  for (const std::uint32_t tensor : order) gradients.push_back(of[tensor]);
+  return gradients;
 }
 
 // ---- order
@@ -162,70 +191,48 @@ Status ReplayWorker::choose_order(std::uint32_t iteration) {
   const bool settled = name != "random" && !(by_use && iteration == 1);
   if (iteration > 0 && settled) return {};
   if (by_use) name = "arrival";
-  const std::uint64_t seed = task_.settings.seed + iteration * worker_.size() + worker_.rank();
+  const std::uint64_t seed = task_.settings.seed + iteration * worker().size() + worker().rank();
   const Result<Order> order = by_use && iteration > 0 ? Result<Order>(uses_.order())
                                                       : make_order(name, task_.settings, model_,
                                                                    task_.bytes_per_second, seed);
   if (!order.ok()) return order.status();
-  const Result<std::vector<int>> priorities = (*order)->priorities(names_);
+  Result<std::vector<int>> priorities = (*order)->priorities(names_);
   if (!priorities.ok()) return priorities.status();
-  for (std::size_t i = 0; i < slots_.size(); ++i) slots_[i].priority = (*priorities)[i];
   // What is late has time until the next backward: all others of its own iteration go first.
+  const int last = std::ranges::min(*priorities) - 1;
   for (std::size_t i = 0; i < model_.layers.size() && is_late(i); ++i) {
-    for (const std::uint32_t tensor : model_.layers[i].tensors) {
-      slots_[tensor].priority = std::ranges::min(*priorities) - 1;
-    }
+    for (const std::uint32_t tensor : model_.layers[i].tensors) (*priorities)[tensor] = last;
   }
+  traffic_.set_priorities(*priorities);
   return {};
 }
 
 // ---- an iteration
 
-Status ReplayWorker::wait_for(Slot& slot) {
-  const bool there = slot.ticket.done();
-  Status status = slot.ticket.wait();
-  if (!there) pace_.waited();
-  return status;
-}
-
-Status ReplayWorker::wait_for_all() {
-  for (Slot& slot : slots_) {
-    if (Status status = wait_for(slot); !status.ok()) return status;
-  }
-  return {};
-}
-
-// Submitted most urgent first, too: the first may leave before the last is there to be compared.
-void ReplayWorker::pull_all() {
-  std::vector<std::size_t> order(slots_.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(), [this](std::size_t a, std::size_t b) {
-    return slots_[a].priority > slots_[b].priority;
-  });
-  for (const std::size_t i : order) {
-    Slot& slot = slots_[i];
-    slot.ticket = worker_.pull(slot.tensor, slot.target, slot.priority);
-  }
+Status ReplayWorker::wait_for(std::uint32_t tensor) {
+  const Result<bool> waited = traffic_.wait_for(tensor);
+  if (waited.ok() && *waited) pace_.waited();
+  return waited.status();
 }
 
 Status ReplayWorker::iterate() {
-  Status status;
   for (std::size_t i = 0; i < model_.layers.size(); ++i) {
     for (const std::uint32_t tensor : model_.layers[i].tensors) {
       uses_.used(names_[tensor]);
       if (is_eager() || is_late(i)) continue;  // They are of the iteration before.
-      if (status = wait_for(slots_[tensor]); !status.ok()) return status;
+      if (Status status = wait_for(tensor); !status.ok()) return status;
     }
     pace_.compute(forward_[i]);
   }
   hurry_late();
-  for (std::size_t i = model_.layers.size(); i-- > 0;) {
-    pace_.compute(backward_[i]);
-    for (const std::uint32_t tensor : model_.layers[i].tensors) {
-      if (!pushes_at_once()) continue;
-      if (is_late(i)) status = wait_for(slots_[tensor]);
-      if (!status.ok()) return status;
-      push_pull(slots_[tensor]);
+  for (const BackwardStep& step : backward_) {
+    pace_.compute(step.time);
+    if (!step.brings_gradients || !sends_by_layer()) continue;
+    for (const std::uint32_t tensor : model_.layers[step.layer].tensors) {
+      if (is_late(step.layer)) {
+        if (Status status = wait_for(tensor); !status.ok()) return status;
+      }
+      traffic_.ready(tensor);
     }
   }
   return finish_iteration();
@@ -235,66 +242,34 @@ Status ReplayWorker::iterate() {
 void ReplayWorker::hurry_late() {
   for (std::size_t i = 0; i < model_.layers.size() && is_late(i); ++i) {
     for (const std::uint32_t tensor : model_.layers[i].tensors) {
-      if (!slots_[tensor].ticket.done()) slots_[tensor].ticket.set_priority(kMostUrgent);
+      traffic_.hurry(tensor, kMostUrgent);
     }
   }
 }
 
 Status ReplayWorker::finish_iteration() {
-  if (pushes_at_once()) return {};
-  if (scheme_.flow == Flow::kSerial) {
-    for (Slot& slot : slots_) push(slot);
-  }
-  if (Status status = wait_for_all(); !status.ok()) return status;
-  if (is_eager()) {
-    for (Slot& slot : slots_) push_pull(slot);
+  if (waits_by_layer()) return {};
+  if (scheme_.flow == Flow::kSerial) traffic_.push_all();
+  if (Status status = traffic_.wait_for_all(); !status.ok()) return status;
+  if (scheme_.flow == Flow::kInTurn) {
+    pace_.waited();
     return {};
   }
-  pull_all();
-  return wait_for_all();
+  if (is_eager()) {
+    traffic_.push_pull_all();
+    return {};
+  }
+  traffic_.pull_all();
+  return traffic_.wait_for_all();
 }
 
 // ---- what comes of it
 
-// Numbers as gradients have them. In mode eager, which keeps adding, zeros: their sums are checked.
-void ReplayWorker::fill_sources() {
-  if (is_eager()) return;
-  std::mt19937 random(static_cast<std::uint32_t>(task_.settings.seed + worker_.rank()));
-  std::normal_distribution<float> gradient(0, 1e-3F);
-  for (Slot& slot : slots_) {
-    std::ranges::generate(slot.source, [&] { return gradient(random); });
-  }
-}
-
-// Everybody adds `salt` to tensors that nobody has added anything to since the last check.
-Status ReplayWorker::check_values(float salt) {
-  for (Slot& slot : slots_) {
-    std::fill(slot.source.begin(), slot.source.end(), salt);
-    push(slot);
-  }
-  Status status = wait_for_all();
-  if (status.ok()) status = worker_.barrier();
-  if (!status.ok()) return status;
-  pull_all();
-  if (status = wait_for_all(); !status.ok()) return status;
-  const float before = is_eager() && salt != 1 ? 1 : 0;
-  const float wanted = static_cast<float>(worker_.size()) * (salt + before);
-  for (std::size_t i = 0; i < slots_.size(); ++i) {
-    Slot& slot = slots_[i];
-    const auto wrong =
-        std::ranges::find_if(slot.target, [=](float found) { return found != wanted; });
-    if (wrong != slot.target.end()) {
-      return {Code::kMalformed, fmt::format("wrong sum: an element of tensor '{}' is {}, wanted {}",
-                                            names_[i], *wrong, wanted)};
-    }
-    std::fill(slot.source.begin(), slot.source.end(), 0.0F);
-  }
-  return worker_.barrier();
-}
-
-Status ReplayWorker::report(const std::vector<double>& times, double cpu_used) const {
+Status ReplayWorker::report(const std::vector<double>& times, double cpu_used) {
   const std::vector<double> late = pace_.lateness_us();
-  Report found{.rank = worker_.rank(), .cpu_s = cpu_used};
+  Report found{.rank = worker().rank(), .cpu_s = cpu_used};
+  found.transfers = static_cast<double>(traffic_.transfers());
+  found.start_us = 1e6 * start_s_;
   found.p50_us = quantile(late, 0.5);
   found.p99_us = quantile(late, 0.99);
   for (const double one : times) {

@@ -34,6 +34,9 @@ struct Report {
   double alone_cpu_s_per_gb = 0;  ///< and what it costs the sending process.
   double cpu_s_per_gb = 0;        ///< The same with them.
   double first_us = 0;            ///< The urgent message that came first beside the background.
+  // Only of replay.
+  double transfers = 0;  ///< Of an iteration: what travels together counts once.
+  double start_us = 0;   ///< Of an exchange of a few bytes; 0: not measured.
 };
 static_assert(std::is_trivially_copyable_v<Report>);
 static_assert(sizeof(Report) <= PIPE_BUF, "writes of several processes must not mix");

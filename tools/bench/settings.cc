@@ -209,7 +209,8 @@ Result<Settings> read_settings(Benchmark benchmark, std::span<const std::string>
   if (status.ok()) status = check_exchange(settings);
   if (status.ok()) status = check_preempt(settings.preempt);
   if (status.ok()) status = check_rpc(settings.rpc);
-  if (status.ok() && benchmark == Benchmark::kReplay) status = check_replay(settings.replay);
+  if (status.ok() && benchmark == Benchmark::kReplay)
+    status = check_replay(settings.replay, settings.workers);
   if (status.ok() && benchmark == Benchmark::kIo && !settings.help) status = check_io(settings.io);
   if (!status.ok()) return status;
   return settings;

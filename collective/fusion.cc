@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+// To end earlier is never worse for what follows. So the best grouping of the first n gradients, if
+// none may be later than some bound, is the best of the first k, for some k, and one more group;
+// and the least bound for which there is a grouping is found by halving.
+#include "collective/fusion.h"
+
+#include <algorithm>
+
+namespace stretto::collective {
+namespace {
+
+constexpr double kNever = std::numeric_limits<double>::infinity();
+constexpr int kHalvings = 40;
+
+// The end of a group, whose gradients have come at `ready_s`, after what ended at `free_s`.
+double end_of(double ready_s, double free_s, std::uint64_t bytes, const ExchangeCost& cost) {
+  return std::max(ready_s, free_s) + cost.start_s +
+         static_cast<double>(bytes) / cost.bytes_per_second;
+}
+
+class FusedRuns {
+ public:
+  FusedRuns(std::span<const Gradient> gradients, const ExchangeCost& cost, std::uint64_t most_bytes)
+      : gradients_(gradients),
+        cost_(cost),
+        most_bytes_(most_bytes),
+        end_(gradients.size() + 1),
+        begin_(gradients.size() + 1) {}
+
+  // Whether there is one in which no sum is later than so much. It is kept.
+  bool find(double late_s) {
+    end_[0] = 0;
+    double ready_s = 0;
+    for (std::size_t n = 1; n <= gradients_.size(); ++n) {
+      ready_s = std::max(ready_s, gradients_[n - 1].ready_s);
+      add_last_group(n, ready_s, late_s);
+    }
+    return end_.back() < kNever;
+  }
+
+  std::vector<std::size_t> groups() const {
+    std::vector<std::size_t> groups;
+    for (std::size_t n = gradients_.size(); n > 0; n = begin_[n]) groups.push_back(n - begin_[n]);
+    std::reverse(groups.begin(), groups.end());
+    return groups;
+  }
+
+ private:
+  // `ready_s`: of all before n, in whichever group.
+  void add_last_group(std::size_t n, double ready_s, double late_s) {
+    end_[n] = kNever;
+    std::uint64_t bytes = 0;
+    double due_s = kNever;
+    for (std::size_t first = n; first-- > 0;) {
+      bytes += gradients_[first].bytes;
+      due_s = std::min(due_s, gradients_[first].due_s);
+      if (first + 1 < n && bytes > most_bytes_) return;
+      const double end = end_of(ready_s, end_[first], bytes, cost_);
+      if (end < end_[n] && end <= due_s + late_s) {
+        end_[n] = end;
+        begin_[n] = first;
+      }
+    }
+  }
+
+  std::span<const Gradient> gradients_;
+  ExchangeCost cost_;
+  std::uint64_t most_bytes_;
+  std::vector<double> end_;  // Of the first n: the earliest that they can have been exchanged.
+  std::vector<std::size_t> begin_;  // Of their last group then.
+};
+
+}  // namespace
+
+std::vector<std::size_t> fuse(std::span<const Gradient> gradients, const ExchangeCost& cost,
+                              std::uint64_t most_bytes) {
+  if (gradients.empty()) return {};
+  FusedRuns grouping(gradients, cost, most_bytes);
+  grouping.find(kNever);
+  const std::vector<std::size_t> soonest = grouping.groups();
+  double most = exchanged(gradients, soonest, cost).late_s;
+  if (most == -kNever) return soonest;  // Nothing is due by itself.
+  double least = -kNever;               // What one takes alone, after nothing else.
+  for (const Gradient& each : gradients) {
+    least = std::max(least, end_of(each.ready_s, 0, each.bytes, cost) - each.due_s);
+  }
+  for (int i = 0; i < kHalvings; ++i) {
+    const double middle = least + (most - least) / 2;
+    (grouping.find(middle) ? most : least) = middle;
+  }
+  grouping.find(most);
+  return grouping.groups();
+}
+
+std::vector<std::size_t> fuse_by_bytes(std::span<const Gradient> gradients,
+                                       std::uint64_t most_bytes) {
+  std::vector<std::size_t> groups;
+  std::uint64_t bytes = 0;
+  for (const Gradient& gradient : gradients) {
+    if (groups.empty() || bytes + gradient.bytes > most_bytes) {
+      groups.push_back(0);
+      bytes = 0;
+    }
+    ++groups.back();
+    bytes += gradient.bytes;
+  }
+  return groups;
+}
+
+Exchanged exchanged(std::span<const Gradient> gradients, std::span<const std::size_t> groups,
+                    const ExchangeCost& cost) {
+  Exchanged found;
+  double ready_s = 0;
+  for (const std::size_t count : groups) {
+    std::uint64_t bytes = 0;
+    double due_s = kNever;
+    for (const Gradient& gradient : gradients.first(count)) {
+      bytes += gradient.bytes;
+      ready_s = std::max(ready_s, gradient.ready_s);
+      due_s = std::min(due_s, gradient.due_s);
+    }
+    gradients = gradients.subspan(count);
+    found.end_s = end_of(ready_s, found.end_s, bytes, cost);
+    found.late_s = std::max(found.late_s, found.end_s - due_s);
+  }
+  return found;
+}
+
+}  // namespace stretto::collective

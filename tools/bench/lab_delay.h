@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// LabDelay: propagation delay on the links of a lab, where the kernel has no netem. What a host
+// sends comes out of its cable in the switch's namespace, where nothing is connected; a process
+// keeps each packet for a while and hands it to the switch, through a tap. What the switch sends to
+// the host goes through at once: so a way from one delayed host to another takes one delay, and
+// back another.
+#pragma once
+
+#include "stretto/status.h"
+#include "tools/bench/child.h"
+#include "tools/bench/lab_plan.h"
+#include "tools/bench/netlab.h"
+
+namespace stretto::bench {
+
+/// Carries packets until it is killed; in a process of its own, which enters the namespace. Says
+/// only what went wrong. Packets keep their order. Where the far end takes no more they are lost,
+/// as in a switch.
+Status carry_with_delay(const LabPlan::Delayed& delayed);
+
+/// Starts such a process, if the lab has delays; only where there is a single thread.
+Status start_delay(const Netlab& lab, Children& children);
+
+}  // namespace stretto::bench
