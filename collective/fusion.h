@@ -30,7 +30,7 @@ struct ExchangeCost {
 /// such groupings that by which the sum that is latest, beside when it is due, is least late; and
 /// of these one that ends first, by the smaller groups. Groups hold at most `most_bytes`, but for a
 /// gradient that is larger by itself. Takes a time in proportion to the square of their number:
-/// 5 ms for some hundred.
+/// 0.3 ms for 364, and 13 ms where they are due at times of their own.
 std::vector<std::size_t> fuse(std::span<const Gradient> gradients, const ExchangeCost& cost,
                               std::uint64_t most_bytes);
 

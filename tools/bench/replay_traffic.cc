@@ -49,6 +49,7 @@ void InTurn::begin_next() {
     {
       const std::lock_guard lock(mutex_);
       if (error_.ok()) error_ = status;
+      if (!status.ok()) waiting_.clear();  // Perhaps the worker is being ended.
     }
     begin_next();
   });
