@@ -10,7 +10,7 @@ namespace stretto::collective {
 namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
-constexpr int kHalvings = 40;
+constexpr int kLatenessHalvings = 40;
 
 // The end of a group, whose gradients have come at `ready_s`, after what ended at `free_s`.
 double end_of(double ready_s, double free_s, std::uint64_t bytes, const ExchangeCost& cost) {
@@ -84,12 +84,17 @@ std::vector<std::size_t> fuse(std::span<const Gradient> gradients, const Exchang
   for (const Gradient& each : gradients) {
     least = std::max(least, end_of(each.ready_s, 0, each.bytes, cost) - each.due_s);
   }
-  for (int i = 0; i < kHalvings; ++i) {
+  std::vector<std::size_t> groups = soonest;
+  for (int i = 0; i < kLatenessHalvings; ++i) {
     const double middle = least + (most - least) / 2;
-    (grouping.find(middle) ? most : least) = middle;
+    if (grouping.find(middle)) {
+      groups = grouping.groups();
+      most = middle;
+    } else {
+      least = middle;
+    }
   }
-  grouping.find(most);
-  return grouping.groups();
+  return groups;
 }
 
 std::vector<std::size_t> fuse_by_bytes(std::span<const Gradient> gradients,

@@ -3,6 +3,9 @@
 distributed_test.py with `python3 -m stretto.torch.distributed`.
 """
 
+import atexit
+import os
+import pickle
 import sys
 
 import torch
@@ -12,9 +15,16 @@ from torch.distributed import init_process_group, new_group
 import work  # What lies beside the program is found.
 
 
+class Own:
+    """Of the main module."""
+
+
 def main():
     assert sys.argv[1:] == ["--its", "own"], sys.argv
-    assert work.__file__.startswith(sys.path[0]), sys.path
+    assert os.path.isabs(__file__), __file__
+    assert os.path.dirname(work.__file__) == os.path.dirname(__file__), work.__file__
+    assert pickle.loads(pickle.dumps(Own())).__class__ is Own
+    atexit.register(lambda: pickle.dumps(Own()))  # It is still there.
     init_process_group(backend="gloo", init_method="env://")
     pair = new_group([0, 1], backend="nccl")
     assert {dist.get_backend(), dist.get_backend(pair)} == {"stretto"}

@@ -73,7 +73,8 @@ class Distributed(jobs.PythonTest):
                                      PYTHONPATH=f"{jobs.PACKAGES}:{jobs.HERE}"))
         for words, said in (((), "wanted a program, found nothing"),
                             (("--fast",), "wanted a program, found --fast"),
-                            (("/nowhere.py",), "there is no program /nowhere.py")):
+                            (("/nowhere.py",), "there is no program /nowhere.py"),
+                            (("-m", "nowhere"), "there is no program in module nowhere")):
             refused = self.alone("-m", "stretto.torch.distributed", *words)
             self.assertEqual(refused.end(jobs.TORCH_PATIENCE), 1, refused.output())
             self.assertIn(said, refused.output())

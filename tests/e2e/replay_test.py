@@ -79,8 +79,9 @@ class Replay(cluster.ClusterTest):
         for name in ("ring-64mb", "ring-fused", "auto-fused", "auto-dag"):
             self.assertLess(rows[name]["transfers"], 16)
         for name in ("ring-fused", "auto-fused", "auto-dag"):
-            self.assertGreater(rows[name]["start_us"], 1e6 * delay)  # There, and back.
-        # Sixteen exchanges, one after the other.
+            # There and back for one of the two, there for the other.
+            self.assertGreater(rows[name]["start_us"], 1.2e6 * delay)
+        # Sixteen exchanges, one after the other; a way there at least.
         self.assertGreater(rows["ring"]["iteration_s_median"], 16 * delay)
 
     def test_an_order_that_lacks_a_tensor_names_it(self):

@@ -19,6 +19,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <deque>
 #include <utility>
 #include <vector>
@@ -48,6 +49,8 @@ Result<Descriptor> open_cable(const std::string& device) {
     status = set(socket.get(), SOL_PACKET, PACKET_IGNORE_OUTGOING, 1, "no PACKET_IGNORE_OUTGOING");
   }
   if (status.ok()) status = set(socket.get(), SOL_SOCKET, SO_RCVBUFFORCE, kBuffer, "no SO_RCVBUF");
+  // As much as waits before the shaper, which is what bounds it.
+  if (status.ok()) status = set(socket.get(), SOL_SOCKET, SO_SNDBUFFORCE, kBuffer, "no SO_SNDBUF");
   if (!status.ok()) return status;
   sockaddr_ll address{};
   address.sll_family = AF_PACKET;
@@ -132,7 +135,7 @@ void await(const std::vector<DelayedCable>& carriers) {
 
 }  // namespace
 
-Status carry_with_delay(const LabPlan::Delayed& delayed) {
+Status carry_with_delay(const LabPlan::Delayed& delayed, const std::function<void()>& ready) {
   if (Status status = Netlab::enter({delayed.network, ""}); !status.ok()) return status;
   ::prctl(PR_SET_TIMERSLACK, 1);
   std::vector<DelayedCable> carriers;
@@ -143,6 +146,7 @@ Status carry_with_delay(const LabPlan::Delayed& delayed) {
     if (!network.ok()) return network.status();
     carriers.emplace_back(*std::move(host), *std::move(network), delayed.delay);
   }
+  ready();
   for (;;) {
     await(carriers);
     for (DelayedCable& carrier : carriers) carrier.carry();
@@ -151,11 +155,21 @@ Status carry_with_delay(const LabPlan::Delayed& delayed) {
 
 Status start_delay(const Netlab& lab, Children& children) {
   if (lab.delayed().cables.empty()) return {};
-  return children.start([&lab] {
-    const Status status = carry_with_delay(lab.delayed());
-    std::fprintf(stderr, "%s\n", status.text().c_str());
+  Result<Pipe> pipe = Pipe::open();
+  if (!pipe.ok()) return pipe.status();
+  Status status = children.start([&lab, &pipe] {
+    pipe->read.close();
+    const Status ended = carry_with_delay(lab.delayed(), [&pipe] {
+      if (::write(pipe->write.get(), "1", 1) < 0) std::abort();
+    });
+    std::fprintf(stderr, "%s\n", ended.text().c_str());
     return 1;
   });
+  if (!status.ok()) return status;
+  pipe->write.close();
+  char ready = 0;
+  if (::read(pipe->read.get(), &ready, 1) == 1) return {};
+  return {Code::kUnsupported, "the links' delays could not be made; what went wrong is said above"};
 }
 
 }  // namespace stretto::bench

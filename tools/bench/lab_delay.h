@@ -6,6 +6,8 @@
 // back another.
 #pragma once
 
+#include <functional>
+
 #include "stretto/status.h"
 #include "tools/bench/child.h"
 #include "tools/bench/lab_plan.h"
@@ -13,12 +15,13 @@
 
 namespace stretto::bench {
 
-/// Carries packets until it is killed; in a process of its own, which enters the namespace. Says
-/// only what went wrong. Packets keep their order. Where the far end takes no more they are lost,
-/// as in a switch.
-Status carry_with_delay(const LabPlan::Delayed& delayed);
+/// Carries packets until it is killed; in a process of its own, which enters the namespace, and
+/// calls `ready` once packets are carried. Says only what went wrong. Packets keep their order.
+/// Where the far end takes no more they are lost, as in a switch.
+Status carry_with_delay(const LabPlan::Delayed& delayed, const std::function<void()>& ready);
 
-/// Starts such a process, if the lab has delays; only where there is a single thread.
+/// Starts such a process, if the lab has delays, and waits until it carries packets; only where
+/// there is a single thread.
 Status start_delay(const Netlab& lab, Children& children);
 
 }  // namespace stretto::bench

@@ -49,8 +49,9 @@ Status explained(const Status& status) {
     return {Code::kUnsupported, status.cause() + "; install iproute2 (tools/install-dependencies)"};
   }
   return {Code::kUnsupported,
-          fmt::format("{}; this needs Linux with network namespaces, veth, bridge and tbf, and the "
-                      "right to use them (in a container: --privileged)",
+          fmt::format("{}; this needs Linux with network namespaces, veth, bridge and tbf, for "
+                      "delays /dev/net/tun (modprobe tun), and the right to use them (in a "
+                      "container: --privileged)",
                       status.cause())};
 }
 

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <deque>
 #include <mutex>
+#include <span>
 #include <vector>
 
 #include "stretto/worker.h"
@@ -89,7 +90,8 @@ class ReplayTraffic {
 
   bool is_eager() const { return scheme_.flow == Flow::kEager; }
   Result<Tensor> declare_one(const std::string& name, std::uint64_t elements);
-  Status exchange_all(const std::vector<Tensor>& tensors, std::vector<std::vector<float>>& numbers);
+  Result<double> time_of(std::span<const Tensor> tensors, std::vector<std::vector<float>>& numbers);
+  Status exchange_all(std::span<const Tensor> tensors, std::vector<std::vector<float>>& numbers);
   void push_pull(Unit& unit);
   void send(Unit& unit);
   Status wait(Unit& unit);

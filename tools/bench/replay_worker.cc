@@ -160,7 +160,7 @@ Result<std::vector<std::size_t>> ReplayWorker::groups_of(const std::vector<std::
   return collective::fuse_by_bytes(gradients, std::min(most_bytes, worth_it));
 }
 
-// Times from the begin of backward. What is late, or waited for with all others, is not due.
+// Times from the begin of backward.
 std::vector<collective::Gradient> ReplayWorker::gradients_of(
     const std::vector<std::uint32_t>& order) const {
   std::vector<collective::Gradient> of(model_.tensors.size());
@@ -170,12 +170,8 @@ std::vector<collective::Gradient> ReplayWorker::gradients_of(
     if (!step.brings_gradients) continue;
     for (const std::uint32_t tensor : model_.layers[step.layer].tensors) of[tensor].ready_s = at;
   }
-  for (std::size_t i = 0; i < model_.layers.size(); ++i) {
-    for (const std::uint32_t tensor : model_.layers[i].tensors) {
-      of[tensor].bytes = 4 * scaled_elements(model_.tensors[tensor].elements, task_.settings.scale);
-      if (waits_by_layer() && !is_late(i)) of[tensor].due_s = at;
-    }
-    at += seconds(forward_[i]);
+  for (std::size_t i = 0; i < of.size(); ++i) {
+    of[i].bytes = 4 * scaled_elements(model_.tensors[i].elements, task_.settings.scale);
   }
   std::vector<collective::Gradient> gradients;
   for (const std::uint32_t tensor : order) gradients.push_back(of[tensor]);

@@ -111,10 +111,10 @@ std::string chosen_of(const Json& page) {
     const auto plan = chosen.find("plan");
     const auto why = chosen.find("why");
     if (plan == chosen.end() || !plan->is_string()) continue;
-    text += fmt::format("exchange auto: {:.0f} tensors, {:.3g} MB a round, go by {}\n",
+    const bool told = why != chosen.end() && why->is_string() && *why != "";
+    text += fmt::format("exchange auto: {:.0f} tensor(s), {:.3g} MB a round, go by {}\n",
                         number(chosen, "tensors"), number(chosen, "bytes") / 1e6,
-                        why != chosen.end() && why->is_string() ? why->get<std::string>()
-                                                                : plan->get<std::string>());
+                        (told ? *why : *plan).get<std::string>());
   }
   return text;
 }

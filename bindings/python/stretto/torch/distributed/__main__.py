@@ -10,10 +10,11 @@ that they name.
 """
 
 import functools
+import importlib.util
 import inspect
 import pathlib
-import runpy
 import sys
+import types
 
 import torch.distributed as dist
 
@@ -28,6 +29,7 @@ def _by_stretto(function):
     def call(*positional, **named):
         given = signature.bind_partial(*positional, **named).arguments
         given["backend"] = "stretto"
+        given.pop("device_id", None)
         if not isinstance(given.get("pg_options"), stretto.torch.distributed.Options):
             given.pop("pg_options", None)
         return function(**given)
@@ -36,11 +38,46 @@ def _by_stretto(function):
 
 
 def take_over():
-    """From now on, and for what imports the functions from now on."""
+    """From now on, in all of torch.distributed that is there, and for what imports from it."""
     for name in ("init_process_group", "new_group"):
-        changed = _by_stretto(getattr(dist, name))
-        for module in (dist, dist.distributed_c10d):
-            setattr(module, name, changed)
+        function = getattr(dist, name)
+        changed = _by_stretto(function)
+        for path, module in list(sys.modules.items()):
+            if path.startswith("torch.distributed") and vars(module).get(name) is function:
+                setattr(module, name, changed)
+
+
+def run(code, file, spec=None):
+    """As the main module, which it stays, also for what runs at the exit."""
+    main_module = types.ModuleType("__main__")
+    main_module.__file__ = file
+    main_module.__builtins__ = __builtins__
+    if spec is not None:
+        main_module.__spec__, main_module.__package__ = spec, spec.parent
+    sys.modules["__main__"] = main_module
+    exec(code, main_module.__dict__)  # pylint: disable=exec-used
+
+
+def run_file(word):
+    """As `python3 WORD` does."""
+    path = pathlib.Path(word)
+    if not path.is_file():
+        sys.exit(f"python3 -m stretto.torch.distributed: there is no program {word}")
+    if not getattr(sys.flags, "safe_path", False):
+        sys.path[0] = str(path.resolve().parent)
+    file = str(path.absolute())
+    run(compile(path.read_bytes(), file, "exec"), file)
+
+
+def run_module(name):
+    """As `python3 -m NAME` does."""
+    spec = importlib.util.find_spec(name)
+    if spec is not None and spec.submodule_search_locations is not None:
+        spec = importlib.util.find_spec(f"{name}.__main__")
+    if spec is None:
+        sys.exit(f"python3 -m stretto.torch.distributed: there is no program in module {name}")
+    sys.argv[0] = spec.origin
+    run(spec.loader.get_code(spec.name), spec.origin, spec)
 
 
 def main(words):
@@ -51,16 +88,9 @@ def main(words):
     if not words or words[0].startswith("-"):
         sys.exit("usage: python3 -m stretto.torch.distributed (PROGRAM.py | -m MODULE) "
                  f"[ARGUMENT...]\nwanted a program, found {' '.join(words) or 'nothing'}")
-    if not is_module and not pathlib.Path(words[0]).exists():
-        sys.exit(f"python3 -m stretto.torch.distributed: there is no program {words[0]}")
     take_over()
     sys.argv = words
-    if is_module:
-        sys.path[0] = ""
-        runpy.run_module(words[0], run_name="__main__", alter_sys=True)
-    else:
-        sys.path[0] = str(pathlib.Path(words[0]).resolve().parent)
-        runpy.run_path(words[0], run_name="__main__")
+    (run_module if is_module else run_file)(words[0])
 
 
 if __name__ == "__main__":
