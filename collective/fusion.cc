@@ -77,14 +77,13 @@ std::vector<std::size_t> fuse(std::span<const Gradient> gradients, const Exchang
   if (gradients.empty()) return {};
   FusedRuns grouping(gradients, cost, most_bytes);
   grouping.find(kNever);
-  const std::vector<std::size_t> soonest = grouping.groups();
-  double most = exchanged(gradients, soonest, cost).late_s;
-  if (most == -kNever) return soonest;  // Nothing is due by itself.
-  double least = -kNever;               // What one takes alone, after nothing else.
+  std::vector<std::size_t> groups = grouping.groups();
+  double most = exchanged(gradients, groups, cost).late_s;
+  if (most == -kNever) return groups;  // Nothing is due by itself.
+  double least = -kNever;              // What one takes alone, after nothing else.
   for (const Gradient& each : gradients) {
     least = std::max(least, end_of(each.ready_s, 0, each.bytes, cost) - each.due_s);
   }
-  std::vector<std::size_t> groups = soonest;
   for (int i = 0; i < kLatenessHalvings; ++i) {
     const double middle = least + (most - least) / 2;
     if (grouping.find(middle)) {

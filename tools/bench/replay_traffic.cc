@@ -115,11 +115,11 @@ Result<double> ReplayTraffic::measure_start() {
   }
   std::vector<std::vector<float>> numbers(tensors.size(), std::vector<float>(kFewElements));
   const std::span one = std::span(tensors).first(1);
-  const Result<double> alone = time_of(one, numbers);
+  Result<double> alone = time_of(one, numbers);
   if (!alone.ok()) return alone;
   double start_s = *alone;
   if (scheme_.flow != Flow::kInTurn) {
-    const Result<double> together = time_of(tensors, numbers);
+    Result<double> together = time_of(tensors, numbers);
     if (!together.ok()) return together;
     start_s = std::max(0.0, *together - *alone) / (kAtOnce - 1);
   }

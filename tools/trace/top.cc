@@ -111,7 +111,8 @@ std::string chosen_of(const Json& page) {
     const auto plan = chosen.find("plan");
     const auto why = chosen.find("why");
     if (plan == chosen.end() || !plan->is_string()) continue;
-    const bool told = why != chosen.end() && why->is_string() && *why != "";
+    const bool told =
+        why != chosen.end() && why->is_string() && !why->get_ref<const std::string&>().empty();
     text += fmt::format("exchange auto: {:.0f} tensor(s), {:.3g} MB a round, go by {}\n",
                         number(chosen, "tensors"), number(chosen, "bytes") / 1e6,
                         (told ? *why : *plan).get<std::string>());
