@@ -16,6 +16,7 @@ constexpr std::string_view kRuleNames[] = {"sum",     "mean", "sgd", "momentum",
 
 constexpr std::string_view kExchangeNames[] = {"servers", "direct",       "ring", "halving",
                                                "tree",    "hierarchical", "auto"};
+constexpr std::string_view kLateNames[] = {"next", "own", "drop"};
 
 }  // namespace
 
@@ -58,6 +59,19 @@ Result<Exchange> exchange_named(std::string_view name) {
   }
   return Status(Code::kInvalidArgument, fmt::format("exchange '{}' is not known; there are {}",
                                                     name, fmt::join(kExchangeNames, ", ")));
+}
+
+std::string_view name_of(Late late) {
+  const auto index = static_cast<std::size_t>(late);
+  return index < std::size(kLateNames) ? kLateNames[index] : "unknown";
+}
+
+Result<Late> late_named(std::string_view name) {
+  for (std::size_t i = 0; i < std::size(kLateNames); ++i) {
+    if (kLateNames[i] == name) return static_cast<Late>(i);
+  }
+  return Status(Code::kInvalidArgument, fmt::format("late '{}' is not known; there are {}", name,
+                                                    fmt::join(kLateNames, ", ")));
 }
 
 }  // namespace stretto

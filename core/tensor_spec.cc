@@ -6,6 +6,8 @@
 
 #include <algorithm>
 
+#include "common/config.h"
+
 namespace stretto {
 namespace {
 
@@ -74,6 +76,47 @@ Status check_exchange(const TensorSpec& spec) {
   return goes_among_workers(spec);
 }
 
+// Only where one worker sees each contribution by itself it can tell which are in a sum.
+Status check_close(const TensorSpec& spec) {
+  const TensorOptions& options = spec.options;
+  const CloseOptions& close = options.close;
+  if (close.waits_for_all()) return {};
+  const auto refused = [&spec](std::string_view wanted, std::string_view found) {
+    return invalid(
+        fmt::format("tensor '{}': rounds that end before all have contributed (quorum, backups) "
+                    "are for {}, this is {}",
+                    spec.name, wanted, found));
+  };
+  if (options.exchange != Exchange::kDirect) {
+    return refused("exchange direct", name_of(options.exchange));
+  }
+  if (options.deterministic) return refused("sums in the order of arrival", "deterministic");
+  if (close.late > Late::kDrop) {
+    return invalid(fmt::format("late {} of tensor '{}' is not known", static_cast<int>(close.late),
+                               spec.name));
+  }
+  if (close.quorum > kMaxNodes || close.backups >= kMaxNodes) {
+    return invalid(
+        fmt::format("tensor '{}' wants a quorum of {} and {} backups, at most {} are "
+                    "taken",
+                    spec.name, close.quorum, close.backups, kMaxNodes));
+  }
+  if (close.quorum > 0 && close.backups > 0) {
+    return invalid(
+        fmt::format("tensor '{}' has a quorum and backups; with backups a round ends "
+                    "when each share of the data has come once, so leave quorum out",
+                    spec.name));
+  }
+  if (close.late != Late::kOwn || close.backups > 0) return {};
+  const Rule rule = options.update.rule;
+  const bool adds = (rule == Rule::kSum || rule == Rule::kMean) && spec.dtype < Dtype::kI8;
+  if (adds) return {};
+  return invalid(
+      fmt::format("tensor '{}': late own is for sums and means of floating types, this is a {} of "
+                  "{}; use late next",
+                  spec.name, stretto::name_of(rule), name_of(spec.dtype)));
+}
+
 }  // namespace
 
 // They add up in the tensor's own type, which a mean of the smaller ones does not bear.
@@ -117,6 +160,11 @@ std::string TensorSpec::describe() const {
   if (options.exchange != Exchange::kServers) {
     text += fmt::format(" by {}", name_of(options.exchange));
   }
+  const CloseOptions& close = options.close;
+  if (close.quorum > 0) {
+    text += fmt::format(" quorum={} late={}", close.quorum, stretto::name_of(close.late));
+  }
+  if (close.backups > 0) text += fmt::format(" backups={}", close.backups);
   if (options.codec) text += " as " + options.codec->describe();
   return text;
 }
@@ -174,6 +222,8 @@ CodecSpec canonical(const CodecSpec& codec) {
 TensorSpec canonical(TensorSpec spec) {
   spec.options.update = canonical(spec.options.update);
   if (spec.options.mode != Mode::kBounded) spec.options.bound = 0;
+  CloseOptions& close = spec.options.close;
+  if (close.quorum == 0) close.late = Late::kNext;
   std::optional<CodecSpec>& codec = spec.options.codec;
   if (codec) codec = codec->lossy() ? std::optional(canonical(*codec)) : std::nullopt;
   return spec;
@@ -226,6 +276,7 @@ Status check(const TensorSpec& spec) {
   }
   if (Status status = check_codec(spec); !status.ok()) return status;
   if (Status status = check_exchange(spec); !status.ok()) return status;
+  if (Status status = check_close(spec); !status.ok()) return status;
   return check_eager(spec);
 }
 

@@ -192,8 +192,8 @@ CodecSpec codec_from(const wire::CodecSpec& codec) {
 
 Result<TensorSpec> spec_from(const wire::TensorSpec& message) {
   if (message.dtype() > 255 || message.mode() > 255 || message.rule() > 255 ||
-      message.exchange() > 255) {
-    return malformed("a tensor's dtype, mode, rule or exchange is out of range");
+      message.exchange() > 255 || message.late() > 255) {
+    return malformed("a tensor's dtype, mode, rule, exchange or late is out of range");
   }
   TensorSpec spec;
   spec.name = message.name();
@@ -213,6 +213,9 @@ Result<TensorSpec> spec_from(const wire::TensorSpec& message) {
   spec.options.bulk = message.bulk();
   spec.options.shape = message.shape();
   spec.options.exchange = static_cast<Exchange>(message.exchange());
+  spec.options.close = {.quorum = message.quorum(),
+                        .late = static_cast<Late>(message.late()),
+                        .backups = message.backups()};
   if (message.has_codec()) spec.options.codec = codec_from(message.codec());
   if (Status status = check(spec); !status.ok()) return status;
   return canonical(std::move(spec));

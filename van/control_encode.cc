@@ -153,6 +153,9 @@ void write(const TensorSpec& spec, wire::TensorSpec& out) {
   out.set_bulk(spec.options.bulk);
   out.set_shape(spec.options.shape);
   out.set_exchange(number_of(spec.options.exchange));
+  out.set_quorum(spec.options.close.quorum);
+  out.set_late(number_of(spec.options.close.late));
+  out.set_backups(spec.options.close.backups);
   if (spec.options.codec) write(*spec.options.codec, *out.mutable_codec());
 }
 

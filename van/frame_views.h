@@ -287,8 +287,9 @@ struct UpFrame {
 struct DownFrame {
   Key key = {};
   std::uint64_t round = 0;
-  std::uint32_t contributors = 0;  ///< In elastic jobs; else 0.
+  std::uint32_t contributors = 0;  ///< In elastic jobs, and where rounds close early; else 0.
   std::uint32_t generation = 0;    ///< As of an UpFrame.
+  bool without_yours = false;      ///< The receiver's contribution came too late, or not yet.
   Dtype dtype = {};
   std::int32_t priority = 0;
 
@@ -297,6 +298,7 @@ struct DownFrame {
             .round = header.version,
             .contributors = static_cast<std::uint32_t>(header.base),
             .generation = UpFrame::generation_of(header),
+            .without_yours = (header.flags & kAbsent) != 0,
             .dtype = static_cast<Dtype>(header.dtype),
             .priority = header.priority};
   }
@@ -304,6 +306,7 @@ struct DownFrame {
     Header made;
     made.base = std::uint64_t{generation} << 32 | contributors;
     made.kind = Kind::kDown;
+    made.flags = without_yours ? kAbsent : 0;
     made.dtype = static_cast<std::uint8_t>(dtype);
     made.priority = priority;
     made.key = key;

@@ -52,6 +52,7 @@ class Exchanges {
 
   ServerExchange& servers() { return servers_; }
   MemberExchange& members() { return members_; }
+  const MemberExchange& members() const { return members_; }
   PeerLinks& peers() { return peers_; }
   const PeerLinks& peers() const { return peers_; }
   const Operations& operations() const { return operations_; }

@@ -116,13 +116,7 @@ void MemberEnds::leave() {
 void MemberEnds::doom(std::uint32_t id, MemberTensor& known, MemberTensor::Doom doom) {
   if (!known.doom || doom.round < known.doom->round) known.doom = std::move(doom);
   const std::uint64_t from = known.doom->round;
-  const bool called = known.group != nullptr && known.group->is_open_from(from);
-  const bool now = called || std::ranges::any_of(known.parts, [from](const MemberPart& part) {
-                     const std::uint64_t begun = part.rounds.begun();
-                     const bool open = begun > part.rounds.finished() && begun >= from;
-                     return open || (part.held && begun + 1 >= from);
-                   });
-  if (!now && known.doom->round != 0) return;
+  if (!known.waits_from(from) && from != 0) return;
   outcomes_.fail_tensor(id, known.doom->why);
 }
 

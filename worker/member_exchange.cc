@@ -17,6 +17,7 @@ MemberExchange::MemberExchange(Van& van, Tensors& tensors, PeerLinks& peers, Out
       peers_(peers),
       outcomes_(std::move(outcomes)),
       rounds_(van, peers, outcomes_),
+      quorums_(van, peers, outcomes_),
       calls_(van, peers, outcomes_),
       plans_(van, peers, rounds_),
       ends_(peers, tensors, members_, outcomes_),
@@ -55,6 +56,12 @@ Status MemberExchange::add(TensorState& tensor, const Roster& roster, MemberSelf
                            const std::vector<Rank>& group) {
   Result<MemberPlaces> places = places_for(tensor, roster, self, group);
   if (!places.ok()) return places.status();
+  const bool closes = !tensor.spec.options.close.waits_for_all();
+  if (closes) {
+    Status status =
+        QuorumExchange::check(tensor.spec, places->nodes.size(), roster.settings.elastic());
+    if (!status.ok()) return status;
+  }
   const bool chosen = tensor.spec.options.exchange == Exchange::kAuto;
   const collective::StrategyPlan plan =
       chosen ? first_choice(*places, tensor.spec.bytes(), roster.settings.part_bytes).plan
@@ -69,6 +76,7 @@ Status MemberExchange::add(TensorState& tensor, const Roster& roster, MemberSelf
     known.group =
         std::make_unique<GroupState>(*strategy, order_of(tensor.spec), roster.settings.part_bytes);
   }
+  if (closes) QuorumExchange::prepare(tensor, known);
   for (const NodeId node : known_to_[tensor.id]) known.note_ready(node);
   ends_.adopt(tensor.id, known);
   if (roster.settings.elastic()) {
@@ -121,6 +129,7 @@ void MemberExchange::on_open(const Member& peer, const control::Open& open) {
   TensorState& tensor = *tensors_.find(open.tensor);
   if (!tensor.failed.ok()) return;
   if (known.group != nullptr) return calls_.send_to({tensor, known}, place);
+  if (!known.closing.empty()) return quorums_.on_ready(tensor, known, place);
   for (std::uint32_t part = 0; part < known.parts.size(); ++part) {
     const MemberPartAt at{tensor, known, part};
     const bool waits = at.state().unsent && at.state().rounds.reduction().node().parent == place;
@@ -140,6 +149,11 @@ void MemberExchange::on_plan(const Member& peer, const control::TermPlan& told) 
           .with_peer(peer.describe()));
 }
 
+void MemberExchange::tick() {
+  plans_.tick();
+  quorums_.tick();
+}
+
 void MemberExchange::follow(const Roster& roster, MemberSelf self) {
   ends_.follow(roster);
   elastic_.follow(roster, self);
@@ -157,6 +171,13 @@ Status MemberExchange::refusal(const TensorState& tensor, const Operation& opera
   const bool elastic = members_.at(tensor.id).elastic;
   if (operation.kind == Operation::Kind::kPushPull) return {};
   if (operation.listens() && elastic) return {};  // Who has come in, and has nothing to give yet.
+  const bool closes = !tensor.spec.options.close.waits_for_all();
+  if (closes) {
+    return {Code::kInvalidArgument,
+            fmt::format("tensor '{}' has rounds that end before all have contributed, which only "
+                        "push_pull has; declare another tensor for {}",
+                        tensor.spec.name, name_of(operation.kind))};
+  }
   if (operation.broadcasts() && !elastic) return {};
   return {Code::kInvalidArgument,
           fmt::format("tensor '{}' is exchanged among workers ({}), which has push_pull{}; declare "
@@ -172,6 +193,7 @@ std::string MemberExchange::missing(const TensorState& tensor, const Operation& 
     return fmt::format("worker {} has not said by which exchange it goes on",
                        known.members.ranks.front());
   }
+  if (!known.closing.empty()) return QuorumExchange::missing(known);
   if (operation.call == nullptr) return ExchangeWay::missing(tensor, operation);
   return MemberCalls::missing(known, operation);
 }
@@ -183,16 +205,17 @@ void MemberExchange::begin(TensorState& tensor, const OperationPtr& operation) {
   for (std::size_t at = 0; at < known.turns.size(); ++at) {  // A plan changes them, at the last.
     const std::uint32_t part = known.turns[at];
     if (!tensor.failed.ok()) return;
-    if (tensor.parts[part].enter(PartState::kShares, operation)) {
-      rounds_.start({tensor, known, part});
-    }
+    if (!tensor.parts[part].enter(PartState::kShares, operation)) continue;
+    const MemberPartAt begun{tensor, known, part};
+    known.closing.empty() ? rounds_.start(begun) : quorums_.start(begun);
   }
 }
 
 void MemberExchange::advance(TensorState& tensor, const Operation&) {
   MemberTensor& known = members_.at(tensor.id);
   for (std::uint32_t part = 0; part < known.parts.size() && tensor.failed.ok(); ++part) {
-    rounds_.start_next({tensor, known, part});
+    const MemberPartAt free{tensor, known, part};
+    known.closing.empty() ? rounds_.start_next(free) : quorums_.start_next(free);
   }
 }
 
@@ -221,6 +244,8 @@ void MemberExchange::on_data(LinkId link, const wire::Header& header, Buffer pay
   auto& [tensor, known, from] = *source;
   if (known.group != nullptr) {
     calls_.on_data({tensor, known}, from, header, std::move(payload));
+  } else if (!known.closing.empty()) {
+    quorums_.on_data({tensor, known, header.key.part}, from, header, payload);
   } else {
     rounds_.on_data({tensor, known, header.key.part}, from, header, std::move(payload));
   }
@@ -232,6 +257,7 @@ std::span<std::byte> MemberExchange::landing(LinkId link, const wire::Header& he
   if (!source) return {};
   auto& [tensor, known, from] = *source;
   if (known.group != nullptr) return MemberCalls::landing({tensor, known}, from, header);
+  if (!known.closing.empty()) return {};  // Values may be of rounds that are yet to begin here.
   return MemberPartAt{tensor, known, header.key.part}.landing(from, header);
 }
 

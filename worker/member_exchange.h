@@ -16,6 +16,7 @@
 #include "worker/member_ends.h"
 #include "worker/member_plans.h"
 #include "worker/member_rounds.h"
+#include "worker/quorum_exchange.h"
 
 namespace stretto {
 
@@ -46,8 +47,9 @@ class MemberExchange final : public ExchangeWay {
   void on_control(LinkId link, const Member& peer, const control::Message& message);
   /// Who has left, and who is in at this step, is known by the roster.
   void follow(const Roster& roster, MemberSelf self);
-  /// Looks at the links, for tensors whose plan is chosen.
-  void tick() { plans_.tick(); }
+  /// Looks at the links, for tensors whose plan is chosen, and closes rounds whose time has come.
+  void tick();
+  Time next_due() const { return quorums_.next_due(); }
   MemberPlans& plans() { return plans_; }
   /// This worker makes no rounds any more: the others hear which ones there will not be, those too
   /// whose links open later.
@@ -74,6 +76,7 @@ class MemberExchange final : public ExchangeWay {
   PeerLinks& peers_;
   const Outcomes outcomes_;
   MemberRounds rounds_;
+  QuorumExchange quorums_;
   MemberCalls calls_;
   MemberPlans plans_;
   MemberTensors members_;

@@ -88,6 +88,16 @@ std::span<std::byte> MemberPartAt::landing(collective::Place from,
   return wanted ? own.sum.target() : std::span<std::byte>();
 }
 
+Status MemberPartAt::check_bytes(const wire::Header& header, std::size_t payload_bytes) const {
+  const bool absent = header.kind == wire::Kind::kUp && wire::UpFrame::of(header).absent;
+  const std::size_t wanted = absent ? 0 : tensor.cut.bytes_of_part(part);
+  const Dtype dtype = tensor.spec.dtype;
+  if (payload_bytes == wanted && header.dtype == static_cast<std::uint8_t>(dtype)) return {};
+  return {Code::kMalformed, fmt::format("a frame with {} bytes of dtype {} came, wanted {} bytes "
+                                        "of {}",
+                                        payload_bytes, header.dtype, wanted, name_of(dtype))};
+}
+
 Status MemberPartAt::check_call(collective::Place from, const wire::UpFrame& up) const {
   if (operation() == nullptr || up.is_value) return {};
   const OperationPtr taking = operation();

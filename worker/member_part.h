@@ -18,6 +18,7 @@ struct MemberPartAt {
   std::uint32_t part;
 
   MemberPart& state() const { return known.parts[part]; }
+  QuorumPart& closing() const { return known.closing[part]; }
   /// The operation that takes part in the round that was begun last, or will; or null.
   const OperationPtr& current() const { return tensor.parts[part].current(PartState::kShares); }
   /// The one that takes part in its open round, or null: a round may be made again after its own
@@ -41,6 +42,8 @@ struct MemberPartAt {
   /// Where the value in the frame of this header, of the worker at this place, is wanted; empty if
   /// it is not, or not yet known.
   std::span<std::byte> landing(collective::Place from, const wire::Header& header) const;
+  /// kMalformed if the frame has other bytes than the part's.
+  Status check_bytes(const wire::Header& header, std::size_t payload_bytes) const;
   /// kMismatch if what the frame's sender calls is another call than the operation's.
   Status check_call(collective::Place from, const wire::UpFrame& up) const;
 };

@@ -216,16 +216,8 @@ void MemberRounds::post(const At& at, Place to, const wire::Header& header, Buff
 // ---- in
 
 void MemberRounds::on_data(const At& at, Place from, const wire::Header& header, Buffer payload) {
-  const TensorState& tensor = at.tensor;
-  const bool absent = header.kind == wire::Kind::kUp && wire::UpFrame::of(header).absent;
-  const std::size_t wanted = absent ? 0 : tensor.cut.bytes_of_part(at.part);
-  if (payload.size() != wanted || header.dtype != static_cast<std::uint8_t>(tensor.spec.dtype)) {
-    return fail(at, from,
-                {Code::kMalformed,
-                 fmt::format("a frame with {} bytes of dtype {} came, wanted {} "
-                             "bytes of {}",
-                             payload.size(), header.dtype, wanted, name_of(tensor.spec.dtype))});
-  }
+  const Status sound = at.check_bytes(header, payload.size());
+  if (!sound.ok()) return fail(at, from, sound);
   const std::uint64_t round = wire::round_of(header);
   const std::uint64_t open = at.state().rounds.round();
   const bool may_be_next = round == open || round == open + 1;

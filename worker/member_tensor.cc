@@ -175,6 +175,7 @@ void MemberTensor::clear() {
     part.made = {};
     part.value = {};
   }
+  for (QuorumPart& part : closing) part.clear();
   held = 0;
 }
 
@@ -188,9 +189,27 @@ void MemberTensor::enter_term(std::uint32_t part) {
 
 std::uint64_t MemberTensor::first_open() const {
   if (group != nullptr) return group->next();
+  if (!closing.empty()) {
+    return std::ranges::min_element(closing, {}, &QuorumPart::finished)->finished + 1;
+  }
   std::uint64_t first = parts.empty() ? 1 : parts.front().rounds.finished() + 1;
   for (const MemberPart& part : parts) first = std::min(first, part.rounds.finished() + 1);
   return first;
+}
+
+bool MemberTensor::waits_from(std::uint64_t round) const {
+  if (group != nullptr) return group->is_open_from(round);
+  const auto waits = [round](std::uint64_t begun, std::uint64_t finished) {
+    return begun > finished && begun >= round;
+  };
+  if (!closing.empty()) {
+    return std::ranges::any_of(
+        closing, [&waits](const QuorumPart& part) { return waits(part.begun, part.finished); });
+  }
+  return std::ranges::any_of(parts, [&waits, round](const MemberPart& part) {
+    const std::uint64_t begun = part.rounds.begun();
+    return waits(begun, part.rounds.finished()) || (part.held && begun + 1 >= round);
+  });
 }
 
 }  // namespace stretto

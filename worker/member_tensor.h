@@ -16,6 +16,7 @@
 #include "van/frame_views.h"
 #include "worker/group_state.h"
 #include "worker/part_sum.h"
+#include "worker/quorum_part.h"
 #include "worker/tensors.h"
 #include "worker/terms.h"
 
@@ -116,10 +117,13 @@ struct MemberTensor {
 
   /// The open rounds' least number; of a group, that of its next call.
   std::uint64_t first_open() const;
+  /// An operation of this worker waits for a round with this number or a later one.
+  bool waits_from(std::uint64_t round) const;
 
   MemberPlaces members;
   ops::ReduceOp reduction;
   std::vector<MemberPart> parts;
+  std::vector<QuorumPart> closing;    ///< One for each part whose rounds may close early; or none.
   std::vector<std::uint32_t> turns;   ///< Parts, in the order in which an operation begins them.
   std::unique_ptr<GroupState> group;  ///< It has calls, and no parts; else null.
   IndexSet all;                       ///< Their places.

@@ -206,8 +206,8 @@ void ProgramWork::tick() {
 
 Time ProgramWork::next_due() const {
   return std::min({exchange_.operations().next_due(), exchange_.peers().next_due(),
-                   states_.next_due(), declarations_.next_due(), barriers_.next_due(),
-                   steps_.next_due()});
+                   exchange_.members().next_due(), states_.next_due(), declarations_.next_due(),
+                   barriers_.next_due(), steps_.next_due()});
 }
 
 bool ProgramWork::idle() const {

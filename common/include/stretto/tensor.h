@@ -135,6 +135,38 @@ struct RuleOptions {
   double weight_decay = 0;  ///< Adds weight_decay * w to the gradient.
 };
 
+/// What becomes of a contribution that comes when its round has ended without it.
+enum class Late : std::uint8_t {
+  kNext = 0,  ///< It counts in the next round that has not ended: over rounds the sums are exact.
+  kOwn = 1,   ///< Its worker adds it to its own next one. Sums and means of floating types.
+  kDrop = 2,  ///< It counts nowhere.
+};
+
+/// "next", "own" or "drop"; "unknown" for a number that is no Late.
+std::string_view name_of(Late late);
+/// The Late of that name; others are kInvalidArgument, with a list of those that there are.
+Result<Late> late_named(std::string_view name);
+
+/// When a round among workers ends. By default when all have contributed; otherwise some may be too
+/// late for it, by at most 3 rounds, after which they are waited for. A part's value is the same at
+/// all workers; who is in it may differ by part. Means are over what is in: ValueInfo::contributors
+/// of the part with fewest. Needs exchange direct, mode sync, a job of fixed size.
+struct CloseOptions {
+  friend bool operator==(const CloseOptions&, const CloseOptions&) = default;
+  /// So many contributions are enough, once the others are late beside what is usual: the median
+  /// and four times the median deviation of when this many have come. 0: all are waited for.
+  std::uint32_t quorum = 0;
+  Late late = Late::kNext;
+  /// So many spare workers for each share of the data: workers whose ranks are equal modulo
+  /// size / (backups + 1) contribute the same, and the first one of them counts (Tandon et al.,
+  /// ICML 2017, fractional repetition). The others' are dropped, so the sum is exact. size is a
+  /// multiple of backups + 1; not with a quorum.
+  std::uint32_t backups = 0;
+
+  /// Rounds end when all have contributed.
+  bool waits_for_all() const { return quorum == 0 && backups == 0; }
+};
+
 /// How a tensor is exchanged. Every worker must declare a name with the same options: otherwise all
 /// who declared it get kMismatch, with both descriptions.
 struct TensorOptions {
@@ -159,6 +191,7 @@ struct TensorOptions {
   /// tensors have as many elements in other shapes get a kMismatch. Empty: one dimension.
   std::string shape = {};
   Exchange exchange = Exchange::kServers;
+  CloseOptions close = {};
 };
 
 /// True where a value is made of its round's contributions alone, and nothing of it stays for the
