@@ -65,8 +65,8 @@ Result<QuorumRounds::Use> QuorumRounds::come(Place place, std::uint64_t round, T
                               round != 0 && round <= open_ ? "came before" : "has not begun"));
   }
   known.note(round);
-  if (round < open_)
-    return close_.backups == 0 && close_.late == Late::kNext ? Use::kAdd : Use::kDrop;
+  const bool next = close_.backups == 0 && close_.late == Late::kNext;
+  if (round < open_) return next ? Use::kAdd : Use::kDrop;
   came_.insert(place);
   if (close_.backups > 0 && same_share_came(place)) return Use::kDrop;
   in_.insert(place);

@@ -80,6 +80,7 @@ class AmongJob {
   void check_left();
   void check_outcomes();
   void check_bytes();
+  void check_closing(std::size_t circle);
   bool names_the_lost(const Status& status) const;
   Time all_begun(std::size_t item) const;
   void report(const std::string& invariant, const std::string& text);

@@ -3,6 +3,7 @@
 #include "tests/sim/among/among_oracle.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <bit>
@@ -14,6 +15,9 @@
 
 namespace stretto::sim {
 namespace {
+
+constexpr std::uint32_t kBitsOfCount = 6;  // A worker is in one sum four times at most.
+constexpr std::uint32_t kMostOfOne = 4;
 
 std::uint64_t mixed(std::uint64_t a, std::uint64_t b) {
   std::uint64_t z = (a + 0x9E3779B97F4A7C15ULL) ^ (b * 0xBF58476D1CE4E5B9ULL);
@@ -107,6 +111,8 @@ bool AmongOracle::is_inexact(std::size_t item) const {
 
 // Whole numbers of which six can be reduced without a rounding, or any.
 double AmongOracle::number(std::size_t item, std::uint32_t giver, std::uint64_t element) const {
+  const Circle& circle = circle_of(item);
+  if (circle.closes()) return std::exp2(kBitsOfCount * (giver % shares(circle)));
   const std::uint64_t drawn = mixed(mixed(plan_.seed, item), mixed(giver, element));
   if (is_inexact(item)) {
     constexpr float kScales[] = {1e-3F, 0.1F, 1.0F, 37.0F, 1e4F};
@@ -175,8 +181,44 @@ double AmongOracle::wanted(std::size_t item, std::uint32_t place, std::uint64_t 
   }
 }
 
+std::vector<std::uint32_t> AmongOracle::counts(std::size_t item, std::span<const std::byte> value,
+                                               std::uint64_t element) const {
+  const Dtype dtype = plan_.items[item].call.dtype;
+  auto left =
+      static_cast<std::uint64_t>(element_at(dtype, value.data() + element * bytes_of(dtype)));
+  std::vector<std::uint32_t> found;
+  for (std::uint32_t giver = 0; giver < shares(circle_of(item)); ++giver) {
+    found.push_back(static_cast<std::uint32_t>(left % (1U << kBitsOfCount)));
+    left >>= kBitsOfCount;
+  }
+  if (left != 0) found.clear();
+  return found;
+}
+
+// Enough are in, and nobody more often than it can be.
+std::string AmongOracle::complaint_of_counts(std::size_t item,
+                                             std::span<const std::byte> got) const {
+  const CloseOptions& close = circle_of(item).spec.options.close;
+  const bool late_counts = close.backups == 0 && close.late != Late::kDrop;
+  for (std::uint64_t element = 0; element < got.size() / sizeof(double); ++element) {
+    const std::vector<std::uint32_t> found = counts(item, got, element);
+    const auto in = static_cast<std::uint32_t>(
+        std::ranges::count_if(found, [](std::uint32_t count) { return count > 0; }));
+    const std::uint32_t least = close.backups > 0 ? shares(circle_of(item)) : close.quorum;
+    const bool fits = std::ranges::all_of(found, [late_counts](std::uint32_t count) {
+      return count <= (late_counts ? kMostOfOne : 1);
+    });
+    if (!found.empty() && in >= least && fits) continue;
+    return fmt::format("element {} of {} has [{}], wanted {} or more of {}", element,
+                       got.size() / sizeof(double), fmt::join(found, ", "), least,
+                       shares(circle_of(item)));
+  }
+  return {};
+}
+
 std::string AmongOracle::complaint(std::size_t item, Rank rank,
                                    std::span<const std::byte> got) const {
+  if (circle_of(item).closes()) return complaint_of_counts(item, got);
   const AmongItem& what = plan_.items[item];
   const std::uint32_t place = circle_of(item).place_of(rank);
   const std::size_t width = bytes_of(what.call.dtype);

@@ -29,6 +29,14 @@ class AmongOracle {
   std::vector<std::byte> source(std::size_t item, Rank rank) const;
   /// What is wrong with what it got in a call that went well; empty: nothing.
   std::string complaint(std::size_t item, Rank rank, std::span<const std::byte> got) const;
+  /// Givers that are told from one another in the circle's sums.
+  std::uint32_t shares(const Circle& circle) const {
+    return circle.size() / (circle.spec.options.close.backups + 1);
+  }
+  /// Of a tensor whose rounds may end early, how often each worker's share (with backups, each
+  /// share of the data) is in an element of a value.
+  std::vector<std::uint32_t> counts(std::size_t item, std::span<const std::byte> value,
+                                    std::uint64_t element) const;
   /// Sums whose bits tell in which order they were made.
   bool is_inexact(std::size_t item) const;
 
@@ -41,6 +49,7 @@ class AmongOracle {
   const Circle& circle_of(std::size_t item) const {
     return plan_.circles[plan_.items[item].circle];
   }
+  std::string complaint_of_counts(std::size_t item, std::span<const std::byte> got) const;
   double number(std::size_t item, std::uint32_t giver, std::uint64_t element) const;
   double reduced(std::size_t item, std::uint64_t element) const;
   double wanted(std::size_t item, std::uint32_t place, std::uint64_t element) const;

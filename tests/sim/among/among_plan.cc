@@ -200,6 +200,17 @@ void lose_some(Random& random, AmongPlan& plan) {
   }
 }
 
+// The same so many times more, at any later place.
+void repeat(Random& random, AmongPlan& plan, std::vector<AmongItem>::iterator first,
+            std::uint64_t times) {
+  const AmongItem again = *first;
+  const auto at = static_cast<std::size_t>(first - plan.items.begin());
+  for (std::uint64_t i = 0; i < times; ++i) {
+    const std::size_t place = at + 1 + random.below(plan.items.size() - at);
+    plan.items.insert(plan.items.begin() + static_cast<std::ptrdiff_t>(place), again);
+  }
+}
+
 // Some tensors leave their exchange open, and have so many rounds that plans change. From numbers
 // of their own: what else a seed decides stays.
 void leave_open(Random& random, AmongPlan& plan) {
@@ -211,14 +222,37 @@ void leave_open(Random& random, AmongPlan& plan) {
       return item.circle == circle && !item.founds;
     };
     const auto first = std::ranges::find_if(plan.items, is_call);
-    if (first == plan.items.end()) continue;
-    const AmongItem again = *first;
-    const std::uint64_t rounds = random.chance(0.3) ? 20 : 6;
-    const auto at = static_cast<std::size_t>(first - plan.items.begin());
-    for (std::uint64_t i = 0; i < rounds; ++i) {
-      const std::size_t place = at + 1 + random.below(plan.items.size() - at);
-      plan.items.insert(plan.items.begin() + static_cast<std::ptrdiff_t>(place), again);
+    if (first != plan.items.end()) repeat(random, plan, first, random.chance(0.3) ? 20 : 6);
+  }
+}
+
+// Rounds of some tensors end before all have contributed, and are so many that what is usual is
+// known. From numbers of their own, as above.
+void close_early(Random& random, AmongPlan& plan) {
+  if (random.chance(0.6)) return;
+  for (std::size_t index = 0; index < plan.circles.size(); ++index) {
+    Circle& circle = plan.circles[index];
+    TensorOptions& options = circle.spec.options;
+    if (circle.is_group || options.exchange == Exchange::kAuto) continue;
+    options.exchange = Exchange::kDirect;
+    options.deterministic = false;
+    options.update.rule = Rule::kSum;
+    circle.spec.dtype = Dtype::kF64;
+    const bool backups = plan.workers % 2 == 0 && random.chance(0.25);
+    options.close.backups = backups ? 1 : 0;
+    if (!backups) options.close.quorum = 1 + static_cast<std::uint32_t>(random.below(plan.workers));
+    if (!backups) options.close.late = static_cast<Late>(random.below(3));
+    for (AmongItem& item : plan.items) {
+      if (item.circle != index || item.founds) continue;
+      item.call = {.kind = CallKind::kAllReduce,
+                   .op = ReduceOp::kSum,
+                   .dtype = Dtype::kF64,
+                   .elements = circle.spec.elements};
     }
+    const auto first = std::ranges::find_if(plan.items, [index](const AmongItem& item) {
+      return item.circle == index && !item.founds;
+    });
+    if (first != plan.items.end()) repeat(random, plan, first, 20);
   }
 }
 
@@ -272,6 +306,8 @@ AmongPlan::AmongPlan(std::uint64_t from) : seed(from) {
   }
   Random open(from * 0x9E3779B97F4A7C15ULL + 71);
   leave_open(open, *this);
+  Random closing(from * 0x9E3779B97F4A7C15ULL + 113);
+  close_early(closing, *this);
   go_wrong(random, *this);
   pauses = !odd && random.chance(0.5);
 }
@@ -311,6 +347,11 @@ std::string AmongPlan::describe() const {
   for (const Circle& circle : circles) {
     text += fmt::format("; {} {}{}", circle.spec.name, name_of(circle.spec.options.exchange),
                         circle.spec.options.deterministic ? ", deterministic" : "");
+    const CloseOptions& close = circle.spec.options.close;
+    if (circle.closes()) {
+      text += fmt::format(" (quorum {}, late {}, backups {})", close.quorum,
+                          stretto::name_of(close.late), close.backups);
+    }
   }
   return text;
 }

@@ -20,6 +20,8 @@ struct Circle {
   TensorSpec spec;  ///< A group's has no elements.
   bool is_group = true;
 
+  /// Its rounds may end before all have contributed.
+  bool closes() const { return !spec.options.close.waits_for_all(); }
   /// Its number; their count for who is none of them.
   std::uint32_t place_of(Rank rank) const;
   std::uint32_t size() const { return static_cast<std::uint32_t>(ranks.size()); }
