@@ -106,8 +106,12 @@ void MemberEnds::end_for_sends(std::uint32_t id, MemberTensor& known, const Stat
 void MemberEnds::leave() {
   leaving_ = true;
   for (const auto& [id, known] : members_) {
-    if (known.elastic || is_failed(id)) continue;
-    peers_.tell(known.members.nodes, farewell_to(id, known));
+    const Status& failed = tensors_.find(id)->failed;
+    if (!failed.ok()) {  // Who told us of it may be heard of later than that we leave.
+      peers_.tell(known.members.nodes, control::Fault{.why = failed, .tensor = id});
+    } else if (!known.elastic) {
+      peers_.tell(known.members.nodes, farewell_to(id, known));
+    }
   }
   peers_.tell_all(control::Leave{});
 }

@@ -27,14 +27,17 @@ Duration duration_of(double value) {
 Tensor declare(PyWorker& self, const std::string& name, const std::string& dtype,
                std::size_t elements, const std::string& mode, std::uint32_t bound,
                const std::string& rule, bool deterministic, const std::optional<std::string>& codec,
-               bool bulk, const std::string& shape, const std::string& exchange) {
-  TensorOptions options{.mode = value_of(mode_named(mode)),
-                        .bound = bound,
-                        .update = {.rule = value_of(rule_named(rule))},
-                        .deterministic = deterministic,
-                        .bulk = bulk,
-                        .shape = shape,
-                        .exchange = value_of(exchange_named(exchange))};
+               bool bulk, const std::string& shape, const std::string& exchange,
+               std::uint32_t quorum, const std::string& late, std::uint32_t backups) {
+  TensorOptions options{
+      .mode = value_of(mode_named(mode)),
+      .bound = bound,
+      .update = {.rule = value_of(rule_named(rule))},
+      .deterministic = deterministic,
+      .bulk = bulk,
+      .shape = shape,
+      .exchange = value_of(exchange_named(exchange)),
+      .close = {.quorum = quorum, .late = value_of(late_named(late)), .backups = backups}};
   if (codec) options.codec = value_of(codec_from(*codec));
   return self.declare(name, dtype_named(dtype), elements, options);
 }
@@ -117,7 +120,8 @@ void bind_worker(py::module_& module) {
       .def("declare", &declare, py::arg("name"), py::arg("dtype"), py::arg("elements"),
            py::arg("mode") = "sync", py::arg("bound") = 0, py::arg("rule") = "sum",
            py::arg("deterministic") = false, py::arg("codec") = py::none(), py::arg("bulk") = false,
-           py::arg("shape") = "", py::arg("exchange") = "servers")
+           py::arg("shape") = "", py::arg("exchange") = "servers", py::arg("quorum") = 0,
+           py::arg("late") = "next", py::arg("backups") = 0)
       .def(
           "push",
           [memory](PyWorker& self, const Tensor& tensor, const Place& source, int priority,

@@ -81,7 +81,8 @@ class Worker:
     def declare(
         self, name: str, dtype: str, elements: int, mode: str = "sync", bound: int = 0,
         rule: str = "sum", deterministic: bool = False, codec: Optional[str] = None,
-        bulk: bool = False, shape: str = "", exchange: str = "servers"
+        bulk: bool = False, shape: str = "", exchange: str = "servers", quorum: int = 0,
+        late: str = "next", backups: int = 0
     ) -> Tensor: ...
     def push(self, tensor: Tensor, source: _Place, priority: int, owner: object) -> Ticket: ...
     def pull(self, tensor: Tensor, target: _Place, priority: int, owner: object) -> Ticket: ...

@@ -16,7 +16,7 @@ import threading
 import time
 from typing import NamedTuple, Optional
 
-from stretto import _core, environment, errors, interrupts, notices
+from stretto import _core, closing, environment, errors, interrupts, notices
 
 
 _LAST_PATIENCE_S = 10.0  # As a C++ Worker's that is destroyed.
@@ -225,8 +225,8 @@ class Session:
         `codec` is how it travels, if it is f32; None: as STRETTO_CODEC says for its name. `bulk`
         lets it use links better, and others that are more urgent wait some milliseconds for it.
         `shape` is only compared. `exchange` is the way that it goes, one of
-        stretto.torch.ways.EXCHANGES; None: place.usual_way. Raises Mismatch if it was
-        declared otherwise, here or elsewhere."""
+        stretto.torch.ways.EXCHANGES, a Quorum or Backups; None: place.usual_way. Raises Mismatch
+        if it was declared otherwise, here or elsewhere."""
         codec = codec if dtype == "f32" else None
         given, exchange = exchange, exchange or self.place.usual_way
         key = (name, dtype, elements, rule, deterministic, codec, bulk, shape, exchange)
@@ -235,7 +235,8 @@ class Session:
             try:
                 tensor = self.worker().declare(name, dtype, elements, rule=rule,
                                                deterministic=deterministic, codec=codec,
-                                               bulk=bulk, shape=shape, exchange=exchange)
+                                               bulk=bulk, shape=shape,
+                                               **closing.options_of(exchange))
             except errors.InvalidArgument as error:
                 raise (error if given else self.place.explained(error)) from None
             self._tensors[key] = tensor

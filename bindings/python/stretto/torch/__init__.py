@@ -16,6 +16,7 @@ from typing import ContextManager, Mapping, Optional, SupportsFloat
 import torch
 
 from stretto import _core, environment, errors, session
+from stretto.closing import Backups, Exchange, Quorum
 from stretto.errors import Error
 from stretto.session import is_initialized
 from stretto.torch import elastic
@@ -35,14 +36,13 @@ from stretto.torch.scattering import (allgather_object, alltoall, grouped_push_p
 
 __version__ = _core.__version__
 __all__ = [
-    "Compression", "DistributedDataParallel", "DistributedOptimizer", "Error", "Group", "Handle",
-    "LocalSteps", "MODES", "allgather", "allgather_object", "alltoall", "barrier", "broadcast",
-    "broadcast_", "broadcast_object", "broadcast_optimizer_state", "broadcast_parameters",
-    "elastic", "errors", "grouped_push_pull", "init", "is_initialized", "join", "local_rank",
-    "local_size", "pause", "push_pull", "push_pull_", "push_pull_async", "rank", "reduce_scatter",
-    "report", "resume", "shutdown", "size", "suspend",
+    "Backups", "Compression", "DistributedDataParallel", "DistributedOptimizer", "Error", "Group",
+    "Handle", "LocalSteps", "MODES", "Quorum", "allgather", "allgather_object", "alltoall",
+    "barrier", "broadcast", "broadcast_", "broadcast_object", "broadcast_optimizer_state",
+    "broadcast_parameters", "elastic", "errors", "grouped_push_pull", "init", "is_initialized",
+    "join", "local_rank", "local_size", "pause", "push_pull", "push_pull_", "push_pull_async",
+    "rank", "reduce_scatter", "report", "resume", "shutdown", "size", "suspend",
 ]
-
 
 def init(lazy: bool = True) -> None:
     """Makes this process a worker of its job. If `lazy`, the job is joined when something is
@@ -102,7 +102,7 @@ def _dense(tensor):
 
 
 def push_pull_async(tensor: torch.Tensor, name: str, average: bool = True,
-                    priority: int = 0, exchange: Optional[str] = None) -> Handle:
+                    priority: int = 0, exchange: Exchange = None) -> Handle:
     """Begins to add up `tensor` over all workers, into a new tensor; returns the Handle, whose
     wait() gives it. All workers must use the name for tensors of the same size and type."""
     source = _dense(tensor)
@@ -111,7 +111,7 @@ def push_pull_async(tensor: torch.Tensor, name: str, average: bool = True,
 
 
 def push_pull_(tensor: torch.Tensor, name: str, average: bool = True,
-               priority: int = 0, exchange: Optional[str] = None) -> torch.Tensor:
+               priority: int = 0, exchange: Exchange = None) -> torch.Tensor:
     """Adds up over all workers in place; returns the tensor."""
     data = _dense(tensor)
     _exchange.begin(data, data, name, average, priority, way=exchange).wait()

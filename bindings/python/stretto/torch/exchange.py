@@ -5,7 +5,7 @@ import hashlib
 import numbers
 import torch
 
-from stretto import done, errors, session
+from stretto import closing, done, errors, session
 from stretto.torch import ways, wire
 
 _MOST_URGENT = 2**31 - 1
@@ -116,8 +116,10 @@ def begin_reduce(tensor, output, name, rule, priority, codec=None, compared=True
     # A codec on the way back is for the values that are wanted: f16 has a mean's, not a sum's.
     encoded = kind == "f32" and now.may_encode(codec)
     divisor = 1
-    # Whose shares are in a round of an elastic job only its server knows for each part.
-    if rule == "mean" and not (encoded or kind in wire.NARROW or now.elastic):
+    # Whose shares are in a round of an elastic job only its server knows for each part, and in one
+    # that may end early only its root.
+    divides_here = not (encoded or kind in wire.NARROW or now.elastic or closing.is_one(way))
+    if rule == "mean" and divides_here:
         rule, divisor = "sum", now.size
     declared = now.declare(name, kind, elements, rule=rule, codec=codec, shape=shape,
                            exchange=way)

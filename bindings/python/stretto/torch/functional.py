@@ -8,6 +8,7 @@ from typing import Optional, Type
 import torch
 
 from stretto import session
+from stretto.closing import Exchange
 from stretto.torch import compression as compressions
 from stretto.torch import agreement, wire
 from stretto.torch import exchange as exchanges
@@ -36,7 +37,7 @@ class PushPull(torch.autograd.Function):
 
 def push_pull(tensor: torch.Tensor, name: str, average: bool = True, priority: int = 0,
               compression: Type[compressions.Compressor] = compressions.Compression.none,
-              exchange: Optional[str] = None) -> torch.Tensor:
+              exchange: Exchange = None) -> torch.Tensor:
     """The sum of `tensor` over all workers, or with `average` the mean (of whole numbers rounded
     down), as a new tensor. All workers must use the name for tensors of the same size and type,
     and exchange one name in the same order. `exchange` is the way that it goes, as for

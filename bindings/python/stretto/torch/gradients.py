@@ -21,7 +21,7 @@ import weakref
 import torch
 
 from stretto import environment, errors, notices, returning, session
-from stretto.torch import agreement, buckets, exchange, on_loss, staging, wire
+from stretto.torch import agreement, buckets, exchange, on_loss, staging, ways, wire
 from stretto.torch import compression as compressions
 
 _SPARSE, _DENSE = 1, 1 << 16  # Added up over workers, they count both.
@@ -252,7 +252,7 @@ class GradientExchange:
         skipped = len(self._scope.prefix)
         facts = {f"parameter '{slot.name[skipped:]}'": agreement.fact_of(slot.parameter)
                  for slot in self._slots}
-        facts |= self.about | {"exchange": self._way or self._session.place.usual_way}
+        facts |= self.about | {"exchange": ways.name_of(self._way)}
         label = f"{self._scope.kind} {self._scope.number}"
         self._agreement = self._agreement_on(label, facts)
 

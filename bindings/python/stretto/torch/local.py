@@ -9,7 +9,7 @@ from typing import Any, Callable, Iterable, Mapping, Optional, Tuple, Type, Unio
 
 import torch
 
-from stretto import errors, leaving, returning, session
+from stretto import closing, errors, leaving, returning, session
 from stretto.torch import compression as compressions
 from stretto.torch import gradients
 from stretto.torch import optimizer as optimizers
@@ -193,6 +193,8 @@ def LocalSteps(  # pylint: disable=invalid-name
     pairs = optimizers.named(optimizer, named_parameters)
     pieces.check(pairs)
     _refuse_twice(optimizer, pairs)
+    if closing.is_one(exchange):
+        raise ValueError(f"exchange is {exchange!r}: local steps wait for all; name a way")
     by_gradients = every == 1 and rule.is_plain and weight is None and not overlap
     ways.check_gradients(exchange, pairs if by_gradients else [], compression)
     if by_gradients:

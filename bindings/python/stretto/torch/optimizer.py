@@ -7,6 +7,7 @@ from typing import Any, Iterable, Mapping, Optional, Tuple, Type, Union
 import torch
 
 from stretto import session
+from stretto.closing import Exchange
 from stretto.torch import compression as compressions
 from stretto.torch import (agreement, delayed, divergence, elastic, gradients, layerwise,
                            synchronous, ways)
@@ -102,7 +103,7 @@ def DistributedOptimizer(  # pylint: disable=invalid-name
         lr_rule: str = "relative", warm_up: int = 0, model: Optional[torch.nn.Module] = None,
         compression_params: Optional[Mapping[str, Any]] = None, on_loss: Optional[str] = None,
         sampler: Optional[elastic.ElasticSampler] = None, digest_every: int = 0,
-        on_divergence: str = "raise", exchange: Optional[str] = None,
+        on_divergence: str = "raise", exchange: Exchange = None,
         approximate: str = "local", stale: Union[str, int] = "auto") -> Any:
     """Wraps an optimizer so that all workers train one model. The result is used as the
     optimizer was; wrap it before training, and make the workers begin alike with
@@ -142,7 +143,8 @@ def DistributedOptimizer(  # pylint: disable=invalid-name
                               all get Diverged, which names them; or "refill": they get the
                               parameters and the optimizer's state of the others
     exchange                  modes sync and delayed: a way, as in docs/COLLECTIVES.md; None:
-                              "servers" if any
+                              "servers" if any. Mode sync: a Quorum or Backups, so that steps do not
+                              wait for who is late
     approximate, stale        mode delayed: the estimate of a mean that is pending, and which
                               layers are late; docs/PYTORCH.md
     """

@@ -8,6 +8,7 @@ from typing import Any, Iterator, Optional, Sequence, Type
 import torch
 
 from stretto import errors, leaving, notices, returning, session
+from stretto.closing import Exchange
 from stretto.torch import agreement, broadcasting, gradients, ways
 from stretto.torch import compression as compressions
 
@@ -29,7 +30,7 @@ class DistributedDataParallel(torch.nn.Module):
     def __init__(self, module: torch.nn.Module, device_ids: Optional[Sequence[Any]] = None,
                  broadcast_buffers: bool = True,
                  compression: Type[compressions.Compressor] = compressions.Compression.none,
-                 exchange: Optional[str] = None) -> None:
+                 exchange: Exchange = None) -> None:
         super().__init__()
         if device_ids is not None and len(device_ids) != 1:
             raise AssertionError("device_ids should be None or contain exactly one entry, but got "

@@ -4,7 +4,7 @@ latter can do (docs/COLLECTIVES.md)."""
 
 import torch
 
-from stretto import session
+from stretto import closing, session
 from stretto.torch import compression as compressions
 
 EXCHANGES = ("servers", "direct", "ring", "halving", "tree", "hierarchical", "auto")
@@ -16,8 +16,33 @@ _TYPES = (torch.float32, torch.float64)
 
 def check(exchange):
     """ValueError unless there is such a way; None is the job's usual one."""
-    if exchange is not None and exchange not in EXCHANGES:
-        raise ValueError(f"exchange is {exchange!r}, wanted one of {', '.join(EXCHANGES)}")
+    if closing.is_one(exchange):
+        _check_closing(exchange)
+    elif exchange is not None and exchange not in EXCHANGES:
+        raise ValueError(f"exchange is {exchange!r}, wanted one of {', '.join(EXCHANGES)}, or a "
+                         "Quorum or Backups")
+
+
+def _check_closing(exchange):
+    now = session.current()
+    if now.elastic:
+        raise ValueError(f"{exchange!r} is for jobs of fixed size; start this one with "
+                         "--workers N, or name another exchange")
+    if isinstance(exchange, closing.Quorum) and exchange.workers > now.size:
+        raise ValueError(f"{exchange!r} wants more workers than there are: this job has "
+                         f"{now.size}")
+    if isinstance(exchange, closing.Backups) and not now.alone \
+            and now.size % (exchange.spare + 1) != 0:
+        raise ValueError(f"{exchange!r} wants a multiple of {exchange.spare + 1} workers, and this "
+                         f"job has {now.size}")
+    if torch.are_deterministic_algorithms_enabled():
+        raise ValueError(f"{exchange!r} makes sums that depend on who is late, and "
+                         "torch.use_deterministic_algorithms() is on")
+
+
+def name_of(exchange):
+    """In a word or two, for messages and to compare."""
+    return str(exchange or session.current().place.usual_way)
 
 
 def check_gradients(exchange, pairs, compression, mode="sync"):
@@ -29,6 +54,8 @@ def check_gradients(exchange, pairs, compression, mode="sync"):
             raise ValueError("exchange 'servers' wants some, and this job has none (--servers 0); "
                              "leave exchange= out, or start servers")
         return
+    if closing.is_one(exchange) and mode != "sync":
+        _refuse(exchange, f"mode 'sync', this is {mode!r}")
     if mode not in ("sync", "delayed"):
         _refuse(exchange, f"modes 'sync' and 'delayed'; mode {mode!r} has its values at the "
                 "servers")
@@ -47,4 +74,4 @@ def _refuse(exchange, why):
         way = session.current().place.usual_way
         raise ValueError("this job has no servers (--servers 0), so gradients go by exchange "
                          f"{way!r}, which is for {why}; or start servers")
-    raise ValueError(f"exchange {exchange!r} is for {why}; or use exchange='servers'")
+    raise ValueError(f"exchange {name_of(exchange)!r} is for {why}; or use exchange='servers'")
