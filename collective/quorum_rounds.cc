@@ -88,10 +88,14 @@ bool QuorumRounds::enough() const {
 Time QuorumRounds::closes_at() const {
   if (came_.full()) return Time::min();
   if (!enough()) return Time::max();
+  bool all_behind = true;  // They have yet to come to the round before, and so are late already.
   for (Place place = 0; place < places_; ++place) {
-    if (!came_.contains(place) && !may_do_without(known_[place])) return Time::max();
+    const Known& known = known_[place];
+    if (came_.contains(place)) continue;
+    if (!may_do_without(known)) return Time::max();
+    all_behind = all_behind && known.upto + 1 < open_;
   }
-  if (close_.backups > 0) return Time::min();
+  if (close_.backups > 0 || all_behind) return Time::min();
   const Duration limit = close_.quorum > 1 ? usual_.limit() : kLeastLimit;
   return limit == Duration::max() ? Time::max() : first_ + limit;
 }

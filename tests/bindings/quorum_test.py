@@ -2,6 +2,7 @@
 """Steps that do not wait for who is late: a quorum of the workers, or backups (quorum_worker.py).
 """
 
+import os
 import tempfile
 import unittest
 
@@ -14,6 +15,8 @@ class Quorums(jobs.PythonTest):
 
     def assert_runs(self, workers, servers):
         with tempfile.TemporaryDirectory() as folder:
+            for rank in range(workers - 1):
+                os.mkfifo(os.path.join(folder, str(rank)))
             self.assert_done(self.python("quorum_worker.py", workers=workers, servers=servers,
                                          MEET=folder), workers=workers)
 

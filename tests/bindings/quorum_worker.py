@@ -4,8 +4,8 @@
 """
 
 import os
+import pathlib
 import sys
-import time
 import unittest
 
 import torch
@@ -26,14 +26,14 @@ def perceptron():
 
 
 def meet(step):
-    """Waits, at the last worker, for the others."""
-    folder, others = os.environ["MEET"], st.size() - 1
-    if st.rank() == others and step == LATE:
-        while sum(name.startswith("through") for name in os.listdir(folder)) < others:
-            time.sleep(0.01)
-    elif st.rank() != others and step == LATE + 2:
-        with open(os.path.join(folder, f"through{st.rank()}"), "w", encoding="ascii"):
-            pass
+    """At the last worker waits for the others, at pipes: opened at one end, they open at the
+    other."""
+    pipes, last = pathlib.Path(os.environ["MEET"]), st.size() - 1
+    if st.rank() == last and step == LATE:
+        for rank in range(last):
+            (pipes / f"{rank}").open("rb").close()
+    elif st.rank() != last and step == LATE + 2:
+        (pipes / f"{st.rank()}").open("wb").close()
 
 
 class Quorums(unittest.TestCase):

@@ -67,6 +67,22 @@ TEST(QuorumRounds, WhatIsLateCountsInTheOpenRoundOrNowhere) {
   }
 }
 
+TEST(QuorumRounds, WhoHasYetToComeToTheRoundBeforeIsNotWaitedFor) {
+  QuorumRounds rounds = usual(4, {.quorum = 3}, 10);
+  for (std::uint64_t round = 11; round <= 12; ++round) {
+    for (std::uint32_t place = 0; place < 3; ++place) {
+      ASSERT_TRUE(rounds.come(place, round, kBegin + round * 1h).ok());
+    }
+    if (round == 11) {
+      EXPECT_GE(rounds.closes_at(), kBegin + round * 1h);
+      rounds.close();
+    }
+  }
+  EXPECT_EQ(rounds.closes_at(), Time::min());
+  ASSERT_TRUE(rounds.come(3, 11, kBegin + 20h).ok());  // Now it may be in time.
+  EXPECT_GT(rounds.closes_at(), Time::min());
+}
+
 TEST(QuorumRounds, WhoIsThreeRoundsBehindIsWaitedFor) {
   QuorumRounds rounds = usual(3, {.quorum = 2}, 10);
   for (std::uint64_t round = 11; round <= 14; ++round) {

@@ -227,12 +227,16 @@ void HostileWorkers::act() {
 
 void HostileWorkers::user_declares() {
   constexpr Rule kRules[] = {Rule::kSum, Rule::kMean, Rule::kMax};
-  const TensorSpec spec{.name = fmt::format("t{}", input_.below(4)),
-                        .dtype = Dtype::kF32,
-                        .elements = kElements[input_.below(std::size(kElements))],
-                        .options = {.update = {.rule = kRules[input_.below(std::size(kRules))]},
-                                    .deterministic = input_.flag(),
-                                    .exchange = static_cast<Exchange>(input_.below(5))}};
+  constexpr CloseOptions kCloses[] = {
+      {.quorum = 2}, {.quorum = 1, .late = Late::kOwn}, {.backups = kWorkers - 1}};
+  TensorSpec spec{.name = fmt::format("t{}", input_.below(4)),
+                  .dtype = Dtype::kF32,
+                  .elements = kElements[input_.below(std::size(kElements))],
+                  .options = {.update = {.rule = kRules[input_.below(std::size(kRules))]},
+                              .deterministic = input_.flag()}};
+  const std::size_t way = input_.below(5 + std::size(kCloses));
+  spec.options.exchange = way < 5 ? static_cast<Exchange>(way) : Exchange::kDirect;
+  if (way >= 5) spec.options.close = kCloses[way - 5];
   if (!worker_->joined()) return;
   ++begun_;
   worker_->work().declare(spec, [this](const Result<Tensor>& tensor) {

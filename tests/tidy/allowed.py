@@ -175,6 +175,8 @@ MUTABLE_STATICS = {
 # Files that may sleep, and why. Nothing polls with a sleep.
 SLEEPERS = {
     "tools/bench/pace.cc": "a sleep to an absolute time stands for a computation of known length",
+    "tools/bench/compare/stragglers": "a sleep stands for a computation of known length",
+    "tools/bench/compare/local_churn": "between changes of the job's members that are measured",
     "tests/bindings/standing_worker.py": "emulates steps, evaluation and saving of some length",
     "examples/converge/training.cc": "emulates computing: a step takes as long as was asked for",
 }

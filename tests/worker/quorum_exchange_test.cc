@@ -160,8 +160,8 @@ TEST(QuorumExchange, ManyRoundsAreInFlightAtOnce) {
 
 TEST(QuorumExchange, WhatCannotBeIsRefusedWithWhatIsWanted) {
   Cluster({.workers = 3, .shards = 1}).run([](Worker& worker) {
-    const auto refusal = [&worker](const TensorOptions& options) {
-      static int number = 0;
+    int number = 0;
+    const auto refusal = [&worker, &number](const TensorOptions& options) {
       const Result<Tensor> made =
           worker.declare("r" + std::to_string(worker.rank()) + "-" + std::to_string(++number),
                          Dtype::kF32, 10, options);

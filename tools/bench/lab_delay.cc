@@ -6,6 +6,7 @@
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <linux/if_packet.h>
 #include <linux/if_tun.h>
 #include <net/if.h>
@@ -25,6 +26,7 @@
 #include <vector>
 
 #include "common/descriptor.h"
+#include "tools/bench/flags.h"
 #include "tools/bench/now.h"
 #include "tools/bench/system.h"
 
@@ -151,6 +153,27 @@ Status carry_with_delay(const LabPlan::Delayed& delayed, const std::function<voi
     await(carriers);
     for (DelayedCable& carrier : carriers) carrier.carry();
   }
+}
+
+Status run_delay_role(std::span<const std::string> words) {
+  const auto wanted = [](const std::string& found) {
+    return Status(Code::kInvalidArgument,
+                  fmt::format("wanted NAMESPACE SECONDS CABLE:TAP..., found '{}'", found));
+  };
+  if (words.size() < 3) return wanted(fmt::format("{}", fmt::join(words, " ")));
+  LabPlan::Delayed delayed{.network = words[0], .cables = {}, .delay = {}};
+  double delay = 0;
+  if (Status status = read_seconds(words[1], 0, 10, delay); !status.ok()) return status;
+  delayed.delay = duration_of(delay);
+  for (const std::string& word : words.subspan(2)) {
+    const std::size_t colon = word.find(':');
+    if (colon == std::string::npos) return wanted(word);
+    delayed.cables.emplace_back(word.substr(0, colon), word.substr(colon + 1));
+  }
+  return carry_with_delay(delayed, [] {
+    std::puts("ready");
+    std::fflush(stdout);
+  });
 }
 
 Status start_delay(const Netlab& lab, Children& children) {

@@ -7,6 +7,8 @@
 #pragma once
 
 #include <functional>
+#include <span>
+#include <string>
 
 #include "stretto/status.h"
 #include "tools/bench/child.h"
@@ -19,6 +21,10 @@ namespace stretto::bench {
 /// calls `ready` once packets are carried. Says only what went wrong. Packets keep their order.
 /// Where the far end takes no more they are lost, as in a switch.
 Status carry_with_delay(const LabPlan::Delayed& delayed, const std::function<void()>& ready);
+
+/// The same as a program, for labs that others have made: its words are the switch's namespace, the
+/// delay in seconds, and a CABLE:TAP for each host. Says "ready" once packets are carried.
+Status run_delay_role(std::span<const std::string> words);
 
 /// Starts such a process, if the lab has delays, and waits until it carries packets; only where
 /// there is a single thread.

@@ -8,6 +8,7 @@
 #include "common/program.h"
 #include "common/version.h"
 #include "tools/bench/benchmarks.h"
+#include "tools/bench/lab_delay.h"
 #include "tools/bench/output.h"
 #include "tools/bench/settings.h"
 #include "tools/bench/worker_role.h"
@@ -64,6 +65,7 @@ int bench(std::span<const std::string> words) {
     return 0;
   }
   if (name == "worker-role") return exit_status(run_worker_role(words.subspan(1)));
+  if (name == "delay-role") return refuse(run_delay_role(words.subspan(1)), name, 1);
   const Result<Benchmark> benchmark = find_benchmark(name);
   if (!benchmark.ok()) return refuse(benchmark.status(), "arguments", kUsageStatus);
   const Result<Settings> settings = read_settings(*benchmark, words.subspan(1));

@@ -3,9 +3,11 @@
 --lab_mbit` makes them (tools/bench/lab_plan.cc), for programs that are not ours."""
 
 import os
+import pathlib
 import subprocess
 import sys
 
+BENCH = pathlib.Path(__file__).resolve().parents[3] / "build/bin/stretto-bench"
 OPEN = ["ip", "netns", "exec"]
 
 
@@ -16,15 +18,20 @@ def run(*command):
 
 
 class Star:
-    """So many hosts with links of this rate; they end with close()."""
+    """So many hosts with links of this rate; they end with close(). With a delay what each of them
+    sends is that long on its way: a process of stretto-bench carries it (tools/bench/lab_delay.h),
+    since not every kernel has netem."""
 
-    def __init__(self, hosts, rate_mbit):
+    def __init__(self, hosts, rate_mbit, delay_s=0.0):
+        self.carrier = None
         prefix = f"stretto-{os.getpid()}-"
         self.switch = prefix + "switch"
         self.names = [f"{prefix}{number}" for number in range(hosts)]
         self.hosts = [f"10.78.0.{number + 1}" for number in range(hosts)]
         try:
             self.make(rate_mbit)
+            if delay_s > 0:
+                self.lengthen(delay_s)
         except BaseException:
             self.close()
             raise
@@ -50,10 +57,30 @@ class Star:
             run("ip", "-n", name, "route", "change", "10.78.0.0/24", "dev", "eth0", "congctl",
                 "cubic")
 
+    def lengthen(self, delay_s):
+        """Puts a tap in the place of each host's cable at the switch."""
+        cables = []
+        for number in range(len(self.names)):
+            port, tap = f"port{number}", f"tap{number}"
+            run("ip", "-n", self.switch, "link", "set", port, "nomaster")
+            run("ip", "-n", self.switch, "tuntap", "add", "dev", tap, "mode", "tap", "vnet_hdr")
+            run("ip", "-n", self.switch, "link", "set", tap, "master", "bridge0")
+            run("ip", "-n", self.switch, "link", "set", tap, "up")
+            cables.append(f"{port}:{tap}")
+        self.carrier = subprocess.Popen(
+            [BENCH, "delay-role", self.switch, str(delay_s), *cables], stdout=subprocess.PIPE,
+            text=True)
+        if self.carrier.stdout.readline() != "ready\n":
+            sys.exit("compare: the links' delays could not be made; what went wrong is said above")
+
     def at(self, number):
         """What runs a command at this host."""
         return [*OPEN, self.names[number]]
 
     def close(self):
+        if self.carrier is not None:
+            self.carrier.kill()
+            self.carrier.wait()
+            self.carrier.stdout.close()
         for name in [*self.names, self.switch]:
             subprocess.run(["ip", "netns", "del", name], check=False, stderr=subprocess.DEVNULL)

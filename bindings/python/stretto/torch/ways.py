@@ -28,11 +28,12 @@ def _check_closing(exchange):
     if now.elastic:
         raise ValueError(f"{exchange!r} is for jobs of fixed size; start this one with "
                          "--workers N, or name another exchange")
+    if now.alone:
+        return
     if isinstance(exchange, closing.Quorum) and exchange.workers > now.size:
         raise ValueError(f"{exchange!r} wants more workers than there are: this job has "
                          f"{now.size}")
-    if isinstance(exchange, closing.Backups) and not now.alone \
-            and now.size % (exchange.spare + 1) != 0:
+    if isinstance(exchange, closing.Backups) and now.size % (exchange.spare + 1) != 0:
         raise ValueError(f"{exchange!r} wants a multiple of {exchange.spare + 1} workers, and this "
                          f"job has {now.size}")
     if torch.are_deterministic_algorithms_enabled():
