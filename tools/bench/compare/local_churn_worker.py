@@ -8,6 +8,7 @@ import atexit
 import hashlib
 import json
 import os
+import statistics
 import time
 
 import torch
@@ -36,7 +37,7 @@ def main():
     known = {"steps": 0, "computing": 0.0, "seconds": 0.0}
     atexit.register(lambda: print("result", json.dumps(known), flush=True))
     teacher = torch.randn(64, 10, generator=torch.Generator().manual_seed(3))
-    last, began = None, None
+    last, began, inner = None, None, []
     while time.time() < arguments.until:
         before = time.monotonic()
         inputs = torch.randn(arguments.batch, 64)
@@ -45,6 +46,9 @@ def main():
         computed = time.monotonic() - before
         optimizer.step()
         now = time.monotonic()
+        # The inner optimizer computes, too: as long as it usually takes, whatever else there was.
+        inner.append(now - before - computed)
+        computed += min(inner[-1], statistics.median(inner[-50:]))
         if last is None:
             # Its first step gets what the others have, and waits for their round.
             last, began = optimizer.outer_round, now
