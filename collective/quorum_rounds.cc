@@ -77,7 +77,7 @@ Result<QuorumRounds::Use> QuorumRounds::come(Place place, std::uint64_t round, T
 
 bool QuorumRounds::may_do_without(const Known& known) const {
   const bool kept_back = close_.backups == 0 && close_.late == Late::kOwn;
-  return open_ - known.upto <= kMostBehind && (!kept_back || known.missed < kMostBehind);
+  return !kept_back || known.missed < kMostBehind;
 }
 
 bool QuorumRounds::enough() const {
@@ -86,6 +86,10 @@ bool QuorumRounds::enough() const {
 }
 
 Time QuorumRounds::closes_at() const {
+  // Of all: what a place sends may overtake what it sent before.
+  const bool any_far_behind = std::ranges::any_of(
+      known_, [this](const Known& known) { return known.upto + kMostBehind < open_; });
+  if (any_far_behind) return Time::max();
   if (came_.full()) return Time::min();
   if (!enough()) return Time::max();
   bool all_behind = true;  // They have yet to come to the round before, and so are late already.

@@ -139,6 +139,20 @@ TEST(QuorumRounds, ContributionsMayOvertakeOneAnother) {
   EXPECT_EQ(rounds.come(2, 13, kBegin + 20h).or_exit(), Use::kAdd);
 }
 
+TEST(QuorumRounds, WhatNeverComesIsWaitedForThoughWhatFollowsHasCome) {
+  QuorumRounds rounds = usual(3, {.quorum = 2}, 10);
+  for (std::uint64_t round = 11; round <= 14; ++round) {
+    for (std::uint32_t place = 0; place < 3; ++place) {
+      if (place == 2 && round == 11) continue;
+      ASSERT_TRUE(rounds.come(place, round, kBegin + round * 1h).ok());
+    }
+    if (round < 14) rounds.close();
+  }
+  EXPECT_EQ(rounds.closes_at(), Time::max());
+  EXPECT_EQ(rounds.come(2, 11, kBegin + 20h).or_exit(), Use::kAdd);
+  EXPECT_EQ(rounds.closes_at(), Time::min());
+}
+
 TEST(QuorumRounds, WhatCannotBeIsRefusedWithoutEffect) {
   QuorumRounds rounds(3, {.quorum = 2});
   EXPECT_EQ(rounds.come(1, 0, kBegin).status().code(), Code::kMalformed);
