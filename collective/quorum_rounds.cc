@@ -71,7 +71,8 @@ Result<QuorumRounds::Use> QuorumRounds::come(Place place, std::uint64_t round, T
   if (close_.backups > 0 && same_share_came(place)) return Use::kDrop;
   in_.insert(place);
   if (in_.size() == 1) first_ = now;
-  if (in_.size() > 1 && in_.size() <= close_.quorum) usual_.add(now - first_);
+  const bool of_quorum = in_.size() <= std::max(close_.quorum, 2U);
+  if (in_.size() > 1 && of_quorum) usual_.add(now - first_);
   return Use::kAdd;
 }
 
@@ -100,7 +101,7 @@ Time QuorumRounds::closes_at() const {
     all_behind = all_behind && known.upto + 1 < open_;
   }
   if (close_.backups > 0 || all_behind) return Time::min();
-  const Duration limit = close_.quorum > 1 ? usual_.limit() : kLeastLimit;
+  const Duration limit = usual_.limit();
   return limit == Duration::max() ? Time::max() : first_ + limit;
 }
 
@@ -117,7 +118,8 @@ void QuorumRounds::close() {
 std::vector<QuorumRounds::Place> QuorumRounds::awaited() const {
   std::vector<Place> places;
   for (Place place = 0; place < places_; ++place) {
-    if (!came_.contains(place)) places.push_back(place);
+    const bool far_behind = known_[place].upto + kMostBehind < open_;
+    if (far_behind || !came_.contains(place)) places.push_back(place);
   }
   return places;
 }

@@ -59,7 +59,7 @@ class QuorumRounds {
   std::uint64_t open() const { return open_; }
   /// Whose contributions count in the open round, those that are late from others left out.
   const IndexSet& in() const { return in_; }
-  /// Who has not contributed to the open round.
+  /// Who has not contributed to the open round, or lacks one before it.
   std::vector<Place> awaited() const;
 
  private:

@@ -20,6 +20,13 @@ control::Fault farewell_to(std::uint32_t id, const MemberTensor& known) {
           .round = known.first_open()};
 }
 
+// It has failed here: what that is told as. Rounds before those that somebody who left is missed in
+// may still be done elsewhere.
+control::Fault fault_of(const TensorState& tensor, const MemberTensor& known) {
+  const bool from_doom = known.doom && known.doom->why.text() == tensor.failed.text();
+  return {.why = tensor.failed, .tensor = tensor.id, .round = from_doom ? known.doom->round : 0};
+}
+
 }  // namespace
 
 void MemberEnds::adopt(std::uint32_t id, MemberTensor& known) {
@@ -34,7 +41,7 @@ void MemberEnds::adopt(std::uint32_t id, MemberTensor& known) {
 
 void MemberEnds::greet(const TensorState& tensor, const MemberTensor& known, LinkId link) const {
   if (!tensor.failed.ok()) {
-    peers_.tell(link, control::Fault{.why = tensor.failed, .tensor = tensor.id});
+    peers_.tell(link, fault_of(tensor, known));
   } else if (leaving_ && !known.elastic) {
     peers_.tell(link, farewell_to(tensor.id, known));
   }
@@ -106,9 +113,9 @@ void MemberEnds::end_for_sends(std::uint32_t id, MemberTensor& known, const Stat
 void MemberEnds::leave() {
   leaving_ = true;
   for (const auto& [id, known] : members_) {
-    const Status& failed = tensors_.find(id)->failed;
-    if (!failed.ok()) {  // Who told us of it may be heard of later than that we leave.
-      peers_.tell(known.members.nodes, control::Fault{.why = failed, .tensor = id});
+    const TensorState& tensor = *tensors_.find(id);
+    if (!tensor.failed.ok()) {  // Who told us of it may be heard of later than that we leave.
+      peers_.tell(known.members.nodes, fault_of(tensor, known));
     } else if (!known.elastic) {
       peers_.tell(known.members.nodes, farewell_to(id, known));
     }

@@ -82,16 +82,16 @@ void QuorumExchange::start(const At& at) {
     if (keeps_own(at.tensor)) part.withhold(dtype, source);
     contribute(at, round, {});
   } else {
-    const Buffer share = part.share_of(dtype, source);
+    const QuorumPart::Share share = part.share_of(dtype, source);
     if (keeps_own(at.tensor)) part.sent = share;
     contribute(at, round, share);
   }
   if (at.tensor.failed.ok()) take(at);
 }
 
-void QuorumExchange::contribute(const At& at, std::uint64_t round, const Buffer& share) {
+void QuorumExchange::contribute(const At& at, std::uint64_t round, const QuorumPart::Share& share) {
   QuorumPart& part = at.closing();
-  if (part.rounds) return come(at, at.known.members.self, round, share.bytes());
+  if (part.rounds) return come(at, at.known.members.self, round, share.bytes.bytes(), share.from);
   part.unsent = !at.known.ready.contains(part.root);
   if (part.unsent) {
     part.sent = share;
@@ -99,10 +99,11 @@ void QuorumExchange::contribute(const At& at, std::uint64_t round, const Buffer&
   }
   const wire::UpFrame up{.key = {at.tensor.id, at.part},
                          .round = round,
-                         .absent = share.empty(),
+                         .root = share.from,
+                         .absent = share.bytes.empty(),
                          .dtype = at.tensor.spec.dtype,
                          .priority = part.priority};
-  send(at, part.root, up.header(), share, at.current().get());
+  send(at, part.root, up.header(), share.bytes, at.current().get());
 }
 
 // The operation that was begun last has its value: it is over, and the next one comes.
@@ -111,7 +112,7 @@ void QuorumExchange::take(const At& at) {
   if (part.begun == part.finished || !part.values.contains(part.begun)) return;
   const QuorumPart::Value value = part.take();
   if (value.without_ours && keeps_own(at.tensor)) {
-    part.withhold(at.tensor.spec.dtype, part.sent.bytes());
+    part.withhold(at.tensor.spec.dtype, part.sent.bytes.bytes(), part.sent.from);
   }
   part.sent = {};
   PartState& lanes = at.tensor.parts[at.part];
@@ -135,12 +136,12 @@ void QuorumExchange::take(const At& at) {
 // ---- the root's
 
 void QuorumExchange::come(const At& at, Place from, std::uint64_t round,
-                          std::span<const std::byte> share) {
+                          std::span<const std::byte> share, std::uint32_t contributions) {
   QuorumPart& part = at.closing();
   const auto use = part.rounds->come(from, round, van_.clock().now());
   if (!use.ok()) return fail(at, from, use.status());
   if (*use == collective::QuorumRounds::Use::kAdd) {
-    part.add(at.known.reduction, at.tensor.spec.dtype, share);
+    part.add(at.known.reduction, at.tensor.spec.dtype, share, contributions);
   }
   settle(at);
 }
@@ -218,11 +219,12 @@ void QuorumExchange::on_data(const At& at, Place from, const wire::Header& heade
   QuorumPart& part = at.closing();
   if (header.kind == wire::Kind::kUp) {
     const wire::UpFrame up = wire::UpFrame::of(header);
-    if (!part.rounds || up.is_value || up.assigns || from == at.known.members.self) {
+    const bool of_some = up.root >= 1 && up.root <= 1 + collective::kMostBehind;
+    if (!part.rounds || up.is_value || up.assigns || !of_some) {
       return fail(at, from, {Code::kMalformed, "a contribution came that cannot be meant"});
     }
     part.priority = up.priority;
-    return come(at, from, up.round, payload.bytes());
+    return come(at, from, up.round, payload.bytes(), up.root);
   }
   const wire::DownFrame down = wire::DownFrame::of(header);
   if (from != part.root || part.rounds || !part.may_come(down.round)) {
@@ -255,9 +257,10 @@ Time QuorumExchange::next_due() const {
 std::string QuorumExchange::missing(const MemberTensor& known) {
   std::set<Rank> ranks;
   for (const QuorumPart& part : known.closing) {
+    if (part.begun == part.finished) continue;
     if (part.rounds) {
       for (const Place place : part.rounds->awaited()) ranks.insert(known.members.ranks[place]);
-    } else if (part.begun > part.finished) {
+    } else {
       ranks.insert(known.members.ranks[part.root]);
     }
   }

@@ -53,8 +53,9 @@ class QuorumExchange {
     Time at = {};
   };
 
-  void contribute(const At& at, std::uint64_t round, const Buffer& share);
-  void come(const At& at, Place from, std::uint64_t round, std::span<const std::byte> share);
+  void contribute(const At& at, std::uint64_t round, const QuorumPart::Share& share);
+  void come(const At& at, Place from, std::uint64_t round, std::span<const std::byte> share,
+            std::uint32_t contributions);
   void settle(const At& at);
   void close(const At& at);
   void take(const At& at);

@@ -9,8 +9,9 @@
 
 namespace stretto {
 
-void QuorumPart::add(ops::ReduceOp reduction, Dtype dtype, std::span<const std::byte> share) {
-  ++sum_from_;
+void QuorumPart::add(ops::ReduceOp reduction, Dtype dtype, std::span<const std::byte> share,
+                     std::uint32_t from) {
+  sum_from_ += from;
   if (share.empty()) return;
   if (!sum_.empty()) return ops::reduce_into(reduction, dtype, sum_.writable(), share);
   const bool fits = spare_.exclusive() && spare_.size() == share.size();
@@ -29,14 +30,15 @@ QuorumPart::Value QuorumPart::make_value(ops::ReduceOp reduction, Dtype dtype, s
   return {.bytes = std::exchange(sum_, {}), .contributors = from, .without_ours = without_ours};
 }
 
-Buffer QuorumPart::share_of(Dtype dtype, std::span<const std::byte> source) {
-  if (withheld_.empty()) return Buffer::copy_of(source);
+QuorumPart::Share QuorumPart::share_of(Dtype dtype, std::span<const std::byte> source) {
+  if (withheld_.empty()) return {.bytes = Buffer::copy_of(source)};
   if (!source.empty()) ops::sum_into(dtype, withheld_.writable(), source);
-  return std::exchange(withheld_, {});
+  return {.bytes = std::exchange(withheld_, {}), .from = std::exchange(withheld_from_, 0) + 1};
 }
 
-void QuorumPart::withhold(Dtype dtype, std::span<const std::byte> share) {
+void QuorumPart::withhold(Dtype dtype, std::span<const std::byte> share, std::uint32_t from) {
   if (share.empty()) return;
+  withheld_from_ += from;
   if (!withheld_.empty()) return ops::sum_into(dtype, withheld_.writable(), share);
   withheld_ = Buffer::copy_of(share);
 }
@@ -47,13 +49,15 @@ QuorumPart::Value QuorumPart::take() {
   Value taken = std::move(found->second);
   values.erase(found);
   ++finished;
-  spare_ = taken.bytes;  // Others may read it for a while.
+  if (rounds) spare_ = taken.bytes;  // Others may read it for a while.
   return taken;
 }
 
 void QuorumPart::clear() {
   values.clear();
-  for (Buffer* each : {&sent, &sum_, &spare_, &withheld_}) *each = {};
+  sent = {};
+  withheld_from_ = 0;
+  for (Buffer* each : {&sum_, &spare_, &withheld_}) *each = {};
 }
 
 }  // namespace stretto

@@ -27,15 +27,22 @@ struct QuorumPart {
     bool without_ours = false;
   };
 
-  /// At the root, one more contribution is in the open round's sum; one without bytes counts too.
-  void add(ops::ReduceOp reduction, Dtype dtype, std::span<const std::byte> share);
+  /// What a worker contributes: its own, with those that did not count before.
+  struct Share {
+    Buffer bytes;
+    std::uint32_t from = 1;  ///< So many contributions.
+  };
+
+  /// At the root, so many more contributions are in the open round's sum; without bytes too.
+  void add(ops::ReduceOp reduction, Dtype dtype, std::span<const std::byte> share,
+           std::uint32_t from = 1);
   /// At the root, the sum of all that has been added, of a part of so many bytes: the value.
   Value make_value(ops::ReduceOp reduction, Dtype dtype, std::size_t bytes, bool without_ours);
 
-  /// What this worker contributes, with what did not count before; a copy.
-  Buffer share_of(Dtype dtype, std::span<const std::byte> source);
+  /// What this worker contributes; a copy.
+  Share share_of(Dtype dtype, std::span<const std::byte> source);
   /// It does not count, and is kept for the next one.
-  void withhold(Dtype dtype, std::span<const std::byte> share);
+  void withhold(Dtype dtype, std::span<const std::byte> share, std::uint32_t from = 1);
 
   /// A value of this round may come: it is one of those that can have closed.
   bool may_come(std::uint64_t round) const {
@@ -52,7 +59,7 @@ struct QuorumPart {
   std::uint64_t begun = 0;     ///< Rounds that operations of this worker have begun,
   std::uint64_t finished = 0;  ///< and those that they have taken the value of.
   std::map<std::uint64_t, Value> values = {};
-  Buffer sent = {};           ///< The contribution to the round that was begun last, if kept.
+  Share sent = {};            ///< The contribution to the round that was begun last, if kept.
   std::int32_t priority = 0;  ///< Of what came or began last.
   bool unsent = false;        ///< The root does not know the tensor yet.
 
@@ -60,6 +67,7 @@ struct QuorumPart {
   Buffer sum_ = {};  // None: nothing with bytes has been added.
   Buffer spare_ = {};
   Buffer withheld_ = {};
+  std::uint32_t withheld_from_ = 0;
   std::uint32_t sum_from_ = 0;
 };
 

@@ -37,9 +37,17 @@ TEST(QuorumPart, WhatIsKeptBackIsInTheNextContribution) {
   const Floats one{1, 2};
   part.withhold(Dtype::kF32, bytes_of(one));
   part.withhold(Dtype::kF32, bytes_of({10, 20}));
-  EXPECT_EQ(floats_of(part.share_of(Dtype::kF32, bytes_of({100, 200})).bytes()),
-            (Floats{111, 222}));
-  EXPECT_EQ(floats_of(part.share_of(Dtype::kF32, bytes_of(one)).bytes()), one);
+  const QuorumPart::Share all = part.share_of(Dtype::kF32, bytes_of({100, 200}));
+  EXPECT_EQ(floats_of(all.bytes.bytes()), (Floats{111, 222}));
+  EXPECT_EQ(all.from, 3U);
+  const QuorumPart::Share next = part.share_of(Dtype::kF32, bytes_of(one));
+  EXPECT_EQ(floats_of(next.bytes.bytes()), one);
+  EXPECT_EQ(next.from, 1U);
+  // A mean of what is in counts each of them.
+  part.add(kAverage, Dtype::kF32, all.bytes.bytes(), all.from);
+  part.add(kAverage, Dtype::kF32, bytes_of({9, 18}));
+  EXPECT_EQ(floats_of(part.make_value(kAverage, Dtype::kF32, 8, false).bytes.bytes()),
+            (Floats{30, 60}));
 }
 
 TEST(QuorumPart, ValuesWaitForTheirRounds) {
@@ -60,6 +68,7 @@ TEST(QuorumPart, ValuesWaitForTheirRounds) {
 
 TEST(QuorumPart, MemoryOfTakenValuesIsUsedAgainOnceNobodyReadsIt) {
   QuorumPart part;
+  part.rounds.emplace(2, CloseOptions{.quorum = 1});
   const Floats share{1, 2};
   part.add(kAverage, Dtype::kF32, bytes_of(share));
   part.values[1] = part.make_value(kAverage, Dtype::kF32, 8, false);

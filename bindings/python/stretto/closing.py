@@ -10,8 +10,10 @@ from typing import Union
 class Quorum:
     """By exchange direct, and so many workers' contributions may end a round, once the others are
     late beside what is usual. A late one counts, by `late`, in the "next" round, in its worker's
-    "own" next contribution, or nowhere ("drop"). No worker is waited for until it is more than
-    three rounds behind. Means are over the contributions that are in."""
+    "own" next contribution, or nowhere ("drop"). All are waited for until it is known what is
+    usual (some eight rounds); later who is more than three rounds behind is, and with "own" who
+    has kept back three contributions. Means are over the contributions that are in. What is late
+    for the last rounds of a job is lost."""
     workers: int
     late: str = "next"
 

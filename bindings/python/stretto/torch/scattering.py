@@ -9,6 +9,7 @@ from typing import Any, List, Optional, Sequence, Tuple, Union
 import torch
 
 from stretto import session
+from stretto.closing import Exchange
 from stretto.torch import collectives, groups, wire
 from stretto.torch import exchange as exchanges
 
@@ -134,7 +135,7 @@ def _begun_together(tensors, name, average, priority, way):
 
 
 def grouped_push_pull(tensors: Sequence[torch.Tensor], name: str, average: bool = True,
-                      priority: int = 0, exchange: Optional[str] = None) -> List[torch.Tensor]:
+                      priority: int = 0, exchange: Exchange = None) -> List[torch.Tensor]:
     """push_pull of some tensors, of any types and shapes, all in flight at a time: a list of new
     ones. Gradients flow through it."""
     tensors = list(tensors)

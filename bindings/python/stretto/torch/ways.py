@@ -18,9 +18,14 @@ def check(exchange):
     """ValueError unless there is such a way; None is the job's usual one."""
     if closing.is_one(exchange):
         _check_closing(exchange)
-    elif exchange is not None and exchange not in EXCHANGES:
-        raise ValueError(f"exchange is {exchange!r}, wanted one of {', '.join(EXCHANGES)}, or a "
-                         "Quorum or Backups")
+    elif exchange is not None:
+        check_name(exchange, ", or a Quorum or Backups")
+
+
+def check_name(exchange, more=""):
+    """ValueError unless there is a way of this name."""
+    if exchange not in EXCHANGES:
+        raise ValueError(f"exchange is {exchange!r}, wanted one of {', '.join(EXCHANGES)}{more}")
 
 
 def _check_closing(exchange):

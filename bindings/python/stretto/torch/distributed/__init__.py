@@ -35,7 +35,7 @@ class Options:
 def _make(given, options):
     # As torch.distributed wants it of a backend with the extended interface.
     options = options or Options(deterministic=torch.are_deterministic_algorithms_enabled())
-    ways.check(options.exchange)
+    ways.check_name(options.exchange)
     worker = rendezvous.worker(given.store, given.group_rank, given.group_size, given.timeout)
     if given.group_size == 1:
         return ProcessGroup(Alone(), given.timeout)
