@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Late is who comes after the median of the quorum's arrivals and four times their median
-// deviation, as eager-SGD's majority all-reduce does without waiting (Li et al., PPoPP 2020).
+// deviation. A relative: eager-SGD's solo and majority all-reduce (arXiv 1908.04207).
 #include "collective/quorum_rounds.h"
 
 #include <fmt/format.h>
