@@ -98,6 +98,12 @@ Status MemberPartAt::check_bytes(const wire::Header& header, std::size_t payload
                                         payload_bytes, header.dtype, wanted, name_of(dtype))};
 }
 
+Status MemberPartAt::blame(collective::Place from, const Status& why) const {
+  return Status(why.code(),
+                fmt::format("tensor '{}', part {}: {}", tensor.spec.name, part, why.cause()))
+      .with_peer(fmt::format("worker {}", known.members.ranks[from]));
+}
+
 Status MemberPartAt::check_call(collective::Place from, const wire::UpFrame& up) const {
   if (operation() == nullptr || up.is_value) return {};
   const OperationPtr taking = operation();

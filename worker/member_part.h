@@ -44,6 +44,8 @@ struct MemberPartAt {
   std::span<std::byte> landing(collective::Place from, const wire::Header& header) const;
   /// kMalformed if the frame has other bytes than the part's.
   Status check_bytes(const wire::Header& header, std::size_t payload_bytes) const;
+  /// What is wrong with what the worker at this place sent, for the user.
+  Status blame(collective::Place from, const Status& why) const;
   /// kMismatch if what the frame's sender calls is another call than the operation's.
   Status check_call(collective::Place from, const wire::UpFrame& up) const;
 };

@@ -319,10 +319,7 @@ void MemberRounds::finish(const At& at) {
 }
 
 void MemberRounds::fail(const At& at, Place from, const Status& why) {
-  outcomes_.fail_tensor(
-      at.tensor.id, Status(why.code(), fmt::format("tensor '{}', part {}: {}", at.tensor.spec.name,
-                                                   at.part, why.cause()))
-                        .with_peer(fmt::format("worker {}", at.known.members.ranks[from])));
+  outcomes_.fail_tensor(at.tensor.id, at.blame(from, why));
 }
 
 }  // namespace stretto
