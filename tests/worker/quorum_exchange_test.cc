@@ -134,7 +134,7 @@ TEST(QuorumExchange, OfBackupsOneCountsForBoth) {
         declare(worker, 100, {.exchange = Exchange::kDirect, .close = {.backups = 1}});
     for (int round = 1; round <= 3; ++round) {
       if (worker.rank() == 2) others_through.wait();  // From the first round on.
-      const auto value = static_cast<float>(round * 10 + worker.rank() % 2);
+      const auto value = static_cast<float>(round * 10) + static_cast<float>(worker.rank() % 2);
       Floats data(100, value);
       const Ticket ticket = worker.push_pull(tensor, std::span<const float>(data), std::span(data));
       ASSERT_TRUE(ticket.wait().ok()) << ticket.wait().text();
