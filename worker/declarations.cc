@@ -64,6 +64,7 @@ void Declarations::declare(TensorSpec spec, Declared done, std::vector<Rank> gro
   if (Status why = check_rule(spec); !why.ok()) {
     return done(Status(why.code(), fmt::format("tensor '{}': {}", spec.name, why.cause())));
   }
+  if (Status status = ways_.fits(spec); !status.ok()) return done(status);
   if (const TensorState* known = tensors_.find(spec.name);
       known != nullptr && known->spec == spec) {
     return done(Tensor{known->id, spec.dtype, spec.elements});

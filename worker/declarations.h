@@ -27,6 +27,8 @@ class Declarations {
     std::function<void(std::uint32_t, const std::string&)> named;  ///< A tensor's number and name.
     /// The specification with the exchange that it has, if it leaves that open (worker/settled.h).
     std::function<TensorSpec(TensorSpec, const std::vector<Rank>&)> settle;
+    /// Why this job has no such tensor, before anybody else hears of it; or ok.
+    std::function<Status(const TensorSpec&)> fits;
     /// A tensor is exchanged among the workers; or why it cannot be.
     std::function<Status(TensorState&, const Roster&, const std::vector<Rank>&)> join_workers;
   };

@@ -56,12 +56,6 @@ Status MemberExchange::add(TensorState& tensor, const Roster& roster, MemberSelf
                            const std::vector<Rank>& group) {
   Result<MemberPlaces> places = places_for(tensor, roster, self, group);
   if (!places.ok()) return places.status();
-  const bool closes = !tensor.spec.options.close.waits_for_all();
-  if (closes) {
-    Status status =
-        QuorumExchange::check(tensor.spec, places->nodes.size(), roster.settings.elastic());
-    if (!status.ok()) return status;
-  }
   const bool chosen = tensor.spec.options.exchange == Exchange::kAuto;
   const collective::StrategyPlan plan =
       chosen ? first_choice(*places, tensor.spec.bytes(), roster.settings.part_bytes).plan
@@ -76,7 +70,7 @@ Status MemberExchange::add(TensorState& tensor, const Roster& roster, MemberSelf
     known.group =
         std::make_unique<GroupState>(*strategy, order_of(tensor.spec), roster.settings.part_bytes);
   }
-  if (closes) QuorumExchange::prepare(tensor, known);
+  if (!tensor.spec.options.close.waits_for_all()) QuorumExchange::prepare(tensor, known);
   for (const NodeId node : known_to_[tensor.id]) known.note_ready(node);
   ends_.adopt(tensor.id, known);
   if (roster.settings.elastic()) {

@@ -45,6 +45,11 @@ ProgramWork::ProgramWork(const Config& config, const Clock& clock, Van& van,
                  if (!roster) return spec;
                  return settled(std::move(spec), *roster, membership_.node(), group);
                },
+           .fits =
+               [this](const TensorSpec& spec) {
+                 const std::optional<Roster>& roster = membership_.roster();
+                 return roster ? fits(spec, *roster) : Status();
+               },
            .join_workers =
                [this](TensorState& tensor, const Roster& roster, const std::vector<Rank>& group) {
                  return exchange_.members().add(tensor, roster,

@@ -28,26 +28,6 @@ bool counts_late(const TensorState& tensor) {
 
 }  // namespace
 
-Status QuorumExchange::check(const TensorSpec& spec, std::size_t workers, bool elastic) {
-  const CloseOptions& close = spec.options.close;
-  if (elastic) {
-    return {Code::kUnsupported,
-            fmt::format("tensor '{}': rounds that end before all have contributed are for jobs of "
-                        "fixed size; start this one with --workers N, or leave quorum and backups "
-                        "out",
-                        spec.name)};
-  }
-  if (close.quorum > workers) {
-    return {Code::kInvalidArgument,
-            fmt::format("tensor '{}' wants a quorum of {}, and the job has {} workers", spec.name,
-                        close.quorum, workers)};
-  }
-  if (workers % (close.backups + 1) == 0) return {};
-  return {Code::kInvalidArgument,
-          fmt::format("tensor '{}' wants {} backups, so a multiple of {} workers; the job has {}",
-                      spec.name, close.backups, close.backups + 1, workers)};
-}
-
 void QuorumExchange::prepare(const TensorState& tensor, MemberTensor& known) {
   const auto workers = static_cast<std::uint32_t>(known.members.nodes.size());
   for (const MemberPart& part : known.parts) {

@@ -27,8 +27,6 @@ class QuorumExchange {
   QuorumExchange(Van& van, PeerLinks& peers, const Outcomes& outcomes)
       : van_(van), peers_(peers), outcomes_(outcomes) {}
 
-  /// Why so many workers cannot have such a tensor, or ok.
-  static Status check(const TensorSpec& spec, std::size_t workers, bool elastic);
   /// The tensor, which is known since now, is of this kind.
   static void prepare(const TensorState& tensor, MemberTensor& known);
 

@@ -2,6 +2,8 @@
 // Servers or workers, and which trees to begin with.
 #include "worker/settled.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 #include <utility>
@@ -75,6 +77,28 @@ TensorSpec settled(TensorSpec spec, const Roster& roster, NodeId self,
         exchange_of(first_choice(members, spec.bytes(), roster.settings.part_bytes).plan.primitive);
   }
   return spec;
+}
+
+Status fits(const TensorSpec& spec, const Roster& roster) {
+  const CloseOptions& close = spec.options.close;
+  if (close.waits_for_all()) return {};
+  if (roster.settings.elastic()) {
+    return {Code::kUnsupported,
+            fmt::format("tensor '{}': rounds that end before all have contributed are for jobs of "
+                        "fixed size; start this one with --workers N, or leave quorum and backups "
+                        "out",
+                        spec.name)};
+  }
+  const std::uint32_t workers = roster.workers;
+  if (close.quorum > workers) {
+    return {Code::kInvalidArgument,
+            fmt::format("tensor '{}' wants a quorum of {}, and the job has {} workers", spec.name,
+                        close.quorum, workers)};
+  }
+  if (workers % (close.backups + 1) == 0) return {};
+  return {Code::kInvalidArgument,
+          fmt::format("tensor '{}' wants {} backups, so a multiple of {} workers; the job has {}",
+                      spec.name, close.backups, close.backups + 1, workers)};
 }
 
 }  // namespace stretto

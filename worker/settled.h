@@ -5,6 +5,7 @@
 
 #include <vector>
 
+#include "stretto/status.h"
 #include "core/roster.h"
 #include "core/tensor_spec.h"
 #include "worker/member_tensor.h"
@@ -17,6 +18,9 @@ namespace stretto {
 /// sums are to have the same bits in every run. `group`: as in Declarations; none: a tensor.
 TensorSpec settled(TensorSpec spec, const Roster& roster, NodeId self,
                    const std::vector<Rank>& group);
+
+/// Why the job cannot have a tensor whose rounds close early (TensorOptions::close), or ok.
+Status fits(const TensorSpec& spec, const Roster& roster);
 
 /// What is chosen for a tensor of so many bytes when nothing is known of links.
 collective::StrategyChoice first_choice(const MemberPlaces& members, std::uint64_t bytes,

@@ -53,6 +53,7 @@ class DeclarationsTest : public testing::Test {
        .tell_shard = [this](LinkId link, const control::Open&) { opened_.push_back(link); },
        .named = [this](std::uint32_t id, const std::string&) { named_.push_back(id); },
        .settle = [](TensorSpec spec, const std::vector<Rank>&) { return spec; },
+       .fits = [](const TensorSpec&) { return Status(); },
        .join_workers = [this](const TensorState&, const Roster&,
                               const std::vector<Rank>&) { return among_workers_; }}};
   Status among_workers_;

@@ -158,6 +158,19 @@ TEST(QuorumExchange, ManyRoundsAreInFlightAtOnce) {
   });
 }
 
+TEST(QuorumExchange, WhatIsRefusedHasNotUsedUpItsName) {
+  Cluster({.workers = 2, .shards = 1}).run([](Worker& worker) {
+    EXPECT_FALSE(
+        worker.declare("t", Dtype::kF32, 10, {.exchange = Exchange::kDirect, .close = {.quorum = 3}})
+            .ok());
+    const Tensor tensor =
+        declare(worker, 10, {.exchange = Exchange::kDirect, .close = {.quorum = 2}});
+    Floats data(10, one_of(worker.rank()));
+    const Ticket ticket = worker.push_pull(tensor, std::span<const float>(data), std::span(data));
+    EXPECT_TRUE(ticket.wait().ok()) << ticket.wait().text();
+  });
+}
+
 TEST(QuorumExchange, WhatCannotBeIsRefusedWithWhatIsWanted) {
   Cluster({.workers = 3, .shards = 1}).run([](Worker& worker) {
     int number = 0;

@@ -74,5 +74,16 @@ TEST(Settled, GroupsAndFixedBitsGoByOneStrategyForEver) {
   EXPECT_EQ(exchange_of(two_machines, {}, {0, 1, 3, 4}), Exchange::kHierarchical);
 }
 
+TEST(Fits, ElasticJobsHaveNoRoundsThatCloseEarly) {
+  TensorSpec spec{.name = "t", .options = {.exchange = Exchange::kDirect, .close = {.quorum = 3}}};
+  Roster roster = kFourApart;
+  EXPECT_TRUE(fits(spec, roster).ok());
+  spec.options.close.quorum = 5;
+  EXPECT_EQ(fits(spec, roster).code(), Code::kInvalidArgument);
+  spec.options.close.quorum = 3;
+  roster.settings.min_workers = 2;
+  EXPECT_EQ(fits(spec, roster).code(), Code::kUnsupported);
+}
+
 }  // namespace
 }  // namespace stretto
