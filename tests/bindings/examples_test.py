@@ -86,12 +86,12 @@ class Examples(jobs.PythonTest):
         self.assertTrue(all(other == first for other in others), said)
 
     def test_digits_in_the_modes_without_rounds(self):
-        for mode in jobs.some("bounded", "async", "eager_async"):
+        for mode in jobs.one_of("bounded", "async", "eager_async"):
             with self.subTest(mode):
                 self.accuracy(self.example("digits.py", "--mode", mode, "--epochs", "2"))
 
     def test_characters(self):
-        for way in jobs.some((), ("--mode", "eager"), ("--layerwise",)):
+        for way in jobs.one_of((), ("--mode", "eager"), ("--layerwise",)):
             with self.subTest(way):
                 lines = self.example("characters.py", *SMALL, *way)
                 self.assertRegex(lines[-1], r"^bits_per_character=\d\.\d+ seconds=")

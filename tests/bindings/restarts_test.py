@@ -45,7 +45,7 @@ class Restarts(jobs.PythonTest):
         self.assertGreater(float(accuracy), 0.9)
 
     def test_workers_come_into_modes_other_than_sync(self):
-        for mode in jobs.some("eager", "bounded", "async", "eager_async"):
+        for mode in jobs.one_of("eager", "bounded", "async", "eager_async"):
             with self.subTest(mode):
                 _, rate, accuracy = self.ends(
                     mode, loses=1, restarts=1,

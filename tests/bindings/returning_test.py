@@ -71,7 +71,7 @@ class Returning(jobs.PythonTest):
         self.returns("parallel")
 
     def test_modes_other_than_sync(self):
-        for mode in jobs.some("eager", "bounded", "eager_async", "async"):
+        for mode in jobs.one_of("eager", "bounded", "eager_async", "async"):
             with self.subTest(mode):
                 self.returns(mode)
 
