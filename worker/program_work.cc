@@ -62,7 +62,7 @@ ProgramWork::ProgramWork(const Config& config, const Clock& clock, Van& van,
       barriers_(clock, config.operation_timeout, stand_in_,
                 [this](const control::Barrier& barrier) {
                   control::Barrier told = barrier;
-                  told.step = steps_.gate().count()->begun;
+                  told.step = steps_.gate().count()->begun();
                   van_.send_control(membership_.scheduler_link(), told);
                 }),
       steps_(clock, config.operation_timeout, config.rendezvous_timeout,

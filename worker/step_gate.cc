@@ -9,6 +9,18 @@
 
 namespace stretto {
 
+std::optional<std::uint64_t> StepCount::begin() {
+  std::uint64_t word = word_;
+  do {
+    if ((word & 1) != 0) return std::nullopt;
+  } while (!word_.compare_exchange_weak(word, word + 2));
+  return (word >> 1) + 1;
+}
+
+std::uint64_t StepCount::ask(bool is_asked) {
+  return (is_asked ? word_.fetch_or(1) : word_.fetch_and(~std::uint64_t{1})) >> 1;
+}
+
 void StepGate::begin(std::uint64_t step, Begun begun) {
   if (!ended_.ok()) return begun(Status(ended_).with_operation("next step"));
   if (waiting_) {
@@ -25,23 +37,21 @@ void StepGate::begin(std::uint64_t step, Begun begun) {
 void StepGate::enter(const control::TakeIn& taken) {
   entered_ = static_cast<std::uint32_t>(taken.nodes.size());
   entered_at_ = taken.step;
-  count_->begun = taken.step - 1;
   coming_.erase(coming_.begin(), coming_.upper_bound(taken.step));
-  note_asked();
+  count_->set(taken.step - 1, is_asked());
 }
 
 void StepGate::catch_up(std::uint64_t step) {
-  count_->begun = std::max<std::uint64_t>(count_->begun, step);
+  count_->set(std::max(count_->begun(), step), is_asked());
 }
 
-// The program's thread may be about to begin a step that it was not told to ask for; and it is to
-// begin those before which newcomers come in, whom others may wait for.
+// Before the first step programs agree on what they train: nobody comes in there. And a program is
+// to begin those before which newcomers come in, whom others may wait for.
 void StepGate::on_question(const control::AtStep& question) {
   if (question.number <= question_) return;
   question_ = question.number;
   is_open_ = true;
-  note_asked();
-  told_ = count_->begun + 1;
+  told_ = std::max<std::uint64_t>(count_->ask(true), 1);
   if (!coming_.empty()) told_ = std::max(told_, coming_.rbegin()->first);
   ways_.tell_scheduler({.number = question_, .step = told_});
 }
@@ -53,16 +63,13 @@ void StepGate::follow(const Roster& roster) {
   for (const Member& member : roster.members) {
     if (!member.left && member.from_step > last) coming_[member.from_step].insert(member.node);
   }
-  note_asked();
+  count_->ask(is_asked());
 }
-
-void StepGate::note_asked() { count_->is_asked = entered_ > 0 || is_open_ || !coming_.empty(); }
 
 void StepGate::let_go(std::uint32_t newcomers) {
   const Waiting first = *std::exchange(waiting_, std::nullopt);
   const std::uint32_t with_us = std::exchange(entered_, 0);
-  count_->begun = first.step;
-  note_asked();
+  count_->set(first.step, is_asked());
   first.begun(
       StepBegin{.step = first.step, .newcomers = newcomers + with_us, .comes_in = with_us > 0});
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // StepGate: where this worker's steps begin. Newcomers come in there: the scheduler asks all which
-// step they have not begun, and none begins one beyond that before it knows who comes in before
+// step they have begun, and none begins one beyond that before it knows who comes in before
 // which. That is told to the shards when all that was begun before is done, ahead of the step's
 // first share.
 #pragma once
@@ -21,10 +21,21 @@
 
 namespace stretto {
 
-/// Thread: any.
-struct StepCount {
-  std::atomic<std::uint64_t> begun{0};  ///< The step that the program is in.
-  std::atomic<bool> is_asked{false};    ///< The loop must hear of the next one.
+/// The step that the program is in, and whether the loop must hear of the next one: in one word, so
+/// that who asks knows which step the program is in, or will ask about. Thread: any.
+class StepCount {
+ public:
+  std::uint64_t begun() const { return word_ >> 1; }
+  bool is_asked() const { return (word_ & 1) != 0; }
+  /// The next step has begun; nothing, and nothing has changed, if the loop must hear of it.
+  std::optional<std::uint64_t> begin();
+
+  void set(std::uint64_t begun, bool is_asked) { word_ = begun << 1 | std::uint64_t{is_asked}; }
+  /// It is asked from now on, or is not. Returns the step that the program is in.
+  std::uint64_t ask(bool is_asked);
+
+ private:
+  std::atomic<std::uint64_t> word_{0};
 };
 
 /// Thread: loop.
@@ -46,7 +57,7 @@ class StepGate {
 
   const std::shared_ptr<StepCount>& count() const { return count_; }
   /// The step that the program is in, or before which this worker has come in.
-  std::uint64_t at() const { return std::max<std::uint64_t>(count_->begun, entered_at_); }
+  std::uint64_t at() const { return std::max(count_->begun(), entered_at_); }
 
   /// The program begins this step as soon as `begun` is called. One at a time.
   void begin(std::uint64_t step, Begun begun);
@@ -75,7 +86,7 @@ class StepGate {
   };
   void let_go(std::uint32_t newcomers);
   void give_up(const Status& why);
-  void note_asked();
+  bool is_asked() const { return entered_ > 0 || is_open_ || !coming_.empty(); }
 
   const Clock& clock_;
   const Duration patience_;

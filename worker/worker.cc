@@ -254,12 +254,9 @@ Result<Rank> Worker::sit_out() {
 Result<StepBegin> ProgramSteps::next() {
   detail::WorkerImpl& impl = *worker_->impl_;
   StepCount& count = impl.steps();
-  const std::uint64_t step = count.begun + 1;
-  if (!count.is_asked) {
-    count.begun = step;
-    return StepBegin{.step = step};
-  }
+  if (const std::optional<std::uint64_t> step = count.begin()) return StepBegin{.step = *step};
   if (impl.loop().is_here()) return not_here("next step");
+  const std::uint64_t step = count.begun() + 1;
   return impl.loop()
       .ask_until<Result<StepBegin>>(Time::max(),
                                     [step](WorkerNode& node, StepGate::Begun begun) {

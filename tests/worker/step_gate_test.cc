@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <thread>
+
 #include "tests/sim/sim_network.h"
 #include "worker/job_steps.h"
 
@@ -55,23 +57,47 @@ class StepGateTest : public testing::Test {
 };
 
 TEST_F(StepGateTest, WhileNobodyComesAStepBeginsAtOnce) {
-  EXPECT_FALSE(steps_.gate().count()->is_asked);
+  EXPECT_FALSE(steps_.gate().count()->is_asked());
   EXPECT_EQ((*begin(1))->step, 1U);
-  EXPECT_EQ(steps_.gate().count()->begun, 1U);
+  EXPECT_EQ(steps_.gate().count()->begun(), 1U);
   EXPECT_THAT(told_scheduler_, IsEmpty());
 }
 
-TEST_F(StepGateTest, OneStepMayBeginBeforeTheAnswerAndTheNextWaits) {
+TEST_F(StepGateTest, NoStepBeginsBeforeTheAnswer) {
   begin(1);
   ask(1);
   ASSERT_EQ(told_scheduler_.size(), 1U) << "at once: the program may wait for others";
-  EXPECT_EQ(told_scheduler_[0].step, 2U);
-  EXPECT_TRUE(begin(2).has_value());
-  EXPECT_FALSE(begin(3).has_value());
-  answer(1, 4, {9});
+  EXPECT_EQ(told_scheduler_[0].step, 1U);
+  EXPECT_FALSE(begin(2).has_value());
+  answer(1, 3, {9});
   ASSERT_TRUE(last_->has_value());
-  EXPECT_EQ((**last_)->newcomers, 0U) << "they come before step 4";
+  EXPECT_EQ((**last_)->newcomers, 0U) << "another worker was in step 2: they come before step 3";
   EXPECT_THAT(told_shards_, IsEmpty());
+}
+
+/// Before it programs agree on what they train.
+TEST_F(StepGateTest, NobodyComesBeforeTheFirstStep) {
+  ask(1);
+  EXPECT_EQ(told_scheduler_[0].step, 1U);
+  EXPECT_TRUE(begin(1).has_value());
+  EXPECT_FALSE(begin(2).has_value());
+}
+
+/// The program's thread begins steps while the loop asks: none begins beyond what is answered.
+TEST(StepCount, WhoAsksKnowsWhichStepHasBegun) {
+  for (int times = 0; times < 200; ++times) {
+    StepCount count;
+    std::atomic<std::uint64_t> begun = 0;
+    std::thread program([&] {
+      while (const std::optional<std::uint64_t> step = count.begin()) begun = *step;
+    });
+    while (begun == 0) {
+    }
+    const std::uint64_t told = count.ask(true);
+    program.join();
+    ASSERT_EQ(begun, told);
+    ASSERT_EQ(count.begun(), told);
+  }
 }
 
 TEST_F(StepGateTest, ShardsAreToldWhenAllThatWasBegunIsDone) {
@@ -90,7 +116,7 @@ TEST_F(StepGateTest, ShardsAreToldWhenAllThatWasBegunIsDone) {
   EXPECT_EQ(told_shards_[0].step, 3U);
   EXPECT_EQ(told_shards_[0].barriers, 3U);
   EXPECT_THAT(told_shards_[0].nodes, ElementsAre(8, 9));
-  EXPECT_FALSE(steps_.gate().count()->is_asked);
+  EXPECT_FALSE(steps_.gate().count()->is_asked());
 }
 
 TEST_F(StepGateTest, ANewcomerThatIsLostMeanwhileChangesNothing) {
@@ -159,7 +185,7 @@ TEST_F(StepGateTest, ANewcomerIsInOnceAllShardsHaveTakenItIn) {
   EXPECT_TRUE(steps_.takes_part(decided, 9, 2));
   EXPECT_EQ(told_scheduler_.back().step, 40U);
   EXPECT_EQ(barriers_before_, 7U);
-  EXPECT_EQ(steps_.gate().count()->begun, 39U);
+  EXPECT_EQ(steps_.gate().count()->begun(), 39U);
   const auto first = begin(40);
   ASSERT_TRUE(first.has_value());
   EXPECT_TRUE((*first)->comes_in);

@@ -113,7 +113,7 @@ std::uint64_t LossUser::first_round(std::size_t index, std::uint32_t number) con
 // Now and then with operations in flight: those who come in wait for them.
 void LossUser::begin_step() {
   in_step_ = true;
-  const std::uint64_t step = node_.work().steps().gate().count()->begun + 1;
+  const std::uint64_t step = node_.work().steps().gate().count()->begun() + 1;
   if (!is_newcomer() && step != steps_begun_ + 1) board_.report("steps", "of others");
   node_.work().steps().gate().begin(step, [this](const Result<StepBegin>& begins) {
     in_step_ = false;
