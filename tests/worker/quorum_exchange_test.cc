@@ -161,7 +161,8 @@ TEST(QuorumExchange, ManyRoundsAreInFlightAtOnce) {
 TEST(QuorumExchange, WhatIsRefusedHasNotUsedUpItsName) {
   Cluster({.workers = 2, .shards = 1}).run([](Worker& worker) {
     EXPECT_FALSE(
-        worker.declare("t", Dtype::kF32, 10, {.exchange = Exchange::kDirect, .close = {.quorum = 3}})
+        worker
+            .declare("t", Dtype::kF32, 10, {.exchange = Exchange::kDirect, .close = {.quorum = 3}})
             .ok());
     const Tensor tensor =
         declare(worker, 10, {.exchange = Exchange::kDirect, .close = {.quorum = 2}});
