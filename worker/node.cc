@@ -109,7 +109,8 @@ void WorkerNode::on_broken(LinkId link, const Status& why) {
   const Member* peer = shard == nullptr ? work_.exchange().peers().lose(link) : nullptr;
   if (membership_.state() == Membership::State::kLeaving) return;
   if (shard != nullptr) report_broken(membership_, *shard, Code::kServerLost, why);
-  if (peer != nullptr) report_broken(membership_, *peer, Code::kPeerLost, why);
+  // Who has heard our farewell, the last that it hears of us, keeps no session for us.
+  if (peer != nullptr && !farewell_until_) report_broken(membership_, *peer, Code::kPeerLost, why);
 }
 
 // ---- time

@@ -8,6 +8,13 @@
 #include <utility>
 
 namespace stretto {
+namespace {
+
+// Steps of a program's begin, in which all agree on what they train (in Python the first one is to
+// join): nobody comes in amid them.
+constexpr std::uint64_t kAgreed = 2;
+
+}  // namespace
 
 std::optional<std::uint64_t> StepCount::begin() {
   std::uint64_t word = word_;
@@ -45,13 +52,13 @@ void StepGate::catch_up(std::uint64_t step) {
   count_->set(std::max(count_->begun(), step), is_asked());
 }
 
-// Before the first step programs agree on what they train: nobody comes in there. And a program is
-// to begin those before which newcomers come in, whom others may wait for.
+// A program is to begin the step before which it has come in itself, and those before which others
+// come in: somebody may wait for them.
 void StepGate::on_question(const control::AtStep& question) {
   if (question.number <= question_) return;
   question_ = question.number;
   is_open_ = true;
-  told_ = std::max<std::uint64_t>(count_->ask(true), 1);
+  told_ = std::max({count_->ask(true), entered_at_, kAgreed});
   if (!coming_.empty()) told_ = std::max(told_, coming_.rbegin()->first);
   ways_.tell_scheduler({.number = question_, .step = told_});
 }

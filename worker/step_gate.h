@@ -86,7 +86,7 @@ class StepGate {
   };
   void let_go(std::uint32_t newcomers);
   void give_up(const Status& why);
-  bool is_asked() const { return entered_ > 0 || is_open_ || !coming_.empty(); }
+  bool is_asked() const { return waiting_ || entered_ > 0 || is_open_ || !coming_.empty(); }
 
   const Clock& clock_;
   const Duration patience_;

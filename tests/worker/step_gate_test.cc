@@ -64,23 +64,35 @@ TEST_F(StepGateTest, WhileNobodyComesAStepBeginsAtOnce) {
 }
 
 TEST_F(StepGateTest, NoStepBeginsBeforeTheAnswer) {
-  begin(1);
+  for (std::uint64_t step = 1; step <= 5; ++step) begin(step);
   ask(1);
   ASSERT_EQ(told_scheduler_.size(), 1U) << "at once: the program may wait for others";
-  EXPECT_EQ(told_scheduler_[0].step, 1U);
-  EXPECT_FALSE(begin(2).has_value());
-  answer(1, 3, {9});
+  EXPECT_EQ(told_scheduler_[0].step, 5U);
+  EXPECT_FALSE(begin(6).has_value());
+  answer(1, 7, {9});
   ASSERT_TRUE(last_->has_value());
-  EXPECT_EQ((**last_)->newcomers, 0U) << "another worker was in step 2: they come before step 3";
+  EXPECT_EQ((**last_)->newcomers, 0U) << "another worker was in step 6: they come before step 7";
   EXPECT_THAT(told_shards_, IsEmpty());
 }
 
-/// Before it programs agree on what they train.
-TEST_F(StepGateTest, NobodyComesBeforeTheFirstStep) {
+/// In these programs agree on what they train.
+TEST_F(StepGateTest, NobodyComesAmidTheFirstTwoSteps) {
   ask(1);
-  EXPECT_EQ(told_scheduler_[0].step, 1U);
+  EXPECT_EQ(told_scheduler_[0].step, 2U);
   EXPECT_TRUE(begin(1).has_value());
-  EXPECT_FALSE(begin(2).has_value());
+  EXPECT_TRUE(begin(2).has_value());
+  EXPECT_FALSE(begin(3).has_value());
+}
+
+/// It is about to begin the step before which it came, for which nobody else may come any more.
+TEST_F(StepGateTest, WhoHasJustComeIsInItsFirstStep) {
+  steps_.gate().enter({.step = 40, .nodes = {7}});
+  ask(3);
+  EXPECT_EQ(told_scheduler_.back().step, 40U);
+  EXPECT_EQ((*begin(40))->newcomers, 1U);
+  EXPECT_FALSE(begin(41).has_value());
+  answer(3, 41, {9});
+  EXPECT_EQ((**last_)->newcomers, 1U);
 }
 
 /// The program's thread begins steps while the loop asks: none begins beyond what is answered.
@@ -120,10 +132,11 @@ TEST_F(StepGateTest, ShardsAreToldWhenAllThatWasBegunIsDone) {
 }
 
 TEST_F(StepGateTest, ANewcomerThatIsLostMeanwhileChangesNothing) {
-  ask(1);
   begin(1);
-  EXPECT_FALSE(begin(2).has_value());
-  answer(1, 2, {});
+  begin(2);
+  ask(1);
+  EXPECT_FALSE(begin(3).has_value());
+  answer(1, 3, {});
   EXPECT_TRUE(last_->has_value());
   EXPECT_THAT(told_shards_, IsEmpty());
 }
@@ -155,15 +168,16 @@ TEST_F(StepGateTest, WhoHasSatOutTheStepHasNothingToTell) {
 }
 
 TEST_F(StepGateTest, NothingWaitsForEver) {
-  ask(1);
   begin(1);
-  EXPECT_FALSE(begin(2).has_value());
+  begin(2);
+  ask(1);
+  EXPECT_FALSE(begin(3).has_value());
   clock_.advance_to(steps_.next_due());
   steps_.tick(nullptr);
   ASSERT_TRUE(last_->has_value());
   EXPECT_EQ((*last_)->status().code(), Code::kTimeout);
   EXPECT_THAT((*last_)->status().cause(), HasSubstr("the scheduler has not said"));
-  begin(2);
+  begin(3);
   steps_.gate().end_all({Code::kPeerLost, "worker 1 is lost"});
   EXPECT_EQ((*last_)->status().code(), Code::kPeerLost);
   EXPECT_EQ(begin(3)->status().code(), Code::kPeerLost);

@@ -43,6 +43,16 @@ TEST(LossSimulation, EverySurvivorGoesOnWithExactSumsForEverySeed) {
   EXPECT_GT(came_again, seeds.count / 200);
 }
 
+// In this one's job a worker leaves, another one has heard that and keeps no session for it, and
+// the link between them is reset before who leaves has heard so: it was taken for a link that
+// broke.
+TEST(LossSimulation, ALinkThatIsResetUnderAFarewellIsNoLoss) {
+  set_log_level(Level::kSilent);
+  LossJob job(900473);
+  const auto violation = job.run();
+  EXPECT_FALSE(violation.has_value()) << job.describe();
+}
+
 // Nobody looks on while the jobs run.
 TEST(HistorySimulation, EveryHistoryKeepsTheContract) {
   set_log_level(Level::kSilent);
