@@ -5,9 +5,9 @@
 
 #include <vector>
 
-#include "stretto/status.h"
 #include "core/roster.h"
 #include "core/tensor_spec.h"
+#include "stretto/status.h"
 #include "worker/member_tensor.h"
 
 namespace stretto {
