@@ -35,8 +35,11 @@ Finished least_of(const Finished& one, const Finished& other) {
 }
 
 void MemberChoice::note(NodeId from, control::Regroup said) {
-  const auto decided = decided_.find(from);
-  if (decided != decided_.end() && said.generation < decided->second) return;
+  const auto told = decided_.find(from);
+  if (told != decided_.end() && said.generation < told->second.generation) {
+    const auto goes_along = [&said](NodeId node) { return std::ranges::count(said.members, node); };
+    if (std::ranges::all_of(told->second.members, goes_along)) return;
+  }
   said_[from] = std::move(said);
 }
 
@@ -92,7 +95,7 @@ std::optional<control::Regroup> MemberChoice::decide(NodeId self,
   }
   for (const NodeId node : *group) {
     said_.erase(node);
-    decided_[node] = made.generation;
+    decided_[node] = {.generation = made.generation, .members = *group};
   }
   made.members = *std::move(group);
   return made;

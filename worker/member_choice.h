@@ -15,7 +15,8 @@ namespace stretto {
 /// Pure. Thread: loop.
 class MemberChoice {
  public:
-  /// A worker's last word. What it said before it heard of a decision made here is not one.
+  /// A worker's last word. What it said before it heard of a decision made here is not one, if it
+  /// goes along with that: who does not find it in what it wants itself never will.
   void note(NodeId from, control::Regroup said);
 
   /// It has left.
@@ -37,7 +38,11 @@ class MemberChoice {
   std::vector<control::Regroup::Finished> finished_by(const std::vector<NodeId>& group) const;
 
   std::map<NodeId, control::Regroup> said_;
-  std::map<NodeId, std::uint64_t> decided_;  // The last generation that each was told.
+  struct Told {
+    std::uint64_t generation = 0;
+    std::vector<NodeId> members;
+  };
+  std::map<NodeId, Told> decided_;  // The last decision that each was told.
 };
 
 /// The least of both, part by part.

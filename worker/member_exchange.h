@@ -32,6 +32,8 @@ class MemberExchange final : public ExchangeWay {
              const std::vector<Rank>& group);
   /// Some tensor's rounds are made among workers, so that each of them must take part.
   bool has_tensors() const;
+  /// With whom this worker makes rounds is being chosen anew.
+  bool chooses() const { return elastic_.waits(); }
 
   Status refusal(const TensorState& tensor, const Operation& operation) const override;
   std::string missing(const TensorState& tensor, const Operation& operation) const override;

@@ -179,7 +179,14 @@ void run() {
     break;
   }
   const std::size_t lost = count_over(crowd);
-  for (Lightweight& one : crowd.members()) one.leave();
+  // Servers are there until all workers have left, as real ones are.
+  const auto is_worker_or_over = [&crowd](const Lightweight& one, std::size_t index) {
+    return one.over() || index + 1 == crowd.members().size();
+  };
+  for (Lightweight& one : crowd.members()) {
+    if (&one == &crowd.members().back()) crowd.await(is_worker_or_over);
+    one.leave();
+  }
   const std::vector<double> left =
       crowd.await([](const Lightweight& one, std::size_t) { return one.over(); });
   const auto failed = std::ranges::count_if(

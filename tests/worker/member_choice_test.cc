@@ -79,6 +79,19 @@ TEST_F(MemberChoiceTest, AWordFromBeforeADecisionIsNone) {
   EXPECT_THAT(decided({1, 2}), ElementsAre(1, 2, 4));
 }
 
+/// It has refused that decision, and will not hear of another one unless its word counts.
+TEST_F(MemberChoiceTest, AWordThatCrossesADecisionThatItDoesNotGoAlongWithCounts) {
+  choice_.note(1, wants({1, 2, 3}, 0));
+  choice_.note(2, wants({1, 2, 3}, 0));
+  choice_.note(3, wants({1, 2, 3}, 0));
+  EXPECT_THAT(decided({}), ElementsAre(1, 2, 3));
+  choice_.note(2, wants({1, 2}, 0));  // The roster without 3 came to it before the decision.
+  EXPECT_THAT(decided({1, 2, 3}), IsEmpty());
+  choice_.note(1, wants({1, 2}, 1));
+  EXPECT_THAT(decided({1, 2, 3}), ElementsAre(1, 2));
+  EXPECT_EQ(last_->generation, 2U);
+}
+
 TEST_F(MemberChoiceTest, WhoKnowsOfMoreLossesIsWaitedFor) {
   choice_.note(1, wants({1, 2, 3}));
   choice_.note(2, wants({1, 2}));

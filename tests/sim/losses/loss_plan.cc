@@ -63,6 +63,14 @@ void exchange_among_workers(std::uint64_t seed, LossPlan& plan) {
   }
 }
 
+// While workers say with whom they exchange.
+void strike_amid_a_choice(std::uint64_t seed, LossPlan& plan) {
+  Random random(seed ^ 0xBE61);
+  if (!std::ranges::any_of(plan.tensors, LossPlan::is_among_workers) || !random.chance(0.3)) return;
+  const LossKind kind = random.chance(0.5) ? LossKind::kLeave : LossKind::kCrash;
+  plan.strikes.insert(plan.strikes.begin(), {.kind = kind, .phase = LossPhase::kChoosing});
+}
+
 }  // namespace
 
 std::string_view name_of(LossKind kind) {
@@ -72,8 +80,8 @@ std::string_view name_of(LossKind kind) {
 }
 
 std::string_view name_of(LossPhase phase) {
-  constexpr std::string_view kNames[] = {"declaring", "in rounds", "in a barrier", "reading",
-                                         "leaving"};
+  constexpr std::string_view kNames[] = {"choosing",     "declaring", "in rounds",
+                                         "in a barrier", "reading",   "leaving"};
   return kNames[static_cast<std::size_t>(phase)];
 }
 
@@ -122,6 +130,7 @@ LossPlan::LossPlan(std::uint64_t seed) {
   if (!joins.empty()) rounds += 20 + others.below(120);
   strike_at_the_end(others, *this);
   exchange_among_workers(seed, *this);
+  strike_amid_a_choice(seed, *this);
 }
 
 }  // namespace stretto::sim

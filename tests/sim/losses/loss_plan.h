@@ -28,8 +28,15 @@ std::string_view name_of(LossKind kind);
 inline bool is_loss(LossKind kind) { return kind <= LossKind::kSleep; }
 
 /// Where a worker is in its program.
-enum class LossPhase : std::uint8_t { kDeclaring, kInRounds, kInABarrier, kReading, kLeaving };
-inline constexpr std::size_t kLossPhases = 5;
+enum class LossPhase : std::uint8_t {
+  kChoosing,
+  kDeclaring,
+  kInRounds,
+  kInABarrier,
+  kReading,
+  kLeaving
+};
+inline constexpr std::size_t kLossPhases = 6;
 std::string_view name_of(LossPhase phase);
 
 struct LossPlan {

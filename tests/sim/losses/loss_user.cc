@@ -55,6 +55,7 @@ bool LossUser::is_ready() const {
 }
 
 LossPhase LossUser::phase() const {
+  if (node_.work().exchange().members().chooses()) return LossPhase::kChoosing;
   if (!is_ready()) return LossPhase::kDeclaring;
   if (leaving_) return LossPhase::kLeaving;
   if (in_barrier_) return LossPhase::kInABarrier;
