@@ -15,8 +15,9 @@ namespace stretto {
 /// Pure. Thread: loop.
 class MemberChoice {
  public:
-  /// A worker's last word. What it said before it heard of a decision made here is not one, if it
-  /// goes along with that: who does not find it in what it wants itself never will.
+  /// A worker's last word. What it said before it heard of a decision made here is dropped, unless
+  /// it lacks a member of that decision: then the worker refuses the decision, and waits for
+  /// another one.
   void note(NodeId from, control::Regroup said);
 
   /// It has left.

@@ -180,13 +180,13 @@ void run() {
   }
   const std::size_t lost = count_over(crowd);
   // Servers are there until all workers have left, as real ones are.
-  const auto is_worker_or_over = [&crowd](const Lightweight& one, std::size_t index) {
-    return one.over() || index + 1 == crowd.members().size();
-  };
+  Lightweight& server = crowd.members().back();
   for (Lightweight& one : crowd.members()) {
-    if (&one == &crowd.members().back()) crowd.await(is_worker_or_over);
-    one.leave();
+    if (&one != &server) one.leave();
   }
+  const std::vector<double> workers_left = crowd.await(
+      [&](const Lightweight& one, std::size_t) { return &one == &server || one.over(); });
+  server.leave();
   const std::vector<double> left =
       crowd.await([](const Lightweight& one, std::size_t) { return one.over(); });
   const auto failed = std::ranges::count_if(
@@ -196,8 +196,8 @@ void run() {
     say(fmt::format("failed: {}", one.status().text()));
     break;
   }
-  say(fmt::format("left {} after {:.2f} s lost {} failed {}", left.size(), share(left, 1), lost,
-                  failed));
+  say(fmt::format("left {} after {:.2f} s lost {} failed {}", left.size(),
+                  share(workers_left, 1) + share(left, 1), lost, failed));
 }
 
 }  // namespace
