@@ -72,6 +72,9 @@ struct JobSettings {
   /// The job is elastic: it goes on without workers that are lost, as long as so many are in or
   /// have finished. 0: its size is fixed, and who is lost ends it.
   std::uint32_t min_workers = 0;
+  /// Links between each two workers on different machines; the parts of tensors share them.
+  std::uint32_t worker_links = 1;
+  static constexpr std::uint32_t kMostWorkerLinks = 16;
   bool elastic() const { return min_workers != 0; }
 };
 

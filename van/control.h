@@ -38,7 +38,7 @@ struct Hello {
   NodeId node = 0;            ///< Given by the scheduler; 0 on the link to the scheduler.
   std::string address = {};   ///< Where it listens; empty: a worker that cannot be called.
   std::uint32_t shard = 0;    ///< Servers: this shard's index in its server,
-  std::uint32_t shards = 0;   ///< of so many.
+  std::uint32_t shards = 0;   ///< of so many. Between workers: which link of the pair's.
   std::string host = {};      ///< For messages: host name and process id.
   std::string version = {};   ///< Release, for messages.
   std::uint64_t machine = 0;  ///< Where it runs (common/machine.h); 0: it does not say.

@@ -84,7 +84,8 @@ Result<JobSettings> settings_from(const wire::Settings& s) {
   const bool sensible = s.part_bytes() >= 64 && s.part_bytes() <= wire::kMaxPartBytes &&
                         s.part_bytes() % 64 == 0 && s.link_window_bytes() > 0 &&
                         s.total_window_bytes() > 0 && is_time(s.heartbeat_ns()) &&
-                        is_time(s.dead_after_ns()) && is_time(s.stall_error_ns());
+                        is_time(s.dead_after_ns()) && is_time(s.stall_error_ns()) &&
+                        s.worker_links() <= JobSettings::kMostWorkerLinks;
   if (!sensible) return malformed("a roster's settings make no sense");
   return JobSettings{.part_bytes = s.part_bytes(),
                      .link_window_bytes = s.link_window_bytes(),
@@ -92,7 +93,8 @@ Result<JobSettings> settings_from(const wire::Settings& s) {
                      .heartbeat = nanoseconds(s.heartbeat_ns()),
                      .dead_after = nanoseconds(s.dead_after_ns()),
                      .stall_error = nanoseconds(s.stall_error_ns()),
-                     .min_workers = s.min_workers()};
+                     .min_workers = s.min_workers(),
+                     .worker_links = std::max(1U, s.worker_links())};
 }
 
 Result<Member> member_from(const wire::Member& m) {

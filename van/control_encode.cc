@@ -75,6 +75,7 @@ void write(const JobSettings& settings, wire::Settings& out) {
   out.set_dead_after_ns(nanoseconds_of(settings.dead_after));
   out.set_stall_error_ns(nanoseconds_of(settings.stall_error));
   out.set_min_workers(settings.min_workers);
+  if (settings.worker_links > 1) out.set_worker_links(settings.worker_links);
 }
 
 void write(const Roster& roster, wire::Control& message) {

@@ -79,8 +79,12 @@ void Exchanges::give_up(const OperationPtr& operation, const Status& why) {
 }
 
 void Exchanges::on_data(LinkId link, const wire::Header& header, Buffer payload) {
-  if (is_among_workers(header)) return members_.on_data(link, header, std::move(payload));
-  servers_.on_data(header, payload);
+  if (!is_among_workers(header)) return servers_.on_data(header, payload);
+  const Member* peer = peers_.find(link);
+  if (peer == nullptr || peers_.link_to(peer->node) != 0) {
+    return members_.on_data(link, header, std::move(payload));
+  }
+  keep(*peer, {.link = link, .what = EarlyFrames::Data{header, std::move(payload)}});
 }
 
 std::span<std::byte> Exchanges::landing(LinkId link, const wire::Header& header) {
@@ -89,11 +93,44 @@ std::span<std::byte> Exchanges::landing(LinkId link, const wire::Header& header)
 
 Status Exchanges::on_peer(LinkId link, const control::Message& message) {
   const Member* peer = peers_.on_control(link, message);
-  if (peer == nullptr) return {};
+  if (peer == nullptr) {
+    take_early();
+    return {};
+  }
   const auto* fault = std::get_if<control::Fault>(&message);
   if (fault != nullptr && fault->tensor == 0) return Status(fault->why).with_peer(peer->describe());
-  members_.on_control(link, *peer, message);
+  if (peers_.link_to(peer->node) != 0) {
+    members_.on_control(link, *peer, message);
+  } else {
+    keep(*peer, {.link = link, .what = message});
+  }
   return {};
+}
+
+void Exchanges::keep(const Member& from, EarlyFrames::Frame frame) {
+  const LinkId link = frame.link;
+  if (early_.keep(from.node, std::move(frame))) return;
+  early_.forget(from.node);
+  van_.links().refuse(link, {Code::kResource, "too much came before all links were there"});
+}
+
+// Of who is lost meanwhile nothing is wanted: its links are known no more.
+void Exchanges::take_early() {
+  const auto is_open = [this](NodeId node) { return peers_.link_to(node) != 0; };
+  for (EarlyFrames::Frame& frame : early_.take(is_open)) {
+    const Member* peer = peers_.find(frame.link);
+    if (peer == nullptr) continue;
+    if (auto* data = std::get_if<EarlyFrames::Data>(&frame.what)) {
+      members_.on_data(frame.link, data->header, std::move(data->payload));
+    } else {
+      members_.on_control(frame.link, *peer, std::get<control::Message>(frame.what));
+    }
+  }
+}
+
+const Member* Exchanges::lose_peer(LinkId link) {
+  if (const Member* peer = peers_.find(link)) early_.forget(peer->node);
+  return peers_.lose(link);
 }
 
 void Exchanges::end_all(const Status& why) {

@@ -10,6 +10,7 @@
 #include "common/clock.h"
 #include "observe/trace/trace.h"
 #include "van/van.h"
+#include "worker/early_frames.h"
 #include "worker/member_exchange.h"
 #include "worker/operations.h"
 #include "worker/peer_links.h"
@@ -49,6 +50,10 @@ class Exchanges {
   /// What comes over a link that is no server's. Not ok if who called, or was called, will have no
   /// link: why, and who.
   Status on_peer(LinkId link, const control::Message& message);
+  /// PeerLinks::lose.
+  const Member* lose_peer(LinkId link);
+  /// Takes what came from workers before all of their links were open, once they are.
+  void take_early();
 
   ServerExchange& servers() { return servers_; }
   MemberExchange& members() { return members_; }
@@ -63,6 +68,7 @@ class Exchanges {
   ExchangeWay& way_of(const TensorState& tensor);
   Status refusal_of(const Operation& operation);
   void give_up(const OperationPtr& operation, const Status& why);
+  void keep(const Member& from, EarlyFrames::Frame frame);
 
   Van& van_;
   const Clock& clock_;
@@ -72,6 +78,7 @@ class Exchanges {
   ServerExchange servers_;
   PeerLinks peers_;
   MemberExchange members_;
+  EarlyFrames early_;
   Steering steering_;
 };
 

@@ -144,7 +144,9 @@ void MemberCalls::post(const At& at, const OpenCall& call, const CallPart& part,
   const std::span<const std::byte> bytes =
       with_bytes ? part.sum.bytes() : std::span<const std::byte>();
   Buffer payload = bytes.empty() ? Buffer() : lease(operation, bytes, van_.waker());
-  van_.send(peers_.link_to(at.known.members.nodes[to]), frame.header(), std::move(payload),
+  const MemberPlaces& members = at.known.members;
+  van_.send(peers_.link_to(members.nodes[to], members.turn_of(part.plan.key)), frame.header(),
+            std::move(payload),
             {.tag = operation->id,
              .deadline = operation->deadline_wanted,
              .bulk = at.tensor.spec.options.bulk});

@@ -30,10 +30,11 @@ void MemberPlans::tick() {
   std::uint64_t taken = 0;
   bool busy = false;
   for (const NodeId node : elsewhere_) {
-    const LinkId link = peers_.link_to(node);
-    if (queue.windows().find(link) == nullptr) continue;
-    taken += queue.windows().sent(link) - queue.windows().in_flight(link);
-    busy = busy || queue.waiting(link) > 0;
+    for (const LinkId link : peers_.links_to(node)) {
+      if (queue.windows().find(link) == nullptr) continue;
+      taken += queue.windows().sent(link) - queue.windows().in_flight(link);
+      busy = busy || queue.waiting(link) > 0;
+    }
   }
   watch_.add(taken, busy, now);
   constexpr double kWorthTelling = 0.1;

@@ -202,7 +202,7 @@ void MemberRounds::send_down(const At& at) {
 // In an elastic job it may be lost, and what is sent to it of no use.
 void MemberRounds::post(const At& at, Place to, const wire::Header& header, Buffer payload) {
   const OperationPtr operation = at.operation();
-  const LinkId link = peers_.link_to(at.known.members.nodes[to]);
+  const LinkId link = peers_.link_to(at.known.members.nodes[to], at.known.members.turn_of(at.part));
   if (link == 0 && at.known.elastic) return;
   const bool is_up = header.kind == wire::Kind::kUp;
   const std::uint64_t tag = operation == nullptr ? 0 : operation->id;

@@ -36,6 +36,11 @@ struct MemberPlaces {
   static MemberPlaces of(const Roster& roster, NodeId self, const std::vector<Rank>& ranks = {});
   /// kNobody for a node that is none of them.
   collective::Place place_of(NodeId node) const;
+  /// The how many-eth it is of the parts with the same root, or with roots that follow one another:
+  /// over which of the links between two of them it goes (PeerLinks::link_to).
+  std::uint32_t turn_of(std::uint32_t part) const {
+    return part / static_cast<std::uint32_t>(nodes.size());
+  }
 };
 
 /// In which order sums of a tensor are made.

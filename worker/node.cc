@@ -106,7 +106,7 @@ void WorkerNode::on_control(LinkId link, const control::Message& message) {
 void WorkerNode::on_broken(LinkId link, const Status& why) {
   if (membership_.on_broken(link, why)) return;
   const Member* shard = shards_.find(link);
-  const Member* peer = shard == nullptr ? work_.exchange().peers().lose(link) : nullptr;
+  const Member* peer = shard == nullptr ? work_.exchange().lose_peer(link) : nullptr;
   if (membership_.state() == Membership::State::kLeaving) return;
   if (shard != nullptr) report_broken(membership_, *shard, Code::kServerLost, why);
   // Who has heard our farewell, the last that it hears of us, keeps no session for us.

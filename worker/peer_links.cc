@@ -16,6 +16,21 @@ namespace {
 constexpr Duration kPeerPatience = 10s;
 constexpr std::size_t kMaxCallers = 4096;
 
+// Both ends know from the roster how many there are to be. Processes of one machine have more to
+// gain from shared memory.
+std::uint32_t links_wanted(const Roster& roster, NodeId self, const Member& member) {
+  const Member* own = roster.find(self);
+  const bool together = own != nullptr && own->machine != 0 && own->machine == member.machine;
+  return together ? 1 : roster.settings.worker_links;
+}
+
+template <typename Peers, typename Is>
+bool all_open(const Peers& peers, const Is& is) {
+  return std::ranges::all_of(peers, [&](const auto& each) {
+    return !each.second.open || std::ranges::all_of(each.second.links, is);
+  });
+}
+
 }  // namespace
 
 Status PeerLinks::want(const Roster& roster, NodeId self, const std::vector<NodeId>& nodes) {
@@ -40,16 +55,16 @@ Status PeerLinks::want(const Roster& roster, NodeId self, const std::vector<Node
 }
 
 void PeerLinks::follow(const Roster& roster, const control::Hello& hello, Time now) {
-  for (const Caller& caller : std::exchange(callers_, {})) answer(caller, roster);
+  for (const Caller& caller : std::exchange(callers_, {})) answer(caller, roster, hello.node);
   if (std::exchange(followed_, roster.epoch) != roster.epoch) part_with_lost(roster);
   if (!std::exchange(calls_due_, false)) return;
   for (const NodeId node : wanted_) {
     const Member* member = roster.find(node);
     if (member == nullptr || member->node > self_ || member->left) continue;
     Peer& peer = peers_[member->node];
-    if (peer.link != 0 || !failed_.ok()) continue;
+    if (!peer.links.empty() || !failed_.ok()) continue;
     peer.member = *member;
-    call(peer, hello, now);
+    call(peer, hello, links_wanted(roster, hello.node, *member), now);
   }
 }
 
@@ -59,54 +74,49 @@ void PeerLinks::part_with_lost(const Roster& roster) {
   if (!roster.settings.elastic()) return;
   for (auto& [node, peer] : peers_) {
     const Member* member = roster.find(node);
-    if (member == nullptr || !member->left || peer.link == 0) continue;
-    if (peer.open && !member->lost) continue;  // It ends the link itself.
-    const LinkId link = std::exchange(peer.link, 0);
-    links_.erase(link);
-    settle(peer);
+    if (member == nullptr || !member->left || peer.links.empty()) continue;
+    if (peer.open && !member->lost) continue;  // It ends the links itself.
     peer.leaves = true;
-    peer.open = false;
-    van_.links().close(link);
+    close(peer);
   }
 }
 
-void PeerLinks::call(Peer& peer, const control::Hello& hello, Time now) {
-  Result<LinkId> link = van_.links().connect(peer.member.address, hello);
-  if (!link.ok()) {
-    failed_ = std::move(link.status()).with_peer(peer.member.describe());
-    return;
-  }
-  peer.link = *link;
+void PeerLinks::call(Peer& peer, const control::Hello& hello, std::uint32_t links, Time now) {
+  peer.admitted = 0;
   peer.deadline = now + kPeerPatience;
   ++unanswered_;
-  links_[*link] = peer.member.node;
+  control::Hello said = hello;
+  said.shards = links;
+  for (said.shard = 0; said.shard < links; ++said.shard) {
+    Result<LinkId> link = van_.links().connect(peer.member.address, said);
+    if (!link.ok()) {
+      failed_ = std::move(link.status()).with_peer(peer.member.describe());
+      return close(peer);
+    }
+    peer.links.push_back(*link);
+    links_[*link] = peer.member.node;
+  }
 }
 
 const Member* PeerLinks::on_control(LinkId link, const control::Message& message) {
   const Member* peer = find(link);
   if (const auto* hello = std::get_if<control::Hello>(&message)) {
-    greet(link, *hello);
+    Status status = callers_.size() < kMaxCallers
+                        ? check_greeting(*hello, token_)
+                        : Status(Code::kResource, "too many callers wait for the job to begin");
+    if (status.ok()) callers_.push_back({link, *hello});
+    if (!status.ok()) van_.links().refuse(link, status);
   } else if (peer == nullptr) {
     van_.links().refuse(link, {Code::kRefused, "this worker knows nobody at this link"});
   } else if (control::is<control::Welcome>(message)) {
-    welcome(link);
+    if (!van_.links().is_open(link)) admit(*at(link), link);
   } else {
     return peer;
   }
   return nullptr;
 }
 
-void PeerLinks::greet(LinkId link, const control::Hello& hello) {
-  if (callers_.size() >= kMaxCallers) {
-    van_.links().refuse(link, {Code::kResource, "too many callers wait for the job to begin"});
-  } else if (Status status = check_greeting(hello, token_); !status.ok()) {
-    van_.links().refuse(link, status);
-  } else {
-    callers_.push_back({link, hello});
-  }
-}
-
-void PeerLinks::answer(const Caller& caller, const Roster& roster) {
+void PeerLinks::answer(const Caller& caller, const Roster& roster, NodeId self) {
   const Member* member = roster.find(caller.hello.node);
   if (member == nullptr && roster.settings.elastic() && caller.hello.node > roster.newest()) {
     callers_.push_back(caller);  // Newcomers may be here before the roster that names them.
@@ -120,24 +130,25 @@ void PeerLinks::answer(const Caller& caller, const Roster& roster) {
   if (member == nullptr || member->role != Role::kWorker || member->left) {
     return refuse("is no worker of this job");
   }
+  const std::uint32_t links = links_wanted(roster, self, *member);
+  if (caller.hello.shards != links || caller.hello.shard >= links) {
+    return refuse(fmt::format("has {} links to this worker, of which there are {}",
+                              caller.hello.shards, links));
+  }
   Peer& peer = peers_[member->node];
-  if (peer.link != 0) return refuse("is connected already");
+  peer.links.resize(links);
+  LinkId& place = peer.links[caller.hello.shard];
+  if (place != 0) return refuse("is connected already");
   peer.member = *member;
-  peer.link = caller.link;
+  place = caller.link;
   links_[caller.link] = member->node;
-  van_.links().admit(caller.link, member->node);
   van_.send_control(caller.link, control::Welcome{.node = member->node, .rank = member->rank});
-  open(peer);
+  admit(peer, caller.link);
 }
 
-void PeerLinks::welcome(LinkId link) {
-  Peer& peer = *at(link);
-  if (peer.open) return;
+void PeerLinks::admit(Peer& peer, LinkId link) {
   van_.links().admit(link, peer.member.node);
-  open(peer);
-}
-
-void PeerLinks::open(Peer& peer) {
+  if (++peer.admitted < peer.links.size()) return;
   peer.open = true;
   settle(peer);
   if (opened_) opened_(peer.member.node);
@@ -175,20 +186,29 @@ void PeerLinks::note_leaving(LinkId link) {
   Peer* peer = at(link);
   if (peer == nullptr) return;
   peer->leaves = true;
-  van_.links().await(link, Return::kNone);  // It ends the link itself.
+  for (const LinkId each : peer->links) {
+    van_.links().await(each, Return::kNone);  // It ends the links itself.
+  }
 }
 
 const Member* PeerLinks::lose(LinkId link) {
   std::erase_if(callers_, [link](const Caller& caller) { return caller.link == link; });
   Peer* peer = at(link);
   if (peer == nullptr) return nullptr;
-  links_.erase(link);
   ++lost_;
-  peer->link = 0;
-  peer->open = false;
-  settle(*peer);
+  close(*peer, link);
   if (std::exchange(peer->leaves, true)) return nullptr;
   return &peer->member;
+}
+
+void PeerLinks::close(Peer& peer, LinkId ended) {
+  for (const LinkId link : std::exchange(peer.links, {})) {
+    links_.erase(link);
+    if (link != 0 && link != ended) van_.links().close(link);
+  }
+  peer.open = false;
+  peer.admitted = 0;
+  settle(peer);
 }
 
 const Member* PeerLinks::find(LinkId link) const {
@@ -196,21 +216,25 @@ const Member* PeerLinks::find(LinkId link) const {
   return known == links_.end() ? nullptr : &peers_.at(known->second).member;
 }
 
-LinkId PeerLinks::link_to(NodeId node) const {
+LinkId PeerLinks::link_to(NodeId node, std::uint32_t part) const {
   const auto known = peers_.find(node);
-  return known == peers_.end() || !known->second.open ? 0 : known->second.link;
+  if (known == peers_.end() || !known->second.open) return 0;
+  const std::vector<LinkId>& links = known->second.links;
+  return links[part % links.size()];
+}
+
+std::vector<LinkId> PeerLinks::links_to(NodeId node) const {
+  const auto known = peers_.find(node);
+  return known == peers_.end() || !known->second.open ? std::vector<LinkId>() : known->second.links;
 }
 
 bool PeerLinks::have_sent_all() const {
-  return std::ranges::all_of(peers_, [this](const auto& each) {
-    return !each.second.open || van_.queue().waiting(each.second.link) == 0;
-  });
+  return all_open(peers_, [this](LinkId link) { return van_.queue().waiting(link) == 0; });
 }
 
 bool PeerLinks::have_heard_all() const {
-  return unanswered_ == 0 && std::ranges::all_of(peers_, [this](const auto& each) {
-           return !each.second.open || van_.links().has_heard_all(each.second.link);
-         });
+  return unanswered_ == 0 &&
+         all_open(peers_, [this](LinkId link) { return van_.links().has_heard_all(link); });
 }
 
 void PeerLinks::tell(LinkId link, const control::Message& message) {
@@ -223,7 +247,7 @@ void PeerLinks::tell(const std::vector<NodeId>& nodes, const control::Message& m
 
 void PeerLinks::tell_all(const control::Message& message) {
   for (const auto& [node, peer] : peers_) {
-    if (peer.open) van_.send_control(peer.link, message);
+    if (peer.open) van_.send_control(peer.links.front(), message);
   }
 }
 

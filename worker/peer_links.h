@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // PeerLinks: this worker's links to other workers, made when a tensor first wants them. Of two
-// workers the one that came to the job later calls the other one.
+// workers the one that came to the job later calls the other one. Between machines there are
+// JobSettings::worker_links of each pair, which open and end together: over the first one goes what
+// is said, and the parts of tensors share all of them, each part always over the same one.
 #pragma once
 
 #include <functional>
@@ -47,8 +49,11 @@ class PeerLinks {
 
   /// The worker at the end of this link, or null.
   const Member* find(LinkId link) const;
-  /// The link to this worker; 0 if it is not open.
-  LinkId link_to(NodeId node) const;
+  /// The link to this worker that such a part goes over, and of 0 all that is said; 0 if they are
+  /// not open.
+  LinkId link_to(NodeId node, std::uint32_t part = 0) const;
+  /// All that are open.
+  std::vector<LinkId> links_to(NodeId node) const;
   /// Nothing waits to be sent to them: what leaves goes ahead of values without bytes.
   bool have_sent_all() const;
   /// Who was called has answered, and those whose links are open have heard all that was said to
@@ -63,7 +68,8 @@ class PeerLinks {
  private:
   struct Peer {
     Member member;
-    LinkId link = 0;
+    std::vector<LinkId> links;  ///< As many as there are to be, or none; 0: it has not come yet.
+    std::size_t admitted = 0;   ///< So many of them are.
     bool open = false;
     bool leaves = false;
     Time deadline = Time::max();  ///< To answer.
@@ -73,12 +79,12 @@ class PeerLinks {
     control::Hello hello;
   };
 
-  void greet(LinkId link, const control::Hello& hello);
-  void welcome(LinkId link);
-  void call(Peer& peer, const control::Hello& hello, Time now);
-  void answer(const Caller& caller, const Roster& roster);
-  void open(Peer& peer);
+  void call(Peer& peer, const control::Hello& hello, std::uint32_t links, Time now);
+  void answer(const Caller& caller, const Roster& roster, NodeId self);
+  void admit(Peer& peer, LinkId link);
   void settle(Peer& peer);
+  /// Closes all of them but one that has ended.
+  void close(Peer& peer, LinkId ended = 0);
   void part_with_lost(const Roster& roster);
   Peer* at(LinkId link);
 

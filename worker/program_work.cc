@@ -197,6 +197,7 @@ void ProgramWork::tick() {
   exchange_.tick();
   if (membership_.roster()) {
     exchange_.peers().follow(*membership_.roster(), membership_.hello(), clock_.now());
+    exchange_.take_early();
     exchange_.members().follow(*membership_.roster(), {membership_.node(), steps_.gate().at()});
   }
   states_.tick();

@@ -170,7 +170,7 @@ void QuorumExchange::close(const At& at) {
 
 void QuorumExchange::send(const At& at, Place to, const wire::Header& header, const Buffer& payload,
                           const Operation* of) {
-  const LinkId link = peers_.link_to(at.known.members.nodes[to]);
+  const LinkId link = peers_.link_to(at.known.members.nodes[to], at.known.members.turn_of(at.part));
   if (link == 0) return;  // Who has left wants no values, and what comes late counts nowhere.
   const std::uint64_t tag = of == nullptr ? 0 : of->id;
   const Time deadline = of == nullptr ? Time::max() : of->deadline_wanted;

@@ -23,7 +23,14 @@ namespace {
 constexpr int kMostActions = 200;
 constexpr std::uint64_t kElements[] = {16, 40, 1, 600, 0};
 
-enum Honest : unsigned { kAnswersGreeting = 1, kOpens = 2, kCalls = 4, kDecides = 8, kFixed = 16 };
+enum Honest : unsigned {
+  kAnswersGreeting = 1,
+  kOpens = 2,
+  kCalls = 4,
+  kDecides = 8,
+  kFixed = 16,
+  kOneLink = 32
+};
 
 /// Thread: the simulation's.
 class HostileWorkers {
@@ -86,6 +93,7 @@ HostileWorkers::HostileWorkers(Input& input)
     : input_(input),
       honest_(~unsigned{input.byte()}),
       roster_(roster_of_three((honest_ & kFixed) == 0)) {
+  if ((honest_ & kOneLink) == 0) roster_.settings.worker_links = 2;
   scheduler_ = honest_peer("scheduler", kSchedulerNode, kSchedulerAddress);
   shard_ = honest_peer("shard", kShardNode, "shard:1");
   for (const NodeId node : {kFirstNode, kOurNode + 1}) add_other(node);
@@ -152,13 +160,17 @@ void HostileWorkers::on_other(Other& other, Peer::Line& line, const control::Mes
 
 // With the job's token, as the worker that it is, unless the input says otherwise.
 void HostileWorkers::call(Other& other, bool honest) {
-  Peer::Line& line = other.peer->connect(kOurAddress);
   control::Hello hello = introduction(Role::kWorker, "secret");
   hello.node = other.node;
   hello.rank = other.node - kFirstNode;
+  hello.shards = roster_.settings.worker_links;
   if (!honest && input_.flag()) hello.node = input_.small();
   if (!honest && input_.rarely(4)) hello.token = input_.text();
-  other.peer->send_control(line, hello);
+  if (!honest && input_.rarely(4)) hello.shards = input_.small();
+  for (hello.shard = 0; hello.shard < roster_.settings.worker_links; ++hello.shard) {
+    if (!honest && input_.rarely(4)) continue;
+    other.peer->send_control(other.peer->connect(kOurAddress), hello);
+  }
 }
 
 void HostileWorkers::run() {

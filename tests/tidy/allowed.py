@@ -175,6 +175,7 @@ MUTABLE_STATICS = {
 # Files that may sleep, and why. Nothing polls with a sleep.
 SLEEPERS = {
     "tools/bench/pace.cc": "a sleep to an absolute time stands for a computation of known length",
+    "tools/bench/compare/capped_flow": "a rate is looked at once connections have grown",
     "tools/bench/compare/stragglers": "a sleep stands for a computation of known length",
     "tools/bench/compare/local_churn": "between changes of the job's members that are measured",
     "tests/bindings/standing_worker.py": "emulates steps, evaluation and saving of some length",

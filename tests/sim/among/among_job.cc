@@ -119,14 +119,14 @@ void AmongJob::note_frame(const std::string& from, const std::string& to,
                           const wire::Header& header) {
   std::pair<std::size_t, std::uint64_t> call;
   if (header.kind == wire::Kind::kMore) {
-    const auto first = slices_.find({from, to, header.version});
+    const auto first = slices_.find({from, to, header.version, header.key});
     if (first == slices_.end()) return;
     call = first->second;
   } else if (header.kind == wire::Kind::kUp || header.kind == wire::Kind::kDown) {
     const bool sent = wire::GroupFrame::is_one(header) &&
                       GroupCall::unpack(header.base, Dtype::kU8).kind == CallKind::kSend;
     call = {board_.circles.at(header.key.tensor), sent ? 0 : header.version};
-    slices_[{from, to, header.sequence}] = call;
+    slices_[{from, to, header.sequence, header.key}] = call;
   } else {
     return;
   }

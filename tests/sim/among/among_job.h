@@ -98,7 +98,7 @@ class AmongJob {
   std::optional<Dip> dip_;
   /// Bytes of a call, by circle and number; of all sends together, number 0.
   std::map<std::pair<std::size_t, std::uint64_t>, Traffic> carried_;
-  std::map<std::tuple<std::string, std::string, std::uint64_t>,
+  std::map<std::tuple<std::string, std::string, std::uint64_t, wire::Key>,
            std::pair<std::size_t, std::uint64_t>>
       slices_;  // Of what frames that come in several are.
   std::optional<Violation> violation_;

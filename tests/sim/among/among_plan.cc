@@ -308,6 +308,8 @@ AmongPlan::AmongPlan(std::uint64_t from) : seed(from) {
   leave_open(open, *this);
   Random closing(from * 0x9E3779B97F4A7C15ULL + 113);
   close_early(closing, *this);
+  Random links(from * 0x9E3779B97F4A7C15ULL + 157);
+  if (links.chance(0.4)) settings.worker_links = 2 + static_cast<std::uint32_t>(links.below(3));
   go_wrong(random, *this);
   pauses = !odd && random.chance(0.5);
 }
@@ -335,9 +337,10 @@ bool AmongPlan::loses() const {
 }
 
 std::string AmongPlan::describe() const {
-  std::string text = fmt::format("seed {}: {} workers, {} servers, parts of {}, windows of {}{}",
-                                 seed, workers, servers, settings.part_bytes,
-                                 settings.link_window_bytes, network.local ? ", on one host" : "");
+  std::string text =
+      fmt::format("seed {}: {} workers, {} servers, parts of {}, windows of {}, {} links{}", seed,
+                  workers, servers, settings.part_bytes, settings.link_window_bytes,
+                  settings.worker_links, network.local ? ", on one host" : "");
   for (const Strike& strike : strikes) {
     text += fmt::format("; {} once {} have begun and {:.3f} ms", name_of(strike.fault),
                         strike.begun, seconds(strike.after) * 1e3);

@@ -53,6 +53,7 @@ Config LossJob::config_of(Role role, std::int64_t rank) const {
   config.job.dead_after = 5s;
   config.checksums = Checksums::kBetweenHosts;
   config.job.min_workers = plan_.min_workers;
+  config.job.worker_links = plan_.worker_links;
   return config;
 }
 
@@ -411,9 +412,9 @@ void LossJob::end_history() {
 }
 
 std::string LossJob::describe() const {
-  std::string text =
-      fmt::format("{} workers, at least {}, lost {}; {}; ", plan_.workers, plan_.min_workers,
-                  fmt::join(board_.lost, ", "), scheduler_->phase());
+  std::string text = fmt::format("{} workers, at least {}, {} links, lost {}; {}; ", plan_.workers,
+                                 plan_.min_workers, plan_.worker_links,
+                                 fmt::join(board_.lost, ", "), scheduler_->phase());
   for (const LossPlan::Strike& strike : plan_.strikes) {
     text += fmt::format("{} after {:.3f} ms; ", name_of(strike.kind), seconds(strike.after) * 1e3);
   }

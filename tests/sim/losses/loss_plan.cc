@@ -61,6 +61,7 @@ void exchange_among_workers(std::uint64_t seed, LossPlan& plan) {
     if (LossPlan::grows(spec) || !random.chance(0.7)) continue;
     spec.options.exchange = kWays[random.below(std::size(kWays))];
   }
+  if (random.chance(0.4)) plan.worker_links = 2 + static_cast<std::uint32_t>(random.below(3));
 }
 
 // While workers say with whom they exchange.

@@ -60,8 +60,9 @@ struct LossPlan {
   std::uint64_t rounds = 1;  ///< Of each tensor.
   std::uint64_t barrier_every = 1;
   std::uint32_t machines = 1;  ///< That workers are on.
-  bool local = false;          ///< All are on one host: frames carry no checksum.
-  std::uint64_t step_of = 1;   ///< So many rounds, by turns of all tensors, are a program's step.
+  std::uint32_t worker_links = 1;
+  bool local = false;         ///< All are on one host: frames carry no checksum.
+  std::uint64_t step_of = 1;  ///< So many rounds, by turns of all tensors, are a program's step.
   std::vector<TensorSpec> tensors = {};
   std::vector<Strike> strikes = {};  ///< Each hits one worker, in the order of their times.
   struct Joining {
