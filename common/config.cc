@@ -383,6 +383,17 @@ std::uint32_t Config::most_workers() const {
   return workers_are_hosts ? std::min(workers * kMostOfAHost, kMaxNodes) : workers;
 }
 
+// A worker that is called by all others at once is to have room for all of their links.
+Status check_worker_links(const Config& config) {
+  constexpr std::uint64_t kMostLinks = 1024;
+  const std::uint64_t links = std::uint64_t{config.most_workers()} * config.job.worker_links;
+  if (config.job.worker_links == 1 || links <= kMostLinks) return {};
+  return {Code::kInvalidArgument,
+          fmt::format("STRETTO_WORKER_LINKS is {} in a job of {} workers, which makes {} links at "
+                      "each; at most {} are taken",
+                      config.job.worker_links, config.most_workers(), links, kMostLinks)};
+}
+
 // What a job without servers cannot have.
 Status check_without_servers(const Config& config) {
   if (config.servers != 0) return {};
@@ -422,6 +433,7 @@ Status check(const Config& config) {
                         "as many as it begins with",
                         config.job.min_workers, config.workers)};
   }
+  if (Status status = check_worker_links(config); !status.ok()) return status;
   if (Status status = check_without_servers(config); !status.ok()) return status;
   const std::uint32_t world = config.role == Role::kServer ? config.servers : config.workers;
   const std::uint32_t spare = config.role == Role::kWorker ? config.restarts : 0;

@@ -32,21 +32,26 @@ class EarlyFrames {
     std::variant<control::Message, Data> what;
   };
 
-  /// False if there is too much of this worker's.
+  /// False if there is too much of this worker's: it has to go.
   bool keep(NodeId from, Frame frame) {
     const auto* data = std::get_if<Data>(&frame.what);
     Kept& kept = kept_[from];
     kept.bytes += kFrameBytes + (data == nullptr ? 0 : data->payload.size());
-    if (kept.bytes > kMostBytes) return false;
+    if (kept.bytes > kMostBytes) {
+      kept.frames.clear();
+      return false;
+    }
     kept.frames.push_back(std::move(frame));
     return true;
   }
-  /// Those of the workers of whom `is_due` says so, in the order in which each one's came.
+  /// Those of the workers of whom `is_due` says so, by the link of the first too; each one's in the
+  /// order in which they came.
   template <typename IsDue>
   std::vector<Frame> take(const IsDue& is_due) {
     std::vector<Frame> taken;
     for (auto at = kept_.begin(); at != kept_.end();) {
-      if (!is_due(at->first)) {
+      const std::vector<Frame>& frames = at->second.frames;
+      if (frames.empty() || !is_due(at->first, frames.front().link)) {
         ++at;
         continue;
       }

@@ -142,7 +142,12 @@ bool ElasticMembers::keep_ahead(NodeId from, LinkId link, const wire::Header& he
   const bool absent = wire::UpFrame::of(header).absent;
   const std::size_t wanted = absent ? 0 : tensor->cut.bytes_of_part(header.key.part);
   if (payload.size() != wanted || !view_.is_wanted(from)) return true;  // It cannot be.
-  ahead_[{from, header.key.tensor, header.key.part}] = {link, header, to_keep(payload)};
+  // Where members were chosen twice, what was sent first may come last: a part's link changes with
+  // their number.
+  Ahead& kept = ahead_[{from, header.key.tensor, header.key.part}];
+  const bool is_older = kept.link != 0 && wire::UpFrame::generation_of(kept.header) >
+                                              wire::UpFrame::generation_of(header);
+  if (!is_older) kept = {link, header, to_keep(payload)};
   return true;
 }
 

@@ -84,11 +84,14 @@ void Exchanges::on_data(LinkId link, const wire::Header& header, Buffer payload)
   if (peer == nullptr || peers_.link_to(peer->node) != 0) {
     return members_.on_data(link, header, std::move(payload));
   }
-  keep(*peer, {.link = link, .what = EarlyFrames::Data{header, std::move(payload)}});
+  keep(*peer, {.link = link, .what = EarlyFrames::Data{header, to_keep(payload)}});
 }
 
 std::span<std::byte> Exchanges::landing(LinkId link, const wire::Header& header) {
-  return is_among_workers(header) ? members_.landing(link, header) : servers_.landing(header);
+  if (!is_among_workers(header)) return servers_.landing(header);
+  const Member* peer = peers_.find(link);
+  const bool is_early = peer != nullptr && peers_.link_to(peer->node) == 0;
+  return is_early ? std::span<std::byte>() : members_.landing(link, header);
 }
 
 Status Exchanges::on_peer(LinkId link, const control::Message& message) {
@@ -110,14 +113,15 @@ Status Exchanges::on_peer(LinkId link, const control::Message& message) {
 void Exchanges::keep(const Member& from, EarlyFrames::Frame frame) {
   const LinkId link = frame.link;
   if (early_.keep(from.node, std::move(frame))) return;
-  early_.forget(from.node);
   van_.links().refuse(link, {Code::kResource, "too much came before all links were there"});
 }
 
 // Of who is lost meanwhile nothing is wanted: its links are known no more.
 void Exchanges::take_early() {
-  const auto is_open = [this](NodeId node) { return peers_.link_to(node) != 0; };
-  for (EarlyFrames::Frame& frame : early_.take(is_open)) {
+  const auto is_due = [this](NodeId node, LinkId link) {
+    return peers_.link_to(node) != 0 || peers_.find(link) == nullptr;
+  };
+  for (EarlyFrames::Frame& frame : early_.take(is_due)) {
     const Member* peer = peers_.find(frame.link);
     if (peer == nullptr) continue;
     if (auto* data = std::get_if<EarlyFrames::Data>(&frame.what)) {

@@ -70,6 +70,11 @@ void WorkerNode::go_if_free() {
   Exchanges& exchange = work_.exchange();
   const Time now = clock_.now();
   if (!farewell_until_ && !exchange.peers().have_sent_all()) return;
+  // By another link of a pair a farewell would overtake them.
+  if (!farewell_until_ && membership_.settings().worker_links > 1) {
+    if (!heard_until_) heard_until_ = now + membership_.settings().dead_after;
+    if (now < *heard_until_ && !exchange.peers().have_heard_all()) return;
+  }
   if (!farewell_until_) {
     exchange.members().leave();
     farewell_until_ = now + membership_.settings().dead_after;
@@ -174,9 +179,10 @@ void WorkerNode::tick() {
 
 Time WorkerNode::next_due() const {
   if (ended_) return Time::max();
-  const bool waits = farewell_until_ && membership_.state() == Membership::State::kMember;
+  const bool is_in = membership_.state() == Membership::State::kMember;
+  const Time farewell = farewell_until_ ? *farewell_until_ : heard_until_.value_or(Time::max());
   return std::min({van_.next_due(), membership_.next_due(), work_.next_due(), shards_.next_due(),
-                   waits ? *farewell_until_ : Time::max()});
+                   is_in ? farewell : Time::max()});
 }
 
 // The membership is over: everything that anybody waits for ends now. Tickets end when nobody reads

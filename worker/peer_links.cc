@@ -195,6 +195,11 @@ const Member* PeerLinks::lose(LinkId link) {
   std::erase_if(callers_, [link](const Caller& caller) { return caller.link == link; });
   Peer* peer = at(link);
   if (peer == nullptr) return nullptr;
+  if (peer->leaves) {  // It ends the others itself: what comes over them is still wanted.
+    links_.erase(link);
+    std::erase_if(peer->links, [link](LinkId each) { return each == link || each == 0; });
+    if (!peer->links.empty()) return nullptr;
+  }
   ++lost_;
   close(*peer, link);
   if (std::exchange(peer->leaves, true)) return nullptr;

@@ -312,6 +312,14 @@ TEST(Config, AJobMayHaveNoServersUnlessItWantsSome) {
   EXPECT_TRUE(read(largest).ok());
 }
 
+TEST(Config, AWorkerHasRoomForTheLinksOfAllOthers) {
+  EXPECT_EQ(must_read({{"STRETTO_WORKER_LINKS", "4"}}).job.worker_links, 4U);
+  EXPECT_TRUE(read({{"STRETTO_WORKER_LINKS", "16"}, {"STRETTO_WORLD_SIZE", "64"}}).ok());
+  EXPECT_THAT(read({{"STRETTO_WORKER_LINKS", "16"}, {"STRETTO_WORLD_SIZE", "65"}}).status().cause(),
+              HasSubstr("STRETTO_WORKER_LINKS is 16 in a job of 65 workers"));
+  EXPECT_THAT(read({{"STRETTO_WORKER_LINKS", "17"}}).status().cause(), HasSubstr("1 to 16"));
+}
+
 TEST(Config, TheSchedulersAddressIsChecked) {
   EXPECT_THAT(read({{"STRETTO_SCHEDULER", "nowhere"}}).status().cause(), HasSubstr("'nowhere'"));
 }

@@ -28,11 +28,11 @@ TEST(EarlyFrames, AreTakenOfWhoIsDueInTheirOrder) {
   EXPECT_TRUE(early.keep(8, word(4)));
   EXPECT_TRUE(early.keep(7, data(2, 64)));
   EXPECT_TRUE(early.keep(7, word(1)));
-  const auto is_seven = [](NodeId node) { return node == 7; };
+  const auto is_seven = [](NodeId node, LinkId) { return node == 7; };
   EXPECT_THAT(links_of(early.take(is_seven)), ElementsAre(1, 2, 1));
   EXPECT_TRUE(early.take(is_seven).empty());
   early.forget(8);
-  EXPECT_TRUE(early.take([](NodeId) { return true; }).empty());
+  EXPECT_TRUE(early.take([](NodeId, LinkId) { return true; }).empty());
 }
 
 TEST(EarlyFrames, TooMuchOfOneWorkerIsRefused) {
