@@ -77,7 +77,7 @@ void WorkerNode::go_if_free() {
   }
   if (!farewell_until_) {
     exchange.members().leave();
-    farewell_until_ = now + membership_.settings().dead_after;
+    farewell_until_ = heard_until_.value_or(now + membership_.settings().dead_after);
   }
   if (now < *farewell_until_ && !exchange.peers().have_heard_all()) return;
   shards_.tell_all(control::Leave{});
