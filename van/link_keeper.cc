@@ -37,8 +37,11 @@ Result<LinkId> LinkKeeper::connect(std::string_view address, const control::Hell
   return link;
 }
 
-void LinkKeeper::admit(LinkId link, NodeId peer, Stay stay) {
-  if (parts_.links.admit(link, peer, stay)) parts_.transport.admit(link);
+void LinkKeeper::admit(LinkId id, NodeId peer, Stay stay) {
+  if (!parts_.links.admit(id, peer, stay)) return;
+  // That the Welcome has come its sender hears, also if nothing else ever goes this way.
+  sender_.note_owed(id, *parts_.links.find(id));
+  parts_.transport.admit(id);
 }
 
 void LinkKeeper::await(LinkId id, Return what) {

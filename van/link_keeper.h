@@ -21,7 +21,7 @@ class LinkKeeper {
   /// Connects and says hello.
   Result<LinkId> connect(std::string_view address, const control::Hello& hello);
   /// From now on the link may carry everything, and everything from it must say that it is `peer`.
-  void admit(LinkId link, NodeId peer, Stay stay = Stay::kBelongs);
+  void admit(LinkId id, NodeId peer, Stay stay = Stay::kBelongs);
   /// Ends a link; the handler hears no more of it.
   void close(LinkId link);
   void close_all();

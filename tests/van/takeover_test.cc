@@ -110,6 +110,12 @@ class TakeoverTest : public testing::Test {
 };
 
 // A bit of whatever leaves next: a header, a payload, and then the claim of the new link.
+TEST_F(TakeoverTest, WhoWasAdmittedSaysThatItHasHeardOfItThoughNothingFollows) {
+  pass(10ms);
+  EXPECT_TRUE(shard_.links().has_heard_all(near_shard_));
+  EXPECT_TRUE(worker_.links().has_heard_all(link_));
+}
+
 TEST_F(TakeoverTest, WhatIsCorruptedIsSentAgain) {
   constexpr std::uint32_t kParts = 40;
   send_all(kParts);
