@@ -57,7 +57,6 @@ class HostileWorkers {
   void user_begins();
   void user_makes_group();
   void user_calls();
-  GroupCall call_from_input();
   void send_frame();
   void send_group_frame();
   void answer_frame();
@@ -292,24 +291,11 @@ void HostileWorkers::user_makes_group() {
       ranks);
 }
 
-// One of few, so that what members call meets, and at times agrees.
-GroupCall HostileWorkers::call_from_input() {
-  constexpr std::uint64_t kCounts[] = {16, 1, 0, 40};
-  constexpr Dtype kDtypes[] = {Dtype::kF32, Dtype::kU8};
-  GroupCall call;
-  call.kind = static_cast<CallKind>(1 + input_.below(10));
-  call.op = input_.rarely(4) ? static_cast<ReduceOp>(input_.below(8)) : ReduceOp::kSum;
-  call.dtype = kDtypes[input_.rarely(8) ? 1 : 0];
-  call.root = static_cast<std::uint32_t>(input_.below(4));
-  call.elements = kCounts[input_.below(std::size(kCounts))];
-  return call;
-}
-
 // Memory of the right size but now and then.
 void HostileWorkers::user_calls() {
   if (groups_.empty()) return;
   const MadeGroup& group = groups_[groups_.size() - 1 - input_.below(groups_.size())];
-  MemberCall call{.call = call_from_input()};
+  MemberCall call{.call = group_call_from(input_)};
   const GroupCall& what = call.call;
   const std::uint64_t one = what.bytes();
   const std::uint64_t all = one * group.members;
@@ -382,7 +368,7 @@ void HostileWorkers::send_frame() {
 void HostileWorkers::send_group_frame() {
   Peer::Line* line = line_from_input();
   if (line == nullptr) return;
-  const GroupCall call = call_from_input();
+  const GroupCall call = group_call_from(input_);
   wire::GroupFrame frame{.up = input_.flag(),
                          .key = {1 + static_cast<std::uint32_t>(input_.below(4)), 0},
                          .number = 1 + input_.number(),

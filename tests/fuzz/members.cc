@@ -65,4 +65,16 @@ control::Regroup choice_from(Input& input, const Roster& roster, std::size_t ten
   return said;
 }
 
+GroupCall group_call_from(Input& input) {
+  constexpr std::uint64_t kCounts[] = {16, 1, 0, 40};
+  constexpr Dtype kDtypes[] = {Dtype::kF32, Dtype::kU8};
+  GroupCall call;
+  call.kind = static_cast<CallKind>(1 + input.below(10));
+  call.op = input.rarely(4) ? static_cast<ReduceOp>(input.below(8)) : ReduceOp::kSum;
+  call.dtype = kDtypes[input.rarely(8) ? 1 : 0];
+  call.root = static_cast<std::uint32_t>(input.below(4));
+  call.elements = kCounts[input.below(std::size(kCounts))];
+  return call;
+}
+
 }  // namespace stretto::fuzz

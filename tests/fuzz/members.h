@@ -2,6 +2,7 @@
 // Three workers, of which one is real: their roster, losses, and words about with whom they go on.
 #pragma once
 
+#include "core/group_call.h"
 #include "core/roster.h"
 #include "tests/fuzz/input.h"
 #include "van/control.h"
@@ -22,5 +23,8 @@ bool lose_in(Roster& roster, std::uint32_t worker, bool lost);
 
 /// A choice of members, or a word before one, of so many tensors: nearly what it should be.
 control::Regroup choice_from(Input& input, const Roster& roster, std::size_t tensors);
+
+/// One of few calls of a group, so that what members call meets, and at times agrees.
+GroupCall group_call_from(Input& input);
 
 }  // namespace stretto::fuzz
