@@ -59,15 +59,16 @@ class Doubts {
     bool subject_lives = false;
   };
 
-  // Who has lost links to more others; else who shows no sign of life; else who came later.
+  // Who shows no sign of life, though who has lost several others has more broken links than each
+  // of them; else who has lost links to more others; else who came later.
   NodeId likelier(const Doubt& doubt) const {
     const auto [reporter, subject, cause] = doubt.of;
-    const std::size_t of_reporter = others_of(reporter);
-    const std::size_t of_subject = others_of(subject);
-    if (of_reporter != of_subject) return of_reporter > of_subject ? reporter : subject;
     if (doubt.reporter_lives != doubt.subject_lives) {
       return doubt.reporter_lives ? subject : reporter;
     }
+    const std::size_t of_reporter = others_of(reporter);
+    const std::size_t of_subject = others_of(subject);
+    if (of_reporter != of_subject) return of_reporter > of_subject ? reporter : subject;
     return std::max(reporter, subject);
   }
   std::size_t others_of(NodeId node) const {

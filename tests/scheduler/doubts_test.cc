@@ -23,7 +23,24 @@ class DoubtsTest : public testing::Test {
   Doubts doubts_;
 };
 
-TEST_F(DoubtsTest, ItIsWhoHasLostLinksToMoreOthers) {
+TEST_F(DoubtsTest, ItIsWhoShowsNoSignOfLife) {
+  broke(2, 9);
+  doubts_.alive(9, kNow);
+  EXPECT_EQ(likelier(), 2U);
+  broke(9, 2);
+  doubts_.alive(9, kNow);
+  EXPECT_EQ(likelier(), 2U);
+}
+
+TEST_F(DoubtsTest, WhoLivesAndHasLostSeveralIsNotTheCause) {
+  broke(2, 9);
+  broke(2, 8);
+  broke(2, 7);
+  doubts_.alive(2, kNow);
+  EXPECT_EQ(likelier(), 9U);
+}
+
+TEST_F(DoubtsTest, ElseWhoHasLostLinksToMoreOthers) {
   broke(2, 9);
   broke(3, 9);
   EXPECT_EQ(likelier(), 9U);
@@ -32,15 +49,6 @@ TEST_F(DoubtsTest, ItIsWhoHasLostLinksToMoreOthers) {
   broke(9, 1);
   broke(9, 4);
   EXPECT_EQ(likelier(), 9U) << "whoever says so";
-}
-
-TEST_F(DoubtsTest, ElseWhoShowsNoSignOfLife) {
-  broke(2, 9);
-  doubts_.alive(9, kNow);
-  EXPECT_EQ(likelier(), 2U);
-  broke(9, 2);
-  doubts_.alive(9, kNow);
-  EXPECT_EQ(likelier(), 2U);
 }
 
 TEST_F(DoubtsTest, ElseWhoCameLaterWhoeverReports) {
