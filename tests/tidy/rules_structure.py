@@ -16,21 +16,22 @@ FLOORS = {
     "van": ("common", "core", "observe"),
     "ops": ("common",),
     "collective": ("common", "core"),
-    "server": ("common", "core", "observe", "van", "ops", "collective"),
-    "worker": ("common", "core", "observe", "van", "ops", "collective"),
+    "checkpoint": ("common", "core"),
+    "server": ("common", "core", "observe", "van", "ops", "collective", "checkpoint"),
+    "worker": ("common", "core", "observe", "van", "ops", "collective", "checkpoint"),
     "rpc": ("common", "van"),
-    "scheduler": ("common", "core", "observe", "van", "ops", "collective"),
+    "scheduler": ("common", "core", "observe", "van", "ops", "collective", "checkpoint"),
     "bindings": ("common", "core", "input", "van", "ops", "server", "worker"),
-    "tools": ("common", "core", "observe", "input", "van", "ops", "collective", "server", "worker",
-              "rpc"),
+    "tools": ("common", "core", "observe", "input", "van", "ops", "collective", "checkpoint",
+              "server", "worker", "rpc"),
     "examples": ("common", "core", "input", "van", "ops", "server", "worker", "rpc"),
-    "tests": ("common", "core", "observe", "input", "van", "ops", "collective", "server", "worker",
-              "rpc", "scheduler", "bindings", "tools", "examples"),
+    "tests": ("common", "core", "observe", "input", "van", "ops", "collective", "checkpoint",
+              "server", "worker", "rpc", "scheduler", "bindings", "tools", "examples"),
 }
 PUBLIC_FOLDERS = ("common/include/", "worker/include/", "worker/training/include/",
                   "input/include/", "rpc/include/")
-MIRRORED = ("common", "core", "observe", "input", "van", "ops", "collective", "server", "worker",
-            "rpc", "scheduler")
+MIRRORED = ("common", "core", "observe", "input", "van", "ops", "collective", "checkpoint",
+            "server", "worker", "rpc", "scheduler")
 
 _INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]')
 _TEST_MACRO = re.compile(r"^\s*(TEST|TEST_F|TEST_P|TYPED_TEST|TYPED_TEST_P)\s*\(")

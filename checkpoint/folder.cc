@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+// The order of writes, and of removals.
+#include "checkpoint/folder.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <ranges>
+#include <utility>
+
+#include "checkpoint/parts_reader.h"
+
+namespace stretto::checkpoint {
+namespace {
+
+constexpr std::string_view kPrefix = "ckpt-";
+constexpr const char* kManifest = "MANIFEST";
+constexpr const char* kLatest = "LATEST";
+constexpr std::size_t kMostNames = std::size_t{1} << 20;
+
+std::string name_of(std::uint64_t number) { return fmt::format("{}{}", kPrefix, number); }
+
+std::optional<std::uint64_t> number_of(std::string_view name) {
+  if (!name.starts_with(kPrefix)) return std::nullopt;
+  name.remove_prefix(kPrefix.size());
+  std::uint64_t number = 0;
+  const auto [stop, error] = std::from_chars(name.data(), name.data() + name.size(), number);
+  const bool whole = error == std::errc() && stop == name.data() + name.size();
+  // "ckpt-007" is not the name of one.
+  if (!whole || number == 0 || std::to_string(number) != name) return std::nullopt;
+  return number;
+}
+
+std::span<const std::byte> bytes_of(const std::string& text) {
+  return std::as_bytes(std::span(text));
+}
+
+Result<std::string> text_of(Disk& disk, const std::string& path) {
+  const Result<std::unique_ptr<File>> file = disk.open(path, Open::kRead);
+  if (!file.ok()) return file.status();
+  const Result<std::uint64_t> size = (*file)->size();
+  if (!size.ok()) return size.status();
+  if (*size > kMostManifestBytes) {
+    return Status(Code::kMalformed,
+                  fmt::format("'{}' has {} bytes, more than a manifest has", path, *size));
+  }
+  std::string text(*size, '\0');
+  const Result<std::size_t> count =
+      (*file)->read(0, std::as_writable_bytes(std::span(text.data(), text.size())));
+  if (!count.ok()) return count.status();
+  text.resize(*count);
+  return text;
+}
+
+}  // namespace
+
+std::string Folder::path_of(std::uint64_t number) const {
+  return fmt::format("{}/{}", path_, name_of(number));
+}
+
+std::string Folder::path_of(std::uint64_t number, const std::string& file) const {
+  return fmt::format("{}/{}", path_of(number), file);
+}
+
+Result<std::vector<std::uint64_t>> Folder::numbers() {
+  const Result<std::vector<std::string>> names = disk_.list(path_, kMostNames);
+  if (!names.ok()) return names.status();
+  std::vector<std::uint64_t> numbers;
+  for (const std::string& name : *names) {
+    if (const auto number = number_of(name)) numbers.push_back(*number);
+  }
+  std::ranges::sort(numbers);
+  return numbers;
+}
+
+Result<std::uint64_t> Folder::begin() {
+  const Result<std::vector<std::uint64_t>> there = numbers();
+  if (!there.ok()) return there.status();
+  const std::uint64_t number = there->empty() ? 1 : there->back() + 1;
+  if (Status status = disk_.make_folder(path_of(number)); !status.ok()) return status;
+  return number;
+}
+
+// A sync that fails may have lost the name, and the next one would not tell: the name is made anew
+// then.
+Status Folder::make() {
+  const Result<bool> is_there = disk_.exists(path_);
+  if (!is_there.ok()) return is_there.status();
+  if (*is_there) return {};
+  Status status = disk_.make_folder(path_);
+  if (status.ok()) status = disk_.sync_folder(folder_of(path_));
+  if (!status.ok()) static_cast<void>(disk_.remove(path_));
+  return status;
+}
+
+Status Folder::commit(const Manifest& manifest) {
+  const std::uint64_t number = manifest.origin.number;
+  // First the files' names; the folder's own comes with LATEST.
+  Status status = disk_.sync_folder(path_of(number));
+  if (status.ok()) {
+    status = replace_file(disk_, path_of(number, kManifest), bytes_of(encode(manifest)),
+                          Durability::kMachine);
+  }
+  if (status.ok()) {
+    const std::string latest = name_of(number) + "\n";
+    status = replace_file(disk_, fmt::format("{}/{}", path_, kLatest), bytes_of(latest),
+                          Durability::kMachine);
+  }
+  return status.ok() ? disk_.sync_folder(folder_of(path_)) : status;
+}
+
+Result<Manifest> Folder::open(std::uint64_t number) {
+  const std::string path = path_of(number, kManifest);
+  const Result<bool> is_there = disk_.exists(path);
+  if (!is_there.ok()) return is_there.status();
+  if (!*is_there) {
+    return Status(Code::kMalformed,
+                  fmt::format("'{}' has no manifest: writing was not finished", path_of(number)));
+  }
+  const Result<std::string> text = text_of(disk_, path);
+  if (!text.ok()) return text.status();
+  Result<Manifest> manifest = decode_manifest(*text, path);
+  if (!manifest.ok()) return manifest.status();
+  if (manifest->origin.number != number) {
+    return Status(Code::kMalformed, fmt::format("'{}' is the manifest of checkpoint {}", path,
+                                                manifest->origin.number));
+  }
+  for (const Manifest::File& file : manifest->files) {
+    const Result<PartsReader> reader =
+        PartsReader::open(disk_, path_of(number, file.name), file.seal);
+    if (!reader.ok()) return reader.status();
+    if (reader->origin() != manifest->origin) {
+      return Status(Code::kMalformed, fmt::format("'{}' is of another checkpoint than its manifest",
+                                                  path_of(number, file.name)));
+    }
+  }
+  return manifest;
+}
+
+Result<Folder::Found> Folder::newest() {
+  const Result<std::vector<std::uint64_t>> there = numbers();
+  if (!there.ok()) return there.status();
+  Found found;
+  for (const std::uint64_t number : std::views::reverse(*there)) {
+    Result<Manifest> manifest = open(number);
+    if (manifest.ok()) {
+      found.newest = *std::move(manifest);
+      break;
+    }
+    found.refused.push_back({.number = number, .why = manifest.status()});
+  }
+  return found;
+}
+
+Status Folder::prune(std::size_t keep) {
+  const Result<std::vector<std::uint64_t>> there = numbers();
+  if (!there.ok()) return there.status();
+  std::size_t complete = 0;
+  Status first;
+  for (const std::uint64_t number : std::views::reverse(*there)) {
+    const Result<bool> finished = disk_.exists(path_of(number, kManifest));
+    if (!finished.ok()) return finished.status();
+    if (*finished && complete < std::max<std::size_t>(keep, 1)) {
+      complete += open(number).ok() ? 1 : 0;  // A damaged one stays: it may be of use to somebody.
+      continue;
+    }
+    if (complete == 0) continue;  // It may be being written.
+    Status status = remove(number);
+    if (first.ok()) first = std::move(status);
+  }
+  return first;
+}
+
+// Without its manifest it is none, whatever is left of it.
+Status Folder::remove(std::uint64_t number) {
+  const std::string path = path_of(number);
+  Status status = disk_.remove(path_of(number, kManifest));
+  if (status.ok()) status = disk_.sync_folder(path);
+  if (!status.ok()) return status;
+  const Result<std::vector<std::string>> names = disk_.list(path, kMostNames);
+  if (!names.ok()) return names.status();
+  for (const std::string& name : *names) {
+    status = disk_.remove(fmt::format("{}/{}", path, name));
+    if (!status.ok()) return status;
+  }
+  return disk_.remove(path);
+}
+
+}  // namespace stretto::checkpoint

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// Folder: a folder of checkpoints, each in a folder of its own:
+//
+//   DIR/ckpt-17/MANIFEST            written last: with it the checkpoint is complete
+//   DIR/ckpt-17/server-0.1.parts    and other files that the manifest names
+//   DIR/LATEST                      the name of the newest complete one, for people and scripts
+//
+// Nothing is ever written over, and nothing is removed before its successor is complete and on the
+// device: whatever crashes when, a complete checkpoint that was there stays there.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "checkpoint/manifest.h"
+#include "common/disk.h"
+
+namespace stretto::checkpoint {
+
+/// Complete ones that stay, at least.
+inline constexpr std::size_t kKept = 2;
+
+/// One object a folder writes to it at a time; any may read. Thread: any, one at a time; calls
+/// block.
+class Folder {
+ public:
+  /// A checkpoint that could not be used, and why: whoever restores says it.
+  struct Refused {
+    std::uint64_t number = 0;
+    Status why;
+  };
+  struct Found {
+    std::optional<Manifest> newest;  ///< None: nothing complete is there.
+    std::vector<Refused> refused;    ///< Newer ones.
+  };
+
+  Folder(Disk& disk, std::string path) : disk_(disk), path_(std::move(path)) {}
+
+  const std::string& path() const { return path_; }
+  /// Of a checkpoint's files.
+  std::string path_of(std::uint64_t number) const;
+  std::string path_of(std::uint64_t number, const std::string& file) const;
+
+  /// Numbers of all checkpoints, complete or not, ascending. What is called otherwise is not ours.
+  Result<std::vector<std::uint64_t>> numbers();
+  /// Makes the folder itself, before anything else, if it is missing; the one that it is in must be
+  /// there.
+  Status make();
+  /// Makes the folder of the next checkpoint. Its number is greater than all that are there.
+  Result<std::uint64_t> begin();
+  /// Makes a checkpoint complete whose files have been written and synced: ok means that it
+  /// survives a crash of the machine.
+  Status commit(const Manifest& manifest);
+  /// The manifest of this checkpoint, if all files are there that it names, as it names them. Their
+  /// entries' bytes are not read: PartsReader::read checks them.
+  Result<Manifest> open(std::uint64_t number);
+  /// The newest complete one.
+  Result<Found> newest();
+  /// Removes those before the newest `keep` complete ones, at least one, and what was left
+  /// unfinished before the newest. Damaged ones among these stay. What cannot be removed stays, and
+  /// is the error.
+  Status prune(std::size_t keep = kKept);
+
+ private:
+  Status remove(std::uint64_t number);
+
+  Disk& disk_;
+  std::string path_;
+};
+
+}  // namespace stretto::checkpoint

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+// A folder of checkpoints: which is the newest, what is removed, and what a damaged one costs.
+#include "checkpoint/folder.h"
+
+#include <errno.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/checkpoint/files.h"
+#include "tests/sim/sim_disk.h"
+
+namespace stretto::checkpoint {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+const std::string kFile = "server-0.0.parts";
+
+class FolderTest : public testing::Test {
+ protected:
+  FolderTest() { folder_.make().or_exit(); }
+  std::uint64_t make(const std::string& text = "bytes") {
+    const std::uint64_t number = folder_.begin().or_exit();
+    const Origin origin{.job = 1, .number = number};
+    const Seal seal =
+        write_file(disk_, folder_.path_of(number, kFile), origin, {{part_key("w", 0), text}})
+            .or_exit();
+    folder_
+        .commit({.origin = origin,
+                 .part_bytes = 1,
+                 .files = {{.name = kFile, .seal = seal, .entries = 1}}})
+        .or_exit();
+    return number;
+  }
+  std::uint64_t newest() {
+    const Folder::Found found = folder_.newest().or_exit();
+    return found.newest ? found.newest->origin.number : 0;
+  }
+  void damage(const std::string& path) {
+    const std::unique_ptr<File> file = disk_.open(path, Open::kWrite).or_exit();
+    const std::byte wrong{0xa5};
+    ASSERT_TRUE(file->write(file->size().or_exit() - 9, {&wrong, 1}).ok());
+  }
+
+  sim::SimDisk disk_{1};
+  Folder folder_{disk_, "run"};
+};
+
+TEST_F(FolderTest, TheNewestCompleteOneIsFound) {
+  EXPECT_EQ(make(), 1U);
+  EXPECT_EQ(make(), 2U);
+  EXPECT_EQ(folder_.begin().or_exit(), 3U);
+  const Folder::Found found = folder_.newest().or_exit();
+  EXPECT_EQ(found.newest->origin.number, 2U);
+  ASSERT_THAT(found.refused, SizeIs(1));
+  EXPECT_EQ(found.refused[0].number, 3U);
+  EXPECT_THAT(found.refused[0].why.cause(), HasSubstr("writing was not finished"));
+}
+
+TEST_F(FolderTest, ADamagedOneIsPassedOverAndNamed) {
+  make();
+  make();
+  damage(folder_.path_of(2, kFile));
+  const Folder::Found found = folder_.newest().or_exit();
+  EXPECT_EQ(found.newest->origin.number, 1U);
+  ASSERT_THAT(found.refused, SizeIs(1));
+  EXPECT_THAT(found.refused[0].why.cause(), HasSubstr("run/ckpt-2/server-0.0.parts"));
+  damage(folder_.path_of(1, "MANIFEST"));
+  EXPECT_EQ(newest(), 0U);
+}
+
+TEST_F(FolderTest, AFileThatIsMissingOrOfAnotherOneIsNotTaken) {
+  make("one");
+  make("two");
+  ASSERT_TRUE(disk_.remove(folder_.path_of(2, kFile)).ok());
+  EXPECT_EQ(newest(), 1U);
+  const Origin other{.job = 1, .number = 1};
+  ASSERT_TRUE(
+      write_file(disk_, folder_.path_of(2, kFile), other, {{part_key("w", 0), "two"}}).ok());
+  EXPECT_EQ(newest(), 1U);
+}
+
+TEST_F(FolderTest, TheNewestStay) {
+  for (int i = 0; i < 4; ++i) make();
+  ASSERT_TRUE(folder_.prune().ok());
+  EXPECT_THAT(folder_.numbers().or_exit(), ElementsAre(3U, 4U));
+  ASSERT_TRUE(folder_.prune(0).ok());
+  EXPECT_THAT(folder_.numbers().or_exit(), ElementsAre(4U)) << "one stays whatever is asked for";
+  EXPECT_EQ(make(), 5U);
+}
+
+TEST_F(FolderTest, WhatWasLeftUnfinishedGoesOnceANewerOneIsComplete) {
+  make();
+  folder_.begin().or_exit();
+  ASSERT_TRUE(folder_.prune().ok());
+  EXPECT_THAT(folder_.numbers().or_exit(), ElementsAre(1U, 2U)) << "it may be being written";
+  make();
+  ASSERT_TRUE(folder_.prune().ok());
+  EXPECT_THAT(folder_.numbers().or_exit(), ElementsAre(1U, 3U));
+}
+
+TEST_F(FolderTest, ADamagedOneIsNotCountedAndNotRemoved) {
+  make();
+  make();
+  make();
+  damage(folder_.path_of(3, kFile));
+  ASSERT_TRUE(folder_.prune().ok());
+  EXPECT_THAT(folder_.numbers().or_exit(), ElementsAre(1U, 2U, 3U));
+}
+
+TEST_F(FolderTest, WhatIsCalledOtherwiseIsNotTouched) {
+  make();
+  for (const char* name : {"run/ckpt-0", "run/ckpt-02", "run/ckpt-x", "run/ckpt-", "run/mine"}) {
+    ASSERT_TRUE(disk_.make_folder(name).ok());
+  }
+  EXPECT_THAT(folder_.numbers().or_exit(), ElementsAre(1U));
+  make();
+  make();
+  ASSERT_TRUE(folder_.prune().ok());
+  EXPECT_THAT(disk_.list("run", 100).or_exit(), ElementsAre("LATEST", "ckpt-", "ckpt-0", "ckpt-02",
+                                                            "ckpt-2", "ckpt-3", "ckpt-x", "mine"));
+}
+
+TEST_F(FolderTest, AnEmptyFolderHasNone) {
+  EXPECT_EQ(newest(), 0U);
+  EXPECT_THAT(folder_.numbers().or_exit(), IsEmpty());
+  EXPECT_TRUE(folder_.prune().ok());
+}
+
+TEST_F(FolderTest, AFolderIsMadeOnceAndItsNameIsOnTheDevice) {
+  Folder other(disk_, "other");
+  EXPECT_FALSE(other.newest().ok()) << "there is no such folder yet";
+  disk_.fail(sim::DiskCall::kSync, EIO);
+  EXPECT_FALSE(other.make().ok());
+  EXPECT_FALSE(disk_.exists("other").or_exit());
+  EXPECT_TRUE(other.make().ok());
+  EXPECT_TRUE(other.make().ok());
+  disk_.restart(sim::Crash::kMachine);
+  EXPECT_TRUE(other.newest().ok());
+  EXPECT_FALSE(Folder(disk_, "neither/nor").make().ok());
+}
+
+TEST_F(FolderTest, WhatCannotBeWrittenIsAnErrorAndChangesNothing) {
+  make();
+  const std::uint64_t number = folder_.begin().or_exit();
+  disk_.fail(sim::DiskCall::kSync, EIO);
+  EXPECT_FALSE(folder_.commit({.origin = {.number = number}, .part_bytes = 1}).ok());
+  EXPECT_EQ(newest(), 1U);
+}
+
+}  // namespace
+}  // namespace stretto::checkpoint
