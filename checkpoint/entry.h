@@ -37,7 +37,7 @@ struct EntryKey {
   friend auto operator<=>(const EntryKey&, const EntryKey&) = default;
 };
 
-struct Entry {
+struct SavedEntry {
   EntryKey key;
   std::uint64_t bytes = 0;
   std::uint64_t version = 0;  ///< Of a part's value.

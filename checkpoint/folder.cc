@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <ranges>
 #include <utility>
 
 #include "checkpoint/parts_reader.h"
@@ -94,7 +93,7 @@ Status Folder::make() {
   return status;
 }
 
-Status Folder::commit(const Manifest& manifest) {
+Status Folder::commit(const CheckpointManifest& manifest) {
   const std::uint64_t number = manifest.origin.number;
   // First the files' names; the folder's own comes with LATEST.
   Status status = disk_.sync_folder(path_of(number));
@@ -110,7 +109,7 @@ Status Folder::commit(const Manifest& manifest) {
   return status.ok() ? disk_.sync_folder(folder_of(path_)) : status;
 }
 
-Result<Manifest> Folder::open(std::uint64_t number) {
+Result<CheckpointManifest> Folder::open(std::uint64_t number) {
   const std::string path = path_of(number, kManifest);
   const Result<bool> is_there = disk_.exists(path);
   if (!is_there.ok()) return is_there.status();
@@ -120,13 +119,13 @@ Result<Manifest> Folder::open(std::uint64_t number) {
   }
   const Result<std::string> text = text_of(disk_, path);
   if (!text.ok()) return text.status();
-  Result<Manifest> manifest = decode_manifest(*text, path);
+  Result<CheckpointManifest> manifest = decode_manifest(*text, path);
   if (!manifest.ok()) return manifest.status();
   if (manifest->origin.number != number) {
     return Status(Code::kMalformed, fmt::format("'{}' is the manifest of checkpoint {}", path,
                                                 manifest->origin.number));
   }
-  for (const Manifest::File& file : manifest->files) {
+  for (const CheckpointManifest::File& file : manifest->files) {
     const Result<PartsReader> reader =
         PartsReader::open(disk_, path_of(number, file.name), file.seal);
     if (!reader.ok()) return reader.status();
@@ -142,8 +141,9 @@ Result<Folder::Found> Folder::newest() {
   const Result<std::vector<std::uint64_t>> there = numbers();
   if (!there.ok()) return there.status();
   Found found;
-  for (const std::uint64_t number : std::views::reverse(*there)) {
-    Result<Manifest> manifest = open(number);
+  for (auto each = there->rbegin(); each != there->rend(); ++each) {
+    const std::uint64_t number = *each;
+    Result<CheckpointManifest> manifest = open(number);
     if (manifest.ok()) {
       found.newest = *std::move(manifest);
       break;
@@ -158,7 +158,8 @@ Status Folder::prune(std::size_t keep) {
   if (!there.ok()) return there.status();
   std::size_t complete = 0;
   Status first;
-  for (const std::uint64_t number : std::views::reverse(*there)) {
+  for (auto each = there->rbegin(); each != there->rend(); ++each) {
+    const std::uint64_t number = *each;
     const Result<bool> finished = disk_.exists(path_of(number, kManifest));
     if (!finished.ok()) return finished.status();
     if (*finished && complete < std::max<std::size_t>(keep, 1)) {

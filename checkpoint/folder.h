@@ -32,8 +32,8 @@ class Folder {
     Status why;
   };
   struct Found {
-    std::optional<Manifest> newest;  ///< None: nothing complete is there.
-    std::vector<Refused> refused;    ///< Newer ones.
+    std::optional<CheckpointManifest> newest;  ///< None: nothing complete is there.
+    std::vector<Refused> refused;              ///< Newer ones.
   };
 
   Folder(Disk& disk, std::string path) : disk_(disk), path_(std::move(path)) {}
@@ -52,10 +52,10 @@ class Folder {
   Result<std::uint64_t> begin();
   /// Makes a checkpoint complete whose files have been written and synced: ok means that it
   /// survives a crash of the machine.
-  Status commit(const Manifest& manifest);
+  Status commit(const CheckpointManifest& manifest);
   /// The manifest of this checkpoint, if all files are there that it names, as it names them. Their
   /// entries' bytes are not read: PartsReader::read checks them.
-  Result<Manifest> open(std::uint64_t number);
+  Result<CheckpointManifest> open(std::uint64_t number);
   /// The newest complete one.
   Result<Found> newest();
   /// Removes those before the newest `keep` complete ones, at least one, and what was left

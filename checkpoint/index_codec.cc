@@ -18,13 +18,13 @@ bool fits(const wire::Entry& entry) {
          entry.workers_size() == entry.rounds_size();
 }
 
-Entry entry_of(const wire::Entry& read) {
-  Entry entry{.key = {.kind = static_cast<Kind>(read.kind()),
-                      .name = read.name(),
-                      .part = read.part(),
-                      .rank = read.rank()},
-              .bytes = read.bytes(),
-              .version = read.version()};
+SavedEntry entry_of(const wire::Entry& read) {
+  SavedEntry entry{.key = {.kind = static_cast<Kind>(read.kind()),
+                           .name = read.name(),
+                           .part = read.part(),
+                           .rank = read.rank()},
+                   .bytes = read.bytes(),
+                   .version = read.version()};
   for (int i = 0; i < read.workers_size(); ++i) {
     entry.counted.emplace_back(read.workers(i), read.rounds(i));
   }
@@ -34,9 +34,9 @@ Entry entry_of(const wire::Entry& read) {
 
 }  // namespace
 
-std::string encode_index(const std::vector<Entry>& entries) {
+std::string encode_index(const std::vector<SavedEntry>& entries) {
   wire::Index index;
-  for (const Entry& entry : entries) {
+  for (const SavedEntry& entry : entries) {
     wire::Entry& written = *index.add_entries();
     written.set_kind(static_cast<std::uint32_t>(entry.key.kind));
     written.set_name(entry.key.name);
@@ -53,13 +53,13 @@ std::string encode_index(const std::vector<Entry>& entries) {
   return index.SerializeAsString();
 }
 
-std::optional<std::vector<Entry>> decode_index(std::span<const std::byte> bytes) {
+std::optional<std::vector<SavedEntry>> decode_index(std::span<const std::byte> bytes) {
   wire::Index index;
   if (bytes.size() > kMostIndexBytes ||
       !index.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
     return std::nullopt;
   }
-  std::vector<Entry> entries;
+  std::vector<SavedEntry> entries;
   std::set<EntryKey> keys;
   for (const wire::Entry& read : index.entries()) {
     if (!fits(read)) return std::nullopt;

@@ -39,7 +39,7 @@ bool read_origin(const Json& json, Origin& origin) {
          read(json, "step", origin.step);
 }
 
-bool read_file(const Json& json, Manifest::File& file) {
+bool read_file(const Json& json, CheckpointManifest::File& file) {
   std::uint64_t checksum = 0;
   if (!read(json, "name", file.name) || !read(json, "bytes", file.seal.bytes) ||
       !read_hex(json, "seal", checksum) || !read(json, "entries", file.entries)) {
@@ -49,7 +49,7 @@ bool read_file(const Json& json, Manifest::File& file) {
   return checksum == file.seal.checksum && is_file_name(file.name);
 }
 
-bool read_files(const Json& json, std::vector<Manifest::File>& files) {
+bool read_files(const Json& json, std::vector<CheckpointManifest::File>& files) {
   const Json* found = field(json, "files");
   if (found == nullptr || !found->is_array()) return false;
   std::set<std::string> names;
@@ -75,8 +75,8 @@ Status read_tensors(const Json& json, std::vector<TensorSpec>& tensors) {
   return {};
 }
 
-Result<Manifest> manifest_of(const Json& json) {
-  Manifest manifest;
+Result<CheckpointManifest> manifest_of(const Json& json) {
+  CheckpointManifest manifest;
   if (!json.is_object() || !read_origin(json, manifest.origin) ||
       !read(json, "made_at", manifest.made_at) || !read(json, "release", manifest.release) ||
       !read(json, "workers", manifest.workers) || !read(json, "part_bytes", manifest.part_bytes) ||
@@ -108,7 +108,7 @@ bool is_file_name(std::string_view name) {
          std::ranges::all_of(name, plain);
 }
 
-std::string encode(const Manifest& manifest) {
+std::string encode(const CheckpointManifest& manifest) {
   Json json{{"job", fmt::format("{:x}", manifest.origin.job)},
             {"number", manifest.origin.number},
             {"step", manifest.origin.step},
@@ -118,7 +118,7 @@ std::string encode(const Manifest& manifest) {
             {"part_bytes", manifest.part_bytes},
             {"files", Json::array()},
             {"tensors", Json::array()}};
-  for (const Manifest::File& file : manifest.files) {
+  for (const CheckpointManifest::File& file : manifest.files) {
     json["files"].push_back({{"name", file.name},
                              {"bytes", file.seal.bytes},
                              {"seal", fmt::format("{:08x}", file.seal.checksum)},
@@ -129,7 +129,7 @@ std::string encode(const Manifest& manifest) {
   return first_line(body) + body;
 }
 
-Result<Manifest> decode_manifest(std::string_view text, const std::string& path) {
+Result<CheckpointManifest> decode_manifest(std::string_view text, const std::string& path) {
   const auto refused = [&path](Code code, std::string_view why) {
     return Status(code, fmt::format("'{}' is no manifest that can be used: {}", path, why));
   };
@@ -151,7 +151,7 @@ Result<Manifest> decode_manifest(std::string_view text, const std::string& path)
   }
   const std::string_view body = text.substr(line_end + 1);
   if (checksum != checksum_of(body)) return refused(Code::kMalformed, "its checksum is wrong");
-  Result<Manifest> manifest = manifest_of(Json::parse(body, nullptr, false));
+  Result<CheckpointManifest> manifest = manifest_of(Json::parse(body, nullptr, false));
   if (!manifest.ok()) return refused(manifest.status().code(), manifest.status().cause());
   return manifest;
 }

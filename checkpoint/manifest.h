@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Manifest: what makes a checkpoint of files. It is written last: a folder with a right one is a
-// complete checkpoint.
+// CheckpointManifest: what makes a checkpoint of files. It is written last: a folder with a right
+// one is a complete checkpoint.
 //
 // The file is a line "stretto checkpoint 1 crc32c XXXXXXXX", of all that follows it, and JSON.
 #pragma once
@@ -15,7 +15,7 @@
 
 namespace stretto::checkpoint {
 
-struct Manifest {
+struct CheckpointManifest {
   struct File {
     std::string name;  ///< In the manifest's folder.
     Seal seal;
@@ -30,16 +30,16 @@ struct Manifest {
   std::uint32_t part_bytes = 0;  ///< STRETTO_PART_BYTES of the job: how tensors were cut.
   std::vector<File> files = {};
   std::vector<TensorSpec> tensors = {};  ///< All that were declared.
-  friend bool operator==(const Manifest&, const Manifest&) = default;
+  friend bool operator==(const CheckpointManifest&, const CheckpointManifest&) = default;
 };
 
 /// A file's text is at most so long.
 inline constexpr std::uint64_t kMostManifestBytes = std::uint64_t{1} << 30;
 
-std::string encode(const Manifest& manifest);
+std::string encode(const CheckpointManifest& manifest);
 /// Of a file's text; `path` is named in errors. kMalformed if it is damaged or no manifest,
 /// kUnsupported if a later version of Stretto has written it.
-Result<Manifest> decode_manifest(std::string_view text, const std::string& path);
+Result<CheckpointManifest> decode_manifest(std::string_view text, const std::string& path);
 
 /// What a file may be called: a plain name, which leads to no other folder.
 bool is_file_name(std::string_view name);

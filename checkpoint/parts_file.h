@@ -23,7 +23,7 @@ inline constexpr char kHeadMagic[8] = {'S', 'T', 'R', 'T', 'P', 'A', 'R', 'T'};
 inline constexpr char kEndMagic[8] = {'S', 'T', 'R', 'T', 'P', 'E', 'N', 'D'};
 inline constexpr std::uint32_t kFormatVersion = 1;
 
-struct FileHead {
+struct PartsHead {
   char magic[8] = {};
   std::uint32_t version = 0;
   std::uint32_t zero = 0;
@@ -33,15 +33,15 @@ struct FileHead {
   char zeros[20] = {};
   std::uint32_t checksum = 0;
 };
-static_assert(sizeof(FileHead) == 64);
+static_assert(sizeof(PartsHead) == 64);
 
-struct FileEnd {
+struct PartsEnd {
   std::uint64_t index_offset = 0;
   std::uint64_t index_bytes = 0;
   std::uint32_t index_checksum = 0;
   std::uint32_t head_checksum = 0;
   char magic[8] = {};
 };
-static_assert(sizeof(FileEnd) == 32);
+static_assert(sizeof(PartsEnd) == 32);
 
 }  // namespace stretto::checkpoint

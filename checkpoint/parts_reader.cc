@@ -56,14 +56,14 @@ Result<PartsReader> PartsReader::open(Disk& disk, const std::string& path,
 Status PartsReader::read_frame() {
   const Result<std::uint64_t> size = file_->size();
   if (!size.ok()) return size.status();
-  FileHead head;
-  FileEnd end;
+  PartsHead head;
+  PartsEnd end;
   if (*size < sizeof head) return damaged("it is shorter than its head: writing was not finished");
   if (Status status = fill(*file_, 0, bytes_of(head), path_); !status.ok()) return status;
   if (!is(head.magic, kHeadMagic)) {
     return {Code::kMalformed, fmt::format("'{}' is no file of a Stretto checkpoint", path_)};
   }
-  if (head.checksum != crc32c(bytes_of(head).first(offsetof(FileHead, checksum)))) {
+  if (head.checksum != crc32c(bytes_of(head).first(offsetof(PartsHead, checksum)))) {
     return damaged("its head has another checksum");
   }
   if (head.version != kFormatVersion) {
@@ -94,10 +94,10 @@ Status PartsReader::read_frame() {
 }
 
 Status PartsReader::take_index(std::span<const std::byte> bytes) {
-  std::optional<std::vector<Entry>> entries = decode_index(bytes);
+  std::optional<std::vector<SavedEntry>> entries = decode_index(bytes);
   if (!entries) return damaged("its index says what cannot be");
-  std::uint64_t offset = sizeof(FileHead);
-  for (const Entry& entry : *entries) {
+  std::uint64_t offset = sizeof(PartsHead);
+  for (const SavedEntry& entry : *entries) {
     offsets_.push_back(offset);
     if (entry.bytes > seal_.bytes - offset) return damaged("its index says more than it holds");
     offset += entry.bytes;
@@ -107,7 +107,7 @@ Status PartsReader::take_index(std::span<const std::byte> bytes) {
 }
 
 Status PartsReader::read(std::size_t index, const Take& take) {
-  const Entry& entry = entries_.at(index);
+  const SavedEntry& entry = entries_.at(index);
   std::vector<std::byte> chunk(std::min<std::uint64_t>(entry.bytes, kChunkBytes));
   for (std::size_t number = 0; number < entry.checksums.size(); ++number) {
     const std::uint64_t offset = std::uint64_t{number} * kChunkBytes;

@@ -29,7 +29,7 @@ class PartsReader {
   const Origin& origin() const { return origin_; }
   const Seal& seal() const { return seal_; }
   /// In the order of their bytes.
-  const std::vector<Entry>& entries() const { return entries_; }
+  const std::vector<SavedEntry>& entries() const { return entries_; }
   /// Reads entry number `index` in chunks of kChunkBytes. Each is checked before it is given: with
   /// kMalformed, what has been given before is right, and not all.
   Status read(std::size_t index, const Take& take);
@@ -45,7 +45,7 @@ class PartsReader {
   std::string path_;
   Origin origin_;
   Seal seal_;
-  std::vector<Entry> entries_;
+  std::vector<SavedEntry> entries_;
   std::vector<std::uint64_t> offsets_;  // Of the entries.
 };
 

@@ -55,17 +55,17 @@ Result<PartsWriter> PartsWriter::create(Disk& disk, const std::string& path, con
   Result<std::unique_ptr<File>> file = disk.open(path, Open::kCreate);
   if (!file.ok()) return file.status();
   PartsWriter writer(std::move(*file), path);
-  FileHead head{
+  PartsHead head{
       .version = kFormatVersion, .job = origin.job, .number = origin.number, .step = origin.step};
   std::memcpy(head.magic, kHeadMagic, sizeof head.magic);
-  head.checksum = crc32c(bytes_of(head).first(offsetof(FileHead, checksum)));
+  head.checksum = crc32c(bytes_of(head).first(offsetof(PartsHead, checksum)));
   writer.head_checksum_ = head.checksum;
   writer.seal_ = crc32c(bytes_of(head));
   if (Status status = writer.append(bytes_of(head)); !status.ok()) return status;
   return writer;
 }
 
-Status PartsWriter::add(Entry entry, const std::vector<std::span<const std::byte>>& bytes) {
+Status PartsWriter::add(SavedEntry entry, const std::vector<std::span<const std::byte>>& bytes) {
   if (!keys_.insert(entry.key).second) {
     return {Code::kInvalidArgument,
             fmt::format("{} is in '{}' already", describe(entry.key), path_)};
@@ -90,10 +90,10 @@ Result<Seal> PartsWriter::finish() {
                               entries_.size(), path_, index.size(), kMostIndexBytes));
   }
   const auto index_bytes = std::as_bytes(std::span(index));
-  FileEnd end{.index_offset = offset_ + pending_.size(),
-              .index_bytes = index.size(),
-              .index_checksum = crc32c(index_bytes),
-              .head_checksum = head_checksum_};
+  PartsEnd end{.index_offset = offset_ + pending_.size(),
+               .index_bytes = index.size(),
+               .index_checksum = crc32c(index_bytes),
+               .head_checksum = head_checksum_};
   std::memcpy(end.magic, kEndMagic, sizeof end.magic);
   Status status = append(index_bytes);
   if (status.ok()) status = append(bytes_of(end));

@@ -22,7 +22,7 @@ class PartsWriter {
 
   /// Appends an entry: all of these bytes, one after another. Its length and checksums are filled
   /// in. kInvalidArgument if it has been added before.
-  Status add(Entry entry, const std::vector<std::span<const std::byte>>& bytes);
+  Status add(SavedEntry entry, const std::vector<std::span<const std::byte>>& bytes);
   /// Index and end, and all of it is on the device. Nothing can be added afterwards.
   Result<Seal> finish();
 
@@ -38,7 +38,7 @@ class PartsWriter {
   std::uint64_t offset_ = 0;
   std::uint32_t head_checksum_ = 0;
   std::uint32_t seal_ = 0;
-  std::vector<Entry> entries_;
+  std::vector<SavedEntry> entries_;
   std::set<EntryKey> keys_;
 };
 

@@ -63,7 +63,7 @@ class CrashingWriter {
     const Result<std::uint64_t> number = folder_.begin();
     if (!number.ok()) return;
     const Origin origin{.job = 1, .number = *number, .step = random_.below(100)};
-    Manifest manifest{.origin = origin, .part_bytes = 1};
+    CheckpointManifest manifest{.origin = origin, .part_bytes = 1};
     Files files;
     for (const char* name : {"server-0.0.parts", "server-1.0.parts"}) {
       files[name] = contents_from_seed();
@@ -88,7 +88,7 @@ class CrashingWriter {
     }
     const auto made = made_.find(number);
     if (made == made_.end()) return fmt::format("{} was never whole", number);
-    for (const Manifest::File& file : found->newest->files) {
+    for (const CheckpointManifest::File& file : found->newest->files) {
       const Result<Contents> contents =
           read_file(disk_, folder_.path_of(number, file.name), file.seal);
       if (!contents.ok()) return contents.status().cause();

@@ -13,15 +13,15 @@ namespace {
 
 using testing::HasSubstr;
 
-Manifest example() {
-  Manifest manifest{.origin = {.job = ~std::uint64_t{0}, .number = 12, .step = 500},
-                    .made_at = "2026-11-27T15:00:00Z",
-                    .release = "0.1.0",
-                    .workers = 4,
-                    .part_bytes = 1 << 20,
-                    .files = {{.name = "server-0.1.parts",
-                               .seal = {.bytes = 4096, .checksum = 0xfedcba98},
-                               .entries = 3}}};
+CheckpointManifest example() {
+  CheckpointManifest manifest{.origin = {.job = ~std::uint64_t{0}, .number = 12, .step = 500},
+                              .made_at = "2026-11-27T15:00:00Z",
+                              .release = "0.1.0",
+                              .workers = 4,
+                              .part_bytes = 1 << 20,
+                              .files = {{.name = "server-0.1.parts",
+                                         .seal = {.bytes = 4096, .checksum = 0xfedcba98},
+                                         .entries = 3}}};
   manifest.tensors.push_back({.name = "plain", .elements = 10, .options = {}});
   TensorSpec adam{.name = "größe/\"w\"", .dtype = Dtype::kBf16, .elements = 7, .options = {}};
   adam.options.update = {
@@ -56,12 +56,12 @@ std::string sealed(std::string_view body) {
 }
 
 std::string refusal(std::string_view text) {
-  const Result<Manifest> manifest = decode_manifest(text, "DIR/MANIFEST");
+  const Result<CheckpointManifest> manifest = decode_manifest(text, "DIR/MANIFEST");
   return manifest.ok() ? "" : manifest.status().cause();
 }
 
 TEST(CheckpointManifest, WhatIsWrittenIsRead) {
-  const Manifest manifest = example();
+  const CheckpointManifest manifest = example();
   EXPECT_EQ(decode_manifest(encode(manifest), "m").or_exit(), manifest);
 }
 
@@ -76,7 +76,8 @@ TEST(CheckpointManifest, NoFlippedBitAndNoCutIsRead) {
 }
 
 TEST(CheckpointManifest, ALaterFormatIsSaidToBeOne) {
-  const Result<Manifest> later = decode_manifest("stretto checkpoint 2 crc32c 00000000\n{}", "m");
+  const Result<CheckpointManifest> later =
+      decode_manifest("stretto checkpoint 2 crc32c 00000000\n{}", "m");
   EXPECT_EQ(later.status().code(), Code::kUnsupported);
 }
 

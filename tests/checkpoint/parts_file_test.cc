@@ -50,13 +50,13 @@ class PartsFileTest : public testing::Test {
   }
   // A file with this index, of which nothing is wrong but what it says.
   void put_with_index(const std::string& index, std::string_view entries) {
-    FileHead head{.version = kFormatVersion};
+    PartsHead head{.version = kFormatVersion};
     std::memcpy(head.magic, kHeadMagic, sizeof head.magic);
-    head.checksum = crc32c(bytes_of(head).first(offsetof(FileHead, checksum)));
-    FileEnd end{.index_offset = sizeof head + entries.size(),
-                .index_bytes = index.size(),
-                .index_checksum = crc32c(std::as_bytes(std::span(index))),
-                .head_checksum = head.checksum};
+    head.checksum = crc32c(bytes_of(head).first(offsetof(PartsHead, checksum)));
+    PartsEnd end{.index_offset = sizeof head + entries.size(),
+                 .index_bytes = index.size(),
+                 .index_checksum = crc32c(std::as_bytes(std::span(index))),
+                 .head_checksum = head.checksum};
     std::memcpy(end.magic, kEndMagic, sizeof end.magic);
     put(std::string(reinterpret_cast<const char*>(&head), sizeof head) + std::string(entries) +
         index + std::string(reinterpret_cast<const char*>(&end), sizeof end));
@@ -132,7 +132,7 @@ TEST_F(PartsFileTest, AnotherWholeFileIsNotTakenForIt) {
 TEST_F(PartsFileTest, WhatIsDamagedIsNamed) {
   written({{part_key("w", 5), std::string(kChunkBytes + 9, 'a')}});
   std::string wrong = all();
-  wrong[sizeof(FileHead) + kChunkBytes] = 'b';
+  wrong[sizeof(PartsHead) + kChunkBytes] = 'b';
   put(wrong);
   EXPECT_THAT(reading().cause(), HasSubstr("part 5 of tensor 'w' has another checksum from its "
                                            "byte 4194304 on"));
@@ -143,10 +143,10 @@ TEST_F(PartsFileTest, WhatIsDamagedIsNamed) {
 TEST_F(PartsFileTest, ALaterFormatIsSaidToBeOne) {
   written({});
   std::string later = all();
-  FileHead head;
+  PartsHead head;
   std::memcpy(&head, later.data(), sizeof head);
   head.version = kFormatVersion + 1;
-  head.checksum = crc32c(bytes_of(head).first(offsetof(FileHead, checksum)));
+  head.checksum = crc32c(bytes_of(head).first(offsetof(PartsHead, checksum)));
   std::memcpy(later.data(), &head, sizeof head);
   put(later);
   EXPECT_EQ(reading().code(), Code::kUnsupported);
@@ -155,15 +155,15 @@ TEST_F(PartsFileTest, ALaterFormatIsSaidToBeOne) {
 
 TEST_F(PartsFileTest, AnIndexThatCannotBeIsRefused) {
   const std::uint32_t checksum = crc32c(std::as_bytes(std::span("abcd", 4)));
-  const Entry right{.key = part_key("w", 0), .bytes = 4, .checksums = {checksum}};
+  const SavedEntry right{.key = part_key("w", 0), .bytes = 4, .checksums = {checksum}};
   put_with_index(encode_index({right}), "abcd");
   ASSERT_TRUE(reading().ok()) << reading().cause();
-  const auto refused = [&](const std::vector<Entry>& entries) {
+  const auto refused = [&](const std::vector<SavedEntry>& entries) {
     put_with_index(encode_index(entries), "abcd");
     return reading().cause();
   };
   EXPECT_THAT(refused({right, right}), HasSubstr("cannot be"));
-  Entry wrong = right;
+  SavedEntry wrong = right;
   wrong.checksums.push_back(checksum);
   EXPECT_THAT(refused({wrong}), HasSubstr("cannot be"));
   wrong = right;
