@@ -17,7 +17,7 @@ namespace stretto::checkpoint {
 struct Origin {
   std::uint64_t job = 0;     ///< Welcome::job of the job that made it.
   std::uint64_t number = 0;  ///< From 1, and greater than those that lay in the folder before.
-  std::uint64_t step = 0;    ///< All of the steps before this one is in it; 0: it is not known.
+  std::uint64_t step = 0;    ///< Of the program, as it said.
   friend bool operator==(const Origin&, const Origin&) = default;
 };
 

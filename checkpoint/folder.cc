@@ -126,15 +126,28 @@ Result<CheckpointManifest> Folder::open(std::uint64_t number) {
                                                 manifest->origin.number));
   }
   for (const CheckpointManifest::File& file : manifest->files) {
-    const Result<PartsReader> reader =
-        PartsReader::open(disk_, path_of(number, file.name), file.seal);
+    const Result<PartsReader> reader = read(manifest->origin, file);
     if (!reader.ok()) return reader.status();
-    if (reader->origin() != manifest->origin) {
-      return Status(Code::kMalformed, fmt::format("'{}' is of another checkpoint than its manifest",
-                                                  path_of(number, file.name)));
-    }
   }
   return manifest;
+}
+
+Result<PartsReader> Folder::read(const Origin& origin, const CheckpointManifest::File& file) {
+  const std::string path = path_of(origin.number, file.name);
+  Result<PartsReader> reader = PartsReader::open(disk_, path, file.seal);
+  if (!reader.ok() || reader->origin() == origin) return reader;
+  return Status(Code::kMalformed,
+                fmt::format("'{}' is of another checkpoint than its manifest", path));
+}
+
+Result<PartsWriter> Folder::write(const Origin& origin, const std::string& file) {
+  Result<bool> begun = disk_.exists(path_of(origin.number));
+  if (!begun.ok()) return begun.status();
+  if (*begun) return PartsWriter::create(disk_, path_of(origin.number, file), origin);
+  return Status(Code::kInvalidArgument,
+                fmt::format("'{}' is not there, where the scheduler has made it: the folder of "
+                            "checkpoints has to be the same on all hosts",
+                            path_of(origin.number)));
 }
 
 Result<Folder::Found> Folder::newest() {

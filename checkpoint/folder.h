@@ -15,6 +15,8 @@
 #include <vector>
 
 #include "checkpoint/manifest.h"
+#include "checkpoint/parts_reader.h"
+#include "checkpoint/parts_writer.h"
 #include "common/disk.h"
 
 namespace stretto::checkpoint {
@@ -50,12 +52,16 @@ class Folder {
   Status make();
   /// Makes the folder of the next checkpoint. Its number is greater than all that are there.
   Result<std::uint64_t> begin();
+  /// A new file of a checkpoint that has been begun, here or by another process.
+  Result<PartsWriter> write(const Origin& origin, const std::string& file);
   /// Makes a checkpoint complete whose files have been written and synced: ok means that it
   /// survives a crash of the machine.
   Status commit(const CheckpointManifest& manifest);
   /// The manifest of this checkpoint, if all files are there that it names, as it names them. Their
   /// entries' bytes are not read: PartsReader::read checks them.
   Result<CheckpointManifest> open(std::uint64_t number);
+  /// A file of it, if it is what the manifest says.
+  Result<PartsReader> read(const Origin& origin, const CheckpointManifest::File& file);
   /// The newest complete one.
   Result<Found> newest();
   /// Removes those before the newest `keep` complete ones, at least one, and what was left

@@ -199,6 +199,15 @@ void read_look_ahead(ConfigReader& reader, Duration& look_ahead) {
   look_ahead = std::chrono::microseconds(microseconds);
 }
 
+void read_checkpoint(ConfigReader& reader, CheckpointSettings& checkpoint) {
+  checkpoint.folder = reader.text({"STRETTO_CHECKPOINT"}).value_or("");
+  const std::string resume = reader.text({"STRETTO_RESUME"}).value_or("auto");
+  checkpoint.resumes = resume == "auto";
+  if (resume != "auto" && resume != "no") {
+    reader.fail(wrong("STRETTO_RESUME", resume, "auto or no"));
+  }
+}
+
 void read_checksums(ConfigReader& reader, Checksums& checksums) {
   const auto word = reader.text({"STRETTO_CHECKSUMS"});
   checksums = automatic_checksums();
@@ -358,6 +367,7 @@ Result<Config> config_from(const Environment& environment, Role role) {
   if (auto level = reader.text({"STRETTO_LOG_LEVEL"})) config.log_level = *level;
   if (auto path = reader.text({"STRETTO_METRICS_FILE"})) config.metrics_file = *path;
   read_trace(reader, config.trace);
+  read_checkpoint(reader, config.checkpoint);
   read_addresses(reader, config);
   read_transport(reader, config.transport, config.fabric_provider);
   read_submission(reader, config.whole_frames);

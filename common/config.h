@@ -75,6 +75,9 @@ struct JobSettings {
   /// Links between each two workers on different machines; the parts of tensors share them.
   std::uint32_t worker_links = 1;
   static constexpr std::uint32_t kMostWorkerLinks = 16;
+  /// The checkpoint that the job goes on from, and its step; 0: it begins anew. The scheduler's.
+  std::uint64_t restored = 0;
+  std::uint64_t restored_step = 0;
   bool elastic() const { return min_workers != 0; }
 };
 
@@ -89,6 +92,12 @@ struct TraceSettings {
   std::uint64_t first_step = 10;
   std::uint64_t last_step = 20;
   std::uint32_t local_rank = 0;
+};
+
+/// Where a job's checkpoints lie.
+struct CheckpointSettings {
+  std::string folder;   ///< The same on all hosts; empty: the job keeps none.
+  bool resumes = true;  ///< The job goes on from the newest complete one.
 };
 
 struct Config {
@@ -118,6 +127,7 @@ struct Config {
   std::string metrics_address;  ///< host:port of this process's metrics; empty: none.
   std::string page_address;     ///< host:port of the scheduler's live page; empty: none.
   TraceSettings trace;
+  CheckpointSettings checkpoint;
   TransportChoice transport = TransportChoice::kAuto;
   /// Links that end are made anew (van/link_limits.h). No variable sets it: it is for comparisons.
   bool remakes_links = true;

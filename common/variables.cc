@@ -39,6 +39,8 @@ constexpr auto kKnown = std::to_array<std::string_view>({
     "STRETTO_CODEC",
     "STRETTO_CODEC_MIN_BYTES",
     "STRETTO_MEMORY_LIMIT_MIB",
+    "STRETTO_CHECKPOINT",
+    "STRETTO_RESUME",
     "STRETTO_TRANSPORT",
     "STRETTO_HAND_OVER",
     "STRETTO_HOST_WINDOW",

@@ -16,6 +16,11 @@ control::Fault mismatch_of(const Registry::Entry& entry) {
   return {.why = entry.broken, .tensor = entry.id, .name = entry.spec.name};
 }
 
+Meeting meeting_of(const control::Barrier& barrier) {
+  if (barrier.checkpoint != 0) return Meeting::kCheckpoint;
+  return barrier.sits_out ? Meeting::kSitOut : Meeting::kBarrier;
+}
+
 Status no_servers_for(const TensorSpec& spec) {
   return {
       Code::kInvalidArgument,
@@ -88,13 +93,14 @@ void Agreements::on_barrier(const Member& worker, const control::Barrier& barrie
   control::Barrier answer = barrier;
   answer.last = worker.rank;
   answer.step = step_;
-  const bool sits_out = barrier.sits_out;
-  switch (barriers_.enter(barrier.number, worker.node, awaited().size(), sits_out)) {
+  const Meeting meeting = meeting_of(barrier);
+  if (meeting == Meeting::kCheckpoint) program_step_ = barrier.checkpoint - 1;
+  switch (barriers_.enter(barrier.number, worker.node, awaited().size(), meeting)) {
     case Barriers::Outcome::kMixed:
       return van_.send_control(links_.of(worker.node),
-                               control::Fault{.why = Barriers::mixed(sits_out), .name = "barrier"});
+                               control::Fault{.why = barriers_.mixed(meeting), .name = "barrier"});
     case Barriers::Outcome::kComplete:
-      return open(answer);
+      return complete(answer);
     case Barriers::Outcome::kPast:
       return van_.send_control(links_.of(worker.node), answer);
     case Barriers::Outcome::kOutOfBounds:
@@ -118,7 +124,11 @@ std::set<NodeId> Agreements::awaited() const {
   return nodes;
 }
 
-// To all: they are there.
+void Agreements::complete(const control::Barrier& barrier) {
+  if (barrier.checkpoint == 0) return open(barrier);
+  checkpoint_(barrier, program_step_);
+}
+
 void Agreements::open(const control::Barrier& barrier) {
   const Buffer bytes = control::encode(barrier);
   for (const auto& [id, member] : machine_.next_view().members) {
@@ -128,13 +138,14 @@ void Agreements::open(const control::Barrier& barrier) {
 
 void Agreements::follow_members() {
   if (!config_.job.elastic()) return;
-  const std::optional<Barriers::Open> complete = barriers_.expect(awaited());
-  if (!complete) return;
-  const Member* last = machine_.next_view().find(complete->last);
-  open({.number = complete->number,
-        .sits_out = complete->sits_out,
-        .last = last == nullptr ? 0 : last->rank,
-        .step = step_});
+  const std::optional<Barriers::Open> met = barriers_.expect(awaited());
+  if (!met) return;
+  const Member* last = machine_.next_view().find(met->last);
+  complete({.number = met->number,
+            .sits_out = met->meeting == Meeting::kSitOut,
+            .last = last == nullptr ? 0 : last->rank,
+            .step = step_,
+            .checkpoint = met->meeting == Meeting::kCheckpoint ? 1U : 0U});
 }
 
 void Agreements::left(const Member& absent) {

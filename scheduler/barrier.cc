@@ -2,16 +2,18 @@
 // Who has come to which barrier.
 #include "scheduler/barrier.h"
 
+#include <fmt/format.h>
+
 namespace stretto {
 
 Barriers::Outcome Barriers::enter(std::uint64_t number, NodeId node, std::size_t expected,
-                                  bool sits_out) {
+                                  Meeting meeting) {
   if (number <= completed_) return Outcome::kPast;
   if (number > completed_ + kMostAhead) return Outcome::kOutOfBounds;
   std::set<NodeId>& here = open_[number];
   here.erase(node);  // It may have given up, and come back otherwise.
-  if (here.empty()) sits_out_ = sits_out;
-  if (sits_out != sits_out_) return Outcome::kMixed;
+  if (here.empty()) meeting_ = meeting;
+  if (meeting != meeting_) return Outcome::kMixed;
   here.insert(node);
   last_ = node;
   if (here.size() < expected) return Outcome::kWaiting;
@@ -29,11 +31,22 @@ std::optional<Barriers::Open> Barriers::expect(const std::set<NodeId>& nodes) {
   if (next == open_.end() || next->second.size() < nodes.size()) return {};
   open_.erase(next);
   ++completed_;
-  return Open{.number = completed_, .sits_out = sits_out_, .last = last_};
+  return Open{.number = completed_, .meeting = meeting_, .last = last_};
 }
 
-Status Barriers::mixed(bool sits_out) {
-  if (sits_out) return {Code::kMismatch, "others wait at a barrier, and do not sit out; wait, too"};
+Status Barriers::mixed(Meeting meeting) const {
+  if (meeting == Meeting::kCheckpoint || meeting_ == Meeting::kCheckpoint) {
+    const bool ours = meeting == Meeting::kCheckpoint;
+    return {
+        Code::kMismatch,
+        fmt::format("{} a checkpoint, and {} at a barrier or sit{} out; all make checkpoints at "
+                    "the same place of the program",
+                    ours ? "this worker makes" : "others make", ours ? "others are" : "this one is",
+                    ours ? "" : "s")};
+  }
+  if (meeting == Meeting::kSitOut) {
+    return {Code::kMismatch, "others wait at a barrier, and do not sit out; wait, too"};
+  }
   return {Code::kMismatch, "others sit out until all do, and come to no barrier before that"};
 }
 

@@ -13,6 +13,9 @@
 
 namespace stretto {
 
+/// What those who come to a barrier do there: all the same.
+enum class Meeting : std::uint8_t { kBarrier, kSitOut, kCheckpoint };
+
 /// Thread: loop.
 class Barriers {
  public:
@@ -21,22 +24,23 @@ class Barriers {
     kComplete,     ///< This was the last; all may go.
     kPast,         ///< It is complete already: only this one need be told.
     kOutOfBounds,  ///< Nobody can be that far ahead.
-    kMixed,        ///< Others are there who sit out, or do not: this one has not come.
+    kMixed,        ///< Others are there for something else: this one has not come.
   };
 
   /// `node` is at barrier `number` (from 1), of `expected` nodes.
-  Outcome enter(std::uint64_t number, NodeId node, std::size_t expected, bool sits_out = false);
+  Outcome enter(std::uint64_t number, NodeId node, std::size_t expected,
+                Meeting meeting = Meeting::kBarrier);
   /// An open barrier at which all are.
   struct Open {
     std::uint64_t number = 0;
-    bool sits_out = false;
+    Meeting meeting = Meeting::kBarrier;
     NodeId last = 0;  ///< Who came last; it may be gone.
   };
   /// Nobody else is waited for from now on, and nobody else has come. The barrier that is complete
   /// by that, if one is.
   std::optional<Open> expect(const std::set<NodeId>& nodes);
-  /// What is wrong with who came to a mixed one.
-  static Status mixed(bool sits_out);
+  /// What is wrong with who came to a mixed one: where others are for something else.
+  Status mixed(Meeting meeting) const;
   /// `absent` will not come: whoever waits at an open barrier where it has not been waits there no
   /// longer. Returns them.
   std::set<NodeId> give_up(NodeId absent);
@@ -44,8 +48,8 @@ class Barriers {
  private:
   static constexpr std::uint64_t kMostAhead = 1;  // A worker is in one barrier at a time.
   std::map<std::uint64_t, std::set<NodeId>> open_;
-  NodeId last_ = 0;        // Who came last to any.
-  bool sits_out_ = false;  // Whoever is at the open one; there is one at a time.
+  NodeId last_ = 0;                      // Who came last to any.
+  Meeting meeting_ = Meeting::kBarrier;  // Of the open one; there is one at a time.
   std::uint64_t completed_ = 0;
 };
 

@@ -15,6 +15,7 @@
 #include "common/real_disk.h"
 #include "common/signals.h"
 #include "observe/metrics/endpoint.h"
+#include "scheduler/checkpoint_keeper.h"
 #include "scheduler/metrics_file.h"
 #include "scheduler/outlook.h"
 #include "scheduler/page.h"
@@ -113,13 +114,19 @@ Status serve() {
       config->most_workers() + std::uint64_t{config->servers} * config->shards;
   if (Status status = raise_file_limit(nodes + 64); !status.ok()) return status;
 
+  RealDisk disk;
+  if (Status status = go_on_from_newest(*config, disk); !status.ok()) return status;
+  Result<std::unique_ptr<checkpoint::DiskThread>> disk_thread = checkpoint::DiskThread::start();
+  if (!disk_thread.ok()) return disk_thread.status();
+
   std::atomic<bool> stop{false};
   const SteadyClock clock;
   Result<std::unique_ptr<Transport>> transport = make_transport(0);
   if (!transport.ok()) return transport.status();
   Transport& wakeable = **transport;
   ProcessEnds ends(FLAGS_ready_fd);
-  Scheduler scheduler(*config, std::move(*transport), clock, &ends);
+  Scheduler scheduler(*config, std::move(*transport), clock, &ends,
+                      {.disk = &disk, .work = disk_thread->get()});
   // Ends before what it wakes.
   const SignalWatcher signals(block, [&stop, &wakeable](int) {
     stop.store(true, std::memory_order_release);
@@ -139,7 +146,6 @@ Status serve() {
   const std::unique_ptr<Page> page = page_if_wanted(*config, shown);
   Outlook outlook(scheduler, config->metrics_address.empty() ? nullptr : board.get(),
                   page == nullptr ? nullptr : shown.get(), clock);
-  RealDisk disk;
   MetricsFile agent(
       config->metrics_file, disk, outlook,
       [&scheduler, &clock] { return scheduler.watch().metrics(clock.now()); }, clock);

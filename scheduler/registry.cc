@@ -47,4 +47,10 @@ std::vector<std::pair<std::uint32_t, std::string>> Registry::names(std::uint32_t
   return found;
 }
 
+std::vector<TensorSpec> Registry::specs() const {
+  std::vector<TensorSpec> specs;
+  for (const Entry& entry : entries_) specs.push_back(entry.spec);
+  return specs;
+}
+
 }  // namespace stretto

@@ -42,6 +42,8 @@ class Registry {
   Result<Declaration> declare(const TensorSpec& spec, Rank rank, const Place& place,
                               std::uint32_t part_bytes);
   std::size_t size() const { return entries_.size(); }
+  /// Of all tensors.
+  std::vector<TensorSpec> specs() const;
   /// At most `most` identities and names, from identity `first` on.
   std::vector<std::pair<std::uint32_t, std::string>> names(std::uint32_t first,
                                                            std::size_t most) const;

@@ -104,7 +104,7 @@ void refuse_entry(Van& van, WaitingRoom& waiting, LinkId link, const Status& why
 }  // namespace
 
 Scheduler::Scheduler(const Config& config, std::unique_ptr<Transport> transport, const Clock& clock,
-                     ProcessEnds* ends)
+                     ProcessEnds* ends, const CheckpointKeeper::Files& files)
     : config_(config),
       clock_(clock),
       ends_(ends),
@@ -113,11 +113,42 @@ Scheduler::Scheduler(const Config& config, std::unique_ptr<Transport> transport,
       began_(clock.now()),
       next_look_(clock.now()),
       machine_(config, clock.now(), config.job.elastic() ? Sizing::kWorkers : Sizing::kFixed),
-      agreements_(config, clock, van_, links_, machine_),
+      agreements_(config, clock, van_, links_, machine_,
+                  [this](const control::Barrier& all, std::uint64_t step) {
+                    checkpoints_.begin(all, step, job_now());
+                  }),
+      checkpoints_(config, files, ways_of_checkpoints()),
       watch_(config),
       waiting_(2 * config.job.dead_after) {
   van_.set_node(kSchedulerNode);
   van_.set_dead_after(config.job.dead_after);
+}
+
+CheckpointKeeper::Ways Scheduler::ways_of_checkpoints() {
+  return {.tell_shard =
+              [this](NodeId shard, const control::CheckpointCut& cut) {
+                van_.send_control(links_.of(shard), cut);
+              },
+          .open = [this](const control::Barrier& barrier) { agreements_.open(barrier); },
+          .tell_workers =
+              [this](const control::CheckpointEnded& ended) {
+                for (const auto& [node, member] : machine_.next_view().members) {
+                  const bool is_worker = member.role == Role::kWorker && !member.left;
+                  if (is_worker) van_.send_control(links_.of(node), ended);
+                }
+              },
+          .tensors = [this] { return agreements_.registry().specs(); }};
+}
+
+CheckpointKeeper::Job Scheduler::job_now() const {
+  CheckpointKeeper::Job job{
+      .id = static_cast<std::uint64_t>(began_.time_since_epoch().count()),
+      .shards = {},
+      .workers = static_cast<std::uint32_t>(machine_.next_view().contributors.nodes.size())};
+  for (const auto& [node, member] : machine_.next_view().members) {
+    if (member.role == Role::kServer && !member.left) job.shards.insert(node);
+  }
+  return job;
 }
 
 Result<std::string> Scheduler::listen(std::string_view address) { return van_.listen(address); }
@@ -130,7 +161,8 @@ void Scheduler::step(Duration wait) {
 }
 
 Time Scheduler::next_due() const {
-  const Time due = std::min({van_.next_due(), next_look_, machine_.next_due()});
+  const Time due = std::min(
+      {van_.next_due(), next_look_, machine_.next_due(), checkpoints_.next_due(clock_.now())});
   return watch_.trace().active() ? std::min(due, clock_.now() + kTraceEvery) : due;
 }
 
@@ -187,6 +219,12 @@ void Scheduler::on_control(LinkId link, const control::Message& message) {
     const auto* barrier = std::get_if<control::Barrier>(&message);
     if (declare != nullptr) agreements_.on_declare(member, *declare);
     if (barrier != nullptr) agreements_.on_barrier(member, *barrier);
+  }
+  if (member.role == Role::kServer) {
+    const auto* cut = std::get_if<control::CheckpointCut>(&message);
+    const auto* saved = std::get_if<control::CheckpointSaved>(&message);
+    if (cut != nullptr) checkpoints_.on_cut(member.node, *cut);
+    if (saved != nullptr) checkpoints_.on_saved(member.node, *saved);
   }
   const auto* report = std::get_if<control::LinkReport>(&message);
   if (report == nullptr) return;
@@ -374,6 +412,7 @@ void Scheduler::publish(const Publish& order) {
 
 void Scheduler::tick() {
   const Time now = clock_.now();
+  checkpoints_.tick();
   const bool looks = now >= next_look_;
   if (ends_ != nullptr) end_with_processes(van_, links_, machine_.next_view(), ends_->take());
   if (looks) {

@@ -10,6 +10,7 @@
 #include "common/clock.h"
 #include "common/gathering.h"
 #include "scheduler/agreements.h"
+#include "scheduler/checkpoint_keeper.h"
 #include "scheduler/node_links.h"
 #include "scheduler/observers.h"
 #include "scheduler/process_ends.h"
@@ -25,9 +26,12 @@ namespace stretto {
 /// Thread: loop.
 class Scheduler final : public Agent, private Van::Handler {
  public:
-  /// `ends`: who tells of processes' ends, outlives this; null: nobody does.
+  /// `ends`: who tells of processes' ends, outlives this; null: nobody does. So do the files.
   Scheduler(const Config& config, std::unique_ptr<Transport> transport, const Clock& clock,
-            ProcessEnds* ends = nullptr);
+            ProcessEnds* ends, const CheckpointKeeper::Files& files);
+  Scheduler(const Config& config, std::unique_ptr<Transport> transport, const Clock& clock,
+            ProcessEnds* ends = nullptr)
+      : Scheduler(config, std::move(transport), clock, ends, {}) {}
 
   Result<std::string> listen(std::string_view address);
 
@@ -59,6 +63,8 @@ class Scheduler final : public Agent, private Van::Handler {
   void on_observer(LinkId link, const control::Hello& hello);
   void observe(LinkId link, const control::Message& message);
   void go_on_tracing();
+  CheckpointKeeper::Ways ways_of_checkpoints();
+  CheckpointKeeper::Job job_now() const;
 
   void happened(const ViewEvent& event);
   void publish(const Publish& order);
@@ -73,6 +79,7 @@ class Scheduler final : public Agent, private Van::Handler {
   NodeLinks links_;
   ViewMachine machine_;
   Agreements agreements_;
+  CheckpointKeeper checkpoints_;
   JobWatch watch_;
   Observers observers_;
   WaitingRoom waiting_;

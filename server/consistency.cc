@@ -71,6 +71,20 @@ Sources Consistency::finish_round() {
   return Sources(group_);
 }
 
+void Consistency::resume(std::uint64_t version) {
+  STRETTO_CHECK(version_ == 0 && !open() && rounds_.most() == 0);
+  version_ = version;
+  ++progress_;
+  if (!has_rounds(mode_)) return;
+  finished_ = version;
+  before_.assign(before_.size(), version);
+  const IndexSet left = rounds_.left();
+  rounds_ = RoundCounts(before_);
+  for (std::uint32_t index = 0; index < group_->size(); ++index) {
+    if (left.contains(index)) rounds_.leave(index);
+  }
+}
+
 void Consistency::make_nothing() {
   STRETTO_CHECK(!open() && version_ > 0 && empty_ < finished_);
   --version_;

@@ -44,6 +44,9 @@ class Consistency {
   std::optional<Sources> contribute(NodeId worker, bool assign);
   /// The collected round that has just been completed makes no update after all.
   void make_nothing();
+  /// Before anything has come: its value is of so many rounds or contributions, which others have
+  /// made before anybody here came.
+  void resume(std::uint64_t version);
   /// From now on these make rounds, the open one too: it lacks who is not among them any more, and
   /// waits for who is new, whose first round it is (where there are no rounds it begins where the
   /// fastest of the others is: whoever says first that a newcomer is in has made all rounds before

@@ -13,6 +13,7 @@
 #include "common/memory.h"
 #include "common/network.h"
 #include "common/program.h"
+#include "common/real_disk.h"
 #include "common/signals.h"
 #include "observe/metrics/endpoint.h"
 #include "server/ports.h"
@@ -63,13 +64,19 @@ class Server {
   Status start() {
     Result<std::string> host = advertised_host(config_);
     if (!host.ok()) return host.status();
+    if (!config_.checkpoint.folder.empty()) {
+      auto started = checkpoint::DiskThread::start();
+      if (!started.ok()) return started.status();
+      disk_thread_ = *std::move(started);
+    }
     for (std::uint32_t index = 0; index < config_.shards; ++index) {
       Result<std::unique_ptr<Transport>> transport = make_transport(config_);
       if (!transport.ok()) return transport.status();
       Result<std::string> address = shard_address(config_, first_port_, index);
       if (!address.ok()) return address.status();
       wakeable_.push_back(transport->get());
-      shards_.emplace_back(config_, index, std::move(*transport), clock_);
+      shards_.emplace_back(config_, index, std::move(*transport), clock_,
+                           Shard::Files{.disk = &disk_, .work = disk_thread_.get()});
       Status status = shards_.back().start(*address, *host);
       if (!status.ok()) return status;
       if (!config_.metrics_address.empty()) shards_.back().set_board(board_.get());
@@ -115,7 +122,9 @@ class Server {
   const Config& config_;
   const std::uint32_t first_port_;
   const Clock& clock_;
+  RealDisk disk_;
   std::list<Shard> shards_;
+  std::unique_ptr<checkpoint::DiskThread> disk_thread_;  // Ends first: its work is the shards'.
   std::vector<Transport*> wakeable_;
   const std::shared_ptr<metrics::Board> board_ = std::make_shared<metrics::Board>();
   std::unique_ptr<metrics::MetricsEndpoint> endpoint_;

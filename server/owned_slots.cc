@@ -37,6 +37,9 @@ Result<OwnedSlots::Place> OwnedSlots::place_of(const wire::Key& key, const std::
     return Status(Code::kMalformed,
                   fmt::format("part {} of tensor {} is not known here", key.part, key.tensor));
   }
+  if (const auto failed = unrestored_.find(key); failed != unrestored_.end()) {
+    return failed->second;
+  }
   return make_part(known->second, key, slot_of((known->second.first_slot + key.part) % job_.slots),
                    left);
 }
@@ -75,6 +78,11 @@ Result<OwnedSlots::Place> OwnedSlots::make_part(const OpenTensor& tensor, const 
   // that it will not come.
   if (!job_.elastic) {
     for (const NodeId worker : left) part.collector.rounds().leave(worker);
+  }
+  if (job_.restore) {
+    Status restored = job_.restore(part);
+    part.restored = restored.ok();
+    if (!restored.ok()) return unrestored_.emplace(key, std::move(restored)).first->second;
   }
   return places_.emplace(key, Place{&slot, &part}).first->second;
 }

@@ -3,6 +3,7 @@
 // at its first use, and counts what all take of the server's memory.
 #pragma once
 
+#include <functional>
 #include <set>
 #include <unordered_map>
 
@@ -21,6 +22,8 @@ class OwnedSlots {
     std::uint32_t since = 0;  ///< The epoch from which on what is first used now is owned here.
     std::uint32_t part_bytes = 0;
     bool elastic = false;  ///< Workers may be lost: shares are kept until their round is done.
+    /// Gives a part that has just been made what it had before; null: it begins anew.
+    std::function<Status(Part&)> restore = {};
   };
   struct Place {
     Slot* slot;
@@ -89,9 +92,10 @@ class OwnedSlots {
   DescriptionBudget budget_;
   std::unordered_map<std::uint32_t, OpenTensor> tensors_;
   std::map<std::uint32_t, Slot> slots_;
-  std::unordered_map<wire::Key, Place, Hash> places_;  // Of all parts that are here.
-  std::uint64_t bytes_ = 0;                            // Of all slots,
-  std::size_t parts_ = 0;                              // as they come.
+  std::unordered_map<wire::Key, Place, Hash> places_;       // Of all parts that are here, but those
+  std::unordered_map<wire::Key, Status, Hash> unrestored_;  // that could not be restored.
+  std::uint64_t bytes_ = 0;                                 // Of all slots,
+  std::size_t parts_ = 0;                                   // as they come.
 };
 
 }  // namespace stretto

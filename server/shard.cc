@@ -19,6 +19,14 @@ namespace {
 constexpr std::size_t kSpareAnswers = 4096;  // Beyond two for each part: faults, greetings.
 constexpr std::size_t kSpareStates = 64;     // The same, for answers with a piece of state.
 
+constexpr Duration kDiskLookEvery = 2ms;  // For what the disk's thread has done.
+
+Status no_folder() {
+  return {Code::kInvalidArgument,
+          "the scheduler knows a folder of checkpoints, and this server none: give both the same "
+          "STRETTO_CHECKPOINT"};
+}
+
 Status too_many_waits() {
   return {Code::kResource, "this worker waits for one part more than twice at a time"};
 }
@@ -62,7 +70,7 @@ void regroup(OwnedSlots& slots, const ContributorGroup& workers, const std::set<
 }  // namespace
 
 Shard::Shard(const Config& config, std::uint32_t index, std::unique_ptr<Transport> transport,
-             const Clock& clock)
+             const Clock& clock, const Files& files)
     : config_(config),
       index_(index),
       clock_(clock),
@@ -78,7 +86,8 @@ Shard::Shard(const Config& config, std::uint32_t index, std::unique_ptr<Transpor
       announcer_(van_, workers_),
       sitting_out_([this](NodeId worker, const control::Wanted& wanted) {
         if (workers_.link_of(worker) != 0) van_.send_control(workers_.link_of(worker), wanted);
-      }) {}
+      }),
+      files_(files) {}
 
 Status Shard::start(std::string_view address, const std::string& advertised_host) {
   Result<std::string> bound = van_.listen(address);
@@ -101,6 +110,10 @@ void Shard::step(Duration wait) {
   membership_->tick();
   trace_.tick(*membership_, index_, 0);
   follow_roster();
+  if (checkpoint_) {
+    const auto saved = checkpoint_->step();
+    if (saved) van_.send_control(membership_->scheduler_link(), *saved);
+  }
   const Time now = clock_.now();
   if (pen_.due(now)) pen_.put(metrics(), now);
   if (now < stalls_.next_due()) return;
@@ -111,13 +124,17 @@ void Shard::step(Duration wait) {
 }
 
 Time Shard::next_due() const {
-  return std::min({van_.next_due(), membership_->next_due(), stalls_.next_due()});
+  const Time due = std::min({van_.next_due(), membership_->next_due(), stalls_.next_due()});
+  if (!checkpoint_ || !checkpoint_->active()) return due;
+  return checkpoint_->can_go_on() ? Time() : std::min(due, clock_.now() + kDiskLookEvery);
 }
 
 // ---- who talks to us
 
 void Shard::on_control(LinkId link, const control::Message& message) {
   if (link == membership_->scheduler_link()) {
+    const auto* cut = std::get_if<control::CheckpointCut>(&message);
+    if (cut != nullptr) return on_cut(link, *cut);
     if (!membership_->on_control(link, message)) trace_.on_control(link, message);
   } else if (const auto* hello = std::get_if<control::Hello>(&message)) {
     workers_.greet(link, *hello);
@@ -162,12 +179,15 @@ void Shard::follow_roster() {
   const bool first = workers_.group() == nullptr;
   const WorkerLinks::Departures gone = workers_.follow(roster);
   if (first) {
+    if (Status status = restore(roster.settings); !status.ok()) membership_->resign(status);
     held_.resize(roster.workers);
     slots_.begin({.workers = workers_.group(),
                   .slots = roster.slots,
                   .since = roster.fence,
                   .part_bytes = roster.settings.part_bytes,
-                  .elastic = roster.settings.elastic()});
+                  .elastic = roster.settings.elastic(),
+                  .restore = restored_ ? [this](Part& part) { return restored_->load(part); }
+                                       : std::function<Status(Part&)>()});
   }
   if (gone.empty()) return;
   if (roster.settings.elastic()) regroup(slots_, workers_.group(), gone.lost, announcer_);
@@ -201,6 +221,35 @@ void Shard::on_open(LinkId link, const control::Open& open) {
   if (status.ok()) return;
   if (status.code() != Code::kMismatch) return van_.links().refuse(link, status);
   announcer_.fault(link, {.tensor = open.tensor, .part = 0}, 0, status);
+}
+
+// The scheduler says so when no worker has anything in flight.
+void Shard::on_cut(LinkId link, const control::CheckpointCut& cut) {
+  Status refused;
+  if (files_.disk == nullptr || config_.checkpoint.folder.empty()) {
+    refused = no_folder();
+  } else if (checkpoint_ && checkpoint_->active()) {
+    refused = {Code::kRefused, "another checkpoint is being written"};
+  }
+  if (!refused.ok()) {
+    return van_.send_control(
+        link, control::CheckpointSaved{.number = cut.number, .why = std::move(refused)});
+  }
+  if (!checkpoint_) {
+    checkpoint_.emplace(*files_.work, checkpoint::Folder(*files_.disk, config_.checkpoint.folder),
+                        fmt::format("server-{}.{}.parts", membership_->number(), index_));
+  }
+  checkpoint_->begin(cut, slots_);
+  van_.send_control(link, cut);
+}
+
+Status Shard::restore(const JobSettings& settings) {
+  if (settings.restored == 0) return {};
+  if (files_.disk == nullptr || config_.checkpoint.folder.empty()) return no_folder();
+  checkpoint::Folder folder(*files_.disk, config_.checkpoint.folder);
+  Result<RestoredParts> restored = RestoredParts::open(folder, settings.restored);
+  if (restored.ok()) restored_ = *std::move(restored);
+  return restored.status();
 }
 
 void Shard::on_state_request(LinkId link, const control::StateRequest& request) {

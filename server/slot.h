@@ -57,6 +57,7 @@ struct Part {
   CountedRounds counted;
   WaitingList waiting;
   Status doomed;  ///< Workers disagree on a round: it will never finish.
+  bool restored = true;  ///< Or nothing had to be; else its value is none.
 };
 
 /// Thread: loop.

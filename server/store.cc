@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "common/check.h"
+#include "common/config.h"
 #include "ops/mean.h"
 
 namespace stretto {
@@ -29,7 +30,19 @@ Store::Store(const PartLayout& layout, std::unique_ptr<ops::UpdateRule> rule, Al
   STRETTO_CHECK(layout_.has_rule == (rule_ != nullptr));
 }
 
+void Store::keep_snapshot() {
+  if (!std::exchange(snapshot_due_, false)) return;
+  snapshot_.resize(saved_bytes());
+  save(0, snapshot_);
+}
+
+std::vector<std::byte> Store::take_snapshot() {
+  keep_snapshot();
+  return std::exchange(snapshot_, {});
+}
+
 void Store::apply(Update update) {
+  keep_snapshot();
   STRETTO_CHECK(update.key == layout_.key && update.version == value_.version + 1);
   STRETTO_CHECK(update.from.size() > 0);
   STRETTO_CHECK(update.listeners <= update.from.size());
@@ -102,20 +115,28 @@ Store::Head Store::head() const {
           .codec = static_cast<std::uint32_t>(value_.codec)};
 }
 
+std::uint64_t Store::version_of(std::span<const std::byte> saved) {
+  Head head;
+  STRETTO_CHECK(saved.size() >= sizeof head);
+  std::memcpy(&head, saved.data(), sizeof head);
+  return head.version;
+}
+
 std::uint64_t Store::saved_bytes() {
   const Head now = head();
-  return sizeof now + now.value_bytes + now.owed_bytes + size_of(memory());
+  return sizeof now + now.value_bytes + now.owed_bytes + size_of(remembered());
 }
 
 void Store::save(std::uint64_t offset, std::span<std::byte> piece) {
   const Head now = head();
   ConstSpans all = {std::as_bytes(std::span(&now, 1)), value_.bytes.bytes(),
                     std::as_bytes(encoder_.error())};
-  for (const std::span<std::byte> remembered : memory()) all.emplace_back(remembered);
+  for (const std::span<std::byte> remembered : remembered()) all.emplace_back(remembered);
   copy_from(all, offset, piece);
 }
 
 Status Store::load(std::uint64_t offset, std::span<const std::byte> piece) {
+  keep_snapshot();
   if (offset == 0 && piece.size() >= kHeadBytes) {
     Head head;
     std::memcpy(&head, piece.data(), sizeof head);
@@ -132,7 +153,7 @@ Status Store::load(std::uint64_t offset, std::span<const std::byte> piece) {
   Spans body;
   if (!value_.bytes.empty()) body.push_back(value_.bytes.writable());
   body.push_back(std::as_writable_bytes(encoder_.owe(encoder_.error().size())));
-  for (const std::span<std::byte> remembered : memory()) body.push_back(remembered);
+  for (const std::span<std::byte> remembered : remembered()) body.push_back(remembered);
   copy_into(body, offset - kHeadBytes, piece);
   return {};
 }
@@ -146,12 +167,12 @@ Status Store::take_head(const Head& head) {
   if (head.value_bytes != (head.version == 0 ? 0 : whole) ||
       (encoded && head.codec != static_cast<std::uint32_t>(codec.codec)) ||
       (owes && head.owed_bytes != layout_.elements * sizeof(float)) ||
-      head.contributors > layout_.workers) {
-    return {Code::kMismatch,
-            fmt::format("saved is version {} of {} bytes by {} workers, and a part of {} bytes of "
-                        "{} workers is to load it",
-                        head.version, head.value_bytes, head.contributors, layout_.bytes,
-                        layout_.workers)};
+      head.contributors > kMaxNodes) {
+    return {
+        Code::kMismatch,
+        fmt::format("saved is version {} of {} bytes by {} workers, and a part of {} bytes is to "
+                    "load it",
+                    head.version, head.value_bytes, head.contributors, layout_.bytes)};
   }
   value_ = {.version = head.version,
             .bytes = head.value_bytes == 0 ? Buffer() : allocate_(head.value_bytes),

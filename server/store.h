@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "ops/feedback.h"
@@ -29,7 +30,10 @@ class Store {
   const Value& value() const { return value_; }
   bool has_rule() const { return rule_ != nullptr; }
   /// What the update rule remembers, which may be read and set between updates.
-  Spans memory() { return rule_ == nullptr ? Spans() : rule_->memory(); }
+  Spans memory() {
+    keep_snapshot();
+    return remembered();
+  }
 
   /// All that this is, as one run of bytes, read and written in pieces one after another without
   /// an update in between. What one store has saved another of the same layout loads, and goes on
@@ -40,8 +44,16 @@ class Store {
   void save(std::uint64_t offset, std::span<std::byte> piece);
   Status load(std::uint64_t offset, std::span<const std::byte> piece);
 
-  /// Of memory, with what the rule remembers, without sums and values that travel.
-  std::uint64_t bytes() { return layout_.bytes + size_of(memory()); }
+  /// What it is now, all that save() gives, stays to be had by take_snapshot(), whatever comes
+  /// next: it is copied before it changes, or when it is taken.
+  void begin_snapshot() { snapshot_due_ = true; }
+  /// The version of a value that has been saved: of its first kHeadBytes.
+  static std::uint64_t version_of(std::span<const std::byte> saved);
+  /// Once for each begin_snapshot().
+  std::vector<std::byte> take_snapshot();
+
+  /// Of memory, with what the rule remembers, without sums, values that travel and snapshots.
+  std::uint64_t bytes() { return layout_.bytes + size_of(remembered()); }
 
  private:
   struct Head {  // Saved first.
@@ -54,6 +66,8 @@ class Store {
 
   static_assert(sizeof(Head) == kHeadBytes);
 
+  Spans remembered() { return rule_ == nullptr ? Spans() : rule_->memory(); }
+  void keep_snapshot();
   Head head() const;
   Status take_head(const Head& head);
   void assign(Buffer bytes);
@@ -66,6 +80,8 @@ class Store {
   Allocate allocate_;
   ops::PartEncoder encoder_;  // Of values that are a round's sum or mean.
   Value value_;
+  bool snapshot_due_ = false;        // It is yet to be copied,
+  std::vector<std::byte> snapshot_;  // or has been, and not been taken.
 };
 
 }  // namespace stretto

@@ -164,6 +164,31 @@ struct Barrier {
   bool sits_out = false;   ///< And I make no shares until then.
   Rank last = 0;           ///< Back: who came last.
   std::uint64_t step = 0;  ///< That the sender is in; back: of who is furthest.
+  /// And a checkpoint is made there: the program's step, and 1. Back: its number.
+  std::uint64_t checkpoint = 0;
+};
+
+/// Scheduler to shard: what is here now is this checkpoint's. And back: it is, whatever comes next.
+struct CheckpointCut {
+  std::uint64_t job = 0;
+  std::uint64_t number = 0;
+  std::uint64_t step = 0;
+};
+
+/// Shard to scheduler: its file of a checkpoint is on the device.
+struct CheckpointSaved {
+  std::uint64_t number = 0;
+  std::string file = {};    ///< Its name in the checkpoint's folder.
+  std::uint64_t bytes = 0;  ///< These two are its checkpoint::Seal.
+  std::uint32_t seal = 0;
+  std::uint64_t entries = 0;
+  Status why = {};  ///< What went wrong, or ok.
+};
+
+/// Scheduler to workers: this checkpoint is complete.
+struct CheckpointEnded {
+  std::uint64_t number = 0;
+  Status why = {};  ///< What went wrong, or ok.
 };
 
 /// Scheduler to workers: which step is the last that you may have begun? And the answer: the sender
@@ -380,10 +405,11 @@ struct Observed {
 };
 
 /// One control message. The roster is core's own.
-using Message = std::variant<Hello, Welcome, Fault, Roster, Declare, Declared, Open, Barrier,
-                             Heartbeat, Leave, Failure, LinkReport, Steer, TraceCommand, TraceChunk,
-                             Observe, Observed, StateRequest, StatePiece, SitOut, Wanted, Resume,
-                             Resumed, AtStep, TakeIn, TermPlan, Rate, Regroup>;
+using Message =
+    std::variant<Hello, Welcome, Fault, Roster, Declare, Declared, Open, Barrier, Heartbeat, Leave,
+                 Failure, LinkReport, Steer, TraceCommand, TraceChunk, Observe, Observed,
+                 StateRequest, StatePiece, SitOut, Wanted, Resume, Resumed, AtStep, TakeIn,
+                 TermPlan, Rate, Regroup, CheckpointCut, CheckpointSaved, CheckpointEnded>;
 
 /// True if the message is a T.
 template <typename T>

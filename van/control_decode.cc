@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "common/text.h"
+#include "van/checkpoint_decode.h"
 #include "van/control.pb.h"
 #include "van/control_codec.h"
 #include "van/heartbeat_decode.h"
@@ -94,7 +95,9 @@ Result<JobSettings> settings_from(const wire::Settings& s) {
                      .dead_after = nanoseconds(s.dead_after_ns()),
                      .stall_error = nanoseconds(s.stall_error_ns()),
                      .min_workers = s.min_workers(),
-                     .worker_links = std::max(1U, s.worker_links())};
+                     .worker_links = std::max(1U, s.worker_links()),
+                     .restored = s.restored(),
+                     .restored_step = s.restored_step()};
 }
 
 Result<Member> member_from(const wire::Member& m) {
@@ -261,7 +264,8 @@ Result<Message> from(const wire::Barrier& barrier) {
   return Message(Barrier{.number = barrier.number(),
                          .sits_out = barrier.sits_out(),
                          .last = barrier.last(),
-                         .step = barrier.step()});
+                         .step = barrier.step(),
+                         .checkpoint = barrier.checkpoint()});
 }
 
 Result<Message> from(const wire::AtStep& said) {
@@ -342,12 +346,11 @@ Result<Message> from(const wire::StatePiece& piece) {
   if (Status status = check_piece("an answer with state", piece.piece().size()); !status.ok()) {
     return status;
   }
-  return Message(StatePiece{
-      .number = piece.number(),
-      .total = piece.total(),
-      .version = piece.version(),
-      .piece = piece.piece(),
-      .why = piece.code() == 0 ? Status() : status_from(piece.code(), piece.cause(), {})});
+  return Message(StatePiece{.number = piece.number(),
+                            .total = piece.total(),
+                            .version = piece.version(),
+                            .piece = piece.piece(),
+                            .why = outcome_from(piece.code(), piece.cause())});
 }
 
 Result<Message> from(const wire::Steer& steer) {
@@ -414,6 +417,12 @@ Result<Message> body_of(const wire::Control& message) {
       return from(message.open());
     case wire::Control::kBarrier:
       return from(message.barrier());
+    case wire::Control::kCheckpointCut:
+      return Message(cut_from(message.checkpoint_cut()));
+    case wire::Control::kCheckpointSaved:
+      return Message(saved_from(message.checkpoint_saved()));
+    case wire::Control::kCheckpointEnded:
+      return Message(ended_from(message.checkpoint_ended()));
     case wire::Control::kHeartbeat:
       return Message(heartbeat_from(message.heartbeat()));
     case wire::Control::kLeave:

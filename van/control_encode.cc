@@ -76,6 +76,8 @@ void write(const JobSettings& settings, wire::Settings& out) {
   out.set_stall_error_ns(nanoseconds_of(settings.stall_error));
   out.set_min_workers(settings.min_workers);
   if (settings.worker_links > 1) out.set_worker_links(settings.worker_links);
+  out.set_restored(settings.restored);
+  out.set_restored_step(settings.restored_step);
 }
 
 void write(const Roster& roster, wire::Control& message) {
@@ -189,6 +191,31 @@ void write(const Barrier& barrier, wire::Control& message) {
   message.mutable_barrier()->set_sits_out(barrier.sits_out);
   message.mutable_barrier()->set_last(barrier.last);
   message.mutable_barrier()->set_step(barrier.step);
+  message.mutable_barrier()->set_checkpoint(barrier.checkpoint);
+}
+
+void write(const CheckpointCut& cut, wire::Control& message) {
+  message.mutable_checkpoint_cut()->set_job(cut.job);
+  message.mutable_checkpoint_cut()->set_number(cut.number);
+  message.mutable_checkpoint_cut()->set_step(cut.step);
+}
+
+void write(const CheckpointSaved& saved, wire::Control& message) {
+  wire::CheckpointSaved& out = *message.mutable_checkpoint_saved();
+  out.set_number(saved.number);
+  out.set_file(saved.file);
+  out.set_bytes(saved.bytes);
+  out.set_seal(saved.seal);
+  out.set_entries(saved.entries);
+  out.set_code(number_of(saved.why.code()));
+  out.set_cause(saved.why.cause());
+}
+
+void write(const CheckpointEnded& ended, wire::Control& message) {
+  wire::CheckpointEnded& out = *message.mutable_checkpoint_ended();
+  out.set_number(ended.number);
+  out.set_code(number_of(ended.why.code()));
+  out.set_cause(ended.why.cause());
 }
 
 void write(const AtStep& said, wire::Control& message) {

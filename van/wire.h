@@ -17,7 +17,7 @@
 namespace stretto::wire {
 
 inline constexpr std::uint32_t kMagic = 0x4F525453;  // "STRO", read as little-endian bytes.
-inline constexpr std::uint16_t kProtocol = 3;
+inline constexpr std::uint16_t kProtocol = 4;
 inline constexpr std::size_t kHeaderBytes = 128;
 /// Largest payload that any frame may carry; an endpoint may ask for less.
 inline constexpr std::size_t kMaxPayloadBytes = std::size_t{1} << 30;

@@ -8,6 +8,11 @@
 
 namespace stretto {
 
+void BarrierCalls::Call::end(const Result<control::Barrier>& open) const {
+  if (cut) return cut(open.ok() ? Result<std::uint64_t>(open->checkpoint) : open.status());
+  done(open.ok() ? Result<Rank>(open->last) : open.status());
+}
+
 void BarrierCalls::add(Call call) {
   calls_.push_back(std::move(call));
   if (calls_.size() == 1) begin();
@@ -25,10 +30,11 @@ void BarrierCalls::begin() {
 
 void BarrierCalls::enter_if_ready() {
   if (idle() || entered_) return;
-  const bool sits_out = calls_.front().sits_out;
-  if (sits_out && !stand_in_.at_rest()) return;
+  const Call& call = calls_.front();
+  if ((call.sits_out || call.cut) && !stand_in_.at_rest()) return;
   entered_ = true;
-  enter_({.number = number_, .sits_out = sits_out});
+  enter_(
+      {.number = number_, .sits_out = call.sits_out, .checkpoint = call.cut ? call.step + 1 : 0});
 }
 
 void BarrierCalls::on_open(const control::Barrier& open) {
@@ -37,7 +43,7 @@ void BarrierCalls::on_open(const control::Barrier& open) {
   calls_.pop_front();
   if (first.sits_out) stand_in_.end();
   if (!idle()) begin();
-  first.done(open.last);
+  first.end(open);
 }
 
 void BarrierCalls::end_all(const Status& why) {
@@ -45,7 +51,7 @@ void BarrierCalls::end_all(const Status& why) {
   --number_;
   if (calls_.front().sits_out) stand_in_.give_up();
   for (const Call& call : std::exchange(calls_, {})) {
-    call.done(Status(why).with_operation(call.name()));
+    call.end(Status(why).with_operation(call.name()));
   }
 }
 

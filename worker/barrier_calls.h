@@ -19,6 +19,8 @@ class BarrierCalls {
  public:
   /// Gets the rank of who came last.
   using Done = std::function<void(const Result<Rank>&)>;
+  /// Gets the number of a checkpoint whose cut has been made: it is being written.
+  using Cut = std::function<void(const Result<std::uint64_t>&)>;
   /// Tells the scheduler that this worker is at a barrier.
   using Enter = std::function<void(const control::Barrier&)>;
 
@@ -29,6 +31,8 @@ class BarrierCalls {
 
   void barrier(Done done) { add({.done = std::move(done)}); }
   void sit_out(Done done) { add({.done = std::move(done), .sits_out = true}); }
+  /// It is entered when nothing of this worker's own is in flight.
+  void checkpoint(std::uint64_t step, Cut cut) { add({.cut = std::move(cut), .step = step}); }
 
   /// The scheduler says that all are there.
   void on_open(const control::Barrier& open);
@@ -42,7 +46,7 @@ class BarrierCalls {
   /// Barriers that this worker has come to, or of one that came later, would have.
   std::uint64_t number() const { return number_; }
   void begin_after(std::uint64_t number) { number_ = number; }
-  /// The first is a barrier, and its patience has ended.
+  /// The first is no sit_out, and its patience has ended.
   bool late() const { return !idle() && deadline_ <= clock_.now(); }
   Time next_due() const { return idle() ? Time::max() : deadline_; }
   /// The first call, if it was begun before that: "barrier". Else empty.
@@ -52,9 +56,12 @@ class BarrierCalls {
 
  private:
   struct Call {
-    Done done;
+    Done done = {};
+    Cut cut = {};            // Of a checkpoint, instead,
+    std::uint64_t step = 0;  // which is of this step.
     bool sits_out = false;
-    const char* name() const { return sits_out ? "sit_out" : "barrier"; }
+    const char* name() const { return sits_out ? "sit_out" : cut ? "checkpoint" : "barrier"; }
+    void end(const Result<control::Barrier>& open) const;
   };
   void add(Call call);
   void begin();

@@ -7,9 +7,11 @@ namespace stretto {
 // A job whose size is fixed keeps the ranks of those who have left. Who is about to come in has a
 // rank, beyond those of who are in.
 JobPlace place_in(const Roster& roster, NodeId self) {
-  JobPlace place{.epoch = roster.epoch,
-                 .min_workers = roster.settings.min_workers,
-                 .numbers = std::vector<Rank>(roster.workers)};
+  JobPlace place{
+      .epoch = roster.epoch,
+      .min_workers = roster.settings.min_workers,
+      .numbers = std::vector<Rank>(roster.workers),
+      .restored = {.number = roster.settings.restored, .step = roster.settings.restored_step}};
   for (const Member& member : roster.members) {
     if (member.role != Role::kWorker || (roster.settings.elastic() && member.left)) continue;
     if (member.node == self) {

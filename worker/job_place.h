@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "stretto/worker.h"
 #include "van/membership.h"
 
 namespace stretto {
@@ -19,6 +20,7 @@ struct JobPlace {
   Rank number = 0;     ///< Member::number.
   NodeId lost_as = 0;  ///< Who this was in the job, which goes on without it; 0: it is in.
   std::vector<Rank> numbers = {};  ///< By rank: Member::number.
+  RestoredFrom restored = {};      ///< What the job goes on from.
 
   std::uint32_t size() const { return static_cast<std::uint32_t>(numbers.size()); }
 };

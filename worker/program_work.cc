@@ -65,6 +65,7 @@ ProgramWork::ProgramWork(const Config& config, const Clock& clock, Van& van,
                   told.step = steps_.gate().count()->begun();
                   van_.send_control(membership_.scheduler_link(), told);
                 }),
+      checkpoints_(clock, config.operation_timeout),
       steps_(clock, config.operation_timeout, config.rendezvous_timeout,
              {.gate = {.tell_scheduler =
                            [this](const control::AtStep& said) {
@@ -133,6 +134,14 @@ void ProgramWork::barrier(const Done& done) {
   barriers_.barrier([done](const Result<Rank>& last) { done(last.status()); });
 }
 
+void ProgramWork::checkpoint(std::uint64_t step, Done done) {
+  if (!refusal_.ok()) return done(Status(refusal_).with_operation("checkpoint"));
+  barriers_.checkpoint(step, [this, done = std::move(done)](const Result<std::uint64_t>& number) {
+    if (!number.ok()) return done(number.status());
+    checkpoints_.await(*number, done);
+  });
+}
+
 // The others may go on for as long as they like; if one of them is lost, we hear of that.
 void ProgramWork::sit_out(BarrierCalls::Done done) {
   if (!refusal_.ok()) return done(Status(refusal_).with_operation("sit_out"));
@@ -156,6 +165,8 @@ void ProgramWork::on_scheduler(const control::Message& message) {
   } else if (const auto* barrier = std::get_if<control::Barrier>(&message)) {
     if (stand_in_.sitting()) steps_.gate().catch_up(barrier->step);
     barriers_.on_open(*barrier);
+  } else if (const auto* ended = std::get_if<control::CheckpointEnded>(&message)) {
+    checkpoints_.on_ended(*ended);
   } else if (const auto* question = std::get_if<control::AtStep>(&message)) {
     steps_.gate().on_question(*question);
   }
@@ -207,18 +218,19 @@ void ProgramWork::tick() {
         {Code::kTimeout, "not every worker came to the barrier in time"}));
   }
   barriers_.enter_if_ready();
+  checkpoints_.tick();
   steps_.tick(membership_.roster() ? &*membership_.roster() : nullptr);
 }
 
 Time ProgramWork::next_due() const {
   return std::min({exchange_.operations().next_due(), exchange_.peers().next_due(),
                    exchange_.members().next_due(), states_.next_due(), declarations_.next_due(),
-                   barriers_.next_due(), steps_.next_due()});
+                   barriers_.next_due(), checkpoints_.next_due(), steps_.next_due()});
 }
 
 bool ProgramWork::idle() const {
   return exchange_.operations().idle() && states_.idle() && declarations_.idle() &&
-         barriers_.idle() && steps_.idle();
+         barriers_.idle() && checkpoints_.idle() && steps_.idle();
 }
 
 Heartbeats::Progress ProgramWork::progress() const {
@@ -246,6 +258,7 @@ control::Activity ProgramWork::activity(const Operation* oldest) const {
   if (!declarations_.idle()) known.call = "declare";
   if (!states_.idle()) known.call = "save_state or load_state";
   if (!steps_.idle()) known.call = "next step";
+  if (!checkpoints_.idle()) known.call = "checkpoint";
   if (oldest == nullptr) return known;
   known.held = oldest->paused;
   for (const LinkId link : tensors_.awaited_by(*oldest)) {
@@ -263,6 +276,7 @@ void ProgramWork::end_all(const Status& why) {
   states_.end_all(why);
   declarations_.end_all(why);
   barriers_.end_all(why);
+  checkpoints_.end_all(why);
   steps_.gate().end_all(why);
 }
 

@@ -14,6 +14,7 @@
 #include "van/trace_agent.h"
 #include "van/van.h"
 #include "worker/barrier_calls.h"
+#include "worker/checkpoint_calls.h"
 #include "worker/declarations.h"
 #include "worker/exchanges.h"
 #include "worker/job_steps.h"
@@ -45,6 +46,8 @@ class ProgramWork {
   void save_state(const Tensor& tensor, StateTransfers::Saved done);
   void load_state(const Tensor& tensor, std::span<const std::byte> state, const Done& done);
   void barrier(const Done& done);
+  /// Of what the servers hold, when all workers have come to it; it is complete then.
+  void checkpoint(std::uint64_t step, Done done);
   /// A barrier until which this worker's shares are empty ones, made as rounds want them. Its
   /// result is the rank of who came last. Nothing else may be begun meanwhile.
   void sit_out(BarrierCalls::Done done);
@@ -90,6 +93,7 @@ class ProgramWork {
   Declarations declarations_;
   StandIn stand_in_;
   BarrierCalls barriers_;
+  CheckpointCalls checkpoints_;
   JobSteps steps_;
   Status refusal_;
   Status disagreement_;  // The last about a tensor, and when we were told.

@@ -47,6 +47,10 @@ class Standing {
     MutexLock lock(mutex_);
     return place_.min_workers > 0;
   }
+  RestoredFrom restored() {
+    MutexLock lock(mutex_);
+    return place_.restored;
+  }
   /// JobPlace::lost_as.
   NodeId lost_as() const { return lost_as_; }
   /// Member::number: what people call it.

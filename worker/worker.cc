@@ -242,6 +242,18 @@ Status Worker::barrier() {
       .value_or(detail::interrupted("barrier"));
 }
 
+Status Worker::checkpoint(std::uint64_t step) {
+  if (impl_->loop().is_here()) return not_here("checkpoint");
+  return impl_->loop()
+      .ask_until<Status>(Time::max(),
+                         [step](WorkerNode& node, WorkerNode::Done done) {
+                           node.work().checkpoint(step, std::move(done));
+                         })
+      .value_or(detail::interrupted("checkpoint"));
+}
+
+RestoredFrom Worker::restored() const { return impl_->standing().restored(); }
+
 Result<Rank> Worker::sit_out() {
   if (impl_->loop().is_here()) return not_here("sit_out");
   return impl_->loop()

@@ -53,13 +53,13 @@ TEST(Barriers, WhoWaitsForSomebodyThatWillNotComeIsNamedOnce) {
 
 TEST(Barriers, WhoSitsOutWaitsForThoseWhoDoAndNotForOthers) {
   Barriers barriers;
-  EXPECT_EQ(barriers.enter(1, 10, 3, true), Outcome::kWaiting);
-  EXPECT_EQ(barriers.enter(1, 11, 3, false), Outcome::kMixed);
-  EXPECT_EQ(barriers.enter(1, 11, 3, true), Outcome::kWaiting) << "it had not come";
-  EXPECT_EQ(barriers.enter(1, 12, 3, true), Outcome::kComplete);
-  EXPECT_EQ(barriers.enter(2, 10, 2, false), Outcome::kWaiting);
-  EXPECT_EQ(barriers.enter(2, 11, 2, true), Outcome::kMixed);
-  EXPECT_EQ(barriers.enter(2, 11, 2, false), Outcome::kComplete);
+  EXPECT_EQ(barriers.enter(1, 10, 3, Meeting::kSitOut), Outcome::kWaiting);
+  EXPECT_EQ(barriers.enter(1, 11, 3, Meeting::kBarrier), Outcome::kMixed);
+  EXPECT_EQ(barriers.enter(1, 11, 3, Meeting::kSitOut), Outcome::kWaiting) << "it had not come";
+  EXPECT_EQ(barriers.enter(1, 12, 3, Meeting::kSitOut), Outcome::kComplete);
+  EXPECT_EQ(barriers.enter(2, 10, 2, Meeting::kBarrier), Outcome::kWaiting);
+  EXPECT_EQ(barriers.enter(2, 11, 2, Meeting::kSitOut), Outcome::kMixed);
+  EXPECT_EQ(barriers.enter(2, 11, 2, Meeting::kBarrier), Outcome::kComplete);
 }
 
 TEST(Barriers, NobodyWaitsForWhoIsNotExpectedAnyMore) {

@@ -264,5 +264,27 @@ TEST(Rounds, InBoundedModeNobodyWhoKeepsToItsGateRunsAhead) {
   }
 }
 
+TEST(ResumedRounds, GoOnBehindThoseThatOthersMade) {
+  Consistency sync({.mode = Mode::kSync}, fake::group_of(2));
+  sync.leave(fake::node_of(1));
+  sync.resume(7);
+  EXPECT_EQ(sync.version(), 7U);
+  EXPECT_EQ(sync.next_round(), 8U);
+  EXPECT_EQ(sync.rounds_before(fake::node_of(0)), 7U);
+  EXPECT_TRUE(sync.admit(fake::node_of(0), 8, false).ok());
+  EXPECT_FALSE(sync.admit(fake::node_of(0), 1, false).ok());
+  EXPECT_EQ(sync.absentee(), fake::node_of(1)) << "it has left";
+  EXPECT_TRUE(sync.consistent());
+
+  Consistency async({.mode = Mode::kAsync}, fake::group_of(2));
+  async.resume(7);
+  EXPECT_EQ(async.rounds_before(fake::node_of(0)), 0U) << "there are no rounds";
+  EXPECT_TRUE(async.admit(fake::node_of(0), 1, false).ok());
+  EXPECT_TRUE(async.contribute(fake::node_of(0), false).has_value());
+  EXPECT_EQ(async.version(), 8U);
+  EXPECT_TRUE(async.passes(async.gate_of_pull(0), fake::node_of(1)));
+  EXPECT_TRUE(async.consistent());
+}
+
 }  // namespace
 }  // namespace stretto

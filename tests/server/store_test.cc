@@ -54,6 +54,34 @@ std::vector<std::byte> saved(Store& store) {
   return all;
 }
 
+TEST(Store, ASnapshotIsOfWhenItWasBegun) {
+  for (const Rule rule : {Rule::kSum, Rule::kSgd, Rule::kAdam}) {
+    Store store = make_store(layout_of({Mode::kAsync, rule, {}}));
+    apply(store, 0.5F);
+    const std::vector<std::byte> before = saved(store);
+    store.begin_snapshot();
+    EXPECT_EQ(store.take_snapshot(), before) << "nothing has changed";
+    store.begin_snapshot();
+    apply(store, 0.25F);
+    apply(store, 0.25F);
+    EXPECT_EQ(store.take_snapshot(), before);
+    EXPECT_EQ(Store::version_of(before), 1U);
+    EXPECT_NE(saved(store), before);
+  }
+}
+
+TEST(Store, ASnapshotIsNotOfAStateThatIsSetMeanwhile) {
+  Store store = make_store(layout_of({Mode::kAsync, Rule::kMomentum, {}}));
+  apply(store, 0.5F);
+  const std::vector<std::byte> before = saved(store);
+  store.begin_snapshot();
+  for (const std::span<std::byte> piece : store.memory()) piece[0] = std::byte{0x55};
+  EXPECT_EQ(store.take_snapshot(), before);
+  store.begin_snapshot();
+  ASSERT_TRUE(store.load(0, before).ok());
+  EXPECT_NE(store.take_snapshot(), before);
+}
+
 TEST(Store, GoesOnAsTheOneThatItWasLoadedFrom) {
   const CodecSpec owing = *codec_from("onebit,ef=vanilla");
   const Kind kinds[] = {{Mode::kSync, Rule::kSum, {}},    {Mode::kSync, Rule::kMean, {}},

@@ -30,7 +30,7 @@ SYSTEM_DOORS = {
 # Who may include Protobuf and what it generates: besides the codec and its tests, what gRPC's calls
 # are measured by.
 PROTOBUF = ("checkpoint/index_codec.cc", "van/control_decode.cc", "van/control_encode.cc",
-            "van/heartbeat_decode.cc", "tests/van/", "tests/fuzz/",
+            "van/checkpoint_decode.cc", "van/heartbeat_decode.cc", "tests/van/", "tests/fuzz/",
             "tools/bench/compare/grpc_unary.cc")
 
 # What throws outside bindings/: memory that is not there has no Status to be returned in, as with
@@ -44,6 +44,8 @@ THROWS = {
 COVERED_BY = {
     "common/disk.cc": "tests/conformance/disk_test.cc",
     "common/real_disk.cc": "tests/conformance/disk_test.cc",
+    "van/checkpoint_decode.cc": "tests/van/control_decode_test.cc",
+    "server/restored_parts.cc": "tests/server/shard_checkpoint_test.cc",
     "checkpoint/entry.cc": "tests/checkpoint/parts_file_test.cc",
     "checkpoint/index_codec.cc": "tests/checkpoint/parts_file_test.cc",
     "checkpoint/parts_reader.cc": "tests/checkpoint/parts_file_test.cc",

@@ -181,6 +181,9 @@ std::vector<Golden> of_members_and_tensors() {
        "3a420804123c0a0176100218082001300439000000000000e03f41000000000000d03f480151cdcc"
        "ccccccccec3f592b8716d9cef7ef3f613a8c30e28e79453e70011805"},
       {"Barrier", Barrier{.number = 7, .sits_out = true, .last = 2}, "4206080710011802"},
+      {"BarrierOfACheckpoint",
+       Barrier{.number = 3, .sits_out = true, .last = 2, .step = 9, .checkpoint = 4},
+       "420a08031001180220092804"},
   };
 }
 
@@ -241,6 +244,17 @@ std::vector<Golden> of_signs_and_sights() {
                .members = {7, 8},
                .finished = {{.tensor = 3, .least = 4, .ahead = {0, 1}}}},
        "e20112080110021a0207082208080310041a020001"},
+      {"CheckpointCut", CheckpointCut{.job = 5, .number = 6, .step = 7}, "ea0106080510061807"},
+      {"CheckpointSaved",
+       CheckpointSaved{.number = 6,
+                       .file = "f",
+                       .bytes = 100,
+                       .seal = 7,
+                       .entries = 8,
+                       .why = {Code::kResource, "full"}},
+       "f201160806120166186425070000002808300c3a0466756c6c"},
+      {"CheckpointEnded", CheckpointEnded{.number = 6, .why = {Code::kResource, "full"}},
+       "fa010a0806100c1a0466756c6c"},
   };
 }
 

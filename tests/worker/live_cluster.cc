@@ -31,16 +31,23 @@ Cluster::Cluster(const Plan& plan) : plan_(plan) {
     config.job = plan.job;
     config.transport = plan.transport;
     config.log_level = "silent";
+    config.checkpoint = plan.checkpoint;
     return config;
   };
-  scheduler_ =
-      std::make_unique<Scheduler>(make_config(Role::kScheduler), transport(std::size_t{0}), clock_);
+  disk_thread_ = checkpoint::DiskThread::start().or_exit();
+  Config& first = make_config(Role::kScheduler);
+  go_on_from_newest(first, disk_).or_exit();
+  scheduler_ = std::make_unique<Scheduler>(
+      first, transport(std::size_t{0}), clock_, nullptr,
+      CheckpointKeeper::Files{.disk = &disk_, .work = disk_thread_.get()});
   const Result<std::string> address = scheduler_->listen("127.0.0.1:0");
   EXPECT_TRUE(address.ok()) << address.status().text();
   address_ = *address;
   for (std::uint32_t index = 0; index < plan.shards; ++index) {
     const Config& config = make_config(Role::kServer);
-    shards_.push_back(std::make_unique<Shard>(config, index, transport(config), clock_));
+    shards_.push_back(
+        std::make_unique<Shard>(config, index, transport(config), clock_,
+                                Shard::Files{.disk = &disk_, .work = disk_thread_.get()}));
     EXPECT_TRUE(shards_.back()->start("127.0.0.1:0", "").ok());
   }
   outcomes_.resize(1 + shards_.size());

@@ -10,8 +10,10 @@
 #include <thread>
 #include <vector>
 
+#include "checkpoint/disk_work.h"
 #include "common/clock.h"
 #include "common/config.h"
+#include "common/real_disk.h"
 #include "scheduler/scheduler.h"
 #include "server/shard.h"
 #include "stretto/worker.h"
@@ -24,6 +26,7 @@ struct Plan {
   JobSettings job = {};
   Duration operation_timeout = 60s;
   TransportChoice transport = TransportChoice::kAuto;
+  CheckpointSettings checkpoint = {};
 };
 
 /// Thread: user.
@@ -62,6 +65,8 @@ class Cluster {
   std::atomic<bool> stop_{false};
   std::atomic<bool> halt_shards_{false};
   std::vector<std::unique_ptr<Config>> configs_;
+  RealDisk disk_;
+  std::unique_ptr<checkpoint::DiskThread> disk_thread_;
   std::unique_ptr<Scheduler> scheduler_;
   std::vector<std::unique_ptr<Shard>> shards_;
   std::vector<Status> outcomes_;  // The scheduler's, then the shards'.

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <charconv>
+#include <filesystem>
 #include <optional>
 
 #include "tools/launch/environment.h"
@@ -144,6 +145,10 @@ class Parser {
   // Where the text of a flag that takes any goes; nullptr: it takes something else, or nothing.
   std::string* text_of(Flag flag) {
     switch (flag) {
+      case Flag::kCheckpoint:
+        return &plan_.checkpoint;
+      case Flag::kResume:
+        return &plan_.resume;
       case Flag::kInterface:
         return &plan_.interface;
       case Flag::kStarter:
@@ -275,6 +280,12 @@ class Parser {
     if (Status status = check_without_servers(); !status.ok()) return status;
     if (Status status = check_hosts(); !status.ok()) return status;
     if (Status status = check_ports(); !status.ok()) return status;
+    if (!plan_.checkpoint.empty()) {  // Processes may run elsewhere (--chdir).
+      plan_.checkpoint = std::filesystem::absolute(plan_.checkpoint).lexically_normal();
+    }
+    if (!plan_.resume.empty() && plan_.resume != "auto" && plan_.resume != "no") {
+      return invalid(fmt::format("--resume is '{}', wanted auto or no", plan_.resume));
+    }
     if (plan_.restarts != 0 && plan_.least_workers == 0) {
       return invalid(
           "--restarts is for jobs that go on without a worker that is lost: give --workers "

@@ -100,6 +100,8 @@ Variables variables_for(const Plan& plan, const JobMember& member, const Rendezv
     given["STRETTO_MIN_WORKERS"] = std::to_string(plan.least_workers);
     given["STRETTO_RESTARTS"] = std::to_string(plan.restarts);
   }
+  if (!plan.checkpoint.empty()) given["STRETTO_CHECKPOINT"] = plan.checkpoint;
+  if (!plan.resume.empty()) given["STRETTO_RESUME"] = plan.resume;
   if (plan.start_timeout) given["STRETTO_RENDEZVOUS_TIMEOUT_S"] = *plan.start_timeout;
   if (plan.port != 0 && member.role == Role::kServer) {
     given["STRETTO_SERVER_PORT"] = std::to_string(plan.port + 1);

@@ -25,6 +25,8 @@ constexpr Spelling kSpellings[] = {
     {"n", Flag::kWorkers},
     {"np", Flag::kWorkers},
     {"restarts", Flag::kRestarts},
+    {"checkpoint", Flag::kCheckpoint},
+    {"resume", Flag::kResume},
     {"servers", Flag::kServers},
     {"num-servers", Flag::kServers},
     {"s", Flag::kServers},

@@ -12,6 +12,8 @@ namespace stretto::launch {
 enum class Flag : std::uint8_t {
   kWorkers,
   kRestarts,
+  kCheckpoint,
+  kResume,
   kServers,
   kShards,
   kVia,

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// CheckpointKeeper: makes checkpoints of a job: has all shards cut, collects their files, and makes
+// them complete by a manifest. One at a time.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "checkpoint/disk_work.h"
+#include "checkpoint/folder.h"
+#include "common/clock.h"
+#include "common/config.h"
+#include "common/mutex.h"
+#include "core/tensor_spec.h"
+#include "van/control.h"
+
+namespace stretto {
+
+/// Before the job begins: makes its folder of checkpoints, and has it go on from the newest
+/// complete one, if that is wanted and there is one, with its parts as they were cut then. What is
+/// passed over is logged. Calls block.
+Status go_on_from_newest(Config& config, Disk& disk);
+
+/// Thread: loop.
+class CheckpointKeeper {
+ public:
+  /// Where they are written; both null: nowhere.
+  struct Files {
+    Disk* disk = nullptr;
+    checkpoint::DiskWork* work = nullptr;
+  };
+  struct Ways {
+    std::function<void(NodeId shard, const control::CheckpointCut&)> tell_shard;
+    /// All workers are there and have nothing in flight; now they may go on.
+    std::function<void(const control::Barrier&)> open;
+    std::function<void(const control::CheckpointEnded&)> tell_workers;
+    /// All that were declared.
+    std::function<std::vector<TensorSpec>()> tensors;
+  };
+  /// Who is in the job.
+  struct Job {
+    std::uint64_t id = 0;
+    std::set<NodeId> shards;
+    std::uint32_t workers = 0;
+  };
+
+  CheckpointKeeper(const Config& config, const Files& files, Ways ways);
+
+  /// All workers have come to this barrier, and want a checkpoint of what is there, which is of
+  /// this step of the program. If one is being written already, theirs is that one.
+  void begin(control::Barrier barrier, std::uint64_t step, const Job& job);
+  void on_cut(NodeId shard, const control::CheckpointCut& cut);
+  void on_saved(NodeId shard, control::CheckpointSaved saved);
+  /// Once a turn.
+  void tick();
+  Time next_due(Time now) const { return active_ && active_->committing ? now + 2ms : Time::max(); }
+
+ private:
+  struct Outcome {
+    Mutex mutex;
+    std::optional<Status> status GUARDED_BY(mutex);
+    // Of the disk's thread until there is a status.
+    checkpoint::CheckpointManifest manifest;
+  };
+  struct Active {
+    checkpoint::CheckpointManifest manifest;
+    control::Barrier barrier;
+    std::set<NodeId> to_cut;
+    std::set<NodeId> to_save;
+    Status why;
+    bool committing = false;
+    std::shared_ptr<Outcome> outcome;
+  };
+
+  Result<std::uint64_t> begin_folder();
+  void commit();
+  void end(const Status& why);
+
+  const Config& config_;
+  const Files files_;
+  const Ways ways_;
+  std::optional<checkpoint::Folder> folder_;
+  std::uint64_t last_;  // Of what this job has made, or else goes on from; 0: none.
+  std::uint64_t attempts_ = 0;
+  std::optional<Active> active_;
+};
+
+}  // namespace stretto

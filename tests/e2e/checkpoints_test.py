@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Checkpoints of jobs of real processes: whatever is killed when, another job goes on from a
+complete one, with another number of servers, and ends with the same bits as an undisturbed one."""
+
+import os
+import pathlib
+import random
+import re
+import signal
+import tempfile
+import unittest
+
+import cluster
+
+KEEPING = cluster.BUILD / "tests" / "keeping"
+KILLS = int(os.environ.get("STRETTO_CHECKPOINT_KILLS", "6"))
+
+
+class Checkpoints(cluster.ClusterTest):
+    def setUp(self):
+        super().setUp()
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name) / "run"
+
+    def keep(self, *arguments, servers=2, flags=(), **variables):
+        return self.launch(KEEPING, *arguments, servers=servers,
+                           flags=("--checkpoint", self.folder, *flags), **variables)
+
+    def digest(self, job):
+        self.assertEqual(job.end(), 0, job.output())
+        digests = {line for line in job.lines if "digest=" in line}
+        digests = {line.split("digest=")[1] for line in digests}
+        self.assertEqual(len(digests), 1, job.output())
+        self.assert_nobody_left()
+        return digests.pop()
+
+    def undisturbed(self, *arguments):
+        job = self.launch(KEEPING, *arguments, "--every", 0)
+        job.expect(r"\[worker 0\] from checkpoint=0 step=0$")
+        return self.digest(job)
+
+    def kill_all(self, job):
+        """As a power cut would, but for what the kernel has."""
+        pids = job.members()
+        for pid in (job.pid, *pids.values()):
+            os.kill(pid, signal.SIGKILL)
+        job.end()
+        for pid in self.survivors():
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+
+    def latest(self):
+        return (self.folder / "LATEST").read_text(encoding="ascii").strip()
+
+    def test_another_job_on_more_servers_ends_with_the_same_bits(self):
+        wanted = self.undisturbed("--steps", 60)
+        job = self.keep("--steps", 60)
+        job.expect(r"checkpoint \d+ of step 20 is complete$")
+        job.expect(r"\[worker 1\] checkpoint step=20$")
+        self.kill_all(job)
+        job = self.keep("--steps", 60, servers=3)
+        found = job.expect(r"the job goes on from checkpoint \d+ of step (\d+), made at .* by 2 "
+                           r"workers$")
+        self.assertGreaterEqual(int(found[1]), 20)
+        self.assertEqual(self.digest(job), wanted)
+        # Nothing is left to do, and what is there is what it was.
+        self.assertEqual(self.digest(self.keep("--steps", 50, servers=1)), self.digest(
+            self.keep("--steps", 50, servers=2)))
+
+    def test_what_nobody_has_used_since_stays(self):
+        arguments = ("--steps", 40, "--untouched")
+        wanted = self.undisturbed(*arguments)
+        job = self.keep("--steps", 12, "--untouched")
+        self.digest(job)
+        job = self.keep("--steps", 35, "--untouched")
+        job.expect(r"\[worker 0\] from checkpoint=1 step=10$")
+        self.digest(job)
+        self.assertEqual(self.latest(), "ckpt-3")
+        self.assertTrue((self.folder / "ckpt-3").exists())
+        job = self.keep(*arguments, servers=3)
+        job.expect(r"\[worker 0\] from checkpoint=3 step=30$")
+        self.assertEqual(self.digest(job), wanted)
+
+    def test_killed_again_and_again_while_it_writes(self):
+        steps = 40
+        wanted = self.undisturbed("--steps", steps)
+        dice = random.Random(7)
+        reached = 0
+        for kill in range(KILLS):
+            job = self.keep("--steps", 10_000, "--every", 1, servers=1 + kill % 3)
+            begun = int(job.expect(r"\[worker 0\] from checkpoint=\d+ step=(\d+)$")[1])
+            self.assertGreaterEqual(begun, reached, "a complete one has gone")
+            count = dice.randrange(1, 4)
+            found = job.expect(r"\[worker 0\] checkpoint step=(\d+)$", count=count)
+            self.kill_all(job)
+            reached = int(found[1])
+            if reached > steps - 6:
+                break
+        print(f"{kill + 1} kills, and step {reached} was reached")
+        self.assertEqual(self.digest(self.keep("--steps", steps)), wanted)
+
+    def test_a_file_that_cannot_be_written_costs_the_checkpoint_only(self):
+        wanted = self.undisturbed("--steps", 25)
+        job = self.launch("sh", "-c", f'ulimit -f 1000; exec {KEEPING} --steps 25',
+                          flags=("--checkpoint", self.folder))
+        self.assertEqual(self.digest(job), wanted, "workers write nothing")
+        small = cluster.Launched(
+            "small", ["sh", "-c", 'ulimit -f 100; exec "$@"', "sh", cluster.LAUNCH, "--workers", 2,
+                      "--servers", 2, "--checkpoint", self.folder, "--resume", "no", "--", KEEPING,
+                      "--steps", 25], self.environment())
+        self.processes.append(small)
+        self.assertEqual(self.digest(small), wanted)
+        self.assertEqual(len([line for line in small.lines if "checkpoint step=" in line]), 0,
+                         small.output())
+        small.expect(r"no checkpoint was made: .*ulimit -f")
+        small.expect(r"\[worker 0\] Resource .*op=checkpoint")
+
+    def test_a_folder_that_cannot_be_made_is_told_at_the_start(self):
+        job = self.launch(KEEPING, flags=("--checkpoint", self.folder / "in" / "none"))
+        self.assertNotEqual(job.end(), 0)
+        self.one_error(job, "InvalidArgument", "run/in/none", "each folder in it must be there")
+
+    def test_a_job_with_checkpoints_can_begin_anew(self):
+        self.digest(self.keep("--steps", 12))
+        job = self.keep("--steps", 12, flags=("--resume", "no"))
+        job.expect(r"\[worker 0\] from checkpoint=0 step=0$")
+        self.digest(job)
+        job = self.keep("--steps", 12, flags=("--resume", "yes"))
+        self.assertEqual(job.end(), 2)
+        self.one_error(job, "InvalidArgument", "--resume is 'yes'", "auto or no")
+
+    def test_a_job_without_a_folder_says_so(self):
+        job = self.launch(KEEPING, "--steps", 15)
+        job.expect(r"\[worker 0\] Unsupported .*--checkpoint DIR")
+        self.digest(job)
+
+
+if __name__ == "__main__":
+    unittest.main()

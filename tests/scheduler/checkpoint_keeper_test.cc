@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who is told what while a checkpoint is made, and what becomes of one that fails.
+#include "scheduler/checkpoint_keeper.h"
+
+#include <errno.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/checkpoint/files.h"
+#include "tests/sim/sim_disk.h"
+
+namespace stretto {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+class CheckpointKeeperTest : public testing::Test {
+ protected:
+  CheckpointKeeperTest() {
+    config_.checkpoint.folder = "run";
+    folder_.make().or_exit();
+  }
+  CheckpointKeeper& keeper() {
+    if (!keeper_) {
+      keeper_.emplace(
+          config_, CheckpointKeeper::Files{.disk = &disk_, .work = &work_},
+          CheckpointKeeper::Ways{
+              .tell_shard = [this](NodeId shard, const auto& cut) { cuts_[shard] = cut; },
+              .open = [this](const auto& barrier) { opened_.push_back(barrier); },
+              .tell_workers = [this](const auto& ended) { ended_.push_back(ended); },
+              .tensors = [this] { return tensors_; }});
+    }
+    return *keeper_;
+  }
+  void begin(std::uint64_t barrier = 1) {
+    keeper().begin({.number = barrier, .checkpoint = 8}, 7,
+                   {.id = 5, .shards = shards_, .workers = 2});
+  }
+  control::CheckpointSaved saved(NodeId shard, const checkpoint::Contents& contents = {}) {
+    const control::CheckpointCut& cut = cuts_.at(shard);
+    const std::string name = "server-" + std::to_string(shard) + ".parts";
+    const checkpoint::Origin origin{.job = cut.job, .number = cut.number, .step = cut.step};
+    const checkpoint::Seal seal =
+        write_file(disk_, folder_.path_of(cut.number, name), origin, contents).or_exit();
+    return {.number = cut.number,
+            .file = name,
+            .bytes = seal.bytes,
+            .seal = seal.checksum,
+            .entries = contents.size()};
+  }
+  void make(std::uint64_t barrier = 1) {
+    begin(barrier);
+    for (const NodeId shard : shards_) keeper().on_cut(shard, cuts_[shard]);
+    for (const NodeId shard : shards_) keeper().on_saved(shard, saved(shard));
+  }
+
+  Config config_;
+  sim::SimDisk disk_{1};
+  checkpoint::DiskAtOnce work_;
+  checkpoint::Folder folder_{disk_, "run"};
+  std::set<NodeId> shards_ = {50, 51};
+  std::vector<TensorSpec> tensors_;
+  std::optional<CheckpointKeeper> keeper_;
+  std::map<NodeId, control::CheckpointCut> cuts_;
+  std::vector<control::Barrier> opened_;
+  std::vector<control::CheckpointEnded> ended_;
+};
+
+TEST_F(CheckpointKeeperTest, WorkersGoOnWhenAllShardsHaveCut) {
+  begin();
+  EXPECT_EQ(cuts_.size(), 2U);
+  EXPECT_EQ(cuts_[50].step, 7U);
+  keeper().on_cut(50, cuts_[50]);
+  keeper().on_cut(50, cuts_[50]);
+  keeper().on_cut(99, cuts_[50]);
+  EXPECT_THAT(opened_, IsEmpty());
+  keeper().on_cut(51, cuts_[51]);
+  ASSERT_THAT(opened_, SizeIs(1));
+  EXPECT_EQ(opened_[0].checkpoint, 1U);
+  EXPECT_THAT(ended_, IsEmpty()) << "it is being written";
+}
+
+TEST_F(CheckpointKeeperTest, ItIsCompleteWhenAllFilesAre) {
+  make();
+  ASSERT_THAT(ended_, SizeIs(1));
+  EXPECT_EQ(ended_[0].number, opened_[0].checkpoint);
+  EXPECT_TRUE(ended_[0].why.ok()) << ended_[0].why.text();
+  const checkpoint::CheckpointManifest manifest = folder_.open(1).or_exit();
+  EXPECT_EQ(manifest.origin, (checkpoint::Origin{.job = 5, .number = 1, .step = 7}));
+  EXPECT_THAT(manifest.files, SizeIs(2));
+  EXPECT_EQ(manifest.workers, 2U);
+}
+
+TEST_F(CheckpointKeeperTest, OneThatIsAskedForWhileAnotherIsWrittenIsThatOne) {
+  begin(1);
+  for (const NodeId shard : shards_) keeper().on_cut(shard, cuts_[shard]);
+  begin(2);
+  ASSERT_THAT(opened_, SizeIs(2));
+  EXPECT_EQ(opened_[1].number, 2U);
+  EXPECT_EQ(opened_[1].checkpoint, opened_[0].checkpoint);
+  for (const NodeId shard : shards_) keeper().on_saved(shard, saved(shard));
+  EXPECT_THAT(ended_, SizeIs(1));
+  EXPECT_THAT(folder_.numbers().or_exit(), ElementsAre(1U));
+}
+
+TEST_F(CheckpointKeeperTest, AShardThatFailsCostsTheCheckpoint) {
+  begin();
+  keeper().on_saved(50, {.number = 1, .why = {Code::kResource, "the disk is full"}});
+  EXPECT_THAT(opened_, IsEmpty()) << "the other has not cut";
+  keeper().on_cut(51, cuts_[51]);
+  EXPECT_THAT(opened_, SizeIs(1));
+  keeper().on_saved(51, saved(51));
+  ASSERT_THAT(ended_, SizeIs(1));
+  EXPECT_THAT(ended_[0].why.cause(), HasSubstr("full"));
+  EXPECT_FALSE(folder_.open(1).ok());
+  make(2);
+  EXPECT_TRUE(ended_[1].why.ok()) << "the next one is another";
+  EXPECT_EQ(opened_[1].checkpoint, 2U);
+}
+
+TEST_F(CheckpointKeeperTest, AManifestThatCannotBeWrittenCostsTheCheckpoint) {
+  begin();
+  for (const NodeId shard : shards_) keeper().on_cut(shard, cuts_[shard]);
+  keeper().on_saved(50, saved(50));
+  const control::CheckpointSaved last = saved(51);
+  disk_.fail(sim::DiskCall::kSync, EIO);
+  keeper().on_saved(51, last);
+  ASSERT_THAT(ended_, SizeIs(1));
+  EXPECT_FALSE(ended_[0].why.ok());
+}
+
+TEST_F(CheckpointKeeperTest, AFileThatIsNotOfTheFolderIsRefused) {
+  begin();
+  for (const NodeId shard : shards_) keeper().on_cut(shard, cuts_[shard]);
+  keeper().on_saved(50, saved(50));
+  control::CheckpointSaved elsewhere = saved(51);
+  elsewhere.file = "../" + elsewhere.file;
+  keeper().on_saved(51, elsewhere);
+  ASSERT_THAT(ended_, SizeIs(1));
+  EXPECT_EQ(ended_[0].why.code(), Code::kMalformed);
+}
+
+TEST_F(CheckpointKeeperTest, WithoutAFolderOrServersItSaysSoAndWorkersGoOn) {
+  config_.checkpoint.folder = "";
+  begin();
+  ASSERT_THAT(opened_, SizeIs(1));
+  ASSERT_THAT(ended_, SizeIs(1));
+  EXPECT_EQ(ended_[0].number, opened_[0].checkpoint);
+  EXPECT_EQ(ended_[0].why.code(), Code::kUnsupported);
+  config_.checkpoint.folder = "run";
+  keeper_.reset();
+  shards_.clear();
+  begin();
+  EXPECT_EQ(ended_[1].why.code(), Code::kUnsupported);
+}
+
+TEST_F(CheckpointKeeperTest, WhatNobodyHasTouchedSinceTheRestoreIsInTheNextOne) {
+  TensorSpec spec{.name = "w", .elements = 4, .options = {}};
+  spec.options.update.rule = Rule::kSgd;
+  tensors_ = {spec};
+  begin();
+  for (const NodeId shard : shards_) keeper().on_cut(shard, cuts_[shard]);
+  keeper().on_saved(50, saved(50, {{checkpoint::part_key("w", 0), "bytes"}}));
+  keeper().on_saved(51, saved(51));
+  ASSERT_TRUE(ended_.at(0).why.ok());
+  keeper_.reset();
+  tensors_.clear();
+  go_on_from_newest(config_, disk_).or_exit();
+  EXPECT_EQ(config_.job.restored, 1U);
+  EXPECT_EQ(config_.job.restored_step, 7U);
+  make();
+  make(2);
+  const checkpoint::CheckpointManifest manifest = folder_.open(3).or_exit();
+  EXPECT_THAT(manifest.tensors, ElementsAre(spec));
+  EXPECT_THAT(manifest.files, SizeIs(3));
+}
+
+}  // namespace
+}  // namespace stretto

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+// A shard's file of a checkpoint holds what was there at the cut, whatever comes while it is
+// written; and parts are restored from it by other shards.
+#include "server/shard_checkpoint.h"
+
+#include <errno.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "server/restored_parts.h"
+#include "tests/server/group.h"
+#include "tests/sim/sim_disk.h"
+#include "tests/van/far_end.h"
+
+namespace stretto {
+namespace {
+
+using checkpoint::CheckpointManifest;
+using testing::HasSubstr;
+
+constexpr std::uint32_t kPartBytes = 64;
+constexpr std::uint64_t kNumbers = 40;  // Three parts.
+
+TensorOptions by(Rule rule, Mode mode = Mode::kAsync) {
+  return {.mode = mode, .update = {.rule = rule}};
+}
+
+/// Slots as a shard has them, of which all parts are here.
+class Slots {
+ public:
+  explicit Slots(const std::function<Status(Part&)>& restore = {}, std::uint32_t workers = 2) {
+    slots_.begin({.workers = fake::group_of(workers),
+                  .slots = 4,
+                  .since = 1,
+                  .part_bytes = kPartBytes,
+                  .restore = restore});
+  }
+  OwnedSlots& operator*() { return slots_; }
+
+  void open(const TensorSpec& spec) {
+    ASSERT_TRUE(slots_.open(++tensors_, spec, 0).ok());
+    for (std::uint32_t part = 0; part < Cut(spec, kPartBytes).parts(); ++part) {
+      if (Status status = slots_.place_of({tensors_, part}, {}).status(); !status.ok()) {
+        refused_ = status;
+      }
+    }
+  }
+  // A contribution of worker 0 to each part of each tensor, where it counts alone.
+  void contribute(float number) {
+    slots_.for_each_slot([number](Slot& slot) {
+      slot.for_each_part([&](Part& part) {
+        const NodeId worker = fake::node_of(0);
+        const std::uint64_t round = part.collector.rounds().rounds_of(worker) + 1;
+        const std::vector<float> numbers(part.store.bytes() / sizeof(float), number);
+        const std::size_t bytes = Cut(part.spec, kPartBytes).bytes_of_part(part.key.part);
+        auto counted = slot.count(
+            part, {worker, part.key, round},
+            {.worker = worker,
+             .round = round,
+             .bytes = fake::bytes_of(
+                 {numbers.begin(),
+                  numbers.begin() + static_cast<std::ptrdiff_t>(bytes / sizeof(float))})});
+        ASSERT_TRUE(counted.ok()) << counted.status().text();
+        ASSERT_TRUE(counted->update.has_value());
+        slot.release(slot.append(part, *std::move(counted->update)));
+      });
+    });
+  }
+  std::map<wire::Key, std::vector<std::byte>> saved() {
+    std::map<wire::Key, std::vector<std::byte>> all;
+    slots_.for_each_part([&all](Part& part) {
+      std::vector<std::byte>& bytes = all[part.key];
+      bytes.resize(part.store.saved_bytes());
+      part.store.save(0, bytes);
+    });
+    return all;
+  }
+  const Status& refused() const { return refused_; }
+
+ private:
+  OwnedSlots slots_{0, Buffer::allocate};
+  std::uint32_t tensors_ = 0;
+  Status refused_;
+};
+
+class ShardCheckpointTest : public testing::Test {
+ protected:
+  ShardCheckpointTest() {
+    folder_.make().or_exit();
+    for (const Rule rule : {Rule::kSgd, Rule::kMomentum, Rule::kAdam}) {
+      specs_.push_back(fake::spec(std::string(name_of(rule)), Dtype::kF32, kNumbers, by(rule)));
+      slots_.open(specs_.back());
+    }
+  }
+  control::CheckpointCut cut() { return {.job = 1, .number = folder_.begin().or_exit()}; }
+  control::CheckpointSaved rest_of(ShardCheckpoint& checkpoint) {
+    while (true) {
+      if (auto saved = checkpoint.step()) return *saved;
+    }
+  }
+  void commit(const control::CheckpointSaved& saved) {
+    ASSERT_TRUE(saved.why.ok()) << saved.why.text();
+    CheckpointManifest manifest{.origin = {.job = 1, .number = saved.number},
+                                .part_bytes = kPartBytes,
+                                .files = {{.name = saved.file,
+                                           .seal = {.bytes = saved.bytes, .checksum = saved.seal},
+                                           .entries = saved.entries}},
+                                .tensors = specs_};
+    folder_.commit(manifest).or_exit();
+  }
+  RestoredParts restored() { return RestoredParts::open(folder_, 1).or_exit(); }
+
+  sim::SimDisk disk_{1};
+  checkpoint::Folder folder_{disk_, "run"};
+  checkpoint::DiskAtOnce work_;
+  std::vector<TensorSpec> specs_;
+  Slots slots_;
+};
+
+TEST_F(ShardCheckpointTest, HoldsWhatWasThereAtTheCut) {
+  slots_.contribute(1);
+  slots_.contribute(2);
+  const auto at_the_cut = slots_.saved();
+  ShardCheckpoint checkpoint(work_, folder_, "server-0.0.parts");
+  checkpoint.begin(cut(), *slots_);
+  EXPECT_TRUE(checkpoint.active());
+  slots_.contribute(3);  // Before any part's turn.
+  commit(rest_of(checkpoint));
+  EXPECT_FALSE(checkpoint.active());
+  RestoredParts parts = restored();
+  Slots others([&parts](Part& part) { return parts.load(part); }, 5);
+  for (const TensorSpec& spec : specs_) others.open(spec);
+  EXPECT_EQ(others.saved(), at_the_cut);
+  others.contribute(3);
+  EXPECT_EQ(others.saved(), slots_.saved()) << "and goes on as that one";
+}
+
+TEST_F(ShardCheckpointTest, WhatHasNoValueIsNotSaved) {
+  ShardCheckpoint checkpoint(work_, folder_, "server-0.0.parts");
+  checkpoint.begin(cut(), *slots_);
+  const control::CheckpointSaved saved = rest_of(checkpoint);
+  EXPECT_TRUE(saved.why.ok());
+  EXPECT_EQ(saved.entries, 0U);
+}
+
+TEST(SavedTensors, AreThoseWhoseValuesDependOnMoreThanARound) {
+  const auto saved = [](Rule rule, Mode mode, std::optional<CodecSpec> codec = {}) {
+    TensorOptions options = by(rule, mode);
+    options.codec = codec;
+    return is_saved(fake::spec("x", Dtype::kF32, 4, options));
+  };
+  EXPECT_FALSE(saved(Rule::kSum, Mode::kSync));
+  EXPECT_FALSE(saved(Rule::kMean, Mode::kSync));
+  EXPECT_TRUE(saved(Rule::kSum, Mode::kAsync));
+  EXPECT_TRUE(saved(Rule::kSum, Mode::kEager));
+  EXPECT_TRUE(saved(Rule::kAdam, Mode::kSync));
+  EXPECT_TRUE(saved(Rule::kSum, Mode::kSync, *codec_from("onebit,ef=vanilla")));
+}
+
+TEST_F(ShardCheckpointTest, ADiskThatFailsIsTold) {
+  slots_.contribute(1);
+  disk_.fail(sim::DiskCall::kWrite, ENOSPC);
+  ShardCheckpoint checkpoint(work_, folder_, "server-0.0.parts");
+  checkpoint.begin(cut(), *slots_);
+  const control::CheckpointSaved saved = rest_of(checkpoint);
+  EXPECT_EQ(saved.why.code(), Code::kResource);
+  EXPECT_FALSE(checkpoint.active());
+  checkpoint.begin(cut(), *slots_);
+  EXPECT_TRUE(rest_of(checkpoint).why.ok()) << "the next one is another";
+}
+
+TEST_F(ShardCheckpointTest, AFolderThatIsElsewhereIsTold) {
+  ShardCheckpoint checkpoint(work_, folder_, "server-0.0.parts");
+  checkpoint.begin({.job = 1, .number = 9}, *slots_);
+  EXPECT_THAT(rest_of(checkpoint).why.cause(), HasSubstr("the same on all hosts"));
+}
+
+TEST_F(ShardCheckpointTest, AnotherTensorIsNotRestored) {
+  slots_.contribute(1);
+  ShardCheckpoint checkpoint(work_, folder_, "server-0.0.parts");
+  checkpoint.begin(cut(), *slots_);
+  commit(rest_of(checkpoint));
+  RestoredParts parts = restored();
+  Slots others([&parts](Part& part) { return parts.load(part); });
+  others.open(fake::spec("adam", Dtype::kF32, kNumbers, by(Rule::kMomentum)));
+  EXPECT_EQ(others.refused().code(), Code::kMismatch);
+  EXPECT_THAT(others.refused().cause(), HasSubstr("in the checkpoint that the job goes on from"));
+  others.open(fake::spec("new", Dtype::kF32, kNumbers, by(Rule::kMomentum)));
+  ShardCheckpoint next(work_, folder_, "server-0.0.parts");
+  next.begin(cut(), *others);
+  EXPECT_EQ(rest_of(next).entries, 0U) << "it has no value of its own";
+}
+
+}  // namespace
+}  // namespace stretto

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+// Checkpoints of jobs over real links and files: another job, of another size, goes on as if
+// nothing had been, to the bit.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "checkpoint/folder.h"
+#include "tests/worker/live_cluster.h"
+
+namespace stretto {
+namespace {
+
+using live::Cluster;
+using testing::HasSubstr;
+using Floats = std::vector<float>;
+
+constexpr std::size_t kElements = 40'000;
+
+struct Kind {
+  const char* name;
+  TensorOptions options;
+};
+
+std::vector<Kind> kinds() {
+  const auto rule = [](Rule which, Mode mode) {
+    return TensorOptions{
+        .mode = mode, .update = {.rule = which, .rate = 0.1}, .deterministic = has_rounds(mode)};
+  };
+  return {{"sgd", rule(Rule::kSgd, Mode::kSync)},
+          {"momentum", rule(Rule::kMomentum, Mode::kSync)},
+          {"adam", rule(Rule::kAdam, Mode::kSync)},
+          {"adagrad", rule(Rule::kAdagrad, Mode::kSync)},
+          {"sums", rule(Rule::kSum, Mode::kEager)}};
+}
+
+Floats gradient(Rank rank, std::uint32_t workers, int step) {
+  Floats made(kElements, 0);
+  // Worker 0 of one alone contributes what two would together: the mean and the sum differ.
+  for (std::size_t i = 0; i < kElements; ++i) {
+    made[i] =
+        static_cast<float>((i * 7 + rank * workers + static_cast<std::size_t>(step)) % 13) - 6;
+  }
+  return made;
+}
+
+class CheckpointTest : public testing::Test {
+ protected:
+  CheckpointTest()
+      : folder_(testing::TempDir() + "stretto-checkpoints-" + std::to_string(::getpid())) {
+    std::filesystem::remove_all(folder_);
+  }
+  ~CheckpointTest() override { std::filesystem::remove_all(folder_); }
+
+  live::Plan plan(std::uint32_t shards, bool resumes = true) const {
+    return {.shards = shards, .checkpoint = {.folder = folder_, .resumes = resumes}};
+  }
+
+  std::string folder_;
+};
+
+// Steps from `first` to before `end` of all kinds; the values after them.
+std::vector<Floats> train(Worker& worker, int first, int end) {
+  std::vector<Floats> values;
+  for (const Kind& kind : kinds()) {
+    const Tensor tensor = worker.declare(kind.name, Dtype::kF32, kElements, kind.options).or_exit();
+    Floats& value = values.emplace_back(kElements);
+    for (int step = first; step < end; ++step) {
+      const Floats mine = gradient(worker.rank(), worker.size(), step);
+      EXPECT_TRUE(worker.push_pull(tensor, mine, value).wait().ok());
+    }
+    EXPECT_TRUE(worker.pull(tensor, value).wait().ok());
+  }
+  return values;
+}
+
+TEST_F(CheckpointTest, AnotherJobWithMoreShardsGoesOnAsIfNothingHadBeen) {
+  std::vector<Floats> undisturbed;
+  Cluster(plan(2)).run([&](Worker& worker) {
+    EXPECT_FALSE(worker.restored());
+    (void)train(worker, 0, 3);
+    const Status made = worker.checkpoint(3);
+    ASSERT_TRUE(made.ok()) << made.text();
+    std::vector<Floats> values = train(worker, 3, 6);
+    if (worker.rank() == 0) undisturbed = std::move(values);
+  });
+  Cluster(plan(3)).run([&](Worker& worker) {
+    EXPECT_EQ(worker.restored().number, 1U);
+    EXPECT_EQ(worker.restored().step, 3U);
+    const std::vector<Floats> values = train(worker, 3, 6);
+    EXPECT_TRUE(values == undisturbed);
+  });
+}
+
+TEST_F(CheckpointTest, WhatComesAfterTheCutIsNotInIt) {
+  std::vector<Floats> at_the_cut;
+  Cluster(plan(1)).run([&](Worker& worker) {
+    std::vector<Floats> values = train(worker, 0, 2);
+    if (worker.rank() == 0) at_the_cut = std::move(values);
+    ASSERT_TRUE(worker.checkpoint().ok());
+    (void)train(worker, 2, 8);
+    ASSERT_TRUE(worker.barrier().ok());
+  });
+  live::Plan alone = plan(1);
+  alone.workers = 1;
+  Cluster(alone).run([&](Worker& worker) {
+    EXPECT_TRUE(train(worker, 0, 0) == at_the_cut) << "two made it, and one goes on";
+  });
+}
+
+TEST_F(CheckpointTest, TheNewestTwoStay) {
+  Cluster(plan(1)).run([&](Worker& worker) {
+    for (int i = 0; i < 4; ++i) {
+      (void)train(worker, i, i + 1);
+      ASSERT_TRUE(worker.checkpoint().ok());
+    }
+  });
+  RealDisk disk;
+  checkpoint::Folder folder(disk, folder_);
+  EXPECT_THAT(folder.numbers().or_exit(), testing::ElementsAre(3U, 4U));
+  Cluster(plan(2)).run([](Worker& worker) { EXPECT_EQ(worker.restored().number, 4U); });
+  Cluster(plan(2, false)).run([](Worker& worker) { EXPECT_FALSE(worker.restored()); });
+}
+
+TEST_F(CheckpointTest, AJobWithoutAFolderSaysSo) {
+  Cluster cluster;
+  cluster.run([](Worker& worker) {
+    const Status made = worker.checkpoint();
+    EXPECT_EQ(made.code(), Code::kUnsupported);
+    EXPECT_THAT(made.text(), HasSubstr("--checkpoint DIR"));
+    EXPECT_TRUE(worker.barrier().ok());
+  });
+}
+
+TEST_F(CheckpointTest, AllMustMakeIt) {
+  Cluster cluster(plan(1));
+  cluster.run([](Worker& worker) {
+    const Status status = worker.rank() == 0 ? worker.checkpoint() : worker.barrier();
+    if (status.ok()) return;  // The one that came first waits, until the other has left.
+    EXPECT_TRUE(status.code() == Code::kMismatch || status.code() == Code::kPeerLost)
+        << status.text();
+  });
+}
+
+TEST_F(CheckpointTest, AFolderThatCannotBeWrittenCostsTheCheckpointOnly) {
+  Cluster cluster(plan(1));
+  cluster.run([&](Worker& worker) {
+    (void)train(worker, 0, 1);
+    ASSERT_TRUE(worker.barrier().ok());
+    if (worker.rank() == 0) std::filesystem::remove_all(folder_);
+    ASSERT_TRUE(worker.barrier().ok());
+    const Status made = worker.checkpoint();
+    EXPECT_EQ(made.code(), Code::kInvalidArgument) << made.text();
+    EXPECT_THAT(made.text(), HasSubstr(folder_));
+    (void)train(worker, 1, 2);
+  });
+}
+
+TEST_F(CheckpointTest, AnotherTensorOfThatNameIsRefused) {
+  Cluster(plan(1)).run([&](Worker& worker) {
+    (void)train(worker, 0, 1);
+    ASSERT_TRUE(worker.checkpoint().ok());
+  });
+  Cluster(plan(1)).run([&](Worker& worker) {
+    const Tensor tensor = worker
+                              .declare("adam", Dtype::kF32, kElements,
+                                       {.update = {.rule = Rule::kMomentum, .rate = 0.1}})
+                              .or_exit();
+    Floats value(kElements);
+    const Status status = worker.push_pull(tensor, gradient(worker.rank(), 2, 0), value).wait();
+    EXPECT_EQ(status.code(), Code::kMismatch);
+    EXPECT_THAT(status.text(), HasSubstr("in the checkpoint that the job goes on from"));
+  });
+}
+
+TEST_F(CheckpointTest, ADamagedOneIsPassedOver) {
+  std::vector<Floats> first;
+  Cluster(plan(1)).run([&](Worker& worker) {
+    std::vector<Floats> values = train(worker, 0, 1);
+    if (worker.rank() == 0) first = std::move(values);
+    ASSERT_TRUE(worker.checkpoint().ok());
+    (void)train(worker, 1, 2);
+    ASSERT_TRUE(worker.checkpoint().ok());
+  });
+  std::filesystem::resize_file(folder_ + "/ckpt-2/server-0.0.parts", 1000);
+  Cluster(plan(1)).run([&](Worker& worker) {
+    EXPECT_EQ(worker.restored().number, 1U);
+    EXPECT_TRUE(train(worker, 0, 0) == first);
+  });
+}
+
+}  // namespace
+}  // namespace stretto
