@@ -36,7 +36,10 @@ class Tensors {
     const auto saved = saved_.find(name);
     if (saved == saved_.end()) return false;
     const auto now = now_.find(name);
-    if (now != now_.end()) return holds_the_same(*saved->second, *now->second);
+    if (now != now_.end()) {
+      return holds_the_same(*saved->second, *now->second) &&
+             is_of_use(*saved->second, *now->second);
+    }
     added_.insert(name);
     return true;
   }
@@ -70,6 +73,23 @@ bool holds_the_same(const TensorSpec& saved, const TensorSpec& now) {
   return saved.dtype == now.dtype && saved.elements == now.elements &&
          saved.options.update.rule == now.options.update.rule &&
          is_of_its_round(saved.options) == is_of_its_round(now.options);
+}
+
+bool is_of_use(const TensorSpec& saved, const TensorSpec& now) {
+  return !is_of_its_round(now.options) ||
+         canonical(saved).options.codec == canonical(now).options.codec;
+}
+
+Status keep_saved_tensors(Folder& folder, CheckpointManifest& manifest) {
+  const Result<std::set<EntryKey>> keys = keys_of(folder, manifest);
+  if (!keys.ok()) return keys.status();
+  std::set<std::string> saved;
+  for (const EntryKey& key : *keys) {
+    if (key.kind == Kind::kPart) saved.insert(key.name);
+  }
+  std::erase_if(manifest.tensors,
+                [&saved](const TensorSpec& spec) { return !saved.contains(spec.name); });
+  return {};
 }
 
 Status carry_over(Folder& folder, const CheckpointManifest& from, CheckpointManifest& to) {

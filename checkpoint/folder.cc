@@ -16,6 +16,7 @@ namespace {
 constexpr std::string_view kPrefix = "ckpt-";
 constexpr const char* kManifest = "MANIFEST";
 constexpr const char* kLatest = "LATEST";
+constexpr std::uint64_t kMostNumber = std::uint64_t{1} << 62;  // Nobody comes there.
 constexpr std::size_t kMostNames = std::size_t{1} << 20;
 
 std::string name_of(std::uint64_t number) { return fmt::format("{}{}", kPrefix, number); }
@@ -27,7 +28,8 @@ std::optional<std::uint64_t> number_of(std::string_view name) {
   const auto [stop, error] = std::from_chars(name.data(), name.data() + name.size(), number);
   const bool whole = error == std::errc() && stop == name.data() + name.size();
   // "ckpt-007" is not the name of one.
-  if (!whole || number == 0 || std::to_string(number) != name) return std::nullopt;
+  const bool possible = number != 0 && number < kMostNumber;
+  if (!whole || !possible || std::to_string(number) != name) return std::nullopt;
   return number;
 }
 
@@ -140,6 +142,19 @@ Result<PartsReader> Folder::read(const Origin& origin, const CheckpointManifest:
                 fmt::format("'{}' is of another checkpoint than its manifest", path));
 }
 
+Status Folder::verify(const CheckpointManifest& manifest) {
+  for (const CheckpointManifest::File& file : manifest.files) {
+    Result<PartsReader> reader = read(manifest.origin, file);
+    if (!reader.ok()) return reader.status();
+    for (std::size_t i = 0; i < reader->entries().size(); ++i) {
+      const Status status =
+          reader->read(i, [](std::uint64_t, std::span<const std::byte>) { return Status(); });
+      if (!status.ok()) return status;
+    }
+  }
+  return {};
+}
+
 Result<PartsWriter> Folder::write(const Origin& origin, const std::string& file) {
   Result<bool> begun = disk_.exists(path_of(origin.number));
   if (!begun.ok()) return begun.status();
@@ -150,13 +165,16 @@ Result<PartsWriter> Folder::write(const Origin& origin, const std::string& file)
                             path_of(origin.number)));
 }
 
-Result<Folder::Found> Folder::newest() {
+Result<Folder::Found> Folder::newest(Depth depth) {
   const Result<std::vector<std::uint64_t>> there = numbers();
   if (!there.ok()) return there.status();
   Found found;
   for (auto each = there->rbegin(); each != there->rend(); ++each) {
     const std::uint64_t number = *each;
     Result<CheckpointManifest> manifest = open(number);
+    if (manifest.ok() && depth == Depth::kAll) {
+      if (Status status = verify(*manifest); !status.ok()) manifest = status;
+    }
     if (manifest.ok()) {
       found.newest = *std::move(manifest);
       break;
@@ -166,7 +184,7 @@ Result<Folder::Found> Folder::newest() {
   return found;
 }
 
-Status Folder::prune(std::size_t keep) {
+Status Folder::prune(std::size_t keep, std::uint64_t spared) {
   const Result<std::vector<std::uint64_t>> there = numbers();
   if (!there.ok()) return there.status();
   std::size_t complete = 0;
@@ -179,7 +197,7 @@ Status Folder::prune(std::size_t keep) {
       complete += open(number).ok() ? 1 : 0;  // A damaged one stays: it may be of use to somebody.
       continue;
     }
-    if (complete == 0) continue;  // It may be being written.
+    if (complete == 0 || number == spared) continue;  // It may be being written.
     Status status = remove(number);
     if (first.ok()) first = std::move(status);
   }

@@ -24,6 +24,10 @@ namespace stretto::checkpoint {
 /// Complete ones that stay, at least.
 inline constexpr std::size_t kKept = 2;
 
+/// What of a checkpoint is looked at: its manifest and the heads, ends and indexes of its files, or
+/// the entries' bytes too.
+enum class Depth : std::uint8_t { kFrame, kAll };
+
 /// One object a folder writes to it at a time; any may read. Thread: any, one at a time; calls
 /// block.
 class Folder {
@@ -60,14 +64,18 @@ class Folder {
   /// The manifest of this checkpoint, if all files are there that it names, as it names them. Their
   /// entries' bytes are not read: PartsReader::read checks them.
   Result<CheckpointManifest> open(std::uint64_t number);
+  /// Reads every byte of one, and checks it.
+  Status verify(const CheckpointManifest& manifest);
   /// A file of it, if it is what the manifest says.
   Result<PartsReader> read(const Origin& origin, const CheckpointManifest::File& file);
-  /// The newest complete one.
-  Result<Found> newest();
+  /// The newest complete one. kAll: every byte of it has been read, and is right.
+  Result<Found> newest(Depth depth = Depth::kFrame);
   /// Removes those before the newest `keep` complete ones, at least one, and what was left
   /// unfinished before the newest. Damaged ones among these stay. What cannot be removed stays, and
-  /// is the error.
-  Status prune(std::size_t keep = kKept);
+  /// is the error. `spared` stays too.
+  Status prune(std::size_t keep = kKept, std::uint64_t spared = 0);
+  /// Removes one that was not completed and that nobody writes to.
+  Status abandon(std::uint64_t number) { return remove(number); }
 
  private:
   Status remove(std::uint64_t number);

@@ -44,4 +44,6 @@ void SignalWatcher::watch(const std::function<void(int)>& on_signal) const {
   on_signal(static_cast<int>(info.ssi_signo));
 }
 
+void ignore_file_limit() { std::signal(SIGXFSZ, SIG_IGN); }
+
 }  // namespace stretto

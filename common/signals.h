@@ -24,6 +24,10 @@ class SignalBlock {
   sigset_t signals_{};
 };
 
+/// A file that may grow no further (ulimit -f) is an error of the call that writes to it from now
+/// on, and does not end this process. Thread: the first.
+void ignore_file_limit();
+
 /// Thread: any.
 class SignalWatcher {
  public:

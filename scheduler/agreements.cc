@@ -16,8 +16,8 @@ control::Fault mismatch_of(const Registry::Entry& entry) {
   return {.why = entry.broken, .tensor = entry.id, .name = entry.spec.name};
 }
 
-Meeting meeting_of(const control::Barrier& barrier) {
-  if (barrier.checkpoint != 0) return Meeting::kCheckpoint;
+Purpose purpose_of(const control::Barrier& barrier) {
+  if (barrier.checkpoint != 0) return {Meeting::kCheckpoint, barrier.checkpoint - 1};
   return barrier.sits_out ? Meeting::kSitOut : Meeting::kBarrier;
 }
 
@@ -63,7 +63,8 @@ void Agreements::on_declare(const Member& worker, const control::Declare& declar
       control::Declared{.tensor = entry.id,
                         .first_slot = entry.first_slot,
                         .name = entry.spec.name,
-                        .owners = machine_.next_view().slots.runs(entry.first_slot, parts)});
+                        .owners = machine_.next_view().slots.runs(entry.first_slot, parts),
+                        .restored = restored_.contains(entry.spec.name)});
 }
 
 std::uint32_t Agreements::place(const Cut& cut) {
@@ -88,20 +89,22 @@ void Agreements::tell_mismatch(const Registry::Entry& entry) {
 }
 
 void Agreements::on_barrier(const Member& worker, const control::Barrier& barrier) {
+  if (barrier.withdraws) return withdraw(worker, barrier.number);
   follow_members();
   step_ = std::max(step_, barrier.step);
   control::Barrier answer = barrier;
   answer.last = worker.rank;
   answer.step = step_;
-  const Meeting meeting = meeting_of(barrier);
-  if (meeting == Meeting::kCheckpoint) program_step_ = barrier.checkpoint - 1;
-  switch (barriers_.enter(barrier.number, worker.node, awaited().size(), meeting)) {
+  const Purpose purpose = purpose_of(barrier);
+  switch (barriers_.enter(barrier.number, worker.node, awaited().size(), purpose)) {
     case Barriers::Outcome::kMixed:
       return van_.send_control(links_.of(worker.node),
-                               control::Fault{.why = barriers_.mixed(meeting), .name = "barrier"});
+                               control::Fault{.why = barriers_.mixed(purpose), .name = "barrier"});
     case Barriers::Outcome::kComplete:
-      return complete(answer);
+      return complete(answer, purpose.step);
     case Barriers::Outcome::kPast:
+      if (barrier.number > opened_.number) return;  // It is about to be opened, to all.
+      if (barrier.number == opened_.number) answer = opened_;
       return van_.send_control(links_.of(worker.node), answer);
     case Barriers::Outcome::kOutOfBounds:
       return van_.links().refuse(
@@ -124,12 +127,18 @@ std::set<NodeId> Agreements::awaited() const {
   return nodes;
 }
 
-void Agreements::complete(const control::Barrier& barrier) {
+void Agreements::complete(const control::Barrier& barrier, std::uint64_t step) {
   if (barrier.checkpoint == 0) return open(barrier);
-  checkpoint_(barrier, program_step_);
+  checkpoint_(barrier, step);
+}
+
+void Agreements::withdraw(const Member& worker, std::uint64_t number) {
+  const bool complete = barriers_.withdraw(number, worker.node);
+  if (complete && number > opened_.number) withdrawn_(number);
 }
 
 void Agreements::open(const control::Barrier& barrier) {
+  opened_ = barrier;
   const Buffer bytes = control::encode(barrier);
   for (const auto& [id, member] : machine_.next_view().members) {
     if (member.role == Role::kWorker) van_.send_control(links_.of(id), bytes);
@@ -141,11 +150,13 @@ void Agreements::follow_members() {
   const std::optional<Barriers::Open> met = barriers_.expect(awaited());
   if (!met) return;
   const Member* last = machine_.next_view().find(met->last);
+  const bool saves = met->purpose.meeting == Meeting::kCheckpoint;
   complete({.number = met->number,
-            .sits_out = met->meeting == Meeting::kSitOut,
+            .sits_out = met->purpose.meeting == Meeting::kSitOut,
             .last = last == nullptr ? 0 : last->rank,
             .step = step_,
-            .checkpoint = met->meeting == Meeting::kCheckpoint ? 1U : 0U});
+            .checkpoint = saves ? 1U : 0U},
+           met->purpose.step);
 }
 
 void Agreements::left(const Member& absent) {

@@ -23,16 +23,19 @@ class Agreements {
   /// Hears of a barrier to which all have come for a checkpoint of their program's step: it opens
   /// it later.
   using Take = std::function<void(const control::Barrier&, std::uint64_t step)>;
+  /// Hears that a worker has left a barrier that all have come to, and that is not open yet.
+  using Withdrawn = std::function<void(std::uint64_t number)>;
 
   /// All outlive this.
   Agreements(const Config& config, const Clock& clock, Van& van, const NodeLinks& links,
-             ViewMachine& machine, Take checkpoint)
+             ViewMachine& machine, Take checkpoint, Withdrawn withdrawn)
       : config_(config),
         clock_(clock),
         van_(van),
         links_(links),
         machine_(machine),
-        checkpoint_(std::move(checkpoint)) {}
+        checkpoint_(std::move(checkpoint)),
+        withdrawn_(std::move(withdrawn)) {}
 
   void on_declare(const Member& worker, const control::Declare& declare);
   void on_barrier(const Member& worker, const control::Barrier& barrier);
@@ -43,13 +46,16 @@ class Agreements {
   /// It has left: who waits for it at a barrier waits no longer.
   void left(const Member& absent);
 
+  /// The checkpoint that the job goes on from has these tensors. Before it begins.
+  void set_restored(std::set<std::string> names) { restored_ = std::move(names); }
   const Registry& registry() const { return registry_; }
 
  private:
   void refuse_tensor(const Member& worker, const std::string& name, const Status& why);
   void tell_mismatch(const Registry::Entry& entry);
   std::uint32_t place(const Cut& cut);
-  void complete(const control::Barrier& barrier);
+  void complete(const control::Barrier& barrier, std::uint64_t step);
+  void withdraw(const Member& worker, std::uint64_t number);
   std::set<NodeId> awaited() const;
 
   const Config& config_;
@@ -58,10 +64,12 @@ class Agreements {
   const NodeLinks& links_;
   ViewMachine& machine_;
   const Take checkpoint_;
+  const Withdrawn withdrawn_;
   Registry registry_;
   Barriers barriers_;
   std::uint64_t step_ = 0;          // Of who was furthest when it came to a barrier.
-  std::uint64_t program_step_ = 0;  // As who came last for a checkpoint said it.
+  control::Barrier opened_;         // The last.
+  std::set<std::string> restored_;  // Tensors of the checkpoint that the job goes on from.
 };
 
 }  // namespace stretto

@@ -7,13 +7,13 @@
 namespace stretto {
 
 Barriers::Outcome Barriers::enter(std::uint64_t number, NodeId node, std::size_t expected,
-                                  Meeting meeting) {
+                                  Purpose purpose) {
   if (number <= completed_) return Outcome::kPast;
   if (number > completed_ + kMostAhead) return Outcome::kOutOfBounds;
   std::set<NodeId>& here = open_[number];
   here.erase(node);  // It may have given up, and come back otherwise.
-  if (here.empty()) meeting_ = meeting;
-  if (meeting != meeting_) return Outcome::kMixed;
+  if (here.empty()) purpose_ = purpose;
+  if (purpose != purpose_) return Outcome::kMixed;
   here.insert(node);
   last_ = node;
   if (here.size() < expected) return Outcome::kWaiting;
@@ -31,20 +31,35 @@ std::optional<Barriers::Open> Barriers::expect(const std::set<NodeId>& nodes) {
   if (next == open_.end() || next->second.size() < nodes.size()) return {};
   open_.erase(next);
   ++completed_;
-  return Open{.number = completed_, .meeting = meeting_, .last = last_};
+  return Open{.number = completed_, .purpose = purpose_, .last = last_};
 }
 
-Status Barriers::mixed(Meeting meeting) const {
-  if (meeting == Meeting::kCheckpoint || meeting_ == Meeting::kCheckpoint) {
-    const bool ours = meeting == Meeting::kCheckpoint;
+bool Barriers::withdraw(std::uint64_t number, NodeId node) {
+  if (number <= completed_) return true;
+  const auto open = open_.find(number);
+  if (open != open_.end() && open->second.erase(node) != 0 && open->second.empty()) {
+    open_.erase(open);
+  }
+  return false;
+}
+
+Status Barriers::mixed(const Purpose& purpose) const {
+  const bool ours = purpose.meeting == Meeting::kCheckpoint;
+  const bool theirs = purpose_.meeting == Meeting::kCheckpoint;
+  if (ours && theirs) {
     return {
         Code::kMismatch,
-        fmt::format("{} a checkpoint, and {} at a barrier or sit{} out; all make checkpoints at "
-                    "the same place of the program",
-                    ours ? "this worker makes" : "others make", ours ? "others are" : "this one is",
-                    ours ? "" : "s")};
+        fmt::format("this worker makes a checkpoint of step {}, others make one of step {}; all "
+                    "make it of the same step",
+                    purpose.step, purpose_.step)};
   }
-  if (meeting == Meeting::kSitOut) {
+  if (ours || theirs) {
+    return {Code::kMismatch,
+            fmt::format("{} a checkpoint, and {} at a barrier or sit out; all make checkpoints at "
+                        "the same place of the program",
+                        ours ? "this worker makes" : "others make", ours ? "others are" : "it is")};
+  }
+  if (purpose.meeting == Meeting::kSitOut) {
     return {Code::kMismatch, "others wait at a barrier, and do not sit out; wait, too"};
   }
   return {Code::kMismatch, "others sit out until all do, and come to no barrier before that"};

@@ -20,45 +20,61 @@ std::string wall_time() {
   return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
 }
 
-// What nobody has touched since the last one is in it too. If that cannot be had the older ones
-// stay, which may have it.
-Status carried_and_committed(checkpoint::Folder& folder, std::uint64_t last,
+// What nobody has touched since the last one is in it too. `base` stays: parts of it may be yet to
+// be loaded.
+Status carried_and_committed(checkpoint::Folder& folder, std::uint64_t last, std::uint64_t base,
                              checkpoint::CheckpointManifest& manifest) {
-  Status carried;
   if (last != 0) {
     const Result<checkpoint::CheckpointManifest> from = folder.open(last);
-    carried = from.ok() ? checkpoint::carry_over(folder, *from, manifest) : from.status();
+    Status carried = from.ok() ? checkpoint::carry_over(folder, *from, manifest) : from.status();
+    if (!carried.ok()) {
+      return {carried.code(),
+              fmt::format("what no worker has used since checkpoint {} cannot be taken over from "
+                          "it: {}",
+                          last, carried.cause())};
+    }
+  }
+  if (Status status = checkpoint::keep_saved_tensors(folder, manifest); !status.ok()) return status;
+  if (manifest.tensors.empty()) {
+    return {
+        Code::kInvalidArgument,
+        "the servers keep nothing that could be saved: all tensors are sums or means of rounds, "
+        "whose parameters the workers have; save these by the program itself"};
   }
   Status committed = folder.commit(manifest);
-  if (!carried.ok()) {
-    log(Level::kWarning,
-        "what no worker has used since checkpoint {} is not in checkpoint {}, and no older one is "
-        "removed: {}",
-        last, manifest.origin.number, carried.cause());
-    return committed;
-  }
-  const Status pruned = committed.ok() ? folder.prune() : Status();
+  const Status pruned = committed.ok() ? folder.prune(checkpoint::kKept, base) : Status();
   if (!pruned.ok()) log(Level::kWarning, "an old checkpoint stays: {}", pruned.cause());
   return committed;
 }
 
 }  // namespace
 
-Status go_on_from_newest(Config& config, Disk& disk) {
+Status go_on_from_newest(Config& config, Disk& disk, std::set<std::string>& restored) {
   if (config.checkpoint.folder.empty()) return {};
   checkpoint::Folder folder(disk, config.checkpoint.folder);
   if (Status status = folder.make(); !status.ok()) return status;
   if (!config.checkpoint.resumes) return {};
-  const Result<checkpoint::Folder::Found> found = folder.newest();
+  const Result<checkpoint::Folder::Found> found = folder.newest(checkpoint::Depth::kAll);
   if (!found.ok()) return found.status();
   for (const checkpoint::Folder::Refused& refused : found->refused) {
     log(Level::kWarning, "checkpoint {} is passed over: {}", refused.number, refused.why.cause());
   }
   if (!found->newest) return {};
   const checkpoint::CheckpointManifest& newest = *found->newest;
+  const std::uint32_t part_bytes = newest.part_bytes;
+  if (part_bytes > config.job.part_bytes || part_bytes < 64 || part_bytes % 64 != 0) {
+    return {
+        Code::kInvalidArgument,
+        fmt::format("checkpoint {} in '{}' has parts of up to {} bytes, this job is told of "
+                    "{}: set STRETTO_PART_BYTES={} for every process (stretto-launch --env), or "
+                    "begin anew (--resume no)",
+                    newest.origin.number, config.checkpoint.folder, part_bytes,
+                    config.job.part_bytes, part_bytes)};
+  }
   config.job.restored = newest.origin.number;
   config.job.restored_step = newest.origin.step;
-  config.job.part_bytes = newest.part_bytes;
+  config.job.part_bytes = part_bytes;
+  for (const TensorSpec& spec : newest.tensors) restored.insert(spec.name);
   log(Level::kInfo, "the job goes on from checkpoint {} of step {}, made at {} by {} workers",
       newest.origin.number, newest.origin.step, newest.made_at, newest.workers);
   return {};
@@ -71,11 +87,26 @@ CheckpointKeeper::CheckpointKeeper(const Config& config, const Files& files, Way
   }
 }
 
-Result<std::uint64_t> CheckpointKeeper::begin_folder() {
-  if (folder_) return folder_->begin();
-  return Status(Code::kUnsupported,
-                "this job has no folder for checkpoints; start it with stretto-launch "
-                "--checkpoint DIR (STRETTO_CHECKPOINT)");
+Status CheckpointKeeper::refusal(const Job& job) const {
+  if (!folder_) {
+    return {Code::kUnsupported,
+            "this job has no folder for checkpoints; start it with stretto-launch --checkpoint DIR "
+            "(STRETTO_CHECKPOINT)"};
+  }
+  if (!job.shards.empty()) return {};
+  return {Code::kUnsupported, "this job has no servers, and checkpoints are of what servers hold"};
+}
+
+// On the disk's thread, with the manifest as it is now.
+void CheckpointKeeper::post(
+    std::function<Status(checkpoint::Folder&, checkpoint::CheckpointManifest&)> job) {
+  active_->work = std::make_shared<Work>();
+  active_->work->manifest = active_->manifest;
+  files_.work->post([folder = *folder_, job = std::move(job), work = active_->work]() mutable {
+    Status status = job(folder, work->manifest);
+    MutexLock lock(work->mutex);
+    work->status = std::move(status);
+  });
 }
 
 void CheckpointKeeper::begin(control::Barrier barrier, std::uint64_t step, const Job& job) {
@@ -84,37 +115,47 @@ void CheckpointKeeper::begin(control::Barrier barrier, std::uint64_t step, const
     return ways_.open(barrier);
   }
   barrier.checkpoint = ++attempts_;
-  Result<std::uint64_t> number = begin_folder();
-  if (number.ok() && job.shards.empty()) {
-    number = Status(Code::kUnsupported,
-                    "this job has no servers, and checkpoints are of what servers hold");
-  }
   active_.emplace();
   active_->barrier = barrier;
-  if (!number.ok()) {
+  if (Status status = refusal(job); !status.ok()) {
     ways_.open(barrier);
-    return end(number.status());
+    return end(std::move(status));
   }
-  active_->manifest = {.origin = {.job = job.id, .number = *number, .step = step},
+  active_->manifest = {.origin = {.job = job.id, .number = 0, .step = step},
                        .release = kVersion,
                        .workers = job.workers,
                        .part_bytes = config_.job.part_bytes};
   active_->to_cut = active_->to_save = job.shards;
+  post([](checkpoint::Folder& folder, checkpoint::CheckpointManifest& manifest) {
+    const Result<std::uint64_t> number = folder.begin();
+    if (number.ok()) manifest.origin.number = *number;
+    return number.status();
+  });
+  tick();
+}
+
+void CheckpointKeeper::have_cut() {
+  active_->phase = Phase::kIsSaved;
   const checkpoint::Origin& origin = active_->manifest.origin;
-  for (const NodeId shard : job.shards) {
+  for (const NodeId shard : active_->to_cut) {
     ways_.tell_shard(shard, {.job = origin.job, .number = origin.number, .step = origin.step});
   }
 }
 
 void CheckpointKeeper::on_cut(NodeId shard, const control::CheckpointCut& cut) {
-  if (!active_ || cut.number != active_->manifest.origin.number) return;
+  if (!active_ || active_->phase != Phase::kIsSaved ||
+      cut.number != active_->manifest.origin.number) {
+    return;
+  }
   if (active_->to_cut.erase(shard) == 0 || !active_->to_cut.empty()) return;
   ways_.open(active_->barrier);
 }
 
 void CheckpointKeeper::on_saved(NodeId shard, control::CheckpointSaved saved) {
-  if (!active_ || saved.number != active_->manifest.origin.number) return;
-  if (active_->to_save.erase(shard) == 0) return;
+  if (!active_ || active_->phase != Phase::kIsSaved ||
+      saved.number != active_->manifest.origin.number || active_->to_save.erase(shard) == 0) {
+    return;
+  }
   on_cut(shard, {.number = saved.number});  // One that refuses does not cut.
   if (saved.why.ok() && !checkpoint::is_file_name(saved.file)) {
     saved.why = {Code::kMalformed, fmt::format("a server names its file '{}'", saved.file)};
@@ -123,9 +164,14 @@ void CheckpointKeeper::on_saved(NodeId shard, control::CheckpointSaved saved) {
   active_->manifest.files.push_back({.name = saved.file,
                                      .seal = {.bytes = saved.bytes, .checksum = saved.seal},
                                      .entries = saved.entries});
-  if (!active_->to_save.empty()) return;
-  if (!active_->why.ok()) return end(active_->why);
-  commit();
+  if (active_->to_save.empty()) commit();
+}
+
+void CheckpointKeeper::withdraw(std::uint64_t barrier) {
+  const bool waits = active_ && active_->barrier.number == barrier &&
+                     (active_->phase == Phase::kBegins || !active_->to_cut.empty());
+  if (!waits || !active_->why.ok()) return;
+  active_->why = {Code::kTimeout, "a worker gave up before the servers had all cut"};
 }
 
 void CheckpointKeeper::commit() {
@@ -133,40 +179,43 @@ void CheckpointKeeper::commit() {
   manifest.made_at = wall_time();
   manifest.tensors = ways_.tensors();
   std::ranges::sort(manifest.files, {}, &checkpoint::CheckpointManifest::File::name);
-  active_->committing = true;
-  active_->outcome = std::make_shared<Outcome>();
-  active_->outcome->manifest = manifest;
-  const std::uint64_t last = last_;
-  files_.work->post([folder = *folder_, last, outcome = active_->outcome]() mutable {
-    const Status committed = carried_and_committed(folder, last, outcome->manifest);
-    MutexLock lock(outcome->mutex);
-    outcome->status = committed;
+  active_->phase = Phase::kIsCommitted;
+  post([last = last_, base = config_.job.restored, why = active_->why](
+           checkpoint::Folder& folder, checkpoint::CheckpointManifest& all) {
+    Status status = why.ok() ? carried_and_committed(folder, last, base, all) : why;
+    if (!status.ok()) static_cast<void>(folder.abandon(all.origin.number));  // The first counts.
+    return status;
   });
   tick();
 }
 
 void CheckpointKeeper::tick() {
-  if (!active_ || !active_->committing) return;
+  if (!active_ || !active_->work) return;
   std::optional<Status> status;
   {
-    MutexLock lock(active_->outcome->mutex);
-    status = active_->outcome->status;
+    MutexLock lock(active_->work->mutex);
+    status = active_->work->status;
   }
-  if (status) end(*status);
+  if (!status) return;
+  active_->manifest = std::move(active_->work->manifest);
+  active_->work = nullptr;
+  if (active_->phase == Phase::kIsCommitted) return end(*std::move(status));
+  if (status->ok()) return have_cut();
+  ways_.open(active_->barrier);
+  end(*std::move(status));
 }
 
-void CheckpointKeeper::end(const Status& why) {
-  const checkpoint::CheckpointManifest manifest = std::move(active_->manifest);
+void CheckpointKeeper::end(Status why) {
+  const checkpoint::Origin origin = active_->manifest.origin;
   const std::uint64_t attempt = active_->barrier.checkpoint;
   active_.reset();
   if (why.ok()) {
-    last_ = manifest.origin.number;
-    log(Level::kInfo, "checkpoint {} of step {} is complete", manifest.origin.number,
-        manifest.origin.step);
+    last_ = origin.number;
+    log(Level::kInfo, "checkpoint {} of step {} is complete", origin.number, origin.step);
   } else {
     log(Level::kWarning, "no checkpoint was made: {}", why.cause());
   }
-  ways_.tell_workers({.number = attempt, .why = why});
+  ways_.tell_workers({.number = attempt, .why = std::move(why)});
 }
 
 }  // namespace stretto

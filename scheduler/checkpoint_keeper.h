@@ -23,7 +23,8 @@ namespace stretto {
 /// Before the job begins: makes its folder of checkpoints, and has it go on from the newest
 /// complete one, if that is wanted and there is one, with its parts as they were cut then. What is
 /// passed over is logged. Calls block.
-Status go_on_from_newest(Config& config, Disk& disk);
+/// The tensors that it has are added to `restored`.
+Status go_on_from_newest(Config& config, Disk& disk, std::set<std::string>& restored);
 
 /// Thread: loop.
 class CheckpointKeeper {
@@ -57,28 +58,34 @@ class CheckpointKeeper {
   void on_saved(NodeId shard, control::CheckpointSaved saved);
   /// Once a turn.
   void tick();
-  Time next_due(Time now) const { return active_ && active_->committing ? now + 2ms : Time::max(); }
+  Time next_due(Time now) const { return active_ && active_->work ? now + 2ms : Time::max(); }
+  /// A worker has given up waiting at this barrier, and may have something in flight.
+  void withdraw(std::uint64_t barrier);
 
  private:
-  struct Outcome {
+  /// What the disk's thread has done, and what it has come to.
+  struct Work {
     Mutex mutex;
     std::optional<Status> status GUARDED_BY(mutex);
     // Of the disk's thread until there is a status.
     checkpoint::CheckpointManifest manifest;
   };
+  enum class Phase : std::uint8_t { kBegins, kIsSaved, kIsCommitted };
   struct Active {
+    Phase phase = Phase::kBegins;
     checkpoint::CheckpointManifest manifest;
     control::Barrier barrier;
     std::set<NodeId> to_cut;
     std::set<NodeId> to_save;
     Status why;
-    bool committing = false;
-    std::shared_ptr<Outcome> outcome;
+    std::shared_ptr<Work> work;
   };
 
-  Result<std::uint64_t> begin_folder();
+  Status refusal(const Job& job) const;
+  void post(std::function<Status(checkpoint::Folder&, checkpoint::CheckpointManifest&)> job);
+  void have_cut();
   void commit();
-  void end(const Status& why);
+  void end(Status why);
 
   const Config& config_;
   const Files files_;

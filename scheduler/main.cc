@@ -108,6 +108,7 @@ std::uint32_t guests_in(const View& view, const Config& config) {
 
 Status serve() {
   const SignalBlock block;
+  ignore_file_limit();
   Result<Config> config = program_config(Role::kScheduler, flags_given());
   if (!config.ok()) return config.status();
   const std::uint64_t nodes =
@@ -115,7 +116,8 @@ Status serve() {
   if (Status status = raise_file_limit(nodes + 64); !status.ok()) return status;
 
   RealDisk disk;
-  if (Status status = go_on_from_newest(*config, disk); !status.ok()) return status;
+  std::set<std::string> restored;
+  if (Status status = go_on_from_newest(*config, disk, restored); !status.ok()) return status;
   Result<std::unique_ptr<checkpoint::DiskThread>> disk_thread = checkpoint::DiskThread::start();
   if (!disk_thread.ok()) return disk_thread.status();
 
@@ -127,6 +129,7 @@ Status serve() {
   ProcessEnds ends(FLAGS_ready_fd);
   Scheduler scheduler(*config, std::move(*transport), clock, &ends,
                       {.disk = &disk, .work = disk_thread->get()});
+  scheduler.set_restored(std::move(restored));
   // Ends before what it wakes.
   const SignalWatcher signals(block, [&stop, &wakeable](int) {
     stop.store(true, std::memory_order_release);

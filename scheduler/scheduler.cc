@@ -113,10 +113,12 @@ Scheduler::Scheduler(const Config& config, std::unique_ptr<Transport> transport,
       began_(clock.now()),
       next_look_(clock.now()),
       machine_(config, clock.now(), config.job.elastic() ? Sizing::kWorkers : Sizing::kFixed),
-      agreements_(config, clock, van_, links_, machine_,
-                  [this](const control::Barrier& all, std::uint64_t step) {
-                    checkpoints_.begin(all, step, job_now());
-                  }),
+      agreements_(
+          config, clock, van_, links_, machine_,
+          [this](const control::Barrier& all, std::uint64_t step) {
+            checkpoints_.begin(all, step, job_now());
+          },
+          [this](std::uint64_t barrier) { checkpoints_.withdraw(barrier); }),
       checkpoints_(config, files, ways_of_checkpoints()),
       watch_(config),
       waiting_(2 * config.job.dead_after) {

@@ -34,6 +34,8 @@ class Scheduler final : public Agent, private Van::Handler {
       : Scheduler(config, std::move(transport), clock, ends, {}) {}
 
   Result<std::string> listen(std::string_view address);
+  /// Agreements::set_restored.
+  void set_restored(std::set<std::string> tensors) { agreements_.set_restored(std::move(tensors)); }
 
   void step(Duration wait) override;
   Time next_due() const override;

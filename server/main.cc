@@ -133,6 +133,7 @@ class Server {
 
 Status serve() {
   const SignalBlock block;
+  ignore_file_limit();
   Result<Config> config = program_config(Role::kServer, flags_given());
   if (!config.ok()) return config.status();
   const Result<std::uint32_t> first_port =

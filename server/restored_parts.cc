@@ -40,6 +40,7 @@ Status RestoredParts::load(Part& part) {
                     "declare it as it was, give it another name, or begin anew (--resume no)",
                     part.spec.name, part.spec.describe(), saved->second.describe())};
   }
+  if (!checkpoint::is_of_use(saved->second, part.spec)) return {};
   checkpoint::PartsReader& reader = readers_[found->second.reader];
   const Status read = reader.read(found->second.entry,
                                   [&part](std::uint64_t offset, std::span<const std::byte> bytes) {

@@ -186,7 +186,7 @@ void Shard::follow_roster() {
                   .since = roster.fence,
                   .part_bytes = roster.settings.part_bytes,
                   .elastic = roster.settings.elastic(),
-                  .restore = restored_ ? [this](Part& part) { return restored_->load(part); }
+                  .restore = restored_ ? [this](Part& part) { return restore(part); }
                                        : std::function<Status(Part&)>()});
   }
   if (gone.empty()) return;
@@ -230,17 +230,22 @@ void Shard::on_cut(LinkId link, const control::CheckpointCut& cut) {
     refused = no_folder();
   } else if (checkpoint_ && checkpoint_->active()) {
     refused = {Code::kRefused, "another checkpoint is being written"};
-  }
-  if (!refused.ok()) {
-    return van_.send_control(
-        link, control::CheckpointSaved{.number = cut.number, .why = std::move(refused)});
-  }
-  if (!checkpoint_) {
+  } else if (!checkpoint_) {
     checkpoint_.emplace(*files_.work, checkpoint::Folder(*files_.disk, config_.checkpoint.folder),
                         fmt::format("server-{}.{}.parts", membership_->number(), index_));
   }
-  checkpoint_->begin(cut, slots_);
-  van_.send_control(link, cut);
+  if (refused.ok()) refused = checkpoint_->begin(cut, slots_);
+  if (refused.ok()) return van_.send_control(link, cut);
+  van_.send_control(link,
+                    control::CheckpointSaved{.number = cut.number, .why = std::move(refused)});
+}
+
+// A tensor that is another one now is the program's error. That what is saved cannot be read ends
+// the job: the next one looks for what can be.
+Status Shard::restore(Part& part) {
+  Status status = restored_->load(part);
+  if (!status.ok() && status.code() != Code::kMismatch) membership_->resign(status);
+  return status;
 }
 
 Status Shard::restore(const JobSettings& settings) {

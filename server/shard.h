@@ -72,6 +72,7 @@ class Shard final : public Agent, private Van::Handler {
   void on_sit_out(NodeId worker, const control::SitOut& said);
   void on_cut(LinkId link, const control::CheckpointCut& cut);
   Status restore(const JobSettings& settings);
+  Status restore(Part& part);
   void on_state_request(LinkId link, const control::StateRequest& request);
   void on_push(LinkId link, Worker worker, const wire::Header& header, Buffer payload);
   void on_pull(LinkId link, Worker worker, const wire::Header& header);

@@ -3,6 +3,8 @@
 // change before their turn.
 #include "server/shard_checkpoint.h"
 
+#include <fmt/format.h>
+
 #include <utility>
 
 #include "checkpoint/parts_writer.h"
@@ -12,6 +14,13 @@ namespace {
 
 constexpr std::uint64_t kMostWaiting = std::uint64_t{64} << 20;  // Bytes for the disk.
 constexpr std::uint64_t kMostCopied = std::uint64_t{1} << 20;    // In a turn.
+
+Status is_broken(const Part& part) {
+  const std::string why =
+      part.doomed.ok() ? "a round of it is open, which lacks contributions" : part.doomed.cause();
+  return {Code::kRefused, fmt::format("tensor '{}' has not come through all rounds alike: {}",
+                                      part.spec.name, why)};
+}
 
 }  // namespace
 
@@ -38,21 +47,25 @@ ShardCheckpoint::ShardCheckpoint(checkpoint::DiskWork& work, checkpoint::Folder 
                                  std::string file)
     : work_(work), folder_(std::move(folder)), file_(std::move(file)) {}
 
-void ShardCheckpoint::begin(const control::CheckpointCut& cut, OwnedSlots& slots) {
+Status ShardCheckpoint::begin(const control::CheckpointCut& cut, OwnedSlots& slots) {
   parts_.clear();
   next_ = 0;
   finishing_ = false;
-  slots.for_each_part([this](Part& part) {
-    if (!part.restored || !is_saved(part.spec) || part.store.value().version == 0) return;
-    part.store.begin_snapshot();
-    parts_.push_back(&part);
+  Status broken;
+  slots.for_each_part([this, &broken](Part& part) {
+    if (!part.restored || !is_saved(part.spec)) return;
+    if (!part.doomed.ok() || part.collector.rounds().open()) broken = is_broken(part);
+    if (part.store.value().version != 0) parts_.push_back(&part);
   });
+  if (!broken.ok()) return broken;
+  for (Part* part : parts_) part->store.begin_snapshot();
   writing_ = std::make_shared<Writing>(cut);
   work_.post([writing = writing_, folder = folder_, file = file_]() mutable {
     auto writer = folder.write(writing->origin, file);
     writing->why = writer.status();
     if (writer.ok()) writing->writer = *std::move(writer);
   });
+  return {};
 }
 
 bool ShardCheckpoint::can_go_on() const {

@@ -28,7 +28,9 @@ class ShardCheckpoint {
   ShardCheckpoint(checkpoint::DiskWork& work, checkpoint::Folder folder, std::string file);
 
   /// All that these slots hold now is this checkpoint's. One at a time: none is active().
-  void begin(const control::CheckpointCut& cut, OwnedSlots& slots);
+  /// Without effect, and kRefused, if a round of a part that is to be saved is open or has failed:
+  /// the parts of its tensor do not belong together.
+  Status begin(const control::CheckpointCut& cut, OwnedSlots& slots);
   bool active() const { return writing_ != nullptr; }
   /// Once a turn: copies some more, unless much waits for the disk. What came of it, once.
   std::optional<control::CheckpointSaved> step();

@@ -56,7 +56,7 @@ struct Part {
   Store store;
   CountedRounds counted;
   WaitingList waiting;
-  Status doomed;  ///< Workers disagree on a round: it will never finish.
+  Status doomed;         ///< Workers disagree on a round: it will never finish.
   bool restored = true;  ///< Or nothing had to be; else its value is none.
 };
 

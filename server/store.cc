@@ -15,6 +15,8 @@
 namespace stretto {
 namespace {
 
+constexpr std::uint64_t kMostVersion = std::uint64_t{1} << 62;  // No job comes there.
+
 // Memory that allocate_ gave, which is aligned.
 std::span<const float> value_numbers(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const float*>(bytes.data()), bytes.size() / sizeof(float)};
@@ -167,7 +169,7 @@ Status Store::take_head(const Head& head) {
   if (head.value_bytes != (head.version == 0 ? 0 : whole) ||
       (encoded && head.codec != static_cast<std::uint32_t>(codec.codec)) ||
       (owes && head.owed_bytes != layout_.elements * sizeof(float)) ||
-      head.contributors > kMaxNodes) {
+      head.contributors > kMaxNodes || head.version > kMostVersion) {
     return {
         Code::kMismatch,
         fmt::format("saved is version {} of {} bytes by {} workers, and a part of {} bytes is to "

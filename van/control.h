@@ -111,6 +111,7 @@ struct Declared {
   std::uint32_t first_slot = 0;
   std::string name = {};
   std::vector<SlotRun> owners = {};  ///< The slots that the tensor's parts lie in.
+  bool restored = false;             ///< The checkpoint that the job goes on from has it.
 };
 
 /// Worker to worker: from this round on the tensor goes by this plan. What these numbers mean is
@@ -164,8 +165,10 @@ struct Barrier {
   bool sits_out = false;   ///< And I make no shares until then.
   Rank last = 0;           ///< Back: who came last.
   std::uint64_t step = 0;  ///< That the sender is in; back: of who is furthest.
-  /// And a checkpoint is made there: the program's step, and 1. Back: its number.
+  /// And a checkpoint is made there: the program's step, and 1. Back: the how many-eth attempt of
+  /// this job at one it is.
   std::uint64_t checkpoint = 0;
+  bool withdraws = false;  ///< And the sender waits there no longer.
 };
 
 /// Scheduler to shard: what is here now is this checkpoint's. And back: it is, whatever comes next.
@@ -185,10 +188,10 @@ struct CheckpointSaved {
   Status why = {};  ///< What went wrong, or ok.
 };
 
-/// Scheduler to workers: this checkpoint is complete.
+/// Scheduler to workers: this attempt at a checkpoint has come to its end.
 struct CheckpointEnded {
-  std::uint64_t number = 0;
-  Status why = {};  ///< What went wrong, or ok.
+  std::uint64_t number = 0;  ///< As the barrier said.
+  Status why = {};           ///< What went wrong, or ok.
 };
 
 /// Scheduler to workers: which step is the last that you may have begun? And the answer: the sender

@@ -246,7 +246,8 @@ Result<Message> from(const wire::Declared& message) {
   Declared declared{.tensor = message.tensor(),
                     .first_slot = message.first_slot(),
                     .name = message.name(),
-                    .owners = {}};
+                    .owners = {},
+                    .restored = message.restored()};
   for (const wire::SlotRun& run : message.owners()) {
     declared.owners.push_back({.first = run.first(), .count = run.count(), .owner = run.node()});
   }
@@ -265,7 +266,8 @@ Result<Message> from(const wire::Barrier& barrier) {
                          .sits_out = barrier.sits_out(),
                          .last = barrier.last(),
                          .step = barrier.step(),
-                         .checkpoint = barrier.checkpoint()});
+                         .checkpoint = barrier.checkpoint(),
+                         .withdraws = barrier.withdraws()});
 }
 
 Result<Message> from(const wire::AtStep& said) {

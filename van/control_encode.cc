@@ -178,6 +178,7 @@ void write(const Declared& declared, wire::Control& message) {
     owner.set_count(run.count);
     owner.set_node(run.owner);
   }
+  out.set_restored(declared.restored);
 }
 
 void write(const Open& open, wire::Control& message) {
@@ -192,6 +193,7 @@ void write(const Barrier& barrier, wire::Control& message) {
   message.mutable_barrier()->set_last(barrier.last);
   message.mutable_barrier()->set_step(barrier.step);
   message.mutable_barrier()->set_checkpoint(barrier.checkpoint);
+  message.mutable_barrier()->set_withdraws(barrier.withdraws);
 }
 
 void write(const CheckpointCut& cut, wire::Control& message) {

@@ -46,8 +46,16 @@ void BarrierCalls::on_open(const control::Barrier& open) {
   first.end(open);
 }
 
+Status BarrierCalls::refusal() const {
+  if (idle() || !calls_.front().cut) return {};
+  return {Code::kInvalidArgument,
+          "a checkpoint is being made of what there is; begin nothing until checkpoint() has "
+          "returned"};
+}
+
 void BarrierCalls::end_all(const Status& why) {
   if (idle()) return;
+  if (entered_ && calls_.front().cut) enter_({.number = number_, .withdraws = true});
   --number_;
   if (calls_.front().sits_out) stand_in_.give_up();
   for (const Call& call : std::exchange(calls_, {})) {

@@ -46,6 +46,8 @@ class BarrierCalls {
   /// Barriers that this worker has come to, or of one that came later, would have.
   std::uint64_t number() const { return number_; }
   void begin_after(std::uint64_t number) { number_ = number; }
+  /// Why nothing may be begun: the servers are about to cut. Else ok.
+  Status refusal() const;
   /// The first is no sit_out, and its patience has ended.
   bool late() const { return !idle() && deadline_ <= clock_.now(); }
   Time next_due() const { return idle() ? Time::max() : deadline_; }

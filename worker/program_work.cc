@@ -96,6 +96,7 @@ void ProgramWork::declare(TensorSpec spec, Declared done, std::vector<Rank> grou
 
 void ProgramWork::start(const OperationPtr& operation) {
   Status refused = refusal_.ok() ? stand_in_.refusal() : refusal_;
+  if (refused.ok()) refused = barriers_.refusal();
   if (refused.ok()) return exchange_.start(operation);
   operation->ticket->end_one(
       std::move(refused).with_operation(fmt::format("{}", name_of(*operation))), {});
@@ -207,6 +208,9 @@ Status ProgramWork::cause_of(const Status& error) const {
 void ProgramWork::tick() {
   exchange_.tick();
   if (membership_.roster()) {
+    // What was before in a job that goes on from a checkpoint makes nothing stale.
+    if (membership_.settings().restored != 0 && !std::exchange(goes_on_, true))
+      tensors_.come_late();
     exchange_.peers().follow(*membership_.roster(), membership_.hello(), clock_.now());
     exchange_.take_early();
     exchange_.members().follow(*membership_.roster(), {membership_.node(), steps_.gate().at()});
@@ -215,7 +219,7 @@ void ProgramWork::tick() {
   declarations_.tick();
   if (barriers_.late()) {
     barriers_.end_all(exchange_.operations().with_elsewhere(
-        {Code::kTimeout, "not every worker came to the barrier in time"}));
+        {Code::kTimeout, "not every worker came to it in time, or the servers are late"}));
   }
   barriers_.enter_if_ready();
   checkpoints_.tick();

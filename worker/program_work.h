@@ -95,6 +95,7 @@ class ProgramWork {
   BarrierCalls barriers_;
   CheckpointCalls checkpoints_;
   JobSteps steps_;
+  bool goes_on_ = false;  // From a checkpoint, and tensors know it.
   Status refusal_;
   Status disagreement_;  // The last about a tensor, and when we were told.
   Time disagreed_at_ = {};

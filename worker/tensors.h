@@ -24,6 +24,7 @@ struct TensorState {
   std::vector<std::uint32_t> probed;  ///< One part for each link.
   bool is_group = false;              ///< Of calls, which have no parts of their own.
   Status failed;                      ///< Why operations on it end at once, or ok.
+  bool restored = false;              ///< The checkpoint that the job goes on from has it.
 
   /// Its kind and name: "tensor 'w'".
   std::string describe() const;

@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include <limits>
+
 #include "common/config.h"
 #include "common/last_words.h"
 #include "common/log.h"
@@ -243,6 +245,9 @@ Status Worker::barrier() {
 }
 
 Status Worker::checkpoint(std::uint64_t step) {
+  if (step == std::numeric_limits<std::uint64_t>::max()) {
+    return Status(Code::kInvalidArgument, "no step has this number").with_operation("checkpoint");
+  }
   if (impl_->loop().is_here()) return not_here("checkpoint");
   return impl_->loop()
       .ask_until<Status>(Time::max(),

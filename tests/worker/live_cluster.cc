@@ -36,10 +36,12 @@ Cluster::Cluster(const Plan& plan) : plan_(plan) {
   };
   disk_thread_ = checkpoint::DiskThread::start().or_exit();
   Config& first = make_config(Role::kScheduler);
-  go_on_from_newest(first, disk_).or_exit();
+  std::set<std::string> restored;
+  go_on_from_newest(first, disk_, restored).or_exit();
   scheduler_ = std::make_unique<Scheduler>(
       first, transport(std::size_t{0}), clock_, nullptr,
       CheckpointKeeper::Files{.disk = &disk_, .work = disk_thread_.get()});
+  scheduler_->set_restored(std::move(restored));
   const Result<std::string> address = scheduler_->listen("127.0.0.1:0");
   EXPECT_TRUE(address.ok()) << address.status().text();
   address_ = *address;

@@ -127,6 +127,13 @@ Status Parameters::Impl::take_those_of_the_servers() {
 }
 
 Status Parameters::Impl::begin() {
+  if (worker_.restored()) {
+    return {
+        Code::kUnsupported,
+        "Parameters cannot go on from a checkpoint: what they keep of the optimizer, and in mode "
+        "sync the parameters too, is at the workers, and not in it; begin anew (--resume no), or "
+        "use tensors with an update rule (Rule::kAdam and so on)"};
+  }
   Status taken = options_.late ? take_those_of_the_servers() : take_those_of_the_first();
   if (!taken.ok()) return taken;
   if (options_.mode == Mode::kBounded) {

@@ -48,6 +48,9 @@ struct Tensor {
   std::uint32_t id = 0;  ///< Given by the scheduler, the same at all workers.
   Dtype dtype = Dtype::kF32;
   std::size_t elements = 0;
+  /// Its values are at the servers already: the checkpoint that the job goes on from has them, and
+  /// broadcast() would set them back.
+  bool restored = false;
   /// What source and target of an operation must have.
   std::size_t bytes() const { return elements * bytes_of(dtype); }
 };
@@ -308,8 +311,8 @@ class Worker {
   /// are at a barrier; otherwise why it could not be written: earlier ones are as they were, and
   /// training can go on. `step` is the program's, and the same at all: restored() says it.
   Status checkpoint(std::uint64_t step = 0);
-  /// What this job goes on from: the parameters are at the servers already, so that broadcast()
-  /// would set them back.
+  /// What this job goes on from. Which tensors that has, Tensor::restored says of each: others
+  /// begin anew.
   RestoredFrom restored() const;
   /// For data that is not of the same length everywhere: waits until every worker has called this.
   /// Until then this one takes part in the others' rounds, in modes that have them, with nothing:
