@@ -53,7 +53,7 @@ TEST(NpyNames, LeadNowhereElse) {
 TEST(NpyNames, AreDifferentAndNotTooLong) {
   std::vector<std::string> tensors = {"a", "a.npy", "%61", "registry.json"};
   for (const char last : {'1', '2', '/'}) {
-    for (const std::size_t length : {66, 67, 199, 200, 201, 1023}) {
+    for (const std::size_t length : {66U, 67U, 199U, 200U, 201U, 1023U}) {
       tensors.push_back(std::string(length, 'n') + last);
       tensors.push_back(std::string(length, '\xff') + last);
     }
