@@ -14,7 +14,6 @@ namespace stretto::checkpoint {
 namespace {
 
 constexpr std::string_view kPrefix = "ckpt-";
-constexpr const char* kManifest = "MANIFEST";
 constexpr const char* kLatest = "LATEST";
 constexpr std::uint64_t kMostNumber = std::uint64_t{1} << 62;  // Nobody comes there.
 constexpr std::size_t kMostNames = std::size_t{1} << 20;
@@ -100,7 +99,7 @@ Status Folder::commit(const CheckpointManifest& manifest) {
   // First the files' names; the folder's own comes with LATEST.
   Status status = disk_.sync_folder(path_of(number));
   if (status.ok()) {
-    status = replace_file(disk_, path_of(number, kManifest), bytes_of(encode(manifest)),
+    status = replace_file(disk_, path_of(number, kManifestName), bytes_of(encode(manifest)),
                           Durability::kMachine);
   }
   if (status.ok()) {
@@ -112,7 +111,7 @@ Status Folder::commit(const CheckpointManifest& manifest) {
 }
 
 Result<CheckpointManifest> Folder::open(std::uint64_t number) {
-  const std::string path = path_of(number, kManifest);
+  const std::string path = path_of(number, kManifestName);
   const Result<bool> is_there = disk_.exists(path);
   if (!is_there.ok()) return is_there.status();
   if (!*is_there) {
@@ -191,7 +190,7 @@ Status Folder::prune(std::size_t keep, std::uint64_t spared) {
   Status first;
   for (auto each = there->rbegin(); each != there->rend(); ++each) {
     const std::uint64_t number = *each;
-    const Result<bool> finished = disk_.exists(path_of(number, kManifest));
+    const Result<bool> finished = disk_.exists(path_of(number, kManifestName));
     if (!finished.ok()) return finished.status();
     if (*finished && complete < std::max<std::size_t>(keep, 1)) {
       complete += open(number).ok() ? 1 : 0;  // A damaged one stays: it may be of use to somebody.
@@ -207,7 +206,7 @@ Status Folder::prune(std::size_t keep, std::uint64_t spared) {
 // Without its manifest it is none, whatever is left of it.
 Status Folder::remove(std::uint64_t number) {
   const std::string path = path_of(number);
-  Status status = disk_.remove(path_of(number, kManifest));
+  Status status = disk_.remove(path_of(number, kManifestName));
   if (status.ok()) status = disk_.sync_folder(path);
   if (!status.ok()) return status;
   const Result<std::vector<std::string>> names = disk_.list(path, kMostNames);

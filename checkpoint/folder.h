@@ -21,6 +21,8 @@
 
 namespace stretto::checkpoint {
 
+/// The file that makes a folder of files a checkpoint.
+inline constexpr const char* kManifestName = "MANIFEST";
 /// Complete ones that stay, at least.
 inline constexpr std::size_t kKept = 2;
 

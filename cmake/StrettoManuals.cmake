@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Man pages and bash completion of the programs that are installed, made of what each prints at
 # --help. Without Python there are none.
-set(STRETTO_PROGRAMS stretto-scheduler stretto-server stretto-launch stretto-trace stretto-top)
+set(STRETTO_PROGRAMS stretto-scheduler stretto-server stretto-launch stretto-trace stretto-top
+  stretto-checkpoint)
 if(TARGET stretto-bench)
   list(APPEND STRETTO_PROGRAMS stretto-bench)
 endif()

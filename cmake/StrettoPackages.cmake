@@ -44,8 +44,8 @@ set(what "Processes that train a model exchange gradients and parameters through
 that sum or update them.")
 stretto_package(runtime stretto science "${PROJECT_DESCRIPTION}
 ${what} This package has the programs of such a job: the
-launcher, the scheduler and the server; and those that look into a running job
-and that measure." programs)
+launcher, the scheduler and the server; and those that look into a running job,
+that look at checkpoints and that measure." programs)
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_SUGGESTS "libfabric1, openssh-client")
 
 stretto_package(libraries libstretto-dev libdevel "${PROJECT_DESCRIPTION} (development files)

@@ -109,7 +109,7 @@ std::span<std::byte> Store::own_value() {
   return value_.bytes.writable();
 }
 
-Store::Head Store::head() const {
+SavedPartHead Store::head() const {
   return {.version = value_.version,
           .value_bytes = value_.bytes.size(),
           .owed_bytes = encoder_.error().size_bytes(),
@@ -118,19 +118,19 @@ Store::Head Store::head() const {
 }
 
 std::uint64_t Store::version_of(std::span<const std::byte> saved) {
-  Head head;
+  SavedPartHead head;
   STRETTO_CHECK(saved.size() >= sizeof head);
   std::memcpy(&head, saved.data(), sizeof head);
   return head.version;
 }
 
 std::uint64_t Store::saved_bytes() {
-  const Head now = head();
+  const SavedPartHead now = head();
   return sizeof now + now.value_bytes + now.owed_bytes + size_of(remembered());
 }
 
 void Store::save(std::uint64_t offset, std::span<std::byte> piece) {
-  const Head now = head();
+  const SavedPartHead now = head();
   ConstSpans all = {std::as_bytes(std::span(&now, 1)), value_.bytes.bytes(),
                     std::as_bytes(encoder_.error())};
   for (const std::span<std::byte> remembered : remembered()) all.emplace_back(remembered);
@@ -140,7 +140,7 @@ void Store::save(std::uint64_t offset, std::span<std::byte> piece) {
 Status Store::load(std::uint64_t offset, std::span<const std::byte> piece) {
   keep_snapshot();
   if (offset == 0 && piece.size() >= kHeadBytes) {
-    Head head;
+    SavedPartHead head;
     std::memcpy(&head, piece.data(), sizeof head);
     if (Status status = take_head(head); !status.ok()) return status;
     offset = kHeadBytes;
@@ -160,7 +160,7 @@ Status Store::load(std::uint64_t offset, std::span<const std::byte> piece) {
   return {};
 }
 
-Status Store::take_head(const Head& head) {
+Status Store::take_head(const SavedPartHead& head) {
   const CodecSpec& codec = layout_.codec;
   const bool encoded = head.codec != 0;
   const std::uint64_t whole =

@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "checkpoint/saved_part.h"
 #include "ops/feedback.h"
 #include "ops/update.h"
 #include "server/part_layout.h"
@@ -35,11 +36,11 @@ class Store {
     return remembered();
   }
 
-  /// All that this is, as one run of bytes, read and written in pieces one after another without
-  /// an update in between. What one store has saved another of the same layout loads, and goes on
-  /// as that one. The first piece holds kHeadBytes at least. A store that has failed to load, or
-  /// not loaded all, is of no more use.
-  static constexpr std::size_t kHeadBytes = 32;
+  /// All that this is, as one run of bytes (checkpoint/saved_part.h), read and written in pieces
+  /// one after another without an update in between. What one store has saved another of the same
+  /// layout loads, and goes on as that one. The first piece holds kHeadBytes at least. A store that
+  /// has failed to load, or not loaded all, is of no more use.
+  static constexpr std::size_t kHeadBytes = sizeof(SavedPartHead);
   std::uint64_t saved_bytes();
   void save(std::uint64_t offset, std::span<std::byte> piece);
   Status load(std::uint64_t offset, std::span<const std::byte> piece);
@@ -56,20 +57,10 @@ class Store {
   std::uint64_t bytes() { return layout_.bytes + size_of(remembered()); }
 
  private:
-  struct Head {  // Saved first.
-    std::uint64_t version = 0;
-    std::uint64_t value_bytes = 0;
-    std::uint64_t owed_bytes = 0;
-    std::uint32_t contributors = 0;
-    std::uint32_t codec = 0;
-  };
-
-  static_assert(sizeof(Head) == kHeadBytes);
-
   Spans remembered() { return rule_ == nullptr ? Spans() : rule_->memory(); }
   void keep_snapshot();
-  Head head() const;
-  Status take_head(const Head& head);
+  SavedPartHead head() const;
+  Status take_head(const SavedPartHead& head);
   void assign(Buffer bytes);
   void publish(Buffer sum, std::uint64_t version);
   Buffer mean_of(Buffer sum, std::uint32_t contributors) const;

@@ -17,8 +17,8 @@ import make_manuals  # noqa: E402 (it lies beside what the build makes of it)
 
 os.environ["PYTHONPATH"] = str(BUILD / "python")
 
-PROGRAMS = ("stretto-bench", "stretto-launch", "stretto-scheduler", "stretto-server", "stretto-top",
-            "stretto-trace")
+PROGRAMS = ("stretto-bench", "stretto-checkpoint", "stretto-launch", "stretto-scheduler",
+            "stretto-server", "stretto-top", "stretto-trace")
 # Of the Python package; what their modules are called there.
 MODULES = {"bpslaunch": "stretto.bpslaunch", "stretto-doctor": "stretto.doctor"}
 EXAMPLES = ("digits", "stretto-converge", "rpc", "input")
@@ -164,6 +164,7 @@ class Completion(unittest.TestCase):
     def test_values(self):
         self.assertEqual(self.complete("stretto-launch", "--via", "s"), ["ssh", "slurm"])
         self.assertEqual(self.complete("stretto-launch", "--launcher", "m"), ["mpi"])
+        self.assertEqual(self.complete("stretto-checkpoint", "--format", "n"), ["npy"])
         self.assertEqual(self.complete("stretto-server", "--transport", ""),
                          ["auto", "zmq", "shm", "fabric"])
         self.assertEqual(self.complete("stretto-launch", "--hostfile", "LIC"), ["LICENSE"])
@@ -172,6 +173,8 @@ class Completion(unittest.TestCase):
 
     def test_commands(self):
         self.assertEqual(self.complete("stretto-trace", "a"), ["analyse"])
+        self.assertEqual(self.complete("stretto-checkpoint", ""),
+                         ["inspect", "verify", "export", "prune"])
         self.assertEqual(self.complete("stretto-bench", "pu"), ["push_pull", "push", "pull"])
         self.assertEqual(self.complete("stretto-bench", "push", "pu"), [])
 

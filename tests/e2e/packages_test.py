@@ -65,8 +65,9 @@ class Packages(unittest.TestCase):
     def test_programs(self):
         paths = self.paths("stretto")
         programs = {path.removeprefix("bin/") for path in paths if path.startswith("bin/")}
-        self.assertEqual(programs, {"stretto-bench", "stretto-launch", "stretto-scheduler",
-                                    "stretto-server", "stretto-top", "stretto-trace"})
+        self.assertEqual(programs, {"stretto-bench", "stretto-checkpoint", "stretto-launch",
+                                    "stretto-scheduler", "stretto-server", "stretto-top",
+                                    "stretto-trace"})
         for name in programs:
             self.assertIn(f"share/man/man1/{name}.1", paths)
             self.assertIn(f"share/bash-completion/completions/{name}", paths)

@@ -31,8 +31,8 @@ PATIENCE = 600  # Seconds for a program of tests; one that takes longer hangs, w
 OUT_OF_TIME = "ran out of time"
 
 BINARIES = ("stretto-server", "stretto-scheduler", "stretto-launch", "stretto-top",
-            "stretto-trace", "stretto-bench", "hello", "bin/digits", "training", "reading",
-            "coding")
+            "stretto-trace", "stretto-checkpoint", "stretto-bench", "hello", "bin/digits",
+            "training", "reading", "coding")
 # What meets a mutant, by its folder: programs of unit tests, then scripts of whole processes.
 PROGRAMS = {
     "server": ("test_server", "test_worker", "test_sim"),

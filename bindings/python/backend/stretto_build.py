@@ -19,7 +19,7 @@ import zipfile
 _HERE = pathlib.Path(__file__).resolve().parents[1]
 _ROOT = _HERE.parents[1]
 _PROGRAMS = ("stretto-scheduler", "stretto-server", "stretto-launch", "stretto-top",
-             "stretto-trace", "stretto-bench")
+             "stretto-trace", "stretto-checkpoint", "stretto-bench")
 _SCRIPTS = """[console_scripts]
 bpslaunch = stretto.bpslaunch:main
 stretto-doctor = stretto.doctor:main

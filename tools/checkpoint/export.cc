@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which checkpoint, which tensors, then entry by entry.
+#include "tools/checkpoint/export.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <unordered_map>
+#include <utility>
+
+#include "checkpoint/json_fields.h"
+#include "checkpoint/spec_json.h"
+#include "core/cut.h"
+#include "tools/checkpoint/export_target.h"
+#include "tools/checkpoint/part_check.h"
+
+namespace stretto::checkpoint {
+namespace {
+
+Result<CheckpointManifest> chosen(Disk& disk, Folder& folder,
+                                  const std::optional<std::uint64_t>& number, const Say& say) {
+  const Result<std::vector<std::uint64_t>> numbers = checkpoints_in(disk, folder);
+  if (!numbers.ok()) return numbers.status();
+  if (number && !std::ranges::binary_search(*numbers, *number)) {
+    return Status(Code::kInvalidArgument,
+                  fmt::format("'{}' has no checkpoint {}; `stretto-checkpoint inspect` says which "
+                              "there are",
+                              folder.path(), *number));
+  }
+  if (number) return folder.open(*number);
+  Result<Folder::Found> found = folder.newest();
+  if (!found.ok()) return found.status();
+  for (const Folder::Refused& refused : found->refused) {
+    say(fmt::format("checkpoint {} is passed over: {}", refused.number, refused.why.cause()));
+  }
+  if (found->newest) return *std::move(found->newest);
+  return Status(Code::kMalformed,
+                fmt::format("'{}' has no complete checkpoint: {}", folder.path(),
+                            found->refused.empty() ? "" : found->refused.front().why.cause()));
+}
+
+Status at(const std::string& path, const Status& status) {
+  return {status.code(), fmt::format("'{}': {}", path, status.cause())};
+}
+
+// A part's head alone: whoever takes bytes ends the reading by an error.
+Result<SavedPartHead> read_head(PartsReader& reader, std::size_t index, const TensorSpec& spec,
+                                std::uint32_t part_bytes) {
+  std::optional<Result<SavedPartHead>> head;
+  const Status status = reader.read(index, [&](std::uint64_t, std::span<const std::byte> bytes) {
+    head = head_of(bytes, reader.entries()[index], spec, part_bytes);
+    return Status(Code::kInvalidArgument, "that was enough");
+  });
+  return head ? *head : status;
+}
+
+bool may_be_encoded(const TensorSpec& spec) {
+  return spec.options.codec && spec.options.codec->lossy();
+}
+
+// The tensors of which some part's value is encoded: that stands in the parts' heads alone.
+Result<std::set<std::size_t>> encoded_tensors(Disk& disk, const Folder& folder,
+                                              const CheckpointManifest& manifest,
+                                              const Inventory& inventory) {
+  std::set<std::size_t> encoded;
+  if (std::ranges::none_of(manifest.tensors, may_be_encoded)) return encoded;
+  for (const CheckpointManifest::File& file : manifest.files) {
+    Result<PartsReader> reader = open_file(disk, folder, manifest, file);
+    if (!reader.ok()) return reader.status();
+    for (std::size_t i = 0; i < reader->entries().size(); ++i) {
+      const SavedEntry& entry = reader->entries()[i];
+      if (entry.key.kind != Kind::kPart) continue;
+      const std::size_t tensor = inventory.number_of(entry.key.name);
+      const TensorSpec& spec = manifest.tensors[tensor];
+      if (!may_be_encoded(spec) || encoded.contains(tensor)) continue;
+      const Result<SavedPartHead> head = read_head(*reader, i, spec, manifest.part_bytes);
+      if (!head.ok()) {
+        return at(folder.path_of(manifest.origin.number, file.name), head.status());
+      }
+      if (head->codec != 0) encoded.insert(tensor);
+    }
+  }
+  return encoded;
+}
+
+// The piece of a saved part that belongs to its value, which lies behind the head.
+std::span<const std::byte> of_value(std::uint64_t offset, std::span<const std::byte> bytes,
+                                    std::uint64_t value_bytes) {
+  const std::uint64_t begin = sizeof(SavedPartHead);
+  const std::uint64_t end = begin + value_bytes;
+  const std::uint64_t first = std::max(offset, begin);
+  const std::uint64_t last = std::min<std::uint64_t>(offset + bytes.size(), end);
+  return first < last ? bytes.subspan(first - offset, last - first) : std::span<const std::byte>();
+}
+
+// Writes the value of entry `index`, a part of the tensor `spec`, to item `item`.
+Status copy_part(PartsReader& reader, std::size_t index, const std::string& path,
+                 const TensorSpec& spec, std::uint32_t part_bytes, std::size_t item,
+                 ExportTarget& target) {
+  const SavedEntry& entry = reader.entries()[index];
+  const std::uint64_t place = Cut(spec, part_bytes).offset_of(entry.key.part);
+  SavedPartHead head;
+  return reader.read(index, [&](std::uint64_t offset, std::span<const std::byte> bytes) {
+    if (offset == 0) {
+      const Result<SavedPartHead> read = head_of(bytes, entry, spec, part_bytes);
+      if (!read.ok()) return at(path, read.status());
+      if (read->codec != 0) {
+        return Status(Code::kMalformed, fmt::format("'{}' has been changed meanwhile", path));
+      }
+      head = *read;
+    }
+    const std::span<const std::byte> value = of_value(offset, bytes, head.value_bytes);
+    const std::uint64_t in_value = std::max<std::uint64_t>(offset, sizeof head) - sizeof head;
+    return value.empty() ? Status() : target.write(item, place + in_value, value);
+  });
+}
+
+struct SavedTensors {
+  Disk& disk;
+  const Folder& folder;
+  const CheckpointManifest& manifest;
+  const Inventory& inventory;
+};
+
+Status copy_all(const SavedTensors& from, const ExportPlan& plan, ExportTarget& target) {
+  const CheckpointManifest& manifest = from.manifest;
+  std::unordered_map<std::size_t, std::size_t> items;  // By the manifest's number of the tensor.
+  for (std::size_t i = 0; i < plan.items.size(); ++i) items.emplace(plan.items[i].tensor, i);
+  for (const CheckpointManifest::File& file : manifest.files) {
+    const std::string path = from.folder.path_of(manifest.origin.number, file.name);
+    Result<PartsReader> reader = open_file(from.disk, from.folder, manifest, file);
+    if (!reader.ok()) return reader.status();
+    for (std::size_t i = 0; i < reader->entries().size(); ++i) {
+      const EntryKey& key = reader->entries()[i].key;
+      if (key.kind != Kind::kPart) continue;
+      const auto item = items.find(from.inventory.number_of(key.name));
+      if (item == items.end()) continue;
+      Status status = copy_part(*reader, i, path, manifest.tensors[item->first],
+                                manifest.part_bytes, item->second, target);
+      if (!status.ok()) return status;
+    }
+  }
+  return {};
+}
+
+// All specs, and by which name each is in the export, or why it is not.
+std::string registry_of(const CheckpointManifest& manifest, const ExportPlan& plan,
+                        ExportFormat format) {
+  Json json{{"number", manifest.origin.number}, {"step", manifest.origin.step},
+            {"made_at", manifest.made_at},      {"release", manifest.release},
+            {"workers", manifest.workers},      {"part_bytes", manifest.part_bytes},
+            {"tensors", Json::array()}};
+  for (const TensorSpec& spec : manifest.tensors) json["tensors"].push_back(json_of(spec));
+  const char* const named = format == ExportFormat::kNpy ? "file" : "key";
+  for (const ExportPlan::Item& item : plan.items) json["tensors"][item.tensor][named] = item.name;
+  for (const ExportPlan::Skipped& skipped : plan.skipped) {
+    json["tensors"][skipped.tensor]["skipped"] = skipped.why;
+  }
+  return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace
+
+Status export_checkpoint(Disk& disk, Folder& folder, const ExportOptions& options, const Say& say) {
+  const Result<CheckpointManifest> manifest = chosen(disk, folder, options.number, say);
+  if (!manifest.ok()) return manifest.status();
+  const Result<Inventory> inventory = take_inventory(disk, folder, *manifest);
+  if (!inventory.ok()) return inventory.status();
+  const auto encoded = encoded_tensors(disk, folder, *manifest, *inventory);
+  if (!encoded.ok()) return encoded.status();
+  const Result<ExportPlan> plan = plan_export(*manifest, *inventory, *encoded, options.format);
+  if (!plan.ok()) return plan.status();
+  const auto make_target = options.format == ExportFormat::kNpy ? npy_target : safetensors_target;
+  const std::unique_ptr<ExportTarget> target = make_target(disk, options.to, *manifest, *plan);
+  Status status = target->make();
+  if (status.ok()) status = copy_all({disk, folder, *manifest, *inventory}, *plan, *target);
+  if (status.ok()) status = target->publish(registry_of(*manifest, *plan, options.format));
+  if (!status.ok()) return status;
+  for (const ExportPlan::Skipped& skipped : plan->skipped) {
+    say(fmt::format("tensor '{}' is left out: {}", manifest->tensors[skipped.tensor].name,
+                    skipped.why));
+  }
+  say(fmt::format("checkpoint {}: {} of {} tensors are in '{}'", manifest->origin.number,
+                  plan->items.size(), manifest->tensors.size(), options.to));
+  return {};
+}
+
+}  // namespace stretto::checkpoint

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+// A folder of checkpoints in words, and as JSON.
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "checkpoint/json_fields.h"
+#include "checkpoint/spec_json.h"
+#include "tools/checkpoint/commands.h"
+#include "tools/checkpoint/inventory.h"
+#include "tools/checkpoint/name_json.h"
+
+namespace stretto::checkpoint {
+namespace {
+
+// A complete one.
+struct Complete {
+  const CheckpointManifest& manifest;
+  const Inventory& inventory;
+};
+
+void say_complete(const Complete& found, const Say& say) {
+  const CheckpointManifest& manifest = found.manifest;
+  std::uint64_t bytes = 0;
+  for (const CheckpointManifest::File& file : manifest.files) bytes += file.seal.bytes;
+  say(fmt::format(
+      "checkpoint {} is complete: step {}, made {} by Stretto {}, {} workers, {} files, "
+      "{} bytes, parts of {} bytes",
+      manifest.origin.number, manifest.origin.step, manifest.made_at, manifest.release,
+      manifest.workers, manifest.files.size(), bytes, manifest.part_bytes));
+  for (const CheckpointManifest::File& file : manifest.files) {
+    say(fmt::format("  file {}: {} bytes, {} entries", file.name, file.seal.bytes, file.entries));
+  }
+  for (std::size_t i = 0; i < manifest.tensors.size(); ++i) {
+    const Inventory::Tensor& tensor = found.inventory.tensors()[i];
+    say(fmt::format("  tensor '{}': {}, {} of {} parts", manifest.tensors[i].name,
+                    manifest.tensors[i].describe(), tensor.saved.size(), tensor.parts));
+  }
+  for (const auto& [key, attached] : found.inventory.attached()) {
+    say(fmt::format("  attached {}: {} bytes", describe(key), attached));
+  }
+}
+
+Json json_of_files(const CheckpointManifest& manifest) {
+  Json json = Json::array();
+  for (const CheckpointManifest::File& file : manifest.files) {
+    json.push_back({{"name", file.name}, {"bytes", file.seal.bytes}, {"entries", file.entries}});
+  }
+  return json;
+}
+
+Json json_of_complete(const Complete& found) {
+  const CheckpointManifest& manifest = found.manifest;
+  Json json{{"number", manifest.origin.number}, {"complete", true},
+            {"step", manifest.origin.step},     {"job", fmt::format("{:x}", manifest.origin.job)},
+            {"made_at", manifest.made_at},      {"release", manifest.release},
+            {"workers", manifest.workers},      {"part_bytes", manifest.part_bytes},
+            {"files", json_of_files(manifest)}, {"tensors", Json::array()},
+            {"attached", Json::array()}};
+  for (std::size_t i = 0; i < manifest.tensors.size(); ++i) {
+    const Inventory::Tensor& tensor = found.inventory.tensors()[i];
+    Json spec = json_of(manifest.tensors[i]);
+    spec["described"] = manifest.tensors[i].describe();
+    spec["parts"] = tensor.parts;
+    spec["parts_saved"] = tensor.saved.size();
+    json["tensors"].push_back(std::move(spec));
+  }
+  for (const auto& [key, bytes] : found.inventory.attached()) {
+    Json attached{{"stripe", key.part}, {"bytes", bytes}};
+    if (key.rank != kOfAll) attached["worker"] = key.rank;
+    put_name(attached, key.name);
+    json["attached"].push_back(std::move(attached));
+  }
+  return json;
+}
+
+// One checkpoint: in lines, or as an element of `list`.
+void inspect_one(Disk& disk, Folder& folder, std::uint64_t number, Json* list, const Say& say) {
+  const Result<CheckpointManifest> manifest = folder.open(number);
+  Status why = manifest.status();
+  if (manifest.ok()) {
+    const Result<Inventory> inventory = take_inventory(disk, folder, *manifest);
+    why = inventory.status();
+    if (inventory.ok()) {
+      const Complete found{*manifest, *inventory};
+      if (list == nullptr) return say_complete(found, say);
+      list->push_back(json_of_complete(found));
+      return;
+    }
+  }
+  if (list == nullptr) {
+    return say(fmt::format("checkpoint {} is not complete: {}", number, why.cause()));
+  }
+  list->push_back({{"number", number}, {"complete", false}, {"why", why.cause()}});
+}
+
+}  // namespace
+
+Status inspect(Disk& disk, Folder& folder, bool json, const Say& say) {
+  const Result<std::vector<std::uint64_t>> numbers = checkpoints_in(disk, folder);
+  if (!numbers.ok()) return numbers.status();
+  Json list = Json::array();
+  for (const std::uint64_t number : *numbers) {
+    inspect_one(disk, folder, number, json ? &list : nullptr, say);
+  }
+  if (!json) return {};
+  const Json all{{"folder", folder.path()}, {"checkpoints", std::move(list)}};
+  say(all.dump(-1, ' ', true, Json::error_handler_t::replace));
+  return {};
+}
+
+}  // namespace stretto::checkpoint

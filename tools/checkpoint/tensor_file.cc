@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+// safetensors: github.com/huggingface/safetensors, "Format"; numpy: NEP 1, and numpy.lib.format.
+#include "tools/checkpoint/tensor_file.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <charconv>
+#include <cstring>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "checkpoint/json_fields.h"
+
+namespace stretto::checkpoint {
+namespace {
+
+static_assert(std::endian::native == std::endian::little);
+
+constexpr std::size_t kMostDimensions = 32;
+// With a number behind and ".npy" it stays below the 255 bytes that file systems take.
+constexpr std::size_t kMostNameBytes = 200;
+
+// "2x3": its numbers.
+std::optional<std::vector<std::uint64_t>> dimensions_of(std::string_view word) {
+  std::vector<std::uint64_t> sizes;
+  const char* at = word.data();
+  const char* const end = word.data() + word.size();
+  for (;;) {
+    std::uint64_t size = 0;
+    const auto [stop, error] = std::from_chars(at, end, size);
+    if (error != std::errc() || sizes.size() == kMostDimensions) return std::nullopt;
+    sizes.push_back(size);
+    if (stop == end) return sizes;
+    if (*stop != 'x') return std::nullopt;
+    at = stop + 1;
+  }
+}
+
+bool has_elements(const std::vector<std::uint64_t>& sizes, std::uint64_t elements) {
+  if (std::ranges::find(sizes, 0U) != sizes.end()) return elements == 0;
+  std::uint64_t product = 1;
+  for (const std::uint64_t size : sizes) {
+    if (size > elements / product) return false;
+    product *= size;
+  }
+  return product == elements;
+}
+
+std::string_view safetensors_type(Dtype dtype) {
+  constexpr std::string_view kTypes[] = {"", "F32", "F64", "F16", "BF16", "I8", "U8", "I32", "I64"};
+  return kTypes[static_cast<std::size_t>(dtype)];
+}
+
+std::string_view npy_type(Dtype dtype) {
+  constexpr std::string_view kTypes[] = {"",    "<f4", "<f8", "<f2", "<f4",
+                                         "|i1", "|u1", "<i4", "<i8"};
+  return kTypes[static_cast<std::size_t>(dtype)];
+}
+
+}  // namespace
+
+std::vector<std::uint64_t> shape_of(const TensorSpec& spec) {
+  std::string_view rest = spec.options.shape;
+  while (!rest.empty()) {
+    const std::size_t space = std::min(rest.find(' '), rest.size());
+    std::optional<std::vector<std::uint64_t>> sizes = dimensions_of(rest.substr(0, space));
+    if (sizes && has_elements(*sizes, spec.elements)) return *std::move(sizes);
+    rest.remove_prefix(std::min(space + 1, rest.size()));
+  }
+  return {spec.elements};
+}
+
+std::string percent_encoded(std::string_view name) {
+  std::string safe;
+  for (const char c : name) {
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                       c == '_' || c == '-' || (c == '.' && !safe.empty());
+    if (plain) {
+      safe += c;
+    } else {
+      safe += fmt::format("%{:02X}", static_cast<unsigned char>(c));
+    }
+  }
+  return safe;
+}
+
+// '~' is in no name that was not cut, and the number in no two.
+std::vector<std::string> npy_names(const std::vector<std::string_view>& tensors) {
+  std::vector<std::string> names;
+  std::size_t cut = 0;
+  for (const std::string_view tensor : tensors) {
+    std::string name = percent_encoded(tensor);
+    if (name.size() > kMostNameBytes) {
+      name = fmt::format("{}~{}", name.substr(0, kMostNameBytes), ++cut);
+    }
+    names.push_back(name + ".npy");
+  }
+  return names;
+}
+
+std::vector<std::string> safetensors_keys(const std::vector<std::string_view>& tensors) {
+  std::set<std::string_view> all(tensors.begin(), tensors.end());
+  std::vector<std::string> keys;
+  std::size_t taken = 0;
+  for (const std::string_view tensor : tensors) {
+    std::string key(tensor);
+    if (key == "__metadata__" || !is_text(key)) {
+      key = "%" + percent_encoded(tensor);  // No two of these are the same.
+      while (all.contains(key)) key += fmt::format("~{}", ++taken);
+    }
+    keys.push_back(std::move(key));
+  }
+  return keys;
+}
+
+Result<std::string> safetensors_head(const std::vector<SafetensorsItem>& items,
+                                     const std::map<std::string, std::string>& metadata) {
+  Json json{{"__metadata__", metadata}};
+  for (const SafetensorsItem& item : items) {
+    json[item.key] = {{"dtype", safetensors_type(item.dtype)},
+                      {"shape", item.shape},
+                      {"data_offsets", {item.begin, item.end}}};
+  }
+  std::string text = json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  text.append((8 - text.size() % 8) % 8, ' ');
+  if (text.size() > kMostSafetensorsHead) {
+    return Status(Code::kResource,
+                  fmt::format("{} tensors need a head of {} bytes, and readers of safetensors take "
+                              "at most {}; use --format npy",
+                              items.size(), text.size(), kMostSafetensorsHead));
+  }
+  const std::uint64_t length = text.size();
+  std::string head(sizeof length, '\0');
+  std::memcpy(head.data(), &length, sizeof length);
+  return head + text;
+}
+
+std::string npy_head(Dtype dtype, const std::vector<std::uint64_t>& shape) {
+  std::string sizes;
+  for (const std::uint64_t size : shape) sizes += fmt::format("{}, ", size);
+  if (shape.size() == 1) {
+    sizes.resize(sizes.size() - 1);  // "(3,)"
+  } else {
+    sizes.resize(sizes.size() - 2);
+  }
+  std::string text = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}), }}",
+                                 npy_type(dtype), sizes);
+  constexpr std::size_t kBefore = 10;  // Magic, version, length.
+  constexpr std::size_t kAligned = 64;
+  text.append((kAligned - (kBefore + text.size() + 1) % kAligned) % kAligned, ' ');
+  text += '\n';
+  const auto length = static_cast<std::uint16_t>(text.size());
+  std::string head("\x93NUMPY\x01\x00", 8);
+  head.append(sizeof length, '\0');
+  std::memcpy(head.data() + 8, &length, sizeof length);
+  return head + text;
+}
+
+std::vector<std::byte> widened(std::span<const std::byte> bf16) {
+  std::vector<std::byte> f32(bf16.size() * 2);
+  for (std::size_t i = 0; i + 1 < bf16.size(); i += 2) {
+    f32[2 * i + 2] = bf16[i];
+    f32[2 * i + 3] = bf16[i + 1];
+  }
+  return f32;
+}
+
+}  // namespace stretto::checkpoint
