@@ -86,5 +86,24 @@ TEST_F(CarryOverTest, AnOldOneThatIsDamagedIsAnError) {
   EXPECT_EQ(carry_over(folder_, from, to).code(), Code::kMalformed);
 }
 
+TEST_F(CarryOverTest, WhatACodecOwesIsOfNoUseForAnother) {
+  TensorSpec owing = tensor("w", Rule::kSum);
+  owing.options.codec = *codec_from("onebit,ef=vanilla");
+  TensorSpec plain = tensor("w", Rule::kSum);
+  EXPECT_TRUE(is_of_use(owing, owing));
+  EXPECT_FALSE(is_of_use(owing, plain));
+  EXPECT_TRUE(is_of_use(tensor("w"), tensor("w")));
+  const CheckpointManifest from = written({{part_key("w", 0), "debt"}}, {owing});
+  CheckpointManifest to = written({}, {plain});
+  ASSERT_TRUE(carry_over(folder_, from, to).ok());
+  EXPECT_EQ(all_of(to), Contents());
+}
+
+TEST_F(CarryOverTest, TensorsOfWhichNothingIsSavedAreNotInTheManifest) {
+  CheckpointManifest to = written({{part_key("w", 3), "part"}}, {tensor("w"), tensor("v")});
+  ASSERT_TRUE(keep_saved_tensors(folder_, to).ok());
+  EXPECT_EQ(to.tensors, std::vector({tensor("w")}));
+}
+
 }  // namespace
 }  // namespace stretto::checkpoint

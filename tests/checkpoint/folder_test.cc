@@ -111,6 +111,28 @@ TEST_F(FolderTest, ADamagedOneIsNotCountedAndNotRemoved) {
   EXPECT_THAT(folder_.numbers().or_exit(), ElementsAre(1U, 2U, 3U));
 }
 
+TEST_F(FolderTest, OneThatIsSparedStays) {
+  for (int i = 0; i < 4; ++i) make();
+  ASSERT_TRUE(folder_.prune(2, 1).ok());
+  EXPECT_THAT(folder_.numbers().or_exit(), ElementsAre(1U, 3U, 4U));
+  ASSERT_TRUE(folder_.abandon(4).ok());
+  EXPECT_THAT(folder_.numbers().or_exit(), ElementsAre(1U, 3U));
+}
+
+TEST_F(FolderTest, EntriesAreLookedAtIfThatIsAskedFor) {
+  make();
+  make();
+  {
+    const auto file = disk_.open(folder_.path_of(2, kFile), Open::kWrite).or_exit();
+    const std::byte wrong{1};
+    ASSERT_TRUE(file->write(64, {&wrong, 1}).ok());
+  }
+  EXPECT_EQ(newest(), 2U);
+  const Folder::Found found = folder_.newest(Depth::kAll).or_exit();
+  EXPECT_EQ(found.newest->origin.number, 1U);
+  EXPECT_THAT(found.refused.at(0).why.cause(), HasSubstr("part 0 of tensor 'w'"));
+}
+
 TEST_F(FolderTest, WhatIsCalledOtherwiseIsNotTouched) {
   make();
   for (const char* name : {"run/ckpt-0", "run/ckpt-02", "run/ckpt-x", "run/ckpt-", "run/mine"}) {

@@ -84,8 +84,8 @@ void run() {
   Worker worker = Worker::join().or_exit();
   std::vector<Parameter> parameters = declare_all(worker);
   const RestoredFrom restored = worker.restored();
-  if (!restored) {
-    for (Parameter& parameter : parameters) begin(worker, parameter);
+  for (Parameter& parameter : parameters) {
+    if (!parameter.tensor.restored) begin(worker, parameter);
   }
   say(fmt::format("from checkpoint={} step={}", restored.number, restored.step));
   for (std::uint64_t number = restored.step; number < FLAGS_steps; ++number) {

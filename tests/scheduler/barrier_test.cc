@@ -78,5 +78,31 @@ TEST(Barriers, NobodyWaitsForWhoIsNotExpectedAnyMore) {
   EXPECT_FALSE(barriers.expect({4}));
 }
 
+TEST(Barriers, OfCheckpointsAreForOneStep) {
+  Barriers barriers;
+  const Purpose seven(Meeting::kCheckpoint, 7);
+  const Purpose eight(Meeting::kCheckpoint, 8);
+  EXPECT_EQ(barriers.enter(1, 10, 3, seven), Outcome::kWaiting);
+  EXPECT_EQ(barriers.enter(1, 11, 3, eight), Outcome::kMixed);
+  EXPECT_NE(barriers.mixed(eight).cause().find("of step 8, others make one of step 7"),
+            std::string::npos);
+  EXPECT_EQ(barriers.enter(1, 11, 3), Outcome::kMixed);
+  EXPECT_NE(barriers.mixed({}).cause().find("others make a checkpoint"), std::string::npos);
+  EXPECT_EQ(barriers.enter(1, 11, 3, seven), Outcome::kWaiting);
+  const auto open = barriers.expect({10, 11});
+  ASSERT_TRUE(open.has_value());
+  EXPECT_EQ(open->purpose, seven);
+}
+
+TEST(Barriers, WhoWithdrawsIsNotThere) {
+  Barriers barriers;
+  EXPECT_EQ(barriers.enter(1, 10, 2), Outcome::kWaiting);
+  EXPECT_FALSE(barriers.withdraw(1, 10));
+  EXPECT_EQ(barriers.enter(1, 11, 2, Meeting::kSitOut), Outcome::kWaiting);
+  EXPECT_EQ(barriers.enter(1, 10, 2, Meeting::kSitOut), Outcome::kComplete);
+  EXPECT_TRUE(barriers.withdraw(1, 10)) << "too late";
+  EXPECT_FALSE(barriers.withdraw(2, 10));
+}
+
 }  // namespace
 }  // namespace stretto

@@ -22,6 +22,9 @@ class CheckpointKeeperTest : public testing::Test {
   CheckpointKeeperTest() {
     config_.checkpoint.folder = "run";
     folder_.make().or_exit();
+    TensorSpec spec{.name = "w", .elements = 4, .options = {}};
+    spec.options.update.rule = Rule::kSgd;
+    tensors_ = {spec};
   }
   CheckpointKeeper& keeper() {
     if (!keeper_) {
@@ -39,7 +42,11 @@ class CheckpointKeeperTest : public testing::Test {
     keeper().begin({.number = barrier, .checkpoint = 8}, 7,
                    {.id = 5, .shards = shards_, .workers = 2});
   }
-  control::CheckpointSaved saved(NodeId shard, const checkpoint::Contents& contents = {}) {
+  // Each shard has a part of its own.
+  control::CheckpointSaved saved(NodeId shard) {
+    return saved(shard, {{checkpoint::part_key("w", shard), "bytes"}});
+  }
+  control::CheckpointSaved saved(NodeId shard, const checkpoint::Contents& contents) {
     const control::CheckpointCut& cut = cuts_.at(shard);
     const std::string name = "server-" + std::to_string(shard) + ".parts";
     const checkpoint::Origin origin{.job = cut.job, .number = cut.number, .step = cut.step};
@@ -50,6 +57,16 @@ class CheckpointKeeperTest : public testing::Test {
             .bytes = seal.bytes,
             .seal = seal.checksum,
             .entries = contents.size()};
+  }
+  // Another job in the same folder.
+  void go_on() {
+    keeper_.reset();
+    go_on_from_newest(config_, disk_, restored_).or_exit();
+  }
+  void damage(const std::string& path) {
+    const std::unique_ptr<File> file = disk_.open(path, Open::kWrite).or_exit();
+    const std::byte wrong{0xa5};
+    ASSERT_TRUE(file->write(64, {&wrong, 1}).ok());
   }
   void make(std::uint64_t barrier = 1) {
     begin(barrier);
@@ -63,6 +80,7 @@ class CheckpointKeeperTest : public testing::Test {
   checkpoint::Folder folder_{disk_, "run"};
   std::set<NodeId> shards_ = {50, 51};
   std::vector<TensorSpec> tensors_;
+  std::set<std::string> restored_;
   std::optional<CheckpointKeeper> keeper_;
   std::map<NodeId, control::CheckpointCut> cuts_;
   std::vector<control::Barrier> opened_;
@@ -152,30 +170,84 @@ TEST_F(CheckpointKeeperTest, WithoutAFolderOrServersItSaysSoAndWorkersGoOn) {
   EXPECT_EQ(ended_[0].why.code(), Code::kUnsupported);
   config_.checkpoint.folder = "run";
   keeper_.reset();
+  cuts_.clear();
   shards_.clear();
   begin();
   EXPECT_EQ(ended_[1].why.code(), Code::kUnsupported);
 }
 
 TEST_F(CheckpointKeeperTest, WhatNobodyHasTouchedSinceTheRestoreIsInTheNextOne) {
-  TensorSpec spec{.name = "w", .elements = 4, .options = {}};
-  spec.options.update.rule = Rule::kSgd;
-  tensors_ = {spec};
-  begin();
-  for (const NodeId shard : shards_) keeper().on_cut(shard, cuts_[shard]);
-  keeper().on_saved(50, saved(50, {{checkpoint::part_key("w", 0), "bytes"}}));
-  keeper().on_saved(51, saved(51));
-  ASSERT_TRUE(ended_.at(0).why.ok());
-  keeper_.reset();
-  tensors_.clear();
-  go_on_from_newest(config_, disk_).or_exit();
+  make();
+  go_on();
   EXPECT_EQ(config_.job.restored, 1U);
   EXPECT_EQ(config_.job.restored_step, 7U);
-  make();
-  make(2);
+  EXPECT_THAT(restored_, ElementsAre("w"));
+  const std::vector<TensorSpec> before = std::exchange(tensors_, {});
+  for (const std::uint64_t barrier : {1, 2}) {
+    begin(barrier);
+    for (const NodeId shard : shards_) keeper().on_cut(shard, cuts_[shard]);
+    for (const NodeId shard : shards_) keeper().on_saved(shard, saved(shard, {}));
+    ASSERT_TRUE(ended_.back().why.ok()) << ended_.back().why.text();
+  }
   const checkpoint::CheckpointManifest manifest = folder_.open(3).or_exit();
-  EXPECT_THAT(manifest.tensors, ElementsAre(spec));
+  EXPECT_EQ(manifest.tensors, before);
   EXPECT_THAT(manifest.files, SizeIs(3));
+  EXPECT_THAT(folder_.numbers().or_exit(), ElementsAre(1U, 2U, 3U))
+      << "what the job goes on from stays";
+}
+
+TEST_F(CheckpointKeeperTest, WhatCannotBeCarriedOverCostsTheCheckpointAndNothingGoes) {
+  make();
+  go_on();
+  damage(folder_.path_of(1, "server-50.parts"));
+  for (const std::uint64_t barrier : {1, 2, 3}) {
+    begin(barrier);
+    for (const NodeId shard : shards_) keeper().on_cut(shard, cuts_[shard]);
+    for (const NodeId shard : shards_) keeper().on_saved(shard, saved(shard, {}));
+    EXPECT_THAT(ended_.back().why.cause(), HasSubstr("since checkpoint 1 cannot be taken over"));
+  }
+  EXPECT_THAT(folder_.numbers().or_exit(), ElementsAre(1U));
+}
+
+TEST_F(CheckpointKeeperTest, OneWhoseBytesAreDamagedIsPassedOver) {
+  make(1);
+  make(2);
+  damage(folder_.path_of(2, "server-50.parts"));
+  go_on();
+  EXPECT_EQ(config_.job.restored, 1U);
+}
+
+TEST_F(CheckpointKeeperTest, PartsLargerThanThisJobBearsAreToldOf) {
+  make();
+  config_.job.part_bytes /= 2;
+  std::set<std::string> restored;
+  const Status status = go_on_from_newest(config_, disk_, restored);
+  EXPECT_EQ(status.code(), Code::kInvalidArgument);
+  EXPECT_THAT(status.cause(), HasSubstr("set STRETTO_PART_BYTES=262144"));
+}
+
+TEST_F(CheckpointKeeperTest, WhereServersKeepNothingThereIsNone) {
+  begin();
+  for (const NodeId shard : shards_) keeper().on_cut(shard, cuts_[shard]);
+  for (const NodeId shard : shards_) keeper().on_saved(shard, saved(shard, {}));
+  EXPECT_EQ(ended_.at(0).why.code(), Code::kInvalidArgument);
+  EXPECT_THAT(ended_[0].why.cause(), HasSubstr("the workers have"));
+  EXPECT_THAT(folder_.numbers().or_exit(), IsEmpty()) << "what was written of it has gone";
+}
+
+TEST_F(CheckpointKeeperTest, AWorkerThatGivesUpBeforeTheCutCostsTheCheckpoint) {
+  begin();
+  keeper().on_cut(50, cuts_[50]);
+  keeper().withdraw(1);
+  keeper().on_cut(51, cuts_[51]);
+  EXPECT_THAT(opened_, SizeIs(1)) << "the others go on";
+  for (const NodeId shard : shards_) keeper().on_saved(shard, saved(shard));
+  EXPECT_EQ(ended_.at(0).why.code(), Code::kTimeout);
+  begin(2);
+  for (const NodeId shard : shards_) keeper().on_cut(shard, cuts_[shard]);
+  keeper().withdraw(2);
+  for (const NodeId shard : shards_) keeper().on_saved(shard, saved(shard));
+  EXPECT_TRUE(ended_.at(1).why.ok()) << "all had cut before";
 }
 
 }  // namespace

@@ -122,7 +122,7 @@ TEST_F(ShardCheckpointTest, HoldsWhatWasThereAtTheCut) {
   slots_.contribute(2);
   const auto at_the_cut = slots_.saved();
   ShardCheckpoint checkpoint(work_, folder_, "server-0.0.parts");
-  checkpoint.begin(cut(), *slots_);
+  ASSERT_TRUE(checkpoint.begin(cut(), *slots_).ok());
   EXPECT_TRUE(checkpoint.active());
   slots_.contribute(3);  // Before any part's turn.
   commit(rest_of(checkpoint));
@@ -137,7 +137,7 @@ TEST_F(ShardCheckpointTest, HoldsWhatWasThereAtTheCut) {
 
 TEST_F(ShardCheckpointTest, WhatHasNoValueIsNotSaved) {
   ShardCheckpoint checkpoint(work_, folder_, "server-0.0.parts");
-  checkpoint.begin(cut(), *slots_);
+  ASSERT_TRUE(checkpoint.begin(cut(), *slots_).ok());
   const control::CheckpointSaved saved = rest_of(checkpoint);
   EXPECT_TRUE(saved.why.ok());
   EXPECT_EQ(saved.entries, 0U);
@@ -157,28 +157,46 @@ TEST(SavedTensors, AreThoseWhoseValuesDependOnMoreThanARound) {
   EXPECT_TRUE(saved(Rule::kSum, Mode::kSync, *codec_from("onebit,ef=vanilla")));
 }
 
+TEST_F(ShardCheckpointTest, ATensorOfWhichARoundIsOpenIsRefused) {
+  slots_.open(fake::spec("open", Dtype::kF32, 4, by(Rule::kSgd, Mode::kSync)));
+  (*slots_).for_each_slot([](Slot& slot) {
+    slot.for_each_part([&slot](Part& part) {
+      if (part.spec.name != "open") return;
+      const NodeId worker = fake::node_of(0);
+      ASSERT_TRUE(slot.count(part, {worker, part.key, 1},
+                             {.worker = worker, .round = 1, .bytes = fake::bytes_of({1, 2, 3, 4})})
+                      .ok());
+    });
+  });
+  ShardCheckpoint checkpoint(work_, folder_, "server-0.0.parts");
+  const Status refused = checkpoint.begin(cut(), *slots_);
+  EXPECT_EQ(refused.code(), Code::kRefused);
+  EXPECT_THAT(refused.cause(), HasSubstr("tensor 'open'"));
+  EXPECT_FALSE(checkpoint.active());
+}
+
 TEST_F(ShardCheckpointTest, ADiskThatFailsIsTold) {
   slots_.contribute(1);
   disk_.fail(sim::DiskCall::kWrite, ENOSPC);
   ShardCheckpoint checkpoint(work_, folder_, "server-0.0.parts");
-  checkpoint.begin(cut(), *slots_);
+  ASSERT_TRUE(checkpoint.begin(cut(), *slots_).ok());
   const control::CheckpointSaved saved = rest_of(checkpoint);
   EXPECT_EQ(saved.why.code(), Code::kResource);
   EXPECT_FALSE(checkpoint.active());
-  checkpoint.begin(cut(), *slots_);
+  ASSERT_TRUE(checkpoint.begin(cut(), *slots_).ok());
   EXPECT_TRUE(rest_of(checkpoint).why.ok()) << "the next one is another";
 }
 
 TEST_F(ShardCheckpointTest, AFolderThatIsElsewhereIsTold) {
   ShardCheckpoint checkpoint(work_, folder_, "server-0.0.parts");
-  checkpoint.begin({.job = 1, .number = 9}, *slots_);
+  ASSERT_TRUE(checkpoint.begin({.job = 1, .number = 9}, *slots_).ok());
   EXPECT_THAT(rest_of(checkpoint).why.cause(), HasSubstr("the same on all hosts"));
 }
 
 TEST_F(ShardCheckpointTest, AnotherTensorIsNotRestored) {
   slots_.contribute(1);
   ShardCheckpoint checkpoint(work_, folder_, "server-0.0.parts");
-  checkpoint.begin(cut(), *slots_);
+  ASSERT_TRUE(checkpoint.begin(cut(), *slots_).ok());
   commit(rest_of(checkpoint));
   RestoredParts parts = restored();
   Slots others([&parts](Part& part) { return parts.load(part); });
@@ -187,7 +205,7 @@ TEST_F(ShardCheckpointTest, AnotherTensorIsNotRestored) {
   EXPECT_THAT(others.refused().cause(), HasSubstr("in the checkpoint that the job goes on from"));
   others.open(fake::spec("new", Dtype::kF32, kNumbers, by(Rule::kMomentum)));
   ShardCheckpoint next(work_, folder_, "server-0.0.parts");
-  next.begin(cut(), *others);
+  ASSERT_TRUE(next.begin(cut(), *others).ok());
   EXPECT_EQ(rest_of(next).entries, 0U) << "it has no value of its own";
 }
 

@@ -184,6 +184,7 @@ std::vector<Golden> of_members_and_tensors() {
       {"BarrierOfACheckpoint",
        Barrier{.number = 3, .sits_out = true, .last = 2, .step = 9, .checkpoint = 4},
        "420a08031001180220092804"},
+      {"BarrierThatIsLeft", Barrier{.number = 3, .withdraws = true}, "420408033001"},
   };
 }
 

@@ -28,10 +28,12 @@ class BarrierCallsTest : public ExchangeTest {
   BarrierCalls calls_{clock_, 10s, stand_in_, [this](const control::Barrier& barrier) {
                         entered_.push_back(barrier.number);
                         sits_out_ = barrier.sits_out;
+                        last_ = barrier;
                       }};
   std::vector<std::uint64_t> told_;
   std::vector<std::uint64_t> entered_;
   bool sits_out_ = false;
+  control::Barrier last_;
   std::vector<Result<Rank>> ends_;
 };
 
@@ -97,6 +99,35 @@ TEST_F(BarrierCallsTest, ACallThatFailsLeavesItsNumberToTheNext) {
   EXPECT_THAT(told_, ElementsAre(1, 0));
   calls_.barrier(into(ends_));
   EXPECT_THAT(entered_, ElementsAre(1, 1));
+}
+
+TEST_F(BarrierCallsTest, ACheckpointIsEnteredWhenNothingIsInFlightAndNothingIsBegunMeanwhile) {
+  add(1, 2);
+  const Floats source{1, 2};
+  start(Kind::kPush, 1, &source, nullptr);
+  std::vector<Result<std::uint64_t>> cuts;
+  calls_.checkpoint(7, [&cuts](const Result<std::uint64_t>& cut) { cuts.push_back(cut); });
+  EXPECT_THAT(entered_, IsEmpty());
+  EXPECT_EQ(calls_.refusal().code(), Code::kInvalidArgument);
+  ack(1);
+  done({1, 0}, 1);
+  calls_.enter_if_ready();
+  EXPECT_THAT(entered_, ElementsAre(1));
+  EXPECT_EQ(last_.checkpoint, 8U);
+  calls_.on_open({.number = 1, .checkpoint = 3});
+  ASSERT_EQ(cuts.size(), 1U);
+  EXPECT_EQ(*cuts[0], 3U);
+  EXPECT_TRUE(calls_.refusal().ok());
+}
+
+TEST_F(BarrierCallsTest, WhoGivesUpACheckpointWithdraws) {
+  std::vector<Result<std::uint64_t>> cuts;
+  calls_.checkpoint(7, [&cuts](const Result<std::uint64_t>& cut) { cuts.push_back(cut); });
+  calls_.end_all({Code::kTimeout, "late"});
+  EXPECT_THAT(entered_, ElementsAre(1, 1));
+  EXPECT_TRUE(last_.withdraws);
+  ASSERT_EQ(cuts.size(), 1U);
+  EXPECT_EQ(cuts[0].status().operation(), "checkpoint");
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <filesystem>
 #include <fstream>
 
@@ -135,12 +136,39 @@ TEST_F(CheckpointTest, AJobWithoutAFolderSaysSo) {
 }
 
 TEST_F(CheckpointTest, AllMustMakeIt) {
-  Cluster cluster(plan(1));
-  cluster.run([](Worker& worker) {
-    const Status status = worker.rank() == 0 ? worker.checkpoint() : worker.barrier();
-    if (status.ok()) return;  // The one that came first waits, until the other has left.
-    EXPECT_TRUE(status.code() == Code::kMismatch || status.code() == Code::kPeerLost)
-        << status.text();
+  // The one that comes second has come otherwise; the first waits until that one has left.
+  const auto apart = [this](const std::function<Status(Worker&)>& call) {
+    std::atomic<int> mismatches{0};
+    Cluster cluster(plan(1));
+    cluster.run([&](Worker& worker) {
+      const Status status = call(worker);
+      if (status.code() == Code::kMismatch) ++mismatches;
+      EXPECT_TRUE(status.code() == Code::kMismatch || status.code() == Code::kPeerLost)
+          << status.text();
+    });
+    EXPECT_EQ(mismatches, 1);
+  };
+  apart([](Worker& worker) { return worker.rank() == 0 ? worker.checkpoint() : worker.barrier(); });
+  apart([](Worker& worker) { return worker.checkpoint(worker.rank()); });
+}
+
+TEST_F(CheckpointTest, WhatIsRestoredIsToldOfEachTensorAndIsNotStale) {
+  Cluster(plan(1)).run([&](Worker& worker) {
+    (void)train(worker, 0, 5);
+    ASSERT_TRUE(worker.checkpoint().ok());
+  });
+  Cluster(plan(1)).run([&](Worker& worker) {
+    const TensorOptions adam = kinds()[2].options;
+    const Tensor old = worker.declare("adam", Dtype::kF32, kElements, adam).or_exit();
+    const Tensor fresh = worker.declare("fresh", Dtype::kF32, kElements, adam).or_exit();
+    EXPECT_TRUE(old.restored);
+    EXPECT_FALSE(fresh.restored);
+    EXPECT_TRUE(worker.declare("adam", Dtype::kF32, kElements, adam).or_exit().restored);
+    Floats value(kElements);
+    const Ticket ticket = worker.push_pull(old, gradient(worker.rank(), 2, 5), value);
+    ASSERT_TRUE(ticket.wait().ok());
+    EXPECT_EQ(ticket.info().version, 6U);
+    EXPECT_EQ(ticket.info().staleness, 0U);
   });
 }
 
@@ -184,7 +212,11 @@ TEST_F(CheckpointTest, ADamagedOneIsPassedOver) {
     (void)train(worker, 1, 2);
     ASSERT_TRUE(worker.checkpoint().ok());
   });
-  std::filesystem::resize_file(folder_ + "/ckpt-2/server-0.0.parts", 1000);
+  std::fstream file(folder_ + "/ckpt-2/server-0.0.parts",
+                    std::ios::in | std::ios::out | std::ios::binary);
+  file.seekp(5000);
+  file.put('x');
+  file.close();
   Cluster(plan(1)).run([&](Worker& worker) {
     EXPECT_EQ(worker.restored().number, 1U);
     EXPECT_TRUE(train(worker, 0, 0) == first);
