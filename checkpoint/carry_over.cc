@@ -26,9 +26,9 @@ Result<std::set<EntryKey>> keys_of(Folder& folder, const CheckpointManifest& man
 }
 
 // The tensors of `to`, with those that only `from` has; of those, the ones whose parts are carried.
-class Tensors {
+class CarriedTensors {
  public:
-  Tensors(const CheckpointManifest& from, const CheckpointManifest& to) {
+  CarriedTensors(const CheckpointManifest& from, const CheckpointManifest& to) {
     for (const TensorSpec& spec : from.tensors) saved_.emplace(spec.name, &spec);
     for (const TensorSpec& spec : to.tensors) now_.emplace(spec.name, &spec);
   }
@@ -95,7 +95,7 @@ Status keep_saved_tensors(Folder& folder, CheckpointManifest& manifest) {
 Status carry_over(Folder& folder, const CheckpointManifest& from, CheckpointManifest& to) {
   const Result<std::set<EntryKey>> there = keys_of(folder, to);
   if (!there.ok()) return there.status();
-  Tensors tensors(from, to);
+  CarriedTensors tensors(from, to);
   std::optional<PartsWriter> writer;
   std::uint64_t entries = 0;
   for (const CheckpointManifest::File& file : from.files) {

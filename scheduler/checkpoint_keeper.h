@@ -29,10 +29,11 @@ Status go_on_from_newest(Config& config, Disk& disk, std::set<std::string>& rest
 /// Thread: loop.
 class CheckpointKeeper {
  public:
-  /// Where they are written; both null: nowhere.
+  /// Where they are written, null: nowhere; and which tensors that has which the job goes on from.
   struct Files {
     Disk* disk = nullptr;
     checkpoint::DiskWork* work = nullptr;
+    std::set<std::string> restored = {};
   };
   struct Ways {
     std::function<void(NodeId shard, const control::CheckpointCut&)> tell_shard;

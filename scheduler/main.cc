@@ -128,8 +128,7 @@ Status serve() {
   Transport& wakeable = **transport;
   ProcessEnds ends(FLAGS_ready_fd);
   Scheduler scheduler(*config, std::move(*transport), clock, &ends,
-                      {.disk = &disk, .work = disk_thread->get()});
-  scheduler.set_restored(std::move(restored));
+                      {.disk = &disk, .work = disk_thread->get(), .restored = std::move(restored)});
   // Ends before what it wakes.
   const SignalWatcher signals(block, [&stop, &wakeable](int) {
     stop.store(true, std::memory_order_release);

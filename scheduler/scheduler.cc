@@ -101,6 +101,34 @@ void refuse_entry(Van& van, WaitingRoom& waiting, LinkId link, const Status& why
   van.links().refuse(link, why);
 }
 
+// All outlive what is returned.
+CheckpointKeeper::Ways ways_of_checkpoints(Van& van, const NodeLinks& links,
+                                           const ViewMachine& machine, Agreements& agreements) {
+  return {.tell_shard =
+              [&van, &links](NodeId shard, const control::CheckpointCut& cut) {
+                van.send_control(links.of(shard), cut);
+              },
+          .open = [&agreements](const control::Barrier& barrier) { agreements.open(barrier); },
+          .tell_workers =
+              [&van, &links, &machine](const control::CheckpointEnded& ended) {
+                for (const auto& [node, member] : machine.next_view().members) {
+                  const bool is_worker = member.role == Role::kWorker && !member.left;
+                  if (is_worker) van.send_control(links.of(node), ended);
+                }
+              },
+          .tensors = [&agreements] { return agreements.registry().specs(); }};
+}
+
+CheckpointKeeper::Job job_of(const View& view, Time began) {
+  CheckpointKeeper::Job job{.id = static_cast<std::uint64_t>(began.time_since_epoch().count()),
+                            .shards = {},
+                            .workers = static_cast<std::uint32_t>(view.contributors.nodes.size())};
+  for (const auto& [node, member] : view.members) {
+    if (member.role == Role::kServer && !member.left) job.shards.insert(node);
+  }
+  return job;
+}
+
 }  // namespace
 
 Scheduler::Scheduler(const Config& config, std::unique_ptr<Transport> transport, const Clock& clock,
@@ -116,41 +144,15 @@ Scheduler::Scheduler(const Config& config, std::unique_ptr<Transport> transport,
       agreements_(
           config, clock, van_, links_, machine_,
           [this](const control::Barrier& all, std::uint64_t step) {
-            checkpoints_.begin(all, step, job_now());
+            checkpoints_.begin(all, step, job_of(machine_.next_view(), began_));
           },
           [this](std::uint64_t barrier) { checkpoints_.withdraw(barrier); }),
-      checkpoints_(config, files, ways_of_checkpoints()),
+      checkpoints_(config, files, ways_of_checkpoints(van_, links_, machine_, agreements_)),
       watch_(config),
       waiting_(2 * config.job.dead_after) {
+  agreements_.set_restored(files.restored);
   van_.set_node(kSchedulerNode);
   van_.set_dead_after(config.job.dead_after);
-}
-
-CheckpointKeeper::Ways Scheduler::ways_of_checkpoints() {
-  return {.tell_shard =
-              [this](NodeId shard, const control::CheckpointCut& cut) {
-                van_.send_control(links_.of(shard), cut);
-              },
-          .open = [this](const control::Barrier& barrier) { agreements_.open(barrier); },
-          .tell_workers =
-              [this](const control::CheckpointEnded& ended) {
-                for (const auto& [node, member] : machine_.next_view().members) {
-                  const bool is_worker = member.role == Role::kWorker && !member.left;
-                  if (is_worker) van_.send_control(links_.of(node), ended);
-                }
-              },
-          .tensors = [this] { return agreements_.registry().specs(); }};
-}
-
-CheckpointKeeper::Job Scheduler::job_now() const {
-  CheckpointKeeper::Job job{
-      .id = static_cast<std::uint64_t>(began_.time_since_epoch().count()),
-      .shards = {},
-      .workers = static_cast<std::uint32_t>(machine_.next_view().contributors.nodes.size())};
-  for (const auto& [node, member] : machine_.next_view().members) {
-    if (member.role == Role::kServer && !member.left) job.shards.insert(node);
-  }
-  return job;
 }
 
 Result<std::string> Scheduler::listen(std::string_view address) { return van_.listen(address); }

@@ -28,14 +28,9 @@ class Scheduler final : public Agent, private Van::Handler {
  public:
   /// `ends`: who tells of processes' ends, outlives this; null: nobody does. So do the files.
   Scheduler(const Config& config, std::unique_ptr<Transport> transport, const Clock& clock,
-            ProcessEnds* ends, const CheckpointKeeper::Files& files);
-  Scheduler(const Config& config, std::unique_ptr<Transport> transport, const Clock& clock,
-            ProcessEnds* ends = nullptr)
-      : Scheduler(config, std::move(transport), clock, ends, {}) {}
+            ProcessEnds* ends = nullptr, const CheckpointKeeper::Files& files = {});
 
   Result<std::string> listen(std::string_view address);
-  /// Agreements::set_restored.
-  void set_restored(std::set<std::string> tensors) { agreements_.set_restored(std::move(tensors)); }
 
   void step(Duration wait) override;
   Time next_due() const override;
@@ -65,8 +60,6 @@ class Scheduler final : public Agent, private Van::Handler {
   void on_observer(LinkId link, const control::Hello& hello);
   void observe(LinkId link, const control::Message& message);
   void go_on_tracing();
-  CheckpointKeeper::Ways ways_of_checkpoints();
-  CheckpointKeeper::Job job_now() const;
 
   void happened(const ViewEvent& event);
   void publish(const Publish& order);

@@ -73,8 +73,6 @@ class Consistency {
   std::vector<NodeId> awaited() const;
   bool open() const { return !here_.empty(); }
   bool open_assigns() const { return open() && open_is_assign_; }
-  /// Whoever waits outside a collected round is held back by the bound.
-  bool bounds() const { return mode_ == Mode::kBounded && version_ > 0; }
 
   /// What always holds; false is a bug of ours.
   bool consistent() const {

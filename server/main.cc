@@ -76,7 +76,7 @@ class Server {
       if (!address.ok()) return address.status();
       wakeable_.push_back(transport->get());
       shards_.emplace_back(config_, index, std::move(*transport), clock_,
-                           Shard::Files{.disk = &disk_, .work = disk_thread_.get()});
+                           ShardArchive::Files{.disk = &disk_, .work = disk_thread_.get()});
       Status status = shards_.back().start(*address, *host);
       if (!status.ok()) return status;
       if (!config_.metrics_address.empty()) shards_.back().set_board(board_.get());

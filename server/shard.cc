@@ -19,14 +19,6 @@ namespace {
 constexpr std::size_t kSpareAnswers = 4096;  // Beyond two for each part: faults, greetings.
 constexpr std::size_t kSpareStates = 64;     // The same, for answers with a piece of state.
 
-constexpr Duration kDiskLookEvery = 2ms;  // For what the disk's thread has done.
-
-Status no_folder() {
-  return {Code::kInvalidArgument,
-          "the scheduler knows a folder of checkpoints, and this server none: give both the same "
-          "STRETTO_CHECKPOINT"};
-}
-
 Status too_many_waits() {
   return {Code::kResource, "this worker waits for one part more than twice at a time"};
 }
@@ -70,7 +62,7 @@ void regroup(OwnedSlots& slots, const ContributorGroup& workers, const std::set<
 }  // namespace
 
 Shard::Shard(const Config& config, std::uint32_t index, std::unique_ptr<Transport> transport,
-             const Clock& clock, const Files& files)
+             const Clock& clock, const ShardArchive::Files& files)
     : config_(config),
       index_(index),
       clock_(clock),
@@ -87,7 +79,7 @@ Shard::Shard(const Config& config, std::uint32_t index, std::unique_ptr<Transpor
       sitting_out_([this](NodeId worker, const control::Wanted& wanted) {
         if (workers_.link_of(worker) != 0) van_.send_control(workers_.link_of(worker), wanted);
       }),
-      files_(files) {}
+      archive_(config, index, files) {}
 
 Status Shard::start(std::string_view address, const std::string& advertised_host) {
   Result<std::string> bound = van_.listen(address);
@@ -110,10 +102,8 @@ void Shard::step(Duration wait) {
   membership_->tick();
   trace_.tick(*membership_, index_, 0);
   follow_roster();
-  if (checkpoint_) {
-    const auto saved = checkpoint_->step();
-    if (saved) van_.send_control(membership_->scheduler_link(), *saved);
-  }
+  const std::optional<control::CheckpointSaved> saved = archive_.step();
+  if (saved) van_.send_control(membership_->scheduler_link(), *saved);
   const Time now = clock_.now();
   if (pen_.due(now)) pen_.put(metrics(), now);
   if (now < stalls_.next_due()) return;
@@ -124,17 +114,17 @@ void Shard::step(Duration wait) {
 }
 
 Time Shard::next_due() const {
-  const Time due = std::min({van_.next_due(), membership_->next_due(), stalls_.next_due()});
-  if (!checkpoint_ || !checkpoint_->active()) return due;
-  return checkpoint_->can_go_on() ? Time() : std::min(due, clock_.now() + kDiskLookEvery);
+  return std::min({van_.next_due(), membership_->next_due(), stalls_.next_due(),
+                   archive_.next_due(clock_.now())});
 }
 
 // ---- who talks to us
 
 void Shard::on_control(LinkId link, const control::Message& message) {
   if (link == membership_->scheduler_link()) {
-    const auto* cut = std::get_if<control::CheckpointCut>(&message);
-    if (cut != nullptr) return on_cut(link, *cut);
+    if (const auto* cut = std::get_if<control::CheckpointCut>(&message)) {
+      return van_.send_control(link, archive_.cut(*cut, membership_->number(), slots_));
+    }
     if (!membership_->on_control(link, message)) trace_.on_control(link, message);
   } else if (const auto* hello = std::get_if<control::Hello>(&message)) {
     workers_.greet(link, *hello);
@@ -179,15 +169,15 @@ void Shard::follow_roster() {
   const bool first = workers_.group() == nullptr;
   const WorkerLinks::Departures gone = workers_.follow(roster);
   if (first) {
-    if (Status status = restore(roster.settings); !status.ok()) membership_->resign(status);
+    const auto resign = [this](const Status& why) { membership_->resign(why); };
+    if (Status status = archive_.open(roster.settings); !status.ok()) resign(status);
     held_.resize(roster.workers);
     slots_.begin({.workers = workers_.group(),
                   .slots = roster.slots,
                   .since = roster.fence,
                   .part_bytes = roster.settings.part_bytes,
                   .elastic = roster.settings.elastic(),
-                  .restore = restored_ ? [this](Part& part) { return restore(part); }
-                                       : std::function<Status(Part&)>()});
+                  .restore = archive_.restorer(resign)});
   }
   if (gone.empty()) return;
   if (roster.settings.elastic()) regroup(slots_, workers_.group(), gone.lost, announcer_);
@@ -221,40 +211,6 @@ void Shard::on_open(LinkId link, const control::Open& open) {
   if (status.ok()) return;
   if (status.code() != Code::kMismatch) return van_.links().refuse(link, status);
   announcer_.fault(link, {.tensor = open.tensor, .part = 0}, 0, status);
-}
-
-// The scheduler says so when no worker has anything in flight.
-void Shard::on_cut(LinkId link, const control::CheckpointCut& cut) {
-  Status refused;
-  if (files_.disk == nullptr || config_.checkpoint.folder.empty()) {
-    refused = no_folder();
-  } else if (checkpoint_ && checkpoint_->active()) {
-    refused = {Code::kRefused, "another checkpoint is being written"};
-  } else if (!checkpoint_) {
-    checkpoint_.emplace(*files_.work, checkpoint::Folder(*files_.disk, config_.checkpoint.folder),
-                        fmt::format("server-{}.{}.parts", membership_->number(), index_));
-  }
-  if (refused.ok()) refused = checkpoint_->begin(cut, slots_);
-  if (refused.ok()) return van_.send_control(link, cut);
-  van_.send_control(link,
-                    control::CheckpointSaved{.number = cut.number, .why = std::move(refused)});
-}
-
-// A tensor that is another one now is the program's error. That what is saved cannot be read ends
-// the job: the next one looks for what can be.
-Status Shard::restore(Part& part) {
-  Status status = restored_->load(part);
-  if (!status.ok() && status.code() != Code::kMismatch) membership_->resign(status);
-  return status;
-}
-
-Status Shard::restore(const JobSettings& settings) {
-  if (settings.restored == 0) return {};
-  if (files_.disk == nullptr || config_.checkpoint.folder.empty()) return no_folder();
-  checkpoint::Folder folder(*files_.disk, config_.checkpoint.folder);
-  Result<RestoredParts> restored = RestoredParts::open(folder, settings.restored);
-  if (restored.ok()) restored_ = *std::move(restored);
-  return restored.status();
 }
 
 void Shard::on_state_request(LinkId link, const control::StateRequest& request) {
@@ -377,7 +333,8 @@ void Shard::on_pull(LinkId link, Worker worker, const wire::Header& header) {
 void Shard::announce(Part& part) {
   announcer_.tell_ready(part);
   if (part.waiting.empty()) return;
-  if (const Status why = sitting_out_.in_vain(part.collector.rounds()); !why.ok()) {
+  if (const Status why = sitting_out_.in_vain(part.collector.rounds(), part.spec.options.mode);
+      !why.ok()) {
     announcer_.fail(part, why);
     part.doomed = why;
     return;

@@ -13,8 +13,7 @@
 #include "server/ended_waits.h"
 #include "server/held_back.h"
 #include "server/owned_slots.h"
-#include "server/restored_parts.h"
-#include "server/shard_checkpoint.h"
+#include "server/shard_archive.h"
 #include "server/sitting_out.h"
 #include "server/stall_watch.h"
 #include "server/worker_links.h"
@@ -29,17 +28,9 @@ namespace stretto {
 /// Thread: loop.
 class Shard final : public Agent, private Van::Handler {
  public:
-  /// Where checkpoints are written and read; both null: nowhere.
-  struct Files {
-    Disk* disk = nullptr;
-    checkpoint::DiskWork* work = nullptr;
-  };
-
+  /// `files` outlive this.
   Shard(const Config& config, std::uint32_t index, std::unique_ptr<Transport> transport,
-        const Clock& clock, const Files& files);
-  Shard(const Config& config, std::uint32_t index, std::unique_ptr<Transport> transport,
-        const Clock& clock)
-      : Shard(config, index, std::move(transport), clock, Files()) {}
+        const Clock& clock, const ShardArchive::Files& files = {});
 
   /// Listens at `address` and goes to the scheduler. Others are told `advertised_host`, if not
   /// empty, and the port.
@@ -70,9 +61,6 @@ class Shard final : public Agent, private Van::Handler {
   void on_open(LinkId link, const control::Open& open);
   void on_take_in(LinkId link, const control::TakeIn& said);
   void on_sit_out(NodeId worker, const control::SitOut& said);
-  void on_cut(LinkId link, const control::CheckpointCut& cut);
-  Status restore(const JobSettings& settings);
-  Status restore(Part& part);
   void on_state_request(LinkId link, const control::StateRequest& request);
   void on_push(LinkId link, Worker worker, const wire::Header& header, Buffer payload);
   void on_pull(LinkId link, Worker worker, const wire::Header& header);
@@ -97,9 +85,7 @@ class Shard final : public Agent, private Van::Handler {
   HeldBack held_;
   StallWatch stalls_;
   EndedWaits ended_waits_;
-  const Files files_;
-  std::optional<RestoredParts> restored_;
-  std::optional<ShardCheckpoint> checkpoint_;
+  ShardArchive archive_;
 };
 
 }  // namespace stretto

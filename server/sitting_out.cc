@@ -32,10 +32,12 @@ void SittingOut::ask(std::uint32_t part, const TensorSpec& spec, const Consisten
   }
 }
 
-Status SittingOut::in_vain(const Consistency& rounds) const {
+Status SittingOut::in_vain(const Consistency& rounds, Mode mode) const {
   if (!anybody()) return {};
   const bool assigns = rounds.open_assigns();
-  if (!assigns && !rounds.bounds()) return {};
+  // Whoever waits outside a collected round is held back by the bound.
+  const bool bounds = mode == Mode::kBounded && rounds.version() > 0;
+  if (!assigns && !bounds) return {};
   const std::vector<Rank> absent = rounds.group()->ranks_of(sitting_of(rounds.awaited()));
   if (absent.empty()) return {};
   return {Code::kMismatch,

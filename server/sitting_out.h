@@ -33,7 +33,7 @@ class SittingOut {
   /// is enough: when the round opens, or when a worker says that it sits out.
   void ask(std::uint32_t part, const TensorSpec& spec, const Consistency& rounds) const;
   /// Why those who wait for a part wait in vain, or ok.
-  Status in_vain(const Consistency& rounds) const;
+  Status in_vain(const Consistency& rounds, Mode mode) const;
 
  private:
   bool anybody() const { return last_ > over_; }

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "stretto/worker.h"
+#include "stretto/checkpoints.h"
 #include "van/membership.h"
 
 namespace stretto {

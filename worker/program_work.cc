@@ -130,16 +130,13 @@ void ProgramWork::load_state(const Tensor& tensor, std::span<const std::byte> st
   states_.load(*std::move(target), state, done);
 }
 
-void ProgramWork::barrier(const Done& done) {
-  if (!refusal_.ok()) return done(Status(refusal_).with_operation("barrier"));
-  barriers_.barrier([done](const Result<Rank>& last) { done(last.status()); });
-}
-
-void ProgramWork::checkpoint(std::uint64_t step, Done done) {
-  if (!refusal_.ok()) return done(Status(refusal_).with_operation("checkpoint"));
-  barriers_.checkpoint(step, [this, done = std::move(done)](const Result<std::uint64_t>& number) {
-    if (!number.ok()) return done(number.status());
-    checkpoints_.await(*number, done);
+void ProgramWork::barrier(const Done& done, std::optional<std::uint64_t> step) {
+  const char* name = step ? "checkpoint" : "barrier";
+  if (!refusal_.ok()) return done(Status(refusal_).with_operation(name));
+  if (!step) return barriers_.barrier([done](const Result<Rank>& last) { done(last.status()); });
+  barriers_.checkpoint(*step, [this, done](const Result<std::uint64_t>& attempt) {
+    if (!attempt.ok()) return done(attempt.status());
+    checkpoints_.await(*attempt, done);
   });
 }
 

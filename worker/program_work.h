@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -45,9 +46,9 @@ class ProgramWork {
   /// counts.
   void save_state(const Tensor& tensor, StateTransfers::Saved done);
   void load_state(const Tensor& tensor, std::span<const std::byte> state, const Done& done);
-  void barrier(const Done& done);
-  /// Of what the servers hold, when all workers have come to it; it is complete then.
-  void checkpoint(std::uint64_t step, Done done);
+  /// With a step: at which a checkpoint of it is made, of what the servers hold; it is complete
+  /// then.
+  void barrier(const Done& done, std::optional<std::uint64_t> step = {});
   /// A barrier until which this worker's shares are empty ones, made as rounds want them. Its
   /// result is the rank of who came last. Nothing else may be begun meanwhile.
   void sit_out(BarrierCalls::Done done);

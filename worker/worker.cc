@@ -12,6 +12,7 @@
 #include "common/memory.h"
 #include "common/network.h"
 #include "common/variables.h"
+#include "stretto/checkpoints.h"
 #include "stretto/steps.h"
 #include "van/transports.h"
 #include "worker/batch.h"
@@ -244,20 +245,21 @@ Status Worker::barrier() {
       .value_or(detail::interrupted("barrier"));
 }
 
-Status Worker::checkpoint(std::uint64_t step) {
+Status Checkpoints::save(std::uint64_t step) {
+  detail::WorkerImpl& impl = *worker_->impl_;
+  if (impl.loop().is_here()) return not_here("checkpoint");
   if (step == std::numeric_limits<std::uint64_t>::max()) {
     return Status(Code::kInvalidArgument, "no step has this number").with_operation("checkpoint");
   }
-  if (impl_->loop().is_here()) return not_here("checkpoint");
-  return impl_->loop()
+  return impl.loop()
       .ask_until<Status>(Time::max(),
-                         [step](WorkerNode& node, WorkerNode::Done done) {
-                           node.work().checkpoint(step, std::move(done));
+                         [step](WorkerNode& node, const WorkerNode::Done& done) {
+                           node.work().barrier(done, step);
                          })
       .value_or(detail::interrupted("checkpoint"));
 }
 
-RestoredFrom Worker::restored() const { return impl_->standing().restored(); }
+RestoredFrom Checkpoints::restored() const { return worker_->impl_->standing().restored(); }
 
 Result<Rank> Worker::sit_out() {
   if (impl_->loop().is_here()) return not_here("sit_out");

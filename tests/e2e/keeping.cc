@@ -4,7 +4,7 @@
 // checkpoint, and at the end a digest of all bits.
 #include <fmt/format.h>
 #include <gflags/gflags.h>
-#include <stretto/worker.h>
+#include <stretto/checkpoints.h>
 
 #include <cstdio>
 #include <cstring>
@@ -83,14 +83,15 @@ void step(Worker& worker, std::vector<Parameter>& parameters, std::uint64_t numb
 void run() {
   Worker worker = Worker::join().or_exit();
   std::vector<Parameter> parameters = declare_all(worker);
-  const RestoredFrom restored = worker.restored();
+  Checkpoints checkpoints(worker);
+  const RestoredFrom restored = checkpoints.restored();
   for (Parameter& parameter : parameters) {
     if (!parameter.tensor.restored) begin(worker, parameter);
   }
   say(fmt::format("from checkpoint={} step={}", restored.number, restored.step));
   for (std::uint64_t number = restored.step; number < FLAGS_steps; ++number) {
     if (FLAGS_every != 0 && number % FLAGS_every == 0 && number != restored.step) {
-      const Status made = worker.checkpoint(number);
+      const Status made = checkpoints.save(number);
       say(made.ok() ? fmt::format("checkpoint step={}", number) : made.text());
     }
     step(worker, parameters, number);

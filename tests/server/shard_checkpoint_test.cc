@@ -19,7 +19,7 @@ using checkpoint::CheckpointManifest;
 using testing::HasSubstr;
 
 constexpr std::uint32_t kPartBytes = 64;
-constexpr std::uint64_t kNumbers = 40;  // Three parts.
+constexpr std::uint64_t kSavedNumbers = 40;  // Three parts.
 
 TensorOptions by(Rule rule, Mode mode = Mode::kAsync) {
   return {.mode = mode, .update = {.rule = rule}};
@@ -88,7 +88,8 @@ class ShardCheckpointTest : public testing::Test {
   ShardCheckpointTest() {
     folder_.make().or_exit();
     for (const Rule rule : {Rule::kSgd, Rule::kMomentum, Rule::kAdam}) {
-      specs_.push_back(fake::spec(std::string(name_of(rule)), Dtype::kF32, kNumbers, by(rule)));
+      specs_.push_back(
+          fake::spec(std::string(name_of(rule)), Dtype::kF32, kSavedNumbers, by(rule)));
       slots_.open(specs_.back());
     }
   }
@@ -200,10 +201,10 @@ TEST_F(ShardCheckpointTest, AnotherTensorIsNotRestored) {
   commit(rest_of(checkpoint));
   RestoredParts parts = restored();
   Slots others([&parts](Part& part) { return parts.load(part); });
-  others.open(fake::spec("adam", Dtype::kF32, kNumbers, by(Rule::kMomentum)));
+  others.open(fake::spec("adam", Dtype::kF32, kSavedNumbers, by(Rule::kMomentum)));
   EXPECT_EQ(others.refused().code(), Code::kMismatch);
   EXPECT_THAT(others.refused().cause(), HasSubstr("in the checkpoint that the job goes on from"));
-  others.open(fake::spec("new", Dtype::kF32, kNumbers, by(Rule::kMomentum)));
+  others.open(fake::spec("new", Dtype::kF32, kSavedNumbers, by(Rule::kMomentum)));
   ShardCheckpoint next(work_, folder_, "server-0.0.parts");
   ASSERT_TRUE(next.begin(cut(), *others).ok());
   EXPECT_EQ(rest_of(next).entries, 0U) << "it has no value of its own";

@@ -53,18 +53,18 @@ TEST_F(SittingOutAlone, ARoundWantsThoseThatItLacks) {
   EXPECT_THAT(asked(rounds), ElementsAre(11, 12));
   rounds.contribute(12, false);
   EXPECT_THAT(asked(rounds), ElementsAre(11));
-  EXPECT_TRUE(out_.in_vain(rounds).ok());
+  EXPECT_TRUE(out_.in_vain(rounds, Mode::kBounded).ok());
 }
 
 TEST_F(SittingOutAlone, TheBoundIsInVainOnceWhoSitsOutIsTheSlowest) {
   Consistency rounds({.mode = Mode::kBounded, .bound = 1}, fake::group_of(2));
   rounds.contribute(11, false);
   out_.note(11, sit_out(1));
-  EXPECT_TRUE(out_.in_vain(rounds).ok()) << "the other is slower";
+  EXPECT_TRUE(out_.in_vain(rounds, Mode::kBounded).ok()) << "the other is slower";
   for (int i = 0; i < 3; ++i) rounds.contribute(10, false);
   EXPECT_THAT(asked(rounds), IsEmpty());
-  EXPECT_EQ(out_.in_vain(rounds).code(), Code::kMismatch);
-  EXPECT_THAT(out_.in_vain(rounds).cause(), HasSubstr("bound"));
+  EXPECT_EQ(out_.in_vain(rounds, Mode::kBounded).code(), Code::kMismatch);
+  EXPECT_THAT(out_.in_vain(rounds, Mode::kBounded).cause(), HasSubstr("bound"));
 }
 
 class SittingOutTest : public ShardTest {

@@ -254,7 +254,7 @@ TEST_F(VanTest, AnotherProtocolIsToldSo) {
   worker_.send_raw(header);
   step();
   EXPECT_THAT(std::get<control::Fault>(worker_.control()).why.cause(),
-              HasSubstr("protocol 1, this side speaks 3"));
+              HasSubstr("protocol 1, this side speaks 4"));
 }
 
 // ---- credit and acks

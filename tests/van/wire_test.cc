@@ -81,7 +81,7 @@ TEST(Wire, NumbersOfKindsAndFlagsNeverChange) {
   EXPECT_EQ(kCreditNow, 16);
   EXPECT_EQ(kProbe, 32);
   EXPECT_EQ(kChecksummed, 64);
-  EXPECT_EQ(kProtocol, 3);
+  EXPECT_EQ(kProtocol, 4);
 }
 
 TEST(Wire, ReadsBackWhatWasWritten) {

@@ -9,6 +9,7 @@
 #include <fstream>
 
 #include "checkpoint/folder.h"
+#include "stretto/checkpoints.h"
 #include "tests/worker/live_cluster.h"
 
 namespace stretto {
@@ -18,7 +19,7 @@ using live::Cluster;
 using testing::HasSubstr;
 using Floats = std::vector<float>;
 
-constexpr std::size_t kElements = 40'000;
+constexpr std::size_t kKept = 40'000;
 
 struct Kind {
   const char* name;
@@ -38,9 +39,9 @@ std::vector<Kind> kinds() {
 }
 
 Floats gradient(Rank rank, std::uint32_t workers, int step) {
-  Floats made(kElements, 0);
+  Floats made(kKept, 0);
   // Worker 0 of one alone contributes what two would together: the mean and the sum differ.
-  for (std::size_t i = 0; i < kElements; ++i) {
+  for (std::size_t i = 0; i < kKept; ++i) {
     made[i] =
         static_cast<float>((i * 7 + rank * workers + static_cast<std::size_t>(step)) % 13) - 6;
   }
@@ -66,8 +67,8 @@ class CheckpointTest : public testing::Test {
 std::vector<Floats> train(Worker& worker, int first, int end) {
   std::vector<Floats> values;
   for (const Kind& kind : kinds()) {
-    const Tensor tensor = worker.declare(kind.name, Dtype::kF32, kElements, kind.options).or_exit();
-    Floats& value = values.emplace_back(kElements);
+    const Tensor tensor = worker.declare(kind.name, Dtype::kF32, kKept, kind.options).or_exit();
+    Floats& value = values.emplace_back(kKept);
     for (int step = first; step < end; ++step) {
       const Floats mine = gradient(worker.rank(), worker.size(), step);
       EXPECT_TRUE(worker.push_pull(tensor, mine, value).wait().ok());
@@ -80,16 +81,16 @@ std::vector<Floats> train(Worker& worker, int first, int end) {
 TEST_F(CheckpointTest, AnotherJobWithMoreShardsGoesOnAsIfNothingHadBeen) {
   std::vector<Floats> undisturbed;
   Cluster(plan(2)).run([&](Worker& worker) {
-    EXPECT_FALSE(worker.restored());
+    EXPECT_FALSE(Checkpoints(worker).restored());
     (void)train(worker, 0, 3);
-    const Status made = worker.checkpoint(3);
+    const Status made = Checkpoints(worker).save(3);
     ASSERT_TRUE(made.ok()) << made.text();
     std::vector<Floats> values = train(worker, 3, 6);
     if (worker.rank() == 0) undisturbed = std::move(values);
   });
   Cluster(plan(3)).run([&](Worker& worker) {
-    EXPECT_EQ(worker.restored().number, 1U);
-    EXPECT_EQ(worker.restored().step, 3U);
+    EXPECT_EQ(Checkpoints(worker).restored().number, 1U);
+    EXPECT_EQ(Checkpoints(worker).restored().step, 3U);
     const std::vector<Floats> values = train(worker, 3, 6);
     EXPECT_TRUE(values == undisturbed);
   });
@@ -100,7 +101,7 @@ TEST_F(CheckpointTest, WhatComesAfterTheCutIsNotInIt) {
   Cluster(plan(1)).run([&](Worker& worker) {
     std::vector<Floats> values = train(worker, 0, 2);
     if (worker.rank() == 0) at_the_cut = std::move(values);
-    ASSERT_TRUE(worker.checkpoint().ok());
+    ASSERT_TRUE(Checkpoints(worker).save(0).ok());
     (void)train(worker, 2, 8);
     ASSERT_TRUE(worker.barrier().ok());
   });
@@ -115,20 +116,21 @@ TEST_F(CheckpointTest, TheNewestTwoStay) {
   Cluster(plan(1)).run([&](Worker& worker) {
     for (int i = 0; i < 4; ++i) {
       (void)train(worker, i, i + 1);
-      ASSERT_TRUE(worker.checkpoint().ok());
+      ASSERT_TRUE(Checkpoints(worker).save(0).ok());
     }
   });
   RealDisk disk;
   checkpoint::Folder folder(disk, folder_);
   EXPECT_THAT(folder.numbers().or_exit(), testing::ElementsAre(3U, 4U));
-  Cluster(plan(2)).run([](Worker& worker) { EXPECT_EQ(worker.restored().number, 4U); });
-  Cluster(plan(2, false)).run([](Worker& worker) { EXPECT_FALSE(worker.restored()); });
+  Cluster(plan(2)).run(
+      [](Worker& worker) { EXPECT_EQ(Checkpoints(worker).restored().number, 4U); });
+  Cluster(plan(2, false)).run([](Worker& worker) { EXPECT_FALSE(Checkpoints(worker).restored()); });
 }
 
 TEST_F(CheckpointTest, AJobWithoutAFolderSaysSo) {
   Cluster cluster;
   cluster.run([](Worker& worker) {
-    const Status made = worker.checkpoint();
+    const Status made = Checkpoints(worker).save(0);
     EXPECT_EQ(made.code(), Code::kUnsupported);
     EXPECT_THAT(made.text(), HasSubstr("--checkpoint DIR"));
     EXPECT_TRUE(worker.barrier().ok());
@@ -148,23 +150,25 @@ TEST_F(CheckpointTest, AllMustMakeIt) {
     });
     EXPECT_EQ(mismatches, 1);
   };
-  apart([](Worker& worker) { return worker.rank() == 0 ? worker.checkpoint() : worker.barrier(); });
-  apart([](Worker& worker) { return worker.checkpoint(worker.rank()); });
+  apart([](Worker& worker) {
+    return worker.rank() == 0 ? Checkpoints(worker).save(0) : worker.barrier();
+  });
+  apart([](Worker& worker) { return Checkpoints(worker).save(worker.rank()); });
 }
 
 TEST_F(CheckpointTest, WhatIsRestoredIsToldOfEachTensorAndIsNotStale) {
   Cluster(plan(1)).run([&](Worker& worker) {
     (void)train(worker, 0, 5);
-    ASSERT_TRUE(worker.checkpoint().ok());
+    ASSERT_TRUE(Checkpoints(worker).save(0).ok());
   });
   Cluster(plan(1)).run([&](Worker& worker) {
     const TensorOptions adam = kinds()[2].options;
-    const Tensor old = worker.declare("adam", Dtype::kF32, kElements, adam).or_exit();
-    const Tensor fresh = worker.declare("fresh", Dtype::kF32, kElements, adam).or_exit();
+    const Tensor old = worker.declare("adam", Dtype::kF32, kKept, adam).or_exit();
+    const Tensor fresh = worker.declare("fresh", Dtype::kF32, kKept, adam).or_exit();
     EXPECT_TRUE(old.restored);
     EXPECT_FALSE(fresh.restored);
-    EXPECT_TRUE(worker.declare("adam", Dtype::kF32, kElements, adam).or_exit().restored);
-    Floats value(kElements);
+    EXPECT_TRUE(worker.declare("adam", Dtype::kF32, kKept, adam).or_exit().restored);
+    Floats value(kKept);
     const Ticket ticket = worker.push_pull(old, gradient(worker.rank(), 2, 5), value);
     ASSERT_TRUE(ticket.wait().ok());
     EXPECT_EQ(ticket.info().version, 6U);
@@ -179,7 +183,7 @@ TEST_F(CheckpointTest, AFolderThatCannotBeWrittenCostsTheCheckpointOnly) {
     ASSERT_TRUE(worker.barrier().ok());
     if (worker.rank() == 0) std::filesystem::remove_all(folder_);
     ASSERT_TRUE(worker.barrier().ok());
-    const Status made = worker.checkpoint();
+    const Status made = Checkpoints(worker).save(0);
     EXPECT_EQ(made.code(), Code::kInvalidArgument) << made.text();
     EXPECT_THAT(made.text(), HasSubstr(folder_));
     (void)train(worker, 1, 2);
@@ -189,14 +193,14 @@ TEST_F(CheckpointTest, AFolderThatCannotBeWrittenCostsTheCheckpointOnly) {
 TEST_F(CheckpointTest, AnotherTensorOfThatNameIsRefused) {
   Cluster(plan(1)).run([&](Worker& worker) {
     (void)train(worker, 0, 1);
-    ASSERT_TRUE(worker.checkpoint().ok());
+    ASSERT_TRUE(Checkpoints(worker).save(0).ok());
   });
   Cluster(plan(1)).run([&](Worker& worker) {
-    const Tensor tensor = worker
-                              .declare("adam", Dtype::kF32, kElements,
-                                       {.update = {.rule = Rule::kMomentum, .rate = 0.1}})
-                              .or_exit();
-    Floats value(kElements);
+    const Tensor tensor =
+        worker
+            .declare("adam", Dtype::kF32, kKept, {.update = {.rule = Rule::kMomentum, .rate = 0.1}})
+            .or_exit();
+    Floats value(kKept);
     const Status status = worker.push_pull(tensor, gradient(worker.rank(), 2, 0), value).wait();
     EXPECT_EQ(status.code(), Code::kMismatch);
     EXPECT_THAT(status.text(), HasSubstr("in the checkpoint that the job goes on from"));
@@ -208,17 +212,17 @@ TEST_F(CheckpointTest, ADamagedOneIsPassedOver) {
   Cluster(plan(1)).run([&](Worker& worker) {
     std::vector<Floats> values = train(worker, 0, 1);
     if (worker.rank() == 0) first = std::move(values);
-    ASSERT_TRUE(worker.checkpoint().ok());
+    ASSERT_TRUE(Checkpoints(worker).save(0).ok());
     (void)train(worker, 1, 2);
-    ASSERT_TRUE(worker.checkpoint().ok());
+    ASSERT_TRUE(Checkpoints(worker).save(0).ok());
   });
-  std::fstream file(folder_ + "/ckpt-2/server-0.0.parts",
+  std::fstream file(std::filesystem::path(folder_) / "ckpt-2" / "server-0.0.parts",
                     std::ios::in | std::ios::out | std::ios::binary);
   file.seekp(5000);
   file.put('x');
   file.close();
   Cluster(plan(1)).run([&](Worker& worker) {
-    EXPECT_EQ(worker.restored().number, 1U);
+    EXPECT_EQ(Checkpoints(worker).restored().number, 1U);
     EXPECT_TRUE(train(worker, 0, 0) == first);
   });
 }

@@ -40,8 +40,8 @@ Cluster::Cluster(const Plan& plan) : plan_(plan) {
   go_on_from_newest(first, disk_, restored).or_exit();
   scheduler_ = std::make_unique<Scheduler>(
       first, transport(std::size_t{0}), clock_, nullptr,
-      CheckpointKeeper::Files{.disk = &disk_, .work = disk_thread_.get()});
-  scheduler_->set_restored(std::move(restored));
+      CheckpointKeeper::Files{
+          .disk = &disk_, .work = disk_thread_.get(), .restored = std::move(restored)});
   const Result<std::string> address = scheduler_->listen("127.0.0.1:0");
   EXPECT_TRUE(address.ok()) << address.status().text();
   address_ = *address;
@@ -49,7 +49,7 @@ Cluster::Cluster(const Plan& plan) : plan_(plan) {
     const Config& config = make_config(Role::kServer);
     shards_.push_back(
         std::make_unique<Shard>(config, index, transport(config), clock_,
-                                Shard::Files{.disk = &disk_, .work = disk_thread_.get()}));
+                                ShardArchive::Files{.disk = &disk_, .work = disk_thread_.get()}));
     EXPECT_TRUE(shards_.back()->start("127.0.0.1:0", "").ok());
   }
   outcomes_.resize(1 + shards_.size());

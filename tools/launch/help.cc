@@ -21,9 +21,8 @@ what to start
   --workers MIN:MAX                      begins with MAX workers, and goes on while MIN are left
   --restarts K                           such a job: starts a worker for each of the first K that
                                          are lost
-  --checkpoint DIR                       where the program's checkpoints are kept, which all hosts
-                                         see at this path; the job goes on from the newest
-  --resume auto|no                       no: it begins anew (default: auto)
+  --checkpoint DIR                       where checkpoints are kept, the same folder on all hosts
+  --resume auto|no                       no: does not go on from the newest of these (auto)
   -s, --servers N, --num-servers N       servers (default 1); 0: workers exchange what they do
                                          among themselves alone
   --shards N                             shards of each server (default 1)

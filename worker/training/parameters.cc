@@ -9,6 +9,7 @@
 #include <cassert>
 #include <utility>
 
+#include "stretto/checkpoints.h"
 #include "worker/training/damping.h"
 #include "worker/training/model_tensor.h"
 #include "worker/training/step_plan.h"
@@ -127,7 +128,7 @@ Status Parameters::Impl::take_those_of_the_servers() {
 }
 
 Status Parameters::Impl::begin() {
-  if (worker_.restored()) {
+  if (Checkpoints(worker_).restored()) {
     return {
         Code::kUnsupported,
         "Parameters cannot go on from a checkpoint: what they keep of the optimizer, and in mode "

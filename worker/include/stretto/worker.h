@@ -89,13 +89,6 @@ struct JobView {
   std::uint32_t min_size = 0;  ///< The job goes on with so many; 0: its size is fixed.
 };
 
-/// The checkpoint that a job goes on from.
-struct RestoredFrom {
-  std::uint64_t number = 0;  ///< In its folder; 0: the job has begun anew.
-  std::uint64_t step = 0;    ///< As checkpoint() was told.
-  explicit operator bool() const { return number != 0; }
-};
-
 namespace detail {
 class TicketState;
 class WorkerImpl;
@@ -301,19 +294,6 @@ class Worker {
   /// Blocks until every worker has called it as often as this one. kTimeout after
   /// Options::operation_timeout. It does not wait for this worker's operations in flight.
   Status barrier();
-
-  /// Makes a checkpoint of what the servers hold: parameters, with what their update rules
-  /// remember. All workers call it at the same place of the program, each with nothing in flight
-  /// and no other thread that begins anything; it returns when all have come and the checkpoint is
-  /// complete in the job's folder and on its device. Rounds' sums and means, which belong to the
-  /// workers, are not in it. One that is asked for while another one is being written is that one.
-  /// kUnsupported if the job has no folder (stretto-launch --checkpoint); kMismatch where others
-  /// are at a barrier; otherwise why it could not be written: earlier ones are as they were, and
-  /// training can go on. `step` is the program's, and the same at all: restored() says it.
-  Status checkpoint(std::uint64_t step = 0);
-  /// What this job goes on from. Which tensors that has, Tensor::restored says of each: others
-  /// begin anew.
-  RestoredFrom restored() const;
   /// For data that is not of the same length everywhere: waits until every worker has called this.
   /// Until then this one takes part in the others' rounds, in modes that have them, with nothing:
   /// sums lack its share, and means count it as zeros. Nothing else may be begun meanwhile; others
@@ -378,6 +358,7 @@ class Worker {
 
  private:
   friend class ProgramSteps;
+  friend class Checkpoints;
   friend class Group;
   explicit Worker(std::unique_ptr<detail::WorkerImpl> impl);
   std::unique_ptr<detail::WorkerImpl> impl_;

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// What was saved, and what is.
+#include "server/shard_archive.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace stretto {
+namespace {
+
+Status no_folder() {
+  return {Code::kInvalidArgument,
+          "the scheduler knows a folder of checkpoints, and this server none: give both the same "
+          "STRETTO_CHECKPOINT"};
+}
+
+}  // namespace
+
+Status ShardArchive::open(const JobSettings& settings) {
+  if (settings.restored == 0) return {};
+  if (!has_folder()) return no_folder();
+  checkpoint::Folder folder(*files_.disk, config_.checkpoint.folder);
+  Result<RestoredParts> restored = RestoredParts::open(folder, settings.restored);
+  if (restored.ok()) restored_ = *std::move(restored);
+  return restored.status();
+}
+
+std::function<Status(Part&)> ShardArchive::restorer(Unreadable unreadable) {
+  if (!restored_) return {};
+  return [this, unreadable = std::move(unreadable)](Part& part) {
+    Status status = restored_->load(part);
+    if (!status.ok() && status.code() != Code::kMismatch) unreadable(status);
+    return status;
+  };
+}
+
+control::Message ShardArchive::cut(const control::CheckpointCut& said, Rank server,
+                                   OwnedSlots& slots) {
+  Status refused = begin(said, server, slots);
+  if (refused.ok()) return said;
+  return control::CheckpointSaved{.number = said.number, .why = std::move(refused)};
+}
+
+Status ShardArchive::begin(const control::CheckpointCut& said, Rank server, OwnedSlots& slots) {
+  if (!has_folder()) return no_folder();
+  if (!checkpoint_) {
+    checkpoint_.emplace(*files_.work, checkpoint::Folder(*files_.disk, config_.checkpoint.folder),
+                        fmt::format("server-{}.{}.parts", server, index_));
+  }
+  if (!checkpoint_->active()) return checkpoint_->begin(said, slots);
+  return {Code::kRefused, "another checkpoint is being written"};
+}
+
+std::optional<control::CheckpointSaved> ShardArchive::step() {
+  return checkpoint_ ? checkpoint_->step() : std::nullopt;
+}
+
+Time ShardArchive::next_due(Time now) const {
+  if (!checkpoint_ || !checkpoint_->active()) return Time::max();
+  return checkpoint_->can_go_on() ? now : now + kLookEvery;
+}
+
+}  // namespace stretto
