@@ -52,7 +52,7 @@ Header distinct() {
 
 TEST(Wire, LaysTheHeaderOutAsWrittenDownHere) {
   EXPECT_EQ(hex(encode(distinct())),
-            "53 54 52 4f 03 00 02 04 00 00 03 00 11 12 13 14\n"  // magic ... epoch
+            "53 54 52 4f 04 00 02 04 00 00 03 00 11 12 13 14\n"  // magic ... epoch
             "15 16 17 18 fe ff ff ff 21 22 23 24 25 26 27 28\n"  // sender, priority, key
             "10 00 00 00 35 36 37 38 41 42 43 44 45 46 47 48\n"  // bytes, checksum, version
             "51 52 53 54 55 56 57 58 61 62 63 64 65 66 67 68\n"  // base, sequence
