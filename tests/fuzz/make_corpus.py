@@ -455,10 +455,24 @@ def records():
     yield "gnu-limit", b"\1\1\x00\x04" + tar(tarfile.GNU_FORMAT, ("1.t", bytes(2000)))
 
 
+def checkpoints():
+    """A manifest's JSON; an index, and the entries that it is of: those of the golden ones."""
+    golden = CORPUS.parent.parent / "checkpoint" / "golden"
+    for manifest in sorted(golden.glob("ckpt-1/MANIFEST")):
+        body = manifest.read_bytes().split(b"\n", 1)[1]
+        yield f"manifest-{manifest.parent.name}", b"\1" + body
+    for parts in sorted(golden.glob("ckpt-1/*.parts")):
+        content = parts.read_bytes()
+        begin, length = struct.unpack("<QQ", content[-32:-16])
+        index = content[begin:begin + length]
+        yield (f"{parts.parent.name}-{parts.stem}",
+               b"\0" + struct.pack("<H", length) + index + content[64:begin])
+
+
 def main():
     makers = {"frame": frames, "control": controls, "session": sessions, "worker": workers,
               "config": configs, "agent": agents, "codec": codecs, "batch": batches,
-              "records": records, "among": amongs}
+              "records": records, "among": amongs, "checkpoint": checkpoints}
     for name, seeds in makers.items():
         folder = CORPUS / name
         folder.mkdir(parents=True, exist_ok=True)
