@@ -115,7 +115,7 @@ void CheckpointKeeper::begin(control::Barrier barrier, std::uint64_t step, const
     return ways_.open(barrier);
   }
   barrier.checkpoint = ++attempts_;
-  active_.emplace();
+  active_ = std::make_unique<Active>();
   active_->barrier = barrier;
   if (Status status = refusal(job); !status.ok()) {
     ways_.open(barrier);

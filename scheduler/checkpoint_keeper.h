@@ -94,7 +94,7 @@ class CheckpointKeeper {
   std::optional<checkpoint::Folder> folder_;
   std::uint64_t last_;  // Of what this job has made, or else goes on from; 0: none.
   std::uint64_t attempts_ = 0;
-  std::optional<Active> active_;
+  std::unique_ptr<Active> active_;
 };
 
 }  // namespace stretto

@@ -183,7 +183,7 @@ TEST_F(CheckpointKeeperTest, WhatNobodyHasTouchedSinceTheRestoreIsInTheNextOne) 
   EXPECT_EQ(config_.job.restored_step, 7U);
   EXPECT_THAT(restored_, ElementsAre("w"));
   const std::vector<TensorSpec> before = std::exchange(tensors_, {});
-  for (const std::uint64_t barrier : {1, 2}) {
+  for (const std::uint64_t barrier : {1UL, 2UL}) {
     begin(barrier);
     for (const NodeId shard : shards_) keeper().on_cut(shard, cuts_[shard]);
     for (const NodeId shard : shards_) keeper().on_saved(shard, saved(shard, {}));
@@ -200,7 +200,7 @@ TEST_F(CheckpointKeeperTest, WhatCannotBeCarriedOverCostsTheCheckpointAndNothing
   make();
   go_on();
   damage(folder_.path_of(1, "server-50.parts"));
-  for (const std::uint64_t barrier : {1, 2, 3}) {
+  for (const std::uint64_t barrier : {1UL, 2UL, 3UL}) {
     begin(barrier);
     for (const NodeId shard : shards_) keeper().on_cut(shard, cuts_[shard]);
     for (const NodeId shard : shards_) keeper().on_saved(shard, saved(shard, {}));
