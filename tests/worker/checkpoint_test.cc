@@ -169,7 +169,8 @@ TEST_F(CheckpointTest, WhatIsRestoredIsToldOfEachTensorAndIsNotStale) {
     EXPECT_FALSE(fresh.restored);
     EXPECT_TRUE(worker.declare("adam", Dtype::kF32, kKept, adam).or_exit().restored);
     Floats value(kKept);
-    const Ticket ticket = worker.push_pull(old, gradient(worker.rank(), 2, 5), value);
+    const Floats mine = gradient(worker.rank(), 2, 5);
+    const Ticket ticket = worker.push_pull(old, mine, value);
     ASSERT_TRUE(ticket.wait().ok());
     EXPECT_EQ(ticket.info().version, 6U);
     EXPECT_EQ(ticket.info().staleness, 0U);
