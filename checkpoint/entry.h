@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -34,7 +35,9 @@ struct EntryKey {
   std::uint32_t part = 0;      ///< Of the tensor; attached: of equal bytes, striped over workers.
   std::int32_t rank = kOfAll;  ///< Attached: of the worker whose own they are.
   friend bool operator==(const EntryKey&, const EntryKey&) = default;
-  friend auto operator<=>(const EntryKey&, const EntryKey&) = default;
+  friend bool operator<(const EntryKey& a, const EntryKey& b) {
+    return std::tie(a.kind, a.name, a.part, a.rank) < std::tie(b.kind, b.name, b.part, b.rank);
+  }
 };
 
 struct SavedEntry {

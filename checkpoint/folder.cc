@@ -32,6 +32,11 @@ std::optional<std::uint64_t> number_of(std::string_view name) {
   return number;
 }
 
+std::vector<std::uint64_t> newest_first(std::vector<std::uint64_t> numbers) {
+  std::ranges::reverse(numbers);
+  return numbers;
+}
+
 std::span<const std::byte> bytes_of(const std::string& text) {
   return std::as_bytes(std::span(text));
 }
@@ -146,7 +151,7 @@ Status Folder::verify(const CheckpointManifest& manifest) {
     Result<PartsReader> reader = read(manifest.origin, file);
     if (!reader.ok()) return reader.status();
     for (std::size_t i = 0; i < reader->entries().size(); ++i) {
-      const Status status =
+      Status status =
           reader->read(i, [](std::uint64_t, std::span<const std::byte>) { return Status(); });
       if (!status.ok()) return status;
     }
@@ -168,8 +173,7 @@ Result<Folder::Found> Folder::newest(Depth depth) {
   const Result<std::vector<std::uint64_t>> there = numbers();
   if (!there.ok()) return there.status();
   Found found;
-  for (auto each = there->rbegin(); each != there->rend(); ++each) {
-    const std::uint64_t number = *each;
+  for (const std::uint64_t number : newest_first(*there)) {
     Result<CheckpointManifest> manifest = open(number);
     if (manifest.ok() && depth == Depth::kAll) {
       if (Status status = verify(*manifest); !status.ok()) manifest = status;
@@ -188,8 +192,7 @@ Status Folder::prune(std::size_t keep, std::uint64_t spared) {
   if (!there.ok()) return there.status();
   std::size_t complete = 0;
   Status first;
-  for (auto each = there->rbegin(); each != there->rend(); ++each) {
-    const std::uint64_t number = *each;
+  for (const std::uint64_t number : newest_first(*there)) {
     const Result<bool> finished = disk_.exists(path_of(number, kManifestName));
     if (!finished.ok()) return finished.status();
     if (*finished && complete < std::max<std::size_t>(keep, 1)) {

@@ -88,8 +88,9 @@ bool read_spec_name(const Json& json, std::string& name) {
   std::string hex;
   if (!read(json, "name_hex", hex)) return false;
   std::optional<std::string> bytes = bytes_of_hex(hex);
-  if (bytes) name = *std::move(bytes);
-  return bytes.has_value();
+  if (!bytes) return false;
+  name = *std::move(bytes);
+  return true;
 }
 
 bool read_options(const Json& json, TensorOptions& options) {

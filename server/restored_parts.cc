@@ -42,10 +42,10 @@ Status RestoredParts::load(Part& part) {
   }
   if (!checkpoint::is_of_use(saved->second, part.spec)) return {};
   checkpoint::PartsReader& reader = readers_[found->second.reader];
-  const Status read = reader.read(found->second.entry,
-                                  [&part](std::uint64_t offset, std::span<const std::byte> bytes) {
-                                    return part.store.load(offset, bytes);
-                                  });
+  Status read = reader.read(found->second.entry,
+                            [&part](std::uint64_t offset, std::span<const std::byte> bytes) {
+                              return part.store.load(offset, bytes);
+                            });
   if (!read.ok()) return read;
   const std::uint64_t bytes = reader.entries()[found->second.entry].bytes;
   if (bytes != part.store.saved_bytes()) {

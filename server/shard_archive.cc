@@ -23,8 +23,9 @@ Status ShardArchive::open(const JobSettings& settings) {
   if (!has_folder()) return no_folder();
   checkpoint::Folder folder(*files_.disk, config_.checkpoint.folder);
   Result<RestoredParts> restored = RestoredParts::open(folder, settings.restored);
-  if (restored.ok()) restored_ = *std::move(restored);
-  return restored.status();
+  if (!restored.ok()) return restored.status();
+  restored_ = *std::move(restored);
+  return {};
 }
 
 std::function<Status(Part&)> ShardArchive::restorer(Unreadable unreadable) {
