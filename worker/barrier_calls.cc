@@ -49,7 +49,7 @@ void BarrierCalls::on_open(const control::Barrier& open) {
 Status BarrierCalls::refusal() const {
   if (idle() || !calls_.front().cut) return {};
   return {Code::kInvalidArgument,
-          "a checkpoint is being made of what there is; begin nothing until checkpoint() has "
+          "a checkpoint is being made of what there is; begin nothing until save() has "
           "returned"};
 }
 

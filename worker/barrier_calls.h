@@ -19,7 +19,7 @@ class BarrierCalls {
  public:
   /// Gets the rank of who came last.
   using Done = std::function<void(const Result<Rank>&)>;
-  /// Gets the number of a checkpoint whose cut has been made: it is being written.
+  /// Hears which attempt at a checkpoint it is: its cut has been made, and it is being written.
   using Cut = std::function<void(const Result<std::uint64_t>&)>;
   /// Tells the scheduler that this worker is at a barrier.
   using Enter = std::function<void(const control::Barrier&)>;
