@@ -53,6 +53,13 @@ Status BarrierCalls::refusal() const {
           "returned"};
 }
 
+Status BarrierCalls::lateness() const {
+  if (idle() || !calls_.front().cut) {
+    return {Code::kTimeout, "not every worker came to the barrier in time"};
+  }
+  return {Code::kTimeout, "not every worker came to the checkpoint in time, or a server is late"};
+}
+
 void BarrierCalls::end_all(const Status& why) {
   if (idle()) return;
   if (entered_ && calls_.front().cut) enter_({.number = number_, .withdraws = true});

@@ -50,6 +50,8 @@ class BarrierCalls {
   Status refusal() const;
   /// The first is no sit_out, and its patience has ended.
   bool late() const { return !idle() && deadline_ <= clock_.now(); }
+  /// What is said of it then.
+  Status lateness() const;
   Time next_due() const { return idle() ? Time::max() : deadline_; }
   /// The first call, if it was begun before that: "barrier". Else empty.
   std::string oldest(Time before) const;

@@ -215,8 +215,7 @@ void ProgramWork::tick() {
   states_.tick();
   declarations_.tick();
   if (barriers_.late()) {
-    barriers_.end_all(exchange_.operations().with_elsewhere(
-        {Code::kTimeout, "not every worker came to it in time, or the servers are late"}));
+    barriers_.end_all(exchange_.operations().with_elsewhere(barriers_.lateness()));
   }
   barriers_.enter_if_ready();
   checkpoints_.tick();

@@ -168,8 +168,11 @@ class CallsJob {
 
   void turn() {
     if (clock_.now() >= strikes_at_) strike();
-    if (dead_ != "server") server_->node.step(Duration::zero());
-    Time due = std::min({network_.next_arrival("server"), server_->node.next_due(), strikes_at_});
+    Time due = strikes_at_;
+    if (dead_ != "server") {
+      server_->node.step(Duration::zero());
+      due = std::min({due, network_.next_arrival("server"), server_->node.next_due()});
+    }
     for (Client& client : clients_) {
       if (client.name == dead_) continue;
       client.party->node.step(Duration::zero());
