@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -48,6 +49,10 @@ struct SavedEntry {
   std::vector<std::pair<NodeId, std::uint64_t>> counted = {};
   /// CRC32C of each kChunkBytes of it; the last chunk may be shorter.
   std::vector<std::uint32_t> checksums = {};
+  /// Of what is attached: the bytes of all its stripes, and what the program said that it is.
+  std::uint64_t total = 0;
+  std::optional<Dtype> dtype = std::nullopt;
+  std::string shape = "";
 };
 
 /// "part 3 of tensor 'w'", "'random state' of worker 2".

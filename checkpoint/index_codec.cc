@@ -15,7 +15,8 @@ bool fits(const wire::Entry& entry) {
   return (entry.kind() == static_cast<std::uint32_t>(Kind::kPart) ||
           entry.kind() == static_cast<std::uint32_t>(Kind::kAttached)) &&
          entry.rank() >= kOfAll && static_cast<std::uint64_t>(entry.checksums_size()) == chunks &&
-         entry.workers_size() == entry.rounds_size();
+         entry.workers_size() == entry.rounds_size() && entry.dtype() <= 0xff &&
+         (entry.dtype() == 0 || bytes_of(static_cast<Dtype>(entry.dtype())) != 0);
 }
 
 SavedEntry entry_of(const wire::Entry& read) {
@@ -25,6 +26,9 @@ SavedEntry entry_of(const wire::Entry& read) {
                            .rank = read.rank()},
                    .bytes = read.bytes(),
                    .version = read.version()};
+  entry.total = read.total();
+  if (read.dtype() != 0) entry.dtype = static_cast<Dtype>(read.dtype());
+  entry.shape = read.shape();
   for (int i = 0; i < read.workers_size(); ++i) {
     entry.counted.emplace_back(read.workers(i), read.rounds(i));
   }
@@ -44,6 +48,9 @@ std::string encode_index(const std::vector<SavedEntry>& entries) {
     written.set_rank(entry.key.rank);
     written.set_bytes(entry.bytes);
     written.set_version(entry.version);
+    written.set_total(entry.total);
+    if (entry.dtype) written.set_dtype(static_cast<std::uint32_t>(*entry.dtype));
+    written.set_shape(entry.shape);
     written.mutable_checksums()->Add(entry.checksums.begin(), entry.checksums.end());
     for (const auto& [worker, round] : entry.counted) {
       written.add_workers(worker);

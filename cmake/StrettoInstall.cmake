@@ -8,7 +8,8 @@ include(CMakePackageConfigHelpers)
 set(STRETTO_PACKAGE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/stretto)
 # A library comes before those that it stands on, as static linking wants them.
 set(STRETTO_INSTALLED_LIBRARIES
-  stretto_worker stretto_input stretto_rpc stretto_ops stretto_collective stretto_van
+  stretto_worker stretto_input stretto_rpc stretto_ops stretto_collective stretto_checkpoint
+  stretto_index stretto_van
   stretto_messages
   stretto_trace stretto_metrics stretto_core stretto_common)
 
@@ -123,7 +124,7 @@ endif()
 install(TARGETS ${installed} EXPORT strettoTargets
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development)
-foreach(folder IN ITEMS common worker worker/training input rpc)
+foreach(folder IN ITEMS common checkpoint worker worker/training input rpc)
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/${folder}/include/
     DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT development FILES_MATCHING PATTERN "*.h")
 endforeach()

@@ -96,6 +96,7 @@ void Agreements::on_barrier(const Member& worker, const control::Barrier& barrie
   answer.last = worker.rank;
   answer.step = step_;
   const Purpose purpose = purpose_of(barrier);
+  if (barrier.checkpoint != 0) alike_[worker.node] = barrier.alike;
   switch (barriers_.enter(barrier.number, worker.node, awaited().size(), purpose)) {
     case Barriers::Outcome::kMixed:
       return van_.send_control(links_.of(worker.node),
@@ -129,7 +130,22 @@ std::set<NodeId> Agreements::awaited() const {
 
 void Agreements::complete(const control::Barrier& barrier, std::uint64_t step) {
   if (barrier.checkpoint == 0) return open(barrier);
-  checkpoint_(barrier, step);
+  checkpoint_(barrier, call_of(step));
+  alike_.clear();
+}
+
+CheckpointCall Agreements::call_of(std::uint64_t step) const {
+  const std::set<NodeId> nodes = awaited();
+  CheckpointCall call{.step = step, .workers = {nodes.begin(), nodes.end()}};
+  const View& view = machine_.next_view();
+  std::ranges::sort(call.workers, {}, [&view](NodeId node) { return view.find(node)->rank; });
+  std::set<std::uint64_t> digests;
+  for (const NodeId node : call.workers) {
+    const auto told = alike_.find(node);
+    digests.insert(told == alike_.end() ? 0 : told->second);
+  }
+  call.alike = digests.size() <= 1;
+  return call;
 }
 
 void Agreements::withdraw(const Member& worker, std::uint64_t number) {

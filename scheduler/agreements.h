@@ -4,9 +4,11 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "common/config.h"
 #include "scheduler/barrier.h"
@@ -17,12 +19,18 @@
 
 namespace stretto {
 
+/// What all workers want who have come to a barrier for a checkpoint.
+struct CheckpointCall {
+  std::uint64_t step = 0;            ///< Of the program.
+  std::vector<NodeId> workers = {};  ///< By rank.
+  bool alike = true;                 ///< What they hold alike, as they say, is.
+};
+
 /// Thread: loop.
 class Agreements {
  public:
-  /// Hears of a barrier to which all have come for a checkpoint of their program's step: it opens
-  /// it later.
-  using Take = std::function<void(const control::Barrier&, std::uint64_t step)>;
+  /// Hears of a barrier to which all have come for a checkpoint: it opens it later.
+  using Take = std::function<void(const control::Barrier&, CheckpointCall call)>;
   /// Hears that a worker has left a barrier that all have come to, and that is not open yet.
   using Withdrawn = std::function<void(std::uint64_t number)>;
 
@@ -57,6 +65,7 @@ class Agreements {
   void complete(const control::Barrier& barrier, std::uint64_t step);
   void withdraw(const Member& worker, std::uint64_t number);
   std::set<NodeId> awaited() const;
+  CheckpointCall call_of(std::uint64_t step) const;
 
   const Config& config_;
   const Clock& clock_;
@@ -67,9 +76,10 @@ class Agreements {
   const Withdrawn withdrawn_;
   Registry registry_;
   Barriers barriers_;
-  std::uint64_t step_ = 0;          // Of who was furthest when it came to a barrier.
-  control::Barrier opened_;         // The last.
-  std::set<std::string> restored_;  // Tensors of the checkpoint that the job goes on from.
+  std::uint64_t step_ = 0;                 // Of who was furthest when it came to a barrier.
+  control::Barrier opened_;                // The last.
+  std::map<NodeId, std::uint64_t> alike_;  // Digests, of who came for the next checkpoint.
+  std::set<std::string> restored_;         // Tensors of the checkpoint that the job goes on from.
 };
 
 }  // namespace stretto

@@ -20,6 +20,10 @@ std::string wall_time() {
   return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
 }
 
+bool has_entries(const checkpoint::CheckpointManifest& manifest) {
+  return std::ranges::any_of(manifest.files, [](const auto& file) { return file.entries > 0; });
+}
+
 // What nobody has touched since the last one is in it too. `base` stays: parts of it may be yet to
 // be loaded.
 Status carried_and_committed(checkpoint::Folder& folder, std::uint64_t last, std::uint64_t base,
@@ -35,11 +39,11 @@ Status carried_and_committed(checkpoint::Folder& folder, std::uint64_t last, std
     }
   }
   if (Status status = checkpoint::keep_saved_tensors(folder, manifest); !status.ok()) return status;
-  if (manifest.tensors.empty()) {
+  if (manifest.tensors.empty() && !has_entries(manifest)) {
     return {
         Code::kInvalidArgument,
-        "the servers keep nothing that could be saved: all tensors are sums or means of rounds, "
-        "whose parameters the workers have; save these by the program itself"};
+        "there is nothing to save: all tensors are sums or means of rounds, of which servers keep "
+        "nothing, and the workers give nothing of what they hold; attach that"};
   }
   Status committed = folder.commit(manifest);
   const Status pruned = committed.ok() ? folder.prune(checkpoint::kKept, base) : Status();
@@ -87,14 +91,11 @@ CheckpointKeeper::CheckpointKeeper(const Config& config, const Files& files, Way
   }
 }
 
-Status CheckpointKeeper::refusal(const Job& job) const {
-  if (!folder_) {
-    return {Code::kUnsupported,
-            "this job has no folder for checkpoints; start it with stretto-launch --checkpoint DIR "
-            "(STRETTO_CHECKPOINT)"};
-  }
-  if (!job.shards.empty()) return {};
-  return {Code::kUnsupported, "this job has no servers, and checkpoints are of what servers hold"};
+Status CheckpointKeeper::refusal() const {
+  if (folder_) return {};
+  return {Code::kUnsupported,
+          "this job has no folder for checkpoints; start it with stretto-launch --checkpoint DIR "
+          "(STRETTO_CHECKPOINT)"};
 }
 
 // On the disk's thread, with the manifest as it is now.
@@ -117,15 +118,22 @@ void CheckpointKeeper::begin(control::Barrier barrier, std::uint64_t step, const
   barrier.checkpoint = ++attempts_;
   active_ = std::make_unique<Active>();
   active_->barrier = barrier;
-  if (Status status = refusal(job); !status.ok()) {
+  if (Status status = refusal(); !status.ok()) {
     ways_.open(barrier);
     return end(std::move(status));
   }
   active_->manifest = {.origin = {.job = job.id, .number = 0, .step = step},
                        .release = kVersion,
-                       .workers = job.workers,
+                       .workers = static_cast<std::uint32_t>(job.workers.size()),
                        .part_bytes = config_.job.part_bytes};
   active_->to_cut = active_->to_save = job.shards;
+  active_->to_save.insert(job.workers.begin(), job.workers.end());
+  active_->workers = job.workers;
+  active_->alike = job.alike;
+  if (!job.alike) {
+    log(Level::kWarning,
+        "what workers hold alike, as they say, differs between them: that of worker 0 is saved");
+  }
   post([](checkpoint::Folder& folder, checkpoint::CheckpointManifest& manifest) {
     const Result<std::uint64_t> number = folder.begin();
     if (number.ok()) manifest.origin.number = *number;
@@ -138,8 +146,25 @@ void CheckpointKeeper::have_cut() {
   active_->phase = Phase::kIsSaved;
   const checkpoint::Origin& origin = active_->manifest.origin;
   for (const NodeId shard : active_->to_cut) {
-    ways_.tell_shard(shard, {.job = origin.job, .number = origin.number, .step = origin.step});
+    ways_.tell(shard, {.job = origin.job, .number = origin.number, .step = origin.step});
   }
+  open_if_cut();
+}
+
+// Workers write what they hold themselves from now on; they go on when they have.
+void CheckpointKeeper::open_if_cut() {
+  if (!active_->to_cut.empty()) return;
+  const checkpoint::Origin& origin = active_->manifest.origin;
+  const control::CheckpointCut cut{.job = origin.job,
+                                   .number = origin.number,
+                                   .step = origin.step,
+                                   .workers = active_->workers,
+                                   .alike = active_->alike};
+  for (const NodeId worker : active_->workers) {
+    if (active_->to_save.contains(worker)) ways_.tell(worker, cut);
+  }
+  ways_.open(active_->barrier);
+  if (active_->to_save.empty()) commit();
 }
 
 void CheckpointKeeper::on_cut(NodeId shard, const control::CheckpointCut& cut) {
@@ -147,24 +172,45 @@ void CheckpointKeeper::on_cut(NodeId shard, const control::CheckpointCut& cut) {
       cut.number != active_->manifest.origin.number) {
     return;
   }
-  if (active_->to_cut.erase(shard) == 0 || !active_->to_cut.empty()) return;
-  ways_.open(active_->barrier);
+  if (active_->to_cut.erase(shard) != 0) open_if_cut();
 }
 
-void CheckpointKeeper::on_saved(NodeId shard, control::CheckpointSaved saved) {
+void CheckpointKeeper::on_saved(NodeId node, const control::CheckpointSaved& saved) {
   if (!active_ || active_->phase != Phase::kIsSaved ||
-      saved.number != active_->manifest.origin.number || active_->to_save.erase(shard) == 0) {
+      saved.number != active_->manifest.origin.number || active_->to_save.erase(node) == 0) {
     return;
   }
-  on_cut(shard, {.number = saved.number});  // One that refuses does not cut.
-  if (saved.why.ok() && !checkpoint::is_file_name(saved.file)) {
-    saved.why = {Code::kMalformed, fmt::format("a server names its file '{}'", saved.file)};
+  add_file(saved);
+  if (active_->to_cut.erase(node) != 0) return open_if_cut();  // One that refuses does not cut.
+  if (active_->to_cut.empty() && active_->to_save.empty()) commit();
+}
+
+void CheckpointKeeper::add_file(const control::CheckpointSaved& saved) {
+  std::vector<checkpoint::CheckpointManifest::File>& files = active_->manifest.files;
+  const auto is_it = [&saved](const auto& file) { return file.name == saved.file; };
+  const bool is_named = saved.file.empty() || (checkpoint::is_file_name(saved.file) &&
+                                               std::ranges::none_of(files, is_it));
+  Status why = saved.why;
+  if (why.ok() && !is_named) {
+    why = {Code::kMalformed, fmt::format("a member names its file '{}'", saved.file)};
   }
-  if (active_->why.ok()) active_->why = saved.why;
-  active_->manifest.files.push_back({.name = saved.file,
-                                     .seal = {.bytes = saved.bytes, .checksum = saved.seal},
-                                     .entries = saved.entries});
-  if (active_->to_save.empty()) commit();
+  if (active_->why.ok()) active_->why = why;
+  if (!why.ok() || saved.file.empty()) return;
+  files.push_back({.name = saved.file,
+                   .seal = {.bytes = saved.bytes, .checksum = saved.seal},
+                   .entries = saved.entries});
+}
+
+void CheckpointKeeper::on_lost(NodeId node) {
+  if (!active_ || active_->phase == Phase::kIsCommitted || active_->to_save.erase(node) == 0) {
+    return;
+  }
+  if (active_->why.ok()) {
+    active_->why = {Code::kPeerLost,
+                    "a worker was lost before it had written what it holds of the checkpoint"};
+  }
+  const bool over = active_->phase == Phase::kIsSaved && active_->to_cut.empty();
+  if (over && active_->to_save.empty()) commit();
 }
 
 void CheckpointKeeper::withdraw(std::uint64_t barrier) {

@@ -36,7 +36,7 @@ class CheckpointKeeper {
     std::set<std::string> restored = {};
   };
   struct Ways {
-    std::function<void(NodeId shard, const control::CheckpointCut&)> tell_shard;
+    std::function<void(NodeId, const control::CheckpointCut&)> tell;
     /// All workers are there and have nothing in flight; now they may go on.
     std::function<void(const control::Barrier&)> open;
     std::function<void(const control::CheckpointEnded&)> tell_workers;
@@ -47,7 +47,8 @@ class CheckpointKeeper {
   struct Job {
     std::uint64_t id = 0;
     std::set<NodeId> shards;
-    std::uint32_t workers = 0;
+    std::vector<NodeId> workers;  ///< By rank.
+    bool alike = true;            ///< What these hold alike, as they say, is.
   };
 
   CheckpointKeeper(const Config& config, const Files& files, Ways ways);
@@ -56,7 +57,10 @@ class CheckpointKeeper {
   /// this step of the program. If one is being written already, theirs is that one.
   void begin(control::Barrier barrier, std::uint64_t step, const Job& job);
   void on_cut(NodeId shard, const control::CheckpointCut& cut);
-  void on_saved(NodeId shard, control::CheckpointSaved saved);
+  /// Of shards and workers.
+  void on_saved(NodeId node, const control::CheckpointSaved& saved);
+  /// It is not in the job any more, and writes nothing.
+  void on_lost(NodeId node);
   /// Once a turn.
   void tick();
   Time next_due(Time now) const { return active_ && active_->work ? now + 2ms : Time::max(); }
@@ -76,15 +80,19 @@ class CheckpointKeeper {
     Phase phase = Phase::kBegins;
     checkpoint::CheckpointManifest manifest;
     control::Barrier barrier;
+    std::vector<NodeId> workers;
+    bool alike = true;
     std::set<NodeId> to_cut;
     std::set<NodeId> to_save;
     Status why;
     std::shared_ptr<Work> work;
   };
 
-  Status refusal(const Job& job) const;
+  Status refusal() const;
   void post(std::function<Status(checkpoint::Folder&, checkpoint::CheckpointManifest&)> job);
   void have_cut();
+  void open_if_cut();
+  void add_file(const control::CheckpointSaved& saved);
   void commit();
   void end(Status why);
 

@@ -104,9 +104,9 @@ void refuse_entry(Van& van, WaitingRoom& waiting, LinkId link, const Status& why
 // All outlive what is returned.
 CheckpointKeeper::Ways ways_of_checkpoints(Van& van, const NodeLinks& links,
                                            const ViewMachine& machine, Agreements& agreements) {
-  return {.tell_shard =
-              [&van, &links](NodeId shard, const control::CheckpointCut& cut) {
-                van.send_control(links.of(shard), cut);
+  return {.tell =
+              [&van, &links](NodeId node, const control::CheckpointCut& cut) {
+                van.send_control(links.of(node), cut);
               },
           .open = [&agreements](const control::Barrier& barrier) { agreements.open(barrier); },
           .tell_workers =
@@ -119,10 +119,11 @@ CheckpointKeeper::Ways ways_of_checkpoints(Van& van, const NodeLinks& links,
           .tensors = [&agreements] { return agreements.registry().specs(); }};
 }
 
-CheckpointKeeper::Job job_of(const View& view, Time began) {
+CheckpointKeeper::Job job_of(const View& view, Time began, CheckpointCall call) {
   CheckpointKeeper::Job job{.id = static_cast<std::uint64_t>(began.time_since_epoch().count()),
                             .shards = {},
-                            .workers = static_cast<std::uint32_t>(view.contributors.nodes.size())};
+                            .workers = std::move(call.workers),
+                            .alike = call.alike};
   for (const auto& [node, member] : view.members) {
     if (member.role == Role::kServer && !member.left) job.shards.insert(node);
   }
@@ -143,8 +144,9 @@ Scheduler::Scheduler(const Config& config, std::unique_ptr<Transport> transport,
       machine_(config, clock.now(), config.job.elastic() ? Sizing::kWorkers : Sizing::kFixed),
       agreements_(
           config, clock, van_, links_, machine_,
-          [this](const control::Barrier& all, std::uint64_t step) {
-            checkpoints_.begin(all, step, job_of(machine_.next_view(), began_));
+          [this](const control::Barrier& all, CheckpointCall call) {
+            const std::uint64_t step = call.step;
+            checkpoints_.begin(all, step, job_of(machine_.next_view(), began_, std::move(call)));
           },
           [this](std::uint64_t barrier) { checkpoints_.withdraw(barrier); }),
       checkpoints_(config, files, ways_of_checkpoints(van_, links_, machine_, agreements_)),
@@ -224,12 +226,10 @@ void Scheduler::on_control(LinkId link, const control::Message& message) {
     if (declare != nullptr) agreements_.on_declare(member, *declare);
     if (barrier != nullptr) agreements_.on_barrier(member, *barrier);
   }
-  if (member.role == Role::kServer) {
-    const auto* cut = std::get_if<control::CheckpointCut>(&message);
-    const auto* saved = std::get_if<control::CheckpointSaved>(&message);
-    if (cut != nullptr) checkpoints_.on_cut(member.node, *cut);
-    if (saved != nullptr) checkpoints_.on_saved(member.node, *saved);
-  }
+  const auto* cut = std::get_if<control::CheckpointCut>(&message);
+  const auto* saved = std::get_if<control::CheckpointSaved>(&message);
+  if (cut != nullptr && member.role == Role::kServer) checkpoints_.on_cut(member.node, *cut);
+  if (saved != nullptr) checkpoints_.on_saved(member.node, *saved);
   const auto* report = std::get_if<control::LinkReport>(&message);
   if (report == nullptr) return;
   const bool told = ends_ != nullptr && ends_->told();
@@ -400,6 +400,9 @@ void Scheduler::publish(const Publish& order) {
     roster.since = 0;
     roster.members = members_of(machine_);
     for (const NodeId node : order.fresh) van_.send_control(links_.of(node), roster);
+  }
+  for (const Member& member : order.changed) {
+    if (member.left) checkpoints_.on_lost(member.node);
   }
   if (config_.job.elastic()) {
     agreements_.follow_members();

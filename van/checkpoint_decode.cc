@@ -14,7 +14,11 @@ constexpr std::size_t kMostNameBytes = 128;  // Of a file.
 }  // namespace
 
 CheckpointCut cut_from(const wire::CheckpointCut& cut) {
-  return {.job = cut.job(), .number = cut.number(), .step = cut.step()};
+  return {.job = cut.job(),
+          .number = cut.number(),
+          .step = cut.step(),
+          .workers = {cut.workers().begin(), cut.workers().end()},
+          .alike = cut.alike()};
 }
 
 CheckpointSaved saved_from(const wire::CheckpointSaved& saved) {

@@ -169,19 +169,24 @@ struct Barrier {
   /// this job at one it is.
   std::uint64_t checkpoint = 0;
   bool withdraws = false;  ///< And the sender waits there no longer.
+  /// checkpoint::digest_of_alike of what the sender gives to the checkpoint.
+  std::uint64_t alike = 0;
 };
 
 /// Scheduler to shard: what is here now is this checkpoint's. And back: it is, whatever comes next.
+/// To workers, before the barrier opens at which they are: each writes what is its own.
 struct CheckpointCut {
   std::uint64_t job = 0;
   std::uint64_t number = 0;
   std::uint64_t step = 0;
+  std::vector<NodeId> workers = {};  ///< By rank.
+  bool alike = false;                ///< All have told the same digest.
 };
 
-/// Shard to scheduler: its file of a checkpoint is on the device.
+/// Shard or worker to scheduler: its file of a checkpoint is on the device.
 struct CheckpointSaved {
   std::uint64_t number = 0;
-  std::string file = {};    ///< Its name in the checkpoint's folder.
+  std::string file = {};    ///< Its name in the checkpoint's folder; empty: none was needed.
   std::uint64_t bytes = 0;  ///< These two are its checkpoint::Seal.
   std::uint32_t seal = 0;
   std::uint64_t entries = 0;

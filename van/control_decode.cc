@@ -267,7 +267,8 @@ Result<Message> from(const wire::Barrier& barrier) {
                          .last = barrier.last(),
                          .step = barrier.step(),
                          .checkpoint = barrier.checkpoint(),
-                         .withdraws = barrier.withdraws()});
+                         .withdraws = barrier.withdraws(),
+                         .alike = barrier.alike()});
 }
 
 Result<Message> from(const wire::AtStep& said) {

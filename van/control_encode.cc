@@ -194,12 +194,15 @@ void write(const Barrier& barrier, wire::Control& message) {
   message.mutable_barrier()->set_step(barrier.step);
   message.mutable_barrier()->set_checkpoint(barrier.checkpoint);
   message.mutable_barrier()->set_withdraws(barrier.withdraws);
+  message.mutable_barrier()->set_alike(barrier.alike);
 }
 
 void write(const CheckpointCut& cut, wire::Control& message) {
   message.mutable_checkpoint_cut()->set_job(cut.job);
   message.mutable_checkpoint_cut()->set_number(cut.number);
   message.mutable_checkpoint_cut()->set_step(cut.step);
+  for (const NodeId worker : cut.workers) message.mutable_checkpoint_cut()->add_workers(worker);
+  message.mutable_checkpoint_cut()->set_alike(cut.alike);
 }
 
 void write(const CheckpointSaved& saved, wire::Control& message) {

@@ -33,8 +33,10 @@ void BarrierCalls::enter_if_ready() {
   const Call& call = calls_.front();
   if ((call.sits_out || call.cut) && !stand_in_.at_rest()) return;
   entered_ = true;
-  enter_(
-      {.number = number_, .sits_out = call.sits_out, .checkpoint = call.cut ? call.step + 1 : 0});
+  enter_({.number = number_,
+          .sits_out = call.sits_out,
+          .checkpoint = call.cut ? call.step + 1 : 0,
+          .alike = call.alike});
 }
 
 void BarrierCalls::on_open(const control::Barrier& open) {

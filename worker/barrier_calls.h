@@ -19,7 +19,7 @@ class BarrierCalls {
  public:
   /// Gets the rank of who came last.
   using Done = std::function<void(const Result<Rank>&)>;
-  /// Hears which attempt at a checkpoint it is: its cut has been made, and it is being written.
+  /// Hears which attempt at a checkpoint it is: the servers have cut, and write.
   using Cut = std::function<void(const Result<std::uint64_t>&)>;
   /// Tells the scheduler that this worker is at a barrier.
   using Enter = std::function<void(const control::Barrier&)>;
@@ -31,8 +31,10 @@ class BarrierCalls {
 
   void barrier(Done done) { add({.done = std::move(done)}); }
   void sit_out(Done done) { add({.done = std::move(done), .sits_out = true}); }
-  /// It is entered when nothing of this worker's own is in flight.
-  void checkpoint(std::uint64_t step, Cut cut) { add({.cut = std::move(cut), .step = step}); }
+  /// It is entered when nothing of this worker's own is in flight. `alike`: control::Barrier.
+  void checkpoint(std::uint64_t step, std::uint64_t alike, Cut cut) {
+    add({.cut = std::move(cut), .step = step, .alike = alike});
+  }
 
   /// The scheduler says that all are there.
   void on_open(const control::Barrier& open);
@@ -46,6 +48,8 @@ class BarrierCalls {
   /// Barriers that this worker has come to, or of one that came later, would have.
   std::uint64_t number() const { return number_; }
   void begin_after(std::uint64_t number) { number_ = number; }
+  /// A checkpoint's cut is waited for.
+  bool awaits_cut() const { return !idle() && entered_ && calls_.front().cut; }
   /// Why nothing may be begun: the servers are about to cut. Else ok.
   Status refusal() const;
   /// The first is no sit_out, and its patience has ended.
@@ -63,6 +67,7 @@ class BarrierCalls {
     Done done = {};
     Cut cut = {};            // Of a checkpoint, instead,
     std::uint64_t step = 0;  // which is of this step.
+    std::uint64_t alike = 0;
     bool sits_out = false;
     const char* name() const { return sits_out ? "sit_out" : cut ? "checkpoint" : "barrier"; }
     void end(const Result<control::Barrier>& open) const;

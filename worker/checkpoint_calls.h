@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// CheckpointCalls: calls that wait until a checkpoint is complete whose cut has been made.
+// CheckpointCalls: calls for checkpoints whose cut has been made: what this worker writes, and then
+// the wait until all is complete.
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -13,29 +16,46 @@
 
 namespace stretto {
 
+/// A call whose checkpoint's cut has been made.
+struct CheckpointShare {
+  std::uint64_t call = 0;
+  /// What this worker writes is of that. None: nothing is to be written, since it will not be made,
+  /// or this worker writes it already.
+  std::optional<control::CheckpointCut> cut = {};
+};
+
 /// Thread: loop.
 class CheckpointCalls {
  public:
   using Done = std::function<void(const Status&)>;
 
-  /// One that is not complete after `patience` fails here; it may yet come to its end.
+  /// One that is not complete `patience` after await() fails here; it may yet come to its end.
   CheckpointCalls(const Clock& clock, Duration patience) : clock_(clock), patience_(patience) {}
 
-  /// Waits for the checkpoint of this number.
-  void await(std::uint64_t number, Done done) {
-    calls_.emplace(number,
-                   Call{.done = std::move(done), .deadline = after(clock_.now(), patience_)});
+  /// The scheduler says what is to be written, before the barrier opens.
+  void on_cut(const control::CheckpointCut& cut) { cut_ = cut; }
+  /// The barrier is open, and this is the attempt that is made there.
+  CheckpointShare begin(std::uint64_t attempt) {
+    calls_[++last_] = {.attempt = attempt};
+    return {.call = last_, .cut = std::exchange(cut_, std::nullopt)};
   }
-  void on_ended(const control::CheckpointEnded& ended) { end(ended.number, ended.why); }
+  /// Waits for the end of one that was begun; once.
+  void await(std::uint64_t number, Done done) {
+    Call& call = calls_.at(number);
+    call.done = std::move(done);
+    call.deadline = after(clock_.now(), patience_);
+    if (call.ended) end(calls_.find(number));
+  }
+  void on_ended(const control::CheckpointEnded& ended) {
+    end_those([&](const Call& call) { return call.attempt == ended.number; }, ended.why);
+  }
   void end_all(const Status& why) {
-    while (!calls_.empty()) end(calls_.begin()->first, why);
+    end_those([](const Call&) { return true; }, why);
   }
   void tick() {
-    while (!calls_.empty() && next_due() <= clock_.now()) {
-      const auto late = std::ranges::min_element(
-          calls_, {}, [](const auto& call) { return call.second.deadline; });
-      end(late->first, {Code::kTimeout, "the servers have not written it in time"});
-    }
+    const Time now = clock_.now();
+    end_those([now](const Call& call) { return call.deadline <= now; },
+              {Code::kTimeout, "it has not been written in time"});
   }
 
   bool idle() const { return calls_.empty(); }
@@ -47,23 +67,34 @@ class CheckpointCalls {
 
  private:
   struct Call {
-    Done done;
-    Time deadline;
+    std::uint64_t attempt = 0;
+    Done done = {};
+    Time deadline = Time::max();
+    std::optional<Status> ended = {};  // How, perhaps before anybody asked.
   };
+  using Calls = std::map<std::uint64_t, Call>;
 
-  void end(std::uint64_t number, const Status& why) {
-    auto [first, last] = calls_.equal_range(number);
-    std::vector<Call> ended;
-    for (auto call = first; call != last; ++call) ended.push_back(std::move(call->second));
-    calls_.erase(first, last);
-    for (const Call& call : ended) {
-      call.done(why.ok() ? why : Status(why).with_operation("checkpoint"));
+  template <typename Which>
+  void end_those(const Which& which, const Status& why) {
+    std::vector<std::uint64_t> numbers;
+    for (auto& [number, call] : calls_) {
+      if (call.ended || !which(call)) continue;
+      call.ended = why.ok() ? why : Status(why).with_operation("checkpoint");
+      if (call.done) numbers.push_back(number);
     }
+    for (const std::uint64_t number : numbers) end(calls_.find(number));
+  }
+  void end(Calls::iterator call) {
+    const Call ended = std::move(call->second);
+    calls_.erase(call);
+    ended.done(*ended.ended);
   }
 
   const Clock& clock_;
   const Duration patience_;
-  std::multimap<std::uint64_t, Call> calls_;
+  std::optional<control::CheckpointCut> cut_;
+  std::uint64_t last_ = 0;
+  Calls calls_;
 };
 
 }  // namespace stretto

@@ -130,14 +130,40 @@ void ProgramWork::load_state(const Tensor& tensor, std::span<const std::byte> st
   states_.load(*std::move(target), state, done);
 }
 
-void ProgramWork::barrier(const Done& done, std::optional<std::uint64_t> step) {
-  const char* name = step ? "checkpoint" : "barrier";
-  if (!refusal_.ok()) return done(Status(refusal_).with_operation(name));
-  if (!step) return barriers_.barrier([done](const Result<Rank>& last) { done(last.status()); });
-  barriers_.checkpoint(*step, [this, done](const Result<std::uint64_t>& attempt) {
-    if (!attempt.ok()) return done(attempt.status());
-    checkpoints_.await(*attempt, done);
+void ProgramWork::barrier(const Done& done) {
+  if (!refusal_.ok()) return done(Status(refusal_).with_operation("barrier"));
+  barriers_.barrier([done](const Result<Rank>& last) { done(last.status()); });
+}
+
+void ProgramWork::begin_checkpoint(std::uint64_t step, std::uint64_t alike, const Begun& begun) {
+  if (!refusal_.ok()) return begun(Status(refusal_).with_operation("checkpoint"));
+  barriers_.checkpoint(step, alike, [this, begun](const Result<std::uint64_t>& attempt) {
+    if (!attempt.ok()) return begun(attempt.status());
+    begun(checkpoints_.begin(*attempt));
   });
+}
+
+void ProgramWork::end_checkpoint(const CheckpointShare& share,
+                                 const Result<checkpoint::WrittenFile>& file, const Done& done) {
+  if (share.cut) {
+    control::CheckpointSaved saved{.number = share.cut->number, .why = file.status()};
+    if (file.ok()) {
+      saved.file = file->name;
+      saved.bytes = file->seal.bytes;
+      saved.seal = file->seal.checksum;
+      saved.entries = file->entries;
+    }
+    van_.send_control(membership_.scheduler_link(), saved);
+  }
+  checkpoints_.await(share.call, done);
+}
+
+void ProgramWork::on_cut(const control::CheckpointCut& cut) {
+  if (barriers_.awaits_cut()) return checkpoints_.on_cut(cut);
+  van_.send_control(membership_.scheduler_link(),
+                    control::CheckpointSaved{
+                        .number = cut.number,
+                        .why = {Code::kTimeout, "a worker gave up before the servers had cut"}});
 }
 
 // The others may go on for as long as they like; if one of them is lost, we hear of that.
@@ -163,6 +189,8 @@ void ProgramWork::on_scheduler(const control::Message& message) {
   } else if (const auto* barrier = std::get_if<control::Barrier>(&message)) {
     if (stand_in_.sitting()) steps_.gate().catch_up(barrier->step);
     barriers_.on_open(*barrier);
+  } else if (const auto* cut = std::get_if<control::CheckpointCut>(&message)) {
+    on_cut(*cut);
   } else if (const auto* ended = std::get_if<control::CheckpointEnded>(&message)) {
     checkpoints_.on_ended(*ended);
   } else if (const auto* question = std::get_if<control::AtStep>(&message)) {

@@ -12,7 +12,6 @@
 #include "common/memory.h"
 #include "common/network.h"
 #include "common/variables.h"
-#include "stretto/checkpoints.h"
 #include "stretto/steps.h"
 #include "van/transports.h"
 #include "worker/batch.h"
@@ -49,6 +48,7 @@ Config config_of(const Options& options, Config config) {
   config.former = options.former;
   config.rendezvous_timeout = options.rendezvous_timeout;
   config.operation_timeout = options.operation_timeout;
+  config.checkpoint.folder = options.checkpoint;
   return config;
 }
 
@@ -73,7 +73,8 @@ Result<Options> Options::from_environment() {
                  .workers = config->workers,
                  .servers = config->servers,
                  .rendezvous_timeout = config->rendezvous_timeout,
-                 .operation_timeout = config->operation_timeout};
+                 .operation_timeout = config->operation_timeout,
+                 .checkpoint = config->checkpoint.folder};
 }
 
 Result<Worker> Worker::join() {
@@ -244,22 +245,6 @@ Status Worker::barrier() {
           [](WorkerNode& node, const WorkerNode::Done& done) { node.work().barrier(done); })
       .value_or(detail::interrupted("barrier"));
 }
-
-Status Checkpoints::save(std::uint64_t step) {
-  detail::WorkerImpl& impl = *worker_->impl_;
-  if (impl.loop().is_here()) return not_here("checkpoint");
-  if (step == std::numeric_limits<std::uint64_t>::max()) {
-    return Status(Code::kInvalidArgument, "no step has this number").with_operation("checkpoint");
-  }
-  return impl.loop()
-      .ask_until<Status>(Time::max(),
-                         [step](WorkerNode& node, const WorkerNode::Done& done) {
-                           node.work().barrier(done, step);
-                         })
-      .value_or(detail::interrupted("checkpoint"));
-}
-
-RestoredFrom Checkpoints::restored() const { return worker_->impl_->standing().restored(); }
 
 Result<Rank> Worker::sit_out() {
   if (impl_->loop().is_here()) return not_here("sit_out");

@@ -154,7 +154,8 @@ class InstalledPackage(Prefix):
         headers = {path.relative_to(self.prefix / "include").as_posix()
                    for path in (self.prefix / "include").rglob("*") if path.is_file()}
         public = {path.relative_to(folder).as_posix()
-                  for folder in (SOURCE / "common/include", SOURCE / "worker/include",
+                  for folder in (SOURCE / "common/include", SOURCE / "checkpoint/include",
+                                 SOURCE / "worker/include",
                                  SOURCE / "worker/training/include",
                                  SOURCE / "input/include", SOURCE / "rpc/include")
                   for path in folder.rglob("*.h")}

@@ -31,7 +31,7 @@ class CheckpointKeeperTest : public testing::Test {
       keeper_.emplace(
           config_, CheckpointKeeper::Files{.disk = &disk_, .work = &work_},
           CheckpointKeeper::Ways{
-              .tell_shard = [this](NodeId shard, const auto& cut) { cuts_[shard] = cut; },
+              .tell = [this](NodeId node, const auto& cut) { cuts_[node] = cut; },
               .open = [this](const auto& barrier) { opened_.push_back(barrier); },
               .tell_workers = [this](const auto& ended) { ended_.push_back(ended); },
               .tensors = [this] { return tensors_; }});
@@ -40,7 +40,7 @@ class CheckpointKeeperTest : public testing::Test {
   }
   void begin(std::uint64_t barrier = 1) {
     keeper().begin({.number = barrier, .checkpoint = 8}, 7,
-                   {.id = 5, .shards = shards_, .workers = 2});
+                   {.id = 5, .shards = shards_, .workers = workers_});
   }
   // Each shard has a part of its own.
   control::CheckpointSaved saved(NodeId shard) {
@@ -79,6 +79,7 @@ class CheckpointKeeperTest : public testing::Test {
   checkpoint::DiskAtOnce work_;
   checkpoint::Folder folder_{disk_, "run"};
   std::set<NodeId> shards_ = {50, 51};
+  std::vector<NodeId> workers_;
   std::vector<TensorSpec> tensors_;
   std::set<std::string> restored_;
   std::optional<CheckpointKeeper> keeper_;
@@ -109,7 +110,7 @@ TEST_F(CheckpointKeeperTest, ItIsCompleteWhenAllFilesAre) {
   const checkpoint::CheckpointManifest manifest = folder_.open(1).or_exit();
   EXPECT_EQ(manifest.origin, (checkpoint::Origin{.job = 5, .number = 1, .step = 7}));
   EXPECT_THAT(manifest.files, SizeIs(2));
-  EXPECT_EQ(manifest.workers, 2U);
+  EXPECT_EQ(manifest.workers, 0U);
 }
 
 TEST_F(CheckpointKeeperTest, OneThatIsAskedForWhileAnotherIsWrittenIsThatOne) {
@@ -161,19 +162,73 @@ TEST_F(CheckpointKeeperTest, AFileThatIsNotOfTheFolderIsRefused) {
   EXPECT_EQ(ended_[0].why.code(), Code::kMalformed);
 }
 
-TEST_F(CheckpointKeeperTest, WithoutAFolderOrServersItSaysSoAndWorkersGoOn) {
+TEST_F(CheckpointKeeperTest, WithoutAFolderItSaysSoAndWorkersGoOn) {
   config_.checkpoint.folder = "";
+  workers_ = {7};
   begin();
   ASSERT_THAT(opened_, SizeIs(1));
   ASSERT_THAT(ended_, SizeIs(1));
   EXPECT_EQ(ended_[0].number, opened_[0].checkpoint);
   EXPECT_EQ(ended_[0].why.code(), Code::kUnsupported);
-  config_.checkpoint.folder = "run";
-  keeper_.reset();
-  cuts_.clear();
-  shards_.clear();
+  EXPECT_THAT(cuts_, IsEmpty()) << "nobody writes";
+}
+
+TEST_F(CheckpointKeeperTest, WorkersWriteWhatTheyHoldOnceAllShardsHaveCut) {
+  workers_ = {9, 7};
   begin();
-  EXPECT_EQ(ended_[1].why.code(), Code::kUnsupported);
+  keeper().on_cut(50, cuts_[50]);
+  EXPECT_FALSE(cuts_.contains(9));
+  keeper().on_cut(51, cuts_[51]);
+  EXPECT_THAT(cuts_[9].workers, ElementsAre(9, 7)) << "by rank";
+  EXPECT_TRUE(cuts_[7].alike);
+  EXPECT_THAT(opened_, SizeIs(1));
+  keeper().on_saved(50, saved(50));
+  keeper().on_saved(51, saved(51));
+  keeper().on_saved(9, saved(9, {{checkpoint::part_key("own", 0), "bytes"}}));
+  EXPECT_THAT(ended_, IsEmpty());
+  keeper().on_saved(7, {.number = 1});
+  ASSERT_THAT(ended_, SizeIs(1));
+  EXPECT_TRUE(ended_[0].why.ok()) << ended_[0].why.text();
+  EXPECT_THAT(folder_.open(1).or_exit().files, SizeIs(3)) << "one had nothing to write";
+  EXPECT_EQ(folder_.open(1).or_exit().workers, 2U);
+}
+
+TEST_F(CheckpointKeeperTest, WithoutServersWorkersWriteAtOnce) {
+  shards_.clear();
+  workers_ = {7};
+  begin();
+  ASSERT_THAT(opened_, SizeIs(1));
+  keeper().on_saved(7, saved(7));
+  EXPECT_TRUE(ended_.at(0).why.ok()) << ended_[0].why.text();
+}
+
+TEST_F(CheckpointKeeperTest, AWorkerThatIsLostCostsTheCheckpoint) {
+  workers_ = {9, 7};
+  begin();
+  for (const NodeId shard : shards_) keeper().on_cut(shard, cuts_[shard]);
+  for (const NodeId shard : shards_) keeper().on_saved(shard, saved(shard));
+  keeper().on_saved(9, {.number = 1});
+  keeper().on_lost(9);
+  EXPECT_THAT(ended_, IsEmpty()) << "its part is there";
+  keeper().on_lost(7);
+  ASSERT_THAT(ended_, SizeIs(1));
+  EXPECT_EQ(ended_[0].why.code(), Code::kPeerLost);
+  keeper().on_lost(7);
+  begin(2);
+  keeper().on_lost(9);
+  for (const NodeId shard : shards_) keeper().on_cut(shard, cuts_[shard]);
+  for (const NodeId shard : shards_) keeper().on_saved(shard, saved(shard));
+  keeper().on_saved(7, {.number = 2});
+  EXPECT_EQ(ended_.at(1).why.code(), Code::kPeerLost) << "before the cut, too";
+}
+
+TEST_F(CheckpointKeeperTest, AFileOfAnotherMembersNameIsRefused) {
+  workers_ = {7};
+  begin();
+  for (const NodeId shard : shards_) keeper().on_cut(shard, cuts_[shard]);
+  for (const NodeId shard : shards_) keeper().on_saved(shard, saved(shard));
+  keeper().on_saved(7, {.number = 1, .file = "server-50.parts"});
+  EXPECT_EQ(ended_.at(0).why.code(), Code::kMalformed);
 }
 
 TEST_F(CheckpointKeeperTest, WhatNobodyHasTouchedSinceTheRestoreIsInTheNextOne) {
@@ -231,7 +286,7 @@ TEST_F(CheckpointKeeperTest, WhereServersKeepNothingThereIsNone) {
   for (const NodeId shard : shards_) keeper().on_cut(shard, cuts_[shard]);
   for (const NodeId shard : shards_) keeper().on_saved(shard, saved(shard, {}));
   EXPECT_EQ(ended_.at(0).why.code(), Code::kInvalidArgument);
-  EXPECT_THAT(ended_[0].why.cause(), HasSubstr("the workers have"));
+  EXPECT_THAT(ended_[0].why.cause(), HasSubstr("there is nothing to save"));
   EXPECT_THAT(folder_.numbers().or_exit(), IsEmpty()) << "what was written of it has gone";
 }
 

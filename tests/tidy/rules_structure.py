@@ -28,8 +28,8 @@ FLOORS = {
     "tests": ("common", "core", "observe", "input", "van", "ops", "collective", "checkpoint",
               "server", "worker", "rpc", "scheduler", "bindings", "tools", "examples"),
 }
-PUBLIC_FOLDERS = ("common/include/", "worker/include/", "worker/training/include/",
-                  "input/include/", "rpc/include/")
+PUBLIC_FOLDERS = ("common/include/", "checkpoint/include/", "worker/include/",
+                  "worker/training/include/", "input/include/", "rpc/include/")
 MIRRORED = ("common", "core", "observe", "input", "van", "ops", "collective", "checkpoint",
             "server", "worker", "rpc", "scheduler")
 

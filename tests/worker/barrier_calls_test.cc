@@ -106,7 +106,7 @@ TEST_F(BarrierCallsTest, ACheckpointIsEnteredWhenNothingIsInFlightAndNothingIsBe
   const Floats source{1, 2};
   start(Kind::kPush, 1, &source, nullptr);
   std::vector<Result<std::uint64_t>> cuts;
-  calls_.checkpoint(7, [&cuts](const Result<std::uint64_t>& cut) { cuts.push_back(cut); });
+  calls_.checkpoint(7, 0, [&cuts](const Result<std::uint64_t>& cut) { cuts.push_back(cut); });
   EXPECT_THAT(entered_, IsEmpty());
   EXPECT_EQ(calls_.refusal().code(), Code::kInvalidArgument);
   ack(1);
@@ -122,7 +122,7 @@ TEST_F(BarrierCallsTest, ACheckpointIsEnteredWhenNothingIsInFlightAndNothingIsBe
 
 TEST_F(BarrierCallsTest, WhoGivesUpACheckpointWithdraws) {
   std::vector<Result<std::uint64_t>> cuts;
-  calls_.checkpoint(7, [&cuts](const Result<std::uint64_t>& cut) { cuts.push_back(cut); });
+  calls_.checkpoint(7, 0, [&cuts](const Result<std::uint64_t>& cut) { cuts.push_back(cut); });
   calls_.end_all({Code::kTimeout, "late"});
   EXPECT_THAT(entered_, ElementsAre(1, 1));
   EXPECT_TRUE(last_.withdraws);

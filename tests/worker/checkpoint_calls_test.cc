@@ -22,8 +22,9 @@ class CheckpointCallsTest : public testing::Test {
 };
 
 TEST_F(CheckpointCallsTest, EndWithTheirOwn) {
-  calls_.await(1, into(first_));
-  calls_.await(1, into(second_));
+  const CheckpointShare first = calls_.begin(1);
+  calls_.await(first.call, into(first_));
+  calls_.await(calls_.begin(1).call, into(second_));
   calls_.on_ended({.number = 2});
   EXPECT_TRUE(first_.empty());
   calls_.on_ended({.number = 1, .why = {Code::kResource, "full"}});
@@ -35,10 +36,30 @@ TEST_F(CheckpointCallsTest, EndWithTheirOwn) {
   EXPECT_EQ(first_.size(), 1U);
 }
 
+TEST_F(CheckpointCallsTest, ACutIsForTheCallWhoseBarrierOpensNext) {
+  calls_.on_cut({.number = 3, .workers = {7, 8}});
+  const CheckpointShare first = calls_.begin(1);
+  ASSERT_TRUE(first.cut);
+  EXPECT_EQ(first.cut->number, 3U);
+  EXPECT_FALSE(calls_.begin(1).cut) << "it is being written already";
+}
+
+TEST_F(CheckpointCallsTest, WhatEndsBeforeAnybodyAsksIsToldWhenTheyDo) {
+  const CheckpointShare first = calls_.begin(1);
+  calls_.on_ended({.number = 1, .why = {Code::kResource, "full"}});
+  calls_.end_all({Code::kSchedulerLost, "gone"});
+  EXPECT_FALSE(calls_.idle()) << "the program writes";
+  EXPECT_EQ(calls_.next_due(), Time::max());
+  calls_.await(first.call, into(first_));
+  ASSERT_EQ(first_.size(), 1U);
+  EXPECT_EQ(first_[0].code(), Code::kResource);
+  EXPECT_TRUE(calls_.idle());
+}
+
 TEST_F(CheckpointCallsTest, WaitNoLongerThanOthers) {
-  calls_.await(1, into(first_));
+  calls_.await(calls_.begin(1).call, into(first_));
   clock_.advance_to(clock_.now() + 5s);
-  calls_.await(2, into(second_));
+  calls_.await(calls_.begin(2).call, into(second_));
   calls_.tick();
   EXPECT_TRUE(first_.empty());
   clock_.advance_to(calls_.next_due());

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 
@@ -125,6 +126,137 @@ TEST_F(CheckpointTest, TheNewestTwoStay) {
   Cluster(plan(2)).run(
       [](Worker& worker) { EXPECT_EQ(Checkpoints(worker).restored().number, 4U); });
   Cluster(plan(2, false)).run([](Worker& worker) { EXPECT_FALSE(Checkpoints(worker).restored()); });
+}
+
+// What a worker holds: bytes of its own, and a model that all have alike.
+struct Holdings {
+  Holdings(Rank rank, std::uint64_t step) : own(1000 + rank), model(kKept), first(3) {
+    for (std::size_t i = 0; i < own.size(); ++i) own[i] = static_cast<std::byte>(rank + i + step);
+    for (std::size_t i = 0; i < kKept; ++i) model[i] = static_cast<float>(i * step);
+    first[1] = static_cast<float>(rank);  // As statistics that differ between workers.
+  }
+  std::vector<Attachment> attachments() const {
+    return {{.name = "random state", .bytes = own, .held = Held::kByEach},
+            {.name = "nothing", .bytes = {}, .held = Held::kAlike},
+            {.name = "model",
+             .bytes = std::as_bytes(std::span(model)),
+             .held = Held::kAlike,
+             .dtype = Dtype::kF32,
+             .shape = "200x200"},
+            {.name = "mean", .bytes = std::as_bytes(std::span(first)), .held = Held::kByFirst}};
+  }
+  std::vector<std::byte> own;
+  Floats model;
+  Floats first;
+};
+
+Floats floats_of(const std::vector<std::byte>& bytes) {
+  Floats values(bytes.size() / sizeof(float));
+  std::memcpy(values.data(), bytes.data(), bytes.size());
+  return values;
+}
+
+TEST_F(CheckpointTest, WhatWorkersHoldIsInTheSameCut) {
+  live::Plan three = plan(1);
+  three.workers = 3;
+  Cluster(three).run([&](Worker& worker) {
+    EXPECT_TRUE(Checkpoints(worker).attached().or_exit().empty());
+    (void)train(worker, 0, 1);
+    const Holdings mine(worker.rank(), 4);
+    const Status made = Checkpoints(worker).save(4, mine.attachments());
+    ASSERT_TRUE(made.ok()) << made.text();
+  });
+  three.workers = 4;
+  three.shards = 2;
+  Cluster(three).run([&](Worker& worker) {
+    const Checkpoints checkpoints(worker);
+    EXPECT_EQ(checkpoints.restored().step, 4U);
+    const Holdings saved(worker.rank(), 4);
+    EXPECT_EQ(floats_of(checkpoints.read("model").or_exit()), saved.model);
+    EXPECT_EQ(floats_of(checkpoints.read("mean").or_exit()), Holdings(0, 4).first);
+    EXPECT_TRUE(checkpoints.read("nothing").or_exit().empty());
+    const Result<std::vector<std::byte>> own = checkpoints.read("random state");
+    EXPECT_EQ(own.ok(), worker.rank() < 3) << "there were three";
+    if (own.ok()) {
+      EXPECT_EQ(*own, saved.own);
+    } else {
+      EXPECT_EQ(own.status().code(), Code::kInvalidArgument);
+    }
+    const std::vector<Attached> all = checkpoints.attached().or_exit();
+    ASSERT_EQ(all.size(), 6U);
+    EXPECT_EQ(all[1].name, "model");
+    EXPECT_EQ(all[1].rank, -1);
+    EXPECT_EQ(all[1].dtype, Dtype::kF32);
+    EXPECT_EQ(all[1].shape, "200x200");
+    EXPECT_EQ(checkpoints.read(all[1], {}).code(), Code::kInvalidArgument) << "no room";
+  });
+}
+
+TEST_F(CheckpointTest, AJobWithoutServersSavesWhatWorkersHold) {
+  live::Plan none = plan(0);
+  Cluster(none).run([&](Worker& worker) {
+    EXPECT_EQ(Checkpoints(worker).save(1).code(), Code::kInvalidArgument) << "nothing is given";
+    const Holdings mine(worker.rank(), 2);
+    ASSERT_TRUE(Checkpoints(worker).save(2, mine.attachments()).ok());
+  });
+  Cluster(none).run([&](Worker& worker) {
+    EXPECT_EQ(Checkpoints(worker).restored().step, 2U);
+    EXPECT_EQ(Checkpoints(worker).read("random state").or_exit(), Holdings(worker.rank(), 2).own);
+    EXPECT_EQ(floats_of(Checkpoints(worker).read("model").or_exit()), Holdings(0, 2).model);
+  });
+}
+
+TEST_F(CheckpointTest, WhatIsNotAlikeAfterAllIsThatOfTheFirst) {
+  Cluster(plan(1)).run([&](Worker& worker) {
+    const Holdings mine(worker.rank(), worker.rank() + 5);
+    ASSERT_TRUE(Checkpoints(worker).save(1, mine.attachments()).ok());
+  });
+  Cluster(plan(1)).run([&](Worker& worker) {
+    EXPECT_EQ(floats_of(Checkpoints(worker).read("model").or_exit()), Holdings(0, 5).model);
+    EXPECT_EQ(Checkpoints(worker).read("random state").or_exit(),
+              Holdings(worker.rank(), worker.rank() + 5).own);
+  });
+}
+
+TEST_F(CheckpointTest, AWorkerThatCannotWriteItsOwnCostsTheCheckpointOnly) {
+  Cluster cluster(plan(1));
+  cluster.run([&](Worker& worker) {
+    const Holdings mine(worker.rank(), 1);
+    ASSERT_TRUE(Checkpoints(worker).save(1, mine.attachments()).ok());
+  });
+  Cluster again(plan(1));
+  std::vector<std::jthread> workers;
+  for (const Rank rank : {0U, 1U}) {
+    workers.emplace_back([&, rank] {
+      Options options = again.options(rank);
+      if (rank == 1) options.checkpoint = folder_ + "/elsewhere";
+      Worker worker = Worker::join(options).or_exit();
+      const Holdings mine(worker.rank(), 1);
+      const Status made = Checkpoints(worker).save(2, mine.attachments());
+      EXPECT_THAT(made.text(), HasSubstr("elsewhere")) << "both hear why";
+      EXPECT_EQ(Checkpoints(worker).read("mean").ok(), rank == 0);
+      const Status without = Checkpoints(worker).save(
+          3, rank == 0 ? mine.attachments() : std::vector<Attachment>());
+      EXPECT_TRUE(without.ok()) << without.text();
+    });
+  }
+}
+
+TEST_F(CheckpointTest, WhatCannotBeAttachedIsToldBeforeAnybodyWaits) {
+  Cluster(plan(1)).run([](Worker& worker) {
+    const std::byte bytes[6] = {};
+    Checkpoints checkpoints(worker);
+    const auto refused = [&](std::vector<Attachment> attachments) {
+      const Status made = checkpoints.save(1, attachments);
+      EXPECT_EQ(made.code(), Code::kInvalidArgument);
+      return made.text();
+    };
+    EXPECT_THAT(refused({{.name = "", .bytes = bytes}}), HasSubstr("wanted 1 to 255"));
+    EXPECT_THAT(refused({{.name = "a", .bytes = bytes}, {.name = "a", .bytes = bytes}}),
+                HasSubstr("'a' is attached twice"));
+    EXPECT_THAT(refused({{.name = "a", .bytes = bytes, .dtype = Dtype::kF32}}),
+                HasSubstr("no whole number of elements of 4"));
+  });
 }
 
 TEST_F(CheckpointTest, AJobWithoutAFolderSaysSo) {

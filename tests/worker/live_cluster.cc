@@ -72,7 +72,8 @@ Options Cluster::options(std::int64_t rank) const {
           .workers = plan_.workers,
           .servers = 1,
           .rendezvous_timeout = 60s,
-          .operation_timeout = plan_.operation_timeout};
+          .operation_timeout = plan_.operation_timeout,
+          .checkpoint = plan_.checkpoint.folder};
 }
 
 void Cluster::run(const std::function<void(Worker&)>& program) const {

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <string>
 
+#include "bindings/python/core/checkpoints.h"
 #include "bindings/python/core/decoding.h"
 #include "bindings/python/core/errors.h"
 #include "bindings/python/core/group.h"
@@ -81,6 +82,7 @@ void bind_values(py::module_& module) {
       .def_readwrite("former", &Options::former)
       .def_readwrite("workers", &Options::workers)
       .def_readwrite("servers", &Options::servers)
+      .def_readwrite("checkpoint", &Options::checkpoint)
       .def_property(
           "rendezvous_timeout",
           [](const Options& self) { return seconds(self.rendezvous_timeout); },
@@ -226,6 +228,7 @@ PYBIND11_MODULE(_core, module) {
       pybind11::arg("text"));
   stretto::python::bind_values(module);
   stretto::python::bind_worker(module);
+  stretto::python::bind_checkpoints(module);
   stretto::python::bind_group(module);
   stretto::python::bind_parameters(module);
   stretto::python::bind_reader(module);

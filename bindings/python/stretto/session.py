@@ -61,6 +61,7 @@ class Session:
         self.step_scope = None  # The kind of scope in which the program's steps begin.
         self.healing = None  # What those who came lack, while they do: for stretto.torch.
         self.pace = None  # Of the program's steps.
+        self.keeping = None  # What is known of checkpoints, for stretto.torch.
         self.listens = False  # This one gives no gradients, as it lacks parameters.
         if place.rank < 0:
             self.worker()  # The scheduler chooses the rank.
@@ -167,6 +168,7 @@ class Session:
         after.has_state, after.step_scope = self.has_state, self.step_scope
         after.told_of_loss, after.alike = self.told_of_loss, self.alike
         after.optimizers, after.modules, after.apart = self.optimizers, self.modules, self.apart
+        after.keeping = self.keeping
         return after
 
     @property

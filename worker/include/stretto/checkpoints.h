@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checkpoints of what a job's servers hold, and what a job goes on from.
+// Checkpoints of a job: of what its servers hold and of what its workers give, and what a job goes
+// on from.
 //
 //   stretto::Checkpoints checkpoints(worker);
 //   if (!weights.restored) worker.broadcast(weights, initial, 0).wait().or_exit();
@@ -9,8 +10,14 @@
 //   }
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
 
+#include "stretto/attachment.h"
 #include "stretto/worker.h"
 
 #pragma GCC visibility push(default)
@@ -23,28 +30,41 @@ struct RestoredFrom {
   explicit operator bool() const { return number != 0; }
 };
 
-/// Thread: any.
+/// Thread: any. The worker must outlive it.
 class Checkpoints {
  public:
-  explicit Checkpoints(Worker& worker) : worker_(&worker) {}
+  explicit Checkpoints(Worker& worker);
 
-  /// Saves what the servers hold: parameters, with what their update rules remember. All workers
-  /// call it at the same place of the program and with the same step, each with nothing in flight;
-  /// until the servers have cut nothing can be begun. It returns when the checkpoint is complete in
+  /// Saves what the servers hold, parameters with what their update rules remember, and what is
+  /// attached here. All workers call it at the same place of the program and with the same step,
+  /// each with nothing in flight; until the servers have cut nothing can be begun. Each writes what
+  /// it attaches itself, from the memory where it is. It returns when the checkpoint is complete in
   /// the job's folder and on its device. One that is asked for while another one is being written
-  /// is that one. kUnsupported if the job has no folder (stretto-launch --checkpoint) or no
-  /// servers; kInvalidArgument if these keep nothing, because all tensors are sums or means of
-  /// rounds, whose parameters the workers have; kMismatch where others are at a barrier or another
-  /// step; otherwise why it could not be written. Then earlier ones are as they were, and training
-  /// can go on.
-  Status save(std::uint64_t step);
+  /// is that one. kUnsupported if the job has no folder (stretto-launch --checkpoint);
+  /// kInvalidArgument if there is nothing to save: servers keep nothing of sums and means of rounds,
+  /// whose parameters the workers have, and nothing is attached; kMismatch where others are at a
+  /// barrier or another step; otherwise why it could not be written. Then earlier ones are as they
+  /// were, and training can go on.
+  Status save(std::uint64_t step, std::span<const Attachment> attachments = {});
 
   /// What this job goes on from. Which tensors that has, Tensor::restored says of each: others
   /// begin anew.
   RestoredFrom restored() const;
 
+  /// What workers had attached to that. Nothing if the job has begun anew. Blocks for the disk.
+  Result<std::vector<Attached>> attached() const;
+  /// All bytes of one of those, into a place of that size. kMalformed if they are damaged on the
+  /// device since the job has begun; then some may have come.
+  Status read(const Attached& which, std::span<std::byte> target) const;
+  /// What was attached by that name: by the worker of this one's rank, or else by all.
+  /// kInvalidArgument if that is nothing.
+  Result<std::vector<std::byte>> read(const std::string& name) const;
+
  private:
+  class Files;
+
   Worker* worker_;
+  std::shared_ptr<Files> files_;
 };
 
 }  // namespace stretto

@@ -200,6 +200,8 @@ struct Options {
   /// after which a server gives up on a round, so that its error, which names who is missing,
   /// comes.
   Duration operation_timeout = std::chrono::seconds(310);
+  /// The folder of the job's checkpoints, the same as all others have; empty: this worker has none.
+  std::string checkpoint = "";
   /// Of the readers that this worker tells the job of (stretto/input.h). None: of no reader.
   std::shared_ptr<InputAccount> input_account = process_input_account();
   /// What the program's threads do in its own language, in lines, for `stretto-top --stack`. Called

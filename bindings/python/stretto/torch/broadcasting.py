@@ -7,7 +7,7 @@ from typing import Any, Iterable, List, Mapping, Optional, Tuple, Union
 import torch
 
 from stretto import errors, session
-from stretto.torch import agreement, exchange, objects, wire
+from stretto.torch import agreement, exchange, keeping, objects, wire
 
 Parameters = Union[Mapping[str, Any], Iterable[Union[torch.Tensor, Tuple[str, torch.Tensor]]]]
 
@@ -108,7 +108,7 @@ def broadcast_alike(params, root_rank, prefix, facts):
     for name, tensor in pairs:
         wire.check(tensor, f"tensor '{name}'")
     now = session.current()
-    if now.is_new or now.elastic:
+    if keeping.has_folder() or now.is_new or now.elastic:
         now.alike.update((f"{prefix}{name}", tensor.detach()) for name, tensor in pairs)
     if now.alone:
         return
@@ -168,6 +168,21 @@ def without_tensors(value, tensors):
     if isinstance(value, (list, tuple)):
         return type(value)([without_tensors(item, tensors) for item in value])
     return value
+
+
+def paths_of(value, path=""):
+    """Where the tensors were in a structure that without_tensors() has made, in their order: keys
+    and places, with "/" between them."""
+    if isinstance(value, dict):
+        if "stretto.tensor" in value:
+            return [path]
+        items = value.items()
+    elif isinstance(value, (list, tuple)):
+        items = enumerate(value)
+    else:
+        return []
+    return [each for key, item in items
+            for each in paths_of(item, f"{path}/{key}" if path else f"{key}")]
 
 
 def with_tensors(value, tensors):

@@ -48,7 +48,7 @@ def begin_step(now):
         listens = _follow(now, took)
     came = now.come_in() if now.is_new else now.next_step()
     if came:
-        listens = meet(now, came, (), _Training(now)).is_new or listens
+        listens = meet(now, came, (), Training(now)).is_new or listens
         now.pace.forget()
     if now.healing is not None:
         now.healing.go_on()
@@ -62,7 +62,7 @@ def begin_apart(now):
     if now.has_state:
         return False
     came = now.come_in() if now.is_new else now.next_step()
-    return came > 0 and meet(now, came, (), _Training(now)).is_new
+    return came > 0 and meet(now, came, (), Training(now)).is_new
 
 
 def _follow(now, took):
@@ -78,7 +78,7 @@ def _follow(now, took):
 
 def _all_at_once(now):
     # Those who lack something get everything, and all wait.
-    given = _Training(now, may_heal=False)
+    given = Training(now, may_heal=False)
     here = exchange.attendance(_LABEL)
     while True:
         givers = _givers(now, here)[1]
@@ -89,6 +89,11 @@ def _all_at_once(now):
     if now.healing.is_here:
         given.take(found.told["described"], found.values, found.told["givers"][0])
     now.pace.forget()
+
+
+def is_trained(key):
+    """Whether a tensor that is described by this key is a parameter that is trained."""
+    return bool(_IS_TRAINED.match(key))
 
 
 class _Agreed:
@@ -120,12 +125,20 @@ class _Agreed:
         self._apart.follow_others(described["openings"])
 
 
-class _Training:
+class Training:
     """The parameters, other tensors that were made alike, and the optimizers of a program. What
-    modules train comes at once: nobody sees their optimizers' steps."""
+    modules train comes at once: nobody sees their optimizers' steps.
 
-    def __init__(self, now, may_heal=True):
+    other      what is said where this program is another one
+    operation  of the program's, for the error
+    """
+
+    def __init__(self, now, may_heal=True,
+                 other="this worker comes into a job that trains something else",
+                 operation="join"):
         self._now = now
+        self._other = other
+        self._operation = operation
         self._modules = plain.Modules(now)
         self._apart = apart.Optimizers(now)
         self._may_heal = may_heal and not self._modules and not self._apart
@@ -187,10 +200,8 @@ class _Training:
                 if key in theirs or _IS_TRAINED.match(key)}
         wrapped, here = len(described["optimizers"]) + len(described["apart"]), len(self._wrapped)
         if found != mine or wrapped != here + len(self._apart):
-            raise errors.Mismatch(
-                "this worker comes into a job that trains something else: "
-                + (agreement.difference(mine, found) or f"there are {wrapped} optimizers"),
-                operation="join")
+            words = agreement.difference(mine, found) or f"there are {wrapped} optimizers"
+            raise errors.Mismatch(f"{self._other}: {words}", operation=self._operation)
         if described["heals"]:
             tensors.clear()
         for each in (*described["optimizers"], *_plain_states(described)):
@@ -198,9 +209,9 @@ class _Training:
         described["apart"] = broadcasting.with_tensors(described["apart"], tensors)
         return tensors
 
-    def take(self, described, values, giver):
-        """Makes this worker as the others are, but for what comes later. A backward that has begun
-        goes on by these values, and what it brings is not used."""
+    def fill(self, described, values):
+        """What is trained here, and what was made alike, becomes what these values are. Returns
+        what remains of them."""
         if not described["heals"]:
             for key, value in zip(described["tensors"], values):
                 if key in self._tensors:  # Others may have made more alike since they began.
@@ -209,14 +220,21 @@ class _Training:
         rest = iter(values)
         for each, told in zip(self._wrapped, described["optimizers"]):
             broadcasting.load_by_label(each, broadcasting.filled(told["state"], rest))
-            each._stretto_exchange.follow_others(told["layouts"])
             if each._stretto_watch is not None:
                 each._stretto_watch.steps = told["steps"]
-        self._modules.follow_others(described["modules"])
         if described["plain"] is not None:
             states = [broadcasting.filled(each["state"], rest)
                       for each in _plain_states(described)]
-            self._modules.take(described["plain"], states)
+            self._modules.take(described["plain"], states, self._operation)
+        return rest
+
+    def take(self, described, values, giver):
+        """Makes this worker as the others are, but for what comes later. A backward that has begun
+        goes on by these values, and what it brings is not used."""
+        rest = self.fill(described, values)
+        for each, told in zip(self._wrapped, described["optimizers"]):
+            each._stretto_exchange.follow_others(told["layouts"])
+        self._modules.follow_others(described["modules"])
         self._apart.follow_others(described["openings"])
         self._apart.take([broadcasting.filled(each, rest) for each in described["apart"]], giver)
 

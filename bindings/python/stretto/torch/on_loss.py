@@ -4,7 +4,7 @@
 import sys
 
 from stretto import session
-from stretto.torch import newcomers
+from stretto.torch import keeping, newcomers
 from stretto.torch.elastic import sampler
 
 _CHOICES = ("redistribute", "shrink")
@@ -36,7 +36,10 @@ class OnLoss:
 
     def begin_step(self, scope):
         """Before anything of a step of an exchange in this scope travels: newcomers come in."""
-        if session.is_initialized() and newcomers.makes_steps(session.current(), scope):
+        if not session.is_initialized():
+            return
+        keeping.check_restored(session.current())
+        if newcomers.makes_steps(session.current(), scope):
             newcomers.begin_step(session.current())
 
     def scale(self, gradients, rule):

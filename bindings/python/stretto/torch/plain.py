@@ -65,7 +65,7 @@ class Modules:
             states.append({"kind": each.kind, "labels": each.labels, "state": state})
         return {"states": states, "lacking": lacking}
 
-    def take(self, told, states):
+    def take(self, told, states, operation="join"):
         """What described() has told of the others is true of this worker too, and said once."""
         mine = {(each.kind, *each.labels): each.optimizer
                 for each in _told_apart(self._steppers())[0]}
@@ -77,7 +77,7 @@ class Modules:
                 continue
             broadcasting.load_by_label(optimizer, state, self._names)
             taken.append(each["kind"])
-        _say(taken, lacking)
+        _say(taken, lacking, _HOW[operation])
 
     def _steppers(self):
         # Also what nobody holds any more, until it is collected.
@@ -112,10 +112,16 @@ def _told_apart(steppers):
     return found, list(dict.fromkeys(lacking))
 
 
-def _say(taken, lacking):
+# What has happened to this worker, and from where it has what it has.
+_HOW = {"join": ("has come into a job that trains by DistributedDataParallel: it has the others'",
+                 "a stretto.torch.elastic.TorchState would bring it"),
+        "restore": ("goes on from a checkpoint by DistributedDataParallel: it has the saved",
+                    "stretto.torch.attach() saves it")}
+
+
+def _say(taken, lacking, how):
     what = "".join(f", and the state of {kind}" for kind in taken)
     lacks = "; it lacks " + "; ".join(lacking) if lacking else ""
-    print("stretto: this worker has come into a job that trains by DistributedDataParallel: it "
-          f"has the others' parameters and buffers{what}{lacks}. What else its program keeps from "
-          "step to step, such as a schedule of learning rates or a scale of losses, begins anew "
-          "here; a stretto.torch.elastic.TorchState would bring it", file=sys.stderr, flush=True)
+    print(f"stretto: this worker {how[0]} parameters and buffers{what}{lacks}. What else its "
+          "program keeps from step to step, such as a schedule of learning rates or a scale of "
+          f"losses, begins anew here; {how[1]}", file=sys.stderr, flush=True)

@@ -8,7 +8,7 @@ import weakref
 import torch
 
 from stretto import _core, errors, leaving, returning, session
-from stretto.torch import agreement, exchange, newcomers, synchronous
+from stretto.torch import agreement, exchange, keeping, newcomers, synchronous
 
 
 class Exchange:
@@ -72,6 +72,7 @@ class Exchange:
         gradients of other values."""
         self._follow()
         now = self._session
+        keeping.check_restored(now)
         comes_in = newcomers.makes_steps(now, self._scope) and newcomers.begin_apart(now)
         if self._agreed or now.alone:
             return comes_in

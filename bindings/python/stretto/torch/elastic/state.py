@@ -13,7 +13,7 @@ from typing import Any, Callable, List, Optional, Sequence
 import torch
 
 from stretto import leaving, session
-from stretto.torch import broadcasting, exchange, newcomers
+from stretto.torch import broadcasting, exchange, keeping, newcomers
 from stretto.torch.elastic.errors import HostsUpdatedInterrupt
 from stretto.torch.elastic.reader import ElasticReader
 from stretto.torch.elastic.sampler import ElasticSampler
@@ -36,6 +36,7 @@ class State:
         self._seats: Optional[List[int]] = None  # Of those who are in, as all know.
         if session.is_initialized():
             session.current().has_state = True
+            keeping.of(session.current()).note_state(self)
             leaving.watch()
 
     def register_reset_callbacks(self, callbacks: Sequence[Callable[[], None]]) -> None:
@@ -119,6 +120,14 @@ class State:
     def _redistributes(self):
         return True
 
+    def saved(self) -> Any:
+        """What a checkpoint has of it, but for models and optimizers."""
+        return None
+
+    def load_saved(self, saved: Any) -> None:
+        """It becomes that."""
+        del saved
+
     def save(self) -> None:
         """Keeps a copy of the state in memory."""
         raise NotImplementedError
@@ -156,6 +165,15 @@ class ObjectState(State):
 
     def save(self) -> None:
         self._saved = {name: _copied(getattr(self, name)) for name in self._names}
+
+    def saved(self) -> Any:
+        return {"values": {name: getattr(self, name) for name in self._names}}
+
+    def load_saved(self, saved: Any) -> None:
+        for name, value in saved["values"].items():
+            if name in self._names:
+                setattr(self, name, value)
+        ObjectState.save(self)
 
     def restore(self) -> None:
         for name, value in self._saved.items():
@@ -257,6 +275,20 @@ class TorchState(ObjectState):
         for name, handler in self._handlers.items():
             handler.sync(f"{self._label}{name}")
             handler.save()
+
+    def saved(self) -> Any:
+        # Models and optimizers are saved as tensors, where they are wrapped.
+        return {**super().saved(), "samplers": {
+            name: handler.value.state_dict() for name, handler in self._handlers.items()
+            if isinstance(handler, _Sampler)}}
+
+    def load_saved(self, saved: Any) -> None:
+        for name, state in saved["samplers"].items():
+            if isinstance(self._handlers.get(name), _Sampler):
+                self._handlers[name].value.load_state_dict(state)
+        for handler in self._handlers.values():
+            handler.save()
+        super().load_saved(saved)
 
     def __setattr__(self, name: str, value: Any) -> None:
         super().__setattr__(name, value)

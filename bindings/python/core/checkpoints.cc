@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// Descriptions from tuples, and calls without the GIL.
+#include "bindings/python/core/checkpoints.h"
+
+#include <algorithm>
+#include <array>
+
+#include "bindings/python/core/errors.h"
+#include "bindings/python/core/heard.h"
+
+namespace stretto::python {
+namespace py = pybind11;
+
+namespace {
+
+Held held_named(const std::string& name) {
+  constexpr std::array<std::string_view, 3> kNames = {"each", "alike", "first"};  // Held's.
+  const auto found = std::find(kNames.begin(), kNames.end(), name);
+  if (found == kNames.end()) {
+    throw py::value_error("who holds it is '" + name + "', wanted 'each', 'alike' or 'first'");
+  }
+  return static_cast<Held>(found - kNames.begin());
+}
+
+}  // namespace
+
+void PyCheckpoints::save(std::uint64_t step, const std::vector<PyAttachment>& attachments) const {
+  worker_->process().refuse_others();
+  std::vector<Attachment> all;
+  all.reserve(attachments.size());
+  for (const PyAttachment& each : attachments) {
+    all.push_back({.name = each.name,
+                   .bytes = Memory{each.address, each.bytes}.source(),
+                   .held = held_named(each.held),
+                   .dtype = each.dtype ? std::optional(dtype_named(*each.dtype)) : std::nullopt,
+                   .shape = each.shape});
+  }
+  raise_unless_ok(heard([&all, step, saves = checkpoints_] { return saves->save(step, all); }));
+}
+
+RestoredFrom PyCheckpoints::restored() const { return checkpoints_->restored(); }
+
+std::vector<Attached> PyCheckpoints::attached() const {
+  worker_->process().refuse_others();
+  return value_of(without_gil([this] { return checkpoints_->attached(); }));
+}
+
+void PyCheckpoints::read(const Attached& which, Memory target) const {
+  worker_->process().refuse_others();
+  raise_unless_ok(
+      without_gil([&] { return checkpoints_->read(which, target.target()); }));
+}
+
+void bind_checkpoints(py::module_& module) {
+  using Given = std::tuple<std::string, std::uintptr_t, std::size_t, std::string,
+                           std::optional<std::string>, std::string>;
+  using Place = std::tuple<std::uintptr_t, std::size_t>;
+  py::class_<Attached>(module, "Attached")
+      .def_readonly("name", &Attached::name)
+      .def_readonly("rank", &Attached::rank)
+      .def_readonly("bytes", &Attached::bytes)
+      .def_readonly("shape", &Attached::shape)
+      .def_property_readonly("dtype", [](const Attached& self) {
+        return self.dtype ? std::optional(std::string(name_of(*self.dtype))) : std::nullopt;
+      });
+  py::class_<PyCheckpoints>(module, "Checkpoints")
+      .def(py::init([](PyWorker& worker) { return std::make_unique<PyCheckpoints>(worker); }),
+           py::arg("worker"), py::keep_alive<1, 2>())
+      .def(
+          "save",
+          [](const PyCheckpoints& self, std::uint64_t step, const std::vector<Given>& given) {
+            std::vector<PyAttachment> attachments;
+            attachments.reserve(given.size());
+            for (const auto& [name, address, bytes, held, dtype, shape] : given) {
+              attachments.push_back({name, address, bytes, held, dtype, shape});
+            }
+            self.save(step, attachments);
+          },
+          py::arg("step"), py::arg("attachments"))
+      .def_property_readonly("restored",
+                             [](const PyCheckpoints& self) {
+                               const RestoredFrom from = self.restored();
+                               return std::pair(from.number, from.step);
+                             })
+      .def("attached", &PyCheckpoints::attached)
+      .def(
+          "read",
+          [](const PyCheckpoints& self, const Attached& which, const Place& target) {
+            self.read(which, Memory{std::get<0>(target), std::get<1>(target)});
+          },
+          py::arg("which"), py::arg("target"));
+}
+
+}  // namespace stretto::python

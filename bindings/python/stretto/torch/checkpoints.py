@@ -1,0 +1,282 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Checkpoints of a program: what its wrapped optimizers and modules train, what was made alike by a
+broadcast, states of stretto.torch.elastic, and what it attaches itself. All of it is in the same
+cut as what the servers hold. What all workers have alike each of them writes a part of.
+
+In the folder a checkpoint is tensors by name, and one description of them, which is no pickle.
+"""
+
+import random
+import re
+from typing import Any, Dict, Mapping, NamedTuple
+
+import numpy
+import torch
+
+from stretto import errors, notices, session
+from stretto.torch import broadcasting, healing, keeping, newcomers, objects, wire
+
+_DESCRIPTION = "stretto.torch"
+_PREFIX = "attached/"
+_MOST_FAILURES = 3  # In a row, of which the last one raises.
+_MOST_NAME = 255
+_MADE_ALIKE = "tensors/"  # Of what newcomers.Training describes.
+_SHORTER = tuple((re.compile(pattern), shorter) for pattern, shorter in (
+    (r"^tensors/(trained 0/|trained module1/|Parameter\.(module1/)?)?", ""),
+    ("^(optimizers|plain/states)/0/state/state/(module1/)?", "optimizer/"),
+    ("^(optimizers|plain/states)/([0-9]+)/state/state/", r"optimizer\2/")))
+# What is wrong with the program or the job, and not with a disk.
+_RAISED = (errors.Mismatch, errors.Unsupported, errors.Cancelled, errors.ServerLost,
+           errors.SchedulerLost, errors.UsedAfterFork)
+
+
+class Restored(NamedTuple):
+    """The checkpoint that a job goes on from; false if it has begun anew."""
+
+    number: int  # In its folder.
+    step: int  # As checkpoint() was told.
+
+    def __bool__(self) -> bool:
+        return self.number != 0
+
+
+class RandomStates:
+    """The states of the random numbers of Python, NumPy and PyTorch in this process, to be
+    attached: `st.attach("random", st.RandomStates(), each=True)`."""
+
+    def state_dict(self) -> Dict[str, Any]:
+        """As they are now."""
+        return {"python": random.getstate(), "numpy": numpy.random.get_state(),
+                "torch": torch.get_rng_state(),
+                "cuda": torch.cuda.get_rng_state_all() if torch.cuda.is_available() else []}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """They go on there. States of GPUs that are not here are left out."""
+        random.setstate(state["python"])
+        numpy.random.set_state(state["numpy"])
+        torch.set_rng_state(state["torch"])
+        for index, each in enumerate(state["cuda"][:torch.cuda.device_count()]):
+            torch.cuda.set_rng_state(each, index)
+
+
+class _Given:
+    # Attachments, as the C++ worker takes them, and the memory that they are in.
+
+    def __init__(self):
+        self.tuples = []
+        self._memory = []
+
+    def add(self, name, tensor, held, dtype=None, shape=""):
+        """The tensor's memory as it is, or a copy on the CPU."""
+        flat = healing.flat(tensor).to("cpu")
+        self._memory.append(flat)
+        self.tuples.append((name, *wire.place_of(flat), held, dtype, shape))
+
+    def add_object(self, name, value, held):
+        """What encodes it. TypeError for what cannot be encoded."""
+        try:
+            data = objects.encode(value)
+        except TypeError as error:
+            raise TypeError(f"what is attached as '{name.removeprefix(_PREFIX)}' cannot be saved: "
+                            f"{error}") from error
+        self.add(name, torch.frombuffer(bytearray(data), dtype=torch.uint8), held)
+
+
+def _name_of(path):
+    # What the tensor there is called in a checkpoint: a parameter as in a state_dict().
+    for pattern, shorter in _SHORTER:
+        path = pattern.sub(shorter, path)
+    return path
+
+
+def _names(paths):
+    names = []
+    taken = {_DESCRIPTION}
+    for index, path in enumerate(paths):
+        fits = [name for name in (_name_of(path), path, f"#{index}")
+                if name not in taken and 0 < len(name.encode()) <= _MOST_NAME]
+        taken.add(fits[0])
+        names.append(fits[0])
+    return names
+
+
+def _gather(now, given):
+    # What is trained, and what was made alike.
+    training = newcomers.Training(now, may_heal=False)
+    described, tensors = training.described()
+    paths = broadcasting.paths_of(described)
+    names = _names(paths)
+    for name, path, tensor in zip(names, paths, tensors):
+        is_buffer = path.startswith(_MADE_ALIKE) and not newcomers.is_trained(
+            path.removeprefix(_MADE_ALIKE))
+        kind = wire.NAMES.get(tensor.dtype)
+        shape = "x".join(map(str, tensor.shape)) if kind and tensor.dim() > 1 else ""
+        given.add(name, tensor, "first" if is_buffer else "alike", kind, shape)
+    given.add_object(_DESCRIPTION, {"format": 1, "told": described, "names": names}, "first")
+
+
+def _check(now, operation):
+    others = [each for each in (one() for one in now.apart) if each is not None]
+    if others:
+        kind = getattr(others[0], "_stretto_kind", "")
+        what = kind or f"an optimizer in mode {others[0]._stretto_exchange.mode!r}"
+        raise errors.Unsupported(
+            "checkpoints are of optimizers in the modes sync and delayed and of "
+            f"DistributedDataParallel, and this program has {what}; save the model by torch.save "
+            "at one worker, after optimizer.finish()", operation=operation)
+
+
+def checkpoint(step: int) -> bool:
+    """Saves all that this job consists of, as it is now: the parameters and states of wrapped
+    optimizers and modules, tensors that were broadcast (such as buffers: those of rank 0), states
+    of stretto.torch.elastic, what was attached, and what servers hold. All workers call it between
+    the same steps, with the same `step`, which the program goes on from later. It returns when the
+    checkpoint is complete in the job's folder (stretto-launch --checkpoint DIR) and on its device.
+
+    Returns False, at all workers alike and with a warning, if it could not be written; training
+    can go on, and earlier checkpoints are as they were. The third time in a row raises why. False
+    as well, with a warning once, in a job that has no folder. Mismatch where workers are at
+    different places, Unsupported for optimizers in other modes than sync. TypeError if a state
+    holds objects that cannot be saved: nothing is pickled."""
+    now = session.current()
+    if not isinstance(step, int) or step < 0:
+        raise ValueError(f"step is {step!r}, wanted a whole number from 0")
+    if now.alone or not keeping.has_folder():
+        notices.warn("no checkpoint is made: this job has no folder for them; start it by "
+                     "stretto-launch --checkpoint DIR")
+        return False
+    _check(now, "checkpoint")
+    for each in now.optimizers:
+        if each() is not None:
+            each().finish()
+    kept = keeping.of(now)
+    given = _Given()
+    _gather(now, given)
+    for index, state in enumerate(kept.states):
+        given.add_object(f"state {index}", state.saved(), "first")
+    for name, (one, each) in kept.attached.items():
+        given.add_object(_PREFIX + name, one.state_dict(), "each" if each else "first")
+    try:
+        with now.pause("checkpoint"):
+            keeping.core(now).save(step, given.tuples)
+    except _RAISED:
+        raise
+    except errors.Error as error:
+        kept.failures += 1
+        if kept.failures >= _MOST_FAILURES:
+            raise
+        notices.warn(f"no checkpoint of step {step} was made: {error}")
+        return False
+    kept.failures = 0
+    return True
+
+
+def restored() -> Restored:
+    """The checkpoint that this job goes on from: its number and step, both 0, and false, if the
+    job has begun anew."""
+    now = session.current()
+    return Restored(0, 0) if now.alone else Restored(*keeping.core(now).restored)
+
+
+def restore() -> int:
+    """Makes this program what it was at the checkpoint that its job goes on from, and returns the
+    step of that; 0 if the job has begun anew. All workers call it once, before the first step, when
+    models and optimizers have been wrapped and broadcast. What was attached gets its state back;
+    states of stretto.torch.elastic too, before their sync().
+
+    Mismatch if this program trains something else than what was saved. A worker that comes into a
+    job while that runs gets everything from the others, and nothing from here."""
+    now = session.current()
+    keeping.of(now).has_restored = True
+    found = restored()
+    if not found or now.came_late:
+        return found.step
+    _check(now, "restore")
+    _Reading(now).all()
+    return found.step
+
+
+class _Reading:
+    # From the checkpoint that the job goes on from.
+
+    def __init__(self, now):
+        self._now = now
+        self._core = keeping.core(now)
+        self._number = self._core.restored[0]
+        self._found = {(each.name, each.rank): each for each in self._core.attached()}
+
+    def all(self):
+        """Whatever is there, for what is here."""
+        told = self._object(_DESCRIPTION)
+        if told is not None:
+            self._fill(told)
+        kept = keeping.of(self._now)
+        for index, state in enumerate(kept.states):
+            saved = self._object(f"state {index}")
+            if saved is not None:
+                state.load_saved(saved)
+        for name, (one, _) in kept.attached.items():
+            self.attached(name, one)
+
+    def attached(self, name, one):
+        """Gives what was attached its state, if it is there."""
+        saved = self._object(_PREFIX + name)
+        if saved is not None:
+            one.load_state_dict(saved)
+
+    def _object(self, name):
+        # Of this worker, or else of all; None: there is none.
+        found = self._found.get((name, self._now.present_rank)) or self._found.get((name, -1))
+        if found is None:
+            return None
+        data = torch.empty(found.bytes, dtype=torch.uint8)
+        self._core.read(found, wire.place_of(data))
+        try:
+            return objects.decode(data.numpy().tobytes())
+        except ValueError as error:
+            raise errors.Malformed(f"'{name}' of checkpoint {self._number} cannot be used: "
+                                   f"{error}", operation="restore") from error
+
+    def _fill(self, saved):
+        if saved.get("format") != 1:
+            raise errors.Unsupported(
+                f"checkpoint {self._number} was made by a later version of Stretto",
+                operation="restore")
+        training = newcomers.Training(
+            self._now, may_heal=False, operation="restore",
+            other=f"checkpoint {self._number} is of a program that trains something else "
+                  "(--resume no begins anew)")
+        templates = training.templates(saved["told"])
+        for name, tensor in zip(saved["names"], templates):
+            found = self._found.get((name, -1))
+            size = tensor.numel() * tensor.element_size()
+            if found is None or found.bytes != size:
+                raise errors.Malformed(f"checkpoint {self._number} has no tensor '{name}' of "
+                                       f"{size} bytes", operation="restore")
+            if size:
+                self._core.read(found, wire.place_of(healing.flat(tensor)))
+        training.fill(saved["told"], templates)
+
+
+def attach(name: str, kept: Any, each: bool = False) -> None:
+    """What `kept.state_dict()` returns is in the checkpoints to come under this name, and after
+    restore() `kept.load_state_dict()` gets it: for schedules of learning rates, scales of losses,
+    samplers, readers, random states (RandomStates), or an object of your own. In an attachment may
+    be numbers, text, bytes, tensors, arrays, and lists, tuples, sets and dicts of them.
+
+    each   every worker has a state of its own. Otherwise that of rank 0 is saved, and all get it.
+           Where there are more workers than there were, some have none: theirs are not loaded
+    """
+    if not all(callable(getattr(kept, method, None))
+               for method in ("state_dict", "load_state_dict")):
+        raise TypeError(f"what is attached as {name!r} is a {type(kept).__name__}, wanted something "
+                        "with state_dict() and load_state_dict()")
+    if not isinstance(name, str) or not 0 < len(name.encode()) <= _MOST_NAME - len(_PREFIX):
+        raise ValueError(f"the name is {name!r}, wanted 1 to {_MOST_NAME - len(_PREFIX)} bytes")
+    now = session.current()
+    known = keeping.of(now)
+    if name in known.attached and known.attached[name][0] is not kept:
+        raise ValueError(f"something else is attached as {name!r} already")
+    known.attached[name] = (kept, each)
+    if known.has_restored and not now.came_late and restored():
+        _Reading(now).attached(name, kept)

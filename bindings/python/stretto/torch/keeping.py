@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a session knows of checkpoints: what is in them besides what is trained, and whether the
+program goes on from one.
+"""
+
+import weakref
+from typing import Any, Dict, List
+
+from stretto import _core, environment, errors
+
+
+class Keeping:
+    """Of one session after the other."""
+
+    def __init__(self):
+        self.attached: Dict[str, Any] = {}  # (object, each), by name.
+        self._states: List[Any] = []  # Weakly.
+        self.has_restored = False
+        self.failures = 0  # In a row.
+
+    @property
+    def states(self):
+        """Those of stretto.torch.elastic, in the order in which they were made."""
+        return [state for state in (each() for each in self._states) if state is not None]
+
+    def note_state(self, state):
+        """It is in the checkpoints to come, as long as it lives."""
+        self._states.append(weakref.ref(state))
+
+
+def of(now):
+    """That of the session."""
+    if now.keeping is None:
+        now.keeping = Keeping()
+    return now.keeping
+
+
+def core(now):
+    """The C++ worker's checkpoints."""
+    return _core.Checkpoints(now.worker())
+
+
+def has_folder():
+    """The job has a folder for checkpoints, as far as this process knows."""
+    return bool(environment.text("STRETTO_CHECKPOINT"))
+
+
+def check_restored(now):
+    """A step begins. InvalidArgument if the job goes on from a checkpoint, and the program does
+    not: it would begin anew, and its checkpoints would take the place of what there is."""
+    keeping = of(now)
+    if keeping.has_restored:
+        return
+    if has_folder() and not (now.alone or now.came_late):
+        number = core(now).restored[0]
+        if number:
+            raise errors.InvalidArgument(
+                f"the job goes on from checkpoint {number}, and this program has not called "
+                "stretto.torch.restore() before its first step; to begin anew start it by "
+                "stretto-launch --resume no", operation="step")
+    keeping.has_restored = True

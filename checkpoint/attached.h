@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// What workers hold, in a checkpoint: each worker writes its own attachments and a stripe of those
+// that all have alike to a file of its own. Whoever reads them asks by name.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "checkpoint/folder.h"
+#include "stretto/attachment.h"
+
+namespace stretto::checkpoint {
+
+/// A worker's place among those who make a checkpoint.
+struct Seat {
+  std::uint32_t position = 0;  ///< By rank.
+  std::uint32_t of = 1;
+  bool striped = true;  ///< What all say they have alike is alike.
+};
+
+/// A range of an attachment's bytes, which one worker writes.
+struct AttachedPiece {
+  std::size_t item = 0;  ///< Which attachment.
+  EntryKey key;
+  std::uint64_t first = 0;
+  std::uint64_t bytes = 0;
+};
+
+/// kInvalidArgument for names that are empty, too long or there twice, for elements that do not
+/// make up the bytes.
+Status check_attachments(std::span<const Attachment> attachments);
+/// What this worker writes: its own, and of those that all have alike, one after another, an equal
+/// share, at least in bytes; or all of them, or none, if they are not alike. Pure.
+std::vector<AttachedPiece> pieces_of(std::span<const Attachment> attachments, const Seat& seat);
+/// The same at workers whose alike attachments are the same, in name, order and content. 0: none.
+std::uint64_t digest_of_alike(std::span<const Attachment> attachments);
+
+/// A file that was written for a checkpoint.
+struct WrittenFile {
+  std::string name;  ///< Empty: there was nothing to write.
+  Seal seal;
+  std::uint64_t entries = 0;
+};
+/// Writes what this worker has to, and it is on the device. Calls block.
+Result<WrittenFile> write_attached(Folder& folder, const Origin& origin,
+                                   std::span<const Attachment> attachments, const Seat& seat);
+
+/// The attachments of a complete checkpoint. Thread: any, one at a time; calls block.
+class AttachedReader {
+ public:
+  static Result<AttachedReader> open(Folder& folder, std::uint64_t number);
+
+  /// All, by name and rank.
+  const std::vector<Attached>& all() const { return all_; }
+  /// Its place in all(), if there is one.
+  std::optional<std::size_t> find(const std::string& name, std::int64_t rank) const;
+  /// All of its bytes, checked, into a place of that size. With an error some may have come.
+  Status read(std::size_t index, std::span<std::byte> target);
+
+ private:
+  struct Stripe {
+    std::size_t reader = 0;
+    std::size_t entry = 0;
+  };
+  Status add(const SavedEntry& entry, Stripe stripe);
+  Status take_stripes();
+
+  std::vector<PartsReader> readers_;
+  // By name and rank, then by stripe.
+  std::map<std::pair<std::string, std::int64_t>, std::map<std::uint32_t, Stripe>> found_;
+  std::vector<Attached> all_;
+  std::vector<std::vector<Stripe>> stripes_;  // Of each of all.
+};
+
+}  // namespace stretto::checkpoint

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Checkpoints of PyTorch programs: a job that is killed goes on from one, on other numbers of
+servers and workers, and ends as an undisturbed one does, to the bit (checkpoints_worker.py)."""
+
+import json
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import tempfile
+import unittest
+
+import jobs
+from jobs import cluster
+
+TOOL = cluster.BUILD / "bin" / "stretto-checkpoint"
+
+
+class Checkpoints(jobs.PythonTest):
+
+    def setUp(self):
+        super().setUp()
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name) / "run"
+
+    def keep(self, *arguments, flags=(), **options):
+        return self.python("checkpoints_worker.py", *arguments,
+                           flags=("--checkpoint", self.folder, *flags), **options)
+
+    def ends(self, job, workers=2):
+        self.assert_done(job, workers)
+        ends = [re.findall(r"^end (.*)$", "\n".join(job.lines_of(f"worker {rank}")), re.M)
+                for rank in range(workers)]
+        return [end[0] for end in ends]
+
+    def kill_all(self, job):
+        pids = job.members()
+        for pid in (job.pid, *pids.values()):
+            os.kill(pid, signal.SIGKILL)
+        job.end()
+        for pid in self.survivors():
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+
+    def tool(self, *arguments):
+        return subprocess.run([TOOL, *map(str, arguments)], check=True, capture_output=True,
+                              text=True).stdout
+
+    def test_a_killed_job_goes_on_to_the_same_bits(self):
+        for way, servers in jobs.some(("sync", 2), ("parallel", 1), ("layerwise", 2),
+                                      ("delayed", 2), ("sync", 0)):
+            with self.subTest(way, servers=servers):
+                self.folder = self.folder.with_name(f"{way}-{servers}")
+                wanted = self.ends(self.keep(way, 12, 6, servers=servers))
+                self.folder = self.folder.with_name(f"{way}-{servers}-killed")
+                job = self.keep(way, 1000, 6, servers=servers)
+                job.expect(r"\[worker 1\] checkpoint 6 True$", seconds=jobs.TORCH_PATIENCE)
+                self.kill_all(job)
+                newest = int((self.folder / "LATEST").read_text().split("-")[1])
+                for number in range(2, newest + 1):  # It may have come further.
+                    (self.folder / f"ckpt-{number}" / "MANIFEST").unlink(missing_ok=True)
+                job = self.keep(way, 12, 6, servers=servers and servers + 1)
+                job.expect(r"the job goes on from checkpoint 1 of step 6", jobs.TORCH_PATIENCE)
+                job.expect(r"\[worker 1\] from 6 of Restored\(number=1, step=6\)$",
+                           jobs.TORCH_PATIENCE)
+                self.assertEqual(self.ends(job), wanted)
+
+    def test_another_number_of_workers_goes_on(self):
+        self.ends(self.keep("sync", 4, 4, workers=2))
+        job = self.keep("sync", 6, 3, workers=3, servers=1)
+        ends = self.ends(job, 3)
+        self.assertEqual(len(set(ends[1:])), 1, ends)
+        self.assertIn("from 4 of", job.output())
+        job = self.keep("sync", 6, 6, workers=1, servers=1)
+        self.assertIn("from 6 of", self.ends(job, 1) and job.output())
+
+    def test_what_is_in_it_is_a_state_dict(self):
+        self.ends(self.keep("sync", 2, 2))
+        self.assertIn("checkpoint 1 is complete: step 2", self.tool("inspect", self.folder))
+        self.tool("verify", self.folder)
+        found = json.loads(self.tool("inspect", "--json", self.folder))
+        names = {each["name"] for each in found["checkpoints"][0]["attached"]}
+        for name in ("0.weight", "1.running_mean", "seen", "attached/schedule",
+                     "optimizer/0.weight/exp_avg"):
+            self.assertIn(name, names)
+
+    def test_a_program_that_does_not_restore_is_stopped_before_it_trains(self):
+        self.ends(self.keep("sync", 2, 2))
+        job = self.keep("sync", 4, 2, "lacking")
+        self.assertNotEqual(job.end(jobs.TORCH_PATIENCE), 0)
+        self.assertIn("has not called stretto.torch.restore() before its first step", job.output())
+        self.assertEqual((self.folder / "LATEST").read_text().strip(), "ckpt-1")
+        self.ends(self.keep("sync", 4, 2, "lacking", flags=("--resume", "no")))
+
+    def test_a_job_without_a_folder_trains_without_checkpoints(self):
+        job = self.python("checkpoints_worker.py", "sync", 4, 2)
+        self.ends(job)
+        self.assertEqual(job.output().count("checkpoint 2 False"), 2, job.output())
+        self.assertIn("this job has no folder for them", job.output())
+
+
+if __name__ == "__main__":
+    unittest.main()

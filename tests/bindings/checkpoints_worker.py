@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A worker of a job that makes checkpoints, and goes on from one: by a wrapped optimizer ("sync",
+"delayed"; "layerwise", with model=), or by a wrapped module and an optimizer that is not
+("parallel"). Batches are random ones of its own; a schedule, random states and statistics of batch
+normalisation are among what it keeps from step to step.
+
+    checkpoints_worker.py WAY STEPS EVERY [lacking]   lacking: it does not restore
+"""
+
+import hashlib
+import sys
+
+import torch
+import stretto.torch as st
+
+way, steps, every = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+st.init()
+torch.manual_seed(1)
+model = torch.nn.Sequential(torch.nn.Linear(8, 300), torch.nn.BatchNorm1d(300), torch.nn.ReLU(),
+                            torch.nn.Linear(300, 1))
+model.register_buffer("seen", torch.zeros((), dtype=torch.bool))
+optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+schedule = torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.9)
+forward = model
+if way == "parallel":
+    forward = st.DistributedDataParallel(model)
+else:
+    st.broadcast_parameters(model.state_dict(), root_rank=0)
+    optimizer = st.DistributedOptimizer(
+        optimizer, model.named_parameters(), mode="delayed" if way == "delayed" else "sync",
+        model=model if way == "layerwise" else None)
+torch.manual_seed(100 + st.rank())
+st.attach("schedule", schedule)
+st.attach("random", st.RandomStates(), each=True)
+first = 0 if "lacking" in sys.argv else st.restore()
+print(f"from {first} of {st.restored()}", flush=True)
+for step in range(first, steps):
+    inputs = torch.randn(16, 8)
+    optimizer.zero_grad()
+    (forward(inputs) - inputs.sum(1, keepdim=True)).square().mean().backward()
+    optimizer.step()
+    schedule.step()
+    model.seen.fill_(True)
+    if every and step % every == every - 1:
+        print(f"checkpoint {step + 1} {st.checkpoint(step + 1)}", flush=True)
+if way == "delayed":
+    optimizer.finish()
+if way == "layerwise":
+    optimizer.synchronize()
+# Statistics are each worker's own, and saved as rank 0 has them.
+state = hashlib.sha256()
+for name, tensor in model.state_dict().items():
+    if way == "parallel" or st.rank() == 0 or "running" not in name:
+        state.update(tensor.reshape(-1).view(torch.uint8).numpy().tobytes())
+print(f"end {state.hexdigest()} {schedule.get_last_lr()[0]:.6g} {bool(model.seen)}", flush=True)
+print("done", flush=True)
