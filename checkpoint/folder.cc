@@ -79,10 +79,10 @@ Result<std::vector<std::uint64_t>> Folder::numbers() {
   return numbers;
 }
 
-Result<std::uint64_t> Folder::begin() {
+Result<std::uint64_t> Folder::begin(std::uint64_t after) {
   const Result<std::vector<std::uint64_t>> there = numbers();
   if (!there.ok()) return there.status();
-  const std::uint64_t number = there->empty() ? 1 : there->back() + 1;
+  const std::uint64_t number = std::max(after, there->empty() ? 0 : there->back()) + 1;
   if (Status status = disk_.make_folder(path_of(number)); !status.ok()) return status;
   return number;
 }

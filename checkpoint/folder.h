@@ -56,8 +56,9 @@ class Folder {
   /// Makes the folder itself, before anything else, if it is missing; the one that it is in must be
   /// there.
   Status make();
-  /// Makes the folder of the next checkpoint. Its number is greater than all that are there.
-  Result<std::uint64_t> begin();
+  /// Makes the folder of the next checkpoint. Its number is greater than all that are there, and
+  /// than that of one that has gone and may still be written to.
+  Result<std::uint64_t> begin(std::uint64_t after = 0);
   /// A new file of a checkpoint that has been begun, here or by another process.
   Result<PartsWriter> write(const Origin& origin, const std::string& file);
   /// Makes a checkpoint complete whose files have been written and synced: ok means that it

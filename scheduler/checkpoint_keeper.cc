@@ -134,8 +134,8 @@ void CheckpointKeeper::begin(control::Barrier barrier, std::uint64_t step, const
     log(Level::kWarning,
         "what workers hold alike, as they say, differs between them: that of worker 0 is saved");
   }
-  post([](checkpoint::Folder& folder, checkpoint::CheckpointManifest& manifest) {
-    const Result<std::uint64_t> number = folder.begin();
+  post([after = begun_](checkpoint::Folder& folder, checkpoint::CheckpointManifest& manifest) {
+    const Result<std::uint64_t> number = folder.begin(after);
     if (number.ok()) manifest.origin.number = *number;
     return number.status();
   });
@@ -144,6 +144,7 @@ void CheckpointKeeper::begin(control::Barrier barrier, std::uint64_t step, const
 
 void CheckpointKeeper::have_cut() {
   active_->phase = Phase::kIsSaved;
+  begun_ = active_->manifest.origin.number;
   const checkpoint::Origin& origin = active_->manifest.origin;
   for (const NodeId shard : active_->to_cut) {
     ways_.tell(shard, {.job = origin.job, .number = origin.number, .step = origin.step});

@@ -32,7 +32,7 @@ class AttachedTest : public testing::Test {
   }
   // All of these workers write; the checkpoint is complete.
   void write(std::span<const Attachment> attachments, std::uint32_t workers, bool striped = true) {
-    CheckpointManifest manifest{.origin = kMade, .workers = workers};
+    CheckpointManifest manifest{.origin = kMade, .workers = workers, .part_bytes = 64};
     for (std::uint32_t position = 0; position < workers; ++position) {
       const WrittenFile file =
           write_attached(folder_, kMade, attachments,
@@ -142,7 +142,7 @@ TEST_F(AttachedTest, ADigestIsOfWhatIsAlikeOnly) {
 
 TEST_F(AttachedTest, StripesThatLackOrDisagreeAreMalformed) {
   const auto open = [this](const SavedEntry& entry, const SavedEntry& next) {
-    CheckpointManifest manifest{.origin = kMade};
+    CheckpointManifest manifest{.origin = kMade, .part_bytes = 64};
     for (const auto& [name, each] : {std::pair("worker-0.parts", entry), {"worker-1.parts", next}}) {
       PartsWriter writer = folder_.write(manifest.origin, name).or_exit();
       const std::byte bytes[4] = {};

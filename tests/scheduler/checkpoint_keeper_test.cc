@@ -137,6 +137,7 @@ TEST_F(CheckpointKeeperTest, AShardThatFailsCostsTheCheckpoint) {
   EXPECT_FALSE(folder_.open(1).ok());
   make(2);
   EXPECT_TRUE(ended_[1].why.ok()) << "the next one is another";
+  EXPECT_EQ(cuts_[50].number, 2U) << "somebody may still write to what has gone";
   EXPECT_EQ(opened_[1].checkpoint, 2U);
 }
 

@@ -184,6 +184,8 @@ std::vector<Golden> of_members_and_tensors() {
       {"BarrierOfACheckpoint",
        Barrier{.number = 3, .sits_out = true, .last = 2, .step = 9, .checkpoint = 4},
        "420a08031001180220092804"},
+      {"BarrierOfAttachments", Barrier{.number = 3, .checkpoint = 4, .alike = 5},
+       "420d08032804390500000000000000"},
       {"BarrierThatIsLeft", Barrier{.number = 3, .withdraws = true}, "420408033001"},
   };
 }
@@ -246,6 +248,9 @@ std::vector<Golden> of_signs_and_sights() {
                .finished = {{.tensor = 3, .least = 4, .ahead = {0, 1}}}},
        "e20112080110021a0207082208080310041a020001"},
       {"CheckpointCut", CheckpointCut{.job = 5, .number = 6, .step = 7}, "ea0106080510061807"},
+      {"CheckpointCutOfWorkers",
+       CheckpointCut{.job = 5, .number = 6, .step = 7, .workers = {8, 9}, .alike = true},
+       "ea010c080510061807220208092801"},
       {"CheckpointSaved",
        CheckpointSaved{.number = 6,
                        .file = "f",

@@ -24,6 +24,7 @@ Cluster::Cluster(const Plan& plan) : plan_(plan) {
     Config& config = *configs_.back();
     config.role = role;
     config.workers = plan.workers;
+    config.servers = plan.shards == 0 ? 0 : 1;
     config.shards = plan.shards;
     config.rank = role == Role::kServer ? 0 : -1;
     config.scheduler = address_;
@@ -70,7 +71,7 @@ Options Cluster::options(std::int64_t rank) const {
           .token = "secret",
           .rank = rank,
           .workers = plan_.workers,
-          .servers = 1,
+          .servers = plan_.shards == 0 ? 0U : 1U,
           .rendezvous_timeout = 60s,
           .operation_timeout = plan_.operation_timeout,
           .checkpoint = plan_.checkpoint.folder};

@@ -22,7 +22,7 @@ namespace stretto::live {
 
 struct Plan {
   std::uint32_t workers = 2;
-  std::uint32_t shards = 2;  ///< Of one server.
+  std::uint32_t shards = 2;  ///< Of one server; 0: no server.
   JobSettings job = {};
   Duration operation_timeout = 60s;
   TransportChoice transport = TransportChoice::kAuto;
