@@ -52,7 +52,7 @@ class Checkpoints(jobs.PythonTest):
 
     def test_a_killed_job_goes_on_to_the_same_bits(self):
         for way, servers in jobs.some(("sync", 2), ("parallel", 1), ("layerwise", 2),
-                                      ("delayed", 2), ("sync", 0)):
+                                      ("delayed", 2), ("eager", 2), ("sync", 0)):
             with self.subTest(way, servers=servers):
                 self.folder = self.folder.with_name(f"{way}-{servers}")
                 wanted = self.ends(self.keep(way, 12, 6, servers=servers))
@@ -77,6 +77,13 @@ class Checkpoints(jobs.PythonTest):
         self.assertIn("from 4 of", job.output())
         job = self.keep("sync", 6, 6, workers=1, servers=1)
         self.assertIn("from 6 of", self.ends(job, 1) and job.output())
+
+    def test_modes_without_rounds_go_on(self):
+        self.ends(self.keep("async", 6, 6))
+        job = self.keep("async", 9, 3, workers=3, servers=1)
+        self.ends(job, 3)
+        self.assertIn("from 6 of", job.output())
+        self.assertIn("checkpoint 2 of step 9 is complete", job.output())
 
     def test_what_is_in_it_is_a_state_dict(self):
         self.ends(self.keep("sync", 2, 2))

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A worker of a job that makes checkpoints, and goes on from one: by a wrapped optimizer ("sync",
-"delayed"; "layerwise", with model=), or by a wrapped module and an optimizer that is not
+"delayed", "eager", "async"; "layerwise", with model=), or by a wrapped module and an optimizer that is not
 ("parallel"). Batches are random ones of its own; a schedule, random states and statistics of batch
 normalisation are among what it keeps from step to step.
 
@@ -14,6 +14,7 @@ import torch
 import stretto.torch as st
 
 way, steps, every = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+torch.use_deterministic_algorithms(True)
 st.init()
 torch.manual_seed(1)
 model = torch.nn.Sequential(torch.nn.Linear(8, 300), torch.nn.BatchNorm1d(300), torch.nn.ReLU(),
@@ -27,8 +28,8 @@ if way == "parallel":
 else:
     st.broadcast_parameters(model.state_dict(), root_rank=0)
     optimizer = st.DistributedOptimizer(
-        optimizer, model.named_parameters(), mode="delayed" if way == "delayed" else "sync",
-        model=model if way == "layerwise" else None)
+        optimizer, model.named_parameters(), mode="sync" if way == "layerwise" else way,
+        model=model if way == "layerwise" else None, stale=2)
 torch.manual_seed(100 + st.rank())
 st.attach("schedule", schedule)
 st.attach("random", st.RandomStates(), each=True)
@@ -43,10 +44,10 @@ for step in range(first, steps):
     model.seen.fill_(True)
     if every and step % every == every - 1:
         print(f"checkpoint {step + 1} {st.checkpoint(step + 1)}", flush=True)
-if way == "delayed":
-    optimizer.finish()
 if way == "layerwise":
     optimizer.synchronize()
+elif way != "parallel":
+    optimizer.finish()
 # Statistics are each worker's own, and saved as rank 0 has them.
 state = hashlib.sha256()
 for name, tensor in model.state_dict().items():

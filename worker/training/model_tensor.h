@@ -29,7 +29,9 @@ class ModelTensor {
   /// That of the round that make_update() began last.
   std::span<const float> update() const { return updates_[rounds_ % 2]; }
 
-  void set_rate(double rate) { optimizer_.set_rate(rate); }
+  Optimizer& optimizer() { return optimizer_; }
+  /// Its values came from the servers, and no broadcast was a round of ours. Before any update.
+  void come_late() { rounds_ = 0; }
   /// Begins a round of ours: the update that the optimizer makes of `gradient`, times `factor`.
   void make_update(std::span<const float> gradient, double factor);
   void add_to_values() { add(values_, update()); }

@@ -24,6 +24,33 @@ Result<Optimizer> Optimizer::make(const RuleOptions& options, std::size_t elemen
   return Optimizer(options, std::move(*rule));
 }
 
+std::vector<std::byte> Optimizer::save() const {
+  std::vector<std::byte> saved;
+  if (rule_ == nullptr) return saved;
+  for (const std::span<const std::byte> piece : rule_->memory()) {
+    saved.insert(saved.end(), piece.begin(), piece.end());
+  }
+  return saved;
+}
+
+Status Optimizer::load(std::span<const std::byte> saved) {
+  std::vector<std::span<std::byte>> pieces;
+  if (rule_ != nullptr) pieces = rule_->memory();
+  std::size_t wanted = 0;
+  for (const std::span<std::byte> piece : pieces) wanted += piece.size();
+  if (saved.size() != wanted) {
+    return {Code::kMismatch,
+            fmt::format("what an optimizer remembered has {} bytes, this one remembers {}: it is "
+                        "another rule, or another tensor",
+                        saved.size(), wanted)};
+  }
+  for (const std::span<std::byte> piece : pieces) {
+    std::ranges::copy(saved.first(piece.size()), piece.begin());
+    saved = saved.subspan(piece.size());
+  }
+  return {};
+}
+
 void Optimizer::make_update(std::span<const float> gradient, std::span<const float> values,
                             double factor, std::span<float> update) {
   if (rule_ == nullptr) {

@@ -3,6 +3,7 @@
 // needs. The arithmetic is ops/update's, so a server that applied the gradient would do the same.
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <span>
 #include <vector>
@@ -26,6 +27,11 @@ class Optimizer {
                    std::span<float> update);
 
   void set_rate(double rate) { rate_ = rate; }
+
+  /// What its rule remembers, for another one that is made alike; empty without memory.
+  std::vector<std::byte> save() const;
+  /// kMismatch if it is of another rule or size.
+  Status load(std::span<const std::byte> saved);
 
  private:
   Optimizer(const RuleOptions& options, std::unique_ptr<ops::UpdateRule> rule)

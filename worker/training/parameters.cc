@@ -9,6 +9,7 @@
 #include <cassert>
 #include <utility>
 
+#include "common/log.h"
 #include "stretto/checkpoints.h"
 #include "worker/training/damping.h"
 #include "worker/training/model_tensor.h"
@@ -28,6 +29,17 @@ bool has_own_optimizer(const ParameterOptions& options) {
   return options.optimizer.rule != Rule::kSum;
 }
 
+constexpr const char* kRemembered = "/optimizer";  // What a tensor's attachment is called besides.
+
+// That of all, or of the worker of this rank.
+const Attached* find_attached(const std::vector<Attached>& all, const std::string& name,
+                              Rank rank) {
+  const auto found = std::ranges::find_if(all, [&](const Attached& each) {
+    return each.name == name && (each.rank < 0 || each.rank == rank);
+  });
+  return found == all.end() ? nullptr : &*found;
+}
+
 }  // namespace
 
 /// Thread: one at a time.
@@ -43,6 +55,7 @@ class Parameters::Impl {
   Status compensate(std::span<const std::span<float>> gradients);
   Status step(std::span<const std::span<const float>> gradients);
   Status finish();
+  std::vector<Attachment> attachments();
 
   const std::vector<ModelTensor>& model() const { return model_; }
   std::vector<ModelTensor>& model() { return model_; }
@@ -57,6 +70,9 @@ class Parameters::Impl {
   Status perform(StepAction action, Gradients gradients);
   Status perform(StepAction action, std::size_t tensor, Gradients gradients);
   Status exchange(Gradients gradients);
+  Result<bool> go_on();
+  Status load(const Checkpoints& checkpoints, const std::vector<Attached>& saved,
+              ModelTensor& tensor);
   Status judge(bool late);
   Status note(std::size_t tensor, const Ticket& ticket);
   std::span<const float> compensated(std::size_t tensor, std::span<const float> gradient);
@@ -68,6 +84,7 @@ class Parameters::Impl {
   std::vector<ModelTensor> model_;
   std::vector<InFlight> in_flight_;  // One for each tensor of the model.
   std::size_t largest_ = 0;          // The tensor that speaks for staleness.
+  std::vector<std::vector<std::byte>> remembered_;  // By optimizers, as it was attached last.
   std::vector<float> compensated_;
   bool has_compensated_ = false;  // For the step to come; the caller's optimizer.
   StepInfo info_;
@@ -124,18 +141,14 @@ Status Parameters::Impl::take_those_of_the_first() {
 
 Status Parameters::Impl::take_those_of_the_servers() {
   if (options_.mode == Mode::kSync) return {};
+  for (ModelTensor& tensor : model_) tensor.come_late();
   return perform({{StepAction::kPull}, {StepAction::kAwaitPull}, {StepAction::kTake}});
 }
 
 Status Parameters::Impl::begin() {
-  if (Checkpoints(worker_).restored()) {
-    return {
-        Code::kUnsupported,
-        "Parameters cannot go on from a checkpoint: what they keep of the optimizer, and in mode "
-        "sync the parameters too, is at the workers, and not in it; begin anew (--resume no), or "
-        "use tensors with an update rule (Rule::kAdam and so on)"};
-  }
-  Status taken = options_.late ? take_those_of_the_servers() : take_those_of_the_first();
+  Result<bool> goes_on = options_.late ? false : go_on();
+  if (!goes_on.ok()) return goes_on.status();
+  Status taken = options_.late || *goes_on ? take_those_of_the_servers() : take_those_of_the_first();
   if (!taken.ok()) return taken;
   if (options_.mode == Mode::kBounded) {
     // Workers may have their tensors in different orders.
@@ -144,6 +157,86 @@ Status Parameters::Impl::begin() {
     if (!status.ok()) return status;
   }
   return perform(strategy_->begin());
+}
+
+// ---- checkpoints
+
+std::vector<Attachment> Parameters::Impl::attachments() {
+  const bool holds_values = options_.mode == Mode::kSync;
+  const Held held = holds_values ? Held::kAlike : Held::kByEach;
+  std::vector<Attachment> all;
+  remembered_.clear();
+  remembered_.reserve(model_.size());
+  for (ModelTensor& tensor : model_) {
+    if (holds_values) {
+      all.push_back({.name = tensor.name(),
+                     .bytes = std::as_bytes(std::span(tensor.values())),
+                     .held = held,
+                     .dtype = Dtype::kF32});
+    }
+    remembered_.push_back(tensor.optimizer().save());
+    if (remembered_.back().empty()) continue;
+    all.push_back({.name = tensor.name() + kRemembered, .bytes = remembered_.back(), .held = held});
+  }
+  return all;
+}
+
+// What the job goes on from has this model; else it begins anew, loudly.
+Result<bool> Parameters::Impl::go_on() {
+  const Checkpoints checkpoints(worker_);
+  const std::uint64_t number = checkpoints.restored().number;
+  if (number == 0) return false;
+  const Result<std::vector<Attached>> saved = checkpoints.attached();
+  if (!saved.ok()) return saved.status();
+  std::string lacks;
+  std::size_t lacking = 0;
+  for (std::size_t i = 0; i < model_.size(); ++i) {
+    const bool is_there = options_.mode == Mode::kSync
+                              ? find_attached(*saved, model_[i].name(), worker_.rank()) != nullptr
+                              : in_flight_[i].tensor.restored;
+    if (is_there) continue;
+    ++lacking;
+    lacks = model_[i].name();
+  }
+  if (lacking == model_.size()) {
+    log(Level::kWarning,
+        "checkpoint {} has nothing of the parameters '{}' and so on: they begin anew; "
+        "Checkpoints::save() takes what Parameters::attachments() returns",
+        number, lacks);
+    return false;
+  }
+  if (lacking > 0) {
+    return Status(Code::kMismatch,
+                  fmt::format("checkpoint {} has {} of the model's {} tensors, and lacks '{}': it "
+                              "is of another model; begin anew (--resume no)",
+                              number, model_.size() - lacking, model_.size(), lacks));
+  }
+  for (ModelTensor& tensor : model_) {
+    if (Status status = load(checkpoints, *saved, tensor); !status.ok()) return status;
+  }
+  return true;
+}
+
+// Where there are more workers than there were, some begin with what the first remembered.
+Status Parameters::Impl::load(const Checkpoints& checkpoints, const std::vector<Attached>& saved,
+                              ModelTensor& tensor) {
+  if (options_.mode == Mode::kSync) {
+    const Attached* values = find_attached(saved, tensor.name(), worker_.rank());
+    Status read = checkpoints.read(*values, std::as_writable_bytes(tensor.values()));
+    if (read.code() == Code::kInvalidArgument) {
+      return {Code::kMismatch,
+              fmt::format("'{}' has {} elements, and had {} in the checkpoint that the job goes on "
+                          "from",
+                          tensor.name(), tensor.size(), values->bytes / sizeof(float))};
+    }
+    if (!read.ok()) return read;
+  }
+  const std::string name = tensor.name() + kRemembered;
+  const Attached* remembered = find_attached(saved, name, worker_.rank());
+  if (remembered == nullptr) remembered = find_attached(saved, name, 0);
+  std::vector<std::byte> bytes(remembered == nullptr ? 0 : remembered->bytes);
+  Status read = remembered == nullptr ? Status() : checkpoints.read(*remembered, bytes);
+  return read.ok() ? tensor.optimizer().load(bytes) : read;
 }
 
 // ---- a step
@@ -362,8 +455,9 @@ Status Parameters::step(std::span<const std::span<const float>> gradients) {
   return impl_->step(gradients);
 }
 Status Parameters::finish() { return impl_->finish(); }
+std::vector<Attachment> Parameters::attachments() { return impl_->attachments(); }
 void Parameters::set_rate(double rate) {
-  for (ModelTensor& tensor : impl_->model()) tensor.set_rate(rate);
+  for (ModelTensor& tensor : impl_->model()) tensor.optimizer().set_rate(rate);
 }
 StepInfo Parameters::info() const { return impl_->info(); }
 

@@ -67,10 +67,23 @@ TEST(ModelTensor, AddsToEachPartTheUpdatesThatItLacks) {
   EXPECT_THAT(tensor.incoming(), ElementsAre(11, 11, 10, 10, 0, 0));
 }
 
+TEST(ModelTensor, WhoComesLateHasMadeNoRoundBeforeItsFirstUpdate) {
+  ModelTensor tensor("w", Floats{4}, Optimizer::make({.rule = Rule::kSum}, 1).or_exit());
+  tensor.come_late();
+  tensor.make_update(Floats{1}, 1);
+  PartInfo part{.offset = 0, .bytes = sizeof(float), .info = {}};
+  part.info.applied = 1;
+  tensor.add_missing(std::span(&part, 1));
+  EXPECT_THAT(tensor.incoming(), ElementsAre(0)) << "the servers have it";
+  part.info.applied = 0;
+  tensor.add_missing(std::span(&part, 1));
+  EXPECT_THAT(tensor.incoming(), ElementsAre(1));
+}
+
 TEST(ModelTensor, MakesUpdatesAtItsValuesAndAtTheRateThatIsSet) {
   const RuleOptions sgd{.rule = Rule::kSgd, .rate = 1, .weight_decay = 0.5};
   ModelTensor tensor("w", Floats{4}, Optimizer::make(sgd, 1).or_exit());
-  tensor.set_rate(2);
+  tensor.optimizer().set_rate(2);
   tensor.make_update(Floats{1}, 1);
   EXPECT_THAT(tensor.update(), ElementsAre(-6)) << "2 * (1 + 0.5 * 4)";
 }

@@ -50,10 +50,14 @@ class Optimizers:
         return [broadcasting.without_tensors(broadcasting.state_by_label(each), tensors)
                 for each in self._optimizers]
 
-    def take(self, states, giver):
-        """They have these states, those of the worker in seat `giver`; which is said."""
+    def load(self, states):
+        """They have these states."""
         for each, state in zip(self._optimizers, states):
             broadcasting.load_by_label(each, state)
+
+    def take(self, states, giver):
+        """They have these states, those of the worker in seat `giver`; which is said."""
+        self.load(states)
         if self:
             kinds = ", ".join(dict.fromkeys(type(each).__name__ for each in self._optimizers))
             modes = ", ".join(dict.fromkeys(each._stretto_exchange.mode

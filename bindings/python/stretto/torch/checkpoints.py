@@ -100,30 +100,38 @@ def _names(paths):
     return names
 
 
+def _held(path):
+    # Who holds the tensor there.
+    if path.startswith("apart/"):
+        return "each"
+    if not path.startswith(_MADE_ALIKE):
+        return "alike"
+    return "alike" if newcomers.is_trained(path.removeprefix(_MADE_ALIKE)) else "first"
+
+
 def _gather(now, given):
-    # What is trained, and what was made alike.
+    # What is trained, and what was made alike. What optimizers in modes apart remember differs.
     training = newcomers.Training(now, may_heal=False)
     described, tensors = training.described()
     paths = broadcasting.paths_of(described)
     names = _names(paths)
     for name, path, tensor in zip(names, paths, tensors):
-        is_buffer = path.startswith(_MADE_ALIKE) and not newcomers.is_trained(
-            path.removeprefix(_MADE_ALIKE))
         kind = wire.NAMES.get(tensor.dtype)
         shape = "x".join(map(str, tensor.shape)) if kind and tensor.dim() > 1 else ""
-        given.add(name, tensor, "first" if is_buffer else "alike", kind, shape)
-    given.add_object(_DESCRIPTION, {"format": 1, "told": described, "names": names}, "first")
+        given.add(name, tensor, _held(path), kind, shape)
+    given.add_object(_DESCRIPTION, {"format": 1, "told": described, "names": names},
+                     "each" if described["apart"] else "first")
+
+
+def _wrapped(now):
+    return [each for each in (one() for one in (*now.optimizers, *now.apart)) if each is not None]
 
 
 def _check(now, operation):
-    others = [each for each in (one() for one in now.apart) if each is not None]
-    if others:
-        kind = getattr(others[0], "_stretto_kind", "")
-        what = kind or f"an optimizer in mode {others[0]._stretto_exchange.mode!r}"
+    if any(getattr(each, "_stretto_kind", "") == "LocalSteps" for each in _wrapped(now)):
         raise errors.Unsupported(
-            "checkpoints are of optimizers in the modes sync and delayed and of "
-            f"DistributedDataParallel, and this program has {what}; save the model by torch.save "
-            "at one worker, after optimizer.finish()", operation=operation)
+            "checkpoints are not of LocalSteps, and this program has one; save the model and "
+            "optimizer.state_dict() of each worker by torch.save", operation=operation)
 
 
 def checkpoint(step: int) -> bool:
@@ -133,11 +141,11 @@ def checkpoint(step: int) -> bool:
     the same steps, with the same `step`, which the program goes on from later. It returns when the
     checkpoint is complete in the job's folder (stretto-launch --checkpoint DIR) and on its device.
 
-    Returns False, at all workers alike and with a warning, if it could not be written; training
+    Returns False, at all workers alike and with a warning, if it could not be written: training
     can go on, and earlier checkpoints are as they were. The third time in a row raises why. False
     as well, with a warning once, in a job that has no folder. Mismatch where workers are at
-    different places, Unsupported for optimizers in other modes than sync. TypeError if a state
-    holds objects that cannot be saved: nothing is pickled."""
+    different places, Unsupported for LocalSteps. TypeError if a state holds objects that cannot be
+    saved: nothing is pickled. It calls finish() of each wrapped optimizer."""
     now = session.current()
     if not isinstance(step, int) or step < 0:
         raise ValueError(f"step is {step!r}, wanted a whole number from 0")
@@ -146,9 +154,8 @@ def checkpoint(step: int) -> bool:
                      "stretto-launch --checkpoint DIR")
         return False
     _check(now, "checkpoint")
-    for each in now.optimizers:
-        if each() is not None:
-            each().finish()
+    for each in _wrapped(now):
+        each.finish()
     kept = keeping.of(now)
     given = _Given()
     _gather(now, given)
@@ -207,7 +214,7 @@ class _Reading:
 
     def all(self):
         """Whatever is there, for what is here."""
-        told = self._object(_DESCRIPTION)
+        told = self._object(_DESCRIPTION, is_shared=True)
         if told is not None:
             self._fill(told)
         kept = keeping.of(self._now)
@@ -224,9 +231,16 @@ class _Reading:
         if saved is not None:
             one.load_state_dict(saved)
 
-    def _object(self, name):
-        # Of this worker, or else of all; None: there is none.
-        found = self._found.get((name, self._now.present_rank)) or self._found.get((name, -1))
+    def _find(self, name, is_shared=False):
+        # Of this worker, or else of all; None: there is none. `is_shared`: that of the first serves
+        # where there are more workers than there were.
+        for rank in (self._now.present_rank, -1, 0)[:3 if is_shared else 2]:
+            if (name, rank) in self._found:
+                return self._found[name, rank]
+        return None
+
+    def _object(self, name, is_shared=False):
+        found = self._find(name, is_shared)
         if found is None:
             return None
         data = torch.empty(found.bytes, dtype=torch.uint8)
@@ -248,14 +262,14 @@ class _Reading:
                   "(--resume no begins anew)")
         templates = training.templates(saved["told"])
         for name, tensor in zip(saved["names"], templates):
-            found = self._found.get((name, -1))
+            found = self._find(name, is_shared=True)
             size = tensor.numel() * tensor.element_size()
             if found is None or found.bytes != size:
                 raise errors.Malformed(f"checkpoint {self._number} has no tensor '{name}' of "
                                        f"{size} bytes", operation="restore")
             if size:
                 self._core.read(found, wire.place_of(healing.flat(tensor)))
-        training.fill(saved["told"], templates)
+        training.load_apart(saved["told"], training.fill(saved["told"], templates))
 
 
 def attach(name: str, kept: Any, each: bool = False) -> None:

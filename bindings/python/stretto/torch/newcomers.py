@@ -228,6 +228,10 @@ class Training:
             self._modules.take(described["plain"], states, self._operation)
         return rest
 
+    def load_apart(self, described, rest):
+        """What optimizers in modes apart remember becomes what remains of the values."""
+        self._apart.load([broadcasting.filled(each, rest) for each in described["apart"]])
+
     def take(self, described, values, giver):
         """Makes this worker as the others are, but for what comes later. A backward that has begun
         goes on by these values, and what it brings is not used."""

@@ -17,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "stretto/attachment.h"
 #include "stretto/rate_rule.h"
 #include "stretto/worker.h"
 
@@ -120,6 +121,12 @@ class Parameters {
   /// same number of steps in kSync and kEager, and in kBounded after numbers at most `bound` apart:
   /// else the others wait for steps that do not come. Training may go on afterwards.
   Status finish();
+
+  /// For Checkpoints::save(), after finish(): what optimizers remember, and in kSync, where the
+  /// workers hold them, the values. Its memory stays as it is until the next call of this object.
+  /// In a job that goes on from such a checkpoint open() begins with what was saved, and initial
+  /// values do not count; kMismatch if that was another model.
+  std::vector<Attachment> attachments();
 
   /// For a schedule of learning rates: the optimizer's rate from the next step on. At least 0.
   void set_rate(double rate);
