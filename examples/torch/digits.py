@@ -2,8 +2,9 @@
 """Trains a small convolutional net on handwritten digits, each worker on its share of them.
 
     stretto-launch -n 2 -s 2 -- python3 examples/torch/digits.py --mode eager
+    stretto-launch -n 2 -s 2 --checkpoint run -- python3 examples/torch/digits.py
 
-The last line of rank 0 is `test_accuracy=A seconds=S workers=N with=W mode=M`.
+With --checkpoint there is one after each epoch, from which the next start goes on. The last line of rank 0 is `test_accuracy=A seconds=S workers=N with=W mode=M`.
 """
 
 import argparse
@@ -55,6 +56,7 @@ def from_memory(images, labels, framework, arguments):
     def epoch_of(epoch):
         for mine in batches(len(images), arguments.batch, epoch, framework, arguments.seed):
             yield images[mine], labels[mine]
+    epoch_of.kept = {}
     return epoch_of
 
 
@@ -74,6 +76,7 @@ def from_records(images, labels, framework, arguments):
             pictures, digits = zip(*samples)
             yield torch.stack(pictures), torch.tensor(digits)
         reader.next_epoch()  # The same number of steps at all workers.
+    epoch_of.kept = {"reader": reader}
     return epoch_of
 
 
@@ -81,7 +84,7 @@ def train(model, optimizer, framework, epoch_of, steps_an_epoch, arguments):
     """Trains, with a learning rate that falls to 0."""
     steps = arguments.epochs * steps_an_epoch
     schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: 1 - step / steps)
-    for epoch in range(arguments.epochs):
+    for epoch in range(framework.restore(schedule=schedule, **epoch_of.kept), arguments.epochs):
         for mine, wanted in epoch_of(epoch):
             optimizer.zero_grad()
             loss = functional.cross_entropy(model(mine), wanted)
@@ -90,6 +93,7 @@ def train(model, optimizer, framework, epoch_of, steps_an_epoch, arguments):
             schedule.step()
         if framework.rank == 0:
             print(f"epoch {epoch + 1} loss {loss.item():.3f}")
+        framework.checkpoint(epoch + 1)
     framework.finish(optimizer)
 
 

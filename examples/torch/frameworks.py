@@ -27,6 +27,14 @@ class Framework:
     def finish(self, optimizer):
         """After training: everybody's parameters are the same after it, if they were not."""
 
+    def restore(self, **attached):
+        """The epoch that this job goes on from, if it goes on from a checkpoint; else 0. What is
+        attached is in the checkpoints, and gets its state back."""
+        return 0
+
+    def checkpoint(self, epoch):
+        """Makes a checkpoint after so many epochs, if the job has a folder for it."""
+
     def mean(self, value):
         """The mean of a number over all workers."""
         return value
@@ -58,6 +66,15 @@ class Stretto(Framework):
 
     def finish(self, optimizer):
         optimizer.finish()
+
+    def restore(self, **attached):
+        for name, each in attached.items():
+            self._st.attach(name, each)
+        return self._st.restore()
+
+    def checkpoint(self, epoch):
+        if "STRETTO_CHECKPOINT" in os.environ:
+            self._st.checkpoint(epoch)
 
     def mean(self, value):
         return self._st.push_pull(torch.tensor([value]), name="mean").item()

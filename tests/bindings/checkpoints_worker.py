@@ -29,10 +29,10 @@ else:
     st.broadcast_parameters(model.state_dict(), root_rank=0)
     optimizer = st.DistributedOptimizer(
         optimizer, model.named_parameters(), mode="sync" if way == "layerwise" else way,
-        model=model if way == "layerwise" else None, stale=2)
+        model=model if way == "layerwise" else None, stale=2 if way == "delayed" else "auto")
 torch.manual_seed(100 + st.rank())
 st.attach("schedule", schedule)
-st.attach("random", st.RandomStates(), each=True)
+st.attach("random", st.RandomStates())
 first = 0 if "lacking" in sys.argv else st.restore()
 print(f"from {first} of {st.restored()}", flush=True)
 for step in range(first, steps):

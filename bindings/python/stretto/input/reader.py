@@ -48,6 +48,8 @@ class Reader:
     be read, Malformed for one that is truncated or corrupt; each names file and offset.
     """
 
+    _stretto_of_each = True  # Its place in its own part of the samples.
+
     def __init__(self, paths: Union[str, "os.PathLike[str]", Sequence[Any]],
                  format: str = "tfrecord",  # pylint: disable=redefined-builtin
                  record_bytes: int = 0, shuffle: bool = False, seed: int = 0, rank: int = 0,

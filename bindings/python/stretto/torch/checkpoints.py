@@ -8,7 +8,7 @@ In the folder a checkpoint is tensors by name, and one description of them, whic
 
 import random
 import re
-from typing import Any, Dict, Mapping, NamedTuple
+from typing import Any, Dict, Mapping, NamedTuple, Optional
 
 import numpy
 import torch
@@ -42,7 +42,9 @@ class Restored(NamedTuple):
 
 class RandomStates:
     """The states of the random numbers of Python, NumPy and PyTorch in this process, to be
-    attached: `st.attach("random", st.RandomStates(), each=True)`."""
+    attached: `st.attach("random", st.RandomStates())`."""
+
+    _stretto_of_each = True
 
     def state_dict(self) -> Dict[str, Any]:
         """As they are now."""
@@ -272,14 +274,15 @@ class _Reading:
         training.load_apart(saved["told"], training.fill(saved["told"], templates))
 
 
-def attach(name: str, kept: Any, each: bool = False) -> None:
+def attach(name: str, kept: Any, each: Optional[bool] = None) -> None:
     """What `kept.state_dict()` returns is in the checkpoints to come under this name, and after
     restore() `kept.load_state_dict()` gets it: for schedules of learning rates, scales of losses,
     samplers, readers, random states (RandomStates), or an object of your own. In an attachment may
     be numbers, text, bytes, tensors, arrays, and lists, tuples, sets and dicts of them.
 
-    each   every worker has a state of its own. Otherwise that of rank 0 is saved, and all get it.
-           Where there are more workers than there were, some have none: theirs are not loaded
+    each   every worker has a state of its own, as readers and random states do. Otherwise that of
+           rank 0 is saved, and all get it. None: as the object is. Where there are more workers
+           than there were some find none, and keep what they have
     """
     if not all(callable(getattr(kept, method, None))
                for method in ("state_dict", "load_state_dict")):
@@ -291,6 +294,7 @@ def attach(name: str, kept: Any, each: bool = False) -> None:
     known = keeping.of(now)
     if name in known.attached and known.attached[name][0] is not kept:
         raise ValueError(f"something else is attached as {name!r} already")
-    known.attached[name] = (kept, each)
+    known.attached[name] = (kept, getattr(kept, "_stretto_of_each", False) if each is None
+                            else each)
     if known.has_restored and not now.came_late and restored():
         _Reading(now).attached(name, kept)
