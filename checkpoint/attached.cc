@@ -28,7 +28,7 @@ EntryKey key_of(const Attachment& attachment, std::uint32_t part, std::int32_t r
 
 // The ranges of one attachment, which begins at `first` of the row, that are this seat's.
 void add_stripe(const Attachment& attachment, std::size_t item, std::uint64_t first,
-                std::uint64_t total, const Seat& seat, std::vector<AttachedPiece>& pieces) {
+                std::uint64_t total, const StripeSeat& seat, std::vector<AttachedPiece>& pieces) {
   const std::uint64_t end = first + attachment.bytes.size();
   if (first == end && seat.position == 0) {
     pieces.push_back({.item = item, .key = key_of(attachment, 0, kOfAll)});
@@ -81,7 +81,8 @@ Status check_attachments(std::span<const Attachment> attachments) {
   return {};
 }
 
-std::vector<AttachedPiece> pieces_of(std::span<const Attachment> attachments, const Seat& seat) {
+std::vector<AttachedPiece> pieces_of(std::span<const Attachment> attachments,
+                                     const StripeSeat& seat) {
   std::uint64_t total = 0;
   for (const Attachment& attachment : attachments) {
     if (attachment.held == Held::kAlike) total += attachment.bytes.size();
@@ -113,14 +114,16 @@ std::uint64_t digest_of_alike(std::span<const Attachment> attachments) {
   for (const Attachment& attachment : attachments) {
     if (attachment.held != Held::kAlike) continue;
     if (sum == 0) sum = 14695981039346656037U;
-    sum = mixed(sum, fmt::format("{}:{}:{:08x}\n", attachment.name, attachment.bytes.size(),
-                                 crc32c(attachment.bytes)));
+    sum = mixed(sum, fmt::format("{}:{}:{}:{}:{:08x}\n", attachment.name, attachment.bytes.size(),
+                                 attachment.dtype ? static_cast<int>(*attachment.dtype) : 0,
+                                 attachment.shape, crc32c(attachment.bytes)));
   }
   return sum;
 }
 
 Result<WrittenFile> write_attached(Folder& folder, const Origin& origin,
-                                   std::span<const Attachment> attachments, const Seat& seat) {
+                                   std::span<const Attachment> attachments,
+                                   const StripeSeat& seat) {
   const std::vector<AttachedPiece> pieces = pieces_of(attachments, seat);
   if (pieces.empty()) return WrittenFile();
   WrittenFile file{.name = fmt::format("{}{}.parts", kFilePrefix, seat.position), .seal = {}};
@@ -205,19 +208,18 @@ std::optional<std::size_t> AttachedReader::find(const std::string& name, std::in
 Status AttachedReader::read(std::size_t index, std::span<std::byte> target) {
   const Attached& attached = all_.at(index);
   if (target.size() != attached.bytes) {
-    return {Code::kInvalidArgument,
-            fmt::format("'{}' was saved in {} bytes, there is room for {}", attached.name,
-                        attached.bytes, target.size())};
+    return {Code::kInvalidArgument, fmt::format("'{}' was saved in {} bytes, there is room for {}",
+                                                attached.name, attached.bytes, target.size())};
   }
   for (const Stripe& stripe : stripes_[index]) {
     PartsReader& reader = readers_[stripe.reader];
     const std::uint64_t bytes = reader.entries()[stripe.entry].bytes;
     const std::span<std::byte> place = target.first(bytes);
-    Status read = reader.read(stripe.entry,
-                              [place](std::uint64_t offset, std::span<const std::byte> some) {
-                                std::memcpy(place.data() + offset, some.data(), some.size());
-                                return Status();
-                              });
+    Status read =
+        reader.read(stripe.entry, [place](std::uint64_t offset, std::span<const std::byte> some) {
+          std::memcpy(place.data() + offset, some.data(), some.size());
+          return Status();
+        });
     if (!read.ok()) return read;
     target = target.subspan(bytes);
   }

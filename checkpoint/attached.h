@@ -16,7 +16,7 @@
 namespace stretto::checkpoint {
 
 /// A worker's place among those who make a checkpoint.
-struct Seat {
+struct StripeSeat {
   std::uint32_t position = 0;  ///< By rank.
   std::uint32_t of = 1;
   bool striped = true;  ///< What all say they have alike is alike.
@@ -35,7 +35,8 @@ struct AttachedPiece {
 Status check_attachments(std::span<const Attachment> attachments);
 /// What this worker writes: its own, and of those that all have alike, one after another, an equal
 /// share, at least in bytes; or all of them, or none, if they are not alike. Pure.
-std::vector<AttachedPiece> pieces_of(std::span<const Attachment> attachments, const Seat& seat);
+std::vector<AttachedPiece> pieces_of(std::span<const Attachment> attachments,
+                                     const StripeSeat& seat);
 /// The same at workers whose alike attachments are the same, in name, order and content. 0: none.
 std::uint64_t digest_of_alike(std::span<const Attachment> attachments);
 
@@ -47,7 +48,7 @@ struct WrittenFile {
 };
 /// Writes what this worker has to, and it is on the device. Calls block.
 Result<WrittenFile> write_attached(Folder& folder, const Origin& origin,
-                                   std::span<const Attachment> attachments, const Seat& seat);
+                                   std::span<const Attachment> attachments, const StripeSeat& seat);
 
 /// The attachments of a complete checkpoint. Thread: any, one at a time; calls block.
 class AttachedReader {

@@ -206,6 +206,7 @@ void read_checkpoint(ConfigReader& reader, CheckpointSettings& checkpoint) {
   if (resume != "auto" && resume != "no") {
     reader.fail(wrong("STRETTO_RESUME", resume, "auto or no"));
   }
+  reader.seconds({"STRETTO_CHECKPOINT_EVERY_S"}, checkpoint.every);
 }
 
 void read_checksums(ConfigReader& reader, Checksums& checksums) {

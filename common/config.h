@@ -96,8 +96,9 @@ struct TraceSettings {
 
 /// Where a job's checkpoints lie.
 struct CheckpointSettings {
-  std::string folder;   ///< The same on all hosts; empty: the job keeps none.
-  bool resumes = true;  ///< The job goes on from the newest complete one.
+  std::string folder;                         ///< The same on all hosts; empty: the job keeps none.
+  bool resumes = true;                        ///< The job goes on from the newest complete one.
+  Duration every = std::chrono::seconds(60);  ///< When one is due again. The scheduler's.
 };
 
 struct Config {

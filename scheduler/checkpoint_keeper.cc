@@ -84,8 +84,15 @@ Status go_on_from_newest(Config& config, Disk& disk, std::set<std::string>& rest
   return {};
 }
 
-CheckpointKeeper::CheckpointKeeper(const Config& config, const Files& files, Ways ways)
-    : config_(config), files_(files), ways_(std::move(ways)), last_(config.job.restored) {
+CheckpointKeeper::CheckpointKeeper(const Config& config, const Clock& clock, const Files& files,
+                                   Ways ways)
+    : config_(config),
+      clock_(clock),
+      files_(files),
+      ways_(std::move(ways)),
+      last_(config.job.restored),
+      timer_(config.checkpoint.folder.empty() ? Duration::zero() : config.checkpoint.every,
+             ways_.ask) {
   if (files_.disk != nullptr && !config.checkpoint.folder.empty()) {
     folder_.emplace(*files_.disk, config.checkpoint.folder);
   }
@@ -111,6 +118,7 @@ void CheckpointKeeper::post(
 }
 
 void CheckpointKeeper::begin(control::Barrier barrier, std::uint64_t step, const Job& job) {
+  timer_.taken(clock_.now());
   if (active_) {
     barrier.checkpoint = active_->barrier.checkpoint;
     return ways_.open(barrier);
@@ -237,6 +245,7 @@ void CheckpointKeeper::commit() {
 }
 
 void CheckpointKeeper::tick() {
+  if (const Time now = clock_.now(); timer_.is_looking(now)) timer_.follow(now, ways_.workers());
   if (!active_ || !active_->work) return;
   std::optional<Status> status;
   {

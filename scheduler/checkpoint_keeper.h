@@ -16,6 +16,7 @@
 #include "common/config.h"
 #include "common/mutex.h"
 #include "core/tensor_spec.h"
+#include "scheduler/checkpoint_timer.h"
 #include "van/control.h"
 
 namespace stretto {
@@ -40,6 +41,9 @@ class CheckpointKeeper {
     /// All workers are there and have nothing in flight; now they may go on.
     std::function<void(const control::Barrier&)> open;
     std::function<void(const control::CheckpointEnded&)> tell_workers;
+    /// Those who are in the job while it runs; and asks one of them.
+    std::function<std::vector<NodeId>()> workers;
+    CheckpointTimer::Tell ask;
     /// All that were declared.
     std::function<std::vector<TensorSpec>()> tensors;
   };
@@ -51,7 +55,7 @@ class CheckpointKeeper {
     bool alike = true;            ///< What these hold alike, as they say, is.
   };
 
-  CheckpointKeeper(const Config& config, const Files& files, Ways ways);
+  CheckpointKeeper(const Config& config, const Clock& clock, const Files& files, Ways ways);
 
   /// All workers have come to this barrier, and want a checkpoint of what is there, which is of
   /// this step of the program. If one is being written already, theirs is that one.
@@ -63,7 +67,9 @@ class CheckpointKeeper {
   void on_lost(NodeId node);
   /// Once a turn.
   void tick();
-  Time next_due(Time now) const { return active_ && active_->work ? now + 2ms : Time::max(); }
+  Time next_due(Time now) const { return active_ && active_->work ? now + 2ms : timer_.next_due(); }
+  /// What a worker has been asked by the clock's order.
+  void on_told(NodeId worker, const control::AtStep& said) { timer_.on_told(worker, said); }
   /// A worker has given up waiting at this barrier, and may have something in flight.
   void withdraw(std::uint64_t barrier);
 
@@ -97,6 +103,7 @@ class CheckpointKeeper {
   void end(Status why);
 
   const Config& config_;
+  const Clock& clock_;
   const Files files_;
   const Ways ways_;
   std::optional<checkpoint::Folder> folder_;
@@ -104,6 +111,7 @@ class CheckpointKeeper {
   std::uint64_t attempts_ = 0;
   std::uint64_t begun_ = 0;  // The last, whatever came of it: who was lost may still write to it.
   std::unique_ptr<Active> active_;
+  CheckpointTimer timer_;
 };
 
 }  // namespace stretto

@@ -104,10 +104,9 @@ void refuse_entry(Van& van, WaitingRoom& waiting, LinkId link, const Status& why
 // All outlive what is returned.
 CheckpointKeeper::Ways ways_of_checkpoints(Van& van, const NodeLinks& links,
                                            const ViewMachine& machine, Agreements& agreements) {
-  return {.tell =
-              [&van, &links](NodeId node, const control::CheckpointCut& cut) {
-                van.send_control(links.of(node), cut);
-              },
+  return {.tell = [&van, &links](
+                      NodeId node,
+                      const control::CheckpointCut& cut) { van.send_control(links.of(node), cut); },
           .open = [&agreements](const control::Barrier& barrier) { agreements.open(barrier); },
           .tell_workers =
               [&van, &links, &machine](const control::CheckpointEnded& ended) {
@@ -116,6 +115,16 @@ CheckpointKeeper::Ways ways_of_checkpoints(Van& van, const NodeLinks& links,
                   if (is_worker) van.send_control(links.of(node), ended);
                 }
               },
+          .workers =
+              [&machine] {
+                const std::set<NodeId>& nodes = machine.next_view().contributors.nodes;
+                const bool runs = machine.phase() == ViewMachine::Phase::kRunning;
+                return runs ? std::vector<NodeId>(nodes.begin(), nodes.end())
+                            : std::vector<NodeId>();
+              },
+          .ask = [&van, &links](
+                     NodeId node,
+                     const control::AtStep& said) { van.send_control(links.of(node), said); },
           .tensors = [&agreements] { return agreements.registry().specs(); }};
 }
 
@@ -149,7 +158,7 @@ Scheduler::Scheduler(const Config& config, std::unique_ptr<Transport> transport,
             checkpoints_.begin(all, step, job_of(machine_.next_view(), began_, std::move(call)));
           },
           [this](std::uint64_t barrier) { checkpoints_.withdraw(barrier); }),
-      checkpoints_(config, files, ways_of_checkpoints(van_, links_, machine_, agreements_)),
+      checkpoints_(config, clock, files, ways_of_checkpoints(van_, links_, machine_, agreements_)),
       watch_(config),
       waiting_(2 * config.job.dead_after) {
   agreements_.set_restored(files.restored);
@@ -214,6 +223,7 @@ void Scheduler::on_control(LinkId link, const control::Message& message) {
     happened(Left{.node = member.node});
   }
   if (const auto* told = std::get_if<control::AtStep>(&message)) {
+    if (told->checkpoint) return checkpoints_.on_told(member.node, *told);
     return happened(StepTold{.node = member.node, .question = told->number, .step = told->step});
   }
   if (const auto* failure = std::get_if<control::Failure>(&message)) {

@@ -2,6 +2,8 @@
 // One function for each message.
 #include "van/checkpoint_decode.h"
 
+#include <fmt/format.h>
+
 #include "common/text.h"
 #include "van/control.pb.h"
 #include "van/control_codec.h"
@@ -13,12 +15,16 @@ constexpr std::size_t kMostNameBytes = 128;  // Of a file.
 
 }  // namespace
 
-CheckpointCut cut_from(const wire::CheckpointCut& cut) {
-  return {.job = cut.job(),
-          .number = cut.number(),
-          .step = cut.step(),
-          .workers = {cut.workers().begin(), cut.workers().end()},
-          .alike = cut.alike()};
+Result<Message> cut_from(const wire::CheckpointCut& cut) {
+  if (cut.workers_size() > static_cast<int>(kMaxNodes)) {
+    return Status(Code::kMalformed, fmt::format("a checkpoint of {} workers, wanted at most {}",
+                                                cut.workers_size(), kMaxNodes));
+  }
+  return Message(CheckpointCut{.job = cut.job(),
+                               .number = cut.number(),
+                               .step = cut.step(),
+                               .workers = {cut.workers().begin(), cut.workers().end()},
+                               .alike = cut.alike()});
 }
 
 CheckpointSaved saved_from(const wire::CheckpointSaved& saved) {

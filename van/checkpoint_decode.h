@@ -15,7 +15,7 @@ class CheckpointSaved;
 
 namespace stretto::control {
 
-CheckpointCut cut_from(const wire::CheckpointCut& cut);
+Result<Message> cut_from(const wire::CheckpointCut& cut);
 CheckpointSaved saved_from(const wire::CheckpointSaved& saved);
 CheckpointEnded ended_from(const wire::CheckpointEnded& ended);
 

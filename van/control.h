@@ -204,6 +204,9 @@ struct CheckpointEnded {
 struct AtStep {
   std::uint64_t number = 0;  ///< Of the question; 0, of a newcomer: it has links to all shards.
   std::uint64_t step = 0;    ///< 0 in a question. Of a newcomer: it has been taken in before it.
+  /// Instead: which checkpoint that the program offered have you let pass last? It lets no later
+  /// one pass, before the scheduler says from which step on the first one is to be made.
+  bool checkpoint = false;
 };
 
 /// Worker to shard, before its first share of that step and when all that it has a share in is

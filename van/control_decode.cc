@@ -272,7 +272,8 @@ Result<Message> from(const wire::Barrier& barrier) {
 }
 
 Result<Message> from(const wire::AtStep& said) {
-  return Message(AtStep{.number = said.number(), .step = said.step()});
+  return Message(
+      AtStep{.number = said.number(), .step = said.step(), .checkpoint = said.checkpoint()});
 }
 
 Result<Message> from(const wire::TakeIn& said) {
@@ -421,7 +422,7 @@ Result<Message> body_of(const wire::Control& message) {
     case wire::Control::kBarrier:
       return from(message.barrier());
     case wire::Control::kCheckpointCut:
-      return Message(cut_from(message.checkpoint_cut()));
+      return cut_from(message.checkpoint_cut());
     case wire::Control::kCheckpointSaved:
       return Message(saved_from(message.checkpoint_saved()));
     case wire::Control::kCheckpointEnded:

@@ -226,6 +226,7 @@ void write(const CheckpointEnded& ended, wire::Control& message) {
 void write(const AtStep& said, wire::Control& message) {
   message.mutable_at_step()->set_number(said.number);
   message.mutable_at_step()->set_step(said.step);
+  message.mutable_at_step()->set_checkpoint(said.checkpoint);
 }
 
 void write(const TakeIn& said, wire::Control& message) {

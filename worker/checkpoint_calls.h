@@ -11,8 +11,11 @@
 #include <utility>
 #include <vector>
 
+#include "checkpoint/attached.h"
 #include "common/clock.h"
 #include "van/control.h"
+#include "worker/barrier_calls.h"
+#include "worker/checkpoint_offers.h"
 
 namespace stretto {
 
@@ -27,40 +30,60 @@ struct CheckpointShare {
 /// Thread: loop.
 class CheckpointCalls {
  public:
+  using Begun = std::function<void(const Result<CheckpointShare>&)>;
   using Done = std::function<void(const Status&)>;
+  struct Ways {
+    /// Comes to a barrier for a checkpoint.
+    std::function<void(std::uint64_t step, std::uint64_t alike, BarrierCalls::Cut)> enter;
+    /// It is there, and waits for the servers.
+    std::function<bool()> awaits_cut;
+    std::function<void(const control::CheckpointSaved&)> tell_scheduler;
+    CheckpointOffers::Tell answer;
+  };
 
-  /// One that is not complete `patience` after await() fails here; it may yet come to its end.
-  CheckpointCalls(const Clock& clock, Duration patience) : clock_(clock), patience_(patience) {}
+  /// One that is not complete `patience` after end() fails here; it may yet come to its end.
+  CheckpointCalls(const Clock& clock, Duration patience, Ways ways)
+      : clock_(clock),
+        patience_(patience),
+        ways_(std::move(ways)),
+        offers_(clock, patience, ways_.answer) {}
+
+  /// Where the program could make one, if it is due by the scheduler's clock.
+  CheckpointOffers& offers() { return offers_; }
+
+  /// A barrier at which a checkpoint of this step is made: of what servers hold, which have cut
+  /// then, and of what workers write. `alike`: control::Barrier.
+  void begin(std::uint64_t step, std::uint64_t alike, const Begun& begun) {
+    ways_.enter(step, alike, [this, begun](const Result<std::uint64_t>& attempt) {
+      if (!attempt.ok()) return begun(attempt.status());
+      offers_.taken();
+      calls_[++last_] = {.attempt = *attempt};
+      begun(CheckpointShare{.call = last_, .cut = std::exchange(cut_, std::nullopt)});
+    });
+  }
+  /// This worker has written its own share of one that was begun, or not. `done` hears when all is
+  /// complete.
+  void end(const CheckpointShare& share, const Result<checkpoint::WrittenFile>& file, Done done);
 
   /// The scheduler says what is to be written, before the barrier opens.
-  void on_cut(const control::CheckpointCut& cut) { cut_ = cut; }
-  /// The barrier is open, and this is the attempt that is made there.
-  CheckpointShare begin(std::uint64_t attempt) {
-    calls_[++last_] = {.attempt = attempt};
-    return {.call = last_, .cut = std::exchange(cut_, std::nullopt)};
-  }
-  /// Waits for the end of one that was begun; once.
-  void await(std::uint64_t number, Done done) {
-    Call& call = calls_.at(number);
-    call.done = std::move(done);
-    call.deadline = after(clock_.now(), patience_);
-    if (call.ended) end(calls_.find(number));
-  }
+  void on_cut(const control::CheckpointCut& cut);
   void on_ended(const control::CheckpointEnded& ended) {
     end_those([&](const Call& call) { return call.attempt == ended.number; }, ended.why);
   }
   void end_all(const Status& why) {
+    offers_.end_all(why);
     end_those([](const Call&) { return true; }, why);
   }
   void tick() {
+    offers_.tick();
     const Time now = clock_.now();
     end_those([now](const Call& call) { return call.deadline <= now; },
               {Code::kTimeout, "it has not been written in time"});
   }
 
-  bool idle() const { return calls_.empty(); }
+  bool idle() const { return calls_.empty() && offers_.idle(); }
   Time next_due() const {
-    Time due = Time::max();
+    Time due = offers_.next_due();
     for (const auto& [number, call] : calls_) due = std::min(due, call.deadline);
     return due;
   }
@@ -82,9 +105,9 @@ class CheckpointCalls {
       call.ended = why.ok() ? why : Status(why).with_operation("checkpoint");
       if (call.done) numbers.push_back(number);
     }
-    for (const std::uint64_t number : numbers) end(calls_.find(number));
+    for (const std::uint64_t number : numbers) tell(calls_.find(number));
   }
-  void end(Calls::iterator call) {
+  void tell(Calls::iterator call) {
     const Call ended = std::move(call->second);
     calls_.erase(call);
     ended.done(*ended.ended);
@@ -92,6 +115,8 @@ class CheckpointCalls {
 
   const Clock& clock_;
   const Duration patience_;
+  const Ways ways_;
+  CheckpointOffers offers_;
   std::optional<control::CheckpointCut> cut_;
   std::uint64_t last_ = 0;
   Calls calls_;

@@ -33,9 +33,10 @@ Result<checkpoint::WrittenFile> write_share(const Config& config, NodeId node,
   if (place == cut.workers.end()) {
     return Status(Code::kMalformed, "the scheduler does not count this worker among the others");
   }
-  const checkpoint::Seat seat{.position = static_cast<std::uint32_t>(place - cut.workers.begin()),
-                              .of = static_cast<std::uint32_t>(cut.workers.size()),
-                              .striped = cut.alike};
+  const checkpoint::StripeSeat seat{
+      .position = static_cast<std::uint32_t>(place - cut.workers.begin()),
+      .of = static_cast<std::uint32_t>(cut.workers.size()),
+      .striped = cut.alike};
   if (attachments.empty()) return checkpoint::WrittenFile();
   if (config.checkpoint.folder.empty()) return no_folder();
   RealDisk disk;
@@ -51,8 +52,8 @@ struct Waiting {
 };
 
 void give_up(WorkerNode& node, const CheckpointShare& share) {
-  node.work().end_checkpoint(share, Status(Code::kCancelled, "a worker's wait was interrupted"),
-                             [](const Status&) {});
+  node.work().checkpoints().end(share, Status(Code::kCancelled, "a worker's wait was interrupted"),
+                                [](const Status&) {});
 }
 
 }  // namespace
@@ -96,7 +97,9 @@ Status Checkpoints::save(std::uint64_t step, std::span<const Attachment> attachm
   using Begun = Result<std::pair<CheckpointShare, NodeId>>;
   const std::optional<Begun> begun = impl.loop().ask_until<Begun>(
       Time::max(), [step, alike, waiting](WorkerNode& node, const auto& done) {
-        node.work().begin_checkpoint(
+        const Status& refusal = node.work().refusal();
+        if (!refusal.ok()) return done(Status(refusal).with_operation("checkpoint"));
+        node.work().checkpoints().begin(
             step, alike, [waiting, &node, done](const Result<CheckpointShare>& share) {
               if (!share.ok()) return done(share.status());
               if (waiting->given_up) return give_up(node, *share);
@@ -119,8 +122,23 @@ Status Checkpoints::save(std::uint64_t step, std::span<const Attachment> attachm
   return impl.loop()
       .ask_until<Status>(Time::max(),
                          [share = share, file](WorkerNode& here, const WorkerNode::Done& done) {
-                           here.work().end_checkpoint(share, file, done);
+                           here.work().checkpoints().end(share, file, done);
                          })
+      .value_or(detail::interrupted("checkpoint"));
+}
+
+Result<bool> Checkpoints::due(std::uint64_t step) {
+  detail::WorkerImpl& impl = *worker_->impl_;
+  if (step >= std::uint64_t{1} << 63) {
+    return Status(Code::kInvalidArgument, "no step has this number").with_operation("checkpoint");
+  }
+  if (impl.offers().pass(step)) return false;
+  if (impl.loop().is_here()) return not_here("checkpoint");
+  return impl.loop()
+      .ask_until<Result<bool>>(Time::max(),
+                               [step](WorkerNode& node, const CheckpointOffers::Due& due) {
+                                 node.work().checkpoints().offers().offer(step, due);
+                               })
       .value_or(detail::interrupted("checkpoint"));
 }
 
@@ -129,23 +147,21 @@ RestoredFrom Checkpoints::restored() const { return worker_->impl_->standing().r
 Result<std::vector<Attached>> Checkpoints::attached() const {
   const RestoredFrom from = restored();
   if (!from) return std::vector<Attached>();
-  return files_->with(
-      worker_->impl_->config(), from.number,
-      [](checkpoint::AttachedReader& reader) -> Result<std::vector<Attached>> {
-        return reader.all();
-      });
+  return files_->with(worker_->impl_->config(), from.number,
+                      [](checkpoint::AttachedReader& reader) -> Result<std::vector<Attached>> {
+                        return reader.all();
+                      });
 }
 
 Status Checkpoints::read(const Attached& which, std::span<std::byte> target) const {
   const RestoredFrom from = restored();
   if (!from) return {Code::kInvalidArgument, "the job goes on from no checkpoint"};
-  return files_->with(worker_->impl_->config(), from.number,
-                      [&](checkpoint::AttachedReader& reader) -> Status {
-                        const auto index = reader.find(which.name, which.rank);
-                        if (index) return reader.read(*index, target);
-                        return {Code::kInvalidArgument,
-                                fmt::format("nothing was attached as '{}'", which.name)};
-                      });
+  return files_->with(
+      worker_->impl_->config(), from.number, [&](checkpoint::AttachedReader& reader) -> Status {
+        const auto index = reader.find(which.name, which.rank);
+        if (index) return reader.read(*index, target);
+        return {Code::kInvalidArgument, fmt::format("nothing was attached as '{}'", which.name)};
+      });
 }
 
 Result<std::vector<std::byte>> Checkpoints::read(const std::string& name) const {

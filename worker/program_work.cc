@@ -18,6 +18,23 @@ Time long_ago(const Clock& clock, const Membership& membership) {
   return clock.now() - membership.settings().heartbeat;
 }
 
+// All outlive what is returned.
+CheckpointCalls::Ways ways_of_checkpoints(BarrierCalls& barriers, Van& van,
+                                          const Membership& membership) {
+  return {.enter = [&barriers](
+                       std::uint64_t step, std::uint64_t alike,
+                       BarrierCalls::Cut cut) { barriers.checkpoint(step, alike, std::move(cut)); },
+          .awaits_cut = [&barriers] { return barriers.awaits_cut(); },
+          .tell_scheduler =
+              [&van, &membership](const control::CheckpointSaved& saved) {
+                van.send_control(membership.scheduler_link(), saved);
+              },
+          .answer =
+              [&van, &membership](const control::AtStep& said) {
+                van.send_control(membership.scheduler_link(), said);
+              }};
+}
+
 }  // namespace
 
 ProgramWork::ProgramWork(const Config& config, const Clock& clock, Van& van,
@@ -65,7 +82,8 @@ ProgramWork::ProgramWork(const Config& config, const Clock& clock, Van& van,
                   told.step = steps_.gate().count()->begun();
                   van_.send_control(membership_.scheduler_link(), told);
                 }),
-      checkpoints_(clock, config.operation_timeout),
+      checkpoints_(clock, config.operation_timeout,
+                   ways_of_checkpoints(barriers_, van, membership)),
       steps_(clock, config.operation_timeout, config.rendezvous_timeout,
              {.gate = {.tell_scheduler =
                            [this](const control::AtStep& said) {
@@ -135,37 +153,6 @@ void ProgramWork::barrier(const Done& done) {
   barriers_.barrier([done](const Result<Rank>& last) { done(last.status()); });
 }
 
-void ProgramWork::begin_checkpoint(std::uint64_t step, std::uint64_t alike, const Begun& begun) {
-  if (!refusal_.ok()) return begun(Status(refusal_).with_operation("checkpoint"));
-  barriers_.checkpoint(step, alike, [this, begun](const Result<std::uint64_t>& attempt) {
-    if (!attempt.ok()) return begun(attempt.status());
-    begun(checkpoints_.begin(*attempt));
-  });
-}
-
-void ProgramWork::end_checkpoint(const CheckpointShare& share,
-                                 const Result<checkpoint::WrittenFile>& file, const Done& done) {
-  if (share.cut) {
-    control::CheckpointSaved saved{.number = share.cut->number, .why = file.status()};
-    if (file.ok()) {
-      saved.file = file->name;
-      saved.bytes = file->seal.bytes;
-      saved.seal = file->seal.checksum;
-      saved.entries = file->entries;
-    }
-    van_.send_control(membership_.scheduler_link(), saved);
-  }
-  checkpoints_.await(share.call, done);
-}
-
-void ProgramWork::on_cut(const control::CheckpointCut& cut) {
-  if (barriers_.awaits_cut()) return checkpoints_.on_cut(cut);
-  van_.send_control(membership_.scheduler_link(),
-                    control::CheckpointSaved{
-                        .number = cut.number,
-                        .why = {Code::kTimeout, "a worker gave up before the servers had cut"}});
-}
-
 // The others may go on for as long as they like; if one of them is lost, we hear of that.
 void ProgramWork::sit_out(BarrierCalls::Done done) {
   if (!refusal_.ok()) return done(Status(refusal_).with_operation("sit_out"));
@@ -190,10 +177,11 @@ void ProgramWork::on_scheduler(const control::Message& message) {
     if (stand_in_.sitting()) steps_.gate().catch_up(barrier->step);
     barriers_.on_open(*barrier);
   } else if (const auto* cut = std::get_if<control::CheckpointCut>(&message)) {
-    on_cut(*cut);
+    checkpoints_.on_cut(*cut);
   } else if (const auto* ended = std::get_if<control::CheckpointEnded>(&message)) {
     checkpoints_.on_ended(*ended);
   } else if (const auto* question = std::get_if<control::AtStep>(&message)) {
+    if (question->checkpoint) return checkpoints_.offers().on_asked(*question);
     steps_.gate().on_question(*question);
   }
 }

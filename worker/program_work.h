@@ -9,7 +9,6 @@
 #include <span>
 #include <string>
 
-#include "checkpoint/attached.h"
 #include "common/clock.h"
 #include "common/config.h"
 #include "van/membership.h"
@@ -48,17 +47,11 @@ class ProgramWork {
   void save_state(const Tensor& tensor, StateTransfers::Saved done);
   void load_state(const Tensor& tensor, std::span<const std::byte> state, const Done& done);
   void barrier(const Done& done);
-  /// A barrier at which a checkpoint of this step is made: of what servers hold, which have cut
-  /// then, and of what workers write. `alike`: control::Barrier.
-  using Begun = std::function<void(const Result<CheckpointShare>&)>;
-  void begin_checkpoint(std::uint64_t step, std::uint64_t alike, const Begun& begun);
-  /// This worker has written its own share, or not. `done` hears when all is complete.
-  void end_checkpoint(const CheckpointShare& share, const Result<checkpoint::WrittenFile>& file,
-                      const Done& done);
   /// A barrier until which this worker's shares are empty ones, made as rounds want them. Its
   /// result is the rank of who came last. Nothing else may be begun meanwhile.
   void sit_out(BarrierCalls::Done done);
 
+  CheckpointCalls& checkpoints() { return checkpoints_; }
   /// Where its steps begin.
   JobSteps& steps() { return steps_; }
 
@@ -71,7 +64,6 @@ class ProgramWork {
   void on_scheduler(const control::Message& message);
   void on_shard(const control::Message& message, const Member& shard);
   Exchanges& exchange() { return exchange_; }
-  const Exchanges& exchange() const { return exchange_; }
 
   void tick();
   Time next_due() const;
@@ -87,7 +79,6 @@ class ProgramWork {
 
  private:
   void on_fault(const control::Fault& fault, const std::string& peer);
-  void on_cut(const control::CheckpointCut& cut);
   control::Activity activity(const Operation* oldest) const;
   Result<StateTransfers::Target> target_of(const Tensor& tensor) const;
 

@@ -53,6 +53,7 @@ class WorkerImpl {
   Standing& standing() { return standing_; }
   bool tracing() { return node_.tracer().on(); }
   StepCount& steps() { return *step_count_; }
+  OfferWord& offers() { return *offers_; }
   const std::shared_ptr<Pauses>& pauses() { return node_.activity().pauses(); }
   void report(std::string_view name, double value);
   /// How many groups of this description there are now, with one more.
@@ -81,6 +82,7 @@ class WorkerImpl {
   std::map<std::string, std::uint32_t> groups_ GUARDED_BY(groups_mutex_);
   WorkerNode node_;
   const std::shared_ptr<StepCount> step_count_ = node_.work().steps().gate().count();
+  const std::shared_ptr<OfferWord> offers_ = node_.work().checkpoints().offers().word();
   Loop loop_{node_, clock_};  // Last: it ends before what it uses.
 };
 

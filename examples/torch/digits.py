@@ -4,7 +4,8 @@
     stretto-launch -n 2 -s 2 -- python3 examples/torch/digits.py --mode eager
     stretto-launch -n 2 -s 2 --checkpoint run -- python3 examples/torch/digits.py
 
-With --checkpoint there is one after each epoch, from which the next start goes on. The last line of rank 0 is `test_accuracy=A seconds=S workers=N with=W mode=M`.
+With --checkpoint there is one after each epoch, from which the next start goes on. The last line
+of rank 0 is `test_accuracy=A seconds=S workers=N with=W mode=M`.
 """
 
 import argparse
@@ -84,7 +85,8 @@ def train(model, optimizer, framework, epoch_of, steps_an_epoch, arguments):
     """Trains, with a learning rate that falls to 0."""
     steps = arguments.epochs * steps_an_epoch
     schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: 1 - step / steps)
-    for epoch in range(framework.restore(schedule=schedule, **epoch_of.kept), arguments.epochs):
+    begun = framework.restore(schedule=schedule, **epoch_of.kept)
+    for epoch in range(begun, arguments.epochs):
         for mine, wanted in epoch_of(epoch):
             optimizer.zero_grad()
             loss = functional.cross_entropy(model(mine), wanted)

@@ -8,6 +8,7 @@ import pathlib
 import re
 import signal
 import subprocess
+import sys
 import tempfile
 import unittest
 
@@ -94,6 +95,20 @@ class Checkpoints(jobs.PythonTest):
         for name in ("0.weight", "1.running_mean", "seen", "attached/schedule",
                      "optimizer/0.weight/exp_avg"):
             self.assertIn(name, names)
+
+    def test_the_program_of_the_page(self):
+        page = (cluster.SOURCE / "docs" / "CHECKPOINTS.md").read_text(encoding="utf-8")
+        program = re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)[0]
+        path = self.folder.with_name("program.py")
+        path.write_text(program + '\nprint("done", flush=True)\n', encoding="utf-8")
+        for newest, workers in ((3, 2), (4, 3)):
+            job = self.launch(sys.executable, path, flags=("--checkpoint", self.folder),
+                              workers=workers)
+            self.assert_done(job, workers)
+            self.assertEqual((self.folder / "LATEST").read_text().strip(), f"ckpt-{newest}")
+            path.write_text(path.read_text(encoding="utf-8").replace("300", "400"),
+                            encoding="utf-8")
+        self.assertIn("from checkpoint 3 of step 300", job.output())
 
     def test_a_program_that_does_not_restore_is_stopped_before_it_trains(self):
         self.ends(self.keep("sync", 2, 2))

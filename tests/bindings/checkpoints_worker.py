@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A worker of a job that makes checkpoints, and goes on from one: by a wrapped optimizer ("sync",
-"delayed", "eager", "async"; "layerwise", with model=), or by a wrapped module and an optimizer that is not
-("parallel"). Batches are random ones of its own; a schedule, random states and statistics of batch
-normalisation are among what it keeps from step to step.
+"delayed", "eager", "async"; "layerwise", with model=), or by a wrapped module and an optimizer that
+is not ("parallel"). Batches are random ones of its own; a schedule, random states and statistics of
+batch normalisation are among what it keeps from step to step.
 
     checkpoints_worker.py WAY STEPS EVERY [lacking]   lacking: it does not restore
 """

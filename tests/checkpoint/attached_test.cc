@@ -143,7 +143,8 @@ TEST_F(AttachedTest, ADigestIsOfWhatIsAlikeOnly) {
 TEST_F(AttachedTest, StripesThatLackOrDisagreeAreMalformed) {
   const auto open = [this](const SavedEntry& entry, const SavedEntry& next) {
     CheckpointManifest manifest{.origin = kMade, .part_bytes = 64};
-    for (const auto& [name, each] : {std::pair("worker-0.parts", entry), {"worker-1.parts", next}}) {
+    for (const auto& [name, each] :
+         {std::pair("worker-0.parts", entry), {"worker-1.parts", next}}) {
       PartsWriter writer = folder_.write(manifest.origin, name).or_exit();
       const std::byte bytes[4] = {};
       writer.add(each, {bytes}).or_exit();

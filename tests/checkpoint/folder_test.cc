@@ -54,6 +54,7 @@ TEST_F(FolderTest, TheNewestCompleteOneIsFound) {
   EXPECT_EQ(make(), 2U);
   EXPECT_EQ(folder_.begin().or_exit(), 3U);
   EXPECT_EQ(folder_.begin(7).or_exit(), 8U) << "7 has gone, and may still be written to";
+  folder_.abandon(8).or_exit();
   const Folder::Found found = folder_.newest().or_exit();
   EXPECT_EQ(found.newest->origin.number, 2U);
   ASSERT_THAT(found.refused, SizeIs(1));

@@ -8,6 +8,7 @@
 
 #include "tests/checkpoint/files.h"
 #include "tests/sim/sim_disk.h"
+#include "tests/sim/sim_network.h"
 
 namespace stretto {
 namespace {
@@ -28,13 +29,14 @@ class CheckpointKeeperTest : public testing::Test {
   }
   CheckpointKeeper& keeper() {
     if (!keeper_) {
-      keeper_.emplace(
-          config_, CheckpointKeeper::Files{.disk = &disk_, .work = &work_},
-          CheckpointKeeper::Ways{
-              .tell = [this](NodeId node, const auto& cut) { cuts_[node] = cut; },
-              .open = [this](const auto& barrier) { opened_.push_back(barrier); },
-              .tell_workers = [this](const auto& ended) { ended_.push_back(ended); },
-              .tensors = [this] { return tensors_; }});
+      keeper_.emplace(config_, clock_, CheckpointKeeper::Files{.disk = &disk_, .work = &work_},
+                      CheckpointKeeper::Ways{
+                          .tell = [this](NodeId node, const auto& cut) { cuts_[node] = cut; },
+                          .open = [this](const auto& barrier) { opened_.push_back(barrier); },
+                          .tell_workers = [this](const auto& ended) { ended_.push_back(ended); },
+                          .workers = [this] { return workers_; },
+                          .ask = [this](NodeId node, const auto& said) { asked_[node] = said; },
+                          .tensors = [this] { return tensors_; }});
     }
     return *keeper_;
   }
@@ -75,6 +77,7 @@ class CheckpointKeeperTest : public testing::Test {
   }
 
   Config config_;
+  sim::VirtualClock clock_;
   sim::SimDisk disk_{1};
   checkpoint::DiskAtOnce work_;
   checkpoint::Folder folder_{disk_, "run"};
@@ -84,6 +87,7 @@ class CheckpointKeeperTest : public testing::Test {
   std::set<std::string> restored_;
   std::optional<CheckpointKeeper> keeper_;
   std::map<NodeId, control::CheckpointCut> cuts_;
+  std::map<NodeId, control::AtStep> asked_;
   std::vector<control::Barrier> opened_;
   std::vector<control::CheckpointEnded> ended_;
 };
@@ -221,6 +225,24 @@ TEST_F(CheckpointKeeperTest, AWorkerThatIsLostCostsTheCheckpoint) {
   for (const NodeId shard : shards_) keeper().on_saved(shard, saved(shard));
   keeper().on_saved(7, {.number = 2});
   EXPECT_EQ(ended_.at(1).why.code(), Code::kPeerLost) << "before the cut, too";
+}
+
+TEST_F(CheckpointKeeperTest, OneIsDueSoLongAfterTheLastWasBegun) {
+  workers_ = {7};
+  keeper().tick();
+  clock_.advance_to(clock_.now() + 59s);
+  keeper().tick();
+  EXPECT_THAT(asked_, IsEmpty());
+  begin();
+  clock_.advance_to(clock_.now() + 59s);
+  keeper().tick();
+  EXPECT_THAT(asked_, IsEmpty()) << "the program has wanted one";
+  EXPECT_EQ(keeper().next_due(clock_.now()), clock_.now() + 1s);
+  clock_.advance_to(clock_.now() + 1s);
+  keeper().tick();
+  EXPECT_TRUE(asked_.at(7).checkpoint);
+  keeper().on_told(7, {.number = asked_[7].number, .step = 4, .checkpoint = true});
+  EXPECT_EQ(asked_[7].step, 5U) << "the next";
 }
 
 TEST_F(CheckpointKeeperTest, AFileOfAnotherMembersNameIsRefused) {

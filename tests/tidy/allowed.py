@@ -46,7 +46,7 @@ COVERED_BY = {
     "common/real_disk.cc": "tests/conformance/disk_test.cc",
     "van/checkpoint_decode.cc": "tests/van/control_decode_test.cc",
     "server/restored_parts.cc": "tests/server/shard_checkpoint_test.cc",
-    "server/shard_archive.cc": "tests/worker/checkpoint_test.cc",
+    "server/shard_archive.cc": "tests/worker/checkpoints_test.cc",
     "checkpoint/entry.cc": "tests/checkpoint/parts_file_test.cc",
     "checkpoint/index_codec.cc": "tests/checkpoint/parts_file_test.cc",
     "checkpoint/parts_reader.cc": "tests/checkpoint/parts_file_test.cc",

@@ -15,16 +15,37 @@ class CheckpointCallsTest : public testing::Test {
     return [&ends](const Status& status) { ends.push_back(status); };
   }
 
+  // The barrier opens at once, for this attempt.
+  CheckpointShare begin(std::uint64_t attempt) {
+    CheckpointShare begun;
+    calls_.begin(7, 5, [&begun](const Result<CheckpointShare>& share) { begun = *share; });
+    std::exchange(entered_, nullptr)(attempt);
+    return begun;
+  }
+  void end(const CheckpointShare& share, std::vector<Status>& ends) {
+    calls_.end(share, checkpoint::WrittenFile{.name = "mine", .seal = {}, .entries = 2},
+               into(ends));
+  }
+
   sim::VirtualClock clock_;
-  CheckpointCalls calls_{clock_, 10s};
+  BarrierCalls::Cut entered_;
+  std::vector<control::CheckpointSaved> told_;
+  CheckpointCalls calls_{
+      clock_,
+      10s,
+      {.enter = [this](std::uint64_t, std::uint64_t,
+                       BarrierCalls::Cut cut) { entered_ = std::move(cut); },
+       .awaits_cut = [this] { return entered_ != nullptr; },
+       .tell_scheduler = [this](const control::CheckpointSaved& saved) { told_.push_back(saved); },
+       .answer = [](const control::AtStep&) {}}};
   std::vector<Status> first_;
   std::vector<Status> second_;
 };
 
 TEST_F(CheckpointCallsTest, EndWithTheirOwn) {
-  const CheckpointShare first = calls_.begin(1);
-  calls_.await(first.call, into(first_));
-  calls_.await(calls_.begin(1).call, into(second_));
+  end(begin(1), first_);
+  end(begin(1), second_);
+  EXPECT_TRUE(told_.empty()) << "nothing was to be written";
   calls_.on_ended({.number = 2});
   EXPECT_TRUE(first_.empty());
   calls_.on_ended({.number = 1, .why = {Code::kResource, "full"}});
@@ -37,29 +58,44 @@ TEST_F(CheckpointCallsTest, EndWithTheirOwn) {
 }
 
 TEST_F(CheckpointCallsTest, ACutIsForTheCallWhoseBarrierOpensNext) {
+  CheckpointShare first;
+  calls_.begin(7, 5, [&first](const Result<CheckpointShare>& share) { first = *share; });
   calls_.on_cut({.number = 3, .workers = {7, 8}});
-  const CheckpointShare first = calls_.begin(1);
+  std::exchange(entered_, nullptr)(1);
   ASSERT_TRUE(first.cut);
   EXPECT_EQ(first.cut->number, 3U);
-  EXPECT_FALSE(calls_.begin(1).cut) << "it is being written already";
+  EXPECT_FALSE(begin(1).cut) << "it is being written already";
+  end(first, first_);
+  ASSERT_EQ(told_.size(), 1U);
+  EXPECT_EQ(told_[0].number, 3U);
+  EXPECT_EQ(told_[0].file, "mine");
+  EXPECT_EQ(told_[0].entries, 2U);
+}
+
+TEST_F(CheckpointCallsTest, WhoDoesNotWaitForACutSaysThatItWritesNothing) {
+  calls_.on_cut({.number = 3, .workers = {7, 8}});
+  ASSERT_EQ(told_.size(), 1U);
+  EXPECT_EQ(told_[0].number, 3U);
+  EXPECT_EQ(told_[0].why.code(), Code::kTimeout);
+  EXPECT_FALSE(begin(1).cut);
 }
 
 TEST_F(CheckpointCallsTest, WhatEndsBeforeAnybodyAsksIsToldWhenTheyDo) {
-  const CheckpointShare first = calls_.begin(1);
+  const CheckpointShare first = begin(1);
   calls_.on_ended({.number = 1, .why = {Code::kResource, "full"}});
   calls_.end_all({Code::kSchedulerLost, "gone"});
   EXPECT_FALSE(calls_.idle()) << "the program writes";
   EXPECT_EQ(calls_.next_due(), Time::max());
-  calls_.await(first.call, into(first_));
+  end(first, first_);
   ASSERT_EQ(first_.size(), 1U);
   EXPECT_EQ(first_[0].code(), Code::kResource);
   EXPECT_TRUE(calls_.idle());
 }
 
 TEST_F(CheckpointCallsTest, WaitNoLongerThanOthers) {
-  calls_.await(calls_.begin(1).call, into(first_));
+  end(begin(1), first_);
   clock_.advance_to(clock_.now() + 5s);
-  calls_.await(calls_.begin(2).call, into(second_));
+  end(begin(2), second_);
   calls_.tick();
   EXPECT_TRUE(first_.empty());
   clock_.advance_to(calls_.next_due());

@@ -48,6 +48,26 @@ Status read_seconds(std::string_view flag, std::string_view text, double least, 
   return {};
 }
 
+Status read_time(std::string_view flag, std::string_view text, std::optional<Duration>& value) {
+  constexpr std::string_view kUnits = "smh";
+  double unit = 1;
+  std::string_view number = text;
+  if (!number.empty() && kUnits.find(number.back()) != std::string_view::npos) {
+    unit = number.back() == 's' ? 1 : number.back() == 'm' ? 60 : 3600;
+    number.remove_suffix(1);
+  }
+  Duration parsed{};
+  const Status status = read_seconds(flag, number, 0.001, parsed);
+  if (!status.ok() || seconds(parsed) * unit > kMaxSeconds) {
+    return invalid(
+        fmt::format("{} is '{}', wanted a time such as 30s, 10m or 2h, from 0.001 s to "
+                    "{} s",
+                    flag, text, kMaxSeconds));
+  }
+  value = std::chrono::duration_cast<Duration>(parsed * unit);
+  return {};
+}
+
 // One pass over the words; `plan_` grows as they are read.
 class Parser {
  public:
@@ -126,6 +146,8 @@ class Parser {
       case Flag::kStartTimeout:
         plan_.start_timeout = value;
         return read_seconds(flag_, value, 0.001, plan_.limits.start);
+      case Flag::kCheckpointEvery:
+        return read_time(flag_, value, plan_.checkpoint_every);
       case Flag::kSettle:
         return read_seconds(flag_, value, 0, plan_.limits.settle);
       case Flag::kDrain:

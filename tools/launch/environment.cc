@@ -102,6 +102,9 @@ Variables variables_for(const Plan& plan, const JobMember& member, const Rendezv
   }
   if (!plan.checkpoint.empty()) given["STRETTO_CHECKPOINT"] = plan.checkpoint;
   if (!plan.resume.empty()) given["STRETTO_RESUME"] = plan.resume;
+  if (plan.checkpoint_every) {
+    given["STRETTO_CHECKPOINT_EVERY_S"] = fmt::format("{}", seconds(*plan.checkpoint_every));
+  }
   if (plan.start_timeout) given["STRETTO_RENDEZVOUS_TIMEOUT_S"] = *plan.start_timeout;
   if (plan.port != 0 && member.role == Role::kServer) {
     given["STRETTO_SERVER_PORT"] = std::to_string(plan.port + 1);

@@ -26,6 +26,7 @@ constexpr Spelling kSpellings[] = {
     {"np", Flag::kWorkers},
     {"restarts", Flag::kRestarts},
     {"checkpoint", Flag::kCheckpoint},
+    {"checkpoint-every", Flag::kCheckpointEvery},
     {"resume", Flag::kResume},
     {"servers", Flag::kServers},
     {"num-servers", Flag::kServers},

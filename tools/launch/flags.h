@@ -13,6 +13,7 @@ enum class Flag : std::uint8_t {
   kWorkers,
   kRestarts,
   kCheckpoint,
+  kCheckpointEvery,
   kResume,
   kServers,
   kShards,

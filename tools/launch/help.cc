@@ -22,6 +22,7 @@ what to start
   --restarts K                           such a job: starts a worker for each of the first K that
                                          are lost
   --checkpoint DIR                       where checkpoints are kept, the same folder on all hosts
+  --checkpoint-every TIME                when one is due again: 30, 30s, 10m or 2h (60s)
   --resume auto|no                       no: does not go on from the newest of these (auto)
   -s, --servers N, --num-servers N       servers (default 1); 0: workers exchange what they do
                                          among themselves alone

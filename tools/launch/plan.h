@@ -50,14 +50,15 @@ struct Plan {
   Action action = Action::kRun;
   std::string name;  ///< --name: what the job is called; empty: as its program.
   std::uint32_t workers = 1;
-  std::uint32_t least_workers = 0;   ///< The job goes on with so many; 0: a lost worker ends it.
-  std::uint32_t restarts = 0;        ///< Workers that are started for others that are lost.
-  std::string checkpoint;            ///< --checkpoint: a folder; empty: none is kept.
-  std::string resume;                ///< --resume: "auto" or "no"; empty: as the variable says.
-  bool workers_given = false;        ///< By a flag or by the slots of hosts.
-  std::uint32_t servers = 1;         ///< 0: workers exchange among themselves alone.
-  std::uint32_t shards = 1;          ///< Shards of each server.
-  std::vector<std::string> command;  ///< What each worker runs: PROGRAM ARG...
+  std::uint32_t least_workers = 0;  ///< The job goes on with so many; 0: a lost worker ends it.
+  std::uint32_t restarts = 0;       ///< Workers that are started for others that are lost.
+  std::string checkpoint;           ///< --checkpoint: a folder; empty: none is kept.
+  std::string resume;               ///< --resume: "auto" or "no"; empty: as the variable says.
+  std::optional<Duration> checkpoint_every;  ///< --checkpoint-every.
+  bool workers_given = false;                ///< By a flag or by the slots of hosts.
+  std::uint32_t servers = 1;                 ///< 0: workers exchange among themselves alone.
+  std::uint32_t shards = 1;                  ///< Shards of each server.
+  std::vector<std::string> command;          ///< What each worker runs: PROGRAM ARG...
   std::vector<std::pair<std::string, std::string>> added_environment;  ///< --env, in order.
   std::optional<Via> via;                                              ///< As given.
   std::vector<HostSlots> hosts;         ///< For workers, and servers unless these have their own.

@@ -82,8 +82,8 @@ class Parameters::Impl {
   Damping damping_;
   std::unique_ptr<StepStrategy> strategy_;
   std::vector<ModelTensor> model_;
-  std::vector<InFlight> in_flight_;  // One for each tensor of the model.
-  std::size_t largest_ = 0;          // The tensor that speaks for staleness.
+  std::vector<InFlight> in_flight_;                 // One for each tensor of the model.
+  std::size_t largest_ = 0;                         // The tensor that speaks for staleness.
   std::vector<std::vector<std::byte>> remembered_;  // By optimizers, as it was attached last.
   std::vector<float> compensated_;
   bool has_compensated_ = false;  // For the step to come; the caller's optimizer.
@@ -148,7 +148,8 @@ Status Parameters::Impl::take_those_of_the_servers() {
 Status Parameters::Impl::begin() {
   Result<bool> goes_on = options_.late ? false : go_on();
   if (!goes_on.ok()) return goes_on.status();
-  Status taken = options_.late || *goes_on ? take_those_of_the_servers() : take_those_of_the_first();
+  Status taken =
+      options_.late || *goes_on ? take_those_of_the_servers() : take_those_of_the_first();
   if (!taken.ok()) return taken;
   if (options_.mode == Mode::kBounded) {
     // Workers may have their tensors in different orders.

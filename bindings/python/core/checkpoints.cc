@@ -38,6 +38,11 @@ void PyCheckpoints::save(std::uint64_t step, const std::vector<PyAttachment>& at
   raise_unless_ok(heard([&all, step, saves = checkpoints_] { return saves->save(step, all); }));
 }
 
+bool PyCheckpoints::due(std::uint64_t step) const {
+  worker_->process().refuse_others();
+  return value_of(heard([step, asks = checkpoints_] { return asks->due(step); }));
+}
+
 RestoredFrom PyCheckpoints::restored() const { return checkpoints_->restored(); }
 
 std::vector<Attached> PyCheckpoints::attached() const {
@@ -47,8 +52,7 @@ std::vector<Attached> PyCheckpoints::attached() const {
 
 void PyCheckpoints::read(const Attached& which, Memory target) const {
   worker_->process().refuse_others();
-  raise_unless_ok(
-      without_gil([&] { return checkpoints_->read(which, target.target()); }));
+  raise_unless_ok(without_gil([&] { return checkpoints_->read(which, target.target()); }));
 }
 
 void bind_checkpoints(py::module_& module) {
@@ -77,6 +81,7 @@ void bind_checkpoints(py::module_& module) {
             self.save(step, attachments);
           },
           py::arg("step"), py::arg("attachments"))
+      .def("due", &PyCheckpoints::due, py::arg("step"))
       .def_property_readonly("restored",
                              [](const PyCheckpoints& self) {
                                const RestoredFrom from = self.restored();

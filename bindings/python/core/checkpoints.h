@@ -31,6 +31,7 @@ class PyCheckpoints {
   /// Returns when all is complete; raises why it is not. The owners of the memory are kept by who
   /// calls.
   void save(std::uint64_t step, const std::vector<PyAttachment>& attachments) const;
+  bool due(std::uint64_t step) const;
   RestoredFrom restored() const;
   std::vector<Attached> attached() const;
   void read(const Attached& which, Memory target) const;

@@ -41,11 +41,17 @@ class Checkpoints {
   /// it attaches itself, from the memory where it is. It returns when the checkpoint is complete in
   /// the job's folder and on its device. One that is asked for while another one is being written
   /// is that one. kUnsupported if the job has no folder (stretto-launch --checkpoint);
-  /// kInvalidArgument if there is nothing to save: servers keep nothing of sums and means of rounds,
-  /// whose parameters the workers have, and nothing is attached; kMismatch where others are at a
-  /// barrier or another step; otherwise why it could not be written. Then earlier ones are as they
-  /// were, and training can go on.
+  /// kInvalidArgument if there is nothing to save: servers keep nothing of sums and means of
+  /// rounds, whose parameters the workers have, and nothing is attached; kMismatch where others are
+  /// at a barrier or another step; otherwise why it could not be written. Then earlier ones are as
+  /// they were, and training can go on.
   Status save(std::uint64_t step, std::span<const Attachment> attachments = {});
+
+  /// Whether a checkpoint is due by the clock (stretto-launch --checkpoint-every; 60 s): true at
+  /// all workers for the same step, and then all call save() with it. They ask between their steps,
+  /// all for the same ones, which grow; while none is due that costs some nanoseconds. Never true
+  /// in a job without a folder.
+  Result<bool> due(std::uint64_t step);
 
   /// What this job goes on from. Which tensors that has, Tensor::restored says of each: others
   /// begin anew.

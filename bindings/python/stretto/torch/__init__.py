@@ -24,8 +24,8 @@ from stretto.torch import exchange as _exchange
 from stretto.torch import wire as _wire
 from stretto.torch.broadcasting import (broadcast_object, broadcast_optimizer_state,
                                         broadcast_parameters)
-from stretto.torch.checkpoints import (RandomStates, Restored, attach, checkpoint, restore,
-                                       restored)
+from stretto.torch.checkpoints import (RandomStates, Restored, attach, checkpoint,
+                                       checkpoint_if_due, restore, restored)
 from stretto.torch.compression import Compression
 from stretto.torch.exchange import Handle
 from stretto.torch.functional import allgather, broadcast, broadcast_, push_pull
@@ -41,10 +41,10 @@ __all__ = [
     "Backups", "Compression", "DistributedDataParallel", "DistributedOptimizer", "Error", "Group",
     "Handle", "LocalSteps", "MODES", "Quorum", "RandomStates", "Restored", "allgather",
     "allgather_object", "alltoall", "attach", "barrier", "broadcast", "broadcast_",
-    "broadcast_object", "broadcast_optimizer_state", "broadcast_parameters", "checkpoint", "elastic", "errors", "grouped_push_pull", "init", "is_initialized",
-    "join", "local_rank", "local_size", "pause", "push_pull", "push_pull_", "push_pull_async",
-    "rank", "reduce_scatter", "report", "restore", "restored", "resume", "shutdown", "size",
-    "suspend",
+    "broadcast_object", "broadcast_optimizer_state", "broadcast_parameters", "checkpoint",
+    "checkpoint_if_due", "elastic", "errors", "grouped_push_pull", "init", "is_initialized", "join",
+    "local_rank", "local_size", "pause", "push_pull", "push_pull_", "push_pull_async", "rank",
+    "reduce_scatter", "report", "restore", "restored", "resume", "shutdown", "size", "suspend",
 ]
 
 def init(lazy: bool = True) -> None:

@@ -149,12 +149,31 @@ def checkpoint(step: int) -> bool:
     different places, Unsupported for LocalSteps. TypeError if a state holds objects that cannot be
     saved: nothing is pickled. It calls finish() of each wrapped optimizer."""
     now = session.current()
+    return _may_save(now, step) and _saved(now, step)
+
+
+def checkpoint_if_due(step: int) -> bool:
+    """checkpoint(step), if one is due by the clock: so long after the last one was begun as
+    stretto-launch --checkpoint-every says (60 s without). All workers call it after each of their
+    steps, with the same steps, which grow; while none is due that costs a microsecond. True, at all
+    workers alike, if one was made."""
+    now = session.current()
+    if not _may_save(now, step) or not keeping.core(now).due(step):
+        return False
+    return _saved(now, step)
+
+
+def _may_save(now, step):
     if not isinstance(step, int) or step < 0:
         raise ValueError(f"step is {step!r}, wanted a whole number from 0")
-    if now.alone or not keeping.has_folder():
-        notices.warn("no checkpoint is made: this job has no folder for them; start it by "
-                     "stretto-launch --checkpoint DIR")
-        return False
+    if not now.alone and keeping.has_folder():
+        return True
+    notices.warn("no checkpoint is made: this job has no folder for them; start it by "
+                 "stretto-launch --checkpoint DIR")
+    return False
+
+
+def _saved(now, step):
     _check(now, "checkpoint")
     for each in _wrapped(now):
         each.finish()
@@ -286,8 +305,8 @@ def attach(name: str, kept: Any, each: Optional[bool] = None) -> None:
     """
     if not all(callable(getattr(kept, method, None))
                for method in ("state_dict", "load_state_dict")):
-        raise TypeError(f"what is attached as {name!r} is a {type(kept).__name__}, wanted something "
-                        "with state_dict() and load_state_dict()")
+        raise TypeError(f"what is attached as {name!r} is a {type(kept).__name__}, wanted "
+                        "something with state_dict() and load_state_dict()")
     if not isinstance(name, str) or not 0 < len(name.encode()) <= _MOST_NAME - len(_PREFIX):
         raise ValueError(f"the name is {name!r}, wanted 1 to {_MOST_NAME - len(_PREFIX)} bytes")
     now = session.current()

@@ -17,6 +17,14 @@ class Keeping:
         self._states: List[Any] = []  # Weakly.
         self.has_restored = False
         self.failures = 0  # In a row.
+        self._core = None  # The C++ worker's, of this worker.
+        self._worker = None
+
+    def core(self, worker):
+        """Its checkpoints, in C++."""
+        if self._worker is None or self._worker() is not worker:
+            self._worker, self._core = weakref.ref(worker), _core.Checkpoints(worker)
+        return self._core
 
     @property
     def states(self):
@@ -37,7 +45,7 @@ def of(now):
 
 def core(now):
     """The C++ worker's checkpoints."""
-    return _core.Checkpoints(now.worker())
+    return of(now).core(now.worker())
 
 
 def has_folder():

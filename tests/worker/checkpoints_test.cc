@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checkpoints of jobs over real links and files: another job, of another size, goes on as if
 // nothing had been, to the bit.
+#include "stretto/checkpoints.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <atomic>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 
 #include "checkpoint/folder.h"
-#include "stretto/checkpoints.h"
 #include "tests/worker/live_cluster.h"
 
 namespace stretto {
@@ -235,8 +237,8 @@ TEST_F(CheckpointTest, AWorkerThatCannotWriteItsOwnCostsTheCheckpointOnly) {
       const Status made = Checkpoints(worker).save(2, mine.attachments());
       EXPECT_THAT(made.text(), HasSubstr("elsewhere")) << "both hear why";
       EXPECT_EQ(Checkpoints(worker).read("mean").ok(), rank == 0);
-      const Status without = Checkpoints(worker).save(
-          3, rank == 0 ? mine.attachments() : std::vector<Attachment>());
+      const Status without =
+          Checkpoints(worker).save(3, rank == 0 ? mine.attachments() : std::vector<Attachment>());
       EXPECT_TRUE(without.ok()) << without.text();
     });
   }
@@ -259,12 +261,35 @@ TEST_F(CheckpointTest, WhatCannotBeAttachedIsToldBeforeAnybodyWaits) {
   });
 }
 
+TEST_F(CheckpointTest, ByTheClockAllMakeItAtTheSameStep) {
+  live::Plan plan = this->plan(1);
+  plan.checkpoint.every = 50ms;
+  std::array<std::vector<std::uint64_t>, 2> made;
+  Cluster(plan).run([&](Worker& worker) {
+    const Rank rank = worker.rank();
+    Checkpoints checkpoints(worker);
+    const Holdings mine(rank, 1);
+    // Each at its own pace; until there were some.
+    for (std::uint64_t step = 1; made[rank].size() < 4; ++step) {
+      if (rank == 1 && step % 64 == 0) std::this_thread::sleep_for(1ms);
+      if (!checkpoints.due(step).or_exit()) continue;
+      const Status saved = checkpoints.save(step, mine.attachments());
+      ASSERT_TRUE(saved.ok()) << saved.text();
+      made[rank].push_back(step);
+    }
+  });
+  EXPECT_EQ(made[0], made[1]);
+  Cluster(plan).run(
+      [&](Worker& worker) { EXPECT_EQ(Checkpoints(worker).restored().step, made[0].back()); });
+}
+
 TEST_F(CheckpointTest, AJobWithoutAFolderSaysSo) {
   Cluster cluster;
   cluster.run([](Worker& worker) {
     const Status made = Checkpoints(worker).save(0);
     EXPECT_EQ(made.code(), Code::kUnsupported);
     EXPECT_THAT(made.text(), HasSubstr("--checkpoint DIR"));
+    EXPECT_FALSE(Checkpoints(worker).due(1).or_exit());
     EXPECT_TRUE(worker.barrier().ok());
   });
 }

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// All workers make a checkpoint at the same offer, which nobody has let pass.
+#include "scheduler/checkpoint_timer.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace stretto {
+namespace {
+
+using testing::IsEmpty;
+using testing::SizeIs;
+
+class CheckpointTimerTest : public testing::Test {
+ protected:
+  void follow(Duration at, const std::vector<NodeId>& workers) { timer_.follow(Time(at), workers); }
+  void told(NodeId worker, std::uint64_t step) {
+    timer_.on_told(worker, {.number = said_.at(worker).number, .step = step, .checkpoint = true});
+  }
+
+  std::map<NodeId, control::AtStep> said_;
+  CheckpointTimer timer_{60s, [this](NodeId node, const control::AtStep& said) {
+                           EXPECT_TRUE(said.checkpoint);
+                           said_[node] = said;
+                         }};
+};
+
+TEST_F(CheckpointTimerTest, TheFirstOfferIsTakenThatNobodyHasLetPass) {
+  follow(1000s, {7, 8});
+  follow(1059s, {7, 8});
+  EXPECT_THAT(said_, IsEmpty());
+  EXPECT_EQ(timer_.next_due(), Time(1060s));
+  follow(1060s, {7, 8});
+  ASSERT_THAT(said_, SizeIs(2));
+  EXPECT_EQ(said_[7].step, 0U);
+  told(7, 12);
+  EXPECT_EQ(said_[7].step, 0U) << "the other may be further";
+  told(8, 14);
+  EXPECT_EQ(said_[7].step, 15U);
+  EXPECT_EQ(said_[8].step, 15U);
+  said_.clear();
+  follow(2000s, {7, 8});
+  EXPECT_THAT(said_, IsEmpty()) << "it has not been made yet";
+  timer_.taken(Time(2000s));
+  follow(2059s, {7, 8});
+  EXPECT_THAT(said_, IsEmpty());
+  follow(2060s, {7, 8});
+  EXPECT_THAT(said_, SizeIs(2));
+}
+
+TEST_F(CheckpointTimerTest, WhoIsLostIsNotWaitedForAndWhoComesHearsTheAnswer) {
+  follow(1000s, {7, 8});
+  follow(1060s, {7, 8});
+  told(7, 3);
+  follow(1061s, {7});
+  EXPECT_EQ(said_[7].step, 4U);
+  follow(1062s, {7, 9});
+  EXPECT_EQ(said_[9].step, 4U);
+  said_.clear();
+  timer_.taken(Time(1062s));
+  follow(1122s, {7, 9});
+  told(7, 20);
+  follow(1123s, {7, 9, 10});
+  EXPECT_EQ(said_[10].step, 0U) << "it is asked, too";
+  told(9, 21);
+  told(10, 5);
+  EXPECT_EQ(said_[7].step, 22U);
+}
+
+TEST_F(CheckpointTimerTest, OldAndStrangeAnswersAreNone) {
+  follow(1000s, {7, 8});
+  timer_.on_told(7, {.number = 1, .step = 9, .checkpoint = true});
+  follow(1060s, {7, 8});
+  timer_.on_told(99, {.number = 1, .step = 9, .checkpoint = true});
+  timer_.on_told(7, {.number = 5, .step = 9, .checkpoint = true});
+  told(8, 2);
+  EXPECT_EQ(said_[8].step, 0U) << "worker 7 has said nothing of this";
+  told(7, 1);
+  EXPECT_EQ(said_[8].step, 3U);
+  told(7, 50);
+  EXPECT_EQ(said_[8].step, 3U) << "it is decided";
+}
+
+TEST_F(CheckpointTimerTest, WithoutAClockNoneIsDue) {
+  CheckpointTimer never(Duration::zero(),
+                        [](NodeId, const control::AtStep&) { FAIL() << "nobody is asked"; });
+  never.follow(Time(1000s), {7});
+  never.follow(Time(100'000s), {7});
+  EXPECT_EQ(never.next_due(), Time::max());
+}
+
+}  // namespace
+}  // namespace stretto

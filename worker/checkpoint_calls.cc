@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the scheduler is told of this worker's part.
+#include "worker/checkpoint_calls.h"
+
+namespace stretto {
+
+void CheckpointCalls::end(const CheckpointShare& share, const Result<checkpoint::WrittenFile>& file,
+                          Done done) {
+  if (share.cut) {
+    control::CheckpointSaved saved{.number = share.cut->number, .why = file.status()};
+    if (file.ok()) {
+      saved.file = file->name;
+      saved.bytes = file->seal.bytes;
+      saved.seal = file->seal.checksum;
+      saved.entries = file->entries;
+    }
+    ways_.tell_scheduler(saved);
+  }
+  Call& call = calls_.at(share.call);
+  call.done = std::move(done);
+  call.deadline = after(clock_.now(), patience_);
+  if (call.ended) tell(calls_.find(share.call));
+}
+
+void CheckpointCalls::on_cut(const control::CheckpointCut& cut) {
+  if (ways_.awaits_cut()) {
+    cut_ = cut;
+    return;
+  }
+  ways_.tell_scheduler({.number = cut.number,
+                        .why = {Code::kTimeout, "a worker gave up before the servers had cut"}});
+}
+
+}  // namespace stretto
