@@ -143,7 +143,8 @@ TEST_F(AttachedTest, ADigestIsOfWhatIsAlikeOnly) {
 TEST_F(AttachedTest, StripesThatLackOrDisagreeAreMalformed) {
   const auto open = [this](const SavedEntry& entry, const SavedEntry& next) {
     CheckpointManifest manifest{.origin = kMade, .part_bytes = 64};
-    for (const auto& [name, each] : {std::pair("worker-0.parts", entry), {"worker-1.parts", next}}) {
+    for (const auto& [name, each] :
+         {std::pair("worker-0.parts", entry), {"worker-1.parts", next}}) {
       PartsWriter writer = folder_.write(manifest.origin, name).or_exit();
       const std::byte bytes[4] = {};
       writer.add(each, {bytes}).or_exit();
@@ -163,6 +164,7 @@ TEST_F(AttachedTest, StripesThatLackOrDisagreeAreMalformed) {
   EXPECT_EQ(open(stripe(0, 12), stripe(1, 12)).code(), Code::kMalformed) << "one lacks";
   EXPECT_EQ(open(stripe(0, 8), stripe(2, 8)).code(), Code::kMalformed) << "one between lacks";
   EXPECT_EQ(open(stripe(0, 8), stripe(1, 9)).code(), Code::kMalformed) << "they disagree";
+  EXPECT_EQ(open(stripe(0, 0), stripe(1, 0)).code(), Code::kMalformed) << "they say no total";
   EXPECT_THAT(open(stripe(0, 8), stripe(0, 8)).cause(), HasSubstr("twice"));
 }
 
