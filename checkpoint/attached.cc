@@ -171,7 +171,8 @@ Status AttachedReader::add(const SavedEntry& entry, Stripe stripe) {
   return {Code::kMalformed, fmt::format("{} is twice in a checkpoint", describe(entry.key))};
 }
 
-// Each is whole: what its stripes have makes up what they say of it.
+// Each is whole: what its stripes have makes up what they say of it. The first files of this format
+// say no total: there one stripe is all.
 Status AttachedReader::take_stripes() {
   for (const auto& [key, stripes] : found_) {
     const Stripe& any = stripes.begin()->second;
@@ -185,7 +186,8 @@ Status AttachedReader::take_stripes() {
       bytes += entry.bytes;
       row.push_back(stripe);
     }
-    if (!agree || bytes != one.total) {
+    const bool says_total = one.total != 0 || row.size() > 1;
+    if (!agree || (says_total && bytes != one.total)) {
       return {Code::kMalformed, fmt::format("the stripes of {} do not make up its {} bytes",
                                             describe(one.key), one.total)};
     }

@@ -164,6 +164,7 @@ TEST_F(AttachedTest, StripesThatLackOrDisagreeAreMalformed) {
   EXPECT_EQ(open(stripe(0, 12), stripe(1, 12)).code(), Code::kMalformed) << "one lacks";
   EXPECT_EQ(open(stripe(0, 8), stripe(2, 8)).code(), Code::kMalformed) << "one between lacks";
   EXPECT_EQ(open(stripe(0, 8), stripe(1, 9)).code(), Code::kMalformed) << "they disagree";
+  EXPECT_EQ(open(stripe(0, 0), stripe(1, 0)).code(), Code::kMalformed) << "they say no total";
   EXPECT_THAT(open(stripe(0, 8), stripe(0, 8)).cause(), HasSubstr("twice"));
 }
 

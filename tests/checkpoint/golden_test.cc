@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "checkpoint/attached.h"
 #include "common/config.h"
 #include "common/real_disk.h"
 #include "tests/checkpoint/golden_checkpoint.h"
@@ -55,6 +56,18 @@ TEST(GoldenCheckpoint, IsRead) {
     const Contents contents = read_file(disk, folder.path_of(1, file.name), file.seal).or_exit();
     EXPECT_EQ(contents, golden_files().at(file.name)) << file.name;
   }
+}
+
+// It is of before stripes said how many bytes all of them have.
+TEST(GoldenCheckpoint, HasWhatIsAttached) {
+  RealDisk disk;
+  Folder folder(disk, golden_folder());
+  AttachedReader reader = AttachedReader::open(folder, 1).or_exit();
+  ASSERT_EQ(reader.all().size(), 3U);
+  std::string progress(7, ' ');
+  const auto place = std::as_writable_bytes(std::span(progress.data(), progress.size()));
+  ASSERT_TRUE(reader.read(reader.find("progress", kOfAll).value(), place).ok());
+  EXPECT_EQ(progress, "epoch 3");
 }
 
 }  // namespace

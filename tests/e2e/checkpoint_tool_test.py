@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""stretto-checkpoint on the golden checkpoint: what it exports is read by readers that know nothing
-of Stretto, numpy's and one of safetensors that is written here by the published format. Needs
-STRETTO_BUILD_DIR and STRETTO_SOURCE_DIR.
+"""stretto-checkpoint on the golden checkpoint, and on such as parts_files.py writes: what it
+exports is read by readers that know nothing of Stretto, numpy's and one of safetensors that is
+written here by the published format. Needs STRETTO_BUILD_DIR and STRETTO_SOURCE_DIR.
 """
 
 import json
@@ -15,6 +15,9 @@ import tempfile
 import unittest
 
 import numpy
+
+import parts_files
+from parts_files import Entry
 
 SOURCE = pathlib.Path(os.environ["STRETTO_SOURCE_DIR"])
 PROGRAM = pathlib.Path(os.environ["STRETTO_BUILD_DIR"]) / "bin" / "stretto-checkpoint"
@@ -104,9 +107,10 @@ class Checkpoints(unittest.TestCase):
         """Each tensor that was exported: (its place, type, shape, its name in the export)."""
         self.assertEqual((registry["number"], registry["step"], registry["part_bytes"]),
                          (1, 100, 64))
-        self.assertEqual(len(registry["tensors"]), len(TENSORS))
+        servers = [each for each in registry["tensors"] if "attached" not in each]
+        self.assertEqual(len(servers), len(TENSORS))
         for place, (name, kind, shape) in enumerate(TENSORS):
-            about = registry["tensors"][place]
+            about = servers[place]
             told = bytes.fromhex(about["name_hex"]) if "name_hex" in about else about["name"]
             self.assertEqual(told, name)
             self.assertEqual(field in about, kind is not None, name)
@@ -124,7 +128,9 @@ class Export(Checkpoints):
         self.assertIn("checkpoint 2 is passed over", said)
         self.assertIn("tensor 'coded' is left out: values are encoded by a codec", said)
         self.assertIn("tensor 'never pushed' is left out: no part is saved", said)
-        self.assertIn("14 of 16 tensors", said)
+        self.assertIn("attached 'random state' of worker 1 is left out: each worker has its own",
+                      said)
+        self.assertIn("14 of 16 tensors and 0 of 3 attachments", said)
         metadata, tensors = read_safetensors(path)
         self.assertEqual(metadata, {"number": "1", "step": "100", "release": "0.1.0"})
         registry = json.loads((self.folder / "out.safetensors.registry.json").read_text())
@@ -197,8 +203,11 @@ class Others(Checkpoints):
                          (1, True, 100, 2))
         self.assertEqual([tensor["parts_saved"] for tensor in first["tensors"]],
                          [2, 2, 2, 1, 2, 1, 2, 1, 2, 0, 0, 1, 1, 1, 1, 1])
-        self.assertIn({"name": "random state", "worker": 1, "stripe": 0, "bytes": 100},
-                      first["attached"])
+        self.assertEqual(
+            [(each["name"], each["rank"], each["bytes"], each["dtype"])
+             for each in first["attached"]],
+            [("progress", None, 7, None), ("random state", 0, 100, None),
+             ("random state", 1, 100, None)])
         self.assertEqual((second["number"], second["complete"]), (2, False))
         self.assertIn("writing was not finished", second["why"])
 
@@ -266,6 +275,174 @@ class Others(Checkpoints):
                 (("inspect", GOLDEN, "--deep"), "there is no flag --deep")):
             with self.subTest(words):
                 self.refused(2, pattern, *words)
+
+
+class Attached(Checkpoints):
+    """Servers' files are the golden ones, workers' are written here."""
+
+    def setUp(self):
+        super().setUp()
+        self.kept = self.copy()
+        shutil.rmtree(self.kept / "ckpt-2")
+        self.average = numpy.arange(2400, dtype="<f4").reshape(300, 8) / 7
+        self.narrow = numpy.arange(-3, 4, dtype="<f4")
+        self.weight = numpy.arange(6, dtype="<f8")
+
+    def attach(self, *files):
+        """Replaces what is attached to checkpoint 1: of each file its entries."""
+        folder = self.kept / "ckpt-1"
+        manifest = parts_files.read_manifest(folder / "MANIFEST")
+        manifest["files"] = [file for file in manifest["files"] if "worker" not in file["name"]]
+        for number, entries in enumerate(files):
+            parts_files.write_parts(folder / f"worker-{number}.parts", manifest, entries)
+        parts_files.write_manifest(folder / "MANIFEST", manifest)
+
+    def attach_all(self):
+        """What three workers attached. Stripes are cut in the middle of elements."""
+        average, weight = self.average.tobytes(), self.weight.tobytes()
+        narrow = b"".join(each.tobytes()[2:] for each in self.narrow)
+
+        def cut(name, data, begin, end, part, dtype, shape):
+            return Entry(name, data[begin:end], part=part, total=len(data), dtype=dtype,
+                         shape=shape)
+
+        first = "optimizer/0.weight/exp_avg", average
+        self.attach(
+            [cut(*first, 0, 4801, 0, "f32", "300x8"), Entry("mine", b"a" * 16424, rank=0)],
+            [cut(*first, 4801, 9599, 1, "f32", "300x8"), Entry("mine", b"b" * 16424, rank=1),
+             cut("narrow", narrow, 0, 5, 0, "bf16", "")],
+            [cut("narrow", narrow, 5, 14, 1, "bf16", ""),
+             cut(*first, 9599, 9600, 2, "f32", "300x8"),
+             Entry("text", b"epoch 3"), Entry("fc1.weight", weight, dtype="f64", shape="3x2"),
+             Entry("i8", b"", dtype="i8", shape="0x4")])
+
+    def test_inspect(self):
+        self.attach_all()
+        status, said, complaint = run("inspect", self.kept)
+        self.assertEqual((status, complaint), (0, ""))
+        self.assertEqual([line for line in said.splitlines() if "attached" in line], [
+            "  attached 'optimizer/0.weight/exp_avg' of all workers: f32[300x8], 9600 bytes",
+            "  attached 'mine' of worker 0: 16424 bytes",
+            "  attached 'mine' of worker 1: 16424 bytes",
+            "  attached 'narrow' of all workers: bf16[7], 14 bytes",
+            "  attached 'text' of all workers: 7 bytes",
+            "  attached 'fc1.weight' of all workers: f64[3x2], 48 bytes",
+            "  attached 'i8' of all workers: i8[0x4], 0 bytes"])
+        found = json.loads(run("inspect", self.kept, "--json")[1])["checkpoints"][0]["attached"]
+        self.assertEqual(found[:2], [
+            {"name": "optimizer/0.weight/exp_avg", "rank": None, "bytes": 9600,
+             "bytes_saved": 9600, "dtype": "f32", "shape": "300x8"},
+            {"name": "mine", "rank": 0, "bytes": 16424, "bytes_saved": 16424, "dtype": None,
+             "shape": ""}])
+
+    def test_export(self):
+        self.attach_all()
+        self.assertEqual(run("verify", self.kept)[0], 0)
+        status, said, complaint = run("export", self.kept, "--to", self.folder / "out")
+        self.assertEqual((status, complaint), (0, ""))
+        self.assertIn("attached 'text' of all workers is left out: there are bytes, and no element "
+                      "type", said)
+        self.assertIn("14 of 16 tensors and 4 of 7 attachments", said)
+        tensors = read_safetensors(self.folder / "out")[1]
+        registry = json.loads((self.folder / "out.registry.json").read_text())
+        for place, kind, shape, key in self.named(registry, "key"):
+            self.assertEqual(tensors.pop(key), (kind, shape, wanted(place, kind, shape)), key)
+        self.assertEqual(tensors, {
+            "optimizer/0.weight/exp_avg": ("F32", [300, 8], self.average.ravel().tolist()),
+            "narrow": ("BF16", [7], self.narrow.tolist()),
+            "attached/fc1.weight": ("F64", [3, 2], self.weight.tolist()),
+            "attached/i8": ("I8", [0, 4], [])})
+        attached = [each for each in registry["tensors"] if each.get("attached")]
+        self.assertEqual([(each["name"], each["rank"], "skipped" in each) for each in attached], [
+            ("optimizer/0.weight/exp_avg", None, False), ("mine", 0, True), ("mine", 1, True),
+            ("narrow", None, False), ("text", None, True), ("attached/fc1.weight", None, False),
+            ("attached/i8", None, False)])
+        self.assertEqual((attached[0]["dtype"], attached[0]["shape"], attached[0]["elements"]),
+                         ("f32", "300x8", 2400))
+
+    def test_export_for_numpy(self):
+        self.attach_all()
+        folder = self.folder / "out"
+        self.assertEqual(run("export", self.kept, "--to", folder, "--format", "npy")[0], 0)
+        registry = json.loads((folder / "registry.json").read_text())
+        model = {tensor.get("name"): numpy.load(folder / tensor["file"])
+                 for tensor in registry["tensors"] if "file" in tensor}
+        self.assertTrue((model["optimizer/0.weight/exp_avg"] == self.average).all())
+        self.assertEqual(model["narrow"].tolist(), self.narrow.tolist())
+        self.assertEqual(model["attached/fc1.weight"].tolist(), self.weight.reshape(3, 2).tolist())
+        self.assertEqual(model["fc1.weight"].shape, (3, 7))
+        self.assertEqual(model["attached/i8"].shape, (0, 4))
+
+    def refused_by_all(self, pattern, *files, exported=False):
+        """It is wrong; what is left of it may still be exported."""
+        self.attach(*files)
+        self.refused(1, pattern, "verify", self.kept)
+        self.assertEqual(run("inspect", self.kept)[0], 0)
+        for form in ("safetensors", "npy"):
+            with self.subTest(f"{pattern} as {form}"):
+                words = "export", self.kept, "--to", self.folder / form, "--format", form
+                if not exported:
+                    self.refused(1, pattern, *words)
+                    self.assertEqual(list(self.folder.iterdir()), [self.kept])
+                    continue
+                self.assertEqual(run(*words)[0], 0)
+                for path in self.folder.glob(f"{form}*"):
+                    shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+    def test_stripes_that_do_not_make_up_the_whole(self):
+        def stripe(part, size, total=12, dtype="f32", shape="3"):
+            return Entry("model", b"x" * size, part=part, total=total, dtype=dtype, shape=shape)
+
+        model = "'model' of all workers "
+        part = model + "is there in part: its stripe "
+        self.attach([stripe(0, 4)], [stripe(1, 8)])
+        self.assertEqual(run("verify", self.kept)[0], 0)
+        self.refused_by_all(part + "1 is not saved, and 4 of 12 bytes are", [stripe(0, 4)])
+        self.assertIn("attached 'model' of all workers: f32[3], 4 of 12 bytes",
+                      run("inspect", self.kept)[1])
+        self.refused_by_all(part + "0 is not saved", [stripe(1, 4)])
+        self.refused_by_all(part + "1 is not saved", [stripe(0, 4)], [stripe(2, 8)])
+        self.refused_by_all(part + "1 is not saved, and 4 of 9223372036854775808",
+                            [stripe(0, 4, total=1 << 63)])
+        self.refused_by_all(model + "has 16 bytes in 2 stripes, and is said to have 12",
+                            [stripe(0, 8)], [stripe(1, 8)])
+        self.refused_by_all(model + "is in another file too", [stripe(0, 4)], [stripe(0, 8)])
+        self.refused_by_all("says what cannot be", [stripe(0, 4), stripe(0, 8)])
+        self.refused_by_all("'model', stripe 1 of all workers is said to be of 13 bytes in all",
+                            [stripe(0, 4)], [stripe(1, 8, total=13)])
+        self.refused_by_all("stripe 1 of all workers is said to be i32, and another .* f32",
+                            [stripe(0, 4)], [stripe(1, 8, dtype="i32")])
+
+    def test_elements_that_do_not_make_up_the_bytes(self):
+        def model(size, dtype, shape):
+            return [Entry("model", b"x" * size, dtype=dtype, shape=shape)]
+
+        self.refused_by_all("says what cannot be", model(4, 255, ""))
+        self.refused_by_all("'model' of all workers has 7 bytes, and elements of f32 have 4 each",
+                            model(7, "f32", ""))
+        for shape in ("0x0", "x", "2x2", "18446744073709551617x3"):
+            self.refused_by_all(f"'model' of all workers has 3 elements of f32, and '{shape}' is "
+                                "no shape of so many", model(12, "f32", shape), exported=True)
+
+    def peak(self, *words):
+        """Of the memory that the program had, in bytes."""
+        with subprocess.Popen([str(word) for word in (PROGRAM, *words)],
+                              stdout=subprocess.DEVNULL) as program:
+            _, status, usage = os.wait4(program.pid, 0)
+            program.returncode = os.waitstatus_to_exitcode(status)
+        self.assertEqual(program.returncode, 0)
+        return usage.ru_maxrss * 1024
+
+    def test_memory_is_not_for_what_is_exported(self):
+        size = 24 * parts_files.CHUNK
+        before = self.peak("export", GOLDEN, "--to", self.folder / "small")
+        half = bytes(size // 2)
+        self.attach([Entry("model", half, total=size, dtype="f32")],
+                    [Entry("model", half, part=1, total=size, dtype="f32")])
+        for form in ("safetensors", "npy"):
+            used = self.peak("export", self.kept, "--to", self.folder / form, "--format", form)
+            self.assertLess(used, before + size // 3)
+        self.assertGreater((self.folder / "safetensors").stat().st_size, size)
 
 
 if __name__ == "__main__":

@@ -56,7 +56,7 @@ TEST_F(ExportPlanTest, WhatIsSavedIsPlacedAndAligned) {
   EXPECT_EQ(plan.items[2].name, "e");
   EXPECT_EQ(plan.items[2].begin, 84U);
   ASSERT_THAT(plan.skipped, SizeIs(1));
-  EXPECT_EQ(plan.skipped[0].tensor, 2U);
+  EXPECT_EQ(plan.skipped[0].index, 2U);
   EXPECT_EQ(plan.skipped[0].why, "no part is saved");
 }
 
@@ -83,6 +83,36 @@ TEST_F(ExportPlanTest, WhatHasNoValueOrAnEncodedOneIsLeftOut) {
   EXPECT_EQ(plan.items[0].name, "e.npy");
 }
 
+TEST_F(ExportPlanTest, WhatIsAttachedIsPlacedBesideTensors) {
+  const auto stripe = [](const std::string& name, std::uint32_t part, std::uint64_t bytes,
+                         std::optional<Dtype> dtype = Dtype::kI64) {
+    return SavedEntry{.key = {.kind = Kind::kAttached, .name = name, .part = part},
+                      .bytes = bytes,
+                      .total = 24,
+                      .dtype = dtype,
+                      .shape = "3x1"};
+  };
+  EXPECT_EQ(add({stripe("b", 1, 17), stripe("text", 0, 24, std::nullopt)}), "");
+  EXPECT_THAT(refusal(), HasSubstr("'b' of all workers is there in part: its stripe 0"));
+  EXPECT_EQ(add({stripe("b", 0, 7), saved_entry("b", 0)}), "");
+  const ExportPlan plan =
+      plan_export(manifest_, inventory_, {}, ExportFormat::kSafetensors).or_exit();
+  ASSERT_THAT(plan.items, SizeIs(3));
+  EXPECT_EQ(plan.items[0].kind, Kind::kPart);
+  EXPECT_EQ(plan.items[0].name, "b");
+  EXPECT_EQ(plan.items[1].kind, Kind::kAttached);
+  EXPECT_EQ(plan.items[1].index, 0U);
+  EXPECT_EQ(plan.items[1].name, "attached/b");
+  EXPECT_EQ(plan.items[1].begin, 24U);
+  EXPECT_THAT(plan.items[1].shape, testing::ElementsAre(3, 1));
+  EXPECT_THAT(plan.items[1].stripes, testing::ElementsAre(0, 7));
+  EXPECT_EQ(plan.items[2].name, "e");
+  EXPECT_EQ(plan.items_of(Kind::kAttached), 1U);
+  ASSERT_THAT(plan.skipped, SizeIs(3));
+  EXPECT_EQ(plan.skipped[2].kind, Kind::kAttached);
+  EXPECT_EQ(plan.skipped[2].why, "there are bytes, and no element type");
+}
+
 TEST_F(ExportPlanTest, NothingAtAllIsAnError) {
   manifest_.tensors.pop_back();
   EXPECT_THAT(refusal(), HasSubstr("of 'w', for one, no part is saved"));
@@ -97,7 +127,7 @@ TEST_F(ExportPlanTest, FilesThatDoNotFitTheManifestAreRefused) {
   EXPECT_THAT(add({saved_entry("e", 0)}), HasSubstr("it has 0 parts"));
   EXPECT_EQ(add({saved_entry("b", 0)}), "");
   EXPECT_THAT(add({saved_entry("b", 0)}), HasSubstr("part 0 of tensor 'b' is in another file"));
-  const SavedEntry attached{.key = {.kind = Kind::kAttached, .name = "b"}, .bytes = 3};
+  const SavedEntry attached{.key = {.kind = Kind::kAttached, .name = "b"}, .bytes = 3, .total = 3};
   EXPECT_EQ(add({attached}), "");
   EXPECT_THAT(add({attached}), HasSubstr("'b' of all workers is in another file"));
   EXPECT_THAT(inventory_.attached(), SizeIs(1));

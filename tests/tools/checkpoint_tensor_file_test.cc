@@ -41,6 +41,19 @@ TEST(ExportedShape, IsOneDimensionWhereItHasNone) {
   EXPECT_THAT(shape(ones + "x1"), ElementsAre(6)) << "numpy takes no more";
 }
 
+TEST(ExportedShape, FitsWhateverDimensionsItHas) {
+  EXPECT_TRUE(shape_fits("", 6));
+  EXPECT_TRUE(shape_fits("2x3", 6));
+  EXPECT_TRUE(shape_fits("bool 2x3", 6));
+  EXPECT_TRUE(shape_fits("0x0", 0));
+  std::string ones = "6";
+  for (int i = 0; i < 40; ++i) ones += "x1";
+  EXPECT_TRUE(shape_fits(ones, 6));
+  for (const std::string text : {"0x0", "x", "2x2", " ", "4294967296x4294967296x6"}) {
+    EXPECT_FALSE(shape_fits(text, 6)) << text;
+  }
+}
+
 TEST(NpyNames, LeadNowhereElse) {
   EXPECT_EQ(percent_encoded("fc1.weight"), "fc1.weight");
   EXPECT_EQ(percent_encoded("."), "%2E");
@@ -114,6 +127,13 @@ TEST(NpyHead, Bf16IsWidened) {
   const std::vector<std::byte> f32 = widened(std::as_bytes(std::span(bf16)));
   const std::string_view bytes(reinterpret_cast<const char*>(f32.data()), f32.size());
   EXPECT_EQ(bytes, std::string_view("\0\0\x80\x3f\0\0\xc0\x7f", 8));
+  for (std::size_t cut = 0; cut <= 4; ++cut) {
+    const auto narrow = std::as_bytes(std::span(bf16));
+    std::vector<std::byte> joined = widened(narrow.first(cut));
+    const std::vector<std::byte> rest = widened(narrow.subspan(cut), cut % 2 != 0);
+    joined.insert(joined.end(), rest.begin(), rest.end());
+    EXPECT_EQ(joined, f32) << cut;
+  }
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <optional>
 #include <utility>
 
+#include "tools/checkpoint/attached_check.h"
 #include "tools/checkpoint/inventory.h"
 #include "tools/checkpoint/part_check.h"
 
@@ -76,6 +77,18 @@ Result<Verified> verify_files(Disk& disk, const Folder& folder, const Checkpoint
   return verified;
 }
 
+// Whether all stripes of all that is attached make it up.
+Status verify_attached(const Inventory& inventory, const std::string& path) {
+  for (const Inventory::Attached& attached : inventory.attached()) {
+    Status status = check_whole(attached);
+    if (status.ok()) status = check_shape(attached);
+    if (!status.ok()) {
+      return {status.code(), fmt::format("'{}': {}", path, status.cause())};
+    }
+  }
+  return {};
+}
+
 Status verify_checkpoint(Disk& disk, Folder& folder, std::uint64_t number, const Say& say) {
   const Result<CheckpointManifest> manifest = folder.open(number);
   if (!manifest.ok()) return manifest.status();
@@ -87,6 +100,9 @@ Status verify_checkpoint(Disk& disk, Folder& folder, std::uint64_t number, const
   }
   const Result<Verified> verified = verify_files(disk, folder, *manifest, *inventory);
   if (!verified.ok()) return verified.status();
+  if (Status status = verify_attached(*inventory, folder.path_of(number)); !status.ok()) {
+    return status;
+  }
   say(fmt::format("checkpoint {} is right: step {}, {} files, {} entries, {} bytes", number,
                   manifest->origin.step, manifest->files.size(), verified->entries,
                   verified->bytes));

@@ -25,8 +25,8 @@ Result<std::vector<std::uint64_t>> checkpoints_in(Disk& disk, Folder& folder);
 Status inspect(Disk& disk, Folder& folder, bool json, const Say& say);
 
 /// Reads every byte of each checkpoint that has a manifest, and says of each whether it is right.
-/// The error is the first one's that is not, with file and place; kMalformed also if there is none
-/// to read.
+/// The error is the first one's that is not, with file and place, or with what is attached;
+/// kMalformed also if there is none to read.
 Status verify(Disk& disk, Folder& folder, const Say& say);
 
 /// Folder::prune(), and says what went and what stays, also after an error.

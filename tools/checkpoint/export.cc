@@ -5,13 +5,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
-#include <unordered_map>
 #include <utility>
 
 #include "checkpoint/json_fields.h"
 #include "checkpoint/spec_json.h"
 #include "core/cut.h"
+#include "tools/checkpoint/attached_json.h"
 #include "tools/checkpoint/export_target.h"
 #include "tools/checkpoint/part_check.h"
 
@@ -116,6 +117,15 @@ Status copy_part(PartsReader& reader, std::size_t index, const std::string& path
   });
 }
 
+// Writes the bytes of entry `index`, a stripe of what is attached, to item `item`.
+Status copy_stripe(PartsReader& reader, std::size_t index, const ExportPlan& plan, std::size_t item,
+                   ExportTarget& target) {
+  const std::uint64_t begin = plan.items[item].stripes.at(reader.entries()[index].key.part);
+  return reader.read(index, [&](std::uint64_t offset, std::span<const std::byte> bytes) {
+    return target.write(item, begin + offset, bytes);
+  });
+}
+
 struct SavedTensors {
   Disk& disk;
   const Folder& folder;
@@ -123,41 +133,90 @@ struct SavedTensors {
   const Inventory& inventory;
 };
 
-Status copy_all(const SavedTensors& from, const ExportPlan& plan, ExportTarget& target) {
+// Where an entry goes, of that kind, by the manifest's number or the inventory's.
+using ItemOf = std::map<std::pair<Kind, std::size_t>, std::size_t>;
+
+Status copy_file(const SavedTensors& from, const CheckpointManifest::File& file,
+                 const ExportPlan& plan, const ItemOf& items, ExportTarget& target) {
   const CheckpointManifest& manifest = from.manifest;
-  std::unordered_map<std::size_t, std::size_t> items;  // By the manifest's number of the tensor.
-  for (std::size_t i = 0; i < plan.items.size(); ++i) items.emplace(plan.items[i].tensor, i);
-  for (const CheckpointManifest::File& file : manifest.files) {
-    const std::string path = from.folder.path_of(manifest.origin.number, file.name);
-    Result<PartsReader> reader = open_file(from.disk, from.folder, manifest, file);
-    if (!reader.ok()) return reader.status();
-    for (std::size_t i = 0; i < reader->entries().size(); ++i) {
-      const EntryKey& key = reader->entries()[i].key;
-      if (key.kind != Kind::kPart) continue;
-      const auto item = items.find(from.inventory.number_of(key.name));
-      if (item == items.end()) continue;
-      Status status = copy_part(*reader, i, path, manifest.tensors[item->first],
-                                manifest.part_bytes, item->second, target);
-      if (!status.ok()) return status;
-    }
+  const std::string path = from.folder.path_of(manifest.origin.number, file.name);
+  Result<PartsReader> reader = open_file(from.disk, from.folder, manifest, file);
+  if (!reader.ok()) return reader.status();
+  for (std::size_t i = 0; i < reader->entries().size(); ++i) {
+    const EntryKey& key = reader->entries()[i].key;
+    const bool is_part = key.kind == Kind::kPart;
+    const std::size_t number =
+        is_part ? from.inventory.number_of(key.name) : from.inventory.number_of(key.name, key.rank);
+    const auto item = items.find({key.kind, number});
+    if (item == items.end()) continue;
+    Status status = is_part ? copy_part(*reader, i, path, manifest.tensors[number],
+                                        manifest.part_bytes, item->second, target)
+                            : copy_stripe(*reader, i, plan, item->second, target);
+    if (!status.ok()) return status;
   }
   return {};
 }
 
-// All specs, and by which name each is in the export, or why it is not.
-std::string registry_of(const CheckpointManifest& manifest, const ExportPlan& plan,
-                        ExportFormat format) {
+Status copy_all(const SavedTensors& from, const ExportPlan& plan, ExportTarget& target) {
+  ItemOf items;
+  for (std::size_t i = 0; i < plan.items.size(); ++i) {
+    items.emplace(std::pair(plan.items[i].kind, plan.items[i].index), i);
+  }
+  for (const CheckpointManifest::File& file : from.manifest.files) {
+    Status status = copy_file(from, file, plan, items, target);
+    if (!status.ok()) return status;
+  }
+  return {};
+}
+
+// How a tensor was declared, or what was said of what is attached.
+Json description_of(const SavedTensors& from, Kind kind, std::size_t index) {
+  if (kind == Kind::kPart) return json_of(from.manifest.tensors[index]);
+  const Inventory::Attached& attached = from.inventory.attached()[index];
+  Json json = json_of(attached);
+  json["attached"] = true;
+  if (attached.dtype) json["elements"] = attached.elements();
+  return json;
+}
+
+// All tensors and all that is attached, and by which name each is in the export, or why it is not.
+std::string registry_of(const SavedTensors& from, const ExportPlan& plan, ExportFormat format) {
+  const CheckpointManifest& manifest = from.manifest;
   Json json{{"number", manifest.origin.number}, {"step", manifest.origin.step},
             {"made_at", manifest.made_at},      {"release", manifest.release},
-            {"workers", manifest.workers},      {"part_bytes", manifest.part_bytes},
-            {"tensors", Json::array()}};
-  for (const TensorSpec& spec : manifest.tensors) json["tensors"].push_back(json_of(spec));
+            {"workers", manifest.workers},      {"part_bytes", manifest.part_bytes}};
   const char* const named = format == ExportFormat::kNpy ? "file" : "key";
-  for (const ExportPlan::Item& item : plan.items) json["tensors"][item.tensor][named] = item.name;
-  for (const ExportPlan::Skipped& skipped : plan.skipped) {
-    json["tensors"][skipped.tensor]["skipped"] = skipped.why;
+  std::map<std::pair<Kind, std::size_t>, Json> described;
+  for (const ExportPlan::Item& item : plan.items) {
+    Json& one = described[{item.kind, item.index}] = description_of(from, item.kind, item.index);
+    put_name(one, item.title);
+    one[named] = item.name;
   }
+  for (const auto& [kind, index, why] : plan.skipped) {
+    Json& one = described[{kind, index}] = description_of(from, kind, index);
+    one["skipped"] = why;
+  }
+  json["tensors"] = Json::array();
+  for (auto& [key, one] : described) json["tensors"].push_back(std::move(one));
   return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+void say_what_went(const SavedTensors& from, const ExportPlan& plan, const std::string& to,
+                   const Say& say) {
+  const std::vector<TensorSpec>& tensors = from.manifest.tensors;
+  const std::vector<Inventory::Attached>& attached = from.inventory.attached();
+  for (const auto& [kind, index, why] : plan.skipped) {
+    const std::string what = kind == Kind::kPart
+                                 ? fmt::format("tensor '{}'", tensors[index].name)
+                                 : fmt::format("attached {}", attached[index].describe());
+    say(fmt::format("{} is left out: {}", what, why));
+  }
+  std::string count = fmt::format("{} of {} tensors", plan.items_of(Kind::kPart), tensors.size());
+  if (!attached.empty()) {
+    count +=
+        fmt::format(" and {} of {} attachments", plan.items_of(Kind::kAttached), attached.size());
+  }
+  say(fmt::format("checkpoint {}: {} are in '{}'", from.manifest.origin.number, count, to));
 }
 
 }  // namespace
@@ -173,16 +232,12 @@ Status export_checkpoint(Disk& disk, Folder& folder, const ExportOptions& option
   if (!plan.ok()) return plan.status();
   const auto make_target = options.format == ExportFormat::kNpy ? npy_target : safetensors_target;
   const std::unique_ptr<ExportTarget> target = make_target(disk, options.to, *manifest, *plan);
+  const SavedTensors from{disk, folder, *manifest, *inventory};
   Status status = target->make();
-  if (status.ok()) status = copy_all({disk, folder, *manifest, *inventory}, *plan, *target);
-  if (status.ok()) status = target->publish(registry_of(*manifest, *plan, options.format));
+  if (status.ok()) status = copy_all(from, *plan, *target);
+  if (status.ok()) status = target->publish(registry_of(from, *plan, options.format));
   if (!status.ok()) return status;
-  for (const ExportPlan::Skipped& skipped : plan->skipped) {
-    say(fmt::format("tensor '{}' is left out: {}", manifest->tensors[skipped.tensor].name,
-                    skipped.why));
-  }
-  say(fmt::format("checkpoint {}: {} of {} tensors are in '{}'", manifest->origin.number,
-                  plan->items.size(), manifest->tensors.size(), options.to));
+  say_what_went(from, *plan, options.to, say);
   return {};
 }
 

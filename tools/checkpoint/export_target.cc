@@ -12,7 +12,6 @@ namespace stretto::checkpoint {
 namespace {
 
 constexpr const char* kRegistryName = "registry.json";
-constexpr std::size_t kMostFiles = kMaxTensors + 1;
 
 std::span<const std::byte> as_bytes(const std::string& text) {
   return std::as_bytes(std::span(text));
@@ -87,7 +86,7 @@ class SafetensorsTarget final : public ExportTarget {
     std::vector<SafetensorsItem> items;
     for (const ExportPlan::Item& item : plan_.items) {
       items.push_back({.key = item.name,
-                       .dtype = manifest_.tensors[item.tensor].dtype,
+                       .dtype = item.dtype,
                        .shape = item.shape,
                        .begin = item.begin,
                        .end = item.begin + item.bytes});
@@ -111,8 +110,8 @@ class SafetensorsTarget final : public ExportTarget {
 
 class NpyTarget final : public ExportTarget {
  public:
-  NpyTarget(Disk& disk, std::string to, const CheckpointManifest& manifest, const ExportPlan& plan)
-      : disk_(disk), to_(std::move(to)), manifest_(manifest), plan_(plan) {}
+  NpyTarget(Disk& disk, std::string to, const ExportPlan& plan)
+      : disk_(disk), to_(std::move(to)), plan_(plan) {}
   ~NpyTarget() override {
     file_.reset();
     if (made_) remove_draft();
@@ -144,10 +143,9 @@ class NpyTarget final : public ExportTarget {
       item_ = item;
       data_ = head_of_item(item).size();
     }
-    if (manifest_.tensors[plan_.items[item].tensor].dtype != Dtype::kBf16) {
-      return file_->write(data_ + offset, bytes);
-    }
-    return file_->write(data_ + 2 * offset, widened(bytes));
+    if (plan_.items[item].dtype != Dtype::kBf16) return file_->write(data_ + offset, bytes);
+    const std::uint64_t odd = offset % 2;
+    return file_->write(data_ + 2 * offset + odd, widened(bytes, odd != 0));
   }
 
   Status publish(const std::string& registry) override {
@@ -172,14 +170,14 @@ class NpyTarget final : public ExportTarget {
   }
 
   std::string head_of_item(std::size_t item) const {
-    return npy_head(manifest_.tensors[plan_.items[item].tensor].dtype, plan_.items[item].shape);
+    return npy_head(plan_.items[item].dtype, plan_.items[item].shape);
   }
 
   Status empty_or_absent() {
     const Result<bool> is_there = disk_.exists(to_);
     if (!is_there.ok()) return is_there.status();
     if (!*is_there) return {};
-    const Result<std::vector<std::string>> names = disk_.list(to_, kMostFiles);
+    const Result<std::vector<std::string>> names = disk_.list(to_, 1);
     if (names.ok() && names->empty()) return {};
     return {
         Code::kInvalidArgument,
@@ -188,7 +186,8 @@ class NpyTarget final : public ExportTarget {
   }
 
   void remove_draft() {
-    const Result<std::vector<std::string>> names = disk_.list(draft_, kMostFiles);
+    const std::size_t most = plan_.items.size() + 1;  // And the registry.
+    const Result<std::vector<std::string>> names = disk_.list(draft_, most);
     if (!names.ok()) return;
     for (const std::string& name : *names) {
       static_cast<void>(disk_.remove(fmt::format("{}/{}", draft_, name)));
@@ -199,7 +198,6 @@ class NpyTarget final : public ExportTarget {
   Disk& disk_;
   const std::string to_;
   const std::string draft_ = to_ + ".new";
-  const CheckpointManifest& manifest_;
   const ExportPlan& plan_;
   std::unique_ptr<stretto::File> file_;  // Of item_.
   std::size_t item_ = 0;
@@ -216,9 +214,8 @@ std::unique_ptr<ExportTarget> safetensors_target(Disk& disk, const std::string& 
 }
 
 std::unique_ptr<ExportTarget> npy_target(Disk& disk, const std::string& to,
-                                         const CheckpointManifest& manifest,
-                                         const ExportPlan& plan) {
-  return std::make_unique<NpyTarget>(disk, to, manifest, plan);
+                                         const CheckpointManifest&, const ExportPlan& plan) {
+  return std::make_unique<NpyTarget>(disk, to, plan);
 }
 
 }  // namespace stretto::checkpoint

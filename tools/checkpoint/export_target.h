@@ -21,7 +21,7 @@ class ExportTarget {
 
   /// kInvalidArgument if something is there already.
   virtual Status make() = 0;
-  /// Bytes of item `item` of the plan, from `offset` of its value on; whole elements.
+  /// Bytes of item `item` of the plan, from `offset` of its value on, which may be amid an element.
   virtual Status write(std::size_t item, std::uint64_t offset,
                        std::span<const std::byte> bytes) = 0;
   /// All of it has been written; `registry` says what it is, as JSON.

@@ -6,9 +6,10 @@
 
 #include "checkpoint/json_fields.h"
 #include "checkpoint/spec_json.h"
+#include "tools/checkpoint/attached_json.h"
 #include "tools/checkpoint/commands.h"
 #include "tools/checkpoint/inventory.h"
-#include "tools/checkpoint/name_json.h"
+#include "tools/checkpoint/tensor_file.h"
 
 namespace stretto::checkpoint {
 namespace {
@@ -18,6 +19,17 @@ struct Complete {
   const CheckpointManifest& manifest;
   const Inventory& inventory;
 };
+
+// "f32[300x8], 9600 bytes", as far as it is there.
+std::string content_of(const Inventory::Attached& attached) {
+  std::string type;
+  if (attached.dtype) {
+    type = fmt::format("{}[{}], ", name_of(*attached.dtype),
+                       fmt::join(shape_of(attached.shape, attached.elements()), "x"));
+  }
+  if (attached.saved == attached.bytes()) return fmt::format("{}{} bytes", type, attached.bytes());
+  return fmt::format("{}{} of {} bytes", type, attached.saved, attached.bytes());
+}
 
 void say_complete(const Complete& found, const Say& say) {
   const CheckpointManifest& manifest = found.manifest;
@@ -36,8 +48,8 @@ void say_complete(const Complete& found, const Say& say) {
     say(fmt::format("  tensor '{}': {}, {} of {} parts", manifest.tensors[i].name,
                     manifest.tensors[i].describe(), tensor.saved.size(), tensor.parts));
   }
-  for (const auto& [key, attached] : found.inventory.attached()) {
-    say(fmt::format("  attached {}: {} bytes", describe(key), attached));
+  for (const Inventory::Attached& attached : found.inventory.attached()) {
+    say(fmt::format("  attached {}: {}", attached.describe(), content_of(attached)));
   }
 }
 
@@ -65,11 +77,10 @@ Json json_of_complete(const Complete& found) {
     spec["parts_saved"] = tensor.saved.size();
     json["tensors"].push_back(std::move(spec));
   }
-  for (const auto& [key, bytes] : found.inventory.attached()) {
-    Json attached{{"stripe", key.part}, {"bytes", bytes}};
-    if (key.rank != kOfAll) attached["worker"] = key.rank;
-    put_name(attached, key.name);
-    json["attached"].push_back(std::move(attached));
+  for (const Inventory::Attached& attached : found.inventory.attached()) {
+    Json described = json_of(attached);
+    described["bytes_saved"] = attached.saved;
+    json["attached"].push_back(std::move(described));
   }
   return json;
 }

@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "tools/checkpoint/part_check.h"
@@ -15,7 +17,33 @@ Status wrong(const std::string& path, std::string_view what) {
   return {Code::kMalformed, fmt::format("'{}' is not of this checkpoint: {}", path, what)};
 }
 
+Status twice(const std::string& path, const EntryKey& key) {
+  return wrong(path, fmt::format("{} is in another file too", describe(key)));
+}
+
+std::string type_in_words(std::optional<Dtype> dtype) {
+  return dtype ? std::string(name_of(*dtype)) : "bytes";
+}
+
+// What a stripe says else of the whole than those that were there before.
+std::optional<std::string> difference(const SavedEntry& entry, const Inventory::Attached& whole) {
+  if (entry.total != whole.total) {
+    return fmt::format("of {} bytes in all, and another stripe of it says {}", entry.total,
+                       whole.total);
+  }
+  if (entry.dtype != whole.dtype) {
+    return fmt::format("{}, and another stripe of it says {}", type_in_words(entry.dtype),
+                       type_in_words(whole.dtype));
+  }
+  if (entry.shape == whole.shape) return std::nullopt;
+  return "of another shape than another stripe of it says";
+}
+
 }  // namespace
+
+std::string Inventory::Attached::describe() const {
+  return checkpoint::describe({.kind = Kind::kAttached, .name = name, .rank = rank});
+}
 
 Result<Inventory> Inventory::of(const CheckpointManifest& manifest) {
   Inventory inventory(manifest);
@@ -41,12 +69,7 @@ Status Inventory::add(const std::string& path, std::uint64_t wanted,
 }
 
 Status Inventory::add(const std::string& path, const SavedEntry& entry) {
-  const auto twice = [&] {
-    return wrong(path, fmt::format("{} is in another file too", describe(entry.key)));
-  };
-  if (entry.key.kind == Kind::kAttached) {
-    return attached_.emplace(entry.key, entry.bytes).second ? Status() : twice();
-  }
+  if (entry.key.kind == Kind::kAttached) return add_stripe(path, entry);
   const auto found = numbers_.find(entry.key.name);
   if (found == numbers_.end()) {
     return wrong(
@@ -57,7 +80,27 @@ Status Inventory::add(const std::string& path, const SavedEntry& entry) {
     return wrong(path, status.cause());
   }
   std::map<std::uint32_t, bool>& saved = tensors_[found->second].saved;
-  return saved.emplace(entry.key.part, entry.version > 0).second ? Status() : twice();
+  return saved.emplace(entry.key.part, entry.version > 0).second ? Status()
+                                                                 : twice(path, entry.key);
+}
+
+Status Inventory::add_stripe(const std::string& path, const SavedEntry& entry) {
+  const auto [number, is_new] =
+      attached_numbers_.emplace(std::pair(entry.key.name, entry.key.rank), attached_.size());
+  if (is_new) {
+    attached_.push_back({.name = entry.key.name,
+                         .rank = entry.key.rank,
+                         .total = entry.total,
+                         .dtype = entry.dtype,
+                         .shape = entry.shape});
+  }
+  Attached& attached = attached_[number->second];
+  if (!attached.stripes.emplace(entry.key.part, entry.bytes).second) return twice(path, entry.key);
+  constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max();
+  attached.saved += std::min(entry.bytes, kMost - attached.saved);
+  const std::optional<std::string> what = difference(entry, attached);
+  return what ? wrong(path, fmt::format("{} is said to be {}", describe(entry.key), *what))
+              : Status();
 }
 
 Result<PartsReader> open_file(Disk& disk, const Folder& folder, const CheckpointManifest& manifest,

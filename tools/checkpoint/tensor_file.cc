@@ -20,6 +20,8 @@ namespace {
 static_assert(std::endian::native == std::endian::little);
 
 constexpr std::size_t kMostDimensions = 32;
+// That are read of a description. It is a bound for what a file says; programs have fewer.
+constexpr std::size_t kMostSizes = 1024;
 // With a number behind and ".npy" it stays below the 255 bytes that file systems take.
 constexpr std::size_t kMostNameBytes = 200;
 
@@ -31,7 +33,7 @@ std::optional<std::vector<std::uint64_t>> dimensions_of(std::string_view word) {
   for (;;) {
     std::uint64_t size = 0;
     const auto [stop, error] = std::from_chars(at, end, size);
-    if (error != std::errc() || sizes.size() == kMostDimensions) return std::nullopt;
+    if (error != std::errc() || sizes.size() == kMostSizes) return std::nullopt;
     sizes.push_back(size);
     if (stop == end) return sizes;
     if (*stop != 'x') return std::nullopt;
@@ -49,6 +51,18 @@ bool has_elements(const std::vector<std::uint64_t>& sizes, std::uint64_t element
   return product == elements;
 }
 
+// Of the first word that is a shape of so many elements.
+std::optional<std::vector<std::uint64_t>> sizes_in(std::string_view description,
+                                                   std::uint64_t elements) {
+  while (!description.empty()) {
+    const std::size_t space = std::min(description.find(' '), description.size());
+    std::optional<std::vector<std::uint64_t>> sizes = dimensions_of(description.substr(0, space));
+    if (sizes && has_elements(*sizes, elements)) return sizes;
+    description.remove_prefix(std::min(space + 1, description.size()));
+  }
+  return std::nullopt;
+}
+
 std::string_view safetensors_type(Dtype dtype) {
   constexpr std::string_view kTypes[] = {"", "F32", "F64", "F16", "BF16", "I8", "U8", "I32", "I64"};
   return kTypes[static_cast<std::size_t>(dtype)];
@@ -62,15 +76,18 @@ std::string_view npy_type(Dtype dtype) {
 
 }  // namespace
 
+std::vector<std::uint64_t> shape_of(std::string_view description, std::uint64_t elements) {
+  std::optional<std::vector<std::uint64_t>> sizes = sizes_in(description, elements);
+  if (sizes && sizes->size() <= kMostDimensions) return *std::move(sizes);
+  return {elements};
+}
+
 std::vector<std::uint64_t> shape_of(const TensorSpec& spec) {
-  std::string_view rest = spec.options.shape;
-  while (!rest.empty()) {
-    const std::size_t space = std::min(rest.find(' '), rest.size());
-    std::optional<std::vector<std::uint64_t>> sizes = dimensions_of(rest.substr(0, space));
-    if (sizes && has_elements(*sizes, spec.elements)) return *std::move(sizes);
-    rest.remove_prefix(std::min(space + 1, rest.size()));
-  }
-  return {spec.elements};
+  return shape_of(spec.options.shape, spec.elements);
+}
+
+bool shape_fits(std::string_view description, std::uint64_t elements) {
+  return description.empty() || sizes_in(description, elements).has_value();
 }
 
 std::string percent_encoded(std::string_view name) {
@@ -159,11 +176,15 @@ std::string npy_head(Dtype dtype, const std::vector<std::uint64_t>& shape) {
   return head + text;
 }
 
-std::vector<std::byte> widened(std::span<const std::byte> bf16) {
-  std::vector<std::byte> f32(bf16.size() * 2);
-  for (std::size_t i = 0; i + 1 < bf16.size(); i += 2) {
-    f32[2 * i + 2] = bf16[i];
-    f32[2 * i + 3] = bf16[i + 1];
+// The lower half of a f32 is zeros, and comes with the first byte of the upper one.
+std::vector<std::byte> widened(std::span<const std::byte> bf16, bool from_middle) {
+  std::vector<std::byte> f32;
+  f32.reserve(2 * bf16.size() + 1);
+  bool is_first = !from_middle;
+  for (const std::byte byte : bf16) {
+    if (is_first) f32.resize(f32.size() + 2);
+    f32.push_back(byte);
+    is_first = !is_first;
   }
   return f32;
 }

@@ -14,9 +14,13 @@
 
 namespace stretto::checkpoint {
 
-/// A tensor's own shape where its description has one, a word such as "2x3" of as many elements;
-/// else one dimension. At most 32 dimensions, which is what numpy takes.
+/// The shape that a description has, a word such as "2x3" of as many elements; else one dimension.
+/// At most 32 dimensions, which is what numpy takes.
+std::vector<std::uint64_t> shape_of(std::string_view description, std::uint64_t elements);
 std::vector<std::uint64_t> shape_of(const TensorSpec& spec);
+
+/// Whether a description has a shape of as many elements, of whatever dimensions, or says nothing.
+bool shape_fits(std::string_view description, std::uint64_t elements);
 
 /// A name that any file system takes, and that leads to no other folder: all but [A-Za-z0-9_-], and
 /// '.' in front, is percent-encoded by bytes.
@@ -50,7 +54,7 @@ Result<std::string> safetensors_head(const std::vector<SafetensorsItem>& items,
 /// f32 there.
 std::string npy_head(Dtype dtype, const std::vector<std::uint64_t>& shape);
 
-/// bf16 as f32, exactly: of whole elements.
-std::vector<std::byte> widened(std::span<const std::byte> bf16);
+/// bf16 as f32, exactly: bytes of elements, the first of them in the middle of one or not.
+std::vector<std::byte> widened(std::span<const std::byte> bf16, bool from_middle = false);
 
 }  // namespace stretto::checkpoint
